@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors as values: what the world may do to a call, never what a programmer did wrong.
+//
+// A code exists only if a caller can act on it. Programmer's mistakes are assertions
+// (base/assert.hpp); exceptions are for start-up and configuration only.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+
+namespace espalier {
+
+/// What went wrong, as far as a caller can act on it.
+enum class Code : std::uint16_t {
+  invalid = 0,            ///< never a real error: an Error that nobody filled
+  invalid_argument = 1,   ///< an argument is outside what the call documents; nothing was done
+  key_too_long = 2,       ///< the key is empty or longer than this map's node size allows
+  value_too_long = 3,     ///< the value is longer than 16 MiB
+  out_of_memory = 4,      ///< the memory limit is reached; nothing was changed, reads go on
+  condition_failed = 5,   ///< a condition of a write batch did not hold; nothing was changed
+  snapshot_expired = 6,   ///< the snapshot held more memory than it may and was given up
+  already_exists = 7,     ///< a map of this name exists
+  not_found = 8,          ///< there is no map (or file) of this name
+  too_many_participants = 9,  ///< all epoch slots are taken; close sessions or raise the limit
+  system = 10,            ///< the operating system refused; detail is errno
+  corrupt = 11,           ///< bytes that should be a structure of ours are not; detail tells which rule
+  unsupported = 12,       ///< this build or machine cannot do it
+};
+
+/// An 8-byte error: a code, and a detail whose meaning the code gives (errno, a limit, an index).
+struct [[nodiscard]] Error {
+  Code code = Code::invalid;
+  std::uint16_t reserved = 0;
+  std::uint32_t detail = 0;
+
+  friend bool operator==(const Error&, const Error&) = default;
+};
+
+template <class T>
+using Result = std::expected<T, Error>;
+
+[[nodiscard]] inline std::unexpected<Error> fail(Code code, std::uint32_t detail = 0) {
+  return std::unexpected<Error>(Error{code, 0, detail});
+}
+
+/// The name of a code as it stands in this header, e.g. "out_of_memory".
+std::string_view name(Code code);
+
+/// One sentence for people: what was wrong and what to do about it.
+std::string message(const Error& error);
+
+}  // namespace espalier

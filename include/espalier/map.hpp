@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ordered map as an embedded library: a Store holds Maps; a Map is used by synchronous calls
+// from any thread, or through a Pipeline with many operations in flight on one thread.
+//
+// Every operation is linearizable, scans and batches included (unless a map's versions are off:
+// then scans are not). Reads take no locks and never wait for a writer.
+// Keys are 1 byte to max_key_bytes() long (460 for nodes of 8 KiB and more), in memcmp order;
+// values 0 bytes to 16 MiB.
+//
+// Cost is given in cold cache lines for 16-byte keys and values in 8 KiB nodes; "descent" is about
+// 5 lines of the leaf, interior nodes being warm.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "espalier/types.hpp"
+
+namespace espalier {
+
+namespace client {
+class StoreImpl;
+class MapImpl;
+class SnapshotImpl;
+class PipelineImpl;
+}  // namespace client
+
+/// A value that was read, with the version at which its item came to be. Items that have been merged
+/// into a leaf's sorted block share that block's version, so a version may rise without a change of
+/// value; it never stays the same when the value changes.
+struct Found {
+  std::string value;
+  Version version = 0;
+};
+
+/// An item that was read, owning its bytes.
+struct FoundItem {
+  std::string key;
+  std::string value;
+  Version version = 0;
+};
+
+/// Several writes that take effect together or not at all.
+class WriteBatch {
+ public:
+  WriteBatch& put(std::string_view key, std::string_view value);
+  WriteBatch& erase(std::string_view key);
+
+  /// Conditions: checked at the moment of the write. If one fails, nothing is written.
+  WriteBatch& only_if_absent(std::string_view key);
+  WriteBatch& only_if_present(std::string_view key);
+  WriteBatch& only_if_value(std::string_view key, std::string_view value);
+  /// Holds if the key's item still has the version that a read returned. May fail spuriously after
+  /// a reorganisation of the leaf (see Found): read again and try again.
+  WriteBatch& only_if_version(std::string_view key, Version version);
+
+  void clear();
+  [[nodiscard]] bool empty() const { return writes_.empty() && conditions_.empty(); }
+
+  enum class Condition : std::uint8_t { absent = 1, present = 2, value = 3, version = 4 };
+  struct Write {
+    std::string key;
+    std::string value;
+    bool erase = false;
+  };
+  struct Check {
+    std::string key;
+    std::string value;
+    Version version = 0;
+    Condition kind = Condition::absent;
+  };
+  [[nodiscard]] const std::vector<Write>& writes() const { return writes_; }
+  [[nodiscard]] const std::vector<Check>& conditions() const { return conditions_; }
+
+ private:
+  std::vector<Write> writes_;
+  std::vector<Check> conditions_;
+};
+
+/// Receives runs of items in order; returns false to stop.
+using ItemSink = std::function<bool(std::span<const Item>)>;
+
+struct ScanOptions {
+  std::uint64_t limit = 0;   ///< at most so many items; 0: no limit
+  bool reverse = false;      ///< descending
+  bool from_floor = false;   ///< honeycomb's SCAN(Kl, Ku): begins at the floor of low, high included
+};
+
+/// A consistent view of a map at one version. While it lives, old versions are kept for it, up to
+/// MapOptions::snapshot_bytes_max for all snapshots of the map together; beyond that the oldest
+/// snapshots expire and their calls return snapshot_expired. Thread: any.
+class Snapshot {
+ public:
+  Snapshot(Snapshot&&) noexcept;
+  Snapshot& operator=(Snapshot&&) noexcept;
+  ~Snapshot();
+
+  [[nodiscard]] Version version() const;
+  /// Errors: key_too_long, snapshot_expired.
+  [[nodiscard]] Result<std::optional<Found>> get(std::string_view key) const;
+  [[nodiscard]] Result<std::optional<FoundItem>> floor(std::string_view key) const;
+  [[nodiscard]] Result<std::uint64_t> scan(std::string_view low, std::string_view high,
+                                           const ItemSink& sink, ScanOptions options = {}) const;
+
+ private:
+  friend class Map;
+  explicit Snapshot(std::unique_ptr<client::SnapshotImpl> impl);
+  std::unique_ptr<client::SnapshotImpl> impl_;
+};
+
+/// Numbers about one map, taken without stopping it (each is right, but not all at one instant).
+struct MapStats {
+  std::uint64_t items = 0;            ///< live items
+  std::uint64_t leaves = 0;
+  std::uint64_t interior_nodes = 0;
+  std::uint32_t height = 0;           ///< levels, a lone leaf being 1
+  std::uint64_t node_bytes = 0;       ///< memory of nodes in the tree
+  std::uint64_t value_bytes = 0;      ///< memory of out-of-line values
+  std::uint64_t waiting_bytes = 0;    ///< memory unlinked and not yet free
+  std::uint64_t log_merges = 0;
+  std::uint64_t splits = 0;           ///< leaf splits
+  std::uint64_t gives = 0;            ///< splits avoided by giving items to a sibling
+  std::uint64_t merges = 0;           ///< node merges
+  Version read_version = 0;
+  Version write_version = 0;
+  std::uint64_t snapshots = 0;
+};
+
+/// An ordered map. A cheap handle: copies name the same map, which lives as long as its Store.
+/// Thread: all calls from any number of threads.
+class Map {
+ public:
+  /// The value of `key`, if it is there. Cost: one descent, 2 to 3 lines for the item.
+  /// Errors: key_too_long, too_many_participants.
+  [[nodiscard]] Result<std::optional<Found>> get(std::string_view key) const;
+  /// As get, into a string that keeps its capacity. Returns whether the key is there.
+  [[nodiscard]] Result<bool> get(std::string_view key, std::string& value) const;
+
+  /// Inserts or replaces. Cost: a descent, 2 lines of log; one in about ten merges the log (a copy
+  /// of the node). Errors: key_too_long, value_too_long, out_of_memory, too_many_participants.
+  Result<Written> put(std::string_view key, std::string_view value);
+  /// Writes only if the key is absent (Written::applied tells). Errors as put.
+  Result<Written> insert(std::string_view key, std::string_view value);
+  /// Writes only if the key is present. Errors as put.
+  Result<Written> update(std::string_view key, std::string_view value);
+  /// Removes the key if present. Errors as put.
+  Result<Written> erase(std::string_view key);
+
+  /// Reads the value (nullopt: absent), calls `change`, and writes what it returns (nullopt: erase)
+  /// if nothing came between; else starts again. `change` may run several times, holding no lock.
+  /// Errors as put.
+  Result<Written> modify(
+      std::string_view key,
+      const std::function<std::optional<std::string>(std::optional<std::string_view>)>& change);
+
+  /// Writes all of the batch under one version, or nothing. Later writes of a key win over earlier
+  /// ones. Errors: condition_failed (detail: index of the condition), and as put; invalid_argument
+  /// if it is empty or has more than 65536 writes.
+  Result<Written> write(const WriteBatch& batch);
+
+  /// Delivers the items of [low, high) (see ScanOptions) as of one version, and returns their
+  /// number. An empty low is below all keys, an empty high above all keys. The sink must not write
+  /// to this map. Errors: key_too_long, too_many_participants.
+  [[nodiscard]] Result<std::uint64_t> scan(std::string_view low, std::string_view high,
+                                           const ItemSink& sink, ScanOptions options = {}) const;
+
+  /// The item with the largest key not above `key`. Cost: as get.
+  [[nodiscard]] Result<std::optional<FoundItem>> floor(std::string_view key) const;
+
+  /// Exact number of items in [low, high). Cost: walks the leaves.
+  [[nodiscard]] Result<std::uint64_t> count(std::string_view low, std::string_view high) const;
+  /// Estimated number of items in [low, high). Cost: two descents, whatever the range.
+  [[nodiscard]] Result<std::uint64_t> count_estimate(std::string_view low,
+                                                     std::string_view high) const;
+
+  /// Pins the newest released version. Errors: unsupported (versions off), too_many_participants.
+  [[nodiscard]] Result<Snapshot> snapshot() const;
+
+  [[nodiscard]] const std::string& name() const;
+  [[nodiscard]] const MapOptions& options() const;
+  [[nodiscard]] std::uint32_t max_key_bytes() const;
+  [[nodiscard]] MapStats stats() const;
+
+  /// Checks the whole structure (no writers may run meanwhile): order, fences, fill, versions,
+  /// reachability, predecessors, and buffers in use + free + waiting = all. Returns what is wrong,
+  /// one sentence each; empty if all is well.
+  [[nodiscard]] std::vector<std::string> audit() const;
+
+ private:
+  friend class Store;
+  friend class Pipeline;
+  explicit Map(client::MapImpl* impl) : impl_(impl) {}
+  client::MapImpl* impl_;
+};
+
+/// Many operations in flight on one thread: walks wait for memory together instead of one by one.
+/// Thread: one at a time.
+class Pipeline {
+ public:
+  /// in_flight: 1 to 256 walks at a time; 24 to 32 is best for most memories.
+  static Result<Pipeline> open(const Map& map, std::uint32_t in_flight = 32);
+  Pipeline(Pipeline&&) noexcept;
+  Pipeline& operator=(Pipeline&&) noexcept;
+  ~Pipeline();
+
+  /// Runs all requests to completion, in no particular order; requests of one call are concurrent
+  /// with each other. Cost: per request as in Map, but with the misses overlapped.
+  void run(std::span<const Request> requests, Handler& handler);
+
+  /// Adds requests without waiting. `requests` and what they point to must live until completed.
+  void submit(std::span<const Request> requests, Handler& handler);
+  /// Works until at least one request has completed or nothing is left; returns how many are left.
+  std::size_t poll();
+
+ private:
+  explicit Pipeline(std::unique_ptr<client::PipelineImpl> impl);
+  std::unique_ptr<client::PipelineImpl> impl_;
+};
+
+/// Memory with any number of maps in it.
+class Store {
+ public:
+  /// Errors: system (no memory to reserve), invalid_argument.
+  static Result<Store> open(const StoreOptions& options = {});
+  Store(Store&&) noexcept;
+  Store& operator=(Store&&) noexcept;
+  /// Threads must have stopped using its maps; snapshots and pipelines must be gone.
+  ~Store();
+
+  /// Makes an empty map. Errors: already_exists, invalid_argument, out_of_memory.
+  Result<Map> create_map(std::string_view name, const MapOptions& options = {});
+  /// Errors: not_found.
+  [[nodiscard]] Result<Map> open_map(std::string_view name) const;
+  /// Removes a map and gives its memory back. Its handles must no longer be used. Errors: not_found.
+  Result<void> drop_map(std::string_view name);
+  [[nodiscard]] std::vector<std::string> map_names() const;
+
+  /// Which pages carry the memory, for people: "explicit 2 MiB pages", "transparent huge pages",
+  /// "4 KiB pages (why)".
+  [[nodiscard]] const std::string& page_message() const;
+  /// Bytes taken from the operating system and not given back.
+  [[nodiscard]] std::uint64_t memory_bytes() const;
+  /// Frees what waits and can be freed, and gives empty memory back to the operating system.
+  void trim();
+
+ private:
+  explicit Store(std::unique_ptr<client::StoreImpl> impl);
+  std::unique_ptr<client::StoreImpl> impl_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vocabulary of the ordered map: requests, answers, options. Plain data, no behaviour.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "espalier/error.hpp"
+
+namespace espalier {
+
+/// Numbers writes of one map in the order in which they take effect. 0 is before every write.
+using Version = std::uint64_t;
+
+/// One item as a walk delivers it. The bytes belong to the map and are valid only until the call
+/// that received them returns.
+struct Item {
+  std::string_view key;
+  std::string_view value;
+  Version version = 0;  ///< see Found::version
+};
+
+/// What a write did.
+struct Written {
+  Version version = 0;   ///< the write version; 0 if nothing was applied or versions are off
+  bool applied = false;  ///< insert: the key was absent; update, erase: it was present; put: always
+  bool existed = false;  ///< the key was present before
+};
+
+/// What a map is made of. The defaults suit 16-byte keys and values.
+struct MapOptions {
+  std::uint32_t node_bytes = 8192;  ///< power of two, 512 to 65536
+  std::uint32_t log_bytes = 512;    ///< log block of a leaf, 0 (none) to 2048; multiple of 64
+  bool versions = true;             ///< off: faster writes, scans no longer linearizable, no snapshots
+  std::uint64_t snapshot_bytes_max = std::uint64_t{256} << 20;  ///< old versions that snapshots may hold
+};
+
+/// What a store of maps is made of.
+struct StoreOptions {
+  std::uint64_t memory_bytes_max = 0;  ///< limit on memory in use; 0: three quarters of the machine's
+  std::uint32_t participants_max = 256;  ///< threads (of any process) that may use the store at a time
+  bool huge_pages = true;                ///< explicit ones where there are some, else transparent ones
+};
+
+enum class Op : std::uint8_t {
+  invalid = 0,
+  get = 1,
+  put = 2,           ///< insert or replace
+  insert = 3,        ///< only if absent
+  update = 4,        ///< only if present
+  erase = 5,
+  floor = 6,         ///< the largest key <= key
+  scan = 7,          ///< items with key <= k < high, ascending
+  scan_reverse = 8,  ///< the same items, descending
+  scan_floor = 9,    ///< honeycomb's SCAN(Kl, Ku): from the floor of key up to and including high
+};
+
+/// One operation for a Pipeline. The bytes that it points to must live until its completion.
+///
+/// Ranges: `scan` takes [key, high), ascending. `scan_reverse` takes the same set [key, high) and
+/// delivers it descending. An empty `key` is below all keys, an empty `high` is above all keys.
+/// `scan_floor` takes [floor(key), high], both ends included; without a floor it starts at key.
+struct Request {
+  Op op = Op::invalid;
+  std::uint32_t limit = 0;  ///< scans: at most so many items; 0: no limit
+  std::uint64_t tag = 0;    ///< handed back in the completion, not looked at
+  std::string_view key;
+  std::string_view high;    ///< scans
+  std::string_view value;   ///< put, insert, update
+};
+
+/// The answer to one Request. `key` and `value` are valid only during Handler::done.
+struct Completion {
+  std::uint64_t tag = 0;
+  Op op = Op::invalid;
+  bool ok = false;           ///< false: see `error`
+  bool found = false;        ///< get, floor: there is one; writes: Written::existed
+  bool applied = false;      ///< writes: Written::applied
+  Error error{};
+  Version version = 0;       ///< reads: version of the item; writes: the write version
+  Version read_version = 0;  ///< reads: the version at which the answer holds
+  std::uint64_t items = 0;   ///< scans: items delivered
+  std::string_view key;      ///< floor: the key found
+  std::string_view value;    ///< get, floor: the value found
+};
+
+/// Receives answers. Calls come on the thread that runs the Pipeline; they must not use that
+/// Pipeline and should be short, for all walks in flight wait meanwhile.
+class Handler {
+ public:
+  virtual ~Handler() = default;
+  /// Called once for each request, in no particular order.
+  virtual void done(const Completion& completion) = 0;
+  /// Called with the next items of a scan, in key order. Returns false to end the scan early.
+  virtual bool items(std::uint64_t tag, std::span<const Item> items);
+};
+
+}  // namespace espalier
