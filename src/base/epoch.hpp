@@ -19,8 +19,8 @@
 //    in current() is what makes it "hence": without it the unlinking store could still wait in a
 //    store buffer while the stamp is read.)
 // 2. A reader whose slot store was not seen: the heavy barrier makes every running thread pass a
-//    full barrier between the moment it begins and the moment it ends. The slot store was therefore
-//    not yet out at the barrier, so the reads that follow it come after the barrier, and the barrier
+//    full barrier between the moment it begins and the moment it ends. The slot store was not yet
+//    out at that barrier, so the reads that follow it come after the barrier, and the barrier comes
 //    after the unlinking (the reclaimer saw g > s): it cannot reach x.
 // 3. A reader that ended stored 0, or its next epoch, with release; the scan's acquire load orders
 //    its reads before the reuse.
@@ -48,23 +48,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
+#include <type_traits>
 
+#include "base/barrier.hpp"
 #include "espalier/error.hpp"
 
 namespace espalier::base {
-
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool kEpochThreadSanitizer = true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-inline constexpr bool kEpochThreadSanitizer = true;
-#else
-inline constexpr bool kEpochThreadSanitizer = false;
-#endif
-#else
-inline constexpr bool kEpochThreadSanitizer = false;
-#endif
 
 /// The table's head, then `participants` slots of 64 bytes. No pointers, no padding.
 ///
@@ -117,7 +106,7 @@ class EpochSlot {
   /// with many walks: each remembers now() at its start.
   void expose(std::uint64_t epoch) {
     std::atomic_ref(slot_->exposed).store(epoch, std::memory_order_release);
-    light_barrier();
+    barrier();
   }
 
   /// Ends reading: nothing that was read may be used any longer.
@@ -144,14 +133,13 @@ class EpochSlot {
   EpochSlot(EpochTableSlot* slot, std::uint64_t* global, std::uint64_t owner, bool asymmetric)
       : slot_(slot), global_(global), owner_(owner), asymmetric_(asymmetric) {}
 
-  void light_barrier() {
+  void barrier() {
     if (asymmetric_) {
-      std::atomic_signal_fence(std::memory_order_seq_cst);
+      light_barrier();
     } else {
-      full_barrier();
+      full_fence();
     }
   }
-  void full_barrier();
 
   EpochTableSlot* slot_ = nullptr;
   std::uint64_t* global_ = nullptr;
@@ -194,17 +182,19 @@ class EpochTable {
   /// process. Thread: any, concurrently with everything.
   std::uint32_t sweep_dead();
 
-  [[nodiscard]] std::uint32_t participants_max() const { return header_->participants; }
+  [[nodiscard]] std::uint32_t participants_max() const { return count_; }
   /// Slots taken now.
   [[nodiscard]] std::uint32_t participants() const;
   /// Whether readers need only a compiler barrier.
-  [[nodiscard]] bool asymmetric() const { return (header_->flags & kEpochAsymmetric) != 0; }
+  [[nodiscard]] bool asymmetric() const { return asymmetric_; }
 
  private:
-  explicit EpochTable(std::byte* memory);
+  EpochTable(std::byte* memory, std::uint32_t count, bool asymmetric);
 
   EpochTableHeader* header_;
   EpochTableSlot* slots_;
+  std::uint32_t count_;  // copies: what others can write is read once (DESIGN §2.1 rule 14)
+  bool asymmetric_;
 };
 
 }  // namespace espalier::base

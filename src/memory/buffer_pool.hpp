@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buffers of size classes inside a region: the memory of nodes and out-of-line values.
 //
-// An extent belongs to one class at a time and is cut into equal buffers. Each extent keeps its free
-// buffers on a stack of its own, so that what was freed last, and is still in cache, comes back
-// first, and so that an extent that becomes wholly free can go back without a search. All lists are
-// in process memory: a region that others can write holds nothing that the allocator believes.
-// How the fast path avoids the locks: memory/buffer_cache.hpp.
+// An extent belongs to one class at a time and is cut into equal buffers. Each extent keeps its
+// free buffers on a stack of its own, so that what was freed last, and is still in a processor's
+// cache, comes back first, and so that an extent that becomes wholly free goes back without a
+// search. All lists are in process memory: links inside a region that others can write could be
+// made to point anywhere.
+// Each thread goes through a BufferCache, which keeps it from the locks.
 //
 // A buffer starts with wire::BufferHeader, and the pool keeps what references rely on:
 // I1. A buffer that allocate() returns has superseded == 0 and a generation that no earlier buffer
@@ -18,8 +19,8 @@
 //     hands out only higher ones afterwards.
 // I5. Buffers in use + free (here and in caches) = all that the extents of the class were cut into.
 //
-// Thread: all calls from any thread. Locks: one per class; below them only the region's; never two
-// classes at a time.
+// Thread: BufferPool any; BufferCache one at a time. Locks: caches, then one class, then the
+// region's; never two classes at a time.
 #pragma once
 
 #include <array>
@@ -62,7 +63,8 @@ class BufferPool {
     return memory::class_bytes(cls);
   }
 
-  /// Returns the offset of a free buffer. Its header is as I1 says; the rest holds anything.
+  /// Returns the offset of a free buffer. Its header is as I1 says, the rest holds anything. Who
+  /// fills it leaves the generation as it is.
   /// Cost: a lock; sometimes an extent of fresh memory. Errors: out_of_memory (detail: limit, MiB).
   Result<std::uint64_t> allocate(SizeClass cls);
   /// Takes a buffer back: no reader that holds its reference may count on it any longer.
@@ -97,6 +99,7 @@ class BufferPool {
     std::uint32_t free_count = 0;                 // on the stack
     std::uint32_t carved = 0;                     // buffers handed out at least once
     std::uint32_t buffers = 0;                    // 0: not taken by a class
+    SizeClass cls = 0;
     std::uint32_t generation_first = 0;           // of buffers that are handed out first
     std::uint32_t generation_high = 0;            // highest ever seen here
     std::uint32_t previous = kNone;               // neighbours on the class's list
@@ -110,11 +113,12 @@ class BufferPool {
     std::uint32_t spare = kNone;    // at most one extent that is wholly free
     std::uint64_t buffers = 0;      // in all extents
     std::uint64_t free = 0;         // on the stacks or not handed out yet
-    std::int64_t in_use = 0;        // allocated less released without a cache, and by caches gone
+    // Allocated less released: without a cache, and by caches that are gone.
+    std::atomic<std::int64_t> in_use{0};
   };
 
   /// Takes up to out.size() buffers, at least one; returns how many. Headers are not touched.
-  Result<std::uint32_t> take(SizeClass cls, std::span<std::uint64_t> out);
+  [[nodiscard]] Result<std::uint32_t> take(SizeClass cls, std::span<std::uint64_t> out);
   /// Takes back buffers whose headers have been retired.
   void give(SizeClass cls, std::span<const std::uint64_t> offsets);
   /// Makes the header of a buffer that is about to be handed out as I1 says.
@@ -123,14 +127,17 @@ class BufferPool {
   void retire_header(std::uint64_t offset);
   /// Counts an acquisition; whether it has to fail.
   bool fails_now();
-  [[nodiscard]] std::unexpected<Error> out_of_memory() const;
 
   void attach(BufferCache* cache);
   void detach(BufferCache* cache);
 
   std::uint32_t take_locked(Class& c, SizeClass cls, std::span<std::uint64_t> out);
+  /// Takes an extent (or run) from the region; false: there is none, even after trim().
   bool grow(SizeClass cls);
-  void give_back_locked(Class& c, SizeClass cls, std::uint32_t extent);
+  /// Takes one buffer back; whether its extent is wholly free now and has to go to the region.
+  bool give_locked(Class& c, std::uint64_t offset);
+  /// Takes a wholly free extent from its class; the caller gives it to the region.
+  void disown_locked(Class& c, std::uint32_t extent);
   void link(Class& c, std::uint32_t extent);
   void unlink(Class& c, std::uint32_t extent);
 
@@ -141,6 +148,65 @@ class BufferPool {
 
   mutable std::mutex caches_mutex_;  // taken before a class's lock
   std::vector<BufferCache*> caches_;
+};
+
+/// One thread's front of a pool: buffers come and go without a lock, in most cases.
+///
+/// Per class a stack (what was freed last comes back first) of at most kCachedBuffers buffers or
+/// kCachedBytes, refilled and flushed by halves, so that a thread which allocates and frees by
+/// turns at the edge does not go to the pool each time. Buffers of a cache count as free. A writer
+/// that must not fail once it holds a version reserves first (DESIGN §2.1 rule 11).
+/// Thread: one at a time; the pool reads the counters from others.
+class BufferCache {
+ public:
+  static constexpr std::uint32_t kCachedBuffers = 64;
+  static constexpr std::uint64_t kCachedBytes = std::uint64_t{1} << 20;
+
+  /// Requires: the pool outlives the cache.
+  explicit BufferCache(BufferPool& pool);
+  /// Gives all buffers back to the pool.
+  ~BufferCache();
+  BufferCache(const BufferCache&) = delete;
+  BufferCache& operator=(const BufferCache&) = delete;
+
+  /// As BufferPool::allocate. Cost: the buffer's first line; one in about 32 takes a lock.
+  Result<std::uint64_t> allocate(SizeClass cls);
+  /// As BufferPool::release; from any thread's cache, not only the one that allocated it.
+  void release(std::uint64_t offset, SizeClass cls);
+
+  /// Ensures that the next `n` calls of allocate(cls) succeed. A later call for the same class
+  /// replaces the reservation; 0 drops it. Errors: out_of_memory (the reservation is as before).
+  Result<void> reserve(SizeClass cls, std::uint32_t n);
+  /// What is left of the reservation.
+  [[nodiscard]] std::uint32_t reserved(SizeClass cls) const { return bins_[cls].reserved; }
+
+  /// Gives all buffers that are not reserved back to the pool.
+  void flush();
+
+  [[nodiscard]] BufferPool& pool() const { return pool_; }
+
+ private:
+  friend class BufferPool;
+
+  struct Bin {
+    std::vector<std::uint64_t> buffers;   // offsets, last freed last; headers are retired
+    std::uint32_t reserved = 0;           // <= buffers.size()
+    std::atomic<std::uint64_t> free{0};   // buffers.size(), for other threads
+    std::atomic<std::int64_t> in_use{0};  // allocated less released through this cache
+  };
+
+  [[nodiscard]] static constexpr std::uint32_t capacity(SizeClass cls) {
+    const std::uint64_t by_bytes = kCachedBytes / class_bytes(cls);
+    return by_bytes < kCachedBuffers ? static_cast<std::uint32_t>(by_bytes) : kCachedBuffers;
+  }
+  /// Brings the stack to at least one buffer, half full if it can.
+  Result<void> refill(SizeClass cls, Bin& bin);
+  /// Gives the coldest buffers back until at most `keep` (and what is reserved) remain.
+  void shrink(SizeClass cls, Bin& bin, std::uint32_t keep);
+  static void count(Bin& bin, std::int64_t in_use_change);
+
+  BufferPool& pool_;
+  std::array<Bin, kClasses> bins_;
 };
 
 }  // namespace espalier::memory

@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <string>
 
@@ -78,6 +79,9 @@ class Region {
   [[nodiscard]] std::uint64_t taken_bytes() const;
   /// The limit on taken_bytes().
   [[nodiscard]] std::uint64_t limit_bytes() const;
+
+  /// The error of take() when the limit is reached.
+  [[nodiscard]] std::unexpected<Error> out_of_memory() const;
 
   [[nodiscard]] PageKind page_kind() const { return page_kind_; }
   /// Which pages carry the memory, and why, in one sentence.

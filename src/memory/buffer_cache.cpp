@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// BufferCache of memory/buffer_pool.hpp.
+#include <algorithm>
+#include <iterator>
+
+#include "memory/buffer_pool.hpp"
+
+namespace espalier::memory {
+
+BufferCache::BufferCache(BufferPool& pool) : pool_(pool) { pool_.attach(this); }
+
+BufferCache::~BufferCache() {
+  for (Bin& bin : bins_) bin.reserved = 0;
+  flush();
+  pool_.detach(this);
+}
+
+Result<std::uint64_t> BufferCache::allocate(SizeClass cls) {
+  Bin& bin = bins_[cls];
+  if (bin.reserved > 0) {
+    --bin.reserved;
+  } else {
+    if (pool_.fails_now()) [[unlikely]] return pool_.region_.out_of_memory();
+    if (bin.buffers.empty()) {
+      if (const auto filled = refill(cls, bin); !filled) return std::unexpected(filled.error());
+    }
+  }
+  const std::uint64_t offset = bin.buffers.back();
+  bin.buffers.pop_back();
+  count(bin, 1);
+  pool_.prepare_header(offset);
+  return offset;
+}
+
+void BufferCache::release(std::uint64_t offset, SizeClass cls) {
+  Bin& bin = bins_[cls];
+  pool_.retire_header(offset);
+  bin.buffers.push_back(offset);
+  count(bin, -1);
+  if (bin.buffers.size() > bin.reserved + capacity(cls)) shrink(cls, bin, capacity(cls) / 2);
+}
+
+Result<void> BufferCache::reserve(SizeClass cls, std::uint32_t n) {
+  Bin& bin = bins_[cls];
+  if (n > 0 && pool_.fails_now()) [[unlikely]] return pool_.region_.out_of_memory();
+  if (n > bin.buffers.size()) {
+    std::vector<std::uint64_t> fresh(n - bin.buffers.size());
+    for (std::size_t have = 0; have < fresh.size();) {
+      const auto taken = pool_.take(cls, std::span(fresh).subspan(have));
+      if (!taken) {
+        pool_.give(cls, std::span(fresh).first(have));
+        return std::unexpected(taken.error());
+      }
+      have += *taken;
+    }
+    // Below what lies there, which is hotter; the pool's hottest comes first in `fresh`.
+    bin.buffers.insert(bin.buffers.begin(), fresh.rbegin(), fresh.rend());
+    count(bin, 0);
+  }
+  bin.reserved = n;
+  return {};
+}
+
+void BufferCache::flush() {
+  for (SizeClass cls = 0; cls < kClasses; ++cls) shrink(cls, bins_[cls], 0);
+}
+
+Result<void> BufferCache::refill(SizeClass cls, Bin& bin) {
+  std::array<std::uint64_t, kCachedBuffers / 2> fresh;
+  const std::uint32_t want = std::max(capacity(cls) / 2, 1u);
+  const auto taken = pool_.take(cls, std::span(fresh).first(want));
+  if (!taken) return std::unexpected(taken.error());
+  const auto filled = std::span(fresh).first(*taken);
+  bin.buffers.assign(filled.rbegin(), filled.rend());
+  count(bin, 0);
+  return {};
+}
+
+void BufferCache::shrink(SizeClass cls, Bin& bin, std::uint32_t keep) {
+  const std::size_t stay = std::max(keep, bin.reserved);
+  if (bin.buffers.size() <= stay) return;
+  const std::size_t go = bin.buffers.size() - stay;
+  // Out of the stack first, so that no moment counts a buffer twice.
+  const auto coldest_end = std::next(bin.buffers.begin(), static_cast<std::ptrdiff_t>(go));
+  const std::vector<std::uint64_t> coldest(bin.buffers.begin(), coldest_end);
+  bin.buffers.erase(bin.buffers.begin(), coldest_end);
+  count(bin, 0);
+  pool_.give(cls, coldest);
+}
+
+void BufferCache::count(Bin& bin, std::int64_t in_use_change) {
+  // The owner alone writes: a load and a store are enough, and cheaper than an atomic addition.
+  bin.free.store(bin.buffers.size(), std::memory_order_relaxed);
+  if (in_use_change == 0) return;
+  bin.in_use.store(bin.in_use.load(std::memory_order_relaxed) + in_use_change,
+                   std::memory_order_relaxed);
+}
+
+}  // namespace espalier::memory
