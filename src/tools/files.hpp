@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one seam between the command and the world's files, so that tests and fuzzers run the whole
+// command without touching a disk (tools/memory_files.hpp) and the program runs it on real ones
+// (tools/os_files.hpp).
+//
+// Invariant: a FileWriter makes nothing visible before commit(); a writer that goes away without it
+// leaves the old file as it was. Thread: each object by one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "espalier/error.hpp"
+
+namespace espalier::tools {
+
+/// Bytes that come one after another: a file, a pipe, a string.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  /// Reads at least one byte into `into` unless the end is reached, which returns 0.
+  /// Errors: system (detail: errno). Requires: `into` is not empty.
+  [[nodiscard]] virtual Result<std::size_t> read(std::span<char> into) = 0;
+  /// The number of bytes in all, where it is known beforehand.
+  [[nodiscard]] virtual std::optional<std::uint64_t> size_bytes() const { return std::nullopt; }
+};
+
+/// A new content for a file, which takes the place of the old one all at once.
+class FileWriter {
+ public:
+  virtual ~FileWriter() = default;
+  /// Errors: system (detail: errno).
+  virtual Result<void> write(std::string_view bytes) = 0;
+  /// Makes the content durable, then visible under the file's name. Errors: system.
+  virtual Result<void> commit() = 0;
+};
+
+/// Opens files by name. All errors are Code::system with errno as detail.
+class Files {
+ public:
+  virtual ~Files() = default;
+  [[nodiscard]] virtual Result<std::unique_ptr<ByteSource>> open(const std::string& path) = 0;
+  /// Begins a new content of `path`, which need not exist.
+  [[nodiscard]] virtual Result<std::unique_ptr<FileWriter>> replace(const std::string& path) = 0;
+  /// A token that changes when the file changes; empty if there is no such file.
+  [[nodiscard]] virtual Result<std::string> stamp(const std::string& path) = 0;
+};
+
+}  // namespace espalier::tools

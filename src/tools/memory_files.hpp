@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that live in a std::map: what tests and fuzzers give to the command instead of a disk.
+// Nothing outside can be opened through them. Reads come in pieces of a chosen size, so that every
+// record is met cut in two somewhere; any file can be made to fail.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "tools/files.hpp"
+
+namespace espalier::tools {
+
+/// The bytes of a string, handed out at most `piece_bytes` at a time.
+class MemorySource : public ByteSource {
+ public:
+  explicit MemorySource(std::string bytes,
+                        std::size_t piece_bytes = std::numeric_limits<std::size_t>::max())
+      : bytes_(std::move(bytes)), piece_bytes_(std::max<std::size_t>(piece_bytes, 1)) {}
+
+  /// From now on reads fail with `error_number` once `after` bytes were read.
+  void fail_after(std::size_t after, int error_number) {
+    fail_after_ = after;
+    error_number_ = static_cast<std::uint32_t>(error_number);
+  }
+
+  Result<std::size_t> read(std::span<char> into) override {
+    if (at_ >= fail_after_) return fail(Code::system, error_number_);
+    const std::size_t count =
+        std::min({into.size(), piece_bytes_, bytes_.size() - at_, fail_after_ - at_});
+    std::copy_n(bytes_.data() + at_, count, into.data());
+    at_ += count;
+    return count;
+  }
+  [[nodiscard]] std::optional<std::uint64_t> size_bytes() const override { return bytes_.size(); }
+
+ private:
+  std::string bytes_;
+  std::size_t piece_bytes_;
+  std::size_t at_ = 0;
+  std::size_t fail_after_ = std::numeric_limits<std::size_t>::max();
+  std::uint32_t error_number_ = 0;
+};
+
+/// A folder of named strings.
+class MemoryFiles : public Files {
+ public:
+  std::map<std::string, std::string> contents;
+  std::set<std::string> unwritable;            ///< replace() of these fails with EACCES
+  std::function<void()> before_commit = [] {};  ///< what somebody else does meanwhile
+  std::size_t piece_bytes = std::numeric_limits<std::size_t>::max();
+
+  Result<std::unique_ptr<ByteSource>> open(const std::string& path) override {
+    const auto found = contents.find(path);
+    if (found == contents.end()) return fail(Code::system, ENOENT);
+    return std::make_unique<MemorySource>(found->second, piece_bytes);
+  }
+  Result<std::unique_ptr<FileWriter>> replace(const std::string& path) override {
+    if (path.empty()) return fail(Code::system, ENOENT);
+    if (unwritable.contains(path)) return fail(Code::system, EACCES);
+    before_commit();
+    return std::make_unique<Writer>(*this, path);
+  }
+  Result<std::string> stamp(const std::string& path) override {
+    const auto found = contents.find(path);
+    return found == contents.end() ? std::string() : "=" + found->second;
+  }
+
+ private:
+  class Writer : public FileWriter {
+   public:
+    Writer(MemoryFiles& files, std::string path) : files_(files), path_(std::move(path)) {}
+    Result<void> write(std::string_view bytes) override {
+      bytes_ += bytes;
+      return {};
+    }
+    Result<void> commit() override {
+      files_.contents[path_] = std::move(bytes_);
+      return {};
+    }
+
+   private:
+    MemoryFiles& files_;
+    std::string path_;
+    std::string bytes_;
+  };
+};
+
+}  // namespace espalier::tools

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/record_writer.hpp"
+
+#include "tools/json_record.hpp"
+#include "tools/text_codec.hpp"
+
+namespace espalier::tools {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+}  // namespace
+
+void RecordWriter::append_header(std::string& out, std::string_view line) {
+  out += line;
+  out += '\n';
+  first_ = false;
+}
+
+std::optional<std::string> RecordWriter::append(std::string& out, std::string_view key,
+                                                std::string_view value) {
+  const bool first = first_;
+  switch (format_) {
+    case Format::lines:
+      if (key.find('\n') != std::string_view::npos) return "a key with a newline is not one line";
+      if (key.ends_with('\r')) return "a carriage return at the end of a line would be lost";
+      if (key.empty()) return "an empty key would be a blank line";
+      // A reader skips one byte-order mark: give it one to skip.
+      if (first && key.starts_with(kByteOrderMark)) out += kByteOrderMark;
+      out += key;
+      break;
+    case Format::csv:
+      append_csv_field(out, key);
+      out += separator_;
+      append_csv_field(out, value);
+      break;
+    case Format::tsv:
+      append_tsv_field(out, key);
+      out += '\t';
+      append_tsv_field(out, value);
+      break;
+    case Format::json_lines: append_json_record(out, key, value); break;
+  }
+  out += '\n';
+  first_ = false;
+  return std::nullopt;
+}
+
+void RecordWriter::append_csv_field(std::string& out, std::string_view field) const {
+  const char special[] = {'"', '\n', '\r', separator_};
+  const bool plain = field.find_first_of(std::string_view(special, 4)) == std::string_view::npos &&
+                     !(first_ && field.starts_with(kByteOrderMark));
+  if (plain) {
+    out += field;
+    return;
+  }
+  out += '"';
+  for (const char c : field) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  out += '"';
+}
+
+void RecordWriter::append_tsv_field(std::string& out, std::string_view field) const {
+  if (first_ && field.starts_with(kByteOrderMark)) {
+    out += "\\xef";
+    field.remove_prefix(1);
+  }
+  encode_to(out, field, Encoding::tsv);
+}
+
+}  // namespace espalier::tools
