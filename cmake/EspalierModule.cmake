@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+# One call makes a module of the folder src/<name>:
+#
+#   *.cpp          the static library espalier_<name>; without any, an interface library
+#   main.cpp       with EXECUTABLE: the program
+#   *_test.cpp     <name>_test, found by ctest one case at a time
+#   *_fuzz.cpp     one program each: libFuzzer where it is on, else a replay of the corpus
+#   *_bench.cpp    one program each, over Google Benchmark
+#
+#   espalier_module(<name> [FOLDER <dir>] [DEPENDS <module>...] [LIBRARIES <target>...]
+#                   [EXECUTABLE <program>] [PLANTED])
+#
+# PLANTED builds a second library espalier_<name>_planted with the switches that break the protocol's
+# rules (ESPALIER_PLANTED_BUGS) and inject faults (ESPALIER_FAULTS). Only tests link it; a test file
+# named *_planted_test.cpp is linked with it.
+
+function(espalier_module name)
+  cmake_parse_arguments(arg "PLANTED" "FOLDER;EXECUTABLE" "DEPENDS;LIBRARIES" ${ARGN})
+  if(NOT arg_FOLDER)
+    set(arg_FOLDER src/${name})
+  endif()
+  set(folder ${PROJECT_SOURCE_DIR}/${arg_FOLDER})
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  set(tests ${sources})
+  set(fuzzers ${sources})
+  set(benches ${sources})
+  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|_bench|/main)\\.cpp$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cpp$")
+  list(FILTER benches INCLUDE REGEX "_bench\\.cpp$")
+
+  set(depends ${arg_DEPENDS})
+  list(TRANSFORM depends PREPEND espalier_)
+  espalier_library(espalier_${name} "${sources}" ${depends} ${arg_LIBRARIES})
+  if(arg_PLANTED)
+    set(planted_depends)
+    foreach(depend IN LISTS depends)
+      if(TARGET ${depend}_planted)
+        list(APPEND planted_depends ${depend}_planted)
+      else()
+        list(APPEND planted_depends ${depend})
+      endif()
+    endforeach()
+    if(ESPALIER_BUILD_TESTS)
+      espalier_library(espalier_${name}_planted "${sources}" ${planted_depends} ${arg_LIBRARIES})
+    endif()
+  endif()
+
+  if(arg_EXECUTABLE AND EXISTS ${folder}/main.cpp)
+    add_executable(${arg_EXECUTABLE}_program ${folder}/main.cpp)
+    set_target_properties(${arg_EXECUTABLE}_program PROPERTIES OUTPUT_NAME ${arg_EXECUTABLE})
+    target_link_libraries(${arg_EXECUTABLE}_program PRIVATE espalier_${name})
+  endif()
+  if(ESPALIER_BUILD_TESTS)
+    espalier_module_tests(${name} "${tests}" "${fuzzers}" "${benches}")
+  endif()
+endfunction()
+
+# A static library, or an interface library where there is nothing to compile. A name that ends in
+# _planted gets the switches, and passes them on to what links it: headers read them too.
+function(espalier_library target sources)
+  if(sources)
+    add_library(${target} STATIC ${sources})
+    set(kind PUBLIC)
+  else()
+    add_library(${target} INTERFACE)
+    set(kind INTERFACE)
+  endif()
+  target_link_libraries(${target} ${kind} espalier_options ${ARGN})
+  if(target MATCHES "_planted$")
+    target_compile_definitions(${target} ${kind} ESPALIER_PLANTED_BUGS=1 ESPALIER_FAULTS=1)
+  endif()
+endfunction()

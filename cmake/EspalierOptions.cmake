@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+# Options, and the target `espalier_options` that every target of ours is compiled with.
+
+option(ESPALIER_BUILD_TOOLS "Build the benchmark and the espalier command" ${PROJECT_IS_TOP_LEVEL})
+option(ESPALIER_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(ESPALIER_BUILD_FUZZERS "Build *_fuzz.cpp with libFuzzer (clang only)" OFF)
+option(ESPALIER_WERROR "Make warnings errors; the presets do" OFF)
+set(ESPALIER_SANITIZERS "" CACHE STRING "Sanitizers to build with, as -fsanitize= takes them")
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+# Assertions stay on in every build: no NDEBUG. ESPALIER_DEBUG_ASSERT asks for its own macro.
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1")
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+
+# Precompiled headers make ccache careful; these two relaxations are what its manual asks for.
+find_program(ESPALIER_CCACHE ccache)
+if(ESPALIER_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${ESPALIER_CCACHE})
+endif()
+
+add_library(espalier_options INTERFACE)
+target_include_directories(espalier_options INTERFACE
+  ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
+target_link_libraries(espalier_options INTERFACE Threads::Threads)
+# -pthread at compile time too, which ThreadSanitizer and the C library like to know.
+target_compile_options(espalier_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wold-style-cast -Wnon-virtual-dtor
+  $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
+  $<$<BOOL:${ESPALIER_WERROR}>:-Werror>)
+target_compile_definitions(espalier_options INTERFACE
+  $<$<CONFIG:Debug>:ESPALIER_DEBUG_ASSERTIONS=1>)
+
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # GCC 12 sees impossible lengths in std::string's operator+ (its bugs 105329 and 105651), under
+  # each of these three names.
+  target_compile_options(espalier_options INTERFACE -Wno-restrict
+    -Wno-stringop-overflow -Wno-array-bounds)
+endif()
+
+if(ESPALIER_SANITIZERS)
+  target_compile_options(espalier_options INTERFACE
+    -fsanitize=${ESPALIER_SANITIZERS} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(espalier_options INTERFACE -fsanitize=${ESPALIER_SANITIZERS})
+endif()
+if(ESPALIER_SANITIZERS MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC cannot model fences. Code that needs one has another form under ThreadSanitizer
+  # (base/barrier.hpp), so this warning would only repeat what is known.
+  target_compile_options(espalier_options INTERFACE -Wno-tsan)
+endif()
+if(ESPALIER_BUILD_FUZZERS)
+  target_compile_options(espalier_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()

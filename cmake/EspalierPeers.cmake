@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+# What only the benchmark and the command need: the peers, and libraries for people's eyes.
+find_package(PkgConfig REQUIRED)
+find_package(absl REQUIRED)
+find_package(RocksDB REQUIRED)
+pkg_check_modules(lmdb REQUIRED IMPORTED_TARGET lmdb)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)

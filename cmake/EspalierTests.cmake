@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+# How tests are built and how ctest finds them.
+#
+# ctest names a case <program>.<Suite>.<Case>, and the suite's name decides its label:
+#   *Concurrency*  concurrency: several threads; ./test runs these under ThreadSanitizer
+#   *Slow*         slow: more than a second
+#   else           fast
+if(NOT ESPALIER_BUILD_TESTS)
+  return()
+endif()
+enable_testing()
+include(GoogleTest)
+find_package(GTest REQUIRED)
+find_package(benchmark QUIET)
+
+# A sanitizer makes code several times slower, and two cores may be shared.
+set(ESPALIER_TEST_TIMEOUT_SECONDS 300 CACHE STRING "Longest time for one test case")
+
+# GoogleTest and the containers are most of a test's compile time, so they are compiled once.
+file(WRITE ${PROJECT_BINARY_DIR}/generated/test_pch.cpp "// Carries the precompiled header.\n")
+add_library(espalier_test_pch OBJECT ${PROJECT_BINARY_DIR}/generated/test_pch.cpp)
+target_link_libraries(espalier_test_pch PUBLIC espalier_options GTest::gtest GTest::gmock)
+target_precompile_headers(espalier_test_pch PRIVATE
+  <gtest/gtest.h> <gmock/gmock.h> <algorithm> <atomic> <cstdint> <expected> <map> <memory> <span>
+  <string> <string_view> <thread> <vector>)
+
+# One test program. Sources whose libraries carry other definitions cannot share the header.
+function(espalier_test_program target)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${target} ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} espalier_options
+                        GTest::gtest GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${target} PRIVATE ESPALIER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(NOT "${arg_LIBRARIES}" MATCHES "_planted")
+    target_precompile_headers(${target} REUSE_FROM espalier_test_pch)
+  endif()
+  espalier_discover(${target} fast "-*Concurrency*:*Slow*")
+  espalier_discover(${target} concurrency "*Concurrency*")
+  espalier_discover(${target} slow "*Slow*-*Concurrency*")
+endfunction()
+
+function(espalier_discover target label filter)
+  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${target}. TEST_FILTER ${filter}
+    TEST_LIST ${target}_${label} PROPERTIES LABELS ${label} TIMEOUT ${ESPALIER_TEST_TIMEOUT_SECONDS})
+endfunction()
+
+# The tests, fuzzers and micro-benchmarks beside the sources of one module.
+function(espalier_module_tests name tests fuzzers benches)
+  set(planted ${tests})
+  list(FILTER tests EXCLUDE REGEX "_planted_test\\.cpp$")
+  list(FILTER planted INCLUDE REGEX "_planted_test\\.cpp$")
+  if(tests)
+    espalier_test_program(${name}_test SOURCES ${tests} LIBRARIES espalier_${name})
+  endif()
+  if(planted)
+    espalier_test_program(${name}_planted_test SOURCES ${planted}
+                          LIBRARIES espalier_${name}_planted)
+  endif()
+  foreach(source IN LISTS fuzzers)
+    espalier_fuzzer(${source} espalier_${name})
+  endforeach()
+  if(benchmark_FOUND)
+    foreach(source IN LISTS benches)
+      cmake_path(GET source STEM program)
+      add_executable(${program} ${source})
+      target_link_libraries(${program} PRIVATE espalier_${name} benchmark::benchmark)
+    endforeach()
+  endif()
+endfunction()
+
+# With libFuzzer a fuzzer; else the same function fed with its corpus, as a test.
+function(espalier_fuzzer source)
+  cmake_path(GET source STEM program)
+  cmake_path(GET source PARENT_PATH folder)
+  string(REGEX REPLACE "_fuzz$" "" subject ${program})
+  if(ESPALIER_BUILD_FUZZERS)
+    add_executable(${program} ${source})
+    target_link_options(${program} PRIVATE -fsanitize=fuzzer)
+    set(arguments -runs=2000 -seed=1 -max_len=4096 -verbosity=0)
+    if(EXISTS ${folder}/corpus/${subject})
+      list(APPEND arguments ${folder}/corpus/${subject})
+    endif()
+  else()
+    add_executable(${program} ${source} ${PROJECT_SOURCE_DIR}/cmake/replay_main.cpp)
+    set(arguments ${folder}/corpus/${subject})
+  endif()
+  set_target_properties(${program} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+  target_link_libraries(${program} PRIVATE ${ARGN} espalier_options)
+  add_test(NAME fuzz.${program} COMMAND ${program} ${arguments})
+  set_tests_properties(fuzz.${program} PROPERTIES LABELS fast
+    TIMEOUT ${ESPALIER_TEST_TIMEOUT_SECONDS})
+endfunction()
+
+# tests/: what spans modules, one program per file, linked with everything there is.
+function(espalier_spanning_tests)
+  file(GLOB support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cpp)
+  set(support_tests ${support})
+  list(FILTER support EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER support_tests INCLUDE REGEX "_test\\.cpp$")
+  set(upper)
+  foreach(module bench tools)
+    if(TARGET espalier_${module})
+      list(APPEND upper espalier_${module})
+    endif()
+  endforeach()
+  espalier_library(espalier_test_support "${support}" espalier_client ${upper} GTest::gtest)
+  espalier_library(espalier_test_support_planted "${support}" espalier_client_planted GTest::gtest)
+
+  file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.cpp)
+  foreach(source IN LISTS tests support_tests)
+    cmake_path(GET source STEM program)
+    if(program MATCHES "_planted_test$")
+      set(library espalier_test_support_planted)
+    else()
+      set(library espalier_test_support)
+    endif()
+    espalier_test_program(${program} SOURCES ${source} LIBRARIES ${library})
+    if(TARGET espalier_program)
+      add_dependencies(${program} espalier_program)
+      target_compile_definitions(${program} PRIVATE
+        ESPALIER_PROGRAM="$<TARGET_FILE:espalier_program>")
+    endif()
+  endforeach()
+endfunction()
+
+# Compiles every header alone: a header that needs what its includer happens to include is refused.
+function(espalier_header_checks)
+endfunction()
+
+function(espalier_install_test)
+endfunction()
