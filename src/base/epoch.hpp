@@ -61,7 +61,7 @@ namespace espalier::base {
 ///   +------+--------+--------------+------+---------------+---------+----------------+
 ///   | magic| version| participants | flags| 0             | global  | 0              | slots
 ///   +------+--------+--------------+------+---------------+---------+----------------+
-struct EpochTableHeader {
+struct alignas(64) EpochTableHeader {
   std::uint64_t magic;
   std::uint32_t version;
   std::uint32_t participants;
@@ -74,7 +74,7 @@ static_assert(sizeof(EpochTableHeader) == 128);
 static_assert(offsetof(EpochTableHeader, global_epoch) == 64);
 static_assert(std::has_unique_object_representations_v<EpochTableHeader>);
 
-struct EpochTableSlot {
+struct alignas(64) EpochTableSlot {
   std::uint64_t exposed;  // 0: idle
   std::uint64_t owner;    // 0: free; else pid (high 22 bits), start time of the process (42 bits)
   std::uint64_t reserved[6];
