@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <random>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "memory/buffer_pool.hpp"
+#include "wire/ref.hpp"
+
+namespace espalier::memory {
+namespace {
+
+constexpr SizeClass kNode = BufferPool::class_of(8192);
+constexpr SizeClass kLarge = BufferPool::class_of(4 << 20);
+
+class BufferCacheTest : public ::testing::Test {
+ protected:
+  BufferCacheTest()
+      : region_(*Region::reserve({.bytes_max = 8 * kExtentBytes, .huge_pages = false})),
+        pool_(region_) {}
+
+  void expect_balanced(SizeClass cls, std::uint64_t in_use) {
+    const ClassStats stats = pool_.stats(cls);
+    EXPECT_EQ(stats.in_use, in_use);
+    EXPECT_EQ(stats.in_use + stats.free, stats.taken);
+  }
+  std::uint32_t generation(std::uint64_t offset) {
+    std::uint32_t generation = 0;
+    std::memcpy(&generation, region_.at(offset) + offsetof(wire::BufferHeader, generation), 4);
+    return generation;
+  }
+  /// Takes everything that the region still has, as buffers of this class.
+  void exhaust(SizeClass cls) {
+    while (pool_.allocate(cls)) continue;
+  }
+
+  Region region_;
+  BufferPool pool_;
+};
+
+TEST_F(BufferCacheTest, WhatWasFreedLastComesBackFirstWithANewGeneration) {
+  BufferCache cache(pool_);
+  const std::uint64_t a = *cache.allocate(kNode);
+  const std::uint64_t b = *cache.allocate(kNode);
+  EXPECT_EQ(b, a + 8192);  // fresh memory comes in the order of its addresses
+  EXPECT_EQ(generation(a), 1u);
+  cache.release(b, kNode);
+  cache.release(a, kNode);
+  EXPECT_EQ(generation(a), 2u);
+  EXPECT_EQ(*cache.allocate(kNode), a);
+  EXPECT_EQ(*cache.allocate(kNode), b);
+  expect_balanced(kNode, 2);
+}
+
+TEST_F(BufferCacheTest, KeepsABoundedNumber) {
+  BufferCache cache(pool_);
+  std::vector<std::uint64_t> offsets;
+  for (int i = 0; i < 1000; ++i) offsets.push_back(*cache.allocate(kNode));
+  expect_balanced(kNode, 1000);
+  for (const std::uint64_t offset : offsets) cache.release(offset, kNode);
+  expect_balanced(kNode, 0);
+  // All but the extents that the cache's few buffers lie in, and the one kept, have gone back.
+  EXPECT_LE(region_.taken_bytes(), 4 * kExtentBytes);
+  cache.flush();
+  pool_.trim();
+  EXPECT_EQ(region_.taken_bytes(), kExtentBytes);
+}
+
+TEST_F(BufferCacheTest, LargeBuffersAreNotKept) {
+  BufferCache cache(pool_);
+  cache.release(*cache.allocate(kLarge), kLarge);
+  EXPECT_EQ(region_.taken_bytes(), kExtentBytes);
+  expect_balanced(kLarge, 0);
+}
+
+TEST_F(BufferCacheTest, EndsWithoutALeak) {
+  std::uint64_t kept = 0;
+  {
+    BufferCache cache(pool_);
+    kept = *cache.allocate(kNode);
+    ASSERT_TRUE(cache.reserve(kNode, 100));
+  }
+  expect_balanced(kNode, 1);
+  BufferCache other(pool_);
+  other.release(kept, kNode);  // by another cache than allocated it
+  expect_balanced(kNode, 0);
+}
+
+TEST_F(BufferCacheTest, AReservationHoldsWhenTheRegionIsFull) {
+  BufferCache cache(pool_);
+  ASSERT_TRUE(cache.reserve(kNode, 300));
+  ASSERT_TRUE(cache.reserve(kLarge, 1));
+  exhaust(0);
+  exhaust(kNode);
+  // Coming and going beyond the cache's capacity does not touch what is reserved.
+  std::vector<std::uint64_t> offsets;
+  for (int i = 0; i < 200; ++i) offsets.push_back(*cache.allocate(kNode));
+  for (const std::uint64_t offset : offsets) cache.release(offset, kNode);
+  EXPECT_EQ(cache.reserved(kNode), 100u);
+  cache.flush();
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(cache.allocate(kNode));
+  EXPECT_EQ(cache.reserved(kNode), 0u);
+  EXPECT_TRUE(cache.allocate(kLarge));
+  EXPECT_EQ(cache.allocate(kLarge).error().code, Code::out_of_memory);
+}
+
+TEST_F(BufferCacheTest, AReservationThatFailsChangesNothing) {
+  BufferCache cache(pool_);
+  ASSERT_TRUE(cache.reserve(kNode, 10));
+  const auto failed = cache.reserve(kNode, 100000);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error(), (Error{Code::out_of_memory, 0, 16}));
+  EXPECT_EQ(cache.reserved(kNode), 10u);
+  expect_balanced(kNode, 0);
+  EXPECT_TRUE(pool_.allocate(kLarge));  // nothing was hoarded
+  ASSERT_TRUE(cache.reserve(kNode, 0));
+  cache.flush();
+  pool_.trim();
+  EXPECT_EQ(region_.taken_bytes(), 3 * kExtentBytes);
+}
+
+TEST_F(BufferCacheTest, FailuresComeWhereTheyWereTold) {
+  BufferCache cache(pool_);
+  pool_.fail_after(2);
+  ASSERT_TRUE(cache.reserve(kNode, 2));
+  EXPECT_TRUE(cache.allocate(kNode));  // covered: not counted
+  EXPECT_TRUE(cache.allocate(kNode));
+  EXPECT_TRUE(cache.allocate(kNode));
+  EXPECT_EQ(cache.allocate(kNode).error().code, Code::out_of_memory);
+  EXPECT_TRUE(cache.allocate(kNode));
+  pool_.fail_after(0);
+  EXPECT_EQ(cache.reserve(kNode, 1).error().code, Code::out_of_memory);
+  EXPECT_TRUE(cache.reserve(kNode, 1));
+  expect_balanced(kNode, 4);
+}
+
+// Buffers travel between threads; each use of an offset has a generation of its own.
+TEST(BufferCacheConcurrency, BuffersTravelBetweenThreads) {
+  Region region = *Region::reserve({.bytes_max = 32 * kExtentBytes, .huge_pages = false});
+  BufferPool pool(region);
+  constexpr int kThreads = 3;
+  constexpr int kSteps = 20000;
+  std::array<std::atomic<std::uint64_t>, 16> mailboxes{};
+  std::array<std::vector<std::uint64_t>, kThreads> refs;
+  std::vector<std::thread> threads;
+  std::atomic<bool> stop{false};
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      BufferCache cache(pool);
+      std::mt19937_64 random(static_cast<std::uint64_t>(thread));
+      for (int step = 0; step < kSteps; ++step) {
+        const auto offset = cache.allocate(kNode);
+        ASSERT_TRUE(offset);
+        std::byte* const at = pool.at(*offset);
+        wire::BufferHeader header;
+        std::memcpy(&header, at, sizeof(header));
+        ASSERT_EQ(header.superseded, 0u);
+        refs[static_cast<std::size_t>(thread)].push_back(
+            wire::Ref::make(*offset, header.generation).bits);
+        std::memcpy(at + sizeof(header), &*offset, sizeof(*offset));
+        const std::uint64_t other =
+            mailboxes[random() % mailboxes.size()].exchange(*offset, std::memory_order_acq_rel);
+        if (other == 0) continue;
+        std::uint64_t body = 0;
+        std::memcpy(&body, pool.at(other) + sizeof(header), sizeof(body));
+        ASSERT_EQ(body, other);
+        cache.release(other, kNode);
+        if (step % 1000 == 0) {
+          ASSERT_TRUE(cache.reserve(kNode, 50));
+        }
+        if (step % 3000 == 0) cache.flush();
+      }
+    });
+  }
+  std::thread observer([&] {
+    while (!stop.load(std::memory_order_acquire)) {
+      const ClassStats stats = pool.stats(kNode);  // only has to be free of races
+      ASSERT_LE(stats.in_use, std::uint64_t{kThreads} * kSteps);
+      std::this_thread::yield();
+    }
+  });
+  for (std::thread& thread : threads) thread.join();
+  stop.store(true, std::memory_order_release);
+  observer.join();
+  for (auto& mailbox : mailboxes) {
+    if (mailbox.load() != 0) pool.release(mailbox.load(), kNode);
+  }
+  std::set<std::uint64_t> all;
+  for (const auto& list : refs) {
+    for (const std::uint64_t ref : list) ASSERT_TRUE(all.insert(ref).second);
+  }
+  const ClassStats stats = pool.stats(kNode);
+  EXPECT_EQ(stats.in_use, 0u);
+  EXPECT_EQ(stats.free, stats.taken);
+  pool.trim();
+  EXPECT_EQ(region.taken_bytes(), kExtentBytes);
+}
+
+}  // namespace
+}  // namespace espalier::memory

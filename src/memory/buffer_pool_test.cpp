@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/buffer_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <random>
+#include <set>
+#include <thread>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "wire/ref.hpp"
+
+namespace espalier::memory {
+namespace {
+
+constexpr SizeClass kNode = BufferPool::class_of(8192);
+
+std::uint64_t seed() {
+  const char* const given = std::getenv("ESPALIER_SEED");
+  const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 0) : 20240607;
+  ::testing::Test::RecordProperty("seed", std::to_string(seed));
+  std::fprintf(stderr, "ESPALIER_SEED=%llu\n", static_cast<unsigned long long>(seed));
+  return seed;
+}
+
+class BufferPoolTest : public ::testing::Test {
+ protected:
+  explicit BufferPoolTest(std::uint64_t extents = 64)
+      : region_(*Region::reserve({.bytes_max = extents * kExtentBytes, .huge_pages = false})),
+        pool_(region_) {}
+
+  wire::BufferHeader header(std::uint64_t offset) {
+    wire::BufferHeader header;
+    std::memcpy(&header, region_.at(offset), sizeof(header));
+    return header;
+  }
+  void set_header(std::uint64_t offset, const wire::BufferHeader& header) {
+    std::memcpy(region_.at(offset), &header, sizeof(header));
+  }
+  /// As a tree does with a node: everything but the generation.
+  void use(std::uint64_t offset, SizeClass cls) {
+    wire::BufferHeader h = header(offset);
+    std::memset(region_.at(offset), 0xA5, BufferPool::class_bytes(cls));
+    h = {1, h.generation, 5, wire::kLive};
+    set_header(offset, h);
+  }
+  void expect_balanced() {
+    for (SizeClass cls = 0; cls < kClasses; ++cls) {
+      const ClassStats stats = pool_.stats(cls);
+      ASSERT_EQ(stats.in_use + stats.free, stats.taken) << "class " << cls;
+    }
+  }
+  [[nodiscard]] std::uint64_t extents_taken() const {
+    return region_.taken_bytes() / kExtentBytes - 1;
+  }
+
+  Region region_;
+  BufferPool pool_;
+};
+
+TEST_F(BufferPoolTest, BuffersLieApartAndOnTheGrainOfReferences) {
+  std::set<std::uint64_t> seen;
+  for (int i = 0; i < 1000; ++i) {
+    const std::uint64_t offset = *pool_.allocate(kNode);
+    EXPECT_NE(offset, 0u);
+    EXPECT_EQ(offset % wire::kBlockBytes, 0u);
+    EXPECT_EQ(offset % 8192, 0u);
+    EXPECT_TRUE(seen.insert(offset / 8192).second);
+  }
+  EXPECT_EQ(extents_taken(), 4u);
+  EXPECT_EQ(pool_.stats(kNode).in_use, 1000u);
+  EXPECT_EQ(pool_.stats(kNode).taken, 1024u);
+  expect_balanced();
+}
+
+TEST_F(BufferPoolTest, HeadersSayFreeAndTheGenerationMovesOn) {
+  const std::uint64_t offset = *pool_.allocate(kNode);
+  EXPECT_EQ(header(offset).generation, 1u);
+  EXPECT_EQ(header(offset).superseded, 0u);
+  use(offset, kNode);
+  pool_.release(offset, kNode);
+  EXPECT_EQ(header(offset).generation, 2u);
+  EXPECT_EQ(header(offset).superseded, 0u);
+  EXPECT_EQ(header(offset).created, 5u);  // the rest is as it was
+  EXPECT_EQ(*pool_.allocate(kNode), offset);
+  EXPECT_EQ(header(offset).generation, 2u);
+}
+
+TEST_F(BufferPoolTest, GenerationsSkipZeroInTheirLow28Bits) {
+  const std::uint64_t offset = *pool_.allocate(kNode);
+  for (const std::uint32_t last : {wire::kGenerationMask, ~std::uint32_t{0}}) {
+    wire::BufferHeader h = header(offset);
+    h.generation = last;
+    set_header(offset, h);
+    pool_.release(offset, kNode);
+    EXPECT_EQ(header(offset).generation & wire::kGenerationMask, 1u);
+    EXPECT_EQ(*pool_.allocate(kNode), offset);
+  }
+}
+
+TEST_F(BufferPoolTest, WhatWasFreedLastComesBackFirst) {
+  std::vector<std::uint64_t> offsets;
+  for (int i = 0; i < 10; ++i) offsets.push_back(*pool_.allocate(kNode));
+  for (const std::uint64_t offset : offsets) pool_.release(offset, kNode);
+  for (auto it = offsets.rbegin(); it != offsets.rend(); ++it) {
+    EXPECT_EQ(*pool_.allocate(kNode), *it);
+  }
+}
+
+TEST_F(BufferPoolTest, EmptyExtentsGoBackAndOneIsKept) {
+  std::vector<std::uint64_t> offsets;
+  for (int i = 0; i < 256 * 5; ++i) offsets.push_back(*pool_.allocate(kNode));
+  EXPECT_EQ(extents_taken(), 5u);
+  for (const std::uint64_t offset : offsets) pool_.release(offset, kNode);
+  EXPECT_EQ(extents_taken(), 1u);
+  EXPECT_EQ(pool_.stats(kNode).taken, 256u);
+  pool_.trim();
+  EXPECT_EQ(extents_taken(), 0u);
+  EXPECT_EQ(pool_.stats(kNode).taken, 0u);
+  expect_balanced();
+}
+
+TEST_F(BufferPoolTest, AnotherClassInTheSameExtentStartsAbove) {
+  std::vector<std::uint64_t> offsets;
+  for (int i = 0; i < 256; ++i) offsets.push_back(*pool_.allocate(kNode));
+  // One buffer has seen many uses; it is the extent's highest generation.
+  for (int i = 0; i < 1000; ++i) {
+    pool_.release(offsets[17], kNode);
+    ASSERT_EQ(*pool_.allocate(kNode), offsets[17]);
+  }
+  for (const std::uint64_t offset : offsets) pool_.release(offset, kNode);
+  pool_.trim();
+  const std::uint64_t small = *pool_.allocate(0);
+  EXPECT_EQ(small / kExtentBytes, offsets[0] / kExtentBytes);
+  EXPECT_GT(header(small).generation, 1001u);
+}
+
+TEST_F(BufferPoolTest, ARunRemembersForAllItsExtents) {
+  const SizeClass large = BufferPool::class_of(5 << 20);
+  const std::uint64_t run = *pool_.allocate(large);
+  for (int i = 0; i < 50; ++i) {
+    pool_.release(run, large);
+    ASSERT_EQ(*pool_.allocate(large), run);
+  }
+  EXPECT_EQ(extents_taken(), 3u);
+  const std::uint32_t last = header(run).generation;
+  EXPECT_GT(last, 50u);
+  pool_.release(run, large);
+  EXPECT_EQ(extents_taken(), 0u);
+  for (int i = 0; i < 3; ++i) {
+    const std::uint64_t one = *pool_.allocate(BufferPool::class_of(2 << 20));
+    EXPECT_EQ(one, run + static_cast<std::uint64_t>(i) * kExtentBytes);
+    EXPECT_GT(header(one).generation, last);
+  }
+}
+
+TEST_F(BufferPoolTest, FailsOnceWhenTold) {
+  EXPECT_FALSE(pool_.failure_pending());
+  pool_.fail_after(1);
+  EXPECT_TRUE(pool_.allocate(kNode));
+  EXPECT_TRUE(pool_.failure_pending());
+  EXPECT_EQ(pool_.allocate(kNode).error().code, Code::out_of_memory);
+  EXPECT_FALSE(pool_.failure_pending());
+  EXPECT_TRUE(pool_.allocate(kNode));
+  pool_.fail_after(0);
+  pool_.fail_after(-1);
+  EXPECT_TRUE(pool_.allocate(kNode));
+  EXPECT_EQ(pool_.stats(kNode).in_use, 3u);
+}
+
+class SmallPoolTest : public BufferPoolTest {
+ protected:
+  SmallPoolTest() : BufferPoolTest(4) {}  // header and three
+};
+
+TEST_F(SmallPoolTest, AFullRegionIsAnErrorAndLosesNothing) {
+  std::vector<std::uint64_t> offsets;
+  for (;;) {
+    const auto offset = pool_.allocate(kNode);
+    if (!offset) {
+      EXPECT_EQ(offset.error(), (Error{Code::out_of_memory, 0, 8}));
+      break;
+    }
+    use(*offset, kNode);
+    offsets.push_back(*offset);
+  }
+  EXPECT_EQ(offsets.size(), 3 * 256u);
+  EXPECT_FALSE(pool_.allocate(0));
+  expect_balanced();
+  pool_.release(offsets.back(), kNode);
+  EXPECT_EQ(*pool_.allocate(kNode), offsets.back());
+  for (const std::uint64_t offset : offsets) pool_.release(offset, kNode);
+  pool_.trim();
+  EXPECT_EQ(extents_taken(), 0u);
+  EXPECT_EQ(*pool_.allocate(BufferPool::class_of(6 << 20)), kExtentBytes);
+}
+
+TEST_F(SmallPoolTest, WhatOtherClassesKeepForSoonIsUsedBeforeFailing) {
+  for (const SizeClass cls : {SizeClass{0}, SizeClass{3}, kNode}) {
+    pool_.release(*pool_.allocate(cls), cls);
+  }
+  EXPECT_EQ(extents_taken(), 3u);
+  EXPECT_TRUE(pool_.allocate(BufferPool::class_of(6 << 20)));
+  expect_balanced();
+}
+
+TEST(BufferPool, GivesItsExtentsBackWhenItEnds) {
+  Region region = *Region::reserve({.bytes_max = 64 << 20, .huge_pages = false});
+  {
+    BufferPool pool(region);
+    ASSERT_TRUE(pool.allocate(0));
+    ASSERT_TRUE(pool.allocate(kNode));
+    ASSERT_TRUE(pool.allocate(kClasses - 1));
+    EXPECT_EQ(region.taken_bytes(), (1 + 1 + 1 + 9) * kExtentBytes);
+  }
+  EXPECT_EQ(region.taken_bytes(), kExtentBytes);
+}
+
+// Against a model: live buffers never overlap, no pair of offset and generation comes twice,
+// headers are as promised, numbers add up, and nothing remains.
+TEST_F(BufferPoolTest, ModelOfRandomUse) {
+  std::mt19937_64 random(seed());
+  const auto below = [&](std::uint64_t n) { return random() % n; };
+  struct Live {
+    SizeClass cls;
+    std::uint32_t generation;
+  };
+  std::map<std::uint64_t, Live> live;
+  std::unordered_set<std::uint64_t> refs;
+  for (int step = 0; step < 60000; ++step) {
+    // Waves, so that extents fill and empty.
+    const bool grow = below(100) < (step / 5000 % 2 == 0 ? 70u : 30u);
+    if (grow || live.empty()) {
+      const SizeClass some[] = {0, 3, 7, kNode, 20, 30, 39, 40, 42};
+      const SizeClass cls = some[below(below(8) == 0 ? 9 : 5)];
+      const auto offset = pool_.allocate(cls);
+      if (!offset) {
+        ASSERT_EQ(offset.error().code, Code::out_of_memory);
+        continue;
+      }
+      const wire::BufferHeader h = header(*offset);
+      ASSERT_EQ(h.superseded, 0u);
+      ASSERT_NE(h.generation & wire::kGenerationMask, 0u);
+      ASSERT_TRUE(refs.insert(wire::Ref::make(*offset, h.generation).bits).second);
+      const auto next = live.lower_bound(*offset);
+      ASSERT_TRUE(next == live.end() || *offset + class_bytes(cls) <= next->first);
+      ASSERT_TRUE(next == live.begin() ||
+                  std::prev(next)->first + class_bytes(std::prev(next)->second.cls) <= *offset);
+      live.emplace(*offset, Live{cls, h.generation});
+      set_header(*offset, {1, h.generation, 1, wire::kLive});
+    } else {
+      auto victim = live.lower_bound(below(region_.bytes()));
+      if (victim == live.end()) victim = live.begin();
+      ASSERT_EQ(header(victim->first).generation, victim->second.generation);
+      pool_.release(victim->first, victim->second.cls);
+      ASSERT_EQ(header(victim->first).superseded, 0u);
+      live.erase(victim);
+    }
+    if (step % 1000 == 0) {
+      expect_balanced();
+      if (below(4) == 0) pool_.trim();
+    }
+  }
+  for (const auto& [offset, one] : live) pool_.release(offset, one.cls);
+  pool_.trim();
+  expect_balanced();
+  EXPECT_EQ(extents_taken(), 0u);
+}
+
+TEST(BufferPoolConcurrency, NoBufferHasTwoOwners) {
+  Region region = *Region::reserve({.bytes_max = 64 << 20, .huge_pages = false});
+  BufferPool pool(region);
+  std::vector<std::thread> threads;
+  for (std::uint64_t thread = 1; thread <= 3; ++thread) {
+    threads.emplace_back([&pool, thread] {
+      std::vector<std::pair<std::uint64_t, SizeClass>> mine;
+      std::mt19937_64 random(thread);
+      for (int step = 0; step < 3000; ++step) {
+        if (random() % 2 == 0 || mine.empty()) {
+          const SizeClass cls = static_cast<SizeClass>(random() % 4) * 13;  // 0, 13, 26, 39
+          const auto offset = pool.allocate(cls);
+          if (!offset) continue;
+          std::memcpy(pool.at(*offset) + sizeof(wire::BufferHeader), &thread, sizeof(thread));
+          mine.emplace_back(*offset, cls);
+        } else {
+          std::swap(mine[random() % mine.size()], mine.back());
+          const auto [offset, cls] = mine.back();
+          mine.pop_back();
+          std::uint64_t owner = 0;
+          std::memcpy(&owner, pool.at(offset) + sizeof(wire::BufferHeader), sizeof(owner));
+          ASSERT_EQ(owner, thread);
+          pool.release(offset, cls);
+        }
+        if (step % 500 == 0) pool.trim();
+      }
+      for (const auto& [offset, cls] : mine) pool.release(offset, cls);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  pool.trim();
+  EXPECT_EQ(region.taken_bytes(), kExtentBytes);
+}
+
+}  // namespace
+}  // namespace espalier::memory

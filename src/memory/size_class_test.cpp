@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/size_class.hpp"
+
+#include <gtest/gtest.h>
+
+namespace espalier::memory {
+namespace {
+
+TEST(SizeClass, HoldsWhatIsAskedForAndWastesAtMostAFifth) {
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  for (std::uint64_t bytes = 1; bytes <= kMiB; bytes += bytes < 9000 ? 1 : 511) {
+    const SizeClass cls = class_of(bytes);
+    ASSERT_LT(cls, kSmallClasses);
+    ASSERT_GE(class_bytes(cls), bytes);
+    if (cls > 0) {
+      ASSERT_LT(class_bytes(cls - 1), bytes);
+    }
+    if (bytes > 4096) {
+      ASSERT_LE((class_bytes(cls) - bytes) * 5, class_bytes(cls));
+    }
+  }
+}
+
+TEST(SizeClass, EdgesAreWhereTheTableSays) {
+  EXPECT_EQ(class_of(0), 0u);
+  EXPECT_EQ(class_of(1), 0u);
+  EXPECT_EQ(class_of(512), 0u);
+  EXPECT_EQ(class_of(513), 1u);
+  EXPECT_EQ(class_bytes(class_of(640)), 1024u);
+  EXPECT_EQ(class_bytes(class_of(4097)), 5120u);
+  EXPECT_EQ(class_bytes(class_of(8192)), 8192u);
+  EXPECT_EQ(class_bytes(class_of(8193)), 10240u);
+  EXPECT_EQ(class_bytes(class_of(65536)), 65536u);
+  EXPECT_EQ(class_bytes(class_of((16u << 20) + 32)), 18u << 20);
+  EXPECT_EQ(class_of(kBufferBytesMax), kClasses - 1);
+  EXPECT_EQ(class_of(kBufferBytesMax + 1), kClasses);
+  EXPECT_EQ(class_of(~std::uint64_t{0}), kClasses);
+}
+
+}  // namespace
+}  // namespace espalier::memory
