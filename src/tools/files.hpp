@@ -26,8 +26,6 @@ class ByteSource {
   /// Reads at least one byte into `into` unless the end is reached, which returns 0.
   /// Errors: system (detail: errno). Requires: `into` is not empty.
   [[nodiscard]] virtual Result<std::size_t> read(std::span<char> into) = 0;
-  /// The number of bytes in all, where it is known beforehand.
-  [[nodiscard]] virtual std::optional<std::uint64_t> size_bytes() const { return std::nullopt; }
 };
 
 /// A new content for a file, which takes the place of the old one all at once.
@@ -40,6 +38,13 @@ class FileWriter {
   virtual Result<void> commit() = 0;
 };
 
+/// What is known about a file without opening it.
+struct FileInfo {
+  bool exists = false;
+  std::optional<std::uint64_t> size_bytes;  ///< regular files only
+  std::string stamp;                        ///< changes when the file changes; empty if it is not there
+};
+
 /// Opens files by name. All errors are Code::system with errno as detail.
 class Files {
  public:
@@ -47,8 +52,7 @@ class Files {
   [[nodiscard]] virtual Result<std::unique_ptr<ByteSource>> open(const std::string& path) = 0;
   /// Begins a new content of `path`, which need not exist.
   [[nodiscard]] virtual Result<std::unique_ptr<FileWriter>> replace(const std::string& path) = 0;
-  /// A token that changes when the file changes; empty if there is no such file.
-  [[nodiscard]] virtual Result<std::string> stamp(const std::string& path) = 0;
+  [[nodiscard]] virtual Result<FileInfo> info(const std::string& path) = 0;
 };
 
 }  // namespace espalier::tools

@@ -37,7 +37,6 @@ class MemorySource : public ByteSource {
     at_ += count;
     return count;
   }
-  [[nodiscard]] std::optional<std::uint64_t> size_bytes() const override { return bytes_.size(); }
 
  private:
   std::string bytes_;
@@ -66,9 +65,10 @@ class MemoryFiles : public Files {
     before_commit();
     return std::make_unique<Writer>(*this, path);
   }
-  Result<std::string> stamp(const std::string& path) override {
+  Result<FileInfo> info(const std::string& path) override {
     const auto found = contents.find(path);
-    return found == contents.end() ? std::string() : "=" + found->second;
+    if (found == contents.end()) return FileInfo{};
+    return FileInfo{true, found->second.size(), "=" + found->second};
   }
 
  private:

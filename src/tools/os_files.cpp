@@ -67,11 +67,6 @@ class DescriptorSource : public ByteSource {
       if (errno != EINTR) return system_error();
     }
   }
-  [[nodiscard]] std::optional<std::uint64_t> size_bytes() const override {
-    struct stat status {};
-    if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-    return static_cast<std::uint64_t>(status.st_size);
-  }
 
  private:
   Descriptor owned_;  // empty if borrowed
@@ -179,14 +174,17 @@ Result<std::unique_ptr<FileWriter>> OsFiles::replace(const std::string& path) {
   return writer;
 }
 
-Result<std::string> OsFiles::stamp(const std::string& path) {
+Result<FileInfo> OsFiles::info(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
-    if (errno == ENOENT) return std::string();
+    if (errno == ENOENT) return FileInfo{};
     return system_error();
   }
-  return fmt::format("{}:{}:{}:{}.{}", status.st_dev, status.st_ino, status.st_size,
-                     status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+  FileInfo info{true, std::nullopt, ""};
+  if (S_ISREG(status.st_mode)) info.size_bytes = static_cast<std::uint64_t>(status.st_size);
+  info.stamp = fmt::format("{}:{}:{}:{}.{}", status.st_dev, status.st_ino, status.st_size,
+                           status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+  return info;
 }
 
 std::unique_ptr<ByteSource> borrow_descriptor(int descriptor) {

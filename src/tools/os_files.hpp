@@ -16,7 +16,7 @@ class OsFiles : public Files {
  public:
   Result<std::unique_ptr<ByteSource>> open(const std::string& path) override;
   Result<std::unique_ptr<FileWriter>> replace(const std::string& path) override;
-  Result<std::string> stamp(const std::string& path) override;
+  Result<FileInfo> info(const std::string& path) override;
 };
 
 /// Reads from a descriptor that somebody else closes, such as standard input.

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands, one function each, that add a command's options to the parser. A command that the
+// parser meets puts what is to be done into `chosen`; nothing is done while parsing.
+#pragma once
+
+#include "tools/environment.hpp"
+#include "tools/options.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace espalier::tools {
+
+void add_get_command(CLI::App& app, Environment& environment, Action& chosen);
+void add_scan_command(CLI::App& app, Environment& environment, Action& chosen);
+void add_put_command(CLI::App& app, Environment& environment, Action& chosen);
+void add_erase_command(CLI::App& app, Environment& environment, Action& chosen);
+void add_load_command(CLI::App& app, Environment& environment, Action& chosen);
+void add_export_command(CLI::App& app, Environment& environment, Action& chosen);
+void add_check_command(CLI::App& app, Environment& environment, Action& chosen);
+
+}  // namespace espalier::tools

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/environment.hpp"
+
+#include <fmt/format.h>
+
+#include <system_error>
+#include <utility>
+
+namespace espalier::tools {
+namespace {
+
+constexpr std::string_view kBoldRed = "\x1b[1;31m";
+constexpr std::string_view kBoldYellow = "\x1b[1;33m";
+constexpr std::string_view kPlain = "\x1b[0m";
+
+}  // namespace
+
+std::unexpected<Failure> failed(std::string what, std::string hint) {
+  return std::unexpected(Failure{kFailed, std::move(what), std::move(hint)});
+}
+
+std::unexpected<Failure> misused(std::string what, std::string hint) {
+  return std::unexpected(Failure{kUsage, std::move(what), std::move(hint)});
+}
+
+std::string reason(const Error& error) {
+  if (error.code != Code::system) return message(error);
+  return std::generic_category().message(static_cast<int>(error.detail));
+}
+
+int print_failure(Environment& environment, const Failure& failure) {
+  print_note(environment, "error", failure.what);
+  if (!failure.hint.empty()) environment.err << "  " << failure.hint << '\n';
+  return failure.exit_code;
+}
+
+void print_note(Environment& environment, std::string_view label, std::string_view text) {
+  const std::string_view colour = label == "error" ? kBoldRed : kBoldYellow;
+  if (environment.colour) {
+    environment.err << fmt::format("espalier: {}{}:{} {}\n", colour, label, kPlain, text);
+  } else {
+    environment.err << fmt::format("espalier: {}: {}\n", label, text);
+  }
+}
+
+}  // namespace espalier::tools

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// espalier export: a whole map as text, sorted, one record per key.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tools/commands.hpp"
+#include "tools/save.hpp"
+
+namespace espalier::tools {
+namespace {
+
+struct Options {
+  SourceOptions source;
+  std::string to;
+  std::string output = "-";
+  bool json = false;
+};
+
+/// The format to write: what --to says, else what the output's name asks for, else TSV.
+Format output_format(const Options& options) {
+  for (const Format format : {Format::lines, Format::csv, Format::tsv, Format::json_lines}) {
+    if (options.to == name(format)) return format;
+  }
+  if (options.json) return Format::json_lines;
+  return format_of_name(options.output).value_or(Format::tsv);
+}
+
+Outcome<int> export_map(Environment& environment, const Options& options) {
+  if (auto checked = check_source(options.source); !checked) {
+    return std::unexpected(checked.error());
+  }
+  const auto data = load_clean(environment, options.source);
+  if (!data) return std::unexpected(data.error());
+  const SaveOptions save_options{output_format(options), options.source.reader.separator, ""};
+  const std::string output = unprotect(options.output);
+  const auto saved = save(environment, data->map, output, save_options);
+  if (!saved) return std::unexpected(saved.error());
+  return kOk;
+}
+
+}  // namespace
+
+void add_export_command(CLI::App& app, Environment& environment, Action& chosen) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command =
+      *app.add_subcommand("export", "Write all items as text, sorted, one record per key");
+  command
+      .add_option("--to", options->to,
+                  "Format to write (default: from the name of --output, else tsv)")
+      ->check(CLI::IsMember({"lines", "csv", "tsv", "json-lines"}));
+  command.add_option("-o,--output", options->output, "File to replace; - is standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
+  command.add_flag("--json", options->json, "The same as --to json-lines");
+  add_source_options(command, options->source, true);
+  command.footer(
+      "An output file is replaced all at once, when it is complete. Format lines holds keys only.\n"
+      "Examples:\n"
+      "  espalier export prices.csv --to json-lines\n"
+      "  espalier export old.csv new.csv --output merged.csv      later files win\n"
+      "  sort-of-words | espalier export - --to lines             sorted by byte, without repeats\n");
+  command.callback([options, &environment, &chosen] {
+    chosen = reporting(environment,
+                       [options, &environment] { return export_map(environment, *options); });
+  });
+}
+
+}  // namespace espalier::tools

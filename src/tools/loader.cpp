@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/loader.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "tools/numbers.hpp"
+#include "tools/progress.hpp"
+
+namespace espalier::tools {
+namespace {
+
+constexpr std::string_view kStandardInput = "-";
+
+/// Reads files into a map, one after another.
+class Loader {
+ public:
+  Loader(Environment& environment, const SourceOptions& options, Map& map, LoadReport& report)
+      : environment_(environment),
+        options_(options),
+        map_(map),
+        report_(report),
+        progress_(environment, "loading", total_bytes()) {}
+
+  Outcome<void> run() {
+    for (const std::string& file : options_.files) {
+      if (report_.stopped_early) break;
+      if (auto done = read_file(file); !done) return done;
+    }
+    return {};
+  }
+
+ private:
+  /// Bytes of all files together, if that is known of each.
+  std::optional<std::uint64_t> total_bytes() {
+    std::uint64_t total = 0;
+    for (const std::string& file : options_.files) {
+      if (file == kStandardInput) return std::nullopt;
+      const auto info = environment_.files.info(file);
+      if (!info || !info->size_bytes) return std::nullopt;
+      total += *info->size_bytes;
+    }
+    return total;
+  }
+
+  Outcome<void> read_file(const std::string& file) {
+    if (file == kStandardInput) return read_source(environment_.input, "standard input");
+    auto source = environment_.files.open(file);
+    if (!source) {
+      return failed(fmt::format("cannot open '{}': {}", file, reason(source.error())));
+    }
+    return read_source(**source, file);
+  }
+
+  Outcome<void> read_source(ByteSource& source, const std::string& file) {
+    RecordReader reader(source, reader_options_for(options_, file));
+    const std::uint64_t bytes_before = report_.input_bytes;
+    Outcome<void> result;
+    while (result && !report_.stopped_early) {
+      const RecordReader::Next next = reader.next();
+      if (next == RecordReader::Next::end) break;
+      if (next == RecordReader::Next::failed) {
+        result = failed(fmt::format("cannot read '{}': {}", file, reason(reader.error())));
+        break;
+      }
+      if (next == RecordReader::Next::bad) {
+        note_bad(file, reader.bad());
+      } else {
+        result = store(file, reader.record());
+      }
+      progress_.update(bytes_before + reader.consumed_bytes(), report_.records);
+    }
+    report_.input_bytes = bytes_before + reader.consumed_bytes();
+    report_.blank_lines += reader.blank_lines();
+    report_.has_values |= reader.format() != Format::lines || options_.reader.number_lines;
+    report_.format = reader.format();
+    report_.header = reader.header();
+    report_.columns = reader.columns();
+    return result;
+  }
+
+  Outcome<void> store(const std::string& file, const Record& record) {
+    const auto written = map_.put(record.key, record.value);
+    if (written) {
+      ++report_.records;
+      if (written->existed) ++report_.duplicates;
+      return {};
+    }
+    switch (written.error().code) {
+      case Code::key_too_long:
+        note_bad(file, {record.line, record.key.empty()
+                                         ? std::string("the key is empty")
+                                         : fmt::format("the key has {} bytes; the limit is {}",
+                                                       record.key.size(), map_.max_key_bytes())});
+        return {};
+      case Code::value_too_long:
+        note_bad(file, {record.line, fmt::format("the value has {}; the limit is 16 MiB",
+                                                 format_bytes(record.value.size()))});
+        return {};
+      case Code::out_of_memory:
+        return failed(fmt::format("'{}' line {}: the map's memory limit is reached after {} records",
+                                  file, record.line, format_count(report_.records)),
+                      "Give it more with --memory-max SIZE, or load less.");
+      default:
+        return failed(fmt::format("'{}' line {}: {}", file, record.line, reason(written.error())));
+    }
+  }
+
+  void note_bad(const std::string& file, BadRecord record) {
+    ++report_.bad_lines;
+    if (report_.shown.size() < LoadReport::kShownMax) {
+      progress_.wipe();
+      environment_.err << fmt::format("{}:{}: bad line: {}\n", file, record.line, record.reason);
+      report_.shown.push_back({file, std::move(record)});
+    }
+    if (options_.bad_lines_max && report_.bad_lines > *options_.bad_lines_max) {
+      report_.stopped_early = true;
+    }
+  }
+
+  Environment& environment_;
+  const SourceOptions& options_;
+  Map& map_;
+  LoadReport& report_;
+  Progress progress_;
+};
+
+void tell_hidden_bad_lines(Environment& environment, const LoadReport& report) {
+  if (report.bad_lines <= report.shown.size()) return;
+  print_note(environment, "note",
+             fmt::format("{} more bad lines are not shown",
+                         format_count(report.bad_lines - report.shown.size())));
+}
+
+}  // namespace
+
+ReaderOptions reader_options_for(const SourceOptions& options, const std::string& file) {
+  ReaderOptions reader = options.reader;
+  reader.format = options.format ? options.format : format_of_name(file);
+  return reader;
+}
+
+Outcome<Dataset> load(Environment& environment, const SourceOptions& options) {
+  StoreOptions store_options;
+  store_options.memory_bytes_max =
+      options.memory_bytes_max != 0 ? options.memory_bytes_max : environment.memory_bytes_max;
+  auto store = Store::open(store_options);
+  if (!store) {
+    return failed(fmt::format("cannot reserve memory for a map: {}", reason(store.error())),
+                  "A smaller limit may help: --memory-max SIZE.");
+  }
+  auto map = store->create_map("data", options.map);
+  if (!map) {
+    return failed(fmt::format("cannot make a map: {}", reason(map.error())),
+                  "--node-bytes is a power of two from 512 to 65536; --log-bytes is a multiple of "
+                  "64 up to 2048.");
+  }
+  LoadReport report;
+  const std::uint64_t start_ns = environment.now_ns();
+  if (auto done = Loader(environment, options, *map, report).run(); !done) {
+    return std::unexpected(std::move(done.error()));
+  }
+  report.elapsed_ns = environment.now_ns() - start_ns;
+  tell_hidden_bad_lines(environment, report);
+  return Dataset{std::move(*store), *map, std::move(report)};
+}
+
+Outcome<void> check_clean(const SourceOptions& options, const LoadReport& report) {
+  if (report.stopped_early) {
+    return failed(fmt::format("gave up after {} bad lines; --max-errors allows {}",
+                              format_count(report.bad_lines),
+                              format_count(*options.bad_lines_max)),
+                  "If most lines are bad, --format, --separator or the columns may be wrong.");
+  }
+  if (options.strict && report.bad_lines > 0) {
+    return failed(fmt::format("{} bad line{}, and --strict allows none",
+                              format_count(report.bad_lines), report.bad_lines == 1 ? "" : "s"));
+  }
+  return {};
+}
+
+Outcome<Dataset> load_clean(Environment& environment, const SourceOptions& options) {
+  auto data = load(environment, options);
+  if (!data) return data;
+  if (auto clean = check_clean(options, data->report); !clean) {
+    return std::unexpected(std::move(clean.error()));
+  }
+  return data;
+}
+
+Outcome<Payload> measure(const Map& map) {
+  Payload payload;
+  const auto scanned = map.scan("", "", [&](std::span<const Item> items) {
+    for (const Item& item : items) {
+      payload.key_bytes += item.key.size();
+      payload.value_bytes += item.value.size();
+    }
+    payload.items += items.size();
+    return true;
+  });
+  if (!scanned) return failed(fmt::format("cannot scan the map: {}", reason(scanned.error())));
+  return payload;
+}
+
+}  // namespace espalier::tools

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fills an embedded map from files: the first step of every command that works on data.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "espalier/map.hpp"
+#include "tools/environment.hpp"
+#include "tools/record_reader.hpp"
+
+namespace espalier::tools {
+
+/// Which data, how to read it, and into what kind of map.
+struct SourceOptions {
+  std::vector<std::string> files;     ///< "-": standard input
+  std::optional<Format> format;       ///< nullopt: told from each file's name, then its content
+  ReaderOptions reader;               ///< its format is not used
+  bool strict = false;                ///< any bad line makes the command fail
+  std::optional<std::uint64_t> bad_lines_max;  ///< stop when there are more
+  MapOptions map;
+  std::uint64_t memory_bytes_max = 0;  ///< 0: as the environment says
+};
+
+/// A bad line, and the file that it stands in.
+struct BadLine {
+  std::string file;
+  BadRecord record;
+};
+
+/// What filling the map brought to light.
+struct LoadReport {
+  static constexpr std::uint64_t kShownMax = 20;  ///< bad lines that are shown and kept
+
+  std::uint64_t records = 0;      ///< good ones, duplicates included
+  std::uint64_t duplicates = 0;   ///< records whose key was there already; the last one stays
+  std::uint64_t bad_lines = 0;
+  std::uint64_t blank_lines = 0;
+  std::uint64_t input_bytes = 0;
+  std::uint64_t elapsed_ns = 0;
+  std::vector<BadLine> shown;     ///< the first bad lines
+  bool stopped_early = false;     ///< there were more bad lines than allowed
+  bool has_values = false;        ///< some file had more than keys
+  // Of the last file, for whoever writes it back:
+  Format format = Format::lines;
+  std::string header;
+  std::size_t columns = 0;
+};
+
+/// Sizes of what is in a map, from one scan of it.
+struct Payload {
+  std::uint64_t items = 0;
+  std::uint64_t key_bytes = 0;
+  std::uint64_t value_bytes = 0;
+};
+
+/// A map in memory that lives as long as this does.
+struct Dataset {
+  Store store;
+  Map map;
+  LoadReport report;
+};
+
+/// How to read the records of one file: what the options say, else what its name asks for.
+[[nodiscard]] ReaderOptions reader_options_for(const SourceOptions& options,
+                                               const std::string& file);
+
+/// Reads all files into one new map. Bad lines are told on `err` as they come, the first ones by
+/// line, and do not stop it. Cost: one put per record; memory for the map, not for the file.
+/// Fails if a file cannot be read or the map is out of memory; not for bad lines (see check_clean).
+[[nodiscard]] Outcome<Dataset> load(Environment& environment, const SourceOptions& options);
+
+/// Fails if the options do not allow the bad lines that there were.
+[[nodiscard]] Outcome<void> check_clean(const SourceOptions& options, const LoadReport& report);
+
+/// load, then check_clean.
+[[nodiscard]] Outcome<Dataset> load_clean(Environment& environment, const SourceOptions& options);
+
+[[nodiscard]] Outcome<Payload> measure(const Map& map);
+
+}  // namespace espalier::tools

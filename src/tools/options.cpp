@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <limits>
+#include <utility>
+
+#include "tools/numbers.hpp"
+
+namespace espalier::tools {
+namespace {
+
+constexpr char kMark = '\0';
+
+bool needs_mark(std::string_view argument) {
+  return argument.empty() || std::string_view("[{%").find(argument.front()) != std::string_view::npos;
+}
+
+/// An option whose text `accept` turns into something; what it says against the text is a usage
+/// error. The text is unprotected first.
+CLI::Option* add_text_option(
+    CLI::App& command, const std::string& names, const std::string& type,
+    const std::string& description,
+    const std::function<std::optional<std::string>(const std::string&)>& accept) {
+  const std::function<void(const std::string&)> checked = [names, accept](const std::string& text) {
+    if (const auto wrong = accept(unprotect(text))) {
+      throw CLI::ValidationError(names, fmt::format("'{}' {}", unprotect(text), *wrong));
+    }
+  };
+  return command.add_option_function<std::string>(names, checked, description)->type_name(type);
+}
+
+/// An option that takes one of a few words.
+template <class T>
+CLI::Option* add_choice(CLI::App& command, const std::string& names,
+                        std::vector<std::pair<std::string, std::optional<T>>> choices,
+                        std::optional<T>& into, const std::string& description) {
+  std::string words;
+  for (const auto& [word, value] : choices) words += (words.empty() ? "" : "|") + word;
+  const auto accept = [&into, choices = std::move(choices), words](
+                          const std::string& text) -> std::optional<std::string> {
+    for (const auto& [word, value] : choices) {
+      if (word != text) continue;
+      into = value;
+      return std::nullopt;
+    }
+    return "is not one of " + words;
+  };
+  return add_text_option(command, names, words, description, accept);
+}
+
+void add_column_options(CLI::App& command, ReaderOptions& reader) {
+  const auto positive = CLI::Range(std::uint32_t{1}, std::numeric_limits<std::uint32_t>::max());
+  command.add_option("--key-column", reader.key_column, "csv, tsv: column of the key, from 1")
+      ->check(positive)
+      ->type_name("N")
+      ->capture_default_str()
+      ->group("Data");
+  command
+      .add_option_function<std::uint32_t>(
+          "--value-column", [&reader](std::uint32_t column) { reader.value_column = column; },
+          "csv, tsv: column of the value (default: the one after the key's, if there is one)")
+      ->check(positive)
+      ->type_name("N")
+      ->group("Data");
+  command.add_flag("--header", reader.header, "The first line names the columns")->group("Data");
+}
+
+}  // namespace
+
+std::vector<std::string> protect(std::vector<std::string> arguments) {
+  std::vector<std::string> result;
+  bool options_over = false;
+  for (std::string& argument : arguments) {
+    const std::size_t equals = argument.find('=');
+    if (argument == "--") options_over = true;
+    if (needs_mark(argument)) {
+      result.push_back(argument + kMark);
+    } else if (!options_over && argument.starts_with("--") && equals != std::string::npos &&
+               needs_mark(std::string_view(argument).substr(equals + 1))) {
+      result.push_back(argument.substr(0, equals));
+      result.push_back(argument.substr(equals + 1) + kMark);
+    } else {
+      result.push_back(std::move(argument));
+    }
+  }
+  return result;
+}
+
+std::string unprotect(std::string argument) {
+  if (argument.ends_with(kMark)) argument.pop_back();
+  return argument;
+}
+
+void add_source_options(CLI::App& command, SourceOptions& options, bool positional) {
+  const std::function<void(const std::vector<std::string>&)> take_files =
+      [&options](const std::vector<std::string>& files) {
+        for (const std::string& file : files) options.files.push_back(unprotect(file));
+      };
+  if (positional) {
+    command.add_option_function<std::vector<std::string>>("FILE", take_files,
+                                                          "Files to read; - is standard input");
+  }
+  command
+      .add_option_function<std::vector<std::string>>("-f,--file", take_files,
+                                                     "File to read; - is standard input")
+      ->type_name("FILE")
+      ->allow_extra_args(false)
+      ->group("Data");
+  add_choice<Format>(command, "--format",
+                     {{"auto", std::nullopt},
+                      {"lines", Format::lines},
+                      {"csv", Format::csv},
+                      {"tsv", Format::tsv},
+                      {"json-lines", Format::json_lines}},
+                     options.format, "Format (default: from the file's name, then its content)")
+      ->group("Data");
+  add_text_option(command, "--separator", "CHAR", "csv: what stands between fields (default: ,)",
+                  [&options](const std::string& text) -> std::optional<std::string> {
+                    if (text.size() != 1 || std::string_view("\"\r\n").contains(text[0])) {
+                      return "is not one byte other than a quote or an end of line";
+                    }
+                    options.reader.separator = text[0];
+                    return std::nullopt;
+                  })
+      ->group("Data");
+  add_column_options(command, options.reader);
+  command.add_flag("--number-lines", options.reader.number_lines,
+                   "lines: the value of a key is the number of its line")
+      ->group("Data");
+  command.add_flag("--strict", options.strict, "Exit with 1 if any line is bad")->group("Data");
+  command
+      .add_option_function<std::uint64_t>(
+          "--max-errors", [&options](std::uint64_t count) { options.bad_lines_max = count; },
+          "Give up when more than N lines are bad (default: never)")
+      ->type_name("N")
+      ->group("Data");
+  add_text_option(command, "--memory-max", "SIZE",
+                  "Memory that the map may use, such as 512M (default: most of the machine's)",
+                  [&options](const std::string& text) -> std::optional<std::string> {
+                    const auto bytes = parse_bytes(text);
+                    if (!bytes) return bytes.error();
+                    options.memory_bytes_max = *bytes;
+                    return std::nullopt;
+                  })
+      ->group("Data");
+}
+
+void add_map_options(CLI::App& command, SourceOptions& options) {
+  command.add_option("--node-bytes", options.map.node_bytes, "Size of a tree node")
+      ->type_name("BYTES")
+      ->capture_default_str()
+      ->group("Map");
+  command.add_option("--log-bytes", options.map.log_bytes, "Size of a leaf's log block")
+      ->type_name("BYTES")
+      ->capture_default_str()
+      ->group("Map");
+  command
+      .add_flag_callback("--no-versions", [&options] { options.map.versions = false; },
+                         "Keep no old versions: faster writes, no consistent scans")
+      ->group("Map");
+}
+
+void add_encoding_option(CLI::App& command, std::optional<Encoding>& encoding) {
+  add_choice<Encoding>(command, "--encoding",
+                       {{"raw", Encoding::raw},
+                        {"hex", Encoding::hex},
+                        {"escaped", Encoding::escaped}},
+                       encoding,
+                       "How keys and values are written, in arguments and in the output (default: "
+                       "arguments raw, output escaped)");
+}
+
+void add_json_option(CLI::App& command, bool& json) {
+  command.add_flag("--json", json, "Print JSON, one object per line");
+}
+
+Outcome<void> check_source(const SourceOptions& options) {
+  if (options.files.empty()) {
+    return misused("no data to work on", "Give --file FILE, or --file - for standard input.");
+  }
+  std::size_t inputs = 0;
+  for (const std::string& file : options.files) inputs += file == "-" ? 1 : 0;
+  if (inputs > 1) return misused("standard input (-) can be read only once");
+  return {};
+}
+
+Outcome<std::string> operand_bytes(const std::string& operand, std::optional<Encoding> encoding,
+                                   std::string_view what) {
+  auto bytes = decode(unprotect(operand), encoding.value_or(Encoding::raw));
+  if (!bytes) return misused(fmt::format("{} '{}': {}", what, unprotect(operand), bytes.error()));
+  return std::move(*bytes);
+}
+
+Encoding output_encoding(const Environment& environment, std::optional<Encoding> encoding,
+                         Encoding elsewhere) {
+  return encoding.value_or(environment.out_is_terminal ? Encoding::escaped : elsewhere);
+}
+
+Action reporting(Environment& environment, std::function<Outcome<int>()> command) {
+  return [&environment, command = std::move(command)] {
+    const Outcome<int> result = command();
+    return result ? *result : print_failure(environment, result.error());
+  };
+}
+
+}  // namespace espalier::tools

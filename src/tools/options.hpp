@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options that several commands share, so that they read, mean and default the same everywhere; and
+// the byte-exact passage of operands through the command-line parser.
+//
+// The parser gives a meaning of its own to empty arguments and to ones in brackets or braces: "[a,b]"
+// would become two keys, "{}" none. protect() marks such arguments with a NUL at their end, which no
+// real argument can hold, and unprotect() takes it off.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/environment.hpp"
+#include "tools/loader.hpp"
+#include "tools/text_codec.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace espalier::tools {
+
+/// What the parsed command line asks for; returns an exit code.
+using Action = std::function<int()>;
+
+/// Arguments as the parser may see them.
+[[nodiscard]] std::vector<std::string> protect(std::vector<std::string> arguments);
+/// The argument as it was typed.
+[[nodiscard]] std::string unprotect(std::string argument);
+
+/// Adds --file, --format and all else that says which data to read. `positional`: FILE... may also
+/// stand without --file.
+void add_source_options(CLI::App& command, SourceOptions& options, bool positional);
+/// Adds --node-bytes, --log-bytes, --no-versions.
+void add_map_options(CLI::App& command, SourceOptions& options);
+/// Adds --encoding.
+void add_encoding_option(CLI::App& command, std::optional<Encoding>& encoding);
+/// Adds --json.
+void add_json_option(CLI::App& command, bool& json);
+
+/// Checks what the parser cannot: that there is data to read, and standard input only once.
+[[nodiscard]] Outcome<void> check_source(const SourceOptions& options);
+
+/// The bytes that an operand stands for: itself, unless --encoding says otherwise.
+[[nodiscard]] Outcome<std::string> operand_bytes(const std::string& operand,
+                                                 std::optional<Encoding> encoding,
+                                                 std::string_view what);
+
+/// How to print bytes: as --encoding says; else `escaped` on a terminal and `elsewhere` off it.
+[[nodiscard]] Encoding output_encoding(const Environment& environment,
+                                       std::optional<Encoding> encoding, Encoding elsewhere);
+
+/// The action that runs `command` and prints its failure, if it fails.
+[[nodiscard]] Action reporting(Environment& environment, std::function<Outcome<int>()> command);
+
+}  // namespace espalier::tools
