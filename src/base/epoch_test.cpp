@@ -6,15 +6,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
-#include <memory>
 #include <new>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace espalier::base {
@@ -266,8 +270,9 @@ TEST(EpochProcess, AForkedCopyOfASlotLeavesNothing) {
   EXPECT_EQ(slot.exposed(), 2u);
 }
 
-// ---------------------------------------------------------------------------------------------
 // Stress: readers follow one link, a reclaimer replaces what it points to and reuses the memory.
+// Readers and reclaimer wait for each other's steps, so that a broken protocol is found in the first
+// few rounds, however the threads are scheduled.
 
 /// How the protocol is kept, or broken.
 enum class Plan {
@@ -285,25 +290,26 @@ struct Object {
 
 class Stress {
  public:
-  explicit Stress(Plan plan) : plan_(plan), memory_(kReaders + 1) {
-    table_.emplace(EpochTable::create(memory_.at(), kReaders + 1));
+  Stress(Plan plan, std::uint32_t readers)
+      : plan_(plan),
+        readers_(readers),
+        memory_(readers),
+        table_(EpochTable::create(memory_.at(), readers)) {
     for (std::size_t i = 1; i < objects_.size(); ++i) free_.push_back(&objects_[i]);
     fill(objects_[0], 1);
     link_.store(&objects_[0], std::memory_order_release);
   }
 
-  /// Runs until a reader met a reused object or `swaps` replacements are done; returns whether one
-  /// did. Replacements for which no memory was free do not count.
-  bool run(std::uint64_t swaps) {
+  /// Runs until so many objects were reused, or a reader met one; returns whether one did.
+  bool run(std::uint64_t reuses) {
     std::vector<std::thread> readers;
-    for (std::uint32_t i = 0; i < kReaders; ++i) readers.emplace_back([this] { read(); });
-    while (reading_.load(std::memory_order_acquire) < kReaders) std::this_thread::yield();
-    for (std::uint64_t serial = 2; serial < swaps + 2 && !caught();) {
-      if (replace(serial)) {
-        ++serial;
-      } else {
-        std::this_thread::yield();
-      }
+    for (std::uint32_t i = 0; i < readers_; ++i) readers.emplace_back([this] { read(); });
+    while (entries_.load(std::memory_order_acquire) < readers_) std::this_thread::yield();
+    for (std::uint64_t round = 0; reused_ < reuses && !caught(); ++round) {
+      reclaim();
+      if (!free_.empty()) replace(round + 2);
+      if (round % kRoundsPerEpoch == 0) table_.advance();
+      tick();
     }
     stop_.store(true, std::memory_order_release);
     for (std::thread& reader : readers) reader.join();
@@ -311,70 +317,76 @@ class Stress {
   }
 
  private:
-  static constexpr std::uint32_t kReaders = 3;
-  static constexpr int kLooks = 20;
+  static constexpr std::uint64_t kRoundsPerEpoch = 4;
+  static constexpr std::uint64_t kTicksHeld = 6;
 
   [[nodiscard]] bool caught() const { return caught_.load(std::memory_order_relaxed); }
+
+  void tick() {
+    ticks_.fetch_add(1, std::memory_order_release);
+    if (plan_ != Plan::right || free_.empty()) std::this_thread::yield();
+  }
+
+  /// Waits until the reclaimer has gone on by some steps.
+  void wait_ticks() {
+    const std::uint64_t until = ticks_.load(std::memory_order_relaxed) + kTicksHeld;
+    while (ticks_.load(std::memory_order_relaxed) < until &&
+           !stop_.load(std::memory_order_acquire)) {
+      std::this_thread::yield();
+    }
+  }
 
   void fill(Object& object, std::uint64_t serial) {
     if (plan_ == Plan::right) object.plain = serial;
     object.serial.store(serial, std::memory_order_release);
   }
 
+  [[nodiscard]] bool still(const Object& object, std::uint64_t serial) const {
+    if (plan_ == Plan::right && object.plain != serial) return false;
+    return object.serial.load(std::memory_order_acquire) == serial;
+  }
+
   void read() {
-    EpochSlot slot = *table_->join();
-    reading_.fetch_add(1, std::memory_order_release);
+    EpochSlot slot = *table_.join();
     while (!stop_.load(std::memory_order_acquire)) {
-      const Object* object = nullptr;
-      if (plan_ == Plan::link_before_enter) {
-        object = link_.load(std::memory_order_acquire);
-        std::this_thread::yield();
-        slot.enter();
-      } else {
-        slot.enter();
-        if (plan_ == Plan::stamp_before_unlink) std::this_thread::yield();
-        object = link_.load(std::memory_order_acquire);
-      }
+      if (plan_ != Plan::link_before_enter) slot.enter();
+      const Object* const object = link_.load(std::memory_order_acquire);
       const std::uint64_t serial = object->serial.load(std::memory_order_acquire);
-      bool same = serial != 0;
-      for (int look = 0; look < kLooks; ++look) {
-        if (look % 8 == 7) std::this_thread::yield();  // let the reclaimer run in between
-        same = same && object->serial.load(std::memory_order_acquire) == serial;
-        if (plan_ == Plan::right) same = same && object->plain == serial;
-      }
+      entries_.fetch_add(1, std::memory_order_release);
+      bool same = serial != 0 && still(*object, serial);
+      wait_ticks();
+      if (plan_ == Plan::link_before_enter) slot.enter();
+      same = same && still(*object, serial);
       slot.exit();
       if (!same) caught_.store(true, std::memory_order_relaxed);
     }
   }
 
-  bool replace(std::uint64_t serial) {
-    reclaim();
-    if (free_.empty()) return false;
+  void replace(std::uint64_t serial) {
     Object* const fresh = free_.front();  // the one longest free
     free_.pop_front();
     fill(*fresh, serial);
-    std::uint64_t early = 0;
+    std::uint64_t stamp = 0;
     if (plan_ == Plan::stamp_before_unlink) {
-      early = table_->current();
-      table_->advance();
-      std::this_thread::yield();
+      stamp = table_.current();
+      table_.advance();
+      const std::uint64_t before = entries_.load(std::memory_order_relaxed);
+      while (entries_.load(std::memory_order_relaxed) == before) tick();
     }
     Object* const old = link_.exchange(fresh, std::memory_order_acq_rel);
-    const std::uint64_t stamp = early != 0 ? early : table_->current();
+    if (plan_ != Plan::stamp_before_unlink) stamp = table_.current();
     waiting_.push_back({old, stamp});
-    return true;
   }
 
   void reclaim() {
-    if (plan_ != Plan::free_at_stamp) table_->advance();
-    const std::uint64_t oldest = table_->oldest();
+    const std::uint64_t oldest = table_.oldest();
     while (!waiting_.empty() && may_free(waiting_.front().stamp, oldest)) {
       Object* const object = waiting_.front().object;
       waiting_.pop_front();
       fill(*object, 0);
       free_.push_back(object);
+      ++reused_;
     }
-    if (plan_ == Plan::free_at_stamp) table_->advance();
   }
 
   [[nodiscard]] bool may_free(std::uint64_t stamp, std::uint64_t oldest) const {
@@ -389,38 +401,40 @@ class Stress {
   };
 
   const Plan plan_;
+  const std::uint32_t readers_;
   TableMemory memory_;
-  std::optional<EpochTable> table_;
+  EpochTable table_;
   std::array<Object, 8> objects_;
   std::atomic<Object*> link_{nullptr};
   std::deque<Object*> free_;
   std::deque<Waiting> waiting_;
-  std::atomic<std::uint32_t> reading_{0};
+  std::uint64_t reused_ = 0;
+  std::atomic<std::uint64_t> ticks_{0};    // steps of the reclaimer
+  std::atomic<std::uint64_t> entries_{0};  // links followed by readers
   std::atomic<bool> stop_{false};
   std::atomic<bool> caught_{false};
 };
 
-constexpr std::uint64_t kSwaps = kThreadSanitizer ? 3000 : 30000;
-constexpr std::uint64_t kSwapsPlanted = 3'000'000;  // ends at the first one caught
-
 TEST(EpochConcurrency, NothingIsReusedUnderAReader) {
-  EXPECT_FALSE(Stress(Plan::right).run(kSwaps));
+  EXPECT_FALSE(Stress(Plan::right, 3).run(kThreadSanitizer ? 2000 : 10'000));
 }
 
+constexpr std::uint64_t kReusesPlanted = 1'000'000;  // ends at the first one caught
+
 TEST(EpochConcurrency, FreeingAtTheStampIsCaught) {
-  EXPECT_TRUE(Stress(Plan::free_at_stamp).run(kSwapsPlanted));
+  EXPECT_TRUE(Stress(Plan::free_at_stamp, 1).run(kReusesPlanted));
 }
 
 TEST(EpochConcurrency, FreeingAtOnceIsCaught) {
-  EXPECT_TRUE(Stress(Plan::free_at_once).run(kSwapsPlanted));
+  EXPECT_TRUE(Stress(Plan::free_at_once, 1).run(kReusesPlanted));
 }
 
 TEST(EpochConcurrency, FollowingTheLinkBeforeEnteringIsCaught) {
-  EXPECT_TRUE(Stress(Plan::link_before_enter).run(kSwapsPlanted));
+  EXPECT_TRUE(Stress(Plan::link_before_enter, 1).run(kReusesPlanted));
 }
 
 TEST(EpochConcurrency, StampingBeforeUnlinkingIsCaught) {
-  EXPECT_TRUE(Stress(Plan::stamp_before_unlink).run(kSwapsPlanted));
+  EXPECT_TRUE(Stress(Plan::stamp_before_unlink, 1).run(kReusesPlanted));
 }
 
 TEST(EpochConcurrency, ThreadsJoinAndLeave) {
