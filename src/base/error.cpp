@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "espalier/error.hpp"
+
+#include <system_error>
+
+namespace espalier {
+
+std::string_view name(Code code) {
+  switch (code) {
+    case Code::invalid: return "invalid";
+    case Code::invalid_argument: return "invalid_argument";
+    case Code::key_too_long: return "key_too_long";
+    case Code::value_too_long: return "value_too_long";
+    case Code::out_of_memory: return "out_of_memory";
+    case Code::condition_failed: return "condition_failed";
+    case Code::snapshot_expired: return "snapshot_expired";
+    case Code::already_exists: return "already_exists";
+    case Code::not_found: return "not_found";
+    case Code::too_many_participants: return "too_many_participants";
+    case Code::system: return "system";
+    case Code::corrupt: return "corrupt";
+    case Code::unsupported: return "unsupported";
+  }
+  return "unknown";  // a number from elsewhere, made by a later version perhaps
+}
+
+namespace {
+
+std::string_view sentence(Code code) {
+  switch (code) {
+    case Code::invalid: return "This error was never filled in; please report it as a defect.";
+    case Code::invalid_argument:
+      return "An argument is outside what the call allows; nothing was done.";
+    case Code::key_too_long:
+      return "The key is empty or longer than the map's node size allows; "
+             "shorten it, or create the map with larger nodes.";
+    case Code::value_too_long: return "The value is longer than 16 MiB; split it into several.";
+    case Code::out_of_memory:
+      return "The memory limit is reached and nothing was changed; erase items, close snapshots, "
+             "or raise memory_bytes_max.";
+    case Code::condition_failed:
+      return "A condition of the batch did not hold and nothing was changed; "
+             "read the items again and retry.";
+    case Code::snapshot_expired:
+      return "The snapshot held more memory than it may and was given up; take a new one, "
+             "or raise snapshot_bytes_max.";
+    case Code::already_exists: return "This name is taken; open what exists, or choose another.";
+    case Code::not_found: return "There is nothing of this name; check how it is spelled.";
+    case Code::too_many_participants:
+      return "All places for threads are taken; end some, or raise participants_max.";
+    case Code::system: return "The operating system refused: ";
+    case Code::corrupt:
+      return "The bytes are not what they should be; restore them from a good copy.";
+    case Code::unsupported:
+      return "This build or this machine cannot do it; the documentation says what it needs.";
+  }
+  return "This version does not know the error; a newer one may.";
+}
+
+}  // namespace
+
+std::string message(const Error& error) {
+  std::string text(sentence(error.code));
+  if (error.code == Code::system) {
+    return text + std::generic_category().message(static_cast<int>(error.detail)) + ".";
+  }
+  if (error.detail != 0) text += " (detail " + std::to_string(error.detail) + ")";
+  return text;
+}
+
+}  // namespace espalier

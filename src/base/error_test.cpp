@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "espalier/error.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <set>
+#include <type_traits>
+
+namespace espalier {
+namespace {
+
+constexpr std::uint16_t kLastCode = 12;
+
+TEST(Error, EveryCodeHasItsOwnNameAndSentence) {
+  std::set<std::string_view> names;
+  std::set<std::string> sentences;
+  for (std::uint16_t i = 0; i <= kLastCode; ++i) {
+    const Code code{i};
+    EXPECT_NE(name(code), "unknown") << i;
+    names.insert(name(code));
+    const std::string text = message({code, 0, 0});
+    EXPECT_EQ(text.back(), '.') << text;
+    sentences.insert(text);
+  }
+  EXPECT_EQ(names.size(), kLastCode + 1u);
+  EXPECT_EQ(sentences.size(), kLastCode + 1u);
+}
+
+TEST(Error, NumbersFromElsewhereAreToldApart) {
+  const Code later{kLastCode + 1};
+  EXPECT_EQ(name(later), "unknown") << "a new code needs a name, a sentence and this test";
+  EXPECT_FALSE(message({later, 0, 0}).empty());
+}
+
+TEST(Error, DetailIsSaid) {
+  EXPECT_NE(message({Code::system, 0, ENOMEM}).find("Cannot allocate memory"), std::string::npos);
+  EXPECT_NE(message({Code::corrupt, 0, 42}).find("42"), std::string::npos);
+}
+
+TEST(Error, IsSmallAndPlain) {
+  static_assert(sizeof(Error) == 8);
+  static_assert(std::has_unique_object_representations_v<Error>);
+  const Result<int> failed = fail(Code::not_found, 3);
+  ASSERT_FALSE(failed.has_value());
+  EXPECT_EQ(failed.error(), (Error{Code::not_found, 0, 3}));
+}
+
+}  // namespace
+}  // namespace espalier
