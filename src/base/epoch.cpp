@@ -60,6 +60,8 @@ EpochTable::EpochTable(std::byte* memory, std::uint32_t count, bool asymmetric)
       asymmetric_(asymmetric) {}
 
 EpochTable EpochTable::create(std::byte* memory, std::uint32_t participants) {
+  ESPALIER_ASSERT(participants > 0 && participants <= kEpochParticipantsMax);
+  ESPALIER_ASSERT(std::bit_cast<std::uintptr_t>(memory) % alignof(EpochTableHeader) == 0);
   const EpochTable table(memory, participants, register_asymmetric_barriers());
   EpochTableHeader& header = *table.header_;
   header.version = kEpochVersion;

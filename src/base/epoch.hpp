@@ -50,6 +50,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "base/assert.hpp"
 #include "base/barrier.hpp"
 #include "espalier/error.hpp"
 
@@ -100,11 +101,15 @@ class EpochSlot {
 
   /// Begins to read: exposes the current epoch. Links may be followed after it returns.
   /// Cost: about 1 ns with asymmetric barriers, else a full fence. Requires: idle.
-  void enter() { expose(now()); }
+  void enter() {
+    ESPALIER_DEBUG_ASSERT(exposed() == 0);
+    expose(now());
+  }
 
   /// Exposes `epoch`, which must be that of the oldest walk that is still in flight. For a core
   /// with many walks: each remembers now() at its start.
   void expose(std::uint64_t epoch) {
+    ESPALIER_DEBUG_ASSERT(epoch >= exposed() && epoch <= now());
     std::atomic_ref(slot_->exposed).store(epoch, std::memory_order_release);
     barrier();
   }
@@ -156,6 +161,7 @@ class EpochTable {
   }
 
   /// Lays a table over zeroed memory of bytes(participants), aligned to 64.
+  /// Requires: 1 to kEpochParticipantsMax participants.
   static EpochTable create(std::byte* memory, std::uint32_t participants);
 
   /// Opens a table that another participant made. Errors: corrupt (detail: 1 too short, 2 magic,

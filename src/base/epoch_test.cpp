@@ -271,7 +271,7 @@ TEST(EpochProcess, AForkedCopyOfASlotLeavesNothing) {
 }
 
 // Stress: readers follow one link, a reclaimer replaces what it points to and reuses the memory.
-// Readers and reclaimer wait for each other's steps, so that a broken protocol is found in the first
+// Readers and reclaimer wait for each other, so that a broken protocol is found in the first
 // few rounds, however the threads are scheduled.
 
 /// How the protocol is kept, or broken.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/assert.hpp"
 #include "memory/buffer_pool.hpp"
 
 namespace espalier::memory {
@@ -16,6 +17,7 @@ BufferCache::~BufferCache() {
 }
 
 Result<std::uint64_t> BufferCache::allocate(SizeClass cls) {
+  ESPALIER_ASSERT(cls < kClasses);
   Bin& bin = bins_[cls];
   if (bin.reserved > 0) {
     --bin.reserved;
@@ -33,6 +35,7 @@ Result<std::uint64_t> BufferCache::allocate(SizeClass cls) {
 }
 
 void BufferCache::release(std::uint64_t offset, SizeClass cls) {
+  ESPALIER_ASSERT(cls < kClasses);
   Bin& bin = bins_[cls];
   pool_.retire_header(offset);
   bin.buffers.push_back(offset);
@@ -41,6 +44,7 @@ void BufferCache::release(std::uint64_t offset, SizeClass cls) {
 }
 
 Result<void> BufferCache::reserve(SizeClass cls, std::uint32_t n) {
+  ESPALIER_ASSERT(cls < kClasses);
   Bin& bin = bins_[cls];
   if (n > 0 && pool_.fails_now()) [[unlikely]] return pool_.region_.out_of_memory();
   if (n > bin.buffers.size()) {

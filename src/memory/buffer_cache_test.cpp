@@ -5,11 +5,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstring>
-#include <random>
 #include <set>
 #include <thread>
 #include <vector>
 
+#include "base/random.hpp"
 #include "memory/buffer_pool.hpp"
 #include "wire/ref.hpp"
 
@@ -153,7 +153,7 @@ TEST(BufferCacheConcurrency, BuffersTravelBetweenThreads) {
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {
       BufferCache cache(pool);
-      std::mt19937_64 random(static_cast<std::uint64_t>(thread));
+      base::Random random(static_cast<std::uint64_t>(thread));
       for (int step = 0; step < kSteps; ++step) {
         const auto offset = cache.allocate(kNode);
         ASSERT_TRUE(offset);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/barrier.hpp"
 #include "wire/ref.hpp"
 
@@ -54,12 +55,14 @@ BufferPool::BufferPool(Region& region)
     : region_(region), extents_(region.bytes() / kExtentBytes) {}
 
 BufferPool::~BufferPool() {
+  ESPALIER_ASSERT(caches_.empty());
   for (std::uint32_t i = 0; i < extents_.size(); ++i) {
     if (extents_[i].buffers > 0) region_.give(offset_of(i), extents_of(extents_[i].cls));
   }
 }
 
 Result<std::uint64_t> BufferPool::allocate(SizeClass cls) {
+  ESPALIER_ASSERT(cls < kClasses);
   if (fails_now()) return region_.out_of_memory();
   std::uint64_t offset = 0;
   const auto taken = take(cls, {&offset, 1});
@@ -70,6 +73,7 @@ Result<std::uint64_t> BufferPool::allocate(SizeClass cls) {
 }
 
 void BufferPool::release(std::uint64_t offset, SizeClass cls) {
+  ESPALIER_ASSERT(cls < kClasses);
   retire_header(offset);
   classes_[cls].in_use.fetch_sub(1, std::memory_order_relaxed);
   give(cls, {&offset, 1});
@@ -164,6 +168,7 @@ void BufferPool::give(SizeClass cls, std::span<const std::uint64_t> offsets) {
   {
     const std::lock_guard lock(c.mutex);
     for (const std::uint64_t offset : offsets) {
+      ESPALIER_ASSERT(extents_[extent_of(offset)].cls == cls);
       if (give_locked(c, offset)) emptied.push_back(extent_of(offset));
     }
   }
@@ -174,6 +179,8 @@ void BufferPool::give(SizeClass cls, std::span<const std::uint64_t> offsets) {
 bool BufferPool::give_locked(Class& c, std::uint64_t offset) {
   const std::uint32_t index = extent_of(offset);
   Extent& e = extents_[index];
+  ESPALIER_ASSERT(e.buffers > 0 && e.free_count < e.carved);  // else it was released twice
+  ESPALIER_ASSERT(offset % kExtentBytes % class_bytes(e.cls) == 0);
   const std::uint32_t generation =
       generation_at(region_.at(offset)).load(std::memory_order_relaxed);
   if (generation != 0) e.generation_high = later(e.generation_high, generation);

@@ -3,32 +3,22 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <map>
-#include <random>
 #include <set>
 #include <thread>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "base/random.hpp"
 #include "wire/ref.hpp"
 
 namespace espalier::memory {
 namespace {
 
 constexpr SizeClass kNode = BufferPool::class_of(8192);
-
-std::uint64_t seed() {
-  const char* const given = std::getenv("ESPALIER_SEED");
-  const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 0) : 20240607;
-  ::testing::Test::RecordProperty("seed", std::to_string(seed));
-  std::fprintf(stderr, "ESPALIER_SEED=%llu\n", static_cast<unsigned long long>(seed));
-  return seed;
-}
 
 class BufferPoolTest : public ::testing::Test {
  protected:
@@ -226,7 +216,7 @@ TEST(BufferPool, GivesItsExtentsBackWhenItEnds) {
 // Against a model: live buffers never overlap, no pair of offset and generation comes twice,
 // headers are as promised, numbers add up, and nothing remains.
 TEST_F(BufferPoolTest, ModelOfRandomUse) {
-  std::mt19937_64 random(seed());
+  base::Random random(base::seed_from_environment(20240607));
   const auto below = [&](std::uint64_t n) { return random() % n; };
   struct Live {
     SizeClass cls;
@@ -274,6 +264,20 @@ TEST_F(BufferPoolTest, ModelOfRandomUse) {
   EXPECT_EQ(extents_taken(), 0u);
 }
 
+TEST_F(BufferPoolTest, MistakesAreAsserted) {
+  const std::uint64_t offset = *pool_.allocate(kNode);
+  ASSERT_TRUE(pool_.allocate(kNode));
+  EXPECT_DEATH(pool_.release(offset, kNode - 1), "cls == cls");
+  EXPECT_DEATH(pool_.release(offset + 512, kNode), "class_bytes");
+  EXPECT_DEATH((void)pool_.allocate(kClasses), "kClasses");
+  const auto twice = [&] {
+    for (int i = 0; i < 3; ++i) pool_.release(offset, kNode);
+  };
+  EXPECT_DEATH(twice(), "free_count");
+  EXPECT_DEATH(region_.give(0, 1), "offset > 0");
+  EXPECT_DEATH(region_.give(40 * kExtentBytes, 1), "all_taken");
+}
+
 TEST(BufferPoolConcurrency, NoBufferHasTwoOwners) {
   Region region = *Region::reserve({.bytes_max = 64 << 20, .huge_pages = false});
   BufferPool pool(region);
@@ -281,7 +285,7 @@ TEST(BufferPoolConcurrency, NoBufferHasTwoOwners) {
   for (std::uint64_t thread = 1; thread <= 3; ++thread) {
     threads.emplace_back([&pool, thread] {
       std::vector<std::pair<std::uint64_t, SizeClass>> mine;
-      std::mt19937_64 random(thread);
+      base::Random random(thread);
       for (int step = 0; step < 3000; ++step) {
         if (random() % 2 == 0 || mine.empty()) {
           const SizeClass cls = static_cast<SizeClass>(random() % 4) * 13;  // 0, 13, 26, 39

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "wire/ref.hpp"
 
 namespace espalier::memory {
@@ -70,7 +71,7 @@ class Region::Extents {
   /// Index of the first of `n` free ones in a row; count_ if there are none or the limit is met.
   std::uint64_t take(std::uint64_t n) {
     const std::lock_guard lock(mutex_);
-    if (n == 0 || n > limit_ - taken_) return count_;
+    if (n > limit_ - taken_) return count_;
     const std::uint64_t at = find(n);
     if (at == count_) return count_;
     mark(at, n, true);
@@ -232,12 +233,15 @@ Result<Region> Region::reserve(const RegionOptions& options) {
 }
 
 Result<std::uint64_t> Region::take(std::uint64_t extents) {
+  ESPALIER_ASSERT(extents > 0);
   const std::uint64_t at = extents_->take(extents);
   if (at == extents_->count()) return out_of_memory();
   return at * kExtentBytes;
 }
 
 void Region::give(std::uint64_t offset, std::uint64_t extents) {
+  ESPALIER_ASSERT(extents > 0 && offset > 0 && offset % kExtentBytes == 0);
+  ESPALIER_ASSERT(extents_->all_taken(offset / kExtentBytes, extents));
   std::byte* const begin = at(offset);
   const std::uint64_t length = extents * kExtentBytes;
   // Explicit huge pages stay ours: once given to the kernel, somebody else may take them, and our
