@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many walks in flight on one core: the walk itself, written once over an Access, and the loop that
+// resumes the walk whose bytes have come (DESIGN idea 2).
+//
+// The walk is one coroutine for all operations: pick up a request, descend to the leaf that may
+// answer, do there what the goal asks, perhaps go on to the next leaf. It enters at a hint or at the
+// root; every node on the way is asked whether it may answer (idea 1), and says where to go if not.
+//
+// Thread: an engine belongs to one thread at a time.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "tree/access.hpp"
+#include "tree/structure.hpp"
+#include "tree/walk_state.hpp"
+
+namespace espalier::tree {
+
+template <Access A>
+class Engine {
+ public:
+  /// `make_access` gives each lane its access, from the lane's index and the ready queue.
+  using MakeAccess = std::function<A(std::uint32_t lane, base::ReadyQueue& queue)>;
+
+  Engine(Worker& worker, MapCore& map, std::uint32_t lanes, const MakeAccess& make_access);
+
+  /// Queues requests; what they point to must live until their completion.
+  void submit(std::span<const Request> requests, Handler& handler);
+  void submit(const WalkRequest& request);
+  /// Runs until something has completed or nothing is left. Returns how many are left.
+  std::size_t poll();
+  /// Runs until nothing is left.
+  void drain();
+  [[nodiscard]] std::size_t pending() const { return queued() + busy_; }
+
+ private:
+  struct Batch {
+    std::span<const Request> requests;
+    Handler* handler;
+  };
+  /// Awaited by a lane that has nothing to do: at once if there is a request, else until one comes.
+  struct Next {
+    Engine* engine;
+    Lane* lane;
+    [[nodiscard]] bool await_ready() const { return engine->take_request(*lane); }
+    void await_suspend(std::coroutine_handle<>) const { engine->idle_.push_back(lane); }
+    void await_resume() const {}
+  };
+  struct Judgement {
+    bool answers = false;
+    wire::Ref next{};
+  };
+  enum class WriteStep : std::uint8_t { decided, try_again, walk_again };
+
+  [[nodiscard]] std::size_t queued() const { return queued_; }
+  bool take_request(Lane& lane);
+  void wake_lanes();
+  bool prepare(Lane& lane);
+  bool prepare_scan(Lane& lane);
+  bool prepare_write(Lane& lane);
+  void complete(Lane& lane);
+  void complete(Lane& lane, Code code, std::uint32_t detail = 0);
+  [[nodiscard]] Judgement judge(Lane& lane, const NodeView& node, wire::Ref ref) const;
+  [[nodiscard]] wire::Ref predecessor(Lane& lane, const NodeView& node) const;
+  [[nodiscard]] static bool needs_fences(const Lane& lane, const NodeView& node);
+  [[nodiscard]] wire::Ref root_ref() const { return map_.table.get(map_.root); }
+  [[nodiscard]] wire::Lid child_for(const Lane& lane, const NodeView& node,
+                                    GroupChoice group) const;
+  void want_head(A& access, const std::byte* image, const Lane& lane) const;
+  void want_leaf_part(A& access, const NodeView& leaf, const Lane& lane,
+                      const LeafProbe& probe) const;
+  void want_scan_part(A& access, const NodeView& leaf, Lane& lane) const;
+  bool find_point(Lane& lane, const NodeView& leaf, const LeafProbe& probe, bool& out_of_line);
+  WriteStep write_here(Lane& lane, const NodeView& leaf, std::uint64_t& wait_for);
+  void begin_scan(Lane& lane, const NodeView& leaf);
+  bool deliver(Lane& lane, std::uint32_t count);
+  bool leave_leaf(Lane& lane, const NodeView& leaf);
+  bool next_leg(Lane& lane);
+  void repin(Lane& lane);
+  base::WalkTask walk(Lane& lane, A access);
+
+  Worker& worker_;
+  MapCore& map_;
+  Pins pins_;
+  base::ReadyQueue ready_;
+  std::vector<Lane> lanes_;
+  std::vector<Lane*> idle_;
+  std::deque<Batch> batches_;
+  std::deque<WalkRequest> singles_;
+  std::size_t queued_ = 0;
+  std::size_t busy_ = 0;
+  std::uint64_t completed_ = 0;
+};
+
+extern template class Engine<HostAccess>;
+
+}  // namespace espalier::tree

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine's parts that do not wait. Included where an Engine is instantiated.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "tree/engine.hpp"
+
+namespace espalier::tree {
+
+template <Access A>
+Engine<A>::Engine(Worker& worker, MapCore& map, std::uint32_t lanes, const MakeAccess& make_access)
+    : worker_(worker), map_(map), pins_(worker.slot, map.clock), ready_(lanes), lanes_(lanes) {
+  for (std::uint32_t i = 0; i < lanes; ++i) {
+    lanes_[i].walk = walk(lanes_[i], make_access(i, ready_));
+    ready_.push(lanes_[i].walk.handle());
+  }
+  while (!ready_.empty()) ready_.pop().resume();  // each walk runs up to its first wait
+}
+
+template <Access A>
+void Engine<A>::submit(std::span<const Request> requests, Handler& handler) {
+  if (requests.empty()) return;
+  batches_.push_back({requests, &handler});
+  queued_ += requests.size();
+  pins_.stale();
+}
+
+template <Access A>
+void Engine<A>::submit(const WalkRequest& request) {
+  singles_.push_back(request);
+  ++queued_;
+  pins_.stale();
+}
+
+template <Access A>
+bool Engine<A>::take_request(Lane& lane) {
+  if (queued_ == 0) return false;
+  --queued_;
+  ++busy_;
+  if (!singles_.empty()) {
+    lane.task = singles_.front();
+    singles_.pop_front();
+    return true;
+  }
+  Batch& batch = batches_.front();
+  lane.task = {&batch.requests.front(), batch.handler, 0, {}, {}};
+  batch.requests = batch.requests.subspan(1);
+  if (batch.requests.empty()) batches_.pop_front();
+  return true;
+}
+
+template <Access A>
+void Engine<A>::wake_lanes() {
+  while (!idle_.empty() && queued_ != 0) {
+    Lane* lane = idle_.back();
+    idle_.pop_back();
+    take_request(*lane);
+    ready_.push(lane->walk.handle());
+  }
+}
+
+template <Access A>
+std::size_t Engine<A>::poll() {
+  wake_lanes();
+  const std::uint64_t before = completed_;
+  while (!ready_.empty() && completed_ == before) ready_.pop().resume();
+  if (busy_ == 0 && queued_ == 0) pins_.idle();
+  return pending();
+}
+
+template <Access A>
+void Engine<A>::drain() {
+  wake_lanes();
+  while (!ready_.empty()) ready_.pop().resume();
+  pins_.idle();
+}
+
+// --- beginning and ending a request ------------------------------------------------------------
+
+template <Access A>
+bool Engine<A>::prepare(Lane& lane) {
+  const Request& request = *lane.task.request;
+  lane.answer = {};
+  lane.answer.tag = request.tag;
+  lane.answer.op = request.op;
+  lane.hint = lane.task.hint;
+  lane.attempts = 0;
+  lane.finding_floor = false;
+  lane.stored_value = false;
+  lane.other_predecessor = {};
+  const bool scan = request.op == Op::scan || request.op == Op::scan_reverse;
+  if (request.key.size() > map_.geometry.key_bytes_max || (request.key.empty() && !scan) ||
+      request.high.size() > map_.geometry.key_bytes_max) {
+    complete(lane, Code::key_too_long, map_.geometry.key_bytes_max);
+    return false;
+  }
+  switch (request.op) {
+    case Op::get:
+      lane.goal = Goal::point;
+      lane.key.assign(request.key);
+      break;
+    case Op::put:
+    case Op::insert:
+    case Op::update:
+    case Op::erase:
+      if (!prepare_write(lane)) return false;
+      break;
+    case Op::floor:
+    case Op::scan:
+    case Op::scan_reverse:
+    case Op::scan_floor:
+      if (!prepare_scan(lane)) return false;
+      break;
+    default:
+      complete(lane, Code::invalid_argument);
+      return false;
+  }
+  pins_.pick_up(lane);
+  lane.answer.read_version = lane.read_version;
+  if (lane.goal == Goal::write) lane.read_version = kNewest;
+  return true;
+}
+
+template <Access A>
+bool Engine<A>::prepare_write(Lane& lane) {
+  const Request& request = *lane.task.request;
+  lane.goal = Goal::write;
+  lane.key.assign(request.key);
+  if (request.value.size() > wire::kValueBytesMax) {
+    complete(lane, Code::value_too_long, wire::kValueBytesMax);
+    return false;
+  }
+  if (request.op == Op::erase || request.value.size() <= map_.geometry.inline_value_bytes_max) {
+    return true;
+  }
+  const auto value = store_value(worker_, map_, request.value);
+  if (!value) {
+    complete(lane, value.error().code, value.error().detail);
+    return false;
+  }
+  lane.value = *value;
+  lane.stored_value = true;
+  return true;
+}
+
+template <Access A>
+bool Engine<A>::prepare_scan(Lane& lane) {
+  const Request& request = *lane.task.request;
+  const bool from_floor = request.op == Op::floor || request.op == Op::scan_floor;
+  lane.remaining = request.limit == 0 ? ~std::uint64_t{0} : request.limit;
+  lane.range = {!request.key.empty(), !request.high.empty()};
+  lane.low.assign(request.key);
+  lane.high.assign(request.high);
+  lane.goal = request.op == Op::scan ? Goal::forward : Goal::backward;
+  if (from_floor) {
+    // The floor of a key is the first item that a descending walk from just above it meets.
+    lane.finding_floor = true;
+    lane.range = {false, true};
+    lane.high.assign_successor(request.key);
+    lane.remaining = 1;
+  }
+  if (request.op == Op::scan && lane.range.has_high &&
+      compare_keys(request.key, request.high) >= 0) {
+    lane.remaining = 0;
+  }
+  lane.key = lane.goal == Goal::forward ? lane.low : lane.high;
+  return true;
+}
+
+template <Access A>
+void Engine<A>::complete(Lane& lane) {
+  --busy_;
+  ++completed_;
+  lane.answer.ok = lane.answer.error.code == Code::invalid;
+  lane.task.handler->done(lane.answer);
+  pins_.finish(lane);
+  if (lane.goal == Goal::write && map_.store.reclaimer.due()) {
+    map_.store.reclaimer.collect(worker_.cache);
+  }
+}
+
+// Ends a request that was refused before it was picked up.
+template <Access A>
+void Engine<A>::complete(Lane& lane, Code code, std::uint32_t detail) {
+  --busy_;
+  ++completed_;
+  lane.answer.ok = false;
+  lane.answer.error = {code, 0, detail};
+  lane.task.handler->done(lane.answer);
+}
+
+// Lets go of the epoch and takes a new one, so that what this walk held back can be freed.
+template <Access A>
+void Engine<A>::repin(Lane& lane) {
+  pins_.finish(lane);
+  if (busy_ == 1) pins_.idle();
+  map_.store.reclaimer.collect(worker_.cache);
+  pins_.stale();
+  pins_.pick_up(lane);
+  lane.read_version = kNewest;
+}
+
+// --- on the way ----------------------------------------------------------------------------------
+
+// Of two predecessors (rule 8) the key's head nearly always tells which one; where it does not, the
+// second is asked first, and sends the walk to the other if it does not cover the key.
+template <Access A>
+wire::Ref Engine<A>::predecessor(Lane& lane, const NodeView& node) const {
+  const wire::Ref second = node.old2_ref();
+  if (!second) return node.old_ref();
+  const bool from_end = lane.goal == Goal::backward && lane.key.bytes() == 0;
+  const std::uint64_t border = node.old2_low_head();
+  if (!from_end && lane.key.head() < border) return node.old_ref();
+  if (!from_end && lane.key.head() == border) lane.other_predecessor = node.old_ref();
+  return second;
+}
+
+// Whether the heads of the fences leave open if the node covers the key.
+template <Access A>
+bool Engine<A>::needs_fences(const Lane& lane, const NodeView& node) {
+  return lane.goal == Goal::backward || lane.key.head() == node.low_head() ||
+         lane.key.head() == node.high_head();
+}
+
+/// Idea 1, in one place: may this node answer, and if not, where to go.
+template <Access A>
+typename Engine<A>::Judgement Engine<A>::judge(Lane& lane, const NodeView& node, wire::Ref ref) const {
+  const auto meant = [&] {
+    return (node.generation() & wire::kGenerationMask) == ref.generation() ||
+           planted(Bug::skip_generation_check);
+  };
+  if ((node.map_id() != map_.id && !planted(Bug::skip_map_check)) || !meant()) {
+    return {false, root_ref()};
+  }
+  Verdict verdict = node.current_at(lane.read_version, map_.options.versions);
+  if (verdict == Verdict::older && planted(Bug::ignore_created)) verdict = Verdict::answers;
+  if (verdict == Verdict::newer && planted(Bug::ignore_superseded)) verdict = Verdict::answers;
+  switch (verdict) {
+    case Verdict::older: {
+      const wire::Ref old = predecessor(lane, node);
+      // Without a predecessor there was nothing older: what is here is all there ever was.
+      if (old) return {false, old};
+      break;
+    }
+    case Verdict::newer: {
+      const wire::Ref successor = node.successor_ref();
+      return {false, meant() && successor ? successor : root_ref()};
+    }
+    case Verdict::answers:
+      // The version was read from a node that was still this one; so it stays while we are pinned.
+      if (!meant()) return {false, root_ref()};
+      break;
+    default: return {false, root_ref()};
+  }
+  const bool descending =
+      lane.goal == Goal::backward && !planted(Bug::descending_like_ascending);
+  const bool inside = descending ? node.covers_descending(lane.key) : node.covers(lane.key);
+  if (!inside && !planted(Bug::skip_range_check)) {
+    const wire::Ref other = std::exchange(lane.other_predecessor, {});
+    return {false, other ? other : root_ref()};
+  }
+  return {true, {}};
+}
+
+template <Access A>
+wire::Lid Engine<A>::child_for(const Lane& lane, const NodeView& node, GroupChoice group) const {
+  if (lane.goal == Goal::backward) return node.child(choose_child_descending(node, lane.key));
+  return node.child(choose_child(node, lane.key, group, map_.kit));
+}
+
+template <Access A>
+void Engine<A>::want_head(A& access, const std::byte* image, const Lane& lane) const {
+  const Geometry& g = map_.geometry;
+  if (lane.goal == Goal::point) {  // all but the header's second line
+    access.want(image, 0, 64);
+    access.want(image, g.slots_begin, g.sorted_begin - g.slots_begin);
+  } else {
+    access.want(image, 0, g.sorted_begin);
+  }
+}
+
+template <Access A>
+void Engine<A>::want_leaf_part(A& access, const NodeView& leaf, const Lane& lane,
+                               const LeafProbe& probe) const {
+  const Geometry& g = map_.geometry;
+  std::uint32_t begin = probe.begin;
+  if (probe.tied) {
+    const std::uint32_t first = probe.rank.below == 0 ? 0 : probe.rank.below - 1;
+    begin = g.sorted_begin + (first << g.chunk_shift);
+  }
+  if (probe.end > begin) access.want(leaf.bytes(), begin, probe.end - begin);
+  if (lane.goal == Goal::write || (!A::kInPlace && probe.log_matches != 0)) {
+    const std::uint32_t used = leaf.lock_word().units() * wire::kLogUnitBytes;
+    access.want(leaf.bytes(), leaf.log_begin(), used + 64);
+  } else if (probe.log_matches != 0) {
+    const auto newest = static_cast<std::uint32_t>(63 - std::countl_zero(probe.log_matches));
+    if (const std::uint32_t offset = leaf.log_offset(newest); offset != 0) {
+      access.want(leaf.bytes(), offset, 64);
+    }
+  }
+}
+
+template <Access A>
+void Engine<A>::want_scan_part(A& access, const NodeView& leaf, Lane& lane) const {
+  if constexpr (!A::kInPlace) {
+    access.want(leaf.bytes(), 0, map_.geometry.node_bytes);
+    return;
+  }
+  const std::uint32_t end = leaf.sorted_end();
+  const std::uint32_t items = std::max(leaf.items(), 1u);
+  const std::uint64_t item_bytes = (end - map_.geometry.sorted_begin) / items + 1;
+  const std::uint64_t most = end - map_.geometry.sorted_begin;
+  const auto wanted = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(most, lane.remaining > most ? most : lane.remaining * item_bytes));
+  std::uint32_t begin = map_.geometry.sorted_begin;
+  const bool inside = lane.key.bytes() != 0 && leaf.covers(lane.key);
+  if (inside) begin = std::max(begin, probe_leaf(leaf, lane.key, map_.kit, {}).begin);
+  if (lane.goal == Goal::backward) {
+    const std::uint32_t chunk_end = inside ? probe_leaf(leaf, lane.key, map_.kit, {}).end : end;
+    begin = chunk_end > wanted + 128 ? chunk_end - wanted - 128 : 0;
+    begin = std::max(begin, map_.geometry.sorted_begin);
+  }
+  // The far end of a long range streams in by itself.
+  const std::uint32_t chunk = 1u << map_.geometry.chunk_shift;
+  access.want(leaf.bytes(), begin, std::min({wanted + chunk, end - begin, 1024u}));
+  const std::uint32_t log_used = leaf.lock_word().units() * wire::kLogUnitBytes;
+  if (log_used != 0) access.want(leaf.bytes(), leaf.log_begin(), log_used);
+}
+
+// --- at the leaf ---------------------------------------------------------------------------------
+
+template <Access A>
+bool Engine<A>::find_point(Lane& lane, const NodeView& leaf, const LeafProbe& probe,
+                           bool& out_of_line) {
+  Completion& answer = lane.answer;
+  if (probe.log_matches != 0) {
+    if (const auto entry = find_in_log(leaf, lane.key, probe.log_matches, lane.read_version)) {
+      if (entry->erase() && !planted(Bug::ignore_erase_marks)) return false;
+      out_of_line = entry->out_of_line;
+      answer.value = {entry->value, entry->value_bytes};
+      answer.version = entry->version;
+      return true;
+    }
+  }
+  const auto item = find_sorted(leaf, lane.key, probe);
+  if (!item) return false;
+  out_of_line = item->out_of_line;
+  answer.value = {item->value, item->value_bytes};
+  answer.version = leaf.created();
+  return true;
+}
+
+// Tries the write at this leaf.
+template <Access A>
+typename Engine<A>::WriteStep Engine<A>::write_here(Lane& lane, const NodeView& leaf,
+                                                    std::uint64_t& wait_for) {
+  WriteIntent intent;
+  intent.op = lane.task.request->op;
+  intent.key = &lane.key;
+  intent.condition = lane.task.condition;
+  intent.out_of_line = lane.stored_value;
+  intent.value = lane.task.request->value;
+  if (lane.stored_value) {
+    intent.value = {reinterpret_cast<const char*>(&lane.value), sizeof lane.value};
+  }
+  std::byte* at = map_.base + (leaf.bytes() - map_.base);
+  WriteOutcome outcome = write_to_leaf(worker_, map_, at, intent);
+  if (outcome.status == WriteStatus::restructure) {
+    outcome = write_with_restructure(worker_, map_, intent);
+    if (outcome.status == WriteStatus::busy) outcome.status = WriteStatus::moved;
+  }
+  if (outcome.status == WriteStatus::busy) return WriteStep::try_again;
+  if (outcome.status == WriteStatus::moved) return WriteStep::walk_again;
+  if (outcome.status == WriteStatus::out_of_memory && lane.attempts++ < 2) {
+    repin(lane);  // what waits to be freed may be enough
+    return WriteStep::walk_again;
+  }
+  lane.answer.found = outcome.existed;
+  lane.answer.applied = outcome.applied;
+  lane.answer.version = outcome.version;
+  if (outcome.status == WriteStatus::out_of_memory) lane.answer.error.code = Code::out_of_memory;
+  if (outcome.status == WriteStatus::condition_failed) {
+    lane.answer.error.code = Code::condition_failed;
+  }
+  if (lane.stored_value && !outcome.applied) discard_value(worker_, map_, lane.value);
+  const bool at_once = planted(Bug::acknowledge_before_release) ||
+                       (planted(Bug::answer_unreleased) && !outcome.applied);
+  wait_for = at_once ? 0 : outcome.wait_for;
+  return WriteStep::decided;
+}
+
+template <Access A>
+void Engine<A>::begin_scan(Lane& lane, const NodeView& leaf) {
+  // A bound that lies beyond the leaf does not bound it.
+  const SearchKey* low = lane.range.has_low && leaf.covers(lane.low) ? &lane.low : nullptr;
+  const SearchKey* high = lane.range.has_high && leaf.covers(lane.high) ? &lane.high : nullptr;
+  lane.scan.begin(leaf, lane.read_version, map_.kit, low, high);
+}
+
+// Hands over items; false if the scan is over.
+template <Access A>
+bool Engine<A>::deliver(Lane& lane, std::uint32_t count) {
+  lane.answer.items += count;
+  lane.remaining -= count;
+  if (lane.finding_floor) {
+    if (count == 0) return true;
+    lane.answer.found = true;
+    lane.answer.key = lane.items[0].key;
+    lane.answer.value = lane.items[0].value;
+    lane.answer.version = lane.items[0].version;
+    return false;
+  }
+  if (count != 0 && !lane.task.handler->items(lane.answer.tag, {lane.items, count})) return false;
+  return lane.remaining != 0;
+}
+
+// Moves the cursor behind this leaf; false if the range ends here.
+template <Access A>
+bool Engine<A>::leave_leaf(Lane& lane, const NodeView& leaf) {
+  if (lane.goal == Goal::forward) {
+    const std::string_view end = leaf.high_fence();
+    if (end.empty()) return false;
+    if (lane.range.has_high && compare_keys(lane.high.view(), end) <= 0) return false;
+    lane.hint = map_.table.get(leaf.right());
+    lane.key.assign(end);
+    return true;
+  }
+  if (planted(Bug::floor_stays_in_leaf) && lane.finding_floor) return false;
+  const std::string_view begin = leaf.low_fence();
+  if (begin.empty()) return false;
+  if (lane.range.has_low && compare_keys(begin, lane.low.view()) <= 0) return false;
+  if (planted(Bug::descending_like_ascending) && lane.key.view() == begin) return false;
+  lane.hint = map_.table.get(leaf.left());
+  lane.key.assign(begin);
+  return true;
+}
+
+// After the floor of a scan_floor: the scan itself. False if the request is over.
+template <Access A>
+bool Engine<A>::next_leg(Lane& lane) {
+  const Request& request = *lane.task.request;
+  if (!lane.finding_floor || request.op != Op::scan_floor) return false;
+  lane.finding_floor = false;
+  lane.low.assign(lane.answer.found ? lane.answer.key : request.key);
+  lane.answer.found = false;
+  lane.answer.key = lane.answer.value = {};
+  lane.answer.version = 0;
+  lane.answer.items = 0;
+  lane.range = {true, !request.high.empty()};
+  if (lane.range.has_high) lane.high.assign_successor(request.high);
+  lane.remaining = request.limit == 0 ? ~std::uint64_t{0} : request.limit;
+  lane.goal = Goal::forward;
+  lane.key = lane.low;
+  lane.hint = {};
+  return !lane.range.has_high || compare_keys(lane.low.view(), lane.high.view()) < 0;
+}
+
+}  // namespace espalier::tree

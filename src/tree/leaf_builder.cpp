@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tree/leaf_builder.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/assert.hpp"
+#include "tree/planted.hpp"
+
+namespace espalier::tree {
+namespace {
+
+constexpr std::uint32_t kFenceRoomMin = 8;  // keeps every offset of a 64 KiB node below 65536
+
+std::uint16_t u16(std::size_t value) { return static_cast<std::uint16_t>(value); }
+
+std::uint32_t length_bytes(std::uint32_t bytes) { return bytes < 0x80 ? 1 : 2; }
+
+Record record_of(const SortedItem& item, const std::byte* at) {
+  const auto* encoded = reinterpret_cast<const char*>(at);
+  const char* end = item.value + item.value_bytes;
+  return {item.key.data(),         item.value,           encoded,
+          u16(item.key.size()),    u16(item.value_bytes), u16(static_cast<std::size_t>(end - encoded)),
+          item.out_of_line};
+}
+
+// Writes a length as the format wants it and returns where the next byte goes.
+char* put_length(char* at, std::uint32_t bytes) {
+  if (bytes < 0x80) {
+    *at++ = static_cast<char>(bytes);
+  } else {
+    *at++ = static_cast<char>(0x80 | (bytes >> 8));
+    *at++ = static_cast<char>(bytes & 0xFF);
+  }
+  return at;
+}
+
+void place(char* at, const Record& record) {
+  if (record.encoded != nullptr) {
+    std::memcpy(at, record.encoded, record.encoded_bytes);
+    return;
+  }
+  at = put_length(at, record.key_bytes);
+  at = put_length(at, record.out_of_line ? wire::kOutOfLine : record.value_bytes);
+  std::memcpy(at, record.key, record.key_bytes);
+  if (record.value_bytes != 0) std::memcpy(at + record.key_bytes, record.value, record.value_bytes);
+}
+
+// Places the records one after the other and fills heads and starts of the chunks on the way.
+// Returns the end of the sorted block.
+std::uint32_t place_all(std::byte* buffer, const Geometry& g, std::span<const Record> records,
+                        const HeadMap& map, std::uint32_t prefix_bytes) {
+  std::uint32_t offset = g.sorted_begin;
+  std::uint32_t next_chunk = 0;
+  auto* heads = buffer + g.heads_begin;
+  auto* starts = buffer + g.starts_begin;
+  for (const Record& record : records) {
+    const std::uint32_t chunk = (offset - g.sorted_begin) >> g.chunk_shift;
+    if (chunk >= next_chunk) {  // the first item that begins in this chunk
+      const std::string_view rest = record.key_view().substr(prefix_bytes);
+      const auto head = static_cast<std::uint16_t>(map(head_of(rest)) >> 48);
+      for (; next_chunk < chunk; ++next_chunk) {  // chunks in which no item begins
+        base::store_plain(heads + 2 * next_chunk, head);
+        starts[next_chunk] = std::byte{0xFF};
+      }
+      const std::uint32_t within = offset - g.sorted_begin - (chunk << g.chunk_shift);
+      base::store_plain(heads + 2 * chunk, head);
+      starts[chunk] = static_cast<std::byte>(within >> g.unit_shift);
+      next_chunk = chunk + 1;
+    }
+    place(reinterpret_cast<char*>(buffer + offset), record);
+    const std::uint32_t bytes = placed_bytes(record, g);
+    for (std::uint32_t i = record.encoded_bytes; i < bytes; ++i) buffer[offset + i] = std::byte{0};
+    offset += bytes;
+  }
+  std::memset(heads + 2 * next_chunk, 0xFF, std::size_t{2} * (g.chunks_max - next_chunk));
+  std::memset(starts + next_chunk, 0xFF, g.chunks_max - next_chunk);
+  return offset;
+}
+
+}  // namespace
+
+Record make_record(std::string_view key, std::string_view value, bool out_of_line) {
+  Record record;
+  record.key = key.data();
+  record.value = value.data();
+  record.key_bytes = u16(key.size());
+  record.value_bytes = u16(value.size());
+  record.out_of_line = out_of_line;
+  const auto coded = static_cast<std::uint32_t>(out_of_line ? wire::kOutOfLine : value.size());
+  record.encoded_bytes = u16(length_bytes(record.key_bytes) + length_bytes(coded) + key.size() +
+                             value.size());
+  return record;
+}
+
+std::uint64_t placed_bytes(std::span<const Record> records, const Geometry& g) {
+  std::uint64_t bytes = 0;
+  for (const Record& record : records) bytes += placed_bytes(record, g);
+  return bytes;
+}
+
+void sort_log(const NodeView& leaf, std::uint32_t entries, std::uint8_t* order) {
+  for (std::uint32_t i = 0; i < entries; ++i) {
+    const std::uint32_t offset = leaf.log_offset(i);
+    std::uint32_t hint = offset == 0 ? i : leaf.log_item_at(offset, wire::kLive).order_hint;
+    if (hint > i) hint = i;
+    std::memmove(order + hint + 1, order + hint, i - hint);
+    order[hint] = static_cast<std::uint8_t>(i);
+  }
+}
+
+void gather_newest(const NodeView& leaf, std::vector<Record>& records) {
+  std::uint8_t order[wire::kLogSlotsMax];
+  const std::uint32_t entries = leaf.log_entries(leaf.lock_word());
+  sort_log(leaf, entries, order);
+  const std::uint32_t end = leaf.sorted_end();
+  std::uint32_t offset = leaf.geometry().sorted_begin;
+  const auto take_until = [&](std::uint32_t stop) {
+    while (offset < stop && offset < end) {
+      const SortedItem item = leaf.sorted_item(offset);
+      records.push_back(record_of(item, leaf.bytes() + offset));
+      offset = item.end;
+    }
+  };
+  for (std::uint32_t i = 0; i < entries; ++i) {
+    const LogItem item = leaf.log_item(order[i], kNewest);
+    take_until(item.back);
+    if ((item.flags & wire::kLogShadowsSorted) != 0 && offset < end) {
+      offset = leaf.sorted_item(offset).end;
+    }
+    if (!item.erase()) {
+      records.push_back(make_record(item.key, {item.value, item.value_bytes}, item.out_of_line));
+    }
+    // Older entries of the same key follow the newest one.
+    std::uint8_t flags = item.flags;
+    while ((flags & wire::kLogSameKeyNext) != 0 && i + 1 < entries) {
+      flags = leaf.log_item(order[++i], kNewest).flags;
+    }
+  }
+  take_until(end);
+}
+
+std::uint32_t leaf_room(const Geometry& g, std::string_view low, std::string_view high) {
+  const auto fences = static_cast<std::uint32_t>(low.size() + high.size());
+  const std::uint32_t room = g.node_bytes - g.sorted_begin - std::max(fences, kFenceRoomMin);
+  return room & ~((1u << g.unit_shift) - 1);
+}
+
+void write_header(std::byte* buffer, const wire::NodeHeader& header) {
+  std::uint64_t words[sizeof(wire::NodeHeader) / 8];
+  std::memcpy(words, &header, sizeof words);
+  base::store_shared<std::uint32_t>(buffer, header.map_id);
+  constexpr std::size_t kFirst = offsetof(wire::NodeHeader, low_head) / 8;
+  for (std::size_t i = kFirst; i < std::size(words); ++i) {
+    base::store_shared<std::uint64_t>(buffer + 8 * i, words[i]);
+  }
+}
+
+void write_fences(std::byte* buffer, const Geometry& g, const NodeFrame& frame,
+                  wire::NodeHeader& header) {
+  const auto begin =
+      static_cast<std::uint32_t>(g.node_bytes - frame.low.size() - frame.high.size());
+  // A buffer that is reused may still be looked at by walkers with old hints, which read its
+  // fences only after its generation told them that it is theirs.
+  if (!frame.low.empty()) std::memcpy(buffer + begin, frame.low.data(), frame.low.size());
+  if (!frame.high.empty()) {
+    std::memcpy(buffer + begin + frame.low.size(), frame.high.data(), frame.high.size());
+  }
+  std::uint32_t prefix = 0;
+  while (prefix < frame.low.size() && prefix < frame.high.size() &&
+         frame.low[prefix] == frame.high[prefix]) {
+    ++prefix;
+  }
+  header.map_id = frame.map_id;
+  header.lid = frame.lid;
+  header.left = frame.left;
+  header.right = frame.right;
+  header.low_head = head_of(frame.low);
+  header.high_head = frame.high.empty() ? ~std::uint64_t{0} : head_of(frame.high);
+  header.prefix_bytes = u16(prefix);
+  header.low_bytes = u16(frame.low.size());
+  header.high_bytes = u16(frame.high.size());
+  header.fence_begin = u16(std::min(begin, g.node_bytes - 1));
+  header.old_ref = frame.old_ref.bits;
+  header.old2_ref = frame.old2_ref.bits;
+  header.old2_low_head = frame.old2_low_head;
+}
+
+void build_leaf(std::byte* buffer, const Geometry& g, std::span<const Record> records,
+                const NodeFrame& frame) {
+  wire::NodeHeader header{};
+  write_fences(buffer, g, frame, header);
+  HeadMap map{0, 63};
+  if (!records.empty()) {
+    map = HeadMap::covering(head_of(records.front().key_view().substr(header.prefix_bytes)),
+                            head_of(records.back().key_view().substr(header.prefix_bytes)));
+  }
+  const std::uint32_t end = place_all(buffer, g, records, map, header.prefix_bytes);
+  const auto fence_begin = static_cast<std::uint32_t>(
+      g.node_bytes - std::max<std::size_t>(frame.low.size() + frame.high.size(), kFenceRoomMin));
+  ESPALIER_ASSERT(end <= fence_begin);
+  const std::uint32_t log_begin = std::min((end + 7) & ~7u, fence_begin & ~7u);
+  const std::uint32_t log_end = std::min(log_begin + g.log_bytes, fence_begin & ~7u);
+  header.kind = wire::NodeKind::leaf;
+  header.head_base = map.base;
+  header.head_shift = static_cast<std::uint8_t>(map.shift);
+  header.chunks = static_cast<std::uint8_t>(
+      records.empty() ? 0 : ((end - 1 - g.sorted_begin) >> g.chunk_shift) + 1);
+  header.sorted_end = u16(end);
+  header.items = u16(records.size());
+  header.log_begin = u16(log_begin);
+  header.log_end = u16(log_end);
+  write_header(buffer, header);
+  if (!planted(Bug::log_not_prefilled)) {
+    std::memset(buffer + log_begin, 0xFF, log_end - log_begin);
+  }
+  std::memset(buffer + g.slots_begin, 0xFF, std::size_t{2} * g.log_slots);
+}
+
+void go_live(std::byte* buffer, std::uint64_t created) {
+  base::store_shared<std::uint64_t>(buffer + offsetof(wire::NodeHeader, created), created);
+  base::store_shared<std::uint64_t>(buffer + offsetof(wire::NodeHeader, superseded), wire::kLive,
+                                    std::memory_order_release);
+}
+
+}  // namespace espalier::tree

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making a leaf: gathering the newest items of old leaves, and laying out a new one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tree/node_view.hpp"
+
+namespace espalier::tree {
+
+/// One item on its way into a new leaf. Points into old leaves, which must stay.
+struct Record {
+  const char* key = nullptr;
+  const char* value = nullptr;     // inline bytes, or a ValueRef
+  const char* encoded = nullptr;   // the item as it stands in a sorted block, if it does
+  std::uint16_t key_bytes = 0;
+  std::uint16_t value_bytes = 0;   // of what `value` points to
+  std::uint16_t encoded_bytes = 0; // without padding
+  bool out_of_line = false;
+
+  [[nodiscard]] std::string_view key_view() const { return {key, key_bytes}; }
+};
+
+Record make_record(std::string_view key, std::string_view value, bool out_of_line);
+
+/// Bytes that a record takes in a sorted block.
+[[nodiscard]] inline std::uint32_t placed_bytes(const Record& record, const Geometry& g) {
+  const std::uint32_t unit = (1u << g.unit_shift) - 1;
+  return (record.encoded_bytes + unit) & ~unit;
+}
+[[nodiscard]] std::uint64_t placed_bytes(std::span<const Record> records, const Geometry& g);
+
+/// Appends the newest state of a leaf (erased items left out) in key order.
+/// Requires: the leaf is locked, or cannot change.
+void gather_newest(const NodeView& leaf, std::vector<Record>& records);
+
+/// The order of log entries by key, computed from the order hints [Honeycomb §4.3]: `order[i]` is the
+/// slot of the i-th smallest. Only the first `entries` slots take part.
+void sort_log(const NodeView& leaf, std::uint32_t entries, std::uint8_t* order);
+
+/// Room for sorted items in a leaf with these fences, in bytes. A log wants some of it too.
+[[nodiscard]] std::uint32_t leaf_room(const Geometry& g, std::string_view low,
+                                      std::string_view high);
+
+/// What a new node says of itself besides its items.
+struct NodeFrame {
+  std::uint32_t map_id = 0;
+  wire::Lid lid = 0;
+  wire::Lid left = 0;
+  wire::Lid right = 0;
+  std::string_view low;
+  std::string_view high;
+  wire::Ref old_ref{};
+  wire::Ref old2_ref{};
+  std::uint64_t old2_low_head = 0;
+};
+
+/// Lays out a leaf with an empty log in `buffer`. It is no node yet: see go_live.
+/// Requires: the records fit leaf_room, ascend, and lie in [low, high).
+void build_leaf(std::byte* buffer, const Geometry& g, std::span<const Record> records,
+                const NodeFrame& frame);
+
+/// Writes a header over a buffer's first 128 bytes, all but generation, created and superseded.
+void write_header(std::byte* buffer, const wire::NodeHeader& header);
+
+/// Writes the fences at the end of the node and what the header says of them.
+void write_fences(std::byte* buffer, const Geometry& g, const NodeFrame& frame,
+                  wire::NodeHeader& header);
+
+/// Makes a built buffer a node: from now on it may answer.
+void go_live(std::byte* buffer, std::uint64_t created);
+
+}  // namespace espalier::tree

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tree/leaf_scan.hpp"
+
+#include <algorithm>
+
+#include "tree/planted.hpp"
+
+namespace espalier::tree {
+
+// The slots of the visible entries in key order, only the newest of each key.
+void LeafScan::sort_visible_log(std::uint64_t read_version) {
+  const NodeView leaf(leaf_, *geometry_);
+  log_first_ = log_last_ = 0;
+  const std::uint32_t entries = leaf.log_entries(leaf.lock_word());
+  std::uint32_t visible = 0;  // versions ascend in the log: stop at the first that is too new
+  while (visible < entries && leaf.log_item(visible, read_version).version != wire::kLive) {
+    ++visible;
+  }
+  if (visible == 0) return;
+  std::uint8_t all[wire::kLogSlotsMax];
+  sort_log(leaf, visible, all);
+  for (std::uint32_t i = 0; i < visible; ++i) {
+    order_[log_last_++] = all[i];
+    std::uint8_t flags = leaf.log_item(all[i], read_version).flags;
+    while ((flags & wire::kLogSameKeyNext) != 0 && i + 1 < visible) {
+      flags = leaf.log_item(all[++i], read_version).flags;
+    }
+  }
+}
+
+// Drops the log entries outside the bounds. An entry that points to another item than the bound does
+// lies on that item's side; only entries that point to the same item are compared.
+void LeafScan::bound_log(const SearchKey* low, Position low_at, const SearchKey* high,
+                         Position high_at) {
+  const NodeView leaf(leaf_, *geometry_);
+  const auto before = [&](std::uint32_t index, const SearchKey& bound, Position at) {
+    const LogItem item = leaf.log_item(order_[index], wire::kLive);
+    if (item.back != at.offset) return item.back < at.offset;
+    return compare_keys(item.key, bound.view()) < 0;
+  };
+  while (low != nullptr && log_first_ < log_last_ && before(log_first_, *low, low_at)) {
+    ++log_first_;
+  }
+  while (high != nullptr && log_first_ < log_last_ && !before(log_last_ - 1, *high, high_at)) {
+    --log_last_;
+  }
+}
+
+void LeafScan::look_at_next_entry() {
+  stop_ = end_;
+  if (log_first_ == log_last_) return;
+  next_ = NodeView(leaf_, *geometry_).log_item(order_[log_first_], wire::kLive);
+  stop_ = std::min<std::uint32_t>(end_, next_.back);
+}
+
+void LeafScan::begin(const NodeView& leaf, std::uint64_t read_version, const SearchKit& kit,
+                     const SearchKey* low, const SearchKey* high) {
+  leaf_ = leaf.bytes();
+  geometry_ = &leaf.geometry();
+  created_ = leaf.created();
+  gathered_.clear();
+  sort_visible_log(read_version);
+  Position low_at{geometry_->sorted_begin, false};
+  Position high_at{leaf.sorted_end(), false};
+  if (low != nullptr) low_at = lower_bound(leaf, *low, probe_leaf(leaf, *low, kit, {}));
+  if (high != nullptr) high_at = lower_bound(leaf, *high, probe_leaf(leaf, *high, kit, {}));
+  offset_ = low_at.offset;
+  end_ = std::max(low_at.offset, high_at.offset);
+  bound_log(low, low_at, high, high_at);
+  look_at_next_entry();
+}
+
+std::uint32_t LeafScan::take(Item* items, std::uint32_t room, std::uint64_t& out_of_line) {
+  const NodeView leaf(leaf_, *geometry_);
+  out_of_line = 0;
+  std::uint32_t count = 0;
+  while (count < room) {
+    if (offset_ < stop_) {
+      const SortedItem item = leaf.sorted_item(offset_);
+      offset_ = item.end;
+      if (item.key.empty()) continue;  // malformed
+      out_of_line |= std::uint64_t{item.out_of_line ? 1u : 0u} << count;
+      items[count++] = {item.key, {item.value, item.value_bytes}, created_};
+      continue;
+    }
+    if (log_first_ == log_last_) {
+      if (offset_ >= end_) break;
+      stop_ = end_;
+      continue;
+    }
+    const LogItem entry = next_;
+    ++log_first_;
+    if ((entry.flags & wire::kLogShadowsSorted) != 0 && offset_ < end_ && offset_ == entry.back) {
+      offset_ = leaf.sorted_item(offset_).end;
+    }
+    look_at_next_entry();
+    if (entry.erase() && !planted(Bug::ignore_erase_marks)) continue;
+    out_of_line |= std::uint64_t{entry.out_of_line ? 1u : 0u} << count;
+    items[count++] = {entry.key, {entry.value, entry.value_bytes}, entry.version};
+  }
+  return count;
+}
+
+// Moves the items of the last chunk that has any into gathered_, and the log entries among them.
+void LeafScan::gather_last_chunk() {
+  const NodeView leaf(leaf_, *geometry_);
+  const std::uint32_t stop = end_;
+  std::uint32_t begin = offset_;
+  if (offset_ < end_) {
+    std::uint32_t chunk = (end_ - 1 - geometry_->sorted_begin) >> geometry_->chunk_shift;
+    while (chunk > 0 && (leaf.chunk_start(chunk) == 0 || leaf.chunk_start(chunk) >= end_)) --chunk;
+    begin = std::max(offset_, leaf.chunk_start(chunk));
+  }
+  // Entries that belong behind the item at `begin`, or replace it; all, if nothing is left before it.
+  std::uint32_t first = log_last_;
+  while (first > log_first_) {
+    const LogItem entry = leaf.log_item(order_[first - 1], wire::kLive);
+    const bool shadows = (entry.flags & wire::kLogShadowsSorted) != 0;
+    if (begin != offset_ && (entry.back < begin || (entry.back == begin && !shadows))) break;
+    --first;
+  }
+  LeafScan part;
+  part.leaf_ = leaf_;
+  part.geometry_ = geometry_;
+  part.created_ = created_;
+  part.offset_ = begin;
+  part.end_ = stop;
+  part.log_first_ = first;
+  part.log_last_ = log_last_;
+  std::copy(order_ + first, order_ + log_last_, part.order_ + first);
+  part.look_at_next_entry();
+  Item items[32];
+  std::uint64_t out_of_line = 0;
+  while (const std::uint32_t count = part.take(items, 32, out_of_line)) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      gathered_.push_back({items[i], ((out_of_line >> i) & 1) != 0});
+    }
+  }
+  end_ = begin;
+  log_last_ = first;
+}
+
+std::uint32_t LeafScan::take_back(Item* items, std::uint32_t room, std::uint64_t& out_of_line) {
+  out_of_line = 0;
+  std::uint32_t count = 0;
+  while (count < room) {
+    if (gathered_.empty()) {
+      if (offset_ >= end_ && log_first_ == log_last_) break;
+      gather_last_chunk();
+      continue;
+    }
+    const ScannedItem& last = gathered_.back();
+    out_of_line |= std::uint64_t{last.out_of_line ? 1u : 0u} << count;
+    items[count++] = last.item;
+    gathered_.pop_back();
+  }
+  return count;
+}
+
+}  // namespace espalier::tree

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tree/leaf_write.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "base/assert.hpp"
+#include "tree/planted.hpp"
+
+namespace espalier::tree {
+namespace {
+
+std::atomic_ref<std::uint64_t> lock_of(std::byte* leaf) {
+  return base::shared<std::uint64_t>(leaf + offsetof(wire::NodeHeader, lock));
+}
+
+// Where a new entry goes in the key order of the log, and whether the next one there has its key.
+// Back pointers decide all but those that point to the same item, so few keys are compared.
+struct OrderPlace {
+  std::uint32_t hint = 0;
+  bool same_key_next = false;
+};
+
+OrderPlace order_place(const NodeView& leaf, const SearchKey& key, std::uint32_t entries,
+                       std::uint32_t back) {
+  std::uint8_t order[wire::kLogSlotsMax];
+  sort_log(leaf, entries, order);
+  for (std::uint32_t i = 0; i < entries; ++i) {
+    // Entries of the same batch have no version yet.
+    const LogItem item = leaf.log_item(order[i], wire::kLive);
+    if (item.back < back) continue;
+    if (item.back > back) return {i, false};
+    const int compared = compare_keys(item.key, key.view());
+    if (compared >= 0) return {i, compared == 0};
+  }
+  return {entries, false};
+}
+
+// Merges the log and the write into a new sorted block, in place of the locked leaf.
+// Returns false (and leaves the leaf locked) if the structure must change.
+bool merge_log(Worker& worker, MapCore& map, std::byte* leaf, const WriteIntent& intent,
+               WriteOutcome& outcome) {
+  const NodeView old(leaf, map.geometry);
+  thread_local std::vector<Record> records;
+  records.clear();
+  gather_newest(old, records);
+  apply_to_records(records, intent);
+  const std::uint64_t bytes = placed_bytes(records, map.geometry);
+  const std::string_view low = old.low_fence();
+  const std::string_view high = old.high_fence();
+  const bool alone = old.lid() == map.root;
+  if (bytes > merge_limit(map.geometry, low, high)) return false;
+  if (!alone && bytes < merge_threshold(map.geometry)) return false;
+
+  const auto offset = worker.cache.allocate(map.node_class);
+  ESPALIER_ASSERT(offset.has_value());  // reserved before the lock was taken
+  std::byte* buffer = map.at(*offset);
+  NodeFrame frame{map.id, old.lid(), old.left(), old.right(), low, high, map.ref_of(leaf), {}, 0};
+  if (planted(Bug::no_predecessor) || !map.options.versions) frame.old_ref = {};
+  build_leaf(buffer, map.geometry, records, frame);
+
+  const std::uint64_t version = map.clock.take();
+  go_live(buffer, version);
+  const wire::Ref ref = map.ref_of(buffer);
+  map.table.set(old.lid(), ref);
+  supersede(leaf, version, ref);
+  unlock(leaf);
+  outcome.version = outcome.wait_for = version;
+  map.log_merges.add(worker.index, 1);
+  return true;
+}
+
+void retire_leaf(MapCore& map, std::byte* leaf, std::uint64_t version) {
+  const Retired retired{static_cast<std::uint64_t>(leaf - map.base), version, map.node_class, 0};
+  map.store.reclaimer.retire(map, {&retired, 1});
+}
+
+void append_and_unlock(MapCore& map, std::byte* leaf, const WriteIntent& intent,
+                       const NewestState& state, WriteOutcome& outcome,
+                       std::uint64_t version_taken_early) {
+  const NodeView node(leaf, map.geometry);
+  const wire::LockWord lock = node.lock_word();
+  std::byte* at = append_entry(leaf, map.geometry, intent, state, lock.entries(), lock.units());
+  const std::uint64_t version = planted(Bug::version_before_lock) ? version_taken_early
+                                                                  : map.clock.take();
+  publish_entry(at, version);
+  unlock(leaf, lock.entries() + 1, lock.units() + log_bytes(intent) / wire::kLogUnitBytes);
+  outcome.version = outcome.wait_for = version;
+}
+
+}  // namespace
+
+bool try_lock(std::byte* leaf) {
+  std::uint64_t word = lock_of(leaf).load(std::memory_order_relaxed);
+  if ((word & 1) != 0) return false;
+  return lock_of(leaf).compare_exchange_strong(word, word | 1, std::memory_order_acquire,
+                                               std::memory_order_relaxed);
+}
+
+void lock_leaf(std::byte* leaf) {
+  while (!try_lock(leaf)) std::this_thread::yield();
+}
+
+void unlock(std::byte* leaf, std::uint32_t entries, std::uint32_t units) {
+  const wire::LockWord word{lock_of(leaf).load(std::memory_order_relaxed)};
+  lock_of(leaf).store(word.next(entries, units).bits, std::memory_order_release);
+}
+
+void unlock(std::byte* leaf) {
+  const wire::LockWord word{lock_of(leaf).load(std::memory_order_relaxed)};
+  unlock(leaf, word.entries(), word.units());
+}
+
+std::uint64_t newest_version(const NodeView& leaf) {
+  const std::uint32_t entries = leaf.log_entries(leaf.lock_word());
+  return entries == 0 ? leaf.created() : leaf.log_item(entries - 1, kNewest).version;
+}
+
+NewestState newest_state(const MapCore& map, const NodeView& leaf, const SearchKey& key) {
+  NewestState state;
+  state.probe = probe_leaf(leaf, key, map.kit, leaf.lock_word());
+  state.position = lower_bound(leaf, key, state.probe);
+  if (const auto entry = find_in_log(leaf, key, state.probe.log_matches, kNewest)) {
+    state.existed = !entry->erase();
+    state.version = entry->version;
+    state.out_of_line = entry->out_of_line;
+    state.value = {entry->value, entry->value_bytes};
+  } else if (state.position.exact) {
+    const SortedItem item = leaf.sorted_item(state.position.offset);
+    state.existed = true;
+    state.version = leaf.created();
+    state.out_of_line = item.out_of_line;
+    state.value = {item.value, item.value_bytes};
+  }
+  return state;
+}
+
+std::string_view stored_value(const MapCore& map, std::string_view value_ref) {
+  wire::ValueRef value;
+  std::memcpy(&value, value_ref.data(), sizeof value);
+  const wire::Ref ref{value.ref};
+  const std::byte* at = map.at(ref.offset());
+  return {reinterpret_cast<const char*>(at) + sizeof(wire::ValueHeader), value.bytes};
+}
+
+bool holds(const MapCore& map, const NewestState& state, const WriteCondition& condition) {
+  using Kind = WriteCondition::Kind;
+  switch (condition.kind) {
+    case Kind::none: return true;
+    case Kind::absent: return !state.existed;
+    case Kind::present: return state.existed;
+    case Kind::version: return state.existed && state.version == condition.version;
+    case Kind::value:
+      return state.existed &&
+             (state.out_of_line ? stored_value(map, state.value) : state.value) == condition.value;
+  }
+  return false;
+}
+
+std::uint32_t log_bytes(const WriteIntent& intent) {
+  const std::size_t bytes =
+      sizeof(wire::LogEntry) + intent.key->bytes() + (intent.op == Op::erase ? 0 : intent.value.size());
+  return static_cast<std::uint32_t>((bytes + 7) & ~std::size_t{7});
+}
+
+bool log_has_room(const NodeView& leaf, std::uint32_t entries, std::uint32_t bytes) {
+  const wire::LockWord lock = leaf.lock_word();
+  const std::uint32_t used = lock.units() * wire::kLogUnitBytes;
+  // The position of an entry must fit 8 bits, and 0xFF stands for none.
+  return lock.entries() + entries <= leaf.geometry().log_slots &&
+         leaf.log_begin() + used + bytes <= leaf.log_end() &&
+         (used + bytes) / wire::kLogUnitBytes <= 0xFF;
+}
+
+std::byte* append_entry(std::byte* leaf, const Geometry& g, const WriteIntent& intent,
+                        const NewestState& state, std::uint32_t index, std::uint32_t units) {
+  const NodeView node(leaf, g);
+  const bool erase = intent.op == Op::erase;
+  OrderPlace place = order_place(node, *intent.key, index, state.position.offset);
+  if (planted(Bug::wrong_order_hint)) place.hint = index;
+  wire::LogEntry entry{};
+  entry.back = static_cast<std::uint16_t>(state.position.offset);
+  entry.order_hint = static_cast<std::uint8_t>(place.hint);
+  entry.flags = static_cast<std::uint8_t>((erase ? wire::kLogErase : 0) |
+                                          (state.position.exact ? wire::kLogShadowsSorted : 0) |
+                                          (place.same_key_next ? wire::kLogSameKeyNext : 0));
+  entry.key_bytes = static_cast<std::uint16_t>(intent.key->bytes());
+  const std::size_t value_bytes = erase ? 0 : intent.value.size();
+  entry.value_bytes = intent.out_of_line && !erase ? wire::kOutOfLine
+                                                   : static_cast<std::uint16_t>(value_bytes);
+  std::byte* at = leaf + node.log_begin() + units * wire::kLogUnitBytes;
+  if (planted(Bug::version_before_payload)) {
+    publish_entry(at, 0);
+    std::this_thread::yield();
+  }
+  std::memcpy(at + sizeof entry.version, reinterpret_cast<const std::byte*>(&entry) + sizeof entry.version,
+              sizeof entry - sizeof entry.version);
+  std::memcpy(at + sizeof entry, intent.key->view().data(), intent.key->bytes());
+  if (value_bytes != 0) {
+    std::memcpy(at + sizeof entry + intent.key->bytes(), intent.value.data(), value_bytes);
+  }
+  const auto slot = static_cast<std::uint16_t>(intent.key->tag() << 8 | units);
+  base::store_shared<std::uint16_t>(leaf + g.slots_begin + 2 * index, slot);
+  return at;
+}
+
+void publish_entry(std::byte* version_at, std::uint64_t version) {
+  base::store_shared<std::uint64_t>(version_at, version, std::memory_order_release);
+}
+
+void apply_to_records(std::vector<Record>& records, const WriteIntent& intent) {
+  const std::string_view key = intent.key->view();
+  const auto at = std::lower_bound(
+      records.begin(), records.end(), key,
+      [](const Record& record, std::string_view k) { return compare_keys(record.key_view(), k) < 0; });
+  const bool present = at != records.end() && at->key_view() == key;
+  if (intent.op == Op::erase) {
+    if (present) records.erase(at);
+    return;
+  }
+  const Record record = make_record(key, intent.value, intent.out_of_line);
+  if (present) {
+    *at = record;
+  } else {
+    records.insert(at, record);
+  }
+}
+
+std::uint32_t merge_limit(const Geometry& g, std::string_view low, std::string_view high) {
+  const std::uint32_t room = leaf_room(g, low, high);
+  return room - std::min(g.log_bytes / 2, room / 8);
+}
+
+std::uint32_t merge_threshold(const Geometry& g) { return (g.node_bytes - g.sorted_begin) * 3 / 10; }
+
+void supersede(std::byte* node, std::uint64_t version, wire::Ref successor) {
+  base::store_shared<std::uint64_t>(node + offsetof(wire::NodeHeader, successor_ref),
+                                    successor.bits);
+  // With versions off there is no version to name; anything but live and 0 will do.
+  base::store_shared<std::uint64_t>(node + offsetof(wire::NodeHeader, superseded),
+                                    version == 0 ? 1 : version, std::memory_order_release);
+}
+
+WriteOutcome write_to_leaf(Worker& worker, MapCore& map, std::byte* leaf,
+                           const WriteIntent& intent) {
+  WriteOutcome outcome;
+  map.clock.admit();
+  if (worker.cache.reserved(map.node_class) == 0) {
+    // Not yet a failure: the log may have room.
+    if (!worker.cache.reserve(map.node_class, 1)) map.store.reclaimer.collect(worker.cache);
+  }
+  const std::uint64_t early =
+      planted(Bug::version_before_lock) ? map.clock.take() : 0;  // never released: see the test
+  if (!try_lock(leaf)) {
+    if (early != 0) map.clock.done(early);
+    return outcome;
+  }
+  const NodeView node(leaf, map.geometry);
+  if (node.superseded() != wire::kLive || !node.covers(*intent.key)) {
+    unlock(leaf);
+    if (early != 0) map.clock.done(early);
+    outcome.status = WriteStatus::moved;
+    return outcome;
+  }
+  const NewestState state = newest_state(map, node, *intent.key);
+  outcome.existed = state.existed;
+  outcome.applied = holds(map, state, intent.condition) && takes_effect(intent.op, state.existed);
+  outcome.status = holds(map, state, intent.condition) ? WriteStatus::done
+                                                       : WriteStatus::condition_failed;
+  bool merged = false;
+  if (!outcome.applied) {
+    outcome.wait_for = newest_version(node);
+    unlock(leaf);
+    if (early != 0) map.clock.done(early);
+    return outcome;
+  }
+  if (log_has_room(node, 1, log_bytes(intent))) {
+    append_and_unlock(map, leaf, intent, state, outcome, early);
+  } else if (worker.cache.reserved(map.node_class) == 0 &&
+             !worker.cache.reserve(map.node_class, 1)) {
+    unlock(leaf);
+    outcome.status = WriteStatus::out_of_memory;
+    return outcome;
+  } else if (!merge_log(worker, map, leaf, intent, outcome)) {
+    unlock(leaf);
+    outcome.status = WriteStatus::restructure;
+    return outcome;
+  } else {
+    merged = true;
+    if (early != 0) map.clock.done(early);
+  }
+  map.clock.done(outcome.version);
+  if (merged) retire_leaf(map, leaf, outcome.version);
+  retire_value(map, state, outcome.version);
+  if (state.existed != (intent.op != Op::erase)) {
+    map.items.add(worker.index, state.existed ? -1 : 1);
+  }
+  return outcome;
+}
+
+Result<wire::ValueRef> store_value(Worker& worker, MapCore& map, std::string_view value) {
+  const auto size_class = memory::BufferPool::class_of(sizeof(wire::ValueHeader) + value.size());
+  auto offset = worker.cache.allocate(size_class);
+  if (!offset) {
+    map.store.reclaimer.collect(worker.cache);
+    offset = worker.cache.allocate(size_class);
+  }
+  if (!offset) return std::unexpected(offset.error());
+  std::byte* at = map.at(*offset);
+  base::store_shared<std::uint32_t>(at, map.id);
+  base::store_plain<std::uint64_t>(at + offsetof(wire::ValueHeader, bytes), value.size());
+  std::memcpy(at + sizeof(wire::ValueHeader), value.data(), value.size());
+  go_live(at, 0);
+  map.value_bytes.fetch_add(memory::BufferPool::class_bytes(size_class),
+                            std::memory_order_relaxed);
+  const auto generation =
+      base::load_shared<std::uint32_t>(at + offsetof(wire::ValueHeader, generation));
+  return wire::ValueRef{wire::Ref::make(*offset, generation).bits, value.size()};
+}
+
+void discard_value(Worker& worker, MapCore& map, const wire::ValueRef& value) {
+  const auto size_class = memory::BufferPool::class_of(sizeof(wire::ValueHeader) + value.bytes);
+  map.value_bytes.fetch_sub(memory::BufferPool::class_bytes(size_class),
+                            std::memory_order_relaxed);
+  worker.cache.release(wire::Ref{value.ref}.offset(), size_class);
+}
+
+void retire_value(MapCore& map, const NewestState& state, std::uint64_t version) {
+  if (!state.existed || !state.out_of_line) return;
+  wire::ValueRef value;
+  std::memcpy(&value, state.value.data(), sizeof value);
+  const auto size_class = memory::BufferPool::class_of(sizeof(wire::ValueHeader) + value.bytes);
+  map.value_bytes.fetch_sub(memory::BufferPool::class_bytes(size_class),
+                            std::memory_order_relaxed);
+  const Retired retired{wire::Ref{value.ref}.offset(), version, size_class, 0};
+  if (planted(Bug::value_freed_at_once)) {
+    map.store.pool.release(retired.offset, retired.size_class);
+    return;
+  }
+  map.store.reclaimer.retire(map, {&retired, 1});
+}
+
+}  // namespace espalier::tree

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// A key prepared for searching: padded, with its head and its hash at hand; and how keys compare.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "wire/node.hpp"
+
+namespace espalier::tree {
+
+/// 8 bytes at `at` as a big-endian number.
+[[nodiscard]] inline std::uint64_t big_endian_at(const char* at) {
+  std::uint64_t word;
+  std::memcpy(&word, at, sizeof word);
+  return __builtin_bswap64(word);
+}
+
+/// The first 8 bytes of `key`, zero padded, as a big-endian number: orders as the keys do, up to ties.
+[[nodiscard]] inline std::uint64_t head_of(std::string_view key) {
+  if (key.size() >= 8) return big_endian_at(key.data());
+  char padded[8] = {};
+  if (!key.empty()) std::memcpy(padded, key.data(), key.size());
+  return big_endian_at(padded);
+}
+
+/// One byte of hash: tells log entries of different keys apart, nearly always. Reads 8 bytes at a
+/// time; the last word overlaps the one before.
+[[nodiscard]] inline std::uint8_t tag_of(std::string_view key) {
+  constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;
+  std::uint64_t hash = key.size() * kMultiplier;
+  if (key.size() >= 8) {
+    std::size_t at = 0;
+    for (; at + 8 < key.size(); at += 8) {
+      hash = (std::rotl(hash, 23) ^ big_endian_at(key.data() + at)) * kMultiplier;
+    }
+    hash = (std::rotl(hash, 23) ^ big_endian_at(key.data() + key.size() - 8)) * kMultiplier;
+  } else {
+    hash = (hash ^ head_of(key)) * kMultiplier;
+  }
+  return static_cast<std::uint8_t>((hash ^ (hash >> 29)) >> 24);
+}
+
+/// Compares two keys in memcmp order, knowing that their first `equal_bytes` are equal (which both
+/// have). Below, equal, above: < 0, 0, > 0.
+[[nodiscard]] inline int compare_keys(std::string_view a, std::string_view b,
+                                      std::size_t equal_bytes = 0) {
+  const std::size_t common = a.size() < b.size() ? a.size() : b.size();
+  if (common >= equal_bytes + 8) {
+    const std::uint64_t x = big_endian_at(a.data() + equal_bytes);
+    const std::uint64_t y = big_endian_at(b.data() + equal_bytes);
+    if (x != y) return x < y ? -1 : 1;
+    if (common <= equal_bytes + 16) {  // what is left fits one overlapping word
+      const std::uint64_t v = big_endian_at(a.data() + common - 8);
+      const std::uint64_t w = big_endian_at(b.data() + common - 8);
+      if (v != w) return v < w ? -1 : 1;
+    } else if (const int order = std::memcmp(a.data() + equal_bytes + 8, b.data() + equal_bytes + 8,
+                                             common - equal_bytes - 8);
+               order != 0) {
+      return order;
+    }
+  } else if (common > equal_bytes) {
+    if (const int order = std::memcmp(a.data() + equal_bytes, b.data() + equal_bytes,
+                                      common - equal_bytes);
+        order != 0) {
+      return order;
+    }
+  }
+  return a.size() == b.size() ? 0 : (a.size() < b.size() ? -1 : 1);
+}
+
+/// Whether two keys are the same. Cheaper than compare_keys for short ones.
+[[nodiscard]] inline bool same_key(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  if (a.size() >= 8 && a.size() <= 16) {
+    return (big_endian_at(a.data()) == big_endian_at(b.data())) &
+           (big_endian_at(a.data() + a.size() - 8) == big_endian_at(b.data() + b.size() - 8));
+  }
+  return a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+/// A key copied to where 8 bytes behind its end may be read (they are zero).
+class SearchKey {
+ public:
+  /// Requires: key.size() <= kKeyBytesMax + 1 (one more than a key: the successor of a key).
+  void assign(std::string_view key) {
+    bytes_ = static_cast<std::uint32_t>(key.size());
+    if (!key.empty()) std::memcpy(data_, key.data(), key.size());
+    std::memset(data_ + bytes_, 0, 8);
+    head_ = big_endian_at(data_);
+    if (bytes_ < 8) head_ &= bytes_ == 0 ? 0 : ~std::uint64_t{0} << (8 * (8 - bytes_));
+  }
+  /// Assigns the smallest key above `key`.
+  void assign_successor(std::string_view key) {
+    assign(key);
+    ++bytes_;
+    std::memset(data_ + bytes_, 0, 8);
+  }
+  [[nodiscard]] std::string_view view() const { return {data_, bytes_}; }
+  [[nodiscard]] std::uint32_t bytes() const { return bytes_; }
+  [[nodiscard]] std::uint64_t head() const { return head_; }
+  [[nodiscard]] std::uint8_t tag() const { return tag_of(view()); }
+  /// 8 bytes after the first `prefix_bytes`, zero padded. Requires: prefix_bytes <= bytes().
+  [[nodiscard]] std::uint64_t head_after(std::uint32_t prefix_bytes) const {
+    return big_endian_at(data_ + (prefix_bytes <= bytes_ ? prefix_bytes : bytes_));
+  }
+
+ private:
+  std::uint64_t head_ = 0;
+  std::uint32_t bytes_ = 0;
+  char data_[wire::kKeyBytesMax + 1 + 8 + 3] = {};
+};
+
+/// Maps 8 bytes of a key monotonically to a head that spends its bits on the node's own range.
+struct HeadMap {
+  std::uint64_t base = 0;
+  std::uint32_t shift = 0;
+
+  /// The map for keys whose 8 bytes lie between first and last.
+  static HeadMap covering(std::uint64_t first, std::uint64_t last) {
+    const std::uint64_t range = last - first;
+    return {first, static_cast<std::uint32_t>(range == 0 ? 63 : std::countl_zero(range))};
+  }
+  /// 64 bits, of which formats keep the first 16 or 32. Values outside the range saturate.
+  [[nodiscard]] std::uint64_t operator()(std::uint64_t word) const {
+    if (word <= base) return 0;
+    const std::uint64_t distance = word - base;
+    return distance > (~std::uint64_t{0} >> shift) ? ~std::uint64_t{0} : distance << shift;
+  }
+};
+
+}  // namespace espalier::tree

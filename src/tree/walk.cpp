@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tree/walk_impl.hpp"
+
+namespace espalier::tree {
+
+template class Engine<HostAccess>;
+
+}  // namespace espalier::tree

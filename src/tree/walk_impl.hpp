@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk: the one coroutine that all operations of all places share. Included where an Engine is
+// instantiated.
+#pragma once
+
+#include "tree/engine_impl.hpp"
+
+namespace espalier::tree {
+
+template <Access A>
+base::WalkTask Engine<A>::walk(Lane& lane, A access) {
+  for (;;) {
+    co_await Next{this, &lane};
+    if (!prepare(lane)) continue;
+    bool going = lane.goal == Goal::point || lane.goal == Goal::write || lane.remaining != 0;
+    while (going) {
+      // Down to the leaf that may answer, from the hint or from the root.
+      wire::Ref ref = lane.hint ? lane.hint : root_ref();
+      lane.hint = {};
+      Warmth warmth = Warmth::hot;
+      const std::byte* image = nullptr;
+      for (;;) {
+        image = access.image(ref.offset());
+        want_head(access, image, lane);
+        co_await access.arrived(warmth);
+        const NodeView node(image, map_.geometry);
+        if constexpr (!A::kInPlace) {
+          if (needs_fences(lane, node)) {
+            access.want(image, node.fence_begin(), map_.geometry.node_bytes - node.fence_begin());
+            co_await access.arrived(warmth);
+          }
+        }
+        const Judgement judgement = judge(lane, node, ref);
+        if (!judgement.answers) {
+          ref = judgement.next;
+          warmth = Warmth::cold;
+          continue;
+        }
+        if (node.leaf()) break;
+        const GroupChoice group = choose_group(node, lane.key, map_.kit);
+        if constexpr (A::kInPlace) {
+          access.want(image, node.group_offset(group.first), sizeof(wire::ChildGroup));
+        } else {  // separators too: they decide ties
+          access.want(image, map_.geometry.groups_begin,
+                      map_.geometry.node_bytes - map_.geometry.groups_begin);
+        }
+        co_await access.arrived(warmth);
+        warmth = node.level() == 1 ? Warmth::cold : Warmth::warm;
+        const std::uint64_t entry = map_.table.entry_offset(child_for(lane, node, group));
+        const std::byte* at = access.bytes(entry, sizeof(wire::Ref));
+        co_await access.arrived(Warmth::warm);
+        ref.bits = base::load_shared<std::uint64_t>(at, std::memory_order_acquire);
+        if (entry == 0 || !ref) ref = root_ref();
+      }
+
+      const NodeView leaf(image, map_.geometry);
+      if (lane.goal == Goal::point) {
+        const LeafProbe probe = probe_leaf(leaf, lane.key, map_.kit, leaf.lock_word());
+        want_leaf_part(access, leaf, lane, probe);
+        co_await access.arrived(Warmth::cold);
+        bool out_of_line = false;
+        lane.answer.found = find_point(lane, leaf, probe, out_of_line);
+        if (!co_await access.confirm(ref)) continue;
+        if (out_of_line) {
+          std::memcpy(&lane.value, lane.answer.value.data(), sizeof lane.value);
+          const std::byte* value = access.bytes(wire::Ref{lane.value.ref}.offset(),
+                                                sizeof(wire::ValueHeader) + lane.value.bytes);
+          co_await access.arrived(Warmth::cold);
+          lane.answer.value = {reinterpret_cast<const char*>(value) + sizeof(wire::ValueHeader),
+                               lane.value.bytes};
+        }
+        going = false;
+      } else if (lane.goal == Goal::write) {
+        want_leaf_part(access, leaf, lane,
+                       probe_leaf(leaf, lane.key, map_.kit, leaf.lock_word()));
+        co_await access.arrived(Warmth::cold);
+        std::uint64_t wait_for = 0;
+        WriteStep step = write_here(lane, leaf, wait_for);
+        while (step == WriteStep::try_again) {
+          co_await access.again();
+          step = write_here(lane, leaf, wait_for);
+        }
+        while (step == WriteStep::decided && map_.clock.released() < wait_for) {
+          co_await access.again();
+        }
+        going = step != WriteStep::decided;
+      } else {
+        want_scan_part(access, leaf, lane);
+        co_await access.arrived(Warmth::cold);
+        if (!co_await access.confirm(ref)) continue;
+        begin_scan(lane, leaf);
+        bool over = false;
+        for (bool more = true; more && !over;) {
+          const auto room = static_cast<std::uint32_t>(
+              std::min<std::uint64_t>(std::size(lane.items), lane.remaining));
+          std::uint64_t out_of_line = 0;
+          const std::uint32_t count = lane.goal == Goal::forward
+                                          ? lane.scan.take(lane.items, room, out_of_line)
+                                          : lane.scan.take_back(lane.items, room, out_of_line);
+          for (; out_of_line != 0; out_of_line &= out_of_line - 1) {
+            Item& item = lane.items[std::countr_zero(out_of_line)];
+            std::memcpy(&lane.value, item.value.data(), sizeof lane.value);
+            const std::byte* value = access.bytes(wire::Ref{lane.value.ref}.offset(),
+                                                  sizeof(wire::ValueHeader) + lane.value.bytes);
+            co_await access.arrived(Warmth::cold);
+            item.value = {reinterpret_cast<const char*>(value) + sizeof(wire::ValueHeader),
+                          lane.value.bytes};
+          }
+          over = !deliver(lane, count);
+          more = count == room;
+        }
+        if (over || !leave_leaf(lane, leaf)) going = next_leg(lane);
+      }
+    }
+    complete(lane);
+  }
+}
+
+}  // namespace espalier::tree
