@@ -60,7 +60,10 @@ class HostAccess {
   static constexpr bool kInPlace = true;
 
   /// With `interleave` a walk lets others run while its cache lines are on their way.
-  HostAccess(const std::byte* base, base::ReadyQueue& queue, bool interleave, bool interleave_warm)
+  /// Whether that pays for interior nodes too depends on the tree's size: `interleave_warm` is looked
+  /// at each time and must outlive the access.
+  HostAccess(const std::byte* base, base::ReadyQueue& queue, bool interleave,
+             const bool* interleave_warm)
       : base_(base), queue_(&queue), interleave_(interleave), interleave_warm_(interleave_warm) {}
 
   [[nodiscard]] const std::byte* image(std::uint64_t offset) const { return base_ + offset; }
@@ -73,7 +76,7 @@ class HostAccess {
   }
   [[nodiscard]] base::Pause arrived(Warmth warmth) const {
     const bool wait = warmth == Warmth::cold ? interleave_
-                                             : warmth == Warmth::warm && interleave_warm_;
+                                             : warmth == Warmth::warm && *interleave_warm_;
     return {queue_, !wait};
   }
   [[nodiscard]] Certain confirm(wire::Ref) const { return {}; }
@@ -81,7 +84,6 @@ class HostAccess {
     if (!interleave_) std::this_thread::yield();
     return {queue_, !interleave_};
   }
-  void interleave_warm(bool on) { interleave_warm_ = interleave_ && on; }
 
  private:
   static constexpr std::uint64_t kLine = 64;
@@ -96,7 +98,7 @@ class HostAccess {
   const std::byte* base_;
   base::ReadyQueue* queue_;
   bool interleave_;
-  bool interleave_warm_;
+  const bool* interleave_warm_;
 };
 static_assert(Access<HostAccess>);
 

@@ -47,7 +47,7 @@ bool Engine<A>::take_request(Lane& lane) {
     return true;
   }
   Batch& batch = batches_.front();
-  lane.task = {&batch.requests.front(), batch.handler, 0, {}, {}};
+  lane.task = {&batch.requests.front(), batch.handler, nullptr, {}, {}};
   batch.requests = batch.requests.subspan(1);
   if (batch.requests.empty()) batches_.pop_front();
   return true;
@@ -120,6 +120,12 @@ bool Engine<A>::prepare(Lane& lane) {
       return false;
   }
   pins_.pick_up(lane);
+  // Looked at only now that an epoch is exposed: what expires from here on is kept for this walk.
+  if (lane.task.held != nullptr && lane.task.held->expired.load(std::memory_order_seq_cst)) {
+    complete(lane, Code::snapshot_expired);
+    pins_.finish(lane);
+    return false;
+  }
   lane.answer.read_version = lane.read_version;
   if (lane.goal == Goal::write) lane.read_version = kNewest;
   return true;

@@ -29,13 +29,12 @@ namespace espalier::tree {
 
 /// What the maps of one store share.
 struct StoreCore {
-  StoreCore(memory::Region region_in, std::uint64_t memory_bytes_max, base::EpochTable epochs_in)
+  /// The epoch table goes into the region's first extent.
+  StoreCore(memory::Region region_in, std::uint32_t participants_max)
       : region(std::move(region_in)),
         pool(region),
-        epochs(epochs_in),
-        reclaimer(pool, epochs_in) {
-    (void)memory_bytes_max;
-  }
+        epochs(base::EpochTable::create(region.header(), participants_max)),
+        reclaimer(pool, epochs) {}
 
   memory::Region region;
   memory::BufferPool pool;
@@ -120,8 +119,5 @@ struct Worker {
   memory::BufferCache cache;
   std::uint32_t index;  // picks the shard of counters
 };
-
-/// Frees an out-of-line value that never became visible.
-void free_value(Worker& worker, const wire::ValueRef& value);
 
 }  // namespace espalier::tree

@@ -17,7 +17,7 @@ namespace espalier::tree {
 struct WalkRequest {
   const Request* request = nullptr;
   Handler* handler = nullptr;
-  std::uint64_t at_version = 0;  // read as of this held version; 0: the newest released one
+  const HeldVersion* held = nullptr;  // read as of this version; null: the newest released one
   wire::Ref hint{};              // enter here first
   WriteCondition condition{};    // of a write
 };
@@ -71,7 +71,7 @@ class Pins {
     ++picked_;
     ++ticks_[newest_].in_flight;
     lane.tick = newest_;
-    lane.read_version = lane.task.at_version != 0 ? lane.task.at_version : version_;
+    lane.read_version = lane.task.held != nullptr ? lane.task.held->version : version_;
   }
   void finish(const Lane& lane) {
     if (--ticks_[lane.tick].in_flight == 0 && lane.tick != newest_ &&

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a thread needs to work on a store: an epoch slot, private buffers, and an engine per map. Kept
+// per thread and store, so that a synchronous call pays for none of it.
+//
+// Invariants
+// 1. A session is used by one thread at a time and for one call at a time: a call made from within a
+//    sink (a scan that reads while it scans) gets another session, for engines of one session share
+//    its epoch slot.
+// 2. The pool outlives its threads' references; `close` destroys all sessions while the store still
+//    stands.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "tree/engine.hpp"
+
+namespace espalier::client {
+
+using HostEngine = tree::Engine<tree::HostAccess>;
+
+class Session {
+ public:
+  Session(tree::StoreCore& store, base::EpochSlot slot, std::uint32_t index)
+      : worker(store, std::move(slot), index) {}
+
+  /// The engine for one-at-a-time calls on a map.
+  HostEngine& engine(tree::MapCore& map);
+  void forget(const tree::MapCore& map) { engines_.erase(map.id); }
+
+  tree::Worker worker;
+  bool busy = false;
+
+ private:
+  std::unordered_map<std::uint32_t, std::unique_ptr<HostEngine>> engines_;
+};
+
+class SessionPool {
+ public:
+  explicit SessionPool(tree::StoreCore& store) : store_(&store) {}
+
+  /// Errors: too_many_participants.
+  Result<Session*> acquire();
+  void release(Session* session);
+  /// Destroys all sessions. No thread may be using one.
+  void close();
+  /// Drops every session's engine for a map that goes away.
+  void forget(const tree::MapCore& map);
+  [[nodiscard]] bool closed() const;
+
+ private:
+  mutable std::mutex mutex_;
+  tree::StoreCore* store_;  // null once closed
+  std::vector<std::unique_ptr<Session>> all_;
+  std::vector<Session*> free_;
+  std::uint32_t next_index_ = 0;
+};
+
+/// A session for the duration of one call: the thread's own, or another if that is in use.
+class SessionLease {
+ public:
+  static Result<SessionLease> take(const std::shared_ptr<SessionPool>& pool);
+  SessionLease(SessionLease&& other) noexcept;
+  SessionLease& operator=(SessionLease&&) = delete;
+  ~SessionLease();
+  Session* operator->() const { return session_; }
+  Session& operator*() const { return *session_; }
+
+ private:
+  SessionLease(Session* session, SessionPool* extra) : session_(session), extra_(extra) {}
+  Session* session_;
+  SessionPool* extra_;  // where to return a session that is not the thread's own
+};
+
+}  // namespace espalier::client

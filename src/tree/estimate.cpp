@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tree/audit.hpp"
+#include "tree/leaf_search.hpp"
+
+namespace espalier::tree {
+
+double estimate_rank(const MapCore& map, const SearchKey& key) {
+  double below = 0;  // share of the map's items that lies left of the way down
+  double share = 1;  // of the current subtree
+  wire::Ref ref = map.table.get(map.root);
+  for (;;) {
+    const NodeView node = map.view(ref);
+    if (node.leaf()) {
+      const auto end = static_cast<double>(node.sorted_end() - map.geometry.sorted_begin);
+      const Position at = lower_bound(node, key, probe_leaf(node, key, map.kit, {}));
+      const auto before = static_cast<double>(at.offset - map.geometry.sorted_begin);
+      if (end > 0) below += share * before / end;
+      break;
+    }
+    const std::uint32_t index = choose_child(node, key, choose_group(node, key, map.kit), map.kit);
+    share /= node.children();
+    below += share * index;
+    ref = map.table.get(node.child(index));
+    if (!ref) break;  // it changed meanwhile; what is known so far is a guess as good
+  }
+  return below * static_cast<double>(map.items.sum());
+}
+
+}  // namespace espalier::tree
