@@ -19,13 +19,15 @@ struct Options {
   bool json = false;
 };
 
-/// The format to write: what --to says, else what the output's name asks for, else TSV.
-Format output_format(const Options& options) {
+/// The format to write: what --to says, else what the output's name asks for, else TSV, or plain
+/// lines where there are only keys.
+Format output_format(const Options& options, bool has_values) {
   for (const Format format : {Format::lines, Format::csv, Format::tsv, Format::json_lines}) {
     if (options.to == name(format)) return format;
   }
   if (options.json) return Format::json_lines;
-  return format_of_name(options.output).value_or(Format::tsv);
+  return format_of_name(unprotect(options.output))
+      .value_or(has_values ? Format::tsv : Format::lines);
 }
 
 Outcome<int> export_map(Environment& environment, const Options& options) {
@@ -34,7 +36,8 @@ Outcome<int> export_map(Environment& environment, const Options& options) {
   }
   const auto data = load_clean(environment, options.source);
   if (!data) return std::unexpected(data.error());
-  const SaveOptions save_options{output_format(options), options.source.reader.separator, ""};
+  const SaveOptions save_options{output_format(options, data->report.has_values),
+                                 options.source.reader.separator, ""};
   const std::string output = unprotect(options.output);
   const auto saved = save(environment, data->map, output, save_options);
   if (!saved) return std::unexpected(saved.error());
@@ -49,7 +52,7 @@ void add_export_command(CLI::App& app, Environment& environment, Action& chosen)
       *app.add_subcommand("export", "Write all items as text, sorted, one record per key");
   command
       .add_option("--to", options->to,
-                  "Format to write (default: from the name of --output, else tsv)")
+                  "Format to write (default: from the name of --output; else tsv, or lines if there are only keys)")
       ->check(CLI::IsMember({"lines", "csv", "tsv", "json-lines"}));
   command.add_option("-o,--output", options->output, "File to replace; - is standard output")
       ->type_name("FILE")
@@ -61,7 +64,7 @@ void add_export_command(CLI::App& app, Environment& environment, Action& chosen)
       "Examples:\n"
       "  espalier export prices.csv --to json-lines\n"
       "  espalier export old.csv new.csv --output merged.csv      later files win\n"
-      "  sort-of-words | espalier export - --to lines             sorted by byte, without repeats\n");
+      "  cat *.words | espalier export -                          sorted by byte, without repeats\n");
   command.callback([options, &environment, &chosen] {
     chosen = reporting(environment,
                        [options, &environment] { return export_map(environment, *options); });

@@ -66,7 +66,8 @@ int run_on_this_machine(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   try {
-    return espalier::tools::run_on_this_machine(std::vector<std::string>(argv + 1, argv + argc));
+    return espalier::tools::run_on_this_machine(
+        std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
   } catch (const std::exception& error) {
     std::cerr << "espalier: error: " << error.what() << '\n';
     return espalier::tools::kFailed;

@@ -52,7 +52,8 @@ CLI::Option* add_choice(CLI::App& command, const std::string& names,
 }
 
 void add_column_options(CLI::App& command, ReaderOptions& reader) {
-  const auto positive = CLI::Range(std::uint32_t{1}, std::numeric_limits<std::uint32_t>::max());
+  const auto positive = CLI::Range(std::uint32_t{1}, std::numeric_limits<std::uint32_t>::max())
+                            .description("");
   command.add_option("--key-column", reader.key_column, "csv, tsv: column of the key, from 1")
       ->check(positive)
       ->type_name("N")
