@@ -1,1 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
+# The one library that applications link, and how they find it: a CMake package with the target
+# espalier::client, and a pkg-config file.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(objects)
+foreach(module base wire memory tree client)
+  get_target_property(type espalier_${module} TYPE)
+  if(type STREQUAL "STATIC_LIBRARY")
+    list(APPEND objects $<TARGET_OBJECTS:espalier_${module}>)
+  endif()
+endforeach()
+
+add_library(espalier STATIC ${objects})
+add_library(espalier::client ALIAS espalier)
+set_target_properties(espalier PROPERTIES LINKER_LANGUAGE CXX EXPORT_NAME client)
+target_compile_features(espalier INTERFACE cxx_std_23)
+target_include_directories(espalier INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(espalier INTERFACE Threads::Threads)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/espalier)
+install(TARGETS espalier EXPORT espalier ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/espalier DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.hpp")
+install(EXPORT espalier NAMESPACE espalier:: FILE espalier-targets.cmake DESTINATION ${package_dir})
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/espalier-config.cmake.in
+  ${PROJECT_BINARY_DIR}/espalier-config.cmake INSTALL_DESTINATION ${package_dir})
+# Before 1.0 a minor version may change the interface.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/espalier-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/espalier-config.cmake
+        ${PROJECT_BINARY_DIR}/espalier-config-version.cmake DESTINATION ${package_dir})
+
+# The prefix is told relative to the file, so that an installed tree can be moved.
+file(RELATIVE_PATH prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/espalier.pc.in ${PROJECT_BINARY_DIR}/espalier.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/espalier.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

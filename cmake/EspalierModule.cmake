@@ -10,9 +10,9 @@
 #   espalier_module(<name> [FOLDER <dir>] [DEPENDS <module>...] [LIBRARIES <target>...]
 #                   [EXECUTABLE <program>] [PLANTED])
 #
-# PLANTED builds a second library espalier_<name>_planted with the switches that break the protocol's
-# rules (ESPALIER_PLANTED_BUGS) and inject faults (ESPALIER_FAULTS). Only tests link it; a test file
-# named *_planted_test.cpp is linked with it.
+# PLANTED builds a second library espalier_<name>_planted, with the switches that break the rules of
+# the protocol (ESPALIER_PLANTED_BUGS) and inject faults (ESPALIER_FAULTS). Only tests named
+# *_planted_test.cpp link it.
 
 function(espalier_module name)
   cmake_parse_arguments(arg "PLANTED" "FOLDER;EXECUTABLE" "DEPENDS;LIBRARIES" ${ARGN})

@@ -4,6 +4,7 @@
 option(ESPALIER_BUILD_TOOLS "Build the benchmark and the espalier command" ${PROJECT_IS_TOP_LEVEL})
 option(ESPALIER_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(ESPALIER_BUILD_FUZZERS "Build *_fuzz.cpp with libFuzzer (clang only)" OFF)
+option(ESPALIER_CHECK_HEADERS "Compile every header alone, with the tests" ON)
 option(ESPALIER_WERROR "Make warnings errors; the presets do" OFF)
 set(ESPALIER_SANITIZERS "" CACHE STRING "Sanitizers to build with, as -fsanitize= takes them")
 

@@ -40,8 +40,12 @@ function(espalier_test_program target)
 endfunction()
 
 function(espalier_discover target label filter)
-  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${target}. TEST_FILTER ${filter}
-    TEST_LIST ${target}_${label} PROPERTIES LABELS ${label} TIMEOUT ${ESPALIER_TEST_TIMEOUT_SECONDS})
+  gtest_discover_tests(${target}
+    DISCOVERY_MODE PRE_TEST
+    TEST_PREFIX ${target}.
+    TEST_FILTER ${filter}
+    TEST_LIST ${target}_${label}
+    PROPERTIES LABELS ${label} TIMEOUT ${ESPALIER_TEST_TIMEOUT_SECONDS})
 endfunction()
 
 # The tests, fuzzers and micro-benchmarks beside the sources of one module.
@@ -107,15 +111,21 @@ function(espalier_spanning_tests)
   espalier_library(espalier_test_support "${support}" espalier_client ${upper} GTest::gtest)
   espalier_library(espalier_test_support_planted "${support}" espalier_client_planted GTest::gtest)
 
+  # The checks of the sources themselves must run when nothing else builds.
+  file(GLOB rules CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/source/*.cpp)
+  espalier_library(espalier_source_rules "${rules}")
+
   file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.cpp)
   foreach(source IN LISTS tests support_tests)
     cmake_path(GET source STEM program)
-    if(program MATCHES "_planted_test$")
-      set(library espalier_test_support_planted)
+    if(program MATCHES "^(layers|style)_test$")
+      espalier_test_program(${program} SOURCES ${source} LIBRARIES espalier_source_rules)
+      continue()
+    elseif(program MATCHES "_planted_test$")
+      espalier_test_program(${program} SOURCES ${source} LIBRARIES espalier_test_support_planted)
     else()
-      set(library espalier_test_support)
+      espalier_test_program(${program} SOURCES ${source} LIBRARIES espalier_test_support)
     endif()
-    espalier_test_program(${program} SOURCES ${source} LIBRARIES ${library})
     if(TARGET espalier_program)
       add_dependencies(${program} espalier_program)
       target_compile_definitions(${program} PRIVATE
@@ -124,9 +134,45 @@ function(espalier_spanning_tests)
   endforeach()
 endfunction()
 
-# Compiles every header alone: a header that needs what its includer happens to include is refused.
+# Compiles every header alone, and twice in a row: one that needs what its includer happens to
+# include is refused, and so is one without #pragma once.
 function(espalier_header_checks)
+  if(NOT ESPALIER_CHECK_HEADERS)
+    return()
+  endif()
+  set(units)
+  foreach(root src include . )
+    if(root STREQUAL ".")
+      file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+           ${PROJECT_SOURCE_DIR}/bench/*.hpp ${PROJECT_SOURCE_DIR}/tests/*.hpp)
+    else()
+      file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/${root}
+           ${PROJECT_SOURCE_DIR}/${root}/*.hpp)
+    endif()
+    foreach(header IN LISTS headers)
+      string(REPLACE "/" "_" unit ${header})
+      set(unit ${PROJECT_BINARY_DIR}/generated/headers/${unit}.cpp)
+      file(CONFIGURE OUTPUT ${unit} CONTENT "#include \"${header}\"\n#include \"${header}\"\n")
+      list(APPEND units ${unit})
+    endforeach()
+  endforeach()
+  add_library(espalier_headers OBJECT ${units})
+  target_compile_options(espalier_headers PRIVATE -O0 -g0)
+  target_link_libraries(espalier_headers PRIVATE espalier_test_support GTest::gmock)
 endfunction()
 
+# Installs into the build folder, and builds and runs a small application against what lies there.
 function(espalier_install_test)
+  if(ESPALIER_SANITIZERS)
+    return()  # what is installed is never built with sanitizers
+  endif()
+  foreach(way package pkgconfig)
+    add_test(NAME install.${way}
+      COMMAND ${CMAKE_COMMAND} -D WAY=${way} -D BUILD=${PROJECT_BINARY_DIR}
+        -D SOURCE=${PROJECT_SOURCE_DIR} -D COMPILER=${CMAKE_CXX_COMPILER}
+        -D GENERATOR=${CMAKE_GENERATOR} -D LIBRARIES=${CMAKE_INSTALL_LIBDIR}
+        -P ${PROJECT_SOURCE_DIR}/cmake/install_test.cmake)
+    set_tests_properties(install.${way} PROPERTIES LABELS fast
+      TIMEOUT ${ESPALIER_TEST_TIMEOUT_SECONDS})
+  endforeach()
 endfunction()

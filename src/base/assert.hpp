@@ -3,7 +3,7 @@
 // elsewhere are never asserted.
 //
 //   ESPALIER_ASSERT(used <= limit);        // cheap: stays on in every build
-//   ESPALIER_DEBUG_ASSERT(is_sorted(...)); // costs more than the work it guards: debug and sanitizers
+//   ESPALIER_DEBUG_ASSERT(is_sorted(...)); // dearer than the work it guards: debug builds only
 //
 // A failure prints the condition and where it stands to standard error, and aborts. Conditions must
 // have no side effects: a debug assertion that is off compiles its condition but does not run it.

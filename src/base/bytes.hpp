@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers in bytes and bytes in order, without undefined behaviour: any address is aligned enough.
 //
-// Keys are byte strings in memcmp order. Read as big-endian numbers their first bytes compare in the
-// same order, which is why `load_be64_prefix` exists: one integer comparison nearly always decides.
+// Keys are byte strings in memcmp order. Read as big-endian numbers, their first bytes compare in
+// the same order; hence `load_be64_prefix`: one comparison of integers nearly always decides.
 //
 // These are for memory that nobody else writes meanwhile; base/atomic_bytes.hpp is for the other.
 // Thread: safe, no state.

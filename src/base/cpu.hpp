@@ -2,11 +2,11 @@
 // What the CPU can do, which cores this process may use, and how far apart two of them are.
 //
 // The build assumes plain x86-64. Faster forms of an algorithm carry a target attribute and are
-// chosen at run time by `isa()`; the scalar form is their oracle in tests. ESPALIER_ISA=scalar, avx2
-// or avx512 caps the choice, so that every form can be tested and measured on one machine.
+// chosen at run time by `isa()`; the scalar form is their oracle in tests. ESPALIER_ISA=scalar,
+// avx2 or avx512 caps the choice, so that every form can be tested and measured on one machine.
 //
-// Features are asked from CPUID and never by trying an instruction: some do nothing for microseconds
-// in a virtual machine, others trap.
+// Features are asked from CPUID and never by trying an instruction: in a virtual machine some do
+// nothing for microseconds, and others trap.
 // Thread: safe.
 #pragma once
 
@@ -46,8 +46,8 @@ enum class Isa : std::uint8_t {
 [[nodiscard]] std::optional<Isa> parse_isa(std::string_view text);
 /// The best form that these features allow and that is not above the cap.
 [[nodiscard]] Isa best_isa(const CpuFeatures& features, Isa cap);
-/// The form to use on this machine, capped by ESPALIER_ISA. A text that names no form is reported on
-/// standard error and ignored. Cost: decided once, then a load.
+/// The form to use on this machine, capped by ESPALIER_ISA. A text that names no form is reported
+/// on standard error and ignored. Cost: decided once, then a load.
 [[nodiscard]] Isa isa();
 
 /// The cores that this thread may run on, ascending: fewer than the machine has, where the process
@@ -64,10 +64,10 @@ struct PingPong {
   double max_ns = 0;
 };
 
-/// Measures how long a cache line takes there and back between two cores: `rounds` times the mean of
-/// `round_trips`. On virtual machines it tells SMT siblings, one core complex, and two of them apart,
-/// changes without notice, and moves results of two threads several times over; so benchmarks print
-/// it before and after.
+/// Measures how long a cache line takes there and back between two cores: `rounds` times the mean
+/// of `round_trips`. It tells SMT siblings, cores of one complex and cores of two apart. On virtual
+/// machines it changes without notice and moves results of two threads several times over, so
+/// benchmarks print it before and after.
 /// Cost: about 10 to 100 ms with the defaults. Errors: invalid_argument (one core twice, or nothing
 /// to do), system (a core is not ours to use).
 [[nodiscard]] Result<PingPong> measure_ping_pong(unsigned first_core, unsigned second_core,

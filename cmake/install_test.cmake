@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# Run by ctest: installs the build into a fresh prefix, moves it, and builds and runs the consumer
+# against it, through the CMake package or through pkg-config (WAY).
+set(work ${BUILD}/install_test/${WAY})
+set(prefix ${work}/moved)
+file(REMOVE_RECURSE ${work})
+file(MAKE_DIRECTORY ${work})
+
+function(run)
+  execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${work}/prefix)
+file(RENAME ${work}/prefix ${prefix})
+
+if(WAY STREQUAL "package")
+  run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer -B ${work}/build -G ${GENERATOR}
+      -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_PREFIX_PATH=${prefix})
+  run(${CMAKE_COMMAND} --build ${work}/build)
+  run(${work}/build/consumer)
+else()
+  find_program(PKG_CONFIG pkg-config REQUIRED)
+  set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBRARIES}/pkgconfig)
+  execute_process(COMMAND ${PKG_CONFIG} --cflags --libs espalier OUTPUT_VARIABLE flags
+                  OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(flags UNIX_COMMAND ${flags})
+  run(${COMPILER} -std=c++23 ${SOURCE}/tests/consumer/main.cpp -o ${work}/consumer ${flags})
+  run(${work}/consumer)
+endif()

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layering decays unless a machine checks it: reads layers.txt and every include of the project.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/source/layer_rules.hpp"
+#include "tests/source/source_file.hpp"
+
+namespace espalier::source {
+namespace {
+
+TEST(Layers, NoFileOfTheProjectIncludesUpwardOrSideways) {
+  const std::filesystem::path root = ESPALIER_SOURCE_DIR;
+  const Layers layers = Layers::parse(read_text(root / "layers.txt"));
+  const auto files =
+      read_sources(root, {"src", "include", "bench", "tests"}, {".hpp", ".cpp"});
+  ASSERT_FALSE(files.empty());
+  EXPECT_EQ(describe(check_layers(layers, files)), "");
+}
+
+constexpr std::string_view kLayers =
+    "# comment\n"
+    "\n"
+    "0 base src/base\n"
+    "0 base include/lib/error.hpp\n"
+    "4 tree src/tree\n"
+    "4 hash src/hash\n"
+    "7 client include/lib\n"
+    "99 tests tests\n";
+
+/// What the check says about one more file in a small project.
+std::string check(const std::string& path, const std::string& include) {
+  const std::vector<SourceFile> files = {
+      {"src/base/bytes.hpp", ""}, {"include/lib/error.hpp", ""}, {"src/tree/map.hpp", ""},
+      {"src/hash/map.hpp", ""},   {"include/lib/lib.hpp", ""},   {"other/odd.hpp", ""},
+      {path, "// first\n" + include + "\n"}};
+  std::string findings;
+  for (const Finding& finding : check_layers(Layers::parse(kLayers), files)) {
+    if (finding.path == path) findings += describe({finding});
+  }
+  return findings;
+}
+
+TEST(Layers, DownwardAndOwnIncludesAreFine) {
+  EXPECT_EQ(check("src/tree/x.cpp", "#include \"base/bytes.hpp\""), "");
+  EXPECT_EQ(check("src/tree/x.cpp", "#include \"tree/map.hpp\""), "");
+  EXPECT_EQ(check("src/base/x.cpp", "#include \"lib/error.hpp\""), "");
+  EXPECT_EQ(check("tests/x.cpp", "#include \"lib/lib.hpp\""), "");
+}
+
+TEST(Layers, AnUpwardIncludeIsRefusedWithFileLineAndBothLayers) {
+  EXPECT_EQ(check("src/base/x.hpp", "#include \"tree/map.hpp\""),
+            "src/base/x.hpp:2: base (layer 0) includes \"tree/map.hpp\" of tree (layer 4): "
+            "upward\n");
+  EXPECT_NE(check("src/tree/x_test.cpp", "#include \"lib/lib.hpp\""), "");
+  EXPECT_NE(check("src/tree/x.cpp", "  #  include  \"lib/lib.hpp\"  // why"), "");
+}
+
+TEST(Layers, ASidewaysIncludeIsRefusedOutsideTests) {
+  EXPECT_EQ(check("src/tree/x.cpp", "#include \"hash/map.hpp\""),
+            "src/tree/x.cpp:2: tree (layer 4) includes \"hash/map.hpp\" of hash (layer 4): "
+            "sideways\n");
+  EXPECT_EQ(check("src/tree/x_test.cpp", "#include \"hash/map.hpp\""), "");
+  EXPECT_EQ(check("src/tree/x_bench.cpp", "#include \"hash/map.hpp\""), "");
+}
+
+// include/lib is the client's, but its error.hpp lies in layer 0.
+TEST(Layers, TheLongestPrefixWinsAndEndsAtAWholePart) {
+  EXPECT_EQ(check("src/tree/x.cpp", "#include \"lib/error.hpp\""), "");
+  EXPECT_NE(check("src/tree/x.cpp", "#include \"lib/lib.hpp\""), "");
+  EXPECT_NE(check("src/treehouse/x.cpp", ""), "");
+}
+
+TEST(Layers, UnknownFilesAreRefused) {
+  EXPECT_NE(check("src/tree/x.cpp", "#include \"tree/gone.hpp\"").find("no file of"),
+            std::string::npos);
+  EXPECT_NE(check("src/tree/x.cpp", "#include \"other/odd.hpp\"").find("no line of layers.txt"),
+            std::string::npos);
+  EXPECT_NE(check("stray/x.cpp", "").find("no line of layers.txt"), std::string::npos);
+}
+
+TEST(Layers, ABrokenListIsRefused) {
+  EXPECT_THROW(static_cast<void>(Layers::parse("0 base\n")), std::runtime_error);
+  EXPECT_THROW(static_cast<void>(Layers::parse("zero base src/base\n")), std::runtime_error);
+  EXPECT_THROW(static_cast<void>(Layers::parse("0 base src/base more\n")), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace espalier::source

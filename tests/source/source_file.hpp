@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The project's own sources as the rule checks see them: lines, and lines without comments and
+// strings. Links nothing else of the project, so that the checks run when that does not build.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace espalier::source {
+
+/// A source as text. `path` is relative to the root, with '/' between its parts.
+struct SourceFile {
+  std::string path;
+  std::string text;
+};
+
+/// One broken rule.
+struct Finding {
+  std::string path;
+  std::size_t line = 0;  ///< from 1
+  std::string what;
+};
+
+/// "path:line: what", one a line, as compilers say it.
+[[nodiscard]] std::string describe(const std::vector<Finding>& findings);
+
+/// Reads all files with one of these endings under `folders` of `root`, in order of their paths.
+/// Throws std::runtime_error where a file cannot be read.
+[[nodiscard]] std::vector<SourceFile> read_sources(const std::filesystem::path& root,
+                                                   const std::vector<std::string>& folders,
+                                                   const std::vector<std::string>& endings);
+
+/// Reads one file. Throws std::runtime_error where it cannot.
+[[nodiscard]] std::string read_text(const std::filesystem::path& path);
+
+[[nodiscard]] std::vector<std::string_view> split_lines(std::string_view text);
+
+/// Replaces comments and the insides of strings and character literals, raw ones too, by spaces.
+/// Line breaks stay, so that line numbers do.
+[[nodiscard]] std::string blank_comments_and_strings(std::string_view text);
+
+}  // namespace espalier::source

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// The style guide as a test: what a machine can check, nobody needs to argue about.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/source/source_file.hpp"
+#include "tests/source/style_rules.hpp"
+
+namespace espalier::source {
+namespace {
+
+const std::filesystem::path kRoot = ESPALIER_SOURCE_DIR;
+
+void append(std::vector<Finding>& all, const std::vector<Finding>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+TEST(Style, EverySourceOfTheProjectKeepsTheRules) {
+  const auto long_files = parse_reasons(read_text(kRoot / "tests/long_files.txt"));
+  const auto files =
+      read_sources(kRoot, {"src", "include", "bench", "tests", "cmake"}, {".hpp", ".cpp"});
+  ASSERT_FALSE(files.empty());
+  std::vector<Finding> findings;
+  for (const SourceFile& file : files) {
+    append(findings, check_text(file));
+    append(findings, check_code(file, long_files));
+  }
+  EXPECT_EQ(describe(findings), "");
+}
+
+TEST(Style, BuildFilesAndScriptsKeepTheRulesForText) {
+  auto files = read_sources(kRoot, {"cmake", "scripts", "tests"}, {".cmake", ".sh", ".txt", ".in"});
+  for (const char* path : {"CMakeLists.txt", "run", "test", ".ci/run"}) {
+    files.push_back({path, read_text(kRoot / path)});
+  }
+  std::vector<Finding> findings;
+  for (const SourceFile& file : files) {
+    if (file.path.find("/corpus/") == std::string::npos) append(findings, check_text(file));
+  }
+  EXPECT_EQ(describe(findings), "");
+}
+
+TEST(Style, EveryEntryOfTheListOfLongFilesIsNeeded) {
+  for (const auto& [path, reason] : parse_reasons(read_text(kRoot / "tests/long_files.txt"))) {
+    ASSERT_TRUE(std::filesystem::exists(kRoot / path)) << path;
+    EXPECT_GT(split_lines(read_text(kRoot / path)).size(), kFileLinesMax) << path;
+  }
+}
+
+const std::string kLicence = "// SPDX-License-Identifier: Apache-2.0\n";
+
+std::string text_findings(const std::string& line) {
+  return describe(check_text({"src/tree/x.cpp", kLicence + line + "\n"}));
+}
+
+TEST(StyleRules, TextRulesFindWhatTheyShould) {
+  EXPECT_EQ(text_findings(std::string(100, 'x')), "");
+  EXPECT_EQ(text_findings(std::string(101, 'x')), "src/tree/x.cpp:2: 101 columns\n");
+  std::string accents;
+  for (int i = 0; i < 100; ++i) accents += "é";
+  EXPECT_EQ(text_findings(accents), "");
+  EXPECT_NE(text_findings("\tint x;"), "");
+  EXPECT_NE(text_findings("int x; "), "");
+  EXPECT_NE(text_findings(std::string("// TO") + "DO: later"), "");
+  EXPECT_EQ(text_findings(std::string("mkstemp(\"XX") + "XXXX\")"), "");
+  EXPECT_EQ(describe(check_text({"x.cpp", "int x;\n"})), "x.cpp:1: no SPDX licence line\n");
+  const std::string script = "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n";
+  EXPECT_EQ(describe(check_text({"run", script})), "");
+}
+
+std::string code_findings(const std::string& path, const std::string& code) {
+  return describe(check_code({path, code}, {{"src/tree/long.cpp", "tables"}}));
+}
+
+TEST(StyleRules, CodeRulesFindWhatTheyShould) {
+  EXPECT_NE(code_findings("x.hpp", "#pragma once\nusing  namespace std;\n"), "");
+  EXPECT_EQ(code_findings("x.cpp", "using namespace std;\n"), "");
+  EXPECT_NE(code_findings("x.hpp", "int x;\n"), "");
+  for (const char* call : {"std::rand()", "srand(1)", "std::random_device seed",
+                           "std::this_thread::sleep_for(x)", "usleep(3)", "sleep (1)",
+                           "std::chrono::system_clock::now()"}) {
+    const std::string code = std::string("int x = ") + call + ";\n";
+    EXPECT_NE(code_findings("src/tree/x.cpp", code), "") << call;
+    EXPECT_NE(code_findings("src/base/x_test.cpp", code), "") << call;
+    EXPECT_EQ(code_findings("src/base/x.cpp", code), "") << call;
+    EXPECT_EQ(code_findings("src/tree/x.cpp", "// " + code), "") << call;
+    EXPECT_EQ(code_findings("src/tree/x.cpp", "log(\"" + std::string(call) + "\");\n"), "") << call;
+  }
+  EXPECT_EQ(code_findings("src/tree/x.cpp", "operand(1); asleep(2);\n"), "");
+}
+
+TEST(StyleRules, LongFilesNeedAReason) {
+  std::string lines;
+  for (int i = 0; i < 601; ++i) lines += "\n";
+  EXPECT_NE(code_findings("src/tree/x.cpp", lines), "");
+  EXPECT_EQ(code_findings("src/tree/long.cpp", lines), "");
+  EXPECT_THROW(static_cast<void>(parse_reasons("src/x.cpp\n")), std::runtime_error);
+}
+
+std::string body_of(int lines) {
+  std::string text = "{\n";
+  for (int i = 0; i < lines - 2; ++i) text += "  f(1);\n";
+  return text + "}\n";
+}
+
+TEST(StyleRules, FunctionsAreMeasuredFromDeclarationToClosingBrace) {
+  for (const std::string head :
+       {"void f() ", "template <class T>\nauto g(T a,\n       T b) -> T ", "TEST(A, b) ",
+        "namespace a {\nstruct alignas(8) B {\n int x{3};\n B() : x{f(1)}, y{2} ",
+        "class C { enum class D { e, f };\n bool operator()(int a) const noexcept ",
+        "int x;\nextern \"C\" int fuzz(const char* at) ",
+        "#define M(x) \\\n  do { \\\n  } while (0)\nauto l = [](int a) "}) {
+    const std::string code = head + body_of(10);
+    const auto spans = find_functions(code);
+    ASSERT_EQ(spans.size(), 1u) << head;
+    const std::string_view before = std::string_view(code).substr(0, head.size());
+    const auto head_lines = static_cast<std::size_t>(
+        std::count(before.begin(), before.end(), '\n'));
+    EXPECT_EQ(spans[0].last_line, head_lines + 10) << head;
+    const std::size_t own_head_lines = head.starts_with("template") ? 2 : 0;
+    EXPECT_EQ(spans[0].lines(), 10 + own_head_lines) << head;
+  }
+  EXPECT_EQ(code_findings("x.cpp", "void f() " + body_of(70)), "");
+  EXPECT_EQ(code_findings("x.cpp", "void f() " + body_of(71)), "x.cpp:1: a function of 71 lines\n");
+}
+
+TEST(StyleRules, ClassesAndTablesAreNoFunctions) {
+  EXPECT_TRUE(find_functions("struct A " + body_of(4).replace(2, 7, "int x;\n") + ";").empty());
+  EXPECT_TRUE(find_functions("constexpr int kTable[] = {\n1,\n2,\n};\n").empty());
+  EXPECT_TRUE(find_functions("namespace a {\nenum B : int { c };\n}\n").empty());
+  EXPECT_EQ(find_functions("class A {\n void f() {}\n int g() { return 1; }\n};\n").size(), 2u);
+}
+
+TEST(StyleRules, BracesInCommentsAndStringsDoNotCount) {
+  const std::string code =
+      "void f() {\n  // {\n  /* { */ g('{', \"{\\\"{\", R\"x({\"))x\", 1'000'000);\n}\n"
+      "void h() {}\n";
+  const auto spans = find_functions(code);
+  ASSERT_EQ(spans.size(), 2u);
+  EXPECT_EQ(spans[0].last_line, 4u);
+  EXPECT_EQ(spans[1].first_line, 5u);
+}
+
+}  // namespace
+}  // namespace espalier::source
