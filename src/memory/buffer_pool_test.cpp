@@ -264,7 +264,9 @@ TEST_F(BufferPoolTest, ModelOfRandomUse) {
   EXPECT_EQ(extents_taken(), 0u);
 }
 
-TEST_F(BufferPoolTest, MistakesAreAsserted) {
+using BufferPoolDeathTest = BufferPoolTest;
+
+TEST_F(BufferPoolDeathTest, MistakesAreAsserted) {
   const std::uint64_t offset = *pool_.allocate(kNode);
   ASSERT_TRUE(pool_.allocate(kNode));
   EXPECT_DEATH(pool_.release(offset, kNode - 1), "cls == cls");

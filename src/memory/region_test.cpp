@@ -73,6 +73,14 @@ TEST(Region, FindsRunsAlthoughSingleExtentsAreScattered) {
   EXPECT_FALSE(region.take(1));
 }
 
+TEST(Region, FindsARunBehindFullWordsOfTheBitmap) {
+  Region region = reserve(200);
+  for (int i = 1; i < 200; ++i) ASSERT_TRUE(region.take(1));
+  for (const std::uint64_t extent : {5u, 128u, 129u}) region.give(extent * kExtentBytes, 1);
+  EXPECT_EQ(*region.take(2), 128 * kExtentBytes);
+  EXPECT_EQ(*region.take(1), 5 * kExtentBytes);
+}
+
 TEST(Region, ManyRunsOfAllLengths) {
   Region region = reserve(300);
   std::vector<std::pair<std::uint64_t, std::uint64_t>> runs;
