@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happened to a map, as the clients saw it: operations with their arguments, their answers, and
+// when they began and ended.
+//
+// A history carries all that a checker needs and nothing of the map that it came from, so that
+// checkers can be tested with histories written by hand.
+//
+// Time is a counter that all threads share. An operation is stamped before its call (`invoked`) and
+// after its return (`responded`): operation a precedes b in real time if a.responded < b.invoked.
+// Stamped on both sides like this, an order that the stamps show did happen; some that happened may
+// be missed, so a checker can be too lenient by that much, but never wrong.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "espalier/map.hpp"
+
+namespace espalier::test {
+
+enum class Kind : std::uint8_t {
+  get,
+  put,
+  insert,
+  update,
+  erase,
+  modify,
+  batch,
+  scan,
+  floor,
+  count,
+  snapshot,  ///< taking one: says nothing but a read version
+};
+
+/// An item that a read returned.
+struct ReadItem {
+  std::string key;
+  std::string value;
+  Version version = 0;  ///< 0: the call does not tell
+
+  friend bool operator==(const ReadItem&, const ReadItem&) = default;
+};
+
+/// One operation with its answer.
+struct Operation {
+  Kind kind = Kind::get;
+  std::uint32_t thread = 0;
+  std::uint64_t invoked = 0;
+  std::uint64_t responded = 0;
+
+  // What was asked.
+  std::string key;                   ///< scan, count: the low end
+  std::string high;                  ///< scan, count
+  std::optional<std::string> value;  ///< written; modify: what `change` returned last
+  ScanOptions options;               ///< scan
+  std::vector<WriteBatch::Write> writes;      ///< batch
+  /// batch; a check of a version carries in `value` what was read together with that version
+  std::vector<WriteBatch::Check> conditions;
+
+  // What was answered.
+  bool refused = false;  ///< an error that promises that nothing was changed, e.g. out_of_memory
+  bool applied = false;
+  bool existed = false;              ///< single-key writes
+  std::optional<std::string> seen;   ///< modify: what `change` was shown last
+  std::optional<std::uint32_t> failed_condition;  ///< batch
+  std::vector<ReadItem> items;       ///< get, floor: none or one; scan
+  std::uint64_t counted = 0;         ///< count
+  Version version = 0;               ///< of the write; 0 if nothing was applied
+  std::optional<Version> read_version;  ///< reads, where the call tells
+  bool pinned = false;  ///< read from a snapshot: holds at read_version, whatever the time
+};
+
+using Contents = std::map<std::string, std::string>;
+
+/// A history and what the map held before it.
+struct History {
+  Contents initial;
+  Version initial_version = 0;
+  std::vector<Operation> operations;
+};
+
+/// What an operation did to one key: its new value, or that it was erased.
+struct Effect {
+  std::string_view key;
+  std::optional<std::string_view> value;
+};
+
+/// The effects of an operation, one for each key; empty if it applied nothing. They point into it.
+std::vector<Effect> effects(const Operation& operation);
+
+/// Whether two operations are ordered by real time.
+[[nodiscard]] inline bool precedes(const Operation& a, const Operation& b) {
+  return a.responded < b.invoked;
+}
+
+/// What is wrong with an operation by itself, whatever the map held: items out of order or outside
+/// the range, a version without an effect, an answer to a question that was not asked.
+std::optional<std::string> malformed(const Operation& operation);
+
+/// One line for people, long and binary strings shortened.
+std::string describe(const Operation& operation);
+/// A key or value for people: printable, quoted, at most about 24 characters.
+std::string quoted(std::string_view bytes);
+
+}  // namespace espalier::test

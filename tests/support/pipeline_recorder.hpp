@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sends requests through a Pipeline and writes down their answers, read versions included.
+//
+// Requests that are in flight together are concurrent operations of one thread: each is stamped when
+// it is submitted and when its completion comes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "espalier/map.hpp"
+#include "tests/support/recorder.hpp"
+
+namespace espalier::test {
+
+/// Requests through a Pipeline, into the log of a Recorder of the same thread.
+class PipelineRecorder : private Handler {
+ public:
+  /// Requires: the recorder outlives it.
+  static Result<std::unique_ptr<PipelineRecorder>> open(Recorder& recorder,
+                                                        std::uint32_t in_flight);
+
+  /// A request that owns its bytes.
+  struct Question {
+    Op op = Op::get;
+    std::string key;
+    std::string high;
+    std::string value;
+    std::uint32_t limit = 0;
+  };
+  /// Submits all, concurrent with each other and with what is in flight already.
+  void submit(std::vector<Question> questions);
+  /// Works until at most so many are unfinished.
+  void drain(std::size_t unfinished = 0);
+
+ private:
+  PipelineRecorder(Recorder& recorder, Pipeline pipeline)
+      : recorder_(recorder), pipeline_(std::move(pipeline)) {}
+
+  // What was submitted together. Lives until all of it is done.
+  struct Flight {
+    std::vector<Question> questions;
+    std::vector<Operation> operations;
+    std::vector<Request> requests;
+    std::size_t unfinished = 0;
+  };
+  // A tag is a flight's index and, in its low bits, an index into the flight.
+  static constexpr std::uint32_t kIndexBits = 16;
+
+  void done(const Completion& completion) override;
+  bool items(std::uint64_t tag, std::span<const Item> items) override;
+  Operation& operation_of(std::uint64_t tag);
+  void fill_answer(Operation& operation, const Completion& completion) const;
+  void retire_flights();
+
+  Recorder& recorder_;
+  Pipeline pipeline_;
+  std::vector<std::unique_ptr<Flight>> flights_;  // null: free index
+};
+
+}  // namespace espalier::test

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls a map and writes down what it was asked and what it answered.
+//
+// One Recorder per thread, so nothing but the clock is shared; the logs are put together when the
+// threads are done. The clock's increments are sequentially consistent. To a race detector they order
+// calls that do not overlap, so they can hide a race between those, but none between calls that do.
+// Errors that promise to have changed nothing (out_of_memory) are recorded as refused; any other
+// error is one that the calls of a test cannot produce, and is kept in `unexpected`.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "espalier/map.hpp"
+#include "tests/support/history.hpp"
+
+namespace espalier::test {
+
+/// The time that all threads of a test share.
+class Clock {
+ public:
+  std::uint64_t tick() { return now_.fetch_add(1) + 1; }
+
+ private:
+  std::atomic<std::uint64_t> now_{0};
+};
+
+/// Synchronous calls of one thread.
+class Recorder {
+ public:
+  Recorder(Map map, Clock& clock, std::uint32_t thread)
+      : map_(map), clock_(clock), thread_(thread) {}
+
+  void get(const std::string& key);
+  void put(const std::string& key, const std::string& value);
+  void insert(const std::string& key, const std::string& value);
+  void update(const std::string& key, const std::string& value);
+  void erase(const std::string& key);
+  /// nullopt: erases.
+  void modify(const std::string& key, const std::optional<std::string>& value);
+  void write(const WriteBatch& batch);
+  void floor(const std::string& key);
+  void scan(const std::string& low, const std::string& high, ScanOptions options = {});
+  void count(const std::string& low, const std::string& high);
+  /// Takes a snapshot, in place of one that it held before.
+  void hold_snapshot();
+  /// Reads from the snapshot held; does nothing without one.
+  void get_held(const std::string& key);
+  void scan_held(const std::string& low, const std::string& high, ScanOptions options = {});
+  void drop_snapshot() { snapshot_.reset(); }
+
+  /// Called between the items of a scan and within a modify: a test may yield there, so that other
+  /// threads get between. May be empty.
+  std::function<void()> in_between;
+
+  /// What the newest read of this thread found: for conditions.
+  [[nodiscard]] const std::optional<ReadItem>& last_item() const { return last_item_; }
+  [[nodiscard]] std::vector<Operation>& log() { return log_; }
+  [[nodiscard]] const std::optional<std::string>& unexpected() const { return unexpected_; }
+
+ private:
+  friend class PipelineRecorder;
+
+  Operation begin(Kind kind, std::string key);
+  void end(Operation&& operation);
+  void end_read(Operation&& operation);
+  void end_write(Operation&& operation, const Result<Written>& result);
+  // Marks the operation; an error that should not come becomes `unexpected`.
+  void refused(Operation& operation, const Error& error);
+  ItemSink collect(Operation& operation) const;
+
+  Map map_;
+  Clock& clock_;
+  std::uint32_t thread_;
+  std::vector<Operation> log_;
+  std::optional<ReadItem> last_item_;
+  std::optional<Snapshot> snapshot_;
+  std::optional<std::string> unexpected_;
+};
+
+/// The history of several threads.
+History merge_logs(std::vector<Recorder>& recorders, Contents initial = {},
+                   Version initial_version = 0);
+
+}  // namespace espalier::test
