@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes in what a target answers: hashes it, so that the work cannot be left out, and so that
+// targets can be compared.
+//
+// Two sums over all operations, neither of which depends on the order in which answers come:
+//   exact  every byte of every key and value that was read, the number of items, and the outcome;
+//   shape  outcome, length of values, and as many items of a scan as no concurrent insert changes.
+// Requests of one window may run concurrently when many are in flight, and then a read may see the
+// value before or after an update of the same window; so with writes in flight only `shape` is the
+// same for all targets. The requests are made so that it is: see request_list.hpp.
+//
+// All targets call the same code. Cost: about 1 ns per item of 16 + 16 bytes.
+//
+// Thread: one for each thread.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "bench/mix.hpp"
+
+namespace espalier::bench {
+
+/// Set in the tag of a get that is the first half of a read-modify-write; Request::value is what
+/// its second half puts.
+inline constexpr std::uint64_t kReadModifyWriteTag = std::uint64_t{1} << 63;
+
+inline std::uint64_t item_hash(std::string_view key, std::string_view value) {
+  return bytes_hash(key) + std::rotl(bytes_hash(value), 17);
+}
+
+class alignas(64) Answers {
+ public:
+  /// `certain_items`: a scan always returns at least so many, however it meets the inserts.
+  explicit Answers(std::uint64_t certain_items = ~std::uint64_t{0})
+      : certain_items_(certain_items) {}
+
+  void value(std::uint64_t tag, std::string_view value) {
+    exact_ += weight(tag) * bytes_hash(value);
+    shape_ += weight(tag) * (value.size() + 8);
+  }
+  void missing(std::uint64_t tag) { add_both(tag, 1); }
+  void written(std::uint64_t tag, bool applied) { add_both(tag, applied ? 2 : 3); }
+
+  /// `hash_sum`: sum of item_hash over some items of a scan.
+  void items(std::uint64_t tag, std::uint64_t hash_sum) { exact_ += weight(tag) * hash_sum; }
+  void scan_done(std::uint64_t tag, std::uint64_t count) {
+    exact_ += weight(tag) * count;
+    shape_ += weight(tag) * (std::min(count, certain_items_) + 8);
+    scanned_items_ += count;
+  }
+
+  /// An operation failed; the benchmark will say so and fail.
+  void fail(std::string message) {
+    if (errors_++ == 0) first_error_ = std::move(message);
+  }
+
+  void add(const Answers& other) {
+    exact_ += other.exact_;
+    shape_ += other.shape_;
+    scanned_items_ += other.scanned_items_;
+    if (errors_ == 0) first_error_ = other.first_error_;
+    errors_ += other.errors_;
+  }
+
+  [[nodiscard]] std::uint64_t exact() const { return exact_; }
+  [[nodiscard]] std::uint64_t shape() const { return shape_; }
+  [[nodiscard]] std::uint64_t scanned_items() const { return scanned_items_; }
+  [[nodiscard]] std::uint64_t errors() const { return errors_; }
+  [[nodiscard]] const std::string& first_error() const { return first_error_; }
+
+ private:
+  // Odd, so that no answer is lost in the product.
+  static std::uint64_t weight(std::uint64_t tag) { return (tag * 2 + 1) * kGolden; }
+  void add_both(std::uint64_t tag, std::uint64_t outcome) {
+    exact_ += weight(tag) * outcome;
+    shape_ += weight(tag) * outcome;
+  }
+
+  std::uint64_t exact_ = 0;
+  std::uint64_t shape_ = 0;
+  std::uint64_t certain_items_;
+  std::uint64_t scanned_items_ = 0;
+  std::uint64_t errors_ = 0;
+  std::string first_error_;
+};
+
+}  // namespace espalier::bench

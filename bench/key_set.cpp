@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/key_set.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+#include <utility>
+
+#include "base/random.hpp"
+
+namespace espalier::bench {
+namespace {
+
+// The first 8 bytes as a number that sorts as they do.
+std::uint64_t prefix_of(std::string_view key) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, key.data(), std::min<std::size_t>(key.size(), sizeof word));
+  return std::endian::native == std::endian::little ? __builtin_bswap64(word) : word;
+}
+
+void fill_words(std::uint64_t first, std::uint64_t state, std::uint32_t bytes, char* out) {
+  std::uint64_t word = first;
+  for (std::uint32_t at = 0; at < bytes; at += 8) {
+    std::memcpy(out + at, &word, std::min<std::uint32_t>(8, bytes - at));
+    word = base::splitmix64(state);
+  }
+}
+
+std::vector<std::string> read_lines(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot read the key file " + path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (!line.empty() && line.size() <= kKeyBytesMax) lines.push_back(std::move(line));
+  }
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  return lines;
+}
+
+}  // namespace
+
+KeySet KeySet::random(std::uint64_t count, std::uint32_t key_bytes, std::uint64_t seed) {
+  KeySet set;
+  set.size_ = count;
+  set.seed_ = seed;
+  set.fixed_bytes_ = key_bytes;
+  set.bytes_ = HugeBuffer(count * key_bytes);
+  char* const out = reinterpret_cast<char*>(set.bytes_.data());
+  for (std::uint64_t i = 0; i < count; ++i) set.random_key(i, out + i * key_bytes);
+  set.sort();
+  return set;
+}
+
+KeySet KeySet::from_file(const std::string& path, std::uint64_t count_max, std::uint64_t seed) {
+  std::vector<std::string> lines = read_lines(path);
+  // Shuffle by drawing without repetition; a shorter set is a sample of the file.
+  base::Random random(seed);
+  const std::uint64_t count =
+      count_max == 0 ? lines.size() : std::min<std::uint64_t>(count_max, lines.size());
+  std::uint64_t total_bytes = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t pick = i + random.below(lines.size() - i);
+    std::swap(lines[i], lines[pick]);
+    total_bytes += lines[i].size();
+  }
+  KeySet set;
+  set.size_ = count;
+  set.seed_ = seed;
+  set.bytes_ = HugeBuffer(total_bytes);
+  set.offsets_.reserve(count + 1);
+  std::uint64_t offset = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    set.offsets_.push_back(offset);
+    std::memcpy(set.bytes_.data() + offset, lines[i].data(), lines[i].size());
+    offset += lines[i].size();
+  }
+  set.offsets_.push_back(offset);
+  set.sort();
+  return set;
+}
+
+std::string_view KeySet::key(std::uint64_t i) const {
+  const char* const bytes = reinterpret_cast<const char*>(bytes_.data());
+  if (fixed_bytes_ != 0) return {bytes + i * fixed_bytes_, fixed_bytes_};
+  return {bytes + offsets_[i], offsets_[i + 1] - offsets_[i]};
+}
+
+double KeySet::mean_key_bytes() const {
+  if (fixed_bytes_ != 0 || size_ == 0) return fixed_bytes_;
+  return static_cast<double>(offsets_.back()) / static_cast<double>(size_);
+}
+
+void KeySet::random_key(std::uint64_t i, char* out) const {
+  // i + constant and mix64 are bijections of 64-bit numbers: no two indices share a first word.
+  const std::uint64_t first = base::mix64(i + base::mix64(seed_));
+  fill_words(first, first ^ seed_, fixed_bytes_, out);
+}
+
+void KeySet::fresh(std::uint64_t i, std::string& out) const {
+  if (fixed_bytes_ != 0) {
+    out.resize(fixed_bytes_);
+    random_key(size_ + i, out.data());
+    return;
+  }
+  // A word, a mark, and a number that makes it new. The loop is for files that hold such keys.
+  for (std::uint64_t number = i;; number += std::uint64_t{1} << 40) {
+    const std::string tail = "~" + std::to_string(number);
+    const std::string_view word = key(base::mix64(i ^ seed_) % size_);
+    out.assign(word.substr(0, kKeyBytesMax - tail.size()));
+    out += tail;
+    if (!contains(out)) return;
+  }
+}
+
+bool KeySet::contains(std::string_view wanted) const {
+  const auto at = std::lower_bound(
+      sorted_.begin(), sorted_.end(), wanted,
+      [this](std::uint32_t index, std::string_view other) { return key(index) < other; });
+  return at != sorted_.end() && key(*at) == wanted;
+}
+
+void KeySet::sort() {
+  // Pairs of prefix and index: few comparisons have to look at the keys.
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> order(size_);
+  for (std::uint64_t i = 0; i < size_; ++i) {
+    order[i] = {prefix_of(key(i)), static_cast<std::uint32_t>(i)};
+  }
+  std::sort(order.begin(), order.end(), [this](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : key(a.second) < key(b.second);
+  });
+  sorted_.resize(size_);
+  for (std::uint64_t i = 0; i < size_; ++i) sorted_[i] = order[i].second;
+}
+
+void make_value(std::uint64_t key_id, std::uint64_t round, std::uint32_t bytes, std::string& out) {
+  out.resize(bytes);
+  const std::uint64_t first = base::mix64(base::mix64(key_id + 1) + round);
+  fill_words(first, first, bytes, out.data());
+}
+
+}  // namespace espalier::bench

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cores of a benchmark, and how far apart they lie while it runs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+namespace espalier::bench {
+
+/// Pins the calling thread, the `index`-th of a benchmark, to a core of its own while there are
+/// enough; further ones share. Where the system refuses, the thread stays where it is.
+void pin_worker(std::uint32_t index);
+
+/// Runs `work` on a pinned thread of its own and waits for it. Errors: rethrows what it threw.
+void run_pinned(const std::function<void()>& work);
+
+/// Median round trip of a cache line between the first two cores, or nothing if there is one only
+/// or `rounds` is 0. Cost: about a millisecond for each round.
+std::optional<double> probe_ns(std::uint32_t rounds);
+
+}  // namespace espalier::bench

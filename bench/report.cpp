@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/report.hpp"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <cmath>
+#include <ostream>
+#include <utility>
+
+namespace espalier::bench {
+namespace {
+
+std::string hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
+
+Json optional_number(const std::optional<double>& value) {
+  return value ? Json(std::round(*value * 10) / 10) : Json(nullptr);
+}
+
+double rounded(double value) { return std::round(value * 100) / 100; }
+
+std::string_view name(KeySource source) {
+  switch (source) {
+    case KeySource::random: return "random";
+    case KeySource::words: return "words";
+    case KeySource::file: return "file";
+  }
+  return "?";
+}
+
+void add_parameters(Json& line, const RunResult& result, const YcsbOptions& options,
+                    const RequestPlan& plan, const KeySet& keys) {
+  line["target"] = name(result.target);
+  line["workload"] = name(options.workload);
+  line["distribution"] = name(plan.distribution);
+  line["key_set"] = name(options.key_source);
+  line["keys"] = keys.size();
+  line["key_bytes"] = keys.fixed_bytes();
+  line["value_bytes"] = options.value_bytes;
+  if (options.workload == Workload::scan) line["scan_items"] = options.scan_items;
+  if (options.workload == Workload::cloud) line["scan_share"] = options.scan_share;
+  line["threads"] = options.threads;
+  // Peers have no interface for more than one call at a time.
+  line["in_flight"] = result.target == TargetKind::embedded ? options.in_flight : 1;
+  if (result.target == TargetKind::embedded) {
+    line["versions"] = options.versions;
+    line["node_bytes"] = options.node_bytes;
+    line["log_bytes"] = options.log_bytes;
+  }
+  line["seed"] = options.seed;
+  line["repeat"] = result.repeat;
+}
+
+}  // namespace
+
+Json to_json(std::string_view bench, const RunResult& result, const YcsbOptions& options,
+             const RequestPlan& plan, const KeySet& keys) {
+  Json line;
+  line["bench"] = bench;
+  add_parameters(line, result, options, plan, keys);
+  line["ops"] = result.ops;
+  line["seconds"] = result.seconds;
+  line["ops_per_s"] = std::round(result.ops_per_s());
+  if (result.scanned_items > 0) line["items_per_s"] = std::round(result.items_per_s());
+  line["ns_p50"] = result.latencies.percentile(0.5);
+  line["ns_p99"] = result.latencies.percentile(0.99);
+  line["ns_p999"] = result.latencies.percentile(0.999);
+  if (result.load_ops_per_s > 0) line["load_ops_per_s"] = std::round(result.load_ops_per_s);
+  line["bytes_per_item"] = rounded(result.bytes_per_item);
+  line["bytes_left"] = result.bytes_left;
+  line["pages"] = result.pages;
+  line["settings"] = result.settings;
+  line["probe_ns"] = probes_json(result.probe_before_ns, result.probe_after_ns);
+  line["complete"] = result.complete;
+  line["result_hash"] = hex(result.result_hash);
+  line["hash_covers"] = result.exact ? "exact" : "shape";
+  line["end_items"] = result.contents.items;
+  line["end_hash"] = hex(result.contents.hash);
+  return line;
+}
+
+Table::Table(std::ostream& out, std::vector<Column> columns)
+    : out_(out), columns_(std::move(columns)) {}
+
+void Table::row(const std::vector<std::string>& cells) {
+  if (!std::exchange(titled_, true)) {
+    std::vector<std::string> titles;
+    for (const Column& column : columns_) titles.push_back(column.title);
+    print(titles);
+  }
+  print(cells);
+}
+
+void Table::print(const std::vector<std::string>& cells) {
+  std::string line;
+  for (std::size_t i = 0; i < columns_.size() && i < cells.size(); ++i) {
+    const int width = columns_[i].width;
+    if (i > 0) line += "  ";
+    line += width < 0 ? fmt::format("{:<{}}", cells[i], -width)
+                      : fmt::format("{:>{}}", cells[i], width);
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  out_ << line << std::endl;  // people watch
+}
+
+std::string short_number(double value) {
+  constexpr std::array<std::pair<double, const char*>, 3> kUnits{
+      {{1e9, " G"}, {1e6, " M"}, {1e3, " k"}}};
+  for (const auto& [unit, suffix] : kUnits) {
+    if (value < unit) continue;
+    const double scaled = value / unit;
+    return fmt::format("{:.{}f}{}", scaled, scaled < 10 ? 2 : scaled < 100 ? 1 : 0, suffix);
+  }
+  return fmt::format("{:.0f}", value);
+}
+
+void print_line(std::ostream& out, const Json& line) {
+  out << line.dump() << std::endl;  // whoever follows sees each result when it is there
+}
+
+Json probes_json(std::optional<double> before_ns, std::optional<double> after_ns) {
+  return {{"before", optional_number(before_ns)}, {"after", optional_number(after_ns)}};
+}
+
+std::string probes_text(std::optional<double> before_ns, std::optional<double> after_ns) {
+  const auto text = [](std::optional<double> ns) {
+    return ns ? fmt::format("{:.0f}", *ns) : std::string("-");
+  };
+  return text(before_ns) + " / " + text(after_ns);
+}
+
+std::vector<Table::Column> run_columns() {
+  return {{"target", -10}, {"ops/s", 8},  {"items/s", 8},   {"p50 ns", 8}, {"p99 ns", 8},
+          {"p99.9 ns", 8}, {"load/s", 8}, {"B/item", 7},    {"probe ns", 11}, {"result hash", -16}};
+}
+
+std::vector<std::string> run_cells(const RunResult& result) {
+  const auto or_dash = [](double value) {
+    return value > 0 ? short_number(value) : std::string("-");
+  };
+  return {std::string(name(result.target)),
+          short_number(result.ops_per_s()),
+          or_dash(result.items_per_s()),
+          std::to_string(result.latencies.percentile(0.5)),
+          std::to_string(result.latencies.percentile(0.99)),
+          std::to_string(result.latencies.percentile(0.999)),
+          or_dash(result.load_ops_per_s),
+          fmt::format("{:.1f}", result.bytes_per_item),
+          probes_text(result.probe_before_ns, result.probe_after_ns),
+          result.complete ? hex(result.result_hash) : std::string("time was up")};
+}
+
+}  // namespace espalier::bench

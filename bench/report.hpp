@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prints results: JSON lines for programs, or a table for people.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/runner.hpp"
+#include "bench/ycsb_options.hpp"
+
+namespace espalier::bench {
+
+using Json = nlohmann::ordered_json;
+
+/// One line of JSON with the keys of docs/benchmarks.md, which keep their meaning over releases.
+Json to_json(std::string_view bench, const RunResult& result, const YcsbOptions& options,
+             const RequestPlan& plan, const KeySet& keys);
+
+/// Columns that line up as rows come in. Thread: one at a time.
+class Table {
+ public:
+  struct Column {
+    std::string title;
+    int width;  ///< negative: to the left
+  };
+  Table(std::ostream& out, std::vector<Column> columns);
+  void row(const std::vector<std::string>& cells);
+
+ private:
+  void print(const std::vector<std::string>& cells);
+  std::ostream& out_;
+  std::vector<Column> columns_;
+  bool titled_ = false;
+};
+
+/// 1234567 as "1.23 M".
+std::string short_number(double value);
+
+/// Prints one line of JSON.
+void print_line(std::ostream& out, const Json& line);
+
+/// The probes before and after, for JSON and for people.
+Json probes_json(std::optional<double> before_ns, std::optional<double> after_ns);
+std::string probes_text(std::optional<double> before_ns, std::optional<double> after_ns);
+
+/// Table columns and cells of a run.
+std::vector<Table::Column> run_columns();
+std::vector<std::string> run_cells(const RunResult& result);
+
+}  // namespace espalier::bench

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/run_ycsb.hpp"
+
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/progress.hpp"
+#include "bench/report.hpp"
+#include "bench/runner.hpp"
+
+namespace espalier::bench {
+namespace {
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+// What all runs come to.
+class Total {
+ public:
+  void add(const RunResult& result) {
+    ops_per_s_[result.target].push_back(result.ops_per_s());
+    ops_ += result.ops;
+    if (!result.complete) return;
+    if (compared_++ == 0) first_ = result;
+    hashes_equal_ = hashes_equal_ && result.result_hash == first_.result_hash;
+    states_equal_ = states_equal_ && result.contents == first_.contents;
+  }
+
+  [[nodiscard]] bool equal() const { return hashes_equal_ && states_equal_; }
+
+  [[nodiscard]] Json to_json(const YcsbOptions& options) const {
+    Json line;
+    line["bench"] = "ycsb";
+    line["total"] = true;
+    line["workload"] = name(options.workload);
+    line["ops"] = ops_;
+    for (const auto& [kind, values] : ops_per_s_) {
+      line["median_ops_per_s"][std::string(name(kind))] = std::round(median(values));
+    }
+    for (const auto& [kind, ratio] : ratios()) {
+      line["ratio_to_absl"][std::string(name(kind))] = std::round(ratio * 1000) / 1000;
+    }
+    line["compared_runs"] = compared_;
+    line["result_hashes_equal"] = hashes_equal_;
+    line["end_states_equal"] = states_equal_;
+    return line;
+  }
+
+  [[nodiscard]] std::string sentence() const {
+    std::string text = "total: " + short_number(static_cast<double>(ops_)) + " operations";
+    for (const auto& [kind, values] : ops_per_s_) {
+      text += fmt::format("; {} {}/s", name(kind), short_number(median(values)));
+      const auto all = ratios();
+      if (const auto at = all.find(kind); at != all.end() && kind != TargetKind::absl) {
+        text += fmt::format(" ({:.2f} x absl)", at->second);
+      }
+    }
+    if (!equal()) return text + "; THE ANSWERS OF TARGETS DIFFER";
+    return text + (compared_ > 1 ? "; all answers equal" : "");
+  }
+
+ private:
+  [[nodiscard]] std::map<TargetKind, double> ratios() const {
+    std::map<TargetKind, double> result;
+    const auto absl = ops_per_s_.find(TargetKind::absl);
+    if (absl == ops_per_s_.end()) return result;
+    const double base = median(absl->second);
+    for (const auto& [kind, values] : ops_per_s_) {
+      if (base > 0) result[kind] = median(values) / base;
+    }
+    return result;
+  }
+
+  std::map<TargetKind, std::vector<double>> ops_per_s_;
+  std::uint64_t ops_ = 0;
+  std::uint64_t compared_ = 0;  // runs that were complete
+  RunResult first_;
+  bool hashes_equal_ = true;
+  bool states_equal_ = true;
+};
+
+void print_heading(std::ostream& out, const YcsbOptions& options, const Runner& runner) {
+  const RequestPlan& plan = runner.plan();
+  fmt::print(out, "workload {}, {}, {} keys of {} B, values of {} B, {} ops, {} thread{}\n",
+             name(plan.workload), name(plan.distribution), runner.keys().size(),
+             runner.keys().fixed_bytes() == 0 ? "various" : std::to_string(options.key_bytes),
+             plan.value_bytes, plan.ops, plan.threads, plan.threads == 1 ? "" : "s");
+}
+
+}  // namespace
+
+int run_ycsb(const YcsbOptions& options, const Output& output) {
+  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
+  std::ostream& out = output.out;
+  Progress progress(output);
+  progress.show("making keys");
+  Runner runner(options, make_keys(options), progress);
+  progress.clear();
+  Table table(out, run_columns());
+  Total total;
+  if (!options.json) print_heading(out, options, runner);
+  std::map<TargetKind, std::string> settings;
+  for (std::uint32_t repeat = 0; repeat < options.repeats; ++repeat) {
+    for (const TargetKind kind : options.targets) {
+      const RunResult result = runner.run(kind, repeat);
+      total.add(result);
+      settings[kind] = fmt::format("{}; {}", result.settings, result.pages);
+      if (options.json) {
+        print_line(out, to_json("ycsb", result, options, runner.plan(), runner.keys()));
+      } else {
+        table.row(run_cells(result));
+      }
+    }
+  }
+  if (options.json) {
+    print_line(out, total.to_json(options));
+  } else {
+    for (const auto& [kind, text] : settings) fmt::print(out, "{}: {}\n", name(kind), text);
+    fmt::print(out, "{}\n", total.sentence());
+  }
+  return total.equal() ? 0 : 1;
+}
+
+}  // namespace espalier::bench

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// An ordered map under test: our own, or a peer. All of them get the same requests.
+//
+// A target is told about windows of requests, not about single ones, so that this interface costs
+// one virtual call in kWindow operations.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "base/histogram.hpp"
+#include "bench/answers.hpp"
+#include "espalier/types.hpp"
+
+namespace espalier::bench {
+
+enum class TargetKind : std::uint8_t { embedded, absl, rocksdb, lmdb };
+
+std::string_view name(TargetKind kind);
+std::optional<TargetKind> parse_target(std::string_view text);
+
+/// What a target needs to know before it is made.
+struct TargetOptions {
+  std::uint64_t items_max = 0;          ///< how many items it will hold at most
+  std::uint32_t fixed_key_bytes = 0;    ///< length of every key; 0: lengths differ
+  std::uint32_t value_bytes = 16;
+  std::uint32_t threads = 1;
+  std::uint32_t in_flight = 1;          ///< 1: one call at a time
+  bool writes = false;                  ///< the workload writes (matters with several threads)
+  bool versions = true;                 ///< embedded only, and the next two
+  std::uint32_t node_bytes = 8192;
+  std::uint32_t log_bytes = 512;
+};
+
+/// Of single operations, in nanoseconds.
+using Latencies = base::Histogram;
+
+/// One thread's way to a target. Thread: the one that opened it.
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  /// Runs a window of requests to completion.
+  virtual void run(std::span<const Request> requests, Answers& answers) = 0;
+  /// The same with a clock around each operation: slower, for latencies only.
+  virtual void run_timed(std::span<const Request> requests, Answers& answers,
+                         Latencies& latencies) = 0;
+};
+
+/// The whole contents of a target.
+struct Contents {
+  std::uint64_t items = 0;
+  std::uint64_t hash = 0;  ///< sum of item_hash
+  friend bool operator==(const Contents&, const Contents&) = default;
+};
+
+class Target {
+ public:
+  virtual ~Target() = default;
+
+  virtual std::unique_ptr<Session> open_session() = 0;
+  /// Called once when loading is done: whatever the target does best before it is read.
+  virtual void finish_load() {}
+  /// Gives back to the operating system what can be given back.
+  virtual void trim() {}
+  /// Scans everything. Requires: no session is running.
+  virtual Contents contents() = 0;
+  /// How this target was run, for people.
+  [[nodiscard]] virtual std::string settings() const = 0;
+  /// Which pages carry it; empty if only the operating system can tell.
+  [[nodiscard]] virtual std::string pages() const { return {}; }
+};
+
+/// Makes an empty target. Errors: throws std::runtime_error with the reason.
+std::unique_ptr<Target> make_target(TargetKind kind, const TargetOptions& options);
+std::unique_ptr<Target> make_embedded_target(const TargetOptions& options);
+std::unique_ptr<Target> make_absl_target(const TargetOptions& options);
+std::unique_ptr<Target> make_rocksdb_target(const TargetOptions& options);
+std::unique_ptr<Target> make_lmdb_target(const TargetOptions& options);
+
+/// A session of a target that does one operation at a time. `Own` has execute(request, answers),
+/// and may have begin(requests) and end() around a window.
+template <class Own>
+class SerialSession : public Session {
+ public:
+  void run(std::span<const Request> requests, Answers& answers) override {
+    own().begin(requests);
+    for (const Request& request : requests) own().execute(request, answers);
+    own().end();
+  }
+
+  void run_timed(std::span<const Request> requests, Answers& answers,
+                 Latencies& latencies) override {
+    own().begin(requests);
+    for (const Request& request : requests) {
+      const base::Stopwatch watch;
+      own().execute(request, answers);
+      latencies.record(watch.elapsed_ns());
+    }
+    own().end();
+  }
+
+  void begin(std::span<const Request>) {}
+  void end() {}
+
+ private:
+  Own& own() { return static_cast<Own&>(*this); }
+};
+
+}  // namespace espalier::bench

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// The points of each experiment of `espalier bench tree`.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "bench/run_tree.hpp"
+
+namespace espalier::bench {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Experiment>, 9> kNames{{
+    {"lookups", Experiment::lookups},
+    {"inserts", Experiment::inserts},
+    {"erase", Experiment::erase},
+    {"scan-length", Experiment::scan_length},
+    {"node-size", Experiment::node_size},
+    {"log-size", Experiment::log_size},
+    {"key-size", Experiment::key_size},
+    {"versions", Experiment::versions},
+    {"in-flight", Experiment::in_flight},
+}};
+
+constexpr auto kExperiments = [] {
+  std::array<Experiment, kNames.size()> result{};
+  for (std::size_t i = 0; i < kNames.size(); ++i) result[i] = kNames[i].second;
+  return result;
+}();
+
+class Points {
+ public:
+  explicit Points(const YcsbOptions& base) : base_(base) {}
+
+  // A point that starts from the base; `set` changes its options. Peers stay in if `with_peers`.
+  template <class Set>
+  void add(std::string label, Workload workload, bool with_peers, Set set) {
+    Point point{std::move(label), base_};
+    point.options.workload = workload;
+    set(point.options);
+    if (!with_peers) {
+      std::erase_if(point.options.targets,
+                    [](TargetKind kind) { return kind != TargetKind::embedded; });
+    }
+    if (!point.options.targets.empty()) points_.push_back(std::move(point));
+  }
+
+  std::vector<Point> take() { return std::move(points_); }
+
+ private:
+  const YcsbOptions& base_;
+  std::vector<Point> points_;
+};
+
+void add_lookups(Points& points) {
+  for (const Distribution distribution : {Distribution::uniform, Distribution::zipfian}) {
+    for (const std::uint32_t in_flight : {1U, 32U}) {
+      points.add(fmt::format("distribution={} in_flight={}", name(distribution), in_flight),
+                 Workload::get, true, [=](YcsbOptions& options) {
+                   options.distribution = distribution;
+                   options.in_flight = in_flight;
+                 });
+    }
+  }
+}
+
+void add_inserts(Points& points) {
+  for (const Workload workload : {Workload::load, Workload::load_ascending}) {
+    points.add(fmt::format("order={}", workload == Workload::load ? "random" : "ascending"),
+               workload, true, [](YcsbOptions&) {});
+  }
+}
+
+void add_scan_lengths(Points& points) {
+  for (const std::uint32_t items : {1U, 3U, 10U, 50U, 100U, 1000U}) {
+    for (const std::uint32_t in_flight : {1U, 32U}) {
+      points.add(fmt::format("scan_items={} in_flight={}", items, in_flight), Workload::scan, true,
+                 [=](YcsbOptions& options) {
+                   options.scan_items = items;
+                   options.in_flight = in_flight;
+                 });
+    }
+  }
+}
+
+void add_node_sizes(Points& points) {
+  for (std::uint32_t bytes = 512; bytes <= 65536; bytes *= 2) {
+    for (const Workload workload : {Workload::get, Workload::load, Workload::scan}) {
+      points.add(fmt::format("node_bytes={}", bytes), workload, false, [=](YcsbOptions& options) {
+        options.node_bytes = bytes;
+        // The same share of the node as by default, as far as logs may be so small or large.
+        options.log_bytes = std::clamp<std::uint32_t>(bytes / 16, 64, 2048);
+        options.scan_items = 50;
+      });
+    }
+  }
+}
+
+void add_log_sizes(Points& points) {
+  for (const std::uint32_t bytes : {0U, 64U, 128U, 256U, 512U, 1024U, 2048U}) {
+    for (const Workload workload : {Workload::get, Workload::load}) {
+      points.add(fmt::format("log_bytes={}", bytes), workload, false,
+                 [=](YcsbOptions& options) { options.log_bytes = bytes; });
+    }
+  }
+}
+
+void add_key_sizes(Points& points) {
+  for (const std::uint32_t bytes : {8U, 16U, 32U, 64U, 128U, 256U}) {
+    for (const Workload workload : {Workload::scan, Workload::get}) {
+      points.add(fmt::format("key_bytes={}", bytes), workload, true, [=](YcsbOptions& options) {
+        options.key_source = KeySource::random;
+        options.key_bytes = bytes;
+        options.value_bytes = bytes;
+        options.scan_items = 1;  // isolates the way down the tree, as the paper does
+      });
+    }
+  }
+}
+
+void add_versions(Points& points) {
+  for (const Workload workload :
+       {Workload::load, Workload::cloud, Workload::a, Workload::get, Workload::scan}) {
+    for (const bool versions : {true, false}) {
+      points.add(fmt::format("versions={}", versions ? "on" : "off"), workload, false,
+                 [=](YcsbOptions& options) {
+                   options.versions = versions;
+                   options.scan_share = 0.5;  // of cloud
+                 });
+    }
+  }
+}
+
+void add_in_flight(Points& points) {
+  for (std::uint32_t in_flight = 1; in_flight <= 64; in_flight *= 2) {
+    for (const Workload workload : {Workload::get, Workload::scan, Workload::a}) {
+      points.add(fmt::format("in_flight={}", in_flight), workload, false,
+                 [=](YcsbOptions& options) { options.in_flight = in_flight; });
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view name(Experiment experiment) {
+  for (const auto& [name, entry] : kNames) {
+    if (entry == experiment) return name;
+  }
+  return "?";
+}
+
+std::optional<Experiment> parse_experiment(std::string_view text) {
+  for (const auto& [name, entry] : kNames) {
+    if (name == text) return entry;
+  }
+  return std::nullopt;
+}
+
+std::span<const Experiment> all_experiments() { return kExperiments; }
+
+std::vector<Point> points_of(Experiment experiment, const YcsbOptions& base) {
+  Points points(base);
+  switch (experiment) {
+    case Experiment::lookups: add_lookups(points); break;
+    case Experiment::inserts: add_inserts(points); break;
+    case Experiment::erase:
+      points.add("order=random", Workload::erase, true, [](YcsbOptions&) {});
+      break;
+    case Experiment::scan_length: add_scan_lengths(points); break;
+    case Experiment::node_size: add_node_sizes(points); break;
+    case Experiment::log_size: add_log_sizes(points); break;
+    case Experiment::key_size: add_key_sizes(points); break;
+    case Experiment::versions: add_versions(points); break;
+    case Experiment::in_flight: add_in_flight(points); break;
+  }
+  return points.take();
+}
+
+}  // namespace espalier::bench

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/workers.hpp"
+
+#include <algorithm>
+#include <barrier>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "bench/probe.hpp"
+
+namespace espalier::bench {
+namespace {
+
+class Worker {
+ public:
+  Worker(Target& target, std::span<const Request> measured, std::span<const Request> tail,
+         const WorkPlan& plan)
+      : target_(target),
+        measured_(measured),
+        tail_(tail),
+        deadline_ns_(plan.seconds_max > 0 ? static_cast<std::uint64_t>(plan.seconds_max * 1e9)
+                                          : std::numeric_limits<std::uint64_t>::max()),
+        answers_(plan.certain_items) {}
+
+  void run(std::uint32_t index, std::barrier<>& barrier) {
+    pin_worker(index);
+    guarded([this] { session_ = target_.open_session(); });
+    barrier.arrive_and_wait();
+    start_ns_ = base::monotonic_ns();
+    guarded([this] {
+      ops_ = windows(measured_, [this](auto window) { session_->run(window, answers_); });
+    });
+    end_ns_ = base::monotonic_ns();
+    scanned_items_ = answers_.scanned_items();
+    barrier.arrive_and_wait();
+    guarded([this] {
+      windows(tail_, [this](auto window) { session_->run_timed(window, answers_, latencies_); });
+    });
+    guarded([this] { session_.reset(); });
+  }
+
+  void add_to(WorkResult& result) const {
+    if (error_) std::rethrow_exception(error_);
+    result.ops += ops_;
+    result.scanned_items += scanned_items_;
+    result.complete = result.complete && complete_;
+    result.answers.add(answers_);
+    result.latencies.merge(latencies_);
+  }
+
+  [[nodiscard]] std::uint64_t start_ns() const { return start_ns_; }
+  [[nodiscard]] std::uint64_t end_ns() const { return end_ns_; }
+
+ private:
+  // After an error a worker does nothing more, but keeps meeting the others at the barrier.
+  template <class Step>
+  void guarded(Step step) {
+    if (error_) return;
+    try {
+      step();
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+  }
+
+  template <class RunWindow>
+  std::uint64_t windows(std::span<const Request> requests, RunWindow run_window) {
+    const base::Stopwatch watch;
+    std::uint64_t done = 0;
+    while (done < requests.size()) {
+      if (watch.elapsed_ns() > deadline_ns_) {
+        complete_ = false;
+        break;
+      }
+      const auto window = requests.subspan(done, std::min(kWindow, requests.size() - done));
+      run_window(window);
+      done += window.size();
+    }
+    return done;
+  }
+
+  Target& target_;
+  std::span<const Request> measured_;
+  std::span<const Request> tail_;
+  std::uint64_t deadline_ns_;
+  std::unique_ptr<Session> session_;
+  Answers answers_;
+  Latencies latencies_;
+  std::uint64_t ops_ = 0;
+  std::uint64_t scanned_items_ = 0;
+  std::uint64_t start_ns_ = 0;
+  std::uint64_t end_ns_ = 0;
+  bool complete_ = true;
+  std::exception_ptr error_;
+};
+
+}  // namespace
+
+WorkResult run_workers(Target& target, std::span<const RequestList> lists,
+                       std::span<const std::uint64_t> measured, const WorkPlan& plan) {
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    const std::span<const Request> requests = lists[i].requests();
+    workers.push_back(std::make_unique<Worker>(target, requests.first(measured[i]),
+                                               requests.subspan(measured[i]), plan));
+  }
+  std::barrier<> barrier(static_cast<std::ptrdiff_t>(workers.size()));
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint32_t i = 0; i < workers.size(); ++i) {
+      threads.emplace_back([&barrier, i, worker = workers[i].get()] { worker->run(i, barrier); });
+    }
+  }
+  WorkResult result;
+  std::uint64_t start_ns = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t end_ns = 0;
+  for (const auto& worker : workers) {
+    worker->add_to(result);
+    start_ns = std::min(start_ns, worker->start_ns());
+    end_ns = std::max(end_ns, worker->end_ns());
+  }
+  result.seconds = static_cast<double>(end_ns - start_ns) * 1e-9;
+  return result;
+}
+
+}  // namespace espalier::bench

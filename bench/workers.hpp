@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads of the measured part: pinned, started together, stopped at a deadline.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "bench/answers.hpp"
+#include "bench/request_list.hpp"
+#include "bench/target.hpp"
+
+namespace espalier::bench {
+
+struct WorkPlan {
+  std::uint64_t certain_items = ~std::uint64_t{0};  ///< see Answers
+  double seconds_max = 0;                           ///< for each of the two parts; 0: no limit
+};
+
+struct WorkResult {
+  std::uint64_t ops = 0;
+  double seconds = 0;  ///< from the first thread's start to the last one's end
+  std::uint64_t scanned_items = 0;  ///< in the measured part
+  bool complete = true;
+  Answers answers;  ///< of both parts
+  Latencies latencies;
+};
+
+/// Runs each list on a thread and a session of its own: its first measured[t] requests at full
+/// speed, then the others with a clock around each.
+/// Errors: rethrows what a thread threw.
+WorkResult run_workers(Target& target, std::span<const RequestList> lists,
+                       std::span<const std::uint64_t> measured, const WorkPlan& plan);
+
+}  // namespace espalier::bench

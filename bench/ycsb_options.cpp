@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/ycsb_options.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+
+namespace espalier::bench {
+namespace {
+
+constexpr std::uint64_t kKeysMax = 4'000'000'000;  // indices have 32 bits
+constexpr std::uint32_t kThreadsMax = 256;
+constexpr std::uint32_t kInFlightMax = 256;
+constexpr std::uint64_t kTailOpsMax = 200'000;  // enough for a 99.9th percentile
+
+std::optional<std::string> problem_of_keys(const YcsbOptions& options) {
+  const bool random = options.key_source == KeySource::random;
+  if (options.keys > kKeysMax || (random && options.keys < 4)) {
+    return fmt::format("--keys must be 4 to {}", kKeysMax);
+  }
+  if (random && (options.key_bytes < kKeyBytesMin || options.key_bytes > kKeyBytesMax)) {
+    return fmt::format("--key-bytes must be {} to {}", kKeyBytesMin, kKeyBytesMax);
+  }
+  if (options.key_source == KeySource::file && options.key_file.empty()) {
+    return "--key-set file needs --key-file";
+  }
+  if (options.value_bytes > (1U << 20)) return "--value-bytes must be 0 to 1048576";
+  return std::nullopt;
+}
+
+std::optional<std::string> problem_of_map(const YcsbOptions& options) {
+  if (options.node_bytes < 512 || options.node_bytes > 65536 ||
+      !std::has_single_bit(options.node_bytes)) {
+    return "--node-bytes must be a power of two from 512 to 65536";
+  }
+  if (options.log_bytes > 2048 || options.log_bytes % 64 != 0) {
+    return "--log-bytes must be a multiple of 64 from 0 to 2048";
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> problem_of(const YcsbOptions& options) {
+  if (options.targets.empty()) return "--target names no target";
+  if (auto problem = problem_of_keys(options)) return problem;
+  if (auto problem = problem_of_map(options)) return problem;
+  if (options.threads < 1 || options.threads > kThreadsMax) {
+    return fmt::format("--threads must be 1 to {}", kThreadsMax);
+  }
+  if (options.in_flight < 1 || options.in_flight > kInFlightMax) {
+    return fmt::format("--in-flight must be 1 to {}", kInFlightMax);
+  }
+  if (options.repeats < 1 || options.repeats > 1000) return "--repeats must be 1 to 1000";
+  if (!(options.seconds >= 0)) return "--seconds must not be negative";
+  if (options.ops > kKeysMax) return fmt::format("--ops must be at most {}", kKeysMax);
+  if (options.scan_items < 1 || options.scan_items > 1'000'000) {
+    return "--scan-items must be 1 to 1000000";
+  }
+  if (!(options.scan_share >= 0 && options.scan_share <= 1)) {
+    return "--scan-share must be 0 to 1 (honeycomb uses 0.5 to 1)";
+  }
+  return std::nullopt;
+}
+
+std::shared_ptr<const KeySet> make_keys(const YcsbOptions& options) {
+  if (options.key_source == KeySource::random) {
+    return std::make_shared<const KeySet>(
+        KeySet::random(options.keys, options.key_bytes, options.seed));
+  }
+  const std::string path =
+      options.key_source == KeySource::words ? std::string(kWordsPath) : options.key_file;
+  return std::make_shared<const KeySet>(KeySet::from_file(path, options.keys, options.seed));
+}
+
+RequestPlan plan_of(const YcsbOptions& options, const KeySet& keys) {
+  const std::uint64_t needed =
+      std::max<std::uint64_t>(4, scan_items_max(options.workload, options.scan_items));
+  if (keys.size() < needed) {
+    throw std::runtime_error(
+        fmt::format("this workload needs {} keys at least, there are {}", needed, keys.size()));
+  }
+  RequestPlan plan;
+  plan.workload = options.workload;
+  plan.distribution = options.distribution.value_or(default_distribution(options.workload));
+  plan.scan_share = options.scan_share;
+  plan.scan_items = options.scan_items;
+  plan.value_bytes = options.value_bytes;
+  plan.threads = options.threads;
+  plan.seed = options.seed;
+  plan.ops = options.ops != 0 ? options.ops : default_ops(options.workload, options.scan_items);
+  if (covers_keys(options.workload)) plan.ops = keys.size();
+  plan.tail_ops = std::clamp<std::uint64_t>(plan.ops / 16, 1, kTailOpsMax);
+  if (options.workload == Workload::erase) plan.ops -= plan.tail_ops;  // the tail erases the rest
+  return plan;
+}
+
+TargetOptions target_options_of(const YcsbOptions& options, const RequestPlan& plan,
+                                const KeySet& keys) {
+  TargetOptions result;
+  result.items_max = keys.size() + plan.ops + plan.tail_ops;
+  result.fixed_key_bytes = keys.fixed_bytes();
+  result.value_bytes = options.value_bytes;
+  result.threads = options.threads;
+  result.in_flight = options.in_flight;
+  result.writes = mutates(options.workload, options.scan_share);
+  result.versions = options.versions;
+  result.node_bytes = options.node_bytes;
+  result.log_bytes = options.log_bytes;
+  return result;
+}
+
+bool answers_are_exact(const YcsbOptions& options) {
+  return !mutates(options.workload, options.scan_share) ||
+         (options.threads == 1 && options.in_flight == 1);
+}
+
+}  // namespace espalier::bench
