@@ -144,6 +144,10 @@ Fit VersionedModel::fit_floor(const Operation& operation, Version version) const
 
 Fit VersionedModel::fit_scan(const Operation& operation, Version version) const {
   Cursor cursor(*this, operation, version);
+  // From a floor above the high end nothing is in the range, so any key may mend an answer.
+  if (operation.options.from_floor && !operation.high.empty() && operation.high < operation.key) {
+    return fit_upside_down(operation, version, cursor);
+  }
   for (const ReadItem& item : operation.items) {
     if (!cursor.done() && cursor.key() != item.key) {
       // The key that comes first in the scan's order must change; up to the low end, where only a
@@ -157,7 +161,7 @@ Fit VersionedModel::fit_scan(const Operation& operation, Version version) const 
     }
     const Fit fit = fit_item(item, version);
     if (!fit.fits) return fit;
-    if (cursor.done()) return Fit::not_before(version + 1);
+    if (cursor.done()) return Fit::not_before(next_write(version));
     cursor.next();
   }
   const bool limited =
@@ -166,12 +170,25 @@ Fit VersionedModel::fit_scan(const Operation& operation, Version version) const 
   return Fit::not_before(next_change(cursor.key(), version));
 }
 
+Fit VersionedModel::fit_upside_down(const Operation& operation, Version version,
+                                    Cursor& cursor) const {
+  for (const ReadItem& item : operation.items) {
+    const bool same = !cursor.done() && cursor.key() == item.key && fit_item(item, version).fits;
+    if (!same) return Fit::not_before(next_write(version));
+    cursor.next();
+  }
+  return cursor.done() ? Fit::yes() : Fit::not_before(next_write(version));
+}
+
+Version VersionedModel::next_write(Version version) const {
+  const auto next = std::upper_bound(versions_.begin(), versions_.end(), version);
+  return next == versions_.end() ? kNever : *next;
+}
+
 Fit VersionedModel::fit_count(const Operation& operation, Version version) const {
   std::uint64_t items = 0;
   for (Cursor cursor(*this, operation, version); !cursor.done(); cursor.next()) ++items;
-  if (items == operation.counted) return Fit::yes();
-  const auto next = std::upper_bound(versions_.begin(), versions_.end(), version);
-  return Fit::not_before(next == versions_.end() ? kNever : *next);
+  return items == operation.counted ? Fit::yes() : Fit::not_before(next_write(version));
 }
 
 bool VersionedModel::holds(const WriteBatch::Check& check, Version version) const {

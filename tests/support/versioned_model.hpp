@@ -64,12 +64,16 @@ class VersionedModel {
   // Visible items of a scan at one version, in the scan's order.
   class Cursor;
 
+  // The next version above at which the key, or any key, changes.
   [[nodiscard]] Version next_change(std::string_view key, Version version) const;
+  [[nodiscard]] Version next_write(Version version) const;
   [[nodiscard]] Fit fit_item(const ReadItem& item, Version version) const;
   [[nodiscard]] Fit fit_presence(std::string_view key, bool present, Version version) const;
   [[nodiscard]] Fit fit_get(const Operation& operation, Version version) const;
   [[nodiscard]] Fit fit_floor(const Operation& operation, Version version) const;
   [[nodiscard]] Fit fit_scan(const Operation& operation, Version version) const;
+  [[nodiscard]] Fit fit_upside_down(const Operation& operation, Version version,
+                                    Cursor& cursor) const;
   [[nodiscard]] Fit fit_count(const Operation& operation, Version version) const;
   [[nodiscard]] Fit fit_batch(const Operation& operation, Version version) const;
   [[nodiscard]] bool holds(const WriteBatch::Check& check, Version version) const;
