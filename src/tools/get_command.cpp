@@ -116,7 +116,7 @@ void add_get_command(CLI::App& app, Environment& environment, Action& chosen) {
       "  espalier get --file prices.csv apple\n"
       "  espalier get --file prices.csv --json apple pear\n"
       "  espalier get --file starts.tsv --floor 10.0.0.77\n"
-      "  espalier get --file prices.csv -- -5      a key that begins with -\n");
+      "  espalier get --file prices.csv -- -k      a key that begins with -\n");
   command.callback([options, &environment, &chosen] {
     chosen = reporting(environment, [options, &environment] { return get(environment, *options); });
   });

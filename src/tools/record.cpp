@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstddef>
 #include <utility>
 
 namespace espalier::tools {
@@ -72,7 +71,10 @@ std::optional<Format> format_of_name(std::string_view path) {
 }
 
 Format format_of_content(std::string_view sample, char separator, bool whole_file) {
-  const std::size_t first = sample.find_first_not_of("\xEF\xBB\xBF\r\n ");
+  whole_file = whole_file && sample.size() <= kSampleBytes;
+  sample = sample.substr(0, kSampleBytes);
+  if (sample.starts_with("\xEF\xBB\xBF")) sample.remove_prefix(3);
+  const std::size_t first = sample.find_first_not_of("\r\n ");
   if (first == std::string_view::npos) return Format::lines;
   if (sample.substr(first).starts_with("{\"")) return Format::json_lines;
   if (splits_evenly(sample, '\t', whole_file)) return Format::tsv;

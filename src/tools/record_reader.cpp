@@ -61,16 +61,14 @@ RecordReader::Next RecordReader::next() {
 /// Looks at the first bytes: a byte-order mark is skipped, and the format told if nobody said it.
 /// Returns `record` to go on.
 RecordReader::Next RecordReader::start() {
-  constexpr std::size_t kSampleBytes = std::size_t{16} << 10;
-  while (!window_.at_end() && window_.view().size() < kSampleBytes) {
+  while (!window_.at_end() && window_.view().size() <= kSampleBytes) {
     if (auto grown = window_.grow(); !grown) return fail_with(grown.error());
   }
   started_ = true;
-  if (window_.view().starts_with(kByteOrderMark)) window_.consume(kByteOrderMark.size());
   if (!options_.format) {
-    options_.format =
-        format_of_content(window_.view(), options_.separator, window_.at_end());
+    options_.format = format_of_content(window_.view(), options_.separator, window_.at_end());
   }
+  if (window_.view().starts_with(kByteOrderMark)) window_.consume(kByteOrderMark.size());
   return Next::record;
 }
 

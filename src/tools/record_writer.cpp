@@ -12,6 +12,7 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 }  // namespace
 
 void RecordWriter::append_header(std::string& out, std::string_view line) {
+  if (first_ && line.starts_with(kByteOrderMark)) out += kByteOrderMark;  // as for a line, below
   out += line;
   out += '\n';
   first_ = false;

@@ -81,7 +81,10 @@ Failure unexpected_argument(const CLI::App& command) {
 
 Failure parse_failure(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = innermost(app);
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
+  const auto is = [&](CLI::ExitCodes code) { return error.get_exit_code() == static_cast<int>(code); };
+  // A mistyped option also leaves its command without what it needs; the option is the news.
+  const bool extras = !command.remaining(true).empty();
+  if (is(CLI::ExitCodes::ExtrasError) || (is(CLI::ExitCodes::RequiredError) && extras)) {
     return unexpected_argument(command);
   }
   return {kUsage, without_marks(error.what()), fmt::format("See {} --help.", full_name(command))};

@@ -39,6 +39,19 @@ Outcome<std::uint64_t> write_items(const Map& map, TextSink& sink, const SaveOpt
   return *scanned;
 }
 
+/// Keeps the beginning of a text.
+class SampleSink : public TextSink {
+ public:
+  bool take(std::string_view text) override {
+    sample_ += text;
+    return sample_.size() <= kSampleBytes;
+  }
+  [[nodiscard]] const std::string& sample() const { return sample_; }
+
+ private:
+  std::string sample_;
+};
+
 Outcome<std::uint64_t> save_checked(Environment& environment, const Map& map,
                                     const std::string& path, const SaveOptions& options,
                                     const std::optional<std::string>& stamp) {
@@ -79,6 +92,17 @@ Outcome<std::uint64_t> save_if_unchanged(Environment& environment, const Map& ma
                                          const std::string& path, const SaveOptions& options,
                                          const std::string& stamp) {
   return save_checked(environment, map, path, options, stamp);
+}
+
+Outcome<void> check_recognisable(const Map& map, const SaveOptions& options) {
+  SampleSink sink;
+  if (auto items = write_items(map, sink, options); !items) return std::unexpected(items.error());
+  const bool whole_file = sink.sample().size() <= kSampleBytes;
+  const Format seen = format_of_content(sink.sample(), options.separator, whole_file);
+  if (seen == options.format || sink.sample().empty()) return {};
+  return failed(fmt::format("the file holds {}, but would look like {} with this change",
+                            name(options.format), name(seen)),
+                fmt::format("Say what it is: --format {}.", name(options.format)));
 }
 
 }  // namespace espalier::tools

@@ -29,4 +29,8 @@ struct SaveOptions {
                                                        const SaveOptions& options,
                                                        const std::string& stamp);
 
+/// Fails if the text would not be taken for its format by whoever looks at its beginning only: such
+/// a file could be read back only by telling its format.
+[[nodiscard]] Outcome<void> check_recognisable(const Map& map, const SaveOptions& options);
+
 }  // namespace espalier::tools

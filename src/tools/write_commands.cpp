@@ -95,8 +95,16 @@ Format format_to_write(const Options& options, const LoadReport& report, const s
   return reader_options_for(options.source, file).format.value_or(Format::tsv);
 }
 
-Outcome<void> check_fits(const Map& map, Format format) {
-  if (format != Format::lines) return {};
+/// Refuses contents that would not be read back as they are.
+Outcome<void> check_fits(const Options& options, const Map& map, const SaveOptions& save_options,
+                         const std::string& file) {
+  if (options.source.reader.header && save_options.header.empty()) {
+    return failed(fmt::format("'{}' has no header line", file), "Leave --header out.");
+  }
+  if (!reader_options_for(options.source, file).format) {
+    if (auto checked = check_recognisable(map, save_options); !checked) return checked;
+  }
+  if (save_options.format != Format::lines) return {};
   const auto payload = measure(map);
   if (!payload) return std::unexpected(payload.error());
   if (payload->value_bytes == 0) return {};
@@ -164,11 +172,13 @@ Outcome<int> change_file(Environment& environment, const Options& options, const
   for (const std::string& key : change->missing) {
     print_note(environment, "not found", encode(key, Encoding::escaped));
   }
-  const Format format = format_to_write(options, data->report, file);
-  if (auto fits = check_fits(data->map, format); !fits) return std::unexpected(fits.error());
+  const SaveOptions save_options{format_to_write(options, data->report, file),
+                                 options.source.reader.separator, data->report.header};
+  if (auto fits = check_fits(options, data->map, save_options, file); !fits) {
+    return std::unexpected(fits.error());
+  }
   const bool changed = change->inserted + change->replaced + change->erased > 0;
   if (!options.dry_run && (changed || file == "-")) {
-    const SaveOptions save_options{format, options.source.reader.separator, data->report.header};
     const auto saved =
         save_if_unchanged(environment, data->map, file, save_options, before->stamp);
     if (!saved) return std::unexpected(saved.error());
