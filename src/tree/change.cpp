@@ -15,8 +15,7 @@ std::byte* find_leaf(const MapCore& map, const SearchKey& key, Path& path) {
     std::byte* at = map.at(map.table.get(lid).offset());
     const NodeView node(at, map.geometry);
     if (node.leaf()) return at;
-    const GroupChoice group = choose_group(node, key, map.kit);
-    const std::uint32_t index = choose_child(node, key, group, map.kit);
+    const std::uint32_t index = choose_child(node, key, map.kit);
     path.push_back({at, index});
     lid = node.child(index);
   }

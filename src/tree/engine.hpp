@@ -64,13 +64,14 @@ class Engine {
   bool prepare_write(Lane& lane);
   void complete(Lane& lane);
   void complete(Lane& lane, Code code, std::uint32_t detail = 0);
-  [[nodiscard]] Judgement judge(Lane& lane, const NodeView& node, wire::Ref ref) const;
+  [[nodiscard]] Judgement judge(Lane& lane, const NodeView& node, const NodeHead& head,
+                                wire::Ref ref) const;
+  [[nodiscard]] Judgement redirect(Lane& lane, const NodeView& node, const NodeHead& head,
+                                   wire::Ref ref) const;
   [[nodiscard]] wire::Ref predecessor(Lane& lane, const NodeView& node) const;
   [[nodiscard]] static bool needs_fences(const Lane& lane, const NodeView& node);
   [[nodiscard]] wire::Ref root_ref() const { return map_.table.get(map_.root); }
-  [[nodiscard]] wire::Lid child_for(const Lane& lane, const NodeView& node,
-                                    GroupChoice group) const;
-  void want_head(A& access, const std::byte* image, const Lane& lane) const;
+  void want_head(A& access, const std::byte* image, const Lane& lane, Warmth warmth) const;
   void want_leaf_part(A& access, const NodeView& leaf, const Lane& lane,
                       const LeafProbe& probe) const;
   void want_scan_part(A& access, const NodeView& leaf, Lane& lane) const;

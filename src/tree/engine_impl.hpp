@@ -169,8 +169,7 @@ bool Engine<A>::prepare_scan(Lane& lane) {
     lane.high.assign_successor(request.key);
     lane.remaining = 1;
   }
-  if (request.op == Op::scan && lane.range.has_high &&
-      compare_keys(request.key, request.high) >= 0) {
+  if (!from_floor && lane.range.has_high && compare_keys(request.key, request.high) >= 0) {
     lane.remaining = 0;
   }
   lane.key = lane.goal == Goal::forward ? lane.low : lane.high;
@@ -234,15 +233,32 @@ bool Engine<A>::needs_fences(const Lane& lane, const NodeView& node) {
 
 /// Idea 1, in one place: may this node answer, and if not, where to go.
 template <Access A>
-typename Engine<A>::Judgement Engine<A>::judge(Lane& lane, const NodeView& node, wire::Ref ref) const {
-  const auto meant = [&] {
-    return (node.generation() & wire::kGenerationMask) == ref.generation() ||
+inline typename Engine<A>::Judgement Engine<A>::judge(Lane& lane, const NodeView& node,
+                                                      const NodeHead& head,
+                                                      wire::Ref ref) const {
+  const bool inside = head.low_head < lane.key.head() && lane.key.head() < head.high_head;
+  if (head.map_id() == map_.id &&
+      (head.generation() & wire::kGenerationMask) == ref.generation() && inside &&
+      head.current_at(lane.read_version, map_.options.versions) == Verdict::answers &&
+      lane.goal != Goal::backward) [[likely]] {
+    // The version was read from a node that was still this one; so it stays while we are pinned.
+    if ((node.generation() & wire::kGenerationMask) == ref.generation()) return {true, {}};
+  }
+  return redirect(lane, node, head, ref);
+}
+
+// The same with all that is rare.
+template <Access A>
+typename Engine<A>::Judgement Engine<A>::redirect(Lane& lane, const NodeView& node,
+                                                  const NodeHead& head, wire::Ref ref) const {
+  const auto meant = [&](std::uint32_t generation) {
+    return (generation & wire::kGenerationMask) == ref.generation() ||
            planted(Bug::skip_generation_check);
   };
-  if ((node.map_id() != map_.id && !planted(Bug::skip_map_check)) || !meant()) {
+  if ((head.map_id() != map_.id && !planted(Bug::skip_map_check)) || !meant(head.generation())) {
     return {false, root_ref()};
   }
-  Verdict verdict = node.current_at(lane.read_version, map_.options.versions);
+  Verdict verdict = head.current_at(lane.read_version, map_.options.versions);
   if (verdict == Verdict::older && planted(Bug::ignore_created)) verdict = Verdict::answers;
   if (verdict == Verdict::newer && planted(Bug::ignore_superseded)) verdict = Verdict::answers;
   switch (verdict) {
@@ -254,11 +270,10 @@ typename Engine<A>::Judgement Engine<A>::judge(Lane& lane, const NodeView& node,
     }
     case Verdict::newer: {
       const wire::Ref successor = node.successor_ref();
-      return {false, meant() && successor ? successor : root_ref()};
+      return {false, meant(node.generation()) && successor ? successor : root_ref()};
     }
     case Verdict::answers:
-      // The version was read from a node that was still this one; so it stays while we are pinned.
-      if (!meant()) return {false, root_ref()};
+      if (!meant(node.generation())) return {false, root_ref()};
       break;
     default: return {false, root_ref()};
   }
@@ -273,15 +288,13 @@ typename Engine<A>::Judgement Engine<A>::judge(Lane& lane, const NodeView& node,
 }
 
 template <Access A>
-wire::Lid Engine<A>::child_for(const Lane& lane, const NodeView& node, GroupChoice group) const {
-  if (lane.goal == Goal::backward) return node.child(choose_child_descending(node, lane.key));
-  return node.child(choose_child(node, lane.key, group, map_.kit));
-}
-
-template <Access A>
-void Engine<A>::want_head(A& access, const std::byte* image, const Lane& lane) const {
+inline void Engine<A>::want_head(A& access, const std::byte* image, const Lane& lane,
+                                 Warmth warmth) const {
   const Geometry& g = map_.geometry;
-  if (lane.goal == Goal::point) {  // all but the header's second line
+  if (A::kInPlace && warmth != Warmth::cold) {  // an interior node: header and group heads
+    access.want(image, 0, 64);
+    access.want(image, g.group_heads_begin, 64);
+  } else if (lane.goal == Goal::point) {  // all but the header's second line
     access.want(image, 0, 64);
     access.want(image, g.slots_begin, g.sorted_begin - g.slots_begin);
   } else {
@@ -324,9 +337,9 @@ void Engine<A>::want_scan_part(A& access, const NodeView& leaf, Lane& lane) cons
       std::min<std::uint64_t>(most, lane.remaining > most ? most : lane.remaining * item_bytes));
   std::uint32_t begin = map_.geometry.sorted_begin;
   const bool inside = lane.key.bytes() != 0 && leaf.covers(lane.key);
-  if (inside) begin = std::max(begin, probe_leaf(leaf, lane.key, map_.kit, {}).begin);
+  if (inside) begin = std::max(begin, probe_leaf(leaf, lane.key, map_.kit).begin);
   if (lane.goal == Goal::backward) {
-    const std::uint32_t chunk_end = inside ? probe_leaf(leaf, lane.key, map_.kit, {}).end : end;
+    const std::uint32_t chunk_end = inside ? probe_leaf(leaf, lane.key, map_.kit).end : end;
     begin = chunk_end > wanted + 128 ? chunk_end - wanted - 128 : 0;
     begin = std::max(begin, map_.geometry.sorted_begin);
   }

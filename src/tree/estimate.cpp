@@ -12,12 +12,12 @@ double estimate_rank(const MapCore& map, const SearchKey& key) {
     const NodeView node = map.view(ref);
     if (node.leaf()) {
       const auto end = static_cast<double>(node.sorted_end() - map.geometry.sorted_begin);
-      const Position at = lower_bound(node, key, probe_leaf(node, key, map.kit, {}));
+      const Position at = lower_bound(node, key, probe_leaf(node, key, map.kit));
       const auto before = static_cast<double>(at.offset - map.geometry.sorted_begin);
       if (end > 0) below += share * before / end;
       break;
     }
-    const std::uint32_t index = choose_child(node, key, choose_group(node, key, map.kit), map.kit);
+    const std::uint32_t index = choose_child(node, key, map.kit);
     share /= node.children();
     below += share * index;
     ref = map.table.get(node.child(index));

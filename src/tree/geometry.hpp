@@ -18,6 +18,7 @@ struct Geometry {
   std::uint32_t log_slots = 0;       // entries that the log block may have
   std::uint32_t chunk_shift = 0;     // the sorted block is cut into chunks of 1 << chunk_shift bytes
   std::uint32_t unit_shift = 0;      // sorted items begin at multiples of 1 << unit_shift
+  std::uint32_t unit_mask = 0;       // (1 << unit_shift) - 1
   std::uint32_t chunks_max = 0;
   std::uint32_t slots_begin = sizeof(wire::NodeHeader);
   std::uint32_t heads_begin = 0;
@@ -43,14 +44,15 @@ struct Geometry {
     const auto node_shift = static_cast<std::uint32_t>(std::countr_zero(g.node_bytes));
     g.chunk_shift = std::max(6u, node_shift - 6);
     g.unit_shift = g.chunk_shift - std::min(7u, g.chunk_shift);
+    g.unit_mask = (1u << g.unit_shift) - 1;
     g.heads_begin = g.slots_begin + 2 * g.log_slots;
-    // Every chunk costs its bytes, a head of 2 and a start of 1.
+    // Every chunk costs its bytes, a head of 2 and a start of 1; the last one may be cut short.
     const std::uint32_t chunk_bytes = 1u << g.chunk_shift;
     g.chunks_max = (g.node_bytes - g.heads_begin) / (chunk_bytes + 3);
-    for (;; --g.chunks_max) {
+    for (;; ++g.chunks_max) {
       g.starts_begin = g.heads_begin + 2 * g.chunks_max;
       g.sorted_begin = (g.starts_begin + g.chunks_max + 63) & ~63u;
-      if (g.sorted_begin + (g.chunks_max - 1) * chunk_bytes < g.node_bytes) break;
+      if (g.sorted_begin + g.chunks_max * chunk_bytes >= g.node_bytes) break;
     }
     g.groups_max = std::min(60u, (g.node_bytes - g.group_heads_begin) / 160 + 1);
     g.groups_begin = (g.group_heads_begin + 2 * g.groups_max + 63) & ~63u;
@@ -63,5 +65,8 @@ struct Geometry {
 
 static_assert(Geometry::of(MapOptions{}).sorted_begin == 384);
 static_assert(Geometry::of(MapOptions{}).chunk_shift == 7);
+static_assert(Geometry::of(MapOptions{}).chunks_max <= 64);
+static_assert(Geometry::of(MapOptions{.node_bytes = 4096, .log_bytes = 0}).chunks_max <= 64);
+static_assert(Geometry::of(MapOptions{.node_bytes = 65536, .log_bytes = 0}).chunks_max <= 64);
 
 }  // namespace espalier::tree

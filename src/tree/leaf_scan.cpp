@@ -62,8 +62,8 @@ void LeafScan::begin(const NodeView& leaf, std::uint64_t read_version, const Sea
   sort_visible_log(read_version);
   Position low_at{geometry_->sorted_begin, false};
   Position high_at{leaf.sorted_end(), false};
-  if (low != nullptr) low_at = lower_bound(leaf, *low, probe_leaf(leaf, *low, kit, {}));
-  if (high != nullptr) high_at = lower_bound(leaf, *high, probe_leaf(leaf, *high, kit, {}));
+  if (low != nullptr) low_at = lower_bound(leaf, *low, probe_leaf(leaf, *low, kit));
+  if (high != nullptr) high_at = lower_bound(leaf, *high, probe_leaf(leaf, *high, kit));
   offset_ = low_at.offset;
   end_ = std::max(low_at.offset, high_at.offset);
   bound_log(low, low_at, high, high_at);

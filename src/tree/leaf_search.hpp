@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "tree/node_view.hpp"
+#include "tree/node_head.hpp"
 
 namespace espalier::tree {
 
@@ -29,30 +29,31 @@ struct Position {
   bool exact = false;        // that item has the key
 };
 
-[[nodiscard]] inline std::uint16_t head16(const NodeView& node, const SearchKey& key) {
-  return static_cast<std::uint16_t>(node.head_map()(key.head_after(node.prefix_bytes())) >> 48);
-}
-
-inline void set_chunk(const NodeView& leaf, std::uint32_t chunk, LeafProbe& probe) {
-  probe.chunk = chunk;
-  probe.begin = leaf.chunk_start(chunk);
-  probe.end = leaf.chunk_end(chunk);
-}
-
-[[nodiscard]] inline LeafProbe probe_leaf(const NodeView& leaf, const SearchKey& key,
-                                          const SearchKit& kit, wire::LockWord lock) {
+[[nodiscard]] inline LeafProbe probe_leaf(const NodeView& leaf, const NodeHead& head,
+                                          const SearchKey& key, const SearchKit& kit) {
+  const Geometry& g = leaf.geometry();
   LeafProbe probe;
-  const std::uint32_t chunks = leaf.chunks();
-  probe.rank = kit.rank16(leaf.bytes() + leaf.geometry().heads_begin, chunks, head16(leaf, key));
-  probe.log_matches = leaf.matching_slots(kit, leaf.log_entries(lock), key.tag());
+  const std::uint32_t chunks = head.chunks() < g.chunks_max ? head.chunks() : g.chunks_max;
+  probe.rank = kit.rank16(leaf.bytes() + g.heads_begin, chunks,
+                          static_cast<std::uint16_t>(head.scaled(key) >> 48));
+  if (const std::uint32_t entries = leaf.log_entries(head.lock); entries != 0) {
+    probe.log_matches = kit.match_tags(leaf.bytes() + g.slots_begin, entries, key.tag());
+  }
   probe.tied = probe.rank.below_or_equal != probe.rank.below;
   const std::uint32_t at = probe.tied ? probe.rank.below_or_equal : probe.rank.below;
   if (at != 0) {
-    set_chunk(leaf, at - 1, probe);
+    const std::uint32_t end = leaf.sorted_end();
+    probe.chunk = at - 1;
+    probe.begin = leaf.chunk_start(probe.chunk, end);
+    probe.end = leaf.chunk_end(probe.chunk, chunks, end);
   } else {
-    probe.begin = probe.end = leaf.geometry().sorted_begin;
+    probe.begin = probe.end = g.sorted_begin;
   }
   return probe;
+}
+[[nodiscard]] inline LeafProbe probe_leaf(const NodeView& leaf, const SearchKey& key,
+                                          const SearchKit& kit) {
+  return probe_leaf(leaf, NodeHead::read(leaf.bytes()), key, kit);
 }
 
 /// Decides between chunks that begin with the key's head, by comparing first keys.
@@ -76,7 +77,9 @@ inline void resolve_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& p
   if (low == 0) {
     probe.begin = probe.end = leaf.geometry().sorted_begin;
   } else {
-    set_chunk(leaf, low - 1, probe);
+    probe.chunk = low - 1;
+    probe.begin = leaf.chunk_start(probe.chunk);
+    probe.end = leaf.chunk_end(probe.chunk);
   }
 }
 
@@ -86,8 +89,9 @@ inline void resolve_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& p
   if (probe.tied) resolve_tie(leaf, key, probe);
   const std::uint32_t prefix = leaf.prefix_bytes();
   std::uint32_t offset = probe.begin;
+  const std::uint32_t sorted_end = leaf.sorted_end();
   while (offset < probe.end && offset != 0) {
-    const SortedItem item = leaf.sorted_item(offset);
+    const SortedItem item = leaf.sorted_item(offset, sorted_end);
     const std::size_t equal = item.key.size() < prefix ? 0 : prefix;
     const int order = compare_keys(item.key, key.view(), equal);
     if (order >= 0) return {offset, order == 0};
@@ -101,8 +105,9 @@ inline void resolve_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& p
                                                            const SearchKey& key, LeafProbe probe) {
   if (probe.tied) [[unlikely]] resolve_tie(leaf, key, probe);
   std::uint32_t offset = probe.begin;
+  const std::uint32_t end = leaf.sorted_end();
   while (offset < probe.end && offset != 0) {
-    const SortedItem item = leaf.sorted_item(offset);
+    const SortedItem item = leaf.sorted_item(offset, end);
     if (same_key(item.key, key.view())) return item;
     offset = item.end;
   }
@@ -122,26 +127,50 @@ inline void resolve_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& p
   return std::nullopt;
 }
 
-/// Ranks the key among the children of an interior node: the group to read.
+/// The groups of an interior node in which the key's child is: nearly always one.
 /// Requires: the node's header and group heads are at hand.
 struct GroupChoice {
-  std::uint32_t first = 0;  // the child is in one of the groups [first, last]
+  std::uint64_t scaled = 0;  // the key in the node's scale
+  std::uint32_t first = 0;
   std::uint32_t last = 0;
 };
-[[nodiscard]] inline GroupChoice choose_group(const NodeView& node, const SearchKey& key,
-                                              const SearchKit& kit) {
-  const Rank rank = kit.rank16(node.bytes() + node.geometry().group_heads_begin, node.groups(),
-                               head16(node, key));
+[[nodiscard]] inline GroupChoice choose_group(const NodeView& node, const NodeHead& head,
+                                              const SearchKey& key, const SearchKit& kit) {
   GroupChoice choice;
-  choice.first = rank.below == 0 ? 0 : rank.below - 1;
-  choice.last = rank.below_or_equal == 0 ? 0 : rank.below_or_equal - 1;
+  choice.scaled = head.scaled(key);
+  const std::uint32_t most = node.geometry().groups_max;
+  const Rank rank = kit.rank16(node.bytes() + node.geometry().group_heads_begin,
+                               head.chunks() < most ? head.chunks() : most,
+                               static_cast<std::uint16_t>(choice.scaled >> 48));
+  choice.first = rank.below - (rank.below != 0 ? 1 : 0);
+  choice.last = rank.below_or_equal - (rank.below_or_equal != 0 ? 1 : 0);
   return choice;
 }
 
+/// Several separators share the key's head: the separators decide among children [low, high).
+[[nodiscard]] std::uint32_t choose_among_equal(const NodeView& node, const SearchKey& key,
+                                               std::uint32_t low, std::uint32_t high);
+
 /// Index of the child that covers the key. Requires: the groups of the choice are at hand; where two
 /// separators share the key's head, the separators too.
-[[nodiscard]] std::uint32_t choose_child(const NodeView& node, const SearchKey& key,
-                                         GroupChoice choice, const SearchKit& kit);
+[[nodiscard]] inline std::uint32_t choose_child(const NodeView& node, const SearchKey& key,
+                                                const GroupChoice& choice, const SearchKit& kit) {
+  const auto head = static_cast<std::uint32_t>(choice.scaled >> 32);
+  const std::uint32_t first = choice.first * wire::kGroupChildren;
+  const Rank rank = kit.rank32(node.bytes() + node.group_offset(choice.first), head);
+  std::uint32_t below = first + rank.below;
+  std::uint32_t at_most = first + rank.below_or_equal;
+  if (choice.last != choice.first) [[unlikely]] {
+    at_most = choice.last * wire::kGroupChildren +
+              kit.rank32(node.bytes() + node.group_offset(choice.last), head).below_or_equal;
+  }
+  if (below != at_most) [[unlikely]] return choose_among_equal(node, key, below, at_most);
+  return below == 0 ? 0 : below - 1;
+}
+[[nodiscard]] inline std::uint32_t choose_child(const NodeView& node, const SearchKey& key,
+                                                const SearchKit& kit) {
+  return choose_child(node, key, choose_group(node, NodeHead::read(node.bytes()), key, kit), kit);
+}
 
 /// Index of the child with low < key <= high, for descending walks; an empty key is the end.
 [[nodiscard]] std::uint32_t choose_child_descending(const NodeView& node, const SearchKey& key);

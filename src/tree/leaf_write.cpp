@@ -119,7 +119,7 @@ std::uint64_t newest_version(const NodeView& leaf) {
 
 NewestState newest_state(const MapCore& map, const NodeView& leaf, const SearchKey& key) {
   NewestState state;
-  state.probe = probe_leaf(leaf, key, map.kit, leaf.lock_word());
+  state.probe = probe_leaf(leaf, key, map.kit);
   state.position = lower_bound(leaf, key, state.probe);
   if (const auto entry = find_in_log(leaf, key, state.probe.log_matches, kNewest)) {
     state.existed = !entry->erase();

@@ -99,7 +99,8 @@ class NodeView {
   }
   [[nodiscard]] std::uint32_t sorted_end() const {
     const std::uint32_t end = load(&wire::NodeHeader::sorted_end);
-    return end < g_->sorted_begin ? g_->sorted_begin : (end < g_->node_bytes ? end : g_->node_bytes);
+    return end < g_->sorted_begin ? g_->sorted_begin
+                                  : (end < g_->node_bytes - 8 ? end : g_->node_bytes - 8);
   }
   [[nodiscard]] wire::Ref old_ref() const { return {load(&wire::NodeHeader::old_ref)}; }
   [[nodiscard]] wire::Ref old2_ref() const { return {load(&wire::NodeHeader::old2_ref)}; }
@@ -146,62 +147,60 @@ class NodeView {
     return compare_keys(key.view(), low_fence()) > 0 &&
            (!has_high_fence() || compare_keys(key.view(), high_fence()) <= 0);
   }
-  /// The version part of idea 1, for a node whose identity was checked.
-  [[nodiscard]] Verdict current_at(std::uint64_t read_version, bool versions) const {
-    const std::uint64_t superseded_at = superseded();
-    if (superseded_at == 0) return Verdict::nothing;
-    if (!versions || read_version == kNewest) {
-      return superseded_at == wire::kLive ? Verdict::answers : Verdict::newer;
-    }
-    if (created() > read_version) return Verdict::older;
-    return read_version < superseded_at ? Verdict::answers : Verdict::newer;
-  }
-
   // --- chunks and items of a leaf ------------------------------------------------------------
   [[nodiscard]] std::uint16_t chunk_head(std::uint32_t chunk) const {
     return base::load_plain<std::uint16_t>(at_ + g_->heads_begin + 2 * chunk);
   }
   /// Offset of the first item that begins in `chunk`; 0 if none does.
   [[nodiscard]] std::uint32_t chunk_start(std::uint32_t chunk) const {
+    return chunk_start(chunk, sorted_end());
+  }
+  [[nodiscard]] std::uint32_t chunk_start(std::uint32_t chunk, std::uint32_t end) const {
     const auto start = std::to_integer<std::uint32_t>(at_[g_->starts_begin + chunk]);
     if (start == 0xFF) return 0;
     const std::uint32_t offset =
         g_->sorted_begin + (chunk << g_->chunk_shift) + (start << g_->unit_shift);
-    return offset < sorted_end() ? offset : 0;
+    return offset < end ? offset : 0;
   }
   /// Where the items of `chunk` end: at the first item of the next chunk that has one.
   [[nodiscard]] std::uint32_t chunk_end(std::uint32_t chunk) const {
-    for (std::uint32_t next = chunk + 1; next < chunks(); ++next) {
-      if (const std::uint32_t start = chunk_start(next); start != 0) return start;
+    return chunk_end(chunk, chunks(), sorted_end());
+  }
+  [[nodiscard]] std::uint32_t chunk_end(std::uint32_t chunk, std::uint32_t chunks,
+                                        std::uint32_t end) const {
+    for (std::uint32_t next = chunk + 1; next < chunks; ++next) {
+      if (const std::uint32_t start = chunk_start(next, end); start != 0) return start;
     }
-    return sorted_end();
+    return end;
   }
 
   /// The item at `offset` of the sorted block. A malformed one ends at sorted_end and has no key.
   /// Requires: offset < sorted_end().
   [[nodiscard]] SortedItem sorted_item(std::uint32_t offset) const {
-    const std::uint32_t end = sorted_end();
+    return sorted_item(offset, sorted_end());
+  }
+  /// The same for a caller that knows sorted_end().
+  [[nodiscard]] SortedItem sorted_item(std::uint32_t offset, std::uint32_t end) const {
+    const auto* at = reinterpret_cast<const unsigned char*>(at_ + offset);
+    const auto lengths = base::load_plain<std::uint16_t>(at_ + offset);
+    std::uint32_t key_bytes = lengths & 0xFFu;
+    std::uint32_t value_bytes = lengths >> 8;
+    std::uint32_t header = 2;
     SortedItem item;
     item.end = end;
-    if (offset + 2 > end) return item;
-    const auto* at = reinterpret_cast<const unsigned char*>(at_ + offset);
-    std::uint32_t key_bytes = at[0];
-    std::uint32_t value_bytes = at[1];
-    std::uint32_t header = 2;
-    if (((key_bytes | value_bytes) & 0x80) != 0) [[unlikely]] {
+    if ((lengths & 0x8080) != 0) [[unlikely]] {
       if (offset + 4 > end) return item;
       header = read_long_lengths(at, key_bytes, value_bytes);
+      item.out_of_line = value_bytes == wire::kOutOfLine;
+      if (item.out_of_line) value_bytes = sizeof(wire::ValueRef);
     }
-    item.out_of_line = value_bytes == wire::kOutOfLine;
-    if (item.out_of_line) value_bytes = sizeof(wire::ValueRef);
     const std::uint32_t item_end = offset + header + key_bytes + value_bytes;
     if (item_end > end) [[unlikely]] return item;
     item.key = {reinterpret_cast<const char*>(at + header), key_bytes};
     item.value = reinterpret_cast<const char*>(at + header + key_bytes);
     item.value_bytes = value_bytes;
-    const std::uint32_t unit = (1u << g_->unit_shift) - 1;
-    item.end = (item_end + unit) & ~unit;
-    if (item.end > end) item.end = end;
+    const std::uint32_t next = (item_end + g_->unit_mask) & ~g_->unit_mask;
+    item.end = next < end ? next : end;
     return item;
   }
 

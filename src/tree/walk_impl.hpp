@@ -21,7 +21,7 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
       const std::byte* image = nullptr;
       for (;;) {
         image = access.image(ref.offset());
-        want_head(access, image, lane);
+        want_head(access, image, lane, warmth);
         co_await access.arrived(warmth);
         const NodeView node(image, map_.geometry);
         if constexpr (!A::kInPlace) {
@@ -30,14 +30,15 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
             co_await access.arrived(warmth);
           }
         }
-        const Judgement judgement = judge(lane, node, ref);
+        const NodeHead head = NodeHead::read(image);
+        const Judgement judgement = judge(lane, node, head, ref);
         if (!judgement.answers) {
           ref = judgement.next;
           warmth = Warmth::cold;
           continue;
         }
-        if (node.leaf()) break;
-        const GroupChoice group = choose_group(node, lane.key, map_.kit);
+        if (head.leaf()) break;
+        const GroupChoice group = choose_group(node, head, lane.key, map_.kit);
         if constexpr (A::kInPlace) {
           access.want(image, node.group_offset(group.first), sizeof(wire::ChildGroup));
         } else {  // separators too: they decide ties
@@ -45,8 +46,11 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
                       map_.geometry.node_bytes - map_.geometry.groups_begin);
         }
         co_await access.arrived(warmth);
-        warmth = node.level() == 1 ? Warmth::cold : Warmth::warm;
-        const std::uint64_t entry = map_.table.entry_offset(child_for(lane, node, group));
+        warmth = head.level() == 1 ? Warmth::cold : Warmth::warm;
+        const std::uint32_t child = lane.goal == Goal::backward
+                                        ? choose_child_descending(node, lane.key)
+                                        : choose_child(node, lane.key, group, map_.kit);
+        const std::uint64_t entry = map_.table.entry_offset(node.child(child));
         const std::byte* at = access.bytes(entry, sizeof(wire::Ref));
         co_await access.arrived(Warmth::warm);
         ref.bits = base::load_shared<std::uint64_t>(at, std::memory_order_acquire);
@@ -55,7 +59,7 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
 
       const NodeView leaf(image, map_.geometry);
       if (lane.goal == Goal::point) {
-        const LeafProbe probe = probe_leaf(leaf, lane.key, map_.kit, leaf.lock_word());
+        const LeafProbe probe = probe_leaf(leaf, lane.key, map_.kit);
         want_leaf_part(access, leaf, lane, probe);
         co_await access.arrived(Warmth::cold);
         bool out_of_line = false;
@@ -72,7 +76,7 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
         going = false;
       } else if (lane.goal == Goal::write) {
         want_leaf_part(access, leaf, lane,
-                       probe_leaf(leaf, lane.key, map_.kit, leaf.lock_word()));
+                       probe_leaf(leaf, lane.key, map_.kit));
         co_await access.arrived(Warmth::cold);
         std::uint64_t wait_for = 0;
         WriteStep step = write_here(lane, leaf, wait_for);
