@@ -7,11 +7,13 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
+#include "bench/commands.hpp"
 #include "tools/os_files.hpp"
 #include "tools/run.hpp"
 #include "tools/standard_output.hpp"
@@ -51,7 +53,11 @@ int run_on_this_machine(const std::vector<std::string>& arguments) {
           },
       .memory_bytes_max = 0,
   };
-  const int exit_code = run(arguments, environment);
+  const bench::Output bench_output{out, std::cerr, err_is_terminal};
+  const Mount bench_commands = [&](CLI::App& app, Environment&, Action& chosen) {
+    bench::add_bench_commands(app, bench_output, chosen);
+  };
+  const int exit_code = run(arguments, environment, std::span(&bench_commands, 1));
   out.flush();
   const int error_number = out_buffer.error_number();
   if (error_number == 0 || error_number == EPIPE) return exit_code;
