@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/commands.hpp"
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+#include <string>
+
+#include "bench/report.hpp"
+
+namespace espalier::bench {
+namespace {
+
+struct Outcome {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+Outcome run(const std::string& arguments) {
+  std::ostringstream out;
+  std::ostringstream err;
+  CLI::App app;
+  std::function<int()> chosen;
+  const Output output{out, err};
+  add_bench_commands(app, output, chosen);
+  Outcome outcome;
+  try {
+    app.parse(arguments);
+    EXPECT_TRUE(out.str().empty());  // parsing runs nothing
+    outcome.exit_code = chosen();
+  } catch (const CLI::ParseError& error) {
+    outcome.err = error.what();
+  }
+  outcome.out = out.str();
+  outcome.err += err.str();
+  return outcome;
+}
+
+TEST(BenchCommands, YcsbRunsWhatItIsAsked) {
+  const Outcome outcome = run(
+      "bench ycsb --target absl,lmdb --workload e --distribution uniform --keys 1000 --ops 500"
+      " --value-bytes 20 --in-flight 1 --seed 9 --repeats 2 --json");
+  EXPECT_EQ(outcome.exit_code, 0);
+  std::istringstream lines(outcome.out);
+  std::string first;
+  ASSERT_TRUE(std::getline(lines, first));
+  const Json line = Json::parse(first);
+  EXPECT_EQ(line.at("target"), "absl");
+  EXPECT_EQ(line.at("workload"), "e");
+  EXPECT_EQ(line.at("distribution"), "uniform");
+  EXPECT_EQ(line.at("keys"), 1000);
+  EXPECT_EQ(line.at("value_bytes"), 20);
+  EXPECT_EQ(line.at("ops"), 500);
+  EXPECT_EQ(line.at("seed"), 9);
+  EXPECT_EQ(line.at("hash_covers"), "exact");
+}
+
+TEST(BenchCommands, TreeAndMemoryRun) {
+  EXPECT_EQ(run("bench tree --target absl --experiment erase,inserts --keys 1000 --json").exit_code,
+            0);
+  EXPECT_EQ(run("bench memory --bytes 262144 --seconds 0 --json").exit_code, 0);
+}
+
+TEST(BenchCommands, WrongNamesAreRefusedWithTheRightOnes) {
+  for (const char* arguments :
+       {"bench ycsb --target absl,redis", "bench ycsb --workload z",
+        "bench ycsb --distribution normal", "bench ycsb --versions maybe",
+        "bench ycsb --key-set letters", "bench tree --experiment everything"}) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.exit_code, -1) << arguments;
+    EXPECT_NE(outcome.err.find("is not one of"), std::string::npos) << outcome.err;
+  }
+  EXPECT_EQ(run("bench").exit_code, -1);
+  EXPECT_EQ(run("bench ycsb --no-such-flag").exit_code, -1);
+}
+
+TEST(BenchCommands, WrongValuesExitWithTwoAndASentence) {
+  const Outcome outcome = run("bench ycsb --key-bytes 3");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.err, "espalier: error: --key-bytes must be 8 to 460\n");
+  EXPECT_EQ(run("bench memory --bytes 1").exit_code, 2);
+  EXPECT_EQ(run("bench tree --in-flight 0").exit_code, 2);
+}
+
+}  // namespace
+}  // namespace espalier::bench

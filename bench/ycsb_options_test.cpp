@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/ycsb_options.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace espalier::bench {
+namespace {
+
+TEST(YcsbOptions, DefaultsAreFine) { EXPECT_EQ(problem_of(YcsbOptions()), std::nullopt); }
+
+TEST(YcsbOptions, ProblemsNameTheFlag) {
+  const std::vector<std::pair<const char*, std::function<void(YcsbOptions&)>>> problems{
+      {"--target", [](YcsbOptions& options) { options.targets.clear(); }},
+      {"--keys", [](YcsbOptions& options) { options.keys = 3; }},
+      {"--keys", [](YcsbOptions& options) { options.keys = 5'000'000'000; }},
+      {"--key-bytes", [](YcsbOptions& options) { options.key_bytes = 7; }},
+      {"--key-bytes", [](YcsbOptions& options) { options.key_bytes = 461; }},
+      {"--key-file", [](YcsbOptions& options) { options.key_source = KeySource::file; }},
+      {"--value-bytes", [](YcsbOptions& options) { options.value_bytes = 2'000'000; }},
+      {"--threads", [](YcsbOptions& options) { options.threads = 0; }},
+      {"--in-flight", [](YcsbOptions& options) { options.in_flight = 0; }},
+      {"--in-flight", [](YcsbOptions& options) { options.in_flight = 257; }},
+      {"--ops", [](YcsbOptions& options) { options.ops = 5'000'000'000; }},
+      {"--repeats", [](YcsbOptions& options) { options.repeats = 0; }},
+      {"--seconds", [](YcsbOptions& options) { options.seconds = -1; }},
+      {"--scan-items", [](YcsbOptions& options) { options.scan_items = 0; }},
+      {"--scan-share", [](YcsbOptions& options) { options.scan_share = 1.5; }},
+      {"--node-bytes", [](YcsbOptions& options) { options.node_bytes = 1000; }},
+      {"--log-bytes", [](YcsbOptions& options) { options.log_bytes = 100; }},
+  };
+  for (const auto& [flag, spoil] : problems) {
+    YcsbOptions options;
+    spoil(options);
+    const auto problem = problem_of(options);
+    ASSERT_TRUE(problem.has_value()) << flag;
+    EXPECT_NE(problem->find(flag), std::string::npos) << *problem;
+  }
+}
+
+TEST(YcsbOptions, ScansNeedEnoughKeys) {
+  YcsbOptions options;
+  options.workload = Workload::scan;
+  options.scan_items = 10;
+  options.keys = 9;
+  EXPECT_THROW(plan_of(options, *make_keys(options)), std::runtime_error);
+  options.keys = 10;
+  EXPECT_EQ(plan_of(options, *make_keys(options)).scan_items, 10U);
+}
+
+TEST(YcsbOptions, WorkloadsThatCoverTheKeysTakeTheirNumber) {
+  YcsbOptions options;
+  options.keys = 1600;
+  options.ops = 5;
+  options.workload = Workload::load;
+  EXPECT_EQ(plan_of(options, *make_keys(options)).ops, 1600U);
+  options.workload = Workload::erase;
+  const RequestPlan plan = plan_of(options, *make_keys(options));
+  EXPECT_EQ(plan.ops + plan.tail_ops, 1600U);
+}
+
+TEST(YcsbOptions, AnswersAreExactWhereNothingRunsBesideAWrite) {
+  YcsbOptions options;
+  options.workload = Workload::c;
+  EXPECT_TRUE(answers_are_exact(options));
+  options.workload = Workload::a;
+  EXPECT_FALSE(answers_are_exact(options));
+  options.in_flight = 1;
+  EXPECT_TRUE(answers_are_exact(options));
+  options.threads = 2;
+  EXPECT_FALSE(answers_are_exact(options));
+}
+
+TEST(YcsbOptions, AMissingKeyFileIsSaid) {
+  YcsbOptions options;
+  options.key_source = KeySource::file;
+  options.key_file = "/no/such/file";
+  EXPECT_THROW(make_keys(options), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace espalier::bench

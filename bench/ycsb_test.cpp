@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every workload on every target, tiny: the same answers everywhere, and reports that can be read.
+#include "bench/run_ycsb.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "bench/report.hpp"
+
+namespace espalier::bench {
+namespace {
+
+const std::vector<TargetKind> kAll{TargetKind::embedded, TargetKind::absl, TargetKind::rocksdb,
+                                   TargetKind::lmdb};
+
+YcsbOptions tiny(Workload workload) {
+  YcsbOptions options;
+  options.workload = workload;
+  options.targets = kAll;
+  options.keys = 3000;
+  options.ops = 9000;  // more than two windows
+  options.probe_rounds = 0;
+  options.json = true;
+  return options;
+}
+
+struct Outcome {
+  int exit_code = 0;
+  std::vector<Json> lines;
+};
+
+Outcome run(const YcsbOptions& options) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Outcome outcome;
+  outcome.exit_code = run_ycsb(options, {out, err});
+  std::istringstream lines(out.str());
+  for (std::string line; std::getline(lines, line);) outcome.lines.push_back(Json::parse(line));
+  EXPECT_EQ(err.str(), "");
+  return outcome;
+}
+
+void expect_same_answers(const YcsbOptions& options) {
+  SCOPED_TRACE(name(options.workload));
+  const Outcome outcome = run(options);
+  EXPECT_EQ(outcome.exit_code, 0);
+  ASSERT_EQ(outcome.lines.size(), options.targets.size() * options.repeats + 1);
+  std::set<std::string> hashes;
+  std::set<std::string> end_hashes;
+  for (std::size_t i = 0; i + 1 < outcome.lines.size(); ++i) {
+    hashes.insert(outcome.lines[i].at("result_hash"));
+    end_hashes.insert(outcome.lines[i].at("end_hash"));
+    EXPECT_TRUE(outcome.lines[i].at("complete"));
+  }
+  EXPECT_EQ(hashes.size(), 1U);
+  EXPECT_EQ(end_hashes.size(), 1U);
+  const Json& total = outcome.lines.back();
+  EXPECT_TRUE(total.at("total"));
+  EXPECT_EQ(total.at("compared_runs"), options.targets.size() * options.repeats);
+}
+
+const std::vector<Workload> kWorkloads{
+    Workload::a, Workload::b,     Workload::c,   Workload::d,    Workload::e,
+    Workload::f, Workload::cloud, Workload::get, Workload::scan, Workload::load,
+    Workload::load_ascending,     Workload::erase,
+};
+
+class YcsbWorkload : public testing::TestWithParam<Workload> {};
+
+TEST_P(YcsbWorkload, AllTargetsAnswerAlikeOneAtATime) {
+  YcsbOptions options = tiny(GetParam());
+  options.in_flight = 1;
+  expect_same_answers(options);
+}
+
+TEST_P(YcsbWorkload, AllTargetsAnswerAlikeWithManyInFlight) {
+  expect_same_answers(tiny(GetParam()));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, YcsbWorkload, testing::ValuesIn(kWorkloads),
+                         [](const testing::TestParamInfo<Workload>& parameter) {
+                           std::string text(name(parameter.param));
+                           std::erase(text, '-');
+                           return text;
+                         });
+
+// RocksDB and LMDB are not compiled for ThreadSanitizer, so only the others run here.
+TEST(YcsbConcurrency, TwoThreadsAnswerAlike) {
+  for (const Workload workload : kWorkloads) {
+    YcsbOptions options = tiny(workload);
+    options.targets = {TargetKind::embedded, TargetKind::absl};
+    options.threads = 2;
+    expect_same_answers(options);
+  }
+}
+
+TEST(Ycsb, TwoThreadsOnPeersWithLocksOfTheirOwn) {
+  for (const Workload workload : {Workload::a, Workload::cloud}) {
+    YcsbOptions options = tiny(workload);
+    options.targets = {TargetKind::rocksdb, TargetKind::lmdb, TargetKind::absl};
+    options.threads = 2;
+    options.ops = 2000;
+    expect_same_answers(options);
+  }
+}
+
+TEST(Ycsb, KeysAndValuesOfManyLengths) {
+  for (const std::uint32_t key_bytes : {8U, 9U, 16U, 24U, 32U, 48U, 64U, 100U}) {
+    for (const std::uint32_t value_bytes : {0U, 8U, 16U, 64U, 100U, 600U}) {
+      SCOPED_TRACE(std::to_string(key_bytes) + " and " + std::to_string(value_bytes));
+      for (const Workload workload : {Workload::a, Workload::cloud}) {
+        YcsbOptions options = tiny(workload);
+        options.targets = {TargetKind::embedded, TargetKind::absl};
+        options.keys = 300;
+        options.ops = 300;
+        options.key_bytes = key_bytes;
+        options.value_bytes = value_bytes;
+        expect_same_answers(options);
+      }
+    }
+  }
+}
+
+TEST(Ycsb, EveryDistribution) {
+  for (const Distribution distribution :
+       {Distribution::uniform, Distribution::zipfian, Distribution::latest}) {
+    for (const Workload workload : {Workload::a, Workload::d, Workload::e, Workload::cloud}) {
+      YcsbOptions options = tiny(workload);
+      options.targets = {TargetKind::embedded, TargetKind::absl};
+      options.distribution = distribution;
+      expect_same_answers(options);
+    }
+  }
+}
+
+TEST(Ycsb, TargetsTakeTurns) {
+  YcsbOptions options = tiny(Workload::a);
+  options.targets = {TargetKind::absl, TargetKind::embedded};
+  options.repeats = 3;
+  const Outcome outcome = run(options);
+  ASSERT_EQ(outcome.lines.size(), 7U);
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(outcome.lines[i].at("target"), i % 2 == 0 ? "absl" : "embedded");
+    EXPECT_EQ(outcome.lines[i].at("repeat"), i / 2);
+  }
+  EXPECT_EQ(outcome.lines.back().at("ratio_to_absl").at("absl"), 1.0);
+  EXPECT_GT(outcome.lines.back().at("ratio_to_absl").at("embedded"), 0.0);
+}
+
+TEST(Ycsb, LinesHaveTheKeysThatAreDocumented) {
+  YcsbOptions options = tiny(Workload::cloud);
+  options.targets = {TargetKind::embedded};
+  options.probe_rounds = 1;
+  const Json line = run(options).lines.front();
+  for (const char* key :
+       {"bench", "target", "workload", "distribution", "keys", "key_bytes", "value_bytes",
+        "scan_share", "threads", "in_flight", "seed", "ops", "ops_per_s", "ns_p50", "ns_p99",
+        "ns_p999", "bytes_per_item", "pages", "probe_ns", "result_hash", "hash_covers"}) {
+    EXPECT_TRUE(line.contains(key)) << key;
+  }
+  EXPECT_EQ(line.at("ops"), 9000);
+  EXPECT_EQ(line.at("hash_covers"), "shape");
+}
+
+TEST(Ycsb, SeedsDecideTheAnswers) {
+  YcsbOptions options = tiny(Workload::c);
+  options.targets = {TargetKind::absl};
+  const Json first = run(options).lines.front();
+  EXPECT_EQ(run(options).lines.front().at("result_hash"), first.at("result_hash"));
+  options.seed = 2;
+  EXPECT_NE(run(options).lines.front().at("result_hash"), first.at("result_hash"));
+}
+
+TEST(Ycsb, TimeThatIsUpIsSaid) {
+  YcsbOptions options = tiny(Workload::c);
+  options.targets = {TargetKind::absl};
+  options.seconds = 1e-9;
+  const Outcome outcome = run(options);
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_FALSE(outcome.lines.front().at("complete"));
+  EXPECT_EQ(outcome.lines.back().at("compared_runs"), 0);
+}
+
+TEST(Ycsb, TablesForPeople) {
+  YcsbOptions options = tiny(Workload::c);
+  options.targets = {TargetKind::embedded, TargetKind::absl};
+  options.json = false;
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(run_ycsb(options, {out, err}), 0);
+  EXPECT_NE(out.str().find("result hash"), std::string::npos);
+  EXPECT_NE(out.str().find("x absl"), std::string::npos);
+  EXPECT_NE(out.str().find("all answers equal"), std::string::npos);
+}
+
+TEST(Ycsb, ProgressIsShownOnTerminalsAndRemoved) {
+  YcsbOptions options = tiny(Workload::c);
+  options.targets = {TargetKind::absl};
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(run_ycsb(options, {out, err, true}), 0);
+  EXPECT_NE(err.str().find("absl: c x 9000"), std::string::npos);
+  EXPECT_TRUE(err.str().ends_with("\r\033[K"));
+}
+
+}  // namespace
+}  // namespace espalier::bench
