@@ -11,6 +11,7 @@ endif()
 enable_testing()
 include(GoogleTest)
 find_package(GTest REQUIRED)
+find_package(fmt REQUIRED)
 find_package(benchmark QUIET)
 
 # A sanitizer makes code several times slower, and two cores may be shared.
@@ -108,8 +109,9 @@ function(espalier_spanning_tests)
       list(APPEND upper espalier_${module})
     endif()
   endforeach()
-  espalier_library(espalier_test_support "${support}" espalier_client ${upper} GTest::gtest)
-  espalier_library(espalier_test_support_planted "${support}" espalier_client_planted GTest::gtest)
+  espalier_library(espalier_test_support "${support}" espalier_client ${upper} fmt::fmt GTest::gtest)
+  espalier_library(espalier_test_support_planted "${support}" espalier_client_planted fmt::fmt
+                   GTest::gtest)
 
   # The checks of the sources themselves must run when nothing else builds.
   file(GLOB rules CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/source/*.cpp)
