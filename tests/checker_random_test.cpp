@@ -18,7 +18,7 @@ namespace {
 
 const std::string kKeys[] = {"a", "b", "c"};
 
-std::string random_key(Random& random) { return kKeys[random.below(std::size(kKeys))]; }
+const std::string& random_key(Random& random) { return random.pick(kKeys); }
 
 Operation random_question(Random& random, std::string value) {
   Operation operation;

@@ -54,11 +54,11 @@ std::string draw(KeyPattern pattern, std::uint64_t i, std::size_t bytes_max, Ran
       return std::string(1 + i % bytes_max, static_cast<char>('a' + runs % 26));
     }
     case KeyPattern::shortest: return std::string(1, static_cast<char>(random.below(256)));
-    case KeyPattern::longest: return std::string(bytes_max - 3, 'L') + big_endian(random.next(), 3);
+    case KeyPattern::longest: return std::string(bytes_max - 3, 'L') + big_endian(random(), 3);
     case KeyPattern::short_and_long:
       if (i % 2 == 0) return random_string(random, random.between(1, 2));
       return std::string(bytes_max - 2, static_cast<char>(random.below(256))) +
-             big_endian(random.next(), 2);
+             big_endian(random(), 2);
     case KeyPattern::binary_zeros: return two_valued(random, bytes_max, '\0', '\1');
     case KeyPattern::all_ones: return two_valued(random, bytes_max, '\xFF', '\xFE');
   }

@@ -48,7 +48,8 @@ void Recorder::end_write(Operation&& operation, const Result<Written>& result) {
   operation.responded = clock_.tick();
   if (result) {
     operation.applied = result->applied;
-    operation.existed = result->existed;
+    // Of several keys it says nothing.
+    operation.existed = operation.kind != Kind::batch && result->existed;
     operation.version = result->version;
   } else if (operation.kind == Kind::batch && result.error().code == Code::condition_failed) {
     operation.failed_condition = result.error().detail;
@@ -175,11 +176,16 @@ void Recorder::hold_snapshot() {
   end(std::move(operation));
 }
 
-void Recorder::get_held(const std::string& key) {
-  if (!snapshot_) return;
-  Operation operation = begin(Kind::get, key);
+Operation Recorder::begin_held(Kind kind, const std::string& key) {
+  Operation operation = begin(kind, key);
   operation.pinned = true;
   operation.read_version = snapshot_->version();
+  return operation;
+}
+
+void Recorder::get_held(const std::string& key) {
+  if (!snapshot_) return;
+  Operation operation = begin_held(Kind::get, key);
   const auto result = snapshot_->get(key);
   if (result) {
     take_item(operation, *result, key);
@@ -189,11 +195,21 @@ void Recorder::get_held(const std::string& key) {
   end(std::move(operation));
 }
 
+void Recorder::floor_held(const std::string& key) {
+  if (!snapshot_) return;
+  Operation operation = begin_held(Kind::floor, key);
+  const auto result = snapshot_->floor(key);
+  if (!result) {
+    refused(operation, result.error());
+  } else if (*result) {
+    take_item(operation, *result, (*result)->key);
+  }
+  end(std::move(operation));
+}
+
 void Recorder::scan_held(const std::string& low, const std::string& high, ScanOptions options) {
   if (!snapshot_) return;
-  Operation operation = begin(Kind::scan, low);
-  operation.pinned = true;
-  operation.read_version = snapshot_->version();
+  Operation operation = begin_held(Kind::scan, low);
   operation.high = high;
   operation.options = options;
   const auto result = snapshot_->scan(low, high, collect(operation), options);

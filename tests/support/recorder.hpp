@@ -13,6 +13,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "espalier/map.hpp"
@@ -50,6 +51,7 @@ class Recorder {
   void hold_snapshot();
   /// Reads from the snapshot held; does nothing without one.
   void get_held(const std::string& key);
+  void floor_held(const std::string& key);
   void scan_held(const std::string& low, const std::string& high, ScanOptions options = {});
   void drop_snapshot() { snapshot_.reset(); }
 
@@ -59,6 +61,8 @@ class Recorder {
 
   /// What the newest read of this thread found: for conditions.
   [[nodiscard]] const std::optional<ReadItem>& last_item() const { return last_item_; }
+  /// Takes an item read earlier for the newest, so that a condition on its version is understood.
+  void recall(ReadItem item) { last_item_ = std::move(item); }
   [[nodiscard]] std::vector<Operation>& log() { return log_; }
   [[nodiscard]] const std::optional<std::string>& unexpected() const { return unexpected_; }
 
@@ -66,6 +70,7 @@ class Recorder {
   friend class PipelineRecorder;
 
   Operation begin(Kind kind, std::string key);
+  Operation begin_held(Kind kind, const std::string& key);
   void end(Operation&& operation);
   void end_read(Operation&& operation);
   void end_write(Operation&& operation, const Result<Written>& result);

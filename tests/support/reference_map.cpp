@@ -50,7 +50,11 @@ bool ReferenceMap::holds(const WriteBatch::Check& check) const {
   return false;
 }
 
+// Of several conditions that fail, any may be named.
 void ReferenceMap::answer_batch(Operation& operation) const {
+  if (operation.failed_condition && !holds(operation.conditions[*operation.failed_condition])) {
+    return;
+  }
   operation.failed_condition.reset();
   for (std::uint32_t i = 0; i < operation.conditions.size(); ++i) {
     if (holds(operation.conditions[i])) continue;
