@@ -36,6 +36,7 @@ Result<std::unique_ptr<MapCore>> MapCore::create(StoreCore& store, std::uint32_t
     return std::unexpected(table.error());
   }
   if (const auto root = map->make_root(); !root) return std::unexpected(root.error());
+  store.maps.add(*map);
   return map;
 }
 
@@ -90,6 +91,7 @@ void MapCore::free_subtree(wire::Lid lid) {
 
 MapCore::~MapCore() {
   if (header_offset == 0) return;
+  store.maps.remove(*this);
   store.reclaimer.forget(*this);
   if (root != 0) free_subtree(root);
   table.destroy();

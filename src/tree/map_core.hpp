@@ -20,6 +20,7 @@
 #include "memory/buffer_pool.hpp"
 #include "memory/region.hpp"
 #include "tree/geometry.hpp"
+#include "tree/map_registry.hpp"
 #include "tree/node_view.hpp"
 #include "tree/page_table.hpp"
 #include "tree/reclaimer.hpp"
@@ -40,6 +41,7 @@ struct StoreCore {
   memory::BufferPool pool;
   base::EpochTable epochs;
   Reclaimer reclaimer;
+  MapRegistry maps;  // for audits
 };
 
 /// A counter that many threads add to.
