@@ -13,6 +13,7 @@ namespace espalier::tools {
 namespace {
 
 constexpr std::string_view kStandardInput = "-";
+constexpr const char* kMemoryHint = "Give it more with --memory-max SIZE, or load less.";
 
 /// Reads files into a map, one after another.
 class Loader {
@@ -102,7 +103,7 @@ class Loader {
       case Code::out_of_memory:
         return failed(fmt::format("'{}' line {}: the map's memory limit is reached after {} records",
                                   file, record.line, format_count(report_.records)),
-                      "Give it more with --memory-max SIZE, or load less.");
+                      kMemoryHint);
       default:
         return failed(fmt::format("'{}' line {}: {}", file, record.line, reason(written.error())));
     }
@@ -152,6 +153,9 @@ Outcome<Dataset> load(Environment& environment, const SourceOptions& options) {
                   "A smaller limit may help: --memory-max SIZE.");
   }
   auto map = store->create_map("data", options.map);
+  if (!map && map.error().code == Code::out_of_memory) {
+    return failed("the memory limit is too small for any map", kMemoryHint);
+  }
   if (!map) {
     return failed(fmt::format("cannot make a map: {}", reason(map.error())),
                   "--node-bytes is a power of two from 512 to 65536; --log-bytes is a multiple of "

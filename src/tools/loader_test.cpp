@@ -117,14 +117,16 @@ TEST_F(LoaderTest, GivesUpAfterTooManyBadLines) {
 
 TEST_F(LoaderTest, AFullMapIsAFailureWithAHint) {
   std::string text;
-  for (int i = 0; i < 100'000; ++i) text += std::to_string(i) + "\t" + std::string(100, 'v') + "\n";
+  for (int i = 0; i < 300'000; ++i) text += std::to_string(i) + "\t" + std::string(100, 'v') + "\n";
   files.contents["a.tsv"] = text;
   SourceOptions options = of({"a.tsv"});
-  options.memory_bytes_max = 4 << 20;
+  options.memory_bytes_max = 24 << 20;
   const auto data = load(options);
   ASSERT_FALSE(data);
   EXPECT_THAT(data.error().what, HasSubstr("the map's memory limit is reached after"));
   EXPECT_THAT(data.error().hint, HasSubstr("--memory-max"));
+  options.memory_bytes_max = 1;
+  EXPECT_THAT(load(options).error().hint, HasSubstr("--memory-max"));
 }
 
 TEST_F(LoaderTest, ReadsStandardInput) {

@@ -120,12 +120,12 @@ int run(std::span<const std::string> arguments, Environment& environment,
   app.set_version_flag("--version", "espalier " ESPALIER_VERSION, "Print the version and exit");
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.require_subcommand(1);
-  app.footer(std::string(kFooter));
   for (const auto add : {add_get_command, add_scan_command, add_put_command, add_erase_command,
                          add_load_command, add_export_command, add_check_command}) {
     add(app, environment, chosen);
   }
   for (const Mount& mount : mounts) mount(app, environment, chosen);
+  app.footer(std::string(kFooter));  // last, for commands inherit what stands here before
 
   std::vector<std::string> words(arguments.begin(), arguments.end());
   rewrite_help(words);

@@ -48,7 +48,7 @@ TEST(StandardOutput, KnowsThatTheReaderWentAway) {
 
 TEST(StandardOutput, KnowsThatTheDiskIsFull) {
   const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
-  if (full < 0) GTEST_SKIP() << "this machine has no /dev/full";
+  ASSERT_GE(full, 0);
   DescriptorBuffer buffer(full);
   std::ostream out(&buffer);
   out << "x" << std::flush;
