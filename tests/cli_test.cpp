@@ -128,8 +128,7 @@ TEST_F(Cli, ExportsWhatAStandardMapWouldHold) {
   std::string text;
   for (const auto& [key, value] : expected) text += key + "\t" + value + "\n";
   ASSERT_EQ(expected.size(), 118U);
-  EXPECT_EQ(run_function({"export", source, "--header", "--key-column", "3", "--value-column", "1"}),
-            kOk);
+  EXPECT_EQ(run_function({"export", source, "--header", "--key-column=3", "--value-column=1"}), kOk);
   EXPECT_EQ(out, text);
 }
 
@@ -153,7 +152,8 @@ TEST_F(Cli, TheProgramWorksInAPipeline) {
 }
 
 TEST_F(Cli, TheProgramLoadsManyFilesAndReportsBadLines) {
-  EXPECT_EQ(run_shell("printf 'a,1\\nbad\\n' > x.csv; printf 'a\\t2\\n' > y.tsv; $E load x.csv y.tsv"),
+  EXPECT_EQ(run_shell("printf 'a,1\\nbad\\n' > x.csv; printf 'a\\t2\\n' > y.tsv; "
+                      "$E load x.csv y.tsv"),
             kOk);
   EXPECT_THAT(out, HasSubstr("records     2 in "));
   EXPECT_EQ(err, "x.csv:2: bad line: has 1 column where the first record has 2\n");
@@ -169,7 +169,8 @@ TEST_F(Cli, TheProgramTellsWhenItsOutputIsLost) {
 
 TEST_F(Cli, TheProgramReadsWhatItWrote) {
   EXPECT_EQ(run_shell("for f in csv tsv json-lines; do $E export $D/elements.csv --header "
-                      "--key-column 3 --value-column 2 --to $f | $E export - --to tsv | cksum; done"),
+                      "--key-column 3 --value-column 2 --to $f | $E export - --to tsv | cksum; "
+                      "done"),
             kOk);
   const auto sums = lines_of(out);
   ASSERT_EQ(sums.size(), 3U);

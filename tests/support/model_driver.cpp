@@ -250,8 +250,11 @@ PipelineRecorder::Question ModelDriver::random_read() {
   PipelineRecorder::Question question;
   constexpr Op kReads[] = {Op::get, Op::get, Op::floor, Op::scan, Op::scan_reverse, Op::scan_floor};
   question.op = random_.pick(kReads);
-  question.key = random_key();
-  if (question.op == Op::get || question.op == Op::floor) return question;
+  if (question.op == Op::get || question.op == Op::floor) {
+    question.key = random_key();
+    return question;
+  }
+  question.key = random_bound();
   question.high = random_bound();
   if (!random_.one_in(4)) question.limit = static_cast<std::uint32_t>(random_.between(1, 12));
   return question;

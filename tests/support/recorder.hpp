@@ -65,6 +65,7 @@ class Recorder {
   void recall(ReadItem item) { last_item_ = std::move(item); }
   [[nodiscard]] std::vector<Operation>& log() { return log_; }
   [[nodiscard]] const std::optional<std::string>& unexpected() const { return unexpected_; }
+  void give_up(std::string why) { unexpected_ = std::move(why); }
 
  private:
   friend class PipelineRecorder;

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several threads do everything to one map at a time, and the history of it is checked.
+//
+// What it is made for: few keys in small nodes, so that leaves split, merge and swap all the time;
+// phases that grow and shrink the tree; scans, batches and snapshots that span leaves; threads that read
+// what they just wrote; more threads than cores, so that one is stopped in the middle of a write now
+// and then; values out of line as well as inline, each written once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "espalier/map.hpp"
+#include "tests/support/key_set.hpp"
+
+namespace espalier::test {
+
+struct WorkloadOptions {
+  std::uint64_t seed = 1;
+  KeyPattern pattern = KeyPattern::dense;
+  std::size_t keys = 48;
+  std::uint32_t threads = 4;          ///< that make synchronous calls
+  std::uint32_t pipelines = 1;        ///< more threads, each with a Pipeline
+  std::uint32_t in_flight = 16;       ///< of a Pipeline
+  std::uint64_t operations = 2000;    ///< of each thread in each round
+  std::uint64_t operations_per_phase = 250;
+  std::uint32_t rounds = 1;           ///< histories, each checked alone; the map stays
+  std::uint32_t value_bytes_max = 80;  ///< at least 12
+  bool ranges = true;                 ///< scans, floors, counts
+  bool batches = true;
+  bool snapshots = true;
+  bool search = false;                ///< look for a linearization too, versions aside
+  std::uint64_t search_steps_max = 200'000;
+  bool audit = true;                  ///< after each round
+};
+
+/// What a workload did, added up over its rounds.
+struct WorkloadReport {
+  std::uint64_t histories = 0;
+  std::uint64_t operations = 0;
+  std::uint64_t overlapping = 0;  ///< operations that began while one of another thread was going on
+  std::uint64_t searched = 0;     ///< histories in which a linearization was found
+  std::uint64_t unknown = 0;      ///< histories in which the search gave up
+};
+
+/// Runs the workload and checks every history: with versions by replaying them, with `search` by a
+/// search as well. Without versions there are no scans, snapshots and replays. Returns what is wrong.
+/// Requires: nobody else uses the map.
+[[nodiscard]] std::optional<std::string> run_and_check(Map map, WorkloadOptions options,
+                                                       WorkloadReport* report = nullptr);
+
+}  // namespace espalier::test
