@@ -6,8 +6,6 @@
 
 namespace espalier {
 
-bool Handler::items(std::uint64_t, std::span<const Item>) { return true; }
-
 namespace client {
 
 void Answer::done(const Completion& done) {
