@@ -10,6 +10,7 @@
 //   want(image, begin, n)    bring bytes [begin, begin + n) of that node
 //   bytes(offset, n)         bring bytes that are no node; where they will appear
 //   arrived(warmth)          awaitable: all that was wanted is there
+//   near(warmth)             whether such bytes can be looked at without wanting and waiting
 //   confirm(ref)             awaitable bool: the node read last was still that node after its last byte
 //   again()                  awaitable: let others run, then go on
 //   kInPlace                 images are the memory itself, so that what was not wanted can be looked at
@@ -41,6 +42,7 @@ concept Access = requires(A access, std::uint64_t offset, const std::byte* image
   access.want(image, bytes, bytes);
   { access.bytes(offset, offset) } -> std::same_as<const std::byte*>;
   access.arrived(warmth);
+  { access.near(warmth) } -> std::same_as<bool>;
   access.confirm(ref);
   access.again();
   { A::kInPlace } -> std::convertible_to<bool>;
@@ -74,11 +76,11 @@ class HostAccess {
     prefetch(base_ + offset, bytes < 256 ? bytes : 256);
     return base_ + offset;
   }
-  [[nodiscard]] base::Pause arrived(Warmth warmth) const {
-    const bool wait = warmth == Warmth::cold ? interleave_
-                                             : warmth == Warmth::warm && *interleave_warm_;
-    return {queue_, !wait};
+  [[nodiscard]] bool near(Warmth warmth) const {
+    if (warmth == Warmth::cold) return !interleave_;
+    return warmth == Warmth::hot || !*interleave_warm_;
   }
+  [[nodiscard]] base::Pause arrived(Warmth warmth) const { return {queue_, near(warmth)}; }
   [[nodiscard]] Certain confirm(wire::Ref) const { return {}; }
   [[nodiscard]] base::Pause again() const {
     if (!interleave_) std::this_thread::yield();
@@ -93,6 +95,8 @@ class HostAccess {
     for (std::uintptr_t line = begin; line < end; line += kLine) {
       __builtin_prefetch(reinterpret_cast<const void*>(line));
     }
+    // To g++ a prefetch is no effect: without this it drops calls of functions that only prefetch.
+    asm volatile("");
   }
 
   const std::byte* base_;

@@ -71,6 +71,7 @@ class Engine {
   [[nodiscard]] wire::Ref predecessor(Lane& lane, const NodeView& node) const;
   [[nodiscard]] static bool needs_fences(const Lane& lane, const NodeView& node);
   [[nodiscard]] wire::Ref root_ref() const { return map_.table.get(map_.root); }
+  [[nodiscard]] wire::Ref descend_in_cache(Lane& lane) const;
   void want_head(A& access, const std::byte* image, const Lane& lane, Warmth warmth) const;
   void want_leaf_part(A& access, const NodeView& leaf, const Lane& lane,
                       const LeafProbe& probe) const;
@@ -90,6 +91,7 @@ class Engine {
   base::ReadyQueue ready_;
   std::vector<Lane> lanes_;
   std::vector<Lane*> idle_;
+  Batch current_{};  // of the batches, the one that lanes take from now
   std::deque<Batch> batches_;
   std::deque<WalkRequest> singles_;
   std::size_t queued_ = 0;

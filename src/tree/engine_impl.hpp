@@ -37,19 +37,21 @@ void Engine<A>::submit(const WalkRequest& request) {
 }
 
 template <Access A>
-bool Engine<A>::take_request(Lane& lane) {
+inline bool Engine<A>::take_request(Lane& lane) {
   if (queued_ == 0) return false;
   --queued_;
   ++busy_;
-  if (!singles_.empty()) {
+  if (current_.requests.empty() && singles_.empty()) {
+    current_ = batches_.front();
+    batches_.pop_front();
+  }
+  if (!current_.requests.empty()) [[likely]] {
+    lane.task = {&current_.requests.front(), current_.handler, nullptr, {}, {}};
+    current_.requests = current_.requests.subspan(1);
+  } else {
     lane.task = singles_.front();
     singles_.pop_front();
-    return true;
   }
-  Batch& batch = batches_.front();
-  lane.task = {&batch.requests.front(), batch.handler, nullptr, {}, {}};
-  batch.requests = batch.requests.subspan(1);
-  if (batch.requests.empty()) batches_.pop_front();
   return true;
 }
 
@@ -128,6 +130,7 @@ bool Engine<A>::prepare(Lane& lane) {
   }
   lane.answer.read_version = lane.read_version;
   if (lane.goal == Goal::write) lane.read_version = kNewest;
+  lane.plain = map_.options.versions && (lane.goal == Goal::point || lane.goal == Goal::forward);
   return true;
 }
 
@@ -239,8 +242,8 @@ inline typename Engine<A>::Judgement Engine<A>::judge(Lane& lane, const NodeView
   const bool inside = head.low_head < lane.key.head() && lane.key.head() < head.high_head;
   if (head.map_id() == map_.id &&
       (head.generation() & wire::kGenerationMask) == ref.generation() && inside &&
-      head.current_at(lane.read_version, map_.options.versions) == Verdict::answers &&
-      lane.goal != Goal::backward) [[likely]] {
+      head.created <= lane.read_version && lane.read_version < head.superseded &&
+      lane.plain) [[likely]] {
     // The version was read from a node that was still this one; so it stays while we are pinned.
     if ((node.generation() & wire::kGenerationMask) == ref.generation()) return {true, {}};
   }
@@ -287,6 +290,27 @@ typename Engine<A>::Judgement Engine<A>::redirect(Lane& lane, const NodeView& no
   return {true, {}};
 }
 
+// The way down as long as nothing needs to be waited for: the interior nodes of a tree that fits a near
+// cache. The same steps as the walk's own loop, in one piece, which is several times cheaper than with
+// places to wait in between. Returns the leaf to ask, or a node that needs a closer look.
+template <Access A>
+wire::Ref Engine<A>::descend_in_cache(Lane& lane) const {
+  wire::Ref ref = root_ref();
+  for (;;) {
+    const std::byte* at = map_.at(ref.offset());
+    const NodeHead head = NodeHead::read(at);
+    if (head.leaf()) return ref;
+    const NodeView node(at, map_.geometry);
+    if (!judge(lane, node, head, ref).answers) return ref;
+    const GroupChoice group = choose_group(node, head, lane.key, map_.kit);
+    const wire::Ref next =
+        map_.table.get(node.child(choose_child(node, lane.key, group, map_.kit)));
+    if (!next) return ref;
+    ref = next;
+    if (head.level() == 1) return ref;
+  }
+}
+
 template <Access A>
 inline void Engine<A>::want_head(A& access, const std::byte* image, const Lane& lane,
                                  Warmth warmth) const {
@@ -307,7 +331,7 @@ void Engine<A>::want_leaf_part(A& access, const NodeView& leaf, const Lane& lane
                                const LeafProbe& probe) const {
   const Geometry& g = map_.geometry;
   std::uint32_t begin = probe.begin;
-  if (probe.tied) {
+  if (probe.tied && !A::kInPlace) {  // in place, the last of the tied chunks nearly always has it
     const std::uint32_t first = probe.rank.below == 0 ? 0 : probe.rank.below - 1;
     begin = g.sorted_begin + (first << g.chunk_shift);
   }
@@ -473,6 +497,7 @@ bool Engine<A>::next_leg(Lane& lane) {
   if (lane.range.has_high) lane.high.assign_successor(request.high);
   lane.remaining = request.limit == 0 ? ~std::uint64_t{0} : request.limit;
   lane.goal = Goal::forward;
+  lane.plain = map_.options.versions;
   lane.key = lane.low;
   lane.hint = {};
   return !lane.range.has_high || compare_keys(lane.low.view(), lane.high.view()) < 0;

@@ -15,6 +15,26 @@ std::uint32_t groups_of(std::size_t children) {
   return static_cast<std::uint32_t>((children + wire::kGroupChildren - 1) / wire::kGroupChildren);
 }
 
+// The scale of a node reaches one child's width beyond its first and its last separator, so that keys
+// of the first and the last child have heads of their own and need no comparison.
+HeadMap head_map_for(std::span<const Child> children, std::uint32_t prefix, std::string_view low,
+                     std::string_view high) {
+  if (children.size() < 2) return {0, 63};
+  const auto word = [prefix](std::string_view key) {
+    return head_of(key.size() > prefix ? key.substr(prefix) : std::string_view{});
+  };
+  const std::uint64_t first = word(children[1].separator);
+  const std::uint64_t last = word(children.back().separator);
+  std::uint64_t begin = word(low);
+  std::uint64_t end = high.empty() ? ~std::uint64_t{0} : word(high);
+  if (children.size() > 2) {
+    const std::uint64_t width = (last - first) / (children.size() - 2);
+    if (width < first - begin) begin = first - width;
+    if (width < end - last) end = last + width;
+  }
+  return HeadMap::covering(begin, end);
+}
+
 }  // namespace
 
 void gather_children(const NodeView& node, std::vector<Child>& children) {
@@ -46,10 +66,10 @@ void build_interior(std::byte* buffer, const Geometry& g, std::uint32_t level,
   wire::NodeHeader header{};
   write_fences(buffer, g, frame, header);
   const std::uint32_t prefix = header.prefix_bytes;
-  const auto head_word = [&](std::size_t i) { return head_of(children[i].separator.substr(prefix)); };
-  const HeadMap map = children.size() > 1
-                          ? HeadMap::covering(head_word(1), head_word(children.size() - 1))
-                          : HeadMap{0, 63};
+  const auto head_word = [&](std::size_t i) {
+    return head_of(children[i].separator.substr(prefix));
+  };
+  const HeadMap map = head_map_for(children, prefix, frame.low, frame.high);
   const std::uint32_t groups = groups_of(children.size());
   const auto slots_at =
       static_cast<std::uint32_t>(g.groups_begin + groups * sizeof(wire::ChildGroup));

@@ -57,36 +57,22 @@ struct Position {
 }
 
 /// Decides between chunks that begin with the key's head, by comparing first keys.
-inline void resolve_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& probe) {
-  std::uint32_t low = probe.rank.below;  // chunks before it begin below the key
-  std::uint32_t high = probe.rank.below_or_equal;
-  while (low < high) {
-    const std::uint32_t middle = (low + high) / 2;
-    std::uint32_t chunk = middle;
-    while (chunk < high && leaf.chunk_start(chunk) == 0) ++chunk;
-    const bool below = chunk < high && compare_keys(leaf.sorted_item(leaf.chunk_start(chunk)).key,
-                                                    key.view()) <= 0;
-    if (below) {
-      low = chunk + 1;
-    } else {
-      high = middle;
-    }
-  }
-  while (low > 0 && leaf.chunk_start(low - 1) == 0) --low;
-  probe.tied = false;
-  if (low == 0) {
-    probe.begin = probe.end = leaf.geometry().sorted_begin;
+void resolve_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& probe);
+
+/// Among tied chunks the last one is the key's, if it does not begin above the key.
+inline void settle_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& probe) {
+  if (probe.begin != 0 &&
+      compare_keys(leaf.sorted_item(probe.begin).key, key.view()) <= 0) [[likely]] {
+    probe.tied = false;
   } else {
-    probe.chunk = low - 1;
-    probe.begin = leaf.chunk_start(probe.chunk);
-    probe.end = leaf.chunk_end(probe.chunk);
+    resolve_tie(leaf, key, probe);
   }
 }
 
 /// The first item >= key. Requires: the probe's chunk is at hand (and, if tied, all tied chunks).
 [[nodiscard]] inline Position lower_bound(const NodeView& leaf, const SearchKey& key,
                                           LeafProbe probe) {
-  if (probe.tied) resolve_tie(leaf, key, probe);
+  if (probe.tied) settle_tie(leaf, key, probe);
   const std::uint32_t prefix = leaf.prefix_bytes();
   std::uint32_t offset = probe.begin;
   const std::uint32_t sorted_end = leaf.sorted_end();
@@ -100,18 +86,30 @@ inline void resolve_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& p
   return {probe.end, false};
 }
 
-/// The item with exactly this key in the sorted block, if there is one.
-[[nodiscard]] inline std::optional<SortedItem> find_sorted(const NodeView& leaf,
-                                                           const SearchKey& key, LeafProbe probe) {
-  if (probe.tied) [[unlikely]] resolve_tie(leaf, key, probe);
+/// The item of the probe's chunk with exactly this key, if there is one.
+[[nodiscard]] inline std::optional<SortedItem> find_in_chunk(const NodeView& leaf,
+                                                             const SearchKey& key,
+                                                             const LeafProbe& probe) {
   std::uint32_t offset = probe.begin;
   const std::uint32_t end = leaf.sorted_end();
   while (offset < probe.end && offset != 0) {
     const SortedItem item = leaf.sorted_item(offset, end);
-    if (same_key(item.key, key.view())) return item;
+    if (key.same_as(item.key.data(), static_cast<std::uint32_t>(item.key.size()))) return item;
     offset = item.end;
   }
   return std::nullopt;
+}
+
+/// The item with exactly this key in the sorted block, if there is one.
+[[nodiscard]] inline std::optional<SortedItem> find_sorted(const NodeView& leaf,
+                                                           const SearchKey& key, LeafProbe probe) {
+  // A key that begins a chunk ties with it: its own chunk is the last of the tied ones.
+  auto item = find_in_chunk(leaf, key, probe);
+  if (!item && probe.tied) [[unlikely]] {
+    resolve_tie(leaf, key, probe);
+    item = find_in_chunk(leaf, key, probe);
+  }
+  return item;
 }
 
 /// The newest log entry of the key that is visible at `read_version`, if there is one.
@@ -158,14 +156,15 @@ struct GroupChoice {
   const auto head = static_cast<std::uint32_t>(choice.scaled >> 32);
   const std::uint32_t first = choice.first * wire::kGroupChildren;
   const Rank rank = kit.rank32(node.bytes() + node.group_offset(choice.first), head);
-  std::uint32_t below = first + rank.below;
+  // Child 0 begins at or below every key that the node covers.
+  const std::uint32_t below = first + rank.below + (first + rank.below == 0 ? 1 : 0);
   std::uint32_t at_most = first + rank.below_or_equal;
   if (choice.last != choice.first) [[unlikely]] {
     at_most = choice.last * wire::kGroupChildren +
               kit.rank32(node.bytes() + node.group_offset(choice.last), head).below_or_equal;
   }
   if (below != at_most) [[unlikely]] return choose_among_equal(node, key, below, at_most);
-  return below == 0 ? 0 : below - 1;
+  return below - 1;
 }
 [[nodiscard]] inline std::uint32_t choose_child(const NodeView& node, const SearchKey& key,
                                                 const SearchKit& kit) {

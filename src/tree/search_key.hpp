@@ -87,28 +87,53 @@ class SearchKey {
   /// Requires: key.size() <= kKeyBytesMax + 1 (one more than a key: the successor of a key).
   void assign(std::string_view key) {
     bytes_ = static_cast<std::uint32_t>(key.size());
-    if (!key.empty()) std::memcpy(data_, key.data(), key.size());
+    if (bytes_ >= 8 && bytes_ <= 16) [[likely]] {  // two overlapping words
+      const std::uint64_t first = word_at(key.data());
+      const std::uint64_t last = word_at(key.data() + bytes_ - 8);
+      std::memcpy(data_, &first, 8);
+      std::memcpy(data_ + bytes_ - 8, &last, 8);
+    } else if (!key.empty()) {
+      std::memcpy(data_, key.data(), key.size());
+    }
     std::memset(data_ + bytes_, 0, 8);
-    head_ = big_endian_at(data_);
-    if (bytes_ < 8) head_ &= bytes_ == 0 ? 0 : ~std::uint64_t{0} << (8 * (8 - bytes_));
+    const unsigned unused_bits = bytes_ >= 8 ? 0 : 8 * (8 - bytes_);
+    mask_ = bytes_ == 0 ? 0 : ~std::uint64_t{0} >> unused_bits;
+    first_ = word_at(data_) & mask_;
+    last_ = bytes_ >= 8 ? word_at(data_ + bytes_ - 8) : first_;
   }
   /// Assigns the smallest key above `key`.
   void assign_successor(std::string_view key) {
-    assign(key);
-    ++bytes_;
-    std::memset(data_ + bytes_, 0, 8);
+    char longer[wire::kKeyBytesMax + 1];
+    if (!key.empty()) std::memcpy(longer, key.data(), key.size());
+    longer[key.size()] = 0;
+    assign({longer, key.size() + 1});
   }
   [[nodiscard]] std::string_view view() const { return {data_, bytes_}; }
   [[nodiscard]] std::uint32_t bytes() const { return bytes_; }
-  [[nodiscard]] std::uint64_t head() const { return head_; }
+  [[nodiscard]] std::uint64_t head() const { return __builtin_bswap64(first_); }
   [[nodiscard]] std::uint8_t tag() const { return tag_of(view()); }
-  /// 8 bytes after the first `prefix_bytes`, zero padded. Requires: prefix_bytes <= bytes().
+  /// 8 bytes after the first `prefix_bytes`, zero padded.
   [[nodiscard]] std::uint64_t head_after(std::uint32_t prefix_bytes) const {
     return big_endian_at(data_ + (prefix_bytes <= bytes_ ? prefix_bytes : bytes_));
   }
+  /// Whether the key is the same as `bytes` bytes at `at`, behind which 8 more can be read.
+  [[nodiscard]] bool same_as(const char* at, std::uint32_t bytes) const {
+    if (bytes != bytes_ || (word_at(at) & mask_) != first_) return false;
+    if (bytes_ <= 8) return true;
+    if (word_at(at + bytes - 8) != last_) return false;
+    return bytes_ <= 16 || std::memcmp(at + 8, data_ + 8, bytes_ - 16) == 0;
+  }
 
  private:
-  std::uint64_t head_ = 0;
+  static std::uint64_t word_at(const char* at) {
+    std::uint64_t word;
+    std::memcpy(&word, at, sizeof word);
+    return word;
+  }
+
+  std::uint64_t first_ = 0;  // the first 8 bytes as they lie in memory, zero padded
+  std::uint64_t last_ = 0;   // the last 8
+  std::uint64_t mask_ = 0;   // which bytes of a word belong to a key shorter than 8
   std::uint32_t bytes_ = 0;
   char data_[wire::kKeyBytesMax + 1 + 8 + 3] = {};
 };
@@ -123,11 +148,13 @@ struct HeadMap {
     const std::uint64_t range = last - first;
     return {first, static_cast<std::uint32_t>(range == 0 ? 63 : std::countl_zero(range))};
   }
-  /// 64 bits, of which formats keep the first 16 or 32. Values outside the range saturate.
+  /// 64 bits, of which formats keep the first 16 or 32. Values outside the range saturate, at one
+  /// less than all ones in 32 bits, which therefore can mark what is unused.
   [[nodiscard]] std::uint64_t operator()(std::uint64_t word) const {
+    constexpr std::uint64_t kMost = 0xFFFF'FFFE'FFFF'FFFF;
     if (word <= base) return 0;
     const std::uint64_t distance = word - base;
-    return distance > (~std::uint64_t{0} >> shift) ? ~std::uint64_t{0} : distance << shift;
+    return distance >= (kMost >> shift) ? kMost : distance << shift;
   }
 };
 

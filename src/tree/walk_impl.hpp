@@ -15,9 +15,17 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
     bool going = lane.goal == Goal::point || lane.goal == Goal::write || lane.remaining != 0;
     while (going) {
       // Down to the leaf that may answer, from the hint or from the root.
-      wire::Ref ref = lane.hint ? lane.hint : root_ref();
+      wire::Ref ref = lane.hint;
+      Warmth warmth = Warmth::cold;
+      if (!ref) {
+        if (access.near(Warmth::warm) && lane.goal != Goal::backward) {
+          ref = descend_in_cache(lane);
+        } else {
+          ref = root_ref();
+          warmth = Warmth::hot;
+        }
+      }
       lane.hint = {};
-      Warmth warmth = Warmth::hot;
       const std::byte* image = nullptr;
       for (;;) {
         image = access.image(ref.offset());

@@ -35,6 +35,7 @@ struct Lane {
   WalkRequest task;
   Completion answer;
   Goal goal = Goal::point;
+  bool plain = false;          // an ascending read: version and heads of the fences decide at once
   bool finding_floor = false;  // first leg of floor and scan_floor
   std::uint64_t read_version = 0;
   std::uint32_t tick = 0;
