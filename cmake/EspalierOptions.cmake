@@ -48,6 +48,13 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
     -Wno-stringop-overflow -Wno-array-bounds)
 endif()
 
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # `a & b` of two comparisons is how a search says that it wants no branch.
+  # And -Wconversion is to mean what it means to g++, whose C++ form leaves signs out.
+  target_compile_options(espalier_options INTERFACE
+    -Wno-bitwise-instead-of-logical -Wno-sign-conversion)
+endif()
+
 if(ESPALIER_SANITIZERS)
   target_compile_options(espalier_options INTERFACE
     -fsanitize=${ESPALIER_SANITIZERS} -fno-sanitize-recover=all -fno-omit-frame-pointer)
