@@ -128,7 +128,8 @@ TEST_F(Cli, ExportsWhatAStandardMapWouldHold) {
   std::string text;
   for (const auto& [key, value] : expected) text += key + "\t" + value + "\n";
   ASSERT_EQ(expected.size(), 118U);
-  EXPECT_EQ(run_function({"export", source, "--header", "--key-column=3", "--value-column=1"}), kOk);
+  EXPECT_EQ(
+      run_function({"export", source, "--header", "--key-column=3", "--value-column=1"}), kOk);
   EXPECT_EQ(out, text);
 }
 

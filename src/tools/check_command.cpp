@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier check: fills a map and examines it. Beside the map's own audit, it asks the map questions
-// from outside whose answers must agree.
+// espalier check: fills a map and examines it. Beside the map's own audit, it asks the map
+// questions from outside whose answers must agree.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

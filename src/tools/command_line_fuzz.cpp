@@ -2,8 +2,8 @@
 // Any bytes as a command line, run to its end on files in memory: it must return one of the three
 // exit codes, say something on `err` when the command line is wrong, and leave whole files.
 //
-// Each line of the input is one argument; lines after an empty one are the content of "f.csv", which
-// is also what standard input holds. Nothing outside can be opened (memory_files.hpp).
+// Each line of the input is one argument; lines after an empty one are the content of "f.csv",
+// which is also what standard input holds. Nothing outside can be opened (memory_files.hpp).
 #include <algorithm>
 #include <cstdlib>
 #include <string>

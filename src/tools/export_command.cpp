@@ -52,7 +52,8 @@ void add_export_command(CLI::App& app, Environment& environment, Action& chosen)
       *app.add_subcommand("export", "Write all items as text, sorted, one record per key");
   command
       .add_option("--to", options->to,
-                  "Format to write (default: from the name of --output; else tsv, or lines if there are only keys)")
+                  "Format to write (default: from the name of --output; else tsv, or lines if "
+                  "there are only keys)")
       ->check(CLI::IsMember({"lines", "csv", "tsv", "json-lines"}));
   command.add_option("-o,--output", options->output, "File to replace; - is standard output")
       ->type_name("FILE")
@@ -63,8 +64,8 @@ void add_export_command(CLI::App& app, Environment& environment, Action& chosen)
       "An output file is replaced all at once, when it is complete. Format lines holds keys only.\n"
       "Examples:\n"
       "  espalier export prices.csv --to json-lines\n"
-      "  espalier export old.csv new.csv --output merged.csv      later files win\n"
-      "  cat *.words | espalier export -                          sorted by byte, without repeats\n");
+      "  espalier export old.csv new.csv --output merged.csv    later files win\n"
+      "  cat *.words | espalier export -                       sorted by byte, without repeats\n");
   command.callback([options, &environment, &chosen] {
     chosen = reporting(environment,
                        [options, &environment] { return export_map(environment, *options); });

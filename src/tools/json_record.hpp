@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A key and a value as JSON. JSON strings are Unicode, keys and values are bytes: what is UTF-8
-// stands as text under "key" and "value", what is not stands in hex under "key_hex" and "value_hex".
-// The name tells which, so that nothing is guessed on the way back.
+// stands as text under "key" and "value", what is not stands in hex under "key_hex" and
+// "value_hex". The name tells which, so that nothing is guessed on the way back.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -13,8 +13,9 @@ struct KeyRange {
   std::string high;
 };
 
-/// All keys that begin with `prefix`. What lies above them begins with the prefix counted up by one,
-/// the bytes that cannot be counted up (FF) left off; behind a prefix of FF alone there is nothing.
+/// All keys that begin with `prefix`. What lies above them begins with the prefix counted up by
+/// one, the bytes that cannot be counted up (FF) left off; behind a prefix of FF alone there
+/// is nothing.
 [[nodiscard]] inline KeyRange prefix_range(std::string_view prefix) {
   std::string high(prefix);
   while (high.ends_with('\xFF')) high.pop_back();

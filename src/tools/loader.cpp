@@ -101,8 +101,8 @@ class Loader {
                                                  format_bytes(record.value.size()))});
         return {};
       case Code::out_of_memory:
-        return failed(fmt::format("'{}' line {}: the map's memory limit is reached after {} records",
-                                  file, record.line, format_count(report_.records)),
+        return failed(fmt::format("'{}' line {}: the map's memory limit is reached after {} "
+                                  "records", file, record.line, format_count(report_.records)),
                       kMemoryHint);
       default:
         return failed(fmt::format("'{}' line {}: {}", file, record.line, reason(written.error())));

@@ -47,7 +47,7 @@ std::expected<std::uint64_t, std::string> parse_bytes(std::string_view text) {
   }
   constexpr std::string_view kUnits = "KMGT";
   const std::size_t power = unit.empty() ? 0 : kUnits.find(unit[0]) + 1;  // npos + 1 is 0
-  const std::string_view rest = unit.empty() ? std::string_view() : std::string_view(unit).substr(1);
+  const std::string_view rest = std::string_view(unit).substr(unit.empty() ? 0 : 1);
   const bool unit_known = unit.empty() || unit == "B" ||
                           (power > 0 && (rest.empty() || rest == "B" || rest == "IB"));
   if (status == std::errc::invalid_argument || !unit_known) {

@@ -18,7 +18,8 @@ namespace espalier::tools {
 /// 83.2 seconds as "1:23", 3725 as "1:02:05".
 [[nodiscard]] std::string format_duration(double seconds);
 
-/// Reads "4096", "64K", "64KiB", "2M", "1G" (powers of 1024, any case). The error says what is wrong.
+/// Reads "4096", "64K", "64KiB", "2M", "1G" (powers of 1024, any case). The error says what is
+/// wrong.
 [[nodiscard]] std::expected<std::uint64_t, std::string> parse_bytes(std::string_view text);
 
 }  // namespace espalier::tools

@@ -15,7 +15,7 @@ namespace {
 constexpr char kMark = '\0';
 
 bool needs_mark(std::string_view argument) {
-  return argument.empty() || std::string_view("[{%").find(argument.front()) != std::string_view::npos;
+  return argument.empty() || std::string_view("[{%").contains(argument.front());
 }
 
 /// An option whose text `accept` turns into something; what it says against the text is a usage

@@ -2,9 +2,9 @@
 // Options that several commands share, so that they read, mean and default the same everywhere; and
 // the byte-exact passage of operands through the command-line parser.
 //
-// The parser gives a meaning of its own to empty arguments and to ones in brackets or braces: "[a,b]"
-// would become two keys, "{}" none. protect() marks such arguments with a NUL at their end, which no
-// real argument can hold, and unprotect() takes it off.
+// The parser gives a meaning of its own to empty arguments and to ones in brackets or braces:
+// "[a,b]" would become two keys, "{}" none. protect() marks such arguments with a NUL at their end,
+// which no real argument can hold, and unprotect() takes it off.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line on a terminal that tells how far a long piece of work has come: per cent, rate, time left.
-// It is written over in place, at most a few times a second, first after a moment (short work shows
-// nothing), and wiped when the work is over. Anywhere but on a terminal it is silent.
+// One line on a terminal that tells how far a long piece of work has come: per cent, rate, time
+// left. It is written over in place, at most a few times a second, first after a moment (short work
+// shows nothing), and wiped when the work is over. Anywhere but on a terminal it is silent.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace espalier::tools {
 
 class Progress {
  public:
-  /// `total_bytes`: what there is to read, where it is known. Requires: `environment` outlives this.
+  /// `total_bytes`: what there is to read, where it is known.
+  /// Requires: `environment` outlives this.
   Progress(Environment& environment, std::string label, std::optional<std::uint64_t> total_bytes);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;

@@ -20,16 +20,17 @@ enum class Format : std::uint8_t { lines = 1, csv = 2, tsv = 3, json_lines = 4 }
 
 [[nodiscard]] std::string_view name(Format format);
 
-/// The format that a file's name asks for by its ending (.csv, .tsv, .tab, .jsonl, .ndjson); nullopt
-/// for any other name.
+/// The format that a file's name asks for by its ending (.csv, .tsv, .tab, .jsonl, .ndjson);
+/// nullopt for any other name.
 [[nodiscard]] std::optional<Format> format_of_name(std::string_view path);
 
 /// How much of a file's beginning its format is told from.
 inline constexpr std::size_t kSampleBytes = std::size_t{16} << 10;
 
-/// The format that the first bytes of a file look like, of which the first kSampleBytes count. JSON objects are told by their brace; tabs
-/// or separators make a TSV or CSV file if every line of the sample has the same number of them, at
-/// least one. What is left is lines. `whole_file`: nothing follows the sample.
+/// The format that the first bytes of a file look like, of which the first kSampleBytes count.
+/// JSON objects are told by their brace; tabs or separators make a TSV or CSV file if every line of
+/// the sample has the same number of them, at least one. What is left is lines.
+/// `whole_file`: nothing follows the sample.
 [[nodiscard]] Format format_of_content(std::string_view sample, char separator, bool whole_file);
 
 /// One key and its value. The bytes belong to whoever delivered the record.

@@ -88,8 +88,10 @@ RecordReader::Next RecordReader::take_record(Extent extent) {
   }
   if (extent.kind == Extent::Kind::text_after_quote) {
     const std::uint64_t last = line_ + count_newlines(content.substr(0, content.size() - 1));
-    const std::string span =
-        last == line_ ? "" : fmt::format(" on line {0}; lines {1} to {0} are left out", last, line_);
+    std::string span;
+    if (last > line_) {
+      span = fmt::format(" on line {0}; lines {1} to {0} are left out", last, line_);
+    }
     return report("text stands behind a closing quote" + span +
                   "; inside quotes, write \"\" for a quote");
   }

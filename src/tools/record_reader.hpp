@@ -31,8 +31,8 @@ struct ReaderOptions {
   std::optional<Format> format;   ///< nullopt: told from the content
   char separator = ',';           ///< csv
   std::uint32_t key_column = 1;   ///< from 1; csv and tsv
-  /// From 1; csv and tsv. nullopt: the column after the key's, if the first record has it; otherwise
-  /// values are empty.
+  /// From 1; csv and tsv. nullopt: the column after the key's, if the first record has it;
+  /// otherwise values are empty.
   std::optional<std::uint32_t> value_column;
   bool header = false;            ///< the first record names the columns
   bool number_lines = false;      ///< lines: the value is the line's number, in decimal

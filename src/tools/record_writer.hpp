@@ -19,7 +19,7 @@ class RecordWriter {
   /// Appends a line as it is, before all records: the header.
   void append_header(std::string& out, std::string_view line);
 
-  /// Appends one record. Returns why the format cannot hold it, or nullopt; `out` is then unchanged.
+  /// Appends one record. Returns nullopt, or why the format cannot hold it, `out` being unchanged.
   /// csv, tsv and json-lines hold every record; lines hold keys without a newline in them or a
   /// carriage return at their end, and drop values.
   [[nodiscard]] std::optional<std::string> append(std::string& out, std::string_view key,

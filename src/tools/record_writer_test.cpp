@@ -28,7 +28,8 @@ TEST(RecordWriter, QuotesOnlyWhatNeedsIt) {
 
 TEST(RecordWriter, EscapesTsvAndJson) {
   EXPECT_EQ(written(Format::tsv, "a\tb", "c\\d\n"), "a\\tb\tc\\\\d\\n\n");
-  EXPECT_EQ(written(Format::json_lines, "a\"", "\xFF"), "{\"key\":\"a\\\"\",\"value_hex\":\"ff\"}\n");
+  EXPECT_EQ(written(Format::json_lines, "a\"", "\xFF"),
+            "{\"key\":\"a\\\"\",\"value_hex\":\"ff\"}\n");
 }
 
 TEST(RecordWriter, RefusesKeysThatAreNoLine) {

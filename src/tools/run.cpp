@@ -19,8 +19,8 @@ namespace espalier::tools {
 namespace {
 
 constexpr std::string_view kFooter =
-    "Commands work on an ordered map in memory that is filled from --file: lines, CSV, TSV or JSON\n"
-    "lines. Exit codes: 0 done; 1 not found, or failed; 2 the command line is wrong.\n"
+    "Commands work on an ordered map in memory that is filled from --file: lines, CSV, TSV or\n"
+    "JSON lines. Exit codes: 0 done; 1 not found, or failed; 2 the command line is wrong.\n"
     "Examples:\n"
     "  espalier load /usr/share/dict/words\n"
     "  espalier scan --file /usr/share/dict/words --prefix trell\n"
@@ -81,7 +81,9 @@ Failure unexpected_argument(const CLI::App& command) {
 
 Failure parse_failure(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = innermost(app);
-  const auto is = [&](CLI::ExitCodes code) { return error.get_exit_code() == static_cast<int>(code); };
+  const auto is = [&](CLI::ExitCodes code) {
+    return error.get_exit_code() == static_cast<int>(code);
+  };
   // A mistyped option also leaves its command without what it needs; the option is the news.
   const bool extras = !command.remaining(true).empty();
   if (is(CLI::ExitCodes::ExtrasError) || (is(CLI::ExitCodes::RequiredError) && extras)) {

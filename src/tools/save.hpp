@@ -22,8 +22,8 @@ struct SaveOptions {
 [[nodiscard]] Outcome<std::uint64_t> save(Environment& environment, const Map& map,
                                           const std::string& path, const SaveOptions& options);
 
-/// As above, but fails at the last moment before the replacement if `stamp` is no longer that of the
-/// file (FileInfo::stamp): somebody else has changed it meanwhile.
+/// As above, but fails at the last moment before the replacement if `stamp` is no longer that of
+/// the file (FileInfo::stamp): somebody else has changed it meanwhile.
 [[nodiscard]] Outcome<std::uint64_t> save_if_unchanged(Environment& environment, const Map& map,
                                                        const std::string& path,
                                                        const SaveOptions& options,

@@ -125,8 +125,8 @@ void add_scan_command(CLI::App& app, Environment& environment, Action& chosen) {
   add_encoding_option(command, options->encoding);
   add_source_options(command, options->source, false);
   command.footer(
-      "Prints one item per line: key, tab, value. In the output \\t \\n \\r \\\\ stand for these bytes, on\n"
-      "a terminal \\xNN for all others that cannot be shown; see --encoding.\n"
+      "Prints one item per line: key, tab, value. In the output \\t \\n \\r \\\\ stand for these\n"
+      "bytes, on a terminal \\xNN for all others that cannot be shown; see --encoding.\n"
       "Examples:\n"
       "  espalier scan --file prices.csv\n"
       "  espalier scan --file prices.csv apple banana\n"

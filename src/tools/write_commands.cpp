@@ -218,8 +218,8 @@ void add_put_command(CLI::App& app, Environment& environment, Action& chosen) {
   }
   command.add_flag("--create", options->create, "Begin a new file if there is none");
   command.footer(
-      "The file is written anew, sorted, one record per key, and replaced all at once; it keeps its\n"
-      "permissions. With --file - the result goes to standard output.\n"
+      "The file is written anew, sorted, one record per key, and replaced all at once; it keeps\n"
+      "its permissions. With --file - the result goes to standard output.\n"
       "Examples:\n"
       "  espalier put --file prices.csv apple 1.20\n"
       "  espalier put --file new.tsv --create apple 1.20\n"

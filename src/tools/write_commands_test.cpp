@@ -94,7 +94,8 @@ TEST_F(WriteCommands, WhatWouldBeReadBackDifferentlyIsRefused) {
   tool.files.contents["words"] = "~\n";
   EXPECT_EQ(tool.run({"put", "-f", "words", "{\"odd", ""}), kFailed);
   EXPECT_EQ(tool.err(),
-            "espalier: error: the file holds lines, but would look like json-lines with this change\n"
+            "espalier: error: the file holds lines, but would look like json-lines with this "
+            "change\n"
             "  Say what it is: --format lines.\n");
   EXPECT_EQ(tool.run({"put", "-f", "words", "--format", "lines", "{\"odd", ""}), kOk);
   tool.files.contents["empty.csv"] = "";
