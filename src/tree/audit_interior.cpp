@@ -41,10 +41,8 @@ void audit_heads(NodeAudit& a, std::span<const std::string_view> separators) {
     const std::size_t prefix = a.header.prefix_bytes;
     return head_of(separators[i].substr(std::min(prefix, separators[i].size())));
   };
-  HeadMap map{0, 63};
-  if (separators.size() > 1) map = HeadMap::covering(word(1), word(separators.size() - 1));
-  a.report.expect(a.header.head_base == map.base && a.header.head_shift == map.shift,
-                  "its head_base and head_shift do not fit its separators");
+  const HeadMap map = a.node.head_map();
+  if (separators.size() > 1) audit_scale(a, word(1), word(separators.size() - 1));
   const std::uint32_t groups = a.header.chunks;
   for (std::uint32_t i = 0; i < groups * kPerGroup; ++i) {
     const std::byte* group = a.node.bytes() + a.node.group_offset(i / kPerGroup);

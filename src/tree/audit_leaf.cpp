@@ -73,10 +73,8 @@ void audit_chunks(NodeAudit& a, std::span<const PlacedItem> items) {
     const std::string_view key = placed.item.key;
     return head_of(key.substr(std::min<std::size_t>(a.header.prefix_bytes, key.size())));
   };
-  HeadMap map{0, 63};
-  if (!items.empty()) map = HeadMap::covering(word(items.front()), word(items.back()));
-  a.report.expect(a.header.head_base == map.base && a.header.head_shift == map.shift,
-                  "its head_base and head_shift do not fit its items");
+  const HeadMap map = a.node.head_map();
+  if (!items.empty()) audit_scale(a, word(items.front()), word(items.back()));
   std::size_t at = 0;
   for (std::uint32_t chunk = 0; chunk < a.g.chunks_max; ++chunk) {
     const std::uint32_t begin = a.g.sorted_begin + (chunk << a.g.chunk_shift);

@@ -107,6 +107,13 @@ bool audit_header(NodeAudit& a) {
   return shape && fences;
 }
 
+void audit_scale(NodeAudit& a, std::uint64_t first, std::uint64_t last) {
+  const std::uint64_t base = a.header.head_base;
+  const std::uint32_t shift = a.header.head_shift;
+  a.report.expect(base <= first && shift < 64 && last - base <= ~std::uint64_t{0} >> shift,
+                  "its heads do not span its keys");
+}
+
 bool audit_value(NodeAudit& a, const wire::ValueRef& value) {
   const wire::Ref ref{value.ref};
   if (!a.report.expect(value.bytes <= wire::kValueBytesMax, "a value is too long") ||

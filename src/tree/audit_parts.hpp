@@ -90,7 +90,6 @@ struct PlacedItem {
 };
 
 
-
 /// What a leaf holds in its newest state.
 struct LeafContent {
   std::uint64_t items = 0;
@@ -105,6 +104,8 @@ struct LeafContent {
 /// Identity, kind, level, fences, versions, predecessors, neighbours. Returns whether the rest of the
 /// node can be looked at.
 bool audit_header(NodeAudit& audit);
+/// Whether the scale of the heads takes in the first and the last 8 bytes that it must order.
+void audit_scale(NodeAudit& audit, std::uint64_t first, std::uint64_t last);
 /// Groups, heads and separators. Returns the children as far as they can be followed.
 std::vector<Child> audit_interior(NodeAudit& audit);
 /// Items of the sorted block, chunk heads and starts. Returns the items.
