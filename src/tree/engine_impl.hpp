@@ -160,22 +160,22 @@ template <Access A>
 bool Engine<A>::prepare_scan(Lane& lane) {
   const Request& request = *lane.task.request;
   const bool from_floor = request.op == Op::floor || request.op == Op::scan_floor;
-  lane.remaining = request.limit == 0 ? ~std::uint64_t{0} : request.limit;
-  lane.range = {!request.key.empty(), !request.high.empty()};
-  lane.low.assign(request.key);
-  lane.high.assign(request.high);
+  lane.scan.remaining = request.limit == 0 ? ~std::uint64_t{0} : request.limit;
+  lane.scan.range = {!request.key.empty(), !request.high.empty()};
+  lane.scan.low.assign(request.key);
+  lane.scan.high.assign(request.high);
   lane.goal = request.op == Op::scan ? Goal::forward : Goal::backward;
   if (from_floor) {
     // The floor of a key is the first item that a descending walk from just above it meets.
     lane.finding_floor = true;
-    lane.range = {false, true};
-    lane.high.assign_successor(request.key);
-    lane.remaining = 1;
+    lane.scan.range = {false, true};
+    lane.scan.high.assign_successor(request.key);
+    lane.scan.remaining = 1;
   }
-  if (!from_floor && lane.range.has_high && compare_keys(request.key, request.high) >= 0) {
-    lane.remaining = 0;
+  if (!from_floor && lane.scan.range.has_high && compare_keys(request.key, request.high) >= 0) {
+    lane.scan.remaining = 0;
   }
-  lane.key = lane.goal == Goal::forward ? lane.low : lane.high;
+  lane.key = lane.goal == Goal::forward ? lane.scan.low : lane.scan.high;
   return true;
 }
 
@@ -358,7 +358,7 @@ void Engine<A>::want_scan_part(A& access, const NodeView& leaf, Lane& lane) cons
   const std::uint64_t item_bytes = (end - map_.geometry.sorted_begin) / items + 1;
   const std::uint64_t most = end - map_.geometry.sorted_begin;
   const auto wanted = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(most, lane.remaining > most ? most : lane.remaining * item_bytes));
+      std::min<std::uint64_t>(most, lane.scan.remaining > most ? most : lane.scan.remaining * item_bytes));
   std::uint32_t begin = map_.geometry.sorted_begin;
   const bool inside = lane.key.bytes() != 0 && leaf.covers(lane.key);
   if (inside) begin = std::max(begin, probe_leaf(leaf, lane.key, map_.kit).begin);
@@ -389,10 +389,10 @@ bool Engine<A>::find_point(Lane& lane, const NodeView& leaf, const LeafProbe& pr
       return true;
     }
   }
-  const auto item = find_sorted(leaf, lane.key, probe);
-  if (!item) return false;
-  out_of_line = item->out_of_line;
-  answer.value = {item->value, item->value_bytes};
+  SortedItem item;
+  if (!find_sorted(leaf, lane.key, probe, item)) return false;
+  out_of_line = item.out_of_line;
+  answer.value = {item.value, item.value_bytes};
   answer.version = leaf.created();
   return true;
 }
@@ -439,26 +439,26 @@ typename Engine<A>::WriteStep Engine<A>::write_here(Lane& lane, const NodeView& 
 template <Access A>
 void Engine<A>::begin_scan(Lane& lane, const NodeView& leaf) {
   // A bound that lies beyond the leaf does not bound it.
-  const SearchKey* low = lane.range.has_low && leaf.covers(lane.low) ? &lane.low : nullptr;
-  const SearchKey* high = lane.range.has_high && leaf.covers(lane.high) ? &lane.high : nullptr;
-  lane.scan.begin(leaf, lane.read_version, map_.kit, low, high);
+  const SearchKey* low = lane.scan.range.has_low && leaf.covers(lane.scan.low) ? &lane.scan.low : nullptr;
+  const SearchKey* high = lane.scan.range.has_high && leaf.covers(lane.scan.high) ? &lane.scan.high : nullptr;
+  lane.scan.leaf.begin(leaf, lane.read_version, map_.kit, low, high);
 }
 
 // Hands over items; false if the scan is over.
 template <Access A>
 bool Engine<A>::deliver(Lane& lane, std::uint32_t count) {
   lane.answer.items += count;
-  lane.remaining -= count;
+  lane.scan.remaining -= count;
   if (lane.finding_floor) {
     if (count == 0) return true;
     lane.answer.found = true;
-    lane.answer.key = lane.items[0].key;
-    lane.answer.value = lane.items[0].value;
-    lane.answer.version = lane.items[0].version;
+    lane.answer.key = lane.scan.items[0].key;
+    lane.answer.value = lane.scan.items[0].value;
+    lane.answer.version = lane.scan.items[0].version;
     return false;
   }
-  if (count != 0 && !lane.task.handler->items(lane.answer.tag, {lane.items, count})) return false;
-  return lane.remaining != 0;
+  if (count != 0 && !lane.task.handler->items(lane.answer.tag, {lane.scan.items, count})) return false;
+  return lane.scan.remaining != 0;
 }
 
 // Moves the cursor behind this leaf; false if the range ends here.
@@ -467,7 +467,7 @@ bool Engine<A>::leave_leaf(Lane& lane, const NodeView& leaf) {
   if (lane.goal == Goal::forward) {
     const std::string_view end = leaf.high_fence();
     if (end.empty()) return false;
-    if (lane.range.has_high && compare_keys(lane.high.view(), end) <= 0) return false;
+    if (lane.scan.range.has_high && compare_keys(lane.scan.high.view(), end) <= 0) return false;
     lane.hint = map_.table.get(leaf.right());
     lane.key.assign(end);
     return true;
@@ -475,7 +475,7 @@ bool Engine<A>::leave_leaf(Lane& lane, const NodeView& leaf) {
   if (planted(Bug::floor_stays_in_leaf) && lane.finding_floor) return false;
   const std::string_view begin = leaf.low_fence();
   if (begin.empty()) return false;
-  if (lane.range.has_low && compare_keys(begin, lane.low.view()) <= 0) return false;
+  if (lane.scan.range.has_low && compare_keys(begin, lane.scan.low.view()) <= 0) return false;
   if (planted(Bug::descending_like_ascending) && lane.key.view() == begin) return false;
   lane.hint = map_.table.get(leaf.left());
   lane.key.assign(begin);
@@ -488,19 +488,19 @@ bool Engine<A>::next_leg(Lane& lane) {
   const Request& request = *lane.task.request;
   if (!lane.finding_floor || request.op != Op::scan_floor) return false;
   lane.finding_floor = false;
-  lane.low.assign(lane.answer.found ? lane.answer.key : request.key);
+  lane.scan.low.assign(lane.answer.found ? lane.answer.key : request.key);
   lane.answer.found = false;
   lane.answer.key = lane.answer.value = {};
   lane.answer.version = 0;
   lane.answer.items = 0;
-  lane.range = {true, !request.high.empty()};
-  if (lane.range.has_high) lane.high.assign_successor(request.high);
-  lane.remaining = request.limit == 0 ? ~std::uint64_t{0} : request.limit;
+  lane.scan.range = {true, !request.high.empty()};
+  if (lane.scan.range.has_high) lane.scan.high.assign_successor(request.high);
+  lane.scan.remaining = request.limit == 0 ? ~std::uint64_t{0} : request.limit;
   lane.goal = Goal::forward;
   lane.plain = map_.options.versions;
-  lane.key = lane.low;
+  lane.key = lane.scan.low;
   lane.hint = {};
-  return !lane.range.has_high || compare_keys(lane.low.view(), lane.high.view()) < 0;
+  return !lane.scan.range.has_high || compare_keys(lane.scan.low.view(), lane.scan.high.view()) < 0;
 }
 
 }  // namespace espalier::tree

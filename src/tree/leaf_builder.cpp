@@ -199,8 +199,10 @@ void build_leaf(std::byte* buffer, const Geometry& g, std::span<const Record> re
   const auto fence_begin = static_cast<std::uint32_t>(
       g.node_bytes - std::max<std::size_t>(frame.low.size() + frame.high.size(), kFenceRoomMin));
   ESPALIER_ASSERT(end <= fence_begin);
-  const std::uint32_t log_begin = std::min((end + 7) & ~7u, fence_begin & ~7u);
-  const std::uint32_t log_end = std::min(log_begin + g.log_bytes, fence_begin & ~7u);
+  // A full leaf has no log: it may even end before it begins.
+  const std::uint32_t log_begin = (end + 7) & ~7u;
+  const std::uint32_t log_end =
+      std::max(log_begin, std::min(log_begin + g.log_bytes, fence_begin & ~7u));
   header.kind = wire::NodeKind::leaf;
   header.head_base = map.base;
   header.head_shift = static_cast<std::uint8_t>(map.shift);

@@ -86,30 +86,31 @@ inline void settle_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& pr
   return {probe.end, false};
 }
 
-/// The item of the probe's chunk with exactly this key, if there is one.
-[[nodiscard]] inline std::optional<SortedItem> find_in_chunk(const NodeView& leaf,
-                                                             const SearchKey& key,
-                                                             const LeafProbe& probe) {
+/// Finds the item of the probe's chunk with exactly this key.
+[[nodiscard]] inline bool find_in_chunk(const NodeView& leaf, const SearchKey& key,
+                                        const LeafProbe& probe, SortedItem& found) {
   std::uint32_t offset = probe.begin;
   const std::uint32_t end = leaf.sorted_end();
   while (offset < probe.end && offset != 0) {
     const SortedItem item = leaf.sorted_item(offset, end);
-    if (key.same_as(item.key.data(), static_cast<std::uint32_t>(item.key.size()))) return item;
+    if (key.same_as(item.key.data(), static_cast<std::uint32_t>(item.key.size()))) {
+      found = item;
+      return true;
+    }
     offset = item.end;
   }
-  return std::nullopt;
+  return false;
 }
 
-/// The item with exactly this key in the sorted block, if there is one.
-[[nodiscard]] inline std::optional<SortedItem> find_sorted(const NodeView& leaf,
-                                                           const SearchKey& key, LeafProbe probe) {
+/// Finds the item with exactly this key in the sorted block.
+[[nodiscard]] inline bool find_sorted(const NodeView& leaf, const SearchKey& key,
+                                      const LeafProbe& probe, SortedItem& found) {
   // A key that begins a chunk ties with it: its own chunk is the last of the tied ones.
-  auto item = find_in_chunk(leaf, key, probe);
-  if (!item && probe.tied) [[unlikely]] {
-    resolve_tie(leaf, key, probe);
-    item = find_in_chunk(leaf, key, probe);
-  }
-  return item;
+  if (find_in_chunk(leaf, key, probe, found)) return true;
+  if (!probe.tied) [[likely]] return false;
+  LeafProbe settled = probe;
+  resolve_tie(leaf, key, settled);
+  return find_in_chunk(leaf, key, settled, found);
 }
 
 /// The newest log entry of the key that is visible at `read_version`, if there is one.

@@ -205,7 +205,10 @@ class NodeView {
   }
 
   // --- log of a leaf -------------------------------------------------------------------------
-  [[nodiscard]] std::uint32_t log_begin() const { return load(&wire::NodeHeader::log_begin); }
+  /// The log begins behind the sorted block. The header says so too, but in its second line.
+  [[nodiscard]] std::uint32_t log_begin() const {
+    return (load(&wire::NodeHeader::sorted_end) + 7u) & ~7u;
+  }
   [[nodiscard]] std::uint32_t log_end() const {
     const std::uint32_t end = load(&wire::NodeHeader::log_end);
     return end < g_->node_bytes ? end : g_->node_bytes;
@@ -217,8 +220,8 @@ class NodeView {
   [[nodiscard]] std::uint32_t log_offset(std::uint32_t index) const {
     const auto slot = base::load_shared<std::uint16_t>(at_ + g_->slots_begin + 2 * index);
     const std::uint32_t offset = log_begin() + (slot & 0xFFu) * wire::kLogUnitBytes;
-    return offset % wire::kLogUnitBytes == 0 && offset >= sizeof(wire::NodeHeader) &&
-                   offset + sizeof(wire::LogEntry) <= log_end()
+    return offset >= sizeof(wire::NodeHeader) &&
+                   offset + sizeof(wire::LogEntry) <= g_->node_bytes
                ? offset
                : 0;
   }
@@ -238,7 +241,7 @@ class NodeView {
     item.out_of_line = value_bytes == wire::kOutOfLine;
     if (item.out_of_line) value_bytes = sizeof(wire::ValueRef);
     const std::uint32_t key_at = offset + static_cast<std::uint32_t>(sizeof(wire::LogEntry));
-    if (key_at + entry.key_bytes + value_bytes > log_end()) return item;
+    if (key_at + entry.key_bytes + value_bytes > g_->node_bytes) return item;
     item.key = text(key_at, entry.key_bytes);
     item.value = reinterpret_cast<const char*>(at_ + key_at + entry.key_bytes);
     item.value_bytes = value_bytes;

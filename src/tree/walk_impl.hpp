@@ -12,7 +12,7 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
   for (;;) {
     co_await Next{this, &lane};
     if (!prepare(lane)) continue;
-    bool going = lane.goal == Goal::point || lane.goal == Goal::write || lane.remaining != 0;
+    bool going = lane.goal == Goal::point || lane.goal == Goal::write || lane.scan.remaining != 0;
     while (going) {
       // Down to the leaf that may answer, from the hint or from the root.
       wire::Ref ref = lane.hint;
@@ -104,13 +104,13 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
         bool over = false;
         for (bool more = true; more && !over;) {
           const auto room = static_cast<std::uint32_t>(
-              std::min<std::uint64_t>(std::size(lane.items), lane.remaining));
+              std::min<std::uint64_t>(std::size(lane.scan.items), lane.scan.remaining));
           std::uint64_t out_of_line = 0;
           const std::uint32_t count = lane.goal == Goal::forward
-                                          ? lane.scan.take(lane.items, room, out_of_line)
-                                          : lane.scan.take_back(lane.items, room, out_of_line);
+                                          ? lane.scan.leaf.take(lane.scan.items, room, out_of_line)
+                                          : lane.scan.leaf.take_back(lane.scan.items, room, out_of_line);
           for (; out_of_line != 0; out_of_line &= out_of_line - 1) {
-            Item& item = lane.items[std::countr_zero(out_of_line)];
+            Item& item = lane.scan.items[std::countr_zero(out_of_line)];
             std::memcpy(&lane.value, item.value.data(), sizeof lane.value);
             const std::byte* value = access.bytes(wire::Ref{lane.value.ref}.offset(),
                                                   sizeof(wire::ValueHeader) + lane.value.bytes);

@@ -31,26 +31,31 @@ struct ScanRange {
   bool has_high = false;
 };
 
+/// What only scans need; apart, so that the lanes of point operations stay small in the cache.
+struct ScanState {
+  SearchKey low;   // inclusive
+  SearchKey high;  // exclusive
+  ScanRange range;
+  std::uint64_t remaining = 0;
+  LeafScan leaf;
+  Item items[32];
+};
+
 struct Lane {
-  WalkRequest task;
-  Completion answer;
   Goal goal = Goal::point;
   bool plain = false;          // an ascending read: version and heads of the fences decide at once
   bool finding_floor = false;  // first leg of floor and scan_floor
-  std::uint64_t read_version = 0;
-  std::uint32_t tick = 0;
-  std::uint32_t attempts = 0;
-  SearchKey key;      // what the walk looks for now; of scans, the cursor
-  SearchKey low;      // scans: inclusive
-  SearchKey high;     // scans: exclusive
-  ScanRange range;
-  std::uint64_t remaining = 0;
-  LeafScan scan;
-  Item items[32];
-  wire::ValueRef value{};  // of a write with an out-of-line value
   bool stored_value = false;
+  std::uint32_t tick = 0;
+  std::uint64_t read_version = 0;
   wire::Ref hint{};
   wire::Ref other_predecessor{};  // if the second of two turns out not to cover the key
+  WalkRequest task;
+  Completion answer;
+  SearchKey key;            // what the walk looks for now; of scans, the cursor
+  wire::ValueRef value{};   // of a write with an out-of-line value
+  std::uint32_t attempts = 0;
+  ScanState scan;
   base::WalkTask walk;
 };
 
