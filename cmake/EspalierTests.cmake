@@ -12,6 +12,7 @@ enable_testing()
 include(GoogleTest)
 find_package(GTest REQUIRED)
 find_package(fmt REQUIRED)
+find_package(fmt REQUIRED)
 find_package(benchmark QUIET)
 
 # A sanitizer makes code several times slower, and two cores may be shared.
@@ -109,9 +110,9 @@ function(espalier_spanning_tests)
       list(APPEND upper espalier_${module})
     endif()
   endforeach()
-  espalier_library(espalier_test_support "${support}" espalier_client ${upper} fmt::fmt GTest::gtest)
-  espalier_library(espalier_test_support_planted "${support}" espalier_client_planted fmt::fmt
-                   GTest::gtest)
+  set(common fmt::fmt GTest::gtest)
+  espalier_library(espalier_test_support "${support}" espalier_client ${upper} ${common})
+  espalier_library(espalier_test_support_planted "${support}" espalier_client_planted ${common})
 
   # The checks of the sources themselves must run when nothing else builds.
   file(GLOB rules CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/source/*.cpp)
