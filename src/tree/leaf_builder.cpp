@@ -35,16 +35,50 @@ char* put_length(char* at, std::uint32_t bytes) {
   return at;
 }
 
-void place(char* at, const Record& record) {
-  if (record.encoded != nullptr) {
-    std::memcpy(at, record.encoded, record.encoded_bytes);
-    return;
-  }
+void encode(char* at, const Record& record) {
   at = put_length(at, record.key_bytes);
   at = put_length(at, record.out_of_line ? wire::kOutOfLine : record.value_bytes);
   std::memcpy(at, record.key, record.key_bytes);
   if (record.value_bytes != 0) std::memcpy(at + record.key_bytes, record.value, record.value_bytes);
 }
+
+// Copies records to where they belong. Neighbours in an old sorted block stay neighbours in the new
+// one, so they are copied together, padding included.
+class Placer {
+ public:
+  explicit Placer(std::byte* buffer) : buffer_(buffer) {}
+  ~Placer() { flush(); }
+  Placer(const Placer&) = delete;
+  Placer& operator=(const Placer&) = delete;
+
+  void place(std::uint32_t offset, const Record& record, std::uint32_t placed) {
+    if (record.encoded != nullptr && record.encoded == from_ + bytes_) {
+      bytes_ += placed;
+      return;
+    }
+    flush();
+    if (record.encoded != nullptr) {
+      from_ = record.encoded;
+      to_ = offset;
+      bytes_ = placed;
+      return;
+    }
+    encode(reinterpret_cast<char*>(buffer_ + offset), record);
+    for (std::uint32_t i = record.encoded_bytes; i < placed; ++i) buffer_[offset + i] = std::byte{0};
+  }
+
+ private:
+  void flush() {
+    if (bytes_ != 0) std::memcpy(buffer_ + to_, from_, bytes_);
+    from_ = nullptr;
+    bytes_ = 0;
+  }
+
+  std::byte* buffer_;
+  const char* from_ = nullptr;
+  std::uint32_t to_ = 0;
+  std::uint32_t bytes_ = 0;
+};
 
 // Places the records one after the other and fills heads and starts of the chunks on the way.
 // Returns the end of the sorted block.
@@ -54,6 +88,7 @@ std::uint32_t place_all(std::byte* buffer, const Geometry& g, std::span<const Re
   std::uint32_t next_chunk = 0;
   auto* heads = buffer + g.heads_begin;
   auto* starts = buffer + g.starts_begin;
+  Placer placer(buffer);
   for (const Record& record : records) {
     const std::uint32_t chunk = (offset - g.sorted_begin) >> g.chunk_shift;
     if (chunk >= next_chunk) {  // the first item that begins in this chunk
@@ -68,9 +103,8 @@ std::uint32_t place_all(std::byte* buffer, const Geometry& g, std::span<const Re
       starts[chunk] = static_cast<std::byte>(within >> g.unit_shift);
       next_chunk = chunk + 1;
     }
-    place(reinterpret_cast<char*>(buffer + offset), record);
     const std::uint32_t bytes = placed_bytes(record, g);
-    for (std::uint32_t i = record.encoded_bytes; i < bytes; ++i) buffer[offset + i] = std::byte{0};
+    placer.place(offset, record, bytes);
     offset += bytes;
   }
   std::memset(heads + 2 * next_chunk, 0xFF, std::size_t{2} * (g.chunks_max - next_chunk));
@@ -102,7 +136,7 @@ std::uint64_t placed_bytes(std::span<const Record> records, const Geometry& g) {
 void sort_log(const NodeView& leaf, std::uint32_t entries, std::uint8_t* order) {
   for (std::uint32_t i = 0; i < entries; ++i) {
     const std::uint32_t offset = leaf.log_offset(i);
-    std::uint32_t hint = offset == 0 ? i : leaf.log_item_at(offset, wire::kLive).order_hint;
+    std::uint32_t hint = offset == 0 ? i : leaf.log_hint_at(offset);
     if (hint > i) hint = i;
     std::memmove(order + hint + 1, order + hint, i - hint);
     order[hint] = static_cast<std::uint8_t>(i);

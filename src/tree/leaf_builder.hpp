@@ -28,8 +28,7 @@ Record make_record(std::string_view key, std::string_view value, bool out_of_lin
 
 /// Bytes that a record takes in a sorted block.
 [[nodiscard]] inline std::uint32_t placed_bytes(const Record& record, const Geometry& g) {
-  const std::uint32_t unit = (1u << g.unit_shift) - 1;
-  return (record.encoded_bytes + unit) & ~unit;
+  return (record.encoded_bytes + g.unit_mask) & ~g.unit_mask;
 }
 [[nodiscard]] std::uint64_t placed_bytes(std::span<const Record> records, const Geometry& g);
 

@@ -231,6 +231,10 @@ class NodeView {
     if (offset == 0) return {};
     return log_item_at(offset, read_version);
   }
+  /// The order hint of the entry at `offset`, visible or not.
+  [[nodiscard]] std::uint32_t log_hint_at(std::uint32_t offset) const {
+    return std::to_integer<std::uint32_t>(at_[offset + offsetof(wire::LogEntry, order_hint)]);
+  }
   [[nodiscard]] LogItem log_item_at(std::uint32_t offset, std::uint64_t read_version) const {
     LogItem item;
     const auto version =
