@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads against one map, their histories checked: long ones by replaying versions, many short ones
-// by a search for a linearization too. ESPALIER_SEED repeats the choices, though not the schedule.
+// Threads against one map, their histories checked: long ones by replaying versions, many short
+// ones by a search for a linearization too. ESPALIER_SEED repeats the choices, though not the
+// schedule.
 #include <gtest/gtest.h>
 
 #include <string>

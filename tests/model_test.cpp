@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ordered map against std::map: all operations, node sizes, log sizes and hostile key sets, on one
-// thread. ESPALIER_SEED repeats a failure, ESPALIER_STEPS makes the walks longer.
+// The ordered map against std::map: all operations, node sizes, log sizes and hostile key sets, on
+// one thread. ESPALIER_SEED repeats a failure, ESPALIER_STEPS makes the walks longer.
 #include <gtest/gtest.h>
 
 #include <string>

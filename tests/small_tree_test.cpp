@@ -60,8 +60,11 @@ class ModelSmallTrees : public ::testing::TestWithParam<Shape> {
     ASSERT_TRUE(map) << message(map.error());
     ASSERT_NO_FATAL_FAILURE(grow_and_shrink(*map, inserts, erases, shared_prefix))
         << "inserted " << text(inserts) << " erased " << text(erases);
-    ASSERT_EQ(map->stats().leaves, 1u);
-    ASSERT_EQ(map->stats().height, 1u);
+    // With a log, leaves may wait with their last erasures in it.
+    if (GetParam().options.log_bytes == 0) {
+      ASSERT_EQ(map->stats().leaves, 1u);
+      ASSERT_EQ(map->stats().height, 1u);
+    }
     ASSERT_TRUE(store_.drop_map("tree"));
   }
 

@@ -117,10 +117,10 @@ std::optional<std::string> malformed_write(const Operation& operation) {
       break;
     case Kind::update:
     case Kind::erase:
-      if (operation.applied != operation.existed) return "applies if and only if its key is present";
+      if (operation.applied != operation.existed) return "applies only if its key is present";
       break;
     case Kind::modify:
-      if (operation.existed != operation.seen.has_value()) return "existed and the value seen differ";
+      if (operation.existed != operation.seen.has_value()) return "existed and seen differ";
       if (operation.applied != (operation.value || operation.seen)) {
         return "a modify applies unless it leaves an absent key absent";
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened to a map, as the clients saw it: operations with their arguments, their answers, and
-// when they began and ended.
+// What happened to a map, as the clients saw it: operations with their arguments, their answers,
+// and when they began and ended.
 //
 // A history carries all that a checker needs and nothing of the map that it came from, so that
 // checkers can be tested with histories written by hand.

@@ -24,8 +24,8 @@ std::string random_string(Random& random, std::size_t bytes) {
 
 // A key of two byte values, its length drawn so that short keys and long runs are both common.
 std::string two_valued(Random& random, std::size_t bytes_max, char usual, char rare) {
-  const std::size_t bytes = random.one_in(4) ? random.between(1, bytes_max)
-                                             : random.between(1, std::min<std::size_t>(12, bytes_max));
+  const std::size_t short_max = std::min<std::size_t>(12, bytes_max);
+  const std::size_t bytes = random.between(1, random.one_in(4) ? bytes_max : short_max);
   std::string key(bytes, usual);
   for (char& c : key) {
     if (random.one_in(3)) c = rare;

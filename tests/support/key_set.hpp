@@ -23,7 +23,7 @@ enum class KeyPattern : std::uint8_t {
   longest,         ///< as long as allowed, equal but for the last bytes
   short_and_long,  ///< one byte and as long as allowed, in turns: prefixes change from leaf to leaf
   binary_zeros,    ///< made of 0x00 and 0x01 only: a shorter key is the longer one cut at a zero
-  all_ones,        ///< made of 0xFF and 0xFE only: nothing sorts above a run of 0xFF but a longer one
+  all_ones,        ///< made of 0xFF and 0xFE only: above a run of 0xFF sorts only a longer one
   hot_leaf,        ///< half of the visits go to keys that lie beside each other
 };
 
@@ -38,8 +38,8 @@ inline constexpr KeyPattern kKeyPatterns[] = {
 /// The name of a pattern as it stands above.
 std::string_view name(KeyPattern pattern);
 
-/// Up to `count` different keys of a pattern (fewer where the pattern has no more), none longer than
-/// `key_bytes_max`, in the order in which a test should first use them.
+/// Up to `count` different keys of a pattern (fewer where the pattern has no more), none longer
+/// than `key_bytes_max`, in the order in which a test should first use them.
 std::vector<std::string> make_keys(KeyPattern pattern, std::size_t count,
                                    std::size_t key_bytes_max, std::uint64_t seed);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Histories written by hand, one line per operation, for tests of the checkers.
 //
-// Each call adds an operation that takes the time from `from` to `to`; the returned reference (valid
-// until the next call) is for what the line does not say. Stamps must differ, as a clock's do.
+// Each call adds an operation that takes the time from `from` to `to`; the returned reference
+// (valid until the next call) is for what the line does not say. Stamps must differ, as a clock's
+// do.
 #pragma once
 
 #include <cstdint>

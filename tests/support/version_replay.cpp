@@ -61,8 +61,8 @@ class Replay {
     std::vector<Placed> open;
     for (const Operation* operation : order) {
       while (!open.empty() && open.front().operation->responded < operation->invoked) {
-        if (floor_.operation == nullptr || open.front().moment > floor_.moment) floor_ = open.front();
         std::pop_heap(open.begin(), open.end(), ends_later);
+        if (floor_.operation == nullptr || open.back().moment > floor_.moment) floor_ = open.back();
         open.pop_back();
       }
       if (operation->refused) continue;

@@ -2,12 +2,12 @@
 // Checks a history of any length, scans and batches included, by the versions that the map gave to
 // its writes.
 //
-// The versions claim an order of all writes. The check replays the writes in that order and asks for
-// each operation whether there is a moment in it at which its answer is right, such that all the
-// moments respect real time:
+// The versions claim an order of all writes. The check replays the writes in that order and asks
+// for each operation whether there is a moment in it at which its answer is right, such that all
+// the moments respect real time:
 // 1. Versions of writes are positive and differ; what a write says about the state before it
 //    (existed, conditions, the value that a modify saw) is true just below its version.
-// 2. An operation that began after another had ended has no earlier moment, and a write a later one.
+// 2. An operation that began after another had ended has no earlier moment; a write a later one.
 // 3. A read that names its read version is right at exactly that version. Other operations without
 //    effects (reads that name none, writes that found nothing to do, conditions that failed) are
 //    right at some version that rule 2 allows.

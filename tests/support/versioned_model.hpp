@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A map's contents at every version, computed from the writes of a history: the oracle of the version
-// replay.
+// A map's contents at every version, computed from the writes of a history: the oracle of the
+// version replay.
 //
-// Each key has the list of its changes in version order, so the state of a key at any version costs a
-// binary search and a scan costs its keys, deleted ones included.
+// Each key has the list of its changes in version order, so the state of a key at any version costs
+// a binary search and a scan costs its keys, deleted ones included.
 // Thread: built once, then any number of readers. Points into the history, which must outlive it.
 #pragma once
 

@@ -131,7 +131,8 @@ class Search {
   Judgement run() {
     std::uint32_t event = timeline_.first();
     while (!timeline_.empty()) {
-      // All calls before the first return may come next; at the return there is nothing left to try.
+      // All calls before the first return may come next; at the return there is nothing left to
+      // try.
       if (Timeline::is_return(event)) {
         if (!step_back(event)) return {Answer::no, why(), steps_};
         continue;

@@ -2,9 +2,9 @@
 // Several threads do everything to one map at a time, and the history of it is checked.
 //
 // What it is made for: few keys in small nodes, so that leaves split, merge and swap all the time;
-// phases that grow and shrink the tree; scans, batches and snapshots that span leaves; threads that read
-// what they just wrote; more threads than cores, so that one is stopped in the middle of a write now
-// and then; values out of line as well as inline, each written once.
+// phases that grow and shrink the tree; scans, batches and snapshots that span leaves; threads that
+// read what they just wrote; more threads than cores, so that one is stopped in the middle of a
+// write now and then; values out of line as well as inline, each written once.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,7 @@ struct WorkloadOptions {
   std::uint32_t value_bytes_max = 80;  ///< at least 12
   bool ranges = true;                 ///< scans, floors, counts
   bool batches = true;
+  bool modifies = true;
   bool snapshots = true;
   bool search = false;                ///< look for a linearization too, versions aside
   std::uint64_t search_steps_max = 200'000;
@@ -39,13 +40,14 @@ struct WorkloadOptions {
 struct WorkloadReport {
   std::uint64_t histories = 0;
   std::uint64_t operations = 0;
-  std::uint64_t overlapping = 0;  ///< operations that began while one of another thread was going on
+  std::uint64_t overlapping = 0;  ///< operations that began during one of another thread
   std::uint64_t searched = 0;     ///< histories in which a linearization was found
   std::uint64_t unknown = 0;      ///< histories in which the search gave up
 };
 
 /// Runs the workload and checks every history: with versions by replaying them, with `search` by a
-/// search as well. Without versions there are no scans, snapshots and replays. Returns what is wrong.
+/// search as well. Without versions there are no scans, snapshots and replays. Returns what is
+/// wrong.
 /// Requires: nobody else uses the map.
 [[nodiscard]] std::optional<std::string> run_and_check(Map map, WorkloadOptions options,
                                                        WorkloadReport* report = nullptr);

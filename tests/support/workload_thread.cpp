@@ -50,6 +50,7 @@ void WorkloadThread::write() {
     case 8: return recorder_.insert(key(), value());
     case 9: return recorder_.update(key(), value());
     case 10: {
+      if (!options_.modifies) return recorder_.put(key(), value());
       const bool erases = random_.one_in(4);
       const std::string& chosen = key();
       return recorder_.modify(chosen, erases ? std::nullopt : std::optional(value()));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one thread of a workload does: operations drawn from a seed, through a Recorder or a Pipeline.
+// What one thread of a workload does: operations drawn from a seed, through a Recorder or a
+// Pipeline.
 #pragma once
 
 #include <cstdint>
