@@ -69,6 +69,15 @@ CLI::Option* add_choices(CLI::App& command, const std::string& flag, std::vector
       ->allow_extra_args(false);
 }
 
+// What all of them share.
+template <class Options>
+void add_output_options(CLI::App& command, Options& options) {
+  command.add_option("--probe-rounds", options.probe_rounds,
+                     "of the ping-pong between cores before and after; 0: none")
+      ->capture_default_str();
+  command.add_flag("--json", options.json, "JSON lines instead of a table");
+}
+
 // What ycsb and tree share.
 void add_common_options(CLI::App& command, YcsbOptions& options) {
   add_choices(command, "--target", options.targets, parse_target,
@@ -98,7 +107,7 @@ void add_common_options(CLI::App& command, YcsbOptions& options) {
       ->capture_default_str();
   command.add_option("--log-bytes", options.log_bytes, "log block of a leaf (embedded only)")
       ->capture_default_str();
-  command.add_flag("--json", options.json, "JSON lines instead of a table");
+  add_output_options(command, options);
 }
 
 // Puts the run of `options` into `chosen` when the command is met.
@@ -149,7 +158,7 @@ void add_memory(CLI::App& bench, const Output& output, std::function<int()>& cho
   command.add_option("--bytes", options->bytes_max, "the largest block")->capture_default_str();
   command.add_option("--seconds", options->seconds, "for each measurement")->capture_default_str();
   command.add_option("--seed", options->seed, "of the random chains")->capture_default_str();
-  command.add_flag("--json", options->json, "JSON lines instead of a table");
+  add_output_options(command, *options);
   choose(command, options, output, chosen, run_memory);
 }
 

@@ -41,7 +41,7 @@ Outcome run(const std::string& arguments) {
 TEST(BenchCommands, YcsbRunsWhatItIsAsked) {
   const Outcome outcome = run(
       "bench ycsb --target absl,lmdb --workload e --distribution uniform --keys 1000 --ops 500"
-      " --value-bytes 20 --in-flight 1 --seed 9 --repeats 2 --json");
+      " --value-bytes 20 --in-flight 1 --seed 9 --repeats 2 --probe-rounds 0 --json");
   EXPECT_EQ(outcome.exit_code, 0);
   std::istringstream lines(outcome.out);
   std::string first;
@@ -58,9 +58,11 @@ TEST(BenchCommands, YcsbRunsWhatItIsAsked) {
 }
 
 TEST(BenchCommands, TreeAndMemoryRun) {
-  EXPECT_EQ(run("bench tree --target absl --experiment erase,inserts --keys 1000 --json").exit_code,
+  EXPECT_EQ(run("bench tree --target absl --experiment erase,inserts --keys 1000 --json"
+                " --probe-rounds 0")
+                .exit_code,
             0);
-  EXPECT_EQ(run("bench memory --bytes 262144 --seconds 0 --json").exit_code, 0);
+  EXPECT_EQ(run("bench memory --bytes 262144 --seconds 0 --json --probe-rounds 0").exit_code, 0);
 }
 
 TEST(BenchCommands, WrongNamesAreRefusedWithTheRightOnes) {

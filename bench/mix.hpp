@@ -22,7 +22,7 @@ inline std::uint64_t fold_multiply(std::uint64_t a, std::uint64_t b) {
 inline std::uint64_t bytes_hash(std::string_view bytes) {
   const char* at = bytes.data();
   std::size_t left = bytes.size();
-  std::uint64_t hash = kGolden + left;
+  std::uint64_t hash = (kGolden ^ left) * 0xd1342543de82ef95;  // so that lengths are far apart
   while (left >= 16) {
     std::uint64_t words[2];
     std::memcpy(words, at, 16);

@@ -16,7 +16,7 @@ void pin_worker(std::uint32_t index);
 void run_pinned(const std::function<void()>& work);
 
 /// Median round trip of a cache line between the first two cores, or nothing if there is one only
-/// or `rounds` is 0. Cost: about a millisecond for each round.
+/// or `rounds` is 0. Cost: a tenth of a second at most, unless other work disturbs it.
 std::optional<double> probe_ns(std::uint32_t rounds);
 
 }  // namespace espalier::bench
