@@ -137,6 +137,20 @@ function(espalier_spanning_tests)
   endforeach()
 endfunction()
 
+# example/: programs as applications write them, against the library that applications link.
+function(espalier_examples)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/example/*.cpp)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM program)
+    add_executable(${program} ${source})
+    target_link_libraries(${program} PRIVATE espalier::client espalier_options)
+    add_test(NAME example.${program} COMMAND ${program})
+    set_tests_properties(example.${program} PROPERTIES LABELS fast
+      TIMEOUT ${ESPALIER_TEST_TIMEOUT_SECONDS})
+    add_dependencies(readme_test ${program})
+  endforeach()
+endfunction()
+
 # Compiles every header alone, and twice in a row: one that needs what its includer happens to
 # include is refused, and so is one without #pragma once.
 function(espalier_header_checks)

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The README keeps its promises: its program is the one that is compiled and run, and every command
+// in it prints what it says.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace espalier {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kRoot = ESPALIER_SOURCE_DIR;
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error("cannot read " + path.string());
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// The insides of all fenced blocks of a language, in order.
+std::vector<std::string> blocks(const std::string& text, const std::string& language) {
+  const std::string fence = "\n```" + language + "\n";
+  std::vector<std::string> found;
+  for (std::size_t at = text.find(fence); at != std::string::npos; at = text.find(fence, at)) {
+    at += fence.size();
+    const std::size_t end = text.find("\n```\n", at);
+    if (end == std::string::npos) throw std::runtime_error("a block without an end");
+    found.push_back(text.substr(at, end + 1 - at));
+  }
+  return found;
+}
+
+/// The text without its fenced blocks.
+std::string prose(const std::string& text) {
+  std::string kept;
+  bool fenced = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    const std::string_view line = std::string_view(text).substr(at, end - at);
+    const bool fence = line.starts_with("```");
+    if (!fenced && !fence) kept += line;
+    fenced = fenced != fence;
+    at = end;
+  }
+  return kept;
+}
+
+/// A folder that looks like the project after a release build, in which commands may write.
+class Workplace {
+ public:
+  Workplace() {
+    std::string name = (fs::temp_directory_path() / "espalier-readme-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    folder_ = name;
+    fs::create_directories(folder_ / "build/release");
+    fs::create_directory_symlink(fs::path(ESPALIER_PROGRAM).parent_path(),
+                                 folder_ / "build/release/bin");
+    fs::create_directory_symlink(kRoot / "tests", folder_ / "tests");
+  }
+  Workplace(const Workplace&) = delete;
+  Workplace& operator=(const Workplace&) = delete;
+  ~Workplace() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+
+  /// What a command prints to standard output. Progress and remarks are not part of the promise.
+  [[nodiscard]] std::string run(std::string_view command) const {
+    const std::string line = "cd '" + folder_.string() + "' && { " + std::string(command) + "; }";
+    FILE* pipe = popen(line.c_str(), "r");
+    if (pipe == nullptr) throw std::runtime_error("no shell");
+    std::string output;
+    std::array<char, 4096> piece{};
+    while (const std::size_t n = std::fread(piece.data(), 1, piece.size(), pipe)) {
+      output.append(piece.data(), n);
+    }
+    EXPECT_EQ(pclose(pipe), 0) << command;
+    return output;
+  }
+
+ private:
+  fs::path folder_;
+};
+
+TEST(Readme, ItsProgramIsTheOneThatIsBuilt) {
+  const auto programs = blocks(read(kRoot / "README.md"), "cpp");
+  ASSERT_EQ(programs.size(), 1u);
+  EXPECT_EQ(programs.front(), read(kRoot / "example/first_map.cpp"));
+}
+
+TEST(Readme, ItsCommandsPrintWhatItSays) {
+  const Workplace workplace;
+  const auto sessions = blocks(read(kRoot / "README.md"), "console");
+  ASSERT_EQ(sessions.size(), 2u);
+  for (const std::string& session : sessions) {
+    std::string printed;
+    for (std::size_t at = 0; at < session.size();) {
+      const std::size_t end = session.find('\n', at);
+      const std::string line = session.substr(at, end - at);
+      if (line.starts_with("$ ")) printed += line + "\n" + workplace.run(line.substr(2));
+      at = end + 1;
+    }
+    EXPECT_EQ(printed, session);
+  }
+}
+
+TEST(Readme, NoLinkOfTheDocumentsLeadsNowhere) {
+  std::vector<fs::path> documents = {"README.md", "ARCHITECTURE.md", "CHANGELOG.md"};
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "docs")) {
+    if (entry.path().extension() == ".md") documents.push_back(fs::relative(entry.path(), kRoot));
+  }
+  for (const fs::path& document : documents) {
+    const std::string text = prose(read(kRoot / document));
+    for (std::size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at)) {
+      at += 2;
+      const std::string target = text.substr(at, text.find_first_of(")#", at) - at);
+      if (target.empty() || target.find("://") != std::string::npos) continue;
+      const fs::path file = kRoot / document.parent_path() / target;
+      EXPECT_TRUE(fs::exists(file)) << document << ": " << target;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier
