@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/support/history.hpp"
@@ -258,13 +257,15 @@ TEST_P(FaultsEmptied, GivesItsMemoryBack) {
   }
 }
 
+std::string order_name(const ::testing::TestParamInfo<EraseOrder>& info) {
+  constexpr const char* kNames[] = {"Ascending", "Descending", "Random"};
+  return kNames[static_cast<std::size_t>(info.param)];
+}
+
 INSTANTIATE_TEST_SUITE_P(Orders, FaultsEmptied,
                          ::testing::Values(EraseOrder::ascending, EraseOrder::descending,
                                            EraseOrder::random),
-                         [](const ::testing::TestParamInfo<EraseOrder>& order) {
-                           constexpr const char* kNames[] = {"Ascending", "Descending", "Random"};
-                           return std::string(kNames[static_cast<std::size_t>(order.param)]);
-                         });
+                         order_name);
 
 }  // namespace
 }  // namespace espalier::test
