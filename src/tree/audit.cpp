@@ -27,8 +27,7 @@ class TreeAudit {
     const Reclaimer::Waiting waiting = map_.store.reclaimer.waiting(map_, true);
     audit_lids(map_, waiting, content_, report_);
     audit_waiting(map_, waiting, content_, report_);
-    content_.buffers.push_back(
-        {map_.header_offset, memory::class_of(sizeof(wire::MapHeader))});
+    content_.buffers.push_back({map_.header_offset, memory::class_of(sizeof(wire::MapHeader))});
     for (const auto& [offset, size_class] : map_.table.buffers()) {
       content_.buffers.push_back({offset, size_class});
     }

@@ -17,8 +17,9 @@ std::vector<std::string_view> read_separators(NodeAudit& a) {
   const std::byte* bytes = a.node.bytes();
   for (std::uint32_t i = 0; i < a.header.items; ++i) {
     const std::uint32_t at = base::load_plain<std::uint16_t>(bytes + slots_begin + 2 * i);
-    const bool inside = at >= keys_begin && at + 2 <= a.header.fence_begin &&
-                        at + 2 + base::load_plain<std::uint16_t>(bytes + at) <= a.header.fence_begin;
+    const bool inside =
+        at >= keys_begin && at + 2 <= a.header.fence_begin &&
+        at + 2 + base::load_plain<std::uint16_t>(bytes + at) <= a.header.fence_begin;
     if (!a.report.expect(inside, "separator ", i, " does not lie between slots and fences")) break;
     separators.push_back(a.node.separator(i));
   }
@@ -49,7 +50,8 @@ void audit_heads(NodeAudit& a, std::span<const std::string_view> separators) {
     const auto head = base::load_plain<std::uint32_t>(group + 4 * (i % kPerGroup));
     const bool used = i < separators.size();
     const std::uint64_t expected = !used ? ~std::uint64_t{0} : i == 0 ? 0 : map(word(i));
-    a.report.expect(head == expected >> 32, "the head of child ", i, " is not that of its separator");
+    a.report.expect(head == expected >> 32, "the head of child ", i,
+                    " is not that of its separator");
     a.report.expect(used || a.node.child(i) == 0, "the place of child ", i, " is not empty");
   }
   for (std::uint32_t i = 0; i < a.g.groups_max; ++i) {
@@ -58,7 +60,8 @@ void audit_heads(NodeAudit& a, std::span<const std::string_view> separators) {
     const auto first =
         i < groups ? base::load_plain<std::uint32_t>(a.node.bytes() + a.node.group_offset(i))
                    : ~std::uint32_t{0};
-    a.report.expect(head == first >> 16, "the head of group ", i, " is not that of its first child");
+    a.report.expect(head == first >> 16, "the head of group ", i,
+                    " is not that of its first child");
   }
 }
 
@@ -68,8 +71,8 @@ std::vector<Child> audit_interior(NodeAudit& a) {
   const std::uint32_t groups = (a.header.items + kPerGroup - 1) / kPerGroup;
   const std::uint32_t slots_begin = a.node.group_offset(groups);
   const bool root = a.place.lid == a.map.root;
-  if (!a.report.expect(a.header.items >= (root ? 2 : 1), "it has too few children: ",
-                       std::uint64_t{a.header.items}) ||
+  if (!a.report.expect(a.header.items >= (root ? 2 : 1),
+                       "it has too few children: ", std::uint64_t{a.header.items}) ||
       !a.report.expect(a.header.chunks == groups && groups <= a.g.groups_max,
                        "its number of groups does not fit its children") ||
       !a.report.expect(a.header.sorted_end == slots_begin &&

@@ -12,7 +12,8 @@ std::uint32_t length_bytes(std::uint32_t bytes) { return bytes < 0x80 ? 1 : 2; }
 // One item by itself. False if nothing behind it can be read.
 bool audit_item(NodeAudit& a, const PlacedItem& placed) {
   const auto& [offset, item] = placed;
-  if (!a.report.expect(!item.key.empty(), "the item at ", offset, " has no key or leaves the block")) {
+  if (!a.report.expect(!item.key.empty(), "the item at ", offset,
+                       " has no key or leaves the block")) {
     return false;
   }
   a.report.expect(item.key.size() <= a.g.key_bytes_max, "the key at ", offset, " is too long");
@@ -21,14 +22,14 @@ bool audit_item(NodeAudit& a, const PlacedItem& placed) {
   const auto* begin = reinterpret_cast<const char*>(a.node.bytes() + offset);
   const auto lengths = static_cast<std::uint32_t>(item.key.data() - begin);
   const std::uint32_t coded = item.out_of_line ? std::uint32_t{wire::kOutOfLine} : item.value_bytes;
-  a.report.expect(lengths == length_bytes(static_cast<std::uint32_t>(item.key.size())) +
-                                 length_bytes(coded),
-                  "the lengths at ", offset, " are not as short as they can be");
+  a.report.expect(
+      lengths == length_bytes(static_cast<std::uint32_t>(item.key.size())) + length_bytes(coded),
+      "the lengths at ", offset, " are not as short as they can be");
   const char* end = item.value + item.value_bytes;
   const char* next = reinterpret_cast<const char*>(a.node.bytes() + item.end);
   const auto taken = static_cast<std::uint32_t>(end - begin);
-  a.report.expect(offset + ((taken + a.g.unit_mask) & ~a.g.unit_mask) == item.end,
-                  "the item at ", offset, " does not end where the next begins");
+  a.report.expect(offset + ((taken + a.g.unit_mask) & ~a.g.unit_mask) == item.end, "the item at ",
+                  offset, " does not end where the next begins");
   a.report.expect(std::all_of(end, std::max(end, next), [](char byte) { return byte == 0; }),
                   "the bytes behind the item at ", offset, " are not 0");
   return true;
@@ -56,7 +57,8 @@ void audit_chunk(NodeAudit& a, std::uint32_t chunk, const ChunkFirst& first, con
     const std::string_view key = first.item->item.key;
     head = map(head_of(key.substr(std::min<std::size_t>(a.header.prefix_bytes, key.size())))) >> 48;
     if (first.inside) {
-      start = (first.item->offset - a.g.sorted_begin - (chunk << a.g.chunk_shift)) >> a.g.unit_shift;
+      start =
+          (first.item->offset - a.g.sorted_begin - (chunk << a.g.chunk_shift)) >> a.g.unit_shift;
     }
   }
   a.report.expect(a.node.chunk_head(chunk) == head, "the head of chunk ", chunk,
@@ -92,9 +94,9 @@ void audit_chunks(NodeAudit& a, std::span<const PlacedItem> items) {
 std::vector<PlacedItem> audit_sorted(NodeAudit& a) {
   std::vector<PlacedItem> items;
   const std::uint32_t end = a.header.sorted_end;
-  if (!a.report.expect(end >= a.g.sorted_begin && end <= a.g.node_bytes - 8 &&
-                           end <= a.header.fence_begin,
-                       "its sorted block does not lie between starts and fences")) {
+  if (!a.report.expect(
+          end >= a.g.sorted_begin && end <= a.g.node_bytes - 8 && end <= a.header.fence_begin,
+          "its sorted block does not lie between starts and fences")) {
     return items;
   }
   for (std::uint32_t offset = a.g.sorted_begin; offset < end;) {

@@ -16,21 +16,17 @@ std::uint32_t entry_units(const LogItem& entry) {
 }
 
 bool audit_room(NodeAudit& a, wire::LockWord lock) {
+  // Readers find the log behind the sorted block; log_begin says the same.
   const std::uint32_t begin = a.header.log_begin;
   const std::uint32_t end = a.header.log_end;
-  const bool none = begin >= end;
-  a.report.expect(begin % wire::kLogUnitBytes == 0 && end % wire::kLogUnitBytes == 0,
-                  "its log is not aligned");
-  a.report.expect(none || (begin >= a.header.sorted_end && end <= a.header.fence_begin),
-                  "its log does not lie between sorted block and fences");
-  const std::uint32_t room_end = std::min<std::uint32_t>(a.header.fence_begin, a.g.node_bytes - 8);
   a.report.expect(begin == ((a.header.sorted_end + 7u) & ~7u),
                   "its log does not begin behind its sorted block");
+  const std::uint32_t room_end = std::min<std::uint32_t>(a.header.fence_begin, a.g.node_bytes - 8);
   a.report.expect(end == std::max(begin, std::min(begin + a.g.log_bytes, room_end & ~7u)),
                   "its log does not end where its room ends");
   a.report.expect(lock.bits >> 48 == 0, "the unused bits of its lock word are not 0");
-  return a.report.expect(lock.entries() <= a.g.log_slots, "its log has too many entries: ",
-                         lock.entries()) &&
+  return a.report.expect(lock.entries() <= a.g.log_slots,
+                         "its log has too many entries: ", lock.entries()) &&
          a.report.expect(lock.entries() == 0 || begin + lock.units() * wire::kLogUnitBytes <= end,
                          "its log is longer than its room");
 }
@@ -52,12 +48,13 @@ Entries read_entries(NodeAudit& a, wire::LockWord lock) {
     if (!a.report.expect(!entry.key.empty(), "log entry ", i, " has no key or leaves the log")) {
       return entries;
     }
-    a.report.expect(slot >> 8 == tag_of(entry.key), "log slot ", i, " does not carry its key's tag");
+    a.report.expect(slot >> 8 == tag_of(entry.key), "log slot ", i,
+                    " does not carry its key's tag");
     position += entry_units(entry);
     entries.push_back(entry);
   }
-  a.report.expect(position == lock.units(), "its entries take ", position, " units of log, it says ",
-                  lock.units());
+  a.report.expect(position == lock.units(), "its entries take ", position,
+                  " units of log, it says ", lock.units());
   return entries;
 }
 
@@ -100,9 +97,10 @@ void audit_entry(NodeAudit& a, const Entries& entries, std::size_t i,
   a.report.expect(entry.key.size() <= a.g.key_bytes_max &&
                       (entry.out_of_line || entry.value_bytes <= a.g.inline_value_bytes_max),
                   "log entry ", i, " is too long");
-  const auto at = std::lower_bound(
-      sorted.begin(), sorted.end(), entry.key,
-      [](const PlacedItem& item, std::string_view key) { return compare_keys(item.item.key, key) < 0; });
+  const auto at = std::lower_bound(sorted.begin(), sorted.end(), entry.key,
+                                   [](const PlacedItem& item, std::string_view key) {
+                                     return compare_keys(item.item.key, key) < 0;
+                                   });
   const bool exact = at != sorted.end() && at->item.key == entry.key;
   a.report.expect(entry.back == (at == sorted.end() ? a.header.sorted_end : at->offset),
                   "log entry ", i, " does not point to the first sorted item not below it");

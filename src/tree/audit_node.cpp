@@ -22,10 +22,11 @@ bool audit_shape(NodeAudit& a) {
   if (!a.report.expect(leaf || a.header.kind == wire::NodeKind::interior, "it is of no kind")) {
     return false;
   }
-  const bool kind = a.report.expect(leaf == (a.place.level == 0), "its kind does not fit its depth");
+  const bool kind =
+      a.report.expect(leaf == (a.place.level == 0), "its kind does not fit its depth");
   const bool level =
-      a.report.expect(a.header.level == a.place.level, "its level is ", std::uint64_t{a.header.level},
-                      " at the depth of level ", a.place.level);
+      a.report.expect(a.header.level == a.place.level, "its level is ",
+                      std::uint64_t{a.header.level}, " at the depth of level ", a.place.level);
   return kind && level;
 }
 
@@ -54,7 +55,8 @@ bool audit_fences(NodeAudit& a) {
 // A predecessor that is gone needs no check: its generation moved on, and walkers see that.
 void audit_predecessor(NodeAudit& a, wire::Ref ref, bool second) {
   if (!ref) return;
-  if (!a.report.expect(in_region(a.map, ref, a.g.node_bytes), "its predecessor is outside the region") ||
+  if (!a.report.expect(in_region(a.map, ref, a.g.node_bytes),
+                       "its predecessor is outside the region") ||
       !a.report.expect(ref != a.place.ref, "it is its own predecessor")) {
     return;
   }
@@ -75,7 +77,8 @@ void audit_predecessor(NodeAudit& a, wire::Ref ref, bool second) {
 void audit_history(NodeAudit& a) {
   const wire::Ref old{a.header.old_ref};
   const wire::Ref old2{a.header.old2_ref};
-  a.report.expect(a.header.created <= a.map.clock.taken(), "it was created by a version not taken yet");
+  a.report.expect(a.header.created <= a.map.clock.taken(),
+                  "it was created by a version not taken yet");
   a.report.expect(a.header.successor_ref == 0, "it is live but names a successor");
   a.report.expect(a.map.options.versions || (!old && !old2),
                   "it names a predecessor although versions are off");
@@ -87,8 +90,7 @@ void audit_history(NodeAudit& a) {
 }  // namespace
 
 bool in_region(const MapCore& map, wire::Ref ref, std::uint64_t bytes) {
-  return ref.offset() >= memory::kExtentBytes &&
-         ref.offset() + bytes <= map.store.region.bytes();
+  return ref.offset() >= memory::kExtentBytes && ref.offset() + bytes <= map.store.region.bytes();
 }
 
 bool lid_in_range(const MapCore& map, wire::Lid lid) {
@@ -125,8 +127,8 @@ bool audit_value(NodeAudit& a, const wire::ValueRef& value) {
   std::memcpy(&header, a.map.at(ref.offset()), sizeof header);
   a.report.expect(header.map_id == a.map.id, "a value belongs to another map");
   a.report.expect(header.superseded == wire::kLive, "a value is not live");
-  a.report.expect(header.bytes == value.bytes, "a value has ", header.bytes, " bytes, its item says ",
-                  value.bytes);
+  a.report.expect(header.bytes == value.bytes, "a value has ", header.bytes,
+                  " bytes, its item says ", value.bytes);
   return a.report.expect((header.generation & wire::kGenerationMask) == ref.generation(),
                          "a value's generation is not the one that its item expects");
 }

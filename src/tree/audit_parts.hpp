@@ -70,7 +70,10 @@ struct NodePlace {
 /// One node under audit. `header` is a copy, so that raw and clamped fields can be compared.
 struct NodeAudit {
   NodeAudit(const MapCore& map_in, const NodePlace& place_in, Report& report_in)
-      : map(map_in), g(map_in.geometry), node(map_in.view(place_in.ref)), place(place_in),
+      : map(map_in),
+        g(map_in.geometry),
+        node(map_in.view(place_in.ref)),
+        place(place_in),
         report(report_in) {
     std::memcpy(&header, node.bytes(), sizeof header);
   }
@@ -88,7 +91,6 @@ struct PlacedItem {
   std::uint32_t offset = 0;
   SortedItem item;
 };
-
 
 /// What a leaf holds in its newest state.
 struct LeafContent {

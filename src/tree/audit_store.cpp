@@ -61,12 +61,12 @@ void audit_lids(const MapCore& map, const Reclaimer::Waiting& waiting, const Tre
   for (std::size_t page = 1; page < buffers.size(); ++page) {  // pages follow the directory
     const std::uint64_t offset = buffers[page].first;
     audit_owner(map, offset, "a page of the page table", report);
-    const auto first = static_cast<wire::Lid>((page - 1 + wire::kHeaderWords)
-                                              << wire::kTablePageShift);
+    const auto first =
+        static_cast<wire::Lid>((page - 1 + wire::kHeaderWords) << wire::kTablePageShift);
     for (wire::Lid i = wire::kHeaderWords; i < wire::kTablePageEntries; ++i) {
       const bool used = base::load_plain<std::uint64_t>(map.at(offset) + std::size_t{8} * i) != 0;
-      report.expect(!used || std::binary_search(known.begin(), known.end(), first + i),
-                    "LID ", first + i, " names a buffer, is not in the tree and does not wait");
+      report.expect(!used || std::binary_search(known.begin(), known.end(), first + i), "LID ",
+                    first + i, " names a buffer, is not in the tree and does not wait");
     }
   }
 }
@@ -80,8 +80,7 @@ void audit_waiting(const MapCore& map, const Reclaimer::Waiting& waiting, TreeCo
     report.expect(header.map_id == map.id, "a waiting buffer belongs to map ", header.map_id);
     // Values are found through their items alone and stay live until they are free.
     const std::uint64_t ended = std::max<std::uint64_t>(one.version, 1);
-    report.expect(header.superseded == ended ||
-                      (header.superseded == wire::kLive && one.lid == 0),
+    report.expect(header.superseded == ended || (header.superseded == wire::kLive && one.lid == 0),
                   "a waiting buffer was not superseded by the version that retired it");
   }
 }

@@ -33,7 +33,7 @@ inline std::vector<MapOptions> all_geometries() {
 class NodeBuffer {
  public:
   explicit NodeBuffer(const Geometry& geometry)
-      : geometry_(geometry), bytes_(new(std::align_val_t{64}) std::byte[geometry.node_bytes]{}) {}
+      : geometry_(geometry), bytes_(new (std::align_val_t{64}) std::byte[geometry.node_bytes]{}) {}
   [[nodiscard]] std::byte* data() const { return bytes_.get(); }
   [[nodiscard]] NodeView view() const { return {bytes_.get(), geometry_}; }
 
@@ -116,7 +116,9 @@ class TreeFixture {
   StoreCore& store() { return store_; }
   MapCore& map() { return *map_; }
   Worker& worker() { return *worker_; }
-  [[nodiscard]] std::byte* bytes(wire::Lid lid) const { return map_->at(map_->table.get(lid).offset()); }
+  [[nodiscard]] std::byte* bytes(wire::Lid lid) const {
+    return map_->at(map_->table.get(lid).offset());
+  }
   [[nodiscard]] wire::Lid first_leaf() const {
     wire::Lid lid = map_->root;
     while (!map_->node(lid).leaf()) lid = map_->node(lid).child(0);
