@@ -25,6 +25,8 @@ class Engine {
  public:
   /// `make_access` gives each lane its access, from the lane's index and the ready queue.
   using MakeAccess = std::function<A(std::uint32_t lane, base::ReadyQueue& queue)>;
+  /// Most gets that go through their stages together.
+  static constexpr std::uint32_t kGroup = 16;
 
   Engine(Worker& worker, MapCore& map, std::uint32_t lanes, const MakeAccess& make_access);
 
@@ -46,7 +48,9 @@ class Engine {
   struct Next {
     Engine* engine;
     Lane* lane;
-    [[nodiscard]] bool await_ready() const { return engine->take_request(*lane); }
+    [[nodiscard]] bool await_ready() const {
+      return !engine->next_is_get() && engine->take_request(*lane);
+    }
     void await_suspend(std::coroutine_handle<>) const { engine->idle_.push_back(lane); }
     void await_resume() const {}
   };
@@ -71,12 +75,22 @@ class Engine {
   [[nodiscard]] wire::Ref predecessor(Lane& lane, const NodeView& node) const;
   [[nodiscard]] static bool needs_fences(const Lane& lane, const NodeView& node);
   [[nodiscard]] wire::Ref root_ref() const { return map_.table.get(map_.root); }
-  [[nodiscard]] wire::Ref descend_in_cache(Lane& lane) const;
+  [[nodiscard]] bool answers_at_once(const SearchKey& key, std::uint64_t read_version,
+                                     const std::byte* node, const NodeHead& head,
+                                     wire::Ref ref) const;
+  [[nodiscard]] wire::Ref descend_in_cache(const SearchKey& key,
+                                           std::uint64_t read_version) const;
+  [[nodiscard]] bool next_is_get() const;
+  void run_points();
+  void descend_together(std::span<PointSlot> slots, std::uint64_t read_version);
+  void look_at_leaf(PointSlot& slot, std::uint64_t read_version);
+  void answer_point(PointSlot& slot, std::uint64_t read_version, Handler& handler);
   void want_head(A& access, const std::byte* image, const Lane& lane, Warmth warmth) const;
   void want_leaf_part(A& access, const NodeView& leaf, const Lane& lane,
                       const LeafProbe& probe) const;
   void want_scan_part(A& access, const NodeView& leaf, Lane& lane) const;
-  bool find_point(Lane& lane, const NodeView& leaf, const LeafProbe& probe, bool& out_of_line);
+  static bool find_point(const SearchKey& key, const NodeView& leaf, const LeafProbe& probe,
+                         std::uint64_t read_version, Completion& answer, bool& out_of_line);
   WriteStep write_here(Lane& lane, const NodeView& leaf, std::uint64_t& wait_for);
   void begin_scan(Lane& lane, const NodeView& leaf);
   bool deliver(Lane& lane, std::uint32_t count);
@@ -90,6 +104,7 @@ class Engine {
   Pins pins_;
   base::ReadyQueue ready_;
   std::vector<Lane> lanes_;
+  std::vector<PointSlot> points_;  // empty if gets take lanes like all else
   std::vector<Lane*> idle_;
   Batch current_{};  // of the batches, the one that lanes take from now
   std::deque<Batch> batches_;

@@ -13,7 +13,12 @@ namespace espalier::tree {
 
 template <Access A>
 Engine<A>::Engine(Worker& worker, MapCore& map, std::uint32_t lanes, const MakeAccess& make_access)
-    : worker_(worker), map_(map), pins_(worker.slot, map.clock), ready_(lanes), lanes_(lanes) {
+    : worker_(worker),
+      map_(map),
+      pins_(worker.slot, map.clock),
+      ready_(lanes),
+      lanes_(lanes),
+      points_(A::kInPlace && lanes > 1 && map.options.versions ? std::min(lanes, kGroup) : 0) {
   for (std::uint32_t i = 0; i < lanes; ++i) {
     lanes_[i].walk = walk(lanes_[i], make_access(i, ready_));
     ready_.push(lanes_[i].walk.handle());
@@ -57,7 +62,7 @@ inline bool Engine<A>::take_request(Lane& lane) {
 
 template <Access A>
 void Engine<A>::wake_lanes() {
-  while (!idle_.empty() && queued_ != 0) {
+  while (!idle_.empty() && queued_ != 0 && !next_is_get()) {
     Lane* lane = idle_.back();
     idle_.pop_back();
     take_request(*lane);
@@ -67,17 +72,26 @@ void Engine<A>::wake_lanes() {
 
 template <Access A>
 std::size_t Engine<A>::poll() {
-  wake_lanes();
   const std::uint64_t before = completed_;
-  while (!ready_.empty() && completed_ == before) ready_.pop().resume();
-  if (busy_ == 0 && queued_ == 0) pins_.idle();
+  while (completed_ == before && pending() != 0) {
+    if (next_is_get()) {
+      run_points();
+    } else {
+      wake_lanes();
+    }
+    for (std::size_t turns = busy_; turns != 0 && !ready_.empty(); --turns) ready_.pop().resume();
+  }
+  if (pending() == 0) pins_.idle();
   return pending();
 }
 
 template <Access A>
 void Engine<A>::drain() {
-  wake_lanes();
-  while (!ready_.empty()) ready_.pop().resume();
+  while (pending() != 0) {
+    while (next_is_get()) run_points();
+    wake_lanes();
+    while (!ready_.empty() && !next_is_get()) ready_.pop().resume();
+  }
   pins_.idle();
 }
 
@@ -234,18 +248,32 @@ bool Engine<A>::needs_fences(const Lane& lane, const NodeView& node) {
          lane.key.head() == node.high_head();
 }
 
+/// Idea 1 as it nearly always goes: this is the node that was meant, it is of this map, its fences'
+/// heads enclose the key, and its versions the read version.
+template <Access A>
+inline bool Engine<A>::answers_at_once(const SearchKey& key, std::uint64_t read_version,
+                                       const std::byte* node, const NodeHead& head,
+                                       wire::Ref ref) const {
+  const std::uint64_t word = key.head();
+  const std::uint64_t meant = std::uint64_t{ref.generation()} << 32 | map_.id;
+  constexpr std::uint64_t kIdentity = std::uint64_t{wire::kGenerationMask} << 32 | 0xFFFFFFFF;
+  // The versions were read from a node that was still this one after them; so it stays while we are
+  // pinned, for it is superseded, if at all, above our read version.
+  return ((head.identity ^ meant) & kIdentity) == 0 && head.low_head < word &&
+         word < head.high_head && head.created <= read_version &&
+         read_version < head.superseded &&
+         (base::load_shared<std::uint32_t>(node + offsetof(wire::NodeHeader, generation)) &
+          wire::kGenerationMask) == ref.generation();
+}
+
 /// Idea 1, in one place: may this node answer, and if not, where to go.
 template <Access A>
 inline typename Engine<A>::Judgement Engine<A>::judge(Lane& lane, const NodeView& node,
                                                       const NodeHead& head,
                                                       wire::Ref ref) const {
-  const bool inside = head.low_head < lane.key.head() && lane.key.head() < head.high_head;
-  if (head.map_id() == map_.id &&
-      (head.generation() & wire::kGenerationMask) == ref.generation() && inside &&
-      head.created <= lane.read_version && lane.read_version < head.superseded &&
-      lane.plain) [[likely]] {
-    // The version was read from a node that was still this one; so it stays while we are pinned.
-    if ((node.generation() & wire::kGenerationMask) == ref.generation()) return {true, {}};
+  if (lane.plain && answers_at_once(lane.key, lane.read_version, node.bytes(), head, ref))
+      [[likely]] {
+    return {true, {}};
   }
   return redirect(lane, node, head, ref);
 }
@@ -294,17 +322,15 @@ typename Engine<A>::Judgement Engine<A>::redirect(Lane& lane, const NodeView& no
 // cache. The same steps as the walk's own loop, in one piece, which is several times cheaper than with
 // places to wait in between. Returns the leaf to ask, or a node that needs a closer look.
 template <Access A>
-wire::Ref Engine<A>::descend_in_cache(Lane& lane) const {
+wire::Ref Engine<A>::descend_in_cache(const SearchKey& key, std::uint64_t read_version) const {
   wire::Ref ref = root_ref();
   for (;;) {
     const std::byte* at = map_.at(ref.offset());
     const NodeHead head = NodeHead::read(at);
-    if (head.leaf()) return ref;
+    if (head.leaf() || !answers_at_once(key, read_version, at, head, ref)) return ref;
     const NodeView node(at, map_.geometry);
-    if (!judge(lane, node, head, ref).answers) return ref;
-    const GroupChoice group = choose_group(node, head, lane.key, map_.kit);
-    const wire::Ref next =
-        map_.table.get(node.child(choose_child(node, lane.key, group, map_.kit)));
+    const GroupChoice group = choose_group(node, head, key, map_.kit);
+    const wire::Ref next = map_.table.get(node.child(choose_child(node, key, group, map_.kit)));
     if (!next) return ref;
     ref = next;
     if (head.level() == 1) return ref;
@@ -377,11 +403,11 @@ void Engine<A>::want_scan_part(A& access, const NodeView& leaf, Lane& lane) cons
 // --- at the leaf ---------------------------------------------------------------------------------
 
 template <Access A>
-bool Engine<A>::find_point(Lane& lane, const NodeView& leaf, const LeafProbe& probe,
-                           bool& out_of_line) {
-  Completion& answer = lane.answer;
+inline bool Engine<A>::find_point(const SearchKey& key, const NodeView& leaf,
+                                  const LeafProbe& probe, std::uint64_t read_version,
+                                  Completion& answer, bool& out_of_line) {
   if (probe.log_matches != 0) {
-    if (const auto entry = find_in_log(leaf, lane.key, probe.log_matches, lane.read_version)) {
+    if (const auto entry = find_in_log(leaf, key, probe.log_matches, read_version)) {
       if (entry->erase() && !planted(Bug::ignore_erase_marks)) return false;
       out_of_line = entry->out_of_line;
       answer.value = {entry->value, entry->value_bytes};
@@ -390,7 +416,7 @@ bool Engine<A>::find_point(Lane& lane, const NodeView& leaf, const LeafProbe& pr
     }
   }
   SortedItem item;
-  if (!find_sorted(leaf, lane.key, probe, item)) return false;
+  if (!find_sorted(leaf, key, probe, item)) return false;
   out_of_line = item.out_of_line;
   answer.value = {item.value, item.value_bytes};
   answer.version = leaf.created();

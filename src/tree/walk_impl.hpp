@@ -3,7 +3,7 @@
 // instantiated.
 #pragma once
 
-#include "tree/engine_impl.hpp"
+#include "tree/point_group.hpp"
 
 namespace espalier::tree {
 
@@ -19,7 +19,7 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
       Warmth warmth = Warmth::cold;
       if (!ref) {
         if (access.near(Warmth::warm) && lane.goal != Goal::backward) {
-          ref = descend_in_cache(lane);
+          ref = descend_in_cache(lane.key, lane.read_version);
         } else {
           ref = root_ref();
           warmth = Warmth::hot;
@@ -71,7 +71,8 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
         want_leaf_part(access, leaf, lane, probe);
         co_await access.arrived(Warmth::cold);
         bool out_of_line = false;
-        lane.answer.found = find_point(lane, leaf, probe, out_of_line);
+        lane.answer.found = find_point(lane.key, leaf, probe, lane.read_version, lane.answer,
+                                       out_of_line);
         if (!co_await access.confirm(ref)) continue;
         if (out_of_line) {
           std::memcpy(&lane.value, lane.answer.value.data(), sizeof lane.value);

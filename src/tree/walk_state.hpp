@@ -59,6 +59,15 @@ struct Lane {
   base::WalkTask walk;
 };
 
+/// A get on its way through the stages of a group (point_group.hpp).
+struct alignas(64) PointSlot {
+  SearchKey key;
+  const Request* request = nullptr;
+  wire::Ref ref{};
+  LeafProbe probe;
+  bool plain = true;  // nothing unusual was met; else a lane takes over
+};
+
 /// When reads began, for many walks on one core (DESIGN §2.1 rules 2 and 4).
 ///
 /// Walks are picked up in ticks of some requests. All walks of a tick share one exposed epoch; at
@@ -73,18 +82,24 @@ class Pins {
   void stale() { stale_ = true; }
 
   void pick_up(Lane& lane) {
+    lane.tick = begin();
+    lane.read_version = lane.task.held != nullptr ? lane.task.held->version : version_;
+  }
+  void finish(const Lane& lane) { end(lane.tick); }
+
+  /// The same for a group of reads that begins and ends together; its version is version().
+  [[nodiscard]] std::uint32_t begin() {
     if (stale_ || picked_ >= kTickRequests) refresh();
     ++picked_;
     ++ticks_[newest_].in_flight;
-    lane.tick = newest_;
-    lane.read_version = lane.task.held != nullptr ? lane.task.held->version : version_;
+    return newest_;
   }
-  void finish(const Lane& lane) {
-    if (--ticks_[lane.tick].in_flight == 0 && lane.tick != newest_ &&
-        ticks_[newest_].in_flight != 0) {
+  void end(std::uint32_t tick) {
+    if (--ticks_[tick].in_flight == 0 && tick != newest_ && ticks_[newest_].in_flight != 0) {
       slot_->expose(ticks_[newest_].epoch);
     }
   }
+  [[nodiscard]] std::uint64_t version() const { return version_; }
   /// Nothing is in flight any more.
   void idle() {
     slot_->exit();
