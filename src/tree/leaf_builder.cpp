@@ -152,7 +152,7 @@ void gather_newest(const NodeView& leaf, std::vector<Record>& records) {
   const auto take_until = [&](std::uint32_t stop) {
     while (offset < stop && offset < end) {
       const SortedItem item = leaf.sorted_item(offset);
-      records.push_back(record_of(item, leaf.bytes() + offset));
+      if (!item.key.empty()) records.push_back(record_of(item, leaf.bytes() + offset));
       offset = item.end;
     }
   };
@@ -162,7 +162,7 @@ void gather_newest(const NodeView& leaf, std::vector<Record>& records) {
     if ((item.flags & wire::kLogShadowsSorted) != 0 && offset < end) {
       offset = leaf.sorted_item(offset).end;
     }
-    if (!item.erase()) {
+    if (!item.erase() && !item.key.empty()) {  // without a key it is malformed
       records.push_back(make_record(item.key, {item.value, item.value_bytes}, item.out_of_line));
     }
     // Older entries of the same key follow the newest one.
