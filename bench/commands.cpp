@@ -32,6 +32,11 @@ std::optional<bool> parse_switch(std::string_view text) {
   return std::nullopt;
 }
 
+CLI::ValidationError not_one_of(const std::string& flag, const std::string& text,
+                                const std::string& names) {
+  return CLI::ValidationError(flag, fmt::format("'{}' is not one of: {}", text, names));
+}
+
 // An option whose value is one of some names. `to` may be an optional.
 template <class To, class Parse>
 CLI::Option* add_choice(CLI::App& command, const std::string& flag, To& to, Parse parse,
@@ -40,7 +45,7 @@ CLI::Option* add_choice(CLI::App& command, const std::string& flag, To& to, Pars
       flag,
       [flag, &to, parse, help](const std::string& text) {
         const auto value = parse(text);
-        if (!value) throw CLI::ValidationError(flag, fmt::format("'{}' is not one of: {}", text, help));
+        if (!value) throw not_one_of(flag, text, help);
         to = *value;
       },
       help);
@@ -57,10 +62,7 @@ CLI::Option* add_choices(CLI::App& command, const std::string& flag, std::vector
             to.clear();
             for (const std::string& text : texts) {
               const auto value = parse(text);
-              if (!value) {
-                throw CLI::ValidationError(flag,
-                                           fmt::format("'{}' is not one of: {}", text, help));
-              }
+              if (!value) throw not_one_of(flag, text, help);
               to.push_back(*value);
             }
           },

@@ -9,7 +9,9 @@
 namespace espalier::bench {
 namespace {
 
-std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
+std::size_t round_up(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
 
 std::byte* aligned_up(std::byte* at, std::size_t align) {
   const auto address = reinterpret_cast<std::uintptr_t>(at);

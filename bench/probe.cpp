@@ -13,8 +13,8 @@
 namespace espalier::bench {
 namespace {
 
-// Where something else wants the same cores, a round trip takes as long as the scheduler likes, and a
-// probe of fixed length would take minutes; so it is cut into short rounds and has a limit.
+// Where something else wants the same cores, a round trip takes as long as the scheduler likes, and
+// a probe of fixed length would take minutes; so it is cut into short rounds and has a limit.
 constexpr unsigned kRoundTrips = 500;
 constexpr std::uint64_t kProbeNsMax = 100'000'000;
 

@@ -50,7 +50,8 @@ struct RequestPlan {
   std::uint32_t scan_items = 3;
   std::uint32_t value_bytes = 16;
   std::uint32_t threads = 1;
-  std::uint64_t ops = 0;  ///< of all threads together; the number of keys if the workload covers them
+  /// Of all threads together; the number of keys if the workload covers them.
+  std::uint64_t ops = 0;
   std::uint64_t tail_ops = 0;  ///< of all threads together, after `ops`: for the latency pass
   std::uint64_t seed = 1;
 };

@@ -34,8 +34,14 @@ class MemoryRun {
       : options_(options),
         out_(output.out),
         progress_(output),
-        table_(output.out, {{"measure", -10}, {"block", 8}, {"chains", 6}, {"ns", 8}, {"M lines/s", 9},
-                     {"GB/s", 7}, {"probe ns", 11}, {"pages", -30}}) {}
+        table_(output.out, {{"measure", -10},
+                             {"block", 8},
+                             {"chains", 6},
+                             {"ns", 8},
+                             {"M lines/s", 9},
+                             {"GB/s", 7},
+                             {"probe ns", 11},
+                             {"pages", -30}}) {}
 
   void latency() {
     for (std::uint64_t bytes = kBytesMin; bytes <= options_.bytes_max; bytes *= 2) {

@@ -108,9 +108,9 @@ class TreeRun {
   }
 
   void print_read_share(const Runner& runner, const RunResult& result) {
-    const double read = sequential_read();
-    fmt::print(output_.out, "{:14}    {:.1f} GB/s of keys and values, {:.2f} of sequential reading\n",
-               "", bytes_per_s(runner, result) * 1e-9, bytes_per_s(runner, result) / read);
+    const double scanned = bytes_per_s(runner, result);
+    fmt::print(output_.out, "{:16}{:.1f} GB/s of keys and values, {:.2f} of sequential reading\n",
+               "", scanned * 1e-9, scanned / sequential_read());
   }
 
   static double bytes_per_s(const Runner& runner, const RunResult& result) {

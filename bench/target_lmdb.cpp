@@ -2,8 +2,8 @@
 // LMDB with a writable map and no syncing, in a temporary directory that is removed afterwards.
 //
 // Transactions. With one thread, each window of requests is one transaction, a writing one if any
-// of them writes: far fewer commits than calls, which favours it. With several threads each write is
-// a transaction of its own, for LMDB admits one writer at a time, and each read renews its snapshot.
+// of them writes: far fewer commits than calls, which favours it. With several threads each request
+// is a transaction of its own, for LMDB admits one writer at a time.
 #include <fmt/core.h>
 #include <lmdb.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RocksDB with its files in memory, no write-ahead log, no compression, and a block cache that holds
-// everything. After loading it is compacted, so that reads meet one sorted level.
+// RocksDB with its files in memory, no write-ahead log, no compression, and a block cache that
+// holds everything. After loading it is compacted, so that reads meet one sorted level.
 //
 // Inserts are blind puts, and read-modify-writes a get and a put: what its interface offers.
 #include <fmt/core.h>
@@ -106,7 +106,8 @@ class RocksdbTarget : public Target {
     const std::uint64_t item_bytes =
         (target.fixed_key_bytes == 0 ? 32 : target.fixed_key_bytes) + target.value_bytes + 64;
     rocksdb::BlockBasedTableOptions table;
-    table.block_cache = rocksdb::NewLRUCache((std::size_t{1} << 28) + target.items_max * item_bytes);
+    const std::uint64_t cache_bytes = (std::uint64_t{1} << 28) + target.items_max * item_bytes;
+    table.block_cache = rocksdb::NewLRUCache(cache_bytes);
     table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
     rocksdb::Options options;
     options.env = env_.get();
