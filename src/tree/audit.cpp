@@ -93,7 +93,8 @@ std::vector<std::string> audit(const MapCore& map, std::size_t most) {
   Report report(most);
   TreeContent content = TreeAudit(map, report).run();
   audit_overlaps(content.buffers, report);
-  // Other maps of the store may be written to meanwhile; alone, this one must have all that is used.
+  // Other maps of the store may be written to meanwhile; alone, this one must have all that is
+  // used.
   if (map.store.maps.list().size() == 1) audit_pool(map.store, content.buffers, report);
   return report.take();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of an audit: what is checked of one node, of one log, of a store's buffers. The whole is
-// put together in audit.cpp.
+// The parts of an audit: what is checked of one node, of one log, of a store's buffers. The whole
+// is put together in audit.cpp.
 //
 // An audit believes nothing: it reads through NodeView, which never leaves the node, goes down only
 // to nodes whose level is one less than their parent's and that it has not seen, and says what is
@@ -103,8 +103,8 @@ struct LeafContent {
 /// Whether the page table has an entry for this LID.
 [[nodiscard]] bool lid_in_range(const MapCore& map, wire::Lid lid);
 
-/// Identity, kind, level, fences, versions, predecessors, neighbours. Returns whether the rest of the
-/// node can be looked at.
+/// Identity, kind, level, fences, versions, predecessors, neighbours. Returns whether the rest of
+/// the node can be looked at.
 bool audit_header(NodeAudit& audit);
 /// Whether the scale of the heads takes in the first and the last 8 bytes that it must order.
 void audit_scale(NodeAudit& audit, std::uint64_t first, std::uint64_t last);

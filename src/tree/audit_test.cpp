@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each invariant is shown to refuse a tree that breaks it: bytes of a good map are changed, the audit
-// must say what is wrong, and after the bytes are back it must be content.
+// Each invariant is shown to refuse a tree that breaks it: bytes of a good map are changed, the
+// audit must say what is wrong, and after the bytes are back it must be content.
 #include "tree/audit.hpp"
 
 #include <gtest/gtest.h>

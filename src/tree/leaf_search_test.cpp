@@ -126,7 +126,7 @@ TEST(LeafSearch, StepsOverEmptyChunks) {
   }
 }
 
-// --- interior nodes --------------------------------------------------------------------------------
+// --- interior nodes ---
 
 struct Interior {
   Geometry g;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of the tree share: single nodes built by hand, and a map without the library around it.
+// What tests of the tree share: single nodes built by hand, and a map without the library around
+// it.
 #pragma once
 
 #include <gtest/gtest.h>
