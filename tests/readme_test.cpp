@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -99,7 +100,7 @@ TEST(Readme, ItsProgramIsTheOneThatIsBuilt) {
   EXPECT_EQ(programs.front(), read(kRoot / "example/first_map.cpp"));
 }
 
-TEST(Readme, ItsCommandsPrintWhatItSays) {
+TEST(ReadmeSlow, ItsCommandsPrintWhatItSays) {
   const Workplace workplace;
   const auto sessions = blocks(read(kRoot / "README.md"), "console");
   ASSERT_EQ(sessions.size(), 2u);
@@ -115,12 +116,17 @@ TEST(Readme, ItsCommandsPrintWhatItSays) {
   }
 }
 
-TEST(Readme, NoLinkOfTheDocumentsLeadsNowhere) {
-  std::vector<fs::path> documents = {"README.md", "ARCHITECTURE.md", "CHANGELOG.md"};
+/// All documents, relative to the root.
+std::vector<fs::path> documents() {
+  std::vector<fs::path> found = {"README.md", "ARCHITECTURE.md", "CHANGELOG.md"};
   for (const auto& entry : fs::recursive_directory_iterator(kRoot / "docs")) {
-    if (entry.path().extension() == ".md") documents.push_back(fs::relative(entry.path(), kRoot));
+    if (entry.path().extension() == ".md") found.push_back(fs::relative(entry.path(), kRoot));
   }
-  for (const fs::path& document : documents) {
+  return found;
+}
+
+TEST(Readme, NoLinkOfTheDocumentsLeadsNowhere) {
+  for (const fs::path& document : documents()) {
     const std::string text = prose(read(kRoot / document));
     for (std::size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at)) {
       at += 2;
@@ -130,6 +136,19 @@ TEST(Readme, NoLinkOfTheDocumentsLeadsNowhere) {
       EXPECT_TRUE(fs::exists(file)) << document << ": " << target;
     }
   }
+}
+
+TEST(Readme, EverySourceThatTheDocumentsNameExists) {
+  const std::regex source("`((src|include|bench|tests|example|scripts|cmake)/[A-Za-z0-9_./]+)`");
+  std::size_t named = 0;
+  for (const fs::path& document : documents()) {
+    const std::string text = prose(read(kRoot / document));
+    for (std::sregex_iterator at(text.begin(), text.end(), source), end; at != end; ++at) {
+      EXPECT_TRUE(fs::exists(kRoot / (*at)[1].str())) << document << ": " << (*at)[1].str();
+      ++named;
+    }
+  }
+  EXPECT_GT(named, 50u);
 }
 
 }  // namespace
