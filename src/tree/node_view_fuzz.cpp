@@ -41,7 +41,7 @@ class Input {
 class Node {
  public:
   Node(Input& input, const Geometry& g, std::uint8_t kind)
-      : bytes_(new(std::align_val_t{64}) std::byte[g.node_bytes]{}) {
+      : bytes_(new (std::align_val_t{64}) std::byte[g.node_bytes]{}) {
     input.copy(bytes_, g.node_bytes);
     // Most random bytes are of no kind; what tells leaf from interior is not under test.
     if (kind % 4 != 3) {

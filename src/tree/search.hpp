@@ -17,7 +17,7 @@ struct Rank {
   friend bool operator==(const Rank&, const Rank&) = default;
 };
 
-/// The chosen kernels. Thread: any. All pointers may be unaligned.
+/// The chosen kernels. Thread: any. Heads may be unaligned, slots are aligned to 2.
 struct SearchKit {
   /// Ranks `head` among `count` (0 to 64) 16-bit heads. May read up to 128 bytes from `heads`.
   Rank (*rank16)(const std::byte* heads, std::uint32_t count, std::uint16_t head);
