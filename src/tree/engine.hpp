@@ -26,16 +26,17 @@ class Engine {
   /// `make_access` gives each lane its access, from the lane's index and the ready queue.
   using MakeAccess = std::function<A(std::uint32_t lane, base::ReadyQueue& queue)>;
   /// Most gets that go through their stages together.
-  static constexpr std::uint32_t kGroup = 16;
+  static constexpr std::uint32_t kGroup = 32;
 
   Engine(Worker& worker, MapCore& map, std::uint32_t lanes, const MakeAccess& make_access);
 
   /// Queues requests; what they point to must live until their completion.
   void submit(std::span<const Request> requests, Handler& handler);
   void submit(const WalkRequest& request);
-  /// Runs until something has completed or nothing is left. Returns how many are left.
+  /// Runs until something has completed, nothing is left, or all walks wait for bytes that do not
+  /// come by themselves. Returns how many are left.
   std::size_t poll();
-  /// Runs until nothing is left.
+  /// Runs until nothing is left. Requires: an access whose bytes come by themselves.
   void drain();
   [[nodiscard]] std::size_t pending() const { return queued() + busy_; }
 
@@ -78,8 +79,8 @@ class Engine {
   [[nodiscard]] bool answers_at_once(const SearchKey& key, std::uint64_t read_version,
                                      const std::byte* node, const NodeHead& head,
                                      wire::Ref ref) const;
-  [[nodiscard]] wire::Ref descend_in_cache(const SearchKey& key,
-                                           std::uint64_t read_version) const;
+  [[nodiscard]] std::uint64_t descend_in_cache(const SearchKey& key,
+                                               std::uint64_t read_version) const;
   [[nodiscard]] bool next_is_get() const;
   void run_points();
   void descend_together(std::span<PointSlot> slots, std::uint64_t read_version);

@@ -78,6 +78,7 @@ std::size_t Engine<A>::poll() {
       run_points();
     } else {
       wake_lanes();
+      if (ready_.empty()) break;  // all wait for bytes that somebody else must bring
     }
     for (std::size_t turns = busy_; turns != 0 && !ready_.empty(); --turns) ready_.pop().resume();
   }
@@ -104,6 +105,7 @@ bool Engine<A>::prepare(Lane& lane) {
   lane.answer.tag = request.tag;
   lane.answer.op = request.op;
   lane.hint = lane.task.hint;
+  if (lane.hint.offset() + map_.geometry.node_bytes > map_.store.region.bytes()) lane.hint = {};
   lane.attempts = 0;
   lane.finding_floor = false;
   lane.stored_value = false;
@@ -289,6 +291,7 @@ typename Engine<A>::Judgement Engine<A>::redirect(Lane& lane, const NodeView& no
   if ((head.map_id() != map_.id && !planted(Bug::skip_map_check)) || !meant(head.generation())) {
     return {false, root_ref()};
   }
+  if (head.created == wire::kNoNode) return {false, root_ref()};
   Verdict verdict = head.current_at(lane.read_version, map_.options.versions);
   if (verdict == Verdict::older && planted(Bug::ignore_created)) verdict = Verdict::answers;
   if (verdict == Verdict::newer && planted(Bug::ignore_superseded)) verdict = Verdict::answers;
@@ -320,20 +323,23 @@ typename Engine<A>::Judgement Engine<A>::redirect(Lane& lane, const NodeView& no
 
 // The way down as long as nothing needs to be waited for: the interior nodes of a tree that fits a near
 // cache. The same steps as the walk's own loop, in one piece, which is several times cheaper than with
-// places to wait in between. Returns the leaf to ask, or a node that needs a closer look.
+// places to wait in between. Returns the page-table entry of the leaf to ask, or of a node that needs a
+// closer look.
 template <Access A>
-wire::Ref Engine<A>::descend_in_cache(const SearchKey& key, std::uint64_t read_version) const {
-  wire::Ref ref = root_ref();
+std::uint64_t Engine<A>::descend_in_cache(const SearchKey& key, std::uint64_t read_version) const {
+  std::uint64_t entry = map_.table.entry_offset(map_.root);
   for (;;) {
+    const wire::Ref ref{base::load_shared<std::uint64_t>(map_.at(entry), std::memory_order_acquire)};
     const std::byte* at = map_.at(ref.offset());
     const NodeHead head = NodeHead::read(at);
-    if (head.leaf() || !answers_at_once(key, read_version, at, head, ref)) return ref;
+    if (head.leaf() || !answers_at_once(key, read_version, at, head, ref)) return entry;
     const NodeView node(at, map_.geometry);
     const GroupChoice group = choose_group(node, head, key, map_.kit);
-    const wire::Ref next = map_.table.get(node.child(choose_child(node, key, group, map_.kit)));
-    if (!next) return ref;
-    ref = next;
-    if (head.level() == 1) return ref;
+    const std::uint64_t next =
+        map_.table.entry_offset(node.child(choose_child(node, key, group, map_.kit)));
+    if (next == 0) return entry;
+    entry = next;
+    if (head.level() == 1) return entry;
   }
 }
 
@@ -467,7 +473,8 @@ void Engine<A>::begin_scan(Lane& lane, const NodeView& leaf) {
   // A bound that lies beyond the leaf does not bound it.
   const SearchKey* low = lane.scan.range.has_low && leaf.covers(lane.scan.low) ? &lane.scan.low : nullptr;
   const SearchKey* high = lane.scan.range.has_high && leaf.covers(lane.scan.high) ? &lane.scan.high : nullptr;
-  lane.scan.leaf.begin(leaf, lane.read_version, map_.kit, low, high);
+  lane.scan.leaf.begin(leaf, lane.read_version, map_.kit, low, high,
+                       lane.goal == Goal::forward ? lane.scan.remaining : ~std::uint64_t{0});
 }
 
 // Hands over items; false if the scan is over.

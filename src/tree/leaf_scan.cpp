@@ -54,29 +54,84 @@ void LeafScan::look_at_next_entry() {
 }
 
 void LeafScan::begin(const NodeView& leaf, std::uint64_t read_version, const SearchKit& kit,
-                     const SearchKey* low, const SearchKey* high) {
+                     const SearchKey* low, const SearchKey* high, std::uint64_t few) {
   leaf_ = leaf.bytes();
   geometry_ = &leaf.geometry();
   created_ = leaf.created();
   gathered_.clear();
-  sort_visible_log(read_version);
+  log_first_ = log_last_ = 0;
+  const std::uint32_t sorted_end = leaf.sorted_end();
   Position low_at{geometry_->sorted_begin, false};
-  Position high_at{leaf.sorted_end(), false};
+  Position high_at{sorted_end, false};
   if (low != nullptr) low_at = lower_bound(leaf, *low, probe_leaf(leaf, *low, kit));
   if (high != nullptr) high_at = lower_bound(leaf, *high, probe_leaf(leaf, *high, kit));
   offset_ = low_at.offset;
   end_ = std::max(low_at.offset, high_at.offset);
+  if (few <= kFew && log_is_elsewhere(leaf, read_version, static_cast<std::uint32_t>(few))) {
+    stop_ = end_;
+    return;
+  }
+  sort_visible_log(read_version);
   bound_log(low, low_at, high, high_at);
   look_at_next_entry();
 }
 
+// Whether no visible log entry belongs among the first `items` sorted items: then a scan of so few
+// need not sort the log. End of the range aside, for a scan that takes all it asked for.
+bool LeafScan::log_is_elsewhere(const NodeView& leaf, std::uint64_t read_version,
+                                std::uint32_t items) const {
+  std::uint32_t offset = offset_;
+  const std::uint32_t sorted_end = leaf.sorted_end();
+  for (; items != 0 && offset < end_; --items) offset = leaf.sorted_item(offset, sorted_end).end;
+  if (items != 0) return false;
+  const std::uint32_t entries = leaf.log_entries(leaf.lock_word());
+  for (std::uint32_t i = 0; i < entries; ++i) {
+    const std::uint32_t at = leaf.log_offset(i);
+    if (at == 0) return false;
+    if (base::load_shared<std::uint64_t>(leaf_ + at, std::memory_order_acquire) > read_version) {
+      return true;
+    }
+    const auto back =
+        base::load_plain<std::uint16_t>(leaf_ + at + offsetof(wire::LogEntry, back));
+    if (offset_ <= back && back < offset) return false;
+  }
+  return true;
+}
+
+// Takes sorted items as long as they have the lengths of the first: then the place of the next one does
+// not depend on what was just read, and the reads overlap.
+std::uint32_t LeafScan::take_alike(Item* items, std::uint32_t room) {
+  constexpr std::uint32_t kAhead = 768;
+  const auto lengths = base::load_plain<std::uint16_t>(leaf_ + offset_);
+  const std::uint32_t key_bytes = lengths & 0xFFu;
+  const std::uint32_t value_bytes = lengths >> 8;
+  if ((lengths & 0x8080) != 0 || key_bytes == 0) return 0;
+  const std::uint32_t step =
+      (2 + key_bytes + value_bytes + geometry_->unit_mask) & ~geometry_->unit_mask;
+  const auto* at = reinterpret_cast<const char*>(leaf_) + offset_;
+  std::uint32_t count = 0;
+  std::uint32_t offset = offset_;
+  while (count < room && offset + step <= stop_ &&
+         base::load_plain<std::uint16_t>(reinterpret_cast<const std::byte*>(at)) == lengths) {
+    __builtin_prefetch(at + kAhead);
+    items[count++] = {{at + 2, key_bytes}, {at + 2 + key_bytes, value_bytes}, created_};
+    at += step;
+    offset += step;
+  }
+  offset_ = offset;
+  return count;
+}
+
 std::uint32_t LeafScan::take(Item* items, std::uint32_t room, std::uint64_t& out_of_line) {
   const NodeView leaf(leaf_, *geometry_);
+  const std::uint32_t sorted_end = leaf.sorted_end();
   out_of_line = 0;
   std::uint32_t count = 0;
   while (count < room) {
     if (offset_ < stop_) {
-      const SortedItem item = leaf.sorted_item(offset_);
+      count += take_alike(items + count, room - count);
+      if (count == room || offset_ >= stop_) continue;
+      const SortedItem item = leaf.sorted_item(offset_, sorted_end);
       offset_ = item.end;
       if (item.key.empty()) continue;  // malformed
       out_of_line |= std::uint64_t{item.out_of_line ? 1u : 0u} << count;
@@ -110,6 +165,7 @@ void LeafScan::gather_last_chunk() {
     std::uint32_t chunk = (end_ - 1 - geometry_->sorted_begin) >> geometry_->chunk_shift;
     while (chunk > 0 && (leaf.chunk_start(chunk) == 0 || leaf.chunk_start(chunk) >= end_)) --chunk;
     begin = std::max(offset_, leaf.chunk_start(chunk));
+    if (begin >= end_) begin = offset_;  // a chunk start that lies
   }
   // Entries that belong behind the item at `begin`, or replace it; all, if nothing is left before it.
   std::uint32_t first = log_last_;

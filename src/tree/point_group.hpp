@@ -40,14 +40,20 @@ void Engine<A>::run_points() {
   pins_.end(tick);
 }
 
-// To the leaves; their heads are then on their way. In a large tree interior nodes are far too, so the
-// group goes down level by level.
+// To the leaves; their heads are then on their way. The last entries of the page table are far too.
 template <Access A>
 void Engine<A>::descend_together(std::span<PointSlot> slots, std::uint64_t read_version) {
+  for (PointSlot& slot : slots) {
+    if (!slot.plain) continue;
+    slot.entry = descend_in_cache(slot.key, read_version);
+    __builtin_prefetch(map_.at(slot.entry));
+  }
   const Geometry& g = map_.geometry;
   for (PointSlot& slot : slots) {
     if (!slot.plain) continue;
-    slot.ref = descend_in_cache(slot.key, read_version);
+    slot.ref.bits =
+        base::load_shared<std::uint64_t>(map_.at(slot.entry), std::memory_order_acquire);
+    slot.plain = static_cast<bool>(slot.ref);
     const std::byte* leaf = map_.at(slot.ref.offset());
     __builtin_prefetch(leaf);
     for (std::uint32_t line = g.slots_begin; line < g.sorted_begin; line += 64) {

@@ -19,7 +19,9 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
       Warmth warmth = Warmth::cold;
       if (!ref) {
         if (access.near(Warmth::warm) && lane.goal != Goal::backward) {
-          ref = descend_in_cache(lane.key, lane.read_version);
+          ref.bits = base::load_shared<std::uint64_t>(
+              map_.at(descend_in_cache(lane.key, lane.read_version)), std::memory_order_acquire);
+          if (!ref) ref = root_ref();
         } else {
           ref = root_ref();
           warmth = Warmth::hot;

@@ -63,6 +63,7 @@ struct Lane {
 struct alignas(64) PointSlot {
   SearchKey key;
   const Request* request = nullptr;
+  std::uint64_t entry = 0;  // of the page table: the leaf's
   wire::Ref ref{};
   LeafProbe probe;
   bool plain = true;  // nothing unusual was met; else a lane takes over
@@ -116,7 +117,10 @@ class Pins {
 
   void refresh() {
     const bool keep = planted(Bug::stale_read_version) && version_ != 0;
-    if (planted(Bug::read_version_before_epoch)) version_ = clock_->released();
+    if (planted(Bug::read_version_before_epoch)) {
+      version_ = clock_->released();
+      reached(Moment::between_epoch_and_version);
+    }
     Tick& older = ticks_[1 - newest_];
     if (older.in_flight == 0) {
       const bool alone = ticks_[newest_].in_flight == 0;
@@ -124,7 +128,10 @@ class Pins {
       ticks_[newest_].epoch = slot_->now();
       if (alone) slot_->expose(ticks_[newest_].epoch);
     }
-    if (!planted(Bug::read_version_before_epoch) && !keep) version_ = clock_->released();
+    if (!planted(Bug::read_version_before_epoch) && !keep) {
+      reached(Moment::between_epoch_and_version);
+      version_ = clock_->released();
+    }
     picked_ = 0;
     stale_ = false;
   }
