@@ -185,7 +185,8 @@ void Change::collapse_root(std::byte* root, const Child& child) {
   const auto found = std::find_if(built_.begin(), built_.end(),
                                   [&](const NewNode& node) { return node.lid == child.lid; });
   ESPALIER_ASSERT(found != built_.end() && found->fresh_lid);
-  const NodeFrame frame = frame_for({&root, 1}, {}, {});
+  NodeFrame frame = frame_for({&root, 1}, {}, {});
+  if (planted(Bug::root_without_predecessor)) frame.old_ref = {};
   base::store_shared<wire::Lid>(found->node + offsetof(wire::NodeHeader, lid), map_->root);
   base::store_shared(found->node + offsetof(wire::NodeHeader, old_ref), frame.old_ref.bits);
   base::store_shared<std::uint64_t>(found->node + offsetof(wire::NodeHeader, old2_ref), 0);

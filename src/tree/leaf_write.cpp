@@ -37,6 +37,15 @@ OrderPlace order_place(const NodeView& leaf, const SearchKey& key, std::uint32_t
   return {entries, false};
 }
 
+// Makes an entry visible whose value is not there yet (Bug::version_before_payload).
+void publish_too_early(std::byte* leaf, const Geometry& g, std::uint32_t index, std::uint16_t slot,
+                       std::byte* at) {
+  base::store_shared<std::uint16_t>(leaf + g.slots_begin + 2 * index, slot);
+  publish_entry(at, 0);
+  constexpr std::uint64_t kOneEntry = std::uint64_t{1} << 32;
+  lock_of(leaf).store(lock_of(leaf).load() + kOneEntry);
+}
+
 // Merges the log and the write into a new sorted block, in place of the locked leaf.
 // Returns false (and leaves the leaf locked) if the structure must change.
 bool merge_log(Worker& worker, MapCore& map, std::byte* leaf, const WriteIntent& intent,
@@ -190,17 +199,15 @@ std::byte* append_entry(std::byte* leaf, const Geometry& g, const WriteIntent& i
   entry.value_bytes = intent.out_of_line && !erase ? wire::kOutOfLine
                                                    : static_cast<std::uint16_t>(value_bytes);
   std::byte* at = leaf + node.log_begin() + units * wire::kLogUnitBytes;
-  if (planted(Bug::version_before_payload)) {
-    publish_entry(at, 0);
-    std::this_thread::yield();
-  }
   std::memcpy(at + sizeof entry.version, reinterpret_cast<const std::byte*>(&entry) + sizeof entry.version,
               sizeof entry - sizeof entry.version);
   std::memcpy(at + sizeof entry, intent.key->view().data(), intent.key->bytes());
+  const auto slot = static_cast<std::uint16_t>(intent.key->tag() << 8 | units);
+  if (planted(Bug::version_before_payload)) publish_too_early(leaf, g, index, slot, at);
+  reached(Moment::before_payload);
   if (value_bytes != 0) {
     std::memcpy(at + sizeof entry + intent.key->bytes(), intent.value.data(), value_bytes);
   }
-  const auto slot = static_cast<std::uint16_t>(intent.key->tag() << 8 | units);
   base::store_shared<std::uint16_t>(leaf + g.slots_begin + 2 * index, slot);
   return at;
 }
@@ -250,8 +257,8 @@ WriteOutcome write_to_leaf(Worker& worker, MapCore& map, std::byte* leaf,
     // Not yet a failure: the log may have room.
     if (!worker.cache.reserve(map.node_class, 1)) map.store.reclaimer.collect(worker.cache);
   }
-  const std::uint64_t early =
-      planted(Bug::version_before_lock) ? map.clock.take() : 0;  // never released: see the test
+  const std::uint64_t early = planted(Bug::version_before_lock) ? map.clock.take() : 0;
+  reached(Moment::before_lock);
   if (!try_lock(leaf)) {
     if (early != 0) map.clock.done(early);
     return outcome;
@@ -280,10 +287,12 @@ WriteOutcome write_to_leaf(Worker& worker, MapCore& map, std::byte* leaf,
   } else if (worker.cache.reserved(map.node_class) == 0 &&
              !worker.cache.reserve(map.node_class, 1)) {
     unlock(leaf);
+    if (early != 0) map.clock.done(early);
     outcome.status = WriteStatus::out_of_memory;
     return outcome;
   } else if (!merge_log(worker, map, leaf, intent, outcome)) {
     unlock(leaf);
+    if (early != 0) map.clock.done(early);
     outcome.status = WriteStatus::restructure;
     return outcome;
   } else {
@@ -311,7 +320,7 @@ Result<wire::ValueRef> store_value(Worker& worker, MapCore& map, std::string_vie
   base::store_shared<std::uint32_t>(at, map.id);
   base::store_plain<std::uint64_t>(at + offsetof(wire::ValueHeader, bytes), value.size());
   std::memcpy(at + sizeof(wire::ValueHeader), value.data(), value.size());
-  go_live(at, 0);
+  go_live(at, wire::kNoNode);
   map.value_bytes.fetch_add(memory::BufferPool::class_bytes(size_class),
                             std::memory_order_relaxed);
   const auto generation =

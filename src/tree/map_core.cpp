@@ -64,7 +64,7 @@ Result<void> MapCore::make_root() {
   fields.directory_offset = table.directory_offset();
   fields.root = root;
   std::memcpy(header, &fields, sizeof fields);
-  go_live(header, 0);
+  go_live(header, wire::kNoNode);
   clock.attach(header, options.versions);
   return {};
 }

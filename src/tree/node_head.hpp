@@ -24,9 +24,11 @@ struct NodeHead {
   static NodeHead read(const std::byte* at) {
     const auto word = [at](std::size_t i) { return base::load_shared<std::uint64_t>(at + 8 * i); };
     NodeHead head;
-    head.identity = word(0);
-    head.created = word(1);
+    // In this order: if the identity is of the node that was meant, and that is live, then all that
+    // is read behind is of that node too, however the buffer was used before.
+    head.identity = base::load_shared<std::uint64_t>(at, std::memory_order_acquire);
     head.superseded = base::load_shared<std::uint64_t>(at + 16, std::memory_order_acquire);
+    head.created = word(1);
     head.low_head = word(3);
     head.high_head = word(4);
     head.base = word(5);

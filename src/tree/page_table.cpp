@@ -16,7 +16,7 @@ const std::uint32_t kDirectoryClass = memory::BufferPool::class_of(wire::kDirect
 void open_buffer(std::byte* buffer, std::size_t bytes, std::uint32_t map_id) {
   std::memset(buffer + sizeof(wire::BufferHeader), 0, bytes - sizeof(wire::BufferHeader));
   base::store_shared<std::uint32_t>(buffer, map_id);
-  go_live(buffer, 0);
+  go_live(buffer, wire::kNoNode);
 }
 
 }  // namespace

@@ -7,6 +7,11 @@
 #include <atomic>
 #include <cstdint>
 
+#if defined(ESPALIER_PLANTED_BUGS)
+#include <functional>
+#include <utility>
+#endif
+
 namespace espalier::tree {
 
 enum class Bug : std::uint8_t {
@@ -38,13 +43,32 @@ enum class Bug : std::uint8_t {
   snapshot_not_held,           // old versions are freed although a snapshot needs them
 };
 
+/// Steps between which another thread may do anything. A test that wants it done there, and not
+/// once in a million times, does it itself.
+enum class Moment : std::uint8_t {
+  between_epoch_and_version,  // of a walk that begins
+  before_lock,                // of a write that has done all it does without the lock
+  before_payload,             // of a log entry whose value is still to be written
+  half_published,             // of a batch whose entries are being published
+};
+
 #if defined(ESPALIER_PLANTED_BUGS)
 inline std::atomic<Bug> active_bug{Bug::none};
 [[nodiscard]] inline bool planted(Bug bug) {
   return active_bug.load(std::memory_order_relaxed) == bug;
 }
+
+/// What a test wants to happen when this thread reaches a moment. Not called within itself.
+inline thread_local std::function<void(Moment)> on_moment;
+inline void reached(Moment moment) {
+  if (!on_moment) return;
+  const auto act = std::exchange(on_moment, nullptr);
+  act(moment);
+  on_moment = act;
+}
 #else
 [[nodiscard]] constexpr bool planted(Bug) { return false; }
+constexpr void reached(Moment) {}
 #endif
 
 }  // namespace espalier::tree

@@ -217,6 +217,7 @@ class BatchWriter {
       return outcome;
     }
     if (planted(Bug::conditions_before_lock) && !check(outcome)) return outcome;
+    reached(Moment::before_lock);
     lock_all();
     for (const std::byte* leaf : locked_) {
       outcome.wait_for = std::max(outcome.wait_for, newest_version({leaf, map_.geometry}));
@@ -354,10 +355,13 @@ class BatchWriter {
       publish_entry(entries_.back(), version);
       entries_.pop_back();
       map_.clock.done(version);
-      std::this_thread::yield();
+      reached(Moment::half_published);
       return publish(outcome);
     }
-    for (std::byte* entry : entries_) publish_entry(entry, version);
+    for (std::byte* entry : entries_) {
+      publish_entry(entry, version);
+      reached(Moment::half_published);
+    }
     change_.commit(version);  // unlocks the leaves that it replaced
     for (const Appended& one : appended_) unlock(one.leaf, one.entries, one.units);
     for (std::byte* leaf : locked_) {

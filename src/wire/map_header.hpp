@@ -18,7 +18,7 @@ inline constexpr std::uint32_t kMapFormat = 1;
 struct MapHeader {
   std::uint32_t map_id;
   std::uint32_t generation;
-  std::uint64_t created;      // 0
+  std::uint64_t created;      // kNoNode
   std::uint64_t superseded;   // kLive; 0 once the map is dropped
   std::uint64_t magic;
   std::uint32_t format;

@@ -45,6 +45,8 @@ static_assert(sizeof(Ref) == 8);
 ///
 /// `superseded` is all ones in a live buffer, the version that ended it in one that waits, and 0 in a
 /// buffer that is free, being filled, or was never used: 0 means start again.
+/// `created` is all ones in a live buffer that is no node (a value, a page of the page table): it can
+/// answer at no version, whatever its bytes look like.
 struct BufferHeader {
   std::uint32_t map_id;
   std::uint32_t generation;
@@ -54,5 +56,6 @@ struct BufferHeader {
 static_assert(sizeof(BufferHeader) == 24);
 
 inline constexpr std::uint64_t kLive = ~std::uint64_t{0};
+inline constexpr std::uint64_t kNoNode = ~std::uint64_t{0};
 
 }  // namespace espalier::wire
