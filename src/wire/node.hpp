@@ -122,7 +122,7 @@ inline constexpr std::uint32_t kLogUnitBytes = 8;
 inline constexpr std::uint32_t kLogSlotsMax = 64;
 inline constexpr std::uint32_t kLogBytesMax = 2048;
 
-/// One entry of the log block; the key and then the value follow. It begins at a multiple of 8 bytes.
+/// One entry of the log block, at a multiple of 8 bytes; the key and then the value follow.
 /// Filled with 0xFF beforehand; `version` is written last, so that an unwritten or torn entry reads
 /// as far in the future (DESIGN §2.1 rule 3).
 struct LogEntry {
