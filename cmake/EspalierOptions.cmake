@@ -3,6 +3,7 @@
 
 option(ESPALIER_BUILD_TOOLS "Build the benchmark and the espalier command" ${PROJECT_IS_TOP_LEVEL})
 option(ESPALIER_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(ESPALIER_BUILD_PLANTED "Build the variant with planted bugs, and its tests" ON)
 option(ESPALIER_BUILD_FUZZERS "Build *_fuzz.cpp with libFuzzer (clang only)" OFF)
 option(ESPALIER_CHECK_HEADERS "Compile every header alone, with the tests" ON)
 option(ESPALIER_WERROR "Make warnings errors; the presets do" OFF)
@@ -22,11 +23,13 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1")
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 
-# Precompiled headers make ccache careful; these two relaxations are what its manual asks for.
+# Precompiled headers make ccache careful; these two relaxations are what its manual asks for. Paths are
+# hashed relative to the sources, so that another clone of them finds what this one compiled.
 find_program(ESPALIER_CCACHE ccache)
 if(ESPALIER_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
-      CCACHE_SLOPPINESS=pch_defines,time_macros ${ESPALIER_CCACHE})
+      CCACHE_SLOPPINESS=pch_defines,time_macros
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${ESPALIER_CCACHE})
 endif()
 
 add_library(espalier_options INTERFACE)
