@@ -8,10 +8,12 @@
 // An Access gives, per lane:
 //   image(offset)            where the node at this region offset will appear, of node_bytes bytes
 //   want(image, begin, n)    bring bytes [begin, begin + n) of that node
-//   bytes(offset, n)         bring bytes that are no node; where they will appear
+//   bytes(offset, n)         bring bytes that are no node (a value, a word of the page table); where
+//                            they will appear, aligned to 8
 //   arrived(warmth)          awaitable: all that was wanted is there
 //   near(warmth)             whether such bytes can be looked at without wanting and waiting
-//   confirm(ref)             awaitable bool: the node read last was still that node after its last byte
+//   confirm(ref)             awaitable bool: the buffer read last was still the one that is meant after
+//                            its last byte had come
 //   again()                  awaitable: let others run, then go on
 //   kInPlace                 images are the memory itself, so that what was not wanted can be looked at
 //                            too; wants are then mere advice, and walks ask for less

@@ -74,8 +74,12 @@ class Engine {
   [[nodiscard]] Judgement redirect(Lane& lane, const NodeView& node, const NodeHead& head,
                                    wire::Ref ref) const;
   [[nodiscard]] wire::Ref predecessor(Lane& lane, const NodeView& node) const;
-  [[nodiscard]] static bool needs_fences(const Lane& lane, const NodeView& node);
-  [[nodiscard]] wire::Ref root_ref() const { return map_.table.get(map_.root); }
+  void want_fences(A& access, const NodeView& node, const Lane& lane) const;
+  /// In place the page table is at hand; else no reference stands for it, and the walk looks it up.
+  [[nodiscard]] wire::Ref root_ref() const {
+    return A::kInPlace ? map_.table.get(map_.root) : wire::Ref{};
+  }
+  void go_to(Lane& lane, wire::Lid lid) const;
   [[nodiscard]] bool answers_at_once(const SearchKey& key, std::uint64_t read_version,
                                      const std::byte* node, const NodeHead& head,
                                      wire::Ref ref) const;
@@ -92,9 +96,9 @@ class Engine {
   void want_scan_part(A& access, const NodeView& leaf, Lane& lane) const;
   static bool find_point(const SearchKey& key, const NodeView& leaf, const LeafProbe& probe,
                          std::uint64_t read_version, Completion& answer, bool& out_of_line);
-  WriteStep write_here(Lane& lane, const NodeView& leaf, std::uint64_t& wait_for);
+  WriteStep write_here(Lane& lane, wire::Ref leaf, std::uint64_t& wait_for);
   void begin_scan(Lane& lane, const NodeView& leaf);
-  bool deliver(Lane& lane, std::uint32_t count);
+  bool deliver(Lane& lane, std::span<const Item> items);
   bool leave_leaf(Lane& lane, const NodeView& leaf);
   bool next_leg(Lane& lane);
   void repin(Lane& lane);

@@ -106,6 +106,7 @@ bool Engine<A>::prepare(Lane& lane) {
   lane.answer.op = request.op;
   lane.hint = lane.task.hint;
   if (lane.hint.offset() + map_.geometry.node_bytes > map_.store.region.bytes()) lane.hint = {};
+  lane.lid = 0;
   lane.attempts = 0;
   lane.finding_floor = false;
   lane.stored_value = false;
@@ -243,13 +244,6 @@ wire::Ref Engine<A>::predecessor(Lane& lane, const NodeView& node) const {
   return second;
 }
 
-// Whether the heads of the fences leave open if the node covers the key.
-template <Access A>
-bool Engine<A>::needs_fences(const Lane& lane, const NodeView& node) {
-  return lane.goal == Goal::backward || lane.key.head() == node.low_head() ||
-         lane.key.head() == node.high_head();
-}
-
 /// Idea 1 as it nearly always goes: this is the node that was meant, it is of this map, its fences'
 /// heads enclose the key, and its versions the read version.
 template <Access A>
@@ -350,12 +344,23 @@ inline void Engine<A>::want_head(A& access, const std::byte* image, const Lane& 
   if (A::kInPlace && warmth != Warmth::cold) {  // an interior node: header and group heads
     access.want(image, 0, 64);
     access.want(image, g.group_heads_begin, 64);
-  } else if (lane.goal == Goal::point) {  // all but the header's second line
+  } else if (A::kInPlace && lane.goal == Goal::point) {  // all but the header's second line
     access.want(image, 0, 64);
     access.want(image, g.slots_begin, g.sorted_begin - g.slots_begin);
   } else {
     access.want(image, 0, g.sorted_begin);
   }
+}
+
+// Not in place: the fences, where their heads leave open if the node covers the key.
+template <Access A>
+void Engine<A>::want_fences(A& access, const NodeView& node, const Lane& lane) const {
+  if (lane.goal != Goal::backward && lane.key.head() != node.low_head() &&
+      lane.key.head() != node.high_head()) {
+    return;
+  }
+  const std::uint32_t begin = std::min(node.fence_begin(), map_.geometry.node_bytes);
+  access.want(node.bytes(), begin, map_.geometry.node_bytes - begin);
 }
 
 template <Access A>
@@ -370,7 +375,8 @@ void Engine<A>::want_leaf_part(A& access, const NodeView& leaf, const Lane& lane
   if (probe.end > begin) access.want(leaf.bytes(), begin, probe.end - begin);
   if (lane.goal == Goal::write || (!A::kInPlace && probe.log_matches != 0)) {
     const std::uint32_t used = leaf.lock_word().units() * wire::kLogUnitBytes;
-    access.want(leaf.bytes(), leaf.log_begin(), used + 64);
+    const std::uint32_t log = std::min(leaf.log_begin(), g.node_bytes);
+    access.want(leaf.bytes(), log, std::min(used + 64, g.node_bytes - log));
   } else if (probe.log_matches != 0) {
     const auto newest = static_cast<std::uint32_t>(63 - std::countl_zero(probe.log_matches));
     if (const std::uint32_t offset = leaf.log_offset(newest); offset != 0) {
@@ -431,7 +437,7 @@ inline bool Engine<A>::find_point(const SearchKey& key, const NodeView& leaf,
 
 // Tries the write at this leaf.
 template <Access A>
-typename Engine<A>::WriteStep Engine<A>::write_here(Lane& lane, const NodeView& leaf,
+typename Engine<A>::WriteStep Engine<A>::write_here(Lane& lane, wire::Ref leaf,
                                                     std::uint64_t& wait_for) {
   WriteIntent intent;
   intent.op = lane.task.request->op;
@@ -442,8 +448,7 @@ typename Engine<A>::WriteStep Engine<A>::write_here(Lane& lane, const NodeView& 
   if (lane.stored_value) {
     intent.value = {reinterpret_cast<const char*>(&lane.value), sizeof lane.value};
   }
-  std::byte* at = map_.base + (leaf.bytes() - map_.base);
-  WriteOutcome outcome = write_to_leaf(worker_, map_, at, intent);
+  WriteOutcome outcome = write_to_leaf(worker_, map_, map_.at(leaf.offset()), intent);
   if (outcome.status == WriteStatus::restructure) {
     outcome = write_with_restructure(worker_, map_, intent);
     if (outcome.status == WriteStatus::busy) outcome.status = WriteStatus::moved;
@@ -479,19 +484,29 @@ void Engine<A>::begin_scan(Lane& lane, const NodeView& leaf) {
 
 // Hands over items; false if the scan is over.
 template <Access A>
-bool Engine<A>::deliver(Lane& lane, std::uint32_t count) {
-  lane.answer.items += count;
-  lane.scan.remaining -= count;
+bool Engine<A>::deliver(Lane& lane, std::span<const Item> items) {
+  lane.answer.items += items.size();
+  lane.scan.remaining -= items.size();
   if (lane.finding_floor) {
-    if (count == 0) return true;
+    if (items.empty()) return true;
     lane.answer.found = true;
-    lane.answer.key = lane.scan.items[0].key;
-    lane.answer.value = lane.scan.items[0].value;
-    lane.answer.version = lane.scan.items[0].version;
+    lane.answer.key = items.front().key;
+    lane.answer.value = items.front().value;
+    lane.answer.version = items.front().version;
     return false;
   }
-  if (count != 0 && !lane.task.handler->items(lane.answer.tag, {lane.scan.items, count})) return false;
+  if (!items.empty() && !lane.task.handler->items(lane.answer.tag, items)) return false;
   return lane.scan.remaining != 0;
+}
+
+// What the walk enters next.
+template <Access A>
+void Engine<A>::go_to(Lane& lane, wire::Lid lid) const {
+  if constexpr (A::kInPlace) {
+    lane.hint = map_.table.get(lid);
+  } else {
+    lane.lid = lid;
+  }
 }
 
 // Moves the cursor behind this leaf; false if the range ends here.
@@ -501,7 +516,7 @@ bool Engine<A>::leave_leaf(Lane& lane, const NodeView& leaf) {
     const std::string_view end = leaf.high_fence();
     if (end.empty()) return false;
     if (lane.scan.range.has_high && compare_keys(lane.scan.high.view(), end) <= 0) return false;
-    lane.hint = map_.table.get(leaf.right());
+    go_to(lane, leaf.right());
     lane.key.assign(end);
     return true;
   }
@@ -510,7 +525,7 @@ bool Engine<A>::leave_leaf(Lane& lane, const NodeView& leaf) {
   if (begin.empty()) return false;
   if (lane.scan.range.has_low && compare_keys(begin, lane.scan.low.view()) <= 0) return false;
   if (planted(Bug::descending_like_ascending) && lane.key.view() == begin) return false;
-  lane.hint = map_.table.get(leaf.left());
+  go_to(lane, leaf.left());
   lane.key.assign(begin);
   return true;
 }
@@ -533,6 +548,7 @@ bool Engine<A>::next_leg(Lane& lane) {
   lane.plain = map_.options.versions;
   lane.key = lane.scan.low;
   lane.hint = {};
+  lane.lid = 0;
   return !lane.scan.range.has_high || compare_keys(lane.scan.low.view(), lane.scan.high.view()) < 0;
 }
 

@@ -30,15 +30,27 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
       lane.hint = {};
       const std::byte* image = nullptr;
       for (;;) {
+        if constexpr (!A::kInPlace) {
+          while (!ref) {  // by way of the page table, whose words are brought like all else
+            const wire::Lid lid = lane.lid != 0 ? std::exchange(lane.lid, 0) : map_.root;
+            const std::uint64_t named = map_.table.directory_entry_offset(lid);
+            if (named == 0) continue;
+            const std::byte* word = access.bytes(named, sizeof(std::uint64_t));
+            co_await access.arrived(Warmth::warm);
+            const auto page = base::load_shared<std::uint64_t>(word, std::memory_order_acquire);
+            if (page == 0) continue;
+            word = access.bytes(PageTable::entry_in_page(page, lid), sizeof(wire::Ref));
+            co_await access.arrived(Warmth::warm);
+            ref.bits = base::load_shared<std::uint64_t>(word, std::memory_order_acquire);
+          }
+        }
         image = access.image(ref.offset());
         want_head(access, image, lane, warmth);
         co_await access.arrived(warmth);
         const NodeView node(image, map_.geometry);
         if constexpr (!A::kInPlace) {
-          if (needs_fences(lane, node)) {
-            access.want(image, node.fence_begin(), map_.geometry.node_bytes - node.fence_begin());
-            co_await access.arrived(warmth);
-          }
+          want_fences(access, node, lane);
+          co_await access.arrived(warmth);
         }
         const NodeHead head = NodeHead::read(image);
         const Judgement judgement = judge(lane, node, head, ref);
@@ -60,11 +72,16 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
         const std::uint32_t child = lane.goal == Goal::backward
                                         ? choose_child_descending(node, lane.key)
                                         : choose_child(node, lane.key, group, map_.kit);
-        const std::uint64_t entry = map_.table.entry_offset(node.child(child));
-        const std::byte* at = access.bytes(entry, sizeof(wire::Ref));
-        co_await access.arrived(Warmth::warm);
-        ref.bits = base::load_shared<std::uint64_t>(at, std::memory_order_acquire);
-        if (entry == 0 || !ref) ref = root_ref();
+        if constexpr (A::kInPlace) {
+          const std::uint64_t entry = map_.table.entry_offset(node.child(child));
+          const std::byte* at = access.bytes(entry, sizeof(wire::Ref));
+          co_await access.arrived(Warmth::warm);
+          ref.bits = base::load_shared<std::uint64_t>(at, std::memory_order_acquire);
+          if (entry == 0 || !ref) ref = root_ref();
+        } else {
+          lane.lid = node.child(child);
+          ref = {};
+        }
       }
 
       const NodeView leaf(image, map_.geometry);
@@ -81,6 +98,7 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
           const std::byte* value = access.bytes(wire::Ref{lane.value.ref}.offset(),
                                                 sizeof(wire::ValueHeader) + lane.value.bytes);
           co_await access.arrived(Warmth::cold);
+          if (!co_await access.confirm(wire::Ref{lane.value.ref})) continue;
           lane.answer.value = {reinterpret_cast<const char*>(value) + sizeof(wire::ValueHeader),
                                lane.value.bytes};
         }
@@ -89,11 +107,12 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
         want_leaf_part(access, leaf, lane,
                        probe_leaf(leaf, lane.key, map_.kit));
         co_await access.arrived(Warmth::cold);
+        if (!co_await access.confirm(ref)) continue;
         std::uint64_t wait_for = 0;
-        WriteStep step = write_here(lane, leaf, wait_for);
+        WriteStep step = write_here(lane, ref, wait_for);
         while (step == WriteStep::try_again) {
           co_await access.again();
-          step = write_here(lane, leaf, wait_for);
+          step = write_here(lane, ref, wait_for);
         }
         while (step == WriteStep::decided && map_.clock.released() < wait_for) {
           co_await access.again();
@@ -112,16 +131,22 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
           const std::uint32_t count = lane.goal == Goal::forward
                                           ? lane.scan.leaf.take(lane.scan.items, room, out_of_line)
                                           : lane.scan.leaf.take_back(lane.scan.items, room, out_of_line);
-          for (; out_of_line != 0; out_of_line &= out_of_line - 1) {
-            Item& item = lane.scan.items[std::countr_zero(out_of_line)];
+          std::uint32_t first = 0;  // not delivered yet
+          for (; out_of_line != 0 && !over; out_of_line &= out_of_line - 1) {
+            const auto last = static_cast<std::uint32_t>(std::countr_zero(out_of_line));
+            Item& item = lane.scan.items[last];
             std::memcpy(&lane.value, item.value.data(), sizeof lane.value);
             const std::byte* value = access.bytes(wire::Ref{lane.value.ref}.offset(),
                                                   sizeof(wire::ValueHeader) + lane.value.bytes);
             co_await access.arrived(Warmth::cold);
             item.value = {reinterpret_cast<const char*>(value) + sizeof(wire::ValueHeader),
                           lane.value.bytes};
+            if constexpr (!A::kInPlace) {  // these bytes stay only until the next ones are wanted
+              over = !deliver(lane, {lane.scan.items + first, last + 1 - first});
+              first = last + 1;
+            }
           }
-          over = !deliver(lane, count);
+          over = over || !deliver(lane, {lane.scan.items + first, count - first});
           more = count == room;
         }
         if (over || !leave_leaf(lane, leaf)) going = next_leg(lane);

@@ -55,6 +55,7 @@ struct Lane {
   SearchKey key;            // what the walk looks for now; of scans, the cursor
   wire::ValueRef value{};   // of a write with an out-of-line value
   std::uint32_t attempts = 0;
+  wire::Lid lid = 0;        // not in place: what to look up where there is no reference; 0: the root
   ScanState scan;
   base::WalkTask walk;
 };
