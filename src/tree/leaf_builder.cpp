@@ -24,6 +24,30 @@ Record record_of(const SortedItem& item, const std::byte* at) {
           item.out_of_line};
 }
 
+// Appends the sorted items from `offset` up to `stop`; returns where it ended.
+std::uint32_t gather_sorted(const NodeView& leaf, std::uint32_t offset, std::uint32_t stop,
+                            std::vector<Record>& records) {
+  const std::uint32_t mask = leaf.geometry().unit_mask;
+  const std::uint32_t end = leaf.sorted_end();
+  while (offset < stop) {
+    const auto* at = reinterpret_cast<const char*>(leaf.bytes()) + offset;
+    const auto lengths = base::load_plain<std::uint16_t>(leaf.bytes() + offset);
+    const std::uint32_t key_bytes = lengths & 0xFFu;
+    const std::uint32_t value_bytes = lengths >> 8;
+    const std::uint32_t bytes = 2 + key_bytes + value_bytes;
+    if ((lengths & 0x8080) == 0 && key_bytes != 0 && offset + bytes <= end) [[likely]] {
+      records.push_back({at + 2, at + 2 + key_bytes, at, u16(key_bytes), u16(value_bytes),
+                         u16(bytes), false});
+      offset = (offset + bytes + mask) & ~mask;
+    } else {
+      const SortedItem item = leaf.sorted_item(offset, end);
+      if (!item.key.empty()) records.push_back(record_of(item, leaf.bytes() + offset));
+      offset = item.end;
+    }
+  }
+  return offset;
+}
+
 // Writes a length as the format wants it and returns where the next byte goes.
 char* put_length(char* at, std::uint32_t bytes) {
   if (bytes < 0x80) {
@@ -149,12 +173,9 @@ void gather_newest(const NodeView& leaf, std::vector<Record>& records) {
   sort_log(leaf, entries, order);
   const std::uint32_t end = leaf.sorted_end();
   std::uint32_t offset = leaf.geometry().sorted_begin;
+  records.reserve(records.size() + leaf.items() + entries + 1);
   const auto take_until = [&](std::uint32_t stop) {
-    while (offset < stop && offset < end) {
-      const SortedItem item = leaf.sorted_item(offset);
-      if (!item.key.empty()) records.push_back(record_of(item, leaf.bytes() + offset));
-      offset = item.end;
-    }
+    offset = gather_sorted(leaf, offset, std::min(stop, end), records);
   };
   for (std::uint32_t i = 0; i < entries; ++i) {
     const LogItem item = leaf.log_item(order[i], kNewest);
