@@ -11,7 +11,7 @@ namespace {
 
 // Two leaves that share their items should not be fuller than this share of the limit: then the next
 // items find room in both.
-constexpr std::uint64_t kGivePercent = 88;
+constexpr std::uint64_t kGivePercent = 95;
 // A merged leaf should have room for some more items, or it would be split again at once.
 constexpr std::uint64_t kMergePercent = 80;
 
