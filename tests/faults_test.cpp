@@ -144,7 +144,8 @@ TEST_F(Faults, AFullMapLeavesRoomWhenItIsDropped) {
   }
 }
 
-// Threads that meet the limit together: all histories stay linearizable, refused writes did nothing.
+// Threads that meet the limit together: all histories stay linearizable, refused writes did
+// nothing.
 TEST(FaultsConcurrency, WorkloadAtTheLimit) {
   Store store = open_store({.memory_bytes_max = 32 * kMiB});
   auto ballast = store.create_map("ballast", {.node_bytes = 512});

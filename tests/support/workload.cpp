@@ -103,6 +103,7 @@ class Workload {
       const std::uint64_t seed = random_();
       threads.emplace_back([this, i, round, seed, &start, &recorders] {
         WorkloadThread thread(options_, keys_, recorders[i], seed, fmt::format("{}.{}.", round, i));
+        if (options_.on_thread) options_.on_thread();
         start.arrive_and_wait();
         i < options_.threads ? thread.call() : thread.submit();
       });

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -34,6 +35,7 @@ struct WorkloadOptions {
   bool search = false;                ///< look for a linearization too, versions aside
   std::uint64_t search_steps_max = 200'000;
   bool audit = true;                  ///< after each round
+  std::function<void()> on_thread;    ///< called first by each thread; may be empty
 };
 
 /// What a workload did, added up over its rounds.

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes in place, as HostAccess has them, but each walk stands still wherever it could be
+// overtaken, until the test lets it take its next step. So a test chooses the interleaving, on one
+// thread.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+
+#include "tree/access.hpp"
+
+namespace espalier::test {
+
+/// Walks that stand still, in the order in which they stopped. Thread: one.
+using Standing = std::deque<std::coroutine_handle<>>;
+
+class StepAccess {
+ public:
+  static constexpr bool kInPlace = true;
+
+  StepAccess(const std::byte* base, Standing& standing) : base_(base), standing_(&standing) {}
+
+  struct Stop {
+    Standing* standing;
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> walk) const { standing->push_back(walk); }
+    void await_resume() const noexcept {}
+  };
+
+  [[nodiscard]] const std::byte* image(std::uint64_t offset) const { return base_ + offset; }
+  void want(const std::byte*, std::uint32_t, std::uint32_t) const {}
+  [[nodiscard]] const std::byte* bytes(std::uint64_t offset, std::uint64_t) const {
+    return base_ + offset;
+  }
+  [[nodiscard]] bool near(tree::Warmth) const { return false; }
+  [[nodiscard]] Stop arrived(tree::Warmth) const { return {standing_}; }
+  [[nodiscard]] tree::Certain confirm(wire::Ref) const { return {}; }
+  [[nodiscard]] Stop again() const { return {standing_}; }
+
+ private:
+  const std::byte* base_;
+  Standing* standing_;
+};
+static_assert(tree::Access<StepAccess>);
+
+}  // namespace espalier::test
