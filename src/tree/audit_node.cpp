@@ -127,6 +127,7 @@ bool audit_value(NodeAudit& a, const wire::ValueRef& value) {
   std::memcpy(&header, a.map.at(ref.offset()), sizeof header);
   a.report.expect(header.map_id == a.map.id, "a value belongs to another map");
   a.report.expect(header.superseded == wire::kLive, "a value is not live");
+  a.report.expect(header.created == wire::kNoNode, "a value could pass for a node");
   a.report.expect(header.bytes == value.bytes, "a value has ", header.bytes,
                   " bytes, its item says ", value.bytes);
   return a.report.expect((header.generation & wire::kGenerationMask) == ref.generation(),

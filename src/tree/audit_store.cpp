@@ -14,6 +14,7 @@ void audit_owner(const MapCore& map, std::uint64_t offset, std::string_view what
   const auto header = base::load_plain<wire::BufferHeader>(map.at(offset));
   report.expect(header.map_id == map.id, what, " belongs to map ", header.map_id);
   report.expect(header.superseded == wire::kLive, what, " is not live");
+  report.expect(header.created == wire::kNoNode, what, " could pass for a node");
 }
 
 }  // namespace

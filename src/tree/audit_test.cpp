@@ -276,6 +276,7 @@ TEST_F(AuditTest, RefusesWrongValues) {
   expect_complaint(at + 8, std::uint64_t{400}, "a value has 500 bytes, its item says 400");
   expect_complaint(value, 9u, "a value belongs to another map");
   expect_complaint(value + 4, 0x1234u, "a value's generation");
+  expect_complaint(value + 8, std::uint64_t{0}, "a value could pass for a node");
   expect_complaint(value + 16, std::uint64_t{0}, "a value is not live");
 }
 
@@ -283,6 +284,7 @@ TEST_F(AuditTest, RefusesWrongMapHeaders) {
   std::byte* header = tree_.map().at(tree_.map().header_offset);
   using M = wire::MapHeader;
   expect_complaint(header, 9u, "the map's header belongs to map 9");
+  expect_complaint(header + offsetof(M, created), std::uint64_t{0}, "could pass for a node");
   expect_complaint(header + offsetof(M, superseded), std::uint64_t{0},
                    "the map's header is not live");
   expect_complaint(header + offsetof(M, magic), std::uint64_t{0}, "is of another format");

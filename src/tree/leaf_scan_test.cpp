@@ -87,6 +87,36 @@ TEST(LeafScan, DeliversTheVisibleItemsInOrder) {
   });
 }
 
+// A scan that says it will take few items may look at less, and must deliver the same.
+TEST(LeafScan, DeliversTheFirstFewItemsToThoseWhoSaySo) {
+  base::Random random(base::seed_from_environment(42));
+  for_many_leaves(random, [&](const LeafModel& model) {
+    for (int round = 0; round < 20; ++round) {
+      const std::uint64_t version = random.between(LeafModel::kCreated, model.newest_version() + 1);
+      const std::uint64_t few = random.between(1, 20);
+      Bounds bounds{random_bound(model, random), random_bound(model, random)};
+      if (bounds.low && bounds.high && *bounds.low > *bounds.high) {
+        std::swap(bounds.low, bounds.high);
+      }
+      SearchKey low;
+      SearchKey high;
+      if (bounds.low) low.assign(*bounds.low);
+      if (bounds.high) high.assign(*bounds.high);
+      LeafScan scan;
+      scan.begin(model.view(), version, best_search_kit(), bounds.low ? &low : nullptr,
+                 bounds.high ? &high : nullptr, few);
+      Item items[64];
+      std::uint64_t out_of_line = 0;
+      const std::uint32_t count = scan.take(items, static_cast<std::uint32_t>(few), out_of_line);
+      Pairs pairs;
+      for (std::uint32_t i = 0; i < count; ++i) pairs.emplace_back(items[i].key, items[i].value);
+      Pairs expected = expected_items(model, version, bounds);
+      if (expected.size() > few) expected.resize(few);
+      ASSERT_EQ(pairs, expected) << few << " items at " << version;
+    }
+  });
+}
+
 TEST(LeafScan, NamesTheVersionOfEachItem) {
   LeafModel model({});
   model.build({{"a", "1"}, {"b", "2"}, {"c", "3"}});

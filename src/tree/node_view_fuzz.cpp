@@ -107,7 +107,7 @@ std::uint64_t scan_leaf(const NodeView& leaf, const SearchKey* low, const Search
   Item items[64];
   for (const bool backward : {false, true}) {
     LeafScan scan;
-    scan.begin(leaf, version, kit, low, high);
+    scan.begin(leaf, version, kit, low, high, backward ? ~std::uint64_t{0} : version % 32);
     std::uint64_t out_of_line = 0;
     std::uint32_t total = 0;
     while (const std::uint32_t count = backward ? scan.take_back(items, 7, out_of_line)
