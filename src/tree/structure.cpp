@@ -352,8 +352,8 @@ class BatchWriter {
   void publish(BatchOutcome& outcome) {
     const std::uint64_t version = map_.clock.take();
     if (planted(Bug::batch_in_two_versions) && entries_.size() > 1) {
-      publish_entry(entries_.back(), version);
-      entries_.pop_back();
+      publish_entry(entries_.front(), version);
+      entries_.erase(entries_.begin());
       map_.clock.done(version);
       reached(Moment::half_published);
       return publish(outcome);

@@ -70,7 +70,8 @@ void Actor::begin(Op op, std::string_view key, std::string_view value,
 }
 
 void Actor::submit(const tree::WalkRequest& walk) {
-  if (!standing_.empty()) throw std::logic_error("a request is under way");
+  if (!standing_.walks.empty()) throw std::logic_error("a request is under way");
+  standing_.visited.clear();
   answered_ = false;
   completion_ = {};
   found_key_.clear();
@@ -81,9 +82,9 @@ void Actor::submit(const tree::WalkRequest& walk) {
 }
 
 bool Actor::step() {
-  if (!standing_.empty()) {
-    const std::coroutine_handle<> walk = standing_.front();
-    standing_.pop_front();
+  if (!standing_.walks.empty()) {
+    const std::coroutine_handle<> walk = standing_.walks.front();
+    standing_.walks.pop_front();
     walk.resume();
     engine_->poll();
   }

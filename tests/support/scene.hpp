@@ -43,6 +43,8 @@ class Actor : private Handler {
   bool finish(int steps_max = 2000);
   [[nodiscard]] bool answered() const { return answered_; }
   [[nodiscard]] const Completion& completion() const { return completion_; }
+  /// Where the nodes lie that the request has come to, in order.
+  [[nodiscard]] const std::vector<std::uint64_t>& visited() const { return standing_.visited; }
 
   // Whole requests. What stands for no answer is a text that no test writes.
   static constexpr std::string_view kNothing = "(nothing)";

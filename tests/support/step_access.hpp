@@ -8,13 +8,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 #include "tree/access.hpp"
 
 namespace espalier::test {
 
-/// Walks that stand still, in the order in which they stopped. Thread: one.
-using Standing = std::deque<std::coroutine_handle<>>;
+/// Walks that stand still, in the order in which they stopped, and the nodes they have come to.
+/// Thread: one.
+struct Standing {
+  std::deque<std::coroutine_handle<>> walks;
+  std::vector<std::uint64_t> visited;  // offsets
+};
 
 class StepAccess {
  public:
@@ -25,11 +30,16 @@ class StepAccess {
   struct Stop {
     Standing* standing;
     [[nodiscard]] bool await_ready() const noexcept { return false; }
-    void await_suspend(std::coroutine_handle<> walk) const { standing->push_back(walk); }
+    void await_suspend(std::coroutine_handle<> walk) const {
+      standing->walks.push_back(walk);
+    }
     void await_resume() const noexcept {}
   };
 
-  [[nodiscard]] const std::byte* image(std::uint64_t offset) const { return base_ + offset; }
+  [[nodiscard]] const std::byte* image(std::uint64_t offset) const {
+    standing_->visited.push_back(offset);
+    return base_ + offset;
+  }
   void want(const std::byte*, std::uint32_t, std::uint32_t) const {}
   [[nodiscard]] const std::byte* bytes(std::uint64_t offset, std::uint64_t) const {
     return base_ + offset;

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a walk must ask of each node before it believes it (DESIGN idea 1; §2.1 rules 1, 2, 8, 9): each
+// question is left out in turn, and a test notices.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tests/support/planting.hpp"
+#include "tests/support/scene.hpp"
+
+namespace espalier::test {
+namespace {
+
+using tree::Bug;
+using tree::Moment;
+
+constexpr MapOptions kNoLog{.node_bytes = 512, .log_bytes = 0};  // every write makes a new leaf
+constexpr MapOptions kLog{.node_bytes = 512, .log_bytes = 128};
+constexpr int kItems = 60;  // a dozen leaves or more
+
+// --- idea 1: a node answers for itself -----------------------------------------------------------
+
+TEST(WalkRules, ALeafAnswersOnlyForItsRange) {
+  expect_rejected(Bug::skip_range_check, [] {
+    Scene scene(kNoLog);
+    scene.fill(kItems);
+    const wire::Ref first = Scene::leaf_of(*scene.map, Scene::key(0));
+    const std::string last = Scene::key(kItems - 1);
+    return differs("a key of another leaf", Scene::value(kItems - 1),
+                   scene.b.get(last, {nullptr, first}));
+  });
+}
+
+TEST(WalkRules, ALeafDoesNotAnswerForVersionsBeforeIt) {
+  expect_rejected(Bug::ignore_created, [] {
+    Scene scene(kNoLog);
+    scene.a.put("k", "old");
+    const HeldHere held(*scene.map, scene.worker);
+    scene.a.put("k", "new");
+    return differs("at the held version", "old", scene.b.get("k", held.read()));
+  });
+}
+
+TEST(WalkRules, ALeafDoesNotAnswerForVersionsAfterIt) {
+  expect_rejected(Bug::ignore_superseded, [] {
+    Scene scene(kNoLog);
+    scene.a.put("k", "old");
+    const wire::Ref superseded = scene.leaf_of("k");
+    scene.a.put("k", "new");
+    return differs("by way of the old leaf", "new", scene.b.get("k", {nullptr, superseded}));
+  });
+}
+
+// --- rule 1: identity ----------------------------------------------------------------------------
+
+TEST(WalkRules, ANodeOfAnotherMapDoesNotAnswer) {
+  expect_rejected(Bug::skip_map_check, []() -> Wrong {
+    Scene scene(kLog);
+    tree::MapCore& other = scene.add_map(kLog);
+    Actor stranger(scene.store, other, 3);
+    stranger.put("k", "theirs");
+    scene.a.put("other", "ours");
+    scene.a.put("k", "ours");
+    return differs("by way of another map's leaf", "ours",
+                   scene.b.get("k", {nullptr, Scene::leaf_of(other, "k")}));
+  });
+}
+
+// The bytes of a leaf as they might lie in a value: whole, live, but with another generation than a
+// late hint expects of the buffer that was there before.
+std::string forged_leaf(const Scene& scene, std::string_view key, std::string_view value,
+                        std::string_view forged) {
+  const std::byte* leaf = scene.map->at(scene.leaf_of(key).offset());
+  std::string image(reinterpret_cast<const char*>(leaf), scene.map->geometry.node_bytes);
+  const std::size_t at = image.find(value);
+  if (at == std::string::npos || value.size() != forged.size()) return {};
+  image.replace(at, forged.size(), forged);
+  return image;
+}
+
+// Where the out-of-line value of a key lies.
+wire::Ref value_of(const Scene& scene, std::string_view key) {
+  tree::SearchKey search;
+  search.assign(key);
+  const tree::NewestState state =
+      tree::newest_state(*scene.map, scene.map->view(scene.leaf_of(key)), search);
+  wire::ValueRef value{};
+  if (state.out_of_line) std::memcpy(&value, state.value.data(), sizeof value);
+  return {value.ref};
+}
+
+TEST(WalkRules, ABufferOfAnotherGenerationDoesNotAnswer) {
+  expect_rejected(Bug::skip_generation_check, []() -> Wrong {
+    Scene scene(kLog);
+    scene.a.put("k", "honest");
+    const std::string image = forged_leaf(scene, "k", "honest", "forged");
+    if (image.empty()) return "no image was made";
+    constexpr std::size_t kBlock = wire::kBlockBytes;
+    const std::string padding(kBlock - sizeof(wire::ValueHeader), '.');
+    scene.a.put("large", padding + image);
+    const std::uint64_t offset = value_of(scene, "large").offset() + kBlock;
+    const std::uint32_t generation =
+        tree::NodeView(scene.map->at(offset), scene.map->geometry).generation();
+    return differs("by way of a late hint", "honest",
+                   scene.b.get("k", {nullptr, wire::Ref::make(offset, generation + 1)}));
+  });
+}
+
+// The buffer of a value has the right map and, in a hint that names it, the right generation. Nothing
+// in it may be believed all the same.
+TEST(WalkRules, AValueIsNoNode) {
+  Scene scene(kLog);
+  scene.a.put("k", "honest");
+  std::string image = forged_leaf(scene, "k", "honest", "forged");
+  ASSERT_FALSE(image.empty());
+  // The first word of a value that counts as one of a header is its length: the low fence's head.
+  scene.a.put("large", image.substr(sizeof(wire::ValueHeader)));
+  const wire::Ref value = value_of(scene, "large");
+  ASSERT_TRUE(value);
+  EXPECT_EQ(scene.b.get("k", {nullptr, value}), "honest");
+  EXPECT_EQ(scene.b.floor("k", {nullptr, value}), "k=honest");
+  for (const auto& [offset, size_class] : scene.map->table.buffers()) {
+    const auto header = base::load_plain<wire::BufferHeader>(scene.map->at(offset));
+    EXPECT_EQ(scene.b.get("k", {nullptr, wire::Ref::make(offset, header.generation)}), "honest");
+  }
+}
+
+// --- rule 2: the order of a read -----------------------------------------------------------------
+
+TEST(WalkRules, AReadVersionIsNotOlderThanItsRequest) {
+  expect_rejected(Bug::stale_read_version, []() -> Wrong {
+    Scene scene(kLog);
+    scene.a.put("k", "old");
+    if (const Wrong wrong = differs("before", "old", scene.b.get("k")); !wrong.empty()) {
+      return wrong;
+    }
+    scene.a.put("k", "new");
+    return differs("after the write was acknowledged", "new", scene.b.get("k"));
+  });
+}
+
+TEST(WalkRules, TheEpochComesBeforeTheReadVersion) {
+  expect_rejected(Bug::read_version_before_epoch, [] {
+    Scene scene(kNoLog);
+    scene.a.put("k", "old");
+    scene.collect();
+    const At between(Moment::between_epoch_and_version, [&] {
+      scene.a.put("k", "new");
+      scene.collect();
+    });
+    return differs("a read that was overtaken as it began", "new", scene.b.get("k"));
+  });
+}
+
+// --- rule 8: predecessors ------------------------------------------------------------------------
+
+TEST(WalkRules, ANewLeafNamesItsPredecessor) {
+  expect_rejected(Bug::no_predecessor, [] {
+    Scene scene(kNoLog);
+    scene.a.put("k", "old");
+    const HeldHere held(*scene.map, scene.worker);
+    scene.a.put("k", "new");
+    return differs("at the held version", "old", scene.b.get("k", held.read()));
+  });
+}
+
+TEST(WalkRules, EveryNewNodeNamesItsPredecessor) {
+  expect_rejected(Bug::no_predecessor, [] {
+    Scene scene(kLog);
+    scene.fill(kItems, "old");
+    const HeldHere held(*scene.map, scene.worker);
+    for (int i = 0; i < 4 * kItems; ++i) scene.a.put(Scene::key(i), Scene::value(i, "new"));
+    return differs("items at the held version", Scene::filled(kItems, "old"),
+                   scene.b.scan(Op::scan, "", "", held.read()));
+  });
+}
+
+TEST(WalkRules, ANewRootNamesItsPredecessor) {
+  expect_rejected(Bug::root_without_predecessor, [] {
+    Scene scene(kLog);
+    scene.fill(kItems);
+    const HeldHere held(*scene.map, scene.worker);
+    for (int i = 0; i < kItems; ++i) scene.a.erase(Scene::key(i));
+    return differs("items before the tree was emptied", Scene::filled(kItems),
+                   scene.b.scan(Op::scan, "", "", held.read()));
+  });
+}
+
+// The root leads to all versions, so who lacks a predecessor may still get there, by a detour. That there
+// is none is what the second predecessor is for.
+TEST(WalkRules, AMergedNodeNamesBothPredecessors) {
+  expect_rejected(Bug::one_predecessor_of_two, []() -> Wrong {
+    constexpr int kMany = 4 * kItems;  // leaves are left after merging
+    Scene scene(kLog);
+    scene.fill(kMany);
+    const HeldHere held(*scene.map, scene.worker);
+    for (int i = 0; i < kMany; ++i) {
+      if (i % 4 != 0) scene.a.erase(Scene::key(i));
+    }
+    if (scene.map->merges == 0) return "nothing was merged";
+    const std::uint64_t root = scene.map->table.get(scene.map->root).offset();
+    for (int i = 0; i < kMany; ++i) {
+      ReadFrom from = held.read();
+      from.hint = scene.leaf_of(Scene::key(i));
+      const Wrong wrong = differs("item at the held version", Scene::value(i),
+                                  scene.b.get(Scene::key(i), from));
+      if (!wrong.empty()) return wrong;
+      if (std::ranges::count(scene.b.visited(), root) != 0) return "it went back to the root";
+    }
+    return {};
+  });
+}
+
+// --- rule 9: going left --------------------------------------------------------------------------
+
+TEST(WalkRules, ADescendingWalkTakesTheHighEndForInside) {
+  expect_rejected(Bug::descending_like_ascending, []() -> Wrong {
+    Scene scene(kLog);
+    scene.fill(kItems);
+    for (const std::string& border : scene.borders()) {
+      std::vector<std::string> below = Scene::filled(kItems);
+      std::erase_if(below, [&](const std::string& item) { return item >= border; });
+      std::reverse(below.begin(), below.end());
+      const Wrong wrong = differs("items below a border", below,
+                                  scene.b.scan(Op::scan_reverse, "", border));
+      if (!wrong.empty()) return wrong;
+    }
+    return {};
+  });
+}
+
+TEST(WalkRules, AFloorGoesLeftOverLeavesThatHoldNothing) {
+  expect_rejected(Bug::floor_stays_in_leaf, []() -> Wrong {
+    Scene scene(kLog);
+    scene.fill(kItems);
+    for (int i = 1; i < kItems; ++i) {
+      // The smallest key of the leaf, if it is that, is asked for, then erased and asked for again.
+      const std::string key = Scene::key(i);
+      Wrong wrong = differs("floor", key + "=" + Scene::value(i), scene.b.floor(key));
+      if (!wrong.empty()) return wrong;
+      scene.a.erase(key);
+      wrong = differs("floor of an erased key", Scene::key(0) + "=" + Scene::value(0),
+                      scene.b.floor(key));
+      if (!wrong.empty()) return wrong;
+    }
+    return {};
+  });
+}
+
+// --- the log -------------------------------------------------------------------------------------
+
+TEST(WalkRules, AMarkerHidesTheItem) {
+  expect_rejected(Bug::ignore_erase_marks, []() -> Wrong {
+    Scene scene(kLog);
+    scene.a.put("k", "v");
+    scene.a.put("l", "v");
+    scene.a.erase("k");
+    const Wrong wrong = differs("an erased key", std::string(Actor::kNothing), scene.b.get("k"));
+    if (!wrong.empty()) return wrong;
+    return differs("items left", {"l=v"}, scene.b.scan(Op::scan, "", ""));
+  });
+}
+
+TEST(WalkRules, OrderHintsSortTheLog) {
+  expect_rejected(Bug::wrong_order_hint, [] {
+    Scene scene(kLog);
+    for (const char* key : {"c", "a", "d", "b"}) scene.a.put(key, "v");
+    return differs("items in order", {"a=v", "b=v", "c=v", "d=v"},
+                   scene.b.scan(Op::scan, "", ""));
+  });
+}
+
+}  // namespace
+}  // namespace espalier::test
