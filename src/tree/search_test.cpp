@@ -18,7 +18,7 @@ class Lanes {
  public:
   explicit Lanes(const std::vector<T>& values, std::size_t lanes_max)
       : bytes_(lanes_max * sizeof(T), std::byte{0xEE}) {
-    std::memcpy(bytes_.data(), values.data(), values.size() * sizeof(T));
+    if (!values.empty()) std::memcpy(bytes_.data(), values.data(), values.size() * sizeof(T));
   }
   [[nodiscard]] const std::byte* data() const { return bytes_.data(); }
 
