@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that reads a node, on bytes that are no node: nothing may be read outside the node, and
-// everything must come to an end. The node lies in an allocation of exactly its size.
+// Everything that reads a node, on bytes that are no node: nothing may be read outside the node,
+// and everything must come to an end. The node lies in an allocation of exactly its size.
 //
 // Input: node size, log size, kind, a key, a read version, then the node's bytes; missing ones are
 // zeros. The bytes do not change meanwhile.

@@ -42,9 +42,9 @@ static_assert(offsetof(MapHeader, root) == 56);
 static_assert(offsetof(MapHeader, read_version) == 64);
 static_assert(offsetof(MapHeader, write_version) == 128);
 
-/// The page table maps a LID to a Ref in two steps: the directory names table pages by their offset,
-/// a table page holds references. Both are buffers; their first three words are the BufferHeader, so
-/// that directory entries 0 to 2 and LIDs with (lid % 4096) < 3 do not exist.
+/// The page table maps a LID to a Ref in two steps: the directory names table pages by their
+/// offset, a table page holds references. Both are buffers; their first three words are the
+/// BufferHeader, so that directory entries 0 to 2 and LIDs with (lid % 4096) < 3 do not exist.
 inline constexpr std::uint32_t kTablePageEntries = 4096;
 inline constexpr std::uint32_t kTablePageBytes = kTablePageEntries * 8;
 inline constexpr std::uint32_t kTablePageShift = 12;

@@ -9,8 +9,8 @@
 //   interior  header |             group heads |                groups | key slots | keys | fences
 //
 // [Honeycomb §3.1] with these differences: shortcuts are 16-bit normalised heads instead of full
-// keys, so that no key is stored twice and a point read touches fewer lines; versions in the log are
-// whole; LIDs have 4 bytes.
+// keys, so that no key is stored twice and a point read touches fewer lines; versions in the log
+// are whole; LIDs have 4 bytes.
 #pragma once
 
 #include <bit>
@@ -42,7 +42,7 @@ struct NodeHeader {
   std::uint32_t generation;     // see BufferHeader
   std::uint64_t created;        // version at which this state of the node came to be
   std::uint64_t superseded;     // kLive, or the version at which it stopped being current
-  std::uint64_t low_head;       // first 8 bytes of the low fence, zero padded, as a big-endian number
+  std::uint64_t low_head;       // first 8 bytes of the low fence, zero padded, big-endian
   std::uint64_t high_head;      // same of the high fence; all ones if there is none
   std::uint64_t head_base;      // heads are normalised: see head_shift
   std::uint64_t lock;           // see LockWord
@@ -51,9 +51,9 @@ struct NodeHeader {
   std::uint8_t head_shift;      // head = saturate((first 8 bytes after the prefix) - base) << shift
   std::uint8_t chunks;          // chunks in use (leaf), groups in use (interior)
   std::uint16_t prefix_bytes;   // all keys of the node share so many first bytes
-  std::uint16_t sorted_end;     // leaf: end of the sorted block; interior: where the key slots begin
+  std::uint16_t sorted_end;     // leaf: end of the sorted block; interior: begin of the key slots
 
-  std::uint64_t old_ref;        // state before `created`; of the part below old2_low if there are two
+  std::uint64_t old_ref;        // state before `created`; below old2_low if there are two
   std::uint64_t old2_ref;       // after a merge: state before `created` from old2_low on
   std::uint64_t successor_ref;  // set with `superseded`: where the low end of the range went
   Lid lid;

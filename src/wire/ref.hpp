@@ -6,8 +6,8 @@
 //  | generation     | offset from the region's base / 512|
 //  +----------------+------------------------------------+
 //
-// A buffer's generation changes before the buffer is reused, so a reference that outlived its target
-// is recognised: the target's header no longer carries the low 28 bits of the expected generation.
+// A buffer's generation changes before the buffer is reused, so a reference that outlived its
+// target is recognised: the target's header no longer carries the low 28 bits of the expected generation.
 #pragma once
 
 #include <cstdint>
@@ -43,10 +43,10 @@ static_assert(sizeof(Ref) == 8);
 ///   | map   | generation| created  | superseded  |
 ///   +-------+-----------+----------+-------------+
 ///
-/// `superseded` is all ones in a live buffer, the version that ended it in one that waits, and 0 in a
-/// buffer that is free, being filled, or was never used: 0 means start again.
-/// `created` is all ones in a live buffer that is no node (a value, a page of the page table): it can
-/// answer at no version, whatever its bytes look like.
+/// `superseded` is all ones in a live buffer, the version that ended it in one that waits, and 0 in
+/// a buffer that is free, being filled, or was never used: 0 means start again.
+/// `created` is all ones in a live buffer that is no node (a value, a page of the page table): it
+/// can answer at no version, whatever its bytes look like.
 struct BufferHeader {
   std::uint32_t map_id;
   std::uint32_t generation;
