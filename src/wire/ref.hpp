@@ -7,7 +7,8 @@
 //  +----------------+------------------------------------+
 //
 // A buffer's generation changes before the buffer is reused, so a reference that outlived its
-// target is recognised: the target's header no longer carries the low 28 bits of the expected generation.
+// target is recognised: the target's header no longer carries the low 28 bits of the expected
+// generation.
 #pragma once
 
 #include <cstdint>
