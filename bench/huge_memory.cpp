@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/huge_memory.hpp"
 
+#include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -38,7 +39,9 @@ HugeBuffer::HugeBuffer(std::size_t bytes) {
 }
 
 HugeBuffer::~HugeBuffer() {
-  if (data_ != nullptr) ::munmap(data_, bytes_);
+  if (data_ == nullptr) return;
+  ASAN_UNPOISON_MEMORY_REGION(data_, bytes_);  // the next mapping here starts clean
+  ::munmap(data_, bytes_);
 }
 
 std::size_t HugeArena::rounded(std::size_t bytes) { return round_up(bytes, kGrain); }
@@ -49,6 +52,7 @@ void* HugeArena::allocate(std::size_t bytes, std::size_t align) {
     if (FreeBlock*& head = free_[size / kGrain]; head != nullptr) {
       FreeBlock* const block = head;
       head = block->next;
+      ASAN_UNPOISON_MEMORY_REGION(block, size);
       return block;
     }
   }
@@ -65,8 +69,11 @@ void* HugeArena::allocate(std::size_t bytes, std::size_t align) {
 void HugeArena::deallocate(void* at, std::size_t bytes) noexcept {
   const std::size_t size = rounded(bytes);
   if (size > kListedBytesMax || size == 0) return;  // comes back with the arena
+  // Containers poison what they do not use, and give it back so; we poison what nobody may use.
+  ASAN_UNPOISON_MEMORY_REGION(at, size);
   FreeBlock*& head = free_[size / kGrain];
   head = std::construct_at(static_cast<FreeBlock*>(at), FreeBlock{head});
+  ASAN_POISON_MEMORY_REGION(head + 1, size - sizeof(FreeBlock));
 }
 
 std::string_view HugeArena::copy(std::string_view text) {
@@ -86,6 +93,7 @@ void HugeArena::clear() {
   free_.fill(nullptr);
   if (chunks_.empty()) return;
   chunks_.resize(1);
+  ASAN_UNPOISON_MEMORY_REGION(chunks_.front().data(), chunks_.front().bytes());
   next_ = chunks_.front().data();
   end_ = next_ + chunks_.front().bytes();
 }
