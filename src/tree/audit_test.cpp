@@ -424,7 +424,14 @@ TEST(Audit, IsContentWithEveryGeometryAndHistory) {
     TreeFixture tree(options);
     for (int i = 0; i < 1500; ++i) {
       const std::string key = random_key(random, tree.map().geometry.key_bytes_max);
-      if (random.below(3) == 0) {
+      if (random.below(20) == 0) {
+        std::map<std::string, std::optional<std::string>> writes;
+        for (std::uint64_t n = random.below(200); writes.size() <= n;) {
+          auto& value = writes[random_key(random, tree.map().geometry.key_bytes_max)];
+          if (random.below(3) != 0) value = std::string(random.below(20), 'w');
+        }
+        tree.write_all(writes);
+      } else if (random.below(3) == 0) {
         tree.erase(key);
       } else {
         tree.put(key, std::string(random.below(40) == 0 ? 900 : random.below(20), 'v'));

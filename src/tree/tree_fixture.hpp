@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "tree/audit.hpp"
 #include "tree/engine.hpp"
 #include "tree/leaf_builder.hpp"
+#include "tree/structure.hpp"
 
 namespace espalier::tree {
 
@@ -103,6 +106,20 @@ class TreeFixture {
     return run(request(Op::put, key, value));
   }
   Completion erase(std::string_view key) { return run(request(Op::erase, key)); }
+
+  /// Writes all of these under one version; without a value a key is erased.
+  void write_all(const std::map<std::string, std::optional<std::string>>& writes) {
+    std::vector<SearchKey> keys(writes.size());
+    std::vector<WriteIntent> intents;
+    for (const auto& [key, value] : writes) {
+      SearchKey& search = keys[intents.size()];
+      search.assign(key);
+      intents.push_back({value ? Op::put : Op::erase, &search, value ? *value : "", false, {}});
+    }
+    worker_->slot.enter();
+    EXPECT_EQ(write_batch(*worker_, *map_, intents, {}).status, WriteStatus::done);
+    worker_->slot.exit();
+  }
 
   /// Puts keys "key00000" and so on, with their numbers as values.
   void fill(std::uint64_t count, std::string_view prefix = "key") {
