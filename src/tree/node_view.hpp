@@ -218,9 +218,11 @@ class NodeView {
   }
   /// Offset of entry `index`, or 0 if the slot is unwritten or lies.
   [[nodiscard]] std::uint32_t log_offset(std::uint32_t index) const {
+    // In a copy that came line by line, the count of entries may be newer than a slot.
     const auto slot = base::load_shared<std::uint16_t>(at_ + g_->slots_begin + 2 * index);
-    const std::uint32_t offset = log_begin() + (slot & 0xFFu) * wire::kLogUnitBytes;
-    return offset >= sizeof(wire::NodeHeader) &&
+    const std::uint32_t units = slot & 0xFFu;
+    const std::uint32_t offset = log_begin() + units * wire::kLogUnitBytes;
+    return units != wire::kLogSlotUnwritten && offset >= sizeof(wire::NodeHeader) &&
                    offset + sizeof(wire::LogEntry) <= g_->node_bytes
                ? offset
                : 0;

@@ -119,6 +119,7 @@ struct LockWord {
 /// A log slot: 8 bits of the key's hash above, position of the entry in units of 8 bytes from
 /// log_begin below. All ones: not written yet.
 inline constexpr std::uint32_t kLogUnitBytes = 8;
+inline constexpr std::uint32_t kLogSlotUnwritten = 0xFF;  // the position in a slot of all ones
 inline constexpr std::uint32_t kLogSlotsMax = 64;
 inline constexpr std::uint32_t kLogBytesMax = 2048;
 
