@@ -94,7 +94,7 @@ Result<std::uint64_t> scan(MapImpl& map, std::string_view low, std::string_view 
   if (options.limit > ~std::uint32_t{0}) options.limit = 0;
   Request request;
   request.op = options.reverse ? Op::scan_reverse : Op::scan;
-  if (options.from_floor && !low.empty()) request.op = Op::scan_floor;
+  if (options.from_floor) request.op = Op::scan_floor;
   request.key = low;
   request.high = high;
   request.limit = static_cast<std::uint32_t>(options.limit);
@@ -148,8 +148,11 @@ Result<Written> Map::modify(
     const bool present = found->has_value();
     const auto now = present ? change((*found)->value) : change(std::nullopt);
     tree::WriteCondition condition;
-    condition.kind = present ? Kind::version : Kind::absent;
+    // Without versions only the value can tell whether something came between.
+    const bool by_version = impl_->core->options.versions;
+    condition.kind = !present ? Kind::absent : by_version ? Kind::version : Kind::value;
     condition.version = present ? (*found)->version : 0;
+    if (present) condition.value = (*found)->value;
     // An erase of nothing is a write that checks and changes nothing.
     const auto written = client::write(*impl_, now ? Op::put : Op::erase, key,
                                        now ? std::string_view(*now) : std::string_view{}, condition);

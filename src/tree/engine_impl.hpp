@@ -111,7 +111,8 @@ bool Engine<A>::prepare(Lane& lane) {
   lane.finding_floor = false;
   lane.stored_value = false;
   lane.other_predecessor = {};
-  const bool scan = request.op == Op::scan || request.op == Op::scan_reverse;
+  const bool scan = request.op == Op::scan || request.op == Op::scan_reverse ||
+                    request.op == Op::scan_floor;
   if (request.key.size() > map_.geometry.key_bytes_max || (request.key.empty() && !scan) ||
       request.high.size() > map_.geometry.key_bytes_max) {
     complete(lane, Code::key_too_long, map_.geometry.key_bytes_max);

@@ -98,6 +98,22 @@ void append_and_unlock(MapCore& map, std::byte* leaf, const WriteIntent& intent,
   outcome.version = outcome.wait_for = version;
 }
 
+// Copies a value behind its header. A walk with an old hint may come to the buffer, read the line in
+// which a node's head would be, and go away again because the generation is another; so that line is
+// written as the atomics that the walk reads.
+void copy_for_strangers(std::byte* to, std::string_view value) {
+  constexpr std::size_t kLineRest = 64 - sizeof(wire::ValueHeader);
+  const std::size_t shared = std::min(value.size(), kLineRest);
+  std::byte line[kLineRest] = {};
+  if (shared != 0) std::memcpy(line, value.data(), shared);
+  for (std::size_t i = 0; i < kLineRest; i += 8) {
+    base::store_shared<std::uint64_t>(to + i, base::load_plain<std::uint64_t>(line + i));
+  }
+  if (value.size() > shared) {
+    std::memcpy(to + shared, value.data() + shared, value.size() - shared);
+  }
+}
+
 }  // namespace
 
 bool try_lock(std::byte* leaf) {
@@ -241,6 +257,11 @@ std::uint32_t merge_limit(const Geometry& g, std::string_view low, std::string_v
 
 std::uint32_t merge_threshold(const Geometry& g) { return (g.node_bytes - g.sorted_begin) * 3 / 10; }
 
+bool empties_leaf(const MapCore& map, const NodeView& leaf, const WriteIntent& intent) {
+  return intent.op == Op::erase && leaf.lid() != map.root &&
+         leaf.items() <= leaf.log_entries(leaf.lock_word()) + 1;
+}
+
 void supersede(std::byte* node, std::uint64_t version, wire::Ref successor) {
   base::store_shared<std::uint64_t>(node + offsetof(wire::NodeHeader, successor_ref),
                                     successor.bits);
@@ -276,6 +297,13 @@ WriteOutcome write_to_leaf(Worker& worker, MapCore& map, std::byte* leaf,
   outcome.status = holds(map, state, intent.condition) ? WriteStatus::done
                                                        : WriteStatus::condition_failed;
   bool merged = false;
+  if (outcome.applied && empties_leaf(map, node, intent)) {
+    unlock(leaf);
+    if (early != 0) map.clock.done(early);
+    outcome.applied = false;
+    outcome.status = WriteStatus::restructure;
+    return outcome;
+  }
   if (!outcome.applied) {
     outcome.wait_for = newest_version(node);
     unlock(leaf);
@@ -318,8 +346,8 @@ Result<wire::ValueRef> store_value(Worker& worker, MapCore& map, std::string_vie
   if (!offset) return std::unexpected(offset.error());
   std::byte* at = map.at(*offset);
   base::store_shared<std::uint32_t>(at, map.id);
-  base::store_plain<std::uint64_t>(at + offsetof(wire::ValueHeader, bytes), value.size());
-  std::memcpy(at + sizeof(wire::ValueHeader), value.data(), value.size());
+  base::store_shared<std::uint64_t>(at + offsetof(wire::ValueHeader, bytes), value.size());
+  copy_for_strangers(at + sizeof(wire::ValueHeader), value);
   go_live(at, wire::kNoNode);
   map.value_bytes.fetch_add(memory::BufferPool::class_bytes(size_class),
                             std::memory_order_relaxed);

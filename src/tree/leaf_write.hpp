@@ -104,6 +104,11 @@ void apply_to_records(std::vector<Record>& records, const WriteIntent& intent);
 /// Below so many sorted bytes a leaf should be merged with a neighbour.
 [[nodiscard]] std::uint32_t merge_threshold(const Geometry& g);
 
+/// Whether this erase may leave nothing in a leaf but marks: then it is time to merge it away, for no
+/// further write may come. Requires: the leaf is locked.
+[[nodiscard]] bool empties_leaf(const MapCore& map, const NodeView& leaf,
+                                const WriteIntent& intent);
+
 /// Marks a node as superseded by `version` and names its successor.
 void supersede(std::byte* node, std::uint64_t version, wire::Ref successor);
 

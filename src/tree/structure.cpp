@@ -116,7 +116,12 @@ void plan_shrinking(MapCore& map, const Path& path, std::byte* leaf, Rearrangeme
   if (!take_neighbour(map, path, plan)) return;
   const std::uint64_t limit = merge_limit(g, NodeView(plan.olds.front(), g).low_fence(),
                                           NodeView(plan.olds.back(), g).high_fence());
-  if (placed_bytes(plan.records, g) * 100 <= limit * kMergePercent) {
+  const std::uint64_t bytes = placed_bytes(plan.records, g);
+  const bool nearly_empty = placed_bytes(alone, g) * 10 <= limit;
+  if (bytes * 100 <= limit * kMergePercent || (nearly_empty && bytes <= limit) ||
+      (alone.empty() && cuts_fit(plan.records, g, plan.cuts,
+                                 NodeView(plan.olds.front(), g).low_fence(),
+                                 NodeView(plan.olds.back(), g).high_fence()))) {
     map.merges.fetch_add(1, std::memory_order_relaxed);
     return;
   }
@@ -158,7 +163,7 @@ WriteOutcome write_with_restructure(Worker& worker, MapCore& map, const WriteInt
   const NewestState state = newest_state(map, node, *intent.key);
   const bool condition = holds(map, state, intent.condition);
   if (!condition || !takes_effect(intent.op, state.existed) ||
-      log_has_room(node, 1, log_bytes(intent))) {
+      (log_has_room(node, 1, log_bytes(intent)) && !empties_leaf(map, node, intent))) {
     // Something changed since the caller looked: let it look again.
     unlock(leaf);
     return outcome;
