@@ -25,7 +25,8 @@ enum class Code : std::uint16_t {
   not_found = 8,          ///< there is no map (or file) of this name
   too_many_participants = 9,  ///< all epoch slots are taken; close sessions or raise the limit
   system = 10,            ///< the operating system refused; detail is errno
-  corrupt = 11,           ///< bytes that should be a structure of ours are not; detail tells which rule
+  /// bytes that should be a structure of ours are not; detail tells which rule
+  corrupt = 11,
   unsupported = 12,       ///< this build or machine cannot do it
 };
 

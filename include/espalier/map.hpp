@@ -31,9 +31,9 @@ class SnapshotImpl;
 class PipelineImpl;
 }  // namespace client
 
-/// A value that was read, with the version at which its item came to be. Items that have been merged
-/// into a leaf's sorted block share that block's version, so a version may rise without a change of
-/// value; it never stays the same when the value changes.
+/// A value that was read, with the version at which its item came to be. Items that have been
+/// merged into a leaf's sorted block share that block's version, so a version may rise without a
+/// change of value; it never stays the same when the value changes.
 struct Found {
   std::string value;
   Version version = 0;
@@ -89,7 +89,8 @@ using ItemSink = std::function<bool(std::span<const Item>)>;
 struct ScanOptions {
   std::uint64_t limit = 0;   ///< at most so many items; 0: no limit
   bool reverse = false;      ///< descending
-  bool from_floor = false;   ///< honeycomb's SCAN(Kl, Ku): begins at the floor of low, high included
+  /// honeycomb's SCAN(Kl, Ku): begins at the floor of low, high included
+  bool from_floor = false;
 };
 
 /// A consistent view of a map at one version. While it lives, old versions are kept for it, up to
@@ -237,7 +238,8 @@ class Store {
   Result<Map> create_map(std::string_view name, const MapOptions& options = {});
   /// Errors: not_found.
   [[nodiscard]] Result<Map> open_map(std::string_view name) const;
-  /// Removes a map and gives its memory back. Its handles must no longer be used. Errors: not_found.
+  /// Removes a map and gives its memory back. Its handles must no longer be used. Errors:
+  /// not_found.
   Result<void> drop_map(std::string_view name);
   [[nodiscard]] std::vector<std::string> map_names() const;
 

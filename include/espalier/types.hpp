@@ -33,15 +33,20 @@ struct Written {
 struct MapOptions {
   std::uint32_t node_bytes = 8192;  ///< power of two, 512 to 65536
   std::uint32_t log_bytes = 512;    ///< log block of a leaf, 0 (none) to 2048; multiple of 64
-  bool versions = true;             ///< off: faster writes, scans no longer linearizable, no snapshots
-  std::uint64_t snapshot_bytes_max = std::uint64_t{256} << 20;  ///< old versions that snapshots may hold
+  /// off: faster writes, scans no longer linearizable, no snapshots
+  bool versions = true;
+  /// old versions that snapshots may hold
+  std::uint64_t snapshot_bytes_max = std::uint64_t{256} << 20;
 };
 
 /// What a store of maps is made of.
 struct StoreOptions {
-  std::uint64_t memory_bytes_max = 0;  ///< limit on memory in use; 0: three quarters of the machine's
-  std::uint32_t participants_max = 256;  ///< threads (of any process) that may use the store at a time
-  bool huge_pages = true;                ///< explicit ones where there are some, else transparent ones
+  /// limit on memory in use; 0: three quarters of the machine's
+  std::uint64_t memory_bytes_max = 0;
+  /// threads (of any process) that may use the store at a time
+  std::uint32_t participants_max = 256;
+  /// explicit ones where there are some, else transparent ones
+  bool huge_pages = true;
 };
 
 enum class Op : std::uint8_t {

@@ -154,8 +154,9 @@ Result<Written> Map::modify(
     condition.version = present ? (*found)->version : 0;
     if (present) condition.value = (*found)->value;
     // An erase of nothing is a write that checks and changes nothing.
-    const auto written = client::write(*impl_, now ? Op::put : Op::erase, key,
-                                       now ? std::string_view(*now) : std::string_view{}, condition);
+    const auto written =
+        client::write(*impl_, now ? Op::put : Op::erase, key,
+                      now ? std::string_view(*now) : std::string_view{}, condition);
     if (written || written.error().code != Code::condition_failed) return written;
   }
 }
@@ -203,8 +204,7 @@ Result<Snapshot> Map::snapshot() const {
   if (!session) return std::unexpected(session.error());
   base::EpochSlot& slot = (*session)->worker.slot;
   slot.enter();
-  const auto held =
-      impl_->core->store.reclaimer.hold(*impl_->core, impl_->core->clock.released());
+  const auto held = impl_->core->store.reclaimer.hold(*impl_->core, impl_->core->clock.released());
   slot.exit();
   return Snapshot(std::make_unique<client::SnapshotImpl>(*impl_, held));
 }

@@ -2,20 +2,24 @@
 // What a walk needs of the place where it runs: to have bytes of a region brought to it.
 //
 // A walk names the bytes that it will look at (`want`), waits until they are there (`arrived`), and
-// looks. It never asks for anything else, so that the same walk runs beside the memory (the bytes are
-// prefetched cache lines), behind a device's cache, or over a network (the bytes are one-sided READs).
+// looks. It never asks for anything else, so that the same walk runs beside the memory (the bytes
+// are prefetched cache lines), behind a device's cache, or over a network (the bytes are one-sided
+// READs).
 //
 // An Access gives, per lane:
 //   image(offset)            where the node at this region offset will appear, of node_bytes bytes
 //   want(image, begin, n)    bring bytes [begin, begin + n) of that node
-//   bytes(offset, n)         bring bytes that are no node (a value, a word of the page table); where
+//   bytes(offset, n)         bring bytes that are no node (a value, a word of the page table);
+//   where
 //                            they will appear, aligned to 8
 //   arrived(warmth)          awaitable: all that was wanted is there
 //   near(warmth)             whether such bytes can be looked at without wanting and waiting
-//   confirm(ref)             awaitable bool: the buffer read last was still the one that is meant after
+//   confirm(ref)             awaitable bool: the buffer read last was still the one that is meant
+//   after
 //                            its last byte had come
 //   again()                  awaitable: let others run, then go on
-//   kInPlace                 images are the memory itself, so that what was not wanted can be looked at
+//   kInPlace                 images are the memory itself, so that what was not wanted can be
+//   looked at
 //                            too; wants are then mere advice, and walks ask for less
 // Bytes stay until the walk wants the next node (image) or the next bytes (bytes).
 #pragma once
@@ -57,15 +61,15 @@ struct Certain {
   [[nodiscard]] bool await_resume() const noexcept { return true; }
 };
 
-/// Bytes in this process's memory, read in place. Under an exposed epoch what a walk may read cannot
-/// be reused, so there is nothing to confirm.
+/// Bytes in this process's memory, read in place. Under an exposed epoch what a walk may read
+/// cannot be reused, so there is nothing to confirm.
 class HostAccess {
  public:
   static constexpr bool kInPlace = true;
 
   /// With `interleave` a walk lets others run while its cache lines are on their way.
-  /// Whether that pays for interior nodes too depends on the tree's size: `interleave_warm` is looked
-  /// at each time and must outlive the access.
+  /// Whether that pays for interior nodes too depends on the tree's size: `interleave_warm` is
+  /// looked at each time and must outlive the access.
   HostAccess(const std::byte* base, base::ReadyQueue& queue, bool interleave,
              const bool* interleave_warm)
       : base_(base), queue_(&queue), interleave_(interleave), interleave_warm_(interleave_warm) {}

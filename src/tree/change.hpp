@@ -42,9 +42,10 @@ class Change {
   /// Takes what may be needed: call before locking leaves. Errors: out_of_memory.
   Result<void> reserve(std::uint32_t nodes);
 
-  /// Builds leaves for `records` (cut at `cuts`: indices at which a new leaf begins, the first being
-  /// 0) in place of the leaves `olds`, adjacent and ascending. Returns the children for a splice; if
-  /// one leaf replaces one, it keeps its LID and there is nothing to splice (empty result).
+  /// Builds leaves for `records` (cut at `cuts`: indices at which a new leaf begins, the first
+  /// being 0) in place of the leaves `olds`, adjacent and ascending. Returns the children for a
+  /// splice; if one leaf replaces one, it keeps its LID and there is nothing to splice (empty
+  /// result).
   std::vector<Child> replace_leaves(std::span<std::byte* const> olds,
                                     std::span<const Record> records,
                                     std::span<const std::size_t> cuts);
@@ -107,7 +108,7 @@ std::vector<std::size_t> cut_to_fit(std::span<const Record> records, const Geome
                                     std::size_t parts_min, std::string_view low,
                                     std::string_view high);
 /// Whether each of the leaves that these cuts make fits.
-bool cuts_fit(std::span<const Record> records, const Geometry& g,
-              std::span<const std::size_t> cuts, std::string_view low, std::string_view high);
+bool cuts_fit(std::span<const Record> records, const Geometry& g, std::span<const std::size_t> cuts,
+              std::string_view low, std::string_view high);
 
 }  // namespace espalier::tree

@@ -3,8 +3,9 @@
 // resumes the walk whose bytes have come (DESIGN idea 2).
 //
 // The walk is one coroutine for all operations: pick up a request, descend to the leaf that may
-// answer, do there what the goal asks, perhaps go on to the next leaf. It enters at a hint or at the
-// root; every node on the way is asked whether it may answer (idea 1), and says where to go if not.
+// answer, do there what the goal asks, perhaps go on to the next leaf. It enters at a hint or at
+// the root; every node on the way is asked whether it may answer (idea 1), and says where to go if
+// not.
 //
 // Thread: an engine belongs to one thread at a time.
 #pragma once

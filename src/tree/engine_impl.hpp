@@ -111,8 +111,8 @@ bool Engine<A>::prepare(Lane& lane) {
   lane.finding_floor = false;
   lane.stored_value = false;
   lane.other_predecessor = {};
-  const bool scan = request.op == Op::scan || request.op == Op::scan_reverse ||
-                    request.op == Op::scan_floor;
+  const bool scan =
+      request.op == Op::scan || request.op == Op::scan_reverse || request.op == Op::scan_floor;
   if (request.key.size() > map_.geometry.key_bytes_max || (request.key.empty() && !scan) ||
       request.high.size() > map_.geometry.key_bytes_max) {
     complete(lane, Code::key_too_long, map_.geometry.key_bytes_max);
@@ -135,9 +135,7 @@ bool Engine<A>::prepare(Lane& lane) {
     case Op::scan_floor:
       if (!prepare_scan(lane)) return false;
       break;
-    default:
-      complete(lane, Code::invalid_argument);
-      return false;
+    default: complete(lane, Code::invalid_argument); return false;
   }
   pins_.pick_up(lane);
   // Looked at only now that an epoch is exposed: what expires from here on is kept for this walk.
@@ -257,8 +255,7 @@ inline bool Engine<A>::answers_at_once(const SearchKey& key, std::uint64_t read_
   // The versions were read from a node that was still this one after them; so it stays while we are
   // pinned, for it is superseded, if at all, above our read version.
   return ((head.identity ^ meant) & kIdentity) == 0 && head.low_head < word &&
-         word < head.high_head && head.created <= read_version &&
-         read_version < head.superseded &&
+         word < head.high_head && head.created <= read_version && read_version < head.superseded &&
          (base::load_shared<std::uint32_t>(node + offsetof(wire::NodeHeader, generation)) &
           wire::kGenerationMask) == ref.generation();
 }
@@ -266,8 +263,7 @@ inline bool Engine<A>::answers_at_once(const SearchKey& key, std::uint64_t read_
 /// Idea 1, in one place: may this node answer, and if not, where to go.
 template <Access A>
 inline typename Engine<A>::Judgement Engine<A>::judge(Lane& lane, const NodeView& node,
-                                                      const NodeHead& head,
-                                                      wire::Ref ref) const {
+                                                      const NodeHead& head, wire::Ref ref) const {
   if (lane.plain && answers_at_once(lane.key, lane.read_version, node.bytes(), head, ref))
       [[likely]] {
     return {true, {}};
@@ -306,8 +302,7 @@ typename Engine<A>::Judgement Engine<A>::redirect(Lane& lane, const NodeView& no
       break;
     default: return {false, root_ref()};
   }
-  const bool descending =
-      lane.goal == Goal::backward && !planted(Bug::descending_like_ascending);
+  const bool descending = lane.goal == Goal::backward && !planted(Bug::descending_like_ascending);
   const bool inside = descending ? node.covers_descending(lane.key) : node.covers(lane.key);
   if (!inside && !planted(Bug::skip_range_check)) {
     const wire::Ref other = std::exchange(lane.other_predecessor, {});
@@ -316,15 +311,16 @@ typename Engine<A>::Judgement Engine<A>::redirect(Lane& lane, const NodeView& no
   return {true, {}};
 }
 
-// The way down as long as nothing needs to be waited for: the interior nodes of a tree that fits a near
-// cache. The same steps as the walk's own loop, in one piece, which is several times cheaper than with
-// places to wait in between. Returns the page-table entry of the leaf to ask, or of a node that needs a
-// closer look.
+// The way down as long as nothing needs to be waited for: the interior nodes of a tree that fits a
+// near cache. The same steps as the walk's own loop, in one piece, which is several times cheaper
+// than with places to wait in between. Returns the page-table entry of the leaf to ask, or of a
+// node that needs a closer look.
 template <Access A>
 std::uint64_t Engine<A>::descend_in_cache(const SearchKey& key, std::uint64_t read_version) const {
   std::uint64_t entry = map_.table.entry_offset(map_.root);
   for (;;) {
-    const wire::Ref ref{base::load_shared<std::uint64_t>(map_.at(entry), std::memory_order_acquire)};
+    const wire::Ref ref{
+        base::load_shared<std::uint64_t>(map_.at(entry), std::memory_order_acquire)};
     const std::byte* at = map_.at(ref.offset());
     const NodeHead head = NodeHead::read(at);
     if (head.leaf() || !answers_at_once(key, read_version, at, head, ref)) return entry;
@@ -396,8 +392,8 @@ void Engine<A>::want_scan_part(A& access, const NodeView& leaf, Lane& lane) cons
   const std::uint32_t items = std::max(leaf.items(), 1u);
   const std::uint64_t item_bytes = (end - map_.geometry.sorted_begin) / items + 1;
   const std::uint64_t most = end - map_.geometry.sorted_begin;
-  const auto wanted = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(most, lane.scan.remaining > most ? most : lane.scan.remaining * item_bytes));
+  const auto wanted = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+      most, lane.scan.remaining > most ? most : lane.scan.remaining * item_bytes));
   std::uint32_t begin = map_.geometry.sorted_begin;
   const bool inside = lane.key.bytes() != 0 && leaf.covers(lane.key);
   if (inside) begin = std::max(begin, probe_leaf(leaf, lane.key, map_.kit).begin);
@@ -477,8 +473,10 @@ typename Engine<A>::WriteStep Engine<A>::write_here(Lane& lane, wire::Ref leaf,
 template <Access A>
 void Engine<A>::begin_scan(Lane& lane, const NodeView& leaf) {
   // A bound that lies beyond the leaf does not bound it.
-  const SearchKey* low = lane.scan.range.has_low && leaf.covers(lane.scan.low) ? &lane.scan.low : nullptr;
-  const SearchKey* high = lane.scan.range.has_high && leaf.covers(lane.scan.high) ? &lane.scan.high : nullptr;
+  const SearchKey* low =
+      lane.scan.range.has_low && leaf.covers(lane.scan.low) ? &lane.scan.low : nullptr;
+  const SearchKey* high =
+      lane.scan.range.has_high && leaf.covers(lane.scan.high) ? &lane.scan.high : nullptr;
   lane.scan.leaf.begin(leaf, lane.read_version, map_.kit, low, high,
                        lane.goal == Goal::forward ? lane.scan.remaining : ~std::uint64_t{0});
 }

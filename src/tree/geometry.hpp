@@ -14,17 +14,17 @@ namespace espalier::tree {
 /// Offsets and limits of a map's nodes, in bytes.
 struct Geometry {
   std::uint32_t node_bytes = 0;
-  std::uint32_t log_bytes = 0;       // capacity of a leaf's log block, where the node has room
-  std::uint32_t log_slots = 0;       // entries that the log block may have
-  std::uint32_t chunk_shift = 0;     // the sorted block is cut into chunks of 1 << chunk_shift bytes
-  std::uint32_t unit_shift = 0;      // sorted items begin at multiples of 1 << unit_shift
-  std::uint32_t unit_mask = 0;       // (1 << unit_shift) - 1
+  std::uint32_t log_bytes = 0;    // capacity of a leaf's log block, where the node has room
+  std::uint32_t log_slots = 0;    // entries that the log block may have
+  std::uint32_t chunk_shift = 0;  // the sorted block is cut into chunks of 1 << chunk_shift bytes
+  std::uint32_t unit_shift = 0;   // sorted items begin at multiples of 1 << unit_shift
+  std::uint32_t unit_mask = 0;    // (1 << unit_shift) - 1
   std::uint32_t chunks_max = 0;
   std::uint32_t slots_begin = sizeof(wire::NodeHeader);
   std::uint32_t heads_begin = 0;
   std::uint32_t starts_begin = 0;
   std::uint32_t sorted_begin = 0;
-  std::uint32_t groups_max = 0;      // interior: groups of 16 children
+  std::uint32_t groups_max = 0;  // interior: groups of 16 children
   std::uint32_t group_heads_begin = sizeof(wire::NodeHeader);
   std::uint32_t groups_begin = 0;
   std::uint32_t key_bytes_max = 0;

@@ -15,8 +15,8 @@ std::uint32_t groups_of(std::size_t children) {
   return static_cast<std::uint32_t>((children + wire::kGroupChildren - 1) / wire::kGroupChildren);
 }
 
-// The scale of a node reaches one child's width beyond its first and its last separator, so that keys
-// of the first and the last child have heads of their own and need no comparison.
+// The scale of a node reaches one child's width beyond its first and its last separator, so that
+// keys of the first and the last child have heads of their own and need no comparison.
 HeadMap head_map_for(std::span<const Child> children, std::uint32_t prefix, std::string_view low,
                      std::string_view high) {
   if (children.size() < 2) return {0, 63};

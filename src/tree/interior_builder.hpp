@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making an interior node: its children's heads in groups of 16, and the full separators behind them.
+// Making an interior node: its children's heads in groups of 16, and the full separators behind
+// them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace espalier::tree {
 
-/// A child and the separator at which it begins. The first child's separator is its node's low fence.
+/// A child and the separator at which it begins. The first child's separator is its node's low
+/// fence.
 struct Child {
   std::string_view separator;
   wire::Lid lid = 0;

@@ -19,8 +19,12 @@ std::uint32_t length_bytes(std::uint32_t bytes) { return bytes < 0x80 ? 1 : 2; }
 Record record_of(const SortedItem& item, const std::byte* at) {
   const auto* encoded = reinterpret_cast<const char*>(at);
   const char* end = item.value + item.value_bytes;
-  return {item.key.data(),         item.value,           encoded,
-          u16(item.key.size()),    u16(item.value_bytes), u16(static_cast<std::size_t>(end - encoded)),
+  return {item.key.data(),
+          item.value,
+          encoded,
+          u16(item.key.size()),
+          u16(item.value_bytes),
+          u16(static_cast<std::size_t>(end - encoded)),
           item.out_of_line};
 }
 
@@ -36,8 +40,8 @@ std::uint32_t gather_sorted(const NodeView& leaf, std::uint32_t offset, std::uin
     const std::uint32_t value_bytes = lengths >> 8;
     const std::uint32_t bytes = 2 + key_bytes + value_bytes;
     if ((lengths & 0x8080) == 0 && key_bytes != 0 && offset + bytes <= end) [[likely]] {
-      records.push_back({at + 2, at + 2 + key_bytes, at, u16(key_bytes), u16(value_bytes),
-                         u16(bytes), false});
+      records.push_back(
+          {at + 2, at + 2 + key_bytes, at, u16(key_bytes), u16(value_bytes), u16(bytes), false});
       offset = (offset + bytes + mask) & ~mask;
     } else {
       const SortedItem item = leaf.sorted_item(offset, end);
@@ -88,7 +92,8 @@ class Placer {
       return;
     }
     encode(reinterpret_cast<char*>(buffer_ + offset), record);
-    for (std::uint32_t i = record.encoded_bytes; i < placed; ++i) buffer_[offset + i] = std::byte{0};
+    for (std::uint32_t i = record.encoded_bytes; i < placed; ++i)
+      buffer_[offset + i] = std::byte{0};
   }
 
  private:
@@ -146,8 +151,8 @@ Record make_record(std::string_view key, std::string_view value, bool out_of_lin
   record.value_bytes = u16(value.size());
   record.out_of_line = out_of_line;
   const auto coded = static_cast<std::uint32_t>(out_of_line ? wire::kOutOfLine : value.size());
-  record.encoded_bytes = u16(length_bytes(record.key_bytes) + length_bytes(coded) + key.size() +
-                             value.size());
+  record.encoded_bytes =
+      u16(length_bytes(record.key_bytes) + length_bytes(coded) + key.size() + value.size());
   return record;
 }
 

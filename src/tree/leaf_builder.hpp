@@ -14,11 +14,11 @@ namespace espalier::tree {
 /// One item on its way into a new leaf. Points into old leaves, which must stay.
 struct Record {
   const char* key = nullptr;
-  const char* value = nullptr;     // inline bytes, or a ValueRef
-  const char* encoded = nullptr;   // the item as it stands in a sorted block, if it does
+  const char* value = nullptr;    // inline bytes, or a ValueRef
+  const char* encoded = nullptr;  // the item as it stands in a sorted block, if it does
   std::uint16_t key_bytes = 0;
-  std::uint16_t value_bytes = 0;   // of what `value` points to
-  std::uint16_t encoded_bytes = 0; // without padding
+  std::uint16_t value_bytes = 0;    // of what `value` points to
+  std::uint16_t encoded_bytes = 0;  // without padding
   bool out_of_line = false;
 
   [[nodiscard]] std::string_view key_view() const { return {key, key_bytes}; }
@@ -36,8 +36,8 @@ Record make_record(std::string_view key, std::string_view value, bool out_of_lin
 /// Requires: the leaf is locked, or cannot change.
 void gather_newest(const NodeView& leaf, std::vector<Record>& records);
 
-/// The order of log entries by key, computed from the order hints [Honeycomb §4.3]: `order[i]` is the
-/// slot of the i-th smallest. Only the first `entries` slots take part.
+/// The order of log entries by key, computed from the order hints [Honeycomb §4.3]: `order[i]` is
+/// the slot of the i-th smallest. Only the first `entries` slots take part.
 void sort_log(const NodeView& leaf, std::uint32_t entries, std::uint8_t* order);
 
 /// Room for sorted items in a leaf with these fences, in bytes. A log wants some of it too.

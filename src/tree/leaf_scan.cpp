@@ -28,8 +28,8 @@ void LeafScan::sort_visible_log(std::uint64_t read_version) {
   }
 }
 
-// Drops the log entries outside the bounds. An entry that points to another item than the bound does
-// lies on that item's side; only entries that point to the same item are compared.
+// Drops the log entries outside the bounds. An entry that points to another item than the bound
+// does lies on that item's side; only entries that point to the same item are compared.
 void LeafScan::bound_log(const SearchKey* low, Position low_at, const SearchKey* high,
                          Position high_at) {
   const NodeView leaf(leaf_, *geometry_);
@@ -91,15 +91,14 @@ bool LeafScan::log_is_elsewhere(const NodeView& leaf, std::uint64_t read_version
     if (base::load_shared<std::uint64_t>(leaf_ + at, std::memory_order_acquire) > read_version) {
       return true;
     }
-    const auto back =
-        base::load_plain<std::uint16_t>(leaf_ + at + offsetof(wire::LogEntry, back));
+    const auto back = base::load_plain<std::uint16_t>(leaf_ + at + offsetof(wire::LogEntry, back));
     if (offset_ <= back && back < offset) return false;
   }
   return true;
 }
 
-// Takes sorted items as long as they have the lengths of the first: then the place of the next one does
-// not depend on what was just read, and the reads overlap.
+// Takes sorted items as long as they have the lengths of the first: then the place of the next one
+// does not depend on what was just read, and the reads overlap.
 std::uint32_t LeafScan::take_alike(Item* items, std::uint32_t room) {
   constexpr std::uint32_t kAhead = 768;
   const auto lengths = base::load_plain<std::uint16_t>(leaf_ + offset_);
@@ -167,7 +166,8 @@ void LeafScan::gather_last_chunk() {
     begin = std::max(offset_, leaf.chunk_start(chunk));
     if (begin >= end_) begin = offset_;  // a chunk start that lies
   }
-  // Entries that belong behind the item at `begin`, or replace it; all, if nothing is left before it.
+  // Entries that belong behind the item at `begin`, or replace it; all, if nothing is left before
+  // it.
   std::uint32_t first = log_last_;
   while (first > log_first_) {
     const LogItem entry = leaf.log_item(order_[first - 1], wire::kLive);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The items of one leaf in key order, as of a read version: the sorted block and the log merged.
 //
-// Merging compares no keys: each log entry points to the sorted item before which it belongs, and the
-// order hints sort the log itself [Honeycomb §4.3]. Keys are compared only at the ends of the range.
+// Merging compares no keys: each log entry points to the sorted item before which it belongs, and
+// the order hints sort the log itself [Honeycomb §4.3]. Keys are compared only at the ends of the
+// range.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@ struct ScannedItem {
 
 class LeafScan {
  public:
-  /// Prepares the items in [low, high); a null bound does not bound. An ascending scan that will take
-  /// at most `few` items may say so: then much of the work is often not needed.
+  /// Prepares the items in [low, high); a null bound does not bound. An ascending scan that will
+  /// take at most `few` items may say so: then much of the work is often not needed.
   /// Requires: the whole leaf, or the part between the bounds and the log, is at hand.
   void begin(const NodeView& leaf, std::uint64_t read_version, const SearchKit& kit,
              const SearchKey* low, const SearchKey* high, std::uint64_t few = ~std::uint64_t{0});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finding a key in a leaf: chunk by heads, item by comparison, log by tags.
 //
-// Split in two so that a walk can wait in between: `probe` needs only the leaf's header, slots, heads
-// and starts (all in its first 512 bytes) and says which bytes to read next.
+// Split in two so that a walk can wait in between: `probe` needs only the leaf's header, slots,
+// heads and starts (all in its first 512 bytes) and says which bytes to read next.
 #pragma once
 
 #include <bit>
@@ -15,11 +15,11 @@ namespace espalier::tree {
 
 /// What the head of a leaf says about a key.
 struct LeafProbe {
-  Rank rank;                     // of the key's head among the chunk heads
-  std::uint32_t chunk = 0;       // the chunk where the key is, unless `tied`
-  std::uint32_t begin = 0;       // its items lie in [begin, end); empty if the key is below all
+  Rank rank;                // of the key's head among the chunk heads
+  std::uint32_t chunk = 0;  // the chunk where the key is, unless `tied`
+  std::uint32_t begin = 0;  // its items lie in [begin, end); empty if the key is below all
   std::uint32_t end = 0;
-  bool tied = false;             // several chunks begin with this head: keys must decide
+  bool tied = false;              // several chunks begin with this head: keys must decide
   std::uint64_t log_matches = 0;  // log slots that may carry the key
 };
 
@@ -61,8 +61,8 @@ void resolve_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& probe);
 
 /// Among tied chunks the last one is the key's, if it does not begin above the key.
 inline void settle_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& probe) {
-  if (probe.begin != 0 &&
-      compare_keys(leaf.sorted_item(probe.begin).key, key.view()) <= 0) [[likely]] {
+  if (probe.begin != 0 && compare_keys(leaf.sorted_item(probe.begin).key, key.view()) <= 0)
+      [[likely]] {
     probe.tied = false;
   } else {
     resolve_tie(leaf, key, probe);
@@ -107,7 +107,8 @@ inline void settle_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& pr
                                       const LeafProbe& probe, SortedItem& found) {
   // A key that begins a chunk ties with it: its own chunk is the last of the tied ones.
   if (find_in_chunk(leaf, key, probe, found)) return true;
-  if (!probe.tied) [[likely]] return false;
+  if (!probe.tied) [[likely]]
+    return false;
   LeafProbe settled = probe;
   resolve_tie(leaf, key, settled);
   return find_in_chunk(leaf, key, settled, found);
@@ -150,8 +151,8 @@ struct GroupChoice {
 [[nodiscard]] std::uint32_t choose_among_equal(const NodeView& node, const SearchKey& key,
                                                std::uint32_t low, std::uint32_t high);
 
-/// Index of the child that covers the key. Requires: the groups of the choice are at hand; where two
-/// separators share the key's head, the separators too.
+/// Index of the child that covers the key. Requires: the groups of the choice are at hand; where
+/// two separators share the key's head, the separators too.
 [[nodiscard]] inline std::uint32_t choose_child(const NodeView& node, const SearchKey& key,
                                                 const GroupChoice& choice, const SearchKit& kit) {
   const auto head = static_cast<std::uint32_t>(choice.scaled >> 32);
@@ -164,7 +165,8 @@ struct GroupChoice {
     at_most = choice.last * wire::kGroupChildren +
               kit.rank32(node.bytes() + node.group_offset(choice.last), head).below_or_equal;
   }
-  if (below != at_most) [[unlikely]] return choose_among_equal(node, key, below, at_most);
+  if (below != at_most) [[unlikely]]
+    return choose_among_equal(node, key, below, at_most);
   return below - 1;
 }
 [[nodiscard]] inline std::uint32_t choose_child(const NodeView& node, const SearchKey& key,

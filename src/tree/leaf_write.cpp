@@ -91,16 +91,16 @@ void append_and_unlock(MapCore& map, std::byte* leaf, const WriteIntent& intent,
   const NodeView node(leaf, map.geometry);
   const wire::LockWord lock = node.lock_word();
   std::byte* at = append_entry(leaf, map.geometry, intent, state, lock.entries(), lock.units());
-  const std::uint64_t version = planted(Bug::version_before_lock) ? version_taken_early
-                                                                  : map.clock.take();
+  const std::uint64_t version =
+      planted(Bug::version_before_lock) ? version_taken_early : map.clock.take();
   publish_entry(at, version);
   unlock(leaf, lock.entries() + 1, lock.units() + log_bytes(intent) / wire::kLogUnitBytes);
   outcome.version = outcome.wait_for = version;
 }
 
-// Copies a value behind its header. A walk with an old hint may come to the buffer, read the line in
-// which a node's head would be, and go away again because the generation is another; so that line is
-// written as the atomics that the walk reads.
+// Copies a value behind its header. A walk with an old hint may come to the buffer, read the line
+// in which a node's head would be, and go away again because the generation is another; so that
+// line is written as the atomics that the walk reads.
 void copy_for_strangers(std::byte* to, std::string_view value) {
   constexpr std::size_t kLineRest = 64 - sizeof(wire::ValueHeader);
   const std::size_t shared = std::min(value.size(), kLineRest);
@@ -184,8 +184,8 @@ bool holds(const MapCore& map, const NewestState& state, const WriteCondition& c
 }
 
 std::uint32_t log_bytes(const WriteIntent& intent) {
-  const std::size_t bytes =
-      sizeof(wire::LogEntry) + intent.key->bytes() + (intent.op == Op::erase ? 0 : intent.value.size());
+  const std::size_t bytes = sizeof(wire::LogEntry) + intent.key->bytes() +
+                            (intent.op == Op::erase ? 0 : intent.value.size());
   return static_cast<std::uint32_t>((bytes + 7) & ~std::size_t{7});
 }
 
@@ -212,10 +212,11 @@ std::byte* append_entry(std::byte* leaf, const Geometry& g, const WriteIntent& i
                                           (place.same_key_next ? wire::kLogSameKeyNext : 0));
   entry.key_bytes = static_cast<std::uint16_t>(intent.key->bytes());
   const std::size_t value_bytes = erase ? 0 : intent.value.size();
-  entry.value_bytes = intent.out_of_line && !erase ? wire::kOutOfLine
-                                                   : static_cast<std::uint16_t>(value_bytes);
+  entry.value_bytes =
+      intent.out_of_line && !erase ? wire::kOutOfLine : static_cast<std::uint16_t>(value_bytes);
   std::byte* at = leaf + node.log_begin() + units * wire::kLogUnitBytes;
-  std::memcpy(at + sizeof entry.version, reinterpret_cast<const std::byte*>(&entry) + sizeof entry.version,
+  std::memcpy(at + sizeof entry.version,
+              reinterpret_cast<const std::byte*>(&entry) + sizeof entry.version,
               sizeof entry - sizeof entry.version);
   std::memcpy(at + sizeof entry, intent.key->view().data(), intent.key->bytes());
   const auto slot = static_cast<std::uint16_t>(intent.key->tag() << 8 | units);
@@ -234,9 +235,10 @@ void publish_entry(std::byte* version_at, std::uint64_t version) {
 
 void apply_to_records(std::vector<Record>& records, const WriteIntent& intent) {
   const std::string_view key = intent.key->view();
-  const auto at = std::lower_bound(
-      records.begin(), records.end(), key,
-      [](const Record& record, std::string_view k) { return compare_keys(record.key_view(), k) < 0; });
+  const auto at = std::lower_bound(records.begin(), records.end(), key,
+                                   [](const Record& record, std::string_view k) {
+                                     return compare_keys(record.key_view(), k) < 0;
+                                   });
   const bool present = at != records.end() && at->key_view() == key;
   if (intent.op == Op::erase) {
     if (present) records.erase(at);
@@ -255,7 +257,9 @@ std::uint32_t merge_limit(const Geometry& g, std::string_view low, std::string_v
   return room - std::min(g.log_bytes / 2, room / 8);
 }
 
-std::uint32_t merge_threshold(const Geometry& g) { return (g.node_bytes - g.sorted_begin) * 3 / 10; }
+std::uint32_t merge_threshold(const Geometry& g) {
+  return (g.node_bytes - g.sorted_begin) * 3 / 10;
+}
 
 bool empties_leaf(const MapCore& map, const NodeView& leaf, const WriteIntent& intent) {
   return intent.op == Op::erase && leaf.lid() != map.root &&
@@ -294,8 +298,8 @@ WriteOutcome write_to_leaf(Worker& worker, MapCore& map, std::byte* leaf,
   const NewestState state = newest_state(map, node, *intent.key);
   outcome.existed = state.existed;
   outcome.applied = holds(map, state, intent.condition) && takes_effect(intent.op, state.existed);
-  outcome.status = holds(map, state, intent.condition) ? WriteStatus::done
-                                                       : WriteStatus::condition_failed;
+  outcome.status =
+      holds(map, state, intent.condition) ? WriteStatus::done : WriteStatus::condition_failed;
   bool merged = false;
   if (outcome.applied && empties_leaf(map, node, intent)) {
     unlock(leaf);
@@ -349,8 +353,7 @@ Result<wire::ValueRef> store_value(Worker& worker, MapCore& map, std::string_vie
   base::store_shared<std::uint64_t>(at + offsetof(wire::ValueHeader, bytes), value.size());
   copy_for_strangers(at + sizeof(wire::ValueHeader), value);
   go_live(at, wire::kNoNode);
-  map.value_bytes.fetch_add(memory::BufferPool::class_bytes(size_class),
-                            std::memory_order_relaxed);
+  map.value_bytes.fetch_add(memory::BufferPool::class_bytes(size_class), std::memory_order_relaxed);
   const auto generation =
       base::load_shared<std::uint32_t>(at + offsetof(wire::ValueHeader, generation));
   return wire::ValueRef{wire::Ref::make(*offset, generation).bits, value.size()};
@@ -358,8 +361,7 @@ Result<wire::ValueRef> store_value(Worker& worker, MapCore& map, std::string_vie
 
 void discard_value(Worker& worker, MapCore& map, const wire::ValueRef& value) {
   const auto size_class = memory::BufferPool::class_of(sizeof(wire::ValueHeader) + value.bytes);
-  map.value_bytes.fetch_sub(memory::BufferPool::class_bytes(size_class),
-                            std::memory_order_relaxed);
+  map.value_bytes.fetch_sub(memory::BufferPool::class_bytes(size_class), std::memory_order_relaxed);
   worker.cache.release(wire::Ref{value.ref}.offset(), size_class);
 }
 
@@ -368,8 +370,7 @@ void retire_value(MapCore& map, const NewestState& state, std::uint64_t version)
   wire::ValueRef value;
   std::memcpy(&value, state.value.data(), sizeof value);
   const auto size_class = memory::BufferPool::class_of(sizeof(wire::ValueHeader) + value.bytes);
-  map.value_bytes.fetch_sub(memory::BufferPool::class_bytes(size_class),
-                            std::memory_order_relaxed);
+  map.value_bytes.fetch_sub(memory::BufferPool::class_bytes(size_class), std::memory_order_relaxed);
   const Retired retired{wire::Ref{value.ref}.offset(), version, size_class, 0};
   if (planted(Bug::value_freed_at_once)) {
     map.store.pool.release(retired.offset, retired.size_class);

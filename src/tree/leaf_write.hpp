@@ -2,8 +2,8 @@
 // Writing to one leaf: looking at the newest state under the leaf's lock, appending to its log, or
 // merging the log into a new sorted block [Honeycomb §3.4, §3.5].
 //
-// What would change the tree's structure (a leaf that is too full or too empty) is not done here; the
-// caller goes to structure.hpp.
+// What would change the tree's structure (a leaf that is too full or too empty) is not done here;
+// the caller goes to structure.hpp.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct WriteCondition {
 struct WriteIntent {
   Op op = Op::put;  // put, insert, update, erase
   const SearchKey* key = nullptr;
-  std::string_view value;   // inline bytes, or the bytes of a ValueRef
+  std::string_view value;  // inline bytes, or the bytes of a ValueRef
   bool out_of_line = false;
   WriteCondition condition{};
 };
@@ -54,10 +54,10 @@ struct WriteOutcome {
 /// The newest state of a key in a locked leaf.
 struct NewestState {
   LeafProbe probe;
-  Position position;      // in the sorted block
+  Position position;  // in the sorted block
   bool existed = false;
   bool out_of_line = false;
-  std::string_view value;   // inline bytes, or the bytes of a ValueRef
+  std::string_view value;     // inline bytes, or the bytes of a ValueRef
   std::uint64_t version = 0;  // of the item; without one, of the erase mark or 0
 };
 
@@ -104,8 +104,8 @@ void apply_to_records(std::vector<Record>& records, const WriteIntent& intent);
 /// Below so many sorted bytes a leaf should be merged with a neighbour.
 [[nodiscard]] std::uint32_t merge_threshold(const Geometry& g);
 
-/// Whether this erase may leave nothing in a leaf but marks: then it is time to merge it away, for no
-/// further write may come. Requires: the leaf is locked.
+/// Whether this erase may leave nothing in a leaf but marks: then it is time to merge it away, for
+/// no further write may come. Requires: the leaf is locked.
 [[nodiscard]] bool empties_leaf(const MapCore& map, const NodeView& leaf,
                                 const WriteIntent& intent);
 

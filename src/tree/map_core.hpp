@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of one map on its host, and of one thread that works on maps.
 //
-// MapCore holds no algorithm: walks read through it (walk.hpp), writers change leaves (leaf_write.hpp),
-// the structure changes under its lock (structure.hpp).
+// MapCore holds no algorithm: walks read through it (walk.hpp), writers change leaves
+// (leaf_write.hpp), the structure changes under its lock (structure.hpp).
 //
 // Locks, in the order in which they may be taken:
-//   structure lock -> leaf locks in ascending key order -> reclaimer, page table (leaf-level mutexes)
+//   structure lock -> leaf locks in ascending key order -> reclaimer, page table (leaf-level
+//   mutexes)
 // No lock is held while a walk waits, and no version is taken before all locks are held (rule 11).
 #pragma once
 
@@ -106,7 +107,8 @@ class MapCore {
   std::atomic<std::uint64_t> merges{0};
 
  private:
-  MapCore(StoreCore& store_in, std::uint32_t id_in, std::string name_in, const MapOptions& options_in);
+  MapCore(StoreCore& store_in, std::uint32_t id_in, std::string name_in,
+          const MapOptions& options_in);
   Result<void> make_root();
   void free_subtree(wire::Lid lid);
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node's first cache line, read once: what a walk needs to decide on its way down.
 //
-// Fields that change are read as atomics, so a compiler cannot merge two reads of one; walks that ask
-// the bytes again and again pay for each time. Here each word is read once and then only looked at.
+// Fields that change are read as atomics, so a compiler cannot merge two reads of one; walks that
+// ask the bytes again and again pay for each time. Here each word is read once and then only looked
+// at.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +13,14 @@
 namespace espalier::tree {
 
 struct NodeHead {
-  std::uint64_t identity;    // map id below, generation above
+  std::uint64_t identity;  // map id below, generation above
   std::uint64_t created;
   std::uint64_t superseded;
   std::uint64_t low_head;
   std::uint64_t high_head;
   std::uint64_t base;
   wire::LockWord lock;
-  std::uint64_t shape;       // kind, level, head_shift, chunks, prefix_bytes, sorted_end
+  std::uint64_t shape;  // kind, level, head_shift, chunks, prefix_bytes, sorted_end
 
   static NodeHead read(const std::byte* at) {
     const auto word = [at](std::size_t i) { return base::load_shared<std::uint64_t>(at + 8 * i); };
@@ -50,9 +51,7 @@ struct NodeHead {
   }
   [[nodiscard]] std::uint32_t chunks() const { return (shape >> 24) & 0xFF; }
   [[nodiscard]] std::uint32_t prefix_bytes() const { return (shape >> 32) & 0xFFFF; }
-  [[nodiscard]] std::uint32_t sorted_end() const {
-    return static_cast<std::uint32_t>(shape >> 48);
-  }
+  [[nodiscard]] std::uint32_t sorted_end() const { return static_cast<std::uint32_t>(shape >> 48); }
 
   /// The key's place in the node's own scale; formats keep its first 16 or 32 bits.
   [[nodiscard]] std::uint64_t scaled(const SearchKey& key) const {

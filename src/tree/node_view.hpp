@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading a node's bytes: who may answer, which chunk, which item.
 //
-// The bytes may come from anywhere (this process, another one, a network), so no offset or length in
-// them is believed: each is read once, clamped to the node, and only then used. A node that lies can
-// make a walk find nothing or give up (`sane()`), never read outside the node.
+// The bytes may come from anywhere (this process, another one, a network), so no offset or length
+// in them is believed: each is read once, clamped to the node, and only then used. A node that lies
+// can make a walk find nothing or give up (`sane()`), never read outside the node.
 //
 // Concurrency: a node may be appended to and superseded while it is read. The fields that change
 // (superseded, lock, neighbours, log slots, log entries) are read as atomics; a log entry's other
@@ -24,11 +24,11 @@ namespace espalier::tree {
 
 /// What a node says to a walker that came to it (DESIGN idea 1).
 enum class Verdict : std::uint8_t {
-  answers,   ///< it covers the key at the read version
-  older,     ///< it is too new: follow the old-version reference
-  newer,     ///< it was superseded before the read version: go to the successor
-  outside,   ///< it is a good node that does not cover the key
-  nothing,   ///< no node of this map, or not the one that was meant: start again
+  answers,  ///< it covers the key at the read version
+  older,    ///< it is too new: follow the old-version reference
+  newer,    ///< it was superseded before the read version: go to the successor
+  outside,  ///< it is a good node that does not cover the key
+  nothing,  ///< no node of this map, or not the one that was meant: start again
 };
 
 /// The read version of writers: they want the newest state, released or not.
@@ -40,7 +40,7 @@ struct SortedItem {
   const char* value = nullptr;    // inline bytes, or a ValueRef
   std::uint32_t value_bytes = 0;  // of the inline bytes
   bool out_of_line = false;
-  std::uint32_t end = 0;          // offset behind the item's last byte
+  std::uint32_t end = 0;  // offset behind the item's last byte
 };
 
 /// An entry of the log block, as found in the bytes.
@@ -64,7 +64,7 @@ class NodeView {
   [[nodiscard]] const Geometry& geometry() const { return *g_; }
 
   template <class T>
-  [[nodiscard]] T load(T wire::NodeHeader::* member) const {
+  [[nodiscard]] T load(T wire::NodeHeader::*member) const {
     const auto* header = reinterpret_cast<const wire::NodeHeader*>(at_);
     return base::load_shared<T>(reinterpret_cast<const std::byte*>(&(header->*member)));
   }
@@ -81,18 +81,14 @@ class NodeView {
     return {base::load_shared<std::uint64_t>(at_ + offsetof(wire::NodeHeader, lock),
                                              std::memory_order_acquire)};
   }
-  [[nodiscard]] bool leaf() const {
-    return load(&wire::NodeHeader::kind) == wire::NodeKind::leaf;
-  }
+  [[nodiscard]] bool leaf() const { return load(&wire::NodeHeader::kind) == wire::NodeKind::leaf; }
   [[nodiscard]] std::uint32_t level() const { return load(&wire::NodeHeader::level); }
   [[nodiscard]] std::uint64_t low_head() const { return load(&wire::NodeHeader::low_head); }
   [[nodiscard]] std::uint64_t high_head() const { return load(&wire::NodeHeader::high_head); }
   [[nodiscard]] HeadMap head_map() const {
     return {load(&wire::NodeHeader::head_base), load(&wire::NodeHeader::head_shift) & 63u};
   }
-  [[nodiscard]] std::uint32_t prefix_bytes() const {
-    return load(&wire::NodeHeader::prefix_bytes);
-  }
+  [[nodiscard]] std::uint32_t prefix_bytes() const { return load(&wire::NodeHeader::prefix_bytes); }
   [[nodiscard]] std::uint32_t chunks() const {
     const std::uint32_t chunks = load(&wire::NodeHeader::chunks);
     return chunks < g_->chunks_max ? chunks : g_->chunks_max;
@@ -118,9 +114,7 @@ class NodeView {
     return base::load_shared<wire::Lid>(at_ + offsetof(wire::NodeHeader, right));
   }
   [[nodiscard]] std::uint32_t items() const { return load(&wire::NodeHeader::items); }
-  [[nodiscard]] std::uint32_t fence_begin() const {
-    return load(&wire::NodeHeader::fence_begin);
-  }
+  [[nodiscard]] std::uint32_t fence_begin() const { return load(&wire::NodeHeader::fence_begin); }
   [[nodiscard]] std::string_view low_fence() const {
     return text(load(&wire::NodeHeader::fence_begin), load(&wire::NodeHeader::low_bytes));
   }
@@ -195,7 +189,8 @@ class NodeView {
       if (item.out_of_line) value_bytes = sizeof(wire::ValueRef);
     }
     const std::uint32_t item_end = offset + header + key_bytes + value_bytes;
-    if (item_end > end) [[unlikely]] return item;
+    if (item_end > end) [[unlikely]]
+      return item;
     item.key = {reinterpret_cast<const char*>(at + header), key_bytes};
     item.value = reinterpret_cast<const char*>(at + header + key_bytes);
     item.value_bytes = value_bytes;
@@ -239,8 +234,7 @@ class NodeView {
   }
   [[nodiscard]] LogItem log_item_at(std::uint32_t offset, std::uint64_t read_version) const {
     LogItem item;
-    const auto version =
-        base::load_shared<std::uint64_t>(at_ + offset, std::memory_order_acquire);
+    const auto version = base::load_shared<std::uint64_t>(at_ + offset, std::memory_order_acquire);
     if (version > read_version) return item;
     const auto entry = base::load_plain<wire::LogEntry>(at_ + offset);
     std::uint32_t value_bytes = entry.value_bytes;
@@ -275,8 +269,8 @@ class NodeView {
     return g_->groups_begin + group * static_cast<std::uint32_t>(sizeof(wire::ChildGroup));
   }
   [[nodiscard]] wire::Lid child(std::uint32_t index) const {
-    const std::uint32_t offset = group_offset(index / wire::kGroupChildren) + 64 +
-                                 4 * (index % wire::kGroupChildren);
+    const std::uint32_t offset =
+        group_offset(index / wire::kGroupChildren) + 64 + 4 * (index % wire::kGroupChildren);
     return offset + 4 <= g_->node_bytes ? base::load_plain<wire::Lid>(at_ + offset) : 0;
   }
   /// The separator at which child `index` begins; of child 0 the empty key.

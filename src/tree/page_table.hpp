@@ -5,7 +5,8 @@
 // Invariants
 // 1. An entry is changed only by the writer that holds the node's lock (leaves) or the map's
 //    structure lock (all nodes), by one release store: that store swaps a whole subtree.
-// 2. The LID of an unlinked node keeps its last buffer until that buffer is reclaimed; then the entry
+// 2. The LID of an unlinked node keeps its last buffer until that buffer is reclaimed; then the
+// entry
 //    becomes 0 and the LID may be used again.
 //
 // Thread: lookups any; the rest any, serialised inside.
@@ -87,7 +88,7 @@ class PageTable {
   mutable std::mutex mutex_;  // guards the rest
   std::vector<wire::Lid> free_;
   std::uint32_t pages_ = 0;
-  wire::Lid next_ = 0;      // the smallest LID never used
+  wire::Lid next_ = 0;  // the smallest LID never used
   std::uint64_t in_use_ = 0;
 };
 

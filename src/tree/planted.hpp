@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Switches that break one rule of the protocol at a time, so that tests can show that they notice.
-// They exist only in the build variant of the tests (ESPALIER_PLANTED_BUGS); elsewhere `planted` is a
-// constant false and costs nothing.
+// They exist only in the build variant of the tests (ESPALIER_PLANTED_BUGS); elsewhere `planted` is
+// a constant false and costs nothing.
 #pragma once
 
 #include <atomic>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gets in groups: the hand-staged form of the walk for point reads in place.
 //
-// A get that meets nothing unusual needs no coroutine: it goes down, waits for the leaf's head, waits for
-// the chunk, and answers. Here a group of gets takes these stages together, each stage prefetching for
-// the next, in a fraction of the instructions. Whatever is unusual (a node that was superseded, a tie
-// of fences, a value out of line) is handed to a lane, which walks anew; both forms use the same
-// functions for every decision, and the same tests (DESIGN idea 2; figures: docs/benchmarks.md).
+// A get that meets nothing unusual needs no coroutine: it goes down, waits for the leaf's head,
+// waits for the chunk, and answers. Here a group of gets takes these stages together, each stage
+// prefetching for the next, in a fraction of the instructions. Whatever is unusual (a node that was
+// superseded, a tie of fences, a value out of line) is handed to a lane, which walks anew; both
+// forms use the same functions for every decision, and the same tests (DESIGN idea 2; figures:
+// docs/benchmarks.md).
 #pragma once
 
 #include "tree/engine_impl.hpp"
@@ -82,15 +83,13 @@ inline void Engine<A>::look_at_leaf(PointSlot& slot, std::uint64_t read_version)
 }
 
 template <Access A>
-inline void Engine<A>::answer_point(PointSlot& slot, std::uint64_t read_version,
-                                    Handler& handler) {
+inline void Engine<A>::answer_point(PointSlot& slot, std::uint64_t read_version, Handler& handler) {
   const Request& request = *slot.request;
   Completion answer;
   if (slot.plain) {
     const NodeView leaf(map_.at(slot.ref.offset()), map_.geometry);
     bool out_of_line = false;
-    answer.found =
-        find_point(slot.key, leaf, slot.probe, read_version, answer, out_of_line);
+    answer.found = find_point(slot.key, leaf, slot.probe, read_version, answer, out_of_line);
     slot.plain = !out_of_line;
   }
   if (!slot.plain) {  // stays queued, for a lane

@@ -35,7 +35,8 @@ enum class Isa : std::uint8_t { scalar, avx2, avx512 };
 /// The kit for `isa`, or a null pointer if this machine cannot run it.
 const SearchKit* search_kit(Isa isa);
 
-/// The best kit of this machine; the environment variable ESPALIER_ISA (scalar, avx2, avx512) caps it.
+/// The best kit of this machine; the environment variable ESPALIER_ISA (scalar, avx2, avx512) caps
+/// it.
 const SearchKit& best_search_kit();
 
 }  // namespace espalier::tree

@@ -18,7 +18,8 @@ namespace espalier::tree {
   return __builtin_bswap64(word);
 }
 
-/// The first 8 bytes of `key`, zero padded, as a big-endian number: orders as the keys do, up to ties.
+/// The first 8 bytes of `key`, zero padded, as a big-endian number: orders as the keys do, up to
+/// ties.
 [[nodiscard]] inline std::uint64_t head_of(std::string_view key) {
   if (key.size() >= 8) return big_endian_at(key.data());
   char padded[8] = {};
@@ -62,8 +63,8 @@ namespace espalier::tree {
       return order;
     }
   } else if (common > equal_bytes) {
-    if (const int order = std::memcmp(a.data() + equal_bytes, b.data() + equal_bytes,
-                                      common - equal_bytes);
+    if (const int order =
+            std::memcmp(a.data() + equal_bytes, b.data() + equal_bytes, common - equal_bytes);
         order != 0) {
       return order;
     }

@@ -9,8 +9,8 @@
 namespace espalier::tree {
 namespace {
 
-// Two leaves that share their items should not be fuller than this share of the limit: then the next
-// items find room in both.
+// Two leaves that share their items should not be fuller than this share of the limit: then the
+// next items find room in both.
 constexpr std::uint64_t kGivePercent = 95;
 // A merged leaf should have room for some more items, or it would be split again at once.
 constexpr std::uint64_t kMergePercent = 80;
@@ -29,10 +29,10 @@ std::uint32_t height(const MapCore& map) { return map.node(map.root).level() + 1
 
 // A leaf that cannot take a write as it is, its records with the write, and what to do about it.
 struct Rearrangement {
-  std::vector<std::byte*> olds;       // locked, ascending
+  std::vector<std::byte*> olds;  // locked, ascending
   std::vector<Record> records;
   std::vector<std::size_t> cuts;
-  std::uint32_t first_child = 0;      // of olds.front() in the parent
+  std::uint32_t first_child = 0;  // of olds.front() in the parent
 };
 
 // Items only ever arrive at one end: leave the full leaf behind, full.
@@ -119,9 +119,9 @@ void plan_shrinking(MapCore& map, const Path& path, std::byte* leaf, Rearrangeme
   const std::uint64_t bytes = placed_bytes(plan.records, g);
   const bool nearly_empty = placed_bytes(alone, g) * 10 <= limit;
   if (bytes * 100 <= limit * kMergePercent || (nearly_empty && bytes <= limit) ||
-      (alone.empty() && cuts_fit(plan.records, g, plan.cuts,
-                                 NodeView(plan.olds.front(), g).low_fence(),
-                                 NodeView(plan.olds.back(), g).high_fence()))) {
+      (alone.empty() &&
+       cuts_fit(plan.records, g, plan.cuts, NodeView(plan.olds.front(), g).low_fence(),
+                NodeView(plan.olds.back(), g).high_fence()))) {
     map.merges.fetch_add(1, std::memory_order_relaxed);
     return;
   }
@@ -134,8 +134,8 @@ void rearrange(Change& change, const Path& path, const Rearrangement& plan) {
   std::vector<Child> children = change.replace_leaves(plan.olds, plan.records, plan.cuts);
   if (children.empty()) return;
   std::vector<Splice> splices;
-  splices.push_back({path, plan.first_child, static_cast<std::uint32_t>(plan.olds.size()),
-                     std::move(children)});
+  splices.push_back(
+      {path, plan.first_child, static_cast<std::uint32_t>(plan.olds.size()), std::move(children)});
   change.splice(std::move(splices));
 }
 
@@ -210,7 +210,11 @@ class BatchWriter {
  public:
   BatchWriter(Worker& worker, MapCore& map, std::span<const WriteIntent> writes,
               std::span<const KeyCondition> conditions)
-      : worker_(worker), map_(map), writes_(writes), conditions_(conditions), change_(worker, map) {}
+      : worker_(worker),
+        map_(map),
+        writes_(writes),
+        conditions_(conditions),
+        change_(worker, map) {}
 
   BatchOutcome run() {
     BatchOutcome outcome;
@@ -370,10 +374,9 @@ class BatchWriter {
     change_.commit(version);  // unlocks the leaves that it replaced
     for (const Appended& one : appended_) unlock(one.leaf, one.entries, one.units);
     for (std::byte* leaf : locked_) {
-      const bool written =
-          std::find(rebuilt_.begin(), rebuilt_.end(), leaf) != rebuilt_.end() ||
-          std::any_of(appended_.begin(), appended_.end(),
-                      [&](const Appended& one) { return one.leaf == leaf; });
+      const bool written = std::find(rebuilt_.begin(), rebuilt_.end(), leaf) != rebuilt_.end() ||
+                           std::any_of(appended_.begin(), appended_.end(),
+                                       [&](const Appended& one) { return one.leaf == leaf; });
       if (!written) unlock(leaf);
     }
     map_.clock.done(version);
@@ -400,7 +403,7 @@ class BatchWriter {
   std::vector<std::byte*> locked_;
   std::vector<std::byte*> rebuilt_;
   std::vector<Appended> appended_;
-  std::vector<std::byte*> entries_;   // written, not published
+  std::vector<std::byte*> entries_;  // written, not published
   std::vector<NewestState> replaced_;
   std::int64_t items_ = 0;
   bool existed_ = false;

@@ -2,12 +2,12 @@
 // Changes of the tree's structure: splits, giving to siblings, merges, and writes of many keys.
 //
 // All of them hold the map's structure lock. That one lock is enough: a leaf takes about a hundred
-// writes between two changes of structure, and nobody else ever waits for it (readers and writers of
-// single leaves do not take it). docs/design/tree.md weighs the alternatives.
+// writes between two changes of structure, and nobody else ever waits for it (readers and writers
+// of single leaves do not take it). docs/design/tree.md weighs the alternatives.
 //
-// A change builds all new nodes beside the old ones, takes one version, makes the new nodes live under
-// it, and swaps each changed subtree in by one page-table write. Readers at older versions are led
-// from the new nodes to their predecessors [Honeycomb §3.4].
+// A change builds all new nodes beside the old ones, takes one version, makes the new nodes live
+// under it, and swaps each changed subtree in by one page-table write. Readers at older versions
+// are led from the new nodes to their predecessors [Honeycomb §3.4].
 #pragma once
 
 #include <span>

@@ -2,10 +2,10 @@
 // Write versions, and their release to readers in order [Honeycomb §3.2].
 //
 // A writer takes a version when all that could fail or wait is behind it, publishes what it wrote
-// under it, and marks the version as done. The read version moves over all versions that are done, so
-// it never passes one whose writes are not complete. Whoever completes the oldest outstanding version
-// releases those that completed after it too: nobody waits for a particular thread to run again
-// except between `take` and `done`, where nothing suspends (DESIGN §2.1 rule 11).
+// under it, and marks the version as done. The read version moves over all versions that are done,
+// so it never passes one whose writes are not complete. Whoever completes the oldest outstanding
+// version releases those that completed after it too: nobody waits for a particular thread to run
+// again except between `take` and `done`, where nothing suspends (DESIGN §2.1 rule 11).
 //
 // Invariants
 // 1. read_version <= write_version.

@@ -90,8 +90,8 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
         want_leaf_part(access, leaf, lane, probe);
         co_await access.arrived(Warmth::cold);
         bool out_of_line = false;
-        lane.answer.found = find_point(lane.key, leaf, probe, lane.read_version, lane.answer,
-                                       out_of_line);
+        lane.answer.found =
+            find_point(lane.key, leaf, probe, lane.read_version, lane.answer, out_of_line);
         if (!co_await access.confirm(ref)) continue;
         if (out_of_line) {
           std::memcpy(&lane.value, lane.answer.value.data(), sizeof lane.value);
@@ -104,8 +104,7 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
         }
         going = false;
       } else if (lane.goal == Goal::write) {
-        want_leaf_part(access, leaf, lane,
-                       probe_leaf(leaf, lane.key, map_.kit));
+        want_leaf_part(access, leaf, lane, probe_leaf(leaf, lane.key, map_.kit));
         co_await access.arrived(Warmth::cold);
         if (!co_await access.confirm(ref)) continue;
         std::uint64_t wait_for = 0;
@@ -128,9 +127,10 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
           const auto room = static_cast<std::uint32_t>(
               std::min<std::uint64_t>(std::size(lane.scan.items), lane.scan.remaining));
           std::uint64_t out_of_line = 0;
-          const std::uint32_t count = lane.goal == Goal::forward
-                                          ? lane.scan.leaf.take(lane.scan.items, room, out_of_line)
-                                          : lane.scan.leaf.take_back(lane.scan.items, room, out_of_line);
+          const std::uint32_t count =
+              lane.goal == Goal::forward
+                  ? lane.scan.leaf.take(lane.scan.items, room, out_of_line)
+                  : lane.scan.leaf.take_back(lane.scan.items, room, out_of_line);
           std::uint32_t first = 0;  // not delivered yet
           for (; out_of_line != 0 && !over; out_of_line &= out_of_line - 1) {
             const auto last = static_cast<std::uint32_t>(std::countr_zero(out_of_line));

@@ -18,8 +18,8 @@ struct WalkRequest {
   const Request* request = nullptr;
   Handler* handler = nullptr;
   const HeldVersion* held = nullptr;  // read as of this version; null: the newest released one
-  wire::Ref hint{};              // enter here first
-  WriteCondition condition{};    // of a write
+  wire::Ref hint{};                   // enter here first
+  WriteCondition condition{};         // of a write
 };
 
 /// What a walk is after.
@@ -52,10 +52,10 @@ struct Lane {
   wire::Ref other_predecessor{};  // if the second of two turns out not to cover the key
   WalkRequest task;
   Completion answer;
-  SearchKey key;            // what the walk looks for now; of scans, the cursor
-  wire::ValueRef value{};   // of a write with an out-of-line value
+  SearchKey key;           // what the walk looks for now; of scans, the cursor
+  wire::ValueRef value{};  // of a write with an out-of-line value
   std::uint32_t attempts = 0;
-  wire::Lid lid = 0;        // not in place: what to look up where there is no reference; 0: the root
+  wire::Lid lid = 0;  // not in place: what to look up where there is no reference; 0: the root
   ScanState scan;
   base::WalkTask walk;
 };
