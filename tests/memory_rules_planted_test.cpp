@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// When memory may be used again (DESIGN §2.1 rules 3 and 5): each rule is broken in turn, and a test
-// notices.
+// When memory may be used again (DESIGN §2.1 rules 3 and 5): each rule is broken in turn, and a
+// test notices.
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
+#include "tests/support/copy_walker.hpp"
 #include "tests/support/planting.hpp"
 #include "tests/support/scene.hpp"
 
@@ -15,6 +17,42 @@ using tree::Bug;
 
 constexpr MapOptions kNoLog{.node_bytes = 512, .log_bytes = 0};  // every write makes a new leaf
 constexpr MapOptions kLog{.node_bytes = 512, .log_bytes = 128};
+
+// Which steps of a scan over copies a write comes between: the log's lines were copied before it, the
+// count of its entries and their slots after it.
+Wrong scan_overtaken_by_an_append() {
+  Scene scene(kLog);
+  // Until the leaf has an empty log, in a buffer that had a full one of the same layout before.
+  std::string last;
+  for (int i = 0; i < 100; ++i) {
+    last = "value" + Scene::key(i);
+    scene.a.put("k", last);
+    scene.collect();
+    const bool empty = scene.map->node(scene.map->root).lock_word().entries() == 0;
+    if (i > 50 && empty) break;
+  }
+  Clock clock;
+  CopyWalker copy(scene.store, *scene.map, 3, clock, 1, 1, CopyMachine::Order::last_line_first);
+  const std::size_t lines = scene.map->geometry.node_bytes / 64;
+  const std::size_t lines_before_items = scene.map->geometry.sorted_begin / 64;
+  bool whole_node = false;
+  bool appended = false;
+  copy.machine.between_lines = [&](std::size_t left) {
+    whole_node = whole_node || left == lines;
+    if (!whole_node || left != lines_before_items || std::exchange(appended, true)) return;
+    scene.a.put("k", "appended");
+  };
+  copy.submit({Op::scan, {}, {}, {}, 0});
+  copy.drain();
+  if (!appended) return "nothing came between the lines";
+  const Operation& scan = copy.recorder.log().back();
+  return differs("at the scan's version", last,
+                 scan.items.empty() ? std::string(Actor::kNothing) : scan.items.front().value);
+}
+
+TEST(MemoryRules, ALogIsFilledBeforehand) {
+  expect_rejected(Bug::log_not_prefilled, scan_overtaken_by_an_append);
+}
 
 // Until the superseding version is released, readers may still begin at versions before it.
 TEST(MemoryRules, ABufferIsStampedAfterTheReleaseOfWhatSupersededIt) {

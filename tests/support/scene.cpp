@@ -10,7 +10,7 @@
 namespace espalier::test {
 namespace {
 
-constexpr std::uint64_t kStoreBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kStoreBytes = std::uint64_t{1} << 30;  // a limit, not taken at once
 
 memory::Region reserve_region() {
   auto region = memory::Region::reserve({.bytes_max = kStoreBytes, .huge_pages = false});

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// A place away from the memory: the bytes that a walk wants are copied to it, line by line and late,
+// while others change them. It stands for every transport, before there is one: a device's cache, a
+// one-sided READ in flight.
+//
+// Invariants
+// 1. Only what was wanted is copied, to the byte. The rest of an image keeps a pattern, so that a
+//    walk which looks at bytes that it has not asked for goes wrong, and a test with it.
+// 2. Of one READ, the lines (64 bytes of the source) come in any order, each as it is at that moment,
+//    its words in the order of their addresses. Between two lines, anything may happen.
+// 3. Bytes outside the memory read as zeros, as if a transport had refused: that is no node.
+// 4. Bytes that are not nodes lie in a place of their own for each wish, which goes with the next
+//    one: who looks at them later is caught by an address sanitizer.
+//
+// Thread: a CopyMachine and its accesses belong to one thread.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tests/support/seed.hpp"
+#include "tree/access.hpp"
+
+namespace espalier::test {
+
+/// Brings lines to the walks that wait for them.
+class CopyMachine {
+ public:
+  enum class Order : std::uint8_t { random, last_line_first };
+
+  CopyMachine(std::span<const std::byte> memory, std::uint64_t seed, Order order = Order::random)
+      : memory_(memory), random_(seed), order_(order) {}
+
+  /// Some of what is in flight comes a bit further; walks whose bytes are all there become ready.
+  void turn();
+  [[nodiscard]] bool idle() const { return flights_.empty(); }
+  /// Nodes that walks came to, so far.
+  [[nodiscard]] std::uint64_t nodes() const { return nodes_; }
+
+  /// Called between two lines of a READ: the number of lines still to come.
+  std::function<void(std::size_t)> between_lines;
+
+ private:
+  friend class CopyAccess;
+
+  /// A part of one line on its way.
+  struct Piece {
+    std::uint64_t from = 0;  // offset in the memory
+    std::byte* to = nullptr;
+    std::uint32_t bytes = 0;
+  };
+  struct Flight {
+    std::vector<Piece> pieces;
+    base::ReadyQueue* queue;
+    std::coroutine_handle<> walk;
+  };
+
+  void cut(std::uint64_t from, std::byte* to, std::uint64_t bytes, std::vector<Piece>& pieces) const;
+  void start(std::vector<Piece> pieces, base::ReadyQueue& queue, std::coroutine_handle<> walk);
+  void advance(Flight& flight);
+  [[nodiscard]] bool holds(std::uint64_t offset, std::uint64_t bytes) const {
+    return offset <= memory_.size() && bytes <= memory_.size() - offset;
+  }
+  /// Whether the buffer that a reference means is still there.
+  [[nodiscard]] bool still_there(wire::Ref ref) const;
+
+  std::span<const std::byte> memory_;
+  Random random_;
+  Order order_;
+  std::vector<Flight> flights_;
+  std::uint64_t nodes_ = 0;
+};
+
+/// One lane's window on the memory behind a CopyMachine.
+class CopyAccess {
+ public:
+  static constexpr bool kInPlace = false;
+
+  CopyAccess(CopyMachine& machine, base::ReadyQueue& queue, std::uint32_t node_bytes)
+      : machine_(&machine),
+        queue_(&queue),
+        node_bytes_(node_bytes),
+        image_(std::make_unique<std::byte[]>(node_bytes)) {}
+
+  /// Suspends until what was wanted has come.
+  struct Arrival {
+    CopyAccess* access;
+    [[nodiscard]] bool await_ready() const noexcept { return access->wanted_.empty(); }
+    void await_suspend(std::coroutine_handle<> walk) const { access->send(walk); }
+    void await_resume() const noexcept {}
+  };
+  /// Suspends for a round trip and tells what it found.
+  struct Confirmation {
+    CopyAccess* access;
+    wire::Ref ref;
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> walk) const { access->send(walk); }
+    [[nodiscard]] bool await_resume() const { return access->machine_->still_there(ref); }
+  };
+
+  [[nodiscard]] const std::byte* image(std::uint64_t offset);
+  void want(const std::byte* image, std::uint32_t begin, std::uint32_t bytes);
+  [[nodiscard]] const std::byte* bytes(std::uint64_t offset, std::uint64_t bytes);
+  [[nodiscard]] bool near(tree::Warmth) const { return false; }
+  [[nodiscard]] Arrival arrived(tree::Warmth) { return {this}; }
+  [[nodiscard]] Confirmation confirm(wire::Ref ref) { return {this, ref}; }
+  [[nodiscard]] base::Pause again() const { return {queue_, false}; }
+
+ private:
+  void send(std::coroutine_handle<> walk) {
+    machine_->start(std::exchange(wanted_, {}), *queue_, walk);
+  }
+
+  CopyMachine* machine_;
+  base::ReadyQueue* queue_;
+  std::uint32_t node_bytes_;
+  std::uint64_t offset_ = 0;  // of the node whose image this is
+  std::unique_ptr<std::byte[]> image_;
+  std::unique_ptr<std::uint64_t[]> bytes_;  // aligned for the words of the page table
+  std::vector<CopyMachine::Piece> wanted_;
+};
+static_assert(tree::Access<CopyAccess>);
+
+/// Works until nothing is left for the engine to do.
+template <class Engine>
+void run(Engine& engine, CopyMachine& machine) {
+  while (engine.poll() != 0) machine.turn();
+}
+
+}  // namespace espalier::test

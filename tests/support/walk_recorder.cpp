@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/walk_recorder.hpp"
+
+#include <fmt/core.h>
+
+#include <stdexcept>
+#include <utility>
+
+namespace espalier::test {
+namespace {
+
+const bool kNeverWarm = false;
+
+Kind kind_of(Op op) {
+  switch (op) {
+    case Op::put: return Kind::put;
+    case Op::insert: return Kind::insert;
+    case Op::update: return Kind::update;
+    case Op::erase: return Kind::erase;
+    case Op::floor: return Kind::floor;
+    case Op::scan:
+    case Op::scan_reverse:
+    case Op::scan_floor: return Kind::scan;
+    default: return Kind::get;
+  }
+}
+
+bool writes(Kind kind) {
+  return kind == Kind::put || kind == Kind::insert || kind == Kind::update || kind == Kind::erase;
+}
+
+base::EpochSlot join(tree::StoreCore& store) {
+  auto slot = store.epochs.join();
+  if (!slot) throw std::runtime_error("no slot: " + message(slot.error()));
+  return std::move(*slot);
+}
+
+// A key, or one that lies just beside it.
+std::string random_bound(Random& random, const std::vector<std::string>& keys,
+                         std::size_t key_bytes_max) {
+  std::string bound = random.pick(keys);
+  switch (random.below(4)) {
+    case 0:
+      if (bound.size() < key_bytes_max) bound += static_cast<char>(random.below(256));
+      break;
+    case 1:
+      if (bound.size() > 1) bound.pop_back();
+      break;
+    default: break;
+  }
+  return bound;
+}
+
+}  // namespace
+
+Question random_read(Random& random, const std::vector<std::string>& keys,
+                     std::size_t key_bytes_max) {
+  constexpr Op kReads[] = {Op::get,  Op::get,          Op::get,        Op::floor,
+                           Op::scan, Op::scan_reverse, Op::scan_floor};
+  Question question;
+  question.op = random.pick(kReads);
+  question.key = random_bound(random, keys, key_bytes_max);
+  if (question.op == Op::get || question.op == Op::floor) return question;
+  if (!random.one_in(4)) question.high = random_bound(random, keys, key_bytes_max);
+  if (!question.high.empty() && question.high < question.key) {
+    std::swap(question.key, question.high);
+  }
+  if (question.op != Op::scan_floor && random.one_in(4)) question.key.clear();
+  if (!random.one_in(3)) question.limit = static_cast<std::uint32_t>(random.between(1, 8));
+  return question;
+}
+
+tree::WalkRequest WalkRecorder::ask(Question question, const tree::HeldVersion* held,
+                                    wire::Ref hint) {
+  const std::uint64_t tag = next_tag_++;
+  auto pending = std::make_unique<Pending>();
+  pending->question = std::move(question);
+  const Question& asked = pending->question;
+  pending->request = {asked.op, asked.limit, tag, asked.key, asked.high, asked.value};
+  Operation& operation = pending->operation;
+  operation.kind = kind_of(asked.op);
+  operation.thread = thread_;
+  operation.key = asked.key;
+  operation.high = asked.high;
+  if (writes(operation.kind) && operation.kind != Kind::erase) operation.value = asked.value;
+  operation.options = {asked.limit, asked.op == Op::scan_reverse, asked.op == Op::scan_floor};
+  operation.pinned = held != nullptr;
+  operation.invoked = clock_.tick();
+  const tree::WalkRequest walk{&pending->request, this, held, hint, {}};
+  pending_.emplace(tag, std::move(pending));
+  return walk;
+}
+
+void WalkRecorder::fill_answer(Operation& operation, const Completion& completion) {
+  if (writes(operation.kind)) {
+    operation.applied = completion.applied;
+    operation.existed = completion.found;
+    operation.version = completion.applied ? completion.version : 0;
+    return;
+  }
+  operation.read_version = completion.read_version;
+  if (operation.kind == Kind::scan || !completion.found) return;
+  const std::string_view key =
+      operation.kind == Kind::floor ? completion.key : std::string_view(operation.key);
+  operation.items.push_back(
+      {std::string(key), std::string(completion.value), completion.version});
+}
+
+void WalkRecorder::done(const Completion& completion) {
+  const auto found = pending_.find(completion.tag);
+  if (found == pending_.end()) {
+    unexpected_ = "an answer to what was not asked, or a second one";
+    return;
+  }
+  answered_ = std::move(found->second);
+  pending_.erase(found);
+  Operation& operation = answered_->operation;
+  if (completion.ok) {
+    fill_answer(operation, completion);
+  } else {
+    operation.refused = true;
+    unexpected_ = fmt::format("{} ended with {}", describe(operation), message(completion.error));
+  }
+  if (operation.kind == Kind::scan && completion.items != operation.items.size()) {
+    unexpected_ = describe(operation) + " ended with another number of items";
+  }
+  operation.responded = clock_.tick();
+  log_.push_back(std::move(operation));
+}
+
+bool WalkRecorder::items(std::uint64_t tag, std::span<const Item> items) {
+  Operation& operation = pending_.at(tag)->operation;
+  for (const Item& item : items) {
+    operation.items.push_back({std::string(item.key), std::string(item.value), item.version});
+  }
+  return true;
+}
+
+HostWalker::HostWalker(tree::StoreCore& store, tree::MapCore& map, std::uint32_t index,
+                       Clock& clock, std::uint32_t lanes)
+    : worker(store, join(store), index),
+      recorder(clock, index),
+      engine(worker, map, lanes, [&map, lanes](std::uint32_t, base::ReadyQueue& queue) {
+        return tree::HostAccess(map.base, queue, lanes > 1, &kNeverWarm);
+      }) {}
+
+}  // namespace espalier::test

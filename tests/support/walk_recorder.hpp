@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests for an engine of whatever access, with hints and held versions, and their answers as the
+// operations of a history.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tests/support/history.hpp"
+#include "tests/support/recorder.hpp"
+#include "tests/support/seed.hpp"
+#include "tree/engine.hpp"
+
+namespace espalier::test {
+
+/// A request that owns its bytes.
+struct Question {
+  Op op = Op::get;
+  std::string key;
+  std::string high;
+  std::string value;
+  std::uint32_t limit = 0;
+};
+
+/// A get, floor or scan of some of these keys. Bounds may lie beside keys, or be missing.
+Question random_read(Random& random, const std::vector<std::string>& keys,
+                     std::size_t key_bytes_max);
+
+/// Thread: one.
+class WalkRecorder final : private Handler {
+ public:
+  /// Requires: the clock outlives it.
+  WalkRecorder(Clock& clock, std::uint32_t thread) : clock_(clock), thread_(thread) {}
+
+  /// The request that asks this; it lives until it is answered. The question counts as asked now.
+  tree::WalkRequest ask(Question question, const tree::HeldVersion* held = nullptr,
+                        wire::Ref hint = {});
+
+  /// What was asked and answered, in the order of the answers.
+  [[nodiscard]] std::vector<Operation>& log() { return log_; }
+  /// An answer that no question of a test can get.
+  [[nodiscard]] const std::optional<std::string>& unexpected() const { return unexpected_; }
+
+ private:
+  struct Pending {
+    Question question;
+    Request request;
+    Operation operation;
+  };
+
+  void done(const Completion& completion) override;
+  bool items(std::uint64_t tag, std::span<const Item> items) override;
+  static void fill_answer(Operation& operation, const Completion& completion);
+
+  Clock& clock_;
+  std::uint32_t thread_;
+  std::uint64_t next_tag_ = 1;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Pending>> pending_;
+  std::unique_ptr<Pending> answered_;  // the engine may look at it until done() has returned
+  std::vector<Operation> log_;
+  std::optional<std::string> unexpected_;
+};
+
+/// A participant with an engine that reads and writes in place, as a session has one.
+class HostWalker {
+ public:
+  HostWalker(tree::StoreCore& store, tree::MapCore& map, std::uint32_t index, Clock& clock,
+             std::uint32_t lanes = 1);
+
+  /// Asks and waits for the answer.
+  void ask(Question question, const tree::HeldVersion* held = nullptr, wire::Ref hint = {}) {
+    engine.submit(recorder.ask(std::move(question), held, hint));
+    engine.drain();
+  }
+
+  tree::Worker worker;
+  WalkRecorder recorder;
+  tree::Engine<tree::HostAccess> engine;
+};
+
+}  // namespace espalier::test
