@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
 
@@ -31,6 +32,15 @@ inline void store_shared(std::byte* at, T value,
 template <class T>
 [[nodiscard]] inline std::atomic_ref<T> shared(std::byte* at) {
   return std::atomic_ref<T>(*reinterpret_cast<T*>(at));
+}
+
+/// Copies words to where others may be looking meanwhile. `to` is aligned to 8, and so is `bytes`.
+inline void copy_shared(std::byte* to, const std::byte* from, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; i += sizeof(std::uint64_t)) {
+    std::uint64_t word;
+    std::memcpy(&word, from + i, sizeof word);
+    store_shared(to + i, word);
+  }
 }
 
 /// Reads bytes that nobody writes at the moment, of any alignment.

@@ -206,14 +206,14 @@ std::uint32_t leaf_room(const Geometry& g, std::string_view low, std::string_vie
   return room & ~((1u << g.unit_shift) - 1);
 }
 
+void write_shared_head(std::byte* buffer, std::uint32_t map_id, const std::byte* head) {
+  base::store_shared<std::uint32_t>(buffer, map_id);
+  constexpr std::size_t kFirst = sizeof(wire::BufferHeader);
+  base::copy_shared(buffer + kFirst, head + kFirst, sizeof(wire::NodeHeader) - kFirst);
+}
+
 void write_header(std::byte* buffer, const wire::NodeHeader& header) {
-  std::uint64_t words[sizeof(wire::NodeHeader) / 8];
-  std::memcpy(words, &header, sizeof words);
-  base::store_shared<std::uint32_t>(buffer, header.map_id);
-  constexpr std::size_t kFirst = offsetof(wire::NodeHeader, low_head) / 8;
-  for (std::size_t i = kFirst; i < std::size(words); ++i) {
-    base::store_shared<std::uint64_t>(buffer + 8 * i, words[i]);
-  }
+  write_shared_head(buffer, header.map_id, reinterpret_cast<const std::byte*>(&header));
 }
 
 void write_fences(std::byte* buffer, const Geometry& g, const NodeFrame& frame,

@@ -98,19 +98,16 @@ void append_and_unlock(MapCore& map, std::byte* leaf, const WriteIntent& intent,
   outcome.version = outcome.wait_for = version;
 }
 
-// Copies a value behind its header. A walk with an old hint may come to the buffer, read the line
-// in which a node's head would be, and go away again because the generation is another; so that
-// line is written as the atomics that the walk reads.
-void copy_for_strangers(std::byte* to, std::string_view value) {
-  constexpr std::size_t kLineRest = 64 - sizeof(wire::ValueHeader);
-  const std::size_t shared = std::min(value.size(), kLineRest);
-  std::byte line[kLineRest] = {};
-  if (shared != 0) std::memcpy(line, value.data(), shared);
-  for (std::size_t i = 0; i < kLineRest; i += 8) {
-    base::store_shared<std::uint64_t>(to + i, base::load_plain<std::uint64_t>(line + i));
-  }
-  if (value.size() > shared) {
-    std::memcpy(to + shared, value.data() + shared, value.size() - shared);
+// Writes what is to be read of a value but its header's first 24 bytes. A walk with an old hint may
+// look at a node's head here, and at its second line if the node was one when it came.
+void write_value(std::byte* at, std::uint32_t map_id, std::string_view value) {
+  std::byte head[sizeof(wire::NodeHeader)] = {};
+  const std::size_t in_head = std::min(value.size(), sizeof head - sizeof(wire::ValueHeader));
+  base::store_plain<std::uint64_t>(head + offsetof(wire::ValueHeader, bytes), value.size());
+  if (in_head != 0) std::memcpy(head + sizeof(wire::ValueHeader), value.data(), in_head);
+  write_shared_head(at, map_id, head);
+  if (value.size() > in_head) {
+    std::memcpy(at + sizeof head, value.data() + in_head, value.size() - in_head);
   }
 }
 
@@ -349,9 +346,7 @@ Result<wire::ValueRef> store_value(Worker& worker, MapCore& map, std::string_vie
   }
   if (!offset) return std::unexpected(offset.error());
   std::byte* at = map.at(*offset);
-  base::store_shared<std::uint32_t>(at, map.id);
-  base::store_shared<std::uint64_t>(at + offsetof(wire::ValueHeader, bytes), value.size());
-  copy_for_strangers(at + sizeof(wire::ValueHeader), value);
+  write_value(at, map.id, value);
   go_live(at, wire::kNoNode);
   map.value_bytes.fetch_add(memory::BufferPool::class_bytes(size_class), std::memory_order_relaxed);
   const auto generation =

@@ -55,7 +55,6 @@ Result<void> MapCore::make_root() {
   std::byte* header = at(header_offset);
   wire::MapHeader fields{};
   fields.map_id = id;
-  fields.generation = base::load_plain<wire::BufferHeader>(header).generation;
   fields.magic = wire::kMapMagic;
   fields.format = wire::kMapFormat;
   fields.node_bytes = options.node_bytes;
@@ -63,7 +62,10 @@ Result<void> MapCore::make_root() {
   fields.versions = options.versions ? 1 : 0;
   fields.directory_offset = table.directory_offset();
   fields.root = root;
-  std::memcpy(header, &fields, sizeof fields);
+  const auto* bytes = reinterpret_cast<const std::byte*>(&fields);
+  constexpr std::size_t kHead = sizeof(wire::NodeHeader);
+  write_shared_head(header, id, bytes);
+  std::memcpy(header + kHead, bytes + kHead, sizeof fields - kHead);
   go_live(header, wire::kNoNode);
   clock.attach(header, options.versions);
   return {};

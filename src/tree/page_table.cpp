@@ -14,8 +14,9 @@ const std::uint32_t kDirectoryClass = memory::BufferPool::class_of(wire::kDirect
 
 // Zeroes a fresh buffer behind its header and makes it live.
 void open_buffer(std::byte* buffer, std::size_t bytes, std::uint32_t map_id) {
-  std::memset(buffer + sizeof(wire::BufferHeader), 0, bytes - sizeof(wire::BufferHeader));
-  base::store_shared<std::uint32_t>(buffer, map_id);
+  constexpr std::byte kZeros[sizeof(wire::NodeHeader)] = {};
+  write_shared_head(buffer, map_id, kZeros);
+  std::memset(buffer + sizeof kZeros, 0, bytes - sizeof kZeros);
   go_live(buffer, wire::kNoNode);
 }
 
