@@ -12,6 +12,7 @@
 
 #include "tree/planted.hpp"
 
+#if defined(ESPALIER_PLANTED_BUGS)
 namespace espalier::test {
 
 class Planted {
@@ -71,3 +72,5 @@ inline void expect_rejected(tree::Bug bug, const std::function<Wrong()>& check) 
 }
 
 }  // namespace espalier::test
+
+#endif  // ESPALIER_PLANTED_BUGS
