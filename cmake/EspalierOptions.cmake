@@ -23,8 +23,8 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1")
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 
-# Precompiled headers make ccache careful; these two relaxations are what its manual asks for. Paths are
-# hashed relative to the sources, so that another clone of them finds what this one compiled.
+# Precompiled headers make ccache careful; these two relaxations are what its manual asks for.
+# Paths are hashed relative to the sources, so that another clone finds what this one compiled.
 find_program(ESPALIER_CCACHE ccache)
 if(ESPALIER_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env

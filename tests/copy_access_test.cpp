@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk is one piece of code; what it waits for is a parameter (DESIGN idea 2). Here it walks over
-// copies that come line by line and late, and must answer as it does in place.
+// The walk is one piece of code; what it waits for is a parameter (DESIGN idea 2). Here it walks
+// over copies that come line by line and late, and must answer as it does in place.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,8 @@ namespace espalier::test {
 namespace {
 
 std::string text_of(const Operation& operation) {
-  std::string text = describe(operation) + " @" + std::to_string(operation.read_version.value_or(0));
+  std::string text =
+      describe(operation) + " @" + std::to_string(operation.read_version.value_or(0));
   for (const ReadItem& item : operation.items) {
     text += "\n  " + test::quoted(item.key) + " " + std::to_string(item.version) + " " +
             std::to_string(std::hash<std::string>{}(item.value));
@@ -83,8 +84,8 @@ class CopyAccessShapes : public ::testing::TestWithParam<Shape> {
   }
 };
 
-// A quiet map: both answer the same, at the newest and at held versions, alone and many at a time; and
-// no copy was in vain.
+// A quiet map: both answer the same, at the newest and at held versions, alone and many at a time;
+// and no copy was in vain.
 TEST_P(CopyAccessShapes, AnswersAsInPlace) {
   const std::uint64_t seed = seed_or(71);
   SCOPED_TRACE(seed_text(seed));

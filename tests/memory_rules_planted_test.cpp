@@ -18,8 +18,8 @@ using tree::Bug;
 constexpr MapOptions kNoLog{.node_bytes = 512, .log_bytes = 0};  // every write makes a new leaf
 constexpr MapOptions kLog{.node_bytes = 512, .log_bytes = 128};
 
-// Which steps of a scan over copies a write comes between: the log's lines were copied before it, the
-// count of its entries and their slots after it.
+// Which steps of a scan over copies a write comes between: the log's lines were copied before it,
+// the count of its entries and their slots after it.
 Wrong scan_overtaken_by_an_append() {
   Scene scene(kLog);
   // Until the leaf has an empty log, in a buffer that had a full one of the same layout before.

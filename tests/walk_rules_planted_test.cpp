@@ -109,8 +109,8 @@ TEST(WalkRules, ABufferOfAnotherGenerationDoesNotAnswer) {
   });
 }
 
-// The buffer of a value has the right map and, in a hint that names it, the right generation. Nothing
-// in it may be believed all the same.
+// The buffer of a value has the right map and, in a hint that names it, the right generation.
+// Nothing in it may be believed all the same.
 TEST(WalkRules, AValueIsNoNode) {
   Scene scene(kLog);
   scene.a.put("k", "honest");

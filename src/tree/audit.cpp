@@ -28,6 +28,9 @@ class TreeAudit {
     audit_lids(map_, waiting, content_, report_);
     audit_waiting(map_, waiting, content_, report_);
     content_.buffers.push_back({map_.header_offset, memory::class_of(sizeof(wire::MapHeader))});
+    for (const std::uint64_t spare : map_.spare_nodes) {
+      content_.buffers.push_back({spare, map_.node_class});
+    }
     for (const auto& [offset, size_class] : map_.table.buffers()) {
       content_.buffers.push_back({offset, size_class});
     }

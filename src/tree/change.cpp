@@ -28,18 +28,33 @@ Change::~Change() {
       if (node.fresh_lid) map_->table.release(node.lid);
     }
   }
+  {
+    const std::lock_guard lock(map_->spare_mutex);
+    while (!stock_.empty() && map_->spare_nodes.size() < MapCore::kSpareNodes) {
+      map_->spare_nodes.push_back(static_cast<std::uint64_t>(stock_.back() - map_->base));
+      stock_.pop_back();
+    }
+  }
   for (const std::byte* buffer : stock_) {
     worker_->cache.release(static_cast<std::uint64_t>(buffer - map_->base), map_->node_class);
   }
 }
 
-Result<void> Change::reserve(std::uint32_t nodes) {
+Result<void> Change::reserve(std::uint32_t nodes, bool erase) {
   while (stock_.size() < nodes) {
-    const auto offset = worker_->cache.allocate(map_->node_class);
-    if (!offset) return std::unexpected(offset.error());
-    stock_.push_back(map_->at(*offset));
+    if (const auto offset = worker_->cache.allocate(map_->node_class)) {
+      stock_.push_back(map_->at(*offset));
+      continue;
+    } else if (!erase) {
+      return std::unexpected(offset.error());
+    }
+    const std::lock_guard lock(map_->spare_mutex);
+    if (map_->spare_nodes.empty()) return fail(Code::out_of_memory);
+    stock_.push_back(map_->at(map_->spare_nodes.back()));
+    map_->spare_nodes.pop_back();
   }
-  return map_->table.reserve(nodes);
+  constexpr std::uint32_t kSpareLids = 128;
+  return map_->table.reserve(nodes + (erase ? 0 : kSpareLids));
 }
 
 std::byte* Change::take_buffer() {

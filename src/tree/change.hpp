@@ -40,7 +40,8 @@ class Change {
   Change& operator=(const Change&) = delete;
 
   /// Takes what may be needed: call before locking leaves. Errors: out_of_memory.
-  Result<void> reserve(std::uint32_t nodes);
+  /// An erase may take what was put by for erases.
+  Result<void> reserve(std::uint32_t nodes, bool erase = false);
 
   /// Builds leaves for `records` (cut at `cuts`: indices at which a new leaf begins, the first
   /// being 0) in place of the leaves `olds`, adjacent and ascending. Returns the children for a

@@ -62,9 +62,9 @@ struct NodeFrame {
 void build_leaf(std::byte* buffer, const Geometry& g, std::span<const Record> records,
                 const NodeFrame& frame);
 
-/// Writes the first 128 bytes of a buffer, all but generation, created and superseded. A walker with
-/// an old hint may be looking at them, whatever the buffer becomes; at no others before these tell
-/// it to.
+/// Writes the first 128 bytes of a buffer, all but generation, created and superseded. A walker
+/// with an old hint may be looking at them, whatever the buffer becomes; at no others before these
+/// tell it to.
 void write_shared_head(std::byte* buffer, std::uint32_t map_id, const std::byte* head);
 /// The same of a node.
 void write_header(std::byte* buffer, const wire::NodeHeader& header);

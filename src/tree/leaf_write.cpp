@@ -59,7 +59,7 @@ bool merge_log(Worker& worker, MapCore& map, std::byte* leaf, const WriteIntent&
   const std::string_view low = old.low_fence();
   const std::string_view high = old.high_fence();
   const bool alone = old.lid() == map.root;
-  if (bytes > merge_limit(map.geometry, low, high)) return false;
+  if (bytes > rebuild_limit(map.geometry, low, high, intent)) return false;
   if (!alone && bytes < merge_threshold(map.geometry)) return false;
 
   const auto offset = worker.cache.allocate(map.node_class);
@@ -254,6 +254,11 @@ std::uint32_t merge_limit(const Geometry& g, std::string_view low, std::string_v
   return room - std::min(g.log_bytes / 2, room / 8);
 }
 
+std::uint32_t rebuild_limit(const Geometry& g, std::string_view low, std::string_view high,
+                            const WriteIntent& intent) {
+  return intent.op == Op::erase ? leaf_room(g, low, high) : merge_limit(g, low, high);
+}
+
 std::uint32_t merge_threshold(const Geometry& g) {
   return (g.node_bytes - g.sorted_begin) * 3 / 10;
 }
@@ -317,7 +322,10 @@ WriteOutcome write_to_leaf(Worker& worker, MapCore& map, std::byte* leaf,
              !worker.cache.reserve(map.node_class, 1)) {
     unlock(leaf);
     if (early != 0) map.clock.done(early);
-    outcome.status = WriteStatus::out_of_memory;
+    // An erase finds buffers that were put by, where the structure is changed.
+    const bool erase = intent.op == Op::erase;
+    outcome.applied = false;
+    outcome.status = erase ? WriteStatus::restructure : WriteStatus::out_of_memory;
     return outcome;
   } else if (!merge_log(worker, map, leaf, intent, outcome)) {
     unlock(leaf);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tree/map_core.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "tree/leaf_builder.hpp"
@@ -68,6 +69,13 @@ Result<void> MapCore::make_root() {
   std::memcpy(header + kHead, bytes + kHead, sizeof fields - kHead);
   go_live(header, wire::kNoNode);
   clock.attach(header, options.versions);
+  // Best effort: without spares an erase in a full store may be refused, as every write may.
+  const std::size_t spares = std::min<std::size_t>(kSpareNodes, (1u << 20) / options.node_bytes);
+  while (spare_nodes.size() < spares) {
+    const auto spare = store.pool.allocate(node_class);
+    if (!spare) break;
+    spare_nodes.push_back(*spare);
+  }
   return {};
 }
 
@@ -95,6 +103,7 @@ MapCore::~MapCore() {
   if (header_offset == 0) return;
   store.maps.remove(*this);
   store.reclaimer.forget(*this);
+  for (const std::uint64_t spare : spare_nodes) store.pool.release(spare, node_class);
   if (root != 0) free_subtree(root);
   table.destroy();
   store.pool.release(header_offset, kHeaderClass);

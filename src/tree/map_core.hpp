@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "base/epoch.hpp"
 #include "espalier/types.hpp"
@@ -96,6 +97,11 @@ class MapCore {
   VersionClock clock;
   wire::Lid root = 0;
   std::mutex structure;  // splits, merges and all else that changes interior nodes
+
+  // Node buffers put by for erases, which must succeed in a full store: they make room.
+  std::mutex spare_mutex;
+  std::vector<std::uint64_t> spare_nodes;  // guarded by spare_mutex
+  static constexpr std::size_t kSpareNodes = 32;
 
   ShardedCounter items;
   std::atomic<std::uint64_t> leaves{1};

@@ -139,10 +139,11 @@ void rearrange(Change& change, const Path& path, const Rearrangement& plan) {
   change.splice(std::move(splices));
 }
 
-Result<void> reserve(Change& change, Worker& worker, MapCore& map, std::uint32_t nodes) {
+Result<void> reserve(Change& change, Worker& worker, MapCore& map, std::uint32_t nodes,
+                     bool erase = false) {
   if (change.reserve(nodes)) return {};
   map.store.reclaimer.collect(worker.cache);
-  return change.reserve(nodes);
+  return change.reserve(nodes, erase);
 }
 
 }  // namespace
@@ -152,7 +153,7 @@ WriteOutcome write_with_restructure(Worker& worker, MapCore& map, const WriteInt
   Change change(worker, map);
   map.clock.admit();
   std::unique_lock structure(map.structure);
-  if (!reserve(change, worker, map, 8 + 3 * height(map))) {
+  if (!reserve(change, worker, map, 8 + 3 * height(map), intent.op == Op::erase)) {
     outcome.status = WriteStatus::out_of_memory;
     return outcome;
   }
@@ -174,7 +175,7 @@ WriteOutcome write_with_restructure(Worker& worker, MapCore& map, const WriteInt
   gather_newest(node, plan.records);
   apply_to_records(plan.records, intent);
   const std::uint64_t bytes = placed_bytes(plan.records, map.geometry);
-  if (bytes > merge_limit(map.geometry, node.low_fence(), node.high_fence())) {
+  if (bytes > rebuild_limit(map.geometry, node.low_fence(), node.high_fence(), intent)) {
     plan_growth(map, path, leaf, intent, plan);
   } else {
     plan_shrinking(map, path, leaf, plan);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A place away from the memory: the bytes that a walk wants are copied to it, line by line and late,
-// while others change them. It stands for every transport, before there is one: a device's cache, a
-// one-sided READ in flight.
+// A place away from the memory: the bytes that a walk wants are copied to it, line by line and
+// late, while others change them. It stands for every transport, before there is one: a device's
+// cache, a one-sided READ in flight.
 //
 // Invariants
 // 1. Only what was wanted is copied, to the byte. The rest of an image keeps a pattern, so that a
 //    walk which looks at bytes that it has not asked for goes wrong, and a test with it.
-// 2. Of one READ, the lines (64 bytes of the source) come in any order, each as it is at that moment,
+// 2. Of one READ, the lines (64 bytes of the source) come in any order, each as it is at that
+// moment,
 //    its words in the order of their addresses. Between two lines, anything may happen.
 // 3. Bytes outside the memory read as zeros, as if a transport had refused: that is no node.
 // 4. Bytes that are not nodes lie in a place of their own for each wish, which goes with the next
@@ -61,7 +62,8 @@ class CopyMachine {
     std::coroutine_handle<> walk;
   };
 
-  void cut(std::uint64_t from, std::byte* to, std::uint64_t bytes, std::vector<Piece>& pieces) const;
+  void cut(std::uint64_t from, std::byte* to, std::uint64_t bytes,
+           std::vector<Piece>& pieces) const;
   void start(std::vector<Piece> pieces, base::ReadyQueue& queue, std::coroutine_handle<> walk);
   void advance(Flight& flight);
   [[nodiscard]] bool holds(std::uint64_t offset, std::uint64_t bytes) const {
