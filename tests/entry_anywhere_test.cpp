@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A walk may enter the tree at any node, from any hint, and never returns a wrong or stale answer: a
-// bad hint only costs time (DESIGN idea 1).
+// A walk may enter the tree at any node, from any hint, and never returns a wrong or stale answer:
+// a bad hint only costs time (DESIGN idea 1).
 //
-// Hints name what is current, what was superseded, what is free, what belongs to another map, values,
-// and blocks that are none of these, with the right generation or another. All that was asked, at the
-// newest and at held versions, is replayed by version.
+// Hints name what is current, what was superseded, what is free, what belongs to another map,
+// values, and blocks that are none of these, with the right generation or another. All that was
+// asked, at the newest and at held versions, is replayed by version.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -89,8 +89,8 @@ class Hints {
   std::vector<wire::Ref> seen_;
 };
 
-// A value that lies in its buffer as a leaf would, with an item for each of some keys that is not in
-// the map. Whoever takes it for a node answers "forged".
+// A value that lies in its buffer as a leaf would, with items that are not in the map. Whoever takes
+// it for a node answers from them, or that the key is not there.
 std::string forged_leaf() {
   Scene scene(kSmall);
   for (const char* key : {"1", "2", "3"}) scene.a.put(key, "forged");
@@ -130,8 +130,7 @@ class EntryAnywhere : public ::testing::TestWithParam<MapOptions> {
  protected:
   void change(HostWalker& walker, int writes, bool shrinking) {
     for (int i = 0; i < writes; ++i) {
-      Question question = random_write(random_, keys_, shrinking, forged_, std::to_string(++value_));
-      walker.ask(std::move(question));
+      walker.ask(random_write(random_, keys_, shrinking, forged_, std::to_string(++value_)));
     }
   }
 
