@@ -89,8 +89,8 @@ class Hints {
   std::vector<wire::Ref> seen_;
 };
 
-// A value that lies in its buffer as a leaf would, with items that are not in the map. Whoever takes
-// it for a node answers from them, or that the key is not there.
+// A value that lies in its buffer as a leaf would, with items that are not in the map. Whoever
+// takes it for a node answers from them, or that the key is not there.
 std::string forged_leaf() {
   Scene scene(kSmall);
   for (const char* key : {"1", "2", "3"}) scene.a.put(key, "forged");
