@@ -101,8 +101,8 @@ void apply_to_records(std::vector<Record>& records, const WriteIntent& intent);
 /// Sorted bytes that a leaf may hold and still keep some room for its log.
 [[nodiscard]] std::uint32_t merge_limit(const Geometry& g, std::string_view low,
                                         std::string_view high);
-/// Sorted bytes with which a leaf is rebuilt as one by this write. An erase never splits a leaf, which
-/// could need memory where it is to give some back.
+/// Sorted bytes with which a leaf is rebuilt as one by this write. An erase never splits a leaf:
+/// that could need memory where it is to give some back.
 [[nodiscard]] std::uint32_t rebuild_limit(const Geometry& g, std::string_view low,
                                           std::string_view high, const WriteIntent& intent);
 /// Below so many sorted bytes a leaf should be merged with a neighbour.
