@@ -114,7 +114,8 @@ class TreeFixture {
     for (const auto& [key, value] : writes) {
       SearchKey& search = keys[intents.size()];
       search.assign(key);
-      intents.push_back({value ? Op::put : Op::erase, &search, value ? *value : "", false, {}});
+      const std::string_view text = value ? std::string_view(*value) : std::string_view{};
+      intents.push_back({value ? Op::put : Op::erase, &search, text, false, {}});
     }
     worker_->slot.enter();
     EXPECT_EQ(write_batch(*worker_, *map_, intents, {}).status, WriteStatus::done);
