@@ -29,8 +29,9 @@ struct Position {
   bool exact = false;        // that item has the key
 };
 
+template <class Kit>  // SearchKit, or one of search_kits.hpp
 [[nodiscard]] inline LeafProbe probe_leaf(const NodeView& leaf, const NodeHead& head,
-                                          const SearchKey& key, const SearchKit& kit) {
+                                          const SearchKey& key, const Kit& kit) {
   const Geometry& g = leaf.geometry();
   LeafProbe probe;
   const std::uint32_t chunks = head.chunks() < g.chunks_max ? head.chunks() : g.chunks_max;
@@ -134,8 +135,9 @@ struct GroupChoice {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
 };
+template <class Kit>
 [[nodiscard]] inline GroupChoice choose_group(const NodeView& node, const NodeHead& head,
-                                              const SearchKey& key, const SearchKit& kit) {
+                                              const SearchKey& key, const Kit& kit) {
   GroupChoice choice;
   choice.scaled = head.scaled(key);
   const std::uint32_t most = node.geometry().groups_max;
@@ -153,8 +155,9 @@ struct GroupChoice {
 
 /// Index of the child that covers the key. Requires: the groups of the choice are at hand; where
 /// two separators share the key's head, the separators too.
+template <class Kit>
 [[nodiscard]] inline std::uint32_t choose_child(const NodeView& node, const SearchKey& key,
-                                                const GroupChoice& choice, const SearchKit& kit) {
+                                                const GroupChoice& choice, const Kit& kit) {
   const auto head = static_cast<std::uint32_t>(choice.scaled >> 32);
   const std::uint32_t first = choice.first * wire::kGroupChildren;
   const Rank rank = kit.rank32(node.bytes() + node.group_offset(choice.first), head);
