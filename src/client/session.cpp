@@ -36,7 +36,8 @@ const bool kNeverWarm = false;
 }  // namespace
 
 HostEngine& Session::engine(tree::MapCore& map) {
-  if (map.id == last_map_) [[likely]] return *last_engine_;
+  if (map.id == last_map_) [[likely]]
+    return *last_engine_;
   std::unique_ptr<HostEngine>& engine = engines_[map.id];
   if (!engine) {
     engine = std::make_unique<HostEngine>(

@@ -118,7 +118,8 @@ TEST_F(BufferPoolTest, WhatWasFreedLastComesBackFirst) {
 
 TEST_F(BufferPoolTest, EmptyExtentsGoBackAndOneIsKept) {
   std::vector<std::uint64_t> offsets;
-  for (int i = 0; i < static_cast<int>(kPerExtent) * 5; ++i) offsets.push_back(*pool_.allocate(kNode));
+  for (int i = 0; i < static_cast<int>(kPerExtent) * 5; ++i)
+    offsets.push_back(*pool_.allocate(kNode));
   EXPECT_EQ(extents_taken(), 5u);
   for (const std::uint64_t offset : offsets) pool_.release(offset, kNode);
   EXPECT_EQ(extents_taken(), 1u);

@@ -17,6 +17,7 @@
 
 #include "tree/access.hpp"
 #include "tree/pins.hpp"
+#include "tree/search_kits.hpp"
 #include "tree/structure.hpp"
 #include "tree/walk_state.hpp"
 
@@ -27,8 +28,8 @@ class Engine {
  public:
   /// `make_access` gives each lane its access, from the lane's index and the ready queue.
   using MakeAccess = std::function<A(std::uint32_t lane, base::ReadyQueue& queue)>;
-  /// Most requests that go through their stages together.
-  static constexpr std::uint32_t kGroup = 32;
+  /// Most requests that go through their stages together; two such groups take turns.
+  static constexpr std::uint32_t kGroup = 16;
   /// Scans of more items take a lane: their bytes stream in by themselves.
   static constexpr std::uint32_t kGroupScanItems = 512;
 
@@ -105,24 +106,29 @@ class Engine {
   }
 
   [[nodiscard]] bool group_is_next();
-  std::size_t fill_group();
-  [[nodiscard]] bool join_group(GroupSlot& slot, const Request& request, Handler& handler);
-  void run_group(std::span<GroupSlot> slots);
-  void go_through_stages(std::span<GroupSlot> slots);
-  void stages_avx512(std::span<GroupSlot> slots);
-  void stages_avx2(std::span<GroupSlot> slots);
+  [[nodiscard]] bool group_has_work() { return groups_[1 - turn_].count != 0 || group_is_next(); }
+  [[gnu::noinline]] void fill(Group& group);
+  [[nodiscard]] bool join(GroupSlot& slot, const Request& request, Handler& handler);
+  void begin(Group& group);
+  [[gnu::noinline]] void end(Group& group);
+  void step_group();
+#if defined(ESPALIER_HAVE_X86_KITS)
+  [[gnu::flatten]] ESPALIER_TARGET_AVX512 void step_avx512();
+  [[gnu::flatten]] ESPALIER_TARGET_AVX2 void step_avx2();
+#endif
   template <class Kit>
-  void stages(std::span<GroupSlot> slots);
+  void step();
   template <class Kit>
-  void descend_group(std::span<GroupSlot> slots);
-  void go_alone(GroupSlot& slot);
+  void descend(std::span<GroupSlot> slots);
+  [[gnu::noinline]] void go_alone(GroupSlot& slot);
   void arrive_at_leaf(GroupSlot& slot);
   template <class Kit>
   void look_at_leaf(GroupSlot& slot);
   [[nodiscard]] std::uint32_t scan_end(const GroupSlot& slot, const NodeView& leaf) const;
+  bool answer_group(std::span<GroupSlot> slots);
   void answer_point(GroupSlot& slot);
-  void answer_write(GroupSlot& slot);
-  void answer_scan(GroupSlot& slot);
+  [[gnu::noinline]] void answer_write(GroupSlot& slot);
+  [[gnu::noinline]] void answer_scan(GroupSlot& slot);
   bool take_items(GroupSlot& slot);
   bool settle_writes();
   void hand_to_lane(GroupSlot& slot);
@@ -150,7 +156,10 @@ class Engine {
   Pins pins_;
   base::ReadyQueue ready_;
   std::vector<Lane> lanes_;
-  std::vector<GroupSlot> group_;  // empty if everything takes lanes
+  // By turns, one is filled and descends while the leaves of the other are on their way. Without
+  // slots if everything takes lanes.
+  Group groups_[2];
+  std::uint32_t turn_ = 0;
   LeafScan group_scan_;
   bool wrote_ = false;  // the group in hand wrote something
   std::vector<WaitingAnswer> waiting_;

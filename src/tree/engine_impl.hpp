@@ -14,12 +14,10 @@ namespace espalier::tree {
 
 template <Access A>
 Engine<A>::Engine(Worker& worker, MapCore& map, std::uint32_t lanes, const MakeAccess& make_access)
-    : worker_(worker),
-      map_(map),
-      pins_(worker.slot, map.clock),
-      ready_(lanes),
-      lanes_(lanes),
-      group_(A::kInPlace ? std::min(lanes, kGroup) : 0) {
+    : worker_(worker), map_(map), pins_(worker.slot, map.clock), ready_(lanes), lanes_(lanes) {
+  if constexpr (A::kInPlace) {
+    for (Group& group : groups_) group.slots.resize(std::clamp(lanes / 2, 1u, kGroup));
+  }
   for (std::uint32_t i = 0; i < lanes; ++i) {
     lanes_[i].walk = walk(lanes_[i], make_access(i, ready_));
     ready_.push(lanes_[i].walk.handle());
@@ -48,7 +46,7 @@ inline bool Engine<A>::take_request(Lane& lane) {
   if (!singles_.empty()) {
     lane.task = singles_.front();
     singles_.pop_front();
-  } else if (group_.empty() && next_batch()) {
+  } else if (groups_[0].slots.empty() && next_batch()) {
     lane.task = {&current_.requests.front(), current_.handler, nullptr, {}, {}};
     current_.requests = current_.requests.subspan(1);
   } else {
@@ -62,7 +60,8 @@ inline bool Engine<A>::take_request(Lane& lane) {
 // Makes the next request of a batch the first of `current_`; false if there is none.
 template <Access A>
 inline bool Engine<A>::next_batch() {
-  if (!current_.requests.empty()) [[likely]] return true;
+  if (!current_.requests.empty()) [[likely]]
+    return true;
   if (batches_.empty()) return false;
   current_ = batches_.front();
   batches_.pop_front();
@@ -81,8 +80,8 @@ template <Access A>
 std::size_t Engine<A>::poll() {
   const std::uint64_t before = completed_;
   while (completed_ == before && pending() != 0) {
-    if (group_is_next()) {
-      run_group({group_.data(), fill_group()});
+    if (group_has_work()) {
+      step_group();
     } else {
       wake_lanes();
       if (!waiting_.empty()) {
@@ -100,9 +99,9 @@ std::size_t Engine<A>::poll() {
 template <Access A>
 void Engine<A>::drain() {
   while (pending() != 0) {
-    while (group_is_next()) run_group({group_.data(), fill_group()});
+    while (group_has_work()) step_group();
     wake_lanes();
-    while (!ready_.empty() && !group_is_next()) ready_.pop().resume();
+    while (!ready_.empty() && !group_has_work()) ready_.pop().resume();
     if (!waiting_.empty() && !settle_writes()) std::this_thread::yield();
   }
   pins_.idle();
@@ -292,8 +291,7 @@ inline typename Engine<A>::Judgement Engine<A>::judge(Lane& lane, const NodeView
 // The same with all that is rare.
 template <Access A>
 typename Engine<A>::Judgement Engine<A>::redirect(Cursor& cursor, const NodeView& node,
-                                                         const NodeHead& head,
-                                                         wire::Ref ref) const {
+                                                  const NodeHead& head, wire::Ref ref) const {
   const auto meant = [&](std::uint32_t generation) {
     return (generation & wire::kGenerationMask) == ref.generation() ||
            planted(Bug::skip_generation_check);

@@ -17,36 +17,50 @@
 #pragma once
 
 #include "tree/engine_impl.hpp"
-#include "tree/search_kits.hpp"
 
 namespace espalier::tree {
+
+/// Asks for the lines of [begin, end); three at least, for which there is no branch to mispredict.
+inline void prefetch_lines(const std::byte* begin, const std::byte* end) {
+  __builtin_prefetch(begin);
+  __builtin_prefetch(begin + 64);
+  __builtin_prefetch(begin + 128);
+  for (begin += 192; begin < end; begin += 64) __builtin_prefetch(begin);
+}
 
 // --- in and out of groups ------------------------------------------------------------------------
 
 template <Access A>
 inline bool Engine<A>::group_is_next() {
-  return !group_.empty() && singles_.size() < lanes_.size() && next_batch();
+  return !groups_[0].slots.empty() && singles_.size() < lanes_.size() && next_batch();
 }
 
 // Takes requests until the group is full, or lanes have enough to do.
 template <Access A>
-std::size_t Engine<A>::fill_group() {
-  std::size_t count = 0;
-  while (count < group_.size() && group_is_next()) {
+void Engine<A>::fill(Group& group) {
+  while (group.count < group.slots.size() && group_is_next()) {
     const Request& request = current_.requests.front();
     current_.requests = current_.requests.subspan(1);
-    if (join_group(group_[count], request, *current_.handler)) {
-      ++count;
+    if (join(group.slots[group.count], request, *current_.handler)) {
+      ++group.count;
     } else {
       singles_.push_back({&request, current_.handler, nullptr, {}, {}});
     }
   }
-  return count;
+  if (group.count != 0) begin(group);
+}
+
+template <Access A>
+inline void Engine<A>::begin(Group& group) {
+  group.tick = pins_.begin();
+  for (GroupSlot& slot : group.in_use()) {
+    slot.read_version = slot.goal == Goal::write ? kNewest : pins_.version();
+  }
 }
 
 // Makes the request a slot's, if it is one for groups.
 template <Access A>
-inline bool Engine<A>::join_group(GroupSlot& slot, const Request& request, Handler& handler) {
+inline bool Engine<A>::join(GroupSlot& slot, const Request& request, Handler& handler) {
   const std::size_t key_bytes = request.key.size();
   if (key_bytes == 0 || key_bytes > map_.geometry.key_bytes_max) return false;
   switch (request.op) {
@@ -72,7 +86,6 @@ inline bool Engine<A>::join_group(GroupSlot& slot, const Request& request, Handl
   }
   slot.key.assign(request.key);
   slot.other_predecessor = {};
-  slot.stage = GroupSlot::Stage::descending;
   slot.request = &request;
   slot.handler = &handler;
   return true;
@@ -82,8 +95,12 @@ template <Access A>
 void Engine<A>::run(const Request& request, Handler& handler) {
   ++queued_;
   pins_.stale();
-  if (!group_.empty() && join_group(group_.front(), request, handler)) {
-    run_group({group_.data(), 1});
+  Group& group = groups_[turn_];
+  if (!group.slots.empty() && join(group.slots.front(), request, handler)) {
+    group.count = 1;
+    begin(group);
+    step_group();
+    step_group();
   } else {
     singles_.push_back({&request, &handler, nullptr, {}, {}});
   }
@@ -95,23 +112,7 @@ void Engine<A>::run(const Request& request, Handler& handler) {
 }
 
 template <Access A>
-void Engine<A>::run_group(std::span<GroupSlot> slots) {
-  if (slots.empty()) return;
-  const std::uint32_t tick = pins_.begin();
-  const std::uint64_t version = pins_.version();
-  wrote_ = false;
-  for (GroupSlot& slot : slots) {
-    slot.read_version = slot.goal == Goal::write ? kNewest : version;
-  }
-  go_through_stages(slots);
-  pins_.end(tick);
-  if (!waiting_.empty()) settle_writes();
-  if (wrote_ && map_.store.reclaimer.due()) map_.store.reclaimer.collect(worker_.cache);
-}
-
-template <Access A>
 inline void Engine<A>::complete(GroupSlot& slot, Completion& answer) {
-  slot.stage = GroupSlot::Stage::over;
   answer.tag = slot.request->tag;
   answer.op = slot.request->op;
   answer.ok = answer.error.code == Code::invalid;
@@ -123,7 +124,6 @@ inline void Engine<A>::complete(GroupSlot& slot, Completion& answer) {
 // It stays queued; the lane walks anew.
 template <Access A>
 void Engine<A>::hand_to_lane(GroupSlot& slot) {
-  slot.stage = GroupSlot::Stage::over;
   singles_.push_back({slot.request, slot.handler, nullptr, {}, {}});
 }
 
@@ -144,44 +144,73 @@ bool Engine<A>::settle_writes() {
 
 // --- the stages ----------------------------------------------------------------------------------
 
+// One group computes while the other one's bytes are on their way.
 template <Access A>
 template <class Kit>
-inline void Engine<A>::stages(std::span<GroupSlot> slots) {
-  descend_group<Kit>(slots);
-  bool more = true;
-  while (more) {
-    for (GroupSlot& slot : slots) {
-      if (slot.stage == GroupSlot::Stage::arriving) arrive_at_leaf(slot);
+inline void Engine<A>::step() {
+  Group& ahead = groups_[turn_];
+  turn_ = 1 - turn_;
+  Group& behind = groups_[turn_];
+  if (ahead.count == 0 && (behind.count == 0 || lanes_.size() > 1)) fill(ahead);
+  descend<Kit>(ahead.in_use());
+  for (GroupSlot& slot : behind.in_use()) look_at_leaf<Kit>(slot);
+  for (GroupSlot& slot : ahead.in_use()) arrive_at_leaf(slot);
+  if (behind.count == 0) return;
+  while (answer_group(behind.in_use())) {  // scans that go on to the next leaf
+    for (GroupSlot& slot : behind.in_use()) {
+      if (slot.arriving) arrive_at_leaf(slot);
     }
-    for (GroupSlot& slot : slots) {
-      if (slot.stage == GroupSlot::Stage::arriving) look_at_leaf<Kit>(slot);
-    }
-    more = false;
-    for (GroupSlot& slot : slots) {
-      if (slot.stage != GroupSlot::Stage::arriving) continue;
-      if (slot.goal == Goal::point) {
-        answer_point(slot);
-      } else if (slot.goal == Goal::write) {
-        answer_write(slot);
-      } else {
-        answer_scan(slot);
-        more = more || slot.stage == GroupSlot::Stage::arriving;
-      }
+    for (GroupSlot& slot : behind.in_use()) {
+      if (slot.arriving) look_at_leaf<Kit>(slot);
     }
   }
+  end(behind);
+}
+
+// Answers what has arrived; whether something is left to arrive.
+template <Access A>
+inline bool Engine<A>::answer_group(std::span<GroupSlot> slots) {
+  bool more = false;
+  for (GroupSlot& slot : slots) {
+    if (!slot.arriving) continue;
+    slot.arriving = false;
+    if (slot.goal == Goal::point) {
+      answer_point(slot);
+    } else if (slot.goal == Goal::write) {
+      answer_write(slot);
+    } else {
+      answer_scan(slot);
+      more = more || slot.arriving;
+    }
+  }
+  return more;
+}
+
+template <Access A>
+void Engine<A>::end(Group& group) {
+  group.count = 0;
+  pins_.end(group.tick);
+  if (!waiting_.empty()) settle_writes();
+  if (wrote_ && map_.store.reclaimer.due()) map_.store.reclaimer.collect(worker_.cache);
+  wrote_ = false;
 }
 
 // Each level in two steps, for the group of separators is chosen by the node's head; then the
 // child's name is on its way, and the child's head.
 template <Access A>
 template <class Kit>
-inline void Engine<A>::descend_group(std::span<GroupSlot> slots) {
+inline void Engine<A>::descend(std::span<GroupSlot> slots) {
+  if (slots.empty()) return;
   const wire::Ref root = root_ref();
-  for (GroupSlot& slot : slots) slot.ref = root;
+  for (GroupSlot& slot : slots) {
+    slot.ref = root;
+    slot.entry = 0;
+    slot.arriving = false;
+  }
   const Geometry& g = map_.geometry;
   for (std::uint32_t level = NodeView(map_.at(root.offset()), g).level(); level != 0; --level) {
     for (GroupSlot& slot : slots) {
-      if (slot.stage != GroupSlot::Stage::descending) continue;
+      if (slot.arriving) continue;
       const std::byte* at = map_.at(slot.ref.offset());
       const NodeHead head = NodeHead::read(at);
       if (head.leaf() || !answers_at_once(slot.key, as_of(slot), at, head, slot.ref)) {
@@ -195,7 +224,7 @@ inline void Engine<A>::descend_group(std::span<GroupSlot> slots) {
       __builtin_prefetch(group + 64);
     }
     for (GroupSlot& slot : slots) {
-      if (slot.stage != GroupSlot::Stage::descending) continue;
+      if (slot.arriving) continue;
       const NodeView node(map_.at(slot.ref.offset()), g);
       const wire::Lid lid = node.child(choose_child(node, slot.key, slot.choice, Kit{}));
       slot.entry = map_.table.entry_offset(lid);
@@ -203,7 +232,7 @@ inline void Engine<A>::descend_group(std::span<GroupSlot> slots) {
     }
     if (level == 1) break;
     for (GroupSlot& slot : slots) {
-      if (slot.stage != GroupSlot::Stage::descending) continue;
+      if (slot.arriving) continue;
       slot.ref = named_at(slot.entry);
       if (!slot.ref) {
         go_alone(slot);
@@ -215,17 +244,15 @@ inline void Engine<A>::descend_group(std::span<GroupSlot> slots) {
       __builtin_prefetch(at + g.group_heads_begin + 64);
     }
   }
-  for (GroupSlot& slot : slots) {
-    if (slot.stage == GroupSlot::Stage::descending) slot.stage = GroupSlot::Stage::arriving;
-  }
+  for (GroupSlot& slot : slots) slot.arriving = true;
 }
 
 // The rest of the way down, one request at a time.
 template <Access A>
-[[gnu::noinline]] void Engine<A>::go_alone(GroupSlot& slot) {
+void Engine<A>::go_alone(GroupSlot& slot) {
   slot.ref = find_leaf(slot, slot.ref);
   slot.entry = 0;
-  slot.stage = GroupSlot::Stage::arriving;
+  slot.arriving = true;
 }
 
 template <Access A>
@@ -236,9 +263,7 @@ inline void Engine<A>::arrive_at_leaf(GroupSlot& slot) {
   const std::byte* leaf = map_.at(slot.ref.offset());
   __builtin_prefetch(leaf);
   if (slot.goal != Goal::point) __builtin_prefetch(leaf + 64);
-  for (std::uint32_t line = g.slots_begin; line < g.sorted_begin; line += 64) {
-    __builtin_prefetch(leaf + line);
-  }
+  prefetch_lines(leaf + g.slots_begin, leaf + g.sorted_begin);
   // The next leaf of a scan is asked with its own low fence.
   if (slot.goal == Goal::forward && !slot.first_leaf) __builtin_prefetch(leaf + g.node_bytes - 64);
 }
@@ -254,17 +279,15 @@ inline void Engine<A>::look_at_leaf(GroupSlot& slot) {
     head = NodeHead::read(at);
   }
   const NodeView leaf(at, map_.geometry);
-  slot.probe = probe_leaf(leaf, head, slot.key, Kit{});
+  probe_leaf(leaf, head, slot.key, Kit{}, slot.probe);
   std::uint32_t end = slot.probe.end;
   if (slot.goal == Goal::forward) end = scan_end(slot, leaf);
-  for (std::uint32_t line = slot.probe.begin & ~63u; line < end; line += 64) {
-    __builtin_prefetch(at + line);
-  }
+  prefetch_lines(at + slot.probe.begin, at + end);
   if (slot.goal != Goal::point) {
     const std::uint32_t used = head.lock.units() * wire::kLogUnitBytes;
     const std::byte* log = at + leaf.log_begin();
     const std::uint32_t wanted = slot.goal == Goal::write ? used + 64 : used;
-    for (std::uint32_t byte = 0; byte < wanted; byte += 64) __builtin_prefetch(log + byte);
+    prefetch_lines(log, log + wanted);
   } else if (slot.probe.log_matches != 0) {
     const auto newest = static_cast<std::uint32_t>(63 - std::countl_zero(slot.probe.log_matches));
     __builtin_prefetch(at + leaf.log_offset(newest));
@@ -290,15 +313,14 @@ inline void Engine<A>::answer_point(GroupSlot& slot) {
   const NodeView leaf(map_.at(slot.ref.offset()), map_.geometry);
   Completion answer;
   bool out_of_line = false;
-  answer.found =
-      find_point(slot.key, leaf, slot.probe, slot.read_version, answer, out_of_line);
+  answer.found = find_point(slot.key, leaf, slot.probe, slot.read_version, answer, out_of_line);
   if (out_of_line) answer.value = stored_value(map_, answer.value);
   answer.read_version = slot.read_version;
   complete(slot, answer);
 }
 
 template <Access A>
-[[gnu::noinline]] void Engine<A>::answer_write(GroupSlot& slot) {
+void Engine<A>::answer_write(GroupSlot& slot) {
   WriteIntent intent;
   intent.op = slot.request->op;
   intent.key = &slot.key;
@@ -313,7 +335,6 @@ template <Access A>
   answer.read_version = pins_.version();
   const std::uint64_t wait_for = waits_for(outcome);
   if (wait_for <= map_.clock.released()) return complete(slot, answer);
-  slot.stage = GroupSlot::Stage::over;
   answer.tag = slot.request->tag;
   answer.op = slot.request->op;
   answer.ok = answer.error.code == Code::invalid;
@@ -322,7 +343,7 @@ template <Access A>
 
 // The items of one leaf; then the answer, or on to the next leaf.
 template <Access A>
-[[gnu::noinline]] void Engine<A>::answer_scan(GroupSlot& slot) {
+void Engine<A>::answer_scan(GroupSlot& slot) {
   const NodeView leaf(map_.at(slot.ref.offset()), map_.geometry);
   const std::string_view high = slot.request->high;
   if (slot.first_leaf) slot.items = 0;
@@ -348,6 +369,7 @@ template <Access A>
   slot.ref = {};
   slot.key.assign(end);
   slot.first_leaf = false;
+  slot.arriving = true;
 }
 
 // Hands over what is left of the leaf; true if the scan is over.
@@ -375,22 +397,22 @@ inline bool Engine<A>::take_items(GroupSlot& slot) {
 
 #if defined(ESPALIER_HAVE_X86_KITS)
 template <Access A>
-[[gnu::flatten]] ESPALIER_TARGET_AVX512 void Engine<A>::stages_avx512(std::span<GroupSlot> slots) {
-  stages<Avx512Kit>(slots);
+void Engine<A>::step_avx512() {
+  step<Avx512Kit>();
 }
 template <Access A>
-[[gnu::flatten]] ESPALIER_TARGET_AVX2 void Engine<A>::stages_avx2(std::span<GroupSlot> slots) {
-  stages<Avx2Kit>(slots);
+void Engine<A>::step_avx2() {
+  step<Avx2Kit>();
 }
 #endif
 
 template <Access A>
-void Engine<A>::go_through_stages(std::span<GroupSlot> slots) {
+void Engine<A>::step_group() {
 #if defined(ESPALIER_HAVE_X86_KITS)
-  if (map_.kit.isa == Isa::avx512) return stages_avx512(slots);
-  if (map_.kit.isa == Isa::avx2) return stages_avx2(slots);
+  if (map_.kit.isa == Isa::avx512) return step_avx512();
+  if (map_.kit.isa == Isa::avx2) return step_avx2();
 #endif
-  stages<ScalarKit>(slots);
+  step<ScalarKit>();
 }
 
 }  // namespace espalier::tree

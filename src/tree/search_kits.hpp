@@ -106,8 +106,8 @@ struct Avx2Kit {
     return {below, at_most};
   }
 
-  ESPALIER_TARGET_AVX2 static std::uint64_t match_tags(const std::byte* slots,
-                                                       std::uint32_t count, std::uint8_t tag) {
+  ESPALIER_TARGET_AVX2 static std::uint64_t match_tags(const std::byte* slots, std::uint32_t count,
+                                                       std::uint8_t tag) {
     const __m256i wanted = _mm256_set1_epi16(tag);
     std::uint64_t mask = 0;
     for (std::uint32_t i = 0; i < count; i += 16) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/task.hpp"
@@ -66,8 +67,7 @@ struct Lane : Cursor {
 
 /// A request on its way through the stages of a group (group.hpp).
 struct alignas(64) GroupSlot : Cursor {
-  enum class Stage : std::uint8_t { descending, arriving, over };
-  Stage stage = Stage::over;
+  bool arriving = false;   // at the leaf that it will ask
   bool first_leaf = true;  // of a scan
   const Request* request = nullptr;
   Handler* handler = nullptr;
@@ -77,6 +77,14 @@ struct alignas(64) GroupSlot : Cursor {
   LeafProbe probe;
   std::uint64_t remaining = 0;  // items that a scan may still deliver
   std::uint64_t items = 0;      // that it has delivered
+};
+
+/// Requests that take the stages together.
+struct Group {
+  std::vector<GroupSlot> slots;
+  std::size_t count = 0;  // in use
+  std::uint32_t tick = 0;
+  [[nodiscard]] std::span<GroupSlot> in_use() { return {slots.data(), count}; }
 };
 
 }  // namespace espalier::tree
