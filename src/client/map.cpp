@@ -111,24 +111,37 @@ Result<std::uint64_t> scan(MapImpl& map, std::string_view low, std::string_view 
   return done->items;
 }
 
+// Reads one key; calls `use` with the answer if there is one, while its bytes stay.
+template <class Use>
+Result<bool> get_now(MapImpl& map, std::string_view key, const Use& use) {
+  const auto session = SessionLease::take(map.sessions);
+  if (!session) return std::unexpected(session.error());
+  HostEngine& engine = (*session)->engine(*map.core);
+  Completion answer;
+  if (!engine.get_now(key, answer)) {
+    return fail(Code::key_too_long, map.core->geometry.key_bytes_max);
+  }
+  if (answer.found) use(answer);
+  engine.let_go();
+  return answer.found;
+}
+
 }  // namespace
 }  // namespace client
 
 // --- Map -----------------------------------------------------------------------------------------
 
 Result<std::optional<Found>> Map::get(std::string_view key) const {
-  return client::get(*impl_, key, nullptr);
+  std::optional<Found> found;
+  const auto done = client::get_now(*impl_, key, [&](const Completion& answer) {
+    found = Found{std::string(answer.value), answer.version};
+  });
+  if (!done) return std::unexpected(done.error());
+  return found;
 }
 
 Result<bool> Map::get(std::string_view key, std::string& value) const {
-  Request request;
-  request.op = Op::get;
-  request.key = key;
-  client::Answer answer;
-  answer.value = &value;
-  const auto done = client::run(*impl_, request, answer);
-  if (!done) return std::unexpected(done.error());
-  return done->found;
+  return client::get_now(*impl_, key, [&](const Completion& answer) { value = answer.value; });
 }
 
 Result<Written> Map::put(std::string_view key, std::string_view value) {

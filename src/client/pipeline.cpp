@@ -14,11 +14,11 @@ constexpr std::uint64_t kWarmLeaves = 100'000;
 PipelineImpl::PipelineImpl(MapImpl& map_in, Session* session_in, std::uint32_t in_flight)
     : map(map_in), session(session_in) {
   look_at_size();
-  engine = std::make_unique<HostEngine>(
-      session->worker, *map.core, in_flight,
-      [this, in_flight](std::uint32_t, base::ReadyQueue& queue) {
-        return tree::HostAccess(map.core->base, queue, in_flight > 1, &interleave_warm);
-      });
+  engine = std::make_unique<HostEngine>(session->worker, *map.core, in_flight,
+                                        [this, in_flight](std::uint32_t, base::ReadyQueue& queue) {
+                                          return tree::HostAccess(map.core->base, queue,
+                                                                  in_flight > 1, &interleave_warm);
+                                        });
 }
 
 PipelineImpl::~PipelineImpl() {

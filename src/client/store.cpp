@@ -43,8 +43,8 @@ Result<Store> Store::open(const StoreOptions& options) {
     return fail(Code::invalid_argument, options.participants_max);
   }
   memory::RegionOptions region_options;
-  region_options.bytes_max = options.memory_bytes_max != 0 ? options.memory_bytes_max
-                                                           : client::default_memory_bytes();
+  region_options.bytes_max =
+      options.memory_bytes_max != 0 ? options.memory_bytes_max : client::default_memory_bytes();
   region_options.huge_pages = options.huge_pages;
   auto region = memory::Region::reserve(region_options);
   if (!region) return std::unexpected(region.error());

@@ -40,6 +40,11 @@ class Engine {
   void submit(const WalkRequest& request);
   /// Runs one request to its end. Requires: nothing is pending.
   void run(const Request& request, Handler& handler);
+  /// Reads one key: fills in `found`, `value`, `version` and `read_version`. What the answer points
+  /// to stays until let_go(). Returns false, and needs no let_go(), if the map can have no such key.
+  /// Requires: in place; nothing is pending.
+  bool get_now(std::string_view key, Completion& answer);
+  void let_go() { pins_.idle(); }
   /// Runs until something has completed, nothing is left, or all walks wait for bytes that do not
   /// come by themselves. Returns how many are left.
   std::size_t poll();
@@ -96,7 +101,7 @@ class Engine {
   [[nodiscard]] bool answers_at_once(const SearchKey& key, std::uint64_t read_version,
                                      const std::byte* node, const NodeHead& head,
                                      wire::Ref ref) const;
-  [[nodiscard]] wire::Ref find_leaf(Cursor& cursor, wire::Ref ref) const;
+  [[nodiscard, gnu::noinline]] wire::Ref find_leaf(Cursor& cursor, wire::Ref ref) const;
 
   [[nodiscard]] std::uint64_t as_of(const Cursor& cursor) const {
     return map_.options.versions ? cursor.read_version : kNewest;
@@ -104,6 +109,13 @@ class Engine {
   [[nodiscard]] wire::Ref named_at(std::uint64_t entry) const {
     return {base::load_shared<std::uint64_t>(map_.at(entry), std::memory_order_acquire)};
   }
+
+  template <class Kit>
+  bool get_with_kit(std::string_view key, Completion& answer);
+#if defined(ESPALIER_HAVE_X86_KITS)
+  [[gnu::flatten]] ESPALIER_TARGET_AVX512 bool get_avx512(std::string_view key, Completion& answer);
+  [[gnu::flatten]] ESPALIER_TARGET_AVX2 bool get_avx2(std::string_view key, Completion& answer);
+#endif
 
   [[nodiscard]] bool group_is_next();
   [[nodiscard]] bool group_has_work() { return groups_[1 - turn_].count != 0 || group_is_next(); }
@@ -129,6 +141,7 @@ class Engine {
   void answer_point(GroupSlot& slot);
   [[gnu::noinline]] void answer_write(GroupSlot& slot);
   [[gnu::noinline]] void answer_scan(GroupSlot& slot);
+  bool answer_few(GroupSlot& slot, const NodeView& leaf);
   bool take_items(GroupSlot& slot);
   bool settle_writes();
   void hand_to_lane(GroupSlot& slot);
@@ -164,6 +177,7 @@ class Engine {
   bool wrote_ = false;  // the group in hand wrote something
   std::vector<WaitingAnswer> waiting_;
   std::vector<Lane*> idle_;
+  Cursor alone_;     // of get_now
   Batch current_{};  // of the batches, the one that lanes take from now
   std::deque<Batch> batches_;
   std::deque<WalkRequest> singles_;

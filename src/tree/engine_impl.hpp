@@ -328,9 +328,8 @@ typename Engine<A>::Judgement Engine<A>::redirect(Cursor& cursor, const NodeView
   return {true, {}};
 }
 
-// The leaf that may answer, from any node or from the root, as long as nothing needs to be waited
-// for: the same steps as the walk's own loop, in one piece, which is several times cheaper than with
-// places to wait in between.
+// The leaf that may answer, from any node or from the root, where nothing needs to be waited for:
+// the same steps as the walk's own loop, in one piece.
 template <Access A>
 wire::Ref Engine<A>::find_leaf(Cursor& cursor, wire::Ref ref) const {
   const std::uint64_t as_of = map_.options.versions ? cursor.read_version : kNewest;
@@ -514,8 +513,7 @@ void Engine<A>::begin_scan(Lane& lane, const NodeView& leaf) {
       lane.scan.range.has_low && leaf.covers(lane.scan.low) ? &lane.scan.low : nullptr;
   const SearchKey* high =
       lane.scan.range.has_high && leaf.covers(lane.scan.high) ? &lane.scan.high : nullptr;
-  lane.scan.leaf.begin(leaf, lane.read_version, map_.kit, low, high,
-                       lane.goal == Goal::forward ? lane.scan.remaining : ~std::uint64_t{0});
+  lane.scan.leaf.begin(leaf, lane.read_version, map_.kit, low, high);
 }
 
 // Hands over items; false if the scan is over.

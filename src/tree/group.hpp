@@ -16,17 +16,10 @@
 // forms decide by the same functions and pass the same tests.
 #pragma once
 
+#include "base/prefetch.hpp"
 #include "tree/engine_impl.hpp"
 
 namespace espalier::tree {
-
-/// Asks for the lines of [begin, end); three at least, for which there is no branch to mispredict.
-inline void prefetch_lines(const std::byte* begin, const std::byte* end) {
-  __builtin_prefetch(begin);
-  __builtin_prefetch(begin + 64);
-  __builtin_prefetch(begin + 128);
-  for (begin += 192; begin < end; begin += 64) __builtin_prefetch(begin);
-}
 
 // --- in and out of groups ------------------------------------------------------------------------
 
@@ -263,7 +256,7 @@ inline void Engine<A>::arrive_at_leaf(GroupSlot& slot) {
   const std::byte* leaf = map_.at(slot.ref.offset());
   __builtin_prefetch(leaf);
   if (slot.goal != Goal::point) __builtin_prefetch(leaf + 64);
-  prefetch_lines(leaf + g.slots_begin, leaf + g.sorted_begin);
+  base::prefetch(leaf + g.slots_begin, leaf + g.sorted_begin);
   // The next leaf of a scan is asked with its own low fence.
   if (slot.goal == Goal::forward && !slot.first_leaf) __builtin_prefetch(leaf + g.node_bytes - 64);
 }
@@ -282,12 +275,12 @@ inline void Engine<A>::look_at_leaf(GroupSlot& slot) {
   probe_leaf(leaf, head, slot.key, Kit{}, slot.probe);
   std::uint32_t end = slot.probe.end;
   if (slot.goal == Goal::forward) end = scan_end(slot, leaf);
-  prefetch_lines(at + slot.probe.begin, at + end);
+  base::prefetch(at + slot.probe.begin, at + end);
   if (slot.goal != Goal::point) {
     const std::uint32_t used = head.lock.units() * wire::kLogUnitBytes;
     const std::byte* log = at + leaf.log_begin();
     const std::uint32_t wanted = slot.goal == Goal::write ? used + 64 : used;
-    prefetch_lines(log, log + wanted);
+    base::prefetch(log, log + wanted);
   } else if (slot.probe.log_matches != 0) {
     const auto newest = static_cast<std::uint32_t>(63 - std::countl_zero(slot.probe.log_matches));
     __builtin_prefetch(at + leaf.log_offset(newest));
@@ -346,7 +339,10 @@ template <Access A>
 void Engine<A>::answer_scan(GroupSlot& slot) {
   const NodeView leaf(map_.at(slot.ref.offset()), map_.geometry);
   const std::string_view high = slot.request->high;
-  if (slot.first_leaf) slot.items = 0;
+  if (slot.first_leaf) {
+    slot.items = 0;
+    if (slot.remaining <= LeafScan::kFew && high.empty() && answer_few(slot, leaf)) return;
+  }
   SearchKey high_key;
   bool bounded = false;
   if (!high.empty()) {
@@ -354,7 +350,7 @@ void Engine<A>::answer_scan(GroupSlot& slot) {
     bounded = leaf.covers(high_key);
   }
   group_scan_.begin(leaf, slot.read_version, map_.kit, slot.first_leaf ? &slot.key : nullptr,
-                    bounded ? &high_key : nullptr, slot.remaining);
+                    bounded ? &high_key : nullptr);
   bool over = take_items(slot);
   const std::string_view end = leaf.high_fence();
   over = over || end.empty() || (!high.empty() && compare_keys(high, end) <= 0);
@@ -370,6 +366,20 @@ void Engine<A>::answer_scan(GroupSlot& slot) {
   slot.key.assign(end);
   slot.first_leaf = false;
   slot.arriving = true;
+}
+
+// A scan that ends in this leaf, among items that the log does not touch.
+template <Access A>
+inline bool Engine<A>::answer_few(GroupSlot& slot, const NodeView& leaf) {
+  Item items[LeafScan::kFew];
+  const auto few = static_cast<std::uint32_t>(slot.remaining);
+  if (!LeafScan::take_few(leaf, slot.key, slot.probe, few, items)) return false;
+  slot.handler->items(slot.request->tag, {items, few});
+  Completion answer;
+  answer.items = few;
+  answer.read_version = slot.read_version;
+  complete(slot, answer);
+  return true;
 }
 
 // Hands over what is left of the leaf; true if the scan is over.

@@ -6,6 +6,22 @@
 #include "tree/planted.hpp"
 
 namespace espalier::tree {
+namespace {
+
+// Whether some log entry, visible or not, belongs before a sorted item in [begin, end).
+bool log_reaches_into(const NodeView& leaf, std::uint32_t begin, std::uint32_t end) {
+  const std::uint32_t entries = leaf.log_entries(leaf.lock_word());
+  std::uint32_t inside = 0;
+  for (std::uint32_t i = 0; i < entries; ++i) {
+    const std::uint32_t at = leaf.log_offset(i);
+    const auto back =
+        base::load_plain<std::uint16_t>(leaf.bytes() + at + offsetof(wire::LogEntry, back));
+    inside |= (at == 0 ? 1u : 0u) | (back - begin < end - begin ? 1u : 0u);
+  }
+  return inside != 0;
+}
+
+}  // namespace
 
 // The slots of the visible entries in key order, only the newest of each key.
 void LeafScan::sort_visible_log(std::uint64_t read_version) {
@@ -54,7 +70,7 @@ void LeafScan::look_at_next_entry() {
 }
 
 void LeafScan::begin(const NodeView& leaf, std::uint64_t read_version, const SearchKit& kit,
-                     const SearchKey* low, const SearchKey* high, std::uint64_t few) {
+                     const SearchKey* low, const SearchKey* high) {
   leaf_ = leaf.bytes();
   geometry_ = &leaf.geometry();
   created_ = leaf.created();
@@ -67,34 +83,25 @@ void LeafScan::begin(const NodeView& leaf, std::uint64_t read_version, const Sea
   if (high != nullptr) high_at = lower_bound(leaf, *high, probe_leaf(leaf, *high, kit));
   offset_ = low_at.offset;
   end_ = std::max(low_at.offset, high_at.offset);
-  if (few <= kFew && log_is_elsewhere(leaf, read_version, static_cast<std::uint32_t>(few))) {
-    stop_ = end_;
-    return;
-  }
   sort_visible_log(read_version);
   bound_log(low, low_at, high, high_at);
   look_at_next_entry();
 }
 
-// Whether no visible log entry belongs among the first `items` sorted items: then a scan of so few
-// need not sort the log. End of the range aside, for a scan that takes all it asked for.
-bool LeafScan::log_is_elsewhere(const NodeView& leaf, std::uint64_t read_version,
-                                std::uint32_t items) const {
-  std::uint32_t offset = offset_;
+bool LeafScan::take_few(const NodeView& leaf, const SearchKey& low, const LeafProbe& probe,
+                        std::uint32_t few, Item* items) {
+  const std::uint32_t begin = lower_bound(leaf, low, probe).offset;
   const std::uint32_t sorted_end = leaf.sorted_end();
-  for (; items != 0 && offset < end_; --items) offset = leaf.sorted_item(offset, sorted_end).end;
-  if (items != 0) return false;
-  const std::uint32_t entries = leaf.log_entries(leaf.lock_word());
-  for (std::uint32_t i = 0; i < entries; ++i) {
-    const std::uint32_t at = leaf.log_offset(i);
-    if (at == 0) return false;
-    if (base::load_shared<std::uint64_t>(leaf_ + at, std::memory_order_acquire) > read_version) {
-      return true;
-    }
-    const auto back = base::load_plain<std::uint16_t>(leaf_ + at + offsetof(wire::LogEntry, back));
-    if (offset_ <= back && back < offset) return false;
+  const std::uint64_t created = leaf.created();
+  std::uint32_t offset = begin;
+  for (std::uint32_t count = 0; count < few; ++count) {
+    if (offset >= sorted_end) return false;
+    const SortedItem item = leaf.sorted_item(offset, sorted_end);
+    if (item.out_of_line || item.key.empty()) return false;
+    items[count] = {item.key, {item.value, item.value_bytes}, created};
+    offset = item.end;
   }
-  return true;
+  return !log_reaches_into(leaf, begin, offset);
 }
 
 // Takes sorted items as long as they have the lengths of the first: then the place of the next one

@@ -23,11 +23,19 @@ struct ScannedItem {
 
 class LeafScan {
  public:
-  /// Prepares the items in [low, high); a null bound does not bound. An ascending scan that will
-  /// take at most `few` items may say so: then much of the work is often not needed.
+  /// Most items that take_few takes.
+  static constexpr std::uint32_t kFew = 16;
+
+  /// The short way of a short scan: takes the first `few` items from `low` on, if none of them is in
+  /// the log or out of line. Returns false if there is no short way; then `items` hold nothing.
+  /// Requires: `probe` is of `low`; few <= kFew; what it points to and the log are at hand.
+  static bool take_few(const NodeView& leaf, const SearchKey& low, const LeafProbe& probe,
+                       std::uint32_t few, Item* items);
+
+  /// Prepares the items in [low, high); a null bound does not bound.
   /// Requires: the whole leaf, or the part between the bounds and the log, is at hand.
   void begin(const NodeView& leaf, std::uint64_t read_version, const SearchKit& kit,
-             const SearchKey* low, const SearchKey* high, std::uint64_t few = ~std::uint64_t{0});
+             const SearchKey* low, const SearchKey* high);
 
   /// Takes up to `room` items from the low end. Returns how many; bit i of `out_of_line` is set if
   /// the i-th value is a ValueRef. Requires: room <= 64.
@@ -37,10 +45,6 @@ class LeafScan {
   std::uint32_t take_back(Item* items, std::uint32_t room, std::uint64_t& out_of_line);
 
  private:
-  static constexpr std::uint32_t kFew = 16;
-
-  [[nodiscard]] bool log_is_elsewhere(const NodeView& leaf, std::uint64_t read_version,
-                                      std::uint32_t items) const;
   std::uint32_t take_alike(Item* items, std::uint32_t room);
   void sort_visible_log(std::uint64_t read_version);
   void bound_log(const SearchKey* low, Position low_at, const SearchKey* high, Position high_at);

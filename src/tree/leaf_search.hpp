@@ -73,10 +73,55 @@ inline void settle_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& pr
   }
 }
 
+/// A chunk whose items all have the lengths of its first one, as is usual, with keys as long as the
+/// key that is looked for: then no address depends on what was read before, and no branch on which
+/// item it is.
+struct AlikeItems {
+  std::uint32_t step = 0;         // from one item to the next
+  std::uint32_t value_bytes = 0;  // of each
+  std::uint16_t lengths = 0;      // as the items begin
+
+  /// What the first item of the probe's chunk says; false: this is no such chunk.
+  [[nodiscard]] bool read(const NodeView& leaf, const SearchKey& key, const LeafProbe& probe) {
+    lengths = base::load_plain<std::uint16_t>(leaf.bytes() + probe.begin);
+    const std::uint32_t key_bytes = lengths & 0xFFu;
+    value_bytes = lengths >> 8;
+    const std::uint32_t mask = leaf.geometry().unit_mask;
+    step = (2 + key_bytes + value_bytes + mask) & ~mask;
+    return key_bytes == key.bytes() && key_bytes >= 8 && (lengths & 0x8080) == 0;
+  }
+};
+
+/// lower_bound in such a chunk; false if it is none, after all.
+[[nodiscard]] inline bool lower_bound_among_alike(const NodeView& leaf, const SearchKey& key,
+                                                  const LeafProbe& probe, Position& position) {
+  AlikeItems alike;
+  if (probe.begin >= probe.end || key.bytes() > 16 || !alike.read(leaf, key, probe)) return false;
+  const std::uint64_t first = key.head();
+  const std::uint64_t last = key.tail();
+  std::uint32_t below = 0;
+  std::uint32_t unlike = 0;
+  bool exact = false;
+  std::uint32_t at = probe.begin;
+  for (; at + alike.step <= probe.end; at += alike.step) {
+    const auto* text = reinterpret_cast<const char*>(leaf.bytes() + at + 2);
+    unlike |= base::load_plain<std::uint16_t>(leaf.bytes() + at) ^ alike.lengths;
+    const std::uint64_t x = big_endian_at(text);
+    const std::uint64_t y = big_endian_at(text + key.bytes() - 8);
+    below += (x < first) | ((x == first) & (y < last)) ? alike.step : 0;
+    exact |= (x == first) & (y == last);
+  }
+  position = {probe.begin + below, exact};
+  return unlike == 0 && at == probe.end;
+}
+
 /// The first item >= key. Requires: the probe's chunk is at hand (and, if tied, all tied chunks).
 [[nodiscard]] inline Position lower_bound(const NodeView& leaf, const SearchKey& key,
                                           LeafProbe probe) {
   if (probe.tied) settle_tie(leaf, key, probe);
+  Position position;
+  if (lower_bound_among_alike(leaf, key, probe, position)) [[likely]]
+    return position;
   const std::uint32_t prefix = leaf.prefix_bytes();
   std::uint32_t offset = probe.begin;
   const std::uint32_t sorted_end = leaf.sorted_end();
@@ -90,34 +135,30 @@ inline void settle_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& pr
   return {probe.end, false};
 }
 
-/// The same for a chunk whose items all have the lengths of its first one, as is usual: then no
-/// address depends on what was read before, and no branch on which item it is.
-/// Returns false if it cannot tell; else `found.end` is 0 if there is no such item.
+/// Finds the item with exactly this key in a chunk of alike items; false if it is no such chunk,
+/// else `found.end` is 0 if there is no such item.
 [[nodiscard]] inline bool find_among_alike(const NodeView& leaf, const SearchKey& key,
                                            const LeafProbe& probe, SortedItem& found) {
-  const std::byte* const node = leaf.bytes();
-  const auto lengths = base::load_plain<std::uint16_t>(node + probe.begin);
-  const std::uint32_t key_bytes = lengths & 0xFFu;
-  if (key_bytes != key.bytes() || key_bytes < 8 || (lengths & 0x8080) != 0) return false;
-  const std::uint32_t value_bytes = lengths >> 8;
-  const std::uint32_t mask = leaf.geometry().unit_mask;
-  const std::uint32_t step = (2 + key_bytes + value_bytes + mask) & ~mask;
+  AlikeItems alike;
+  if (!alike.read(leaf, key, probe)) return false;
+  const std::uint32_t key_bytes = key.bytes();
   std::uint32_t match = 0;
   std::uint32_t unlike = 0;
   std::uint32_t at = probe.begin;
-  for (; at + step <= probe.end; at += step) {
-    unlike |= base::load_plain<std::uint16_t>(node + at) ^ lengths;
-    match = key.ends_match(reinterpret_cast<const char*>(node + at + 2), key_bytes) ? at : match;
+  for (; at + alike.step <= probe.end; at += alike.step) {
+    const std::byte* item = leaf.bytes() + at;
+    unlike |= base::load_plain<std::uint16_t>(item) ^ alike.lengths;
+    match = key.ends_match(reinterpret_cast<const char*>(item + 2), key_bytes) ? at : match;
   }
   if (unlike != 0 || at != probe.end) return false;
-  const char* const text = reinterpret_cast<const char*>(node + match + 2);
+  const char* const text = reinterpret_cast<const char*>(leaf.bytes() + match + 2);
   found.end = 0;
   if (match == 0 || (key_bytes > 16 && !key.same_as(text, key_bytes))) return true;
   found.key = {text, key_bytes};
   found.value = text + key_bytes;
-  found.value_bytes = value_bytes;
+  found.value_bytes = alike.value_bytes;
   found.out_of_line = false;
-  found.end = match + step;
+  found.end = match + alike.step;
   return true;
 }
 

@@ -105,9 +105,13 @@ std::uint64_t scan_leaf(const NodeView& leaf, const SearchKey* low, const Search
                         std::uint64_t version, const SearchKit& kit) {
   std::uint64_t sum = 0;
   Item items[64];
+  const auto few = static_cast<std::uint32_t>(version % (LeafScan::kFew + 1));
+  if (low != nullptr && LeafScan::take_few(leaf, *low, probe_leaf(leaf, *low, kit), few, items)) {
+    for (std::uint32_t i = 0; i < few; ++i) sum += touch(items[i].key) + touch(items[i].value);
+  }
   for (const bool backward : {false, true}) {
     LeafScan scan;
-    scan.begin(leaf, version, kit, low, high, backward ? ~std::uint64_t{0} : version % 32);
+    scan.begin(leaf, version, kit, low, high);
     std::uint64_t out_of_line = 0;
     std::uint32_t total = 0;
     while (const std::uint32_t count = backward ? scan.take_back(items, 7, out_of_line)

@@ -31,6 +31,16 @@ class Pins {
     ++ticks_[newest_].in_flight;
     return newest_;
   }
+  /// Begins a read while nothing else is in flight; ends with idle().
+  void begin_alone() {
+    if (planted(Bug::stale_read_version) || planted(Bug::read_version_before_epoch)) {
+      stale_ = true;
+      return refresh();
+    }
+    slot_->expose(slot_->now());
+    reached(Moment::between_epoch_and_version);
+    version_ = clock_->released();
+  }
   void end(std::uint32_t tick) {
     if (--ticks_[tick].in_flight == 0 && tick != newest_ && ticks_[newest_].in_flight != 0) {
       slot_->expose(ticks_[newest_].epoch);

@@ -85,6 +85,7 @@ namespace espalier::tree {
 /// A key copied to where 8 bytes behind its end may be read (they are zero).
 class SearchKey {
  public:
+  SearchKey() { std::memset(data_, 0, 8); }  // the rest is written before it is read
   /// Requires: key.size() <= kKeyBytesMax + 1 (one more than a key: the successor of a key).
   void assign(std::string_view key) {
     bytes_ = static_cast<std::uint32_t>(key.size());
@@ -112,6 +113,8 @@ class SearchKey {
   [[nodiscard]] std::string_view view() const { return {data_, bytes_}; }
   [[nodiscard]] std::uint32_t bytes() const { return bytes_; }
   [[nodiscard]] std::uint64_t head() const { return __builtin_bswap64(first_); }
+  /// The last 8 bytes as a big-endian number. Requires: bytes() >= 8.
+  [[nodiscard]] std::uint64_t tail() const { return __builtin_bswap64(last_); }
   [[nodiscard]] std::uint8_t tag() const { return tag_of(view()); }
   /// 8 bytes after the first `prefix_bytes`, zero padded.
   [[nodiscard]] std::uint64_t head_after(std::uint32_t prefix_bytes) const {
@@ -141,7 +144,7 @@ class SearchKey {
   std::uint64_t last_ = 0;   // the last 8
   std::uint64_t mask_ = 0;   // which bytes of a word belong to a key shorter than 8
   std::uint32_t bytes_ = 0;
-  char data_[wire::kKeyBytesMax + 1 + 8 + 3] = {};
+  char data_[wire::kKeyBytesMax + 1 + 8 + 3];
 };
 
 /// Maps 8 bytes of a key monotonically to a head that spends its bits on the node's own range.

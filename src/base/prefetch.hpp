@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asking for cache lines before they are needed.
+#pragma once
+
+#include <cstddef>
+
+namespace espalier::base {
+
+inline constexpr std::size_t kLineBytes = 64;
+
+/// Asks for the lines of [begin, end), and for those at begin, begin + 64 and begin + 128 in any
+/// case: for these there is no branch to mispredict. The addresses need not be valid.
+inline void prefetch(const std::byte* begin, const std::byte* end) {
+  __builtin_prefetch(begin);
+  __builtin_prefetch(begin + kLineBytes);
+  __builtin_prefetch(begin + 2 * kLineBytes);
+  for (begin += 3 * kLineBytes; begin < end; begin += kLineBytes) __builtin_prefetch(begin);
+  // To g++ a prefetch is no effect: without this it drops calls of functions that only prefetch.
+  asm volatile("");
+}
+
+}  // namespace espalier::base

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// One get, at once: the walk of a caller who waits for it, in place, in as few instructions as can
+// be. A processor then begins the next call's walk while the last bytes of this one are on their
+// way, which is all the overlap that one call at a time can have.
+#pragma once
+
+#include "tree/group.hpp"
+
+namespace espalier::tree {
+
+template <Access A>
+template <class Kit>
+inline bool Engine<A>::get_with_kit(std::string_view key, Completion& answer) {
+  if (key.empty() || key.size() > map_.geometry.key_bytes_max) return false;
+  Cursor& cursor = alone_;
+  cursor.key.assign(key);
+  pins_.begin_alone();
+  cursor.read_version = answer.read_version = pins_.version();
+  const std::uint64_t as_of_version = as_of(cursor);
+  const Geometry& g = map_.geometry;
+  wire::Ref ref = root_ref();
+  const std::byte* at = map_.at(ref.offset());
+  NodeHead head = NodeHead::read(at);
+  for (;;) {
+    if (!answers_at_once(cursor.key, as_of_version, at, head, ref)) [[unlikely]] {
+      cursor.other_predecessor = {};
+      ref = find_leaf(cursor, ref);
+      at = map_.at(ref.offset());
+      head = NodeHead::read(at);
+      break;
+    }
+    if (head.leaf()) break;
+    const NodeView node(at, g);
+    const GroupChoice group = choose_group(node, head, cursor.key, Kit{});
+    ref = map_.table.get(node.child(choose_child(node, cursor.key, group, Kit{})));
+    if (!ref) [[unlikely]]
+      ref = root_ref();
+    at = map_.at(ref.offset());
+    if (head.level() == 1) base::prefetch(at + g.slots_begin, at + g.sorted_begin);
+    head = NodeHead::read(at);
+  }
+  const NodeView leaf(at, g);
+  LeafProbe probe;
+  probe_leaf(leaf, head, cursor.key, Kit{}, probe);
+  base::prefetch(at + probe.begin, at + probe.end);
+  bool out_of_line = false;
+  answer.found = find_point(cursor.key, leaf, probe, cursor.read_version, answer, out_of_line);
+  if (out_of_line) answer.value = stored_value(map_, answer.value);
+  return true;
+}
+
+#if defined(ESPALIER_HAVE_X86_KITS)
+template <Access A>
+bool Engine<A>::get_avx512(std::string_view key, Completion& answer) {
+  return get_with_kit<Avx512Kit>(key, answer);
+}
+template <Access A>
+bool Engine<A>::get_avx2(std::string_view key, Completion& answer) {
+  return get_with_kit<Avx2Kit>(key, answer);
+}
+#endif
+
+template <Access A>
+bool Engine<A>::get_now(std::string_view key, Completion& answer) {
+#if defined(ESPALIER_HAVE_X86_KITS)
+  if (map_.kit.isa == Isa::avx512) return get_avx512(key, answer);
+  if (map_.kit.isa == Isa::avx2) return get_avx2(key, answer);
+#endif
+  return get_with_kit<ScalarKit>(key, answer);
+}
+
+}  // namespace espalier::tree
