@@ -196,6 +196,7 @@ class Map {
  private:
   friend class Store;
   friend class Pipeline;
+  friend class client::MapImpl;
   explicit Map(client::MapImpl* impl) : impl_(impl) {}
   client::MapImpl* impl_;
 };
