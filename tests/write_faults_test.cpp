@@ -50,7 +50,7 @@ class World {
   [[nodiscard]] Shape shape() { return {map_.stats(), core().table.buffers().size()}; }
 
   /// Requests through a pipeline, all in flight together. Requires: their keys differ.
-  void run(std::vector<PipelineRecorder::Question> questions) {
+  void run(std::vector<Question> questions) {
     if (!pipeline_) pipeline_ = *PipelineRecorder::open(recorder_, 8);
     pipeline_->submit(std::move(questions));
     pipeline_->drain();
@@ -208,7 +208,7 @@ std::function<void(World&, std::uint64_t)> batches(std::uint64_t count) {
 }
 
 void pipelined(World& world, std::uint64_t i) {
-  std::vector<PipelineRecorder::Question> questions;
+  std::vector<Question> questions;
   for (std::uint64_t k = 0; k < 24; ++k) {
     const std::uint64_t number = i * 24 + k;
     questions.push_back({Op::put, scattered(number), {}, mixed_value(number), 0});
