@@ -283,6 +283,8 @@ std::vector<Course> structural_courses() {
       {"WritesABatchThatGrowsFromALeaf", batches(300), grown},
       {"WritesABatchThatGrowsTheRoot", batches(30), grown_from_interior},
       {"WritesABatchWithoutVersions", batches(30), more_leaves, 0, Refused::always, kNoVersions},
+      {"SplitsALeafOfTheUsualSize", put_scattered, split, 500, Refused::always, {}},
+      {"MergesLeavesOfTheUsualSize", fill_and_erase, merged, kFill, Refused::never, {}},
       {"WritesThroughAPipeline", pipelined, split, 20},
   };
 }
@@ -433,6 +435,37 @@ TEST_P(FaultsStructure, OutOfMemoryAtEveryAcquisition) { fail_everywhere(GetPara
 
 INSTANTIATE_TEST_SUITE_P(Writes, FaultsStructure, ::testing::ValuesIn(structural_courses()),
                          [](const auto& course) { return course.param.name; });
+
+// --- Maps ----------------------------------------------------------------------------------------
+
+// A map is made wholly or not at all, too. Without memory to put by for erases it is made.
+TEST(FaultsMaps, OutOfMemoryAtEveryAcquisition) {
+  for (const Failure failure : {Failure::once, Failure::for_good}) {
+    bool failed = true;
+    std::uint64_t made = 0;
+    for (std::int64_t n = 0; failed; ++n) {
+      SCOPED_TRACE(n);
+      Store store = open_store();
+      const Map first = *store.create_map("first");
+      memory::BufferPool& pool = client::MapImpl::of(first).core->store.pool;
+      failure == Failure::once ? pool.fail_after(n) : pool.fail_from(n);
+      auto map = store.create_map("map");
+      failed = !pool.failure_pending();
+      pool.fail_after(-1);
+      EXPECT_TRUE(first.audit().empty());
+      made += map && failed ? 1 : 0;
+      if (!map) {
+        EXPECT_EQ(map.error().code, Code::out_of_memory);
+        EXPECT_EQ(store.map_names(), std::vector<std::string>{"first"});
+        map = store.create_map("map");
+      }
+      ASSERT_TRUE(map) << message(map.error());
+      EXPECT_TRUE(map->put("key", "value"));
+      EXPECT_TRUE(map->audit().empty());
+    }
+    EXPECT_GT(made, 0u);
+  }
+}
 
 // The table's first page names four thousand nodes.
 TEST(FaultsStructureSlow, GrowsThePageTable) {
