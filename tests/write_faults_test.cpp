@@ -368,7 +368,7 @@ struct SingleWrite {
   void (*write)(Recorder&, const std::string& value);
   Refused without_memory = Refused::sometimes;
 
-  friend void PrintTo(const SingleWrite& write, std::ostream* out) { *out << write.name; }
+  friend void PrintTo(const SingleWrite& single, std::ostream* out) { *out << single.name; }
 };
 
 // Of the keys that are there, number 5 has its value out of line and number 6 within its leaf.
