@@ -26,8 +26,14 @@ Result<void> MapImpl::run(const tree::WalkRequest& request) {
   const auto session = SessionLease::take(sessions);
   if (!session) return std::unexpected(session.error());
   HostEngine& engine = (*session)->engine(*core);
-  engine.submit(request);
-  engine.drain();
+  const bool plain = request.held == nullptr && !request.hint &&
+                     request.condition.kind == tree::WriteCondition::Kind::none;
+  if (plain) {
+    engine.run(*request.request, *request.handler);
+  } else {
+    engine.submit(request);
+    engine.drain();
+  }
   return {};
 }
 

@@ -36,6 +36,8 @@ const bool kNeverWarm = false;
 }  // namespace
 
 HostEngine& Session::engine(tree::MapCore& map) {
+  if (map.id == last_map_) [[likely]]
+    return *last_engine_;
   std::unique_ptr<HostEngine>& engine = engines_[map.id];
   if (!engine) {
     engine = std::make_unique<HostEngine>(
@@ -43,7 +45,14 @@ HostEngine& Session::engine(tree::MapCore& map) {
           return tree::HostAccess(map.base, queue, false, &kNeverWarm);
         });
   }
+  last_map_ = map.id;
+  last_engine_ = engine.get();
   return *engine;
+}
+
+void Session::forget(const tree::MapCore& map) {
+  if (last_map_ == map.id) last_map_ = 0;
+  engines_.erase(map.id);
 }
 
 Result<Session*> SessionPool::acquire() {

@@ -30,13 +30,15 @@ class Session {
 
   /// The engine for one-at-a-time calls on a map.
   HostEngine& engine(tree::MapCore& map);
-  void forget(const tree::MapCore& map) { engines_.erase(map.id); }
+  void forget(const tree::MapCore& map);
 
   tree::Worker worker;
   bool busy = false;
 
  private:
   std::unordered_map<std::uint32_t, std::unique_ptr<HostEngine>> engines_;
+  std::uint32_t last_map_ = 0;  // the map that was used last, and its engine; 0 is no map
+  HostEngine* last_engine_ = nullptr;
 };
 
 class SessionPool {

@@ -7,6 +7,7 @@
 
 #include "base/assert.hpp"
 #include "base/barrier.hpp"
+#include "memory/extent.hpp"
 #include "wire/ref.hpp"
 
 namespace espalier::memory {
@@ -15,12 +16,6 @@ namespace {
 constexpr std::uint32_t extents_of(SizeClass cls) {
   return cls < kSmallClasses ? 1 : static_cast<std::uint32_t>(class_bytes(cls) / kExtentBytes);
 }
-
-constexpr std::uint32_t buffers_of(SizeClass cls) {
-  return cls < kSmallClasses ? static_cast<std::uint32_t>(kExtentBytes / class_bytes(cls)) : 1;
-}
-
-static_assert(buffers_of(0) <= UINT16_MAX, "indices have 16 bits");
 
 constexpr std::uint32_t extent_of(std::uint64_t offset) {
   return static_cast<std::uint32_t>(offset / kExtentBytes);
@@ -126,7 +121,7 @@ std::uint32_t BufferPool::take_locked(Class& c, SizeClass cls, std::span<std::ui
     Extent& e = extents_[index];
     for (; n < out.size() && e.available() > 0; ++n) {
       const std::uint32_t slot = e.free_count > 0 ? e.free_stack[--e.free_count] : e.carved++;
-      out[n] = offset_of(index) + slot * class_bytes(cls);
+      out[n] = first_buffer_of(index, cls) + slot * class_bytes(cls);
     }
     if (e.available() == 0) unlink(c, index);
   }
@@ -149,7 +144,7 @@ bool BufferPool::grow(SizeClass cls) {
   Class& c = classes_[cls];
   const std::lock_guard lock(c.mutex);
   Extent& e = extents_[first];
-  e.buffers = buffers_of(cls);
+  e.buffers = buffers_per_extent(cls);
   e.cls = cls;
   e.free_stack = std::make_unique_for_overwrite<std::uint16_t[]>(e.buffers);
   e.free_count = 0;
@@ -180,12 +175,13 @@ bool BufferPool::give_locked(Class& c, std::uint64_t offset) {
   const std::uint32_t index = extent_of(offset);
   Extent& e = extents_[index];
   ESPALIER_ASSERT(e.buffers > 0 && e.free_count < e.carved);  // else it was released twice
-  ESPALIER_ASSERT(offset % kExtentBytes % class_bytes(e.cls) == 0);
+  const std::uint64_t in_extent = offset - first_buffer_of(index, e.cls);
+  ESPALIER_ASSERT(in_extent % class_bytes(e.cls) == 0);
   const std::uint32_t generation =
       generation_at(region_.at(offset)).load(std::memory_order_relaxed);
   if (generation != 0) e.generation_high = later(e.generation_high, generation);
   if (e.available() == 0) link(c, index);
-  const std::uint64_t slot = offset % kExtentBytes / class_bytes(e.cls);
+  const std::uint64_t slot = in_extent / class_bytes(e.cls);
   e.free_stack[e.free_count++] = static_cast<std::uint16_t>(slot);
   ++c.free;
   if (e.free_count < e.carved) return false;

@@ -13,12 +13,14 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "memory/extent.hpp"
 #include "wire/ref.hpp"
 
 namespace espalier::memory {
 namespace {
 
 constexpr SizeClass kNode = BufferPool::class_of(8192);
+constexpr std::uint32_t kPerExtent = buffers_per_extent(kNode);
 
 class BufferPoolTest : public ::testing::Test {
  protected:
@@ -61,13 +63,23 @@ TEST_F(BufferPoolTest, BuffersLieApartAndOnTheGrainOfReferences) {
     const std::uint64_t offset = *pool_.allocate(kNode);
     EXPECT_NE(offset, 0u);
     EXPECT_EQ(offset % wire::kBlockBytes, 0u);
-    EXPECT_EQ(offset % 8192, 0u);
-    EXPECT_TRUE(seen.insert(offset / 8192).second);
+    for (std::uint64_t part = 0; part < 8192; part += wire::kBlockBytes) {
+      EXPECT_TRUE(seen.insert(offset + part).second);
+    }
   }
   EXPECT_EQ(extents_taken(), 4u);
   EXPECT_EQ(pool_.stats(kNode).in_use, 1000u);
-  EXPECT_EQ(pool_.stats(kNode).taken, 1024u);
+  EXPECT_EQ(pool_.stats(kNode).taken, 4 * kPerExtent);
   expect_balanced();
+}
+
+TEST_F(BufferPoolTest, ExtentsBeginTheirBuffersAtDifferentDistances) {
+  std::set<std::uint64_t> distances;
+  for (std::uint32_t i = 0; i < kStaggers * kPerExtent; ++i) {
+    distances.insert(*pool_.allocate(kNode) % 8192);
+  }
+  EXPECT_EQ(distances.size(), kStaggers);
+  EXPECT_EQ(*distances.rbegin() - *distances.begin(), (kStaggers - 1) * kStaggerBytes);
 }
 
 TEST_F(BufferPoolTest, HeadersSayFreeAndTheGenerationMovesOn) {
@@ -106,11 +118,12 @@ TEST_F(BufferPoolTest, WhatWasFreedLastComesBackFirst) {
 
 TEST_F(BufferPoolTest, EmptyExtentsGoBackAndOneIsKept) {
   std::vector<std::uint64_t> offsets;
-  for (int i = 0; i < 256 * 5; ++i) offsets.push_back(*pool_.allocate(kNode));
+  for (int i = 0; i < static_cast<int>(kPerExtent) * 5; ++i)
+    offsets.push_back(*pool_.allocate(kNode));
   EXPECT_EQ(extents_taken(), 5u);
   for (const std::uint64_t offset : offsets) pool_.release(offset, kNode);
   EXPECT_EQ(extents_taken(), 1u);
-  EXPECT_EQ(pool_.stats(kNode).taken, 256u);
+  EXPECT_EQ(pool_.stats(kNode).taken, kPerExtent);
   pool_.trim();
   EXPECT_EQ(extents_taken(), 0u);
   EXPECT_EQ(pool_.stats(kNode).taken, 0u);
@@ -119,7 +132,7 @@ TEST_F(BufferPoolTest, EmptyExtentsGoBackAndOneIsKept) {
 
 TEST_F(BufferPoolTest, AnotherClassInTheSameExtentStartsAbove) {
   std::vector<std::uint64_t> offsets;
-  for (int i = 0; i < 256; ++i) offsets.push_back(*pool_.allocate(kNode));
+  for (int i = 0; i < static_cast<int>(kPerExtent); ++i) offsets.push_back(*pool_.allocate(kNode));
   // One buffer has seen many uses; it is the extent's highest generation.
   for (int i = 0; i < 1000; ++i) {
     pool_.release(offsets[17], kNode);
@@ -197,7 +210,7 @@ TEST_F(SmallPoolTest, AFullRegionIsAnErrorAndLosesNothing) {
     use(*offset, kNode);
     offsets.push_back(*offset);
   }
-  EXPECT_EQ(offsets.size(), 3 * 256u);
+  EXPECT_EQ(offsets.size(), 3 * kPerExtent);
   EXPECT_FALSE(pool_.allocate(0));
   expect_balanced();
   pool_.release(offsets.back(), kNode);

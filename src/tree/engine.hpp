@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "tree/access.hpp"
+#include "tree/pins.hpp"
+#include "tree/search_kits.hpp"
 #include "tree/structure.hpp"
 #include "tree/walk_state.hpp"
 
@@ -26,14 +28,18 @@ class Engine {
  public:
   /// `make_access` gives each lane its access, from the lane's index and the ready queue.
   using MakeAccess = std::function<A(std::uint32_t lane, base::ReadyQueue& queue)>;
-  /// Most gets that go through their stages together.
-  static constexpr std::uint32_t kGroup = 32;
+  /// Most requests that go through their stages together; two such groups take turns.
+  static constexpr std::uint32_t kGroup = 16;
+  /// Scans of more items take a lane: their bytes stream in by themselves.
+  static constexpr std::uint32_t kGroupScanItems = 512;
 
   Engine(Worker& worker, MapCore& map, std::uint32_t lanes, const MakeAccess& make_access);
 
   /// Queues requests; what they point to must live until their completion.
   void submit(std::span<const Request> requests, Handler& handler);
   void submit(const WalkRequest& request);
+  /// Runs one request to its end. Requires: nothing is pending.
+  void run(const Request& request, Handler& handler);
   /// Runs until something has completed, nothing is left, or all walks wait for bytes that do not
   /// come by themselves. Returns how many are left.
   std::size_t poll();
@@ -50,9 +56,7 @@ class Engine {
   struct Next {
     Engine* engine;
     Lane* lane;
-    [[nodiscard]] bool await_ready() const {
-      return !engine->next_is_get() && engine->take_request(*lane);
-    }
+    [[nodiscard]] bool await_ready() const { return engine->take_request(*lane); }
     void await_suspend(std::coroutine_handle<>) const { engine->idle_.push_back(lane); }
     void await_resume() const {}
   };
@@ -60,10 +64,18 @@ class Engine {
     bool answers = false;
     wire::Ref next{};
   };
+  /// Of a write that is not released yet.
+  struct WaitingAnswer {
+    Completion answer;
+    Handler* handler;
+    std::uint64_t wait_for;
+  };
   enum class WriteStep : std::uint8_t { decided, try_again, walk_again };
 
   [[nodiscard]] std::size_t queued() const { return queued_; }
   bool take_request(Lane& lane);
+  bool next_batch();
+  void pin(Lane& lane);
   void wake_lanes();
   bool prepare(Lane& lane);
   bool prepare_scan(Lane& lane);
@@ -72,9 +84,9 @@ class Engine {
   void complete(Lane& lane, Code code, std::uint32_t detail = 0);
   [[nodiscard]] Judgement judge(Lane& lane, const NodeView& node, const NodeHead& head,
                                 wire::Ref ref) const;
-  [[nodiscard]] Judgement redirect(Lane& lane, const NodeView& node, const NodeHead& head,
+  [[nodiscard]] Judgement redirect(Cursor& cursor, const NodeView& node, const NodeHead& head,
                                    wire::Ref ref) const;
-  [[nodiscard]] wire::Ref predecessor(Lane& lane, const NodeView& node) const;
+  [[nodiscard]] wire::Ref predecessor(Cursor& cursor, const NodeView& node) const;
   void want_fences(A& access, const NodeView& node, const Lane& lane) const;
   /// In place the page table is at hand; else no reference stands for it, and the walk looks it up.
   [[nodiscard]] wire::Ref root_ref() const {
@@ -84,13 +96,44 @@ class Engine {
   [[nodiscard]] bool answers_at_once(const SearchKey& key, std::uint64_t read_version,
                                      const std::byte* node, const NodeHead& head,
                                      wire::Ref ref) const;
-  [[nodiscard]] std::uint64_t descend_in_cache(const SearchKey& key,
-                                               std::uint64_t read_version) const;
-  [[nodiscard]] bool next_is_get() const;
-  void run_points();
-  void descend_together(std::span<PointSlot> slots, std::uint64_t read_version);
-  void look_at_leaf(PointSlot& slot, std::uint64_t read_version);
-  void answer_point(PointSlot& slot, std::uint64_t read_version, Handler& handler);
+  [[nodiscard]] wire::Ref find_leaf(Cursor& cursor, wire::Ref ref) const;
+
+  [[nodiscard]] std::uint64_t as_of(const Cursor& cursor) const {
+    return map_.options.versions ? cursor.read_version : kNewest;
+  }
+  [[nodiscard]] wire::Ref named_at(std::uint64_t entry) const {
+    return {base::load_shared<std::uint64_t>(map_.at(entry), std::memory_order_acquire)};
+  }
+
+  [[nodiscard]] bool group_is_next();
+  [[nodiscard]] bool group_has_work() { return groups_[1 - turn_].count != 0 || group_is_next(); }
+  [[gnu::noinline]] void fill(Group& group);
+  [[nodiscard]] bool join(GroupSlot& slot, const Request& request, Handler& handler);
+  void begin(Group& group);
+  [[gnu::noinline]] void end(Group& group);
+  void step_group();
+#if defined(ESPALIER_HAVE_X86_KITS)
+  [[gnu::flatten]] ESPALIER_TARGET_AVX512 void step_avx512();
+  [[gnu::flatten]] ESPALIER_TARGET_AVX2 void step_avx2();
+#endif
+  template <class Kit>
+  void step();
+  template <class Kit>
+  void descend(std::span<GroupSlot> slots);
+  [[gnu::noinline]] void go_alone(GroupSlot& slot);
+  void arrive_at_leaf(GroupSlot& slot);
+  template <class Kit>
+  void look_at_leaf(GroupSlot& slot);
+  [[nodiscard]] std::uint32_t scan_end(const GroupSlot& slot, const NodeView& leaf) const;
+  bool answer_group(std::span<GroupSlot> slots);
+  void answer_point(GroupSlot& slot);
+  [[gnu::noinline]] void answer_write(GroupSlot& slot);
+  [[gnu::noinline]] void answer_scan(GroupSlot& slot);
+  bool take_items(GroupSlot& slot);
+  bool settle_writes();
+  void hand_to_lane(GroupSlot& slot);
+  void complete(GroupSlot& slot, Completion& answer);
+
   void want_head(A& access, const std::byte* image, const Lane& lane, Warmth warmth) const;
   void want_leaf_part(A& access, const NodeView& leaf, const Lane& lane,
                       const LeafProbe& probe) const;
@@ -98,6 +141,9 @@ class Engine {
   static bool find_point(const SearchKey& key, const NodeView& leaf, const LeafProbe& probe,
                          std::uint64_t read_version, Completion& answer, bool& out_of_line);
   WriteStep write_here(Lane& lane, wire::Ref leaf, std::uint64_t& wait_for);
+  WriteOutcome write_in(wire::Ref leaf, const WriteIntent& intent);
+  static void report(const WriteOutcome& outcome, Completion& answer);
+  [[nodiscard]] static std::uint64_t waits_for(const WriteOutcome& outcome);
   void begin_scan(Lane& lane, const NodeView& leaf);
   bool deliver(Lane& lane, std::span<const Item> items);
   bool leave_leaf(Lane& lane, const NodeView& leaf);
@@ -110,7 +156,13 @@ class Engine {
   Pins pins_;
   base::ReadyQueue ready_;
   std::vector<Lane> lanes_;
-  std::vector<PointSlot> points_;  // empty if gets take lanes like all else
+  // By turns, one is filled and descends while the leaves of the other are on their way. Without
+  // slots if everything takes lanes.
+  Group groups_[2];
+  std::uint32_t turn_ = 0;
+  LeafScan group_scan_;
+  bool wrote_ = false;  // the group in hand wrote something
+  std::vector<WaitingAnswer> waiting_;
   std::vector<Lane*> idle_;
   Batch current_{};  // of the batches, the one that lanes take from now
   std::deque<Batch> batches_;

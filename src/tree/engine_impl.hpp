@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "tree/engine.hpp"
@@ -13,12 +14,10 @@ namespace espalier::tree {
 
 template <Access A>
 Engine<A>::Engine(Worker& worker, MapCore& map, std::uint32_t lanes, const MakeAccess& make_access)
-    : worker_(worker),
-      map_(map),
-      pins_(worker.slot, map.clock),
-      ready_(lanes),
-      lanes_(lanes),
-      points_(A::kInPlace && lanes > 1 && map.options.versions ? std::min(lanes, kGroup) : 0) {
+    : worker_(worker), map_(map), pins_(worker.slot, map.clock), ready_(lanes), lanes_(lanes) {
+  if constexpr (A::kInPlace) {
+    for (Group& group : groups_) group.slots.resize(std::clamp(lanes / 2, 1u, kGroup));
+  }
   for (std::uint32_t i = 0; i < lanes; ++i) {
     lanes_[i].walk = walk(lanes_[i], make_access(i, ready_));
     ready_.push(lanes_[i].walk.handle());
@@ -41,32 +40,39 @@ void Engine<A>::submit(const WalkRequest& request) {
   pins_.stale();
 }
 
+// Where there are groups, lanes take only what these hand to them.
 template <Access A>
 inline bool Engine<A>::take_request(Lane& lane) {
-  if (queued_ == 0) return false;
-  --queued_;
-  ++busy_;
-  if (current_.requests.empty() && singles_.empty()) {
-    current_ = batches_.front();
-    batches_.pop_front();
-  }
-  if (!current_.requests.empty()) [[likely]] {
+  if (!singles_.empty()) {
+    lane.task = singles_.front();
+    singles_.pop_front();
+  } else if (groups_[0].slots.empty() && next_batch()) {
     lane.task = {&current_.requests.front(), current_.handler, nullptr, {}, {}};
     current_.requests = current_.requests.subspan(1);
   } else {
-    lane.task = singles_.front();
-    singles_.pop_front();
+    return false;
   }
+  --queued_;
+  ++busy_;
+  return true;
+}
+
+// Makes the next request of a batch the first of `current_`; false if there is none.
+template <Access A>
+inline bool Engine<A>::next_batch() {
+  if (!current_.requests.empty()) [[likely]]
+    return true;
+  if (batches_.empty()) return false;
+  current_ = batches_.front();
+  batches_.pop_front();
   return true;
 }
 
 template <Access A>
 void Engine<A>::wake_lanes() {
-  while (!idle_.empty() && queued_ != 0 && !next_is_get()) {
-    Lane* lane = idle_.back();
+  while (!idle_.empty() && take_request(*idle_.back())) {
+    ready_.push(idle_.back()->walk.handle());
     idle_.pop_back();
-    take_request(*lane);
-    ready_.push(lane->walk.handle());
   }
 }
 
@@ -74,11 +80,15 @@ template <Access A>
 std::size_t Engine<A>::poll() {
   const std::uint64_t before = completed_;
   while (completed_ == before && pending() != 0) {
-    if (next_is_get()) {
-      run_points();
+    if (group_has_work()) {
+      step_group();
     } else {
       wake_lanes();
-      if (ready_.empty()) break;  // all wait for bytes that somebody else must bring
+      if (!waiting_.empty()) {
+        if (!settle_writes() && ready_.empty()) std::this_thread::yield();
+      } else if (ready_.empty()) {
+        break;  // all wait for bytes that somebody else must bring
+      }
     }
     for (std::size_t turns = busy_; turns != 0 && !ready_.empty(); --turns) ready_.pop().resume();
   }
@@ -89,9 +99,10 @@ std::size_t Engine<A>::poll() {
 template <Access A>
 void Engine<A>::drain() {
   while (pending() != 0) {
-    while (next_is_get()) run_points();
+    while (group_has_work()) step_group();
     wake_lanes();
-    while (!ready_.empty() && !next_is_get()) ready_.pop().resume();
+    while (!ready_.empty() && !group_has_work()) ready_.pop().resume();
+    if (!waiting_.empty() && !settle_writes()) std::this_thread::yield();
   }
   pins_.idle();
 }
@@ -137,17 +148,23 @@ bool Engine<A>::prepare(Lane& lane) {
       break;
     default: complete(lane, Code::invalid_argument); return false;
   }
-  pins_.pick_up(lane);
+  pin(lane);
   // Looked at only now that an epoch is exposed: what expires from here on is kept for this walk.
   if (lane.task.held != nullptr && lane.task.held->expired.load(std::memory_order_seq_cst)) {
     complete(lane, Code::snapshot_expired);
-    pins_.finish(lane);
+    pins_.end(lane.tick);
     return false;
   }
   lane.answer.read_version = lane.read_version;
   if (lane.goal == Goal::write) lane.read_version = kNewest;
   lane.plain = map_.options.versions && (lane.goal == Goal::point || lane.goal == Goal::forward);
   return true;
+}
+
+template <Access A>
+inline void Engine<A>::pin(Lane& lane) {
+  lane.tick = pins_.begin();
+  lane.read_version = lane.task.held != nullptr ? lane.task.held->version : pins_.version();
 }
 
 template <Access A>
@@ -201,7 +218,7 @@ void Engine<A>::complete(Lane& lane) {
   ++completed_;
   lane.answer.ok = lane.answer.error.code == Code::invalid;
   lane.task.handler->done(lane.answer);
-  pins_.finish(lane);
+  pins_.end(lane.tick);
   if (lane.goal == Goal::write && map_.store.reclaimer.due()) {
     map_.store.reclaimer.collect(worker_.cache);
   }
@@ -220,11 +237,11 @@ void Engine<A>::complete(Lane& lane, Code code, std::uint32_t detail) {
 // Lets go of the epoch and takes a new one, so that what this walk held back can be freed.
 template <Access A>
 void Engine<A>::repin(Lane& lane) {
-  pins_.finish(lane);
+  pins_.end(lane.tick);
   if (busy_ == 1) pins_.idle();
   map_.store.reclaimer.collect(worker_.cache);
   pins_.stale();
-  pins_.pick_up(lane);
+  pin(lane);
   lane.read_version = kNewest;
 }
 
@@ -233,13 +250,13 @@ void Engine<A>::repin(Lane& lane) {
 // Of two predecessors (rule 8) the key's head nearly always tells which one; where it does not, the
 // second is asked first, and sends the walk to the other if it does not cover the key.
 template <Access A>
-wire::Ref Engine<A>::predecessor(Lane& lane, const NodeView& node) const {
+wire::Ref Engine<A>::predecessor(Cursor& cursor, const NodeView& node) const {
   const wire::Ref second = node.old2_ref();
   if (!second) return node.old_ref();
-  const bool from_end = lane.goal == Goal::backward && lane.key.bytes() == 0;
+  const bool from_end = cursor.goal == Goal::backward && cursor.key.bytes() == 0;
   const std::uint64_t border = node.old2_low_head();
-  if (!from_end && lane.key.head() < border) return node.old_ref();
-  if (!from_end && lane.key.head() == border) lane.other_predecessor = node.old_ref();
+  if (!from_end && cursor.key.head() < border) return node.old_ref();
+  if (!from_end && cursor.key.head() == border) cursor.other_predecessor = node.old_ref();
   return second;
 }
 
@@ -273,7 +290,7 @@ inline typename Engine<A>::Judgement Engine<A>::judge(Lane& lane, const NodeView
 
 // The same with all that is rare.
 template <Access A>
-typename Engine<A>::Judgement Engine<A>::redirect(Lane& lane, const NodeView& node,
+typename Engine<A>::Judgement Engine<A>::redirect(Cursor& cursor, const NodeView& node,
                                                   const NodeHead& head, wire::Ref ref) const {
   const auto meant = [&](std::uint32_t generation) {
     return (generation & wire::kGenerationMask) == ref.generation() ||
@@ -283,12 +300,12 @@ typename Engine<A>::Judgement Engine<A>::redirect(Lane& lane, const NodeView& no
     return {false, root_ref()};
   }
   if (head.created == wire::kNoNode) return {false, root_ref()};
-  Verdict verdict = head.current_at(lane.read_version, map_.options.versions);
+  Verdict verdict = head.current_at(cursor.read_version, map_.options.versions);
   if (verdict == Verdict::older && planted(Bug::ignore_created)) verdict = Verdict::answers;
   if (verdict == Verdict::newer && planted(Bug::ignore_superseded)) verdict = Verdict::answers;
   switch (verdict) {
     case Verdict::older: {
-      const wire::Ref old = predecessor(lane, node);
+      const wire::Ref old = predecessor(cursor, node);
       // Without a predecessor there was nothing older: what is here is all there ever was.
       if (old) return {false, old};
       break;
@@ -302,35 +319,40 @@ typename Engine<A>::Judgement Engine<A>::redirect(Lane& lane, const NodeView& no
       break;
     default: return {false, root_ref()};
   }
-  const bool descending = lane.goal == Goal::backward && !planted(Bug::descending_like_ascending);
-  const bool inside = descending ? node.covers_descending(lane.key) : node.covers(lane.key);
+  const bool descending = cursor.goal == Goal::backward && !planted(Bug::descending_like_ascending);
+  const bool inside = descending ? node.covers_descending(cursor.key) : node.covers(cursor.key);
   if (!inside && !planted(Bug::skip_range_check)) {
-    const wire::Ref other = std::exchange(lane.other_predecessor, {});
+    const wire::Ref other = std::exchange(cursor.other_predecessor, {});
     return {false, other ? other : root_ref()};
   }
   return {true, {}};
 }
 
-// The way down as long as nothing needs to be waited for: the interior nodes of a tree that fits a
-// near cache. The same steps as the walk's own loop, in one piece, which is several times cheaper
-// than with places to wait in between. Returns the page-table entry of the leaf to ask, or of a
-// node that needs a closer look.
+// The leaf that may answer, from any node or from the root, as long as nothing needs to be waited
+// for: the same steps as the walk's own loop, in one piece, which is several times cheaper than with
+// places to wait in between.
 template <Access A>
-std::uint64_t Engine<A>::descend_in_cache(const SearchKey& key, std::uint64_t read_version) const {
-  std::uint64_t entry = map_.table.entry_offset(map_.root);
+wire::Ref Engine<A>::find_leaf(Cursor& cursor, wire::Ref ref) const {
+  const std::uint64_t as_of = map_.options.versions ? cursor.read_version : kNewest;
   for (;;) {
-    const wire::Ref ref{
-        base::load_shared<std::uint64_t>(map_.at(entry), std::memory_order_acquire)};
+    while (!ref) ref = root_ref();
     const std::byte* at = map_.at(ref.offset());
     const NodeHead head = NodeHead::read(at);
-    if (head.leaf() || !answers_at_once(key, read_version, at, head, ref)) return entry;
     const NodeView node(at, map_.geometry);
-    const GroupChoice group = choose_group(node, head, key, map_.kit);
-    const std::uint64_t next =
-        map_.table.entry_offset(node.child(choose_child(node, key, group, map_.kit)));
-    if (next == 0) return entry;
-    entry = next;
-    if (head.level() == 1) return entry;
+    if (cursor.goal == Goal::backward || !answers_at_once(cursor.key, as_of, at, head, ref)) {
+      const Judgement judgement = redirect(cursor, node, head, ref);
+      if (!judgement.answers) {
+        ref = judgement.next;
+        continue;
+      }
+    }
+    if (head.leaf()) return ref;
+    const std::uint32_t child =
+        cursor.goal == Goal::backward
+            ? choose_child_descending(node, cursor.key)
+            : choose_child(node, cursor.key, choose_group(node, head, cursor.key, map_.kit),
+                           map_.kit);
+    ref = map_.table.get(node.child(child));
   }
 }
 
@@ -445,29 +467,44 @@ typename Engine<A>::WriteStep Engine<A>::write_here(Lane& lane, wire::Ref leaf,
   if (lane.stored_value) {
     intent.value = {reinterpret_cast<const char*>(&lane.value), sizeof lane.value};
   }
-  WriteOutcome outcome = write_to_leaf(worker_, map_, map_.at(leaf.offset()), intent);
-  if (outcome.status == WriteStatus::restructure) {
-    outcome = write_with_restructure(worker_, map_, intent);
-    if (outcome.status == WriteStatus::busy) outcome.status = WriteStatus::moved;
-  }
+  const WriteOutcome outcome = write_in(leaf, intent);
   if (outcome.status == WriteStatus::busy) return WriteStep::try_again;
   if (outcome.status == WriteStatus::moved) return WriteStep::walk_again;
   if (outcome.status == WriteStatus::out_of_memory && lane.attempts++ < 2) {
     repin(lane);  // what waits to be freed may be enough
     return WriteStep::walk_again;
   }
-  lane.answer.found = outcome.existed;
-  lane.answer.applied = outcome.applied;
-  lane.answer.version = outcome.version;
-  if (outcome.status == WriteStatus::out_of_memory) lane.answer.error.code = Code::out_of_memory;
-  if (outcome.status == WriteStatus::condition_failed) {
-    lane.answer.error.code = Code::condition_failed;
-  }
+  report(outcome, lane.answer);
   if (lane.stored_value && !outcome.applied) discard_value(worker_, map_, lane.value);
+  wait_for = waits_for(outcome);
+  return WriteStep::decided;
+}
+
+template <Access A>
+WriteOutcome Engine<A>::write_in(wire::Ref leaf, const WriteIntent& intent) {
+  WriteOutcome outcome = write_to_leaf(worker_, map_, map_.at(leaf.offset()), intent);
+  if (outcome.status == WriteStatus::restructure) {
+    outcome = write_with_restructure(worker_, map_, intent);
+    if (outcome.status == WriteStatus::busy) outcome.status = WriteStatus::moved;
+  }
+  return outcome;
+}
+
+// The version that must be released before the answer may be given.
+template <Access A>
+std::uint64_t Engine<A>::waits_for(const WriteOutcome& outcome) {
   const bool at_once = planted(Bug::acknowledge_before_release) ||
                        (planted(Bug::answer_unreleased) && !outcome.applied);
-  wait_for = at_once ? 0 : outcome.wait_for;
-  return WriteStep::decided;
+  return at_once ? 0 : outcome.wait_for;
+}
+
+template <Access A>
+void Engine<A>::report(const WriteOutcome& outcome, Completion& answer) {
+  answer.found = outcome.existed;
+  answer.applied = outcome.applied;
+  answer.version = outcome.version;
+  if (outcome.status == WriteStatus::out_of_memory) answer.error.code = Code::out_of_memory;
+  if (outcome.status == WriteStatus::condition_failed) answer.error.code = Code::condition_failed;
 }
 
 template <Access A>

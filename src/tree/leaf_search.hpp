@@ -29,31 +29,35 @@ struct Position {
   bool exact = false;        // that item has the key
 };
 
-[[nodiscard]] inline LeafProbe probe_leaf(const NodeView& leaf, const NodeHead& head,
-                                          const SearchKey& key, const SearchKit& kit) {
+/// `Kit`: SearchKit, or one of search_kits.hpp.
+template <class Kit>
+inline void probe_leaf(const NodeView& leaf, const NodeHead& head, const SearchKey& key,
+                       const Kit& kit, LeafProbe& probe) {
   const Geometry& g = leaf.geometry();
-  LeafProbe probe;
   const std::uint32_t chunks = head.chunks() < g.chunks_max ? head.chunks() : g.chunks_max;
   probe.rank = kit.rank16(leaf.bytes() + g.heads_begin, chunks,
                           static_cast<std::uint16_t>(head.scaled(key) >> 48));
-  if (const std::uint32_t entries = leaf.log_entries(head.lock); entries != 0) {
-    probe.log_matches = kit.match_tags(leaf.bytes() + g.slots_begin, entries, key.tag());
-  }
+  const std::uint32_t entries = leaf.log_entries(head.lock);
+  probe.log_matches =
+      entries == 0 ? 0 : kit.match_tags(leaf.bytes() + g.slots_begin, entries, key.tag());
   probe.tied = probe.rank.below_or_equal != probe.rank.below;
-  const std::uint32_t at = probe.tied ? probe.rank.below_or_equal : probe.rank.below;
+  // A key that begins a chunk ties with it: of the tied chunks its own is the last, nearly always.
+  const std::uint32_t at = probe.rank.below_or_equal;
   if (at != 0) {
-    const std::uint32_t end = leaf.sorted_end();
+    const std::uint32_t end = leaf.clamp_sorted_end(head.sorted_end());
     probe.chunk = at - 1;
     probe.begin = leaf.chunk_start(probe.chunk, end);
     probe.end = leaf.chunk_end(probe.chunk, chunks, end);
   } else {
+    probe.chunk = 0;
     probe.begin = probe.end = g.sorted_begin;
   }
-  return probe;
 }
 [[nodiscard]] inline LeafProbe probe_leaf(const NodeView& leaf, const SearchKey& key,
                                           const SearchKit& kit) {
-  return probe_leaf(leaf, NodeHead::read(leaf.bytes()), key, kit);
+  LeafProbe probe;
+  probe_leaf(leaf, NodeHead::read(leaf.bytes()), key, kit, probe);
+  return probe;
 }
 
 /// Decides between chunks that begin with the key's head, by comparing first keys.
@@ -86,10 +90,44 @@ inline void settle_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& pr
   return {probe.end, false};
 }
 
+/// The same for a chunk whose items all have the lengths of its first one, as is usual: then no
+/// address depends on what was read before, and no branch on which item it is.
+/// Returns false if it cannot tell; else `found.end` is 0 if there is no such item.
+[[nodiscard]] inline bool find_among_alike(const NodeView& leaf, const SearchKey& key,
+                                           const LeafProbe& probe, SortedItem& found) {
+  const std::byte* const node = leaf.bytes();
+  const auto lengths = base::load_plain<std::uint16_t>(node + probe.begin);
+  const std::uint32_t key_bytes = lengths & 0xFFu;
+  if (key_bytes != key.bytes() || key_bytes < 8 || (lengths & 0x8080) != 0) return false;
+  const std::uint32_t value_bytes = lengths >> 8;
+  const std::uint32_t mask = leaf.geometry().unit_mask;
+  const std::uint32_t step = (2 + key_bytes + value_bytes + mask) & ~mask;
+  std::uint32_t match = 0;
+  std::uint32_t unlike = 0;
+  std::uint32_t at = probe.begin;
+  for (; at + step <= probe.end; at += step) {
+    unlike |= base::load_plain<std::uint16_t>(node + at) ^ lengths;
+    match = key.ends_match(reinterpret_cast<const char*>(node + at + 2), key_bytes) ? at : match;
+  }
+  if (unlike != 0 || at != probe.end) return false;
+  const char* const text = reinterpret_cast<const char*>(node + match + 2);
+  found.end = 0;
+  if (match == 0 || (key_bytes > 16 && !key.same_as(text, key_bytes))) return true;
+  found.key = {text, key_bytes};
+  found.value = text + key_bytes;
+  found.value_bytes = value_bytes;
+  found.out_of_line = false;
+  found.end = match + step;
+  return true;
+}
+
 /// Finds the item of the probe's chunk with exactly this key.
 [[nodiscard]] inline bool find_in_chunk(const NodeView& leaf, const SearchKey& key,
                                         const LeafProbe& probe, SortedItem& found) {
   std::uint32_t offset = probe.begin;
+  if (offset >= probe.end) return false;
+  if (find_among_alike(leaf, key, probe, found)) [[likely]]
+    return found.end != 0;
   const std::uint32_t end = leaf.sorted_end();
   while (offset < probe.end && offset != 0) {
     const SortedItem item = leaf.sorted_item(offset, end);
@@ -134,8 +172,9 @@ struct GroupChoice {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
 };
+template <class Kit>
 [[nodiscard]] inline GroupChoice choose_group(const NodeView& node, const NodeHead& head,
-                                              const SearchKey& key, const SearchKit& kit) {
+                                              const SearchKey& key, const Kit& kit) {
   GroupChoice choice;
   choice.scaled = head.scaled(key);
   const std::uint32_t most = node.geometry().groups_max;
@@ -153,8 +192,9 @@ struct GroupChoice {
 
 /// Index of the child that covers the key. Requires: the groups of the choice are at hand; where
 /// two separators share the key's head, the separators too.
+template <class Kit>
 [[nodiscard]] inline std::uint32_t choose_child(const NodeView& node, const SearchKey& key,
-                                                const GroupChoice& choice, const SearchKit& kit) {
+                                                const GroupChoice& choice, const Kit& kit) {
   const auto head = static_cast<std::uint32_t>(choice.scaled >> 32);
   const std::uint32_t first = choice.first * wire::kGroupChildren;
   const Rank rank = kit.rank32(node.bytes() + node.group_offset(choice.first), head);

@@ -94,7 +94,9 @@ class NodeView {
     return chunks < g_->chunks_max ? chunks : g_->chunks_max;
   }
   [[nodiscard]] std::uint32_t sorted_end() const {
-    const std::uint32_t end = load(&wire::NodeHeader::sorted_end);
+    return clamp_sorted_end(load(&wire::NodeHeader::sorted_end));
+  }
+  [[nodiscard]] std::uint32_t clamp_sorted_end(std::uint32_t end) const {
     return end < g_->sorted_begin ? g_->sorted_begin
                                   : (end < g_->node_bytes - 8 ? end : g_->node_bytes - 8);
   }

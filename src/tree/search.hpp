@@ -2,7 +2,7 @@
 // Search kernels: how many heads of a node lie below a key's head.
 //
 // One function, three instruction sets; the scalar form is the oracle that the others are tested
-// against. The kit is chosen once, at start-up.
+// against. The kit is chosen once, at start-up; the kernels themselves are in search_kits.hpp.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,9 @@ struct Rank {
   friend bool operator==(const Rank&, const Rank&) = default;
 };
 
+/// Which instruction set a kit uses.
+enum class Isa : std::uint8_t { scalar, avx2, avx512 };
+
 /// The chosen kernels. Thread: any. Heads may be unaligned, slots are aligned to 2.
 struct SearchKit {
   /// Ranks `head` among `count` (0 to 64) 16-bit heads. May read up to 128 bytes from `heads`.
@@ -26,11 +29,9 @@ struct SearchKit {
   /// Which of `count` (0 to 64) 16-bit log slots carry `tag` in their upper byte; bit i: slot i.
   /// May read up to 128 bytes.
   std::uint64_t (*match_tags)(const std::byte* slots, std::uint32_t count, std::uint8_t tag);
+  Isa isa;
   const char* name;
 };
-
-/// Which instruction set a kit uses.
-enum class Isa : std::uint8_t { scalar, avx2, avx512 };
 
 /// The kit for `isa`, or a null pointer if this machine cannot run it.
 const SearchKit* search_kit(Isa isa);

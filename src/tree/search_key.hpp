@@ -117,6 +117,11 @@ class SearchKey {
   [[nodiscard]] std::uint64_t head_after(std::uint32_t prefix_bytes) const {
     return big_endian_at(data_ + (prefix_bytes <= bytes_ ? prefix_bytes : bytes_));
   }
+  /// Whether its first and last 8 bytes are those of `bytes` bytes at `at`.
+  /// Requires: bytes == this->bytes() >= 8.
+  [[nodiscard]] bool ends_match(const char* at, std::uint32_t bytes) const {
+    return ((word_at(at) ^ first_) | (word_at(at + bytes - 8) ^ last_)) == 0;
+  }
   /// Whether the key is the same as `bytes` bytes at `at`, behind which 8 more can be read.
   [[nodiscard]] bool same_as(const char* at, std::uint32_t bytes) const {
     if (bytes != bytes_ || (word_at(at) & mask_) != first_) return false;

@@ -3,7 +3,7 @@
 // instantiated.
 #pragma once
 
-#include "tree/point_group.hpp"
+#include "tree/group.hpp"
 
 namespace espalier::tree {
 
@@ -18,14 +18,8 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
       wire::Ref ref = lane.hint;
       Warmth warmth = Warmth::cold;
       if (!ref) {
-        if (access.near(Warmth::warm) && lane.goal != Goal::backward) {
-          ref.bits = base::load_shared<std::uint64_t>(
-              map_.at(descend_in_cache(lane.key, lane.read_version)), std::memory_order_acquire);
-          if (!ref) ref = root_ref();
-        } else {
-          ref = root_ref();
-          warmth = Warmth::hot;
-        }
+        ref = root_ref();
+        warmth = Warmth::hot;
       }
       lane.hint = {};
       const std::byte* image = nullptr;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One lane of an engine: the walk it is on, and the epoch and version under which it reads.
+// What walks keep on their way: lanes, and the slots of groups.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/task.hpp"
@@ -41,18 +42,22 @@ struct ScanState {
   Item items[32];
 };
 
-struct Lane {
+/// What a walk looks for, and as of when: all that idea 1 asks of a node.
+struct Cursor {
   Goal goal = Goal::point;
+  std::uint64_t read_version = 0;
+  wire::Ref other_predecessor{};  // if the second of two turns out not to cover the key
+  SearchKey key;                  // of scans, where they go on
+};
+
+struct Lane : Cursor {
   bool plain = false;          // an ascending read: version and heads of the fences decide at once
   bool finding_floor = false;  // first leg of floor and scan_floor
   bool stored_value = false;
   std::uint32_t tick = 0;
-  std::uint64_t read_version = 0;
   wire::Ref hint{};
-  wire::Ref other_predecessor{};  // if the second of two turns out not to cover the key
   WalkRequest task;
   Completion answer;
-  SearchKey key;           // what the walk looks for now; of scans, the cursor
   wire::ValueRef value{};  // of a write with an out-of-line value
   std::uint32_t attempts = 0;
   wire::Lid lid = 0;  // not in place: what to look up where there is no reference; 0: the root
@@ -60,90 +65,26 @@ struct Lane {
   base::WalkTask walk;
 };
 
-/// A get on its way through the stages of a group (point_group.hpp).
-struct alignas(64) PointSlot {
-  SearchKey key;
+/// A request on its way through the stages of a group (group.hpp).
+struct alignas(64) GroupSlot : Cursor {
+  bool arriving = false;   // at the leaf that it will ask
+  bool first_leaf = true;  // of a scan
   const Request* request = nullptr;
-  std::uint64_t entry = 0;  // of the page table: the leaf's
+  Handler* handler = nullptr;
+  std::uint64_t entry = 0;  // of the page table: where the next node is named; 0: it is `ref`
   wire::Ref ref{};
+  GroupChoice choice;
   LeafProbe probe;
-  bool plain = true;  // nothing unusual was met; else a lane takes over
+  std::uint64_t remaining = 0;  // items that a scan may still deliver
+  std::uint64_t items = 0;      // that it has delivered
 };
 
-/// When reads began, for many walks on one core (DESIGN §2.1 rules 2 and 4).
-///
-/// Walks are picked up in ticks of some requests. All walks of a tick share one exposed epoch; at
-/// most two ticks are in flight, and the older one's epoch is what the core exposes. The epoch is
-/// exposed before the read version is loaded, and a read version is never older than the submission
-/// of the request that uses it.
-class Pins {
- public:
-  Pins(base::EpochSlot& slot, const VersionClock& clock) : slot_(&slot), clock_(&clock) {}
-
-  /// New requests have arrived: what was read before them is too old for them.
-  void stale() { stale_ = true; }
-
-  void pick_up(Lane& lane) {
-    lane.tick = begin();
-    lane.read_version = lane.task.held != nullptr ? lane.task.held->version : version_;
-  }
-  void finish(const Lane& lane) { end(lane.tick); }
-
-  /// The same for a group of reads that begins and ends together; its version is version().
-  [[nodiscard]] std::uint32_t begin() {
-    if (stale_ || picked_ >= kTickRequests) refresh();
-    ++picked_;
-    ++ticks_[newest_].in_flight;
-    return newest_;
-  }
-  void end(std::uint32_t tick) {
-    if (--ticks_[tick].in_flight == 0 && tick != newest_ && ticks_[newest_].in_flight != 0) {
-      slot_->expose(ticks_[newest_].epoch);
-    }
-  }
-  [[nodiscard]] std::uint64_t version() const { return version_; }
-  /// Nothing is in flight any more.
-  void idle() {
-    slot_->exit();
-    stale_ = true;
-    ticks_[0] = ticks_[1] = {};
-  }
-
- private:
-  static constexpr std::uint32_t kTickRequests = 16;
-  struct Tick {
-    std::uint64_t epoch = 0;
-    std::uint32_t in_flight = 0;
-  };
-
-  void refresh() {
-    const bool keep = planted(Bug::stale_read_version) && version_ != 0;
-    if (planted(Bug::read_version_before_epoch)) {
-      version_ = clock_->released();
-      reached(Moment::between_epoch_and_version);
-    }
-    Tick& older = ticks_[1 - newest_];
-    if (older.in_flight == 0) {
-      const bool alone = ticks_[newest_].in_flight == 0;
-      newest_ = 1 - newest_;
-      ticks_[newest_].epoch = slot_->now();
-      if (alone) slot_->expose(ticks_[newest_].epoch);
-    }
-    if (!planted(Bug::read_version_before_epoch) && !keep) {
-      reached(Moment::between_epoch_and_version);
-      version_ = clock_->released();
-    }
-    picked_ = 0;
-    stale_ = false;
-  }
-
-  base::EpochSlot* slot_;
-  const VersionClock* clock_;
-  Tick ticks_[2];
-  std::uint32_t newest_ = 0;
-  std::uint32_t picked_ = 0;
-  std::uint64_t version_ = 0;
-  bool stale_ = true;
+/// Requests that take the stages together.
+struct Group {
+  std::vector<GroupSlot> slots;
+  std::size_t count = 0;  // in use
+  std::uint32_t tick = 0;
+  [[nodiscard]] std::span<GroupSlot> in_use() { return {slots.data(), count}; }
 };
 
 }  // namespace espalier::tree

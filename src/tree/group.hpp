@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests in groups: the hand-staged form of the walk for what is read in place.
+//
+// A request that goes forward needs no coroutine where its bytes are this process's memory. Here a
+// group of requests takes the stages of a walk together, each stage prefetching for the next:
+//
+//   descend   from the root to the name of the leaf, level by level
+//   arrive    read the leaf's name, ask for its head
+//   look      may it answer? choose the chunk, ask for it (and for the log, to write or to scan)
+//   answer    get, write, or take items; a scan goes on to the next leaf and arrives again
+//
+// That takes a fraction of the instructions of lanes, the more so as the stages are compiled once
+// for each instruction set with its kernels in line (DESIGN idea 2; figures: docs/benchmarks.md).
+// Whatever is unusual on the way (a node that is too new, a tie of fences) goes through find_leaf,
+// one request at a time. What does not go forward, waits long, or needs memory goes to a lane. All
+// forms decide by the same functions and pass the same tests.
+#pragma once
+
+#include "tree/engine_impl.hpp"
+
+namespace espalier::tree {
+
+/// Asks for the lines of [begin, end); three at least, for which there is no branch to mispredict.
+inline void prefetch_lines(const std::byte* begin, const std::byte* end) {
+  __builtin_prefetch(begin);
+  __builtin_prefetch(begin + 64);
+  __builtin_prefetch(begin + 128);
+  for (begin += 192; begin < end; begin += 64) __builtin_prefetch(begin);
+}
+
+// --- in and out of groups ------------------------------------------------------------------------
+
+template <Access A>
+inline bool Engine<A>::group_is_next() {
+  return !groups_[0].slots.empty() && singles_.size() < lanes_.size() && next_batch();
+}
+
+// Takes requests until the group is full, or lanes have enough to do.
+template <Access A>
+void Engine<A>::fill(Group& group) {
+  while (group.count < group.slots.size() && group_is_next()) {
+    const Request& request = current_.requests.front();
+    current_.requests = current_.requests.subspan(1);
+    if (join(group.slots[group.count], request, *current_.handler)) {
+      ++group.count;
+    } else {
+      singles_.push_back({&request, current_.handler, nullptr, {}, {}});
+    }
+  }
+  if (group.count != 0) begin(group);
+}
+
+template <Access A>
+inline void Engine<A>::begin(Group& group) {
+  group.tick = pins_.begin();
+  for (GroupSlot& slot : group.in_use()) {
+    slot.read_version = slot.goal == Goal::write ? kNewest : pins_.version();
+  }
+}
+
+// Makes the request a slot's, if it is one for groups.
+template <Access A>
+inline bool Engine<A>::join(GroupSlot& slot, const Request& request, Handler& handler) {
+  const std::size_t key_bytes = request.key.size();
+  if (key_bytes == 0 || key_bytes > map_.geometry.key_bytes_max) return false;
+  switch (request.op) {
+    case Op::get: slot.goal = Goal::point; break;
+    case Op::put:
+    case Op::insert:
+    case Op::update:
+    case Op::erase:
+      if (request.value.size() > map_.geometry.inline_value_bytes_max) return false;
+      slot.goal = Goal::write;
+      break;
+    case Op::scan:
+      if (request.limit == 0 || request.limit > kGroupScanItems ||
+          request.high.size() > map_.geometry.key_bytes_max ||
+          (!request.high.empty() && compare_keys(request.key, request.high) >= 0)) {
+        return false;
+      }
+      slot.goal = Goal::forward;
+      slot.remaining = request.limit;
+      slot.first_leaf = true;
+      break;
+    default: return false;
+  }
+  slot.key.assign(request.key);
+  slot.other_predecessor = {};
+  slot.request = &request;
+  slot.handler = &handler;
+  return true;
+}
+
+template <Access A>
+void Engine<A>::run(const Request& request, Handler& handler) {
+  ++queued_;
+  pins_.stale();
+  Group& group = groups_[turn_];
+  if (!group.slots.empty() && join(group.slots.front(), request, handler)) {
+    group.count = 1;
+    begin(group);
+    step_group();
+    step_group();
+  } else {
+    singles_.push_back({&request, &handler, nullptr, {}, {}});
+  }
+  if (pending() != 0) {
+    drain();
+  } else {
+    pins_.idle();
+  }
+}
+
+template <Access A>
+inline void Engine<A>::complete(GroupSlot& slot, Completion& answer) {
+  answer.tag = slot.request->tag;
+  answer.op = slot.request->op;
+  answer.ok = answer.error.code == Code::invalid;
+  --queued_;
+  ++completed_;
+  slot.handler->done(answer);
+}
+
+// It stays queued; the lane walks anew.
+template <Access A>
+void Engine<A>::hand_to_lane(GroupSlot& slot) {
+  singles_.push_back({slot.request, slot.handler, nullptr, {}, {}});
+}
+
+// Gives the answers of writes that are released by now; false if there was none (rules 6 and 7).
+template <Access A>
+bool Engine<A>::settle_writes() {
+  const std::uint64_t released = map_.clock.released();
+  const std::size_t before = waiting_.size();
+  std::erase_if(waiting_, [&](const WaitingAnswer& waiting) {
+    if (waiting.wait_for > released) return false;
+    --queued_;
+    ++completed_;
+    waiting.handler->done(waiting.answer);
+    return true;
+  });
+  return waiting_.size() != before;
+}
+
+// --- the stages ----------------------------------------------------------------------------------
+
+// One group computes while the other one's bytes are on their way.
+template <Access A>
+template <class Kit>
+inline void Engine<A>::step() {
+  Group& ahead = groups_[turn_];
+  turn_ = 1 - turn_;
+  Group& behind = groups_[turn_];
+  if (ahead.count == 0 && (behind.count == 0 || lanes_.size() > 1)) fill(ahead);
+  descend<Kit>(ahead.in_use());
+  for (GroupSlot& slot : behind.in_use()) look_at_leaf<Kit>(slot);
+  for (GroupSlot& slot : ahead.in_use()) arrive_at_leaf(slot);
+  if (behind.count == 0) return;
+  while (answer_group(behind.in_use())) {  // scans that go on to the next leaf
+    for (GroupSlot& slot : behind.in_use()) {
+      if (slot.arriving) arrive_at_leaf(slot);
+    }
+    for (GroupSlot& slot : behind.in_use()) {
+      if (slot.arriving) look_at_leaf<Kit>(slot);
+    }
+  }
+  end(behind);
+}
+
+// Answers what has arrived; whether something is left to arrive.
+template <Access A>
+inline bool Engine<A>::answer_group(std::span<GroupSlot> slots) {
+  bool more = false;
+  for (GroupSlot& slot : slots) {
+    if (!slot.arriving) continue;
+    slot.arriving = false;
+    if (slot.goal == Goal::point) {
+      answer_point(slot);
+    } else if (slot.goal == Goal::write) {
+      answer_write(slot);
+    } else {
+      answer_scan(slot);
+      more = more || slot.arriving;
+    }
+  }
+  return more;
+}
+
+template <Access A>
+void Engine<A>::end(Group& group) {
+  group.count = 0;
+  pins_.end(group.tick);
+  if (!waiting_.empty()) settle_writes();
+  if (wrote_ && map_.store.reclaimer.due()) map_.store.reclaimer.collect(worker_.cache);
+  wrote_ = false;
+}
+
+// Each level in two steps, for the group of separators is chosen by the node's head; then the
+// child's name is on its way, and the child's head.
+template <Access A>
+template <class Kit>
+inline void Engine<A>::descend(std::span<GroupSlot> slots) {
+  if (slots.empty()) return;
+  const wire::Ref root = root_ref();
+  for (GroupSlot& slot : slots) {
+    slot.ref = root;
+    slot.entry = 0;
+    slot.arriving = false;
+  }
+  const Geometry& g = map_.geometry;
+  for (std::uint32_t level = NodeView(map_.at(root.offset()), g).level(); level != 0; --level) {
+    for (GroupSlot& slot : slots) {
+      if (slot.arriving) continue;
+      const std::byte* at = map_.at(slot.ref.offset());
+      const NodeHead head = NodeHead::read(at);
+      if (head.leaf() || !answers_at_once(slot.key, as_of(slot), at, head, slot.ref)) {
+        go_alone(slot);
+        continue;
+      }
+      const NodeView node(at, g);
+      slot.choice = choose_group(node, head, slot.key, Kit{});
+      const std::byte* group = at + node.group_offset(slot.choice.first);
+      __builtin_prefetch(group);
+      __builtin_prefetch(group + 64);
+    }
+    for (GroupSlot& slot : slots) {
+      if (slot.arriving) continue;
+      const NodeView node(map_.at(slot.ref.offset()), g);
+      const wire::Lid lid = node.child(choose_child(node, slot.key, slot.choice, Kit{}));
+      slot.entry = map_.table.entry_offset(lid);
+      __builtin_prefetch(map_.at(slot.entry));
+    }
+    if (level == 1) break;
+    for (GroupSlot& slot : slots) {
+      if (slot.arriving) continue;
+      slot.ref = named_at(slot.entry);
+      if (!slot.ref) {
+        go_alone(slot);
+        continue;
+      }
+      const std::byte* at = map_.at(slot.ref.offset());
+      __builtin_prefetch(at);
+      __builtin_prefetch(at + g.group_heads_begin);
+      __builtin_prefetch(at + g.group_heads_begin + 64);
+    }
+  }
+  for (GroupSlot& slot : slots) slot.arriving = true;
+}
+
+// The rest of the way down, one request at a time.
+template <Access A>
+void Engine<A>::go_alone(GroupSlot& slot) {
+  slot.ref = find_leaf(slot, slot.ref);
+  slot.entry = 0;
+  slot.arriving = true;
+}
+
+template <Access A>
+inline void Engine<A>::arrive_at_leaf(GroupSlot& slot) {
+  if (slot.entry != 0) slot.ref = named_at(slot.entry);
+  if (!slot.ref) go_alone(slot);
+  const Geometry& g = map_.geometry;
+  const std::byte* leaf = map_.at(slot.ref.offset());
+  __builtin_prefetch(leaf);
+  if (slot.goal != Goal::point) __builtin_prefetch(leaf + 64);
+  prefetch_lines(leaf + g.slots_begin, leaf + g.sorted_begin);
+  // The next leaf of a scan is asked with its own low fence.
+  if (slot.goal == Goal::forward && !slot.first_leaf) __builtin_prefetch(leaf + g.node_bytes - 64);
+}
+
+template <Access A>
+template <class Kit>
+inline void Engine<A>::look_at_leaf(GroupSlot& slot) {
+  const std::byte* at = map_.at(slot.ref.offset());
+  NodeHead head = NodeHead::read(at);
+  if (!head.leaf() || !answers_at_once(slot.key, as_of(slot), at, head, slot.ref)) [[unlikely]] {
+    go_alone(slot);
+    at = map_.at(slot.ref.offset());
+    head = NodeHead::read(at);
+  }
+  const NodeView leaf(at, map_.geometry);
+  probe_leaf(leaf, head, slot.key, Kit{}, slot.probe);
+  std::uint32_t end = slot.probe.end;
+  if (slot.goal == Goal::forward) end = scan_end(slot, leaf);
+  prefetch_lines(at + slot.probe.begin, at + end);
+  if (slot.goal != Goal::point) {
+    const std::uint32_t used = head.lock.units() * wire::kLogUnitBytes;
+    const std::byte* log = at + leaf.log_begin();
+    const std::uint32_t wanted = slot.goal == Goal::write ? used + 64 : used;
+    prefetch_lines(log, log + wanted);
+  } else if (slot.probe.log_matches != 0) {
+    const auto newest = static_cast<std::uint32_t>(63 - std::countl_zero(slot.probe.log_matches));
+    __builtin_prefetch(at + leaf.log_offset(newest));
+  }
+}
+
+// Up to where the items of a scan reach in this leaf, about; what is far streams in by itself.
+template <Access A>
+inline std::uint32_t Engine<A>::scan_end(const GroupSlot& slot, const NodeView& leaf) const {
+  constexpr std::uint64_t kAhead = 1024;
+  const std::uint32_t end = leaf.sorted_end();
+  const std::uint64_t item_bytes =
+      (end - map_.geometry.sorted_begin) / std::max(leaf.items(), 1u) + 1;
+  const std::uint64_t wanted = std::min(slot.remaining * item_bytes, kAhead);
+  const std::uint32_t chunk = 1u << map_.geometry.chunk_shift;
+  return std::min(end, slot.probe.begin + chunk + static_cast<std::uint32_t>(wanted));
+}
+
+// --- answers -------------------------------------------------------------------------------------
+
+template <Access A>
+inline void Engine<A>::answer_point(GroupSlot& slot) {
+  const NodeView leaf(map_.at(slot.ref.offset()), map_.geometry);
+  Completion answer;
+  bool out_of_line = false;
+  answer.found = find_point(slot.key, leaf, slot.probe, slot.read_version, answer, out_of_line);
+  if (out_of_line) answer.value = stored_value(map_, answer.value);
+  answer.read_version = slot.read_version;
+  complete(slot, answer);
+}
+
+template <Access A>
+void Engine<A>::answer_write(GroupSlot& slot) {
+  WriteIntent intent;
+  intent.op = slot.request->op;
+  intent.key = &slot.key;
+  intent.value = slot.request->value;
+  const WriteOutcome outcome = write_in(slot.ref, intent);
+  const bool decided =
+      outcome.status == WriteStatus::done || outcome.status == WriteStatus::condition_failed;
+  if (!decided) return hand_to_lane(slot);
+  wrote_ = true;
+  Completion answer;
+  report(outcome, answer);
+  answer.read_version = pins_.version();
+  const std::uint64_t wait_for = waits_for(outcome);
+  if (wait_for <= map_.clock.released()) return complete(slot, answer);
+  answer.tag = slot.request->tag;
+  answer.op = slot.request->op;
+  answer.ok = answer.error.code == Code::invalid;
+  waiting_.push_back({answer, slot.handler, wait_for});
+}
+
+// The items of one leaf; then the answer, or on to the next leaf.
+template <Access A>
+void Engine<A>::answer_scan(GroupSlot& slot) {
+  const NodeView leaf(map_.at(slot.ref.offset()), map_.geometry);
+  const std::string_view high = slot.request->high;
+  if (slot.first_leaf) slot.items = 0;
+  SearchKey high_key;
+  bool bounded = false;
+  if (!high.empty()) {
+    high_key.assign(high);
+    bounded = leaf.covers(high_key);
+  }
+  group_scan_.begin(leaf, slot.read_version, map_.kit, slot.first_leaf ? &slot.key : nullptr,
+                    bounded ? &high_key : nullptr, slot.remaining);
+  bool over = take_items(slot);
+  const std::string_view end = leaf.high_fence();
+  over = over || end.empty() || (!high.empty() && compare_keys(high, end) <= 0);
+  if (over) {
+    Completion answer;
+    answer.items = slot.items;
+    answer.read_version = slot.read_version;
+    return complete(slot, answer);
+  }
+  slot.entry = map_.table.entry_offset(leaf.right());
+  __builtin_prefetch(map_.at(slot.entry));
+  slot.ref = {};
+  slot.key.assign(end);
+  slot.first_leaf = false;
+  slot.arriving = true;
+}
+
+// Hands over what is left of the leaf; true if the scan is over.
+template <Access A>
+inline bool Engine<A>::take_items(GroupSlot& slot) {
+  Item items[32];
+  for (;;) {
+    const auto room =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(std::size(items), slot.remaining));
+    std::uint64_t out_of_line = 0;
+    const std::uint32_t count = group_scan_.take(items, room, out_of_line);
+    for (; out_of_line != 0; out_of_line &= out_of_line - 1) {
+      Item& item = items[std::countr_zero(out_of_line)];
+      item.value = stored_value(map_, item.value);
+    }
+    slot.items += count;
+    slot.remaining -= count;
+    if (count != 0 && !slot.handler->items(slot.request->tag, {items, count})) return true;
+    if (slot.remaining == 0) return true;
+    if (count < room) return false;
+  }
+}
+
+// --- compiled for each instruction set -----------------------------------------------------------
+
+#if defined(ESPALIER_HAVE_X86_KITS)
+template <Access A>
+void Engine<A>::step_avx512() {
+  step<Avx512Kit>();
+}
+template <Access A>
+void Engine<A>::step_avx2() {
+  step<Avx2Kit>();
+}
+#endif
+
+template <Access A>
+void Engine<A>::step_group() {
+#if defined(ESPALIER_HAVE_X86_KITS)
+  if (map_.kit.isa == Isa::avx512) return step_avx512();
+  if (map_.kit.isa == Isa::avx2) return step_avx2();
+#endif
+  step<ScalarKit>();
+}
+
+}  // namespace espalier::tree
