@@ -151,7 +151,7 @@ std::string text_of(const History& history) {
 }
 
 TEST(CheckerRandom, AcceptsHistoriesThatAreRight) {
-  const std::uint64_t seed = seed_or(11);
+  const std::uint64_t seed = seed_from_environment(11);
   SCOPED_TRACE(seed_text(seed));
   Random random(seed);
   for (std::uint64_t round = 0; round < scaled(300); ++round) {
@@ -163,7 +163,7 @@ TEST(CheckerRandom, AcceptsHistoriesThatAreRight) {
 }
 
 TEST(CheckerRandom, AgreesWithAllOrders) {
-  const std::uint64_t seed = seed_or(12);
+  const std::uint64_t seed = seed_from_environment(12);
   SCOPED_TRACE(seed_text(seed));
   Random random(seed);
   std::uint64_t refused = 0;

@@ -87,7 +87,7 @@ class CopyAccessShapes : public ::testing::TestWithParam<Shape> {
 // A quiet map: both answer the same, at the newest and at held versions, alone and many at a time;
 // and no copy was in vain.
 TEST_P(CopyAccessShapes, AnswersAsInPlace) {
-  const std::uint64_t seed = seed_or(71);
+  const std::uint64_t seed = seed_from_environment(71);
   SCOPED_TRACE(seed_text(seed));
   for (const KeyPattern pattern : kKeyPatterns) {
     SCOPED_TRACE(name(pattern));
@@ -125,7 +125,7 @@ TEST_P(CopyAccessShapes, AnswersAsInPlace) {
 
 // Each level costs one node: a walk that looked at bytes it had not wanted would take detours.
 TEST_P(CopyAccessShapes, AGetReadsOneNodePerLevel) {
-  const std::uint64_t seed = seed_or(72);
+  const std::uint64_t seed = seed_from_environment(72);
   SCOPED_TRACE(seed_text(seed));
   for (const KeyPattern pattern : kKeyPatterns) {
     SCOPED_TRACE(name(pattern));
@@ -152,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(Nodes, CopyAccessShapes, ::testing::ValuesIn(kShapes),
 
 // Many lines, and several such values in one scan: each stays only until the next is wanted.
 TEST(CopyAccess, LongValuesComeWhole) {
-  const std::uint64_t seed = seed_or(74);
+  const std::uint64_t seed = seed_from_environment(74);
   SCOPED_TRACE(seed_text(seed));
   Scene scene;
   Clock clock;
@@ -179,7 +179,7 @@ TEST(CopyAccess, LongValuesComeWhole) {
 class CopyAccessConcurrency : public ::testing::TestWithParam<Shape> {};
 
 TEST_P(CopyAccessConcurrency, ReadsWhatWasThereAtItsVersion) {
-  const std::uint64_t seed = seed_or(73);
+  const std::uint64_t seed = seed_from_environment(73);
   SCOPED_TRACE(seed_text(seed));
   Scene scene(GetParam().options);
   tree::MapCore& map = *scene.map;

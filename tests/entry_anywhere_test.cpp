@@ -148,7 +148,7 @@ class EntryAnywhere : public ::testing::TestWithParam<MapOptions> {
     }
   }
 
-  const std::uint64_t seed_ = seed_or(81);
+  const std::uint64_t seed_ = seed_from_environment(81);
   Random random_{seed_};
   std::vector<std::string> keys_ = make_keys(KeyPattern::dense, 60, 32, seed_);
   std::string forged_ = forged_leaf();
@@ -241,7 +241,7 @@ class EntryAnywhereConcurrency : public ::testing::Test {
     --readers_;
   }
 
-  const std::uint64_t seed_ = seed_or(82);
+  const std::uint64_t seed_ = seed_from_environment(82);
   std::vector<std::string> keys_ = make_keys(KeyPattern::dense, 60, 32, seed_);
   std::string forged_ = forged_leaf();
   Clock clock_;

@@ -157,7 +157,7 @@ TEST(FaultsConcurrency, WorkloadAtTheLimit) {
   for (std::uint64_t i = 0; ballast->put(key_of(i), std::string(20, 'b')); ++i) {
   }
   WorkloadOptions options;
-  options.seed = seed_or(71);
+  options.seed = seed_from_environment(71);
   SCOPED_TRACE(seed_text(options.seed));
   options.operations = scaled(3000);
   options.value_bytes_max = 4000;
@@ -237,7 +237,7 @@ enum class EraseOrder : std::uint8_t { ascending, descending, random };
 class FaultsEmptied : public ::testing::TestWithParam<EraseOrder> {};
 
 TEST_P(FaultsEmptied, GivesItsMemoryBack) {
-  const std::uint64_t seed = seed_or(72);
+  const std::uint64_t seed = seed_from_environment(72);
   SCOPED_TRACE(seed_text(seed));
   Store store = open_store();
   for (const std::uint32_t log_bytes : {0u, 512u}) {

@@ -36,7 +36,7 @@ class LinearizabilityConcurrency : public ::testing::TestWithParam<KeyPattern> {
   static WorkloadOptions options_of(KeyPattern pattern, std::uint64_t seed) {
     WorkloadOptions options;
     options.pattern = pattern;
-    options.seed = seed_or(seed + static_cast<std::uint64_t>(pattern));
+    options.seed = seed_from_environment(seed + static_cast<std::uint64_t>(pattern));
     return options;
   }
 

@@ -39,7 +39,8 @@ constexpr std::uint32_t kLogSizes[] = {0, 64, 128, 512, 2048};
 // Few keys, in a tree of a handful of small nodes, looked at after every step.
 TEST_P(Model, FewKeysAuditedAfterEveryStep) {
   const auto [node_bytes, pattern] = GetParam();
-  const std::uint64_t seed = seed_or(node_bytes * 100 + static_cast<std::uint64_t>(pattern));
+  const std::uint64_t seed =
+      seed_from_environment(node_bytes * 100 + static_cast<std::uint64_t>(pattern));
   SCOPED_TRACE(seed_text(seed));
   Random random(seed);
   ModelOptions options;
@@ -55,7 +56,8 @@ TEST_P(Model, FewKeysAuditedAfterEveryStep) {
 // As many keys as make some dozens of leaves; fewer audits.
 TEST_P(Model, ManyKeys) {
   const auto [node_bytes, pattern] = GetParam();
-  const std::uint64_t seed = seed_or(node_bytes * 200 + static_cast<std::uint64_t>(pattern));
+  const std::uint64_t seed =
+      seed_from_environment(node_bytes * 200 + static_cast<std::uint64_t>(pattern));
   SCOPED_TRACE(seed_text(seed));
   Random random(seed);
   ModelOptions options;
@@ -75,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Model,
                          shape_name);
 
 TEST(ModelValues, HundredKilobytes) {
-  const std::uint64_t seed = seed_or(31);
+  const std::uint64_t seed = seed_from_environment(31);
   SCOPED_TRACE(seed_text(seed));
   Store store = open_store();
   auto map = store.create_map("model");
@@ -93,7 +95,7 @@ TEST(ModelValues, HundredKilobytes) {
 }
 
 TEST(ModelValues, SixteenMebibytes) {
-  const std::uint64_t seed = seed_or(32);
+  const std::uint64_t seed = seed_from_environment(32);
   SCOPED_TRACE(seed_text(seed));
   Store store = open_store();
   auto map = store.create_map("model", {.node_bytes = 512});
@@ -156,7 +158,7 @@ TEST(ModelArguments, RefusesWhatItDocuments) {
 }
 
 TEST(ModelEstimate, LiesNearTheCount) {
-  const std::uint64_t seed = seed_or(33);
+  const std::uint64_t seed = seed_from_environment(33);
   SCOPED_TRACE(seed_text(seed));
   Store store = open_store();
   auto map = store.create_map("model", {.node_bytes = 1024});

@@ -120,7 +120,7 @@ TEST_P(ModelSmallTrees, AllOrdersOfUpToFiveKeys) {
 // All orders of inserting, each with its mirror, its own and a random order of erasing.
 TEST_P(ModelSmallTrees, AllOrdersOfInsertingSevenKeys) {
   constexpr std::size_t kKeys = kSanitized ? 5 : 7;
-  const std::uint64_t seed = seed_or(41);
+  const std::uint64_t seed = seed_from_environment(41);
   SCOPED_TRACE(seed_text(seed));
   Random random(seed);
   Order inserts = first(kKeys);

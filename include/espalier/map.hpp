@@ -57,7 +57,8 @@ class WriteBatch {
   WriteBatch& only_if_present(std::string_view key);
   WriteBatch& only_if_value(std::string_view key, std::string_view value);
   /// Holds if the key's item still has the version that a read returned. May fail spuriously after
-  /// a reorganisation of the leaf (see Found): read again and try again.
+  /// a reorganisation of the leaf (see Found): read again and try again. With a map's versions off
+  /// all versions are 0, so it says no more than that the key is present: take only_if_value.
   WriteBatch& only_if_version(std::string_view key, Version version);
 
   void clear();
@@ -89,7 +90,8 @@ using ItemSink = std::function<bool(std::span<const Item>)>;
 struct ScanOptions {
   std::uint64_t limit = 0;   ///< at most so many items; 0: no limit
   bool reverse = false;      ///< descending
-  /// honeycomb's SCAN(Kl, Ku): begins at the floor of low, high included
+  /// honeycomb's SCAN(Kl, Ku): begins at the floor of low, high included. Ascending only: together
+  /// with `reverse` it is refused with invalid_argument, and nothing is delivered.
   bool from_floor = false;
 };
 
@@ -103,7 +105,8 @@ class Snapshot {
   ~Snapshot();
 
   [[nodiscard]] Version version() const;
-  /// Errors: key_too_long, snapshot_expired.
+  /// Errors, of all three: key_too_long, snapshot_expired, too_many_participants; scan also
+  /// invalid_argument, see ScanOptions.
   [[nodiscard]] Result<std::optional<Found>> get(std::string_view key) const;
   [[nodiscard]] Result<std::optional<FoundItem>> floor(std::string_view key) const;
   [[nodiscard]] Result<std::uint64_t> scan(std::string_view low, std::string_view high,
@@ -160,14 +163,25 @@ class Map {
       std::string_view key,
       const std::function<std::optional<std::string>(std::optional<std::string_view>)>& change);
 
-  /// Writes all of the batch under one version, or nothing. Later writes of a key win over earlier
-  /// ones. Errors: condition_failed (detail: index of the condition), and as put; invalid_argument
-  /// if it is empty or has more than 65536 writes.
+  /// Writes all of the batch under one version if all its conditions hold, or nothing. Later writes
+  /// of a key win over earlier ones, wherever its conditions stand among them.
+  ///
+  /// Written::applied is true even if all it did was to erase what was not there; Written::existed
+  /// tells whether at least one of the keys that it writes was there before. (Conditions on keys
+  /// that it does not write do not count.)
+  ///
+  /// Readers see all of it or nothing, scans included. With the map's versions off only writers do
+  /// (writes of single keys, modify, other batches and their conditions); a get or a scan sees each
+  /// key whole, but may see one key after the batch and another before it.
+  ///
+  /// Errors: condition_failed (detail: which condition, counted from 0 in the order in which they
+  /// were added; of several that fail, the first), and as put; invalid_argument if it has no writes
+  /// or more than 65536 writes or conditions.
   Result<Written> write(const WriteBatch& batch);
 
   /// Delivers the items of [low, high) (see ScanOptions) as of one version, and returns their
   /// number. An empty low is below all keys, an empty high above all keys. The sink must not write
-  /// to this map. Errors: key_too_long, too_many_participants.
+  /// to this map. Errors: key_too_long, too_many_participants, invalid_argument (see ScanOptions).
   [[nodiscard]] Result<std::uint64_t> scan(std::string_view low, std::string_view high,
                                            const ItemSink& sink, ScanOptions options = {}) const;
 
@@ -188,14 +202,16 @@ class Map {
   [[nodiscard]] std::uint32_t max_key_bytes() const;
   [[nodiscard]] MapStats stats() const;
 
-  /// Checks the whole structure (no writers may run meanwhile): order, fences, fill, versions,
-  /// reachability, predecessors, and buffers in use + free + waiting = all. Returns what is wrong,
-  /// one sentence each; empty if all is well.
+  /// Checks the whole structure of this map and of all others of its store, whose memory is one:
+  /// order, fences, fill, versions, reachability, predecessors, and buffers in use + free + waiting
+  /// = all. Returns what is wrong, one sentence each, at most 20; empty if all is well.
+  /// Requires: nobody writes to any map of the store meanwhile, or makes or drops one.
   [[nodiscard]] std::vector<std::string> audit() const;
 
  private:
   friend class Store;
   friend class Pipeline;
+  friend class client::MapImpl;
   explicit Map(client::MapImpl* impl) : impl_(impl) {}
   client::MapImpl* impl_;
 };

@@ -25,8 +25,9 @@ struct Item {
 /// What a write did.
 struct Written {
   Version version = 0;   ///< the write version; 0 if nothing was applied or versions are off
-  bool applied = false;  ///< insert: the key was absent; update, erase: it was present; put: always
-  bool existed = false;  ///< the key was present before
+  /// insert: the key was absent; update, erase: it was present; put and batches: always
+  bool applied = false;
+  bool existed = false;  ///< the key was present before; batches: at least one of them was
 };
 
 /// What a map is made of. The defaults suit 16-byte keys and values.
@@ -71,9 +72,9 @@ struct Request {
   Op op = Op::invalid;
   std::uint32_t limit = 0;  ///< scans: at most so many items; 0: no limit
   std::uint64_t tag = 0;    ///< handed back in the completion, not looked at
-  std::string_view key;
-  std::string_view high;    ///< scans
-  std::string_view value;   ///< put, insert, update
+  std::string_view key{};
+  std::string_view high{};   ///< scans
+  std::string_view value{};  ///< put, insert, update
 };
 
 /// The answer to one Request. `key` and `value` are valid only during Handler::done.
@@ -87,8 +88,8 @@ struct Completion {
   Version version = 0;       ///< reads: version of the item; writes: the write version
   Version read_version = 0;  ///< reads: the version at which the answer holds
   std::uint64_t items = 0;   ///< scans: items delivered
-  std::string_view key;      ///< floor: the key found
-  std::string_view value;    ///< get, floor: the value found
+  std::string_view key{};    ///< floor: the key found
+  std::string_view value{};  ///< get, floor: the value found
 };
 
 /// Receives answers. Calls come on the thread that runs the Pipeline; they must not use that

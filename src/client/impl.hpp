@@ -18,6 +18,9 @@ class MapImpl {
   MapImpl(std::unique_ptr<tree::MapCore> core_in, std::shared_ptr<SessionPool> sessions_in)
       : core(std::move(core_in)), sessions(std::move(sessions_in)) {}
 
+  /// What stands behind a handle.
+  static MapImpl& of(const Map& map) { return *map.impl_; }
+
   /// Runs one request to its completion on the calling thread.
   /// Errors: too_many_participants, and what the request itself met.
   Result<void> run(const tree::WalkRequest& request);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "espalier/map.hpp"
 
+#include <type_traits>
+
 #include "client/impl.hpp"
 #include "tree/audit.hpp"
 
@@ -62,35 +64,22 @@ Result<Written> write(MapImpl& map, Op op, std::string_view key, std::string_vie
   return Written{done.applied ? done.version : 0, done.applied, done.found};
 }
 
-Result<std::optional<Found>> get(MapImpl& map, std::string_view key,
-                                 const tree::HeldVersion* held) {
+// Reads one item, as a Found or, if its key is not known before, as a FoundItem.
+template <class T>
+Result<std::optional<T>> find(MapImpl& map, Op op, std::string_view key,
+                              const tree::HeldVersion* held) {
   Request request;
-  request.op = Op::get;
+  request.op = op;
   request.key = key;
-  Found found;
+  T found;
   Answer answer;
   answer.value = &found.value;
   const auto done = run(map, request, answer, held);
   if (!done) return std::unexpected(done.error());
-  if (!done->found) return std::optional<Found>{};
+  if (!done->found) return std::optional<T>{};
+  if constexpr (std::is_same_v<T, FoundItem>) found.key = std::move(answer.key);
   found.version = done->version;
-  return std::optional<Found>(std::move(found));
-}
-
-Result<std::optional<FoundItem>> floor(MapImpl& map, std::string_view key,
-                                       const tree::HeldVersion* held) {
-  Request request;
-  request.op = Op::floor;
-  request.key = key;
-  FoundItem found;
-  Answer answer;
-  answer.value = &found.value;
-  const auto done = run(map, request, answer, held);
-  if (!done) return std::unexpected(done.error());
-  if (!done->found) return std::optional<FoundItem>{};
-  found.key = answer.key;
-  found.version = done->version;
-  return std::optional<FoundItem>(std::move(found));
+  return std::optional<T>(std::move(found));
 }
 
 Result<std::uint64_t> scan(MapImpl& map, std::string_view low, std::string_view high,
@@ -186,7 +175,7 @@ Result<std::uint64_t> Map::scan(std::string_view low, std::string_view high, con
 }
 
 Result<std::optional<FoundItem>> Map::floor(std::string_view key) const {
-  return client::floor(*impl_, key, nullptr);
+  return client::find<FoundItem>(*impl_, Op::floor, key, nullptr);
 }
 
 Result<std::uint64_t> Map::count(std::string_view low, std::string_view high) const {
@@ -253,7 +242,8 @@ MapStats Map::stats() const {
   return stats;
 }
 
-std::vector<std::string> Map::audit() const { return tree::audit(*impl_->core); }
+// What one map took of the store's memory can only be told from what all of them have.
+std::vector<std::string> Map::audit() const { return tree::audit_store(impl_->core->store); }
 
 // --- Snapshot ------------------------------------------------------------------------------------
 
@@ -265,10 +255,10 @@ Snapshot::~Snapshot() = default;
 Version Snapshot::version() const { return impl_->held->version; }
 
 Result<std::optional<Found>> Snapshot::get(std::string_view key) const {
-  return client::get(impl_->map, key, &*impl_->held);
+  return client::find<Found>(impl_->map, Op::get, key, &*impl_->held);
 }
 Result<std::optional<FoundItem>> Snapshot::floor(std::string_view key) const {
-  return client::floor(impl_->map, key, &*impl_->held);
+  return client::find<FoundItem>(impl_->map, Op::floor, key, &*impl_->held);
 }
 Result<std::uint64_t> Snapshot::scan(std::string_view low, std::string_view high,
                                      const ItemSink& sink, ScanOptions options) const {

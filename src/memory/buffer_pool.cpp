@@ -225,8 +225,13 @@ void BufferPool::retire_header(std::uint64_t offset) {
 }
 
 bool BufferPool::fails_now() {
-  if (fail_after_.load(std::memory_order_relaxed) < 0) [[likely]] return false;
-  return fail_after_.fetch_sub(1, std::memory_order_relaxed) == 0;
+  const std::int64_t left = fail_after_.load(std::memory_order_relaxed);
+  if (left < 0) [[likely]] return left == kFailing;
+  if (fail_after_.fetch_sub(1, std::memory_order_relaxed) != 0) return false;
+  if (fail_for_good_.load(std::memory_order_relaxed)) {
+    fail_after_.store(kFailing, std::memory_order_relaxed);
+  }
+  return true;
 }
 
 void BufferPool::attach(BufferCache* cache) {

@@ -26,6 +26,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -81,8 +82,16 @@ class BufferPool {
   /// For tests: lets `n` acquisitions succeed and fails the one after them, once, with
   /// out_of_memory. An acquisition is a call of allocate() or reserve(), of pool or cache, except
   /// an allocate() that a reservation covers. -1: off.
-  void fail_after(std::int64_t n) { fail_after_.store(n, std::memory_order_relaxed); }
-  /// Whether a failure is still to come: false after it came.
+  void fail_after(std::int64_t n) {
+    fail_for_good_.store(false, std::memory_order_relaxed);
+    fail_after_.store(n, std::memory_order_relaxed);
+  }
+  /// For tests: as fail_after, but fails all that come after them, until fail_after() is called.
+  void fail_from(std::int64_t n) {
+    fail_for_good_.store(true, std::memory_order_relaxed);
+    fail_after_.store(n, std::memory_order_relaxed);
+  }
+  /// Whether the first failure is still to come: false after it came.
   [[nodiscard]] bool failure_pending() const {
     return fail_after_.load(std::memory_order_relaxed) >= 0;
   }
@@ -144,7 +153,9 @@ class BufferPool {
   Region& region_;
   std::vector<Extent> extents_;  // by offset / kExtentBytes
   std::array<Class, kClasses> classes_;
-  std::atomic<std::int64_t> fail_after_{-1};
+  static constexpr std::int64_t kFailing = std::numeric_limits<std::int64_t>::min();
+  std::atomic<std::int64_t> fail_after_{-1};  // kFailing: every acquisition fails
+  std::atomic<bool> fail_for_good_{false};
 
   mutable std::mutex caches_mutex_;  // taken before a class's lock
   std::vector<BufferCache*> caches_;

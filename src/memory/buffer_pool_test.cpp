@@ -178,6 +178,22 @@ TEST_F(BufferPoolTest, FailsOnceWhenTold) {
   EXPECT_EQ(pool_.stats(kNode).in_use, 3u);
 }
 
+TEST_F(BufferPoolTest, FailsFromThereOnWhenTold) {
+  BufferCache cache(pool_);
+  pool_.fail_from(1);
+  EXPECT_TRUE(pool_.allocate(kNode));
+  EXPECT_TRUE(pool_.failure_pending());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(pool_.allocate(kNode).error().code, Code::out_of_memory);
+    EXPECT_EQ(cache.allocate(kNode).error().code, Code::out_of_memory);
+    EXPECT_FALSE(pool_.failure_pending());
+  }
+  pool_.fail_after(0);  // once again, and no longer for good
+  EXPECT_FALSE(pool_.allocate(kNode));
+  EXPECT_TRUE(pool_.allocate(kNode));
+  EXPECT_EQ(pool_.stats(kNode).in_use, 2u);
+}
+
 class SmallPoolTest : public BufferPoolTest {
  protected:
   SmallPoolTest() : BufferPoolTest(4) {}  // header and three

@@ -9,8 +9,6 @@
 namespace espalier::tree {
 namespace {
 
-constexpr std::uint32_t kFenceRoomMin = 8;
-
 std::uint32_t groups_of(std::size_t children) {
   return static_cast<std::uint32_t>((children + wire::kGroupChildren - 1) / wire::kGroupChildren);
 }
@@ -55,9 +53,8 @@ std::uint64_t interior_bytes(const Geometry& g, std::span<const Child> children)
 
 bool interior_fits(const Geometry& g, std::span<const Child> children, std::string_view low,
                    std::string_view high) {
-  const std::uint64_t fences = std::max<std::uint64_t>(low.size() + high.size(), kFenceRoomMin);
   return groups_of(children.size()) <= g.groups_max &&
-         interior_bytes(g, children) + fences <= g.node_bytes;
+         interior_bytes(g, children) + fence_room(low, high) <= g.node_bytes;
 }
 
 void build_interior(std::byte* buffer, const Geometry& g, std::uint32_t level,

@@ -10,8 +10,6 @@
 namespace espalier::tree {
 namespace {
 
-constexpr std::uint32_t kFenceRoomMin = 8;  // keeps every offset of a 64 KiB node below 65536
-
 std::uint16_t u16(std::size_t value) { return static_cast<std::uint16_t>(value); }
 
 std::uint32_t length_bytes(std::uint32_t bytes) { return bytes < 0x80 ? 1 : 2; }
@@ -201,8 +199,7 @@ void gather_newest(const NodeView& leaf, std::vector<Record>& records) {
 }
 
 std::uint32_t leaf_room(const Geometry& g, std::string_view low, std::string_view high) {
-  const auto fences = static_cast<std::uint32_t>(low.size() + high.size());
-  const std::uint32_t room = g.node_bytes - g.sorted_begin - std::max(fences, kFenceRoomMin);
+  const std::uint32_t room = g.node_bytes - g.sorted_begin - fence_room(low, high);
   return room & ~((1u << g.unit_shift) - 1);
 }
 
@@ -256,8 +253,7 @@ void build_leaf(std::byte* buffer, const Geometry& g, std::span<const Record> re
                             head_of(records.back().key_view().substr(header.prefix_bytes)));
   }
   const std::uint32_t end = place_all(buffer, g, records, map, header.prefix_bytes);
-  const auto fence_begin = static_cast<std::uint32_t>(
-      g.node_bytes - std::max<std::size_t>(frame.low.size() + frame.high.size(), kFenceRoomMin));
+  const std::uint32_t fence_begin = g.node_bytes - fence_room(frame.low, frame.high);
   ESPALIER_ASSERT(end <= fence_begin);
   // A full leaf has no log: it may even end before it begins.
   const std::uint32_t log_begin = (end + 7) & ~7u;

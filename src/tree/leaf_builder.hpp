@@ -2,6 +2,7 @@
 // Making a leaf: gathering the newest items of old leaves, and laying out a new one.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -69,6 +70,11 @@ void write_shared_head(std::byte* buffer, std::uint32_t map_id, const std::byte*
 /// The same of a node.
 void write_header(std::byte* buffer, const wire::NodeHeader& header);
 
+/// Bytes at the end of a node that are kept for its fences. Never so few that an offset of a 64 KiB
+/// node could reach 65536.
+[[nodiscard]] constexpr std::uint32_t fence_room(std::string_view low, std::string_view high) {
+  return std::max(static_cast<std::uint32_t>(low.size() + high.size()), 8u);
+}
 /// Writes the fences at the end of the node and what the header says of them.
 void write_fences(std::byte* buffer, const Geometry& g, const NodeFrame& frame,
                   wire::NodeHeader& header);

@@ -246,8 +246,8 @@ void ModelDriver::snapshot_one() {
   held.recorder.log().clear();
 }
 
-PipelineRecorder::Question ModelDriver::random_read() {
-  PipelineRecorder::Question question;
+Question ModelDriver::random_read() {
+  Question question;
   constexpr Op kReads[] = {Op::get, Op::get, Op::floor, Op::scan, Op::scan_reverse, Op::scan_floor};
   question.op = random_.pick(kReads);
   if (question.op == Op::get || question.op == Op::floor) {
@@ -265,12 +265,12 @@ void ModelDriver::pipeline_writes() {
   std::vector<std::size_t> order(keys_.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   const std::size_t count = std::min<std::size_t>(keys_.size(), random_.between(1, 64));
-  std::vector<PipelineRecorder::Question> questions;
+  std::vector<Question> questions;
   for (std::size_t i = 0; i < count; ++i) {
     std::swap(order[i], order[i + random_.below(order.size() - i)]);
     constexpr Op kGrow[] = {Op::get, Op::put, Op::put, Op::insert, Op::update, Op::erase};
     constexpr Op kShrink[] = {Op::get, Op::put, Op::update, Op::erase, Op::erase, Op::erase};
-    PipelineRecorder::Question& question = questions.emplace_back();
+    Question& question = questions.emplace_back();
     question.op = shrinking_ ? random_.pick(kShrink) : random_.pick(kGrow);
     question.key = keys_[order[i]];
     if (question.op != Op::get && question.op != Op::erase) question.value = random_value();
@@ -281,7 +281,7 @@ void ModelDriver::pipeline_writes() {
 }
 
 void ModelDriver::pipeline_reads() {
-  std::vector<PipelineRecorder::Question> questions;
+  std::vector<Question> questions;
   for (std::uint64_t i = random_.between(1, 40); i > 0; --i) questions.push_back(random_read());
   pipeline_->submit(std::move(questions));
   pipeline_->drain();

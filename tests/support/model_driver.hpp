@@ -64,7 +64,7 @@ class ModelDriver {
   const std::string& random_key();
   std::string random_bound();
   std::string random_value();
-  PipelineRecorder::Question random_read();
+  Question random_read();
   // Follows what the recorder has logged; the first difference is kept.
   void follow();
   void fail(std::string what);

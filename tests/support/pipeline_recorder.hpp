@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "espalier/map.hpp"
+#include "tests/support/question.hpp"
 #include "tests/support/recorder.hpp"
 
 namespace espalier::test {
@@ -24,14 +25,6 @@ class PipelineRecorder : private Handler {
   static Result<std::unique_ptr<PipelineRecorder>> open(Recorder& recorder,
                                                         std::uint32_t in_flight);
 
-  /// A request that owns its bytes.
-  struct Question {
-    Op op = Op::get;
-    std::string key;
-    std::string high;
-    std::string value;
-    std::uint32_t limit = 0;
-  };
   /// Submits all, concurrent with each other and with what is in flight already.
   void submit(std::vector<Question> questions);
   /// Works until at most so many are unfinished.
@@ -53,8 +46,7 @@ class PipelineRecorder : private Handler {
 
   void done(const Completion& completion) override;
   bool items(std::uint64_t tag, std::span<const Item> items) override;
-  Operation& operation_of(std::uint64_t tag);
-  void fill_answer(Operation& operation, const Completion& completion) const;
+  Operation& operation_at(std::uint64_t tag);
   void retire_flights();
 
   Recorder& recorder_;

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include "tests/support/question.hpp"
+
 namespace espalier::test {
 namespace {
 
@@ -22,8 +24,12 @@ Operation Recorder::begin(Kind kind, std::string key) {
   operation.kind = kind;
   operation.thread = thread_;
   operation.key = std::move(key);
+  return begin(std::move(operation));
+}
+
+Operation Recorder::begin(Operation&& operation) {
   operation.invoked = clock_.tick();
-  return operation;
+  return std::move(operation);
 }
 
 void Recorder::end(Operation&& operation) {
@@ -61,9 +67,7 @@ void Recorder::end_write(Operation&& operation, const Result<Written>& result) {
 
 ItemSink Recorder::collect(Operation& operation) const {
   return [this, &operation](std::span<const Item> items) {
-    for (const Item& item : items) {
-      operation.items.push_back({std::string(item.key), std::string(item.value), item.version});
-    }
+    take_items(operation, items);
     if (in_between) in_between();
     return true;
   };

@@ -71,6 +71,7 @@ class Recorder {
   friend class PipelineRecorder;
 
   Operation begin(Kind kind, std::string key);
+  Operation begin(Operation&& operation);
   Operation begin_held(Kind kind, const std::string& key);
   void end(Operation&& operation);
   void end_read(Operation&& operation);

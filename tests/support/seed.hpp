@@ -11,10 +11,7 @@
 
 namespace espalier::test {
 
-/// ESPALIER_SEED, or a test's own default; prints which one it is.
-[[nodiscard]] inline std::uint64_t seed_or(std::uint64_t otherwise) {
-  return base::seed_from_environment(otherwise);
-}
+using base::seed_from_environment;
 
 /// ESPALIER_STEPS, or a test's own default: how many steps a random test makes.
 /// Requires: nobody changes the environment meanwhile.

@@ -11,24 +11,6 @@ namespace {
 
 const bool kNeverWarm = false;
 
-Kind kind_of(Op op) {
-  switch (op) {
-    case Op::put: return Kind::put;
-    case Op::insert: return Kind::insert;
-    case Op::update: return Kind::update;
-    case Op::erase: return Kind::erase;
-    case Op::floor: return Kind::floor;
-    case Op::scan:
-    case Op::scan_reverse:
-    case Op::scan_floor: return Kind::scan;
-    default: return Kind::get;
-  }
-}
-
-bool writes(Kind kind) {
-  return kind == Kind::put || kind == Kind::insert || kind == Kind::update || kind == Kind::erase;
-}
-
 base::EpochSlot join(tree::StoreCore& store) {
   auto slot = store.epochs.join();
   if (!slot) throw std::runtime_error("no slot: " + message(slot.error()));
@@ -76,34 +58,14 @@ tree::WalkRequest WalkRecorder::ask(Question question, const tree::HeldVersion* 
   auto pending = std::make_unique<Pending>();
   pending->question = std::move(question);
   const Question& asked = pending->question;
-  pending->request = {asked.op, asked.limit, tag, asked.key, asked.high, asked.value};
+  pending->request = request_of(asked, tag);
   Operation& operation = pending->operation;
-  operation.kind = kind_of(asked.op);
-  operation.thread = thread_;
-  operation.key = asked.key;
-  operation.high = asked.high;
-  if (writes(operation.kind) && operation.kind != Kind::erase) operation.value = asked.value;
-  operation.options = {asked.limit, asked.op == Op::scan_reverse, asked.op == Op::scan_floor};
+  operation = operation_of(asked, thread_);
   operation.pinned = held != nullptr;
   operation.invoked = clock_.tick();
   const tree::WalkRequest walk{&pending->request, this, held, hint, {}};
   pending_.emplace(tag, std::move(pending));
   return walk;
-}
-
-void WalkRecorder::fill_answer(Operation& operation, const Completion& completion) {
-  if (writes(operation.kind)) {
-    operation.applied = completion.applied;
-    operation.existed = completion.found;
-    operation.version = completion.applied ? completion.version : 0;
-    return;
-  }
-  operation.read_version = completion.read_version;
-  if (operation.kind == Kind::scan || !completion.found) return;
-  const std::string_view key =
-      operation.kind == Kind::floor ? completion.key : std::string_view(operation.key);
-  operation.items.push_back(
-      {std::string(key), std::string(completion.value), completion.version});
 }
 
 void WalkRecorder::done(const Completion& completion) {
@@ -115,13 +77,10 @@ void WalkRecorder::done(const Completion& completion) {
   answered_ = std::move(found->second);
   pending_.erase(found);
   Operation& operation = answered_->operation;
-  if (completion.ok) {
-    fill_answer(operation, completion);
-  } else {
+  if (!completion.ok) {
     operation.refused = true;
     unexpected_ = fmt::format("{} ended with {}", describe(operation), message(completion.error));
-  }
-  if (operation.kind == Kind::scan && completion.items != operation.items.size()) {
+  } else if (!take_answer(operation, completion)) {
     unexpected_ = describe(operation) + " ended with another number of items";
   }
   operation.responded = clock_.tick();
@@ -129,10 +88,7 @@ void WalkRecorder::done(const Completion& completion) {
 }
 
 bool WalkRecorder::items(std::uint64_t tag, std::span<const Item> items) {
-  Operation& operation = pending_.at(tag)->operation;
-  for (const Item& item : items) {
-    operation.items.push_back({std::string(item.key), std::string(item.value), item.version});
-  }
+  take_items(pending_.at(tag)->operation, items);
   return true;
 }
 

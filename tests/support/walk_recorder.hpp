@@ -12,20 +12,12 @@
 #include <vector>
 
 #include "tests/support/history.hpp"
+#include "tests/support/question.hpp"
 #include "tests/support/recorder.hpp"
 #include "tests/support/seed.hpp"
 #include "tree/engine.hpp"
 
 namespace espalier::test {
-
-/// A request that owns its bytes.
-struct Question {
-  Op op = Op::get;
-  std::string key;
-  std::string high;
-  std::string value;
-  std::uint32_t limit = 0;
-};
 
 /// A get, floor or scan of some of these keys. Bounds may lie beside keys, or be missing.
 Question random_read(Random& random, const std::vector<std::string>& keys,
@@ -55,7 +47,6 @@ class WalkRecorder final : private Handler {
 
   void done(const Completion& completion) override;
   bool items(std::uint64_t tag, std::span<const Item> items) override;
-  static void fill_answer(Operation& operation, const Completion& completion);
 
   Clock& clock_;
   std::uint32_t thread_;

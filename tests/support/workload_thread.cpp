@@ -111,8 +111,8 @@ void WorkloadThread::read_snapshot() {
   }
 }
 
-PipelineRecorder::Question WorkloadThread::question() {
-  PipelineRecorder::Question question;
+Question WorkloadThread::question() {
+  Question question;
   constexpr Op kRanges[] = {Op::floor, Op::scan, Op::scan_reverse, Op::scan_floor};
   constexpr Op kGrow[] = {Op::put, Op::put, Op::insert, Op::update, Op::erase};
   constexpr Op kShrink[] = {Op::put, Op::update, Op::erase, Op::erase, Op::erase};
@@ -139,7 +139,7 @@ void WorkloadThread::submit() {
   if (!pipeline) return recorder_.give_up("no pipeline: " + message(pipeline.error()));
   for (std::uint64_t i = 0; i < options_.operations;) {
     shrinking_ = i / options_.operations_per_phase % 2 == 1;
-    std::vector<PipelineRecorder::Question> questions;
+    std::vector<Question> questions;
     const std::uint64_t some = random_.between(1, options_.in_flight);
     for (std::uint64_t j = std::min(some, options_.operations - i); j > 0; --j, ++i) {
       questions.push_back(question());

@@ -38,7 +38,7 @@ class WorkloadThread {
   void scan(bool held);
   void batch();
   void read_snapshot();
-  PipelineRecorder::Question question();
+  Question question();
 
   const std::string& key();
   std::string value();
