@@ -26,7 +26,12 @@ using tree::Bug;
 struct Planted {
   const char* name;
   Bug bug;
+  std::uint32_t value_bytes_max = 80;
 };
+
+// Values of a node of 512 bytes that stay inline. Whoever reads from a node that was superseded
+// finds references there to values whose memory is gone, and would not live to be refused.
+constexpr std::uint32_t kInlineOnly = 32;
 
 void PrintTo(const Planted& planted, std::ostream* out) { *out << planted.name; }
 
@@ -39,12 +44,13 @@ class Plant {
   Plant& operator=(const Plant&) = delete;
 };
 
-std::optional<std::string> run_once(std::uint64_t seed) {
+std::optional<std::string> run_once(std::uint64_t seed, std::uint32_t value_bytes_max = 80) {
   Store store = open_store();
   auto map = store.create_map("map", {.node_bytes = 512, .log_bytes = 128});
   if (!map) return "no map: " + message(map.error());
   WorkloadOptions options;
   options.seed = seed;
+  options.value_bytes_max = value_bytes_max;
   options.pipelines = 2;
   options.operations = 2000;
   options.rounds = 3;
@@ -69,7 +75,7 @@ class WorkloadPlantedConcurrency : public ::testing::TestWithParam<Planted> {};
 TEST_P(WorkloadPlantedConcurrency, Refuses) {
   const Plant plant(GetParam().bug);
   for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
-    if (run_once(seed)) return;
+    if (run_once(seed, GetParam().value_bytes_max)) return;
   }
   FAIL() << kRuns << " runs were accepted";
 }
@@ -91,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Planted{"no_predecessor", Bug::no_predecessor},
                       Planted{"floor_stays_in_leaf", Bug::floor_stays_in_leaf},
                       Planted{"ignore_created", Bug::ignore_created},
-                      Planted{"ignore_superseded", Bug::ignore_superseded},
+                      Planted{"ignore_superseded", Bug::ignore_superseded, kInlineOnly},
                       Planted{"batch_in_two_versions", Bug::batch_in_two_versions},
                       Planted{"conditions_before_lock", Bug::conditions_before_lock}),
     bug_name);

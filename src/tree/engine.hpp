@@ -41,7 +41,7 @@ class Engine {
   /// Runs one request to its end. Requires: nothing is pending.
   void run(const Request& request, Handler& handler);
   /// Reads one key: fills in `found`, `value`, `version` and `read_version`. What the answer points
-  /// to stays until let_go(). Returns false, and needs no let_go(), if the map can have no such key.
+  /// to stays until let_go(). Returns false, and needs no let_go(), if there can be no such key.
   /// Requires: in place; nothing is pending.
   bool get_now(std::string_view key, Completion& answer);
   void let_go() { pins_.idle(); }

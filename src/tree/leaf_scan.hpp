@@ -26,8 +26,9 @@ class LeafScan {
   /// Most items that take_few takes.
   static constexpr std::uint32_t kFew = 16;
 
-  /// The short way of a short scan: takes the first `few` items from `low` on, if none of them is in
-  /// the log or out of line. Returns false if there is no short way; then `items` hold nothing.
+  /// The short way of a short scan: takes the first `few` items from `low` on, if the log has none
+  /// there and none is out of line. Returns false if there is no such way; the items are then
+  /// worth nothing.
   /// Requires: `probe` is of `low`; few <= kFew; what it points to and the log are at hand.
   static bool take_few(const NodeView& leaf, const SearchKey& low, const LeafProbe& probe,
                        std::uint32_t few, Item* items);
