@@ -64,6 +64,40 @@ std::byte* Change::take_buffer() {
   return buffer;
 }
 
+namespace {
+
+bool overlaps(const NodeView& node, std::string_view low, std::string_view high) {
+  const bool before = node.has_high_fence() && compare_keys(node.high_fence(), low) <= 0;
+  const bool behind = !high.empty() && compare_keys(high, node.low_fence()) <= 0;
+  return !before && !behind;
+}
+
+// Where the leaf ends whose records end before `end`; empty: where all of them do.
+std::string_view end_of_leaf(std::span<const Record> records, std::size_t end) {
+  return end == records.size()
+             ? std::string_view{}
+             : shortest_separator(records[end - 1].key_view(), records[end].key_view());
+}
+
+}  // namespace
+
+bool Change::two_predecessors_at_most(std::span<std::byte* const> olds,
+                                      std::span<const Record> records,
+                                      std::span<const std::size_t> cuts, const Geometry& g) {
+  std::string_view low = NodeView(olds.front(), g).low_fence();
+  for (std::size_t i = 0; i < cuts.size() && olds.size() > 2; ++i) {
+    const bool last = i + 1 == cuts.size();
+    const std::string_view high =
+        last ? NodeView(olds.back(), g).high_fence() : end_of_leaf(records, cuts[i + 1]);
+    const auto predecessors = std::count_if(olds.begin(), olds.end(), [&](const std::byte* old) {
+      return overlaps(NodeView(old, g), low, high);
+    });
+    if (predecessors > 2) return false;
+    low = high;
+  }
+  return true;
+}
+
 // Who answers for [low, high) at versions before this change: one or two of the old nodes.
 NodeFrame Change::frame_for(std::span<std::byte* const> olds, std::string_view low,
                             std::string_view high) const {
@@ -74,12 +108,13 @@ NodeFrame Change::frame_for(std::span<std::byte* const> olds, std::string_view l
   if (!map_->options.versions || planted(Bug::no_predecessor)) return frame;
   for (std::byte* old : olds) {
     const NodeView node = view(old);
-    const bool before = node.has_high_fence() && compare_keys(node.high_fence(), low) <= 0;
-    const bool behind = !high.empty() && compare_keys(high, node.low_fence()) <= 0;
-    if (before || behind) continue;
+    if (!overlaps(node, low, high)) continue;
     if (!frame.old_ref) {
       frame.old_ref = map_->ref_of(old);
-    } else if (!planted(Bug::one_predecessor_of_two)) {
+      continue;
+    }
+    ESPALIER_ASSERT(!frame.old2_ref);
+    if (!planted(Bug::one_predecessor_of_two)) {
       frame.old2_ref = map_->ref_of(old);
       frame.old2_low_head = node.low_head();
     }
@@ -113,9 +148,7 @@ std::vector<Child> Change::replace_leaves(std::span<std::byte* const> olds,
   for (std::size_t i = 0; i < cuts.size(); ++i) {
     const bool last = i + 1 == cuts.size();
     const std::size_t end = last ? records.size() : cuts[i + 1];
-    const std::string_view high =
-        last ? outer_high
-             : shortest_separator(records[end - 1].key_view(), records[end].key_view());
+    const std::string_view high = last ? outer_high : end_of_leaf(records, end);
     NodeFrame frame = frame_for(olds, low, high);
     frame.lid = lids[i];
     frame.left = i == 0 ? first.left() : lids[i - 1];
@@ -155,8 +188,7 @@ std::vector<Child> Change::build_layer(std::uint32_t level, std::span<const Chil
       const std::size_t count = std::min(per_part, children.size() - at);
       const bool last = at + count == children.size();
       const std::string_view part_low = at == 0 ? low : children[at].separator;
-      NodeFrame frame =
-          frame_for(olds, part_low, last ? high : children[at + count].separator);
+      NodeFrame frame = frame_for(olds, part_low, last ? high : children[at + count].separator);
       frame.lid = map_->table.allocate();
       std::byte* buffer = take_buffer();
       build_interior(buffer, map_->geometry, level, children.subspan(at, count), frame);
@@ -219,8 +251,8 @@ bool Change::merge_with_neighbour(Parent& parent, std::vector<Splice>& above) {
   if (grandparent.children() < 2) return false;
   const bool with_right = step.index + 1 < grandparent.children();
   const std::uint32_t first = with_right ? step.index : step.index - 1;
-  std::byte* other = map_->at(
-      map_->table.get(grandparent.child(with_right ? step.index + 1 : first)).offset());
+  std::byte* other =
+      map_->at(map_->table.get(grandparent.child(with_right ? step.index + 1 : first)).offset());
   std::byte* const pair[] = {with_right ? parent.node : other, with_right ? other : parent.node};
   std::vector<Child> children;
   if (!with_right) gather_children(view(other), children);
@@ -329,8 +361,8 @@ void Change::retire(std::uint64_t version) {
   std::int64_t leaves = 0;
   std::int64_t interior = 0;
   for (const DeadNode& dead : dead_) {
-    retired.push_back({static_cast<std::uint64_t>(dead.node - map_->base), version,
-                       map_->node_class, dead.lid});
+    retired.push_back(
+        {static_cast<std::uint64_t>(dead.node - map_->base), version, map_->node_class, dead.lid});
     (view(dead.node).leaf() ? leaves : interior) -= 1;
   }
   for (const NewNode& node : built_) (node.level == 0 ? leaves : interior) += 1;
@@ -353,8 +385,8 @@ std::vector<std::size_t> cut_evenly(std::span<const Record> records, const Geome
   return cuts;
 }
 
-bool cuts_fit(std::span<const Record> records, const Geometry& g,
-              std::span<const std::size_t> cuts, std::string_view low, std::string_view high) {
+bool cuts_fit(std::span<const Record> records, const Geometry& g, std::span<const std::size_t> cuts,
+              std::string_view low, std::string_view high) {
   for (std::size_t i = 0; i < cuts.size(); ++i) {
     const bool last = i + 1 == cuts.size();
     const std::size_t end = last ? records.size() : cuts[i + 1];

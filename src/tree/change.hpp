@@ -43,10 +43,16 @@ class Change {
   /// An erase may take what was put by for erases.
   Result<void> reserve(std::uint32_t nodes, bool erase = false);
 
+  /// Whether each leaf that replace_leaves would build answers for keys of two old leaves at most:
+  /// a node can name no more predecessors (rule 8). So it always is with one or two old leaves.
+  static bool two_predecessors_at_most(std::span<std::byte* const> olds,
+                                       std::span<const Record> records,
+                                       std::span<const std::size_t> cuts, const Geometry& g);
   /// Builds leaves for `records` (cut at `cuts`: indices at which a new leaf begins, the first
   /// being 0) in place of the leaves `olds`, adjacent and ascending. Returns the children for a
   /// splice; if one leaf replaces one, it keeps its LID and there is nothing to splice (empty
   /// result).
+  /// Requires: two_predecessors_at_most.
   std::vector<Child> replace_leaves(std::span<std::byte* const> olds,
                                     std::span<const Record> records,
                                     std::span<const std::size_t> cuts);

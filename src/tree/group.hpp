@@ -199,6 +199,7 @@ inline void Engine<A>::descend(std::span<GroupSlot> slots) {
     slot.ref = root;
     slot.entry = 0;
     slot.arriving = false;
+    slot.guessed = 0;
   }
   const Geometry& g = map_.geometry;
   for (std::uint32_t level = NodeView(map_.at(root.offset()), g).level(); level != 0; --level) {
@@ -219,9 +220,14 @@ inline void Engine<A>::descend(std::span<GroupSlot> slots) {
     for (GroupSlot& slot : slots) {
       if (slot.arriving) continue;
       const NodeView node(map_.at(slot.ref.offset()), g);
-      const wire::Lid lid = node.child(choose_child(node, slot.key, slot.choice, Kit{}));
+      const std::uint32_t child = choose_child(node, slot.key, slot.choice, Kit{});
+      const wire::Lid lid = node.child(child);
       slot.entry = map_.table.entry_offset(lid);
       __builtin_prefetch(map_.at(slot.entry));
+      if (level == 1 && lanes_.size() == 1 && guess_.pays()) {
+        slot.lid = lid;
+        slot.guessed = guess_.offset(node, slot.choice, child, lid);
+      }
     }
     if (level == 1) break;
     for (GroupSlot& slot : slots) {
@@ -257,6 +263,8 @@ inline void Engine<A>::arrive_at_leaf(GroupSlot& slot) {
   __builtin_prefetch(leaf);
   if (slot.goal != Goal::point) __builtin_prefetch(leaf + 64);
   base::prefetch(leaf + g.slots_begin, leaf + g.sorted_begin);
+  if (slot.guessed != 0) [[unlikely]]
+    PositionGuess::ask(leaf, slot.guessed);
   // The next leaf of a scan is asked with its own low fence.
   if (slot.goal == Goal::forward && !slot.first_leaf) __builtin_prefetch(leaf + g.node_bytes - 64);
 }
@@ -273,6 +281,9 @@ inline void Engine<A>::look_at_leaf(GroupSlot& slot) {
   }
   const NodeView leaf(at, map_.geometry);
   probe_leaf(leaf, head, slot.key, Kit{}, slot.probe);
+  if (slot.guessed != 0) [[unlikely]] {
+    guess_.learn(slot.lid, head.chunks(), std::exchange(slot.guessed, 0), slot.probe);
+  }
   std::uint32_t end = slot.probe.end;
   if (slot.goal == Goal::forward) end = scan_end(slot, leaf);
   base::prefetch(at + slot.probe.begin, at + end);

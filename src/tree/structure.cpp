@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/assert.hpp"
 #include "tree/change.hpp"
 #include "tree/planted.hpp"
 
@@ -52,13 +53,15 @@ std::vector<std::size_t> cut_at_end(const NodeView& leaf, const Geometry& g,
   return {};
 }
 
-// Locks a neighbour under the same parent and adds its records. False if there is none.
-bool take_neighbour(MapCore& map, const Path& path, Rearrangement& plan) {
+enum class Side : std::uint8_t { left, right };
+
+// Locks the neighbour on that side, if it has the same parent, and adds its records.
+bool take_neighbour(MapCore& map, const Path& path, Side side, Rearrangement& plan) {
   if (path.empty()) return false;
   const PathStep step = path.back();
   const NodeView parent(step.node, map.geometry);
-  if (parent.children() < 2) return false;
-  const bool right = step.index + 1 < parent.children();
+  const bool right = side == Side::right;
+  if (right ? step.index + 1 >= parent.children() : step.index == 0) return false;
   std::byte* other = lock_current(map, parent.child(right ? step.index + 1 : step.index - 1));
   std::vector<Record> records;
   gather_newest({other, map.geometry}, records);
@@ -73,38 +76,72 @@ bool take_neighbour(MapCore& map, const Path& path, Rearrangement& plan) {
   return true;
 }
 
-void drop_neighbour(MapCore& map, std::byte* leaf, Rearrangement& plan) {
+bool take_neighbour(MapCore& map, const Path& path, Rearrangement& plan) {
+  return take_neighbour(map, path, Side::right, plan) ||
+         take_neighbour(map, path, Side::left, plan);
+}
+
+void drop_neighbour(std::byte* leaf, Rearrangement& plan) {
   for (std::byte* old : plan.olds) {
     if (old != leaf) unlock(old);
   }
   plan.olds = {leaf};
-  (void)map;
 }
 
-// Too full: share with a neighbour, or make three leaves of two, or at least two of one.
+// Whether the leaves' items may lie evenly in as many leaves; then `plan.cuts` say how.
+bool share_evenly(const Geometry& g, Rearrangement& plan) {
+  const std::string_view low = NodeView(plan.olds.front(), g).low_fence();
+  const std::string_view high = NodeView(plan.olds.back(), g).high_fence();
+  const std::uint64_t room = plan.olds.size() * merge_limit(g, low, high);
+  if (placed_bytes(plan.records, g) * 100 > room * kGivePercent) return false;
+  plan.cuts = cut_evenly(plan.records, g, plan.olds.size());
+  return cuts_fit(plan.records, g, plan.cuts, low, high) &&
+         Change::two_predecessors_at_most(plan.olds, plan.records, plan.cuts, g);
+}
+
+// Makes one leaf more of the leaves (or more than one if items are long).
+bool add_leaf(const Geometry& g, Rearrangement& plan) {
+  plan.cuts =
+      cut_to_fit(plan.records, g, plan.olds.size() + 1, NodeView(plan.olds.front(), g).low_fence(),
+                 NodeView(plan.olds.back(), g).high_fence());
+  return Change::two_predecessors_at_most(plan.olds, plan.records, plan.cuts, g);
+}
+
+// Too full: share with one neighbour or with both, else make four leaves of the three, three of two,
+// or two of one. The more leaves take part, the fuller leaves are on the average.
 void plan_growth(MapCore& map, const Path& path, std::byte* leaf, const WriteIntent& intent,
                  Rearrangement& plan) {
   const Geometry& g = map.geometry;
-  const NodeView node(leaf, g);
-  plan.cuts = cut_at_end(node, g, plan, intent.key->view());
+  plan.cuts = cut_at_end({leaf, g}, g, plan, intent.key->view());
   if (!plan.cuts.empty()) {
     map.splits.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  const bool shared = take_neighbour(map, path, plan);
-  const std::string_view low = NodeView(plan.olds.front(), g).low_fence();
-  const std::string_view high = NodeView(plan.olds.back(), g).high_fence();
-  const std::uint64_t bytes = placed_bytes(plan.records, g);
-  const std::uint64_t limit = merge_limit(g, low, high);
-  if (shared && bytes * 100 <= 2 * limit * kGivePercent) {
-    plan.cuts = cut_evenly(plan.records, g, 2);
-    if (cuts_fit(plan.records, g, plan.cuts, low, high)) {
+  const bool right = take_neighbour(map, path, Side::right, plan);
+  if (right && share_evenly(g, plan)) {
+    map.gives.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const std::size_t records_without_left = plan.records.size();
+  const std::uint32_t first_without_left = plan.first_child;
+  if (take_neighbour(map, path, Side::left, plan)) {
+    if (share_evenly(g, plan)) {
       map.gives.fetch_add(1, std::memory_order_relaxed);
       return;
     }
+    map.splits.fetch_add(1, std::memory_order_relaxed);
+    if (add_leaf(g, plan)) return;
+    // Keys so uneven that a leaf would follow three: without the left one, then.
+    unlock(plan.olds.front());
+    plan.olds.erase(plan.olds.begin());
+    plan.records.erase(plan.records.begin(),
+                       plan.records.end() - static_cast<std::ptrdiff_t>(records_without_left));
+    plan.first_child = first_without_left;
+  } else {
+    map.splits.fetch_add(1, std::memory_order_relaxed);
   }
-  plan.cuts = cut_to_fit(plan.records, g, shared ? 3 : 2, low, high);
-  map.splits.fetch_add(1, std::memory_order_relaxed);
+  const bool possible = add_leaf(g, plan);
+  ESPALIER_ASSERT(possible);
 }
 
 // Too empty: merge with a neighbour if both fit one leaf, else only merge the log.
@@ -125,7 +162,7 @@ void plan_shrinking(MapCore& map, const Path& path, std::byte* leaf, Rearrangeme
     map.merges.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  drop_neighbour(map, leaf, plan);
+  drop_neighbour(leaf, plan);
   plan.records = alone;
   plan.first_child = index;
 }

@@ -75,6 +75,8 @@ struct alignas(64) GroupSlot : Cursor {
   wire::Ref ref{};
   GroupChoice choice;
   LeafProbe probe;
+  wire::Lid lid = 0;
+  std::uint32_t guessed = 0;    // offset in the leaf (position_guess.hpp); 0: none
   std::uint64_t remaining = 0;  // items that a scan may still deliver
   std::uint64_t items = 0;      // that it has delivered
 };
