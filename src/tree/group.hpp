@@ -263,8 +263,10 @@ inline void Engine<A>::arrive_at_leaf(GroupSlot& slot) {
   __builtin_prefetch(leaf);
   if (slot.goal != Goal::point) __builtin_prefetch(leaf + 64);
   base::prefetch(leaf + g.slots_begin, leaf + g.sorted_begin);
-  if (slot.guessed != 0) [[unlikely]]
+  if (slot.guessed != 0) [[unlikely]] {
     PositionGuess::ask(leaf, slot.guessed);
+    if (slot.goal != Goal::point) guess_.ask_log(leaf, g, slot.lid);
+  }
   // The next leaf of a scan is asked with its own low fence.
   if (slot.goal == Goal::forward && !slot.first_leaf) __builtin_prefetch(leaf + g.node_bytes - 64);
 }

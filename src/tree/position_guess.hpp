@@ -37,16 +37,20 @@ class PositionGuess {
     const auto key = static_cast<std::uint32_t>(choice.scaled >> 32);
     if (key < low || key >= high) return 0;
     if (!chunks_) chunks_ = std::make_unique<std::uint8_t[]>(kLids);
-    const Geometry& g = node.geometry();
-    const std::uint32_t noted = chunks_[lid % kLids];
-    const std::uint32_t chunks = noted != 0 ? noted : g.chunks_max * 3 / 4;
-    const std::uint64_t bytes = std::uint64_t{chunks} << g.chunk_shift;
-    return g.sorted_begin + static_cast<std::uint32_t>(bytes * (key - low) / (high - low));
+    const std::uint64_t bytes = sorted_bytes(node.geometry(), lid);
+    return node.geometry().sorted_begin +
+           static_cast<std::uint32_t>(bytes * (key - low) / (high - low));
   }
 
   /// Asks for the items about the guessed offset.
   static void ask(const std::byte* leaf, std::uint32_t offset) {
     base::prefetch(leaf + offset - kMargin, leaf + offset + kMargin);
+  }
+
+  /// Asks for the log too, which begins where the sorted block ends.
+  void ask_log(const std::byte* leaf, const Geometry& g, wire::Lid lid) const {
+    const std::byte* end = leaf + g.sorted_begin + sorted_bytes(g, lid);
+    base::prefetch(end - (1 << g.chunk_shift), end + g.log_bytes / 2);
   }
 
   /// Notes what came true.
@@ -57,6 +61,11 @@ class PositionGuess {
   }
 
  private:
+  [[nodiscard]] std::uint32_t sorted_bytes(const Geometry& g, wire::Lid lid) const {
+    const std::uint32_t noted = chunks_[lid % kLids];
+    return (noted != 0 ? noted : g.chunks_max * 3 / 4) << g.chunk_shift;
+  }
+
   static constexpr std::uint32_t kLids = 1u << 16;
   static constexpr std::uint32_t kPause = 32;
   static constexpr std::uint32_t kScoreMost = 64;
