@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "tree/access.hpp"
+#include "tree/leaf_guess.hpp"
 #include "tree/pins.hpp"
-#include "tree/position_guess.hpp"
 #include "tree/search_kits.hpp"
 #include "tree/structure.hpp"
 #include "tree/walk_state.hpp"
@@ -178,9 +178,9 @@ class Engine {
   bool wrote_ = false;  // the group in hand wrote something
   std::vector<WaitingAnswer> waiting_;
   std::vector<Lane*> idle_;
-  Cursor alone_;         // of get_now
-  PositionGuess guess_;  // used with one request in flight
-  Batch current_{};      // of the batches, the one that lanes take from now
+  Cursor alone_;     // of get_now
+  LeafGuess guess_;  // used with one request in flight
+  Batch current_{};  // of the batches, the one that lanes take from now
   std::deque<Batch> batches_;
   std::deque<WalkRequest> singles_;
   std::size_t queued_ = 0;

@@ -21,8 +21,8 @@ inline bool Engine<A>::get_with_kit(std::string_view key, Completion& answer) {
   wire::Ref ref = root_ref();
   const std::byte* at = map_.at(ref.offset());
   NodeHead head = NodeHead::read(at);
-  wire::Lid lid = 0;
-  std::uint32_t guessed = 0;
+  wire::Lid lid = map_.root;
+  LeafGuess::Guess guess;
   for (;;) {
     if (!answers_at_once(cursor.key, as_of_version, at, head, ref)) [[unlikely]] {
       cursor.other_predecessor = {};
@@ -35,17 +35,22 @@ inline bool Engine<A>::get_with_kit(std::string_view key, Completion& answer) {
     const NodeView node(at, g);
     const GroupChoice group = choose_group(node, head, cursor.key, Kit{});
     __builtin_prefetch(at + node.group_offset(group.first) + 64);  // its children, beside its heads
+    const bool above_leaf = head.level() == 1;
+    const bool guessing = above_leaf && guess_.pays();
+    if (guessing) guess_.prepare(lid, group.first);
     const std::uint32_t child = choose_child(node, cursor.key, group, Kit{});
+    if (guessing) {
+      guess = guess_.about(lid, node, group, child);
+      if (guess.leaf != 0) LeafGuess::ask(map_.base, guess, g, false);
+    }
     lid = node.child(child);
     ref = map_.table.get(lid);
     if (!ref) [[unlikely]]
       ref = root_ref();
     at = map_.at(ref.offset());
-    if (head.level() == 1) {
+    if (above_leaf && ref.offset() != guess.leaf) {
       __builtin_prefetch(at);
       base::prefetch(at + g.slots_begin, at + g.sorted_begin);
-      if (guess_.pays()) guessed = guess_.offset(node, group, child, lid);
-      if (guessed != 0) PositionGuess::ask(at, guessed);
     }
     head = NodeHead::read(at);
   }
@@ -53,7 +58,7 @@ inline bool Engine<A>::get_with_kit(std::string_view key, Completion& answer) {
   LeafProbe probe;
   probe_leaf(leaf, head, cursor.key, Kit{}, probe);
   base::prefetch(at + probe.begin, at + probe.end);
-  if (guessed != 0) guess_.learn(lid, head.chunks(), guessed, probe);
+  if (guess.made()) guess_.learn(guess, ref.offset(), head.chunks(), probe);
   bool out_of_line = false;
   answer.found = find_point(cursor.key, leaf, probe, cursor.read_version, answer, out_of_line);
   if (out_of_line) answer.value = stored_value(map_, answer.value);

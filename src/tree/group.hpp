@@ -199,9 +199,11 @@ inline void Engine<A>::descend(std::span<GroupSlot> slots) {
     slot.ref = root;
     slot.entry = 0;
     slot.arriving = false;
-    slot.guessed = 0;
+    slot.guess = {};
+    slot.lid = map_.root;
   }
   const Geometry& g = map_.geometry;
+  const bool alone = lanes_.size() == 1;  // nothing else to do while bytes are on their way
   for (std::uint32_t level = NodeView(map_.at(root.offset()), g).level(); level != 0; --level) {
     for (GroupSlot& slot : slots) {
       if (slot.arriving) continue;
@@ -216,6 +218,10 @@ inline void Engine<A>::descend(std::span<GroupSlot> slots) {
       const std::byte* group = at + node.group_offset(slot.choice.first);
       __builtin_prefetch(group);
       __builtin_prefetch(group + 64);
+      if (level == 1 && alone && guess_.pays()) {
+        guess_.prepare(slot.lid, slot.choice.first);
+        slot.guess.place = 0;  // to be made
+      }
     }
     for (GroupSlot& slot : slots) {
       if (slot.arriving) continue;
@@ -224,10 +230,13 @@ inline void Engine<A>::descend(std::span<GroupSlot> slots) {
       const wire::Lid lid = node.child(child);
       slot.entry = map_.table.entry_offset(lid);
       __builtin_prefetch(map_.at(slot.entry));
-      if (level == 1 && lanes_.size() == 1 && guess_.pays()) {
-        slot.lid = lid;
-        slot.guessed = guess_.offset(node, slot.choice, child, lid);
+      if (slot.guess.made()) [[unlikely]] {
+        slot.guess = guess_.about(slot.lid, node, slot.choice, child);
+        if (slot.guess.leaf != 0) {
+          LeafGuess::ask(map_.base, slot.guess, g, slot.goal != Goal::point);
+        }
       }
+      slot.lid = lid;
     }
     if (level == 1) break;
     for (GroupSlot& slot : slots) {
@@ -263,10 +272,6 @@ inline void Engine<A>::arrive_at_leaf(GroupSlot& slot) {
   __builtin_prefetch(leaf);
   if (slot.goal != Goal::point) __builtin_prefetch(leaf + 64);
   base::prefetch(leaf + g.slots_begin, leaf + g.sorted_begin);
-  if (slot.guessed != 0) [[unlikely]] {
-    PositionGuess::ask(leaf, slot.guessed);
-    if (slot.goal != Goal::point) guess_.ask_log(leaf, g, slot.lid);
-  }
   // The next leaf of a scan is asked with its own low fence.
   if (slot.goal == Goal::forward && !slot.first_leaf) __builtin_prefetch(leaf + g.node_bytes - 64);
 }
@@ -283,8 +288,9 @@ inline void Engine<A>::look_at_leaf(GroupSlot& slot) {
   }
   const NodeView leaf(at, map_.geometry);
   probe_leaf(leaf, head, slot.key, Kit{}, slot.probe);
-  if (slot.guessed != 0) [[unlikely]] {
-    guess_.learn(slot.lid, head.chunks(), std::exchange(slot.guessed, 0), slot.probe);
+  if (slot.guess.made()) [[unlikely]] {
+    guess_.learn(slot.guess, slot.ref.offset(), head.chunks(), slot.probe);
+    slot.guess = {};
   }
   std::uint32_t end = slot.probe.end;
   if (slot.goal == Goal::forward) end = scan_end(slot, leaf);

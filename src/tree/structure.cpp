@@ -107,8 +107,8 @@ bool add_leaf(const Geometry& g, Rearrangement& plan) {
   return Change::two_predecessors_at_most(plan.olds, plan.records, plan.cuts, g);
 }
 
-// Too full: share with one neighbour or with both, else make four leaves of the three, three of two,
-// or two of one. The more leaves take part, the fuller leaves are on the average.
+// Too full: share with one neighbour or with both, else make four leaves of the three, three of
+// two, or two of one. The more leaves take part, the fuller leaves are on the average.
 void plan_growth(MapCore& map, const Path& path, std::byte* leaf, const WriteIntent& intent,
                  Rearrangement& plan) {
   const Geometry& g = map.geometry;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/task.hpp"
+#include "tree/leaf_guess.hpp"
 #include "tree/leaf_scan.hpp"
 #include "tree/leaf_write.hpp"
 #include "tree/map_core.hpp"
@@ -75,8 +76,8 @@ struct alignas(64) GroupSlot : Cursor {
   wire::Ref ref{};
   GroupChoice choice;
   LeafProbe probe;
-  wire::Lid lid = 0;
-  std::uint32_t guessed = 0;    // offset in the leaf (position_guess.hpp); 0: none
+  wire::Lid lid = 0;  // of the node that is asked
+  LeafGuess::Guess guess;
   std::uint64_t remaining = 0;  // items that a scan may still deliver
   std::uint64_t items = 0;      // that it has delivered
 };
