@@ -74,8 +74,9 @@ CLI::Option* add_choices(CLI::App& command, const std::string& flag, std::vector
 // What all of them share.
 template <class Options>
 void add_output_options(CLI::App& command, Options& options) {
-  command.add_option("--probe-rounds", options.probe_rounds,
-                     "of the ping-pong between cores before and after; 0: none")
+  command
+      .add_option("--probe-rounds", options.probe_rounds,
+                  "of the ping-pong between cores before and after; 0: none")
       ->capture_default_str();
   command.add_flag("--json", options.json, "JSON lines instead of a table");
 }
@@ -94,10 +95,14 @@ void add_common_options(CLI::App& command, YcsbOptions& options) {
       ->capture_default_str();
   command.add_option("--threads", options.threads, "thread t runs on the t-th core")
       ->capture_default_str();
-  command.add_option("--in-flight", options.in_flight,
-                     "requests in flight on each thread; 1: one call at a time")
+  command.add_flag("--peers-on-one-thread", options.peers_on_one_thread,
+                   "peers run all threads' requests on one thread, without a lock");
+  command
+      .add_option("--in-flight", options.in_flight,
+                  "requests in flight on each thread; 1: one call at a time")
       ->capture_default_str();
-  command.add_option("--ops", options.ops, "operations of all threads; 0: as the workload suggests")
+  command
+      .add_option("--ops", options.ops, "operations of all threads; 0: as the workload suggests")
       ->capture_default_str();
   command.add_option("--seed", options.seed, "same seed, same requests")->capture_default_str();
   command.add_option("--seconds", options.seconds, "stop measuring after so long; 0: never")

@@ -39,9 +39,9 @@ Outcome run(const std::string& arguments) {
 }
 
 TEST(BenchCommands, YcsbRunsWhatItIsAsked) {
-  const Outcome outcome = run(
-      "bench ycsb --target absl,lmdb --workload e --distribution uniform --keys 1000 --ops 500"
-      " --value-bytes 20 --in-flight 1 --seed 9 --repeats 2 --probe-rounds 0 --json");
+  const Outcome outcome =
+      run("bench ycsb --target absl,lmdb --workload e --distribution uniform --keys 1000 --ops 500"
+          " --value-bytes 20 --in-flight 1 --seed 9 --repeats 2 --probe-rounds 0 --json");
   EXPECT_EQ(outcome.exit_code, 0);
   std::istringstream lines(outcome.out);
   std::string first;
@@ -55,6 +55,23 @@ TEST(BenchCommands, YcsbRunsWhatItIsAsked) {
   EXPECT_EQ(line.at("ops"), 500);
   EXPECT_EQ(line.at("seed"), 9);
   EXPECT_EQ(line.at("hash_covers"), "exact");
+}
+
+TEST(BenchCommands, PeersMayTakeAllRequestsOnOneThread) {
+  const Outcome outcome =
+      run("bench ycsb --target embedded,absl --workload b --threads 2 --peers-on-one-thread"
+          " --keys 1000 --ops 2000 --probe-rounds 0 --json");
+  EXPECT_EQ(outcome.exit_code, 0);
+  std::istringstream lines(outcome.out);
+  for (std::string text; std::getline(lines, text);) {
+    const Json line = Json::parse(text);
+    if (line.contains("total")) {
+      EXPECT_EQ(line.at("end_states_equal"), true);
+      continue;
+    }
+    EXPECT_EQ(line.at("threads"), line.at("target") == "embedded" ? 2 : 1);
+    EXPECT_EQ(line.at("ops"), 2000);
+  }
 }
 
 TEST(BenchCommands, TreeAndMemoryRun) {

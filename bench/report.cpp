@@ -39,7 +39,7 @@ void add_parameters(Json& line, const RunResult& result, const YcsbOptions& opti
   line["value_bytes"] = options.value_bytes;
   if (options.workload == Workload::scan) line["scan_items"] = options.scan_items;
   if (options.workload == Workload::cloud) line["scan_share"] = options.scan_share;
-  line["threads"] = options.threads;
+  line["threads"] = options.threads_of(result.target);
   // Peers have no interface for more than one call at a time.
   line["in_flight"] = result.target == TargetKind::embedded ? options.in_flight : 1;
   if (result.target == TargetKind::embedded) {
@@ -130,8 +130,8 @@ std::string probes_text(std::optional<double> before_ns, std::optional<double> a
 }
 
 std::vector<Table::Column> run_columns() {
-  return {{"target", -10}, {"ops/s", 8},  {"items/s", 8},   {"p50 ns", 8}, {"p99 ns", 8},
-          {"p99.9 ns", 8}, {"load/s", 8}, {"B/item", 7},    {"probe ns", 11}, {"result hash", -16}};
+  return {{"target", -10}, {"ops/s", 8},  {"items/s", 8}, {"p50 ns", 8},    {"p99 ns", 8},
+          {"p99.9 ns", 8}, {"load/s", 8}, {"B/item", 7},  {"probe ns", 11}, {"result hash", -16}};
 }
 
 std::vector<std::string> run_cells(const RunResult& result) {

@@ -78,7 +78,7 @@ std::unique_ptr<Runner::Loaded> Runner::load(TargetKind kind) {
   ::malloc_trim(0);  // else the target would grow into what was freed before
   auto loaded = std::make_unique<Loaded>();
   loaded->before = resident();
-  loaded->target = make_target(kind, target_options_of(options_, plan_, *keys_));
+  loaded->target = make_target(kind, target_options_of(kind, options_, plan_, *keys_));
   if (!starts_empty(options_.workload)) load_keys(kind, *loaded);
   return loaded;
 }
@@ -106,9 +106,8 @@ void Runner::load_keys(TargetKind kind, Loaded& loaded) {
   });
   loaded.target->finish_load();
   loaded.after = resident();
-  loaded.load_ops_per_s =
-      static_cast<double>(keys_->size()) * 1e9 /
-      static_cast<double>(std::max<std::uint64_t>(1, spent_ns));
+  loaded.load_ops_per_s = static_cast<double>(keys_->size()) * 1e9 /
+                          static_cast<double>(std::max<std::uint64_t>(1, spent_ns));
 }
 
 void Runner::measure(Target& target, RunResult& result) {
@@ -122,7 +121,9 @@ void Runner::measure(Target& target, RunResult& result) {
   if (options_.workload == Workload::cloud) work.certain_items = kCloudItems;
 
   result.probe_before_ns = probe_ns(options_.probe_rounds);
-  WorkResult done = run_workers(target, lists_, measured, work);
+  const bool one_thread = options_.threads_of(result.target) < plan_.threads;
+  const WorkResult done = one_thread ? run_on_one_thread(target, lists_, measured, work)
+                                     : run_workers(target, lists_, measured, work);
   result.probe_after_ns = probe_ns(options_.probe_rounds);
 
   check(result.target, done.answers);

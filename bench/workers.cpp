@@ -126,4 +126,19 @@ WorkResult run_workers(Target& target, std::span<const RequestList> lists,
   return result;
 }
 
+WorkResult run_on_one_thread(Target& target, std::span<const RequestList> lists,
+                             std::span<const std::uint64_t> measured, const WorkPlan& plan) {
+  WorkResult result;
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    const WorkResult one = run_workers(target, lists.subspan(i, 1), measured.subspan(i, 1), plan);
+    result.ops += one.ops;
+    result.seconds += one.seconds;
+    result.scanned_items += one.scanned_items;
+    result.complete = result.complete && one.complete;
+    result.answers.add(one.answers);
+    result.latencies.merge(one.latencies);
+  }
+  return result;
+}
+
 }  // namespace espalier::bench

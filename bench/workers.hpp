@@ -19,7 +19,7 @@ struct WorkPlan {
 
 struct WorkResult {
   std::uint64_t ops = 0;
-  double seconds = 0;  ///< from the first thread's start to the last one's end
+  double seconds = 0;               ///< from the first thread's start to the last one's end
   std::uint64_t scanned_items = 0;  ///< in the measured part
   bool complete = true;
   Answers answers;  ///< of both parts
@@ -31,5 +31,9 @@ struct WorkResult {
 /// Errors: rethrows what a thread threw.
 WorkResult run_workers(Target& target, std::span<const RequestList> lists,
                        std::span<const std::uint64_t> measured, const WorkPlan& plan);
+
+/// The same lists one after the other on one thread; `seconds` is the sum.
+WorkResult run_on_one_thread(Target& target, std::span<const RequestList> lists,
+                             std::span<const std::uint64_t> measured, const WorkPlan& plan);
 
 }  // namespace espalier::bench

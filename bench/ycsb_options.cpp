@@ -97,13 +97,13 @@ RequestPlan plan_of(const YcsbOptions& options, const KeySet& keys) {
   return plan;
 }
 
-TargetOptions target_options_of(const YcsbOptions& options, const RequestPlan& plan,
-                                const KeySet& keys) {
+TargetOptions target_options_of(TargetKind kind, const YcsbOptions& options,
+                                const RequestPlan& plan, const KeySet& keys) {
   TargetOptions result;
   result.items_max = keys.size() + plan.ops + plan.tail_ops;
   result.fixed_key_bytes = keys.fixed_bytes();
   result.value_bytes = options.value_bytes;
-  result.threads = options.threads;
+  result.threads = options.threads_of(kind);
   result.in_flight = options.in_flight;
   result.writes = mutates(options.workload, options.scan_share);
   result.versions = options.versions;

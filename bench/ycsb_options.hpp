@@ -29,18 +29,24 @@ struct YcsbOptions {
   std::uint32_t key_bytes = 16;     ///< of random keys
   std::uint32_t value_bytes = 16;
   std::uint32_t threads = 1;
-  std::uint32_t in_flight = 32;  ///< on each thread; 1: synchronous calls
-  std::uint64_t ops = 0;         ///< of all threads together; 0: the workload's own number
+  bool peers_on_one_thread = false;  ///< peers take all threads' requests on one
+  std::uint32_t in_flight = 32;      ///< on each thread; 1: synchronous calls
+  std::uint64_t ops = 0;             ///< of all threads together; 0: the workload's own number
   std::uint64_t seed = 1;
-  double seconds = 0;             ///< stop measuring after so long; 0: never
-  std::uint32_t repeats = 1;      ///< rounds, in each of which every target runs once
-  std::uint32_t scan_items = 3;   ///< workload scan: items of each scan
-  double scan_share = 0.8;        ///< workload cloud: share of scans, the rest are inserts
-  bool versions = true;           ///< embedded only, and the next two
+  double seconds = 0;            ///< stop measuring after so long; 0: never
+  std::uint32_t repeats = 1;     ///< rounds, in each of which every target runs once
+  std::uint32_t scan_items = 3;  ///< workload scan: items of each scan
+  double scan_share = 0.8;       ///< workload cloud: share of scans, the rest are inserts
+  bool versions = true;          ///< embedded only, and the next two
   std::uint32_t node_bytes = 8192;
   std::uint32_t log_bytes = 512;
   bool json = false;
   std::uint32_t probe_rounds = 20;  ///< of the ping-pong before and after; 0: none
+
+  /// How many threads a target runs on.
+  [[nodiscard]] std::uint32_t threads_of(TargetKind kind) const {
+    return peers_on_one_thread && kind != TargetKind::embedded ? 1 : threads;
+  }
 };
 
 /// What is wrong with the options, in one sentence that names the flag; nothing if all is well.
@@ -52,8 +58,8 @@ std::shared_ptr<const KeySet> make_keys(const YcsbOptions& options);
 /// How many requests of which kind. Errors: throws std::runtime_error if the keys are too few.
 RequestPlan plan_of(const YcsbOptions& options, const KeySet& keys);
 
-TargetOptions target_options_of(const YcsbOptions& options, const RequestPlan& plan,
-                                const KeySet& keys);
+TargetOptions target_options_of(TargetKind kind, const YcsbOptions& options,
+                                const RequestPlan& plan, const KeySet& keys);
 
 /// Whether the answers can be compared byte by byte: nothing runs beside a write.
 bool answers_are_exact(const YcsbOptions& options);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Guesses which leaf a walk will come to, and where in it the key lies, before the leaf is known:
-// so that a walk that has nothing else to do waits for the page table, the leaf's head and the items
-// at the same time instead of one after the other.
+// so that a walk that has nothing else to do waits for the page table, the leaf's head and the
+// items at the same time instead of one after the other.
 //
 // Which leaf: the buffer in which this child of this parent was found the last time. Where: the
 // parent tells which part of the leaf's range lies below the key; if keys are spread evenly there,
