@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -144,6 +145,63 @@ TEST_F(Faults, AFullMapLeavesRoomWhenItIsDropped) {
   }
 }
 
+// Remembers what became of requests whose tags are their places in a list.
+class Outcomes final : public Handler {
+ public:
+  explicit Outcomes(std::size_t requests) : errors(requests), answered(requests) {}
+  void done(const Completion& completion) override {
+    ++answered[completion.tag];
+    if (!completion.ok) errors[completion.tag] = completion.error.code;
+    if (completion.op == Op::get && completion.found) ++found;
+  }
+  std::vector<std::optional<Code>> errors;
+  std::vector<int> answered;
+  std::uint64_t found = 0;
+};
+
+// A write that finds no memory lets go of its epoch and tries again; reads that are in flight
+// beside it must keep theirs.
+TEST_F(Faults, ReadsBesideRefusedWritesKeepTheirEpoch) {
+  Store store = open_store({.memory_bytes_max = kLimit});
+  auto map = store.create_map("map", {.node_bytes = 1024});
+  ASSERT_TRUE(map);
+  const Contents contents = fill(*map, 40);
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : contents) keys.push_back(key);
+  const std::string long_value(60, 'w');
+  std::vector<Request> requests;
+  std::uint64_t gets = 0;
+  Random random(seed_from_environment(72));
+  for (std::size_t i = 0; i < (kSanitized ? 20'000 : 100'000); ++i) {
+    Request request;
+    request.op = random.one_in(12) ? Op::put : Op::get;  // seldom two refused ones at a time
+    request.tag = i;
+    request.key = keys[random.below(keys.size())];
+    if (request.op == Op::put) request.value = long_value;
+    gets += request.op == Op::get ? 1 : 0;
+    requests.push_back(request);
+  }
+  Outcomes outcomes(requests.size());
+  auto pipeline = Pipeline::open(*map, 32);
+  ASSERT_TRUE(pipeline);
+  std::size_t next = 0;
+  for (std::size_t left = 0; next < requests.size() || left != 0; left = pipeline->poll()) {
+    for (; left < 32 && next < requests.size(); ++left, ++next) {
+      pipeline->submit({&requests[next], 1}, outcomes);
+    }
+  }
+  std::uint64_t refused = 0;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    ASSERT_EQ(outcomes.answered[i], 1) << i;
+    if (!outcomes.errors[i]) continue;
+    ASSERT_EQ(*outcomes.errors[i], Code::out_of_memory);
+    ++refused;
+  }
+  EXPECT_GT(refused, 0u);
+  EXPECT_EQ(outcomes.found, gets);
+  EXPECT_EQ(first_of(map->audit()), "");
+}
+
 // Threads that meet the limit together: all histories stay linearizable, refused writes did
 // nothing.
 TEST(FaultsConcurrency, WorkloadAtTheLimit) {
@@ -190,10 +248,7 @@ TEST_F(Faults, SnapshotsExpireAtTheirLimit) {
   ASSERT_FALSE(expired);
   EXPECT_EQ(expired.error().code, Code::snapshot_expired);
   EXPECT_EQ(snapshots.front().floor(key_of(1)).error().code, Code::snapshot_expired);
-  EXPECT_EQ(snapshots.front()
-                .scan("", "", [](std::span<const Item>) { return true; })
-                .error()
-                .code,
+  EXPECT_EQ(snapshots.front().scan("", "", [](std::span<const Item>) { return true; }).error().code,
             Code::snapshot_expired);
   EXPECT_LT(waiting_max, 16 * kMiB);
   snapshots.clear();

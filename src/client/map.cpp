@@ -82,11 +82,57 @@ Result<std::optional<T>> find(MapImpl& map, Op op, std::string_view key,
   return std::optional<T>(std::move(found));
 }
 
+// Lets go of what a read at once has pinned, whatever its user does.
+class LetGo {
+ public:
+  explicit LetGo(HostEngine& engine) : engine_(engine) {}
+  ~LetGo() { engine_.let_go(); }
+  LetGo(const LetGo&) = delete;
+  LetGo& operator=(const LetGo&) = delete;
+
+ private:
+  HostEngine& engine_;
+};
+
+// Reads one key; calls `use` with the answer if there is one, while its bytes stay.
+template <class Use>
+Result<bool> get_at_once(MapImpl& map, std::string_view key, const Use& use) {
+  const auto session = SessionLease::take(map.sessions);
+  if (!session) return std::unexpected(session.error());
+  HostEngine& engine = (*session)->engine(*map.core);
+  Completion answer;
+  if (!engine.get_at_once(key, answer)) {
+    return fail(Code::key_too_long, map.core->geometry.key_bytes_max);
+  }
+  const LetGo let_go(engine);
+  if (answer.found) use(answer);
+  return answer.found;
+}
+
+// A scan of few items the short way, if there is one; else nothing was done.
+Result<bool> scan_at_once(MapImpl& map, std::string_view low, std::size_t few,
+                          const ItemSink& sink) {
+  const auto session = SessionLease::take(map.sessions);
+  if (!session) return std::unexpected(session.error());
+  HostEngine& engine = (*session)->engine(*map.core);
+  Item items[tree::LeafScan::kFew];
+  if (!engine.scan_at_once(low, {items, few})) return false;
+  const LetGo let_go(engine);
+  sink({items, few});
+  return true;
+}
+
 Result<std::uint64_t> scan(MapImpl& map, std::string_view low, std::string_view high,
-                           const ItemSink* sink, ScanOptions options,
+                           const ItemSink& sink, ScanOptions options,
                            const tree::HeldVersion* held) {
   if (options.from_floor && options.reverse) return fail(Code::invalid_argument);
   if (options.limit > ~std::uint32_t{0}) options.limit = 0;
+  const bool plain = !options.from_floor && !options.reverse && high.empty() && held == nullptr;
+  if (plain && options.limit != 0 && options.limit <= tree::LeafScan::kFew) {
+    const auto done = scan_at_once(map, low, options.limit, sink);
+    if (!done) return std::unexpected(done.error());
+    if (*done) return options.limit;
+  }
   Request request;
   request.op = options.reverse ? Op::scan_reverse : Op::scan;
   if (options.from_floor) request.op = Op::scan_floor;
@@ -94,25 +140,10 @@ Result<std::uint64_t> scan(MapImpl& map, std::string_view low, std::string_view 
   request.high = high;
   request.limit = static_cast<std::uint32_t>(options.limit);
   Answer answer;
-  answer.sink = sink;
+  answer.sink = &sink;
   const auto done = run(map, request, answer, held);
   if (!done) return std::unexpected(done.error());
   return done->items;
-}
-
-// Reads one key; calls `use` with the answer if there is one, while its bytes stay.
-template <class Use>
-Result<bool> get_now(MapImpl& map, std::string_view key, const Use& use) {
-  const auto session = SessionLease::take(map.sessions);
-  if (!session) return std::unexpected(session.error());
-  HostEngine& engine = (*session)->engine(*map.core);
-  Completion answer;
-  if (!engine.get_now(key, answer)) {
-    return fail(Code::key_too_long, map.core->geometry.key_bytes_max);
-  }
-  if (answer.found) use(answer);
-  engine.let_go();
-  return answer.found;
 }
 
 }  // namespace
@@ -122,7 +153,7 @@ Result<bool> get_now(MapImpl& map, std::string_view key, const Use& use) {
 
 Result<std::optional<Found>> Map::get(std::string_view key) const {
   std::optional<Found> found;
-  const auto done = client::get_now(*impl_, key, [&](const Completion& answer) {
+  const auto done = client::get_at_once(*impl_, key, [&](const Completion& answer) {
     found = Found{std::string(answer.value), answer.version};
   });
   if (!done) return std::unexpected(done.error());
@@ -130,7 +161,7 @@ Result<std::optional<Found>> Map::get(std::string_view key) const {
 }
 
 Result<bool> Map::get(std::string_view key, std::string& value) const {
-  return client::get_now(*impl_, key, [&](const Completion& answer) { value = answer.value; });
+  return client::get_at_once(*impl_, key, [&](const Completion& answer) { value = answer.value; });
 }
 
 Result<Written> Map::put(std::string_view key, std::string_view value) {
@@ -171,7 +202,7 @@ Result<Written> Map::modify(
 
 Result<std::uint64_t> Map::scan(std::string_view low, std::string_view high, const ItemSink& sink,
                                 ScanOptions options) const {
-  return client::scan(*impl_, low, high, &sink, options, nullptr);
+  return client::scan(*impl_, low, high, sink, options, nullptr);
 }
 
 Result<std::optional<FoundItem>> Map::floor(std::string_view key) const {
@@ -179,7 +210,8 @@ Result<std::optional<FoundItem>> Map::floor(std::string_view key) const {
 }
 
 Result<std::uint64_t> Map::count(std::string_view low, std::string_view high) const {
-  return client::scan(*impl_, low, high, nullptr, {}, nullptr);
+  return client::scan(
+      *impl_, low, high, [](std::span<const Item>) { return true; }, {}, nullptr);
 }
 
 Result<std::uint64_t> Map::count_estimate(std::string_view low, std::string_view high) const {
@@ -262,7 +294,7 @@ Result<std::optional<FoundItem>> Snapshot::floor(std::string_view key) const {
 }
 Result<std::uint64_t> Snapshot::scan(std::string_view low, std::string_view high,
                                      const ItemSink& sink, ScanOptions options) const {
-  return client::scan(impl_->map, low, high, &sink, options, &*impl_->held);
+  return client::scan(impl_->map, low, high, sink, options, &*impl_->held);
 }
 
 }  // namespace espalier

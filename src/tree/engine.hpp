@@ -44,7 +44,11 @@ class Engine {
   /// Reads one key: fills in `found`, `value`, `version` and `read_version`. What the answer points
   /// to stays until let_go(). Returns false, and needs no let_go(), if there can be no such key.
   /// Requires: in place; nothing is pending.
-  bool get_now(std::string_view key, Completion& answer);
+  bool get_at_once(std::string_view key, Completion& answer);
+  /// Reads the first items from `key` on, as many as there is room for, if they lie together. What
+  /// they point to stays until let_go(). Returns false, and needs no let_go(), if they do not.
+  /// Requires: in place; nothing is pending; items.size() <= LeafScan::kFew.
+  bool scan_at_once(std::string_view key, std::span<Item> items);
   void let_go() { pins_.idle(); }
   /// Runs until something has completed, nothing is left, or all walks wait for bytes that do not
   /// come by themselves. Returns how many are left.
@@ -83,6 +87,7 @@ class Engine {
   bool next_batch();
   void pin(Lane& lane);
   void wake_lanes();
+  bool turn();
   bool prepare(Lane& lane);
   bool prepare_scan(Lane& lane);
   bool prepare_write(Lane& lane);
@@ -112,10 +117,18 @@ class Engine {
   }
 
   template <class Kit>
+  const std::byte* go_down(Cursor& cursor, bool log, LeafProbe& probe);
+  bool begin_at_once(std::string_view key, Goal goal);
+  template <class Kit>
   bool get_with_kit(std::string_view key, Completion& answer);
+  template <class Kit>
+  bool scan_with_kit(std::string_view key, std::span<Item> items);
 #if defined(ESPALIER_HAVE_X86_KITS)
   [[gnu::flatten]] ESPALIER_TARGET_AVX512 bool get_avx512(std::string_view key, Completion& answer);
   [[gnu::flatten]] ESPALIER_TARGET_AVX2 bool get_avx2(std::string_view key, Completion& answer);
+  [[gnu::flatten]] ESPALIER_TARGET_AVX512 bool scan_avx512(std::string_view key,
+                                                           std::span<Item> items);
+  [[gnu::flatten]] ESPALIER_TARGET_AVX2 bool scan_avx2(std::string_view key, std::span<Item> items);
 #endif
 
   [[nodiscard]] bool group_is_next();
@@ -178,7 +191,7 @@ class Engine {
   bool wrote_ = false;  // the group in hand wrote something
   std::vector<WaitingAnswer> waiting_;
   std::vector<Lane*> idle_;
-  Cursor alone_;     // of get_now
+  Cursor alone_;     // of reads at once
   LeafGuess guess_;  // used with one request in flight
   Batch current_{};  // of the batches, the one that lanes take from now
   std::deque<Batch> batches_;

@@ -76,21 +76,28 @@ void Engine<A>::wake_lanes() {
   }
 }
 
+// One step of the groups, and one of each busy lane: neither keeps the other waiting. False if
+// nothing could be done.
+template <Access A>
+inline bool Engine<A>::turn() {
+  bool moved = group_has_work();
+  if (moved) step_group();
+  wake_lanes();
+  for (std::size_t turns = busy_; turns != 0 && !ready_.empty(); --turns) {
+    ready_.pop().resume();
+    moved = true;
+  }
+  if (!waiting_.empty()) moved = settle_writes() || moved;
+  return moved;
+}
+
 template <Access A>
 std::size_t Engine<A>::poll() {
   const std::uint64_t before = completed_;
   while (completed_ == before && pending() != 0) {
-    if (group_has_work()) {
-      step_group();
-    } else {
-      wake_lanes();
-      if (!waiting_.empty()) {
-        if (!settle_writes() && ready_.empty()) std::this_thread::yield();
-      } else if (ready_.empty()) {
-        break;  // all wait for bytes that somebody else must bring
-      }
-    }
-    for (std::size_t turns = busy_; turns != 0 && !ready_.empty(); --turns) ready_.pop().resume();
+    if (turn()) continue;
+    if (waiting_.empty()) break;  // all wait for bytes that somebody else must bring
+    std::this_thread::yield();    // for another thread to release its version
   }
   if (pending() == 0) pins_.idle();
   return pending();
@@ -99,10 +106,7 @@ std::size_t Engine<A>::poll() {
 template <Access A>
 void Engine<A>::drain() {
   while (pending() != 0) {
-    while (group_has_work()) step_group();
-    wake_lanes();
-    while (!ready_.empty() && !group_has_work()) ready_.pop().resume();
-    if (!waiting_.empty() && !settle_writes()) std::this_thread::yield();
+    if (!turn()) std::this_thread::yield();
   }
   pins_.idle();
 }
@@ -238,7 +242,8 @@ void Engine<A>::complete(Lane& lane, Code code, std::uint32_t detail) {
 template <Access A>
 void Engine<A>::repin(Lane& lane) {
   pins_.end(lane.tick);
-  if (busy_ == 1) pins_.idle();
+  const bool alone = busy_ == 1 && groups_[0].count == 0 && groups_[1].count == 0;
+  if (alone) pins_.idle();
   map_.store.reclaimer.collect(worker_.cache);
   pins_.stale();
   pin(lane);

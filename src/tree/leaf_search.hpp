@@ -96,7 +96,8 @@ struct AlikeItems {
 [[nodiscard]] inline bool lower_bound_among_alike(const NodeView& leaf, const SearchKey& key,
                                                   const LeafProbe& probe, Position& position) {
   AlikeItems alike;
-  if (probe.begin >= probe.end || key.bytes() > 16 || !alike.read(leaf, key, probe)) return false;
+  if (probe.begin == 0 || probe.begin >= probe.end || key.bytes() > 16) return false;
+  if (!alike.read(leaf, key, probe)) return false;
   const std::uint64_t first = key.head();
   const std::uint64_t last = key.tail();
   std::uint32_t below = 0;
@@ -166,7 +167,7 @@ struct AlikeItems {
 [[nodiscard]] inline bool find_in_chunk(const NodeView& leaf, const SearchKey& key,
                                         const LeafProbe& probe, SortedItem& found) {
   std::uint32_t offset = probe.begin;
-  if (offset >= probe.end) return false;
+  if (offset >= probe.end || offset == 0) return false;
   if (find_among_alike(leaf, key, probe, found)) [[likely]]
     return found.end != 0;
   const std::uint32_t end = leaf.sorted_end();

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/assert.hpp"
 #include "base/epoch.hpp"
 #include "tree/planted.hpp"
 #include "tree/version_clock.hpp"
@@ -42,6 +43,7 @@ class Pins {
     version_ = clock_->released();
   }
   void end(std::uint32_t tick) {
+    ESPALIER_ASSERT(ticks_[tick].in_flight != 0);
     if (--ticks_[tick].in_flight == 0 && tick != newest_ && ticks_[newest_].in_flight != 0) {
       slot_->expose(ticks_[newest_].epoch);
     }

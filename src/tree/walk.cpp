@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tree/get_now.hpp"
+#include "tree/at_once.hpp"
 #include "tree/walk_impl.hpp"
 
 namespace espalier::tree {

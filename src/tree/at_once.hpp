@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads at once: the walk of a caller who waits for it, in place, in as few instructions as can be.
+// A processor then begins the next call's walk while the last bytes of this one are on their way,
+// which is all the overlap that one call at a time can have.
+#pragma once
+
+#include "tree/group.hpp"
+
+namespace espalier::tree {
+
+// Down to the leaf that answers for the cursor's key; what the read will look at is on its way.
+template <Access A>
+template <class Kit>
+inline const std::byte* Engine<A>::go_down(Cursor& cursor, bool log, LeafProbe& probe) {
+  const std::uint64_t as_of_version = as_of(cursor);
+  const Geometry& g = map_.geometry;
+  wire::Ref ref = root_ref();
+  const std::byte* at = map_.at(ref.offset());
+  NodeHead head = NodeHead::read(at);
+  wire::Lid lid = map_.root;
+  LeafGuess::Guess guess;
+  for (;;) {
+    if (!answers_at_once(cursor.key, as_of_version, at, head, ref)) [[unlikely]] {
+      cursor.other_predecessor = {};
+      ref = find_leaf(cursor, ref);
+      at = map_.at(ref.offset());
+      head = NodeHead::read(at);
+      break;
+    }
+    if (head.leaf()) break;
+    const NodeView node(at, g);
+    const GroupChoice group = choose_group(node, head, cursor.key, Kit{});
+    __builtin_prefetch(at + node.group_offset(group.first) + 64);  // its children, beside its heads
+    const bool above_leaf = head.level() == 1;
+    const bool guessing = above_leaf && guess_.pays();
+    if (guessing) guess_.prepare(lid, group.first);
+    const std::uint32_t child = choose_child(node, cursor.key, group, Kit{});
+    if (guessing) {
+      guess = guess_.about(lid, node, group, child);
+      if (guess.leaf != 0) LeafGuess::ask(map_.base, guess, g, log);
+    }
+    lid = node.child(child);
+    ref = map_.table.get(lid);
+    if (!ref) [[unlikely]]
+      ref = root_ref();
+    at = map_.at(ref.offset());
+    if (above_leaf && ref.offset() != guess.leaf) {
+      __builtin_prefetch(at);
+      base::prefetch(at + g.slots_begin, at + g.sorted_begin);
+    }
+    head = NodeHead::read(at);
+  }
+  const NodeView leaf(at, g);
+  probe_leaf(leaf, head, cursor.key, Kit{}, probe);
+  base::prefetch(at + probe.begin, at + probe.end);
+  if (log) {
+    const std::byte* entries = at + leaf.log_begin();
+    base::prefetch(entries, entries + head.lock.units() * wire::kLogUnitBytes);
+  }
+  if (guess.made()) guess_.learn(guess, ref.offset(), head.chunks(), probe);
+  return at;
+}
+
+template <Access A>
+inline bool Engine<A>::begin_at_once(std::string_view key, Goal goal) {
+  if (key.empty() || key.size() > map_.geometry.key_bytes_max) return false;
+  alone_.goal = goal;
+  alone_.key.assign(key);
+  pins_.begin_alone();
+  alone_.read_version = pins_.version();
+  return true;
+}
+
+template <Access A>
+template <class Kit>
+inline bool Engine<A>::get_with_kit(std::string_view key, Completion& answer) {
+  if (!begin_at_once(key, Goal::point)) return false;
+  LeafProbe probe;
+  const NodeView leaf(go_down<Kit>(alone_, false, probe), map_.geometry);
+  bool out_of_line = false;
+  answer.read_version = alone_.read_version;
+  answer.found = find_point(alone_.key, leaf, probe, alone_.read_version, answer, out_of_line);
+  if (out_of_line) answer.value = stored_value(map_, answer.value);
+  return true;
+}
+
+template <Access A>
+template <class Kit>
+inline bool Engine<A>::scan_with_kit(std::string_view key, std::span<Item> items) {
+  if (!begin_at_once(key, Goal::forward)) return false;
+  LeafProbe probe;
+  const NodeView leaf(go_down<Kit>(alone_, true, probe), map_.geometry);
+  const auto few = static_cast<std::uint32_t>(items.size());
+  if (LeafScan::take_few(leaf, alone_.key, probe, few, items.data())) return true;
+  let_go();
+  return false;
+}
+
+#if defined(ESPALIER_HAVE_X86_KITS)
+template <Access A>
+bool Engine<A>::get_avx512(std::string_view key, Completion& answer) {
+  return get_with_kit<Avx512Kit>(key, answer);
+}
+template <Access A>
+bool Engine<A>::get_avx2(std::string_view key, Completion& answer) {
+  return get_with_kit<Avx2Kit>(key, answer);
+}
+template <Access A>
+bool Engine<A>::scan_avx512(std::string_view key, std::span<Item> items) {
+  return scan_with_kit<Avx512Kit>(key, items);
+}
+template <Access A>
+bool Engine<A>::scan_avx2(std::string_view key, std::span<Item> items) {
+  return scan_with_kit<Avx2Kit>(key, items);
+}
+#endif
+
+template <Access A>
+bool Engine<A>::get_at_once(std::string_view key, Completion& answer) {
+#if defined(ESPALIER_HAVE_X86_KITS)
+  if (map_.kit.isa == Isa::avx512) return get_avx512(key, answer);
+  if (map_.kit.isa == Isa::avx2) return get_avx2(key, answer);
+#endif
+  return get_with_kit<ScalarKit>(key, answer);
+}
+
+template <Access A>
+bool Engine<A>::scan_at_once(std::string_view key, std::span<Item> items) {
+#if defined(ESPALIER_HAVE_X86_KITS)
+  if (map_.kit.isa == Isa::avx512) return scan_avx512(key, items);
+  if (map_.kit.isa == Isa::avx2) return scan_avx2(key, items);
+#endif
+  return scan_with_kit<ScalarKit>(key, items);
+}
+
+}  // namespace espalier::tree
