@@ -2,7 +2,9 @@
 // What include/espalier/map.hpp says of single calls beyond what the model tests compare.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -163,6 +165,58 @@ TEST_P(MapCallsConcurrency, WritersSeeABatchWholeOrNotAtAll) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ((*map_.get("z"))->value, std::to_string(kThreads * rounds));
   EXPECT_TRUE(map_.audit().empty());
+}
+
+// A thread that keeps engines for several maps, while another one makes and drops maps.
+TEST(MapCallsConcurrency, MapsComeAndGoBesideCallsOnOthers) {
+  Store store = open_store();
+  Map maps[2] = {*store.create_map("one"), *store.create_map("two")};
+  for (Map& map : maps) map.put("key", "value").value();
+  std::jthread reader([&](const std::stop_token& stop) {
+    std::string value;
+    for (std::size_t i = 0; !stop.stop_requested(); ++i)
+      EXPECT_EQ(maps[i % 2].get("key", value), true);
+  });
+  for (int round = 0; round < 100; ++round) {
+    Map map = *store.create_map("passing");
+    map.put("key", "value").value();
+    EXPECT_TRUE(map.get("key").value().has_value());
+    ASSERT_TRUE(store.drop_map("passing"));
+  }
+}
+
+// Without versions a scan is not of one moment, but it ascends and stays inside its range, while
+// leaves come and go.
+TEST(MapCallsConcurrency, ScansWithoutVersionsAscendWithinTheirRange) {
+  Store store = open_store();
+  Map map = *store.create_map("map", {.node_bytes = 512, .log_bytes = 64, .versions = false});
+  constexpr int kKeys = 1000;
+  const auto key_of = [](int i) { return std::to_string(10'000 + i); };
+  for (int i = 0; i < kKeys; ++i) map.put(key_of(i), "value").value();
+  std::jthread writer([&](const std::stop_token& stop) {
+    Random random(seed_from_environment(81));
+    while (!stop.stop_requested()) {  // leaves empty and fill again
+      const int first = static_cast<int>(random.below(kKeys));
+      for (int i = first; i < std::min(first + 100, kKeys); ++i) (void)map.erase(key_of(i));
+      for (int i = first; i < std::min(first + 100, kKeys); ++i) (void)map.put(key_of(i), "value");
+    }
+  });
+  Random random(seed_from_environment(82));
+  for (int round = 0; round < (kSanitized ? 300 : 3000); ++round) {
+    const std::string low = key_of(static_cast<int>(random.below(kKeys)));
+    std::string last;
+    const auto ascends = [&](std::span<const Item> items) {
+      for (const Item& item : items) {
+        EXPECT_GE(item.key, low);
+        EXPECT_GT(item.key, last);
+        last = item.key;
+      }
+      return true;
+    };
+    // In a group, and in a lane.
+    ASSERT_TRUE(map.scan(low, "", ascends, {.limit = round % 2 == 0 ? 200u : 0u}));
+    ASSERT_FALSE(::testing::Test::HasFailure()) << "round " << round;
+  }
 }
 
 }  // namespace

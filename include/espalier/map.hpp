@@ -84,7 +84,7 @@ class WriteBatch {
   std::vector<Check> conditions_;
 };
 
-/// Receives runs of items in order; returns false to stop.
+/// Receives runs of items in order; returns false to stop. Must not throw: that ends the process.
 using ItemSink = std::function<bool(std::span<const Item>)>;
 
 struct ScanOptions {

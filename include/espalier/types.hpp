@@ -93,7 +93,8 @@ struct Completion {
 };
 
 /// Receives answers. Calls come on the thread that runs the Pipeline; they must not use that
-/// Pipeline and should be short, for all walks in flight wait meanwhile.
+/// Pipeline and should be short, for all walks in flight wait meanwhile. They must not throw: that
+/// ends the process.
 class Handler {
  public:
   virtual ~Handler() = default;

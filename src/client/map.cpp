@@ -118,7 +118,7 @@ Result<bool> scan_at_once(MapImpl& map, std::string_view low, std::size_t few,
   Item items[tree::LeafScan::kFew];
   if (!engine.scan_at_once(low, {items, few})) return false;
   const LetGo let_go(engine);
-  sink({items, few});
+  [&]() noexcept { sink({items, few}); }();  // as everywhere: a sink that throws ends the process
   return true;
 }
 

@@ -38,6 +38,7 @@ const bool kNeverWarm = false;
 HostEngine& Session::engine(tree::MapCore& map) {
   if (map.id == last_map_) [[likely]]
     return *last_engine_;
+  const std::lock_guard lock(mutex_);
   std::unique_ptr<HostEngine>& engine = engines_[map.id];
   if (!engine) {
     engine = std::make_unique<HostEngine>(
@@ -51,7 +52,7 @@ HostEngine& Session::engine(tree::MapCore& map) {
 }
 
 void Session::forget(const tree::MapCore& map) {
-  if (last_map_ == map.id) last_map_ = 0;
+  const std::lock_guard lock(mutex_);
   engines_.erase(map.id);
 }
 

@@ -36,8 +36,11 @@ class Session {
   bool busy = false;
 
  private:
+  std::mutex mutex_;  // guards engines_: another thread may drop a map that this one does not use
   std::unordered_map<std::uint32_t, std::unique_ptr<HostEngine>> engines_;
-  std::uint32_t last_map_ = 0;  // the map that was used last, and its engine; 0 is no map
+  // The map that was used last, and its engine. Ids are never reused, so that of a dropped map is
+  // never asked for.
+  std::uint32_t last_map_ = 0;
   HostEngine* last_engine_ = nullptr;
 };
 

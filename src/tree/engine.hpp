@@ -137,7 +137,8 @@ class Engine {
   [[nodiscard]] bool join(GroupSlot& slot, const Request& request, Handler& handler);
   void begin(Group& group);
   [[gnu::noinline]] void end(Group& group);
-  void step_group();
+  /// A handler that throws ends the process here, as in a lane.
+  void step_group() noexcept;
 #if defined(ESPALIER_HAVE_X86_KITS)
   [[gnu::flatten]] ESPALIER_TARGET_AVX512 void step_avx512();
   [[gnu::flatten]] ESPALIER_TARGET_AVX2 void step_avx2();

@@ -518,6 +518,10 @@ void Engine<A>::begin_scan(Lane& lane, const NodeView& leaf) {
       lane.scan.range.has_low && leaf.covers(lane.scan.low) ? &lane.scan.low : nullptr;
   const SearchKey* high =
       lane.scan.range.has_high && leaf.covers(lane.scan.high) ? &lane.scan.high : nullptr;
+  // Without versions the next leaf may reach beyond the cursor: it need not be of the same moment.
+  if (!map_.options.versions && lane.key.bytes() != 0) {
+    (lane.goal == Goal::forward ? low : high) = &lane.key;
+  }
   lane.scan.leaf.begin(leaf, lane.read_version, map_.kit, low, high);
 }
 

@@ -218,7 +218,7 @@ inline void Engine<A>::descend(std::span<GroupSlot> slots) {
       const std::byte* group = at + node.group_offset(slot.choice.first);
       __builtin_prefetch(group);
       __builtin_prefetch(group + 64);
-      if (level == 1 && alone && guess_.pays()) {
+      if (level == 1 && alone && guess_.pays(map_.leaves.load(std::memory_order_relaxed))) {
         guess_.prepare(slot.lid, slot.choice.first);
         slot.guess.place = 0;  // to be made
       }
@@ -241,7 +241,7 @@ inline void Engine<A>::descend(std::span<GroupSlot> slots) {
     if (level == 1) break;
     for (GroupSlot& slot : slots) {
       if (slot.arriving) continue;
-      slot.ref = named_at(slot.entry);
+      slot.ref = slot.entry != 0 ? named_at(slot.entry) : wire::Ref{};
       if (!slot.ref) {
         go_alone(slot);
         continue;
@@ -368,7 +368,9 @@ void Engine<A>::answer_scan(GroupSlot& slot) {
     high_key.assign(high);
     bounded = leaf.covers(high_key);
   }
-  group_scan_.begin(leaf, slot.read_version, map_.kit, slot.first_leaf ? &slot.key : nullptr,
+  // Without versions the next leaf may begin below the cursor: it need not be of the same moment.
+  const bool from_key = slot.first_leaf || !map_.options.versions;
+  group_scan_.begin(leaf, slot.read_version, map_.kit, from_key ? &slot.key : nullptr,
                     bounded ? &high_key : nullptr);
   bool over = take_items(slot);
   const std::string_view end = leaf.high_fence();
@@ -436,7 +438,7 @@ void Engine<A>::step_avx2() {
 #endif
 
 template <Access A>
-void Engine<A>::step_group() {
+void Engine<A>::step_group() noexcept {
 #if defined(ESPALIER_HAVE_X86_KITS)
   if (map_.kit.isa == Isa::avx512) return step_avx512();
   if (map_.kit.isa == Isa::avx2) return step_avx2();

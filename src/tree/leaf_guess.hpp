@@ -13,8 +13,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <memory>
+#include <new>
 
 #include "base/prefetch.hpp"
 #include "tree/leaf_search.hpp"
@@ -32,12 +34,15 @@ class LeafGuess {
     [[nodiscard]] bool made() const { return place != kNowhere; }
   };
 
-  /// Whether guessing pays at the moment.
-  [[nodiscard]] bool pays() { return score_ > 0 || ++pause_ % kPause == 0; }
+  /// Whether guessing pays at the moment, in a map of so many leaves.
+  [[nodiscard]] bool pays(std::uint64_t leaves) {
+    if (leaves < kLeavesMin) return false;  // they are near
+    if (leaves > leaves_most_) make_room(leaves);
+    return notes_ != nullptr && (score_ > 0 || ++pause_ % kPause == 0);
+  }
 
-  /// Asks for the notes about a group of children of the node that `lid` names.
-  void prepare(wire::Lid lid, std::uint32_t group) {
-    if (!notes_) notes_ = std::make_unique<std::uint32_t[]>(kNotes);
+  /// Asks for the notes about a group of children of the node that `lid` names. Requires: pays().
+  void prepare(wire::Lid lid, std::uint32_t group) const {
     __builtin_prefetch(&notes_[place_of(lid, group * wire::kGroupChildren)]);
   }
 
@@ -88,8 +93,8 @@ class LeafGuess {
   static constexpr std::uint32_t kMargin = 320;
   /// A note is the leaf's place in blocks, cut to 26 bits, and its number of chunks in 6 bits.
   static constexpr std::uint32_t kChunks = 64;
-  static constexpr std::uint32_t kNotesBits = 18;
-  static constexpr std::uint32_t kNotes = 1u << kNotesBits;
+  static constexpr std::uint64_t kLeavesMin = 512;
+  static constexpr std::uint64_t kNotesMost = 1u << 20;
   static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
   // A wrong guess costs some lines that nobody waits for, a right one saves two latencies.
   static constexpr std::uint32_t kHitGain = 8;
@@ -97,12 +102,22 @@ class LeafGuess {
   static constexpr std::uint32_t kPause = 16;
 
   // Children of one node lie side by side, those of a group in one cache line.
-  static std::uint32_t place_of(wire::Lid lid, std::uint32_t child) {
-    const std::uint32_t first = lid * 0x9E3779B1u >> (32 - kNotesBits);
-    return ((first & ~(wire::kGroupChildren - 1)) + child) % kNotes;
+  [[nodiscard]] std::uint32_t place_of(wire::Lid lid, std::uint32_t child) const {
+    const std::uint32_t first = (lid * 0x9E3779B1u >> 8) * wire::kGroupChildren;
+    return (first + child) & mask_;
+  }
+
+  // Four notes for each leaf, so that few parents share places. Without memory none are made.
+  void make_room(std::uint64_t leaves) {
+    const std::uint64_t notes = std::min(std::bit_ceil(4 * leaves), kNotesMost);
+    notes_.reset(new (std::nothrow) std::uint32_t[notes]{});
+    mask_ = static_cast<std::uint32_t>(notes - 1);
+    leaves_most_ = notes == kNotesMost ? ~std::uint64_t{0} : notes / 2;
   }
 
   std::unique_ptr<std::uint32_t[]> notes_;
+  std::uint32_t mask_ = 0;
+  std::uint64_t leaves_most_ = 0;  // for so many leaves there are notes enough
   std::uint32_t score_ = 1;
   std::uint32_t pause_ = 0;
 };

@@ -13,6 +13,7 @@ namespace espalier::tree {
 namespace {
 
 constexpr wire::Lid kParent = 7;
+constexpr std::uint64_t kLeaves = 5000;
 
 // Two bytes, big-endian: keys in the order of their numbers.
 std::string key_of(std::uint32_t number) {
@@ -38,6 +39,7 @@ class LeafGuessTest : public ::testing::Test {
     const NodeView node = buffer_.view();
     const SearchKit& kit = best_search_kit();
     const GroupChoice choice = choose_group(node, NodeHead::read(node.bytes()), key, kit);
+    EXPECT_TRUE(guess_.pays(kLeaves));
     guess_.prepare(kParent, choice.first);
     return guess_.about(kParent, node, choice, choose_child(node, key, choice, kit));
   }
@@ -80,17 +82,26 @@ TEST_F(LeafGuessTest, MakesNoneWhereTheEndOfTheRangeIsNotAtHand) {
 TEST_F(LeafGuessTest, GuessesSeldomAfterManyWrongOnes) {
   const auto paid = [&] {
     int times = 0;
-    for (int i = 0; i < 160; ++i) times += guess_.pays() ? 1 : 0;
+    for (int i = 0; i < 160; ++i) times += guess_.pays(kLeaves) ? 1 : 0;
     return times;
   };
   EXPECT_EQ(paid(), 160);
+  LeafGuess::Guess wrong = guess(3500);
+  wrong.leaf = 9999 * wire::kBlockBytes;
   for (std::uint64_t leaf = 1; leaf <= 300; ++leaf) {
-    guess_.learn(guess(3500), leaf * wire::kBlockBytes, 40, found_at(g_.sorted_begin));
+    guess_.learn(wrong, leaf * wire::kBlockBytes, 40, found_at(g_.sorted_begin));
   }
   EXPECT_EQ(paid(), 10);
-  const LeafGuess::Guess right = guess(3500);
-  guess_.learn(right, right.leaf, 40, found_at(right.item));
+  guess_.learn(wrong, wrong.leaf, 40, found_at(wrong.item));
   EXPECT_EQ(paid(), 160);
+}
+
+TEST_F(LeafGuessTest, MakesNoneInSmallMapsAndForgetsWhenMapsGrow) {
+  EXPECT_FALSE(guess_.pays(10));
+  guess_.learn(guess(3500), 77 * wire::kBlockBytes, 40, found_at(g_.sorted_begin));
+  EXPECT_EQ(guess(3500).leaf, 77 * wire::kBlockBytes);
+  EXPECT_TRUE(guess_.pays(100 * kLeaves));
+  EXPECT_EQ(guess(3500).leaf, 0u);
 }
 
 }  // namespace

@@ -154,7 +154,9 @@ struct AlikeItems {
   if (unlike != 0 || at != probe.end) return false;
   const char* const text = reinterpret_cast<const char*>(leaf.bytes() + match + 2);
   found.end = 0;
-  if (match == 0 || (key_bytes > 16 && !key.same_as(text, key_bytes))) return true;
+  if (match == 0) return true;
+  // Keys may have both ends in common: then all of them must be compared.
+  if (key_bytes > 16 && !key.same_as(text, key_bytes)) return false;
   found.key = {text, key_bytes};
   found.value = text + key_bytes;
   found.value_bytes = alike.value_bytes;

@@ -102,6 +102,26 @@ TEST(LeafSearch, DecidesBetweenChunksWithEqualHeads) {
   }
 }
 
+// Keys of more than 16 bytes whose first and last 8 are equal, in items of one length: several of a
+// chunk look like the one that is looked for, and only their middles tell.
+TEST(LeafSearch, TellsKeysApartThatHaveBothEndsInCommon) {
+  base::Random random(base::seed_from_environment(36));
+  for (const MapOptions& options : all_geometries()) {
+    LeafModel model(options);
+    LeafModel::Items items;
+    std::uint64_t bytes = 0;
+    for (int i = 0; i < 100000; ++i) {
+      const std::string key = "samehead" + std::to_string(100000 + 7 * i) + "sametail";
+      bytes += placed_bytes(make_record(key, "value", false), model.geometry());
+      if (bytes > leaf_room(model.geometry(), "", "")) break;
+      items.emplace(key, "value");
+    }
+    model.build(items);
+    check_leaf(model, best_search_kit(), random);
+    if (HasFatalFailure()) return;
+  }
+}
+
 // Items longer than a chunk leave chunks in which none begins.
 TEST(LeafSearch, StepsOverEmptyChunks) {
   base::Random random(base::seed_from_environment(33));

@@ -48,6 +48,7 @@ std::string draw(KeyPattern pattern, std::uint64_t i, std::size_t bytes_max, Ran
       return cut("prefix:8" + random_string(random, random.between(0, 6)));
     case KeyPattern::same_first_16:
       return cut("prefix:16:bytes:" + random_string(random, random.between(0, 6)));
+    case KeyPattern::same_ends: return "samehead" + random_string(random, 3) + "sametail";
     case KeyPattern::nested: {
       // Runs of one letter: each is a prefix of all longer ones of its letter.
       const std::size_t runs = 1 + i / bytes_max;
@@ -69,15 +70,15 @@ std::string draw(KeyPattern pattern, std::uint64_t i, std::size_t bytes_max, Ran
 
 std::string_view name(KeyPattern pattern) {
   constexpr std::string_view kNames[] = {
-      "dense",    "random_bytes", "ascending", "descending",     "same_first_8", "same_first_16",
-      "nested",   "shortest",     "longest",   "short_and_long", "binary_zeros", "all_ones",
-      "hot_leaf"};
+      "dense",          "random_bytes", "ascending", "descending", "same_first_8",
+      "same_first_16",  "same_ends",    "nested",    "shortest",   "longest",
+      "short_and_long", "binary_zeros", "all_ones",  "hot_leaf"};
   static_assert(std::size(kNames) == std::size(kKeyPatterns));
   return kNames[static_cast<std::size_t>(pattern)];
 }
 
-std::vector<std::string> make_keys(KeyPattern pattern, std::size_t count,
-                                   std::size_t key_bytes_max, std::uint64_t seed) {
+std::vector<std::string> make_keys(KeyPattern pattern, std::size_t count, std::size_t key_bytes_max,
+                                   std::uint64_t seed) {
   Random random(seed);
   std::vector<std::string> keys;
   std::unordered_set<std::string> seen;

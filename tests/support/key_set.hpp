@@ -18,6 +18,7 @@ enum class KeyPattern : std::uint8_t {
   descending,      ///< visited from high to low: every insert at the left end
   same_first_8,    ///< equal in their first 8 bytes: fences must be compared beyond their heads
   same_first_16,   ///< equal in their first 16 bytes
+  same_ends,       ///< long, and equal in their first and last 8 bytes
   nested,          ///< each one a prefix of the next ones
   shortest,        ///< all keys of one byte: 256 keys
   longest,         ///< as long as allowed, equal but for the last bytes
@@ -28,11 +29,11 @@ enum class KeyPattern : std::uint8_t {
 };
 
 inline constexpr KeyPattern kKeyPatterns[] = {
-    KeyPattern::dense,         KeyPattern::random_bytes, KeyPattern::ascending,
-    KeyPattern::descending,    KeyPattern::same_first_8, KeyPattern::same_first_16,
-    KeyPattern::nested,        KeyPattern::shortest,     KeyPattern::longest,
-    KeyPattern::short_and_long, KeyPattern::binary_zeros, KeyPattern::all_ones,
-    KeyPattern::hot_leaf,
+    KeyPattern::dense,      KeyPattern::random_bytes,   KeyPattern::ascending,
+    KeyPattern::descending, KeyPattern::same_first_8,   KeyPattern::same_first_16,
+    KeyPattern::same_ends,  KeyPattern::nested,         KeyPattern::shortest,
+    KeyPattern::longest,    KeyPattern::short_and_long, KeyPattern::binary_zeros,
+    KeyPattern::all_ones,   KeyPattern::hot_leaf,
 };
 
 /// The name of a pattern as it stands above.
@@ -40,7 +41,7 @@ std::string_view name(KeyPattern pattern);
 
 /// Up to `count` different keys of a pattern (fewer where the pattern has no more), none longer
 /// than `key_bytes_max`, in the order in which a test should first use them.
-std::vector<std::string> make_keys(KeyPattern pattern, std::size_t count,
-                                   std::size_t key_bytes_max, std::uint64_t seed);
+std::vector<std::string> make_keys(KeyPattern pattern, std::size_t count, std::size_t key_bytes_max,
+                                   std::uint64_t seed);
 
 }  // namespace espalier::test
