@@ -337,7 +337,13 @@ void Engine<A>::answer_write(GroupSlot& slot) {
   intent.op = slot.request->op;
   intent.key = &slot.key;
   intent.value = slot.request->value;
-  const WriteOutcome outcome = write_in(slot.ref, intent);
+  WriteOutcome outcome = write_in(slot.ref, intent);
+  // Often an earlier write of the group split this leaf. To try again here keeps the group's order,
+  // by which ascending keys are recognised.
+  for (int attempt = 0; attempt < 4 && outcome.status == WriteStatus::moved; ++attempt) {
+    slot.ref = find_leaf(slot, slot.ref);
+    outcome = write_in(slot.ref, intent);
+  }
   const bool decided =
       outcome.status == WriteStatus::done || outcome.status == WriteStatus::condition_failed;
   if (!decided) return hand_to_lane(slot);
