@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "bench/report.hpp"
 
@@ -38,15 +39,21 @@ Outcome run(const std::string& arguments) {
   return outcome;
 }
 
+std::vector<Json> parse_lines(const std::string& out) {
+  std::vector<Json> parsed;
+  std::istringstream lines(out);
+  for (std::string line; std::getline(lines, line);) parsed.push_back(Json::parse(line));
+  return parsed;
+}
+
 TEST(BenchCommands, YcsbRunsWhatItIsAsked) {
   const Outcome outcome =
       run("bench ycsb --target absl,lmdb --workload e --distribution uniform --keys 1000 --ops 500"
           " --value-bytes 20 --in-flight 1 --seed 9 --repeats 2 --probe-rounds 0 --json");
   EXPECT_EQ(outcome.exit_code, 0);
-  std::istringstream lines(outcome.out);
-  std::string first;
-  ASSERT_TRUE(std::getline(lines, first));
-  const Json line = Json::parse(first);
+  const std::vector<Json> lines = parse_lines(outcome.out);
+  ASSERT_FALSE(lines.empty());
+  const Json& line = lines.front();
   EXPECT_EQ(line.at("target"), "absl");
   EXPECT_EQ(line.at("workload"), "e");
   EXPECT_EQ(line.at("distribution"), "uniform");
@@ -62,9 +69,7 @@ TEST(BenchCommands, PeersMayTakeAllRequestsOnOneThread) {
       run("bench ycsb --target embedded,absl --workload b --threads 2 --peers-on-one-thread"
           " --keys 1000 --ops 2000 --probe-rounds 0 --json");
   EXPECT_EQ(outcome.exit_code, 0);
-  std::istringstream lines(outcome.out);
-  for (std::string text; std::getline(lines, text);) {
-    const Json line = Json::parse(text);
+  for (const Json& line : parse_lines(outcome.out)) {
     if (line.contains("total")) {
       EXPECT_EQ(line.at("end_states_equal"), true);
       continue;

@@ -82,20 +82,28 @@ class CopyAccessShapes : public ::testing::TestWithParam<Shape> {
     }
     walker.recorder.log().clear();
   }
+  // Runs `check(scene, keys, random)` on an empty map of this shape with keys of each pattern.
+  template <class Check>
+  void for_each_pattern(std::uint64_t default_seed, const Check& check) const {
+    const std::uint64_t seed = seed_from_environment(default_seed);
+    SCOPED_TRACE(seed_text(seed));
+    for (const KeyPattern pattern : kKeyPatterns) {
+      SCOPED_TRACE(name(pattern));
+      Random random(seed + static_cast<std::uint64_t>(pattern));
+      Scene scene(GetParam().options);
+      const std::vector<std::string> keys =
+          make_keys(pattern, 300, scene.map->geometry.key_bytes_max, seed);
+      check(scene, keys, random);
+      if (HasFatalFailure()) return;
+    }
+  }
 };
 
 // A quiet map: both answer the same, at the newest and at held versions, alone and many at a time;
 // and no copy was in vain.
 TEST_P(CopyAccessShapes, AnswersAsInPlace) {
-  const std::uint64_t seed = seed_from_environment(71);
-  SCOPED_TRACE(seed_text(seed));
-  for (const KeyPattern pattern : kKeyPatterns) {
-    SCOPED_TRACE(name(pattern));
-    Random random(seed + static_cast<std::uint64_t>(pattern));
-    Scene scene(GetParam().options);
+  for_each_pattern(71, [&](Scene& scene, const std::vector<std::string>& keys, Random& random) {
     tree::MapCore& map = *scene.map;
-    const std::vector<std::string> keys =
-        make_keys(pattern, 300, map.geometry.key_bytes_max, seed);
     Clock clock;
     HostWalker host(scene.store, map, 3, clock);
     CopyWalker one(scene.store, map, 4, clock, 1, random());
@@ -120,19 +128,12 @@ TEST_P(CopyAccessShapes, AnswersAsInPlace) {
     const std::vector<std::string> expected = answers(host.recorder.log());
     ASSERT_EQ(answers(one.recorder.log()), expected);
     ASSERT_EQ(answers(many.recorder.log()), expected);
-  }
+  });
 }
 
 // Each level costs one node: a walk that looked at bytes it had not wanted would take detours.
 TEST_P(CopyAccessShapes, AGetReadsOneNodePerLevel) {
-  const std::uint64_t seed = seed_from_environment(72);
-  SCOPED_TRACE(seed_text(seed));
-  for (const KeyPattern pattern : kKeyPatterns) {
-    SCOPED_TRACE(name(pattern));
-    Random random(seed + static_cast<std::uint64_t>(pattern));
-    Scene scene(GetParam().options);
-    const std::vector<std::string> keys =
-        make_keys(pattern, 300, scene.map->geometry.key_bytes_max, seed);
+  for_each_pattern(72, [&](Scene& scene, const std::vector<std::string>& keys, Random& random) {
     Clock clock;
     HostWalker host(scene.store, *scene.map, 3, clock);
     CopyWalker copy(scene.store, *scene.map, 4, clock, 1, random());
@@ -144,7 +145,7 @@ TEST_P(CopyAccessShapes, AGetReadsOneNodePerLevel) {
       copy.drain();
       ASSERT_EQ(copy.machine.nodes() - before, height) << test::quoted(key);
     }
-  }
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Nodes, CopyAccessShapes, ::testing::ValuesIn(kShapes),

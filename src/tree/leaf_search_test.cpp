@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+
 #include "tree/interior_builder.hpp"
 #include "tree/leaf_model.hpp"
 
@@ -82,21 +85,30 @@ TEST(LeafSearch, FindsWhatLookingAtEveryItemFinds) {
   });
 }
 
+// Lays out the items that `item_of(i)` makes for i = 0, 1 and so on, as many as there is room for.
+template <class ItemOf>
+void fill(LeafModel& model, const ItemOf& item_of) {
+  LeafModel::Items items;
+  const std::uint64_t room = leaf_room(model.geometry(), model.low(), model.high());
+  std::uint64_t bytes = 0;
+  for (int i = 0; i < 100000; ++i) {
+    const std::pair<std::string, std::string> item = item_of(i);
+    bytes += placed_bytes(make_record(item.first, item.second, false), model.geometry());
+    if (bytes > room) break;
+    items.insert(item);
+  }
+  model.build(items);
+}
+
 // The first 8 bytes behind the prefix are equal in all keys: only comparisons can decide.
 TEST(LeafSearch, DecidesBetweenChunksWithEqualHeads) {
   base::Random random(base::seed_from_environment(32));
   for (const MapOptions& options : all_geometries()) {
     LeafModel model(options);
-    LeafModel::Items items;
-    std::uint64_t bytes = 0;
-    for (int i = 0; i < 100000; ++i) {
+    fill(model, [&](int i) {
       const std::string key = (i < 3 ? "a" : "samesame") + std::to_string(100000 + i);
-      const std::string value = model.value(random);
-      bytes += placed_bytes(make_record(key, value, false), model.geometry());
-      if (bytes > leaf_room(model.geometry(), "", "")) break;
-      items.emplace(key, value);
-    }
-    model.build(items);
+      return std::pair(key, model.value(random));
+    });
     check_leaf(model, best_search_kit(), random);
     if (HasFatalFailure()) return;
   }
@@ -108,15 +120,9 @@ TEST(LeafSearch, TellsKeysApartThatHaveBothEndsInCommon) {
   base::Random random(base::seed_from_environment(36));
   for (const MapOptions& options : all_geometries()) {
     LeafModel model(options);
-    LeafModel::Items items;
-    std::uint64_t bytes = 0;
-    for (int i = 0; i < 100000; ++i) {
-      const std::string key = "samehead" + std::to_string(100000 + 7 * i) + "sametail";
-      bytes += placed_bytes(make_record(key, "value", false), model.geometry());
-      if (bytes > leaf_room(model.geometry(), "", "")) break;
-      items.emplace(key, "value");
-    }
-    model.build(items);
+    fill(model, [](int i) {
+      return std::pair("samehead" + std::to_string(100000 + 7 * i) + "sametail", "value");
+    });
     check_leaf(model, best_search_kit(), random);
     if (HasFatalFailure()) return;
   }
@@ -128,17 +134,11 @@ TEST(LeafSearch, StepsOverEmptyChunks) {
   for (const MapOptions& options : all_geometries()) {
     LeafModel model(options);
     const Geometry& g = model.geometry();
-    LeafModel::Items items;
-    std::uint64_t bytes = 0;
-    for (int i = 0; i < 100000; ++i) {
+    fill(model, [&](int i) {
       std::string key = "k" + std::to_string(100000 + i);
       key.resize(random.below(2) == 0 ? g.key_bytes_max : key.size(), 'x');
-      const std::string value(random.below(2) == 0 ? g.inline_value_bytes_max : 0, 'v');
-      bytes += placed_bytes(make_record(key, value, false), g);
-      if (bytes > leaf_room(g, "", "")) break;
-      items.emplace(key, value);
-    }
-    model.build(items);
+      return std::pair(key, std::string(random.below(2) == 0 ? g.inline_value_bytes_max : 0, 'v'));
+    });
     bool empty = false;
     for (std::uint32_t c = 0; c < model.view().chunks(); ++c) {
       empty = empty || model.view().chunk_start(c) == 0;
