@@ -40,6 +40,7 @@ class SearchKits : public ::testing::TestWithParam<Isa> {
  protected:
   void SetUp() override {
     kit_ = search_kit(GetParam());
+    // Not every machine has the instructions of avx2 and avx512; tests/skips.txt lists these.
     if (kit_ == nullptr) GTEST_SKIP() << "this machine lacks the instructions";
   }
   void expect_rank16(const std::vector<std::uint16_t>& heads) {
