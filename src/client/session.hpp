@@ -3,10 +3,9 @@
 // Kept per thread and store, so that a synchronous call pays for none of it.
 //
 // Invariants
-// 1. A session is used by one thread at a time and for one call at a time: a call made from within
-// a
-//    sink (a scan that reads while it scans) gets another session, for engines of one session share
-//    its epoch slot.
+// 1. A session is used by one thread at a time and for one call at a time: a call made from inside
+//    a sink (a scan that reads while it scans) gets another session, for engines of one session
+//    share its epoch slot.
 // 2. The pool outlives its threads' references; `close` destroys all sessions while the store still
 //    stands.
 #pragma once

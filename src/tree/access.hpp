@@ -10,17 +10,13 @@
 //   image(offset)            where the node at this region offset will appear, of node_bytes bytes
 //   want(image, begin, n)    bring bytes [begin, begin + n) of that node
 //   bytes(offset, n)         bring bytes that are no node (a value, a word of the page table);
-//   where
-//                            they will appear, aligned to 8
+//                            returns where they will appear, aligned to 8
 //   arrived(warmth)          awaitable: all that was wanted is there
-//   near(warmth)             whether such bytes can be looked at without wanting and waiting
-//   confirm(ref)             awaitable bool: the buffer read last was still the one that is meant
-//   after
-//                            its last byte had come
+//   confirm(ref)             awaitable bool: the buffer read last was still the one that is
+//                            meant after its last byte had come
 //   again()                  awaitable: let others run, then go on
 //   kInPlace                 images are the memory itself, so that what was not wanted can be
-//   looked at
-//                            too; wants are then mere advice, and walks ask for less
+//                            looked at too; wants are then mere advice, and walks ask for less
 // Bytes stay until the walk wants the next node (image) or the next bytes (bytes).
 #pragma once
 
@@ -48,7 +44,6 @@ concept Access = requires(A access, std::uint64_t offset, const std::byte* image
   access.want(image, bytes, bytes);
   { access.bytes(offset, offset) } -> std::same_as<const std::byte*>;
   access.arrived(warmth);
-  { access.near(warmth) } -> std::same_as<bool>;
   access.confirm(ref);
   access.again();
   { A::kInPlace } -> std::convertible_to<bool>;
@@ -82,10 +77,6 @@ class HostAccess {
     prefetch(base_ + offset, bytes < 256 ? bytes : 256);
     return base_ + offset;
   }
-  [[nodiscard]] bool near(Warmth warmth) const {
-    if (warmth == Warmth::cold) return !interleave_;
-    return warmth == Warmth::hot || !*interleave_warm_;
-  }
   [[nodiscard]] base::Pause arrived(Warmth warmth) const { return {queue_, near(warmth)}; }
   [[nodiscard]] Certain confirm(wire::Ref) const { return {}; }
   [[nodiscard]] base::Pause again() const {
@@ -94,6 +85,12 @@ class HostAccess {
   }
 
  private:
+  // Whether such bytes can be looked at without letting others run first.
+  [[nodiscard]] bool near(Warmth warmth) const {
+    if (warmth == Warmth::cold) return !interleave_;
+    return warmth == Warmth::hot || !*interleave_warm_;
+  }
+
   static constexpr std::uint64_t kLine = 64;
   static void prefetch(const std::byte* at, std::uint64_t bytes) {
     const auto begin = reinterpret_cast<std::uintptr_t>(at) & ~(kLine - 1);

@@ -5,8 +5,7 @@
 // (leaf_write.hpp), the structure changes under its lock (structure.hpp).
 //
 // Locks, in the order in which they may be taken:
-//   structure lock -> leaf locks in ascending key order -> reclaimer, page table (leaf-level
-//   mutexes)
+//   structure lock -> leaf locks in ascending key order -> reclaimer, page table
 // No lock is held while a walk waits, and no version is taken before all locks are held (rule 11).
 #pragma once
 

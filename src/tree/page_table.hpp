@@ -5,9 +5,8 @@
 // Invariants
 // 1. An entry is changed only by the writer that holds the node's lock (leaves) or the map's
 //    structure lock (all nodes), by one release store: that store swaps a whole subtree.
-// 2. The LID of an unlinked node keeps its last buffer until that buffer is reclaimed; then the
-// entry
-//    becomes 0 and the LID may be used again.
+// 2. The LID of an unlinked node keeps its last buffer until that buffer is reclaimed; then its
+//    entry becomes 0 and the LID may be used again.
 //
 // Thread: lookups any; the rest any, serialised inside.
 #pragma once

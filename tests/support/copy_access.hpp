@@ -7,8 +7,7 @@
 // 1. Only what was wanted is copied, to the byte. The rest of an image keeps a pattern, so that a
 //    walk which looks at bytes that it has not asked for goes wrong, and a test with it.
 // 2. Of one READ, the lines (64 bytes of the source) come in any order, each as it is at that
-// moment,
-//    its words in the order of their addresses. Between two lines, anything may happen.
+//    moment, its words in the order of their addresses. Between two lines, anything may happen.
 // 3. Bytes outside the memory read as zeros, as if a transport had refused: that is no node.
 // 4. Bytes that are not nodes lie in a place of their own for each wish, which goes with the next
 //    one: who looks at them later is caught by an address sanitizer.
@@ -109,7 +108,6 @@ class CopyAccess {
   [[nodiscard]] const std::byte* image(std::uint64_t offset);
   void want(const std::byte* image, std::uint32_t begin, std::uint32_t bytes);
   [[nodiscard]] const std::byte* bytes(std::uint64_t offset, std::uint64_t bytes);
-  [[nodiscard]] bool near(tree::Warmth) const { return false; }
   [[nodiscard]] Arrival arrived(tree::Warmth) { return {this}; }
   [[nodiscard]] Confirmation confirm(wire::Ref ref) { return {this, ref}; }
   [[nodiscard]] base::Pause again() const { return {queue_, false}; }

@@ -44,7 +44,6 @@ class StepAccess {
   [[nodiscard]] const std::byte* bytes(std::uint64_t offset, std::uint64_t) const {
     return base_ + offset;
   }
-  [[nodiscard]] bool near(tree::Warmth) const { return false; }
   [[nodiscard]] Stop arrived(tree::Warmth) const { return {standing_}; }
   [[nodiscard]] tree::Certain confirm(wire::Ref) const { return {}; }
   [[nodiscard]] Stop again() const { return {standing_}; }
