@@ -22,8 +22,9 @@ class Worker {
         measured_(measured),
         tail_(tail),
         deadline_ns_(plan.seconds_max > 0 ? static_cast<std::uint64_t>(plan.seconds_max * 1e9)
-                                          : std::numeric_limits<std::uint64_t>::max()),
-        answers_(plan.certain_items) {}
+                                          : std::numeric_limits<std::uint64_t>::max()) {
+    result_.answers = Answers(plan.certain_items);
+  }
 
   void run(std::uint32_t index, std::barrier<>& barrier) {
     pin_worker(index);
@@ -31,24 +32,24 @@ class Worker {
     barrier.arrive_and_wait();
     start_ns_ = base::monotonic_ns();
     guarded([this] {
-      ops_ = windows(measured_, [this](auto window) { session_->run(window, answers_); });
+      result_.ops =
+          windows(measured_, [this](auto window) { session_->run(window, result_.answers); });
     });
     end_ns_ = base::monotonic_ns();
-    scanned_items_ = answers_.scanned_items();
+    result_.scanned_items = result_.answers.scanned_items();
     barrier.arrive_and_wait();
     guarded([this] {
-      windows(tail_, [this](auto window) { session_->run_timed(window, answers_, latencies_); });
+      windows(tail_, [this](auto window) {
+        session_->run_timed(window, result_.answers, result_.latencies);
+      });
     });
     guarded([this] { session_.reset(); });
   }
 
-  void add_to(WorkResult& result) const {
+  /// Errors: rethrows what the work threw.
+  [[nodiscard]] const WorkResult& result() const {
     if (error_) std::rethrow_exception(error_);
-    result.ops += ops_;
-    result.scanned_items += scanned_items_;
-    result.complete = result.complete && complete_;
-    result.answers.add(answers_);
-    result.latencies.merge(latencies_);
+    return result_;
   }
 
   [[nodiscard]] std::uint64_t start_ns() const { return start_ns_; }
@@ -72,7 +73,7 @@ class Worker {
     std::uint64_t done = 0;
     while (done < requests.size()) {
       if (watch.elapsed_ns() > deadline_ns_) {
-        complete_ = false;
+        result_.complete = false;
         break;
       }
       const auto window = requests.subspan(done, std::min(kWindow, requests.size() - done));
@@ -87,17 +88,21 @@ class Worker {
   std::span<const Request> tail_;
   std::uint64_t deadline_ns_;
   std::unique_ptr<Session> session_;
-  Answers answers_;
-  Latencies latencies_;
-  std::uint64_t ops_ = 0;
-  std::uint64_t scanned_items_ = 0;
+  WorkResult result_;
   std::uint64_t start_ns_ = 0;
   std::uint64_t end_ns_ = 0;
-  bool complete_ = true;
   std::exception_ptr error_;
 };
 
 }  // namespace
+
+void WorkResult::add(const WorkResult& other) {
+  ops += other.ops;
+  scanned_items += other.scanned_items;
+  complete = complete && other.complete;
+  answers.add(other.answers);
+  latencies.merge(other.latencies);
+}
 
 WorkResult run_workers(Target& target, std::span<const RequestList> lists,
                        std::span<const std::uint64_t> measured, const WorkPlan& plan) {
@@ -118,7 +123,7 @@ WorkResult run_workers(Target& target, std::span<const RequestList> lists,
   std::uint64_t start_ns = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t end_ns = 0;
   for (const auto& worker : workers) {
-    worker->add_to(result);
+    result.add(worker->result());
     start_ns = std::min(start_ns, worker->start_ns());
     end_ns = std::max(end_ns, worker->end_ns());
   }
@@ -131,12 +136,8 @@ WorkResult run_on_one_thread(Target& target, std::span<const RequestList> lists,
   WorkResult result;
   for (std::size_t i = 0; i < lists.size(); ++i) {
     const WorkResult one = run_workers(target, lists.subspan(i, 1), measured.subspan(i, 1), plan);
-    result.ops += one.ops;
+    result.add(one);
     result.seconds += one.seconds;
-    result.scanned_items += one.scanned_items;
-    result.complete = result.complete && one.complete;
-    result.answers.add(one.answers);
-    result.latencies.merge(one.latencies);
   }
   return result;
 }

@@ -24,6 +24,9 @@ struct WorkResult {
   bool complete = true;
   Answers answers;  ///< of both parts
   Latencies latencies;
+
+  /// Adds all but the time, which only who ran both can tell.
+  void add(const WorkResult& other);
 };
 
 /// Runs each list on a thread and a session of its own: its first measured[t] requests at full
