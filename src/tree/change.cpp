@@ -72,11 +72,9 @@ bool overlaps(const NodeView& node, std::string_view low, std::string_view high)
   return !before && !behind;
 }
 
-// Where the leaf ends whose records end before `end`; empty: where all of them do.
-std::string_view end_of_leaf(std::span<const Record> records, std::size_t end) {
-  return end == records.size()
-             ? std::string_view{}
-             : shortest_separator(records[end - 1].key_view(), records[end].key_view());
+// What two leaves have between them if the second begins with record `at`.
+std::string_view separator_before(std::span<const Record> records, std::size_t at) {
+  return shortest_separator(records[at - 1].key_view(), records[at].key_view());
 }
 
 }  // namespace
@@ -88,7 +86,7 @@ bool Change::two_predecessors_at_most(std::span<std::byte* const> olds,
   for (std::size_t i = 0; i < cuts.size() && olds.size() > 2; ++i) {
     const bool last = i + 1 == cuts.size();
     const std::string_view high =
-        last ? NodeView(olds.back(), g).high_fence() : end_of_leaf(records, cuts[i + 1]);
+        last ? NodeView(olds.back(), g).high_fence() : separator_before(records, cuts[i + 1]);
     const auto predecessors = std::count_if(olds.begin(), olds.end(), [&](const std::byte* old) {
       return overlaps(NodeView(old, g), low, high);
     });
@@ -148,7 +146,7 @@ std::vector<Child> Change::replace_leaves(std::span<std::byte* const> olds,
   for (std::size_t i = 0; i < cuts.size(); ++i) {
     const bool last = i + 1 == cuts.size();
     const std::size_t end = last ? records.size() : cuts[i + 1];
-    const std::string_view high = last ? outer_high : end_of_leaf(records, end);
+    const std::string_view high = last ? outer_high : separator_before(records, end);
     NodeFrame frame = frame_for(olds, low, high);
     frame.lid = lids[i];
     frame.left = i == 0 ? first.left() : lids[i - 1];
@@ -390,11 +388,8 @@ bool cuts_fit(std::span<const Record> records, const Geometry& g, std::span<cons
   for (std::size_t i = 0; i < cuts.size(); ++i) {
     const bool last = i + 1 == cuts.size();
     const std::size_t end = last ? records.size() : cuts[i + 1];
-    const auto separator = [&](std::size_t at) {
-      return shortest_separator(records[at - 1].key_view(), records[at].key_view());
-    };
-    const std::string_view part_low = i == 0 ? low : separator(cuts[i]);
-    const std::string_view part_high = last ? high : separator(end);
+    const std::string_view part_low = i == 0 ? low : separator_before(records, cuts[i]);
+    const std::string_view part_high = last ? high : separator_before(records, end);
     if (placed_bytes(records.subspan(cuts[i], end - cuts[i]), g) >
         leaf_room(g, part_low, part_high)) {
       return false;

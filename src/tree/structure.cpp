@@ -107,41 +107,33 @@ bool add_leaf(const Geometry& g, Rearrangement& plan) {
   return Change::two_predecessors_at_most(plan.olds, plan.records, plan.cuts, g);
 }
 
+// Unlocks the first leaf, which `take_neighbour` added, and forgets its records, the first ones.
+void drop_left(std::size_t records_without, Rearrangement& plan) {
+  unlock(plan.olds.front());
+  plan.olds.erase(plan.olds.begin());
+  plan.records.erase(plan.records.begin(),
+                     plan.records.end() - static_cast<std::ptrdiff_t>(records_without));
+  ++plan.first_child;
+}
+
 // Too full: share with one neighbour or with both, else make four leaves of the three, three of
 // two, or two of one. The more leaves take part, the fuller leaves are on the average.
-void plan_growth(MapCore& map, const Path& path, std::byte* leaf, const WriteIntent& intent,
+// Returns whether there are more leaves now than before.
+bool plan_growth(MapCore& map, const Path& path, std::byte* leaf, const WriteIntent& intent,
                  Rearrangement& plan) {
   const Geometry& g = map.geometry;
   plan.cuts = cut_at_end({leaf, g}, g, plan, intent.key->view());
-  if (!plan.cuts.empty()) {
-    map.splits.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  const bool right = take_neighbour(map, path, Side::right, plan);
-  if (right && share_evenly(g, plan)) {
-    map.gives.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
+  if (!plan.cuts.empty()) return true;
+  if (take_neighbour(map, path, Side::right, plan) && share_evenly(g, plan)) return false;
   const std::size_t records_without_left = plan.records.size();
-  const std::uint32_t first_without_left = plan.first_child;
   if (take_neighbour(map, path, Side::left, plan)) {
-    if (share_evenly(g, plan)) {
-      map.gives.fetch_add(1, std::memory_order_relaxed);
-      return;
-    }
-    map.splits.fetch_add(1, std::memory_order_relaxed);
-    if (add_leaf(g, plan)) return;
-    // Keys so uneven that a leaf would follow three: without the left one, then.
-    unlock(plan.olds.front());
-    plan.olds.erase(plan.olds.begin());
-    plan.records.erase(plan.records.begin(),
-                       plan.records.end() - static_cast<std::ptrdiff_t>(records_without_left));
-    plan.first_child = first_without_left;
-  } else {
-    map.splits.fetch_add(1, std::memory_order_relaxed);
+    if (share_evenly(g, plan)) return false;
+    if (add_leaf(g, plan)) return true;
+    drop_left(records_without_left, plan);  // keys so uneven that a leaf would follow three
   }
   const bool possible = add_leaf(g, plan);
   ESPALIER_ASSERT(possible);
+  return true;
 }
 
 // Too empty: merge with a neighbour if both fit one leaf, else only merge the log.
@@ -213,7 +205,8 @@ WriteOutcome write_with_restructure(Worker& worker, MapCore& map, const WriteInt
   apply_to_records(plan.records, intent);
   const std::uint64_t bytes = placed_bytes(plan.records, map.geometry);
   if (bytes > rebuild_limit(map.geometry, node.low_fence(), node.high_fence(), intent)) {
-    plan_growth(map, path, leaf, intent, plan);
+    const bool split = plan_growth(map, path, leaf, intent, plan);
+    (split ? map.splits : map.gives).fetch_add(1, std::memory_order_relaxed);
   } else {
     plan_shrinking(map, path, leaf, plan);
   }
