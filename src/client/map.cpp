@@ -25,15 +25,7 @@ bool Answer::items(std::uint64_t, std::span<const Item> items) {
 Result<void> MapImpl::run(const tree::WalkRequest& request) {
   const auto session = SessionLease::take(sessions);
   if (!session) return std::unexpected(session.error());
-  HostEngine& engine = (*session)->engine(*core);
-  const bool plain = request.held == nullptr && !request.hint &&
-                     request.condition.kind == tree::WriteCondition::Kind::none;
-  if (plain) {
-    engine.run(*request.request, *request.handler);
-  } else {
-    engine.submit(request);
-    engine.drain();
-  }
+  (*session)->engine(*core).run(request);
   return {};
 }
 

@@ -45,18 +45,14 @@ inline const std::byte* Engine<A>::go_down(Cursor& cursor, bool log, LeafProbe& 
       ref = root_ref();
     at = map_.at(ref.offset());
     if (above_leaf && ref.offset() != guess.leaf) {
-      __builtin_prefetch(at);
-      base::prefetch(at + g.slots_begin, at + g.sorted_begin);
+      want_leaf_head(at, g, log);
     }
     head = NodeHead::read(at);
   }
   const NodeView leaf(at, g);
   probe_leaf(leaf, head, cursor.key, Kit{}, probe);
   base::prefetch(at + probe.begin, at + probe.end);
-  if (log) {
-    const std::byte* entries = at + leaf.log_begin();
-    base::prefetch(entries, entries + head.lock.units() * wire::kLogUnitBytes);
-  }
+  if (log) want_log(leaf, head);
   if (guess.made()) guess_.learn(guess, ref.offset(), head.chunks(), probe);
   return at;
 }

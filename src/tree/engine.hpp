@@ -40,7 +40,7 @@ class Engine {
   void submit(std::span<const Request> requests, Handler& handler);
   void submit(const WalkRequest& request);
   /// Runs one request to its end. Requires: nothing is pending.
-  void run(const Request& request, Handler& handler);
+  void run(const WalkRequest& request);
   /// Reads one key: fills in `found`, `value`, `version` and `read_version`. What the answer points
   /// to stays until let_go(). Returns false, and needs no let_go(), if there can be no such key.
   /// Requires: in place; nothing is pending.
@@ -55,7 +55,7 @@ class Engine {
   std::size_t poll();
   /// Runs until nothing is left. Requires: an access whose bytes come by themselves.
   void drain();
-  [[nodiscard]] std::size_t pending() const { return queued() + busy_; }
+  [[nodiscard]] std::size_t pending() const { return queued_ + busy_; }
 
  private:
   struct Batch {
@@ -82,7 +82,6 @@ class Engine {
   };
   enum class WriteStep : std::uint8_t { decided, try_again, walk_again };
 
-  [[nodiscard]] std::size_t queued() const { return queued_; }
   bool take_request(Lane& lane);
   bool next_batch();
   void pin(Lane& lane);
@@ -161,6 +160,7 @@ class Engine {
   bool settle_writes();
   void hand_to_lane(GroupSlot& slot);
   void complete(GroupSlot& slot, Completion& answer);
+  static void sign(Completion& answer, const Request& request);
 
   void want_head(A& access, const std::byte* image, const Lane& lane, Warmth warmth) const;
   void want_leaf_part(A& access, const NodeView& leaf, const Lane& lane,

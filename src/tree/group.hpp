@@ -85,17 +85,18 @@ inline bool Engine<A>::join(GroupSlot& slot, const Request& request, Handler& ha
 }
 
 template <Access A>
-void Engine<A>::run(const Request& request, Handler& handler) {
+void Engine<A>::run(const WalkRequest& request) {
   ++queued_;
   pins_.stale();
   Group& group = groups_[turn_];
-  if (!group.slots.empty() && join(group.slots.front(), request, handler)) {
+  if (request.plain() && !group.slots.empty() &&
+      join(group.slots.front(), *request.request, *request.handler)) {
     group.count = 1;
     begin(group);
     step_group();
     step_group();
   } else {
-    singles_.push_back({&request, &handler, nullptr, {}, {}});
+    singles_.push_back(request);
   }
   if (pending() != 0) {
     drain();
@@ -104,11 +105,17 @@ void Engine<A>::run(const Request& request, Handler& handler) {
   }
 }
 
+// Says whose answer it is, and whether it is one.
+template <Access A>
+inline void Engine<A>::sign(Completion& answer, const Request& request) {
+  answer.tag = request.tag;
+  answer.op = request.op;
+  answer.ok = answer.error.code == Code::invalid;
+}
+
 template <Access A>
 inline void Engine<A>::complete(GroupSlot& slot, Completion& answer) {
-  answer.tag = slot.request->tag;
-  answer.op = slot.request->op;
-  answer.ok = answer.error.code == Code::invalid;
+  sign(answer, *slot.request);
   --queued_;
   ++completed_;
   slot.handler->done(answer);
@@ -269,9 +276,7 @@ inline void Engine<A>::arrive_at_leaf(GroupSlot& slot) {
   if (!slot.ref) go_alone(slot);
   const Geometry& g = map_.geometry;
   const std::byte* leaf = map_.at(slot.ref.offset());
-  __builtin_prefetch(leaf);
-  if (slot.goal != Goal::point) __builtin_prefetch(leaf + 64);
-  base::prefetch(leaf + g.slots_begin, leaf + g.sorted_begin);
+  want_leaf_head(leaf, g, slot.goal != Goal::point);
   // The next leaf of a scan is asked with its own low fence.
   if (slot.goal == Goal::forward && !slot.first_leaf) __builtin_prefetch(leaf + g.node_bytes - 64);
 }
@@ -296,10 +301,7 @@ inline void Engine<A>::look_at_leaf(GroupSlot& slot) {
   if (slot.goal == Goal::forward) end = scan_end(slot, leaf);
   base::prefetch(at + slot.probe.begin, at + end);
   if (slot.goal != Goal::point) {
-    const std::uint32_t used = head.lock.units() * wire::kLogUnitBytes;
-    const std::byte* log = at + leaf.log_begin();
-    const std::uint32_t wanted = slot.goal == Goal::write ? used + 64 : used;
-    base::prefetch(log, log + wanted);
+    want_log(leaf, head, slot.goal == Goal::write ? base::kLineBytes : 0);
   } else if (slot.probe.log_matches != 0) {
     const auto newest = static_cast<std::uint32_t>(63 - std::countl_zero(slot.probe.log_matches));
     __builtin_prefetch(at + leaf.log_offset(newest));
@@ -353,9 +355,7 @@ void Engine<A>::answer_write(GroupSlot& slot) {
   answer.read_version = pins_.version();
   const std::uint64_t wait_for = waits_for(outcome);
   if (wait_for <= map_.clock.released()) return complete(slot, answer);
-  answer.tag = slot.request->tag;
-  answer.op = slot.request->op;
-  answer.ok = answer.error.code == Code::invalid;
+  sign(answer, *slot.request);
   waiting_.push_back({answer, slot.handler, wait_for});
 }
 

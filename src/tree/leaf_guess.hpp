@@ -70,12 +70,10 @@ class LeafGuess {
   /// Asks for what a walk will read first if the guess is right, and for the log if it wants it.
   static void ask(const std::byte* region, const Guess& guess, const Geometry& g, bool log) {
     const std::byte* leaf = region + guess.leaf;
-    __builtin_prefetch(leaf);
-    base::prefetch(leaf + g.slots_begin, leaf + g.sorted_begin);
+    want_leaf_head(leaf, g, log);
     base::prefetch(leaf + guess.item - kMargin, leaf + guess.item + kMargin);
-    if (!log) return;
-    __builtin_prefetch(leaf + 64);
-    base::prefetch(leaf + guess.end - (1 << g.chunk_shift), leaf + guess.end + g.log_bytes / 2);
+    if (log)
+      base::prefetch(leaf + guess.end - (1 << g.chunk_shift), leaf + guess.end + g.log_bytes / 2);
   }
 
   /// Notes what came true.

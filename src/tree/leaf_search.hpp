@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/prefetch.hpp"
 #include "tree/node_head.hpp"
 
 namespace espalier::tree {
@@ -28,6 +29,20 @@ struct Position {
   std::uint32_t offset = 0;  // of the first item with a key >= the key; sorted_end if there is none
   bool exact = false;        // that item has the key
 };
+
+/// Asks for what a probe reads of a leaf; and, for who reads more than one item, for what tells
+/// where the leaf ends.
+inline void want_leaf_head(const std::byte* leaf, const Geometry& g, bool all) {
+  __builtin_prefetch(leaf);
+  if (all) __builtin_prefetch(leaf + base::kLineBytes);
+  base::prefetch(leaf + g.slots_begin, leaf + g.sorted_begin);
+}
+
+/// Asks for the log of a leaf whose head is at hand, and for `room` bytes behind it.
+inline void want_log(const NodeView& leaf, const NodeHead& head, std::size_t room = 0) {
+  const std::byte* log = leaf.bytes() + leaf.log_begin();
+  base::prefetch(log, log + head.lock.units() * wire::kLogUnitBytes + room);
+}
 
 /// `Kit`: SearchKit, or one of search_kits.hpp.
 template <class Kit>

@@ -22,6 +22,11 @@ struct WalkRequest {
   const HeldVersion* held = nullptr;  // read as of this version; null: the newest released one
   wire::Ref hint{};                   // enter here first
   WriteCondition condition{};         // of a write
+
+  /// Nothing but the request: no version to read, no place to enter, no condition.
+  [[nodiscard]] bool plain() const {
+    return held == nullptr && !hint && condition.kind == WriteCondition::Kind::none;
+  }
 };
 
 /// What a walk is after.
