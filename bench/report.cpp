@@ -2,6 +2,7 @@
 #include "bench/report.hpp"
 
 #include <fmt/core.h>
+#include <fmt/ostream.h>
 
 #include <array>
 #include <cmath>
@@ -112,6 +113,12 @@ std::string short_number(double value) {
     return fmt::format("{:.{}f}{}", scaled, scaled < 10 ? 2 : scaled < 100 ? 1 : 0, suffix);
   }
   return fmt::format("{:.0f}", value);
+}
+
+void say_answers_differ(const Output& output) {
+  fmt::print(output.err,
+             "espalier: the targets did not answer alike, so one of them is wrong: compare "
+             "result_hash and end_hash of the lines\n");
 }
 
 void print_line(std::ostream& out, const Json& line) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/output.hpp"
 #include "bench/runner.hpp"
 #include "bench/ycsb_options.hpp"
 
@@ -43,6 +44,9 @@ std::string short_number(double value);
 
 /// Prints one line of JSON.
 void print_line(std::ostream& out, const Json& line);
+
+/// Says on standard error why the benchmark fails although it ran to its end.
+void say_answers_differ(const Output& output);
 
 /// The probes before and after, for JSON and for people.
 Json probes_json(std::optional<double> before_ns, std::optional<double> after_ns);

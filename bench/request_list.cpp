@@ -34,9 +34,16 @@ class RequestMaker {
     if (items > 0) last_start_ = keys.key_of_rank(keys.size() - items);
   }
 
+  void begin_window() {
+    readable_ = inserted_;
+    ++window_;
+    in_window_ = 0;
+  }
+
   // One request of a workload of mixed operations.
   void add_mixed() {
-    if (made_ % kWindow == 0) readable_ = inserted_;
+    if (in_window_ == kWindow) begin_window();
+    ++in_window_;
     const double kind = random_.unit();
     double bound = mix_.read;
     if (kind < bound) {
@@ -105,7 +112,7 @@ class RequestMaker {
   void add_write(Op op, std::uint64_t flag) {
     const std::uint64_t index = loaded_index();
     // One value per key and window; with several threads, whose windows overlap, one per key.
-    const std::uint64_t round = plan_.threads == 1 ? 1 + made_ / kWindow : 1;
+    const std::uint64_t round = plan_.threads == 1 ? 1 + window_ : 1;
     make_value(index, round, plan_.value_bytes, value_);
     Request request = request_of(op, keys_.key(index), value_);
     request.tag = flag;
@@ -156,6 +163,8 @@ class RequestMaker {
   RequestList& list_;
   std::string_view last_start_;  // scans begin here or below, so that the loaded keys fill them
   std::uint64_t made_ = 0;
+  std::uint64_t window_ = 0;
+  std::uint64_t in_window_ = 0;
   std::uint64_t inserted_ = 0;
   std::uint64_t readable_ = 0;  // inserted in earlier windows
   std::string key_;
@@ -193,6 +202,7 @@ RequestList make_requests(const KeySet& keys, const RequestPlan& plan, std::uint
   const auto nth = [&](std::uint64_t i) { return i * plan.threads + thread; };
   for (std::uint64_t i = 0; i < own_ops + own_tail; ++i) {
     const bool tail = i >= own_ops;
+    if (i == own_ops) maker.begin_window();
     switch (plan.workload) {
       case Workload::load:
         tail ? maker.add_fresh_insert() : maker.add_insert(nth(i));

@@ -4,8 +4,9 @@
 // that the benchmark adds no cache miss of its own.
 //
 // Windows. Requests are handed to a target in windows of kWindow; those of one window may run in
-// any order, and a window ends before the next begins. Requests are made so that the outcome of
-// each (found or not, how many items) does not depend on the order inside its window:
+// any order, and a window ends before the next begins. The tail has windows of its own, for it is
+// run apart. Requests are made so that the outcome of each (found or not, how many items) does not
+// depend on the order inside its window:
 //   - what is inserted in a window is first read in a later one, and by the same thread only;
 //   - updates of one key in one window write the same value (with several threads: always);
 //   - scans begin so low that the initial map alone fills them.

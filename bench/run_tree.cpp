@@ -156,6 +156,7 @@ int run_tree(const TreeOptions& options, const Output& output) {
                short_number(static_cast<double>(run.ops())),
                run.equal() ? "" : "; THE ANSWERS OF TARGETS DIFFER");
   }
+  if (!run.equal()) say_answers_differ(output);
   return run.equal() ? 0 : 1;
 }
 

@@ -127,6 +127,7 @@ int run_ycsb(const YcsbOptions& options, const Output& output) {
     for (const auto& [kind, text] : settings) fmt::print(out, "{}: {}\n", name(kind), text);
     fmt::print(out, "{}\n", total.sentence());
   }
+  if (!total.equal()) say_answers_differ(output);
   return total.equal() ? 0 : 1;
 }
 
