@@ -29,10 +29,6 @@ namespace espalier::bench {
 /// its second half puts.
 inline constexpr std::uint64_t kReadModifyWriteTag = std::uint64_t{1} << 63;
 
-inline std::uint64_t item_hash(std::string_view key, std::string_view value) {
-  return bytes_hash(key) + std::rotl(bytes_hash(value), 17);
-}
-
 class alignas(64) Answers {
  public:
   /// `certain_items`: a scan always returns at least so many, however it meets the inserts.

@@ -2,6 +2,7 @@
 // The hash through which the benchmarks look at every byte that they are given.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -18,8 +19,26 @@ inline std::uint64_t fold_multiply(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
+/// Strings of 8 to 16 bytes are two words, which may overlap.
+struct TwoWords {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  [[nodiscard]] static bool holds(std::string_view bytes) { return bytes.size() - 8 <= 8; }
+  /// Requires: holds(bytes).
+  [[nodiscard]] static TwoWords of(std::string_view bytes) {
+    TwoWords words;
+    std::memcpy(&words.first, bytes.data(), 8);
+    std::memcpy(&words.last, bytes.data() + bytes.size() - 8, 8);
+    return words;
+  }
+};
+
 /// A hash that reads every byte once, at about 0.4 ns for 16 bytes. Not for hostile input.
 inline std::uint64_t bytes_hash(std::string_view bytes) {
+  if (TwoWords::holds(bytes)) [[likely]] {
+    const TwoWords words = TwoWords::of(bytes);
+    return fold_multiply(words.first ^ (kGolden + bytes.size()), words.last ^ 0x8bb84b93962eacc9);
+  }
   const char* at = bytes.data();
   std::size_t left = bytes.size();
   std::uint64_t hash = (kGolden ^ left) * 0xd1342543de82ef95;  // so that lengths are far apart
@@ -36,6 +55,17 @@ inline std::uint64_t bytes_hash(std::string_view bytes) {
     hash = fold_multiply(words[0] ^ hash, words[1] ^ 0x4b33a62ed433d4a3);
   }
   return hash;
+}
+
+/// The hash of an item; short ones take one multiplication.
+inline std::uint64_t item_hash(std::string_view key, std::string_view value) {
+  if (TwoWords::holds(key) && TwoWords::holds(value)) [[likely]] {
+    const TwoWords k = TwoWords::of(key);
+    const TwoWords v = TwoWords::of(value);
+    return fold_multiply(k.first + std::rotl(v.last, 29) + (kGolden ^ key.size()),
+                         k.last + std::rotl(v.first, 43) + (0x8bb84b93962eacc9 ^ value.size()));
+  }
+  return bytes_hash(key) + std::rotl(bytes_hash(value), 17);
 }
 
 }  // namespace espalier::bench

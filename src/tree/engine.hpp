@@ -32,7 +32,7 @@ class Engine {
   /// Most requests that go through their stages together; two such groups take turns.
   static constexpr std::uint32_t kGroup = 16;
   /// Scans of more items take a lane: their bytes stream in by themselves.
-  static constexpr std::uint32_t kGroupScanItems = 512;
+  static constexpr std::uint32_t kGroupScanItems = 4096;
 
   Engine(Worker& worker, MapCore& map, std::uint32_t lanes, const MakeAccess& make_access);
 
@@ -150,11 +150,14 @@ class Engine {
   void arrive_at_leaf(GroupSlot& slot);
   template <class Kit>
   void look_at_leaf(GroupSlot& slot);
+  [[nodiscard]] bool goes_beyond(const GroupSlot& slot, const NodeView& leaf) const;
+  void want_neighbour(const GroupSlot& slot) const;
   [[nodiscard]] std::uint32_t scan_end(const GroupSlot& slot, const NodeView& leaf) const;
   bool answer_group(std::span<GroupSlot> slots);
   void answer_point(GroupSlot& slot);
   [[gnu::noinline]] void answer_write(GroupSlot& slot);
-  [[gnu::noinline]] void answer_scan(GroupSlot& slot);
+  [[nodiscard]] ScanAhead::Part begin_of(std::span<const GroupSlot> slots) const;
+  [[gnu::noinline]] void answer_scan(GroupSlot& slot, const ScanAhead::Part& after);
   bool answer_few(GroupSlot& slot, const NodeView& leaf);
   bool take_items(GroupSlot& slot);
   bool settle_writes();
@@ -173,6 +176,7 @@ class Engine {
   static void report(const WriteOutcome& outcome, Completion& answer);
   [[nodiscard]] static std::uint64_t waits_for(const WriteOutcome& outcome);
   void begin_scan(Lane& lane, const NodeView& leaf);
+  std::uint32_t take_items(Lane& lane, std::uint32_t room, std::uint64_t& out_of_line);
   bool deliver(Lane& lane, std::span<const Item> items);
   bool leave_leaf(Lane& lane, const NodeView& leaf);
   bool next_leg(Lane& lane);
@@ -189,6 +193,9 @@ class Engine {
   Group groups_[2];
   std::uint32_t turn_ = 0;
   LeafScan group_scan_;
+  SearchKey group_high_;
+  Item group_items_[ScanAhead::kStepItems];
+  ScanAhead ahead_;     // of the scan in hand
   bool wrote_ = false;  // the group in hand wrote something
   std::vector<WaitingAnswer> waiting_;
   std::vector<Lane*> idle_;

@@ -17,7 +17,7 @@
 #pragma once
 
 #include "base/prefetch.hpp"
-#include "tree/engine_impl.hpp"
+#include "tree/group_scan.hpp"
 
 namespace espalier::tree {
 
@@ -156,6 +156,9 @@ inline void Engine<A>::step() {
   for (GroupSlot& slot : behind.in_use()) look_at_leaf<Kit>(slot);
   for (GroupSlot& slot : ahead.in_use()) arrive_at_leaf(slot);
   if (behind.count == 0) return;
+  for (GroupSlot& slot : behind.in_use()) {
+    if (slot.goal == Goal::forward && slot.entry != 0) want_neighbour(slot);
+  }
   while (answer_group(behind.in_use())) {  // scans that go on to the next leaf
     for (GroupSlot& slot : behind.in_use()) {
       if (slot.arriving) arrive_at_leaf(slot);
@@ -179,7 +182,7 @@ inline bool Engine<A>::answer_group(std::span<GroupSlot> slots) {
     } else if (slot.goal == Goal::write) {
       answer_write(slot);
     } else {
-      answer_scan(slot);
+      answer_scan(slot, begin_of(slots.subspan(&slot - slots.data() + 1)));
       more = more || slot.arriving;
     }
   }
@@ -274,11 +277,12 @@ template <Access A>
 inline void Engine<A>::arrive_at_leaf(GroupSlot& slot) {
   if (slot.entry != 0) slot.ref = named_at(slot.entry);
   if (!slot.ref) go_alone(slot);
-  const Geometry& g = map_.geometry;
   const std::byte* leaf = map_.at(slot.ref.offset());
-  want_leaf_head(leaf, g, slot.goal != Goal::point);
-  // The next leaf of a scan is asked with its own low fence.
-  if (slot.goal == Goal::forward && !slot.first_leaf) __builtin_prefetch(leaf + g.node_bytes - 64);
+  if (slot.goal == Goal::forward && !slot.first_leaf) {
+    ScanAhead::want_next_leaf(leaf, map_.geometry);
+  } else {
+    want_leaf_head(leaf, map_.geometry, slot.goal != Goal::point);
+  }
 }
 
 template <Access A>
@@ -298,7 +302,11 @@ inline void Engine<A>::look_at_leaf(GroupSlot& slot) {
     slot.guess = {};
   }
   std::uint32_t end = slot.probe.end;
-  if (slot.goal == Goal::forward) end = scan_end(slot, leaf);
+  if (slot.goal == Goal::forward) {
+    end = slot.asked = scan_end(slot, leaf);
+    slot.entry = goes_beyond(slot, leaf) ? map_.table.entry_offset(leaf.right()) : 0;
+    __builtin_prefetch(map_.at(slot.entry));
+  }
   base::prefetch(at + slot.probe.begin, at + end);
   if (slot.goal != Goal::point) {
     want_log(leaf, head, slot.goal == Goal::write ? base::kLineBytes : 0);
@@ -306,18 +314,6 @@ inline void Engine<A>::look_at_leaf(GroupSlot& slot) {
     const auto newest = static_cast<std::uint32_t>(63 - std::countl_zero(slot.probe.log_matches));
     __builtin_prefetch(at + leaf.log_offset(newest));
   }
-}
-
-// Up to where the items of a scan reach in this leaf, about; what is far streams in by itself.
-template <Access A>
-inline std::uint32_t Engine<A>::scan_end(const GroupSlot& slot, const NodeView& leaf) const {
-  constexpr std::uint64_t kAhead = 1024;
-  const std::uint32_t end = leaf.sorted_end();
-  const std::uint64_t item_bytes =
-      (end - map_.geometry.sorted_begin) / std::max(leaf.items(), 1u) + 1;
-  const std::uint64_t wanted = std::min(slot.remaining * item_bytes, kAhead);
-  const std::uint32_t chunk = 1u << map_.geometry.chunk_shift;
-  return std::min(end, slot.probe.begin + chunk + static_cast<std::uint32_t>(wanted));
 }
 
 // --- answers -------------------------------------------------------------------------------------
@@ -357,77 +353,6 @@ void Engine<A>::answer_write(GroupSlot& slot) {
   if (wait_for <= map_.clock.released()) return complete(slot, answer);
   sign(answer, *slot.request);
   waiting_.push_back({answer, slot.handler, wait_for});
-}
-
-// The items of one leaf; then the answer, or on to the next leaf.
-template <Access A>
-void Engine<A>::answer_scan(GroupSlot& slot) {
-  const NodeView leaf(map_.at(slot.ref.offset()), map_.geometry);
-  const std::string_view high = slot.request->high;
-  if (slot.first_leaf) {
-    slot.items = 0;
-    if (slot.remaining <= LeafScan::kFew && high.empty() && answer_few(slot, leaf)) return;
-  }
-  SearchKey high_key;
-  bool bounded = false;
-  if (!high.empty()) {
-    high_key.assign(high);
-    bounded = leaf.covers(high_key);
-  }
-  // Without versions the next leaf may begin below the cursor: it need not be of the same moment.
-  const bool from_key = slot.first_leaf || !map_.options.versions;
-  group_scan_.begin(leaf, slot.read_version, map_.kit, from_key ? &slot.key : nullptr,
-                    bounded ? &high_key : nullptr);
-  bool over = take_items(slot);
-  const std::string_view end = leaf.high_fence();
-  over = over || end.empty() || (!high.empty() && compare_keys(high, end) <= 0);
-  if (over) {
-    Completion answer;
-    answer.items = slot.items;
-    answer.read_version = slot.read_version;
-    return complete(slot, answer);
-  }
-  slot.entry = map_.table.entry_offset(leaf.right());
-  __builtin_prefetch(map_.at(slot.entry));
-  slot.ref = {};
-  slot.key.assign(end);
-  slot.first_leaf = false;
-  slot.arriving = true;
-}
-
-// A scan that ends in this leaf, among items that the log does not touch.
-template <Access A>
-inline bool Engine<A>::answer_few(GroupSlot& slot, const NodeView& leaf) {
-  Item items[LeafScan::kFew];
-  const auto few = static_cast<std::uint32_t>(slot.remaining);
-  if (!LeafScan::take_few(leaf, slot.key, slot.probe, few, items)) return false;
-  slot.handler->items(slot.request->tag, {items, few});
-  Completion answer;
-  answer.items = few;
-  answer.read_version = slot.read_version;
-  complete(slot, answer);
-  return true;
-}
-
-// Hands over what is left of the leaf; true if the scan is over.
-template <Access A>
-inline bool Engine<A>::take_items(GroupSlot& slot) {
-  Item items[32];
-  for (;;) {
-    const auto room =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(std::size(items), slot.remaining));
-    std::uint64_t out_of_line = 0;
-    const std::uint32_t count = group_scan_.take(items, room, out_of_line);
-    for (; out_of_line != 0; out_of_line &= out_of_line - 1) {
-      Item& item = items[std::countr_zero(out_of_line)];
-      item.value = stored_value(map_, item.value);
-    }
-    slot.items += count;
-    slot.remaining -= count;
-    if (count != 0 && !slot.handler->items(slot.request->tag, {items, count})) return true;
-    if (slot.remaining == 0) return true;
-    if (count < room) return false;
-  }
 }
 
 // --- compiled for each instruction set -----------------------------------------------------------

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/assert.hpp"
+#include "tree/log_order.hpp"
 #include "tree/planted.hpp"
 
 namespace espalier::tree {
@@ -161,13 +162,11 @@ std::uint64_t placed_bytes(std::span<const Record> records, const Geometry& g) {
 }
 
 void sort_log(const NodeView& leaf, std::uint32_t entries, std::uint8_t* order) {
-  for (std::uint32_t i = 0; i < entries; ++i) {
-    const std::uint32_t offset = leaf.log_offset(i);
-    std::uint32_t hint = offset == 0 ? i : leaf.log_hint_at(offset);
-    if (hint > i) hint = i;
-    std::memmove(order + hint + 1, order + hint, i - hint);
-    order[hint] = static_cast<std::uint8_t>(i);
-  }
+  const auto hint_of = [&](std::uint32_t slot) {
+    const std::uint32_t offset = leaf.log_offset(slot);
+    return offset == 0 ? slot : leaf.log_hint_at(offset);
+  };
+  sort_by_hints(entries, hint_of, order);
 }
 
 void gather_newest(const NodeView& leaf, std::vector<Record>& records) {

@@ -37,8 +37,7 @@ Record make_record(std::string_view key, std::string_view value, bool out_of_lin
 /// Requires: the leaf is locked, or cannot change.
 void gather_newest(const NodeView& leaf, std::vector<Record>& records);
 
-/// The order of log entries by key, computed from the order hints [Honeycomb §4.3]: `order[i]` is
-/// the slot of the i-th smallest. Only the first `entries` slots take part.
+/// The order of a leaf's first `entries` log entries by key: see log_order.hpp.
 void sort_log(const NodeView& leaf, std::uint32_t entries, std::uint8_t* order);
 
 /// Room for sorted items in a leaf with these fences, in bytes. A log wants some of it too.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tree/log_order.hpp"
 #include "tree/planted.hpp"
 
 namespace espalier::tree {
@@ -23,24 +24,20 @@ bool log_reaches_into(const NodeView& leaf, std::uint32_t begin, std::uint32_t e
 
 }  // namespace
 
-// The slots of the visible entries in key order, only the newest of each key.
-void LeafScan::sort_visible_log(std::uint64_t read_version) {
-  const NodeView leaf(leaf_, *geometry_);
-  log_first_ = log_last_ = 0;
+// Decodes the visible entries, and sorts the newest of each key.
+void LeafScan::sort_visible_log(const NodeView& leaf, std::uint64_t read_version) {
   const std::uint32_t entries = leaf.log_entries(leaf.lock_word());
   std::uint32_t visible = 0;  // versions ascend in the log: stop at the first that is too new
-  while (visible < entries && leaf.log_item(visible, read_version).version != wire::kLive) {
-    ++visible;
+  for (; visible < entries; ++visible) {
+    log_[visible] = leaf.log_item(visible, read_version);
+    if (log_[visible].version == wire::kLive) break;
   }
-  if (visible == 0) return;
   std::uint8_t all[wire::kLogSlotsMax];
-  sort_log(leaf, visible, all);
+  sort_by_hints(
+      visible, [&](std::uint32_t slot) { return log_[slot].order_hint; }, all);
   for (std::uint32_t i = 0; i < visible; ++i) {
-    order_[log_last_++] = all[i];
-    std::uint8_t flags = leaf.log_item(all[i], read_version).flags;
-    while ((flags & wire::kLogSameKeyNext) != 0 && i + 1 < visible) {
-      flags = leaf.log_item(all[++i], read_version).flags;
-    }
+    order_[rest_.log_last++] = all[i];
+    while ((log_[all[i]].flags & wire::kLogSameKeyNext) != 0 && i + 1 < visible) ++i;
   }
 }
 
@@ -48,25 +45,14 @@ void LeafScan::sort_visible_log(std::uint64_t read_version) {
 // does lies on that item's side; only entries that point to the same item are compared.
 void LeafScan::bound_log(const SearchKey* low, Position low_at, const SearchKey* high,
                          Position high_at) {
-  const NodeView leaf(leaf_, *geometry_);
-  const auto before = [&](std::uint32_t index, const SearchKey& bound, Position at) {
-    const LogItem item = leaf.log_item(order_[index], wire::kLive);
+  const auto before = [](const LogItem& item, const SearchKey& bound, Position at) {
     if (item.back != at.offset) return item.back < at.offset;
     return compare_keys(item.key, bound.view()) < 0;
   };
-  while (low != nullptr && log_first_ < log_last_ && before(log_first_, *low, low_at)) {
-    ++log_first_;
-  }
-  while (high != nullptr && log_first_ < log_last_ && !before(log_last_ - 1, *high, high_at)) {
-    --log_last_;
-  }
-}
-
-void LeafScan::look_at_next_entry() {
-  stop_ = end_;
-  if (log_first_ == log_last_) return;
-  next_ = NodeView(leaf_, *geometry_).log_item(order_[log_first_], wire::kLive);
-  stop_ = std::min<std::uint32_t>(end_, next_.back);
+  std::uint32_t& first = rest_.log_first;
+  std::uint32_t& last = rest_.log_last;
+  while (low != nullptr && first < last && before(entry(first), *low, low_at)) ++first;
+  while (high != nullptr && first < last && !before(entry(last - 1), *high, high_at)) --last;
 }
 
 void LeafScan::begin(const NodeView& leaf, std::uint64_t read_version, const SearchKit& kit,
@@ -75,17 +61,13 @@ void LeafScan::begin(const NodeView& leaf, std::uint64_t read_version, const Sea
   geometry_ = &leaf.geometry();
   created_ = leaf.created();
   gathered_.clear();
-  log_first_ = log_last_ = 0;
-  const std::uint32_t sorted_end = leaf.sorted_end();
   Position low_at{geometry_->sorted_begin, false};
-  Position high_at{sorted_end, false};
+  Position high_at{leaf.sorted_end(), false};
   if (low != nullptr) low_at = lower_bound(leaf, *low, probe_leaf(leaf, *low, kit));
   if (high != nullptr) high_at = lower_bound(leaf, *high, probe_leaf(leaf, *high, kit));
-  offset_ = low_at.offset;
-  end_ = std::max(low_at.offset, high_at.offset);
-  sort_visible_log(read_version);
+  rest_ = {low_at.offset, std::max(low_at.offset, high_at.offset), 0, 0};
+  sort_visible_log(leaf, read_version);
   bound_log(low, low_at, high, high_at);
-  look_at_next_entry();
 }
 
 bool LeafScan::take_few(const NodeView& leaf, const SearchKey& low, const LeafProbe& probe,
@@ -106,58 +88,56 @@ bool LeafScan::take_few(const NodeView& leaf, const SearchKey& low, const LeafPr
 
 // Takes sorted items as long as they have the lengths of the first: then the place of the next one
 // does not depend on what was just read, and the reads overlap.
-std::uint32_t LeafScan::take_alike(Item* items, std::uint32_t room) {
-  constexpr std::uint32_t kAhead = 768;
-  const auto lengths = base::load_plain<std::uint16_t>(leaf_ + offset_);
+inline std::uint32_t LeafScan::take_alike(std::uint32_t& offset, std::uint32_t stop, Item* items,
+                                          std::uint32_t room, std::ptrdiff_t ahead) const {
+  const std::byte* at = leaf_ + offset;
+  const auto lengths = base::load_plain<std::uint16_t>(at);
   const std::uint32_t key_bytes = lengths & 0xFFu;
   const std::uint32_t value_bytes = lengths >> 8;
   if ((lengths & 0x8080) != 0 || key_bytes == 0) return 0;
   const std::uint32_t step =
       (2 + key_bytes + value_bytes + geometry_->unit_mask) & ~geometry_->unit_mask;
-  const auto* at = reinterpret_cast<const char*>(leaf_) + offset_;
-  std::uint32_t count = 0;
-  std::uint32_t offset = offset_;
-  while (count < room && offset + step <= stop_ &&
-         base::load_plain<std::uint16_t>(reinterpret_cast<const std::byte*>(at)) == lengths) {
-    __builtin_prefetch(at + kAhead);
-    items[count++] = {{at + 2, key_bytes}, {at + 2 + key_bytes, value_bytes}, created_};
+  const std::byte* const end = at + std::min(room * step, stop - offset);
+  const std::uint64_t created = created_;
+  Item* item = items;
+  while (at + step <= end && base::load_plain<std::uint16_t>(at) == lengths) {
+    __builtin_prefetch(at + ahead);
+    const char* const key = reinterpret_cast<const char*>(at) + 2;
+    *item++ = {{key, key_bytes}, {key + key_bytes, value_bytes}, created};
     at += step;
-    offset += step;
   }
-  offset_ = offset;
-  return count;
+  offset = static_cast<std::uint32_t>(at - leaf_);
+  return static_cast<std::uint32_t>(item - items);
 }
 
-std::uint32_t LeafScan::take(Item* items, std::uint32_t room, std::uint64_t& out_of_line) {
+std::uint32_t LeafScan::take_from(Rest& rest, Item* items, std::uint32_t room,
+                                  std::uint64_t& out_of_line, std::ptrdiff_t ahead) const {
   const NodeView leaf(leaf_, *geometry_);
-  const std::uint32_t sorted_end = leaf.sorted_end();
   out_of_line = 0;
   std::uint32_t count = 0;
   while (count < room) {
-    if (offset_ < stop_) {
-      count += take_alike(items + count, room - count);
-      if (count == room || offset_ >= stop_) continue;
-      const SortedItem item = leaf.sorted_item(offset_, sorted_end);
-      offset_ = item.end;
+    const bool logged = rest.log_first != rest.log_last;
+    const std::uint32_t stop =
+        logged ? std::min<std::uint32_t>(rest.end, entry(rest.log_first).back) : rest.end;
+    if (rest.offset < stop) {
+      count += take_alike(rest.offset, stop, items + count, room - count, ahead);
+      if (count == room || rest.offset >= stop) continue;
+      const SortedItem item = leaf.sorted_item(rest.offset);
+      rest.offset = item.end;
       if (item.key.empty()) continue;  // malformed
       out_of_line |= std::uint64_t{item.out_of_line ? 1u : 0u} << count;
       items[count++] = {item.key, {item.value, item.value_bytes}, created_};
       continue;
     }
-    if (log_first_ == log_last_) {
-      if (offset_ >= end_) break;
-      stop_ = end_;
-      continue;
+    if (!logged) break;
+    const LogItem& item = entry(rest.log_first++);
+    if ((item.flags & wire::kLogShadowsSorted) != 0 && rest.offset < rest.end &&
+        rest.offset == item.back) {
+      rest.offset = leaf.sorted_item(rest.offset).end;
     }
-    const LogItem entry = next_;
-    ++log_first_;
-    if ((entry.flags & wire::kLogShadowsSorted) != 0 && offset_ < end_ && offset_ == entry.back) {
-      offset_ = leaf.sorted_item(offset_).end;
-    }
-    look_at_next_entry();
-    if (entry.erase() && !planted(Bug::ignore_erase_marks)) continue;
-    out_of_line |= std::uint64_t{entry.out_of_line ? 1u : 0u} << count;
-    items[count++] = {entry.key, {entry.value, entry.value_bytes}, entry.version};
+    if (item.erase() && !planted(Bug::ignore_erase_marks)) continue;
+    out_of_line |= std::uint64_t{item.out_of_line ? 1u : 0u} << count;
+    items[count++] = {item.key, {item.value, item.value_bytes}, item.version};
   }
   return count;
 }
@@ -165,42 +145,34 @@ std::uint32_t LeafScan::take(Item* items, std::uint32_t room, std::uint64_t& out
 // Moves the items of the last chunk that has any into gathered_, and the log entries among them.
 void LeafScan::gather_last_chunk() {
   const NodeView leaf(leaf_, *geometry_);
-  const std::uint32_t stop = end_;
-  std::uint32_t begin = offset_;
-  if (offset_ < end_) {
-    std::uint32_t chunk = (end_ - 1 - geometry_->sorted_begin) >> geometry_->chunk_shift;
-    while (chunk > 0 && (leaf.chunk_start(chunk) == 0 || leaf.chunk_start(chunk) >= end_)) --chunk;
-    begin = std::max(offset_, leaf.chunk_start(chunk));
-    if (begin >= end_) begin = offset_;  // a chunk start that lies
+  std::uint32_t begin = rest_.offset;
+  if (rest_.offset < rest_.end) {
+    std::uint32_t chunk = (rest_.end - 1 - geometry_->sorted_begin) >> geometry_->chunk_shift;
+    while (chunk > 0 && (leaf.chunk_start(chunk) == 0 || leaf.chunk_start(chunk) >= rest_.end)) {
+      --chunk;
+    }
+    begin = std::max(rest_.offset, leaf.chunk_start(chunk));
+    if (begin >= rest_.end) begin = rest_.offset;  // a chunk start that lies
   }
   // Entries that belong behind the item at `begin`, or replace it; all, if nothing is left before
   // it.
-  std::uint32_t first = log_last_;
-  while (first > log_first_) {
-    const LogItem entry = leaf.log_item(order_[first - 1], wire::kLive);
-    const bool shadows = (entry.flags & wire::kLogShadowsSorted) != 0;
-    if (begin != offset_ && (entry.back < begin || (entry.back == begin && !shadows))) break;
+  std::uint32_t first = rest_.log_last;
+  while (first > rest_.log_first) {
+    const LogItem& item = entry(first - 1);
+    const bool shadows = (item.flags & wire::kLogShadowsSorted) != 0;
+    if (begin != rest_.offset && (item.back < begin || (item.back == begin && !shadows))) break;
     --first;
   }
-  LeafScan part;
-  part.leaf_ = leaf_;
-  part.geometry_ = geometry_;
-  part.created_ = created_;
-  part.offset_ = begin;
-  part.end_ = stop;
-  part.log_first_ = first;
-  part.log_last_ = log_last_;
-  std::copy(order_ + first, order_ + log_last_, part.order_ + first);
-  part.look_at_next_entry();
+  Rest last{begin, rest_.end, first, rest_.log_last};
   Item items[32];
   std::uint64_t out_of_line = 0;
-  while (const std::uint32_t count = part.take(items, 32, out_of_line)) {
+  while (const std::uint32_t count = take_from(last, items, 32, out_of_line, 0)) {
     for (std::uint32_t i = 0; i < count; ++i) {
       gathered_.push_back({items[i], ((out_of_line >> i) & 1) != 0});
     }
   }
-  end_ = begin;
-  log_last_ = first;
+  rest_.end = begin;
+  rest_.log_last = first;
 }
 
 std::uint32_t LeafScan::take_back(Item* items, std::uint32_t room, std::uint64_t& out_of_line) {
@@ -208,7 +180,7 @@ std::uint32_t LeafScan::take_back(Item* items, std::uint32_t room, std::uint64_t
   std::uint32_t count = 0;
   while (count < room) {
     if (gathered_.empty()) {
-      if (offset_ >= end_ && log_first_ == log_last_) break;
+      if (rest_.offset >= rest_.end && rest_.log_first == rest_.log_last) break;
       gather_last_chunk();
       continue;
     }

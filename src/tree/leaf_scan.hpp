@@ -39,29 +39,43 @@ class LeafScan {
              const SearchKey* low, const SearchKey* high);
 
   /// Takes up to `room` items from the low end. Returns how many; bit i of `out_of_line` is set if
-  /// the i-th value is a ValueRef. Requires: room <= 64.
-  std::uint32_t take(Item* items, std::uint32_t room, std::uint64_t& out_of_line);
+  /// the i-th value is a ValueRef. With each sorted item it asks for the line so far `ahead` of it.
+  /// Requires: room <= 64.
+  std::uint32_t take(Item* items, std::uint32_t room, std::uint64_t& out_of_line,
+                     std::ptrdiff_t ahead = 0) {
+    return take_from(rest_, items, room, out_of_line, ahead);
+  }
 
   /// Takes up to `room` items from the high end, descending.
   std::uint32_t take_back(Item* items, std::uint32_t room, std::uint64_t& out_of_line);
 
+  /// Where the next sorted item begins, of those that take() takes.
+  [[nodiscard]] std::uint32_t offset() const { return rest_.offset; }
+
  private:
-  std::uint32_t take_alike(Item* items, std::uint32_t room);
-  void sort_visible_log(std::uint64_t read_version);
+  /// What is left to take: sorted items [offset, end), log entries order_[log_first, log_last).
+  struct Rest {
+    std::uint32_t offset = 0;
+    std::uint32_t end = 0;
+    std::uint32_t log_first = 0;
+    std::uint32_t log_last = 0;
+  };
+
+  [[nodiscard]] const LogItem& entry(std::uint32_t place) const { return log_[order_[place]]; }
+  std::uint32_t take_from(Rest& rest, Item* items, std::uint32_t room, std::uint64_t& out_of_line,
+                          std::ptrdiff_t ahead) const;
+  std::uint32_t take_alike(std::uint32_t& offset, std::uint32_t stop, Item* items,
+                           std::uint32_t room, std::ptrdiff_t ahead) const;
+  void sort_visible_log(const NodeView& leaf, std::uint64_t read_version);
   void bound_log(const SearchKey* low, Position low_at, const SearchKey* high, Position high_at);
-  void look_at_next_entry();
   void gather_last_chunk();
 
   const std::byte* leaf_ = nullptr;
   const Geometry* geometry_ = nullptr;
   std::uint64_t created_ = 0;
-  std::uint32_t offset_ = 0;  // sorted items left: [offset_, end_)
-  std::uint32_t end_ = 0;
-  std::uint32_t log_first_ = 0;  // log entries left: order_[log_first_, log_last_)
-  std::uint32_t log_last_ = 0;
-  std::uint32_t stop_ = 0;  // sorted items below this offset come before the next log entry
-  LogItem next_;
-  std::uint8_t order_[wire::kLogSlotsMax];
+  Rest rest_;
+  std::uint8_t order_[wire::kLogSlotsMax];  // of the visible entries, the newest of each key
+  LogItem log_[wire::kLogSlotsMax];         // by slot
   std::vector<ScannedItem> gathered_;  // descending scans: items of the last chunk, ascending
 };
 

@@ -115,6 +115,10 @@ class NodeView {
   [[nodiscard]] wire::Lid right() const {
     return base::load_shared<wire::Lid>(at_ + offsetof(wire::NodeHeader, right));
   }
+  /// What a sorted item takes on the average, at least 1.
+  [[nodiscard]] std::uint32_t item_bytes() const {
+    return (sorted_end() - g_->sorted_begin) / (items() != 0 ? items() : 1) + 1;
+  }
   [[nodiscard]] std::uint32_t items() const { return load(&wire::NodeHeader::items); }
   [[nodiscard]] std::uint32_t fence_begin() const { return load(&wire::NodeHeader::fence_begin); }
   [[nodiscard]] std::string_view low_fence() const {
@@ -132,8 +136,8 @@ class NodeView {
   /// low <= key < high. The heads nearly always decide.
   [[nodiscard]] bool covers(const SearchKey& key) const {
     const std::uint64_t head = key.head();
-    const bool above_low =
-        head > low_head() || (head == low_head() && compare_keys(key.view(), low_fence()) >= 0);
+    const bool above_low = head > low_head() ||
+                           (head == low_head() && compare_same_head(key.view(), low_fence()) >= 0);
     const bool below_high = head < high_head() || (head == high_head() && below_high_fence(key));
     return above_low && below_high;
   }
@@ -291,7 +295,7 @@ class NodeView {
     return {reinterpret_cast<const char*>(at_ + offset), bytes < room ? bytes : room};
   }
   [[nodiscard]] bool below_high_fence(const SearchKey& key) const {
-    return !has_high_fence() || compare_keys(key.view(), high_fence()) < 0;
+    return !has_high_fence() || compare_same_head(key.view(), high_fence()) < 0;
   }
   static std::uint32_t read_long_lengths(const unsigned char* at, std::uint32_t& key_bytes,
                                          std::uint32_t& value_bytes) {

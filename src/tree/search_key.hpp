@@ -72,6 +72,14 @@ namespace espalier::tree {
   return a.size() == b.size() ? 0 : (a.size() < b.size() ? -1 : 1);
 }
 
+/// Compares two keys whose heads are equal.
+[[nodiscard]] inline int compare_same_head(std::string_view a, std::string_view b) {
+  // Where one ends within its head, what the other has more of it are zeros: its length decides.
+  if (a.size() <= 8 || b.size() <= 8)
+    return a.size() == b.size() ? 0 : (a.size() < b.size() ? -1 : 1);
+  return compare_keys(a, b, 8);
+}
+
 /// Whether two keys are the same. Cheaper than compare_keys for short ones.
 [[nodiscard]] inline bool same_key(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;

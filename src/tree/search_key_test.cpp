@@ -43,6 +43,9 @@ TEST(Keys, CompareAsStringsDo) {
             << testing::PrintToString(a) << " " << testing::PrintToString(b) << " " << equal;
       }
       ASSERT_EQ(same_key(a, b), a == b);
+      if (head_of(a) == head_of(b)) {
+        ASSERT_EQ(sign(compare_same_head(a, b)), sign(a.compare(b)));
+      }
     }
   }
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tree/group.hpp"
+#include "tree/lane_scan.hpp"
 
 namespace espalier::tree {
 
@@ -121,10 +122,7 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
           const auto room = static_cast<std::uint32_t>(
               std::min<std::uint64_t>(std::size(lane.scan.items), lane.scan.remaining));
           std::uint64_t out_of_line = 0;
-          const std::uint32_t count =
-              lane.goal == Goal::forward
-                  ? lane.scan.leaf.take(lane.scan.items, room, out_of_line)
-                  : lane.scan.leaf.take_back(lane.scan.items, room, out_of_line);
+          const std::uint32_t count = take_items(lane, room, out_of_line);
           std::uint32_t first = 0;  // not delivered yet
           for (; out_of_line != 0 && !over; out_of_line &= out_of_line - 1) {
             const auto last = static_cast<std::uint32_t>(std::countr_zero(out_of_line));

@@ -12,6 +12,7 @@
 #include "tree/leaf_write.hpp"
 #include "tree/map_core.hpp"
 #include "tree/planted.hpp"
+#include "tree/scan_ahead.hpp"
 
 namespace espalier::tree {
 
@@ -45,7 +46,8 @@ struct ScanState {
   ScanRange range;
   std::uint64_t remaining = 0;
   LeafScan leaf;
-  Item items[32];
+  ScanAhead ahead;  // in place, forward
+  Item items[ScanAhead::kStepItems];
 };
 
 /// What a walk looks for, and as of when: all that idea 1 asks of a node.
@@ -81,6 +83,7 @@ struct alignas(64) GroupSlot : Cursor {
   wire::Ref ref{};
   GroupChoice choice;
   LeafProbe probe;
+  std::uint32_t asked = 0;  // of a scan's leaf: up to here it was asked for
   wire::Lid lid = 0;  // of the node that is asked
   LeafGuess::Guess guess;
   std::uint64_t remaining = 0;  // items that a scan may still deliver
