@@ -23,6 +23,26 @@ TEST(BytesHash, TellsLengthsAndBytesApart) {
   }
 }
 
+// Of items too, and what is the key's is not taken for the value's.
+TEST(ItemHash, TellsLengthsAndBytesApart) {
+  std::set<std::uint64_t> hashes;
+  for (std::size_t key_bytes = 1; key_bytes < 20; ++key_bytes) {
+    for (std::size_t value_bytes = 0; value_bytes < 20; ++value_bytes) {
+      std::string bytes(key_bytes + value_bytes, '\0');
+      const auto hash = [&] {
+        const std::string_view all = bytes;
+        return item_hash(all.substr(0, key_bytes), all.substr(key_bytes));
+      };
+      EXPECT_TRUE(hashes.insert(hash()).second) << key_bytes << " " << value_bytes;
+      for (char& byte : bytes) {
+        byte = 1;
+        EXPECT_TRUE(hashes.insert(hash()).second) << key_bytes << " " << value_bytes;
+        byte = 0;
+      }
+    }
+  }
+}
+
 TEST(Answers, OrderDoesNotMatter) {
   Answers a;
   a.value(1, "one");

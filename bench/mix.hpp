@@ -33,15 +33,20 @@ struct TwoWords {
   }
 };
 
+/// So that lengths are far apart.
+inline std::uint64_t length_hash(std::size_t length) {
+  return (kGolden ^ length) * 0xd1342543de82ef95;
+}
+
 /// A hash that reads every byte once, at about 0.4 ns for 16 bytes. Not for hostile input.
 inline std::uint64_t bytes_hash(std::string_view bytes) {
   if (TwoWords::holds(bytes)) [[likely]] {
     const TwoWords words = TwoWords::of(bytes);
-    return fold_multiply(words.first ^ (kGolden + bytes.size()), words.last ^ 0x8bb84b93962eacc9);
+    return fold_multiply(words.first ^ length_hash(bytes.size()), words.last ^ 0x8bb84b93962eacc9);
   }
   const char* at = bytes.data();
   std::size_t left = bytes.size();
-  std::uint64_t hash = (kGolden ^ left) * 0xd1342543de82ef95;  // so that lengths are far apart
+  std::uint64_t hash = length_hash(left);
   while (left >= 16) {
     std::uint64_t words[2];
     std::memcpy(words, at, 16);
@@ -62,8 +67,9 @@ inline std::uint64_t item_hash(std::string_view key, std::string_view value) {
   if (TwoWords::holds(key) && TwoWords::holds(value)) [[likely]] {
     const TwoWords k = TwoWords::of(key);
     const TwoWords v = TwoWords::of(value);
-    return fold_multiply(k.first + std::rotl(v.last, 29) + (kGolden ^ key.size()),
-                         k.last + std::rotl(v.first, 43) + (0x8bb84b93962eacc9 ^ value.size()));
+    return fold_multiply(
+        (k.first + std::rotl(v.last, 29)) ^ length_hash(key.size() << 8 | value.size()),
+        (k.last + std::rotl(v.first, 43)) ^ 0x8bb84b93962eacc9);
   }
   return bytes_hash(key) + std::rotl(bytes_hash(value), 17);
 }
