@@ -134,6 +134,7 @@ class Engine {
   [[nodiscard]] bool group_has_work() { return groups_[1 - turn_].count != 0 || group_is_next(); }
   [[gnu::noinline]] void fill(Group& group);
   [[nodiscard]] bool join(GroupSlot& slot, const Request& request, Handler& handler);
+  [[nodiscard]] bool join_scan(GroupSlot& slot, const Request& request);
   void begin(Group& group);
   [[gnu::noinline]] void end(Group& group);
   /// A handler that throws ends the process here, as in a lane.
@@ -150,16 +151,20 @@ class Engine {
   void arrive_at_leaf(GroupSlot& slot);
   template <class Kit>
   void look_at_leaf(GroupSlot& slot);
-  [[nodiscard]] bool goes_beyond(const GroupSlot& slot, const NodeView& leaf) const;
   void want_neighbour(const GroupSlot& slot) const;
-  [[nodiscard]] std::uint32_t scan_end(const GroupSlot& slot, const NodeView& leaf) const;
+  template <class Kit>
+  [[nodiscard]] std::uint32_t scan_end(GroupSlot& slot, const NodeView& leaf, const Kit& kit);
+  bool bound_scan(const Request& request, const NodeView& leaf);
   bool answer_group(std::span<GroupSlot> slots);
   void answer_point(GroupSlot& slot);
   [[gnu::noinline]] void answer_write(GroupSlot& slot);
   [[nodiscard]] ScanAhead::Part begin_of(std::span<const GroupSlot> slots) const;
   [[gnu::noinline]] void answer_scan(GroupSlot& slot, const ScanAhead::Part& after);
+  [[nodiscard]] bool begin_scan(GroupSlot& slot, const NodeView& leaf, bool bounded);
   bool answer_few(GroupSlot& slot, const NodeView& leaf);
+  void answer_floor(GroupSlot& slot);
   bool take_items(GroupSlot& slot);
+  void value_at_hand(Item& item) const;
   bool settle_writes();
   void hand_to_lane(GroupSlot& slot);
   void complete(GroupSlot& slot, Completion& answer);

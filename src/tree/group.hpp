@@ -65,15 +65,10 @@ inline bool Engine<A>::join(GroupSlot& slot, const Request& request, Handler& ha
       if (request.value.size() > map_.geometry.inline_value_bytes_max) return false;
       slot.goal = Goal::write;
       break;
+    case Op::floor:
     case Op::scan:
-      if (request.limit == 0 || request.limit > kGroupScanItems ||
-          request.high.size() > map_.geometry.key_bytes_max ||
-          (!request.high.empty() && compare_keys(request.key, request.high) >= 0)) {
-        return false;
-      }
-      slot.goal = Goal::forward;
-      slot.remaining = request.limit;
-      slot.first_leaf = true;
+    case Op::scan_floor:
+      if (!join_scan(slot, request)) return false;
       break;
     default: return false;
   }
@@ -303,9 +298,7 @@ inline void Engine<A>::look_at_leaf(GroupSlot& slot) {
   }
   std::uint32_t end = slot.probe.end;
   if (slot.goal == Goal::forward) {
-    end = slot.asked = scan_end(slot, leaf);
-    slot.entry = goes_beyond(slot, leaf) ? map_.table.entry_offset(leaf.right()) : 0;
-    __builtin_prefetch(map_.at(slot.entry));
+    end = slot.asked = scan_end(slot, leaf, Kit{});
   }
   base::prefetch(at + slot.probe.begin, at + end);
   if (slot.goal != Goal::point) {

@@ -16,19 +16,35 @@ inline void Engine<A>::want_neighbour(const GroupSlot& slot) const {
   ScanAhead::want_next_leaf(map_.at(right.offset()), map_.geometry);
 }
 
-// Up to where to ask for a scan's items before it begins to take them.
+// Up to where to ask for a scan's items before it begins to take them. Where it will go on to the
+// next leaf, about, that one's name is on its way too.
 template <Access A>
-inline std::uint32_t Engine<A>::scan_end(const GroupSlot& slot, const NodeView& leaf) const {
+template <class Kit>
+inline std::uint32_t Engine<A>::scan_end(GroupSlot& slot, const NodeView& leaf, const Kit& kit) {
   constexpr std::uint64_t kAhead = 1024;
-  const std::uint64_t wanted = std::min(slot.remaining * leaf.item_bytes(), kAhead);
+  slot.entry = 0;
+  if (bound_scan(*slot.request, leaf)) {
+    LeafProbe last;
+    probe_leaf(leaf, NodeHead::read(leaf.bytes()), group_high_, kit, last);
+    return std::min<std::uint32_t>(std::max(last.end, slot.probe.end), slot.probe.begin + kAhead);
+  }
+  const std::uint64_t wanted = slot.remaining * leaf.item_bytes();
+  if (slot.probe.begin + wanted >= leaf.sorted_end()) {
+    slot.entry = map_.table.entry_offset(leaf.right());
+    __builtin_prefetch(map_.at(slot.entry));
+  }
   const std::uint32_t chunk = 1u << map_.geometry.chunk_shift;
-  return std::min(leaf.sorted_end(), slot.probe.begin + chunk + static_cast<std::uint32_t>(wanted));
+  return std::min(leaf.sorted_end(),
+                  slot.probe.begin + chunk + static_cast<std::uint32_t>(std::min(wanted, kAhead)));
 }
 
-// Whether a scan will want items of the next leaf, about.
+// Whether a scan's high bound lies in this leaf; group_high_ is the bound then.
 template <Access A>
-inline bool Engine<A>::goes_beyond(const GroupSlot& slot, const NodeView& leaf) const {
-  return slot.probe.begin + slot.remaining * leaf.item_bytes() >= leaf.sorted_end();
+inline bool Engine<A>::bound_scan(const Request& request, const NodeView& leaf) {
+  if (request.high.empty() || request.op == Op::floor) return false;
+  request.op == Op::scan ? group_high_.assign(request.high)
+                         : group_high_.assign_successor(request.high);
+  return leaf.covers(group_high_);
 }
 
 // Where the next scan of the group begins.
@@ -40,31 +56,38 @@ inline ScanAhead::Part Engine<A>::begin_of(std::span<const GroupSlot> slots) con
 
 // --- answers -------------------------------------------------------------------------------------
 
+template <Access A>
+inline bool Engine<A>::join_scan(GroupSlot& slot, const Request& request) {
+  constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 40;
+  const std::string_view high = request.high;
+  if (high.size() > map_.geometry.key_bytes_max) return false;
+  if (request.op != Op::floor) {
+    if (high.empty() ? request.limit == 0 : compare_keys(request.key, high) >= 0) return false;
+    if (request.limit > kGroupScanItems) return false;
+  }
+  slot.goal = Goal::forward;
+  slot.remaining = request.op == Op::floor ? 1 : request.limit != 0 ? request.limit : kNoLimit;
+  slot.items = 0;
+  slot.first_leaf = true;
+  return true;
+}
+
 // The items of one leaf after the other. What is not near yet arrives again, while others go on.
 template <Access A>
 void Engine<A>::answer_scan(GroupSlot& slot, const ScanAhead::Part& after) {
-  const std::string_view high = slot.request->high;
-  if (slot.first_leaf) {
-    slot.items = 0;
-    const NodeView leaf(map_.at(slot.ref.offset()), map_.geometry);
-    if (slot.remaining <= LeafScan::kFew && high.empty() && answer_few(slot, leaf)) return;
-  }
+  const Request& request = *slot.request;
+  const bool has_high = !request.high.empty() && request.op != Op::floor;
   for (;;) {
     const NodeView leaf(map_.at(slot.ref.offset()), map_.geometry);
-    bool bounded = false;  // the scan ends in this leaf
-    if (!high.empty()) {
-      group_high_.assign(high);
-      bounded = leaf.covers(group_high_);
-    }
-    // Without versions the next leaf may begin below the cursor: it need not be of the same moment.
-    const bool from_key = slot.first_leaf || !map_.options.versions;
-    group_scan_.begin(leaf, slot.read_version, map_.kit, from_key ? &slot.key : nullptr,
-                      bounded ? &group_high_ : nullptr);
+    if (slot.first_leaf && !has_high && answer_few(slot, leaf)) return;
+    const bool bounded = bound_scan(request, leaf);  // the scan ends in this leaf
+    if (!begin_scan(slot, leaf, bounded)) return hand_to_lane(slot);
+    if (request.op == Op::floor) return answer_floor(slot);
     ahead_.enter(map_, leaf, group_scan_.offset(), slot.remaining, bounded, after);
-    bool over = take_items(slot);
     const std::string_view end = leaf.high_fence();
-    over = over || end.empty() || (!high.empty() && compare_keys(high, end) <= 0);
-    if (over) {
+    const bool last =
+        bounded || end.empty() || (has_high && compare_keys(group_high_.view(), end) <= 0);
+    if (take_items(slot) || last) {
       Completion answer;
       answer.items = slot.items;
       answer.read_version = slot.read_version;
@@ -83,10 +106,50 @@ void Engine<A>::answer_scan(GroupSlot& slot, const ScanAhead::Part& after) {
   }
 }
 
+// Prepares the items of a leaf; false if the scan is one for a lane, as it turns out: its floor is
+// in another leaf, or it may be long and has no limit.
+template <Access A>
+inline bool Engine<A>::begin_scan(GroupSlot& slot, const NodeView& leaf, bool bounded) {
+  const SearchKey* high = bounded ? &group_high_ : nullptr;
+  if (slot.first_leaf) {
+    const Request& request = *slot.request;
+    if (request.op != Op::floor && request.limit == 0 && !bounded) return false;
+    if (request.op != Op::scan) {
+      return group_scan_.begin_at_floor(leaf, slot.read_version, map_.kit, slot.key, high);
+    }
+  }
+  // Without versions the next leaf may begin below the cursor: it need not be of the same moment.
+  const bool from_key = slot.first_leaf || !map_.options.versions;
+  group_scan_.begin(leaf, slot.read_version, map_.kit, from_key ? &slot.key : nullptr, high);
+  return true;
+}
+
+template <Access A>
+void Engine<A>::answer_floor(GroupSlot& slot) {
+  std::uint64_t out_of_line = 0;
+  Item item;
+  Completion answer;
+  answer.items = group_scan_.take(&item, 1, out_of_line);
+  if (out_of_line != 0) value_at_hand(item);
+  answer.found = true;
+  answer.key = item.key;
+  answer.value = item.value;
+  answer.version = item.version;
+  answer.read_version = slot.read_version;
+  complete(slot, answer);
+}
+
+// Of an item whose value is out of line.
+template <Access A>
+inline void Engine<A>::value_at_hand(Item& item) const {
+  item.value = stored_value(map_, item.value);
+}
+
 // A scan that ends in this leaf, among items that the log does not touch.
 template <Access A>
 inline bool Engine<A>::answer_few(GroupSlot& slot, const NodeView& leaf) {
-  Item items[LeafScan::kFew];
+  if (slot.request->op != Op::scan || slot.remaining > LeafScan::kFew) return false;
+  Item* const items = group_items_;
   const auto few = static_cast<std::uint32_t>(slot.remaining);
   if (!LeafScan::take_few(leaf, slot.key, slot.probe, few, items)) return false;
   slot.handler->items(slot.request->tag, {items, few});
@@ -108,8 +171,7 @@ inline bool Engine<A>::take_items(GroupSlot& slot) {
     const std::ptrdiff_t ahead = ahead_.step(map_, group_scan_.offset());
     const std::uint32_t count = group_scan_.take(items, room, out_of_line, ahead);
     for (; out_of_line != 0; out_of_line &= out_of_line - 1) {
-      Item& item = items[std::countr_zero(out_of_line)];
-      item.value = stored_value(map_, item.value);
+      value_at_hand(items[std::countr_zero(out_of_line)]);
     }
     slot.items += count;
     slot.remaining -= count;

@@ -55,12 +55,16 @@ void LeafScan::bound_log(const SearchKey* low, Position low_at, const SearchKey*
   while (high != nullptr && first < last && !before(entry(last - 1), *high, high_at)) --last;
 }
 
-void LeafScan::begin(const NodeView& leaf, std::uint64_t read_version, const SearchKit& kit,
-                     const SearchKey* low, const SearchKey* high) {
+void LeafScan::look_at(const NodeView& leaf) {
   leaf_ = leaf.bytes();
   geometry_ = &leaf.geometry();
   created_ = leaf.created();
   gathered_.clear();
+}
+
+void LeafScan::begin(const NodeView& leaf, std::uint64_t read_version, const SearchKit& kit,
+                     const SearchKey* low, const SearchKey* high) {
+  look_at(leaf);
   Position low_at{geometry_->sorted_begin, false};
   Position high_at{leaf.sorted_end(), false};
   if (low != nullptr) low_at = lower_bound(leaf, *low, probe_leaf(leaf, *low, kit));
@@ -68,6 +72,40 @@ void LeafScan::begin(const NodeView& leaf, std::uint64_t read_version, const Sea
   rest_ = {low_at.offset, std::max(low_at.offset, high_at.offset), 0, 0};
   sort_visible_log(leaf, read_version);
   bound_log(low, low_at, high, high_at);
+}
+
+bool LeafScan::begin_at_floor(const NodeView& leaf, std::uint64_t read_version,
+                              const SearchKit& kit, const SearchKey& key, const SearchKey* high) {
+  look_at(leaf);
+  const std::uint32_t at = lower_bound(leaf, key, probe_leaf(leaf, key, kit)).offset;
+  Position high_at{leaf.sorted_end(), false};
+  if (high != nullptr) high_at = lower_bound(leaf, *high, probe_leaf(leaf, *high, kit));
+  // From the sorted item before the key; what the log has below that one is no floor.
+  std::uint32_t before = geometry_->sorted_begin;
+  if (at > before) {
+    before = last_chunk_below(at);
+    for (std::uint32_t next = before; next < at; next = leaf.sorted_item(next).end) before = next;
+  }
+  rest_ = {before, std::max(before, high_at.offset), 0, 0};
+  sort_visible_log(leaf, read_version);
+  bound_log(nullptr, {}, high, high_at);
+  while (rest_.log_first < rest_.log_last && entry(rest_.log_first).back < before) {
+    ++rest_.log_first;
+  }
+  // On to the last item that is not above the key.
+  bool found = false;
+  Rest floor;
+  for (Rest here = rest_;;) {
+    const Rest item_here = here;
+    Item item;
+    std::uint64_t out_of_line = 0;
+    if (take_from(here, &item, 1, out_of_line, 0) == 0) break;
+    if (compare_keys(item.key, key.view()) > 0) break;
+    floor = item_here;
+    found = true;
+  }
+  if (found) rest_ = floor;
+  return found;
 }
 
 bool LeafScan::take_few(const NodeView& leaf, const SearchKey& low, const LeafProbe& probe,
@@ -142,16 +180,19 @@ std::uint32_t LeafScan::take_from(Rest& rest, Item* items, std::uint32_t room,
   return count;
 }
 
+// Where the last chunk begins that has items below `end`. Requires: there are some.
+std::uint32_t LeafScan::last_chunk_below(std::uint32_t end) const {
+  const NodeView leaf(leaf_, *geometry_);
+  std::uint32_t chunk = (end - 1 - geometry_->sorted_begin) >> geometry_->chunk_shift;
+  while (chunk > 0 && (leaf.chunk_start(chunk) == 0 || leaf.chunk_start(chunk) >= end)) --chunk;
+  return std::max(geometry_->sorted_begin, leaf.chunk_start(chunk));
+}
+
 // Moves the items of the last chunk that has any into gathered_, and the log entries among them.
 void LeafScan::gather_last_chunk() {
-  const NodeView leaf(leaf_, *geometry_);
   std::uint32_t begin = rest_.offset;
   if (rest_.offset < rest_.end) {
-    std::uint32_t chunk = (rest_.end - 1 - geometry_->sorted_begin) >> geometry_->chunk_shift;
-    while (chunk > 0 && (leaf.chunk_start(chunk) == 0 || leaf.chunk_start(chunk) >= rest_.end)) {
-      --chunk;
-    }
-    begin = std::max(rest_.offset, leaf.chunk_start(chunk));
+    begin = std::max(rest_.offset, last_chunk_below(rest_.end));
     if (begin >= rest_.end) begin = rest_.offset;  // a chunk start that lies
   }
   // Entries that belong behind the item at `begin`, or replace it; all, if nothing is left before

@@ -38,6 +38,11 @@ class LeafScan {
   void begin(const NodeView& leaf, std::uint64_t read_version, const SearchKit& kit,
              const SearchKey* low, const SearchKey* high);
 
+  /// Prepares the items in [floor(key), high). Returns false if this leaf may not have the floor;
+  /// then nothing is prepared.
+  bool begin_at_floor(const NodeView& leaf, std::uint64_t read_version, const SearchKit& kit,
+                      const SearchKey& key, const SearchKey* high);
+
   /// Takes up to `room` items from the low end. Returns how many; bit i of `out_of_line` is set if
   /// the i-th value is a ValueRef. With each sorted item it asks for the line so far `ahead` of it.
   /// Requires: room <= 64.
@@ -66,6 +71,8 @@ class LeafScan {
                           std::ptrdiff_t ahead) const;
   std::uint32_t take_alike(std::uint32_t& offset, std::uint32_t stop, Item* items,
                            std::uint32_t room, std::ptrdiff_t ahead) const;
+  void look_at(const NodeView& leaf);
+  [[nodiscard]] std::uint32_t last_chunk_below(std::uint32_t end) const;
   void sort_visible_log(const NodeView& leaf, std::uint64_t read_version);
   void bound_log(const SearchKey* low, Position low_at, const SearchKey* high, Position high_at);
   void gather_last_chunk();

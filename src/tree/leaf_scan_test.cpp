@@ -26,16 +26,8 @@ Pairs expected_items(const LeafModel& model, std::uint64_t version, const Bounds
   return pairs;
 }
 
-// Takes runs of random lengths, from one end, or from both if `mixed`.
-Pairs scan(const LeafModel& model, std::uint64_t version, const Bounds& bounds, bool backward,
-           base::Random& random) {
-  SearchKey low;
-  SearchKey high;
-  if (bounds.low) low.assign(*bounds.low);
-  if (bounds.high) high.assign(*bounds.high);
-  LeafScan scan;
-  scan.begin(model.view(), version, best_search_kit(), bounds.low ? &low : nullptr,
-             bounds.high ? &high : nullptr);
+// Takes runs of random lengths.
+Pairs take_all(LeafScan& scan, std::uint64_t version, bool backward, base::Random& random) {
   Pairs pairs;
   Item items[64];
   for (;;) {
@@ -52,6 +44,18 @@ Pairs scan(const LeafModel& model, std::uint64_t version, const Bounds& bounds, 
   }
   if (backward) std::reverse(pairs.begin(), pairs.end());
   return pairs;
+}
+
+Pairs scan(const LeafModel& model, std::uint64_t version, const Bounds& bounds, bool backward,
+           base::Random& random) {
+  SearchKey low;
+  SearchKey high;
+  if (bounds.low) low.assign(*bounds.low);
+  if (bounds.high) high.assign(*bounds.high);
+  LeafScan scan;
+  scan.begin(model.view(), version, best_search_kit(), bounds.low ? &low : nullptr,
+             bounds.high ? &high : nullptr);
+  return take_all(scan, version, backward, random);
 }
 
 std::optional<std::string> random_bound(const LeafModel& model, base::Random& random) {
@@ -111,6 +115,43 @@ TEST(LeafScan, TakesTheFirstFewItemsTheShortWay) {
     }
   });
   EXPECT_GT(ways, 100u);
+}
+
+// Where a leaf says that it has no floor, another way must be taken; that is rare where it has one.
+TEST(LeafScan, BeginsAtTheFloor) {
+  base::Random random(base::seed_from_environment(43));
+  std::uint64_t floors = 0;
+  std::uint64_t missed = 0;
+  for_many_leaves(random, [&](const LeafModel& model) {
+    for (int round = 0; round < 20; ++round) {
+      const std::uint64_t version = random.between(LeafModel::kCreated, model.newest_version() + 1);
+      const std::string bound = random_bound(model, random).value_or(model.key(random));
+      std::optional<std::string> high = random_bound(model, random);
+      if (high && *high <= bound) high.reset();
+      const auto items = model.at(version);
+      auto floor = items.upper_bound(bound);
+      const bool exists = floor != items.begin();
+      SearchKey key;
+      SearchKey high_key;
+      key.assign(bound);
+      if (high) high_key.assign(*high);
+      LeafScan scan;
+      if (!scan.begin_at_floor(model.view(), version, best_search_kit(), key,
+                               high ? &high_key : nullptr)) {
+        missed += exists ? 1 : 0;
+        continue;
+      }
+      ++floors;
+      ASSERT_TRUE(exists) << testing::PrintToString(bound) << " has no floor at " << version;
+      --floor;
+      ASSERT_EQ(take_all(scan, version, false, random),
+                expected_items(model, version, {floor->first, high}))
+          << "at " << version << " from the floor of " << testing::PrintToString(bound) << " to "
+          << testing::PrintToString(high);
+    }
+  });
+  EXPECT_GT(floors, 1000u);
+  EXPECT_LT(missed * 10, floors);
 }
 
 TEST(LeafScan, NamesTheVersionOfEachItem) {

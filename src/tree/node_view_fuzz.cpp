@@ -100,7 +100,8 @@ std::uint64_t search_leaf(const NodeView& leaf, const SearchKey& key, std::uint6
   return sum;
 }
 
-/// A scan delivers no more than the sorted items and the log's entries, and comes to an end.
+/// A scan, from its floor where there is one, delivers no more than the sorted items and the log's
+/// entries, and comes to an end.
 std::uint64_t scan_leaf(const NodeView& leaf, const SearchKey* low, const SearchKey* high,
                         std::uint64_t version, const SearchKit& kit) {
   std::uint64_t sum = 0;
@@ -111,7 +112,9 @@ std::uint64_t scan_leaf(const NodeView& leaf, const SearchKey* low, const Search
   }
   for (const bool backward : {false, true}) {
     LeafScan scan;
-    scan.begin(leaf, version, kit, low, high);
+    if (low == nullptr || backward || !scan.begin_at_floor(leaf, version, kit, *low, high)) {
+      scan.begin(leaf, version, kit, low, high);
+    }
     std::uint64_t out_of_line = 0;
     std::uint32_t total = 0;
     while (const std::uint32_t count = backward ? scan.take_back(items, 7, out_of_line)
@@ -129,6 +132,7 @@ std::uint64_t read_leaf(const NodeView& leaf, const SearchKey& key, std::uint64_
   std::uint64_t sum = search_leaf(leaf, key, version, kit);
   sum += scan_leaf(leaf, nullptr, nullptr, version, kit);
   sum += scan_leaf(leaf, &key, nullptr, version, kit);
+  sum += scan_leaf(leaf, &key, &key, version, kit);
   sum += scan_leaf(leaf, nullptr, &key, version, kit);
   std::uint8_t order[wire::kLogSlotsMax];
   sort_log(leaf, leaf.log_entries(leaf.lock_word()), order);

@@ -96,27 +96,30 @@ class SearchKey {
   SearchKey() { std::memset(data_, 0, 8); }  // the rest is written before it is read
   /// Requires: key.size() <= kKeyBytesMax + 1 (one more than a key: the successor of a key).
   void assign(std::string_view key) {
+    // What is kept in words comes from `key` itself: bytes just written would be late to read.
+    const char* const at = key.data();
     bytes_ = static_cast<std::uint32_t>(key.size());
-    if (bytes_ >= 8 && bytes_ <= 16) [[likely]] {  // two overlapping words
-      const std::uint64_t first = word_at(key.data());
-      const std::uint64_t last = word_at(key.data() + bytes_ - 8);
-      std::memcpy(data_, &first, 8);
-      std::memcpy(data_ + bytes_ - 8, &last, 8);
-    } else if (!key.empty()) {
-      std::memcpy(data_, key.data(), key.size());
+    if (bytes_ >= 8) [[likely]] {
+      first_ = word_at(at);
+      last_ = word_at(at + bytes_ - 8);
+      mask_ = ~std::uint64_t{0};
+      if (bytes_ > 16) std::memcpy(data_ + 8, at + 8, bytes_ - 16);
+      std::memcpy(data_, &first_, 8);
+      std::memcpy(data_ + bytes_ - 8, &last_, 8);
+    } else {
+      first_ = last_ = short_word(at, bytes_);
+      mask_ = mask_of(bytes_);
+      std::memcpy(data_, &first_, 8);
     }
     std::memset(data_ + bytes_, 0, 8);
-    const unsigned unused_bits = bytes_ >= 8 ? 0 : 8 * (8 - bytes_);
-    mask_ = bytes_ == 0 ? 0 : ~std::uint64_t{0} >> unused_bits;
-    first_ = word_at(data_) & mask_;
-    last_ = bytes_ >= 8 ? word_at(data_ + bytes_ - 8) : first_;
   }
-  /// Assigns the smallest key above `key`.
+  /// Assigns the smallest key above `key`: with one byte more, which is zero.
   void assign_successor(std::string_view key) {
-    char longer[wire::kKeyBytesMax + 1];
-    if (!key.empty()) std::memcpy(longer, key.data(), key.size());
-    longer[key.size()] = 0;
-    assign({longer, key.size() + 1});
+    assign(key);
+    ++bytes_;
+    last_ = bytes_ > 8 ? last_ >> 8 : first_;
+    mask_ = bytes_ > 8 ? ~std::uint64_t{0} : mask_of(bytes_);
+    std::memset(data_ + bytes_, 0, 8);
   }
   [[nodiscard]] std::string_view view() const { return {data_, bytes_}; }
   [[nodiscard]] std::uint32_t bytes() const { return bytes_; }
@@ -146,6 +149,23 @@ class SearchKey {
     std::uint64_t word;
     std::memcpy(&word, at, sizeof word);
     return word;
+  }
+  // Fewer than 8 bytes as they lie in memory, zero padded.
+  static std::uint64_t short_word(const char* at, std::uint32_t bytes) {
+    if (bytes >= 4) {
+      std::uint32_t halves[2];
+      std::memcpy(&halves[0], at, 4);
+      std::memcpy(&halves[1], at + bytes - 4, 4);
+      return halves[0] | std::uint64_t{halves[1]} << 8 * (bytes - 4);
+    }
+    if (bytes == 0) return 0;
+    const auto byte = [at](std::uint32_t i) {
+      return std::uint64_t{static_cast<unsigned char>(at[i])} << 8 * i;
+    };
+    return byte(0) | byte(bytes / 2) | byte(bytes - 1);
+  }
+  static std::uint64_t mask_of(std::uint32_t bytes) {
+    return bytes == 0 ? 0 : ~std::uint64_t{0} >> 8 * (8 - bytes);
   }
 
   std::uint64_t first_ = 0;  // the first 8 bytes as they lie in memory, zero padded
