@@ -130,6 +130,26 @@ TEST_P(FaultsMemory, ErasingMakesRoom) {
   EXPECT_EQ(first_of(map->audit()), "");
 }
 
+// So do batches that only erase.
+TEST_P(FaultsMemory, ErasingInBatchesMakesRoom) {
+  Store store = open_store({.memory_bytes_max = kLimit});
+  auto map = store.create_map("map", {.node_bytes = 1024});
+  ASSERT_TRUE(map);
+  const Contents contents = fill(*map, GetParam());
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : contents) keys.push_back(key);
+  Random random(7);
+  for (std::size_t i = keys.size(); i > 1; --i) std::swap(keys[random.below(i)], keys[i - 1]);
+  for (std::size_t i = 0; i < keys.size(); i += 2) {
+    WriteBatch batch;
+    batch.erase(keys[i]);
+    if (i + 1 < keys.size()) batch.erase(keys[i + 1]);
+    const auto erased = map->write(batch);
+    ASSERT_TRUE(erased) << message(erased.error()) << " at " << i;
+  }
+  expect_holds(*map, {});
+}
+
 INSTANTIATE_TEST_SUITE_P(ValueBytes, FaultsMemory, ::testing::Values(16, 300, 5000));
 
 TEST_F(Faults, AFullMapLeavesRoomWhenItIsDropped) {

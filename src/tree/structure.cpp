@@ -245,14 +245,16 @@ class BatchWriter {
         map_(map),
         writes_(writes),
         conditions_(conditions),
-        change_(worker, map) {}
+        change_(worker, map),
+        erases_(std::all_of(writes.begin(), writes.end(),
+                            [](const WriteIntent& one) { return one.op == Op::erase; })) {}
 
   BatchOutcome run() {
     BatchOutcome outcome;
     map_.clock.admit();
     const std::lock_guard structure(map_.structure);
     find_shares();
-    if (!reserve(change_, worker_, map_, nodes_needed())) {
+    if (!reserve(change_, worker_, map_, nodes_needed(), erases_)) {
       outcome.status = WriteStatus::out_of_memory;
       return outcome;
     }
@@ -289,7 +291,10 @@ class BatchWriter {
     }
   }
 
+  // Of erases alone each leaf is rebuilt as one, if at all: what a leaf's sorted block and log hold
+  // fits a sorted block, where an item takes less than in a log.
   [[nodiscard]] std::uint32_t nodes_needed() const {
+    if (erases_) return static_cast<std::uint32_t>(shares_.size());
     std::uint64_t leaves = 0;
     for (const LeafShare& share : shares_) {
       leaves += 3 + share.bytes / (map_.geometry.node_bytes / 4);
@@ -376,11 +381,14 @@ class BatchWriter {
       apply_to_records(records, intent);
     }
     const std::uint64_t bytes = placed_bytes(records, map_.geometry);
-    const std::uint64_t limit = merge_limit(map_.geometry, node.low_fence(), node.high_fence());
+    const std::string_view low = node.low_fence();
+    const std::string_view high = node.high_fence();
+    const std::uint64_t limit =
+        erases_ ? leaf_room(map_.geometry, low, high) : merge_limit(map_.geometry, low, high);
     std::vector<std::size_t> cuts{0};
     if (bytes > limit) {
-      cuts = cut_to_fit(records, map_.geometry, bytes * 10 / (limit * 7) + 1, node.low_fence(),
-                        node.high_fence());
+      ESPALIER_ASSERT(!erases_);
+      cuts = cut_to_fit(records, map_.geometry, bytes * 10 / (limit * 7) + 1, low, high);
     }
     rebuilt_.push_back(share.leaf);
     std::vector<Child> children = change_.replace_leaves({&share.leaf, 1}, records, cuts);
@@ -430,6 +438,7 @@ class BatchWriter {
   std::span<const WriteIntent> writes_;
   std::span<const KeyCondition> conditions_;
   Change change_;
+  const bool erases_;  // and nothing else: works in a full store
   std::vector<LeafShare> shares_;
   std::vector<std::byte*> locked_;
   std::vector<std::byte*> rebuilt_;
