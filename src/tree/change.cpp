@@ -40,7 +40,7 @@ Change::~Change() {
   }
 }
 
-Result<void> Change::reserve(std::uint32_t nodes, bool erase) {
+Result<void> Change::reserve(std::uint32_t nodes, std::uint32_t lids, bool erase) {
   while (stock_.size() < nodes) {
     if (const auto offset = worker_->cache.allocate(map_->node_class)) {
       stock_.push_back(map_->at(*offset));
@@ -54,7 +54,7 @@ Result<void> Change::reserve(std::uint32_t nodes, bool erase) {
     map_->spare_nodes.pop_back();
   }
   constexpr std::uint32_t kSpareLids = 128;
-  return map_->table.reserve(nodes + (erase ? 0 : kSpareLids));
+  return map_->table.reserve(lids + (erase ? 0 : kSpareLids));
 }
 
 std::byte* Change::take_buffer() {

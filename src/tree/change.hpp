@@ -39,9 +39,10 @@ class Change {
   Change(const Change&) = delete;
   Change& operator=(const Change&) = delete;
 
-  /// Takes what may be needed: call before locking leaves. Errors: out_of_memory.
-  /// An erase may take what was put by for erases.
-  Result<void> reserve(std::uint32_t nodes, bool erase = false);
+  /// Takes what may be needed: call before locking leaves. `lids`: of the nodes, so many may not
+  /// take the place of old ones. An erase may take what was put by for erases.
+  /// Errors: out_of_memory.
+  Result<void> reserve(std::uint32_t nodes, std::uint32_t lids, bool erase);
 
   /// Whether each leaf that replace_leaves would build answers for keys of two old leaves at most:
   /// a node can name no more predecessors (rule 8). So it always is with one or two old leaves.

@@ -29,7 +29,7 @@ inline std::uint32_t Engine<A>::scan_end(GroupSlot& slot, const NodeView& leaf, 
     return std::min<std::uint32_t>(std::max(last.end, slot.probe.end), slot.probe.begin + kAhead);
   }
   const std::uint64_t wanted = slot.remaining * leaf.item_bytes();
-  if (slot.probe.begin + wanted >= leaf.sorted_end()) {
+  if (slot.probe.begin + wanted >= leaf.sorted_end() && slot.request->op != Op::floor) {
     slot.entry = map_.table.entry_offset(leaf.right());
     __builtin_prefetch(map_.at(slot.entry));
   }
@@ -102,7 +102,7 @@ void Engine<A>::answer_scan(GroupSlot& slot, const ScanAhead::Part& after) {
       slot.arriving = true;
       return;
     }
-    slot.ref = find_leaf(slot, named_at(slot.entry));
+    slot.ref = find_leaf(slot, slot.entry != 0 ? named_at(slot.entry) : wire::Ref{});
   }
 }
 

@@ -117,7 +117,8 @@ class NodeView {
   }
   /// What a sorted item takes on the average, at least 1.
   [[nodiscard]] std::uint32_t item_bytes() const {
-    return (sorted_end() - g_->sorted_begin) / (items() != 0 ? items() : 1) + 1;
+    const std::uint32_t items = this->items();
+    return (sorted_end() - g_->sorted_begin) / (items != 0 ? items : 1) + 1;
   }
   [[nodiscard]] std::uint32_t items() const { return load(&wire::NodeHeader::items); }
   [[nodiscard]] std::uint32_t fence_begin() const { return load(&wire::NodeHeader::fence_begin); }

@@ -91,14 +91,16 @@ class ScanAhead {
   // In two steps, for where the log is stands in the head: some items later, or with the last ones.
   void meet_neighbour(const MapCore& map, bool last) {
     const Geometry& g = map.geometry;
-    if (next_.leaf == nullptr) {
-      const wire::Ref ref{
-          base::load_shared<std::uint64_t>(map.at(entry_), std::memory_order_acquire)};
-      if (!ref) return;
+    const bool unknown = next_.leaf == nullptr;
+    if (!unknown && (log_asked_ || (!last && ++steps_ != kStepsToHead))) return;
+    const wire::Ref ref{
+        base::load_shared<std::uint64_t>(map.at(entry_), std::memory_order_acquire)};
+    if (!ref) return;
+    if (unknown) {
       next_ = {map.at(ref.offset()), g.sorted_begin};
       next_begin_ = g.sorted_begin;
       want_next_leaf(next_.leaf, g);
-    } else if (!log_asked_ && (last || ++steps_ == kStepsToHead)) {
+    } else if (next_.leaf == map.at(ref.offset())) {  // still
       log_asked_ = true;
       const NodeView next(next_.leaf, g);
       want_log(next, NodeHead::read(next_.leaf));

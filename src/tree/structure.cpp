@@ -168,11 +168,12 @@ void rearrange(Change& change, const Path& path, const Rearrangement& plan) {
   change.splice(std::move(splices));
 }
 
+// `lids`: of the new nodes, how many may not take the place of old ones.
 Result<void> reserve(Change& change, Worker& worker, MapCore& map, std::uint32_t nodes,
-                     bool erase = false) {
-  if (change.reserve(nodes)) return {};
+                     std::uint32_t lids, bool erase) {
+  if (change.reserve(nodes, lids, false)) return {};
   map.store.reclaimer.collect(worker.cache);
-  return change.reserve(nodes, erase);
+  return change.reserve(nodes, lids, erase);
 }
 
 }  // namespace
@@ -182,7 +183,8 @@ WriteOutcome write_with_restructure(Worker& worker, MapCore& map, const WriteInt
   Change change(worker, map);
   map.clock.admit();
   std::unique_lock structure(map.structure);
-  if (!reserve(change, worker, map, 8 + 3 * height(map), intent.op == Op::erase)) {
+  const std::uint32_t nodes = 8 + 3 * height(map);
+  if (!reserve(change, worker, map, nodes, nodes, intent.op == Op::erase)) {
     outcome.status = WriteStatus::out_of_memory;
     return outcome;
   }
@@ -254,7 +256,8 @@ class BatchWriter {
     map_.clock.admit();
     const std::lock_guard structure(map_.structure);
     find_shares();
-    if (!reserve(change_, worker_, map_, nodes_needed(), erases_)) {
+    const std::uint32_t nodes = nodes_needed();
+    if (!reserve(change_, worker_, map_, nodes, erases_ ? 0 : nodes, erases_)) {
       outcome.status = WriteStatus::out_of_memory;
       return outcome;
     }
