@@ -46,7 +46,7 @@ struct FoundItem {
   Version version = 0;
 };
 
-/// Several writes that take effect together or not at all.
+/// Several writes that take effect together or not at all. Cost: copies what it is given.
 class WriteBatch {
  public:
   WriteBatch& put(std::string_view key, std::string_view value);
@@ -98,6 +98,8 @@ struct ScanOptions {
 /// A consistent view of a map at one version. While it lives, old versions are kept for it, up to
 /// MapOptions::snapshot_bytes_max for all snapshots of the map together; beyond that the oldest
 /// snapshots expire and their calls return snapshot_expired. Thread: any.
+///
+/// Cost of reads: as in Map, and one leaf more for each change of the leaf's node since then.
 class Snapshot {
  public:
   Snapshot(Snapshot&&) noexcept;
@@ -143,22 +145,24 @@ class Map {
   /// The value of `key`, if it is there. Cost: one descent, 2 to 3 lines for the item.
   /// Errors: key_too_long, too_many_participants.
   [[nodiscard]] Result<std::optional<Found>> get(std::string_view key) const;
-  /// As get, into a string that keeps its capacity. Returns whether the key is there.
+  /// As get, into a string that keeps its capacity. Returns whether the key is there. Cost: as get,
+  /// without allocating.
   [[nodiscard]] Result<bool> get(std::string_view key, std::string& value) const;
 
   /// Inserts or replaces. Cost: a descent, 2 lines of log; one in about ten merges the log (a copy
   /// of the node). Errors: key_too_long, value_too_long, out_of_memory, too_many_participants.
   Result<Written> put(std::string_view key, std::string_view value);
-  /// Writes only if the key is absent (Written::applied tells). Errors as put.
+  /// Writes only if the key is absent (Written::applied tells). Cost and errors as put.
   Result<Written> insert(std::string_view key, std::string_view value);
-  /// Writes only if the key is present. Errors as put.
+  /// Writes only if the key is present. Cost and errors as put.
   Result<Written> update(std::string_view key, std::string_view value);
-  /// Removes the key if present. Errors as put.
+  /// Removes the key if present. Cost and errors as put; works in a full store (a merge of the log,
+  /// and of nodes that have become too empty, takes buffers that were put by for it).
   Result<Written> erase(std::string_view key);
 
   /// Reads the value (nullopt: absent), calls `change`, and writes what it returns (nullopt: erase)
   /// if nothing came between; else starts again. `change` may run several times, holding no lock.
-  /// Errors as put.
+  /// Cost: a get and a put for each try. Errors as put.
   Result<Written> modify(
       std::string_view key,
       const std::function<std::optional<std::string>(std::optional<std::string_view>)>& change);
@@ -174,6 +178,9 @@ class Map {
   /// (writes of single keys, modify, other batches and their conditions); a get or a scan sees each
   /// key whole, but may see one key after the batch and another before it.
   ///
+  /// Cost: a descent for each write and condition, and the map's structure lock, for which batches
+  /// and changes of structure wait for each other; other writers wait for its leaves only.
+  ///
   /// Errors: condition_failed (detail: which condition, counted from 0 in the order in which they
   /// were added; of several that fail, the first), and as put; invalid_argument if it has no writes
   /// or more than 65536 writes or conditions.
@@ -181,30 +188,35 @@ class Map {
 
   /// Delivers the items of [low, high) (see ScanOptions) as of one version, and returns their
   /// number. An empty low is below all keys, an empty high above all keys. The sink must not write
-  /// to this map. Errors: key_too_long, too_many_participants, invalid_argument (see ScanOptions).
+  /// to this map. Cost: a descent, then 0.7 lines for each item, asked for ahead of time; from the
+  /// floor or in reverse, a descent more.
+  /// Errors: key_too_long, too_many_participants, invalid_argument (see ScanOptions).
   [[nodiscard]] Result<std::uint64_t> scan(std::string_view low, std::string_view high,
                                            const ItemSink& sink, ScanOptions options = {}) const;
 
   /// The item with the largest key not above `key`. Cost: as get.
   [[nodiscard]] Result<std::optional<FoundItem>> floor(std::string_view key) const;
 
-  /// Exact number of items in [low, high). Cost: walks the leaves.
+  /// Exact number of items in [low, high). Cost: as a scan.
   [[nodiscard]] Result<std::uint64_t> count(std::string_view low, std::string_view high) const;
   /// Estimated number of items in [low, high). Cost: two descents, whatever the range.
   [[nodiscard]] Result<std::uint64_t> count_estimate(std::string_view low,
                                                      std::string_view high) const;
 
-  /// Pins the newest released version. Errors: unsupported (versions off), too_many_participants.
+  /// Pins the newest released version. Cost: a lock of the store's, no line of the map; old
+  /// versions stay until it goes. Errors: unsupported (versions off), too_many_participants.
   [[nodiscard]] Result<Snapshot> snapshot() const;
 
   [[nodiscard]] const std::string& name() const;
   [[nodiscard]] const MapOptions& options() const;
   [[nodiscard]] std::uint32_t max_key_bytes() const;
+  /// Cost: reads counters, and a lock of the store's.
   [[nodiscard]] MapStats stats() const;
 
   /// Checks the whole structure of this map and of all others of its store, whose memory is one:
   /// order, fences, fill, versions, reachability, predecessors, and buffers in use + free + waiting
-  /// = all. Returns what is wrong, one sentence each, at most 20; empty if all is well.
+  /// = all. Returns what is wrong, one sentence each, at most 20; empty if all is well. Cost: reads
+  /// all of the store.
   /// Requires: nobody writes to any map of the store meanwhile, or makes or drops one.
   [[nodiscard]] std::vector<std::string> audit() const;
 
@@ -220,7 +232,8 @@ class Map {
 /// Thread: one at a time.
 class Pipeline {
  public:
-  /// in_flight: 1 to 256 walks at a time; 24 to 32 is best for most memories.
+  /// in_flight: 1 to 256 walks at a time; 24 to 32 is best for most memories. Cost: memory for so
+  /// many walks, about 6 KiB each; open it once and keep it.
   static Result<Pipeline> open(const Map& map, std::uint32_t in_flight = 32);
   Pipeline(Pipeline&&) noexcept;
   Pipeline& operator=(Pipeline&&) noexcept;
@@ -231,8 +244,10 @@ class Pipeline {
   void run(std::span<const Request> requests, Handler& handler);
 
   /// Adds requests without waiting. `requests` and what they point to must live until completed.
+  /// Cost: none for each request.
   void submit(std::span<const Request> requests, Handler& handler);
   /// Works until at least one request has completed or nothing is left; returns how many are left.
+  /// Cost: as in run().
   std::size_t poll();
 
  private:
@@ -243,6 +258,7 @@ class Pipeline {
 /// Memory with any number of maps in it.
 class Store {
  public:
+  /// Cost: reserves addresses; memory is taken as it is used.
   /// Errors: system (no memory to reserve), invalid_argument.
   static Result<Store> open(const StoreOptions& options = {});
   Store(Store&&) noexcept;
@@ -250,12 +266,13 @@ class Store {
   /// Threads must have stopped using its maps; snapshots and pipelines must be gone.
   ~Store();
 
-  /// Makes an empty map. Errors: already_exists, invalid_argument, out_of_memory.
+  /// Makes an empty map. Cost: up to a mebibyte, for nodes that are put by for erases.
+  /// Errors: already_exists, invalid_argument, out_of_memory.
   Result<Map> create_map(std::string_view name, const MapOptions& options = {});
   /// Errors: not_found.
   [[nodiscard]] Result<Map> open_map(std::string_view name) const;
-  /// Removes a map and gives its memory back. Its handles must no longer be used. Errors:
-  /// not_found.
+  /// Removes a map and gives its memory back. Its handles must no longer be used. Cost: reads the
+  /// map's nodes. Errors: not_found.
   Result<void> drop_map(std::string_view name);
   [[nodiscard]] std::vector<std::string> map_names() const;
 
@@ -264,7 +281,8 @@ class Store {
   [[nodiscard]] const std::string& page_message() const;
   /// Bytes taken from the operating system and not given back.
   [[nodiscard]] std::uint64_t memory_bytes() const;
-  /// Frees what waits and can be freed, and gives empty memory back to the operating system.
+  /// Frees what waits and can be freed, and gives empty memory back to the operating system. Cost:
+  /// by the memory that is given back.
   void trim();
 
  private:
