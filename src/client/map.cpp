@@ -107,8 +107,8 @@ Result<bool> scan_at_once(MapImpl& map, std::string_view low, std::size_t few,
   const auto session = SessionLease::take(map.sessions);
   if (!session) return std::unexpected(session.error());
   HostEngine& engine = (*session)->engine(*map.core);
-  Item items[tree::LeafScan::kFew];
-  if (!engine.scan_at_once(low, {items, few})) return false;
+  const Item* const items = engine.scan_at_once(low, static_cast<std::uint32_t>(few));
+  if (items == nullptr) return false;
   const LetGo let_go(engine);
   [&]() noexcept { sink({items, few}); }();  // as everywhere: a sink that throws ends the process
   return true;

@@ -82,14 +82,23 @@ inline bool Engine<A>::get_with_kit(std::string_view key, Completion& answer) {
 
 template <Access A>
 template <class Kit>
-inline bool Engine<A>::scan_with_kit(std::string_view key, std::span<Item> items) {
-  if (!begin_at_once(key, Goal::forward)) return false;
+inline const Item* Engine<A>::scan_with_kit(std::string_view key, std::uint32_t few) {
+  if (!begin_at_once(key, Goal::forward)) return nullptr;
   LeafProbe probe;
   const NodeView leaf(go_down<Kit>(alone_, true, probe), map_.geometry);
-  const auto few = static_cast<std::uint32_t>(items.size());
-  if (LeafScan::take_few(leaf, alone_.key, probe, few, items.data())) return true;
+  Item* const items = group_items_;
+  if (LeafScan::take_few(leaf, alone_.key, probe, few, items)) return items;
+  // The log has some of them: merge it.
+  group_scan_.begin(leaf, alone_.read_version, map_.kit, &alone_.key, nullptr);
+  std::uint64_t out_of_line = 0;
+  if (group_scan_.take(items, few, out_of_line) == few) {
+    for (; out_of_line != 0; out_of_line &= out_of_line - 1) {
+      value_at_hand(items[std::countr_zero(out_of_line)]);
+    }
+    return items;
+  }
   let_go();
-  return false;
+  return nullptr;
 }
 
 #if defined(ESPALIER_HAVE_X86_KITS)
@@ -102,12 +111,12 @@ bool Engine<A>::get_avx2(std::string_view key, Completion& answer) {
   return get_with_kit<Avx2Kit>(key, answer);
 }
 template <Access A>
-bool Engine<A>::scan_avx512(std::string_view key, std::span<Item> items) {
-  return scan_with_kit<Avx512Kit>(key, items);
+const Item* Engine<A>::scan_avx512(std::string_view key, std::uint32_t few) {
+  return scan_with_kit<Avx512Kit>(key, few);
 }
 template <Access A>
-bool Engine<A>::scan_avx2(std::string_view key, std::span<Item> items) {
-  return scan_with_kit<Avx2Kit>(key, items);
+const Item* Engine<A>::scan_avx2(std::string_view key, std::uint32_t few) {
+  return scan_with_kit<Avx2Kit>(key, few);
 }
 #endif
 
@@ -121,12 +130,12 @@ bool Engine<A>::get_at_once(std::string_view key, Completion& answer) {
 }
 
 template <Access A>
-bool Engine<A>::scan_at_once(std::string_view key, std::span<Item> items) {
+const Item* Engine<A>::scan_at_once(std::string_view key, std::uint32_t few) {
 #if defined(ESPALIER_HAVE_X86_KITS)
-  if (map_.kit.isa == Isa::avx512) return scan_avx512(key, items);
-  if (map_.kit.isa == Isa::avx2) return scan_avx2(key, items);
+  if (map_.kit.isa == Isa::avx512) return scan_avx512(key, few);
+  if (map_.kit.isa == Isa::avx2) return scan_avx2(key, few);
 #endif
-  return scan_with_kit<ScalarKit>(key, items);
+  return scan_with_kit<ScalarKit>(key, few);
 }
 
 }  // namespace espalier::tree

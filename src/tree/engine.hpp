@@ -45,10 +45,10 @@ class Engine {
   /// to stays until let_go(). Returns false, and needs no let_go(), if there can be no such key.
   /// Requires: in place; nothing is pending.
   bool get_at_once(std::string_view key, Completion& answer);
-  /// Reads the first items from `key` on, as many as there is room for, if they lie together. What
-  /// they point to stays until let_go(). Returns false, and needs no let_go(), if they do not.
-  /// Requires: in place; nothing is pending; items.size() <= LeafScan::kFew.
-  bool scan_at_once(std::string_view key, std::span<Item> items);
+  /// Reads the first `few` items from `key` on, if one leaf has them all. They, and what they point
+  /// to, stay until let_go(). Returns null, and needs no let_go(), if none has.
+  /// Requires: in place; nothing is pending; few <= LeafScan::kFew.
+  const Item* scan_at_once(std::string_view key, std::uint32_t few);
   void let_go() { pins_.idle(); }
   /// Runs until something has completed, nothing is left, or all walks wait for bytes that do not
   /// come by themselves. Returns how many are left.
@@ -121,13 +121,14 @@ class Engine {
   template <class Kit>
   bool get_with_kit(std::string_view key, Completion& answer);
   template <class Kit>
-  bool scan_with_kit(std::string_view key, std::span<Item> items);
+  const Item* scan_with_kit(std::string_view key, std::uint32_t few);
 #if defined(ESPALIER_HAVE_X86_KITS)
   [[gnu::flatten]] ESPALIER_TARGET_AVX512 bool get_avx512(std::string_view key, Completion& answer);
   [[gnu::flatten]] ESPALIER_TARGET_AVX2 bool get_avx2(std::string_view key, Completion& answer);
-  [[gnu::flatten]] ESPALIER_TARGET_AVX512 bool scan_avx512(std::string_view key,
-                                                           std::span<Item> items);
-  [[gnu::flatten]] ESPALIER_TARGET_AVX2 bool scan_avx2(std::string_view key, std::span<Item> items);
+  [[gnu::flatten]] ESPALIER_TARGET_AVX512 const Item* scan_avx512(std::string_view key,
+                                                                  std::uint32_t few);
+  [[gnu::flatten]] ESPALIER_TARGET_AVX2 const Item* scan_avx2(std::string_view key,
+                                                              std::uint32_t few);
 #endif
 
   [[nodiscard]] bool group_is_next();
