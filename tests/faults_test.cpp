@@ -52,6 +52,14 @@ class Faults : public ::testing::Test {
     return contents;
   }
 
+  static std::vector<std::string> shuffled_keys(const Contents& contents, std::uint64_t seed) {
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : contents) keys.push_back(key);
+    Random random(seed);
+    for (std::size_t i = keys.size(); i > 1; --i) std::swap(keys[random.below(i)], keys[i - 1]);
+    return keys;
+  }
+
   static void expect_holds(const Map& map, const Contents& contents) {
     auto expected = contents.begin();
     std::uint64_t different = 0;
@@ -114,11 +122,7 @@ TEST_P(FaultsMemory, ErasingMakesRoom) {
     Contents contents = fill(*map, GetParam());
     if (round == 0) first_fill = contents.size();
     EXPECT_GT(contents.size(), first_fill / 2) << "round " << round;
-    std::vector<std::string> keys;
-    for (const auto& [key, value] : contents) keys.push_back(key);
-    Random random(static_cast<std::uint64_t>(round));
-    for (std::size_t i = keys.size(); i > 1; --i) std::swap(keys[random.below(i)], keys[i - 1]);
-    for (const std::string& key : keys) {
+    for (const std::string& key : shuffled_keys(contents, static_cast<std::uint64_t>(round))) {
       const auto erased = map->erase(key);
       ASSERT_TRUE(erased) << message(erased.error());
       ASSERT_TRUE(erased->applied);
@@ -136,10 +140,7 @@ TEST_P(FaultsMemory, ErasingInBatchesMakesRoom) {
   auto map = store.create_map("map", {.node_bytes = 1024});
   ASSERT_TRUE(map);
   const Contents contents = fill(*map, GetParam());
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : contents) keys.push_back(key);
-  Random random(7);
-  for (std::size_t i = keys.size(); i > 1; --i) std::swap(keys[random.below(i)], keys[i - 1]);
+  const std::vector<std::string> keys = shuffled_keys(contents, 7);
   for (std::size_t i = 0; i < keys.size(); i += 2) {
     WriteBatch batch;
     batch.erase(keys[i]);

@@ -100,32 +100,33 @@ void fill(LeafModel& model, const ItemOf& item_of) {
   model.build(items);
 }
 
+// Fills a leaf of each geometry with what `item_of(model, i)` makes, and checks it.
+template <class ItemOf>
+void check_filled(base::Random& random, const ItemOf& item_of) {
+  for (const MapOptions& options : all_geometries()) {
+    LeafModel model(options);
+    fill(model, [&](int i) { return item_of(model, i); });
+    check_leaf(model, best_search_kit(), random);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
 // The first 8 bytes behind the prefix are equal in all keys: only comparisons can decide.
 TEST(LeafSearch, DecidesBetweenChunksWithEqualHeads) {
   base::Random random(base::seed_from_environment(32));
-  for (const MapOptions& options : all_geometries()) {
-    LeafModel model(options);
-    fill(model, [&](int i) {
-      const std::string key = (i < 3 ? "a" : "samesame") + std::to_string(100000 + i);
-      return std::pair(key, model.value(random));
-    });
-    check_leaf(model, best_search_kit(), random);
-    if (HasFatalFailure()) return;
-  }
+  check_filled(random, [&](const LeafModel& model, int i) {
+    const std::string key = (i < 3 ? "a" : "samesame") + std::to_string(100000 + i);
+    return std::pair(key, model.value(random));
+  });
 }
 
 // Keys of more than 16 bytes whose first and last 8 are equal, in items of one length: several of a
 // chunk look like the one that is looked for, and only their middles tell.
 TEST(LeafSearch, TellsKeysApartThatHaveBothEndsInCommon) {
   base::Random random(base::seed_from_environment(36));
-  for (const MapOptions& options : all_geometries()) {
-    LeafModel model(options);
-    fill(model, [](int i) {
-      return std::pair("samehead" + std::to_string(100000 + 7 * i) + "sametail", "value");
-    });
-    check_leaf(model, best_search_kit(), random);
-    if (HasFatalFailure()) return;
-  }
+  check_filled(random, [](const LeafModel&, int i) {
+    return std::pair("samehead" + std::to_string(100000 + 7 * i) + "sametail", "value");
+  });
 }
 
 // Items longer than a chunk leave chunks in which none begins.
