@@ -188,8 +188,8 @@ class Map {
 
   /// Delivers the items of [low, high) (see ScanOptions) as of one version, and returns their
   /// number. An empty low is below all keys, an empty high above all keys. The sink must not write
-  /// to this map. Cost: a descent, then 0.7 lines for each item, asked for ahead of time; from the
-  /// floor or in reverse, a descent more.
+  /// to this map. Cost: a descent, then 0.7 lines for each item, asked for ahead of time where the
+  /// scan ascends; a descent more where the floor lies in another leaf.
   /// Errors: key_too_long, too_many_participants, invalid_argument (see ScanOptions).
   [[nodiscard]] Result<std::uint64_t> scan(std::string_view low, std::string_view high,
                                            const ItemSink& sink, ScanOptions options = {}) const;

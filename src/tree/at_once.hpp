@@ -92,9 +92,7 @@ inline const Item* Engine<A>::scan_with_kit(std::string_view key, std::uint32_t 
   group_scan_.begin(leaf, alone_.read_version, map_.kit, &alone_.key, nullptr);
   std::uint64_t out_of_line = 0;
   if (group_scan_.take(items, few, out_of_line) == few) {
-    for (; out_of_line != 0; out_of_line &= out_of_line - 1) {
-      value_at_hand(items[std::countr_zero(out_of_line)]);
-    }
+    values_at_hand(items, out_of_line);
     return items;
   }
   let_go();

@@ -165,7 +165,8 @@ class Engine {
   bool answer_few(GroupSlot& slot, const NodeView& leaf);
   void answer_floor(GroupSlot& slot);
   bool take_items(GroupSlot& slot);
-  void value_at_hand(Item& item) const;
+  void values_at_hand(Item* items, std::uint64_t out_of_line) const;
+  void complete_scan(GroupSlot& slot);
   bool settle_writes();
   void hand_to_lane(GroupSlot& slot);
   void complete(GroupSlot& slot, Completion& answer);

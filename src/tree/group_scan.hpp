@@ -87,12 +87,7 @@ void Engine<A>::answer_scan(GroupSlot& slot, const ScanAhead::Part& after) {
     const std::string_view end = leaf.high_fence();
     const bool last =
         bounded || end.empty() || (has_high && compare_keys(group_high_.view(), end) <= 0);
-    if (take_items(slot) || last) {
-      Completion answer;
-      answer.items = slot.items;
-      answer.read_version = slot.read_version;
-      return complete(slot, answer);
-    }
+    if (take_items(slot) || last) return complete_scan(slot);
     slot.entry = map_.table.entry_offset(leaf.right());
     slot.key.assign(end);
     slot.first_leaf = false;
@@ -130,7 +125,7 @@ void Engine<A>::answer_floor(GroupSlot& slot) {
   Item item;
   Completion answer;
   answer.items = group_scan_.take(&item, 1, out_of_line);
-  if (out_of_line != 0) value_at_hand(item);
+  values_at_hand(&item, out_of_line);
   answer.found = true;
   answer.key = item.key;
   answer.value = item.value;
@@ -139,10 +134,21 @@ void Engine<A>::answer_floor(GroupSlot& slot) {
   complete(slot, answer);
 }
 
-// Of an item whose value is out of line.
+// Of the items whose values are out of line, as the bits say.
 template <Access A>
-inline void Engine<A>::value_at_hand(Item& item) const {
-  item.value = stored_value(map_, item.value);
+inline void Engine<A>::values_at_hand(Item* items, std::uint64_t out_of_line) const {
+  for (; out_of_line != 0; out_of_line &= out_of_line - 1) {
+    Item& item = items[std::countr_zero(out_of_line)];
+    item.value = stored_value(map_, item.value);
+  }
+}
+
+template <Access A>
+inline void Engine<A>::complete_scan(GroupSlot& slot) {
+  Completion answer;
+  answer.items = slot.items;
+  answer.read_version = slot.read_version;
+  complete(slot, answer);
 }
 
 // A scan that ends in this leaf, among items that the log does not touch.
@@ -153,10 +159,8 @@ inline bool Engine<A>::answer_few(GroupSlot& slot, const NodeView& leaf) {
   const auto few = static_cast<std::uint32_t>(slot.remaining);
   if (!LeafScan::take_few(leaf, slot.key, slot.probe, few, items)) return false;
   slot.handler->items(slot.request->tag, {items, few});
-  Completion answer;
-  answer.items = few;
-  answer.read_version = slot.read_version;
-  complete(slot, answer);
+  slot.items = few;
+  complete_scan(slot);
   return true;
 }
 
@@ -170,9 +174,7 @@ inline bool Engine<A>::take_items(GroupSlot& slot) {
     std::uint64_t out_of_line = 0;
     const std::ptrdiff_t ahead = ahead_.step(map_, group_scan_.offset());
     const std::uint32_t count = group_scan_.take(items, room, out_of_line, ahead);
-    for (; out_of_line != 0; out_of_line &= out_of_line - 1) {
-      value_at_hand(items[std::countr_zero(out_of_line)]);
-    }
+    values_at_hand(items, out_of_line);
     slot.items += count;
     slot.remaining -= count;
     if (count != 0 && !slot.handler->items(slot.request->tag, {items, count})) return true;

@@ -62,13 +62,22 @@ void LeafScan::look_at(const NodeView& leaf) {
   gathered_.clear();
 }
 
+namespace {
+
+// Where the items of a leaf end that are below `high`.
+Position end_below(const NodeView& leaf, const SearchKit& kit, const SearchKey* high) {
+  if (high == nullptr) return {leaf.sorted_end(), false};
+  return lower_bound(leaf, *high, probe_leaf(leaf, *high, kit));
+}
+
+}  // namespace
+
 void LeafScan::begin(const NodeView& leaf, std::uint64_t read_version, const SearchKit& kit,
                      const SearchKey* low, const SearchKey* high) {
   look_at(leaf);
   Position low_at{geometry_->sorted_begin, false};
-  Position high_at{leaf.sorted_end(), false};
   if (low != nullptr) low_at = lower_bound(leaf, *low, probe_leaf(leaf, *low, kit));
-  if (high != nullptr) high_at = lower_bound(leaf, *high, probe_leaf(leaf, *high, kit));
+  const Position high_at = end_below(leaf, kit, high);
   rest_ = {low_at.offset, std::max(low_at.offset, high_at.offset), 0, 0};
   sort_visible_log(leaf, read_version);
   bound_log(low, low_at, high, high_at);
@@ -78,8 +87,7 @@ bool LeafScan::begin_at_floor(const NodeView& leaf, std::uint64_t read_version,
                               const SearchKit& kit, const SearchKey& key, const SearchKey* high) {
   look_at(leaf);
   const std::uint32_t at = lower_bound(leaf, key, probe_leaf(leaf, key, kit)).offset;
-  Position high_at{leaf.sorted_end(), false};
-  if (high != nullptr) high_at = lower_bound(leaf, *high, probe_leaf(leaf, *high, kit));
+  const Position high_at = end_below(leaf, kit, high);
   // From the sorted item before the key; what the log has below that one is no floor.
   std::uint32_t before = geometry_->sorted_begin;
   if (at > before) {

@@ -18,13 +18,26 @@ namespace espalier::tree {
   return __builtin_bswap64(word);
 }
 
+/// Fewer than 8 bytes at `at` as they lie in memory, zero padded.
+[[nodiscard]] inline std::uint64_t short_word(const char* at, std::size_t bytes) {
+  if (bytes >= 4) {
+    std::uint32_t halves[2];
+    std::memcpy(&halves[0], at, 4);
+    std::memcpy(&halves[1], at + bytes - 4, 4);
+    return halves[0] | std::uint64_t{halves[1]} << 8 * (bytes - 4);
+  }
+  if (bytes == 0) return 0;
+  const auto byte = [at](std::size_t i) {
+    return std::uint64_t{static_cast<unsigned char>(at[i])} << 8 * i;
+  };
+  return byte(0) | byte(bytes / 2) | byte(bytes - 1);
+}
+
 /// The first 8 bytes of `key`, zero padded, as a big-endian number: orders as the keys do, up to
 /// ties.
 [[nodiscard]] inline std::uint64_t head_of(std::string_view key) {
   if (key.size() >= 8) return big_endian_at(key.data());
-  char padded[8] = {};
-  if (!key.empty()) std::memcpy(padded, key.data(), key.size());
-  return big_endian_at(padded);
+  return __builtin_bswap64(short_word(key.data(), key.size()));
 }
 
 /// One byte of hash: tells log entries of different keys apart, nearly always. Reads 8 bytes at a
@@ -149,20 +162,6 @@ class SearchKey {
     std::uint64_t word;
     std::memcpy(&word, at, sizeof word);
     return word;
-  }
-  // Fewer than 8 bytes as they lie in memory, zero padded.
-  static std::uint64_t short_word(const char* at, std::uint32_t bytes) {
-    if (bytes >= 4) {
-      std::uint32_t halves[2];
-      std::memcpy(&halves[0], at, 4);
-      std::memcpy(&halves[1], at + bytes - 4, 4);
-      return halves[0] | std::uint64_t{halves[1]} << 8 * (bytes - 4);
-    }
-    if (bytes == 0) return 0;
-    const auto byte = [at](std::uint32_t i) {
-      return std::uint64_t{static_cast<unsigned char>(at[i])} << 8 * i;
-    };
-    return byte(0) | byte(bytes / 2) | byte(bytes - 1);
   }
   static std::uint64_t mask_of(std::uint32_t bytes) {
     return bytes == 0 ? 0 : ~std::uint64_t{0} >> 8 * (8 - bytes);
