@@ -47,4 +47,20 @@ inline void light_barrier() { std::atomic_signal_fence(std::memory_order_seq_cst
 /// runs a registered process. Requires: register_asymmetric_barriers() returned true here.
 void heavy_barrier();
 
+/// The two sides of a pair that may be asymmetric. Both sides must agree on whether it is.
+inline void frequent_barrier(bool asymmetric) {
+  if (asymmetric) {
+    light_barrier();
+  } else {
+    full_fence();
+  }
+}
+inline void rare_barrier(bool asymmetric) {
+  if (asymmetric) {
+    heavy_barrier();
+  } else {
+    full_fence();
+  }
+}
+
 }  // namespace espalier::base

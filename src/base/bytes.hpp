@@ -14,8 +14,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "base/assert.hpp"
 
@@ -117,6 +119,29 @@ inline void store_be(void* at, T value) noexcept {
   }
   while (at < common && a[at] == b[at]) ++at;
   return at;
+}
+
+/// The bytes of an object as they lie in memory. They are `value`'s own.
+template <class T>
+requires std::has_unique_object_representations_v<T>
+[[nodiscard]] inline std::string_view bytes_of(const T& value) noexcept {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+/// Byte strings one behind the other, in memory of their own.
+[[nodiscard]] inline std::vector<std::byte> joined(std::string_view first,
+                                                   std::initializer_list<std::string_view> rest) {
+  std::size_t bytes = first.size();
+  for (const std::string_view part : rest) bytes += part.size();
+  std::vector<std::byte> whole(bytes);
+  std::byte* to = whole.data();
+  const auto append = [&to](std::string_view part) {
+    if (!part.empty()) std::memcpy(to, part.data(), part.size());
+    to += part.size();
+  };
+  append(first);
+  for (const std::string_view part : rest) append(part);
+  return whole;
 }
 
 /// The next multiple of `unit` that is not below `value`. Requires: `unit` is a power of two, and

@@ -107,6 +107,18 @@ TEST(Bytes, EmptyViewsWithoutMemoryAreFine) {
   EXPECT_EQ(load_be64_prefix(nothing), 0u);
 }
 
+TEST(Bytes, ObjectsAreTheirBytes) {
+  const std::uint32_t number = 0x64636261;
+  EXPECT_EQ(bytes_of(number), "abcd");
+  EXPECT_EQ(bytes_of(number).data(), reinterpret_cast<const char*>(&number));
+}
+
+TEST(Bytes, JoinsPartsOfAnyLength) {
+  const std::vector<std::byte> whole = joined("ab", {"", "c", {}, "def"});
+  EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(whole.data()), whole.size()), "abcdef");
+  EXPECT_TRUE(joined({}, {}).empty());
+}
+
 TEST(Bytes, Rounds) {
   EXPECT_EQ(round_up(0u, 8), 0u);
   EXPECT_EQ(round_up(1u, 8), 8u);

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/system_error.hpp"
+
 namespace espalier::base {
 namespace {
 
@@ -98,12 +100,12 @@ std::vector<unsigned> usable_cores() {
 }
 
 Result<void> pin_this_thread(unsigned core) {
-  if (core >= CPU_SETSIZE) return fail(Code::system, EINVAL);
+  if (core >= CPU_SETSIZE) return refused_by_system(EINVAL);
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(core, &set);
   const int failed = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-  if (failed != 0) return fail(Code::system, static_cast<std::uint32_t>(failed));
+  if (failed != 0) return refused_by_system(failed);
   return {};
 }
 

@@ -126,11 +126,7 @@ std::uint64_t EpochTable::advance() {
 
 std::uint64_t EpochTable::oldest() const {
   std::uint64_t oldest = std::atomic_ref(header_->global_epoch).load(std::memory_order_acquire);
-  if (asymmetric()) {
-    heavy_barrier();
-  } else {
-    full_fence();
-  }
+  rare_barrier(asymmetric());
   for (std::uint32_t i = 0; i < count_; ++i) {
     const auto exposed = std::atomic_ref(slots_[i].exposed).load(std::memory_order_acquire);
     if (exposed != 0) oldest = std::min(oldest, exposed);

@@ -138,13 +138,7 @@ class EpochSlot {
   EpochSlot(EpochTableSlot* slot, std::uint64_t* global, std::uint64_t owner, bool asymmetric)
       : slot_(slot), global_(global), owner_(owner), asymmetric_(asymmetric) {}
 
-  void barrier() {
-    if (asymmetric_) {
-      light_barrier();
-    } else {
-      full_fence();
-    }
-  }
+  void barrier() { frequent_barrier(asymmetric_); }
 
   EpochTableSlot* slot_ = nullptr;
   std::uint64_t* global_ = nullptr;

@@ -20,6 +20,7 @@ std::string_view name(Code code) {
     case Code::system: return "system";
     case Code::corrupt: return "corrupt";
     case Code::unsupported: return "unsupported";
+    case Code::connection_lost: return "connection_lost";
   }
   return "unknown";  // a number from elsewhere, made by a later version perhaps
 }
@@ -53,6 +54,9 @@ std::string_view sentence(Code code) {
       return "The bytes are not what they should be; restore them from a good copy.";
     case Code::unsupported:
       return "This build or this machine cannot do it; the documentation says what it needs.";
+    case Code::connection_lost:
+      return "The connection to the node is lost, and a write without an answer may or may not be "
+             "done; the next call connects again.";
   }
   return "This version does not know the error; a newer one may.";
 }

@@ -19,4 +19,10 @@ inline void prefetch(const std::byte* begin, const std::byte* end) {
   asm volatile("");
 }
 
+/// Asks for one line. The address need not be valid.
+inline void prefetch_line(const void* at) {
+  __builtin_prefetch(at);
+  asm volatile("");
+}
+
 }  // namespace espalier::base

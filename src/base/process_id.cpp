@@ -9,6 +9,8 @@
 #include <charconv>
 #include <string>
 
+#include "base/system_error.hpp"
+
 namespace espalier::base {
 namespace {
 
@@ -18,12 +20,12 @@ constexpr std::uint64_t kStartMask = (std::uint64_t{1} << kStartBits) - 1;
 Result<ProcessStat> read_stat(std::uint32_t pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/stat";
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return fail(Code::system, static_cast<std::uint32_t>(errno));
+  if (file < 0) return refused_by_system();
   std::array<char, 1024> text;  // the fields up to the start time fit by far
   const ssize_t bytes = read(file, text.data(), text.size());
   const int error = errno;
   close(file);
-  if (bytes < 0) return fail(Code::system, static_cast<std::uint32_t>(error));
+  if (bytes < 0) return refused_by_system(error);
   return parse_process_stat({text.data(), static_cast<std::size_t>(bytes)});
 }
 
