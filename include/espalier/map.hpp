@@ -88,8 +88,8 @@ class WriteBatch {
 using ItemSink = std::function<bool(std::span<const Item>)>;
 
 struct ScanOptions {
-  std::uint64_t limit = 0;   ///< at most so many items; 0: no limit
-  bool reverse = false;      ///< descending
+  std::uint64_t limit = 0;  ///< at most so many items; 0: no limit
+  bool reverse = false;     ///< descending
   /// honeycomb's SCAN(Kl, Ku): begins at the floor of low, high included. Ascending only: together
   /// with `reverse` it is refused with invalid_argument, and nothing is delivered.
   bool from_floor = false;
@@ -107,35 +107,18 @@ class Snapshot {
   ~Snapshot();
 
   [[nodiscard]] Version version() const;
-  /// Errors, of all three: key_too_long, snapshot_expired, too_many_participants; scan also
+  /// Errors, of all four: key_too_long, snapshot_expired, too_many_participants; scan also
   /// invalid_argument, see ScanOptions.
   [[nodiscard]] Result<std::optional<Found>> get(std::string_view key) const;
   [[nodiscard]] Result<std::optional<FoundItem>> floor(std::string_view key) const;
   [[nodiscard]] Result<std::uint64_t> scan(std::string_view low, std::string_view high,
                                            const ItemSink& sink, ScanOptions options = {}) const;
+  [[nodiscard]] Result<std::uint64_t> count(std::string_view low, std::string_view high) const;
 
  private:
   friend class Map;
   explicit Snapshot(std::unique_ptr<client::SnapshotImpl> impl);
   std::unique_ptr<client::SnapshotImpl> impl_;
-};
-
-/// Numbers about one map, taken without stopping it (each is right, but not all at one instant).
-struct MapStats {
-  std::uint64_t items = 0;            ///< live items
-  std::uint64_t leaves = 0;
-  std::uint64_t interior_nodes = 0;
-  std::uint32_t height = 0;           ///< levels, a lone leaf being 1
-  std::uint64_t node_bytes = 0;       ///< memory of nodes in the tree
-  std::uint64_t value_bytes = 0;      ///< memory of out-of-line values
-  std::uint64_t waiting_bytes = 0;    ///< memory unlinked and not yet free
-  std::uint64_t log_merges = 0;
-  std::uint64_t splits = 0;           ///< leaf splits
-  std::uint64_t gives = 0;            ///< splits avoided by giving items to a sibling
-  std::uint64_t merges = 0;           ///< node merges
-  Version read_version = 0;
-  Version write_version = 0;
-  std::uint64_t snapshots = 0;
 };
 
 /// An ordered map. A cheap handle: copies name the same map, which lives as long as its Store.
@@ -166,6 +149,15 @@ class Map {
   Result<Written> modify(
       std::string_view key,
       const std::function<std::optional<std::string>(std::optional<std::string_view>)>& change);
+
+  /// Writes `desired` (nullopt: erases) if the value is `expected` (nullopt: if the key is absent).
+  /// Cost: as a put. Errors: condition_failed, and as put.
+  Result<Written> compare_and_set(std::string_view key, std::optional<std::string_view> expected,
+                                  std::optional<std::string_view> desired);
+  /// Adds to a counter, which is a value of 8 bytes, little-endian; an absent one is 0. Returns the
+  /// sum, which wraps round. Cost: a get and a put for each try; on a node one round trip.
+  /// Errors: invalid_argument (the value has another length, which is the detail), and as put.
+  Result<std::uint64_t> add(std::string_view key, std::uint64_t amount);
 
   /// Writes all of the batch under one version if all its conditions hold, or nothing. Later writes
   /// of a key win over earlier ones, wherever its conditions stand among them.
@@ -249,6 +241,9 @@ class Pipeline {
   /// Works until at least one request has completed or nothing is left; returns how many are left.
   /// Cost: as in run().
   std::size_t poll();
+  /// Does what can be done now, waiting for nothing; returns how many are left. For whoever has
+  /// more to submit, or other work, before the next request completes. Cost: as in run().
+  std::size_t advance();
 
  private:
   explicit Pipeline(std::unique_ptr<client::PipelineImpl> impl);
@@ -261,13 +256,26 @@ class Store {
   /// Cost: reserves addresses; memory is taken as it is used.
   /// Errors: system (no memory to reserve), invalid_argument.
   static Result<Store> open(const StoreOptions& options = {});
+  /// Opens the store at an address: "embedded" is one of its own, as open() makes it; "unix:PATH"
+  /// is that of the node which listens there. The maps are then the node's, and everything else is
+  /// the same, but for what can only be done beside the memory: trim() does nothing, memory_bytes()
+  /// is 0, and audit() says that it cannot.
+  ///
+  /// A lost connection fails what is in flight with connection_lost. Nothing is ever sent twice:
+  /// a read may be repeated, and a write without an answer may or may not be done. The next call
+  /// connects again, to whatever node listens then, and finds maps by their names. Pipelines and
+  /// snapshots end with their connection.
+  ///
+  /// Errors: invalid_argument (no such kind of address), system (nobody listens there, or not for
+  /// us), too_many_participants, unsupported (another version), corrupt, connection_lost.
+  static Result<Store> connect(std::string_view address, const StoreOptions& options = {});
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   /// Threads must have stopped using its maps; snapshots and pipelines must be gone.
   ~Store();
 
-  /// Makes an empty map. Cost: up to a mebibyte, for nodes that are put by for erases.
-  /// Errors: already_exists, invalid_argument, out_of_memory.
+  /// Makes an empty map; names have 1 to 255 bytes. Cost: up to a mebibyte, for nodes that are put
+  /// by for erases. Errors: already_exists, invalid_argument, out_of_memory.
   Result<Map> create_map(std::string_view name, const MapOptions& options = {});
   /// Errors: not_found.
   [[nodiscard]] Result<Map> open_map(std::string_view name) const;
@@ -275,6 +283,13 @@ class Store {
   /// map's nodes. Errors: not_found.
   Result<void> drop_map(std::string_view name);
   [[nodiscard]] std::vector<std::string> map_names() const;
+
+  /// Takes `count` numbers in a row from the sequencer of this name, which begins at 0 and gives
+  /// every number once; returns the first. Sequencers live beside the maps, under names of their
+  /// own, as long as the store. Cost: a lock that all sequencers share.
+  /// Errors: invalid_argument (a name has 1 to 255 bytes; a count of 0), out_of_memory (there are
+  /// 65536 sequencers).
+  Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count = 1);
 
   /// Which pages carry the memory, for people: "explicit 2 MiB pages", "transparent huge pages",
   /// "4 KiB pages (why)".
@@ -286,6 +301,7 @@ class Store {
   void trim();
 
  private:
+  friend class client::StoreImpl;
   explicit Store(std::unique_ptr<client::StoreImpl> impl);
   std::unique_ptr<client::StoreImpl> impl_;
 };

@@ -40,6 +40,24 @@ struct MapOptions {
   std::uint64_t snapshot_bytes_max = std::uint64_t{256} << 20;
 };
 
+/// Numbers about one map, taken without stopping it (each is right, but not all at one instant).
+struct MapStats {
+  std::uint64_t items = 0;  ///< live items
+  std::uint64_t leaves = 0;
+  std::uint64_t interior_nodes = 0;
+  std::uint32_t height = 0;         ///< levels, a lone leaf being 1
+  std::uint64_t node_bytes = 0;     ///< memory of nodes in the tree
+  std::uint64_t value_bytes = 0;    ///< memory of out-of-line values
+  std::uint64_t waiting_bytes = 0;  ///< memory unlinked and not yet free
+  std::uint64_t log_merges = 0;
+  std::uint64_t splits = 0;  ///< leaf splits
+  std::uint64_t gives = 0;   ///< splits avoided by giving items to a sibling
+  std::uint64_t merges = 0;  ///< node merges
+  Version read_version = 0;
+  Version write_version = 0;
+  std::uint64_t snapshots = 0;
+};
+
 /// What a store of maps is made of.
 struct StoreOptions {
   /// limit on memory in use; 0: three quarters of the machine's

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "base/system_error.hpp"
 #include "wire/ref.hpp"
 
 namespace espalier::memory {
@@ -216,7 +217,7 @@ Result<Region> Region::reserve(const RegionOptions& options) {
     count = limit;
     region.base_ = map_aligned(count * kExtentBytes);
   }
-  if (region.base_ == nullptr) return fail(Code::system, static_cast<std::uint32_t>(errno));
+  if (region.base_ == nullptr) return base::refused_by_system();
 
   region.bytes_ = count * kExtentBytes;
   if (choice.kind == PageKind::transparent &&

@@ -53,6 +53,8 @@ class Engine {
   /// Runs until something has completed, nothing is left, or all walks wait for bytes that do not
   /// come by themselves. Returns how many are left.
   std::size_t poll();
+  /// One turn of what is in flight: never waits for anything. Returns how many are left.
+  std::size_t advance();
   /// Runs until nothing is left. Requires: an access whose bytes come by themselves.
   void drain();
   [[nodiscard]] std::size_t pending() const { return queued_ + busy_; }

@@ -104,6 +104,13 @@ std::size_t Engine<A>::poll() {
 }
 
 template <Access A>
+std::size_t Engine<A>::advance() {
+  if (pending() != 0) turn();
+  if (pending() == 0) pins_.idle();
+  return pending();
+}
+
+template <Access A>
 void Engine<A>::drain() {
   while (pending() != 0) {
     if (!turn()) std::this_thread::yield();

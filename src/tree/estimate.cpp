@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tree/estimate.hpp"
+
 #include "tree/audit.hpp"
 #include "tree/leaf_search.hpp"
 
@@ -24,6 +26,26 @@ double estimate_rank(const MapCore& map, const SearchKey& key) {
     if (!ref) break;  // it changed meanwhile; what is known so far is a guess as good
   }
   return below * static_cast<double>(map.items.sum());
+}
+
+Result<std::uint64_t> estimate_range(Worker& worker, const MapCore& map, std::string_view low,
+                                     std::string_view high) {
+  const std::uint32_t most = map.geometry.key_bytes_max;
+  if (low.size() > most || high.size() > most) return fail(Code::key_too_long, most);
+  SearchKey key;
+  worker.slot.enter();
+  double below_high = static_cast<double>(map.items.sum());
+  if (!high.empty()) {
+    key.assign(high);
+    below_high = estimate_rank(map, key);
+  }
+  double below_low = 0;
+  if (!low.empty()) {
+    key.assign(low);
+    below_low = estimate_rank(map, key);
+  }
+  worker.slot.exit();
+  return below_high > below_low ? static_cast<std::uint64_t>(below_high - below_low + 0.5) : 0;
 }
 
 }  // namespace espalier::tree

@@ -65,7 +65,7 @@ class ShardedCounter {
   Shard shards_[kShards];
 };
 
-/// One map. Lives as long as its store knows it.
+/// One map. Lives as long as anybody holds it, dropped or not (catalog.hpp).
 class MapCore {
  public:
   static Result<std::unique_ptr<MapCore>> create(StoreCore& store, std::uint32_t id,
@@ -95,6 +95,9 @@ class MapCore {
   PageTable table;
   VersionClock clock;
   wire::Lid root = 0;
+  /// Set once, when the map loses its name: who still holds it should answer that there is no such
+  /// map. Its structure stays whole, so that a request under way need not look.
+  std::atomic<bool> dropped{false};
   std::mutex structure;  // splits, merges and all else that changes interior nodes
 
   // Node buffers put by for erases, which must succeed in a full store: they make room.
@@ -104,6 +107,12 @@ class MapCore {
 
   ShardedCounter items;
   std::atomic<std::uint64_t> leaves{1};
+  /// Whether the way to a leaf is worth asking for ahead: interior nodes and the page table of more
+  /// leaves than kNearLeaves no longer fit a core's own cache.
+  [[nodiscard]] bool far_interior() const {
+    return leaves.load(std::memory_order_relaxed) > kNearLeaves;
+  }
+  static constexpr std::uint64_t kNearLeaves = 100'000;
   std::atomic<std::uint64_t> interior_nodes{0};
   std::atomic<std::uint64_t> value_bytes{0};
   ShardedCounter log_merges;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/bytes.hpp"
 #include "wire/node.hpp"
 
 namespace espalier::tree {
@@ -18,26 +19,10 @@ namespace espalier::tree {
   return __builtin_bswap64(word);
 }
 
-/// Fewer than 8 bytes at `at` as they lie in memory, zero padded.
-[[nodiscard]] inline std::uint64_t short_word(const char* at, std::size_t bytes) {
-  if (bytes >= 4) {
-    std::uint32_t halves[2];
-    std::memcpy(&halves[0], at, 4);
-    std::memcpy(&halves[1], at + bytes - 4, 4);
-    return halves[0] | std::uint64_t{halves[1]} << 8 * (bytes - 4);
-  }
-  if (bytes == 0) return 0;
-  const auto byte = [at](std::size_t i) {
-    return std::uint64_t{static_cast<unsigned char>(at[i])} << 8 * i;
-  };
-  return byte(0) | byte(bytes / 2) | byte(bytes - 1);
-}
-
 /// The first 8 bytes of `key`, zero padded, as a big-endian number: orders as the keys do, up to
 /// ties.
 [[nodiscard]] inline std::uint64_t head_of(std::string_view key) {
-  if (key.size() >= 8) return big_endian_at(key.data());
-  return __builtin_bswap64(short_word(key.data(), key.size()));
+  return base::load_be64_prefix(key);
 }
 
 /// One byte of hash: tells log entries of different keys apart, nearly always. Reads 8 bytes at a
@@ -120,7 +105,7 @@ class SearchKey {
       std::memcpy(data_, &first_, 8);
       std::memcpy(data_ + bytes_ - 8, &last_, 8);
     } else {
-      first_ = last_ = short_word(at, bytes_);
+      first_ = last_ = __builtin_bswap64(head_of(key));
       mask_ = mask_of(bytes_);
       std::memcpy(data_, &first_, 8);
     }

@@ -54,6 +54,9 @@ TEST(Keys, HeadsOrderAsKeysDoUpToTies) {
   const auto keys = hostile_keys();
   for (const std::string& a : keys) {
     ASSERT_EQ(head_of(a), base::load_be64_prefix(a));
+    std::string padded_head = a.substr(0, 8);
+    padded_head.resize(8, '\0');
+    ASSERT_EQ(head_of(a), big_endian_at(padded_head.data()));
     for (const std::string& b : keys) {
       if (a < b) {
         ASSERT_LE(head_of(a), head_of(b));

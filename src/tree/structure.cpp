@@ -2,6 +2,7 @@
 #include "tree/structure.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "tree/change.hpp"
@@ -363,15 +364,21 @@ class BatchWriter {
     const NodeView node(leaf, map_.geometry);
     const wire::LockWord lock = node.lock_word();
     Appended appended{leaf, lock.entries(), lock.units()};
+    bool erased = false;
     for (const WriteIntent& intent : writes) {
       const NewestState state = look(node, intent);
       if (intent.op == Op::erase && !state.existed) continue;
+      erased = erased || intent.op == Op::erase;
       entries_.push_back(
           append_entry(leaf, map_.geometry, intent, state, appended.entries, appended.units));
       ++appended.entries;
       appended.units += log_bytes(intent) / wire::kLogUnitBytes;
     }
     appended_.push_back(appended);
+    // As empties_leaf() has it: for no further write may come.
+    if (erased && node.lid() != map_.root && node.items() <= appended.entries) {
+      thin_.push_back(writes.front().key);
+    }
   }
 
   void rebuild(const LeafShare& share, std::span<const WriteIntent> writes,
@@ -392,6 +399,9 @@ class BatchWriter {
     if (bytes > limit) {
       ESPALIER_ASSERT(!erases_);
       cuts = cut_to_fit(records, map_.geometry, bytes * 10 / (limit * 7) + 1, low, high);
+    }
+    if (bytes < merge_threshold(map_.geometry) && node.lid() != map_.root) {
+      thin_.push_back(writes.front().key);
     }
     rebuilt_.push_back(share.leaf);
     std::vector<Child> children = change_.replace_leaves({&share.leaf, 1}, records, cuts);
@@ -428,6 +438,7 @@ class BatchWriter {
     outcome.status = WriteStatus::done;
     outcome.version = outcome.wait_for = version;
     outcome.existed = existed_;
+    outcome.thin = std::move(thin_);
   }
 
   struct Appended {
@@ -448,6 +459,7 @@ class BatchWriter {
   std::vector<Appended> appended_;
   std::vector<std::byte*> entries_;  // written, not published
   std::vector<NewestState> replaced_;
+  std::vector<const SearchKey*> thin_;
   std::int64_t items_ = 0;
   bool existed_ = false;
 };
@@ -457,6 +469,35 @@ class BatchWriter {
 BatchOutcome write_batch(Worker& worker, MapCore& map, std::span<const WriteIntent> writes,
                          std::span<const KeyCondition> conditions) {
   return BatchWriter(worker, map, writes, conditions).run();
+}
+
+bool merge_thin_leaf(Worker& worker, MapCore& map, const SearchKey& key) {
+  Change change(worker, map);
+  map.clock.admit();
+  std::unique_lock structure(map.structure);
+  const std::uint32_t nodes = 8 + 3 * height(map);
+  // Not of what is put by for erases: this can wait.
+  if (!reserve(change, worker, map, nodes, nodes, false)) return false;
+  Path path;
+  Rearrangement plan;
+  std::byte* leaf = lock_current(map, NodeView(find_leaf(map, key, path), map.geometry).lid());
+  plan.olds = {leaf};
+  plan.first_child = path.empty() ? 0 : path.back().index;
+  gather_newest({leaf, map.geometry}, plan.records);
+  if (placed_bytes(plan.records, map.geometry) < merge_threshold(map.geometry)) {
+    plan_shrinking(map, path, leaf, plan);
+  }
+  if (plan.olds.size() == 1) {
+    unlock(leaf);
+    return false;
+  }
+  rearrange(change, path, plan);
+  const std::uint64_t version = map.clock.take();
+  change.commit(version);
+  structure.unlock();
+  map.clock.done(version);
+  change.retire(version);
+  return true;
 }
 
 }  // namespace espalier::tree

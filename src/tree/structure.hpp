@@ -11,6 +11,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "tree/leaf_write.hpp"
 
@@ -31,11 +32,18 @@ struct BatchOutcome {
   std::uint64_t wait_for = 0;
   std::uint32_t failed_condition = 0;  // if condition_failed
   bool existed = false;                // whether any of the keys existed
+  /// A key in each leaf that erases have left so little that it may be merged away.
+  std::vector<const SearchKey*> thin;
 };
 
 /// Applies all writes under one version if all conditions hold.
 /// Requires: writes ascend by key, each key once; the worker's epoch is exposed.
 BatchOutcome write_batch(Worker& worker, MapCore& map, std::span<const WriteIntent> writes,
                          std::span<const KeyCondition> conditions);
+
+/// Merges the leaf of this key with a neighbour if it holds little and both fit one leaf. Nobody
+/// can read a difference. Returns whether it did; where there is no memory for it, it does nothing.
+/// Requires: the worker's epoch is exposed. Waits for locks.
+bool merge_thin_leaf(Worker& worker, MapCore& map, const SearchKey& key);
 
 }  // namespace espalier::tree

@@ -6,9 +6,13 @@
 #include <cstring>
 #include <string>
 
+#include "wire/handshake.hpp"
 #include "wire/map_header.hpp"
+#include "wire/message.hpp"
 #include "wire/node.hpp"
+#include "wire/node_numbers.hpp"
 #include "wire/ref.hpp"
+#include "wire/ring.hpp"
 
 namespace espalier::wire {
 namespace {
@@ -168,6 +172,179 @@ TEST(Format, PageTable) {
   EXPECT_EQ(kTablePageBytes, 32768u);
   EXPECT_EQ(kDirectoryBytes, 65536u);
   EXPECT_EQ(kHeaderWords, 3u);
+}
+
+// --- rings and messages --------------------------------------------------------------------------
+
+TEST(RingFormat, LinesOfMessages) {
+  EXPECT_EQ(lines_of(32), 1u);
+  EXPECT_EQ(lines_of(63), 1u);
+  EXPECT_EQ(lines_of(64), 1u);
+  EXPECT_EQ(lines_of(65), 2u);
+  EXPECT_EQ(lines_of(124), 2u);
+  EXPECT_EQ(lines_of(125), 3u);
+  EXPECT_EQ(lines_of(184), 3u);
+  EXPECT_EQ(lines_of(kMessageBytesMax), 559'241u);
+  // The first line holds 64 bytes of a message, its own word counted, and each other 60 more.
+  for (std::uint32_t bytes = 65; bytes < 10'000; ++bytes) {
+    const std::uint32_t lines = lines_of(bytes);
+    ASSERT_GE(64 + (lines - 1) * kRingLinePayload, bytes);
+    ASSERT_LT(64 + (lines - 2) * kRingLinePayload, bytes);
+  }
+}
+
+TEST(RingFormat, SequenceWords) {
+  EXPECT_EQ(sequence_of(0), 1u);
+  EXPECT_EQ(sequence_of(0xFFFF'FFFE), 0xFFFF'FFFFu);
+  EXPECT_EQ(sequence_of(0xFFFF'FFFF), 0u);
+  EXPECT_EQ(sequence_of(0x1'0000'0000), 1u);
+}
+
+TEST(RingFormat, ConnectionPage) {
+  ConnectionPage page{};
+  page.magic = kConnectionMagic;
+  page.format = kConnectionFormat;
+  page.request_lines = 512;
+  page.response_lines = 1024;
+  page.response_rings = 16;
+  page.request_credit = 0x0102;
+  page.responses[0] = {0x0304, 1, {}};
+  page.responses[15] = {0x0506, 1, {}};
+  const std::string bytes = bytes_of(page);
+  EXPECT_EQ(bytes.substr(0, 8), "ESPLRCON");
+  EXPECT_EQ(bytes.substr(8, 16), "\1\0\0\0\0\2\0\0\0\4\0\0\x10\0\0\0"s);
+  EXPECT_EQ(bytes.substr(24, 40), std::string(40, '\0'));
+  EXPECT_EQ(bytes.substr(64, 8), "\2\1\0\0\0\0\0\0"s);
+  EXPECT_EQ(bytes.substr(128, 12), "\4\3\0\0\0\0\0\0\1\0\0\0"s);
+  EXPECT_EQ(bytes.substr(1088, 12), "\6\5\0\0\0\0\0\0\1\0\0\0"s);
+  EXPECT_EQ(sizeof page, 1152u);
+}
+
+TEST(RingFormat, WhereRingsLie) {
+  constexpr ConnectionLayout kLayout{512, 1024, 16};
+  EXPECT_EQ(kLayout.requests(), 4096u);
+  EXPECT_EQ(kLayout.responses(0), 4096u + 32'768);
+  EXPECT_EQ(kLayout.responses(1), 4096u + 32'768 + 65'536);
+  EXPECT_EQ(kLayout.bytes(), 4096u + 32'768 + 16 * 65'536);
+  EXPECT_EQ(kLayout.response_side(0), 128u);
+  EXPECT_EQ(kLayout.response_side(15), 1088u);
+  EXPECT_EQ((ConnectionLayout{65'536, 65'536, 16}.bytes()), 4096u + 17 * 4'194'304);
+}
+
+TEST(RingFormat, RingsThatCanBe) {
+  EXPECT_TRUE((ConnectionLayout{64, 64, 1}.valid()));
+  EXPECT_TRUE((ConnectionLayout{65'536, 65'536, 16}.valid()));
+  EXPECT_FALSE((ConnectionLayout{}.valid()));
+  for (const std::uint32_t lines : {0u, 1u, 32u, 63u, 65u, 96u, 131'072u, 0x8000'0000u, ~0u}) {
+    EXPECT_FALSE((ConnectionLayout{lines, 64, 1}.valid())) << lines;
+    EXPECT_FALSE((ConnectionLayout{64, lines, 1}.valid())) << lines;
+  }
+  EXPECT_FALSE((ConnectionLayout{64, 64, 0}.valid()));
+  EXPECT_FALSE((ConnectionLayout{64, 64, 17}.valid()));
+}
+
+TEST(RingFormat, NodePage) {
+  NodePage page{};
+  page.magic = kNodePageMagic;
+  page.format = 1;
+  page.flags = kNodeAsymmetric;
+  page.node_id = 0x0807060504030201;
+  page.workers[61].sleeping = 1;
+  const std::string bytes = bytes_of(page);
+  EXPECT_EQ(bytes.substr(0, 8), "ESPLNODE");
+  EXPECT_EQ(bytes.substr(8, 16), "\1\0\0\0\1\0\0\0\1\2\3\4\5\6\7\x08"s);
+  EXPECT_EQ(bytes.substr(128 + 61 * 64, 4), "\1\0\0\0"s);
+  EXPECT_EQ(kDoorbellsPerPage, 1024u);
+}
+
+TEST(RingFormat, RequestHeader) {
+  const RequestHeader header{0x04030201, 0x08070605,         0x0C0B0A09, 0x0D,      0x0E,
+                             0x100F,     0x1817161514131211, 0x1C1B1A19, 0x201F1E1D};
+  std::string expected(32, '\0');
+  for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = static_cast<char>(i + 1);
+  EXPECT_EQ(bytes_of(header), expected);
+  EXPECT_EQ(kRequestKeyOffset, 32u);
+  EXPECT_EQ(kRingBits, 0x0F);
+  EXPECT_EQ(kAtSnapshot, 0x80);
+  EXPECT_EQ(kMessageBytesMax, 33'554'432u);
+}
+
+TEST(RingFormat, ResponseHeader) {
+  const ResponseHeader header{0x04030201, 0x08070605, 0x0C0B0A09,         0x0D,
+                              0x0E,       0x100F,     0x1817161514131211, 0x201F1E1D1C1B1A19};
+  std::string expected(32, '\0');
+  for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = static_cast<char>(i + 1);
+  EXPECT_EQ(bytes_of(header), expected);
+  EXPECT_EQ(static_cast<int>(ResponseKind::answer), 1);
+  EXPECT_EQ(static_cast<int>(ResponseKind::items), 2);
+  EXPECT_EQ(kFound, 1);
+  EXPECT_EQ(kApplied, 2);
+}
+
+TEST(RingFormat, PayloadsOfMessages) {
+  EXPECT_EQ(bytes_of(ItemHeader{0x0807060504030201, 0x0C0B0A09, 0x0E0D, 0}),
+            "\1\2\3\4\5\6\7\x08\x09\x0A\x0B\x0C\x0D\x0E\0\0"s);
+  EXPECT_EQ(bytes_of(Comparison{0x0807060504030201, 0x0C0B0A09, 0x0D, 0x0E, 0}),
+            "\1\2\3\4\5\6\7\x08\x09\x0A\x0B\x0C\x0D\x0E\0\0"s);
+  EXPECT_EQ(bytes_of(BatchEntry{0x0807060504030201, 0x0C0B0A09, 0x0E0D, 0x0F, 0}),
+            "\1\2\3\4\5\6\7\x08\x09\x0A\x0B\x0C\x0D\x0E\x0F\0"s);
+  EXPECT_EQ(bytes_of(MapShape{0x0807060504030201, 0x0C0B0A09, 0x100F0E0D, 0x14131211, 0x18171615}),
+            "\1\2\3\4\5\6\7\x08\x09\x0A\x0B\x0C\x0D\x0E\x0F\x10\x11\x12\x13\x14"
+            "\x15\x16\x17\x18"s);
+  MapNumbers numbers{};
+  numbers.items = 1;
+  numbers.snapshots = 2;
+  EXPECT_EQ(bytes_of(numbers).substr(0, 2), "\1\0"s);
+  EXPECT_EQ(bytes_of(numbers).substr(104), "\2\0\0\0\0\0\0\0"s);
+}
+
+TEST(RingFormat, NumbersOfANode) {
+  NodeNumbersHeader header{};
+  header.started_us = 1;
+  header.epoch = 2;
+  header.maps = 3;
+  EXPECT_EQ(bytes_of(header).substr(0, 8), "\1\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(bytes_of(header).substr(80, 8), "\2\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(bytes_of(header).substr(124), "\3\0\0\0"s);
+  OffloadNumbers offload{};
+  offload.requests = 1;
+  offload.durations[kDurationBuckets - 1] = 2;
+  EXPECT_EQ(bytes_of(offload).substr(8, 8), "\1\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(bytes_of(offload).substr(448), "\2\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(bytes_of(WorkerNumbers{1, 2, 3, 4}),
+            "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0"s);
+  MapEntry entry{};
+  entry.numbers.items = 1;
+  entry.name_bytes = 2;
+  EXPECT_EQ(bytes_of(entry).substr(0, 2), "\1\0"s);
+  EXPECT_EQ(bytes_of(entry).substr(112), "\2\0\0\0\0\0\0\0"s);
+}
+
+TEST(RingFormat, NumbersOfOffloadsAndBatchKinds) {
+  EXPECT_EQ(static_cast<int>(OffloadId::noop), 1);
+  EXPECT_EQ(static_cast<int>(OffloadId::get), 2);
+  EXPECT_EQ(static_cast<int>(OffloadId::erase), 6);
+  EXPECT_EQ(static_cast<int>(OffloadId::write_batch), 9);
+  EXPECT_EQ(static_cast<int>(OffloadId::scan), 10);
+  EXPECT_EQ(static_cast<int>(OffloadId::count_estimate), 15);
+  EXPECT_EQ(static_cast<int>(OffloadId::map_create), 17);
+  EXPECT_EQ(static_cast<int>(OffloadId::snapshot_close), 23);
+  EXPECT_EQ(static_cast<int>(OffloadId::cancel), 24);
+  EXPECT_EQ(static_cast<int>(OffloadId::node_stats), 25);
+  EXPECT_EQ(static_cast<int>(BatchKind::if_absent), 1);
+  EXPECT_EQ(static_cast<int>(BatchKind::erase), 6);
+}
+
+TEST(RingFormat, Handshake) {
+  EXPECT_EQ(bytes_of(Hello{kHelloMagic, kProtocolVersion, 512, 1024, 16}),
+            "ESPLHLLO\1\0\0\0\0\2\0\0\0\4\0\0\x10\0\0\0"s);
+  const Welcome welcome{kHelloMagic, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  EXPECT_EQ(bytes_of(welcome),
+            "ESPLHLLO\1\0\0\0\2\0\0\0\3\0\0\0\4\0\0\0\5\0\0\0\6\0\0\0\7\0\0\0\x08"
+            "\0\0\0\x09\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(static_cast<int>(SocketByte::wake), 1);
+  EXPECT_EQ(static_cast<int>(SocketByte::stopping), 2);
+  EXPECT_EQ(static_cast<int>(SocketByte::broken), 3);
 }
 
 }  // namespace

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+// Espalier from C: ordered maps in this process or on a memory node. The C form of map.hpp, which
+// says what each call costs and which errors it can return.
+//
+// Errors. Every call that can fail returns a code: ESPALIER_OK, which is 0, or another. What
+// happened in words is kept for the thread (espalier_error_message) until another call of it
+// fails. No call throws, and a null pointer or a handle that is missing is an error like others.
+//
+// Outputs of a call that fails are left as they were.
+//
+// Memory. What a call is given, it copies or has done with when it returns; the bytes of pipelined
+// requests are the exception, and wait for their completion. What a call makes (a handle, an
+// espalier_item) belongs to the caller, who gives it back with the function named in its comment;
+// giving back a null pointer does nothing. Bytes that a callback is shown belong to the library
+// and are gone when it returns. A callback must return, by no exception or longjmp.
+//
+// Compatibility. Handles are opaque. Structs that may grow begin with struct_bytes, their size as
+// the caller knows it: what an older caller does not know gets its default, and what a newer one
+// asks for beyond this version is refused with ESPALIER_UNSUPPORTED unless it is 0. Take the
+// macros *_INIT, which set size and defaults. Other structs never change.
+//
+// Threads. Stores, maps and snapshots are for any number of threads at a time; items, batches and
+// pipelines for one.
+#ifndef ESPALIER_ESPALIER_H
+#define ESPALIER_ESPALIER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// The version of this header; espalier_version() is that of the library.
+#define ESPALIER_VERSION_MAJOR 0
+#define ESPALIER_VERSION_MINOR 1
+#define ESPALIER_VERSION_PATCH 0
+#define ESPALIER_VERSION_NUMBER \
+  (ESPALIER_VERSION_MAJOR * 1000000 + ESPALIER_VERSION_MINOR * 1000 + ESPALIER_VERSION_PATCH)
+
+/// As ESPALIER_VERSION_NUMBER when the library was built.
+uint32_t espalier_version(void);
+/// The same as text, such as "0.1.0".
+const char* espalier_version_text(void);
+
+// --- errors --------------------------------------------------------------------------------------
+
+/// What a call returns. A later version may have more of them.
+typedef int32_t espalier_code;
+#define ESPALIER_OK 0
+#define ESPALIER_INVALID_ARGUMENT 1  ///< an argument is outside what is allowed; nothing was done
+#define ESPALIER_KEY_TOO_LONG 2      ///< the key is empty, or too long for the map's node size
+#define ESPALIER_VALUE_TOO_LONG 3    ///< the value is longer than 16 MiB
+#define ESPALIER_OUT_OF_MEMORY 4     ///< the limit is reached; nothing was changed, reads go on
+#define ESPALIER_CONDITION_FAILED 5  ///< a condition did not hold; nothing was changed
+#define ESPALIER_SNAPSHOT_EXPIRED 6  ///< it held more memory than it may and was given up
+#define ESPALIER_ALREADY_EXISTS 7    ///< a map of this name exists
+#define ESPALIER_NOT_FOUND 8         ///< there is no map of this name
+#define ESPALIER_TOO_MANY_PARTICIPANTS 9  ///< all places for threads or clients are taken
+#define ESPALIER_SYSTEM 10                ///< the operating system refused; the detail is errno
+#define ESPALIER_CORRUPT 11               ///< bytes that should be ours are not
+#define ESPALIER_UNSUPPORTED 12           ///< this library or machine cannot do it
+/// The node is gone or said that it stops; a write without an answer may or may not be done.
+#define ESPALIER_CONNECTION_LOST 13
+#define ESPALIER_INTERNAL 1000  ///< a defect of the library: please report it with the message
+
+/// Of the last call of this thread that failed: its code, ESPALIER_OK if none did.
+espalier_code espalier_error_code(void);
+/// A number whose meaning the code gives: errno, a limit, the condition that failed first (counted
+/// from 0 in the order in which they were added).
+uint32_t espalier_error_detail(void);
+/// What was wrong and what to do about it: one line that names the call. Never null; the library's,
+/// and the thread's: valid until another call of this thread fails.
+const char* espalier_error_message(void);
+/// The name of a code, such as "out_of_memory". Never null, never freed.
+const char* espalier_code_name(espalier_code code);
+
+// --- bytes ---------------------------------------------------------------------------------------
+
+/// Any bytes, zeros included. `data` may be null if `size` is 0.
+typedef struct espalier_bytes {
+  const void* data;
+  size_t size;
+} espalier_bytes;
+
+/// Those of a text that ends with a zero, which is not one of them.
+static inline espalier_bytes espalier_text(const char* text) {
+  espalier_bytes bytes;
+  bytes.data = text;
+  bytes.size = text == NULL ? 0 : strlen(text);
+  return bytes;
+}
+
+/// Numbers the writes of one map in the order in which they take effect.
+typedef uint64_t espalier_version_number;
+
+/// A key and a value that were read, with room of their own that is used again: for any number of
+/// reads, one after another. What it shows is valid until it is read into again or destroyed.
+typedef struct espalier_item espalier_item;
+espalier_code espalier_item_create(espalier_item** item);
+void espalier_item_destroy(espalier_item* item);
+/// Empty before the first read, and after one that found nothing. (A null item is empty too.)
+espalier_bytes espalier_item_key(const espalier_item* item);
+espalier_bytes espalier_item_value(const espalier_item* item);
+espalier_version_number espalier_item_version(const espalier_item* item);
+
+// --- stores --------------------------------------------------------------------------------------
+
+/// Maps, in this process or on a node.
+typedef struct espalier_store espalier_store;
+
+/// Of a store in this process; one on a node has its own.
+typedef struct espalier_store_options {
+  uint32_t struct_bytes;
+  uint32_t participants_max;  ///< threads that may use it at a time
+  uint64_t memory_bytes_max;  ///< limit on memory in use; 0: three quarters of the machine's
+  uint32_t huge_pages;        ///< 1: where there are some, 0: no
+  uint32_t reserved;          ///< 0
+} espalier_store_options;
+#define ESPALIER_STORE_OPTIONS_INIT \
+  { sizeof(espalier_store_options), 256, 0, 1, 0 }
+
+/// Opens the store at an address: "embedded", which is new and empty, or "unix:PATH", that of the
+/// node which listens there. `options` may be null. Given back by espalier_store_close.
+espalier_code espalier_store_open(const char* address, const espalier_store_options* options,
+                                  espalier_store** store);
+/// Threads must have stopped using it. Refused with ESPALIER_INVALID_ARGUMENT while snapshots or
+/// pipelines of it are open; its maps may still be closed later.
+espalier_code espalier_store_close(espalier_store* store);
+
+/// Takes `count` numbers in a row from the sequencer of this name (1 to 255 bytes), which begins at
+/// 0 and gives out every number once; `first` gets the first of them.
+espalier_code espalier_sequence(espalier_store* store, espalier_bytes name, uint32_t count,
+                                uint64_t* first);
+
+// --- maps ----------------------------------------------------------------------------------------
+
+/// A handle of one map. It may be closed while others use the map.
+typedef struct espalier_map espalier_map;
+
+typedef struct espalier_map_options {
+  uint32_t struct_bytes;
+  uint32_t node_bytes;          ///< power of two, 512 to 65536
+  uint32_t log_bytes;           ///< log block of a leaf, 0 (none) to 2048; multiple of 64
+  uint32_t versions;            ///< 0: faster writes, scans not linearizable, no snapshots; 1: else
+  uint64_t snapshot_bytes_max;  ///< old versions that snapshots may hold
+} espalier_map_options;
+#define ESPALIER_MAP_OPTIONS_INIT \
+  { sizeof(espalier_map_options), 8192, 512, 1, 268435456u }
+
+/// Makes an empty map; names have 1 to 255 bytes. `options` may be null. Given back by
+/// espalier_map_close, as is that of espalier_map_open.
+espalier_code espalier_map_create(espalier_store* store, espalier_bytes name,
+                                  const espalier_map_options* options, espalier_map** map);
+espalier_code espalier_map_open(espalier_store* store, espalier_bytes name, espalier_map** map);
+/// Gives the handle back; the map stays.
+void espalier_map_close(espalier_map* map);
+/// Removes the map and gives its memory back. Its handles may only be closed from now on, and its
+/// snapshots and pipelines must be gone.
+espalier_code espalier_map_drop(espalier_store* store, espalier_bytes name);
+
+/// Is shown one name after another. Returns 0 to go on, anything else to be shown no more.
+typedef int32_t (*espalier_name_fn)(void* context, espalier_bytes name);
+espalier_code espalier_map_list(espalier_store* store, espalier_name_fn visit, void* context);
+
+/// What the map was made with. The caller sets options->struct_bytes, as ESPALIER_MAP_OPTIONS_INIT
+/// does.
+espalier_code espalier_map_get_options(const espalier_map* map, espalier_map_options* options);
+/// The longest key that the map takes, in bytes.
+espalier_code espalier_map_key_bytes_max(const espalier_map* map, uint32_t* bytes);
+
+/// Numbers about one map, each right, but not all at one instant.
+typedef struct espalier_map_stats {
+  uint32_t struct_bytes;
+  uint32_t height;  ///< levels, a lone leaf being 1
+  uint64_t items;
+  uint64_t leaves;
+  uint64_t interior_nodes;
+  uint64_t node_bytes;     ///< memory of nodes in the tree
+  uint64_t value_bytes;    ///< memory of out-of-line values
+  uint64_t waiting_bytes;  ///< memory unlinked and not yet free
+  uint64_t log_merges;
+  uint64_t splits;  ///< of leaves
+  uint64_t gives;   ///< splits avoided by giving items to a sibling
+  uint64_t merges;  ///< of nodes
+  espalier_version_number read_version;
+  espalier_version_number write_version;
+  uint64_t snapshots;
+} espalier_map_stats;
+#define ESPALIER_MAP_STATS_INIT \
+  { sizeof(espalier_map_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+/// The caller sets stats->struct_bytes, as ESPALIER_MAP_STATS_INIT does.
+espalier_code espalier_map_get_stats(const espalier_map* map, espalier_map_stats* stats);
+
+// --- single operations ---------------------------------------------------------------------------
+
+/// What a write did.
+typedef struct espalier_written {
+  espalier_version_number version;  ///< 0 if nothing was applied, or versions are off
+  uint32_t applied;  ///< 1: done. insert: the key was absent; update, erase: it was present
+  uint32_t existed;  ///< 1: the key was present before; batches: at least one of them was
+} espalier_written;
+
+/// Reads the value of a key; *found gets 1 and `item` the item, or both get nothing (0, empty).
+espalier_code espalier_map_get(const espalier_map* map, espalier_bytes key, espalier_item* item,
+                               uint32_t* found);
+/// The same for the item with the largest key not above `key`.
+espalier_code espalier_map_floor(const espalier_map* map, espalier_bytes key, espalier_item* item,
+                                 uint32_t* found);
+
+/// Inserts or replaces. `written` may be null in all writes.
+espalier_code espalier_map_put(espalier_map* map, espalier_bytes key, espalier_bytes value,
+                               espalier_written* written);
+/// Writes only if the key is absent; written->applied tells.
+espalier_code espalier_map_insert(espalier_map* map, espalier_bytes key, espalier_bytes value,
+                                  espalier_written* written);
+/// Writes only if the key is present; written->applied tells.
+espalier_code espalier_map_update(espalier_map* map, espalier_bytes key, espalier_bytes value,
+                                  espalier_written* written);
+/// Removes the key if it is present; written->applied tells.
+espalier_code espalier_map_erase(espalier_map* map, espalier_bytes key, espalier_written* written);
+
+/// Writes `desired` (null: erases) if the value is `expected` (null: if the key is absent); else
+/// ESPALIER_CONDITION_FAILED.
+espalier_code espalier_map_compare_and_set(espalier_map* map, espalier_bytes key,
+                                           const espalier_bytes* expected,
+                                           const espalier_bytes* desired,
+                                           espalier_written* written);
+/// Adds to a counter, a value of 8 bytes, little-endian, an absent one being 0. `sum` may be null.
+espalier_code espalier_map_add(espalier_map* map, espalier_bytes key, uint64_t amount,
+                               uint64_t* sum);
+
+// --- ranges --------------------------------------------------------------------------------------
+
+/// An item that a callback is shown.
+typedef struct espalier_entry {
+  espalier_bytes key;
+  espalier_bytes value;
+  espalier_version_number version;
+} espalier_entry;
+
+/// Is shown runs of items in order. Returns 0 to go on, anything else to be shown no more. It must
+/// not write to the map that it is shown.
+typedef int32_t (*espalier_items_fn)(void* context, const espalier_entry* items, size_t count);
+
+typedef struct espalier_scan_options {
+  uint32_t struct_bytes;
+  uint32_t reverse;  ///< 1: descending
+  /// 1: begins at the floor of low, high included; not together with reverse
+  uint32_t from_floor;
+  uint32_t reserved;  ///< 0
+  uint64_t limit;     ///< at most so many items; 0: no limit
+} espalier_scan_options;
+#define ESPALIER_SCAN_OPTIONS_INIT \
+  { sizeof(espalier_scan_options), 0, 0, 0, 0 }
+
+/// Shows the items of [low, high) as of one version. An empty low is below all keys, an empty high
+/// above all. `options` may be null, and `count`, which gets the number of items delivered: of a
+/// scan that was stopped some more than were shown.
+espalier_code espalier_map_scan(const espalier_map* map, espalier_bytes low, espalier_bytes high,
+                                const espalier_scan_options* options, espalier_items_fn visit,
+                                void* context, uint64_t* count);
+/// How many items [low, high) has: exactly, at the cost of a scan; or about, at that of two reads.
+espalier_code espalier_map_count(const espalier_map* map, espalier_bytes low, espalier_bytes high,
+                                 uint64_t* count);
+espalier_code espalier_map_count_estimate(const espalier_map* map, espalier_bytes low,
+                                          espalier_bytes high, uint64_t* count);
+
+// --- batches -------------------------------------------------------------------------------------
+
+/// Writes that take effect together, if conditions hold, or not at all.
+typedef struct espalier_batch espalier_batch;
+espalier_code espalier_batch_create(espalier_batch** batch);
+void espalier_batch_destroy(espalier_batch* batch);
+/// Empties it, for another use.
+espalier_code espalier_batch_clear(espalier_batch* batch);
+/// Each copies what it is given. Keys of more than 460 bytes and values of more than 16 MiB, which
+/// no map takes, are refused here, others when the batch is written.
+espalier_code espalier_batch_put(espalier_batch* batch, espalier_bytes key, espalier_bytes value);
+espalier_code espalier_batch_erase(espalier_batch* batch, espalier_bytes key);
+espalier_code espalier_batch_only_if_absent(espalier_batch* batch, espalier_bytes key);
+espalier_code espalier_batch_only_if_present(espalier_batch* batch, espalier_bytes key);
+espalier_code espalier_batch_only_if_value(espalier_batch* batch, espalier_bytes key,
+                                           espalier_bytes value);
+/// Holds if the item still has the version that a read returned; may fail although nothing changed
+/// after a reorganisation of the map: read again and try again.
+espalier_code espalier_batch_only_if_version(espalier_batch* batch, espalier_bytes key,
+                                             espalier_version_number version);
+/// Writes all of it under one version, or nothing: ESPALIER_CONDITION_FAILED, the detail being the
+/// condition. The batch stays as it is.
+espalier_code espalier_map_write(espalier_map* map, const espalier_batch* batch,
+                                 espalier_written* written);
+
+// --- snapshots -----------------------------------------------------------------------------------
+
+/// A map as it was at one version. Given back by espalier_snapshot_close, before its store.
+typedef struct espalier_snapshot espalier_snapshot;
+espalier_code espalier_snapshot_open(const espalier_map* map, espalier_snapshot** snapshot);
+void espalier_snapshot_close(espalier_snapshot* snapshot);
+espalier_code espalier_snapshot_version(const espalier_snapshot* snapshot,
+                                        espalier_version_number* version);
+/// As those of maps.
+espalier_code espalier_snapshot_get(const espalier_snapshot* snapshot, espalier_bytes key,
+                                    espalier_item* item, uint32_t* found);
+espalier_code espalier_snapshot_floor(const espalier_snapshot* snapshot, espalier_bytes key,
+                                      espalier_item* item, uint32_t* found);
+espalier_code espalier_snapshot_scan(const espalier_snapshot* snapshot, espalier_bytes low,
+                                     espalier_bytes high, const espalier_scan_options* options,
+                                     espalier_items_fn visit, void* context, uint64_t* count);
+
+// --- pipelines -----------------------------------------------------------------------------------
+
+/// Operations of requests.
+#define ESPALIER_OP_GET 1
+#define ESPALIER_OP_PUT 2
+#define ESPALIER_OP_INSERT 3
+#define ESPALIER_OP_UPDATE 4
+#define ESPALIER_OP_ERASE 5
+#define ESPALIER_OP_FLOOR 6
+#define ESPALIER_OP_SCAN 7          ///< [key, high), ascending
+#define ESPALIER_OP_SCAN_REVERSE 8  ///< the same items, descending
+#define ESPALIER_OP_SCAN_FLOOR 9    ///< from the floor of key up to and including high
+
+typedef struct espalier_request {
+  uint32_t op;
+  uint32_t limit;  ///< scans: at most so many items; 0: no limit
+  uint64_t tag;    ///< handed back, not looked at
+  espalier_bytes key;
+  espalier_bytes high;   ///< scans
+  espalier_bytes value;  ///< put, insert, update
+} espalier_request;
+
+/// The answer to one request. Its bytes are valid only while the callback runs.
+typedef struct espalier_completion {
+  uint64_t tag;
+  uint32_t op;
+  espalier_code code;  ///< ESPALIER_OK, or why the request failed
+  uint32_t detail;     ///< of the code
+  uint32_t found;      ///< get, floor: there is one; writes: as espalier_written.existed
+  uint32_t applied;    ///< writes: as espalier_written.applied
+  uint32_t reserved;
+  espalier_version_number version;       ///< of the item that was read, or of the write
+  espalier_version_number read_version;  ///< reads: the version at which the answer holds
+  uint64_t items;                        ///< scans: items delivered
+  espalier_bytes key;                    ///< floor: the key found
+  espalier_bytes value;                  ///< get, floor: the value found
+} espalier_completion;
+
+/// Is called once for each request, in no particular order, by the thread that works on the
+/// pipeline. Must not use the pipeline: that is refused.
+typedef void (*espalier_done_fn)(void* context, const espalier_completion* completion);
+/// Is shown the next items of a scan. Returns 0 to go on, anything else to be shown no more.
+typedef int32_t (*espalier_more_items_fn)(void* context, uint64_t tag, const espalier_entry* items,
+                                          size_t count);
+
+typedef struct espalier_pipeline_options {
+  uint32_t struct_bytes;
+  uint32_t in_flight;            ///< 1 to 256 requests at a time; 24 to 32 is best for most
+  espalier_done_fn done;         ///< not null
+  espalier_more_items_fn items;  ///< null: scans only count
+  void* context;                 ///< handed to both
+} espalier_pipeline_options;
+#define ESPALIER_PIPELINE_OPTIONS_INIT \
+  { sizeof(espalier_pipeline_options), 32, NULL, NULL, NULL }
+
+/// Many requests in flight on one thread.
+typedef struct espalier_pipeline espalier_pipeline;
+/// Given back by espalier_pipeline_close, before its store.
+espalier_code espalier_pipeline_open(const espalier_map* map,
+                                     const espalier_pipeline_options* options,
+                                     espalier_pipeline** pipeline);
+/// Adds requests, all of them or, if one is none, nothing. The requests are copied; the bytes that
+/// they point to must live until their completions. Completions may come before it returns.
+espalier_code espalier_pipeline_submit(espalier_pipeline* pipeline,
+                                       const espalier_request* requests, size_t count);
+/// Works until at least one request has completed or nothing is left; *left, which may be null,
+/// gets how many are.
+espalier_code espalier_pipeline_poll(espalier_pipeline* pipeline, size_t* left);
+/// Adds requests and works until nothing is left.
+espalier_code espalier_pipeline_run(espalier_pipeline* pipeline, const espalier_request* requests,
+                                    size_t count);
+/// Works until nothing is left, and gives the pipeline back.
+espalier_code espalier_pipeline_close(espalier_pipeline* pipeline);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // ESPALIER_ESPALIER_H

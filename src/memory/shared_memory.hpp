@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that processes share through a descriptor (memfd), sealed so that nobody can shrink it
+// under a reader: a mapping of it never faults.
+//
+// Invariants
+// I1. What create() made keeps its length: it is sealed against shrinking and growing, and against
+//     other seals.
+// I2. attach() maps only what is sealed against shrinking and long enough.
+//
+// Thread: one at a time; the memory itself any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "espalier/error.hpp"
+
+namespace espalier::memory {
+
+/// Owns a file descriptor.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept;
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor() { close(); }
+
+  [[nodiscard]] int number() const { return number_; }
+  explicit operator bool() const { return number_ >= 0; }
+  void close();
+
+ private:
+  int number_ = -1;
+};
+
+enum class Rights : std::uint8_t { read, write };
+
+/// Owns a mapping, and the descriptor behind it until that is given away.
+class SharedMemory {
+ public:
+  SharedMemory() = default;
+  SharedMemory(SharedMemory&& other) noexcept;
+  SharedMemory& operator=(SharedMemory&& other) noexcept;
+  ~SharedMemory() { unmap(); }
+
+  /// Makes zeroed memory; pages are taken as they are touched. `name` shows in /proc only.
+  /// Errors: system (detail: errno).
+  static Result<SharedMemory> create(const char* name, std::uint64_t bytes);
+  /// Maps the first `bytes` of memory that somebody else made. Errors: corrupt (it is no memory
+  /// that keeps its length, or shorter), system.
+  static Result<SharedMemory> attach(Descriptor descriptor, std::uint64_t bytes, Rights rights);
+
+  [[nodiscard]] std::byte* at(std::uint64_t offset) const { return base_ + offset; }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  [[nodiscard]] int descriptor() const { return descriptor_.number(); }
+  /// A second descriptor of the same memory through which it can only be read.
+  /// Errors: system.
+  [[nodiscard]] Result<Descriptor> read_only() const;
+  /// The mapping stays; the descriptor is closed.
+  void close_descriptor() { descriptor_.close(); }
+  explicit operator bool() const { return base_ != nullptr; }
+
+ private:
+  Result<void> map(Rights rights);
+  void unmap();
+
+  Descriptor descriptor_;
+  std::byte* base_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace espalier::memory

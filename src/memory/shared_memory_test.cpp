@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/shared_memory.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace espalier::memory {
+namespace {
+
+constexpr std::uint64_t kBytes = 3 * 4096;
+
+Descriptor copy_of(const SharedMemory& memory) { return Descriptor(dup(memory.descriptor())); }
+
+TEST(SharedMemory, IsZeroedAndTheSameForAllWhoAttach) {
+  auto made = SharedMemory::create("test", kBytes);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(*made->at(kBytes - 1), std::byte{0});
+  auto other = SharedMemory::attach(copy_of(*made), kBytes, Rights::write);
+  ASSERT_TRUE(other);
+  *other->at(17) = std::byte{5};
+  EXPECT_EQ(*made->at(17), std::byte{5});
+}
+
+TEST(SharedMemory, CannotChangeItsLengthOrItsSeals) {
+  auto made = SharedMemory::create("test", kBytes);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(ftruncate(made->descriptor(), 4096), -1);
+  EXPECT_EQ(errno, EPERM);
+  EXPECT_EQ(ftruncate(made->descriptor(), 2 * kBytes), -1);
+  EXPECT_EQ(fcntl(made->descriptor(), F_ADD_SEALS, F_SEAL_WRITE), -1);
+}
+
+TEST(SharedMemory, AReadOnlyDescriptorCannotBeMappedToWrite) {
+  auto made = SharedMemory::create("test", kBytes);
+  ASSERT_TRUE(made);
+  auto descriptor = made->read_only();
+  ASSERT_TRUE(descriptor);
+  Descriptor second(dup(descriptor->number()));
+  const auto refused = SharedMemory::attach(std::move(second), kBytes, Rights::write);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), (Error{Code::system, 0, EACCES}));
+  const auto read = SharedMemory::attach(std::move(*descriptor), kBytes, Rights::read);
+  ASSERT_TRUE(read);
+  *made->at(0) = std::byte{9};
+  EXPECT_EQ(*read->at(0), std::byte{9});
+}
+
+TEST(SharedMemory, WhatCouldShrinkOrIsTooShortIsRefused) {
+  Descriptor unsealed(memfd_create("test", MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(unsealed.number(), kBytes), 0);
+  EXPECT_EQ(SharedMemory::attach(std::move(unsealed), kBytes, Rights::read).error().code,
+            Code::corrupt);
+  auto made = SharedMemory::create("test", kBytes);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(SharedMemory::attach(copy_of(*made), kBytes + 1, Rights::read).error().code,
+            Code::corrupt);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  Descriptor write_end(ends[1]);
+  EXPECT_EQ(SharedMemory::attach(Descriptor(ends[0]), kBytes, Rights::read).error().code,
+            Code::corrupt);
+}
+
+TEST(SharedMemory, AMappingOutlivesItsDescriptor) {
+  auto made = SharedMemory::create("test", kBytes);
+  ASSERT_TRUE(made);
+  made->close_descriptor();
+  EXPECT_EQ(made->descriptor(), -1);
+  *made->at(0) = std::byte{1};
+  const SharedMemory moved = std::move(*made);
+  EXPECT_EQ(*moved.at(0), std::byte{1});
+}
+
+}  // namespace
+}  // namespace espalier::memory

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// What travels through rings: requests, answers, and the items of scans.
+//
+// A message begins with a header of 32 bytes, whose first 4 are the sequence word of its first
+// line (wire/ring.hpp). What a switch on the way reads or fills in lies at fixed offsets: the map,
+// the hint, and the key, whose first 8 bytes are therefore at offset 32.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace espalier::wire {
+
+static_assert(std::endian::native == std::endian::little);
+
+/// What a request asks for. The numbers are the protocol's: never reused.
+enum class OffloadId : std::uint8_t {
+  invalid = 0,
+  noop = 1,
+  get = 2,
+  put = 3,
+  insert = 4,
+  update = 5,
+  erase = 6,
+  compare_and_set = 7,  // payload: Comparison, expected value, new value
+  add = 8,              // payload: 8 bytes, added to a value of 8 bytes, both little-endian
+  write_batch = 9,      // payload: `argument` entries of BatchEntry
+  scan = 10,            // payload: high; argument: limit
+  scan_reverse = 11,
+  scan_floor = 12,
+  floor = 13,
+  count = 14,           // payload: high
+  count_estimate = 15,  // payload: high
+  sequence = 16,        // key: a sequencer's name; argument: how many tokens
+  map_create = 17,      // key: name; payload: MapShape
+  map_open = 18,        // key: name
+  map_drop = 19,        // key: name
+  map_list = 20,
+  map_stats = 21,
+  snapshot_open = 22,
+  snapshot_close = 23,  // payload: 8 bytes, the snapshot
+  cancel = 24,          // argument: the tag of a scan or count of the same response ring
+  node_stats = 25,      // answers what wire/node_numbers.hpp draws
+};
+inline constexpr std::uint32_t kOffloadIds = 26;
+/// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
+/// his own.
+inline constexpr std::uint8_t kOwnOffloadIds = 128;
+
+///   0          4       8     12        13     14          16     24    28         32
+///   +----------+-------+-----+---------+------+-----------+------+-----+----------+---------
+///   | sequence | bytes | tag | offload | ring | key bytes | hint | map | argument | key, payload
+///   +----------+-------+-----+---------+------+-----------+------+-----+----------+---------
+struct RequestHeader {
+  std::uint32_t sequence;
+  std::uint32_t bytes;   // of the message, this header included, later sequence words not
+  std::uint32_t tag;     // handed back in the answer
+  std::uint8_t offload;  // OffloadId
+  std::uint8_t ring;     // low bits: the response ring of the answer; kAtSnapshot
+  std::uint16_t key_bytes;
+  std::uint64_t hint;      // wire::Ref of a node to enter at; 0: none
+  std::uint32_t map;       // 0: none
+  std::uint32_t argument;  // what it means, the offload says
+};
+inline constexpr std::uint32_t kRequestHeaderBytes = 32;
+static_assert(sizeof(RequestHeader) == kRequestHeaderBytes);
+static_assert(offsetof(RequestHeader, hint) == 16 && offsetof(RequestHeader, map) == 24);
+static_assert(std::has_unique_object_representations_v<RequestHeader>);
+inline constexpr std::uint32_t kRequestKeyOffset = kRequestHeaderBytes;
+inline constexpr std::uint8_t kRingBits = 0x0F;
+/// Reads: the payload begins with 8 bytes that name a snapshot, and that is what is read.
+inline constexpr std::uint8_t kAtSnapshot = 0x80;
+
+/// A header as the four words that it is in memory.
+using HeaderWords = std::array<std::uint64_t, 4>;
+[[nodiscard]] constexpr HeaderWords words_of(const RequestHeader& header) {
+  return {std::uint64_t{header.bytes} << 32 | header.sequence,
+          std::uint64_t{header.key_bytes} << 48 | std::uint64_t{header.ring} << 40 |
+              std::uint64_t{header.offload} << 32 | header.tag,
+          header.hint, std::uint64_t{header.argument} << 32 | header.map};
+}
+
+/// Longest message, either way: an item of 16 MiB with room to spare, or a batch.
+inline constexpr std::uint32_t kMessageBytesMax = std::uint32_t{32} << 20;
+
+enum class ResponseKind : std::uint8_t {
+  invalid = 0,
+  answer = 1,  // the last message to a request
+  items = 2,   // a run of items of a scan; more messages follow
+};
+
+///   0          4       8     12     13      14     16        24             32
+///   +----------+-------+-----+------+-------+------+---------+--------------+---------
+///   | sequence | bytes | tag | kind | flags | code | version | read version | payload
+///   +----------+-------+-----+------+-------+------+---------+--------------+---------
+struct ResponseHeader {
+  std::uint32_t sequence;
+  std::uint32_t bytes;
+  std::uint32_t tag;
+  std::uint8_t kind;      // ResponseKind
+  std::uint8_t flags;     // kFound, kApplied
+  std::uint16_t code;     // 0: no error; else Code, and the payload is its detail, 4 bytes
+  std::uint64_t version;  // scans and counts: items delivered in all
+  std::uint64_t read_version;
+};
+inline constexpr std::uint32_t kResponseHeaderBytes = 32;
+static_assert(sizeof(ResponseHeader) == kResponseHeaderBytes);
+static_assert(offsetof(ResponseHeader, version) == 16);
+static_assert(std::has_unique_object_representations_v<ResponseHeader>);
+
+[[nodiscard]] constexpr HeaderWords words_of(const ResponseHeader& header) {
+  return {std::uint64_t{header.bytes} << 32 | header.sequence,
+          std::uint64_t{header.code} << 48 | std::uint64_t{header.flags} << 40 |
+              std::uint64_t{header.kind} << 32 | header.tag,
+          header.version, header.read_version};
+}
+
+inline constexpr std::uint8_t kFound = 1;    // there is one; writes: the key existed
+inline constexpr std::uint8_t kApplied = 2;  // the write was applied
+
+/// One item of a scan, floor or list of items; its key and value follow.
+struct ItemHeader {
+  std::uint64_t version;
+  std::uint32_t value_bytes;
+  std::uint16_t key_bytes;
+  std::uint16_t reserved;
+};
+static_assert(sizeof(ItemHeader) == 16 && std::has_unique_object_representations_v<ItemHeader>);
+
+/// What compare_and_set expects, and does if it finds it; the expected and the new value follow.
+struct Comparison {
+  std::uint64_t version;         // kind version
+  std::uint32_t expected_bytes;  // kind value
+  std::uint8_t kind;             // WriteBatch::Condition; 0: no condition
+  std::uint8_t erase;            // 1: erase the item, 0: write it
+  std::uint16_t reserved;
+};
+static_assert(sizeof(Comparison) == 16 && std::has_unique_object_representations_v<Comparison>);
+
+/// One write or condition of a batch; its key and value follow.
+struct BatchEntry {
+  std::uint64_t version;      // condition on the version
+  std::uint32_t value_bytes;  // to write, or expected
+  std::uint16_t key_bytes;
+  std::uint8_t kind;  // BatchKind
+  std::uint8_t reserved;
+};
+static_assert(sizeof(BatchEntry) == 16 && std::has_unique_object_representations_v<BatchEntry>);
+
+enum class BatchKind : std::uint8_t {
+  invalid = 0,
+  if_absent = 1,  // the first four as WriteBatch::Condition
+  if_present = 2,
+  if_value = 3,
+  if_version = 4,
+  put = 5,
+  erase = 6,
+};
+
+/// What a map is made of: MapOptions.
+struct MapShape {
+  std::uint64_t snapshot_bytes_max;
+  std::uint32_t node_bytes;
+  std::uint32_t log_bytes;
+  std::uint32_t versions;       // 1 or 0
+  std::uint32_t key_bytes_max;  // in answers; 0 in requests
+};
+static_assert(sizeof(MapShape) == 24 && std::has_unique_object_representations_v<MapShape>);
+
+/// The numbers of a map: MapStats.
+struct MapNumbers {
+  std::uint64_t items;
+  std::uint64_t leaves;
+  std::uint64_t interior_nodes;
+  std::uint64_t height;
+  std::uint64_t node_bytes;
+  std::uint64_t value_bytes;
+  std::uint64_t waiting_bytes;
+  std::uint64_t log_merges;
+  std::uint64_t splits;
+  std::uint64_t gives;
+  std::uint64_t merges;
+  std::uint64_t read_version;
+  std::uint64_t write_version;
+  std::uint64_t snapshots;
+};
+static_assert(sizeof(MapNumbers) == 112 && std::has_unique_object_representations_v<MapNumbers>);
+
+}  // namespace espalier::wire

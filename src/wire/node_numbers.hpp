@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers of a node as they travel: the answer to `node_stats`.
+//
+//   0                   128
+//   +-------------------+---------+-----------------+----------------+-----------------------
+//   | NodeNumbersHeader | version | OffloadNumbers  | WorkerNumbers  | MapEntry, its name
+//   |                   | (text)  | `offloads` of   | `workers` of   | `maps` of both
+//   +-------------------+---------+-----------------+----------------+-----------------------
+//
+// Each follows the one before without a gap. src/node/numbers_format.hpp writes and reads them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "wire/message.hpp"
+
+namespace espalier::wire {
+
+/// Buckets of durations: what docs/metrics.md says about their bounds.
+inline constexpr std::uint32_t kDurationBuckets = 54;
+
+/// Counters begin at 0 when the node starts.
+struct NodeNumbersHeader {
+  std::uint64_t started_us;  // when the process started, microseconds since 1970
+  std::uint64_t uptime_ns;   // since then, when these were read: what rates are taken by
+  std::uint64_t refused;     // requests
+  std::uint64_t connections_refused;
+  std::uint64_t client_wakes;
+  std::uint64_t unannounced;
+  std::uint64_t memory_taken_bytes;
+  std::uint64_t memory_limit_bytes;
+  std::uint64_t long_message_bytes;
+  std::uint64_t long_message_limit_bytes;
+  std::uint64_t epoch;
+  std::uint64_t epoch_oldest;
+  std::uint64_t epoch_participants;
+  std::uint64_t epoch_participants_limit;
+  std::uint32_t version_bytes;
+  std::uint32_t offloads;
+  std::uint32_t workers;
+  std::uint32_t maps;
+};
+static_assert(sizeof(NodeNumbersHeader) == 128);
+static_assert(offsetof(NodeNumbersHeader, version_bytes) == 112);
+static_assert(std::has_unique_object_representations_v<NodeNumbersHeader>);
+
+/// Of one offload; those that nobody asked for are left out.
+struct OffloadNumbers {
+  std::uint64_t offload;  // OffloadId
+  std::uint64_t requests;
+  std::uint64_t duration_sum_ns;  // of those that were timed
+  std::uint64_t durations[kDurationBuckets];
+};
+static_assert(sizeof(OffloadNumbers) == 456);
+static_assert(std::has_unique_object_representations_v<OffloadNumbers>);
+
+struct WorkerNumbers {
+  std::uint64_t in_flight;
+  std::uint64_t connections;
+  std::uint64_t sleeps;
+  std::uint64_t wake_ups;
+};
+static_assert(sizeof(WorkerNumbers) == 32);
+static_assert(std::has_unique_object_representations_v<WorkerNumbers>);
+
+/// Of one map; its name follows.
+struct MapEntry {
+  MapNumbers numbers;
+  std::uint32_t name_bytes;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(MapEntry) == 120 && offsetof(MapEntry, name_bytes) == 112);
+static_assert(std::has_unique_object_representations_v<MapEntry>);
+
+}  // namespace espalier::wire
