@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a memory node can be told: plain values, all within their limits once load() gave them out
+// (node/config_load.hpp). What each means, and what it may be, stands in one table
+// (node/config_settings.cpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "espalier/types.hpp"
+
+namespace espalier::node {
+
+enum class LogLevel : std::uint8_t { trace, debug, info, warn, error };
+
+/// A map that the node makes when it starts.
+struct MapConfig {
+  std::string name = "default";
+  MapOptions options;
+
+  friend bool operator==(const MapConfig& a, const MapConfig& b) {
+    return a.name == b.name && a.options.node_bytes == b.options.node_bytes &&
+           a.options.log_bytes == b.options.log_bytes && a.options.versions == b.options.versions &&
+           a.options.snapshot_bytes_max == b.options.snapshot_bytes_max;
+  }
+};
+
+/// The defaults here are those of the table, which a test holds against each other; those that
+/// depend on the machine are empty here.
+struct Config {
+  struct Node {
+    std::string socket;
+    std::uint32_t socket_mode = 0600;  ///< who may connect, as permissions of a file
+    std::uint32_t cores = 1;
+    bool pin = false;
+    std::uint32_t spin_us = 50;
+    std::uint32_t sweep_ms = 10;
+    std::uint32_t sweep_asleep_ms = 1000;
+    friend bool operator==(const Node&, const Node&) = default;
+  };
+  struct Memory {
+    std::uint64_t limit = 0;  ///< in bytes
+    bool huge_pages = true;
+    friend bool operator==(const Memory&, const Memory&) = default;
+  };
+  struct Clients {
+    std::uint32_t connections_max = 10'000;
+    std::uint32_t in_flight_max = 256;
+    std::uint64_t response_bytes_max = std::uint64_t{4} << 20;
+    std::uint64_t message_bytes_max = std::uint64_t{256} << 20;
+    std::uint32_t stuck_seconds = 30;
+    friend bool operator==(const Clients&, const Clients&) = default;
+  };
+  struct Metrics {
+    std::uint16_t port = 0;  ///< 0: off
+    friend bool operator==(const Metrics&, const Metrics&) = default;
+  };
+  struct Log {
+    LogLevel level = LogLevel::info;
+    friend bool operator==(const Log&, const Log&) = default;
+  };
+
+  Node node;
+  Memory memory;
+  Clients clients;
+  Metrics metrics;
+  Log log;
+  std::vector<MapConfig> maps = {MapConfig{}};  ///< at least one; no name twice
+
+  friend bool operator==(const Config&, const Config&) = default;
+};
+
+/// More maps than this at the start are a mistake.
+inline constexpr std::size_t kMapsMax = 1024;
+
+}  // namespace espalier::node

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/config_settings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "base/nearest.hpp"
+#include "base/unix_address.hpp"
+#include "wire/node.hpp"
+
+namespace espalier::node {
+namespace {
+
+constexpr std::uint64_t kKiB = std::uint64_t{1} << 10;
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
+
+template <class T>
+void assign(T& to, const Value& value) {
+  if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, bool>) {
+    to = std::get<T>(value);
+  } else {
+    to = static_cast<T>(std::get<std::uint64_t>(value));
+  }
+}
+
+template <class T>
+Value value_of(const T& from) {
+  if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, bool>) {
+    return from;
+  } else {
+    return static_cast<std::uint64_t>(from);
+  }
+}
+
+/// A row of a table, for the member that `path` leads to.
+template <class Owner, auto... path>
+constexpr SettingOf<Owner> row(std::string_view key, Rule rule, std::string_view fallback,
+                               std::string_view what) {
+  return {key,
+          rule,
+          fallback,
+          what,
+          [](Owner& owner, const Value& value) { assign((owner.*....*path), value); },
+          [](const Owner& owner) { return value_of((owner.*....*path)); }};
+}
+
+using Node = Config::Node;
+using Memory = Config::Memory;
+using Clients = Config::Clients;
+constexpr Rule kToggle{Kind::toggle};
+
+constexpr std::array kSettings{
+    row<Config, &Config::node, &Node::socket>(
+        "node.socket", {Kind::path, 1, base::UnixAddress::kNameMax}, "/run/espalier/espalier.sock",
+        "The UNIX socket where clients on this machine connect."),
+    row<Config, &Config::node, &Node::socket_mode>(
+        "node.socket_mode", {Kind::mode, 0, 0777}, "0600",
+        "Permissions of the socket: who may write to it may connect."),
+    row<Config, &Config::node, &Node::cores>("node.cores", {Kind::count, 1, 64}, "1",
+                                             "Worker threads."),
+    row<Config, &Config::node, &Node::pin>("node.pin", kToggle, "false",
+                                           "Whether each worker stays on a core of its own."),
+    row<Config, &Config::node, &Node::spin_us>(
+        "node.spin_us", {Kind::count, 0, 1'000'000}, "50",
+        "Microseconds for which a worker without work looks for some before it sleeps."),
+    row<Config, &Config::node, &Node::sweep_ms>(
+        "node.sweep_ms", {Kind::count, 1, 10'000}, "10",
+        "Milliseconds after which a worker looks at every ring, whatever its doorbell says."),
+    row<Config, &Config::node, &Node::sweep_asleep_ms>(
+        "node.sweep_asleep_ms", {Kind::count, 1, 60'000}, "1000",
+        "Milliseconds after which a sleeping worker wakes to look at every ring."),
+    row<Config, &Config::memory, &Memory::limit>("memory.limit",
+                                                 {Kind::memory, 64 * kMiB, kNoLimit}, "75%",
+                                                 "Memory that all maps together may use."),
+    row<Config, &Config::memory, &Memory::huge_pages>(
+        "memory.huge_pages", kToggle, "true",
+        "Whether to use huge pages: explicit ones where there are some, else transparent ones."),
+    row<Config, &Config::clients, &Clients::connections_max>(
+        "clients.connections_max", {Kind::count, 1, 65'536}, "10000",
+        "Connections at a time; more are turned away."),
+    row<Config, &Config::clients, &Clients::in_flight_max>(
+        "clients.in_flight_max", {Kind::count, 1, 256}, "256",
+        "Requests of one connection that may be in flight."),
+    row<Config, &Config::clients, &Clients::response_bytes_max>(
+        "clients.response_bytes_max", {Kind::bytes, 64 * kKiB, kGiB}, "4MiB",
+        "Answers that may wait to be read, of one thread of a client."),
+    row<Config, &Config::clients, &Clients::message_bytes_max>(
+        "clients.message_bytes_max", {Kind::bytes, 68 * kMiB, 64 * kGiB}, "256MiB",
+        "Memory for large requests and for answers that wait, of all connections together."),
+    row<Config, &Config::clients, &Clients::stuck_seconds>(
+        "clients.stuck_seconds", {Kind::count, 1, 86'400}, "30",
+        "When that memory runs short, who holds some and did nothing for so long is ended."),
+    row<Config, &Config::metrics, &Config::Metrics::port>(
+        "metrics.port", {Kind::count, 0, 65'535}, "0",
+        "TCP port of the loopback interface that serves metrics; 0 serves none."),
+    row<Config, &Config::log, &Config::Log::level>("log.level", {Kind::level}, "info",
+                                                   "The least important messages that are logged."),
+};
+
+constexpr std::array kMapSettings{
+    row<MapConfig, &MapConfig::name>("name", {Kind::name, 1, 64}, "default",
+                                     "What clients call the map; there is no default in a file."),
+    row<MapConfig, &MapConfig::options, &MapOptions::node_bytes>(
+        "node_bytes", {Kind::bytes, wire::kNodeBytesMin, wire::kNodeBytesMax, Shape::power_of_two},
+        "8KiB", "Size of a tree node."),
+    row<MapConfig, &MapConfig::options, &MapOptions::log_bytes>(
+        "log_bytes", {Kind::bytes, 0, wire::kLogBytesMax, Shape::multiple_of_64}, "512B",
+        "Size of a leaf's log block."),
+    row<MapConfig, &MapConfig::options, &MapOptions::versions>(
+        "versions", kToggle, "true",
+        "Whether old versions are kept, which consistent scans and snapshots need."),
+    row<MapConfig, &MapConfig::options, &MapOptions::snapshot_bytes_max>(
+        "snapshot_bytes_max", {Kind::bytes, 0, 1024 * kGiB}, "256MiB",
+        "Old versions that snapshots may hold."),
+};
+
+constexpr std::string_view kVariablePrefix = "ESPALIER_";
+
+/// Lower case, with '_' wherever a kind of name has something else.
+std::string plain_name(std::string_view name) {
+  std::string result(name);
+  for (char& c : result) {
+    c = c == '.' || c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return result;
+}
+
+std::string without_section(std::string_view key) {
+  return std::string(key.substr(key.find('.') + 1));
+}
+
+/// The candidate that `name` is near to; else the one whose part behind the section is.
+std::string nearest_of(std::string_view name, std::span<const std::string> candidates) {
+  std::vector<std::string> wholes;
+  std::vector<std::string> parts;
+  for (const std::string& candidate : candidates) {
+    wholes.push_back(plain_name(candidate));
+    parts.push_back(plain_name(without_section(candidate)));
+  }
+  const std::string whole = base::nearest(plain_name(name), wholes);
+  const std::string part = base::nearest(plain_name(without_section(name)), parts);
+  const auto at = whole.empty() ? std::ranges::find(parts, part) - parts.begin()
+                                : std::ranges::find(wholes, whole) - wholes.begin();
+  return whole.empty() && part.empty() ? "" : candidates[static_cast<std::size_t>(at)];
+}
+
+std::vector<std::string> keys() {
+  std::vector<std::string> result;
+  for (const Setting& setting : kSettings) result.emplace_back(setting.key);
+  return result;
+}
+
+}  // namespace
+
+std::span<const Setting> settings() { return kSettings; }
+
+std::span<const MapSetting> map_settings() { return kMapSettings; }
+
+std::string variable_name(std::string_view key) {
+  std::string name(kVariablePrefix);
+  for (const char c : plain_name(key)) {
+    name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
+std::string flag_name(std::string_view key) {
+  std::string name = "--" + plain_name(key);
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+bool is_variable_of_others(std::string_view name) {
+  // ESPALIER_AT says which node commands ask, ESPALIER_ISA caps the kernels of the tree; the others
+  // are of tests and scripts.
+  constexpr std::array<std::string_view, 8> kOthers{
+      "ESPALIER_AT",           "ESPALIER_ISA",  "ESPALIER_SEED",     "ESPALIER_STEPS",
+      "ESPALIER_FUZZ_SECONDS", "ESPALIER_JOBS", "ESPALIER_RUN_KEYS", "ESPALIER_LOAD_SECONDS"};
+  return std::ranges::find(kOthers, name) != kOthers.end();
+}
+
+std::string nearest_key(std::string_view key) { return nearest_of(key, keys()); }
+
+std::string nearest_section(std::string_view section) {
+  std::vector<std::string> sections{std::string(kMapKey)};
+  for (const Setting& setting : kSettings) {
+    const std::string name(setting.key.substr(0, setting.key.find('.')));
+    if (sections.back() != name) sections.push_back(name);
+  }
+  const std::string found = nearest_of(section, sections);
+  if (found.empty()) return "";
+  return found == kMapKey ? "[[" + found + "]]" : "[" + found + "]";
+}
+
+std::string nearest_map_key(std::string_view key) {
+  std::vector<std::string> names;
+  for (const MapSetting& setting : kMapSettings) names.emplace_back(setting.key);
+  return nearest_of(key, names);
+}
+
+std::string nearest_variable(std::string_view name) {
+  std::vector<std::string> candidates = keys();
+  candidates.emplace_back("maps");
+  candidates.emplace_back(kFileKey);
+  if (name.starts_with(kVariablePrefix)) name.remove_prefix(kVariablePrefix.size());
+  const std::string key = nearest_of(name, candidates);
+  return key.empty() ? "" : variable_name(key);
+}
+
+std::string nearest_flag(std::string_view key) {
+  std::vector<std::string> candidates = keys();
+  candidates.emplace_back(kMapKey);
+  candidates.emplace_back(kFileKey);
+  const std::string found = nearest_of(key, candidates);
+  return found.empty() ? "" : flag_name(found);
+}
+
+}  // namespace espalier::node

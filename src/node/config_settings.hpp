@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The settings of a memory node as a table: how each is called, what it may be, what it is unless
+// somebody says otherwise, and where in Config it goes. Loading, printing and the options of the
+// command all go by this table; docs/configuration.md is held against it.
+//
+// The key "node.cores" is `cores` of [node] in a file, the variable ESPALIER_NODE_CORES and the
+// flag --node-cores.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "node/config.hpp"
+#include "node/config_value.hpp"
+
+namespace espalier::node {
+
+/// A setting of an Owner: of the Config, or of one of its maps.
+template <class Owner>
+struct SettingOf {
+  std::string_view key;
+  Rule rule;
+  std::string_view fallback;                    ///< the default, as a variable would say it
+  std::string_view what;                        ///< one sentence for people
+  void (*put)(Owner&, const Value&) = nullptr;  ///< the value must keep the rule
+  Value (*get)(const Owner&) = nullptr;
+};
+using Setting = SettingOf<Config>;
+using MapSetting = SettingOf<MapConfig>;
+
+/// In the order in which they are printed; those of a section stand together.
+[[nodiscard]] std::span<const Setting> settings();
+
+/// What stands in a [[map]] of a file. The first is its name.
+[[nodiscard]] std::span<const MapSetting> map_settings();
+
+/// What says which maps to make, where no [[map]] can be written: flag --map, once for each, and
+/// variable ESPALIER_MAPS, with commas between.
+inline constexpr std::string_view kMapKey = "map";
+inline constexpr std::string_view kMapsVariable = "ESPALIER_MAPS";
+/// Which file to read: flag --config, variable ESPALIER_CONFIG.
+inline constexpr std::string_view kFileKey = "config";
+
+/// "node.cores" as "ESPALIER_NODE_CORES".
+[[nodiscard]] std::string variable_name(std::string_view key);
+/// "node.cores" as "--node-cores".
+[[nodiscard]] std::string flag_name(std::string_view key);
+
+/// Whether something else of Espalier's reads this variable, so that its name is no mistake.
+[[nodiscard]] bool is_variable_of_others(std::string_view name);
+
+/// What an unknown name probably was meant to be, spelled as in a file ("node.cores", "[node]"), a
+/// variable or a flag; empty if nothing is near. A name without its section is near.
+[[nodiscard]] std::string nearest_key(std::string_view key);
+[[nodiscard]] std::string nearest_section(std::string_view section);
+[[nodiscard]] std::string nearest_map_key(std::string_view key);
+[[nodiscard]] std::string nearest_variable(std::string_view name);
+[[nodiscard]] std::string nearest_flag(std::string_view key);
+
+}  // namespace espalier::node

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/config_value.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "base/byte_size.hpp"
+#include "node/config_text.hpp"
+
+namespace espalier::node {
+namespace {
+
+constexpr std::array<std::string_view, 5> kLevels{"trace", "debug", "info", "warn", "error"};
+
+using Parsed = std::expected<Value, Wrong>;
+
+bool is_name(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+  });
+}
+
+/// The text of a source without types, or a string of a file; else null.
+const std::string* text_of(const Raw& raw) {
+  if (const auto* untyped = std::get_if<Text>(&raw)) return &untyped->text;
+  return std::get_if<std::string>(&raw);
+}
+
+std::string shown(const Raw& raw) {
+  if (const auto* untyped = std::get_if<Text>(&raw)) return quoted(untyped->text);
+  if (const auto* text = std::get_if<std::string>(&raw)) return "the text " + quoted(*text);
+  if (const auto* number = std::get_if<std::int64_t>(&raw)) return std::to_string(*number);
+  if (const auto* toggle = std::get_if<bool>(&raw)) return *toggle ? "true" : "false";
+  return std::string(std::get<Other>(raw).what);
+}
+
+std::unexpected<Wrong> refused(const Rule& rule, const Raw& raw, std::string_view addition = "") {
+  return std::unexpected(
+      Wrong{"cannot be " + shown(raw), fmt::format("give {}{}", allowed(rule), addition)});
+}
+
+bool fits(const Rule& rule, std::uint64_t number) {
+  if (number < rule.min || number > rule.max) return false;
+  return rule.shape == Shape::any ||
+         (rule.shape == Shape::power_of_two ? std::has_single_bit(number) : number % 64 == 0);
+}
+
+Parsed parse_text(const Rule& rule, const Raw& raw) {
+  const std::string* text = text_of(raw);
+  if (text == nullptr) return refused(rule, raw);
+  if (text->size() > rule.max) {
+    return std::unexpected(
+        Wrong{fmt::format("cannot be {}, which has {} bytes", quoted(*text), text->size()),
+              "give " + allowed(rule)});
+  }
+  const bool good = rule.kind == Kind::name ? is_name(*text) : is_plain(*text);
+  if (text->size() < rule.min || !good) return refused(rule, raw);
+  return *text;
+}
+
+Parsed parse_count(const Rule& rule, const Raw& raw) {
+  std::uint64_t number = 0;
+  if (const auto* typed = std::get_if<std::int64_t>(&raw)) {
+    if (*typed < 0) return refused(rule, raw);
+    number = static_cast<std::uint64_t>(*typed);
+  } else if (const auto* untyped = std::get_if<Text>(&raw)) {
+    const char* const end = untyped->text.data() + untyped->text.size();
+    const auto [stop, status] = std::from_chars(untyped->text.data(), end, number);
+    if (status != std::errc{} || stop != end) return refused(rule, raw);
+  } else {
+    return refused(rule, raw, std::holds_alternative<std::string>(raw) ? ", without quotes" : "");
+  }
+  if (!fits(rule, number)) return refused(rule, raw);
+  return number;
+}
+
+Parsed parse_toggle(const Rule& rule, const Raw& raw) {
+  if (const auto* typed = std::get_if<bool>(&raw)) return *typed;
+  const auto* untyped = std::get_if<Text>(&raw);
+  if (untyped == nullptr) {
+    return refused(rule, raw, std::holds_alternative<std::string>(raw) ? ", without quotes" : "");
+  }
+  for (const std::string_view word : {"true", "yes", "on", "1"}) {
+    if (untyped->text == word) return true;
+  }
+  for (const std::string_view word : {"false", "no", "off", "0"}) {
+    if (untyped->text == word) return false;
+  }
+  return refused(rule, raw);
+}
+
+Parsed parse_level(const Rule& rule, const Raw& raw) {
+  const std::string* text = text_of(raw);
+  const auto* const found = text == nullptr ? kLevels.end() : std::ranges::find(kLevels, *text);
+  if (found == kLevels.end()) return refused(rule, raw);
+  return static_cast<std::uint64_t>(found - kLevels.begin());
+}
+
+/// Always text: 600 without quotes would be another number than the one that is meant.
+Parsed parse_mode(const Rule& rule, const Raw& raw) {
+  const std::string* text = text_of(raw);
+  if (text == nullptr) return refused(rule, raw, ", in quotes");
+  constexpr int kOctal = 8;
+  std::uint64_t mode = 0;
+  const char* const end = text->data() + text->size();
+  const auto [stop, status] = std::from_chars(text->data(), end, mode, kOctal);
+  const bool digits = status == std::errc{} && stop == end;
+  if (!digits || text->size() < 3 || text->size() > 4 || !fits(rule, mode)) {
+    return refused(rule, raw);
+  }
+  return mode;
+}
+
+/// The number of "75%", if it is one; nothing if the text does not end in a percent sign.
+std::optional<std::expected<std::uint64_t, Wrong>> parse_share(const Rule& rule, const Raw& raw,
+                                                               std::uint64_t machine_bytes) {
+  const std::string* text = text_of(raw);
+  if (text == nullptr || !text->ends_with('%')) return std::nullopt;
+  std::uint64_t percent = 0;
+  const char* const end = text->data() + text->size() - 1;
+  const auto [stop, status] = std::from_chars(text->data(), end, percent);
+  if (status != std::errc{} || stop != end || percent < 1 || percent > 100) {
+    return refused(rule, raw);
+  }
+  if (machine_bytes == 0) {
+    return std::unexpected(
+        Wrong{fmt::format("cannot be {}: it is not known how much memory this machine has",
+                          quoted(*text)),
+              "give a size such as 8GiB"});
+  }
+  return machine_bytes / 100 * percent + machine_bytes % 100 * percent / 100;
+}
+
+Parsed parse_size(const Rule& rule, const Raw& raw, std::uint64_t machine_bytes) {
+  std::uint64_t bytes = 0;
+  if (const auto* typed = std::get_if<std::int64_t>(&raw)) {
+    if (*typed < 0) return refused(rule, raw);
+    bytes = static_cast<std::uint64_t>(*typed);
+  } else if (const std::string* text = text_of(raw)) {
+    const auto share =
+        rule.kind == Kind::memory ? parse_share(rule, raw, machine_bytes) : std::nullopt;
+    if (share && !*share) return std::unexpected(share->error());
+    const auto size = share ? **share : base::parse_bytes(*text);
+    if (!size) return refused(rule, raw);
+    bytes = *size;
+  } else {
+    return refused(rule, raw);
+  }
+  if (!fits(rule, bytes)) return refused(rule, raw);
+  if (rule.kind == Kind::memory && machine_bytes != 0 && bytes > machine_bytes) {
+    return refused(rule, raw, fmt::format(" ({})", base::exact_bytes(machine_bytes)));
+  }
+  return bytes;
+}
+
+std::string toml_string(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + '"';
+}
+
+}  // namespace
+
+std::expected<Value, Wrong> parse_value(const Rule& rule, const Raw& raw,
+                                        std::uint64_t machine_bytes) {
+  switch (rule.kind) {
+    case Kind::path:
+    case Kind::name: return parse_text(rule, raw);
+    case Kind::count: return parse_count(rule, raw);
+    case Kind::toggle: return parse_toggle(rule, raw);
+    case Kind::bytes:
+    case Kind::memory: return parse_size(rule, raw, machine_bytes);
+    case Kind::level: return parse_level(rule, raw);
+    case Kind::mode: return parse_mode(rule, raw);
+  }
+  std::unreachable();
+}
+
+std::string allowed(const Rule& rule) {
+  const std::string from = base::exact_bytes(rule.min);
+  const std::string to = base::exact_bytes(rule.max);
+  switch (rule.kind) {
+    case Kind::path:
+      return fmt::format("a path of {} to {} bytes, UTF-8 without control characters", rule.min,
+                         rule.max);
+    case Kind::name:
+      return fmt::format("{} to {} letters, digits, '_', '-' and '.'", rule.min, rule.max);
+    case Kind::count: return fmt::format("a whole number from {} to {}", rule.min, rule.max);
+    case Kind::toggle: return "true or false";
+    case Kind::bytes:
+      switch (rule.shape) {
+        case Shape::any: return fmt::format("a size from {} to {}", from, to);
+        case Shape::power_of_two: return fmt::format("a power of two from {} to {}", from, to);
+        case Shape::multiple_of_64: return fmt::format("a multiple of 64 from {} to {}", from, to);
+      }
+      std::unreachable();
+    case Kind::memory:
+      return fmt::format("a size from {} to the machine's memory, or a percentage of that", from);
+    case Kind::level: return fmt::format("one of {}", fmt::join(kLevels, ", "));
+    case Kind::mode:
+      return fmt::format("octal permissions from {:04o} to {:04o}", rule.min, rule.max);
+  }
+  std::unreachable();
+}
+
+std::string to_toml(const Rule& rule, const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return toml_string(*text);
+  if (const auto* toggle = std::get_if<bool>(&value)) return *toggle ? "true" : "false";
+  const std::uint64_t number = std::get<std::uint64_t>(value);
+  if (rule.kind == Kind::count) return std::to_string(number);
+  if (rule.kind == Kind::level) return toml_string(kLevels.at(number));
+  if (rule.kind == Kind::mode) return toml_string(fmt::format("{:04o}", number));
+  return toml_string(base::exact_bytes(number));
+}
+
+}  // namespace espalier::node

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/http_listener.hpp"
+
+#include <arpa/inet.h>
+#include <httplib.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/loopback_address.hpp"
+#include "base/system_error.hpp"
+
+namespace espalier::node {
+namespace {
+
+constexpr int kBacklog = 16;
+constexpr int kRestMs = 100;
+constexpr std::size_t kDrainBytesMax = std::size_t{1} << 16;
+constexpr std::string_view kHeadEnd = "\r\n\r\n";
+constexpr std::string_view kHeadTooLong =
+    "HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: "
+    "0\r\n\r\n";
+
+bool would_wait() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+/// What the library takes for a connection: the head of a request, and room for the answer.
+class InMemory final : public httplib::Stream {
+ public:
+  explicit InMemory(std::string_view head) : head_(head) {}
+
+  bool is_readable() const override { return !head_.empty(); }
+  bool is_writable() const override { return true; }
+  ssize_t read(char* into, std::size_t bytes) override {
+    const std::size_t taken = std::min(bytes, head_.size());
+    std::memcpy(into, head_.data(), taken);
+    head_.remove_prefix(taken);
+    return static_cast<ssize_t>(taken);
+  }
+  ssize_t write(const char* from, std::size_t bytes) override {
+    answer_.append(from, bytes);
+    return static_cast<ssize_t>(bytes);
+  }
+  void get_remote_ip_and_port(std::string&, int&) const override {}
+  void get_local_ip_and_port(std::string&, int&) const override {}
+  socket_t socket() const override { return 0; }
+
+  [[nodiscard]] std::string take_answer() { return std::move(answer_); }
+
+ private:
+  std::string_view head_;
+  std::string answer_;
+};
+
+/// Making the library's server ignores SIGPIPE in the whole process, which is not ours to decide.
+class KeepSigpipe {
+ public:
+  KeepSigpipe() { sigaction(SIGPIPE, nullptr, &before_); }
+  ~KeepSigpipe() { sigaction(SIGPIPE, &before_, nullptr); }
+  KeepSigpipe(const KeepSigpipe&) = delete;
+  KeepSigpipe& operator=(const KeepSigpipe&) = delete;
+
+ private:
+  struct sigaction before_ {};
+};
+
+}  // namespace
+
+/// The library's server, of which only reading a head and writing an answer is used.
+class HttpListener::Pages final : private httplib::Server {
+ public:
+  static std::unique_ptr<Pages> make(std::function<std::string()> metrics) {
+    const KeepSigpipe keep;
+    return std::make_unique<Pages>(std::move(metrics));
+  }
+  explicit Pages(std::function<std::string()> metrics) : metrics_(std::move(metrics)) {
+    set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+      answer(request, response);
+      return HandlerResponse::Handled;
+    });
+  }
+
+  /// The answer to a request; empty: there is none.
+  std::string answer_to(std::string_view head) {
+    InMemory stream(head);
+    bool closed = false;
+    try {
+      // A page in parts could be many times the page.
+      process_request(stream, true, closed, [](httplib::Request& request) {
+        request.ranges.clear();
+        request.headers.erase("Range");
+      });
+    } catch (...) {  // the library throws what the head of a request makes it
+      return {};
+    }
+    return stream.take_answer();
+  }
+
+ private:
+  void answer(const httplib::Request& request, httplib::Response& response) const {
+    if (request.method == "GET" && request.path == "/metrics") {
+      response.set_content(metrics_(), "text/plain; version=0.0.4; charset=utf-8");
+    } else if (request.method == "GET" && request.path == "/healthz") {
+      response.set_content("ok", "text/plain; charset=utf-8");
+    } else {
+      response.status = 404;
+      response.set_content("There are /metrics and /healthz.\n", "text/plain; charset=utf-8");
+    }
+  }
+
+  std::function<std::string()> metrics_;
+};
+
+HttpListener::HttpListener(std::function<std::string()> metrics, std::uint64_t connection_ns)
+    : pages_(Pages::make(std::move(metrics))), connection_ns_(connection_ns) {}
+
+HttpListener::~HttpListener() { stop(); }
+
+Result<void> HttpListener::start(std::uint16_t port) {
+  bell_ = memory::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!bell_) return base::refused_by_system();
+  if (const auto bound = bind_to(AF_INET, port); !bound) return bound;
+  const auto second = bind_to(AF_INET6, port_);
+  if (!second) {
+    const bool no_such_address = second.error() == Error{Code::system, 0, EAFNOSUPPORT} ||
+                                 second.error() == Error{Code::system, 0, EADDRNOTAVAIL};
+    // Any port that was free for the one need not be for the other.
+    const bool given = port == 0 && second.error().code == Code::already_exists;
+    if (!no_such_address && !given) return second;
+  }
+  thread_ = std::thread([this] { run(); });
+  return {};
+}
+
+Result<void> HttpListener::bind_to(int family, std::uint16_t port) {
+  memory::Descriptor listening(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listening) return base::refused_by_system();
+  const int number = listening.number();
+  const int one = 1;
+  // Connections of a node that has just ended do not keep the next one from its port.
+  setsockopt(number, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  const base::LoopbackAddress address(family, port);
+  if (family == AF_INET6) setsockopt(number, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+  if (bind(number, address.get(), address.bytes()) != 0 || listen(number, kBacklog) != 0) {
+    if (errno == EADDRINUSE) return fail(Code::already_exists, port);
+    if (errno == EACCES) return fail(Code::invalid_argument, port);
+    return base::refused_by_system();
+  }
+  if (port_ == 0) {
+    sockaddr_in bound{};
+    socklen_t bound_bytes = sizeof bound;
+    if (getsockname(number, reinterpret_cast<sockaddr*>(&bound), &bound_bytes) != 0) {
+      return base::refused_by_system();
+    }
+    port_ = ntohs(bound.sin_port);
+  }
+  sockets_.push_back(std::move(listening));
+  return {};
+}
+
+void HttpListener::stop() {
+  if (thread_.joinable()) {
+    stopping_.store(true, std::memory_order_release);
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = write(bell_.number(), &one, sizeof one);
+    thread_.join();
+  }
+  connections_.clear();
+  sockets_.clear();
+}
+
+void HttpListener::run() {
+  pthread_setname_np(pthread_self(), "http");
+  std::vector<pollfd> watched;
+  while (!stopping_.load(std::memory_order_acquire)) {
+    watched.clear();
+    watched.push_back({bell_.number(), POLLIN, 0});
+    for (const Connection& connection : connections_) {
+      const short events = connection.phase == Phase::writing ? POLLOUT : POLLIN;
+      watched.push_back({connection.socket.number(), events, 0});
+    }
+    if (connections_.size() < kConnectionsMax && !resting_) {
+      for (const auto& socket : sockets_) watched.push_back({socket.number(), POLLIN, 0});
+    }
+    if (poll(watched.data(), watched.size(), milliseconds_left()) < 0) continue;
+    resting_ = false;
+    const std::size_t connections = connections_.size();
+    const std::uint64_t now = base::monotonic_ns();
+    for (std::size_t i = connections; i != 0; --i) {  // from the last, for some go
+      Connection& connection = connections_[i - 1];
+      const bool news = watched[i].revents != 0;
+      if (connection.until_ns > now && (!news || go_on(connection))) continue;
+      connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i - 1));
+    }
+    for (std::size_t i = connections + 1; i < watched.size(); ++i) {
+      if (watched[i].revents != 0) accept_from(watched[i].fd);
+    }
+  }
+}
+
+// Rounded up, so that nobody wakes for a time that is not over.
+int HttpListener::milliseconds_left() const {
+  constexpr std::uint64_t kMostMs = 3'600'000;
+  if (resting_) return kRestMs;
+  if (connections_.empty()) return -1;
+  const auto first = std::ranges::min_element(connections_, {}, &Connection::until_ns);
+  const std::uint64_t now = base::monotonic_ns();
+  if (first->until_ns <= now) return 0;
+  return static_cast<int>(std::min((first->until_ns - now) / 1'000'000 + 1, kMostMs));
+}
+
+void HttpListener::accept_from(int socket) {
+  while (connections_.size() < kConnectionsMax) {
+    memory::Descriptor client(accept4(socket, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!client) {
+      // Without descriptors nobody can be taken in, and poll() would say at once that somebody is
+      // there.
+      if (!would_wait() && errno != ECONNABORTED) resting_ = true;
+      return;
+    }
+    Connection connection;
+    connection.socket = std::move(client);
+    connection.until_ns = base::monotonic_ns() + connection_ns_;
+    connections_.push_back(std::move(connection));
+  }
+}
+
+/// Does what there is to do without waiting. Returns false when the connection is over.
+bool HttpListener::go_on(Connection& connection) {
+  if (connection.phase == Phase::reading && !read_head(connection)) return false;
+  if (connection.phase == Phase::writing && !write_answer(connection)) return false;
+  return connection.phase != Phase::draining || drain(connection);
+}
+
+bool HttpListener::read_head(Connection& connection) {
+  std::string& head = connection.head;
+  char bytes[2048];
+  while (head.size() < kHeadBytesMax) {
+    const std::size_t room = std::min(sizeof bytes, kHeadBytesMax - head.size());
+    const ssize_t got = recv(connection.socket.number(), bytes, room, 0);
+    if (got < 0 && would_wait()) return true;
+    if (got <= 0) return false;
+    const std::size_t looked = head.size() < kHeadEnd.size() ? 0 : head.size() - kHeadEnd.size();
+    head.append(bytes, static_cast<std::size_t>(got));
+    if (const std::size_t end = head.find(kHeadEnd, looked); end != std::string::npos) {
+      connection.answer =
+          pages_->answer_to(std::string_view(head).substr(0, end + kHeadEnd.size()));
+      connection.phase = Phase::writing;
+      return !connection.answer.empty();
+    }
+  }
+  connection.answer = kHeadTooLong;
+  connection.phase = Phase::writing;
+  return true;
+}
+
+bool HttpListener::write_answer(Connection& connection) {
+  const std::string_view answer = connection.answer;
+  while (connection.written < answer.size()) {
+    const std::string_view left = answer.substr(connection.written);
+    const ssize_t sent =
+        send(connection.socket.number(), left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && would_wait()) return true;
+    if (sent < 0) return false;
+    connection.written += static_cast<std::size_t>(sent);
+  }
+  connection.phase = Phase::draining;
+  return shutdown(connection.socket.number(), SHUT_WR) == 0;
+}
+
+// So much at a time and no more, for others wait meanwhile.
+bool HttpListener::drain(Connection& connection) {
+  char bytes[16384];
+  const ssize_t got = recv(connection.socket.number(), bytes, sizeof bytes, 0);
+  if (got < 0) return would_wait();
+  connection.drained += static_cast<std::size_t>(got);
+  return got > 0 && connection.drained < kDrainBytesMax;
+}
+
+}  // namespace espalier::node

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/listener.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/system_error.hpp"
+#include "base/unix_address.hpp"
+#include "node/packets.hpp"
+
+namespace espalier::node {
+namespace {
+
+constexpr std::uint64_t kHelloNs = 5'000'000'000;  // so long a client may be silent
+constexpr std::size_t kPendingMax = 1024;
+constexpr int kBacklog = 1024;
+constexpr std::uint32_t kLinesMax = 1u << 14;  // of one ring: 1 MiB
+
+std::uint32_t user_of(int socket) {
+  ucred credentials{};
+  socklen_t bytes = sizeof credentials;
+  const int got = getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes);
+  return got == 0 ? credentials.uid : ~std::uint32_t{0};
+}
+
+bool is_socket(const std::string& path) {
+  struct stat found {};
+  return lstat(path.c_str(), &found) == 0 && S_ISSOCK(found.st_mode);
+}
+
+// Of nodes that start at one place at a time, one after the other finds out who is there: else each
+// could remove the socket that another has just made. The lock goes with the descriptor. Who may
+// read the folder can keep it locked, so nobody waits for it for long.
+memory::Descriptor lock_folder_of(const std::string& socket) {
+  constexpr int kAttempts = 1000;
+  const std::filesystem::path folder = std::filesystem::path(socket).parent_path();
+  memory::Descriptor lock(
+      open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (int i = 0; lock && i < kAttempts && flock(lock.number(), LOCK_EX | LOCK_NB) != 0; ++i) {
+    constexpr int kPauseMs = 1;
+    poll(nullptr, 0, kPauseMs);
+  }
+  return lock;
+}
+
+memory::Descriptor open_spare() {
+  return memory::Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+bool watch(int epoll, int descriptor) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = descriptor;
+  return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+}  // namespace
+
+Listener::Listener(const Config& config, offload::MessageBudget& budget,
+                   std::function<void(Newcomer)> serve, std::function<std::uint32_t()> connections)
+    : config_(config),
+      budget_(budget),
+      serve_(std::move(serve)),
+      connections_(std::move(connections)) {}
+
+Listener::~Listener() { stop(); }
+
+Result<void> Listener::start() {
+  epoll_ = memory::Descriptor(epoll_create1(EPOLL_CLOEXEC));
+  bell_ = memory::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  spare_ = open_spare();
+  if (!epoll_ || !bell_ || !spare_) return base::refused_by_system();
+  if (const auto bound = bind_socket(); !bound) return bound;
+  if (!watch(epoll_.number(), bell_.number()) || !watch(epoll_.number(), socket_.number())) {
+    return base::refused_by_system();
+  }
+  thread_ = std::thread([this] { run(); });
+  return {};
+}
+
+Result<void> Listener::bind_socket() {
+  const memory::Descriptor alone = lock_folder_of(config_.node.socket);
+  const auto address = base::UnixAddress::file(config_.node.socket);
+  if (!address) return std::unexpected(address.error());
+  // Whoever answers there is alive; a socket that nobody answers was left behind.
+  {
+    memory::Descriptor probe(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!probe) return base::refused_by_system();
+    if (connect(probe.number(), address->get(), address->bytes()) == 0) {
+      return fail(Code::already_exists);
+    }
+    if (errno == EAGAIN) return fail(Code::already_exists);  // it has more than it can accept
+    // A file that is no socket refuses in the same way, and may be somebody's data.
+    if (errno == ECONNREFUSED && is_socket(config_.node.socket)) {
+      unlink(config_.node.socket.c_str());
+    }
+  }
+  socket_ = memory::Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket_) return base::refused_by_system();
+  if (bind(socket_.number(), address->get(), address->bytes()) != 0) {
+    return base::refused_by_system();
+  }
+  bound_ = true;
+  // Nobody can connect before listen(), so nobody comes in under the permissions that bind() gave.
+  if (chmod(config_.node.socket.c_str(), config_.node.socket_mode) != 0)
+    return base::refused_by_system();
+  if (listen(socket_.number(), kBacklog) != 0) return base::refused_by_system();
+  return {};
+}
+
+void Listener::stop() {
+  if (thread_.joinable()) {
+    stopping_.store(true, std::memory_order_release);
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = write(bell_.number(), &one, sizeof one);
+    thread_.join();
+  }
+  pending_.clear();
+  // In this order: whoever finds nobody listening may take the place of the file.
+  if (bound_) unlink(config_.node.socket.c_str());
+  socket_.close();
+  bound_ = false;
+}
+
+void Listener::run() {
+  constexpr int kLookMs = 1000;
+  constexpr int kRestMs = 100;
+  while (!stopping_.load(std::memory_order_acquire)) {
+    epoll_event events[64];
+    const int patience = resting_ ? kRestMs : pending_.empty() ? -1 : kLookMs;
+    const int found = epoll_wait(epoll_.number(), events, 64, patience);
+    resting_ = resting_ && !watch(epoll_.number(), socket_.number());
+    for (int i = 0; i < found; ++i) {
+      const int descriptor = events[i].data.fd;
+      if (descriptor == socket_.number()) {
+        accept_all();
+      } else if (descriptor != bell_.number()) {
+        greet(descriptor);
+      }
+    }
+    drop_late();
+  }
+}
+
+void Listener::accept_all() {
+  // Not without end: those who have come want to be greeted, too.
+  constexpr int kAtATime = 64;
+  for (int i = 0; i < kAtATime; ++i) {
+    memory::Descriptor client(
+        accept4(socket_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!client && (errno == EMFILE || errno == ENFILE) && turn_away()) continue;
+    if (!client) {
+      if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) rest();
+      return;
+    }
+    if (pending_.size() >= kPendingMax) {
+      refuse(client.number(), {Code::too_many_participants, 0, kPendingMax});
+      refused_.fetch_add(1, std::memory_order_relaxed);
+      continue;
+    }
+    const int number = client.number();
+    if (!watch(epoll_.number(), number)) continue;
+    pending_.emplace(number, Pending{std::move(client), base::monotonic_ns() + kHelloNs});
+  }
+}
+
+// Who cannot be let in for want of descriptors is told so, with the one that is kept for that.
+bool Listener::turn_away() {
+  spare_.close();
+  memory::Descriptor client(
+      accept4(socket_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  const bool told = static_cast<bool>(client);
+  if (told) {
+    refuse(client.number(), {Code::too_many_participants, 0, 0});
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    client.close();
+  }
+  spare_ = open_spare();
+  return told;
+}
+
+// Whoever waits at the door keeps the socket readable: without a pause nothing else would be done.
+void Listener::rest() {
+  epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, socket_.number(), nullptr);
+  resting_ = true;
+}
+
+Result<std::unique_ptr<offload::Connection>> Listener::admit(const wire::Hello& hello) const {
+  if (hello.protocol != wire::kProtocolVersion) {
+    return fail(Code::unsupported, wire::kProtocolVersion);
+  }
+  if (connections_() >= config_.clients.connections_max) {
+    return fail(Code::too_many_participants, config_.clients.connections_max);
+  }
+  // A client gets what it asks for, within the limits of what a ring can be.
+  const auto ring = [](std::uint32_t lines) {
+    return std::bit_ceil(std::clamp(lines, wire::kRingLinesMin, kLinesMax));
+  };
+  wire::ConnectionLayout layout;
+  layout.request_lines = ring(hello.request_lines);
+  layout.response_lines = ring(hello.response_lines);
+  layout.response_rings = std::clamp(hello.response_rings, 1u, wire::kResponseRingsMax);
+  return offload::Connection::create(layout, budget_);
+}
+
+void Listener::greet(int socket) {
+  const auto at = pending_.find(socket);
+  if (at == pending_.end()) return;
+  Newcomer newcomer;
+  newcomer.socket = std::move(at->second.socket);
+  pending_.erase(at);
+  epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, socket, nullptr);
+  const auto hello = receive_hello(socket);
+  if (!hello) {
+    refuse(socket, {Code::invalid_argument, 0, 0});
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  auto connection = admit(*hello);
+  if (!connection) {
+    refuse(socket, connection.error());
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  newcomer.connection = std::move(*connection);
+  newcomer.user = user_of(socket);
+  serve_(std::move(newcomer));
+}
+
+void Listener::drop_late() {
+  if (pending_.empty()) return;
+  const std::uint64_t now = base::monotonic_ns();
+  std::erase_if(pending_, [&](const auto& entry) { return entry.second.until_ns < now; });
+}
+
+}  // namespace espalier::node

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The UNIX socket of a node: takes clients in, and hands each to a worker once it has said hello.
+//
+// A client that says nothing, or nonsense, holds one descriptor for a few seconds and nothing else.
+//
+// Thread: its own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <unordered_map>
+
+#include "memory/shared_memory.hpp"
+#include "node/config.hpp"
+#include "node/worker.hpp"
+#include "wire/handshake.hpp"
+
+namespace espalier::node {
+
+class Listener {
+ public:
+  /// `serve` gets each client that is to be served. `connections` tells how many there are.
+  Listener(const Config& config, offload::MessageBudget& budget,
+           std::function<void(Newcomer)> serve, std::function<std::uint32_t()> connections);
+  ~Listener();
+
+  /// Binds the socket, with the permissions of the configuration from its first connection on. A
+  /// socket that a dead node left is removed; a living node's is not, and neither is anything else.
+  /// Errors: already_exists (a node listens there), system (detail: errno).
+  Result<void> start();
+  void stop();
+  /// Clients that were refused, and why is between them and the node.
+  [[nodiscard]] std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Pending {
+    memory::Descriptor socket;
+    std::uint64_t until_ns;
+  };
+  Result<void> bind_socket();
+  void run();
+  void accept_all();
+  bool turn_away();
+  void rest();
+  void greet(int socket);
+  void drop_late();
+  [[nodiscard]] Result<std::unique_ptr<offload::Connection>> admit(const wire::Hello& hello) const;
+
+  const Config& config_;
+  offload::MessageBudget& budget_;
+  std::function<void(Newcomer)> serve_;
+  std::function<std::uint32_t()> connections_;
+  memory::Descriptor socket_;
+  memory::Descriptor epoll_;
+  memory::Descriptor bell_;
+  memory::Descriptor spare_;  // that those can be told for whom there is no other
+  bool bound_ = false;
+  bool resting_ = false;
+  std::unordered_map<int, Pending> pending_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<std::uint64_t> refused_{0};
+  std::thread thread_;
+};
+
+}  // namespace espalier::node

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/metrics.hpp"
+
+#include <fmt/format.h>
+
+#include <initializer_list>
+#include <utility>
+
+#include "node/config_text.hpp"
+
+namespace espalier::node {
+
+/// Writes the lines of one metric.
+class Samples {
+ public:
+  struct Label {
+    std::string_view name;
+    std::string_view value;
+  };
+  using Labels = std::initializer_list<Label>;
+
+  Samples(std::string& out, std::string_view name) : out_(out), name_(name) {}
+
+  void add(std::uint64_t value, Labels labels = {}) { line("", labels, fmt::format("{}", value)); }
+  void add(double value, Labels labels = {}) { line("", labels, fmt::format("{}", value)); }
+  void add_histogram(const offload::DurationCounts& counts, Label label);
+
+ private:
+  void line(std::string_view suffix, Labels labels, std::string_view value);
+
+  std::string& out_;
+  std::string_view name_;
+};
+
+namespace {
+
+constexpr double kNsPerSecond = 1e9;
+
+void append_escaped(std::string& out, std::string_view value) {
+  for (const char c : value) {
+    switch (c) {
+      case '\\': out += "\\\\"; break;
+      case '"': out += "\\\""; break;
+      case '\n': out += "\\n"; break;
+      default: out += c;
+    }
+  }
+}
+
+template <auto Member>
+void of_node(Samples& samples, const NodeNumbers& numbers) {
+  samples.add(numbers.*Member);
+}
+
+template <auto Member>
+void of_workers(Samples& samples, const NodeNumbers& numbers) {
+  for (std::size_t i = 0; i < numbers.workers.size(); ++i) {
+    samples.add(numbers.workers[i].*Member, {{"worker", std::to_string(i)}});
+  }
+}
+
+template <auto Member>
+void of_maps(Samples& samples, const NodeNumbers& numbers) {
+  for (const MapNumbers& map : numbers.maps) {
+    samples.add(std::uint64_t{map.stats.*Member}, {{"map", shown_name(map.name)}});
+  }
+}
+
+void requests(Samples& samples, const NodeNumbers& numbers) {
+  for (const OffloadNumbers& offload : numbers.offloads) {
+    samples.add(offload.requests, {{"offload", offload.name}});
+  }
+}
+
+void durations(Samples& samples, const NodeNumbers& numbers) {
+  for (const OffloadNumbers& offload : numbers.offloads) {
+    samples.add_histogram(offload.durations, {"offload", offload.name});
+  }
+}
+
+void build_info(Samples& samples, const NodeNumbers& numbers) {
+  samples.add(std::uint64_t{1}, {{"version", numbers.version}});
+}
+
+constexpr Metric kMetrics[] = {
+    {"espalier_build_info", "gauge", "version", "Always 1; the label says what runs.", build_info},
+    {"espalier_process_start_time_seconds", "gauge", "",
+     "When the process started, in seconds since 1970.", of_node<&NodeNumbers::start_time_seconds>},
+
+    {"espalier_requests_total", "counter", "offload", "Requests taken.", requests},
+    {"espalier_requests_refused_total", "counter", "", "Requests answered with an error.",
+     of_node<&NodeNumbers::refused>},
+    {"espalier_request_duration_seconds", "histogram", "offload",
+     "Time from the beginning of a request to its answer, of about one request in 64.", durations},
+    {"espalier_requests_in_flight", "gauge", "worker",
+     "Requests that have begun and are not answered, or wait for their clients to read.",
+     of_workers<&WorkerNumbers::in_flight>},
+    {"espalier_unannounced_requests_total", "counter", "",
+     "Rings that had requests although their doorbells had not rung.",
+     of_node<&NodeNumbers::unannounced>},
+
+    {"espalier_connections", "gauge", "worker", "Clients connected.",
+     of_workers<&WorkerNumbers::connections>},
+    {"espalier_connections_refused_total", "counter", "", "Clients turned away as they came.",
+     of_node<&NodeNumbers::connections_refused>},
+    {"espalier_worker_sleeps_total", "counter", "worker",
+     "How often a worker went to sleep for want of work.", of_workers<&WorkerNumbers::sleeps>},
+    {"espalier_worker_wake_ups_total", "counter", "worker",
+     "How often a sleeping worker was woken, by a client or another thread.",
+     of_workers<&WorkerNumbers::wake_ups>},
+    {"espalier_client_wakes_total", "counter", "",
+     "How often a worker woke a client that slept until its answer came.",
+     of_node<&NodeNumbers::client_wakes>},
+
+    {"espalier_memory_taken_bytes", "gauge", "", "Memory that all maps take together.",
+     of_node<&NodeNumbers::memory_taken_bytes>},
+    {"espalier_memory_limit_bytes", "gauge", "", "Memory that all maps may take together.",
+     of_node<&NodeNumbers::memory_limit_bytes>},
+    {"espalier_long_message_bytes", "gauge", "",
+     "Memory of large requests and of answers that wait.",
+     of_node<&NodeNumbers::long_message_bytes>},
+    {"espalier_long_message_limit_bytes", "gauge", "",
+     "Memory that large requests and answers that wait may take together.",
+     of_node<&NodeNumbers::long_message_limit_bytes>},
+
+    {"espalier_epoch_current", "gauge", "",
+     "The epoch, which moves on each time that memory is collected.", of_node<&NodeNumbers::epoch>},
+    {"espalier_epoch_oldest", "gauge", "",
+     "The oldest epoch at which somebody still reads; nothing unlinked since then is free.",
+     of_node<&NodeNumbers::epoch_oldest>},
+    {"espalier_epoch_participants", "gauge", "", "Places for readers that are taken.",
+     of_node<&NodeNumbers::epoch_participants>},
+    {"espalier_epoch_participants_limit", "gauge", "", "Places for readers.",
+     of_node<&NodeNumbers::epoch_participants_limit>},
+
+    {"espalier_map_items", "gauge", "map", "Items.", of_maps<&MapStats::items>},
+    {"espalier_map_leaves", "gauge", "map", "Leaf nodes.", of_maps<&MapStats::leaves>},
+    {"espalier_map_interior_nodes", "gauge", "map", "Nodes above the leaves.",
+     of_maps<&MapStats::interior_nodes>},
+    {"espalier_map_height", "gauge", "map", "Levels of nodes; a lone leaf is 1.",
+     of_maps<&MapStats::height>},
+    {"espalier_map_node_bytes", "gauge", "map", "Memory of nodes in the tree.",
+     of_maps<&MapStats::node_bytes>},
+    {"espalier_map_value_bytes", "gauge", "map", "Memory of values that lie beside the nodes.",
+     of_maps<&MapStats::value_bytes>},
+    {"espalier_map_waiting_bytes", "gauge", "map",
+     "Memory that is unlinked and waits for readers or snapshots before it is free.",
+     of_maps<&MapStats::waiting_bytes>},
+    {"espalier_map_snapshots", "gauge", "map", "Snapshots held; they keep old versions.",
+     of_maps<&MapStats::snapshots>},
+    {"espalier_map_read_version", "gauge", "map", "The version at which reads begin.",
+     of_maps<&MapStats::read_version>},
+    {"espalier_map_write_version", "gauge", "map",
+     "The last version that a write has taken; what lies between is on its way.",
+     of_maps<&MapStats::write_version>},
+    {"espalier_map_log_merges_total", "counter", "map",
+     "Leaves rebuilt because their logs were full.", of_maps<&MapStats::log_merges>},
+    {"espalier_map_splits_total", "counter", "map", "Leaves split.", of_maps<&MapStats::splits>},
+    {"espalier_map_gives_total", "counter", "map", "Splits avoided by giving items to a neighbour.",
+     of_maps<&MapStats::gives>},
+    {"espalier_map_merges_total", "counter", "map", "Nodes merged.", of_maps<&MapStats::merges>},
+};
+
+}  // namespace
+
+void Samples::line(std::string_view suffix, Labels labels, std::string_view value) {
+  out_ += name_;
+  out_ += suffix;
+  char before = '{';
+  for (const Label& label : labels) {
+    out_ += std::exchange(before, ',');
+    out_ += label.name;
+    out_ += "=\"";
+    append_escaped(out_, label.value);
+    out_ += '"';
+  }
+  if (labels.size() != 0) out_ += '}';
+  out_ += ' ';
+  out_ += value;
+  out_ += '\n';
+}
+
+void Samples::add_histogram(const offload::DurationCounts& counts, Label label) {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t count : counts.buckets) sum += count;
+  if (sum == 0) return;
+  std::uint64_t below = 0;
+  for (std::size_t i = 0; i < offload::DurationCounts::kBounds; ++i) {
+    below += counts.buckets[i];
+    const auto bound = static_cast<double>(offload::DurationCounts::bound_ns(i)) / kNsPerSecond;
+    line("_bucket", {label, {"le", fmt::format("{}", bound)}}, fmt::format("{}", below));
+  }
+  line("_bucket", {label, {"le", "+Inf"}}, fmt::format("{}", sum));
+  const double seconds = static_cast<double>(counts.sum_ns) / kNsPerSecond;
+  line("_sum", {label}, fmt::format("{}", seconds));
+  line("_count", {label}, fmt::format("{}", sum));
+}
+
+std::span<const Metric> metrics() { return kMetrics; }
+
+std::string metrics_text(const NodeNumbers& numbers) {
+  std::string text;
+  for (const Metric& metric : kMetrics) {
+    text += fmt::format("# HELP {} {}\n# TYPE {} {}\n", metric.name, metric.help, metric.name,
+                        metric.type);
+    Samples samples(text, metric.name);
+    metric.write(samples, numbers);
+  }
+  return text;
+}
+
+// A backslash begins an escape, so it must not stand for itself.
+std::string shown_name(std::string_view name) {
+  const bool plain = is_plain(name);
+  std::string shown;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\\') {
+      shown += "\\\\";
+    } else if (!plain && (byte < 0x20 || byte > 0x7E)) {
+      shown += fmt::format("\\x{:02x}", byte);
+    } else {
+      shown += c;
+    }
+  }
+  return shown;
+}
+
+}  // namespace espalier::node

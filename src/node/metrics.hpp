@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node tells those who monitor it: its numbers, and the text that Prometheus reads
+// (exposition format 0.0.4).
+//
+// All metrics stand in one table in metrics.cpp: name, type, labels, help, and where the numbers
+// come from. docs/metrics.md is held against it. The text is made of NodeNumbers alone, so that it
+// can be tested without a node.
+//
+// Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "espalier/types.hpp"
+#include "offload/durations.hpp"
+#include "wire/message.hpp"
+
+namespace espalier::node {
+
+class Node;
+
+struct OffloadNumbers {
+  wire::OffloadId id = wire::OffloadId::invalid;
+  std::string_view name;
+  std::uint64_t requests = 0;
+  offload::DurationCounts durations;
+};
+
+struct WorkerNumbers {
+  std::uint64_t in_flight = 0;
+  std::uint64_t connections = 0;
+  std::uint64_t sleeps = 0;
+  std::uint64_t wake_ups = 0;
+};
+
+struct MapNumbers {
+  std::string name;  ///< any bytes
+  MapStats stats;
+};
+
+struct NodeNumbers {
+  std::string version;
+  double start_time_seconds = 0;  ///< of the process, since 1970
+  std::uint64_t uptime_ns = 0;    ///< since then, when these were read
+  std::vector<OffloadNumbers> offloads;
+  std::vector<WorkerNumbers> workers;
+  std::vector<MapNumbers> maps;
+  std::uint64_t refused = 0;
+  std::uint64_t connections_refused = 0;
+  std::uint64_t client_wakes = 0;
+  std::uint64_t unannounced = 0;
+  std::uint64_t memory_taken_bytes = 0;
+  std::uint64_t memory_limit_bytes = 0;
+  std::uint64_t long_message_bytes = 0;
+  std::uint64_t long_message_limit_bytes = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t epoch_oldest = 0;
+  std::uint64_t epoch_participants = 0;
+  std::uint64_t epoch_participants_limit = 0;
+};
+
+/// Reads them while the node works: each is right, they are not of one instant. The node must not
+/// stop meanwhile. Cost: some 100 us, most of it for looking at every place for epochs; a heavy
+/// barrier; and for each map the reclaimer's lock.
+[[nodiscard]] NodeNumbers numbers_of(const Node& node);
+
+class Samples;
+
+struct Metric {
+  std::string_view name;
+  std::string_view type;    ///< counter, gauge or histogram
+  std::string_view labels;  ///< with commas between; empty: none
+  std::string_view help;
+  void (*write)(Samples&, const NodeNumbers&) = nullptr;
+};
+
+/// In the order in which they are told.
+[[nodiscard]] std::span<const Metric> metrics();
+
+/// All metrics of a node. A time is told for offloads of which one was taken.
+[[nodiscard]] std::string metrics_text(const NodeNumbers& numbers);
+
+/// A map's name as a label has it: no two names look alike. Names are any bytes, labels are UTF-8.
+[[nodiscard]] std::string shown_name(std::string_view name);
+
+}  // namespace espalier::node

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/metrics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <stdexcept>
+#include <string>
+
+#include "node/metrics_fixture.hpp"
+#include "node/metrics_reader.hpp"
+
+namespace espalier::node {
+namespace {
+
+TEST(Metrics, AreWhatAStrictReaderTakes) {
+  const ReadMetrics read = MetricsReader::read(metrics_text(some_numbers()));
+  EXPECT_EQ(read.size(), metrics().size());
+  EXPECT_EQ(read.at("espalier_build_info").at({{"version", "1.2.3"}}), 1);
+  EXPECT_EQ(read.at("espalier_process_start_time_seconds").at(), 1'700'000'000.25);
+  EXPECT_EQ(read.at("espalier_requests_total").at({{"offload", "get"}}), 640);
+  EXPECT_EQ(read.at("espalier_requests_total").at({{"offload", "noop"}}), 0);
+  EXPECT_EQ(read.at("espalier_requests_refused_total").at(), 11);
+  EXPECT_EQ(read.at("espalier_requests_in_flight").at({{"worker", "0"}}), 3);
+  EXPECT_EQ(read.at("espalier_connections").at({{"worker", "1"}}), 1);
+  EXPECT_EQ(read.at("espalier_worker_sleeps_total").sum(), 15);
+  EXPECT_EQ(read.at("espalier_map_items").at({{"map", "default"}}), 0x1p60);
+  EXPECT_EQ(read.at("espalier_map_height").at({{"map", "default"}}), 3);
+}
+
+TEST(Metrics, DurationsAreAHistogramInSeconds) {
+  const ReadMetrics read = MetricsReader::read(metrics_text(some_numbers()));
+  const ReadMetric& durations = read.at("espalier_request_duration_seconds");
+  const auto bucket = [&](const char* le) {
+    return durations.at({{"offload", "get"}, {"le", le}}, "_bucket");
+  };
+  EXPECT_EQ(bucket("2.56e-07"), 7);
+  EXPECT_EQ(bucket("3.84e-07"), 7);
+  EXPECT_EQ(bucket("5.12e-07"), 9);
+  EXPECT_EQ(bucket("17.179869184"), 9);
+  EXPECT_EQ(bucket("+Inf"), 10);
+  EXPECT_EQ(durations.at({{"offload", "get"}}, "_count"), 10);
+  EXPECT_EQ(durations.at({{"offload", "get"}}, "_sum"), 20.0000025);
+  // Nothing is told of an offload of which no request was timed.
+  EXPECT_THROW(static_cast<void>(durations.at({{"offload", "noop"}}, "_count")), std::out_of_range);
+}
+
+TEST(Metrics, NothingBeyondTheNamesIsNeeded) {
+  const ReadMetrics read = MetricsReader::read(metrics_text(NodeNumbers{}));
+  EXPECT_EQ(read.size(), metrics().size());
+  EXPECT_TRUE(read.at("espalier_map_items").samples.empty());
+}
+
+TEST(Metrics, NoTwoNamesOfMapsLookAlike) {
+  NodeNumbers numbers;
+  const std::vector<std::string> names = {
+      "a\"b\nc",      "a\\",        "a\\\\",   "k\xC3\xA4se",
+      "\xFF",         "\\xff",      "\\\\xff", std::string(1, '\0'),
+      "\x7F\xC3\xA4", "{x=\"y\"} 1"};
+  for (const std::string& name : names) numbers.maps.push_back({name, MapStats{}});
+  const ReadMetrics read = MetricsReader::read(metrics_text(numbers));
+  std::set<std::string> labels;
+  for (const ReadSample& sample : read.at("espalier_map_items").samples) {
+    labels.insert(sample.labels.at("map"));
+  }
+  EXPECT_EQ(labels.size(), names.size());
+  EXPECT_TRUE(labels.contains("k\xC3\xA4se"));
+  EXPECT_TRUE(labels.contains("\\xff"));
+  EXPECT_TRUE(labels.contains("\\\\xff"));
+  EXPECT_TRUE(labels.contains("{x=\"y\"} 1"));
+}
+
+TEST(Metrics, HaveTheLabelsThatTheTableTells) {
+  NodeNumbers numbers = some_numbers();
+  const ReadMetrics read = MetricsReader::read(metrics_text(numbers));
+  for (const Metric& metric : metrics()) {
+    for (const ReadSample& sample : read.at(std::string(metric.name)).samples) {
+      std::string labels;
+      for (const auto& [name, value] : sample.labels) {
+        if (name != "le") labels += (labels.empty() ? "" : ",") + name;
+      }
+      EXPECT_EQ(labels, metric.labels) << metric.name;
+    }
+  }
+}
+
+std::string wrong(const std::string& text) {
+  try {
+    static_cast<void>(MetricsReader::read(text));
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// The reader is the judge of all else, so it is judged here.
+TEST(MetricsReader, RefusesWhatPrometheusMight) {
+  const std::string head = "# HELP a_total h\n# TYPE a_total counter\n";
+  EXPECT_EQ(wrong(head + "a_total{b=\"c\\\\\\\"\\n\"} 1\n"), "");
+  EXPECT_EQ(wrong(head + "a_total 1"), "the last line does not end: a_total 1");
+  EXPECT_EQ(wrong("a_total 1\n"), "a sample before its type: a_total 1");
+  EXPECT_EQ(wrong(head + "b 1\n"), "a sample of another metric: b 1");
+  EXPECT_EQ(wrong(head + "a_total 1 2\n"), "not one value: a_total 1 2");
+  EXPECT_EQ(wrong(head + "a_total x\n"), "not a value: a_total x");
+  EXPECT_EQ(wrong(head + "a_total 1\na_total 1\n"), "a sample twice: a_total 1");
+  EXPECT_EQ(wrong(head + head), "a metric twice: # HELP a_total h");
+  EXPECT_NE(wrong(head + "a_total{b=\"\\x\"} 1\n"), "");
+  EXPECT_NE(wrong(head + "a_total{b=\"\xFF\"} 1\n"), "");
+  EXPECT_NE(wrong(head + "a_total{b=\"c} 1\n"), "");
+  EXPECT_NE(wrong(head + "a_total{b=\"c\",b=\"c\"} 1\n"), "");
+  EXPECT_NE(wrong("# HELP a h\n# TYPE a counter\n"), "");
+  EXPECT_NE(wrong("# HELP a_total h\n# TYPE a_total gauge\n"), "");
+  EXPECT_NE(wrong("# HELP a h\n"), "");
+  const std::string histogram = "# HELP h h\n# TYPE h histogram\n";
+  const std::string good = "h_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} 2\nh_sum 3\nh_count 2\n";
+  EXPECT_EQ(wrong(histogram + good), "");
+  EXPECT_NE(wrong(histogram + "h_bucket{le=\"1\"} 1\nh_sum 1\nh_count 1\n"), "");
+  EXPECT_NE(wrong(histogram + "h_bucket{le=\"1\"} 3\n" + good.substr(good.find("h_bucket", 1))),
+            "");
+  EXPECT_NE(wrong(histogram + "h_bucket{le=\"+Inf\"} 2\nh_sum 3\nh_count 3\n"), "");
+  EXPECT_NE(wrong(histogram + "h_bucket{le=\"+Inf\"} 2\nh_count 2\n"), "");
+}
+
+TEST(MetricsDocument, HasEveryMetricAsTheTableHasIt) {
+  std::ifstream in(std::string(ESPALIER_SOURCE_DIR) + "/docs/metrics.md");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::string rows;
+  for (const Metric& metric : metrics()) {
+    const std::string labels = metric.labels.empty() ? "" : "`" + std::string(metric.labels) + "`";
+    rows += "| `" + std::string(metric.name) + "` | " + std::string(metric.type) + " | " + labels +
+            (labels.empty() ? "| " : " | ") + std::string(metric.help) + " |\n";
+  }
+  std::string found;  // all rows that tell of metrics, so that none is left of one that is gone
+  for (std::size_t at = text.find("\n| `"); at != std::string::npos;
+       at = text.find("\n| `", at + 1)) {
+    found += text.substr(at + 1, text.find('\n', at + 1) - at);
+  }
+  EXPECT_EQ(found, rows);
+}
+
+}  // namespace
+}  // namespace espalier::node

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/node.hpp"
+
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/barrier.hpp"
+#include "base/descriptor_limit.hpp"
+#include "base/machine_memory.hpp"
+#include "base/system_error.hpp"
+#include "node/metrics.hpp"
+#include "node/numbers_format.hpp"
+
+namespace espalier::node {
+
+Result<std::unique_ptr<Node>> Node::start(const Config& config, const NodeOptions& options) {
+  if (config.node.cores == 0 || config.node.cores > wire::kWorkersMax ||
+      config.clients.in_flight_max == 0) {
+    return fail(Code::invalid_argument, config.node.cores);
+  }
+  base::raise_descriptor_limit();  // every client needs one
+  std::unique_ptr<Node> node(new Node(config, options));
+  for (const auto step :
+       {&Node::open_store, &Node::open_page, &Node::open_workers, &Node::open_metrics}) {
+    if (const auto done = ((*node).*step)(); !done) return std::unexpected(done.error());
+  }
+  return node;
+}
+
+// A worker has two epoch slots for each map that it serves.
+Result<void> Node::open_store() {
+  // Collecting looks at every slot, so there are no more than are likely to be wanted.
+  const std::uint32_t participants =
+      std::min<std::uint32_t>(16384, 256 + 128 * (config_.node.cores - 1));
+  memory::RegionOptions region_options;
+  region_options.bytes_max =
+      config_.memory.limit != 0 ? config_.memory.limit : base::default_store_bytes();
+  region_options.huge_pages = config_.memory.huge_pages;
+  auto region = memory::Region::reserve(region_options);
+  if (!region) return std::unexpected(region.error());
+  store_ = std::make_unique<tree::StoreCore>(std::move(*region), participants);
+  catalog_ = std::make_unique<tree::Catalog>(*store_);
+  for (const MapConfig& map : config_.maps) {
+    const auto made = catalog_->create(map.name, map.options);
+    if (!made) return std::unexpected(made.error());
+  }
+  services_ = std::make_unique<offload::Services>(
+      *store_, *catalog_, config_.clients.message_bytes_max, options_.own_offloads);
+  services_->asymmetric = base::register_asymmetric_barriers();
+  return {};
+}
+
+Result<void> Node::open_page() {
+  auto page = memory::SharedMemory::create("espalier-node", sizeof(wire::NodePage));
+  if (!page) return std::unexpected(page.error());
+  page_ = std::move(*page);
+  wire::NodePage contents{};
+  contents.magic = wire::kNodePageMagic;
+  contents.format = wire::kConnectionFormat;
+  contents.flags = services_->asymmetric ? wire::kNodeAsymmetric : 0;
+  if (getrandom(&contents.node_id, sizeof contents.node_id, 0) != sizeof contents.node_id) {
+    return base::refused_by_system();
+  }
+  base::store_plain(page_.at(0), contents);
+  return {};
+}
+
+Result<void> Node::open_workers() {
+  for (std::uint32_t i = 0; i < config_.node.cores; ++i) {
+    workers_.push_back(std::make_unique<Worker>(*services_, config_, page_, i));
+    if (const auto started = workers_.back()->start(); !started) return started;
+  }
+  const auto serve = [this](Newcomer newcomer) {
+    const auto least = std::ranges::min_element(workers_, {}, [](const auto& worker) {
+      return worker->counts().clients.load(std::memory_order_relaxed);
+    });
+    (*least)->hand_in(std::move(newcomer));
+  };
+  listener_ = std::make_unique<Listener>(config_, services_->budget, serve,
+                                         [this] { return connections(); });
+  // Before the first client comes, and after all that is told about is there.
+  services_->numbers.set([this] { return encode(numbers_of(*this)); });
+  return listener_->start();
+}
+
+Result<void> Node::open_metrics() {
+  if (config_.metrics.port == 0 && !options_.metrics_at_any_port) return {};
+  http_ = std::make_unique<HttpListener>([this] { return metrics_text(numbers_of(*this)); });
+  return http_->start(options_.metrics_at_any_port ? 0 : config_.metrics.port);
+}
+
+std::uint32_t Node::connections() const {
+  std::uint32_t sum = 0;
+  for (const auto& worker : workers_) {
+    sum += worker->counts().clients.load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+// Nobody looks any more, for numbers are those of workers; nobody comes any more; then workers end,
+// then what they shared.
+Node::~Node() {
+  http_.reset();
+  if (services_) services_->numbers.set(nullptr);
+  listener_.reset();
+  workers_.clear();
+  services_.reset();
+  catalog_.reset();
+}
+
+}  // namespace espalier::node

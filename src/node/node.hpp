@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// A memory node: maps in its memory, workers beside them, a socket at which clients arrive, and a
+// port for those who monitor it.
+//
+// Thread: start and stop one at a time; the numbers from any.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "memory/shared_memory.hpp"
+#include "node/config.hpp"
+#include "node/http_listener.hpp"
+#include "node/listener.hpp"
+#include "node/worker.hpp"
+#include "offload/services.hpp"
+
+namespace espalier::node {
+
+/// What no configuration says.
+struct NodeOptions {
+  bool metrics_at_any_port = false;  ///< whatever metrics.port is; for tests
+  /// Offloads beside those that every node has (docs/offloads.md); they must outlive the node.
+  std::span<const offload::Offload> own_offloads{};
+};
+
+class Node {
+ public:
+  /// Makes the maps and begins to serve. Errors: those of Store::open and Store::create_map,
+  /// already_exists (detail 0: a node listens at this socket; else: metrics.port, at which somebody
+  /// else listens), invalid_argument (detail: metrics.port, at which this user may not listen),
+  /// system (detail: errno).
+  static Result<std::unique_ptr<Node>> start(const Config& config, const NodeOptions& options = {});
+  /// Stops: clients are told, and what is in flight is finished.
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  [[nodiscard]] const Config& config() const { return config_; }
+  [[nodiscard]] const std::string& page_message() const { return store_->region.page_message(); }
+  [[nodiscard]] std::uint64_t memory_bytes() const { return store_->region.taken_bytes(); }
+  /// Clients connected now.
+  [[nodiscard]] std::uint32_t connections() const;
+  /// Clients that were turned away.
+  [[nodiscard]] std::uint64_t connections_refused() const { return listener_->refused(); }
+  /// Where metrics are served; 0: nowhere.
+  [[nodiscard]] std::uint16_t metrics_port() const { return http_ ? http_->port() : 0; }
+  [[nodiscard]] const std::vector<std::unique_ptr<Worker>>& workers() const { return workers_; }
+  [[nodiscard]] tree::Catalog& catalog() const { return *catalog_; }
+  [[nodiscard]] tree::StoreCore& store() const { return *store_; }
+  [[nodiscard]] const offload::Services& services() const { return *services_; }
+
+ private:
+  Node(const Config& config, const NodeOptions& options) : config_(config), options_(options) {}
+  Result<void> open_store();
+  Result<void> open_page();
+  Result<void> open_workers();
+  Result<void> open_metrics();
+
+  Config config_;
+  NodeOptions options_;
+  std::unique_ptr<tree::StoreCore> store_;
+  std::unique_ptr<tree::Catalog> catalog_;
+  std::unique_ptr<offload::Services> services_;
+  memory::SharedMemory page_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<HttpListener> http_;
+};
+
+}  // namespace espalier::node

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the numbers about a node come from.
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/process_id.hpp"
+#include "node/metrics.hpp"
+#include "node/node.hpp"
+#include "tree/map_stats.hpp"
+
+namespace espalier::node {
+namespace {
+
+/// When the machine was started, in seconds since 1970; 0 if nobody tells.
+double boot_time_seconds() {
+  std::ifstream file("/proc/stat");
+  std::string word;
+  double seconds = 0;
+  while (file >> word) {
+    if (word == "btime" && file >> seconds) return seconds;
+    std::getline(file, word);
+  }
+  return 0;
+}
+
+/// When this process was started, in seconds since the machine was; 0 if nobody tells.
+double process_start_after_boot() {
+  std::ifstream file("/proc/self/stat");
+  std::string line;
+  std::getline(file, line);
+  const auto stat = base::parse_process_stat(line);
+  const long ticks_per_second = sysconf(_SC_CLK_TCK);
+  if (!stat || ticks_per_second <= 0) return 0;
+  return static_cast<double>(stat->start_ticks) / static_cast<double>(ticks_per_second);
+}
+
+void add_offloads(NodeNumbers& numbers, const Node& node) {
+  for (const offload::Offload& offload : offload::all_offloads()) {
+    const auto id = static_cast<std::size_t>(offload.id);
+    OffloadNumbers sum;
+    sum.id = offload.id;
+    sum.name = offload.name;
+    for (const auto& worker : node.workers()) {
+      const offload::EngineCounts& counts = worker->engine_counts();
+      sum.requests += counts.requests[id].load(std::memory_order_relaxed);
+      sum.durations += counts.durations[id].read();
+    }
+    numbers.offloads.push_back(sum);
+  }
+}
+
+void add_workers(NodeNumbers& numbers, const Node& node) {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  for (const auto& worker : node.workers()) {
+    const WorkerCounts& counts = worker->counts();
+    const offload::EngineCounts& engine = worker->engine_counts();
+    numbers.workers.push_back({engine.in_flight.load(kRelaxed), counts.clients.load(kRelaxed),
+                               counts.sleeps.load(kRelaxed), counts.wake_ups.load(kRelaxed)});
+    numbers.refused += engine.refused.load(kRelaxed);
+    numbers.client_wakes += engine.wakes.load(kRelaxed);
+    numbers.unannounced += engine.sweeps_found.load(kRelaxed);
+  }
+}
+
+// Within an epoch, for the height is read from the root, which may be replaced meanwhile.
+void add_maps(NodeNumbers& numbers, const Node& node) {
+  auto slot = node.store().epochs.join();
+  if (!slot) return;
+  slot->enter();
+  for (const std::string& name : node.catalog().names()) {
+    const auto map = node.catalog().open(name);
+    if (map) numbers.maps.push_back({name, tree::stats_of(**map)});  // else it was dropped just now
+  }
+  slot->exit();
+}
+
+}  // namespace
+
+NodeNumbers numbers_of(const Node& node) {
+  static const double after_boot = process_start_after_boot();
+  static const double started = boot_time_seconds() + after_boot;
+  NodeNumbers numbers;
+  numbers.version = ESPALIER_VERSION;
+  numbers.start_time_seconds = started;
+  const double uptime_ns = static_cast<double>(base::boot_ns()) - after_boot * 1e9;
+  numbers.uptime_ns = static_cast<std::uint64_t>(std::max(uptime_ns, 0.0));
+  add_offloads(numbers, node);
+  add_workers(numbers, node);
+  numbers.connections_refused = node.connections_refused();
+  const tree::StoreCore& store = node.store();
+  numbers.memory_taken_bytes = store.region.taken_bytes();
+  numbers.memory_limit_bytes = store.region.limit_bytes();
+  numbers.long_message_bytes = node.services().budget.used();
+  numbers.long_message_limit_bytes = node.config().clients.message_bytes_max;
+  numbers.epoch_oldest = store.epochs.oldest();
+  numbers.epoch = store.epochs.current();  // after the oldest, which is not to be above it
+  numbers.epoch_participants = store.epochs.participants();
+  numbers.epoch_participants_limit = store.epochs.participants_max();
+  add_maps(numbers, node);
+  return numbers;
+}
+
+}  // namespace espalier::node

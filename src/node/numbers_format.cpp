@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/numbers_format.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "offload/in_flight.hpp"
+#include "offload/map_forms.hpp"
+#include "offload/registry.hpp"
+#include "wire/node_numbers.hpp"
+
+namespace espalier::node {
+namespace {
+
+constexpr double kUsPerSecond = 1e6;
+static_assert(wire::kDurationBuckets ==
+              std::tuple_size_v<decltype(offload::DurationCounts::buckets)>);
+
+template <class T>
+void append(std::string& to, const T& value) {
+  to.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+using Header = wire::NodeNumbersHeader;
+
+/// The numbers that stand in the header as they are.
+constexpr std::pair<std::uint64_t Header::*, std::uint64_t NodeNumbers::*> kSame[] = {
+    {&Header::uptime_ns, &NodeNumbers::uptime_ns},
+    {&Header::refused, &NodeNumbers::refused},
+    {&Header::connections_refused, &NodeNumbers::connections_refused},
+    {&Header::client_wakes, &NodeNumbers::client_wakes},
+    {&Header::unannounced, &NodeNumbers::unannounced},
+    {&Header::memory_taken_bytes, &NodeNumbers::memory_taken_bytes},
+    {&Header::memory_limit_bytes, &NodeNumbers::memory_limit_bytes},
+    {&Header::long_message_bytes, &NodeNumbers::long_message_bytes},
+    {&Header::long_message_limit_bytes, &NodeNumbers::long_message_limit_bytes},
+    {&Header::epoch, &NodeNumbers::epoch},
+    {&Header::epoch_oldest, &NodeNumbers::epoch_oldest},
+    {&Header::epoch_participants, &NodeNumbers::epoch_participants},
+    {&Header::epoch_participants_limit, &NodeNumbers::epoch_participants_limit},
+};
+
+Header header_of(const NodeNumbers& numbers) {
+  Header header{};
+  constexpr double kSecondsMax = 1e12;  // what lies beyond is no time of a process
+  const double seconds = std::clamp(numbers.start_time_seconds, 0.0, kSecondsMax);
+  header.started_us = static_cast<std::uint64_t>(seconds * kUsPerSecond);
+  for (const auto& [in_header, in_numbers] : kSame) header.*in_header = numbers.*in_numbers;
+  header.version_bytes = static_cast<std::uint32_t>(numbers.version.size());
+  header.offloads = static_cast<std::uint32_t>(
+      std::ranges::count_if(numbers.offloads, [](const auto& o) { return o.requests != 0; }));
+  header.workers = static_cast<std::uint32_t>(numbers.workers.size());
+  header.maps = static_cast<std::uint32_t>(numbers.maps.size());
+  return header;
+}
+
+NodeNumbers from_header(const Header& header) {
+  NodeNumbers numbers;
+  numbers.start_time_seconds = static_cast<double>(header.started_us) / kUsPerSecond;
+  for (const auto& [in_header, in_numbers] : kSame) numbers.*in_numbers = header.*in_header;
+  return numbers;
+}
+
+wire::OffloadNumbers to_wire(const OffloadNumbers& offload) {
+  wire::OffloadNumbers bytes{};
+  bytes.offload = static_cast<std::uint64_t>(offload.id);
+  bytes.requests = offload.requests;
+  bytes.duration_sum_ns = offload.durations.sum_ns;
+  std::ranges::copy(offload.durations.buckets, bytes.durations);
+  return bytes;
+}
+
+OffloadNumbers from_wire(const wire::OffloadNumbers& bytes) {
+  OffloadNumbers offload;
+  const auto id = static_cast<std::uint8_t>(std::min<std::uint64_t>(bytes.offload, 255));
+  const offload::Offload* const known = offload::find_offload(id);
+  offload.id = static_cast<wire::OffloadId>(id);
+  offload.name = known != nullptr ? known->name : "unknown";
+  offload.requests = bytes.requests;
+  offload.durations.sum_ns = bytes.duration_sum_ns;
+  std::ranges::copy(bytes.durations, offload.durations.buckets.begin());
+  return offload;
+}
+
+}  // namespace
+
+std::string encode(const NodeNumbers& numbers) {
+  std::string bytes;
+  append(bytes, header_of(numbers));
+  bytes += numbers.version;
+  for (const OffloadNumbers& offload : numbers.offloads) {
+    if (offload.requests != 0) append(bytes, to_wire(offload));
+  }
+  for (const WorkerNumbers& worker : numbers.workers) {
+    append(bytes, wire::WorkerNumbers{worker.in_flight, worker.connections, worker.sleeps,
+                                      worker.wake_ups});
+  }
+  for (const MapNumbers& map : numbers.maps) {
+    const auto name_bytes = static_cast<std::uint32_t>(map.name.size());
+    append(bytes, wire::MapEntry{offload::numbers_of(map.stats), name_bytes, 0});
+    bytes += map.name;
+  }
+  return bytes;
+}
+
+// Counts are believed only as far as there are bytes: what is read may be anything.
+Result<NodeNumbers> decode(std::string_view bytes) {
+  offload::PayloadReader reader(bytes);
+  const auto header = reader.take<Header>();
+  NodeNumbers numbers = from_header(header);
+  numbers.version = reader.text(header.version_bytes);
+  for (std::uint32_t i = 0; i < header.offloads && reader.good(); ++i) {
+    numbers.offloads.push_back(from_wire(reader.take<wire::OffloadNumbers>()));
+  }
+  for (std::uint32_t i = 0; i < header.workers && reader.good(); ++i) {
+    const auto worker = reader.take<wire::WorkerNumbers>();
+    numbers.workers.push_back(
+        {worker.in_flight, worker.connections, worker.sleeps, worker.wake_ups});
+  }
+  for (std::uint32_t i = 0; i < header.maps && reader.good(); ++i) {
+    const auto entry = reader.take<wire::MapEntry>();
+    numbers.maps.push_back(
+        {std::string(reader.text(entry.name_bytes)), offload::stats_of(entry.numbers)});
+  }
+  if (!reader.complete()) return fail(Code::corrupt);
+  return numbers;
+}
+
+}  // namespace espalier::node

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/numbers_format.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/random.hpp"
+#include "node/metrics_fixture.hpp"
+#include "wire/node_numbers.hpp"
+
+namespace espalier::node {
+namespace {
+
+/// Numbers with no field that is 0, and no two alike.
+NodeNumbers full_numbers() {
+  NodeNumbers numbers = some_numbers();
+  std::uint64_t next = 100;
+  for (std::uint64_t* const member :
+       {&numbers.uptime_ns, &numbers.refused, &numbers.connections_refused, &numbers.client_wakes,
+        &numbers.unannounced, &numbers.memory_taken_bytes, &numbers.memory_limit_bytes,
+        &numbers.long_message_bytes, &numbers.long_message_limit_bytes, &numbers.epoch,
+        &numbers.epoch_oldest, &numbers.epoch_participants, &numbers.epoch_participants_limit}) {
+    *member = ++next;
+  }
+  MapNumbers odd;
+  odd.name = std::string("\0\x1b[2J", 5);
+  odd.stats = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+  numbers.maps.push_back(odd);
+  return numbers;
+}
+
+// The text has every number, so equal texts are equal numbers.
+TEST(NumbersFormat, CarriesAllThatTheMetricsTell) {
+  const NodeNumbers numbers = full_numbers();
+  const auto read = decode(encode(numbers));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->uptime_ns, numbers.uptime_ns);
+  ASSERT_EQ(read->offloads.size(), 1U);  // nobody asked for the other one
+  EXPECT_EQ(read->offloads[0].id, wire::OffloadId::get);
+  NodeNumbers asked = numbers;
+  asked.offloads.pop_back();
+  EXPECT_EQ(metrics_text(*read), metrics_text(asked));
+}
+
+TEST(NumbersFormat, LiesAsItsPictureSays) {
+  const NodeNumbers numbers = full_numbers();
+  const std::string bytes = encode(numbers);
+  wire::NodeNumbersHeader header{};
+  ASSERT_GE(bytes.size(), sizeof header);
+  std::memcpy(&header, bytes.data(), sizeof header);
+  EXPECT_EQ(header.started_us, 1'700'000'000'250'000U);
+  EXPECT_EQ(header.version_bytes, 5U);
+  EXPECT_EQ(bytes.substr(sizeof header, 5), "1.2.3");
+  EXPECT_EQ(header.offloads, 1U);
+  EXPECT_EQ(header.workers, 2U);
+  EXPECT_EQ(header.maps, 2U);
+  EXPECT_EQ(bytes.size(), sizeof header + 5 + sizeof(wire::OffloadNumbers) +
+                              2 * sizeof(wire::WorkerNumbers) + 2 * sizeof(wire::MapEntry) +
+                              std::strlen("default") + 5);
+}
+
+TEST(NumbersFormat, AnEmptyNodeHasAHeader) {
+  const std::string bytes = encode(NodeNumbers{});
+  EXPECT_EQ(bytes.size(), sizeof(wire::NodeNumbersHeader));
+  EXPECT_TRUE(decode(bytes));
+}
+
+TEST(NumbersFormat, RefusesWhatIsTooShortOrTooLong) {
+  const std::string bytes = encode(full_numbers());
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    const auto read = decode(std::string_view(bytes).substr(0, size));
+    ASSERT_FALSE(read) << size;
+    EXPECT_EQ(read.error().code, Code::corrupt);
+  }
+  EXPECT_FALSE(decode(bytes + '\0'));
+}
+
+TEST(NumbersFormat, BearsAnyBytes) {
+  base::Random random(base::seed_from_environment(1));
+  const std::string good = encode(full_numbers());
+  std::size_t read = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string bytes = good;
+    for (int changes = 1 + static_cast<int>(random.below(4)); changes != 0; --changes) {
+      // Mostly in the header, where the lengths are.
+      const std::size_t at = random.below((random.below(2) == 0) ? bytes.size() : 128);
+      bytes[at] = static_cast<char>(random.below(256));
+    }
+    if (const auto numbers = decode(bytes)) {
+      ++read;
+      EXPECT_FALSE(metrics_text(*numbers).empty());
+    }
+  }
+  EXPECT_GT(read, 0U);
+}
+
+TEST(NumbersFormat, NamesOffloadsThatItDoesNotKnow) {
+  NodeNumbers numbers;
+  OffloadNumbers later;
+  later.id = static_cast<wire::OffloadId>(200);
+  later.requests = 1;
+  numbers.offloads = {later};
+  const auto read = decode(encode(numbers));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->offloads[0].name, "unknown");
+}
+
+}  // namespace
+}  // namespace espalier::node

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/worker.hpp"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "base/barrier.hpp"
+#include "base/clock.hpp"
+#include "base/cpu.hpp"
+#include "base/system_error.hpp"
+#include "node/packets.hpp"
+#include "wire/handshake.hpp"
+
+namespace espalier::node {
+namespace {
+
+constexpr std::uint32_t kTurnsPerLook = 1024;  // at the sockets, while there is work
+constexpr int kPacketsPerLook = 64;            // from one socket: whoever floods it comes again
+constexpr std::uint64_t kFinishNs = 1'000'000'000;  // for what is in flight when the node stops
+constexpr int kBackloggedSleepMs = 1;  // a client that drains its ring rings no doorbell
+
+}  // namespace
+
+Worker::Worker(offload::Services& services, const Config& config, memory::SharedMemory& page,
+               std::uint32_t number)
+    : services_(services), config_(config), page_(page), number_(number) {}
+
+Worker::~Worker() { stop(); }
+
+Result<void> Worker::start() {
+  auto page = page_.read_only();
+  if (!page) return std::unexpected(page.error());
+  page_descriptor_ = std::move(*page);
+  epoll_ = memory::Descriptor(epoll_create1(EPOLL_CLOEXEC));
+  bell_ = memory::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!epoll_ || !bell_) return base::refused_by_system();
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = bell_.number();
+  if (epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, bell_.number(), &event) != 0)
+    return base::refused_by_system();
+  auto doorbells = offload::Doorbells::reserve(config_.clients.connections_max);
+  if (!doorbells) return std::unexpected(doorbells.error());
+  doorbells_ = std::make_unique<offload::Doorbells>(std::move(*doorbells));
+  offload::EngineOptions engine_options;
+  engine_options.in_flight_max = config_.clients.in_flight_max;
+  engine_options.response_bytes_max = config_.clients.response_bytes_max;
+  engine_options.stuck_ns = std::uint64_t{config_.clients.stuck_seconds} * 1'000'000'000;
+  engine_options.sweep_ns = std::uint64_t{config_.node.sweep_ms} * 1'000'000;
+  engine_options.shard = number_;
+  engine_ = std::make_unique<offload::Engine>(services_, *doorbells_, engine_options);
+  engine_->wake = [this] { wake(); };
+  engine_->on_broken = [this](offload::Connection& connection) {
+    broken_.push_back(connection.owner_number);
+  };
+  engine_->on_ended = [this](offload::Connection& connection) {
+    doorbells_->close(connection.doorbell);
+  };
+  thread_ = std::thread([this] { run(); });
+  return {};
+}
+
+void Worker::stop() {
+  if (!thread_.joinable()) return;
+  stopping_.store(true, std::memory_order_release);
+  wake();
+  thread_.join();
+}
+
+void Worker::wake() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(bell_.number(), &one, sizeof one);
+}
+
+void Worker::hand_in(Newcomer newcomer) {
+  {
+    const std::lock_guard lock(mutex_);
+    newcomers_.push_back(std::move(newcomer));
+    counts_.clients.fetch_add(1, std::memory_order_relaxed);
+    has_newcomers_.store(true, std::memory_order_release);
+  }
+  wake();
+}
+
+void Worker::run() {
+  pthread_setname_np(pthread_self(), ("worker-" + std::to_string(number_)).c_str());
+  if (config_.node.pin) {
+    const auto cores = base::usable_cores();
+    // Where there are fewer cores than workers, pinning is no use: they run where they can.
+    // From the last core on, for clients that pin themselves begin with the first.
+    if (number_ < cores.size()) {
+      static_cast<void>(base::pin_this_thread(cores[cores.size() - 1 - number_]));
+    }
+  }
+  while (!stopping_.load(std::memory_order_acquire)) {
+    bool moved = engine_->turn();
+    if (has_newcomers_.load(std::memory_order_acquire)) moved = take_in() || moved;
+    for (const int socket : std::exchange(broken_, {})) remove(socket);
+    if (++turns_ % kTurnsPerLook == 0) look_at_sockets(0);
+    spin_or_sleep(moved);
+  }
+  finish();
+}
+
+void Worker::spin_or_sleep(bool moved) {
+  if (moved) {
+    quiet_since_ns_ = 0;
+    return;
+  }
+  base::spin_pause();
+  if (turns_ % 16 != 0) return;  // the clock costs as much as a turn
+  const std::uint64_t now = base::monotonic_ns();
+  if (quiet_since_ns_ == 0) quiet_since_ns_ = now;
+  if (now - quiet_since_ns_ < std::uint64_t{config_.node.spin_us} * 1000) return;
+  fall_asleep();
+  quiet_since_ns_ = 0;
+}
+
+void Worker::fall_asleep() {
+  std::byte* const sleeping =
+      page_.at(offsetof(wire::NodePage, workers) + std::size_t{number_} * sizeof(wire::WorkerLine));
+  base::store_shared(sleeping, std::uint32_t{1});
+  base::rare_barrier(services_.asymmetric);
+  // What was written before the barrier is found here; who writes after it finds us asleep.
+  if (!engine_->has_news() && !has_newcomers_.load() && !stopping_.load()) {
+    counts_.sleeps.fetch_add(1, std::memory_order_relaxed);
+    const bool wait_for_clients = engine_->waits_for_clients();
+    look_at_sockets(wait_for_clients ? kBackloggedSleepMs
+                                     : static_cast<int>(config_.node.sweep_asleep_ms));
+    engine_->sweep();
+  }
+  base::store_shared(sleeping, std::uint32_t{0});
+}
+
+void Worker::look_at_sockets(int timeout_ms) {
+  epoll_event events[64];
+  const int found = epoll_wait(epoll_.number(), events, 64, timeout_ms);
+  for (int i = 0; i < found; ++i) {
+    if (events[i].data.fd == bell_.number()) {
+      std::uint64_t count = 0;
+      [[maybe_unused]] const auto got = read(bell_.number(), &count, sizeof count);
+    } else {
+      read_socket(events[i].data.fd);
+    }
+  }
+  if (found > 0 && timeout_ms != 0) counts_.wake_ups.fetch_add(1, std::memory_order_relaxed);
+}
+
+// Bytes that wake need no answer; everything else ends the connection.
+void Worker::read_socket(int socket) {
+  char bytes[256];
+  for (int packets = 0; packets < kPacketsPerLook; ++packets) {
+    const ssize_t got = recv(socket, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    if (got != 1 || bytes[0] != static_cast<char>(wire::SocketByte::wake)) return remove(socket);
+  }
+}
+
+bool Worker::take_in() {
+  std::vector<Newcomer> newcomers;
+  {
+    const std::lock_guard lock(mutex_);
+    newcomers.swap(newcomers_);
+    has_newcomers_.store(false, std::memory_order_relaxed);
+  }
+  for (Newcomer& newcomer : newcomers) {
+    if (!welcome(std::move(newcomer))) counts_.clients.fetch_sub(1, std::memory_order_relaxed);
+  }
+  return !newcomers.empty();
+}
+
+bool Worker::welcome(Newcomer newcomer) {
+  offload::Connection& connection = *newcomer.connection;
+  const int socket = newcomer.socket.number();
+  const auto doorbell = doorbells_->open(newcomer.user);
+  if (!doorbell) {
+    refuse(socket, doorbell.error());
+    return false;
+  }
+  connection.doorbell = doorbell->place;
+  wire::Welcome welcome{};
+  welcome.request_lines = connection.layout().request_lines;
+  welcome.response_lines = connection.layout().response_lines;
+  welcome.response_rings = connection.layout().response_rings;
+  welcome.doorbell = doorbell->in_page;
+  welcome.worker = number_;
+  welcome.node_id = base::load_plain<std::uint64_t>(page_.at(offsetof(wire::NodePage, node_id)));
+  const int descriptors[] = {connection.memory().descriptor(), doorbell->page,
+                             page_descriptor_.number()};
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = socket;
+  if (!send_welcome(socket, welcome, descriptors) ||
+      epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, socket, &event) != 0) {
+    doorbells_->close(doorbell->place);
+    return false;
+  }
+  connection.memory().close_descriptor();
+  connection.owner_number = socket;
+  clients_.emplace(socket, Client{std::move(newcomer.socket), &connection});
+  engine_->add(std::move(newcomer.connection));
+  return true;
+}
+
+void Worker::remove(int socket) {
+  const auto at = clients_.find(socket);
+  if (at == clients_.end()) return;
+  offload::Connection& connection = *at->second.connection;
+  if (connection.broken) send_byte(socket, wire::SocketByte::broken);
+  clients_.erase(at);  // closes the socket, which takes it out of the epoll set
+  counts_.clients.fetch_sub(1, std::memory_order_relaxed);
+  engine_->remove(connection);
+}
+
+// Clients are told when they have their answers; those who do not take them are not waited for.
+void Worker::finish() {
+  take_in();
+  engine_->take_no_more();
+  const base::Stopwatch watch;
+  while (!engine_->idle() && watch.elapsed_ns() < kFinishNs) {
+    if (!engine_->turn()) std::this_thread::yield();
+  }
+  for (const auto& [socket, client] : clients_) send_byte(socket, wire::SocketByte::stopping);
+  while (!clients_.empty()) remove(clients_.begin()->first);
+  while (!engine_->idle()) {
+    if (!engine_->turn()) std::this_thread::yield();
+  }
+  engine_.reset();
+}
+
+}  // namespace espalier::node

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// One core of a node: an engine, the sockets of its clients, and when it sleeps.
+//
+// A worker with something to do turns its engine, and looks at its sockets now and then. Without,
+// it spins for a while, says on the node's page that it sleeps, looks once more, and waits on its
+// sockets: a client that finds it asleep sends a byte. So nobody waits for a sleeper that was not
+// woken, and a byte that is missing costs the time until the next sweep.
+//
+// Thread: its own; hand_in(), stop() and the counts from any.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "memory/shared_memory.hpp"
+#include "node/config.hpp"
+#include "offload/engine.hpp"
+
+namespace espalier::node {
+
+/// A client that has said hello, on its way to its worker.
+struct Newcomer {
+  memory::Descriptor socket;
+  std::unique_ptr<offload::Connection> connection;
+  std::uint32_t user = 0;
+};
+
+/// Numbers about one worker.
+struct WorkerCounts {
+  std::atomic<std::uint64_t> sleeps{0};
+  std::atomic<std::uint64_t> wake_ups{0};  ///< by a client's byte, or by another thread
+  std::atomic<std::uint32_t> clients{0};
+};
+
+class Worker {
+ public:
+  /// `page`: the node's page; `number`: which line of it.
+  Worker(offload::Services& services, const Config& config, memory::SharedMemory& page,
+         std::uint32_t number);
+  ~Worker();
+
+  /// Errors: system.
+  Result<void> start();
+  /// Tells the clients, finishes what is in flight, and ends the thread.
+  void stop();
+  /// Serves this client from now on.
+  void hand_in(Newcomer newcomer);
+  [[nodiscard]] const WorkerCounts& counts() const { return counts_; }
+  [[nodiscard]] const offload::EngineCounts& engine_counts() const { return engine_->counts(); }
+
+ private:
+  void run();
+  bool take_in();
+  bool welcome(Newcomer newcomer);
+  void spin_or_sleep(bool moved);
+  void fall_asleep();
+  void look_at_sockets(int timeout_ms);
+  void read_socket(int socket);
+  void remove(int socket);
+  void wake();
+  void finish();
+
+  offload::Services& services_;
+  const Config& config_;
+  memory::SharedMemory& page_;
+  std::uint32_t number_;
+  memory::Descriptor page_descriptor_;  // of the node's page, read only
+  memory::Descriptor epoll_;
+  memory::Descriptor bell_;  // eventfd: other threads of the node wake this one
+  std::unique_ptr<offload::Doorbells> doorbells_;
+  std::unique_ptr<offload::Engine> engine_;
+  struct Client {
+    memory::Descriptor socket;
+    offload::Connection* connection;
+  };
+  std::unordered_map<int, Client> clients_;
+  std::vector<int> broken_;  // sockets of clients to remove
+  std::uint64_t quiet_since_ns_ = 0;
+  std::uint32_t turns_ = 0;
+
+  std::mutex mutex_;  // guards newcomers_
+  std::vector<Newcomer> newcomers_;
+  std::atomic<bool> has_newcomers_{false};
+  std::atomic<bool> stopping_{false};
+  WorkerCounts counts_;
+  std::thread thread_;
+};
+
+}  // namespace espalier::node

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "offload/connection.hpp"
+
+#include <utility>
+
+namespace espalier::offload {
+
+Result<std::unique_ptr<Connection>> Connection::create(const wire::ConnectionLayout& layout,
+                                                       MessageBudget& budget) {
+  if (!layout.valid()) return fail(Code::invalid_argument);
+  auto memory = memory::SharedMemory::create("espalier-connection", layout.bytes());
+  if (!memory) return std::unexpected(memory.error());
+  return std::unique_ptr<Connection>(new Connection(layout, std::move(*memory), budget));
+}
+
+Connection::Connection(const wire::ConnectionLayout& layout, memory::SharedMemory memory,
+                       MessageBudget& budget)
+    : share(budget),
+      stalled(layout.response_rings),
+      layout_(layout),
+      memory_(std::move(memory)) {
+  wire::ConnectionPage page{};
+  page.magic = wire::kConnectionMagic;
+  page.format = wire::kConnectionFormat;
+  page.request_lines = layout.request_lines;
+  page.response_lines = layout.response_lines;
+  page.response_rings = layout.response_rings;
+  base::store_plain(memory_.at(0), page);
+  std::byte* const credit = memory_.at(offsetof(wire::ConnectionPage, request_credit));
+  requests = MessageReader(LineReader(memory_.at(layout.requests()), layout.request_lines, credit),
+                           wire::kRequestHeaderBytes, share);
+  rings_.reserve(layout.response_rings);
+  for (std::uint32_t i = 0; i < layout.response_rings; ++i) {
+    rings_.emplace_back(memory_.at(layout.responses(i)), layout.response_lines,
+                        memory_.at(layout.response_side(i)), share);
+  }
+}
+
+Connection::~Connection() {
+  for (ResponseRing& ring : rings_) ring.clear();
+}
+
+Result<std::uint64_t> Connection::hold(std::shared_ptr<HeldSnapshot> snapshot) {
+  if (snapshots_.size() >= kSnapshotsMax) return fail(Code::too_many_participants, kSnapshotsMax);
+  snapshots_.emplace(next_snapshot_, std::move(snapshot));
+  return next_snapshot_++;
+}
+
+std::shared_ptr<HeldSnapshot> Connection::snapshot(std::uint64_t number) const {
+  const auto found = snapshots_.find(number);
+  return found == snapshots_.end() ? nullptr : found->second;
+}
+
+}  // namespace espalier::offload

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// One client, as the worker that serves it sees it: its memory, its rings, what of it is in flight,
+// and the versions that it holds.
+//
+// Thread: one at a time: that of its worker.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "memory/shared_memory.hpp"
+#include "offload/message_reader.hpp"
+#include "offload/response_ring.hpp"
+#include "tree/map_core.hpp"
+
+namespace espalier::offload {
+
+struct InFlight;
+
+/// A version of a map that a client holds. The map stays for as long.
+class HeldSnapshot {
+ public:
+  /// Requires: the caller's epoch is exposed since before it read `version`.
+  HeldSnapshot(std::shared_ptr<tree::MapCore> map, std::uint64_t version)
+      : map_(std::move(map)), held_(map_->store.reclaimer.hold(*map_, version)) {}
+  HeldSnapshot(const HeldSnapshot&) = delete;
+  HeldSnapshot& operator=(const HeldSnapshot&) = delete;
+  ~HeldSnapshot() { map_->store.reclaimer.drop(*map_, held_); }
+
+  [[nodiscard]] const tree::HeldVersion& version() const { return *held_; }
+  [[nodiscard]] const tree::MapCore& map() const { return *map_; }
+
+ private:
+  std::shared_ptr<tree::MapCore> map_;
+  std::list<tree::HeldVersion>::iterator held_;
+};
+
+class Connection {
+ public:
+  /// Most snapshots that one client may hold.
+  static constexpr std::size_t kSnapshotsMax = 64;
+
+  /// Makes the memory of a connection. Errors: invalid_argument (no such rings can be), system.
+  static Result<std::unique_ptr<Connection>> create(const wire::ConnectionLayout& layout,
+                                                    MessageBudget& budget);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  [[nodiscard]] const wire::ConnectionLayout& layout() const { return layout_; }
+  [[nodiscard]] memory::SharedMemory& memory() { return memory_; }
+  [[nodiscard]] ResponseRing& ring(std::uint32_t number) { return rings_[number]; }
+
+  /// Snapshots by the number that the client knows. Errors: too_many_participants.
+  Result<std::uint64_t> hold(std::shared_ptr<HeldSnapshot> snapshot);
+  bool drop_snapshot(std::uint64_t number) { return snapshots_.erase(number) != 0; }
+  [[nodiscard]] std::shared_ptr<HeldSnapshot> snapshot(std::uint64_t number) const;
+
+  MessageShare share;  // of the memory for messages
+  /// When it last gave or took something, as far as it is known; ns.
+  std::uint64_t moved_ns = 0;
+  std::uint64_t head_seen = 0;  // of its requests, at the last look
+  MessageReader requests;
+  std::uint32_t doorbell = 0;  // its place in the row
+  std::uint32_t in_flight = 0;
+  std::uint32_t quiet_turns = 0;   // since its ring last had something
+  bool watched = false;            // its ring is looked at each turn
+  std::uint32_t unannounced = 0;   // how often it had requests, and its doorbell did not ring
+  bool distrusted = false;         // that was too often: its ring is always watched
+  bool backlogged = false;         // one of its response rings is full, or was just now
+  bool broken = false;             // it broke the protocol, and is to be ended
+  bool closing = false;            // ends when nothing of it is in flight
+  /// For each response ring, the requests that wait until it has room.
+  std::vector<std::vector<InFlight*>> stalled;
+  std::uint32_t stalled_count = 0;
+  int owner_number = -1;  // by which whoever handed it to the engine knows it
+
+ private:
+  Connection(const wire::ConnectionLayout& layout, memory::SharedMemory memory,
+             MessageBudget& budget);
+
+  wire::ConnectionLayout layout_;
+  memory::SharedMemory memory_;
+  std::vector<ResponseRing> rings_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<HeldSnapshot>> snapshots_;
+  std::uint64_t next_snapshot_ = 1;
+};
+
+}  // namespace espalier::offload

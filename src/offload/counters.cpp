@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sequencers: counters that hand out numbers, each once [DPU §6.2].
+#include "offload/engine.hpp"
+
+namespace espalier::offload {
+namespace {
+
+void start_sequence(Engine& engine, InFlight& r) {
+  if (r.header.argument == 0) return engine.fail(r, {Code::invalid_argument, 0, 0});
+  const auto first = engine.services().sequencers.take(r.key(), r.header.argument);
+  if (!first) return engine.fail(r, first.error());
+  wire::ResponseHeader header{};
+  header.version = *first;
+  engine.answer(r, header);
+}
+
+const Offload kOffloads[] = {
+    {.id = wire::OffloadId::sequence,
+     .name = "sequence",
+     .format = "key: the sequencer's name, 1 to 255 bytes; argument: how many numbers",
+     .summary = "answers the first of so many numbers in a row that nobody else gets",
+     .limits = {.key_bytes_min = 1, .key_bytes_max = 255},
+     .start = start_sequence},
+};
+
+}  // namespace
+
+std::span<const Offload> counter_offloads() { return kOffloads; }
+
+}  // namespace espalier::offload

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine and its clients: whose rings are looked at, answers, beginnings and ends.
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "offload/engine.hpp"
+
+namespace espalier::offload {
+namespace {
+
+// With so few rings each is looked at every turn: that is quicker than by way of doorbells.
+constexpr std::size_t kWatchAll = 16;
+// A ring that was quiet for so many turns is left to its doorbell; the second, with many watched.
+constexpr std::uint32_t kQuietTurns = 1024;
+constexpr std::uint32_t kQuietTurnsOfMany = 4;
+constexpr std::size_t kMany = 32;
+constexpr std::uint32_t kUnannouncedMax = 3;
+constexpr std::size_t kSpares = 32;  // memory of scans that is kept for others
+constexpr std::size_t kSpareBytes = std::size_t{128} << 10;
+constexpr std::size_t kGoOnTogether = 16;  // requests of one ring, when it has room again
+
+void add_one(std::atomic<std::uint64_t>& count) {
+  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+// --- whose ring has news -------------------------------------------------------------------------
+
+void Engine::listen() {
+  if (watched_.size() > kWatchAll && turns_ % 4 == 0) unwatch_quiet();
+  if (watched_.size() == connections_.size()) return;
+  for (const std::uint32_t place : doorbells_.scan()) {
+    if (place < by_doorbell_.size() && by_doorbell_[place] != nullptr) watch(*by_doorbell_[place]);
+  }
+}
+
+void Engine::watch(Connection& connection) {
+  if (connection.watched || connection.closing) return;
+  connection.watched = true;
+  connection.quiet_turns = 0;
+  watched_.push_back(&connection);
+}
+
+// The doorbell is seen before the ring is looked at for the last time: what is written from then on
+// rings it.
+void Engine::unwatch_quiet() {
+  const std::uint32_t quiet = watched_.size() > kMany ? kQuietTurnsOfMany : kQuietTurns;
+  std::erase_if(watched_, [&](Connection* connection) {
+    if (connection->quiet_turns < quiet || connection->distrusted) return false;
+    doorbells_.look(connection->doorbell);
+    if (connection->requests.ready()) return false;
+    connection->watched = false;
+    return true;
+  });
+}
+
+bool Engine::has_news() {
+  listen();
+  tell_in_flight();  // for whoever sleeps next may sleep for long
+  // Nobody tells when a version is released.
+  return has_resumed_.load(std::memory_order_acquire) || !releases_.empty() ||
+         std::ranges::any_of(watched_, [this](const Connection* connection) {
+           return !connection->broken && may_stall(*connection) && connection->requests.ready();
+         });
+}
+
+bool Engine::sweep() {
+  now_ns_ = base::monotonic_ns();
+  bool found = false;
+  for (const auto& connection : connections_) {
+    if (connection->closing || connection->broken || !connection->requests.ready()) continue;
+    found = true;
+    if (connection->watched) continue;
+    // Had it rung, the last scan would have told. Once or twice it may just be about to ring.
+    if (!doorbells_.rings(connection->doorbell)) {
+      add_one(counts_.sweeps_found);
+      connection->distrusted = ++connection->unannounced >= kUnannouncedMax;
+    }
+    watch(*connection);
+  }
+  return found;
+}
+
+void Engine::tell_in_flight() {
+  counts_.in_flight.store(static_cast<std::uint32_t>(places_.size() - free_.size()),
+                          std::memory_order_relaxed);
+}
+
+void Engine::keep_house() {
+  tell_in_flight();
+  const std::uint64_t now = base::monotonic_ns();
+  if (now < next_sweep_ns_) return;
+  next_sweep_ns_ = now + options_.sweep_ns;
+  sweep();
+  let_go_of_dropped_maps();
+  end_the_stuck();
+}
+
+// Where memory for messages runs short, it is taken from who has most of it and does nothing: from
+// one at each sweep, for that may be enough.
+void Engine::end_the_stuck() {
+  const std::uint64_t refusals = services_.refused_messages.load(std::memory_order_relaxed);
+  const bool refused = std::exchange(refusals_seen_, refusals) != refusals;
+  Connection* most = nullptr;
+  for (const auto& connection : connections_) {
+    if (connection->share.used() == 0 || !is_stuck(*connection)) continue;
+    if (most == nullptr || connection->share.used() > most->share.used()) most = connection.get();
+  }
+  const bool short_of_memory =
+      refused || services_.waiting_for_memory.load(std::memory_order_relaxed) != 0;
+  if (most == nullptr || !short_of_memory) return;
+  add_one(counts_.stuck_ended);
+  break_off(*most);
+}
+
+// Whether it has memory that only it can free, and has done nothing about it for long. What we have
+// not finished is not its fault.
+bool Engine::is_stuck(Connection& connection) const {
+  const std::uint64_t head = connection.requests.lines().head();
+  if (std::exchange(connection.head_seen, head) != head) connection.moved_ns = now_ns_;
+  if (connection.broken || connection.closing) return false;
+  bool holds = connection.requests.gathering();
+  for (std::uint32_t i = 0; i < connection.layout().response_rings && !holds; ++i) {
+    holds = connection.ring(i).backlog_bytes() != 0;
+  }
+  return holds && now_ns_ - connection.moved_ns >= options_.stuck_ns;
+}
+
+// --- answers -------------------------------------------------------------------------------------
+
+ResponseRing& Engine::ring_of(const InFlight& r) const {
+  return r.connection->ring(r.header.ring & wire::kRingBits);
+}
+
+void Engine::send(InFlight& r, wire::ResponseKind kind, const wire::ResponseHeader& header,
+                  std::initializer_list<std::string_view> payload) {
+  Connection& connection = *r.connection;
+  if (connection.closing) return;
+  ResponseRing& ring = ring_of(r);
+  ring.send(kind, r.header.tag, header, payload);
+  if (!ring.touched) {
+    ring.touched = true;
+    touched_.push_back(&ring);
+  }
+  if (ring.backlog_bytes() != 0) [[unlikely]]
+    look_after(connection);
+}
+
+void Engine::answer(InFlight& r, const wire::ResponseHeader& header,
+                    std::initializer_list<std::string_view> payload) {
+  send(r, wire::ResponseKind::answer, header, payload);
+  if (r.timed_since_ns != 0) [[unlikely]]
+    end_timing(r);
+  release(r);
+}
+
+void Engine::fail(InFlight& r, Error error) {
+  add_one(counts_.refused);
+  wire::ResponseHeader header{};
+  header.code = static_cast<std::uint16_t>(error.code);
+  char detail[sizeof error.detail];
+  base::store_plain(reinterpret_cast<std::byte*>(detail), error.detail);
+  answer(r, header, {{detail, sizeof detail}});
+}
+
+InFlight* Engine::find_in_flight(const InFlight& r, std::uint32_t tag) {
+  const auto ring = [](const InFlight& each) { return each.header.ring & wire::kRingBits; };
+  for (const auto& place : places_) {
+    InFlight& other = *place;
+    if (&other != &r && other.connection == r.connection && other.offload != nullptr &&
+        other.header.tag == tag && ring(other) == ring(r)) {
+      return &other;
+    }
+  }
+  return nullptr;
+}
+
+bool Engine::response_fits(InFlight& r, std::uint64_t bytes) {
+  ResponseRing& ring = ring_of(r);
+  const std::uint64_t whole = bytes + wire::kResponseHeaderBytes;
+  if (ring.has_room(whole)) return true;
+  const std::uint64_t put_by = ring.backlog_bytes();
+  if (put_by != 0 && put_by + whole > options_.response_bytes_max) return false;
+  if (r.connection->share.allows(whole)) return true;
+  r.wanted_bytes = whole;
+  return false;
+}
+
+void Engine::release(InFlight& r) {
+  Connection& connection = *r.connection;
+  if (r.map != nullptr) --r.map->users;
+  r.map = nullptr;
+  r.connection = nullptr;
+  r.message.clear();
+  if (r.steps) clear(*r.steps);
+  free_.push_back(&r);
+  if (--connection.in_flight == 0 && connection.closing) ended_.push_back(&connection);
+}
+
+// A place that is free may stay so for long, and there may be thousands: it keeps nothing large.
+// Not by `= {}`, which empties a vector or a string and leaves it its memory.
+void Engine::clear(Steps& steps) {
+  steps.held.reset();
+  std::string().swap(steps.value);
+  keep_memory(std::exchange(steps.items, std::vector<std::byte>()));
+}
+
+void Engine::keep_memory(std::vector<std::byte> items) {
+  if (items.capacity() == 0 || items.capacity() > kSpareBytes || spare_items_.size() >= kSpares) {
+    return;
+  }
+  items.clear();
+  spare_items_.push_back(std::move(items));
+}
+
+std::vector<std::byte> Engine::items_memory() {
+  if (spare_items_.empty()) return {};
+  std::vector<std::byte> items = std::move(spare_items_.back());
+  spare_items_.pop_back();
+  return items;
+}
+
+bool Engine::settle_backlogs() {
+  bool moved = false;
+  std::erase_if(backlogged_, [&](Connection* connection) {
+    moved = settle(*connection) || moved;
+    bool left = connection->stalled_count != 0;
+    for (std::uint32_t i = 0; i < connection->layout().response_rings && !left; ++i) {
+      left = connection->ring(i).backlog_bytes() != 0;
+    }
+    connection->backlogged = left;
+    return !left;
+  });
+  return moved;
+}
+
+// Writes what there is room for, and lets requests go on whose ring has nothing put by.
+bool Engine::settle(Connection& connection) {
+  bool moved = false;
+  for (std::uint32_t i = 0; i < connection.layout().response_rings; ++i) {
+    ResponseRing& ring = connection.ring(i);
+    if (ring.backlog_bytes() != 0 && ring.settle()) {
+      moved = true;
+      connection.moved_ns = base::monotonic_ns();
+      if (!ring.touched) touched_.push_back(&ring);
+      ring.touched = true;
+    }
+    moved = go_on_stalled(connection, i) || moved;
+  }
+  return moved;
+}
+
+// Not all at once, for each may fill the ring again. Those that want memory which is not there do
+// not keep others behind them: some of it may be theirs.
+bool Engine::go_on_stalled(Connection& connection, std::uint32_t ring) {
+  std::vector<InFlight*>& stalled = connection.stalled[ring];
+  std::size_t gone = 0;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < stalled.size(); ++i) {
+    InFlight& r = *stalled[i];
+    const bool full = gone >= kGoOnTogether || busy() >= 2 * kInFlight;
+    if (full || !may_go_on(connection, r)) {
+      stalled[kept++] = &r;
+      continue;
+    }
+    ++gone;
+    --connection.stalled_count;
+    --stalled_;
+    no_longer_waits(r);
+    if (r.offload == nullptr) {
+      begin(r);
+    } else {
+      again(r);
+    }
+  }
+  stalled.resize(kept);
+  return gone != 0;
+}
+
+// It wants no memory any more, or there may be some.
+void Engine::no_longer_waits(InFlight& r) {
+  if (std::exchange(r.wanted_bytes, 0) != 0) {
+    services_.waiting_for_memory.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+// Whether the answer for which it waits aside may now be made.
+bool Engine::may_go_on(Connection& connection, const InFlight& r) const {
+  ResponseRing& ring = ring_of(r);
+  return ring.backlog_bytes() == 0 && (r.wanted_bytes == 0 || ring.has_room(r.wanted_bytes) ||
+                                       connection.share.allows(r.wanted_bytes));
+}
+
+// Whether its next request may be taken, though it may have to wait aside.
+bool Engine::may_stall(const Connection& connection) const {
+  const std::uint32_t has = connection.stalled_count;
+  if (has < 16 || stalled_ < kStalledMaxOfAll / 2) [[likely]]
+    return has < kStalledMax;
+  return has < kStalledMaxOfAll / connections_.size();
+}
+
+// Lets a connection be looked at each turn, until nothing of it waits.
+void Engine::look_after(Connection& connection) {
+  if (connection.backlogged) return;
+  connection.backlogged = true;
+  backlogged_.push_back(&connection);
+}
+
+void Engine::stall(InFlight& r) {
+  if (r.wanted_bytes != 0) services_.waiting_for_memory.fetch_add(1, std::memory_order_relaxed);
+  // It may have to wait for long.
+  if (r.steps) keep_memory(std::exchange(r.steps->items, std::vector<std::byte>()));
+  Connection& connection = *r.connection;
+  connection.stalled[r.header.ring & wire::kRingBits].push_back(&r);
+  ++connection.stalled_count;
+  ++stalled_;
+}
+
+// The other half stands in the client: it says that it sleeps, and then looks once more.
+void Engine::wake_readers() {
+  base::frequent_barrier(services_.asymmetric);
+  for (ResponseRing* ring : touched_) {
+    ring->touched = false;
+    if (!ring->reader_sleeps()) continue;
+    ring->wake_reader();
+    add_one(counts_.wakes);
+  }
+  touched_.clear();
+}
+
+// --- beginnings and ends -------------------------------------------------------------------------
+
+void Engine::add(std::unique_ptr<Connection> connection) {
+  if (by_doorbell_.size() <= connection->doorbell) by_doorbell_.resize(connection->doorbell + 1);
+  by_doorbell_[connection->doorbell] = connection.get();
+  connection->moved_ns = now_ns_;
+  connections_.push_back(std::move(connection));
+  watch(*connections_.back());
+  counts_.connections.store(static_cast<std::uint32_t>(connections_.size()),
+                            std::memory_order_relaxed);
+}
+
+void Engine::break_off(Connection& connection) {
+  connection.broken = true;
+  if (on_broken) on_broken(connection);
+}
+
+void Engine::remove(Connection& connection) {
+  connection.closing = true;
+  std::erase(watched_, &connection);
+  std::erase(backlogged_, &connection);
+  connection.backlogged = false;
+  by_doorbell_[connection.doorbell] = nullptr;
+  drop_stalled(connection);
+  if (connection.in_flight == 0) {
+    std::erase(ended_, &connection);
+    end(connection);
+  }
+}
+
+void Engine::drop_stalled(Connection& connection) {
+  stalled_ -= std::exchange(connection.stalled_count, 0);
+  for (std::vector<InFlight*>& of_ring : connection.stalled) {
+    for (InFlight* r : std::exchange(of_ring, {})) {
+      no_longer_waits(*r);
+      release(*r);
+    }
+  }
+}
+
+void Engine::end(Connection& connection) {
+  if (on_ended) on_ended(connection);
+  const auto at = std::ranges::find_if(connections_,
+                                       [&](const auto& each) { return each.get() == &connection; });
+  std::swap(*at, connections_.back());
+  connections_.pop_back();
+  // Who sees that it has ended, sees all that it did.
+  counts_.connections.store(static_cast<std::uint32_t>(connections_.size()),
+                            std::memory_order_release);
+}
+
+}  // namespace espalier::offload

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Offloads on maps as a whole: making, opening, dropping and listing them, their numbers, and
+// snapshots. What takes memory or time by the size of a map runs on the helper thread.
+#include "base/bytes.hpp"
+#include "offload/engine.hpp"
+#include "offload/map_forms.hpp"
+#include "tree/map_stats.hpp"
+
+namespace espalier::offload {
+namespace {
+
+constexpr std::uint32_t kNameBytesMax = tree::Catalog::kNameBytesMax;
+
+wire::MapShape shape_of_map(const tree::MapCore& core) {
+  return shape_of(core.options, core.geometry.key_bytes_max);
+}
+
+void answer_map(Engine& engine, InFlight& r, const tree::MapCore& core) {
+  wire::ResponseHeader header{};
+  header.version = core.id;
+  const wire::MapShape shape = shape_of_map(core);
+  engine.answer(r, header, {base::bytes_of(shape)});
+}
+
+void start_create(Engine& engine, InFlight& r) {
+  const auto shape = PayloadReader(r.payload()).take<wire::MapShape>();
+  if (shape.versions > 1 || shape.key_bytes_max != 0) {
+    return engine.fail(r, {Code::invalid_argument, 0, shape.versions});
+  }
+  const MapOptions options = options_of(shape);
+  Steps& steps = r.begin_steps();
+  tree::Catalog& catalog = engine.services().catalog;
+  engine.hand_over(r, [&catalog, &r, &steps, options] {
+    const auto made = catalog.create(r.key(), options);
+    if (!made) steps.result = std::unexpected(made.error());
+  });
+}
+
+void open_map(Engine& engine, InFlight& r) {
+  const auto core = engine.services().catalog.open(r.key());
+  if (!core) return engine.fail(r, core.error());
+  answer_map(engine, r, **core);
+}
+
+void created(Engine& engine, InFlight& r) {
+  if (!r.steps->result) return engine.fail(r, r.steps->result.error());
+  open_map(engine, r);
+}
+
+void start_drop(Engine& engine, InFlight& r) {
+  Steps& steps = r.begin_steps();
+  tree::Catalog& catalog = engine.services().catalog;
+  engine.hand_over(r, [&catalog, &r, &steps] {
+    const auto dropped = catalog.drop(r.key());
+    if (!dropped) steps.result = std::unexpected(dropped.error());
+  });
+}
+
+void dropped(Engine& engine, InFlight& r) {
+  if (!r.steps->result) return engine.fail(r, r.steps->result.error());
+  engine.answer(r, {});
+}
+
+// As the items of a scan: the name, and the map's number and shape.
+void start_list(Engine& engine, InFlight& r) {
+  std::string items;
+  std::uint64_t count = 0;
+  const tree::Catalog& catalog = engine.services().catalog;
+  for (const std::string& name : catalog.names()) {
+    const auto core = catalog.open(name);
+    if (!core) continue;  // it was dropped just now
+    wire::ItemHeader item{};
+    item.version = (*core)->id;
+    item.key_bytes = static_cast<std::uint16_t>(name.size());
+    item.value_bytes = sizeof(wire::MapShape);
+    const wire::MapShape shape = shape_of_map(**core);
+    items += base::bytes_of(item);
+    items += name;
+    items += base::bytes_of(shape);
+    ++count;
+  }
+  if (!engine.response_fits(r, items.size())) return engine.when_drained(r);
+  wire::ResponseHeader header{};
+  header.version = count;
+  engine.answer(r, header, {items});
+}
+
+void start_stats(Engine& engine, InFlight& r) {
+  const wire::MapNumbers numbers = numbers_of(tree::stats_of(*r.map->core));
+  engine.answer(r, {}, {base::bytes_of(numbers)});
+}
+
+// --- snapshots -----------------------------------------------------------------------------------
+
+void start_snapshot(Engine& engine, InFlight& r) {
+  const std::shared_ptr<tree::MapCore>& core = r.map->core;
+  if (!core->options.versions) return engine.fail(r, {Code::unsupported, 0, 0});
+  base::EpochSlot& slot = r.map->calls.slot;
+  slot.enter();
+  const std::uint64_t version = core->clock.released();
+  auto snapshot = std::make_shared<HeldSnapshot>(core, version);
+  slot.exit();
+  const auto number = r.connection->hold(std::move(snapshot));
+  if (!number) return engine.fail(r, number.error());
+  wire::ResponseHeader header{};
+  header.version = *number;
+  header.read_version = version;
+  engine.answer(r, header);
+}
+
+void start_close(Engine& engine, InFlight& r) {
+  const auto number = PayloadReader(r.payload()).take<std::uint64_t>();
+  if (!r.connection->drop_snapshot(number)) return engine.fail(r, {Code::not_found, 0, 0});
+  engine.answer(r, {});
+}
+
+constexpr Limits kName{.key_bytes_min = 1, .key_bytes_max = kNameBytesMax};
+
+const Offload kOffloads[] = {
+    {.id = wire::OffloadId::map_create,
+     .name = "map_create",
+     .format = "key: the map's name, 1 to 255 bytes; MapShape",
+     .summary = "makes an empty map; answers its number and shape",
+     .limits = {.key_bytes_min = 1,
+                .key_bytes_max = kNameBytesMax,
+                .payload_bytes_min = sizeof(wire::MapShape),
+                .payload_bytes_max = sizeof(wire::MapShape)},
+     .start = start_create,
+     .resume = created},
+    {.id = wire::OffloadId::map_open,
+     .name = "map_open",
+     .format = "key: the map's name",
+     .summary = "answers a map's number and shape",
+     .limits = kName,
+     .start = open_map},
+    {.id = wire::OffloadId::map_drop,
+     .name = "map_drop",
+     .format = "key: the map's name",
+     .summary = "removes a map; its memory comes back when nobody reads it any more",
+     .limits = kName,
+     .start = start_drop,
+     .resume = dropped},
+    {.id = wire::OffloadId::map_list,
+     .name = "map_list",
+     .format = "nothing",
+     .summary = "answers the names, numbers and shapes of all maps, as items",
+     .limits = {},
+     .start = start_list,
+     .resume = start_list},
+    {.id = wire::OffloadId::map_stats,
+     .name = "map_stats",
+     .format = "nothing",
+     .summary = "answers a map's numbers",
+     .limits = {.map = true},
+     .start = start_stats},
+    {.id = wire::OffloadId::snapshot_open,
+     .name = "snapshot_open",
+     .format = "nothing",
+     .summary = "holds the newest version; answers the snapshot's number and its version",
+     .limits = {.map = true},
+     .start = start_snapshot},
+    {.id = wire::OffloadId::snapshot_close,
+     .name = "snapshot_close",
+     .format = "8 bytes: the snapshot's number",
+     .summary = "lets a snapshot go",
+     .limits = {.payload_bytes_min = 8, .payload_bytes_max = 8},
+     .start = start_close},
+};
+
+}  // namespace
+
+std::span<const Offload> map_offloads() { return kOffloads; }
+
+}  // namespace espalier::offload

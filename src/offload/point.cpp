@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Offloads on one key: get, put, insert, update, erase; and the no-op, by which rings are measured.
+#include "offload/engine.hpp"
+#include "offload/reads.hpp"
+
+namespace espalier::offload {
+namespace {
+
+void start_noop(Engine& engine, InFlight& r) { engine.answer(r, {}); }
+
+void start_get(Engine& engine, InFlight& r) {
+  ReadSource source;
+  if (!source.take(engine, r)) return;
+  if (!source.payload().empty()) {
+    return engine.fail(
+        r, {Code::invalid_argument, 0, static_cast<std::uint32_t>(source.payload().size())});
+  }
+  r.request = {};
+  r.request.op = Op::get;
+  r.request.key = r.key();
+  engine.walk(r, source.held());
+}
+
+void start_write(Engine& engine, InFlight& r, Op op) {
+  r.request = {};
+  r.request.op = op;
+  r.request.key = r.key();
+  r.request.value = r.payload();
+  engine.walk(r);
+}
+
+void start_put(Engine& engine, InFlight& r) { start_write(engine, r, Op::put); }
+void start_insert(Engine& engine, InFlight& r) { start_write(engine, r, Op::insert); }
+void start_update(Engine& engine, InFlight& r) { start_write(engine, r, Op::update); }
+void start_erase(Engine& engine, InFlight& r) { start_write(engine, r, Op::erase); }
+
+wire::ResponseHeader header_of(const Completion& done) {
+  wire::ResponseHeader header{};
+  header.version = done.version;
+  header.read_version = done.read_version;
+  if (done.found) header.flags |= wire::kFound;
+  if (done.applied) header.flags |= wire::kApplied;
+  return header;
+}
+
+// A value that the client has no room for is read again when it has.
+void got(Engine& engine, InFlight& r, const Completion& done) {
+  if (!done.ok) return engine.fail(r, done.error);
+  if (!engine.response_fits(r, done.value.size())) return engine.when_drained(r);
+  engine.answer(r, header_of(done), {done.value});
+}
+
+void written(Engine& engine, InFlight& r, const Completion& done) {
+  if (!done.ok) return engine.fail(r, done.error);
+  engine.answer(r, header_of(done));
+}
+
+constexpr Limits kRead{
+    .map = true, .payload_bytes_max = sizeof(std::uint64_t), .at_snapshot = true};
+constexpr Limits kErase{.map = true};
+constexpr Limits kWrite{.map = true, .payload_bytes_max = wire::kMessageBytesMax};
+
+const Offload kOffloads[] = {
+    {.id = wire::OffloadId::noop,
+     .name = "noop",
+     .format = "nothing",
+     .summary = "answers",
+     .limits = {.key_bytes_max = 65535, .payload_bytes_max = wire::kMessageBytesMax},
+     .start = start_noop},
+    {.id = wire::OffloadId::get,
+     .name = "get",
+     .format = "key; snapshot, if the header says so",
+     .summary = "answers whether the key is there, its value, and its version",
+     .limits = kRead,
+     .start = start_get,
+     .walked = got,
+     .resume = start_get},
+    {.id = wire::OffloadId::put,
+     .name = "put",
+     .format = "key; value",
+     .summary = "inserts or replaces",
+     .limits = kWrite,
+     .start = start_put,
+     .walked = written},
+    {.id = wire::OffloadId::insert,
+     .name = "insert",
+     .format = "key; value",
+     .summary = "writes if the key is absent; answers whether it did",
+     .limits = kWrite,
+     .start = start_insert,
+     .walked = written},
+    {.id = wire::OffloadId::update,
+     .name = "update",
+     .format = "key; value",
+     .summary = "writes if the key is present; answers whether it did",
+     .limits = kWrite,
+     .start = start_update,
+     .walked = written},
+    {.id = wire::OffloadId::erase,
+     .name = "erase",
+     .format = "key",
+     .summary = "removes the key if it is there; answers whether it was",
+     .limits = kErase,
+     .start = start_erase,
+     .walked = written},
+};
+
+}  // namespace
+
+std::span<const Offload> point_offloads() { return kOffloads; }
+
+}  // namespace espalier::offload

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "offload/registry.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/assert.hpp"
+
+namespace espalier::offload {
+namespace {
+
+std::vector<Offload> gather() {
+  std::vector<Offload> all;
+  for (const auto group : {point_offloads(), range_offloads(), modify_offloads(), batch_offloads(),
+                           map_offloads(), counter_offloads(), node_offloads()}) {
+    all.insert(all.end(), group.begin(), group.end());
+  }
+  std::ranges::sort(all, {}, &Offload::id);
+  return all;
+}
+
+void add(OffloadTable& by_id, std::span<const Offload> more) {
+  for (const Offload& offload : more) {
+    const Offload*& place = by_id[static_cast<std::uint8_t>(offload.id)];
+    ESPALIER_ASSERT(place == nullptr && offload.start != nullptr);
+    place = &offload;
+  }
+}
+
+OffloadTable index(std::span<const Offload> all) {
+  OffloadTable by_id{};
+  add(by_id, all);
+  return by_id;
+}
+
+}  // namespace
+
+std::span<const Offload> all_offloads() {
+  static const std::vector<Offload> all = gather();
+  return all;
+}
+
+const OffloadTable& offload_table() {
+  static const OffloadTable by_id = index(all_offloads());
+  return by_id;
+}
+
+OffloadTable offload_table_with(std::span<const Offload> own) {
+  OffloadTable by_id = offload_table();
+  for (const Offload& offload : own) {
+    ESPALIER_ASSERT(static_cast<std::uint8_t>(offload.id) >= wire::kOwnOffloadIds);
+  }
+  add(by_id, own);
+  return by_id;
+}
+
+}  // namespace espalier::offload

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Offloads: the named operations that run beside the memory. All that is known of one stands in one
+// place, its row of the table in registry.cpp; docs/offloads.md says how to add one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "espalier/types.hpp"
+#include "wire/message.hpp"
+
+namespace espalier::offload {
+
+class Engine;
+struct InFlight;
+
+/// What a request of an offload must look like before its handler sees it.
+struct Limits {
+  bool map = false;  // names a map that is there
+  std::uint32_t key_bytes_min = 0;
+  std::uint32_t key_bytes_max = 0;  // of offloads on maps, the map itself says
+  std::uint32_t payload_bytes_min = 0;
+  std::uint32_t payload_bytes_max = 0;
+  bool at_snapshot = false;  // may read at a snapshot, which then begins its payload
+};
+
+struct Offload {
+  wire::OffloadId id = wire::OffloadId::invalid;
+  std::string_view name;
+  std::string_view format;   ///< of the request, beyond its header
+  std::string_view summary;  ///< what it does and answers
+  Limits limits;
+
+  /// Begins: answers, or starts a walk, or hands the work over.
+  void (*start)(Engine&, InFlight&) = nullptr;
+  /// A walk of it has ended. Runs inside the walk's epoch; must not start walks (Engine::again).
+  void (*walked)(Engine&, InFlight&, const Completion&) = nullptr;
+  /// A walk of it delivers items; false ends the walk.
+  bool (*items)(Engine&, InFlight&, std::span<const Item>) = nullptr;
+  /// Goes on: after Engine::again, or when the work that was handed over is done.
+  void (*resume)(Engine&, InFlight&) = nullptr;
+  /// What its functions want to know besides; of those below, nothing.
+  const void* context = nullptr;
+};
+
+/// The offloads by their number; null: there is none of this number.
+using OffloadTable = std::array<const Offload*, 256>;
+[[nodiscard]] const OffloadTable& offload_table();
+[[nodiscard]] inline const Offload* find_offload(std::uint8_t id) { return offload_table()[id]; }
+/// All of them, by number.
+[[nodiscard]] std::span<const Offload> all_offloads();
+
+/// The table with a program's own beside them, which must live as long as it. Requires: their
+/// numbers are from wire::kOwnOffloadIds on, and each another.
+[[nodiscard]] OffloadTable offload_table_with(std::span<const Offload> own);
+
+// One group of offloads per file.
+std::span<const Offload> point_offloads();
+std::span<const Offload> range_offloads();
+std::span<const Offload> modify_offloads();
+std::span<const Offload> batch_offloads();
+std::span<const Offload> map_offloads();
+std::span<const Offload> counter_offloads();
+std::span<const Offload> node_offloads();
+
+}  // namespace espalier::offload

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arbitrary bytes as the lines of a request ring, and as what else of its memory a client can
+// write. Whatever they say, another client of the same engine gets right answers, everything in
+// flight comes to an end, and the maps are sound.
+//
+// Input: a byte for each step. An even one says how many lines of 60 bytes of the input to write;
+// an odd one is about credits, doorbells, answers and turns.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "offload/engine_fixture.hpp"
+
+namespace espalier::offload {
+namespace {
+
+void want(bool good, const char* what) {
+  if (good) return;
+  std::fprintf(stderr, "request_fuzz: %s\n", what);
+  std::abort();
+}
+
+/// Reads the input from its front; behind the end come zeros.
+class Input {
+ public:
+  Input(const std::uint8_t* data, std::size_t size) : at_(data), left_(size) {}
+  [[nodiscard]] bool empty() const { return left_ == 0; }
+  std::uint8_t byte() {
+    if (left_ == 0) return 0;
+    --left_;
+    return *at_++;
+  }
+  std::string bytes(std::size_t count) {
+    std::string taken(count, '\0');
+    for (char& c : taken) c = static_cast<char>(byte());
+    return taken;
+  }
+
+ private:
+  const std::uint8_t* at_;
+  std::size_t left_;
+};
+
+/// The node, and a client that does as it should. They are made once, for inputs are many.
+struct World {
+  World() : node(EngineOptions{}, 1 << 20), good(node.connect()) {
+    for (int i = 0; i < 200; ++i) {
+      const std::string key = "k" + std::to_string(i);
+      want(node.call(good, request_of(wire::OffloadId::put, node.map()), key, key).applied(),
+           "a put is refused");
+    }
+  }
+  EngineFixture node;
+  EngineFixture::Client& good;
+};
+
+void step(World& world, EngineFixture::Client& client, Input& input) {
+  const std::uint8_t what = input.byte();
+  if (what % 2 == 0) {
+    for (int lines = what / 2 % 8 + 1; lines != 0; --lines) {
+      if (client->space().ask_room(client->tail()) == 0) return;
+      client->write_line(input.bytes(wire::kRingLinePayload));
+    }
+    client->ring();
+    return;
+  }
+  std::byte* const memory = client->memory();
+  switch (what / 2 % 4) {
+    case 0: world.node.turns(what / 8 + 1); break;
+    case 1: static_cast<void>(client->receive(what / 8 % 2)); break;
+    case 2: {
+      const std::uint64_t word = input.byte() * 8 % wire::kConnectionPageBytes;
+      const std::string value = input.bytes(8);
+      base::store_shared(memory + word, base::load_plain<std::uint64_t>(
+                                            reinterpret_cast<const std::byte*>(value.data())));
+      break;
+    }
+    default:
+      base::store_shared(client.doorbells.at(4 * input.byte()), std::uint32_t{input.byte()});
+      break;
+  }
+}
+
+/// A world that is not used up: inputs make maps, drop ours, and write.
+World& world_for_an_input() {
+  static std::unique_ptr<World> world;
+  static int inputs = 0;
+  if (++inputs % 1024 == 0) world.reset();
+  if (world != nullptr && !world->node.catalog().open("m")) world.reset();
+  if (world == nullptr) world = std::make_unique<World>();
+  return *world;
+}
+
+void run(Input input) {
+  World& world = world_for_an_input();
+  EngineFixture& node = world.node;
+  EngineFixture::Client& client = node.connect({64, 64, 2});
+  while (!input.empty() && !client.ended) step(world, client, input);
+  client->ring();
+  node.turns(20);
+  if (!client.ended) node.disconnect(client);
+  want(node.settle(), "something stays in flight");
+  node.turn();
+  want(client.ended, "the connection does not end");
+  want(node.services().budget.used() == 0, "the memory of a message is lost");
+  if (!node.catalog().open("m")) return;  // it dropped the map, as anybody may
+  want(node.core().store.reclaimer.waiting(node.core(), false).snapshots == 0,
+       "a snapshot stays held");
+  // Keys of this length are nobody's by chance.
+  const std::string key = "the good client's own key";
+  want(node.call(world.good, request_of(wire::OffloadId::put, node.map()), key, "its value")
+           .applied(),
+       "another client's put is refused");
+  want(node.call(world.good, request_of(wire::OffloadId::get, node.map()), key).payload ==
+           "its value",
+       "another client reads something else");
+  for (const std::string& name : node.catalog().names()) {
+    if (name != "m") static_cast<void>(node.catalog().drop(name));
+  }
+  static int inputs = 0;
+  if (++inputs % 64 == 0) want(node.audit().empty(), "the map is not sound");
+}
+
+}  // namespace
+}  // namespace espalier::offload
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  espalier::offload::run({data, size});
+  return 0;
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The node's end of a response ring: answers go straight into lines while there is room, and into a
+// backlog when there is none. The backlog's memory is of the connection's share; the engine asks
+// for it before it makes a long answer, and begins nothing while there is a backlog, so that what
+// comes without being asked for are short answers to what was in flight.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "offload/message_budget.hpp"
+#include "offload/ring.hpp"
+#include "wire/message.hpp"
+
+namespace espalier::offload {
+
+class ResponseRing {
+ public:
+  ResponseRing() = default;
+  /// `side`: the client's wire::ResponseSide for this ring.
+  ResponseRing(std::byte* lines, std::uint32_t count, std::byte* side, MessageShare& share)
+      : space_(lines, count, side + offsetof(wire::ResponseSide, credit)),
+        side_(side),
+        share_(&share) {}
+
+  /// Sends one message: the header, but for its length, kind and tag, and the parts of the payload.
+  /// Cost: a line, and another for every 60 bytes more; a copy where there is no room.
+  void send(wire::ResponseKind kind, std::uint32_t tag, const wire::ResponseHeader& fields,
+            std::initializer_list<std::string_view> parts) {
+    std::size_t payload = 0;
+    for (const std::string_view part : parts) payload += part.size();
+    const wire::ResponseHeader header{
+        .sequence = 0,
+        .bytes = static_cast<std::uint32_t>(sizeof header + payload),
+        .tag = tag,
+        .kind = static_cast<std::uint8_t>(kind),
+        .flags = fields.flags,
+        .code = fields.code,
+        .version = fields.version,
+        .read_version = fields.read_version,
+    };
+    if (!has_room(header.bytes)) return put_by(header, parts);
+    MessageWriter writer(space_, tail_);
+    writer.header(wire::words_of(header));
+    for (const std::string_view part : parts) writer.put(part.data(), part.size());
+    tail_ = writer.finish();
+  }
+  /// Whether a message of so many bytes would go straight into lines.
+  [[nodiscard]] bool has_room(std::uint64_t bytes) {
+    if (!backlog_.empty() || bytes > wire::kMessageBytesMax) return false;
+    const std::uint32_t lines = wire::lines_of(static_cast<std::uint32_t>(bytes));
+    return space_.room(tail_) >= lines || space_.ask_room(tail_) >= lines;
+  }
+  /// Writes what the backlog holds, as far as there is room. Returns whether anything was written.
+  bool settle();
+  [[nodiscard]] std::uint64_t backlog_bytes() const { return backlog_bytes_; }
+  /// Drops the backlog: nobody will read it.
+  void clear();
+
+  /// Whether the reader has said that it sleeps. Requires: a barrier since the last message.
+  [[nodiscard]] bool reader_sleeps() const {
+    return base::load_shared<std::uint32_t>(sleeping_word()) != 0;
+  }
+  /// Wakes it. Cost: a system call.
+  void wake_reader();
+
+  bool touched = false;  ///< the engine's: something was written since it last looked for sleepers
+
+ private:
+  [[nodiscard]] std::byte* sleeping_word() const {
+    return side_ + offsetof(wire::ResponseSide, sleeping);
+  }
+  void put_by(const wire::ResponseHeader& header, std::initializer_list<std::string_view> parts);
+
+  LineSpace space_;
+  std::byte* side_ = nullptr;
+  MessageShare* share_ = nullptr;
+  std::uint64_t tail_ = 0;
+  std::deque<std::vector<std::byte>> backlog_;
+  MessageStream sending_;  // the first of the backlog
+  std::uint64_t backlog_bytes_ = 0;
+};
+
+}  // namespace espalier::offload
