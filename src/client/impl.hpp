@@ -1,90 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind the handles of the public API.
+// What stands behind the handles of the public API: interfaces, so that a store may lie in this
+// process (embedded.hpp) or elsewhere. What follows from a request alone, whoever runs it, is done
+// above them, in map.cpp and snapshot.cpp.
+//
+// Invariants
+// 1. A call of a handle makes one virtual call, and what it reads is copied straight to where the
+//    caller wants it: embedded reads are so short that a second indirection would show.
+// 2. A map's implementation belongs to its store's and lives until drop_map() or the store's end;
+//    snapshots and pipelines go before their map.
+//
+// Thread: any, but for pipelines: one at a time.
 #pragma once
 
-#include <list>
-#include <map>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <mutex>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "client/session.hpp"
 #include "espalier/map.hpp"
+#include "tree/leaf_write.hpp"
 
 namespace espalier::client {
 
-class MapImpl {
+/// Destroyed through this, and never copied.
+class Interface {
  public:
-  MapImpl(std::unique_ptr<tree::MapCore> core_in, std::shared_ptr<SessionPool> sessions_in)
-      : core(std::move(core_in)), sessions(std::move(sessions_in)) {}
+  Interface() = default;
+  Interface(const Interface&) = delete;
+  Interface& operator=(const Interface&) = delete;
+  virtual ~Interface() = default;
+};
 
+/// Runs single requests.
+class Runner : public Interface {
+ public:
+  /// Runs a request to its completion; the handler is called on this thread, before it returns.
+  /// Errors: too_many_participants, and whatever else kept the request from being run at all: then
+  /// the handler was not told of a completion. What the request itself met is in its completion.
+  virtual Result<void> run(const Request& request, Handler& handler) = 0;
+};
+
+/// Runs reads as of its version; requests of writes are programmers' mistakes.
+class SnapshotImpl : public Runner {
+ public:
+  [[nodiscard]] virtual Version version() const = 0;
+  virtual Result<std::uint64_t> count(std::string_view low, std::string_view high) = 0;
+};
+
+class PipelineImpl : public Interface {
+ public:
+  /// As in Pipeline.
+  virtual void submit(std::span<const Request> requests, Handler& handler) = 0;
+  virtual std::size_t poll() = 0;
+  virtual std::size_t advance() = 0;
+  virtual void run(std::span<const Request> requests, Handler& handler) = 0;
+};
+
+/// One map. Costs and errors as in Map, and what keeps a request from being run, as in Runner.
+class MapImpl : public Runner {
+ public:
   /// What stands behind a handle.
   static MapImpl& of(const Map& map) { return *map.impl_; }
 
-  /// Runs one request to its completion on the calling thread.
-  /// Errors: too_many_participants, and what the request itself met.
-  Result<void> run(const tree::WalkRequest& request);
+  /// Reads one key. Returns whether it is there: only then `value`, whose capacity is kept, and
+  /// `version` are written.
+  virtual Result<bool> get(std::string_view key, std::string& value, Version& version) = 0;
+  /// Does one write (put, insert, update, erase) if the condition holds.
+  /// Errors: condition_failed, and as Map::put.
+  virtual Result<Written> write_if(Op op, std::string_view key, std::string_view value,
+                                   const tree::WriteCondition& condition) = 0;
+  /// As Map::add.
+  virtual Result<std::uint64_t> add(std::string_view key, std::uint64_t amount) = 0;
+  virtual Result<Written> write(const WriteBatch& batch) = 0;
+  virtual Result<std::uint64_t> scan(std::string_view low, std::string_view high,
+                                     const ItemSink& sink, ScanOptions options) = 0;
+  virtual Result<std::uint64_t> count(std::string_view low, std::string_view high) = 0;
+  virtual Result<std::uint64_t> count_estimate(std::string_view low, std::string_view high) = 0;
 
-  std::unique_ptr<tree::MapCore> core;
-  std::shared_ptr<SessionPool> sessions;
+  virtual Result<std::unique_ptr<SnapshotImpl>> snapshot() = 0;
+  /// Requires: 1 to 256 in flight.
+  virtual Result<std::unique_ptr<PipelineImpl>> open_pipeline(std::uint32_t in_flight) = 0;
+
+  [[nodiscard]] virtual const std::string& name() const = 0;
+  [[nodiscard]] virtual const MapOptions& options() const = 0;
+  [[nodiscard]] virtual std::uint32_t max_key_bytes() const = 0;
+  virtual Result<MapStats> stats() = 0;
+  virtual Result<std::vector<std::string>> audit() = 0;
 };
 
-class StoreImpl {
+/// A store. Costs and errors as in Store.
+class StoreImpl : public Interface {
  public:
-  StoreImpl(memory::Region region, const StoreOptions& options);
-  ~StoreImpl();
+  /// What stands behind a store.
+  static StoreImpl& of(const Store& store) { return *store.impl_; }
 
-  tree::StoreCore core;
-  std::shared_ptr<SessionPool> sessions;
-  std::string page_message;
-  mutable std::mutex mutex;  // guards the names
-  std::map<std::string, std::unique_ptr<MapImpl>, std::less<>> maps;
-  std::uint32_t next_map_id = 1;  // never reused (rule 1)
+  /// Returned maps are never null.
+  virtual Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) = 0;
+  virtual Result<MapImpl*> open_map(std::string_view name) = 0;
+  virtual Result<void> drop_map(std::string_view name) = 0;
+  virtual Result<std::vector<std::string>> map_names() = 0;
+  /// Requires: a good name, and a count above 0.
+  virtual Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) = 0;
+
+  [[nodiscard]] virtual const std::string& page_message() const = 0;
+  virtual Result<std::uint64_t> memory_bytes() = 0;
+  /// The numbers of the node that keeps it, as they travel (wire/node_numbers.hpp).
+  /// Errors: unsupported (there is no node, or an older one), connection_lost.
+  virtual Result<std::string> node_numbers() = 0;
+  virtual void trim() = 0;
 };
-
-class SnapshotImpl {
- public:
-  SnapshotImpl(MapImpl& map_in, std::list<tree::HeldVersion>::iterator held_in)
-      : map(map_in), held(held_in) {}
-  ~SnapshotImpl() { map.core->store.reclaimer.drop(*map.core, held); }
-  SnapshotImpl(const SnapshotImpl&) = delete;
-  SnapshotImpl& operator=(const SnapshotImpl&) = delete;
-
-  MapImpl& map;
-  std::list<tree::HeldVersion>::iterator held;
-};
-
-class PipelineImpl {
- public:
-  PipelineImpl(MapImpl& map_in, Session* session_in, std::uint32_t in_flight);
-  ~PipelineImpl();
-  PipelineImpl(const PipelineImpl&) = delete;
-  PipelineImpl& operator=(const PipelineImpl&) = delete;
-
-  void look_at_size();
-
-  MapImpl& map;
-  Session* session;
-  bool interleave_warm = false;
-  std::unique_ptr<HostEngine> engine;
-};
-
-/// Keeps the answer of one request that is run alone, copying what points into the map.
-class Answer final : public Handler {
- public:
-  void done(const Completion& completion) override;
-  bool items(std::uint64_t tag, std::span<const Item> items) override;
-
-  Completion completion;
-  std::string key;
-  std::string* value = nullptr;  // where to copy a found value
-  const ItemSink* sink = nullptr;
-};
-
-/// The error of a completed request, or nothing.
-inline Result<void> check(const Completion& completion) {
-  if (completion.ok) return {};
-  return std::unexpected(completion.error);
-}
 
 }  // namespace espalier::client

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a thread needs to work on a store: an epoch slot, private buffers, and an engine per map.
-// Kept per thread and store, so that a synchronous call pays for none of it.
+// Kept per thread and embedded store, so that a synchronous call pays for none of it.
 //
 // Invariants
 // 1. A session is used by one thread at a time and for one call at a time: a call made from inside

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Of the C API: stores, and the maps in them.
+#include <string>
+#include <vector>
+
+#include "client/c_handles.hpp"
+#include "client/impl.hpp"
+
+namespace c = espalier::client::c;
+using espalier::Map;
+using espalier::MapOptions;
+using espalier::Result;
+
+namespace {
+
+// A handle of a map that was made or opened.
+Result<void> hand_out(Result<Map> map, const espalier_store& store, espalier_map** handle) {
+  if (!map) return std::unexpected(map.error());
+  *handle = new espalier_map{*map, store.uses};
+  return {};
+}
+
+}  // namespace
+
+espalier_code espalier_store_open(const char* address, const espalier_store_options* options,
+                                  espalier_store** store) {
+  const c::Check size = c::sized(options, sizeof *options, "options");
+  const auto known = size.complaint == nullptr ? c::taken(options, ESPALIER_STORE_OPTIONS_INIT)
+                                               : espalier_store_options ESPALIER_STORE_OPTIONS_INIT;
+  return c::run(__func__,
+                {c::given(address, "address"), c::given(store, "store"), size,
+                 c::either(known.huge_pages, "options.huge_pages"),
+                 c::unused(known.reserved, "options.reserved")},
+                [&]() -> Result<void> {
+                  auto opened =
+                      espalier::Store::connect(address, {.memory_bytes_max = known.memory_bytes_max,
+                                                         .participants_max = known.participants_max,
+                                                         .huge_pages = known.huge_pages != 0});
+                  if (!opened) return std::unexpected(opened.error());
+                  *store = new espalier_store{std::move(*opened)};
+                  return {};
+                });
+}
+
+espalier_code espalier_store_close(espalier_store* store) {
+  if (store == nullptr) return ESPALIER_OK;
+  const bool used = store->uses->load() != 0;
+  return c::run(__func__, {{"store", used ? "has open snapshots or pipelines" : nullptr}},
+                [&]() -> Result<void> {
+                  delete store;
+                  return {};
+                });
+}
+
+espalier_code espalier_sequence(espalier_store* store, espalier_bytes name, uint32_t count,
+                                uint64_t* first) {
+  return c::run(__func__,
+                {c::given(store, "store"), c::good(name, "name"), c::given(first, "first")}, [&] {
+                  const auto taken = store->store.sequence(c::view(name), count);
+                  if (taken) *first = *taken;
+                  return taken;
+                });
+}
+
+espalier_code espalier_map_create(espalier_store* store, espalier_bytes name,
+                                  const espalier_map_options* options, espalier_map** map) {
+  const c::Check size = c::sized(options, sizeof *options, "options");
+  const auto known = size.complaint == nullptr ? c::taken(options, ESPALIER_MAP_OPTIONS_INIT)
+                                               : espalier_map_options ESPALIER_MAP_OPTIONS_INIT;
+  return c::run(__func__,
+                {c::given(store, "store"), c::good(name, "name"), c::given(map, "map"), size,
+                 c::either(known.versions, "options.versions")},
+                [&] {
+                  const MapOptions made_of{.node_bytes = known.node_bytes,
+                                           .log_bytes = known.log_bytes,
+                                           .versions = known.versions != 0,
+                                           .snapshot_bytes_max = known.snapshot_bytes_max};
+                  return hand_out(store->store.create_map(c::view(name), made_of), *store, map);
+                });
+}
+
+espalier_code espalier_map_open(espalier_store* store, espalier_bytes name, espalier_map** map) {
+  return c::run(__func__, {c::given(store, "store"), c::good(name, "name"), c::given(map, "map")},
+                [&] { return hand_out(store->store.open_map(c::view(name)), *store, map); });
+}
+
+void espalier_map_close(espalier_map* map) { delete map; }
+
+espalier_code espalier_map_drop(espalier_store* store, espalier_bytes name) {
+  return c::run(__func__, {c::given(store, "store"), c::good(name, "name")},
+                [&] { return store->store.drop_map(c::view(name)); });
+}
+
+espalier_code espalier_map_list(espalier_store* store, espalier_name_fn visit, void* context) {
+  return c::run(__func__, {c::given(store, "store"), c::given(visit, "visit")},
+                [&]() -> Result<void> {
+                  const auto names = espalier::client::StoreImpl::of(store->store).map_names();
+                  if (!names) return std::unexpected(names.error());
+                  const auto show = [&](const std::string& name) noexcept {
+                    return visit(context, c::bytes_of(name)) == 0;
+                  };
+                  for (const std::string& name : *names) {
+                    if (!show(name)) break;
+                  }
+                  return {};
+                });
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store in this process: every call works on the tree itself, on the thread that makes it, with
+// a session that the thread keeps (session.hpp).
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "client/impl.hpp"
+#include "client/session.hpp"
+#include "offload/services.hpp"
+#include "tree/catalog.hpp"
+
+namespace espalier::client {
+
+class EmbeddedMap final : public MapImpl {
+ public:
+  EmbeddedMap(std::shared_ptr<tree::MapCore> core, std::shared_ptr<SessionPool> sessions)
+      : core_(std::move(core)), sessions_(std::move(sessions)) {}
+
+  /// What stands behind a handle. Requires: its store is embedded.
+  static EmbeddedMap& of(const Map& map) { return static_cast<EmbeddedMap&>(MapImpl::of(map)); }
+
+  Result<void> run(const Request& request, Handler& handler) override;
+  Result<bool> get(std::string_view key, std::string& value, Version& version) override;
+  Result<Written> write_if(Op op, std::string_view key, std::string_view value,
+                           const tree::WriteCondition& condition) override;
+  Result<std::uint64_t> add(std::string_view key, std::uint64_t amount) override;
+  Result<Written> write(const WriteBatch& batch) override;
+  Result<std::uint64_t> scan(std::string_view low, std::string_view high, const ItemSink& sink,
+                             ScanOptions options) override;
+  Result<std::uint64_t> count(std::string_view low, std::string_view high) override;
+  Result<std::uint64_t> count_estimate(std::string_view low, std::string_view high) override;
+  Result<std::unique_ptr<SnapshotImpl>> snapshot() override;
+  Result<std::unique_ptr<PipelineImpl>> open_pipeline(std::uint32_t in_flight) override;
+  [[nodiscard]] const std::string& name() const override { return core_->name; }
+  [[nodiscard]] const MapOptions& options() const override { return core_->options; }
+  [[nodiscard]] std::uint32_t max_key_bytes() const override {
+    return core_->geometry.key_bytes_max;
+  }
+  Result<MapStats> stats() override;
+  Result<std::vector<std::string>> audit() override;
+
+  /// Runs a request with all that the tree may be told about it. Errors: too_many_participants.
+  Result<void> walk(const tree::WalkRequest& request);
+  [[nodiscard]] tree::MapCore& core() const { return *core_; }
+
+ private:
+  Result<bool> scan_at_once(const Request& request, const ItemSink& sink);
+
+  const std::shared_ptr<tree::MapCore> core_;
+  const std::shared_ptr<SessionPool> sessions_;
+};
+
+class EmbeddedSnapshot final : public SnapshotImpl {
+ public:
+  EmbeddedSnapshot(EmbeddedMap& map, std::list<tree::HeldVersion>::iterator held)
+      : map_(map), held_(held) {}
+  ~EmbeddedSnapshot() override { map_.core().store.reclaimer.drop(map_.core(), held_); }
+
+  [[nodiscard]] Version version() const override { return held_->version; }
+  Result<void> run(const Request& request, Handler& handler) override {
+    return map_.walk({&request, &handler, &*held_, {}, {}});
+  }
+  Result<std::uint64_t> count(std::string_view low, std::string_view high) override;
+
+ private:
+  EmbeddedMap& map_;
+  std::list<tree::HeldVersion>::iterator held_;
+};
+
+class EmbeddedPipeline final : public PipelineImpl {
+ public:
+  /// Takes a session of its own, and gives it back.
+  EmbeddedPipeline(tree::MapCore& core, std::shared_ptr<SessionPool> sessions, Session* session,
+                   std::uint32_t in_flight);
+  ~EmbeddedPipeline() override;
+
+  void submit(std::span<const Request> requests, Handler& handler) override;
+  std::size_t poll() override { return engine_->poll(); }
+  std::size_t advance() override { return engine_->advance(); }
+  void run(std::span<const Request> requests, Handler& handler) override;
+
+ private:
+  void look_at_size();
+
+  tree::MapCore& core_;
+  const std::shared_ptr<SessionPool> sessions_;
+  Session* const session_;
+  bool interleave_warm_ = false;
+  std::unique_ptr<HostEngine> engine_;
+};
+
+class EmbeddedStore final : public StoreImpl {
+ public:
+  /// Errors: as Store::open.
+  static Result<std::unique_ptr<StoreImpl>> open(const StoreOptions& options);
+  EmbeddedStore(memory::Region region, const StoreOptions& options);
+  ~EmbeddedStore() override;
+
+  Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) override;
+  Result<MapImpl*> open_map(std::string_view name) override;
+  Result<void> drop_map(std::string_view name) override;
+  Result<std::vector<std::string>> map_names() override { return catalog_.names(); }
+  Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) override {
+    return sequencers_.take(name, count);
+  }
+  [[nodiscard]] const std::string& page_message() const override {
+    return core_.region.page_message();
+  }
+  Result<std::uint64_t> memory_bytes() override { return core_.region.taken_bytes(); }
+  Result<std::string> node_numbers() override { return fail(Code::unsupported); }
+  void trim() override;
+
+ private:
+  [[nodiscard]] MapImpl* behind_handles(std::shared_ptr<tree::MapCore> core);
+
+  tree::StoreCore core_;
+  tree::Catalog catalog_;
+  offload::Sequencers sequencers_;
+  const std::shared_ptr<SessionPool> sessions_;
+  std::mutex mutex_;  // guards maps_, together with what the catalog says; taken before its lock
+  std::unordered_map<std::uint32_t, std::unique_ptr<EmbeddedMap>> maps_;  // by id
+};
+
+}  // namespace espalier::client

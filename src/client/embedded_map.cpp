@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "client/answer.hpp"
+#include "client/embedded.hpp"
+#include "tree/audit.hpp"
+#include "tree/batch.hpp"
+#include "tree/estimate.hpp"
+#include "tree/map_stats.hpp"
+#include "tree/planted.hpp"
+
+namespace espalier::client {
+namespace {
+
+// Lets go of what a read at once has pinned, whatever its user does.
+class LetGo {
+ public:
+  explicit LetGo(HostEngine& engine) : engine_(engine) {}
+  ~LetGo() { engine_.let_go(); }
+  LetGo(const LetGo&) = delete;
+  LetGo& operator=(const LetGo&) = delete;
+
+ private:
+  HostEngine& engine_;
+};
+
+Result<std::uint64_t> run_count(Runner& runner, std::string_view low, std::string_view high) {
+  const auto request = scan_request(low, high, {});
+  if (!request) return std::unexpected(request.error());
+  return run_scan(runner, *request, [](std::span<const Item>) { return true; });
+}
+
+tree::WriteCondition::Kind kind_of(WriteBatch::Condition condition) {
+  using Kind = tree::WriteCondition::Kind;
+  switch (condition) {
+    case WriteBatch::Condition::absent: return Kind::absent;
+    case WriteBatch::Condition::present: return Kind::present;
+    case WriteBatch::Condition::value: return Kind::value;
+    case WriteBatch::Condition::version: return Kind::version;
+  }
+  return Kind::none;
+}
+
+}  // namespace
+
+Result<void> EmbeddedMap::walk(const tree::WalkRequest& request) {
+  const auto session = SessionLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  (*session)->engine(*core_).run(request);
+  return {};
+}
+
+Result<void> EmbeddedMap::run(const Request& request, Handler& handler) {
+  return walk({&request, &handler, nullptr, {}, {}});
+}
+
+Result<bool> EmbeddedMap::get(std::string_view key, std::string& value, Version& version) {
+  const auto session = SessionLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  HostEngine& engine = (*session)->engine(*core_);
+  Completion answer;
+  if (!engine.get_at_once(key, answer)) {
+    return fail(Code::key_too_long, core_->geometry.key_bytes_max);
+  }
+  const LetGo let_go(engine);
+  if (answer.found) {
+    value = answer.value;
+    version = answer.version;
+  }
+  return answer.found;
+}
+
+Result<Written> EmbeddedMap::write_if(Op op, std::string_view key, std::string_view value,
+                                      const tree::WriteCondition& condition) {
+  Request request;
+  request.op = op;
+  request.key = key;
+  request.value = value;
+  Answer answer;
+  if (const auto ran = walk({&request, &answer, nullptr, {}, condition}); !ran) {
+    return std::unexpected(ran.error());
+  }
+  const Completion& done = answer.completion;
+  if (!done.ok) return std::unexpected(done.error);
+  return Written{done.applied ? done.version : 0, done.applied, done.found};
+}
+
+Result<std::uint64_t> EmbeddedMap::add(std::string_view key, std::uint64_t amount) {
+  for (;;) {
+    std::optional<Found> found(std::in_place);
+    const auto there = get(key, found->value, found->version);
+    if (!there) return std::unexpected(there.error());
+    if (!*there) found.reset();
+    std::uint64_t sum = 0;
+    if (found) {
+      if (found->value.size() != sizeof sum) {
+        return fail(Code::invalid_argument, static_cast<std::uint32_t>(found->value.size()));
+      }
+      std::memcpy(&sum, found->value.data(), sizeof sum);
+    }
+    sum += amount;  // wraps round, as counters do
+    const auto written = write_if(Op::put, key, {reinterpret_cast<const char*>(&sum), sizeof sum},
+                                  unchanged(found, core_->options.versions));
+    if (written) return sum;
+    if (written.error().code != Code::condition_failed) return std::unexpected(written.error());
+  }
+}
+
+Result<Written> EmbeddedMap::write(const WriteBatch& batch) {
+  const auto session = SessionLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  tree::Worker& worker = (*session)->worker;
+  std::vector<tree::BatchWrite> writes;
+  writes.reserve(batch.writes().size());
+  for (const WriteBatch::Write& write : batch.writes()) {
+    writes.push_back({write.key, write.value, write.erase});
+  }
+  std::vector<tree::BatchCheck> checks;
+  checks.reserve(batch.conditions().size());
+  for (const WriteBatch::Check& check : batch.conditions()) {
+    checks.push_back({check.key, check.value, check.version, kind_of(check.kind)});
+  }
+  const auto applied = tree::apply_batch(worker, *core_, writes, checks);
+  if (!applied) return std::unexpected(applied.error());
+  const bool at_once = tree::planted(tree::Bug::acknowledge_before_release);
+  while (!at_once && core_->clock.released() < applied->wait_for) std::this_thread::yield();
+  tree::Reclaimer& reclaimer = core_->store.reclaimer;
+  if (reclaimer.due()) reclaimer.collect(worker.cache);
+  if (applied->failed_check) return fail(Code::condition_failed, *applied->failed_check);
+  return Written{applied->version, true, applied->existed};
+}
+
+// A scan of few items the short way, if there is one; else nothing was done.
+Result<bool> EmbeddedMap::scan_at_once(const Request& request, const ItemSink& sink) {
+  const auto session = SessionLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  HostEngine& engine = (*session)->engine(*core_);
+  const Item* const items = engine.scan_at_once(request.key, request.limit);
+  if (items == nullptr) return false;
+  const LetGo let_go(engine);
+  // As everywhere, a sink that throws ends the process.
+  [&]() noexcept { sink({items, request.limit}); }();
+  return true;
+}
+
+Result<std::uint64_t> EmbeddedMap::scan(std::string_view low, std::string_view high,
+                                        const ItemSink& sink, ScanOptions options) {
+  const auto request = scan_request(low, high, options);
+  if (!request) return std::unexpected(request.error());
+  const bool plain = request->op == Op::scan && high.empty();
+  if (plain && request->limit != 0 && request->limit <= tree::LeafScan::kFew) {
+    const auto done = scan_at_once(*request, sink);
+    if (!done) return std::unexpected(done.error());
+    if (*done) return request->limit;
+  }
+  return run_scan(*this, *request, sink);
+}
+
+Result<std::uint64_t> EmbeddedMap::count(std::string_view low, std::string_view high) {
+  return run_count(*this, low, high);
+}
+
+Result<std::uint64_t> EmbeddedSnapshot::count(std::string_view low, std::string_view high) {
+  return run_count(*this, low, high);
+}
+
+Result<std::uint64_t> EmbeddedMap::count_estimate(std::string_view low, std::string_view high) {
+  const auto session = SessionLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  return tree::estimate_range((*session)->worker, *core_, low, high);
+}
+
+Result<std::unique_ptr<SnapshotImpl>> EmbeddedMap::snapshot() {
+  if (!core_->options.versions) return fail(Code::unsupported);
+  const auto session = SessionLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  base::EpochSlot& slot = (*session)->worker.slot;
+  slot.enter();
+  const auto held = core_->store.reclaimer.hold(*core_, core_->clock.released());
+  slot.exit();
+  return std::make_unique<EmbeddedSnapshot>(*this, held);
+}
+
+Result<std::unique_ptr<PipelineImpl>> EmbeddedMap::open_pipeline(std::uint32_t in_flight) {
+  const auto session = sessions_->acquire();
+  if (!session) return std::unexpected(session.error());
+  return std::make_unique<EmbeddedPipeline>(*core_, sessions_, *session, in_flight);
+}
+
+Result<MapStats> EmbeddedMap::stats() { return tree::stats_of(*core_); }
+
+// What one map took of the store's memory can only be told from what all of them have.
+Result<std::vector<std::string>> EmbeddedMap::audit() { return tree::audit_store(core_->store); }
+
+}  // namespace espalier::client

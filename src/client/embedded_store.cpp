@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/machine_memory.hpp"
+#include "client/embedded.hpp"
+
+namespace espalier::client {
+namespace {
+
+// The epoch table lies in the region's first extent.
+constexpr std::uint32_t kParticipantsMax = 16384;
+static_assert(base::EpochTable::bytes(kParticipantsMax) <= memory::kExtentBytes);
+
+}  // namespace
+
+Result<std::unique_ptr<StoreImpl>> EmbeddedStore::open(const StoreOptions& options) {
+  if (options.participants_max == 0 || options.participants_max > kParticipantsMax) {
+    return fail(Code::invalid_argument, options.participants_max);
+  }
+  memory::RegionOptions region_options;
+  region_options.bytes_max =
+      options.memory_bytes_max != 0 ? options.memory_bytes_max : base::default_store_bytes();
+  region_options.huge_pages = options.huge_pages;
+  auto region = memory::Region::reserve(region_options);
+  if (!region) return std::unexpected(region.error());
+  return std::make_unique<EmbeddedStore>(std::move(*region), options);
+}
+
+EmbeddedStore::EmbeddedStore(memory::Region region, const StoreOptions& options)
+    : core_(std::move(region), options.participants_max),
+      catalog_(core_),
+      sessions_(std::make_shared<SessionPool>(core_)) {}
+
+EmbeddedStore::~EmbeddedStore() {
+  sessions_->close();
+  maps_.clear();
+}
+
+// The one implementation behind all handles of a map.
+MapImpl* EmbeddedStore::behind_handles(std::shared_ptr<tree::MapCore> core) {
+  std::unique_ptr<EmbeddedMap>& map = maps_[core->id];
+  if (!map) map = std::make_unique<EmbeddedMap>(std::move(core), sessions_);
+  return map.get();
+}
+
+Result<MapImpl*> EmbeddedStore::create_map(std::string_view name, const MapOptions& options) {
+  const std::lock_guard lock(mutex_);
+  auto core = catalog_.create(name, options);
+  if (!core) return std::unexpected(core.error());
+  return behind_handles(std::move(*core));
+}
+
+Result<MapImpl*> EmbeddedStore::open_map(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  auto core = catalog_.open(name);
+  if (!core) return std::unexpected(core.error());
+  return behind_handles(std::move(*core));
+}
+
+Result<void> EmbeddedStore::drop_map(std::string_view name) {
+  std::unique_ptr<EmbeddedMap> map;  // goes after the lock, and with it the memory
+  const std::lock_guard lock(mutex_);
+  const auto core = catalog_.drop(name);
+  if (!core) return std::unexpected(core.error());
+  sessions_->forget(**core);
+  const auto found = maps_.find((*core)->id);
+  if (found == maps_.end()) return {};
+  map = std::move(found->second);
+  maps_.erase(found);
+  return {};
+}
+
+void EmbeddedStore::trim() {
+  if (const auto session = SessionLease::take(sessions_)) {
+    tree::Worker& worker = (*session)->worker;
+    // The first round stamps what was waiting for its release, the next frees it.
+    for (int round = 0; round < 3; ++round) core_.reclaimer.collect(worker.cache);
+    worker.cache.flush();
+  }
+  core_.pool.trim();
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store on a node: every call is a message through a lane that the thread keeps.
+//
+// A connection that is lost stays lost: what was in flight on it fails with connection_lost. The
+// next call connects again, and maps are opened anew by name, for another node may have come. Reads
+// and writes alike are never sent twice. Snapshots and pipelines end with their connection.
+//
+// Thread: any, but for pipelines: one at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "client/impl.hpp"
+#include "client/remote_pipeline.hpp"
+
+namespace espalier::client {
+
+/// A lane, and the requests of the calls that use it one at a time.
+struct RemoteSession {
+  explicit RemoteSession(std::unique_ptr<Lane> lane_in)
+      : lane(std::move(lane_in)), requests(*lane, 1) {}
+  std::unique_ptr<Lane> lane;
+  RemoteRequests requests;
+  bool busy = false;
+};
+
+/// Sessions of one store: connects when one is needed and there is none.
+class RemoteSessions {
+ public:
+  explicit RemoteSessions(std::string path) : path_(std::move(path)) {}
+
+  /// Errors: as RingConnection::open.
+  Result<std::shared_ptr<RemoteSession>> acquire();
+  void release(std::shared_ptr<RemoteSession> session);
+  /// A lane that nobody else uses, for a pipeline. Errors: the same.
+  Result<std::unique_ptr<Lane>> open_lane();
+  void release(std::unique_ptr<Lane> lane);
+  /// Ends all connections: threads that used them may keep their sessions for long.
+  void close();
+  [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_relaxed); }
+
+ private:
+  std::string path_;
+  std::mutex mutex_;                            // guards all below
+  std::shared_ptr<RingConnection> connection_;  // the newest one; more lanes than it has: another
+  std::vector<std::weak_ptr<RingConnection>> all_;  // those that anybody still keeps
+  std::vector<std::shared_ptr<RemoteSession>> free_;
+  std::vector<std::unique_ptr<Lane>> free_lanes_;
+  std::atomic<bool> closed_{false};
+};
+
+/// A session for the duration of one call: the thread's own, or another if that is in use.
+class RemoteLease {
+ public:
+  static Result<RemoteLease> take(const std::shared_ptr<RemoteSessions>& sessions);
+  RemoteLease(RemoteLease&& other) noexcept = default;
+  RemoteLease& operator=(RemoteLease&&) = delete;
+  ~RemoteLease();
+  RemoteSession* operator->() const { return session_.get(); }
+  RemoteSession& operator*() const { return *session_; }
+
+ private:
+  RemoteLease(std::shared_ptr<RemoteSession> session, std::shared_ptr<RemoteSessions> extra)
+      : session_(std::move(session)), extra_(std::move(extra)) {}
+  std::shared_ptr<RemoteSession> session_;
+  std::shared_ptr<RemoteSessions> extra_;  // where to return one that is not the thread's own
+};
+
+class RemoteMap final : public MapImpl {
+ public:
+  RemoteMap(std::shared_ptr<RemoteSessions> sessions, std::string name, std::uint64_t node_id,
+            std::uint32_t id, const wire::MapShape& shape);
+
+  Result<void> run(const Request& request, Handler& handler) override;
+  Result<bool> get(std::string_view key, std::string& value, Version& version) override;
+  Result<Written> write_if(Op op, std::string_view key, std::string_view value,
+                           const tree::WriteCondition& condition) override;
+  Result<std::uint64_t> add(std::string_view key, std::uint64_t amount) override;
+  Result<Written> write(const WriteBatch& batch) override;
+  Result<std::uint64_t> scan(std::string_view low, std::string_view high, const ItemSink& sink,
+                             ScanOptions options) override;
+  Result<std::uint64_t> count(std::string_view low, std::string_view high) override;
+  Result<std::uint64_t> count_estimate(std::string_view low, std::string_view high) override;
+  Result<std::unique_ptr<SnapshotImpl>> snapshot() override;
+  Result<std::unique_ptr<PipelineImpl>> open_pipeline(std::uint32_t in_flight) override;
+  [[nodiscard]] const std::string& name() const override { return name_; }
+  [[nodiscard]] const MapOptions& options() const override { return options_; }
+  [[nodiscard]] std::uint32_t max_key_bytes() const override { return max_key_bytes_; }
+  Result<MapStats> stats() override;
+  Result<std::vector<std::string>> audit() override { return fail(Code::unsupported); }
+
+  [[nodiscard]] bool is(std::uint64_t node_id, std::uint32_t id) const {
+    return node_id_.load(std::memory_order_acquire) == node_id && id_.load() == id;
+  }
+  /// The map's number on the node that the session leads to.
+  Result<Scope> scope(RemoteSession& session);
+
+ private:
+  Result<Reply> call(Outgoing request);
+  [[nodiscard]] Result<void> check(const WriteBatch& batch) const;
+
+  const std::shared_ptr<RemoteSessions> sessions_;
+  const std::string name_;
+  MapOptions options_;
+  std::uint32_t max_key_bytes_;
+  std::mutex mutex_;  // guards the two below while they change together
+  std::atomic<std::uint64_t> node_id_;
+  std::atomic<std::uint32_t> id_;
+};
+
+class RemoteStore final : public StoreImpl {
+ public:
+  /// Connects to the node at this UNIX socket. Errors: as RingConnection::open.
+  static Result<std::unique_ptr<StoreImpl>> connect(const std::string& path);
+  explicit RemoteStore(std::shared_ptr<RemoteSessions> sessions);
+  ~RemoteStore() override;
+
+  Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) override;
+  Result<MapImpl*> open_map(std::string_view name) override;
+  Result<void> drop_map(std::string_view name) override;
+  Result<std::vector<std::string>> map_names() override;
+  Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) override;
+  [[nodiscard]] const std::string& page_message() const override { return page_message_; }
+  Result<std::uint64_t> memory_bytes() override { return fail(Code::unsupported); }
+  Result<std::string> node_numbers() override;
+  void trim() override {}
+
+ private:
+  Result<MapImpl*> keep(std::string_view name, Outgoing request);
+
+  const std::shared_ptr<RemoteSessions> sessions_;
+  const std::string page_message_ = "memory of a node";
+  std::mutex mutex_;  // guards maps_
+  std::vector<std::unique_ptr<RemoteMap>> maps_;
+  std::map<std::string, RemoteMap*, std::less<>> by_name_;
+};
+
+}  // namespace espalier::client

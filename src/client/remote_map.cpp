@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "client/answer.hpp"
+#include "client/remote.hpp"
+#include "offload/map_forms.hpp"
+#include "tree/batch.hpp"
+
+namespace espalier::client {
+namespace {
+
+template <class T>
+void append(std::string& to, const T& value) {
+  to += base::bytes_of(value);
+}
+
+Written written_of(const wire::ResponseHeader& header) {
+  const bool applied = (header.flags & wire::kApplied) != 0;
+  return {applied ? header.version : 0, applied, (header.flags & wire::kFound) != 0};
+}
+
+// Only the number travels back.
+Result<Outgoing> count_request(std::string_view low, std::string_view high,
+                               std::uint32_t max_key_bytes) {
+  if (low.size() > max_key_bytes || high.size() > max_key_bytes) {
+    return fail(Code::key_too_long, max_key_bytes);
+  }
+  Outgoing outgoing;
+  outgoing.offload = wire::OffloadId::count;
+  outgoing.key = low;
+  outgoing.payload = high;
+  return outgoing;
+}
+
+/// Reads as of a version that the node holds for us, until it or the connection ends.
+class RemoteSnapshot final : public SnapshotImpl {
+ public:
+  /// Takes over a session of its own: the snapshot belongs to that session's connection.
+  RemoteSnapshot(std::shared_ptr<RemoteSessions> sessions, std::unique_ptr<Lane> lane,
+                 const Scope& scope, Version version)
+      : sessions_(std::move(sessions)), scope_(scope), version_(version) {
+    askers_.push_back(std::make_unique<Asker>(std::move(lane)));
+  }
+
+  ~RemoteSnapshot() override {
+    Outgoing close;
+    close.offload = wire::OffloadId::snapshot_close;
+    close.payload = base::bytes_of(scope_.snapshot);
+    static_cast<void>(askers_.front()->requests.call(close));  // a lost connection has closed it
+    for (const auto& asker : askers_) sessions_->release(std::move(asker->lane));
+  }
+
+  [[nodiscard]] Version version() const override { return version_; }
+
+  Result<void> run(const Request& request, Handler& handler) override {
+    return ask([&](RemoteRequests& requests) -> Result<void> {
+      requests.submit({&request, 1}, handler, scope_);
+      requests.drain();
+      return {};
+    });
+  }
+
+  Result<std::uint64_t> count(std::string_view low, std::string_view high) override {
+    auto outgoing = count_request(low, high, scope_.max_key_bytes);
+    if (!outgoing) return std::unexpected(outgoing.error());
+    outgoing->map = scope_.map;
+    outgoing->at_snapshot = true;
+    outgoing->payload = base::bytes_of(scope_.snapshot);
+    outgoing->more_payload = high;
+    return ask([&](RemoteRequests& requests) -> Result<std::uint64_t> {
+      const auto reply = requests.call(*outgoing);
+      if (!reply) return std::unexpected(reply.error());
+      return reply->header.version;
+    });
+  }
+
+ private:
+  struct Asker {
+    explicit Asker(std::unique_ptr<Lane> lane_in) : lane(std::move(lane_in)), requests(*lane, 1) {}
+    std::unique_ptr<Lane> lane;
+    RemoteRequests requests;
+  };
+
+  /// Asks on the snapshot's own lane; from inside a sink of the same snapshot on another lane of
+  /// its connection, for an answer on the first one is just being delivered.
+  template <class Ask>
+  std::invoke_result_t<Ask, RemoteRequests&> ask(Ask ask) {
+    const std::lock_guard lock(mutex_);
+    if (depth_ == askers_.size()) {
+      auto lane = Lane::open(askers_.front()->lane->shared_connection());
+      if (!lane) return std::unexpected(lane.error());
+      askers_.push_back(std::make_unique<Asker>(std::move(*lane)));
+    }
+    RemoteRequests& requests = askers_[depth_++]->requests;
+    const std::unique_ptr<std::size_t, void (*)(std::size_t*)> up(
+        &depth_, [](std::size_t* depth) { --*depth; });
+    return ask(requests);
+  }
+
+  const std::shared_ptr<RemoteSessions> sessions_;
+  std::recursive_mutex mutex_;  // a snapshot may be read by several threads, its lanes by one
+  std::vector<std::unique_ptr<Asker>> askers_;  // its own, and one for each depth of sinks
+  std::size_t depth_ = 0;                       // of those that are asking
+  const Scope scope_;
+  const Version version_;
+};
+
+class RemotePipeline final : public PipelineImpl {
+ public:
+  RemotePipeline(std::shared_ptr<RemoteSessions> sessions, std::unique_ptr<Lane> lane,
+                 const Scope& scope, std::uint32_t in_flight)
+      : sessions_(std::move(sessions)),
+        lane_(std::move(lane)),
+        requests_(std::make_unique<RemoteRequests>(*lane_, in_flight)),
+        scope_(scope) {}
+  ~RemotePipeline() override {
+    requests_.reset();
+    sessions_->release(std::move(lane_));
+  }
+
+  void submit(std::span<const Request> requests, Handler& handler) override {
+    requests_->submit(requests, handler, scope_);
+  }
+  std::size_t poll() override { return requests_->poll(); }
+  std::size_t advance() override { return requests_->advance(); }
+  void run(std::span<const Request> requests, Handler& handler) override {
+    submit(requests, handler);
+    requests_->drain();
+  }
+
+ private:
+  const std::shared_ptr<RemoteSessions> sessions_;
+  std::unique_ptr<Lane> lane_;
+  std::unique_ptr<RemoteRequests> requests_;
+  const Scope scope_;
+};
+
+}  // namespace
+
+RemoteMap::RemoteMap(std::shared_ptr<RemoteSessions> sessions, std::string name,
+                     std::uint64_t node_id, std::uint32_t id, const wire::MapShape& shape)
+    : sessions_(std::move(sessions)),
+      name_(std::move(name)),
+      options_(offload::options_of(shape)),
+      max_key_bytes_(shape.key_bytes_max),
+      node_id_(node_id),
+      id_(id) {}
+
+// Another node has other numbers for its maps: there it is opened by its name.
+Result<Scope> RemoteMap::scope(RemoteSession& session) {
+  const std::uint64_t node = session.lane->connection().node_id();
+  if (node_id_.load(std::memory_order_acquire) != node) {
+    Outgoing open;
+    open.offload = wire::OffloadId::map_open;
+    open.key = name_;
+    const auto reply = session.requests.call(open);
+    if (!reply) return std::unexpected(reply.error());
+    const std::lock_guard lock(mutex_);
+    id_.store(static_cast<std::uint32_t>(reply->header.version), std::memory_order_relaxed);
+    node_id_.store(node, std::memory_order_release);
+  }
+  return Scope{id_.load(std::memory_order_relaxed), max_key_bytes_, 0};
+}
+
+Result<void> RemoteMap::run(const Request& request, Handler& handler) {
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  const auto place = scope(**session);
+  if (!place) return std::unexpected(place.error());
+  (*session)->requests.submit({&request, 1}, handler, *place);
+  (*session)->requests.drain();
+  return {};
+}
+
+Result<bool> RemoteMap::get(std::string_view key, std::string& value, Version& version) {
+  Request request;
+  request.op = Op::get;
+  request.key = key;
+  Answer answer;
+  answer.value = &value;
+  if (const auto ran = run(request, answer); !ran) return std::unexpected(ran.error());
+  if (!answer.completion.ok) return std::unexpected(answer.completion.error);
+  if (answer.completion.found) version = answer.completion.version;
+  return answer.completion.found;
+}
+
+Result<Written> RemoteMap::write_if(Op op, std::string_view key, std::string_view value,
+                                    const tree::WriteCondition& condition) {
+  if (condition.kind == tree::WriteCondition::Kind::none) {
+    Request request;
+    request.op = op;
+    request.key = key;
+    request.value = value;
+    Answer answer;
+    if (const auto ran = run(request, answer); !ran) return std::unexpected(ran.error());
+    const Completion& done = answer.completion;
+    if (!done.ok) return std::unexpected(done.error);
+    return Written{done.applied ? done.version : 0, done.applied, done.found};
+  }
+  if (key.empty() || key.size() > max_key_bytes_) return fail(Code::key_too_long, max_key_bytes_);
+  if (value.size() > wire::kValueBytesMax) {
+    return fail(Code::value_too_long, wire::kValueBytesMax);
+  }
+  // Nothing so long can be there.
+  if (condition.value.size() > wire::kValueBytesMax) return fail(Code::condition_failed);
+  if (condition.value.size() + value.size() > wire::kMessageBytesMax - 1024) {
+    return fail(Code::invalid_argument, wire::kMessageBytesMax);
+  }
+  wire::Comparison comparison{};
+  comparison.version = condition.version;
+  comparison.kind = static_cast<std::uint8_t>(condition.kind);
+  comparison.erase = op == Op::erase ? 1 : 0;
+  const bool by_value = condition.kind == tree::WriteCondition::Kind::value;
+  if (by_value) comparison.expected_bytes = static_cast<std::uint32_t>(condition.value.size());
+  std::string head(base::bytes_of(comparison));
+  if (by_value) head += condition.value;
+  Outgoing outgoing;
+  outgoing.offload = wire::OffloadId::compare_and_set;
+  outgoing.key = key;
+  outgoing.payload = head;
+  outgoing.more_payload = value;
+  const auto reply = call(outgoing);
+  if (!reply) return std::unexpected(reply.error());
+  return written_of(reply->header);
+}
+
+Result<std::uint64_t> RemoteMap::add(std::string_view key, std::uint64_t amount) {
+  if (key.empty() || key.size() > max_key_bytes_) return fail(Code::key_too_long, max_key_bytes_);
+  Outgoing outgoing;
+  outgoing.offload = wire::OffloadId::add;
+  outgoing.key = key;
+  outgoing.payload = base::bytes_of(amount);
+  const auto reply = call(outgoing);
+  if (!reply) return std::unexpected(reply.error());
+  std::uint64_t sum = 0;
+  if (reply->payload.size() != sizeof sum) return fail(Code::corrupt);
+  std::memcpy(&sum, reply->payload.data(), sizeof sum);
+  return sum;
+}
+
+// What is refused beside the memory is refused here in the same order, before anything travels.
+Result<void> RemoteMap::check(const WriteBatch& batch) const {
+  if (batch.writes().empty() || batch.writes().size() > tree::kBatchWritesMax ||
+      batch.conditions().size() > tree::kBatchChecksMax) {
+    return fail(Code::invalid_argument);
+  }
+  const auto bad = [this](const auto& one) {
+    return one.key.empty() || one.key.size() > max_key_bytes_;
+  };
+  if (std::ranges::any_of(batch.writes(), bad) || std::ranges::any_of(batch.conditions(), bad)) {
+    return fail(Code::key_too_long, max_key_bytes_);
+  }
+  for (const auto& write : batch.writes()) {
+    if (write.value.size() > wire::kValueBytesMax) {
+      return fail(Code::value_too_long, wire::kValueBytesMax);
+    }
+  }
+  return {};
+}
+
+Result<Written> RemoteMap::write(const WriteBatch& batch) {
+  if (const auto good = check(batch); !good) return std::unexpected(good.error());
+  std::string payload;
+  const auto add = [&payload](wire::BatchKind kind, const std::string& key,
+                              const std::string& value, Version version) {
+    wire::BatchEntry entry{};
+    entry.version = version;
+    entry.value_bytes = static_cast<std::uint32_t>(value.size());
+    entry.key_bytes = static_cast<std::uint16_t>(key.size());
+    entry.kind = static_cast<std::uint8_t>(kind);
+    append(payload, entry);
+    payload += key;
+    payload += value;
+  };
+  for (const auto& condition : batch.conditions()) {
+    add(static_cast<wire::BatchKind>(condition.kind), condition.key, condition.value,
+        condition.version);
+    if (payload.size() > wire::kMessageBytesMax - 64) {
+      return fail(Code::invalid_argument, wire::kMessageBytesMax);
+    }
+  }
+  for (const auto& write : batch.writes()) {
+    add(write.erase ? wire::BatchKind::erase : wire::BatchKind::put, write.key, write.value, 0);
+    if (payload.size() > wire::kMessageBytesMax - 64) {
+      return fail(Code::invalid_argument, wire::kMessageBytesMax);
+    }
+  }
+  Outgoing outgoing;
+  outgoing.offload = wire::OffloadId::write_batch;
+  outgoing.argument = static_cast<std::uint32_t>(batch.writes().size() + batch.conditions().size());
+  outgoing.payload = payload;
+  const auto reply = call(outgoing);
+  if (!reply) return std::unexpected(reply.error());
+  return written_of(reply->header);
+}
+
+Result<Reply> RemoteMap::call(Outgoing request) {
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  const auto place = scope(**session);
+  if (!place) return std::unexpected(place.error());
+  request.map = place->map;
+  return (*session)->requests.call(request);
+}
+
+Result<std::uint64_t> RemoteMap::scan(std::string_view low, std::string_view high,
+                                      const ItemSink& sink, ScanOptions options) {
+  const auto request = scan_request(low, high, options);
+  if (!request) return std::unexpected(request.error());
+  return run_scan(*this, *request, sink);
+}
+
+Result<std::uint64_t> RemoteMap::count(std::string_view low, std::string_view high) {
+  const auto outgoing = count_request(low, high, max_key_bytes_);
+  if (!outgoing) return std::unexpected(outgoing.error());
+  const auto reply = call(*outgoing);
+  if (!reply) return std::unexpected(reply.error());
+  return reply->header.version;
+}
+
+Result<std::uint64_t> RemoteMap::count_estimate(std::string_view low, std::string_view high) {
+  auto outgoing = count_request(low, high, max_key_bytes_);
+  if (!outgoing) return std::unexpected(outgoing.error());
+  outgoing->offload = wire::OffloadId::count_estimate;
+  const auto reply = call(*outgoing);
+  if (!reply) return std::unexpected(reply.error());
+  return reply->header.version;
+}
+
+Result<std::unique_ptr<SnapshotImpl>> RemoteMap::snapshot() {
+  auto lane = sessions_->open_lane();
+  if (!lane) return std::unexpected(lane.error());
+  RemoteSession session(std::move(*lane));
+  // A lane that is not given back is lost for as long as its connection lasts.
+  const auto give_back = [&](const Error& error) {
+    sessions_->release(std::move(session.lane));
+    return std::unexpected(error);
+  };
+  auto place = scope(session);
+  if (!place) return give_back(place.error());
+  Outgoing outgoing;
+  outgoing.offload = wire::OffloadId::snapshot_open;
+  outgoing.map = place->map;
+  const auto reply = session.requests.call(outgoing);
+  if (!reply) return give_back(reply.error());
+  place->snapshot = reply->header.version;
+  return std::make_unique<RemoteSnapshot>(sessions_, std::move(session.lane), *place,
+                                          reply->header.read_version);
+}
+
+Result<std::unique_ptr<PipelineImpl>> RemoteMap::open_pipeline(std::uint32_t in_flight) {
+  auto lane = sessions_->open_lane();
+  if (!lane) return std::unexpected(lane.error());
+  Scope place;
+  {
+    RemoteSession session(std::move(*lane));
+    const auto found = scope(session);
+    *lane = std::move(session.lane);
+    if (!found) {
+      sessions_->release(std::move(*lane));
+      return std::unexpected(found.error());
+    }
+    place = *found;
+  }
+  return std::make_unique<RemotePipeline>(sessions_, std::move(*lane), place, in_flight);
+}
+
+Result<MapStats> RemoteMap::stats() {
+  Outgoing outgoing;
+  outgoing.offload = wire::OffloadId::map_stats;
+  const auto reply = call(outgoing);
+  if (!reply) return std::unexpected(reply.error());
+  wire::MapNumbers numbers{};
+  if (reply->payload.size() != sizeof numbers) return fail(Code::corrupt);
+  std::memcpy(&numbers, reply->payload.data(), sizeof numbers);
+  return offload::stats_of(numbers);
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/remote_pipeline.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "wire/node.hpp"
+
+namespace espalier::client {
+namespace {
+
+wire::OffloadId offload_of(Op op) {
+  switch (op) {
+    case Op::get: return wire::OffloadId::get;
+    case Op::put: return wire::OffloadId::put;
+    case Op::insert: return wire::OffloadId::insert;
+    case Op::update: return wire::OffloadId::update;
+    case Op::erase: return wire::OffloadId::erase;
+    case Op::floor: return wire::OffloadId::floor;
+    case Op::scan: return wire::OffloadId::scan;
+    case Op::scan_reverse: return wire::OffloadId::scan_reverse;
+    case Op::scan_floor: return wire::OffloadId::scan_floor;
+    case Op::invalid: break;
+  }
+  return wire::OffloadId::invalid;
+}
+
+// Whoever waits otherwise than in poll() hears of a lost connection all the same: the socket is
+// asked after so many looks in vain.
+constexpr std::uint32_t kFruitlessMax = 4096;
+
+bool is_scan(Op op) { return op == Op::scan || op == Op::scan_reverse || op == Op::scan_floor; }
+
+bool has_value(Op op) { return op == Op::put || op == Op::insert || op == Op::update; }
+
+Error error_of(const Incoming& response) {
+  Error error{static_cast<Code>(response.header.code), 0, 0};
+  if (response.payload.size() == sizeof error.detail) {
+    std::memcpy(&error.detail, response.payload.data(), sizeof error.detail);
+  }
+  return error;
+}
+
+}  // namespace
+
+bool take_item(std::string_view& payload, Item& item) {
+  wire::ItemHeader header;
+  if (payload.size() < sizeof header) return false;
+  std::memcpy(&header, payload.data(), sizeof header);
+  payload.remove_prefix(sizeof header);
+  if (header.key_bytes > payload.size()) return false;
+  item.key = payload.substr(0, header.key_bytes);
+  payload.remove_prefix(header.key_bytes);
+  if (header.value_bytes > payload.size()) return false;
+  item.value = payload.substr(0, header.value_bytes);
+  payload.remove_prefix(header.value_bytes);
+  item.version = header.version;
+  return true;
+}
+
+RemoteRequests::RemoteRequests(Lane& lane, std::uint32_t in_flight)
+    : lane_(lane), places_(in_flight) {
+  for (std::uint32_t i = in_flight; i != 0; --i) free_.push_back(i - 1);
+}
+
+RemoteRequests::~RemoteRequests() { drain(); }
+
+void RemoteRequests::submit(std::span<const Request> requests, Handler& handler,
+                            const Scope& scope) {
+  if (requests.empty()) return;
+  batches_.push_back({requests, &handler, scope});
+  queued_ += requests.size();
+  send_more();
+}
+
+std::size_t RemoteRequests::poll() {
+  const std::uint64_t before = completed_;
+  while (advance() != 0 && completed_ == before) {
+    // With nothing in flight it is for room in the request ring, which other threads share.
+    const bool there = busy_ != 0 ? lane_.wait() : pending() == 0 || lane_.wait_for_room();
+    if (!there) lose_all();
+  }
+  return pending();
+}
+
+std::size_t RemoteRequests::advance() {
+  const std::uint64_t before = completed_;
+  if (queued_ != 0 && !free_.empty()) send_more();
+  while (take_one()) {
+  }
+  fruitless_ = completed_ == before ? fruitless_ + 1 : 0;
+  const bool lost =
+      lane_.lost() || (fruitless_ % kFruitlessMax == kFruitlessMax - 1 && lane_.ask_lost());
+  if (lost) {
+    while (take_one()) {  // what came before the end
+    }
+    lose_all();
+  }
+  return pending();
+}
+
+void RemoteRequests::drain() {
+  while (pending() != 0) poll();
+}
+
+// --- sending -------------------------------------------------------------------------------------
+
+void RemoteRequests::send_more() {
+  while (queued_ != 0 && !free_.empty() && !lane_.lost()) {
+    if (!send_some(batches_.front())) break;
+    if (batches_.front().requests.empty()) batches_.pop_front();
+  }
+  lane_.ring();
+  if (busy_ == 0 && queued_ != 0 && lane_.lost()) lose_all();
+}
+
+// Sends the batch's next requests, as many as can be sent together. Returns false if none can be.
+bool RemoteRequests::send_some(Batch& batch) {
+  if (const Code code = refuse(batch.requests.front(), batch.scope); code != Code::invalid) {
+    Completion completion;
+    completion.error = {code, 0, 0};
+    if (code == Code::key_too_long) completion.error.detail = batch.scope.max_key_bytes;
+    if (code == Code::value_too_long) completion.error.detail = wire::kValueBytesMax;
+    const Request& request = batch.requests.front();
+    batch.requests = batch.requests.subspan(1);
+    --queued_;
+    complete(request, *batch.handler, completion);
+    return true;
+  }
+  prepare(batch);
+  for (const Outgoing& next : prepared_) {
+    const std::uint32_t number = free_.back();
+    if (!lane_.send(next, number)) return false;
+    places_[number] = {&batch.requests.front(), batch.handler, false, 0};
+    free_.pop_back();
+    --queued_;
+    ++busy_;
+    batch.requests = batch.requests.subspan(1);
+  }
+  return true;
+}
+
+// What a message cannot even say is refused here; all else the node decides.
+Code RemoteRequests::refuse(const Request& request, const Scope& scope) {
+  const bool scans = is_scan(request.op);
+  if ((request.key.empty() && !scans) || request.key.size() > scope.max_key_bytes ||
+      (scans && request.high.size() > scope.max_key_bytes)) {
+    return Code::key_too_long;
+  }
+  if (offload_of(request.op) == wire::OffloadId::invalid) return Code::invalid_argument;
+  if (has_value(request.op) && request.value.size() > wire::kValueBytesMax) {
+    return Code::value_too_long;
+  }
+  return Code::invalid;
+}
+
+Outgoing RemoteRequests::outgoing(const Request& request, const Scope& scope) {
+  Outgoing outgoing;
+  outgoing.offload = offload_of(request.op);
+  outgoing.map = scope.map;
+  outgoing.key = request.key;
+  if (is_scan(request.op)) {
+    outgoing.argument = request.limit;
+    outgoing.more_payload = request.high;
+  } else if (has_value(request.op)) {
+    outgoing.more_payload = request.value;
+  }
+  if (scope.snapshot != 0) {
+    outgoing.at_snapshot = true;
+    outgoing.payload = {reinterpret_cast<const char*>(&scope.snapshot), sizeof scope.snapshot};
+  }
+  return outgoing;
+}
+
+// Prepares the next few requests, and reserves lines for them together; or the next one alone,
+// where there is no room for several or it is long. Requires: the next one is not to be refused.
+void RemoteRequests::prepare(const Batch& batch) {
+  prepared_.clear();
+  std::uint64_t lines = 0;
+  for (const Request& request :
+       batch.requests.first(std::min(batch.requests.size(), free_.size()))) {
+    const bool first = prepared_.empty();
+    if (!first && refuse(request, batch.scope) != Code::invalid) break;
+    const Outgoing next = outgoing(request, batch.scope);
+    lines += Lane::lines_of(next);
+    if (!first && lines > lane_.lines_at_once()) {
+      lines -= Lane::lines_of(next);
+      break;
+    }
+    prepared_.push_back(next);
+  }
+  if (prepared_.size() > 1 && !lane_.reserve(lines)) prepared_.resize(1);
+}
+
+// --- receiving -----------------------------------------------------------------------------------
+
+bool RemoteRequests::take_one() {
+  Incoming response;
+  if (!lane_.receive(response)) return false;
+  const std::uint32_t number = response.header.tag;
+  // Not of anything in flight: an answer to a cancel, or nonsense. Nobody waits for either.
+  if (number >= places_.size() || places_[number].request == nullptr) return true;
+  if (response.header.kind == static_cast<std::uint8_t>(wire::ResponseKind::items)) {
+    take_items(places_[number], response.payload);
+  } else {
+    finish(number, response);
+  }
+  return true;
+}
+
+void RemoteRequests::take_items(Place& place, std::string_view payload) {
+  if (place.stopped) return;
+  items_.clear();
+  Item item;
+  while (take_item(payload, item)) items_.push_back(item);
+  if (items_.empty()) return;
+  place.items += items_.size();
+  if (place.handler->items(place.request->tag, items_)) return;
+  place.stopped = true;
+  Outgoing cancel;
+  cancel.offload = wire::OffloadId::cancel;
+  cancel.argument = static_cast<std::uint32_t>(&place - places_.data());
+  // Where it cannot be sent now, the scan runs to its end, and nobody hears of it.
+  if (lane_.send(cancel, static_cast<std::uint32_t>(places_.size()))) lane_.ring();
+}
+
+void RemoteRequests::finish(std::uint32_t number, const Incoming& response) {
+  Place& place = places_[number];
+  const Request& request = *place.request;
+  Completion completion;
+  completion.found = (response.header.flags & wire::kFound) != 0;
+  completion.applied = (response.header.flags & wire::kApplied) != 0;
+  completion.read_version = response.header.read_version;
+  if (response.header.code != 0) {
+    completion.error = error_of(response);
+  } else if (is_scan(request.op)) {
+    take_items(place, response.payload);
+    completion.items = place.items;
+  } else {
+    completion.version = response.header.version;
+    completion.value = response.payload;
+  }
+  Item item;
+  std::string_view payload = response.payload;
+  if (request.op == Op::floor && completion.found && take_item(payload, item)) {
+    completion.key = item.key;
+    completion.value = item.value;
+  }
+  Handler& handler = *place.handler;
+  place.request = nullptr;
+  free_.push_back(number);
+  --busy_;
+  complete(request, handler, completion);
+}
+
+void RemoteRequests::complete(const Request& request, Handler& handler, Completion& completion) {
+  completion.tag = request.tag;
+  completion.op = request.op;
+  completion.ok = completion.error.code == Code::invalid;
+  ++completed_;
+  handler.done(completion);
+}
+
+void RemoteRequests::lose_all() {
+  Completion lost;
+  lost.error = {Code::connection_lost, 0, 0};
+  for (std::uint32_t i = 0; i < places_.size(); ++i) {
+    Place& place = places_[i];
+    if (place.request == nullptr) continue;
+    const Request& request = *std::exchange(place.request, nullptr);
+    free_.push_back(i);
+    --busy_;
+    complete(request, *place.handler, lost);
+  }
+  while (!batches_.empty()) {
+    const Batch batch = batches_.front();
+    batches_.pop_front();
+    queued_ -= batch.requests.size();
+    for (const Request& request : batch.requests) complete(request, *batch.handler, lost);
+  }
+}
+
+Result<Reply> RemoteRequests::call(const Outgoing& request) {
+  ESPALIER_ASSERT(pending() == 0);
+  const auto tag = static_cast<std::uint32_t>(places_.size()) + 1;
+  while (!lane_.send(request, tag)) {
+    if (lane_.lost()) return fail(Code::connection_lost);
+    lane_.ring();
+    // An answer that nobody waits for may be what takes the room.
+    if (!take_one() && !lane_.wait_for_room()) return fail(Code::connection_lost);
+  }
+  lane_.ring();
+  for (;;) {
+    Incoming response;
+    if (!lane_.receive(response)) {
+      if (!lane_.wait()) return fail(Code::connection_lost);
+      continue;
+    }
+    if (response.header.tag != tag) continue;
+    if (response.header.code != 0) return std::unexpected(error_of(response));
+    return Reply{response.header, std::string(response.payload)};
+  }
+}
+
+}  // namespace espalier::client

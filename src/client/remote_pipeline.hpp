@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests in flight through one lane: a fixed number of places, each with the request that it
+// waits for. A response finds its place by its tag.
+//
+// When the connection is lost, everything in flight completes with connection_lost, and nothing is
+// sent again: whether a write was done, nobody here can know.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "client/impl.hpp"
+#include "client/lane.hpp"
+
+namespace espalier::client {
+
+/// The answer to something that is no request of a map's.
+struct Reply {
+  wire::ResponseHeader header{};
+  std::string payload;
+};
+
+/// What a walk of requests is told besides them: which map, and what to read it as of.
+struct Scope {
+  std::uint32_t map = 0;
+  std::uint32_t max_key_bytes = 0;
+  std::uint64_t snapshot = 0;  // its number; 0: none
+};
+
+/// Takes the first item off `payload`. Returns false if there is no whole one.
+bool take_item(std::string_view& payload, Item& item);
+
+class RemoteRequests {
+ public:
+  RemoteRequests(Lane& lane, std::uint32_t in_flight);
+  /// Waits for what is in flight: its places are the lane's.
+  ~RemoteRequests();
+  RemoteRequests(const RemoteRequests&) = delete;
+  RemoteRequests& operator=(const RemoteRequests&) = delete;
+
+  void submit(std::span<const Request> requests, Handler& handler, const Scope& scope);
+  /// As Pipeline::poll.
+  std::size_t poll();
+  /// As Pipeline::advance.
+  std::size_t advance();
+  void drain();
+  [[nodiscard]] std::size_t pending() const { return queued_ + busy_; }
+
+  /// Sends a message that is no request of a map's, and waits for its answer.
+  /// Errors: connection_lost, and what the node answers. Requires: nothing is pending.
+  Result<Reply> call(const Outgoing& request);
+
+ private:
+  struct Batch {
+    std::span<const Request> requests;
+    Handler* handler;
+    Scope scope;
+  };
+  struct Place {
+    const Request* request = nullptr;
+    Handler* handler = nullptr;
+    bool stopped = false;  // a scan whose handler wants no more
+    std::uint64_t items = 0;
+  };
+
+  void send_more();
+  [[nodiscard]] static Outgoing outgoing(const Request& request, const Scope& scope);
+  void prepare(const Batch& batch);
+  bool send_some(Batch& batch);
+  [[nodiscard]] static Code refuse(const Request& request, const Scope& scope);
+  bool take_one();
+  void take_items(Place& place, std::string_view payload);
+  void finish(std::uint32_t number, const Incoming& response);
+  void complete(const Request& request, Handler& handler, Completion& completion);
+  void lose_all();
+
+  Lane& lane_;
+  std::vector<Place> places_;
+  std::vector<std::uint32_t> free_;
+  std::deque<Batch> batches_;
+  std::vector<Outgoing> prepared_;  // that are to be sent together
+  std::size_t queued_ = 0;
+  std::size_t busy_ = 0;
+  std::uint64_t completed_ = 0;
+  std::uint32_t fruitless_ = 0;  // looks in a row that found no answer
+  std::vector<Item> items_;  // of the response in hand
+  std::string snapshot_bytes_;
+};
+
+}  // namespace espalier::client

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include "client/remote.hpp"
+
+namespace espalier::client {
+namespace {
+
+// The sessions that this thread keeps, one per store that it used. Given back when it ends.
+struct ThreadLanes {
+  struct Entry {
+    std::shared_ptr<RemoteSessions> sessions;
+    std::shared_ptr<RemoteSession> session;
+  };
+  std::vector<Entry> entries;
+
+  ~ThreadLanes() {
+    for (Entry& entry : entries) entry.sessions->release(std::move(entry.session));
+  }
+  Entry* find(const RemoteSessions* sessions) {
+    for (Entry& entry : entries) {
+      if (entry.sessions.get() == sessions) return &entry;
+    }
+    return nullptr;
+  }
+};
+
+thread_local ThreadLanes thread_lanes;
+
+}  // namespace
+
+Result<std::unique_ptr<Lane>> RemoteSessions::open_lane() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(free_lanes_, [](const auto& lane) { return lane->lost(); });
+  if (!free_lanes_.empty()) {
+    auto lane = std::move(free_lanes_.back());
+    free_lanes_.pop_back();
+    return lane;
+  }
+  if (connection_ && !connection_->lost()) {
+    if (auto lane = Lane::open(connection_)) return lane;
+  }
+  auto connected = RingConnection::open(path_);
+  if (!connected) return std::unexpected(connected.error());
+  connection_ = std::move(*connected);
+  std::erase_if(all_, [](const auto& connection) { return connection.expired(); });
+  all_.push_back(connection_);
+  return Lane::open(connection_);
+}
+
+Result<std::shared_ptr<RemoteSession>> RemoteSessions::acquire() {
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(free_, [](const auto& session) { return session->lane->lost(); });
+    if (!free_.empty()) {
+      auto session = std::move(free_.back());
+      free_.pop_back();
+      return session;
+    }
+  }
+  auto lane = open_lane();
+  if (!lane) return std::unexpected(lane.error());
+  return std::make_shared<RemoteSession>(std::move(*lane));
+}
+
+void RemoteSessions::release(std::shared_ptr<RemoteSession> session) {
+  const std::lock_guard lock(mutex_);
+  session->busy = false;
+  if (!closed() && !session->lane->lost()) free_.push_back(std::move(session));
+}
+
+void RemoteSessions::release(std::unique_ptr<Lane> lane) {
+  const std::lock_guard lock(mutex_);
+  if (!closed() && !lane->lost()) free_lanes_.push_back(std::move(lane));
+}
+
+void RemoteSessions::close() {
+  const std::lock_guard lock(mutex_);
+  closed_.store(true, std::memory_order_relaxed);
+  free_.clear();
+  free_lanes_.clear();
+  connection_.reset();
+  for (const auto& each : all_) {
+    if (const auto connection = each.lock()) connection->hang_up();
+  }
+  all_.clear();
+}
+
+Result<RemoteLease> RemoteLease::take(const std::shared_ptr<RemoteSessions>& sessions) {
+  ThreadLanes::Entry* own = thread_lanes.find(sessions.get());
+  if (own != nullptr && !own->session->busy) {
+    if (own->session->lane->lost()) {
+      auto session = sessions->acquire();
+      if (!session) return std::unexpected(session.error());
+      own->session = std::move(*session);
+    }
+    own->session->busy = true;
+    return RemoteLease(own->session, nullptr);
+  }
+  auto session = sessions->acquire();
+  if (!session) return std::unexpected(session.error());
+  (*session)->busy = true;
+  if (own != nullptr) return RemoteLease(std::move(*session), sessions);
+  std::erase_if(thread_lanes.entries, [](const auto& entry) { return entry.sessions->closed(); });
+  thread_lanes.entries.push_back({sessions, *session});
+  return RemoteLease(std::move(*session), nullptr);
+}
+
+RemoteLease::~RemoteLease() {
+  if (!session_) return;
+  session_->busy = false;
+  if (extra_) extra_->release(std::move(session_));
+}
+
+}  // namespace espalier::client

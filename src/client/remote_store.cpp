@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <utility>
+
+#include "base/bytes.hpp"
+#include "client/remote.hpp"
+#include "offload/map_forms.hpp"
+#include "tree/catalog.hpp"
+
+namespace espalier::client {
+
+Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const std::string& path) {
+  auto sessions = std::make_shared<RemoteSessions>(path);
+  // So that an address that leads nowhere is told now.
+  const auto session = RemoteLease::take(sessions);
+  if (!session) return std::unexpected(session.error());
+  return std::make_unique<RemoteStore>(std::move(sessions));
+}
+
+RemoteStore::RemoteStore(std::shared_ptr<RemoteSessions> sessions)
+    : sessions_(std::move(sessions)) {}
+
+RemoteStore::~RemoteStore() { sessions_->close(); }
+
+// Handles are raw pointers and stay valid, so a map that was opened is kept, even if one of the
+// same name is made later.
+Result<MapImpl*> RemoteStore::keep(std::string_view name, Outgoing request) {
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  request.key = name;
+  const auto reply = (*session)->requests.call(request);
+  if (!reply) return std::unexpected(reply.error());
+  wire::MapShape shape{};
+  if (reply->payload.size() != sizeof shape) return fail(Code::corrupt);
+  std::memcpy(&shape, reply->payload.data(), sizeof shape);
+  const auto id = static_cast<std::uint32_t>(reply->header.version);
+  const std::uint64_t node = (*session)->lane->connection().node_id();
+  const std::lock_guard lock(mutex_);
+  RemoteMap*& known = by_name_[std::string(name)];
+  if (known == nullptr || !known->is(node, id)) {
+    maps_.push_back(std::make_unique<RemoteMap>(sessions_, std::string(name), node, id, shape));
+    known = maps_.back().get();
+  }
+  return known;
+}
+
+Result<MapImpl*> RemoteStore::create_map(std::string_view name, const MapOptions& options) {
+  if (name.empty() || name.size() > tree::Catalog::kNameBytesMax)
+    return fail(Code::invalid_argument);
+  const wire::MapShape shape = offload::shape_of(options);
+  Outgoing request;
+  request.offload = wire::OffloadId::map_create;
+  request.payload = base::bytes_of(shape);
+  return keep(name, request);
+}
+
+Result<MapImpl*> RemoteStore::open_map(std::string_view name) {
+  if (name.empty() || name.size() > tree::Catalog::kNameBytesMax) return fail(Code::not_found);
+  Outgoing request;
+  request.offload = wire::OffloadId::map_open;
+  return keep(name, request);
+}
+
+Result<void> RemoteStore::drop_map(std::string_view name) {
+  if (name.empty() || name.size() > tree::Catalog::kNameBytesMax) return fail(Code::not_found);
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  Outgoing request;
+  request.offload = wire::OffloadId::map_drop;
+  request.key = name;
+  const auto reply = (*session)->requests.call(request);
+  if (!reply) return std::unexpected(reply.error());
+  return {};
+}
+
+Result<std::string> RemoteStore::node_numbers() {
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  Outgoing request;
+  request.offload = wire::OffloadId::node_stats;
+  auto reply = (*session)->requests.call(request);
+  if (!reply) return std::unexpected(reply.error());
+  return std::move(reply->payload);
+}
+
+Result<std::vector<std::string>> RemoteStore::map_names() {
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  Outgoing request;
+  request.offload = wire::OffloadId::map_list;
+  const auto reply = (*session)->requests.call(request);
+  if (!reply) return std::unexpected(reply.error());
+  std::vector<std::string> names;
+  std::string_view left = reply->payload;
+  Item item;
+  while (take_item(left, item)) names.emplace_back(item.key);
+  return names;
+}
+
+Result<std::uint64_t> RemoteStore::sequence(std::string_view name, std::uint32_t count) {
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  Outgoing request;
+  request.offload = wire::OffloadId::sequence;
+  request.key = name;
+  request.argument = count;
+  const auto reply = (*session)->requests.call(request);
+  if (!reply) return std::unexpected(reply.error());
+  return reply->header.version;
+}
+
+}  // namespace espalier::client

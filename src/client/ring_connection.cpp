@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/ring_connection.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/barrier.hpp"
+#include "base/system_error.hpp"
+#include "base/unix_address.hpp"
+#include "offload/futex.hpp"
+#include "wire/handshake.hpp"
+
+namespace espalier::client {
+namespace {
+
+constexpr std::uint32_t kRequestLines = 512;
+constexpr std::uint32_t kResponseLines = 1024;
+
+Result<memory::Descriptor> connect_to(const std::string& path) {
+  const auto address = base::UnixAddress::file(path);
+  if (!address) return std::unexpected(address.error());
+  memory::Descriptor made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!made) return base::refused_by_system();
+  while (connect(made.number(), address->get(), address->bytes()) != 0) {
+    if (errno != EINTR) return base::refused_by_system();
+  }
+  return made;
+}
+
+// One packet, with the descriptors that came with it. Returns its length, or -1.
+ssize_t receive(int socket, wire::Welcome& welcome, memory::Descriptor (&descriptors)[3]) {
+  iovec part{&welcome, sizeof welcome};
+  alignas(cmsghdr) char control[CMSG_SPACE(wire::kWelcomeDescriptors * sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  ssize_t got = -1;
+  do {
+    got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) return got;
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+    const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < std::min<std::size_t>(count, wire::kWelcomeDescriptors); ++i) {
+      int number = -1;
+      std::memcpy(&number, CMSG_DATA(header) + i * sizeof number, sizeof number);
+      descriptors[i] = memory::Descriptor(number);
+    }
+  }
+  return got;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<RingConnection>> RingConnection::open(const std::string& path) {
+  std::shared_ptr<RingConnection> made(new RingConnection);
+  if (const auto done = made->say_hello(path); !done) return std::unexpected(done.error());
+  return made;
+}
+
+Result<void> RingConnection::say_hello(const std::string& path) {
+  auto connected = connect_to(path);
+  if (!connected) return std::unexpected(connected.error());
+  socket_ = std::move(*connected);
+  wire::Hello hello{};
+  hello.magic = wire::kHelloMagic;
+  hello.protocol = wire::kProtocolVersion;
+  hello.request_lines = kRequestLines;
+  hello.response_lines = kResponseLines;
+  hello.response_rings = wire::kResponseRingsMax;
+  if (send(socket_.number(), &hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello)
+    return base::refused_by_system();
+  wire::Welcome welcome{};
+  memory::Descriptor descriptors[wire::kWelcomeDescriptors];
+  const ssize_t got = receive(socket_.number(), welcome, descriptors);
+  if (got < 0) return base::refused_by_system();
+  if (got == 0) return fail(Code::connection_lost);
+  if (got != sizeof welcome || welcome.magic != wire::kHelloMagic) return fail(Code::corrupt, 1);
+  if (welcome.code != 0) return fail(static_cast<Code>(welcome.code), welcome.detail);
+  if (welcome.protocol != wire::kProtocolVersion) return fail(Code::unsupported, welcome.protocol);
+  node_id_ = welcome.node_id;
+  const wire::ConnectionLayout layout{welcome.request_lines, welcome.response_lines,
+                                      welcome.response_rings};
+  return map_memory(layout, welcome.doorbell, welcome.worker, descriptors);
+}
+
+Result<void> RingConnection::map_memory(const wire::ConnectionLayout& layout,
+                                        std::uint32_t doorbell, std::uint32_t worker,
+                                        memory::Descriptor (&descriptors)[3]) {
+  using memory::Rights;
+  if (!layout.valid() || doorbell >= wire::kDoorbellsPerPage || worker >= wire::kWorkersMax) {
+    return fail(Code::corrupt, 2);
+  }
+  layout_ = layout;
+  auto rings =
+      memory::SharedMemory::attach(std::move(descriptors[0]), layout.bytes(), Rights::write);
+  auto doorbells = memory::SharedMemory::attach(std::move(descriptors[1]), wire::kDoorbellPageBytes,
+                                                Rights::write);
+  auto page =
+      memory::SharedMemory::attach(std::move(descriptors[2]), sizeof(wire::NodePage), Rights::read);
+  if (!rings) return std::unexpected(rings.error());
+  if (!doorbells) return std::unexpected(doorbells.error());
+  if (!page) return std::unexpected(page.error());
+  memory_ = std::move(*rings);
+  doorbells_ = std::move(*doorbells);
+  node_page_ = std::move(*page);
+  memory_.close_descriptor();
+  doorbells_.close_descriptor();
+  node_page_.close_descriptor();
+  doorbell_ = doorbells_.at(std::uint64_t{doorbell} * wire::kDoorbellBytes);
+  worker_sleeps_ = node_page_.at(offsetof(wire::NodePage, workers) +
+                                 std::uint64_t{worker} * sizeof(wire::WorkerLine));
+  const auto flags =
+      base::load_plain<std::uint32_t>(node_page_.at(offsetof(wire::NodePage, flags)));
+  node_asymmetric_ = (flags & wire::kNodeAsymmetric) != 0;
+  asymmetric_ = node_asymmetric_ && base::register_asymmetric_barriers();
+  return {};
+}
+
+std::optional<std::uint32_t> RingConnection::take_ring() {
+  std::uint32_t ring = rings_taken_.load(std::memory_order_relaxed);
+  do {
+    if (ring >= layout_.response_rings) return std::nullopt;
+  } while (!rings_taken_.compare_exchange_weak(ring, ring + 1, std::memory_order_relaxed));
+  return ring;
+}
+
+offload::LineSpace RingConnection::requests() const {
+  return {memory_.at(layout_.requests()), layout_.request_lines,
+          memory_.at(offsetof(wire::ConnectionPage, request_credit))};
+}
+
+offload::LineReader RingConnection::responses(std::uint32_t ring) const {
+  std::byte* const credit =
+      memory_.at(layout_.response_side(ring) + offsetof(wire::ResponseSide, credit));
+  return {memory_.at(layout_.responses(ring)), layout_.response_lines, credit};
+}
+
+std::byte* RingConnection::sleeping_word(std::uint32_t ring) const {
+  return memory_.at(layout_.response_side(ring) + offsetof(wire::ResponseSide, sleeping));
+}
+
+std::optional<std::uint64_t> RingConnection::reserve(std::uint64_t lines,
+                                                     offload::LineSpace& space) {
+  std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+  do {
+    // Another thread may have reserved more than there is room for.
+    const auto room = static_cast<std::int64_t>(space.room(tail));
+    if (room < static_cast<std::int64_t>(lines) &&
+        static_cast<std::int64_t>(space.ask_room(tail)) < static_cast<std::int64_t>(lines)) {
+      return std::nullopt;
+    }
+  } while (!tail_.compare_exchange_weak(tail, tail + lines, std::memory_order_relaxed));
+  return tail;
+}
+
+void RingConnection::ring(std::uint64_t tail) {
+  base::store_shared(doorbell_, static_cast<std::uint32_t>(tail), std::memory_order_release);
+  base::frequent_barrier(asymmetric_);
+  if (base::load_shared<std::uint32_t>(worker_sleeps_) == 0) return;
+  const auto byte = wire::SocketByte::wake;
+  // Where the socket has no room, there are bytes enough in it.
+  if (send(socket_.number(), &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+      errno != EAGAIN && errno != EINTR) {
+    lost_.store(true, std::memory_order_release);
+  }
+}
+
+void RingConnection::fall_asleep(std::uint32_t ring, const offload::LineReader& responses,
+                                 std::uint64_t longest_ns) {
+  std::byte* const word = sleeping_word(ring);
+  base::store_shared(word, std::uint32_t{1}, std::memory_order_seq_cst);
+  base::rare_barrier(asymmetric_);
+  // The node takes our barrier for one that makes it pass one too.
+  if (node_asymmetric_ && !asymmetric_) {
+    longest_ns = std::min<std::uint64_t>(longest_ns, 1'000'000);
+  }
+  if (!responses.ready()) offload::futex_wait(word, 1, longest_ns);
+  base::store_shared(word, std::uint32_t{0});
+}
+
+void RingConnection::hang_up() {
+  lose();
+  shutdown(socket_.number(), SHUT_RDWR);
+}
+
+bool RingConnection::ask_lost() {
+  if (lost()) return true;
+  char byte = 0;
+  const ssize_t got = recv(socket_.number(), &byte, sizeof byte, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return false;
+  // The end, or the node's word that it comes.
+  lost_.store(true, std::memory_order_release);
+  return true;
+}
+
+}  // namespace espalier::client
