@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier check: fills a map and examines it. Beside the map's own audit, it asks the map
-// questions from outside whose answers must agree.
+// espalier check: examines the maps of a node from outside, by questions whose answers must agree
+// (tools/map_check.hpp); or fills a map from files, and examines it so, and by its own audit.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "client/impl.hpp"
 #include "tools/commands.hpp"
+#include "tools/data_place.hpp"
+#include "tools/json_record.hpp"
+#include "tools/map_check.hpp"
 #include "tools/numbers.hpp"
+#include "tools/progress.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -18,40 +23,33 @@ struct Options {
   bool json = false;
 };
 
-/// Scans everything in one direction and notes what is out of order.
-void check_order(const Map& map, bool reverse, std::uint64_t items,
-                 std::vector<std::string>& faults) {
-  const std::string_view direction = reverse ? "descending" : "ascending";
-  std::string previous;
-  std::uint64_t seen = 0;
-  const auto look = [&](std::span<const Item> run) {
-    for (const Item& item : run) {
-      const bool in_order = seen == 0 || (reverse ? item.key < previous : previous < item.key);
-      if (!in_order) {
-        faults.push_back(fmt::format("an {} scan delivers key '{}' after '{}'", direction,
-                                     encode(item.key, Encoding::escaped),
-                                     encode(previous, Encoding::escaped)));
-        return false;
-      }
-      previous = item.key;
-      ++seen;
-    }
-    return true;
-  };
-  const auto scanned = map.scan("", "", look, ScanOptions{0, reverse, false});
-  if (!scanned) {
-    faults.push_back(fmt::format("an {} scan fails: {}", direction, reason(scanned.error())));
-  } else if (faults.empty() && seen != items) {
-    faults.push_back(fmt::format("an {} scan delivers {} items where the map counts {}", direction,
-                                 seen, items));
-  }
+std::string shown(const std::string& name) { return encode(name, Encoding::escaped); }
+
+std::string miscounted(std::uint64_t delivered, std::uint64_t counted) {
+  return fmt::format("scans deliver {} items where the map's own number is {}", delivered, counted);
 }
 
-std::vector<std::string> examine(const Map& map) {
+/// Checks what a map answers, and shows how far it has come. `steady`: see MapCheckOptions.
+MapCheckReport check_answers(Environment& environment, const Map& map, bool steady,
+                             std::uint64_t items) {
+  Progress progress(environment, fmt::format("checking '{}'", shown(map.name())), std::nullopt);
+  MapCheckOptions options;
+  options.max_key_bytes = map.max_key_bytes();
+  options.steady = steady;
+  return check_map(answers_of(map), options, environment.now_ns,
+                   [&](std::uint64_t done) { progress.update_items(done, items); });
+}
+
+std::vector<std::string> examine(Environment& environment, const Map& map) {
   std::vector<std::string> faults = map.audit();
   const std::uint64_t items = map.stats().items;
-  check_order(map, false, items, faults);
-  check_order(map, true, items, faults);
+  const MapCheckReport report = check_answers(environment, map, true, items);
+  faults.insert(faults.end(), report.faults.begin(), report.faults.end());
+  if (report.stopped_by) {
+    faults.push_back(fmt::format("it cannot be read to its end: {}", reason(*report.stopped_by)));
+  } else if (report.faults.empty() && report.items != items) {
+    faults.push_back(miscounted(report.items, items));
+  }
   return faults;
 }
 
@@ -70,8 +68,8 @@ void print_json(std::ostream& out, const MapStats& stats, const Payload& payload
   object["value_bytes"] = stats.value_bytes;
   object["waiting_bytes"] = stats.waiting_bytes;
   object["payload_bytes"] = payload.key_bytes + payload.value_bytes;
-  object["fill"] = ratio(payload.key_bytes + payload.value_bytes,
-                         stats.node_bytes + stats.value_bytes);
+  object["fill"] =
+      ratio(payload.key_bytes + payload.value_bytes, stats.node_bytes + stats.value_bytes);
   object["bytes_per_item"] = ratio(stats.node_bytes + stats.value_bytes, stats.items);
   object["log_merges"] = stats.log_merges;
   object["splits"] = stats.splits;
@@ -101,13 +99,10 @@ void print_text(std::ostream& out, const MapStats& stats, const Payload& payload
   for (const std::string& fault : faults) out << fmt::format("fault: {}\n", fault);
 }
 
-Outcome<int> check(Environment& environment, const Options& options) {
-  if (auto checked = check_source(options.source); !checked) {
-    return std::unexpected(checked.error());
-  }
+Outcome<int> check_files(Environment& environment, const Options& options) {
   const auto data = load_clean(environment, options.source);
   if (!data) return std::unexpected(data.error());
-  const std::vector<std::string> faults = examine(data->map);
+  const std::vector<std::string> faults = examine(environment, data->map);
   const auto payload = measure(data->map);
   if (!payload) return std::unexpected(payload.error());
   const MapStats stats = data->map.stats();
@@ -119,18 +114,127 @@ Outcome<int> check(Environment& environment, const Options& options) {
   return faults.empty() ? kOk : kFailed;
 }
 
+// --- on a node -----------------------------------------------------------------------------------
+
+std::string counted(std::uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", format_count(count), what, count == 1 ? "" : "s");
+}
+
+void print_json(std::ostream& out, const Map& map, const MapCheckReport& report) {
+  nlohmann::ordered_json object;
+  set_bytes(object, "map", map.name());
+  object["items"] = report.items;
+  object["compared"] = map.options().versions;
+  object["gets"] = report.gets;
+  object["floors"] = report.floors;
+  object["versions_held"] = report.versions;
+  object["counted_in_all"] = report.counted_in_all;
+  object["faults"] = report.faults;
+  out << object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+}
+
+void print_text(std::ostream& out, const Map& map, const MapCheckReport& report) {
+  const std::string name = shown(map.name());
+  for (const std::string& fault : report.faults) {
+    out << fmt::format("map '{}': fault: {}\n", name, fault);
+  }
+  if (!report.faults.empty()) return;
+  const std::string items = counted(report.items, "item");
+  if (map.options().versions) {
+    out << fmt::format("map '{}': {}; scans, counts, {} and {} agree; no faults found\n", name,
+                       items, counted(report.gets, "get"), counted(report.floors, "floor"));
+  } else {
+    out << fmt::format(
+        "map '{}': {} in order; without versions no more can be compared; "
+        "no faults found\n",
+        name, items);
+  }
+}
+
+/// The map's own number of items is that of one version only while nobody writes.
+void compare_number(const MapStats& before, const MapStats& after, MapCheckReport& report) {
+  const bool quiet = before.write_version == after.write_version && after.write_version != 0;
+  if (quiet && report.faults.empty() && report.items != after.items) {
+    report.faults.push_back(miscounted(report.items, after.items));
+  }
+}
+
+/// Checks one map of a node. Fails if the node does.
+Outcome<MapCheckReport> check_served(Environment& environment, const Map& map) {
+  client::MapImpl& impl = client::MapImpl::of(map);  // which tells when it cannot tell numbers
+  const auto what = fmt::format("check map '{}'", shown(map.name()));
+  const auto before = impl.stats();
+  if (!before) return call_failed(what, before.error());
+  MapCheckReport report = check_answers(environment, map, map.options().versions, before->items);
+  if (report.stopped_by) return call_failed(what, *report.stopped_by);
+  const auto after = impl.stats();
+  if (!after) return call_failed(what, after.error());
+  if (map.options().versions) compare_number(*before, *after, report);
+  return report;
+}
+
+Outcome<int> check_node(Environment& environment, const Options& options,
+                        const std::string& address) {
+  const auto store = connect(environment, address);
+  if (!store) return std::unexpected(store.error());
+  const auto names = options.source.map_name
+                         ? Result<std::vector<std::string>>({*options.source.map_name})
+                         : client::StoreImpl::of(*store).map_names();
+  if (!names) return call_failed("list maps", names.error());
+  bool sound = true;
+  for (const std::string& name : *names) {
+    const auto map = open_map(*store, address, name);
+    if (!map) return std::unexpected(map.error());
+    const auto report = check_served(environment, *map);
+    if (!report) return std::unexpected(report.error());
+    if (options.json) {
+      print_json(environment.out, *map, *report);
+    } else {
+      print_text(environment.out, *map, *report);
+    }
+    sound = sound && report->faults.empty();
+  }
+  return sound ? kOk : kFailed;
+}
+
+Outcome<int> check(Environment& environment, const Options& options) {
+  if (auto checked = check_source(environment, options.source); !checked) {
+    return std::unexpected(checked.error());
+  }
+  const auto address = data_address(environment, options.source);
+  if (!address) return check_files(environment, options);
+  if (auto checked = check_nothing_made(options.source); !checked) {
+    return std::unexpected(checked.error());
+  }
+  return check_node(environment, options, *address);
+}
+
 }  // namespace
 
 void add_check_command(CLI::App& app, Environment& environment, Action& chosen) {
   const auto options = std::make_shared<Options>();
   CLI::App& command =
-      *app.add_subcommand("check", "Fill a map, examine its whole structure, and measure it");
+      *app.add_subcommand("check", "Examine the maps of a node, or one that is filled from files");
   add_json_option(command, options->json);
   add_source_options(command, options->source, true);
-  add_map_options(command, options->source);
+  for (const CLI::Option* option : add_map_options(command, options->source.map)) {
+    options->source.making.push_back(option);
+  }
+  command.get_option("--map")->description("Examine this map of the node only (default: all)");
   command.footer(
+      "On a node, every map is read three times, as of versions that are held for a second at "
+      "most,\n"
+      "while others use it. Checked: keys strictly ascend over the whole map; scans in both\n"
+      "directions deliver the same keys and values; ranges count as many items; gets of some "
+      "keys,\n"
+      "and of keys between them, and floors agree with the scans. Of a map without versions only\n"
+      "the order. Not checked there: how the tree is built, and whether memory is lost. A map "
+      "from\n"
+      "files is audited for that too, and measured.\n"
       "Exits with 1 if a fault is found.\n"
       "Examples:\n"
+      "  espalier check --at unix:/run/espalier/espalier.sock\n"
+      "  espalier check --at unix:/run/espalier/espalier.sock --map words --json\n"
       "  espalier check /usr/share/dict/words\n"
       "  espalier check prices.csv --node-bytes 512 --json\n");
   command.callback([options, &environment, &chosen] {

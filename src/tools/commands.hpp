@@ -19,5 +19,14 @@ void add_erase_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_load_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_export_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_check_command(CLI::App& app, Environment& environment, Action& chosen);
+void add_serve_command(CLI::App& app, Environment& environment, Action& chosen);
+void add_map_command(CLI::App& app, Environment& environment, Action& chosen);
+void add_stats_command(CLI::App& app, Environment& environment, Action& chosen);
+void add_top_command(CLI::App& app, Environment& environment, Action& chosen);
+void add_ping_command(CLI::App& app, Environment& environment, Action& chosen);
+void add_completion_command(CLI::App& app, Environment& environment, Action& chosen);
+
+/// All of the above.
+void add_commands(CLI::App& app, Environment& environment, Action& chosen);
 
 }  // namespace espalier::tools

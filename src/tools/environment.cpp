@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -21,6 +22,22 @@ std::unexpected<Failure> failed(std::string what, std::string hint) {
 
 std::unexpected<Failure> misused(std::string what, std::string hint) {
   return std::unexpected(Failure{kUsage, std::move(what), std::move(hint)});
+}
+
+Result<Store> Environment::refuse_to_connect(const std::string& /*address*/) {
+  return fail(Code::unsupported);
+}
+
+Outcome<int> Environment::refuse_to_serve(Environment& /*environment*/,
+                                          const node::Loaded& /*loaded*/) {
+  return failed("no node can be started here");
+}
+
+std::optional<std::string> variable(const Environment& environment, std::string_view name) {
+  const auto found =
+      std::ranges::find(environment.variables, name, &std::pair<std::string, std::string>::first);
+  if (found == environment.variables.end() || found->second.empty()) return std::nullopt;
+  return found->second;
 }
 
 std::string reason(const Error& error) {

@@ -3,17 +3,24 @@
 //
 // A command gets an Environment and returns an exit code; it opens, prints and measures through the
 // Environment only. So tests and fuzzers run commands as plain functions (tools/run.hpp).
+// Nodes are part of the world: what is not given here cannot be reached or started.
 #pragma once
 
 #include <cstdint>
 #include <expected>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
-#include "espalier/error.hpp"
+#include "espalier/map.hpp"
+#include "node/config_load.hpp"
 #include "tools/files.hpp"
+#include "tools/screen.hpp"
 
 namespace espalier::tools {
 
@@ -21,6 +28,16 @@ namespace espalier::tools {
 inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;  ///< not found, bad data, an error of the world
 inline constexpr int kUsage = 2;   ///< the command line itself is wrong
+
+/// Why a command cannot go on, in words for the person at the keyboard.
+struct Failure {
+  int exit_code = kFailed;
+  std::string what;  ///< what cannot be done, and why
+  std::string hint;  ///< what to do about it; may be empty
+};
+
+template <class T>
+using Outcome = std::expected<T, Failure>;
 
 struct Environment {
   ByteSource& input;  ///< standard input
@@ -33,22 +50,32 @@ struct Environment {
   std::function<std::uint64_t()> now_ns;  ///< a clock that only goes forward
   /// Limit on the memory of a map unless the command line says otherwise; 0: the library's own.
   std::uint64_t memory_bytes_max = 0;
-};
+  /// All variables of the process.
+  std::vector<std::pair<std::string, std::string>> variables{};
+  std::uint64_t user_id = 0;
+  std::uint64_t machine_bytes = 0;  ///< memory of the machine; 0: not known
+  /// Connects to the node at an address, as Store::connect.
+  std::function<Result<Store>(const std::string& address)> connect = refuse_to_connect;
+  /// Runs a node until it is told to stop; returns the exit code.
+  std::function<Outcome<int>(Environment&, const node::Loaded&)> serve = refuse_to_serve;
 
-/// Why a command cannot go on, in words for the person at the keyboard.
-struct Failure {
-  int exit_code = kFailed;
-  std::string what;  ///< what cannot be done, and why
-  std::string hint;  ///< what to do about it; may be empty
-};
+  /// Takes the whole terminal; null: there is none.
+  std::function<std::unique_ptr<Screen>()> open_screen = [] { return nullptr; };
+  /// Waits so long.
+  std::function<void(std::uint64_t ns)> pause = [](std::uint64_t) {};
 
-template <class T>
-using Outcome = std::expected<T, Failure>;
+  static Result<Store> refuse_to_connect(const std::string& address);
+  static Outcome<int> refuse_to_serve(Environment& environment, const node::Loaded& loaded);
+};
 
 /// A Failure of the data or the world.
 [[nodiscard]] std::unexpected<Failure> failed(std::string what, std::string hint = "");
 /// A Failure of the command line.
 [[nodiscard]] std::unexpected<Failure> misused(std::string what, std::string hint = "");
+
+/// The value of a variable; nothing if there is none, or an empty one.
+[[nodiscard]] std::optional<std::string> variable(const Environment& environment,
+                                                  std::string_view name);
 
 /// The system's words for an errno that an Error carries; the library's for other errors.
 [[nodiscard]] std::string reason(const Error& error);

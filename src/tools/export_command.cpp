@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/commands.hpp"
+#include "tools/data_place.hpp"
 #include "tools/save.hpp"
 
 namespace espalier::tools {
@@ -31,10 +32,10 @@ Format output_format(const Options& options, bool has_values) {
 }
 
 Outcome<int> export_map(Environment& environment, const Options& options) {
-  if (auto checked = check_source(options.source); !checked) {
+  if (auto checked = check_source(environment, options.source); !checked) {
     return std::unexpected(checked.error());
   }
-  const auto data = load_clean(environment, options.source);
+  const auto data = open_data(environment, options.source);
   if (!data) return std::unexpected(data.error());
   const SaveOptions save_options{output_format(options, data->report.has_values),
                                  options.source.reader.separator, ""};
@@ -54,18 +55,23 @@ void add_export_command(CLI::App& app, Environment& environment, Action& chosen)
       .add_option("--to", options->to,
                   "Format to write (default: from the name of --output; else tsv, or lines if "
                   "there are only keys)")
-      ->check(CLI::IsMember({"lines", "csv", "tsv", "json-lines"}));
+      ->check(CLI::IsMember({"lines", "csv", "tsv", "json-lines"}).description(""))
+      ->type_name("lines|csv|tsv|json-lines");
   command.add_option("-o,--output", options->output, "File to replace; - is standard output")
       ->type_name("FILE")
       ->capture_default_str();
   command.add_flag("--json", options->json, "The same as --to json-lines");
   add_source_options(command, options->source, true);
+  // Here a separator is also how to write.
+  std::erase_if(options->source.reading,
+                [](const CLI::Option* option) { return option->check_lname("separator"); });
   command.footer(
       "An output file is replaced all at once, when it is complete. Format lines holds keys only.\n"
       "Examples:\n"
       "  espalier export prices.csv --to json-lines\n"
       "  espalier export old.csv new.csv --output merged.csv    later files win\n"
-      "  cat *.words | espalier export -                       sorted by byte, without repeats\n");
+      "  cat *.words | espalier export -                       sorted by byte, without repeats\n"
+      "  espalier export --at unix:/run/espalier/espalier.sock --output copy.tsv\n");
   command.callback([options, &environment, &chosen] {
     chosen = reporting(environment,
                        [options, &environment] { return export_map(environment, *options); });

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/commands.hpp"
+#include "tools/data_place.hpp"
 #include "tools/json_record.hpp"
 
 namespace espalier::tools {
@@ -69,7 +70,7 @@ void print_text(Environment& environment, const GetOptions& options, const Found
 }
 
 Outcome<int> get(Environment& environment, const GetOptions& options) {
-  if (auto checked = check_source(options.source); !checked) {
+  if (auto checked = check_source(environment, options.source); !checked) {
     return std::unexpected(checked.error());
   }
   std::vector<std::string> keys;
@@ -78,7 +79,7 @@ Outcome<int> get(Environment& environment, const GetOptions& options) {
     if (!key) return std::unexpected(key.error());
     keys.push_back(std::move(*key));
   }
-  const auto data = load_clean(environment, options.source);
+  const auto data = open_data(environment, options.source);
   if (!data) return std::unexpected(data.error());
   int exit_code = kOk;
   for (const std::string& key : keys) {
@@ -116,6 +117,7 @@ void add_get_command(CLI::App& app, Environment& environment, Action& chosen) {
       "  espalier get --file prices.csv apple\n"
       "  espalier get --file prices.csv --json apple pear\n"
       "  espalier get --file starts.tsv --floor 10.0.0.77\n"
+      "  espalier get --at unix:/run/espalier/espalier.sock apple\n"
       "  espalier get --file prices.csv -- -k      a key that begins with -\n");
   command.callback([options, &environment, &chosen] {
     chosen = reporting(environment, [options, &environment] { return get(environment, *options); });

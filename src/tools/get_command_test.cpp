@@ -81,11 +81,11 @@ TEST_F(GetCommand, NeedsDataAndAKey) {
   EXPECT_EQ(tool.run({"get", "apple"}), kUsage);
   EXPECT_EQ(tool.err(),
             "espalier: error: no data to work on\n"
-            "  Give --file FILE, or --file - for standard input.\n");
+            "  Give --file FILE, or --file - for standard input; or --at ADDRESS for a map on a "
+            "node.\n");
   EXPECT_EQ(tool.run({"get", "-f", "p.csv"}), kUsage);
   EXPECT_EQ(tool.run({"get", "-f", "none.csv", "apple"}), kFailed);
-  EXPECT_EQ(tool.err(),
-            "espalier: error: cannot open 'none.csv': No such file or directory\n");
+  EXPECT_EQ(tool.err(), "espalier: error: cannot open 'none.csv': No such file or directory\n");
 }
 
 TEST_F(GetCommand, ReadsStandardInputAndSeveralFiles) {

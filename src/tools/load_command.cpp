@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier load: fills a map from files and tells how that went.
+// espalier load: fills a map from files and tells how that went. The map is one of this process, to
+// be looked at and forgotten, or one of a node.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/commands.hpp"
+#include "tools/data_place.hpp"
 #include "tools/numbers.hpp"
 
 namespace espalier::tools {
@@ -23,7 +25,9 @@ struct Summary {
   const LoadReport& report;
   Payload payload;
   MapStats stats;
-  const std::vector<std::string>& files;
+  const SourceOptions& source;
+  std::string address;  // of the node; empty: none
+  std::string map;
 
   [[nodiscard]] double seconds() const { return static_cast<double>(report.elapsed_ns) * 1e-9; }
   [[nodiscard]] std::uint64_t records_per_s() const {
@@ -33,13 +37,21 @@ struct Summary {
   [[nodiscard]] std::uint64_t memory_bytes() const { return stats.node_bytes + stats.value_bytes; }
 };
 
+/// Names of files and maps are bytes too; what is no UTF-8 in them is shown escaped.
+std::string shown(const std::string& text) {
+  return is_utf8(text) ? text : encode(text, Encoding::escaped);
+}
+
 void print_json(std::ostream& out, const Summary& summary) {
   const LoadReport& report = summary.report;
   nlohmann::ordered_json object;
   object["files"] = nlohmann::ordered_json::array();
-  for (const std::string& file : summary.files) {
-    // A file's name is bytes too; what is no UTF-8 in it is shown escaped.
-    object["files"].push_back(is_utf8(file) ? file : encode(file, Encoding::escaped));
+  for (const std::string& file : summary.source.files) {
+    object["files"].push_back(shown(file));
+  }
+  if (!summary.address.empty()) {
+    object["at"] = shown(summary.address);
+    object["map"] = shown(summary.map);
   }
   object["records"] = report.records;
   object["items"] = summary.payload.items;
@@ -54,13 +66,9 @@ void print_json(std::ostream& out, const Summary& summary) {
   object["records_per_s"] = summary.records_per_s();
   object["first_bad_lines"] = nlohmann::ordered_json::array();
   for (const BadLine& bad : report.shown) {
-    const std::string reason = is_utf8(bad.record.reason)
-                                   ? bad.record.reason
-                                   : encode(bad.record.reason, Encoding::escaped);
-    object["first_bad_lines"].push_back(
-        {{"file", is_utf8(bad.file) ? bad.file : encode(bad.file, Encoding::escaped)},
-         {"line", bad.record.line},
-         {"reason", reason}});
+    object["first_bad_lines"].push_back({{"file", shown(bad.file)},
+                                         {"line", bad.record.line},
+                                         {"reason", shown(bad.record.reason)}});
   }
   out << object.dump() << '\n';
 }
@@ -72,7 +80,13 @@ void print_text(std::ostream& out, const Summary& summary) {
   out << fmt::format("records     {} in {} ({}/s)\n", format_count(report.records),
                      format_bytes(report.input_bytes), format_count(summary.records_per_s()));
   out << fmt::format("items       {}", format_count(payload.items));
-  if (report.duplicates > 0) {
+  if (!summary.address.empty()) {
+    out << fmt::format(" in map '{}' at {}", encode(summary.map, Encoding::escaped),
+                       summary.address);
+    if (report.duplicates > 0) {
+      out << fmt::format("; {} replaced one", format_count(report.duplicates));
+    }
+  } else if (report.duplicates > 0) {
     out << fmt::format("; {} repeated a key, the last one stays", format_count(report.duplicates));
   }
   out << fmt::format("\nbad lines   {}\n", format_count(report.bad_lines));
@@ -82,7 +96,7 @@ void print_text(std::ostream& out, const Summary& summary) {
   out << fmt::format("keys        {}\nvalues      {}\n", format_bytes(payload.key_bytes),
                      format_bytes(payload.value_bytes));
   out << fmt::format("memory      {}", format_bytes(summary.memory_bytes()));
-  if (payload_bytes > 0) {
+  if (payload_bytes > 0 && summary.address.empty()) {
     out << fmt::format(", {:.2f} times keys and values",
                        static_cast<double>(summary.memory_bytes()) /
                            static_cast<double>(payload_bytes));
@@ -90,24 +104,47 @@ void print_text(std::ostream& out, const Summary& summary) {
   out << fmt::format("\ntime        {:.3f} s\n", summary.seconds());
 }
 
-Outcome<int> load_files(Environment& environment, const Options& options) {
-  if (auto checked = check_source(options.source); !checked) {
-    return std::unexpected(checked.error());
-  }
-  const auto data = load(environment, options.source);
-  if (!data) return std::unexpected(data.error());
-  const auto payload = measure(data->map);
-  if (!payload) return std::unexpected(payload.error());
-  const Summary summary{data->report, *payload, data->map.stats(), options.source.files};
+Outcome<int> report_load(Environment& environment, const Options& options, const Summary& summary) {
   if (options.json) {
     print_json(environment.out, summary);
   } else {
     print_text(environment.out, summary);
   }
-  if (auto clean = check_clean(options.source, data->report); !clean) {
+  if (auto clean = check_clean(options.source, summary.report); !clean) {
     return std::unexpected(clean.error());
   }
   return kOk;
+}
+
+/// What lies on a node may be much more than was loaded, so it is not measured: keys and values are
+/// those that were read.
+Outcome<int> load_to(Environment& environment, const Options& options, const std::string& address) {
+  const auto store = connect(environment, address);
+  if (!store) return std::unexpected(store.error());
+  const std::string name = options.source.map_name.value_or(std::string(kDefaultMap));
+  auto map = open_map(*store, address, name);
+  if (!map) return std::unexpected(map.error());
+  const auto report = load_into_node(environment, options.source, *map);
+  if (!report) return std::unexpected(report.error());
+  const MapStats stats = map->stats();
+  const Payload payload{stats.items, report->key_bytes, report->value_bytes};
+  return report_load(environment, options,
+                     {*report, payload, stats, options.source, address, name});
+}
+
+Outcome<int> load_files(Environment& environment, const Options& options) {
+  if (auto checked = check_load_source(environment, options.source); !checked) {
+    return std::unexpected(checked.error());
+  }
+  if (const auto address = load_address(environment, options.source)) {
+    return load_to(environment, options, *address);
+  }
+  const auto data = load(environment, options.source);
+  if (!data) return std::unexpected(data.error());
+  const auto payload = measure(data->map);
+  if (!payload) return std::unexpected(payload.error());
+  return report_load(environment, options,
+                     {data->report, *payload, data->map.stats(), options.source, "", ""});
 }
 
 }  // namespace
@@ -117,13 +154,18 @@ void add_load_command(CLI::App& app, Environment& environment, Action& chosen) {
   CLI::App& command = *app.add_subcommand("load", "Fill a map from files, and tell how that went");
   add_json_option(command, options->json);
   add_source_options(command, options->source, true);
-  add_map_options(command, options->source);
+  for (const CLI::Option* option : add_map_options(command, options->source.map)) {
+    options->source.making.push_back(option);
+  }
   command.footer(
-      "Bad lines are told by number and reason and left out; the first 20 are shown.\n"
+      "Bad lines are told by number and reason and left out; the first 20 are shown. With --at or\n"
+      "ESPALIER_AT the records go into a map of that node, else into one that ends with the "
+      "command.\n"
       "Examples:\n"
       "  espalier load /usr/share/dict/american-english-insane\n"
       "  espalier load --key-column 2 --value-column 3 --header people.csv\n"
-      "  zcat dump.tsv.gz | espalier load - --format tsv --strict\n");
+      "  zcat dump.tsv.gz | espalier load - --format tsv --strict\n"
+      "  espalier load --at unix:/run/espalier/espalier.sock --map words words.txt\n");
   command.callback([options, &environment, &chosen] {
     chosen = reporting(environment,
                        [options, &environment] { return load_files(environment, *options); });

@@ -8,20 +8,28 @@
 
 #include "tools/numbers.hpp"
 #include "tools/progress.hpp"
+#include "tools/record_sink.hpp"
+#include "wire/node.hpp"
 
 namespace espalier::tools {
 namespace {
 
 constexpr std::string_view kStandardInput = "-";
 constexpr const char* kMemoryHint = "Give it more with --memory-max SIZE, or load less.";
+constexpr const char* kNodeMemoryHint =
+    "What was loaded stays. Give the node more (memory.limit), or load less.";
 
 /// Reads files into a map, one after another.
 class Loader {
  public:
-  Loader(Environment& environment, const SourceOptions& options, Map& map, LoadReport& report)
+  /// `memory_hint`: what to do when the map's memory is used up.
+  Loader(Environment& environment, const SourceOptions& options, std::uint32_t max_key_bytes,
+         RecordSink& sink, const char* memory_hint, LoadReport& report)
       : environment_(environment),
         options_(options),
-        map_(map),
+        max_key_bytes_(max_key_bytes),
+        sink_(sink),
+        memory_hint_(memory_hint),
         report_(report),
         progress_(environment, "loading", total_bytes()) {}
 
@@ -30,6 +38,8 @@ class Loader {
       if (report_.stopped_early) break;
       if (auto done = read_file(file); !done) return done;
     }
+    if (const auto lost = sink_.finish()) return explain(*lost);
+    report_.duplicates = sink_.existed();
     return {};
   }
 
@@ -83,30 +93,32 @@ class Loader {
   }
 
   Outcome<void> store(const std::string& file, const Record& record) {
-    const auto written = map_.put(record.key, record.value);
-    if (written) {
-      ++report_.records;
-      if (written->existed) ++report_.duplicates;
+    if (record.key.empty() || record.key.size() > max_key_bytes_) {
+      note_bad(file, {record.line, record.key.empty()
+                                       ? std::string("the key is empty")
+                                       : fmt::format("the key has {} bytes; the limit is {}",
+                                                     record.key.size(), max_key_bytes_)});
       return {};
     }
-    switch (written.error().code) {
-      case Code::key_too_long:
-        note_bad(file, {record.line, record.key.empty()
-                                         ? std::string("the key is empty")
-                                         : fmt::format("the key has {} bytes; the limit is {}",
-                                                       record.key.size(), map_.max_key_bytes())});
-        return {};
-      case Code::value_too_long:
-        note_bad(file, {record.line, fmt::format("the value has {}; the limit is 16 MiB",
-                                                 format_bytes(record.value.size()))});
-        return {};
-      case Code::out_of_memory:
-        return failed(fmt::format("'{}' line {}: the map's memory limit is reached after {} "
-                                  "records", file, record.line, format_count(report_.records)),
-                      kMemoryHint);
-      default:
-        return failed(fmt::format("'{}' line {}: {}", file, record.line, reason(written.error())));
+    if (record.value.size() > wire::kValueBytesMax) {
+      note_bad(file, {record.line, fmt::format("the value has {}; the limit is 16 MiB",
+                                               format_bytes(record.value.size()))});
+      return {};
     }
+    if (const auto lost = sink_.put(file, record)) return explain(*lost);
+    ++report_.records;
+    report_.key_bytes += record.key.size();
+    report_.value_bytes += record.value.size();
+    return {};
+  }
+
+  [[nodiscard]] std::unexpected<Failure> explain(const RecordSink::Lost& lost) const {
+    if (lost.error.code == Code::out_of_memory) {
+      return failed(fmt::format("'{}' line {}: the map's memory limit is reached after {} records",
+                                lost.file, lost.line, format_count(report_.records)),
+                    memory_hint_);
+    }
+    return failed(fmt::format("'{}' line {}: {}", lost.file, lost.line, reason(lost.error)));
   }
 
   void note_bad(const std::string& file, BadRecord record) {
@@ -123,7 +135,9 @@ class Loader {
 
   Environment& environment_;
   const SourceOptions& options_;
-  Map& map_;
+  std::uint32_t max_key_bytes_;
+  RecordSink& sink_;
+  const char* memory_hint_;
   LoadReport& report_;
   Progress progress_;
 };
@@ -133,6 +147,18 @@ void tell_hidden_bad_lines(Environment& environment, const LoadReport& report) {
   print_note(environment, "note",
              fmt::format("{} more bad lines are not shown",
                          format_count(report.bad_lines - report.shown.size())));
+}
+
+Outcome<LoadReport> load_through(Environment& environment, const SourceOptions& options,
+                                 std::uint32_t max_key_bytes, RecordSink& sink,
+                                 const char* memory_hint) {
+  LoadReport report;
+  const std::uint64_t start_ns = environment.now_ns();
+  Loader loader(environment, options, max_key_bytes, sink, memory_hint, report);
+  if (auto done = loader.run(); !done) return std::unexpected(std::move(done.error()));
+  report.elapsed_ns = environment.now_ns() - start_ns;
+  tell_hidden_bad_lines(environment, report);
+  return report;
 }
 
 }  // namespace
@@ -161,14 +187,19 @@ Outcome<Dataset> load(Environment& environment, const SourceOptions& options) {
                   "--node-bytes is a power of two from 512 to 65536; --log-bytes is a multiple of "
                   "64 up to 2048.");
   }
-  LoadReport report;
-  const std::uint64_t start_ns = environment.now_ns();
-  if (auto done = Loader(environment, options, *map, report).run(); !done) {
-    return std::unexpected(std::move(done.error()));
+  const auto sink = direct_sink(*map);
+  auto report = load_through(environment, options, map->max_key_bytes(), *sink, kMemoryHint);
+  if (!report) return std::unexpected(std::move(report.error()));
+  return Dataset{std::move(*store), *map, std::move(*report)};
+}
+
+Outcome<LoadReport> load_into_node(Environment& environment, const SourceOptions& options,
+                                   Map& map) {
+  const auto sink = pipelined_sink(map);
+  if (!sink) {
+    return failed(fmt::format("cannot write to map '{}': {}", map.name(), reason(sink.error())));
   }
-  report.elapsed_ns = environment.now_ns() - start_ns;
-  tell_hidden_bad_lines(environment, report);
-  return Dataset{std::move(*store), *map, std::move(report)};
+  return load_through(environment, options, map.max_key_bytes(), **sink, kNodeMemoryHint);
 }
 
 Outcome<void> check_clean(const SourceOptions& options, const LoadReport& report) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills an embedded map from files: the first step of every command that works on data.
+// Fills a map from files, one of this process or one of a node: the first step of every command
+// that works on data.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,10 @@
 #include "espalier/map.hpp"
 #include "tools/environment.hpp"
 #include "tools/record_reader.hpp"
+
+namespace CLI {
+class Option;
+}
 
 namespace espalier::tools {
 
@@ -22,6 +27,12 @@ struct SourceOptions {
   std::optional<std::uint64_t> bad_lines_max;  ///< stop when there are more
   MapOptions map;
   std::uint64_t memory_bytes_max = 0;  ///< 0: as the environment says
+  std::optional<std::string> at;       ///< the address of a node, as given
+  std::optional<std::string> map_name;  ///< a map of that node, as given
+  /// Options that say how files are read, and those that say what map is made of them: without
+  /// meaning for a map that lies on a node.
+  std::vector<const CLI::Option*> reading;
+  std::vector<const CLI::Option*> making;
 };
 
 /// A bad line, and the file that it stands in.
@@ -39,6 +50,8 @@ struct LoadReport {
   std::uint64_t bad_lines = 0;
   std::uint64_t blank_lines = 0;
   std::uint64_t input_bytes = 0;
+  std::uint64_t key_bytes = 0;  ///< of all good records
+  std::uint64_t value_bytes = 0;
   std::uint64_t elapsed_ns = 0;
   std::vector<BadLine> shown;     ///< the first bad lines
   bool stopped_early = false;     ///< there were more bad lines than allowed
@@ -71,6 +84,10 @@ struct Dataset {
 /// line, and do not stop it. Cost: one put per record; memory for the map, not for the file.
 /// Fails if a file cannot be read or the map is out of memory; not for bad lines (see check_clean).
 [[nodiscard]] Outcome<Dataset> load(Environment& environment, const SourceOptions& options);
+
+/// Reads all files into a map of a node, with many records in flight, and goes on as load() does.
+[[nodiscard]] Outcome<LoadReport> load_into_node(Environment& environment,
+                                                 const SourceOptions& options, Map& map);
 
 /// Fails if the options do not allow the bad lines that there were.
 [[nodiscard]] Outcome<void> check_clean(const SourceOptions& options, const LoadReport& report);

@@ -11,12 +11,17 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "base/machine_memory.hpp"
 #include "bench/commands.hpp"
+#include "tools/node_process.hpp"
 #include "tools/os_files.hpp"
 #include "tools/run.hpp"
 #include "tools/standard_output.hpp"
+#include "tools/terminal_screen.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -27,6 +32,17 @@ bool colour_wanted(bool terminal) {
   const char* const terminal_type = std::getenv("TERM");
   return terminal && (no_color == nullptr || *no_color == '\0') && terminal_type != nullptr &&
          std::string_view(terminal_type) != "dumb";
+}
+
+std::vector<std::pair<std::string, std::string>> variables() {
+  std::vector<std::pair<std::string, std::string>> result;
+  for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
+    const std::string_view entry(*at);
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string_view::npos) continue;  // nobody can ask for it
+    result.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  return result;
 }
 
 int run_on_this_machine(const std::vector<std::string>& arguments) {
@@ -52,6 +68,13 @@ int run_on_this_machine(const std::vector<std::string>& arguments) {
                 std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
           },
       .memory_bytes_max = 0,
+      .variables = variables(),
+      .user_id = ::geteuid(),
+      .machine_bytes = base::machine_memory_bytes(),
+      .connect = [](const std::string& address) { return Store::connect(address); },
+      .serve = run_node,
+      .open_screen = [&out] { return open_terminal_screen(out); },
+      .pause = [](std::uint64_t ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(ns)); },
   };
   const bench::Output bench_output{out, std::cerr, err_is_terminal};
   const Mount bench_commands = [&](CLI::App& app, Environment&, Action& chosen) {

@@ -4,9 +4,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cctype>
-#include <charconv>
-#include <limits>
 
 namespace espalier::tools {
 
@@ -38,27 +35,14 @@ std::string format_duration(double seconds) {
   return fmt::format("{}:{:02}", minutes, whole % 60);
 }
 
-std::expected<std::uint64_t, std::string> parse_bytes(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-  std::string unit;
-  for (const char* c = end; c != text.data() + text.size(); ++c) {
-    unit += static_cast<char>(std::toupper(static_cast<unsigned char>(*c)));
-  }
-  constexpr std::string_view kUnits = "KMGT";
-  const std::size_t power = unit.empty() ? 0 : kUnits.find(unit[0]) + 1;  // npos + 1 is 0
-  const std::string_view rest = std::string_view(unit).substr(unit.empty() ? 0 : 1);
-  const bool unit_known = unit.empty() || unit == "B" ||
-                          (power > 0 && (rest.empty() || rest == "B" || rest == "IB"));
-  if (status == std::errc::invalid_argument || !unit_known) {
-    return std::unexpected("is not a size; write for example 4096, 64K or 2GiB");
-  }
-  const std::size_t shift = 10 * power;
-  if (status == std::errc::result_out_of_range ||
-      number > (std::numeric_limits<std::uint64_t>::max() >> shift)) {
-    return std::unexpected("is too large");
-  }
-  return number << shift;
+std::string format_nanoseconds(double ns) {
+  constexpr std::array kUnits{"us", "ms", "s"};
+  if (ns < 1000) return fmt::format("{:.0f} ns", ns);
+  double scaled = ns / 1000;
+  std::size_t unit = 0;
+  // 999.95 would be shown as 1000.0 of the smaller unit.
+  for (; scaled >= 999.95 && unit + 1 < kUnits.size(); ++unit) scaled /= 1000;
+  return fmt::format("{:.1f} {}", scaled, kUnits[unit]);
 }
 
 }  // namespace espalier::tools

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as people write and read them: sizes with units, counts with separators.
+// Numbers as people read them: sizes with units, counts with separators. base/byte_size.hpp reads
+// sizes.
 #pragma once
 
 #include <cstdint>
-#include <expected>
 #include <string>
-#include <string_view>
 
 namespace espalier::tools {
 
@@ -18,8 +17,7 @@ namespace espalier::tools {
 /// 83.2 seconds as "1:23", 3725 as "1:02:05".
 [[nodiscard]] std::string format_duration(double seconds);
 
-/// Reads "4096", "64K", "64KiB", "2M", "1G" (powers of 1024, any case). The error says what is
-/// wrong.
-[[nodiscard]] std::expected<std::uint64_t, std::string> parse_bytes(std::string_view text);
+/// 1500 nanoseconds as "1.5 us", 2e9 as "2.0 s".
+[[nodiscard]] std::string format_nanoseconds(double ns);
 
 }  // namespace espalier::tools

@@ -30,19 +30,12 @@ TEST(Numbers, DurationsAreClockLike) {
   EXPECT_EQ(format_duration(1e300), format_duration(1e9));
 }
 
-TEST(Numbers, ReadsSizes) {
-  EXPECT_EQ(parse_bytes("0"), 0U);
-  EXPECT_EQ(parse_bytes("4096"), 4096U);
-  EXPECT_EQ(parse_bytes("7B"), 7U);
-  EXPECT_EQ(parse_bytes("64k"), 65536U);
-  EXPECT_EQ(parse_bytes("64KiB"), 65536U);
-  EXPECT_EQ(parse_bytes("2MB"), 2U << 20);
-  EXPECT_EQ(parse_bytes("1T"), std::uint64_t{1} << 40);
-  for (const char* const wrong : {"", "k", "-1", "1.5G", "1X", "1KX", "1 K", "0x10", "1BB"}) {
-    EXPECT_FALSE(parse_bytes(wrong).has_value()) << wrong;
-  }
-  EXPECT_EQ(parse_bytes("99999999999999999999").error(), "is too large");
-  EXPECT_EQ(parse_bytes("99999999999G").error(), "is too large");
+TEST(Numbers, NanosecondsHaveUnits) {
+  EXPECT_EQ(format_nanoseconds(0), "0 ns");
+  EXPECT_EQ(format_nanoseconds(999), "999 ns");
+  EXPECT_EQ(format_nanoseconds(1536), "1.5 us");
+  EXPECT_EQ(format_nanoseconds(999'960), "1.0 ms");
+  EXPECT_EQ(format_nanoseconds(17'179'869'184), "17.2 s");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "tools/numbers.hpp"
+#include "base/byte_size.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -51,22 +51,47 @@ CLI::Option* add_choice(CLI::App& command, const std::string& names,
   return add_text_option(command, names, words, description, accept);
 }
 
-void add_column_options(CLI::App& command, ReaderOptions& reader) {
+void add_column_options(CLI::App& command, SourceOptions& options) {
+  ReaderOptions& reader = options.reader;
   const auto positive = CLI::Range(std::uint32_t{1}, std::numeric_limits<std::uint32_t>::max())
                             .description("");
-  command.add_option("--key-column", reader.key_column, "csv, tsv: column of the key, from 1")
-      ->check(positive)
-      ->type_name("N")
-      ->capture_default_str()
-      ->group("Data");
-  command
-      .add_option_function<std::uint32_t>(
-          "--value-column", [&reader](std::uint32_t column) { reader.value_column = column; },
-          "csv, tsv: column of the value (default: the one after the key's, if there is one)")
-      ->check(positive)
-      ->type_name("N")
-      ->group("Data");
-  command.add_flag("--header", reader.header, "The first line names the columns")->group("Data");
+  options.reading.push_back(
+      command.add_option("--key-column", reader.key_column, "csv, tsv: column of the key, from 1")
+          ->check(positive)
+          ->type_name("N")
+          ->capture_default_str()
+          ->group("Data"));
+  options.reading.push_back(
+      command
+          .add_option_function<std::uint32_t>(
+              "--value-column", [&reader](std::uint32_t column) { reader.value_column = column; },
+              "csv, tsv: column of the value (default: the one after the key's, if there is one)")
+          ->check(positive)
+          ->type_name("N")
+          ->group("Data"));
+  options.reading.push_back(
+      command.add_flag("--header", reader.header, "The first line names the columns")
+          ->group("Data"));
+}
+
+/// What is said about bad lines, and how much memory a map of them may take.
+void add_limit_options(CLI::App& command, SourceOptions& options) {
+  options.reading.push_back(
+      command.add_flag("--strict", options.strict, "Exit with 1 if any line is bad")
+          ->group("Data"));
+  options.reading.push_back(
+      command
+          .add_option_function<std::uint64_t>(
+              "--max-errors", [&options](std::uint64_t count) { options.bad_lines_max = count; },
+              "Give up when more than N lines are bad (default: never)")
+          ->type_name("N")
+          ->group("Data"));
+  CLI::Option* const memory =
+      add_size_option(command, "--memory-max",
+                      "Memory that the map may use, such as 512M (default: most of the machine's)",
+                      options.memory_bytes_max);
+  options.reading.push_back(memory->group("Data"));
+  options.making.push_back(memory);
 }
 
 }  // namespace
@@ -110,58 +135,81 @@ void add_source_options(CLI::App& command, SourceOptions& options, bool position
       ->type_name("FILE")
       ->allow_extra_args(false)
       ->group("Data");
-  add_choice<Format>(command, "--format",
-                     {{"auto", std::nullopt},
-                      {"lines", Format::lines},
-                      {"csv", Format::csv},
-                      {"tsv", Format::tsv},
-                      {"json-lines", Format::json_lines}},
-                     options.format, "Format (default: from the file's name, then its content)")
-      ->group("Data");
-  add_text_option(command, "--separator", "CHAR", "csv: what stands between fields (default: ,)",
-                  [&options](const std::string& text) -> std::optional<std::string> {
-                    if (text.size() != 1 || std::string_view("\"\r\n").contains(text[0])) {
-                      return "is not one byte other than a quote or an end of line";
-                    }
-                    options.reader.separator = text[0];
-                    return std::nullopt;
-                  })
-      ->group("Data");
-  add_column_options(command, options.reader);
-  command.add_flag("--number-lines", options.reader.number_lines,
-                   "lines: the value of a key is the number of its line")
-      ->group("Data");
-  command.add_flag("--strict", options.strict, "Exit with 1 if any line is bad")->group("Data");
-  command
-      .add_option_function<std::uint64_t>(
-          "--max-errors", [&options](std::uint64_t count) { options.bad_lines_max = count; },
-          "Give up when more than N lines are bad (default: never)")
-      ->type_name("N")
-      ->group("Data");
-  add_text_option(command, "--memory-max", "SIZE",
-                  "Memory that the map may use, such as 512M (default: most of the machine's)",
-                  [&options](const std::string& text) -> std::optional<std::string> {
-                    const auto bytes = parse_bytes(text);
-                    if (!bytes) return bytes.error();
-                    options.memory_bytes_max = *bytes;
-                    return std::nullopt;
-                  })
-      ->group("Data");
+  options.reading.push_back(
+      add_choice<Format>(command, "--format",
+                         {{"auto", std::nullopt},
+                          {"lines", Format::lines},
+                          {"csv", Format::csv},
+                          {"tsv", Format::tsv},
+                          {"json-lines", Format::json_lines}},
+                         options.format, "Format (default: from the file's name, then its content)")
+          ->group("Data"));
+  options.reading.push_back(
+      add_text_option(command, "--separator", "CHAR",
+                      "csv: what stands between fields (default: ,)",
+                      [&options](const std::string& text) -> std::optional<std::string> {
+                        if (text.size() != 1 || std::string_view("\"\r\n").contains(text[0])) {
+                          return "is not one byte other than a quote or an end of line";
+                        }
+                        options.reader.separator = text[0];
+                        return std::nullopt;
+                      })
+          ->group("Data"));
+  add_column_options(command, options);
+  options.reading.push_back(command
+                                .add_flag("--number-lines", options.reader.number_lines,
+                                          "lines: the value of a key is the number of its line")
+                                ->group("Data"));
+  add_limit_options(command, options);
+  add_address_option(command, options.at);
+  add_map_name_option(command, options.map_name);
 }
 
-void add_map_options(CLI::App& command, SourceOptions& options) {
-  command.add_option("--node-bytes", options.map.node_bytes, "Size of a tree node")
-      ->type_name("BYTES")
-      ->capture_default_str()
-      ->group("Map");
-  command.add_option("--log-bytes", options.map.log_bytes, "Size of a leaf's log block")
-      ->type_name("BYTES")
-      ->capture_default_str()
-      ->group("Map");
-  command
-      .add_flag_callback("--no-versions", [&options] { options.map.versions = false; },
-                         "Keep no old versions: faster writes, no consistent scans")
-      ->group("Map");
+void add_address_option(CLI::App& command, std::optional<std::string>& at) {
+  add_text_option(command, "--at", "ADDRESS",
+                  "Node that holds the map, as unix:PATH (default: ESPALIER_AT)",
+                  [&at](const std::string& text) -> std::optional<std::string> {
+                    at = text;
+                    return std::nullopt;
+                  })
+      ->group("Node");
+}
+
+void add_map_name_option(CLI::App& command, std::optional<std::string>& name) {
+  add_text_option(command, "--map", "NAME", "Map of the node (default: default)",
+                  [&name](const std::string& text) -> std::optional<std::string> {
+                    if (text.empty()) return "is no name";
+                    name = text;
+                    return std::nullopt;
+                  })
+      ->group("Node");
+}
+
+std::vector<const CLI::Option*> add_map_options(CLI::App& command, MapOptions& options) {
+  return {command.add_option("--node-bytes", options.node_bytes, "Size of a tree node")
+              ->type_name("BYTES")
+              ->capture_default_str()
+              ->group("Map"),
+          command.add_option("--log-bytes", options.log_bytes, "Size of a leaf's log block")
+              ->type_name("BYTES")
+              ->capture_default_str()
+              ->group("Map"),
+          command
+              .add_flag_callback(
+                  "--no-versions", [&options] { options.versions = false; },
+                  "Keep no old versions: faster writes, no consistent scans")
+              ->group("Map")};
+}
+
+CLI::Option* add_size_option(CLI::App& command, const std::string& name,
+                             const std::string& description, std::uint64_t& into) {
+  return add_text_option(command, name, "SIZE", description,
+                         [&into](const std::string& text) -> std::optional<std::string> {
+                           const auto bytes = base::parse_bytes(text);
+                           if (!bytes) return bytes.error();
+                           into = *bytes;
+                           return std::nullopt;
+                         });
 }
 
 void add_encoding_option(CLI::App& command, std::optional<Encoding>& encoding) {
@@ -176,16 +224,6 @@ void add_encoding_option(CLI::App& command, std::optional<Encoding>& encoding) {
 
 void add_json_option(CLI::App& command, bool& json) {
   command.add_flag("--json", json, "Print JSON, one object per line");
-}
-
-Outcome<void> check_source(const SourceOptions& options) {
-  if (options.files.empty()) {
-    return misused("no data to work on", "Give --file FILE, or --file - for standard input.");
-  }
-  std::size_t inputs = 0;
-  for (const std::string& file : options.files) inputs += file == "-" ? 1 : 0;
-  if (inputs > 1) return misused("standard input (-) can be read only once");
-  return {};
 }
 
 Outcome<std::string> operand_bytes(const std::string& operand, std::optional<Encoding> encoding,

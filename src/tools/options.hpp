@@ -20,6 +20,7 @@
 
 namespace CLI {
 class App;
+class Option;
 }
 
 namespace espalier::tools {
@@ -32,18 +33,22 @@ using Action = std::function<int()>;
 /// The argument as it was typed.
 [[nodiscard]] std::string unprotect(std::string argument);
 
-/// Adds --file, --format and all else that says which data to read. `positional`: FILE... may also
-/// stand without --file.
+/// Adds --file, --format and all else that says which data to read; and --at and --map, for data on
+/// a node. `positional`: FILE... may also stand without --file.
 void add_source_options(CLI::App& command, SourceOptions& options, bool positional);
-/// Adds --node-bytes, --log-bytes, --no-versions.
-void add_map_options(CLI::App& command, SourceOptions& options);
+/// Adds --node-bytes, --log-bytes, --no-versions. Returns them.
+std::vector<const CLI::Option*> add_map_options(CLI::App& command, MapOptions& options);
+/// Adds --at, the address of a node.
+void add_address_option(CLI::App& command, std::optional<std::string>& at);
+/// Adds --map, the name of a map on a node.
+void add_map_name_option(CLI::App& command, std::optional<std::string>& name);
+/// Adds an option that takes a size such as 512M.
+CLI::Option* add_size_option(CLI::App& command, const std::string& name,
+                             const std::string& description, std::uint64_t& into);
 /// Adds --encoding.
 void add_encoding_option(CLI::App& command, std::optional<Encoding>& encoding);
 /// Adds --json.
 void add_json_option(CLI::App& command, bool& json);
-
-/// Checks what the parser cannot: that there is data to read, and standard input only once.
-[[nodiscard]] Outcome<void> check_source(const SourceOptions& options);
 
 /// The bytes that an operand stands for: itself, unless --encoding says otherwise.
 [[nodiscard]] Outcome<std::string> operand_bytes(const std::string& operand,

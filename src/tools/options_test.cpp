@@ -34,14 +34,5 @@ TEST(Options, OperandsAreRawUnlessToldOtherwise) {
   EXPECT_EQ(wrong.error().what, "key '6x': '6x' at position 1 is not a hex byte");
 }
 
-TEST(Options, StandardInputIsReadOnce) {
-  SourceOptions options;
-  EXPECT_FALSE(check_source(options));
-  options.files = {"a", "-"};
-  EXPECT_TRUE(check_source(options));
-  options.files = {"-", "-"};
-  EXPECT_FALSE(check_source(options));
-}
-
 }  // namespace
 }  // namespace espalier::tools

@@ -13,12 +13,10 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/system_error.hpp"
+
 namespace espalier::tools {
 namespace {
-
-std::unexpected<Error> system_error() {
-  return fail(Code::system, static_cast<std::uint32_t>(errno));
-}
 
 /// Owns a file descriptor.
 class Descriptor {
@@ -37,7 +35,7 @@ class Descriptor {
 
   /// Closes now, so that an error which the system kept until the end (NFS, quota) is seen.
   Result<void> close() {
-    if (::close(std::exchange(number_, -1)) != 0) return system_error();
+    if (::close(std::exchange(number_, -1)) != 0) return base::refused_by_system();
     return {};
   }
 
@@ -48,7 +46,7 @@ class Descriptor {
 Result<void> write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
-    if (count < 0 && errno != EINTR) return system_error();
+    if (count < 0 && errno != EINTR) return base::refused_by_system();
     if (count > 0) bytes.remove_prefix(static_cast<std::size_t>(count));
   }
   return {};
@@ -61,10 +59,10 @@ class DescriptorSource : public ByteSource {
 
   Result<std::size_t> read(std::span<char> into) override {
     for (;;) {
-      const ssize_t count = ::read(descriptor_, into.data(), std::min<std::size_t>(into.size(),
-                                                                                   SSIZE_MAX));
+      const ssize_t count =
+          ::read(descriptor_, into.data(), std::min<std::size_t>(into.size(), SSIZE_MAX));
       if (count >= 0) return static_cast<std::size_t>(count);
-      if (errno != EINTR) return system_error();
+      if (errno != EINTR) return base::refused_by_system();
     }
   }
 
@@ -99,18 +97,17 @@ class ReplacingWriter : public FileWriter {
     if (!temporary_.empty()) ::unlink(temporary_.c_str());
   }
 
-  Result<void> write(std::string_view bytes) override {
-    return write_all(file_.number(), bytes);
-  }
+  Result<void> write(std::string_view bytes) override { return write_all(file_.number(), bytes); }
   Result<void> commit() override {
-    if (::fsync(file_.number()) != 0) return system_error();
+    if (::fsync(file_.number()) != 0) return base::refused_by_system();
     if (auto closed = file_.close(); !closed) return closed;
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) return system_error();
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) return base::refused_by_system();
     temporary_.clear();
     // From here on the new content is in place. Some file systems cannot sync a folder; that is no
     // reason to call the replacement failed.
     const Descriptor folder(::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (folder && ::fsync(folder.number()) != 0 && errno != EINVAL) return system_error();
+    if (folder && ::fsync(folder.number()) != 0 && errno != EINVAL)
+      return base::refused_by_system();
     return {};
   }
 
@@ -135,10 +132,10 @@ class InPlaceWriter : public FileWriter {
 
 Result<std::unique_ptr<ByteSource>> OsFiles::open(const std::string& path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return system_error();
+  if (!file) return base::refused_by_system();
   struct stat status {};
-  if (::fstat(file.number(), &status) != 0) return system_error();
-  if (S_ISDIR(status.st_mode)) return fail(Code::system, EISDIR);
+  if (::fstat(file.number(), &status) != 0) return base::refused_by_system();
+  if (S_ISDIR(status.st_mode)) return base::refused_by_system(EISDIR);
   const int number = file.number();
   // Advice only: whether the kernel takes it changes nothing but speed.
   static_cast<void>(::posix_fadvise(number, 0, 0, POSIX_FADV_SEQUENTIAL));
@@ -149,27 +146,28 @@ Result<std::unique_ptr<FileWriter>> OsFiles::replace(const std::string& path) {
   static std::atomic<unsigned> count{0};
   struct stat old {};
   const bool exists = ::stat(path.c_str(), &old) == 0;
-  if (!exists && errno != ENOENT) return system_error();
-  if (exists && S_ISDIR(old.st_mode)) return fail(Code::system, EISDIR);
+  if (!exists && errno != ENOENT) return base::refused_by_system();
+  if (exists && S_ISDIR(old.st_mode)) return base::refused_by_system(EISDIR);
   if (exists && !S_ISREG(old.st_mode)) {
     Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!file) return system_error();
+    if (!file) return base::refused_by_system();
     return std::make_unique<InPlaceWriter>(std::move(file));
   }
   // A file that may not be written should not be replaced just because its folder may.
-  if (exists && ::access(path.c_str(), W_OK) != 0) return system_error();
+  if (exists && ::access(path.c_str(), W_OK) != 0) return base::refused_by_system();
 
   const std::string target = resolve_links(path);
   std::string temporary =
       fmt::format("{}/.espalier-{}-{}.tmp", folder_of(target), ::getpid(), count.fetch_add(1));
   Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!file) return system_error();
+  if (!file) return base::refused_by_system();
   const int number = file.number();
   auto writer = std::make_unique<ReplacingWriter>(std::move(file), std::move(temporary), target);
   if (exists) {
     // The owner first: changing it clears set-id bits. Who may not give files away keeps his own.
-    if (::fchown(number, old.st_uid, old.st_gid) != 0 && errno != EPERM) return system_error();
-    if (::fchmod(number, old.st_mode & 07777) != 0) return system_error();
+    if (::fchown(number, old.st_uid, old.st_gid) != 0 && errno != EPERM)
+      return base::refused_by_system();
+    if (::fchmod(number, old.st_mode & 07777) != 0) return base::refused_by_system();
   }
   return writer;
 }
@@ -178,7 +176,7 @@ Result<FileInfo> OsFiles::info(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) return FileInfo{};
-    return system_error();
+    return base::refused_by_system();
   }
   FileInfo info{true, std::nullopt, ""};
   if (S_ISREG(status.st_mode)) info.size_bytes = static_cast<std::uint64_t>(status.st_size);

@@ -11,6 +11,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/temporary_folder.hpp"
+
 namespace espalier::tools {
 namespace {
 
@@ -19,13 +21,6 @@ namespace fs = std::filesystem;
 /// A folder that goes away with the test.
 class OsFilesTest : public ::testing::Test {
  protected:
-  OsFilesTest() {
-    std::string pattern = (fs::temp_directory_path() / "espalier-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  ~OsFilesTest() override { fs::remove_all(folder_); }
-
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
   static std::string content(const std::string& path) {
     std::ostringstream bytes;
@@ -36,7 +31,7 @@ class OsFilesTest : public ::testing::Test {
     std::ofstream(path, std::ios::binary) << bytes;
   }
   [[nodiscard]] std::size_t file_count() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {}));
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_.path()), {}));
   }
   /// Replaces a file's content, or returns the errno.
   int replace(const std::string& name, std::string_view bytes) {
@@ -47,7 +42,7 @@ class OsFilesTest : public ::testing::Test {
     return 0;
   }
 
-  fs::path folder_;
+  base::TemporaryFolder folder_;
   OsFiles files_;
 };
 
@@ -63,8 +58,8 @@ TEST_F(OsFilesTest, ReadsAFile) {
 
 TEST_F(OsFilesTest, SaysWhyAFileCannotBeOpened) {
   EXPECT_EQ(files_.open(path("none")).error(), (Error{Code::system, 0, ENOENT}));
-  EXPECT_EQ(files_.open(folder_).error(), (Error{Code::system, 0, EISDIR}));
-  EXPECT_EQ(files_.replace(folder_).error(), (Error{Code::system, 0, EISDIR}));
+  EXPECT_EQ(files_.open(folder_.string()).error(), (Error{Code::system, 0, EISDIR}));
+  EXPECT_EQ(files_.replace(folder_.string()).error(), (Error{Code::system, 0, EISDIR}));
   EXPECT_EQ(files_.replace(path("no/such")).error(), (Error{Code::system, 0, ENOENT}));
 }
 

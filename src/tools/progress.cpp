@@ -48,13 +48,41 @@ std::string Progress::line(std::string_view label, std::uint64_t done_bytes,
   return text;
 }
 
+std::string Progress::items_line(std::string_view label, std::uint64_t done, std::uint64_t total,
+                                 double seconds) {
+  const double items_per_s = static_cast<double>(done) / std::max(seconds, 1e-9);
+  std::string text = fmt::format("{}: {} of {} items", label, format_count(done),
+                                 format_count(std::max(done, total)));
+  if (total != 0) {
+    text += fmt::format(
+        " ({:.0f} %)", 100 * std::min(static_cast<double>(done) / static_cast<double>(total), 1.0));
+  }
+  text += fmt::format(", {}/s", format_count(static_cast<std::uint64_t>(items_per_s)));
+  if (total >= done && done > 0) {
+    const auto left = static_cast<double>(total - done);
+    text += fmt::format(", {} left", format_duration(left / items_per_s));
+  }
+  return text;
+}
+
+void Progress::update_items(std::uint64_t done, std::uint64_t total) {
+  if (!enabled_) return;
+  if (const auto seconds = due()) write(items_line(label_, done, total, *seconds));
+}
+
 void Progress::show(std::uint64_t done_bytes, std::uint64_t records) {
+  if (const auto seconds = due()) write(line(label_, done_bytes, total_bytes_, records, *seconds));
+}
+
+std::optional<double> Progress::due() {
   const std::uint64_t now_ns = environment_.now_ns();
-  if (now_ns < next_ns_) return;
+  if (now_ns < next_ns_) return std::nullopt;
   next_ns_ = now_ns + kEveryNs;
-  const double seconds = static_cast<double>(now_ns - start_ns_) * 1e-9;
-  environment_.err << "\r\x1b[K" << line(label_, done_bytes, total_bytes_, records, seconds)
-                   << std::flush;
+  return static_cast<double>(now_ns - start_ns_) * 1e-9;
+}
+
+void Progress::write(const std::string& line) {
+  environment_.err << "\r\x1b[K" << line << std::flush;
   shown_ = true;
 }
 

@@ -40,6 +40,13 @@ TEST(Progress, TellsShareRateAndTimeLeft) {
             "loading: 1 records, 20 B of 10 B (100 %), 1/s, 20 B/s");
 }
 
+TEST(Progress, CountsItems) {
+  EXPECT_EQ(Progress::items_line("checking", 2500, 10'000, 0.5),
+            "checking: 2,500 of 10,000 items (25 %), 5,000/s, 0:01 left");
+  EXPECT_EQ(Progress::items_line("checking", 0, 0, 0), "checking: 0 of 0 items, 0/s");
+  EXPECT_EQ(Progress::items_line("checking", 12, 10, 1), "checking: 12 of 12 items (100 %), 12/s");
+}
+
 TEST(Progress, IsSilentOffATerminalAndForShortWork) {
   EXPECT_EQ(shown(false, 1'000'000'000), "");
   EXPECT_EQ(shown(true, 1), "");

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/nearest.hpp"
 #include "tools/commands.hpp"
-#include "tools/nearest.hpp"
 
 #ifndef ESPALIER_VERSION
 #define ESPALIER_VERSION "unknown"
@@ -19,18 +19,21 @@ namespace espalier::tools {
 namespace {
 
 constexpr std::string_view kFooter =
-    "Commands work on an ordered map in memory that is filled from --file: lines, CSV, TSV or\n"
-    "JSON lines. Exit codes: 0 done; 1 not found, or failed; 2 the command line is wrong.\n"
+    "Commands work on an ordered map in memory that is filled from --file (lines, CSV, TSV or\n"
+    "JSON lines), or on one that a node serves: --at ADDRESS, or ESPALIER_AT=ADDRESS.\n"
+    "Exit codes: 0 done; 1 not found, or failed; 2 the command line is wrong.\n"
     "Examples:\n"
     "  espalier load /usr/share/dict/words\n"
     "  espalier scan --file /usr/share/dict/words --prefix trell\n"
     "  espalier get --file prices.csv apple\n"
     "  espalier put --file prices.csv apple 1.20\n"
+    "  espalier serve --node-socket /tmp/node.sock\n"
+    "  espalier get --at unix:/tmp/node.sock apple\n"
     "  espalier scan --help\n";
 
-std::vector<std::string> command_names(CLI::App& app) {
+std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   return names;
 }
 
@@ -61,7 +64,7 @@ std::string without_marks(std::string text) {
 }
 
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& names) {
-  const std::string guess = nearest(word, names);
+  const std::string guess = base::nearest(word, names);
   return guess.empty() ? "" : fmt::format("Did you mean {}? ", guess);
 }
 
@@ -72,6 +75,11 @@ Failure unexpected_argument(const CLI::App& command) {
   const std::string shown = encode(extra, Encoding::escaped);
   const std::string help = fmt::format("See {} --help.", full_name(command));
   if (extra.size() < 2 || extra.front() != '-') {
+    const std::vector<std::string> names = command_names(command);
+    if (!names.empty()) {
+      return {kUsage, fmt::format("there is no command '{} {}'", full_name(command), shown),
+              did_you_mean(extra, names) + help};
+    }
     return {kUsage, fmt::format("there is no place for argument '{}'", shown), help};
   }
   std::string hint = did_you_mean(extra.substr(0, extra.find('=')), option_names(command));
@@ -115,6 +123,15 @@ void rewrite_help(std::vector<std::string>& arguments) {
 
 }  // namespace
 
+void add_commands(CLI::App& app, Environment& environment, Action& chosen) {
+  for (const auto add :
+       {add_get_command, add_scan_command, add_put_command, add_erase_command, add_load_command,
+        add_export_command, add_check_command, add_serve_command, add_map_command,
+        add_stats_command, add_top_command, add_ping_command, add_completion_command}) {
+    add(app, environment, chosen);
+  }
+}
+
 int run(std::span<const std::string> arguments, Environment& environment,
         std::span<const Mount> mounts) {
   CLI::App app("Espalier: an ordered map in memory, as a command", "espalier");
@@ -122,10 +139,7 @@ int run(std::span<const std::string> arguments, Environment& environment,
   app.set_version_flag("--version", "espalier " ESPALIER_VERSION, "Print the version and exit");
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.require_subcommand(1);
-  for (const auto add : {add_get_command, add_scan_command, add_put_command, add_erase_command,
-                         add_load_command, add_export_command, add_check_command}) {
-    add(app, environment, chosen);
-  }
+  add_commands(app, environment, chosen);
   for (const Mount& mount : mounts) mount(app, environment, chosen);
   app.footer(std::string(kFooter));  // last, for commands inherit what stands here before
 

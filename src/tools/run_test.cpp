@@ -17,10 +17,12 @@ using ::testing::StartsWith;
 TEST(Run, HelpsWithoutFailing) {
   Tool tool;
   EXPECT_EQ(tool.run({"--help"}), kOk);
-  for (const std::string command : {"get", "put", "erase", "scan", "load", "export", "check"}) {
+  const std::vector<std::string> commands{"get",   "put",   "erase", "scan",  "load", "export",
+                                          "check", "serve", "map",   "stats", "ping", "completion"};
+  for (const std::string& command : commands) {
     EXPECT_THAT(tool.out(), HasSubstr("\n  " + command + " "));
   }
-  for (const std::string command : {"get", "put", "erase", "scan", "load", "export", "check"}) {
+  for (const std::string& command : commands) {
     EXPECT_EQ(tool.run({command, "--help"}), kOk);
     EXPECT_THAT(tool.out(), HasSubstr("Examples:\n  "));
     const std::string help = tool.out();
@@ -51,6 +53,10 @@ TEST(Run, SaysWhatIsWrongWithACommandLine) {
   EXPECT_EQ(tool.run({"scan", "a", "b", "c"}), kUsage);
   EXPECT_THAT(tool.err(), StartsWith("espalier: error: there is no place for argument 'c'\n"));
   EXPECT_EQ(tool.run({"scan", "--limit", "many"}), kUsage);
+  EXPECT_EQ(tool.run({"map", "lits"}), kUsage);
+  EXPECT_EQ(tool.err(),
+            "espalier: error: there is no command 'espalier map lits'\n"
+            "  Did you mean list? See espalier map --help.\n");
   EXPECT_EQ(tool.out(), "");
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/commands.hpp"
+#include "tools/data_place.hpp"
 #include "tools/item_output.hpp"
 #include "tools/json_record.hpp"
 #include "tools/key_range.hpp"
@@ -68,12 +69,12 @@ void append_item(std::string& text, const Item& item, const Options& options, bo
 }
 
 Outcome<int> scan(Environment& environment, const Options& options) {
-  if (auto checked = check_source(options.source); !checked) {
+  if (auto checked = check_source(environment, options.source); !checked) {
     return std::unexpected(checked.error());
   }
   const auto range = range_of(options);
   if (!range) return std::unexpected(range.error());
-  const auto data = load_clean(environment, options.source);
+  const auto data = open_data(environment, options.source);
   if (!data) return std::unexpected(data.error());
 
   StreamSink sink(environment.out);
@@ -131,7 +132,8 @@ void add_scan_command(CLI::App& app, Environment& environment, Action& chosen) {
       "  espalier scan --file prices.csv\n"
       "  espalier scan --file prices.csv apple banana\n"
       "  espalier scan --file /usr/share/dict/words --prefix trell --limit 5\n"
-      "  espalier scan --file prices.csv --reverse --limit 1      the last item\n");
+      "  espalier scan --file prices.csv --reverse --limit 1      the last item\n"
+      "  espalier scan --at unix:/run/espalier/espalier.sock --map words --count\n");
   command.callback([options, low, &environment, &chosen] {
     options->has_low = low->count() > 0;
     chosen =

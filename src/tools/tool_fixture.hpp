@@ -2,8 +2,10 @@
 // For tests: the whole command on files in memory, with its output caught.
 #pragma once
 
+#include <functional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/memory_files.hpp"
@@ -16,6 +18,14 @@ class Tool {
  public:
   MemoryFiles files;
   std::string input;  ///< standard input of the next command
+  std::vector<std::pair<std::string, std::string>> variables;
+  /// How to reach nodes; nothing: there are none.
+  std::function<Result<Store>(const std::string& address)> connect;
+  /// What becomes of nodes that are to be started; nothing: none is.
+  std::function<Outcome<int>(Environment&, const node::Loaded&)> serve;
+  /// The whole terminal; nothing: there is none.
+  std::function<std::unique_ptr<Screen>()> open_screen;
+  std::vector<std::uint64_t> pauses_ns;  ///< for which a command waited
   bool out_is_terminal = false;
   bool err_is_terminal = false;
   bool colour = false;
@@ -34,7 +44,14 @@ class Tool {
                             .err_is_terminal = err_is_terminal,
                             .colour = colour,
                             .now_ns = [this] { return clock_ns_ += tick_ns; },
-                            .memory_bytes_max = kMemoryBytes};
+                            .memory_bytes_max = kMemoryBytes,
+                            .variables = variables,
+                            .user_id = 1000,
+                            .machine_bytes = std::uint64_t{8} << 30};
+    if (connect) environment.connect = connect;
+    if (serve) environment.serve = serve;
+    if (open_screen) environment.open_screen = open_screen;
+    environment.pause = [this](std::uint64_t ns) { pauses_ns.push_back(ns); };
     return tools::run(arguments, environment, mounts);
   }
   [[nodiscard]] std::string out() const { return out_.str(); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier put, espalier erase: change a map and write it back to the file that it came from.
+// espalier put, espalier erase: change a map of a node; or one that is filled from a file, and
+// write it back to that file.
 //
 // The file is written anew from the map: in key order, one record per key. So whatever a map cannot
 // hold would be lost, and a command that would lose something refuses: bad lines, further columns,
@@ -11,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/commands.hpp"
+#include "tools/data_place.hpp"
 #include "tools/numbers.hpp"
 #include "tools/save.hpp"
 
@@ -25,6 +27,7 @@ struct Options {
   bool dry_run = false;
   bool drop_bad_lines = false;
   bool json = false;
+  std::vector<const CLI::Option*> of_files;  // have no meaning for a map on a node
 };
 
 /// What a command did to its map.
@@ -113,7 +116,7 @@ Outcome<void> check_fits(const Options& options, const Map& map, const SaveOptio
 }
 
 void print_change(Environment& environment, const Options& options, const Change& change,
-                  std::uint64_t items, const std::string& file) {
+                  std::uint64_t items, const std::string& file = "") {
   // Into a pipe goes the new content of the file; the report goes beside it.
   std::ostream& stream = file == "-" && !options.dry_run ? environment.err : environment.out;
   if (options.json) {
@@ -148,17 +151,32 @@ Outcome<Dataset> load_for_change(Environment& environment, const Options& option
   return load_clean(environment, source);
 }
 
-Outcome<int> change_file(Environment& environment, const Options& options, const Apply& apply) {
-  if (auto checked = check_source(options.source); !checked) {
-    return std::unexpected(checked.error());
+void tell_missing(Environment& environment, const Change& change) {
+  for (const std::string& key : change.missing) {
+    print_note(environment, "not found", encode(key, Encoding::escaped));
   }
+}
+
+/// Changes a map where it lies. Each write is there when the command ends; nothing is saved.
+Outcome<int> change_node(Environment& environment, const Options& options,
+                         const std::vector<std::string>& operands, const Apply& apply) {
+  for (const CLI::Option* option : options.of_files) {
+    if (option->count() == 0) continue;
+    return misused(fmt::format("{} is for files, and the map is on a node", option->get_name()),
+                   "Leave it out, or give --file.");
+  }
+  auto data = open_data(environment, options.source);
+  if (!data) return std::unexpected(data.error());
+  const auto change = apply(data->map, operands);
+  if (!change) return std::unexpected(change.error());
+  tell_missing(environment, *change);
+  print_change(environment, options, *change, data->map.stats().items);
+  return change->missing.empty() ? kOk : kFailed;
+}
+
+Outcome<int> change_file(Environment& environment, const Options& options,
+                         const std::vector<std::string>& operands, const Apply& apply) {
   if (options.source.files.size() != 1) return misused("only one file can be written back");
-  std::vector<std::string> operands;
-  for (const std::string& operand : options.operands) {
-    auto bytes = operand_bytes(operand, options.encoding, "operand");
-    if (!bytes) return std::unexpected(bytes.error());
-    operands.push_back(std::move(*bytes));
-  }
   const std::string& file = options.source.files[0];
   auto before = file == "-" ? Result<FileInfo>(FileInfo{}) : environment.files.info(file);
   if (!before) return failed(fmt::format("cannot read '{}': {}", file, reason(before.error())));
@@ -169,9 +187,7 @@ Outcome<int> change_file(Environment& environment, const Options& options, const
   }
   const auto change = apply(data->map, operands);
   if (!change) return std::unexpected(change.error());
-  for (const std::string& key : change->missing) {
-    print_note(environment, "not found", encode(key, Encoding::escaped));
-  }
+  tell_missing(environment, *change);
   const SaveOptions save_options{format_to_write(options, data->report, file),
                                  options.source.reader.separator, data->report.header};
   if (auto fits = check_fits(options, data->map, save_options, file); !fits) {
@@ -187,17 +203,33 @@ Outcome<int> change_file(Environment& environment, const Options& options, const
   return change->missing.empty() ? kOk : kFailed;
 }
 
+Outcome<int> change_map(Environment& environment, const Options& options, const Apply& apply) {
+  if (auto checked = check_source(environment, options.source); !checked) {
+    return std::unexpected(checked.error());
+  }
+  std::vector<std::string> operands;
+  for (const std::string& operand : options.operands) {
+    auto bytes = operand_bytes(operand, options.encoding, "operand");
+    if (!bytes) return std::unexpected(bytes.error());
+    operands.push_back(std::move(*bytes));
+  }
+  return data_address(environment, options.source)
+             ? change_node(environment, options, operands, apply)
+             : change_file(environment, options, operands, apply);
+}
+
 void add_change_options(CLI::App& command, const std::shared_ptr<Options>& options,
                         Environment& environment, Action& chosen, Apply apply) {
-  command.add_flag("--dry-run", options->dry_run, "Say what would be done, and write nothing");
-  command.add_flag("--drop-bad-lines", options->drop_bad_lines,
-                   "Write the file back without its bad lines");
+  options->of_files.push_back(
+      command.add_flag("--dry-run", options->dry_run, "Say what would be done, and write nothing"));
+  options->of_files.push_back(command.add_flag("--drop-bad-lines", options->drop_bad_lines,
+                                               "Write the file back without its bad lines"));
   add_json_option(command, options->json);
   add_encoding_option(command, options->encoding);
   add_source_options(command, options->source, false);
   command.callback([options, &environment, &chosen, apply = std::move(apply)] {
     chosen = reporting(environment, [options, &environment, apply] {
-      return change_file(environment, *options, apply);
+      return change_map(environment, *options, apply);
     });
   });
 }
@@ -207,7 +239,7 @@ void add_change_options(CLI::App& command, const std::shared_ptr<Options>& optio
 void add_put_command(CLI::App& app, Environment& environment, Action& chosen) {
   const auto options = std::make_shared<Options>();
   CLI::App& command =
-      *app.add_subcommand("put", "Insert or replace an item, and write the file back");
+      *app.add_subcommand("put", "Insert or replace an item, in a file or on a node");
   // Two options, not one of two values: each takes any byte string, brackets included.
   for (const std::string operand : {"KEY", "VALUE"}) {
     command
@@ -216,27 +248,30 @@ void add_put_command(CLI::App& app, Environment& environment, Action& chosen) {
             operand == "KEY" ? "Key of the item" : "Its new value; may be empty")
         ->required();
   }
-  command.add_flag("--create", options->create, "Begin a new file if there is none");
+  options->of_files.push_back(
+      command.add_flag("--create", options->create, "Begin a new file if there is none"));
   command.footer(
-      "The file is written anew, sorted, one record per key, and replaced all at once; it keeps\n"
-      "its permissions. With --file - the result goes to standard output.\n"
+      "A file is written anew, sorted, one record per key, and replaced all at once; it keeps its\n"
+      "permissions. With --file - the result goes to standard output.\n"
       "Examples:\n"
       "  espalier put --file prices.csv apple 1.20\n"
       "  espalier put --file new.tsv --create apple 1.20\n"
-      "  espalier put --file prices.csv --dry-run apple 1.20\n");
+      "  espalier put --file prices.csv --dry-run apple 1.20\n"
+      "  espalier put --at unix:/run/espalier/espalier.sock apple 1.20\n");
   add_change_options(command, options, environment, chosen, apply_put);
 }
 
 void add_erase_command(CLI::App& app, Environment& environment, Action& chosen) {
   const auto options = std::make_shared<Options>();
-  CLI::App& command = *app.add_subcommand("erase", "Remove items, and write the file back");
+  CLI::App& command = *app.add_subcommand("erase", "Remove items, from a file or on a node");
   command.add_option("KEY", options->operands, "Keys to remove")->required();
   command.footer(
       "Exits with 1 if a key is not there; the others are removed all the same.\n"
-      "The file is written anew, sorted, one record per key, and replaced all at once.\n"
+      "A file is written anew, sorted, one record per key, and replaced all at once.\n"
       "Examples:\n"
       "  espalier erase --file prices.csv apple pear\n"
-      "  espalier erase --file - apple < prices.csv > fewer.csv\n");
+      "  espalier erase --file - apple < prices.csv > fewer.csv\n"
+      "  espalier erase --at unix:/run/espalier/espalier.sock apple\n");
   add_change_options(command, options, environment, chosen, apply_erase);
 }
 

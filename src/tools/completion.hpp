@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scripts that complete the command in a shell, made from the parser's own commands and options, so
+// that they cannot say anything else than the parser does.
+//
+// All three work alike: the words before the cursor tell which command is being typed ("map
+// create"); then come its options, its commands, files, or the values of the option just typed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/environment.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace espalier::tools {
+
+/// An option of a command, as a shell needs it.
+struct OptionWords {
+  std::vector<std::string> names;  ///< "-f", "--file"
+  std::string description;
+  bool takes_value = false;
+  bool takes_file = false;
+  std::vector<std::string> values;  ///< all that it takes, where these are few
+};
+
+/// A command; the program itself has an empty path.
+struct CommandWords {
+  std::string path;  ///< " map create": each word with a blank before it
+  std::string name;
+  std::string description;
+  std::vector<CommandWords> commands;
+  std::vector<OptionWords> options;
+  std::vector<std::string> operands;  ///< all that it takes, where these are few
+  bool takes_files = false;           ///< as operands
+};
+
+/// What the parser knows.
+[[nodiscard]] CommandWords command_words(const CLI::App& app);
+
+[[nodiscard]] std::string bash_completion(const CommandWords& program);
+[[nodiscard]] std::string zsh_completion(const CommandWords& program);
+[[nodiscard]] std::string fish_completion(const CommandWords& program);
+
+}  // namespace espalier::tools

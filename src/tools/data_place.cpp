@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/data_place.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <utility>
+
+namespace espalier::tools {
+namespace {
+
+constexpr std::string_view kUnix = "unix:";
+
+Outcome<void> check_inputs(const SourceOptions& options) {
+  std::size_t inputs = 0;
+  for (const std::string& file : options.files) inputs += file == "-" ? 1 : 0;
+  if (inputs > 1) return misused("standard input (-) can be read only once");
+  return {};
+}
+
+/// "embedded" is an address of the library's, and an empty map: nothing that a command wants.
+Outcome<void> check_address(const std::string& address) {
+  if (address.starts_with(kUnix) && address.size() > kUnix.size()) return {};
+  return misused(fmt::format("'{}' is no address of a node", address),
+                 "Give the path of its socket behind unix:, as in "
+                 "unix:/run/espalier/espalier.sock.");
+}
+
+Outcome<void> check_not_given(const std::vector<const CLI::Option*>& options, std::string_view what,
+                              const SourceOptions& source) {
+  for (const CLI::Option* option : options) {
+    if (option->count() == 0) continue;
+    return misused(fmt::format("{} says {}, and the map is on a node", option->get_name(), what),
+                   source.at ? "Leave it out." : "Leave it out, or unset ESPALIER_AT.");
+  }
+  return {};
+}
+
+Outcome<void> check_no_map_name(const SourceOptions& options) {
+  if (!options.map_name) return {};
+  return misused("--map names a map of a node, and no node is given", "Give --at ADDRESS.");
+}
+
+}  // namespace
+
+Outcome<void> check_source(const Environment& environment, const SourceOptions& options) {
+  if (options.at && !options.files.empty()) {
+    return misused("the data is either in files or on a node",
+                   "Give --file or --at, not both; ESPALIER_AT counts only without --file.");
+  }
+  const auto address = data_address(environment, options);
+  if (!address && options.files.empty()) {
+    return misused("no data to work on",
+                   "Give --file FILE, or --file - for standard input; or --at ADDRESS for a map on "
+                   "a node.");
+  }
+  if (!address) {
+    if (auto checked = check_no_map_name(options); !checked) return checked;
+    return check_inputs(options);
+  }
+  if (auto checked = check_address(*address); !checked) return checked;
+  return check_not_given(options.reading, "how files are read", options);
+}
+
+Outcome<void> check_load_source(const Environment& environment, const SourceOptions& options) {
+  if (options.files.empty()) {
+    return misused("no data to work on", "Give --file FILE, or --file - for standard input.");
+  }
+  if (auto checked = check_inputs(options); !checked) return checked;
+  const auto address = load_address(environment, options);
+  if (!address) return check_no_map_name(options);
+  if (auto checked = check_address(*address); !checked) return checked;
+  return check_nothing_made(options);
+}
+
+Outcome<void> check_nothing_made(const SourceOptions& options) {
+  return check_not_given(options.making, "what a new map is like", options);
+}
+
+std::optional<std::string> data_address(const Environment& environment,
+                                        const SourceOptions& options) {
+  if (options.at) return options.at;
+  return options.files.empty() ? variable(environment, kAddressVariable) : std::nullopt;
+}
+
+std::optional<std::string> load_address(const Environment& environment,
+                                        const SourceOptions& options) {
+  return options.at ? options.at : variable(environment, kAddressVariable);
+}
+
+Outcome<std::string> required_address(const Environment& environment,
+                                      const std::optional<std::string>& at) {
+  auto address = at ? at : variable(environment, kAddressVariable);
+  if (!address) {
+    return misused("which node?",
+                   "Give --at ADDRESS, such as --at unix:/run/espalier/espalier.sock, or set "
+                   "ESPALIER_AT.");
+  }
+  if (auto checked = check_address(*address); !checked) return std::unexpected(checked.error());
+  return std::move(*address);
+}
+
+Outcome<Store> connect(const Environment& environment, const std::string& address) {
+  auto store = environment.connect(address);
+  if (store) return std::move(*store);
+  const Error& error = store.error();
+  const std::string path = address.substr(kUnix.size());
+  if (error.code == Code::system && (error.detail == ENOENT || error.detail == ECONNREFUSED)) {
+    return failed(fmt::format("no node listens at {}", address),
+                  fmt::format("Start one: espalier serve --node-socket {}", path));
+  }
+  if (error.code == Code::system && error.detail == EACCES) {
+    return failed(fmt::format("not allowed to connect to {}", address),
+                  "Permissions of the socket (node.socket_mode) and of its folder say who is.");
+  }
+  if (error.code == Code::invalid_argument) {
+    return misused(fmt::format("'{}' is no path of a socket", path),
+                   fmt::format("It has {} bytes; a path may have {}.", path.size(), error.detail));
+  }
+  return failed(fmt::format("cannot connect to {}: {}", address, reason(error)));
+}
+
+Outcome<Map> open_map(const Store& store, const std::string& address, const std::string& name) {
+  auto map = store.open_map(name);
+  if (map) return *map;
+  if (map.error().code != Code::not_found) {
+    return call_failed(fmt::format("open map '{}'", name), map.error());
+  }
+  return failed(fmt::format("the node at {} has no map '{}'", address, name),
+                "espalier map list shows those that it has; espalier map create makes one.");
+}
+
+Outcome<Dataset> open_data(Environment& environment, const SourceOptions& options) {
+  const auto address = data_address(environment, options);
+  if (!address) return load_clean(environment, options);
+  auto store = connect(environment, *address);
+  if (!store) return std::unexpected(std::move(store.error()));
+  auto map = open_map(*store, *address, options.map_name.value_or(std::string(kDefaultMap)));
+  if (!map) return std::unexpected(std::move(map.error()));
+  LoadReport report;
+  report.has_values = true;
+  return Dataset{std::move(*store), *map, std::move(report)};
+}
+
+std::unexpected<Failure> call_failed(const std::string& what, const Error& error) {
+  return failed(fmt::format("cannot {}: {}", what, reason(error)));
+}
+
+}  // namespace espalier::tools

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the data of a command is: in files, or in a map of a node.
+//
+//     --file FILE        files; FILE... without --file where a command takes that
+//     --at ADDRESS       a node, and --map NAME a map of it
+//     ESPALIER_AT        the same node for many commands; counts where neither of the others stands
+//
+// `load` takes both: files are what it loads, an address is where to.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tools/environment.hpp"
+#include "tools/loader.hpp"
+
+namespace espalier::tools {
+
+inline constexpr std::string_view kAddressVariable = "ESPALIER_AT";
+inline constexpr std::string_view kDefaultMap = "default";
+
+/// Checks what the parser cannot: that the data is in one place, that options which have no meaning
+/// there are not given, and that standard input is read only once.
+[[nodiscard]] Outcome<void> check_source(const Environment& environment,
+                                         const SourceOptions& options);
+/// The same for `load`.
+[[nodiscard]] Outcome<void> check_load_source(const Environment& environment,
+                                              const SourceOptions& options);
+
+/// Checks that no option says what a new map is like. Requires: the data is on a node.
+[[nodiscard]] Outcome<void> check_nothing_made(const SourceOptions& options);
+
+/// The node on which the data is; nothing: it is in files. Requires: check_source() is content.
+[[nodiscard]] std::optional<std::string> data_address(const Environment& environment,
+                                                      const SourceOptions& options);
+/// The node that `load` loads into; nothing: a map of this process.
+[[nodiscard]] std::optional<std::string> load_address(const Environment& environment,
+                                                      const SourceOptions& options);
+
+/// The address that --at or ESPALIER_AT gives to a command that works on a node only.
+[[nodiscard]] Outcome<std::string> required_address(const Environment& environment,
+                                                    const std::optional<std::string>& at);
+
+/// Connects to a node. Fails with what to do about it.
+[[nodiscard]] Outcome<Store> connect(const Environment& environment, const std::string& address);
+[[nodiscard]] Outcome<Map> open_map(const Store& store, const std::string& address,
+                                    const std::string& name);
+
+/// The map that a command reads: filled from files, every record good or allowed to be bad; or on a
+/// node. Nobody knows whether there are values in a map on a node: the report says that there are.
+[[nodiscard]] Outcome<Dataset> open_data(Environment& environment, const SourceOptions& options);
+
+/// A call to a node has failed: what could not be done, why, and what to do.
+[[nodiscard]] std::unexpected<Failure> call_failed(const std::string& what, const Error& error);
+
+}  // namespace espalier::tools

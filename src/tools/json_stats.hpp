@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers of a map as JSON, named alike by all commands that tell them.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "espalier/types.hpp"
+
+namespace espalier::tools {
+
+/// Sets a member of `object` for each number.
+inline void set_stats(nlohmann::ordered_json& object, const MapStats& stats) {
+  object["items"] = stats.items;
+  object["height"] = stats.height;
+  object["leaves"] = stats.leaves;
+  object["interior_nodes"] = stats.interior_nodes;
+  object["node_bytes"] = stats.node_bytes;
+  object["value_bytes"] = stats.value_bytes;
+  object["waiting_bytes"] = stats.waiting_bytes;
+  object["log_merges"] = stats.log_merges;
+  object["splits"] = stats.splits;
+  object["gives"] = stats.gives;
+  object["merges"] = stats.merges;
+  object["read_version"] = stats.read_version;
+  object["write_version"] = stats.write_version;
+  object["snapshots"] = stats.snapshots;
+}
+
+}  // namespace espalier::tools

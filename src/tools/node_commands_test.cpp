@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands on a node in this process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/node_fixture.hpp"
+
+namespace espalier::tools {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+using NodeCommands = NodeTool;
+
+TEST_F(NodeCommands, PutGetScanAndEraseOnTheNode) {
+  EXPECT_EQ(run({"put", "pear", "0.80"}), kOk) << tool.err();
+  EXPECT_EQ(tool.out(), "inserted 1, 1 item in all\n");
+  EXPECT_EQ(run({"put", "pear", "0.95"}), kOk);
+  EXPECT_EQ(tool.out(), "replaced 1, 1 item in all\n");
+  EXPECT_EQ(run({"put", "--json", "plum", ""}), kOk);
+  EXPECT_EQ(nlohmann::json::parse(tool.out())["inserted"], 1);
+  EXPECT_EQ(run({"get", "pear"}), kOk);
+  EXPECT_EQ(tool.out(), "0.95\n");
+  EXPECT_EQ(run({"get", "--floor", "pease"}), kOk);
+  EXPECT_EQ(tool.out(), "pear\t0.95\n");
+  EXPECT_EQ(run({"scan"}), kOk);
+  EXPECT_EQ(tool.out(), "pear\t0.95\nplum\t\n");
+  EXPECT_EQ(run({"scan", "--reverse", "--limit", "1", "--keys-only"}), kOk);
+  EXPECT_EQ(tool.out(), "plum\n");
+  EXPECT_EQ(run({"erase", "pear", "quince"}), kFailed);
+  EXPECT_EQ(tool.out(), "erased 1, 1 item in all\n");
+  EXPECT_EQ(tool.err(), "espalier: not found: quince\n");
+  EXPECT_EQ(run({"get", "pear"}), kFailed);
+  EXPECT_EQ(run({"get", std::string(461, 'k')}), kUsage);
+  EXPECT_TRUE(tool.files.contents.empty());
+}
+
+TEST_F(NodeCommands, TheVariableSaysWhichNode) {
+  tool.variables = {{"ESPALIER_AT", address}};
+  EXPECT_EQ(tool.run({"put", "a", "1"}), kOk) << tool.err();
+  EXPECT_EQ(tool.run({"get", "a"}), kOk);
+  EXPECT_EQ(tool.out(), "1\n");
+  tool.files.contents["f.csv"] = "a,2\n";
+  EXPECT_EQ(tool.run({"get", "--file", "f.csv", "a"}), kOk);
+  EXPECT_EQ(tool.out(), "2\n");
+}
+
+TEST_F(NodeCommands, ExportsWhatWasLoaded) {
+  std::string sorted;
+  std::string shuffled;
+  for (int i = 0; i < 5000; ++i) {
+    sorted += "k" + std::to_string(10'000 + i) + "\tv" + std::to_string(i) + "\n";
+    const int j = i * 7919 % 5000;
+    shuffled += "k" + std::to_string(10'000 + j) + "\tv" + std::to_string(j) + "\n";
+  }
+  tool.files.contents["in.tsv"] = shuffled;
+  EXPECT_EQ(run({"load", "in.tsv"}), kOk) << tool.err();
+  EXPECT_THAT(tool.out(), HasSubstr("records     5,000 in "));
+  EXPECT_THAT(tool.out(), HasSubstr("items       5,000 in map 'default' at " + address + "\n"));
+  EXPECT_EQ(run({"export"}), kOk);
+  EXPECT_EQ(tool.out(), sorted);
+  EXPECT_EQ(run({"export", "--output", "out.csv"}), kOk);
+  EXPECT_THAT(tool.files.contents["out.csv"], StartsWith("k10000,v0\nk10001,v1\n"));
+  EXPECT_EQ(run({"load", "in.tsv", "--json"}), kOk);
+  const auto object = nlohmann::json::parse(tool.out());
+  EXPECT_EQ(object["duplicates"], 5000);
+  EXPECT_EQ(object["items"], 5000);
+  EXPECT_EQ(object["map"], "default");
+  EXPECT_EQ(object["at"], address);
+}
+
+// Requests in flight together have no order, so this is what a careless pipeline breaks.
+TEST_F(NodeCommands, OfRepeatedKeysTheLastOneStays) {
+  std::string& file = tool.files.contents["in.tsv"];
+  for (int i = 0; i < 20'000; ++i) {
+    file += "k" + std::to_string(i * i % 97 % 7) + "\t" + std::to_string(i) + "\n";
+    if (i % 100 == 0) file += "other" + std::to_string(i) + "\t0\n";
+  }
+  EXPECT_EQ(run({"load", "in.tsv"}), kOk) << tool.err();
+  EXPECT_EQ(run({"export"}), kOk);
+  const std::string on_node = tool.out();
+  EXPECT_EQ(tool.run({"export", "in.tsv"}), kOk);
+  EXPECT_EQ(on_node, tool.out());
+}
+
+TEST_F(NodeCommands, LoadTellsBadRecordsAndCarriesLargeOnes) {
+  std::string& file = tool.files.contents["in.tsv"];
+  for (const std::size_t bytes : {10UL, 100'000UL, 2'000'000UL, 3'000'000UL}) {
+    file += "k" + std::to_string(bytes) + "\t" + std::string(bytes, 'x') + "\n";
+  }
+  file += std::string(461, 'k') + "\tv\n\tv\na\n";
+  EXPECT_EQ(run({"load", "in.tsv"}), kOk) << tool.err();
+  EXPECT_EQ(tool.err(),
+            "in.tsv:5: bad line: the key has 461 bytes; the limit is 460\n"
+            "in.tsv:6: bad line: the key is empty\n"
+            "in.tsv:7: bad line: has 1 column where the first record has 2\n");
+  EXPECT_EQ(run({"scan", "--count"}), kOk);
+  EXPECT_EQ(tool.out(), "4\n");
+  EXPECT_EQ(run({"get", "k3000000"}), kOk);
+  EXPECT_EQ(tool.out().size(), 3'000'001U);
+}
+
+TEST_F(NodeCommands, LoadSaysWhereTheNodeWasFull) {
+  std::string& file = tool.files.contents["in.tsv"];
+  for (int i = 0; i < 90; ++i)
+    file += std::to_string(i) + "\t" + std::string(1'000'000, 'x') + "\n";
+  EXPECT_EQ(run({"load", "in.tsv"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("the map's memory limit is reached after "));
+  EXPECT_THAT(tool.err(), HasSubstr("(memory.limit)"));
+}
+
+TEST_F(NodeCommands, MapsAreMadeListedAndDropped) {
+  EXPECT_EQ(run_map({"create", "small", "--node-bytes", "512", "--log-bytes", "64",
+                     "--snapshot-bytes-max", "1M", "--no-versions"}),
+            kOk)
+      << tool.err();
+  EXPECT_EQ(tool.out(), "made map 'small'\n");
+  EXPECT_EQ(run_map({"list"}), kOk);
+  EXPECT_EQ(tool.out(), "default\nsmall\n");
+  EXPECT_EQ(run_map({"list", "--json"}), kOk);
+  EXPECT_THAT(tool.out(),
+              HasSubstr(R"({"map":"small","node_bytes":512,"log_bytes":64,"versions":false,)"
+                        R"("snapshot_bytes_max":1048576})"));
+  EXPECT_EQ(run({"put", "--map", "small", "a", "1"}), kOk);
+  EXPECT_EQ(run({"get", "a"}), kFailed);
+  EXPECT_EQ(run_map({"create", "small"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has a map 'small' already"));
+  EXPECT_EQ(run_map({"create", "odd", "--node-bytes", "1000"}), kUsage);
+  EXPECT_EQ(run_map({"drop", "small"}), kOk);
+  EXPECT_EQ(run_map({"drop", "small"}), kFailed);
+  EXPECT_EQ(run({"get", "--map", "small", "a"}), kFailed);
+  EXPECT_EQ(tool.err(), "espalier: error: the node at " + address +
+                            " has no map 'small'\n  espalier map list shows those that it has; "
+                            "espalier map create makes one.\n");
+  EXPECT_EQ(tool.run({"map"}), kUsage);
+  EXPECT_EQ(tool.run({"map", "list"}), kUsage);
+  EXPECT_THAT(tool.err(), StartsWith("espalier: error: which node?\n"));
+}
+
+TEST_F(NodeCommands, StatsTellsOfEveryMap) {
+  EXPECT_EQ(run_map({"create", "small"}), kOk);
+  EXPECT_EQ(run({"put", "a", "1"}), kOk);
+  EXPECT_EQ(run({"stats"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr("map         default\nitems       1\nheight      1 "));
+  EXPECT_THAT(tool.out(), HasSubstr("\n\nmap         small\nitems       0\n"));
+  EXPECT_EQ(run({"stats", "--map", "default", "--json"}), kOk);
+  const auto object = nlohmann::json::parse(tool.out());
+  EXPECT_EQ(object["map"], "default");
+  EXPECT_EQ(object["items"], 1);
+  EXPECT_GT(object["node_bytes"], 0);
+}
+
+TEST_F(NodeCommands, PingMeasuresRoundTrips) {
+  tool.tick_ns = 2'500;  // each round trip takes one tick of this clock
+  EXPECT_EQ(run({"ping", "--count", "200"}), kOk) << tool.err();
+  EXPECT_EQ(tool.out(), address +
+                            ": 200 round trips: min 2.5 us, median 2.5 us, 99 % 2.5 us, "
+                            "max 2.5 us\n");
+  EXPECT_EQ(run({"ping", "--count", "1", "--json"}), kOk);
+  EXPECT_EQ(nlohmann::json::parse(tool.out())["median_us"], 2.5);
+  EXPECT_EQ(run({"ping", "--count", "0"}), kUsage);
+  node.reset();
+  EXPECT_EQ(run({"ping"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("no node listens at " + address));
+}
+
+}  // namespace
+}  // namespace espalier::tools

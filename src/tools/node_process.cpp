@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/node_process.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <spdlog/logger.h>
+#include <spdlog/sinks/ostream_sink.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "base/byte_size.hpp"
+#include "node/node.hpp"
+#include "tools/notify.hpp"
+#include "tools/numbers.hpp"
+
+namespace espalier::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The two signals that stop a node, blocked for as long as this lives.
+class StopSignals {
+ public:
+  StopSignals() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGTERM);
+    sigaddset(&signals_, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+  }
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+  ~StopSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+  /// Waits for one of them, and returns its name. From then on they end the process: also where
+  /// whoever started it had them ignored, as shells do with SIGINT for what runs in the background.
+  [[nodiscard]] std::string wait() {
+    int signal = 0;
+    while (sigwait(&signals_, &signal) != 0) {
+    }
+    ::signal(SIGTERM, SIG_DFL);
+    ::signal(SIGINT, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
+    return signal == SIGTERM ? "SIGTERM" : "SIGINT";
+  }
+
+ private:
+  sigset_t signals_{};
+  sigset_t before_{};
+};
+
+spdlog::level::level_enum spdlog_level(node::LogLevel level) {
+  switch (level) {
+    case node::LogLevel::trace: return spdlog::level::trace;
+    case node::LogLevel::debug: return spdlog::level::debug;
+    case node::LogLevel::info: return spdlog::level::info;
+    case node::LogLevel::warn: return spdlog::level::warn;
+    case node::LogLevel::error: return spdlog::level::err;
+  }
+  std::unreachable();
+}
+
+/// A log on `err`. A journal, which says so by a variable, has the time already.
+spdlog::logger open_log(Environment& environment, node::LogLevel level) {
+  constexpr bool kFlush = true;
+  spdlog::logger log("node",
+                     std::make_shared<spdlog::sinks::ostream_sink_mt>(environment.err, kFlush));
+  const bool journal = variable(environment, "JOURNAL_STREAM").has_value();
+  log.set_pattern(journal ? "%l: %v" : "%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
+  log.set_level(spdlog_level(level));
+  return log;
+}
+
+/// Tells systemd, where that started the node.
+void tell_starter(Environment& environment, spdlog::logger& log, std::string_view state) {
+  const auto path = variable(environment, "NOTIFY_SOCKET");
+  if (!path) return;
+  if (const auto sent = notify(*path, state); !sent) {
+    log.warn("cannot tell {} to NOTIFY_SOCKET: {}", state, reason(sent.error()));
+  }
+}
+
+void log_start(spdlog::logger& log, const node::Loaded& loaded, const node::Node& node) {
+  const node::Config& config = loaded.config;
+  log.debug("configuration:\n{}", node::print(loaded));
+  for (const node::MapConfig& map : config.maps) {
+    log.info("map '{}': nodes of {}, logs of {}, {}", map.name,
+             base::exact_bytes(map.options.node_bytes), base::exact_bytes(map.options.log_bytes),
+             map.options.versions ? "versions" : "no versions");
+  }
+  log.info("memory: at most {}; {}", format_bytes(config.memory.limit), node.page_message());
+  if (config.metrics.port != 0) {
+    log.info("metrics at http://127.0.0.1:{}/metrics", config.metrics.port);
+  }
+  log.info("listening at unix:{}, permissions {:04o}, with {} worker{}", config.node.socket,
+           config.node.socket_mode, config.node.cores, config.node.cores == 1 ? "" : "s");
+}
+
+}  // namespace
+
+Outcome<void> check_socket_folder(const node::Config& config) {
+  fs::path folder = fs::path(config.node.socket).parent_path();
+  if (folder.empty()) folder = ".";
+  std::error_code error;
+  if (fs::is_directory(folder, error)) return {};
+  const bool missing = !error || error == std::errc::no_such_file_or_directory ||
+                       error == std::errc::not_a_directory;
+  if (!missing) {
+    return failed(fmt::format("cannot look at the folder '{}' of the socket: {}", folder.string(),
+                              error.message()),
+                  "Give another path: --node-socket PATH.");
+  }
+  return failed(fmt::format("the folder '{}' of the socket does not exist", folder.string()),
+                "Make it, or give another path: --node-socket PATH.");
+}
+
+Failure start_failure(const node::Config& config, const Error& error) {
+  const std::string& socket = config.node.socket;
+  // Only the metrics' listener tells a port.
+  const bool of_port = config.metrics.port != 0 && error.detail == config.metrics.port;
+  if (of_port && error.code == Code::already_exists) {
+    return {kFailed, fmt::format("port {} for metrics is taken", error.detail),
+            "Give another one, or 0 for none: --metrics-port PORT."};
+  }
+  if (of_port && error.code == Code::invalid_argument) {
+    return {kFailed, fmt::format("this user may not listen at port {} for metrics", error.detail),
+            "Give one above 1023: --metrics-port PORT."};
+  }
+  if (error.code == Code::already_exists) {
+    return {kFailed, fmt::format("a node listens at {} already", socket),
+            "Stop it, or give another path: --node-socket PATH."};
+  }
+  if (error.code == Code::out_of_memory) {
+    return {kFailed,
+            fmt::format("memory.limit, {}, is too little for {} map{}",
+                        base::exact_bytes(config.memory.limit), config.maps.size(),
+                        config.maps.size() == 1 ? "" : "s"),
+            "Give more: --memory-limit SIZE."};
+  }
+  if (error == Error{Code::system, 0, EADDRINUSE}) {
+    return {kFailed, fmt::format("'{}' exists and is no socket of a node", socket),
+            "Take it away, or give another path: --node-socket PATH."};
+  }
+  if (error == Error{Code::system, 0, EACCES} || error == Error{Code::system, 0, EROFS}) {
+    return {kFailed, fmt::format("cannot make the socket '{}': {}", socket, reason(error)),
+            "Give a path where this user may write: --node-socket PATH."};
+  }
+  if (error == Error{Code::system, 0, ENOMEM}) {
+    return {kFailed, fmt::format("cannot reserve memory for maps: {}", reason(error)),
+            "A smaller limit may help: --memory-limit SIZE."};
+  }
+  return {kFailed, fmt::format("the node cannot start: {}", reason(error)), ""};
+}
+
+Outcome<int> run_node(Environment& environment, const node::Loaded& loaded) {
+  if (auto checked = check_socket_folder(loaded.config); !checked) {
+    return std::unexpected(checked.error());
+  }
+  StopSignals signals;
+  auto node = node::Node::start(loaded.config);
+  if (!node) return std::unexpected(start_failure(loaded.config, node.error()));
+  spdlog::logger log = open_log(environment, loaded.config.log.level);
+  log_start(log, loaded, **node);
+  tell_starter(environment, log, "READY=1");
+
+  const std::string signal = signals.wait();
+  const std::uint32_t clients = (*node)->connections();
+  log.info("{}: stopping; {} client{} told", signal, clients, clients == 1 ? " is" : "s are");
+  tell_starter(environment, log, "STOPPING=1");
+  node->reset();
+  log.info("stopped");
+  return kOk;
+}
+
+}  // namespace espalier::tools

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// espalier ping: how long a node takes to answer. What is sent are reads of a key, one at a time,
+// which every map answers whatever is in it.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tools/commands.hpp"
+#include "tools/data_place.hpp"
+#include "tools/numbers.hpp"
+
+namespace espalier::tools {
+namespace {
+
+constexpr std::uint64_t kCountMax = 1'000'000;
+
+struct Options {
+  std::optional<std::string> at;
+  std::optional<std::string> map_name;
+  std::uint64_t count = 1000;
+  bool json = false;
+};
+
+/// Sorted times, of which there is at least one.
+struct Times {
+  std::vector<std::uint64_t> ns;
+  /// The smallest time that `percent` of all do not exceed.
+  [[nodiscard]] std::uint64_t at(std::size_t percent) const {
+    const std::size_t rank = (ns.size() * percent + 99) / 100;
+    return ns[std::max<std::size_t>(rank, 1) - 1];
+  }
+};
+
+Outcome<Times> measure_reads(Environment& environment, const Map& map, std::uint64_t count) {
+  const std::string key(1, '\xff');
+  Times times;
+  times.ns.reserve(count);
+  // The first one makes what later ones find made, and is not counted.
+  for (std::uint64_t i = 0; i <= count; ++i) {
+    const std::uint64_t begin = environment.now_ns();
+    const auto got = map.get(key);
+    const std::uint64_t end = environment.now_ns();
+    if (!got) return call_failed("read from the node", got.error());
+    if (i != 0) times.ns.push_back(end - begin);
+  }
+  std::ranges::sort(times.ns);
+  return times;
+}
+
+double microseconds(std::uint64_t ns) { return static_cast<double>(ns) / 1000; }
+
+Outcome<int> ping(Environment& environment, const Options& options) {
+  const auto address = required_address(environment, options.at);
+  if (!address) return std::unexpected(address.error());
+  const auto store = connect(environment, *address);
+  if (!store) return std::unexpected(store.error());
+  // Any map will do, unless somebody wants this one.
+  const auto names = store->map_names();
+  const std::string fallback = names.empty() ? std::string(kDefaultMap) : names.front();
+  const auto map = open_map(*store, *address, options.map_name.value_or(fallback));
+  if (!map) return std::unexpected(map.error());
+  const auto times = measure_reads(environment, *map, options.count);
+  if (!times) return std::unexpected(times.error());
+  if (options.json) {
+    nlohmann::ordered_json object;
+    object["at"] = encode(*address, Encoding::escaped);
+    object["count"] = options.count;
+    object["min_us"] = microseconds(times->ns.front());
+    object["median_us"] = microseconds(times->at(50));
+    object["p99_us"] = microseconds(times->at(99));
+    object["max_us"] = microseconds(times->ns.back());
+    environment.out << object.dump() << '\n';
+    return kOk;
+  }
+  environment.out << fmt::format(
+      "{}: {} round trip{}: min {:.1f} us, median {:.1f} us, 99 % {:.1f} us, max {:.1f} us\n",
+      *address, format_count(options.count), options.count == 1 ? "" : "s",
+      microseconds(times->ns.front()), microseconds(times->at(50)), microseconds(times->at(99)),
+      microseconds(times->ns.back()));
+  return kOk;
+}
+
+}  // namespace
+
+void add_ping_command(CLI::App& app, Environment& environment, Action& chosen) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = *app.add_subcommand("ping", "Measure how long a node takes to answer");
+  command.add_option("-c,--count", options->count, "Round trips to measure")
+      ->check(CLI::Range(std::uint64_t{1}, kCountMax).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  add_json_option(command, options->json);
+  add_address_option(command, options->at);
+  add_map_name_option(command, options->map_name);
+  command.get_option("--map")->description("Ask this map (default: the node's first)");
+  command.footer(
+      "Exits with 1 if no node answers.\n"
+      "Examples:\n"
+      "  espalier ping --at unix:/run/espalier/espalier.sock\n"
+      "  espalier ping --at unix:/run/espalier/espalier.sock --count 1 --json\n");
+  command.callback([options, &environment, &chosen] {
+    chosen =
+        reporting(environment, [options, &environment] { return ping(environment, *options); });
+  });
+}
+
+}  // namespace espalier::tools

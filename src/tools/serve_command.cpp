@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// espalier serve: a memory node, told by flags, variables and a file what to be. Here its
+// configuration comes together; tools/node_process.hpp runs it.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <memory>
+
+#include "node/config_file.hpp"
+#include "node/config_load.hpp"
+#include "node/config_settings.hpp"
+#include "tools/commands.hpp"
+
+namespace espalier::tools {
+namespace {
+
+struct Options {
+  std::vector<node::FlagValue> flags;
+  bool check = false;
+  bool print = false;
+};
+
+/// Reads no more than it takes to be refused for its length: a file may have no end.
+Result<std::string> read_config(Files& files, const std::string& path) {
+  auto source = files.open(path);
+  if (!source && source.error() == Error{Code::system, 0, ENOENT}) return fail(Code::not_found);
+  if (!source) return std::unexpected(source.error());
+  std::string text(node::kFileBytesMax + 1, '\0');
+  std::size_t used = 0;
+  while (used < text.size()) {
+    const auto count = (*source)->read(std::span(text).subspan(used));
+    if (!count) return std::unexpected(count.error());
+    if (*count == 0) break;
+    used += *count;
+  }
+  text.resize(used);
+  return text;
+}
+
+/// What an option takes, for its line of the help.
+std::string type_of(const node::Rule& rule) {
+  switch (rule.kind) {
+    case node::Kind::path: return "PATH";
+    case node::Kind::name: return "NAME";
+    case node::Kind::count: return "N";
+    case node::Kind::toggle: return "true|false";
+    case node::Kind::bytes: return "SIZE";
+    case node::Kind::memory: return "SIZE|PERCENT";
+    case node::Kind::level: return "trace|debug|info|warn|error";
+    case node::Kind::mode: return "MODE";
+  }
+  std::unreachable();
+}
+
+std::string section_of(std::string_view key) { return std::string(key.substr(0, key.find('.'))); }
+
+/// The value is not looked at here: the table of settings knows what it may be, and tells all that
+/// is wrong at once, wherever it comes from.
+void add_setting(CLI::App& command, const node::Setting& setting,
+                 const std::shared_ptr<Options>& options) {
+  std::string group = "Settings: " + section_of(setting.key);
+  std::string what(setting.what);
+  if (what.ends_with('.')) what.pop_back();
+  command
+      .add_option_function<std::string>(
+          node::flag_name(setting.key),
+          [options, key = std::string(setting.key)](const std::string& text) {
+            options->flags.push_back({key, unprotect(text)});
+          },
+          fmt::format("{} (default: {})", what, setting.fallback))
+      ->type_name(type_of(setting.rule))
+      ->group(std::move(group));
+}
+
+void add_config_options(CLI::App& command, const std::shared_ptr<Options>& options) {
+  const auto take = [options](std::string_view key) {
+    return [options, key](const std::string& text) {
+      options->flags.push_back({std::string(key), unprotect(text)});
+    };
+  };
+  command
+      .add_option_function<std::string>(node::flag_name(node::kFileKey), take(node::kFileKey),
+                                        "File to read the configuration from (default: "
+                                        "ESPALIER_CONFIG, else /etc/espalier/espalier.toml)")
+      ->type_name("PATH");
+  const auto take_maps = [take](const std::vector<std::string>& names) {
+    for (const std::string& name : names) take(node::kMapKey)(name);
+  };
+  command
+      .add_option_function<std::vector<std::string>>(
+          node::flag_name(node::kMapKey), take_maps,
+          "Map to make, once for each (default: those of the file, else one called default)")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  CLI::Option* const check = command.add_flag(
+      "--check-config", options->check, "Tell what is wrong with the configuration, and exit");
+  command
+      .add_flag("--print-config", options->print,
+                "Print the configuration with the origin of each value, and exit")
+      ->excludes(check);
+  for (const node::Setting& setting : node::settings()) add_setting(command, setting, options);
+}
+
+Outcome<int> serve(Environment& environment, const Options& options) {
+  const node::World world{
+      .environment = environment.variables,
+      .read_file = [&](const std::string& path) { return read_config(environment.files, path); },
+      .user_id = environment.user_id,
+      .memory_bytes = environment.machine_bytes,
+  };
+  const auto loaded = node::load(world, options.flags);
+  if (!loaded) {
+    for (const node::Problem& problem : loaded.error()) {
+      print_note(environment, "error", node::describe(problem));
+    }
+    return kUsage;
+  }
+  if (options.check) {
+    environment.out << "the configuration is good\n";
+    return kOk;
+  }
+  if (options.print) {
+    environment.out << node::print(*loaded);
+    return kOk;
+  }
+  return environment.serve(environment, *loaded);
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& app, Environment& environment, Action& chosen) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command =
+      *app.add_subcommand("serve", "Run a memory node, which serves maps to clients");
+  add_config_options(command, options);
+  command.footer(
+      "Every setting can also come from a variable (--node-cores is ESPALIER_NODE_CORES) or from\n"
+      "the file; flags come first. The node runs until SIGTERM or SIGINT; a second one ends it at\n"
+      "once. Exits with 2 if the configuration is wrong.\n"
+      "Examples:\n"
+      "  espalier serve\n"
+      "  espalier serve --node-socket /tmp/node.sock --memory-limit 2GiB --map words --map prices\n"
+      "  espalier serve --config ./node.toml --check-config\n");
+  command.callback([options, &environment, &chosen] {
+    chosen =
+        reporting(environment, [options, &environment] { return serve(environment, *options); });
+  });
+}
+
+}  // namespace espalier::tools

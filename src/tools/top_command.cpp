@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// espalier top: a node while it works. On a terminal one picture takes the place of the one before;
+// elsewhere reports follow each other, as tables or JSON.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "client/impl.hpp"
+#include "node/numbers_format.hpp"
+#include "tools/commands.hpp"
+#include "tools/data_place.hpp"
+#include "tools/json_record.hpp"
+#include "tools/json_stats.hpp"
+#include "tools/top_screen.hpp"
+#include "tools/top_view.hpp"
+
+namespace espalier::tools {
+namespace {
+
+constexpr double kIntervalMin = 0.05;
+constexpr double kIntervalMax = 3600;
+constexpr double kNsPerSecond = 1e9;
+
+struct Options {
+  std::optional<std::string> at;
+  double interval = 1;      // seconds
+  std::uint64_t count = 0;  // 0: until it is ended
+  bool once = false;
+  std::string sort{name(TopSort::activity)};
+  bool json = false;
+
+  [[nodiscard]] std::uint64_t reports() const { return once ? 1 : count; }
+  [[nodiscard]] TopSort sorted_by() const {
+    for (const TopSort each : {TopSort::size, TopSort::name}) {
+      if (sort == name(each)) return each;
+    }
+    return TopSort::activity;
+  }
+  [[nodiscard]] std::uint64_t interval_ns() const {
+    return static_cast<std::uint64_t>(interval * kNsPerSecond);
+  }
+};
+
+/// Reads a node's numbers time and again, and keeps the last for comparison.
+class Readings {
+ public:
+  Readings(const Store& store, std::string address) : store_(store), address_(std::move(address)) {}
+
+  Outcome<TopView> next() {
+    const auto bytes = client::StoreImpl::of(store_).node_numbers();
+    if (!bytes && bytes.error().code == Code::unsupported) {
+      return failed(fmt::format("the node at {} does not tell its numbers", address_),
+                    "It is older than this command.");
+    }
+    if (!bytes) return call_failed(fmt::format("ask the node at {}", address_), bytes.error());
+    auto numbers = node::decode(*bytes);
+    if (!numbers) {
+      return failed(fmt::format("what the node at {} tells is not to be understood", address_),
+                    "It may be newer than this command.");
+    }
+    TopView view = view_of(last_ ? &*last_ : nullptr, std::move(*numbers));
+    last_ = view.numbers;
+    return view;
+  }
+  [[nodiscard]] const std::string& address() const { return address_; }
+
+ private:
+  const Store& store_;
+  std::string address_;
+  std::optional<node::NodeNumbers> last_;
+};
+
+// --- JSON ----------------------------------------------------------------------------------------
+
+using Json = nlohmann::ordered_json;
+
+/// JSON has no number for what was not measured.
+Json or_null(const auto& value) { return value ? Json(*value) : Json(nullptr); }
+
+double rounded(double rate) { return std::round(rate * 1000) / 1000; }
+
+Json offload_json(const OffloadRates& offload) {
+  Json object;
+  object["offload"] = offload.name;
+  object["requests_per_s"] = rounded(offload.per_s);
+  object["requests"] = offload.requests;
+  object["ns_p50"] = or_null(offload.p50_ns);
+  object["ns_p99"] = or_null(offload.p99_ns);
+  object["ns_mean"] = offload.mean_ns ? Json(rounded(*offload.mean_ns)) : Json(nullptr);
+  return object;
+}
+
+Json map_json(const MapRates& map) {
+  Json object;
+  set_bytes(object, "map", map.name);
+  set_stats(object, map.stats);
+  object["bytes_per_item"] = rounded(map.bytes_per_item);
+  object["writes_per_s"] = rounded(map.writes_per_s);
+  return object;
+}
+
+Json worker_json(const node::WorkerNumbers& worker) {
+  Json object;
+  object["in_flight"] = worker.in_flight;
+  object["connections"] = worker.connections;
+  object["sleeps"] = worker.sleeps;
+  object["wake_ups"] = worker.wake_ups;
+  return object;
+}
+
+Json memory_json(const TopView& view) {
+  Json object;
+  object["taken_bytes"] = view.numbers.memory_taken_bytes;
+  object["limit_bytes"] = view.numbers.memory_limit_bytes;
+  object["node_bytes"] = view.node_bytes;
+  object["value_bytes"] = view.value_bytes;
+  object["waiting_bytes"] = view.waiting_bytes;
+  object["spare_bytes"] = view.spare_bytes;
+  object["message_bytes"] = view.numbers.long_message_bytes;
+  object["message_limit_bytes"] = view.numbers.long_message_limit_bytes;
+  return object;
+}
+
+Json epochs_json(const node::NodeNumbers& numbers) {
+  Json object;
+  object["current"] = numbers.epoch;
+  object["oldest"] = numbers.epoch_oldest;
+  object["participants"] = numbers.epoch_participants;
+  object["participants_limit"] = numbers.epoch_participants_limit;
+  object["held_by"] = holders(numbers);
+  return object;
+}
+
+template <class T>
+Json array_of(const std::vector<T>& all, Json (*to_json)(const T&)) {
+  Json array = Json::array();
+  for (const T& one : all) array.push_back(to_json(one));
+  return array;
+}
+
+void print_json(std::ostream& out, const TopView& view, const std::string& address) {
+  Json object;
+  set_bytes(object, "at", address);
+  set_bytes(object, "version", view.numbers.version);
+  object["uptime_s"] = rounded(static_cast<double>(view.numbers.uptime_ns) / kNsPerSecond);
+  object["interval_s"] = view.seconds;
+  object["since_start"] = view.since_start;
+  object["requests_per_s"] = rounded(view.requests_per_s);
+  object["refused_per_s"] = rounded(view.refused_per_s);
+  object["unannounced_per_s"] = rounded(view.unannounced_per_s);
+  object["in_flight"] = view.in_flight;
+  object["connections"] = view.connections;
+  object["connections_refused_per_s"] = rounded(view.connections_refused_per_s);
+  object["client_wakes_per_s"] = rounded(view.client_wakes_per_s);
+  object["sleeps_per_s"] = rounded(view.sleeps_per_s);
+  object["wake_ups_per_s"] = rounded(view.wake_ups_per_s);
+  object["memory"] = memory_json(view);
+  object["epochs"] = epochs_json(view.numbers);
+  object["workers"] = array_of(view.numbers.workers, worker_json);
+  object["offloads"] = array_of(view.offloads, offload_json);
+  object["maps"] = array_of(view.maps, map_json);
+  out << object.dump() << '\n';
+}
+
+// --- the two ways to show it ---------------------------------------------------------------------
+
+void print_text(std::ostream& out, const TopView& view, const TopPicture& picture) {
+  constexpr std::size_t kAny = 4096;
+  for (const ScreenLine& line : draw_top(view, picture, {kAny, 0})) out << line.text << '\n';
+}
+
+Outcome<int> print_reports(Environment& environment, const Options& options, Readings& readings) {
+  for (std::uint64_t done = 0; options.reports() == 0 || done < options.reports(); ++done) {
+    if (done != 0) {
+      environment.pause(options.interval_ns());
+      if (!options.json) environment.out << '\n';
+    }
+    const auto view = readings.next();
+    if (!view) return std::unexpected(view.error());
+    if (options.json) {
+      print_json(environment.out, *view, readings.address());
+    } else {
+      print_text(environment.out, *view, {readings.address(), options.sorted_by()});
+    }
+    environment.out.flush();
+    if (!environment.out) break;  // nobody reads any more
+  }
+  return kOk;
+}
+
+/// One node on the whole terminal, until somebody has seen enough.
+class Show {
+ public:
+  Show(Screen& screen, const Options& options, Readings& readings)
+      : screen_(screen), options_(options), readings_(readings), sort_(options.sorted_by()) {}
+
+  Outcome<int> run(Environment& environment) {
+    for (std::uint64_t done = 1;; ++done) {
+      if (auto view = readings_.next()) {
+        view_ = std::move(*view);
+        trouble_.clear();
+      } else if (done == 1) {
+        return std::unexpected(view.error());
+      } else {
+        trouble_ = view.error().what;  // it may come back
+      }
+      draw();
+      if (done == options_.reports() || !watch(environment)) return kOk;
+    }
+  }
+
+ private:
+  void draw() {
+    screen_.show(draw_top(view_, {readings_.address(), sort_, trouble_}, screen_.size()));
+  }
+
+  /// Serves the keys until it is time for the next picture. Returns false if there is to be none.
+  bool watch(Environment& environment) {
+    const std::uint64_t until_ns = environment.now_ns() + options_.interval_ns();
+    for (;;) {
+      const std::uint64_t now_ns = environment.now_ns();
+      if (now_ns >= until_ns) return true;
+      const ScreenEvent event = screen_.wait(until_ns - now_ns);
+      switch (event.kind) {
+        case ScreenEvent::Kind::time: return true;
+        case ScreenEvent::Kind::end: return false;
+        case ScreenEvent::Kind::resized: draw(); break;
+        case ScreenEvent::Kind::key:
+          if (event.key == 'q' || event.key == 'Q') return false;
+          if (event.key != 's' && event.key != 'S') break;
+          sort_ = next(sort_);
+          draw();
+          break;
+      }
+    }
+  }
+
+  Screen& screen_;
+  const Options& options_;
+  Readings& readings_;
+  TopSort sort_;
+  TopView view_;
+  std::string trouble_;
+};
+
+Outcome<int> top(Environment& environment, const Options& options) {
+  const auto address = required_address(environment, options.at);
+  if (!address) return std::unexpected(address.error());
+  const auto store = connect(environment, *address);
+  if (!store) return std::unexpected(store.error());
+  Readings readings(*store, *address);
+  if (!options.json && !options.once) {
+    if (const auto screen = environment.open_screen()) {
+      return Show(*screen, options, readings).run(environment);
+    }
+  }
+  return print_reports(environment, options, readings);
+}
+
+}  // namespace
+
+void add_top_command(CLI::App& app, Environment& environment, Action& chosen) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = *app.add_subcommand("top", "Show a node while it works");
+  command.add_option("-i,--interval", options->interval, "Seconds between two reports")
+      ->check(CLI::Range(kIntervalMin, kIntervalMax).description(""))
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  const auto count =
+      command.add_option("-c,--count", options->count, "End after N reports (default: never)")
+          ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32).description(""))
+          ->type_name("N");
+  command.add_flag("--once", options->once, "Print one report, of all since the node's start")
+      ->excludes(count);
+  command.add_option("-s,--sort", options->sort, "What offloads and maps are sorted by")
+      ->check(CLI::IsMember({"activity", "size", "name"}).description(""))
+      ->type_name("activity|size|name")
+      ->capture_default_str();
+  add_json_option(command, options->json);
+  add_address_option(command, options->at);
+  command.footer(
+      "On a terminal it takes the whole of it: q quits, s changes the sort. Elsewhere, with "
+      "--once\n"
+      "or --json reports are printed one after the other. Rates of the first report are those "
+      "since\n"
+      "the node's start, of later ones those of the interval before them. Latencies are of about "
+      "one\n"
+      "request in 64, on the node; a percentile is the bound of a bucket.\n"
+      "Examples:\n"
+      "  espalier top --at unix:/run/espalier/espalier.sock\n"
+      "  espalier top --at unix:/run/espalier/espalier.sock --once\n"
+      "  espalier top --at unix:/run/espalier/espalier.sock --json --interval 5 --count 12\n");
+  command.callback([options, &environment, &chosen] {
+    chosen = reporting(environment, [options, &environment] { return top(environment, *options); });
+  });
+}
+
+}  // namespace espalier::tools

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/top_screen.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "bench/report.hpp"
+#include "tools/numbers.hpp"
+#include "tools/text_codec.hpp"
+
+namespace espalier::tools {
+namespace {
+
+std::string shown(std::string_view bytes) { return encode(bytes, Encoding::escaped); }
+
+/// A number for a narrow column; what is beyond belief is cut.
+std::string short_number(double value) { return bench::short_number(std::min(value, 999e9)); }
+std::string short_number(std::uint64_t value) { return short_number(static_cast<double>(value)); }
+
+std::string duration(std::optional<double> ns) {
+  if (!ns) return "-";
+  return format_nanoseconds(*ns);
+}
+
+double percent(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// The first `columns` characters. The terminal cuts what is wider than its characters are many.
+std::string cut(std::string text, std::size_t columns) {
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < columns && at < text.size(); ++i) {
+    at += std::max<std::size_t>(1, utf8_sequence_bytes(std::string_view(text).substr(at)));
+  }
+  if (at < text.size()) text.resize(at);
+  return text;
+}
+
+std::vector<std::string> summary_lines(const TopView& view, const TopPicture& picture) {
+  const node::NodeNumbers& numbers = view.numbers;
+  std::vector<std::string> lines;
+  lines.push_back(
+      fmt::format("espalier {} at {}, up {}; {}", shown(numbers.version), shown(picture.address),
+                  format_duration(static_cast<double>(numbers.uptime_ns) * 1e-9),
+                  view.since_start ? "rates since its start"
+                                   : fmt::format("rates of the last {:.1f} s", view.seconds)));
+  lines.push_back(
+      fmt::format("requests  {} /s, {} in flight; {} /s refused, {} /s found without a doorbell",
+                  short_number(view.requests_per_s), short_number(view.in_flight),
+                  short_number(view.refused_per_s), short_number(view.unannounced_per_s)));
+  lines.push_back(fmt::format("clients   {} connected, {} /s woken, {} /s turned away",
+                              short_number(view.connections), short_number(view.client_wakes_per_s),
+                              short_number(view.connections_refused_per_s)));
+  lines.push_back(fmt::format("workers   {}, {} /s sleeps, {} /s wake-ups", numbers.workers.size(),
+                              short_number(view.sleeps_per_s), short_number(view.wake_ups_per_s)));
+  lines.push_back(fmt::format(
+      "memory    {} of {} ({:.1f} %), {} of {} in arriving messages",
+      format_bytes(numbers.memory_taken_bytes), format_bytes(numbers.memory_limit_bytes),
+      percent(numbers.memory_taken_bytes, numbers.memory_limit_bytes),
+      format_bytes(numbers.long_message_bytes), format_bytes(numbers.long_message_limit_bytes)));
+  lines.push_back(fmt::format("          {} nodes, {} values, {} waiting, {} spare",
+                              format_bytes(view.node_bytes), format_bytes(view.value_bytes),
+                              format_bytes(view.waiting_bytes), format_bytes(view.spare_bytes)));
+  lines.push_back(fmt::format("epochs    {}, oldest {}, held by {}; {}/{} places", numbers.epoch,
+                              numbers.epoch_oldest, holders(numbers), numbers.epoch_participants,
+                              numbers.epoch_participants_limit));
+  return lines;
+}
+
+/// The order in which elements are shown: the largest by `rank` first, names where that is equal.
+template <class T, class Rank>
+std::vector<const T*> sorted(const std::vector<T>& all, Rank rank) {
+  std::vector<const T*> order;
+  for (const T& one : all) order.push_back(&one);
+  std::ranges::sort(order, [&](const T* a, const T* b) {
+    const auto [x, y] = std::pair(rank(*a), rank(*b));
+    if (x != y) return x > y;
+    return a->name != b->name ? a->name < b->name : a < b;
+  });
+  return order;
+}
+
+std::vector<std::string> offload_lines(const TopView& view, TopSort sort) {
+  const auto rank = [sort](const OffloadRates& offload) {
+    const auto requests = static_cast<double>(offload.requests);
+    if (sort == TopSort::name) return std::pair(0.0, 0.0);
+    return sort == TopSort::size ? std::pair(requests, 0.0) : std::pair(offload.per_s, requests);
+  };
+  constexpr auto kRow = "{:<16}{:>12}{:>8}{:>10}{:>10}{:>10}{:>10}";
+  std::vector<std::string> lines;
+  lines.push_back(
+      fmt::format(kRow, "offload", "requests/s", "share", "p50", "p99", "mean", "total"));
+  for (const OffloadRates* offload : sorted(view.offloads, rank)) {
+    if (offload->requests == 0) continue;
+    const double share = view.requests_per_s > 0 ? 100 * offload->per_s / view.requests_per_s : 0;
+    lines.push_back(fmt::format(kRow, cut(offload->name, 16), short_number(offload->per_s),
+                                fmt::format("{:.1f} %", share), duration(offload->p50_ns),
+                                duration(offload->p99_ns), duration(offload->mean_ns),
+                                short_number(offload->requests)));
+  }
+  return lines;
+}
+
+// Names stand last, for how wide their characters are only the terminal knows.
+std::vector<std::string> map_lines(const TopView& view, TopSort sort) {
+  const auto rank = [sort](const MapRates& map) {
+    const auto bytes = static_cast<double>(map.stats.node_bytes + map.stats.value_bytes);
+    if (sort == TopSort::name) return std::pair(0.0, 0.0);
+    return sort == TopSort::size ? std::pair(bytes, 0.0) : std::pair(map.writes_per_s, bytes);
+  };
+  constexpr auto kRow = "{:>8}{:>7}{:>8}{:>8}{:>10}{:>11}{:>11}{:>6}  {}";
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format(kRow, "items", "height", "nodes", "B/item", "writes/s", "unreleased",
+                              "waiting", "snaps", "map"));
+  for (const MapRates* map : sorted(view.maps, rank)) {
+    const MapStats& stats = map->stats;
+    lines.push_back(fmt::format(
+        kRow, short_number(stats.items), short_number(std::uint64_t{stats.height}),
+        short_number(stats.leaves + stats.interior_nodes),
+        stats.items == 0 ? "-" : fmt::format("{:.1f}", std::min(map->bytes_per_item, 99999.9)),
+        short_number(map->writes_per_s), short_number(map->unreleased),
+        format_bytes(stats.waiting_bytes), short_number(stats.snapshots), shown(map->name)));
+  }
+  return lines;
+}
+
+/// A table in so much room; its last row tells how many did not fit.
+void add_table(std::vector<ScreenLine>& to, std::vector<std::string> lines, std::size_t room) {
+  if (room == 0) return;
+  if (lines.size() > room) {
+    const std::size_t left = lines.size() - room + 1;
+    lines.resize(room);
+    if (room > 1) lines.back() = fmt::format("... {} more", left);
+  }
+  bool heading = true;
+  for (std::string& line : lines) to.push_back({std::move(line), std::exchange(heading, false)});
+}
+
+}  // namespace
+
+std::string_view name(TopSort sort) {
+  switch (sort) {
+    case TopSort::activity: return "activity";
+    case TopSort::size: return "size";
+    case TopSort::name: return "name";
+  }
+  std::unreachable();
+}
+
+TopSort next(TopSort sort) {
+  return sort == TopSort::name ? TopSort::activity
+                               : static_cast<TopSort>(static_cast<int>(sort) + 1);
+}
+
+std::vector<ScreenLine> draw_top(const TopView& view, const TopPicture& picture, ScreenSize size) {
+  std::vector<ScreenLine> lines;
+  const bool whole = size.rows == 0;
+  for (std::string& line : summary_lines(view, picture)) lines.push_back({std::move(line)});
+  lines.front().heading = true;
+  std::string offloads_before = picture.trouble.empty() ? "" : "! " + shown(picture.trouble);
+  lines.push_back({std::move(offloads_before)});
+  auto offloads = offload_lines(view, picture.sort);
+  auto maps = map_lines(view, picture.sort);
+  // A gap between the tables, and a line of keys; each table gets half, and what the other leaves.
+  const std::size_t used = lines.size() + 2;
+  const std::size_t room = whole ? offloads.size() + maps.size() : std::max(size.rows, used) - used;
+  const std::size_t for_maps =
+      std::min(maps.size(), std::max(room / 2, room - std::min(room, offloads.size())));
+  add_table(lines, std::move(offloads), room - for_maps);
+  lines.push_back({""});
+  add_table(lines, std::move(maps), for_maps);
+  if (!whole) {
+    lines.resize(std::max<std::size_t>(size.rows, 1) - 1);
+    lines.push_back({fmt::format("q quits, s sorts: now by {}", name(picture.sort))});
+  }
+  for (ScreenLine& line : lines) line.text = cut(std::move(line.text), size.columns);
+  return lines;
+}
+
+}  // namespace espalier::tools

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures of `espalier top`, letter by letter.
+#include "tools/top_screen.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "base/random.hpp"
+#include "tools/text_codec.hpp"
+
+namespace espalier::tools {
+namespace {
+
+using ::testing::HasSubstr;
+
+node::NodeNumbers some_numbers() {
+  node::NodeNumbers numbers;
+  numbers.version = "0.1.0";
+  numbers.uptime_ns = std::uint64_t{3723} * 1'000'000'000;
+  numbers.memory_taken_bytes = std::uint64_t{1} << 30;
+  numbers.memory_limit_bytes = std::uint64_t{8} << 30;
+  numbers.long_message_limit_bytes = std::uint64_t{256} << 20;
+  numbers.epoch = 1234;
+  numbers.epoch_oldest = 1200;
+  numbers.epoch_participants = 6;
+  numbers.epoch_participants_limit = 256;
+  numbers.workers = {{3, 2, 3723, 3723}, {0, 1, 0, 0}};
+  node::MapNumbers pairs;
+  pairs.stats.waiting_bytes = 1 << 20;
+  pairs.stats.snapshots = 1;
+  numbers.maps = {pairs};
+  return numbers;
+}
+
+/// A node that serves two maps.
+TopView some_view() {
+  TopView view;
+  view.numbers = some_numbers();
+  view.seconds = 1;
+  view.requests_per_s = 1'234'567;
+  view.refused_per_s = 2;
+  view.client_wakes_per_s = 12;
+  view.sleeps_per_s = 1;
+  view.wake_ups_per_s = 1;
+  view.in_flight = 3;
+  view.connections = 3;
+  view.node_bytes = std::uint64_t{900} << 20;
+  view.value_bytes = std::uint64_t{10} << 20;
+  view.waiting_bytes = std::uint64_t{1} << 20;
+  view.spare_bytes = std::uint64_t{113} << 20;
+  view.offloads = {{"put", 234'567, 100'000'000, 900.0, 768, 4096},
+                   {"get", 1'000'000, 5'000'000, 412.0, 384, 1024},
+                   {"map_list", 0, 1, {}, {}, {}},
+                   {"noop", 0, 0, {}, {}, {}}};
+  MapRates words{"words", {}, 0, 44.1, 0};
+  words.stats.items = 663'473;
+  words.stats.leaves = 3'800;
+  words.stats.interior_nodes = 12;
+  words.stats.height = 3;
+  words.stats.node_bytes = 29'000'000;
+  MapRates pairs{"pairs", {}, 234'567, 44.1, 7};
+  pairs.stats.items = 10'000'000;
+  pairs.stats.leaves = 56'000;
+  pairs.stats.interior_nodes = 230;
+  pairs.stats.height = 3;
+  pairs.stats.node_bytes = 440'000'000;
+  pairs.stats.waiting_bytes = 1 << 20;
+  pairs.stats.snapshots = 1;
+  view.maps = {words, pairs};
+  return view;
+}
+
+std::string text_of(const std::vector<ScreenLine>& lines) {
+  std::string text;
+  for (const ScreenLine& line : lines) text += line.text + "\n";
+  return text;
+}
+
+std::string drawn(const TopView& view, ScreenSize size, TopSort sort = TopSort::activity,
+                  std::string_view trouble = {}) {
+  return text_of(draw_top(view, {"unix:/tmp/node.sock", sort, trouble}, size));
+}
+
+TEST(TopScreen, FitsTheUsualTerminal) {
+  EXPECT_EQ(drawn(some_view(), {80, 24}),
+            R"(espalier 0.1.0 at unix:/tmp/node.sock, up 1:02:03; rates of the last 1.0 s
+requests  1.23 M /s, 3 in flight; 2 /s refused, 0 /s found without a doorbell
+clients   3 connected, 12 /s woken, 0 /s turned away
+workers   2, 1 /s sleeps, 1 /s wake-ups
+memory    1.0 GiB of 8.0 GiB (12.5 %), 0 B of 256.0 MiB in arriving messages
+          900.0 MiB nodes, 10.0 MiB values, 1.0 MiB waiting, 113.0 MiB spare
+epochs    1234, oldest 1200, held by 1 snapshot, readers 34 behind; 6/256 places
+
+offload           requests/s   share       p50       p99      mean     total
+get                   1.00 M  81.0 %    384 ns    1.0 us    412 ns    5.00 M
+put                    235 k  19.0 %    768 ns    4.1 us    900 ns     100 M
+map_list                   0   0.0 %         -         -         -         1
+
+   items height   nodes  B/item  writes/s unreleased    waiting snaps  map
+  10.0 M      3  56.2 k    44.1     235 k          7    1.0 MiB     1  pairs
+   663 k      3  3.81 k    44.1         0          0        0 B     0  words
+
+
+
+
+
+
+
+q quits, s sorts: now by activity
+)");
+}
+
+TEST(TopScreen, ShowsAllOfItWhereThereIsNoScreen) {
+  TopView view = some_view();
+  view.since_start = true;
+  for (int i = 0; i < 40; ++i) view.maps.push_back({"m" + std::to_string(i), {}, 0, 0, 0});
+  const auto lines = draw_top(view, {"unix:/tmp/node.sock"}, {4096, 0});
+  EXPECT_EQ(lines.front().text,
+            "espalier 0.1.0 at unix:/tmp/node.sock, up 1:02:03; rates since its start");
+  EXPECT_EQ(lines.size(), 7U + 1 + 4 + 1 + 43);
+  EXPECT_THAT(lines.back().text, HasSubstr("  m9"));
+}
+
+TEST(TopScreen, HeadingsStandOut) {
+  std::string headings;
+  for (const ScreenLine& line : draw_top(some_view(), {"unix:s"}, {80, 24})) {
+    if (line.heading) headings += line.text.substr(0, 8) + "|";
+  }
+  EXPECT_EQ(headings, "espalier|offload |   items|");
+}
+
+/// The order of the names in a table's column.
+std::vector<std::string> order(TopSort sort) {
+  std::vector<std::string> names;
+  for (const ScreenLine& line : draw_top(some_view(), {"a", sort}, {80, 24})) {
+    for (const std::string name : {"put", "get", "map_list"}) {
+      if (line.text.starts_with(name + " ")) names.push_back(name);
+    }
+    for (const std::string name : {"words", "pairs"}) {
+      if (line.text.ends_with("  " + name)) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+TEST(TopScreen, SortsByActivitySizeOrName) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(order(TopSort::activity), (Names{"get", "put", "map_list", "pairs", "words"}));
+  EXPECT_EQ(order(TopSort::size), (Names{"put", "get", "map_list", "pairs", "words"}));
+  EXPECT_EQ(order(TopSort::name), (Names{"get", "map_list", "put", "pairs", "words"}));
+  EXPECT_EQ(next(next(next(TopSort::activity))), TopSort::activity);
+}
+
+TEST(TopScreen, TellsHowManyRowsDidNotFit) {
+  TopView view = some_view();
+  for (int i = 0; i < 98; ++i) view.maps.push_back({"m" + std::to_string(i), {}, 0, 0, 0});
+  const auto lines = draw_top(view, {"a"}, {80, 24});
+  ASSERT_EQ(lines.size(), 24U);
+  EXPECT_EQ(lines[22].text, "... 92 more");
+  EXPECT_THAT(lines[8].text, HasSubstr("offload"));
+  EXPECT_THAT(lines[11].text, HasSubstr("map_list")) << "what is short is shown whole";
+}
+
+TEST(TopScreen, StaysWithinAnyWindow) {
+  TopView view = some_view();
+  view.maps[0].name = std::string(300, 'n');
+  for (std::size_t rows = 1; rows < 40; ++rows) {
+    for (const std::size_t columns : {1, 7, 40, 79, 80, 300}) {
+      const auto lines = draw_top(view, {std::string(200, 'a')}, {columns, rows});
+      EXPECT_EQ(lines.size(), rows);
+      for (const ScreenLine& line : lines) EXPECT_LE(line.text.size(), columns);
+    }
+  }
+}
+
+TEST(TopScreen, TellsOfTrouble) {
+  EXPECT_THAT(drawn(some_view(), {80, 24}, TopSort::activity, "no node\x1b[2J"),
+              HasSubstr("\n! no node\\x1b[2J\n"));
+}
+
+// Whatever a node calls itself and its maps, and whatever its numbers are.
+TEST(TopScreen, NothingFromTheNodeSteersTheTerminal) {
+  base::Random random(base::seed_from_environment(1));
+  for (int i = 0; i < 2000; ++i) {
+    TopView view = some_view();
+    const auto garbage = [&] {
+      std::string text;
+      for (std::uint64_t n = random.below(40); n != 0; --n) {
+        text += static_cast<char>(random.below((random.below(2) == 0) ? 256 : 32));
+      }
+      return text +
+             "\x1b]0;\x07\x9b"
+             "2J\xe2\x80\xae\r\n";
+    };
+    view.numbers.version = garbage();
+    view.maps[0].name = garbage();
+    view.maps[1].bytes_per_item = std::numeric_limits<double>::infinity();
+    view.requests_per_s = 1e300;
+    view.numbers.memory_limit_bytes = random();
+    view.numbers.memory_taken_bytes = random();
+    const std::string address = garbage();
+    const ScreenSize size{1 + random.below(100), 1 + random.below(30)};
+    for (const ScreenLine& line : draw_top(view, {address}, size)) {
+      for (const char c : line.text) ASSERT_GE(static_cast<unsigned char>(c), 0x20);
+      ASSERT_TRUE(is_utf8(line.text)) << line.text;
+      ASSERT_EQ(line.text.find("\xe2\x80\xae"), std::string::npos) << "turns the writing round";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier::tools

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/top_view.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "tools/numbers.hpp"
+
+namespace espalier::tools {
+namespace {
+
+using offload::DurationCounts;
+
+std::uint64_t moved(std::uint64_t before, std::uint64_t now) {
+  return now > before ? now - before : 0;
+}
+
+DurationCounts moved(const DurationCounts& before, const DurationCounts& now) {
+  DurationCounts counts;
+  for (std::size_t i = 0; i < counts.buckets.size(); ++i) {
+    counts.buckets[i] = moved(before.buckets[i], now.buckets[i]);
+  }
+  counts.sum_ns = moved(before.sum_ns, now.sum_ns);
+  return counts;
+}
+
+double total_of(const DurationCounts& counts) {
+  double total = 0;
+  for (const std::uint64_t count : counts.buckets) total += static_cast<double>(count);
+  return total;
+}
+
+/// The bound below which `share` of them lie; what is in the last bucket has none, and gets the
+/// last there is.
+std::uint64_t quantile_ns(const DurationCounts& counts, double total, double share) {
+  double below = 0;
+  for (std::size_t i = 0; i < DurationCounts::kBounds; ++i) {
+    below += static_cast<double>(counts.buckets[i]);
+    if (below >= share * total) return DurationCounts::bound_ns(i);
+  }
+  return DurationCounts::bound_ns(DurationCounts::kBounds - 1);
+}
+
+/// Rates over one interval.
+class Pace {
+ public:
+  explicit Pace(double seconds) : seconds_(seconds) {}
+  [[nodiscard]] double operator()(std::uint64_t before, std::uint64_t now) const {
+    return seconds_ > 0 ? static_cast<double>(moved(before, now)) / seconds_ : 0;
+  }
+
+ private:
+  double seconds_;
+};
+
+OffloadRates rates_of(const node::OffloadNumbers& before, const node::OffloadNumbers& now,
+                      const Pace& pace) {
+  OffloadRates rates;
+  rates.name = now.name;
+  rates.requests = now.requests;
+  rates.per_s = pace(before.requests, now.requests);
+  const DurationCounts timed = moved(before.durations, now.durations);
+  const double total = total_of(timed);
+  if (total == 0) return rates;
+  rates.mean_ns = static_cast<double>(timed.sum_ns) / total;
+  rates.p50_ns = quantile_ns(timed, total, 0.5);
+  rates.p99_ns = quantile_ns(timed, total, 0.99);
+  return rates;
+}
+
+MapRates rates_of(const node::MapNumbers& before, const node::MapNumbers& now, const Pace& pace) {
+  MapRates rates;
+  rates.name = now.name;
+  rates.stats = now.stats;
+  // A map that has fewer than before is another one of the same name.
+  const bool same = before.stats.write_version <= now.stats.write_version;
+  rates.writes_per_s = pace(same ? before.stats.write_version : 0, now.stats.write_version);
+  const auto bytes =
+      static_cast<double>(now.stats.node_bytes) + static_cast<double>(now.stats.value_bytes);
+  const auto items = static_cast<double>(now.stats.items);
+  rates.bytes_per_item = items > 0 ? bytes / items : 0;
+  rates.unreleased = moved(now.stats.read_version, now.stats.write_version);
+  return rates;
+}
+
+/// The element of `all` that is like `one` by this member; a new one if there is none.
+template <class T, class Member>
+T like(const std::vector<T>& all, const T& one, Member member) {
+  const auto at = std::ranges::find(all, one.*member, member);
+  return at == all.end() ? T{} : *at;
+}
+
+void add_sums(TopView& view, const node::NodeNumbers& before, const Pace& pace) {
+  const node::NodeNumbers& now = view.numbers;
+  view.refused_per_s = pace(before.refused, now.refused);
+  view.unannounced_per_s = pace(before.unannounced, now.unannounced);
+  view.connections_refused_per_s = pace(before.connections_refused, now.connections_refused);
+  view.client_wakes_per_s = pace(before.client_wakes, now.client_wakes);
+  for (std::size_t i = 0; i < now.workers.size(); ++i) {
+    const node::WorkerNumbers& worker = now.workers[i];
+    const auto earlier = i < before.workers.size() ? before.workers[i] : node::WorkerNumbers{};
+    view.in_flight += worker.in_flight;
+    view.connections += worker.connections;
+    view.sleeps_per_s += pace(earlier.sleeps, worker.sleeps);
+    view.wake_ups_per_s += pace(earlier.wake_ups, worker.wake_ups);
+  }
+  for (const node::MapNumbers& map : now.maps) {
+    view.node_bytes += map.stats.node_bytes;
+    view.value_bytes += map.stats.value_bytes;
+    view.waiting_bytes += map.stats.waiting_bytes;
+  }
+  view.spare_bytes =
+      moved(view.node_bytes + view.value_bytes + view.waiting_bytes, now.memory_taken_bytes);
+}
+
+}  // namespace
+
+TopView view_of(const node::NodeNumbers* before, node::NodeNumbers now) {
+  const node::NodeNumbers nothing;
+  const bool goes_on = before != nullptr && before->uptime_ns < now.uptime_ns &&
+                       before->start_time_seconds == now.start_time_seconds;
+  const node::NodeNumbers& earlier = goes_on ? *before : nothing;
+  TopView view;
+  view.numbers = std::move(now);
+  view.since_start = !goes_on;
+  view.seconds = static_cast<double>(view.numbers.uptime_ns - earlier.uptime_ns) * 1e-9;
+  const Pace pace(view.seconds);
+  add_sums(view, earlier, pace);
+  for (const node::OffloadNumbers& offload : view.numbers.offloads) {
+    const auto last = like(earlier.offloads, offload, &node::OffloadNumbers::id);
+    view.offloads.push_back(rates_of(last, offload, pace));
+    view.requests_per_s += view.offloads.back().per_s;
+  }
+  for (const node::MapNumbers& map : view.numbers.maps) {
+    const auto last = like(earlier.maps, map, &node::MapNumbers::name);
+    view.maps.push_back(rates_of(last, map, pace));
+  }
+  return view;
+}
+
+std::string holders(const node::NodeNumbers& numbers) {
+  std::uint64_t snapshots = 0;
+  std::uint64_t waiting_bytes = 0;
+  for (const node::MapNumbers& map : numbers.maps) {
+    snapshots += map.stats.snapshots;
+    waiting_bytes += map.stats.waiting_bytes;
+  }
+  std::string text;
+  if (snapshots != 0) {
+    text = fmt::format("{} snapshot{}", format_count(snapshots), snapshots == 1 ? "" : "s");
+  }
+  // Where nothing waits, nothing is held, however far readers are behind.
+  const std::uint64_t behind = moved(numbers.epoch_oldest, numbers.epoch);
+  if (behind != 0 && waiting_bytes != 0) {
+    text += fmt::format("{}readers {} behind", text.empty() ? "" : ", ", format_count(behind));
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+}  // namespace espalier::tools

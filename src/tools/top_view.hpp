@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `espalier top` shows of a node: its numbers, and how fast they move, from two readings.
+// Computed from numbers alone, which may be anything: what went backwards has not moved.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "node/metrics.hpp"
+
+namespace espalier::tools {
+
+struct OffloadRates {
+  std::string name;
+  double per_s = 0;
+  std::uint64_t requests = 0;  ///< since the node started
+  // Of requests of the interval that were timed; nothing: none was.
+  std::optional<double> mean_ns;
+  std::optional<std::uint64_t> p50_ns;  ///< the bound of the bucket in which it lies
+  std::optional<std::uint64_t> p99_ns;
+};
+
+struct MapRates {
+  std::string name;  ///< any bytes
+  MapStats stats;
+  double writes_per_s = 0;
+  double bytes_per_item = 0;
+  /// Versions that writes have taken and that are not yet released.
+  std::uint64_t unreleased = 0;
+};
+
+struct TopView {
+  node::NodeNumbers numbers;
+  double seconds = 0;        ///< length of the interval
+  bool since_start = false;  ///< the interval is the node's whole life
+  double requests_per_s = 0;
+  double refused_per_s = 0;
+  double unannounced_per_s = 0;
+  double connections_refused_per_s = 0;
+  double client_wakes_per_s = 0;
+  double sleeps_per_s = 0;
+  double wake_ups_per_s = 0;
+  std::uint64_t in_flight = 0;
+  std::uint64_t connections = 0;
+  std::uint64_t node_bytes = 0;  ///< of all maps, and the next two
+  std::uint64_t value_bytes = 0;
+  std::uint64_t waiting_bytes = 0;
+  std::uint64_t spare_bytes = 0;  ///< taken from the system, and in no use
+  std::vector<OffloadRates> offloads;
+  std::vector<MapRates> maps;
+};
+
+/// What moved between two readings of the same node. Without an earlier one, or if the node was
+/// started anew meanwhile, it is what moved since its start.
+[[nodiscard]] TopView view_of(const node::NodeNumbers* before, node::NodeNumbers now);
+
+/// What keeps memory from becoming free, in words: readers that are behind, snapshots, or nothing.
+[[nodiscard]] std::string holders(const node::NodeNumbers& numbers);
+
+}  // namespace espalier::tools

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/top_view.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace espalier::tools {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+node::NodeNumbers reading(std::uint64_t uptime_ns, std::uint64_t gets, std::uint64_t version) {
+  node::NodeNumbers numbers;
+  numbers.start_time_seconds = 1e9;
+  numbers.uptime_ns = uptime_ns;
+  numbers.refused = gets / 10;
+  node::OffloadNumbers get;
+  get.id = wire::OffloadId::get;
+  get.name = "get";
+  get.requests = gets;
+  numbers.offloads = {get};
+  numbers.workers = {{1, 2, gets / 2, gets / 4}, {3, 4, gets / 2, gets / 4}};
+  node::MapNumbers map;
+  map.name = "m";
+  map.stats.items = 10;
+  map.stats.node_bytes = 300;
+  map.stats.value_bytes = 30;
+  map.stats.waiting_bytes = 3;
+  map.stats.read_version = version - 5;
+  map.stats.write_version = version;
+  numbers.maps = {map};
+  numbers.memory_taken_bytes = 1000;
+  return numbers;
+}
+
+TEST(TopView, TheFirstReadingIsOfTheNodesWholeLife) {
+  const TopView view = view_of(nullptr, reading(10 * kSecond, 1000, 50));
+  EXPECT_TRUE(view.since_start);
+  EXPECT_EQ(view.seconds, 10);
+  EXPECT_EQ(view.requests_per_s, 100);
+  EXPECT_EQ(view.refused_per_s, 10);
+  EXPECT_EQ(view.maps.at(0).writes_per_s, 5);
+}
+
+TEST(TopView, LaterOnesAreOfTheTimeBetweenByTheNodesClock) {
+  const auto before = reading(10 * kSecond, 1000, 50);
+  const TopView view = view_of(&before, reading(12 * kSecond, 5000, 250));
+  EXPECT_FALSE(view.since_start);
+  EXPECT_EQ(view.seconds, 2);
+  EXPECT_EQ(view.requests_per_s, 2000);
+  EXPECT_EQ(view.offloads.at(0).per_s, 2000);
+  EXPECT_EQ(view.offloads.at(0).requests, 5000U);
+  EXPECT_EQ(view.refused_per_s, 200);
+  EXPECT_EQ(view.sleeps_per_s, 2000);
+  EXPECT_EQ(view.wake_ups_per_s, 1000);
+  EXPECT_EQ(view.in_flight, 4U);
+  EXPECT_EQ(view.connections, 6U);
+  EXPECT_EQ(view.maps.at(0).writes_per_s, 100);
+  EXPECT_EQ(view.maps.at(0).bytes_per_item, 33);
+  EXPECT_EQ(view.maps.at(0).unreleased, 5U);
+  EXPECT_EQ(view.spare_bytes, 1000U - 333);
+}
+
+TEST(TopView, ANodeThatWasStartedAnewBeginsAnew) {
+  const auto before = reading(10 * kSecond, 1000, 50);
+  auto now = reading(2 * kSecond, 100, 8);
+  now.start_time_seconds += 60;
+  EXPECT_TRUE(view_of(&before, now).since_start);
+  EXPECT_EQ(view_of(&before, now).requests_per_s, 50);
+  // And so does a clock that went back.
+  EXPECT_TRUE(view_of(&before, reading(10 * kSecond, 1000, 50)).since_start);
+}
+
+TEST(TopView, WhatWentBackHasNotMoved) {
+  const auto before = reading(10 * kSecond, 1000, 500);
+  const TopView view = view_of(&before, reading(11 * kSecond, 10, 50));
+  EXPECT_EQ(view.requests_per_s, 0);
+  EXPECT_EQ(view.sleeps_per_s, 0);
+  EXPECT_EQ(view.maps.at(0).writes_per_s, 50) << "another map of the same name";
+}
+
+TEST(TopView, MapsAndOffloadsMayComeAndGo) {
+  auto before = reading(10 * kSecond, 1000, 50);
+  before.maps[0].name = "gone";
+  before.offloads[0].id = wire::OffloadId::put;
+  before.workers.clear();
+  const TopView view = view_of(&before, reading(11 * kSecond, 1000, 50));
+  EXPECT_EQ(view.maps.at(0).writes_per_s, 50);
+  EXPECT_EQ(view.offloads.at(0).per_s, 1000);
+  EXPECT_EQ(view.sleeps_per_s, 1000);
+}
+
+TEST(TopView, LatenciesAreThoseOfTheInterval) {
+  auto before = reading(10 * kSecond, 1000, 50);
+  before.offloads[0].durations.buckets.fill(7);
+  auto now = reading(11 * kSecond, 2000, 50);
+  now.offloads[0].durations = before.offloads[0].durations;
+  EXPECT_FALSE(view_of(&before, now).offloads.at(0).p50_ns) << "none was timed";
+  now.offloads[0].durations.buckets[2] += 98;  // to 512 ns
+  now.offloads[0].durations.buckets[6] += 2;   // to 2048 ns
+  now.offloads[0].durations.sum_ns += 50'000;
+  const OffloadRates rates = view_of(&before, now).offloads.at(0);
+  EXPECT_EQ(rates.p50_ns, 512U);
+  EXPECT_EQ(rates.p99_ns, 2048U);
+  EXPECT_EQ(rates.mean_ns, 500);
+  now.offloads[0].durations.buckets.back() += 10'000;
+  EXPECT_EQ(view_of(&before, now).offloads.at(0).p50_ns, std::uint64_t{1} << 34);
+}
+
+TEST(TopView, BearsNumbersThatCannotBe) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  node::NodeNumbers now = reading(kMost, kMost, kMost);
+  now.offloads[0].durations.buckets.fill(kMost);
+  now.maps[0].stats = {kMost, kMost, kMost, 0,     kMost, kMost, kMost,
+                       kMost, kMost, kMost, kMost, 0,     kMost, kMost};
+  now.workers = {{kMost, kMost, kMost, kMost}, {kMost, kMost, kMost, kMost}};
+  const TopView view = view_of(nullptr, now);
+  EXPECT_GT(view.requests_per_s, 0);
+  EXPECT_EQ(view_of(nullptr, node::NodeNumbers{}).requests_per_s, 0);
+}
+
+TEST(TopView, TellsWhatHoldsMemory) {
+  node::NodeNumbers numbers = reading(kSecond, 1, 10);
+  numbers.epoch = 20;
+  numbers.epoch_oldest = 20;
+  EXPECT_EQ(holders(numbers), "nothing");
+  numbers.epoch_oldest = 8;
+  EXPECT_EQ(holders(numbers), "readers 12 behind");
+  numbers.maps[0].stats.snapshots = 1;
+  EXPECT_EQ(holders(numbers), "1 snapshot, readers 12 behind");
+  numbers.maps[0].stats.waiting_bytes = 0;
+  EXPECT_EQ(holders(numbers), "1 snapshot");
+}
+
+}  // namespace
+}  // namespace espalier::tools
