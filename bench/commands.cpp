@@ -9,7 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/run_latency.hpp"
 #include "bench/run_memory.hpp"
+#include "bench/run_rings.hpp"
+#include "bench/run_rpc.hpp"
 #include "bench/run_tree.hpp"
 #include "bench/run_ycsb.hpp"
 
@@ -17,7 +20,7 @@ namespace espalier::bench {
 namespace {
 
 constexpr const char* kWorkloadHelp =
-    "a b c d e f (YCSB), cloud, get, scan, load, load-ascending, erase";
+    "a b c d e f (YCSB), cloud, get, scan, mixed, load, load-ascending, erase";
 
 std::optional<KeySource> parse_key_source(std::string_view text) {
   if (text == "random") return KeySource::random;
@@ -71,6 +74,12 @@ CLI::Option* add_choices(CLI::App& command, const std::string& flag, std::vector
       ->allow_extra_args(false);
 }
 
+// A list with commas; without the flag `to` stays as it is.
+template <class To>
+void add_list(CLI::App& command, const char* flag, std::vector<To>& to, const std::string& help) {
+  command.add_option(flag, to, help)->delimiter(',')->allow_extra_args(false);
+}
+
 // What all of them share.
 template <class Options>
 void add_output_options(CLI::App& command, Options& options) {
@@ -81,10 +90,19 @@ void add_output_options(CLI::App& command, Options& options) {
   command.add_flag("--json", options.json, "JSON lines instead of a table");
 }
 
-// What ycsb and tree share.
+// What benchmarks of points share (bench/point_run.hpp).
+template <class Options>
+void add_point_options(CLI::App& command, Options& options) {
+  command.add_option("--seed", options.seed, "same seed, same work")->capture_default_str();
+  command.add_option("--repeat,--repeats", options.repeats, "rounds; medians are printed last")
+      ->capture_default_str();
+  add_output_options(command, options);
+}
+
+// What ycsb, tree and latency share.
 void add_common_options(CLI::App& command, YcsbOptions& options) {
   add_choices(command, "--target", options.targets, parse_target,
-              "embedded, absl, rocksdb, lmdb; several with commas take turns");
+              "embedded, node, absl, rocksdb, lmdb, redis; several with commas take turns");
   add_choice(command, "--key-set", options.key_source, parse_key_source, "random, words, file");
   command.add_option("--key-file", options.key_file, "file with a key on each line");
   command.add_option("--keys", options.keys, "keys to load; from files at most so many, 0: all")
@@ -109,11 +127,20 @@ void add_common_options(CLI::App& command, YcsbOptions& options) {
       ->capture_default_str();
   command.add_option("--repeats", options.repeats, "rounds; medians are printed")
       ->capture_default_str();
-  add_choice(command, "--versions", options.versions, parse_switch, "on, off (embedded only)");
-  command.add_option("--node-bytes", options.node_bytes, "node size (embedded only)")
+  add_choice(command, "--versions", options.versions, parse_switch,
+             "on, off (embedded and node only)");
+  command.add_option("--node-bytes", options.node_bytes, "node size (embedded and node only)")
       ->capture_default_str();
-  command.add_option("--log-bytes", options.log_bytes, "log block of a leaf (embedded only)")
+  command
+      .add_option("--log-bytes", options.log_bytes, "log block of a leaf (embedded and node only)")
       ->capture_default_str();
+  command.add_option("--node-cores", options.node_cores, "workers of the node (target node only)")
+      ->capture_default_str();
+  command.add_option("--node-address", options.node_address,
+                     "a node that runs already, as unix:PATH; else one is started for the run");
+  command.add_option("--redis-address", options.redis_address,
+                     "a Redis that runs already and is empty, as unix:PATH or tcp:HOST:PORT; else "
+                     "one is started for the run");
   add_output_options(command, options);
 }
 
@@ -140,7 +167,9 @@ void add_ycsb(CLI::App& bench, const Output& output, std::function<int()>& chose
              "uniform, zipfian, latest; by default the workload's own");
   command.add_option("--scan-items", options->scan_items, "items of each scan (workload scan)")
       ->capture_default_str();
-  command.add_option("--scan-share", options->scan_share, "share of scans (workload cloud)")
+  command.add_option("--scan-share", options->shares.scans, "share of scans (workload cloud)")
+      ->capture_default_str();
+  command.add_option("--write-share", options->shares.writes, "share of updates (workload mixed)")
       ->capture_default_str();
   add_common_options(command, *options);
   choose(command, options, output, chosen, run_ycsb);
@@ -169,6 +198,81 @@ void add_memory(CLI::App& bench, const Output& output, std::function<int()>& cho
   choose(command, options, output, chosen, run_memory);
 }
 
+void add_rings(CLI::App& bench, const Output& output, std::function<int()>& chosen) {
+  CLI::App& command = *bench.add_subcommand("rings", "how requests could travel in shared memory");
+  const auto options = std::make_shared<RingsOptions>();
+  add_list(command, "--experiment", options->experiments,
+           rings_experiment_names() + "; by default all");
+  add_list(command, "--in-flight", options->in_flight,
+           "no-ops, or chases; 1,8,16,32,64,128,256 by default");
+  add_list(command, "--payload-bytes", options->payload_bytes,
+           "of no-ops; 32,88,256,1024,4096 by default");
+  add_list(command, "--rings", options->rings, "how many; 1,16,64,256,1024 by default");
+  add_list(command, "--writers", options->writers, "threads that write at once; 1,2,4 by default");
+  command.add_option("--opened", options->opened, "connections opened and closed (connections)")
+      ->capture_default_str();
+  add_list(command, "--idle", options->idle,
+           "connections that ask nothing (sleep); 0,16,1000 by default");
+  command.add_option("--seconds", options->seconds, "how long an idle node is watched (sleep)")
+      ->capture_default_str();
+  command
+      .add_option("--list-nodes", options->list_nodes, "length of the list, 64 bytes each (chase)")
+      ->capture_default_str();
+  command
+      .add_option("--ops", options->ops,
+                  "round trips of a measurement; what is cheaper, more often")
+      ->capture_default_str();
+  add_point_options(command, *options);
+  choose(command, options, output, chosen, run_rings);
+}
+
+void add_rpc(CLI::App& bench, const Output& output, std::function<int()>& chosen) {
+  CLI::App& command = *bench.add_subcommand("rpc", "asking a node, or one's own memory");
+  const auto options = std::make_shared<RpcOptions>();
+  add_list(command, "--experiment", options->experiments,
+           rpc_experiment_names() + "; by default all");
+  add_choices(command, "--target", options->targets, parse_target,
+              "node, embedded; both by default (map)");
+  add_list(command, "--threads", options->threads, "that ask; 1,2 by default");
+  add_list(command, "--node-cores", options->node_cores, "workers of the node; 1 by default");
+  command.add_option("--in-flight", options->in_flight, "requests in flight on each thread")
+      ->capture_default_str();
+  add_choices(command, "--keys", options->keys, parse_keys,
+              "numbers, or fit: as many as --fit-bytes hold; 1000000,16000000,fit by default");
+  command.add_option("--fit-bytes", options->fit_bytes,
+                     "memory for --keys fit; by default half of what is available");
+  add_list(command, "--write-share", options->write_shares,
+           "of the requests (map); 0,0.5 by default");
+  command.add_option("--key-bytes", options->key_bytes, "length of keys")->capture_default_str();
+  command.add_option("--value-bytes", options->value_bytes, "length of values")
+      ->capture_default_str();
+  command
+      .add_option("--ops", options->ops, "operations of all threads; of no-ops five times as many")
+      ->capture_default_str();
+  command.add_option("--seconds", options->seconds, "stop measuring after so long (map); 0: never")
+      ->capture_default_str();
+  add_point_options(command, *options);
+  choose(command, options, output, chosen, run_rpc);
+}
+
+void add_latency(CLI::App& bench, const Output& output, std::function<int()>& chosen) {
+  CLI::App& command = *bench.add_subcommand("latency", "latency against throughput, as load rises");
+  const auto options = std::make_shared<LatencyOptions>();
+  add_list(command, "--experiment", options->experiments,
+           latency_experiment_names() + "; by default all");
+  add_choices(command, "--workload", options->workloads, parse_workload,
+              "c, get, scan: what only reads; c,scan by default");
+  command.add_option("--scan-items", options->base.scan_items, "items of each scan")
+      ->capture_default_str();
+  add_list(command, "--depths", options->depths,
+           "requests in flight on each thread (closed); 1,2,4 to 256 by default");
+  add_list(command, "--loads", options->loads,
+           "shares of the most that the target does (open); 0.1,0.2 to 1.1 by default");
+  add_list(command, "--rates", options->rates, "requests per second, in place of --loads (open)");
+  add_common_options(command, options->base);
+  choose(command, options, output, chosen, run_latency);
+}
+
 }  // namespace
 
 void add_bench_commands(CLI::App& app, const Output& output, std::function<int()>& chosen) {
@@ -177,6 +281,9 @@ void add_bench_commands(CLI::App& app, const Output& output, std::function<int()
   add_ycsb(bench, output, chosen);
   add_tree(bench, output, chosen);
   add_memory(bench, output, chosen);
+  add_rings(bench, output, chosen);
+  add_rpc(bench, output, chosen);
+  add_latency(bench, output, chosen);
 }
 
 }  // namespace espalier::bench

@@ -87,9 +87,53 @@ TEST(BenchCommands, TreeAndMemoryRun) {
   EXPECT_EQ(run("bench memory --bytes 262144 --seconds 0 --json --probe-rounds 0").exit_code, 0);
 }
 
+TEST(BenchCommands, RingsRun) {
+  const Outcome outcome =
+      run("bench rings --experiment doorbell --rings 1,5 --writers 1 --ops 64 --seed 3 --repeat 1"
+          " --json --probe-rounds 0");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(parse_lines(outcome.out).back().at("result_hashes_equal"), true);
+  EXPECT_EQ(run("bench rings --experiment bell").exit_code, 2);
+}
+
+TEST(BenchCommands, RpcRunsWhatItIsAsked) {
+  const Outcome outcome =
+      run("bench rpc --experiment map --target embedded --threads 1 --keys 600,fit"
+          " --fit-bytes 200000 --write-share 0.25 --ops 300 --in-flight 3 --key-bytes 9"
+          " --value-bytes 5 --seed 7 --repeat 1 --json --probe-rounds 0");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<Json> lines = parse_lines(outcome.out);
+  ASSERT_EQ(lines.size(), 5u);  // two runs, two medians, the total
+  EXPECT_EQ(lines[0].at("keys"), 600);
+  EXPECT_GT(lines[1].at("keys"), 600);
+  EXPECT_EQ(lines[0].at("write_share"), 0.25);
+  EXPECT_EQ(lines[0].at("in_flight"), 3);
+  EXPECT_EQ(lines[0].at("ops"), 300);
+  EXPECT_EQ(lines[0].at("seed"), 7);
+  EXPECT_EQ(run("bench rpc --experiment tcp").exit_code, 2);
+  EXPECT_NE(run("bench rpc --keys many").err.find("fit"), std::string::npos);
+}
+
+TEST(BenchCommands, LatencyRunsWhatItIsAsked) {
+  const Outcome outcome =
+      run("bench latency --target embedded --experiment closed,open --workload scan"
+          " --scan-items 2 --depths 3 --rates 1000000 --in-flight 8 --keys 500 --ops 200"
+          " --seconds 0 --repeats 1 --json --probe-rounds 0");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<Json> lines = parse_lines(outcome.out);
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_EQ(lines[0].at("experiment"), "closed");
+  EXPECT_EQ(lines[0].at("scan_items"), 2);
+  EXPECT_EQ(lines[0].at("in_flight"), 3);
+  EXPECT_EQ(lines[2].at("experiment"), "open");
+  EXPECT_EQ(lines[2].at("in_flight_max"), 8);
+  EXPECT_EQ(lines[2].at("offered_per_s"), 1e6);
+  EXPECT_EQ(run("bench latency --workload a").exit_code, 2);
+}
+
 TEST(BenchCommands, WrongNamesAreRefusedWithTheRightOnes) {
   for (const char* arguments :
-       {"bench ycsb --target absl,redis", "bench ycsb --workload z",
+       {"bench ycsb --target absl,memcached", "bench ycsb --workload z",
         "bench ycsb --distribution normal", "bench ycsb --versions maybe",
         "bench ycsb --key-set letters", "bench tree --experiment everything"}) {
     const Outcome outcome = run(arguments);

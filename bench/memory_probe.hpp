@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/prefetch.hpp"
 #include "bench/huge_memory.hpp"
 
 namespace espalier::bench {
@@ -26,6 +27,8 @@ class ChaseBlock {
   [[nodiscard]] std::uint64_t next(std::uint64_t line) const {
     return words_[line * kWordsPerLine];
   }
+  /// Asks for a line that will be needed soon.
+  void prefetch(std::uint64_t line) const { base::prefetch_line(words_ + line * kWordsPerLine); }
 
  private:
   static constexpr std::size_t kWordsPerLine = kLineBytes / sizeof(std::uint64_t);

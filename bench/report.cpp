@@ -39,11 +39,12 @@ void add_parameters(Json& line, const RunResult& result, const YcsbOptions& opti
   line["key_bytes"] = keys.fixed_bytes();
   line["value_bytes"] = options.value_bytes;
   if (options.workload == Workload::scan) line["scan_items"] = options.scan_items;
-  if (options.workload == Workload::cloud) line["scan_share"] = options.scan_share;
+  if (options.workload == Workload::cloud) line["scan_share"] = options.shares.scans;
+  if (options.workload == Workload::mixed) line["write_share"] = options.shares.writes;
   line["threads"] = options.threads_of(result.target);
-  // Peers have no interface for more than one call at a time.
-  line["in_flight"] = result.target == TargetKind::embedded ? options.in_flight : 1;
-  if (result.target == TargetKind::embedded) {
+  line["in_flight"] = options.in_flight_of(result.target);
+  const bool ours = result.target == TargetKind::embedded || result.target == TargetKind::node;
+  if (ours) {
     line["versions"] = options.versions;
     line["node_bytes"] = options.node_bytes;
     line["log_bytes"] = options.log_bytes;

@@ -24,7 +24,7 @@ class RequestMaker {
   RequestMaker(const KeySet& keys, const RequestPlan& plan, std::uint32_t thread, RequestList& list)
       : keys_(keys),
         plan_(plan),
-        mix_(mix_of(plan.workload, plan.scan_share)),
+        mix_(mix_of(plan.workload, plan.shares)),
         random_(plan.seed * 1'000'003 + thread),
         zipf_(keys.size()),
         first_tag_(std::uint64_t{thread} << 40),

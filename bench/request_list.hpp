@@ -47,7 +47,7 @@ class RequestList {
 struct RequestPlan {
   Workload workload = Workload::c;
   Distribution distribution = Distribution::zipfian;
-  double scan_share = 0.8;
+  Shares shares;
   std::uint32_t scan_items = 3;
   std::uint32_t value_bytes = 16;
   std::uint32_t threads = 1;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory this process holds, and on which pages.
+// How much memory a process holds, and on which pages.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <string>
@@ -12,9 +14,14 @@ struct Resident {
   std::uint64_t huge_bytes = 0;  ///< the part of it on huge pages, transparent or explicit
 };
 
-/// Reads /proc/self/smaps_rollup, which is exact where the counters of statm are not. Cost: walks
-/// the page tables. Zeros where there is no such file.
+/// Reads smaps_rollup of this process, which is exact where the counters of statm are not. Cost:
+/// walks the page tables. Zeros where there is no such file.
 Resident resident();
+/// The same of another process. Zeros also where it is not ours to look at.
+Resident resident(pid_t process);
+
+/// Memory that the system says could be taken without swapping; 0 where it does not say.
+std::uint64_t available_bytes();
 
 /// Growth from `before` to `after` in words: "512 of 530 MiB on huge pages".
 std::string page_message(const Resident& before, const Resident& after);

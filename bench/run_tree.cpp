@@ -7,8 +7,8 @@
 #include <cstring>
 #include <memory>
 #include <stdexcept>
-#include <tuple>
 
+#include "bench/key_cache.hpp"
 #include "bench/memory_probe.hpp"
 #include "bench/probe.hpp"
 #include "bench/progress.hpp"
@@ -19,26 +19,6 @@ namespace espalier::bench {
 namespace {
 
 constexpr std::uint64_t kReadBlockBytes = std::uint64_t{256} << 20;
-
-// Keeps the keys of the last point, for most points share them.
-class KeyCache {
- public:
-  std::shared_ptr<const KeySet> get(const YcsbOptions& options) {
-    const Key key{options.key_source, options.key_file, options.keys, options.key_bytes,
-                  options.seed};
-    if (keys_ == nullptr || key != key_) {
-      keys_.reset();
-      keys_ = make_keys(options);
-      key_ = key;
-    }
-    return keys_;
-  }
-
- private:
-  using Key = std::tuple<KeySource, std::string, std::uint64_t, std::uint32_t, std::uint64_t>;
-  Key key_;
-  std::shared_ptr<const KeySet> keys_;
-};
 
 // What scans are held against: how fast this core reads memory from end to end.
 double sequential_read_bytes_per_s(std::uint64_t bytes) {

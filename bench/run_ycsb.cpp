@@ -3,25 +3,19 @@
 
 #include <fmt/ostream.h>
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "bench/median.hpp"
 #include "bench/progress.hpp"
 #include "bench/report.hpp"
 #include "bench/runner.hpp"
 
 namespace espalier::bench {
 namespace {
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 // What all runs come to.
 class Total {
@@ -44,7 +38,7 @@ class Total {
     line["workload"] = name(options.workload);
     line["ops"] = ops_;
     for (const auto& [kind, values] : ops_per_s_) {
-      line["median_ops_per_s"][std::string(name(kind))] = std::round(median(values));
+      line["median_ops_per_s"][std::string(name(kind))] = std::round(median_of(values));
     }
     for (const auto& [kind, ratio] : ratios()) {
       line["ratio_to_absl"][std::string(name(kind))] = std::round(ratio * 1000) / 1000;
@@ -58,7 +52,7 @@ class Total {
   [[nodiscard]] std::string sentence() const {
     std::string text = "total: " + short_number(static_cast<double>(ops_)) + " operations";
     for (const auto& [kind, values] : ops_per_s_) {
-      text += fmt::format("; {} {}/s", name(kind), short_number(median(values)));
+      text += fmt::format("; {} {}/s", name(kind), short_number(median_of(values)));
       const auto all = ratios();
       if (const auto at = all.find(kind); at != all.end() && kind != TargetKind::absl) {
         text += fmt::format(" ({:.2f} x absl)", at->second);
@@ -73,9 +67,9 @@ class Total {
     std::map<TargetKind, double> result;
     const auto absl = ops_per_s_.find(TargetKind::absl);
     if (absl == ops_per_s_.end()) return result;
-    const double base = median(absl->second);
+    const double base = median_of(absl->second);
     for (const auto& [kind, values] : ops_per_s_) {
-      if (base > 0) result[kind] = median(values) / base;
+      if (base > 0) result[kind] = median_of(values) / base;
     }
     return result;
   }

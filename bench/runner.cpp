@@ -8,24 +8,23 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/clock.hpp"
+#include "bench/load.hpp"
 #include "bench/probe.hpp"
 #include "bench/workers.hpp"
 
 namespace espalier::bench {
 namespace {
 
-constexpr std::uint64_t kProgressEveryNs = 200'000'000;
 constexpr std::uint64_t kCloudItems = 3;  // what a scan of workload cloud returns at least
 
 std::uint64_t growth(const Resident& before, const Resident& after) {
   return after.bytes > before.bytes ? after.bytes - before.bytes : 0;
 }
 
-void check(TargetKind kind, const Answers& answers) {
-  if (answers.errors() == 0) return;
-  throw std::runtime_error(fmt::format("{}: {} operations failed, the first one: {}", name(kind),
-                                       answers.errors(), answers.first_error()));
+// Memory of the process that keeps the items.
+Resident resident_of(Target& target) {
+  const auto elsewhere = target.resident_elsewhere();
+  return elsewhere ? *elsewhere : resident();
 }
 
 }  // namespace
@@ -42,7 +41,7 @@ Runner::Runner(const YcsbOptions& options, std::shared_ptr<const KeySet> keys, P
 }
 
 RunResult Runner::run(TargetKind kind, std::uint32_t repeat) {
-  const bool keeps = !mutates(options_.workload, options_.scan_share);
+  const bool keeps = !mutates(options_.workload, options_.shares);
   std::unique_ptr<Loaded>& slot = kept_[kind];
   if (slot == nullptr) slot = load(kind);
   Loaded& loaded = *slot;
@@ -59,7 +58,7 @@ RunResult Runner::run(TargetKind kind, std::uint32_t repeat) {
   if (!loaded.contents) loaded.contents = loaded.target->contents();
   result.contents = *loaded.contents;
   loaded.target->trim();
-  const Resident end = resident();
+  const Resident end = resident_of(*loaded.target);
   if (starts_empty(options_.workload)) loaded.after = end;
   const std::uint64_t loaded_items =
       starts_empty(options_.workload) ? result.contents.items : keys_->size();
@@ -79,35 +78,17 @@ std::unique_ptr<Runner::Loaded> Runner::load(TargetKind kind) {
   auto loaded = std::make_unique<Loaded>();
   loaded->before = resident();
   loaded->target = make_target(kind, target_options_of(kind, options_, plan_, *keys_));
+  // Of another process, what the target added to it empty.
+  if (const auto elsewhere = loaded->target->resident_elsewhere()) loaded->before = *elsewhere;
   if (!starts_empty(options_.workload)) load_keys(kind, *loaded);
   return loaded;
 }
 
-// Loads on a thread of its own, as a pinned worker would. The clock runs in the windows only, for
-// the requests are made between them.
 void Runner::load_keys(TargetKind kind, Loaded& loaded) {
-  std::uint64_t spent_ns = 0;
-  run_pinned([&] {
-    const std::unique_ptr<Session> session = loaded.target->open_session();
-    Answers answers;
-    std::uint64_t shown_ns = 0;
-    RequestList window(kWindow);
-    for (std::uint64_t first = 0; first < keys_->size(); first += kWindow) {
-      const std::uint64_t count = std::min(kWindow, keys_->size() - first);
-      fill_load_window(*keys_, first, count, options_.value_bytes, window);
-      const base::Stopwatch watch;
-      session->run(window.requests(), answers);
-      spent_ns += watch.elapsed_ns();
-      check(kind, answers);
-      if (base::monotonic_ns() - shown_ns < kProgressEveryNs) continue;
-      shown_ns = base::monotonic_ns();
-      say(kind, fmt::format("loading, {} %", 100 * first / keys_->size()));
-    }
-  });
-  loaded.target->finish_load();
-  loaded.after = resident();
-  loaded.load_ops_per_s = static_cast<double>(keys_->size()) * 1e9 /
-                          static_cast<double>(std::max<std::uint64_t>(1, spent_ns));
+  loaded.load_ops_per_s = bench::load_keys(
+      *loaded.target, kind, *keys_, options_.value_bytes,
+      [&](std::uint64_t percent) { say(kind, fmt::format("loading, {} %", percent)); });
+  loaded.after = resident_of(*loaded.target);
 }
 
 void Runner::measure(Target& target, RunResult& result) {
@@ -126,7 +107,7 @@ void Runner::measure(Target& target, RunResult& result) {
                                      : run_workers(target, lists_, measured, work);
   result.probe_after_ns = probe_ns(options_.probe_rounds);
 
-  check(result.target, done.answers);
+  require_no_errors(result.target, done.answers);
   result.ops = done.ops;
   result.seconds = done.seconds;
   result.scanned_items = done.scanned_items;

@@ -8,11 +8,13 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, TargetKind>, 4> kTargets{{
+constexpr std::array<std::pair<std::string_view, TargetKind>, 6> kTargets{{
     {"embedded", TargetKind::embedded},
+    {"node", TargetKind::node},
     {"absl", TargetKind::absl},
     {"rocksdb", TargetKind::rocksdb},
     {"lmdb", TargetKind::lmdb},
+    {"redis", TargetKind::redis},
 }};
 
 }  // namespace
@@ -31,12 +33,20 @@ std::optional<TargetKind> parse_target(std::string_view text) {
   return std::nullopt;
 }
 
+void Session::run_paced(std::span<const Request> /*requests*/,
+                        std::span<const std::uint64_t> /*due_ns*/, Answers& /*answers*/,
+                        Latencies& /*latencies*/) {
+  throw std::runtime_error("this target takes one call at a time: it cannot be given a pace");
+}
+
 std::unique_ptr<Target> make_target(TargetKind kind, const TargetOptions& options) {
   switch (kind) {
     case TargetKind::embedded: return make_embedded_target(options);
+    case TargetKind::node: return make_node_target(options);
     case TargetKind::absl: return make_absl_target(options);
     case TargetKind::rocksdb: return make_rocksdb_target(options);
     case TargetKind::lmdb: return make_lmdb_target(options);
+    case TargetKind::redis: return make_redis_target(options);
   }
   throw std::runtime_error("unknown target");
 }

@@ -15,11 +15,12 @@
 #include "base/clock.hpp"
 #include "base/histogram.hpp"
 #include "bench/answers.hpp"
+#include "bench/resident.hpp"
 #include "espalier/types.hpp"
 
 namespace espalier::bench {
 
-enum class TargetKind : std::uint8_t { embedded, absl, rocksdb, lmdb };
+enum class TargetKind : std::uint8_t { embedded, node, absl, rocksdb, lmdb, redis };
 
 std::string_view name(TargetKind kind);
 std::optional<TargetKind> parse_target(std::string_view text);
@@ -32,9 +33,13 @@ struct TargetOptions {
   std::uint32_t threads = 1;
   std::uint32_t in_flight = 1;          ///< 1: one call at a time
   bool writes = false;                  ///< the workload writes (matters with several threads)
+  bool ordered = false;                 ///< the workload scans (matters to peers without order)
   bool versions = true;                 ///< embedded only, and the next two
   std::uint32_t node_bytes = 8192;
   std::uint32_t log_bytes = 512;
+  std::uint32_t node_cores = 1;  ///< node only: its workers
+  std::string node_address{};    ///< node only: one that runs already; empty: our own
+  std::string redis_address{};   ///< redis only: the same
 };
 
 /// Of single operations, in nanoseconds.
@@ -50,6 +55,13 @@ class Session {
   /// The same with a clock around each operation: slower, for latencies only.
   virtual void run_timed(std::span<const Request> requests, Answers& answers,
                          Latencies& latencies) = 0;
+  /// Begins each request when it is due, whether those before it are done or not, but for as many
+  /// as may be in flight. Latencies count from when requests were due, so that one which had to
+  /// wait for others has waited [coordinated omission]. `due_ns` counts from the call and rises.
+  /// Requires: no read-modify-writes. Errors: throws std::runtime_error if this target takes one
+  /// call at a time.
+  virtual void run_paced(std::span<const Request> requests, std::span<const std::uint64_t> due_ns,
+                         Answers& answers, Latencies& latencies);
 };
 
 /// The whole contents of a target.
@@ -64,6 +76,11 @@ class Target {
   virtual ~Target() = default;
 
   virtual std::unique_ptr<Session> open_session() = 0;
+  /// The same with another number in flight than TargetOptions says. Targets that take one call at
+  /// a time do so here too.
+  virtual std::unique_ptr<Session> open_session_with(std::uint32_t /*in_flight*/) {
+    return open_session();
+  }
   /// Called once when loading is done: whatever the target does best before it is read.
   virtual void finish_load() {}
   /// Gives back to the operating system what can be given back.
@@ -74,14 +91,18 @@ class Target {
   [[nodiscard]] virtual std::string settings() const = 0;
   /// Which pages carry it; empty if only the operating system can tell.
   [[nodiscard]] virtual std::string pages() const { return {}; }
+  /// Memory of the process that keeps the items, if that is not this one.
+  virtual std::optional<Resident> resident_elsewhere() { return std::nullopt; }
 };
 
 /// Makes an empty target. Errors: throws std::runtime_error with the reason.
 std::unique_ptr<Target> make_target(TargetKind kind, const TargetOptions& options);
 std::unique_ptr<Target> make_embedded_target(const TargetOptions& options);
+std::unique_ptr<Target> make_node_target(const TargetOptions& options);
 std::unique_ptr<Target> make_absl_target(const TargetOptions& options);
 std::unique_ptr<Target> make_rocksdb_target(const TargetOptions& options);
 std::unique_ptr<Target> make_lmdb_target(const TargetOptions& options);
+std::unique_ptr<Target> make_redis_target(const TargetOptions& options);
 
 /// A session of a target that does one operation at a time. `Own` has execute(request, answers),
 /// and may have begin(requests) and end() around a window.

@@ -1,204 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own map, through its public interface only: a Pipeline when several requests are in flight,
-// the synchronous calls of Map when it is one.
-#include <fmt/core.h>
-
-#include <functional>
-#include <stdexcept>
-#include <utility>
-#include <vector>
-
-#include "bench/target.hpp"
-#include "espalier/map.hpp"
+// Our own map, in this process.
+#include "bench/map_session.hpp"
 
 namespace espalier::bench {
 namespace {
-
-template <class T>
-T value_or_throw(Result<T> result, std::string_view what) {
-  if (!result) {
-    throw std::runtime_error(fmt::format("{}: {}", what, message(result.error())));
-  }
-  return std::move(*result);
-}
-
-std::uint64_t hash_of(std::span<const Item> items) {
-  std::uint64_t sum = 0;
-  for (const Item& item : items) sum += item_hash(item.key, item.value);
-  return sum;
-}
-
-class CallSession : public SerialSession<CallSession> {
- public:
-  explicit CallSession(Map map) : map_(map) {}
-
-  void execute(const Request& request, Answers& answers) {
-    switch (request.op) {
-      case Op::get:
-        get(request, answers);
-        break;
-      case Op::put:
-        take(map_.put(request.key, request.value), request, answers);
-        break;
-      case Op::insert:
-        take(map_.insert(request.key, request.value), request, answers);
-        break;
-      case Op::erase:
-        take(map_.erase(request.key), request, answers);
-        break;
-      default:
-        scan(request, answers);
-    }
-  }
-
- private:
-  void get(const Request& request, Answers& answers) {
-    const Result<bool> found = map_.get(request.key, value_);
-    if (!found) return answers.fail(message(found.error()));
-    *found ? answers.value(request.tag, value_) : answers.missing(request.tag);
-    if ((request.tag & kReadModifyWriteTag) != 0) {
-      take(map_.put(request.key, request.value), request, answers);
-    }
-  }
-
-  void scan(const Request& request, Answers& answers) {
-    std::uint64_t sum = 0;
-    ScanOptions options;
-    options.limit = request.limit;
-    options.from_floor = request.op == Op::scan_floor;
-    const auto sink = [&sum](std::span<const Item> items) {
-      sum += hash_of(items);
-      return true;
-    };
-    const Result<std::uint64_t> count =
-        map_.scan(request.key, request.high, std::ref(sink), options);
-    if (!count) return answers.fail(message(count.error()));
-    answers.items(request.tag, sum);
-    answers.scan_done(request.tag, *count);
-  }
-
-  static void take(const Result<Written>& written, const Request& request, Answers& answers) {
-    if (!written) return answers.fail(message(written.error()));
-    answers.written(request.tag, written->applied);
-  }
-
-  Map map_;
-  std::string value_;
-};
-
-class PipelineSession : public Session, private Handler {
- public:
-  PipelineSession(const Map& map, std::uint32_t in_flight)
-      : in_flight_(in_flight),
-        pipeline_(value_or_throw(Pipeline::open(map, in_flight), "cannot open a pipeline")) {}
-
-  void run(std::span<const Request> requests, Answers& answers) override {
-    open_window(requests, answers);
-    pipeline_.run(requests, *this);
-    // The second halves of read-modify-writes, all of whose first halves are done.
-    if (!second_halves_.empty()) pipeline_.run(second_halves_, *this);
-  }
-
-  // Keeps as many in flight as in run(), but hands them over one by one, so that the time of each
-  // is its own and not that of a queue before it.
-  void run_timed(std::span<const Request> requests, Answers& answers,
-                 Latencies& latencies) override {
-    open_window(requests, answers);
-    started_.assign(requests.size(), base::Stopwatch());
-    latencies_ = &latencies;
-    std::size_t next = 0;
-    std::size_t next_half = 0;
-    std::size_t left = 0;
-    while (true) {
-      for (; left < in_flight_ && next_half < second_halves_.size(); ++left, ++next_half) {
-        pipeline_.submit({&second_halves_[next_half], 1}, *this);
-      }
-      for (; left < in_flight_ && next < requests.size(); ++left, ++next) {
-        started_[next].restart();
-        pipeline_.submit({&requests[next], 1}, *this);
-      }
-      if (left == 0) break;
-      left = pipeline_.poll();
-    }
-    latencies_ = nullptr;
-  }
-
- private:
-  void open_window(std::span<const Request> requests, Answers& answers) {
-    window_ = requests;
-    answers_ = &answers;
-    second_halves_.clear();
-    second_halves_.reserve(requests.size());  // they must not move while in flight
-  }
-
-  void done(const Completion& completion) override {
-    if (!completion.ok) answers_->fail(message(completion.error));
-    switch (completion.op) {
-      case Op::get:
-        completion.found ? answers_->value(completion.tag, completion.value)
-                         : answers_->missing(completion.tag);
-        if ((completion.tag & kReadModifyWriteTag) != 0) {
-          second_halves_.push_back(window_[place(completion.tag)]);
-          second_halves_.back().op = Op::put;
-          return;  // not done yet
-        }
-        break;
-      case Op::put:
-      case Op::insert:
-      case Op::erase:
-        answers_->written(completion.tag, completion.applied);
-        break;
-      default:
-        answers_->scan_done(completion.tag, completion.items);
-    }
-    if (latencies_ != nullptr) {
-      latencies_->record(started_[place(completion.tag)].elapsed_ns());
-    }
-  }
-
-  bool items(std::uint64_t tag, std::span<const Item> items) override {
-    answers_->items(tag, hash_of(items));
-    return true;
-  }
-
-  // Where the request with this tag stands in the window: tags of a list count up by one.
-  [[nodiscard]] std::size_t place(std::uint64_t tag) const {
-    return (tag & ~kReadModifyWriteTag) - (window_.front().tag & ~kReadModifyWriteTag);
-  }
-
-  std::uint32_t in_flight_;
-  Pipeline pipeline_;
-  std::span<const Request> window_;
-  Answers* answers_ = nullptr;
-  Latencies* latencies_ = nullptr;  // set only in run_timed
-  std::vector<Request> second_halves_;
-  std::vector<base::Stopwatch> started_;
-};
 
 class EmbeddedTarget : public Target {
  public:
   explicit EmbeddedTarget(const TargetOptions& options)
       : options_(options),
         store_(value_or_throw(Store::open(), "cannot open a store")),
-        map_(value_or_throw(store_.create_map("bench", map_options(options)),
+        map_(value_or_throw(store_.create_map("bench", map_options_of(options)),
                             "cannot create a map")) {}
 
-  std::unique_ptr<Session> open_session() override {
-    if (options_.in_flight == 1) return std::make_unique<CallSession>(map_);
-    return std::make_unique<PipelineSession>(map_, options_.in_flight);
+  std::unique_ptr<Session> open_session() override { return open_session_with(options_.in_flight); }
+  std::unique_ptr<Session> open_session_with(std::uint32_t in_flight) override {
+    return open_map_session(map_, in_flight);
   }
-
   void trim() override { store_.trim(); }
-
-  Contents contents() override {
-    Contents result;
-    const auto sink = [&result](std::span<const Item> items) {
-      result.hash += hash_of(items);
-      return true;
-    };
-    result.items = value_or_throw(map_.scan({}, {}, sink), "cannot scan the map");
-    return result;
-  }
+  Contents contents() override { return contents_of(map_); }
 
   [[nodiscard]] std::string settings() const override {
     const std::string calls =
@@ -210,14 +30,6 @@ class EmbeddedTarget : public Target {
   [[nodiscard]] std::string pages() const override { return store_.page_message(); }
 
  private:
-  static MapOptions map_options(const TargetOptions& options) {
-    MapOptions result;
-    result.node_bytes = options.node_bytes;
-    result.log_bytes = options.log_bytes;
-    result.versions = options.versions;
-    return result;
-  }
-
   TargetOptions options_;
   Store store_;
   Map map_;

@@ -6,14 +6,13 @@
 // is a transaction of its own, for LMDB admits one writer at a time.
 #include <fmt/core.h>
 #include <lmdb.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "base/temporary_folder.hpp"
 #include "bench/target.hpp"
 
 namespace espalier::bench {
@@ -178,27 +177,6 @@ class LmdbSession : public SerialSession<LmdbSession> {
   std::optional<Transaction> window_;
 };
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "espalier-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) {
-      throw std::runtime_error("cannot make a temporary folder " + pattern);
-    }
-    path_ = pattern;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;  // what cannot be removed stays for the operating system
-    std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 class LmdbTarget : public Target {
  public:
   explicit LmdbTarget(const TargetOptions& options) : whole_windows_(options.threads == 1) {
@@ -209,7 +187,7 @@ class LmdbTarget : public Target {
     const std::uint64_t bytes = options.items_max * (key_bytes + options.value_bytes + 32) * 4;
     must(mdb_env_set_mapsize(env, bytes + (std::uint64_t{256} << 20)), "cannot size the LMDB map");
     must(mdb_env_open(env, folder_.path().c_str(), MDB_WRITEMAP | MDB_NOSYNC | MDB_NOTLS, 0600),
-         "cannot open LMDB in " + folder_.path());
+         "cannot open LMDB in " + folder_.string());
     MDB_txn* txn = nullptr;
     must(mdb_txn_begin(env, nullptr, 0, &txn), "cannot begin an LMDB transaction");
     const int status = mdb_dbi_open(txn, nullptr, 0, &dbi_);
@@ -248,7 +226,7 @@ class LmdbTarget : public Target {
   };
 
   bool whole_windows_;
-  TemporaryFolder folder_;  // outlives the environment
+  base::TemporaryFolder folder_;  // outlives the environment
   std::unique_ptr<MDB_env, Close> env_;
   MDB_dbi dbi_ = 0;
 };

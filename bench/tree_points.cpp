@@ -126,7 +126,7 @@ void add_versions(Points& points) {
       points.add(fmt::format("versions={}", versions ? "on" : "off"), workload, false,
                  [=](YcsbOptions& options) {
                    options.versions = versions;
-                   options.scan_share = 0.5;  // of cloud
+                   options.shares.scans = 0.5;  // of cloud
                  });
     }
   }

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <barrier>
+#include <cmath>
 #include <exception>
 #include <limits>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "base/clock.hpp"
+#include "base/random.hpp"
 #include "bench/probe.hpp"
 
 namespace espalier::bench {
@@ -17,10 +20,12 @@ namespace {
 class Worker {
  public:
   Worker(Target& target, std::span<const Request> measured, std::span<const Request> tail,
-         const WorkPlan& plan)
+         const WorkPlan& plan, std::vector<std::uint64_t> due_ns)
       : target_(target),
         measured_(measured),
         tail_(tail),
+        plan_(plan),
+        due_ns_(std::move(due_ns)),
         deadline_ns_(plan.seconds_max > 0 ? static_cast<std::uint64_t>(plan.seconds_max * 1e9)
                                           : std::numeric_limits<std::uint64_t>::max()) {
     result_.answers = Answers(plan.certain_items);
@@ -28,20 +33,18 @@ class Worker {
 
   void run(std::uint32_t index, std::barrier<>& barrier) {
     pin_worker(index);
-    guarded([this] { session_ = target_.open_session(); });
+    guarded([this] {
+      session_ = plan_.in_flight == 0 ? target_.open_session()
+                                      : target_.open_session_with(plan_.in_flight);
+    });
     barrier.arrive_and_wait();
     start_ns_ = base::monotonic_ns();
-    guarded([this] {
-      result_.ops =
-          windows(measured_, [this](auto window) { session_->run(window, result_.answers); });
-    });
+    guarded([this] { result_.ops = run_measured(); });
     end_ns_ = base::monotonic_ns();
     result_.scanned_items = result_.answers.scanned_items();
     barrier.arrive_and_wait();
     guarded([this] {
-      windows(tail_, [this](auto window) {
-        session_->run_timed(window, result_.answers, result_.latencies);
-      });
+      if (plan_.tail) run_clocked(tail_);
     });
     guarded([this] { session_.reset(); });
   }
@@ -67,6 +70,21 @@ class Worker {
     }
   }
 
+  std::uint64_t run_measured() {
+    if (!due_ns_.empty()) {
+      session_->run_paced(measured_, due_ns_, result_.answers, result_.latencies);
+      return measured_.size();
+    }
+    if (plan_.clocked) return run_clocked(measured_);
+    return windows(measured_, [this](auto window) { session_->run(window, result_.answers); });
+  }
+
+  std::uint64_t run_clocked(std::span<const Request> requests) {
+    return windows(requests, [this](auto window) {
+      session_->run_timed(window, result_.answers, result_.latencies);
+    });
+  }
+
   template <class RunWindow>
   std::uint64_t windows(std::span<const Request> requests, RunWindow run_window) {
     const base::Stopwatch watch;
@@ -86,6 +104,8 @@ class Worker {
   Target& target_;
   std::span<const Request> measured_;
   std::span<const Request> tail_;
+  WorkPlan plan_;
+  std::vector<std::uint64_t> due_ns_;
   std::uint64_t deadline_ns_;
   std::unique_ptr<Session> session_;
   WorkResult result_;
@@ -95,6 +115,18 @@ class Worker {
 };
 
 }  // namespace
+
+std::vector<std::uint64_t> arrivals(std::uint64_t count, double per_second, std::uint64_t seed) {
+  base::Random random(seed);
+  std::vector<std::uint64_t> due_ns;
+  due_ns.reserve(count);
+  double at_ns = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    at_ns -= std::log1p(-random.unit()) * 1e9 / per_second;
+    due_ns.push_back(static_cast<std::uint64_t>(at_ns));
+  }
+  return due_ns;
+}
 
 void WorkResult::add(const WorkResult& other) {
   ops += other.ops;
@@ -109,8 +141,14 @@ WorkResult run_workers(Target& target, std::span<const RequestList> lists,
   std::vector<std::unique_ptr<Worker>> workers;
   for (std::size_t i = 0; i < lists.size(); ++i) {
     const std::span<const Request> requests = lists[i].requests();
+    std::vector<std::uint64_t> due_ns;
+    if (plan.per_second > 0) {
+      const double own_per_second = plan.per_second / static_cast<double>(lists.size());
+      due_ns = arrivals(measured[i], own_per_second, plan.seed + i);
+    }
     workers.push_back(std::make_unique<Worker>(target, requests.first(measured[i]),
-                                               requests.subspan(measured[i]), plan));
+                                               requests.subspan(measured[i]), plan,
+                                               std::move(due_ns)));
   }
   std::barrier<> barrier(static_cast<std::ptrdiff_t>(workers.size()));
   {

@@ -8,7 +8,7 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Workload>, 12> kWorkloads{{
+constexpr std::array<std::pair<std::string_view, Workload>, 13> kWorkloads{{
     {"a", Workload::a},
     {"b", Workload::b},
     {"c", Workload::c},
@@ -18,6 +18,7 @@ constexpr std::array<std::pair<std::string_view, Workload>, 12> kWorkloads{{
     {"cloud", Workload::cloud},
     {"get", Workload::get},
     {"scan", Workload::scan},
+    {"mixed", Workload::mixed},
     {"load", Workload::load},
     {"load-ascending", Workload::load_ascending},
     {"erase", Workload::erase},
@@ -39,7 +40,7 @@ std::string_view name_in(const Table& table, Value value) {
 
 }  // namespace
 
-Mix mix_of(Workload workload, double scan_share) {
+Mix mix_of(Workload workload, const Shares& shares) {
   switch (workload) {
     case Workload::a: return {.read = 0.5, .update = 0.5};
     case Workload::b: return {.read = 0.95, .update = 0.05};
@@ -48,8 +49,9 @@ Mix mix_of(Workload workload, double scan_share) {
     case Workload::d: return {.read = 0.95, .insert = 0.05};
     case Workload::e: return {.insert = 0.05};
     case Workload::f: return {.read = 0.5, .read_modify_write = 0.5};
-    case Workload::cloud: return {.insert = 1 - scan_share};
+    case Workload::cloud: return {.insert = 1 - shares.scans};
     case Workload::scan: return {};
+    case Workload::mixed: return {.read = 1 - shares.writes, .update = shares.writes};
     case Workload::load:
     case Workload::load_ascending: return {.insert = 1};
     case Workload::erase: return {};
@@ -65,8 +67,10 @@ bool covers_keys(Workload workload) {
   return starts_empty(workload) || workload == Workload::erase;
 }
 
-bool mutates(Workload workload, double scan_share) {
-  const Mix mix = mix_of(workload, scan_share);
+bool scans(Workload workload) { return scan_items_max(workload, 1) > 0; }
+
+bool mutates(Workload workload, const Shares& shares) {
+  const Mix mix = mix_of(workload, shares);
   return mix.update + mix.insert + mix.read_modify_write > 0 || workload == Workload::erase;
 }
 

@@ -24,9 +24,16 @@ enum class Workload : std::uint8_t {
   cloud,           // scans of 3 to 4 items between two bounds, the rest inserts
   get,             // reads, uniform
   scan,            // scans of a fixed number of items
+  mixed,           // reads and updates, uniform
   load,            // inserts of all keys into an empty map, in random order
   load_ascending,  // the same in key order
   erase,           // erases all keys in random order
+};
+
+/// What two workloads let choose, as shares of 1.
+struct Shares {
+  double scans = 0.8;   ///< cloud: scans, the rest are inserts
+  double writes = 0.5;  ///< mixed: updates, the rest are reads
 };
 
 /// Shares of 1.
@@ -38,15 +45,17 @@ struct Mix {
   // What is left are scans.
 };
 
-/// Shares of a workload of mixed operations; `scan_share` counts for cloud only.
-Mix mix_of(Workload workload, double scan_share);
+/// What a workload consists of.
+Mix mix_of(Workload workload, const Shares& shares);
 
 /// Whether the map is empty when the measured part begins.
 bool starts_empty(Workload workload);
 /// Whether it goes once through all keys, so that their number is the number of operations.
 bool covers_keys(Workload workload);
+/// Whether it needs the order of keys: it has scans.
+bool scans(Workload workload);
 /// Whether it leaves the map other than it was.
-bool mutates(Workload workload, double scan_share);
+bool mutates(Workload workload, const Shares& shares);
 /// The most items that a scan asks for, 0 if there are no scans.
 std::uint32_t scan_items_max(Workload workload, std::uint32_t scan_items);
 

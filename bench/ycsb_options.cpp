@@ -7,6 +7,8 @@
 #include <bit>
 #include <stdexcept>
 
+#include "bench/redis_connection.hpp"
+
 namespace espalier::bench {
 namespace {
 
@@ -38,6 +40,7 @@ std::optional<std::string> problem_of_map(const YcsbOptions& options) {
   if (options.log_bytes > 2048 || options.log_bytes % 64 != 0) {
     return "--log-bytes must be a multiple of 64 from 0 to 2048";
   }
+  if (options.node_cores < 1 || options.node_cores > 62) return "--node-cores must be 1 to 62";
   return std::nullopt;
 }
 
@@ -53,15 +56,20 @@ std::optional<std::string> problem_of(const YcsbOptions& options) {
   if (options.in_flight < 1 || options.in_flight > kInFlightMax) {
     return fmt::format("--in-flight must be 1 to {}", kInFlightMax);
   }
+  if (!options.redis_address.empty() && !parse_redis_address(options.redis_address)) {
+    return "--redis-address must be unix:PATH or tcp:HOST:PORT";
+  }
   if (options.repeats < 1 || options.repeats > 1000) return "--repeats must be 1 to 1000";
   if (!(options.seconds >= 0)) return "--seconds must not be negative";
   if (options.ops > kKeysMax) return fmt::format("--ops must be at most {}", kKeysMax);
   if (options.scan_items < 1 || options.scan_items > 1'000'000) {
     return "--scan-items must be 1 to 1000000";
   }
-  if (!(options.scan_share >= 0 && options.scan_share <= 1)) {
+  const auto is_share = [](double share) { return share >= 0 && share <= 1; };
+  if (!is_share(options.shares.scans)) {
     return "--scan-share must be 0 to 1 (honeycomb uses 0.5 to 1)";
   }
+  if (!is_share(options.shares.writes)) return "--write-share must be 0 to 1";
   return std::nullopt;
 }
 
@@ -85,7 +93,7 @@ RequestPlan plan_of(const YcsbOptions& options, const KeySet& keys) {
   RequestPlan plan;
   plan.workload = options.workload;
   plan.distribution = options.distribution.value_or(default_distribution(options.workload));
-  plan.scan_share = options.scan_share;
+  plan.shares = options.shares;
   plan.scan_items = options.scan_items;
   plan.value_bytes = options.value_bytes;
   plan.threads = options.threads;
@@ -104,16 +112,20 @@ TargetOptions target_options_of(TargetKind kind, const YcsbOptions& options,
   result.fixed_key_bytes = keys.fixed_bytes();
   result.value_bytes = options.value_bytes;
   result.threads = options.threads_of(kind);
-  result.in_flight = options.in_flight;
-  result.writes = mutates(options.workload, options.scan_share);
+  result.in_flight = options.in_flight_of(kind);
+  result.writes = mutates(options.workload, options.shares);
+  result.ordered = scans(options.workload);
   result.versions = options.versions;
   result.node_bytes = options.node_bytes;
   result.log_bytes = options.log_bytes;
+  result.node_cores = options.node_cores;
+  result.node_address = options.node_address;
+  result.redis_address = options.redis_address;
   return result;
 }
 
 bool answers_are_exact(const YcsbOptions& options) {
-  return !mutates(options.workload, options.scan_share) ||
+  return !mutates(options.workload, options.shares) ||
          (options.threads == 1 && options.in_flight == 1);
 }
 

@@ -36,16 +36,27 @@ struct YcsbOptions {
   double seconds = 0;            ///< stop measuring after so long; 0: never
   std::uint32_t repeats = 1;     ///< rounds, in each of which every target runs once
   std::uint32_t scan_items = 3;  ///< workload scan: items of each scan
-  double scan_share = 0.8;       ///< workload cloud: share of scans, the rest are inserts
+  Shares shares;                 ///< workloads cloud and mixed
   bool versions = true;          ///< embedded only, and the next two
   std::uint32_t node_bytes = 8192;
   std::uint32_t log_bytes = 512;
+  std::uint32_t node_cores = 1;  ///< target node: its workers
+  std::string node_address;      ///< target node: one that runs already; empty: our own
+  std::string redis_address;     ///< target redis: the same
   bool json = false;
   std::uint32_t probe_rounds = 20;  ///< of the ping-pong before and after; 0: none
 
   /// How many threads a target runs on.
   [[nodiscard]] std::uint32_t threads_of(TargetKind kind) const {
-    return peers_on_one_thread && kind != TargetKind::embedded ? 1 : threads;
+    const bool ours = kind == TargetKind::embedded || kind == TargetKind::node;
+    return peers_on_one_thread && !ours ? 1 : threads;
+  }
+  /// How many requests it has in flight on each thread: peers in this process have no interface for
+  /// more than one call at a time.
+  [[nodiscard]] std::uint32_t in_flight_of(TargetKind kind) const {
+    const bool many =
+        kind == TargetKind::embedded || kind == TargetKind::node || kind == TargetKind::redis;
+    return many ? in_flight : 1;
   }
 };
 

@@ -29,8 +29,10 @@ TEST(YcsbOptions, ProblemsNameTheFlag) {
       {"--repeats", [](YcsbOptions& options) { options.repeats = 0; }},
       {"--seconds", [](YcsbOptions& options) { options.seconds = -1; }},
       {"--scan-items", [](YcsbOptions& options) { options.scan_items = 0; }},
-      {"--scan-share", [](YcsbOptions& options) { options.scan_share = 1.5; }},
+      {"--scan-share", [](YcsbOptions& options) { options.shares.scans = 1.5; }},
+      {"--write-share", [](YcsbOptions& options) { options.shares.writes = -0.1; }},
       {"--node-bytes", [](YcsbOptions& options) { options.node_bytes = 1000; }},
+      {"--redis-address", [](YcsbOptions& options) { options.redis_address = "localhost"; }},
       {"--log-bytes", [](YcsbOptions& options) { options.log_bytes = 100; }},
   };
   for (const auto& [flag, spoil] : problems) {

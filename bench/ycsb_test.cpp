@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every workload on every target, tiny: the same answers everywhere, and reports that can be read.
+#include "bench/redis_fixture.hpp"
 #include "bench/run_ycsb.hpp"
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <set>
 #include <sstream>
 #include <string>
@@ -64,10 +66,17 @@ void expect_same_answers(const YcsbOptions& options) {
 }
 
 const std::vector<Workload> kWorkloads{
-    Workload::a, Workload::b,     Workload::c,   Workload::d,    Workload::e,
-    Workload::f, Workload::cloud, Workload::get, Workload::scan, Workload::load,
-    Workload::load_ascending,     Workload::erase,
+    Workload::a,     Workload::b,     Workload::c,     Workload::d,
+    Workload::e,     Workload::f,     Workload::cloud, Workload::get,
+    Workload::scan,  Workload::mixed, Workload::load,  Workload::load_ascending,
+    Workload::erase,
 };
+
+std::string case_name(const testing::TestParamInfo<Workload>& parameter) {
+  std::string text(name(parameter.param));
+  std::erase(text, '-');
+  return text;
+}
 
 class YcsbWorkload : public testing::TestWithParam<Workload> {};
 
@@ -81,12 +90,23 @@ TEST_P(YcsbWorkload, AllTargetsAnswerAlikeWithManyInFlight) {
   expect_same_answers(tiny(GetParam()));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, YcsbWorkload, testing::ValuesIn(kWorkloads),
-                         [](const testing::TestParamInfo<Workload>& parameter) {
-                           std::string text(name(parameter.param));
-                           std::erase(text, '-');
-                           return text;
-                         });
+// Apart from the others, for redis-server may be missing.
+class YcsbRedis : public NeedsRedis<testing::TestWithParam<Workload>> {};
+
+TEST_P(YcsbRedis, AnswersAsOthersDo) {
+  YcsbOptions options = tiny(GetParam());
+  options.targets = {TargetKind::absl, TargetKind::redis};
+  expect_same_answers(options);
+  options.in_flight = 1;
+  expect_same_answers(options);
+  options.in_flight = 7;
+  options.threads = 2;
+  expect_same_answers(options);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, YcsbRedis, testing::ValuesIn(kWorkloads), case_name);
+
+INSTANTIATE_TEST_SUITE_P(All, YcsbWorkload, testing::ValuesIn(kWorkloads), case_name);
 
 // RocksDB and LMDB are not compiled for ThreadSanitizer, so only the others run here.
 TEST(YcsbConcurrency, TwoThreadsAnswerAlike) {

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// `bench rings --experiment chase`: a list in the node's memory, each node of it on a cache line of
+// its own and in random order. A request picks one at random and wants the second after it
+// [RAMBDA §VI-A, Fig. 7].
+//
+// The offload is this benchmark's own, registered with its node only: it asks for a line, lets
+// others go on, and finds it in the cache when its turn comes again. So many requests in flight
+// wait for memory together, as those of the paper's accelerator do. Hop by hop it is given one node
+// at a time, and the client asks for the next.
+#include <fmt/core.h>
+
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "bench/memory_probe.hpp"
+#include "bench/noop_client.hpp"
+#include "bench/own_node.hpp"
+#include "bench/probe.hpp"
+#include "bench/run_rings.hpp"
+#include "offload/engine.hpp"
+
+namespace espalier::bench {
+namespace {
+
+using offload::Engine;
+using offload::InFlight;
+
+constexpr std::uint32_t kLinks = 3;  // to read the one picked, and the two after it
+constexpr auto kFollow = static_cast<wire::OffloadId>(wire::kOwnOffloadIds);
+
+const ChaseBlock& list_of(const InFlight& r) {
+  return *static_cast<const ChaseBlock*>(r.offload->context);
+}
+
+// Where a request stands is kept in what it brought: the number of the node in its hint, and in its
+// argument how many links are left to follow.
+void ask_for_line(Engine& engine, InFlight& r) {
+  list_of(r).prefetch(r.header.hint);
+  engine.again(r);
+}
+
+void start_follow(Engine& engine, InFlight& r) {
+  std::memcpy(&r.header.hint, r.payload().data(), sizeof r.header.hint);
+  if (r.header.hint >= list_of(r).lines() || r.header.argument < 1 || r.header.argument > kLinks) {
+    return engine.fail(r, {Code::invalid_argument, 0, r.header.argument});
+  }
+  ask_for_line(engine, r);
+}
+
+void follow(Engine& engine, InFlight& r) {
+  r.header.hint = list_of(r).next(r.header.hint);
+  if (r.header.argument > 1) {
+    --r.header.argument;
+    return ask_for_line(engine, r);
+  }
+  const std::string_view next(reinterpret_cast<const char*>(&r.header.hint), sizeof r.header.hint);
+  engine.answer(r, {}, {next});
+}
+
+offload::Offload follow_offload(const ChaseBlock& list) {
+  return {.id = kFollow,
+          .name = "follow",
+          .format = "argument: how many links; payload: 8 bytes, a node of the list",
+          .summary = "answers the node at the end of the last link",
+          .limits = {.payload_bytes_min = sizeof(std::uint64_t),
+                     .payload_bytes_max = sizeof(std::uint64_t)},
+          .start = start_follow,
+          .resume = follow,
+          .context = &list};
+}
+
+/// One thread's chases, each with a request in flight.
+class Chaser {
+ public:
+  Chaser(const std::string& socket, std::uint32_t in_flight, std::uint32_t links_per_request,
+         std::uint64_t nodes, std::uint64_t seed)
+      : lane_(open_lane(socket)),
+        chases_(in_flight),
+        links_per_request_(links_per_request),
+        nodes_(nodes),
+        random_(seed) {}
+
+  /// Returns a sum over the nodes at which `ops` chases ended.
+  std::uint64_t run(std::uint64_t ops, base::Histogram& latencies) {
+    std::uint64_t sum = 0;
+    std::uint64_t begun = 0;
+    for (std::uint32_t i = 0; i < chases_.size() && begun < ops; ++i, ++begun) begin(i);
+    lane_->ring();
+    client::Incoming response;
+    for (std::uint64_t ended = 0; ended < ops;) {
+      if (!lane_->receive(response)) {
+        lane_->ring();
+        if (!lane_->wait()) throw std::runtime_error("the node is gone");
+        continue;
+      }
+      Chase& chase = chases_.at(response.header.tag);
+      const std::uint64_t node = node_in(response);
+      chase.links_left -= links_per_request_;
+      if (chase.links_left != 0) {
+        send(response.header.tag, node);
+        continue;
+      }
+      latencies.record(chase.watch.elapsed_ns());
+      sum += node;
+      ++ended;
+      if (begun == ops) continue;
+      ++begun;
+      begin(response.header.tag);
+    }
+    return sum;
+  }
+
+ private:
+  struct Chase {
+    std::uint32_t links_left = 0;
+    base::Stopwatch watch;
+  };
+
+  void begin(std::uint32_t number) {
+    chases_[number].links_left = kLinks;
+    chases_[number].watch.restart();
+    send(number, random_.below(nodes_));
+  }
+
+  void send(std::uint32_t number, std::uint64_t node) {
+    client::Outgoing request;
+    request.offload = kFollow;
+    request.argument = links_per_request_;
+    request.payload = {reinterpret_cast<const char*>(&node), sizeof node};
+    while (!lane_->send(request, number)) {
+      if (lane_->lost()) throw std::runtime_error("the node is gone");
+      lane_->ring();
+    }
+  }
+
+  static std::uint64_t node_in(const client::Incoming& response) {
+    std::uint64_t node = 0;
+    if (response.header.code != 0 || response.payload.size() != sizeof node) {
+      throw std::runtime_error("the node did not follow the list");
+    }
+    std::memcpy(&node, response.payload.data(), sizeof node);
+    return node;
+  }
+
+  std::unique_ptr<client::Lane> lane_;
+  std::vector<Chase> chases_;
+  std::uint32_t links_per_request_;
+  std::uint64_t nodes_;
+  base::Random random_;
+};
+
+struct ChasePlan {
+  std::uint32_t in_flight = 1;
+  std::uint32_t links_per_request = kLinks;
+  std::uint64_t ops = 0;
+  std::uint64_t seed = 1;
+};
+
+PointSample measure_chase(const ChaseBlock& list, const ChasePlan& plan) {
+  const std::vector<offload::Offload> own{follow_offload(list)};
+  const auto node = start_own_node(spinning_node_config(), {.own_offloads = own});
+  PointSample sample;
+  run_pinned([&] {
+    Chaser chaser(node->config().node.socket, plan.in_flight, plan.links_per_request, list.lines(),
+                  plan.seed);
+    const base::Stopwatch watch;
+    sample.checksum = chaser.run(plan.ops, sample.latencies);
+    sample.took(plan.ops, static_cast<double>(watch.elapsed_ns()) * 1e-9);
+  });
+  return sample;
+}
+
+/// A list that is made when it is first needed: not all points that are listed are measured.
+class LateList {
+ public:
+  LateList(std::uint64_t nodes, std::uint64_t seed) : nodes_(nodes), seed_(seed) {}
+  const ChaseBlock& get() {
+    if (!list_) list_ = std::make_unique<const ChaseBlock>(nodes_ * kLineBytes, seed_);
+    return *list_;
+  }
+
+ private:
+  std::uint64_t nodes_;
+  std::uint64_t seed_;
+  std::unique_ptr<const ChaseBlock> list_;
+};
+
+}  // namespace
+
+std::vector<MeasuredPoint> chase_points(const RingsOptions& options) {
+  const auto list = std::make_shared<LateList>(options.list_nodes, options.seed);
+  std::vector<MeasuredPoint> points;
+  for (const std::uint32_t in_flight : options.in_flight) {
+    for (const std::uint32_t links : {kLinks, std::uint32_t{1}}) {
+      const ChasePlan plan{in_flight, links, options.ops, options.seed};
+      MeasuredPoint point;
+      point.workload = links == 1 ? "hop-by-hop" : "offload";
+      point.parameters["list_nodes"] = options.list_nodes;
+      point.parameters["in_flight"] = in_flight;
+      point.parameters["round_trips_per_op"] = kLinks / links;
+      point.threads = 2;
+      point.answers = "the ends of the same chases";
+      point.measure = [list, plan] { return measure_chase(list->get(), plan); };
+      points.push_back(std::move(point));
+    }
+  }
+  return points;
+}
+
+}  // namespace espalier::bench

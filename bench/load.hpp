@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filling a target before it is measured.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "bench/answers.hpp"
+#include "bench/key_set.hpp"
+#include "bench/target.hpp"
+
+namespace espalier::bench {
+
+/// Inserts all keys, in load order, on a pinned thread of its own. `say` is told now and then how
+/// many percent are done. Returns inserts per second: the clock runs in the windows only, for the
+/// requests are made between them. Errors: throws std::runtime_error if an insert failed.
+double load_keys(Target& target, TargetKind kind, const KeySet& keys, std::uint32_t value_bytes,
+                 const std::function<void(std::uint64_t percent)>& say);
+
+/// Errors: throws std::runtime_error, with the words of the first, if operations failed.
+void require_no_errors(TargetKind kind, const Answers& answers);
+
+}  // namespace espalier::bench

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// One thread that asks a node for no-ops: what requests and answers cost with no work between them.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/histogram.hpp"
+#include "client/lane.hpp"
+
+namespace espalier::bench {
+
+/// What one thread asks of a node.
+struct NoopPlan {
+  std::uint32_t connected = 1;  ///< connections that are open
+  std::uint32_t active = 1;     ///< of them, those that send
+  std::uint32_t in_flight = 1;  ///< on each active one
+  std::uint32_t payload_bytes = 0;
+  std::uint64_t ops = 0;
+};
+
+/// Connects to the node at this socket, and takes a lane. Errors: throws std::runtime_error.
+std::unique_ptr<client::Lane> open_lane(const std::string& socket);
+
+class NoopClient {
+ public:
+  /// Errors: throws std::runtime_error if the node does not take so many connections.
+  NoopClient(const std::string& socket, const NoopPlan& plan);
+
+  /// Keeps `in_flight` no-ops on their way in each active lane, until `ops` are done. Returns a sum
+  /// over the answers. Errors: throws std::runtime_error if the node is gone.
+  std::uint64_t keep_in_flight(std::uint64_t ops);
+  /// Does `ops` round trips, one at a time, in the first lane. Errors: as keep_in_flight.
+  std::uint64_t one_at_a_time(std::uint64_t ops, base::Histogram& latencies);
+
+ private:
+  void send(std::uint32_t lane, std::uint32_t count);
+
+  NoopPlan plan_;
+  std::string payload_;
+  std::vector<std::unique_ptr<client::Lane>> lanes_;
+};
+
+}  // namespace espalier::bench

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The node that a benchmark starts for itself.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "node/node.hpp"
+
+namespace espalier::bench {
+
+/// A path for a UNIX socket that nothing uses.
+[[nodiscard]] std::string fresh_socket();
+
+/// What such a node is told, if nothing else: a socket of its own, workers pinned from the last
+/// core on, for clients begin with the first; and no maps.
+[[nodiscard]] node::Config own_node_config(std::uint32_t cores = 1);
+
+/// The same with little memory, and workers that do not go to sleep between two requests: what
+/// rings are measured with.
+[[nodiscard]] node::Config spinning_node_config(std::uint32_t cores = 1);
+
+/// Errors: throws std::runtime_error with the reason.
+[[nodiscard]] std::unique_ptr<node::Node> start_own_node(const node::Config& config,
+                                                         const node::NodeOptions& options = {});
+
+}  // namespace espalier::bench

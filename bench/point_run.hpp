@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Experiments that are lists of points: one measurement each, with its parameters.
+//
+// With several repeats an experiment goes through all of its points again and again, so that a
+// change of the machine meets all of them. Every run is a line; the medians come last.
+//
+// Thread: one at a time; points start threads of their own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/histogram.hpp"
+#include "bench/output.hpp"
+#include "bench/progress.hpp"
+#include "bench/report.hpp"
+
+namespace espalier::bench {
+
+/// What all benchmarks of this kind are told.
+struct PointOptions {
+  std::uint64_t seed = 1;
+  std::uint32_t repeats = 5;
+  bool json = false;
+  std::uint32_t probe_rounds = 20;  ///< of the ping-pong before and after; 0: none
+};
+
+/// What one run of a point gave.
+struct PointSample {
+  std::uint64_t ops = 0;
+  double seconds = 0;
+  double ns_per_op = 0;       ///< as a thread feels it: of each writer, where nobody reads
+  base::Histogram latencies;  ///< empty where none are taken
+  /// What this kind of point measures besides, by its key; the same keys in each run of a point.
+  std::vector<std::pair<std::string, double>> numbers;
+  std::uint64_t checksum = 0;
+  bool complete = true;  ///< else time was up
+
+  /// So many operations took so long, and one thread felt all of that.
+  void took(std::uint64_t operations, double time_s) {
+    ops = operations;
+    seconds = time_s;
+    ns_per_op = operations == 0 ? 0 : time_s * 1e9 / static_cast<double>(operations);
+  }
+};
+
+/// One measurement. Points whose `answers` are the same text must come to the same checksum.
+struct MeasuredPoint {
+  std::string target = "machine";
+  std::string workload;
+  Json parameters;
+  std::uint32_t threads = 1;
+  std::string answers;
+  std::function<PointSample()> measure;
+};
+
+/// Whether this experiment was asked for: by its name, or because none was named.
+[[nodiscard]] bool is_chosen(const std::vector<std::string>& experiments, std::string_view name);
+/// What is wrong with the names that were asked for, in one sentence, if there are not all of them.
+[[nodiscard]] std::optional<std::string> problem_of_experiments(
+    const std::vector<std::string>& experiments, std::span<const std::string_view> names);
+
+class PointRun {
+ public:
+  /// `bench`: its name, for JSON.
+  PointRun(std::string_view bench, PointOptions options, const Output& output);
+
+  /// Measures all points of an experiment and prints what they gave. Errors: what a point throws.
+  void run(std::string_view experiment, const std::vector<MeasuredPoint>& points);
+  /// Prints the sum of it. Returns what main should: 1 if points that should agree did not.
+  [[nodiscard]] int finish();
+
+ private:
+  struct Medians;
+
+  void measure(std::string_view experiment, const MeasuredPoint& point, std::uint32_t repeat,
+               Medians& medians);
+  void compare(std::string_view experiment, const MeasuredPoint& point, const PointSample& sample);
+  [[nodiscard]] Json new_line(std::string_view experiment, const MeasuredPoint& point) const;
+  void print_medians(std::string_view experiment, const std::vector<MeasuredPoint>& points,
+                     const std::vector<Medians>& medians) const;
+  void print_median_line(std::string_view experiment, const MeasuredPoint& point,
+                         const Medians& medians) const;
+  [[nodiscard]] std::vector<std::string> median_cells(const MeasuredPoint& point,
+                                                      const Medians& medians) const;
+  [[nodiscard]] bool crowded(const MeasuredPoint& point) const { return point.threads > cores_; }
+
+  std::string bench_;
+  PointOptions options_;
+  Output output_;
+  Progress progress_;
+  std::size_t cores_;
+  std::uint64_t runs_ = 0;
+  std::uint64_t ops_ = 0;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> checksums_;
+  bool equal_ = true;
+};
+
+}  // namespace espalier::bench

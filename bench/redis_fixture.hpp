@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests that need a Redis server of their own.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "bench/redis_server.hpp"
+
+namespace espalier::bench {
+
+/// A test that needs redis-server. It is a peer to measure against, which nothing of ours needs:
+/// where it is missing, the test is skipped (tests/skips.txt).
+template <class Base>
+class NeedsRedis : public Base {
+ protected:
+  void SetUp() override {
+    if (!find_program(kRedisProgram, std::getenv("PATH"))) {
+      GTEST_SKIP() << "redis-server is not installed";
+    }
+  }
+};
+
+}  // namespace espalier::bench

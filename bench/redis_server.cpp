@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// That it listens is read from what it logs: nothing is tried again and again, and where it does
+// not start, its own words say why.
+#include "bench/redis_server.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/cpu.hpp"
+
+namespace espalier::bench {
+namespace {
+
+constexpr std::uint64_t kStartNsMax = 30'000'000'000;
+constexpr std::string_view kListens = "eady to accept connections";  // all versions say it so
+
+// One end of a pipe.
+class End {
+ public:
+  explicit End(int number) : number_(number) {}
+  End(const End&) = delete;
+  End& operator=(const End&) = delete;
+  ~End() { close(); }
+  void close() {
+    if (number_ >= 0) ::close(number_);
+    number_ = -1;
+  }
+  [[nodiscard]] int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+// By vfork, since a fork would mark all memory of the targets in this process as shared, and each
+// page of it would fault once more under the clock.
+pid_t start(const char* program, char* const* arguments, int output) {
+  const pid_t parent = getpid();
+  const pid_t child = vfork();
+  if (child != 0) return child;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);  // it ended before the line above
+  dup2(output, STDOUT_FILENO);
+  dup2(output, STDERR_FILENO);
+  close_range(STDERR_FILENO + 1, ~0U, 0);
+  execv(program, arguments);
+  _exit(127);
+}
+
+// Reads what the child logs until it listens. Errors: throws std::runtime_error with its words.
+void wait_until_it_listens(int log) {
+  const base::Stopwatch watch;
+  std::string text;
+  while (text.find(kListens) == std::string::npos) {
+    const std::uint64_t spent_ns = watch.elapsed_ns();
+    pollfd at{.fd = log, .events = POLLIN, .revents = 0};
+    const int left_ms =
+        spent_ns < kStartNsMax ? static_cast<int>((kStartNsMax - spent_ns) / 1'000'000) : 0;
+    const int ready = poll(&at, 1, left_ms);
+    if (ready < 0 && errno == EINTR) continue;
+    char bytes[4096];
+    const ssize_t got = ready > 0 ? read(log, bytes, sizeof bytes) : 0;
+    if (got <= 0) {
+      throw std::runtime_error(fmt::format("{} does not start; its words: {}", kRedisProgram,
+                                           text.empty() ? "none" : text));
+    }
+    text.append(bytes, static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> find_program(std::string_view name, const char* path) {
+  std::string_view left = path == nullptr ? "" : path;
+  while (!left.empty()) {
+    const std::string_view folder = left.substr(0, left.find(':'));
+    left.remove_prefix(std::min(left.size(), folder.size() + 1));
+    std::string program = fmt::format("{}/{}", folder, name);
+    if (!folder.empty() && access(program.c_str(), X_OK) == 0) return program;
+  }
+  return std::nullopt;
+}
+
+RedisServer::RedisServer() {
+  const auto program = find_program(kRedisProgram, std::getenv("PATH"));
+  if (!program) {
+    throw std::runtime_error(
+        fmt::format("{} is not installed: apt-get install redis-server, or name one that runs with "
+                    "--redis-address",
+                    kRedisProgram));
+  }
+  address_.path = (folder_ / "redis.sock").string();
+  std::vector<std::string> words{
+      *program,       "--save",      "",      "--appendonly",   "no",          "--port", "0",
+      "--unixsocket", address_.path, "--dir", folder_.string(), "--daemonize", "no"};
+  // On the last core, as the workers of a node: clients begin with the first.
+  const std::vector<unsigned> cores = base::usable_cores();
+  if (cores.size() > 1) {
+    words.emplace_back("--server_cpulist");
+    words.push_back(std::to_string(cores.back()));
+  }
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    throw std::runtime_error(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  }
+  End log(ends[0]);
+  End output(ends[1]);
+  child_.process = start(program->c_str(), arguments.data(), output.number());
+  if (child_.process < 0) {
+    throw std::runtime_error(fmt::format("cannot start {}: {}", *program, std::strerror(errno)));
+  }
+  output.close();
+  wait_until_it_listens(log.number());  // what it logs later goes nowhere
+}
+
+RedisServer::Child::~Child() {
+  if (process <= 0) return;
+  kill(process, SIGKILL);
+  waitpid(process, nullptr, 0);
+}
+
+}  // namespace espalier::bench

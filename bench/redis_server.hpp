@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Redis of our own: a child process that keeps nothing on disk, listens at a UNIX socket in a
+// temporary folder, and ends with us, however we end.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/temporary_folder.hpp"
+#include "bench/redis_connection.hpp"
+
+namespace espalier::bench {
+
+inline constexpr const char* kRedisProgram = "redis-server";
+
+/// Where a program lies that people start by its name, or nothing. `path`: as the variable PATH;
+/// may be null.
+std::optional<std::string> find_program(std::string_view name, const char* path);
+
+class RedisServer {
+ public:
+  /// Starts the Redis that PATH names, and waits until it listens. It is killed when this object
+  /// goes, or when the calling thread ends. Errors: throws std::runtime_error with the reason.
+  RedisServer();
+
+  [[nodiscard]] const RedisAddress& address() const { return address_; }
+  [[nodiscard]] pid_t process() const { return child_.process; }
+
+ private:
+  struct Child {
+    Child() = default;
+    Child(const Child&) = delete;
+    Child& operator=(const Child&) = delete;
+    ~Child();
+    pid_t process = -1;
+  };
+
+  base::TemporaryFolder folder_;  // outlives the child
+  RedisAddress address_;
+  Child child_;
+};
+
+}  // namespace espalier::bench

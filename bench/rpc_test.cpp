@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/point_lines.hpp"
+#include "bench/run_rpc.hpp"
+
+namespace espalier::bench {
+namespace {
+
+RpcOptions tiny(const std::string& experiment) {
+  RpcOptions options;
+  options.experiments = {experiment};
+  options.keys = {500, 2000};
+  options.ops = 1000;
+  options.repeats = 2;
+  options.json = true;
+  options.probe_rounds = 0;
+  return options;
+}
+
+PointLines run(const RpcOptions& options) {
+  PointLines lines =
+      lines_of("rpc", [&](const Output& output) { return run_rpc(options, output); });
+  EXPECT_EQ(lines.exit_code, 0);
+  EXPECT_EQ(lines.runs.size(), lines.medians.size() * options.repeats);
+  return lines;
+}
+
+TEST(RunRpcConcurrency, NoopsByThreadsAndCores) {
+  RpcOptions options = tiny("noop");
+  options.node_cores = {1, 2};
+  options.ops = 100;  // for threads take turns on few cores
+  const PointLines lines = run(options);
+  ASSERT_EQ(lines.medians.size(), 4u);
+  std::set<std::pair<int, int>> seen;
+  for (const Json& line : lines.medians) {
+    const int client_threads = line.at("client_threads");
+    const int node_cores = line.at("node_cores");
+    seen.emplace(client_threads, node_cores);
+    EXPECT_EQ(line.at("threads"), client_threads + node_cores);
+  }
+  EXPECT_EQ(seen, (std::set<std::pair<int, int>>{{1, 1}, {2, 1}, {1, 2}, {2, 2}}));
+  for (const Json& line : lines.runs) {
+    EXPECT_EQ(line.at("ops"), 500);
+    EXPECT_FALSE(line.contains("ns_p50")) << "many are in flight, and no clock runs";
+  }
+  // As many answers as requests, whoever asked.
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+}
+
+TEST(RunRpc, NoopsOneAtATimeHaveLatencies) {
+  RpcOptions options = tiny("noop");
+  options.in_flight = 1;
+  options.threads = {1};
+  const PointLines lines = run(options);
+  ASSERT_EQ(lines.runs.size(), 2u);
+  EXPECT_EQ(lines.runs[0].at("ops"), 1000);
+  EXPECT_LE(lines.runs[0].at("ns_p50"), lines.runs[0].at("ns_p999"));
+}
+
+TEST(RunRpcConcurrency, TheMapAnswersAlikeOnANodeAndHere) {
+  const PointLines lines = run(tiny("map"));
+  // keys x threads x shares of writes x targets
+  ASSERT_EQ(lines.medians.size(), 16u);
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+  for (std::size_t i = 0; i < lines.medians.size(); i += 2) {
+    const Json& node = lines.medians[i];
+    const Json& here = lines.medians[i + 1];
+    EXPECT_EQ(node.at("target"), "node");
+    EXPECT_EQ(here.at("target"), "embedded");
+    for (const char* key : {"keys", "write_share", "client_threads", "in_flight", "workload"}) {
+      EXPECT_EQ(node.at(key), here.at(key)) << key;
+    }
+    EXPECT_EQ(node.at("threads"), here.at("threads").get<int>() + 1);
+    EXPECT_EQ(node.at("workload"), node.at("write_share") == 0 ? "read" : "mixed");
+  }
+  for (const Json& line : lines.runs) {
+    EXPECT_EQ(line.at("ops"), 1000);
+    EXPECT_GT(line.at("load_ops_per_s"), 0);
+    EXPECT_EQ(line.at("complete"), true);
+  }
+  const auto hash_of = [](const Json& line) { return line.at("result_hash").get<std::string>(); };
+  EXPECT_EQ(hash_of(lines.runs[0]), hash_of(lines.runs[1]));
+  EXPECT_NE(hash_of(lines.runs[0]), hash_of(lines.runs[2])) << "reads are not half writes";
+}
+
+TEST(RunRpc, AsManyKeysAsFit) {
+  RpcOptions options = tiny("map");
+  options.ops = 10;
+  const std::uint64_t few = keys_that_fit(options, 1 << 20);
+  const std::uint64_t many = keys_that_fit(options, 1 << 21);
+  EXPECT_GT(few, 1000u);
+  EXPECT_GT(many, few * 3 / 2);
+  options.value_bytes = 1000;
+  EXPECT_LT(keys_that_fit(options, 1 << 20), few / 10);
+  EXPECT_EQ(keys_that_fit(options, 1), 4u);
+
+  options = tiny("map");
+  options.ops = 10;
+  options.keys = {kKeysThatFit};
+  options.fit_bytes = 1 << 20;
+  options.threads = {1};
+  options.write_shares = {0};
+  const PointLines lines = run(options);
+  ASSERT_EQ(lines.medians.size(), 2u);
+  EXPECT_EQ(lines.medians[0].at("keys"), few);
+}
+
+TEST(RunRpc, NumbersOfKeysAsPeopleWriteThem) {
+  EXPECT_EQ(parse_keys("fit"), kKeysThatFit);
+  EXPECT_EQ(parse_keys("1000"), 1000u);
+  for (const char* text : {"", "0", "-1", "ten", "10k", "99999999999999999999"}) {
+    EXPECT_EQ(parse_keys(text), std::nullopt) << text;
+  }
+}
+
+TEST(RunRpc, RefusesOptionsWithASentence) {
+  const auto problem = [](auto change) {
+    RpcOptions options = tiny("map");
+    change(options);
+    return problem_of(options).value_or("");
+  };
+  EXPECT_EQ(problem([](RpcOptions&) {}), "");
+  EXPECT_EQ(problem([](RpcOptions& o) { o.experiments = {"rdma"}; }),
+            "--experiment rdma: there are noop, map");
+  EXPECT_EQ(problem([](RpcOptions& o) { o.targets = {TargetKind::absl}; }),
+            "--target must be node, embedded or both");
+  EXPECT_EQ(problem([](RpcOptions& o) {
+              o.write_shares = {0.5, 2};
+            }),
+            "--write-share must be 0 to 1");
+  EXPECT_NE(problem([](RpcOptions& o) {
+              o.threads = {1, 0};
+            }).find("--threads"),
+            std::string::npos);
+  EXPECT_NE(problem([](RpcOptions& o) { o.node_cores = {63}; }).find("--node-cores"),
+            std::string::npos);
+  EXPECT_NE(problem([](RpcOptions& o) { o.keys = {3}; }).find("--keys"), std::string::npos);
+  EXPECT_NE(problem([](RpcOptions& o) { o.in_flight = 300; }).find("--in-flight"),
+            std::string::npos);
+  EXPECT_NE(problem([](RpcOptions& o) { o.repeats = 0; }).find("--repeats"), std::string::npos);
+  RpcOptions wrong = tiny("map");
+  wrong.ops = 0;
+  std::ostringstream out;
+  EXPECT_THROW(run_rpc(wrong, {out, out}), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace espalier::bench

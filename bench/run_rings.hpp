@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// `espalier bench rings`: what decides how requests travel through rings in shared memory.
+//
+// An experiment is a list of points (bench/point_run.hpp). A new one is a function that makes
+// points, and a row in the table of run_rings.cpp.
+//
+//   doorbell   how a ring says that it has news (bench/doorbell_probe.hpp):
+//     empty-scan      looking at all rings while none has news
+//     round-trip      a slot in a random ring, and its answer
+//     window          the same with 32 slots on the way
+//     stream          several writers, each in its own of 16 neighbouring rings
+//     unread-bells    two writers ring neighbouring doorbells, and nobody looks
+//     unread-slots    the same, each time with a slot
+//   noop         no-ops through the rings of a node (bench/node_rings.cpp)
+//     round-trip      one at a time
+//     in-flight       by how many are on their way
+//     message-size    by the length of requests
+//   connections  many clients (bench/node_rings.cpp, bench/connection_points.cpp)
+//     connected       no-ops, by how many are connected, of which 16 send
+//     open-close      clients coming and going, and what is left of them in the node's process
+//   sleep        a node whose core sleeps (bench/sleep_points.cpp)
+//     spinning        a round trip to a core that spins, and
+//     woken           to one that sleeps
+//     idle            the processor time that a node takes for clients that ask nothing
+//   chase        following a list in the node's memory (bench/chase_points.cpp) [RAMBDA §VI-A]
+//     offload         one request, the node follows
+//     hop-by-hop      one request for each node of the list, the client follows
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/output.hpp"
+#include "bench/point_run.hpp"
+
+namespace espalier::bench {
+
+struct RingsOptions : PointOptions {
+  std::vector<std::string> experiments;  ///< none: all
+  std::vector<std::uint32_t> rings{1, 16, 64, 256, 1024};
+  std::vector<std::uint32_t> writers{1, 2, 4};
+  std::vector<std::uint32_t> in_flight{1, 8, 16, 32, 64, 128, 256};   ///< noop, chase
+  std::vector<std::uint32_t> payload_bytes{32, 88, 256, 1024, 4096};  ///< noop, 32 in flight
+  std::uint64_t ops = 200'000;  ///< round trips of a measurement; what is cheaper, more often
+  std::uint64_t opened = 10'000;                 ///< connections: clients that come and go
+  std::vector<std::uint32_t> idle{0, 16, 1000};  ///< sleep: clients that ask nothing
+  double seconds = 5;                            ///< sleep: how long they are watched
+  std::uint64_t list_nodes = 10'000'000;         ///< chase
+};
+
+/// The points of --experiment doorbell.
+std::vector<MeasuredPoint> doorbell_points(const RingsOptions& options);
+
+/// The points of --experiment noop, and those of connections.
+std::vector<MeasuredPoint> noop_points(const RingsOptions& options);
+std::vector<MeasuredPoint> connected_points(const RingsOptions& options);
+std::vector<MeasuredPoint> open_close_points(const RingsOptions& options);
+
+/// The points of --experiment sleep and chase.
+std::vector<MeasuredPoint> sleep_points(const RingsOptions& options);
+std::vector<MeasuredPoint> chase_points(const RingsOptions& options);
+
+/// The names of all experiments, with commas between.
+std::string rings_experiment_names();
+
+/// What is wrong with the options, in one sentence; nothing if all is well.
+std::optional<std::string> problem_of(const RingsOptions& options);
+
+/// Returns what main should: 1 if points that should agree did not.
+/// Errors: throws std::runtime_error or std::bad_alloc.
+int run_rings(const RingsOptions& options, const Output& output);
+
+}  // namespace espalier::bench

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// `espalier bench rpc`: what it costs to ask a node instead of one's own memory.
+//
+//   noop   no-ops, by threads that ask and by cores of the node [BlueField §4.1.1, Fig. 3]
+//   map    the ordered map, by its size and the share of writes, uniform, 8-byte keys and values:
+//          on a node [Fig. 2], and with as many threads on the same map in this process [Fig. 5]
+//
+// The paper's clients are on another machine; ours share this one with the node.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/output.hpp"
+#include "bench/point_run.hpp"
+#include "bench/target.hpp"
+
+namespace espalier::bench {
+
+/// As many keys as `fit_bytes` hold.
+inline constexpr std::uint64_t kKeysThatFit = 0;
+
+struct RpcOptions : PointOptions {
+  RpcOptions() { repeats = 3; }  // each run of a map loads it anew
+
+  std::vector<std::string> experiments;                                     ///< none: all
+  std::vector<TargetKind> targets{TargetKind::node, TargetKind::embedded};  ///< map
+  std::vector<std::uint32_t> threads{1, 2};                                 ///< that ask
+  std::vector<std::uint32_t> node_cores{1};
+  std::uint32_t in_flight = 32;                                          ///< on each thread
+  std::vector<std::uint64_t> keys{1'000'000, 16'000'000, kKeysThatFit};  ///< map
+  std::uint64_t fit_bytes = 0;  ///< 0: half of what the system says is available
+  std::vector<double> write_shares{0, 0.5};
+  std::uint32_t key_bytes = 8;
+  std::uint32_t value_bytes = 8;
+  std::uint64_t ops = 4'000'000;  ///< of all threads; of no-ops five times as many
+  double seconds = 0;             ///< stop measuring a map after so long; 0: never
+};
+
+/// How many keys fit into `bytes`, with the map, the benchmark's own copy of the keys, and its
+/// requests. Never fewer than the smallest map that can be measured.
+std::uint64_t keys_that_fit(const RpcOptions& options, std::uint64_t bytes);
+
+/// A number of keys, or "fit".
+std::optional<std::uint64_t> parse_keys(std::string_view text);
+
+/// The names of all experiments, with commas between.
+std::string rpc_experiment_names();
+
+/// What is wrong with the options, in one sentence; nothing if all is well.
+std::optional<std::string> problem_of(const RpcOptions& options);
+
+/// Returns what main should: 1 if points that should agree did not.
+/// Errors: throws std::runtime_error or std::bad_alloc.
+int run_rpc(const RpcOptions& options, const Output& output);
+
+}  // namespace espalier::bench

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// `bench rings --experiment sleep`: what it costs to wake a node's core, and what it costs to let
+// it sleep.
+//
+// The client spins for its answers in all of them, so that only the node's sleep is seen.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/cpu.hpp"
+#include "base/descriptor_limit.hpp"
+#include "bench/map_session.hpp"
+#include "bench/node_process.hpp"
+#include "bench/noop_client.hpp"
+#include "bench/own_node.hpp"
+#include "bench/probe.hpp"
+#include "bench/run_rings.hpp"
+
+namespace espalier::bench {
+namespace {
+
+constexpr std::uint64_t kOpsPerWake = 50;  // a round trip that wakes is dearer by about so much
+constexpr std::uint64_t kDozeNs = 50'000;  // after its word that it sleeps, until it does
+constexpr double kSettleSeconds = 0.2;     // in which newcomers are served and forgotten
+
+struct Trips {
+  base::Histogram latencies;
+  base::Histogram bells;  // how long it took to tell the node
+  std::uint64_t checksum = 0;
+};
+
+class Sleeper {
+ public:
+  explicit Sleeper(const node::Node& node) : counts_(node.workers().front()->counts()) {}
+
+  /// Waits until the worker has gone to sleep since the last call.
+  void wait_until_asleep() {
+    while (counts_.sleeps.load(std::memory_order_relaxed) == sleeps_) base::spin_pause();
+    sleeps_ = counts_.sleeps.load(std::memory_order_relaxed);
+    const base::Stopwatch watch;
+    while (watch.elapsed_ns() < kDozeNs) base::spin_pause();
+  }
+  [[nodiscard]] std::uint64_t wake_ups() const {
+    return counts_.wake_ups.load(std::memory_order_relaxed);
+  }
+
+ private:
+  const node::WorkerCounts& counts_;
+  std::uint64_t sleeps_ = 0;
+};
+
+void round_trip(client::Lane& lane, Trips& trips) {
+  client::Outgoing noop;
+  noop.offload = wire::OffloadId::noop;
+  client::Incoming response;
+  const base::Stopwatch trip;
+  while (!lane.send(noop, 1)) base::spin_pause();
+  lane.ring();
+  trips.bells.record(trip.elapsed_ns());
+  while (!lane.receive(response)) {
+    if (lane.lost()) throw std::runtime_error("the node is gone");
+    base::spin_pause();
+  }
+  trips.latencies.record(trip.elapsed_ns());
+  trips.checksum += response.header.tag;
+}
+
+PointSample trips_to(const node::Node& node, std::uint64_t ops, bool asleep) {
+  Trips trips;
+  Sleeper sleeper(node);
+  const auto lane = open_lane(node.config().node.socket);
+  const base::Stopwatch watch;
+  const std::uint64_t wake_ups_before = sleeper.wake_ups();
+  for (std::uint64_t i = 0; i < ops; ++i) {
+    if (asleep) sleeper.wait_until_asleep();
+    round_trip(*lane, trips);
+  }
+  PointSample sample;
+  sample.seconds = static_cast<double>(watch.elapsed_ns()) * 1e-9;
+  sample.ops = ops;
+  sample.ns_per_op = trips.latencies.mean();
+  sample.latencies = trips.latencies;
+  sample.checksum = trips.checksum;
+  const auto woken = static_cast<double>(sleeper.wake_ups() - wake_ups_before);
+  sample.numbers = {{"bell_ns_p50", static_cast<double>(trips.bells.percentile(0.5))},
+                    {"wake_ups_per_op", woken / static_cast<double>(ops)}};
+  return sample;
+}
+
+MeasuredPoint trip_point(std::string workload, std::uint64_t ops, std::uint32_t spin_us) {
+  MeasuredPoint point;
+  point.workload = std::move(workload);
+  point.parameters["spin_us"] = spin_us;
+  point.threads = 2;
+  point.answers = fmt::format("{} no-ops", ops);
+  point.measure = [ops, spin_us] {
+    node::Config config = spinning_node_config();
+    config.node.spin_us = spin_us;
+    const auto node = start_own_node(config);
+    PointSample sample;
+    run_pinned([&] { sample = trips_to(*node, ops, spin_us == 0); });
+    return sample;
+  };
+  return point;
+}
+
+// Nobody asks anything: what the node's process does all the same.
+PointSample watch_idle_node(std::uint32_t clients, double seconds) {
+  node::Config config = own_node_config();
+  config.memory.limit = spinning_node_config().memory.limit;
+  const NodeProcess node(config);
+  base::raise_descriptor_limit();  // each client has one
+  std::vector<std::shared_ptr<client::RingConnection>> connections;
+  for (std::uint32_t i = 0; i < clients; ++i) {
+    connections.push_back(value_or_throw(client::RingConnection::open(config.node.socket),
+                                         "cannot connect to the node"));
+  }
+  node.watch(std::min(seconds, kSettleSeconds));
+  const std::uint64_t cpu_before_ns = cpu_ns_of(node.process());
+  const base::Stopwatch watch;
+  node.watch(seconds);
+  const auto elapsed_ns = static_cast<double>(watch.elapsed_ns());
+  const auto cpu_ns = static_cast<double>(cpu_ns_of(node.process()) - cpu_before_ns);
+  PointSample sample;
+  sample.seconds = elapsed_ns * 1e-9;
+  sample.numbers = {{"cpu_us_per_s", cpu_ns * 1e6 / elapsed_ns}};
+  return sample;
+}
+
+MeasuredPoint idle_point(std::uint32_t clients, double seconds) {
+  MeasuredPoint point;
+  point.workload = "idle";
+  point.parameters["connected"] = clients;
+  point.parameters["seconds"] = seconds;
+  point.answers = "nothing";
+  point.measure = [clients, seconds] { return watch_idle_node(clients, seconds); };
+  return point;
+}
+
+}  // namespace
+
+std::vector<MeasuredPoint> sleep_points(const RingsOptions& options) {
+  std::vector<MeasuredPoint> points;
+  const std::uint64_t ops = std::max<std::uint64_t>(1, options.ops / kOpsPerWake);
+  points.push_back(trip_point("spinning", ops, spinning_node_config().node.spin_us));
+  points.push_back(trip_point("woken", ops, 0));
+  for (const std::uint32_t clients : options.idle) {
+    points.push_back(idle_point(clients, options.seconds));
+  }
+  return points;
+}
+
+}  // namespace espalier::bench

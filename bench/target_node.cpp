@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our own map, on a memory node: through rings. The node's workers are threads of this process, on
+// the last cores, or those of a node that runs elsewhere on this machine.
+#include <unistd.h>
+
+#include "bench/map_session.hpp"
+#include "bench/own_node.hpp"
+
+namespace espalier::bench {
+namespace {
+
+class NodeTarget : public Target {
+ public:
+  explicit NodeTarget(const TargetOptions& options)
+      : options_(options),
+        node_(options.node_address.empty() ? start_own_node(own_node_config(options.node_cores))
+                                           : nullptr),
+        store_(value_or_throw(Store::connect(address()), "cannot connect to the node")),
+        map_(make_map()) {}
+
+  ~NodeTarget() override {
+    if (!node_) static_cast<void>(store_.drop_map(map_.name()));
+  }
+
+  std::unique_ptr<Session> open_session() override { return open_session_with(options_.in_flight); }
+  std::unique_ptr<Session> open_session_with(std::uint32_t in_flight) override {
+    return open_map_session(map_, in_flight);
+  }
+  Contents contents() override { return contents_of(map_); }
+
+  [[nodiscard]] std::string settings() const override {
+    return fmt::format("{} in flight on each thread, versions {}, node at {}", options_.in_flight,
+                       options_.versions ? "on" : "off", address());
+  }
+  [[nodiscard]] std::string pages() const override { return node_ ? node_->page_message() : ""; }
+
+ private:
+  [[nodiscard]] std::string address() const {
+    return node_ ? "unix:" + node_->config().node.socket : options_.node_address;
+  }
+  Map make_map() {
+    const std::string name = fmt::format("bench-{}", getpid());
+    return value_or_throw(store_.create_map(name, map_options_of(options_)), "cannot create a map");
+  }
+
+  TargetOptions options_;
+  std::unique_ptr<node::Node> node_;
+  Store store_;
+  Map map_;
+};
+
+}  // namespace
+
+std::unique_ptr<Target> make_node_target(const TargetOptions& options) {
+  return std::make_unique<NodeTarget>(options);
+}
+
+}  // namespace espalier::bench
