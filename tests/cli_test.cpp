@@ -11,6 +11,7 @@
 #include <map>
 #include <sstream>
 
+#include "base/temporary_folder.hpp"
 #include "tools/memory_files.hpp"
 #include "tools/os_files.hpp"
 #include "tools/record_reader.hpp"
@@ -41,13 +42,6 @@ std::vector<std::string> lines_of(const std::string& text) {
 /// A folder of its own, and the command run in it in one of two ways.
 class Cli : public ::testing::Test {
  protected:
-  Cli() {
-    std::string pattern = (fs::temp_directory_path() / "espalier-cli-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder = pattern;
-  }
-  ~Cli() override { fs::remove_all(folder); }
-
   int run_function(const std::vector<std::string>& arguments) {
     MemorySource input("");
     OsFiles files;
@@ -83,7 +77,7 @@ class Cli : public ::testing::Test {
     return result + "'";
   }
 
-  fs::path folder;
+  base::TemporaryFolder folder;
   std::string out;
   std::string err;
 };
@@ -142,7 +136,7 @@ TEST_F(Cli, ChangesAFileStepByStep) {
   EXPECT_EQ(run_function({"erase", "-f", file, "a"}), kOk);
   EXPECT_EQ(content(file), "b,3\n");
   EXPECT_EQ(run_function({"check", file}), kOk);
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 1);
 }
 
 TEST_F(Cli, TheProgramWorksInAPipeline) {

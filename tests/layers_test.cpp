@@ -18,14 +18,15 @@ TEST(Layers, NoFileOfTheProjectIncludesUpwardOrSideways) {
   const std::filesystem::path root = ESPALIER_SOURCE_DIR;
   const Layers layers = Layers::parse(read_text(root / "layers.txt"));
   const auto files =
-      read_sources(root, {"src", "include", "bench", "example", "tests"}, {".hpp", ".cpp"});
+      read_sources(root, {"src", "include", "bench", "example", "tests"},
+                   {".hpp", ".cpp", ".h", ".c"});
   ASSERT_FALSE(files.empty());
   EXPECT_EQ(describe(check_layers(layers, files)), "");
 }
 
 // Layers would let them include what lies below the public headers too.
 TEST(Layers, ExamplesIncludeOnlyWhatIsInstalled) {
-  for (const SourceFile& file : read_sources(ESPALIER_SOURCE_DIR, {"example"}, {".hpp", ".cpp"})) {
+  for (const SourceFile& file : read_sources(ESPALIER_SOURCE_DIR, {"example"}, {".cpp", ".c"})) {
     for (const std::string_view line : split_lines(file.text)) {
       EXPECT_TRUE(!line.starts_with("#include \"") || line.starts_with("#include \"espalier/"))
           << file.path << ": " << line;

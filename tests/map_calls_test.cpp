@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/impl.hpp"
+#include "client/embedded.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/store.hpp"
 
@@ -117,7 +117,7 @@ TEST_P(MapCalls, TheAuditLooksAtTheWholeStore) {
   Map other = *store_.create_map("other", {.node_bytes = 1024});
   ASSERT_TRUE(other.put("key", "value"));
   EXPECT_TRUE(map_.audit().empty());
-  tree::MapCore& core = *client::MapImpl::of(other).core;
+  tree::MapCore& core = client::EmbeddedMap::of(other).core();
   const std::uint64_t lost = *core.store.pool.allocate(core.node_class);
   EXPECT_EQ(map_.audit().size(), 1u);
   EXPECT_EQ(map_.audit(), other.audit());

@@ -2,6 +2,7 @@
 // The README keeps its promises: its program is the one that is compiled and run, and every command
 // in it prints what it says.
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,11 +11,15 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <regex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/temporary_folder.hpp"
+#include "tests/support/node_program.hpp"
 
 namespace espalier {
 namespace {
@@ -61,19 +66,10 @@ std::string prose(const std::string& text) {
 class Workplace {
  public:
   Workplace() {
-    std::string name = (fs::temp_directory_path() / "espalier-readme-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    folder_ = name;
     fs::create_directories(folder_ / "build/release");
     fs::create_directory_symlink(fs::path(ESPALIER_PROGRAM).parent_path(),
                                  folder_ / "build/release/bin");
     fs::create_directory_symlink(kRoot / "tests", folder_ / "tests");
-  }
-  Workplace(const Workplace&) = delete;
-  Workplace& operator=(const Workplace&) = delete;
-  ~Workplace() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
   }
 
   /// What a command prints to standard output. Progress and remarks are not part of the promise.
@@ -90,9 +86,61 @@ class Workplace {
     return output;
   }
 
+  /// Starts a node as a command in the background, and waits until it serves.
+  [[nodiscard]] std::unique_ptr<test::NodeProgram> start(const std::string& command) const {
+    auto node = std::make_unique<test::NodeProgram>(
+        folder_.path(), std::vector<std::string>{"/bin/sh", "-c", "exec " + command});
+    EXPECT_EQ(node->next_message(), "READY=1") << command << '\n' << read(folder_ / "log");
+    return node;
+  }
+
  private:
-  fs::path folder_;
+  base::TemporaryFolder folder_;
 };
+
+/// Variables that a session exports, for as long as it lasts.
+class Exports {
+ public:
+  Exports() = default;
+  Exports(const Exports&) = delete;
+  Exports& operator=(const Exports&) = delete;
+  ~Exports() {
+    for (const std::string& name : names_) ::unsetenv(name.c_str());
+  }
+  void add(const std::string& assignment) {
+    const std::size_t equals = assignment.find('=');
+    names_.push_back(assignment.substr(0, equals));
+    ::setenv(names_.back().c_str(), assignment.substr(equals + 1).c_str(), 1);
+  }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+/// Does what a session types, and returns what it shows. Nodes end with it.
+std::string play(const Workplace& workplace, const std::string& session) {
+  constexpr std::string_view kExport = "export ";
+  constexpr std::string_view kBackground = " &";
+  std::string shown;
+  Exports exports;
+  std::vector<std::unique_ptr<test::NodeProgram>> nodes;
+  for (std::size_t at = 0; at < session.size();) {
+    const std::size_t end = session.find('\n', at);
+    const std::string line = session.substr(at, end - at);
+    at = end + 1;
+    if (!line.starts_with("$ ")) continue;
+    const std::string command = line.substr(2);
+    shown += line + "\n";
+    if (command.starts_with(kExport)) {
+      exports.add(command.substr(kExport.size()));
+    } else if (command.ends_with(kBackground)) {
+      nodes.push_back(workplace.start(command.substr(0, command.size() - kBackground.size())));
+    } else {
+      shown += workplace.run(command);
+    }
+  }
+  return shown;
+}
 
 TEST(Readme, ItsProgramIsTheOneThatIsBuilt) {
   const auto programs = blocks(read(kRoot / "README.md"), "cpp");
@@ -103,17 +151,8 @@ TEST(Readme, ItsProgramIsTheOneThatIsBuilt) {
 TEST(ReadmeSlow, ItsCommandsPrintWhatItSays) {
   const Workplace workplace;
   const auto sessions = blocks(read(kRoot / "README.md"), "console");
-  ASSERT_EQ(sessions.size(), 2u);
-  for (const std::string& session : sessions) {
-    std::string printed;
-    for (std::size_t at = 0; at < session.size();) {
-      const std::size_t end = session.find('\n', at);
-      const std::string line = session.substr(at, end - at);
-      if (line.starts_with("$ ")) printed += line + "\n" + workplace.run(line.substr(2));
-      at = end + 1;
-    }
-    EXPECT_EQ(printed, session);
-  }
+  ASSERT_EQ(sessions.size(), 3u);
+  for (const std::string& session : sessions) EXPECT_EQ(play(workplace, session), session);
 }
 
 /// All documents, relative to the root.

@@ -47,6 +47,14 @@ TEST(Style, BuildFilesAndScriptsKeepTheRulesForText) {
   EXPECT_EQ(describe(findings), "");
 }
 
+TEST(Style, SourcesInCKeepTheRulesForText) {
+  const auto files = read_sources(kRoot, {"include", "example", "tests"}, {".h", ".c"});
+  EXPECT_GE(files.size(), 3u);
+  std::vector<Finding> findings;
+  for (const SourceFile& file : files) append(findings, check_text(file));
+  EXPECT_EQ(describe(findings), "");
+}
+
 TEST(Style, EveryEntryOfTheListOfLongFilesIsNeeded) {
   for (const auto& [path, reason] : parse_reasons(read_text(kRoot / "tests/long_files.txt"))) {
     ASSERT_TRUE(std::filesystem::exists(kRoot / path)) << path;

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "client/impl.hpp"
+#include "client/embedded.hpp"
 #include "tests/support/pipeline_recorder.hpp"
 #include "tests/support/recorder.hpp"
 #include "tests/support/reference_map.hpp"
@@ -96,7 +96,7 @@ class World {
   }
 
  private:
-  tree::MapCore& core() { return *client::MapImpl::of(map_).core; }
+  tree::MapCore& core() { return client::EmbeddedMap::of(map_).core(); }
 
   template <class Readable>
   static bool holds(const Readable& readable, const Contents& contents) {
@@ -447,7 +447,7 @@ TEST(FaultsMaps, OutOfMemoryAtEveryAcquisition) {
       SCOPED_TRACE(n);
       Store store = open_store();
       const Map first = *store.create_map("first");
-      memory::BufferPool& pool = client::MapImpl::of(first).core->store.pool;
+      memory::BufferPool& pool = client::EmbeddedMap::of(first).core().store.pool;
       failure == Failure::once ? pool.fail_after(n) : pool.fail_from(n);
       auto map = store.create_map("map");
       failed = !pool.failure_pending();

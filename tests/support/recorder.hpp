@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "espalier/map.hpp"
 #include "tests/support/history.hpp"
 
@@ -24,9 +25,20 @@ namespace espalier::test {
 /// The time that all threads of a test share.
 class Clock {
  public:
-  std::uint64_t tick() { return now_.fetch_add(1) + 1; }
+  enum class Source : std::uint8_t {
+    counter,  ///< no two moments are alike
+    /// The machine's, which all its processes share. Two moments may be alike, which checkers take
+    /// for concurrent. Only for calls that leave the process: what a request makes others do cannot
+    /// come before the clock was read, as a load of this process might.
+    machine,
+  };
+  explicit Clock(Source source = Source::counter) : source_(source) {}
+  std::uint64_t tick() {
+    return source_ == Source::machine ? base::monotonic_ns() : now_.fetch_add(1) + 1;
+  }
 
  private:
+  const Source source_;
   std::atomic<std::uint64_t> now_{0};
 };
 

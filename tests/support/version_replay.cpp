@@ -134,8 +134,8 @@ class Replay {
   std::optional<std::string> search(const Operation& operation) {
     const Operation* later = later_.lowest_after(operation.responded);
     const Version low = floor();
-    const Version high =
-        later == nullptr ? std::max(low, model_.newest()) : later->version - 1;
+    // Beyond the newest write there may be versions under which leaves were merged.
+    const Version high = later == nullptr ? kNever - 1 : later->version - 1;
     Version version = low;
     while (version <= high) {
       const Fit fit = model_.fit(operation, version);

@@ -81,7 +81,9 @@ class Workload {
     for (std::uint32_t i = 0; i <= options_.threads + options_.pipelines; ++i) {
       recorders.emplace_back(map_, clock_, i);
     }
-    run_threads(round, recorders);
+    Start start(options_.threads + options_.pipelines);
+    run_threads(options_, keys_, {recorders.data(), recorders.size() - 1}, random_,
+                std::to_string(round), [&start] { start.arrive_and_wait(); });
     // All threads have ended: what this reads is what the map holds from now on.
     Recorder& last = recorders.back();
     last.scan("", "");
@@ -95,32 +97,10 @@ class Workload {
     return check(history, report);
   }
 
-  void run_threads(std::uint32_t round, std::vector<Recorder>& recorders) {
-    const std::uint32_t count = options_.threads + options_.pipelines;
-    Start start(count);
-    std::vector<std::jthread> threads;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const std::uint64_t seed = random_();
-      threads.emplace_back([this, i, round, seed, &start, &recorders] {
-        WorkloadThread thread(options_, keys_, recorders[i], seed, fmt::format("{}.{}.", round, i));
-        if (options_.on_thread) options_.on_thread();
-        start.arrive_and_wait();
-        i < options_.threads ? thread.call() : thread.submit();
-      });
-    }
-  }
-
-  std::optional<std::string> check(const History& history, WorkloadReport& report) const {
-    ++report.histories;
-    report.operations += history.operations.size();
-    report.overlapping += count_overlapping(history);
-    if (map_.options().versions) {
-      if (auto wrong = replay_versions(history)) return wrong;
-    }
-    if (options_.search) {
-      const Judgement judgement = judge_linearizable(history, options_.search_steps_max);
-      if (judgement.answer == Answer::no) return judgement.why;
-      ++(judgement.answer == Answer::yes ? report.searched : report.unknown);
+  [[nodiscard]] std::optional<std::string> check(const History& history,
+                                                 WorkloadReport& report) const {
+    if (auto wrong = check_history(history, options_, map_.options().versions, report)) {
+      return wrong;
     }
     if (options_.audit) {
       const std::vector<std::string> wrong = map_.audit();
@@ -138,6 +118,38 @@ class Workload {
 };
 
 }  // namespace
+
+std::optional<std::string> check_history(const History& history, const WorkloadOptions& options,
+                                         bool versions, WorkloadReport& report) {
+  ++report.histories;
+  report.operations += history.operations.size();
+  report.overlapping += count_overlapping(history);
+  if (versions) {
+    if (auto wrong = replay_versions(history)) return wrong;
+  }
+  if (options.search) {
+    const Judgement judgement = judge_linearizable(history, options.search_steps_max);
+    if (judgement.answer == Answer::no) return judgement.why;
+    ++(judgement.answer == Answer::yes ? report.searched : report.unknown);
+  }
+  return std::nullopt;
+}
+
+void run_threads(const WorkloadOptions& options, const std::vector<std::string>& keys,
+                 std::span<Recorder> recorders, Random& random, const std::string& value_prefix,
+                 const std::function<void()>& arrive_and_wait) {
+  std::vector<std::jthread> threads;
+  for (std::uint32_t i = 0; i < options.threads + options.pipelines; ++i) {
+    const std::uint64_t seed = random();
+    threads.emplace_back([&, i, seed] {
+      WorkloadThread thread(options, keys, recorders[i], seed,
+                            fmt::format("{}.{}.", value_prefix, i));
+      if (options.on_thread) options.on_thread();
+      arrive_and_wait();
+      i < options.threads ? thread.call() : thread.submit();
+    });
+  }
+}
 
 std::optional<std::string> run_and_check(Map map, WorkloadOptions options,
                                          WorkloadReport* report) {

@@ -10,10 +10,15 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "espalier/map.hpp"
+#include "tests/support/history.hpp"
 #include "tests/support/key_set.hpp"
+#include "tests/support/recorder.hpp"
+#include "tests/support/seed.hpp"
 
 namespace espalier::test {
 
@@ -21,21 +26,21 @@ struct WorkloadOptions {
   std::uint64_t seed = 1;
   KeyPattern pattern = KeyPattern::dense;
   std::size_t keys = 48;
-  std::uint32_t threads = 4;          ///< that make synchronous calls
-  std::uint32_t pipelines = 1;        ///< more threads, each with a Pipeline
-  std::uint32_t in_flight = 16;       ///< of a Pipeline
-  std::uint64_t operations = 2000;    ///< of each thread in each round
+  std::uint32_t threads = 4;        ///< that make synchronous calls
+  std::uint32_t pipelines = 1;      ///< more threads, each with a Pipeline
+  std::uint32_t in_flight = 16;     ///< of a Pipeline
+  std::uint64_t operations = 2000;  ///< of each thread in each round
   std::uint64_t operations_per_phase = 250;
-  std::uint32_t rounds = 1;           ///< histories, each checked alone; the map stays
+  std::uint32_t rounds = 1;            ///< histories, each checked alone; the map stays
   std::uint32_t value_bytes_max = 80;  ///< at least 12
-  bool ranges = true;                 ///< scans, floors, counts
+  bool ranges = true;                  ///< scans, floors, counts
   bool batches = true;
   bool modifies = true;
   bool snapshots = true;
-  bool search = false;                ///< look for a linearization too, versions aside
+  bool search = false;  ///< look for a linearization too, versions aside
   std::uint64_t search_steps_max = 200'000;
-  bool audit = true;                  ///< after each round
-  std::function<void()> on_thread;    ///< called first by each thread; may be empty
+  bool audit = true;                ///< after each round
+  std::function<void()> on_thread;  ///< called first by each thread; may be empty
 };
 
 /// What a workload did, added up over its rounds.
@@ -46,6 +51,20 @@ struct WorkloadReport {
   std::uint64_t searched = 0;     ///< histories in which a linearization was found
   std::uint64_t unknown = 0;      ///< histories in which the search gave up
 };
+
+/// Checks one history as the options say, and adds it to the report. `versions`: whether the map
+/// gives them. Returns what is wrong. The audit is the caller's.
+[[nodiscard]] std::optional<std::string> check_history(const History& history,
+                                                       const WorkloadOptions& options,
+                                                       bool versions, WorkloadReport& report);
+
+/// Does what one round's threads do in one process: each of them has one of the recorders and a
+/// seed of its own, and they begin together once `arrive_and_wait` has returned for each. Values
+/// begin with `value_prefix` and the thread's number. Requires: as many recorders as threads and
+/// pipelines.
+void run_threads(const WorkloadOptions& options, const std::vector<std::string>& keys,
+                 std::span<Recorder> recorders, Random& random, const std::string& value_prefix,
+                 const std::function<void()>& arrive_and_wait);
 
 /// Runs the workload and checks every history: with versions by replaying them, with `search` by a
 /// search as well. Without versions there are no scans, snapshots and replays. Returns what is

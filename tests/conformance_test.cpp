@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+// One workload, beside the memory and through a node: whoever calls must not be able to tell which.
+//
+// Versions are numbers of each map's own writes, made in the same order, so they are compared by
+// what they say: that they grow with each write, and that reads tell those of writes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/node_fixture.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/support/store.hpp"
+
+namespace espalier::test {
+namespace {
+
+std::string text(const Error& error) {
+  return "error " + std::to_string(static_cast<int>(error.code)) + '/' +
+         std::to_string(error.detail);
+}
+
+/// One of the two: does what it is told, and says what came of it.
+class Side {
+ public:
+  Side(Store store, const MapOptions& options) : store_(std::move(store)) {
+    auto made = store_.create_map("tested", options);
+    if (!made) throw std::runtime_error(message(made.error()));
+    map_.emplace(*made);
+  }
+
+  [[nodiscard]] Store& store() { return store_; }
+  [[nodiscard]] Map& map() { return *map_; }
+
+  std::string written(const Result<Written>& result) {
+    if (!result) return text(result.error());
+    std::string said = result->applied ? "applied" : "not applied";
+    if (result->existed) said += ", existed";
+    const bool versions = map_->options().versions;
+    if (result->applied && versions && result->version != 0) {
+      if (result->version <= newest_) said += ", and its version is old";
+      newest_ = result->version;
+    }
+    if (result->version == 0) said += ", no version";
+    return said;
+  }
+  [[nodiscard]] std::string found(const Result<std::optional<Found>>& result) const {
+    if (!result) return text(result.error());
+    if (!*result) return "nothing";
+    return (*result)->value + known((*result)->version);
+  }
+  [[nodiscard]] std::string found(const Result<std::optional<FoundItem>>& result) const {
+    if (!result) return text(result.error());
+    if (!*result) return "nothing";
+    return (*result)->key + ": " + (*result)->value + known((*result)->version);
+  }
+  template <class Reader>
+  std::string scanned(const Reader& reader, std::string_view low, std::string_view high,
+                      ScanOptions options, std::size_t stop_after) const {
+    std::string said;
+    std::size_t taken = 0;
+    const auto count = reader.scan(
+        low, high,
+        [&](std::span<const Item> run) {
+          for (const Item& item : run) {
+            // Runs may be cut anywhere, so what comes after the wish to stop does not count.
+            if (taken == stop_after) return false;
+            said.append(item.key).append("=").append(item.value).append(known(item.version));
+            said += '\n';
+            ++taken;
+          }
+          return taken < stop_after;
+        },
+        options);
+    if (!count) return text(count.error());
+    if (taken < stop_after) said += std::to_string(*count);
+    return said;
+  }
+  void learn(Version version) { newest_ = std::max(newest_, version); }
+  static std::string number(const Result<std::uint64_t>& result) {
+    return result ? std::to_string(*result) : text(result.error());
+  }
+
+ private:
+  [[nodiscard]] std::string known(Version version) const {
+    return version > newest_ ? " of a version to come" : "";
+  }
+
+  Store store_;
+  std::optional<Map> map_;
+  Version newest_ = 0;
+
+ public:
+  std::optional<Snapshot> snapshot;  // goes before its store
+};
+
+class ConformanceTest : public NodeFixture {
+ protected:
+  void SetUp() override { start(); }
+
+  void run(const MapOptions& options, std::uint64_t seed, std::uint64_t steps) {
+    SCOPED_TRACE(seed_text(seed));
+    Side sides[] = {Side(open_store(), options), Side(connect(), options)};
+    Random random(seed);
+    for (std::uint64_t step = 0; step < steps; ++step) {
+      const std::uint64_t what = random();
+      std::string said[2];
+      for (int i = 0; i < 2; ++i) {
+        Random same(what);
+        said[i] = do_one(sides[i], same);
+      }
+      ASSERT_EQ(said[0], said[1]) << "step " << step;
+    }
+    EXPECT_EQ(sides[0].map().stats().items, sides[1].map().stats().items);
+  }
+
+  static std::string key(Random& random) {
+    if (random.one_in(60)) return {};
+    if (random.one_in(60)) return std::string(random.between(400, 700), 'k');
+    std::string made = "key" + std::to_string(random.below(700));
+    if (random.one_in(6)) made += std::string(random.below(60), 'x');
+    return made;
+  }
+  static std::string value(Random& random) {
+    if (random.one_in(500)) return std::string((16u << 20) + 1, 'l');
+    if (random.one_in(40)) return std::string(random.below(100'000), 'm');
+    return std::string(random.below(60), static_cast<char>('a' + random.below(26)));
+  }
+
+  static std::string do_one(Side& side, Random& random) {
+    switch (random.below(18)) {
+      case 0:
+      case 1:
+      case 2: return write(side, random);
+      case 3: return side.written(side.map().erase(key(random)));
+      case 4:
+      case 5: return side.found(side.map().get(key(random)));
+      case 6: return side.found(side.map().floor(key(random)));
+      case 7:
+      case 8: return scan(side, side.map(), random);
+      case 9: {
+        const std::string low = key(random);
+        return Side::number(side.map().count(low, key(random)));
+      }
+      case 10: return write_batch(side, random);
+      case 11: return modify(side, random);
+      case 12: return use_snapshot(side, random);
+      case 13: return use_maps(side, random);
+      case 14: return pipeline(side, random);
+      case 15: return compare_and_set(side, random);
+      case 16: return use_counters(side, random);
+      default: return estimate(side, random);
+    }
+  }
+  static std::string write(Side& side, Random& random) {
+    const std::string name = key(random);
+    const std::string bytes = value(random);
+    switch (random.below(4)) {
+      case 0: return side.written(side.map().insert(name, bytes));
+      case 1: return side.written(side.map().update(name, bytes));
+      default: return side.written(side.map().put(name, bytes));
+    }
+  }
+  template <class Reader>
+  static std::string scan(Side& side, const Reader& reader, Random& random) {
+    ScanOptions options;
+    options.reverse = random.one_in(3);
+    options.from_floor = random.one_in(3);
+    if (random.one_in(2)) options.limit = random.below(100);
+    const std::string low = random.one_in(4) ? std::string() : key(random);
+    const std::string high = random.one_in(4) ? std::string() : key(random);
+    const std::size_t stop_after = random.one_in(4) ? random.between(1, 50) : ~std::size_t{0};
+    return side.scanned(reader, low, high, options, stop_after);
+  }
+  static std::string write_batch(Side& side, Random& random) {
+    WriteBatch batch;
+    for (std::uint64_t n = random.below(random.one_in(10) ? 300 : 6); n != 0; --n) {
+      const std::string name = key(random);
+      switch (random.below(7)) {
+        case 0: batch.erase(name); break;
+        case 1: batch.only_if_absent(name); break;
+        case 2: batch.only_if_present(name); break;
+        case 3: batch.only_if_value(name, value(random)); break;
+        default: batch.put(name, value(random)); break;
+      }
+    }
+    return side.written(side.map().write(batch));
+  }
+  static std::string modify(Side& side, Random& random) {
+    const std::string name = key(random);
+    const std::string bytes = value(random);
+    const bool erase = random.one_in(3);
+    std::string seen;
+    const auto written = side.map().modify(name, [&](std::optional<std::string_view> now) {
+      seen = now ? std::string(*now) : "nothing";
+      return erase ? std::nullopt : std::optional(bytes);
+    });
+    return seen + side.written(written);
+  }
+  static std::string compare_and_set(Side& side, Random& random) {
+    const std::string name = key(random);
+    const std::string bytes = value(random);
+    std::optional<std::string> expected;
+    const auto now = side.map().get(name);
+    if (now && *now) expected = (*now)->value;
+    if (random.one_in(3)) expected = value(random);
+    if (random.one_in(4)) expected.reset();
+    std::optional<std::string_view> desired(bytes);
+    if (random.one_in(4)) desired.reset();
+    return side.written(side.map().compare_and_set(name, expected, desired));
+  }
+  static std::string use_counters(Side& side, Random& random) {
+    const std::string name =
+        random.one_in(4) ? key(random) : "counter" + std::to_string(random.below(3));
+    if (random.one_in(2)) return Side::number(side.map().add(name, random()));
+    const std::string sequencer = random.one_in(20) ? std::string(256, 's') : name;
+    return Side::number(
+        side.store().sequence(sequencer, static_cast<std::uint32_t>(random.below(5))));
+  }
+  static std::string use_snapshot(Side& side, Random& random) {
+    if (!side.snapshot) {
+      auto taken = side.map().snapshot();
+      if (!taken) return text(taken.error());
+      side.snapshot.emplace(std::move(*taken));
+    }
+    if (random.one_in(4)) {
+      side.snapshot.reset();
+      return "let go";
+    }
+    switch (random.below(4)) {
+      case 0: return side.found(side.snapshot->get(key(random)));
+      case 1: return side.found(side.snapshot->floor(key(random)));
+      case 2: {
+        const std::string low = key(random);
+        return Side::number(side.snapshot->count(low, key(random)));
+      }
+      default: return scan(side, *side.snapshot, random);
+    }
+  }
+  static std::string use_maps(Side& side, Random& random) {
+    constexpr const char* kNames[] = {"one", "two", "", "tested"};
+    const std::string name = random.one_in(20) ? std::string(256, 'n') : random.pick(kNames);
+    switch (random.below(4)) {
+      case 0: {
+        MapOptions options;
+        options.node_bytes = random.one_in(5) ? 1000 : 1024;
+        options.log_bytes = random.one_in(5) ? 63 : 256;
+        const auto made = side.store().create_map(name, options);
+        return made ? made->name() + std::to_string(made->max_key_bytes()) : text(made.error());
+      }
+      case 1: {
+        if (name == "tested") return "kept";
+        const auto dropped = side.store().drop_map(name);
+        return dropped ? "dropped" : text(dropped.error());
+      }
+      case 2: {
+        const auto opened = side.store().open_map(name);
+        return opened ? std::to_string(opened->options().node_bytes) : text(opened.error());
+      }
+      default: {
+        std::string all;
+        for (const std::string& each : side.store().map_names()) {
+          if (each != "default") all += each + ' ';  // the node's own
+        }
+        return all;
+      }
+    }
+  }
+  static std::string estimate(Side& side, Random& random) {
+    const std::string low = key(random);
+    // An estimate is by the shape of the tree, which is not always the same.
+    const auto estimated = side.map().count_estimate(low, key(random));
+    return estimated ? "some" : text(estimated.error());
+  }
+
+  /// Gathers completions by their tags.
+  struct Gather final : Handler {
+    void done(const Completion& completion) override {
+      std::string& text = said[completion.tag];
+      if (!completion.ok) text += test::text(completion.error);
+      text += completion.found ? "found " : "not found ";
+      if (completion.applied) {
+        text += "applied ";
+        newest = std::max(newest, completion.version);
+      }
+      text += std::to_string(static_cast<int>(completion.op)) + ' ';
+      text.append(completion.key).append(completion.value);
+      // Of a floor it is not said how many items are delivered.
+      if (completion.op != Op::floor) text += std::to_string(completion.items);
+    }
+    bool items(std::uint64_t tag, std::span<const Item> run) override {
+      for (const Item& item : run) said[tag].append(item.key).append("=").append(item.value);
+      return true;
+    }
+    std::map<std::uint64_t, std::string> said;
+    Version newest = 0;
+  };
+  // Requests of one run are concurrent: either reads of all kinds, or writes of different keys.
+  static std::string pipeline(Side& side, Random& random) {
+    auto opened = Pipeline::open(side.map(), static_cast<std::uint32_t>(random.between(1, 64)));
+    if (!opened) return text(opened.error());
+    const bool writes = random.one_in(2);
+    std::vector<Request> requests(random.below(40));
+    std::vector<std::string> keys;
+    std::vector<std::string> values;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      keys.push_back(writes ? "pipe" + std::to_string(i) : key(random));
+      values.push_back(random.one_in(3) ? std::string() : key(random));
+    }
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      constexpr Op kReads[] = {Op::get,          Op::floor,      Op::scan,
+                               Op::scan_reverse, Op::scan_floor, Op::invalid};
+      constexpr Op kWrites[] = {Op::put, Op::insert, Op::update, Op::erase};
+      Request& request = requests[i];
+      request.op = writes ? random.pick(kWrites) : random.pick(kReads);
+      request.tag = i;
+      request.key = keys[i];
+      if (writes) request.value = values[i];
+      const bool scans =
+          request.op == Op::scan || request.op == Op::scan_reverse || request.op == Op::scan_floor;
+      if (scans) request.high = values[i];
+      if (random.one_in(3)) request.limit = static_cast<std::uint32_t>(random.below(30));
+    }
+    Gather gather;
+    opened->run(requests, gather);
+    side.learn(gather.newest);
+    std::string all;
+    for (const auto& [tag, said] : gather.said) all += std::to_string(tag) + ' ' + said + '\n';
+    return all;
+  }
+};
+
+TEST_F(ConformanceTest, AnswersAreTheSame) {
+  run(MapOptions{}, base::seed_from_environment(1), steps_or(scaled(5'000)));
+}
+
+TEST_F(ConformanceTest, AnswersAreTheSameInSmallNodes) {
+  MapOptions options;
+  options.node_bytes = 512;
+  options.log_bytes = 64;
+  run(options, base::seed_from_environment(2), steps_or(scaled(3'000)));
+}
+
+TEST_F(ConformanceTest, AnswersAreTheSameWithoutVersions) {
+  MapOptions options;
+  options.versions = false;
+  run(options, base::seed_from_environment(3), steps_or(scaled(3'000)));
+}
+
+// What the random ones meet too seldom.
+TEST_F(ConformanceTest, RefusalsAreTheSame) {
+  Side sides[] = {Side(open_store(), {}), Side(connect(), {})};
+  std::vector<std::string> said[2];
+  const std::string too_long((16u << 20) + 1, 'v');
+  const std::string long_key(1'000, 'k');
+  for (int i = 0; i < 2; ++i) {
+    Side& side = sides[i];
+    const auto say = [&](const std::string& text) { said[i].push_back(text); };
+    const auto batch = [&](auto fill) {
+      WriteBatch made;
+      fill(made);
+      say(side.written(side.map().write(made)));
+    };
+    say(side.written(side.map().put("", too_long)));
+    say(side.written(side.map().put("a", too_long)));
+    say(side.written(side.map().put(long_key, too_long)));
+    say(side.written(side.map().modify(
+        "a", [&](std::optional<std::string_view>) { return std::optional(too_long); })));
+    batch([&](WriteBatch&) {});
+    batch([&](WriteBatch& made) { made.only_if_absent(long_key); });
+    batch([&](WriteBatch& made) { made.put(long_key, too_long); });
+    batch([&](WriteBatch& made) { made.put("a", too_long).only_if_present(""); });
+    batch([&](WriteBatch& made) { made.put("a", too_long).only_if_present("a"); });
+    batch([&](WriteBatch& made) { made.put("a", too_long + too_long + too_long); });
+    batch([&](WriteBatch& made) { made.put("a", "1").only_if_absent("b").only_if_present("c"); });
+    batch([&](WriteBatch& made) {
+      for (int n = 0; n < 65'537; ++n) made.put("a", "1");
+    });
+    batch([&](WriteBatch& made) {
+      for (int n = 0; n < 65'536; ++n) made.put("a", std::to_string(n));
+    });
+    batch([&](WriteBatch& made) {
+      for (int n = 0; n < 65'537; ++n) made.only_if_present("a");
+      made.put("a", "1");
+    });
+    say(side.found(side.map().get("a")));
+    say(Side::number(side.map().count(long_key, "")));
+    say(Side::number(side.map().count("", long_key)));
+    say(Side::number(side.map().count_estimate(long_key, "")));
+    say(side.scanned(side.map(), "a", "b", {.limit = 3, .reverse = true, .from_floor = true}, 9));
+  }
+  ASSERT_EQ(said[0].size(), said[1].size());
+  for (std::size_t i = 0; i < said[0].size(); ++i) EXPECT_EQ(said[0][i], said[1][i]) << i;
+}
+
+}  // namespace
+}  // namespace espalier::test

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rolling load: clients come, work, go, break the rules and are killed, for as long as one wants;
+// and what the node then holds is what it held after the first part of it.
+//
+// As it is, some dozens of clients; with ESPALIER_LOAD_SECONDS, so many seconds
+// (scripts/load-test.sh).
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "espalier/map.hpp"
+#include "tests/support/forked_node.hpp"
+#include "tests/support/load_worker.hpp"
+#include "tests/support/rolling_load.hpp"
+#include "tests/support/seed.hpp"
+
+namespace espalier::test {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
+// What a run may take from its first part to its last. The region grows by what the busiest moment
+// needs, and moments differ: some extents of 2 MiB.
+constexpr std::uint64_t kRegionMayGrow = 24 * kMiB;
+// Places in flight keep some room for the next request: at most 128 KiB each of the 2 * 64 that
+// keep so much, but mostly far less.
+constexpr std::uint64_t kHeapMayGrow = 8 * kMiB;
+// Both, and pages of the region that were taken before and touched since. A sanitizer keeps what
+// was freed.
+constexpr std::uint64_t kResidentMayGrow = (kSanitized ? 512 : 40) * kMiB;
+// A tree that was emptied keeps a few nodes until it is written to again.
+constexpr std::uint64_t kEmptyTreeMayKeep = kMiB / 2;
+// One for walks and one for calls, for each core; all other maps have been dropped.
+constexpr std::uint64_t kParticipantsOfOneMap = 2 * 2;
+
+std::uint64_t load_seconds() {
+  const char* text = std::getenv("ESPALIER_LOAD_SECONDS");
+  return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
+}
+
+class NodeLoadConcurrency : public ::testing::Test {
+ protected:
+  NodeLoadConcurrency() {
+    config_.node.socket =
+        testing::TempDir() + "espalier-load-" + std::to_string(getpid()) + ".sock";
+    config_.node.cores = 2;
+    config_.node.sweep_asleep_ms = 10;
+    config_.memory.limit = 512 * kMiB;
+    config_.memory.huge_pages = false;
+  }
+
+  static void report(std::size_t part, const SettledNumbers& now, const RollingLoadCounts& counts) {
+    fmt::print(
+        "part {:2}: {} clients came, {} went, {} were killed, {} hostile ones died; "
+        "{} requests; region {:.1f} MiB, nodes {:.2f}, values {:.2f}, waiting {:.2f}; "
+        "resident {:.1f} MiB, heap {:.2f}; {} descriptors\n",
+        part, counts.came, counts.went, counts.killed, counts.hostile, now.requests,
+        mebibytes(now.taken_bytes), mebibytes(now.node_bytes), mebibytes(now.value_bytes),
+        mebibytes(now.waiting_bytes), mebibytes(now.resident_bytes), mebibytes(now.heap_bytes),
+        now.descriptors);
+    std::fflush(stdout);
+  }
+  static double mebibytes(std::uint64_t bytes) {
+    return static_cast<double>(bytes) / static_cast<double>(kMiB);
+  }
+
+  node::Config config_;
+};
+
+TEST_F(NodeLoadConcurrency, MemoryIsFlatWhileClientsComeGoAndDie) {
+  const std::uint64_t seed = base::seed_from_environment(81);
+  SCOPED_TRACE(seed_text(seed));
+  const std::uint64_t seconds = load_seconds();
+  const std::size_t parts = seconds == 0 ? 3 : 10;
+  const std::uint64_t clients_of_a_part = scaled(30);
+  ForkedNode node(config_);
+  const SettledNumbers empty = node.settled();
+  RollingLoad load({.socket = config_.node.socket, .seed = seed});
+  std::vector<SettledNumbers> after;
+  for (std::size_t part = 1; part <= parts; ++part) {
+    const base::Stopwatch watch;
+    SettledNumbers now;
+    load.run([&](const RollingLoadCounts& counts) {
+      if (seconds == 0) {
+        // However slow all of it is: of each kind there was one more.
+        return counts.came >= part * clients_of_a_part && counts.went >= part &&
+               counts.killed >= part && counts.hostile >= part;
+      }
+      return watch.elapsed_ns() >= seconds * 1'000'000'000 / parts;
+    });
+    static_cast<void>(node.settled());  // the dead have been buried, with what they had in flight
+    load.tidy_up();
+    // Engines let go of dropped maps when they next look round.
+    do {
+      now = node.settled();
+    } while (now.epoch_participants > kParticipantsOfOneMap);
+    after.push_back(now);
+    report(part, now, load.counts());
+    EXPECT_EQ(now.items, 0u);
+    EXPECT_EQ(now.snapshots, 0u);
+    EXPECT_EQ(now.long_message_bytes, 0u);
+    EXPECT_EQ(now.descriptors, empty.descriptors);
+    EXPECT_LE(now.node_bytes, empty.node_bytes + kEmptyTreeMayKeep);
+    EXPECT_EQ(now.value_bytes, 0u);
+  }
+  EXPECT_LE(after.back().taken_bytes, after.front().taken_bytes + kRegionMayGrow);
+  EXPECT_LE(after.back().heap_bytes, after.front().heap_bytes + kHeapMayGrow);
+  EXPECT_LE(after.back().resident_bytes, after.front().resident_bytes + kResidentMayGrow);
+  EXPECT_GT(load.counts().went, 0u);
+  EXPECT_GT(load.counts().killed, 0u);
+  EXPECT_GT(load.counts().hostile, 0u);
+  EXPECT_EQ(node.stop(), "");
+}
+
+// Room that requests needed for their answers is given back, but for a little.
+TEST_F(NodeLoadConcurrency, MemoryComesBackAfterManyLargeAnswersAtATime) {
+  ForkedNode node(config_);
+  {
+    auto store = Store::connect("unix:" + config_.node.socket);
+    ASSERT_TRUE(store) << message(store.error());
+    Map map = *store->open_map("default");
+    for (const char* const key : {"a", "b", "c"}) {
+      ASSERT_TRUE(map.put(key, std::string(256 * 1024, 'v')));
+    }
+    struct Count : Handler {
+      void done(const Completion& completion) override { good += completion.ok ? 1 : 0; }
+      std::size_t good = 0;
+    } count;
+    auto pipeline = Pipeline::open(map, 256);
+    ASSERT_TRUE(pipeline) << message(pipeline.error());
+    Request scan;
+    scan.op = Op::scan;
+    const std::vector<Request> scans(scaled(1000), scan);
+    pipeline->run(scans, count);
+    EXPECT_EQ(count.good, scans.size());
+  }
+  const SettledNumbers now = node.settled();
+  constexpr std::uint64_t kAtMost =
+      24 * kMiB;  // each of 256 answers had a quarter of a MiB and more
+  EXPECT_LE(now.heap_bytes, kAtMost);
+  EXPECT_EQ(node.stop(), "");
+}
+
+// The load would notice: a worker whose keys somebody else writes finds a wrong answer.
+TEST_F(NodeLoadConcurrency, AWorkerNoticesWhatItDidNotWrite) {
+  ForkedNode node(config_);
+  const std::string address = "unix:" + config_.node.socket;
+  LoadWorker worker(address, "mine/", "1", 1);
+  auto store = Store::connect(address);
+  ASSERT_TRUE(store) << message(store.error());
+  Map map = *store->open_map("default");
+  EXPECT_THROW(worker.work(1'000'000, [&] { ASSERT_TRUE(map.put("mine/1 7x", "not mine")); }),
+               std::runtime_error);
+}
+
+}  // namespace
+}  // namespace espalier::test

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// The metrics of a node that works: scraped over the loopback interface, as Prometheus does it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/impl.hpp"
+#include "node/http_fixture.hpp"
+#include "node/metrics.hpp"
+#include "node/metrics_reader.hpp"
+#include "node/numbers_format.hpp"
+#include "tests/support/node_fixture.hpp"
+
+namespace espalier::test {
+namespace {
+
+using Labels = std::map<std::string, std::string>;
+
+class NodeMetricsConcurrency : public NodeFixture {
+ protected:
+  NodeMetricsConcurrency() { options_.metrics_at_any_port = true; }
+
+  [[nodiscard]] std::uint16_t port() const { return node_->metrics_port(); }
+  [[nodiscard]] node::ReadMetrics scrape() const {
+    const std::string response = node::get(port(), "/metrics");
+    EXPECT_EQ(node::status_of(response), "HTTP/1.1 200 OK");
+    return node::MetricsReader::read(node::body_of(response));
+  }
+
+  std::atomic<int> asked_{0};
+};
+
+TEST_F(NodeMetricsConcurrency, TellWhatClientsDid) {
+  config_.node.cores = 2;
+  start();
+  const node::ReadMetrics before = scrape();
+  EXPECT_EQ(before.size(), node::metrics().size());
+  EXPECT_EQ(before.at("espalier_requests_total").sum(), 0);
+  EXPECT_EQ(before.at("espalier_map_items").at({{"map", "default"}}), 0);
+  {
+    Store store = connect();
+    Map map = *store.open_map("default");
+    for (int i = 0; i < 1000; ++i) {
+      ASSERT_TRUE(map.put("key " + std::to_string(i), std::string(100, 'v')));
+    }
+    for (int i = 0; i < 500; ++i) ASSERT_TRUE(map.get("key " + std::to_string(i)));
+    EXPECT_FALSE(store.open_map("no such map"));
+    const auto snapshot = map.snapshot();
+    ASSERT_TRUE(snapshot);
+    const node::ReadMetrics after = scrape();
+    const Labels of_map = {{"map", "default"}};
+    const node::ReadMetric& requests = after.at("espalier_requests_total");
+    EXPECT_EQ(requests.at({{"offload", "put"}}), 1000);
+    EXPECT_EQ(requests.at({{"offload", "get"}}), 500);
+    EXPECT_EQ(after.at("espalier_requests_refused_total").at(), 1);
+    EXPECT_GE(after.at("espalier_request_duration_seconds").at({{"offload", "put"}}, "_count"), 5);
+    EXPECT_EQ(after.at("espalier_connections").samples.size(), 2u);
+    EXPECT_EQ(after.at("espalier_connections").sum(), 1);
+    EXPECT_EQ(after.at("espalier_map_items").at(of_map), 1000);
+    EXPECT_GE(after.at("espalier_map_leaves").at(of_map), 2);
+    EXPECT_EQ(after.at("espalier_map_height").at(of_map), 2);
+    EXPECT_EQ(after.at("espalier_map_snapshots").at(of_map), 1);
+    EXPECT_EQ(after.at("espalier_map_read_version").at(of_map),
+              after.at("espalier_map_write_version").at(of_map));
+    EXPECT_LE(after.at("espalier_memory_taken_bytes").at(),
+              after.at("espalier_memory_limit_bytes").at());
+    EXPECT_LE(after.at("espalier_epoch_oldest").at(), after.at("espalier_epoch_current").at());
+    EXPECT_GE(after.at("espalier_epoch_participants").at(), 2);
+    EXPECT_GE(after.at("espalier_worker_sleeps_total").sum(), 1);
+    EXPECT_GT(after.at("espalier_process_start_time_seconds").at(), 1e9);
+  }
+  // Whoever goes is gone from the numbers too.
+  node::ReadMetrics last;
+  do {
+    last = scrape();
+  } while (last.at("espalier_connections").sum() != 0 ||
+           last.at("espalier_requests_in_flight").sum() != 0);
+}
+
+TEST_F(NodeMetricsConcurrency, AreReadWhileClientsWorkAndMapsComeAndGo) {
+  config_.node.cores = 2;
+  start();
+  const Witness one(socket());
+  const Witness other(socket());
+  std::thread maps([this] {
+    Store store = connect();
+    for (int i = 0; i < 20; ++i) {
+      const std::string name = "map \\ \"" + std::to_string(i % 3) + '\n';
+      ASSERT_TRUE(store.create_map(name));
+      ASSERT_TRUE(store.open_map(name)->put("a", "b"));
+      ASSERT_TRUE(store.drop_map(name));
+    }
+  });
+  double requests = 0;
+  for (int i = 0; i < 50; ++i) {
+    const node::ReadMetrics now = scrape();
+    EXPECT_GE(now.at("espalier_requests_total").sum(), requests);
+    EXPECT_LE(now.at("espalier_epoch_oldest").at(), now.at("espalier_epoch_current").at());
+    requests = now.at("espalier_requests_total").sum();
+  }
+  maps.join();
+  one.wait_for(100);
+  EXPECT_GT(scrape().at("espalier_requests_total").sum(), requests);
+}
+
+TEST_F(NodeMetricsConcurrency, NumbersThroughRingsAreThoseAtThePort) {
+  config_.node.cores = 2;
+  start();
+  const Store store = connect();
+  Map map = *store.open_map("default");
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(map.put(std::to_string(i), "v"));
+  const auto bytes = client::StoreImpl::of(store).node_numbers();
+  ASSERT_TRUE(bytes) << message(bytes.error());
+  const auto numbers = node::decode(*bytes);
+  ASSERT_TRUE(numbers) << message(numbers.error());
+  const node::ReadMetrics scraped = scrape();
+  const auto read = node::MetricsReader::read(node::metrics_text(*numbers));
+  for (const std::string name :
+       {"espalier_map_items", "espalier_map_leaves", "espalier_map_node_bytes",
+        "espalier_map_write_version", "espalier_connections", "espalier_memory_taken_bytes",
+        "espalier_memory_limit_bytes", "espalier_epoch_participants_limit",
+        "espalier_process_start_time_seconds"}) {
+    EXPECT_EQ(read.at(name).sum(), scraped.at(name).sum()) << name;
+  }
+  EXPECT_EQ(read.at("espalier_requests_total").at({{"offload", "put"}}), 1000);
+  EXPECT_GT(numbers->uptime_ns, 0u);
+}
+
+TEST_F(NodeMetricsConcurrency, NumbersAreToldUntilTheNodeStops) {
+  config_.node.cores = 2;
+  start();
+  const auto ask = [this] {
+    const Store store = connect();
+    for (;;) {
+      const auto bytes = client::StoreImpl::of(store).node_numbers();
+      if (bytes) {
+        EXPECT_TRUE(node::decode(*bytes));
+        asked_.fetch_add(1);
+        continue;
+      }
+      // It is told that the node stops, or comes while it does.
+      EXPECT_TRUE(bytes.error().code == Code::connection_lost ||
+                  bytes.error().code == Code::unsupported || bytes.error().code == Code::system)
+          << message(bytes.error());
+      return;
+    }
+  };
+  std::thread one(ask);
+  std::thread other(ask);
+  Store store = connect();
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(store.create_map("m"));
+    ASSERT_TRUE(store.drop_map("m"));
+  }
+  while (asked_.load() < 20) std::this_thread::yield();
+  node_.reset();
+  one.join();
+  other.join();
+}
+
+TEST_F(NodeMetricsConcurrency, GarbageAndSlownessAtThePortHarmNobody) {
+  start();
+  const Witness witness(socket());
+  std::vector<std::unique_ptr<node::HttpClient>> slow;
+  for (std::size_t i = 0; i + 4 < node::HttpListener::kConnectionsMax; ++i) {
+    slow.push_back(std::make_unique<node::HttpClient>(port()));
+    ASSERT_TRUE(slow.back()->send("GET /metrics HTTP/1.1\r\nX: "));
+  }
+  for (int i = 0; i < 50; ++i) {
+    std::string garbage(static_cast<std::size_t>(i * 397), static_cast<char>(i * 31));
+    const std::string answer = node::exchange(port(), garbage + "\r\n\r\n");
+    EXPECT_TRUE(answer.empty() || answer.starts_with("HTTP/1.1 4")) << answer;
+    for (auto& client : slow) client->send("x");
+  }
+  witness.wait_for(100);
+  EXPECT_EQ(node::body_of(node::get(port(), "/healthz")), "ok");
+  EXPECT_EQ(scrape().at("espalier_connections").sum(), 1);
+}
+
+// Those at the port would have their five seconds; a node does not wait for them.
+TEST_F(NodeMetricsConcurrency, ANodeStopsAlthoughSomebodyIsAtThePort) {
+  start();
+  node::HttpClient half(port());
+  ASSERT_TRUE(half.send("GET /metrics"));
+  const node::HttpClient silent(port());
+  EXPECT_EQ(node::body_of(node::get(port(), "/healthz")), "ok");
+  node_.reset();
+  EXPECT_EQ(half.receive_all(), "");
+}
+
+TEST_F(NodeMetricsConcurrency, ATakenPortKeepsANodeFromStarting) {
+  start();
+  node::Config config = config_;
+  config.node.socket += "2";
+  config.metrics.port = port();
+  const auto second = node::Node::start(config);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error(), (Error{Code::already_exists, 0, port()}));
+  const std::uint16_t port = this->port();
+  node_.reset();
+  config_.metrics.port = port;
+  options_.metrics_at_any_port = false;
+  start();  // where the last one was, right after it
+  EXPECT_EQ(this->port(), port);
+  EXPECT_EQ(node::body_of(node::get(port, "/healthz")), "ok");
+}
+
+TEST_F(NodeMetricsConcurrency, ThereAreNoneUnlessTheyAreAskedFor) {
+  options_.metrics_at_any_port = false;
+  start();
+  EXPECT_EQ(port(), 0);
+}
+
+}  // namespace
+}  // namespace espalier::test

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linearizability of what several client processes saw of one node: each writes down what it asked
+// and was answered, by the clock that all share; the histories are put together and checked as
+// those of threads are. ESPALIER_SEED repeats the choices, though not the schedule.
+//
+// And that a process which gets something wrong is noticed: with each fault planted the same run
+// must be refused.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/client_processes.hpp"
+#include "tests/support/forked_node.hpp"
+#include "tests/support/history_bytes.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/support/workload.hpp"
+
+namespace espalier::test {
+namespace {
+
+class ProcessLinearizabilityConcurrency : public ::testing::Test {
+ protected:
+  ProcessLinearizabilityConcurrency() {
+    config_.node.socket =
+        testing::TempDir() + "espalier-processes-" + std::to_string(getpid()) + ".sock";
+    config_.node.cores = 2;
+    config_.node.sweep_asleep_ms = 10;
+    config_.memory.limit = std::uint64_t{256} << 20;
+    config_.memory.huge_pages = false;
+    // Small nodes, so that leaves split and merge all the time.
+    config_.maps = {{"default", {.node_bytes = 512, .log_bytes = 128}},
+                    {"plain", {.node_bytes = 512, .log_bytes = 64, .versions = false}}};
+    options_.address = "unix:" + config_.node.socket;
+    options_.each.threads = 1;
+    options_.each.pipelines = 1;
+    options_.each.keys = 48;
+  }
+
+  /// Runs rounds until one is refused. Returns why it was.
+  std::optional<std::string> run(std::uint64_t seed, std::uint64_t rounds) {
+    options_.each.seed = base::seed_from_environment(seed);
+    const bool versions = options_.map == "default";
+    if (!versions) options_.each.ranges = options_.each.snapshots = false;
+    ForkedNode node(config_);
+    ClientProcesses clients(options_);
+    // From here on this process may have threads, and a connection.
+    std::optional<std::string> wrong = check_rounds(clients, rounds, versions);
+    if (wrong) return seed_text(options_.each.seed) + ": " + *wrong;
+    const std::string of_node = node.stop();
+    return of_node.empty() ? std::nullopt : std::optional(of_node);
+  }
+
+  std::optional<std::string> check_rounds(ClientProcesses& clients, std::uint64_t rounds,
+                                          bool versions) {
+    auto store = Store::connect(options_.address);
+    if (!store) return message(store.error());
+    auto map = store->open_map(options_.map);
+    if (!map) return message(map.error());
+    Clock clock(Clock::Source::machine);
+    Random seeds(options_.each.seed);
+    History history;
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      history.initial_version = map->stats().write_version;
+      history.operations = clients.run_round(seeds());
+      faults_ = clients.faults();
+      // All have ended: what this reads is what the map holds from now on.
+      std::vector<Recorder> last;
+      last.emplace_back(*map, clock, clients.threads());
+      last.front().scan("", "");
+      if (last.front().unexpected()) return last.front().unexpected();
+      history.operations.push_back(last.front().log().back());
+      if (auto wrong = check_history(history, options_.each, versions, report_)) {
+        return "round " + std::to_string(round) + ": " + *wrong;
+      }
+      history.initial.clear();
+      for (const ReadItem& item : history.operations.back().items) {
+        history.initial[item.key] = item.value;
+      }
+    }
+    return std::nullopt;
+  }
+
+  void expect_accepted(std::uint64_t seed, std::uint64_t rounds) {
+    ASSERT_EQ(run(seed, rounds).value_or(""), "");
+    RecordProperty("operations", std::to_string(report_.operations));
+    RecordProperty("overlapping", std::to_string(report_.overlapping));
+    RecordProperty("searched", std::to_string(report_.searched));
+    RecordProperty("unknown", std::to_string(report_.unknown));
+    // Processes that come one after the other would show nothing.
+    EXPECT_GT(report_.overlapping, 0u);
+    EXPECT_LE(report_.unknown, report_.histories / 4 + 1);
+  }
+  /// That the checker finds a history wrong in one of so many rounds.
+  void expect_refused(Fault fault, std::uint64_t seed, std::uint64_t rounds = 1) {
+    options_.fault = fault;
+    const std::string wrong = run(seed, rounds).value_or("");
+    EXPECT_GT(faults_, 0u);
+    EXPECT_NE(wrong.find("round "), std::string::npos)
+        << seed_text(options_.each.seed) << ": " << faults_ << " wrong answers, and not one of them"
+        << " was noticed. " << wrong;
+    RecordProperty("refused", wrong);
+  }
+
+  node::Config config_;
+  ClientProcessesOptions options_;
+  WorkloadReport report_;
+  std::uint64_t faults_ = 0;
+};
+
+TEST_F(ProcessLinearizabilityConcurrency, LongHistories) {
+  options_.each.operations = steps_or(scaled(4000));
+  expect_accepted(61, 2);
+}
+
+TEST_F(ProcessLinearizabilityConcurrency, LongHistoriesOfKeysThatBeginAlike) {
+  options_.each.pattern = KeyPattern::same_first_16;
+  options_.each.operations = steps_or(scaled(4000));
+  expect_accepted(62, 2);
+}
+
+// All meet in the log of one leaf.
+TEST_F(ProcessLinearizabilityConcurrency, LongHistoriesInOneLeaf) {
+  config_.maps = {{"default", {}}};
+  options_.each.keys = 12;
+  options_.each.operations = steps_or(scaled(4000));
+  expect_accepted(63, 2);
+}
+
+TEST_F(ProcessLinearizabilityConcurrency, ManyShortHistories) {
+  options_.each.keys = 14;
+  options_.each.in_flight = 4;
+  options_.each.operations = 20;
+  options_.each.operations_per_phase = 10;
+  options_.each.search = true;
+  expect_accepted(64, steps_or(scaled(200)));
+}
+
+// Without versions single keys are still linearizable; only a search can tell.
+TEST_F(ProcessLinearizabilityConcurrency, VersionsOff) {
+  options_.map = "plain";
+  options_.each.keys = 14;
+  options_.each.in_flight = 4;
+  options_.each.operations = 20;
+  options_.each.operations_per_phase = 10;
+  options_.each.batches = false;
+  options_.each.search = true;
+  expect_accepted(65, steps_or(scaled(200)));
+}
+
+TEST_F(ProcessLinearizabilityConcurrency, StaleReadsAreRefused) {
+  options_.each.operations = steps_or(scaled(3000));
+  expect_refused(Fault::stale_reads, 66);
+}
+
+TEST_F(ProcessLinearizabilityConcurrency, LostUpdatesAreRefused) {
+  options_.each.operations = steps_or(scaled(3000));
+  expect_refused(Fault::lost_updates, 67);
+}
+
+TEST_F(ProcessLinearizabilityConcurrency, ShortScansAreRefused) {
+  options_.each.operations = steps_or(scaled(3000));
+  expect_refused(Fault::short_scans, 68);
+}
+
+TEST_F(ProcessLinearizabilityConcurrency, StaleReadsAreRefusedWithoutVersions) {
+  options_.map = "plain";
+  options_.each.keys = 4;
+  options_.each.operations = 20;
+  options_.each.batches = false;
+  options_.each.search = true;
+  expect_refused(Fault::stale_reads, 69, 200);
+}
+
+TEST(HistoryBytes, GiveBackWhatTheyWereMadeOf) {
+  Operation full;
+  full.kind = Kind::batch;
+  full.thread = 3;
+  full.invoked = 4;
+  full.responded = ~std::uint64_t{0};
+  full.key = std::string("k\0y", 3);
+  full.high = "high";
+  full.value = "";
+  full.options = {.limit = 9, .reverse = true, .from_floor = true};
+  full.writes = {{"a", "1", false}, {"b", "", true}};
+  full.conditions = {{"c", "2", 7, WriteBatch::Condition::version}};
+  full.refused = full.applied = full.existed = full.pinned = true;
+  full.seen = "seen";
+  full.failed_condition = 1;
+  full.items = {{"x", "y", 5}, {"z", std::string(1000, 'z'), 6}};
+  full.counted = 12;
+  full.version = 13;
+  full.read_version = 14;
+  const std::vector<Operation> operations{full, Operation{}};
+  const std::string bytes = to_bytes(operations);
+  const std::vector<Operation> back = operations_of(bytes);
+  ASSERT_EQ(back.size(), 2u);
+  EXPECT_EQ(to_bytes(back), bytes);
+  EXPECT_EQ(back[0].key, full.key);
+  EXPECT_EQ(back[0].value, full.value);
+  EXPECT_EQ(back[0].items, full.items);
+  EXPECT_EQ(back[0].conditions[0].kind, WriteBatch::Condition::version);
+  EXPECT_EQ(back[0].read_version, full.read_version);
+  EXPECT_FALSE(back[1].seen || back[1].value || back[1].applied);
+  for (std::size_t cut = 0; cut < bytes.size(); cut += 7) {
+    EXPECT_THROW(static_cast<void>(operations_of(bytes.substr(0, cut))), std::runtime_error);
+  }
+  EXPECT_THROW(static_cast<void>(operations_of(bytes + "x")), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace espalier::test

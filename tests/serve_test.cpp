@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program that people run as a node, and the program that they ask it with: from start to stop.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/temporary_folder.hpp"
+#include "espalier/map.hpp"
+#include "tests/support/node_program.hpp"
+
+namespace espalier {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class Serve : public ::testing::Test {
+ protected:
+  base::TemporaryFolder folder;
+  std::string address = "unix:" + (folder / "s").string();
+
+  [[nodiscard]] std::vector<std::string> serve(std::vector<std::string> more = {}) const {
+    std::vector<std::string> words{ESPALIER_PROGRAM, "serve", "--node-socket",       folder / "s",
+                                   "--memory-limit", "64MiB", "--memory-huge-pages", "no"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  [[nodiscard]] std::string content(const std::string& name) const {
+    std::ifstream in(folder / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  /// Runs a command line in which $E is the program and $A the node's address. Keeps its output.
+  int run(const std::string& line) {
+    const std::string script = "cd '" + folder.string() + "' && E='" ESPALIER_PROGRAM "' && A='" +
+                               address + "' && { " + line + "\n} > out 2> err";
+    const int status = std::system(script.c_str());
+    out = content("out");
+    err = content("err");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  std::string out;
+  std::string err;
+};
+
+TEST_F(Serve, ServesCommandsUntilItIsTerminated) {
+  test::NodeProgram node(folder.path(), serve({"--map", "default", "--map", "words"}));
+  ASSERT_EQ(node.next_message(), "READY=1") << content("log");
+  struct stat socket {};
+  ASSERT_EQ(::stat((folder / "s").c_str(), &socket), 0);
+  EXPECT_EQ(socket.st_mode & 0777U, 0600U);
+
+  EXPECT_EQ(run("seq 100000 | $E load --at $A --map words --json -"), 0) << err;
+  EXPECT_THAT(out, HasSubstr("\"items\":100000,"));
+  EXPECT_EQ(run("$E get --at $A --map words 4711 x"), 1);
+  EXPECT_EQ(out, "4711\t\n");
+  EXPECT_EQ(run("ESPALIER_AT=$A $E scan --map words --keys-only --prefix 9999"), 0) << err;
+  EXPECT_EQ(out, "9999\n99990\n99991\n99992\n99993\n99994\n99995\n99996\n99997\n99998\n99999\n");
+  EXPECT_EQ(run("$E put --at $A apple 1.20 && $E export --at $A"), 0) << err;
+  EXPECT_EQ(out, "inserted 1, 1 item in all\napple\t1.20\n");
+  EXPECT_EQ(run("$E ping --at $A --count 10 && $E map list --at $A"), 0) << err;
+  EXPECT_THAT(out, HasSubstr("10 round trips: min "));
+  EXPECT_THAT(out, HasSubstr("\ndefault\nwords\n"));
+
+  node.send(SIGTERM);
+  EXPECT_EQ(node.next_message(), "STOPPING=1");
+  EXPECT_EQ(node.wait(), 0) << content("log");
+  EXPECT_FALSE(fs::exists(folder / "s"));
+  EXPECT_THAT(content("log"), HasSubstr("listening at " + address + ", permissions 0600"));
+  EXPECT_THAT(content("log"), HasSubstr("memory: at most 64.0 MiB; "));
+  EXPECT_THAT(content("log"), HasSubstr("map 'words': nodes of 8KiB"));
+  EXPECT_THAT(content("log"), HasSubstr("SIGTERM: stopping"));
+  EXPECT_EQ(run("$E get --at $A apple"), 1);
+  EXPECT_THAT(err, HasSubstr("no node listens at " + address));
+}
+
+TEST_F(Serve, AClientThatWaitsIsToldThatItStops) {
+  test::NodeProgram node(folder.path(), serve());
+  ASSERT_EQ(node.next_message(), "READY=1") << content("log");
+  auto store = Store::connect(address);
+  ASSERT_TRUE(store) << message(store.error());
+  const auto map = store->open_map("default");
+  ASSERT_TRUE(map);
+  // It asks without a pause, so that one question is on its way when the node stops.
+  std::thread stopper([&] { node.send(SIGINT); });
+  Result<std::optional<Found>> answer = map->get("k");
+  while (answer) answer = map->get("k");
+  stopper.join();
+  EXPECT_EQ(answer.error().code, Code::connection_lost) << message(answer.error());
+  EXPECT_EQ(node.wait(), 0) << content("log");
+  EXPECT_THAT(content("log"), HasSubstr("SIGINT: stopping; 1 client is told"));
+}
+
+TEST_F(Serve, ASecondSignalEndsItAtOnce) {
+  test::NodeProgram node(folder.path(), serve());
+  ASSERT_EQ(node.next_message(), "READY=1") << content("log");
+  node.fill_messages();  // so that it hangs while it stops
+  node.send(SIGTERM);
+  while (!content("log").contains("stopping")) std::this_thread::yield();
+  node.send(SIGTERM);
+  EXPECT_EQ(node.wait(), -SIGTERM) << content("log");
+}
+
+TEST_F(Serve, SaysWhyItCannotStart) {
+  const std::string serve = "$E serve --memory-limit 64MiB --node-socket ";
+  EXPECT_EQ(run(serve + "none/s"), 1);
+  EXPECT_EQ(err,
+            "espalier: error: the folder 'none' of the socket does not exist\n"
+            "  Make it, or give another path: --node-socket PATH.\n");
+  EXPECT_EQ(run("echo data > file; " + serve + "file"), 1);
+  EXPECT_THAT(err, HasSubstr("'file' exists and is no socket of a node"));
+  EXPECT_EQ(content("file"), "data\n");
+  EXPECT_EQ(run("$E serve --node-cores none --metrics-port -1"), 2);
+  EXPECT_THAT(err, HasSubstr("node.cores cannot be 'none'"));
+  EXPECT_THAT(err, HasSubstr("metrics.port cannot be '-1'"));
+
+  test::NodeProgram node(folder.path(), this->serve());
+  ASSERT_EQ(node.next_message(), "READY=1") << content("log");
+  EXPECT_EQ(run(serve + "s"), 1);
+  EXPECT_THAT(err, HasSubstr("a node listens at s already"));
+  EXPECT_EQ(run("$E get --at $A k"), 1);
+  EXPECT_EQ(err, "espalier: not found: k\n");
+}
+
+TEST_F(Serve, ReadsItsConfigurationFromAFile) {
+  std::ofstream(folder / "n.toml") << "[node]\nsocket = \"s\"\nsocket_mode = \"0660\"\n"
+                                      "[memory]\nlimit = \"64MiB\"\nhuge_pages = false\n"
+                                      "[log]\nlevel = \"error\"\n";
+  test::NodeProgram node(folder.path(), {ESPALIER_PROGRAM, "serve", "--config", "n.toml"});
+  ASSERT_EQ(node.next_message(), "READY=1") << content("log");
+  struct stat socket {};
+  ASSERT_EQ(::stat((folder / "s").c_str(), &socket), 0);
+  EXPECT_EQ(socket.st_mode & 0777U, 0660U);
+  EXPECT_EQ(content("log"), "");
+  EXPECT_EQ(run("$E serve --config n.toml --print-config"), 0);
+  EXPECT_THAT(out, HasSubstr("socket_mode = \"0660\"                  # file n.toml:3\n"));
+}
+
+}  // namespace
+}  // namespace espalier

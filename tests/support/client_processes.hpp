@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several processes that use one map of a node at a time and write down what they asked and were
+// answered: for histories that no single process saw.
+//
+// All stamp their operations with the machine's clock (Clock::Source::machine). They are forked
+// once and then do one round after another, each over a connection of its own. That all begin
+// together is seen to by a counter in memory that they share.
+//
+// Thread: belongs to one, the only one there is while this is made.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/support/child.hpp"
+#include "tests/support/history.hpp"
+#include "tests/support/workload.hpp"
+
+namespace espalier::test {
+
+/// What a process is made to get wrong, in what it tells of its own answers.
+enum class Fault : std::uint8_t {
+  none,
+  stale_reads,   ///< gets are answered from a cache that never hears of changes
+  lost_updates,  ///< a modify writes over what it has not seen
+  short_scans,   ///< one item is missing in the middle
+};
+
+struct ClientProcessesOptions {
+  std::string address;
+  std::string map = "default";
+  std::uint32_t processes = 3;
+  WorkloadOptions each;       ///< what each of them does in each round
+  Fault fault = Fault::none;  ///< of the first process
+};
+
+class ClientProcesses {
+ public:
+  explicit ClientProcesses(const ClientProcessesOptions& options);
+  ~ClientProcesses();
+  ClientProcesses(const ClientProcesses&) = delete;
+  ClientProcesses& operator=(const ClientProcesses&) = delete;
+
+  /// Lets all of them do one round, and returns what they did. Throws what went wrong with them.
+  std::vector<Operation> run_round(std::uint64_t seed);
+  /// How many answers were changed so far.
+  [[nodiscard]] std::uint64_t faults() const { return faults_; }
+  /// Threads in all of them: they number their operations by these.
+  [[nodiscard]] std::uint32_t threads() const;
+
+ private:
+  [[nodiscard]] std::uint32_t threads_of_each() const {
+    return options_.each.threads + options_.each.pipelines;
+  }
+  int live(Line& line, std::uint32_t number);
+  std::vector<Operation> do_round(std::uint32_t number, std::uint64_t seed, std::uint64_t round);
+
+  const ClientProcessesOptions options_;
+  std::atomic<std::uint64_t>* arrived_;  // in memory that all share
+  std::vector<Child> children_;
+  std::uint64_t faults_ = 0;
+};
+
+/// Changes a process's answers as the fault says, each at most once in a while. Returns how many.
+std::uint64_t plant(Fault fault, std::vector<Operation>& log);
+
+}  // namespace espalier::test

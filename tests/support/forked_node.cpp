@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/forked_node.hpp"
+
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+
+#include "node/metrics.hpp"
+#include "node/node.hpp"
+#include "tests/support/node_fixture.hpp"
+#include "tree/audit.hpp"
+
+namespace espalier::test {
+namespace {
+
+const std::string kServes = "serves";
+const std::string kNumbers = "numbers";
+const std::string kStop = "stop";
+
+bool quiet(const node::Node& node) {
+  if (node.connections() != 0) return false;
+  for (const auto& worker : node.workers()) {
+    const auto& counts = worker->engine_counts();
+    if (counts.in_flight != 0 || counts.connections != 0) return false;
+  }
+  return node.services().budget.used() == 0;
+}
+
+SettledNumbers numbers_when_quiet(const node::Node& node) {
+  while (!quiet(node)) std::this_thread::yield();
+  const node::NodeNumbers now = node::numbers_of(node);
+  SettledNumbers settled;
+  settled.taken_bytes = now.memory_taken_bytes;
+  settled.long_message_bytes = now.long_message_bytes;
+  settled.epoch_participants = now.epoch_participants;
+  for (const node::OffloadNumbers& offload : now.offloads) settled.requests += offload.requests;
+  for (const node::MapNumbers& map : now.maps) {
+    settled.node_bytes += map.stats.node_bytes;
+    settled.value_bytes += map.stats.value_bytes;
+    settled.waiting_bytes += map.stats.waiting_bytes;
+    settled.snapshots += map.stats.snapshots;
+    settled.items += map.stats.items;
+  }
+  settled.resident_bytes = resident_bytes();
+  settled.heap_bytes = heap_bytes();
+  settled.descriptors = open_descriptors();
+  return settled;
+}
+
+int serve(Line& line, const node::Config& config) {
+  auto node = node::Node::start(config);
+  if (!node) {
+    line.send("the node cannot start: " + message(node.error()));
+    return 1;
+  }
+  line.send(kServes);
+  std::string question;
+  while (line.receive(question) && question != kStop) {
+    const SettledNumbers numbers = numbers_when_quiet(**node);
+    line.send({reinterpret_cast<const char*>(&numbers), sizeof numbers});
+  }
+  // What an ended connection did is seen by whoever has seen its end.
+  while (!quiet(**node)) std::this_thread::yield();
+  std::string wrong;
+  for (const std::string& complaint : tree::audit_store((*node)->store()))
+    wrong += complaint + '\n';
+  node->reset();
+  line.send(wrong);
+  return 0;
+}
+
+}  // namespace
+
+ForkedNode::ForkedNode(const node::Config& config)
+    : child_([&config](Line& line) { return serve(line, config); }) {
+  std::string said;
+  if (!child_.line().receive(said)) throw std::runtime_error("the node died at its start");
+  if (said != kServes) throw std::runtime_error(said);
+}
+
+std::string ForkedNode::ask(const std::string& question) {
+  std::string answer;
+  if (!child_.line().send(question) || !child_.line().receive(answer)) {
+    throw std::runtime_error("the node is gone");
+  }
+  return answer;
+}
+
+SettledNumbers ForkedNode::settled() {
+  const std::string answer = ask(kNumbers);
+  SettledNumbers numbers;
+  if (answer.size() != sizeof numbers) throw std::runtime_error("the node said: " + answer);
+  std::memcpy(&numbers, answer.data(), sizeof numbers);
+  return numbers;
+}
+
+std::string ForkedNode::stop() {
+  std::string wrong = ask(kStop);
+  const int code = child_.wait();
+  if (code != 0) wrong += "the node ended with " + std::to_string(code) + '\n';
+  return wrong;
+}
+
+}  // namespace espalier::test

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node in a process of its own, for tests whose clients are processes too. It needs no program,
+// so it is there in every build, under ThreadSanitizer too.
+//
+// Thread: belongs to one, the only one there is while this is made.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "node/config.hpp"
+#include "tests/support/child.hpp"
+
+namespace espalier::test {
+
+/// What such a node has and holds, when nobody is connected any more.
+struct SettledNumbers {
+  std::uint64_t taken_bytes = 0;         ///< of its region, from the system
+  std::uint64_t node_bytes = 0;          ///< of tree nodes of all maps
+  std::uint64_t value_bytes = 0;         ///< of out-of-line values of all maps
+  std::uint64_t waiting_bytes = 0;       ///< unlinked and not yet free
+  std::uint64_t long_message_bytes = 0;  ///< of messages that are still gathered
+  std::uint64_t snapshots = 0;
+  std::uint64_t epoch_participants = 0;
+  std::uint64_t resident_bytes = 0;  ///< of the process
+  std::uint64_t heap_bytes = 0;      ///< allocated and not freed; 0 where a sanitizer allocates
+  std::uint64_t descriptors = 0;     ///< of the process
+  std::uint64_t requests = 0;        ///< done since it started
+  std::uint64_t items = 0;           ///< of all maps
+};
+
+class ForkedNode {
+ public:
+  /// Starts it and waits until it serves. Throws what kept it from that.
+  explicit ForkedNode(const node::Config& config);
+  ForkedNode(const ForkedNode&) = delete;
+  ForkedNode& operator=(const ForkedNode&) = delete;
+
+  /// Waits until nobody is connected and nothing is in flight, and asks. If that never comes, this
+  /// waits for ever, and the watchdog of all tests ends it. Throws if the node is gone.
+  SettledNumbers settled();
+  /// Stops it. Returns what its structures and its end had wrong; empty if nothing.
+  std::string stop();
+
+ private:
+  std::string ask(const std::string& question);
+
+  Child child_;
+};
+
+}  // namespace espalier::test

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/node_fixture.hpp"
+
+#include <malloc.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/random.hpp"
+#include "tree/audit.hpp"
+
+namespace espalier::test {
+
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator entries("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
+}
+
+std::size_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t all = 0;
+  std::size_t resident = 0;
+  file >> all >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::size_t heap_bytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+NodeFixture::NodeFixture() {
+  config_.node.socket = testing::TempDir() + "espalier-node-" + std::to_string(getpid()) + ".sock";
+  config_.node.sweep_asleep_ms = 10;
+  config_.memory.limit = std::uint64_t{512} << 20;
+  config_.memory.huge_pages = false;
+}
+
+void NodeFixture::start() {
+  node_.reset();
+  auto node = node::Node::start(config_, options_);
+  ASSERT_TRUE(node) << message(node.error());
+  node_ = std::move(*node);
+  descriptors_ = open_descriptors();
+}
+
+Store NodeFixture::connect() const {
+  auto store = Store::connect("unix:" + socket());
+  EXPECT_TRUE(store) << message(store.error());
+  return std::move(*store);
+}
+
+std::uint64_t NodeFixture::held_snapshots() {
+  std::uint64_t held = 0;
+  for (const std::string& name : node_->catalog().names()) {
+    const auto core = node_->catalog().open(name);
+    if (core) held += (*core)->store.reclaimer.waiting(**core, false).snapshots;
+  }
+  return held;
+}
+
+std::uint32_t NodeFixture::in_flight() const {
+  std::uint32_t sum = 0;
+  for (const auto& worker : node_->workers()) {
+    sum += worker->engine_counts().in_flight + worker->engine_counts().connections;
+  }
+  return sum;
+}
+
+void NodeFixture::expect_all_came_back() {
+  // A test that fails here hangs, and the watchdog of all tests ends it.
+  while (node_->connections() != 0 || in_flight() != 0) std::this_thread::yield();
+  while (open_descriptors() != descriptors_) std::this_thread::yield();
+  while (node_->services().budget.used() != 0) std::this_thread::yield();
+  EXPECT_EQ(held_snapshots(), 0u);
+  EXPECT_EQ(tree::audit_store(node_->store()), std::vector<std::string>{});
+}
+
+Witness::Witness(const std::string& socket)
+    : thread_([this, socket] {
+        work(socket);
+        ended_ = true;
+      }) {}
+
+Witness::~Witness() {
+  stopping_ = true;
+  thread_.join();
+  EXPECT_FALSE(failed_);
+}
+
+void Witness::wait_for(std::uint64_t rounds) const {
+  const std::uint64_t until = this->rounds() + rounds;
+  while (this->rounds() < until && !ended_) std::this_thread::yield();
+}
+
+void Witness::work(const std::string& socket) {
+  // So long that nobody else writes such keys by chance, and no other witness's.
+  static std::atomic<int> number{0};
+  const std::string name = "witness " + std::to_string(++number) + ' ';
+  failed_ = true;
+  auto store = Store::connect("unix:" + socket);
+  ASSERT_TRUE(store) << message(store.error());
+  auto map = store->open_map("default");
+  ASSERT_TRUE(map) << message(map.error());
+  base::Random random(base::seed_from_environment(1));
+  std::map<std::string, std::string> model;
+  failed_ = false;
+  for (std::uint64_t round = 0; !stopping_; ++round, ++rounds_) {
+    const bool failed_before = testing::Test::HasFailure();
+    const std::string key = name + std::to_string(random.below(50));
+    const std::string value(random.below(random.below(8) == 0 ? 5000 : 100), 'a');
+    const auto put = map->put(key, value);
+    EXPECT_TRUE(put) << message(put.error());
+    model[key] = value;
+    const auto& [asked, expected] =
+        *std::next(model.begin(), static_cast<std::ptrdiff_t>(random.below(model.size())));
+    const auto got = map->get(asked);
+    EXPECT_TRUE(got && *got && (*got)->value == expected) << asked;
+    if (round % 16 == 0) {
+      const auto count = map->count(name, name + '~');
+      EXPECT_TRUE(count && *count == model.size());
+    }
+    if (!failed_before && testing::Test::HasFailure()) {
+      failed_ = true;
+      return;
+    }
+  }
+}
+
+}  // namespace espalier::test

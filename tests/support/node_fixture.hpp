@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node in this process, and somebody who uses it as one should, to see whether others can spoil
+// that.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "espalier/map.hpp"
+#include "node/node.hpp"
+
+namespace espalier::test {
+
+/// Descriptors of this process.
+std::size_t open_descriptors();
+/// Memory of this process, in bytes.
+std::size_t resident_bytes();
+/// What this process has allocated and not freed, in bytes; the stores' own memory is apart. Under
+/// a sanitizer, which has an allocator of its own, 0.
+std::size_t heap_bytes();
+
+/// Starts a node at a socket of its own; one test at a time in each process.
+class NodeFixture : public testing::Test {
+ protected:
+  NodeFixture();
+  void start();
+  [[nodiscard]] const std::string& socket() const { return config_.node.socket; }
+  [[nodiscard]] Store connect() const;
+  /// Waits until nobody is connected and nothing is left of those who were, and looks at the map.
+  void expect_all_came_back();
+  [[nodiscard]] std::uint64_t held_snapshots();
+  [[nodiscard]] std::uint32_t in_flight() const;
+
+  node::Config config_;
+  node::NodeOptions options_;
+  std::unique_ptr<node::Node> node_;
+  std::size_t descriptors_ = 0;  // open once the node had started
+};
+
+/// Writes and reads through a connection of its own, on a thread of its own, and holds every answer
+/// against what it wrote, until it goes.
+class Witness {
+ public:
+  explicit Witness(const std::string& socket);
+  ~Witness();
+  Witness(const Witness&) = delete;
+  Witness& operator=(const Witness&) = delete;
+
+  /// Waits until it has done so many rounds more.
+  void wait_for(std::uint64_t rounds) const;
+  [[nodiscard]] std::uint64_t rounds() const { return rounds_.load(std::memory_order_relaxed); }
+
+ private:
+  void work(const std::string& socket);
+
+  std::atomic<std::uint64_t> rounds_{0};
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
+}  // namespace espalier::test

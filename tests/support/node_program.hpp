@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program `espalier serve` as a process of its own, which ends with the test that started it,
+// whatever becomes of that.
+//
+// Thread: one, which must live as long as this does: the process is killed when it ends.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "memory/shared_memory.hpp"
+
+namespace espalier::test {
+
+class NodeProgram {
+ public:
+  /// Starts `arguments` in `folder`, its standard error going into the file `log` there.
+  NodeProgram(const std::filesystem::path& folder, const std::vector<std::string>& arguments);
+  NodeProgram(const NodeProgram&) = delete;
+  NodeProgram& operator=(const NodeProgram&) = delete;
+  /// Kills it.
+  ~NodeProgram();
+
+  /// Waits for its next message, such as "READY=1". Nothing: it has ended.
+  std::optional<std::string> next_message();
+  /// Sends messages in its place until nobody can send one more: it waits with its next one.
+  void fill_messages() const;
+  void send(int signal) const;
+  /// Waits until it ends. Returns its exit code, or minus the signal that ended it.
+  int wait();
+
+ private:
+  std::filesystem::path socket_;  // NOTIFY_SOCKET
+  pid_t process_ = -1;
+  memory::Descriptor ended_;     // readable when it has
+  memory::Descriptor messages_;  // what comes to socket_
+};
+
+}  // namespace espalier::test

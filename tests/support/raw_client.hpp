@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client of a node as a program of its own would be: a socket, what it hands out, and rings that
+// can be told anything (offload/ring_client.hpp). It shares no code with the client library's
+// connection.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "memory/shared_memory.hpp"
+#include "offload/ring_client.hpp"
+#include "wire/handshake.hpp"
+
+namespace espalier::test {
+
+class RawClient {
+ public:
+  /// Connects a socket; nothing more. Errors: system.
+  static Result<memory::Descriptor> dial(const std::string& path);
+  /// The packet that a client begins with.
+  static wire::Hello hello(const wire::ConnectionLayout& layout);
+  /// Connects and says hello. Errors: system, and why the node refused; connection_lost (it said
+  /// nothing).
+  static Result<std::unique_ptr<RawClient>> open(const std::string& path,
+                                                 const wire::ConnectionLayout& layout);
+
+  offload::RingClient* operator->() { return rings_.get(); }
+  offload::RingClient& rings() { return *rings_; }
+  /// Tells the node of what was posted: rings, and wakes the worker if it sleeps.
+  void ring();
+  /// Sends a byte, whether anybody sleeps or not. Returns whether it could be sent.
+  bool send_packet(std::string_view bytes) const;
+  /// Whether the node has ended the connection.
+  [[nodiscard]] bool ended() const;
+  /// Waits for the next response of a ring, asleep as a client should be. Nothing: the connection
+  /// has ended.
+  std::optional<offload::Response> wait(std::uint32_t ring = 0);
+  /// Sends one request and waits for its answer; items go into its payload.
+  std::optional<offload::Response> call(const wire::RequestHeader& header,
+                                        std::string_view key = {}, std::string_view payload = {});
+
+  [[nodiscard]] int socket() const { return socket_.number(); }
+  /// All doorbells of the page.
+  [[nodiscard]] std::byte* doorbells() const { return doorbells_.at(0); }
+  [[nodiscard]] const wire::Welcome& welcome() const { return welcome_; }
+  void hang_up() { socket_.close(); }
+
+ private:
+  RawClient() = default;
+
+  memory::Descriptor socket_;
+  wire::Welcome welcome_{};
+  memory::SharedMemory memory_;
+  memory::SharedMemory doorbells_;
+  memory::SharedMemory page_;
+  std::unique_ptr<offload::RingClient> rings_;
+};
+
+}  // namespace espalier::test

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients of a node that come, work, go, break its rules, and are killed: processes, several at a
+// time, each with a successor as soon as it is gone.
+//
+// Three kinds. Workers do everything that a map can do to keys of their own, hold every answer
+// against what they wrote, and go. Victims are workers that are killed (SIGKILL) at some moment.
+// Hostile ones are those of tests/support/hostile.hpp, which kill themselves. Workers tell now and
+// then that they go on; what moves all of this is their news, not a clock.
+//
+// Thread: belongs to one, the only one there is.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "tests/support/child.hpp"
+#include "tests/support/seed.hpp"
+
+namespace espalier::test {
+
+struct RollingLoadOptions {
+  std::string socket;
+  std::uint64_t seed = 1;
+  std::uint32_t at_a_time = 6;
+};
+
+/// What has been so far.
+struct RollingLoadCounts {
+  std::uint64_t came = 0;
+  std::uint64_t went = 0;     ///< workers that had done their work
+  std::uint64_t killed = 0;   ///< victims
+  std::uint64_t hostile = 0;  ///< that have died
+};
+
+class RollingLoad {
+ public:
+  explicit RollingLoad(RollingLoadOptions options)
+      : options_(std::move(options)), random_(options_.seed) {}
+
+  /// Lets clients come and go until `enough`, which is asked after all news and every 50 ms; then
+  /// kills all who are there. Throws what a client got wrong.
+  void run(const std::function<bool(const RollingLoadCounts&)>& enough);
+  /// Erases all items and drops all maps but the first. Throws what kept it from that.
+  void tidy_up();
+  [[nodiscard]] const RollingLoadCounts& counts() const { return counts_; }
+
+ private:
+  struct Client {
+    Child child;
+    bool hostile = false;
+    bool killed = false;
+  };
+
+  void begin(std::uint32_t slot);
+  void hear(std::uint32_t slot);
+  void bury(std::uint32_t slot, const std::string& last_words);
+
+  const RollingLoadOptions options_;
+  Random random_;
+  RollingLoadCounts counts_;
+  std::map<std::uint32_t, Client> clients_;  // by slot; each slot has keys of its own
+};
+
+}  // namespace espalier::test
