@@ -9,9 +9,10 @@ set -euo pipefail
 
 packages=(
   g++ cmake ninja-build ccache pkg-config
-  libcli11-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libxxhash-dev libisal-dev
+  libcli11-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libtomlplusplus-dev libcpp-httplib-dev
+  libxxhash-dev libisal-dev
   libgtest-dev libgmock-dev libbenchmark-dev
-  libabsl-dev librocksdb-dev liblmdb-dev
+  libabsl-dev librocksdb-dev liblmdb-dev libhiredis-dev redis-server
   wamerican-insane
 )
 if [[ "${1:-}" == --tests ]]; then

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Makes a table of the JSON lines of `espalier bench ycsb --target embedded,absl --json`: one row for
-# each total, with latencies and memory of the runs before it.
+# Makes a table of the JSON lines of `espalier bench ycsb --target embedded,node,absl --json`: a row
+# for each total, with latencies and memory of the runs before it. What was not measured is "-".
 
 # The number after "name": in the current line, or in the object `inside` of it; "-" if there is none.
 function number(name, inside,    text, at) {
@@ -27,19 +27,31 @@ function word(name,    text) {
 
 function millions(rate) { return rate == "-" ? "-" : sprintf("%.2f", rate / 1e6) }
 
+function times(rate, base) {
+  return rate == "-" || base == "-" || base == 0 ? "-" : sprintf("%.2f", rate / base)
+}
+
+function known(value) { return value == "" ? "-" : value }
+
 BEGIN {
-  row = "%-8s %-7s %10s %10s %8s %9s %9s %9s %9s %8s\n"
-  printf row, "workload", "keys", "espalier", "absl", "times", "p50 ns", "p99 ns", "B/item",
-      "absl", "answers"
-  printf row, "", "", "M ops/s", "M ops/s", "absl", "espalier", "espalier", "espalier", "B/item", "agree"
+  row = "%-8s %-7s %9s %9s %9s %9s %9s %9s %9s %9s %9s %7s\n"
+  printf row, "workload", "keys", "embedded", "node", "absl", "embedded", "node", "node /", "p50 ns",
+      "p50 ns", "B/item", "answers"
+  printf row, "", "", "M ops/s", "M ops/s", "M ops/s", "x absl", "x absl", "embedded", "embedded",
+      "node", "embedded", "agree"
 }
 
 /"total":true/ {
   agree = /"result_hashes_equal":true/ && /"end_states_equal":true/ ? "yes" : "NO"
-  printf row, word("workload"), keys, millions(number("embedded", "median_ops_per_s")),
-      millions(number("absl", "median_ops_per_s")), number("embedded", "ratio_to_absl"),
-      p50, p99, bytes["embedded"], bytes["absl"], agree
+  embedded = number("embedded", "median_ops_per_s")
+  node = number("node", "median_ops_per_s")
+  absl = number("absl", "median_ops_per_s")
+  printf row, word("workload"), keys, millions(embedded), millions(node), millions(absl),
+      times(embedded, absl), times(node, absl), times(node, embedded), known(p50["embedded"]),
+      known(p50["node"]), known(bytes["embedded"]), agree
   if (agree == "NO") failed = 1
+  split("", p50)
+  split("", bytes)
   next
 }
 
@@ -47,10 +59,7 @@ BEGIN {
   target = word("target")
   keys = word("key_set")
   bytes[target] = number("bytes_per_item")
-  if (target == "embedded") {
-    p50 = number("ns_p50")
-    p99 = number("ns_p99")
-  }
+  p50[target] = number("ns_p50")
 }
 
 END { exit failed }
