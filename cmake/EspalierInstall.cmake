@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# The one library that applications link, and how they find it: a CMake package with the target
-# espalier::client, and a pkg-config file.
+# The one library that applications link, and how they find it: a CMake package with the targets
+# espalier::client and, for programs in C, espalier::c; and a pkg-config file.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(objects)
-foreach(module base wire memory tree client)
+foreach(module base wire memory tree offload client)
   get_target_property(type espalier_${module} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
     list(APPEND objects $<TARGET_OBJECTS:espalier_${module}>)
@@ -23,7 +23,7 @@ target_link_libraries(espalier INTERFACE Threads::Threads)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/espalier)
 install(TARGETS espalier EXPORT espalier ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/espalier DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.hpp")
+        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(EXPORT espalier NAMESPACE espalier:: FILE espalier-targets.cmake DESTINATION ${package_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/espalier-config.cmake.in
   ${PROJECT_BINARY_DIR}/espalier-config.cmake INSTALL_DESTINATION ${package_dir})
@@ -38,3 +38,18 @@ file(RELATIVE_PATH prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/espalier.pc.in ${PROJECT_BINARY_DIR}/espalier.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/espalier.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# The command's manual pages, and what runs the node as a service, with the path of the program.
+if(ESPALIER_BUILD_TOOLS)
+  install(FILES ${PROJECT_SOURCE_DIR}/docs/man/espalier.1
+                ${PROJECT_SOURCE_DIR}/docs/man/espalier-serve.1
+          DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  file(READ ${PROJECT_SOURCE_DIR}/dist/espalier.service service)
+  string(REPLACE "/usr/bin/" "${CMAKE_INSTALL_FULL_BINDIR}/" service "${service}")
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/espalier.service CONTENT "${service}" @ONLY)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+               ${PROJECT_SOURCE_DIR}/dist/espalier.service)
+  install(FILES ${PROJECT_BINARY_DIR}/espalier.service DESTINATION lib/systemd/system)
+  install(FILES ${PROJECT_SOURCE_DIR}/dist/espalier.sysusers DESTINATION lib/sysusers.d
+          RENAME espalier.conf)
+endif()

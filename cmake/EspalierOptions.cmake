@@ -38,8 +38,9 @@ target_include_directories(espalier_options INTERFACE
 target_link_libraries(espalier_options INTERFACE Threads::Threads)
 # -pthread at compile time too, which ThreadSanitizer and the C library like to know.
 target_compile_options(espalier_options INTERFACE
-  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wold-style-cast -Wnon-virtual-dtor
-  $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+  $<$<COMPILE_LANGUAGE:CXX>:-Wold-style-cast> $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>
   $<$<BOOL:${ESPALIER_WERROR}>:-Werror>)
 target_compile_definitions(espalier_options INTERFACE
   $<$<CONFIG:Debug>:ESPALIER_DEBUG_ASSERTIONS=1>)

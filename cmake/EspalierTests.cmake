@@ -104,7 +104,7 @@ function(espalier_spanning_tests)
   list(FILTER support EXCLUDE REGEX "_test\\.cpp$")
   list(FILTER support_tests INCLUDE REGEX "_test\\.cpp$")
   set(upper)
-  foreach(module bench tools)
+  foreach(module node bench tools)
     if(TARGET espalier_${module})
       list(APPEND upper espalier_${module})
     endif()
@@ -122,7 +122,7 @@ function(espalier_spanning_tests)
   file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.cpp)
   foreach(source IN LISTS tests support_tests)
     cmake_path(GET source STEM program)
-    if(program MATCHES "^(cli|readme)_test$" AND NOT TARGET espalier_program)
+    if(program MATCHES "^(cli|readme|serve|top)_test$" AND NOT TARGET espalier_program)
       continue()  # they run the command
     elseif(program MATCHES "_planted_test$" AND NOT ESPALIER_BUILD_PLANTED)
       continue()
@@ -142,13 +142,36 @@ function(espalier_spanning_tests)
   endforeach()
 endfunction()
 
+# What is in C is C11 and nothing else, whatever the build is told of warnings.
+function(espalier_strict_c target)
+  set_target_properties(${target} PROPERTIES
+    C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE
+    "$<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wstrict-prototypes;-Werror>")
+endfunction()
+
+# Compiles the C header alone, twice in a row, in each standard of C that it promises.
+function(espalier_c_header_checks)
+  set(unit ${PROJECT_BINARY_DIR}/generated/headers/espalier.h.c)
+  set(line "#include \"espalier/espalier.h\"\n")
+  file(CONFIGURE OUTPUT ${unit} CONTENT "${line}${line}")
+  foreach(standard 99 11)
+    add_library(espalier_header_c${standard} OBJECT ${unit})
+    espalier_strict_c(espalier_header_c${standard})
+    set_target_properties(espalier_header_c${standard} PROPERTIES C_STANDARD ${standard})
+    target_include_directories(espalier_header_c${standard} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  endforeach()
+endfunction()
+
 # example/: programs as applications write them, against the library that applications link.
 function(espalier_examples)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/example/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS
+       ${PROJECT_SOURCE_DIR}/example/*.cpp ${PROJECT_SOURCE_DIR}/example/*.c)
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM program)
     add_executable(${program} ${source})
     target_link_libraries(${program} PRIVATE espalier::client espalier_options)
+    espalier_strict_c(${program})
     add_test(NAME example.${program} COMMAND ${program})
     set_tests_properties(example.${program} PROPERTIES LABELS fast
       TIMEOUT ${ESPALIER_TEST_TIMEOUT_SECONDS})
@@ -195,6 +218,7 @@ function(espalier_install_test)
     add_test(NAME install.${way}
       COMMAND ${CMAKE_COMMAND} -D WAY=${way} -D BUILD=${PROJECT_BINARY_DIR}
         -D SOURCE=${PROJECT_SOURCE_DIR} -D COMPILER=${CMAKE_CXX_COMPILER}
+        -D C_COMPILER=${CMAKE_C_COMPILER}
         -D GENERATOR=${CMAKE_GENERATOR} -D LIBRARIES=${CMAKE_INSTALL_LIBDIR}
         -P ${PROJECT_SOURCE_DIR}/cmake/install_test.cmake)
     set_tests_properties(install.${way} PROPERTIES LABELS fast

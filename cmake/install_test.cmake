@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run by ctest: installs the build into a fresh prefix, moves it, and builds and runs the consumer
-# against it, through the CMake package or through pkg-config (WAY).
+# Run by ctest: installs the build into a fresh prefix, moves it, and builds and runs the consumers
+# against it, in C++ and in C, through the CMake package or through pkg-config (WAY).
 set(work ${BUILD}/install_test/${WAY})
 set(prefix ${work}/moved)
 file(REMOVE_RECURSE ${work})
@@ -18,6 +18,10 @@ if(WAY STREQUAL "package")
       -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_PREFIX_PATH=${prefix})
   run(${CMAKE_COMMAND} --build ${work}/build)
   run(${work}/build/consumer)
+  run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/c -B ${work}/build_c -G ${GENERATOR}
+      -D CMAKE_C_COMPILER=${C_COMPILER} -D CMAKE_PREFIX_PATH=${prefix})
+  run(${CMAKE_COMMAND} --build ${work}/build_c)
+  run(${work}/build_c/consumer)
 else()
   find_program(PKG_CONFIG pkg-config REQUIRED)
   set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBRARIES}/pkgconfig)
@@ -26,4 +30,6 @@ else()
   separate_arguments(flags UNIX_COMMAND ${flags})
   run(${COMPILER} -std=c++23 ${SOURCE}/tests/consumer/main.cpp -o ${work}/consumer ${flags})
   run(${work}/consumer)
+  run(${C_COMPILER} -std=c99 ${SOURCE}/tests/consumer/c/main.c -o ${work}/consumer_c ${flags})
+  run(${work}/consumer_c)
 endif()
