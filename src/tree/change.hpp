@@ -85,7 +85,6 @@ class Change {
   };
 
   std::byte* take_buffer();
-  wire::Lid take_lid();
   [[nodiscard]] NodeFrame frame_for(std::span<std::byte* const> olds, std::string_view low,
                                     std::string_view high) const;
   std::vector<Child> build_layer(std::uint32_t level, std::span<const Child> children,

@@ -27,6 +27,17 @@ std::byte* lock_current(MapCore& map, wire::Lid lid) {
   }
 }
 
+// Ends a change of one leaf and its neighbours: readers of the version that it returns see it.
+// Requires: the structure lock, which is given back.
+std::uint64_t publish(MapCore& map, Change& change, std::unique_lock<std::mutex>& structure) {
+  const std::uint64_t version = map.clock.take();
+  change.commit(version);
+  structure.unlock();
+  map.clock.done(version);
+  change.retire(version);
+  return version;
+}
+
 std::uint32_t height(const MapCore& map) { return map.node(map.root).level() + 1; }
 
 // A leaf that cannot take a write as it is, its records with the write, and what to do about it.
@@ -214,12 +225,7 @@ WriteOutcome write_with_restructure(Worker& worker, MapCore& map, const WriteInt
     plan_shrinking(map, path, leaf, plan);
   }
   rearrange(change, path, plan);
-
-  const std::uint64_t version = map.clock.take();
-  change.commit(version);
-  structure.unlock();
-  map.clock.done(version);
-  change.retire(version);
+  const std::uint64_t version = publish(map, change, structure);
   retire_value(map, state, version);
   if (state.existed != (intent.op != Op::erase)) {
     map.items.add(worker.index, state.existed ? -1 : 1);
@@ -492,11 +498,7 @@ bool merge_thin_leaf(Worker& worker, MapCore& map, const SearchKey& key) {
     return false;
   }
   rearrange(change, path, plan);
-  const std::uint64_t version = map.clock.take();
-  change.commit(version);
-  structure.unlock();
-  map.clock.done(version);
-  change.retire(version);
+  publish(map, change, structure);
   return true;
 }
 
