@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -15,6 +14,8 @@
 #include <new>
 #include <optional>
 #include <utility>
+
+#include "base/child_process.hpp"
 
 namespace espalier::base {
 namespace {
@@ -72,7 +73,7 @@ class Child {
   void kill() {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
+    wait_for_child(pid_);
     pid_ = 0;
   }
   [[nodiscard]] bool ok() const { return ok_; }

@@ -5,7 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <string>
+
+#include "base/child_process.hpp"
 
 namespace espalier::base {
 namespace {
@@ -74,7 +77,7 @@ TEST(ProcessId, AChildHasEndedEvenBeforeItIsWaitedFor) {
   siginfo_t info{};
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
   EXPECT_TRUE(has_ended(id));  // a zombie
-  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  ASSERT_EQ(wait_for_child(child), -SIGKILL);
   EXPECT_TRUE(has_ended(id));  // gone
   close(ready[0]);
   close(ready[1]);

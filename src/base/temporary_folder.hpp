@@ -17,8 +17,9 @@ class TemporaryFolder {
   /// Makes a folder that only this user can read, below $TMPDIR or /tmp.
   /// Errors: throws std::runtime_error.
   TemporaryFolder() {
-    // mkdtemp() puts other letters for the X, such that the name is new.
-    std::string pattern = (std::filesystem::temp_directory_path() / "espalier-XXXXXX").string();
+    // mkdtemp() puts other letters for the last six, such that the name is new.
+    const std::string name = "espalier-" + std::string(6, 'X');
+    std::string pattern = (std::filesystem::temp_directory_path() / name).string();
     if (::mkdtemp(pattern.data()) == nullptr) {
       throw std::runtime_error("cannot make a temporary folder " + pattern);
     }

@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <functional>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -19,6 +19,7 @@
 
 #include "base/unix_address.hpp"
 #include "client/ring_connection.hpp"
+#include "memory/packets.hpp"
 #include "offload/response_ring.hpp"
 #include "offload/ring_client.hpp"
 #include "wire/handshake.hpp"
@@ -87,19 +88,8 @@ class FakeNode {
     welcome.response_rings = layout.response_rings;
     change(welcome);
     const int numbers[] = {memory_.descriptor(), doorbells_.descriptor(), page_.descriptor()};
-    iovec part{&welcome, sizeof welcome};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof numbers)] = {};
-    msghdr packet{};
-    packet.msg_iov = &part;
-    packet.msg_iovlen = 1;
-    packet.msg_control = control;
-    packet.msg_controllen = sizeof control;
-    cmsghdr* const header = CMSG_FIRSTHDR(&packet);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof numbers);
-    std::memcpy(CMSG_DATA(header), numbers, sizeof numbers);
-    sendmsg(client_.number(), &packet, MSG_NOSIGNAL);
+    static_cast<void>(
+        memory::send_packet(client_.number(), std::as_bytes(std::span(&welcome, 1)), numbers));
   }
   void set_up(const wire::ConnectionLayout& layout) {
     std::byte* const credit = memory_.at(offsetof(wire::ConnectionPage, request_credit));

@@ -89,8 +89,7 @@ class RemoteRequests {
   std::size_t busy_ = 0;
   std::uint64_t completed_ = 0;
   std::uint32_t fruitless_ = 0;  // looks in a row that found no answer
-  std::vector<Item> items_;  // of the response in hand
-  std::string snapshot_bytes_;
+  std::vector<Item> items_;      // of the response in hand
 };
 
 }  // namespace espalier::client

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <span>
 
 #include "base/barrier.hpp"
 #include "base/system_error.hpp"
-#include "base/unix_address.hpp"
+#include "memory/packets.hpp"
 #include "offload/futex.hpp"
 #include "wire/handshake.hpp"
 
@@ -19,43 +19,6 @@ namespace {
 
 constexpr std::uint32_t kRequestLines = 512;
 constexpr std::uint32_t kResponseLines = 1024;
-
-Result<memory::Descriptor> connect_to(const std::string& path) {
-  const auto address = base::UnixAddress::file(path);
-  if (!address) return std::unexpected(address.error());
-  memory::Descriptor made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!made) return base::refused_by_system();
-  while (connect(made.number(), address->get(), address->bytes()) != 0) {
-    if (errno != EINTR) return base::refused_by_system();
-  }
-  return made;
-}
-
-// One packet, with the descriptors that came with it. Returns its length, or -1.
-ssize_t receive(int socket, wire::Welcome& welcome, memory::Descriptor (&descriptors)[3]) {
-  iovec part{&welcome, sizeof welcome};
-  alignas(cmsghdr) char control[CMSG_SPACE(wire::kWelcomeDescriptors * sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  ssize_t got = -1;
-  do {
-    got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  } while (got < 0 && errno == EINTR);
-  if (got < 0) return got;
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
-    const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t i = 0; i < std::min<std::size_t>(count, wire::kWelcomeDescriptors); ++i) {
-      int number = -1;
-      std::memcpy(&number, CMSG_DATA(header) + i * sizeof number, sizeof number);
-      descriptors[i] = memory::Descriptor(number);
-    }
-  }
-  return got;
-}
 
 }  // namespace
 
@@ -66,7 +29,7 @@ Result<std::shared_ptr<RingConnection>> RingConnection::open(const std::string& 
 }
 
 Result<void> RingConnection::say_hello(const std::string& path) {
-  auto connected = connect_to(path);
+  auto connected = memory::connect_packets(path);
   if (!connected) return std::unexpected(connected.error());
   socket_ = std::move(*connected);
   wire::Hello hello{};
@@ -75,14 +38,15 @@ Result<void> RingConnection::say_hello(const std::string& path) {
   hello.request_lines = kRequestLines;
   hello.response_lines = kResponseLines;
   hello.response_rings = wire::kResponseRingsMax;
-  if (send(socket_.number(), &hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello)
-    return base::refused_by_system();
+  const auto sent = memory::send_packet(socket_.number(), std::as_bytes(std::span(&hello, 1)));
+  if (!sent) return sent;
   wire::Welcome welcome{};
   memory::Descriptor descriptors[wire::kWelcomeDescriptors];
-  const ssize_t got = receive(socket_.number(), welcome, descriptors);
-  if (got < 0) return base::refused_by_system();
-  if (got == 0) return fail(Code::connection_lost);
-  if (got != sizeof welcome || welcome.magic != wire::kHelloMagic) return fail(Code::corrupt, 1);
+  const auto got = memory::receive_packet(
+      socket_.number(), std::as_writable_bytes(std::span(&welcome, 1)), descriptors);
+  if (!got) return std::unexpected(got.error());
+  if (*got == 0) return fail(Code::connection_lost);
+  if (*got != sizeof welcome || welcome.magic != wire::kHelloMagic) return fail(Code::corrupt, 1);
   if (welcome.code != 0) return fail(static_cast<Code>(welcome.code), welcome.detail);
   if (welcome.protocol != wire::kProtocolVersion) return fail(Code::unsupported, welcome.protocol);
   node_id_ = welcome.node_id;

@@ -3,6 +3,7 @@
 
 #include "client/embedded.hpp"
 #include "client/remote.hpp"
+#include "tree/catalog.hpp"
 
 namespace espalier {
 
@@ -46,7 +47,8 @@ std::vector<std::string> Store::map_names() const {
 }
 
 Result<std::uint64_t> Store::sequence(std::string_view name, std::uint32_t count) {
-  if (name.empty() || name.size() > 255 || count == 0) return fail(Code::invalid_argument);
+  if (name.empty() || name.size() > tree::Catalog::kNameBytesMax || count == 0)
+    return fail(Code::invalid_argument);
   return impl_->sequence(name, count);
 }
 

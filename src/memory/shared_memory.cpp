@@ -12,8 +12,6 @@
 #include "base/system_error.hpp"
 
 namespace espalier::memory {
-namespace {}  // namespace
-
 Descriptor::Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {

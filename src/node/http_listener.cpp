@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -127,8 +126,7 @@ HttpListener::HttpListener(std::function<std::string()> metrics, std::uint64_t c
 HttpListener::~HttpListener() { stop(); }
 
 Result<void> HttpListener::start(std::uint16_t port) {
-  bell_ = memory::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!bell_) return base::refused_by_system();
+  if (!bell_.hang()) return base::refused_by_system();
   if (const auto bound = bind_to(AF_INET, port); !bound) return bound;
   const auto second = bind_to(AF_INET6, port_);
   if (!second) {
@@ -171,8 +169,7 @@ Result<void> HttpListener::bind_to(int family, std::uint16_t port) {
 void HttpListener::stop() {
   if (thread_.joinable()) {
     stopping_.store(true, std::memory_order_release);
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = write(bell_.number(), &one, sizeof one);
+    bell_.ring();
     thread_.join();
   }
   connections_.clear();

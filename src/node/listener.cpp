@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -80,9 +79,9 @@ Listener::~Listener() { stop(); }
 
 Result<void> Listener::start() {
   epoll_ = memory::Descriptor(epoll_create1(EPOLL_CLOEXEC));
-  bell_ = memory::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const bool bell = bell_.hang();
   spare_ = open_spare();
-  if (!epoll_ || !bell_ || !spare_) return base::refused_by_system();
+  if (!bell || !epoll_ || !spare_) return base::refused_by_system();
   if (const auto bound = bind_socket(); !bound) return bound;
   if (!watch(epoll_.number(), bell_.number()) || !watch(epoll_.number(), socket_.number())) {
     return base::refused_by_system();
@@ -124,8 +123,7 @@ Result<void> Listener::bind_socket() {
 void Listener::stop() {
   if (thread_.joinable()) {
     stopping_.store(true, std::memory_order_release);
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = write(bell_.number(), &one, sizeof one);
+    bell_.ring();
     thread_.join();
   }
   pending_.clear();

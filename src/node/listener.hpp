@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "memory/shared_memory.hpp"
+#include "node/bell.hpp"
 #include "node/config.hpp"
 #include "node/worker.hpp"
 #include "wire/handshake.hpp"
@@ -55,7 +56,7 @@ class Listener {
   std::function<std::uint32_t()> connections_;
   memory::Descriptor socket_;
   memory::Descriptor epoll_;
-  memory::Descriptor bell_;
+  Bell bell_;
   memory::Descriptor spare_;  // that those can be told for whom there is no other
   bool bound_ = false;
   bool resting_ = false;

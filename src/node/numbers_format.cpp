@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/bytes.hpp"
 #include "offload/in_flight.hpp"
 #include "offload/map_forms.hpp"
 #include "offload/registry.hpp"
@@ -15,11 +16,6 @@ namespace {
 constexpr double kUsPerSecond = 1e6;
 static_assert(wire::kDurationBuckets ==
               std::tuple_size_v<decltype(offload::DurationCounts::buckets)>);
-
-template <class T>
-void append(std::string& to, const T& value) {
-  to.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
 
 using Header = wire::NodeNumbersHeader;
 
@@ -86,18 +82,18 @@ OffloadNumbers from_wire(const wire::OffloadNumbers& bytes) {
 
 std::string encode(const NodeNumbers& numbers) {
   std::string bytes;
-  append(bytes, header_of(numbers));
+  bytes.append(base::bytes_of(header_of(numbers)));
   bytes += numbers.version;
   for (const OffloadNumbers& offload : numbers.offloads) {
-    if (offload.requests != 0) append(bytes, to_wire(offload));
+    if (offload.requests != 0) bytes.append(base::bytes_of(to_wire(offload)));
   }
   for (const WorkerNumbers& worker : numbers.workers) {
-    append(bytes, wire::WorkerNumbers{worker.in_flight, worker.connections, worker.sleeps,
-                                      worker.wake_ups});
+    bytes.append(base::bytes_of(
+        wire::WorkerNumbers{worker.in_flight, worker.connections, worker.sleeps, worker.wake_ups}));
   }
   for (const MapNumbers& map : numbers.maps) {
     const auto name_bytes = static_cast<std::uint32_t>(map.name.size());
-    append(bytes, wire::MapEntry{offload::numbers_of(map.stats), name_bytes, 0});
+    bytes.append(base::bytes_of(wire::MapEntry{offload::numbers_of(map.stats), name_bytes, 0}));
     bytes += map.name;
   }
   return bytes;

@@ -3,28 +3,15 @@
 
 #include <sys/socket.h>
 
-#include <cstring>
+#include "memory/packets.hpp"
 
 namespace espalier::node {
 
 bool send_welcome(int socket, wire::Welcome welcome, std::span<const int> descriptors) {
   welcome.magic = wire::kHelloMagic;
   welcome.protocol = wire::kProtocolVersion;
-  iovec part{&welcome, sizeof welcome};
-  alignas(cmsghdr) char control[CMSG_SPACE(wire::kWelcomeDescriptors * sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (!descriptors.empty()) {
-    message.msg_control = control;
-    message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
-    std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
-  }
-  return sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof welcome;
+  const auto packet = std::as_bytes(std::span(&welcome, 1));
+  return memory::send_packet(socket, packet, descriptors).has_value();
 }
 
 void refuse(int socket, const Error& error) {

@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -39,8 +38,8 @@ Result<void> Worker::start() {
   if (!page) return std::unexpected(page.error());
   page_descriptor_ = std::move(*page);
   epoll_ = memory::Descriptor(epoll_create1(EPOLL_CLOEXEC));
-  bell_ = memory::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!epoll_ || !bell_) return base::refused_by_system();
+  const bool bell = bell_.hang();
+  if (!bell || !epoll_) return base::refused_by_system();
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = bell_.number();
@@ -74,10 +73,7 @@ void Worker::stop() {
   thread_.join();
 }
 
-void Worker::wake() {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = write(bell_.number(), &one, sizeof one);
-}
+void Worker::wake() { bell_.ring(); }
 
 void Worker::hand_in(Newcomer newcomer) {
   {
@@ -144,8 +140,7 @@ void Worker::look_at_sockets(int timeout_ms) {
   const int found = epoll_wait(epoll_.number(), events, 64, timeout_ms);
   for (int i = 0; i < found; ++i) {
     if (events[i].data.fd == bell_.number()) {
-      std::uint64_t count = 0;
-      [[maybe_unused]] const auto got = read(bell_.number(), &count, sizeof count);
+      bell_.silence();
     } else {
       read_socket(events[i].data.fd);
     }

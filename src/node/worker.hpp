@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "memory/shared_memory.hpp"
+#include "node/bell.hpp"
 #include "node/config.hpp"
 #include "offload/engine.hpp"
 
@@ -71,7 +72,7 @@ class Worker {
   std::uint32_t number_;
   memory::Descriptor page_descriptor_;  // of the node's page, read only
   memory::Descriptor epoll_;
-  memory::Descriptor bell_;  // eventfd: other threads of the node wake this one
+  Bell bell_;  // other threads of the node wake this one
   std::unique_ptr<offload::Doorbells> doorbells_;
   std::unique_ptr<offload::Engine> engine_;
   struct Client {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "offload/engine.hpp"
+#include "offload/walk_answer.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -31,12 +32,7 @@ void start_compare(Engine& engine, InFlight& r) {
 
 void compared(Engine& engine, InFlight& r, const Completion& done) {
   if (!done.ok) return engine.fail(r, done.error);
-  wire::ResponseHeader header{};
-  header.version = done.version;
-  header.read_version = done.read_version;
-  if (done.found) header.flags |= wire::kFound;
-  if (done.applied) header.flags |= wire::kApplied;
-  engine.answer(r, header);
+  engine.answer(r, header_of(done));
 }
 
 // --- add: a get, and a put on the condition that nothing came between ----------------------------

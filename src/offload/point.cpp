@@ -2,6 +2,7 @@
 // Offloads on one key: get, put, insert, update, erase; and the no-op, by which rings are measured.
 #include "offload/engine.hpp"
 #include "offload/reads.hpp"
+#include "offload/walk_answer.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -33,15 +34,6 @@ void start_put(Engine& engine, InFlight& r) { start_write(engine, r, Op::put); }
 void start_insert(Engine& engine, InFlight& r) { start_write(engine, r, Op::insert); }
 void start_update(Engine& engine, InFlight& r) { start_write(engine, r, Op::update); }
 void start_erase(Engine& engine, InFlight& r) { start_write(engine, r, Op::erase); }
-
-wire::ResponseHeader header_of(const Completion& done) {
-  wire::ResponseHeader header{};
-  header.version = done.version;
-  header.read_version = done.read_version;
-  if (done.found) header.flags |= wire::kFound;
-  if (done.applied) header.flags |= wire::kApplied;
-  return header;
-}
 
 // A value that the client has no room for is read again when it has.
 void got(Engine& engine, InFlight& r, const Completion& done) {

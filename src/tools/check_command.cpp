@@ -11,6 +11,7 @@
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/json_record.hpp"
+#include "tools/json_stats.hpp"
 #include "tools/map_check.hpp"
 #include "tools/numbers.hpp"
 #include "tools/progress.hpp"
@@ -60,21 +61,11 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
 void print_json(std::ostream& out, const MapStats& stats, const Payload& payload,
                 const std::vector<std::string>& faults) {
   nlohmann::ordered_json object;
-  object["items"] = stats.items;
-  object["height"] = stats.height;
-  object["leaves"] = stats.leaves;
-  object["interior_nodes"] = stats.interior_nodes;
-  object["node_bytes"] = stats.node_bytes;
-  object["value_bytes"] = stats.value_bytes;
-  object["waiting_bytes"] = stats.waiting_bytes;
+  set_stats(object, stats);
   object["payload_bytes"] = payload.key_bytes + payload.value_bytes;
   object["fill"] =
       ratio(payload.key_bytes + payload.value_bytes, stats.node_bytes + stats.value_bytes);
   object["bytes_per_item"] = ratio(stats.node_bytes + stats.value_bytes, stats.items);
-  object["log_merges"] = stats.log_merges;
-  object["splits"] = stats.splits;
-  object["gives"] = stats.gives;
-  object["merges"] = stats.merges;
   object["faults"] = faults;
   out << object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
 }

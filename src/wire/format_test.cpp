@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/bytes.hpp"
 #include "wire/handshake.hpp"
 #include "wire/map_header.hpp"
 #include "wire/message.hpp"
@@ -19,12 +20,7 @@ namespace {
 
 using std::string_literals::operator""s;
 
-template <class T>
-std::string bytes_of(const T& value) {
-  std::string bytes(sizeof value, '\0');
-  std::memcpy(bytes.data(), &value, sizeof value);
-  return bytes;
-}
+using base::bytes_of;
 
 TEST(Format, Ref) {
   const Ref ref = Ref::make(0x1234'5678'9A00, 0xBCDEF01);
@@ -139,7 +135,7 @@ TEST(Format, ChildGroup) {
   ChildGroup group{};
   group.heads[1] = 0x01020304;
   group.children[0] = 0x05060708;
-  const std::string bytes = bytes_of(group);
+  const std::string bytes(bytes_of(group));
   EXPECT_EQ(bytes.substr(4, 4), "\4\3\2\1");
   EXPECT_EQ(bytes.substr(64, 4), "\x08\x07\x06\x05");
 }
@@ -158,7 +154,7 @@ TEST(Format, MapHeader) {
   header.root = 12291;
   header.read_version = 5;
   header.write_version = 6;
-  const std::string bytes = bytes_of(header);
+  const std::string bytes(bytes_of(header));
   EXPECT_EQ(bytes.substr(0, 24),
             "\1\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s);
   EXPECT_EQ(bytes.substr(24, 8), "ELIR MAP");
@@ -210,7 +206,7 @@ TEST(RingFormat, ConnectionPage) {
   page.request_credit = 0x0102;
   page.responses[0] = {0x0304, 1, {}};
   page.responses[15] = {0x0506, 1, {}};
-  const std::string bytes = bytes_of(page);
+  const std::string bytes(bytes_of(page));
   EXPECT_EQ(bytes.substr(0, 8), "ESPLRCON");
   EXPECT_EQ(bytes.substr(8, 16), "\1\0\0\0\0\2\0\0\0\4\0\0\x10\0\0\0"s);
   EXPECT_EQ(bytes.substr(24, 40), std::string(40, '\0'));
@@ -250,7 +246,7 @@ TEST(RingFormat, NodePage) {
   page.flags = kNodeAsymmetric;
   page.node_id = 0x0807060504030201;
   page.workers[61].sleeping = 1;
-  const std::string bytes = bytes_of(page);
+  const std::string bytes(bytes_of(page));
   EXPECT_EQ(bytes.substr(0, 8), "ESPLNODE");
   EXPECT_EQ(bytes.substr(8, 16), "\1\0\0\0\1\0\0\0\1\2\3\4\5\6\7\x08"s);
   EXPECT_EQ(bytes.substr(128 + 61 * 64, 4), "\1\0\0\0"s);

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a walk found, as a response says it.
+#pragma once
+
+#include "espalier/types.hpp"
+#include "wire/message.hpp"
+
+namespace espalier::offload {
+
+[[nodiscard]] inline wire::ResponseHeader header_of(const Completion& done) {
+  wire::ResponseHeader header{};
+  header.version = done.version;
+  header.read_version = done.read_version;
+  if (done.found) header.flags |= wire::kFound;
+  if (done.applied) header.flags |= wire::kApplied;
+  return header;
+}
+
+}  // namespace espalier::offload
