@@ -2,12 +2,12 @@
 #include "bench/key_set.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
+
+#include "base/temporary_folder.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -15,20 +15,12 @@ namespace {
 // A file that lives as long as this object.
 class KeyFile {
  public:
-  explicit KeyFile(const std::string& text) {
-    path_ = (std::filesystem::temp_directory_path() / "espalier-keys-XXXXXX").string();
-    const int descriptor = ::mkstemp(path_.data());
-    EXPECT_GE(descriptor, 0);
-    ::close(descriptor);
-    std::ofstream(path_, std::ios::binary) << text;
-  }
-  KeyFile(const KeyFile&) = delete;
-  KeyFile& operator=(const KeyFile&) = delete;
-  ~KeyFile() { std::filesystem::remove(path_); }
+  explicit KeyFile(const std::string& text) { std::ofstream(path_, std::ios::binary) << text; }
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  std::string path_;
+  base::TemporaryFolder folder_;
+  const std::string path_ = (folder_ / "keys").string();
 };
 
 std::set<std::string> keys_of(const KeySet& set) {

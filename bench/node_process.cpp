@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,6 +17,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/child_process.hpp"
 #include "base/clock.hpp"
 #include "bench/own_node.hpp"
 
@@ -75,14 +75,14 @@ NodeProcess::NodeProcess(const node::Config& config) {
   } while (got < 0 && errno == EINTR);
   if (got == 1 && words[0] == kListens) return;
   line_.close();
-  waitpid(process_, nullptr, 0);
+  base::wait_for_child(process_);
   throw std::runtime_error(got > 0 ? std::string(words, static_cast<std::size_t>(got))
                                    : "the node's process ended before it listened");
 }
 
 NodeProcess::~NodeProcess() {
   line_.close();
-  waitpid(process_, nullptr, 0);
+  base::wait_for_child(process_);
 }
 
 void NodeProcess::watch(double seconds) const {

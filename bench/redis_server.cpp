@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,31 +17,16 @@
 #include <stdexcept>
 #include <vector>
 
+#include "base/child_process.hpp"
 #include "base/clock.hpp"
 #include "base/cpu.hpp"
+#include "memory/shared_memory.hpp"
 
 namespace espalier::bench {
 namespace {
 
 constexpr std::uint64_t kStartNsMax = 30'000'000'000;
 constexpr std::string_view kListens = "eady to accept connections";  // all versions say it so
-
-// One end of a pipe.
-class End {
- public:
-  explicit End(int number) : number_(number) {}
-  End(const End&) = delete;
-  End& operator=(const End&) = delete;
-  ~End() { close(); }
-  void close() {
-    if (number_ >= 0) ::close(number_);
-    number_ = -1;
-  }
-  [[nodiscard]] int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 // By vfork, since a fork would mark all memory of the targets in this process as shared, and each
 // page of it would fault once more under the clock.
@@ -118,8 +102,8 @@ RedisServer::RedisServer() {
   if (pipe2(ends, O_CLOEXEC) != 0) {
     throw std::runtime_error(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   }
-  End log(ends[0]);
-  End output(ends[1]);
+  const memory::Descriptor log(ends[0]);
+  memory::Descriptor output(ends[1]);
   child_.process = start(program->c_str(), arguments.data(), output.number());
   if (child_.process < 0) {
     throw std::runtime_error(fmt::format("cannot start {}: {}", *program, std::strerror(errno)));
@@ -131,7 +115,7 @@ RedisServer::RedisServer() {
 RedisServer::Child::~Child() {
   if (process <= 0) return;
   kill(process, SIGKILL);
-  waitpid(process, nullptr, 0);
+  base::wait_for_child(process);
 }
 
 }  // namespace espalier::bench

@@ -13,6 +13,7 @@
 
 #include "bench/redis_fixture.hpp"
 #include "bench/redis_form.hpp"
+#include "bench/request_list.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -51,14 +52,6 @@ TEST(RedisPrograms, OneThatIsMissingIsSaid) {
 }
 
 class Redis : public NeedsRedis<testing::Test> {};
-
-Request request_of(Op op, std::string_view key, std::string_view value = {}) {
-  Request request;
-  request.op = op;
-  request.key = key;
-  request.value = value;
-  return request;
-}
 
 TEST_F(Redis, AServerOfOurOwnEndsWithItsObject) {
   pid_t process = 0;

@@ -8,15 +8,15 @@
 #include "bench/answers.hpp"
 
 namespace espalier::bench {
-namespace {
-
-Request request_of(Op op, std::string_view key, std::string_view value = {}) {
+Request request_of(Op op, std::string_view key, std::string_view value) {
   Request request;
   request.op = op;
   request.key = key;
   request.value = value;
   return request;
 }
+
+namespace {
 
 // Draws operations and keys for one thread, and keeps what it has inserted.
 class RequestMaker {

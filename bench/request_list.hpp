@@ -26,6 +26,9 @@ namespace espalier::bench {
 
 inline constexpr std::uint64_t kWindow = 4096;
 
+/// A request of one key; the bytes stay the caller's.
+Request request_of(Op op, std::string_view key, std::string_view value = {});
+
 /// Requests and the bytes that they point to.
 class RequestList {
  public:

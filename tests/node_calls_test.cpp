@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node and its clients in one process: every call of the public interface, through rings.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <map>
 #include <memory>
@@ -11,35 +10,15 @@
 
 #include "base/random.hpp"
 #include "espalier/map.hpp"
-#include "node/node.hpp"
+#include "tests/support/node_fixture.hpp"
 #include "tests/support/seed.hpp"
 
 namespace espalier {
 namespace {
 
-class NodeTest : public testing::Test {
+class NodeTest : public test::NodeFixture {
  protected:
-  void SetUp() override {
-    config_.node.socket =
-        testing::TempDir() + "espalier-node-" + std::to_string(getpid()) + ".sock";
-    config_.memory.limit = std::uint64_t{256} << 20;
-    config_.memory.huge_pages = false;
-    start();
-  }
-  void start() {
-    node_.reset();
-    auto node = node::Node::start(config_);
-    ASSERT_TRUE(node) << message(node.error());
-    node_ = std::move(*node);
-  }
-  [[nodiscard]] Store connect() const {
-    auto store = Store::connect("unix:" + config_.node.socket);
-    EXPECT_TRUE(store) << message(store.error());
-    return std::move(*store);
-  }
-
-  node::Config config_;
-  std::unique_ptr<node::Node> node_;
+  void SetUp() override { start(); }
 };
 
 TEST_F(NodeTest, AnswersEveryCallOfAMap) {

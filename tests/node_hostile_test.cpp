@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/unix_address.hpp"
+#include "memory/packets.hpp"
 #include "tests/support/hostile.hpp"
 #include "tests/support/node_fixture.hpp"
 #include "tests/support/raw_client.hpp"
@@ -199,7 +200,7 @@ TEST_F(HostileTest, NonsenseInsteadOfAHello) {
   packets.push_back(offload::bytes_of(bad));
   beside_a_witness(scaled(50), [&](Random&) {
     for (const std::string& packet : packets) {
-      const auto socket = RawClient::dial(this->socket());
+      const auto socket = memory::connect_packets(this->socket());
       ASSERT_TRUE(socket);
       send(socket->number(), packet.data(), packet.size(), MSG_NOSIGNAL);
       wire::Welcome welcome{};
@@ -210,7 +211,7 @@ TEST_F(HostileTest, NonsenseInsteadOfAHello) {
                 packet == packets.back() ? Code::unsupported : Code::invalid_argument);
       EXPECT_EQ(recv(socket->number(), &welcome, sizeof welcome, 0), 0);
     }
-    static_cast<void>(RawClient::dial(this->socket()));  // and nothing at all
+    static_cast<void>(memory::connect_packets(this->socket()));  // and nothing at all
   });
 }
 
@@ -294,7 +295,7 @@ TEST_F(HostileTest, BytesThatWakeWithoutEnd) {
 TEST_F(HostileTest, DescriptorsThatNobodyAskedFor) {
   beside_a_witness(scaled(50), [&](Random&) {
     const std::string hello = offload::bytes_of(RawClient::hello(kRings));
-    const auto socket = RawClient::dial(this->socket());
+    const auto socket = memory::connect_packets(this->socket());
     ASSERT_TRUE(socket);
     EXPECT_TRUE(send_with_descriptors(socket->number(), hello, 20));
     EXPECT_TRUE(send_with_descriptors(socket->number(), {"\1", 1}, 20));

@@ -6,7 +6,6 @@
 // (scripts/load-test.sh).
 #include <fmt/core.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -19,6 +18,7 @@
 #include "espalier/map.hpp"
 #include "tests/support/forked_node.hpp"
 #include "tests/support/load_worker.hpp"
+#include "tests/support/node_config.hpp"
 #include "tests/support/rolling_load.hpp"
 #include "tests/support/seed.hpp"
 
@@ -48,15 +48,6 @@ std::uint64_t load_seconds() {
 
 class NodeLoadConcurrency : public ::testing::Test {
  protected:
-  NodeLoadConcurrency() {
-    config_.node.socket =
-        testing::TempDir() + "espalier-load-" + std::to_string(getpid()) + ".sock";
-    config_.node.cores = 2;
-    config_.node.sweep_asleep_ms = 10;
-    config_.memory.limit = 512 * kMiB;
-    config_.memory.huge_pages = false;
-  }
-
   static void report(std::size_t part, const SettledNumbers& now, const RollingLoadCounts& counts) {
     fmt::print(
         "part {:2}: {} clients came, {} went, {} were killed, {} hostile ones died; "
@@ -72,7 +63,8 @@ class NodeLoadConcurrency : public ::testing::Test {
     return static_cast<double>(bytes) / static_cast<double>(kMiB);
   }
 
-  node::Config config_;
+  base::TemporaryFolder folder_;
+  node::Config config_ = node_config(folder_, 2);
 };
 
 TEST_F(NodeLoadConcurrency, MemoryIsFlatWhileClientsComeGoAndDie) {

@@ -2,7 +2,6 @@
 // `espalier top` on a terminal: what it leaves behind is what was there before, however it ends.
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/temporary_folder.hpp"
 #include "tests/support/node_program.hpp"
 #include "tests/support/terminal_program.hpp"
 
@@ -25,15 +25,11 @@ constexpr const char* kLeave = "\x1b[?1049l";
 class Top : public ::testing::Test {
  protected:
   Top() {
-    std::string pattern = (fs::temp_directory_path() / "espalier-top-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder = pattern;
-    node.emplace(folder,
-                 std::vector<std::string>{ESPALIER_PROGRAM, "serve", "--node-socket", folder / "s",
-                                          "--memory-limit", "64MiB", "--memory-huge-pages", "no"});
+    node.emplace(folder.path(), std::vector<std::string>{ESPALIER_PROGRAM, "serve", "--node-socket",
+                                                         (folder / "s").string(), "--memory-limit",
+                                                         "64MiB", "--memory-huge-pages", "no"});
     EXPECT_EQ(node->next_message(), "READY=1");
   }
-  ~Top() override { fs::remove_all(folder); }
 
   [[nodiscard]] std::vector<std::string> top(std::vector<std::string> more = {}) const {
     std::vector<std::string> words{ESPALIER_PROGRAM, "top", "--at",
@@ -42,7 +38,7 @@ class Top : public ::testing::Test {
     return words;
   }
 
-  fs::path folder;
+  base::TemporaryFolder folder;
   std::optional<test::NodeProgram> node;
 };
 

@@ -4,13 +4,14 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
 #include <stdexcept>
 #include <utility>
+
+#include "base/child_process.hpp"
 
 namespace espalier::test {
 namespace {
@@ -93,12 +94,6 @@ Child::~Child() {
 
 void Child::kill() const { ::kill(process_, SIGKILL); }
 
-int Child::wait() {
-  int status = 0;
-  while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
-  }
-  process_ = -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
+int Child::wait() { return base::wait_for_child(std::exchange(process_, -1)); }
 
 }  // namespace espalier::test

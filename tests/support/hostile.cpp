@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/child_process.hpp"
 #include "tests/support/node_fixture.hpp"
 
 namespace espalier::test {
@@ -168,8 +169,7 @@ Nursery::Nursery(const std::string& socket) {
 
 Nursery::~Nursery() {
   line_.close();
-  int status = 0;
-  waitpid(process_, &status, 0);
+  base::wait_for_child(process_);
 }
 
 // For each seed a client; for an empty packet the end of all of them.

@@ -34,13 +34,6 @@ std::size_t heap_bytes() {
   return info.uordblks + info.hblkhd;
 }
 
-NodeFixture::NodeFixture() {
-  config_.node.socket = testing::TempDir() + "espalier-node-" + std::to_string(getpid()) + ".sock";
-  config_.node.sweep_asleep_ms = 10;
-  config_.memory.limit = std::uint64_t{512} << 20;
-  config_.memory.huge_pages = false;
-}
-
 void NodeFixture::start() {
   node_.reset();
   auto node = node::Node::start(config_, options_);

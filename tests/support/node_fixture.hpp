@@ -13,6 +13,7 @@
 
 #include "espalier/map.hpp"
 #include "node/node.hpp"
+#include "tests/support/node_config.hpp"
 
 namespace espalier::test {
 
@@ -27,7 +28,6 @@ std::size_t heap_bytes();
 /// Starts a node at a socket of its own; one test at a time in each process.
 class NodeFixture : public testing::Test {
  protected:
-  NodeFixture();
   void start();
   [[nodiscard]] const std::string& socket() const { return config_.node.socket; }
   [[nodiscard]] Store connect() const;
@@ -36,7 +36,8 @@ class NodeFixture : public testing::Test {
   [[nodiscard]] std::uint64_t held_snapshots();
   [[nodiscard]] std::uint32_t in_flight() const;
 
-  node::Config config_;
+  base::TemporaryFolder folder_;
+  node::Config config_ = node_config(folder_);
   node::NodeOptions options_;
   std::unique_ptr<node::Node> node_;
   std::size_t descriptors_ = 0;  // open once the node had started

@@ -7,7 +7,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,7 +14,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
+#include "base/child_process.hpp"
 #include "base/unix_address.hpp"
 
 namespace espalier::test {
@@ -104,12 +105,6 @@ void NodeProgram::fill_messages() const {
 
 void NodeProgram::send(int signal) const { ::kill(process_, signal); }
 
-int NodeProgram::wait() {
-  int status = 0;
-  while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
-  }
-  process_ = -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
+int NodeProgram::wait() { return base::wait_for_child(std::exchange(process_, -1)); }
 
 }  // namespace espalier::test

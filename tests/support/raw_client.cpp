@@ -5,29 +5,16 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <cstring>
+#include <span>
 #include <thread>
 #include <utility>
 
 #include "base/barrier.hpp"
 #include "base/system_error.hpp"
-#include "base/unix_address.hpp"
+#include "memory/packets.hpp"
 #include "offload/futex.hpp"
 
 namespace espalier::test {
-namespace {}  // namespace
-
-Result<memory::Descriptor> RawClient::dial(const std::string& path) {
-  const auto address = base::UnixAddress::file(path);
-  if (!address) return std::unexpected(address.error());
-  memory::Descriptor made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!made) return base::refused_by_system();
-  if (connect(made.number(), address->get(), address->bytes()) != 0) {
-    return base::refused_by_system();
-  }
-  return made;
-}
-
 wire::Hello RawClient::hello(const wire::ConnectionLayout& layout) {
   wire::Hello hello{};
   hello.magic = wire::kHelloMagic;
@@ -41,38 +28,29 @@ wire::Hello RawClient::hello(const wire::ConnectionLayout& layout) {
 Result<std::unique_ptr<RawClient>> RawClient::open(const std::string& path,
                                                    const wire::ConnectionLayout& layout) {
   std::unique_ptr<RawClient> client(new RawClient);
-  auto dialled = dial(path);
+  auto dialled = memory::connect_packets(path);
   if (!dialled) return std::unexpected(dialled.error());
   client->socket_ = std::move(*dialled);
   const wire::Hello hello = RawClient::hello(layout);
   if (!client->send_packet(offload::bytes_of(hello))) return base::refused_by_system();
 
-  iovec part{&client->welcome_, sizeof client->welcome_};
-  alignas(cmsghdr) char control[CMSG_SPACE(wire::kWelcomeDescriptors * sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  const ssize_t got = recvmsg(client->socket(), &message, MSG_CMSG_CLOEXEC);
-  if (got <= 0) return fail(Code::connection_lost);
-  if (got != sizeof client->welcome_) return fail(Code::corrupt);
+  memory::Descriptor descriptors[wire::kWelcomeDescriptors];
+  const auto got = memory::receive_packet(
+      client->socket(), std::as_writable_bytes(std::span(&client->welcome_, 1)), descriptors);
+  if (!got || *got == 0) return fail(Code::connection_lost);
+  if (*got != sizeof client->welcome_) return fail(Code::corrupt);
   const wire::Welcome& welcome = client->welcome_;
   if (welcome.code != 0) return fail(static_cast<Code>(welcome.code), welcome.detail);
-  int numbers[wire::kWelcomeDescriptors];
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  if (header == nullptr || header->cmsg_len != CMSG_LEN(sizeof numbers)) return fail(Code::corrupt);
-  std::memcpy(numbers, CMSG_DATA(header), sizeof numbers);
 
   const wire::ConnectionLayout given{welcome.request_lines, welcome.response_lines,
                                      welcome.response_rings};
   using memory::SharedMemory;
   auto memory =
-      SharedMemory::attach(memory::Descriptor(numbers[0]), given.bytes(), memory::Rights::write);
-  auto doorbells = SharedMemory::attach(memory::Descriptor(numbers[1]), wire::kDoorbellPageBytes,
+      SharedMemory::attach(std::move(descriptors[0]), given.bytes(), memory::Rights::write);
+  auto doorbells = SharedMemory::attach(std::move(descriptors[1]), wire::kDoorbellPageBytes,
                                         memory::Rights::write);
-  auto page = SharedMemory::attach(memory::Descriptor(numbers[2]), sizeof(wire::NodePage),
-                                   memory::Rights::read);
+  auto page =
+      SharedMemory::attach(std::move(descriptors[2]), sizeof(wire::NodePage), memory::Rights::read);
   if (!memory || !doorbells || !page) return fail(Code::corrupt);
   client->memory_ = std::move(*memory);
   client->doorbells_ = std::move(*doorbells);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client of a node as a program of its own would be: a socket, what it hands out, and rings that
-// can be told anything (offload/ring_client.hpp). It shares no code with the client library's
-// connection.
+// can be told anything (offload/ring_client.hpp). It shares with the client library's
+// connection only how packets travel.
 //
 // Thread: one at a time.
 #pragma once
@@ -22,8 +22,6 @@ namespace espalier::test {
 
 class RawClient {
  public:
-  /// Connects a socket; nothing more. Errors: system.
-  static Result<memory::Descriptor> dial(const std::string& path);
   /// The packet that a client begins with.
   static wire::Hello hello(const wire::ConnectionLayout& layout);
   /// Connects and says hello. Errors: system, and why the node refused; connection_lost (it said

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 #include <utmp.h>
@@ -16,6 +15,8 @@
 #include <cerrno>
 #include <stdexcept>
 #include <utility>
+
+#include "base/child_process.hpp"
 
 namespace espalier::test {
 namespace {
@@ -58,7 +59,7 @@ TerminalProgram::TerminalProgram(const std::vector<std::string>& arguments, unsi
 TerminalProgram::~TerminalProgram() {
   if (process_ <= 0) return;
   ::kill(process_, SIGKILL);
-  ::waitpid(process_, nullptr, 0);
+  base::wait_for_child(process_);
 }
 
 bool TerminalProgram::read_more() {
@@ -108,17 +109,14 @@ bool TerminalProgram::reads_lines() const {
 
 // What it wrote before its end lies in the terminal still.
 int TerminalProgram::wait() {
-  int status = 0;
-  const pid_t process = std::exchange(process_, -1);
-  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int code = base::wait_for_child(std::exchange(process_, -1));
   ::fcntl(terminal_.number(), F_SETFL, O_NONBLOCK);
   std::array<char, 4096> piece{};
   for (ssize_t got = 1; got > 0;) {
     got = ::read(terminal_.number(), piece.data(), piece.size());
     if (got > 0) written_.append(piece.data(), static_cast<std::size_t>(got));
   }
-  return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+  return code;
 }
 
 }  // namespace espalier::test

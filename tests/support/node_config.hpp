@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/temporary_folder.hpp"
+#include "node/config.hpp"
+
+namespace espalier::test {
+
+/// A node for tests: at a socket in `folder`, with less memory than users give it, and none of it
+/// in huge pages, of which a machine may have few.
+inline node::Config node_config(const base::TemporaryFolder& folder, std::uint32_t cores = 1) {
+  node::Config config;
+  config.node.socket = (folder / "node").string();
+  config.node.cores = cores;
+  config.node.sweep_asleep_ms = 10;
+  config.memory.limit = std::uint64_t{512} << 20;
+  config.memory.huge_pages = false;
+  return config;
+}
+
+}  // namespace espalier::test
