@@ -25,4 +25,16 @@ inline void prefetch_line(const void* at) {
   asm volatile("");
 }
 
+/// Asks for one line with the right to write it, which another core may have. Where the processor
+/// has no such request it does nothing. The address need not be valid.
+inline void prefetch_to_write(const void* at) {
+#if defined(__x86_64__)
+  // The compiler makes it a request to read unless it may use what a processor of 2004 lacked.
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(at)));
+#else
+  __builtin_prefetch(at, 1);
+  asm volatile("");
+#endif
+}
+
 }  // namespace espalier::base

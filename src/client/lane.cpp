@@ -65,7 +65,7 @@ bool Lane::send(const Outgoing& request, std::uint32_t tag) {
 }
 
 // The node reads requests only from those who take its answers, so these are taken meanwhile.
-bool Lane::send_long(const wire::RequestHeader& header, const Outgoing& request) {
+bool Lane::send_long(wire::RequestHeader header, const Outgoing& request) {
   const std::vector<std::byte> message =
       base::joined(base::bytes_of(header), {request.key, request.payload, request.more_payload});
   const std::uint32_t lines = wire::lines_of(header.bytes);

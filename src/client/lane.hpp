@@ -80,7 +80,7 @@ class Lane {
 
  private:
   Lane(std::shared_ptr<RingConnection> connection, std::uint32_t ring);
-  bool send_long(const wire::RequestHeader& header, const Outgoing& request);
+  bool send_long(wire::RequestHeader header, const Outgoing& request);
   bool take(offload::MessageBuffer& into);
 
   std::shared_ptr<RingConnection> connection_;

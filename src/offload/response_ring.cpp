@@ -9,7 +9,7 @@
 
 namespace espalier::offload {
 
-void ResponseRing::put_by(const wire::ResponseHeader& header,
+void ResponseRing::put_by(wire::ResponseHeader header,
                           std::initializer_list<std::string_view> parts) {
   backlog_.push_back(base::joined(base::bytes_of(header), parts));
   backlog_bytes_ += header.bytes;

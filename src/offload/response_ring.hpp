@@ -76,7 +76,7 @@ class ResponseRing {
   [[nodiscard]] std::byte* sleeping_word() const {
     return side_ + offsetof(wire::ResponseSide, sleeping);
   }
-  void put_by(const wire::ResponseHeader& header, std::initializer_list<std::string_view> parts);
+  void put_by(wire::ResponseHeader header, std::initializer_list<std::string_view> parts);
 
   LineSpace space_;
   std::byte* side_ = nullptr;

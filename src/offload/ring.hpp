@@ -21,6 +21,7 @@
 
 #include "base/atomic_bytes.hpp"
 #include "base/barrier.hpp"
+#include "base/prefetch.hpp"
 #include "base/user_wait.hpp"
 #include "wire/message.hpp"
 #include "wire/ring.hpp"
@@ -180,7 +181,7 @@ class MessageWriter {
   /// Publishes what is left. Returns the number of the line behind the message.
   std::uint64_t finish() {
     space_.publish(number_);
-    __builtin_prefetch(space_.line(number_ + kAhead), 1);
+    base::prefetch_to_write(space_.line(number_ + kAhead));
     return number_ + 1;
   }
 
