@@ -2,12 +2,14 @@
 // `espalier top` on a terminal: what it leaves behind is what was there before, however it ends.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/syscall.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/temporary_folder.hpp"
@@ -68,6 +70,18 @@ TEST_F(Top, GivesTheTerminalBackWhenASignalEndsIt) {
     EXPECT_TRUE(program.written().ends_with(kLeave)) << program.written();
     EXPECT_TRUE(program.reads_lines());
   }
+}
+
+// So that whoever started it is not left with a terminal that he must close.
+TEST_F(Top, EndsWhileTheNodeDoesNotAnswer) {
+  test::TerminalProgram program(top({"--interval", "0.05"}), 80, 24);
+  ASSERT_TRUE(program.wait_for("q quits")) << program.written();
+  node->stop();
+  while (program.is_in_call(SYS_poll)) std::this_thread::yield();  // between two pictures
+  program.send(SIGINT);
+  EXPECT_EQ(program.wait(), -SIGINT);
+  EXPECT_TRUE(program.written().ends_with(kLeave)) << program.written();
+  EXPECT_TRUE(program.reads_lines());
 }
 
 TEST_F(Top, GivesTheTerminalBackWhileItIsStopped) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -164,6 +165,38 @@ Outcome<MapCheckReport> check_served(Environment& environment, const Map& map) {
   return report;
 }
 
+/// Returns whether no fault was found.
+Outcome<bool> check_named(Environment& environment, const Options& options, const Store& store,
+                          const std::string& address, const std::string& name) {
+  const auto map = open_map(store, address, name);
+  if (!map) return std::unexpected(map.error());
+  const auto report = check_served(environment, *map);
+  if (!report) return std::unexpected(report.error());
+  if (options.json) {
+    print_json(environment.out, *map, *report);
+  } else {
+    print_text(environment.out, *map, *report);
+  }
+  return report->faults.empty();
+}
+
+/// Whether somebody has dropped the map: which is no reason to leave the others unchecked.
+bool is_gone(const Store& store, const std::string& name) {
+  const auto names = client::StoreImpl::of(store).map_names();
+  return names && std::find(names->begin(), names->end(), name) == names->end();
+}
+
+void print_gone(std::ostream& out, bool json, const std::string& name) {
+  if (!json) {
+    out << fmt::format("map '{}': dropped meanwhile\n", shown(name));
+    return;
+  }
+  nlohmann::ordered_json object;
+  set_bytes(object, "map", name);
+  object["dropped"] = true;
+  out << object.dump() << '\n';
+}
+
 Outcome<int> check_node(Environment& environment, const Options& options,
                         const std::string& address) {
   const auto store = connect(environment, address);
@@ -174,16 +207,14 @@ Outcome<int> check_node(Environment& environment, const Options& options,
   if (!names) return call_failed("list maps", names.error());
   bool sound = true;
   for (const std::string& name : *names) {
-    const auto map = open_map(*store, address, name);
-    if (!map) return std::unexpected(map.error());
-    const auto report = check_served(environment, *map);
-    if (!report) return std::unexpected(report.error());
-    if (options.json) {
-      print_json(environment.out, *map, *report);
+    const auto checked = check_named(environment, options, *store, address, name);
+    if (checked) {
+      sound = sound && *checked;
+    } else if (options.source.map_name || !is_gone(*store, name)) {
+      return std::unexpected(checked.error());
     } else {
-      print_text(environment.out, *map, *report);
+      print_gone(environment.out, options.json, name);
     }
-    sound = sound && report->faults.empty();
   }
   return sound ? kOk : kFailed;
 }

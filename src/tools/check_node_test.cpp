@@ -73,6 +73,24 @@ TEST_F(CheckNode, NamesMapAndKeyOfABrokenMap) {
   EXPECT_EQ(nlohmann::json::parse(tool.out())["faults"].size(), 1U);
 }
 
+TEST_F(CheckNode, GoesOnWhenAMapIsDroppedMeanwhile) {
+  load(100);
+  ASSERT_EQ(run_map({"create", "gone"}), kOk);
+  ASSERT_EQ(run_map({"create", "stays"}), kOk);
+  bool dropped = false;
+  tool.at_tick = [&] {
+    if (dropped) return;
+    auto other = Store::connect(address);
+    dropped = other && other->drop_map("gone");
+  };
+  EXPECT_EQ(run({"check"}), kOk) << tool.err();
+  EXPECT_TRUE(dropped);
+  EXPECT_THAT(tool.out(), HasSubstr("map 'default': 100 items"));
+  EXPECT_THAT(tool.out(), HasSubstr("map 'gone': dropped meanwhile\n"));
+  EXPECT_THAT(tool.out(), HasSubstr("map 'stays': 0 items"));
+  EXPECT_EQ(run({"check", "--map", "gone"}), kFailed);
+}
+
 TEST_F(CheckNode, ShowsHowFarItHasComeOnATerminal) {
   load(10'000);
   tool.err_is_terminal = true;

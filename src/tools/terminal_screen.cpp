@@ -34,11 +34,23 @@ constexpr std::string_view kPlain = "\x1b[0m";
 
 constexpr std::array kEnding{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
+// Of the only Screen, for the handler below.
+termios terminal_before;
+
+// Calls only what may be called in the middle of anything. An escape sequence that was cut short
+// before it is no harm: terminals begin anew with the next.
+extern "C" void give_back_and_end(int signal) {
+  [[maybe_unused]] const auto written = write(STDOUT_FILENO, kLeave.data(), kLeave.size());
+  tcsetattr(STDIN_FILENO, TCSANOW, &terminal_before);
+  raise(signal);  // which is what it was before the handler, and comes when this returns
+}
+
 class TerminalScreen final : public Screen {
  public:
   TerminalScreen(std::ostream& out, const termios& before) : out_(out), before_(before) {
+    terminal_before = before;
+    for (std::size_t i = 0; i < kEnding.size(); ++i) handle(kEnding[i], actions_before_[i]);
     sigemptyset(&signals_);
-    for (const int signal : kEnding) sigaddset(&signals_, signal);
     sigaddset(&signals_, SIGWINCH);
     sigaddset(&signals_, SIGTSTP);
     pthread_sigmask(SIG_BLOCK, &signals_, &mask_before_);
@@ -50,7 +62,9 @@ class TerminalScreen final : public Screen {
     leave();
     signal_descriptor_ = {};
     pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
-    if (ended_by_ != 0) ::raise(ended_by_);
+    for (std::size_t i = 0; i < kEnding.size(); ++i) {
+      sigaction(kEnding[i], &actions_before_[i], nullptr);
+    }
   }
 
   ScreenSize size() override {
@@ -95,6 +109,14 @@ class TerminalScreen final : public Screen {
   }
 
  private:
+  static void handle(int signal, struct sigaction& before) {
+    struct sigaction action {};
+    action.sa_handler = give_back_and_end;
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
+  }
+
   static int milliseconds_until(std::uint64_t until_ns) {
     constexpr std::uint64_t kNsPerMs = 1'000'000;
     constexpr std::uint64_t kMost = 3'600'000;
@@ -133,13 +155,8 @@ class TerminalScreen final : public Screen {
     signalfd_siginfo info{};
     const ssize_t got = read(signal_descriptor_.number(), &info, sizeof info);
     if (got != sizeof info) return std::nullopt;
-    const int signal = static_cast<int>(info.ssi_signo);
-    if (signal == SIGTSTP) stop();
-    if (signal == SIGTSTP || signal == SIGWINCH) {
-      return ScreenEvent{ScreenEvent::Kind::resized, 0};
-    }
-    ended_by_ = signal;
-    return ScreenEvent{ScreenEvent::Kind::end, 0};
+    if (info.ssi_signo == SIGTSTP) stop();
+    return ScreenEvent{ScreenEvent::Kind::resized, 0};
   }
 
   /// Nothing for keys that come as several bytes, such as those with arrows. Takes one byte at a
@@ -173,7 +190,7 @@ class TerminalScreen final : public Screen {
   sigset_t signals_{};
   sigset_t mask_before_{};
   memory::Descriptor signal_descriptor_;
-  int ended_by_ = 0;  // a signal
+  std::array<struct sigaction, kEnding.size()> actions_before_{};
   Inside inside_ = Inside::nothing;
 };
 

@@ -3,8 +3,9 @@
 // pressed. What it was like before comes back when the Screen goes, when a signal ends the process,
 // and for as long as it is stopped (Ctrl-Z).
 //
-// Signals are blocked and read from a descriptor, so that nothing happens between two pictures. One
-// that ends a process ends this one when the Screen goes, as it would have without.
+// A signal that ends a process ends this one at once, whatever it waits for, as it would have
+// without the Screen; what nobody wants to hear of (nohup) stays unheard. Those that tell of a
+// change are blocked and read from a descriptor, so that nothing happens between two pictures.
 //
 // Thread: one at a time; one Screen in a process. Threads that start later inherit its mask.
 #pragma once

@@ -30,6 +30,7 @@ class Tool {
   bool err_is_terminal = false;
   bool colour = false;
   std::uint64_t tick_ns = 1'000'000;  ///< how far the clock goes at each reading
+  std::function<void()> at_tick;      ///< what others do meanwhile; nothing: they do nothing
 
   int run(const std::vector<std::string>& arguments, std::span<const Mount> mounts = {}) {
     constexpr std::uint64_t kMemoryBytes = std::uint64_t{64} << 20;
@@ -43,7 +44,11 @@ class Tool {
                             .out_is_terminal = out_is_terminal,
                             .err_is_terminal = err_is_terminal,
                             .colour = colour,
-                            .now_ns = [this] { return clock_ns_ += tick_ns; },
+                            .now_ns =
+                                [this] {
+                                  if (at_tick) at_tick();
+                                  return clock_ns_ += tick_ns;
+                                },
                             .memory_bytes_max = kMemoryBytes,
                             .variables = variables,
                             .user_id = 1000,

@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -104,6 +105,13 @@ void NodeProgram::fill_messages() const {
 }
 
 void NodeProgram::send(int signal) const { ::kill(process_, signal); }
+
+void NodeProgram::stop() const {
+  send(SIGSTOP);
+  siginfo_t info{};
+  while (::waitid(P_PID, static_cast<id_t>(process_), &info, WSTOPPED) != 0 && errno == EINTR) {
+  }
+}
 
 int NodeProgram::wait() { return base::wait_for_child(std::exchange(process_, -1)); }
 

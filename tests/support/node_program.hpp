@@ -30,6 +30,8 @@ class NodeProgram {
   /// Sends messages in its place until nobody can send one more: it waits with its next one.
   void fill_messages() const;
   void send(int signal) const;
+  /// Lets it do nothing more; returns when it has stopped.
+  void stop() const;
   /// Waits until it ends. Returns its exit code, or minus the signal that ended it.
   int wait();
 

@@ -13,7 +13,9 @@
 
 #include <array>
 #include <cerrno>
+#include <fstream>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "base/child_process.hpp"
@@ -100,6 +102,13 @@ void TerminalProgram::resize(unsigned short columns, unsigned short rows) const 
 }
 
 void TerminalProgram::send(int signal) const { ::kill(process_, signal); }
+
+bool TerminalProgram::is_in_call(long number) const {
+  std::ifstream file("/proc/" + std::to_string(process_) + "/syscall");
+  std::string now;
+  file >> now;
+  return now == std::to_string(number) || now == "running";
+}
 
 bool TerminalProgram::reads_lines() const {
   termios now{};
