@@ -6,8 +6,9 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
+#include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -17,8 +18,13 @@
 namespace espalier::test {
 
 std::size_t open_descriptors() {
-  const std::filesystem::directory_iterator entries("/proc/self/fd");
-  return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string what = std::filesystem::read_symlink(entry.path(), gone).string();
+    if (!gone && !what.starts_with("pipe:")) ++count;
+  }
+  return count;
 }
 
 std::size_t resident_bytes() {

@@ -17,7 +17,8 @@
 
 namespace espalier::test {
 
-/// Descriptors of this process.
+/// Descriptors of this process, but for pipes: clang's UndefinedBehaviorSanitizer opens some for a
+/// moment, in any thread, to find out whether memory can be read.
 std::size_t open_descriptors();
 /// Memory of this process, in bytes.
 std::size_t resident_bytes();
