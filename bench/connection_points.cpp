@@ -23,6 +23,7 @@ namespace {
 constexpr std::uint32_t kAtOnceMax = 5000;  // a client takes a descriptor here and three mappings
 constexpr std::uint64_t kSpareDescriptors = 64;
 constexpr double kLookSeconds = 0.001;
+constexpr double kRestSeconds = 0.2;  // for memory to go back to the system after that
 constexpr int kLooksMax = 10'000;  // for the node to notice that its clients went
 
 /// What the process of a node holds.
@@ -83,6 +84,7 @@ PointSample open_and_close(std::uint64_t opened, std::uint64_t at_once) {
   }
   sample.took(opened, static_cast<double>(spent_ns) * 1e-9);
   sample.complete = wait_until_forgotten(node, before.descriptors) && sample.complete;
+  node.watch(kRestSeconds);
   const Holds after = Holds::of(node);
   sample.checksum = opened;
   const auto add = [&sample](const char* key, std::uint64_t value) {

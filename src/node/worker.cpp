@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/worker.hpp"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -99,7 +100,10 @@ void Worker::run() {
     bool moved = engine_->turn();
     if (has_newcomers_.load(std::memory_order_acquire)) moved = take_in() || moved;
     for (const int socket : std::exchange(broken_, {})) remove(socket);
-    if (++turns_ % kTurnsPerLook == 0) look_at_sockets(0);
+    if (++turns_ % kTurnsPerLook == 0) {
+      look_at_sockets(0);
+      give_memory_back();
+    }
     spin_or_sleep(moved);
   }
   finish();
@@ -133,6 +137,17 @@ void Worker::fall_asleep() {
     engine_->sweep();
   }
   base::store_shared(sleeping, std::uint32_t{0});
+  give_memory_back();
+}
+
+// When many clients have gone, and no more go. The allocator gives back by itself only what lies
+// behind all that is in use, which is little then. On another thread, for it takes milliseconds.
+void Worker::give_memory_back() {
+  constexpr std::uint32_t kMany = 256;
+  const bool more = std::exchange(gone_seen_, gone_) != gone_;
+  if (more || gone_ < kMany) return;
+  gone_ = gone_seen_ = 0;
+  services_.helper.run([] { malloc_trim(0); });
 }
 
 void Worker::look_at_sockets(int timeout_ms) {
@@ -211,6 +226,7 @@ void Worker::remove(int socket) {
   offload::Connection& connection = *at->second.connection;
   if (connection.broken) send_byte(socket, wire::SocketByte::broken);
   clients_.erase(at);  // closes the socket, which takes it out of the epoll set
+  ++gone_;
   counts_.clients.fetch_sub(1, std::memory_order_relaxed);
   engine_->remove(connection);
 }

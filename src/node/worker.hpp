@@ -63,6 +63,7 @@ class Worker {
   void look_at_sockets(int timeout_ms);
   void read_socket(int socket);
   void remove(int socket);
+  void give_memory_back();
   void wake();
   void finish();
 
@@ -81,6 +82,8 @@ class Worker {
   };
   std::unordered_map<int, Client> clients_;
   std::vector<int> broken_;  // sockets of clients to remove
+  std::uint32_t gone_ = 0;   // clients, since memory was last given back to the system
+  std::uint32_t gone_seen_ = 0;
   std::uint64_t quiet_since_ns_ = 0;
   std::uint32_t turns_ = 0;
 
