@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint32_t kAtOnceMax = 5000;  // a client takes a descriptor here and three mappings
 constexpr std::uint64_t kSpareDescriptors = 64;
 constexpr double kLookSeconds = 0.001;
-constexpr double kRestSeconds = 0.2;  // for memory to go back to the system after that
+constexpr double kRestSeconds = 0.5;  // for memory to go back to the system after that
 constexpr int kLooksMax = 10'000;  // for the node to notice that its clients went
 
 /// What the process of a node holds.

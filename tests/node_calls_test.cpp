@@ -18,7 +18,11 @@ namespace {
 
 class NodeTest : public test::NodeFixture {
  protected:
-  void SetUp() override { start(); }
+  void SetUp() override {
+    // As users have it: whoever is not woken is found late.
+    config_.node.sweep_asleep_ms = node::Config{}.node.sweep_asleep_ms;
+    start();
+  }
 };
 
 TEST_F(NodeTest, AnswersEveryCallOfAMap) {

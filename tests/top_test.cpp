@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
-#include <filesystem>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -18,8 +18,6 @@
 
 namespace espalier {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kEnter = "\x1b[?1049h";
 constexpr const char* kLeave = "\x1b[?1049l";
@@ -77,7 +75,7 @@ TEST_F(Top, EndsWhileTheNodeDoesNotAnswer) {
   test::TerminalProgram program(top({"--interval", "0.05"}), 80, 24);
   ASSERT_TRUE(program.wait_for("q quits")) << program.written();
   node->stop();
-  while (program.is_in_call(SYS_poll)) std::this_thread::yield();  // between two pictures
+  while (!program.is_in_call(SYS_futex)) std::this_thread::yield();  // waits for an answer
   program.send(SIGINT);
   EXPECT_EQ(program.wait(), -SIGINT);
   EXPECT_TRUE(program.written().ends_with(kLeave)) << program.written();

@@ -6,10 +6,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <cerrno>
+#include <span>
 #include <string>
 #include <vector>
-
-#include "base/bytes.hpp"
 
 namespace espalier::memory {
 namespace {

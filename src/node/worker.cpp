@@ -140,12 +140,16 @@ void Worker::fall_asleep() {
   give_memory_back();
 }
 
-// When many clients have gone, and no more go. The allocator gives back by itself only what lies
-// behind all that is in use, which is little then. On another thread, for it takes milliseconds.
+// When many clients have gone, and for a while no more did. The allocator gives back by itself only
+// what lies behind all that is in use, which is little then. On another thread, for it takes
+// milliseconds.
 void Worker::give_memory_back() {
   constexpr std::uint32_t kMany = 256;
-  const bool more = std::exchange(gone_seen_, gone_) != gone_;
-  if (more || gone_ < kMany) return;
+  constexpr std::uint64_t kQuietNs = 100'000'000;
+  if (gone_ < kMany) return;
+  const std::uint64_t now = base::monotonic_ns();
+  if (std::exchange(gone_seen_, gone_) != gone_) quiet_of_going_since_ns_ = now;
+  if (now - quiet_of_going_since_ns_ < kQuietNs) return;
   gone_ = gone_seen_ = 0;
   services_.helper.run([] { malloc_trim(0); });
 }

@@ -158,7 +158,8 @@ Outcome<MapCheckReport> check_served(Environment& environment, const Map& map) {
   const auto before = impl.stats();
   if (!before) return call_failed(what, before.error());
   MapCheckReport report = check_answers(environment, map, map.options().versions, before->items);
-  if (report.stopped_by) return call_failed(what, *report.stopped_by);
+  if (report.stopped_by && report.faults.empty()) return call_failed(what, *report.stopped_by);
+  if (report.stopped_by) return report;
   const auto after = impl.stats();
   if (!after) return call_failed(what, after.error());
   if (map.options().versions) compare_number(*before, *after, report);

@@ -38,10 +38,16 @@ constexpr std::array kEnding{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 termios terminal_before;
 
 // Calls only what may be called in the middle of anything. An escape sequence that was cut short
-// before it is no harm: terminals begin anew with the next.
+// before it is no harm: terminals begin anew with the next. A terminal that others have in the
+// foreground is theirs (we were stopped), and one that takes nothing (Ctrl-S) is not waited for.
 extern "C" void give_back_and_end(int signal) {
-  [[maybe_unused]] const auto written = write(STDOUT_FILENO, kLeave.data(), kLeave.size());
-  tcsetattr(STDIN_FILENO, TCSANOW, &terminal_before);
+  if (tcgetpgrp(STDIN_FILENO) == getpgrp()) {
+    pollfd room{STDOUT_FILENO, POLLOUT, 0};
+    if (poll(&room, 1, 0) > 0) {
+      [[maybe_unused]] const auto written = write(STDOUT_FILENO, kLeave.data(), kLeave.size());
+    }
+    tcsetattr(STDIN_FILENO, TCSANOW, &terminal_before);
+  }
   raise(signal);  // which is what it was before the handler, and comes when this returns
 }
 

@@ -74,10 +74,10 @@ inline constexpr std::uint8_t kRingBits = 0x0F;
 /// Reads: the payload begins with 8 bytes that name a snapshot, and that is what is read.
 inline constexpr std::uint8_t kAtSnapshot = 0x80;
 
-/// A header as the four words that it is in memory. Whoever fills a header in to send it hands it
-/// to others by value only: then it stays in registers. Out of memory the compiler would load these
-/// words whole, and the processor would make each load wait until the stores of its parts have left
-/// for the cache, behind all stores to lines that the other end has in its own.
+/// A header as the four words that it is in memory. Whoever fills in the header that words_of()
+/// takes hands it to others by value only: then it stays in registers. Out of memory the compiler
+/// would load these words whole, and the processor would make each load wait until the stores of
+/// its parts have left for the cache, behind all stores to lines that the other end has in its own.
 using HeaderWords = std::array<std::uint64_t, 4>;
 [[nodiscard]] constexpr HeaderWords words_of(const RequestHeader& header) {
   return {std::uint64_t{header.bytes} << 32 | header.sequence,

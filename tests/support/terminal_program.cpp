@@ -106,8 +106,7 @@ void TerminalProgram::send(int signal) const { ::kill(process_, signal); }
 bool TerminalProgram::is_in_call(long number) const {
   std::ifstream file("/proc/" + std::to_string(process_) + "/syscall");
   std::string now;
-  file >> now;
-  return now == std::to_string(number) || now == "running";
+  return !(file >> now) || now == std::to_string(number);
 }
 
 bool TerminalProgram::reads_lines() const {

@@ -31,7 +31,7 @@ class TerminalProgram {
   void type(std::string_view keys) const;
   void resize(unsigned short columns, unsigned short rows) const;
   void send(int signal) const;
-  /// Whether its first thread is in this system call, or in none. False where that is not told.
+  /// Whether its first thread is in this system call. True where that is not told.
   [[nodiscard]] bool is_in_call(long number) const;
   /// Whether keys are shown as they are pressed, and lines read as a whole: as it was before.
   [[nodiscard]] bool reads_lines() const;
