@@ -20,7 +20,8 @@ class NodeTest : public test::NodeFixture {
  protected:
   void SetUp() override {
     // As users have it: whoever is not woken is found late.
-    config_.node.sweep_asleep_ms = node::Config{}.node.sweep_asleep_ms;
+    const node::Config usual;
+    config_.node.sweep_asleep_ms = usual.node.sweep_asleep_ms;
     start();
   }
 };
