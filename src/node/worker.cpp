@@ -140,16 +140,18 @@ void Worker::fall_asleep() {
   give_memory_back();
 }
 
-// When many clients have gone, and for a while no more did. The allocator gives back by itself only
-// what lies behind all that is in use, which is little then. On another thread, for it takes
-// milliseconds.
+// When many clients have gone, and for a while no more did, or they always do. The allocator gives
+// back by itself only what lies behind all that is in use, which is little then. On another thread,
+// for it takes milliseconds.
 void Worker::give_memory_back() {
   constexpr std::uint32_t kMany = 256;
   constexpr std::uint64_t kQuietNs = 100'000'000;
+  constexpr std::uint64_t kLongestNs = 10'000'000'000;
   if (gone_ < kMany) return;
   const std::uint64_t now = base::monotonic_ns();
   if (std::exchange(gone_seen_, gone_) != gone_) quiet_of_going_since_ns_ = now;
-  if (now - quiet_of_going_since_ns_ < kQuietNs) return;
+  if (now - quiet_of_going_since_ns_ < kQuietNs && now - gave_back_ns_ < kLongestNs) return;
+  gave_back_ns_ = now;
   gone_ = gone_seen_ = 0;
   services_.helper.run([] { malloc_trim(0); });
 }

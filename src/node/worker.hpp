@@ -85,6 +85,7 @@ class Worker {
   std::uint32_t gone_ = 0;   // clients, since memory was last given back to the system
   std::uint32_t gone_seen_ = 0;
   std::uint64_t quiet_of_going_since_ns_ = 0;
+  std::uint64_t gave_back_ns_ = 0;
   std::uint64_t quiet_since_ns_ = 0;
   std::uint32_t turns_ = 0;
 
