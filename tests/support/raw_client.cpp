@@ -15,6 +15,7 @@
 #include "offload/futex.hpp"
 
 namespace espalier::test {
+
 wire::Hello RawClient::hello(const wire::ConnectionLayout& layout) {
   wire::Hello hello{};
   hello.magic = wire::kHelloMagic;
