@@ -278,14 +278,15 @@ bool Engine::items(std::uint64_t tag, std::span<const Item> items) {
 bool Engine::go_on() {
   bool moved = false;
   if (!again_.empty()) {
-    const std::vector<InFlight*> now = std::exchange(again_, {});
-    for (InFlight* r : now) {
+    going_on_.swap(again_);  // what is to go on again comes in the next turn
+    for (InFlight* r : going_on_) {
       if (r->connection->closing) {
         release(*r);
       } else {
         r->offload->resume(*this, *r);
       }
     }
+    going_on_.clear();
     moved = true;
   }
   for (std::size_t i = 0; i < releases_.size();) {

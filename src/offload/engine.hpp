@@ -227,6 +227,7 @@ class Engine final : private Handler {
   ServedMap* last_map_ = nullptr;
   std::vector<ServedMap*> walking_;  // maps that have walks in flight
   std::vector<InFlight*> again_;
+  std::vector<InFlight*> going_on_;  // of them, in this turn
   std::vector<Waiting> releases_;
   std::vector<Connection*> backlogged_;
   std::vector<std::vector<std::byte>> spare_items_;  // memory of scans that have ended

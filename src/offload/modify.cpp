@@ -2,7 +2,6 @@
 // Offloads that change a value by what it is: compare-and-set and add.
 #include <algorithm>
 
-#include "offload/engine.hpp"
 #include "offload/walk_answer.hpp"
 
 namespace espalier::offload {
@@ -28,11 +27,6 @@ void start_compare(Engine& engine, InFlight& r) {
   }
   condition.kind = static_cast<Kind>(comparison.kind);
   engine.walk(r, nullptr, condition);
-}
-
-void compared(Engine& engine, InFlight& r, const Completion& done) {
-  if (!done.ok) return engine.fail(r, done.error);
-  engine.answer(r, header_of(done));
 }
 
 // --- add: a get, and a put on the condition that nothing came between ----------------------------
@@ -100,7 +94,7 @@ const Offload kOffloads[] = {
                 .payload_bytes_min = sizeof(wire::Comparison),
                 .payload_bytes_max = wire::kMessageBytesMax},
      .start = start_compare,
-     .walked = compared},
+     .walked = answer_walk},
     {.id = wire::OffloadId::add,
      .name = "add",
      .format = "key; 8 bytes, little-endian",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Offloads on one key: get, put, insert, update, erase; and the no-op, by which rings are measured.
-#include "offload/engine.hpp"
 #include "offload/reads.hpp"
 #include "offload/walk_answer.hpp"
 
@@ -42,11 +41,6 @@ void got(Engine& engine, InFlight& r, const Completion& done) {
   engine.answer(r, header_of(done), {done.value});
 }
 
-void written(Engine& engine, InFlight& r, const Completion& done) {
-  if (!done.ok) return engine.fail(r, done.error);
-  engine.answer(r, header_of(done));
-}
-
 constexpr Limits kRead{
     .map = true, .payload_bytes_max = sizeof(std::uint64_t), .at_snapshot = true};
 constexpr Limits kErase{.map = true};
@@ -73,28 +67,28 @@ const Offload kOffloads[] = {
      .summary = "inserts or replaces",
      .limits = kWrite,
      .start = start_put,
-     .walked = written},
+     .walked = answer_walk},
     {.id = wire::OffloadId::insert,
      .name = "insert",
      .format = "key; value",
      .summary = "writes if the key is absent; answers whether it did",
      .limits = kWrite,
      .start = start_insert,
-     .walked = written},
+     .walked = answer_walk},
     {.id = wire::OffloadId::update,
      .name = "update",
      .format = "key; value",
      .summary = "writes if the key is present; answers whether it did",
      .limits = kWrite,
      .start = start_update,
-     .walked = written},
+     .walked = answer_walk},
     {.id = wire::OffloadId::erase,
      .name = "erase",
      .format = "key",
      .summary = "removes the key if it is there; answers whether it was",
      .limits = kErase,
      .start = start_erase,
-     .walked = written},
+     .walked = answer_walk},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "espalier/types.hpp"
+#include "offload/engine.hpp"
 #include "wire/message.hpp"
 
 namespace espalier::offload {
@@ -14,6 +15,12 @@ namespace espalier::offload {
   if (done.found) header.flags |= wire::kFound;
   if (done.applied) header.flags |= wire::kApplied;
   return header;
+}
+
+/// Of walks whose answer is in the header: writes.
+inline void answer_walk(Engine& engine, InFlight& r, const Completion& done) {
+  if (!done.ok) return engine.fail(r, done.error);
+  engine.answer(r, header_of(done));
 }
 
 }  // namespace espalier::offload
