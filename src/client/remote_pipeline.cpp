@@ -175,7 +175,7 @@ Outgoing RemoteRequests::outgoing(const Request& request, const Scope& scope) {
 }
 
 // Prepares the next few requests, and reserves lines for them together; or the next one alone,
-// where there is no room for several or it is long. Requires: the next one is not to be refused.
+// where it is long. Requires: the next one is not to be refused.
 void RemoteRequests::prepare(const Batch& batch) {
   prepared_.clear();
   std::uint64_t lines = 0;
@@ -184,14 +184,13 @@ void RemoteRequests::prepare(const Batch& batch) {
     const bool first = prepared_.empty();
     if (!first && refuse(request, batch.scope) != Code::invalid) break;
     const Outgoing next = outgoing(request, batch.scope);
-    lines += Lane::lines_of(next);
-    if (!first && lines > lane_.lines_at_once()) {
-      lines -= Lane::lines_of(next);
-      break;
-    }
+    const std::uint32_t its = Lane::lines_of(next);
+    if (!first && lines + its > lane_.lines_at_once()) break;
+    lines += its;
     prepared_.push_back(next);
   }
-  if (prepared_.size() > 1 && !lane_.reserve(lines)) prepared_.resize(1);
+  // Where there is no room for all of them, each asks for its own until there is none.
+  if (prepared_.size() > 1) static_cast<void>(lane_.reserve(lines));
 }
 
 // --- receiving -----------------------------------------------------------------------------------
