@@ -181,7 +181,8 @@ class Engine {
   static bool find_point(const SearchKey& key, const NodeView& leaf, const LeafProbe& probe,
                          std::uint64_t read_version, Completion& answer, bool& out_of_line);
   WriteStep write_here(Lane& lane, wire::Ref leaf, std::uint64_t& wait_for);
-  WriteOutcome write_in(wire::Ref leaf, const WriteIntent& intent);
+  WriteOutcome write_in(wire::Ref leaf, const WriteIntent& intent,
+                        const LeafProbe* known = nullptr);
   static void report(const WriteOutcome& outcome, Completion& answer);
   [[nodiscard]] static std::uint64_t waits_for(const WriteOutcome& outcome);
   void begin_scan(Lane& lane, const NodeView& leaf);

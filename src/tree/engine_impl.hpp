@@ -465,8 +465,9 @@ typename Engine<A>::WriteStep Engine<A>::write_here(Lane& lane, wire::Ref leaf,
 }
 
 template <Access A>
-WriteOutcome Engine<A>::write_in(wire::Ref leaf, const WriteIntent& intent) {
-  WriteOutcome outcome = write_to_leaf(worker_, map_, map_.at(leaf.offset()), intent);
+WriteOutcome Engine<A>::write_in(wire::Ref leaf, const WriteIntent& intent,
+                                 const LeafProbe* known) {
+  WriteOutcome outcome = write_to_leaf(worker_, map_, map_.at(leaf.offset()), intent, known);
   if (outcome.status == WriteStatus::restructure) {
     outcome = write_with_restructure(worker_, map_, intent);
     if (outcome.status == WriteStatus::busy) outcome.status = WriteStatus::moved;

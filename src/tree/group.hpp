@@ -268,6 +268,13 @@ void Engine<A>::go_alone(GroupSlot& slot) {
   slot.arriving = true;
 }
 
+// Whether the slot's write will find no room in the log, as things are.
+inline bool finds_log_full(const GroupSlot& slot, const NodeView& leaf, wire::LockWord lock) {
+  const Request& request = *slot.request;
+  return !log_has_room(leaf, lock, 1,
+                       log_bytes(request.op, request.key.size(), request.value.size()));
+}
+
 template <Access A>
 inline void Engine<A>::arrive_at_leaf(GroupSlot& slot) {
   if (slot.entry != 0) slot.ref = named_at(slot.entry);
@@ -303,6 +310,10 @@ inline void Engine<A>::look_at_leaf(GroupSlot& slot) {
   base::prefetch(at + slot.probe.begin, at + end);
   if (slot.goal != Goal::point) {
     want_log(leaf, head, slot.goal == Goal::write ? base::kLineBytes : 0);
+    // A write that finds the log full copies the whole block.
+    if (slot.goal == Goal::write && finds_log_full(slot, leaf, head.lock)) {
+      base::prefetch(at + map_.geometry.sorted_begin, at + head.sorted_end());
+    }
   } else if (slot.probe.log_matches != 0) {
     const auto newest = static_cast<std::uint32_t>(63 - std::countl_zero(slot.probe.log_matches));
     __builtin_prefetch(at + leaf.log_offset(newest));
@@ -328,7 +339,7 @@ void Engine<A>::answer_write(GroupSlot& slot) {
   intent.op = slot.request->op;
   intent.key = &slot.key;
   intent.value = slot.request->value;
-  WriteOutcome outcome = write_in(slot.ref, intent);
+  WriteOutcome outcome = write_in(slot.ref, intent, &slot.probe);
   // Often an earlier write of the group split this leaf. To try again here keeps the group's order,
   // by which ascending keys are recognised.
   for (int attempt = 0; attempt < 4 && outcome.status == WriteStatus::moved; ++attempt) {

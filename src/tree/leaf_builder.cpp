@@ -62,13 +62,6 @@ char* put_length(char* at, std::uint32_t bytes) {
   return at;
 }
 
-void encode(char* at, const Record& record) {
-  at = put_length(at, record.key_bytes);
-  at = put_length(at, record.out_of_line ? wire::kOutOfLine : record.value_bytes);
-  std::memcpy(at, record.key, record.key_bytes);
-  if (record.value_bytes != 0) std::memcpy(at + record.key_bytes, record.value, record.value_bytes);
-}
-
 // Copies records to where they belong. Neighbours in an old sorted block stay neighbours in the new
 // one, so they are copied together, padding included.
 class Placer {
@@ -90,9 +83,7 @@ class Placer {
       bytes_ = placed;
       return;
     }
-    encode(reinterpret_cast<char*>(buffer_ + offset), record);
-    for (std::uint32_t i = record.encoded_bytes; i < placed; ++i)
-      buffer_[offset + i] = std::byte{0};
+    place_record(buffer_ + offset, record, placed);
   }
 
  private:
@@ -111,7 +102,7 @@ class Placer {
 // Places the records one after the other and fills heads and starts of the chunks on the way.
 // Returns the end of the sorted block.
 std::uint32_t place_all(std::byte* buffer, const Geometry& g, std::span<const Record> records,
-                        const HeadMap& map, std::uint32_t prefix_bytes) {
+                        const HeadMap& map, std::size_t prefix_bytes) {
   std::uint32_t offset = g.sorted_begin;
   std::uint32_t next_chunk = 0;
   auto* heads = buffer + g.heads_begin;
@@ -153,6 +144,15 @@ Record make_record(std::string_view key, std::string_view value, bool out_of_lin
   record.encoded_bytes =
       u16(length_bytes(record.key_bytes) + length_bytes(coded) + key.size() + value.size());
   return record;
+}
+
+void place_record(std::byte* to, const Record& record, std::uint32_t placed) {
+  auto* at = reinterpret_cast<char*>(to);
+  at = put_length(at, record.key_bytes);
+  at = put_length(at, record.out_of_line ? wire::kOutOfLine : record.value_bytes);
+  std::memcpy(at, record.key, record.key_bytes);
+  if (record.value_bytes != 0) std::memcpy(at + record.key_bytes, record.value, record.value_bytes);
+  for (std::uint32_t i = record.encoded_bytes; i < placed; ++i) to[i] = std::byte{0};
 }
 
 std::uint64_t placed_bytes(std::span<const Record> records, const Geometry& g) {
@@ -222,18 +222,13 @@ void write_fences(std::byte* buffer, const Geometry& g, const NodeFrame& frame,
   if (!frame.high.empty()) {
     std::memcpy(buffer + begin + frame.low.size(), frame.high.data(), frame.high.size());
   }
-  std::uint32_t prefix = 0;
-  while (prefix < frame.low.size() && prefix < frame.high.size() &&
-         frame.low[prefix] == frame.high[prefix]) {
-    ++prefix;
-  }
   header.map_id = frame.map_id;
   header.lid = frame.lid;
   header.left = frame.left;
   header.right = frame.right;
   header.low_head = head_of(frame.low);
   header.high_head = frame.high.empty() ? ~std::uint64_t{0} : head_of(frame.high);
-  header.prefix_bytes = u16(prefix);
+  header.prefix_bytes = u16(base::common_prefix_bytes(frame.low, frame.high));
   header.low_bytes = u16(frame.low.size());
   header.high_bytes = u16(frame.high.size());
   header.fence_begin = u16(std::min(begin, g.node_bytes - 1));
@@ -244,27 +239,34 @@ void write_fences(std::byte* buffer, const Geometry& g, const NodeFrame& frame,
 
 void build_leaf(std::byte* buffer, const Geometry& g, std::span<const Record> records,
                 const NodeFrame& frame) {
+  const std::size_t prefix = base::common_prefix_bytes(frame.low, frame.high);
+  SortedBlock sorted;
+  if (!records.empty()) {
+    sorted.map = HeadMap::covering(head_of(records.front().key_view().substr(prefix)),
+                                   head_of(records.back().key_view().substr(prefix)));
+  }
+  sorted.end = place_all(buffer, g, records, sorted.map, prefix);
+  sorted.items = static_cast<std::uint32_t>(records.size());
+  finish_leaf(buffer, g, frame, sorted);
+}
+
+void finish_leaf(std::byte* buffer, const Geometry& g, const NodeFrame& frame,
+                 const SortedBlock& sorted) {
   wire::NodeHeader header{};
   write_fences(buffer, g, frame, header);
-  HeadMap map{0, 63};
-  if (!records.empty()) {
-    map = HeadMap::covering(head_of(records.front().key_view().substr(header.prefix_bytes)),
-                            head_of(records.back().key_view().substr(header.prefix_bytes)));
-  }
-  const std::uint32_t end = place_all(buffer, g, records, map, header.prefix_bytes);
   const std::uint32_t fence_begin = g.node_bytes - fence_room(frame.low, frame.high);
-  ESPALIER_ASSERT(end <= fence_begin);
+  ESPALIER_ASSERT(sorted.end <= fence_begin);
   // A full leaf has no log: it may even end before it begins.
-  const std::uint32_t log_begin = (end + 7) & ~7u;
+  const std::uint32_t log_begin = (sorted.end + 7) & ~7u;
   const std::uint32_t log_end =
       std::max(log_begin, std::min(log_begin + g.log_bytes, fence_begin & ~7u));
   header.kind = wire::NodeKind::leaf;
-  header.head_base = map.base;
-  header.head_shift = static_cast<std::uint8_t>(map.shift);
+  header.head_base = sorted.map.base;
+  header.head_shift = static_cast<std::uint8_t>(sorted.map.shift);
   header.chunks = static_cast<std::uint8_t>(
-      records.empty() ? 0 : ((end - 1 - g.sorted_begin) >> g.chunk_shift) + 1);
-  header.sorted_end = u16(end);
-  header.items = u16(records.size());
+      sorted.items == 0 ? 0 : ((sorted.end - 1 - g.sorted_begin) >> g.chunk_shift) + 1);
+  header.sorted_end = u16(sorted.end);
+  header.items = u16(sorted.items);
   header.log_begin = u16(log_begin);
   header.log_end = u16(log_end);
   write_header(buffer, header);

@@ -57,6 +57,20 @@ struct NodeFrame {
   std::uint64_t old2_low_head = 0;
 };
 
+/// A leaf's sorted block as it was laid out.
+struct SortedBlock {
+  std::uint32_t end = 0;
+  std::uint32_t items = 0;
+  HeadMap map{0, 63};
+};
+
+/// Writes all of a leaf but its sorted block and what leads to its chunks; the log is empty.
+void finish_leaf(std::byte* buffer, const Geometry& g, const NodeFrame& frame,
+                 const SortedBlock& sorted);
+
+/// Writes a record as an item of `placed` bytes, padding included.
+void place_record(std::byte* at, const Record& record, std::uint32_t placed);
+
 /// Lays out a leaf with an empty log in `buffer`. It is no node yet: see go_live.
 /// Requires: the records fit leaf_room, ascend, and lie in [low, high).
 void build_leaf(std::byte* buffer, const Geometry& g, std::span<const Record> records,

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/assert.hpp"
+#include "tree/log_merge.hpp"
 #include "tree/planted.hpp"
 
 namespace espalier::tree {
@@ -15,8 +16,9 @@ std::atomic_ref<std::uint64_t> lock_of(std::byte* leaf) {
   return base::shared<std::uint64_t>(leaf + offsetof(wire::NodeHeader, lock));
 }
 
-// Where a new entry goes in the key order of the log, and whether the next one there has its key.
-// Back pointers decide all but those that point to the same item, so few keys are compared.
+// Where a new entry goes in the key order of the log: behind so many that are smaller; and whether
+// the next one there has its key. Back pointers decide all but those that point to the same item,
+// so few keys are compared.
 struct OrderPlace {
   std::uint32_t hint = 0;
   bool same_key_next = false;
@@ -24,17 +26,21 @@ struct OrderPlace {
 
 OrderPlace order_place(const NodeView& leaf, const SearchKey& key, std::uint32_t entries,
                        std::uint32_t back) {
-  std::uint8_t order[wire::kLogSlotsMax];
-  sort_log(leaf, entries, order);
+  OrderPlace place;
   for (std::uint32_t i = 0; i < entries; ++i) {
+    const std::uint32_t offset = leaf.log_offset(i);
+    const auto other = base::load_plain<std::uint16_t>(leaf.bytes() + offset +
+                                                       offsetof(wire::LogEntry, back));
+    if (other != back) [[likely]] {
+      place.hint += other < back;
+      continue;
+    }
     // Entries of the same batch have no version yet.
-    const LogItem item = leaf.log_item(order[i], wire::kLive);
-    if (item.back < back) continue;
-    if (item.back > back) return {i, false};
-    const int compared = compare_keys(item.key, key.view());
-    if (compared >= 0) return {i, compared == 0};
+    const int compared = compare_keys(leaf.log_item_at(offset, wire::kLive).key, key.view());
+    place.hint += compared < 0;
+    place.same_key_next |= compared == 0;
   }
-  return {entries, false};
+  return place;
 }
 
 // Makes an entry visible whose value is not there yet (Bug::version_before_payload).
@@ -49,13 +55,10 @@ void publish_too_early(std::byte* leaf, const Geometry& g, std::uint32_t index, 
 // Merges the log and the write into a new sorted block, in place of the locked leaf.
 // Returns false (and leaves the leaf locked) if the structure must change.
 bool merge_log(Worker& worker, MapCore& map, std::byte* leaf, const WriteIntent& intent,
-               WriteOutcome& outcome) {
+               const NewestState& state, WriteOutcome& outcome) {
   const NodeView old(leaf, map.geometry);
-  thread_local std::vector<Record> records;
-  records.clear();
-  gather_newest(old, records);
-  apply_to_records(records, intent);
-  const std::uint64_t bytes = placed_bytes(records, map.geometry);
+  const LogMerge merge(old, intent, state);
+  const std::uint64_t bytes = merge.bytes();
   const std::string_view low = old.low_fence();
   const std::string_view high = old.high_fence();
   const bool alone = old.lid() == map.root;
@@ -67,7 +70,7 @@ bool merge_log(Worker& worker, MapCore& map, std::byte* leaf, const WriteIntent&
   std::byte* buffer = map.at(*offset);
   NodeFrame frame{map.id, old.lid(), old.left(), old.right(), low, high, map.ref_of(leaf), {}, 0};
   if (planted(Bug::no_predecessor) || !map.options.versions) frame.old_ref = {};
-  build_leaf(buffer, map.geometry, records, frame);
+  merge.build(buffer, frame);
 
   const std::uint64_t version = map.clock.take();
   go_live(buffer, version);
@@ -139,9 +142,16 @@ std::uint64_t newest_version(const NodeView& leaf) {
   return entries == 0 ? leaf.created() : leaf.log_item(entries - 1, kNewest).version;
 }
 
-NewestState newest_state(const MapCore& map, const NodeView& leaf, const SearchKey& key) {
+NewestState newest_state(const MapCore& map, const NodeView& leaf, const SearchKey& key,
+                         const LeafProbe* known) {
   NewestState state;
-  state.probe = probe_leaf(leaf, key, map.kit);
+  if (known != nullptr) {  // the sorted block is as it was, but not the log
+    state.probe = *known;
+    state.probe.log_matches =
+        leaf.matching_slots(map.kit, leaf.log_entries(leaf.lock_word()), key.tag());
+  } else {
+    state.probe = probe_leaf(leaf, key, map.kit);
+  }
   state.position = lower_bound(leaf, key, state.probe);
   if (const auto entry = find_in_log(leaf, key, state.probe.log_matches, kNewest)) {
     state.existed = !entry->erase();
@@ -178,21 +188,6 @@ bool holds(const MapCore& map, const NewestState& state, const WriteCondition& c
              (state.out_of_line ? stored_value(map, state.value) : state.value) == condition.value;
   }
   return false;
-}
-
-std::uint32_t log_bytes(const WriteIntent& intent) {
-  const std::size_t bytes = sizeof(wire::LogEntry) + intent.key->bytes() +
-                            (intent.op == Op::erase ? 0 : intent.value.size());
-  return static_cast<std::uint32_t>((bytes + 7) & ~std::size_t{7});
-}
-
-bool log_has_room(const NodeView& leaf, std::uint32_t entries, std::uint32_t bytes) {
-  const wire::LockWord lock = leaf.lock_word();
-  const std::uint32_t used = lock.units() * wire::kLogUnitBytes;
-  // The position of an entry must fit 8 bits, and 0xFF stands for none.
-  return lock.entries() + entries <= leaf.geometry().log_slots &&
-         leaf.log_begin() + used + bytes <= leaf.log_end() &&
-         (used + bytes) / wire::kLogUnitBytes <= 0xFF;
 }
 
 std::byte* append_entry(std::byte* leaf, const Geometry& g, const WriteIntent& intent,
@@ -276,8 +271,8 @@ void supersede(std::byte* node, std::uint64_t version, wire::Ref successor) {
                                     version == 0 ? 1 : version, std::memory_order_release);
 }
 
-WriteOutcome write_to_leaf(Worker& worker, MapCore& map, std::byte* leaf,
-                           const WriteIntent& intent) {
+WriteOutcome write_to_leaf(Worker& worker, MapCore& map, std::byte* leaf, const WriteIntent& intent,
+                           const LeafProbe* known) {
   WriteOutcome outcome;
   map.clock.admit();
   if (worker.cache.reserved(map.node_class) == 0) {
@@ -297,7 +292,7 @@ WriteOutcome write_to_leaf(Worker& worker, MapCore& map, std::byte* leaf,
     outcome.status = WriteStatus::moved;
     return outcome;
   }
-  const NewestState state = newest_state(map, node, *intent.key);
+  const NewestState state = newest_state(map, node, *intent.key, known);
   outcome.existed = state.existed;
   outcome.applied = holds(map, state, intent.condition) && takes_effect(intent.op, state.existed);
   outcome.status =
@@ -327,7 +322,7 @@ WriteOutcome write_to_leaf(Worker& worker, MapCore& map, std::byte* leaf,
     outcome.applied = false;
     outcome.status = erase ? WriteStatus::restructure : WriteStatus::out_of_memory;
     return outcome;
-  } else if (!merge_log(worker, map, leaf, intent, outcome)) {
+  } else if (!merge_log(worker, map, leaf, intent, state, outcome)) {
     unlock(leaf);
     if (early != 0) map.clock.done(early);
     outcome.status = WriteStatus::restructure;

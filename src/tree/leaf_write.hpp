@@ -62,7 +62,9 @@ struct NewestState {
 };
 
 /// Requires: the leaf is locked by the caller.
-NewestState newest_state(const MapCore& map, const NodeView& leaf, const SearchKey& key);
+/// `known`: where the key is in the sorted block, as probe_leaf() said of the same leaf.
+NewestState newest_state(const MapCore& map, const NodeView& leaf, const SearchKey& key,
+                         const LeafProbe* known = nullptr);
 
 /// Whether the condition holds.
 bool holds(const MapCore& map, const NewestState& state, const WriteCondition& condition);
@@ -85,9 +87,29 @@ void unlock(std::byte* leaf, std::uint32_t entries, std::uint32_t units);
 void unlock(std::byte* leaf);
 
 /// Bytes of log that a write takes.
-std::uint32_t log_bytes(const WriteIntent& intent);
-/// Whether writes of so many bytes and entries still fit the log of a locked leaf.
-bool log_has_room(const NodeView& leaf, std::uint32_t entries, std::uint32_t bytes);
+[[nodiscard]] inline std::uint32_t log_bytes(Op op, std::size_t key_bytes,
+                                             std::size_t value_bytes) {
+  const std::size_t bytes = sizeof(wire::LogEntry) + key_bytes + (op == Op::erase ? 0 : value_bytes);
+  return static_cast<std::uint32_t>((bytes + 7) & ~std::size_t{7});
+}
+[[nodiscard]] inline std::uint32_t log_bytes(const WriteIntent& intent) {
+  return log_bytes(intent.op, intent.key->bytes(), intent.value.size());
+}
+/// Whether writes of so many bytes and entries still fit a leaf's log, of which `lock` says what is
+/// used: for sure if the caller holds the lock.
+[[nodiscard]] inline bool log_has_room(const NodeView& leaf, wire::LockWord lock,
+                                       std::uint32_t entries, std::uint32_t bytes) {
+  const std::uint32_t used = lock.units() * wire::kLogUnitBytes;
+  // The position of an entry must fit 8 bits, and 0xFF stands for none.
+  return lock.entries() + entries <= leaf.geometry().log_slots &&
+         leaf.log_begin() + used + bytes <= leaf.log_end() &&
+         (used + bytes) / wire::kLogUnitBytes <= 0xFF;
+}
+/// The same of a leaf that the caller has locked.
+[[nodiscard]] inline bool log_has_room(const NodeView& leaf, std::uint32_t entries,
+                                       std::uint32_t bytes) {
+  return log_has_room(leaf, leaf.lock_word(), entries, bytes);
+}
 
 /// Writes an entry behind the log's last one, all but its version; returns where the version goes.
 /// The caller publishes it with publish_entry and counts it when it unlocks.
@@ -116,10 +138,10 @@ void apply_to_records(std::vector<Record>& records, const WriteIntent& intent);
 /// Marks a node as superseded by `version` and names its successor.
 void supersede(std::byte* node, std::uint64_t version, wire::Ref successor);
 
-/// Does the write in `leaf` if that needs no change of structure.
+/// Does the write in `leaf` if that needs no change of structure. `known`: see newest_state.
 /// Requires: the worker's epoch is exposed since before the leaf was found.
-WriteOutcome write_to_leaf(Worker& worker, MapCore& map, std::byte* leaf,
-                           const WriteIntent& intent);
+WriteOutcome write_to_leaf(Worker& worker, MapCore& map, std::byte* leaf, const WriteIntent& intent,
+                           const LeafProbe* known = nullptr);
 
 /// Copies a value into a buffer of its own. Errors: out_of_memory.
 Result<wire::ValueRef> store_value(Worker& worker, MapCore& map, std::string_view value);
