@@ -52,7 +52,7 @@ inline const std::byte* Engine<A>::go_down(Cursor& cursor, bool log, LeafProbe& 
   const NodeView leaf(at, g);
   probe_leaf(leaf, head, cursor.key, Kit{}, probe);
   base::prefetch(at + probe.begin, at + probe.end);
-  if (log) want_log(leaf, head);
+  if (log) want_log_between(leaf, head, probe.begin, probe.end);
   if (guess.made()) guess_.learn(guess, ref.offset(), head.chunks(), probe);
   return at;
 }

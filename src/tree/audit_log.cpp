@@ -44,10 +44,13 @@ Entries read_entries(NodeAudit& a, wire::LockWord lock) {
                          " leaves the log")) {
       return entries;
     }
-    const LogItem entry = a.node.log_item_at(offset, wire::kLive);
+    const LogItem entry = a.node.log_item_at(i, offset, wire::kLive);
     if (!a.report.expect(!entry.key.empty(), "log entry ", i, " has no key or leaves the log")) {
       return entries;
     }
+    a.report.expect(base::load_plain<std::uint16_t>(a.node.bytes() + offset +
+                                                    offsetof(wire::LogEntry, reserved)) == 0,
+                    "the unused bytes of log entry ", i, " are not 0");
     a.report.expect(slot >> 8 == tag_of(entry.key), "log slot ", i,
                     " does not carry its key's tag");
     position += entry_units(entry);
@@ -65,6 +68,10 @@ void audit_unwritten(NodeAudit& a, wire::LockWord lock) {
   a.report.expect(std::all_of(slots + std::size_t{2} * lock.entries(),
                               slots + std::size_t{2} * a.g.log_slots, unwritten),
                   "a log slot behind the last entry is written");
+  const std::byte* places = bytes + a.g.places_begin;
+  a.report.expect(std::all_of(places + std::size_t{2} * lock.entries(),
+                              places + std::size_t{2} * a.g.log_slots, unwritten),
+                  "a log place behind the last entry is written");
   const std::uint32_t begin = a.header.log_begin + lock.units() * wire::kLogUnitBytes;
   const std::uint32_t end = a.node.log_end();
   a.report.expect(begin >= end || std::all_of(bytes + begin, bytes + end, unwritten),
@@ -103,7 +110,7 @@ void audit_entry(NodeAudit& a, const Entries& entries, std::size_t i,
                                    });
   const bool exact = at != sorted.end() && at->item.key == entry.key;
   a.report.expect(entry.back == (at == sorted.end() ? a.header.sorted_end : at->offset),
-                  "log entry ", i, " does not point to the first sorted item not below it");
+                  "the place of log entry ", i, " is not the first sorted item not below it");
   const auto earlier = std::span(entries).first(i);
   const auto below = std::count_if(earlier.begin(), earlier.end(), [&](const LogItem& other) {
     return compare_keys(other.key, entry.key) < 0;

@@ -198,6 +198,8 @@ TEST_F(AuditTest, RefusesWrongLogSlotsAndRoom) {
   expect_complaint(slots + 1, ~slots[1], "log slot 0 does not carry its key's tag");
   expect_complaint(slots + 2 * lock.entries(), std::uint16_t{0},
                    "a log slot behind the last entry");
+  expect_complaint(leaf_ + g().places_begin + 2 * lock.entries(), std::uint16_t{0},
+                   "a log place behind the last entry");
   expect_complaint(leaf_ + leaf().log_begin() + 8 * lock.units(), std::byte{0}, "filled with 0xFF");
   expect_field(leaf_, &H::lock, wire::LockWord{lock}.next(lock.entries(), lock.units() + 1).bits,
                "units of log, it says");
@@ -214,9 +216,11 @@ TEST_F(AuditTest, RefusesWrongLogEntries) {
   const std::uint32_t last = leaf().lock_word().entries() - 1;
   expect_complaint(entry(1) + offsetof(E, version), std::uint64_t{1} << 40, "was not taken yet");
   expect_complaint(entry(1) + offsetof(E, version), std::uint64_t{0}, "does not ascend");
-  const auto back = number_at<std::uint16_t>(entry(1) + offsetof(E, back));
-  expect_complaint(entry(1) + offsetof(E, back), static_cast<std::uint16_t>(back + 1),
-                   "log entry 1 does not point to the first sorted item not below it");
+  std::byte* const places = leaf_ + g().places_begin;
+  expect_complaint(places + 2, static_cast<std::uint16_t>(number_at<std::uint16_t>(places + 2) + 1),
+                   "the place of log entry 1 is not the first sorted item not below it");
+  expect_complaint(entry(1) + offsetof(E, reserved), std::uint16_t{1},
+                   "the unused bytes of log entry 1 are not 0");
   expect_complaint(entry(last) + offsetof(E, order_hint), std::uint8_t{60},
                    "the order hint of log entry " + std::to_string(last) + " is wrong");
   const auto flags = number_at<std::uint8_t>(entry(1) + offsetof(E, flags));

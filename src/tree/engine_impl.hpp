@@ -376,7 +376,7 @@ inline void Engine<A>::want_head(A& access, const std::byte* image, const Lane& 
     access.want(image, g.group_heads_begin, 64);
   } else if (A::kInPlace && lane.goal == Goal::point) {  // all but the header's second line
     access.want(image, 0, 64);
-    access.want(image, g.slots_begin, g.sorted_begin - g.slots_begin);
+    access.want(image, g.slots_begin, g.places_begin - g.slots_begin);
   } else {
     access.want(image, 0, g.sorted_begin);
   }

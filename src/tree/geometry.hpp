@@ -23,6 +23,7 @@ struct Geometry {
   std::uint32_t slots_begin = sizeof(wire::NodeHeader);
   std::uint32_t heads_begin = 0;
   std::uint32_t starts_begin = 0;
+  std::uint32_t places_begin = 0;  // of log entries
   std::uint32_t sorted_begin = 0;
   std::uint32_t groups_max = 0;  // interior: groups of 16 children
   std::uint32_t group_heads_begin = sizeof(wire::NodeHeader);
@@ -40,7 +41,7 @@ struct Geometry {
     Geometry g;
     g.node_bytes = options.node_bytes;
     g.log_bytes = std::min(options.log_bytes, g.node_bytes / 4);
-    g.log_slots = std::min(g.log_bytes / 16, wire::kLogSlotsMax);
+    g.log_slots = std::min(g.log_bytes / 32, wire::kLogSlotsMax);
     const auto node_shift = static_cast<std::uint32_t>(std::countr_zero(g.node_bytes));
     g.chunk_shift = std::max(6u, node_shift - 6);
     g.unit_shift = g.chunk_shift - std::min(7u, g.chunk_shift);
@@ -51,7 +52,8 @@ struct Geometry {
     g.chunks_max = (g.node_bytes - g.heads_begin) / (chunk_bytes + 3);
     for (;; ++g.chunks_max) {
       g.starts_begin = g.heads_begin + 2 * g.chunks_max;
-      g.sorted_begin = (g.starts_begin + g.chunks_max + 63) & ~63u;
+      g.places_begin = (g.starts_begin + g.chunks_max + 1) & ~1u;
+      g.sorted_begin = (g.places_begin + 2 * g.log_slots + 63) & ~63u;
       if (g.sorted_begin + g.chunks_max * chunk_bytes >= g.node_bytes) break;
     }
     g.groups_max = std::min(60u, (g.node_bytes - g.group_heads_begin) / 160 + 1);

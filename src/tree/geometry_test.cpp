@@ -16,7 +16,9 @@ TEST(Geometry, PartsOfALeafFollowEachOther) {
       EXPECT_EQ(g.slots_begin, sizeof(wire::NodeHeader));
       EXPECT_GE(g.heads_begin, g.slots_begin + 2 * g.log_slots);
       EXPECT_GE(g.starts_begin, g.heads_begin + 2 * g.chunks_max);
-      EXPECT_GE(g.sorted_begin, g.starts_begin + g.chunks_max);
+      EXPECT_GE(g.places_begin, g.starts_begin + g.chunks_max);
+      EXPECT_EQ(g.places_begin % 2, 0u);
+      EXPECT_GE(g.sorted_begin, g.places_begin + 2 * g.log_slots);
       EXPECT_EQ(g.sorted_begin % 64, 0u);
       EXPECT_LE(g.sorted_begin, node_bytes / 2);
       EXPECT_GE(g.sorted_begin + (g.chunks_max << g.chunk_shift), node_bytes);

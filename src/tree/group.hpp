@@ -308,15 +308,13 @@ inline void Engine<A>::look_at_leaf(GroupSlot& slot) {
     end = slot.asked = scan_end(slot, leaf, Kit{});
   }
   base::prefetch(at + slot.probe.begin, at + end);
-  if (slot.goal != Goal::point) {
-    want_log(leaf, head, slot.goal == Goal::write ? base::kLineBytes : 0);
-    // A write that finds the log full copies the whole block.
-    if (slot.goal == Goal::write && finds_log_full(slot, leaf, head.lock)) {
-      base::prefetch(at + map_.geometry.sorted_begin, at + head.sorted_end());
-    }
-  } else if (slot.probe.log_matches != 0) {
-    const auto newest = static_cast<std::uint32_t>(63 - std::countl_zero(slot.probe.log_matches));
-    __builtin_prefetch(at + leaf.log_offset(newest));
+  if (slot.goal == Goal::forward) return want_log_between(leaf, head, slot.probe.begin, end);
+  want_log_match(leaf, slot.probe);
+  if (slot.goal != Goal::write) return;
+  if (finds_log_full(slot, leaf, head.lock)) {  // then it is merged
+    want_log(leaf, head);
+  } else {
+    want_log_end(leaf, head);
   }
 }
 

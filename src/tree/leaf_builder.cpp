@@ -274,6 +274,7 @@ void finish_leaf(std::byte* buffer, const Geometry& g, const NodeFrame& frame,
     std::memset(buffer + log_begin, 0xFF, log_end - log_begin);
   }
   std::memset(buffer + g.slots_begin, 0xFF, std::size_t{2} * g.log_slots);
+  std::memset(buffer + g.places_begin, 0xFF, std::size_t{2} * g.log_slots);
 }
 
 void go_live(std::byte* buffer, std::uint64_t created) {

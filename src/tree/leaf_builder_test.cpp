@@ -168,9 +168,10 @@ TEST(LeafBuilder, GoldenBytesOfASmallLeaf) {
   EXPECT_EQ(bytes(88, 12), "\x03\x30\0\0\0\0\0\0\x04\x30\0\0"s);         // LIDs
   EXPECT_EQ(bytes(100, 12), "\0\0\x01\0\xFF\x01\x02\0\xD8\0\x18\x01"s);  // fences, items, log
   EXPECT_EQ(bytes(112, 16), std::string(16, '\0'));
-  EXPECT_EQ(bytes(128, 8), std::string(8, '\xFF'));  // 4 log slots
-  EXPECT_EQ(bytes(136, 2), "\0\0"s);                 // head of chunk 0
+  EXPECT_EQ(bytes(128, 4), std::string(4, '\xFF'));  // 2 log slots
+  EXPECT_EQ(bytes(132, 2), "\0\0"s);                 // head of chunk 0
   EXPECT_EQ(bytes(g.starts_begin, 2), "\0\xFF"s);
+  EXPECT_EQ(bytes(g.places_begin, 4), std::string(4, '\xFF'));  // of log entries
   EXPECT_EQ(bytes(192, 19),
             "\x05\x03"
             "applered"

@@ -3,56 +3,24 @@
 
 #include <algorithm>
 
-#include "tree/log_order.hpp"
 #include "tree/planted.hpp"
 
 namespace espalier::tree {
-namespace {
 
-// Whether some log entry, visible or not, belongs before a sorted item in [begin, end).
-bool log_reaches_into(const NodeView& leaf, std::uint32_t begin, std::uint32_t end) {
-  const std::uint32_t entries = leaf.log_entries(leaf.lock_word());
-  std::uint32_t inside = 0;
-  for (std::uint32_t i = 0; i < entries; ++i) {
-    const std::uint32_t at = leaf.log_offset(i);
-    const auto back =
-        base::load_plain<std::uint16_t>(leaf.bytes() + at + offsetof(wire::LogEntry, back));
-    inside |= (at == 0 ? 1u : 0u) | (back - begin < end - begin ? 1u : 0u);
-  }
-  return inside != 0;
-}
-
-}  // namespace
-
-// Decodes the visible entries, and sorts the newest of each key.
-void LeafScan::sort_visible_log(const NodeView& leaf, std::uint64_t read_version) {
-  const std::uint32_t entries = leaf.log_entries(leaf.lock_word());
-  std::uint32_t visible = 0;  // versions ascend in the log: stop at the first that is too new
-  for (; visible < entries; ++visible) {
-    log_[visible] = leaf.log_item(visible, read_version);
-    if (log_[visible].version == wire::kLive) break;
-  }
-  std::uint8_t all[wire::kLogSlotsMax];
-  sort_by_hints(
-      visible, [&](std::uint32_t slot) { return log_[slot].order_hint; }, all);
-  for (std::uint32_t i = 0; i < visible; ++i) {
-    order_[rest_.log_last++] = all[i];
-    while ((log_[all[i]].flags & wire::kLogSameKeyNext) != 0 && i + 1 < visible) ++i;
-  }
-}
-
-// Drops the log entries outside the bounds. An entry that points to another item than the bound
-// does lies on that item's side; only entries that point to the same item are compared.
-void LeafScan::bound_log(const SearchKey* low, Position low_at, const SearchKey* high,
-                         Position high_at) {
-  const auto before = [](const LogItem& item, const SearchKey& bound, Position at) {
-    if (item.back != at.offset) return item.back < at.offset;
-    return compare_keys(item.key, bound.view()) < 0;
-  };
+// Drops the log entries outside the bounds. Only those that have the place of a bound are compared
+// with it.
+void LeafScan::bound_log(const SearchKey* low, std::uint32_t low_at, const SearchKey* high,
+                         std::uint32_t high_at) {
   std::uint32_t& first = rest_.log_first;
   std::uint32_t& last = rest_.log_last;
-  while (low != nullptr && first < last && before(entry(first), *low, low_at)) ++first;
-  while (high != nullptr && first < last && !before(entry(last - 1), *high, high_at)) --last;
+  for (; low != nullptr && first < last && log_.place(first) == low_at; ++first) {
+    const LogItem* item = log_.at(first);
+    if (item != nullptr && compare_keys(item->key, low->view()) >= 0) break;
+  }
+  for (; high != nullptr && first < last && log_.place(last - 1) == high_at; --last) {
+    const LogItem* item = log_.at(last - 1);
+    if (item != nullptr && compare_keys(item->key, high->view()) < 0) break;
+  }
 }
 
 void LeafScan::look_at(const NodeView& leaf) {
@@ -65,9 +33,9 @@ void LeafScan::look_at(const NodeView& leaf) {
 namespace {
 
 // Where the items of a leaf end that are below `high`.
-Position end_below(const NodeView& leaf, const SearchKit& kit, const SearchKey* high) {
-  if (high == nullptr) return {leaf.sorted_end(), false};
-  return lower_bound(leaf, *high, probe_leaf(leaf, *high, kit));
+std::uint32_t end_below(const NodeView& leaf, const SearchKit& kit, const SearchKey* high) {
+  if (high == nullptr) return leaf.sorted_end();
+  return lower_bound(leaf, *high, probe_leaf(leaf, *high, kit)).offset;
 }
 
 }  // namespace
@@ -75,11 +43,12 @@ Position end_below(const NodeView& leaf, const SearchKit& kit, const SearchKey* 
 void LeafScan::begin(const NodeView& leaf, std::uint64_t read_version, const SearchKit& kit,
                      const SearchKey* low, const SearchKey* high) {
   look_at(leaf);
-  Position low_at{geometry_->sorted_begin, false};
-  if (low != nullptr) low_at = lower_bound(leaf, *low, probe_leaf(leaf, *low, kit));
-  const Position high_at = end_below(leaf, kit, high);
-  rest_ = {low_at.offset, std::max(low_at.offset, high_at.offset), 0, 0};
-  sort_visible_log(leaf, read_version);
+  const std::uint32_t low_at = low == nullptr
+                                   ? geometry_->sorted_begin
+                                   : lower_bound(leaf, *low, probe_leaf(leaf, *low, kit)).offset;
+  const std::uint32_t high_at = end_below(leaf, kit, high);
+  log_.begin(leaf, read_version, low_at, high_at);
+  rest_ = {low_at, std::max(low_at, high_at), 0, log_.count()};
   bound_log(low, low_at, high, high_at);
 }
 
@@ -87,19 +56,16 @@ bool LeafScan::begin_at_floor(const NodeView& leaf, std::uint64_t read_version,
                               const SearchKit& kit, const SearchKey& key, const SearchKey* high) {
   look_at(leaf);
   const std::uint32_t at = lower_bound(leaf, key, probe_leaf(leaf, key, kit)).offset;
-  const Position high_at = end_below(leaf, kit, high);
+  const std::uint32_t high_at = end_below(leaf, kit, high);
   // From the sorted item before the key; what the log has below that one is no floor.
   std::uint32_t before = geometry_->sorted_begin;
   if (at > before) {
     before = last_chunk_below(at);
     for (std::uint32_t next = before; next < at; next = leaf.sorted_item(next).end) before = next;
   }
-  rest_ = {before, std::max(before, high_at.offset), 0, 0};
-  sort_visible_log(leaf, read_version);
-  bound_log(nullptr, {}, high, high_at);
-  while (rest_.log_first < rest_.log_last && entry(rest_.log_first).back < before) {
-    ++rest_.log_first;
-  }
+  log_.begin(leaf, read_version, before, high_at);
+  rest_ = {before, std::max(before, high_at), 0, log_.count()};
+  bound_log(nullptr, 0, high, high_at);
   // On to the last item that is not above the key.
   bool found = false;
   Rest floor;
@@ -129,7 +95,7 @@ bool LeafScan::take_few(const NodeView& leaf, const SearchKey& low, const LeafPr
     items[count] = {item.key, {item.value, item.value_bytes}, created};
     offset = item.end;
   }
-  return !log_reaches_into(leaf, begin, offset);
+  return !log_reaches_into(leaf, leaf.lock_word(), begin, offset);
 }
 
 // Takes sorted items as long as they have the lengths of the first: then the place of the next one
@@ -157,14 +123,13 @@ inline std::uint32_t LeafScan::take_alike(std::uint32_t& offset, std::uint32_t s
 }
 
 std::uint32_t LeafScan::take_from(Rest& rest, Item* items, std::uint32_t room,
-                                  std::uint64_t& out_of_line, std::ptrdiff_t ahead) const {
+                                  std::uint64_t& out_of_line, std::ptrdiff_t ahead) {
   const NodeView leaf(leaf_, *geometry_);
   out_of_line = 0;
   std::uint32_t count = 0;
   while (count < room) {
     const bool logged = rest.log_first != rest.log_last;
-    const std::uint32_t stop =
-        logged ? std::min<std::uint32_t>(rest.end, entry(rest.log_first).back) : rest.end;
+    const std::uint32_t stop = logged ? std::min(rest.end, log_.place(rest.log_first)) : rest.end;
     if (rest.offset < stop) {
       count += take_alike(rest.offset, stop, items + count, room - count, ahead);
       if (count == room || rest.offset >= stop) continue;
@@ -176,7 +141,9 @@ std::uint32_t LeafScan::take_from(Rest& rest, Item* items, std::uint32_t room,
       continue;
     }
     if (!logged) break;
-    const LogItem& item = entry(rest.log_first++);
+    const LogItem* const entry = log_.at(rest.log_first++);
+    if (entry == nullptr) continue;
+    const LogItem& item = *entry;
     if ((item.flags & wire::kLogShadowsSorted) != 0 && rest.offset < rest.end &&
         rest.offset == item.back) {
       rest.offset = leaf.sorted_item(rest.offset).end;
@@ -207,9 +174,12 @@ void LeafScan::gather_last_chunk() {
   // it.
   std::uint32_t first = rest_.log_last;
   while (first > rest_.log_first) {
-    const LogItem& item = entry(first - 1);
-    const bool shadows = (item.flags & wire::kLogShadowsSorted) != 0;
-    if (begin != rest_.offset && (item.back < begin || (item.back == begin && !shadows))) break;
+    const std::uint32_t place = log_.place(first - 1);
+    if (begin != rest_.offset && place <= begin) {
+      if (place < begin) break;
+      const LogItem* item = log_.at(first - 1);
+      if (item != nullptr && (item->flags & wire::kLogShadowsSorted) == 0) break;
+    }
     --first;
   }
   Rest last{begin, rest_.end, first, rest_.log_last};

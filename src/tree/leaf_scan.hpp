@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The items of one leaf in key order, as of a read version: the sorted block and the log merged.
 //
-// Merging compares no keys: each log entry points to the sorted item before which it belongs, and
-// the order hints sort the log itself [Honeycomb §4.3]. Keys are compared only at the ends of the
-// range.
+// Merging compares hardly any keys: each log entry has a place in the sorted block, before the item
+// there or instead of it [Honeycomb §4.3]. Keys are compared at the ends of the range, and where
+// entries have the same place.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "espalier/types.hpp"
 #include "tree/leaf_builder.hpp"
 #include "tree/leaf_search.hpp"
+#include "tree/log_in_order.hpp"
 
 namespace espalier::tree {
 
@@ -58,7 +59,7 @@ class LeafScan {
   [[nodiscard]] std::uint32_t offset() const { return rest_.offset; }
 
  private:
-  /// What is left to take: sorted items [offset, end), log entries order_[log_first, log_last).
+  /// What is left to take: sorted items [offset, end), entries [log_first, log_last) of log_.
   struct Rest {
     std::uint32_t offset = 0;
     std::uint32_t end = 0;
@@ -66,23 +67,21 @@ class LeafScan {
     std::uint32_t log_last = 0;
   };
 
-  [[nodiscard]] const LogItem& entry(std::uint32_t place) const { return log_[order_[place]]; }
   std::uint32_t take_from(Rest& rest, Item* items, std::uint32_t room, std::uint64_t& out_of_line,
-                          std::ptrdiff_t ahead) const;
+                          std::ptrdiff_t ahead);
   std::uint32_t take_alike(std::uint32_t& offset, std::uint32_t stop, Item* items,
                            std::uint32_t room, std::ptrdiff_t ahead) const;
   void look_at(const NodeView& leaf);
   [[nodiscard]] std::uint32_t last_chunk_below(std::uint32_t end) const;
-  void sort_visible_log(const NodeView& leaf, std::uint64_t read_version);
-  void bound_log(const SearchKey* low, Position low_at, const SearchKey* high, Position high_at);
+  void bound_log(const SearchKey* low, std::uint32_t low_at, const SearchKey* high,
+                 std::uint32_t high_at);
   void gather_last_chunk();
 
   const std::byte* leaf_ = nullptr;
   const Geometry* geometry_ = nullptr;
   std::uint64_t created_ = 0;
   Rest rest_;
-  std::uint8_t order_[wire::kLogSlotsMax];  // of the visible entries, the newest of each key
-  LogItem log_[wire::kLogSlotsMax];         // by slot
+  LogInOrder log_;
   std::vector<ScannedItem> gathered_;  // descending scans: items of the last chunk, ascending
 };
 

@@ -31,17 +31,47 @@ struct Position {
 };
 
 /// Asks for what a probe reads of a leaf; and, for who reads more than one item, for what tells
-/// where the leaf ends.
+/// where the leaf ends, and the places of log entries.
 inline void want_leaf_head(const std::byte* leaf, const Geometry& g, bool all) {
   __builtin_prefetch(leaf);
   if (all) __builtin_prefetch(leaf + base::kLineBytes);
-  base::prefetch(leaf + g.slots_begin, leaf + g.sorted_begin);
+  base::prefetch(leaf + g.slots_begin, leaf + (all ? g.sorted_begin : g.places_begin));
 }
 
-/// Asks for the log of a leaf whose head is at hand, and for `room` bytes behind it.
-inline void want_log(const NodeView& leaf, const NodeHead& head, std::size_t room = 0) {
+/// Asks for the log of a leaf whose head is at hand.
+inline void want_log(const NodeView& leaf, const NodeHead& head) {
   const std::byte* log = leaf.bytes() + leaf.log_begin();
-  base::prefetch(log, log + head.lock.units() * wire::kLogUnitBytes + room);
+  base::prefetch(log, log + head.lock.units() * wire::kLogUnitBytes);
+}
+/// Whether some log entry, visible or not, belongs before a sorted item in [begin, end).
+[[nodiscard]] inline bool log_reaches_into(const NodeView& leaf, wire::LockWord lock,
+                                           std::uint32_t begin, std::uint32_t end) {
+  std::uint32_t inside = 0;
+  for (std::uint32_t i = 0; i < leaf.log_entries(lock); ++i) {
+    inside |= leaf.log_place(i) - begin < end - begin ? 1u : 0u;
+  }
+  return inside != 0;
+}
+/// Asks for the log entries that belong before sorted items in [begin, end).
+inline void want_log_between(const NodeView& leaf, const NodeHead& head, std::uint32_t begin,
+                             std::uint32_t end) {
+  for (std::uint32_t i = 0; i < leaf.log_entries(head.lock); ++i) {
+    if (leaf.log_place(i) - begin < end - begin) {
+      base::prefetch_line(leaf.bytes() + leaf.log_offset(i));
+    }
+  }
+}
+/// Asks for where the next entry of the log goes.
+inline void want_log_end(const NodeView& leaf, const NodeHead& head) {
+  const std::byte* end = leaf.bytes() + leaf.log_begin() + head.lock.units() * wire::kLogUnitBytes;
+  base::prefetch_to_write(end);
+  base::prefetch_to_write(end + base::kLineBytes);
+}
+/// Asks for the newest log entry that may have the key.
+inline void want_log_match(const NodeView& leaf, const LeafProbe& probe) {
+  if (probe.log_matches == 0) return;
+  const auto newest = static_cast<std::uint32_t>(63 - std::countl_zero(probe.log_matches));
+  __builtin_prefetch(leaf.bytes() + leaf.log_offset(newest));
 }
 
 /// `Kit`: SearchKit, or one of search_kits.hpp.

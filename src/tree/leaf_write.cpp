@@ -17,28 +17,34 @@ std::atomic_ref<std::uint64_t> lock_of(std::byte* leaf) {
 }
 
 // Where a new entry goes in the key order of the log: behind so many that are smaller; and whether
-// the next one there has its key. Back pointers decide all but those that point to the same item,
-// so few keys are compared.
+// the next one there has its key. Their places in the sorted block decide for all
+// but those that have the same place, so few keys are compared.
 struct OrderPlace {
   std::uint32_t hint = 0;
   bool same_key_next = false;
 };
 
 OrderPlace order_place(const NodeView& leaf, const SearchKey& key, std::uint32_t entries,
-                       std::uint32_t back) {
-  OrderPlace place;
-  for (std::uint32_t i = 0; i < entries; ++i) {
-    const std::uint32_t offset = leaf.log_offset(i);
-    const auto other = base::load_plain<std::uint16_t>(leaf.bytes() + offset +
-                                                       offsetof(wire::LogEntry, back));
-    if (other != back) [[likely]] {
-      place.hint += other < back;
-      continue;
-    }
+                       std::uint16_t back) {
+  // All at once, in vectors: what is not written yet is above every place.
+  const Geometry& g = leaf.geometry();
+  std::uint16_t places[wire::kLogSlotsMax];
+  std::memset(places, 0xFF, sizeof places);
+  std::memcpy(places, leaf.bytes() + g.places_begin, std::size_t{2} * entries);
+  std::uint16_t below = 0;
+  std::uint16_t tied = 0;
+  for (const std::uint16_t other : places) {
+    below = static_cast<std::uint16_t>(below + (other < back ? 1 : 0));
+    tied = static_cast<std::uint16_t>(tied + (other == back ? 1 : 0));
+  }
+  OrderPlace place{below, false};
+  for (std::uint32_t i = 0; tied != 0; ++i) {
+    if (places[i] != back) continue;
+    --tied;
     // Entries of the same batch have no version yet.
-    const int compared = compare_keys(leaf.log_item_at(offset, wire::kLive).key, key.view());
-    place.hint += compared < 0;
-    place.same_key_next |= compared == 0;
+    const int compared = compare_keys(leaf.log_item(i, wire::kLive).key, key.view());
+    place.hint += compared < 0 ? 1 : 0;
+    place.same_key_next = place.same_key_next || compared == 0;
   }
   return place;
 }
@@ -194,10 +200,10 @@ std::byte* append_entry(std::byte* leaf, const Geometry& g, const WriteIntent& i
                         const NewestState& state, std::uint32_t index, std::uint32_t units) {
   const NodeView node(leaf, g);
   const bool erase = intent.op == Op::erase;
-  OrderPlace place = order_place(node, *intent.key, index, state.position.offset);
+  const auto back = static_cast<std::uint16_t>(state.position.offset);
+  OrderPlace place = order_place(node, *intent.key, index, back);
   if (planted(Bug::wrong_order_hint)) place.hint = index;
   wire::LogEntry entry{};
-  entry.back = static_cast<std::uint16_t>(state.position.offset);
   entry.order_hint = static_cast<std::uint8_t>(place.hint);
   entry.flags = static_cast<std::uint8_t>((erase ? wire::kLogErase : 0) |
                                           (state.position.exact ? wire::kLogShadowsSorted : 0) |
@@ -217,6 +223,7 @@ std::byte* append_entry(std::byte* leaf, const Geometry& g, const WriteIntent& i
   if (value_bytes != 0) {
     std::memcpy(at + sizeof entry + intent.key->bytes(), intent.value.data(), value_bytes);
   }
+  base::store_shared<std::uint16_t>(leaf + g.places_begin + 2 * index, back);
   base::store_shared<std::uint16_t>(leaf + g.slots_begin + 2 * index, slot);
   return at;
 }
@@ -246,7 +253,7 @@ void apply_to_records(std::vector<Record>& records, const WriteIntent& intent) {
 
 std::uint32_t merge_limit(const Geometry& g, std::string_view low, std::string_view high) {
   const std::uint32_t room = leaf_room(g, low, high);
-  return room - std::min(g.log_bytes / 2, room / 8);
+  return room - std::min({g.log_bytes / 2, 256u, room / 8});
 }
 
 std::uint32_t rebuild_limit(const Geometry& g, std::string_view low, std::string_view high,

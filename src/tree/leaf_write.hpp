@@ -89,7 +89,8 @@ void unlock(std::byte* leaf);
 /// Bytes of log that a write takes.
 [[nodiscard]] inline std::uint32_t log_bytes(Op op, std::size_t key_bytes,
                                              std::size_t value_bytes) {
-  const std::size_t bytes = sizeof(wire::LogEntry) + key_bytes + (op == Op::erase ? 0 : value_bytes);
+  const std::size_t bytes =
+      sizeof(wire::LogEntry) + key_bytes + (op == Op::erase ? 0 : value_bytes);
   return static_cast<std::uint32_t>((bytes + 7) & ~std::size_t{7});
 }
 [[nodiscard]] inline std::uint32_t log_bytes(const WriteIntent& intent) {

@@ -12,6 +12,9 @@ LogMerge::LogMerge(const NodeView& leaf, const WriteIntent& intent, const Newest
     : leaf_(leaf), old_end_(leaf.sorted_end()), end_(old_end_), items_(leaf.items()) {
   std::uint8_t order[wire::kLogSlotsMax];
   const std::uint32_t entries = leaf.log_entries(leaf.lock_word());
+  for (std::uint32_t i = 0; i < entries; ++i) {
+    base::prefetch_line(leaf.bytes() + leaf.log_place(i));  // what may go, to be looked at soon
+  }
   sort_log(leaf, entries, order);
 
   const std::string_view key = intent.key->view();
@@ -77,7 +80,7 @@ std::uint32_t LogMerge::first_moved() const {
 void LogMerge::copy_items(std::byte* buffer) const {
   const std::byte* const old = leaf_.bytes();
   std::uint32_t from = leaf_.geometry().sorted_begin;  // what lies before it is copied
-  std::uint32_t moved_by = 0;  // modulo 2^32, as all that follows
+  std::uint32_t moved_by = 0;                          // modulo 2^32, as all that follows
   for (const Edit& edit : edits()) {
     if (edit.placed == edit.removed) continue;  // written over what is copied, below
     std::memcpy(buffer + (from + moved_by), old + from, edit.at - from);

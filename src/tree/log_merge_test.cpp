@@ -97,7 +97,8 @@ TEST(LogMerge, ValuesOfTheSameLengthsMoveNothing) {
   base::Random random(base::seed_from_environment(24));
   LeafModel model({});
   LeafModel::Items items;
-  for (int i = 0; i < 100; ++i) items.emplace("key-" + std::to_string(1'000'000 + 7 * i), "sixteen bytes!!!");
+  for (int i = 0; i < 100; ++i)
+    items.emplace("key-" + std::to_string(1'000'000 + 7 * i), "sixteen bytes!!!");
   model.build(items);
   for (int i = 0; i < 9; ++i) {
     ASSERT_TRUE(model.append(key_at(items, random.below(items.size())), "SIXTEEN BYTES!!!"));

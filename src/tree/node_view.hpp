@@ -49,7 +49,7 @@ struct LogItem {
   std::string_view key;
   const char* value = nullptr;
   std::uint32_t value_bytes = 0;
-  std::uint16_t back = 0;
+  std::uint16_t back = 0;  // its place: the first sorted item not below it
   std::uint8_t order_hint = 0;
   std::uint8_t flags = 0;
   bool out_of_line = false;
@@ -233,13 +233,19 @@ class NodeView {
   [[nodiscard]] LogItem log_item(std::uint32_t index, std::uint64_t read_version) const {
     const std::uint32_t offset = log_offset(index);
     if (offset == 0) return {};
-    return log_item_at(offset, read_version);
+    return log_item_at(index, offset, read_version);
   }
   /// The order hint of the entry at `offset`, visible or not.
   [[nodiscard]] std::uint32_t log_hint_at(std::uint32_t offset) const {
     return std::to_integer<std::uint32_t>(at_[offset + offsetof(wire::LogEntry, order_hint)]);
   }
-  [[nodiscard]] LogItem log_item_at(std::uint32_t offset, std::uint64_t read_version) const {
+  /// The place of entry `index`.
+  [[nodiscard]] std::uint16_t log_place(std::uint32_t index) const {
+    return base::load_shared<std::uint16_t>(at_ + g_->places_begin + 2 * index);
+  }
+  /// log_item() for who knows log_offset(index).
+  [[nodiscard]] LogItem log_item_at(std::uint32_t index, std::uint32_t offset,
+                                    std::uint64_t read_version) const {
     LogItem item;
     const auto version = base::load_shared<std::uint64_t>(at_ + offset, std::memory_order_acquire);
     if (version > read_version) return item;
@@ -252,7 +258,7 @@ class NodeView {
     item.key = text(key_at, entry.key_bytes);
     item.value = reinterpret_cast<const char*>(at_ + key_at + entry.key_bytes);
     item.value_bytes = value_bytes;
-    item.back = entry.back;
+    item.back = log_place(index);
     item.order_hint = entry.order_hint;
     item.flags = entry.flags;
     item.version = version;

@@ -115,9 +115,9 @@ TEST(Format, TheSequenceOfALockWrapsInItsOwnBits) {
 }
 
 TEST(Format, LogEntry) {
-  const LogEntry entry{0x0102030405060708,          0x0A0B, 0x0C,
+  const LogEntry entry{0x0102030405060708,          0,      0x0C,
                        kLogErase | kLogSameKeyNext, 0x0102, kOutOfLine};
-  EXPECT_EQ(bytes_of(entry), "\x08\x07\x06\x05\x04\x03\x02\x01\x0B\x0A\x0C\x05\x02\x01\xFF\x7F"s);
+  EXPECT_EQ(bytes_of(entry), "\x08\x07\x06\x05\x04\x03\x02\x01\0\0\x0C\x05\x02\x01\xFF\x7F"s);
   EXPECT_EQ(kLogErase, 1);
   EXPECT_EQ(kLogShadowsSorted, 2);
   EXPECT_EQ(kLogSameKeyNext, 4);

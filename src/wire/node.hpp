@@ -5,7 +5,8 @@
 // Every node is one buffer of `node_bytes` (a power of two, 512 to 65536) and begins with a
 // NodeHeader. All integers are little-endian. Offsets count from the node's first byte.
 //
-//   leaf      header | log slots | chunk heads | chunk starts | sorted block | log block | fences
+//   leaf      header | log slots | chunk heads | chunk starts | log places
+//                                                            | sorted block | log block | fences
 //   interior  header |             group heads |                groups | key slots | keys | fences
 //
 // [Honeycomb §3.1] with these differences: shortcuts are 16-bit normalised heads instead of full
@@ -118,9 +119,13 @@ struct LockWord {
 
 /// A log slot: 8 bits of the key's hash above, position of the entry in units of 8 bytes from
 /// log_begin below. All ones: not written yet.
+///
+/// A log place, 2 bytes for each slot: the offset of the first sorted item with a key not below the
+/// entry's; sorted_end if there is none. Places lie apart, for who writes or scans asks for all of
+/// them and looks into few entries. All ones: not written yet.
 inline constexpr std::uint32_t kLogUnitBytes = 8;
 inline constexpr std::uint32_t kLogSlotUnwritten = 0xFF;  // the position in a slot of all ones
-inline constexpr std::uint32_t kLogSlotsMax = 64;
+inline constexpr std::uint32_t kLogSlotsMax = 32;
 inline constexpr std::uint32_t kLogBytesMax = 2048;
 
 /// One entry of the log block, at a multiple of 8 bytes; the key and then the value follow.
@@ -128,7 +133,7 @@ inline constexpr std::uint32_t kLogBytesMax = 2048;
 /// as far in the future (DESIGN §2.1 rule 3).
 struct LogEntry {
   std::uint64_t version;
-  std::uint16_t back;        // first item of the sorted block with a key >= this one's
+  std::uint16_t reserved;    // 0
   std::uint8_t order_hint;   // its place in key order among the entries before it
   std::uint8_t flags;
   std::uint16_t key_bytes;
@@ -137,7 +142,7 @@ struct LogEntry {
 static_assert(sizeof(LogEntry) == 16 && std::has_unique_object_representations_v<LogEntry>);
 
 inline constexpr std::uint8_t kLogErase = 1;          // the key is gone as of this version
-inline constexpr std::uint8_t kLogShadowsSorted = 2;  // the sorted item at `back` has this key
+inline constexpr std::uint8_t kLogShadowsSorted = 2;  // the sorted item at its place has this key
 inline constexpr std::uint8_t kLogSameKeyNext = 4;    // the next entry in order has this key too
 
 /// A sorted item: key length, value length (1 byte each below 128, else 2 with the top bit of the
