@@ -41,18 +41,20 @@ struct Steps {
   Result<void> result{};
 };
 
-struct InFlight {
-  /// What the request says: a copy that nobody else can change.
-  wire::RequestHeader header{};
-  MessageBuffer message;
+/// What a walk and its answer need comes first, in two lines: while many walks are in flight, each
+/// line more is one more that is no longer near when it is needed again.
+struct alignas(64) InFlight {
+  Request request{};  // of the walk
   Connection* connection = nullptr;
   const Offload* offload = nullptr;  // null until it has begun
-  bool refused = false;              // there was no memory for its message
-  std::uint64_t timed_since_ns = 0;  // 0: it is not timed
-  std::uint64_t wanted_bytes = 0;    // of its answer, for which there was no memory; 0: there was
   ServedMap* map = nullptr;
-  Request request{};  // of the walk
+  /// What the request says: a copy that nobody else can change.
+  wire::RequestHeader header{};
+  std::uint64_t timed_since_ns = 0;  // 0: it is not timed
+  MessageBuffer message;
+  std::uint64_t wanted_bytes = 0;  // of its answer, for which there was no memory; 0: there was
   std::uint32_t index = 0;
+  bool refused = false;  // there was no memory for its message
   std::unique_ptr<Steps> steps;
 
   [[nodiscard]] std::string_view key() const {

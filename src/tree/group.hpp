@@ -308,6 +308,9 @@ inline void Engine<A>::look_at_leaf(GroupSlot& slot) {
     end = slot.asked = scan_end(slot, leaf, Kit{});
   }
   base::prefetch(at + slot.probe.begin, at + end);
+  // The answer names its request, and who asked may keep what he needs then close behind it.
+  base::prefetch_line(slot.request);
+  base::prefetch_line(reinterpret_cast<const std::byte*>(slot.request) + base::kLineBytes);
   if (slot.goal == Goal::forward) return want_log_between(leaf, head, slot.probe.begin, end);
   want_log_match(leaf, slot.probe);
   if (slot.goal != Goal::write) return;
