@@ -237,6 +237,7 @@ class Engine final : private Handler {
   std::uint64_t next_sweep_ns_ = 0;
   std::uint64_t refusals_seen_ = 0;
   bool taking_ = true;
+  bool took_ = false;  // requests, in the last turn
   std::uint32_t turns_ = 0;
   std::uint32_t until_timed_ = 1;  // requests
   std::uint32_t timed_ = 0;
