@@ -55,8 +55,10 @@ class Reclaimer {
   void retire(MapCore& map, std::span<const Retired> retired);
   /// Frees what can be freed, into `cache`. Returns whether anything was freed.
   bool collect(memory::BufferCache& cache);
-  /// Whether enough waits to make collecting worthwhile.
-  [[nodiscard]] bool due() const { return retired_since_.load(std::memory_order_relaxed) >= 24; }
+  /// What makes collecting worthwhile: it interrupts every core that runs one of our threads, which
+  /// takes longer than to write a leaf anew.
+  static constexpr std::uint32_t kDue = 64;
+  [[nodiscard]] bool due() const { return retired_since_.load(std::memory_order_relaxed) >= kDue; }
 
   /// Registers a held version. The caller's epoch must be exposed since before it read `version`.
   std::list<HeldVersion>::iterator hold(MapCore& map, std::uint64_t version);

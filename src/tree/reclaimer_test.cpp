@@ -107,7 +107,8 @@ TEST(Reclaimer, ReleasesLidsWithTheirBuffers) {
 TEST(Reclaimer, IsDueAfterAHandful) {
   ReclaimerUnderTest under;
   EXPECT_FALSE(under.reclaimer().due());
-  for (int i = 0; i < 24; ++i) under.retire(released_version(under.tree.map()));
+  for (std::uint32_t i = 0; i < Reclaimer::kDue; ++i)
+    under.retire(released_version(under.tree.map()));
   EXPECT_TRUE(under.reclaimer().due());
   under.collect();
   EXPECT_FALSE(under.reclaimer().due());
