@@ -189,7 +189,11 @@ Result<std::unique_ptr<PipelineImpl>> EmbeddedMap::open_pipeline(std::uint32_t i
   return std::make_unique<EmbeddedPipeline>(*core_, sessions_, *session, in_flight);
 }
 
-Result<MapStats> EmbeddedMap::stats() { return tree::stats_of(*core_); }
+Result<MapStats> EmbeddedMap::stats() {
+  const auto session = SessionLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  return tree::stats_of(*core_, (*session)->worker.slot);
+}
 
 // What one map took of the store's memory can only be told from what all of them have.
 Result<std::vector<std::string>> EmbeddedMap::audit() { return tree::audit_store(core_->store); }

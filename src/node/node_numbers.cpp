@@ -70,12 +70,11 @@ void add_workers(NodeNumbers& numbers, const Node& node) {
 void add_maps(NodeNumbers& numbers, const Node& node) {
   auto slot = node.store().epochs.join();
   if (!slot) return;
-  slot->enter();
   for (const std::string& name : node.catalog().names()) {
     const auto map = node.catalog().open(name);
-    if (map) numbers.maps.push_back({name, tree::stats_of(**map)});  // else it was dropped just now
+    // Else it was dropped just now.
+    if (map) numbers.maps.push_back({name, tree::stats_of(**map, *slot)});
   }
-  slot->exit();
 }
 
 }  // namespace

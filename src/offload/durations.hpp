@@ -16,6 +16,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/own_counter.hpp"
+
 namespace espalier::offload {
 
 /// What was counted until somebody looked. The sum may be of another instant than the buckets.
@@ -53,8 +55,8 @@ struct DurationCounts {
 class Durations {
  public:
   void record(std::uint64_t ns) {
-    add(buckets_[DurationCounts::bucket_of(ns)], 1);
-    add(sum_ns_, ns);
+    base::count_own(buckets_[DurationCounts::bucket_of(ns)]);
+    base::count_own(sum_ns_, ns);
   }
   [[nodiscard]] DurationCounts read() const {
     DurationCounts counts;
@@ -66,11 +68,6 @@ class Durations {
   }
 
  private:
-  // Nobody else writes, so it takes no atomic addition.
-  static void add(std::atomic<std::uint64_t>& to, std::uint64_t amount) {
-    to.store(to.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
-  }
-
   std::array<std::atomic<std::uint64_t>, DurationCounts::kBounds + 1> buckets_{};
   std::atomic<std::uint64_t> sum_ns_{0};
 };

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/own_counter.hpp"
 
 namespace espalier::offload {
 namespace {
 
 constexpr std::uint32_t kBurst = 16;  // requests that a ring gives at its turn
 constexpr std::uint32_t kLanes = 32;  // walks of one map that run together
-constexpr std::uint32_t kTurnsToListen = 4;
 
 }  // namespace
 
@@ -156,8 +156,7 @@ bool Engine::check(InFlight& r) {
     fail(r, {Code::unsupported, 0, r.header.offload});
     return false;
   }
-  auto& count = counts_.requests[EngineCounts::place_of(r.header.offload)];
-  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  base::count_own(counts_.requests[EngineCounts::place_of(r.header.offload)]);
   if (--until_timed_ == 0) [[unlikely]]
     begin_timing(r);
   const Limits& limits = r.offload->limits;

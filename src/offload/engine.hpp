@@ -86,6 +86,8 @@ struct EngineCounts {
 class Engine final : private Handler {
  public:
   static constexpr std::uint32_t kInFlight = 256;  ///< of one engine
+  /// While requests come, it looks for news of others, and at who is quiet, each so many turns.
+  static constexpr std::uint32_t kTurnsToListen = 4;
   /// Requests of one client that may wait for it: as many as all its lanes may have sent.
   static constexpr std::uint32_t kStalledMax = wire::kResponseRingsMax * 256;
   /// And of all clients together, each its share: so much memory clients that never read may take.

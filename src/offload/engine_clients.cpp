@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/own_counter.hpp"
 #include "offload/engine.hpp"
 
 namespace espalier::offload {
@@ -20,16 +21,12 @@ constexpr std::size_t kSpares = 32;  // memory of scans that is kept for others
 constexpr std::size_t kSpareBytes = std::size_t{128} << 10;
 constexpr std::size_t kGoOnTogether = 16;  // requests of one ring, when it has room again
 
-void add_one(std::atomic<std::uint64_t>& count) {
-  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-}
-
 }  // namespace
 
 // --- whose ring has news -------------------------------------------------------------------------
 
 void Engine::listen() {
-  if (watched_.size() > kWatchAll && turns_ % 4 == 0) unwatch_quiet();
+  if (watched_.size() > kWatchAll && turns_ % kTurnsToListen == 0) unwatch_quiet();
   if (watched_.size() == connections_.size()) return;
   for (const std::uint32_t place : doorbells_.scan()) {
     if (place < by_doorbell_.size() && by_doorbell_[place] != nullptr) watch(*by_doorbell_[place]);
@@ -75,7 +72,7 @@ bool Engine::sweep() {
     if (connection->watched) continue;
     // Had it rung, the last scan would have told. Once or twice it may just be about to ring.
     if (!doorbells_.rings(connection->doorbell)) {
-      add_one(counts_.sweeps_found);
+      base::count_own(counts_.sweeps_found);
       connection->distrusted = ++connection->unannounced >= kUnannouncedMax;
     }
     watch(*connection);
@@ -111,7 +108,7 @@ void Engine::end_the_stuck() {
   const bool short_of_memory =
       refused || services_.waiting_for_memory.load(std::memory_order_relaxed) != 0;
   if (most == nullptr || !short_of_memory) return;
-  add_one(counts_.stuck_ended);
+  base::count_own(counts_.stuck_ended);
   break_off(*most);
 }
 
@@ -157,7 +154,7 @@ void Engine::answer(InFlight& r, const wire::ResponseHeader& header,
 }
 
 void Engine::fail(InFlight& r, Error error) {
-  add_one(counts_.refused);
+  base::count_own(counts_.refused);
   wire::ResponseHeader header{};
   header.code = static_cast<std::uint16_t>(error.code);
   char detail[sizeof error.detail];
@@ -325,7 +322,7 @@ void Engine::wake_readers() {
     ring->touched = false;
     if (!ring->reader_sleeps()) continue;
     ring->wake_reader();
-    add_one(counts_.wakes);
+    base::count_own(counts_.wakes);
   }
   touched_.clear();
 }

@@ -41,8 +41,8 @@ struct Steps {
   Result<void> result{};
 };
 
-/// What a walk and its answer need comes first, in two lines: while many walks are in flight, each
-/// line more is one more that is no longer near when it is needed again.
+/// What an answer is made of comes first, in two lines that the walk asks for in time: of all that
+/// many walks in flight touch, little is still near when it is needed again.
 struct alignas(64) InFlight {
   Request request{};  // of the walk
   Connection* connection = nullptr;

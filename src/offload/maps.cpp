@@ -69,12 +69,8 @@ void start_list(Engine& engine, InFlight& r) {
   for (const std::string& name : catalog.names()) {
     const auto core = catalog.open(name);
     if (!core) continue;  // it was dropped just now
-    wire::ItemHeader item{};
-    item.version = (*core)->id;
-    item.key_bytes = static_cast<std::uint16_t>(name.size());
-    item.value_bytes = sizeof(wire::MapShape);
     const wire::MapShape shape = shape_of_map(**core);
-    items += base::bytes_of(item);
+    items += base::bytes_of(wire::item_header((*core)->id, name.size(), sizeof shape));
     items += name;
     items += base::bytes_of(shape);
     ++count;
@@ -86,7 +82,7 @@ void start_list(Engine& engine, InFlight& r) {
 }
 
 void start_stats(Engine& engine, InFlight& r) {
-  const wire::MapNumbers numbers = numbers_of(tree::stats_of(*r.map->core));
+  const wire::MapNumbers numbers = numbers_of(tree::stats_of(*r.map->core, r.map->calls.slot));
   engine.answer(r, {}, {base::bytes_of(numbers)});
 }
 

@@ -60,10 +60,7 @@ void go_on_range(Engine& engine, InFlight& r) {
 }
 
 void append(std::vector<std::byte>& to, const Item& item) {
-  wire::ItemHeader header{};
-  header.version = item.version;
-  header.value_bytes = static_cast<std::uint32_t>(item.value.size());
-  header.key_bytes = static_cast<std::uint16_t>(item.key.size());
+  const auto header = wire::item_header(item.version, item.key.size(), item.value.size());
   const std::size_t at = to.size();
   to.resize(at + sizeof header + item.key.size() + item.value.size());
   std::byte* out = to.data() + at;
@@ -161,12 +158,8 @@ void found_floor(Engine& engine, InFlight& r, const Completion& done) {
   if (!done.found) return engine.answer(r, header);
   header.flags = wire::kFound;
   header.version = done.version;
-  wire::ItemHeader item{};
-  item.version = done.version;
-  item.key_bytes = static_cast<std::uint16_t>(done.key.size());
-  item.value_bytes = static_cast<std::uint32_t>(done.value.size());
-  engine.answer(r, header,
-                {{reinterpret_cast<const char*>(&item), sizeof item}, done.key, done.value});
+  const auto item = wire::item_header(done.version, done.key.size(), done.value.size());
+  engine.answer(r, header, {base::bytes_of(item), done.key, done.value});
 }
 
 void start_estimate(Engine& engine, InFlight& r) {

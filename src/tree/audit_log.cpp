@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Log blocks: entries where the slots say, in the order of versions, with the hints that let a scan
-// merge them without comparing keys; and nothing but 0xFF behind them.
+// Log blocks: entries where the slots say, in the order of versions, with the hints that order
+// them without comparing keys; and nothing but 0xFF behind them.
 #include <algorithm>
 
 #include "tree/audit_parts.hpp"
@@ -109,7 +109,7 @@ void audit_entry(NodeAudit& a, const Entries& entries, std::size_t i,
                                      return compare_keys(item.item.key, key) < 0;
                                    });
   const bool exact = at != sorted.end() && at->item.key == entry.key;
-  a.report.expect(entry.back == (at == sorted.end() ? a.header.sorted_end : at->offset),
+  a.report.expect(entry.place == (at == sorted.end() ? a.header.sorted_end : at->offset),
                   "the place of log entry ", i, " is not the first sorted item not below it");
   const auto earlier = std::span(entries).first(i);
   const auto below = std::count_if(earlier.begin(), earlier.end(), [&](const LogItem& other) {

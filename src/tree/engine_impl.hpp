@@ -408,8 +408,7 @@ void Engine<A>::want_leaf_part(A& access, const NodeView& leaf, const Lane& lane
     const std::uint32_t log = std::min(leaf.log_begin(), g.node_bytes);
     access.want(leaf.bytes(), log, std::min(used + 64, g.node_bytes - log));
   } else if (probe.log_matches != 0) {
-    const auto newest = static_cast<std::uint32_t>(63 - std::countl_zero(probe.log_matches));
-    if (const std::uint32_t offset = leaf.log_offset(newest); offset != 0) {
+    if (const auto offset = leaf.log_offset(newest_match(probe.log_matches)); offset != 0) {
       access.want(leaf.bytes(), offset, 64);
     }
   }

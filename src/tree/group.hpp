@@ -6,7 +6,7 @@
 //
 //   descend   from the root to the name of the leaf, level by level
 //   arrive    read the leaf's name, ask for its head
-//   look      may it answer? choose the chunk, ask for it (and for the log, to write or to scan)
+//   look      may it answer? choose the chunk, ask for it (and for what of the log is read)
 //   answer    get, write, or take items; a scan goes on to the next leaf and arrives again
 //
 // That takes a fraction of the instructions of lanes, the more so as the stages are compiled once
@@ -311,7 +311,11 @@ inline void Engine<A>::look_at_leaf(GroupSlot& slot) {
   // The answer names its request, and who asked may keep what he needs then close behind it.
   base::prefetch_line(slot.request);
   base::prefetch_line(reinterpret_cast<const std::byte*>(slot.request) + base::kLineBytes);
-  if (slot.goal == Goal::forward) return want_log_between(leaf, head, slot.probe.begin, end);
+  if (slot.goal == Goal::forward) {
+    const std::uint64_t planned = slot.probe.begin + slot.remaining * leaf.item_bytes();
+    return want_log_between(leaf, head, slot.probe.begin,
+                            static_cast<std::uint32_t>(std::min<std::uint64_t>(planned, 0xFFFF)));
+  }
   want_log_match(leaf, slot.probe);
   if (slot.goal != Goal::write) return;
   if (finds_log_full(slot, leaf, head.lock)) {  // then it is merged

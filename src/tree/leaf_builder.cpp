@@ -181,7 +181,7 @@ void gather_newest(const NodeView& leaf, std::vector<Record>& records) {
   };
   for (std::uint32_t i = 0; i < entries; ++i) {
     const LogItem item = leaf.log_item(order[i], kNewest);
-    take_until(item.back);
+    take_until(item.place);
     if ((item.flags & wire::kLogShadowsSorted) != 0 && offset < end) {
       offset = leaf.sorted_item(offset).end;
     }

@@ -35,6 +35,11 @@ class LeafModel {
     return std::string(random.below(most + 1), static_cast<char>('0' + random.below(10)));
   }
 
+  /// What stands for a value that lies elsewhere: append() writes it as such.
+  [[nodiscard]] static std::string stored_value() {
+    return std::string(sizeof(wire::ValueRef), '\x01');
+  }
+
   /// Lays out as many random items as fill `percent` of the room.
   void build(base::Random& random, std::uint32_t percent) {
     Items items;
@@ -69,6 +74,7 @@ class LeafModel {
     intent.op = with ? Op::put : Op::erase;
     intent.key = &search;
     if (with) intent.value = *with;
+    intent.out_of_line = with == stored_value();
     const NodeView leaf = view();
     if (!log_has_room(leaf, 1, log_bytes(intent))) return false;
     NewestState state;

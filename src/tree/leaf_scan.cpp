@@ -6,6 +6,19 @@
 #include "tree/planted.hpp"
 
 namespace espalier::tree {
+namespace {
+
+// Whether some log entry, visible or not, belongs before a sorted item in [begin, end).
+bool log_reaches_into(const NodeView& leaf, std::uint32_t begin, std::uint32_t end) {
+  const std::uint32_t entries = leaf.log_entries(leaf.lock_word());
+  std::uint32_t inside = 0;
+  for (std::uint32_t i = 0; i < entries; ++i) {
+    inside |= leaf.log_place(i) - begin < end - begin ? 1u : 0u;
+  }
+  return inside != 0;
+}
+
+}  // namespace
 
 // Drops the log entries outside the bounds. Only those that have the place of a bound are compared
 // with it.
@@ -95,7 +108,7 @@ bool LeafScan::take_few(const NodeView& leaf, const SearchKey& low, const LeafPr
     items[count] = {item.key, {item.value, item.value_bytes}, created};
     offset = item.end;
   }
-  return !log_reaches_into(leaf, leaf.lock_word(), begin, offset);
+  return !log_reaches_into(leaf, begin, offset);
 }
 
 // Takes sorted items as long as they have the lengths of the first: then the place of the next one
@@ -145,7 +158,7 @@ std::uint32_t LeafScan::take_from(Rest& rest, Item* items, std::uint32_t room,
     if (entry == nullptr) continue;
     const LogItem& item = *entry;
     if ((item.flags & wire::kLogShadowsSorted) != 0 && rest.offset < rest.end &&
-        rest.offset == item.back) {
+        rest.offset == item.place) {
       rest.offset = leaf.sorted_item(rest.offset).end;
     }
     if (item.erase() && !planted(Bug::ignore_erase_marks)) continue;

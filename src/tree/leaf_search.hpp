@@ -30,6 +30,11 @@ struct Position {
   bool exact = false;        // that item has the key
 };
 
+/// The newest of the log slots that may carry a key. Requires: there are some.
+[[nodiscard]] inline std::uint32_t newest_match(std::uint64_t log_matches) {
+  return static_cast<std::uint32_t>(63 - std::countl_zero(log_matches));
+}
+
 /// Asks for what a probe reads of a leaf; and, for who reads more than one item, for what tells
 /// where the leaf ends, and the places of log entries.
 inline void want_leaf_head(const std::byte* leaf, const Geometry& g, bool all) {
@@ -43,18 +48,11 @@ inline void want_log(const NodeView& leaf, const NodeHead& head) {
   const std::byte* log = leaf.bytes() + leaf.log_begin();
   base::prefetch(log, log + head.lock.units() * wire::kLogUnitBytes);
 }
-/// Whether some log entry, visible or not, belongs before a sorted item in [begin, end).
-[[nodiscard]] inline bool log_reaches_into(const NodeView& leaf, wire::LockWord lock,
-                                           std::uint32_t begin, std::uint32_t end) {
-  std::uint32_t inside = 0;
-  for (std::uint32_t i = 0; i < leaf.log_entries(lock); ++i) {
-    inside |= leaf.log_place(i) - begin < end - begin ? 1u : 0u;
-  }
-  return inside != 0;
-}
-/// Asks for the log entries that belong before sorted items in [begin, end).
+/// Asks for the log entries that belong before sorted items in [begin, end); if that is the end of
+/// them, for those behind it too.
 inline void want_log_between(const NodeView& leaf, const NodeHead& head, std::uint32_t begin,
                              std::uint32_t end) {
+  if (end >= head.sorted_end()) end = head.sorted_end() + 1;
   for (std::uint32_t i = 0; i < leaf.log_entries(head.lock); ++i) {
     if (leaf.log_place(i) - begin < end - begin) {
       base::prefetch_line(leaf.bytes() + leaf.log_offset(i));
@@ -70,8 +68,7 @@ inline void want_log_end(const NodeView& leaf, const NodeHead& head) {
 /// Asks for the newest log entry that may have the key.
 inline void want_log_match(const NodeView& leaf, const LeafProbe& probe) {
   if (probe.log_matches == 0) return;
-  const auto newest = static_cast<std::uint32_t>(63 - std::countl_zero(probe.log_matches));
-  __builtin_prefetch(leaf.bytes() + leaf.log_offset(newest));
+  base::prefetch_line(leaf.bytes() + leaf.log_offset(newest_match(probe.log_matches)));
 }
 
 /// `Kit`: SearchKit, or one of search_kits.hpp.
@@ -246,7 +243,7 @@ struct AlikeItems {
                                                         std::uint64_t matches,
                                                         std::uint64_t read_version) {
   while (matches != 0) {
-    const auto index = static_cast<std::uint32_t>(63 - std::countl_zero(matches));
+    const std::uint32_t index = newest_match(matches);
     matches &= ~(std::uint64_t{1} << index);
     const LogItem item = leaf.log_item(index, read_version);
     if (item.version != wire::kLive && same_key(item.key, key.view())) return item;

@@ -19,13 +19,13 @@ std::atomic_ref<std::uint64_t> lock_of(std::byte* leaf) {
 // Where a new entry goes in the key order of the log: behind so many that are smaller; and whether
 // the next one there has its key. Their places in the sorted block decide for all
 // but those that have the same place, so few keys are compared.
-struct OrderPlace {
+struct LogOrder {
   std::uint32_t hint = 0;
   bool same_key_next = false;
 };
 
-OrderPlace order_place(const NodeView& leaf, const SearchKey& key, std::uint32_t entries,
-                       std::uint16_t back) {
+LogOrder order_of(const NodeView& leaf, const SearchKey& key, std::uint32_t entries,
+                  std::uint16_t place) {
   // All at once, in vectors: what is not written yet is above every place.
   const Geometry& g = leaf.geometry();
   std::uint16_t places[wire::kLogSlotsMax];
@@ -34,19 +34,19 @@ OrderPlace order_place(const NodeView& leaf, const SearchKey& key, std::uint32_t
   std::uint16_t below = 0;
   std::uint16_t tied = 0;
   for (const std::uint16_t other : places) {
-    below = static_cast<std::uint16_t>(below + (other < back ? 1 : 0));
-    tied = static_cast<std::uint16_t>(tied + (other == back ? 1 : 0));
+    below = static_cast<std::uint16_t>(below + (other < place ? 1 : 0));
+    tied = static_cast<std::uint16_t>(tied + (other == place ? 1 : 0));
   }
-  OrderPlace place{below, false};
+  LogOrder order{below, false};
   for (std::uint32_t i = 0; tied != 0; ++i) {
-    if (places[i] != back) continue;
+    if (places[i] != place) continue;
     --tied;
     // Entries of the same batch have no version yet.
     const int compared = compare_keys(leaf.log_item(i, wire::kLive).key, key.view());
-    place.hint += compared < 0 ? 1 : 0;
-    place.same_key_next = place.same_key_next || compared == 0;
+    order.hint += compared < 0 ? 1 : 0;
+    order.same_key_next = order.same_key_next || compared == 0;
   }
-  return place;
+  return order;
 }
 
 // Makes an entry visible whose value is not there yet (Bug::version_before_payload).
@@ -200,14 +200,14 @@ std::byte* append_entry(std::byte* leaf, const Geometry& g, const WriteIntent& i
                         const NewestState& state, std::uint32_t index, std::uint32_t units) {
   const NodeView node(leaf, g);
   const bool erase = intent.op == Op::erase;
-  const auto back = static_cast<std::uint16_t>(state.position.offset);
-  OrderPlace place = order_place(node, *intent.key, index, back);
-  if (planted(Bug::wrong_order_hint)) place.hint = index;
+  const auto place = static_cast<std::uint16_t>(state.position.offset);
+  LogOrder order = order_of(node, *intent.key, index, place);
+  if (planted(Bug::wrong_order_hint)) order.hint = index;
   wire::LogEntry entry{};
-  entry.order_hint = static_cast<std::uint8_t>(place.hint);
+  entry.order_hint = static_cast<std::uint8_t>(order.hint);
   entry.flags = static_cast<std::uint8_t>((erase ? wire::kLogErase : 0) |
                                           (state.position.exact ? wire::kLogShadowsSorted : 0) |
-                                          (place.same_key_next ? wire::kLogSameKeyNext : 0));
+                                          (order.same_key_next ? wire::kLogSameKeyNext : 0));
   entry.key_bytes = static_cast<std::uint16_t>(intent.key->bytes());
   const std::size_t value_bytes = erase ? 0 : intent.value.size();
   entry.value_bytes =
@@ -223,7 +223,7 @@ std::byte* append_entry(std::byte* leaf, const Geometry& g, const WriteIntent& i
   if (value_bytes != 0) {
     std::memcpy(at + sizeof entry + intent.key->bytes(), intent.value.data(), value_bytes);
   }
-  base::store_shared<std::uint16_t>(leaf + g.places_begin + 2 * index, back);
+  base::store_shared<std::uint16_t>(leaf + g.places_begin + 2 * index, place);
   base::store_shared<std::uint16_t>(leaf + g.slots_begin + 2 * index, slot);
   return at;
 }
@@ -253,7 +253,7 @@ void apply_to_records(std::vector<Record>& records, const WriteIntent& intent) {
 
 std::uint32_t merge_limit(const Geometry& g, std::string_view low, std::string_view high) {
   const std::uint32_t room = leaf_room(g, low, high);
-  return room - std::min({g.log_bytes / 2, 256u, room / 8});
+  return room - std::min(g.log_bytes / 2, room / 8);
 }
 
 std::uint32_t rebuild_limit(const Geometry& g, std::string_view low, std::string_view high,

@@ -19,7 +19,7 @@ Found newest_of_each(const NodeView& leaf, std::uint64_t read_version, std::uint
   Found found;
   for (std::uint32_t i = 0; i < leaf.log_entries(leaf.lock_word()); ++i) {
     const LogItem item = leaf.log_item(i, read_version);
-    if (item.version == wire::kLive || item.back < first || item.back > last) continue;
+    if (item.version == wire::kLive || item.place < first || item.place > last) continue;
     found[std::string(item.key)] = item.version;
   }
   return found;
@@ -46,7 +46,7 @@ TEST(LogInOrder, TellsTheNewestEntryOfEachKeyByKey) {
           ASSERT_TRUE(log.place(i) >= first && log.place(i) <= last);
           const LogItem* item = log.at(i);
           if (item == nullptr) continue;
-          ASSERT_EQ(item->back, log.place(i));
+          ASSERT_EQ(item->place, log.place(i));
           if (!found.empty()) {
             const std::string& before = backward ? found.begin()->first : found.rbegin()->first;
             ASSERT_EQ(item->key < before, backward) << item->key << " after " << before;

@@ -18,23 +18,23 @@ LogMerge::LogMerge(const NodeView& leaf, const WriteIntent& intent, const Newest
   sort_log(leaf, entries, order);
 
   const std::string_view key = intent.key->view();
-  const std::uint32_t back = state.position.offset;
+  const std::uint32_t place = state.position.offset;
   const Record record = make_record(key, intent.value, intent.out_of_line);
   const Record* const placed = intent.op == Op::erase ? nullptr : &record;
   bool waits = true;  // the intent, for its place among the entries
   for (std::uint32_t i = 0; i < entries; ++i) {
     const LogItem item = leaf.log_item(order[i], kNewest);
     const bool replaces = (item.flags & wire::kLogShadowsSorted) != 0;
-    const int side = waits && item.back >= back
-                         ? (item.back > back ? 1 : compare_keys(item.key, key))
+    const int side = waits && item.place >= place
+                         ? (item.place > place ? 1 : compare_keys(item.key, key))
                          : -1;  // of the entry, seen from the intent
     if (side >= 0) {
-      add(back, state.position.exact, placed);
+      add(place, state.position.exact, placed);
       waits = false;
     }
     if (side != 0) {
       const Record newest = make_record(item.key, {item.value, item.value_bytes}, item.out_of_line);
-      add(item.back, replaces, item.erase() || item.key.empty() ? nullptr : &newest);
+      add(item.place, replaces, item.erase() || item.key.empty() ? nullptr : &newest);
     }
     // Older entries of the same key follow the newest one.
     std::uint8_t flags = item.flags;
@@ -42,7 +42,7 @@ LogMerge::LogMerge(const NodeView& leaf, const WriteIntent& intent, const Newest
       flags = leaf.log_item(order[++i], kNewest).flags;
     }
   }
-  if (waits) add(back, state.position.exact, placed);
+  if (waits) add(place, state.position.exact, placed);
 }
 
 // What a malformed log says is bent to what ascends and lies within the block.
@@ -131,9 +131,9 @@ HeadMap LogMerge::index_chunks(std::byte* buffer) const {
     next = chunk + 1;
   }
 
-  const std::uint32_t prefix = leaf_.prefix_bytes();
   const auto word_at = [&](std::uint32_t item) {
-    return head_of(made.sorted_item(item, end_).key.substr(prefix));
+    const std::string_view key = made.sorted_item(item, end_).key;
+    return head_of(key.substr(std::min<std::size_t>(leaf_.prefix_bytes(), key.size())));
   };
   if (end_ == g.sorted_begin) {
     std::memset(heads, 0xFF, std::size_t{2} * g.chunks_max);

@@ -6,8 +6,9 @@
 // can make a walk find nothing or give up (`sane()`), never read outside the node.
 //
 // Concurrency: a node may be appended to and superseded while it is read. The fields that change
-// (superseded, lock, neighbours, log slots, log entries) are read as atomics; a log entry's other
-// bytes only once its version says that it is complete. All else is constant once a node is live.
+// (superseded, lock, neighbours, log slots and places, log entries) are read as atomics; a log
+// entry's other bytes only once its version says that it is complete. All else is constant once a
+// node is live.
 #pragma once
 
 #include <atomic>
@@ -49,7 +50,7 @@ struct LogItem {
   std::string_view key;
   const char* value = nullptr;
   std::uint32_t value_bytes = 0;
-  std::uint16_t back = 0;  // its place: the first sorted item not below it
+  std::uint16_t place = 0;  // of the first sorted item not below it
   std::uint8_t order_hint = 0;
   std::uint8_t flags = 0;
   bool out_of_line = false;
@@ -258,7 +259,7 @@ class NodeView {
     item.key = text(key_at, entry.key_bytes);
     item.value = reinterpret_cast<const char*>(at_ + key_at + entry.key_bytes);
     item.value_bytes = value_bytes;
-    item.back = log_place(index);
+    item.place = log_place(index);
     item.order_hint = entry.order_hint;
     item.flags = entry.flags;
     item.version = version;

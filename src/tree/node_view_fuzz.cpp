@@ -11,6 +11,8 @@
 
 #include "tree/interior_builder.hpp"
 #include "tree/leaf_scan.hpp"
+#include "tree/leaf_write.hpp"
+#include "tree/log_merge.hpp"
 
 namespace espalier::tree {
 namespace {
@@ -142,6 +144,11 @@ std::uint64_t read_leaf(const NodeView& leaf, const SearchKey& key, std::uint64_
     sum += touch(record.key_view()) + touch({record.value, record.value_bytes});
     if (record.encoded != nullptr) sum += touch({record.encoded, record.encoded_bytes});
   }
+  WriteIntent intent;
+  intent.key = &key;
+  NewestState state;
+  state.position = lower_bound(leaf, key, probe_leaf(leaf, key, kit));
+  sum += LogMerge(leaf, intent, state).bytes();
   return sum;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/own_counter.hpp"
 #include "tree/map_core.hpp"
 #include "tree/planted.hpp"
 
@@ -33,19 +34,23 @@ bool Reclaimer::needed(const PerMap& state, std::uint64_t version) {
 void Reclaimer::retire(MapCore& map, std::span<const Retired> retired) {
   const std::lock_guard lock(mutex_);
   PerMap& state = maps_[&map];
+  std::uint64_t bytes = 0;
   for (const Retired& one : retired) {
+    if (one.offset != 0) bytes += memory::BufferPool::class_bytes(one.size_class);
     if (planted(Bug::stamp_at_unlink)) {
       stamp(map, one, epochs_.current());
     } else {
       state.unreleased.push_back(one);
     }
   }
-  retired_since_.fetch_add(static_cast<std::uint32_t>(retired.size()), std::memory_order_relaxed);
+  base::count_own(retired_since_, static_cast<std::uint32_t>(retired.size()));
+  base::count_own(retired_bytes_since_, bytes);
 }
 
 bool Reclaimer::collect(memory::BufferCache& cache) {
   const std::lock_guard lock(mutex_);
   retired_since_.store(0, std::memory_order_relaxed);
+  retired_bytes_since_.store(0, std::memory_order_relaxed);
   const std::uint64_t epoch = epochs_.current();
   for (auto& [map, state] : maps_) {
     const std::uint64_t released = map->clock.released();

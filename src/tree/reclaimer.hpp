@@ -57,8 +57,12 @@ class Reclaimer {
   bool collect(memory::BufferCache& cache);
   /// What makes collecting worthwhile: it interrupts every core that runs one of our threads, which
   /// takes longer than to write a leaf anew.
-  static constexpr std::uint32_t kDue = 64;
-  [[nodiscard]] bool due() const { return retired_since_.load(std::memory_order_relaxed) >= kDue; }
+  static constexpr std::uint32_t kDue = 64;  // buffers
+  static constexpr std::uint64_t kDueBytes = std::uint64_t{1} << 20;
+  [[nodiscard]] bool due() const {
+    return retired_since_.load(std::memory_order_relaxed) >= kDue ||
+           retired_bytes_since_.load(std::memory_order_relaxed) >= kDueBytes;
+  }
 
   /// Registers a held version. The caller's epoch must be exposed since before it read `version`.
   std::list<HeldVersion>::iterator hold(MapCore& map, std::uint64_t version);
@@ -101,6 +105,7 @@ class Reclaimer {
   std::unordered_map<MapCore*, PerMap> maps_;
   std::deque<Stamped> stamped_;  // stamps ascend
   std::atomic<std::uint32_t> retired_since_{0};
+  std::atomic<std::uint64_t> retired_bytes_since_{0};
 };
 
 }  // namespace espalier::tree

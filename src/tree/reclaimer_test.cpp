@@ -114,6 +114,18 @@ TEST(Reclaimer, IsDueAfterAHandful) {
   EXPECT_FALSE(under.reclaimer().due());
 }
 
+TEST(Reclaimer, IsDueAtOnceAfterALargeValue) {
+  ReclaimerUnderTest under;
+  constexpr auto kLarge = memory::BufferPool::class_of(Reclaimer::kDueBytes);
+  const auto offset = under.tree.map().store.pool.allocate(kLarge);
+  ASSERT_TRUE(offset);
+  const Retired value{*offset, released_version(under.tree.map()), kLarge, 0};
+  under.reclaimer().retire(under.tree.map(), {&value, 1});
+  EXPECT_TRUE(under.reclaimer().due());
+  under.collect();
+  EXPECT_FALSE(under.reclaimer().due());
+}
+
 TEST(Reclaimer, ForgetsADroppedMapAndFreesItsBuffers) {
   ReclaimerUnderTest under;
   StoreCore& store = under.tree.store();

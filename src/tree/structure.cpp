@@ -55,9 +55,8 @@ std::vector<std::size_t> cut_at_end(const NodeView& leaf, const Geometry& g,
   bool ascending = plan.records.back().key_view() == key;
   bool descending = plan.records.front().key_view() == key;
   for (std::uint32_t i = 0; i < entries; ++i) {
-    const LogItem item = leaf.log_item(i, kNewest);
-    ascending = ascending && item.back == leaf.sorted_end();
-    descending = descending && item.back == g.sorted_begin;
+    ascending = ascending && leaf.log_place(i) == leaf.sorted_end();
+    descending = descending && leaf.log_place(i) == g.sorted_begin;
   }
   if (ascending == descending) return {};
   std::vector<std::size_t> cuts{0, ascending ? plan.records.size() - 1 : 1};

@@ -132,6 +132,11 @@ struct ItemHeader {
   std::uint16_t reserved;
 };
 static_assert(sizeof(ItemHeader) == 16 && std::has_unique_object_representations_v<ItemHeader>);
+[[nodiscard]] constexpr ItemHeader item_header(std::uint64_t version, std::size_t key_bytes,
+                                               std::size_t value_bytes) {
+  return {version, static_cast<std::uint32_t>(value_bytes), static_cast<std::uint16_t>(key_bytes),
+          0};
+}
 
 /// What compare_and_set expects, and does if it finds it; the expected and the new value follow.
 struct Comparison {
