@@ -30,8 +30,8 @@ class LeafScan {
   /// The short way of a short scan: takes the first `few` items from `low` on, if the log has none
   /// there and none is out of line. Returns false if there is no such way; the items are then
   /// worth nothing.
-  /// Requires: `probe` is of `low`; few <= kFew; what it points to is at hand, and the places of log
-  /// entries are.
+  /// Requires: `probe` is of `low`; few <= kFew; what it points to is at hand, and so are the
+  /// places of log entries.
   static bool take_few(const NodeView& leaf, const SearchKey& low, const LeafProbe& probe,
                        std::uint32_t few, Item* items);
 
