@@ -312,9 +312,7 @@ inline void Engine<A>::look_at_leaf(GroupSlot& slot) {
   base::prefetch_line(slot.request);
   base::prefetch_line(reinterpret_cast<const std::byte*>(slot.request) + base::kLineBytes);
   if (slot.goal == Goal::forward) {
-    const std::uint64_t planned = slot.probe.begin + slot.remaining * leaf.item_bytes();
-    return want_log_between(leaf, head, slot.probe.begin,
-                            static_cast<std::uint32_t>(std::min<std::uint64_t>(planned, 0xFFFF)));
+    return want_log_between(leaf, head, slot.probe.begin, slot.planned);
   }
   want_log_match(leaf, slot.probe);
   if (slot.goal != Goal::write) return;

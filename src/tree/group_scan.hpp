@@ -26,10 +26,12 @@ inline std::uint32_t Engine<A>::scan_end(GroupSlot& slot, const NodeView& leaf, 
   if (bound_scan(*slot.request, leaf)) {
     LeafProbe last;
     probe_leaf(leaf, NodeHead::read(leaf.bytes()), group_high_, kit, last);
-    return std::min<std::uint32_t>(std::max(last.end, slot.probe.end), slot.probe.begin + kAhead);
+    slot.planned = std::max(last.end, slot.probe.end);
+    return static_cast<std::uint32_t>(std::min(slot.planned, slot.probe.begin + kAhead));
   }
   const std::uint64_t wanted = slot.remaining * leaf.item_bytes();
-  if (slot.probe.begin + wanted >= leaf.sorted_end() && slot.request->op != Op::floor) {
+  slot.planned = slot.probe.begin + wanted;
+  if (slot.planned >= leaf.sorted_end() && slot.request->op != Op::floor) {
     slot.entry = map_.table.entry_offset(leaf.right());
     __builtin_prefetch(map_.at(slot.entry));
   }

@@ -170,17 +170,13 @@ void sort_log(const NodeView& leaf, std::uint32_t entries, std::uint8_t* order) 
 }
 
 void gather_newest(const NodeView& leaf, std::vector<Record>& records) {
-  std::uint8_t order[wire::kLogSlotsMax];
-  const std::uint32_t entries = leaf.log_entries(leaf.lock_word());
-  sort_log(leaf, entries, order);
   const std::uint32_t end = leaf.sorted_end();
   std::uint32_t offset = leaf.geometry().sorted_begin;
-  records.reserve(records.size() + leaf.items() + entries + 1);
+  records.reserve(records.size() + leaf.items() + leaf.log_entries(leaf.lock_word()) + 1);
   const auto take_until = [&](std::uint32_t stop) {
     offset = gather_sorted(leaf, offset, std::min(stop, end), records);
   };
-  for (std::uint32_t i = 0; i < entries; ++i) {
-    const LogItem item = leaf.log_item(order[i], kNewest);
+  for_newest_entries(leaf, [&](const LogItem& item) {
     take_until(item.place);
     if ((item.flags & wire::kLogShadowsSorted) != 0 && offset < end) {
       offset = leaf.sorted_item(offset).end;
@@ -188,12 +184,7 @@ void gather_newest(const NodeView& leaf, std::vector<Record>& records) {
     if (!item.erase() && !item.key.empty()) {  // without a key it is malformed
       records.push_back(make_record(item.key, {item.value, item.value_bytes}, item.out_of_line));
     }
-    // Older entries of the same key follow the newest one.
-    std::uint8_t flags = item.flags;
-    while ((flags & wire::kLogSameKeyNext) != 0 && i + 1 < entries) {
-      flags = leaf.log_item(order[++i], kNewest).flags;
-    }
-  }
+  });
   take_until(end);
 }
 

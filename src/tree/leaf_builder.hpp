@@ -40,6 +40,24 @@ void gather_newest(const NodeView& leaf, std::vector<Record>& records);
 /// The order of a leaf's first `entries` log entries by key: see log_order.hpp.
 void sort_log(const NodeView& leaf, std::uint32_t entries, std::uint8_t* order);
 
+/// Calls `take` with the newest log entry of each key, in key order, erase marks included.
+/// Requires: the leaf is locked, or cannot change.
+template <class Take>
+inline void for_newest_entries(const NodeView& leaf, const Take& take) {
+  std::uint8_t order[wire::kLogSlotsMax];
+  const std::uint32_t entries = leaf.log_entries(leaf.lock_word());
+  sort_log(leaf, entries, order);
+  for (std::uint32_t i = 0; i < entries; ++i) {
+    const LogItem item = leaf.log_item(order[i], kNewest);
+    take(item);
+    // Older entries of the same key follow the newest one.
+    std::uint8_t flags = item.flags;
+    while ((flags & wire::kLogSameKeyNext) != 0 && i + 1 < entries) {
+      flags = leaf.log_item(order[++i], kNewest).flags;
+    }
+  }
+}
+
 /// Room for sorted items in a leaf with these fences, in bytes. A log wants some of it too.
 [[nodiscard]] std::uint32_t leaf_room(const Geometry& g, std::string_view low,
                                       std::string_view high);

@@ -48,11 +48,12 @@ inline void want_log(const NodeView& leaf, const NodeHead& head) {
   const std::byte* log = leaf.bytes() + leaf.log_begin();
   base::prefetch(log, log + head.lock.units() * wire::kLogUnitBytes);
 }
-/// Asks for the log entries that belong before sorted items in [begin, end); if that is the end of
-/// them, for those behind it too.
+/// Asks for the log entries that belong before sorted items in [begin, until); if that is the end
+/// of them, for those behind it too.
 inline void want_log_between(const NodeView& leaf, const NodeHead& head, std::uint32_t begin,
-                             std::uint32_t end) {
-  if (end >= head.sorted_end()) end = head.sorted_end() + 1;
+                             std::uint64_t until) {
+  const std::uint32_t end =
+      until >= head.sorted_end() ? head.sorted_end() + 1 : static_cast<std::uint32_t>(until);
   for (std::uint32_t i = 0; i < leaf.log_entries(head.lock); ++i) {
     if (leaf.log_place(i) - begin < end - begin) {
       base::prefetch_line(leaf.bytes() + leaf.log_offset(i));

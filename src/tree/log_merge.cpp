@@ -10,21 +10,15 @@ namespace espalier::tree {
 
 LogMerge::LogMerge(const NodeView& leaf, const WriteIntent& intent, const NewestState& state)
     : leaf_(leaf), old_end_(leaf.sorted_end()), end_(old_end_), items_(leaf.items()) {
-  std::uint8_t order[wire::kLogSlotsMax];
-  const std::uint32_t entries = leaf.log_entries(leaf.lock_word());
-  for (std::uint32_t i = 0; i < entries; ++i) {
+  for (std::uint32_t i = 0; i < leaf.log_entries(leaf.lock_word()); ++i) {
     base::prefetch_line(leaf.bytes() + leaf.log_place(i));  // what may go, to be looked at soon
   }
-  sort_log(leaf, entries, order);
-
   const std::string_view key = intent.key->view();
   const std::uint32_t place = state.position.offset;
   const Record record = make_record(key, intent.value, intent.out_of_line);
   const Record* const placed = intent.op == Op::erase ? nullptr : &record;
   bool waits = true;  // the intent, for its place among the entries
-  for (std::uint32_t i = 0; i < entries; ++i) {
-    const LogItem item = leaf.log_item(order[i], kNewest);
-    const bool replaces = (item.flags & wire::kLogShadowsSorted) != 0;
+  for_newest_entries(leaf, [&](const LogItem& item) {
     const int side = waits && item.place >= place
                          ? (item.place > place ? 1 : compare_keys(item.key, key))
                          : -1;  // of the entry, seen from the intent
@@ -32,16 +26,11 @@ LogMerge::LogMerge(const NodeView& leaf, const WriteIntent& intent, const Newest
       add(place, state.position.exact, placed);
       waits = false;
     }
-    if (side != 0) {
-      const Record newest = make_record(item.key, {item.value, item.value_bytes}, item.out_of_line);
-      add(item.place, replaces, item.erase() || item.key.empty() ? nullptr : &newest);
-    }
-    // Older entries of the same key follow the newest one.
-    std::uint8_t flags = item.flags;
-    while ((flags & wire::kLogSameKeyNext) != 0 && i + 1 < entries) {
-      flags = leaf.log_item(order[++i], kNewest).flags;
-    }
-  }
+    if (side == 0) return;
+    const Record newest = make_record(item.key, {item.value, item.value_bytes}, item.out_of_line);
+    add(item.place, (item.flags & wire::kLogShadowsSorted) != 0,
+        item.erase() || item.key.empty() ? nullptr : &newest);
+  });
   if (waits) add(place, state.position.exact, placed);
 }
 
