@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # One call makes a module of the folder src/<name>:
 #
-#   *.cpp          the static library espalier_<name>; without any, an interface library
+#   *.cpp          the static library espalier_<name>; without any, an interface library; those of
+#                  sub-folders too, as of everything below
 #   main.cpp       with EXECUTABLE: the program
 #   *_test.cpp     <name>_test, found by ctest one case at a time
 #   *_fuzz.cpp     one program each: libFuzzer where it is on, else a replay of the corpus
@@ -20,7 +21,7 @@ function(espalier_module name)
     set(arg_FOLDER src/${name})
   endif()
   set(folder ${PROJECT_SOURCE_DIR}/${arg_FOLDER})
-  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp ${folder}/*/*.cpp)
   set(tests ${sources})
   set(fuzzers ${sources})
   set(benches ${sources})

@@ -69,9 +69,10 @@ Result<SharedMemory> SharedMemory::attach(Descriptor descriptor, std::uint64_t b
 }
 
 // By way of /proc, for a duplicate would have the rights of the original.
-Result<Descriptor> SharedMemory::read_only() const {
-  const std::string path = "/proc/self/fd/" + std::to_string(descriptor_.number());
-  Descriptor opened(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+Result<Descriptor> copy_descriptor(const Descriptor& descriptor, Rights rights) {
+  const std::string path = "/proc/self/fd/" + std::to_string(descriptor.number());
+  const int mode = rights == Rights::write ? O_RDWR : O_RDONLY;
+  Descriptor opened(open(path.c_str(), mode | O_CLOEXEC));
   if (!opened) return base::refused_by_system();
   return opened;
 }

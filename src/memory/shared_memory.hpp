@@ -37,6 +37,10 @@ class Descriptor {
 
 enum class Rights : std::uint8_t { read, write };
 
+/// A second descriptor of the same memory, with these rights or fewer. Errors: system (detail:
+/// errno; EACCES if the first one has fewer).
+Result<Descriptor> copy_descriptor(const Descriptor& descriptor, Rights rights);
+
 /// Owns a mapping, and the descriptor behind it until that is given away.
 class SharedMemory {
  public:
@@ -57,7 +61,9 @@ class SharedMemory {
   [[nodiscard]] int descriptor() const { return descriptor_.number(); }
   /// A second descriptor of the same memory through which it can only be read.
   /// Errors: system.
-  [[nodiscard]] Result<Descriptor> read_only() const;
+  [[nodiscard]] Result<Descriptor> read_only() const {
+    return copy_descriptor(descriptor_, Rights::read);
+  }
   /// The mapping stays; the descriptor is closed.
   void close_descriptor() { descriptor_.close(); }
   explicit operator bool() const { return base_ != nullptr; }

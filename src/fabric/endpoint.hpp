@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// An endpoint: where one thread meets the fabric. It connects, listens, makes progress and sleeps.
+//
+// Several endpoints of a process may offer the same regions (region_table.hpp). Everything else of
+// an endpoint, its queue pairs and completion queues included, belongs to one thread at a time, so
+// nothing here takes a lock.
+//
+// Order of ends: queue pairs, then receive and completion queues, then the endpoint.
+//
+// Thread: one at a time, but for wake().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "espalier/error.hpp"
+#include "fabric/queue_pair.hpp"
+#include "fabric/region_table.hpp"
+#include "fabric/types.hpp"
+
+namespace espalier::fabric {
+
+/// So much may travel with a request for a connection, and with its answer, in every transport.
+inline constexpr std::size_t kConnectDataMax = 56;
+inline constexpr std::size_t kAcceptDataMax = 184;
+
+/// Somebody would like to be connected.
+struct ConnectRequest {
+  std::uint64_t id = 0;
+  std::string peer;  // who, as far as the transport knows; for people
+  std::vector<std::byte> data;
+};
+
+class Endpoint {
+ public:
+  virtual ~Endpoint();
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  [[nodiscard]] const Properties& properties() const { return properties_; }
+  /// The regions that peers of this endpoint may reach.
+  [[nodiscard]] RegionTable& regions() const { return *regions_; }
+
+  /// Begins to connect; the pair tells by its state how that goes. `address` is of the transport's
+  /// own form, without the scheme. Errors: invalid_argument (address, options, too much data),
+  /// out_of_memory (too many pairs), system.
+  virtual Result<std::unique_ptr<QueuePair>> connect(std::string_view address,
+                                                     const QueuePairOptions& options,
+                                                     std::span<const std::byte> data) = 0;
+  /// Lets others connect to this address. Errors: invalid_argument, already_exists, system.
+  virtual Result<void> listen(std::string_view address) = 0;
+  /// The next one who would like to be connected, after progress().
+  virtual std::optional<ConnectRequest> next_request() = 0;
+  /// Errors: not_found (it has given up meanwhile), invalid_argument, out_of_memory, system.
+  virtual Result<std::unique_ptr<QueuePair>> accept(const ConnectRequest& request,
+                                                    const QueuePairOptions& options,
+                                                    std::span<const std::byte> data) = 0;
+  virtual void reject(const ConnectRequest& request) = 0;
+
+  /// Does what there is to do, without waiting: takes what has come, answers, sends again. Cost: of
+  /// a transport whose peers need no progress, a few nanoseconds.
+  virtual void progress() = 0;
+  /// Sleeps until progress() may have something to do, somebody calls wake(), or for so long.
+  virtual void wait(std::uint64_t timeout_ns) = 0;
+  /// Ends a wait() that is going on, or the next one. Thread: any.
+  virtual void wake() = 0;
+
+ protected:
+  Endpoint(const Properties& properties, std::shared_ptr<RegionTable> regions);
+
+  /// What connect() and accept() refuse in every transport. Errors: invalid_argument.
+  [[nodiscard]] static Result<void> check(const QueuePairOptions& options,
+                                          std::span<const std::byte> data, std::size_t data_max);
+
+ private:
+  Properties properties_;
+  std::shared_ptr<RegionTable> regions_;
+};
+
+}  // namespace espalier::fabric

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// A queue pair: one end of a reliable connection, through which this side works on the peer's
+// regions and exchanges messages with it.
+//
+// A pair is connected once. Its first failure ends it, on both sides: the request that failed is
+// told with the reason, and everything behind it, posted then or later, with `flushed`. What was
+// flushed may or may not have been done.
+//
+// Thread: that of its endpoint.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "fabric/completion_queue.hpp"
+#include "fabric/receive_queue.hpp"
+#include "fabric/types.hpp"
+
+namespace espalier::fabric {
+
+struct QueuePairOptions {
+  CompletionQueue* sends = nullptr;         // where work requests are told; must be given
+  CompletionQueue* receives = nullptr;      // where receives are; null: the same
+  ReceiveQueue* shared_receives = nullptr;  // use these, instead of receives of its own
+  std::uint32_t send_depth = 128;           // work requests posted and not ended
+  std::uint32_t receive_depth = 128;        // of its own receives
+  std::uint32_t reads_in_flight = 16;       // READs and atomics; the transport may allow fewer
+  Domain domain = 0;                        // whose regions the peer may reach through it
+  std::uint32_t mtu_bytes = 4096;           // of transports that send packets: 1024 or 4096
+  std::uint32_t retries = 7;                // before retry_exceeded
+  std::uint32_t receive_retries = 7;        // before no_receive; 7: for ever [verbs: rnr_retry]
+  std::uint64_t timeout_ns = 4'000'000;     // without an answer, before the first retry
+};
+
+/// How far post() came.
+struct Posted {
+  enum class Stopped : std::uint8_t {
+    no,         // all were taken
+    full,       // no room in the send queue or among the completions: poll, then post the rest
+    malformed,  // the next one can never be: its opcode, length or alignment
+  };
+  std::size_t taken = 0;
+  Stopped stopped = Stopped::no;
+};
+
+class QueuePair {
+ public:
+  enum class State : std::uint8_t { connecting, connected, ended };
+
+  virtual ~QueuePair();
+  QueuePair(const QueuePair&) = delete;
+  QueuePair& operator=(const QueuePair&) = delete;
+
+  /// Which it is, among those of its endpoint; what completions carry.
+  [[nodiscard]] std::uint32_t number() const { return number_; }
+  [[nodiscard]] State state() const { return state_; }
+  /// Why it ended: success if either side closed it; remote_operation if the peer refused the
+  /// connection, retry_exceeded if nobody answered.
+  [[nodiscard]] Status ended_by() const { return ended_by_; }
+  /// What the peer said when the connection was made.
+  [[nodiscard]] std::span<const std::byte> peer_data() const { return peer_data_; }
+
+  /// Hands over work requests, in order, with one doorbell. Returns how many were taken. While the
+  /// pair is connecting they wait; when it has ended they are flushed.
+  Posted post(std::span<const WorkRequest> requests);
+  Posted post(const WorkRequest& request) { return post({&request, 1}); }
+  /// Hands over room for messages; returns how many there was room for. Requires: the pair has
+  /// receives of its own.
+  std::size_t post_receives(std::span<const Receive> receives);
+  [[nodiscard]] std::uint32_t receives_posted() const { return receives_->posted(); }
+
+  /// Ends the connection from this side: what is in flight is flushed at once.
+  virtual void close() = 0;
+
+ protected:
+  /// Requires: options.sends is given.
+  QueuePair(std::uint32_t number, const QueuePairOptions& options, const Properties& properties);
+
+  /// Begins requests that are well-formed, and for each of which a place among the completions is
+  /// reserved; returns how many there was room for. The state is `connecting` or `connected`.
+  virtual std::size_t begin(std::span<const WorkRequest> requests) = 0;
+
+  /// Uses or gives back the place that was reserved for a request.
+  void tell(const WorkRequest& request, Status status, std::uint64_t old_value = 0);
+  /// Tells a receive that was taken. `opcode` is `receive` or `receive_write`.
+  void tell_receive(const Receive& receive, Opcode opcode, Status status, std::uint32_t bytes,
+                    const std::uint32_t* immediate = nullptr);
+  void become_connected(std::span<const std::byte> peer_data);
+  /// Makes the state `ended`; repeating it changes nothing. Flushes the pair's own receives. The
+  /// transport flushes what it holds itself.
+  void become_ended(Status why);
+
+  [[nodiscard]] const QueuePairOptions& options() const { return options_; }
+  [[nodiscard]] ReceiveQueue& receives() const { return *receives_; }
+  [[nodiscard]] CompletionQueue& sends() const { return *options_.sends; }
+
+ private:
+  [[nodiscard]] bool well_formed(const WorkRequest& request) const;
+
+  std::uint32_t number_;
+  QueuePairOptions options_;
+  const Properties& properties_;
+  std::unique_ptr<ReceiveQueue> own_receives_;
+  ReceiveQueue* receives_;
+  State state_ = State::connecting;
+  Status ended_by_ = Status::success;
+  std::vector<std::byte> peer_data_;
+};
+
+}  // namespace espalier::fabric

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/region_table.hpp"
+
+#include <fcntl.h>
+#include <sys/random.h>
+
+#include <thread>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/atomic_bytes.hpp"
+#include "base/bytes.hpp"
+#include "base/random.hpp"
+#include "base/system_error.hpp"
+
+namespace espalier::fabric {
+namespace {
+
+constexpr std::uint32_t kPlaceBits = 16;
+constexpr std::uint32_t kPlaceMask = RegionTable::kRegionsMax - 1;
+constexpr std::uint64_t kBaseMin = std::uint64_t{1} << 46;
+constexpr std::uint64_t kBaseSpan = std::uint64_t{1} << 62;
+constexpr std::uint64_t kBaseAlignment = 4096;
+
+// Not 0, which is no key, and not the one that its place had before.
+RegionKey make_key(std::uint64_t random, std::uint32_t number, RegionKey before) {
+  auto tag = static_cast<std::uint32_t>(random >> 48);
+  while (tag == 0 || tag == before >> kPlaceBits) tag = (tag + 1) & 0xFFFF;
+  return tag << kPlaceBits | number;
+}
+
+}  // namespace
+
+Registration::Registration(Registration&& other) noexcept
+    : table_(std::move(other.table_)), remote_(other.remote_) {}
+
+Registration& Registration::operator=(Registration&& other) noexcept {
+  if (this == &other) return *this;
+  revoke();
+  table_ = std::move(other.table_);
+  remote_ = other.remote_;
+  return *this;
+}
+
+void Registration::revoke() {
+  if (const auto table = std::exchange(table_, nullptr)) table->revoke(remote_.key);
+}
+
+Result<std::shared_ptr<RegionTable>> RegionTable::create(std::optional<std::uint64_t> seed) {
+  auto words = memory::SharedMemory::create("espalier-keys", kRegionsMax * sizeof(RegionKey));
+  if (!words) return std::unexpected(words.error());
+  return std::shared_ptr<RegionTable>(new RegionTable(std::move(*words), seed));
+}
+
+RegionTable::RegionTable(memory::SharedMemory words, std::optional<std::uint64_t> seed)
+    : words_(std::move(words)),
+      asymmetric_(base::register_asymmetric_barriers()),
+      chunks_(std::make_unique<std::atomic<Chunk*>[]>(kRegionsMax / kPlacesPerChunk)),
+      seed_(seed) {}
+
+RegionTable::~RegionTable() { ESPALIER_ASSERT(readers_.empty()); }
+
+Result<std::uint64_t> RegionTable::draw() {
+  if (seed_) return base::splitmix64(*seed_);
+  std::uint64_t number = 0;
+  if (getrandom(&number, sizeof number, 0) != sizeof number) return base::refused_by_system();
+  return number;
+}
+
+RegionTable::Place* RegionTable::place_of(RegionKey key) const {
+  const std::uint32_t number = key & kPlaceMask;
+  Chunk* const chunk = chunks_[number / kPlacesPerChunk].load(std::memory_order_acquire);
+  return chunk == nullptr ? nullptr : &chunk->places[number % kPlacesPerChunk];
+}
+
+Result<std::uint32_t> RegionTable::free_place() {
+  if (free_.empty()) {
+    const auto first = static_cast<std::uint32_t>(owned_.size()) * kPlacesPerChunk;
+    if (first == kRegionsMax) return fail(Code::out_of_memory, kRegionsMax);
+    owned_.push_back(std::make_unique<Chunk>());
+    chunks_[owned_.size() - 1].store(owned_.back().get(), std::memory_order_release);
+    for (std::uint32_t i = kPlacesPerChunk; i != 0; --i) free_.push_back(first + i - 1);
+  }
+  const std::uint32_t number = free_.back();
+  free_.pop_back();
+  return number;
+}
+
+Result<Registration> RegionTable::offer(const OfferedMemory& memory, RemoteRights rights,
+                                        Domain domain) {
+  if (memory.at == nullptr || memory.bytes == 0 || memory.bytes > kBaseMin ||
+      rights == RemoteRights::none) {
+    return fail(Code::invalid_argument);
+  }
+  memory::Descriptor descriptor;
+  if (memory.descriptor >= 0) {
+    descriptor = memory::Descriptor(fcntl(memory.descriptor, F_DUPFD_CLOEXEC, 0));
+    if (!descriptor) return base::refused_by_system();
+  }
+  const std::scoped_lock lock(mutex_);
+  const auto where = draw();
+  const auto tag = draw();
+  if (!where || !tag) return std::unexpected((where ? tag : where).error());
+  const auto number = free_place();
+  if (!number) return std::unexpected(number.error());
+
+  Place& place = *place_of(*number);
+  const RegionKey key = make_key(*tag, *number, place.key_before);
+  place.key_before = key;
+  place.rights = rights;
+  place.domain = domain;
+  place.base =
+      base::round_down(kBaseMin + base::scale(*where, kBaseSpan - kBaseMin), kBaseAlignment);
+  place.memory = memory;
+  place.descriptor = std::move(descriptor);
+  const RemoteRegion remote{place.base, memory.bytes, key, 0};
+  place.key.store(key, std::memory_order_release);
+  base::store_shared(words_.at(*number * sizeof(RegionKey)), key, std::memory_order_release);
+  return Registration(shared_from_this(), remote);
+}
+
+void RegionTable::revoke(RegionKey key) {
+  const std::scoped_lock lock(mutex_);
+  Place* const place = place_of(key);
+  if (key == 0 || place == nullptr || place->key.load(std::memory_order_relaxed) != key) return;
+  const std::uint32_t number = key & kPlaceMask;
+  base::store_shared(words_.at(number * sizeof(RegionKey)), RegionKey{0});
+  place->key.store(0, std::memory_order_relaxed);
+  wait_for_readers();
+  place->descriptor.close();
+  free_.push_back(number);
+}
+
+// Whoever has not seen that the key is gone was seen to be busy, and is waited for.
+void RegionTable::wait_for_readers() {
+  base::rare_barrier(asymmetric_);
+  for (const Reader* reader : readers_) {
+    while (reader->busy_.load(std::memory_order_acquire)) std::this_thread::yield();
+  }
+}
+
+RegionTable::Reader::Reader(RegionTable& table) : table_(table) {
+  const std::scoped_lock lock(table.mutex_);
+  table.readers_.push_back(this);
+}
+
+RegionTable::Reader::~Reader() {
+  const std::scoped_lock lock(table_.mutex_);
+  std::erase(table_.readers_, this);
+}
+
+void RegionTable::Reader::enter() {
+  busy_.store(true, std::memory_order_relaxed);
+  base::frequent_barrier(table_.asymmetric_);
+}
+
+std::byte* RegionTable::Reader::find(RegionKey key, std::uint64_t address, std::uint64_t bytes,
+                                     RemoteRights rights, Domain domain) const {
+  const Place* const place = table_.place_of(key);
+  if (key == 0 || place == nullptr || place->key.load(std::memory_order_acquire) != key) {
+    return nullptr;
+  }
+  if (place->domain != domain || !includes(place->rights, rights)) return nullptr;
+  const std::uint64_t offset = address - place->base;
+  if (offset > place->memory.bytes || bytes > place->memory.bytes - offset) return nullptr;
+  return place->memory.at + offset;
+}
+
+Result<RegionTable::Mapping> RegionTable::mapping(RegionKey key, Domain domain) {
+  const std::scoped_lock lock(mutex_);
+  Place* const place = place_of(key);
+  if (key == 0 || place == nullptr || place->key.load(std::memory_order_relaxed) != key ||
+      place->domain != domain) {
+    return fail(Code::not_found);
+  }
+  if (!place->descriptor) return fail(Code::unsupported);
+  const bool writes =
+      includes(place->rights, RemoteRights::write) || includes(place->rights, RemoteRights::atomic);
+  auto copy = memory::copy_descriptor(place->descriptor,
+                                      writes ? memory::Rights::write : memory::Rights::read);
+  if (!copy) return std::unexpected(copy.error());
+  return Mapping{{place->base, place->memory.bytes, key, 0},
+                 place->rights,
+                 std::move(*copy),
+                 place->memory.descriptor_offset};
+}
+
+}  // namespace espalier::fabric
