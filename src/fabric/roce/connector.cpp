@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/roce/connector.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "fabric/roce/endpoint.hpp"
+
+namespace espalier::fabric::roce {
+namespace {
+
+// A farewell that is lost this often leaves the peer to find out by itself.
+constexpr std::uint32_t kFarewells = 3;
+constexpr std::uint64_t kFarewellNs = 4'000'000;
+// An answer is repeated for as long as the peer, by its own word, repeats its question.
+constexpr std::uint32_t kRepeats = 7;
+
+}  // namespace
+
+std::uint32_t Connector::new_id() {
+  for (;;) {
+    const auto id = static_cast<std::uint32_t>(endpoint_.draw());
+    if (id != 0 && !connections_.contains(id)) return id;
+  }
+}
+
+void Connector::send(const PortAddress& to, const ConnectionMessage& message) {
+  std::byte* const at = endpoint_.port().begin(to, kMessagePacketBytes - wire::roce::kIcrcBytes);
+  if (at == nullptr) return;  // as if it were lost
+  write_message_packet(at, message, psn_++);
+  endpoint_.port().seal();
+}
+
+void Connector::say(Connection& connection, const ConnectionMessage& message, std::uint64_t wait_ns,
+                    std::uint32_t repeats) {
+  connection.message = message;
+  connection.wait_ns = wait_ns;
+  connection.again_ns = endpoint_.now_ns() + wait_ns;
+  connection.repeats = repeats;
+  endpoint_.look_again_at(connection.again_ns);
+  send(connection.peer, message);
+}
+
+void Connector::refuse(const PortAddress& to, const ConnectionMessage& of, ConnectionIds ids,
+                       ConnectionStep step, RejectReason reason) {
+  RejectMessage reject;
+  reject.ids = ids;
+  reject.rejected = step;
+  reject.reason = reason;
+  send(to, {of.transaction, reject});
+}
+
+Connector::Connections::iterator Connector::find(const PortAddress& from, std::uint32_t local_id) {
+  const auto at = connections_.find(local_id);
+  return at != connections_.end() && at->second.peer.ip == from.ip ? at : connections_.end();
+}
+
+void Connector::erase(Connections::iterator at) {
+  const Connection& connection = at->second;
+  if (connection.state == State::asked || connection.state == State::refused) --asked_;
+  by_peer_.erase(name_of(connection.peer, connection.ids.remote));
+  if (connection.pair != nullptr) connection.pair->connection = 0;
+  connections_.erase(at);
+}
+
+void Connector::connect(Pair& pair, const PortAddress& peer, std::uint16_t service,
+                        std::span<const std::byte> data) {
+  const std::uint32_t id = new_id();
+  const QueuePairOptions& options = pair.asked_options();
+  RequestMessage request;
+  request.ids.local = id;
+  request.service_id = service_id(service);
+  request.local_pair = pair.number();
+  request.starting_psn = pair.first_psn();
+  const std::uint32_t reads_max = endpoint_.properties().reads_in_flight_max;
+  request.responder_resources = static_cast<std::uint8_t>(reads_max);
+  request.initiator_depth = static_cast<std::uint8_t>(std::min(options.reads_in_flight, reads_max));
+  request.retries = static_cast<std::uint8_t>(options.retries);
+  request.receive_retries = static_cast<std::uint8_t>(options.receive_retries);
+  request.mtu = mtu_code(options.mtu_bytes);
+  request.local_ack_timeout = timeout_code(options.timeout_ns);
+  const PortAddress own = endpoint_.port().address();
+  request.local_gid = own.ip.gid();
+  request.remote_gid = peer.ip.gid();
+  set_ip_service(request, {own.udp_port, own.ip, peer.ip});
+  set_request_data(request, data);
+
+  Connection& connection = connections_[id];
+  connection.peer = peer;
+  connection.ids = {id, 0};
+  connection.pair = &pair;
+  pair.connection = id;
+  say(connection, {endpoint_.draw(), request}, options.timeout_ns, options.retries);
+}
+
+Result<void> Connector::listen(std::uint16_t service) {
+  if (!services_.insert(service).second) return fail(Code::already_exists);
+  return {};
+}
+
+std::optional<ConnectRequest> Connector::next_request() {
+  while (!requests_.empty()) {
+    const std::uint32_t id = requests_.front();
+    requests_.pop_front();
+    const auto at = connections_.find(id);
+    if (at == connections_.end() || at->second.state != State::asked) continue;
+    const auto data = request_data(at->second.request);
+    return ConnectRequest{id, to_text(at->second.peer), {data.begin(), data.end()}};
+  }
+  return std::nullopt;
+}
+
+Result<std::uint32_t> Connector::mtu_of(std::uint64_t request) const {
+  const auto at = connections_.find(static_cast<std::uint32_t>(request));
+  if (at == connections_.end() || at->second.state != State::asked) return fail(Code::not_found);
+  return mtu_bytes(at->second.request.mtu);
+}
+
+void Connector::accept(std::uint64_t request, Pair& pair, std::span<const std::byte> data) {
+  Connection& connection = connections_.at(static_cast<std::uint32_t>(request));
+  const RequestMessage& asked = connection.request;
+  const std::uint32_t reads_max = endpoint_.properties().reads_in_flight_max;
+  ReplyMessage reply;
+  reply.ids = connection.ids;
+  reply.local_pair = pair.number();
+  reply.starting_psn = pair.first_psn();
+  reply.responder_resources = static_cast<std::uint8_t>(reads_max);
+  reply.initiator_depth = static_cast<std::uint8_t>(
+      std::min<std::uint32_t>(pair.asked_options().reads_in_flight, asked.responder_resources));
+  reply.receive_retries = static_cast<std::uint8_t>(pair.asked_options().receive_retries);
+  std::copy(data.begin(), data.end(), reply.private_data.begin());
+  connection.state = State::answered;
+  --asked_;
+  connection.pair = &pair;
+  pair.connection = connection.ids.local;
+  const std::uint64_t transaction = connection.message.transaction;
+  pair.establish({connection.peer, asked.local_pair, asked.starting_psn, asked.responder_resources},
+                 request_data(asked));
+  say(connection, {transaction, reply}, pair.asked_options().timeout_ns, kRepeats);
+}
+
+void Connector::reject(std::uint64_t request) {
+  const auto at = connections_.find(static_cast<std::uint32_t>(request));
+  if (at == connections_.end() || at->second.state != State::asked) return;
+  Connection& connection = at->second;
+  connection.state = State::refused;  // for when the peer asks again, not having heard
+  refuse(connection.peer, connection.message, connection.ids, ConnectionStep::request,
+         RejectReason::consumer_reject);
+}
+
+void Connector::message(const PortAddress& from, const ConnectionMessage& message) {
+  std::visit([&](const auto& body) { take(from, message, body); }, message.body);
+}
+
+void Connector::take(const PortAddress& from, const ConnectionMessage& message,
+                     const RequestMessage& body) {
+  if (const auto known = by_peer_.find(name_of(from, body.ids.local)); known != by_peer_.end()) {
+    Connection& connection = connections_.at(known->second);
+    if (connection.state == State::answered) send(from, connection.message);
+    if (connection.state == State::refused) {
+      refuse(from, message, connection.ids, ConnectionStep::request, RejectReason::consumer_reject);
+    }
+    return;
+  }
+  const auto no = [&](RejectReason reason) {
+    refuse(from, message, {0, body.ids.local}, ConnectionStep::request, reason);
+  };
+  const auto service = service_port(body.service_id);
+  if (!service || !services_.contains(*service)) return no(RejectReason::invalid_service_id);
+  if (body.transport_service != 0) return no(RejectReason::invalid_transport_service_type);
+  if (!ip_service(body)) return no(RejectReason::unsupported_request);
+  if (asked_ >= kAskedMax) return no(RejectReason::no_resources);
+  const std::uint32_t id = new_id();
+  Connection& connection = connections_[id];
+  connection.state = State::asked;
+  connection.peer = from;
+  connection.ids = {id, body.ids.local};
+  connection.request = body;
+  connection.message.transaction = message.transaction;
+  connection.again_ns = endpoint_.now_ns() + kAskedNs;
+  endpoint_.look_again_at(connection.again_ns);
+  by_peer_[name_of(from, body.ids.local)] = id;
+  requests_.push_back(id);
+  ++asked_;
+}
+
+void Connector::take(const PortAddress& from, const ConnectionMessage& message,
+                     const ReplyMessage& body) {
+  const auto at = find(from, body.ids.remote);
+  if (at == connections_.end() ||
+      (at->second.state != State::asking && at->second.ids.remote != body.ids.local)) {
+    return refuse(from, message, {0, body.ids.local}, ConnectionStep::reply,
+                  RejectReason::stale_connection);
+  }
+  Connection& connection = at->second;
+  if (connection.state == State::asking) {
+    connection.ids.remote = body.ids.local;
+    connection.state = State::up;
+    connection.again_ns = 0;
+    connection.pair->establish({from, body.local_pair, body.starting_psn, body.responder_resources},
+                               body.private_data);
+  }
+  if (connection.state != State::up) return;
+  ReadyMessage ready;
+  ready.ids = connection.ids;
+  send(connection.peer, {message.transaction, ready});
+}
+
+void Connector::take(const PortAddress& from, const ConnectionMessage&, const ReadyMessage& body) {
+  const auto at = find(from, body.ids.remote);
+  if (at == connections_.end() || at->second.state != State::answered) return;
+  at->second.state = State::up;
+  at->second.again_ns = 0;
+}
+
+void Connector::take(const PortAddress& from, const ConnectionMessage&, const RejectMessage& body) {
+  const auto at = find(from, body.ids.remote);
+  if (at == connections_.end()) return;
+  const State state = at->second.state;
+  if (state != State::asking && state != State::answered) return;
+  Pair* const pair = at->second.pair;
+  erase(at);
+  if (pair != nullptr) pair->end(Status::remote_operation, true);
+}
+
+void Connector::take(const PortAddress& from, const ConnectionMessage& message,
+                     const DisconnectMessage& body) {
+  DisconnectedMessage bye;
+  bye.ids = {body.ids.remote, body.ids.local};
+  send(from, {message.transaction, bye});
+  const auto at = find(from, body.ids.remote);
+  if (at == connections_.end() || at->second.ids.remote != body.ids.local) return;
+  Pair* const pair = at->second.pair;
+  erase(at);
+  if (pair != nullptr) pair->end(Status::success, true);
+}
+
+void Connector::take(const PortAddress& from, const ConnectionMessage&,
+                     const DisconnectedMessage& body) {
+  const auto at = find(from, body.ids.remote);
+  if (at != connections_.end() && at->second.state == State::leaving) erase(at);
+}
+
+// The peer's application thinks: so long as it says.
+void Connector::take(const PortAddress& from, const ConnectionMessage&,
+                     const ReceiptMessage& body) {
+  const auto at = find(from, body.ids.remote);
+  if (at == connections_.end() || at->second.state != State::asking) return;
+  at->second.again_ns = endpoint_.now_ns() + std::min(timeout_ns(body.service_timeout), kAskedNs);
+}
+
+void Connector::farewell(Pair& pair, bool peer_knows) {
+  const auto at = connections_.find(pair.connection);
+  if (pair.connection == 0 || at == connections_.end()) return;
+  Connection& connection = at->second;
+  if (peer_knows || connection.state == State::asking) return erase(at);
+  connection.state = State::leaving;
+  connection.pair = nullptr;
+  pair.connection = 0;
+  DisconnectMessage leave;
+  leave.ids = connection.ids;
+  leave.remote_pair = pair.peer().pair;
+  say(connection, {endpoint_.draw(), leave}, kFarewellNs, kFarewells);
+}
+
+std::uint64_t Connector::expire(std::uint64_t now_ns) {
+  std::uint64_t next = 0;
+  std::vector<Pair*> given_up;
+  for (auto at = connections_.begin(); at != connections_.end();) {
+    const auto here = at++;
+    Connection& connection = here->second;
+    if (connection.again_ns == 0) continue;
+    if (now_ns >= connection.again_ns) {
+      if (connection.repeats == 0) {
+        if (connection.pair != nullptr) given_up.push_back(connection.pair);
+        erase(here);
+        continue;
+      }
+      --connection.repeats;
+      connection.wait_ns *= 2;
+      connection.again_ns = now_ns + connection.wait_ns;
+      send(connection.peer, connection.message);
+    }
+    next = next == 0 ? connection.again_ns : std::min(next, connection.again_ns);
+  }
+  for (Pair* pair : given_up) pair->end(Status::retry_exceeded, true);
+  return next;
+}
+
+}  // namespace espalier::fabric::roce

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making and ending connections: who asks whom by which messages, and what is said again when
+// nobody answers [IBTA chapter 12].
+//
+//        asks                     is asked
+//   asking  ---- REQ ------------> asked      the application decides
+//           <--- REP ------------- answered   (or REJ: that was it)
+//   up      ---- RTU ------------> up
+//   leaving ---- DREQ -----------> (gone)
+//           <--- DREP ------------
+//
+// Whoever repeats a message gets the same answer again. What names no connection of ours is
+// answered where an answer helps the peer to give up, and otherwise dropped.
+//
+// Invariants
+// I1. What a stranger can make this remember is bounded: kAskedMax requests that are not decided,
+//     or were refused, each for kAskedNs.
+// I2. A message is believed only from the address that the connection is with.
+//
+// Thread: that of the endpoint.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "fabric/endpoint.hpp"
+#include "fabric/roce/connection_message.hpp"
+#include "fabric/roce/ip_service.hpp"
+#include "fabric/roce/pair.hpp"
+
+namespace espalier::fabric::roce {
+
+class RoceEndpoint;
+
+class Connector {
+ public:
+  static constexpr std::size_t kAskedMax = 1024;
+  static constexpr std::uint64_t kAskedNs = 10'000'000'000;
+
+  explicit Connector(RoceEndpoint& endpoint) : endpoint_(endpoint) {}
+
+  /// Begins to ask. The pair is established, or ends.
+  void connect(Pair& pair, const PortAddress& peer, std::uint16_t service,
+               std::span<const std::byte> data);
+  /// Errors: already_exists.
+  Result<void> listen(std::uint16_t service);
+  std::optional<ConnectRequest> next_request();
+  /// The MTU that a request is for. Errors: not_found.
+  Result<std::uint32_t> mtu_of(std::uint64_t request) const;
+  /// Establishes the pair. Requires: mtu_of() found the request.
+  void accept(std::uint64_t request, Pair& pair, std::span<const std::byte> data);
+  void reject(std::uint64_t request);
+
+  void message(const PortAddress& from, const ConnectionMessage& message);
+  /// Says to the peer that the pair is over, if it is connected and does not know.
+  void farewell(Pair& pair, bool peer_knows);
+  /// Repeats what nobody has answered. Returns when to look again; 0: never.
+  std::uint64_t expire(std::uint64_t now_ns);
+
+ private:
+  enum class State : std::uint8_t { asking, asked, refused, answered, up, leaving };
+  struct Connection {
+    State state = State::asking;
+    PortAddress peer;
+    ConnectionIds ids;
+    Pair* pair = nullptr;
+    RequestMessage request;     // that was asked
+    ConnectionMessage message;  // that was said last, to be said again
+    std::uint64_t again_ns = 0;
+    std::uint64_t wait_ns = 0;
+    std::uint32_t repeats = 0;  // that are left
+  };
+  using Connections = std::map<std::uint32_t, Connection>;
+
+  std::uint32_t new_id();
+  void say(Connection& connection, const ConnectionMessage& message, std::uint64_t wait_ns,
+           std::uint32_t repeats);
+  void send(const PortAddress& to, const ConnectionMessage& message);
+  void refuse(const PortAddress& to, const ConnectionMessage& of, ConnectionIds ids,
+              ConnectionStep step, RejectReason reason);
+  Connections::iterator find(const PortAddress& from, std::uint32_t local_id);
+  void erase(Connections::iterator at);
+
+  void take(const PortAddress& from, const ConnectionMessage& message, const RequestMessage& body);
+  void take(const PortAddress& from, const ConnectionMessage& message, const ReplyMessage& body);
+  void take(const PortAddress& from, const ConnectionMessage& message, const ReadyMessage& body);
+  void take(const PortAddress& from, const ConnectionMessage& message, const RejectMessage& body);
+  void take(const PortAddress& from, const ConnectionMessage& message,
+            const DisconnectMessage& body);
+  void take(const PortAddress& from, const ConnectionMessage& message,
+            const DisconnectedMessage& body);
+  void take(const PortAddress& from, const ConnectionMessage& message, const ReceiptMessage& body);
+
+  RoceEndpoint& endpoint_;
+  std::set<std::uint16_t> services_;
+  Connections connections_;  // by our id
+  /// By who asked: address, UDP port, and the peer's id.
+  using PeerName = std::tuple<std::array<std::uint8_t, 16>, std::uint16_t, std::uint32_t>;
+  static PeerName name_of(const PortAddress& peer, std::uint32_t id) {
+    return {peer.ip.gid(), peer.udp_port, id};
+  }
+  std::map<PeerName, std::uint32_t> by_peer_;
+  std::deque<std::uint32_t> requests_;  // of which the application has not been told
+  std::size_t asked_ = 0;
+  std::uint32_t psn_ = 0;
+};
+
+}  // namespace espalier::fabric::roce

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/roce/endpoint.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/assert.hpp"
+
+namespace espalier::fabric::roce {
+namespace {
+
+// Of one pair in one turn, so that none keeps the others waiting.
+constexpr std::uint32_t kPacketsPerTurn = 64;
+// Rounds of one turn, each as much as the port has room for.
+constexpr int kRoundsPerTurn = 4;
+
+Properties properties_of_roce() {
+  Properties properties;
+  properties.transport = "roce";
+  properties.reads_in_order = true;
+  // A WRITE is acknowledged by the software that has placed it.
+  properties.write_is_placed = true;
+  properties.atomic_with_processor = true;
+  properties.peer_makes_progress = true;
+  properties.inline_bytes_max = Requester::kInlineBytesMax;
+  properties.message_bytes_max = 16u << 20;
+  properties.reads_in_flight_max = 16;
+  return properties;
+}
+
+std::optional<std::uint16_t> parse_service(std::string_view text) {
+  std::uint16_t service = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, service);
+  if (error != std::errc{} || stop != end || service == 0) return std::nullopt;
+  return service;
+}
+
+}  // namespace
+
+RoceEndpoint::RoceEndpoint(std::unique_ptr<PacketPort> port, std::shared_ptr<RegionTable> regions,
+                           std::uint64_t secret)
+    : Endpoint(properties_of_roce(), std::move(regions)),
+      port_(std::move(port)),
+      reader_(this->regions()),
+      random_(secret),
+      connector_(*this),
+      now_ns_(port_->now_ns()) {}
+
+RoceEndpoint::~RoceEndpoint() {
+  ESPALIER_ASSERT(pairs_.size() == 0);
+  port_->flush();
+}
+
+Result<std::unique_ptr<Pair>> RoceEndpoint::make_pair(const QueuePairOptions& options) {
+  const auto number = pairs_.take(random_());
+  if (!number) return fail(Code::out_of_memory, PairTable::kPairsMax);
+  const auto first_psn = static_cast<std::uint32_t>(random_() >> 40);
+  auto pair = std::make_unique<Pair>(*this, *number, first_psn, options);
+  pairs_.set(*number, pair.get());
+  return pair;
+}
+
+Result<std::unique_ptr<QueuePair>> RoceEndpoint::connect(std::string_view address,
+                                                         const QueuePairOptions& options,
+                                                         std::span<const std::byte> data) {
+  if (const auto good = check(options, data, kConnectDataMax); !good) {
+    return std::unexpected(good.error());
+  }
+  const std::size_t slash = address.find('/');
+  if (slash == std::string_view::npos) return fail(Code::invalid_argument);
+  const auto peer = parse_address(address.substr(0, slash));
+  const auto service = parse_service(address.substr(slash + 1));
+  if (!peer || !service) return fail(Code::invalid_argument);
+  if (peer->ip.is_v6 != port_->address().ip.is_v6) return fail(Code::invalid_argument);
+  auto pair = make_pair(options);
+  if (!pair) return std::unexpected(pair.error());
+  now_ns_ = port_->now_ns();
+  connector_.connect(**pair, *peer, *service, data);
+  port_->flush();
+  return std::unique_ptr<QueuePair>(std::move(*pair));
+}
+
+Result<void> RoceEndpoint::listen(std::string_view address) {
+  const auto service = parse_service(address);
+  if (!service) return fail(Code::invalid_argument);
+  return connector_.listen(*service);
+}
+
+std::optional<ConnectRequest> RoceEndpoint::next_request() { return connector_.next_request(); }
+
+Result<std::unique_ptr<QueuePair>> RoceEndpoint::accept(const ConnectRequest& request,
+                                                        const QueuePairOptions& options,
+                                                        std::span<const std::byte> data) {
+  if (const auto good = check(options, data, kAcceptDataMax); !good) {
+    return std::unexpected(good.error());
+  }
+  const auto mtu = connector_.mtu_of(request.id);
+  if (!mtu) return std::unexpected(mtu.error());
+  QueuePairOptions agreed = options;
+  agreed.mtu_bytes = *mtu;  // the one who asks decides
+  auto pair = make_pair(agreed);
+  if (!pair) return std::unexpected(pair.error());
+  now_ns_ = port_->now_ns();
+  connector_.accept(request.id, **pair, data);
+  port_->flush();
+  return std::unique_ptr<QueuePair>(std::move(*pair));
+}
+
+void RoceEndpoint::reject(const ConnectRequest& request) {
+  connector_.reject(request.id);
+  port_->flush();
+}
+
+void RoceEndpoint::progress() {
+  const std::span<const Arrived> burst = port_->receive();
+  now_ns_ = port_->now_ns();
+  for (const Arrived& arrived : burst) take(arrived);
+  if (look_again_ns_ != 0 && now_ns_ >= look_again_ns_) expire();
+  if (!working_.empty()) transmit();
+  port_->flush();
+}
+
+void RoceEndpoint::take(const Arrived& arrived) {
+  ++counters_.packets;
+  const auto packet = parse(arrived.ib);
+  if (!packet) {
+    ++counters_.malformed;
+    return;
+  }
+  if (packet->bth.opcode == PacketOpcode::datagram_send_only) {
+    const auto message = parse_message(*packet);
+    if (message) return connector_.message(arrived.from, *message);
+    ++counters_.malformed;
+    return;
+  }
+  Pair* const pair = pairs_.find(packet->bth.destination);
+  if (pair == nullptr) {
+    ++counters_.strangers;
+    return;
+  }
+  pair->packet(arrived.from, *packet);
+}
+
+void RoceEndpoint::expire() {
+  look_again_ns_ = connector_.expire(now_ns_);
+  for (std::size_t i = 0; i < busy_.size();) {
+    Pair& pair = *busy_[i];
+    const std::uint64_t next = pair.expire(now_ns_);
+    if (next != 0) look_again_at(next);
+    if (pair.idle()) {
+      pair.busy = false;
+      busy_[i] = busy_.back();
+      busy_.pop_back();
+    } else {
+      if (next == 0) look_again_at(now_ns_ + pair.asked_options().timeout_ns);
+      ++i;
+    }
+  }
+}
+
+void RoceEndpoint::transmit() {
+  for (int round = 0; round < kRoundsPerTurn && !working_.empty(); ++round) {
+    std::vector<Pair*> pairs;
+    pairs.swap(working_);
+    for (Pair* pair : pairs) {
+      pair->listed = false;
+      if (pair->transmit(kPacketsPerTurn)) has_work(*pair);
+    }
+    port_->flush();
+  }
+}
+
+void RoceEndpoint::has_work(Pair& pair) {
+  if (pair.listed) return;
+  pair.listed = true;
+  working_.push_back(&pair);
+}
+
+void RoceEndpoint::watch(Pair& pair) {
+  if (pair.busy) return;
+  pair.busy = true;
+  busy_.push_back(&pair);
+  look_again_at(now_ns_ + pair.asked_options().timeout_ns);
+}
+
+void RoceEndpoint::send_now(Pair& pair) {
+  now_ns_ = port_->now_ns();
+  watch(pair);
+  if (pair.transmit(kPacketsPerTurn)) has_work(pair);
+  port_->flush();
+}
+
+void RoceEndpoint::look_again_at(std::uint64_t when_ns) {
+  if (look_again_ns_ == 0 || when_ns < look_again_ns_) look_again_ns_ = when_ns;
+}
+
+void RoceEndpoint::say_farewell(Pair& pair, bool peer_knows) {
+  connector_.farewell(pair, peer_knows);
+}
+
+void RoceEndpoint::forget(Pair& pair) {
+  std::erase(working_, &pair);
+  std::erase(busy_, &pair);
+  pairs_.give(pair.number());
+  port_->flush();
+}
+
+void RoceEndpoint::wait(std::uint64_t timeout_ns) {
+  if (!working_.empty()) return;
+  now_ns_ = port_->now_ns();
+  if (look_again_ns_ != 0) {
+    const std::uint64_t left = look_again_ns_ > now_ns_ ? look_again_ns_ - now_ns_ : 0;
+    timeout_ns = std::min(timeout_ns, left);
+  }
+  port_->wait(timeout_ns);
+}
+
+}  // namespace espalier::fabric::roce

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transport `roce`: RoCEv2 in user space, over any packet port.
+//
+// One turn, progress(): take what has come, let the pairs it is for deal with it, look now and then
+// who has waited in vain, send what may be sent. Everything of a turn leaves together, which is what
+// makes packets cheap.
+//
+// Thread: one at a time, but for wake().
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/random.hpp"
+#include "fabric/endpoint.hpp"
+#include "fabric/roce/connector.hpp"
+#include "fabric/roce/pair.hpp"
+#include "fabric/roce/pair_table.hpp"
+#include "fabric/roce/port.hpp"
+
+namespace espalier::fabric::roce {
+
+/// What came and did not fit; for monitoring and tests.
+struct EndpointCounters {
+  std::uint64_t packets = 0;
+  std::uint64_t malformed = 0;  // no packet at all
+  std::uint64_t strangers = 0;  // for no pair of ours
+};
+
+class RoceEndpoint final : public Endpoint {
+ public:
+  /// `secret`: numbers of pairs and packets come from it; nobody else should know it.
+  RoceEndpoint(std::unique_ptr<PacketPort> port, std::shared_ptr<RegionTable> regions,
+               std::uint64_t secret);
+  ~RoceEndpoint() override;
+
+  Result<std::unique_ptr<QueuePair>> connect(std::string_view address,
+                                             const QueuePairOptions& options,
+                                             std::span<const std::byte> data) override;
+  /// `address` is the number of a service: "1" to "65535". Peers name it behind ours, as in
+  /// "10.0.0.1/7".
+  Result<void> listen(std::string_view address) override;
+  std::optional<ConnectRequest> next_request() override;
+  Result<std::unique_ptr<QueuePair>> accept(const ConnectRequest& request,
+                                            const QueuePairOptions& options,
+                                            std::span<const std::byte> data) override;
+  void reject(const ConnectRequest& request) override;
+  void progress() override;
+  void wait(std::uint64_t timeout_ns) override;
+  void wake() override { port_->wake(); }
+
+  [[nodiscard]] const EndpointCounters& counters() const { return counters_; }
+
+  // For pairs and the connector.
+
+  [[nodiscard]] PacketPort& port() { return *port_; }
+  [[nodiscard]] RegionTable::Reader& reader() { return reader_; }
+  /// Time as of the last turn, or post.
+  [[nodiscard]] std::uint64_t now_ns() const { return now_ns_; }
+  void has_work(Pair& pair);
+  /// Sends at once what the pair has to send.
+  void send_now(Pair& pair);
+  /// Looks now and then whether the pair waits in vain, until it is idle.
+  void watch(Pair& pair);
+  /// Somebody waits for something until then.
+  void look_again_at(std::uint64_t when_ns);
+  void say_farewell(Pair& pair, bool peer_knows);
+  void forget(Pair& pair);
+  [[nodiscard]] Pair* find(std::uint32_t number) const { return pairs_.find(number); }
+  [[nodiscard]] std::uint64_t draw() { return random_(); }
+
+ private:
+  Result<std::unique_ptr<Pair>> make_pair(const QueuePairOptions& options);
+  void take(const Arrived& arrived);
+  void expire();
+  void transmit();
+
+  std::unique_ptr<PacketPort> port_;
+  RegionTable::Reader reader_;
+  base::Random random_;
+  PairTable pairs_;
+  Connector connector_;
+  EndpointCounters counters_;
+  std::uint64_t now_ns_;
+  std::uint64_t look_again_ns_ = 0;  // who has waited in vain
+  std::vector<Pair*> working_;       // with something to send
+  std::vector<Pair*> busy_;          // that wait for answers
+};
+
+}  // namespace espalier::fabric::roce

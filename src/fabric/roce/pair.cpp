@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/roce/pair.hpp"
+
+#include <algorithm>
+
+#include "fabric/roce/endpoint.hpp"
+
+namespace espalier::fabric::roce {
+namespace {
+
+RequesterLimits limits_of(const QueuePairOptions& options, std::uint32_t first_psn,
+                          const PacketPort& port) {
+  RequesterLimits limits;
+  limits.window = std::clamp(port.window_bytes() / options.mtu_bytes, Requester::kWindowMin,
+                             Requester::kWindowMax);
+  limits.depth = options.send_depth;
+  limits.mtu = options.mtu_bytes;
+  limits.reads_in_flight = options.reads_in_flight;
+  limits.retries = options.retries;
+  limits.receive_retries = options.receive_retries;
+  limits.timeout_ns = options.timeout_ns;
+  limits.first_psn = first_psn;
+  return limits;
+}
+
+bool is_answer(PacketOpcode opcode) {
+  return opcode >= PacketOpcode::read_response_first && opcode <= PacketOpcode::atomic_acknowledge;
+}
+
+}  // namespace
+
+Pair::Pair(RoceEndpoint& endpoint, std::uint32_t number, std::uint32_t first_psn,
+           const QueuePairOptions& options)
+    : QueuePair(number, options, endpoint.properties()),
+      endpoint_(endpoint),
+      port_(endpoint.port()),
+      reader_(endpoint.reader()),
+      first_psn_(first_psn),
+      requester_(*this, limits_of(options, first_psn, endpoint.port())),
+      responder_(*this, options.mtu_bytes, endpoint.properties().message_bytes_max) {}
+
+Pair::~Pair() {
+  // Whoever destroys a pair looks for no more completions of it; those places are given back as
+  // its requests are told.
+  end(Status::success);
+  endpoint_.say_farewell(*this, false);
+  endpoint_.forget(*this);
+}
+
+void Pair::establish(const PeerFacts& peer, std::span<const std::byte> data) {
+  if (state() != State::connecting) return;
+  peer_ = peer;
+  requester_.limit_reads(peer.reads);
+  responder_.expect(peer.first_psn);
+  become_connected(data);
+  if (requester_.idle()) return;
+  endpoint_.watch(*this);
+  has_work();
+}
+
+void Pair::packet(const PortAddress& from, const Packet& packet) {
+  if (from.ip != peer_.address.ip) return;
+  if (packet.bth.partition != wire::roce::kDefaultPartition) return;
+  if (is_answer(packet.bth.opcode)) {
+    if (state() == State::connected) requester_.answer(packet);
+  } else if (state() == State::connected || responder_.refusing()) {
+    responder_.request(packet);
+  }
+}
+
+bool Pair::transmit(std::uint32_t packets) {
+  if (state() != State::connected) return false;
+  if (responder_.transmit(packets)) return true;
+  return state() == State::connected && requester_.transmit(packets);
+}
+
+std::size_t Pair::begin(std::span<const WorkRequest> requests) {
+  const std::size_t taken = requester_.take(requests);
+  if (state() == State::connected && taken != 0) endpoint_.send_now(*this);
+  return taken;
+}
+
+void Pair::end(Status why, bool peer_knows) {
+  if (state() == State::ended) return;
+  become_ended(why);
+  requester_.flush();
+  responder_.flush();
+  // A refusal tells the peer more than a farewell, which could overtake it.
+  if (!responder_.refusing()) endpoint_.say_farewell(*this, peer_knows);
+}
+
+void Pair::close() { end(Status::success); }
+
+std::byte* Pair::begin_packet(Headers& headers, std::size_t payload_bytes) {
+  const std::uint8_t pad = pad_of(payload_bytes);
+  const std::size_t header_bytes = parts_of(headers.bth.opcode).header_bytes;
+  const std::size_t bytes = header_bytes + payload_bytes + pad;
+  std::byte* const to = port_.begin(peer_.address, bytes);
+  if (to == nullptr) return nullptr;
+  headers.bth.pad = pad;
+  headers.bth.destination = peer_.pair;
+  write_headers(to, headers);
+  for (std::size_t i = bytes - pad; i < bytes; ++i) to[i] = std::byte{0};
+  return to + header_bytes;
+}
+
+void Pair::end_packet() { port_.seal(); }
+
+std::uint64_t Pair::now_ns() const { return endpoint_.now_ns(); }
+
+void Pair::has_work() { endpoint_.has_work(*this); }
+
+}  // namespace espalier::fabric::roce

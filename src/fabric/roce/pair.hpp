@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// A queue pair over packets: its asking and its answering half, and what both need of the endpoint.
+//
+// Thread: that of the endpoint.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "fabric/queue_pair.hpp"
+#include "fabric/region_table.hpp"
+#include "fabric/roce/packet.hpp"
+#include "fabric/roce/port.hpp"
+#include "fabric/roce/requester.hpp"
+#include "fabric/roce/responder.hpp"
+
+namespace espalier::fabric::roce {
+
+class RoceEndpoint;
+
+/// What a pair must know of the other end.
+struct PeerFacts {
+  PortAddress address;
+  std::uint32_t pair = 0;       // its number there
+  std::uint32_t first_psn = 0;  // of its requests
+  std::uint32_t reads = 0;      // that it answers at a time
+};
+
+class Pair final : public QueuePair {
+ public:
+  Pair(RoceEndpoint& endpoint, std::uint32_t number, std::uint32_t first_psn,
+       const QueuePairOptions& options);
+  ~Pair() override;
+
+  void close() override;
+
+  // For the endpoint.
+
+  /// The PSN of its first request.
+  [[nodiscard]] std::uint32_t first_psn() const { return first_psn_; }
+  [[nodiscard]] const QueuePairOptions& asked_options() const { return options(); }
+  [[nodiscard]] const PeerFacts& peer() const { return peer_; }
+  void establish(const PeerFacts& peer, std::span<const std::byte> data);
+  /// A packet for this pair has come from `from`; anything may be in it.
+  void packet(const PortAddress& from, const Packet& packet);
+  /// Sends what may be sent, at most so many packets. Returns whether there is more.
+  bool transmit(std::uint32_t packets);
+  std::uint64_t expire(std::uint64_t now_ns) { return requester_.expire(now_ns); }
+  [[nodiscard]] bool idle() const { return requester_.idle(); }
+  /// The connection is over; `why` is success if either side closed it.
+  void end(Status why, bool peer_knows = false);
+  [[nodiscard]] const Requester& requester() const { return requester_; }
+
+  bool listed = false;           // among those with something to send
+  bool busy = false;             // among those that wait for answers
+  std::uint32_t connection = 0;  // by which connection messages name it
+
+  // For its halves.
+
+  /// Room for a packet's payload, its headers written before it, or null: the port is full.
+  std::byte* begin_packet(Headers& headers, std::size_t payload_bytes);
+  void end_packet();
+  [[nodiscard]] std::uint64_t now_ns() const;
+  void has_work();
+  void tell_end(const WorkRequest& request, Status status, std::uint64_t old_value) {
+    tell(request, status, old_value);
+  }
+  std::optional<Receive> take_receive() { return receives().take(); }
+  void tell_received(const Receive& receive, Opcode opcode, Status status, std::uint32_t bytes,
+                     const std::uint32_t* immediate) {
+    tell_receive(receive, opcode, status, bytes, immediate);
+  }
+  /// Calls use(bytes) if the peer may reach them; says whether it may.
+  template <class Use>
+  [[nodiscard]] bool access(RegionKey key, std::uint64_t address, std::size_t bytes,
+                            RemoteRights rights, const Use& use) {
+    reader_.enter();
+    std::byte* const at = reader_.find(key, address, bytes, rights, options().domain);
+    if (at != nullptr) use(at);
+    reader_.leave();
+    return at != nullptr;
+  }
+  [[nodiscard]] bool may_access(RegionKey key, std::uint64_t address, std::size_t bytes,
+                                RemoteRights rights) {
+    return access(key, address, bytes, rights, [](std::byte*) {});
+  }
+
+ private:
+  std::size_t begin(std::span<const WorkRequest> requests) override;
+
+  RoceEndpoint& endpoint_;
+  PacketPort& port_;
+  RegionTable::Reader& reader_;
+  std::uint32_t first_psn_;
+  PeerFacts peer_;
+  Requester requester_;
+  Responder responder_;
+};
+
+}  // namespace espalier::fabric::roce

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/roce/requester.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/atomic_bytes.hpp"
+#include "base/bytes.hpp"
+#include "fabric/roce/pair.hpp"
+
+namespace espalier::fabric::roce {
+namespace {
+
+// The network is asked again after a few times as long as answers take, but not as soon as that a
+// peer whose thread was interrupted for a moment gets everything twice.
+constexpr std::uint64_t kPatienceMinNs = 100'000;
+constexpr std::uint64_t kPatienceFactor = 8;
+// An acknowledgement is asked for at least every so many packets.
+constexpr std::uint32_t kAskEvery = 32;
+
+bool before_or_at(std::uint32_t a, std::uint32_t b) { return psn_distance(a, b) >= 0; }
+bool before(std::uint32_t a, std::uint32_t b) { return psn_distance(a, b) > 0; }
+
+/// The opcode of one packet of a WRITE or SEND.
+PacketOpcode opcode_of(Opcode opcode, bool first, bool last) {
+  using enum PacketOpcode;
+  const bool number = has_immediate(opcode);
+  if (is_send(opcode)) {
+    if (first) return !last ? send_first : number ? send_only_immediate : send_only;
+    return !last ? send_middle : number ? send_last_immediate : send_last;
+  }
+  if (first) return !last ? write_first : number ? write_only_immediate : write_only;
+  return !last ? write_middle : number ? write_last_immediate : write_last;
+}
+
+Status status_of(std::uint8_t nak) {
+  switch (static_cast<NakCode>(nak)) {
+    case NakCode::invalid_request: return Status::remote_invalid;
+    case NakCode::remote_access: return Status::remote_access;
+    default: return Status::remote_operation;
+  }
+}
+
+}  // namespace
+
+Requester::Requester(Pair& pair, const RequesterLimits& limits)
+    : pair_(pair),
+      limits_(limits),
+      mask_(std::bit_ceil(limits.depth) - 1),
+      entries_(std::make_unique<Entry[]>(std::size_t{mask_} + 1)),
+      acked_(limits.first_psn),
+      next_psn_(limits.first_psn),
+      highest_sent_(limits.first_psn),
+      patience_ns_(limits.timeout_ns) {}
+
+void Requester::limit_reads(std::uint32_t reads) {
+  limits_.reads_in_flight = std::max(1u, std::min(limits_.reads_in_flight, reads));
+}
+
+std::size_t Requester::take(std::span<const WorkRequest> requests) {
+  std::size_t taken = 0;
+  for (; taken < requests.size() && end_ - oldest_ < limits_.depth; ++taken, ++end_) {
+    Entry& slot = entry(end_);
+    slot = {};
+    slot.request = requests[taken];
+    if (slot.request.inlined && slot.request.bytes != 0) {
+      if (!inlined_) {
+        inlined_ = std::make_unique<std::byte[]>((std::size_t{mask_} + 1) * kInlineBytesMax);
+      }
+      std::byte* const copy = inlined_.get() + (end_ & mask_) * kInlineBytesMax;
+      std::memcpy(copy, slot.request.local, slot.request.bytes);
+      slot.request.local = copy;
+    }
+  }
+  return taken;
+}
+
+std::uint32_t Requester::packets_of(const WorkRequest& request) const {
+  if (is_atomic(request.opcode)) return 1;
+  return std::max(1u, base::divide_up(request.bytes, limits_.mtu));
+}
+
+std::uint32_t Requester::cursor_psn() {
+  if (cursor_ == end_ || !begun(entry(cursor_))) return next_psn_;
+  return psn_plus(entry(cursor_).first_psn, cursor_packet_);
+}
+
+// Parts of READs end at the same places whenever they are asked for, since the peer remembers each
+// part by itself.
+std::uint32_t Requester::next_packets(const Entry& entry) const {
+  if (entry.request.opcode != Opcode::read) return 1;
+  const std::uint32_t to_end_of_part = kReadPackets - cursor_packet_ % kReadPackets;
+  return std::min(to_end_of_part, packets_of(entry.request) - cursor_packet_);
+}
+
+bool Requester::waits_for_fence(const Entry& fenced) {
+  if (!fenced.request.fence || begun(fenced)) return false;
+  for (std::uint64_t number = oldest_; number != cursor_; ++number) {
+    if (is_read(entry(number))) return true;
+  }
+  return false;
+}
+
+bool Requester::may_send(Entry& next) {
+  if (waits_for_fence(next)) return false;
+  if (is_read(next) && reads_.size() >= limits_.reads_in_flight) return false;
+  const auto under_way = static_cast<std::uint32_t>(psn_distance(acked_, cursor_psn()));
+  return under_way + next_packets(next) <= limits_.window;
+}
+
+bool Requester::transmit(std::uint32_t packets) {
+  if (pair_.now_ns() < blocked_until_ns_) return false;
+  for (; cursor_ != end_; --packets) {
+    Entry& next = entry(cursor_);
+    if (!may_send(next)) return false;
+    if (packets == 0) return true;
+    if (!begun(next)) {
+      next.first_psn = next_psn_;
+      next.packets = packets_of(next.request);
+      next_psn_ = psn_plus(next_psn_, next.packets);
+    }
+    if (!send_next(next)) return true;
+  }
+  return false;
+}
+
+bool Requester::send_next(Entry& next) {
+  const std::uint32_t psn = psn_plus(next.first_psn, cursor_packet_);
+  const std::uint32_t packets = next_packets(next);
+  const bool done = next.request.opcode == Opcode::read ? send_read(next, psn, packets)
+                    : is_atomic(next.request.opcode)    ? send_atomic(next, psn)
+                                                        : send_part(next, psn);
+  if (done) sent(next, psn, packets);
+  return done;
+}
+
+void Requester::sent(Entry& next, std::uint32_t psn, std::uint32_t packets) {
+  const std::uint32_t behind = psn_plus(psn, packets);
+  if (psn == acked_) heard_ns_ = pair_.now_ns();  // nothing was waited for before it
+  if (is_read(next)) reads_.push_back(behind);
+  if (before(highest_sent_, behind)) {
+    highest_sent_ = behind;
+    if (!timing_) {
+      timing_ = true;
+      timed_psn_ = psn;
+      timed_since_ns_ = pair_.now_ns();
+    }
+  }
+  cursor_packet_ += packets;
+  if (cursor_packet_ == next.packets) {
+    ++cursor_;
+    // What follows may have gone once already, and then has its PSNs.
+    cursor_packet_ = 0;
+  }
+}
+
+bool Requester::send_read(Entry& next, std::uint32_t psn, std::uint32_t packets) {
+  const std::uint64_t offset = std::uint64_t{cursor_packet_} * limits_.mtu;
+  const std::uint64_t left = next.request.bytes - offset;
+  Headers headers;
+  headers.bth.opcode = PacketOpcode::read_request;
+  headers.bth.psn = psn;
+  headers.bth.ask_acknowledge = true;
+  headers.reth = {next.request.remote + offset, next.request.key,
+                  static_cast<std::uint32_t>(
+                      std::min<std::uint64_t>(left, std::uint64_t{packets} * limits_.mtu))};
+  if (pair_.begin_packet(headers, 0) == nullptr) return false;
+  pair_.end_packet();
+  unacknowledged_ = 0;
+  return true;
+}
+
+bool Requester::send_atomic(Entry& next, std::uint32_t psn) {
+  const WorkRequest& request = next.request;
+  Headers headers;
+  headers.bth.opcode =
+      request.opcode == Opcode::fetch_add ? PacketOpcode::fetch_add : PacketOpcode::compare_swap;
+  headers.bth.psn = psn;
+  headers.bth.ask_acknowledge = true;
+  headers.atomic = {request.remote, request.key, request.operand, request.compare};
+  if (pair_.begin_packet(headers, 0) == nullptr) return false;
+  pair_.end_packet();
+  unacknowledged_ = 0;
+  return true;
+}
+
+bool Requester::send_part(Entry& next, std::uint32_t psn) {
+  const WorkRequest& request = next.request;
+  const std::uint32_t offset = cursor_packet_ * limits_.mtu;
+  const std::uint32_t bytes = std::min(limits_.mtu, request.bytes - offset);
+  const bool last = cursor_packet_ + 1 == next.packets;
+  Headers headers;
+  headers.bth.opcode = opcode_of(request.opcode, cursor_packet_ == 0, last);
+  headers.bth.psn = psn;
+  const bool end_of_all = last && cursor_ + 1 == end_;
+  headers.bth.ask_acknowledge =
+      (last && request.signalled) || end_of_all || ++unacknowledged_ >= kAskEvery;
+  if (headers.bth.ask_acknowledge) unacknowledged_ = 0;
+  headers.reth = {request.remote, request.key, request.bytes};
+  headers.immediate.immediate = request.immediate;
+  std::byte* const payload = pair_.begin_packet(headers, bytes);
+  if (payload == nullptr) return false;
+  if (bytes != 0) std::memcpy(payload, request.local + offset, bytes);
+  pair_.end_packet();
+  return true;
+}
+
+void Requester::answer(const Packet& packet) {
+  const std::uint32_t psn = packet.bth.psn;
+  // What was acknowledged before is old, and what was not sent yet is none of ours.
+  if (before(psn, acked_) || !before(psn, highest_sent_)) return;
+  switch (packet.bth.opcode) {
+    case PacketOpcode::acknowledge:
+      switch (packet.aeth.kind()) {
+        case Aeth::Kind::ack:
+          if (!acknowledge_before(psn_plus(psn, 1))) go_back_once();
+          return;
+        case Aeth::Kind::rnr: return not_ready(packet);
+        case Aeth::Kind::nak: return refusal(packet);
+        case Aeth::Kind::reserved: return;
+      }
+      return;
+    case PacketOpcode::atomic_acknowledge: return atomic_response(packet);
+    default: return read_response(packet);
+  }
+}
+
+// Completes what ends before `psn`. Returns false if an answer is missing there.
+bool Requester::acknowledge_before(std::uint32_t psn) {
+  while (oldest_ != end_ && begun(entry(oldest_))) {
+    const Entry& first = entry(oldest_);
+    if (is_read(first)) {
+      const std::uint32_t next_answer = psn_plus(first.first_psn, first.answered);
+      if (before(acked_, next_answer)) {
+        acked_ = next_answer;
+        heard();
+      }
+      return !before(next_answer, psn);
+    }
+    if (!before_or_at(psn_plus(first.first_psn, first.packets), psn)) break;
+    complete_oldest();
+  }
+  if (before(acked_, psn)) {
+    acked_ = psn;
+    heard();
+  }
+  return true;
+}
+
+void Requester::complete_oldest() {
+  const Entry& first = entry(oldest_);
+  const std::uint32_t behind = psn_plus(first.first_psn, first.packets);
+  const WorkRequest request = first.request;
+  const std::uint64_t old_value = first.old_value;
+  ++oldest_;
+  if (before(acked_, behind)) {
+    acked_ = behind;
+    heard();
+  }
+  pair_.tell_end(request, Status::success, old_value);
+}
+
+// Something was acknowledged.
+void Requester::heard() {
+  const std::uint64_t now = pair_.now_ns();
+  heard_ns_ = now;
+  went_back_ = false;
+  retries_ = 0;
+  receive_retries_ = 0;
+  if (timing_ && before(timed_psn_, acked_)) {
+    timing_ = false;
+    const std::uint64_t took = now - timed_since_ns_;
+    smooth_ns_ = smooth_ns_ == 0 ? took : (7 * smooth_ns_ + took) / 8;
+  }
+  if (smooth_ns_ != 0) {
+    patience_ns_ =
+        std::min(std::max(kPatienceFactor * smooth_ns_, kPatienceMinNs), limits_.timeout_ns);
+  }
+  std::erase_if(reads_, [&](std::uint32_t behind) { return before_or_at(behind, acked_); });
+  catch_up();
+  if (cursor_ != end_) pair_.has_work();  // what waited for this
+}
+
+// After going back, what had been sent before may be acknowledged after all.
+void Requester::catch_up() {
+  if (cursor_ < oldest_) {
+    cursor_ = oldest_;
+    cursor_packet_ = 0;
+  }
+  if (cursor_ == end_ || !begun(entry(cursor_))) return;
+  const std::int32_t ahead = psn_distance(cursor_psn(), acked_);
+  if (ahead <= 0) return;
+  cursor_packet_ += static_cast<std::uint32_t>(ahead);
+  if (cursor_packet_ < entry(cursor_).packets) return;
+  ++cursor_;
+  cursor_packet_ = 0;
+}
+
+void Requester::read_response(const Packet& packet) {
+  const std::uint32_t psn = packet.bth.psn;
+  if (!acknowledge_before(psn)) return go_back_once();
+  if (oldest_ == end_) return;
+  Entry& first = entry(oldest_);
+  if (!begun(first) || first.request.opcode != Opcode::read) return;
+  if (psn != psn_plus(first.first_psn, first.answered)) return;
+  const std::uint64_t offset = std::uint64_t{first.answered} * limits_.mtu;
+  const std::uint64_t wanted = std::min<std::uint64_t>(limits_.mtu, first.request.bytes - offset);
+  if (packet.payload.size() != wanted) return fail_at(psn, Status::remote_operation);
+  if (wanted != 0) std::memcpy(first.request.local + offset, packet.payload.data(), wanted);
+  if (++first.answered == first.packets) return complete_oldest();
+  acked_ = psn_plus(psn, 1);
+  heard();
+}
+
+void Requester::atomic_response(const Packet& packet) {
+  const std::uint32_t psn = packet.bth.psn;
+  if (!acknowledge_before(psn)) return go_back_once();
+  if (oldest_ == end_) return;
+  Entry& first = entry(oldest_);
+  if (!begun(first) || !is_atomic(first.request.opcode) || psn != first.first_psn) return;
+  first.answered = 1;
+  first.old_value = packet.atomic_ack.original;
+  if (first.request.local != nullptr) base::store_plain(first.request.local, first.old_value);
+  complete_oldest();
+}
+
+void Requester::refusal(const Packet& packet) {
+  const std::uint32_t psn = packet.bth.psn;
+  // If an answer is missing before it, that can come no more: the peer has ended the pair.
+  static_cast<void>(acknowledge_before(psn));
+  const bool gap = packet.aeth.value() == static_cast<std::uint8_t>(NakCode::sequence_error);
+  return gap ? go_back_once() : fail_at(psn, status_of(packet.aeth.value()));
+}
+
+void Requester::not_ready(const Packet& packet) {
+  const std::uint32_t psn = packet.bth.psn;
+  static_cast<void>(acknowledge_before(psn));
+  constexpr std::uint32_t kForEver = 7;
+  if (limits_.receive_retries != kForEver && receive_retries_++ >= limits_.receive_retries) {
+    return fail_at(psn, Status::no_receive);
+  }
+  blocked_until_ns_ = pair_.now_ns() + rnr_timer_ns(packet.aeth.value());
+  retries_ = 0;
+  go_back(acked_);
+}
+
+void Requester::fail_at(std::uint32_t psn, Status status) {
+  while (oldest_ != end_) {
+    const Entry& first = entry(oldest_);
+    const std::int32_t into = psn_distance(first.first_psn, psn);
+    const bool here = !begun(first) || into < static_cast<std::int32_t>(first.packets);
+    const WorkRequest request = first.request;
+    ++oldest_;
+    pair_.tell_end(request, here ? status : Status::flushed, 0);
+    if (here) break;
+  }
+  pair_.end(status);
+}
+
+void Requester::flush() {
+  for (; oldest_ != end_; ++oldest_) pair_.tell_end(entry(oldest_).request, Status::flushed, 0);
+  cursor_ = end_;
+  cursor_packet_ = 0;
+}
+
+void Requester::go_back_once() {
+  if (!went_back_) go_back(acked_);
+}
+
+void Requester::go_back(std::uint32_t psn) {
+  went_back_ = true;
+  ++times_gone_back_;
+  timing_ = false;  // an answer that comes now may be to either
+  unacknowledged_ = kAskEvery;
+  std::uint64_t number = oldest_;
+  while (number != end_ && begun(entry(number)) &&
+         before_or_at(psn_plus(entry(number).first_psn, entry(number).packets), psn)) {
+    ++number;
+  }
+  if (number == end_ || !begun(entry(number))) return;
+  cursor_ = number;
+  cursor_packet_ =
+      static_cast<std::uint32_t>(std::max(0, psn_distance(entry(number).first_psn, psn)));
+  std::erase_if(reads_, [&](std::uint32_t behind) { return before(psn, behind); });
+  pair_.has_work();
+}
+
+std::uint64_t Requester::expire(std::uint64_t now_ns) {
+  if (now_ns < blocked_until_ns_) return blocked_until_ns_;
+  if (blocked_until_ns_ != 0) {
+    blocked_until_ns_ = 0;
+    heard_ns_ = now_ns;
+    pair_.has_work();
+  }
+  if (oldest_ == end_ || acked_ == highest_sent_) return 0;
+  if (now_ns < heard_ns_ + patience_ns_) return heard_ns_ + patience_ns_;
+  if (patience_ns_ >= limits_.timeout_ns && retries_++ >= limits_.retries) {
+    fail_at(acked_, Status::retry_exceeded);
+    return 0;
+  }
+  patience_ns_ = std::min(2 * patience_ns_, limits_.timeout_ns);
+  heard_ns_ = now_ns;
+  go_back(acked_);
+  return heard_ns_ + patience_ns_;
+}
+
+}  // namespace espalier::fabric::roce

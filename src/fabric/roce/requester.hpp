@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The asking half of a reliable connection: work requests become packets, answers complete them,
+// and what gets lost is sent again [IBTA chapter 9.7].
+//
+//   oldest_          begun, waits for answers        cursor_      not begun yet      end_
+//   +----------------+------------------------------+------------------------------+
+//   acked_: no PSN before it is missing              next_psn_: of the next packet
+//
+// A request takes one PSN for each of its packets, a READ one for each packet of the answer. Going
+// back is moving the cursor: everything from some PSN on is sent once more. A READ that goes back
+// asks only for what is missing of it, and a long one asks for a part at a time, so that no answer
+// is longer than what the receiving side has room for.
+//
+// Invariants
+// I1. Requests complete in order, each after its last packet was acknowledged; a READ or an atomic
+//     only by its own answer, whatever an acknowledgement says of the PSNs behind it.
+// I2. acked_ never goes back, and never beyond what was sent.
+// I3. At most `window` packets, and reads_in_flight READs and atomics, are under way.
+//
+// Thread: that of the endpoint.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "fabric/roce/packet.hpp"
+#include "fabric/types.hpp"
+
+namespace espalier::fabric::roce {
+
+class Pair;
+
+struct RequesterLimits {
+  std::uint32_t depth = 128;
+  std::uint32_t mtu = 4096;
+  std::uint32_t window = 256;  // packets under way, those of answers counted
+  std::uint32_t reads_in_flight = 16;
+  std::uint32_t retries = 7;
+  std::uint32_t receive_retries = 7;
+  std::uint64_t timeout_ns = 4'000'000;
+  std::uint32_t first_psn = 0;
+};
+
+class Requester {
+ public:
+  /// Packets of a READ that are asked for at a time.
+  static constexpr std::uint32_t kReadPackets = 16;
+  static constexpr std::uint32_t kWindowMin = kReadPackets;
+  static constexpr std::uint32_t kWindowMax = 256;
+  static constexpr std::uint32_t kInlineBytesMax = 128;
+
+  Requester(Pair& pair, const RequesterLimits& limits);
+
+  /// What the peer can remember of READs and atomics, once it has said so.
+  void limit_reads(std::uint32_t reads);
+  /// Takes requests into the queue; returns how many there was room for.
+  std::size_t take(std::span<const WorkRequest> requests);
+  /// Sends what may be sent, at most so many packets. Returns whether there is more.
+  bool transmit(std::uint32_t packets);
+  /// An acknowledgement, an answer or a refusal has come.
+  void answer(const Packet& packet);
+  /// Looks whether something has been waited for in vain. Returns when to look again; 0: never.
+  std::uint64_t expire(std::uint64_t now_ns);
+  /// Tells all that is left as flushed.
+  void flush();
+  [[nodiscard]] bool idle() const { return oldest_ == end_; }
+
+  /// Gone back, for whatever reason; for tests and monitoring.
+  [[nodiscard]] std::uint64_t times_gone_back() const { return times_gone_back_; }
+
+ private:
+  struct Entry {
+    WorkRequest request;
+    std::uint32_t first_psn = 0;
+    std::uint32_t packets = 0;   // PSNs that it takes; 0: it has none yet
+    std::uint32_t answered = 0;  // packets of the answer that have come, of READs and atomics
+    std::uint64_t old_value = 0;
+  };
+
+  [[nodiscard]] Entry& entry(std::uint64_t number) { return entries_[number & mask_]; }
+  [[nodiscard]] static bool is_read(const Entry& entry) {
+    return entry.request.opcode == Opcode::read || is_atomic(entry.request.opcode);
+  }
+  [[nodiscard]] bool begun(const Entry& entry) const { return entry.packets != 0; }
+  [[nodiscard]] std::uint32_t packets_of(const WorkRequest& request) const;
+  /// The PSN of the packet that is sent next.
+  [[nodiscard]] std::uint32_t cursor_psn();
+  /// Packets that the next one to be sent stands for: those of an answer.
+  [[nodiscard]] std::uint32_t next_packets(const Entry& entry) const;
+  [[nodiscard]] bool waits_for_fence(const Entry& entry);
+  [[nodiscard]] bool may_send(Entry& entry);
+  bool send_next(Entry& entry);
+  bool send_read(Entry& entry, std::uint32_t psn, std::uint32_t packets);
+  bool send_atomic(Entry& entry, std::uint32_t psn);
+  bool send_part(Entry& entry, std::uint32_t psn);
+  void sent(Entry& entry, std::uint32_t psn, std::uint32_t packets);
+
+  bool acknowledge_before(std::uint32_t psn);
+  void complete_oldest();
+  void catch_up();
+  void read_response(const Packet& packet);
+  void atomic_response(const Packet& packet);
+  void refusal(const Packet& packet);
+  void not_ready(const Packet& packet);
+  void fail_at(std::uint32_t psn, Status status);
+  void go_back(std::uint32_t psn);
+  void go_back_once();
+  void heard();
+
+  Pair& pair_;
+  RequesterLimits limits_;
+  std::uint32_t mask_;
+  std::unique_ptr<Entry[]> entries_;
+  std::unique_ptr<std::byte[]> inlined_;  // kInlineBytesMax for each entry, once one is needed
+
+  std::uint64_t oldest_ = 0;
+  std::uint64_t cursor_ = 0;         // the entry that is being sent,
+  std::uint32_t cursor_packet_ = 0;  // and from which packet on
+  std::uint64_t end_ = 0;
+
+  std::uint32_t acked_;
+  std::uint32_t next_psn_;      // of the next entry that begins
+  std::uint32_t highest_sent_;  // the PSN behind the highest that was ever sent
+  /// The PSNs behind the parts of READs, and the atomics, that are under way.
+  std::vector<std::uint32_t> reads_;
+  std::uint32_t unacknowledged_ = 0;  // packets since one asked for an acknowledgement
+
+  bool went_back_ = false;              // since acked_ last moved
+  std::uint64_t blocked_until_ns_ = 0;  // the peer had no receive
+  std::uint64_t heard_ns_ = 0;
+  std::uint64_t patience_ns_;  // before going back next time
+  bool timing_ = false;        // how long the answer to timed_psn_ takes
+  std::uint32_t timed_psn_ = 0;
+  std::uint64_t timed_since_ns_ = 0;
+  std::uint64_t smooth_ns_ = 0;  // how long answers take, mostly
+  std::uint32_t retries_ = 0;
+  std::uint32_t receive_retries_ = 0;
+  std::uint64_t times_gone_back_ = 0;
+};
+
+}  // namespace espalier::fabric::roce

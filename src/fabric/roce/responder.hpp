@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answering half of a reliable connection: executes requests in the order of their PSNs, each
+// once, and answers [IBTA chapter 9.7].
+//
+// Answers leave in the order of the requests. A READ is answered packet by packet as the port has
+// room, and looks its region up for each: a key that is revoked meanwhile ends it.
+//
+// Invariants
+// I1. Nothing takes effect but the request that carries the expected PSN. A duplicate of a WRITE or
+//     SEND is acknowledged again, one of a READ read again within what was asked then, and one of an
+//     atomic answered from memory; one that is not remembered is dropped.
+// I2. A gap is told once, until what is missing has come.
+// I3. What a peer can make this remember is bounded: kRemembered READs and atomics, and as many
+//     answers that wait to leave.
+//
+// Thread: that of the endpoint.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "fabric/roce/packet.hpp"
+#include "fabric/types.hpp"
+
+namespace espalier::fabric::roce {
+
+class Pair;
+
+class Responder {
+ public:
+  /// READs and atomics of the peer that are remembered, to be repeated.
+  static constexpr std::uint32_t kRemembered = 64;
+
+  Responder(Pair& pair, std::uint32_t mtu, std::uint32_t message_bytes_max);
+
+  /// The first PSN that the peer will use, once it has said so.
+  void expect(std::uint32_t psn) { expected_ = psn; }
+  void request(const Packet& packet);
+  /// Sends answers, at most so many packets. Returns whether there are more.
+  bool transmit(std::uint32_t packets);
+  /// Tells the receive that a message has begun to fill as flushed.
+  void flush();
+  /// Whether it has refused a request, and goes on to say so.
+  [[nodiscard]] bool refusing() const { return refusing_; }
+
+ private:
+  /// A message of which more is to come.
+  enum class Within : std::uint8_t { nothing, send, write };
+
+  struct Remembered {
+    PacketOpcode opcode = PacketOpcode::acknowledge;
+    std::uint32_t psn = 0;
+    std::uint32_t packets = 0;
+    Reth reth;
+    std::uint64_t old_value = 0;
+  };
+  struct Answer {
+    enum class Kind : std::uint8_t { acknowledge, read, atomic };
+    Kind kind = Kind::acknowledge;
+    std::uint32_t psn = 0;
+    std::uint32_t packets = 1;
+    std::uint32_t sent = 0;
+    Reth reth;
+    std::uint64_t old_value = 0;
+    Aeth aeth;
+    bool last = false;  // behind it, the pair ends
+  };
+
+  void execute(const Packet& packet);
+  void repeat(const Packet& packet);
+  void repeat_read(const Packet& packet);
+  void execute_read(const Packet& packet);
+  void execute_atomic(const Packet& packet);
+  void execute_part(const Packet& packet);
+  [[nodiscard]] bool begin_message(const Packet& packet, bool send);
+  [[nodiscard]] bool part_fits(const Packet& packet, bool first, bool last) const;
+  [[nodiscard]] bool place_send(const Packet& packet);
+  [[nodiscard]] bool place_write(const Packet& packet);
+  void end_message(const Packet& packet, bool send);
+  void done(std::uint32_t packets);
+  void remember(const Remembered& what);
+  [[nodiscard]] const Remembered* recall(std::uint32_t psn) const;
+
+  void acknowledge();
+  void refuse(NakCode code, Status status);
+  void not_ready();
+  bool send(Answer& answer);
+  bool send_read_part(Answer& answer);
+  bool send_short(const Answer& answer);
+
+  Pair& pair_;
+  std::uint32_t mtu_;
+  std::uint32_t message_bytes_max_;
+  std::uint32_t expected_ = 0;
+  std::uint32_t msn_ = 0;
+  bool told_gap_ = false;
+  bool refusing_ = false;  // nothing more is executed
+  Answer refusal_;
+  Status why_ = Status::success;
+
+  Within within_ = Within::nothing;
+  std::optional<Receive> receive_;
+  Reth write_;                // where the rest of the message goes
+  std::uint32_t placed_ = 0;  // bytes of the message
+
+  std::array<Remembered, kRemembered> remembered_;
+  std::uint32_t remembered_next_ = 0;
+  std::deque<Answer> answers_;
+};
+
+}  // namespace espalier::fabric::roce
