@@ -68,10 +68,10 @@ constexpr std::array<std::uint32_t, 32> kRnrWaits = {
 
 constexpr std::uint8_t byte_at(const std::byte* at) { return std::to_integer<std::uint8_t>(*at); }
 
-Bth load_bth(const std::byte* at) {
+/// Fills it where it lies: a copy of fields just written one by one would wait for them.
+void load_bth(const std::byte* at, Bth& bth) {
   const std::uint8_t flags = byte_at(at + offsetof(BthBytes, flags));
   const std::uint8_t congestion = byte_at(at + offsetof(BthBytes, congestion));
-  Bth bth;
   bth.opcode = static_cast<PacketOpcode>(byte_at(at));
   bth.solicited = (flags & kBthSolicited) != 0;
   bth.migrated = (flags & kBthMigrated) != 0;
@@ -84,12 +84,11 @@ Bth load_bth(const std::byte* at) {
   const auto last = load_be<std::uint32_t>(at + offsetof(BthBytes, acknowledge));
   bth.ask_acknowledge = last >> 31 != 0;
   bth.psn = last & kMask24;
-  return bth;
 }
 
-void store_bth(std::byte* to, const Bth& bth) {
+void store_bth(std::byte* to, const Bth& bth, std::uint8_t pad) {
   const unsigned flags = (bth.solicited ? kBthSolicited : 0u) | (bth.migrated ? kBthMigrated : 0u) |
-                         (unsigned{bth.pad} & kBthPadMask) << kBthPadShift | kTransportVersion;
+                         (unsigned{pad} & kBthPadMask) << kBthPadShift | kTransportVersion;
   const unsigned congestion = (bth.forward_congestion ? kBthForwardCongestion : 0u) |
                               (bth.backward_congestion ? kBthBackwardCongestion : 0u);
   const std::uint32_t ask = bth.ask_acknowledge ? kBthAskAcknowledge : 0u;
@@ -160,6 +159,14 @@ void store_extensions(std::byte* to, Parts parts, const Headers& from) {
   if (parts.has(Parts::kImmediate)) store_be(to, from.immediate.immediate);
 }
 
+std::size_t write_with_pad(std::byte* to, const Headers& headers, std::uint8_t pad) {
+  const Parts parts = kParts[static_cast<std::uint8_t>(headers.bth.opcode)];
+  ESPALIER_ASSERT(parts.known());
+  store_bth(to, headers.bth, pad);
+  store_extensions(to + sizeof(BthBytes), parts, headers);
+  return parts.header_bytes;
+}
+
 }  // namespace
 
 Parts parts_of(PacketOpcode opcode) { return kParts[static_cast<std::uint8_t>(opcode)]; }
@@ -168,17 +175,20 @@ std::optional<Packet> parse(std::span<const std::byte> ib) {
   const std::size_t size = ib.size();
   if (size < sizeof(BthBytes) + kIcrcBytes || size % 4 != 0) return std::nullopt;
   const Parts parts = kParts[byte_at(ib.data())];
-  const std::uint8_t version = byte_at(ib.data() + offsetof(BthBytes, flags)) & kBthVersionMask;
-  if (!parts.known() || version != kTransportVersion) return std::nullopt;
+  const std::uint8_t flags = byte_at(ib.data() + offsetof(BthBytes, flags));
+  if (!parts.known() || (flags & kBthVersionMask) != kTransportVersion) return std::nullopt;
   if (size < parts.header_bytes + kIcrcBytes) return std::nullopt;
   const std::size_t padded = size - parts.header_bytes - kIcrcBytes;
 
+  const std::uint8_t pad = flags >> kBthPadShift & kBthPadMask;
+  if (pad > padded || (padded != 0 && !parts.has(Parts::kPayload))) return std::nullopt;
+
+  // Every way on returns this very object, so that it is made where the caller wants it.
   std::optional<Packet> result(std::in_place);
   Packet& packet = *result;
-  packet.bth = load_bth(ib.data());
-  if (packet.bth.pad > padded || (padded != 0 && !parts.has(Parts::kPayload))) return std::nullopt;
+  load_bth(ib.data(), packet.bth);
   load_extensions(ib.data() + sizeof(BthBytes), parts, packet);
-  packet.payload = ib.subspan(parts.header_bytes, padded - packet.bth.pad);
+  packet.payload = ib.subspan(parts.header_bytes, padded - pad);
   packet.icrc = base::load_le<std::uint32_t>(ib.data() + size - kIcrcBytes);
   return result;
 }
@@ -188,21 +198,18 @@ std::size_t packet_bytes(PacketOpcode opcode, std::size_t payload_bytes) {
 }
 
 std::size_t write_headers(std::byte* to, const Headers& headers) {
-  const Parts parts = parts_of(headers.bth.opcode);
-  ESPALIER_ASSERT(parts.known());
-  store_bth(to, headers.bth);
-  store_extensions(to + sizeof(BthBytes), parts, headers);
-  return parts.header_bytes;
+  return write_with_pad(to, headers, headers.bth.pad);
 }
 
-std::size_t write_packet(std::byte* to, Headers headers, std::span<const std::byte> payload) {
+std::size_t write_packet(std::byte* to, const Headers& headers,
+                         std::span<const std::byte> payload) {
   ESPALIER_ASSERT(payload.empty() || parts_of(headers.bth.opcode).has(Parts::kPayload));
-  headers.bth.pad = pad_of(payload.size());
-  std::size_t bytes = write_headers(to, headers);
+  const std::uint8_t pad = pad_of(payload.size());
+  std::size_t bytes = write_with_pad(to, headers, pad);
   if (!payload.empty()) std::memmove(to + bytes, payload.data(), payload.size());
   bytes += payload.size();
-  for (std::uint8_t i = 0; i < headers.bth.pad; ++i) to[bytes++] = std::byte{0};
-  return bytes;
+  std::memset(to + bytes, 0, pad);
+  return bytes + pad;
 }
 
 std::uint64_t rnr_timer_ns(std::uint8_t timer) {
