@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/roce/connection_message.hpp"
 
+#include <concepts>
 #include <cstring>
 
 namespace espalier::fabric::roce {
@@ -158,22 +159,17 @@ void write(const ReplyMessage& from, ReplyBytes& to) {
   put_bytes(to.private_data, from.private_data);
 }
 
-bool read(const ReadyBytes& from, ReadyMessage& to) {
+/// RTU and DREP differ in their attribute alone.
+template <class Message>
+concept Ready = std::same_as<Message, ReadyMessage> || std::same_as<Message, DisconnectedMessage>;
+
+bool read(const ReadyBytes& from, Ready auto& to) {
   to.ids = get_ids(from);
   get_bytes(from.private_data, to.private_data);
   return true;
-}
-void write(const ReadyMessage& from, ReadyBytes& to) {
-  put_ids(to, from.ids);
-  put_bytes(to.private_data, from.private_data);
 }
 
-bool read(const ReadyBytes& from, DisconnectedMessage& to) {
-  to.ids = get_ids(from);
-  get_bytes(from.private_data, to.private_data);
-  return true;
-}
-void write(const DisconnectedMessage& from, ReadyBytes& to) {
+void write(const Ready auto& from, ReadyBytes& to) {
   put_ids(to, from.ids);
   put_bytes(to.private_data, from.private_data);
 }
@@ -223,43 +219,28 @@ void write(const ReceiptMessage& from, ReceiptBytes& to) {
 }
 
 /// The bytes of each kind of message, and the attribute that says so.
+template <class BytesOfIt, ConnectionAttribute attribute>
+struct FormOf {
+  using Bytes = BytesOfIt;
+  static constexpr ConnectionAttribute kAttribute = attribute;
+};
 template <class Message>
 struct Form;
 template <>
-struct Form<RequestMessage> {
-  using Bytes = RequestBytes;
-  static constexpr auto kAttribute = ConnectionAttribute::request;
+struct Form<RequestMessage> : FormOf<RequestBytes, ConnectionAttribute::request> {};
+template <>
+struct Form<ReplyMessage> : FormOf<ReplyBytes, ConnectionAttribute::reply> {};
+template <>
+struct Form<ReadyMessage> : FormOf<ReadyBytes, ConnectionAttribute::ready_to_use> {};
+template <>
+struct Form<RejectMessage> : FormOf<RejectBytes, ConnectionAttribute::reject> {};
+template <>
+struct Form<DisconnectMessage> : FormOf<DisconnectBytes, ConnectionAttribute::disconnect_request> {
 };
 template <>
-struct Form<ReplyMessage> {
-  using Bytes = ReplyBytes;
-  static constexpr auto kAttribute = ConnectionAttribute::reply;
-};
+struct Form<DisconnectedMessage> : FormOf<ReadyBytes, ConnectionAttribute::disconnect_reply> {};
 template <>
-struct Form<ReadyMessage> {
-  using Bytes = ReadyBytes;
-  static constexpr auto kAttribute = ConnectionAttribute::ready_to_use;
-};
-template <>
-struct Form<RejectMessage> {
-  using Bytes = RejectBytes;
-  static constexpr auto kAttribute = ConnectionAttribute::reject;
-};
-template <>
-struct Form<DisconnectMessage> {
-  using Bytes = DisconnectBytes;
-  static constexpr auto kAttribute = ConnectionAttribute::disconnect_request;
-};
-template <>
-struct Form<DisconnectedMessage> {
-  using Bytes = ReadyBytes;
-  static constexpr auto kAttribute = ConnectionAttribute::disconnect_reply;
-};
-template <>
-struct Form<ReceiptMessage> {
-  using Bytes = ReceiptBytes;
-  static constexpr auto kAttribute = ConnectionAttribute::message_receipt;
-};
+struct Form<ReceiptMessage> : FormOf<ReceiptBytes, ConnectionAttribute::message_receipt> {};
 
 template <class Message>
 std::optional<ConnectionMessage> read_as(std::uint64_t transaction, const std::byte* at) {

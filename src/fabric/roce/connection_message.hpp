@@ -54,7 +54,7 @@ struct ConnectionIds {
 
 /// REQ.
 struct RequestMessage {
-  ConnectionIds ids;
+  ConnectionIds ids{};
   std::uint64_t service_id = 0;
   std::uint64_t local_ca_guid = 0;
   std::uint32_t local_queue_key = 0;
@@ -87,7 +87,7 @@ struct RequestMessage {
 
 /// REP.
 struct ReplyMessage {
-  ConnectionIds ids;
+  ConnectionIds ids{};
   std::uint32_t local_queue_key = 0;
   std::uint32_t local_pair = 0;
   std::uint32_t starting_psn = 0;
@@ -105,7 +105,7 @@ struct ReplyMessage {
 
 /// RTU.
 struct ReadyMessage {
-  ConnectionIds ids;
+  ConnectionIds ids{};
   std::array<std::byte, 224> private_data{};
   friend constexpr bool operator==(const ReadyMessage&, const ReadyMessage&) = default;
 };
@@ -115,7 +115,7 @@ enum class ConnectionStep : std::uint8_t { request = 0, reply = 1, other = 2, un
 
 /// REJ.
 struct RejectMessage {
-  ConnectionIds ids;
+  ConnectionIds ids{};
   ConnectionStep rejected = ConnectionStep::request;
   RejectReason reason = RejectReason::consumer_reject;  // others may come
   std::uint8_t information_bytes = 0;
@@ -126,7 +126,7 @@ struct RejectMessage {
 
 /// DREQ.
 struct DisconnectMessage {
-  ConnectionIds ids;
+  ConnectionIds ids{};
   std::uint32_t remote_pair = 0;
   std::array<std::byte, 220> private_data{};
   friend constexpr bool operator==(const DisconnectMessage&, const DisconnectMessage&) = default;
@@ -134,7 +134,7 @@ struct DisconnectMessage {
 
 /// DREP.
 struct DisconnectedMessage {
-  ConnectionIds ids;
+  ConnectionIds ids{};
   std::array<std::byte, 224> private_data{};
   friend constexpr bool operator==(const DisconnectedMessage&,
                                    const DisconnectedMessage&) = default;
@@ -142,7 +142,7 @@ struct DisconnectedMessage {
 
 /// MRA. Cards send it when their application thinks long; we only read it.
 struct ReceiptMessage {
-  ConnectionIds ids;
+  ConnectionIds ids{};
   ConnectionStep received = ConnectionStep::request;
   std::uint8_t service_timeout = 0;  // code of timeout_ns()
   std::array<std::byte, 222> private_data{};

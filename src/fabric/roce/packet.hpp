@@ -117,15 +117,16 @@ struct Parts {
 };
 [[nodiscard]] Parts parts_of(PacketOpcode opcode);
 
-/// BTH and those of the others that the opcode has; the rest is left at its default.
+/// BTH and those of the others that the opcode has; the rest is left at its default. The braces let
+/// who makes one name only what it sets.
 struct Headers {
-  Bth bth;
-  Deth deth;
-  Reth reth;
-  AtomicEth atomic;
-  Aeth aeth;
-  AtomicAckEth atomic_ack;
-  ImmDt immediate;
+  Bth bth{};
+  Deth deth{};
+  Reth reth{};
+  AtomicEth atomic{};
+  Aeth aeth{};
+  AtomicAckEth atomic_ack{};
+  ImmDt immediate{};
   friend constexpr bool operator==(const Headers&, const Headers&) = default;
 };
 
