@@ -22,6 +22,7 @@ CpuFeatures ask_cpu() {
   // These also ask whether the operating system saves the wide registers.
   features.sse42 = __builtin_cpu_supports("sse4.2");
   features.bmi2 = __builtin_cpu_supports("bmi2");
+  features.pclmul = __builtin_cpu_supports("pclmul");
   features.avx2 = __builtin_cpu_supports("avx2");
   features.avx512f = __builtin_cpu_supports("avx512f");
   features.avx512bw = __builtin_cpu_supports("avx512bw");

@@ -23,6 +23,7 @@ namespace espalier::base {
 struct CpuFeatures {
   bool sse42 = false;
   bool bmi2 = false;
+  bool pclmul = false;  ///< products without carry, of 64 bits
   bool avx2 = false;
   bool avx512f = false;
   bool avx512bw = false;

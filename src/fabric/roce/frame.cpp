@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/roce/frame.hpp"
+
+#include <cstring>
+
+#include "base/assert.hpp"
+#include "base/bytes.hpp"
+#include "fabric/roce/icrc.hpp"
+
+namespace espalier::fabric::roce {
+namespace {
+
+using base::load_be;
+using base::store_be;
+using Bytes = std::span<const std::byte>;
+
+constexpr std::size_t kEthernetBytes = 14;
+constexpr std::size_t kTagBytes = 4;
+constexpr std::size_t kV4Bytes = 20;
+constexpr std::size_t kV6Bytes = 40;
+constexpr std::size_t kUdpBytes = 8;
+constexpr std::uint16_t kTypeVlan = 0x8100;
+constexpr std::uint16_t kTypeV4 = 0x0800;
+constexpr std::uint16_t kTypeV6 = 0x86DD;
+constexpr std::uint8_t kUdpProtocol = 17;
+constexpr std::uint16_t kDontFragment = 0x4000;
+
+std::uint16_t load16(const std::byte* at) { return load_be<std::uint16_t>(at); }
+std::uint8_t load8(const std::byte* at) { return std::to_integer<std::uint8_t>(*at); }
+
+/// Sums words of 16 bits for a checksum of the Internet [RFC 1071]; bytes of an odd number are
+/// followed by a 0. Of 64 KiB the sum stays far below its 64 bits.
+std::uint64_t sum_words(Bytes bytes, std::uint64_t sum = 0) {
+  const std::byte* at = bytes.data();
+  std::size_t left = bytes.size();
+  for (; left >= 4; at += 4, left -= 4) sum += load_be<std::uint32_t>(at);
+  if (left >= 2) {
+    sum += load16(at);
+    at += 2;
+    left -= 2;
+  }
+  return left == 0 ? sum : sum + std::uint64_t{load8(at)} * 256;
+}
+
+std::uint16_t fold_sum(std::uint64_t sum) {
+  while (sum > 0xFFFF) sum = (sum & 0xFFFF) + (sum >> 16);
+  return static_cast<std::uint16_t>(sum);
+}
+
+/// Of the UDP datagram and what of IP its checksum covers; all ones if a checksum in it is right.
+std::uint16_t udp_sum(const IpFlow& flow, Bytes udp) {
+  const std::size_t address_bytes = flow.source.is_v6 ? 16 : 4;
+  std::uint64_t sum = udp.size() + kUdpProtocol;
+  sum = sum_words(std::as_bytes(std::span(flow.source.bytes).first(address_bytes)), sum);
+  sum = sum_words(std::as_bytes(std::span(flow.destination.bytes).first(address_bytes)), sum);
+  return fold_sum(sum_words(udp, sum));
+}
+
+IpAddress load_address(const std::byte* at, bool is_v6) {
+  IpAddress address{is_v6, {}};
+  std::memcpy(address.bytes.data(), at, is_v6 ? 16 : 4);
+  return address;
+}
+
+/// Each of these reads a header and returns what it carries; nothing if it is refused.
+std::optional<Bytes> read_v4(Bytes ip, Frame& to) {
+  if (ip.size() < kV4Bytes || load8(ip.data()) != 0x45) return std::nullopt;
+  const std::byte* const at = ip.data();
+  const std::size_t total = load16(at + 2);
+  // Of the word with the fragment's place only one flag may be set; the reserved bit is covered by
+  // the ICRC, and nobody sets it.
+  const std::uint16_t fragment = load16(at + 6);
+  if (total < kV4Bytes || total > ip.size() || (fragment & ~kDontFragment) != 0 ||
+      load8(at + 9) != kUdpProtocol || fold_sum(sum_words(ip.first(kV4Bytes))) != 0xFFFF) {
+    return std::nullopt;
+  }
+  to.traffic_class = load8(at + 1);
+  to.ip_id = load16(at + 4);
+  to.flow.dont_fragment = fragment != 0;
+  to.hop_limit = load8(at + 8);
+  to.flow.source = load_address(at + 12, false);
+  to.flow.destination = load_address(at + 16, false);
+  return ip.subspan(kV4Bytes, total - kV4Bytes);
+}
+
+std::optional<Bytes> read_v6(Bytes ip, Frame& to) {
+  if (ip.size() < kV6Bytes) return std::nullopt;
+  const std::byte* const at = ip.data();
+  const auto first = load_be<std::uint32_t>(at);
+  const std::size_t payload = load16(at + 4);
+  if (first >> 28 != 6 || payload > ip.size() - kV6Bytes || load8(at + 6) != kUdpProtocol) {
+    return std::nullopt;
+  }
+  to.traffic_class = static_cast<std::uint8_t>(first >> 20);
+  to.flow_label = first & 0xF'FFFF;
+  to.hop_limit = load8(at + 7);
+  to.flow.source = load_address(at + 8, true);
+  to.flow.destination = load_address(at + 24, true);
+  return ip.subspan(kV6Bytes, payload);
+}
+
+bool read_udp(Bytes udp, Frame& to) {
+  // A datagram shorter than its IP packet would be a place to hide things in: the ICRC covers both
+  // lengths, but not what lies between them.
+  if (udp.size() < kUdpBytes || load16(udp.data() + 4) != udp.size()) return false;
+  to.flow.source_port = load16(udp.data());
+  to.flow.destination_port = load16(udp.data() + 2);
+  to.udp_checksum = load16(udp.data() + 6);
+  to.ib = udp.subspan(kUdpBytes);
+  if (to.udp_checksum == 0) {
+    return !to.flow.source.is_v6 || to.flow.destination_port == wire::roce::kUdpPort;
+  }
+  return udp_sum(to.flow, udp) == 0xFFFF;
+}
+
+std::size_t ip_bytes(const IpFlow& flow) { return flow.source.is_v6 ? kV6Bytes : kV4Bytes; }
+
+void write_v4(std::byte* at, const FrameHeader& header, std::size_t udp_bytes) {
+  store_be<std::uint8_t>(at, 0x45);
+  store_be(at + 1, header.traffic_class);
+  store_be(at + 2, static_cast<std::uint16_t>(kV4Bytes + udp_bytes));
+  store_be(at + 4, header.ip_id);
+  store_be(at + 6, header.flow.dont_fragment ? kDontFragment : std::uint16_t{0});
+  store_be(at + 8, header.hop_limit);
+  store_be(at + 9, kUdpProtocol);
+  store_be<std::uint16_t>(at + 10, 0);
+  std::memcpy(at + 12, header.flow.source.bytes.data(), 4);
+  std::memcpy(at + 16, header.flow.destination.bytes.data(), 4);
+  const std::uint16_t sum = fold_sum(sum_words({at, kV4Bytes}));
+  store_be(at + 10, static_cast<std::uint16_t>(~sum));
+}
+
+void write_v6(std::byte* at, const FrameHeader& header, std::size_t udp_bytes) {
+  store_be(at,
+           6u << 28 | std::uint32_t{header.traffic_class} << 20 | (header.flow_label & 0xF'FFFF));
+  store_be(at + 4, static_cast<std::uint16_t>(udp_bytes));
+  store_be(at + 6, kUdpProtocol);
+  store_be(at + 7, header.hop_limit);
+  std::memcpy(at + 8, header.flow.source.bytes.data(), 16);
+  std::memcpy(at + 24, header.flow.destination.bytes.data(), 16);
+}
+
+}  // namespace
+
+std::optional<Frame> parse_frame(Bytes bytes) {
+  if (bytes.size() < kEthernetBytes) return std::nullopt;
+  Frame frame;
+  std::memcpy(frame.destination.data(), bytes.data(), 6);
+  std::memcpy(frame.source.data(), bytes.data() + 6, 6);
+  std::uint16_t type = load16(bytes.data() + 12);
+  bytes = bytes.subspan(kEthernetBytes);
+  if (type == kTypeVlan) {
+    if (bytes.size() < kTagBytes) return std::nullopt;
+    frame.vlan = load16(bytes.data());
+    type = load16(bytes.data() + 2);
+    bytes = bytes.subspan(kTagBytes);
+  }
+  std::optional<Bytes> udp;
+  if (type == kTypeV4) udp = read_v4(bytes, frame);
+  if (type == kTypeV6) udp = read_v6(bytes, frame);
+  if (!udp || !read_udp(*udp, frame)) return std::nullopt;
+  return frame;
+}
+
+std::size_t frame_header_bytes(const FrameHeader& header) {
+  return kEthernetBytes + (header.vlan ? kTagBytes : 0) + ip_bytes(header.flow) + kUdpBytes;
+}
+
+std::size_t write_frame_header(std::byte* to, const FrameHeader& header, std::size_t ib_bytes) {
+  const IpFlow& flow = header.flow;
+  ESPALIER_ASSERT(flow.source.is_v6 == flow.destination.is_v6 && ib_bytes <= kIbBytesMax);
+  std::memcpy(to, header.destination.data(), 6);
+  std::memcpy(to + 6, header.source.data(), 6);
+  std::byte* at = to + 12;
+  if (header.vlan) {
+    store_be(at, kTypeVlan);
+    store_be(at + 2, *header.vlan);
+    at += kTagBytes;
+  }
+  store_be(at, flow.source.is_v6 ? kTypeV6 : kTypeV4);
+  at += 2;
+  const std::size_t udp_bytes = kUdpBytes + ib_bytes;
+  if (flow.source.is_v6) {
+    write_v6(at, header, udp_bytes);
+  } else {
+    write_v4(at, header, udp_bytes);
+  }
+  at += ip_bytes(flow);
+  store_be(at, flow.source_port);
+  store_be(at + 2, flow.destination_port);
+  store_be(at + 4, static_cast<std::uint16_t>(udp_bytes));
+  store_be<std::uint16_t>(at + 6, 0);
+  return static_cast<std::size_t>(at + kUdpBytes - to);
+}
+
+void set_udp_checksum(std::span<std::byte> bytes) {
+  const bool tagged = load16(bytes.data() + 12) == kTypeVlan;
+  const std::size_t ip = kEthernetBytes + (tagged ? kTagBytes : 0);
+  const bool is_v6 = load16(bytes.data() + ip - 2) == kTypeV6;
+  const std::byte* const addresses = bytes.data() + ip + (is_v6 ? 8 : 12);
+  IpFlow flow;
+  flow.source = load_address(addresses, is_v6);
+  flow.destination = load_address(addresses + (is_v6 ? 16 : 4), is_v6);
+  const std::span<std::byte> udp = bytes.subspan(ip + ip_bytes(flow));
+  store_be<std::uint16_t>(udp.data() + 6, 0);
+  const auto checksum = static_cast<std::uint16_t>(~udp_sum(flow, udp));
+  // 0 says that there is none; all ones is the same number in this arithmetic.
+  store_be<std::uint16_t>(udp.data() + 6, checksum == 0 ? 0xFFFF : checksum);
+}
+
+}  // namespace espalier::fabric::roce
