@@ -5,6 +5,7 @@
 #include "fabric/fabric_fixture.hpp"
 #include "fabric/roce/endpoint.hpp"
 #include "fabric/roce/packet_network.hpp"
+#include "fabric/roce/udp_port.hpp"
 
 namespace espalier::fabric {
 namespace {
@@ -52,6 +53,35 @@ class SimulatedRoceLink final : public FabricLink {
   roce::RoceEndpoint far_;
 };
 
+/// `roce` over UDP sockets of this machine's loopback interface.
+class UdpRoceLink final : public FabricLink {
+ public:
+  UdpRoceLink(std::uint64_t seed, const roce::UdpPortOptions& options)
+      : near_(*roce::UdpPort::open(options), *RegionTable::create(seed), seed + 1),
+        far_(*roce::UdpPort::open(options), *RegionTable::create(seed + 2), seed + 3) {
+    EXPECT_TRUE(far_.listen("7"));
+  }
+  Endpoint& near() override { return near_; }
+  Endpoint& far() override { return far_; }
+  std::string address() override { return to_text(far_.port().address()) + "/7"; }
+  std::string nobody() override { return to_text(far_.port().address()) + "/8"; }
+  void turn() override {
+    near_.progress();
+    far_.progress();
+  }
+  OfferedMemory memory(std::uint64_t bytes) override { return memory_.take(bytes); }
+
+ private:
+  LinkMemory memory_;
+  roce::RoceEndpoint near_;
+  roce::RoceEndpoint far_;
+};
+
+FabricTransport udp_roce(std::string name, const roce::UdpPortOptions& options) {
+  return {std::move(name),
+          [options](std::uint64_t seed) { return std::make_unique<UdpRoceLink>(seed, options); }};
+}
+
 FabricTransport simulated_roce(std::string name, const roce::NetworkFaults& faults,
                                std::uint32_t effort = 1) {
   return {
@@ -63,16 +93,22 @@ FabricTransport simulated_roce(std::string name, const roce::NetworkFaults& faul
 }  // namespace
 
 std::vector<FabricTransport> fabric_transports() {
+  const auto loopback = roce::IpAddress::v4(127, 0, 0, 1);
+  const auto loopback_six = roce::IpAddress::v6({0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1});
+  roce::NetworkFaults reordering;
+  reordering.delay_max_ns = 5000;
+  roce::NetworkFaults losing;
+  losing.loss = 0.05;
+  losing.duplicate = 0.02;
+  losing.damage = 0.01;
+  losing.delay_max_ns = 3000;
   return {
       simulated_roce("roce", {}),
-      simulated_roce("roce_reordering", {.delay_min_ns = 1000, .delay_max_ns = 5000}),
-      simulated_roce("roce_losing",
-                     {.loss = 0.05,
-                      .duplicate = 0.02,
-                      .damage = 0.01,
-                      .delay_min_ns = 1000,
-                      .delay_max_ns = 3000},
-                     2),
+      simulated_roce("roce_reordering", reordering),
+      simulated_roce("roce_losing", losing, 2),
+      udp_roce("roce_udp", {{loopback, 0}}),
+      udp_roce("roce_udp_ipv6", {{loopback_six, 0}}),
+      udp_roce("roce_udp_plain", {{loopback, 0}, false}),
   };
 }
 
