@@ -70,7 +70,9 @@ void World::crash(std::string_view name) {
 
 std::unique_ptr<Endpoint> World::restart(std::string_view name) {
   crash(name);
-  node(name).up = true;
+  Node& restarted = node(name);
+  restarted.up = true;
+  restarted.paused = false;
   return add_endpoint(name);
 }
 

@@ -71,7 +71,7 @@ void Responder::finish_reading(std::uint64_t id) {
   go_on();
 }
 
-// It is torn if one line is of before, and has changed since, and another was read after its change.
+// It is torn if one line was read before it changed, and another after.
 void Responder::count_torn(const Reading& reading) {
   if (reading.pieces.size() < 2) return;
   std::vector<std::byte> now(reading.data.size());

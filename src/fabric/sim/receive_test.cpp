@@ -152,11 +152,37 @@ TEST(SimReceive, SharedReceivesAreTakenByWhoComesFirst) {
     EXPECT_EQ(rooms[got.work_id][0], got.pair == b.pair->number() ? 1u : 2u);
   }
   EXPECT_EQ(shared.posted(), 0u);
-  // One that has begun to come when its pair is destroyed gives its place back.
-  b.pair.reset();
-  b2.pair.reset();
-  a.pair.reset();
-  a2.pair.reset();
+}
+
+TEST(SimReceive, AReceiveThatIsHalfFilledIsGivenBackOrFlushed) {
+  for (const bool close : {true, false}) {
+    std::size_t half = 0;
+    for (std::uint64_t moment = 0; moment < 4'000; moment += 100) {
+      TwoEnds ends;
+      auto& [world, a_endpoint, b_endpoint, a, b, memory] = ends;
+      CompletionQueue two(*b_endpoint, 2);
+      ReceiveQueue shared(two, 2);
+      b.options.receives = &two;
+      b.options.shared_receives = &shared;
+      ASSERT_TRUE(ends.connect());
+      Room room{};
+      const Receive receive = receive_into(1, room);
+      ASSERT_EQ(shared.post({&receive, 1}), 1u);
+      a.pair->post(WorkRequest::send(1, bytes_of(room)));
+      world.run_for(moment);
+      const bool taken = shared.posted() == 0 && two.waiting() == 0;
+      half += taken;
+      const std::size_t told = two.waiting() + (close && taken);
+      if (close) b.pair->close();
+      b.pair.reset();
+      EXPECT_EQ(two.waiting(), told);
+      const std::size_t free = 2 - two.waiting() - shared.posted();
+      for (std::size_t i = 0; i < free; ++i) EXPECT_TRUE(two.reserve());
+      EXPECT_FALSE(two.reserve());
+      for (std::size_t i = 0; i < free; ++i) two.release();
+    }
+    EXPECT_GT(half, 0u);
+  }
 }
 
 }  // namespace

@@ -30,6 +30,34 @@ namespace espalier::fabric::sim {
 
 class Pair;
 
+/// A READ that goes on.
+struct Reading {
+  Message request;
+  bool again = false;  // it had been begun before
+  std::vector<Piece> pieces;
+  std::size_t done = 0;
+  std::vector<std::byte> data;
+  std::vector<std::byte> before;  // what stood there when it began
+};
+
+/// What changes memory or fills a receive, and goes on. If the peer has crashed it may stay so.
+struct Landing {
+  Message request;
+  std::optional<Receive> receive;
+  std::vector<Piece> pieces;
+  std::size_t done = 0;
+  std::uint64_t steps = 0;  // of the world, at the last piece
+  bool torn = false;
+  std::uint64_t old_value = 0;
+};
+
+/// A request that has failed, and waits for earlier READs to be answered.
+struct Failure {
+  std::uint64_t sequence = 0;
+  Status status = Status::success;      // what the peer is told
+  Status own_status = Status::success;  // why the pair ends here
+};
+
 /// Copies bytes of a region, while it is found: all of them or none.
 bool copy_from_region(Pair& pair, const Message& request, const Piece& piece, std::byte* to);
 bool copy_to_region(Pair& pair, const Message& request, const Piece& piece, const std::byte* from);
@@ -49,31 +77,6 @@ class Responder {
   void do_atomic();
 
  private:
-  /// A READ that goes on.
-  struct Reading {
-    Message request;
-    bool again = false;  // it had been begun before
-    std::vector<Piece> pieces;
-    std::size_t done = 0;
-    std::vector<std::byte> data;
-    std::vector<std::byte> before;  // what stood there when it began
-  };
-  /// What changes memory or fills a receive, and goes on. If the peer has crashed it may stay so.
-  struct Landing {
-    Message request;
-    std::optional<Receive> receive;
-    std::vector<Piece> pieces;
-    std::size_t done = 0;
-    std::uint64_t steps = 0;  // of the world, at the last piece
-    bool torn = false;
-    std::uint64_t old_value = 0;
-  };
-  struct Failure {
-    std::uint64_t sequence = 0;
-    Status status = Status::success;      // what the peer is told
-    Status own_status = Status::success;  // why the pair ends here
-  };
-
   // responder.cpp: order, answers, and refusals.
   /// False: it finds no receive, and must come again.
   [[nodiscard]] bool begin(Message request);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a simulated world with two connected pairs, memory that each side offers, and what each
-// was told.
+// For tests: a simulated world of two nodes with a pair between them, memory that one offers, and
+// what each was told.
 //
 // Thread: one at a time.
 #pragma once
