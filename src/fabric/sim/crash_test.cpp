@@ -258,5 +258,18 @@ TEST(SimPause, AfterTooLongTheOldRequestIsStillDone) {
   EXPECT_EQ(ends.b.pair->state(), State::connected);
 }
 
+TEST(SimPause, ANodeThatIsRestartedIsNotPaused) {
+  for (const bool crash_first : {true, false}) {
+    TwoEnds ends;
+    ASSERT_TRUE(ends.connect());
+    if (crash_first) ends.world.crash("b");
+    ends.world.pause("b");
+    const auto again = ends.world.restart("b");
+    ASSERT_TRUE(again->listen("b").has_value());
+    End b(*again);
+    EXPECT_TRUE(connect(ends.world, ends.a, b, "b"));
+  }
+}
+
 }  // namespace
 }  // namespace espalier::fabric::sim
