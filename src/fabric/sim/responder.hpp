@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answering half of a simulated pair: does what the peer asks, each request once, in order.
+//
+// What changes memory or takes a receive is done one at a time: the next request begins when all
+// lines of a WRITE have landed. READs are begun in order and then go on by themselves, so that what
+// follows may be done before them, other READs too; a READ whose request comes twice is done twice.
+//
+//   requests:  [ answered: kept until the peer needs no answer | begun | early: not their turn ]
+//
+// Each line looks its region up at its own moment: after a revoke nothing is touched.
+//
+// Invariants
+// I1. A request begins when all before it have begun, and what of these changes memory is done.
+// I2. After a failure no later request begins; the pair ends when all earlier READs are answered.
+//
+// Thread: that of its world.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "fabric/queue_pair.hpp"
+#include "fabric/sim/lines.hpp"
+#include "fabric/sim/message.hpp"
+
+namespace espalier::fabric::sim {
+
+class Pair;
+
+/// A READ that goes on.
+struct Reading {
+  Message request;
+  bool again = false;  // it had been begun before
+  std::vector<Piece> pieces;
+  std::size_t done = 0;
+  std::vector<std::byte> data;
+  std::vector<std::byte> before;  // what stood there when it began
+};
+
+/// What changes memory or fills a receive, and goes on. If the peer has crashed it may stay so.
+struct Landing {
+  Message request;
+  std::optional<Receive> receive;
+  std::vector<Piece> pieces;
+  std::size_t done = 0;
+  std::uint64_t steps = 0;  // of the world, at the last piece
+  bool torn = false;
+  std::uint64_t old_value = 0;
+};
+
+/// A request that has failed, and waits for earlier READs to be answered.
+struct Failure {
+  std::uint64_t sequence = 0;
+  Status status = Status::success;      // what the peer is told
+  Status own_status = Status::success;  // why the pair ends here
+};
+
+/// Copies bytes of a region, while it is found: all of them or none.
+bool copy_from_region(Pair& pair, const Message& request, const Piece& piece, std::byte* to);
+bool copy_to_region(Pair& pair, const Message& request, const Piece& piece, const std::byte* from);
+
+class Responder {
+ public:
+  explicit Responder(Pair& pair) : pair_(pair) {}
+
+  void on_request(Message request);
+  /// Begins what has come and waits for its turn.
+  void go_on();
+  /// The pair ends: nothing goes on, and receives that were taken are flushed.
+  void stop();
+  /// The same without telling.
+  void release();
+  /// The atomic unit of the node is this pair's.
+  void do_atomic();
+
+ private:
+  // responder.cpp: order, answers, and refusals.
+  /// False: it finds no receive, and must come again.
+  [[nodiscard]] bool begin(Message request);
+  [[nodiscard]] Status check(const Message& request) const;
+  void repeat(Message request);
+  [[nodiscard]] bool peer_stops(const Message& request);
+  Message& answer(const Message& request, Status status);
+  void send_answer(std::uint64_t sequence);
+  void refuse(const Message& request, Status status, Status own_status);
+  void end_if_refused();
+
+  // landing.cpp
+  void begin_landing(Message request, std::optional<Receive> receive);
+  void schedule_piece();
+  void land_piece(std::uint64_t sequence);
+  void finish_landing();
+  void begin_atomic(Message request);
+  void finish_atomic(std::uint64_t sequence);
+
+  // reading.cpp
+  void begin_reading(Message request, bool again);
+  void schedule_read(std::uint64_t id, std::uint64_t delay_ns);
+  void read_piece(std::uint64_t id);
+  void finish_reading(std::uint64_t id);
+  void count_torn(const Reading& reading);
+  [[nodiscard]] bool reads_before(std::uint64_t sequence) const;
+  void give_up_reads(std::uint64_t from);
+
+  Pair& pair_;
+  std::uint64_t next_ = 0;
+  std::uint64_t last_reading_ = 0;
+  std::map<std::uint64_t, Message> early_;
+  std::map<std::uint64_t, Reading> readings_;  // in the order in which they were begun
+  std::optional<Landing> landing_;
+  std::map<std::uint64_t, Message> answers_;
+  std::optional<Failure> failure_;
+  bool going_on_ = false;
+};
+
+}  // namespace espalier::fabric::sim
