@@ -6,6 +6,7 @@
 #include "fabric/roce/endpoint.hpp"
 #include "fabric/roce/packet_network.hpp"
 #include "fabric/roce/udp_port.hpp"
+#include "fabric/sim/world.hpp"
 
 namespace espalier::fabric {
 namespace {
@@ -22,6 +23,36 @@ class LinkMemory {
  private:
   std::list<memory::SharedMemory> memories_;
 };
+
+/// Two nodes of a simulated world.
+class SimLink final : public FabricLink {
+ public:
+  SimLink(std::uint64_t seed, const sim::Faults& faults)
+      : world_(seed, faults), near_(world_.add_node("near")), far_(world_.add_node("far")) {
+    EXPECT_TRUE(far_->listen("far"));
+  }
+  Endpoint& near() override { return *near_; }
+  Endpoint& far() override { return *far_; }
+  std::string address() override { return "far"; }
+  std::string nobody() override { return "nobody"; }
+  void turn() override {
+    near_->progress();
+    far_->progress();
+    world_.run_for(1000);
+  }
+  OfferedMemory memory(std::uint64_t bytes) override { return memory_.take(bytes); }
+
+ private:
+  sim::World world_;
+  LinkMemory memory_;
+  std::unique_ptr<Endpoint> near_;
+  std::unique_ptr<Endpoint> far_;
+};
+
+FabricTransport simulated(std::string name, const sim::Faults& faults, std::uint32_t effort = 1) {
+  return {std::move(name),
+          [faults](std::uint64_t seed) { return std::make_unique<SimLink>(seed, faults); }, effort};
+}
 
 /// `roce` over a network that keeps its own time.
 class SimulatedRoceLink final : public FabricLink {
@@ -103,6 +134,8 @@ std::vector<FabricTransport> fabric_transports() {
   losing.damage = 0.01;
   losing.delay_max_ns = 3000;
   return {
+      simulated("sim", {}),
+      simulated("sim_harsh", sim::Faults::harsh(), 4),
       simulated_roce("roce", {}),
       simulated_roce("roce_reordering", reordering),
       simulated_roce("roce_losing", losing, 2),
