@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes by which two sides make and end a reliable connection: InfiniBand's communication
-// management [IBTA Volume 1, chapter 12, and Annex A11 for what applications with IP addresses add].
+// management [IBTA Volume 1, chapter 12; Annex A11 for what applications with IP addresses add].
 //
 // A message is a management datagram of 256 bytes, the payload of a datagram SEND to queue pair 1.
 // It begins with this header; what its attribute says follows, and private data ends it:

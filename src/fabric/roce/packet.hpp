@@ -154,9 +154,10 @@ struct Packet : Headers {
 /// wire::roce::kHeadersBytesMax. Requires: an opcode of ours, and room.
 std::size_t write_headers(std::byte* to, const Headers& headers);
 
-/// Writes headers (with the pad that the payload wants), payload and pad. Returns the bytes written, to which
-/// the ICRC is yet to come: packet_bytes() less 4. Requires: as write_headers(); a payload only
-/// where the opcode has one. The payload may lie where it belongs already.
+/// Writes headers (with the pad that the payload wants), payload and pad. Returns the bytes
+/// written, behind which the ICRC is yet to come: packet_bytes() less 4. Requires: as
+/// write_headers(); a payload only where the opcode has one. The payload may lie where it belongs
+/// already.
 std::size_t write_packet(std::byte* to, const Headers& headers, std::span<const std::byte> payload);
 
 inline void store_be24(std::byte* to, std::uint32_t value) {

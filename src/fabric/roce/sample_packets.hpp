@@ -3,6 +3,7 @@
 // Thread: a Random belongs to one.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
