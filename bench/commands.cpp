@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/run_fabric.hpp"
 #include "bench/run_latency.hpp"
 #include "bench/run_memory.hpp"
 #include "bench/run_rings.hpp"
@@ -273,6 +274,28 @@ void add_latency(CLI::App& bench, const Output& output, std::function<int()>& ch
   choose(command, options, output, chosen, run_latency);
 }
 
+void add_fabric(CLI::App& bench, const Output& output, std::function<int()>& chosen) {
+  CLI::App& command = *bench.add_subcommand("fabric", "the verbs, transport by transport");
+  const auto options = std::make_shared<FabricOptions>();
+  add_list(command, "--experiment", options->experiments,
+           fabric_experiment_names() + "; by default all");
+  add_choices(command, "--transport", options->transports, parse_fabric_kind,
+              fabric_kind_names() + "; shm,roce-udp by default");
+  add_list(command, "--bytes", options->bytes, "sizes (verbs); 8,64,1024,4096,65536 by default");
+  add_list(command, "--in-flight", options->in_flight,
+           "requests in flight (verbs); 1,32 by default");
+  add_list(command, "--batches", options->batches,
+           "requests posted with one doorbell (batch); 1,4,16,64 by default");
+  command
+      .add_option("--region-bytes", options->region_bytes,
+                  "memory that is offered; requests go to random places of it")
+      ->capture_default_str();
+  command.add_option("--ops", options->ops, "requests of a measurement; of long ones fewer")
+      ->capture_default_str();
+  add_point_options(command, *options);
+  choose(command, options, output, chosen, run_fabric);
+}
+
 }  // namespace
 
 void add_bench_commands(CLI::App& app, const Output& output, std::function<int()>& chosen) {
@@ -284,6 +307,7 @@ void add_bench_commands(CLI::App& app, const Output& output, std::function<int()
   add_rings(bench, output, chosen);
   add_rpc(bench, output, chosen);
   add_latency(bench, output, chosen);
+  add_fabric(bench, output, chosen);
 }
 
 }  // namespace espalier::bench

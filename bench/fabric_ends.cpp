@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/fabric_ends.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <array>
+#include <stdexcept>
+#include <vector>
+
+#include "base/atomic_bytes.hpp"
+#include "base/random.hpp"
+#include "bench/probe.hpp"
+#include "fabric/roce/endpoint.hpp"
+#include "fabric/roce/udp_port.hpp"
+#include "fabric/shm/endpoint.hpp"
+
+namespace espalier::bench {
+namespace {
+
+struct Named {
+  FabricKind kind;
+  std::string_view name;
+};
+constexpr std::array kKinds{Named{FabricKind::shm, "shm"}, Named{FabricKind::roce_udp, "roce-udp"},
+                            Named{FabricKind::roce_udp6, "roce-udp6"}};
+
+constexpr std::uint32_t kServerReceives = 512;
+constexpr std::uint32_t kReceiveBytes = 4096;
+
+template <class T>
+T must(Result<T> result, std::string_view what) {
+  if (!result) throw std::runtime_error(fmt::format("{}: {}", what, message(result.error())));
+  return std::move(*result);
+}
+
+void must(const Result<void>& result, std::string_view what) {
+  if (!result) throw std::runtime_error(fmt::format("{}: {}", what, message(result.error())));
+}
+
+std::unique_ptr<fabric::Endpoint> open_endpoint(FabricKind kind,
+                                                std::shared_ptr<fabric::RegionTable> regions,
+                                                std::string* where) {
+  namespace roce = fabric::roce;
+  if (kind == FabricKind::shm) return must(fabric::shm::open(std::move(regions)), "shm");
+  constexpr std::array<std::uint8_t, 16> kLoopbackSix{0, 0, 0, 0, 0, 0, 0, 0,
+                                                      0, 0, 0, 0, 0, 0, 0, 1};
+  roce::UdpPortOptions options;
+  options.address.ip = kind == FabricKind::roce_udp6 ? roce::IpAddress::v6(kLoopbackSix)
+                                                     : roce::IpAddress::v4(127, 0, 0, 1);
+  auto port = must(roce::UdpPort::open(options), "UDP port");
+  if (where != nullptr) *where = roce::to_text(port->address());
+  // Both ends are here, so nobody must be kept from guessing.
+  return std::make_unique<roce::RoceEndpoint>(std::move(port), std::move(regions),
+                                              base::mix64(reinterpret_cast<std::uintptr_t>(where)));
+}
+
+}  // namespace
+
+std::string_view name(FabricKind kind) {
+  for (const Named& each : kKinds) {
+    if (each.kind == kind) return each.name;
+  }
+  return "unknown";
+}
+
+std::optional<FabricKind> parse_fabric_kind(std::string_view text) {
+  for (const Named& each : kKinds) {
+    if (each.name == text) return each.kind;
+  }
+  return std::nullopt;
+}
+
+std::string fabric_kind_names() {
+  std::string names;
+  for (const Named& each : kKinds) names += (names.empty() ? "" : ", ") + std::string(each.name);
+  return names;
+}
+
+std::uint64_t fabric_word(std::uint64_t offset) { return base::mix64(offset + 1); }
+
+FabricServer::FabricServer(FabricKind kind, std::uint64_t bytes)
+    : kind_(kind), memory_(must(memory::SharedMemory::create("espalier-bench", bytes), "memory")) {
+  // What the kernel grants of huge pages, memcpy and the fabric get alike.
+  madvise(memory_.at(0), bytes, MADV_HUGEPAGE);
+  for (std::uint64_t offset = 0; offset + 8 <= bytes; offset += 8) {
+    base::store_plain(memory_.at(offset), fabric_word(offset));
+  }
+  if (kind == FabricKind::shm) address_ = (folder_ / "fabric.sock").string();
+  std::promise<void> ready;
+  std::future<void> is_ready = ready.get_future();
+  thread_ = std::thread([this, &ready] { serve(std::move(ready)); });
+  try {
+    is_ready.get();
+  } catch (...) {
+    thread_.join();
+    throw;
+  }
+}
+
+FabricServer::~FabricServer() {
+  stop_.store(true);
+  endpoint_.load()->wake();
+  thread_.join();
+}
+
+double FabricServer::cpu_seconds() {
+  clockid_t clock{};
+  timespec used{};
+  if (pthread_getcpuclockid(thread_.native_handle(), &clock) != 0) return 0;
+  clock_gettime(clock, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+}
+
+void FabricServer::serve(std::promise<void> ready) {
+  std::unique_ptr<fabric::Endpoint> endpoint;
+  fabric::Registration region;
+  try {
+    pin_worker(1);
+    const auto regions = must(fabric::RegionTable::create(), "regions");
+    endpoint = open_endpoint(kind_, regions, &address_);
+    region = must(regions->offer({memory_.at(0), memory_.bytes(), memory_.descriptor(), 0},
+                                 fabric::RemoteRights::read | fabric::RemoteRights::write |
+                                     fabric::RemoteRights::atomic),
+                  "region");
+    region_ = region.remote();
+    must(endpoint->listen(kind_ == FabricKind::shm ? address_ : "1"), "listen");
+    if (kind_ != FabricKind::shm) address_ += "/1";
+  } catch (...) {
+    return ready.set_exception(std::current_exception());
+  }
+  endpoint_.store(endpoint.get());
+  const bool spins = endpoint->properties().peer_makes_progress;
+  fabric::CompletionQueue queue(*endpoint, 4 * kServerReceives);
+  fabric::ReceiveQueue receives(queue, kServerReceives);
+  std::vector<std::byte> room(std::size_t{kServerReceives} * kReceiveBytes);
+  const auto post = [&](std::uint64_t place) {
+    const fabric::Receive receive{place,
+                                  std::span(room).subspan(place * kReceiveBytes, kReceiveBytes)};
+    static_cast<void>(receives.post({&receive, 1}));
+  };
+  for (std::uint64_t i = 0; i < kServerReceives; ++i) post(i);
+  std::vector<std::unique_ptr<fabric::QueuePair>> pairs;
+  fabric::QueuePairOptions options;
+  options.sends = &queue;
+  options.shared_receives = &receives;
+  ready.set_value();
+  std::array<fabric::Completion, 64> some;
+  while (!stop_.load(std::memory_order_relaxed)) {
+    const std::size_t count = queue.poll(some);
+    for (std::size_t i = 0; i < count; ++i) post(some[i].work_id);
+    while (const auto request = endpoint->next_request()) {
+      if (auto pair = endpoint->accept(*request, options, {})) pairs.push_back(std::move(*pair));
+    }
+    if (count == 0 && !spins) endpoint->wait(100'000'000);
+  }
+  pairs.clear();
+}
+
+FabricClient::FabricClient(const FabricServer& server, std::uint32_t depth)
+    : endpoint(
+          open_endpoint(server.kind(), must(fabric::RegionTable::create(), "regions"), nullptr)),
+      queue(std::make_unique<fabric::CompletionQueue>(*endpoint, depth)) {
+  fabric::QueuePairOptions options;
+  options.sends = queue.get();
+  options.send_depth = depth;
+  options.receive_depth = 1;
+  pair = must(endpoint->connect(server.address(), options, {}), "connect");
+  while (pair->state() == fabric::QueuePair::State::connecting) endpoint->progress();
+  if (pair->state() != fabric::QueuePair::State::connected) {
+    throw std::runtime_error(fmt::format("connect: {}", fabric::name(pair->ended_by())));
+  }
+}
+
+}  // namespace espalier::bench

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two endpoints of a transport on this machine, for benchmarks: one that asks, on the calling
+// thread, and one that is asked, on a thread and a core of its own.
+//
+// Thread: the asking end is of the thread that made it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "base/temporary_folder.hpp"
+#include "fabric/endpoint.hpp"
+#include "memory/shared_memory.hpp"
+
+namespace espalier::bench {
+
+enum class FabricKind : std::uint8_t { shm, roce_udp, roce_udp6 };
+[[nodiscard]] std::string_view name(FabricKind kind);
+[[nodiscard]] std::optional<FabricKind> parse_fabric_kind(std::string_view text);
+/// The names of all, with commas between.
+[[nodiscard]] std::string fabric_kind_names();
+
+/// The end that is asked. It offers memory, and takes messages as they come.
+class FabricServer {
+ public:
+  /// Offers so many bytes: in each word of 8 stands a number that follows from its place
+  /// (fabric_word()). Errors: throws std::runtime_error.
+  FabricServer(FabricKind kind, std::uint64_t bytes);
+  FabricServer(const FabricServer&) = delete;
+  FabricServer& operator=(const FabricServer&) = delete;
+  ~FabricServer();
+
+  [[nodiscard]] FabricKind kind() const { return kind_; }
+  [[nodiscard]] const std::string& address() const { return address_; }
+  [[nodiscard]] const fabric::RemoteRegion& region() const { return region_; }
+  /// The same memory, for those who would rather read it themselves.
+  [[nodiscard]] const std::byte* bytes() const { return memory_.at(0); }
+  /// What its thread has used of a processor, in seconds.
+  [[nodiscard]] double cpu_seconds();
+
+ private:
+  void serve(std::promise<void> ready);
+
+  FabricKind kind_;
+  memory::SharedMemory memory_;
+  base::TemporaryFolder folder_;  // of the socket, where one is needed
+  std::string address_;
+  fabric::RemoteRegion region_;
+  std::atomic<fabric::Endpoint*> endpoint_{nullptr};
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+/// The end that asks. Connects at once. Errors: throws std::runtime_error.
+struct FabricClient {
+  explicit FabricClient(const FabricServer& server, std::uint32_t depth);
+
+  std::unique_ptr<fabric::Endpoint> endpoint;
+  std::unique_ptr<fabric::CompletionQueue> queue;
+  std::unique_ptr<fabric::QueuePair> pair;
+};
+
+/// What stands at a multiple of 8 in the memory that is offered.
+[[nodiscard]] std::uint64_t fabric_word(std::uint64_t offset);
+
+}  // namespace espalier::bench

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps one verb going through one queue pair, as many in flight as asked for.
+//
+// Thread: one, that of the client's endpoint.
+#pragma once
+
+#include <cstdint>
+
+#include "bench/fabric_ends.hpp"
+#include "bench/point_run.hpp"
+
+namespace espalier::bench {
+
+struct FabricLoop {
+  fabric::Opcode opcode = fabric::Opcode::read;
+  std::uint32_t bytes = 64;
+  std::uint32_t in_flight = 32;
+  std::uint32_t batch = 1;         ///< posted with one doorbell
+  std::uint32_t signal_every = 1;  ///< others are told by the next one that is
+  bool inlined = false;
+  std::uint64_t ops = 0;
+  std::uint64_t seed = 1;
+};
+
+/// Runs it against the server's region, each operation at a random multiple of its size, rounded to
+/// lines. With one in flight every operation is timed. The checksum is over what READs brought and
+/// atomics found. Errors: throws std::runtime_error if the pair fails.
+PointSample run_loop(FabricServer& server, const FabricLoop& loop);
+
+/// The same READs by memcpy from the server's memory, as this process maps it.
+PointSample run_memcpy(const FabricServer& server, const FabricLoop& loop);
+
+}  // namespace espalier::bench
