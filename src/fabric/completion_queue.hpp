@@ -8,6 +8,7 @@
 // Thread: that of its endpoint.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -41,6 +42,13 @@ class CompletionQueue {
     ++reserved_;
     return true;
   }
+  /// Sets so many aside, or as many as there are; returns how many.
+  [[nodiscard]] std::uint32_t reserve_up_to(std::size_t wanted) {
+    const std::uint32_t free = capacity_ - (waiting() + reserved_);
+    const auto got = static_cast<std::uint32_t>(std::min<std::size_t>(wanted, free));
+    reserved_ += got;
+    return got;
+  }
   /// Gives such a place back: there is nothing to tell.
   void release() {
     ESPALIER_DEBUG_ASSERT(reserved_ != 0);
@@ -50,14 +58,31 @@ class CompletionQueue {
   void push(const Completion& completion) {
     ESPALIER_DEBUG_ASSERT(reserved_ != 0);
     --reserved_;
-    entries_[end_++ & mask_] = completion;
+    entries_[end_++ & mask_] = pack(completion);
   }
 
  private:
+  // A completion as words. One that is stored field by field, and soon copied in wider pieces,
+  // makes the processor wait until all stores before it are done, those of a READ's bytes too:
+  // that was nine tenths of the rate of short READs.
+  struct Entry {
+    std::uint64_t work_id;
+    std::uint64_t old_value;
+    std::uint64_t pair_bytes;
+    std::uint64_t rest;
+  };
+  [[nodiscard]] static Entry pack(const Completion& from) {
+    return {from.work_id, from.old_value, std::uint64_t{from.pair} << 32 | from.bytes,
+            std::uint64_t{from.immediate} << 32 | std::uint64_t{from.with_immediate} << 16 |
+                std::uint64_t{static_cast<std::uint8_t>(from.opcode)} << 8 |
+                static_cast<std::uint8_t>(from.status)};
+  }
+  static void unpack(const Entry& entry, Completion& into);
+
   Endpoint& endpoint_;
   std::uint32_t capacity_;
   std::uint32_t mask_;
-  std::unique_ptr<Completion[]> entries_;
+  std::unique_ptr<Entry[]> entries_;
   std::uint32_t begin_ = 0;
   std::uint32_t end_ = 0;
   std::uint32_t reserved_ = 0;

@@ -34,15 +34,11 @@ bool QueuePair::well_formed(const WorkRequest& request) const {
 Posted QueuePair::post(std::span<const WorkRequest> requests) {
   Posted posted;
   std::size_t good = 0;
-  for (; good < requests.size(); ++good) {
-    if (!well_formed(requests[good])) {
-      posted.stopped = Posted::Stopped::malformed;
-      break;
-    }
-    if (!sends().reserve()) {
-      posted.stopped = Posted::Stopped::full;
-      break;
-    }
+  while (good < requests.size() && well_formed(requests[good])) ++good;
+  if (good != requests.size()) posted.stopped = Posted::Stopped::malformed;
+  if (const std::uint32_t places = sends().reserve_up_to(good); places != good) {
+    posted.stopped = Posted::Stopped::full;
+    good = places;
   }
   if (state_ == State::ended) {
     for (std::size_t i = 0; i < good; ++i) tell(requests[i], Status::flushed);
@@ -60,18 +56,6 @@ std::size_t QueuePair::post_receives(std::span<const Receive> receives) {
   const std::size_t posted = own_receives_->post(receives);
   if (state_ == State::ended) own_receives_->flush(number_);
   return posted;
-}
-
-void QueuePair::tell(const WorkRequest& request, Status status, std::uint64_t old_value) {
-  if (status == Status::success && !request.signalled) return sends().release();
-  Completion completion;
-  completion.work_id = request.work_id;
-  completion.old_value = old_value;
-  completion.pair = number_;
-  completion.bytes = request.bytes;
-  completion.status = status;
-  completion.opcode = request.opcode;
-  sends().push(completion);
 }
 
 void QueuePair::tell_receive(const Receive& receive, Opcode opcode, Status status,

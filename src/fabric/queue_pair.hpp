@@ -84,7 +84,17 @@ class QueuePair {
   virtual std::size_t begin(std::span<const WorkRequest> requests) = 0;
 
   /// Uses or gives back the place that was reserved for a request.
-  void tell(const WorkRequest& request, Status status, std::uint64_t old_value = 0);
+  void tell(const WorkRequest& request, Status status, std::uint64_t old_value = 0) {
+    if (status == Status::success && !request.signalled) return sends().release();
+    Completion completion;
+    completion.work_id = request.work_id;
+    completion.old_value = old_value;
+    completion.pair = number_;
+    completion.bytes = request.bytes;
+    completion.status = status;
+    completion.opcode = request.opcode;
+    sends().push(completion);
+  }
   /// Tells a receive that was taken. `opcode` is `receive` or `receive_write`.
   void tell_receive(const Receive& receive, Opcode opcode, Status status, std::uint32_t bytes,
                     const std::uint32_t* immediate = nullptr);

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/shm/copy.hpp"
+
+namespace espalier::fabric::shm {
+
+void copy_from_shared(std::byte* to, const std::byte* from, std::size_t bytes) {
+  detail::copy<detail::FromShared>(to, from, bytes);
+}
+
+void copy_to_shared(std::byte* to, const std::byte* from, std::size_t bytes) {
+  detail::copy<detail::ToShared>(to, from, bytes);
+}
+
+}  // namespace espalier::fabric::shm

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Connecting to who listens, without waiting.
+//
+// Thread: any; no state.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "espalier/error.hpp"
+#include "fabric/region_table.hpp"
+#include "fabric/shm/link.hpp"
+
+namespace espalier::fabric::shm {
+
+/// Connects to the socket at this path and says hello. Errors: invalid_argument (no path of a
+/// socket), connection_lost (nobody listens there), system (EAGAIN: so many wait to be let in that
+/// one must try again).
+Result<std::shared_ptr<Link>> dial(const std::string& path, std::span<const std::byte> data,
+                                   Domain domain, const RegionTable& regions);
+
+}  // namespace espalier::fabric::shm

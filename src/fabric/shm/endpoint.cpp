@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/shm/endpoint.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/system_error.hpp"
+#include "fabric/shm/notice.hpp"
+#include "fabric/shm/pair.hpp"
+#include "fabric/shm/service.hpp"
+
+namespace espalier::fabric::shm {
+namespace {
+
+constexpr Properties kProperties{
+    .transport = "shm",
+    .reads_in_order = true,
+    .write_is_placed = true,
+    .atomic_with_processor = true,
+    .peer_makes_progress = false,
+    .inline_bytes_max = 256,
+    .message_bytes_max = kMessageBytesMax,
+    .reads_in_flight_max = 1u << 16,  // each is done before the next begins
+};
+
+class ShmEndpoint final : public Endpoint {
+ public:
+  explicit ShmEndpoint(std::shared_ptr<RegionTable> regions)
+      : Endpoint(kProperties, std::move(regions)),
+        reader_(this->regions()),
+        service_(this->regions(), notice_) {}
+  Result<void> start() {
+    if (!notice_.hang()) return base::refused_by_system();
+    return service_.start();
+  }
+
+  Result<std::unique_ptr<QueuePair>> connect(std::string_view address,
+                                             const QueuePairOptions& options,
+                                             std::span<const std::byte> data) override;
+  Result<void> listen(std::string_view address) override { return service_.listen(address); }
+  std::optional<ConnectRequest> next_request() override { return service_.next_request(); }
+  Result<std::unique_ptr<QueuePair>> accept(const ConnectRequest& request,
+                                            const QueuePairOptions& options,
+                                            std::span<const std::byte> data) override;
+  void reject(const ConnectRequest& request) override { service_.turn_away(request.id); }
+  void progress() override;
+  void wait(std::uint64_t timeout_ns) override;
+  void wake() override { notice_.wake(); }
+
+ private:
+  [[nodiscard]] Host host() { return {regions(), reader_, service_, pairs_}; }
+
+  RegionTable::Reader reader_;
+  Notice notice_;
+  Service service_;
+  std::vector<Pair*> pairs_;
+  std::uint32_t next_pair_ = 1;
+};
+
+Result<std::unique_ptr<QueuePair>> ShmEndpoint::connect(std::string_view address,
+                                                        const QueuePairOptions& options,
+                                                        std::span<const std::byte> data) {
+  if (const auto good = check(options, data, kConnectDataMax); !good) {
+    return std::unexpected(good.error());
+  }
+  auto pair = std::make_unique<Pair>(next_pair_++, options, properties(), host());
+  if (const auto dialled = pair->dial(address, data); !dialled) {
+    return std::unexpected(dialled.error());
+  }
+  return pair;
+}
+
+Result<std::unique_ptr<QueuePair>> ShmEndpoint::accept(const ConnectRequest& request,
+                                                       const QueuePairOptions& options,
+                                                       std::span<const std::byte> data) {
+  if (const auto good = check(options, data, kAcceptDataMax); !good) {
+    return std::unexpected(good.error());
+  }
+  auto link = service_.let_in(request.id, options.domain);
+  if (link == nullptr) return fail(Code::not_found);
+  auto pair = std::make_unique<Pair>(next_pair_++, options, properties(), host());
+  if (const auto accepted = pair->accept(request.id, std::move(link), data); !accepted) {
+    return std::unexpected(accepted.error());
+  }
+  return pair;
+}
+
+void ShmEndpoint::progress() {
+  if (notice_.take()) {
+    for (Pair* const pair : pairs_) pair->attend();
+  }
+  for (Pair* const pair : pairs_) pair->progress();
+}
+
+void ShmEndpoint::wait(std::uint64_t timeout_ns) {
+  std::uint64_t due_ns = 0;
+  for (Pair* const pair : pairs_) {
+    pair->set_asleep(true);
+    const std::uint64_t due = pair->due_ns();
+    if (due != 0) due_ns = due_ns == 0 ? due : std::min(due_ns, due);
+  }
+  if (due_ns != 0) {
+    const std::uint64_t now = base::monotonic_ns();
+    timeout_ns = std::min(timeout_ns, due_ns > now ? due_ns - now : 0);
+  }
+  notice_.wait(timeout_ns, [this] {
+    return std::any_of(pairs_.begin(), pairs_.end(), [](Pair* pair) { return pair->has_work(); });
+  });
+  for (Pair* const pair : pairs_) pair->set_asleep(false);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Endpoint>> open(std::shared_ptr<RegionTable> regions) {
+  auto made = std::make_unique<ShmEndpoint>(std::move(regions));
+  if (const auto started = made->start(); !started) return std::unexpected(started.error());
+  return made;
+}
+
+}  // namespace espalier::fabric::shm

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transport `shm`: the processes of one machine work on each other's memory by loads and stores
+// through mappings, which is what CXL gives; the target's processor sleeps meanwhile.
+//
+// An address is the path of a UNIX socket. Over the socket two endpoints shake hands and hand each
+// other memory: that of their good keys to be read, that of the connection's messages, and that of
+// a region when its key is used for the first time. A thread of the endpoint answers such questions,
+// so the target's own may sleep. The socket's end is the connection's end.
+//
+// Only memory that a descriptor stands for can be reached (OfferedMemory::descriptor), but for
+// WRITEs that go with messages, which the target puts in their place itself. A peer that may write
+// to a region is trusted with all the memory behind its descriptor, for as long as it keeps its
+// mapping: revoking a key stops those who keep to the protocol.
+#pragma once
+
+#include <memory>
+
+#include "espalier/error.hpp"
+#include "fabric/endpoint.hpp"
+#include "fabric/region_table.hpp"
+
+namespace espalier::fabric::shm {
+
+/// The longest message, READ or WRITE.
+inline constexpr std::uint32_t kMessageBytesMax = 16u << 20;
+
+/// Opens an endpoint; its thread starts. Errors: system.
+Result<std::unique_ptr<Endpoint>> open(std::shared_ptr<RegionTable> regions);
+
+}  // namespace espalier::fabric::shm

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/shm/listening_socket.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "base/system_error.hpp"
+#include "base/unix_address.hpp"
+
+namespace espalier::fabric::shm {
+namespace {
+
+constexpr int kBacklog = 1024;
+
+bool is_socket(const std::string& path) {
+  struct stat found {};
+  return lstat(path.c_str(), &found) == 0 && S_ISSOCK(found.st_mode);
+}
+
+memory::Descriptor make_socket() {
+  return memory::Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+// Of those who start at one place at a time, one after the other finds out who is there: else each
+// could remove the socket that another has just made. The lock goes with the descriptor. Who may
+// read the folder can keep it locked, so nobody waits for it for long.
+memory::Descriptor lock_folder_of(const std::string& path) {
+  constexpr int kAttempts = 1000;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  memory::Descriptor lock(
+      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (int i = 0; lock && i < kAttempts && flock(lock.number(), LOCK_EX | LOCK_NB) != 0; ++i) {
+    constexpr int kPauseMs = 1;
+    poll(nullptr, 0, kPauseMs);
+  }
+  return lock;
+}
+
+}  // namespace
+
+Result<ListeningSocket> ListeningSocket::open(std::string_view path) {
+  const auto address = base::UnixAddress::file(path);
+  if (!address) return std::unexpected(address.error());
+  const std::string name(path);
+  const memory::Descriptor alone = lock_folder_of(name);
+  {
+    const memory::Descriptor probe = make_socket();
+    if (!probe) return base::refused_by_system();
+    if (connect(probe.number(), address->get(), address->bytes()) == 0 || errno == EAGAIN) {
+      return fail(Code::already_exists);
+    }
+    // A file that is no socket refuses in the same way, and may be somebody's data.
+    if (errno == ECONNREFUSED && is_socket(name)) unlink(name.c_str());
+  }
+  ListeningSocket made;
+  made.socket_ = make_socket();
+  if (!made.socket_) return base::refused_by_system();
+  if (bind(made.number(), address->get(), address->bytes()) != 0) {
+    return base::refused_by_system();
+  }
+  made.path_ = name;
+  // Nobody can connect before listen(), so nobody comes in under the permissions that bind() gave.
+  if (chmod(name.c_str(), S_IRUSR | S_IWUSR) != 0) return base::refused_by_system();
+  if (::listen(made.number(), kBacklog) != 0) return base::refused_by_system();
+  return made;
+}
+
+// In this order: whoever finds nobody listening may take the place of the file.
+ListeningSocket::~ListeningSocket() {
+  if (!path_.empty()) unlink(path_.c_str());
+}
+
+}  // namespace espalier::fabric::shm

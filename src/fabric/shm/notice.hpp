@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// How an endpoint's own thread learns that there is something to do, and how it sleeps until then.
+//
+// Invariants
+// I1. No wake-up is lost: who has something to tell writes it, passes a full barrier, and then
+//     looks whether the thread sleeps; the thread says that it sleeps, passes one, and then looks
+//     whether there is something. One of the two sees the other.
+//
+// Thread: as each function says.
+#pragma once
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "base/barrier.hpp"
+#include "memory/shared_memory.hpp"
+
+namespace espalier::fabric::shm {
+
+class Notice {
+ public:
+  /// Returns false where the system refuses: errno says why.
+  [[nodiscard]] bool hang() {
+    bell_ = memory::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    return static_cast<bool>(bell_);
+  }
+
+  /// Says that there is something in an inbox. Thread: any.
+  void raise() {
+    raised_.store(true, std::memory_order_release);
+    nudge();
+  }
+  /// Ends a wait() that goes on, or the next one. Thread: any.
+  void wake() {
+    woken_.store(true, std::memory_order_relaxed);
+    nudge();
+  }
+  /// Ends a wait() that goes on, if one does: for what it sees by itself otherwise. Thread: any.
+  void nudge() {
+    base::full_fence();
+    if (!asleep_.load(std::memory_order_relaxed)) return;
+    const std::uint64_t one = 1;
+    // It is refused only where it has rung as often as can be counted.
+    [[maybe_unused]] const auto written = write(bell_.number(), &one, sizeof one);
+  }
+
+  /// Whether there has been a raise() since the last time. Thread: the endpoint's. Cost: a load.
+  [[nodiscard]] bool take() {
+    return raised_.load(std::memory_order_relaxed) &&
+           raised_.exchange(false, std::memory_order_acquire);
+  }
+  /// Sleeps, unless there is something: `look` says so, after a full barrier. Thread: the
+  /// endpoint's.
+  template <class Look>
+  void wait(std::uint64_t timeout_ns, const Look& look) {
+    asleep_.store(true, std::memory_order_relaxed);
+    base::full_fence();
+    if (!woken_.load(std::memory_order_relaxed) && !raised_.load(std::memory_order_relaxed) &&
+        !look()) {
+      doze(timeout_ns);
+    }
+    asleep_.store(false, std::memory_order_relaxed);
+    woken_.store(false, std::memory_order_relaxed);
+  }
+
+ private:
+  void doze(std::uint64_t timeout_ns) const {
+    constexpr std::uint64_t kSecond = 1'000'000'000;
+    constexpr std::uint64_t kSecondsMax = 1'000'000;
+    const timespec timeout{static_cast<time_t>(std::min(timeout_ns / kSecond, kSecondsMax)),
+                           static_cast<long>(timeout_ns % kSecond)};
+    pollfd bell{bell_.number(), POLLIN, 0};
+    if (ppoll(&bell, 1, &timeout, nullptr) <= 0) return;
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto got = read(bell_.number(), &count, sizeof count);
+  }
+
+  memory::Descriptor bell_;
+  std::atomic<bool> raised_{false};
+  std::atomic<bool> woken_{false};
+  std::atomic<bool> asleep_{false};
+};
+
+}  // namespace espalier::fabric::shm

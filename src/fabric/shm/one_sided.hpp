@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// READ, WRITE and atomics on the memory of the peer, as loads and stores of this thread.
+//
+// The kernel lets nobody store through a mapping of what was granted to be read only. All else is
+// checked here, by the requester itself: the key before and after, the range, the rights. A peer
+// that leaves these checks out reaches what the mapping covers, and no more.
+//
+// Invariants
+// I1. A READ that is told as a success has read while its key was good. A WRITE may be one whose
+//     key was revoked in the middle of it: nobody can take a store back.
+//
+// Thread: that of the queue pair's endpoint.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include "base/atomic_bytes.hpp"
+#include "base/barrier.hpp"
+#include "base/prefetch.hpp"
+#include "fabric/shm/copy.hpp"
+#include "fabric/shm/mapping_cache.hpp"
+#include "fabric/types.hpp"
+
+namespace espalier::fabric::shm {
+
+class OneSided {
+ public:
+  enum class Outcome : std::uint8_t {
+    done,
+    unmapped,  // nothing was done: the region's memory is to be asked for first
+    access,    // Status::remote_access
+    invalid,   // Status::remote_invalid
+  };
+
+  /// `words`: the peer's good keys.
+  void open(memory::SharedMemory words) { words_ = std::move(words); }
+  void close() { cache_.clear(); }
+
+  /// Does what the request asks for. Requires: open(); a READ, WRITE or atomic, well-formed.
+  [[nodiscard]] Outcome run(const WorkRequest& request, std::uint64_t& old_value);
+  /// The same for a READ of what is mapped, in few instructions: so many READs wait for memory at a
+  /// time as the processor can keep in flight. Returns false for all that is not as it should be:
+  /// then run() tells.
+  [[nodiscard]] bool read_at_once(const WorkRequest& request);
+  /// Asks for the memory that a request will need; for any, if its region is not mapped.
+  void prefetch(const WorkRequest& request) const {
+    const Window& window = cache_.front(request.key);
+    base::prefetch_line(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(window.at) +
+                                                      (request.remote - window.base)));
+  }
+  /// Takes in what the peer answered for a key.
+  void insert(Window window, memory::SharedMemory memory) {
+    window.word = word_of(words_, window.key);
+    cache_.insert(window, std::move(memory));
+  }
+  [[nodiscard]] std::size_t mappings() const { return cache_.size(); }
+
+ private:
+  static bool good(const Window& window) {
+    return base::load_shared<RegionKey>(window.word, std::memory_order_acquire) == window.key;
+  }
+  [[nodiscard]] Outcome unknown(RegionKey key) const;
+  static std::uint64_t change(const WorkRequest& request, std::byte* at);
+
+  memory::SharedMemory words_;
+  MappingCache cache_;
+};
+
+inline bool OneSided::read_at_once(const WorkRequest& request) {
+  const Window& window = cache_.front(request.key);
+  const std::uint64_t offset = request.remote - window.base;
+  // The place of no region has no bytes.
+  const bool within = offset <= window.bytes && request.bytes <= window.bytes - offset;
+  if (request.opcode != Opcode::read || window.key != request.key || request.bytes == 0 ||
+      !within || !includes(window.rights, RemoteRights::read) || !good(window)) [[unlikely]] {
+    return false;
+  }
+  copy_few_from_shared(request.local, window.at + offset, request.bytes);
+  acquire_fence();  // the key is looked at after the last byte, and the next READ reads later
+  return good(window);
+}
+
+}  // namespace espalier::fabric::shm

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// READ, WRITE and atomics through mappings: what they do, what they refuse, and that a target which
+// does nothing is enough.
+#include "fabric/shm/one_sided.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "base/random.hpp"
+#include "fabric/shm/shm_fixture.hpp"
+
+namespace espalier::fabric::shm {
+namespace {
+
+TEST(ShmOneSided, ReadsWhatIsThere) {
+  Connected two;
+  std::memcpy(two.memory.at(100), "some words", 10);
+  std::array<std::byte, 10> into;
+  const Completion done =
+      two.run(WorkRequest::read(7, into, two.remote().key, two.remote().at(100)));
+  EXPECT_EQ(done.status, Status::success);
+  EXPECT_EQ(done.work_id, 7u);
+  EXPECT_EQ(done.opcode, Opcode::read);
+  EXPECT_EQ(done.bytes, 10u);
+  EXPECT_EQ(done.pair, two.client.pair->number());
+  EXPECT_EQ(text_of(into), "some words");
+}
+
+TEST(ShmOneSided, CopiesAnyBytesFromAnywhereToAnywhere) {
+  Connected two(1 << 13);
+  base::Random random(base::seed_from_environment(1));
+  std::vector<std::byte> expected(two.memory.bytes());
+  std::vector<std::byte> local(5000);
+  for (int i = 0; i < 3000; ++i) {
+    const std::size_t bytes = random.chance(0.5) ? random.below(200) : random.below(4200);
+    const std::uint64_t remote = random.below(two.memory.bytes() - bytes + 1);
+    const std::span<std::byte> near = std::span(local).subspan(random.below(600), bytes);
+    const bool write = random.chance(0.5);
+    if (write) random.fill(near);
+    const std::uint64_t at = two.remote().at(remote);
+    const RegionKey key = two.remote().key;
+    const Completion done =
+        two.run(write ? WorkRequest::write(1, near, key, at) : WorkRequest::read(1, near, key, at));
+    ASSERT_EQ(done.status, Status::success);
+    if (write) std::copy(near.begin(), near.end(), expected.begin() + remote);
+    ASSERT_TRUE(std::equal(near.begin(), near.end(), expected.begin() + remote));
+  }
+  EXPECT_EQ(std::memcmp(expected.data(), two.memory.at(0), expected.size()), 0);
+}
+
+TEST(ShmOneSided, AtomicsTellTheOldValue) {
+  Connected two;
+  const RegionKey key = two.remote().key;
+  const std::uint64_t at = two.remote().at(64);
+  std::uint64_t old_value = 99;
+  auto* const old_bytes = reinterpret_cast<std::byte*>(&old_value);
+  EXPECT_EQ(two.run(WorkRequest::fetch_add(1, key, at, 5, old_bytes)).old_value, 0u);
+  EXPECT_EQ(old_value, 0u);
+  EXPECT_EQ(two.run(WorkRequest::fetch_add(1, key, at, ~std::uint64_t{0})).old_value, 5u);
+  EXPECT_EQ(two.run(WorkRequest::compare_swap(1, key, at, 3, 10)).old_value, 4u);
+  EXPECT_EQ(two.run(WorkRequest::compare_swap(1, key, at, 4, 10, old_bytes)).old_value, 4u);
+  EXPECT_EQ(old_value, 4u);
+  EXPECT_EQ(base::load_shared<std::uint64_t>(two.memory.at(64)), 10u);
+}
+
+TEST(ShmOneSided, ATargetThatDoesNothingIsEnough) {
+  Connected two;
+  std::array<std::byte, 64> local{};
+  ASSERT_TRUE(
+      two.client.pair->post(WorkRequest::read(1, local, two.remote().key, two.remote().base))
+          .taken);
+  std::optional<Completion> done;  // only the client makes progress
+  while (!(done = two.client.take(two.client.sends))) std::this_thread::yield();
+  EXPECT_EQ(done->status, Status::success);
+  // And what is mapped is done inside post().
+  two.client.pair->post(WorkRequest::write(2, local, two.remote().key, two.remote().base));
+  EXPECT_EQ(two.client.sends.waiting(), 1u);
+}
+
+TEST(ShmOneSided, OnlyWhatIsSignalledIsTold) {
+  Connected two;
+  std::uint64_t local = 1;
+  const auto bytes = std::as_writable_bytes(std::span(&local, 1));
+  const auto write = WorkRequest::write(1, bytes, two.remote().key, two.remote().base);
+  const WorkRequest requests[] = {write.unsignalled(), write.unsignalled().as_inline(), write};
+  EXPECT_EQ(two.client.pair->post(requests).taken, 3u);
+  EXPECT_EQ(two.next(two.client.sends).status, Status::success);
+  EXPECT_FALSE(two.client.take(two.client.sends));
+}
+
+// Posts three: a good one, this one, and another good one.
+void expect_end(Connected& two, const WorkRequest& bad, Status status) {
+  std::uint64_t local = 0;
+  const auto bytes = std::as_writable_bytes(std::span(&local, 1));
+  const auto good = WorkRequest::read(1, bytes, two.remote().key, two.remote().base);
+  const WorkRequest requests[] = {good, bad.unsignalled(), good};
+  EXPECT_EQ(two.client.pair->post(requests).taken, 3u);
+  EXPECT_EQ(two.next(two.client.sends).status, Status::success);
+  EXPECT_EQ(two.next(two.client.sends).status, status);
+  EXPECT_EQ(two.next(two.client.sends).status, Status::flushed);
+  two.wait_for_both_ends();
+  EXPECT_EQ(two.client.pair->ended_by(), status);
+  EXPECT_EQ(two.target.pair->ended_by(), status);
+  EXPECT_EQ(two.run(good).status, Status::flushed);
+}
+
+TEST(ShmOneSided, RefusesWhatIsNotWhollyWithin) {
+  const std::uint64_t bytes = 1 << 16;
+  for (const std::uint64_t offset : {bytes - 7, bytes, bytes + 1, ~std::uint64_t{0},
+                                     ~std::uint64_t{0} - 6, std::uint64_t{1} << 63}) {
+    Connected two;
+    std::array<std::byte, 8> local;
+    expect_end(two, WorkRequest::read(2, local, two.remote().key, two.remote().at(offset)),
+               Status::remote_access);
+  }
+}
+
+TEST(ShmOneSided, RefusesUnknownKeys) {
+  for (const RegionKey change : {0x10000u, 1u, 0xFFFFFFFFu}) {
+    Connected two;
+    std::array<std::byte, 8> local;
+    expect_end(two, WorkRequest::read(2, local, two.remote().key ^ change, two.remote().base),
+               Status::remote_access);
+  }
+  Connected two;
+  std::array<std::byte, 8> local;
+  expect_end(two, WorkRequest::read(2, local, 0, 0), Status::remote_access);
+}
+
+TEST(ShmOneSided, RefusesRegionsOfOtherDomains) {
+  Connected two;
+  const auto other =
+      two.target.table->offer({two.memory.at(0), 4096, two.memory.descriptor(), 0}, kAllRights, 9);
+  std::array<std::byte, 8> local;
+  expect_end(two, WorkRequest::read(2, local, other->remote().key, other->remote().base),
+             Status::remote_access);
+}
+
+TEST(ShmOneSided, RefusesWhatWasNotGranted) {
+  std::array<std::byte, 8> local;
+  {
+    Connected two(4096, RemoteRights::read);
+    expect_end(two, WorkRequest::write(2, local, two.remote().key, two.remote().base),
+               Status::remote_access);
+  }
+  {
+    Connected two(4096, kReadWrite);
+    expect_end(two, WorkRequest::fetch_add(2, two.remote().key, two.remote().base, 1),
+               Status::remote_access);
+  }
+  Connected two;
+  const auto writable = two.target.table->offer(
+      {two.memory.at(0), 4096, two.memory.descriptor(), 0}, RemoteRights::write);
+  expect_end(two, WorkRequest::read(2, local, writable->remote().key, writable->remote().base),
+             Status::remote_access);
+}
+
+TEST(ShmOneSided, RefusesAtomicsOnNoWord) {
+  Connected two;
+  expect_end(two, WorkRequest::fetch_add(2, two.remote().key, two.remote().at(4), 1),
+             Status::remote_invalid);
+  // A region that begins between words has none at addresses that look as if.
+  Connected odd;
+  const auto region =
+      odd.target.table->offer({odd.memory.at(4), 4096, odd.memory.descriptor(), 4}, kAllRights);
+  expect_end(odd, WorkRequest::fetch_add(2, region->remote().key, region->remote().base, 1),
+             Status::remote_invalid);
+}
+
+TEST(ShmOneSided, NothingNeedsNoRegion) {
+  Connected two;
+  EXPECT_EQ(two.run(WorkRequest::read(1, {}, 12345, 678)).status, Status::success);
+  EXPECT_EQ(two.run(WorkRequest::write(1, {}, 0, 0)).status, Status::success);
+  EXPECT_EQ(two.client.pair->state(), QueuePair::State::connected);
+}
+
+TEST(ShmOneSided, MemoryThatIsNotSharedCannotBeMapped) {
+  Connected two;
+  std::vector<std::byte> own(4096);
+  const auto region = two.target.table->offer({own.data(), own.size()}, kAllRights);
+  std::array<std::byte, 8> local;
+  expect_end(two, WorkRequest::read(2, local, region->remote().key, region->remote().base),
+             Status::remote_operation);
+}
+
+TEST(ShmOneSided, ARevokedKeyIsSeenAtOnce) {
+  Connected two;
+  std::array<std::byte, 8> local;
+  const auto read = WorkRequest::read(1, local, two.remote().key, two.remote().base);
+  EXPECT_EQ(two.run(read).status, Status::success);
+  two.region.revoke();
+  EXPECT_EQ(two.run(read).status, Status::remote_access);
+  two.wait_for_both_ends();
+}
+
+TEST(ShmOneSided, ReachesARegionInsideOfItsMemory) {
+  Connected two;
+  const auto part = two.target.table->offer(
+      {two.memory.at(5000), 100, two.memory.descriptor(), 5000}, kReadWrite);
+  std::memcpy(two.memory.at(5090), "here", 4);
+  std::array<std::byte, 4> local;
+  EXPECT_EQ(two.run(WorkRequest::read(1, local, part->remote().key, part->remote().at(90))).status,
+            Status::success);
+  EXPECT_EQ(text_of(local), "here");
+  // The mapping holds more than the region, which nobody who keeps to the protocol reaches.
+  expect_end(two, WorkRequest::read(2, local, part->remote().key, part->remote().at(97)),
+             Status::remote_access);
+}
+
+TEST(ShmOneSided, ReachesMoreRegionsThanItMayMap) {
+  Connected two;
+  std::vector<Registration> regions;
+  constexpr std::size_t kRegions = MappingCache::kMappingsMax + 200;
+  for (std::size_t i = 0; i < kRegions; ++i) {
+    base::store_plain(two.memory.at(8 * i), std::uint64_t{i});
+    regions.push_back(*two.target.table->offer(
+        {two.memory.at(8 * i), 8, two.memory.descriptor(), 8 * i}, RemoteRights::read));
+  }
+  std::uint64_t local = 0;
+  const auto bytes = std::as_writable_bytes(std::span(&local, 1));
+  for (std::size_t i = 0; i < 2 * kRegions; ++i) {
+    const RemoteRegion& remote = regions[i * 7 % kRegions].remote();
+    ASSERT_EQ(two.run(WorkRequest::read(1, bytes, remote.key, remote.base)).status,
+              Status::success);
+    ASSERT_EQ(local, i * 7 % kRegions);
+  }
+}
+
+TEST(ShmOneSided, OpensNoDescriptorsThatStay) {
+  const auto descriptors = [] {
+    const std::filesystem::directory_iterator files("/proc/self/fd");
+    return std::distance(begin(files), end(files));
+  };
+  Connected two;
+  const auto before = descriptors();
+  std::array<std::byte, 8> local;
+  EXPECT_EQ(two.run(WorkRequest::read(1, local, two.remote().key, two.remote().base)).status,
+            Status::success);
+  EXPECT_EQ(descriptors(), before);
+}
+
+TEST(ShmOneSided, WhatMayOnlyBeReadCannotBeMappedToBeWritten) {
+  Connected two(4096, RemoteRights::read);
+  const auto mapping = two.target.table->mapping(two.remote().key, 0);
+  ASSERT_TRUE(mapping);
+  void* const at =
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, mapping->descriptor.number(), 0);
+  EXPECT_EQ(at, MAP_FAILED);
+  EXPECT_EQ(errno, EACCES);
+}
+
+TEST(ShmMappingCache, ForgetsWhatWasRevokedWhenItTakesInAnother) {
+  auto words = *memory::SharedMemory::create("words", RegionTable::kRegionsMax * 4);
+  MappingCache cache;
+  const auto insert = [&](RegionKey key) {
+    base::store_shared(words.at((key & 0xFFFF) * 4), key);
+    auto memory = *memory::SharedMemory::create("region", 4096);
+    const Window window{0, 4096, memory.at(0), word_of(words, key), key, RemoteRights::read};
+    cache.insert(window, std::move(memory));
+  };
+  insert(0x10001);
+  insert(0x10041);  // the same place in the front
+  EXPECT_NE(cache.find(0x10001), nullptr);
+  EXPECT_NE(cache.find(0x10041), nullptr);
+  EXPECT_EQ(cache.find(0x20001), nullptr);
+  EXPECT_EQ(cache.find(0), nullptr);
+  base::store_shared(words.at(4), RegionKey{0});
+  insert(0x10002);
+  EXPECT_EQ(cache.size(), 2u);
+  EXPECT_EQ(cache.find(0x10001), nullptr);
+  EXPECT_NE(cache.find(0x10041), nullptr);
+}
+
+}  // namespace
+}  // namespace espalier::fabric::shm

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// A queue pair between two processes of one machine.
+//
+// What works on the peer's memory ends inside post(), unless something before it has not ended:
+// then it waits its turn, so that effects and completions keep their order. SENDs and WRITEs with
+// immediate go through the ring, and end when the peer has taken them; a WRITE behind such a message
+// goes the same way, and the peer puts it in its place, so that neither overtakes nor waits.
+//
+// Invariants
+// I1. While requests have begun and are not ended, all of them went through the ring.
+// I2. told_ <= sent_: messages that the peer has taken were written wholly.
+//
+// Thread: that of its endpoint.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fabric/queue_pair.hpp"
+#include "fabric/region_table.hpp"
+#include "fabric/shm/channel.hpp"
+#include "fabric/shm/link.hpp"
+#include "fabric/shm/one_sided.hpp"
+#include "fabric/shm/send_queue.hpp"
+#include "fabric/shm/service.hpp"
+
+namespace espalier::fabric::shm {
+
+class Pair;
+
+/// What the pairs of an endpoint have in common.
+struct Host {
+  RegionTable& regions;
+  RegionTable::Reader& reader;
+  Service& service;
+  std::vector<Pair*>& pairs;
+};
+
+class Pair final : public QueuePair {
+ public:
+  Pair(std::uint32_t number, const QueuePairOptions& options, const Properties& properties,
+       const Host& host);
+  ~Pair() override;
+
+  void close() override;
+
+  // For the endpoint.
+
+  /// Begins to connect. Errors: invalid_argument, system.
+  Result<void> dial(std::string_view path, std::span<const std::byte> data);
+  /// Is connected to one who was let in. Errors: system.
+  Result<void> accept(std::uint64_t number, std::shared_ptr<Link> link,
+                      std::span<const std::byte> data);
+  /// Does what there is to do, but for what attend() sees. Cost: a load while there is nothing.
+  void progress() {
+    if (state() != State::connected) return redial();
+    if (reader_.ready()) receive();
+    if (!queue_.empty()) send_on();
+  }
+  /// Takes what the service has put down.
+  void attend();
+  /// Says that this side sleeps, or does no more.
+  void set_asleep(bool asleep);
+  /// Whether progress() would do something. After a full barrier that follows set_asleep(true).
+  [[nodiscard]] bool has_work();
+  /// When progress() may have something to do although nothing came, on base::monotonic_ns(); 0:
+  /// never.
+  [[nodiscard]] std::uint64_t due_ns() const;
+
+ private:
+  // The message of the peer that has begun to come.
+  struct Incoming {
+    bool open = false;
+    wire::FabricPieceHead first{};
+    std::optional<Receive> receive;
+    std::uint32_t got = 0;
+  };
+  enum class Taken : std::uint8_t { piece, message, starved, failed };
+
+  std::size_t begin(std::span<const WorkRequest> requests) override;
+
+  // Connecting and ending: pair.cpp.
+  void redial();
+  void join(Channel channel, memory::SharedMemory words, std::span<const std::byte> peer_data);
+  void lose();
+  void end(Status why);
+  [[nodiscard]] Status told_end() const;
+
+  // What is sent: pair_send.cpp.
+  [[nodiscard]] std::size_t run_at_once(std::span<const WorkRequest> requests);
+  [[nodiscard]] bool run_now(const WorkRequest& request);
+  [[nodiscard]] std::size_t begin_in_turn(std::span<const WorkRequest> requests, std::size_t taken);
+  [[nodiscard]] bool peer_starves() const;
+  void send_on();
+  void take_done();
+  void begin_waiting();
+  [[nodiscard]] bool run_next();
+  [[nodiscard]] bool write_next();
+  void fail_front(Status why);
+  void ask(RegionKey key);
+  void look_for_starving();
+  void wake_peer();
+  [[nodiscard]] bool goes_by_ring(const WorkRequest& request) const {
+    return takes_receive(request.opcode) ||
+           (request.opcode == Opcode::write && (queue_.any_begun() || written_.has_value()));
+  }
+
+  // What comes: pair_receive.cpp.
+  void receive();
+  [[nodiscard]] Taken take_piece(const wire::FabricPieceHead& head);
+  [[nodiscard]] Taken begin_message(const wire::FabricPieceHead& head);
+  [[nodiscard]] bool place(const wire::FabricPieceHead& head);
+  void finish_message();
+  [[nodiscard]] Taken refuse(Status why);
+
+  Host host_;
+  SendQueue queue_;
+  std::shared_ptr<Link> link_;
+  std::uint64_t link_number_ = 0;
+  Channel channel_;
+  PieceReader reader_;
+  PieceWriter writer_;
+  OneSided one_sided_;
+
+  std::uint64_t sent_ = 0;                // messages that were written wholly
+  std::uint64_t told_ = 0;                // those among them that the peer has taken
+  std::optional<std::uint32_t> written_;  // of the next message, which has begun to be written
+  RegionKey asked_ = 0;
+  std::uint64_t starving_since_ns_ = 0;  // 0: the peer has not said that it has no receive
+
+  Incoming incoming_;
+  std::uint64_t done_ = 0;  // messages of the peer that were taken wholly
+  std::uint64_t starved_ = 0;
+
+  std::string path_;  // to connect to; empty: that is done
+  std::vector<std::byte> hello_;
+  std::uint64_t redial_ns_ = 0;
+};
+
+}  // namespace espalier::fabric::shm

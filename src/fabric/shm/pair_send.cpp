@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a pair sends: work requests at once or in their turn, and what the peer tells of them.
+#include <algorithm>
+#include <cerrno>
+
+#include "base/barrier.hpp"
+#include "base/clock.hpp"
+#include "fabric/shm/packets.hpp"
+#include "fabric/shm/pair.hpp"
+
+namespace espalier::fabric::shm {
+namespace {
+
+using wire::FabricPiece;
+
+constexpr std::uint32_t kForEver = 7;
+constexpr std::size_t kAhead = 32;  // requests whose memory is asked for before their turn
+
+FabricPiece piece_of(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::send: return FabricPiece::send;
+    case Opcode::send_immediate: return FabricPiece::send_immediate;
+    case Opcode::write: return FabricPiece::write;
+    case Opcode::write_immediate: return FabricPiece::write_immediate;
+    default: return FabricPiece::invalid;
+  }
+}
+
+Status status_of(OneSided::Outcome outcome) {
+  return outcome == OneSided::Outcome::invalid ? Status::remote_invalid : Status::remote_access;
+}
+
+}  // namespace
+
+std::size_t Pair::begin(std::span<const WorkRequest> requests) {
+  std::size_t taken = 0;
+  if (queue_.empty() && state() == State::connected) [[likely]] {
+    taken = run_at_once(requests);
+    if (taken == requests.size()) return taken;
+  }
+  return begin_in_turn(requests, taken);
+}
+
+// What needs nothing but loads and stores. Returns how many were taken.
+inline std::size_t Pair::run_at_once(std::span<const WorkRequest> requests) {
+  const std::size_t count = requests.size();
+  if (count > 1) {
+    for (std::size_t i = 0; i < std::min(count, kAhead); ++i) one_sided_.prefetch(requests[i]);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) one_sided_.prefetch(requests[i + kAhead]);
+    if (one_sided_.read_at_once(requests[i])) [[likely]] {
+      tell(requests[i], Status::success);
+    } else if (!run_now(requests[i])) {
+      return i;
+    }
+  }
+  return count;
+}
+
+// The same, for all that read_at_once() does not do. Returns false if the request was not taken.
+[[gnu::noinline]] bool Pair::run_now(const WorkRequest& request) {
+  if (state() == State::ended) {
+    tell(request, Status::flushed);
+    return true;
+  }
+  if (takes_receive(request.opcode)) return false;
+  std::uint64_t old_value = 0;
+  const OneSided::Outcome outcome = one_sided_.run(request, old_value);
+  if (outcome == OneSided::Outcome::unmapped) return false;
+  if (outcome == OneSided::Outcome::done) {
+    tell(request, Status::success, old_value);
+  } else {
+    tell(request, status_of(outcome));
+    end(status_of(outcome));
+  }
+  return true;
+}
+
+[[gnu::noinline]] std::size_t Pair::begin_in_turn(std::span<const WorkRequest> requests,
+                                                  std::size_t taken) {
+  while (taken != requests.size() && queue_.push(requests[taken])) ++taken;
+  if (state() == State::connected) begin_waiting();
+  return taken;
+}
+
+void Pair::send_on() {
+  take_done();
+  if (state() == State::connected) begin_waiting();
+  if (state() == State::connected) look_for_starving();
+}
+
+void Pair::take_done() {
+  const auto done = base::load_shared<std::uint64_t>(
+      channel_.theirs(offsetof(wire::FabricSide, done)), std::memory_order_acquire);
+  if (done == told_) return;
+  // More than was sent, or less than before: no peer that keeps to the protocol tells that.
+  if (done < told_ || done > sent_) return end(Status::remote_invalid);
+  for (; told_ != done; ++told_, queue_.pop()) tell(queue_.front(), Status::success);
+  starving_since_ns_ = 0;
+}
+
+void Pair::begin_waiting() {
+  const std::uint64_t sent = sent_;
+  const std::uint32_t written = written_.value_or(0);
+  while (state() == State::connected && queue_.any_waiting()) {
+    if (!(goes_by_ring(queue_.next()) ? write_next() : run_next())) break;
+  }
+  const bool published = sent_ != sent || written_.value_or(0) != written;
+  if (published && state() == State::connected) wake_peer();
+}
+
+// Returns false if it must wait, or the pair has ended.
+bool Pair::run_next() {
+  if (queue_.any_begun()) return false;
+  const WorkRequest request = queue_.front();
+  std::uint64_t old_value = 0;
+  const OneSided::Outcome outcome = one_sided_.run(request, old_value);
+  if (outcome == OneSided::Outcome::unmapped) {
+    ask(request.key);
+    return false;
+  }
+  if (outcome != OneSided::Outcome::done) {
+    fail_front(status_of(outcome));
+    return false;
+  }
+  tell(request, Status::success, old_value);
+  queue_.pop();
+  return true;
+}
+
+// Returns false if the ring has no room for all of it now.
+bool Pair::write_next() {
+  const WorkRequest& request = queue_.next();
+  wire::FabricPieceHead head{};
+  do {
+    const std::uint32_t written = written_.value_or(0);
+    const std::uint32_t now = std::min(request.bytes - written, writer_.payload_max());
+    if (!writer_.fits(now)) return false;
+    head.bytes = now;
+    if (!written_) {
+      head.kind = static_cast<std::uint8_t>(piece_of(request.opcode));
+      head.immediate = request.immediate;
+      head.message_bytes = request.bytes;
+      head.key = request.key;
+      head.remote = request.remote;
+    } else {
+      head = {0, now, static_cast<std::uint8_t>(FabricPiece::more), {}, 0, 0, 0, 0};
+    }
+    writer_.write(head, request.local + written);
+    written_ = written + now;
+  } while (*written_ != request.bytes);
+  written_.reset();
+  ++sent_;
+  queue_.begin_next();
+  return true;
+}
+
+void Pair::fail_front(Status why) {
+  tell(queue_.front(), why);
+  queue_.pop();
+  end(why);
+}
+
+// Where the socket has no room, progress() tries again.
+void Pair::ask(RegionKey key) {
+  if (asked_ == key) return;
+  link_->asked.store(key);
+  if (send_ask(link_->socket.number(), key)) {
+    asked_ = key;
+  } else {
+    link_->asked.store(0);
+  }
+}
+
+// Whether the peer says that it has no receive for the oldest message, and that matters.
+bool Pair::peer_starves() const {
+  if (options().receive_retries == kForEver || !queue_.any_begun()) return false;
+  return base::load_shared<std::uint64_t>(channel_.theirs(offsetof(wire::FabricSide, starved))) ==
+         told_ + 1;
+}
+
+void Pair::look_for_starving() {
+  if (!peer_starves()) return;
+  const std::uint64_t now = base::monotonic_ns();
+  if (starving_since_ns_ == 0) starving_since_ns_ = now;
+  if (now >= due_ns()) fail_front(Status::no_receive);
+}
+
+void Pair::wake_peer() {
+  base::full_fence();
+  const auto word =
+      base::shared<std::uint32_t>(channel_.theirs(offsetof(wire::FabricSide, sleeping)));
+  if (word.load(std::memory_order_relaxed) == 0 || word.exchange(0) == 0) return;
+  // Where the socket has no room, there are packets enough in it to wake the peer.
+  static_cast<void>(send_wake(link_->socket.number()));
+}
+
+}  // namespace espalier::fabric::shm

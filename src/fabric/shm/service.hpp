@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread that reads the sockets of an endpoint: it lets others knock, hands out the memory of
+// regions, and notes what the endpoint's own thread must know. It sleeps otherwise, so that one may
+// sleep too while peers work on its regions.
+//
+// Who connects and says nothing, or nonsense, holds one descriptor for a few seconds.
+//
+// Invariants
+// I1. Nothing here waits for a peer: sockets do not block, and an answer for which a peer's socket
+//     has no room ends that connection.
+// I2. What a peer can make this side keep is bounded: one who knocks has its place among
+//     kKnockingMax, and answers that nobody asked for are not kept.
+//
+// Thread: its own, and that of the endpoint.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+
+#include "espalier/error.hpp"
+#include "fabric/endpoint.hpp"
+#include "fabric/region_table.hpp"
+#include "fabric/shm/link.hpp"
+#include "fabric/shm/listening_socket.hpp"
+#include "fabric/shm/notice.hpp"
+
+namespace espalier::fabric::shm {
+
+class Service {
+ public:
+  static constexpr std::size_t kKnockingMax = 1024;
+
+  Service(RegionTable& regions, Notice& notice) : regions_(regions), notice_(notice) {}
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+  ~Service();
+
+  /// Errors: system.
+  Result<void> start();
+  /// Errors: as ListeningSocket::open().
+  Result<void> listen(std::string_view path);
+  /// Reads the packets of this link from now on. Returns its number. Errors: system.
+  Result<std::uint64_t> add(std::shared_ptr<Link> link);
+  /// Ends the connection, and reads it no more.
+  void forget(std::uint64_t number);
+
+  /// Who knocks, each once.
+  [[nodiscard]] std::optional<ConnectRequest> next_request();
+  /// Lets somebody in whose request has this number; null: it is not there any more.
+  [[nodiscard]] std::shared_ptr<Link> let_in(std::uint64_t number, Domain domain);
+  /// Tells somebody that this will not be.
+  void turn_away(std::uint64_t number);
+
+ private:
+  void run();
+  void handle(std::uint64_t number);
+  void accept_all(int socket);
+  void read_from(std::uint64_t number, Link& link);
+  [[nodiscard]] bool take(std::uint64_t number, Link& link, std::span<const std::byte> packet,
+                          std::span<memory::Descriptor> descriptors);
+  [[nodiscard]] bool take_hello(std::uint64_t number, Link& link, std::span<const std::byte> packet,
+                                memory::Descriptor words);
+  [[nodiscard]] bool take_note(const Link& link, std::span<const std::byte> packet) const;
+  void lose(std::uint64_t number, Link& link);
+  void drop_late();
+  [[nodiscard]] bool watch(int descriptor, std::uint64_t number) const;
+  void unwatch(int descriptor) const;
+  [[nodiscard]] std::shared_ptr<Link> find(std::uint64_t number);
+
+  RegionTable& regions_;
+  Notice& notice_;
+  memory::Descriptor epoll_;
+  memory::Descriptor bell_;
+  std::atomic<bool> stopping_{false};
+  bool resting_ = false;  // of the service's own thread
+
+  std::mutex mutex_;  // of all below
+  std::map<std::uint64_t, ListeningSocket> listening_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Link>> links_;
+  std::deque<std::uint64_t> knocked_;
+  std::size_t strangers_ = 0;  // links that are greeting or knocking
+  std::uint64_t next_number_ = 1;
+
+  std::thread thread_;
+};
+
+}  // namespace espalier::fabric::shm

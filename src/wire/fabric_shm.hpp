@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the two ends of a connection share in the fabric's transport for processes of one machine:
+// packets on a UNIX socket, and the memory through which messages go.
+//
+// Neither end believes the other. What one can write it can write at any time, so each word and
+// each header is copied once, and checked in the copy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace espalier::wire {
+
+inline constexpr std::uint64_t kFabricMagic = 0x4D48534642505345;  // "ESPBFSHM", low byte first
+inline constexpr std::uint32_t kFabricFormat = 1;
+
+/// What a packet is: its first word.
+enum class FabricPacket : std::uint32_t {
+  invalid = 0,
+  hello = 1,    // the connecting side's first
+  welcome = 2,  // the answer to it
+  ask = 3,      // for the memory behind a key
+  answer = 4,   // to that
+  wake = 5,     // you said that you sleep, and there is something to do
+};
+
+/// With it comes the memory that holds the sender's good keys, to be read.
+struct FabricHello {
+  std::uint32_t packet;
+  std::uint32_t format;
+  std::uint64_t magic;
+  std::uint32_t data_bytes;
+  std::uint8_t data[56];
+  std::uint32_t reserved;
+};
+static_assert(sizeof(FabricHello) == 80 && offsetof(FabricHello, data) == 20);
+static_assert(std::has_unique_object_representations_v<FabricHello>);
+
+/// With it come, if `refused` is 0: the connection's memory, to be read and written, and the memory
+/// that holds the sender's good keys, to be read.
+struct FabricWelcome {
+  std::uint32_t packet;
+  std::uint32_t format;
+  std::uint64_t magic;
+  std::uint32_t refused;
+  std::uint32_t ring_lines;  // of each ring
+  std::uint32_t data_bytes;
+  std::uint8_t data[184];
+  std::uint32_t reserved;
+};
+static_assert(sizeof(FabricWelcome) == 216 && offsetof(FabricWelcome, data) == 28);
+static_assert(std::has_unique_object_representations_v<FabricWelcome>);
+
+/// An `ask`, or a `wake` with key 0.
+struct FabricNote {
+  std::uint32_t packet;
+  std::uint32_t key;
+};
+static_assert(sizeof(FabricNote) == 8 && std::has_unique_object_representations_v<FabricNote>);
+
+/// With it comes, if `status` is 0, a descriptor that has the rights which were granted.
+struct FabricAnswer {
+  std::uint32_t packet;
+  std::uint32_t key;
+  std::uint32_t status;  // why there is none, as the fabric's Status
+  std::uint32_t rights;  // as the fabric's RemoteRights
+  std::uint64_t base;    // the address of its first byte
+  std::uint64_t bytes;
+  std::uint64_t descriptor_offset;  // where it begins in the memory
+};
+static_assert(sizeof(FabricAnswer) == 40 && offsetof(FabricAnswer, base) == 16);
+static_assert(std::has_unique_object_representations_v<FabricAnswer>);
+
+/// What one end tells the other about what it reads. It alone writes here, but for `sleeping`.
+struct FabricSide {
+  std::uint64_t credit;   // lines of the ring towards it that were copied out
+  std::uint64_t done;     // messages that were taken wholly
+  std::uint64_t starved;  // so many messages, the last of which found no receive
+  std::uint32_t failure;  // why it did not take the message behind `done`: a Status
+  std::uint32_t ended;    // 1 + the Status for which it ended the connection
+  std::uint64_t reserved[4];
+  std::uint32_t sleeping;  // 1: wake it; who means to do that makes it 0
+  std::uint32_t reserved_sleeping[15];
+};
+static_assert(sizeof(FabricSide) == 128 && offsetof(FabricSide, ended) == 28);
+static_assert(offsetof(FabricSide, sleeping) == 64);
+static_assert(std::has_unique_object_representations_v<FabricSide>);
+
+/// The first page of a connection's memory. The rings follow: from the side that connected, then
+/// from the one that accepted.
+///
+///   0       8        12           16    128              256             384
+///   +-------+--------+------------+-----+----------------+---------------+
+///   | magic | format | ring lines | 0   | who connected  | who accepted  |
+///   +-------+--------+------------+-----+----------------+---------------+
+struct FabricPage {
+  std::uint64_t magic;
+  std::uint32_t format;
+  std::uint32_t ring_lines;
+  std::uint64_t reserved[14];
+  FabricSide sides[2];
+};
+static_assert(sizeof(FabricPage) == 384 && offsetof(FabricPage, sides) == 128);
+static_assert(std::has_unique_object_representations_v<FabricPage>);
+
+inline constexpr std::uint32_t kFabricPageBytes = 4096;
+inline constexpr std::uint32_t kFabricLineBytes = 64;
+inline constexpr std::uint32_t kFabricLinesMin = 64;
+inline constexpr std::uint32_t kFabricLinesMax = 1u << 16;
+
+/// What a piece of a message is, or begins.
+enum class FabricPiece : std::uint8_t {
+  invalid = 0,
+  send = 1,
+  send_immediate = 2,
+  write = 3,
+  write_immediate = 4,
+  more = 5,  // of the message that has begun
+};
+
+/// The head of a piece. A ring is a power of two of lines of 64 bytes; line number n, counted from
+/// the ring's beginning of time, lies at n % lines. A piece begins with a line of its own, and its
+/// payload follows the header at once, from line to line and over the ring's end:
+///
+///   0          4       8      9   12          16              20    24       32
+///   +----------+-------+------+---+-----------+---------------+-----+--------+----------
+///   | sequence | bytes | kind | 0 | immediate | message bytes | key | remote | payload ..
+///   +----------+-------+------+---+-----------+---------------+-----+--------+----------
+///
+/// The first eight bytes are written last. By the sequence word the reader knows that the piece has
+/// come: that which is in its place before is 0, for the writer clears the line behind a piece
+/// before it publishes the piece.
+struct FabricPieceHead {
+  std::uint32_t sequence;  // fabric_sequence() of its line
+  std::uint32_t bytes;     // of payload in this piece
+  std::uint8_t kind;
+  std::uint8_t reserved[3];
+  std::uint32_t immediate;      // these four: in a message's first piece only
+  std::uint32_t message_bytes;  // all its pieces together
+  std::uint32_t key;
+  std::uint64_t remote;
+};
+static_assert(sizeof(FabricPieceHead) == 32 && offsetof(FabricPieceHead, remote) == 24);
+static_assert(std::has_unique_object_representations_v<FabricPieceHead>);
+
+/// The sequence word of a piece that begins in line number `line`; never 0.
+[[nodiscard]] constexpr std::uint32_t fabric_sequence(std::uint64_t line) {
+  return static_cast<std::uint32_t>(line << 1) | 1;
+}
+
+/// Lines of a piece with so many bytes of payload.
+[[nodiscard]] constexpr std::uint32_t fabric_lines(std::uint32_t payload_bytes) {
+  constexpr std::uint32_t kHead = sizeof(FabricPieceHead);
+  return (kHead + payload_bytes + kFabricLineBytes - 1) / kFabricLineBytes;
+}
+
+/// The most payload in one piece: with its head a quarter of the ring.
+[[nodiscard]] constexpr std::uint32_t fabric_piece_bytes_max(std::uint32_t ring_lines) {
+  return ring_lines / 4 * kFabricLineBytes - std::uint32_t{sizeof(FabricPieceHead)};
+}
+
+[[nodiscard]] constexpr bool fabric_lines_valid(std::uint32_t lines) {
+  return lines >= kFabricLinesMin && lines <= kFabricLinesMax && (lines & (lines - 1)) == 0;
+}
+
+/// Where the ring of a side begins, and how long the memory is.
+[[nodiscard]] constexpr std::uint64_t fabric_ring(std::uint32_t side, std::uint32_t lines) {
+  return kFabricPageBytes + std::uint64_t{side} * lines * kFabricLineBytes;
+}
+[[nodiscard]] constexpr std::uint64_t fabric_channel_bytes(std::uint32_t lines) {
+  return fabric_ring(2, lines);
+}
+
+}  // namespace espalier::wire
