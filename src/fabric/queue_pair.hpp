@@ -27,7 +27,7 @@ struct QueuePairOptions {
   ReceiveQueue* shared_receives = nullptr;  // use these, instead of receives of its own
   std::uint32_t send_depth = 128;           // work requests posted and not ended
   std::uint32_t receive_depth = 128;        // of its own receives
-  std::uint32_t reads_in_flight = 16;       // READs and atomics; the transport may allow fewer
+  std::uint32_t reads_in_flight = 128;      // READs and atomics; transport or peer may allow fewer
   Domain domain = 0;                        // whose regions the peer may reach through it
   std::uint32_t mtu_bytes = 4096;           // of transports that send packets: 1024 or 4096
   std::uint32_t retries = 7;                // before retry_exceeded
@@ -63,8 +63,10 @@ class QueuePair {
   /// What the peer said when the connection was made.
   [[nodiscard]] std::span<const std::byte> peer_data() const { return peer_data_; }
 
-  /// Hands over work requests, in order, with one doorbell. Returns how many were taken. While the
-  /// pair is connecting they wait; when it has ended they are flushed.
+  /// Hands over work requests, in order, with one doorbell. Returns how many were taken. They leave
+  /// at the latest with the next progress() of the endpoint, which poll() and wait() make too; so
+  /// what several posts bring can leave together. While the pair is connecting they wait; when it
+  /// has ended they are flushed.
   Posted post(std::span<const WorkRequest> requests);
   Posted post(const WorkRequest& request) { return post({&request, 1}); }
   /// Hands over room for messages; returns how many there was room for. Requires: the pair has

@@ -25,7 +25,7 @@ Properties properties_of_roce() {
   properties.peer_makes_progress = true;
   properties.inline_bytes_max = Requester::kInlineBytesMax;
   properties.message_bytes_max = 16u << 20;
-  properties.reads_in_flight_max = 16;
+  properties.reads_in_flight_max = Responder::kRemembered;
   return properties;
 }
 
@@ -114,6 +114,7 @@ void RoceEndpoint::reject(const ConnectRequest& request) {
 }
 
 void RoceEndpoint::progress() {
+  port_->flush();  // what was posted since
   const std::span<const Arrived> burst = port_->receive();
   now_ns_ = port_->now_ns();
   for (const Arrived& arrived : burst) take(arrived);
@@ -185,11 +186,11 @@ void RoceEndpoint::watch(Pair& pair) {
   look_again_at(now_ns_ + pair.asked_options().timeout_ns);
 }
 
-void RoceEndpoint::send_now(Pair& pair) {
+void RoceEndpoint::prepare(Pair& pair) {
   now_ns_ = port_->now_ns();
   watch(pair);
   if (pair.transmit(kPacketsPerTurn)) has_work(pair);
-  port_->flush();
+  // What the next requests bring may leave together with this.
 }
 
 void RoceEndpoint::look_again_at(std::uint64_t when_ns) {
@@ -209,6 +210,7 @@ void RoceEndpoint::forget(Pair& pair) {
 
 void RoceEndpoint::wait(std::uint64_t timeout_ns) {
   if (!working_.empty()) return;
+  port_->flush();
   now_ns_ = port_->now_ns();
   if (look_again_ns_ != 0) {
     const std::uint64_t left = look_again_ns_ > now_ns_ ? look_again_ns_ - now_ns_ : 0;

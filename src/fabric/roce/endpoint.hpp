@@ -62,8 +62,8 @@ class RoceEndpoint final : public Endpoint {
   /// Time as of the last turn, or post.
   [[nodiscard]] std::uint64_t now_ns() const { return now_ns_; }
   void has_work(Pair& pair);
-  /// Sends at once what the pair has to send.
-  void send_now(Pair& pair);
+  /// Makes packets of what the pair has to send. They leave with the next turn, at the latest.
+  void prepare(Pair& pair);
   /// Looks now and then whether the pair waits in vain, until it is idle.
   void watch(Pair& pair);
   /// Somebody waits for something until then.

@@ -76,7 +76,7 @@ bool Pair::transmit(std::uint32_t packets) {
 
 std::size_t Pair::begin(std::span<const WorkRequest> requests) {
   const std::size_t taken = requester_.take(requests);
-  if (state() == State::connected && taken != 0) endpoint_.send_now(*this);
+  if (state() == State::connected && taken != 0) endpoint_.prepare(*this);
   return taken;
 }
 

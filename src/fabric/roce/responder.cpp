@@ -70,8 +70,7 @@ void Responder::execute(const Packet& packet) {
 
 void Responder::execute_read(const Packet& packet) {
   const Reth& reth = packet.reth;
-  const auto waiting = static_cast<std::uint32_t>(answers_.size());
-  if (reth.length > message_bytes_max_ || waiting >= kRemembered) {
+  if (reth.length > message_bytes_max_ || answers_.size() >= kAnswersMax) {
     return refuse(NakCode::invalid_request, Status::remote_invalid);
   }
   if (reth.length != 0 &&
@@ -92,7 +91,7 @@ void Responder::execute_read(const Packet& packet) {
 
 void Responder::execute_atomic(const Packet& packet) {
   const AtomicEth& asked = packet.atomic;
-  if (asked.address % kAtomicBytes != 0 || answers_.size() >= kRemembered) {
+  if (asked.address % kAtomicBytes != 0 || answers_.size() >= kAnswersMax) {
     return refuse(NakCode::invalid_request, Status::remote_invalid);
   }
   Answer answer;
@@ -207,7 +206,7 @@ void Responder::repeat(const Packet& packet) {
     case compare_swap: {
       const Remembered* const old = recall(packet.bth.psn);
       if (old == nullptr || old->opcode != packet.bth.opcode) return;
-      if (answers_.size() >= kRemembered) return;
+      if (answers_.size() >= kAnswersMax) return;
       Answer answer;
       answer.kind = Answer::Kind::atomic;
       answer.psn = old->psn;
@@ -223,7 +222,7 @@ void Responder::repeat(const Packet& packet) {
 void Responder::repeat_read(const Packet& packet) {
   const Remembered* const old = recall(packet.bth.psn);
   const Reth& reth = packet.reth;
-  if (old == nullptr || old->opcode != read_request || answers_.size() >= kRemembered) return;
+  if (old == nullptr || old->opcode != read_request || answers_.size() >= kAnswersMax) return;
   const std::uint64_t from = reth.address - old->reth.address;
   const bool within = reth.key == old->reth.key && from <= old->reth.length &&
                       reth.length <= old->reth.length - from;
@@ -241,6 +240,7 @@ void Responder::repeat_read(const Packet& packet) {
 }
 
 void Responder::remember(const Remembered& what) {
+  if (remembered_.empty()) remembered_.resize(kRemembered);
   remembered_[remembered_next_++ % kRemembered] = what;
 }
 

@@ -10,16 +10,16 @@
 //     SEND is acknowledged again, one of a READ read again within what was asked then, and one of an
 //     atomic answered from memory; one that is not remembered is dropped.
 // I2. A gap is told once, until what is missing has come.
-// I3. What a peer can make this remember is bounded: kRemembered READs and atomics, and as many
-//     answers that wait to leave.
+// I3. What a peer can make this remember is bounded: kRemembered READs and atomics, and
+//     kAnswersMax answers that wait to leave.
 //
 // Thread: that of the endpoint.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "fabric/roce/packet.hpp"
 #include "fabric/types.hpp"
@@ -31,7 +31,9 @@ class Pair;
 class Responder {
  public:
   /// READs and atomics of the peer that are remembered, to be repeated.
-  static constexpr std::uint32_t kRemembered = 64;
+  static constexpr std::uint32_t kRemembered = 128;
+  /// Answers that wait: to as many, and an acknowledgement between each two.
+  static constexpr std::size_t kAnswersMax = 2 * kRemembered + 1;
 
   Responder(Pair& pair, std::uint32_t mtu, std::uint32_t message_bytes_max);
 
@@ -105,7 +107,7 @@ class Responder {
   Reth write_;                // where the rest of the message goes
   std::uint32_t placed_ = 0;  // bytes of the message
 
-  std::array<Remembered, kRemembered> remembered_;
+  std::vector<Remembered> remembered_;  // kRemembered, once there is the first
   std::uint32_t remembered_next_ = 0;
   std::deque<Answer> answers_;
 };
