@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bench/point_lines.hpp"
+#include "bench/run_fabric.hpp"
+
+namespace espalier::bench {
+namespace {
+
+FabricOptions tiny(const std::string& experiment) {
+  FabricOptions options;
+  options.experiments = {experiment};
+  options.bytes = {8, 1000};
+  options.in_flight = {1, 4};
+  options.batches = {1, 8};
+  options.region_bytes = std::uint64_t{2} << 20;
+  options.ops = 100;
+  options.repeats = 2;
+  options.json = true;
+  options.probe_rounds = 0;
+  return options;
+}
+
+PointLines run(const FabricOptions& options) {
+  PointLines lines =
+      lines_of("fabric", [&](const Output& output) { return run_fabric(options, output); });
+  EXPECT_EQ(lines.exit_code, 0);
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+  EXPECT_EQ(lines.runs.size(), lines.medians.size() * options.repeats);
+  for (const Json& line : lines.runs) EXPECT_GT(line.at("ops_per_s"), 0);
+  return lines;
+}
+
+std::set<std::string> all_of(const std::vector<Json>& lines, const char* key) {
+  std::set<std::string> found;
+  for (const Json& line : lines) found.insert(line.at(key).get<std::string>());
+  return found;
+}
+
+TEST(RunFabricConcurrency, EachVerbOverEachTransport) {
+  FabricOptions options = tiny("verbs");
+  options.transports = {FabricKind::shm, FabricKind::roce_udp, FabricKind::roce_udp6};
+  const PointLines lines = run(options);
+  EXPECT_EQ(all_of(lines.medians, "target"),
+            (std::set<std::string>{"shm", "roce-udp", "roce-udp6"}));
+  EXPECT_EQ(all_of(lines.medians, "workload"),
+            (std::set<std::string>{"read", "write", "send", "fetch_add", "compare_swap",
+                                   "write_immediate"}));
+  // Four verbs of two sizes, and two atomics, with two numbers in flight.
+  EXPECT_EQ(lines.medians.size(), 3u * (4 * 2 + 2) * 2);
+  for (const Json& line : lines.runs) {
+    EXPECT_EQ(line.contains("ns_p50"), line.at("in_flight") == 1) << line;
+  }
+}
+
+TEST(RunFabricConcurrency, BatchesInlinesAndSignals) {
+  EXPECT_EQ(run(tiny("batch")).medians.size(), 4u);
+  EXPECT_EQ(run(tiny("inline")).medians.size(), 4u);
+  EXPECT_EQ(run(tiny("signal")).medians.size(), 6u);
+}
+
+TEST(RunFabricConcurrency, MemcpyReadsTheSame) {
+  const PointLines lines = run(tiny("local"));
+  EXPECT_EQ(all_of(lines.medians, "target"), (std::set<std::string>{"shm", "memcpy"}));
+}
+
+TEST(RunFabric, RefusesWhatCannotBe) {
+  const auto refuses = [](auto change) {
+    FabricOptions options;
+    change(options);
+    return problem_of(options).has_value();
+  };
+  EXPECT_FALSE(refuses([](FabricOptions&) {}));
+  EXPECT_TRUE(refuses([](FabricOptions& o) { o.experiments = {"verb"}; }));
+  EXPECT_TRUE(refuses([](FabricOptions& o) { o.transports.clear(); }));
+  EXPECT_TRUE(refuses([](FabricOptions& o) { o.bytes = {0}; }));
+  EXPECT_TRUE(refuses([](FabricOptions& o) { o.in_flight = {2000}; }));
+  EXPECT_TRUE(refuses([](FabricOptions& o) { o.batches = {}; }));
+  EXPECT_TRUE(refuses([](FabricOptions& o) { o.region_bytes = 1; }));
+  EXPECT_TRUE(refuses([](FabricOptions& o) { o.ops = 0; }));
+  EXPECT_TRUE(refuses([](FabricOptions& o) { o.repeats = 0; }));
+  EXPECT_FALSE(parse_fabric_kind("verbs"));
+  EXPECT_EQ(parse_fabric_kind("shm"), FabricKind::shm);
+}
+
+}  // namespace
+}  // namespace espalier::bench
