@@ -189,6 +189,33 @@ TEST(ShmConnect, AnEndpointHasManyPairs) {
   EXPECT_EQ(pairs[3]->state(), State::connected);
 }
 
+TEST(ShmConnect, SeveralPairsTakeReceivesFromOneQueue) {
+  base::TemporaryFolder folder;
+  Side target;
+  Side first;
+  Side second;
+  ASSERT_TRUE(target.endpoint->listen((folder / "s").string()));
+  ReceiveQueue shared(target.receives, 16);
+  QueuePairOptions options = target.options();
+  options.shared_receives = &shared;
+  connect(first, target, (folder / "s").string(), first.options(), options);
+  const auto of_first = std::move(target.pair);
+  connect(second, target, (folder / "s").string(), second.options(), options);
+  std::array<std::byte, 8> into{};
+  const Receive receives[] = {{1, into}, {2, into}};
+  ASSERT_EQ(shared.post(receives), 2u);
+  const auto message = bytes_of("x");
+  second.pair->post(WorkRequest::send(1, message));
+  until(second, target, [&] { return target.receives.waiting() == 1; });
+  EXPECT_EQ(target.take(target.receives)->pair, target.pair->number());
+  first.pair->post(WorkRequest::send(1, message));
+  until(first, target, [&] { return target.receives.waiting() == 1; });
+  const auto told = target.take(target.receives);
+  EXPECT_EQ(told->pair, of_first->number());
+  EXPECT_EQ(told->work_id, 2u);
+  target.pair.reset();
+}
+
 TEST(ShmConnect, BothSidesMayReachTheOther) {
   Connected two;
   auto memory = *memory::SharedMemory::create("of the client", 4096);
