@@ -266,8 +266,8 @@ static_assert(sizeof(Completion) == 32);
 
 /// What a transport promises, beyond what all do:
 ///
-/// - Work requests of a pair begin in the order in which they were posted, WRITEs, SENDs and atomics
-///   take effect in that order, and completions come in that order.
+/// - Work requests of a pair begin in the order in which they were posted, WRITEs, SENDs and
+///   atomics take effect in that order, and completions come in that order.
 /// - What a WRITE with immediate carries is in place before its number is told, and so is all that
 ///   was written before it.
 /// - Nothing is ordered between pairs.

@@ -4,8 +4,8 @@
 //
 // An address is the path of a UNIX socket. Over the socket two endpoints shake hands and hand each
 // other memory: that of their good keys to be read, that of the connection's messages, and that of
-// a region when its key is used for the first time. A thread of the endpoint answers such questions,
-// so the target's own may sleep. The socket's end is the connection's end.
+// a region when its key is used for the first time. A thread of the endpoint answers such
+// questions, so the target's own may sleep. The socket's end is the connection's end.
 //
 // Only memory that a descriptor stands for can be reached (OfferedMemory::descriptor), but for
 // WRITEs that go with messages, which the target puts in their place itself. A peer that may write

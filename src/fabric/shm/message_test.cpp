@@ -252,33 +252,6 @@ TEST(ShmMessage, InlinedBytesMayChangeAfterwards) {
   EXPECT_TRUE(std::all_of(last.begin(), last.end(), [](std::byte b) { return b == std::byte{1}; }));
 }
 
-TEST(ShmMessage, SeveralPairsTakeReceivesFromOneQueue) {
-  base::TemporaryFolder folder;
-  Side target;
-  Side first;
-  Side second;
-  ASSERT_TRUE(target.endpoint->listen((folder / "s").string()));
-  ReceiveQueue shared(target.receives, 16);
-  QueuePairOptions options = target.options();
-  options.shared_receives = &shared;
-  connect(first, target, (folder / "s").string(), first.options(), options);
-  const auto of_first = std::move(target.pair);
-  connect(second, target, (folder / "s").string(), second.options(), options);
-  std::array<std::byte, 8> into{};
-  const Receive receives[] = {{1, into}, {2, into}};
-  ASSERT_EQ(shared.post(receives), 2u);
-  const auto message = bytes_of("x");
-  second.pair->post(WorkRequest::send(1, message));
-  until(second, target, [&] { return target.receives.waiting() == 1; });
-  EXPECT_EQ(target.take(target.receives)->pair, target.pair->number());
-  first.pair->post(WorkRequest::send(1, message));
-  until(first, target, [&] { return target.receives.waiting() == 1; });
-  const auto told = target.take(target.receives);
-  EXPECT_EQ(told->pair, of_first->number());
-  EXPECT_EQ(told->work_id, 2u);
-  target.pair.reset();
-}
-
 TEST(ShmMessage, ClosingFlushesWhatIsNotOver) {
   Connected two;
   std::array<std::byte, 8> into{};

@@ -3,8 +3,8 @@
 //
 // What works on the peer's memory ends inside post(), unless something before it has not ended:
 // then it waits its turn, so that effects and completions keep their order. SENDs and WRITEs with
-// immediate go through the ring, and end when the peer has taken them; a WRITE behind such a message
-// goes the same way, and the peer puts it in its place, so that neither overtakes nor waits.
+// immediate go through the ring, and end when the peer has taken them; a WRITE behind such a one
+// goes the same way, and the peer puts it in its place, so that it neither overtakes nor waits.
 //
 // Invariants
 // I1. While requests have begun and are not ended, all of them went through the ring.
@@ -90,6 +90,7 @@ class Pair final : public QueuePair {
   [[nodiscard]] Status told_end() const;
 
   // What is sent: pair_send.cpp.
+  [[nodiscard]] std::size_t begin_any(std::span<const WorkRequest> requests, bool at_once);
   [[nodiscard]] std::size_t run_at_once(std::span<const WorkRequest> requests);
   [[nodiscard]] bool run_now(const WorkRequest& request);
   [[nodiscard]] std::size_t begin_in_turn(std::span<const WorkRequest> requests, std::size_t taken);

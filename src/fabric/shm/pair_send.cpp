@@ -33,12 +33,19 @@ Status status_of(OneSided::Outcome outcome) {
 }  // namespace
 
 std::size_t Pair::begin(std::span<const WorkRequest> requests) {
-  std::size_t taken = 0;
-  if (queue_.empty() && state() == State::connected) [[likely]] {
-    taken = run_at_once(requests);
-    if (taken == requests.size()) return taken;
+  const bool at_once = queue_.empty() && state() == State::connected;
+  // One READ alone, in as few instructions as can be: how many wait for memory at a time is a
+  // question of how many the processor can keep in flight.
+  if (at_once && requests.size() == 1 && one_sided_.read_at_once(requests[0])) [[likely]] {
+    tell(requests[0], Status::success);
+    return 1;
   }
-  return begin_in_turn(requests, taken);
+  return begin_any(requests, at_once);
+}
+
+[[gnu::noinline]] std::size_t Pair::begin_any(std::span<const WorkRequest> requests, bool at_once) {
+  const std::size_t taken = at_once ? run_at_once(requests) : 0;
+  return taken == requests.size() ? taken : begin_in_turn(requests, taken);
 }
 
 // What needs nothing but loads and stores. Returns how many were taken.
@@ -77,8 +84,7 @@ inline std::size_t Pair::run_at_once(std::span<const WorkRequest> requests) {
   return true;
 }
 
-[[gnu::noinline]] std::size_t Pair::begin_in_turn(std::span<const WorkRequest> requests,
-                                                  std::size_t taken) {
+std::size_t Pair::begin_in_turn(std::span<const WorkRequest> requests, std::size_t taken) {
   while (taken != requests.size() && queue_.push(requests[taken])) ++taken;
   if (state() == State::connected) begin_waiting();
   return taken;

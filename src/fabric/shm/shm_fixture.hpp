@@ -22,7 +22,7 @@ namespace espalier::fabric::shm {
 
 inline constexpr RemoteRights kReadWrite = RemoteRights::read | RemoteRights::write;
 inline constexpr RemoteRights kAllRights = kReadWrite | RemoteRights::atomic;
-inline constexpr std::uint64_t kLong = 60'000'000'000;  // longer than anything takes
+inline constexpr std::uint64_t kLong = 3600'000'000'000;  // longer than a test may take
 
 inline std::vector<std::byte> bytes_of(std::string_view text) {
   const auto* begin = reinterpret_cast<const std::byte*>(text.data());

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Peers that do not keep to the protocol: what they send ends their own connection, and
+// nothing else.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <vector>
+
+#include "base/random.hpp"
+#include "fabric/shm/raw_peer.hpp"
+
+namespace espalier::fabric::shm {
+namespace {
+
+using memory::Descriptor;
+using memory::SharedMemory;
+using State = QueuePair::State;
+
+TEST(ShmHostile, PacketsThatCannotBeEndTheConnection) {
+  base::Random random(base::seed_from_environment(32));
+  wire::FabricAnswer unasked{};
+  unasked.packet = static_cast<std::uint32_t>(wire::FabricPacket::answer);
+  unasked.key = 5;
+  const wire::FabricNote unknown{77, 0};
+  wire::FabricHello again{};
+  again.packet = static_cast<std::uint32_t>(wire::FabricPacket::hello);
+  std::vector<std::byte> noise(300);
+  random.fill(noise);
+  const std::span<const std::byte> packets[] = {packet_of(unasked), packet_of(unknown),
+                                                packet_of(again), std::span(noise),
+                                                std::span(noise).first(1)};
+  for (const auto packet : packets) {
+    Raw raw;
+    raw.join();
+    const int own[] = {raw.table->words().descriptor()};
+    ASSERT_TRUE(memory::send_packet(raw.socket.number(), packet, own));
+    raw.wait_for_the_end();
+    EXPECT_EQ(raw.target.pair->ended_by(), Status::retry_exceeded);
+    raw.expect_hung_up();
+    raw.expect_others_are_served();
+  }
+}
+
+TEST(ShmHostile, HelloesThatCannotBeAreNotHeard) {
+  wire::FabricHello good{};
+  good.packet = static_cast<std::uint32_t>(wire::FabricPacket::hello);
+  good.format = wire::kFabricFormat;
+  good.magic = wire::kFabricMagic;
+  wire::FabricHello magic = good;
+  magic.magic ^= 1;
+  wire::FabricHello format = good;
+  format.format = 99;
+  wire::FabricHello data = good;
+  data.data_bytes = 57;
+  const auto small = *SharedMemory::create("small", 4096);
+  const Descriptor unsealed(memfd_create("unsealed", MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(unsealed.number(), 1 << 20), 0);
+  const auto table = *RegionTable::create();
+  struct Case {
+    wire::FabricHello hello;
+    std::vector<int> descriptors;
+  };
+  const std::vector<int> words{table->words().descriptor()};
+  const Case cases[] = {{magic, words},
+                        {format, words},
+                        {data, words},
+                        {good, {}},
+                        {good, {small.descriptor()}},
+                        {good, {unsealed.number()}},
+                        {good, {0}}};
+  for (const Case& one : cases) {
+    Raw raw;
+    ASSERT_TRUE(memory::send_packet(raw.socket.number(), packet_of(one.hello), one.descriptors));
+    raw.expect_hung_up();
+    EXPECT_FALSE(raw.target.endpoint->next_request());
+    raw.expect_others_are_served();
+  }
+}
+
+TEST(ShmHostile, QuestionsForAnyKeyAreAnswered) {
+  base::Random random(base::seed_from_environment(33));
+  Raw raw;
+  raw.join();
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_TRUE(send_ask(raw.socket.number(), static_cast<RegionKey>(random())));
+    wire::FabricAnswer answer;
+    Descriptor descriptors[2];
+    const auto got = memory::receive_packet(
+        raw.socket.number(), std::as_writable_bytes(std::span(&answer, 1)), descriptors);
+    ASSERT_EQ(*got, sizeof answer);
+    ASSERT_EQ(answer.status, static_cast<std::uint32_t>(Status::remote_access));
+    ASSERT_FALSE(descriptors[0]);
+  }
+}
+
+TEST(ShmHostile, WhoAsksAndDoesNotReadIsHungUpOn) {
+  Raw raw;
+  raw.join();
+  while (true) {
+    const auto sent = send_ask(raw.socket.number(), 5);
+    if (!sent && sent.error().detail != EAGAIN) break;
+    std::this_thread::yield();
+  }
+  raw.wait_for_the_end();
+  raw.expect_others_are_served();
+}
+
+TEST(ShmHostile, WelcomesThatCannotBeEndTheConnection) {
+  const auto table = *RegionTable::create();
+  const auto channel = *SharedMemory::create("channel", wire::fabric_channel_bytes(kLines));
+  wire::FabricWelcome good{};
+  good.packet = static_cast<std::uint32_t>(wire::FabricPacket::welcome);
+  good.format = wire::kFabricFormat;
+  good.magic = wire::kFabricMagic;
+  good.ring_lines = kLines;
+  wire::FabricWelcome odd = good;
+  odd.ring_lines = 63;
+  wire::FabricWelcome many = good;
+  many.ring_lines = wire::kFabricLinesMax;
+  wire::FabricWelcome none = good;
+  none.ring_lines = 0;
+  wire::FabricWelcome data = good;
+  data.data_bytes = 185;
+  struct Case {
+    wire::FabricWelcome welcome;
+    std::vector<int> descriptors;
+  };
+  const std::vector<int> both{channel.descriptor(), table->words().descriptor()};
+  const Case cases[] = {{odd, both},
+                        {many, both},
+                        {none, both},
+                        {data, both},
+                        {good, both},  // its memory does not begin as it should
+                        {good, {}},
+                        {good, {channel.descriptor()}},
+                        {good, {table->words().descriptor(), 0}}};
+  for (const Case& one : cases) {
+    RawTarget raw;
+    ASSERT_TRUE(memory::send_packet(raw.socket.number(), packet_of(one.welcome), one.descriptors));
+    raw.wait_for_the_end();
+    EXPECT_EQ(raw.client.pair->ended_by(), Status::retry_exceeded);
+  }
+}
+
+// Two are as many as this listener keeps waiting; the third tries until there is room.
+TEST(ShmHostile, AListenerThatLetsNobodyInKeepsNobodyWaiting) {
+  RawTarget raw;
+  EXPECT_EQ(::listen(raw.listening.number(), 0), 0);
+  Side second;
+  Side third;
+  second.pair = *second.endpoint->connect(raw.path(), second.options(), {});
+  third.pair = *third.endpoint->connect(raw.path(), third.options(), {});
+  for (int i = 0; i < 100; ++i) third.endpoint->progress();
+  EXPECT_EQ(third.pair->state(), State::connecting);
+  const Descriptor of_second(accept4(raw.listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
+  ASSERT_EQ(fcntl(raw.listening.number(), F_SETFL, O_NONBLOCK), 0);
+  Descriptor of_third;
+  until(second, third, [&] {
+    of_third = Descriptor(accept4(raw.listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!of_third) third.endpoint->wait(1'000'000);
+    return static_cast<bool>(of_third);
+  });
+  of_third.close();
+  until(second, third, [&] { return third.pair->state() == State::ended; });
+  EXPECT_EQ(third.pair->ended_by(), Status::retry_exceeded);
+}
+
+TEST(ShmHostile, AnswersThatCannotBeEndTheConnection) {
+  const auto region = *SharedMemory::create("region", 4096);
+  const RegionKey key = 0x10003;
+  const auto answer = [&](std::uint32_t rights, std::uint64_t bytes, std::uint64_t offset) {
+    return wire::FabricAnswer{4, key, 0, rights, 0, bytes, offset};
+  };
+  wire::FabricAnswer other = answer(1, 4096, 0);
+  other.key = 0x20003;
+  const wire::FabricAnswer answers[] = {answer(0, 4096, 0),
+                                        answer(8, 4096, 0),
+                                        answer(1, 0, 0),
+                                        answer(1, 4097, 0),
+                                        answer(1, 4096, 1),
+                                        answer(1, ~std::uint64_t{0}, 4096),
+                                        answer(1, 4096, ~std::uint64_t{0} - 4095),
+                                        answer(1, 1, std::uint64_t{1} << 46),
+                                        other};
+  for (const wire::FabricAnswer& bad : answers) {
+    const auto words = *SharedMemory::create("words", RegionTable::kRegionsMax * 4);
+    base::store_shared(words.at((key & 0xFFFF) * 4), key);
+    const auto channel = *Channel::create(kLines);
+    RawTarget raw;
+    wire::FabricWelcome welcome{};
+    welcome.packet = static_cast<std::uint32_t>(wire::FabricPacket::welcome);
+    welcome.format = wire::kFabricFormat;
+    welcome.magic = wire::kFabricMagic;
+    welcome.ring_lines = kLines;
+    const int both[] = {channel.descriptor(), words.descriptor()};
+    ASSERT_TRUE(memory::send_packet(raw.socket.number(), packet_of(welcome), both));
+    until(raw.client, raw.client, [&] { return raw.client.pair->state() == State::connected; });
+    std::array<std::byte, 8> into;
+    raw.client.pair->post(WorkRequest::read(1, into, key, 0));
+    const int own[] = {region.descriptor()};
+    // What was asked comes first; only then is there somebody who waits for an answer.
+    std::array<std::byte, 300> packet;
+    Descriptor descriptors[2];
+    for (std::size_t got = 0; got != sizeof(wire::FabricNote);) {
+      got = *memory::receive_packet(raw.socket.number(), packet, descriptors);
+    }
+    ASSERT_TRUE(memory::send_packet(raw.socket.number(), packet_of(bad), own));
+    raw.wait_for_the_end();
+    const Status told = raw.client.take(raw.client.sends)->status;
+    EXPECT_TRUE(told == Status::retry_exceeded || told == Status::remote_operation);
+  }
+}
+
+}  // namespace
+}  // namespace espalier::fabric::shm
