@@ -2,10 +2,12 @@
 // The transports that the conformance tests run over.
 #include <list>
 
+#include "base/temporary_folder.hpp"
 #include "fabric/fabric_fixture.hpp"
 #include "fabric/roce/endpoint.hpp"
 #include "fabric/roce/packet_network.hpp"
 #include "fabric/roce/udp_port.hpp"
+#include "fabric/shm/endpoint.hpp"
 #include "fabric/sim/world.hpp"
 
 namespace espalier::fabric {
@@ -53,6 +55,31 @@ FabricTransport simulated(std::string name, const sim::Faults& faults, std::uint
   return {std::move(name),
           [faults](std::uint64_t seed) { return std::make_unique<SimLink>(seed, faults); }, effort};
 }
+
+/// Two endpoints that map each other's memory.
+class ShmLink final : public FabricLink {
+ public:
+  explicit ShmLink(std::uint64_t seed)
+      : near_(*shm::open(*RegionTable::create(seed))),
+        far_(*shm::open(*RegionTable::create(seed + 1))) {
+    EXPECT_TRUE(far_->listen(address()));
+  }
+  Endpoint& near() override { return *near_; }
+  Endpoint& far() override { return *far_; }
+  std::string address() override { return (folder_ / "far").string(); }
+  std::string nobody() override { return (folder_ / "nobody").string(); }
+  void turn() override {
+    near_->progress();
+    far_->progress();
+  }
+  OfferedMemory memory(std::uint64_t bytes) override { return memory_.take(bytes); }
+
+ private:
+  base::TemporaryFolder folder_;
+  LinkMemory memory_;
+  std::unique_ptr<Endpoint> near_;
+  std::unique_ptr<Endpoint> far_;
+};
 
 /// `roce` over a network that keeps its own time.
 class SimulatedRoceLink final : public FabricLink {
@@ -136,6 +163,7 @@ std::vector<FabricTransport> fabric_transports() {
   return {
       simulated("sim", {}),
       simulated("sim_harsh", sim::Faults::harsh(), 4),
+      {"shm", [](std::uint64_t seed) { return std::make_unique<ShmLink>(seed); }},
       simulated_roce("roce", {}),
       simulated_roce("roce_reordering", reordering),
       simulated_roce("roce_losing", losing, 2),
