@@ -288,7 +288,7 @@ void add_fabric(CLI::App& bench, const Output& output, std::function<int()>& cho
            "requests posted with one doorbell (batch); 1,4,16,64 by default");
   command
       .add_option("--region-bytes", options->region_bytes,
-                  "memory that is offered; requests go to random places of it")
+                  "memory that is offered; READs go to random places of its first half")
       ->capture_default_str();
   command.add_option("--ops", options->ops, "requests of a measurement; of long ones fewer")
       ->capture_default_str();

@@ -13,6 +13,7 @@
 #include "base/random.hpp"
 #include "bench/probe.hpp"
 #include "fabric/roce/endpoint.hpp"
+#include "fabric/roce/exchange.hpp"
 #include "fabric/roce/udp_port.hpp"
 #include "fabric/shm/endpoint.hpp"
 
@@ -23,8 +24,9 @@ struct Named {
   FabricKind kind;
   std::string_view name;
 };
-constexpr std::array kKinds{Named{FabricKind::shm, "shm"}, Named{FabricKind::roce_udp, "roce-udp"},
-                            Named{FabricKind::roce_udp6, "roce-udp6"}};
+constexpr std::array kKinds{
+    Named{FabricKind::shm, "shm"}, Named{FabricKind::roce_memory, "roce-memory"},
+    Named{FabricKind::roce_udp, "roce-udp"}, Named{FabricKind::roce_udp6, "roce-udp6"}};
 
 constexpr std::uint32_t kServerReceives = 512;
 constexpr std::uint32_t kReceiveBytes = 4096;
@@ -44,6 +46,18 @@ std::unique_ptr<fabric::Endpoint> open_endpoint(FabricKind kind,
                                                 std::string* where) {
   namespace roce = fabric::roce;
   if (kind == FabricKind::shm) return must(fabric::shm::open(std::move(regions)), "shm");
+  if (kind == FabricKind::roce_memory) {
+    // All ports of this process meet here; addresses are used once.
+    static roce::PortExchange exchange;
+    static std::atomic<std::uint32_t> ports{0};
+    const std::uint32_t number = ports.fetch_add(1);
+    const auto ip = roce::IpAddress::v4(10, static_cast<std::uint8_t>(number >> 16),
+                                        static_cast<std::uint8_t>(number >> 8),
+                                        static_cast<std::uint8_t>(number));
+    auto port = must(exchange.open({ip, wire::roce::kUdpPort}), "port");
+    if (where != nullptr) *where = roce::to_text(port->address());
+    return std::make_unique<roce::RoceEndpoint>(std::move(port), std::move(regions), number);
+  }
   constexpr std::array<std::uint8_t, 16> kLoopbackSix{0, 0, 0, 0, 0, 0, 0, 0,
                                                       0, 0, 0, 0, 0, 0, 0, 1};
   roce::UdpPortOptions options;

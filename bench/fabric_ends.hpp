@@ -20,7 +20,7 @@
 
 namespace espalier::bench {
 
-enum class FabricKind : std::uint8_t { shm, roce_udp, roce_udp6 };
+enum class FabricKind : std::uint8_t { shm, roce_memory, roce_udp, roce_udp6 };
 [[nodiscard]] std::string_view name(FabricKind kind);
 [[nodiscard]] std::optional<FabricKind> parse_fabric_kind(std::string_view text);
 /// The names of all, with commas between.

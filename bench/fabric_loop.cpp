@@ -22,18 +22,24 @@ using fabric::WorkRequest;
 constexpr std::uint32_t kLine = 64;
 constexpr std::uint64_t kWarmUpOps = 2000;
 
-/// Where operations go: the same places for all who have the same seed.
+/// Where operations go: the same places for all who have the same seed. READs have the first half
+/// of the region, which nobody changes, and what changes it the second.
 class Places {
  public:
   Places(const FabricLoop& loop, std::uint64_t region_bytes)
       : random_(loop.seed),
         step_((std::max(loop.bytes, 1u) + kLine - 1) / kLine * kLine),
-        count_(region_bytes / step_) {}
-  std::uint64_t next() { return random_.below(count_) * step_; }
+        begin_(loop.opcode == Opcode::read ? 0 : changing(region_bytes)),
+        count_(region_bytes / 2 / step_) {}
+  std::uint64_t next() { return begin_ + random_.below(count_) * step_; }
+  static std::uint64_t changing(std::uint64_t region_bytes) {
+    return region_bytes / 2 / kLine * kLine;
+  }
 
  private:
   base::Random random_;
   std::uint64_t step_;
+  std::uint64_t begin_;
   std::uint64_t count_;
 };
 
@@ -48,6 +54,7 @@ class Loop {
   Loop(FabricServer& server, const FabricLoop& loop)
       : loop_(loop),
         region_(server.region()),
+        counter_(region_.at(Places::changing(region_.bytes))),
         client_(server, std::max(loop.in_flight, loop.batch) * 2),
         places_(loop, region_.bytes),
         slot_bytes_((std::max(loop.bytes, 1u) + kLine - 1) / kLine * kLine),
@@ -102,10 +109,10 @@ class Loop {
         made = WorkRequest::write_immediate(number, slot, region_.key, remote, 7);
         break;
       case Opcode::fetch_add:
-        made = WorkRequest::fetch_add(number, region_.key, region_.base, 1);
+        made = WorkRequest::fetch_add(number, region_.key, counter_, 1);
         break;
       case Opcode::compare_swap:
-        made = WorkRequest::compare_swap(number, region_.key, region_.base, 0, 0);
+        made = WorkRequest::compare_swap(number, region_.key, counter_, 0, 0);
         break;
       default: made = WorkRequest::send(number, slot); break;
     }
@@ -134,6 +141,7 @@ class Loop {
  private:
   FabricLoop loop_;
   fabric::RemoteRegion region_;
+  std::uint64_t counter_;  // the address that atomics work on
   FabricClient client_;
   Places places_;
   std::uint32_t slot_bytes_;
@@ -150,7 +158,8 @@ PointSample run_loop(FabricServer& server, const FabricLoop& loop) {
   Loop(server, warm_up).run(std::min(loop.ops, kWarmUpOps));
 
   Loop running(server, loop);
-  running.begin_counting(first_word(server.bytes(), sizeof(std::uint64_t)));
+  running.begin_counting(
+      first_word(server.bytes() + Places::changing(server.region().bytes), sizeof(std::uint64_t)));
   PointSample sample;
   const double cpu_before = server.cpu_seconds();
   const base::Stopwatch watch;

@@ -32,7 +32,8 @@ struct QueuePairOptions {
   std::uint32_t mtu_bytes = 4096;           // of transports that send packets: 1024 or 4096
   std::uint32_t retries = 7;                // before retry_exceeded
   std::uint32_t receive_retries = 7;        // before no_receive; 7: for ever [verbs: rnr_retry]
-  std::uint64_t timeout_ns = 4'000'000;     // without an answer, before the first retry
+  /// Without an answer, before a retry counts. Transports that lose packets ask again much earlier.
+  std::uint64_t timeout_ns = 67'000'000;
 };
 
 /// How far post() came.

@@ -5,6 +5,7 @@
 #include "base/temporary_folder.hpp"
 #include "fabric/fabric_fixture.hpp"
 #include "fabric/roce/endpoint.hpp"
+#include "fabric/roce/exchange.hpp"
 #include "fabric/roce/packet_network.hpp"
 #include "fabric/roce/udp_port.hpp"
 #include "fabric/shm/endpoint.hpp"
@@ -135,6 +136,33 @@ class UdpRoceLink final : public FabricLink {
   roce::RoceEndpoint far_;
 };
 
+/// `roce` through memory, with no kernel between.
+class ExchangeRoceLink final : public FabricLink {
+ public:
+  explicit ExchangeRoceLink(std::uint64_t seed)
+      : near_(*exchange_.open({roce::IpAddress::v4(10, 0, 0, 1), 4791}), *RegionTable::create(seed),
+              seed + 1),
+        far_(*exchange_.open({roce::IpAddress::v4(10, 0, 0, 2), 4791}),
+             *RegionTable::create(seed + 2), seed + 3) {
+    EXPECT_TRUE(far_.listen("7"));
+  }
+  Endpoint& near() override { return near_; }
+  Endpoint& far() override { return far_; }
+  std::string address() override { return "10.0.0.2/7"; }
+  std::string nobody() override { return "10.0.0.3/7"; }
+  void turn() override {
+    near_.progress();
+    far_.progress();
+  }
+  OfferedMemory memory(std::uint64_t bytes) override { return memory_.take(bytes); }
+
+ private:
+  roce::PortExchange exchange_;
+  LinkMemory memory_;
+  roce::RoceEndpoint near_;
+  roce::RoceEndpoint far_;
+};
+
 FabricTransport udp_roce(std::string name, const roce::UdpPortOptions& options) {
   return {std::move(name),
           [options](std::uint64_t seed) { return std::make_unique<UdpRoceLink>(seed, options); }};
@@ -167,6 +195,7 @@ std::vector<FabricTransport> fabric_transports() {
       simulated_roce("roce", {}),
       simulated_roce("roce_reordering", reordering),
       simulated_roce("roce_losing", losing, 2),
+      {"roce_memory", [](std::uint64_t seed) { return std::make_unique<ExchangeRoceLink>(seed); }},
       udp_roce("roce_udp", {{loopback, 0}}),
       udp_roce("roce_udp_ipv6", {{loopback_six, 0}}),
       udp_roce("roce_udp_plain", {{loopback, 0}, false}),

@@ -14,6 +14,8 @@ constexpr std::uint32_t kFarewells = 3;
 constexpr std::uint64_t kFarewellNs = 4'000'000;
 // An answer is repeated for as long as the peer, by its own word, repeats its question.
 constexpr std::uint32_t kRepeats = 7;
+// Before a question is repeated for the first time; each time it is twice as long.
+constexpr std::uint64_t kRepeatNs = 4'000'000;
 
 }  // namespace
 
@@ -90,7 +92,8 @@ void Connector::connect(Pair& pair, const PortAddress& peer, std::uint16_t servi
   connection.ids = {id, 0};
   connection.pair = &pair;
   pair.connection = id;
-  say(connection, {endpoint_.draw(), request}, options.timeout_ns, options.retries);
+  say(connection, {endpoint_.draw(), request}, std::min(options.timeout_ns, kRepeatNs),
+      options.retries);
 }
 
 Result<void> Connector::listen(std::uint16_t service) {
@@ -136,7 +139,8 @@ void Connector::accept(std::uint64_t request, Pair& pair, std::span<const std::b
   const std::uint64_t transaction = connection.message.transaction;
   pair.establish({connection.peer, asked.local_pair, asked.starting_psn, asked.responder_resources},
                  request_data(asked));
-  say(connection, {transaction, reply}, pair.asked_options().timeout_ns, kRepeats);
+  say(connection, {transaction, reply}, std::min(pair.asked_options().timeout_ns, kRepeatNs),
+      kRepeats);
 }
 
 void Connector::reject(std::uint64_t request) {

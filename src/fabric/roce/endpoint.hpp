@@ -86,6 +86,7 @@ class RoceEndpoint final : public Endpoint {
   Connector connector_;
   EndpointCounters counters_;
   std::uint64_t now_ns_;
+  std::uint32_t quiet_turns_ = 0;
   std::uint64_t look_again_ns_ = 0;  // who has waited in vain
   std::vector<Pair*> working_;       // with something to send
   std::vector<Pair*> busy_;          // that wait for answers

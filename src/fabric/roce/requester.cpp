@@ -16,6 +16,8 @@ namespace {
 // peer whose thread was interrupted for a moment gets everything twice.
 constexpr std::uint64_t kPatienceMinNs = 100'000;
 constexpr std::uint64_t kPatienceFactor = 8;
+// As long as nobody knows how long answers take.
+constexpr std::uint64_t kPatienceFirstNs = 4'000'000;
 // An acknowledgement is asked for at least every so many packets.
 constexpr std::uint32_t kAskEvery = 32;
 
@@ -52,7 +54,7 @@ Requester::Requester(Pair& pair, const RequesterLimits& limits)
       acked_(limits.first_psn),
       next_psn_(limits.first_psn),
       highest_sent_(limits.first_psn),
-      patience_ns_(limits.timeout_ns) {}
+      patience_ns_(std::min(limits.timeout_ns, kPatienceFirstNs)) {}
 
 void Requester::limit_reads(std::uint32_t reads) {
   limits_.reads_in_flight = std::max(1u, std::min(limits_.reads_in_flight, reads));

@@ -39,7 +39,7 @@ struct RequesterLimits {
   std::uint32_t reads_in_flight = 16;
   std::uint32_t retries = 7;
   std::uint32_t receive_retries = 7;
-  std::uint64_t timeout_ns = 4'000'000;
+  std::uint64_t timeout_ns = 67'000'000;
   std::uint32_t first_psn = 0;
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
+#include "base/prefetch.hpp"
 #include "fabric/region_copy.hpp"
 #include "fabric/roce/pair.hpp"
 
@@ -16,6 +17,8 @@ using enum PacketOpcode;
 
 // How long a peer is told to wait for a receive.
 constexpr std::uint64_t kNotReadyNs = 40'000;
+// Bytes of a READ that are asked of memory when its request comes.
+constexpr std::uint32_t kAskedAhead = 1024;
 
 bool is_send(PacketOpcode opcode) { return opcode <= send_only_immediate; }
 bool is_write(PacketOpcode opcode) {
@@ -73,8 +76,12 @@ void Responder::execute_read(const Packet& packet) {
   if (reth.length > message_bytes_max_ || answers_.size() >= kAnswersMax) {
     return refuse(NakCode::invalid_request, Status::remote_invalid);
   }
+  // Asked for now, for the answers of a burst leave together, after the last of its requests.
+  const auto ask = [&](const std::byte* from) {
+    base::prefetch(from, from + std::min(reth.length, kAskedAhead));
+  };
   if (reth.length != 0 &&
-      !pair_.may_access(reth.key, reth.address, reth.length, RemoteRights::read)) {
+      !pair_.access(reth.key, reth.address, reth.length, RemoteRights::read, ask)) {
     return refuse(NakCode::remote_access, Status::remote_access);
   }
   Answer answer;
