@@ -5,8 +5,8 @@
 // Invariants
 // I1. What create() made keeps its length: it is sealed against shrinking and growing, and against
 //     other seals.
-// I2. Who is another user, and got a descriptor to read what create() made, cannot make of it one to
-//     write. The same user can, as he can do anything to his processes.
+// I2. Another user who got a descriptor to read what create() made cannot make of it one to write.
+//     The same user can, as he can do anything to his processes.
 // I3. attach() maps only what is sealed against shrinking and long enough.
 //
 // Thread: one at a time; the memory itself any.
