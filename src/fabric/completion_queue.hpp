@@ -62,9 +62,8 @@ class CompletionQueue {
   }
 
  private:
-  // A completion as words. One that is stored field by field, and soon copied in wider pieces,
-  // makes the processor wait until all stores before it are done, those of a READ's bytes too:
-  // that was nine tenths of the rate of short READs.
+  // A completion as words: one that is stored field by field and loaded soon after in wider pieces
+  // makes the processor wait until the stores before it are done, a READ's bytes among them.
   struct Entry {
     std::uint64_t work_id;
     std::uint64_t old_value;

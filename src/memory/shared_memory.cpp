@@ -43,6 +43,9 @@ Result<SharedMemory> SharedMemory::create(const char* name, std::uint64_t bytes)
   made.bytes_ = bytes;
   const int file = made.descriptor_.number();
   if (ftruncate(file, static_cast<off_t>(bytes)) != 0) return base::refused_by_system();
+  // The system makes it a file that anybody may read and write: who got a descriptor to read could
+  // open it again, by way of /proc, to write.
+  if (fchmod(file, S_IRUSR | S_IWUSR) != 0) return base::refused_by_system();
   if (fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return base::refused_by_system();
   if (const auto mapped = made.map(Rights::write); !mapped) {

@@ -5,7 +5,9 @@
 // Invariants
 // I1. What create() made keeps its length: it is sealed against shrinking and growing, and against
 //     other seals.
-// I2. attach() maps only what is sealed against shrinking and long enough.
+// I2. Another user who got a descriptor to read what create() made cannot make of it one to write.
+//     The same user can, as he can do anything to his processes.
+// I3. attach() maps only what is sealed against shrinking and long enough.
 //
 // Thread: one at a time; the memory itself any.
 #pragma once

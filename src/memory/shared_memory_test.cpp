@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -47,6 +48,13 @@ TEST(SharedMemory, AReadOnlyDescriptorCannotBeMappedToWrite) {
   ASSERT_TRUE(read);
   *made->at(0) = std::byte{9};
   EXPECT_EQ(*read->at(0), std::byte{9});
+}
+
+TEST(SharedMemory, IsNoFileThatOtherUsersMayOpen) {
+  const auto made = *SharedMemory::create("test", 4096);
+  struct stat facts {};
+  ASSERT_EQ(fstat(made.descriptor(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0600u);
 }
 
 TEST(SharedMemory, WhatCouldShrinkOrIsTooShortIsRefused) {
