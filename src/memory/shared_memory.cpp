@@ -2,8 +2,10 @@
 #include "memory/shared_memory.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -62,6 +64,10 @@ Result<SharedMemory> SharedMemory::attach(Descriptor descriptor, std::uint64_t b
   const int file = attached.descriptor_.number();
   const int seals = fcntl(file, F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return fail(Code::corrupt);
+  // Holes in memory of huge pages end whoever reads them, if the system has no page to spare.
+  struct statfs kind {};
+  if (fstatfs(file, &kind) != 0) return base::refused_by_system();
+  if (kind.f_type == HUGETLBFS_MAGIC) return fail(Code::corrupt);
   struct stat facts {};
   if (fstat(file, &facts) != 0) return base::refused_by_system();
   if (facts.st_size < 0 || static_cast<std::uint64_t>(facts.st_size) < bytes) {

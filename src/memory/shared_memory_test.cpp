@@ -26,6 +26,18 @@ TEST(SharedMemory, IsZeroedAndTheSameForAllWhoAttach) {
   EXPECT_EQ(*made->at(17), std::byte{5});
 }
 
+// Somebody may punch holes in it, and there may be no page to fill them.
+TEST(SharedMemory, OfHugePagesIsNotAttached) {
+  constexpr std::uint64_t kHuge = std::uint64_t{2} << 20;
+  Descriptor huge(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB));
+  if (!huge) return;  // this system has none, so nobody can send such memory
+  ASSERT_EQ(ftruncate(huge.number(), kHuge), 0);
+  ASSERT_EQ(fcntl(huge.number(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  const auto attached = SharedMemory::attach(std::move(huge), kHuge, Rights::read);
+  ASSERT_FALSE(attached);
+  EXPECT_EQ(attached.error().code, Code::corrupt);
+}
+
 TEST(SharedMemory, CannotChangeItsLengthOrItsSeals) {
   auto made = SharedMemory::create("test", kBytes);
   ASSERT_TRUE(made);
