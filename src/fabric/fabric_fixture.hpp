@@ -56,7 +56,7 @@ struct ConnectedPair {
   std::unique_ptr<QueuePair> far;
 };
 
-/// What all tests of a transport share: queues, connecting, waiting, and the region of the far side.
+/// What all tests of a transport share: queues, connecting, waiting, the region of the far side.
 class FabricScene {
  public:
   static constexpr std::uint64_t kRegionBytes = std::uint64_t{1} << 20;

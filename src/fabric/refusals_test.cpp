@@ -28,7 +28,7 @@ class FabricRefusals : public ::testing::TestWithParam<FabricTransport> {
             WorkRequest::fetch_add(4, with, remote, 1),
             WorkRequest::compare_swap(5, with, remote, 0, 1)};
   }
-  /// A pair of its own for the request; says how it ended, and that the pair did too, on both sides.
+  /// A pair of its own for the request; says how it ended, and that both ends of the pair did too.
   Status refused(const WorkRequest& request, const QueuePairOptions& far = {}) {
     auto pair = scene.connect({}, far);
     std::byte room[64];

@@ -2,8 +2,8 @@
 // The transport `roce`: RoCEv2 in user space, over any packet port.
 //
 // One turn, progress(): take what has come, let the pairs it is for deal with it, look now and then
-// who has waited in vain, send what may be sent. Everything of a turn leaves together, which is what
-// makes packets cheap.
+// who has waited in vain, send what may be sent. Everything of a turn leaves together, which is
+// what makes packets cheap.
 //
 // Thread: one at a time, but for wake().
 #pragma once

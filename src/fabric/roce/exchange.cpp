@@ -55,7 +55,7 @@ class PortExchange::Mailbox {
     sleeping_.store(true, std::memory_order_relaxed);
     base::full_fence();
   }
-  void sleep(std::uint64_t timeout_ns) {
+  void rest(std::uint64_t timeout_ns) {
     pollfd event{event_.number(), POLLIN, 0};
     const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
                            static_cast<long>(timeout_ns % 1'000'000'000)};
@@ -122,7 +122,7 @@ class PortExchange::Port final : public PacketPort {
     mailbox_->fall_asleep();
     mailbox_->take_rings(rings_);
     const bool ready = std::ranges::any_of(rings_, [](const auto& ring) { return ring->ready(); });
-    if (!ready) mailbox_->sleep(timeout_ns);
+    if (!ready) mailbox_->rest(timeout_ns);
     mailbox_->rise();
   }
   void wake() override { mailbox_->wake(); }

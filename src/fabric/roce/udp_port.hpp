@@ -8,8 +8,8 @@
 // The ICRC covers the IP header, which a socket does not show. All of it follows from the socket,
 // since it is not connected and asks not to be fragmented; but for the id of IPv4, which is 0 in a
 // datagram that leaves alone, and in what is cut counts the parts from 0. So the sender knows it,
-// and the receiver tries: an ICRC is right if it is that of some id below kIdsMax. For IPv4 it is so
-// a check of 25 bits instead of 32; IPv6 has no id, and loses nothing.
+// and the receiver tries: an ICRC is right if it is that of some id below kIdsMax. So for IPv4 it
+// is a check of 25 bits instead of 32; IPv6 has no id, and loses nothing.
 //
 // A peer that is a network card sends from any port above 49151 and listens at 4791; one of ours
 // sends from the port where it listens, which is below.
