@@ -24,9 +24,16 @@ void add_map_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_stats_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_top_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_ping_command(CLI::App& app, Environment& environment, Action& chosen);
+void add_fabric_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_completion_command(CLI::App& app, Environment& environment, Action& chosen);
 
 /// All of the above.
 void add_commands(CLI::App& app, Environment& environment, Action& chosen);
+
+/// The commands of `fabric`.
+void add_fabric_serve(CLI::App& fabric, Environment& environment, Action& chosen);
+void add_fabric_ping(CLI::App& fabric, Environment& environment, Action& chosen);
+void add_fabric_read(CLI::App& fabric, Environment& environment, Action& chosen);
+void add_fabric_write(CLI::App& fabric, Environment& environment, Action& chosen);
 
 }  // namespace espalier::tools

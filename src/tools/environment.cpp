@@ -33,6 +33,17 @@ Outcome<int> Environment::refuse_to_serve(Environment& /*environment*/,
   return failed("no node can be started here");
 }
 
+Result<fabric::Listening> Environment::refuse_to_listen(
+    const fabric::FabricAddress& /*address*/, std::shared_ptr<fabric::RegionTable> /*regions*/) {
+  return fail(Code::unsupported);
+}
+
+Result<fabric::Connecting> Environment::refuse_to_reach(
+    const fabric::FabricAddress& /*address*/, std::shared_ptr<fabric::RegionTable> /*regions*/,
+    const std::optional<fabric::roce::IpAddress>& /*local*/) {
+  return fail(Code::unsupported);
+}
+
 std::optional<std::string> variable(const Environment& environment, std::string_view name) {
   const auto found =
       std::ranges::find(environment.variables, name, &std::pair<std::string, std::string>::first);

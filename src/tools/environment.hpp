@@ -3,7 +3,7 @@
 //
 // A command gets an Environment and returns an exit code; it opens, prints and measures through the
 // Environment only. So tests and fuzzers run commands as plain functions (tools/run.hpp).
-// Nodes are part of the world: what is not given here cannot be reached or started.
+// Nodes and the fabric are part of the world: what is not given here cannot be reached or started.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,11 @@
 #include <vector>
 
 #include "espalier/map.hpp"
+#include "fabric/address.hpp"
 #include "node/config_load.hpp"
 #include "tools/files.hpp"
 #include "tools/screen.hpp"
+#include "tools/stop_request.hpp"
 
 namespace espalier::tools {
 
@@ -46,7 +48,7 @@ struct Environment {
   Files& files;
   bool out_is_terminal = false;
   bool err_is_terminal = false;
-  bool colour = false;  ///< of messages on `err`
+  bool colour = false;                    ///< of messages on `err`
   std::function<std::uint64_t()> now_ns;  ///< a clock that only goes forward
   /// Limit on the memory of a map unless the command line says otherwise; 0: the library's own.
   std::uint64_t memory_bytes_max = 0;
@@ -59,6 +61,18 @@ struct Environment {
   /// Runs a node until it is told to stop; returns the exit code.
   std::function<Outcome<int>(Environment&, const node::Loaded&)> serve = refuse_to_serve;
 
+  /// Opens an end of the fabric that listens, as fabric::open_for_listening.
+  std::function<Result<fabric::Listening>(const fabric::FabricAddress&,
+                                          std::shared_ptr<fabric::RegionTable>)>
+      listen_on_fabric = refuse_to_listen;
+  /// Opens an end of the fabric that connects, as fabric::open_for_connecting.
+  std::function<Result<fabric::Connecting>(const fabric::FabricAddress&,
+                                           std::shared_ptr<fabric::RegionTable>,
+                                           const std::optional<fabric::roce::IpAddress>&)>
+      reach_on_fabric = refuse_to_reach;
+  /// Notices from now on when the command is asked to stop; null: nobody can ask.
+  std::function<std::unique_ptr<StopRequest>()> notice_stop = [] { return nullptr; };
+
   /// Takes the whole terminal; null: there is none.
   std::function<std::unique_ptr<Screen>()> open_screen = [] { return nullptr; };
   /// Waits so long.
@@ -66,6 +80,11 @@ struct Environment {
 
   static Result<Store> refuse_to_connect(const std::string& address);
   static Outcome<int> refuse_to_serve(Environment& environment, const node::Loaded& loaded);
+  static Result<fabric::Listening> refuse_to_listen(const fabric::FabricAddress& address,
+                                                    std::shared_ptr<fabric::RegionTable> regions);
+  static Result<fabric::Connecting> refuse_to_reach(
+      const fabric::FabricAddress& address, std::shared_ptr<fabric::RegionTable> regions,
+      const std::optional<fabric::roce::IpAddress>& local);
 };
 
 /// A Failure of the data or the world.

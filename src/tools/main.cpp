@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,10 +18,12 @@
 
 #include "base/machine_memory.hpp"
 #include "bench/commands.hpp"
+#include "fabric/address.hpp"
 #include "tools/node_process.hpp"
 #include "tools/os_files.hpp"
 #include "tools/run.hpp"
 #include "tools/standard_output.hpp"
+#include "tools/stop_signals.hpp"
 #include "tools/terminal_screen.hpp"
 
 namespace espalier::tools {
@@ -73,6 +76,9 @@ int run_on_this_machine(const std::vector<std::string>& arguments) {
       .machine_bytes = base::machine_memory_bytes(),
       .connect = [](const std::string& address) { return Store::connect(address); },
       .serve = run_node,
+      .listen_on_fabric = fabric::open_for_listening,
+      .reach_on_fabric = fabric::open_for_connecting,
+      .notice_stop = [] { return std::make_unique<StopSignals>(); },
       .open_screen = [&out] { return open_terminal_screen(out); },
       .pause = [](std::uint64_t ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(ns)); },
   };
@@ -84,10 +90,10 @@ int run_on_this_machine(const std::vector<std::string>& arguments) {
   out.flush();
   const int error_number = out_buffer.error_number();
   if (error_number == 0 || error_number == EPIPE) return exit_code;
-  return print_failure(environment, {kFailed,
-                                     "cannot write to standard output: " +
-                                         std::generic_category().message(error_number),
-                                     ""});
+  return print_failure(
+      environment,
+      {kFailed, "cannot write to standard output: " + std::generic_category().message(error_number),
+       ""});
 }
 
 }  // namespace

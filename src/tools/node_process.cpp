@@ -2,7 +2,6 @@
 #include "tools/node_process.hpp"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
 
@@ -17,41 +16,12 @@
 #include "node/node.hpp"
 #include "tools/notify.hpp"
 #include "tools/numbers.hpp"
+#include "tools/stop_signals.hpp"
 
 namespace espalier::tools {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The two signals that stop a node, blocked for as long as this lives.
-class StopSignals {
- public:
-  StopSignals() {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGTERM);
-    sigaddset(&signals_, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
-  }
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
-  ~StopSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-  /// Waits for one of them, and returns its name. From then on they end the process: also where
-  /// whoever started it had them ignored, as shells do with SIGINT for what runs in the background.
-  [[nodiscard]] std::string wait() {
-    int signal = 0;
-    while (sigwait(&signals_, &signal) != 0) {
-    }
-    ::signal(SIGTERM, SIG_DFL);
-    ::signal(SIGINT, SIG_DFL);
-    pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
-    return signal == SIGTERM ? "SIGTERM" : "SIGINT";
-  }
-
- private:
-  sigset_t signals_{};
-  sigset_t before_{};
-};
 
 spdlog::level::level_enum spdlog_level(node::LogLevel level) {
   switch (level) {

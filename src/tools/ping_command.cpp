@@ -4,13 +4,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/numbers.hpp"
+#include "tools/round_trips.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -24,33 +26,20 @@ struct Options {
   bool json = false;
 };
 
-/// Sorted times, of which there is at least one.
-struct Times {
-  std::vector<std::uint64_t> ns;
-  /// The smallest time that `percent` of all do not exceed.
-  [[nodiscard]] std::uint64_t at(std::size_t percent) const {
-    const std::size_t rank = (ns.size() * percent + 99) / 100;
-    return ns[std::max<std::size_t>(rank, 1) - 1];
-  }
-};
-
-Outcome<Times> measure_reads(Environment& environment, const Map& map, std::uint64_t count) {
+Outcome<RoundTrips> measure_reads(Environment& environment, const Map& map, std::uint64_t count) {
   const std::string key(1, '\xff');
-  Times times;
-  times.ns.reserve(count);
+  std::vector<std::uint64_t> times;
+  times.reserve(count);
   // The first one makes what later ones find made, and is not counted.
   for (std::uint64_t i = 0; i <= count; ++i) {
     const std::uint64_t begin = environment.now_ns();
     const auto got = map.get(key);
     const std::uint64_t end = environment.now_ns();
     if (!got) return call_failed("read from the node", got.error());
-    if (i != 0) times.ns.push_back(end - begin);
+    if (i != 0) times.push_back(end - begin);
   }
-  std::ranges::sort(times.ns);
-  return times;
+  return RoundTrips(std::move(times));
 }
-
-double microseconds(std::uint64_t ns) { return static_cast<double>(ns) / 1000; }
 
 Outcome<int> ping(Environment& environment, const Options& options) {
   const auto address = required_address(environment, options.at);
@@ -68,18 +57,12 @@ Outcome<int> ping(Environment& environment, const Options& options) {
     nlohmann::ordered_json object;
     object["at"] = encode(*address, Encoding::escaped);
     object["count"] = options.count;
-    object["min_us"] = microseconds(times->ns.front());
-    object["median_us"] = microseconds(times->at(50));
-    object["p99_us"] = microseconds(times->at(99));
-    object["max_us"] = microseconds(times->ns.back());
+    times->add_to(object);
     environment.out << object.dump() << '\n';
     return kOk;
   }
-  environment.out << fmt::format(
-      "{}: {} round trip{}: min {:.1f} us, median {:.1f} us, 99 % {:.1f} us, max {:.1f} us\n",
-      *address, format_count(options.count), options.count == 1 ? "" : "s",
-      microseconds(times->ns.front()), microseconds(times->at(50)), microseconds(times->at(99)),
-      microseconds(times->ns.back()));
+  environment.out << fmt::format("{}: {} round trip{}: {}\n", *address, format_count(options.count),
+                                 options.count == 1 ? "" : "s", times->text());
   return kOk;
 }
 

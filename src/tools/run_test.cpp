@@ -17,8 +17,9 @@ using ::testing::StartsWith;
 TEST(Run, HelpsWithoutFailing) {
   Tool tool;
   EXPECT_EQ(tool.run({"--help"}), kOk);
-  const std::vector<std::string> commands{"get",   "put",   "erase", "scan",  "load", "export",
-                                          "check", "serve", "map",   "stats", "ping", "completion"};
+  const std::vector<std::string> commands{"get",    "put",    "erase",     "scan", "load",
+                                          "export", "check",  "serve",     "map",  "stats",
+                                          "ping",   "fabric", "completion"};
   for (const std::string& command : commands) {
     EXPECT_THAT(tool.out(), HasSubstr("\n  " + command + " "));
   }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/bytes.hpp"
+#include "wire/fabric_greeting.hpp"
 #include "wire/handshake.hpp"
 #include "wire/map_header.hpp"
 #include "wire/message.hpp"
@@ -341,6 +342,20 @@ TEST(RingFormat, Handshake) {
   EXPECT_EQ(static_cast<int>(SocketByte::wake), 1);
   EXPECT_EQ(static_cast<int>(SocketByte::stopping), 2);
   EXPECT_EQ(static_cast<int>(SocketByte::broken), 3);
+}
+
+TEST(Format, FabricGreeting) {
+  const FabricGreeting greeting{kFabricGreetingMagic,
+                                kFabricGreetingVersion,
+                                7,
+                                0x0123'4567'89AB'C000,
+                                0x1'0000,
+                                0xA1B2C3D4,
+                                0x4000};
+  EXPECT_EQ(bytes_of(greeting),
+            "ESFBGRET\x01\0\0\0\x07\0\0\0"
+            "\0\xC0\xAB\x89\x67\x45\x23\x01\0\0\x01\0\0\0\0\0"
+            "\xD4\xC3\xB2\xA1\0\x40\0\0"s);
 }
 
 }  // namespace

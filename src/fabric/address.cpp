@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/address.hpp"
+
+#include <netinet/in.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <utility>
+
+#include "base/system_error.hpp"
+#include "base/unix_address.hpp"
+#include "fabric/roce/endpoint.hpp"
+#include "fabric/roce/udp_address.hpp"
+#include "fabric/roce/udp_port.hpp"
+#include "fabric/shm/endpoint.hpp"
+#include "memory/shared_memory.hpp"
+#include "wire/roce.hpp"
+
+namespace espalier::fabric {
+namespace {
+
+constexpr std::string_view kShm = "shm:";
+constexpr std::string_view kRoce = "roce://";
+constexpr std::uint32_t kPortsEnd = 49152;  // what network cards send from begins here
+// IP, UDP, BTH, RETH, ImmDt and ICRC around the payload of a packet.
+constexpr int kAroundPayload = 40 + 8 + 12 + 16 + 4 + 4;
+constexpr std::uint32_t kSmallMtu = 1024;
+constexpr std::uint32_t kLargeMtu = 4096;
+
+std::unexpected<Error> fault(AddressFault what) {
+  return fail(Code::invalid_argument, static_cast<std::uint32_t>(what));
+}
+
+/// Digits and nothing else.
+std::optional<std::uint16_t> parse_number(std::string_view text) {
+  std::uint16_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+bool stands_for_many(const roce::IpAddress& ip) {
+  const auto& bytes = ip.bytes;
+  if (ip.is_v6) {
+    const bool zero = std::all_of(bytes.begin(), bytes.end(), [](auto byte) { return byte == 0; });
+    return zero || bytes[0] == 0xFF;
+  }
+  return bytes[0] == 0 || bytes[0] >= 224;
+}
+
+/// An address of IPv4 in the clothes of IPv6: packets to it are of IPv4, and their ICRC with them.
+bool is_mapped(const roce::IpAddress& ip) {
+  const auto& bytes = ip.bytes;
+  return ip.is_v6 &&
+         std::all_of(bytes.begin(), bytes.begin() + 10, [](auto b) { return b == 0; }) &&
+         bytes[10] == 0xFF && bytes[11] == 0xFF;
+}
+
+Result<FabricAddress> parse_roce(std::string_view text) {
+  FabricAddress address;
+  address.transport = FabricAddress::Transport::roce;
+  if (const std::size_t slash = text.find('/'); slash != std::string_view::npos) {
+    const auto service = parse_number(text.substr(slash + 1));
+    if (!service || *service == 0) return fault(AddressFault::service);
+    address.service = *service;
+    text = text.substr(0, slash);
+  }
+  std::string_view host = text;
+  std::optional<std::string_view> port;
+  const std::size_t colon = text.rfind(':');
+  const bool bracketed = text.starts_with('[');
+  if (bracketed) {
+    const std::size_t close = text.find(']');
+    if (close == std::string_view::npos) return fault(AddressFault::host);
+    host = text.substr(1, close - 1);
+    if (const auto rest = text.substr(close + 1); !rest.empty()) {
+      if (rest[0] != ':') return fault(AddressFault::port);
+      port = rest.substr(1);
+    }
+  } else if (colon != std::string_view::npos && text.find(':') == colon) {
+    host = text.substr(0, colon);
+    port = text.substr(colon + 1);
+  }
+  const auto ip = parse_host(host);
+  if (!ip) return std::unexpected(ip.error());
+  if (bracketed && !ip->is_v6) return fault(AddressFault::host);
+  address.where = {*ip, wire::roce::kUdpPort};
+  if (port) {
+    const auto number = parse_number(*port);
+    if (!number || *number >= kPortsEnd) return fault(AddressFault::port);
+    address.where.udp_port = *number;
+  }
+  return address;
+}
+
+/// Numbers of pairs and packets come from it, so nobody else may know it.
+Result<std::uint64_t> draw_secret() {
+  std::uint64_t secret = 0;
+  if (getrandom(&secret, sizeof secret, 0) != sizeof secret) return base::refused_by_system();
+  return secret;
+}
+
+Result<std::pair<std::unique_ptr<Endpoint>, roce::PortAddress>> open_roce(
+    const roce::PortAddress& at, std::shared_ptr<RegionTable> regions) {
+  const auto secret = draw_secret();
+  if (!secret) return std::unexpected(secret.error());
+  roce::UdpPortOptions options;
+  options.address = at;
+  auto port = roce::UdpPort::open(options);
+  if (!port) return std::unexpected(port.error());
+  const roce::PortAddress taken = (*port)->address();
+  return std::pair(
+      std::make_unique<roce::RoceEndpoint>(std::move(*port), std::move(regions), *secret), taken);
+}
+
+struct Route {
+  roce::IpAddress from;
+  std::uint32_t mtu_bytes;
+};
+
+/// A socket that is connected and never used tells the way that packets would take.
+Result<Route> find_route(const roce::PortAddress& to, const std::optional<roce::IpAddress>& local) {
+  const bool six = to.ip.is_v6;
+  const memory::Descriptor made(socket(six ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!made) return base::refused_by_system();
+  if (local) {
+    const roce::SocketAddress from({*local, 0});
+    if (bind(made.number(), from.get(), from.bytes) != 0) return base::refused_by_system();
+  }
+  const roce::SocketAddress target(to);
+  if (connect(made.number(), target.get(), target.bytes) != 0) return base::refused_by_system();
+  roce::SocketAddress own;
+  if (getsockname(made.number(), own.get(), &own.bytes) != 0) return base::refused_by_system();
+  int path_bytes = 0;
+  socklen_t size = sizeof path_bytes;
+  const int told = six ? getsockopt(made.number(), IPPROTO_IPV6, IPV6_MTU, &path_bytes, &size)
+                       : getsockopt(made.number(), IPPROTO_IP, IP_MTU, &path_bytes, &size);
+  const bool fits = told == 0 && path_bytes >= static_cast<int>(kLargeMtu) + kAroundPayload;
+  return Route{roce::to_port_address(own.storage).ip, fits ? kLargeMtu : kSmallMtu};
+}
+
+}  // namespace
+
+std::string_view explain(AddressFault fault) {
+  switch (fault) {
+    case AddressFault::none: break;
+    case AddressFault::scheme: return "An address is shm:PATH or roce://HOST[:PORT]/SERVICE.";
+    case AddressFault::path: return "Behind shm: stands the path of a socket, of 1 to 107 bytes.";
+    case AddressFault::host:
+      return "HOST is an address such as 192.0.2.1 or 2001:db8::1, in brackets if a port follows; "
+             "names are not looked up.";
+    case AddressFault::any_host: return "HOST is one address of one machine.";
+    case AddressFault::port: return "PORT is a number up to 49151.";
+    case AddressFault::service: return "SERVICE is a number from 1 to 65535.";
+    case AddressFault::free_port:
+      return "Port 0 is for those who listen; give the port that they have told.";
+    case AddressFault::ip_version: return "Both ends have an address of IPv4, or both one of IPv6.";
+  }
+  return "The address is good.";
+}
+
+Result<roce::IpAddress> parse_host(std::string_view text) {
+  // The system's own reader stops at a zero byte, and that of ports takes more than a host.
+  const bool plain = text.find_first_not_of("0123456789abcdefABCDEF.:") == std::string_view::npos;
+  if (!plain || (text.contains('.') && std::count(text.begin(), text.end(), ':') == 1)) {
+    return fault(AddressFault::host);
+  }
+  const auto parsed = roce::parse_address(text);
+  if (!parsed || is_mapped(parsed->ip)) return fault(AddressFault::host);
+  if (stands_for_many(parsed->ip)) return fault(AddressFault::any_host);
+  return parsed->ip;
+}
+
+Result<FabricAddress> parse(std::string_view text) {
+  if (text.starts_with(kRoce)) return parse_roce(text.substr(kRoce.size()));
+  if (!text.starts_with(kShm)) return fault(AddressFault::scheme);
+  FabricAddress address;
+  address.path = text.substr(kShm.size());
+  if (!base::UnixAddress::file(address.path)) return fault(AddressFault::path);
+  return address;
+}
+
+std::string to_text(const FabricAddress& address) {
+  if (address.transport == FabricAddress::Transport::shm) return std::string(kShm) + address.path;
+  return std::string(kRoce) + roce::to_text(address.where) + "/" + std::to_string(address.service);
+}
+
+Result<Listening> open_for_listening(const FabricAddress& address,
+                                     std::shared_ptr<RegionTable> regions) {
+  Listening made{nullptr, address};
+  std::string where = address.path;
+  if (address.transport == FabricAddress::Transport::shm) {
+    auto opened = shm::open(std::move(regions));
+    if (!opened) return std::unexpected(opened.error());
+    made.endpoint = std::move(*opened);
+  } else {
+    auto opened = open_roce(address.where, std::move(regions));
+    if (!opened && opened.error() == Error{Code::system, 0, EADDRINUSE}) {
+      return fail(Code::already_exists);
+    }
+    if (!opened) return std::unexpected(opened.error());
+    made.endpoint = std::move(opened->first);
+    made.address.where = opened->second;
+    where = std::to_string(address.service);
+  }
+  if (const auto listens = made.endpoint->listen(where); !listens) {
+    return std::unexpected(listens.error());
+  }
+  return made;
+}
+
+Result<Connecting> open_for_connecting(const FabricAddress& target,
+                                       std::shared_ptr<RegionTable> regions,
+                                       const std::optional<roce::IpAddress>& local) {
+  if (target.transport == FabricAddress::Transport::shm) {
+    auto opened = shm::open(std::move(regions));
+    if (!opened) return std::unexpected(opened.error());
+    return Connecting{std::move(*opened), target.path};
+  }
+  if (target.where.udp_port == 0) return fault(AddressFault::free_port);
+  if (local && local->is_v6 != target.where.ip.is_v6) return fault(AddressFault::ip_version);
+  const auto route = find_route(target.where, local);
+  if (!route) return std::unexpected(route.error());
+  auto opened = open_roce({route->from, 0}, std::move(regions));
+  if (!opened) return std::unexpected(opened.error());
+  return Connecting{std::move(opened->first),
+                    roce::to_text(target.where) + "/" + std::to_string(target.service),
+                    route->mtu_bytes};
+}
+
+}  // namespace espalier::fabric

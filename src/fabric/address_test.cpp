@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses as text, hostile ones too; and that those which are good open endpoints that meet.
+#include "fabric/address.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/temporary_folder.hpp"
+#include "fabric/completion_queue.hpp"
+
+namespace espalier::fabric {
+namespace {
+
+using std::string_literals::operator""s;
+
+std::shared_ptr<RegionTable> no_regions() { return *RegionTable::create(); }
+
+TEST(FabricAddress, IsReadAndWritten) {
+  const std::vector<std::pair<std::string, std::string>> texts{
+      {"shm:/run/a", "shm:/run/a"},
+      {"shm:here", "shm:here"},
+      {"shm:shm:x", "shm:shm:x"},
+      {"roce://10.0.0.1", "roce://10.0.0.1:4791/1"},
+      {"roce://10.0.0.1/7", "roce://10.0.0.1:4791/7"},
+      {"roce://10.0.0.1:0/65535", "roce://10.0.0.1:0/65535"},
+      {"roce://127.0.0.1:49151/1", "roce://127.0.0.1:49151/1"},
+      {"roce://::1/2", "roce://[::1]:4791/2"},
+      {"roce://[::1]", "roce://[::1]:4791/1"},
+      {"roce://[2001:DB8::1]:20000/3", "roce://[2001:db8::1]:20000/3"},
+  };
+  for (const auto& [text, whole] : texts) {
+    const auto address = parse(text);
+    ASSERT_TRUE(address) << text;
+    EXPECT_EQ(to_text(*address), whole);
+    EXPECT_EQ(parse(whole), address);
+  }
+}
+
+TEST(FabricAddress, SaysWhatIsWrong) {
+  using enum AddressFault;
+  const std::vector<std::pair<std::string, AddressFault>> texts{
+      {"", scheme},
+      {"/run/a", scheme},
+      {"roce:10.0.0.1", scheme},
+      {"SHM:/a", scheme},
+      {"tcp://10.0.0.1", scheme},
+      {"shm:", path},
+      {"shm:" + std::string(108, 'a'), path},
+      {"shm:a\0b"s, path},
+      {"roce://", host},
+      {"roce:///1", host},
+      {"roce://localhost/1", host},
+      {"roce://10.0.0/1", host},
+      {"roce://10.0.0.256/1", host},
+      {"roce://10.0.0.1\0.2/1"s, host},
+      {"roce:// 10.0.0.1/1", host},
+      {"roce://[::1/1", host},
+      {"roce://[[::1]/1", host},
+      {"roce://[10.0.0.1]:4791/1", host},
+      {"roce://::ffff:10.0.0.1/1", host},
+      {"roce://fe80::1%eth0/1", host},
+      {"roce://1:2:3/1", host},
+      {"roce://0.0.0.0/1", any_host},
+      {"roce://[::]/1", any_host},
+      {"roce://224.0.0.1/1", any_host},
+      {"roce://255.255.255.255/1", any_host},
+      {"roce://[ff02::1]/1", any_host},
+      {"roce://10.0.0.1:/1", port},
+      {"roce://10.0.0.1:49152/1", port},
+      {"roce://10.0.0.1:65536/1", port},
+      {"roce://10.0.0.1:-1/1", port},
+      {"roce://10.0.0.1:1 /1", port},
+      {"roce://[::1]4791/1", port},
+      {"roce://10.0.0.1/", service},
+      {"roce://10.0.0.1/0", service},
+      {"roce://10.0.0.1/65536", service},
+      {"roce://10.0.0.1/1/1", service},
+      {"roce://10.0.0.1/x", service},
+      {"roce://10.0.0.1/" + std::string(100'000, '9'), service},
+  };
+  for (const auto& [text, fault] : texts) {
+    const auto address = parse(text);
+    ASSERT_FALSE(address) << text;
+    EXPECT_EQ(address.error().code, Code::invalid_argument);
+    EXPECT_EQ(static_cast<AddressFault>(address.error().detail), fault) << text;
+    EXPECT_TRUE(explain(fault).ends_with(".")) << text;
+  }
+}
+
+/// Opens an end that listens and one that asks it, and connects them.
+void expect_to_meet(const std::string& text) {
+  auto listening = open_for_listening(*parse(text), no_regions());
+  ASSERT_TRUE(listening) << message(listening.error());
+  auto connecting = open_for_connecting(listening->address, no_regions());
+  ASSERT_TRUE(connecting) << message(connecting.error());
+  EXPECT_EQ(connecting->mtu_bytes, 4096u);
+  CompletionQueue here(*connecting->endpoint, 4);
+  CompletionQueue there(*listening->endpoint, 4);
+  QueuePairOptions options;
+  options.send_depth = options.receive_depth = 1;
+  options.sends = &here;
+  const auto pair = connecting->endpoint->connect(connecting->target, options, {});
+  ASSERT_TRUE(pair) << message(pair.error());
+  std::unique_ptr<QueuePair> accepted;
+  options.sends = &there;
+  while ((*pair)->state() == QueuePair::State::connecting) {
+    listening->endpoint->progress();
+    if (const auto request = listening->endpoint->next_request()) {
+      accepted = std::move(*listening->endpoint->accept(*request, options, {}));
+    }
+    connecting->endpoint->progress();
+  }
+  EXPECT_EQ((*pair)->state(), QueuePair::State::connected);
+
+  const auto second = open_for_listening(listening->address, no_regions());
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Code::already_exists);
+}
+
+TEST(FabricAddress, OpensEndsThatMeet) {
+  const base::TemporaryFolder folder;
+  expect_to_meet("shm:" + (folder / "s").string());
+  expect_to_meet("roce://127.0.0.1:0/7");
+}
+
+TEST(FabricAddress, TellsWhyNobodyCanBeAsked) {
+  const auto target = *parse("roce://127.0.0.1:0/1");
+  const auto free = open_for_connecting(target, no_regions());
+  ASSERT_FALSE(free);
+  EXPECT_EQ(free.error(), fail(Code::invalid_argument, 7).error());
+  auto good = target;
+  good.where.udp_port = 4791;
+  const auto other = open_for_connecting(good, no_regions(), *parse_host("::1"));
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error(), fail(Code::invalid_argument, 8).error());
+  // Reserved for documents, so that no machine has it.
+  const auto strange = open_for_connecting(good, no_regions(), *parse_host("192.0.2.1"));
+  ASSERT_FALSE(strange);
+  EXPECT_EQ(strange.error(), fail(Code::system, EADDRNOTAVAIL).error());
+  const auto elsewhere = open_for_listening(*parse("roce://192.0.2.1/1"), no_regions());
+  ASSERT_FALSE(elsewhere);
+  EXPECT_EQ(elsewhere.error(), fail(Code::system, EADDRNOTAVAIL).error());
+}
+
+}  // namespace
+}  // namespace espalier::fabric

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// espalier fabric serve, ping, read, write: the verbs of the fabric, tried by hand.
+#include <CLI/CLI.hpp>
+
+#include "tools/commands.hpp"
+
+namespace espalier::tools {
+
+void add_fabric_command(CLI::App& app, Environment& environment, Action& chosen) {
+  CLI::App& command =
+      *app.add_subcommand("fabric", "Try a link between memories: serve, ping, read, write");
+  command.require_subcommand(1);
+  command.footer(
+      "An ADDRESS is shm:PATH, for processes of one machine, or roce://HOST[:PORT]/SERVICE, for\n"
+      "RoCEv2 over UDP; HOST is an address of IPv4 or IPv6, PORT is 4791 and SERVICE 1 unless\n"
+      "given.\n"
+      "Examples:\n"
+      "  espalier fabric serve roce://127.0.0.1/1 --bytes 64M\n"
+      "  espalier fabric ping roce://127.0.0.1/1 --verb fetch-add\n"
+      "  espalier fabric write roce://127.0.0.1/1 4096 --text hello\n"
+      "  espalier fabric read roce://127.0.0.1/1 4096 5\n");
+  add_fabric_serve(command, environment, chosen);
+  add_fabric_ping(command, environment, chosen);
+  add_fabric_read(command, environment, chosen);
+  add_fabric_write(command, environment, chosen);
+}
+
+}  // namespace espalier::tools

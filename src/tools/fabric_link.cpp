@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/fabric_link.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "tools/numbers.hpp"
+#include "tools/options.hpp"
+#include "wire/fabric_greeting.hpp"
+
+namespace espalier::tools {
+namespace {
+
+using fabric::Opcode;
+using fabric::RemoteRights;
+using fabric::Status;
+using State = fabric::QueuePair::State;
+
+constexpr std::uint64_t kAnswerNs = 10'000'000'000;  // so long an answer may take
+constexpr std::uint64_t kLookAgainNs = 10'000'000;
+constexpr std::uint32_t kIdlePolls = 10'000;
+
+std::string shown(const std::string& text) { return encode(text, Encoding::escaped); }
+
+std::string hint_of(const Error& error) {
+  return std::string(fabric::explain(static_cast<fabric::AddressFault>(error.detail)));
+}
+
+/// Why no end could be opened, or nothing be sent to the other.
+std::unexpected<Failure> cannot_connect(const std::string& address, const Error& error) {
+  if (error.code == Code::connection_lost) {
+    return failed(fmt::format("nobody listens at {}", address),
+                  fmt::format("Start one: espalier fabric serve {}", address));
+  }
+  if (error.code == Code::invalid_argument) {
+    return misused(fmt::format("cannot connect to {}", address), hint_of(error));
+  }
+  if (error == Error{Code::system, 0, EADDRNOTAVAIL}) {
+    return failed("the address to send from is not of this machine",
+                  "Give one that is: --local HOST; or leave --local out.");
+  }
+  if (error == Error{Code::system, 0, EACCES}) {
+    return failed(fmt::format("not allowed to connect to {}", address),
+                  "Permissions of the socket and of its folder say who is.");
+  }
+  const bool no_way =
+      error == Error{Code::system, 0, ENETUNREACH} || error == Error{Code::system, 0, EHOSTUNREACH};
+  return failed(fmt::format("cannot connect to {}: {}", address, reason(error)),
+                no_way ? "No network of this machine leads there." : "");
+}
+
+}  // namespace
+
+void add_fabric_address(CLI::App& command, std::string& address) {
+  command
+      .add_option_function<std::string>(
+          "ADDRESS", [&address](const std::string& text) { address = unprotect(text); },
+          "shm:PATH or roce://HOST[:PORT]/SERVICE")
+      ->type_name("")
+      ->required();
+}
+
+void add_link_options(CLI::App& command, LinkOptions& options) {
+  add_fabric_address(command, options.address);
+  command
+      .add_option_function<std::string>(
+          "--local", [&options](const std::string& text) { options.local = unprotect(text); },
+          "roce: address to send from (default: the one that leads there)")
+      ->type_name("HOST");
+}
+
+Outcome<fabric::FabricAddress> fabric_address(const std::string& text) {
+  auto address = fabric::parse(text);
+  if (address) return std::move(*address);
+  return misused(fmt::format("'{}' is no address of the fabric", shown(text)),
+                 hint_of(address.error()));
+}
+
+Outcome<FabricLink> FabricLink::open(Environment& environment, const LinkOptions& options) {
+  const auto target = fabric_address(options.address);
+  if (!target) return std::unexpected(target.error());
+  std::optional<fabric::roce::IpAddress> local;
+  if (!options.local.empty()) {
+    const auto host = fabric::parse_host(options.local);
+    if (!host || target->transport != fabric::FabricAddress::Transport::roce) {
+      return misused(fmt::format("--local '{}' is nothing to send from", shown(options.local)),
+                     host ? "It is for addresses that begin with roce://." : hint_of(host.error()));
+    }
+    local = *host;
+  }
+  FabricLink link;
+  link.address_ = shown(fabric::to_text(*target));
+  auto regions = fabric::RegionTable::create();
+  if (!regions) return cannot_connect(link.address_, regions.error());
+  auto opened = environment.reach_on_fabric(*target, std::move(*regions), local);
+  if (!opened) return cannot_connect(link.address_, opened.error());
+  link.endpoint_ = std::move(opened->endpoint);
+  link.queue_ = std::make_unique<fabric::CompletionQueue>(*link.endpoint_, 4 * kDepth);
+  fabric::QueuePairOptions pair_options;
+  pair_options.sends = link.queue_.get();
+  pair_options.send_depth = pair_options.receive_depth = kDepth;
+  pair_options.mtu_bytes = opened->mtu_bytes;
+  auto pair = link.endpoint_->connect(opened->target, pair_options, {});
+  if (!pair) return cannot_connect(link.address_, pair.error());
+  link.pair_ = std::move(*pair);
+  if (auto answered = link.await_answer(); !answered) return std::unexpected(answered.error());
+  if (auto greeted = link.read_greeting(); !greeted) return std::unexpected(greeted.error());
+  return link;
+}
+
+FabricLink::~FabricLink() {
+  if (pair_ == nullptr) return;
+  pair_.reset();
+  endpoint_->progress();  // so that the far side hears of it
+}
+
+Outcome<void> FabricLink::await_answer() {
+  const std::uint64_t begin = base::monotonic_ns();
+  for (;;) {
+    endpoint_->progress();
+    if (pair_->state() == State::connected) return {};
+    if (pair_->state() == State::ended) break;
+    if (base::monotonic_ns() - begin > kAnswerNs) break;
+    endpoint_->wait(kLookAgainNs);
+  }
+  const bool refused = pair_->ended_by() == Status::remote_operation;
+  if (pair_->state() == State::ended && refused) {
+    return failed(fmt::format("whoever is at {} lets nobody in there", address_),
+                  "Look whether the service is the one that was told, and is not full.");
+  }
+  if (endpoint_->properties().transport == "shm") {
+    return cannot_connect(address_, Error{Code::connection_lost, 0, 0});
+  }
+  return failed(fmt::format("nobody answers at {}", address_),
+                fmt::format("Start one: espalier fabric serve {}; and look whether a firewall "
+                            "stands between.",
+                            address_));
+}
+
+Outcome<void> FabricLink::read_greeting() {
+  wire::FabricGreeting greeting{};
+  const auto data = pair_->peer_data();
+  if (data.size() >= sizeof greeting) std::memcpy(&greeting, data.data(), sizeof greeting);
+  if (greeting.magic != wire::kFabricGreetingMagic) {
+    return failed(fmt::format("what listens at {} is no espalier fabric serve", address_));
+  }
+  if (greeting.version != wire::kFabricGreetingVersion) {
+    return failed(fmt::format("{} greets in version {}, and this command knows {}", address_,
+                              greeting.version, wire::kFabricGreetingVersion),
+                  "Take the same version of espalier on both sides.");
+  }
+  region_ = {greeting.base, greeting.bytes, greeting.key, 0};
+  rights_ = static_cast<RemoteRights>(greeting.rights);
+  echo_bytes_max_ = greeting.echo_bytes_max;
+  return {};
+}
+
+Outcome<fabric::Completion> FabricLink::finish(const fabric::WorkRequest& request) {
+  const auto posted = pair_->post(request);
+  if (posted.taken == 0) {
+    return misused(fmt::format("{} cannot carry such a {}", address_, fabric::name(request.opcode)),
+                   fmt::format("At most {} at once.", format_bytes(message_bytes_max())));
+  }
+  fabric::Completion completion;
+  while (queue_->poll({&completion, 1}) == 0) endpoint_->wait(kLookAgainNs);
+  return completion;
+}
+
+std::size_t FabricLink::poll(std::span<fabric::Completion> into) {
+  const std::size_t count = queue_->poll(into);
+  idle_ = count == 0 ? idle_ + 1 : 0;
+  if (idle_ > kIdlePolls) endpoint_->wait(kLookAgainNs);
+  return count;
+}
+
+std::unexpected<Failure> FabricLink::no_access(std::uint64_t offset, std::uint64_t bytes,
+                                               Opcode opcode) const {
+  if (offset > region_.bytes || bytes > region_.bytes - offset) {
+    return failed(
+        fmt::format("bytes {} to {} are not all in the region of {} bytes (remote_access)", offset,
+                    offset + bytes - 1, region_.bytes),
+        fmt::format("What {} offers ends before {}: give a lower OFFSET, or fewer bytes.", address_,
+                    region_.bytes));
+  }
+  if (!fabric::includes(rights_, fabric::rights_for(opcode))) {
+    return failed(fmt::format("the region at {} is read-only (remote_access)", address_),
+                  "Start espalier fabric serve without --read-only, if it may be changed.");
+  }
+  return failed(fmt::format("{} does not offer this region any more (remote_access)", address_),
+                "Try again: a new connection tells what is offered now.");
+}
+
+std::unexpected<Failure> FabricLink::refused(const fabric::Completion& completion,
+                                             std::uint64_t offset, std::uint64_t bytes) const {
+  switch (completion.status) {
+    case Status::remote_access: return no_access(offset, bytes, completion.opcode);
+    case Status::remote_invalid:
+      return failed(fmt::format("{} could make no sense of a {} (remote_invalid)", address_,
+                                fabric::name(completion.opcode)),
+                    "Atomics need an aligned word of 8 bytes; a message, a length that is taken.");
+    case Status::retry_exceeded:
+      return failed(fmt::format("{} does not answer any more (retry_exceeded)", address_),
+                    "Look whether espalier fabric serve still runs there.");
+    case Status::flushed:
+      return failed(fmt::format("the connection to {} is lost (flushed)", address_),
+                    "Look whether espalier fabric serve still runs there. What was on its way may "
+                    "be done or not.");
+    case Status::success:
+    case Status::local_length:
+    case Status::remote_operation:
+    case Status::no_receive: break;
+  }
+  return failed(fmt::format("a {} to {} failed ({})", fabric::name(completion.opcode), address_,
+                            fabric::name(completion.status)),
+                "Look at what espalier fabric serve says there.");
+}
+
+}  // namespace espalier::tools
