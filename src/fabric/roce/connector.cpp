@@ -278,6 +278,10 @@ std::uint64_t Connector::expire(std::uint64_t now_ns) {
       }
       --connection.repeats;
       connection.wait_ns *= 2;
+      EndpointCounters& counters = endpoint_.counting();
+      if (connection.state == State::asking) ++counters.requests_again;
+      if (connection.state == State::answered) ++counters.replies_again;
+      if (connection.state == State::leaving) ++counters.farewells_again;
       connection.again_ns = now_ns + connection.wait_ns;
       send(connection.peer, connection.message);
     }

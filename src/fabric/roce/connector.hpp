@@ -63,6 +63,8 @@ class Connector {
   void farewell(Pair& pair, bool peer_knows);
   /// Repeats what nobody has answered. Returns when to look again; 0: never.
   std::uint64_t expire(std::uint64_t now_ns);
+  /// Connections that are remembered.
+  [[nodiscard]] std::size_t size() const { return connections_.size(); }
 
  private:
   enum class State : std::uint8_t { asking, asked, refused, answered, up, leaving };

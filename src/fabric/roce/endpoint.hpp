@@ -18,18 +18,12 @@
 #include "base/random.hpp"
 #include "fabric/endpoint.hpp"
 #include "fabric/roce/connector.hpp"
+#include "fabric/roce/endpoint_counters.hpp"
 #include "fabric/roce/pair.hpp"
 #include "fabric/roce/pair_table.hpp"
 #include "fabric/roce/port.hpp"
 
 namespace espalier::fabric::roce {
-
-/// What came and did not fit; for monitoring and tests.
-struct EndpointCounters {
-  std::uint64_t packets = 0;
-  std::uint64_t malformed = 0;  // no packet at all
-  std::uint64_t strangers = 0;  // for no pair of ours
-};
 
 class RoceEndpoint final : public Endpoint {
  public:
@@ -54,10 +48,13 @@ class RoceEndpoint final : public Endpoint {
   void wake() override { port_->wake(); }
 
   [[nodiscard]] const EndpointCounters& counters() const { return counters_; }
+  /// Connections that are remembered, those that are asked for and those that end counted.
+  [[nodiscard]] std::size_t connections() const { return connector_.size(); }
 
   // For pairs and the connector.
 
   [[nodiscard]] PacketPort& port() { return *port_; }
+  [[nodiscard]] EndpointCounters& counting() { return counters_; }
   [[nodiscard]] RegionTable::Reader& reader() { return reader_; }
   /// Time as of the last turn, or post.
   [[nodiscard]] std::uint64_t now_ns() const { return now_ns_; }

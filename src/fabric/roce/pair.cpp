@@ -96,7 +96,10 @@ std::byte* Pair::begin_packet(Headers& headers, std::size_t payload_bytes) {
   const std::size_t header_bytes = parts_of(headers.bth.opcode).header_bytes;
   const std::size_t bytes = header_bytes + payload_bytes + pad;
   std::byte* const to = port_.begin(peer_.address, bytes);
-  if (to == nullptr) return nullptr;
+  if (to == nullptr) {
+    ++counters().port_full;
+    return nullptr;
+  }
   headers.bth.pad = pad;
   headers.bth.destination = peer_.pair;
   write_headers(to, headers);
@@ -107,6 +110,8 @@ std::byte* Pair::begin_packet(Headers& headers, std::size_t payload_bytes) {
 void Pair::end_packet() { port_.seal(); }
 
 std::uint64_t Pair::now_ns() const { return endpoint_.now_ns(); }
+
+EndpointCounters& Pair::counters() { return endpoint_.counting(); }
 
 void Pair::has_work() { endpoint_.has_work(*this); }
 

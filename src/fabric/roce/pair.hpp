@@ -10,6 +10,7 @@
 
 #include "fabric/queue_pair.hpp"
 #include "fabric/region_table.hpp"
+#include "fabric/roce/endpoint_counters.hpp"
 #include "fabric/roce/packet.hpp"
 #include "fabric/roce/port.hpp"
 #include "fabric/roce/requester.hpp"
@@ -63,6 +64,7 @@ class Pair final : public QueuePair {
   void end_packet();
   [[nodiscard]] std::uint64_t now_ns() const;
   void has_work();
+  [[nodiscard]] EndpointCounters& counters();
   void tell_end(const WorkRequest& request, Status status, std::uint64_t old_value) {
     tell(request, status, old_value);
   }

@@ -7,6 +7,7 @@
 
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
+#include "fabric/planted.hpp"
 #include "fabric/roce/pair.hpp"
 
 namespace espalier::fabric::roce {
@@ -156,7 +157,10 @@ void Requester::sent(Entry& next, std::uint32_t psn, std::uint32_t packets) {
 }
 
 bool Requester::send_read(Entry& next, std::uint32_t psn, std::uint32_t packets) {
-  const std::uint64_t offset = std::uint64_t{cursor_packet_} * limits_.mtu;
+  const std::uint32_t into_part = cursor_packet_ % kReadPackets;
+  const std::uint32_t from =
+      planted(Bug::read_resumes_elsewhere) ? cursor_packet_ - into_part : cursor_packet_;
+  const std::uint64_t offset = std::uint64_t{from} * limits_.mtu;
   const std::uint64_t left = next.request.bytes - offset;
   Headers headers;
   headers.bth.opcode = PacketOpcode::read_request;
@@ -167,6 +171,7 @@ bool Requester::send_read(Entry& next, std::uint32_t psn, std::uint32_t packets)
                       std::min<std::uint64_t>(left, std::uint64_t{packets} * limits_.mtu))};
   if (pair_.begin_packet(headers, 0) == nullptr) return false;
   pair_.end_packet();
+  if (into_part != 0) ++pair_.counters().reads_resumed;
   unacknowledged_ = 0;
   return true;
 }
@@ -230,7 +235,7 @@ void Requester::answer(const Packet& packet) {
 bool Requester::acknowledge_before(std::uint32_t psn) {
   while (oldest_ != end_ && begun(entry(oldest_))) {
     const Entry& first = entry(oldest_);
-    if (is_read(first)) {
+    if (is_read(first) && !planted(Bug::acknowledgement_is_answer)) {
       const std::uint32_t next_answer = psn_plus(first.first_psn, first.answered);
       if (before(acked_, next_answer)) {
         acked_ = next_answer;
@@ -330,12 +335,14 @@ void Requester::refusal(const Packet& packet) {
   // If an answer is missing before it, that can come no more: the peer has ended the pair.
   static_cast<void>(acknowledge_before(psn));
   const bool gap = packet.aeth.value() == static_cast<std::uint8_t>(NakCode::sequence_error);
+  if (gap) ++pair_.counters().told_gaps;
   return gap ? go_back_once() : fail_at(psn, status_of(packet.aeth.value()));
 }
 
 void Requester::not_ready(const Packet& packet) {
   const std::uint32_t psn = packet.bth.psn;
   static_cast<void>(acknowledge_before(psn));
+  ++pair_.counters().told_not_ready;
   constexpr std::uint32_t kForEver = 7;
   if (limits_.receive_retries != kForEver && receive_retries_++ >= limits_.receive_retries) {
     return fail_at(psn, Status::no_receive);
@@ -371,6 +378,7 @@ void Requester::go_back_once() {
 void Requester::go_back(std::uint32_t psn) {
   went_back_ = true;
   ++times_gone_back_;
+  ++pair_.counters().went_back;
   timing_ = false;  // an answer that comes now may be to either
   unacknowledged_ = kAskEvery;
   std::uint64_t number = oldest_;
@@ -401,6 +409,7 @@ std::uint64_t Requester::expire(std::uint64_t now_ns) {
   }
   patience_ns_ = std::min(2 * patience_ns_, limits_.timeout_ns);
   heard_ns_ = now_ns;
+  ++pair_.counters().timeouts;
   go_back(acked_);
   return heard_ns_ + patience_ns_;
 }

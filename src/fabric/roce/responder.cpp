@@ -6,6 +6,7 @@
 
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
+#include "fabric/planted.hpp"
 #include "fabric/region_copy.hpp"
 #include "fabric/roce/pair.hpp"
 
@@ -47,9 +48,14 @@ void Responder::request(const Packet& packet) {
   }
   const std::int32_t ahead = psn_distance(expected_, packet.bth.psn);
   if (ahead < 0) return repeat(packet);
+  if (ahead > 0 && planted(Bug::gap_accepted)) {
+    expected_ = packet.bth.psn;
+    return execute(packet);
+  }
   if (ahead > 0) {
     if (told_gap_) return;
     told_gap_ = true;
+    ++pair_.counters().gaps;
     Answer gap;
     gap.psn = expected_;
     gap.aeth = Aeth::nak(msn_, NakCode::sequence_error);
@@ -207,6 +213,8 @@ void Responder::repeat(const Packet& packet) {
       const Remembered* const old = recall(packet.bth.psn);
       if (old == nullptr || old->opcode != packet.bth.opcode) return;
       if (answers_.size() >= kAnswersMax) return;
+      if (planted(Bug::atomic_done_again)) return execute_atomic(packet);
+      ++pair_.counters().atomics_again;
       Answer answer;
       answer.kind = Answer::Kind::atomic;
       answer.psn = old->psn;
@@ -215,7 +223,7 @@ void Responder::repeat(const Packet& packet) {
       answers_.push_back(answer);
       return pair_.has_work();
     }
-    default: return acknowledge();
+    default: ++pair_.counters().duplicates; return acknowledge();
   }
 }
 
@@ -229,6 +237,7 @@ void Responder::repeat_read(const Packet& packet) {
   const std::uint32_t packets = std::max(1u, base::divide_up(reth.length, mtu_));
   const auto first = static_cast<std::uint32_t>(psn_distance(old->psn, packet.bth.psn));
   if (!within || packets > old->packets - first) return;
+  ++pair_.counters().reads_again;
   Answer answer;
   answer.kind = Answer::Kind::read;
   answer.psn = packet.bth.psn;
@@ -276,10 +285,12 @@ void Responder::refuse(NakCode code, Status status) {
 }
 
 void Responder::not_ready() {
+  ++pair_.counters().not_ready;
   told_gap_ = true;  // what is under way behind it comes again anyway
   Answer wait;
   wait.psn = expected_;
   wait.aeth = Aeth::rnr(msn_, rnr_timer(kNotReadyNs));
+  if (planted(Bug::not_ready_takes_message)) done(1);
   answers_.push_back(wait);
   pair_.has_work();
 }
