@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
@@ -17,6 +18,8 @@ namespace {
 // peer whose thread was interrupted for a moment gets everything twice.
 constexpr std::uint64_t kPatienceMinNs = 100'000;
 constexpr std::uint64_t kPatienceFactor = 8;
+// Tries in each timeout, but for the first.
+constexpr std::uint64_t kTriesMin = 4;
 // An acknowledgement is asked for at least every so many packets.
 constexpr std::uint32_t kAskEvery = 32;
 
@@ -141,6 +144,7 @@ void Requester::sent(Entry& next, std::uint32_t psn, std::uint32_t packets) {
   if (psn == acked_) heard_ns_ = pair_.now_ns();  // nothing was waited for before it
   if (is_read(next)) reads_.push_back(behind);
   if (before(highest_sent_, behind)) {
+    if (psn == acked_) moved_ns_ = pair_.now_ns();
     highest_sent_ = behind;
     if (!timing_) {
       timing_ = true;
@@ -270,15 +274,19 @@ void Requester::complete_oldest() {
 void Requester::heard() {
   const std::uint64_t now = pair_.now_ns();
   heard_ns_ = now;
-  went_back_ = false;
-  retries_ = 0;
+  moved_ns_ = now;
+  const bool at_once = !std::exchange(went_back_, false);
   receive_retries_ = 0;
   if (timing_ && before(timed_psn_, acked_)) {
     timing_ = false;
     const std::uint64_t took = now - timed_since_ns_;
     smooth_ns_ = smooth_ns_ == 0 ? took : (7 * smooth_ns_ + took) / 8;
   }
-  if (smooth_ns_ != 0) {
+  // What was sent again may have been answered to the first time, only later: it keeps its patience
+  // until something was answered at once. Else a peer that has become slow is always asked twice.
+  if (smooth_ns_ == 0) {
+    patience_ns_ = limits_.timeout_ns;
+  } else if (at_once) {
     patience_ns_ =
         std::min(std::max(kPatienceFactor * smooth_ns_, kPatienceMinNs), limits_.timeout_ns);
   }
@@ -348,7 +356,6 @@ void Requester::not_ready(const Packet& packet) {
     return fail_at(psn, Status::no_receive);
   }
   blocked_until_ns_ = pair_.now_ns() + rnr_timer_ns(packet.aeth.value());
-  retries_ = 0;
   go_back(acked_);
 }
 
@@ -399,15 +406,20 @@ std::uint64_t Requester::expire(std::uint64_t now_ns) {
   if (blocked_until_ns_ != 0) {
     blocked_until_ns_ = 0;
     heard_ns_ = now_ns;
+    moved_ns_ = now_ns;
     pair_.has_work();
   }
   if (oldest_ == end_ || acked_ == highest_sent_) return 0;
   if (now_ns < heard_ns_ + patience_ns_) return heard_ns_ + patience_ns_;
-  if (patience_ns_ >= limits_.timeout_ns && retries_++ >= limits_.retries) {
+  if (now_ns - moved_ns_ >= (limits_.retries + std::uint64_t{1}) * limits_.timeout_ns) {
     fail_at(acked_, Status::retry_exceeded);
     return 0;
   }
-  patience_ns_ = std::min(2 * patience_ns_, limits_.timeout_ns);
+  // Where a fifth of the packets gets lost, eight tries are too few. So there are more of them in
+  // the time that so many retries take.
+  const std::uint64_t at_most = std::min(
+      std::max(kPatienceFactor * smooth_ns_, limits_.timeout_ns / kTriesMin), limits_.timeout_ns);
+  patience_ns_ = std::min(2 * patience_ns_, at_most);
   heard_ns_ = now_ns;
   ++pair_.counters().timeouts;
   go_back(acked_);
