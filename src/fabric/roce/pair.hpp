@@ -52,6 +52,7 @@ class Pair final : public QueuePair {
   /// The connection is over; `why` is success if either side closed it.
   void end(Status why, bool peer_knows = false);
   [[nodiscard]] const Requester& requester() const { return requester_; }
+  [[nodiscard]] const Responder& responder() const { return responder_; }
 
   bool listed = false;           // among those with something to send
   bool busy = false;             // among those that wait for answers

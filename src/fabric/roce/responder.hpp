@@ -46,6 +46,8 @@ class Responder {
   void flush();
   /// Whether it has refused a request, and goes on to say so.
   [[nodiscard]] bool refusing() const { return refusing_; }
+  /// Answers that wait to leave; for tests.
+  [[nodiscard]] std::size_t answers_waiting() const { return answers_.size(); }
 
  private:
   /// A message of which more is to come.
