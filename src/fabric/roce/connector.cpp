@@ -58,6 +58,7 @@ Connector::Connections::iterator Connector::find(const PortAddress& from, std::u
 void Connector::erase(Connections::iterator at) {
   const Connection& connection = at->second;
   if (connection.state == State::asked || connection.state == State::refused) --asked_;
+  if (connection.state == State::asked) std::erase(requests_, at->first);
   by_peer_.erase(name_of(connection.peer, connection.ids.remote));
   if (connection.pair != nullptr) connection.pair->connection = 0;
   connections_.erase(at);
@@ -213,6 +214,14 @@ void Connector::take(const PortAddress& from, const ConnectionMessage&, const Re
   at->second.again_ns = 0;
 }
 
+void Connector::heard_from(const Pair& pair) {
+  const auto at = connections_.find(pair.connection);
+  if (pair.connection == 0 || at == connections_.end()) return;
+  if (at->second.state != State::answered) return;
+  at->second.state = State::up;
+  at->second.again_ns = 0;
+}
+
 void Connector::take(const PortAddress& from, const ConnectionMessage&, const RejectMessage& body) {
   const auto at = find(from, body.ids.remote);
   if (at == connections_.end()) return;
@@ -229,7 +238,9 @@ void Connector::take(const PortAddress& from, const ConnectionMessage& message,
   bye.ids = {body.ids.remote, body.ids.local};
   send(from, {message.transaction, bye});
   const auto at = find(from, body.ids.remote);
-  if (at == connections_.end() || at->second.ids.remote != body.ids.local) return;
+  if (at == connections_.end()) return;
+  // If it is of one that is still asked for, it has overtaken the reply.
+  if (at->second.state != State::asking && at->second.ids.remote != body.ids.local) return;
   Pair* const pair = at->second.pair;
   erase(at);
   if (pair != nullptr) pair->end(Status::success, true);

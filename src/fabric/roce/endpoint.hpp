@@ -66,6 +66,8 @@ class RoceEndpoint final : public Endpoint {
   /// Somebody waits for something until then.
   void look_again_at(std::uint64_t when_ns);
   void say_farewell(Pair& pair, bool peer_knows);
+  /// The peer has sent something: so it knows that it is connected.
+  void heard_from(Pair& pair) { connector_.heard_from(pair); }
   void forget(Pair& pair);
   [[nodiscard]] Pair* find(std::uint32_t number) const { return pairs_.find(number); }
   [[nodiscard]] std::uint64_t draw() { return random_(); }

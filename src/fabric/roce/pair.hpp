@@ -55,6 +55,7 @@ class Pair final : public QueuePair {
   [[nodiscard]] const Responder& responder() const { return responder_; }
 
   bool listed = false;           // among those with something to send
+  bool heard = false;            // anything from the peer
   bool busy = false;             // among those that wait for answers
   std::uint32_t connection = 0;  // by which connection messages name it
 
@@ -65,6 +66,7 @@ class Pair final : public QueuePair {
   void end_packet();
   [[nodiscard]] std::uint64_t now_ns() const;
   void has_work();
+  void look_again_at(std::uint64_t when_ns);
   [[nodiscard]] EndpointCounters& counters();
   void tell_end(const WorkRequest& request, Status status, std::uint64_t old_value) {
     tell(request, status, old_value);

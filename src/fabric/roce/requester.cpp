@@ -356,6 +356,7 @@ void Requester::not_ready(const Packet& packet) {
     return fail_at(psn, Status::no_receive);
   }
   blocked_until_ns_ = pair_.now_ns() + rnr_timer_ns(packet.aeth.value());
+  pair_.look_again_at(blocked_until_ns_);
   go_back(acked_);
 }
 
