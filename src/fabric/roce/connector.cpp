@@ -60,6 +60,7 @@ Connector::Connections::iterator Connector::find(const PortAddress& from, std::u
 void Connector::erase(Connections::iterator at) {
   const Connection& connection = at->second;
   if (connection.state == State::asked || connection.state == State::refused) --asked_;
+  if (connection.state == State::asked) std::erase(requests_, at->first);
   by_peer_.erase(name_of(connection.peer, connection.ids.remote));
   if (connection.pair != nullptr) connection.pair->connection = 0;
   connections_.erase(at);
@@ -217,6 +218,14 @@ void Connector::take(const PortAddress& from, const ConnectionMessage&, const Re
   at->second.again_ns = 0;
 }
 
+void Connector::heard_from(const Pair& pair) {
+  const auto at = connections_.find(pair.connection);
+  if (pair.connection == 0 || at == connections_.end()) return;
+  if (at->second.state != State::answered) return;
+  at->second.state = State::up;
+  at->second.again_ns = 0;
+}
+
 void Connector::take(const PortAddress& from, const ConnectionMessage&, const RejectMessage& body) {
   const auto at = find(from, body.ids.remote);
   if (at == connections_.end()) return;
@@ -233,7 +242,9 @@ void Connector::take(const PortAddress& from, const ConnectionMessage& message,
   bye.ids = {body.ids.remote, body.ids.local};
   send(from, {message.transaction, bye});
   const auto at = find(from, body.ids.remote);
-  if (at == connections_.end() || at->second.ids.remote != body.ids.local) return;
+  if (at == connections_.end()) return;
+  // If it is of one that is still asked for, it has overtaken the reply.
+  if (at->second.state != State::asking && at->second.ids.remote != body.ids.local) return;
   Pair* const pair = at->second.pair;
   erase(at);
   if (pair != nullptr) pair->end(Status::success, true);
@@ -282,6 +293,10 @@ std::uint64_t Connector::expire(std::uint64_t now_ns) {
       }
       --connection.repeats;
       connection.wait_ns *= 2;
+      EndpointCounters& counters = endpoint_.counting();
+      if (connection.state == State::asking) ++counters.requests_again;
+      if (connection.state == State::answered) ++counters.replies_again;
+      if (connection.state == State::leaving) ++counters.farewells_again;
       connection.again_ns = now_ns + connection.wait_ns;
       send(connection.peer, connection.message);
     }

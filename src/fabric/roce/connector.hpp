@@ -59,10 +59,14 @@ class Connector {
   void reject(std::uint64_t request);
 
   void message(const PortAddress& from, const ConnectionMessage& message);
+  /// The peer has sent something through the pair, which is as good as an RTU.
+  void heard_from(const Pair& pair);
   /// Says to the peer that the pair is over, if it is connected and does not know.
   void farewell(Pair& pair, bool peer_knows);
   /// Repeats what nobody has answered. Returns when to look again; 0: never.
   std::uint64_t expire(std::uint64_t now_ns);
+  /// Connections that are remembered.
+  [[nodiscard]] std::size_t size() const { return connections_.size(); }
 
  private:
   enum class State : std::uint8_t { asking, asked, refused, answered, up, leaving };

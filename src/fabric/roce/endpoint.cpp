@@ -171,6 +171,8 @@ void RoceEndpoint::transmit() {
       pair->listed = false;
       if (pair->transmit(kPacketsPerTurn)) has_work(*pair);
     }
+    // One that fills the port alone is not the first again.
+    if (!working_.empty()) std::rotate(working_.begin(), working_.begin() + 1, working_.end());
     port_->flush();
   }
 }

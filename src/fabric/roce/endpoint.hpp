@@ -18,18 +18,12 @@
 #include "base/random.hpp"
 #include "fabric/endpoint.hpp"
 #include "fabric/roce/connector.hpp"
+#include "fabric/roce/endpoint_counters.hpp"
 #include "fabric/roce/pair.hpp"
 #include "fabric/roce/pair_table.hpp"
 #include "fabric/roce/port.hpp"
 
 namespace espalier::fabric::roce {
-
-/// What came and did not fit; for monitoring and tests.
-struct EndpointCounters {
-  std::uint64_t packets = 0;
-  std::uint64_t malformed = 0;  // no packet at all
-  std::uint64_t strangers = 0;  // for no pair of ours
-};
 
 class RoceEndpoint final : public Endpoint {
  public:
@@ -54,10 +48,13 @@ class RoceEndpoint final : public Endpoint {
   void wake() override { port_->wake(); }
 
   [[nodiscard]] const EndpointCounters& counters() const { return counters_; }
+  /// Connections that are remembered, those that are asked for and those that end counted.
+  [[nodiscard]] std::size_t connections() const { return connector_.size(); }
 
   // For pairs and the connector.
 
   [[nodiscard]] PacketPort& port() { return *port_; }
+  [[nodiscard]] EndpointCounters& counting() { return counters_; }
   [[nodiscard]] RegionTable::Reader& reader() { return reader_; }
   /// Time as of the last turn, or post.
   [[nodiscard]] std::uint64_t now_ns() const { return now_ns_; }
@@ -69,6 +66,8 @@ class RoceEndpoint final : public Endpoint {
   /// Somebody waits for something until then.
   void look_again_at(std::uint64_t when_ns);
   void say_farewell(Pair& pair, bool peer_knows);
+  /// The peer has sent something: so it knows that it is connected.
+  void heard_from(Pair& pair) { connector_.heard_from(pair); }
   void forget(Pair& pair);
   [[nodiscard]] Pair* find(std::uint32_t number) const { return pairs_.find(number); }
   [[nodiscard]] std::uint64_t draw() { return random_(); }

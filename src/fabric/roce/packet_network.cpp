@@ -29,15 +29,19 @@ class PacketNetwork::Port final : public PacketPort {
   std::uint32_t window_bytes() const override { return window_bytes_; }
 
   std::byte* begin(const PortAddress& to, std::size_t bytes) override {
+    if (network_.faults.room_packets != 0 && sealed_ >= network_.faults.room_packets) {
+      return nullptr;
+    }
     to_ = to;
     writing_.assign(bytes + wire::roce::kIcrcBytes, std::byte{0});
     return writing_.data();
   }
   void seal() override {
+    ++sealed_;
     icrc_of(address_, to_).seal(writing_);
     network_.send(address_, to_, std::exchange(writing_, {}));
   }
-  void flush() override {}
+  void flush() override { sealed_ = 0; }
 
   std::span<const Arrived> receive() override {
     constexpr std::size_t kBurst = 32;
@@ -65,6 +69,7 @@ class PacketNetwork::Port final : public PacketPort {
   PortAddress address_;
   std::uint32_t window_bytes_;
   PortAddress to_;
+  std::uint32_t sealed_ = 0;  // since the last flush
   std::vector<std::byte> writing_;
   std::deque<Flying> arrived_;
   std::vector<Flying> held_;

@@ -25,6 +25,7 @@ struct NetworkFaults {
   double damage = 0;  // a byte of the packet changes; the ICRC says so, and it is dropped there
   std::uint64_t delay_min_ns = 1000;
   std::uint64_t delay_max_ns = 1000;  // more than the least: packets overtake each other
+  std::uint32_t room_packets = 0;     // that a port holds until it is flushed; 0: any number
 };
 
 class PacketNetwork {

@@ -61,6 +61,10 @@ void Pair::establish(const PeerFacts& peer, std::span<const std::byte> data) {
 void Pair::packet(const PortAddress& from, const Packet& packet) {
   if (from.ip != peer_.address.ip) return;
   if (packet.bth.partition != wire::roce::kDefaultPartition) return;
+  if (!heard && state() == State::connected) {
+    heard = true;
+    endpoint_.heard_from(*this);
+  }
   if (is_answer(packet.bth.opcode)) {
     if (state() == State::connected) requester_.answer(packet);
   } else if (state() == State::connected || responder_.refusing()) {
@@ -96,7 +100,10 @@ std::byte* Pair::begin_packet(Headers& headers, std::size_t payload_bytes) {
   const std::size_t header_bytes = parts_of(headers.bth.opcode).header_bytes;
   const std::size_t bytes = header_bytes + payload_bytes + pad;
   std::byte* const to = port_.begin(peer_.address, bytes);
-  if (to == nullptr) return nullptr;
+  if (to == nullptr) {
+    ++counters().port_full;
+    return nullptr;
+  }
   headers.bth.pad = pad;
   headers.bth.destination = peer_.pair;
   write_headers(to, headers);
@@ -107,6 +114,10 @@ std::byte* Pair::begin_packet(Headers& headers, std::size_t payload_bytes) {
 void Pair::end_packet() { port_.seal(); }
 
 std::uint64_t Pair::now_ns() const { return endpoint_.now_ns(); }
+
+void Pair::look_again_at(std::uint64_t when_ns) { endpoint_.look_again_at(when_ns); }
+
+EndpointCounters& Pair::counters() { return endpoint_.counting(); }
 
 void Pair::has_work() { endpoint_.has_work(*this); }
 

@@ -10,6 +10,7 @@
 
 #include "fabric/queue_pair.hpp"
 #include "fabric/region_table.hpp"
+#include "fabric/roce/endpoint_counters.hpp"
 #include "fabric/roce/packet.hpp"
 #include "fabric/roce/port.hpp"
 #include "fabric/roce/requester.hpp"
@@ -51,8 +52,10 @@ class Pair final : public QueuePair {
   /// The connection is over; `why` is success if either side closed it.
   void end(Status why, bool peer_knows = false);
   [[nodiscard]] const Requester& requester() const { return requester_; }
+  [[nodiscard]] const Responder& responder() const { return responder_; }
 
   bool listed = false;           // among those with something to send
+  bool heard = false;            // anything from the peer
   bool busy = false;             // among those that wait for answers
   std::uint32_t connection = 0;  // by which connection messages name it
 
@@ -63,6 +66,8 @@ class Pair final : public QueuePair {
   void end_packet();
   [[nodiscard]] std::uint64_t now_ns() const;
   void has_work();
+  void look_again_at(std::uint64_t when_ns);
+  [[nodiscard]] EndpointCounters& counters();
   void tell_end(const WorkRequest& request, Status status, std::uint64_t old_value) {
     tell(request, status, old_value);
   }

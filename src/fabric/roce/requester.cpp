@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
+#include "fabric/planted.hpp"
 #include "fabric/roce/pair.hpp"
 
 namespace espalier::fabric::roce {
@@ -18,6 +20,8 @@ constexpr std::uint64_t kPatienceMinNs = 100'000;
 constexpr std::uint64_t kPatienceFactor = 8;
 // As long as nobody knows how long answers take.
 constexpr std::uint64_t kPatienceFirstNs = 4'000'000;
+// Tries in each timeout, but for the first.
+constexpr std::uint64_t kTriesMin = 4;
 // An acknowledgement is asked for at least every so many packets.
 constexpr std::uint32_t kAskEvery = 32;
 
@@ -142,6 +146,7 @@ void Requester::sent(Entry& next, std::uint32_t psn, std::uint32_t packets) {
   if (psn == acked_) heard_ns_ = pair_.now_ns();  // nothing was waited for before it
   if (is_read(next)) reads_.push_back(behind);
   if (before(highest_sent_, behind)) {
+    if (psn == acked_) moved_ns_ = pair_.now_ns();
     highest_sent_ = behind;
     if (!timing_) {
       timing_ = true;
@@ -158,7 +163,10 @@ void Requester::sent(Entry& next, std::uint32_t psn, std::uint32_t packets) {
 }
 
 bool Requester::send_read(Entry& next, std::uint32_t psn, std::uint32_t packets) {
-  const std::uint64_t offset = std::uint64_t{cursor_packet_} * limits_.mtu;
+  const std::uint32_t into_part = cursor_packet_ % kReadPackets;
+  const std::uint32_t from =
+      planted(Bug::read_resumes_elsewhere) ? cursor_packet_ - into_part : cursor_packet_;
+  const std::uint64_t offset = std::uint64_t{from} * limits_.mtu;
   const std::uint64_t left = next.request.bytes - offset;
   Headers headers;
   headers.bth.opcode = PacketOpcode::read_request;
@@ -169,6 +177,7 @@ bool Requester::send_read(Entry& next, std::uint32_t psn, std::uint32_t packets)
                       std::min<std::uint64_t>(left, std::uint64_t{packets} * limits_.mtu))};
   if (pair_.begin_packet(headers, 0) == nullptr) return false;
   pair_.end_packet();
+  if (into_part != 0) ++pair_.counters().reads_resumed;
   unacknowledged_ = 0;
   return true;
 }
@@ -232,7 +241,7 @@ void Requester::answer(const Packet& packet) {
 bool Requester::acknowledge_before(std::uint32_t psn) {
   while (oldest_ != end_ && begun(entry(oldest_))) {
     const Entry& first = entry(oldest_);
-    if (is_read(first)) {
+    if (is_read(first) && !planted(Bug::acknowledgement_is_answer)) {
       const std::uint32_t next_answer = psn_plus(first.first_psn, first.answered);
       if (before(acked_, next_answer)) {
         acked_ = next_answer;
@@ -267,15 +276,19 @@ void Requester::complete_oldest() {
 void Requester::heard() {
   const std::uint64_t now = pair_.now_ns();
   heard_ns_ = now;
-  went_back_ = false;
-  retries_ = 0;
+  moved_ns_ = now;
+  const bool at_once = !std::exchange(went_back_, false);
   receive_retries_ = 0;
   if (timing_ && before(timed_psn_, acked_)) {
     timing_ = false;
     const std::uint64_t took = now - timed_since_ns_;
     smooth_ns_ = smooth_ns_ == 0 ? took : (7 * smooth_ns_ + took) / 8;
   }
-  if (smooth_ns_ != 0) {
+  // What was sent again may have been answered to the first time, only later: it keeps its patience
+  // until something was answered at once. Else a peer that has become slow is always asked twice.
+  if (smooth_ns_ == 0) {
+    patience_ns_ = std::min(limits_.timeout_ns, kPatienceFirstNs);
+  } else if (at_once) {
     patience_ns_ =
         std::min(std::max(kPatienceFactor * smooth_ns_, kPatienceMinNs), limits_.timeout_ns);
   }
@@ -332,18 +345,20 @@ void Requester::refusal(const Packet& packet) {
   // If an answer is missing before it, that can come no more: the peer has ended the pair.
   static_cast<void>(acknowledge_before(psn));
   const bool gap = packet.aeth.value() == static_cast<std::uint8_t>(NakCode::sequence_error);
+  if (gap) ++pair_.counters().told_gaps;
   return gap ? go_back_once() : fail_at(psn, status_of(packet.aeth.value()));
 }
 
 void Requester::not_ready(const Packet& packet) {
   const std::uint32_t psn = packet.bth.psn;
   static_cast<void>(acknowledge_before(psn));
+  ++pair_.counters().told_not_ready;
   constexpr std::uint32_t kForEver = 7;
   if (limits_.receive_retries != kForEver && receive_retries_++ >= limits_.receive_retries) {
     return fail_at(psn, Status::no_receive);
   }
   blocked_until_ns_ = pair_.now_ns() + rnr_timer_ns(packet.aeth.value());
-  retries_ = 0;
+  pair_.look_again_at(blocked_until_ns_);
   go_back(acked_);
 }
 
@@ -373,6 +388,7 @@ void Requester::go_back_once() {
 void Requester::go_back(std::uint32_t psn) {
   went_back_ = true;
   ++times_gone_back_;
+  ++pair_.counters().went_back;
   timing_ = false;  // an answer that comes now may be to either
   unacknowledged_ = kAskEvery;
   std::uint64_t number = oldest_;
@@ -393,16 +409,22 @@ std::uint64_t Requester::expire(std::uint64_t now_ns) {
   if (blocked_until_ns_ != 0) {
     blocked_until_ns_ = 0;
     heard_ns_ = now_ns;
+    moved_ns_ = now_ns;
     pair_.has_work();
   }
   if (oldest_ == end_ || acked_ == highest_sent_) return 0;
   if (now_ns < heard_ns_ + patience_ns_) return heard_ns_ + patience_ns_;
-  if (patience_ns_ >= limits_.timeout_ns && retries_++ >= limits_.retries) {
+  if (now_ns - moved_ns_ >= (limits_.retries + std::uint64_t{1}) * limits_.timeout_ns) {
     fail_at(acked_, Status::retry_exceeded);
     return 0;
   }
-  patience_ns_ = std::min(2 * patience_ns_, limits_.timeout_ns);
+  // Where a fifth of the packets gets lost, eight tries are too few. So there are more of them in
+  // the time that so many retries take.
+  const std::uint64_t at_most = std::min(
+      std::max(kPatienceFactor * smooth_ns_, limits_.timeout_ns / kTriesMin), limits_.timeout_ns);
+  patience_ns_ = std::min(2 * patience_ns_, at_most);
   heard_ns_ = now_ns;
+  ++pair_.counters().timeouts;
   go_back(acked_);
   return heard_ns_ + patience_ns_;
 }

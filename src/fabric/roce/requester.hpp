@@ -129,13 +129,13 @@ class Requester {
 
   bool went_back_ = false;              // since acked_ last moved
   std::uint64_t blocked_until_ns_ = 0;  // the peer had no receive
-  std::uint64_t heard_ns_ = 0;
-  std::uint64_t patience_ns_;  // before going back next time
-  bool timing_ = false;        // how long the answer to timed_psn_ takes
+  std::uint64_t heard_ns_ = 0;          // or sent again
+  std::uint64_t moved_ns_ = 0;          // acked_ did, or there was nothing to wait for
+  std::uint64_t patience_ns_;           // before going back next time
+  bool timing_ = false;                 // how long the answer to timed_psn_ takes
   std::uint32_t timed_psn_ = 0;
   std::uint64_t timed_since_ns_ = 0;
   std::uint64_t smooth_ns_ = 0;  // how long answers take, mostly
-  std::uint32_t retries_ = 0;
   std::uint32_t receive_retries_ = 0;
   std::uint64_t times_gone_back_ = 0;
 };

@@ -7,6 +7,7 @@
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
 #include "base/prefetch.hpp"
+#include "fabric/planted.hpp"
 #include "fabric/region_copy.hpp"
 #include "fabric/roce/pair.hpp"
 
@@ -44,15 +45,22 @@ Responder::Responder(Pair& pair, std::uint32_t mtu, std::uint32_t message_bytes_
 
 void Responder::request(const Packet& packet) {
   if (refusing_) {
-    // The refusal may have been lost.
-    if (psn_distance(refusal_.psn, packet.bth.psn) >= 0) static_cast<void>(send_short(refusal_));
+    // The refusal may have been lost. It does not overtake answers that are still to leave.
+    if (answers_.empty() && psn_distance(refusal_.psn, packet.bth.psn) >= 0) {
+      static_cast<void>(send_short(refusal_));
+    }
     return;
   }
   const std::int32_t ahead = psn_distance(expected_, packet.bth.psn);
   if (ahead < 0) return repeat(packet);
+  if (ahead > 0 && planted(Bug::gap_accepted)) {
+    expected_ = packet.bth.psn;
+    return execute(packet);
+  }
   if (ahead > 0) {
-    if (told_gap_) return;
+    if (told_gap_ || full()) return;
     told_gap_ = true;
+    ++pair_.counters().gaps;
     Answer gap;
     gap.psn = expected_;
     gap.aeth = Aeth::nak(msn_, NakCode::sequence_error);
@@ -73,7 +81,8 @@ void Responder::execute(const Packet& packet) {
 
 void Responder::execute_read(const Packet& packet) {
   const Reth& reth = packet.reth;
-  if (reth.length > message_bytes_max_ || answers_.size() >= kAnswersMax) {
+  if (full()) return;
+  if (reth.length > message_bytes_max_) {
     return refuse(NakCode::invalid_request, Status::remote_invalid);
   }
   // Asked for now, for the answers of a burst leave together, after the last of its requests.
@@ -98,7 +107,8 @@ void Responder::execute_read(const Packet& packet) {
 
 void Responder::execute_atomic(const Packet& packet) {
   const AtomicEth& asked = packet.atomic;
-  if (asked.address % kAtomicBytes != 0 || answers_.size() >= kAnswersMax) {
+  if (full()) return;
+  if (asked.address % kAtomicBytes != 0) {
     return refuse(NakCode::invalid_request, Status::remote_invalid);
   }
   Answer answer;
@@ -213,7 +223,9 @@ void Responder::repeat(const Packet& packet) {
     case compare_swap: {
       const Remembered* const old = recall(packet.bth.psn);
       if (old == nullptr || old->opcode != packet.bth.opcode) return;
-      if (answers_.size() >= kAnswersMax) return;
+      if (full()) return;
+      if (planted(Bug::atomic_done_again)) return execute_atomic(packet);
+      ++pair_.counters().atomics_again;
       Answer answer;
       answer.kind = Answer::Kind::atomic;
       answer.psn = old->psn;
@@ -222,25 +234,27 @@ void Responder::repeat(const Packet& packet) {
       answers_.push_back(answer);
       return pair_.has_work();
     }
-    default: return acknowledge();
+    default: ++pair_.counters().duplicates; return acknowledge();
   }
 }
 
 void Responder::repeat_read(const Packet& packet) {
   const Remembered* const old = recall(packet.bth.psn);
   const Reth& reth = packet.reth;
-  if (old == nullptr || old->opcode != read_request || answers_.size() >= kAnswersMax) return;
+  if (old == nullptr || old->opcode != read_request || full()) return;
   const std::uint64_t from = reth.address - old->reth.address;
   const bool within = reth.key == old->reth.key && from <= old->reth.length &&
                       reth.length <= old->reth.length - from;
   const std::uint32_t packets = std::max(1u, base::divide_up(reth.length, mtu_));
   const auto first = static_cast<std::uint32_t>(psn_distance(old->psn, packet.bth.psn));
   if (!within || packets > old->packets - first) return;
+  ++pair_.counters().reads_again;
   Answer answer;
   answer.kind = Answer::Kind::read;
   answer.psn = packet.bth.psn;
   answer.packets = packets;
   answer.reth = reth;
+  answer.repeated = true;
   answer.aeth = Aeth::ack(msn_);
   answers_.push_back(answer);
   pair_.has_work();
@@ -251,8 +265,10 @@ void Responder::remember(const Remembered& what) {
   remembered_[remembered_next_++ % kRemembered] = what;
 }
 
+// The newest, since PSNs go round.
 const Responder::Remembered* Responder::recall(std::uint32_t psn) const {
-  for (const Remembered& old : remembered_) {
+  for (std::uint32_t i = 1; i <= remembered_.size(); ++i) {
+    const Remembered& old = remembered_[(remembered_next_ - i) % kRemembered];
     if (old.packets == 0) continue;
     const std::int32_t into = psn_distance(old.psn, psn);
     if (into >= 0 && into < static_cast<std::int32_t>(old.packets)) return &old;
@@ -264,6 +280,7 @@ const Responder::Remembered* Responder::recall(std::uint32_t psn) const {
 void Responder::acknowledge() {
   if (answers_.empty() || answers_.back().kind != Answer::Kind::acknowledge ||
       answers_.back().aeth.kind() != Aeth::Kind::ack) {
+    if (full()) return;
     answers_.emplace_back();
   }
   answers_.back().psn = psn_plus(expected_, wire::roce::kMask24);  // the one before
@@ -283,10 +300,13 @@ void Responder::refuse(NakCode code, Status status) {
 }
 
 void Responder::not_ready() {
+  ++pair_.counters().not_ready;
   told_gap_ = true;  // what is under way behind it comes again anyway
+  if (full()) return;
   Answer wait;
   wait.psn = expected_;
   wait.aeth = Aeth::rnr(msn_, rnr_timer(kNotReadyNs));
+  if (planted(Bug::not_ready_takes_message)) done(1);
   answers_.push_back(wait);
   pair_.has_work();
 }
@@ -351,6 +371,13 @@ bool Responder::send_read_part(Answer& answer) {
                            put)) {
     // Revoked since it was asked for.
     const std::uint32_t psn = headers.bth.psn;
+    if (answer.repeated) {
+      // Maybe it was answered before, and this is late: who waits no more does not care.
+      answer = {};
+      answer.psn = psn;
+      answer.aeth = Aeth::nak(msn_, NakCode::remote_access);
+      return send(answer);
+    }
     answers_.clear();
     refuse(NakCode::remote_access, Status::remote_access);
     refusal_.psn = answers_.back().psn = psn;

@@ -8,7 +8,8 @@
 // Invariants
 // I1. Nothing takes effect but the request that carries the expected PSN. A duplicate of a WRITE or
 //     SEND is acknowledged again, one of a READ read again within what was asked then, and one of
-//     an atomic answered from memory; one that is not remembered is dropped.
+//     an atomic answered from memory; one that is not remembered is dropped. A duplicate ends
+//     nothing: it may have been late, and what it names is gone.
 // I2. A gap is told once, until what is missing has come.
 // I3. What a peer can make this remember is bounded: kRemembered READs and atomics, and
 //     kAnswersMax answers that wait to leave.
@@ -46,6 +47,8 @@ class Responder {
   void flush();
   /// Whether it has refused a request, and goes on to say so.
   [[nodiscard]] bool refusing() const { return refusing_; }
+  /// Answers that wait to leave; for tests.
+  [[nodiscard]] std::size_t answers_waiting() const { return answers_.size(); }
 
  private:
   /// A message of which more is to come.
@@ -67,9 +70,12 @@ class Responder {
     Reth reth;
     std::uint64_t old_value = 0;
     Aeth aeth;
-    bool last = false;  // behind it, the pair ends
+    bool last = false;      // behind it, the pair ends
+    bool repeated = false;  // to a duplicate
   };
 
+  /// Whether no more answers can wait. What would need one is then as if it were lost.
+  [[nodiscard]] bool full() const { return answers_.size() >= kAnswersMax; }
   void execute(const Packet& packet);
   void repeat(const Packet& packet);
   void repeat_read(const Packet& packet);

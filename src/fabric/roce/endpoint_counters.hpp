@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an endpoint of `roce` counts; for monitoring, and so that tests can show that they have
+// reached what seldom happens.
+//
+// Thread: that of the endpoint.
+#pragma once
+
+#include <cstdint>
+
+namespace espalier::fabric::roce {
+
+struct EndpointCounters {
+  std::uint64_t packets = 0;
+  std::uint64_t malformed = 0;  // no packet at all
+  std::uint64_t strangers = 0;  // for no pair of ours
+
+  // Asking.
+  std::uint64_t went_back = 0;       // something is sent again, for whatever reason
+  std::uint64_t timeouts = 0;        // nobody answered in time
+  std::uint64_t told_gaps = 0;       // the peer said that something is missing
+  std::uint64_t told_not_ready = 0;  // the peer had no receive
+  std::uint64_t reads_resumed = 0;   // asked again for a part of what a READ had asked for
+  std::uint64_t port_full = 0;       // a packet that had to wait for the next flush
+
+  // Answering.
+  std::uint64_t gaps = 0;
+  std::uint64_t not_ready = 0;      // no receive for a message
+  std::uint64_t duplicates = 0;     // of WRITEs and SENDs
+  std::uint64_t reads_again = 0;    // duplicates of READs
+  std::uint64_t atomics_again = 0;  // duplicates of atomics
+
+  // Connecting: messages that were said again, since nobody answered.
+  std::uint64_t requests_again = 0;
+  std::uint64_t replies_again = 0;
+  std::uint64_t farewells_again = 0;
+};
+
+}  // namespace espalier::fabric::roce

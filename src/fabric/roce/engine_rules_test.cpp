@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single rules of the engine of `roce`, packet by packet: what seeds reach seldom, or see only as a
+// delay. Each test was a fault once.
+#include <gtest/gtest.h>
+
+#include "base/random.hpp"
+#include "fabric/roce/hand_peer.hpp"
+
+namespace espalier::fabric::roce {
+namespace {
+
+using enum PacketOpcode;
+
+class RoceRules : public ::testing::Test {
+ protected:
+  RoceRules() : scene(base::seed_from_environment(7)) {}
+  [[nodiscard]] RegionKey key() const { return scene.region.remote().key; }
+  [[nodiscard]] std::uint64_t at(std::uint64_t offset) const {
+    return scene.region.remote().at(offset);
+  }
+  HandScene scene;
+  HandPeer peer{scene.network, HandScene::address(1), HandScene::address()};
+};
+
+TEST_F(RoceRules, ARefusalDoesNotOvertakeTheAnswersBeforeIt) {
+  const auto pair = scene.from(peer);
+  peer.send(request(read_request, peer.psn, {at(0), key(), 2048}));
+  peer.send(request(write_only, peer.psn + 2, {at(0), key() + 1, 8}), std::vector<std::byte>(8));
+  peer.send(request(write_only, peer.psn + 3, {at(0), key(), 8}), std::vector<std::byte>(8));
+  scene.turn(4);
+  const auto heard = peer.hear();
+  ASSERT_GE(heard.size(), 3u);
+  EXPECT_EQ(heard[0].headers.bth.opcode, read_response_first);
+  EXPECT_EQ(heard[1].headers.bth.opcode, read_response_last);
+  EXPECT_EQ(heard[2].headers.aeth.kind(), Aeth::Kind::nak);
+}
+
+TEST_F(RoceRules, ADuplicateOfAReadWhoseRegionIsGoneEndsNothing) {
+  const auto pair = scene.from(peer);
+  auto other = *scene.endpoint.regions().offer({scene.memory.data(), 4096}, RemoteRights::read);
+  const Headers read =
+      request(read_request, peer.psn, {other.remote().base, other.remote().key, 64});
+  peer.send(read);
+  scene.turn(3);
+  EXPECT_EQ(count_of(peer.hear(), read_response_only), 1u);
+  other.revoke();  // the peer has said, in whatever way, that it is done
+  peer.send(read);
+  scene.turn(3);
+  // Who still waits for the answer must learn that it does not come.
+  const auto heard = peer.hear();
+  ASSERT_EQ(heard.size(), 1u);
+  EXPECT_EQ(heard[0].headers.aeth, Aeth::nak(1, NakCode::remote_access));
+  EXPECT_EQ(pair->state(), QueuePair::State::connected);
+  peer.send(request(write_only, peer.psn + 1, {at(0), key(), 0}));
+  scene.turn(3);
+  EXPECT_EQ(count_of(peer.hear(), acknowledge), 1u);
+}
+
+TEST_F(RoceRules, AnswersThatWaitAreBounded) {
+  const auto pair = scene.from(peer);
+  scene.network.faults.room_packets = 1;
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    peer.send(request(read_request, peer.psn + 1024 * i, {at(0), key(), 1u << 20}));
+  }
+  const std::uint32_t next = peer.psn + 4096;
+  for (int i = 0; i < 2000; ++i) {
+    peer.send(request(send_only, next), std::vector<std::byte>(8));  // there is no receive
+    peer.send(request(write_only, next + 5, {at(0), key(), 0}));     // a gap
+  }
+  for (int i = 0; i < 400; ++i) scene.turn();
+  EXPECT_LE(scene.engine(peer).responder().answers_waiting(), Responder::kAnswersMax + 2);
+  EXPECT_EQ(pair->state(), QueuePair::State::connected);
+}
+
+TEST_F(RoceRules, RequestsThatFindNoRoomForTheirAnswersAreAsIfLost) {
+  const auto pair = scene.from(peer);
+  scene.network.faults.room_packets = 1;
+  constexpr std::uint32_t kMany = Responder::kAnswersMax + 200;
+  const std::uint32_t first = peer.psn;
+  for (std::uint32_t i = 0; i < kMany; ++i) {
+    peer.send(fetch_add_request(first + i, at(0), key(), 1));
+  }
+  scene.turn(20);
+  ASSERT_EQ(pair->state(), QueuePair::State::connected);
+  scene.network.faults.room_packets = 0;
+  scene.turn(100);
+  const std::size_t answered = count_of(peer.hear(), atomic_acknowledge);
+  ASSERT_LT(answered, kMany);
+  for (auto i = static_cast<std::uint32_t>(answered); i < kMany; ++i) {
+    peer.send(fetch_add_request(first + i, at(0), key(), 1));
+  }
+  scene.turn(20);
+  EXPECT_EQ(answered + count_of(peer.hear(), atomic_acknowledge), kMany);
+  EXPECT_EQ(base::load_le<std::uint64_t>(scene.memory.data()), kMany);
+}
+
+TEST_F(RoceRules, WhatIsRememberedIsOfThisRoundOfNumbers) {
+  const auto pair = scene.from(peer);
+  Pair& engine = scene.engine(peer);
+  const auto take = [&](const Headers& headers) {
+    Packet packet;
+    static_cast<Headers&>(packet) = headers;
+    engine.packet(peer.own, packet);
+  };
+  const std::uint32_t psn = peer.psn;
+  take(fetch_add_request(psn, at(0), key(), 1));
+  for (std::uint32_t i = 1; i < 1u << 24; ++i)
+    take(request(write_only, psn + i, {at(0), key(), 0}));
+  take(fetch_add_request(psn, at(0), key(), 1));
+  scene.turn(3);
+  peer.hear();
+  take(fetch_add_request(psn, at(0), key(), 1));
+  scene.turn(3);
+  const auto heard = peer.hear();
+  ASSERT_EQ(heard.size(), 1u);
+  EXPECT_EQ(heard[0].headers.atomic_ack.original, 1u);
+  EXPECT_EQ(base::load_le<std::uint64_t>(scene.memory.data()), 2u);
+}
+
+TEST_F(RoceRules, APairThatFillsThePortKeepsNobodyWaiting) {
+  HandPeer greedy{scene.network, HandScene::address(3), HandScene::address()};
+  const auto greedy_pair = scene.from(greedy);
+  const auto pair = scene.from(peer);
+  scene.network.faults.room_packets = 4;
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    greedy.send(request(read_request, greedy.psn + 1024 * i, {at(0), key(), 1u << 20}));
+  }
+  scene.turn(3);
+  peer.send(request(read_request, peer.psn, {at(0), key(), 4096}));
+  scene.turn(10);
+  EXPECT_EQ(count_of(peer.hear(), read_response_last), 1u);
+}
+
+TEST_F(RoceRules, WhoSendsHasHeardThatItIsConnected) {
+  const auto pair = scene.from(peer, 1024, false);
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    peer.send(request(write_only, peer.psn + i, {at(0), key(), 0}));
+    scene.turn(1000);
+  }
+  EXPECT_EQ(pair->state(), QueuePair::State::connected);
+}
+
+TEST_F(RoceRules, AFarewellMayOvertakeTheReplyBeforeIt) {
+  const auto pair = scene.to(peer, false);
+  peer.say({2, DisconnectMessage{peer.ids, peer.pair, {}}});
+  scene.turn(3);
+  EXPECT_EQ(pair->state(), QueuePair::State::ended);
+  scene.reply(peer);
+  EXPECT_EQ(pair->state(), QueuePair::State::ended);
+  EXPECT_EQ(scene.endpoint.connections(), 0u);
+}
+
+TEST_F(RoceRules, AMessageIsSentAgainWhenTheReceiverSaidAndNotLater) {
+  const auto pair = scene.to(peer);
+  std::vector<std::byte> message(8);
+  ASSERT_EQ(pair->post(WorkRequest::send(1, message)).taken, 1u);
+  scene.turn(3);
+  ASSERT_EQ(count_of(peer.hear(), send_only), 1u);
+  peer.send(acknowledgement(peer.peer_psn, Aeth::rnr(0, rnr_timer(40'000))));
+  scene.turn(3);
+  ASSERT_EQ(count_of(peer.hear(), send_only), 0u);
+  const std::uint64_t told = scene.network.now_ns();
+  while (count_of(peer.hear(), send_only) == 0) scene.turn();
+  EXPECT_LT(scene.network.now_ns() - told, 200'000u);
+}
+
+}  // namespace
+}  // namespace espalier::fabric::roce

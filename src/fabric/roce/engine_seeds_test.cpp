@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine of `roce` does everything once and in order, whatever the network does: random work
+// over bad networks, one seed after another, and all that seldom happens was seen to happen.
+//
+// 100 seeds; ESPALIER_SEEDS says how many instead (docs/testing.md).
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/random.hpp"
+#include "fabric/roce/engine_world.hpp"
+
+namespace espalier::fabric::roce::workload {
+namespace {
+
+std::uint64_t seeds_wanted() {
+  const char* const text = std::getenv("ESPALIER_SEEDS");
+  return text == nullptr ? 100 : std::strtoull(text, nullptr, 0);
+}
+
+void expect_all_reached(const Reached& reached) {
+  const EndpointCounters& engine = reached.engine;
+  const std::pair<const char*, std::uint64_t> rare[] = {
+      {"packets lost", reached.network.lost},
+      {"packets duplicated", reached.network.duplicated},
+      {"packets damaged", reached.network.damaged},
+      {"packets overtaken", reached.network.overtaken},
+      {"gone back", engine.went_back},
+      {"timeouts", engine.timeouts},
+      {"gaps found", engine.gaps},
+      {"gaps told", engine.told_gaps},
+      {"receives missing", engine.not_ready},
+      {"receives told missing", engine.told_not_ready},
+      {"READs resumed", engine.reads_resumed},
+      {"port full", engine.port_full},
+      {"WRITEs and SENDs again", engine.duplicates},
+      {"READs again", engine.reads_again},
+      {"atomics again", engine.atomics_again},
+      {"REQs again", engine.requests_again},
+      {"REPs again", engine.replies_again},
+      {"DREQs again", engine.farewells_again},
+      {"fences", reached.fences},
+      {"PSNs gone round", reached.wraps},
+  };
+  for (const auto& [what, count] : rare) {
+    EXPECT_GT(count, 0u) << what;
+    ::testing::Test::RecordProperty(what, std::to_string(count));
+    if (std::getenv("ESPALIER_SEEDS") != nullptr) {
+      std::fprintf(stderr, "%12llu %s\n", static_cast<unsigned long long>(count), what);
+    }
+  }
+}
+
+TEST(RoceSeeds, NothingIsLostOrRepeatedWhateverTheNetworkDoes) {
+  const std::uint64_t first = base::seed_from_environment(1000);
+  Reached reached;
+  for (std::uint64_t i = 0; i < seeds_wanted(); ++i) {
+    ASSERT_EQ(World(first + i, {}).run(reached), "") << "seed " << first + i;
+  }
+  expect_all_reached(reached);
+}
+
+}  // namespace
+}  // namespace espalier::fabric::roce::workload
