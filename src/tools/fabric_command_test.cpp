@@ -4,17 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <condition_variable>
-#include <future>
-#include <mutex>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/temporary_folder.hpp"
+#include "tools/fabric_serving_fixture.hpp"
 #include "tools/tool_fixture.hpp"
 #include "wire/fabric_greeting.hpp"
 
@@ -24,75 +21,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-/// A command that serves until this ends, or stop().
-class Serving {
- public:
-  explicit Serving(std::vector<std::string> arguments, std::string content = "") {
-    tool_.has_fabric = true;
-    tool_.files.contents["content"] = std::move(content);
-    tool_.notice_stop = [this] { return std::make_unique<Stop>(*this); };
-    arguments.insert(arguments.begin(), {"fabric", "serve"});
-    thread_ = std::thread([this, arguments = std::move(arguments)] {
-      exit_code_ = tool_.run(arguments);
-      tell("");  // it has failed
-    });
-    said_ = said_future_.get();
-  }
-  ~Serving() { stop(); }
-
-  /// What it said when it began, and with which address.
-  [[nodiscard]] const std::string& said() const { return said_; }
-  [[nodiscard]] std::string address() const {
-    const std::string begin = "listening at ";
-    return said_.substr(begin.size(), said_.find('\n') - begin.size());
-  }
-  /// Returns its exit code. Thread: any, one at a time.
-  int stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopped_ = true;
-    }
-    changed_.notify_all();
-    if (thread_.joinable()) thread_.join();
-    return exit_code_;
-  }
-  /// Requires: stop().
-  [[nodiscard]] const Tool& tool() const { return tool_; }
-  [[nodiscard]] std::optional<std::uint64_t> waited_at_most_ns() const { return at_most_ns_; }
-
- private:
-  class Stop final : public StopRequest {
-   public:
-    explicit Stop(Serving& serving) : serving_(serving) {}
-    std::string wait(std::optional<std::uint64_t> at_most_ns) override {
-      serving_.at_most_ns_ = at_most_ns;
-      serving_.tell(serving_.tool_.out());
-      std::unique_lock lock(serving_.mutex_);
-      serving_.changed_.wait(lock, [this] { return serving_.stopped_; });
-      return at_most_ns ? "" : "SIGTERM";
-    }
-
-   private:
-    Serving& serving_;
-  };
-  void tell(const std::string& said) {
-    if (!told_) said_promise_.set_value(said);
-    told_ = true;
-  }
-
-  Tool tool_;
-  std::promise<std::string> said_promise_;
-  std::future<std::string> said_future_ = said_promise_.get_future();
-  bool told_ = false;  // of the thread
-  int exit_code_ = -1;
-  std::optional<std::uint64_t> at_most_ns_;
-  std::string said_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stopped_ = false;
-  std::thread thread_;
-};
 
 class FabricCommandConcurrency : public ::testing::TestWithParam<const char*> {
  protected:
@@ -226,6 +154,35 @@ TEST_P(FabricCommandConcurrency, TwoCannotListenAtOnePlace) {
   Serving second({serving.address()});
   EXPECT_EQ(second.stop(), kFailed);
   EXPECT_THAT(second.tool().err(), HasSubstr("somebody listens at " + serving.address()));
+}
+
+/// Connects, sends as much as it may, and goes without a look at what comes back.
+void send_and_leave(const std::string& address) {
+  const std::vector<std::byte> message(5000);  // outlives what sends it
+  const auto opened =
+      fabric::open_for_connecting(*fabric::parse(address), *fabric::RegionTable::create());
+  ASSERT_TRUE(opened);
+  fabric::CompletionQueue queue(*opened->endpoint, 256);
+  fabric::QueuePairOptions options;
+  options.sends = &queue;
+  options.send_depth = 128;
+  options.receive_depth = 1;
+  const auto pair = opened->endpoint->connect(opened->target, options, {});
+  ASSERT_TRUE(pair);
+  const fabric::WorkRequest request = fabric::WorkRequest::send(0, message);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ((*pair)->post(request).taken, 1u);
+  fabric::Completion first;
+  while (queue.poll({&first, 1}) == 0) opened->endpoint->wait(1'000'000'000);
+  EXPECT_EQ(first.status, fabric::Status::success);
+}
+
+TEST_P(FabricCommandConcurrency, WhoLeavesInTheMiddleTakesNothingAlong) {
+  Serving serving({where()});
+  for (int i = 0; i < 5; ++i) send_and_leave(serving.address());
+  EXPECT_EQ(run("ping", serving.address(), {"--verb", "send", "--in-flight", "64"}), kOk)
+      << tool.err();
+  EXPECT_EQ(serving.stop(), kOk);
+  EXPECT_THAT(serving.tool().out(), HasSubstr("6 connections, 0 turned away"));
 }
 
 /// Accepts once, with this greeting, or rejects; until the asking side has gone.
