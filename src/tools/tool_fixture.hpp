@@ -3,11 +3,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "fabric/address.hpp"
 #include "tools/memory_files.hpp"
 #include "tools/run.hpp"
 
@@ -23,6 +25,9 @@ class Tool {
   std::function<Result<Store>(const std::string& address)> connect;
   /// What becomes of nodes that are to be started; nothing: none is.
   std::function<Outcome<int>(Environment&, const node::Loaded&)> serve;
+  bool has_fabric = false;  ///< ends of the fabric can be opened, those of this machine
+  /// Who asks commands to stop; nothing: nobody.
+  std::function<std::unique_ptr<StopRequest>()> notice_stop;
   /// The whole terminal; nothing: there is none.
   std::function<std::unique_ptr<Screen>()> open_screen;
   std::vector<std::uint64_t> pauses_ns;  ///< for which a command waited
@@ -55,6 +60,11 @@ class Tool {
                             .machine_bytes = std::uint64_t{8} << 30};
     if (connect) environment.connect = connect;
     if (serve) environment.serve = serve;
+    if (has_fabric) {
+      environment.listen_on_fabric = fabric::open_for_listening;
+      environment.reach_on_fabric = fabric::open_for_connecting;
+    }
+    if (notice_stop) environment.notice_stop = notice_stop;
     if (open_screen) environment.open_screen = open_screen;
     environment.pause = [this](std::uint64_t ns) { pauses_ns.push_back(ns); };
     return tools::run(arguments, environment, mounts);

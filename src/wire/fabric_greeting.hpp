@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `espalier fabric serve` tells whoever connects to it, in the data of its answer: which memory
-// it offers, and which messages it sends back. All numbers have their low byte first.
+// What `espalier fabric serve` tells whoever connects, in the data of its answer: which memory it
+// offers, and which messages it sends back. All numbers have their low byte first.
 //
 // The reader believes none of it: bounds and rights are held by the side that offers, and here
 // they only serve for better words.

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// `espalier fabric`: one command serves on a thread of its own, others try it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/temporary_folder.hpp"
+#include "tools/fabric_serving_fixture.hpp"
+#include "tools/tool_fixture.hpp"
+#include "wire/fabric_greeting.hpp"
+
+namespace espalier::tools {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class FabricCommandConcurrency : public ::testing::TestWithParam<const char*> {
+ protected:
+  FabricCommandConcurrency() { tool.has_fabric = true; }
+
+  [[nodiscard]] std::string where() const {
+    return std::string(GetParam()) == "shm" ? "shm:" + (folder / "s").string()
+                                            : "roce://127.0.0.1:0/3";
+  }
+  /// Runs "fabric", a verb, the address, and the rest.
+  int run(const std::string& verb, const std::string& address,
+          const std::vector<std::string>& rest = {}) {
+    std::vector<std::string> words{"fabric", verb, address};
+    words.insert(words.end(), rest.begin(), rest.end());
+    return tool.run(words);
+  }
+
+  base::TemporaryFolder folder;
+  Tool tool;
+};
+
+TEST_P(FabricCommandConcurrency, PingsByEveryVerb) {
+  Serving serving({where()}, "");
+  ASSERT_THAT(serving.said(), StartsWith("listening at ")) << serving.tool().err();
+  EXPECT_THAT(serving.said(), HasSubstr("offering 1048576 bytes, zeroed, to read, write and add"));
+  const std::string at = serving.address();
+  for (const std::string verb : {"read", "write", "send", "fetch-add"}) {
+    ASSERT_EQ(run("ping", at, {"--verb", verb, "--count", "50", "--in-flight", "3", "--json"}), kOk)
+        << verb << tool.err();
+    const auto object = nlohmann::json::parse(tool.out());
+    EXPECT_EQ(object["at"], at);
+    EXPECT_EQ(object["verb"], verb);
+    EXPECT_EQ(object["bytes"], 8);
+    EXPECT_EQ(object["in_flight"], 3);
+    EXPECT_EQ(object["count"], 50);
+    EXPECT_GE(object["max_us"], object["min_us"]);
+  }
+  EXPECT_EQ(run("ping", at, {"--count", "1", "--bytes", "100"}), kOk);
+  EXPECT_EQ(tool.out(), at + ": 1 round trip, read of 100 bytes: min 1000.0 us, median 1000.0 us, "
+                             "99 % 1000.0 us, max 1000.0 us\n");
+  EXPECT_EQ(run("ping", at, {"--bytes", "9", "--verb", "fetch-add"}), kUsage);
+  EXPECT_EQ(run("ping", at, {"--bytes", "0"}), kUsage);
+  EXPECT_EQ(run("ping", at, {"--bytes", "17K", "--verb", "send"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("Give --bytes 16384 or less."));
+  EXPECT_EQ(run("ping", at, {"--bytes", "1G"}), kUsage);
+  EXPECT_EQ(run("ping", at, {"--bytes", "1048577"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("remote_access"));
+  EXPECT_EQ(serving.stop(), kOk);
+  EXPECT_THAT(serving.tool().out(), HasSubstr("\nstopped (SIGTERM): "));
+  EXPECT_THAT(serving.tool().out(), HasSubstr("; 51 messages sent back, 408 B\n"));
+}
+
+TEST_P(FabricCommandConcurrency, ReadsWhatWasWritten) {
+  Serving serving({where(), "--bytes", "3M"});
+  const std::string at = serving.address();
+  EXPECT_EQ(run("write", at, {"4K", "--text", "hello"}), kOk) << tool.err();
+  EXPECT_EQ(tool.out(), "wrote 5 bytes at 4096\n");
+  EXPECT_EQ(run("read", at, {"4095", "7"}), kOk) << tool.err();
+  EXPECT_EQ(tool.out(), std::string("\0hello\0", 7));
+  tool.out_is_terminal = true;
+  EXPECT_EQ(run("read", at, {"4096", "6"}), kOk) << tool.err();
+  EXPECT_EQ(tool.out(), "00001000  68 65 6c 6c 6f 00                                 |hello.|\n");
+  tool.input = "bye";
+  EXPECT_EQ(run("write", at, {"4098"}), kOk) << tool.err();
+  EXPECT_EQ(run("read", at, {"4096", "5", "--output", "out"}), kOk) << tool.err();
+  EXPECT_EQ(tool.files.contents["out"], "hebye");
+  EXPECT_EQ(tool.out(), "");
+
+  // Several pieces, and the last one short.
+  std::string large(std::size_t{5} << 19, '\0');
+  for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<char>(i * 31 >> 3);
+  tool.files.contents["large"] = large;
+  EXPECT_EQ(run("write", at, {"17", "--file", "large"}), kOk) << tool.err();
+  EXPECT_EQ(run("read", at, {"17", std::to_string(large.size()), "-o", "again"}), kOk);
+  EXPECT_EQ(tool.files.contents["again"], large);
+}
+
+TEST_P(FabricCommandConcurrency, WhatIsOutsideIsRefusedWhole) {
+  Serving serving({where(), "--bytes", "2M"});
+  const std::string at = serving.address();
+  for (const auto& [offset, bytes] : std::vector<std::pair<std::string, std::string>>{
+           {"2097152", "1"}, {"2097151", "2"}, {"0", "2097153"}, {"18446744073709551600", "8"}}) {
+    EXPECT_EQ(run("read", at, {offset, bytes, "--output", "out"}), kFailed) << offset;
+    EXPECT_THAT(tool.err(),
+                AllOf(HasSubstr("are not all in the region of 2097152 bytes (remote_access)"),
+                      HasSubstr("ends before 2097152: give a lower OFFSET")));
+    EXPECT_FALSE(tool.files.contents.contains("out"));
+  }
+  EXPECT_EQ(run("read", at, {"18446744073709551600", "100"}), kUsage);
+  EXPECT_EQ(run("read", at, {"0", "0"}), kUsage);
+  EXPECT_EQ(run("write", at, {"0", "--text", ""}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("there is nothing to write"));
+  tool.files.contents["large"] = std::string((std::size_t{2} << 20) + 1, 'x');
+  EXPECT_EQ(run("write", at, {"0", "--file", "large"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("remote_access"));
+  EXPECT_EQ(run("read", at, {"0", "4"}), kOk);
+  EXPECT_EQ(tool.out(), std::string(4, '\0'));
+}
+
+TEST_P(FabricCommandConcurrency, AFileCanBeOfferedToBeReadOnly) {
+  Serving serving({where(), "--file", "content", "--read-only", "--seconds", "7"}, "0123456789");
+  EXPECT_THAT(serving.said(), HasSubstr("offering 10 bytes, those of content, to read;"));
+  EXPECT_EQ(serving.waited_at_most_ns(), 7'000'000'000u);
+  const std::string at = serving.address();
+  EXPECT_EQ(run("read", at, {"2", "3"}), kOk) << tool.err();
+  EXPECT_EQ(tool.out(), "234");
+  EXPECT_EQ(run("write", at, {"0", "--text", "x"}), kFailed);
+  EXPECT_EQ(tool.err(), "espalier: error: the region at " + at +
+                            " is read-only (remote_access)\n  Start espalier fabric serve without "
+                            "--read-only, if it may be changed.\n");
+  EXPECT_EQ(run("ping", at, {"--verb", "fetch-add"}), kFailed);
+  EXPECT_EQ(run("ping", at, {"--verb", "write"}), kFailed);
+  EXPECT_EQ(run("ping", at, {"--verb", "send", "--count", "3"}), kOk) << tool.err();
+  EXPECT_EQ(serving.stop(), kOk);
+  EXPECT_THAT(serving.tool().out(), HasSubstr("\nstopped (the time is over): "));
+}
+
+TEST_P(FabricCommandConcurrency, ALostPeerIsAnError) {
+  Serving serving({where()});
+  const std::string at = serving.address();
+  tool.at_tick = [&] { serving.stop(); };
+  EXPECT_EQ(run("ping", at, {"--verb", "send", "--count", "1000"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("Look whether espalier fabric serve still runs there."));
+  tool.at_tick = nullptr;
+  EXPECT_EQ(run("ping", at), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("Start one: espalier fabric serve " + at));
+}
+
+TEST_P(FabricCommandConcurrency, TwoCannotListenAtOnePlace) {
+  Serving serving({where()});
+  Serving second({serving.address()});
+  EXPECT_EQ(second.stop(), kFailed);
+  EXPECT_THAT(second.tool().err(), HasSubstr("somebody listens at " + serving.address()));
+}
+
+/// Connects, sends as much as it may, and goes without a look at what comes back.
+void send_and_leave(const std::string& address) {
+  const std::vector<std::byte> message(5000);  // outlives what sends it
+  const auto opened =
+      fabric::open_for_connecting(*fabric::parse(address), *fabric::RegionTable::create());
+  ASSERT_TRUE(opened);
+  fabric::CompletionQueue queue(*opened->endpoint, 256);
+  fabric::QueuePairOptions options;
+  options.sends = &queue;
+  options.send_depth = 128;
+  options.receive_depth = 1;
+  const auto pair = opened->endpoint->connect(opened->target, options, {});
+  ASSERT_TRUE(pair);
+  const fabric::WorkRequest request = fabric::WorkRequest::send(0, message);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ((*pair)->post(request).taken, 1u);
+  fabric::Completion first;
+  while (queue.poll({&first, 1}) == 0) opened->endpoint->wait(1'000'000'000);
+  EXPECT_EQ(first.status, fabric::Status::success);
+}
+
+TEST_P(FabricCommandConcurrency, WhoLeavesInTheMiddleTakesNothingAlong) {
+  Serving serving({where()});
+  for (int i = 0; i < 5; ++i) send_and_leave(serving.address());
+  EXPECT_EQ(run("ping", serving.address(), {"--verb", "send", "--in-flight", "64"}), kOk)
+      << tool.err();
+  EXPECT_EQ(serving.stop(), kOk);
+  EXPECT_THAT(serving.tool().out(), HasSubstr("6 connections, 0 turned away"));
+}
+
+/// Accepts once, with this greeting, or rejects; until the asking side has gone.
+void answer(fabric::Endpoint& endpoint, std::span<const std::byte> greeting, bool accept,
+            const std::atomic<bool>& over) {
+  fabric::CompletionQueue queue(endpoint, 4);
+  fabric::QueuePairOptions options;
+  options.sends = &queue;
+  options.send_depth = options.receive_depth = 1;
+  std::unique_ptr<fabric::QueuePair> pair;
+  while (!over.load()) {
+    endpoint.progress();
+    if (const auto request = endpoint.next_request()) {
+      if (!accept) {
+        endpoint.reject(*request);
+      } else if (auto accepted = endpoint.accept(*request, options, greeting)) {
+        pair = std::move(*accepted);
+      }
+    }
+    endpoint.wait(1'000'000'000);
+  }
+}
+
+TEST_P(FabricCommandConcurrency, WhoeverElseListensIsNotMistaken) {
+  const auto listening =
+      fabric::open_for_listening(*fabric::parse(where()), *fabric::RegionTable::create());
+  ASSERT_TRUE(listening);
+  const std::string at = fabric::to_text(listening->address);
+  const auto ask = [&](std::span<const std::byte> greeting, bool accept) {
+    std::atomic<bool> over{false};
+    std::thread thread([&] { answer(*listening->endpoint, greeting, accept, over); });
+    EXPECT_EQ(run("ping", at), kFailed);
+    over.store(true);
+    listening->endpoint->wake();
+    thread.join();
+    return tool.err();
+  };
+  EXPECT_THAT(ask({}, false), HasSubstr("lets nobody in there"));
+  EXPECT_THAT(ask({}, true), HasSubstr("is no espalier fabric serve"));
+  wire::FabricGreeting greeting{};
+  greeting.magic = wire::kFabricGreetingMagic;
+  greeting.version = wire::kFabricGreetingVersion + 1;
+  const auto bytes = std::as_bytes(std::span(&greeting, 1));
+  EXPECT_THAT(ask(bytes.first(7), true), HasSubstr("is no espalier fabric serve"));
+  EXPECT_THAT(ask(bytes, true), HasSubstr("greets in version 2, and this command knows 1"));
+  // A key that nobody has given.
+  greeting.version = wire::kFabricGreetingVersion;
+  greeting.bytes = 1 << 20;
+  greeting.rights = 7;
+  greeting.key = 12345;
+  EXPECT_THAT(ask(bytes, true), HasSubstr("does not offer this region any more (remote_access)"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, FabricCommandConcurrency, ::testing::Values("shm", "roce"),
+                         [](const auto& each) { return std::string(each.param); });
+
+TEST(FabricCommand, GarbageIsRefusedInWords) {
+  Tool tool;
+  tool.has_fabric = true;
+  for (const std::string command : {"serve", "ping"}) {
+    EXPECT_EQ(tool.run({"fabric", command, "10.0.0.1"}), kUsage);
+    EXPECT_EQ(tool.err(),
+              "espalier: error: '10.0.0.1' is no address of the fabric\n"
+              "  An address is shm:PATH or roce://HOST[:PORT]/SERVICE.\n");
+    EXPECT_EQ(tool.run({"fabric", command, ""}), kUsage);
+    EXPECT_EQ(tool.run({"fabric", command, "{\x1b"}), kUsage);
+    EXPECT_THAT(tool.err(), HasSubstr("'{\\x1b' is no address"));
+    EXPECT_EQ(tool.run({"fabric", command}), kUsage);
+  }
+  EXPECT_EQ(tool.run({"fabric"}), kUsage);
+  EXPECT_EQ(tool.run({"fabric", "png"}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("Did you mean ping?"));
+  EXPECT_EQ(tool.run({"fabric", "read", "shm:/s", "many", "1"}), kUsage);
+  EXPECT_EQ(tool.run({"fabric", "read", "shm:/s", "1"}), kUsage);
+  EXPECT_EQ(tool.run({"fabric", "ping", "shm:/s", "--verb", "shout"}), kUsage);
+  EXPECT_EQ(tool.run({"fabric", "ping", "shm:/s", "--in-flight", "65"}), kUsage);
+  EXPECT_EQ(tool.run({"fabric", "write", "shm:/s", "0", "--text", "a", "--file", "b"}), kUsage);
+  EXPECT_EQ(tool.run({"fabric", "ping", "roce://127.0.0.1:0/1"}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("give the port that they have told"));
+  EXPECT_EQ(tool.run({"fabric", "ping", "roce://127.0.0.1/1", "--local", "::1"}), kUsage);
+  EXPECT_EQ(tool.run({"fabric", "ping", "roce://127.0.0.1/1", "--local", "here"}), kUsage);
+  EXPECT_EQ(tool.run({"fabric", "ping", "shm:/s", "--local", "127.0.0.1"}), kUsage);
+  EXPECT_EQ(tool.run({"fabric", "ping", "roce://127.0.0.1/1", "--local", "192.0.2.1"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("not of this machine"));
+  EXPECT_EQ(tool.out(), "");
+}
+
+TEST(FabricCommand, SaysWhatCannotBeOffered) {
+  const base::TemporaryFolder folder;
+  const std::string at = "shm:" + (folder / "s").string();
+  const auto wrong = [](std::vector<std::string> arguments, const std::string& content = "") {
+    Serving serving(std::move(arguments), content);
+    EXPECT_NE(serving.stop(), kOk);
+    EXPECT_EQ(serving.said(), "");
+    return serving.tool().err();
+  };
+  EXPECT_THAT(wrong({at, "--file", "content"}), HasSubstr("'content' is empty"));
+  EXPECT_THAT(wrong({at, "--file", "none"}), HasSubstr("cannot read 'none': No such file"));
+  EXPECT_THAT(wrong({at, "--file", "content", "--bytes", "2"}, "abc"),
+              HasSubstr("'content' is longer than 2 bytes"));
+  EXPECT_THAT(wrong({at, "--bytes", "0"}), HasSubstr("there is nothing to offer"));
+  EXPECT_THAT(wrong({at, "--bytes", "8192G", "--seconds", "0"}), HasSubstr("--seconds"));
+  EXPECT_THAT(wrong({"shm:" + (folder / "none/s").string()}), HasSubstr("cannot listen at shm:"));
+  EXPECT_THAT(wrong({"roce://192.0.2.1/1"}), HasSubstr("is no address of this machine"));
+}
+
+TEST(FabricCommand, NothingIsOpenedThatTheEnvironmentDoesNotGive) {
+  Tool tool;
+  EXPECT_EQ(tool.run({"fabric", "ping", "shm:/s"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("cannot connect to shm:/s"));
+  EXPECT_EQ(tool.run({"fabric", "serve", "shm:/s"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("nobody could stop it"));
+}
+
+}  // namespace
+}  // namespace espalier::tools

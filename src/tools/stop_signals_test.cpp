@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/stop_signals.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+namespace espalier::tools {
+namespace {
+
+TEST(StopSignals, TellWhichCame) {
+  StopSignals signals;
+  ASSERT_EQ(pthread_kill(pthread_self(), SIGINT), 0);  // stays until it is waited for
+  EXPECT_EQ(signals.wait(), "SIGINT");
+}
+
+TEST(StopSignals, AreThereWithinATimeToo) {
+  StopSignals signals;
+  ASSERT_EQ(pthread_kill(pthread_self(), SIGTERM), 0);
+  EXPECT_EQ(signals.wait(std::uint64_t{3600} * 1'000'000'000), "SIGTERM");
+}
+
+TEST(StopSignals, AreNotWaitedForLongerThanOneWants) {
+  StopSignals signals;
+  EXPECT_EQ(signals.wait(0), "");
+}
+
+}  // namespace
+}  // namespace espalier::tools
