@@ -7,9 +7,9 @@
 //
 // Invariants
 // I1. Nothing takes effect but the request that carries the expected PSN. A duplicate of a WRITE or
-//     SEND is acknowledged again, one of a READ read again within what was asked then, and one of an
-//     atomic answered from memory; one that is not remembered is dropped. A duplicate ends nothing:
-//     it may have been late, and what it names is gone.
+//     SEND is acknowledged again, one of a READ read again within what was asked then, and one of
+//     an atomic answered from memory; one that is not remembered is dropped. A duplicate ends
+//     nothing: it may have been late, and what it names is gone.
 // I2. A gap is told once, until what is missing has come.
 // I3. What a peer can make this remember is bounded: kRemembered READs and atomics, and
 //     kAnswersMax answers that wait to leave.
