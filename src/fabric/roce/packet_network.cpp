@@ -84,6 +84,7 @@ std::unique_ptr<PacketPort> PacketNetwork::open(const PortAddress& address,
 void PacketNetwork::send(const PortAddress& from, const PortAddress& to,
                          std::vector<std::byte> ib) {
   ++counters_.sent;
+  if (tap) tap(from, to, ib);
   if (random_.chance(faults.loss)) {
     ++counters_.lost;
     return;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <queue>
@@ -41,6 +42,9 @@ class PacketNetwork {
   [[nodiscard]] std::uint64_t now_ns() const { return now_ns_; }
 
   NetworkFaults faults;
+  /// Sees all that ports send, as it leaves; null: nobody looks.
+  std::function<void(const PortAddress& from, const PortAddress& to, std::span<const std::byte> ib)>
+      tap;
   struct Counters {
     std::uint64_t sent = 0;
     std::uint64_t lost = 0;

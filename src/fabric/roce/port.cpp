@@ -32,7 +32,8 @@ Result<PortAddress> parse_address(std::string_view text) {
     }
   }
   const std::string name(host);
-  if (inet_pton(AF_INET, name.c_str(), address.ip.bytes.data()) == 1) return address;
+  const bool four = !text.starts_with('[');
+  if (four && inet_pton(AF_INET, name.c_str(), address.ip.bytes.data()) == 1) return address;
   address.ip.is_v6 = true;
   if (inet_pton(AF_INET6, name.c_str(), address.ip.bytes.data()) == 1) return address;
   return fail(Code::invalid_argument);

@@ -32,6 +32,9 @@ constexpr std::uint32_t kPartsMax = 64;
 constexpr std::size_t kDatagramsMax = 16;
 constexpr std::size_t kSendBytes = 4 * 65536;
 constexpr std::size_t kReceives = 4;
+// Of the largest MTU. What is longer is nobody's, and not worth a checksum.
+constexpr std::size_t kPacketBytesMax =
+    wire::roce::kHeadersBytesMax + 4096 + wire::roce::kIcrcBytes;
 
 /// The ICRCs of flows, found by their peer. Few at a time.
 class FlowIcrcs {
@@ -76,11 +79,17 @@ class IdChanges {
     std::array<std::uint32_t, UdpPort::kIdsMax> changes;
   };
   static void fill(Table& table, std::size_t ib_bytes) {
+    // Strangers choose the lengths, so it must be cheap: the change of each bit, and from these that
+    // of any id.
     const Icrc icrc({});
     const std::vector<std::byte> any(ib_bytes);
     const std::uint32_t without = icrc.of(any);
-    for (std::uint32_t id = 0; id < UdpPort::kIdsMax; ++id) {
-      table.changes[id] = icrc.of(any, static_cast<std::uint16_t>(id)) ^ without;
+    table.changes[0] = 0;
+    for (std::uint32_t bit = 1; bit < UdpPort::kIdsMax; bit *= 2) {
+      const std::uint32_t change = icrc.of(any, static_cast<std::uint16_t>(bit)) ^ without;
+      for (std::uint32_t id = 0; id < bit; ++id) {
+        table.changes[bit + id] = table.changes[id] ^ change;
+      }
     }
     std::sort(table.changes.begin(), table.changes.end());
     table.ib_bytes = ib_bytes;
@@ -237,6 +246,7 @@ void Socket::flush() {
 
 bool Socket::icrc_is_right(const PortAddress& from, std::span<const std::byte> ib) {
   if (ib.size() < sizeof(wire::roce::BthBytes) + wire::roce::kIcrcBytes) return false;
+  if (ib.size() > kPacketBytesMax) return false;
   const std::uint32_t said =
       base::load_le<std::uint32_t>(ib.data() + ib.size() - wire::roce::kIcrcBytes);
   const std::uint32_t difference = in_icrcs_.of(from).of(ib) ^ said;
@@ -333,6 +343,8 @@ bool bind_to(int socket, PortAddress& address) {
 
 Result<std::unique_ptr<UdpPort>> UdpPort::open(const UdpPortOptions& options) {
   const bool six = options.address.ip.is_v6;
+  // The ICRC covers the address that packets leave from, which the kernel would choose by itself.
+  if (options.address.ip.bytes == IpAddress{}.bytes) return fail(Code::invalid_argument);
   memory::Descriptor made(
       socket(six ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made) return base::refused_by_system();

@@ -45,7 +45,8 @@ class UdpPort : public PacketPort {
   /// IPv4 ids that a packet may have.
   static constexpr std::uint32_t kIdsMax = 128;
 
-  /// Errors: system (detail: errno; EADDRINUSE: somebody else listens there).
+  /// Errors: invalid_argument (the address of no interface, 0.0.0.0 or ::), system (detail: errno;
+  /// EADDRINUSE: somebody else listens there).
   static Result<std::unique_ptr<UdpPort>> open(const UdpPortOptions& options);
   [[nodiscard]] virtual const UdpCounters& counters() const = 0;
 };
