@@ -4,8 +4,8 @@
 // What is copied may be torn: part from before somebody's write, part from after. Only aligned
 // words of 8 bytes are whole. Under ThreadSanitizer each access is a relaxed atomic one, of 8 bytes
 // where that is possible; elsewhere a vector copy does the same thing faster, kept from the
-// compiler so that it can make nothing of the race. (On the processors that this runs on, the loads and
-// stores that memcpy is made of never tear an aligned word.)
+// compiler so that it can make nothing of the race. (On the processors that this runs on, the loads
+// and stores that memcpy is made of never tear an aligned word.)
 #pragma once
 
 #include <cstddef>

@@ -268,7 +268,7 @@ TEST_F(RoceHostile, PeersThatStallForEver) {
     all.expect_witness();
     if (round % 4 == 3) {
       for (int i = 0; i < 100; ++i) {
-        all.scene.network.advance(1'000'000);
+        all.scene.network.advance(10'000'000);
         all.turn();
       }
       EXPECT_EQ(pair->ended_by(), Status::retry_exceeded);
