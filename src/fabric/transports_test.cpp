@@ -27,153 +27,111 @@ class LinkMemory {
   std::list<memory::SharedMemory> memories_;
 };
 
-/// Two nodes of a simulated world.
-class SimLink final : public FabricLink {
+/// Two endpoints, and what lies between them: `Between` is made first and ends last.
+template <class Between>
+class LinkOf final : public FabricLink {
  public:
-  SimLink(std::uint64_t seed, const sim::Faults& faults)
-      : world_(seed, faults), near_(world_.add_node("near")), far_(world_.add_node("far")) {
-    EXPECT_TRUE(far_->listen("far"));
+  explicit LinkOf(std::unique_ptr<Between> between) : between_(std::move(between)) {
+    near_ = between_->open(0);
+    far_ = between_->open(1);
+    EXPECT_TRUE(far_->listen(between_->listens()));
   }
   Endpoint& near() override { return *near_; }
   Endpoint& far() override { return *far_; }
-  std::string address() override { return "far"; }
-  std::string nobody() override { return "nobody"; }
+  std::string address() override { return between_->address(); }
+  std::string nobody() override { return between_->nobody(); }
   void turn() override {
     near_->progress();
     far_->progress();
-    world_.run_for(1000);
+    between_->go_on();
   }
   OfferedMemory memory(std::uint64_t bytes) override { return memory_.take(bytes); }
 
  private:
-  sim::World world_;
+  std::unique_ptr<Between> between_;
   LinkMemory memory_;
   std::unique_ptr<Endpoint> near_;
   std::unique_ptr<Endpoint> far_;
 };
 
-FabricTransport simulated(std::string name, const sim::Faults& faults, std::uint32_t effort = 1) {
+/// A simulated world.
+struct SimBetween {
+  SimBetween(std::uint64_t seed, const sim::Faults& faults) : world(seed, faults) {}
+  std::unique_ptr<Endpoint> open(int side) { return world.add_node(side == 0 ? "near" : "far"); }
+  static std::string listens() { return "far"; }
+  static std::string address() { return "far"; }
+  static std::string nobody() { return "nobody"; }
+  void go_on() { world.run_for(1000); }
+  sim::World world;
+};
+
+/// Endpoints that map each other's memory.
+struct ShmBetween {
+  explicit ShmBetween(std::uint64_t with_seed) : seed(with_seed) {}
+  std::unique_ptr<Endpoint> open(int) { return *shm::open(*RegionTable::create(seed++)); }
+  std::string listens() { return address(); }
+  std::string address() { return (folder / "far").string(); }
+  std::string nobody() { return (folder / "nobody").string(); }
+  static void go_on() {}
+  base::TemporaryFolder folder;
+  std::uint64_t seed;
+};
+
+/// What those of `roce` share. A port's address is known when it is open.
+struct RoceBetween {
+  explicit RoceBetween(std::uint64_t with_seed) : seed(with_seed) {}
+  std::unique_ptr<Endpoint> over(std::unique_ptr<roce::PacketPort> port) {
+    far = port->address();
+    auto regions = *RegionTable::create(seed++);
+    return std::make_unique<roce::RoceEndpoint>(std::move(port), std::move(regions), seed++);
+  }
+  static roce::PortAddress own_address(int side) {
+    return {roce::IpAddress::v4(10, 0, 0, static_cast<std::uint8_t>(side + 1)), 4791};
+  }
+  static std::string listens() { return "7"; }
+  [[nodiscard]] std::string address() const { return to_text(far) + "/7"; }
+  [[nodiscard]] std::string nobody() const { return to_text(far) + "/8"; }
+  std::uint64_t seed;
+  roce::PortAddress far;
+};
+
+/// A network that keeps its own time.
+struct NetworkBetween : RoceBetween {
+  NetworkBetween(std::uint64_t with_seed, const roce::NetworkFaults& faults)
+      : RoceBetween(with_seed), network(with_seed) {
+    network.faults = faults;
+  }
+  std::unique_ptr<Endpoint> open(int side) { return over(network.open(own_address(side))); }
+  /// A machine that is not there at all.
+  [[nodiscard]] static std::string nobody() { return "10.0.0.3/7"; }
+  void go_on() { network.advance(10'000); }
+  roce::PacketNetwork network;
+};
+
+/// UDP sockets of this machine's loopback interface.
+struct UdpBetween : RoceBetween {
+  UdpBetween(std::uint64_t with_seed, const roce::UdpPortOptions& with_options)
+      : RoceBetween(with_seed), options(with_options) {}
+  std::unique_ptr<Endpoint> open(int) { return over(*roce::UdpPort::open(options)); }
+  static void go_on() {}
+  roce::UdpPortOptions options;
+};
+
+/// Memory, with no kernel between.
+struct ExchangeBetween : RoceBetween {
+  using RoceBetween::RoceBetween;
+  std::unique_ptr<Endpoint> open(int side) { return over(*exchange.open(own_address(side))); }
+  static void go_on() {}
+  roce::PortExchange exchange;
+};
+
+template <class Between, class... Rest>
+FabricTransport transport(std::string name, std::uint32_t effort, const Rest&... rest) {
   return {std::move(name),
-          [faults](std::uint64_t seed) { return std::make_unique<SimLink>(seed, faults); }, effort};
-}
-
-/// Two endpoints that map each other's memory.
-class ShmLink final : public FabricLink {
- public:
-  explicit ShmLink(std::uint64_t seed)
-      : near_(*shm::open(*RegionTable::create(seed))),
-        far_(*shm::open(*RegionTable::create(seed + 1))) {
-    EXPECT_TRUE(far_->listen(address()));
-  }
-  Endpoint& near() override { return *near_; }
-  Endpoint& far() override { return *far_; }
-  std::string address() override { return (folder_ / "far").string(); }
-  std::string nobody() override { return (folder_ / "nobody").string(); }
-  void turn() override {
-    near_->progress();
-    far_->progress();
-  }
-  OfferedMemory memory(std::uint64_t bytes) override { return memory_.take(bytes); }
-
- private:
-  base::TemporaryFolder folder_;
-  LinkMemory memory_;
-  std::unique_ptr<Endpoint> near_;
-  std::unique_ptr<Endpoint> far_;
-};
-
-/// `roce` over a network that keeps its own time.
-class SimulatedRoceLink final : public FabricLink {
- public:
-  SimulatedRoceLink(std::uint64_t seed, const roce::NetworkFaults& faults)
-      : network_(seed),
-        near_(network_.open({roce::IpAddress::v4(10, 0, 0, 1), 4791}), *RegionTable::create(seed),
-              seed + 1),
-        far_(network_.open({roce::IpAddress::v4(10, 0, 0, 2), 4791}),
-             *RegionTable::create(seed + 2), seed + 3) {
-    network_.faults = faults;
-    EXPECT_TRUE(far_.listen("7"));
-  }
-  Endpoint& near() override { return near_; }
-  Endpoint& far() override { return far_; }
-  std::string address() override { return "10.0.0.2/7"; }
-  std::string nobody() override { return "10.0.0.3/7"; }
-  void turn() override {
-    near_.progress();
-    far_.progress();
-    network_.advance(10'000);
-  }
-  OfferedMemory memory(std::uint64_t bytes) override { return memory_.take(bytes); }
-
- private:
-  roce::PacketNetwork network_;
-  LinkMemory memory_;
-  roce::RoceEndpoint near_;
-  roce::RoceEndpoint far_;
-};
-
-/// `roce` over UDP sockets of this machine's loopback interface.
-class UdpRoceLink final : public FabricLink {
- public:
-  UdpRoceLink(std::uint64_t seed, const roce::UdpPortOptions& options)
-      : near_(*roce::UdpPort::open(options), *RegionTable::create(seed), seed + 1),
-        far_(*roce::UdpPort::open(options), *RegionTable::create(seed + 2), seed + 3) {
-    EXPECT_TRUE(far_.listen("7"));
-  }
-  Endpoint& near() override { return near_; }
-  Endpoint& far() override { return far_; }
-  std::string address() override { return to_text(far_.port().address()) + "/7"; }
-  std::string nobody() override { return to_text(far_.port().address()) + "/8"; }
-  void turn() override {
-    near_.progress();
-    far_.progress();
-  }
-  OfferedMemory memory(std::uint64_t bytes) override { return memory_.take(bytes); }
-
- private:
-  LinkMemory memory_;
-  roce::RoceEndpoint near_;
-  roce::RoceEndpoint far_;
-};
-
-/// `roce` through memory, with no kernel between.
-class ExchangeRoceLink final : public FabricLink {
- public:
-  explicit ExchangeRoceLink(std::uint64_t seed)
-      : near_(*exchange_.open({roce::IpAddress::v4(10, 0, 0, 1), 4791}), *RegionTable::create(seed),
-              seed + 1),
-        far_(*exchange_.open({roce::IpAddress::v4(10, 0, 0, 2), 4791}),
-             *RegionTable::create(seed + 2), seed + 3) {
-    EXPECT_TRUE(far_.listen("7"));
-  }
-  Endpoint& near() override { return near_; }
-  Endpoint& far() override { return far_; }
-  std::string address() override { return "10.0.0.2/7"; }
-  std::string nobody() override { return "10.0.0.3/7"; }
-  void turn() override {
-    near_.progress();
-    far_.progress();
-  }
-  OfferedMemory memory(std::uint64_t bytes) override { return memory_.take(bytes); }
-
- private:
-  roce::PortExchange exchange_;
-  LinkMemory memory_;
-  roce::RoceEndpoint near_;
-  roce::RoceEndpoint far_;
-};
-
-FabricTransport udp_roce(std::string name, const roce::UdpPortOptions& options) {
-  return {std::move(name),
-          [options](std::uint64_t seed) { return std::make_unique<UdpRoceLink>(seed, options); }};
-}
-
-FabricTransport simulated_roce(std::string name, const roce::NetworkFaults& faults,
-                               std::uint32_t effort = 1) {
-  return {
-      std::move(name),
-      [faults](std::uint64_t seed) { return std::make_unique<SimulatedRoceLink>(seed, faults); },
-      effort};
+          [rest...](std::uint64_t seed) {
+            return std::make_unique<LinkOf<Between>>(std::make_unique<Between>(seed, rest...));
+          },
+          effort};
 }
 
 }  // namespace
@@ -189,16 +147,16 @@ std::vector<FabricTransport> fabric_transports() {
   losing.damage = 0.01;
   losing.delay_max_ns = 3000;
   return {
-      simulated("sim", {}),
-      simulated("sim_harsh", sim::Faults::harsh(), 4),
-      {"shm", [](std::uint64_t seed) { return std::make_unique<ShmLink>(seed); }},
-      simulated_roce("roce", {}),
-      simulated_roce("roce_reordering", reordering),
-      simulated_roce("roce_losing", losing, 2),
-      {"roce_memory", [](std::uint64_t seed) { return std::make_unique<ExchangeRoceLink>(seed); }},
-      udp_roce("roce_udp", {{loopback, 0}}),
-      udp_roce("roce_udp_ipv6", {{loopback_six, 0}}),
-      udp_roce("roce_udp_plain", {{loopback, 0}, false}),
+      transport<SimBetween>("sim", 1, sim::Faults{}),
+      transport<SimBetween>("sim_harsh", 4, sim::Faults::harsh()),
+      transport<ShmBetween>("shm", 1),
+      transport<NetworkBetween>("roce", 1, roce::NetworkFaults{}),
+      transport<NetworkBetween>("roce_reordering", 1, reordering),
+      transport<NetworkBetween>("roce_losing", 2, losing),
+      transport<ExchangeBetween>("roce_memory", 1),
+      transport<UdpBetween>("roce_udp", 1, roce::UdpPortOptions{{loopback, 0}, true}),
+      transport<UdpBetween>("roce_udp_ipv6", 1, roce::UdpPortOptions{{loopback_six, 0}, true}),
+      transport<UdpBetween>("roce_udp_plain", 1, roce::UdpPortOptions{{loopback, 0}, false}),
   };
 }
 

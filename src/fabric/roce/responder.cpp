@@ -8,7 +8,7 @@
 #include "base/bytes.hpp"
 #include "base/prefetch.hpp"
 #include "fabric/planted.hpp"
-#include "fabric/region_copy.hpp"
+#include "fabric/shared_copy.hpp"
 #include "fabric/roce/pair.hpp"
 
 namespace espalier::fabric::roce {
@@ -193,7 +193,7 @@ bool Responder::place_write(const Packet& packet) {
       all_granted &&
       pair_.access(
           write_.key, write_.address + placed_, packet.payload.size(), RemoteRights::write,
-          [&](std::byte* to) { copy_to_region(to, packet.payload.data(), packet.payload.size()); });
+          [&](std::byte* to) { copy_to_shared(to, packet.payload.data(), packet.payload.size()); });
   if (!placed) {
     refuse(NakCode::remote_access, Status::remote_access);
     return false;
@@ -362,7 +362,7 @@ bool Responder::send_read_part(Answer& answer) {
     std::byte* const payload = pair_.begin_packet(headers, bytes);
     room = payload != nullptr;
     if (!room) return;
-    if (from != nullptr) copy_from_region(payload, from, bytes);
+    if (from != nullptr) copy_from_shared(payload, from, bytes);
     pair_.end_packet();
   };
   if (bytes == 0) {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "fabric/shm/copy.hpp"
+#include "fabric/shared_copy.hpp"
 
 namespace espalier::fabric::shm {
 namespace {

@@ -19,7 +19,7 @@
 #include "base/atomic_bytes.hpp"
 #include "base/barrier.hpp"
 #include "base/prefetch.hpp"
-#include "fabric/shm/copy.hpp"
+#include "fabric/shared_copy.hpp"
 #include "fabric/shm/mapping_cache.hpp"
 #include "fabric/types.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "fabric/shm/copy.hpp"
+#include "fabric/shared_copy.hpp"
 #include "fabric/shm/endpoint.hpp"
 #include "fabric/shm/pair.hpp"
 

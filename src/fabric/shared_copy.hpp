@@ -20,16 +20,16 @@
 #include "base/atomic_bytes.hpp"
 #include "base/barrier.hpp"
 
-namespace espalier::fabric::shm {
+namespace espalier::fabric {
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define ESPALIER_SHM_WORDS 1
+#define ESPALIER_SHARED_BY_WORDS 1
 #endif
 #endif
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(ESPALIER_SHM_WORDS)
-#define ESPALIER_SHM_VECTORS 1
+    !defined(ESPALIER_SHARED_BY_WORDS)
+#define ESPALIER_SHARED_BY_VECTORS 1
 #endif
 
 /// Orders loads before it before loads and stores after it.
@@ -53,7 +53,7 @@ struct FromShared {
   static void move(std::byte* to, const std::byte* from) {
     base::store_plain(to, base::load_shared<T>(from));
   }
-#if defined(ESPALIER_SHM_VECTORS)
+#if defined(ESPALIER_SHARED_BY_VECTORS)
   static void block(std::byte* to, const std::byte* from) {
     asm volatile(
         "movdqa 0(%1), %%xmm0\n\tmovdqa 16(%1), %%xmm1\n\t"
@@ -73,7 +73,7 @@ struct ToShared {
   static void move(std::byte* to, const std::byte* from) {
     base::store_shared(to, base::load_plain<T>(from));
   }
-#if defined(ESPALIER_SHM_VECTORS)
+#if defined(ESPALIER_SHARED_BY_VECTORS)
   static void block(std::byte* to, const std::byte* from) {
     asm volatile(
         "movdqu 0(%1), %%xmm0\n\tmovdqu 16(%1), %%xmm1\n\t"
@@ -112,7 +112,7 @@ inline void copy_by_words(std::byte* to, const std::byte* from, std::size_t byte
 
 template <class Way>
 inline void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
-#if defined(ESPALIER_SHM_VECTORS)
+#if defined(ESPALIER_SHARED_BY_VECTORS)
   if (bytes >= kBlock) {
     if (const std::size_t over = behind(Way::shared(to, from), kVector); over != 0) {
       const std::size_t head = kVector - over;
@@ -141,7 +141,7 @@ inline void copy_few_from_shared(std::byte* to, const std::byte* from, std::size
   if (bytes == detail::kWord && detail::behind(from, detail::kWord) == 0) {
     return FromShared::move<std::uint64_t>(to, from);
   }
-#if defined(ESPALIER_SHM_VECTORS)
+#if defined(ESPALIER_SHARED_BY_VECTORS)
   if (bytes == detail::kBlock && detail::behind(from, detail::kVector) == 0) {
     return FromShared::block(to, from);
   }
@@ -149,4 +149,4 @@ inline void copy_few_from_shared(std::byte* to, const std::byte* from, std::size
   copy_from_shared(to, from, bytes);
 }
 
-}  // namespace espalier::fabric::shm
+}  // namespace espalier::fabric

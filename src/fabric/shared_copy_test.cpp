@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric/shm/copy.hpp"
+#include "fabric/shared_copy.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "base/random.hpp"
 
-namespace espalier::fabric::shm {
+namespace espalier::fabric {
 namespace {
 
 constexpr std::size_t kRoom = 512;
@@ -42,18 +42,18 @@ void expect_copies(Copy copy) {
   }
 }
 
-TEST(ShmCopy, MovesJustTheseBytes) {
+TEST(SharedCopy, MovesJustTheseBytes) {
   expect_copies(copy_from_shared);
   expect_copies(copy_to_shared);
   expect_copies(copy_few_from_shared);
 }
 
-TEST(ShmCopy, ByWordsToo) {
+TEST(SharedCopy, ByWordsToo) {
   expect_copies(detail::copy_by_words<detail::FromShared>);
   expect_copies(detail::copy_by_words<detail::ToShared>);
 }
 
-TEST(ShmCopyConcurrency, NoWordIsTorn) {
+TEST(SharedCopyConcurrency, NoWordIsTorn) {
   static Memory shared;
   for (std::byte& byte : shared.bytes) byte = std::byte{0};
   std::atomic<bool> stop{false};
@@ -80,4 +80,4 @@ TEST(ShmCopyConcurrency, NoWordIsTorn) {
 }
 
 }  // namespace
-}  // namespace espalier::fabric::shm
+}  // namespace espalier::fabric

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric/shm/copy.hpp"
+#include "fabric/shared_copy.hpp"
 
-namespace espalier::fabric::shm {
+namespace espalier::fabric {
 
 void copy_from_shared(std::byte* to, const std::byte* from, std::size_t bytes) {
   detail::copy<detail::FromShared>(to, from, bytes);
@@ -11,4 +11,4 @@ void copy_to_shared(std::byte* to, const std::byte* from, std::size_t bytes) {
   detail::copy<detail::ToShared>(to, from, bytes);
 }
 
-}  // namespace espalier::fabric::shm
+}  // namespace espalier::fabric
