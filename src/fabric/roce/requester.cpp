@@ -284,11 +284,10 @@ void Requester::heard() {
     const std::uint64_t took = now - timed_since_ns_;
     smooth_ns_ = smooth_ns_ == 0 ? took : (7 * smooth_ns_ + took) / 8;
   }
-  // What was sent again may have been answered to the first time, only later: it keeps its patience
-  // until something was answered at once. Else a peer that has become slow is always asked twice.
-  if (smooth_ns_ == 0) {
-    patience_ns_ = std::min(limits_.timeout_ns, kPatienceFirstNs);
-  } else if (at_once) {
+  // What was sent again may have been answered to the first time, only later; so it waits for long
+  // until something was answered at once. Else a peer that has become slow is asked twice for ever.
+  patience_ns_ = std::min(std::max(patience_ns_, kPatienceFirstNs), limits_.timeout_ns);
+  if (at_once && smooth_ns_ != 0) {
     patience_ns_ =
         std::min(std::max(kPatienceFactor * smooth_ns_, kPatienceMinNs), limits_.timeout_ns);
   }
