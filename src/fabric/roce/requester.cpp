@@ -282,8 +282,8 @@ void Requester::heard() {
     const std::uint64_t took = now - timed_since_ns_;
     smooth_ns_ = smooth_ns_ == 0 ? took : (7 * smooth_ns_ + took) / 8;
   }
-  // What was sent again may have been answered to the first time, only later; so it waits as long as
-  // it may until something was answered at once. Else a peer that has become slow is asked twice
+  // What was sent again may have been answered to the first time, only later; so it waits as long
+  // as it may until something was answered at once. Else a peer that has become slow is asked twice
   // for ever.
   patience_ns_ = limits_.timeout_ns;
   if (at_once && smooth_ns_ != 0) {
