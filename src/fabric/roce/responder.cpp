@@ -105,6 +105,21 @@ void Responder::execute_read(const Packet& packet) {
   pair_.has_work();
 }
 
+// Returns false if the peer may not.
+bool Responder::change_word(const Packet& packet, std::uint64_t& old_value) {
+  const AtomicEth& asked = packet.atomic;
+  return pair_.access(asked.key, asked.address, kAtomicBytes, RemoteRights::atomic,
+                      [&](std::byte* word) {
+                        auto shared = base::shared<std::uint64_t>(word);
+                        if (packet.bth.opcode == fetch_add) {
+                          old_value = shared.fetch_add(asked.swap_or_add);
+                        } else {
+                          old_value = asked.compare;  // becomes what is there, if that is another
+                          shared.compare_exchange_strong(old_value, asked.swap_or_add);
+                        }
+                      });
+}
+
 void Responder::execute_atomic(const Packet& packet) {
   const AtomicEth& asked = packet.atomic;
   if (full()) return;
@@ -112,16 +127,7 @@ void Responder::execute_atomic(const Packet& packet) {
     return refuse(NakCode::invalid_request, Status::remote_invalid);
   }
   Answer answer;
-  const bool reached = pair_.access(
-      asked.key, asked.address, kAtomicBytes, RemoteRights::atomic, [&](std::byte* word) {
-        auto shared = base::shared<std::uint64_t>(word);
-        if (packet.bth.opcode == fetch_add) {
-          answer.old_value = shared.fetch_add(asked.swap_or_add);
-        } else {
-          answer.old_value = asked.compare;  // becomes what is there, if that is another
-          shared.compare_exchange_strong(answer.old_value, asked.swap_or_add);
-        }
-      });
+  const bool reached = change_word(packet, answer.old_value);
   if (!reached) return refuse(NakCode::remote_access, Status::remote_access);
   answer.kind = Answer::Kind::atomic;
   answer.psn = expected_;
@@ -224,12 +230,12 @@ void Responder::repeat(const Packet& packet) {
       const Remembered* const old = recall(packet.bth.psn);
       if (old == nullptr || old->opcode != packet.bth.opcode) return;
       if (full()) return;
-      if (planted(Bug::atomic_done_again)) return execute_atomic(packet);
       ++pair_.counters().atomics_again;
       Answer answer;
       answer.kind = Answer::Kind::atomic;
       answer.psn = old->psn;
       answer.old_value = old->old_value;
+      if (planted(Bug::atomic_done_again)) static_cast<void>(change_word(packet, answer.old_value));
       answer.aeth = Aeth::ack(msn_);
       answers_.push_back(answer);
       return pair_.has_work();

@@ -81,6 +81,7 @@ class Responder {
   void repeat_read(const Packet& packet);
   void execute_read(const Packet& packet);
   void execute_atomic(const Packet& packet);
+  [[nodiscard]] bool change_word(const Packet& packet, std::uint64_t& old_value);
   void execute_part(const Packet& packet);
   [[nodiscard]] bool begin_message(const Packet& packet, bool send);
   [[nodiscard]] bool part_fits(const Packet& packet, bool first, bool last) const;
