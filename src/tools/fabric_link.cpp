@@ -23,7 +23,7 @@ using fabric::Status;
 using State = fabric::QueuePair::State;
 
 constexpr std::uint64_t kAnswerNs = 10'000'000'000;  // so long an answer may take
-constexpr std::uint64_t kTimeoutNs = 64'000'000;     // before a packet is sent again
+constexpr std::uint64_t kTimeoutNs = 8'000'000;  // doubled each time; before a packet is sent again
 constexpr std::uint64_t kLookAgainNs = 10'000'000;
 constexpr std::uint32_t kIdlePolls = 10'000;
 
