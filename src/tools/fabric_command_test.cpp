@@ -95,7 +95,7 @@ TEST_P(FabricCommandConcurrency, ReadsWhatWasWritten) {
   tool.files.contents["large"] = large;
   EXPECT_EQ(run("write", at, {"17", "--file", "large"}), kOk) << tool.err();
   EXPECT_EQ(run("read", at, {"17", std::to_string(large.size()), "-o", "again"}), kOk);
-  EXPECT_EQ(tool.files.contents["again"], large);
+  EXPECT_TRUE(tool.files.contents["again"] == large);  // too much to be printed
 }
 
 TEST_P(FabricCommandConcurrency, WhatIsOutsideIsRefusedWhole) {

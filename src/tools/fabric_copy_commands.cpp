@@ -27,7 +27,7 @@ namespace {
 
 using fabric::WorkRequest;
 
-constexpr std::uint64_t kPieceBytes = 1 << 20;
+constexpr std::uint64_t kPieceBytes = 256 << 10;
 
 struct Options {
   LinkOptions link;

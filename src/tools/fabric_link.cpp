@@ -23,6 +23,7 @@ using fabric::Status;
 using State = fabric::QueuePair::State;
 
 constexpr std::uint64_t kAnswerNs = 10'000'000'000;  // so long an answer may take
+constexpr std::uint64_t kTimeoutNs = 8'000'000;  // doubled each time; before a packet is sent again
 constexpr std::uint64_t kLookAgainNs = 10'000'000;
 constexpr std::uint32_t kIdlePolls = 10'000;
 
@@ -106,6 +107,8 @@ Outcome<FabricLink> FabricLink::open(Environment& environment, const LinkOptions
   pair_options.sends = link.queue_.get();
   pair_options.send_depth = pair_options.receive_depth = kDepth;
   pair_options.mtu_bytes = opened->mtu_bytes;
+  // The far side may be a process that has no core of its own.
+  pair_options.timeout_ns = kTimeoutNs;
   auto pair = link.endpoint_->connect(opened->target, pair_options, {});
   if (!pair) return cannot_connect(link.address_, pair.error());
   link.pair_ = std::move(*pair);
