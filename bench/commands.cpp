@@ -286,6 +286,8 @@ void add_fabric(CLI::App& bench, const Output& output, std::function<int()>& cho
            "requests in flight (verbs); 1,32 by default");
   add_list(command, "--batches", options->batches,
            "requests posted with one doorbell (batch); 1,4,16,64 by default");
+  add_list(command, "--loss", options->losses,
+           "share of packets that get lost (loss); 0,0.01,0.2 by default");
   command
       .add_option("--region-bytes", options->region_bytes,
                   "memory that is offered; READs go to random places of its first half")

@@ -14,6 +14,7 @@
 #include "bench/probe.hpp"
 #include "fabric/roce/endpoint.hpp"
 #include "fabric/roce/exchange.hpp"
+#include "fabric/roce/losing_port.hpp"
 #include "fabric/roce/udp_port.hpp"
 #include "fabric/shm/endpoint.hpp"
 
@@ -41,11 +42,9 @@ void must(const Result<void>& result, std::string_view what) {
   if (!result) throw std::runtime_error(fmt::format("{}: {}", what, message(result.error())));
 }
 
-std::unique_ptr<fabric::Endpoint> open_endpoint(FabricKind kind,
-                                                std::shared_ptr<fabric::RegionTable> regions,
-                                                std::string* where) {
-  namespace roce = fabric::roce;
-  if (kind == FabricKind::shm) return must(fabric::shm::open(std::move(regions)), "shm");
+namespace roce = fabric::roce;
+
+std::unique_ptr<roce::PacketPort> open_port(FabricKind kind) {
   if (kind == FabricKind::roce_memory) {
     // All ports of this process meet here; addresses are used once.
     static roce::PortExchange exchange;
@@ -54,20 +53,27 @@ std::unique_ptr<fabric::Endpoint> open_endpoint(FabricKind kind,
     const auto ip = roce::IpAddress::v4(10, static_cast<std::uint8_t>(number >> 16),
                                         static_cast<std::uint8_t>(number >> 8),
                                         static_cast<std::uint8_t>(number));
-    auto port = must(exchange.open({ip, wire::roce::kUdpPort}), "port");
-    if (where != nullptr) *where = roce::to_text(port->address());
-    return std::make_unique<roce::RoceEndpoint>(std::move(port), std::move(regions), number);
+    return must(exchange.open({ip, wire::roce::kUdpPort}), "port");
   }
   constexpr std::array<std::uint8_t, 16> kLoopbackSix{0, 0, 0, 0, 0, 0, 0, 0,
                                                       0, 0, 0, 0, 0, 0, 0, 1};
   roce::UdpPortOptions options;
   options.address.ip = kind == FabricKind::roce_udp6 ? roce::IpAddress::v6(kLoopbackSix)
                                                      : roce::IpAddress::v4(127, 0, 0, 1);
-  auto port = must(roce::UdpPort::open(options), "UDP port");
+  return must(roce::UdpPort::open(options), "UDP port");
+}
+
+/// `where`: gets the address at which a port can be reached; null: nobody asks.
+std::unique_ptr<fabric::Endpoint> open_endpoint(FabricKind kind, double loss,
+                                                std::shared_ptr<fabric::RegionTable> regions,
+                                                std::string* where) {
+  if (kind == FabricKind::shm) return must(fabric::shm::open(std::move(regions)), "shm");
+  std::unique_ptr<roce::PacketPort> port = open_port(kind);
   if (where != nullptr) *where = roce::to_text(port->address());
-  // Both ends are here, so nobody must be kept from guessing.
-  return std::make_unique<roce::RoceEndpoint>(std::move(port), std::move(regions),
-                                              base::mix64(reinterpret_cast<std::uintptr_t>(where)));
+  // Both ends are here, so nobody must be kept from guessing. The two differ.
+  const std::uint64_t seed = where != nullptr ? 1 : 2;
+  if (loss > 0) port = std::make_unique<roce::LosingPort>(std::move(port), loss, seed);
+  return std::make_unique<roce::RoceEndpoint>(std::move(port), std::move(regions), seed);
 }
 
 }  // namespace
@@ -94,8 +100,10 @@ std::string fabric_kind_names() {
 
 std::uint64_t fabric_word(std::uint64_t offset) { return base::mix64(offset + 1); }
 
-FabricServer::FabricServer(FabricKind kind, std::uint64_t bytes)
-    : kind_(kind), memory_(must(memory::SharedMemory::create("espalier-bench", bytes), "memory")) {
+FabricServer::FabricServer(FabricKind kind, std::uint64_t bytes, double loss)
+    : kind_(kind),
+      loss_(loss),
+      memory_(must(memory::SharedMemory::create("espalier-bench", bytes), "memory")) {
   // What the kernel grants of huge pages, memcpy and the fabric get alike.
   madvise(memory_.at(0), bytes, MADV_HUGEPAGE);
   for (std::uint64_t offset = 0; offset + 8 <= bytes; offset += 8) {
@@ -133,7 +141,7 @@ void FabricServer::serve(std::promise<void> ready) {
   try {
     pin_worker(1);
     const auto regions = must(fabric::RegionTable::create(), "regions");
-    endpoint = open_endpoint(kind_, regions, &address_);
+    endpoint = open_endpoint(kind_, loss_, regions, &address_);
     region = must(regions->offer({memory_.at(0), memory_.bytes(), memory_.descriptor(), 0},
                                  fabric::RemoteRights::read | fabric::RemoteRights::write |
                                      fabric::RemoteRights::atomic),
@@ -173,8 +181,8 @@ void FabricServer::serve(std::promise<void> ready) {
 }
 
 FabricClient::FabricClient(const FabricServer& server, std::uint32_t depth)
-    : endpoint(
-          open_endpoint(server.kind(), must(fabric::RegionTable::create(), "regions"), nullptr)),
+    : endpoint(open_endpoint(server.kind(), server.loss(),
+                             must(fabric::RegionTable::create(), "regions"), nullptr)),
       queue(std::make_unique<fabric::CompletionQueue>(*endpoint, depth)) {
   fabric::QueuePairOptions options;
   options.sends = queue.get();

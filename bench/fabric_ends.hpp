@@ -31,12 +31,14 @@ class FabricServer {
  public:
   /// Offers so many bytes: in each word of 8 stands a number that follows from its place
   /// (fabric_word()). Errors: throws std::runtime_error.
-  FabricServer(FabricKind kind, std::uint64_t bytes);
+  /// `loss`: the share of packets that get lost, either way (of `roce` only).
+  FabricServer(FabricKind kind, std::uint64_t bytes, double loss = 0);
   FabricServer(const FabricServer&) = delete;
   FabricServer& operator=(const FabricServer&) = delete;
   ~FabricServer();
 
   [[nodiscard]] FabricKind kind() const { return kind_; }
+  [[nodiscard]] double loss() const { return loss_; }
   [[nodiscard]] const std::string& address() const { return address_; }
   [[nodiscard]] const fabric::RemoteRegion& region() const { return region_; }
   /// The same memory, for those who would rather read it themselves.
@@ -48,6 +50,7 @@ class FabricServer {
   void serve(std::promise<void> ready);
 
   FabricKind kind_;
+  double loss_;
   memory::SharedMemory memory_;
   base::TemporaryFolder folder_;  // of the socket, where one is needed
   std::string address_;

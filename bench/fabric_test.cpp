@@ -47,7 +47,7 @@ TEST(RunFabricConcurrency, EachVerbOverEachTransport) {
                         FabricKind::roce_udp6};
   const PointLines lines = run(options);
   EXPECT_EQ(all_of(lines.medians, "target"),
-            (std::set<std::string>{"shm", "roce-udp", "roce-udp6"}));
+            (std::set<std::string>{"shm", "roce-memory", "roce-udp", "roce-udp6"}));
   EXPECT_EQ(all_of(lines.medians, "workload"),
             (std::set<std::string>{"read", "write", "send", "fetch_add", "compare_swap",
                                    "write_immediate"}));
@@ -62,6 +62,13 @@ TEST(RunFabricConcurrency, BatchesInlinesAndSignals) {
   EXPECT_EQ(run(tiny("batch")).medians.size(), 4u);
   EXPECT_EQ(run(tiny("inline")).medians.size(), 4u);
   EXPECT_EQ(run(tiny("signal")).medians.size(), 6u);
+}
+
+TEST(RunFabricConcurrency, LostPacketsChangeNoAnswer) {
+  FabricOptions options = tiny("loss");
+  options.transports = {FabricKind::shm, FabricKind::roce_memory, FabricKind::roce_udp};
+  options.losses = {0, 0.1};
+  EXPECT_EQ(run(options).medians.size(), 4u);
 }
 
 TEST(RunFabricConcurrency, MemcpyReadsTheSame) {
@@ -82,6 +89,7 @@ TEST(RunFabric, RefusesWhatCannotBe) {
   EXPECT_TRUE(refuses([](FabricOptions& o) { o.in_flight = {2000}; }));
   EXPECT_TRUE(refuses([](FabricOptions& o) { o.batches = {}; }));
   EXPECT_TRUE(refuses([](FabricOptions& o) { o.region_bytes = 1; }));
+  EXPECT_TRUE(refuses([](FabricOptions& o) { o.losses = {0.9}; }));
   EXPECT_TRUE(refuses([](FabricOptions& o) { o.ops = 0; }));
   EXPECT_TRUE(refuses([](FabricOptions& o) { o.repeats = 0; }));
   EXPECT_FALSE(parse_fabric_kind("verbs"));

@@ -17,12 +17,13 @@ namespace {
 
 using fabric::Opcode;
 
-constexpr std::array<std::string_view, 5> kExperiments{"verbs", "batch", "inline", "signal",
-                                                       "local"};
+constexpr std::array<std::string_view, 6> kExperiments{"verbs",  "batch", "inline",
+                                                       "signal", "loss",  "local"};
 constexpr std::array kVerbs{Opcode::read,      Opcode::write,        Opcode::send,
                             Opcode::fetch_add, Opcode::compare_swap, Opcode::write_immediate};
 constexpr std::uint32_t kSmall = 64;
 constexpr std::uint32_t kDeep = 64;
+constexpr std::uint32_t kShallow = 16;            // where packets get lost
 constexpr std::uint32_t kMessageBytesMax = 4096;  // what the server has room for
 // A measurement moves at most so many bytes.
 constexpr std::uint64_t kMovedBytesMax = std::uint64_t{2} << 30;
@@ -31,11 +32,11 @@ constexpr std::uint64_t kMovedBytesMax = std::uint64_t{2} << 30;
 class Servers {
  public:
   explicit Servers(std::uint64_t bytes) : bytes_(bytes) {}
-  FabricServer& of(FabricKind kind) {
+  FabricServer& of(FabricKind kind, double loss = 0) {
     // One at a time, for each has a core.
-    if (!server_ || server_->kind() != kind) {
+    if (!server_ || server_->kind() != kind || server_->loss() != loss) {
       server_.reset();
-      server_ = std::make_unique<FabricServer>(kind, bytes_);
+      server_ = std::make_unique<FabricServer>(kind, bytes_, loss);
     }
     return *server_;
   }
@@ -99,6 +100,15 @@ class Points {
     }
     return std::move(points_);
   }
+  std::vector<MeasuredPoint> losses() {
+    for (const FabricKind kind : options_.transports) {
+      if (kind == FabricKind::shm) continue;  // has no packets
+      for (const double loss : options_.losses) {
+        add(kind, new_loop(Opcode::read, kSmall, kShallow), loss);
+      }
+    }
+    return std::move(points_);
+  }
   std::vector<MeasuredPoint> local() {
     FabricLoop loop = new_loop(Opcode::read, kSmall, kDeep);
     loop.batch = 16;
@@ -130,7 +140,7 @@ class Points {
     return sample;
   }
 
-  void add(FabricKind kind, const FabricLoop& loop) {
+  void add(FabricKind kind, const FabricLoop& loop, double loss = 0) {
     MeasuredPoint point;
     point.target = name(kind);
     point.workload = fabric::name(loop.opcode);
@@ -140,11 +150,12 @@ class Points {
     point.parameters["signal_every"] = loop.signal_every;
     point.parameters["inline"] = loop.inlined;
     point.parameters["region_bytes"] = options_.region_bytes;
+    point.parameters["loss"] = loss;
     point.threads = 2;
     point.answers =
         fmt::format("{} {} {} {}", point.workload, loop.bytes, loop.ops, loop.signal_every);
-    point.measure = [kind, loop, servers = servers_] {
-      return pinned([&] { return run_loop(servers->of(kind), loop); });
+    point.measure = [kind, loss, loop, servers = servers_] {
+      return pinned([&] { return run_loop(servers->of(kind, loss), loop); });
     };
     points_.push_back(std::move(point));
   }
@@ -177,6 +188,10 @@ std::optional<std::string> problem_of(const FabricOptions& options) {
   if (options.ops < 1 || options.ops > (std::uint64_t{1} << 32)) {
     return "--ops must be 1 to 4294967296";
   }
+  if (std::ranges::any_of(options.losses,
+                          [](double loss) { return !(loss >= 0 && loss <= 0.5); })) {
+    return "--loss must be 0 to 0.5";
+  }
   if (options.repeats < 1) return "--repeats must be at least 1";
   return std::nullopt;
 }
@@ -190,6 +205,7 @@ int run_fabric(const FabricOptions& options, const Output& output) {
   if (is_chosen(options.experiments, "batch")) run.run("batch", points().batches());
   if (is_chosen(options.experiments, "inline")) run.run("inline", points().inlines());
   if (is_chosen(options.experiments, "signal")) run.run("signal", points().signals());
+  if (is_chosen(options.experiments, "loss")) run.run("loss", points().losses());
   if (is_chosen(options.experiments, "local")) run.run("local", points().local());
   return run.finish();
 }

@@ -6,6 +6,7 @@
 //   batch    READs of 64 bytes, by how many are posted with one doorbell
 //   inline   WRITEs of 64 bytes, inlined or not
 //   signal   WRITEs of 64 bytes, by how many of them are told
+//   loss     READs of 64 bytes, 16 in flight, by the share of packets that get lost (roce alone)
 //   local    READs of 64 bytes beside memcpy over the same addresses (shm alone)
 #pragma once
 
@@ -26,6 +27,7 @@ struct FabricOptions : PointOptions {
   std::vector<std::uint32_t> bytes{8, 64, 1024, 4096, 65536};
   std::vector<std::uint32_t> in_flight{1, 32};
   std::vector<std::uint32_t> batches{1, 4, 16, 64};
+  std::vector<double> losses{0, 0.01, 0.2};
   std::uint64_t region_bytes = std::uint64_t{64} << 20;
   std::uint64_t ops = 400'000;  ///< of a measurement with small messages; long ones do fewer
 };

@@ -20,7 +20,7 @@ constexpr std::uint32_t kPlaceBits = 16;
 constexpr std::uint32_t kPlaceMask = RegionTable::kRegionsMax - 1;
 constexpr std::uint64_t kBaseMin = std::uint64_t{1} << 46;
 constexpr std::uint64_t kBaseSpan = std::uint64_t{1} << 62;
-constexpr std::uint64_t kBaseAlignment = 4096;
+constexpr std::uint64_t kPageBytes = 4096;
 
 // Not 0, which is no key, and not the one that its place had before.
 RegionKey make_key(std::uint64_t random, std::uint32_t number, RegionKey before) {
@@ -110,7 +110,8 @@ Result<Registration> RegionTable::offer(const OfferedMemory& memory, RemoteRight
   place.rights = rights;
   place.domain = domain;
   place.base =
-      base::round_down(kBaseMin + base::scale(*where, kBaseSpan - kBaseMin), kBaseAlignment);
+      base::round_down(kBaseMin + base::scale(*where, kBaseSpan - kBaseMin), kPageBytes) +
+      reinterpret_cast<std::uintptr_t>(memory.at) % kAtomicBytes;
   place.memory = memory;
   place.descriptor = std::move(descriptor);
   const RemoteRegion remote{place.base, memory.bytes, key, 0};

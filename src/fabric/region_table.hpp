@@ -5,7 +5,10 @@
 // at a random number, so a peer that guesses must guess that too; and a region is of a domain, and
 // only queue pairs of the same domain reach it.
 //
-//   [ key: 16 random bits | 16 bits: place ]     base: 2^46 .. 2^62, a multiple of 4096
+//   [ key: 16 random bits | 16 bits: place ]     base: 2^46 .. 2^62, the beginning of a page
+//
+// But if the memory does not begin at a word of 8 bytes, the base is as far from one: so a word's
+// address is aligned if and only if its bytes are.
 //
 // Keys that are good stand, one word for each place, in memory that can be shared to be read: a
 // transport whose peers load and store by themselves lets them look there before and after.

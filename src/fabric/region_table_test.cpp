@@ -146,6 +146,15 @@ TEST(RegionTable, RefusesToOfferNothing) {
   }
 }
 
+TEST(RegionTable, AddressesAreAlignedAsTheirBytesAre) {
+  const auto table = *RegionTable::create(1);
+  alignas(8) std::byte bytes[64] = {};
+  for (std::size_t begin = 0; begin < 16; ++begin) {
+    const auto region = *table->offer({bytes + begin, 32}, kAll);
+    EXPECT_EQ(region.remote().base % 8, begin % 8);
+  }
+}
+
 TEST(RegionTable, KeysOfTheSystemDiffer) {
   const auto a = *RegionTable::create();
   const auto b = *RegionTable::create();

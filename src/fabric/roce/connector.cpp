@@ -39,7 +39,7 @@ void Connector::say(Connection& connection, const ConnectionMessage& message, st
   connection.wait_ns = wait_ns;
   connection.again_ns = endpoint_.now_ns() + wait_ns;
   connection.repeats = repeats;
-  endpoint_.look_again_at(connection.again_ns);
+  endpoint_.connector_again_at(connection.again_ns);
   send(connection.peer, message);
 }
 
@@ -183,7 +183,7 @@ void Connector::take(const PortAddress& from, const ConnectionMessage& message,
   connection.request = body;
   connection.message.transaction = message.transaction;
   connection.again_ns = endpoint_.now_ns() + kAskedNs;
-  endpoint_.look_again_at(connection.again_ns);
+  endpoint_.connector_again_at(connection.again_ns);
   by_peer_[name_of(from, body.ids.local)] = id;
   requests_.push_back(id);
   ++asked_;

@@ -147,7 +147,12 @@ void RoceEndpoint::take(const Arrived& arrived) {
 }
 
 void RoceEndpoint::expire() {
-  look_again_ns_ = connector_.expire(now_ns_);
+  look_again_ns_ = 0;
+  const std::uint64_t connector_due_ns = std::exchange(connector_due_ns_, 0);
+  if (connector_due_ns != 0) {
+    connector_again_at(now_ns_ < connector_due_ns ? connector_due_ns
+                                                  : connector_.expire(now_ns_));
+  }
   for (std::size_t i = 0; i < busy_.size();) {
     Pair& pair = *busy_[i];
     const std::uint64_t next = pair.expire(now_ns_);
@@ -187,7 +192,7 @@ void RoceEndpoint::watch(Pair& pair) {
   if (pair.busy) return;
   pair.busy = true;
   busy_.push_back(&pair);
-  look_again_at(now_ns_ + pair.asked_options().timeout_ns);
+  look_again_at(now_ns_ + pair.requester().patience_ns());
 }
 
 void RoceEndpoint::prepare(Pair& pair) {
@@ -199,6 +204,12 @@ void RoceEndpoint::prepare(Pair& pair) {
 
 void RoceEndpoint::look_again_at(std::uint64_t when_ns) {
   if (look_again_ns_ == 0 || when_ns < look_again_ns_) look_again_ns_ = when_ns;
+}
+
+void RoceEndpoint::connector_again_at(std::uint64_t when_ns) {
+  if (when_ns == 0) return;
+  if (connector_due_ns_ == 0 || when_ns < connector_due_ns_) connector_due_ns_ = when_ns;
+  look_again_at(when_ns);
 }
 
 void RoceEndpoint::say_farewell(Pair& pair, bool peer_knows) {

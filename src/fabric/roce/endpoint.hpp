@@ -65,6 +65,8 @@ class RoceEndpoint final : public Endpoint {
   void watch(Pair& pair);
   /// Somebody waits for something until then.
   void look_again_at(std::uint64_t when_ns);
+  /// The same for what the connector waits for; 0: nothing.
+  void connector_again_at(std::uint64_t when_ns);
   void say_farewell(Pair& pair, bool peer_knows);
   /// The peer has sent something: so it knows that it is connected.
   void heard_from(Pair& pair) { connector_.heard_from(pair); }
@@ -86,7 +88,8 @@ class RoceEndpoint final : public Endpoint {
   EndpointCounters counters_;
   std::uint64_t now_ns_;
   std::uint32_t quiet_turns_ = 0;
-  std::uint64_t look_again_ns_ = 0;  // who has waited in vain
+  std::uint64_t look_again_ns_ = 0;     // who has waited in vain
+  std::uint64_t connector_due_ns_ = 0;  // the same, of connections that are made or ended
   std::vector<Pair*> working_;       // with something to send
   std::vector<Pair*> busy_;          // that wait for answers
 };

@@ -81,8 +81,7 @@ inline std::vector<std::byte> pattern(std::uint64_t number, std::size_t bytes) {
 class End {
  public:
   End(Machine& own, Machine& far, std::uint64_t seed, std::uint32_t mtu)
-      : own_(own),
-        far_(far),
+      : far_(far),
         random_(seed),
         mtu_(mtu),
         slice_(64 + far.slices++ * kSliceBytes),
@@ -142,7 +141,6 @@ class End {
   void completed(const Completion& told);
   void received(const Completion& told);
 
-  Machine& own_;
   Machine& far_;
   base::Random random_;
   std::uint32_t mtu_;

@@ -66,6 +66,8 @@ class Requester {
   /// Tells all that is left as flushed.
   void flush();
   [[nodiscard]] bool idle() const { return oldest_ == end_; }
+  /// How long it waits for an answer before it asks again.
+  [[nodiscard]] std::uint64_t patience_ns() const { return patience_ns_; }
 
   /// Gone back, for whatever reason; for tests and monitoring.
   [[nodiscard]] std::uint64_t times_gone_back() const { return times_gone_back_; }

@@ -23,7 +23,7 @@ OneSided::Outcome OneSided::run(const WorkRequest& request, std::uint64_t& old_v
     base::release_fence();  // behind all that was written before
     copy_to_shared(at, request.local, request.bytes);
   } else {
-    // A region may begin anywhere in its memory, if its owner likes.
+    // Its owner may not have told the truth about where it begins.
     if (reinterpret_cast<std::uintptr_t>(at) % kAtomicBytes != 0) return Outcome::invalid;
     old_value = change(request, at);
     if (request.local != nullptr) base::store_plain(request.local, old_value);
