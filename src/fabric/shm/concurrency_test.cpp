@@ -15,8 +15,9 @@
 namespace espalier::fabric::shm {
 namespace {
 
-// Sleeps until a completion has come.
-Completion sleep_for_one(Side& side, CompletionQueue& queue) {
+// The next completion. The endpoint sleeps until there is one, which is what is tested here: it is
+// woken by what comes, not by time.
+Completion next_of(Side& side, CompletionQueue& queue) {
   while (true) {
     if (const auto completion = side.take(queue)) return *completion;
     side.endpoint->wait(kLong);
@@ -36,7 +37,7 @@ TEST(ShmConcurrency, WhoSleepsIsWokenByWhatComes) {
     const auto bytes = std::as_writable_bytes(std::span(&number, 1));
     post_receive(two.target, bytes);
     for (std::uint64_t i = 0; i < kRounds; ++i) {
-      ASSERT_EQ(sleep_for_one(two.target, two.target.receives).status, Status::success);
+      ASSERT_EQ(next_of(two.target, two.target.receives).status, Status::success);
       ASSERT_EQ(number, i);
       post_receive(two.target, bytes);
       const std::uint64_t back = i + 1;
@@ -50,9 +51,9 @@ TEST(ShmConcurrency, WhoSleepsIsWokenByWhatComes) {
     post_receive(two.client, bytes);
     const auto out = std::as_bytes(std::span(&i, 1));
     two.client.pair->post(WorkRequest::send(1, out));
-    ASSERT_EQ(sleep_for_one(two.client, two.client.receives).status, Status::success);
+    ASSERT_EQ(next_of(two.client, two.client.receives).status, Status::success);
     ASSERT_EQ(number, i + 1);
-    ASSERT_EQ(sleep_for_one(two.client, two.client.sends).status, Status::success);
+    ASSERT_EQ(next_of(two.client, two.client.sends).status, Status::success);
   }
   echo.join();
 }
@@ -63,7 +64,7 @@ TEST(ShmConcurrency, WhoSleepsIsWokenByANumber) {
   for (std::uint32_t i = 0; i < 128; ++i) post_receive(two.target, {});
   std::thread sleeper([&] {
     for (std::uint32_t i = 0; i < kRounds; ++i) {
-      const Completion told = sleep_for_one(two.target, two.target.receives);
+      const Completion told = next_of(two.target, two.target.receives);
       ASSERT_EQ(told.immediate, i);
       ASSERT_EQ(base::load_shared<std::uint64_t>(two.memory.at(8 * i)), i);
       post_receive(two.target, {});
@@ -78,7 +79,7 @@ TEST(ShmConcurrency, WhoSleepsIsWokenByANumber) {
     // There is room for so many.
     if (i % 50 == 49) {
       for (int told = 0; told < 50; ++told) {
-        ASSERT_EQ(sleep_for_one(two.client, two.client.sends).status, Status::success);
+        ASSERT_EQ(next_of(two.client, two.client.sends).status, Status::success);
       }
     }
   }
@@ -92,9 +93,9 @@ TEST(ShmConcurrency, LongMessagesPassBetweenSleepers) {
   std::vector<std::byte> into(message.size());
   post_receive(two.target, into);
   std::thread receiver(
-      [&] { ASSERT_EQ(sleep_for_one(two.target, two.target.receives).bytes, message.size()); });
+      [&] { ASSERT_EQ(next_of(two.target, two.target.receives).bytes, message.size()); });
   two.client.pair->post(WorkRequest::send(1, message));
-  EXPECT_EQ(sleep_for_one(two.client, two.client.sends).status, Status::success);
+  EXPECT_EQ(next_of(two.client, two.client.sends).status, Status::success);
   receiver.join();
   EXPECT_EQ(into, message);
 }
@@ -209,7 +210,7 @@ TEST(ShmConcurrency, AtomicsAreAtomicAmongAllAndWithTheProcessor) {
           client.endpoint->progress();
         }
       }
-      static_cast<void>(sleep_for_one(client, client.sends));
+      static_cast<void>(next_of(client, client.sends));
     });
   }
   for (std::uint64_t i = 0; i < kEach; ++i) {
