@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <utility>
 
+#include "base/number_text.hpp"
 #include "base/system_error.hpp"
 #include "base/unix_address.hpp"
 #include "fabric/roce/endpoint.hpp"
@@ -34,14 +34,6 @@ std::unexpected<Error> fault(AddressFault what) {
   return fail(Code::invalid_argument, static_cast<std::uint32_t>(what));
 }
 
-/// Digits and nothing else.
-std::optional<std::uint16_t> parse_number(std::string_view text) {
-  std::uint16_t number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 bool stands_for_many(const roce::IpAddress& ip) {
   const auto& bytes = ip.bytes;
   if (ip.is_v6) {
@@ -63,7 +55,7 @@ Result<FabricAddress> parse_roce(std::string_view text) {
   FabricAddress address;
   address.transport = FabricAddress::Transport::roce;
   if (const std::size_t slash = text.find('/'); slash != std::string_view::npos) {
-    const auto service = parse_number(text.substr(slash + 1));
+    const auto service = base::parse_digits<std::uint16_t>(text.substr(slash + 1));
     if (!service || *service == 0) return fault(AddressFault::service);
     address.service = *service;
     text = text.substr(0, slash);
@@ -89,7 +81,7 @@ Result<FabricAddress> parse_roce(std::string_view text) {
   if (bracketed && !ip->is_v6) return fault(AddressFault::host);
   address.where = {*ip, wire::roce::kUdpPort};
   if (port) {
-    const auto number = parse_number(*port);
+    const auto number = base::parse_digits<std::uint16_t>(*port);
     if (!number || *number >= kPortsEnd) return fault(AddressFault::port);
     address.where.udp_port = *number;
   }

@@ -2,10 +2,10 @@
 #include "fabric/roce/endpoint.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/number_text.hpp"
 
 namespace espalier::fabric::roce {
 namespace {
@@ -30,10 +30,8 @@ Properties properties_of_roce() {
 }
 
 std::optional<std::uint16_t> parse_service(std::string_view text) {
-  std::uint16_t service = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, service);
-  if (error != std::errc{} || stop != end || service == 0) return std::nullopt;
+  const auto service = base::parse_digits<std::uint16_t>(text);
+  if (!service || *service == 0) return std::nullopt;
   return service;
 }
 
@@ -150,8 +148,7 @@ void RoceEndpoint::expire() {
   look_again_ns_ = 0;
   const std::uint64_t connector_due_ns = std::exchange(connector_due_ns_, 0);
   if (connector_due_ns != 0) {
-    connector_again_at(now_ns_ < connector_due_ns ? connector_due_ns
-                                                  : connector_.expire(now_ns_));
+    connector_again_at(now_ns_ < connector_due_ns ? connector_due_ns : connector_.expire(now_ns_));
   }
   for (std::size_t i = 0; i < busy_.size();) {
     Pair& pair = *busy_[i];

@@ -4,8 +4,9 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include <charconv>
 #include <cstring>
+
+#include "base/number_text.hpp"
 
 namespace espalier::fabric::roce {
 
@@ -25,11 +26,11 @@ Result<PortAddress> parse_address(std::string_view text) {
   PortAddress address;
   address.udp_port = wire::roce::kUdpPort;
   if (!port.empty()) {
-    const char* const end = port.data() + port.size();
-    const auto [stop, error] = std::from_chars(port.data() + 1, end, address.udp_port);
-    if (port[0] != ':' || error != std::errc{} || stop != end || address.udp_port == 0) {
+    const auto number = base::parse_digits<std::uint16_t>(port.substr(1));
+    if (port[0] != ':' || !number || *number == 0) {
       return fail(Code::invalid_argument);
     }
+    address.udp_port = *number;
   }
   const std::string name(host);
   const bool four = !text.starts_with('[');

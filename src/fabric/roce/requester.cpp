@@ -386,7 +386,6 @@ void Requester::go_back_once() {
 
 void Requester::go_back(std::uint32_t psn) {
   went_back_ = true;
-  ++times_gone_back_;
   ++pair_.counters().went_back;
   timing_ = false;  // an answer that comes now may be to either
   unacknowledged_ = kAskEvery;

@@ -69,9 +69,6 @@ class Requester {
   /// How long it waits for an answer before it asks again.
   [[nodiscard]] std::uint64_t patience_ns() const { return patience_ns_; }
 
-  /// Gone back, for whatever reason; for tests and monitoring.
-  [[nodiscard]] std::uint64_t times_gone_back() const { return times_gone_back_; }
-
  private:
   struct Entry {
     WorkRequest request;
@@ -139,7 +136,6 @@ class Requester {
   std::uint64_t timed_since_ns_ = 0;
   std::uint64_t smooth_ns_ = 0;  // how long answers take, mostly
   std::uint32_t receive_retries_ = 0;
-  std::uint64_t times_gone_back_ = 0;
 };
 
 }  // namespace espalier::fabric::roce
