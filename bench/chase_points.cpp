@@ -77,9 +77,9 @@ offload::Offload follow_offload(const ChaseBlock& list) {
 /// One thread's chases, each with a request in flight.
 class Chaser {
  public:
-  Chaser(const std::string& socket, std::uint32_t in_flight, std::uint32_t links_per_request,
+  Chaser(const std::string& address, std::uint32_t in_flight, std::uint32_t links_per_request,
          std::uint64_t nodes, std::uint64_t seed)
-      : lane_(open_lane(socket)),
+      : lane_(open_lane(address)),
         chases_(in_flight),
         links_per_request_(links_per_request),
         nodes_(nodes),
@@ -166,7 +166,7 @@ PointSample measure_chase(const ChaseBlock& list, const ChasePlan& plan) {
   const auto node = start_own_node(spinning_node_config(), {.own_offloads = own});
   PointSample sample;
   run_pinned([&] {
-    Chaser chaser(node->config().node.socket, plan.in_flight, plan.links_per_request, list.lines(),
+    Chaser chaser(local_address(*node), plan.in_flight, plan.links_per_request, list.lines(),
                   plan.seed);
     const base::Stopwatch watch;
     sample.checksum = chaser.run(plan.ops, sample.latencies);

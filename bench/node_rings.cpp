@@ -19,9 +19,9 @@ namespace {
 
 constexpr std::uint64_t kWarmUpOps = 2000;
 
-PointSample ask_for_noops(const std::string& socket, const NoopPlan& plan) {
+PointSample ask_for_noops(const std::string& address, const NoopPlan& plan) {
   PointSample sample;
-  NoopClient client(socket, plan);
+  NoopClient client(address, plan);
   static_cast<void>(client.keep_in_flight(kWarmUpOps));
   const bool timed = plan.in_flight == 1 && plan.active == 1;
   const base::Stopwatch watch;
@@ -44,7 +44,7 @@ MeasuredPoint noop_point(std::string workload, const NoopPlan& plan) {
     // The node begins here, for threads of a pinned one would share its core.
     const auto node = start_own_node(spinning_node_config());
     PointSample sample;
-    run_pinned([&] { sample = ask_for_noops(node->config().node.socket, plan); });
+    run_pinned([&] { sample = ask_for_noops(local_address(*node), plan); });
     return sample;
   };
   return point;

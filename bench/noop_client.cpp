@@ -7,18 +7,19 @@
 
 #include "base/clock.hpp"
 #include "bench/map_session.hpp"
+#include "client/node_address.hpp"
 
 namespace espalier::bench {
 
-std::unique_ptr<client::Lane> open_lane(const std::string& socket) {
-  auto connection =
-      value_or_throw(client::RingConnection::open(socket), "cannot connect to the node");
+std::unique_ptr<client::Lane> open_lane(const std::string& address) {
+  const auto node = value_or_throw(client::parse_node_address(address), "no address of a node");
+  auto connection = value_or_throw(client::connect_to(node), "cannot connect to the node");
   return value_or_throw(client::Lane::open(std::move(connection)), "cannot open a lane");
 }
 
-NoopClient::NoopClient(const std::string& socket, const NoopPlan& plan)
+NoopClient::NoopClient(const std::string& address, const NoopPlan& plan)
     : plan_(plan), payload_(plan.payload_bytes, 'x') {
-  for (std::uint32_t i = 0; i < plan.connected; ++i) lanes_.push_back(open_lane(socket));
+  for (std::uint32_t i = 0; i < plan.connected; ++i) lanes_.push_back(open_lane(address));
 }
 
 // New requests go out when half of a lane's have come back, so that both sides work in batches.

@@ -24,12 +24,12 @@ struct NoopPlan {
 };
 
 /// Connects to the node at this socket, and takes a lane. Errors: throws std::runtime_error.
-std::unique_ptr<client::Lane> open_lane(const std::string& socket);
+std::unique_ptr<client::Lane> open_lane(const std::string& address);
 
 class NoopClient {
  public:
   /// Errors: throws std::runtime_error if the node does not take so many connections.
-  NoopClient(const std::string& socket, const NoopPlan& plan);
+  NoopClient(const std::string& address, const NoopPlan& plan);
 
   /// Keeps `in_flight` no-ops on their way in each active lane, until `ops` are done. Returns a sum
   /// over the answers. Errors: throws std::runtime_error if the node is gone.

@@ -25,4 +25,9 @@ namespace espalier::bench {
 [[nodiscard]] std::unique_ptr<node::Node> start_own_node(const node::Config& config,
                                                          const node::NodeOptions& options = {});
 
+/// Where clients on this machine reach it.
+[[nodiscard]] inline std::string local_address(const node::Node& node) {
+  return "unix:" + node.config().node.socket;
+}
+
 }  // namespace espalier::bench

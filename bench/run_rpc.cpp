@@ -57,7 +57,7 @@ PointSample measure_noops(const Setting& setting, std::uint32_t in_flight, std::
   const double seconds = run_together(
       setting.threads,
       [&](std::uint32_t i) {
-        clients[i].noops = std::make_unique<NoopClient>(node->config().node.socket, plan);
+        clients[i].noops = std::make_unique<NoopClient>(local_address(*node), plan);
         static_cast<void>(clients[i].noops->keep_in_flight(std::min(ops, kWarmUpOps)));
       },
       [&](std::uint32_t i) {

@@ -21,6 +21,7 @@
 #include "bench/own_node.hpp"
 #include "bench/probe.hpp"
 #include "bench/run_rings.hpp"
+#include "client/ring_connection.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -74,7 +75,7 @@ void round_trip(client::Lane& lane, Trips& trips) {
 PointSample trips_to(const node::Node& node, std::uint64_t ops, bool asleep) {
   Trips trips;
   Sleeper sleeper(node);
-  const auto lane = open_lane(node.config().node.socket);
+  const auto lane = open_lane(local_address(node));
   const base::Stopwatch watch;
   const std::uint64_t wake_ups_before = sleeper.wake_ups();
   for (std::uint64_t i = 0; i < ops; ++i) {

@@ -36,7 +36,7 @@ class NodeTarget : public Target {
 
  private:
   [[nodiscard]] std::string address() const {
-    return node_ ? "unix:" + node_->config().node.socket : options_.node_address;
+    return node_ ? local_address(*node_) : options_.node_address;
   }
   Map make_map() {
     const std::string name = fmt::format("bench-{}", getpid());

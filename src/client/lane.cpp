@@ -6,25 +6,28 @@
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
+#include "base/clock.hpp"
 #include "base/cpu.hpp"
 
 namespace espalier::client {
 namespace {
 
 constexpr std::uint32_t kSpins = 4096;  // about 100 us of pauses
+constexpr std::uint64_t kSpinNs = 100'000;
 constexpr std::uint64_t kFirstSleepNs = 1'000'000;
 constexpr std::uint64_t kLongestSleepNs = 50'000'000;  // a lost node is found after so long
 
 }  // namespace
 
-Result<std::unique_ptr<Lane>> Lane::open(std::shared_ptr<RingConnection> connection) {
+Result<std::unique_ptr<Lane>> Lane::open(std::shared_ptr<NodeConnection> connection) {
   const auto ring = connection->take_ring();
   if (!ring) return fail(Code::too_many_participants, wire::kResponseRingsMax);
   return std::unique_ptr<Lane>(new Lane(std::move(connection), *ring));
 }
 
-Lane::Lane(std::shared_ptr<RingConnection> connection, std::uint32_t ring)
+Lane::Lane(std::shared_ptr<NodeConnection> connection, std::uint32_t ring)
     : connection_(std::move(connection)),
+      progresses_(connection_->needs_progress()),
       ring_(ring),
       requests_(connection_->requests()),
       responses_(connection_->responses(ring), wire::kResponseHeaderBytes, share_) {}
@@ -97,6 +100,7 @@ bool Lane::send_long(wire::RequestHeader header, const Outgoing& request) {
 // A ring that cannot be read any further belongs to a connection that is lost.
 bool Lane::take(offload::MessageBuffer& into) {
   if (broken_) return false;
+  if (progresses_ && !responses_.ready()) connection_->make_progress();
   const offload::Taken taken = responses_.take(into);
   if (taken == offload::Taken::broken || taken == offload::Taken::refused) {
     broken_ = true;
@@ -121,6 +125,7 @@ bool Lane::receive(Incoming& response) {
 // Nobody wakes us when there is room, so this sleep is short.
 bool Lane::wait_for_room() {
   for (std::uint32_t spins = 0; spins < kSpins; ++spins) {
+    if (progresses_) connection_->make_progress();
     // Another thread may have reserved more than there is room for.
     const auto room = static_cast<std::int64_t>(requests_.ask_room(connection_->tail()));
     if (room >= static_cast<std::int64_t>(requests_.count() / 2)) return true;
@@ -131,12 +136,25 @@ bool Lane::wait_for_room() {
   return true;
 }
 
-bool Lane::wait() {
-  if (!put_by_.empty()) return true;
+bool Lane::spin_for_response() {
+  if (progresses_) {
+    const base::Stopwatch watch;
+    do {
+      connection_->make_progress();
+      if (responses_.ready()) return true;
+    } while (watch.elapsed_ns() < kSpinNs && !connection_->lost());
+    return false;
+  }
   for (std::uint32_t spins = 0; spins < kSpins; ++spins) {
-    if (responses_.ready()) return !broken_;
+    if (responses_.ready()) return true;
     responses_.lines().wait();
   }
+  return false;
+}
+
+bool Lane::wait() {
+  if (!put_by_.empty()) return true;
+  if (spin_for_response()) return !broken_;
   for (std::uint64_t sleep_ns = kFirstSleepNs;;
        sleep_ns = std::min(2 * sleep_ns, kLongestSleepNs)) {
     if (connection_->ask_lost()) return !broken_ && responses_.ready();

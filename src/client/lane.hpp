@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "client/ring_connection.hpp"
+#include "client/node_connection.hpp"
 #include "offload/message_reader.hpp"
 #include "wire/message.hpp"
 
@@ -38,7 +38,7 @@ struct Incoming {
 class Lane {
  public:
   /// Errors: too_many_participants (all response rings of this connection are taken).
-  static Result<std::unique_ptr<Lane>> open(std::shared_ptr<RingConnection> connection);
+  static Result<std::unique_ptr<Lane>> open(std::shared_ptr<NodeConnection> connection);
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
@@ -73,20 +73,24 @@ class Lane {
   [[nodiscard]] bool lost() const { return connection_->lost(); }
   /// The same, asking the socket. Cost: a system call.
   bool ask_lost() { return connection_->ask_lost(); }
-  [[nodiscard]] RingConnection& connection() const { return *connection_; }
-  [[nodiscard]] const std::shared_ptr<RingConnection>& shared_connection() const {
+  /// The same before something is begun, with nothing in flight.
+  bool ask_lost_idle() { return connection_->ask_lost_idle(); }
+  [[nodiscard]] NodeConnection& connection() const { return *connection_; }
+  [[nodiscard]] const std::shared_ptr<NodeConnection>& shared_connection() const {
     return connection_;
   }
 
  private:
-  Lane(std::shared_ptr<RingConnection> connection, std::uint32_t ring);
+  Lane(std::shared_ptr<NodeConnection> connection, std::uint32_t ring);
   bool send_long(wire::RequestHeader header, const Outgoing& request);
   bool take(offload::MessageBuffer& into);
+  bool spin_for_response();
 
-  std::shared_ptr<RingConnection> connection_;
+  std::shared_ptr<NodeConnection> connection_;
+  bool progresses_;  // answers come only with our help
   std::uint32_t ring_;
   offload::LineSpace requests_;
-  offload::MessageShare share_;    // without limit: what comes was asked for
+  offload::MessageShare share_;  // without limit: what comes was asked for
   offload::MessageReader responses_;
   offload::MessageBuffer message_;             // the response in hand
   std::deque<offload::MessageBuffer> put_by_;  // that came while a long message was sent

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "client/impl.hpp"
+#include "client/node_address.hpp"
 #include "client/remote_pipeline.hpp"
 
 namespace espalier::client {
@@ -33,9 +34,9 @@ struct RemoteSession {
 /// Sessions of one store: connects when one is needed and there is none.
 class RemoteSessions {
  public:
-  explicit RemoteSessions(std::string path) : path_(std::move(path)) {}
+  explicit RemoteSessions(NodeAddress address) : address_(std::move(address)) {}
 
-  /// Errors: as RingConnection::open.
+  /// Errors: as connect_to().
   Result<std::shared_ptr<RemoteSession>> acquire();
   void release(std::shared_ptr<RemoteSession> session);
   /// A lane that nobody else uses, for a pipeline. Errors: the same.
@@ -46,10 +47,10 @@ class RemoteSessions {
   [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_relaxed); }
 
  private:
-  std::string path_;
+  NodeAddress address_;
   std::mutex mutex_;                            // guards all below
-  std::shared_ptr<RingConnection> connection_;  // the newest one; more lanes than it has: another
-  std::vector<std::weak_ptr<RingConnection>> all_;  // those that anybody still keeps
+  std::shared_ptr<NodeConnection> connection_;  // the newest one; more lanes than it has: another
+  std::vector<std::weak_ptr<NodeConnection>> all_;  // those that anybody still keeps
   std::vector<std::shared_ptr<RemoteSession>> free_;
   std::vector<std::unique_ptr<Lane>> free_lanes_;
   std::atomic<bool> closed_{false};
@@ -116,8 +117,8 @@ class RemoteMap final : public MapImpl {
 
 class RemoteStore final : public StoreImpl {
  public:
-  /// Connects to the node at this UNIX socket. Errors: as RingConnection::open.
-  static Result<std::unique_ptr<StoreImpl>> connect(const std::string& path);
+  /// Connects to the node at this address. Errors: as connect_to().
+  static Result<std::unique_ptr<StoreImpl>> connect(const NodeAddress& address);
   explicit RemoteStore(std::shared_ptr<RemoteSessions> sessions);
   ~RemoteStore() override;
 

@@ -32,16 +32,17 @@ thread_local ThreadLanes thread_lanes;
 
 Result<std::unique_ptr<Lane>> RemoteSessions::open_lane() {
   const std::lock_guard lock(mutex_);
-  std::erase_if(free_lanes_, [](const auto& lane) { return lane->lost(); });
+  std::erase_if(free_lanes_, [](const auto& lane) { return lane->ask_lost_idle(); });
   if (!free_lanes_.empty()) {
     auto lane = std::move(free_lanes_.back());
     free_lanes_.pop_back();
     return lane;
   }
-  if (connection_ && !connection_->lost()) {
+  // One that has to be driven is driven by one thread: others have their own.
+  if (connection_ && !connection_->lost() && !connection_->needs_progress()) {
     if (auto lane = Lane::open(connection_)) return lane;
   }
-  auto connected = RingConnection::open(path_);
+  auto connected = connect_to(address_);
   if (!connected) return std::unexpected(connected.error());
   connection_ = std::move(*connected);
   std::erase_if(all_, [](const auto& connection) { return connection.expired(); });
@@ -52,7 +53,7 @@ Result<std::unique_ptr<Lane>> RemoteSessions::open_lane() {
 Result<std::shared_ptr<RemoteSession>> RemoteSessions::acquire() {
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(free_, [](const auto& session) { return session->lane->lost(); });
+    std::erase_if(free_, [](const auto& session) { return session->lane->ask_lost_idle(); });
     if (!free_.empty()) {
       auto session = std::move(free_.back());
       free_.pop_back();
@@ -90,7 +91,7 @@ void RemoteSessions::close() {
 Result<RemoteLease> RemoteLease::take(const std::shared_ptr<RemoteSessions>& sessions) {
   ThreadLanes::Entry* own = thread_lanes.find(sessions.get());
   if (own != nullptr && !own->session->busy) {
-    if (own->session->lane->lost()) {
+    if (own->session->lane->ask_lost_idle()) {
       auto session = sessions->acquire();
       if (!session) return std::unexpected(session.error());
       own->session = std::move(*session);

@@ -9,8 +9,8 @@
 
 namespace espalier::client {
 
-Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const std::string& path) {
-  auto sessions = std::make_shared<RemoteSessions>(path);
+Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const NodeAddress& address) {
+  auto sessions = std::make_shared<RemoteSessions>(address);
   // So that an address that leads nowhere is told now.
   const auto session = RemoteLease::take(sessions);
   if (!session) return std::unexpected(session.error());

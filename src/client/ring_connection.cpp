@@ -88,19 +88,6 @@ Result<void> RingConnection::map_memory(const wire::ConnectionLayout& layout,
   return {};
 }
 
-std::optional<std::uint32_t> RingConnection::take_ring() {
-  std::uint32_t ring = rings_taken_.load(std::memory_order_relaxed);
-  do {
-    if (ring >= layout_.response_rings) return std::nullopt;
-  } while (!rings_taken_.compare_exchange_weak(ring, ring + 1, std::memory_order_relaxed));
-  return ring;
-}
-
-offload::LineSpace RingConnection::requests() const {
-  return {memory_.at(layout_.requests()), layout_.request_lines,
-          memory_.at(offsetof(wire::ConnectionPage, request_credit))};
-}
-
 offload::LineReader RingConnection::responses(std::uint32_t ring) const {
   std::byte* const credit =
       memory_.at(layout_.response_side(ring) + offsetof(wire::ResponseSide, credit));
@@ -111,20 +98,6 @@ std::byte* RingConnection::sleeping_word(std::uint32_t ring) const {
   return memory_.at(layout_.response_side(ring) + offsetof(wire::ResponseSide, sleeping));
 }
 
-std::optional<std::uint64_t> RingConnection::reserve(std::uint64_t lines,
-                                                     offload::LineSpace& space) {
-  std::uint64_t tail = tail_.load(std::memory_order_relaxed);
-  do {
-    // Another thread may have reserved more than there is room for.
-    const auto room = static_cast<std::int64_t>(space.room(tail));
-    if (room < static_cast<std::int64_t>(lines) &&
-        static_cast<std::int64_t>(space.ask_room(tail)) < static_cast<std::int64_t>(lines)) {
-      return std::nullopt;
-    }
-  } while (!tail_.compare_exchange_weak(tail, tail + lines, std::memory_order_relaxed));
-  return tail;
-}
-
 void RingConnection::ring(std::uint64_t tail) {
   base::store_shared(doorbell_, static_cast<std::uint32_t>(tail), std::memory_order_release);
   base::frequent_barrier(asymmetric_);
@@ -133,7 +106,7 @@ void RingConnection::ring(std::uint64_t tail) {
   // Where the socket has no room, there are bytes enough in it.
   if (send(socket_.number(), &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
       errno != EAGAIN && errno != EINTR) {
-    lost_.store(true, std::memory_order_release);
+    lose();
   }
 }
 
@@ -161,7 +134,7 @@ bool RingConnection::ask_lost() {
   const ssize_t got = recv(socket_.number(), &byte, sizeof byte, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return false;
   // The end, or the node's word that it comes.
-  lost_.store(true, std::memory_order_release);
+  lose();
   return true;
 }
 

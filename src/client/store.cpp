@@ -19,10 +19,10 @@ Result<Store> Store::open(const StoreOptions& options) {
 }
 
 Result<Store> Store::connect(std::string_view address, const StoreOptions& options) {
-  constexpr std::string_view kUnix = "unix:";
   if (address == "embedded") return open(options);
-  if (!address.starts_with(kUnix)) return fail(Code::invalid_argument);
-  auto impl = client::RemoteStore::connect(std::string(address.substr(kUnix.size())));
+  const auto node = client::parse_node_address(address);
+  if (!node) return std::unexpected(node.error());
+  auto impl = client::RemoteStore::connect(*node);
   if (!impl) return std::unexpected(impl.error());
   return Store(std::move(*impl));
 }

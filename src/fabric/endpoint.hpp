@@ -71,6 +71,13 @@ class Endpoint {
   /// Ends a wait() that is going on, or the next one. Thread: any.
   virtual void wake() = 0;
 
+  /// For those who sleep on other things as well: returns a descriptor that can be read from, until
+  /// end_sleep(), once progress() may have something to do; or -1: nothing tells that, and
+  /// progress() must be called now and then. Requires: progress() has been called since the last
+  /// post; nothing else is called before end_sleep().
+  virtual int begin_sleep() { return -1; }
+  virtual void end_sleep() {}
+
  protected:
   Endpoint(const Properties& properties, std::shared_ptr<RegionTable> regions);
 

@@ -33,6 +33,7 @@ struct Config {
   struct Node {
     std::string socket;
     std::uint32_t socket_mode = 0600;  ///< who may connect, as permissions of a file
+    std::string fabric;                ///< addresses of the fabric, with spaces between
     std::uint32_t cores = 1;
     bool pin = false;
     std::uint32_t spin_us = 50;
@@ -51,6 +52,7 @@ struct Config {
     std::uint64_t response_bytes_max = std::uint64_t{4} << 20;
     std::uint64_t message_bytes_max = std::uint64_t{256} << 20;
     std::uint32_t stuck_seconds = 30;
+    std::uint32_t resume_seconds = 60;
     friend bool operator==(const Clients&, const Clients&) = default;
   };
   struct Metrics {

@@ -63,6 +63,10 @@ constexpr std::array kSettings{
     row<Config, &Config::node, &Node::socket_mode>(
         "node.socket_mode", {Kind::mode, 0, 0777}, "0600",
         "Permissions of the socket: who may write to it may connect."),
+    row<Config, &Config::node, &Node::fabric>(
+        "node.fabric", {Kind::fabric, 0, 4096}, "",
+        "Where clients on other machines connect, such as roce://192.0.2.1/1; more with spaces "
+        "between."),
     row<Config, &Config::node, &Node::cores>("node.cores", {Kind::count, 1, 64}, "1",
                                              "Worker threads."),
     row<Config, &Config::node, &Node::pin>("node.pin", kToggle, "false",
@@ -97,6 +101,9 @@ constexpr std::array kSettings{
     row<Config, &Config::clients, &Clients::stuck_seconds>(
         "clients.stuck_seconds", {Kind::count, 1, 86'400}, "30",
         "When that memory runs short, who holds some and did nothing for so long is ended."),
+    row<Config, &Config::clients, &Clients::resume_seconds>(
+        "clients.resume_seconds", {Kind::count, 1, 86'400}, "60",
+        "How long what a client has in flight is kept for it when the fabric has lost it."),
     row<Config, &Config::metrics, &Config::Metrics::port>(
         "metrics.port", {Kind::count, 0, 65'535}, "0",
         "TCP port of the loopback interface that serves metrics; 0 serves none."),

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/byte_size.hpp"
+#include "fabric/address.hpp"
 #include "node/config_text.hpp"
 
 namespace espalier::node {
@@ -63,6 +64,21 @@ Parsed parse_text(const Rule& rule, const Raw& raw) {
   const bool good = rule.kind == Kind::name ? is_name(*text) : is_plain(*text);
   if (text->size() < rule.min || !good) return refused(rule, raw);
   return *text;
+}
+
+// Each of them is looked at here, so that a mistake is found where it was made.
+Parsed parse_fabric(const Rule& rule, const Raw& raw) {
+  const auto text = parse_text({Kind::path, 0, rule.max}, raw);
+  if (!text) return refused(rule, raw);
+  for (const std::string_view each : fabric_addresses(std::get<std::string>(*text))) {
+    const auto address = fabric::parse(each);
+    if (address) continue;
+    return std::unexpected(Wrong{
+        fmt::format("cannot have {} in it", quoted(each)),
+        fmt::format("give {}; {}", allowed(rule),
+                    fabric::explain(static_cast<fabric::AddressFault>(address.error().detail)))});
+  }
+  return text;
 }
 
 Parsed parse_count(const Rule& rule, const Raw& raw) {
@@ -171,6 +187,16 @@ std::string toml_string(std::string_view text) {
 
 }  // namespace
 
+std::vector<std::string_view> fabric_addresses(std::string_view text) {
+  std::vector<std::string_view> result;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (end != 0) result.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return result;
+}
+
 std::expected<Value, Wrong> parse_value(const Rule& rule, const Raw& raw,
                                         std::uint64_t machine_bytes) {
   switch (rule.kind) {
@@ -182,6 +208,7 @@ std::expected<Value, Wrong> parse_value(const Rule& rule, const Raw& raw,
     case Kind::memory: return parse_size(rule, raw, machine_bytes);
     case Kind::level: return parse_level(rule, raw);
     case Kind::mode: return parse_mode(rule, raw);
+    case Kind::fabric: return parse_fabric(rule, raw);
   }
   std::unreachable();
 }
@@ -209,6 +236,7 @@ std::string allowed(const Rule& rule) {
     case Kind::level: return fmt::format("one of {}", fmt::join(kLevels, ", "));
     case Kind::mode:
       return fmt::format("octal permissions from {:04o} to {:04o}", rule.min, rule.max);
+    case Kind::fabric: return "addresses of the fabric with spaces between, or nothing";
   }
   std::unreachable();
 }

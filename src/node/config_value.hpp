@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace espalier::node {
 
@@ -25,6 +26,7 @@ enum class Kind : std::uint8_t {
   memory,  ///< a size, or a percentage of the machine's memory; at most all of it
   level,   ///< a LogLevel
   mode,    ///< permissions of a file, as octal text
+  fabric,  ///< addresses of the fabric with spaces between, or none
 };
 
 enum class Shape : std::uint8_t { any, power_of_two, multiple_of_64 };
@@ -56,6 +58,9 @@ struct Wrong {
 /// Reads one value. `machine_bytes` is the machine's memory, 0 if it is not known.
 [[nodiscard]] std::expected<Value, Wrong> parse_value(const Rule& rule, const Raw& raw,
                                                       std::uint64_t machine_bytes);
+
+/// The addresses of a value of kind `fabric`.
+[[nodiscard]] std::vector<std::string_view> fabric_addresses(std::string_view text);
 
 /// What values the rule takes, in words: "a whole number from 1 to 64".
 [[nodiscard]] std::string allowed(const Rule& rule);

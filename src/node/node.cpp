@@ -10,6 +10,7 @@
 #include "base/descriptor_limit.hpp"
 #include "base/machine_memory.hpp"
 #include "base/system_error.hpp"
+#include "node/config_value.hpp"
 #include "node/metrics.hpp"
 #include "node/numbers_format.hpp"
 
@@ -70,7 +71,10 @@ Result<void> Node::open_page() {
 Result<void> Node::open_workers() {
   for (std::uint32_t i = 0; i < config_.node.cores; ++i) {
     workers_.push_back(std::make_unique<Worker>(*services_, config_, page_, i));
-    if (const auto started = workers_.back()->start(); !started) return started;
+  }
+  if (const auto opened = open_fabrics(); !opened) return opened;
+  for (const auto& worker : workers_) {
+    if (const auto started = worker->start(); !started) return started;
   }
   const auto serve = [this](Newcomer newcomer) {
     const auto least = std::ranges::min_element(workers_, {}, [](const auto& worker) {
@@ -83,6 +87,23 @@ Result<void> Node::open_workers() {
   // Before the first client comes, and after all that is told about is there.
   services_->numbers.set([this] { return encode(numbers_of(*this)); });
   return listener_->start();
+}
+
+// By turns: an endpoint belongs to one thread.
+Result<void> Node::open_fabrics() {
+  Worker::Fabric fabric;
+  fabric.node_id = base::load_plain<std::uint64_t>(page_.at(offsetof(wire::NodePage, node_id)));
+  fabric.has_room = [this] { return connections() < config_.clients.connections_max; };
+  for (const std::string_view each : node::fabric_addresses(config_.node.fabric)) {
+    Worker& worker = *workers_[fabric_addresses_.size() % workers_.size()];
+    auto address = worker.listen(std::string(each), fabric);
+    if (!address) {
+      if (options_.failed_address != nullptr) *options_.failed_address = each;
+      return std::unexpected(address.error());
+    }
+    fabric_addresses_.push_back(std::move(*address));
+  }
+  return {};
 }
 
 Result<void> Node::open_metrics() {

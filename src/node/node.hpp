@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "memory/shared_memory.hpp"
@@ -24,13 +25,16 @@ struct NodeOptions {
   bool metrics_at_any_port = false;  ///< whatever metrics.port is; for tests
   /// Offloads beside those that every node has (docs/offloads.md); they must outlive the node.
   std::span<const offload::Offload> own_offloads{};
+  /// Where to say at which address of the fabric it could not listen, if it is for that that it
+  /// does not start.
+  std::string* failed_address = nullptr;
 };
 
 class Node {
  public:
   /// Makes the maps and begins to serve. Errors: those of Store::open and Store::create_map,
   /// already_exists (detail 0: a node listens at this socket; else: metrics.port, at which somebody
-  /// else listens), invalid_argument (detail: metrics.port, at which this user may not listen),
+  /// else listens; also with NodeOptions::failed_address), invalid_argument (detail: metrics.port, at which this user may not listen),
   /// system (detail: errno).
   static Result<std::unique_ptr<Node>> start(const Config& config, const NodeOptions& options = {});
   /// Stops: clients are told, and what is in flight is finished.
@@ -45,6 +49,10 @@ class Node {
   [[nodiscard]] std::uint32_t connections() const;
   /// Clients that were turned away.
   [[nodiscard]] std::uint64_t connections_refused() const { return listener_->refused(); }
+  /// Where it listens for clients of the fabric, with what was free for it to take.
+  [[nodiscard]] const std::vector<std::string>& fabric_addresses() const {
+    return fabric_addresses_;
+  }
   /// Where metrics are served; 0: nowhere.
   [[nodiscard]] std::uint16_t metrics_port() const { return http_ ? http_->port() : 0; }
   [[nodiscard]] const std::vector<std::unique_ptr<Worker>>& workers() const { return workers_; }
@@ -57,6 +65,7 @@ class Node {
   Result<void> open_store();
   Result<void> open_page();
   Result<void> open_workers();
+  Result<void> open_fabrics();
   Result<void> open_metrics();
 
   Config config_;
@@ -65,6 +74,7 @@ class Node {
   std::unique_ptr<tree::Catalog> catalog_;
   std::unique_ptr<offload::Services> services_;
   memory::SharedMemory page_;
+  std::vector<std::string> fabric_addresses_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<HttpListener> http_;

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "base/clock.hpp"
 #include "base/cpu.hpp"
 #include "base/system_error.hpp"
+#include "fabric/address.hpp"
 #include "node/packets.hpp"
 #include "wire/handshake.hpp"
 
@@ -46,6 +48,13 @@ Result<void> Worker::start() {
   event.data.fd = bell_.number();
   if (epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, bell_.number(), &event) != 0)
     return base::refused_by_system();
+  if (const auto made = make_engine(); !made) return made;
+  thread_ = std::thread([this] { run(); });
+  return {};
+}
+
+Result<void> Worker::make_engine() {
+  if (engine_) return {};
   auto doorbells = offload::Doorbells::reserve(config_.clients.connections_max);
   if (!doorbells) return std::unexpected(doorbells.error());
   doorbells_ = std::make_unique<offload::Doorbells>(std::move(*doorbells));
@@ -57,14 +66,33 @@ Result<void> Worker::start() {
   engine_options.shard = number_;
   engine_ = std::make_unique<offload::Engine>(services_, *doorbells_, engine_options);
   engine_->wake = [this] { wake(); };
-  engine_->on_broken = [this](offload::Connection& connection) {
-    broken_.push_back(connection.owner_number);
-  };
+  engine_->on_broken = [this](offload::Connection& connection) { broken_.push_back(&connection); };
   engine_->on_ended = [this](offload::Connection& connection) {
     doorbells_->close(connection.doorbell);
   };
-  thread_ = std::thread([this] { run(); });
   return {};
+}
+
+Result<std::string> Worker::listen(const std::string& address, const Fabric& fabric) {
+  const auto parsed = fabric::parse(address);
+  if (!parsed) return std::unexpected(parsed.error());
+  if (const auto made = make_engine(); !made) return std::unexpected(made.error());
+  auto regions = fabric::RegionTable::create();
+  if (!regions) return std::unexpected(regions.error());
+  auto listening = fabric::open_for_listening(*parsed, std::move(*regions));
+  if (!listening) return std::unexpected(listening.error());
+  offload::FabricClientsOptions options;
+  options.node_id = fabric.node_id;
+  options.resume_ns = std::uint64_t{config_.clients.resume_seconds} * 1'000'000'000;
+  options.admit = [this, has_room = fabric.has_room](bool comes) {
+    if (comes && !has_room()) return false;
+    if (!comes) ++gone_;
+    counts_.clients.fetch_add(comes ? 1 : ~std::uint32_t{0}, std::memory_order_relaxed);
+    return true;
+  };
+  fabrics_.push_back(std::make_unique<offload::FabricClients>(
+      std::move(listening->endpoint), services_, *engine_, *doorbells_, std::move(options)));
+  return to_text(listening->address);
 }
 
 void Worker::stop() {
@@ -98,8 +126,9 @@ void Worker::run() {
   }
   while (!stopping_.load(std::memory_order_acquire)) {
     bool moved = engine_->turn();
+    for (const auto& fabric : fabrics_) moved = fabric->turn() || moved;
     if (has_newcomers_.load(std::memory_order_acquire)) moved = take_in() || moved;
-    for (const int socket : std::exchange(broken_, {})) remove(socket);
+    if (!broken_.empty()) end_broken();
     if (++turns_ % kTurnsPerLook == 0) {
       look_at_sockets(0);
       give_memory_back();
@@ -129,15 +158,47 @@ void Worker::fall_asleep() {
   base::store_shared(sleeping, std::uint32_t{1});
   base::rare_barrier(services_.asymmetric);
   // What was written before the barrier is found here; who writes after it finds us asleep.
-  if (!engine_->has_news() && !has_newcomers_.load() && !stopping_.load()) {
+  if (!engine_->has_news() && !fabric_has_news() && !has_newcomers_.load() && !stopping_.load()) {
     counts_.sleeps.fetch_add(1, std::memory_order_relaxed);
     const bool wait_for_clients = engine_->waits_for_clients();
-    look_at_sockets(wait_for_clients ? kBackloggedSleepMs
-                                     : static_cast<int>(config_.node.sweep_asleep_ms));
+    look_at_sockets(begin_sleep(wait_for_clients ? kBackloggedSleepMs
+                                                 : static_cast<int>(config_.node.sweep_asleep_ms)));
+    end_sleep();
     engine_->sweep();
   }
   base::store_shared(sleeping, std::uint32_t{0});
   give_memory_back();
+}
+
+bool Worker::fabric_has_news() const {
+  return std::ranges::any_of(fabrics_, [](const auto& fabric) { return fabric->has_news(); });
+}
+
+// Sleeps on the fabrics too, and returns for how long: where one cannot tell that there is news, it
+// is asked soon.
+int Worker::begin_sleep(int longest_ms) {
+  for (const auto& fabric : fabrics_) {
+    const int patience_ms = static_cast<int>(fabric->patience_ns() / 1'000'000);
+    longest_ms = std::min(longest_ms, std::max(patience_ms, 1));
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fabric->endpoint().begin_sleep();
+    if (event.data.fd >= 0 &&
+        epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, event.data.fd, &event) == 0) {
+      sleeping_on_.push_back(event.data.fd);
+    } else {
+      longest_ms = 1;
+    }
+  }
+  return longest_ms;
+}
+
+void Worker::end_sleep() {
+  for (const int descriptor : sleeping_on_) {
+    epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, descriptor, nullptr);
+  }
+  sleeping_on_.clear();
+  for (const auto& fabric : fabrics_) fabric->endpoint().end_sleep();
 }
 
 // When many clients have gone, and for a while no more did, or they always do. The allocator gives
@@ -162,7 +223,7 @@ void Worker::look_at_sockets(int timeout_ms) {
   for (int i = 0; i < found; ++i) {
     if (events[i].data.fd == bell_.number()) {
       bell_.silence();
-    } else {
+    } else if (clients_.contains(events[i].data.fd)) {
       read_socket(events[i].data.fd);
     }
   }
@@ -237,14 +298,31 @@ void Worker::remove(int socket) {
   engine_->remove(connection);
 }
 
+void Worker::end_broken() {
+  for (offload::Connection* const connection : std::exchange(broken_, {})) {
+    const auto ended = [connection](const auto& fabric) { return fabric->end_broken(*connection); };
+    if (connection->link() == nullptr) {
+      remove(connection->owner_number);
+    } else {
+      static_cast<void>(std::ranges::any_of(fabrics_, ended));
+    }
+  }
+}
+
 // Clients are told when they have their answers; those who do not take them are not waited for.
 void Worker::finish() {
   take_in();
   engine_->take_no_more();
   const base::Stopwatch watch;
-  while (!engine_->idle() && watch.elapsed_ns() < kFinishNs) {
-    if (!engine_->turn()) std::this_thread::yield();
+  const auto turn = [this] {
+    bool moved = engine_->turn();
+    for (const auto& fabric : fabrics_) moved = fabric->turn() || moved;
+    return moved;
+  };
+  while ((!engine_->idle() || fabric_has_news()) && watch.elapsed_ns() < kFinishNs) {
+    if (!turn()) std::this_thread::yield();
   }
+  fabrics_.clear();
   for (const auto& [socket, client] : clients_) send_byte(socket, wire::SocketByte::stopping);
   while (!clients_.empty()) remove(clients_.begin()->first);
   while (!engine_->idle()) {

@@ -11,8 +11,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -21,6 +24,7 @@
 #include "node/bell.hpp"
 #include "node/config.hpp"
 #include "offload/engine.hpp"
+#include "offload/fabric_clients.hpp"
 
 namespace espalier::node {
 
@@ -40,11 +44,19 @@ struct WorkerCounts {
 
 class Worker {
  public:
-  /// `page`: the node's page; `number`: which line of it.
+  /// `page`: the node's page; `number`: which line of it. Followed by start().
   Worker(offload::Services& services, const Config& config, memory::SharedMemory& page,
          std::uint32_t number);
   ~Worker();
 
+  /// What a worker that serves clients of a fabric needs to know.
+  struct Fabric {
+    std::uint64_t node_id = 0;
+    std::function<bool()> has_room;  // for one more client of the node; any thread
+  };
+  /// Serves clients at this address of the fabric, too. Before start(). Returns the address with
+  /// what was free for it to take. Errors: those of fabric::open_for_listening, system.
+  Result<std::string> listen(const std::string& address, const Fabric& fabric);
   /// Errors: system.
   Result<void> start();
   /// Tells the clients, finishes what is in flight, and ends the thread.
@@ -52,9 +64,14 @@ class Worker {
   /// Serves this client from now on.
   void hand_in(Newcomer newcomer);
   [[nodiscard]] const WorkerCounts& counts() const { return counts_; }
+  /// Of each address of the fabric that it serves.
+  [[nodiscard]] std::span<const std::unique_ptr<offload::FabricClients>> fabrics() const {
+    return fabrics_;
+  }
   [[nodiscard]] const offload::EngineCounts& engine_counts() const { return engine_->counts(); }
 
  private:
+  Result<void> make_engine();
   void run();
   bool take_in();
   bool welcome(Newcomer newcomer);
@@ -64,6 +81,10 @@ class Worker {
   void read_socket(int socket);
   void remove(int socket);
   void give_memory_back();
+  [[nodiscard]] bool fabric_has_news() const;
+  int begin_sleep(int longest_ms);
+  void end_sleep();
+  void end_broken();
   void wake();
   void finish();
 
@@ -81,8 +102,10 @@ class Worker {
     offload::Connection* connection;
   };
   std::unordered_map<int, Client> clients_;
-  std::vector<int> broken_;  // sockets of clients to remove
-  std::uint32_t gone_ = 0;   // clients, since memory was last given back to the system
+  std::vector<std::unique_ptr<offload::FabricClients>> fabrics_;
+  std::vector<int> sleeping_on_;              // descriptors of fabrics
+  std::vector<offload::Connection*> broken_;  // clients to remove
+  std::uint32_t gone_ = 0;  // clients, since memory was last given back to the system
   std::uint32_t gone_seen_ = 0;
   std::uint64_t quiet_of_going_since_ns_ = 0;
   std::uint64_t gave_back_ns_ = 0;

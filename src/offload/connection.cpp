@@ -6,19 +6,16 @@
 namespace espalier::offload {
 
 Result<std::unique_ptr<Connection>> Connection::create(const wire::ConnectionLayout& layout,
-                                                       MessageBudget& budget) {
+                                                       MessageBudget& budget, Reach reach) {
   if (!layout.valid()) return fail(Code::invalid_argument);
   auto memory = memory::SharedMemory::create("espalier-connection", layout.bytes());
   if (!memory) return std::unexpected(memory.error());
-  return std::unique_ptr<Connection>(new Connection(layout, std::move(*memory), budget));
+  return std::unique_ptr<Connection>(new Connection(layout, std::move(*memory), budget, reach));
 }
 
 Connection::Connection(const wire::ConnectionLayout& layout, memory::SharedMemory memory,
-                       MessageBudget& budget)
-    : share(budget),
-      stalled(layout.response_rings),
-      layout_(layout),
-      memory_(std::move(memory)) {
+                       MessageBudget& budget, Reach reach)
+    : share(budget), stalled(layout.response_rings), layout_(layout), memory_(std::move(memory)) {
   wire::ConnectionPage page{};
   page.magic = wire::kConnectionMagic;
   page.format = wire::kConnectionFormat;
@@ -26,8 +23,12 @@ Connection::Connection(const wire::ConnectionLayout& layout, memory::SharedMemor
   page.response_lines = layout.response_lines;
   page.response_rings = layout.response_rings;
   base::store_plain(memory_.at(0), page);
+  if (reach == Reach::carried) {
+    link_ = std::make_unique<RingLink>(RingLink::Side::node, memory_.at(0), layout);
+  }
   std::byte* const credit = memory_.at(offsetof(wire::ConnectionPage, request_credit));
-  requests = MessageReader(LineReader(memory_.at(layout.requests()), layout.request_lines, credit),
+  requests = MessageReader(LineReader(memory_.at(layout.requests()), layout.request_lines, credit,
+                                      0, link_ ? &link_->landed(0) : nullptr),
                            wire::kRequestHeaderBytes, share);
   rings_.reserve(layout.response_rings);
   for (std::uint32_t i = 0; i < layout.response_rings; ++i) {

@@ -14,6 +14,7 @@
 #include "memory/shared_memory.hpp"
 #include "offload/message_reader.hpp"
 #include "offload/response_ring.hpp"
+#include "offload/ring_link.hpp"
 #include "tree/map_core.hpp"
 
 namespace espalier::offload {
@@ -43,9 +44,13 @@ class Connection {
   /// Most snapshots that one client may hold.
   static constexpr std::size_t kSnapshotsMax = 64;
 
+  /// How a client reaches the rings: it maps the same memory, or a link carries them.
+  enum class Reach : std::uint8_t { shared, carried };
+
   /// Makes the memory of a connection. Errors: invalid_argument (no such rings can be), system.
   static Result<std::unique_ptr<Connection>> create(const wire::ConnectionLayout& layout,
-                                                    MessageBudget& budget);
+                                                    MessageBudget& budget,
+                                                    Reach reach = Reach::shared);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -53,6 +58,8 @@ class Connection {
   [[nodiscard]] const wire::ConnectionLayout& layout() const { return layout_; }
   [[nodiscard]] memory::SharedMemory& memory() { return memory_; }
   [[nodiscard]] ResponseRing& ring(std::uint32_t number) { return rings_[number]; }
+  /// What carries its rings; null: its client shares the memory.
+  [[nodiscard]] RingLink* link() { return link_.get(); }
 
   /// Snapshots by the number that the client knows. Errors: too_many_participants.
   Result<std::uint64_t> hold(std::shared_ptr<HeldSnapshot> snapshot);
@@ -66,13 +73,13 @@ class Connection {
   MessageReader requests;
   std::uint32_t doorbell = 0;  // its place in the row
   std::uint32_t in_flight = 0;
-  std::uint32_t quiet_turns = 0;   // since its ring last had something
-  bool watched = false;            // its ring is looked at each turn
-  std::uint32_t unannounced = 0;   // how often it had requests, and its doorbell did not ring
-  bool distrusted = false;         // that was too often: its ring is always watched
-  bool backlogged = false;         // one of its response rings is full, or was just now
-  bool broken = false;             // it broke the protocol, and is to be ended
-  bool closing = false;            // ends when nothing of it is in flight
+  std::uint32_t quiet_turns = 0;  // since its ring last had something
+  bool watched = false;           // its ring is looked at each turn
+  std::uint32_t unannounced = 0;  // how often it had requests, and its doorbell did not ring
+  bool distrusted = false;        // that was too often: its ring is always watched
+  bool backlogged = false;        // one of its response rings is full, or was just now
+  bool broken = false;            // it broke the protocol, and is to be ended
+  bool closing = false;           // ends when nothing of it is in flight
   /// For each response ring, the requests that wait until it has room.
   std::vector<std::vector<InFlight*>> stalled;
   std::uint32_t stalled_count = 0;
@@ -80,10 +87,11 @@ class Connection {
 
  private:
   Connection(const wire::ConnectionLayout& layout, memory::SharedMemory memory,
-             MessageBudget& budget);
+             MessageBudget& budget, Reach reach);
 
   wire::ConnectionLayout layout_;
   memory::SharedMemory memory_;
+  std::unique_ptr<RingLink> link_;
   std::vector<ResponseRing> rings_;
   std::unordered_map<std::uint64_t, std::shared_ptr<HeldSnapshot>> snapshots_;
   std::uint64_t next_snapshot_ = 1;

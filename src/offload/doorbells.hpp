@@ -57,6 +57,11 @@ class Doorbells {
   std::span<const std::uint32_t> scan();
   /// The doorbell of one ring is seen as it is now.
   void look(std::uint32_t place) { seen_[place] = load(place); }
+  /// Rings one for a client that cannot do so itself.
+  void ring(std::uint32_t place, std::uint32_t value) {
+    base::store_shared(row_ + std::size_t{place} * wire::kDoorbellBytes, value,
+                       std::memory_order_release);
+  }
   /// Whether a doorbell is not what was seen last.
   [[nodiscard]] bool rings(std::uint32_t place) const { return seen_[place] != load(place); }
 

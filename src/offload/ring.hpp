@@ -46,11 +46,14 @@ class LineReader {
  public:
   LineReader() = default;
   /// `credit`: the word in which the writer looks for what has been read. `head`: the line to begin
-  /// with, all before it having been read.
-  LineReader(const std::byte* lines, std::uint32_t count, std::byte* credit, std::uint64_t head = 0)
+  /// with, all before it having been read. `landed`: where somebody tells behind which line nothing
+  /// has landed whole, for lines that do not arrive as their writer wrote them; null: they do.
+  LineReader(const std::byte* lines, std::uint32_t count, std::byte* credit, std::uint64_t head = 0,
+             const std::atomic<std::uint64_t>* landed = nullptr)
       : lines_(lines),
         mask_(count - 1),
         credit_(credit),
+        landed_(landed),
         told_every_(count / 4),
         head_(head),
         told_(head) {}
@@ -58,7 +61,8 @@ class LineReader {
   /// Whether the next line has come.
   [[nodiscard]] bool ready() const {
     return base::load_shared<std::uint32_t>(next(), std::memory_order_acquire) ==
-           wire::sequence_of(head_);
+               wire::sequence_of(head_) &&
+           (landed_ == nullptr || head_ < landed_->load(std::memory_order_acquire));
   }
   /// Waits a moment for the next line. Cost: about a microsecond at most.
   void wait() const {
@@ -87,6 +91,7 @@ class LineReader {
   const std::byte* lines_ = nullptr;
   std::uint64_t mask_ = 0;
   std::byte* credit_ = nullptr;
+  const std::atomic<std::uint64_t>* landed_ = nullptr;
   std::uint64_t told_every_ = 0;
   std::uint64_t head_ = 0;
   std::uint64_t told_ = 0;

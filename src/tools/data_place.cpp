@@ -7,10 +7,10 @@
 #include <cerrno>
 #include <utility>
 
+#include "client/node_address.hpp"
+
 namespace espalier::tools {
 namespace {
-
-constexpr std::string_view kUnix = "unix:";
 
 Outcome<void> check_inputs(const SourceOptions& options) {
   std::size_t inputs = 0;
@@ -21,10 +21,15 @@ Outcome<void> check_inputs(const SourceOptions& options) {
 
 /// "embedded" is an address of the library's, and an empty map: nothing that a command wants.
 Outcome<void> check_address(const std::string& address) {
-  if (address.starts_with(kUnix) && address.size() > kUnix.size()) return {};
+  const auto parsed = client::parse_node_address(address);
+  if (parsed) return {};
+  const auto fault = static_cast<fabric::AddressFault>(parsed.error().detail);
+  const bool known = fault != fabric::AddressFault::none && fault != fabric::AddressFault::scheme;
   return misused(fmt::format("'{}' is no address of a node", address),
-                 "Give the path of its socket behind unix:, as in "
-                 "unix:/run/espalier/espalier.sock.");
+                 known ? std::string(fabric::explain(fault))
+                       : "Give the path of its socket behind unix:, as in "
+                         "unix:/run/espalier/espalier.sock; or its address of a fabric, as in "
+                         "roce://192.0.2.1/1.");
 }
 
 Outcome<void> check_not_given(const std::vector<const CLI::Option*>& options, std::string_view what,
@@ -105,16 +110,23 @@ Outcome<Store> connect(const Environment& environment, const std::string& addres
   auto store = environment.connect(address);
   if (store) return std::move(*store);
   const Error& error = store.error();
-  const std::string path = address.substr(kUnix.size());
+  const auto node = client::parse_node_address(address);
+  const bool over_fabric = node && std::holds_alternative<client::OverFabric>(*node);
+  const std::string path = address.substr(address.find(':') + 1);
   if (error.code == Code::system && (error.detail == ENOENT || error.detail == ECONNREFUSED)) {
     return failed(fmt::format("no node listens at {}", address),
-                  fmt::format("Start one: espalier serve --node-socket {}", path));
+                  over_fabric ? fmt::format("Start one: espalier serve --node-fabric {}", address)
+                              : fmt::format("Start one: espalier serve --node-socket {}", path));
+  }
+  if (error == Error{Code::system, 0, ETIMEDOUT}) {
+    return failed(fmt::format("nobody answers at {}", address),
+                  "Is the node running there, and does the network let its packets through?");
   }
   if (error.code == Code::system && error.detail == EACCES) {
     return failed(fmt::format("not allowed to connect to {}", address),
                   "Permissions of the socket (node.socket_mode) and of its folder say who is.");
   }
-  if (error.code == Code::invalid_argument) {
+  if (error.code == Code::invalid_argument && !over_fabric) {
     return misused(fmt::format("'{}' is no path of a socket", path),
                    fmt::format("It has {} bytes; a path may have {}.", path.size(), error.detail));
   }

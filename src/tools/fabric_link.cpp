@@ -76,6 +76,18 @@ void add_link_options(CLI::App& command, LinkOptions& options) {
       ->type_name("HOST");
 }
 
+std::unexpected<Failure> cannot_listen(const std::string& address, const Error& error) {
+  if (error.code == Code::already_exists) {
+    return failed(fmt::format("somebody listens at {} already", address),
+                  "Stop that, or give another path, port or service.");
+  }
+  if (error == Error{Code::system, 0, EADDRNOTAVAIL}) {
+    return failed(fmt::format("{} is no address of this machine", address),
+                  "Give one that is; 127.0.0.1 for others on this machine.");
+  }
+  return failed(fmt::format("cannot listen at {}: {}", address, reason(error)));
+}
+
 Outcome<fabric::FabricAddress> fabric_address(const std::string& text) {
   auto address = fabric::parse(text);
   if (address) return std::move(*address);

@@ -37,6 +37,10 @@ void add_link_options(CLI::App& command, LinkOptions& options);
 /// The address that a text stands for. Fails with what is wrong with it.
 [[nodiscard]] Outcome<fabric::FabricAddress> fabric_address(const std::string& text);
 
+/// Why nobody can be served at this address, and what to do about it.
+[[nodiscard]] std::unexpected<Failure> cannot_listen(const std::string& address,
+                                                     const Error& error);
+
 class FabricLink {
  public:
   /// Work requests and receives that may be on their way at once.

@@ -96,18 +96,6 @@ Outcome<SharedMemory> make_memory(Environment& environment, const Options& optio
   return std::move(*memory);
 }
 
-std::unexpected<Failure> cannot_listen(const std::string& address, const Error& error) {
-  if (error.code == Code::already_exists) {
-    return failed(fmt::format("somebody listens at {} already", address),
-                  "Stop that, or give another path, port or service.");
-  }
-  if (error == Error{Code::system, 0, EADDRNOTAVAIL}) {
-    return failed(fmt::format("{} is no address of this machine", address),
-                  "Give one that is; 127.0.0.1 for others on this machine.");
-  }
-  return failed(fmt::format("cannot listen at {}: {}", address, reason(error)));
-}
-
 void print_counters(Environment& environment, const std::string& why,
                     const FabricServer::Counters& counters, fabric::Endpoint& endpoint) {
   environment.out << fmt::format(

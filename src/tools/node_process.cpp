@@ -14,6 +14,7 @@
 
 #include "base/byte_size.hpp"
 #include "node/node.hpp"
+#include "tools/fabric_link.hpp"
 #include "tools/notify.hpp"
 #include "tools/numbers.hpp"
 #include "tools/stop_signals.hpp"
@@ -68,6 +69,9 @@ void log_start(spdlog::logger& log, const node::Loaded& loaded, const node::Node
   }
   log.info("listening at unix:{}, permissions {:04o}, with {} worker{}", config.node.socket,
            config.node.socket_mode, config.node.cores, config.node.cores == 1 ? "" : "s");
+  for (const std::string& address : node.fabric_addresses()) {
+    log.info("listening at {}: whoever reaches it may read and write everything", address);
+  }
 }
 
 }  // namespace
@@ -131,7 +135,13 @@ Outcome<int> run_node(Environment& environment, const node::Loaded& loaded) {
     return std::unexpected(checked.error());
   }
   StopSignals signals;
-  auto node = node::Node::start(loaded.config);
+  std::string failed_address;
+  node::NodeOptions options;
+  options.failed_address = &failed_address;
+  auto node = node::Node::start(loaded.config, options);
+  if (!node && !failed_address.empty()) {
+    return std::unexpected(cannot_listen(failed_address, node.error()));
+  }
   if (!node) return std::unexpected(start_failure(loaded.config, node.error()));
   spdlog::logger log = open_log(environment, loaded.config.log.level);
   log_start(log, loaded, **node);

@@ -42,6 +42,7 @@ Result<std::string> read_config(Files& files, const std::string& path) {
 std::string type_of(const node::Rule& rule) {
   switch (rule.kind) {
     case node::Kind::path: return "PATH";
+    case node::Kind::fabric: return "ADDRESSES";
     case node::Kind::name: return "NAME";
     case node::Kind::count: return "N";
     case node::Kind::toggle: return "true|false";

@@ -46,6 +46,7 @@ class RoceEndpoint final : public Endpoint {
   void progress() override;
   void wait(std::uint64_t timeout_ns) override;
   void wake() override { port_->wake(); }
+  int begin_sleep() override { return port_->descriptor(); }
 
   [[nodiscard]] const EndpointCounters& counters() const { return counters_; }
   /// Connections that are remembered, those that are asked for and those that end counted.
@@ -90,8 +91,8 @@ class RoceEndpoint final : public Endpoint {
   std::uint32_t quiet_turns_ = 0;
   std::uint64_t look_again_ns_ = 0;     // who has waited in vain
   std::uint64_t connector_due_ns_ = 0;  // the same, of connections that are made or ended
-  std::vector<Pair*> working_;       // with something to send
-  std::vector<Pair*> busy_;          // that wait for answers
+  std::vector<Pair*> working_;          // with something to send
+  std::vector<Pair*> busy_;             // that wait for answers
 };
 
 }  // namespace espalier::fabric::roce

@@ -66,6 +66,8 @@ class PacketPort {
   /// Sleeps until something comes, or wake(), or for so long.
   virtual void wait(std::uint64_t timeout_ns) = 0;
   virtual void wake() = 0;
+  /// What can be read from when something has come; -1: nothing tells.
+  [[nodiscard]] virtual int descriptor() const { return -1; }
 };
 
 }  // namespace espalier::fabric::roce

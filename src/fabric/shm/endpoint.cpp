@@ -47,9 +47,13 @@ class ShmEndpoint final : public Endpoint {
   void reject(const ConnectRequest& request) override { service_.turn_away(request.id); }
   void progress() override;
   void wait(std::uint64_t timeout_ns) override;
+  int begin_sleep() override;
+  void end_sleep() override;
   void wake() override { notice_.wake(); }
 
  private:
+  void set_asleep(bool asleep);
+  [[nodiscard]] bool any_has_work() const;
   [[nodiscard]] Host host() { return {regions(), reader_, service_, pairs_}; }
 
   RegionTable::Reader reader_;
@@ -96,8 +100,7 @@ void ShmEndpoint::progress() {
 
 void ShmEndpoint::wait(std::uint64_t timeout_ns) {
   std::uint64_t due_ns = 0;
-  for (Pair* const pair : pairs_) {
-    pair->set_asleep(true);
+  for (const Pair* const pair : pairs_) {
     const std::uint64_t due = pair->due_ns();
     if (due != 0) due_ns = due_ns == 0 ? due : std::min(due_ns, due);
   }
@@ -105,10 +108,27 @@ void ShmEndpoint::wait(std::uint64_t timeout_ns) {
     const std::uint64_t now = base::monotonic_ns();
     timeout_ns = std::min(timeout_ns, due_ns > now ? due_ns - now : 0);
   }
-  notice_.wait(timeout_ns, [this] {
-    return std::any_of(pairs_.begin(), pairs_.end(), [](Pair* pair) { return pair->has_work(); });
-  });
-  for (Pair* const pair : pairs_) pair->set_asleep(false);
+  set_asleep(true);
+  notice_.wait(timeout_ns, [this] { return any_has_work(); });
+  set_asleep(false);
+}
+
+int ShmEndpoint::begin_sleep() {
+  set_asleep(true);
+  return notice_.begin_sleep([this] { return any_has_work(); });
+}
+
+void ShmEndpoint::end_sleep() {
+  notice_.end_sleep();
+  set_asleep(false);
+}
+
+void ShmEndpoint::set_asleep(bool asleep) {
+  for (Pair* const pair : pairs_) pair->set_asleep(asleep);
+}
+
+bool ShmEndpoint::any_has_work() const {
+  return std::any_of(pairs_.begin(), pairs_.end(), [](Pair* pair) { return pair->has_work(); });
 }
 
 }  // namespace

@@ -58,26 +58,44 @@ class Notice {
   /// endpoint's.
   template <class Look>
   void wait(std::uint64_t timeout_ns, const Look& look) {
-    asleep_.store(true, std::memory_order_relaxed);
-    base::full_fence();
-    if (!woken_.load(std::memory_order_relaxed) && !raised_.load(std::memory_order_relaxed) &&
-        !look()) {
-      doze(timeout_ns);
-    }
+    if (!begin(look)) doze(timeout_ns);
     asleep_.store(false, std::memory_order_relaxed);
     woken_.store(false, std::memory_order_relaxed);
   }
 
+  /// The same for who sleeps by himself, on a descriptor that can be read from when there is
+  /// something. Followed by end_sleep().
+  template <class Look>
+  int begin_sleep(const Look& look) {
+    if (begin(look)) nudge();
+    return bell_.number();
+  }
+  void end_sleep() {
+    asleep_.store(false, std::memory_order_relaxed);
+    woken_.store(false, std::memory_order_relaxed);
+    silence();
+  }
+
  private:
+  /// Returns whether there is something already.
+  template <class Look>
+  bool begin(const Look& look) {
+    asleep_.store(true, std::memory_order_relaxed);
+    base::full_fence();
+    return woken_.load(std::memory_order_relaxed) || raised_.load(std::memory_order_relaxed) ||
+           look();
+  }
+  void silence() const {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto got = read(bell_.number(), &count, sizeof count);
+  }
   void doze(std::uint64_t timeout_ns) const {
     constexpr std::uint64_t kSecond = 1'000'000'000;
     constexpr std::uint64_t kSecondsMax = 1'000'000;
     const timespec timeout{static_cast<time_t>(std::min(timeout_ns / kSecond, kSecondsMax)),
                            static_cast<long>(timeout_ns % kSecond)};
     pollfd bell{bell_.number(), POLLIN, 0};
-    if (ppoll(&bell, 1, &timeout, nullptr) <= 0) return;
-    std::uint64_t count = 0;
-    [[maybe_unused]] const auto got = read(bell_.number(), &count, sizeof count);
+    if (ppoll(&bell, 1, &timeout, nullptr) > 0) silence();
   }
 
   memory::Descriptor bell_;

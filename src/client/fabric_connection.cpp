@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/fabric_connection.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <utility>
+
+namespace espalier::client {
+namespace {
+
+using fabric::Completion;
+using fabric::QueuePair;
+
+constexpr std::uint32_t kReceives = 2 * offload::RingLink::kPostsMax;
+constexpr std::uint32_t kPosts = 2 * offload::RingLink::kPostsMax;
+constexpr std::uint64_t kAgainNs = 100'000'000;  // between two tries to connect again
+constexpr std::uint64_t kNapNs = 10'000'000;
+constexpr std::uint64_t kIdleNs = 10'000'000;
+constexpr std::uint64_t kGoodbyeNs = 5'000'000;
+
+std::uint8_t log2_of(std::uint32_t lines) {
+  return static_cast<std::uint8_t>(std::countr_zero(lines));
+}
+
+}  // namespace
+
+FabricConnection::FabricConnection(fabric::Connecting way, const FabricConnectionOptions& options)
+    : NodeConnection(true),
+      options_(options),
+      endpoint_(std::move(way.endpoint)),
+      target_(std::move(way.target)),
+      mtu_bytes_(way.mtu_bytes),
+      completions_(*endpoint_, kReceives + kPosts),
+      receives_(completions_, kReceives) {
+  layout_ = {options.request_lines, options.response_lines, options.response_rings};
+}
+
+FabricConnection::~FabricConnection() {
+  if (!lost()) hang_up();
+}
+
+Result<std::shared_ptr<FabricConnection>> FabricConnection::open(
+    const fabric::FabricAddress& address, const FabricConnectionOptions& options) {
+  auto regions = fabric::RegionTable::create();
+  if (!regions) return std::unexpected(regions.error());
+  auto way = fabric::open_for_connecting(address, std::move(*regions));
+  if (!way) return std::unexpected(way.error());
+  return open(std::move(*way), options);
+}
+
+Result<std::shared_ptr<FabricConnection>> FabricConnection::open(
+    fabric::Connecting way, const FabricConnectionOptions& options) {
+  std::shared_ptr<FabricConnection> made(new FabricConnection(std::move(way), options));
+  if (const auto connected = made->connect_first(); !connected) {
+    made->lose();
+    return std::unexpected(connected.error());
+  }
+  return made;
+}
+
+// --- connecting ----------------------------------------------------------------------------------
+
+Result<void> FabricConnection::connect_first() {
+  if (!layout_.valid()) return fail(Code::invalid_argument);
+  auto memory = memory::SharedMemory::create("espalier-rings", layout_.bytes());
+  if (!memory) return std::unexpected(memory.error());
+  memory_ = std::move(*memory);
+  link_ =
+      std::make_unique<offload::RingLink>(offload::RingLink::Side::client, memory_.at(0), layout_);
+  // Those who write into our memory need no buffers beside it.
+  const bool sent = options_.way == wire::LinkWay::send;
+  buffers_.resize(sent ? std::size_t{kReceives} * offload::RingLink::kCarriedBytesMax : 0);
+  post_receives();
+  const std::uint64_t until = options_.now_ns() + options_.patience_ns;
+  if (const auto dialled = dial(); !dialled) return dialled;
+  while (pair_->state() == QueuePair::State::connecting) {
+    if (options_.now_ns() >= until) return fail(Code::system, ETIMEDOUT);
+    endpoint_->progress();
+    endpoint_->wait(kNapNs);
+  }
+  if (pair_->state() == QueuePair::State::ended) {
+    const bool silent = pair_->ended_by() == fabric::Status::retry_exceeded;
+    return fail(Code::system, silent ? ETIMEDOUT : ECONNREFUSED);
+  }
+  if (const auto taken = take_welcome(); !taken) return taken;
+  state_ = State::up;
+  return {};
+}
+
+void FabricConnection::post_receives() {
+  const std::size_t each = buffers_.empty() ? 0 : offload::RingLink::kCarriedBytesMax;
+  for (std::uint64_t i = 0; i < kReceives; ++i) {
+    const fabric::Receive receive{i, std::span(buffers_).subspan(i * each, each)};
+    receives_.post({&receive, 1});
+  }
+}
+
+// A region for each pair: what was sent through the one before finds none.
+Result<void> FabricConnection::dial() {
+  wire::LinkHello hello{};
+  hello.magic = wire::kLinkMagic;
+  hello.protocol = wire::kLinkProtocol;
+  hello.way = static_cast<std::uint8_t>(options_.way);
+  hello.request_lines_log2 = log2_of(layout_.request_lines);
+  hello.response_lines_log2 = log2_of(layout_.response_lines);
+  hello.response_rings = static_cast<std::uint8_t>(layout_.response_rings);
+  hello.token = token_;
+  if (options_.way == wire::LinkWay::write) {
+    auto region = endpoint_->regions().offer(
+        {memory_.at(0), memory_.bytes(), memory_.descriptor(), 0}, fabric::RemoteRights::write);
+    if (!region) return std::unexpected(region.error());
+    region_ = std::move(*region);
+    hello.base = region_.remote().base;
+    hello.key = region_.remote().key;
+  }
+  fabric::QueuePairOptions options;
+  options.sends = &completions_;
+  options.shared_receives = &receives_;
+  options.send_depth = kPosts;
+  options.mtu_bytes = mtu_bytes_;
+  options.timeout_ns = options_.pair_timeout_ns;
+  auto pair = endpoint_->connect(target_, options, std::as_bytes(std::span(&hello, 1)));
+  if (!pair) return std::unexpected(pair.error());
+  pair_ = std::move(*pair);
+  return {};
+}
+
+Result<void> FabricConnection::take_welcome() {
+  wire::LinkWelcome welcome{};
+  const auto data = pair_->peer_data();
+  if (data.size() < sizeof welcome) return fail(Code::corrupt, 1);
+  std::memcpy(&welcome, data.data(), sizeof welcome);
+  if (welcome.magic != wire::kLinkMagic) return fail(Code::corrupt, 1);
+  if (welcome.code != 0) return fail(static_cast<Code>(welcome.code), welcome.detail);
+  if (welcome.protocol != wire::kLinkProtocol) return fail(Code::unsupported, welcome.protocol);
+  const bool same = welcome.request_lines_log2 == log2_of(layout_.request_lines) &&
+                    welcome.response_lines_log2 == log2_of(layout_.response_lines) &&
+                    welcome.response_rings == layout_.response_rings &&
+                    welcome.way == static_cast<std::uint8_t>(options_.way);
+  if (!same) return fail(Code::corrupt, 2);
+  const bool first = token_ == wire::LinkToken{};
+  if (!first && (welcome.token != token_ || welcome.node_id != node_id_)) {
+    return fail(Code::corrupt, 3);
+  }
+  token_ = welcome.token;
+  node_id_ = welcome.node_id;
+  link_->attach(*pair_, {options_.way, welcome.key, welcome.base});
+  return {};
+}
+
+// --- working -------------------------------------------------------------------------------------
+
+offload::LineReader FabricConnection::responses(std::uint32_t ring) const {
+  std::byte* const credit =
+      memory_.at(layout_.response_side(ring) + offsetof(wire::ResponseSide, credit));
+  return {memory_.at(layout_.responses(ring)), layout_.response_lines, credit, 0,
+          &link_->landed(ring)};
+}
+
+void FabricConnection::ring(std::uint64_t /*tail*/) {
+  const std::lock_guard lock(mutex_);
+  if (lost()) return;
+  link_->carry();
+  endpoint_->progress();
+}
+
+void FabricConnection::make_progress() {
+  const std::lock_guard lock(mutex_);
+  work();
+}
+
+void FabricConnection::work() {
+  if (lost()) return;
+  link_->carry();
+  Completion batch[64];
+  const std::size_t count = completions_.poll(batch);
+  for (std::size_t i = 0; i < count; ++i) take(batch[i]);
+  link_->refresh_credits();
+  if (link_->goodbye()) return lose();
+  if (state_ != State::up || pair_->state() != QueuePair::State::connected) go_on();
+}
+
+void FabricConnection::take(const Completion& completion) {
+  const bool receive = completion.opcode == fabric::Opcode::receive ||
+                       completion.opcode == fabric::Opcode::receive_write;
+  if (!receive) return link_->completed(completion);
+  const std::size_t each = buffers_.empty() ? 0 : offload::RingLink::kCarriedBytesMax;
+  const std::span<std::byte> buffer = std::span(buffers_).subspan(completion.work_id * each, each);
+  const bool ours = pair_ != nullptr && completion.pair == pair_->number();
+  if (ours && completion.status == fabric::Status::success) {
+    const std::size_t bytes = std::min<std::size_t>(completion.bytes, buffer.size());
+    if (!link_->received(completion, buffer.first(bytes))) lose();
+  }
+  const fabric::Receive again{completion.work_id, buffer};
+  receives_.post({&again, 1});
+}
+
+// --- when the pair has failed --------------------------------------------------------------------
+
+void FabricConnection::go_on() {
+  const std::uint64_t now = options_.now_ns();
+  if (state_ == State::up) begin_again();
+  if (state_ == State::connecting && pair_->state() == QueuePair::State::connected) {
+    if (!take_welcome()) return lose();
+    state_ = State::up;
+    ++resumed_;
+    return;
+  }
+  if (now >= give_up_ns_) return lose();
+  if (state_ == State::connecting && pair_->state() == QueuePair::State::ended) {
+    // Nobody serves there any more; silence may end.
+    if (pair_->ended_by() != fabric::Status::retry_exceeded) return lose();
+    drop_pair();
+    state_ = State::waiting;
+    again_ns_ = now + kAgainNs;
+  }
+  if (state_ == State::waiting && now >= again_ns_) try_again(now);
+}
+
+void FabricConnection::begin_again() {
+  drop_pair();
+  state_ = State::waiting;
+  again_ns_ = 0;
+  give_up_ns_ = options_.now_ns() + options_.patience_ns;
+}
+
+void FabricConnection::try_again(std::uint64_t now_ns) {
+  const auto dialled = dial();
+  if (dialled) {
+    state_ = State::connecting;
+  } else if (dialled.error().code == Code::system && dialled.error().detail == ECONNREFUSED) {
+    lose();
+  } else {
+    again_ns_ = now_ns + kAgainNs;
+  }
+}
+
+void FabricConnection::drop_pair() {
+  link_->detach();
+  if (pair_) pair_->close();
+  pair_.reset();
+  region_.revoke();
+}
+
+// --- sleeping and ending -------------------------------------------------------------------------
+
+void FabricConnection::fall_asleep(std::uint32_t /*ring*/, const offload::LineReader& responses,
+                                   std::uint64_t longest_ns) {
+  const std::lock_guard lock(mutex_);
+  work();
+  if (lost() || responses.ready()) return;
+  endpoint_->wait(state_ == State::up ? longest_ns : std::min(longest_ns, kNapNs));
+  work();
+}
+
+bool FabricConnection::ask_lost() {
+  make_progress();
+  return lost();
+}
+
+// Not each time, for that costs a system call: what happened in the last moment is found soon.
+bool FabricConnection::ask_lost_idle() {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t now = options_.now_ns();
+  if (now - std::exchange(asked_idle_ns_, now) < kIdleNs) return lost();
+  work();
+  if (!lost() && state_ != State::up) lose();
+  return lost();
+}
+
+void FabricConnection::hang_up() {
+  endpoint_->wake();  // whoever waits with the lock
+  const std::lock_guard lock(mutex_);
+  if (!lost() && link_ && link_->attached()) {
+    link_->say_goodbye();
+    const std::uint64_t until = options_.now_ns() + kGoodbyeNs;
+    Completion batch[64];
+    while (link_->busy() && pair_->state() == QueuePair::State::connected &&
+           options_.now_ns() < until) {
+      const std::size_t count = completions_.poll(batch);
+      for (std::size_t i = 0; i < count; ++i) take(batch[i]);
+      if (count == 0) endpoint_->wait(kNapNs / 10);
+    }
+  }
+  lose();
+  if (pair_) pair_->close();
+  endpoint_->progress();
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// A connection to a node over a fabric: memory of our own with the same rings, and a link that
+// carries them (offload/ring_link.hpp).
+//
+// A queue pair that fails does not end it: it connects again, names its session, and both sides go
+// on where they were. Only if the node does not know the session any more, or does not answer for
+// long, is it lost, and what is in flight with it.
+//
+// The endpoint belongs to one thread at a time, so whoever asks, polls or waits holds a lock;
+// RemoteSessions gives each thread a connection of its own, where nobody waits for it.
+//
+// Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "client/node_connection.hpp"
+#include "fabric/address.hpp"
+#include "fabric/endpoint.hpp"
+#include "offload/ring_link.hpp"
+#include "wire/ring_link.hpp"
+
+namespace espalier::client {
+
+struct FabricConnectionOptions {
+  wire::LinkWay way = wire::LinkWay::write;
+  std::uint32_t request_lines = 512;
+  std::uint32_t response_lines = 1024;
+  std::uint32_t response_rings = wire::kResponseRingsMax;
+  /// How long it tries to reach the node, at first and after the pair has failed.
+  std::uint64_t patience_ns = 10'000'000'000;
+  std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns;
+  std::function<std::uint64_t()> now_ns = base::monotonic_ns;
+};
+
+class FabricConnection final : public NodeConnection {
+ public:
+  /// Errors: those of fabric::open_for_connecting; system (ECONNREFUSED: nobody serves there;
+  /// ETIMEDOUT: nobody answers), corrupt (what answers is no node), and why the node refused:
+  /// unsupported, too_many_participants.
+  static Result<std::shared_ptr<FabricConnection>> open(
+      const fabric::FabricAddress& address, const FabricConnectionOptions& options = {});
+  /// The same through an endpoint that is there.
+  static Result<std::shared_ptr<FabricConnection>> open(
+      fabric::Connecting way, const FabricConnectionOptions& options = {});
+  ~FabricConnection() override;
+
+  [[nodiscard]] offload::LineReader responses(std::uint32_t ring) const override;
+  void ring(std::uint64_t tail) override;
+  void make_progress() override;
+  void fall_asleep(std::uint32_t ring, const offload::LineReader& responses,
+                   std::uint64_t longest_ns) override;
+  bool ask_lost() override;
+  bool ask_lost_idle() override;
+  void hang_up() override;
+
+  /// How often it went on after its pair had failed.
+  [[nodiscard]] std::uint64_t resumed() const { return resumed_; }
+
+ private:
+  enum class State : std::uint8_t { connecting, up, waiting };
+
+  FabricConnection(fabric::Connecting way, const FabricConnectionOptions& options);
+  Result<void> connect_first();
+  Result<void> dial();
+  Result<void> take_welcome();
+  void work();
+  void take(const fabric::Completion& completion);
+  void post_receives();
+  void go_on();
+  void begin_again();
+  void try_again(std::uint64_t now_ns);
+  void drop_pair();
+
+  FabricConnectionOptions options_;
+  std::mutex mutex_;  // of all below
+  std::unique_ptr<fabric::Endpoint> endpoint_;
+  std::string target_;
+  std::uint32_t mtu_bytes_;
+  fabric::CompletionQueue completions_;
+  fabric::ReceiveQueue receives_;
+  std::vector<std::byte> buffers_;  // of receives
+  std::unique_ptr<offload::RingLink> link_;
+  fabric::Registration region_;
+  std::unique_ptr<fabric::QueuePair> pair_;
+  wire::LinkToken token_{};
+  State state_ = State::connecting;
+  std::uint64_t give_up_ns_ = 0;
+  std::uint64_t again_ns_ = 0;
+  std::uint64_t asked_idle_ns_ = 0;
+  std::uint64_t resumed_ = 0;
+};
+
+}  // namespace espalier::client

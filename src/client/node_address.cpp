@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/node_address.hpp"
+
+#include <utility>
+
+#include "client/fabric_connection.hpp"
+#include "client/ring_connection.hpp"
+
+namespace espalier::client {
+namespace {
+
+constexpr std::string_view kUnix = "unix:";
+constexpr std::string_view kRings = "?rings=";
+
+}  // namespace
+
+Result<NodeAddress> parse_node_address(std::string_view text) {
+  if (text.starts_with(kUnix)) {
+    if (text.size() == kUnix.size()) return fail(Code::invalid_argument);
+    return UnixPath{std::string(text.substr(kUnix.size()))};
+  }
+  OverFabric over;
+  if (const std::size_t at = text.rfind(kRings); at != std::string_view::npos) {
+    const std::string_view way = text.substr(at + kRings.size());
+    if (way != "send" && way != "write") return fail(Code::invalid_argument);
+    over.way = way == "send" ? wire::LinkWay::send : wire::LinkWay::write;
+    text = text.substr(0, at);
+  }
+  auto address = fabric::parse(text);
+  if (!address) return std::unexpected(address.error());
+  over.address = std::move(*address);
+  return over;
+}
+
+Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address) {
+  if (const auto* const path = std::get_if<UnixPath>(&address)) {
+    return RingConnection::open(path->path);
+  }
+  const auto& over = std::get<OverFabric>(address);
+  FabricConnectionOptions options;
+  options.way = over.way;
+  return FabricConnection::open(over.address, options);
+}
+
+}  // namespace espalier::client

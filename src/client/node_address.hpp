@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a node is: a UNIX socket of this machine, or an address of the fabric.
+//
+//     unix:PATH        the node maps its memory into this process
+//     shm:PATH, roce://HOST[:PORT][/SERVICE], ...     see fabric/address.hpp
+//
+// Behind a fabric's address `?rings=send` has requests and answers travel as messages, which needs
+// no memory of either side to be written by the other; else they are written where they belong.
+//
+// Thread: any; no state.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "client/node_connection.hpp"
+#include "fabric/address.hpp"
+#include "wire/ring_link.hpp"
+
+namespace espalier::client {
+
+struct UnixPath {
+  std::string path;
+};
+struct OverFabric {
+  fabric::FabricAddress address;
+  wire::LinkWay way = wire::LinkWay::write;
+};
+using NodeAddress = std::variant<UnixPath, OverFabric>;
+
+/// Errors: invalid_argument (detail: a fabric::AddressFault, or 0 for what is no address at all).
+Result<NodeAddress> parse_node_address(std::string_view text);
+
+/// Errors: as RingConnection::open, or FabricConnection::open.
+Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address);
+
+}  // namespace espalier::client

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A connection to a node, whatever lies between: its memory, and the lanes that threads take of it
+// (lane.hpp).
+//
+// The threads of a process share one request ring, in which each reserves lines with one atomic
+// step and publishes them by itself: a line that is there tells so, whoever wrote the ones before
+// it. Each has a response ring to itself. So nobody takes a lock to ask, and nobody hands an answer
+// on.
+//
+// Thread: any.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "memory/shared_memory.hpp"
+#include "offload/ring.hpp"
+#include "wire/ring.hpp"
+
+namespace espalier::client {
+
+class NodeConnection {
+ public:
+  virtual ~NodeConnection() = default;
+  NodeConnection(const NodeConnection&) = delete;
+  NodeConnection& operator=(const NodeConnection&) = delete;
+
+  /// Drawn by the node when it started: another number is another node, with maps of its own.
+  [[nodiscard]] std::uint64_t node_id() const { return node_id_; }
+
+  /// A response ring for one lane, for as long as the connection lasts; nothing: all are taken.
+  std::optional<std::uint32_t> take_ring();
+
+  /// The rings, as their users build them.
+  [[nodiscard]] offload::LineSpace requests() const;
+  [[nodiscard]] virtual offload::LineReader responses(std::uint32_t ring) const = 0;
+
+  /// Reserves lines of the request ring for a message, if there is room for all of them. Returns
+  /// the number of the first. Cost: an atomic step.
+  std::optional<std::uint64_t> reserve(std::uint64_t lines, offload::LineSpace& space);
+  /// The same, whether there is room or not: the writer must see to it before each line.
+  std::uint64_t reserve_anyway(std::uint64_t lines) { return tail_.fetch_add(lines); }
+  /// The line behind all that are reserved.
+  [[nodiscard]] std::uint64_t tail() const { return tail_.load(std::memory_order_relaxed); }
+
+  /// Tells the node of all lines before `tail`.
+  virtual void ring(std::uint64_t tail) = 0;
+  /// Whether answers come only if somebody calls make_progress() now and then.
+  [[nodiscard]] bool needs_progress() const { return needs_progress_; }
+  virtual void make_progress() {}
+  /// Sleeps until a response comes to this ring, or for a while.
+  virtual void fall_asleep(std::uint32_t ring, const offload::LineReader& responses,
+                           std::uint64_t longest_ns) = 0;
+  /// Whether the connection has ended. Cost: a system call.
+  virtual bool ask_lost() = 0;
+  /// The same before something is begun, while nothing is in flight: what then has to be made again
+  /// is given up, for another connection is as good.
+  virtual bool ask_lost_idle() { return lost(); }
+  /// Ends the connection, whoever still keeps it.
+  virtual void hang_up() = 0;
+  /// The node does not keep to the protocol, or is gone.
+  void lose() { lost_.store(true, std::memory_order_release); }
+  [[nodiscard]] bool lost() const { return lost_.load(std::memory_order_acquire); }
+
+ protected:
+  explicit NodeConnection(bool needs_progress) : needs_progress_(needs_progress) {}
+
+  wire::ConnectionLayout layout_;
+  memory::SharedMemory memory_;
+  std::uint64_t node_id_ = 0;
+
+ private:
+  const bool needs_progress_;
+  alignas(64) std::atomic<std::uint64_t> tail_{0};
+  alignas(64) std::atomic<bool> lost_{false};
+  std::atomic<std::uint32_t> rings_taken_{0};
+};
+
+}  // namespace espalier::client

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "offload/fabric_clients.hpp"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "base/system_error.hpp"
+
+namespace espalier::offload {
+namespace {
+
+using fabric::Completion;
+
+constexpr std::uint32_t kReceives = 1024;
+constexpr std::uint32_t kPostsOfAll = 16384;
+constexpr std::uint32_t kUser =
+    ~std::uint32_t{0};  // whose doorbells they are; nobody is given them
+constexpr std::size_t kRefusedMax = 64;
+constexpr std::uint64_t kRefusedNs = 1'000'000'000;
+constexpr std::uint64_t kGoodbyeNs = 50'000'000;
+constexpr std::uint64_t kHouseNs = 10'000'000;
+constexpr std::uint64_t kNapNs = 1'000'000;
+constexpr std::uint32_t kQuietTurns = 64;  // a session with nothing to carry is looked at no more
+constexpr std::uint32_t kIdleTurns = 256;  // and after so many the endpoint less often
+constexpr std::uint32_t kIdleLook = 16;
+
+std::uint8_t log2_of(std::uint32_t lines) {
+  return static_cast<std::uint8_t>(std::countr_zero(lines));
+}
+
+bool all_zero(const wire::LinkToken& token) { return token[0] == 0 && token[1] == 0; }
+
+std::uint32_t lines_of_log2(std::uint8_t log2, std::uint32_t most) {
+  const std::uint32_t lines = log2 < 32 ? 1u << log2 : most;
+  return std::clamp(lines, wire::kRingLinesMin, most);
+}
+
+}  // namespace
+
+FabricClients::FabricClients(std::unique_ptr<fabric::Endpoint> endpoint, Services& services,
+                             Engine& engine, Doorbells& doorbells, FabricClientsOptions options)
+    : endpoint_(std::move(endpoint)),
+      services_(services),
+      engine_(engine),
+      doorbells_(doorbells),
+      options_(std::move(options)),
+      completions_(*endpoint_, kReceives + kPostsOfAll),
+      receives_(completions_, kReceives),
+      buffers_(std::size_t{kReceives} * RingLink::kCarriedBytesMax) {
+  for (std::uint64_t i = 0; i < kReceives; ++i) {
+    const fabric::Receive receive{
+        i, std::span(buffers_).subspan(i * RingLink::kCarriedBytesMax, RingLink::kCarriedBytesMax)};
+    receives_.post({&receive, 1});
+  }
+}
+
+FabricClients::~FabricClients() {
+  say_goodbye();
+  while (!sessions_.empty()) remove(*sessions_.begin()->second);
+  for (const Refused& refused : refused_) refused.pair->close();
+  refused_.clear();
+  endpoint_->progress();  // so that they hear of it
+}
+
+// Whoever does not hear of it tries to come back, and finds out then.
+void FabricClients::say_goodbye() {
+  for (const auto& [token, session] : sessions_) session->connection->link()->say_goodbye();
+  const std::uint64_t until = options_.now_ns() + kGoodbyeNs;
+  Completion batch[64];
+  const auto unheard = [](const auto& entry) {
+    const Session& session = *entry.second;
+    return session.pair && session.pair->state() == fabric::QueuePair::State::connected &&
+           session.connection->link()->busy();
+  };
+  while (std::ranges::any_of(sessions_, unheard) && options_.now_ns() < until) {
+    const std::size_t count = completions_.poll(batch);
+    for (std::size_t at = 0; at < count; ++at) take(batch[at]);
+    if (count == 0) endpoint_->wait(kNapNs);
+  }
+}
+
+// --- turns ---------------------------------------------------------------------------------------
+
+bool FabricClients::turn() {
+  ++turns_;
+  // Asking a socket costs as much as several turns of the engine: less often, while nobody comes.
+  if (idle_turns_ >= kIdleTurns && turns_ % kIdleLook != 0) return false;
+  bool moved = carry_active();
+  Completion batch[64];
+  for (int i = 0; i < 4; ++i) {
+    const std::size_t count = completions_.poll(batch);
+    for (std::size_t at = 0; at < count; ++at) take(batch[at]);
+    moved = moved || count != 0;
+    if (count < std::size(batch)) break;
+  }
+  accept_all();
+  remove_ended();
+  if (turns_ % 64 == 0 || !moved) keep_house();
+  idle_turns_ = moved ? 0 : idle_turns_ + 1;
+  return moved;
+}
+
+bool FabricClients::has_news() const { return completions_.waiting() != 0 || !active_.empty(); }
+
+// What is not acknowledged is sent again, for which somebody must be awake.
+std::uint64_t FabricClients::patience_ns() const {
+  return active_.empty() ? options_.silence_ns : kNapNs;
+}
+
+void FabricClients::take(const Completion& completion) {
+  const bool receive = completion.opcode == fabric::Opcode::receive ||
+                       completion.opcode == fabric::Opcode::receive_write;
+  const auto at = by_pair_.find(completion.pair);
+  Session* const session = at == by_pair_.end() ? nullptr : at->second;
+  if (!receive) {
+    if (session == nullptr) return;
+    session->connection->link()->completed(completion);
+    return;
+  }
+  const std::span<std::byte> buffer = std::span(buffers_).subspan(
+      completion.work_id * RingLink::kCarriedBytesMax, RingLink::kCarriedBytesMax);
+  if (session != nullptr && completion.status == fabric::Status::success) {
+    const std::size_t bytes = std::min<std::size_t>(completion.bytes, buffer.size());
+    RingLink& link = *session->connection->link();
+    if (link.received(completion, buffer.first(bytes)) && !link.goodbye()) {
+      const std::uint64_t landed = link.landed(0).load(std::memory_order_relaxed);
+      doorbells_.ring(session->connection->doorbell, static_cast<std::uint32_t>(landed));
+      session->heard_ns = options_.now_ns();
+      activate(*session);
+    } else {
+      if (!link.goodbye()) counts_.broken.fetch_add(1, std::memory_order_relaxed);
+      to_remove_.push_back(session);
+    }
+  }
+  const fabric::Receive again{completion.work_id, buffer};
+  receives_.post({&again, 1});
+}
+
+void FabricClients::activate(Session& session) {
+  session.quiet_turns = 0;
+  if (std::exchange(session.active, true)) return;
+  active_.push_back(&session);
+}
+
+bool FabricClients::has_more(const Session& session) const {
+  return session.connection->in_flight != 0 || session.connection->backlogged ||
+         session.connection->link()->busy();
+}
+
+bool FabricClients::carry_active() {
+  bool moved = false;
+  std::erase_if(active_, [&](Session* session) {
+    session->connection->link()->refresh_credits();
+    const bool carried = session->connection->link()->carry();
+    moved = moved || carried;
+    if (carried || has_more(*session)) {
+      session->quiet_turns = 0;
+    } else if (++session->quiet_turns >= kQuietTurns || !session->connection->link()->attached()) {
+      session->active = false;
+    }
+    return !session->active;
+  });
+  return moved;
+}
+
+// --- who comes -----------------------------------------------------------------------------------
+
+void FabricClients::accept_all() {
+  constexpr int kAtATime = 16;
+  for (int i = 0; i < kAtATime; ++i) {
+    const auto request = endpoint_->next_request();
+    if (!request) return;
+    idle_turns_ = 0;
+    if (const auto accepted = accept(*request); !accepted) refuse(*request, accepted.error());
+  }
+}
+
+Result<void> FabricClients::accept(const fabric::ConnectRequest& request) {
+  wire::LinkHello hello{};
+  if (request.data.size() < sizeof hello) return fail(Code::invalid_argument);
+  std::memcpy(&hello, request.data.data(), sizeof hello);
+  if (hello.magic != wire::kLinkMagic) return fail(Code::invalid_argument);
+  if (hello.protocol != wire::kLinkProtocol) return fail(Code::unsupported, wire::kLinkProtocol);
+  const auto way = static_cast<wire::LinkWay>(hello.way);
+  if (way != wire::LinkWay::write && way != wire::LinkWay::send) return fail(Code::unsupported);
+  const auto session = session_for(hello);
+  if (!session) return std::unexpected(session.error());
+  if (auto attached = attach(**session, request, hello); !attached) {
+    // One that was never there is not kept for whoever does not know its name.
+    if (all_zero(hello.token)) remove(**session);
+    return attached;
+  }
+  return {};
+}
+
+Result<FabricClients::Session*> FabricClients::session_for(const wire::LinkHello& hello) {
+  if (all_zero(hello.token)) return new_session(hello);
+  const auto known = sessions_.find(hello.token);
+  if (known == sessions_.end()) return fail(Code::not_found);
+  Session& session = *known->second;
+  const wire::ConnectionLayout& layout = session.connection->layout();
+  // The rings are those that they were, or what is in them means something else.
+  if (1u << (hello.request_lines_log2 & 31) != layout.request_lines ||
+      1u << (hello.response_lines_log2 & 31) != layout.response_lines ||
+      hello.response_rings != layout.response_rings) {
+    return fail(Code::invalid_argument);
+  }
+  if (session.pair) lose(session);
+  counts_.resumed.fetch_add(1, std::memory_order_relaxed);
+  return &session;
+}
+
+Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello& hello) {
+  wire::ConnectionLayout layout;
+  layout.request_lines = lines_of_log2(hello.request_lines_log2, options_.request_lines_max);
+  layout.response_lines = lines_of_log2(hello.response_lines_log2, options_.response_lines_max);
+  layout.response_rings =
+      std::clamp<std::uint32_t>(hello.response_rings, 1, wire::kResponseRingsMax);
+  const auto token = new_token();
+  if (!token) return std::unexpected(token.error());
+  if (!options_.admit(true)) return fail(Code::too_many_participants);
+  const auto give_up = [this](const Error& error) {
+    options_.admit(false);
+    return std::unexpected(error);
+  };
+  const auto doorbell = doorbells_.open(kUser);
+  if (!doorbell) return give_up(doorbell.error());
+  auto connection = Connection::create(layout, services_.budget, Connection::Reach::carried);
+  if (!connection) {
+    doorbells_.close(doorbell->place);
+    return give_up(connection.error());
+  }
+  auto session = std::make_unique<Session>();
+  session->token = *token;
+  session->domain = next_domain_++;
+  session->connection = connection->get();
+  session->connection->doorbell = doorbell->place;
+  engine_.add(std::move(*connection));
+  counts_.sessions.fetch_add(1, std::memory_order_relaxed);
+  return sessions_.emplace(*token, std::move(session)).first->second.get();
+}
+
+Result<wire::LinkToken> FabricClients::new_token() {
+  wire::LinkToken token{};
+  do {
+    for (std::uint64_t& half : token) {
+      const auto drawn = draw();
+      if (!drawn) return std::unexpected(drawn.error());
+      half = *drawn;
+    }
+  } while (all_zero(token) || sessions_.contains(token));
+  return token;
+}
+
+Result<std::uint64_t> FabricClients::draw() {
+  if (options_.draw) return options_.draw();
+  std::uint64_t drawn = 0;
+  if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn) return base::refused_by_system();
+  return drawn;
+}
+
+// A region for each pair: what was sent through the one before finds none.
+Result<void> FabricClients::attach(Session& session, const fabric::ConnectRequest& request,
+                                   const wire::LinkHello& hello) {
+  Connection& connection = *session.connection;
+  memory::SharedMemory& memory = connection.memory();
+  auto region = endpoint_->regions().offer({memory.at(0), memory.bytes(), memory.descriptor(), 0},
+                                           fabric::RemoteRights::write, session.domain);
+  if (!region) return std::unexpected(region.error());
+  wire::LinkWelcome welcome{};
+  welcome.magic = wire::kLinkMagic;
+  welcome.protocol = wire::kLinkProtocol;
+  welcome.way = hello.way;
+  welcome.request_lines_log2 = log2_of(connection.layout().request_lines);
+  welcome.response_lines_log2 = log2_of(connection.layout().response_lines);
+  welcome.response_rings = static_cast<std::uint8_t>(connection.layout().response_rings);
+  welcome.node_id = options_.node_id;
+  welcome.token = session.token;
+  welcome.base = region->remote().base;
+  welcome.key = region->remote().key;
+  auto pair = endpoint_->accept(request, pair_options(session.domain),
+                                std::as_bytes(std::span(&welcome, 1)));
+  if (!pair) return std::unexpected(pair.error());
+  session.region = std::move(*region);
+  session.pair = std::move(*pair);
+  session.lost_ns = 0;
+  session.heard_ns = options_.now_ns();
+  by_pair_.insert_or_assign(session.pair->number(), &session);
+  connection.link()->attach(*session.pair,
+                            {static_cast<wire::LinkWay>(hello.way), hello.key, hello.base});
+  activate(session);
+  return {};
+}
+
+fabric::QueuePairOptions FabricClients::pair_options(fabric::Domain domain) {
+  fabric::QueuePairOptions options;
+  options.sends = &completions_;
+  options.shared_receives = &receives_;
+  options.send_depth = 2 * RingLink::kPostsMax;
+  options.domain = domain;
+  return options;
+}
+
+// Told through a connection that is made for it: one that is not made says no reason.
+void FabricClients::refuse(const fabric::ConnectRequest& request, const Error& error) {
+  counts_.refused.fetch_add(1, std::memory_order_relaxed);
+  if (refused_.size() >= kRefusedMax) return endpoint_->reject(request);
+  wire::LinkWelcome welcome{};
+  welcome.magic = wire::kLinkMagic;
+  welcome.protocol = wire::kLinkProtocol;
+  welcome.code = static_cast<std::uint32_t>(error.code);
+  welcome.detail = error.detail;
+  auto pair = endpoint_->accept(request, pair_options(next_domain_++),
+                                std::as_bytes(std::span(&welcome, 1)));
+  if (pair) refused_.push_back({std::move(*pair), options_.now_ns() + kRefusedNs});
+}
+
+// --- who goes ------------------------------------------------------------------------------------
+
+void FabricClients::keep_house() {
+  const std::uint64_t now = options_.now_ns();
+  if (now - house_ns_ < kHouseNs) return;
+  house_ns_ = now;
+  std::erase_if(refused_, [now](const Refused& refused) {
+    return refused.until_ns < now || refused.pair->state() == fabric::QueuePair::State::ended;
+  });
+  for (const auto& [token, session] : sessions_) {
+    if (session->pair && session->pair->state() == fabric::QueuePair::State::ended) {
+      counts_.lost.fetch_add(1, std::memory_order_relaxed);
+      lose(*session);
+    } else if (!session->pair && now - session->lost_ns > options_.resume_ns) {
+      counts_.expired.fetch_add(1, std::memory_order_relaxed);
+      to_remove_.push_back(session.get());
+    } else if (session->pair && now - session->heard_ns > options_.silence_ns) {
+      session->heard_ns = now;
+      session->connection->link()->ask();
+      activate(*session);
+    }
+  }
+  remove_ended();
+}
+
+// One that breaks the protocol or leaves is told of no more than that it is over.
+void FabricClients::remove_ended() {
+  while (!to_remove_.empty()) remove(*to_remove_.back());
+}
+
+// The pair is gone; the session waits for its client.
+void FabricClients::lose(Session& session) {
+  session.connection->link()->detach();
+  by_pair_.erase(session.pair->number());
+  session.pair->close();
+  session.pair.reset();
+  session.region.revoke();
+  session.lost_ns = options_.now_ns();
+}
+
+void FabricClients::remove(Session& session) {
+  if (session.pair) lose(session);
+  std::erase(active_, &session);
+  std::erase(to_remove_, &session);
+  Connection& connection = *session.connection;
+  sessions_.erase(session.token);
+  counts_.sessions.fetch_sub(1, std::memory_order_relaxed);
+  options_.admit(false);
+  engine_.remove(connection);
+}
+
+bool FabricClients::end_broken(const Connection& connection) {
+  for (const auto& [token, session] : sessions_) {
+    if (session->connection != &connection) continue;
+    counts_.broken.fetch_add(1, std::memory_order_relaxed);
+    remove(*session);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace espalier::offload

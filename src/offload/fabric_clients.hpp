@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clients of an engine that come through a fabric, by one endpoint.
+//
+// A client is a session: the memory of a connection, which the engine serves as it serves those of
+// this machine, and a queue pair that carries the rings (ring_link.hpp). A pair that fails takes
+// its session's rings nowhere, but does not end it: the client connects again, names the session,
+// and both go on where they were, so that nothing is done twice and no answer is lost. Who does not
+// come back in time, or says goodbye, is gone with all that was held for him.
+//
+// What never happens
+// - No client reaches the memory of another: each session's region is of a domain of its own.
+// - No WRITE of an earlier pair lands after the session went on: its region was revoked.
+// - No client that is silent, or gone without a word, stays for ever: who says nothing is asked.
+//
+// Thread: that of the engine.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "fabric/endpoint.hpp"
+#include "offload/engine.hpp"
+#include "offload/ring_link.hpp"
+#include "wire/ring_link.hpp"
+
+namespace espalier::offload {
+
+struct FabricClientsOptions {
+  std::uint64_t node_id = 0;
+  /// Whether one more client may come. Called with true before one is let in, and with false when
+  /// one has gone; what it returns then does not matter.
+  std::function<bool(bool comes)> admit = [](bool) { return true; };
+  std::uint32_t request_lines_max = 4096;     ///< of one client
+  std::uint32_t response_lines_max = 4096;    ///< of one of its rings
+  std::uint64_t resume_ns = 60'000'000'000;   ///< for which a lost client may come back
+  std::uint64_t silence_ns = 20'000'000'000;  ///< after which a client is asked whether it is there
+  std::function<std::uint64_t()> now_ns = base::monotonic_ns;
+  /// Random numbers that nobody can guess; else those of the system.
+  std::function<std::uint64_t()> draw;
+};
+
+/// Numbers about them. Thread: any.
+struct FabricCounts {
+  std::atomic<std::uint32_t> sessions{0};
+  std::atomic<std::uint64_t> refused{0};  ///< who asked and was turned away
+  std::atomic<std::uint64_t> lost{0};     ///< pairs that failed
+  std::atomic<std::uint64_t> resumed{0};  ///< sessions that went on after that
+  std::atomic<std::uint64_t> expired{0};  ///< sessions whose client did not come back
+  std::atomic<std::uint64_t> broken{0};   ///< clients that did not keep to the protocol
+};
+
+class FabricClients {
+ public:
+  /// `endpoint` listens. Connections are handed to `engine`, and named by `doorbells`, both of
+  /// which outlive this.
+  FabricClients(std::unique_ptr<fabric::Endpoint> endpoint, Services& services, Engine& engine,
+                Doorbells& doorbells, FabricClientsOptions options);
+  /// Says goodbye to all, and removes their connections from the engine.
+  ~FabricClients();
+  FabricClients(const FabricClients&) = delete;
+  FabricClients& operator=(const FabricClients&) = delete;
+
+  /// Takes what has come, sends what is to go, for a bounded time. Returns whether there was
+  /// anything. To be called around each turn of the engine.
+  bool turn();
+  /// Whether a turn may find something new. For whoever is about to sleep.
+  [[nodiscard]] bool has_news() const;
+  /// How long one may sleep before the next turn, if nothing comes.
+  [[nodiscard]] std::uint64_t patience_ns() const;
+  [[nodiscard]] fabric::Endpoint& endpoint() { return *endpoint_; }
+
+  /// A connection broke the protocol of rings, says the engine. Returns false if it is none of
+  /// these.
+  bool end_broken(const Connection& connection);
+  [[nodiscard]] const FabricCounts& counts() const { return counts_; }
+
+ private:
+  struct Session {
+    wire::LinkToken token{};
+    fabric::Domain domain = 0;
+    Connection* connection = nullptr;  // the engine's
+    fabric::Registration region;
+    std::unique_ptr<fabric::QueuePair> pair;
+    std::uint64_t heard_ns = 0;  // and asked whether it is there
+    std::uint64_t lost_ns = 0;   // its pair; 0: it has one
+    std::uint32_t quiet_turns = 0;
+    bool active = false;
+  };
+  struct Refused {
+    std::unique_ptr<fabric::QueuePair> pair;
+    std::uint64_t until_ns;
+  };
+  struct TokenHash {
+    std::size_t operator()(const wire::LinkToken& token) const { return token[0]; }
+  };
+
+  void take(const fabric::Completion& completion);
+  void accept_all();
+  Result<void> accept(const fabric::ConnectRequest& request);
+  Result<Session*> session_for(const wire::LinkHello& hello);
+  Result<Session*> new_session(const wire::LinkHello& hello);
+  Result<wire::LinkToken> new_token();
+  Result<void> attach(Session& session, const fabric::ConnectRequest& request,
+                      const wire::LinkHello& hello);
+  void refuse(const fabric::ConnectRequest& request, const Error& error);
+  [[nodiscard]] fabric::QueuePairOptions pair_options(fabric::Domain domain);
+  bool carry_active();
+  [[nodiscard]] bool has_more(const Session& session) const;
+  void activate(Session& session);
+  void keep_house();
+  void remove_ended();
+  void say_goodbye();
+  void lose(Session& session);
+  void remove(Session& session);
+  Result<std::uint64_t> draw();
+
+  std::unique_ptr<fabric::Endpoint> endpoint_;
+  Services& services_;
+  Engine& engine_;
+  Doorbells& doorbells_;
+  FabricClientsOptions options_;
+  fabric::CompletionQueue completions_;
+  fabric::ReceiveQueue receives_;
+  std::vector<std::byte> buffers_;  // of receives
+  std::unordered_map<wire::LinkToken, std::unique_ptr<Session>, TokenHash> sessions_;
+  std::unordered_map<std::uint32_t, Session*> by_pair_;
+  std::vector<Session*> active_;
+  std::vector<Refused> refused_;
+  std::vector<Session*> to_remove_;
+  fabric::Domain next_domain_ = 1;
+  std::uint32_t turns_ = 0;
+  std::uint32_t idle_turns_ = 0;
+  std::uint64_t house_ns_ = 0;
+  FabricCounts counts_;
+};
+
+}  // namespace espalier::offload

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carries rings over a queue pair: one end of it. What travels, and why it may be carried again,
+// stands in wire/ring_link.hpp.
+//
+// Writers and readers of rings know nothing of it. A writer publishes lines in his own memory; the
+// link sees by their sequence words how far he is, and carries them. A reader's LineReader is told
+// by `landed()` how far the peer's lines are in place; the credit that he stores is carried back.
+//
+//   writer -> lines -> carry() ==========> received() -> landed -> reader
+//   writer <- credit <- completed() <===== carry() <- credit <- reader
+//
+// Invariants
+// L1. A line that was carried is the fabric's own until its completion: the writer's credit is the
+//     smaller one of what the peer has told and what is completed.
+// L2. `landed` never counts a line that has not landed whole, and never goes back.
+// L3. After attach() all is carried again that the peer has not told that it has.
+//
+// Thread: one at a time, but for readers and writers of the rings.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "fabric/queue_pair.hpp"
+#include "wire/ring.hpp"
+#include "wire/ring_link.hpp"
+
+namespace espalier::offload {
+
+class RingLink {
+ public:
+  /// Whose end it is: the client writes requests and reads responses, the node the other way.
+  enum class Side : std::uint8_t { client, node };
+  /// Lines that travel together, at most.
+  static constexpr std::uint32_t kLinesMax = 64;
+  static constexpr std::uint32_t kCarriedBytesMax = kLinesMax * wire::kRingLineBytes;
+  /// Posts that one end may have in flight; the other has more receives than that.
+  static constexpr std::uint32_t kPostsMax = 128;
+
+  /// `memory`: of a connection of this layout; outlives the link.
+  RingLink(Side side, std::byte* memory, const wire::ConnectionLayout& layout);
+  RingLink(const RingLink&) = delete;
+  RingLink& operator=(const RingLink&) = delete;
+
+  /// For the LineReader of a ring that comes in.
+  [[nodiscard]] const std::atomic<std::uint64_t>& landed(std::uint32_t ring) const {
+    return incoming_[ring].landed;
+  }
+
+  /// The peer's memory.
+  struct Peer {
+    wire::LinkWay way = wire::LinkWay::invalid;
+    fabric::RegionKey key = 0;
+    std::uint64_t base = 0;
+  };
+  /// Carries by this pair from now on, which lives until detach(). Its completions are handed to
+  /// completed(), its receives to received().
+  void attach(fabric::QueuePair& pair, const Peer& peer);
+  void detach() { pair_ = nullptr; }
+  [[nodiscard]] bool attached() const { return pair_ != nullptr; }
+
+  /// Posts what there is to carry, as far as there is room. Returns whether anything was posted.
+  /// Cost: a look at each ring.
+  bool carry();
+  /// Something that carry() posted has ended.
+  void completed(const fabric::Completion& completion);
+  /// Something has come from the peer. `bytes`: of a SEND, its payload. Returns false if the peer
+  /// does not keep to the protocol.
+  [[nodiscard]] bool received(const fabric::Completion& completion,
+                              std::span<const std::byte> bytes);
+  /// Lets writers have what the peer has read. For transports whose peers write that by themselves.
+  void refresh_credits();
+  /// Tells the peer that the session is over. It has heard when nothing is carried any more.
+  void say_goodbye();
+  /// Whether the peer has told so.
+  [[nodiscard]] bool goodbye() const { return goodbye_; }
+  /// Has the next carry() say something, whether there is news or not: a peer that is gone will not
+  /// acknowledge it.
+  void ask();
+  /// Whether something is carried just now, or could not be for want of room.
+  [[nodiscard]] bool busy() const { return !carried_.empty() || stopped_; }
+
+ private:
+  struct Outgoing {
+    std::byte* lines = nullptr;
+    std::uint64_t count = 0;
+    std::uint64_t place = 0;      // of the first line, in the memory
+    std::byte* told = nullptr;    // where the peer's credit lands
+    std::byte* credit = nullptr;  // where the writer looks for it
+    std::uint64_t posted = 0;     // the line behind those that were
+    std::uint64_t completed = 0;
+    std::uint64_t free = 0;  // what stands in `credit`
+  };
+  struct Incoming {
+    std::byte* lines = nullptr;
+    std::uint64_t count = 0;
+    const std::byte* credit = nullptr;  // where the reader tells what he has read
+    std::uint64_t told_place = 0;       // where that lands, in the peer's memory
+    std::uint64_t credit_told = 0;
+    std::atomic<std::uint64_t> landed{0};
+  };
+  struct Carried {
+    std::uint32_t ring;
+    std::uint64_t line;  // behind the last
+  };
+
+  [[nodiscard]] bool carry_lines(std::uint32_t ring);
+  [[nodiscard]] bool carry_credit(std::uint32_t ring);
+  [[nodiscard]] bool post(const fabric::WorkRequest& request);
+  [[nodiscard]] std::uint32_t published(const Outgoing& ring) const;
+  void refresh(Outgoing& ring);
+  [[nodiscard]] bool take_lines(Incoming& ring, std::uint32_t low, std::span<const std::byte> bytes,
+                                bool placed);
+  [[nodiscard]] bool take_credit(std::uint32_t ring, std::span<const std::byte> bytes);
+
+  std::byte* memory_;
+  std::vector<Outgoing> outgoing_;
+  std::vector<Incoming> incoming_;
+  fabric::QueuePair* pair_ = nullptr;
+  Peer peer_;
+  std::uint64_t generation_ = 0;  // of attach(): completions of an earlier pair change nothing
+  std::deque<Carried> carried_;   // posted and not completed, in order
+  bool stopped_ = false;          // the last carry() found no room
+  bool goodbye_ = false;
+};
+
+}  // namespace espalier::offload
