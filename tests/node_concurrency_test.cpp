@@ -15,7 +15,7 @@
 namespace espalier::test {
 namespace {
 
-class NodeConcurrencyTest : public NodeFixture {
+class NodeConcurrencyTest : public NodeOverEachWay {
  protected:
   // A thread that ends leaves nothing behind; one that goes on keeps its session's descriptors.
   template <class Body>
@@ -35,7 +35,9 @@ struct OwnAnswers final : Handler {
   std::uint64_t completed = 0;
 };
 
-TEST_F(NodeConcurrencyTest, ThreadsThatShareAConnectionGetTheirOwnAnswers) {
+INSTANTIATE_TEST_SUITE_P(By, NodeConcurrencyTest, ::testing::ValuesIn(kWays), way_name);
+
+TEST_P(NodeConcurrencyTest, ThreadsThatShareAConnectionGetTheirOwnAnswers) {
   start();
   on_a_thread([&] {
     Store store = connect();
@@ -77,7 +79,7 @@ TEST_F(NodeConcurrencyTest, ThreadsThatShareAConnectionGetTheirOwnAnswers) {
   expect_all_came_back();
 }
 
-TEST_F(NodeConcurrencyTest, ThreadsShareOneSnapshotAndWriteMeanwhile) {
+TEST_P(NodeConcurrencyTest, ThreadsShareOneSnapshotAndWriteMeanwhile) {
   start();
   Store store = connect();
   Map map = *store.open_map("default");
@@ -101,7 +103,7 @@ TEST_F(NodeConcurrencyTest, ThreadsShareOneSnapshotAndWriteMeanwhile) {
 
 // A worker that never spins, and clients that sleep before each answer: any wake-up that is lost
 // costs until the next sweep, and these are far apart.
-TEST_F(NodeConcurrencyTest, NeitherSideSleepsThroughWhatComes) {
+TEST_P(NodeConcurrencyTest, NeitherSideSleepsThroughWhatComes) {
   config_.node.spin_us = 0;
   config_.node.sweep_asleep_ms = 60'000;
   config_.node.sweep_ms = 60'000;
@@ -125,7 +127,7 @@ TEST_F(NodeConcurrencyTest, NeitherSideSleepsThroughWhatComes) {
   EXPECT_GT(node_->workers()[0]->counts().sleeps, rounds / 4);
 }
 
-TEST_F(NodeConcurrencyTest, ClientsOfSeveralWorkersSeeOneMap) {
+TEST_P(NodeConcurrencyTest, ClientsOfSeveralWorkersSeeOneMap) {
   config_.node.cores = 3;
   start();
   std::vector<std::thread> threads;
@@ -157,7 +159,7 @@ TEST_F(NodeConcurrencyTest, ClientsOfSeveralWorkersSeeOneMap) {
   EXPECT_EQ(map.get("counter")->value().value.size(), 6 * ((scaled(3'000) + 7) / 8));
 }
 
-TEST_F(NodeConcurrencyTest, MapsComeAndGoWhileOthersReadThem) {
+TEST_P(NodeConcurrencyTest, MapsComeAndGoWhileOthersReadThem) {
   config_.node.cores = 2;
   start();
   std::atomic<bool> stop{false};

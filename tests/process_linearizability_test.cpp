@@ -152,6 +152,20 @@ TEST_F(ProcessLinearizabilityConcurrency, VersionsOff) {
   expect_accepted(65, steps_or(scaled(200)));
 }
 
+TEST_F(ProcessLinearizabilityConcurrency, LongHistoriesOverAFabric) {
+  config_.node.fabric = "shm:" + (folder_ / "fabric").string();
+  options_.address = config_.node.fabric;
+  options_.each.operations = steps_or(scaled(2000));
+  expect_accepted(70, 2);
+}
+
+TEST_F(ProcessLinearizabilityConcurrency, LongHistoriesOverMessages) {
+  config_.node.fabric = "shm:" + (folder_ / "fabric").string();
+  options_.address = config_.node.fabric + "?rings=send";
+  options_.each.operations = steps_or(scaled(2000));
+  expect_accepted(71, 2);
+}
+
 TEST_F(ProcessLinearizabilityConcurrency, StaleReadsAreRefused) {
   options_.each.operations = steps_or(scaled(3000));
   expect_refused(Fault::stale_reads, 66);

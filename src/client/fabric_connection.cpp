@@ -18,6 +18,7 @@ constexpr std::uint32_t kReceives = 2 * offload::RingLink::kPostsMax;
 constexpr std::uint32_t kPosts = 2 * offload::RingLink::kPostsMax;
 constexpr std::uint64_t kAgainNs = 100'000'000;  // between two tries to connect again
 constexpr std::uint64_t kNapNs = 10'000'000;
+constexpr std::uint32_t kQuietWorks = 16;  // looks in vain between two looks at the clock
 constexpr std::uint64_t kIdleNs = 10'000'000;
 constexpr std::uint64_t kGoodbyeNs = 5'000'000;
 
@@ -180,7 +181,22 @@ void FabricConnection::work() {
   for (std::size_t i = 0; i < count; ++i) take(batch[i]);
   link_->refresh_credits();
   if (link_->goodbye()) return lose();
+  if (count != 0) {
+    quiet_works_ = 0;
+  } else if (++quiet_works_ % kQuietWorks == 0) {
+    ask_in_silence();
+  }
   if (state_ != State::up || pair_->state() != QueuePair::State::connected) go_on();
+}
+
+// Whose pair the node has given up may wait for an answer that nobody will send: the farewell can
+// get lost. So now and then something is said that must be acknowledged.
+void FabricConnection::ask_in_silence() {
+  const std::uint64_t now = options_.now_ns();
+  if (quiet_works_ == kQuietWorks) asked_ns_ = now;
+  if (now - asked_ns_ < options_.silence_ns) return;
+  asked_ns_ = now;
+  link_->ask();
 }
 
 void FabricConnection::take(const Completion& completion) {

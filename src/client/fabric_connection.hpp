@@ -35,6 +35,8 @@ struct FabricConnectionOptions {
   std::uint32_t response_rings = wire::kResponseRingsMax;
   /// How long it tries to reach the node, at first and after the pair has failed.
   std::uint64_t patience_ns = 10'000'000'000;
+  /// Who waits, and has heard nothing for so long, asks whether the node is there.
+  std::uint64_t silence_ns = 1'000'000'000;
   std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns;
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;
 };
@@ -72,6 +74,7 @@ class FabricConnection final : public NodeConnection {
   Result<void> take_welcome();
   void work();
   void take(const fabric::Completion& completion);
+  void ask_in_silence();
   void post_receives();
   void go_on();
   void begin_again();
@@ -94,6 +97,8 @@ class FabricConnection final : public NodeConnection {
   std::uint64_t give_up_ns_ = 0;
   std::uint64_t again_ns_ = 0;
   std::uint64_t asked_idle_ns_ = 0;
+  std::uint64_t asked_ns_ = 0;
+  std::uint32_t quiet_works_ = 0;
   std::uint64_t resumed_ = 0;
 };
 

@@ -64,7 +64,7 @@ constexpr std::array kSettings{
         "node.socket_mode", {Kind::mode, 0, 0777}, "0600",
         "Permissions of the socket: who may write to it may connect."),
     row<Config, &Config::node, &Node::fabric>(
-        "node.fabric", {Kind::fabric, 0, 4096}, "",
+        "node.fabric", {Kind::fabric, 0, 4096}, "none",
         "Where clients on other machines connect, such as roce://192.0.2.1/1; more with spaces "
         "between."),
     row<Config, &Config::node, &Node::cores>("node.cores", {Kind::count, 1, 64}, "1",

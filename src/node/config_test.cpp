@@ -76,8 +76,9 @@ TEST(Config, FlagsBeatVariablesBeatTheFileBeatsDefaults) {
 
 TEST(Config, EverySettingCanBeGivenInEveryWay) {
   for (const Setting& setting : settings()) {
-    const bool text = setting.rule.kind == Kind::path;
-    const std::string value = text ? "/x.sock" : std::string(setting.fallback);
+    std::string value(setting.fallback);
+    if (setting.rule.kind == Kind::path) value = "/x.sock";
+    if (setting.rule.kind == Kind::fabric) value = "shm:/x roce://127.0.0.1/1";
     const auto parsed = parse_value(setting.rule, Text{value}, std::uint64_t{8} << 30);
     ASSERT_TRUE(parsed.has_value()) << setting.key;
     Machine by_file;

@@ -70,6 +70,7 @@ Parsed parse_text(const Rule& rule, const Raw& raw) {
 Parsed parse_fabric(const Rule& rule, const Raw& raw) {
   const auto text = parse_text({Kind::path, 0, rule.max}, raw);
   if (!text) return refused(rule, raw);
+  if (std::get<std::string>(*text) == "none") return std::string();
   for (const std::string_view each : fabric_addresses(std::get<std::string>(*text))) {
     const auto address = fabric::parse(each);
     if (address) continue;
@@ -236,7 +237,7 @@ std::string allowed(const Rule& rule) {
     case Kind::level: return fmt::format("one of {}", fmt::join(kLevels, ", "));
     case Kind::mode:
       return fmt::format("octal permissions from {:04o} to {:04o}", rule.min, rule.max);
-    case Kind::fabric: return "addresses of the fabric with spaces between, or nothing";
+    case Kind::fabric: return "addresses of the fabric with spaces between, or none";
   }
   std::unreachable();
 }

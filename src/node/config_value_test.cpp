@@ -86,6 +86,21 @@ TEST(ConfigValue, PermissionsAreOctalText) {
             "give octal permissions from 0000 to 0777, in quotes");
 }
 
+TEST(ConfigValue, AddressesOfTheFabricAreLookedAt) {
+  const Rule rule{Kind::fabric, 0, 100};
+  EXPECT_EQ(parse_value(rule, Text{"none"}, kMachine), Value(std::string()));
+  EXPECT_EQ(parse_value(rule, Text{""}, kMachine), Value(std::string()));
+  const std::string two = " shm:/a  roce://192.0.2.1/1 ";
+  EXPECT_EQ(parse_value(rule, Text{two}, kMachine), Value(two));
+  EXPECT_EQ(fabric_addresses(two), (std::vector<std::string_view>{"shm:/a", "roce://192.0.2.1/1"}));
+  const auto wrong = parse_value(rule, Text{"shm:/a roce://nowhere/1"}, kMachine);
+  ASSERT_FALSE(wrong.has_value());
+  EXPECT_EQ(wrong.error().what, "cannot have 'roce://nowhere/1' in it");
+  EXPECT_NE(wrong.error().hint.find("HOST is an address"), std::string::npos);
+  EXPECT_FALSE(parse_value(rule, Text{std::string(101, 's')}, kMachine).has_value());
+  EXPECT_FALSE(parse_value(rule, std::int64_t{1}, kMachine).has_value());
+}
+
 TEST(ConfigValue, TextIsPlainUtf8) {
   const Rule rule{Kind::path, 1, 10};
   for (const char* good : {"/", "./a b", "/t/\"\\'#", "/k\u00e4se", "/\u20ac", "/\U0001f333"}) {

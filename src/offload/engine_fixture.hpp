@@ -141,6 +141,7 @@ class EngineFixture {
   [[nodiscard]] std::uint32_t map() const { return map_; }
   [[nodiscard]] Engine& engine() { return *engine_; }
   [[nodiscard]] Services& services() { return services_; }
+  [[nodiscard]] Doorbells& doorbells() { return doorbells_; }
   [[nodiscard]] tree::Catalog& catalog() { return catalog_; }
   [[nodiscard]] tree::MapCore& core() { return **catalog_.open("m"); }
   /// How often a connection was told to have broken the protocol.

@@ -24,7 +24,9 @@ constexpr std::uint64_t kRefusedNs = 1'000'000'000;
 constexpr std::uint64_t kGoodbyeNs = 50'000'000;
 constexpr std::uint64_t kHouseNs = 10'000'000;
 constexpr std::uint64_t kNapNs = 1'000'000;
-constexpr std::uint32_t kQuietTurns = 64;  // a session with nothing to carry is looked at no more
+// Nothing to carry for so long: nobody stays awake for it. Nor is it looked at, if nothing is to
+// come of it.
+constexpr std::uint32_t kQuietTurns = 64;
 constexpr std::uint32_t kIdleTurns = 256;  // and after so many the endpoint less often
 constexpr std::uint32_t kIdleLook = 16;
 
@@ -104,7 +106,10 @@ bool FabricClients::turn() {
   return moved;
 }
 
-bool FabricClients::has_news() const { return completions_.waiting() != 0 || !active_.empty(); }
+bool FabricClients::has_news() const {
+  const auto moves = [](const Session* session) { return session->quiet_turns < kQuietTurns; };
+  return completions_.waiting() != 0 || std::ranges::any_of(active_, moves);
+}
 
 // What is not acknowledged is sent again, for which somebody must be awake.
 std::uint64_t FabricClients::patience_ns() const {
@@ -157,11 +162,9 @@ bool FabricClients::carry_active() {
     session->connection->link()->refresh_credits();
     const bool carried = session->connection->link()->carry();
     moved = moved || carried;
-    if (carried || has_more(*session)) {
-      session->quiet_turns = 0;
-    } else if (++session->quiet_turns >= kQuietTurns || !session->connection->link()->attached()) {
-      session->active = false;
-    }
+    session->quiet_turns = carried ? 0 : session->quiet_turns + 1;
+    session->active = session->connection->link()->attached() &&
+                      (session->quiet_turns < kQuietTurns || has_more(*session));
     return !session->active;
   });
   return moved;
@@ -302,6 +305,7 @@ fabric::QueuePairOptions FabricClients::pair_options(fabric::Domain domain) {
   options.shared_receives = &receives_;
   options.send_depth = 2 * RingLink::kPostsMax;
   options.domain = domain;
+  options.timeout_ns = options_.pair_timeout_ns;
   return options;
 }
 

@@ -38,6 +38,7 @@ struct FabricClientsOptions {
   std::uint32_t response_lines_max = 4096;    ///< of one of its rings
   std::uint64_t resume_ns = 60'000'000'000;   ///< for which a lost client may come back
   std::uint64_t silence_ns = 20'000'000'000;  ///< after which a client is asked whether it is there
+  std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns;
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;
   /// Random numbers that nobody can guess; else those of the system.
   std::function<std::uint64_t()> draw;

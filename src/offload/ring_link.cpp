@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/atomic_bytes.hpp"
+#include "fabric/planted.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -62,7 +63,7 @@ void RingLink::attach(fabric::QueuePair& pair, const Peer& peer) {
     // The pair before has ended: nothing is the fabric's own any more.
     ring.completed = ring.posted;
     refresh(ring);
-    ring.posted = ring.free;
+    if (!fabric::planted(fabric::Bug::lines_not_carried_again)) ring.posted = ring.free;
   }
   for (Incoming& ring : incoming_) ring.credit_told = kNotTold;
 }
@@ -172,7 +173,9 @@ void RingLink::refresh_credits() {
 // back it has read all the same.
 void RingLink::refresh(Outgoing& ring) {
   const auto told = base::load_shared<std::uint64_t>(ring.told, std::memory_order_acquire);
-  const std::uint64_t free = std::min(told, ring.completed);
+  const std::uint64_t free = fabric::planted(fabric::Bug::credit_without_landing)
+                                 ? ring.completed
+                                 : std::min(told, ring.completed);
   if (free <= ring.free) return;
   ring.free = free;
   base::store_shared(ring.credit, free, std::memory_order_release);
@@ -202,7 +205,9 @@ bool RingLink::take_lines(Incoming& ring, std::uint32_t low, std::span<const std
     if (bytes.size() % wire::kRingLineBytes != 0 || lines > kLinesMax) return false;
     // Those that came before stay as they are: a reader may be looking at them.
     const std::uint64_t first = landed + static_cast<std::uint64_t>(more) - lines;
-    for (std::uint64_t i = 0; i < lines && more > 0; ++i) {
+    const std::uint64_t kept =
+        fabric::planted(fabric::Bug::landed_too_far) && lines > 2 ? lines - 1 : lines;
+    for (std::uint64_t i = 0; i < kept && more > 0; ++i) {
       const std::uint64_t line = first + i;
       if (static_cast<std::int64_t>(line - landed) < 0) continue;
       base::copy_shared(ring.lines + (line & (ring.count - 1)) * wire::kRingLineBytes,

@@ -34,8 +34,9 @@ class ServeCommand : public ::testing::Test {
 
 TEST_F(ServeCommand, TakesEverySettingAsAnOption) {
   for (const node::Setting& setting : node::settings()) {
-    const bool path = setting.rule.kind == node::Kind::path;
-    const std::string text = path ? "/s" : std::string(setting.fallback);
+    std::string text(setting.fallback);
+    if (setting.rule.kind == node::Kind::path) text = "/s";
+    if (setting.rule.kind == node::Kind::fabric) text = "shm:/s";
     EXPECT_EQ(tool.run({"serve", node::flag_name(setting.key), text, "--check-config"}), kOk)
         << setting.key << tool.err();
     EXPECT_EQ(tool.out(), "the configuration is good\n");

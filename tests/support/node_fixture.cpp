@@ -45,11 +45,24 @@ void NodeFixture::start() {
   auto node = node::Node::start(config_, options_);
   ASSERT_TRUE(node) << message(node.error());
   node_ = std::move(*node);
+  // The next one listens where this one did.
+  if (!node_->fabric_addresses().empty()) config_.node.fabric = node_->fabric_addresses().front();
   descriptors_ = open_descriptors();
 }
 
+void NodeFixture::reach_by(const std::string& way) {
+  way_ = way;
+  if (way.starts_with("shm")) config_.node.fabric = "shm:" + (folder_ / "fabric").string();
+  if (way.starts_with("roce")) config_.node.fabric = "roce://127.0.0.1:0/1";
+}
+
+std::string NodeFixture::address() const {
+  if (way_ == "unix") return "unix:" + socket();
+  return config_.node.fabric + (way_.ends_with("_send") ? "?rings=send" : "");
+}
+
 Store NodeFixture::connect() const {
-  auto store = Store::connect("unix:" + socket());
+  auto store = Store::connect(address());
   EXPECT_TRUE(store) << message(store.error());
   return std::move(*store);
 }

@@ -31,6 +31,10 @@ class NodeFixture : public testing::Test {
  protected:
   void start();
   [[nodiscard]] const std::string& socket() const { return config_.node.socket; }
+  /// How stores reach the node: "unix", or by a fabric, "shm" or "roce", with "_send" behind it
+  /// where rings are carried as messages. Before start().
+  void reach_by(const std::string& way);
+  [[nodiscard]] std::string address() const;
   [[nodiscard]] Store connect() const;
   /// Waits until nobody is connected and nothing is left of those who were, and looks at the map.
   void expect_all_came_back();
@@ -41,8 +45,17 @@ class NodeFixture : public testing::Test {
   node::Config config_ = node_config(folder_);
   node::NodeOptions options_;
   std::unique_ptr<node::Node> node_;
+  std::string way_ = "unix";
   std::size_t descriptors_ = 0;  // open once the node had started
 };
+
+/// Tests whose parameter is such a way.
+class NodeOverEachWay : public NodeFixture, public ::testing::WithParamInterface<const char*> {
+ protected:
+  NodeOverEachWay() { reach_by(GetParam()); }
+};
+inline constexpr const char* kWays[] = {"unix", "shm", "shm_send", "roce", "roce_send"};
+inline std::string way_name(const ::testing::TestParamInfo<const char*>& way) { return way.param; }
 
 /// Writes and reads through a connection of its own, on a thread of its own, and holds every answer
 /// against what it wrote, until it goes.

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node's engine and one client in a simulated fabric, both by the code that runs in earnest: the
+// engine over a store, FabricClients, and a FabricConnection. What goes wrong is drawn from a seed.
+//
+// The client keeps requests in flight whose effect can be counted: numbers of a sequencer, of which
+// every one must come exactly once, and values that it wrote and reads again. A request that is
+// done twice, or lost, or answered twice, shows.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/random.hpp"
+#include "client/fabric_connection.hpp"
+#include "client/lane.hpp"
+#include "fabric/sim/world.hpp"
+#include "offload/engine_fixture.hpp"
+#include "offload/fabric_clients.hpp"
+
+namespace espalier::client {
+
+/// What happened in one or more worlds.
+struct LinkReached {
+  std::uint64_t resumed = 0;      // by the client
+  std::uint64_t node_resumed = 0;
+  std::uint64_t cuts = 0;
+  std::uint64_t lost_pairs = 0;   // noticed by the node
+  std::uint64_t ring_full = 0;    // no room for a request
+  std::uint64_t long_messages = 0;
+  std::uint64_t answers = 0;
+};
+
+struct LinkWorldOptions {
+  wire::LinkWay way = wire::LinkWay::write;
+  std::uint32_t requests = 150;
+  bool cuts = true;
+  std::uint64_t give_up_ms = 20'000;
+};
+
+class LinkWorld {
+ public:
+  LinkWorld(std::uint64_t seed, const LinkWorldOptions& options)
+      : options_(options), random_(seed), world_(seed, faults(seed)) {
+    node_ = world_.add_node("n");
+    const auto listening = node_->listen("n");
+    clients_ = std::make_unique<offload::FabricClients>(std::move(node_), engine_.services(),
+                                                        engine_.engine(), engine_.doorbells(),
+                                                        client_options());
+    engine_.engine().on_broken = [this](offload::Connection& connection) {
+      broken_.push_back(&connection);
+    };
+    engine_.engine().on_ended = [this](offload::Connection& connection) {
+      engine_.doorbells().close(connection.doorbell);
+    };
+    tick();
+  }
+  ~LinkWorld() {
+    ended_ = true;
+    lane_.reset();
+    connection_.reset();
+    clients_.reset();
+    for (int i = 0; i < 100'000 && !engine_.engine().idle(); ++i) engine_.engine().turn();
+    engine_.engine().turn();
+  }
+  LinkWorld(const LinkWorld&) = delete;
+  LinkWorld& operator=(const LinkWorld&) = delete;
+
+  /// Returns what went wrong; empty: nothing did.
+  std::string run(LinkReached& reached) {
+    std::string wrong = connect();
+    if (wrong.empty() && options_.cuts) plan_cuts(reached);
+    if (wrong.empty()) wrong = work(reached);
+    if (connection_) reached.resumed += connection_->resumed();
+    reached.node_resumed += clients_->counts().resumed;
+    reached.lost_pairs += clients_->counts().lost;
+    return wrong;
+  }
+
+  [[nodiscard]] fabric::sim::World& world() { return world_; }
+  [[nodiscard]] offload::FabricClients& clients() { return *clients_; }
+  [[nodiscard]] offload::EngineFixture& engine() { return engine_; }
+
+ private:
+  static constexpr std::uint64_t kMs = 1'000'000;
+  static constexpr std::uint32_t kWindow = 24;
+  static constexpr std::uint32_t kKeys = 8;
+
+  struct Asked {
+    wire::OffloadId offload = wire::OffloadId::invalid;
+    std::string key;
+    std::string value;
+  };
+
+  static fabric::sim::Faults faults(std::uint64_t seed) {
+    auto faults = fabric::sim::Faults::harsh();
+    faults.split_atomic_ns = {0, 0};
+    // Some worlds are calmer, so that all of a lap of the rings happens between two failures.
+    if (seed % 3 == 0) faults = {};
+    return faults;
+  }
+
+  offload::FabricClientsOptions client_options() {
+    offload::FabricClientsOptions options;
+    options.node_id = 7;
+    options.now_ns = [this] { return world_.now_ns(); };
+    options.draw = [this] { return random_(); };
+    options.pair_timeout_ns = kMs;
+    options.silence_ns = 20 * kMs;
+    options.resume_ns = 2'000 * kMs;
+    return options;
+  }
+
+  // The node's thread: a turn every 5 us.
+  void tick() {
+    if (ended_) return;
+    clients_->turn();
+    engine_.engine().turn();
+    for (offload::Connection* connection : std::exchange(broken_, {})) {
+      clients_->end_broken(*connection);
+    }
+    clients_->turn();
+    world_.after(5'000, [this] { tick(); });
+  }
+
+  std::string connect() {
+    FabricConnectionOptions options;
+    options.way = options_.way;
+    options.request_lines = 64;
+    options.response_lines = 64;
+    options.response_rings = 2;
+    options.now_ns = [this] { return world_.now_ns(); };
+    options.pair_timeout_ns = kMs;
+    options.patience_ns = 4'000 * kMs;
+    options.silence_ns = 20 * kMs;
+    fabric::Connecting way{world_.add_node("c"), "n"};
+    auto opened = FabricConnection::open(std::move(way), options);
+    if (!opened) return "cannot connect: " + message(opened.error());
+    connection_ = std::move(*opened);
+    auto lane = Lane::open(connection_);
+    if (!lane) return "no lane: " + message(lane.error());
+    lane_ = std::move(*lane);
+    return {};
+  }
+
+  // Each way by itself or both, for longer than a pair bears, or not.
+  void plan_cuts(LinkReached& reached) {
+    std::uint64_t at = world_.now_ns();
+    for (std::uint64_t i = random_.between(1, 4); i != 0; --i) {
+      at += random_.between(0, 4 * kMs);
+      const std::uint64_t end = at + random_.between(kMs / 10, 20 * kMs);
+      const std::uint64_t which = random_.between(1, 3);
+      const auto each = [this, which](auto change) {
+        if ((which & 1) != 0) change("c", "n");
+        if ((which & 2) != 0) change("n", "c");
+      };
+      world_.at(at, [this, each] { each([this](auto a, auto b) { world_.cut(a, b); }); });
+      world_.at(end, [this, each] { each([this](auto a, auto b) { world_.heal(a, b); }); });
+      ++reached.cuts;
+      at = end;
+    }
+  }
+
+  Asked draw_request() {
+    Asked asked;
+    const std::uint64_t kind = random_.between(0, 9);
+    if (kind < 5) {
+      asked.offload = wire::OffloadId::sequence;
+      asked.key = "s";
+    } else if (kind < 8) {
+      asked.offload = wire::OffloadId::put;
+      asked.key = "k" + std::to_string(random_.between(0, kKeys - 1));
+      // Now and then more than the rings hold.
+      const std::uint64_t bytes = random_.between(0, 19) == 0 ? 9'000 : random_.between(0, 300);
+      asked.value = std::string(bytes, static_cast<char>('a' + random_.between(0, 25)));
+    } else {
+      asked.offload = wire::OffloadId::get;
+      asked.key = "k" + std::to_string(random_.between(0, kKeys - 1));
+    }
+    return asked;
+  }
+
+  // One key has one request in flight at a time, so that what it holds is known.
+  [[nodiscard]] bool is_busy(const Asked& asked) const {
+    if (asked.offload == wire::OffloadId::sequence) return false;
+    for (const auto& [tag, other] : in_flight_) {
+      if (other.key == asked.key) return true;
+    }
+    return false;
+  }
+
+  bool send(const Asked& asked, LinkReached& reached) {
+    Outgoing request;
+    request.offload = asked.offload;
+    request.key = asked.key;
+    request.payload = asked.value;
+    const bool sequence = asked.offload == wire::OffloadId::sequence;
+    request.map = sequence ? 0 : engine_.map();
+    request.argument = sequence ? 1 : 0;
+    const bool is_long = Lane::lines_of(request) > lane_->lines_at_once();
+    if (!lane_->send(request, next_tag_)) {
+      ++reached.ring_full;
+      return false;
+    }
+    if (is_long) ++reached.long_messages;
+    lane_->ring();
+    in_flight_.emplace(next_tag_++, asked);
+    return true;
+  }
+
+  std::string work(LinkReached& reached) {
+    const std::uint64_t until = world_.now_ns() + options_.give_up_ms * kMs;
+    std::uint32_t sent = 0;
+    std::optional<Asked> next;
+    while (sent < options_.requests || !in_flight_.empty()) {
+      if (world_.now_ns() > until) return stuck();
+      if (connection_->lost()) return "lost";
+      while (sent < options_.requests && in_flight_.size() < kWindow) {
+        if (!next) next = draw_request();
+        if (is_busy(*next) || !send(*next, reached)) break;
+        next.reset();
+        ++sent;
+      }
+      Incoming response;
+      while (lane_->receive(response)) {
+        ++reached.answers;
+        if (std::string wrong = check(response); !wrong.empty()) return wrong;
+      }
+    }
+    return check_end();
+  }
+
+  [[nodiscard]] std::string stuck() const {
+    std::string what = "stuck at " + std::to_string(world_.now_ns() / kMs) + " ms, resumed " +
+                       std::to_string(connection_->resumed()) + " times, behind line " +
+                       std::to_string(connection_->tail()) + ", with";
+    for (const auto& [tag, asked] : in_flight_) {
+      what += " " + std::to_string(tag) + ":" + asked.key + "+" + std::to_string(asked.value.size());
+    }
+    return what;
+  }
+
+  std::string check(const Incoming& response) {
+    const auto at = in_flight_.find(response.header.tag);
+    if (at == in_flight_.end()) return "an answer that nobody waits for";
+    const Asked asked = at->second;
+    in_flight_.erase(at);
+    if (response.header.code != 0) return "code " + std::to_string(response.header.code);
+    if (asked.offload == wire::OffloadId::sequence) {
+      if (!numbers_.insert(response.header.version).second) return "a number came twice";
+    } else if (asked.offload == wire::OffloadId::put) {
+      values_[asked.key] = asked.value;
+    } else {
+      const bool found = (response.header.flags & wire::kFound) != 0;
+      const auto known = values_.find(asked.key);
+      if (found != (known != values_.end())) return "found, or not, against what was written";
+      if (found && response.payload != known->second) return "another value than was written";
+    }
+    return {};
+  }
+
+  // Numbers without a gap: none was taken by a request that was done once more.
+  std::string check_end() {
+    if (!numbers_.empty() && *numbers_.rbegin() + 1 != numbers_.size()) {
+      return "numbers were taken twice";
+    }
+    return {};
+  }
+
+  const LinkWorldOptions options_;
+  base::Random random_;
+  fabric::sim::World world_;
+  offload::EngineFixture engine_;
+  std::unique_ptr<fabric::Endpoint> node_;
+  std::unique_ptr<offload::FabricClients> clients_;
+  std::vector<offload::Connection*> broken_;
+  bool ended_ = false;
+  std::shared_ptr<FabricConnection> connection_;
+  std::unique_ptr<Lane> lane_;
+  std::map<std::uint32_t, Asked> in_flight_;
+  std::uint32_t next_tag_ = 1;
+  std::set<std::uint64_t> numbers_;
+  std::map<std::string, std::string> values_;
+};
+
+}  // namespace espalier::client

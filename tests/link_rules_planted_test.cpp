@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The seeds of links (src/client/fabric_seeds_test.cpp) see their rules broken: each is broken in
+// turn, and some seed notices.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/random.hpp"
+#include "client/link_world.hpp"
+#include "fabric/planted.hpp"
+
+namespace espalier::client {
+namespace {
+
+constexpr std::uint64_t kSeeds = 20;
+
+/// What the first seed that finds something wrong says; empty: none does.
+std::string first_wrong(std::uint64_t first_seed) {
+  for (std::uint64_t i = 0; i < kSeeds; ++i) {
+    LinkReached reached;
+    LinkWorldOptions options;
+    options.way = i % 2 == 0 ? wire::LinkWay::write : wire::LinkWay::send;
+    options.give_up_ms = 2'000;
+    LinkWorld world(first_seed + i, options);
+    const std::string wrong = world.run(reached);
+    if (!wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+class LinkRules : public ::testing::TestWithParam<fabric::Bug> {};
+
+TEST_P(LinkRules, SomeSeedNoticesThatItIsBroken) {
+  fabric::active_bug = GetParam();
+  const std::string wrong = first_wrong(base::seed_from_environment(1000));
+  fabric::active_bug = fabric::Bug::none;
+  EXPECT_NE(wrong, "") << "the bug was not noticed";
+  RecordProperty("rejected_because", wrong);
+}
+
+TEST(LinkRulesKept, TheSeedsPassWithoutABug) {
+  EXPECT_EQ(first_wrong(base::seed_from_environment(1000)), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, LinkRules,
+                         ::testing::Values(fabric::Bug::lines_not_carried_again,
+                                           fabric::Bug::landed_too_far,
+                                           fabric::Bug::credit_without_landing));
+
+}  // namespace
+}  // namespace espalier::client
