@@ -77,6 +77,7 @@ class RoceEndpoint final : public Endpoint {
  private:
   Result<std::unique_ptr<Pair>> make_pair(const QueuePairOptions& options);
   void take(const Arrived& arrived);
+  [[nodiscard]] std::uint64_t look_due_ns() const;
   void expire();
   void transmit();
 
@@ -88,10 +89,11 @@ class RoceEndpoint final : public Endpoint {
   EndpointCounters counters_;
   std::uint64_t now_ns_;
   std::uint32_t quiet_turns_ = 0;
-  std::uint64_t look_again_ns_ = 0;     // who has waited in vain
+  std::uint64_t look_again_ns_ = 0;  // who has waited in vain
+  std::uint64_t looked_ns_ = 0;
   std::uint64_t connector_due_ns_ = 0;  // the same, of connections that are made or ended
-  std::vector<Pair*> working_;       // with something to send
-  std::vector<Pair*> busy_;          // that wait for answers
+  std::vector<Pair*> working_;          // with something to send
+  std::vector<Pair*> busy_;             // that wait for answers
 };
 
 }  // namespace espalier::fabric::roce
