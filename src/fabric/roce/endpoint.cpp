@@ -41,11 +41,11 @@ std::optional<std::uint16_t> parse_service(std::string_view text) {
 }  // namespace
 
 RoceEndpoint::RoceEndpoint(std::unique_ptr<PacketPort> port, std::shared_ptr<RegionTable> regions,
-                           std::uint64_t secret)
+                           NumberSource numbers)
     : Endpoint(properties_of_roce(), std::move(regions)),
       port_(std::move(port)),
       reader_(this->regions()),
-      random_(secret),
+      numbers_(std::move(numbers)),
       connector_(*this),
       now_ns_(port_->now_ns()) {}
 
@@ -55,9 +55,9 @@ RoceEndpoint::~RoceEndpoint() {
 }
 
 Result<std::unique_ptr<Pair>> RoceEndpoint::make_pair(const QueuePairOptions& options) {
-  const auto number = pairs_.take(random_());
+  const auto number = pairs_.take(draw());
   if (!number) return fail(Code::out_of_memory, PairTable::kPairsMax);
-  const auto first_psn = static_cast<std::uint32_t>(random_() >> 40);
+  const auto first_psn = static_cast<std::uint32_t>(draw() >> 40);
   auto pair = std::make_unique<Pair>(*this, *number, first_psn, options);
   pairs_.set(*number, pair.get());
   return pair;

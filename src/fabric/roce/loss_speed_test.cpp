@@ -18,7 +18,7 @@ constexpr std::uint32_t kInFlight = 16;
 struct Side {
   Side(PacketNetwork& network, std::uint8_t last, std::uint64_t seed)
       : endpoint(network.open({IpAddress::v4(10, 0, 0, last), 4791}), *RegionTable::create(seed),
-                 seed),
+                 NumberSource::of_seed(seed)),
         queue(endpoint, 256) {}
   RoceEndpoint endpoint;
   CompletionQueue queue;
