@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <memory>
+#include <span>
+#include <vector>
 
 #include "base/random.hpp"
 #include "fabric/roce/endpoint.hpp"
