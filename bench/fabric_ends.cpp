@@ -73,7 +73,8 @@ std::unique_ptr<fabric::Endpoint> open_endpoint(FabricKind kind, double loss,
   // Both ends are here, so nobody must be kept from guessing. The two differ.
   const std::uint64_t seed = where != nullptr ? 1 : 2;
   if (loss > 0) port = std::make_unique<roce::LosingPort>(std::move(port), loss, seed);
-  return std::make_unique<roce::RoceEndpoint>(std::move(port), std::move(regions), seed);
+  return std::make_unique<roce::RoceEndpoint>(std::move(port), std::move(regions),
+                                              fabric::NumberSource::of_seed(seed));
 }
 
 }  // namespace

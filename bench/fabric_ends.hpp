@@ -43,6 +43,7 @@ class FabricServer {
   [[nodiscard]] const fabric::RemoteRegion& region() const { return region_; }
   /// The same memory, for those who would rather read it themselves.
   [[nodiscard]] const std::byte* bytes() const { return memory_.at(0); }
+  [[nodiscard]] std::byte* at(std::uint64_t offset) { return memory_.at(offset); }
   /// What its thread has used of a processor, in seconds.
   [[nodiscard]] double cpu_seconds();
 

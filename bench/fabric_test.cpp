@@ -76,6 +76,11 @@ TEST(RunFabricConcurrency, MemcpyReadsTheSame) {
   EXPECT_EQ(all_of(lines.medians, "target"), (std::set<std::string>{"shm", "memcpy"}));
 }
 
+TEST(RunFabricConcurrency, AdditionsOverTheFabricAreAsManyAsPlainOnes) {
+  const PointLines lines = run(tiny("atomics"));
+  EXPECT_EQ(all_of(lines.medians, "target"), (std::set<std::string>{"shm", "instructions"}));
+}
+
 TEST(RunFabric, RefusesWhatCannotBe) {
   const auto refuses = [](auto change) {
     FabricOptions options;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "bench/fabric_atomics.hpp"
 #include "bench/fabric_loop.hpp"
 #include "bench/probe.hpp"
 
@@ -17,13 +18,14 @@ namespace {
 
 using fabric::Opcode;
 
-constexpr std::array<std::string_view, 6> kExperiments{"verbs",  "batch", "inline",
-                                                       "signal", "loss",  "local"};
+constexpr std::array<std::string_view, 7> kExperiments{"verbs", "batch",   "inline", "signal",
+                                                       "loss",  "atomics", "local"};
 constexpr std::array kVerbs{Opcode::read,      Opcode::write,        Opcode::send,
                             Opcode::fetch_add, Opcode::compare_swap, Opcode::write_immediate};
 constexpr std::uint32_t kSmall = 64;
 constexpr std::uint32_t kDeep = 64;
 constexpr std::uint32_t kShallow = 16;            // where packets get lost
+constexpr std::uint32_t kAddBatch = 16;           // where two threads add to one word
 constexpr std::uint32_t kMessageBytesMax = 4096;  // what the server has room for
 // A measurement moves at most so many bytes.
 constexpr std::uint64_t kMovedBytesMax = std::uint64_t{2} << 30;
@@ -107,6 +109,20 @@ class Points {
         add(kind, new_loop(Opcode::read, kSmall, kShallow), loss);
       }
     }
+    return std::move(points_);
+  }
+  std::vector<MeasuredPoint> atomics() {
+    const FabricLoop loop = new_loop(Opcode::fetch_add, fabric::kAtomicBytes, kAddBatch);
+    const std::uint64_t ops = loop.ops;
+    const auto server = [servers = servers_]() -> FabricServer& {
+      return servers->of(FabricKind::shm);
+    };
+    add(FabricKind::shm, loop);
+    points_.back().parameters["batch"] = kAddBatch;
+    points_.back().measure = [ops, server] { return add_over_fabric(server(), ops, kAddBatch); };
+    MeasuredPoint& plain = points_.emplace_back(points_.back());
+    plain.target = "instructions";
+    plain.measure = [ops, server] { return add_locally(server(), ops); };
     return std::move(points_);
   }
   std::vector<MeasuredPoint> local() {
@@ -206,6 +222,7 @@ int run_fabric(const FabricOptions& options, const Output& output) {
   if (is_chosen(options.experiments, "inline")) run.run("inline", points().inlines());
   if (is_chosen(options.experiments, "signal")) run.run("signal", points().signals());
   if (is_chosen(options.experiments, "loss")) run.run("loss", points().losses());
+  if (is_chosen(options.experiments, "atomics")) run.run("atomics", points().atomics());
   if (is_chosen(options.experiments, "local")) run.run("local", points().local());
   return run.finish();
 }

@@ -7,6 +7,7 @@
 //   inline   WRITEs of 64 bytes, inlined or not
 //   signal   WRITEs of 64 bytes, by how many of them are told
 //   loss     READs of 64 bytes, 16 in flight, by the share of packets that get lost (roce alone)
+//   atomics  two threads that add to one word: FETCH_ADD beside plain instructions (shm alone)
 //   local    READs of 64 bytes beside memcpy over the same addresses (shm alone)
 #pragma once
 

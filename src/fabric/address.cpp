@@ -2,7 +2,6 @@
 #include "fabric/address.hpp"
 
 #include <netinet/in.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "base/number_text.hpp"
 #include "base/system_error.hpp"
 #include "base/unix_address.hpp"
+#include "fabric/number_source.hpp"
 #include "fabric/roce/endpoint.hpp"
 #include "fabric/roce/udp_address.hpp"
 #include "fabric/roce/udp_port.hpp"
@@ -51,6 +51,11 @@ bool is_mapped(const roce::IpAddress& ip) {
          bytes[10] == 0xFF && bytes[11] == 0xFF;
 }
 
+/// Many links have the same one, so sending to it needs an interface as well.
+bool is_link_local(const roce::IpAddress& ip) {
+  return ip.is_v6 && ip.bytes[0] == 0xFE && (ip.bytes[1] & 0xC0) == 0x80;
+}
+
 Result<FabricAddress> parse_roce(std::string_view text) {
   FabricAddress address;
   address.transport = FabricAddress::Transport::roce;
@@ -88,24 +93,18 @@ Result<FabricAddress> parse_roce(std::string_view text) {
   return address;
 }
 
-/// Numbers of pairs and packets come from it, so nobody else may know it.
-Result<std::uint64_t> draw_secret() {
-  std::uint64_t secret = 0;
-  if (getrandom(&secret, sizeof secret, 0) != sizeof secret) return base::refused_by_system();
-  return secret;
-}
-
 Result<std::pair<std::unique_ptr<Endpoint>, roce::PortAddress>> open_roce(
     const roce::PortAddress& at, std::shared_ptr<RegionTable> regions) {
-  const auto secret = draw_secret();
-  if (!secret) return std::unexpected(secret.error());
+  auto numbers = NumberSource::of_system();
+  if (!numbers) return std::unexpected(numbers.error());
   roce::UdpPortOptions options;
   options.address = at;
   auto port = roce::UdpPort::open(options);
   if (!port) return std::unexpected(port.error());
   const roce::PortAddress taken = (*port)->address();
-  return std::pair(
-      std::make_unique<roce::RoceEndpoint>(std::move(*port), std::move(regions), *secret), taken);
+  return std::pair(std::make_unique<roce::RoceEndpoint>(std::move(*port), std::move(regions),
+                                                        std::move(*numbers)),
+                   taken);
 }
 
 struct Route {
@@ -150,11 +149,14 @@ std::string_view explain(AddressFault fault) {
     case AddressFault::free_port:
       return "Port 0 is for those who listen; give the port that they have told.";
     case AddressFault::ip_version: return "Both ends have an address of IPv4, or both one of IPv6.";
+    case AddressFault::link_local:
+      return "HOST is no address of a link (fe80::...): interfaces cannot be named; take another.";
   }
   return "The address is good.";
 }
 
 Result<roce::IpAddress> parse_host(std::string_view text) {
+  if (text.contains('%')) return fault(AddressFault::link_local);
   // The system's own reader stops at a zero byte, and that of ports takes more than a host.
   const bool plain = text.find_first_not_of("0123456789abcdefABCDEF.:") == std::string_view::npos;
   if (!plain || (text.contains('.') && std::count(text.begin(), text.end(), ':') == 1)) {
@@ -163,6 +165,7 @@ Result<roce::IpAddress> parse_host(std::string_view text) {
   const auto parsed = roce::parse_address(text);
   if (!parsed || is_mapped(parsed->ip)) return fault(AddressFault::host);
   if (stands_for_many(parsed->ip)) return fault(AddressFault::any_host);
+  if (is_link_local(parsed->ip)) return fault(AddressFault::link_local);
   return parsed->ip;
 }
 

@@ -43,6 +43,7 @@ enum class AddressFault : std::uint32_t {
   service = 6,     // no number from 1 to 65535
   free_port = 7,   // port 0, where somebody is to be asked
   ip_version = 8,  // the address to send from is of the other version
+  link_local = 9,  // means nothing without an interface, which cannot be named
 };
 /// A sentence that says what was expected; of an error of parse() or of the calls below.
 [[nodiscard]] std::string_view explain(AddressFault fault);

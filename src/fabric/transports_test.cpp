@@ -83,7 +83,8 @@ struct RoceBetween {
   std::unique_ptr<Endpoint> over(std::unique_ptr<roce::PacketPort> port) {
     far = port->address();
     auto regions = *RegionTable::create(seed++);
-    return std::make_unique<roce::RoceEndpoint>(std::move(port), std::move(regions), seed++);
+    return std::make_unique<roce::RoceEndpoint>(std::move(port), std::move(regions),
+                                                NumberSource::of_seed(seed++));
   }
   static roce::PortAddress own_address(int side) {
     return {roce::IpAddress::v4(10, 0, 0, static_cast<std::uint8_t>(side + 1)), 4791};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/random.hpp"
 #include "fabric/roce/endpoint.hpp"
 
 namespace espalier::fabric::roce {
@@ -59,11 +60,40 @@ Connector::Connections::iterator Connector::find(const PortAddress& from, std::u
 
 void Connector::erase(Connections::iterator at) {
   const Connection& connection = at->second;
-  if (connection.state == State::asked || connection.state == State::refused) --asked_;
+  if (connection.state == State::asked || connection.state == State::refused) {
+    remove_asked(connection);
+  }
   if (connection.state == State::asked) std::erase(requests_, at->first);
   by_peer_.erase(name_of(connection.peer, connection.ids.remote));
   if (connection.pair != nullptr) connection.pair->connection = 0;
   connections_.erase(at);
+}
+
+void Connector::add_asked(Connection& connection) {
+  connection.place = asked_.size();
+  asked_.push_back(connection.ids.local);
+  ++asked_by_[connection.peer.ip.gid()];
+}
+
+void Connector::remove_asked(const Connection& connection) {
+  asked_[connection.place] = asked_.back();
+  connections_.at(asked_.back()).place = connection.place;
+  asked_.pop_back();
+  const auto by = asked_by_.find(connection.peer.ip.gid());
+  if (--by->second == 0) asked_by_.erase(by);
+}
+
+// Returns false if somebody has had its share.
+bool Connector::make_room(const PortAddress& from) {
+  if (asked_.size() >= kAskedMany) {
+    const auto by = asked_by_.find(from.ip.gid());
+    if (by != asked_by_.end() && by->second >= kAskedShare) return false;
+  }
+  if (asked_.size() >= kAskedMax) {
+    const std::size_t any = base::scale(endpoint_.draw(), asked_.size());
+    erase(connections_.find(asked_[any]));
+  }
+  return true;
 }
 
 void Connector::connect(Pair& pair, const PortAddress& peer, std::uint16_t service,
@@ -134,7 +164,7 @@ void Connector::accept(std::uint64_t request, Pair& pair, std::span<const std::b
   reply.receive_retries = static_cast<std::uint8_t>(pair.asked_options().receive_retries);
   std::copy(data.begin(), data.end(), reply.private_data.begin());
   connection.state = State::answered;
-  --asked_;
+  remove_asked(connection);
   connection.pair = &pair;
   pair.connection = connection.ids.local;
   const std::uint64_t transaction = connection.message.transaction;
@@ -174,7 +204,7 @@ void Connector::take(const PortAddress& from, const ConnectionMessage& message,
   if (!service || !services_.contains(*service)) return no(RejectReason::invalid_service_id);
   if (body.transport_service != 0) return no(RejectReason::invalid_transport_service_type);
   if (!ip_service(body)) return no(RejectReason::unsupported_request);
-  if (asked_ >= kAskedMax) return no(RejectReason::no_resources);
+  if (!make_room(from)) return;
   const std::uint32_t id = new_id();
   Connection& connection = connections_[id];
   connection.state = State::asked;
@@ -186,7 +216,7 @@ void Connector::take(const PortAddress& from, const ConnectionMessage& message,
   endpoint_.connector_again_at(connection.again_ns);
   by_peer_[name_of(from, body.ids.local)] = id;
   requests_.push_back(id);
-  ++asked_;
+  add_asked(connection);
 }
 
 void Connector::take(const PortAddress& from, const ConnectionMessage& message,

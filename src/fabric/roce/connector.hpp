@@ -16,6 +16,10 @@
 // I1. What a stranger can make this remember is bounded: kAskedMax requests that are not decided,
 //     or were refused, each for kAskedNs.
 // I2. A message is believed only from the address that the connection is with.
+// I3. A flood of requests keeps nobody out: where there is no room, a request takes the place of
+//     any other, so that each that comes is as likely to be decided; and where room is short, those
+//     of one address get no more than their share. Who lost its place asks again, and is not
+//     told, for the address that it named may be somebody else's.
 //
 // Thread: that of the endpoint.
 #pragma once
@@ -43,6 +47,9 @@ class Connector {
  public:
   static constexpr std::size_t kAskedMax = 1024;
   static constexpr std::uint64_t kAskedNs = 10'000'000'000;
+  /// From here on room is short, and so many are one address's share.
+  static constexpr std::size_t kAskedMany = kAskedMax / 2;
+  static constexpr std::uint32_t kAskedShare = kAskedMax / 16;
 
   explicit Connector(RoceEndpoint& endpoint) : endpoint_(endpoint) {}
 
@@ -80,6 +87,7 @@ class Connector {
     std::uint64_t again_ns = 0;
     std::uint64_t wait_ns = 0;
     std::uint32_t repeats = 0;  // that are left
+    std::size_t place = 0;      // in asked_, while it is asked or refused
   };
   using Connections = std::map<std::uint32_t, Connection>;
 
@@ -91,6 +99,9 @@ class Connector {
               ConnectionStep step, RejectReason reason);
   Connections::iterator find(const PortAddress& from, std::uint32_t local_id);
   void erase(Connections::iterator at);
+  [[nodiscard]] bool make_room(const PortAddress& from);
+  void add_asked(Connection& connection);
+  void remove_asked(const Connection& connection);
 
   void take(const PortAddress& from, const ConnectionMessage& message, const RequestMessage& body);
   void take(const PortAddress& from, const ConnectionMessage& message, const ReplyMessage& body);
@@ -112,7 +123,8 @@ class Connector {
   }
   std::map<PeerName, std::uint32_t> by_peer_;
   std::deque<std::uint32_t> requests_;  // of which the application has not been told
-  std::size_t asked_ = 0;
+  std::vector<std::uint32_t> asked_;    // all that are asked or refused, in any order,
+  std::map<std::array<std::uint8_t, 16>, std::uint32_t> asked_by_;  // and how many by whom
   std::uint32_t psn_ = 0;
 };
 

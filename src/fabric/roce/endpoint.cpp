@@ -14,6 +14,9 @@ namespace {
 constexpr std::uint32_t kPacketsPerTurn = 64;
 // Rounds of one turn, each as much as the port has room for.
 constexpr int kRoundsPerTurn = 4;
+// Looking who has waited in vain asks each busy pair, so it takes its time between two looks, and
+// costs the less the more there are.
+constexpr std::uint64_t kLookNsPerPair = 200;
 
 Properties properties_of_roce() {
   Properties properties;
@@ -38,11 +41,11 @@ std::optional<std::uint16_t> parse_service(std::string_view text) {
 }  // namespace
 
 RoceEndpoint::RoceEndpoint(std::unique_ptr<PacketPort> port, std::shared_ptr<RegionTable> regions,
-                           std::uint64_t secret)
+                           NumberSource numbers)
     : Endpoint(properties_of_roce(), std::move(regions)),
       port_(std::move(port)),
       reader_(this->regions()),
-      random_(secret),
+      numbers_(std::move(numbers)),
       connector_(*this),
       now_ns_(port_->now_ns()) {}
 
@@ -52,9 +55,9 @@ RoceEndpoint::~RoceEndpoint() {
 }
 
 Result<std::unique_ptr<Pair>> RoceEndpoint::make_pair(const QueuePairOptions& options) {
-  const auto number = pairs_.take(random_());
+  const auto number = pairs_.take(draw());
   if (!number) return fail(Code::out_of_memory, PairTable::kPairsMax);
-  const auto first_psn = static_cast<std::uint32_t>(random_() >> 40);
+  const auto first_psn = static_cast<std::uint32_t>(draw() >> 40);
   auto pair = std::make_unique<Pair>(*this, *number, first_psn, options);
   pairs_.set(*number, pair.get());
   return pair;
@@ -118,7 +121,7 @@ void RoceEndpoint::progress() {
   constexpr std::uint32_t kTurnsPerLook = 16;
   if (!burst.empty() || ++quiet_turns_ % kTurnsPerLook == 0) now_ns_ = port_->now_ns();
   for (const Arrived& arrived : burst) take(arrived);
-  if (look_again_ns_ != 0 && now_ns_ >= look_again_ns_) expire();
+  if (look_again_ns_ != 0 && now_ns_ >= look_due_ns()) expire();
   if (!working_.empty()) transmit();
   port_->flush();
 }
@@ -146,6 +149,7 @@ void RoceEndpoint::take(const Arrived& arrived) {
 
 void RoceEndpoint::expire() {
   look_again_ns_ = 0;
+  looked_ns_ = now_ns_;
   const std::uint64_t connector_due_ns = std::exchange(connector_due_ns_, 0);
   if (connector_due_ns != 0) {
     connector_again_at(now_ns_ < connector_due_ns ? connector_due_ns : connector_.expire(now_ns_));
@@ -203,6 +207,10 @@ void RoceEndpoint::look_again_at(std::uint64_t when_ns) {
   if (look_again_ns_ == 0 || when_ns < look_again_ns_) look_again_ns_ = when_ns;
 }
 
+std::uint64_t RoceEndpoint::look_due_ns() const {
+  return std::max(look_again_ns_, looked_ns_ + busy_.size() * kLookNsPerPair);
+}
+
 void RoceEndpoint::connector_again_at(std::uint64_t when_ns) {
   if (when_ns == 0) return;
   if (connector_due_ns_ == 0 || when_ns < connector_due_ns_) connector_due_ns_ = when_ns;
@@ -225,7 +233,8 @@ void RoceEndpoint::wait(std::uint64_t timeout_ns) {
   port_->flush();
   now_ns_ = port_->now_ns();
   if (look_again_ns_ != 0) {
-    const std::uint64_t left = look_again_ns_ > now_ns_ ? look_again_ns_ - now_ns_ : 0;
+    const std::uint64_t due_ns = look_due_ns();
+    const std::uint64_t left = due_ns > now_ns_ ? due_ns - now_ns_ : 0;
     timeout_ns = std::min(timeout_ns, left);
   }
   port_->wait(timeout_ns);

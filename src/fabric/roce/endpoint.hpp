@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/random.hpp"
 #include "fabric/endpoint.hpp"
+#include "fabric/number_source.hpp"
 #include "fabric/roce/connector.hpp"
 #include "fabric/roce/endpoint_counters.hpp"
 #include "fabric/roce/pair.hpp"
@@ -27,9 +27,9 @@ namespace espalier::fabric::roce {
 
 class RoceEndpoint final : public Endpoint {
  public:
-  /// `secret`: numbers of pairs and packets come from it; nobody else should know it.
+  /// `numbers`: those of pairs, packets and connections, which nobody else should guess.
   RoceEndpoint(std::unique_ptr<PacketPort> port, std::shared_ptr<RegionTable> regions,
-               std::uint64_t secret);
+               NumberSource numbers);
   ~RoceEndpoint() override;
 
   Result<std::unique_ptr<QueuePair>> connect(std::string_view address,
@@ -73,23 +73,25 @@ class RoceEndpoint final : public Endpoint {
   void heard_from(Pair& pair) { connector_.heard_from(pair); }
   void forget(Pair& pair);
   [[nodiscard]] Pair* find(std::uint32_t number) const { return pairs_.find(number); }
-  [[nodiscard]] std::uint64_t draw() { return random_(); }
+  [[nodiscard]] std::uint64_t draw() { return numbers_.draw(); }
 
  private:
   Result<std::unique_ptr<Pair>> make_pair(const QueuePairOptions& options);
   void take(const Arrived& arrived);
+  [[nodiscard]] std::uint64_t look_due_ns() const;
   void expire();
   void transmit();
 
   std::unique_ptr<PacketPort> port_;
   RegionTable::Reader reader_;
-  base::Random random_;
+  NumberSource numbers_;
   PairTable pairs_;
   Connector connector_;
   EndpointCounters counters_;
   std::uint64_t now_ns_;
   std::uint32_t quiet_turns_ = 0;
-  std::uint64_t look_again_ns_ = 0;     // who has waited in vain
+  std::uint64_t look_again_ns_ = 0;  // who has waited in vain
+  std::uint64_t looked_ns_ = 0;
   std::uint64_t connector_due_ns_ = 0;  // the same, of connections that are made or ended
   std::vector<Pair*> working_;          // with something to send
   std::vector<Pair*> busy_;             // that wait for answers

@@ -205,6 +205,56 @@ TEST_F(RoceRules, APeerThatHasBecomeSlowIsNotAskedTwiceForEver) {
   EXPECT_EQ(duplicates, 0u);
 }
 
+TEST_F(RoceRules, AGapIsToldOnceForEachTimeThatThePeerGoesBack) {
+  const auto pair = scene.from(peer);
+  const auto naks_to = [&](std::uint32_t ahead) {
+    peer.send(request(write_only, peer.psn + ahead, {at(0), key(), 0}));
+    scene.turn(3);
+    const auto heard = peer.hear();
+    for (const Heard& each : heard) {
+      EXPECT_EQ(each.headers.aeth, Aeth::nak(0, NakCode::sequence_error));
+      EXPECT_EQ(each.headers.bth.psn, peer.psn);
+    }
+    return heard.size();
+  };
+  EXPECT_EQ(naks_to(1), 1u);
+  EXPECT_EQ(naks_to(2), 0u);
+  EXPECT_EQ(naks_to(4), 0u);
+  EXPECT_EQ(naks_to(1), 1u);  // sent again, and the first is lost again
+  EXPECT_EQ(naks_to(2), 0u);
+}
+
+TEST_F(RoceRules, WhatIsLostAgainIsAskedForAgainButNoEchoIsBelieved) {
+  const auto pair = scene.to(peer);
+  std::array<std::byte, 64> into{};
+  const auto answer = [&](std::uint32_t ahead) {
+    Headers made;
+    made.bth.opcode = read_response_only;
+    made.bth.psn = peer.peer_psn + ahead;
+    peer.send(made, into);
+    scene.turn(2);
+    return count_of(peer.hear(), read_request);
+  };
+  const auto post = [&](std::uint64_t reads) {
+    for (; reads != 0; --reads) {
+      ASSERT_EQ(pair->post(WorkRequest::read(reads, into, 1, 4096)).taken, 1u);
+    }
+    scene.turn(2);
+    peer.hear();
+  };
+  post(1);
+  scene.turn(10);
+  EXPECT_EQ(answer(0), 0u);  // so that it knows how soon answers come: after a tenth of 1 ms
+  post(8);
+  scene.turn(2);
+  EXPECT_EQ(answer(3), 8u);  // the first two are missing: all go again
+  EXPECT_EQ(answer(4), 0u);  // an echo
+  EXPECT_EQ(answer(5), 0u);
+  scene.turn(10);
+  EXPECT_EQ(answer(3), 8u);  // of the second time, in which it was lost again
+  EXPECT_EQ(answer(4), 0u);
+}
+
 TEST_F(RoceRules, EachPacketOfAWriteFindsItsRegionAnew) {
   const auto pair = scene.from(peer);
   auto other = *scene.endpoint.regions().offer({scene.memory.data(), 4096}, RemoteRights::write);

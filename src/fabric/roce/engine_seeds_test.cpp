@@ -5,20 +5,14 @@
 // 100 seeds; ESPALIER_SEEDS says how many instead (docs/testing.md).
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "base/random.hpp"
 #include "fabric/roce/engine_world.hpp"
+#include "fabric/seeds.hpp"
 
 namespace espalier::fabric::roce::workload {
 namespace {
 
-std::uint64_t seeds_wanted() {
-  const char* const text = std::getenv("ESPALIER_SEEDS");
-  return text == nullptr ? 100 : std::strtoull(text, nullptr, 0);
-}
-
-void expect_all_reached(const Reached& reached) {
+void expect_all_reached(const Seeds& seeds, const Reached& reached) {
   const EndpointCounters& engine = reached.engine;
   const std::pair<const char*, std::uint64_t> rare[] = {
       {"packets lost", reached.network.lost},
@@ -45,19 +39,19 @@ void expect_all_reached(const Reached& reached) {
   for (const auto& [what, count] : rare) {
     EXPECT_GT(count, 0u) << what;
     ::testing::Test::RecordProperty(what, std::to_string(count));
-    if (std::getenv("ESPALIER_SEEDS") != nullptr) {
-      std::fprintf(stderr, "%12llu %s\n", static_cast<unsigned long long>(count), what);
-    }
+    seeds.tell(what, count);
   }
 }
 
 TEST(RoceSeeds, NothingIsLostOrRepeatedWhateverTheNetworkDoes) {
   const std::uint64_t first = base::seed_from_environment(1000);
+  Seeds seeds(100);
   Reached reached;
-  for (std::uint64_t i = 0; i < seeds_wanted(); ++i) {
+  for (std::uint64_t i = 0; i < seeds.count(); ++i) {
     ASSERT_EQ(World(first + i, {}).run(reached), "") << "seed " << first + i;
+    seeds.done();
   }
-  expect_all_reached(reached);
+  expect_all_reached(seeds, reached);
 }
 
 }  // namespace

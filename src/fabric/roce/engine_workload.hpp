@@ -57,7 +57,8 @@ struct Machine {
           std::size_t slices_max)
       : address(at),
         memory(64 + slices_max * kSliceBytes),
-        endpoint(network.open(at, window), *RegionTable::create(seed), seed) {
+        endpoint(network.open(at, window), *RegionTable::create(seed),
+                 NumberSource::of_seed(seed)) {
     region =
         *endpoint.regions().offer({memory.data(), memory.size()},
                                   RemoteRights::read | RemoteRights::write | RemoteRights::atomic);

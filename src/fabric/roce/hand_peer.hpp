@@ -95,7 +95,7 @@ class HandScene {
   explicit HandScene(std::uint64_t seed)
       : network(seed),
         memory(kMemoryBytes),
-        endpoint(network.open(address()), *RegionTable::create(seed), seed),
+        endpoint(network.open(address()), *RegionTable::create(seed), NumberSource::of_seed(seed)),
         queue(endpoint, 8192),
         region(*endpoint.regions().offer(
             {memory.data(), memory.size()},

@@ -19,7 +19,8 @@ namespace espalier::fabric::roce {
 struct Honest {
   Honest(HandScene& scene, std::uint8_t last, std::uint64_t seed)
       : address(HandScene::address(last)),
-        endpoint(scene.network.open(address), *RegionTable::create(seed), seed),
+        endpoint(scene.network.open(address), *RegionTable::create(seed),
+                 NumberSource::of_seed(seed)),
         queue(endpoint, 1024),
         far_queue(scene.endpoint, 1024),
         memory(HandScene::kMemoryBytes),

@@ -206,6 +206,53 @@ TEST_F(RoceHostile, AFloodOfRequestsIsBoundedAndForgotten) {
   all.expect_works(all.victim);
 }
 
+TEST_F(RoceHostile, AFloodOfRequestsKeepsNobodyOut) {
+  // From any number of addresses, to an application that decides as fast as they come; and from
+  // one, to an application that is slow.
+  for (const bool one_address : {false, true}) {
+    const auto flood = [&] {
+      PortAddress from = all.stranger();
+      if (one_address) from.ip = IpAddress::v4(10, 0, 99, 99);
+      RequestMessage asked = sample::request(all.random);
+      asked.service_id = service_id(7);
+      asked.transport_service = 0;
+      set_ip_service(asked, {from.udp_port, from.ip, all.target().ip});
+      all.forge(from, all.target(), ConnectionMessage{all.random(), asked});
+    };
+    for (std::size_t i = 0; i < 2 * Connector::kAskedMax; ++i) {
+      flood();
+      settle(static_cast<int>(i));
+    }
+    const std::size_t full = one_address ? Connector::kAskedMany : Connector::kAskedMax;
+    EXPECT_GE(all.scene.endpoint.connections(), full);
+
+    QueuePairOptions near;
+    near.sends = &all.victim.queue;
+    QueuePairOptions far;
+    far.sends = &all.victim.far_queue;
+    auto& pair = all.victim.near;
+    pair = *all.victim.endpoint.connect(to_text(all.target()) + "/7", near, {});
+    all.victim.far.reset();
+    while (pair->state() == QueuePair::State::connecting) {
+      for (int i = 0; i < 20; ++i) flood();
+      all.turn();
+      for (std::uint32_t left = one_address ? 1 : 100; left != 0; --left) {
+        const auto request = all.scene.endpoint.next_request();
+        if (!request) break;
+        if (request->peer == to_text(all.victim.address)) {
+          all.victim.far = *all.scene.endpoint.accept(*request, far, {});
+        } else if (all.random.chance(0.5)) {  // others are thought about for ever
+          all.scene.endpoint.reject(*request);
+        }
+      }
+    }
+    ASSERT_EQ(pair->state(), QueuePair::State::connected) << name(pair->ended_by());
+    all.turn(1000);
+    all.expect_works(all.victim);
+    all.expect_witness();
+  }
+}
+
 TEST_F(RoceHostile, ConnectionMessagesInStrangersNames) {
   const auto recorded = record(all.victim);
   std::vector<ConnectionMessage> genuine;

@@ -14,14 +14,38 @@
 namespace espalier::fabric::roce {
 namespace {
 
-// The network is asked again after a few times as long as answers take, but not as soon as that a
-// peer whose thread was interrupted for a moment gets everything twice.
-constexpr std::uint64_t kPatienceMinNs = 100'000;
-constexpr std::uint64_t kPatienceFactor = 8;
+// Going back: three ways to learn that something is missing, and how soon each is believed.
+//
+// 1. The peer says so, or an answer comes whose predecessor has not. That is believed at once, and
+//    again when it cannot be an echo of what was sent before going back: not sooner than answers
+//    can come, and from what lies no further on than what showed it last. For the network loses
+//    the second try as readily as the first.
+// 2. Nothing comes at all. That may be a peer whose thread does not run just now; so only a few
+//    packets ask, and each time the wait is longer. It grows slowly as long as it is known that the
+//    network loses packets: then the peer runs, and each wait is lost time.
+// 3. What counts against `retries` is a wait as long as the pair's timeout, and nothing else.
+//
+// Waits begin with how soon answers came lately, at the soonest. A mean will not do: where threads
+// wait for processors it is a thousand times longer, and whoever waits so long after a loss misses
+// the time in which both run. Measured is what was sent once, or again because the peer had not got
+// it; but never what was asked for in silence, since an answer may then be to either [Karn]. Until
+// something was measured again a wait stays as long as it has become, so that a peer that has
+// become slow is not asked twice for ever.
+constexpr std::uint64_t kPatienceMinNs = 20'000;  // and twice as long as answers take
 // As long as nobody knows how long answers take.
 constexpr std::uint64_t kPatienceFirstNs = 4'000'000;
-// Tries in each timeout, but for the first.
+// Tries in each timeout, but for the first; and where packets are known to get lost.
 constexpr std::uint64_t kTriesMin = 4;
+constexpr std::uint64_t kTriesWhereLost = 64;
+// Waits in vain that something lost for sure explains.
+constexpr std::uint32_t kExplained = 16;
+// Packets that ask into silence: more than one, so that one that comes through tells of another.
+constexpr std::uint32_t kAskingPackets = 3;
+// Packets that go again when something got lost again, at least: one that comes should not bring
+// hundreds each time.
+constexpr std::uint32_t kAgainPackets = 8;
+// Answers may have been the soonest for so many measurements, and for twice as many at most.
+constexpr std::uint32_t kMeasurements = 4;
 // An acknowledgement is asked for at least every so many packets.
 constexpr std::uint32_t kAskEvery = 32;
 
@@ -58,6 +82,7 @@ Requester::Requester(Pair& pair, const RequesterLimits& limits)
       acked_(limits.first_psn),
       next_psn_(limits.first_psn),
       highest_sent_(limits.first_psn),
+      allowed_(limits.window),
       patience_ns_(std::min(limits.timeout_ns, kPatienceFirstNs)) {}
 
 void Requester::limit_reads(std::uint32_t reads) {
@@ -112,7 +137,7 @@ bool Requester::may_send(Entry& next) {
   if (waits_for_fence(next)) return false;
   if (is_read(next) && reads_.size() >= limits_.reads_in_flight) return false;
   const auto under_way = static_cast<std::uint32_t>(psn_distance(acked_, cursor_psn()));
-  return under_way + next_packets(next) <= limits_.window;
+  return under_way == 0 || under_way + next_packets(next) <= allowed_;
 }
 
 bool Requester::transmit(std::uint32_t packets) {
@@ -143,17 +168,22 @@ bool Requester::send_next(Entry& next) {
 
 void Requester::sent(Entry& next, std::uint32_t psn, std::uint32_t packets) {
   const std::uint32_t behind = psn_plus(psn, packets);
-  if (psn == acked_) heard_ns_ = pair_.now_ns();  // nothing was waited for before it
+  if (psn == acked_) {  // nothing was waited for before it
+    heard_ns_ = pair_.now_ns();
+    pair_.look_again_at(heard_ns_ + patience_ns_);
+  }
   if (is_read(next)) reads_.push_back(behind);
   if (before(highest_sent_, behind)) {
     if (psn == acked_) moved_ns_ = pair_.now_ns();
     highest_sent_ = behind;
-    if (!timing_) {
-      timing_ = true;
-      timed_psn_ = psn;
-      timed_since_ns_ = pair_.now_ns();
-    }
+    times_resent_ = true;
   }
+  if (!timing_ && times_resent_) {
+    timing_ = true;
+    timed_psn_ = psn;
+    timed_since_ns_ = pair_.now_ns();
+  }
+  times_resent_ = false;
   cursor_packet_ += packets;
   if (cursor_packet_ == next.packets) {
     ++cursor_;
@@ -225,7 +255,7 @@ void Requester::answer(const Packet& packet) {
     case PacketOpcode::acknowledge:
       switch (packet.aeth.kind()) {
         case Aeth::Kind::ack:
-          if (!acknowledge_before(psn_plus(psn, 1))) go_back_once();
+          if (!acknowledge_before(psn_plus(psn, 1))) missing_before(psn);
           return;
         case Aeth::Kind::rnr: return not_ready(packet);
         case Aeth::Kind::nak: return refusal(packet);
@@ -243,19 +273,13 @@ bool Requester::acknowledge_before(std::uint32_t psn) {
     const Entry& first = entry(oldest_);
     if (is_read(first) && !planted(Bug::acknowledgement_is_answer)) {
       const std::uint32_t next_answer = psn_plus(first.first_psn, first.answered);
-      if (before(acked_, next_answer)) {
-        acked_ = next_answer;
-        heard();
-      }
+      if (before(acked_, next_answer)) heard(next_answer);
       return !before(next_answer, psn);
     }
     if (!before_or_at(psn_plus(first.first_psn, first.packets), psn)) break;
     complete_oldest();
   }
-  if (before(acked_, psn)) {
-    acked_ = psn;
-    heard();
-  }
+  if (before(acked_, psn)) heard(psn);
   return true;
 }
 
@@ -265,35 +289,42 @@ void Requester::complete_oldest() {
   const WorkRequest request = first.request;
   const std::uint64_t old_value = first.old_value;
   ++oldest_;
-  if (before(acked_, behind)) {
-    acked_ = behind;
-    heard();
-  }
+  if (before(acked_, behind)) heard(behind);
   pair_.tell_end(request, Status::success, old_value);
 }
 
-// Something was acknowledged.
-void Requester::heard() {
+// Nothing before this PSN is missing any more.
+void Requester::heard(std::uint32_t psn) {
+  const auto packets = static_cast<std::uint32_t>(psn_distance(acked_, psn));
+  acked_ = psn;
   const std::uint64_t now = pair_.now_ns();
   heard_ns_ = now;
   moved_ns_ = now;
-  const bool at_once = !std::exchange(went_back_, false);
+  went_back_ = false;
   receive_retries_ = 0;
+  allowed_ = std::min(allowed_ + packets, limits_.window);
+  if (explained_ != 0) patience_ns_ = patience_at_least();
   if (timing_ && before(timed_psn_, acked_)) {
     timing_ = false;
-    const std::uint64_t took = now - timed_since_ns_;
-    smooth_ns_ = smooth_ns_ == 0 ? took : (7 * smooth_ns_ + took) / 8;
-  }
-  // What was sent again may have been answered to the first time, only later; so it waits for long
-  // until something was answered at once. Else a peer that has become slow is asked twice for ever.
-  patience_ns_ = std::min(std::max(patience_ns_, kPatienceFirstNs), limits_.timeout_ns);
-  if (at_once && smooth_ns_ != 0) {
-    patience_ns_ =
-        std::min(std::max(kPatienceFactor * smooth_ns_, kPatienceMinNs), limits_.timeout_ns);
+    measured(now - timed_since_ns_);
   }
   std::erase_if(reads_, [&](std::uint32_t behind) { return before_or_at(behind, acked_); });
   catch_up();
+  if (acked_ != highest_sent_) pair_.look_again_at(heard_ns_ + patience_ns_);
   if (cursor_ != end_) pair_.has_work();  // what waited for this
+}
+
+void Requester::measured(std::uint64_t took_ns) {
+  soonest_ns_[0] = std::min(soonest_ns_[0], took_ns);
+  patience_ns_ = patience_at_least();
+  if (++measurements_ % kMeasurements == 0) {
+    soonest_ns_[1] = std::exchange(soonest_ns_[0], kNever);
+  }
+}
+
+std::uint64_t Requester::patience_at_least() const {
+  if (measurements_ == 0) return patience_ns_;
+  return std::min(kPatienceMinNs + 2 * soonest_ns(), limits_.timeout_ns);
 }
 
 // After going back, what had been sent before may be acknowledged after all.
@@ -313,7 +344,7 @@ void Requester::catch_up() {
 
 void Requester::read_response(const Packet& packet) {
   const std::uint32_t psn = packet.bth.psn;
-  if (!acknowledge_before(psn)) return go_back_once();
+  if (!acknowledge_before(psn)) return missing_before(psn);
   if (oldest_ == end_) return;
   Entry& first = entry(oldest_);
   if (!begun(first) || first.request.opcode != Opcode::read) return;
@@ -323,13 +354,12 @@ void Requester::read_response(const Packet& packet) {
   if (packet.payload.size() != wanted) return fail_at(psn, Status::remote_operation);
   if (wanted != 0) std::memcpy(first.request.local + offset, packet.payload.data(), wanted);
   if (++first.answered == first.packets) return complete_oldest();
-  acked_ = psn_plus(psn, 1);
-  heard();
+  heard(psn_plus(psn, 1));
 }
 
 void Requester::atomic_response(const Packet& packet) {
   const std::uint32_t psn = packet.bth.psn;
-  if (!acknowledge_before(psn)) return go_back_once();
+  if (!acknowledge_before(psn)) return missing_before(psn);
   if (oldest_ == end_) return;
   Entry& first = entry(oldest_);
   if (!begun(first) || !is_atomic(first.request.opcode) || psn != first.first_psn) return;
@@ -345,7 +375,7 @@ void Requester::refusal(const Packet& packet) {
   static_cast<void>(acknowledge_before(psn));
   const bool gap = packet.aeth.value() == static_cast<std::uint8_t>(NakCode::sequence_error);
   if (gap) ++pair_.counters().told_gaps;
-  return gap ? go_back_once() : fail_at(psn, status_of(packet.aeth.value()));
+  return gap ? missing_before(psn) : fail_at(psn, status_of(packet.aeth.value()));
 }
 
 void Requester::not_ready(const Packet& packet) {
@@ -358,7 +388,7 @@ void Requester::not_ready(const Packet& packet) {
   }
   blocked_until_ns_ = pair_.now_ns() + rnr_timer_ns(packet.aeth.value());
   pair_.look_again_at(blocked_until_ns_);
-  go_back(acked_);
+  go_back();
 }
 
 void Requester::fail_at(std::uint32_t psn, Status status) {
@@ -380,25 +410,41 @@ void Requester::flush() {
   cursor_packet_ = 0;
 }
 
-void Requester::go_back_once() {
-  if (!went_back_) go_back(acked_);
+// Something with this PSN has come, and what is before it has not.
+void Requester::missing_before(std::uint32_t psn) {
+  const bool again = went_back_;
+  explained_ = kExplained;
+  if (again) {
+    const std::uint64_t since = pair_.now_ns() - went_back_ns_;
+    const bool in_time = since >= soonest_ns();
+    const bool further_on = before(seen_psn_, psn);
+    if (further_on) seen_psn_ = psn;
+    if (!in_time || (further_on && since < patience_ns_)) return;
+    allowed_ = std::max(allowed_ / 2, kAgainPackets);
+  }
+  seen_psn_ = psn;
+  go_back();
+  times_resent_ = !again;
 }
 
-void Requester::go_back(std::uint32_t psn) {
+// Whatever is not acknowledged is sent once more.
+void Requester::go_back() {
   went_back_ = true;
+  went_back_ns_ = pair_.now_ns();
   ++pair_.counters().went_back;
-  timing_ = false;  // an answer that comes now may be to either
+  timing_ = false;
+  times_resent_ = false;
   unacknowledged_ = kAskEvery;
   std::uint64_t number = oldest_;
   while (number != end_ && begun(entry(number)) &&
-         before_or_at(psn_plus(entry(number).first_psn, entry(number).packets), psn)) {
+         before_or_at(psn_plus(entry(number).first_psn, entry(number).packets), acked_)) {
     ++number;
   }
   if (number == end_ || !begun(entry(number))) return;
   cursor_ = number;
   cursor_packet_ =
-      static_cast<std::uint32_t>(std::max(0, psn_distance(entry(number).first_psn, psn)));
-  std::erase_if(reads_, [&](std::uint32_t behind) { return before(psn, behind); });
+      static_cast<std::uint32_t>(std::max(0, psn_distance(entry(number).first_psn, acked_)));
+  std::erase_if(reads_, [&](std::uint32_t behind) { return before(acked_, behind); });
   pair_.has_work();
 }
 
@@ -416,14 +462,16 @@ std::uint64_t Requester::expire(std::uint64_t now_ns) {
     fail_at(acked_, Status::retry_exceeded);
     return 0;
   }
-  // Where a fifth of the packets gets lost, eight tries are too few. So there are more of them in
-  // the time that so many retries take.
-  const std::uint64_t at_most = std::min(
-      std::max(kPatienceFactor * smooth_ns_, limits_.timeout_ns / kTriesMin), limits_.timeout_ns);
-  patience_ns_ = std::min(2 * patience_ns_, at_most);
+  // There are more tries than `retries`, in the time that so many take: where a fifth of the
+  // packets gets lost, eight are too few.
+  const std::uint64_t tries = explained_ != 0 ? kTriesWhereLost : kTriesMin;
+  const std::uint64_t at_most = std::max(patience_at_least(), limits_.timeout_ns / tries);
+  patience_ns_ = std::min(patience_ns_ + patience_ns_ / 2, at_most);
   heard_ns_ = now_ns;
   ++pair_.counters().timeouts;
-  go_back(acked_);
+  if (explained_ != 0) --explained_;
+  allowed_ = kAskingPackets;
+  go_back();
   return heard_ns_ + patience_ns_;
 }
 

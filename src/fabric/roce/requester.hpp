@@ -20,6 +20,8 @@
 // Thread: that of the endpoint.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -104,9 +106,15 @@ class Requester {
   void refusal(const Packet& packet);
   void not_ready(const Packet& packet);
   void fail_at(std::uint32_t psn, Status status);
-  void go_back(std::uint32_t psn);
-  void go_back_once();
-  void heard();
+  void go_back();
+  void missing_before(std::uint32_t psn);
+  void heard(std::uint32_t psn);
+  void measured(std::uint64_t took_ns);
+  /// How long answers have taken at least, lately; longer than anything if nobody knows.
+  [[nodiscard]] std::uint64_t soonest_ns() const {
+    return std::min(soonest_ns_[0], soonest_ns_[1]);
+  }
+  [[nodiscard]] std::uint64_t patience_at_least() const;
 
   Pair& pair_;
   RequesterLimits limits_;
@@ -126,15 +134,25 @@ class Requester {
   std::vector<std::uint32_t> reads_;
   std::uint32_t unacknowledged_ = 0;  // packets since one asked for an acknowledgement
 
-  bool went_back_ = false;              // since acked_ last moved
+  // Going back (requester.cpp says when).
+  bool went_back_ = false;              // since acked_ last moved,
+  std::uint64_t went_back_ns_ = 0;      // then
+  std::uint32_t seen_psn_ = 0;          // of what showed last that something before it is missing
+  std::uint32_t allowed_;               // packets that may be under way, of `window`
   std::uint64_t blocked_until_ns_ = 0;  // the peer had no receive
   std::uint64_t heard_ns_ = 0;          // or sent again
   std::uint64_t moved_ns_ = 0;          // acked_ did, or there was nothing to wait for
-  std::uint64_t patience_ns_;           // before going back next time
-  bool timing_ = false;                 // how long the answer to timed_psn_ takes
+  std::uint64_t patience_ns_;           // before asking again next time
+  std::uint32_t explained_ = 0;         // waits in vain, by packets that got lost for sure
+
+  // How long answers take.
+  bool timing_ = false;        // that to timed_psn_,
+  bool times_resent_ = false;  // or, as soon as that is sent, to what is missing
   std::uint32_t timed_psn_ = 0;
   std::uint64_t timed_since_ns_ = 0;
-  std::uint64_t smooth_ns_ = 0;  // how long answers take, mostly
+  std::uint64_t measurements_ = 0;
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+  std::array<std::uint64_t, 2> soonest_ns_{kNever, kNever};  // of the last few, and those before
   std::uint32_t receive_retries_ = 0;
 };
 

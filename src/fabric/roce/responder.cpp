@@ -8,8 +8,8 @@
 #include "base/bytes.hpp"
 #include "base/prefetch.hpp"
 #include "fabric/planted.hpp"
-#include "fabric/shared_copy.hpp"
 #include "fabric/roce/pair.hpp"
+#include "fabric/shared_copy.hpp"
 
 namespace espalier::fabric::roce {
 namespace {
@@ -58,7 +58,9 @@ void Responder::request(const Packet& packet) {
     return execute(packet);
   }
   if (ahead > 0) {
-    if (told_gap_ || full()) return;
+    const bool goes_on = psn_distance(beyond_gap_, packet.bth.psn) > 0;
+    beyond_gap_ = packet.bth.psn;
+    if ((told_gap_ && goes_on) || full()) return;
     told_gap_ = true;
     ++pair_.counters().gaps;
     Answer gap;
@@ -308,6 +310,7 @@ void Responder::refuse(NakCode code, Status status) {
 void Responder::not_ready() {
   ++pair_.counters().not_ready;
   told_gap_ = true;  // what is under way behind it comes again anyway
+  beyond_gap_ = expected_;
   if (full()) return;
   Answer wait;
   wait.psn = expected_;

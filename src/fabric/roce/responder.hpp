@@ -10,7 +10,8 @@
 //     SEND is acknowledged again, one of a READ read again within what was asked then, and one of
 //     an atomic answered from memory; one that is not remembered is dropped. A duplicate ends
 //     nothing: it may have been late, and what it names is gone.
-// I2. A gap is told once, until what is missing has come.
+// I2. A gap is told once for each time that the peer sends what is behind it: when PSNs go back and
+//     what is missing is still missing, it got lost again.
 // I3. What a peer can make this remember is bounded: kRemembered READs and atomics, and
 //     kAnswersMax answers that wait to leave.
 //
@@ -105,7 +106,8 @@ class Responder {
   std::uint32_t expected_ = 0;
   std::uint32_t msn_ = 0;
   bool told_gap_ = false;
-  bool refusing_ = false;  // nothing more is executed
+  std::uint32_t beyond_gap_ = 0;  // the PSN that came last while something was missing
+  bool refusing_ = false;         // nothing more is executed
   Answer refusal_;
   Status why_ = Status::success;
 

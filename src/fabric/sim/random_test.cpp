@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "fabric/seeds.hpp"
 #include "fabric/sim/two_ends.hpp"
 
 namespace espalier::fabric::sim {
@@ -268,28 +269,38 @@ Faults faults_of(std::uint64_t seed) {
   return faults;
 }
 
+void expect_reached(const Seeds& seeds,
+                    std::initializer_list<std::pair<const char*, std::uint64_t>> rare) {
+  for (const auto& [what, count] : rare) {
+    EXPECT_GT(count, 0u) << what;
+    seeds.tell(what, count);
+  }
+}
+
 TEST(SimRandom, WhatIsSeenIsWhatMayBeSeen) {
   const std::uint64_t first = base::seed_from_environment(1);
+  Seeds seeds(100);
   Counts all;
-  for (std::uint64_t seed = first; seed < first + 100; ++seed) {
+  for (std::uint64_t seed = first; seed < first + seeds.count(); ++seed) {
     SCOPED_TRACE(seed);
     Mesh mesh(seed, faults_of(seed));
     mesh.go_on(500);
     mesh.settle();
     mesh.check(true);
     add(all, mesh.world().counts());
-    if (testing::Test::HasFailure()) break;
+    if (testing::Test::HasFailure()) return;
+    seeds.done();
   }
-  EXPECT_GT(all.lost, 0u);
-  EXPECT_GT(all.late, 0u);
-  EXPECT_GT(all.duplicated, 0u);
-  EXPECT_GT(all.sent_again, 0u);
-  EXPECT_GT(all.duplicates_refused, 0u);
-  EXPECT_GT(all.reads_again, 0u);
-  EXPECT_GT(all.reads_reordered, 0u);
-  EXPECT_GT(all.torn_reads, 0u);
-  EXPECT_GT(all.torn_writes, 0u);
-  EXPECT_GT(all.receiver_not_ready, 0u);
+  expect_reached(seeds, {{"lost", all.lost},
+                         {"late", all.late},
+                         {"duplicated", all.duplicated},
+                         {"sent again", all.sent_again},
+                         {"duplicates refused", all.duplicates_refused},
+                         {"reads again", all.reads_again},
+                         {"reads reordered", all.reads_reordered},
+                         {"torn reads", all.torn_reads},
+                         {"torn writes", all.torn_writes},
+                         {"receiver not ready", all.receiver_not_ready}});
 }
 
 // Something happens to node c, or to a link of it, in the middle.
@@ -312,26 +323,29 @@ void suffer(Mesh& mesh, std::uint64_t kind) {
 
 TEST(SimRandom, AfterAccidentsNothingIsDoneTwice) {
   const std::uint64_t first = base::seed_from_environment(1);
+  Seeds seeds(100);
   Counts all;
-  for (std::uint64_t seed = first; seed < first + 100; ++seed) {
+  for (std::uint64_t seed = first; seed < first + seeds.count(); ++seed) {
     SCOPED_TRACE(seed);
     Mesh mesh(seed, faults_of(seed));
     suffer(mesh, seed % 4);
     mesh.check(false);
     add(all, mesh.world().counts());
-    if (testing::Test::HasFailure()) break;
+    if (testing::Test::HasFailure()) return;
+    seeds.done();
   }
-  EXPECT_GT(all.retry_exceeded, 0u);
-  EXPECT_GT(all.crashes, 0u);
-  EXPECT_GT(all.cut_off, 0u);
-  EXPECT_GT(all.held, 0u);
-  EXPECT_GT(all.left_undone, 0u);
+  expect_reached(seeds, {{"retry exceeded", all.retry_exceeded},
+                         {"crashes", all.crashes},
+                         {"cut off", all.cut_off},
+                         {"held", all.held},
+                         {"left undone", all.left_undone}});
 }
 
 TEST(SimRandom, TheSameSeedMakesTheSameEvents) {
   const std::uint64_t first = base::seed_from_environment(1);
   std::map<std::uint64_t, std::uint64_t> traces;
-  for (std::uint64_t seed = first; seed < first + 10; ++seed) {
+  Seeds seeds(10);
+  for (std::uint64_t seed = first; seed < first + seeds.count(); ++seed) {
     std::array<std::uint64_t, 2> twice{};
     for (std::uint64_t& trace : twice) {
       Mesh mesh(seed, Faults::harsh());
@@ -340,6 +354,7 @@ TEST(SimRandom, TheSameSeedMakesTheSameEvents) {
     }
     EXPECT_EQ(twice[0], twice[1]) << seed;
     EXPECT_TRUE(traces.emplace(twice[0], seed).second) << seed;
+    seeds.done();
   }
 }
 

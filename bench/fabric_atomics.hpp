@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two threads that add to one word, each on a core of its own: as plain instructions, or as
+// FETCH_ADDs over `shm`, each checked and told. Who has the word's line decides how fast either
+// goes, so they are compared where both threads want it.
+//
+// Thread: any; the two are its own.
+#pragma once
+
+#include <cstdint>
+
+#include "bench/fabric_ends.hpp"
+#include "bench/point_run.hpp"
+
+namespace espalier::bench {
+
+/// Each thread adds so often. The checksum is over the values that they found: those of all
+/// additions are different, so it depends on their number alone. Errors: throws
+/// std::runtime_error.
+PointSample add_locally(FabricServer& server, std::uint64_t ops_per_thread);
+/// `batch`: posted with one doorbell.
+PointSample add_over_fabric(FabricServer& server, std::uint64_t ops_per_thread,
+                            std::uint32_t batch);
+
+}  // namespace espalier::bench

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many seeds the tests of simulated networks take: each its own number, or ESPALIER_SEEDS; then
+// they also say how far they are, and how often they have seen what seldom happens.
+// Thread: one.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+namespace espalier::fabric {
+
+class Seeds {
+ public:
+  explicit Seeds(std::uint64_t usually) {
+    const char* const text = std::getenv("ESPALIER_SEEDS");
+    told_ = text != nullptr;
+    count_ = told_ ? std::strtoull(text, nullptr, 0) : usually;
+  }
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+  /// One more is done.
+  void done() {
+    ++done_;
+    if (!told_ || done_ * 10 / count_ == (done_ - 1) * 10 / count_) return;
+    std::fprintf(stderr, "%12llu of %llu seeds\n", static_cast<unsigned long long>(done_),
+                 static_cast<unsigned long long>(count_));
+  }
+  /// Something rare has happened so often.
+  void tell(const char* what, std::uint64_t times) const {
+    if (told_) std::fprintf(stderr, "%12llu %s\n", static_cast<unsigned long long>(times), what);
+  }
+
+ private:
+  std::uint64_t count_;
+  std::uint64_t done_ = 0;
+  bool told_ = false;
+};
+
+}  // namespace espalier::fabric
