@@ -319,7 +319,7 @@ void Worker::finish() {
     for (const auto& fabric : fabrics_) moved = fabric->turn() || moved;
     return moved;
   };
-  while ((!engine_->idle() || fabric_has_news()) && watch.elapsed_ns() < kFinishNs) {
+  while (!engine_->idle() && watch.elapsed_ns() < kFinishNs) {
     if (!turn()) std::this_thread::yield();
   }
   fabrics_.clear();

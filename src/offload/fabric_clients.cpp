@@ -68,9 +68,12 @@ FabricClients::~FabricClients() {
   endpoint_->progress();  // so that they hear of it
 }
 
-// Whoever does not hear of it tries to come back, and finds out then.
+// Behind all answers. Whoever does not hear of it tries to come back, and finds out then.
 void FabricClients::say_goodbye() {
-  for (const auto& [token, session] : sessions_) session->connection->link()->say_goodbye();
+  for (const auto& [token, session] : sessions_) {
+    session->connection->link()->carry();
+    session->connection->link()->say_goodbye();
+  }
   const std::uint64_t until = options_.now_ns() + kGoodbyeNs;
   Completion batch[64];
   const auto unheard = [](const auto& entry) {
