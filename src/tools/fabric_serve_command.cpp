@@ -105,6 +105,9 @@ std::unexpected<Failure> cannot_listen(const std::string& address, const Error& 
     return failed(fmt::format("{} is no address of this machine", address),
                   "Give one that is; 127.0.0.1 for others on this machine.");
   }
+  if (error.code == Code::unsupported) {
+    return failed(fmt::format("cannot listen at {}", address), std::string(fabric::explain(error)));
+  }
   return failed(fmt::format("cannot listen at {}: {}", address, reason(error)));
 }
 
