@@ -12,6 +12,7 @@
 #include "base/atomic_bytes.hpp"
 #include "base/random.hpp"
 #include "bench/probe.hpp"
+#include "fabric/ofi/endpoint.hpp"
 #include "fabric/roce/endpoint.hpp"
 #include "fabric/roce/exchange.hpp"
 #include "fabric/roce/losing_port.hpp"
@@ -27,7 +28,8 @@ struct Named {
 };
 constexpr std::array kKinds{
     Named{FabricKind::shm, "shm"}, Named{FabricKind::roce_memory, "roce-memory"},
-    Named{FabricKind::roce_udp, "roce-udp"}, Named{FabricKind::roce_udp6, "roce-udp6"}};
+    Named{FabricKind::roce_udp, "roce-udp"}, Named{FabricKind::roce_udp6, "roce-udp6"},
+    Named{FabricKind::ofi_tcp, "ofi-tcp"}};
 
 constexpr std::uint32_t kServerReceives = 512;
 constexpr std::uint32_t kReceiveBytes = 4096;
@@ -68,6 +70,9 @@ std::unique_ptr<fabric::Endpoint> open_endpoint(FabricKind kind, double loss,
                                                 std::shared_ptr<fabric::RegionTable> regions,
                                                 std::string* where) {
   if (kind == FabricKind::shm) return must(fabric::shm::open(std::move(regions)), "shm");
+  if (kind == FabricKind::ofi_tcp) {
+    return must(fabric::ofi::open("tcp", std::move(regions)), "libfabric");
+  }
   std::unique_ptr<roce::PacketPort> port = open_port(kind);
   if (where != nullptr) *where = roce::to_text(port->address());
   // Both ends are here, so nobody must be kept from guessing. The two differ.
@@ -136,6 +141,17 @@ double FabricServer::cpu_seconds() {
   return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
+void FabricServer::listen(fabric::Endpoint& endpoint) {
+  if (kind_ == FabricKind::shm) return must(endpoint.listen(address_), "listen");
+  if (auto* const ofi = dynamic_cast<fabric::ofi::OfiEndpoint*>(&endpoint)) {
+    must(endpoint.listen("127.0.0.1:0"), "listen");
+    address_ = roce::to_text(ofi->listens_at());
+    return;
+  }
+  must(endpoint.listen("1"), "listen");
+  address_ += "/1";
+}
+
 void FabricServer::serve(std::promise<void> ready) {
   std::unique_ptr<fabric::Endpoint> endpoint;
   fabric::Registration region;
@@ -148,8 +164,7 @@ void FabricServer::serve(std::promise<void> ready) {
                                      fabric::RemoteRights::atomic),
                   "region");
     region_ = region.remote();
-    must(endpoint->listen(kind_ == FabricKind::shm ? address_ : "1"), "listen");
-    if (kind_ != FabricKind::shm) address_ += "/1";
+    listen(*endpoint);
   } catch (...) {
     return ready.set_exception(std::current_exception());
   }

@@ -20,7 +20,7 @@
 
 namespace espalier::bench {
 
-enum class FabricKind : std::uint8_t { shm, roce_memory, roce_udp, roce_udp6 };
+enum class FabricKind : std::uint8_t { shm, roce_memory, roce_udp, roce_udp6, ofi_tcp };
 [[nodiscard]] std::string_view name(FabricKind kind);
 [[nodiscard]] std::optional<FabricKind> parse_fabric_kind(std::string_view text);
 /// The names of all, with commas between.
@@ -49,6 +49,7 @@ class FabricServer {
 
  private:
   void serve(std::promise<void> ready);
+  void listen(fabric::Endpoint& endpoint);
 
   FabricKind kind_;
   double loss_;

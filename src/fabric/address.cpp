@@ -12,6 +12,7 @@
 #include "base/system_error.hpp"
 #include "base/unix_address.hpp"
 #include "fabric/number_source.hpp"
+#include "fabric/ofi/endpoint.hpp"
 #include "fabric/roce/endpoint.hpp"
 #include "fabric/roce/udp_address.hpp"
 #include "fabric/roce/udp_port.hpp"
@@ -24,7 +25,10 @@ namespace {
 
 constexpr std::string_view kShm = "shm:";
 constexpr std::string_view kRoce = "roce://";
+constexpr std::string_view kOfi = "ofi://";
 constexpr std::uint32_t kPortsEnd = 49152;  // what network cards send from begins here
+constexpr std::uint32_t kAllPortsEnd = 65536;
+constexpr std::size_t kProviderBytesMax = 32;
 // IP, UDP, BTH, RETH, ImmDt and ICRC around the payload of a packet.
 constexpr int kAroundPayload = 40 + 8 + 12 + 16 + 4 + 4;
 constexpr std::uint32_t kSmallMtu = 1024;
@@ -56,15 +60,9 @@ bool is_link_local(const roce::IpAddress& ip) {
   return ip.is_v6 && ip.bytes[0] == 0xFE && (ip.bytes[1] & 0xC0) == 0x80;
 }
 
-Result<FabricAddress> parse_roce(std::string_view text) {
-  FabricAddress address;
-  address.transport = FabricAddress::Transport::roce;
-  if (const std::size_t slash = text.find('/'); slash != std::string_view::npos) {
-    const auto service = base::parse_digits<std::uint16_t>(text.substr(slash + 1));
-    if (!service || *service == 0) return fault(AddressFault::service);
-    address.service = *service;
-    text = text.substr(0, slash);
-  }
+/// HOST[:PORT].
+Result<roce::PortAddress> parse_where(std::string_view text, std::uint16_t default_port,
+                                      std::uint32_t ports_end) {
   std::string_view host = text;
   std::optional<std::string_view> port;
   const std::size_t colon = text.rfind(':');
@@ -84,12 +82,44 @@ Result<FabricAddress> parse_roce(std::string_view text) {
   const auto ip = parse_host(host);
   if (!ip) return std::unexpected(ip.error());
   if (bracketed && !ip->is_v6) return fault(AddressFault::host);
-  address.where = {*ip, wire::roce::kUdpPort};
+  roce::PortAddress where{*ip, default_port};
   if (port) {
     const auto number = base::parse_digits<std::uint16_t>(*port);
-    if (!number || *number >= kPortsEnd) return fault(AddressFault::port);
-    address.where.udp_port = *number;
+    if (!number || *number >= ports_end) return fault(AddressFault::port);
+    where.udp_port = *number;
   }
+  return where;
+}
+
+Result<FabricAddress> parse_roce(std::string_view text) {
+  FabricAddress address;
+  address.transport = FabricAddress::Transport::roce;
+  if (const std::size_t slash = text.find('/'); slash != std::string_view::npos) {
+    const auto service = base::parse_digits<std::uint16_t>(text.substr(slash + 1));
+    if (!service || *service == 0) return fault(AddressFault::service);
+    address.service = *service;
+    text = text.substr(0, slash);
+  }
+  const auto where = parse_where(text, wire::roce::kUdpPort, kPortsEnd);
+  if (!where) return std::unexpected(where.error());
+  address.where = *where;
+  return address;
+}
+
+Result<FabricAddress> parse_ofi(std::string_view text) {
+  FabricAddress address;
+  address.transport = FabricAddress::Transport::ofi;
+  address.provider = text.substr(0, text.find('/'));
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  if (address.provider.empty() || address.provider.size() == text.size() ||
+      address.provider.size() > kProviderBytesMax ||
+      address.provider.find_first_not_of(kLetters) != std::string::npos) {
+    return fault(AddressFault::provider);
+  }
+  const auto where =
+      parse_where(text.substr(address.provider.size() + 1), ofi::kDefaultPort, kAllPortsEnd);
+  if (!where) return std::unexpected(where.error());
+  address.where = *where;
   return address;
 }
 
@@ -138,21 +168,31 @@ Result<Route> find_route(const roce::PortAddress& to, const std::optional<roce::
 std::string_view explain(AddressFault fault) {
   switch (fault) {
     case AddressFault::none: break;
-    case AddressFault::scheme: return "An address is shm:PATH or roce://HOST[:PORT]/SERVICE.";
+    case AddressFault::scheme:
+      return "An address is shm:PATH, roce://HOST[:PORT]/SERVICE or ofi://PROVIDER/HOST[:PORT].";
     case AddressFault::path: return "Behind shm: stands the path of a socket, of 1 to 107 bytes.";
     case AddressFault::host:
       return "HOST is an address such as 192.0.2.1 or 2001:db8::1, in brackets if a port follows; "
              "names are not looked up.";
     case AddressFault::any_host: return "HOST is one address of one machine.";
-    case AddressFault::port: return "PORT is a number up to 49151.";
+    case AddressFault::port: return "PORT is a number up to 49151, or of ofi up to 65535.";
     case AddressFault::service: return "SERVICE is a number from 1 to 65535.";
     case AddressFault::free_port:
       return "Port 0 is for those who listen; give the port that they have told.";
     case AddressFault::ip_version: return "Both ends have an address of IPv4, or both one of IPv6.";
     case AddressFault::link_local:
       return "HOST is no address of a link (fe80::...): interfaces cannot be named; take another.";
+    case AddressFault::provider:
+      return "Behind ofi:// stands the name of a provider of libfabric's, such as tcp or verbs, "
+             "and after a slash HOST[:PORT].";
   }
   return "The address is good.";
+}
+
+std::string_view explain(const Error& error) {
+  if (error.code == Code::unsupported) return ofi::explain(static_cast<ofi::Lack>(error.detail));
+  if (error.code != Code::invalid_argument) return {};
+  return explain(static_cast<AddressFault>(error.detail));
 }
 
 Result<roce::IpAddress> parse_host(std::string_view text) {
@@ -171,6 +211,7 @@ Result<roce::IpAddress> parse_host(std::string_view text) {
 
 Result<FabricAddress> parse(std::string_view text) {
   if (text.starts_with(kRoce)) return parse_roce(text.substr(kRoce.size()));
+  if (text.starts_with(kOfi)) return parse_ofi(text.substr(kOfi.size()));
   if (!text.starts_with(kShm)) return fault(AddressFault::scheme);
   FabricAddress address;
   address.path = text.substr(kShm.size());
@@ -180,8 +221,25 @@ Result<FabricAddress> parse(std::string_view text) {
 
 std::string to_text(const FabricAddress& address) {
   if (address.transport == FabricAddress::Transport::shm) return std::string(kShm) + address.path;
+  if (address.transport == FabricAddress::Transport::ofi) {
+    return std::string(kOfi) + address.provider + "/" + roce::to_text(address.where);
+  }
   return std::string(kRoce) + roce::to_text(address.where) + "/" + std::to_string(address.service);
 }
+
+namespace {
+
+Result<Listening> listen_by_ofi(Listening made, std::shared_ptr<RegionTable> regions) {
+  auto opened = ofi::open(made.address.provider, std::move(regions));
+  if (!opened) return std::unexpected(opened.error());
+  const auto listens = (*opened)->listen(roce::to_text(made.address.where));
+  if (!listens) return std::unexpected(listens.error());
+  made.address.where = (*opened)->listens_at();
+  made.endpoint = std::move(*opened);
+  return made;
+}
+
+}  // namespace
 
 Result<Listening> open_for_listening(const FabricAddress& address,
                                      std::shared_ptr<RegionTable> regions) {
@@ -191,6 +249,8 @@ Result<Listening> open_for_listening(const FabricAddress& address,
     auto opened = shm::open(std::move(regions));
     if (!opened) return std::unexpected(opened.error());
     made.endpoint = std::move(*opened);
+  } else if (address.transport == FabricAddress::Transport::ofi) {
+    return listen_by_ofi(std::move(made), std::move(regions));
   } else {
     auto opened = open_roce(address.where, std::move(regions));
     if (!opened && opened.error() == Error{Code::system, 0, EADDRINUSE}) {
@@ -216,6 +276,11 @@ Result<Connecting> open_for_connecting(const FabricAddress& target,
     return Connecting{std::move(*opened), target.path};
   }
   if (target.where.udp_port == 0) return fault(AddressFault::free_port);
+  if (target.transport == FabricAddress::Transport::ofi) {
+    auto opened = ofi::open(target.provider, std::move(regions));
+    if (!opened) return std::unexpected(opened.error());
+    return Connecting{std::move(*opened), roce::to_text(target.where)};
+  }
   if (local && local->is_v6 != target.where.ip.is_v6) return fault(AddressFault::ip_version);
   const auto route = find_route(target.where, local);
   if (!route) return std::unexpected(route.error());

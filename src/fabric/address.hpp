@@ -3,10 +3,12 @@
 //
 //     shm:PATH                      processes of this machine; PATH is that of a UNIX socket
 //     roce://HOST[:PORT]/SERVICE    RoCEv2 over UDP, in user space
+//     ofi://PROVIDER/HOST[:PORT]    connections of libfabric's, as its provider makes them
 //
 // HOST is an address of IPv4 or IPv6, in brackets if a PORT stands behind it; names are not looked
-// up. PORT is 4791 unless given; to listen, 0 takes one that is free. SERVICE, 1 to 65535, is 1
-// unless given. So one text tells a server where to listen, and its clients whom to ask.
+// up. PORT is 4791, or of `ofi` 7471, unless given; to listen, 0 takes one that is free. SERVICE, 1
+// to 65535, is 1 unless given. PROVIDER is a name that libfabric knows: tcp, verbs. So one text
+// tells a server where to listen, and its clients whom to ask.
 //
 // Thread: any; no state.
 #pragma once
@@ -24,29 +26,33 @@
 namespace espalier::fabric {
 
 struct FabricAddress {
-  enum class Transport : std::uint8_t { shm, roce };
+  enum class Transport : std::uint8_t { shm, roce, ofi };
   Transport transport = Transport::shm;
   std::string path;         // shm
-  roce::PortAddress where;  // roce; UDP port 0: any that is free
+  roce::PortAddress where;  // roce, ofi; port 0: any that is free
   std::uint16_t service = 1;
+  std::string provider;  // ofi
   friend bool operator==(const FabricAddress&, const FabricAddress&) = default;
 };
 
 /// What is wrong with an address: the detail of the error.
 enum class AddressFault : std::uint32_t {
   none = 0,
-  scheme = 1,      // neither of the two forms
+  scheme = 1,      // none of the forms
   path = 2,        // empty, longer than that of a socket, or with a zero byte
   host = 3,        // no address of IPv4 or IPv6
   any_host = 4,    // stands for all addresses of a machine, or for many machines
-  port = 5,        // no number below 49152: those above are what network cards send from
+  port = 5,        // no port; of roce no number below 49152: those above are what cards send from
   service = 6,     // no number from 1 to 65535
   free_port = 7,   // port 0, where somebody is to be asked
   ip_version = 8,  // the address to send from is of the other version
   link_local = 9,  // means nothing without an interface, which cannot be named
+  provider = 10,   // no name as libfabric's providers have
 };
 /// A sentence that says what was expected; of an error of parse() or of the calls below.
 [[nodiscard]] std::string_view explain(AddressFault fault);
+/// The same of an error of theirs, whatever it is; empty where there is nothing to say.
+[[nodiscard]] std::string_view explain(const Error& error);
 
 /// Errors: invalid_argument (detail: an AddressFault).
 Result<FabricAddress> parse(std::string_view text);
@@ -58,7 +64,7 @@ struct Listening {
   FabricAddress address;  // with the port that was taken
 };
 /// Opens an endpoint that listens. Errors: already_exists (somebody listens there),
-/// invalid_argument (no path of a socket), system.
+/// invalid_argument (no path of a socket), unsupported (detail: an ofi::Lack), system.
 Result<Listening> open_for_listening(const FabricAddress& address,
                                      std::shared_ptr<RegionTable> regions);
 
@@ -68,8 +74,9 @@ struct Connecting {
   std::uint32_t mtu_bytes = 4096;  // QueuePairOptions::mtu_bytes that fit the way there
 };
 /// Opens an endpoint from which `target` can be reached: through `local`, else through the address
-/// from which the system would send. Errors: invalid_argument (detail: an AddressFault), system
-/// (ENETUNREACH: no way there; EADDRNOTAVAIL: `local` is not of this machine).
+/// from which the system would send. Errors: invalid_argument (detail: an AddressFault),
+/// unsupported (detail: an ofi::Lack; connect() too), system (ENETUNREACH: no way there;
+/// EADDRNOTAVAIL: `local` is not of this machine).
 Result<Connecting> open_for_connecting(const FabricAddress& target,
                                        std::shared_ptr<RegionTable> regions,
                                        const std::optional<roce::IpAddress>& local = {});

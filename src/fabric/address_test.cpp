@@ -11,6 +11,7 @@
 
 #include "base/temporary_folder.hpp"
 #include "fabric/completion_queue.hpp"
+#include "fabric/ofi/endpoint.hpp"
 
 namespace espalier::fabric {
 namespace {
@@ -31,6 +32,10 @@ TEST(FabricAddress, IsReadAndWritten) {
       {"roce://::1/2", "roce://[::1]:4791/2"},
       {"roce://[::1]", "roce://[::1]:4791/1"},
       {"roce://[2001:DB8::1]:20000/3", "roce://[2001:db8::1]:20000/3"},
+      {"ofi://tcp/10.0.0.1", "ofi://tcp/10.0.0.1:7471"},
+      {"ofi://verbs/10.0.0.1:65535", "ofi://verbs/10.0.0.1:65535"},
+      {"ofi://tcp/::1", "ofi://tcp/[::1]:7471"},
+      {"ofi://tcp/[::1]:0", "ofi://tcp/[::1]:0"},
   };
   for (const auto& [text, whole] : texts) {
     const auto address = parse(text);
@@ -38,6 +43,14 @@ TEST(FabricAddress, IsReadAndWritten) {
     EXPECT_EQ(to_text(*address), whole);
     EXPECT_EQ(parse(whole), address);
   }
+}
+
+void expect_fault(const std::string& text, AddressFault fault) {
+  const auto address = parse(text);
+  ASSERT_FALSE(address) << text;
+  EXPECT_EQ(address.error().code, Code::invalid_argument);
+  EXPECT_EQ(static_cast<AddressFault>(address.error().detail), fault) << text;
+  EXPECT_TRUE(explain(fault).ends_with(".")) << text;
 }
 
 TEST(FabricAddress, SaysWhatIsWrong) {
@@ -84,13 +97,27 @@ TEST(FabricAddress, SaysWhatIsWrong) {
       {"roce://10.0.0.1/x", service},
       {"roce://10.0.0.1/" + std::string(100'000, '9'), service},
   };
-  for (const auto& [text, fault] : texts) {
-    const auto address = parse(text);
-    ASSERT_FALSE(address) << text;
-    EXPECT_EQ(address.error().code, Code::invalid_argument);
-    EXPECT_EQ(static_cast<AddressFault>(address.error().detail), fault) << text;
-    EXPECT_TRUE(explain(fault).ends_with(".")) << text;
-  }
+  for (const auto& [text, fault] : texts) expect_fault(text, fault);
+}
+
+TEST(FabricAddress, SaysWhatIsWrongWithOneOfLibfabric) {
+  using enum AddressFault;
+  const std::vector<std::pair<std::string, AddressFault>> texts{
+      {"ofi:tcp/10.0.0.1", scheme},
+      {"ofi://", provider},
+      {"ofi://tcp", provider},
+      {"ofi:///10.0.0.1", provider},
+      {"ofi://tcp;ofi_rxm/10.0.0.1", provider},
+      {"ofi://t\0p/10.0.0.1"s, provider},
+      {"ofi://" + std::string(100'000, 'p') + "/10.0.0.1", provider},
+      {"ofi://tcp/", host},
+      {"ofi://tcp/localhost", host},
+      {"ofi://tcp/10.0.0.1/1", host},
+      {"ofi://tcp/0.0.0.0", any_host},
+      {"ofi://tcp/10.0.0.1:65536", port},
+      {"ofi://tcp/10.0.0.1:", port},
+  };
+  for (const auto& [text, fault] : texts) expect_fault(text, fault);
 }
 
 /// Opens an end that listens and one that asks it, and connects them.
@@ -127,6 +154,7 @@ TEST(FabricAddress, OpensEndsThatMeet) {
   const base::TemporaryFolder folder;
   expect_to_meet("shm:" + (folder / "s").string());
   expect_to_meet("roce://127.0.0.1:0/7");
+  expect_to_meet("ofi://tcp/127.0.0.1:0");
 }
 
 TEST(FabricAddress, TellsWhyNobodyCanBeAsked) {
@@ -139,6 +167,9 @@ TEST(FabricAddress, TellsWhyNobodyCanBeAsked) {
   const auto other = open_for_connecting(good, no_regions(), *parse_host("::1"));
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error(), fail(Code::invalid_argument, 8).error());
+  const auto no_port = open_for_connecting(*parse("ofi://tcp/127.0.0.1:0"), no_regions());
+  ASSERT_FALSE(no_port);
+  EXPECT_EQ(explain(no_port.error()), explain(AddressFault::free_port));
   // Reserved for documents, so that no machine has it.
   const auto strange = open_for_connecting(good, no_regions(), *parse_host("192.0.2.1"));
   ASSERT_FALSE(strange);
@@ -146,6 +177,14 @@ TEST(FabricAddress, TellsWhyNobodyCanBeAsked) {
   const auto elsewhere = open_for_listening(*parse("roce://192.0.2.1/1"), no_regions());
   ASSERT_FALSE(elsewhere);
   EXPECT_EQ(elsewhere.error(), fail(Code::system, EADDRNOTAVAIL).error());
+}
+
+TEST(FabricAddress, TellsWhatIsMissing) {
+  const auto listening = open_for_listening(*parse("ofi://nonesuch/127.0.0.1:0"), no_regions());
+  ASSERT_FALSE(listening);
+  EXPECT_EQ(listening.error().code, Code::unsupported);
+  EXPECT_EQ(explain(listening.error()), ofi::explain(ofi::Lack::provider));
+  EXPECT_EQ(explain(Error{Code::system, 0, EADDRNOTAVAIL}), "");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/temporary_folder.hpp"
 #include "fabric/fabric_fixture.hpp"
+#include "fabric/ofi/endpoint.hpp"
 #include "fabric/roce/endpoint.hpp"
 #include "fabric/roce/exchange.hpp"
 #include "fabric/roce/packet_network.hpp"
@@ -126,6 +127,25 @@ struct ExchangeBetween : RoceBetween {
   roce::PortExchange exchange;
 };
 
+/// Connections of libfabric's provider for TCP. There are no exceptions for it: what it lacks is
+/// done by messages.
+struct OfiBetween {
+  OfiBetween(std::uint64_t with_seed, const char* at_host) : seed(with_seed), host(at_host) {}
+  std::unique_ptr<Endpoint> open(int side) {
+    auto endpoint = *ofi::open("tcp", *RegionTable::create(seed++));
+    if (side == 1) far = endpoint.get();
+    return endpoint;
+  }
+  [[nodiscard]] std::string listens() const { return host + ":0"; }
+  [[nodiscard]] std::string address() const { return to_text(far->listens_at()); }
+  /// Port 1, where nobody listens who has no right to all ports.
+  [[nodiscard]] std::string nobody() const { return host + ":1"; }
+  static void go_on() {}
+  std::uint64_t seed;
+  std::string host;
+  ofi::OfiEndpoint* far = nullptr;
+};
+
 template <class Between, class... Rest>
 FabricTransport transport(std::string name, std::uint32_t effort, const Rest&... rest) {
   return {std::move(name),
@@ -158,6 +178,8 @@ std::vector<FabricTransport> fabric_transports() {
       transport<UdpBetween>("roce_udp", 1, roce::UdpPortOptions{{loopback, 0}, true}),
       transport<UdpBetween>("roce_udp_ipv6", 1, roce::UdpPortOptions{{loopback_six, 0}, true}),
       transport<UdpBetween>("roce_udp_plain", 1, roce::UdpPortOptions{{loopback, 0}, false}),
+      transport<OfiBetween>("ofi_tcp", 1, "127.0.0.1"),
+      transport<OfiBetween>("ofi_tcp_ipv6", 1, "[::1]"),
   };
 }
 

@@ -11,9 +11,12 @@ void add_fabric_command(CLI::App& app, Environment& environment, Action& chosen)
       *app.add_subcommand("fabric", "Try a link between memories: serve, ping, read, write");
   command.require_subcommand(1);
   command.footer(
-      "An ADDRESS is shm:PATH, for processes of one machine, or roce://HOST[:PORT]/SERVICE, for\n"
-      "RoCEv2 over UDP; HOST is an address of IPv4 or IPv6, PORT is 4791 and SERVICE 1 unless\n"
-      "given.\n"
+      "An ADDRESS is shm:PATH, for processes of one machine, roce://HOST[:PORT]/SERVICE, for "
+      "RoCEv2\n"
+      "over UDP, or ofi://PROVIDER/HOST[:PORT], for connections of libfabric's: PROVIDER is tcp, "
+      "or\n"
+      "verbs for network cards. HOST is an address of IPv4 or IPv6; PORT is 4791, or of ofi 7471,\n"
+      "and SERVICE 1 unless given.\n"
       "Examples:\n"
       "  espalier fabric serve roce://127.0.0.1/1 --bytes 64M\n"
       "  espalier fabric ping roce://127.0.0.1/1 --verb fetch-add\n"

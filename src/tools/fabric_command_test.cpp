@@ -27,8 +27,9 @@ class FabricCommandConcurrency : public ::testing::TestWithParam<const char*> {
   FabricCommandConcurrency() { tool.has_fabric = true; }
 
   [[nodiscard]] std::string where() const {
-    return std::string(GetParam()) == "shm" ? "shm:" + (folder / "s").string()
-                                            : "roce://127.0.0.1:0/3";
+    const std::string transport = GetParam();
+    if (transport == "ofi") return "ofi://tcp/127.0.0.1:0";
+    return transport == "shm" ? "shm:" + (folder / "s").string() : "roce://127.0.0.1:0/3";
   }
   /// Runs "fabric", a verb, the address, and the rest.
   int run(const std::string& verb, const std::string& address,
@@ -236,7 +237,8 @@ TEST_P(FabricCommandConcurrency, WhoeverElseListensIsNotMistaken) {
   EXPECT_THAT(ask(bytes, true), HasSubstr("does not offer this region any more (remote_access)"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, FabricCommandConcurrency, ::testing::Values("shm", "roce"),
+INSTANTIATE_TEST_SUITE_P(Transports, FabricCommandConcurrency,
+                         ::testing::Values("shm", "roce", "ofi"),
                          [](const auto& each) { return std::string(each.param); });
 
 TEST(FabricCommand, GarbageIsRefusedInWords) {
@@ -246,7 +248,8 @@ TEST(FabricCommand, GarbageIsRefusedInWords) {
     EXPECT_EQ(tool.run({"fabric", command, "10.0.0.1"}), kUsage);
     EXPECT_EQ(tool.err(),
               "espalier: error: '10.0.0.1' is no address of the fabric\n"
-              "  An address is shm:PATH or roce://HOST[:PORT]/SERVICE.\n");
+              "  An address is shm:PATH, roce://HOST[:PORT]/SERVICE or "
+              "ofi://PROVIDER/HOST[:PORT].\n");
     EXPECT_EQ(tool.run({"fabric", command, ""}), kUsage);
     EXPECT_EQ(tool.run({"fabric", command, "{\x1b"}), kUsage);
     EXPECT_THAT(tool.err(), HasSubstr("'{\\x1b' is no address"));
@@ -287,6 +290,7 @@ TEST(FabricCommand, SaysWhatCannotBeOffered) {
   EXPECT_THAT(wrong({at, "--bytes", "8192G", "--seconds", "0"}), HasSubstr("--seconds"));
   EXPECT_THAT(wrong({"shm:" + (folder / "none/s").string()}), HasSubstr("cannot listen at shm:"));
   EXPECT_THAT(wrong({"roce://192.0.2.1/1"}), HasSubstr("is no address of this machine"));
+  EXPECT_THAT(wrong({"ofi://nonesuch/127.0.0.1:0"}), HasSubstr("no provider of this name"));
 }
 
 TEST(FabricCommand, NothingIsOpenedThatTheEnvironmentDoesNotGive) {

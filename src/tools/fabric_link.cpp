@@ -29,9 +29,7 @@ constexpr std::uint32_t kIdlePolls = 10'000;
 
 std::string shown(const std::string& text) { return encode(text, Encoding::escaped); }
 
-std::string hint_of(const Error& error) {
-  return std::string(fabric::explain(static_cast<fabric::AddressFault>(error.detail)));
-}
+std::string hint_of(const Error& error) { return std::string(fabric::explain(error)); }
 
 /// Why no end could be opened, or nothing be sent to the other.
 std::unexpected<Failure> cannot_connect(const std::string& address, const Error& error) {
@@ -41,6 +39,9 @@ std::unexpected<Failure> cannot_connect(const std::string& address, const Error&
   }
   if (error.code == Code::invalid_argument) {
     return misused(fmt::format("cannot connect to {}", address), hint_of(error));
+  }
+  if (error.code == Code::unsupported) {
+    return failed(fmt::format("cannot connect to {}", address), hint_of(error));
   }
   if (error == Error{Code::system, 0, EADDRNOTAVAIL}) {
     return failed("the address to send from is not of this machine",
@@ -62,7 +63,7 @@ void add_fabric_address(CLI::App& command, std::string& address) {
   command
       .add_option_function<std::string>(
           "ADDRESS", [&address](const std::string& text) { address = unprotect(text); },
-          "shm:PATH or roce://HOST[:PORT]/SERVICE")
+          "shm:PATH, roce://HOST[:PORT]/SERVICE or ofi://PROVIDER/HOST[:PORT]")
       ->type_name("")
       ->required();
 }
@@ -84,6 +85,9 @@ std::unexpected<Failure> cannot_listen(const std::string& address, const Error& 
   if (error == Error{Code::system, 0, EADDRNOTAVAIL}) {
     return failed(fmt::format("{} is no address of this machine", address),
                   "Give one that is; 127.0.0.1 for others on this machine.");
+  }
+  if (error.code == Code::unsupported) {
+    return failed(fmt::format("cannot listen at {}", address), std::string(fabric::explain(error)));
   }
   return failed(fmt::format("cannot listen at {}: {}", address, reason(error)));
 }

@@ -24,7 +24,7 @@
 #include "fabric/shm/channel.hpp"
 #include "fabric/shm/link.hpp"
 #include "fabric/shm/one_sided.hpp"
-#include "fabric/shm/send_queue.hpp"
+#include "fabric/send_queue.hpp"
 #include "fabric/shm/service.hpp"
 
 namespace espalier::fabric::shm {

@@ -13,7 +13,7 @@
 #include "base/assert.hpp"
 #include "fabric/types.hpp"
 
-namespace espalier::fabric::shm {
+namespace espalier::fabric {
 
 class SendQueue {
  public:
@@ -66,4 +66,4 @@ class SendQueue {
   std::uint32_t end_ = 0;
 };
 
-}  // namespace espalier::fabric::shm
+}  // namespace espalier::fabric

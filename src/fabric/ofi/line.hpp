@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands between the two ends of a connection, as each of them sees it: frames that leave
+// through an outbox, and frames that come. An endpoint makes lines of the provider's connections;
+// tests make them of nothing.
+//
+// Thread: that of the connection's endpoint.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "fabric/ofi/outbox.hpp"
+
+namespace espalier::fabric::ofi {
+
+/// Who hears what comes through a line.
+class FrameTaker {
+ public:
+  /// A frame, or anything else that the peer sent for one. It is gone when this returns.
+  virtual void take_frame(std::span<const std::byte> frame) = 0;
+  /// The line is broken, and nobody said farewell.
+  virtual void lose_line() = 0;
+
+ protected:
+  ~FrameTaker() = default;
+};
+
+class Line : public FrameCarrier {
+ public:
+  [[nodiscard]] virtual Outbox& out() = 0;
+  /// From now on `taker` hears, which outlives that.
+  virtual void hand_to(FrameTaker& taker) = 0;
+  /// Nobody hears any more, and the line is not theirs. It ends when the peer knows why, which the
+  /// outbox tells as its farewell; or at once, since it was the peer that said so.
+  virtual void let_go(bool at_once) = 0;
+
+ protected:
+  ~Line() = default;
+};
+
+}  // namespace espalier::fabric::ofi

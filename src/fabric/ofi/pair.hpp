@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// A queue pair over libfabric: both what asks and what answers, in records.
+//
+// What is asked is done by the peer's software, one request after the other, and answered in that
+// order. A request that cannot be done yet, since it wants a receive or its answer finds no room,
+// is put aside with all requests behind it; the answers that come behind it are not. So neither
+// side's waiting stops what the other has asked.
+//
+// Invariants
+// I1. What is put aside fits kWindowBytes: a peer that sends more than that ends the pair.
+// I2. told requests <= requests sent wholly, but for one that failed before.
+// I3. Once the pair has ended, the line is not its own.
+//
+// Thread: that of its endpoint.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "fabric/ofi/line.hpp"
+#include "fabric/ofi/record_reader.hpp"
+#include "fabric/queue_pair.hpp"
+#include "fabric/region_table.hpp"
+#include "fabric/send_queue.hpp"
+
+namespace espalier::fabric::ofi {
+
+class Pair;
+
+/// The longest message, READ or WRITE.
+inline constexpr std::uint32_t kMessageBytesMax = 16u << 20;
+inline constexpr std::uint32_t kInlineBytesMax = 256;
+/// So many requests for READs and atomics fit what the peer sets aside.
+inline constexpr std::uint32_t kReadsInFlightMax = 1024;
+
+inline constexpr Properties kProperties{
+    .transport = "ofi",
+    .reads_in_order = true,
+    .write_is_placed = true,  // what acknowledges it has placed it
+    .atomic_with_processor = true,
+    .peer_makes_progress = true,
+    .inline_bytes_max = kInlineBytesMax,
+    .message_bytes_max = kMessageBytesMax,
+    .reads_in_flight_max = kReadsInFlightMax,
+};
+
+/// What the pairs of an endpoint have in common.
+struct Host {
+  RegionTable::Reader& reader;
+  std::vector<Pair*>& pairs;
+};
+
+class Pair final : public QueuePair, private FrameTaker {
+ public:
+  Pair(std::uint32_t number, const QueuePairOptions& options, const Properties& properties,
+       const Host& host, Line& line);
+  ~Pair() override;
+
+  void close() override { end(Status::success); }
+
+  // For the endpoint.
+
+  /// Asks to be connected, as soon as the line is up.
+  void greet(std::span<const std::byte> data);
+  /// Is connected to one who has greeted with this data.
+  void welcome(std::span<const std::byte> peer_data, std::span<const std::byte> data);
+  /// Does what there is to do. `now_ns` is base::monotonic_ns(). Returns whether there was anything
+  /// but frames to send.
+  bool progress(std::uint64_t now_ns);
+  /// When progress() has something to do although nothing came, on that clock; 0: never.
+  [[nodiscard]] std::uint64_t due_ns() const;
+
+ private:
+  // The message of the peer that has begun to come.
+  struct Incoming {
+    bool open = false;
+    wire::ofi::RecordHead first{};
+    std::optional<Receive> receive;
+    std::uint32_t got = 0;
+  };
+  enum class Done : std::uint8_t { yes, not_yet, failed };
+
+  std::size_t begin(std::span<const WorkRequest> requests) override;
+  void take_frame(std::span<const std::byte> frame) override;
+  void lose_line() override;
+
+  // Beginning and ending: pair.cpp.
+  void take_reply(const Record& record);
+  void end(Status why, Status failure = Status::success);
+  void end_told(const Record& record);
+  void finish(Status why);
+  void fail_oldest(Status why);
+
+  // What is asked: pair_ask.cpp.
+  void ask_on();
+  [[nodiscard]] bool ask_next();
+  [[nodiscard]] std::uint32_t window_left() const;
+  [[nodiscard]] bool at_peer() const { return queue_.any_begun() || written_.has_value(); }
+  void take_answer(const Record& record);
+  void take_data(const Record& record);
+  void tell_oldest(std::uint64_t old_value = 0);
+  void look_at_clock(std::uint64_t now_ns);
+
+  // What is answered: pair_answer.cpp.
+  void take_request(const Record& record);
+  bool answer_on();
+  [[nodiscard]] Done answer(const Record& record);
+  [[nodiscard]] Done answer_read(const Record& record);
+  [[nodiscard]] Done answer_atomic(const Record& record);
+  [[nodiscard]] std::optional<std::uint64_t> change_word(const Record& record);
+  [[nodiscard]] Done begin_message(const Record& record);
+  [[nodiscard]] Done answer_part(const Record& record);
+  [[nodiscard]] bool place(const Record& record);
+  void finish_message();
+  void say_short(wire::ofi::RecordKind kind);
+  Done refuse(Status why);
+
+  Host host_;
+  Line* line_;  // null: ended
+
+  SendQueue queue_;
+  std::uint64_t asked_bytes_ = 0;         // of requests, in records, since the beginning
+  std::uint64_t peer_did_ = 0;            // those among them that the peer has done
+  std::optional<std::uint32_t> written_;  // of the next request, which has begun to be sent
+  std::uint32_t read_ = 0;                // bytes of the oldest READ that have come
+  std::uint32_t reads_ = 0;               // READs and atomics under way
+  std::uint64_t starving_since_ns_ = 0;   // 0: the peer has not said that it wants a receive
+  bool heard_ = false;                    // since the clock was last looked at
+  std::uint64_t ask_again_ns_ = 0;        // 0: nobody is waited for
+  std::uint32_t tries_ = 0;
+
+  std::vector<std::byte> aside_;  // records of requests that cannot be done yet
+  std::size_t aside_begin_ = 0;
+  std::uint64_t came_bytes_ = 0;  // of requests, in records, since the beginning
+  std::uint64_t did_bytes_ = 0;   // those among them that are done
+  Incoming incoming_;
+  std::uint32_t answered_ = 0;  // bytes of the READ that is being answered
+  bool told_starved_ = false;   // of the request that waits
+  std::uint64_t now_ns_ = 0;    // of the last progress()
+};
+
+}  // namespace espalier::fabric::ofi
