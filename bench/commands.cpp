@@ -138,10 +138,16 @@ void add_common_options(CLI::App& command, YcsbOptions& options) {
   command.add_option("--node-cores", options.node_cores, "workers of the node (target node only)")
       ->capture_default_str();
   command.add_option("--node-address", options.node_address,
-                     "a node that runs already, as unix:PATH; else one is started for the run");
+                     "a node that runs already, as unix:PATH or an address of the fabric; else one "
+                     "is started for the run");
+  add_choice(command, "--transport", options.transport, parse_node_transport,
+             node_transport_names() + " (the run's own node only); unix by default");
   command.add_option("--redis-address", options.redis_address,
                      "a Redis that runs already and is empty, as unix:PATH or tcp:HOST:PORT; else "
                      "one is started for the run");
+  command.add_flag("--redis-tcp", options.redis_tcp,
+                   "the run's own Redis listens at a TCP port of the loopback interface, not at a "
+                   "UNIX socket");
   add_output_options(command, options);
 }
 
@@ -234,6 +240,8 @@ void add_rpc(CLI::App& bench, const Output& output, std::function<int()>& chosen
            rpc_experiment_names() + "; by default all");
   add_choices(command, "--target", options->targets, parse_target,
               "node, embedded; both by default (map)");
+  add_choices(command, "--transport", options->transports, parse_node_transport,
+              node_transport_names() + "; to the node; unix by default");
   add_list(command, "--threads", options->threads, "that ask; 1,2 by default");
   add_list(command, "--node-cores", options->node_cores, "workers of the node; 1 by default");
   command.add_option("--in-flight", options->in_flight, "requests in flight on each thread")
@@ -244,11 +252,18 @@ void add_rpc(CLI::App& bench, const Output& output, std::function<int()>& chosen
                      "memory for --keys fit; by default half of what is available");
   add_list(command, "--write-share", options->write_shares,
            "of the requests (map); 0,0.5 by default");
-  command.add_option("--key-bytes", options->key_bytes, "length of keys")->capture_default_str();
-  command.add_option("--value-bytes", options->value_bytes, "length of values")
+  command.add_option("--key-bytes", options->key_bytes, "length of keys (map)")
+      ->capture_default_str();
+  command.add_option("--value-bytes", options->value_bytes, "length of values (map)")
+      ->capture_default_str();
+  add_list(command, "--batch", options->batches,
+           "requests of a batch (batch); 1,2,4,8,16,32,64 by default");
+  command.add_option("--batch-keys", options->batch_keys, "keys of the map (batch)")
       ->capture_default_str();
   command
-      .add_option("--ops", options->ops, "operations of all threads; of no-ops five times as many")
+      .add_option("--ops", options->ops,
+                  "operations of all threads; of no-ops five times as many; of batches what the "
+                  "largest do")
       ->capture_default_str();
   command.add_option("--seconds", options->seconds, "stop measuring after so long (map); 0: never")
       ->capture_default_str();

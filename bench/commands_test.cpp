@@ -114,6 +114,33 @@ TEST(BenchCommands, RpcRunsWhatItIsAsked) {
   EXPECT_NE(run("bench rpc --keys many").err.find("fit"), std::string::npos);
 }
 
+TEST(BenchCommandsConcurrency, RpcInBatchesOverTransports) {
+  const Outcome outcome =
+      run("bench rpc --experiment batch --transport shm,roce-udp-send --batch 2,3 --batch-keys 50"
+          " --ops 12 --repeat 1 --json --probe-rounds 0");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<Json> lines = parse_lines(outcome.out);
+  ASSERT_EQ(lines.size(), 17u);  // eight runs, eight medians, the total
+  EXPECT_EQ(lines[0].at("transport"), "shm");
+  EXPECT_EQ(lines[1].at("transport"), "roce-udp-send");
+  EXPECT_EQ(lines[0].at("batch"), 2);
+  EXPECT_EQ(lines[0].at("ops"), 8);
+  EXPECT_EQ(lines[2].at("batch"), 3);
+  EXPECT_EQ(lines[4].at("workload"), "get");
+  EXPECT_EQ(lines[4].at("keys"), 50);
+  EXPECT_NE(run("bench rpc --transport pigeon").err.find("roce-udp"), std::string::npos);
+  EXPECT_EQ(run("bench rpc --batch 0").exit_code, 2);
+}
+
+TEST(BenchCommandsConcurrency, YcsbOverATransport) {
+  const Outcome outcome =
+      run("bench ycsb --target node --transport roce-udp --workload c --keys 100 --ops 100"
+          " --json --probe-rounds 0");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(parse_lines(outcome.out).front().at("transport"), "roce-udp");
+  EXPECT_NE(run("bench ycsb --transport pigeon").err.find("roce-udp"), std::string::npos);
+}
+
 TEST(BenchCommands, LatencyRunsWhatItIsAsked) {
   const Outcome outcome =
       run("bench latency --target embedded --experiment closed,open --workload scan"

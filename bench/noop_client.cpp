@@ -36,7 +36,10 @@ std::uint64_t NoopClient::keep_in_flight(std::uint64_t ops) {
         ++received;
         --busy[lane];
       }
-      if (busy[lane] > plan_.in_flight / 2) continue;
+      if (busy[lane] > plan_.in_flight / 2) {
+        if (lanes_[lane]->lost()) throw std::runtime_error("the node is gone");
+        continue;
+      }
       const std::uint64_t now = std::min<std::uint64_t>(plan_.in_flight - busy[lane], ops - sent);
       if (now == 0) continue;
       send(lane, static_cast<std::uint32_t>(now));
@@ -47,19 +50,26 @@ std::uint64_t NoopClient::keep_in_flight(std::uint64_t ops) {
   return sum;
 }
 
-std::uint64_t NoopClient::one_at_a_time(std::uint64_t ops, base::Histogram& latencies) {
+std::uint64_t NoopClient::in_batches(std::uint64_t ops, std::uint32_t batch,
+                                     base::Histogram& latencies) {
   std::uint64_t sum = 0;
-  client::Incoming response;
-  for (std::uint64_t i = 0; i < ops; ++i) {
+  while (ops != 0) {
+    const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(batch, ops));
     const base::Stopwatch trip;
-    send(0, 1);
-    while (!lanes_[0]->receive(response)) {
-      if (!lanes_[0]->wait()) throw std::runtime_error("the node is gone");
-    }
+    send(0, count);
+    for (std::uint32_t i = 0; i < count; ++i) sum += wait_for_answer();
     latencies.record(trip.elapsed_ns());
-    sum += response.header.tag;
+    ops -= count;
   }
   return sum;
+}
+
+std::uint64_t NoopClient::wait_for_answer() {
+  client::Incoming response;
+  while (!lanes_[0]->receive(response)) {
+    if (!lanes_[0]->wait()) throw std::runtime_error("the node is gone");
+  }
+  return response.header.tag;
 }
 
 void NoopClient::send(std::uint32_t lane, std::uint32_t count) {
@@ -71,6 +81,7 @@ void NoopClient::send(std::uint32_t lane, std::uint32_t count) {
     while (!lanes_[lane]->send(noop, 1)) {
       if (lanes_[lane]->lost()) throw std::runtime_error("the node is gone");
       lanes_[lane]->ring();
+      lanes_[lane]->connection().make_progress();  // over a fabric, else nothing is heard of room
     }
   }
   lanes_[lane]->ring();

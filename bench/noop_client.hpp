@@ -23,7 +23,7 @@ struct NoopPlan {
   std::uint64_t ops = 0;
 };
 
-/// Connects to the node at this socket, and takes a lane. Errors: throws std::runtime_error.
+/// Connects to the node at this address, and takes a lane. Errors: throws std::runtime_error.
 std::unique_ptr<client::Lane> open_lane(const std::string& address);
 
 class NoopClient {
@@ -34,11 +34,17 @@ class NoopClient {
   /// Keeps `in_flight` no-ops on their way in each active lane, until `ops` are done. Returns a sum
   /// over the answers. Errors: throws std::runtime_error if the node is gone.
   std::uint64_t keep_in_flight(std::uint64_t ops);
-  /// Does `ops` round trips, one at a time, in the first lane. Errors: as keep_in_flight.
-  std::uint64_t one_at_a_time(std::uint64_t ops, base::Histogram& latencies);
+  /// Sends no-ops in batches through the first lane, each when all of the one before have come
+  /// back; `ops` in all. Latencies are of batches, to their last answer. Errors: as keep_in_flight.
+  std::uint64_t in_batches(std::uint64_t ops, std::uint32_t batch, base::Histogram& latencies);
+  /// The same with batches of one.
+  std::uint64_t one_at_a_time(std::uint64_t ops, base::Histogram& latencies) {
+    return in_batches(ops, 1, latencies);
+  }
 
  private:
   void send(std::uint32_t lane, std::uint32_t count);
+  std::uint64_t wait_for_answer();
 
   NoopPlan plan_;
   std::string payload_;

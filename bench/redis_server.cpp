@@ -5,9 +5,11 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +22,7 @@
 #include "base/child_process.hpp"
 #include "base/clock.hpp"
 #include "base/cpu.hpp"
+#include "base/loopback_address.hpp"
 #include "memory/shared_memory.hpp"
 
 namespace espalier::bench {
@@ -27,6 +30,34 @@ namespace {
 
 constexpr std::uint64_t kStartNsMax = 30'000'000'000;
 constexpr std::string_view kListens = "eady to accept connections";  // all versions say it so
+
+[[noreturn]] void fail_with_errno(const char* what) {
+  throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+// A TCP port that was free, kept so until the server listens there: nobody else is given a port
+// that is bound. The server may bind it too, since both allow others (SO_REUSEADDR) and this socket
+// does not listen.
+class KeptPort {
+ public:
+  KeptPort() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const base::LoopbackAddress any_port(AF_INET, 0);
+    const int yes = 1;
+    sockaddr_in bound{};
+    socklen_t bytes = sizeof bound;
+    if (!socket_ || setsockopt(socket_.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+        bind(socket_.number(), any_port.get(), any_port.bytes()) != 0 ||
+        getsockname(socket_.number(), reinterpret_cast<sockaddr*>(&bound), &bytes) != 0) {
+      fail_with_errno("cannot find a free TCP port");
+    }
+    number_ = ntohs(bound.sin_port);
+  }
+  [[nodiscard]] std::uint16_t number() const { return number_; }
+
+ private:
+  memory::Descriptor socket_;
+  std::uint16_t number_ = 0;
+};
 
 // By vfork, since a fork would mark all memory of the targets in this process as shared, and each
 // page of it would fault once more under the clock.
@@ -77,7 +108,7 @@ std::optional<std::string> find_program(std::string_view name, const char* path)
   return std::nullopt;
 }
 
-RedisServer::RedisServer() {
+RedisServer::RedisServer(RedisDoor door) {
   const auto program = find_program(kRedisProgram, std::getenv("PATH"));
   if (!program) {
     throw std::runtime_error(
@@ -85,10 +116,17 @@ RedisServer::RedisServer() {
                     "--redis-address",
                     kRedisProgram));
   }
-  address_.path = (folder_ / "redis.sock").string();
   std::vector<std::string> words{
-      *program,       "--save",      "",      "--appendonly",   "no",          "--port", "0",
-      "--unixsocket", address_.path, "--dir", folder_.string(), "--daemonize", "no"};
+      *program, "--save", "", "--appendonly", "no", "--dir", folder_.string(), "--daemonize", "no"};
+  std::optional<KeptPort> port;
+  if (door == RedisDoor::tcp) {
+    address_.host = "127.0.0.1";
+    address_.port = port.emplace().number();
+    words.insert(words.end(), {"--bind", address_.host, "--port", std::to_string(address_.port)});
+  } else {
+    address_.path = (folder_ / "redis.sock").string();
+    words.insert(words.end(), {"--port", "0", "--unixsocket", address_.path});
+  }
   // On the last core, as the workers of a node: clients begin with the first.
   const std::vector<unsigned> cores = base::usable_cores();
   if (cores.size() > 1) {
@@ -99,9 +137,7 @@ RedisServer::RedisServer() {
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) {
-    throw std::runtime_error(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-  }
+  if (pipe2(ends, O_CLOEXEC) != 0) fail_with_errno("cannot make a pipe");
   const memory::Descriptor log(ends[0]);
   memory::Descriptor output(ends[1]);
   child_.process = start(program->c_str(), arguments.data(), output.number());

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Redis of our own: a child process that keeps nothing on disk, listens at a UNIX socket in a
-// temporary folder, and ends with us, however we end.
+// temporary folder, or at a TCP port of the loopback interface, and ends with us, however we end.
 #pragma once
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,11 +21,13 @@ inline constexpr const char* kRedisProgram = "redis-server";
 /// may be null.
 std::optional<std::string> find_program(std::string_view name, const char* path);
 
+enum class RedisDoor : std::uint8_t { unix_socket, tcp };
+
 class RedisServer {
  public:
   /// Starts the Redis that PATH names, and waits until it listens. It is killed when this object
   /// goes, or when the calling thread ends. Errors: throws std::runtime_error with the reason.
-  RedisServer();
+  explicit RedisServer(RedisDoor door = RedisDoor::unix_socket);
 
   [[nodiscard]] const RedisAddress& address() const { return address_; }
   [[nodiscard]] pid_t process() const { return child_.process; }

@@ -72,6 +72,15 @@ TEST_F(Redis, AServerOfOurOwnEndsWithItsObject) {
   EXPECT_THROW(RedisConnection({.path = socket}), std::runtime_error);
 }
 
+TEST_F(Redis, AServerOfOurOwnMayListenAtATcpPort) {
+  const RedisServer server(RedisDoor::tcp);
+  EXPECT_EQ(server.address().path, "");
+  RedisConnection connection(server.address());
+  EXPECT_EQ(connection.info("server", "tcp_port"), std::to_string(server.address().port));
+  const RedisServer beside(RedisDoor::tcp);
+  EXPECT_NE(beside.address().port, server.address().port);
+}
+
 TEST_F(Redis, OneThatRunsAlreadyMustBeEmptyAndIsLeftSo) {
   const RedisServer server;
   RedisConnection connection(server.address());

@@ -29,6 +29,15 @@ std::string_view name(KeySource source) {
   return "?";
 }
 
+// How a target in another place is asked; nothing where an address that was given says it.
+std::string_view transport_of(TargetKind kind, const YcsbOptions& options) {
+  if (kind == TargetKind::node && options.node_address.empty()) return name(options.transport);
+  if (kind == TargetKind::redis && options.redis_address.empty()) {
+    return options.redis_tcp ? "tcp" : "unix";
+  }
+  return {};
+}
+
 void add_parameters(Json& line, const RunResult& result, const YcsbOptions& options,
                     const RequestPlan& plan, const KeySet& keys) {
   line["target"] = name(result.target);
@@ -43,6 +52,8 @@ void add_parameters(Json& line, const RunResult& result, const YcsbOptions& opti
   if (options.workload == Workload::mixed) line["write_share"] = options.shares.writes;
   line["threads"] = options.threads_of(result.target);
   line["in_flight"] = options.in_flight_of(result.target);
+  const std::string_view transport = transport_of(result.target, options);
+  if (!transport.empty()) line["transport"] = transport;
   const bool ours = result.target == TargetKind::embedded || result.target == TargetKind::node;
   if (ours) {
     line["versions"] = options.versions;

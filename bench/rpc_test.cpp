@@ -5,6 +5,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,60 @@ TEST(RunRpcConcurrency, NoopsByThreadsAndCores) {
     EXPECT_FALSE(line.contains("ns_p50")) << "many are in flight, and no clock runs";
   }
   // As many answers as requests, whoever asked.
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+}
+
+TEST(RunRpcConcurrency, NoopsOverEveryTransport) {
+  RpcOptions options = tiny("noop");
+  options.transports = all_node_transports();
+  options.threads = {2};
+  options.node_cores = {1, 2};
+  options.repeats = 1;
+  options.ops = 20;
+  const PointLines lines = run(options);
+  ASSERT_EQ(lines.medians.size(), 2 * options.transports.size());
+  for (std::size_t i = 0; i < lines.medians.size(); ++i) {
+    const NodeTransport transport = options.transports[i % options.transports.size()];
+    EXPECT_EQ(lines.medians[i].at("transport"), name(transport));
+  }
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+}
+
+TEST(RunRpcConcurrency, BatchesOverEveryTransport) {
+  RpcOptions options = tiny("batch");
+  options.transports = all_node_transports();
+  options.batches = {1, 3, 64};
+  options.batch_keys = 200;
+  options.repeats = 1;
+  options.ops = 640;
+  const PointLines lines = run(options);
+  ASSERT_EQ(lines.medians.size(), 2 * 3 * options.transports.size());
+  std::set<std::tuple<std::string, std::string, int>> seen;
+  for (const Json& line : lines.runs) {
+    seen.emplace(line.at("workload"), line.at("transport"), line.at("batch"));
+    EXPECT_EQ(line.at("ops"), 10 * line.at("batch").get<int>()) << "ten batches of each size";
+    EXPECT_LE(line.at("ns_p50"), line.at("ns_p999"));
+    EXPECT_EQ(line.contains("keys"), line.at("workload") == "get");
+  }
+  EXPECT_EQ(seen.size(), lines.runs.size());
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+}
+
+TEST(RunRpcConcurrency, TheMapIsMeasuredOnceHereAndOverEachTransport) {
+  RpcOptions options = tiny("map");
+  options.transports = {NodeTransport::shm_send, NodeTransport::roce_udp};
+  options.keys = {300};
+  options.threads = {1};
+  options.repeats = 1;
+  options.ops = 200;
+  const PointLines lines = run(options);
+  ASSERT_EQ(lines.medians.size(), 6u);  // shares of writes x (transports and here)
+  for (std::size_t i = 0; i < lines.medians.size(); i += 3) {
+    EXPECT_EQ(lines.medians[i].at("transport"), "shm-send");
+    EXPECT_EQ(lines.medians[i + 1].at("transport"), "roce-udp");
+    EXPECT_EQ(lines.medians[i + 2].at("target"), "embedded");
+    EXPECT_FALSE(lines.medians[i + 2].contains("transport"));
+  }
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
 }
 
@@ -129,7 +184,7 @@ TEST(RunRpc, RefusesOptionsWithASentence) {
   };
   EXPECT_EQ(problem([](RpcOptions&) {}), "");
   EXPECT_EQ(problem([](RpcOptions& o) { o.experiments = {"rdma"}; }),
-            "--experiment rdma: there are noop, map");
+            "--experiment rdma: there are noop, map, batch");
   EXPECT_EQ(problem([](RpcOptions& o) { o.targets = {TargetKind::absl}; }),
             "--target must be node, embedded or both");
   EXPECT_EQ(problem([](RpcOptions& o) {
@@ -143,6 +198,9 @@ TEST(RunRpc, RefusesOptionsWithASentence) {
   EXPECT_NE(problem([](RpcOptions& o) { o.node_cores = {63}; }).find("--node-cores"),
             std::string::npos);
   EXPECT_NE(problem([](RpcOptions& o) { o.keys = {3}; }).find("--keys"), std::string::npos);
+  EXPECT_EQ(problem([](RpcOptions& o) { o.transports.clear(); }), "--transport names none");
+  EXPECT_EQ(problem([](RpcOptions& o) { o.batches = {1, 0}; }), "--batch must be 1 to 256");
+  EXPECT_EQ(problem([](RpcOptions& o) { o.batch_keys = 3; }), "--batch-keys must be 4 or more");
   EXPECT_NE(problem([](RpcOptions& o) { o.in_flight = 300; }).find("--in-flight"),
             std::string::npos);
   EXPECT_NE(problem([](RpcOptions& o) { o.repeats = 0; }).find("--repeats"), std::string::npos);

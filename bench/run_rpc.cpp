@@ -19,7 +19,7 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::string_view, 2> kExperiments{"noop", "map"};
+constexpr std::array<std::string_view, 3> kExperiments{"noop", "map", "batch"};
 constexpr std::uint64_t kKeysMin = 4;
 constexpr std::uint64_t kNoopsPerOp = 5;  // a no-op is cheaper by about so much
 constexpr std::uint64_t kWarmUpOps = 2000;
@@ -28,6 +28,7 @@ constexpr std::uint64_t kWarmUpOps = 2000;
 struct Setting {
   std::uint32_t threads = 1;
   std::uint32_t node_cores = 1;
+  NodeTransport transport = NodeTransport::unix_socket;
 };
 
 MeasuredPoint new_point(TargetKind target, const Setting& setting, const RpcOptions& options) {
@@ -35,7 +36,10 @@ MeasuredPoint new_point(TargetKind target, const Setting& setting, const RpcOpti
   point.target = name(target);
   point.parameters["client_threads"] = setting.threads;
   const bool remote = target == TargetKind::node;
-  if (remote) point.parameters["node_cores"] = setting.node_cores;
+  if (remote) {
+    point.parameters["transport"] = name(setting.transport);
+    point.parameters["node_cores"] = setting.node_cores;
+  }
   point.parameters["in_flight"] = options.in_flight;
   point.threads = setting.threads + (remote ? setting.node_cores : 0);
   return point;
@@ -44,7 +48,9 @@ MeasuredPoint new_point(TargetKind target, const Setting& setting, const RpcOpti
 // --- no-ops --------------------------------------------------------------------------------------
 
 PointSample measure_noops(const Setting& setting, std::uint32_t in_flight, std::uint64_t ops) {
-  const auto node = start_own_node(spinning_node_config(setting.node_cores));
+  node::Config config = spinning_node_config(setting.node_cores);
+  prepare(config, setting.transport);
+  const auto node = start_own_node(config);
   NoopPlan plan;
   plan.in_flight = in_flight;
   struct Client {
@@ -57,7 +63,8 @@ PointSample measure_noops(const Setting& setting, std::uint32_t in_flight, std::
   const double seconds = run_together(
       setting.threads,
       [&](std::uint32_t i) {
-        clients[i].noops = std::make_unique<NoopClient>(local_address(*node), plan);
+        const std::string address = address_of(*node, setting.transport, i);
+        clients[i].noops = std::make_unique<NoopClient>(address, plan);
         static_cast<void>(clients[i].noops->keep_in_flight(std::min(ops, kWarmUpOps)));
       },
       [&](std::uint32_t i) {
@@ -77,16 +84,20 @@ PointSample measure_noops(const Setting& setting, std::uint32_t in_flight, std::
 std::vector<MeasuredPoint> noop_points(const RpcOptions& options) {
   std::vector<MeasuredPoint> points;
   const std::uint64_t ops = options.ops * (options.in_flight == 1 ? 1 : kNoopsPerOp);
+  const auto add = [&](const Setting& setting) {
+    MeasuredPoint point = new_point(TargetKind::node, setting, options);
+    point.workload = "noop";
+    point.answers = "no-ops";
+    point.measure = [setting, in_flight = options.in_flight, ops] {
+      return measure_noops(setting, in_flight, ops);
+    };
+    points.push_back(std::move(point));
+  };
   for (const std::uint32_t node_cores : options.node_cores) {
     for (const std::uint32_t threads : options.threads) {
-      const Setting setting{threads, node_cores};
-      MeasuredPoint point = new_point(TargetKind::node, setting, options);
-      point.workload = "noop";
-      point.answers = "no-ops";
-      point.measure = [setting, in_flight = options.in_flight, ops] {
-        return measure_noops(setting, in_flight, ops);
-      };
-      points.push_back(std::move(point));
+      for (const NodeTransport transport : options.transports) {
+        add({threads, node_cores, transport});
+      }
     }
   }
   return points;
@@ -106,6 +117,7 @@ YcsbOptions map_options(const RpcOptions& options, TargetKind target, const Sett
   result.threads = setting.threads;
   result.in_flight = options.in_flight;
   result.node_cores = setting.node_cores;
+  result.transport = setting.transport;
   result.ops = options.ops;
   result.seed = options.seed;
   result.seconds = options.seconds;
@@ -141,11 +153,7 @@ class MapPoints {
       for (const std::uint32_t node_cores : options_.node_cores) {
         for (const std::uint32_t threads : options_.threads) {
           for (const double share : options_.write_shares) {
-            for (const TargetKind target : options_.targets) {
-              // The map in this process has no other cores to try.
-              if (target != TargetKind::node && node_cores != options_.node_cores.front()) continue;
-              add(target, {threads, node_cores}, keys, share);
-            }
+            add_targets({threads, node_cores}, keys, share);
           }
         }
       }
@@ -154,6 +162,20 @@ class MapPoints {
   }
 
  private:
+  void add_targets(Setting setting, std::uint64_t keys, double share) {
+    for (const TargetKind target : options_.targets) {
+      if (target != TargetKind::node) {
+        // The map in this process has no other cores to try, and no way to it.
+        if (setting.node_cores == options_.node_cores.front()) add(target, setting, keys, share);
+        continue;
+      }
+      for (const NodeTransport transport : options_.transports) {
+        setting.transport = transport;
+        add(target, setting, keys, share);
+      }
+    }
+  }
+
   void add(TargetKind target, const Setting& setting, std::uint64_t keys, double share) {
     MeasuredPoint point = new_point(target, setting, options_);
     point.workload = share == 0 ? "read" : "mixed";
@@ -208,6 +230,13 @@ std::optional<std::string> problem_of(const RpcOptions& options) {
   if (any_not(options.write_shares, [](double share) { return share >= 0 && share <= 1; })) {
     return "--write-share must be 0 to 1";
   }
+  if (options.transports.empty()) return "--transport names none";
+  if (any_not(options.batches, [](std::uint32_t batch) { return batch >= 1 && batch <= 256; })) {
+    return "--batch must be 1 to 256";
+  }
+  if (options.batch_keys < kKeysMin) {
+    return fmt::format("--batch-keys must be {} or more", kKeysMin);
+  }
   if (options.keys.empty()) return "--keys names no number";
   if (options.threads.empty()) return "--threads names no number";
   if (options.node_cores.empty()) return "--node-cores names no number";
@@ -218,8 +247,9 @@ std::optional<std::string> problem_of(const RpcOptions& options) {
     for (const std::uint32_t threads : options.threads) {
       for (const std::uint32_t node_cores : options.node_cores) {
         const std::uint64_t some = keys == kKeysThatFit ? kKeysMin : keys;
-        const auto problem = problem_of(
-            map_options(options, options.targets.front(), {threads, node_cores}, some, 0));
+        const Setting setting{threads, node_cores};
+        const auto problem =
+            problem_of(map_options(options, options.targets.front(), setting, some, 0));
         if (problem) return problem;
       }
     }
@@ -233,6 +263,7 @@ int run_rpc(const RpcOptions& options, const Output& output) {
   PointRun run("rpc", options, output);
   if (is_chosen(options.experiments, "noop")) run.run("noop", noop_points(options));
   if (is_chosen(options.experiments, "map")) run.run("map", MapPoints(options, progress).take());
+  if (is_chosen(options.experiments, "batch")) run.run("batch", batch_points(options));
   return run.finish();
 }
 

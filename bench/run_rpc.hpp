@@ -4,8 +4,11 @@
 //   noop   no-ops, by threads that ask and by cores of the node [BlueField §4.1.1, Fig. 3]
 //   map    the ordered map, by its size and the share of writes, uniform, 8-byte keys and values:
 //          on a node [Fig. 2], and with as many threads on the same map in this process [Fig. 5]
+//   batch  requests in batches, each of which waits for all answers of the one before: no-ops, and
+//          zipfian gets of pairs of 64 bytes, by the size of the batch [RAMBDA Fig. 10]
 //
-// The paper's clients are on another machine; ours share this one with the node.
+// Each through any of the transports to a node. The papers' clients are on another machine; ours
+// share this one with the node.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/node_transport.hpp"
 #include "bench/output.hpp"
 #include "bench/point_run.hpp"
 #include "bench/target.hpp"
@@ -28,6 +32,7 @@ struct RpcOptions : PointOptions {
 
   std::vector<std::string> experiments;                                     ///< none: all
   std::vector<TargetKind> targets{TargetKind::node, TargetKind::embedded};  ///< map
+  std::vector<NodeTransport> transports{NodeTransport::unix_socket};        ///< to the node
   std::vector<std::uint32_t> threads{1, 2};                                 ///< that ask
   std::vector<std::uint32_t> node_cores{1};
   std::uint32_t in_flight = 32;                                          ///< on each thread
@@ -36,6 +41,8 @@ struct RpcOptions : PointOptions {
   std::vector<double> write_shares{0, 0.5};
   std::uint32_t key_bytes = 8;
   std::uint32_t value_bytes = 8;
+  std::vector<std::uint32_t> batches{1, 2, 4, 8, 16, 32, 64};  ///< batch
+  std::uint64_t batch_keys = 100'000;                          ///< batch
   std::uint64_t ops = 4'000'000;  ///< of all threads; of no-ops five times as many
   double seconds = 0;             ///< stop measuring a map after so long; 0: never
 };
@@ -52,6 +59,9 @@ std::string rpc_experiment_names();
 
 /// What is wrong with the options, in one sentence; nothing if all is well.
 std::optional<std::string> problem_of(const RpcOptions& options);
+
+/// The points of `batch`.
+std::vector<MeasuredPoint> batch_points(const RpcOptions& options);
 
 /// Returns what main should: 1 if points that should agree did not.
 /// Errors: throws std::runtime_error or std::bad_alloc.

@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "base/histogram.hpp"
 #include "bench/answers.hpp"
+#include "bench/node_transport.hpp"
 #include "bench/resident.hpp"
 #include "espalier/types.hpp"
 
@@ -39,7 +40,9 @@ struct TargetOptions {
   std::uint32_t log_bytes = 512;
   std::uint32_t node_cores = 1;  ///< node only: its workers
   std::string node_address{};    ///< node only: one that runs already; empty: our own
-  std::string redis_address{};   ///< redis only: the same
+  NodeTransport transport = NodeTransport::unix_socket;  ///< node only: how our own is asked
+  std::string redis_address{};   ///< redis only: one that runs already; empty: our own
+  bool redis_tcp = false;        ///< redis only: our own listens at a TCP port
 };
 
 /// Of single operations, in nanoseconds.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own map, on a memory node: through rings. The node's workers are threads of this process, on
-// the last cores, or those of a node that runs elsewhere on this machine.
+// Our own map, on a memory node: through rings, in shared memory or over the fabric. The node's
+// workers are threads of this process, on the last cores, or those of a node that runs elsewhere.
 #include <unistd.h>
 
 #include "bench/map_session.hpp"
@@ -13,8 +13,7 @@ class NodeTarget : public Target {
  public:
   explicit NodeTarget(const TargetOptions& options)
       : options_(options),
-        node_(options.node_address.empty() ? start_own_node(own_node_config(options.node_cores))
-                                           : nullptr),
+        node_(options.node_address.empty() ? start_node(options) : nullptr),
         store_(value_or_throw(Store::connect(address()), "cannot connect to the node")),
         map_(make_map()) {}
 
@@ -35,8 +34,13 @@ class NodeTarget : public Target {
   [[nodiscard]] std::string pages() const override { return node_ ? node_->page_message() : ""; }
 
  private:
+  static std::unique_ptr<node::Node> start_node(const TargetOptions& options) {
+    node::Config config = own_node_config(options.node_cores);
+    prepare(config, options.transport);
+    return start_own_node(config);
+  }
   [[nodiscard]] std::string address() const {
-    return node_ ? local_address(*node_) : options_.node_address;
+    return node_ ? address_of(*node_, options_.transport) : options_.node_address;
   }
   Map make_map() {
     const std::string name = fmt::format("bench-{}", getpid());

@@ -88,7 +88,7 @@ class RedisTarget : public Target {
  public:
   explicit RedisTarget(const TargetOptions& options)
       : options_(options),
-        server_(options.redis_address.empty() ? std::make_unique<RedisServer>() : nullptr),
+        server_(options.redis_address.empty() ? start_server(options) : nullptr),
         address_(server_ ? server_->address() : address_of(options)),
         connection_(address_),
         form_(make_form()),
@@ -140,6 +140,10 @@ class RedisTarget : public Target {
   }
 
  private:
+  static std::unique_ptr<RedisServer> start_server(const TargetOptions& options) {
+    return std::make_unique<RedisServer>(options.redis_tcp ? RedisDoor::tcp
+                                                           : RedisDoor::unix_socket);
+  }
   static RedisAddress address_of(const TargetOptions& options) {
     const auto address = parse_redis_address(options.redis_address);
     if (!address) throw std::runtime_error("no address of a Redis: " + options.redis_address);

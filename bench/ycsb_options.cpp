@@ -59,6 +59,12 @@ std::optional<std::string> problem_of(const YcsbOptions& options) {
   if (!options.redis_address.empty() && !parse_redis_address(options.redis_address)) {
     return "--redis-address must be unix:PATH or tcp:HOST:PORT";
   }
+  if (!options.node_address.empty() && options.transport != NodeTransport::unix_socket) {
+    return "--transport is for a node of the run's own: --node-address says it for another";
+  }
+  if (!options.redis_address.empty() && options.redis_tcp) {
+    return "--redis-tcp is for a Redis of the run's own: --redis-address says it for another";
+  }
   if (options.repeats < 1 || options.repeats > 1000) return "--repeats must be 1 to 1000";
   if (!(options.seconds >= 0)) return "--seconds must not be negative";
   if (options.ops > kKeysMax) return fmt::format("--ops must be at most {}", kKeysMax);
@@ -120,7 +126,9 @@ TargetOptions target_options_of(TargetKind kind, const YcsbOptions& options,
   result.log_bytes = options.log_bytes;
   result.node_cores = options.node_cores;
   result.node_address = options.node_address;
+  result.transport = options.transport;
   result.redis_address = options.redis_address;
+  result.redis_tcp = options.redis_tcp;
   return result;
 }
 

@@ -42,7 +42,9 @@ struct YcsbOptions {
   std::uint32_t log_bytes = 512;
   std::uint32_t node_cores = 1;  ///< target node: its workers
   std::string node_address;      ///< target node: one that runs already; empty: our own
-  std::string redis_address;     ///< target redis: the same
+  NodeTransport transport = NodeTransport::unix_socket;  ///< target node: how our own is asked
+  std::string redis_address;  ///< target redis: one that runs already; empty: our own
+  bool redis_tcp = false;     ///< target redis: our own listens at a TCP port
   bool json = false;
   std::uint32_t probe_rounds = 20;  ///< of the ping-pong before and after; 0: none
 

@@ -34,6 +34,16 @@ TEST(YcsbOptions, ProblemsNameTheFlag) {
       {"--node-bytes", [](YcsbOptions& options) { options.node_bytes = 1000; }},
       {"--redis-address", [](YcsbOptions& options) { options.redis_address = "localhost"; }},
       {"--log-bytes", [](YcsbOptions& options) { options.log_bytes = 100; }},
+      {"--transport",
+       [](YcsbOptions& options) {
+         options.node_address = "unix:/run/node.sock";
+         options.transport = NodeTransport::roce_udp;
+       }},
+      {"--redis-tcp",
+       [](YcsbOptions& options) {
+         options.redis_address = "unix:/run/redis.sock";
+         options.redis_tcp = true;
+       }},
   };
   for (const auto& [flag, spoil] : problems) {
     YcsbOptions options;

@@ -101,6 +101,7 @@ TEST_P(YcsbRedis, AnswersAsOthersDo) {
   expect_same_answers(options);
   options.in_flight = 7;
   options.threads = 2;
+  options.redis_tcp = true;
   expect_same_answers(options);
 }
 
@@ -116,6 +117,37 @@ TEST(YcsbConcurrency, TwoThreadsAnswerAlike) {
     options.threads = 2;
     expect_same_answers(options);
   }
+}
+
+TEST(YcsbConcurrency, TheNodeAnswersAsOthersDoOnEveryTransport) {
+  for (const NodeTransport transport : all_node_transports()) {
+    SCOPED_TRACE(name(transport));
+    for (const Workload workload : {Workload::a, Workload::e}) {
+      YcsbOptions options = tiny(workload);
+      options.targets = {TargetKind::embedded, TargetKind::node};
+      options.transport = transport;
+      options.keys = 500;
+      options.ops = 600;
+      expect_same_answers(options);
+      options.threads = 2;
+      options.in_flight = 1;
+      options.ops = 60;
+      expect_same_answers(options);
+    }
+  }
+}
+
+TEST(YcsbConcurrency, LinesSayOnWhichTransportANodeWasAsked) {
+  YcsbOptions options = tiny(Workload::c);
+  options.targets = {TargetKind::embedded, TargetKind::node};
+  options.transport = NodeTransport::shm_send;
+  options.ops = 100;
+  const Outcome outcome = run(options);
+  ASSERT_EQ(outcome.lines.size(), 3U);
+  EXPECT_FALSE(outcome.lines[0].contains("transport"));
+  EXPECT_EQ(outcome.lines[1].at("transport"), "shm-send");
+  const std::string settings = outcome.lines[1].at("settings");
+  EXPECT_NE(settings.find("?rings=send"), std::string::npos) << settings;
 }
 
 TEST(Ycsb, TwoThreadsOnPeersWithLocksOfTheirOwn) {
@@ -177,9 +209,10 @@ TEST(Ycsb, LinesHaveTheKeysThatAreDocumented) {
   options.probe_rounds = 1;
   const Json line = run(options).lines.front();
   for (const char* key :
-       {"bench", "target", "workload", "distribution", "keys", "key_bytes", "value_bytes",
-        "scan_share", "threads", "in_flight", "seed", "ops", "ops_per_s", "ns_p50", "ns_p99",
-        "ns_p999", "bytes_per_item", "pages", "probe_ns", "result_hash", "hash_covers"}) {
+       {"bench",       "target",      "workload",   "distribution", "keys",           "key_bytes",
+        "value_bytes", "scan_share",  "threads",    "in_flight",    "seed",           "ops",
+        "ops_per_s",   "ns_p50",      "ns_p99",     "ns_p999",      "bytes_per_item", "pages",
+        "probe_ns",    "result_hash", "hash_covers"}) {
     EXPECT_TRUE(line.contains(key)) << key;
   }
   EXPECT_EQ(line.at("ops"), 9000);

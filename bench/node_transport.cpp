@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// One row for each way: another transport is a row or two, and the place where it listens.
+#include "bench/node_transport.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "bench/own_node.hpp"
+#include "node/config.hpp"
+#include "node/node.hpp"
+
+namespace espalier::bench {
+namespace {
+
+std::string fresh_shm() { return "shm:" + fresh_socket(); }
+// Port 0 takes one that is free; the node says which (Node::fabric_addresses()).
+std::string fresh_roce_udp() { return "roce://127.0.0.1:0/1"; }
+
+struct Row {
+  NodeTransport transport;
+  std::string_view name;
+  std::string (*fresh_address)();  // null: the socket that every node has
+  bool sends = false;
+};
+constexpr std::array kRows{
+    Row{NodeTransport::unix_socket, "unix", nullptr},
+    Row{NodeTransport::shm, "shm", fresh_shm},
+    Row{NodeTransport::shm_send, "shm-send", fresh_shm, true},
+    Row{NodeTransport::roce_udp, "roce-udp", fresh_roce_udp},
+    Row{NodeTransport::roce_udp_send, "roce-udp-send", fresh_roce_udp, true},
+};
+
+const Row& row_of(NodeTransport transport) {
+  return *std::ranges::find(kRows, transport, &Row::transport);
+}
+
+}  // namespace
+
+std::string_view name(NodeTransport transport) { return row_of(transport).name; }
+
+std::optional<NodeTransport> parse_node_transport(std::string_view text) {
+  const auto row = std::ranges::find(kRows, text, &Row::name);
+  if (row == kRows.end()) return std::nullopt;
+  return row->transport;
+}
+
+std::vector<NodeTransport> all_node_transports() {
+  std::vector<NodeTransport> all;
+  for (const Row& row : kRows) all.push_back(row.transport);
+  return all;
+}
+
+std::string node_transport_names() {
+  std::string names;
+  for (const Row& row : kRows) names += (names.empty() ? "" : ", ") + std::string(row.name);
+  return names;
+}
+
+void prepare(node::Config& config, NodeTransport transport) {
+  const Row& row = row_of(transport);
+  if (row.fresh_address == nullptr) return;
+  std::string& addresses = config.node.fabric;
+  for (std::uint32_t core = 0; core < config.node.cores; ++core) {
+    addresses += (addresses.empty() ? "" : " ") + row.fresh_address();
+  }
+}
+
+std::string address_of(const node::Node& node, NodeTransport transport, std::uint32_t client) {
+  const Row& row = row_of(transport);
+  if (row.fresh_address == nullptr) return local_address(node);
+  const std::vector<std::string>& addresses = node.fabric_addresses();
+  return addresses.at(client % addresses.size()) + (row.sends ? "?rings=send" : "");
+}
+
+}  // namespace espalier::bench

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways on which a benchmark asks a node of its own, by name. One that ends in "-send" has
+// requests and answers travel as messages; else they are written where they belong.
+//
+// Thread: any; no state.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace espalier::node {
+struct Config;
+class Node;
+}  // namespace espalier::node
+
+namespace espalier::bench {
+
+enum class NodeTransport : std::uint8_t { unix_socket, shm, shm_send, roce_udp, roce_udp_send };
+
+[[nodiscard]] std::string_view name(NodeTransport transport);
+[[nodiscard]] std::optional<NodeTransport> parse_node_transport(std::string_view text);
+[[nodiscard]] std::vector<NodeTransport> all_node_transports();
+/// The names of all, with commas between.
+[[nodiscard]] std::string node_transport_names();
+
+/// Has the node listen on this way, at a place that nobody else uses: once for each of its workers,
+/// for what arrives at an address of the fabric stays with one of them.
+void prepare(node::Config& config, NodeTransport transport);
+/// Where the `client`-th client reaches a node that was prepared so. Clients take turns.
+[[nodiscard]] std::string address_of(const node::Node& node, NodeTransport transport,
+                                     std::uint32_t client = 0);
+
+}  // namespace espalier::bench
