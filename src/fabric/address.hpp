@@ -3,10 +3,14 @@
 //
 //     shm:PATH                      processes of this machine; PATH is that of a UNIX socket
 //     roce://HOST[:PORT]/SERVICE    RoCEv2 over UDP, in user space
+//     roce+memif:PATH[,link=LINK][,service=SERVICE]
+//                                   RoCEv2 over memif: frames through shared memory
 //
 // HOST is an address of IPv4 or IPv6, in brackets if a PORT stands behind it; names are not looked
 // up. PORT is 4791 unless given; to listen, 0 takes one that is free. SERVICE, 1 to 65535, is 1
-// unless given. So one text tells a server where to listen, and its clients whom to ask.
+// unless given. LINK, 0 to 255, is 0 unless given: of those who connect to a PATH, each takes
+// another one, and who listens has them all. So one text tells a server where to listen, and its
+// clients whom to ask. Which IP addresses the ends of a link have, memif/port.hpp says.
 //
 // Thread: any; no state.
 #pragma once
@@ -24,10 +28,11 @@
 namespace espalier::fabric {
 
 struct FabricAddress {
-  enum class Transport : std::uint8_t { shm, roce };
+  enum class Transport : std::uint8_t { shm, roce, memif };
   Transport transport = Transport::shm;
-  std::string path;         // shm
+  std::string path;         // shm, memif
   roce::PortAddress where;  // roce; UDP port 0: any that is free
+  std::uint32_t link = 0;   // memif
   std::uint16_t service = 1;
   friend bool operator==(const FabricAddress&, const FabricAddress&) = default;
 };
@@ -35,7 +40,7 @@ struct FabricAddress {
 /// What is wrong with an address: the detail of the error.
 enum class AddressFault : std::uint32_t {
   none = 0,
-  scheme = 1,      // neither of the two forms
+  scheme = 1,      // none of the forms
   path = 2,        // empty, longer than that of a socket, or with a zero byte
   host = 3,        // no address of IPv4 or IPv6
   any_host = 4,    // stands for all addresses of a machine, or for many machines
@@ -43,6 +48,7 @@ enum class AddressFault : std::uint32_t {
   service = 6,     // no number from 1 to 65535
   free_port = 7,   // port 0, where somebody is to be asked
   ip_version = 8,  // the address to send from is of the other version
+  link = 9,        // behind the path of memif: no number up to 255, or something else
 };
 /// A sentence that says what was expected; of an error of parse() or of the calls below.
 [[nodiscard]] std::string_view explain(AddressFault fault);
@@ -67,8 +73,9 @@ struct Connecting {
   std::uint32_t mtu_bytes = 4096;  // QueuePairOptions::mtu_bytes that fit the way there
 };
 /// Opens an endpoint from which `target` can be reached: through `local`, else through the address
-/// from which the system would send. Errors: invalid_argument (detail: an AddressFault), system
-/// (ENETUNREACH: no way there; EADDRNOTAVAIL: `local` is not of this machine).
+/// from which the system would send. Errors: invalid_argument (detail: an AddressFault),
+/// connection_lost (nobody listens at the path of memif), system (ENETUNREACH: no way there;
+/// EADDRNOTAVAIL: `local` is not of this machine).
 Result<Connecting> open_for_connecting(const FabricAddress& target,
                                        std::shared_ptr<RegionTable> regions,
                                        const std::optional<roce::IpAddress>& local = {});

@@ -11,9 +11,11 @@ void add_fabric_command(CLI::App& app, Environment& environment, Action& chosen)
       *app.add_subcommand("fabric", "Try a link between memories: serve, ping, read, write");
   command.require_subcommand(1);
   command.footer(
-      "An ADDRESS is shm:PATH, for processes of one machine, or roce://HOST[:PORT]/SERVICE, for\n"
-      "RoCEv2 over UDP; HOST is an address of IPv4 or IPv6, PORT is 4791 and SERVICE 1 unless\n"
-      "given.\n"
+      "An ADDRESS is shm:PATH, for processes of one machine, roce://HOST[:PORT]/SERVICE, for "
+      "RoCEv2\n"
+      "over UDP, or roce+memif:PATH[,link=LINK][,service=SERVICE], for the same over memif. HOST "
+      "is\n"
+      "an address of IPv4 or IPv6, PORT is 4791, SERVICE 1 and LINK 0 unless given.\n"
       "Examples:\n"
       "  espalier fabric serve roce://127.0.0.1/1 --bytes 64M\n"
       "  espalier fabric ping roce://127.0.0.1/1 --verb fetch-add\n"

@@ -27,8 +27,8 @@ class FabricCommandConcurrency : public ::testing::TestWithParam<const char*> {
   FabricCommandConcurrency() { tool.has_fabric = true; }
 
   [[nodiscard]] std::string where() const {
-    return std::string(GetParam()) == "shm" ? "shm:" + (folder / "s").string()
-                                            : "roce://127.0.0.1:0/3";
+    if (std::string(GetParam()) == "roce") return "roce://127.0.0.1:0/3";
+    return GetParam() + (":" + (folder / "s").string());
   }
   /// Runs "fabric", a verb, the address, and the rest.
   int run(const std::string& verb, const std::string& address,
@@ -236,8 +236,11 @@ TEST_P(FabricCommandConcurrency, WhoeverElseListensIsNotMistaken) {
   EXPECT_THAT(ask(bytes, true), HasSubstr("does not offer this region any more (remote_access)"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, FabricCommandConcurrency, ::testing::Values("shm", "roce"),
-                         [](const auto& each) { return std::string(each.param); });
+INSTANTIATE_TEST_SUITE_P(Transports, FabricCommandConcurrency,
+                         ::testing::Values("shm", "roce", "roce+memif"), [](const auto& each) {
+                           const std::string name(each.param);
+                           return name.substr(name.find('+') + 1);
+                         });
 
 TEST(FabricCommand, GarbageIsRefusedInWords) {
   Tool tool;
@@ -246,7 +249,8 @@ TEST(FabricCommand, GarbageIsRefusedInWords) {
     EXPECT_EQ(tool.run({"fabric", command, "10.0.0.1"}), kUsage);
     EXPECT_EQ(tool.err(),
               "espalier: error: '10.0.0.1' is no address of the fabric\n"
-              "  An address is shm:PATH or roce://HOST[:PORT]/SERVICE.\n");
+              "  An address is shm:PATH, roce://HOST[:PORT]/SERVICE or "
+              "roce+memif:PATH[,link=LINK][,service=SERVICE].\n");
     EXPECT_EQ(tool.run({"fabric", command, ""}), kUsage);
     EXPECT_EQ(tool.run({"fabric", command, "{\x1b"}), kUsage);
     EXPECT_THAT(tool.err(), HasSubstr("'{\\x1b' is no address"));

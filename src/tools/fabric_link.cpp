@@ -62,7 +62,7 @@ void add_fabric_address(CLI::App& command, std::string& address) {
   command
       .add_option_function<std::string>(
           "ADDRESS", [&address](const std::string& text) { address = unprotect(text); },
-          "shm:PATH or roce://HOST[:PORT]/SERVICE")
+          "shm:PATH, roce://HOST[:PORT]/SERVICE or roce+memif:PATH")
       ->type_name("")
       ->required();
 }

@@ -266,7 +266,8 @@ void Port::flush() {
 
 void Port::take(Way& way, std::span<const std::byte> bytes) {
   const auto frame = roce::parse_frame(bytes);
-  if (!frame || frame->flow.destination != address_.ip ||
+  // Between the two ends of a link there are no VLANs.
+  if (!frame || frame->vlan || frame->flow.destination != address_.ip ||
       frame->flow.destination_port != address_.udp_port ||
       (options_.listens && frame->flow.source != way.peer.ip)) {
     ++counters_.not_ours;
