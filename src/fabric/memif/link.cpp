@@ -125,6 +125,7 @@ bool Link::take_connecting(const Message& message) {
     return offer(std::min<std::uint32_t>(hello.log2_slots_max, kLog2Slots));
   }
   if (type != MessageType::connected || !offered_ || state_ != State::agreeing) return false;
+  in_.start();
   state_ = State::up;
   return true;
 }

@@ -183,9 +183,7 @@ bool SendingRing::publish() {
 
 ReceivingRing::ReceivingRing(Ring ring, const Regions* regions, std::span<std::byte> own_slots,
                              std::uint32_t own_offset)
-    : ring_(ring), regions_(regions), own_slots_(own_slots), own_offset_(own_offset) {
-  if (!own_slots_.empty()) offer_slots();
-}
+    : ring_(ring), regions_(regions), own_slots_(own_slots), own_offset_(own_offset) {}
 
 void ReceivingRing::offer_slots() {
   // Seldom, for the peer looks at the line of the head whenever it sends.

@@ -133,6 +133,10 @@ class ReceivingRing {
   ReceivingRing() = default;
   ReceivingRing(Ring ring, const Regions* regions, std::span<std::byte> own_slots,
                 std::uint32_t own_offset);
+  /// Offers its own slots: when the link is up, for listening ends begin by setting all counts to 0.
+  void start() {
+    if (!own_slots_.empty()) offer_slots();
+  }
 
   /// Copies out as many frames as have come, at most `most`, and gives back their room. Those that
   /// no frame of ours can be are skipped, and counted. Requires: most <= Arrivals::kFramesMax.
