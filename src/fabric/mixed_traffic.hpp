@@ -62,8 +62,12 @@ class MixedTraffic {
     std::vector<std::size_t> messages;
     std::array<std::vector<std::byte>, kInFlight> rooms;
     const std::size_t count = 1 + scene_.random.below(kInFlight);
+    bool has_read = false;
     for (std::size_t i = 0; i < count; ++i) {
-      const WorkRequest request = next(i);
+      WorkRequest request = next(i);
+      // A READ whose answer got lost is done again, and then sees what was written meanwhile.
+      if (has_read && request.opcode != Opcode::read) request = request.after_fence();
+      has_read = has_read || request.opcode == Opcode::read;
       if (request.opcode == Opcode::send) {
         auto& room = rooms[messages.size()];
         room.resize(kLongest);
