@@ -126,7 +126,7 @@ struct ExchangeBetween : RoceBetween {
   roce::PortExchange exchange;
 };
 
-/// Shared memory of the form that packet programs speak. The far side listens, so it is there first.
+/// Shared memory of the form that packet programs speak. The far side listens, so it is first.
 struct MemifBetween : RoceBetween {
   MemifBetween(std::uint64_t with_seed, bool with_v6) : RoceBetween(with_seed), is_v6(with_v6) {
     listening = *memif::MemifPort::open({path(), true, 0, is_v6});

@@ -133,7 +133,8 @@ class ReceivingRing {
   ReceivingRing() = default;
   ReceivingRing(Ring ring, const Regions* regions, std::span<std::byte> own_slots,
                 std::uint32_t own_offset);
-  /// Offers its own slots: when the link is up, for listening ends begin by setting all counts to 0.
+  /// Offers its own slots: when the link is up, for some listening ends begin by setting all counts
+  /// to 0.
   void start() {
     if (!own_slots_.empty()) offer_slots();
   }
