@@ -28,9 +28,8 @@ using format::MessageType;
 
 constexpr std::string_view kName = "espalier";
 constexpr std::uint32_t kLog2Slots = 9;
-constexpr std::uint32_t kSlots = 1u << kLog2Slots;
 // What the connecting side packs the frames into that it sends.
-constexpr std::uint32_t kPackedBytes = 2u << 20;
+constexpr std::uint32_t kPackedBytes = 1u << 20;
 constexpr std::uint16_t kRegionLast = 3;
 // More than a packet program needs, and an address in the region has 32 bits.
 constexpr std::uint64_t kRegionBytesMax = std::uint64_t{1} << 32;

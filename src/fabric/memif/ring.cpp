@@ -158,6 +158,10 @@ void SendingRing::end() {
   if (!own_.empty()) {
     lines_written_ = writing_line_ + lines_of(writing_.bytes);
     ends_[written_ & (ring_.slots() - 1)] = lines_written_;
+    constexpr std::uint64_t kAhead = 8;
+    const std::uint64_t soon = (lines_written_ + kAhead) % (own_.size() / kLineBytes);
+    base::prefetch_to_write(own_.data() + soon * kLineBytes);
+    base::prefetch_to_write(own_.data() + soon * kLineBytes + kLineBytes);
   } else if (ahead(seen_, written_) > 2) {
     // The peer has it, and has read what lay in it.
     const DescriptorBytes later = ring_.load(static_cast<std::uint16_t>(written_ + 2));
