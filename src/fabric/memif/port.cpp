@@ -294,8 +294,10 @@ std::span<const roce::Arrived> Port::receive() {
   std::size_t room = Arrivals::kFramesMax;
   const std::size_t count = ways_.size();
   if (++first_ >= count) first_ = 0;
+  std::size_t next = first_;
   for (std::size_t i = 0; i < count && room != 0; ++i) {
-    Way& way = *ways_[(first_ + i) % count];
+    Way& way = *ways_[next];
+    if (++next == count) next = 0;
     if (!way.up) continue;
     frames_.clear();
     way.link->in().take(room, arrivals_, frames_);

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
+#include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
 #include "base/barrier.hpp"
 #include "base/prefetch.hpp"
@@ -98,6 +100,7 @@ std::byte* find(const Regions& regions, const DescriptorBytes& descriptor) {
 SendingRing::SendingRing(Ring ring, const Regions* regions, std::span<std::byte> own,
                          std::uint32_t own_offset)
     : ring_(ring), regions_(regions), own_(own), own_offset_(own_offset) {
+  ESPALIER_ASSERT(own_.empty() || std::has_single_bit(own_.size()));
   if (!own_.empty()) ends_.resize(ring_.slots());
   lines_free_to_ = own_.size() / kLineBytes;
 }
@@ -110,7 +113,7 @@ std::byte* SendingRing::begin(std::size_t bytes) {
 std::byte* SendingRing::begin_packed(std::size_t bytes) {
   const std::uint64_t all = own_.size() / kLineBytes;
   const std::uint64_t lines = lines_of(bytes);
-  const std::uint64_t to_end = all - lines_written_ % all;
+  const std::uint64_t to_end = all - (lines_written_ & (all - 1));
   writing_line_ = lines_written_ + (lines <= to_end ? 0 : to_end);
   const auto has_room = [&] {
     return ahead(written_, seen_) < ring_.slots() && writing_line_ + lines <= lines_free_to_;
@@ -128,7 +131,7 @@ std::byte* SendingRing::begin_packed(std::size_t bytes) {
     }
     if (!has_room()) return nullptr;
   }
-  const std::uint64_t offset = writing_line_ % all * kLineBytes;
+  const std::uint64_t offset = (writing_line_ & (all - 1)) * kLineBytes;
   writing_ = {0, 0, static_cast<std::uint32_t>(bytes),
               own_offset_ + static_cast<std::uint32_t>(offset), 0};
   return own_.data() + offset;
@@ -159,7 +162,7 @@ void SendingRing::end() {
     lines_written_ = writing_line_ + lines_of(writing_.bytes);
     ends_[written_ & (ring_.slots() - 1)] = lines_written_;
     constexpr std::uint64_t kAhead = 8;
-    const std::uint64_t soon = (lines_written_ + kAhead) % (own_.size() / kLineBytes);
+    const std::uint64_t soon = (lines_written_ + kAhead) & (own_.size() / kLineBytes - 1);
     base::prefetch_to_write(own_.data() + soon * kLineBytes);
     base::prefetch_to_write(own_.data() + soon * kLineBytes + kLineBytes);
   } else if (ahead(seen_, written_) > 2) {

@@ -67,8 +67,8 @@ class Ring {
 [[nodiscard]] std::byte* find(const Regions& regions,
                               const wire::memif::DescriptorBytes& descriptor);
 
-/// Sends. `own` is the memory to pack frames into, of the connecting side; empty: the peer says
-/// where there is room.
+/// Sends. `own` is the memory to pack frames into, of the connecting side, a power of two of bytes;
+/// empty: the peer says where there is room.
 class SendingRing {
  public:
   SendingRing() = default;
