@@ -6,6 +6,7 @@
 
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <string>
@@ -103,7 +104,7 @@ class RawPeer {
   [[nodiscard]] Ring in() const { return Ring(memory.at(kOtherRing), RawSayings{}.log2_slots); }
   /// Sends a frame, whatever it holds.
   void send(std::span<const std::byte> frame) {
-    std::memcpy(memory.at(kFrames), frame.data(), frame.size());
+    std::copy(frame.begin(), frame.end(), memory.at(kFrames));
     send_descriptor({0, 0, static_cast<std::uint32_t>(frame.size()), kFrames, 0});
   }
   void send_descriptor(const format::DescriptorBytes& descriptor) {
