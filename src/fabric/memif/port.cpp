@@ -29,7 +29,7 @@ using roce::PortAddress;
 // From here on up, a packet's source port names no listener.
 constexpr std::uint16_t kFlowPorts = 49152;
 // Turns between looks at sockets: at those of links that are up, which only tell of an end, seldom.
-constexpr std::uint32_t kTurnsUp = 4096;
+constexpr std::uint32_t kTurnsUp = 16384;
 constexpr std::uint32_t kTurnsAgreeing = 16;
 constexpr std::uint64_t kDialAgainNs = 20'000'000;
 constexpr std::uint64_t kAgreeNs = 2'000'000'000;  // so long a peer may take
@@ -88,6 +88,7 @@ class Port final : public MemifPort {
  private:
   void add(std::unique_ptr<Link> link);
   void accept_peers();
+  [[nodiscard]] bool sockets_are_quiet() const;
   void look_at_links();
   void look_at(Way& way);
   [[nodiscard]] bool is_free(std::uint32_t number) const;
@@ -107,6 +108,7 @@ class Port final : public MemifPort {
   std::uint64_t dial_again_ns_ = 0;
   std::uint32_t turns_ = 0;
   std::uint32_t turns_to_look_ = kTurnsAgreeing;
+  bool all_up_ = false;    // as of the last look
   std::size_t first_ = 0;  // who may fill the next burst
 
   Way* writing_ = nullptr;
@@ -181,8 +183,15 @@ void Port::look_at(Way& way) {
   by_number_[number] = &way;
 }
 
+bool Port::sockets_are_quiet() const {
+  // Events of peers that would wake us are among these; they matter only to who sleeps.
+  epoll_event told;
+  return epoll_wait(events_.number(), &told, 1, 0) == 0;
+}
+
 void Port::look_at_links() {
   turns_ = 0;
+  if (all_up_ && sockets_are_quiet()) return;
   // Ends first: a peer that comes again finds its link free.
   for (const auto& way : ways_) look_at(*way);
   std::erase_if(ways_, [this](const auto& way) {
@@ -199,9 +208,9 @@ void Port::look_at_links() {
     dial_again_ns_ = now_ns() + kDialAgainNs;
     if (auto link = Link::dial(options_.path, options_.link)) add(std::move(*link));
   }
-  const bool all_up = !ways_.empty() && std::all_of(ways_.begin(), ways_.end(),
-                                                    [](const auto& way) { return way->up; });
-  turns_to_look_ = all_up ? kTurnsUp : kTurnsAgreeing;
+  all_up_ = !ways_.empty() &&
+            std::all_of(ways_.begin(), ways_.end(), [](const auto& way) { return way->up; });
+  turns_to_look_ = all_up_ ? kTurnsUp : kTurnsAgreeing;
 }
 
 Way* Port::way_to(const PortAddress& to) const {
@@ -305,6 +314,7 @@ std::span<const roce::Arrived> Port::receive() {
     for (const auto frame : frames_) take(way, frame);
     if (way.link->in().broken() || way.link->out().broken()) {
       way.link->end();
+      all_up_ = false;
       turns_ = turns_to_look_;
     }
   }
