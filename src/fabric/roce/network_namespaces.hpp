@@ -73,11 +73,12 @@ class NetworkNamespaces {
     return static_cast<bool>(file.flush());
   }
 
-  /// Who may not make namespaces may be allowed to become root of a user namespace, which may.
+  /// Who may not make namespaces may be allowed to become root of a user namespace, which may; and
+  /// of a network of it, for the way back to the one before would be closed.
   static bool become_root() {
     const std::string user = std::to_string(geteuid());
     const std::string group = std::to_string(getegid());
-    if (unshare(CLONE_NEWUSER) != 0) return false;
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return false;
     write("/proc/self/setgroups", "deny");
     return write("/proc/self/uid_map", "0 " + user + " 1") &&
            write("/proc/self/gid_map", "0 " + group + " 1");
