@@ -23,6 +23,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "espalier/error.hpp"
 #include "fabric/memif/ring.hpp"

@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -114,6 +115,15 @@ class NetworkNamespaces {
                          " && ip addr add fd77::" + last + "/64 dev " + name +
                          " nodad && ip link set " + name + " up")) {
         why = "no addresses: " + said();
+        return false;
+      }
+    }
+    // The kernel lets packets through only a while after that.
+    for (const int side : {0, 1}) {
+      const std::string name = "veth" + std::to_string(side);
+      if (!run(side, "for i in $(seq 2000); do ip -o link show " + name +
+                         " | grep -q 'state UP' && exit 0; done; echo no carrier; exit 1")) {
+        why = said();
         return false;
       }
     }
