@@ -12,6 +12,7 @@
 #include "base/atomic_bytes.hpp"
 #include "base/random.hpp"
 #include "bench/probe.hpp"
+#include "fabric/memif/port.hpp"
 #include "fabric/ofi/endpoint.hpp"
 #include "fabric/roce/endpoint.hpp"
 #include "fabric/roce/exchange.hpp"
@@ -26,10 +27,12 @@ struct Named {
   FabricKind kind;
   std::string_view name;
 };
-constexpr std::array kKinds{
-    Named{FabricKind::shm, "shm"}, Named{FabricKind::roce_memory, "roce-memory"},
-    Named{FabricKind::roce_udp, "roce-udp"}, Named{FabricKind::roce_udp6, "roce-udp6"},
-    Named{FabricKind::ofi_tcp, "ofi-tcp"}};
+constexpr std::array kKinds{Named{FabricKind::shm, "shm"},
+                            Named{FabricKind::roce_memory, "roce-memory"},
+                            Named{FabricKind::roce_memif, "roce-memif"},
+                            Named{FabricKind::roce_udp, "roce-udp"},
+                            Named{FabricKind::roce_udp6, "roce-udp6"},
+                            Named{FabricKind::ofi_tcp, "ofi-tcp"}};
 
 constexpr std::uint32_t kServerReceives = 512;
 constexpr std::uint32_t kReceiveBytes = 4096;
@@ -46,7 +49,12 @@ void must(const Result<void>& result, std::string_view what) {
 
 namespace roce = fabric::roce;
 
-std::unique_ptr<roce::PacketPort> open_port(FabricKind kind) {
+/// `path`: of a socket, for kinds that need one.
+std::unique_ptr<roce::PacketPort> open_port(FabricKind kind, const std::string& path,
+                                            bool listens) {
+  if (kind == FabricKind::roce_memif) {
+    return must(fabric::memif::MemifPort::open({.path = path, .listens = listens}), "memif port");
+  }
   if (kind == FabricKind::roce_memory) {
     // All ports of this process meet here; addresses are used once.
     static roce::PortExchange exchange;
@@ -67,13 +75,14 @@ std::unique_ptr<roce::PacketPort> open_port(FabricKind kind) {
 
 /// `where`: gets the address at which a port can be reached; null: nobody asks.
 std::unique_ptr<fabric::Endpoint> open_endpoint(FabricKind kind, double loss,
+                                                const std::string& path,
                                                 std::shared_ptr<fabric::RegionTable> regions,
                                                 std::string* where) {
   if (kind == FabricKind::shm) return must(fabric::shm::open(std::move(regions)), "shm");
   if (kind == FabricKind::ofi_tcp) {
     return must(fabric::ofi::open("tcp", std::move(regions)), "libfabric");
   }
-  std::unique_ptr<roce::PacketPort> port = open_port(kind);
+  std::unique_ptr<roce::PacketPort> port = open_port(kind, path, where != nullptr);
   if (where != nullptr) *where = roce::to_text(port->address());
   // Both ends are here, so nobody must be kept from guessing. The two differ.
   const std::uint64_t seed = where != nullptr ? 1 : 2;
@@ -115,7 +124,7 @@ FabricServer::FabricServer(FabricKind kind, std::uint64_t bytes, double loss)
   for (std::uint64_t offset = 0; offset + 8 <= bytes; offset += 8) {
     base::store_plain(memory_.at(offset), fabric_word(offset));
   }
-  if (kind == FabricKind::shm) address_ = (folder_ / "fabric.sock").string();
+  if (kind == FabricKind::shm) address_ = socket_path();
   std::promise<void> ready;
   std::future<void> is_ready = ready.get_future();
   thread_ = std::thread([this, &ready] { serve(std::move(ready)); });
@@ -158,7 +167,7 @@ void FabricServer::serve(std::promise<void> ready) {
   try {
     pin_worker(1);
     const auto regions = must(fabric::RegionTable::create(), "regions");
-    endpoint = open_endpoint(kind_, loss_, regions, &address_);
+    endpoint = open_endpoint(kind_, loss_, socket_path(), regions, &address_);
     region = must(regions->offer({memory_.at(0), memory_.bytes(), memory_.descriptor(), 0},
                                  fabric::RemoteRights::read | fabric::RemoteRights::write |
                                      fabric::RemoteRights::atomic),
@@ -197,7 +206,7 @@ void FabricServer::serve(std::promise<void> ready) {
 }
 
 FabricClient::FabricClient(const FabricServer& server, std::uint32_t depth)
-    : endpoint(open_endpoint(server.kind(), server.loss(),
+    : endpoint(open_endpoint(server.kind(), server.loss(), server.socket_path(),
                              must(fabric::RegionTable::create(), "regions"), nullptr)),
       queue(std::make_unique<fabric::CompletionQueue>(*endpoint, depth)) {
   fabric::QueuePairOptions options;

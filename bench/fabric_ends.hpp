@@ -20,7 +20,14 @@
 
 namespace espalier::bench {
 
-enum class FabricKind : std::uint8_t { shm, roce_memory, roce_udp, roce_udp6, ofi_tcp };
+enum class FabricKind : std::uint8_t {
+  shm,
+  roce_memory,
+  roce_memif,
+  roce_udp,
+  roce_udp6,
+  ofi_tcp,
+};
 [[nodiscard]] std::string_view name(FabricKind kind);
 [[nodiscard]] std::optional<FabricKind> parse_fabric_kind(std::string_view text);
 /// The names of all, with commas between.
@@ -40,6 +47,8 @@ class FabricServer {
   [[nodiscard]] FabricKind kind() const { return kind_; }
   [[nodiscard]] double loss() const { return loss_; }
   [[nodiscard]] const std::string& address() const { return address_; }
+  /// Where kinds meet that need a socket's file.
+  [[nodiscard]] std::string socket_path() const { return (folder_ / "fabric.sock").string(); }
   [[nodiscard]] const fabric::RemoteRegion& region() const { return region_; }
   /// The same memory, for those who would rather read it themselves.
   [[nodiscard]] const std::byte* bytes() const { return memory_.at(0); }

@@ -43,11 +43,12 @@ std::set<std::string> all_of(const std::vector<Json>& lines, const char* key) {
 
 TEST(RunFabricConcurrency, EachVerbOverEachTransport) {
   FabricOptions options = tiny("verbs");
-  options.transports = {FabricKind::shm, FabricKind::roce_memory, FabricKind::roce_udp,
-                        FabricKind::roce_udp6, FabricKind::ofi_tcp};
+  options.transports = {FabricKind::shm,      FabricKind::roce_memory, FabricKind::roce_memif,
+                        FabricKind::roce_udp, FabricKind::roce_udp6,   FabricKind::ofi_tcp};
   const PointLines lines = run(options);
   EXPECT_EQ(all_of(lines.medians, "target"),
-            (std::set<std::string>{"shm", "roce-memory", "roce-udp", "roce-udp6", "ofi-tcp"}));
+            (std::set<std::string>{"shm", "roce-memory", "roce-memif", "roce-udp", "roce-udp6",
+                                   "ofi-tcp"}));
   EXPECT_EQ(all_of(lines.medians, "workload"),
             (std::set<std::string>{"read", "write", "send", "fetch_add", "compare_swap",
                                    "write_immediate"}));
@@ -66,9 +67,10 @@ TEST(RunFabricConcurrency, BatchesInlinesAndSignals) {
 
 TEST(RunFabricConcurrency, LostPacketsChangeNoAnswer) {
   FabricOptions options = tiny("loss");
-  options.transports = {FabricKind::shm, FabricKind::roce_memory, FabricKind::roce_udp};
+  options.transports = {FabricKind::shm, FabricKind::roce_memory, FabricKind::roce_memif,
+                        FabricKind::roce_udp};
   options.losses = {0, 0.1};
-  EXPECT_EQ(run(options).medians.size(), 4u);
+  EXPECT_EQ(run(options).medians.size(), 6u);
 }
 
 TEST(RunFabricConcurrency, MemcpyReadsTheSame) {

@@ -16,7 +16,7 @@ packages=(
   wamerican-insane
 )
 if [[ "${1:-}" == --tests ]]; then
-  packages+=(clang-19 libclang-rt-19-dev tshark python3-scapy)
+  packages+=(clang-19 libclang-rt-19-dev tshark python3-scapy iproute2 dpdk-dev)
 fi
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

@@ -11,6 +11,7 @@
 #include "base/number_text.hpp"
 #include "base/system_error.hpp"
 #include "base/unix_address.hpp"
+#include "fabric/memif/port.hpp"
 #include "fabric/number_source.hpp"
 #include "fabric/ofi/endpoint.hpp"
 #include "fabric/roce/endpoint.hpp"
@@ -25,6 +26,7 @@ namespace {
 
 constexpr std::string_view kShm = "shm:";
 constexpr std::string_view kRoce = "roce://";
+constexpr std::string_view kMemif = "roce+memif:";
 constexpr std::string_view kOfi = "ofi://";
 constexpr std::uint32_t kPortsEnd = 49152;  // what network cards send from begins here
 constexpr std::uint32_t kAllPortsEnd = 65536;
@@ -123,6 +125,30 @@ Result<FabricAddress> parse_ofi(std::string_view text) {
   return address;
 }
 
+Result<FabricAddress> parse_memif(std::string_view text) {
+  FabricAddress address;
+  address.transport = FabricAddress::Transport::memif;
+  std::size_t comma = text.find(',');
+  address.path = text.substr(0, comma);
+  if (!base::UnixAddress::file(address.path)) return fault(AddressFault::path);
+  while (comma != std::string_view::npos) {
+    text = text.substr(comma + 1);
+    comma = text.find(',');
+    const std::string_view setting = text.substr(0, comma);
+    const auto number = base::parse_digits<std::uint16_t>(setting.substr(setting.find('=') + 1));
+    if (setting.starts_with("service=")) {
+      if (!number || *number == 0) return fault(AddressFault::service);
+      address.service = *number;
+    } else {
+      if (!setting.starts_with("link=") || !number || *number >= memif::kLinksMax) {
+        return fault(AddressFault::link);
+      }
+      address.link = *number;
+    }
+  }
+  return address;
+}
+
 Result<std::pair<std::unique_ptr<Endpoint>, roce::PortAddress>> open_roce(
     const roce::PortAddress& at, std::shared_ptr<RegionTable> regions) {
   auto numbers = NumberSource::of_system();
@@ -135,6 +161,16 @@ Result<std::pair<std::unique_ptr<Endpoint>, roce::PortAddress>> open_roce(
   return std::pair(std::make_unique<roce::RoceEndpoint>(std::move(*port), std::move(regions),
                                                         std::move(*numbers)),
                    taken);
+}
+
+Result<std::unique_ptr<Endpoint>> open_memif(const FabricAddress& address, bool listens,
+                                             std::shared_ptr<RegionTable> regions) {
+  auto numbers = NumberSource::of_system();
+  if (!numbers) return std::unexpected(numbers.error());
+  auto port = memif::MemifPort::open({address.path, listens, address.link});
+  if (!port) return std::unexpected(port.error());
+  return std::make_unique<roce::RoceEndpoint>(std::move(*port), std::move(regions),
+                                              std::move(*numbers));
 }
 
 struct Route {
@@ -169,8 +205,10 @@ std::string_view explain(AddressFault fault) {
   switch (fault) {
     case AddressFault::none: break;
     case AddressFault::scheme:
-      return "An address is shm:PATH, roce://HOST[:PORT]/SERVICE or ofi://PROVIDER/HOST[:PORT].";
-    case AddressFault::path: return "Behind shm: stands the path of a socket, of 1 to 107 bytes.";
+      return "An address is shm:PATH, roce://HOST[:PORT]/SERVICE, "
+             "roce+memif:PATH[,link=LINK][,service=SERVICE] or ofi://PROVIDER/HOST[:PORT].";
+    case AddressFault::path:
+      return "Behind shm: and roce+memif: stands the path of a socket, of 1 to 107 bytes.";
     case AddressFault::host:
       return "HOST is an address such as 192.0.2.1 or 2001:db8::1, in brackets if a port follows; "
              "names are not looked up.";
@@ -185,6 +223,9 @@ std::string_view explain(AddressFault fault) {
     case AddressFault::provider:
       return "Behind ofi:// stands the name of a provider of libfabric's, such as tcp or verbs, "
              "and after a slash HOST[:PORT].";
+    case AddressFault::link:
+      return "Behind the PATH of roce+memif: stand ,link=LINK, a number from 0 to 255, and "
+             ",service=SERVICE.";
   }
   return "The address is good.";
 }
@@ -212,6 +253,7 @@ Result<roce::IpAddress> parse_host(std::string_view text) {
 Result<FabricAddress> parse(std::string_view text) {
   if (text.starts_with(kRoce)) return parse_roce(text.substr(kRoce.size()));
   if (text.starts_with(kOfi)) return parse_ofi(text.substr(kOfi.size()));
+  if (text.starts_with(kMemif)) return parse_memif(text.substr(kMemif.size()));
   if (!text.starts_with(kShm)) return fault(AddressFault::scheme);
   FabricAddress address;
   address.path = text.substr(kShm.size());
@@ -223,6 +265,10 @@ std::string to_text(const FabricAddress& address) {
   if (address.transport == FabricAddress::Transport::shm) return std::string(kShm) + address.path;
   if (address.transport == FabricAddress::Transport::ofi) {
     return std::string(kOfi) + address.provider + "/" + roce::to_text(address.where);
+  }
+  if (address.transport == FabricAddress::Transport::memif) {
+    return std::string(kMemif) + address.path + ",link=" + std::to_string(address.link) +
+           ",service=" + std::to_string(address.service);
   }
   return std::string(kRoce) + roce::to_text(address.where) + "/" + std::to_string(address.service);
 }
@@ -251,6 +297,11 @@ Result<Listening> open_for_listening(const FabricAddress& address,
     made.endpoint = std::move(*opened);
   } else if (address.transport == FabricAddress::Transport::ofi) {
     return listen_by_ofi(std::move(made), std::move(regions));
+  } else if (address.transport == FabricAddress::Transport::memif) {
+    auto opened = open_memif(address, true, std::move(regions));
+    if (!opened) return std::unexpected(opened.error());
+    made.endpoint = std::move(*opened);
+    where = std::to_string(address.service);
   } else {
     auto opened = open_roce(address.where, std::move(regions));
     if (!opened && opened.error() == Error{Code::system, 0, EADDRINUSE}) {
@@ -274,6 +325,12 @@ Result<Connecting> open_for_connecting(const FabricAddress& target,
     auto opened = shm::open(std::move(regions));
     if (!opened) return std::unexpected(opened.error());
     return Connecting{std::move(*opened), target.path};
+  }
+  if (target.transport == FabricAddress::Transport::memif) {
+    auto opened = open_memif(target, false, std::move(regions));
+    if (!opened) return std::unexpected(opened.error());
+    return Connecting{std::move(*opened), roce::to_text(memif::listener_address()) + "/" +
+                                              std::to_string(target.service)};
   }
   if (target.where.udp_port == 0) return fault(AddressFault::free_port);
   if (target.transport == FabricAddress::Transport::ofi) {

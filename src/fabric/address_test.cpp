@@ -25,6 +25,8 @@ TEST(FabricAddress, IsReadAndWritten) {
       {"shm:/run/a", "shm:/run/a"},
       {"shm:here", "shm:here"},
       {"shm:shm:x", "shm:shm:x"},
+      {"roce+memif:/run/m", "roce+memif:/run/m,link=0,service=1"},
+      {"roce+memif:m,service=7,link=255", "roce+memif:m,link=255,service=7"},
       {"roce://10.0.0.1", "roce://10.0.0.1:4791/1"},
       {"roce://10.0.0.1/7", "roce://10.0.0.1:4791/7"},
       {"roce://10.0.0.1:0/65535", "roce://10.0.0.1:0/65535"},
@@ -64,6 +66,18 @@ TEST(FabricAddress, SaysWhatIsWrong) {
       {"shm:", path},
       {"shm:" + std::string(108, 'a'), path},
       {"shm:a\0b"s, path},
+      {"roce+memif:", path},
+      {"roce+memif:,link=1", path},
+      {"roce+memif:" + std::string(108, 'a'), path},
+      {"roce+memif:a,link=256", link},
+      {"roce+memif:a,link=", link},
+      {"roce+memif:a,link=-1", link},
+      {"roce+memif:a,", link},
+      {"roce+memif:a,7", link},
+      {"roce+memif:a,link=1,b", link},
+      {"roce+memif:a,service=0", service},
+      {"roce+memif:a,link=1,service=", service},
+      {"roce+memif://a/7,service=65536", service},
       {"roce://", host},
       {"roce:///1", host},
       {"roce://localhost/1", host},
@@ -155,6 +169,7 @@ TEST(FabricAddress, OpensEndsThatMeet) {
   expect_to_meet("shm:" + (folder / "s").string());
   expect_to_meet("roce://127.0.0.1:0/7");
   expect_to_meet("ofi://tcp/127.0.0.1:0");
+  expect_to_meet("roce+memif:" + (folder / "m").string() + ",link=2,service=7");
 }
 
 TEST(FabricAddress, TellsWhyNobodyCanBeAsked) {

@@ -4,6 +4,7 @@
 
 #include "base/temporary_folder.hpp"
 #include "fabric/fabric_fixture.hpp"
+#include "fabric/memif/port.hpp"
 #include "fabric/ofi/endpoint.hpp"
 #include "fabric/roce/endpoint.hpp"
 #include "fabric/roce/exchange.hpp"
@@ -146,6 +147,23 @@ struct OfiBetween {
   ofi::OfiEndpoint* far = nullptr;
 };
 
+/// Shared memory of the form that packet programs speak. The far side listens, so it is first.
+struct MemifBetween : RoceBetween {
+  MemifBetween(std::uint64_t with_seed, bool with_v6) : RoceBetween(with_seed), is_v6(with_v6) {
+    listening = *memif::MemifPort::open({path(), true, 0, is_v6});
+  }
+  std::unique_ptr<Endpoint> open(int side) {
+    constexpr std::uint32_t kLink = 3;
+    if (side == 1) return over(std::move(listening));
+    return over(*memif::MemifPort::open({path(), false, kLink, is_v6}));
+  }
+  [[nodiscard]] std::string path() const { return (folder / "memif").string(); }
+  static void go_on() {}
+  base::TemporaryFolder folder;
+  bool is_v6;
+  std::unique_ptr<memif::MemifPort> listening;
+};
+
 template <class Between, class... Rest>
 FabricTransport transport(std::string name, std::uint32_t effort, const Rest&... rest) {
   return {std::move(name),
@@ -175,6 +193,8 @@ std::vector<FabricTransport> fabric_transports() {
       transport<NetworkBetween>("roce_reordering", 1, reordering),
       transport<NetworkBetween>("roce_losing", 2, losing),
       transport<ExchangeBetween>("roce_memory", 1),
+      transport<MemifBetween>("roce_memif", 1, false),
+      transport<MemifBetween>("roce_memif_ipv6", 1, true),
       transport<UdpBetween>("roce_udp", 1, roce::UdpPortOptions{{loopback, 0}, true}),
       transport<UdpBetween>("roce_udp_ipv6", 1, roce::UdpPortOptions{{loopback_six, 0}, true}),
       transport<UdpBetween>("roce_udp_plain", 1, roce::UdpPortOptions{{loopback, 0}, false}),

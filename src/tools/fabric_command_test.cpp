@@ -29,7 +29,8 @@ class FabricCommandConcurrency : public ::testing::TestWithParam<const char*> {
   [[nodiscard]] std::string where() const {
     const std::string transport = GetParam();
     if (transport == "ofi") return "ofi://tcp/127.0.0.1:0";
-    return transport == "shm" ? "shm:" + (folder / "s").string() : "roce://127.0.0.1:0/3";
+    if (transport == "roce") return "roce://127.0.0.1:0/3";
+    return transport + ":" + (folder / "s").string();
   }
   /// Runs "fabric", a verb, the address, and the rest.
   int run(const std::string& verb, const std::string& address,
@@ -238,8 +239,11 @@ TEST_P(FabricCommandConcurrency, WhoeverElseListensIsNotMistaken) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, FabricCommandConcurrency,
-                         ::testing::Values("shm", "roce", "ofi"),
-                         [](const auto& each) { return std::string(each.param); });
+                         ::testing::Values("shm", "roce", "roce+memif", "ofi"),
+                         [](const auto& each) {
+                           const std::string name(each.param);
+                           return name.substr(name.find('+') + 1);
+                         });
 
 TEST(FabricCommand, GarbageIsRefusedInWords) {
   Tool tool;
@@ -248,8 +252,8 @@ TEST(FabricCommand, GarbageIsRefusedInWords) {
     EXPECT_EQ(tool.run({"fabric", command, "10.0.0.1"}), kUsage);
     EXPECT_EQ(tool.err(),
               "espalier: error: '10.0.0.1' is no address of the fabric\n"
-              "  An address is shm:PATH, roce://HOST[:PORT]/SERVICE or "
-              "ofi://PROVIDER/HOST[:PORT].\n");
+              "  An address is shm:PATH, roce://HOST[:PORT]/SERVICE, "
+              "roce+memif:PATH[,link=LINK][,service=SERVICE] or ofi://PROVIDER/HOST[:PORT].\n");
     EXPECT_EQ(tool.run({"fabric", command, ""}), kUsage);
     EXPECT_EQ(tool.run({"fabric", command, "{\x1b"}), kUsage);
     EXPECT_THAT(tool.err(), HasSubstr("'{\\x1b' is no address"));

@@ -63,7 +63,7 @@ void add_fabric_address(CLI::App& command, std::string& address) {
   command
       .add_option_function<std::string>(
           "ADDRESS", [&address](const std::string& text) { address = unprotect(text); },
-          "shm:PATH, roce://HOST[:PORT]/SERVICE or ofi://PROVIDER/HOST[:PORT]")
+          "shm:PATH, roce://HOST[:PORT]/SERVICE, roce+memif:PATH or ofi://PROVIDER/HOST[:PORT]")
       ->type_name("")
       ->required();
 }

@@ -31,7 +31,7 @@ class NodeFixture : public testing::Test {
  protected:
   void start();
   [[nodiscard]] const std::string& socket() const { return config_.node.socket; }
-  /// How stores reach the node: "unix", or by a fabric, "shm" or "roce", with "_send" behind it
+  /// How stores reach the node: "unix", or by a fabric, "shm", "roce" or "ofi", with "_send" behind it
   /// where rings are carried as messages. Before start().
   void reach_by(const std::string& way);
   [[nodiscard]] std::string address() const;
@@ -54,7 +54,7 @@ class NodeOverEachWay : public NodeFixture, public ::testing::WithParamInterface
  protected:
   NodeOverEachWay() { reach_by(GetParam()); }
 };
-inline constexpr const char* kWays[] = {"unix", "shm", "shm_send", "roce", "roce_send"};
+inline constexpr const char* kWays[] = {"unix", "shm", "shm_send", "roce", "roce_send", "ofi"};
 inline std::string way_name(const ::testing::TestParamInfo<const char*>& way) { return way.param; }
 
 /// Writes and reads through a connection of its own, on a thread of its own, and holds every answer

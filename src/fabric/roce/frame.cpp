@@ -115,19 +115,26 @@ bool read_udp(Bytes udp, Frame& to) {
 
 std::size_t ip_bytes(const IpFlow& flow) { return flow.source.is_v6 ? kV6Bytes : kV4Bytes; }
 
+// The checksum is of the numbers, not of the bytes: to read back what was just written in pieces
+// waits until it has reached the cache, and the line may still be another core's.
 void write_v4(std::byte* at, const FrameHeader& header, std::size_t udp_bytes) {
-  store_be<std::uint8_t>(at, 0x45);
-  store_be(at + 1, header.traffic_class);
-  store_be(at + 2, static_cast<std::uint16_t>(kV4Bytes + udp_bytes));
+  const auto first = static_cast<std::uint16_t>(0x4500 | header.traffic_class);
+  const auto total = static_cast<std::uint16_t>(kV4Bytes + udp_bytes);
+  const std::uint16_t flags = header.flow.dont_fragment ? kDontFragment : std::uint16_t{0};
+  const auto hops = static_cast<std::uint16_t>(header.hop_limit << 8 | kUdpProtocol);
+  const auto source = load_be<std::uint32_t>(header.flow.source.bytes.data());
+  const auto destination = load_be<std::uint32_t>(header.flow.destination.bytes.data());
+  const std::uint64_t sum = std::uint64_t{first} + total + header.ip_id + flags + hops +
+                            (source >> 16) + (source & 0xFFFF) + (destination >> 16) +
+                            (destination & 0xFFFF);
+  store_be(at, first);
+  store_be(at + 2, total);
   store_be(at + 4, header.ip_id);
-  store_be(at + 6, header.flow.dont_fragment ? kDontFragment : std::uint16_t{0});
-  store_be(at + 8, header.hop_limit);
-  store_be(at + 9, kUdpProtocol);
-  store_be<std::uint16_t>(at + 10, 0);
-  std::memcpy(at + 12, header.flow.source.bytes.data(), 4);
-  std::memcpy(at + 16, header.flow.destination.bytes.data(), 4);
-  const std::uint16_t sum = fold_sum(sum_words({at, kV4Bytes}));
-  store_be(at + 10, static_cast<std::uint16_t>(~sum));
+  store_be(at + 6, flags);
+  store_be(at + 8, hops);
+  store_be(at + 10, static_cast<std::uint16_t>(~fold_sum(sum)));
+  store_be(at + 12, source);
+  store_be(at + 16, destination);
 }
 
 void write_v6(std::byte* at, const FrameHeader& header, std::size_t udp_bytes) {

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packets of RoCEv2 as Ethernet frames over memif: shared memory between two processes, or between
+// one and a switch such as VPP or a program over DPDK. No privileges, and no kernel between.
+//
+// A port that listens has up to kLinksMax links at one socket, each to one peer; one that connects
+// has one, and makes it anew when it was lost. Addresses follow from that, so nobody needs to be
+// told any: the listening end is 169.254.1.1, and who connects to link n is 169.254.2.n; over
+// IPv6 fe80::1 and fe80::2:n. Hardware addresses begin with 02:00 (nobody's), and end as those.
+//
+// A listening port takes from link n what comes from n's address, and nothing else; so no peer can
+// speak for another. One that connects takes from whomever the far end of its link, which may be a
+// switch, brings. While a link is not up, what is sent gets lost, as on a cable that is not there.
+//
+// Thread: one at a time, but for wake(). No thread of its own: links come up while it is polled.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "espalier/error.hpp"
+#include "fabric/roce/port.hpp"
+
+namespace espalier::fabric::memif {
+
+inline constexpr std::uint32_t kLinksMax = 256;
+
+/// Who is at the ends of links. Requires: link < kLinksMax.
+[[nodiscard]] roce::PortAddress listener_address(bool is_v6 = false);
+[[nodiscard]] roce::PortAddress connector_address(std::uint32_t link, bool is_v6 = false);
+
+struct MemifPortOptions {
+  std::string path;        // of the socket
+  bool listens = false;    // else connects,
+  std::uint32_t link = 0;  // to this one
+  bool is_v6 = false;
+};
+
+/// What a port has seen; for monitoring and tests.
+struct MemifCounters {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;  // good ones
+  std::uint64_t not_ours = 0;  // no RoCEv2, damaged, or between other addresses
+  std::uint64_t wrong_icrc = 0;
+  std::uint64_t unsent = 0;      // no link to go through, or no room there for one so long
+  std::uint64_t links_up = 0;    // came up
+  std::uint64_t links_down = 0;  // ended, after they had been up
+  std::uint64_t refused = 0;     // ended before
+};
+
+class MemifPort : public roce::PacketPort {
+ public:
+  /// Errors: invalid_argument (no path of a socket, or no such link), already_exists (somebody
+  /// listens there), connection_lost (nobody does), system.
+  static Result<std::unique_ptr<MemifPort>> open(const MemifPortOptions& options);
+  [[nodiscard]] virtual const MemifCounters& counters() const = 0;
+  /// Links that are up.
+  [[nodiscard]] virtual std::size_t links() const = 0;
+};
+
+}  // namespace espalier::fabric::memif

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packets over memif links of this process and of others: all that is sent arrives, whole and in
+// order; links come, go and come again.
+#include "fabric/memif/port.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <deque>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/random.hpp"
+#include "base/temporary_folder.hpp"
+
+namespace espalier::fabric::memif {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+using Port = std::unique_ptr<MemifPort>;
+
+struct Came {
+  roce::PortAddress from;
+  Bytes bytes;  // without the ICRC
+};
+
+/// Returns whether there was room.
+bool send(MemifPort& from, const roce::PortAddress& to, const Bytes& bytes) {
+  std::byte* const at = from.begin(to, bytes.size());
+  if (at == nullptr) return false;
+  std::copy(bytes.begin(), bytes.end(), at);
+  from.seal();
+  return true;
+}
+
+std::vector<Came> take(MemifPort& port) {
+  std::vector<Came> came;
+  for (const roce::Arrived& arrived : port.receive()) {
+    came.push_back({arrived.from, {arrived.ib.begin(), arrived.ib.end() - 4}});
+  }
+  return came;
+}
+
+/// Turns both until their numbers of links are these.
+void await_links(MemifPort& a, std::size_t of_a, MemifPort& b, std::size_t of_b) {
+  while (a.links() != of_a || b.links() != of_b) {
+    static_cast<void>(a.receive());
+    static_cast<void>(b.receive());
+  }
+}
+
+class MemifPorts : public ::testing::Test {
+ protected:
+  MemifPorts() : random(base::seed_from_environment(90)) {}
+
+  Port listening(bool is_v6 = false) { return *MemifPort::open({path, true, 0, is_v6}); }
+  Port connecting(std::uint32_t link, bool is_v6 = false) {
+    return *MemifPort::open({path, false, link, is_v6});
+  }
+  Bytes noise(std::size_t bytes) {
+    Bytes made(bytes);
+    random.fill(made);
+    return made;
+  }
+  /// One packet arrives, and nothing else.
+  void expect_way(MemifPort& from, MemifPort& to) {
+    const Bytes sent = noise(64);
+    ASSERT_TRUE(send(from, to.address(), sent));
+    from.flush();
+    const auto came = take(to);
+    ASSERT_EQ(came.size(), 1u);
+    EXPECT_EQ(came[0].from, from.address());
+    EXPECT_EQ(came[0].bytes, sent);
+  }
+
+  base::Random random;
+  base::TemporaryFolder folder;
+  std::string path = (folder / "memif").string();
+};
+
+TEST_F(MemifPorts, AllArrivesBothWaysInOrder) {
+  for (const bool is_v6 : {false, true}) {
+    const Port far = listening(is_v6);
+    const Port near = connecting(7, is_v6);
+    EXPECT_EQ(far->address(), listener_address(is_v6));
+    EXPECT_EQ(near->address(), connector_address(7, is_v6));
+    await_links(*near, 1, *far, 1);
+    for (const auto& [from, to] : {std::pair(&*near, &*far), std::pair(&*far, &*near)}) {
+      std::deque<Bytes> sent;
+      std::size_t arrived = 0;
+      std::size_t full = 0;
+      constexpr std::size_t kPackets = 5000;
+      for (std::size_t made = 0; arrived < kPackets;) {
+        // More than there is room for, now and then.
+        for (std::size_t burst = random.below(900); burst != 0 && made < kPackets; --burst) {
+          Bytes packet = noise(12 + 4 * random.below(random.chance(0.3) ? 1040 : 20));
+          if (!send(*from, to->address(), packet)) {
+            ++full;
+            break;
+          }
+          sent.push_back(std::move(packet));
+          ++made;
+        }
+        from->flush();
+        for (Came& came : take(*to)) {
+          ASSERT_FALSE(sent.empty());
+          EXPECT_EQ(came.from, from->address());
+          ASSERT_EQ(came.bytes, sent.front());
+          sent.pop_front();
+          ++arrived;
+        }
+      }
+      EXPECT_GT(full, 0u);
+      EXPECT_EQ(to->counters().received, kPackets);
+      EXPECT_EQ(from->counters().sent, kPackets);
+      EXPECT_EQ(from->counters().unsent, 0u);
+    }
+    EXPECT_EQ(near->counters().not_ours + near->counters().wrong_icrc, 0u);
+    EXPECT_EQ(far->counters().not_ours + far->counters().wrong_icrc, 0u);
+  }
+}
+
+TEST_F(MemifPorts, WhatHasNoWayGetsLost) {
+  const Port far = listening();
+  const Port near = connecting(0);
+  EXPECT_TRUE(send(*near, far->address(), noise(64)));  // the link is not up yet
+  EXPECT_EQ(near->counters().unsent, 1u);
+  await_links(*near, 1, *far, 1);
+  EXPECT_TRUE(send(*far, connector_address(1), noise(64)));        // nobody there
+  EXPECT_TRUE(send(*far, connector_address(0, true), noise(64)));  // of the other version
+  EXPECT_TRUE(send(*far, connector_address(0), noise(5000)));      // too long
+  EXPECT_EQ(far->counters().unsent, 3u);
+  far->flush();
+  EXPECT_TRUE(take(*near).empty());
+  expect_way(*far, *near);
+}
+
+TEST_F(MemifPorts, ManyLinksAtOneSocket) {
+  const Port far = listening();
+  std::vector<Port> near;
+  for (const std::uint32_t link : {0u, 9u, 255u}) {
+    near.push_back(connecting(link));
+    await_links(*near.back(), 1, *far, near.size());
+  }
+  for (const Port& port : near) {
+    expect_way(*port, *far);
+    expect_way(*far, *port);
+  }
+  for (const Port& port : near) EXPECT_TRUE(take(*port).empty());
+}
+
+TEST_F(MemifPorts, ALinkIsOfOneAtATime) {
+  const Port far = listening();
+  Port first = connecting(4);
+  await_links(*first, 1, *far, 1);
+  const Port second = connecting(4);
+  while (second->counters().refused == 0) {
+    static_cast<void>(second->receive());
+    static_cast<void>(far->receive());
+  }
+  expect_way(*first, *far);
+  first.reset();
+  await_links(*second, 1, *far, 1);
+  expect_way(*second, *far);
+  expect_way(*far, *second);
+}
+
+TEST_F(MemifPorts, AListenerThatComesBackIsFound) {
+  Port far = listening();
+  const Port near = connecting(0);
+  for (int round = 0; round < 3; ++round) {
+    await_links(*near, 1, *far, 1);
+    expect_way(*near, *far);
+    // What was on its way is gone with it.
+    ASSERT_TRUE(send(*near, far->address(), noise(100)));
+    near->flush();
+    far.reset();
+    EXPECT_TRUE(send(*near, listener_address(), noise(100)));
+    near->flush();
+    far = listening();
+  }
+  EXPECT_EQ(near->counters().links_up, 3u);
+}
+
+TEST_F(MemifPorts, NobodyThere) {
+  const auto none = MemifPort::open({path, false, 0});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, Code::connection_lost);
+  const Port far = listening();
+  const auto second = MemifPort::open({path, true, 0});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Code::already_exists);
+  EXPECT_FALSE(MemifPort::open({path, false, kLinksMax}));
+}
+
+// A process that dies in the middle of its packets leaves nothing behind but what had come whole.
+TEST_F(MemifPorts, KilledPeersLeaveTheLinkFree) {
+  const Port far = listening();
+  for (int round = 0; round < 5; ++round) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      const Port near = connecting(1);
+      const Bytes packet(2000, std::byte{7});
+      for (;;) {
+        static_cast<void>(near->receive());
+        if (!send(*near, listener_address(), packet)) near->flush();
+      }
+    }
+    const std::uint64_t before = far->counters().received;
+    const std::uint64_t enough = before + 1000 + random.below(1000);
+    while (far->counters().received < enough) static_cast<void>(far->receive());
+    ASSERT_EQ(kill(child, SIGKILL), 0);
+    ASSERT_EQ(waitpid(child, nullptr, 0), child);
+    while (far->links() != 0) static_cast<void>(far->receive());
+  }
+  EXPECT_EQ(far->counters().not_ours + far->counters().wrong_icrc, 0u);
+  const Port near = connecting(1);
+  await_links(*near, 1, *far, 1);
+  expect_way(*near, *far);
+}
+
+using MemifPortsConcurrency = MemifPorts;
+
+// Both sides sleep until the other wakes them; if one did not, the test would take for ever.
+TEST_F(MemifPortsConcurrency, SleepersAreWoken) {
+  constexpr std::uint64_t kLong = 3'600'000'000'000;
+  constexpr std::uint64_t kRounds = 3000;
+  const Port far = listening();
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    const Port near = connecting(2);
+    for (std::uint64_t round = 0; round < kRounds; ++round) {
+      while (near->links() == 0) static_cast<void>(near->receive());
+      ASSERT_TRUE(send(*near, listener_address(), noise(64)));
+      near->flush();
+      while (take(*near).empty()) near->wait(kLong);
+    }
+    done.store(true);
+    far->wake();
+  });
+  std::uint64_t answered = 0;
+  while (!done.load()) {
+    for (const Came& came : take(*far)) {
+      ASSERT_TRUE(send(*far, came.from, came.bytes));
+      ++answered;
+    }
+    far->flush();
+    far->wait(kLong);
+  }
+  other.join();
+  EXPECT_EQ(answered, kRounds);
+}
+
+}  // namespace
+}  // namespace espalier::fabric::memif
