@@ -53,7 +53,7 @@ TEST(RunFabricConcurrency, EachVerbOverEachTransport) {
             (std::set<std::string>{"read", "write", "send", "fetch_add", "compare_swap",
                                    "write_immediate"}));
   // Four verbs of two sizes, and two atomics, with two numbers in flight.
-  EXPECT_EQ(lines.medians.size(), 5u * (4 * 2 + 2) * 2);
+  EXPECT_EQ(lines.medians.size(), 6u * (4 * 2 + 2) * 2);
   for (const Json& line : lines.runs) {
     EXPECT_EQ(line.contains("ns_p50"), line.at("in_flight") == 1) << line;
   }

@@ -404,7 +404,9 @@ TEST_F(HostileTest, MemoryStaysWhatItIsOverManyRounds) {
   const std::uint64_t taken_before = node_->store().region.taken_bytes();
   beside_a_witness(scaled(600), round);
   EXPECT_LT(heap_bytes(), heap_before + (std::size_t{4} << 20));
-  EXPECT_LT(node_->store().region.taken_bytes(), taken_before + (std::uint64_t{24} << 20));
+  // An extent of 2 MiB is of one size of buffers, and how many of each size are in use together is
+  // a question of who runs when.
+  EXPECT_LT(node_->store().region.taken_bytes(), taken_before + (std::uint64_t{48} << 20));
 }
 
 // --- death ---------------------------------------------------------------------------------------

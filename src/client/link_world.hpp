@@ -240,7 +240,7 @@ class LinkWorld {
                        std::to_string(connection_->resumed()) + " times, behind line " +
                        std::to_string(connection_->tail()) + ", with";
     for (const auto& [tag, asked] : in_flight_) {
-      what += " " + std::to_string(tag) + ":" + asked.key + "+" + std::to_string(asked.value.size());
+      what += " " + std::to_string(tag) + ":" + asked.key;
     }
     return what;
   }

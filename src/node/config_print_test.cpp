@@ -36,6 +36,7 @@ TEST(ConfigPrint, ShowsEveryValueWithItsOrigin) {
             R"([node]
 socket = "/tmp/espalier-1000.sock"    # default
 socket_mode = "0600"                  # default
+fabric = ""                           # default
 cores = 4                             # flag --node-cores
 pin = false                           # default
 spin_us = 0                           # environment ESPALIER_NODE_SPIN_US
@@ -52,6 +53,7 @@ in_flight_max = 256                   # default
 response_bytes_max = "4MiB"           # default
 message_bytes_max = "256MiB"          # default
 stuck_seconds = 30                    # default
+resume_seconds = 60                   # default
 
 [metrics]
 port = 9100                           # file /etc/espalier/espalier.toml:2
