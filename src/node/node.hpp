@@ -34,8 +34,8 @@ class Node {
  public:
   /// Makes the maps and begins to serve. Errors: those of Store::open and Store::create_map,
   /// already_exists (detail 0: a node listens at this socket; else: metrics.port, at which somebody
-  /// else listens; also with NodeOptions::failed_address), invalid_argument (detail: metrics.port, at
-  /// which this user may not listen), system (detail: errno).
+  /// else listens; also with NodeOptions::failed_address), invalid_argument (detail: metrics.port,
+  /// at which this user may not listen), system (detail: errno).
   static Result<std::unique_ptr<Node>> start(const Config& config, const NodeOptions& options = {});
   /// Stops: clients are told, and what is in flight is finished.
   ~Node();
