@@ -147,7 +147,7 @@ Result<void> FabricConnection::take_welcome() {
     return fail(Code::corrupt, 3);
   }
   token_ = welcome.token;
-  node_id_ = welcome.node_id;
+  if (first) node_id_ = welcome.node_id;
   link_->attach(*pair_, {options_.way, welcome.key, welcome.base});
   return {};
 }
@@ -288,10 +288,12 @@ bool FabricConnection::ask_lost_idle() {
 }
 
 void FabricConnection::hang_up() {
-  endpoint_->wake();  // whoever waits with the lock
+  const bool was_lost = lost();
+  lose();  // before whoever waits with the lock is woken, so that he does not wait again
+  endpoint_->wake();
   const std::lock_guard lock(mutex_);
-  if (!lost() && link_ && link_->attached()) {
-    link_->say_goodbye();
+  if (!was_lost && link_ && link_->attached()) {
+    static_cast<void>(link_->say_goodbye());
     const std::uint64_t until = options_.now_ns() + kGoodbyeNs;
     Completion batch[64];
     while (link_->busy() && pair_->state() == QueuePair::State::connected &&
@@ -301,7 +303,6 @@ void FabricConnection::hang_up() {
       if (count == 0) endpoint_->wait(kNapNs / 10);
     }
   }
-  lose();
   if (pair_) pair_->close();
   endpoint_->progress();
 }

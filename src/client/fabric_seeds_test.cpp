@@ -42,6 +42,5 @@ TEST_P(LinkSeeds, EverythingIsDoneOnceWhateverBecomesOfThePairs) {
   EXPECT_GT(reached.long_messages, 0u);
 }
 
-
 }  // namespace
 }  // namespace espalier::client

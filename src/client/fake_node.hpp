@@ -97,8 +97,8 @@ class FakeNode {
         offload::LineReader(memory_.at(layout.requests()), layout.request_lines, credit),
         wire::kRequestHeaderBytes, share_);
     std::byte* const side = memory_.at(layout.response_side(0));
-    response_ = offload::ResponseRing(memory_.at(layout.responses(0)), layout.response_lines, side,
-                                      share_);
+    response_ =
+        offload::ResponseRing(memory_.at(layout.responses(0)), layout.response_lines, side, share_);
     raw_ = offload::LineSpace(memory_.at(layout.responses(0)), layout.response_lines, side);
   }
 

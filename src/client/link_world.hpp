@@ -27,11 +27,11 @@ namespace espalier::client {
 
 /// What happened in one or more worlds.
 struct LinkReached {
-  std::uint64_t resumed = 0;      // by the client
+  std::uint64_t resumed = 0;  // by the client
   std::uint64_t node_resumed = 0;
   std::uint64_t cuts = 0;
-  std::uint64_t lost_pairs = 0;   // noticed by the node
-  std::uint64_t ring_full = 0;    // no room for a request
+  std::uint64_t lost_pairs = 0;  // noticed by the node
+  std::uint64_t ring_full = 0;   // no room for a request
   std::uint64_t long_messages = 0;
   std::uint64_t answers = 0;
 };

@@ -69,6 +69,7 @@ Result<void> Worker::make_engine() {
   engine_->on_broken = [this](offload::Connection& connection) { broken_.push_back(&connection); };
   engine_->on_ended = [this](offload::Connection& connection) {
     doorbells_->close(connection.doorbell);
+    std::erase(broken_, &connection);
   };
   return {};
 }

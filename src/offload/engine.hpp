@@ -63,7 +63,7 @@ struct EngineOptions {
   std::uint64_t sweep_ns = 10'000'000;  ///< every ring is looked at so often, come what may
   /// Who neither gave nor took anything for so long is ended when others need its memory.
   std::uint64_t stuck_ns = 30'000'000'000;
-  std::uint32_t shard = 0;              ///< of counters: a number for each engine
+  std::uint32_t shard = 0;  ///< of counters: a number for each engine
 };
 
 /// Numbers about one engine. Each is right; they are not of one instant.

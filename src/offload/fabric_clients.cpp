@@ -16,7 +16,9 @@ namespace {
 using fabric::Completion;
 
 constexpr std::uint32_t kReceives = 1024;
-constexpr std::uint32_t kPostsOfAll = 16384;
+constexpr std::uint32_t kPostsOfAll = 64512;
+constexpr std::uint32_t kPostsMin = 4;                    // of one, however many there are
+constexpr fabric::Domain kNoDomain = ~fabric::Domain{0};  // of those who are refused
 constexpr std::uint32_t kUser =
     ~std::uint32_t{0};  // whose doorbells they are; nobody is given them
 constexpr std::size_t kRefusedMax = 64;
@@ -70,10 +72,6 @@ FabricClients::~FabricClients() {
 
 // Behind all answers. Whoever does not hear of it tries to come back, and finds out then.
 void FabricClients::say_goodbye() {
-  for (const auto& [token, session] : sessions_) {
-    session->connection->link()->carry();
-    session->connection->link()->say_goodbye();
-  }
   const std::uint64_t until = options_.now_ns() + kGoodbyeNs;
   Completion batch[64];
   const auto unheard = [](const auto& entry) {
@@ -81,7 +79,10 @@ void FabricClients::say_goodbye() {
     return session.pair && session.pair->state() == fabric::QueuePair::State::connected &&
            session.connection->link()->busy();
   };
+  const auto say = [](const auto& entry) { entry.second->connection->link()->say_goodbye(); };
+  std::ranges::for_each(sessions_, say);
   while (std::ranges::any_of(sessions_, unheard) && options_.now_ns() < until) {
+    std::ranges::for_each(sessions_, say);
     const std::size_t count = completions_.poll(batch);
     for (std::size_t at = 0; at < count; ++at) take(batch[at]);
     if (count == 0) endpoint_->wait(kNapNs);
@@ -102,14 +103,17 @@ bool FabricClients::turn() {
     moved = moved || count != 0;
     if (count < std::size(batch)) break;
   }
-  accept_all();
+  // What an ended pair has left is taken first: the next one may get its number.
+  if (completions_.waiting() == 0 || turns_ % 64 == 0) accept_all();
   remove_ended();
   if (turns_ % 64 == 0 || !moved) keep_house();
   idle_turns_ = moved ? 0 : idle_turns_ + 1;
   return moved;
 }
 
-bool FabricClients::has_news() const {
+bool FabricClients::has_news() {
+  idle_turns_ = 0;
+  if (turn()) return true;
   const auto moves = [](const Session* session) { return session->quiet_turns < kQuietTurns; };
   return completions_.waiting() != 0 || std::ranges::any_of(active_, moves);
 }
@@ -137,6 +141,7 @@ void FabricClients::take(const Completion& completion) {
     if (link.received(completion, buffer.first(bytes)) && !link.goodbye()) {
       const std::uint64_t landed = link.landed(0).load(std::memory_order_relaxed);
       doorbells_.ring(session->connection->doorbell, static_cast<std::uint32_t>(landed));
+      session->heard = true;
       session->heard_ns = options_.now_ns();
       activate(*session);
     } else {
@@ -155,15 +160,20 @@ void FabricClients::activate(Session& session) {
 }
 
 bool FabricClients::has_more(const Session& session) const {
-  return session.connection->in_flight != 0 || session.connection->backlogged ||
-         session.connection->link()->busy();
+  Connection& connection = *session.connection;
+  return connection.in_flight != 0 || connection.backlogged || connection.link()->busy() ||
+         connection.link()->landed_behind(0, connection.requests.lines().head());
 }
 
 bool FabricClients::carry_active() {
   bool moved = false;
+  // So that those who take nothing leave the others enough.
+  const auto share = std::max(kPostsMin, kPostsOfAll / (1 + counts_.sessions.load()));
   std::erase_if(active_, [&](Session* session) {
-    session->connection->link()->refresh_credits();
-    const bool carried = session->connection->link()->carry();
+    RingLink& link = *session->connection->link();
+    link.limit_posts(share);
+    link.refresh_credits();
+    const bool carried = link.carry();
     moved = moved || carried;
     session->quiet_turns = carried ? 0 : session->quiet_turns + 1;
     session->active = session->connection->link()->attached() &&
@@ -321,8 +331,8 @@ void FabricClients::refuse(const fabric::ConnectRequest& request, const Error& e
   welcome.protocol = wire::kLinkProtocol;
   welcome.code = static_cast<std::uint32_t>(error.code);
   welcome.detail = error.detail;
-  auto pair = endpoint_->accept(request, pair_options(next_domain_++),
-                                std::as_bytes(std::span(&welcome, 1)));
+  auto pair =
+      endpoint_->accept(request, pair_options(kNoDomain), std::as_bytes(std::span(&welcome, 1)));
   if (pair) refused_.push_back({std::move(*pair), options_.now_ns() + kRefusedNs});
 }
 
@@ -336,7 +346,11 @@ void FabricClients::keep_house() {
     return refused.until_ns < now || refused.pair->state() == fabric::QueuePair::State::ended;
   });
   for (const auto& [token, session] : sessions_) {
-    if (session->pair && session->pair->state() == fabric::QueuePair::State::ended) {
+    const bool ended = session->pair && session->pair->state() == fabric::QueuePair::State::ended;
+    if (ended && completions_.waiting() != 0) continue;  // it may have said goodbye
+    if (ended && !session->heard) {
+      to_remove_.push_back(session.get());  // nobody knows its name
+    } else if (ended) {
       counts_.lost.fetch_add(1, std::memory_order_relaxed);
       lose(*session);
     } else if (!session->pair && now - session->lost_ns > options_.resume_ns) {

@@ -69,7 +69,7 @@ class FabricClients {
   /// anything. To be called around each turn of the engine.
   bool turn();
   /// Whether a turn may find something new. For whoever is about to sleep.
-  [[nodiscard]] bool has_news() const;
+  [[nodiscard]] bool has_news();
   /// How long one may sleep before the next turn, if nothing comes.
   [[nodiscard]] std::uint64_t patience_ns() const;
   [[nodiscard]] fabric::Endpoint& endpoint() { return *endpoint_; }
@@ -86,6 +86,7 @@ class FabricClients {
     Connection* connection = nullptr;  // the engine's
     fabric::Registration region;
     std::unique_ptr<fabric::QueuePair> pair;
+    bool heard = false;          // it has sent something
     std::uint64_t heard_ns = 0;  // and asked whether it is there
     std::uint64_t lost_ns = 0;   // its pair; 0: it has one
     std::uint32_t quiet_turns = 0;

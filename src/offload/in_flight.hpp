@@ -27,7 +27,7 @@ struct Steps {
   std::string from;              // where the walk in hand began: the last key of the one before
   std::uint64_t delivered = 0;
   std::uint64_t delivered_before = 0;  // when the walk in hand began
-  std::uint64_t limit = 0;  // 0: none
+  std::uint64_t limit = 0;             // 0: none
   std::uint64_t read_version = 0;
   std::shared_ptr<HeldSnapshot> held;  // what it reads, once it needs more than one walk
   bool skip_last = false;              // the walk in hand begins with `from`, which was delivered

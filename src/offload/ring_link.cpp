@@ -12,8 +12,6 @@ namespace {
 using fabric::Completion;
 using fabric::WorkRequest;
 
-constexpr std::uint64_t kNotTold = ~std::uint64_t{0};
-
 /// How far `low`, the low bits of a line's number, is ahead of `from`: a little more, or a little
 /// less for what comes once more.
 std::int64_t ahead(std::uint32_t low, std::uint64_t from) {
@@ -64,8 +62,9 @@ void RingLink::attach(fabric::QueuePair& pair, const Peer& peer) {
     ring.completed = ring.posted;
     refresh(ring);
     if (!fabric::planted(fabric::Bug::lines_not_carried_again)) ring.posted = ring.free;
+    ring.completed = ring.posted;  // what is carried again is the fabric's own again
   }
-  for (Incoming& ring : incoming_) ring.credit_told = kNotTold;
+  ask();
 }
 
 // --- sending -------------------------------------------------------------------------------------
@@ -96,10 +95,6 @@ bool RingLink::carry_lines(std::uint32_t number) {
   Outgoing& ring = outgoing_[number];
   bool any = false;
   while (const std::uint32_t lines = published(ring)) {
-    if (carried_.size() >= kPostsMax - 1) {
-      stopped_ = true;
-      break;
-    }
     const std::uint64_t offset = (ring.posted & (ring.count - 1)) * wire::kRingLineBytes;
     const std::span<const std::byte> bytes(ring.lines + offset,
                                            std::size_t{lines} * wire::kRingLineBytes);
@@ -112,43 +107,46 @@ bool RingLink::carry_lines(std::uint32_t number) {
                                                 peer_.base + ring.place + offset, note))
             : post(WorkRequest::send_immediate(generation_, bytes, note));
     if (!taken) break;
-    carried_.push_back({number, behind});
+    carried_.back() = {number, behind};
     ring.posted = behind;
     any = true;
   }
   return any;
 }
 
-void RingLink::say_goodbye() {
-  if (pair_ == nullptr) return;
+bool RingLink::say_goodbye() {
+  if (pair_ == nullptr || said_goodbye_) return true;
+  carry();
   const std::uint32_t note = wire::to_immediate({wire::LinkNoteKind::goodbye, 0, 0});
-  if (post(WorkRequest::send_immediate(generation_, {}, note).as_inline())) {
-    carried_.push_back({0, outgoing_[0].completed});
-  }
+  said_goodbye_ = !stopped_ && post(WorkRequest::send_immediate(generation_, {}, note).as_inline());
+  return said_goodbye_;
 }
 
 void RingLink::ask() {
-  for (Incoming& ring : incoming_) ring.credit_told = kNotTold;
+  for (Incoming& ring : incoming_) ring.tell = true;
 }
 
-// Its success need not be told: what comes later tells it too.
 bool RingLink::carry_credit(std::uint32_t number) {
   Incoming& ring = incoming_[number];
   const auto credit = base::load_shared<std::uint64_t>(ring.credit, std::memory_order_acquire);
-  if (credit == ring.credit_told) return false;
+  if (credit == ring.credit_told && !ring.tell) return false;
   const std::span<const std::byte> bytes = std::as_bytes(std::span(&credit, 1));
   const WorkRequest request =
       peer_.way == wire::LinkWay::write
           ? WorkRequest::write(generation_, bytes, peer_.key, peer_.base + ring.told_place)
           : WorkRequest::send_immediate(
                 generation_, bytes, wire::to_immediate({wire::LinkNoteKind::credit, number, 0}));
-  if (!post(request.as_inline().unsignalled())) return false;
+  if (!post(request.as_inline())) return false;
   ring.credit_told = credit;
+  ring.tell = false;
   return true;
 }
 
 bool RingLink::post(const WorkRequest& request) {
-  if (pair_->post(request).taken == 1) return true;
+  if (carried_.size() < posts_max_ && pair_->post(request).taken == 1) {
+    carried_.push_back({kNoRing, 0});
+    return true;
+  }
   stopped_ = true;
   return false;
 }
@@ -160,6 +158,7 @@ void RingLink::completed(const Completion& completion) {
   if (!ours || completion.status != fabric::Status::success || carried_.empty()) return;
   const Carried done = carried_.front();
   carried_.pop_front();
+  if (done.ring == kNoRing) return;
   Outgoing& ring = outgoing_[done.ring];
   ring.completed = std::max(ring.completed, done.line);
   refresh(ring);

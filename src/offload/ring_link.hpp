@@ -18,6 +18,7 @@
 // Thread: one at a time, but for readers and writers of the rings.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -74,8 +75,9 @@ class RingLink {
                               std::span<const std::byte> bytes);
   /// Lets writers have what the peer has read. For transports whose peers write that by themselves.
   void refresh_credits();
-  /// Tells the peer that the session is over. It has heard when nothing is carried any more.
-  void say_goodbye();
+  /// Carries what there is, and then tells the peer that the session is over; to be called again
+  /// while it returns false, for there was no room. The peer has heard when busy() ends.
+  bool say_goodbye();
   /// Whether the peer has told so.
   [[nodiscard]] bool goodbye() const { return goodbye_; }
   /// Has the next carry() say something, whether there is news or not: a peer that is gone will not
@@ -83,6 +85,12 @@ class RingLink {
   void ask();
   /// Whether something is carried just now, or could not be for want of room.
   [[nodiscard]] bool busy() const { return !carried_.empty() || stopped_; }
+  /// Of how many posts this end makes use at a time; kPostsMax at most.
+  void limit_posts(std::uint32_t posts) { posts_max_ = std::min(posts, kPostsMax); }
+  /// Whether lines have landed behind this one of a ring that comes in.
+  [[nodiscard]] bool landed_behind(std::uint32_t ring, std::uint64_t line) const {
+    return line < incoming_[ring].landed.load(std::memory_order_relaxed);
+  }
 
  private:
   struct Outgoing {
@@ -101,12 +109,15 @@ class RingLink {
     const std::byte* credit = nullptr;  // where the reader tells what he has read
     std::uint64_t told_place = 0;       // where that lands, in the peer's memory
     std::uint64_t credit_told = 0;
+    bool tell = false;  // the credit, whatever was told
     std::atomic<std::uint64_t> landed{0};
   };
   struct Carried {
-    std::uint32_t ring;
+    std::uint32_t ring;  // kNoRing: it was a credit, or the goodbye
     std::uint64_t line;  // behind the last
   };
+
+  static constexpr std::uint32_t kNoRing = ~std::uint32_t{0};
 
   [[nodiscard]] bool carry_lines(std::uint32_t ring);
   [[nodiscard]] bool carry_credit(std::uint32_t ring);
@@ -126,6 +137,8 @@ class RingLink {
   std::deque<Carried> carried_;   // posted and not completed, in order
   bool stopped_ = false;          // the last carry() found no room
   bool goodbye_ = false;
+  bool said_goodbye_ = false;
+  std::uint32_t posts_max_ = kPostsMax;
 };
 
 }  // namespace espalier::offload

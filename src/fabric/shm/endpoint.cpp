@@ -61,6 +61,7 @@ class ShmEndpoint final : public Endpoint {
   Service service_;
   std::vector<Pair*> pairs_;
   std::uint32_t next_pair_ = 1;
+  std::size_t first_ = 0;  // whose turn is first
 };
 
 Result<std::unique_ptr<QueuePair>> ShmEndpoint::connect(std::string_view address,
@@ -95,7 +96,11 @@ void ShmEndpoint::progress() {
   if (notice_.take()) {
     for (Pair* const pair : pairs_) pair->attend();
   }
-  for (Pair* const pair : pairs_) pair->progress();
+  // Each time another one is first: receives that they share may be few.
+  const std::size_t count = pairs_.size();
+  if (++first_ >= count) first_ = 0;
+  for (std::size_t i = first_; i < count; ++i) pairs_[i]->progress();
+  for (std::size_t i = 0; i < std::min(first_, count); ++i) pairs_[i]->progress();
 }
 
 void ShmEndpoint::wait(std::uint64_t timeout_ns) {
