@@ -257,17 +257,21 @@ class Store {
   /// Errors: system (no memory to reserve), invalid_argument.
   static Result<Store> open(const StoreOptions& options = {});
   /// Opens the store at an address: "embedded" is one of its own, as open() makes it; "unix:PATH"
-  /// is that of the node which listens there. The maps are then the node's, and everything else is
-  /// the same, but for what can only be done beside the memory: trim() does nothing, memory_bytes()
-  /// is 0, and audit() says that it cannot.
+  /// is that of the node which listens there on this machine; "roce://HOST[:PORT]/SERVICE",
+  /// "shm:PATH" and "ofi://PROVIDER/HOST[:PORT]" are those of a node by way of a fabric. The maps
+  /// are then the node's, and everything else is the same, but for what can only be done beside the
+  /// memory: trim() does nothing, memory_bytes() is 0, and audit() says that it cannot.
   ///
-  /// A lost connection fails what is in flight with connection_lost. Nothing is ever sent twice:
-  /// a read may be repeated, and a write without an answer may or may not be done. The next call
+  /// A lost connection fails what is in flight with connection_lost: a read may be repeated, and a
+  /// write without an answer may or may not be done; nothing is ever done twice. The next call
   /// connects again, to whatever node listens then, and finds maps by their names. Pipelines and
-  /// snapshots end with their connection.
+  /// snapshots end with their connection. Through a fabric a connection is lost only when the node
+  /// does not answer for 10 s, or does not know this client any more; before, both sides go on
+  /// where they were.
   ///
   /// Errors: invalid_argument (no such kind of address), system (nobody listens there, or not for
-  /// us), too_many_participants, unsupported (another version), corrupt, connection_lost.
+  /// us; ETIMEDOUT: nobody answers), too_many_participants, unsupported (another version),
+  /// corrupt, connection_lost.
   static Result<Store> connect(std::string_view address, const StoreOptions& options = {});
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
