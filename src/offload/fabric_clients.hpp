@@ -86,7 +86,7 @@ class FabricClients {
     Connection* connection = nullptr;  // the engine's
     fabric::Registration region;
     std::unique_ptr<fabric::QueuePair> pair;
-    bool heard = false;          // it has sent something
+    bool met = false;            // a pair of it was connected: it knows its name
     std::uint64_t heard_ns = 0;  // and asked whether it is there
     std::uint64_t lost_ns = 0;   // its pair; 0: it has one
     std::uint32_t quiet_turns = 0;

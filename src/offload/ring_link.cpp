@@ -12,6 +12,8 @@ namespace {
 using fabric::Completion;
 using fabric::WorkRequest;
 
+constexpr std::uint64_t kGeneration = std::uint64_t{1} << 32;
+
 /// How far `low`, the low bits of a line's number, is ahead of `from`: a little more, or a little
 /// less for what comes once more.
 std::int64_t ahead(std::uint32_t low, std::uint64_t from) {
@@ -54,7 +56,7 @@ RingLink::RingLink(Side side, std::byte* memory, const wire::ConnectionLayout& l
 void RingLink::attach(fabric::QueuePair& pair, const Peer& peer) {
   pair_ = &pair;
   peer_ = peer;
-  generation_ += std::uint64_t{1} << 32;
+  generation_ += kGeneration;
   carried_.clear();
   stopped_ = false;
   for (Outgoing& ring : outgoing_) {
@@ -64,7 +66,9 @@ void RingLink::attach(fabric::QueuePair& pair, const Peer& peer) {
     if (!fabric::planted(fabric::Bug::lines_not_carried_again)) ring.posted = ring.free;
     ring.completed = ring.posted;  // what is carried again is the fabric's own again
   }
-  ask();
+  // To a pair that is the first there is nothing to tell. A peer that does nothing yet would not
+  // acknowledge it, either.
+  if (generation_ != kGeneration) ask();
 }
 
 // --- sending -------------------------------------------------------------------------------------
