@@ -141,7 +141,6 @@ void FabricClients::take(const Completion& completion) {
     if (link.received(completion, buffer.first(bytes)) && !link.goodbye()) {
       const std::uint64_t landed = link.landed(0).load(std::memory_order_relaxed);
       doorbells_.ring(session->connection->doorbell, static_cast<std::uint32_t>(landed));
-      session->heard = true;
       session->heard_ns = options_.now_ns();
       activate(*session);
     } else {
@@ -346,9 +345,12 @@ void FabricClients::keep_house() {
     return refused.until_ns < now || refused.pair->state() == fabric::QueuePair::State::ended;
   });
   for (const auto& [token, session] : sessions_) {
+    if (session->pair && session->pair->state() == fabric::QueuePair::State::connected) {
+      session->met = true;
+    }
     const bool ended = session->pair && session->pair->state() == fabric::QueuePair::State::ended;
     if (ended && completions_.waiting() != 0) continue;  // it may have said goodbye
-    if (ended && !session->heard) {
+    if (ended && !session->met) {
       to_remove_.push_back(session.get());  // nobody knows its name
     } else if (ended) {
       counts_.lost.fetch_add(1, std::memory_order_relaxed);
