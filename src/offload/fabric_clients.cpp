@@ -141,6 +141,7 @@ void FabricClients::take(const Completion& completion) {
     if (link.received(completion, buffer.first(bytes)) && !link.goodbye()) {
       const std::uint64_t landed = link.landed(0).load(std::memory_order_relaxed);
       doorbells_.ring(session->connection->doorbell, static_cast<std::uint32_t>(landed));
+      session->met = true;
       session->heard_ns = options_.now_ns();
       activate(*session);
     } else {
