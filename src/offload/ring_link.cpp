@@ -24,8 +24,7 @@ std::int64_t ahead(std::uint32_t low, std::uint64_t from) {
 
 }  // namespace
 
-RingLink::RingLink(Side side, std::byte* memory, const wire::ConnectionLayout& layout)
-    : memory_(memory) {
+RingLink::RingLink(Side side, std::byte* memory, const wire::ConnectionLayout& layout) {
   const bool client = side == Side::client;
   const std::uint32_t rings = layout.response_rings;
   outgoing_ = std::vector<Outgoing>(client ? 1 : rings);

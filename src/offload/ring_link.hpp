@@ -128,7 +128,6 @@ class RingLink {
                                 bool placed);
   [[nodiscard]] bool take_credit(std::uint32_t ring, std::span<const std::byte> bytes);
 
-  std::byte* memory_;
   std::vector<Outgoing> outgoing_;
   std::vector<Incoming> incoming_;
   fabric::QueuePair* pair_ = nullptr;
