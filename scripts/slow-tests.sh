@@ -22,13 +22,15 @@ scripts/install-packages.sh --tests
 
 step "build"
 configure release
-cmake --build --preset release --target fabric_test -j "$(jobs)"
+cmake --build --preset release --target fabric_test client_test -j "$(jobs)"
 
-for suite in RoceSeeds SimRandom; do
+for suite in fabric_test:RoceSeeds fabric_test:SimRandom client_test:Ways/LinkSeeds; do
+  program=build/release/bin/${suite%%:*}
+  suite=${suite#*:}
   step "$suite: $seeds seeds"
   # A filter that matches nothing would pass.
-  build/release/bin/fabric_test --gtest_filter="$suite.*" --gtest_list_tests | grep -q "^$suite\."
-  ESPALIER_SEEDS=$seeds build/release/bin/fabric_test --gtest_filter="$suite.*"
+  "$program" --gtest_filter="$suite.*" --gtest_list_tests | grep -q "^$suite\."
+  ESPALIER_SEEDS=$seeds "$program" --gtest_filter="$suite.*"
 done
 
 step "all passed, $seeds seeds"

@@ -2,7 +2,6 @@
 #include "client/fabric_connection.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <span>
@@ -21,10 +20,6 @@ constexpr std::uint64_t kNapNs = 10'000'000;
 constexpr std::uint32_t kQuietWorks = 16;  // looks in vain between two looks at the clock
 constexpr std::uint64_t kIdleNs = 10'000'000;
 constexpr std::uint64_t kGoodbyeNs = 5'000'000;
-
-std::uint8_t log2_of(std::uint32_t lines) {
-  return static_cast<std::uint8_t>(std::countr_zero(lines));
-}
 
 }  // namespace
 
@@ -105,8 +100,8 @@ Result<void> FabricConnection::dial() {
   hello.magic = wire::kLinkMagic;
   hello.protocol = wire::kLinkProtocol;
   hello.way = static_cast<std::uint8_t>(options_.way);
-  hello.request_lines_log2 = log2_of(layout_.request_lines);
-  hello.response_lines_log2 = log2_of(layout_.response_lines);
+  hello.request_lines_log2 = wire::lines_log2(layout_.request_lines);
+  hello.response_lines_log2 = wire::lines_log2(layout_.response_lines);
   hello.response_rings = static_cast<std::uint8_t>(layout_.response_rings);
   hello.token = token_;
   if (options_.way == wire::LinkWay::write) {
@@ -137,8 +132,8 @@ Result<void> FabricConnection::take_welcome() {
   if (welcome.magic != wire::kLinkMagic) return fail(Code::corrupt, 1);
   if (welcome.code != 0) return fail(static_cast<Code>(welcome.code), welcome.detail);
   if (welcome.protocol != wire::kLinkProtocol) return fail(Code::unsupported, welcome.protocol);
-  const bool same = welcome.request_lines_log2 == log2_of(layout_.request_lines) &&
-                    welcome.response_lines_log2 == log2_of(layout_.response_lines) &&
+  const bool same = welcome.request_lines_log2 == wire::lines_log2(layout_.request_lines) &&
+                    welcome.response_lines_log2 == wire::lines_log2(layout_.response_lines) &&
                     welcome.response_rings == layout_.response_rings &&
                     welcome.way == static_cast<std::uint8_t>(options_.way);
   if (!same) return fail(Code::corrupt, 2);

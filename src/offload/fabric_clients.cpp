@@ -4,7 +4,6 @@
 #include <sys/random.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -31,10 +30,6 @@ constexpr std::uint64_t kNapNs = 1'000'000;
 constexpr std::uint32_t kQuietTurns = 64;
 constexpr std::uint32_t kIdleTurns = 256;  // and after so many the endpoint less often
 constexpr std::uint32_t kIdleLook = 16;
-
-std::uint8_t log2_of(std::uint32_t lines) {
-  return static_cast<std::uint8_t>(std::countr_zero(lines));
-}
 
 bool all_zero(const wire::LinkToken& token) { return token[0] == 0 && token[1] == 0; }
 
@@ -291,8 +286,8 @@ Result<void> FabricClients::attach(Session& session, const fabric::ConnectReques
   welcome.magic = wire::kLinkMagic;
   welcome.protocol = wire::kLinkProtocol;
   welcome.way = hello.way;
-  welcome.request_lines_log2 = log2_of(connection.layout().request_lines);
-  welcome.response_lines_log2 = log2_of(connection.layout().response_lines);
+  welcome.request_lines_log2 = wire::lines_log2(connection.layout().request_lines);
+  welcome.response_lines_log2 = wire::lines_log2(connection.layout().response_lines);
   welcome.response_rings = static_cast<std::uint8_t>(connection.layout().response_rings);
   welcome.node_id = options_.node_id;
   welcome.token = session.token;

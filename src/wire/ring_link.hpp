@@ -21,6 +21,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -41,6 +42,11 @@ enum class LinkWay : std::uint8_t {
 
 /// Names a session to its node: random, never all zero. Who knows it can take the session over.
 using LinkToken = std::array<std::uint64_t, 2>;
+
+/// The size of a ring, a power of two, as its logarithm.
+[[nodiscard]] constexpr std::uint8_t lines_log2(std::uint32_t lines) {
+  return static_cast<std::uint8_t>(std::countr_zero(lines));
+}
 
 /// What the client says when it asks for a connection. Of the sizes of rings the logarithm counts.
 struct LinkHello {
