@@ -5,11 +5,13 @@
 //     roce://HOST[:PORT]/SERVICE    RoCEv2 over UDP, in user space
 //     roce+memif:PATH[,link=LINK][,service=SERVICE]
 //                                   RoCEv2 over memif: frames through shared memory
-//     ofi://PROVIDER/HOST[:PORT]    connections of libfabric's, as its provider makes them
+//     ofi://PROVIDER/HOST[:PORT]    connections or datagrams of libfabric's, whichever its provider
+//                                   has
 //
 // HOST is an address of IPv4 or IPv6, in brackets if a PORT stands behind it; names are not looked
 // up. PORT is 4791, or of `ofi` 7471, unless given; to listen, 0 takes one that is free. SERVICE, 1
-// to 65535, is 1 unless given. PROVIDER is a name that libfabric knows: tcp, verbs. LINK, 0 to 255,
+// to 65535, is 1 unless given. PROVIDER is a name that libfabric knows: tcp, verbs, efa; of one
+// that lies over another, such as tcp;ofi_rxm, it is tcp+rxm. LINK, 0 to 255,
 // is 0 unless given: of those who connect to a PATH, each takes another one, and who listens has
 // them all. So one text tells a server where to listen, and its clients whom to ask. Which IP
 // addresses the ends of a link have, memif/port.hpp says.

@@ -38,6 +38,7 @@ TEST(FabricAddress, IsReadAndWritten) {
       {"ofi://verbs/10.0.0.1:65535", "ofi://verbs/10.0.0.1:65535"},
       {"ofi://tcp/::1", "ofi://tcp/[::1]:7471"},
       {"ofi://tcp/[::1]:0", "ofi://tcp/[::1]:0"},
+      {"ofi://tcp+rxm/127.0.0.1:1", "ofi://tcp+rxm/127.0.0.1:1"},
   };
   for (const auto& [text, whole] : texts) {
     const auto address = parse(text);

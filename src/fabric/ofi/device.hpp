@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A provider of libfabric, opened for one of its devices: where connections are made, and where
-// their events and completions are told.
+// A provider of libfabric, opened for one of its devices: where endpoints are made, and where their
+// events and completions are told.
 //
 // Thread: that of its endpoint.
 #pragma once
@@ -23,9 +23,6 @@
 
 namespace espalier::fabric::ofi {
 
-/// Connections of one device. What their frames tell fits its completion queue.
-inline constexpr std::uint32_t kLinksMax = 1024;
-
 class Device {
  public:
   /// Errors: system.
@@ -36,6 +33,11 @@ class Device {
   [[nodiscard]] bool is(const fi_info& info) const;
   /// A connection's end that can be dialled or accepted. Errors: system.
   Result<Fid<fid_ep>> make_end(fi_info& info);
+  /// An end that sends datagrams to addresses of `peers`, and takes those that come. Errors:
+  /// system.
+  Result<Fid<fid_ep>> make_datagram_end(fi_info& info, fid_av& peers);
+  /// Addresses of so many peers. Errors: system.
+  Result<Fid<fid_av>> make_peers(const fi_info& info, std::size_t count);
   /// Where others can dial, not listening yet. Errors: system.
   Result<Fid<fid_pep>> make_door(fi_info& info);
   /// Memory that frames leave from or arrive in; nothing where the provider needs no telling.
@@ -63,15 +65,16 @@ class Device {
   /// Some of those that there are; `drained`: there were none.
   std::size_t completed(Completed (&into)[kAtATime], bool& drained);
 
-  /// Adds what tells that there is something to do. Returns false if there is already, or if the
-  /// provider has nothing to wait for.
-  [[nodiscard]] bool watch(std::vector<pollfd>& into);
-  /// Whether watch() can work.
-  [[nodiscard]] bool can_be_watched() const { return events_fd_ >= 0 && completions_fd_ >= 0; }
+  /// Adds what tells that there is something to do, or shortens the time to wait where the provider
+  /// has nothing to wait for. Returns false if there is something already.
+  [[nodiscard]] bool watch(std::vector<pollfd>& into, std::uint64_t& timeout_ns);
 
  private:
   explicit Device(std::shared_ptr<const Library> library) : library_(std::move(library)) {}
-  Result<void> open_queues();
+  Result<void> open_queues(const fi_info& info);
+  [[nodiscard]] bool can_be_watched() const {
+    return (!events_ || events_fd_ >= 0) && completions_fd_ >= 0;
+  }
 
   std::shared_ptr<const Library> library_;
   std::string name_;
@@ -79,7 +82,7 @@ class Device {
   bool wants_memory_told_ = false;
   std::uint64_t next_key_ = 1;
   Fid<fid_fabric> fabric_;
-  Fid<fid_eq> events_;
+  Fid<fid_eq> events_;  // none of those that make no connections
   Fid<fid_domain> domain_;
   Fid<fid_cq> completions_;
   int events_fd_ = -1;

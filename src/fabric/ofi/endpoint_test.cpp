@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peers that vanish, hang, or talk nonsense, over real connections: it ends what they had, and
-// nobody else notices.
+// Peers that vanish, hang, or talk nonsense, over real connections and datagrams: it ends what they
+// had, and nobody else notices.
 #include "fabric/ofi/endpoint.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using wire::ofi::RecordKind;
 using State = QueuePair::State;
 
 /// A server, and a client of it who wants to be served whatever happens.
-class OfiEndpointTest : public ::testing::Test {
+class OfiEndpointTest : public ::testing::TestWithParam<const char*> {
  protected:
   OfiEndpointTest() {
     await([this] { return witness.pair->state() == State::connected; });
@@ -55,12 +55,39 @@ class OfiEndpointTest : public ::testing::Test {
     await([&] { return peer.has_heard(RecordKind::welcome); }, [&] { peer.turn(); });
   }
 
-  Server server;
-  Client witness{server.address()};
+  Server server{GetParam()};
+  Client witness{server.address(), GetParam()};
   QueuePair* witness_pair = nullptr;
 };
 
-TEST_F(OfiEndpointTest, FramesThatAreNoneEndTheirConnectionOnly) {
+/// Many who dial, and say nothing.
+class SilentCrowd final : private FrameTaker, private Hall {
+ public:
+  void dial(const char* provider, const roce::PortAddress& where, bool from_elsewhere) {
+    if (from_elsewhere) lines_.push_back(*open_lines(*Library::load(), provider, *this));
+    const auto link = lines_.back()->dial(where);
+    ASSERT_TRUE(link) << message(link.error());
+    (*link)->hand_to(*this);
+  }
+  void turn() {
+    for (const auto& lines : lines_) {
+      lines->look();
+      static_cast<void>(lines->take());
+      static_cast<void>(lines->settle(base::monotonic_ns()));
+    }
+  }
+
+ private:
+  void take_frame(std::span<const std::byte>) override {}
+  void lose_line() override {}
+  [[nodiscard]] bool has_room() override { return false; }
+  bool send_one_away() override { return false; }
+  void let_in(Link&, std::string) override {}
+
+  std::vector<std::unique_ptr<Lines>> lines_;
+};
+
+TEST_P(OfiEndpointTest, FramesThatAreNoneEndTheirConnectionOnly) {
   base::Random random(base::seed_from_environment(62));
   for (int round = 0; round < 40; ++round) {
     HandPeer peer(server);
@@ -76,7 +103,7 @@ TEST_F(OfiEndpointTest, FramesThatAreNoneEndTheirConnectionOnly) {
   }
 }
 
-TEST_F(OfiEndpointTest, RecordsOfNoiseEndTheirConnectionOnly) {
+TEST_P(OfiEndpointTest, RecordsOfNoiseEndTheirConnectionOnly) {
   base::Random random(base::seed_from_environment(63));
   for (int round = 0; round < 40; ++round) {
     HandPeer peer(server);
@@ -108,7 +135,7 @@ TEST_F(OfiEndpointTest, RecordsOfNoiseEndTheirConnectionOnly) {
 
 // An endpoint that has events takes all frames that there are before it goes on: there must be an
 // end to them.
-TEST_F(OfiEndpointTest, WhoSendsMoreThanThereIsRoomForIsCutOff) {
+TEST_P(OfiEndpointTest, WhoSendsMoreThanThereIsRoomForIsCutOff) {
   HandPeer peer(server);
   let_in(peer);
   QueuePair& pair = *server.pairs.back();
@@ -116,7 +143,7 @@ TEST_F(OfiEndpointTest, WhoSendsMoreThanThereIsRoomForIsCutOff) {
     peer.say(FrameByHand().bytes());
     peer.turn();
   }
-  Client late(server.address());
+  Client late(server.address(), GetParam());
   await([&] { return pair.state() == State::ended; },
         [&] {
           late.endpoint->progress();
@@ -126,7 +153,7 @@ TEST_F(OfiEndpointTest, WhoSendsMoreThanThereIsRoomForIsCutOff) {
   expect_witness_is_served();
 }
 
-TEST_F(OfiEndpointTest, APeerThatVanishesIsNoticedAndNobodyElseNotices) {
+TEST_P(OfiEndpointTest, APeerThatVanishesIsNoticedAndNobodyElseNotices) {
   HandPeer peer(server);
   let_in(peer);
   QueuePair& pair = *server.pairs.back();
@@ -145,7 +172,7 @@ TEST_F(OfiEndpointTest, APeerThatVanishesIsNoticedAndNobodyElseNotices) {
   expect_witness_is_served();
 }
 
-TEST_F(OfiEndpointTest, APeerThatHangsIsGivenUpAndNobodyElseNotices) {
+TEST_P(OfiEndpointTest, APeerThatHangsIsGivenUpAndNobodyElseNotices) {
   server.options.timeout_ns = 1'000'000;
   server.options.retries = 2;
   HandPeer peer(server);
@@ -157,7 +184,7 @@ TEST_F(OfiEndpointTest, APeerThatHangsIsGivenUpAndNobodyElseNotices) {
   expect_witness_is_served();
 }
 
-TEST_F(OfiEndpointTest, WhoGreetsWronglyIsTurnedAway) {
+TEST_P(OfiEndpointTest, WhoGreetsWronglyIsTurnedAway) {
   auto other_format = greeting_bytes();
   other_format[8] = std::byte{9};
   const std::vector<std::byte> too_much(kConnectDataMax + 1);
@@ -185,23 +212,25 @@ TEST_F(OfiEndpointTest, WhoGreetsWronglyIsTurnedAway) {
   expect_witness_is_served();
 }
 
-TEST_F(OfiEndpointTest, WhoSaysNothingGivesWayToWhoDoes) {
-  std::vector<std::unique_ptr<HandPeer>> silent;
-  for (int i = 0; i < 140; ++i) {
-    silent.push_back(std::make_unique<HandPeer>(server));
+TEST_P(OfiEndpointTest, WhoSaysNothingGivesWayToWhoDoes) {
+  constexpr int kSilent = 140;
+  constexpr int kEach = 35;  // of one end of the provider's
+  SilentCrowd crowd;
+  for (int i = 0; i < kSilent; ++i) {
+    crowd.dial(GetParam(), server.endpoint->listens_at(), i % kEach == 0);
     for (int turn = 0; turn < 20; ++turn) {
       server.turn();
-      silent.back()->turn();
+      crowd.turn();
     }
   }
-  Client late(server.address());
+  Client late(server.address(), GetParam());
   await([&] { return late.pair->state() == State::connected; }, [&] { late.endpoint->progress(); });
   expect_witness_is_served();
 }
 
 // Not even what the provider itself expects first: nothing, noise, and a header that promises 100
 // bytes which do not come (door_patience.hpp).
-TEST_F(OfiEndpointTest, BareSocketsStopNobody) {
+TEST_P(OfiEndpointTest, BareSocketsStopNobody) {
   base::Random random(base::seed_from_environment(64));
   std::vector<memory::Descriptor> sockets;
   const base::LoopbackAddress at(AF_INET, server.endpoint->listens_at().udp_port);
@@ -220,7 +249,7 @@ TEST_F(OfiEndpointTest, BareSocketsStopNobody) {
     ASSERT_GT(send(sockets.back().number(), said.data(), said.size(), MSG_NOSIGNAL), 0);
   }
   for (int i = 0; i < 200; ++i) server.turn();
-  Client late(server.address());
+  Client late(server.address(), GetParam());
   await([&] { return late.pair->state() == State::connected; }, [&] { late.endpoint->progress(); });
   expect_witness_is_served();
   // libfabric forgets those that are still silent when a listener ends, memory and all; not those
@@ -229,7 +258,7 @@ TEST_F(OfiEndpointTest, BareSocketsStopNobody) {
   for (int i = 0; i < 200; ++i) server.endpoint->wait(0);
 }
 
-TEST_F(OfiEndpointTest, WhoAskedAndLeftIsNotLetIn) {
+TEST_P(OfiEndpointTest, WhoAskedAndLeftIsNotLetIn) {
   server.lets_in = false;
   HandPeer peer(server);
   await([&] { return peer.is_up(); }, [&] { peer.turn(); });
@@ -251,7 +280,7 @@ TEST_F(OfiEndpointTest, WhoAskedAndLeftIsNotLetIn) {
   expect_witness_is_served();
 }
 
-TEST_F(OfiEndpointTest, AddressesThatCannotBeAreRefused) {
+TEST_P(OfiEndpointTest, AddressesThatCannotBeAreRefused) {
   QueuePairOptions options;
   CompletionQueue queue(*witness.endpoint, 8);
   options.sends = &queue;
@@ -261,12 +290,12 @@ TEST_F(OfiEndpointTest, AddressesThatCannotBeAreRefused) {
     EXPECT_EQ(made.error().code, Code::invalid_argument) << address;
   }
   EXPECT_EQ(server.endpoint->listen("127.0.0.1:0").error().code, Code::already_exists);
-  auto other = *open("tcp", *RegionTable::create());
+  auto other = *open(GetParam(), *RegionTable::create());
   EXPECT_EQ(other->listen(server.address()).error().code, Code::already_exists);
 }
 
 // What is done in wait() itself is not slept over.
-TEST_F(OfiEndpointTest, AReceiveThatIsPostedLateIsToldOfBeforeSleeping) {
+TEST_P(OfiEndpointTest, AReceiveThatIsPostedLateIsToldOfBeforeSleeping) {
   ASSERT_EQ(witness.pair->post(WorkRequest::send(1, {})).taken, 1u);
   for (int i = 0; i < 100; ++i) {
     witness.endpoint->progress();
@@ -277,10 +306,16 @@ TEST_F(OfiEndpointTest, AReceiveThatIsPostedLateIsToldOfBeforeSleeping) {
   while (server.queue.waiting() == 0) server.endpoint->wait(UINT64_MAX);
 }
 
-TEST_F(OfiEndpointTest, AnEndpointThatWasWokenDoesNotSleep) {
+TEST_P(OfiEndpointTest, AnEndpointThatWasWokenDoesNotSleep) {
   witness.endpoint->wake();
   witness.endpoint->wait(UINT64_MAX);
 }
+
+INSTANTIATE_TEST_SUITE_P(Providers, OfiEndpointTest, ::testing::ValuesIn(kProviders),
+                         [](const auto& provider) {
+                           const std::string name = provider.param;
+                           return name.contains('+') ? "datagrams" : "connections";
+                         });
 
 }  // namespace
 }  // namespace espalier::fabric::ofi

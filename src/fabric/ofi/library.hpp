@@ -26,7 +26,7 @@ enum class Lack : std::uint32_t {
   none = 0,
   library = 1,   // libfabric.so.1 is not there, or cannot be loaded
   version = 2,   // it is older than what this was compiled with
-  provider = 3,  // it has no such provider that connects and can reach that address
+  provider = 3,  // it has no such provider that can reach that address
   features = 4,  // the provider wants or lacks something that this transport does not do without
 };
 /// A sentence that says what is missing and what to do.
@@ -63,12 +63,20 @@ class Library {
   /// How to connect to an address, or to listen there, through a provider. Errors: unsupported
   /// (detail: a Lack), system.
   Result<Info> find(std::string_view provider, const roce::PortAddress& where, bool listens) const;
+  /// How to send datagrams from this address of the machine, or, of a provider whose own addresses
+  /// are no such, from whatever device it has first. Errors: as find().
+  Result<Info> find_datagrams(std::string_view provider, const roce::IpAddress& at) const;
+  /// Whether there is a provider of this name that makes connections, or sends datagrams.
+  [[nodiscard]] bool connects(std::string_view provider) const;
+  [[nodiscard]] bool sends_datagrams(std::string_view provider) const;
 
   Result<fid_fabric*> open_fabric(fi_info& info) const;
   void give_back(fi_info* info) const { free_info_(info); }
 
  private:
   Library() = default;
+  Result<Info> ask(std::string_view provider, fi_ep_type type, const char* host, const char* port,
+                   std::uint64_t flags) const;
 
   decltype(&fi_getinfo) get_info_ = nullptr;
   decltype(&fi_freeinfo) free_info_ = nullptr;

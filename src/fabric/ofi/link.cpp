@@ -1,80 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/ofi/link.hpp"
 
-#include <rdma/fi_errno.h>
-
-#include <utility>
-
 #include "base/clock.hpp"
 #include "fabric/ofi/record_reader.hpp"
 
 namespace espalier::fabric::ofi {
 namespace {
 
-using wire::ofi::kFrameBytesMax;
-using wire::ofi::kFrames;
-
 // How long a peer may take to hear why.
 constexpr std::uint64_t kFarewellNs = 1'000'000'000;
 
-constexpr std::uint64_t kLeaves = 0x80;  // a bit of tags
-
 }  // namespace
 
-Link::Link(std::uint64_t number, std::unique_ptr<std::byte[]> memory)
-    : number_(number), memory_(std::move(memory)), out_(*this, memory_.get()) {}
-
-Link::~Link() {
-  if (end_ && up_) fi_shutdown(end_.get(), 0);
-}
-
-Result<std::unique_ptr<Link>> Link::make(Device& device, fi_info& info, std::uint64_t number) {
-  std::unique_ptr<Link> made(
-      new Link(number, std::make_unique_for_overwrite<std::byte[]>(2 * Outbox::kBytes)));
-  auto told = device.tell_memory(made->memory_.get(), 2 * Outbox::kBytes);
-  if (!told) return std::unexpected(told.error());
-  made->told_ = std::move(*told);
-  if (made->told_) made->description_ = fi_mr_desc(made->told_.get());
-  auto end = device.make_end(info);
-  if (!end) return std::unexpected(end.error());
-  made->end_ = std::move(*end);
-  for (std::uint32_t i = 0; i != kFrames; ++i) {
-    if (!made->make_room(i)) return refused(-FI_EIO);
-  }
-  return made;
-}
-
-Result<void> Link::dial(const fi_info& info) {
-  const int answer = fi_connect(end_.get(), info.dest_addr, nullptr, 0);
-  if (answer != 0) return refused(answer);
-  return {};
-}
-
-Result<void> Link::accept() {
-  const int answer = fi_accept(end_.get(), nullptr, 0);
-  if (answer != 0) return refused(answer);
-  return {};
-}
-
-std::byte* Link::arriving(std::uint32_t buffer) const {
-  return memory_.get() + Outbox::kBytes + std::size_t{buffer} * kFrameBytesMax;
-}
-
-void* Link::context(std::uint32_t buffer, bool leaves) const {
-  return reinterpret_cast<void*>(number_ << 8 | (leaves ? kLeaves : 0) | buffer);
-}
-
-bool Link::make_room(std::uint32_t buffer) {
-  return fi_recv(end_.get(), arriving(buffer), kFrameBytesMax, description_, 0,
-                 context(buffer, false)) == 0;
-}
-
-bool Link::carry(std::uint32_t buffer, std::span<const std::byte> frame) {
-  if (down_) return false;
-  const auto answer =
-      fi_send(end_.get(), frame.data(), frame.size(), description_, 0, context(buffer, true));
-  if (answer != 0 && answer != -FI_EAGAIN) go_down();
-  return answer == 0;
+void* Link::tag(std::uint32_t small, bool leaves) const {
+  return reinterpret_cast<void*>(number_ << 8 | (leaves ? kLeaves : 0) | small);
 }
 
 void Link::come_up() {
@@ -82,19 +21,14 @@ void Link::come_up() {
   out_.open();
 }
 
-void Link::complete(const Device::Completed& completed) {
-  if (!completed.good) return go_down();
-  if ((completed.tag & kLeaves) != 0) return out_.sent();
-  if (!up_) come_up();  // who sends has been told, whether this end's event has come or not
-  const auto buffer = static_cast<std::uint32_t>(completed.tag % kLeaves);
-  const std::span<const std::byte> frame(arriving(buffer), completed.bytes);
+void Link::hear(std::span<const std::byte> frame) {
   if (taker_ != nullptr) {
     taker_->take_frame(frame);
   } else {
     hear_farewell(frame);
   }
   // Who sends more than there is room for would keep the others from their turn.
-  if (!out_.took() || !make_room(buffer)) go_down();
+  if (!out_.took()) go_down();
 }
 
 // Only whether this end's farewell can leave, or the peer has said its own.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests over libfabric's provider for TCP on this machine: a side that serves, a side that
-// asks, and a peer that speaks by hand.
+// For tests over libfabric's providers on this machine: a side that serves, a side that asks, and a
+// peer that speaks by hand.
 //
 // Thread: one at a time for each.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <span>
@@ -17,15 +18,18 @@
 #include "fabric/completion_queue.hpp"
 #include "fabric/ofi/endpoint.hpp"
 #include "fabric/ofi/fake_line.hpp"
-#include "fabric/ofi/link.hpp"
+#include "fabric/ofi/lines.hpp"
 
 namespace espalier::fabric::ofi {
+
+/// Those that this machine has: one that makes connections, one that sends datagrams.
+inline constexpr const char* kProviders[] = {"tcp", "tcp+rxm"};
 
 /// Lets in whoever asks, and offers memory.
 struct Server {
   static constexpr std::size_t kBytes = 65536;
 
-  Server() {
+  explicit Server(const char* with_provider = "tcp") : provider(with_provider) {
     const auto listens = endpoint->listen("127.0.0.1:0");
     EXPECT_TRUE(listens) << message(listens.error());
     options.sends = &queue;
@@ -41,12 +45,13 @@ struct Server {
   [[nodiscard]] std::string address() const { return to_text(endpoint->listens_at()); }
   [[nodiscard]] const RemoteRegion& remote() const { return region.remote(); }
 
+  const char* provider;
   std::vector<std::byte> memory = std::vector<std::byte>(kBytes);
   std::shared_ptr<RegionTable> regions = *RegionTable::create();
   Registration region =
       *regions->offer({memory.data(), memory.size(), -1, 0},
                       RemoteRights::read | RemoteRights::write | RemoteRights::atomic);
-  std::unique_ptr<OfiEndpoint> endpoint = *open("tcp", regions);
+  std::unique_ptr<OfiEndpoint> endpoint = *open(provider, regions);
   CompletionQueue queue{*endpoint, 1024};
   QueuePairOptions options;
   bool lets_in = true;
@@ -55,7 +60,8 @@ struct Server {
 
 /// Asks.
 struct Client {
-  explicit Client(const std::string& address) {
+  explicit Client(const std::string& address, const char* provider = "tcp")
+      : endpoint(*open(provider, *RegionTable::create())) {
     QueuePairOptions options;
     options.sends = &queue;
     auto made = endpoint->connect(address, options, {});
@@ -80,40 +86,34 @@ struct Client {
 
   // Nothing takes seconds; a test that hangs says where.
   static constexpr std::uint64_t kPatienceNs = 30'000'000'000;
-  std::unique_ptr<OfiEndpoint> endpoint = *open("tcp", *RegionTable::create());
+  std::unique_ptr<OfiEndpoint> endpoint;
   CompletionQueue queue{*endpoint, 1024};
   std::unique_ptr<QueuePair> pair;
 };
 
-/// A connection of the provider's, through which a test says what it likes.
-class HandPeer final : private FrameTaker {
+/// A line of the provider's, through which a test says what it likes.
+class HandPeer final : private FrameTaker, private Hall {
  public:
   explicit HandPeer(const Server& server)
-      : library_(*Library::load()),
-        info_(*library_->find("tcp", server.endpoint->listens_at(), false)),
-        device_(*Device::open(library_, *info_.get())),
-        link_(*Link::make(*device_, *info_.get(), 1)) {
+      : lines_(*open_lines(*Library::load(), server.provider, *this)),
+        link_(*lines_->dial(server.endpoint->listens_at())) {
     link_->hand_to(*this);
-    EXPECT_TRUE(link_->dial(*info_.get()));
   }
 
   void turn() {
-    while (const auto event = device_->next_event()) {
-      event->kind == Device::Event::Kind::up ? link_->come_up() : link_->go_down();
-    }
-    Device::Completed some[Device::kAtATime];
-    for (bool drained = false; !drained;) {
-      for (const auto& each : std::span(some, device_->completed(some, drained))) {
-        link_->complete(each);
-      }
-    }
-    static_cast<void>(link_->settle(0));
+    lines_->look();
+    static_cast<void>(lines_->take());
+    if (!down_) say_on();
+    static_cast<void>(lines_->settle(base::monotonic_ns()));
   }
-  [[nodiscard]] bool is_up() const { return link_->is_up(); }
+  [[nodiscard]] bool is_up() const { return !down_ && link_->is_up(); }
   [[nodiscard]] bool is_down() const { return down_; }
-  void say(std::vector<std::byte> bytes) {
-    said_.push_back(std::move(bytes));
-    EXPECT_TRUE(link_->carry(0, said_.back()));
+  void say(std::span<const std::byte> bytes) {
+    // Behind room for what goes before a frame.
+    std::vector<std::byte> frame(Outbox::kHeadBytes + bytes.size());
+    std::copy(bytes.begin(), bytes.end(), frame.begin() + Outbox::kHeadBytes);
+    said_.push_back(std::move(frame));
+    if (!down_) say_on();
   }
   /// All records that came.
   [[nodiscard]] const std::vector<wire::ofi::RecordHead>& heard() const { return heard_; }
@@ -123,9 +123,22 @@ class HandPeer final : private FrameTaker {
     });
   }
   /// Is gone, and says nothing.
-  void vanish() { link_.reset(); }
+  void vanish() {
+    down_ = true;
+    lines_.reset();
+  }
 
  private:
+  void say_on() {
+    while (carried_ != said_.size()) {
+      const auto frame = std::span<const std::byte>(said_[carried_]).subspan(Outbox::kHeadBytes);
+      if (!link_->carry(carried_ % wire::ofi::kFrames, frame)) return;
+      ++carried_;
+    }
+  }
+  [[nodiscard]] bool has_room() override { return false; }
+  bool send_one_away() override { return false; }
+  void let_in(Link&, std::string) override {}
   void take_frame(std::span<const std::byte> frame) override {
     auto reader = RecordReader::open(frame);
     while (reader && !reader->at_end()) {
@@ -139,11 +152,10 @@ class HandPeer final : private FrameTaker {
     link_->let_go(true);
   }
 
-  std::shared_ptr<const Library> library_;
-  Info info_;
-  std::unique_ptr<Device> device_;
   std::deque<std::vector<std::byte>> said_;
-  std::unique_ptr<Link> link_;
+  std::size_t carried_ = 0;
+  std::unique_ptr<Lines> lines_;
+  Link* link_;
   std::vector<wire::ofi::RecordHead> heard_;
   bool down_ = false;
 };

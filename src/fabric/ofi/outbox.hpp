@@ -36,7 +36,10 @@ class FrameCarrier {
 
 class Outbox {
  public:
-  static constexpr std::size_t kBytes = std::size_t{wire::ofi::kFrames} * wire::ofi::kFrameBytesMax;
+  /// Before each frame, for what its carrier may put there.
+  static constexpr std::size_t kHeadBytes = 16;
+  static constexpr std::size_t kFrameStride = kHeadBytes + wire::ofi::kFrameBytesMax;
+  static constexpr std::size_t kBytes = std::size_t{wire::ofi::kFrames} * kFrameStride;
 
   /// `buffers`: kBytes, the outbox's own as long as it lives.
   Outbox(FrameCarrier& carrier, std::byte* buffers) : carrier_(carrier), buffers_(buffers) {}
@@ -84,7 +87,7 @@ class Outbox {
     return owes_ || done_ - done_told_ >= wire::ofi::kWindowBytes / 4;
   }
   [[nodiscard]] std::byte* buffer_of(std::uint32_t frame) const {
-    return buffers_ + std::size_t{frame % wire::ofi::kFrames} * wire::ofi::kFrameBytesMax;
+    return buffers_ + std::size_t{frame % wire::ofi::kFrames} * kFrameStride + kHeadBytes;
   }
 
   FrameCarrier& carrier_;
