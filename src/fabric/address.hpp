@@ -34,8 +34,8 @@ namespace espalier::fabric {
 struct FabricAddress {
   enum class Transport : std::uint8_t { shm, roce, memif, ofi };
   Transport transport = Transport::shm;
-  std::string path;         // shm, memif
-  roce::PortAddress where;  // roce, ofi; port 0: any that is free
+  std::string path;                   // shm, memif
+  roce::PortAddress where;            // roce, ofi; port 0: any that is free
   std::optional<std::uint32_t> link;  // memif; nothing: any that is free
   std::uint16_t service = 1;
   std::string provider;  // ofi
@@ -84,8 +84,8 @@ struct Connecting {
 /// Opens an endpoint from which `target` can be reached: through `local`, else through the address
 /// from which the system would send. Errors: invalid_argument (detail: an AddressFault),
 /// unsupported (detail: an ofi::Lack; connect() too), connection_lost (nobody listens at the path
-/// of memif, or he does not answer), too_many_participants (no link of memif is free), system (ENETUNREACH: no way there;
-/// EADDRNOTAVAIL: `local` is not of this machine).
+/// of memif, or he does not answer), too_many_participants (no link of memif is free), system
+/// (ENETUNREACH: no way there; EADDRNOTAVAIL: `local` is not of this machine).
 Result<Connecting> open_for_connecting(const FabricAddress& target,
                                        std::shared_ptr<RegionTable> regions,
                                        const std::optional<roce::IpAddress>& local = {});
