@@ -13,6 +13,7 @@
 
 #include "base/assert.hpp"
 #include "base/system_error.hpp"
+#include "fabric/roce/udp_address.hpp"
 
 namespace espalier::fabric::xdp {
 namespace {
@@ -20,6 +21,7 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 constexpr std::size_t kAnswerBytesMax = 8192;
+constexpr std::uint16_t kDiscardPort = 9;
 
 std::uint8_t family_of(const roce::IpAddress& ip) { return ip.is_v6 ? AF_INET6 : AF_INET; }
 std::size_t bytes_of(const roce::IpAddress& ip) { return ip.is_v6 ? 16 : 4; }
@@ -108,7 +110,16 @@ class Neighbours::Request {
 Result<Neighbours> Neighbours::open(std::uint32_t interface, const roce::IpAddress& own) {
   Neighbours made;
   made.socket_ = memory::Descriptor(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-  if (!made.socket_) return base::refused_by_system();
+  made.datagrams_ =
+      memory::Descriptor(socket(family_of(own), SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!made.socket_ || !made.datagrams_) return base::refused_by_system();
+  const int datagrams = made.datagrams_.number();
+  const auto number = static_cast<int>(interface);
+  const roce::SocketAddress from({own, 0});
+  if (setsockopt(datagrams, SOL_SOCKET, SO_BINDTOIFINDEX, &number, sizeof number) != 0 ||
+      bind(datagrams, from.get(), from.bytes) != 0) {
+    return base::refused_by_system();
+  }
   made.interface_ = interface;
   made.own_ = own;
   made.answer_.resize(kAnswerBytesMax);
@@ -170,14 +181,10 @@ Neighbours::Neighbour Neighbours::find(const roce::IpAddress& next_hop) {
   return found;
 }
 
-void Neighbours::look_for(const roce::IpAddress& next_hop) {
-  ndmsg body{};
-  body.ndm_family = family_of(next_hop);
-  body.ndm_ifindex = static_cast<int>(interface_);
-  body.ndm_flags = NTF_USE;
-  Request request(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_ACK, body);
-  request.add(NDA_DST, next_hop);
-  static_cast<void>(ask(request, NLMSG_ERROR));
+void Neighbours::look_for(const roce::IpAddress& to) {
+  const roce::SocketAddress discard({to, kDiscardPort});
+  static_cast<void>(
+      sendto(datagrams_.number(), nullptr, 0, MSG_DONTWAIT, discard.get(), discard.bytes));
 }
 
 }  // namespace espalier::fabric::xdp

@@ -2,8 +2,10 @@
 // What the kernel knows of the ways out of one interface: who takes packets to an address next, and
 // under which hardware address. Asked through rtnetlink; the kernel answers at once, from memory.
 //
-// A neighbour that it does not know, or has not heard of for long, it can be asked to look for. It
-// does that in its own time, by ARP or neighbour discovery.
+// A neighbour that it does not know, or has not heard of for long, it looks for when something is
+// sent to him: an empty datagram to his discard port. It does that in its own time, by ARP or
+// neighbour discovery. (Netlink can ask for it too, but over IPv6 that waits for an address of the
+// link, which an interface gets late, or never.)
 //
 // Thread: one at a time. The socket is of the network namespace in which it was opened.
 #pragma once
@@ -36,8 +38,8 @@ class Neighbours {
   };
   /// Cost: as next_hop().
   Neighbour find(const roce::IpAddress& next_hop);
-  /// Has the kernel look for it, or see whether it is still there.
-  void look_for(const roce::IpAddress& next_hop);
+  /// Has the kernel look for who takes packets to this address, or see whether he is still there.
+  void look_for(const roce::IpAddress& to);
 
  private:
   Neighbours() = default;
@@ -46,6 +48,7 @@ class Neighbours {
   std::optional<std::span<const std::byte>> ask(Request& request, std::uint16_t answer);
 
   memory::Descriptor socket_;
+  memory::Descriptor datagrams_;
   std::uint32_t interface_ = 0;
   roce::IpAddress own_;
   std::uint32_t sequence_ = 0;

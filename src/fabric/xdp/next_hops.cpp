@@ -45,7 +45,7 @@ void NextHops::ask(Place& place, std::uint64_t now_ns) {
       place.known = true;
       place.mac = *neighbour.mac;
     }
-    if (!neighbour.is_sure) neighbours_.look_for(*hop);
+    if (!neighbour.is_sure) neighbours_.look_for(place.ip);
   }
   if (place.known) {
     place.wait_ns = 0;

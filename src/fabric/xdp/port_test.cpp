@@ -29,6 +29,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using XdpPorts = XdpTest;
+using XdpPortsSlow = XdpTest;
 
 /// Sends so many packets of all lengths, few at a time, and takes them in order.
 void carry(base::Random& random, roce::PacketPort& from, roce::PacketPort& to) {
@@ -187,7 +188,7 @@ TEST_F(XdpPorts, AKilledProcessLeavesNothingBehind) {
   while (!try_open(0, {interface_of(0), address_of(0, false)})) std::this_thread::yield();
 }
 
-TEST_F(XdpPorts, NeighboursAreFoundAndForgotten) {
+TEST_F(XdpPortsSlow, NeighboursAreFoundAndForgotten) {
   const Port near = open(0);
   const auto far = open_udp(1);
   EXPECT_TRUE(send(*near, far->address(), noise(64)));
