@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses of ports in the form that the operating system takes, and which UDP ports are whose.
 //
-// A peer that is a network card sends from any UDP port above 49151 and listens at 4791; one of ours
-// sends from the port where it listens, which is below.
+// A peer that is a network card sends from any UDP port above 49151 and listens at 4791; those of
+// ours send from the port where they listen, which is below.
 #pragma once
 
 #include <netinet/in.h>

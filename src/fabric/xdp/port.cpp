@@ -206,7 +206,7 @@ void Port::wait(std::uint64_t timeout_ns) {
   static_cast<void>(read(wake_.number(), &count, sizeof count));
 }
 
-/// A UDP socket that has the address, so that nobody else gets it. The port of `address` may be set.
+/// A UDP socket that has the address, so that nobody else gets it. May set its UDP port.
 Result<memory::Descriptor> reserve(PortAddress& address) {
   const int family = address.ip.is_v6 ? AF_INET6 : AF_INET;
   memory::Descriptor made(socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -14,7 +14,7 @@
 // the same bytes and more.
 //
 // Where frames go to says the kernel (next_hops.hpp). A packet to somebody whose hardware address
-// is not known yet gets lost, as on a cable; the kernel looks for him, and the packet is sent again.
+// is not known yet gets lost, as on a cable; the kernel looks for him, and it will be sent again.
 //
 // Needs CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF; libxdp and libbpf; Linux 5.11.
 //

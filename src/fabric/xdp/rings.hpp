@@ -65,7 +65,7 @@ class Rings {
   /// Packets that it did not take, and the next flush() offers again.
   [[nodiscard]] std::uint32_t unsent() const;
 
-  /// Frames that have come, up to kBurst, the queues in turn. Those of the last call are free again.
+  /// Frames that have come, up to kBurst, the queues by turns. Those of the last call are free.
   std::span<const std::span<const std::byte>> receive();
 
  private:
