@@ -336,5 +336,27 @@ TEST_F(XdpPortsConcurrency, SleepersAreWoken) {
   EXPECT_EQ(answered, kRounds);
 }
 
+// The kernel fills rings on one core while they are emptied on another; what it has no room for is
+// lost.
+TEST_F(XdpPortsConcurrency, AFloodIsTakenWhileItComes) {
+  const Port far = open(1);
+  const Port near = open(0);
+  meet(*near, *far);
+  std::atomic<bool> enough{false};
+  std::thread other([&] {
+    const Bytes packet(64, std::byte{7});
+    while (!enough.load()) {
+      for (int i = 0; i < 64 && send(*near, far->address(), packet); ++i) {
+      }
+      near->flush();
+    }
+  });
+  const std::uint64_t until = far->counters().received + 100'000;
+  while (far->counters().received < until) static_cast<void>(far->receive());
+  enough.store(true);
+  other.join();
+  EXPECT_EQ(far->counters().not_ours + far->counters().wrong_icrc, 0u);
+}
+
 }  // namespace
 }  // namespace espalier::fabric::xdp

@@ -73,7 +73,7 @@ Result<void> Rings::make_frames(std::uint64_t bytes) {
   // Its rings are those of queue 0.
   queues_.push_back(std::make_unique<Queue>());
   xsk_umem_config config{};
-  config.fill_size = receive_frames_;
+  config.fill_size = 2 * receive_frames_;
   config.comp_size = kSendFrames;
   config.frame_size = kFrameBytes;
   const int answer = library_->create_frames(&frames_, memory_, bytes, &queues_[0]->fill,
@@ -90,7 +90,7 @@ Result<void> Rings::open_queue(const std::string& interface, std::uint32_t numbe
   Queue& queue = *queues_[number];
   xsk_socket_config config{};
   config.rx_size = receive_frames_;
-  config.tx_size = number == 0 ? kSendFrames : 0;
+  config.tx_size = number == 0 ? 2 * kSendFrames : 0;
   config.libxdp_flags = XSK_LIBXDP_FLAGS__INHIBIT_PROG_LOAD;
   config.bind_flags = XDP_USE_NEED_WAKEUP;
   const int answer = library_->create_socket(&queue.socket, interface.c_str(), number, frames_,

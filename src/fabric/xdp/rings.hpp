@@ -8,7 +8,9 @@
 // held by whoever took it, free again. To send: free, being written, the kernel's (send ring), gone
 // (completion ring), free again. All is sent through queue 0.
 //
-// Each ring has room for all the frames that can be in it, so nothing here ever finds one full.
+// Each ring has room for all the frames that can be in it, so nothing here ever finds one full. The
+// two that we fill have twice that: the kernel may hand over a frame that it took from one of them
+// before it says there that it has taken it, on another core.
 //
 // Thread: one at a time.
 #pragma once
