@@ -86,7 +86,8 @@ class Port final : public XdpPort {
   }
   std::span<const roce::Arrived> receive() override;
   void wait(std::uint64_t timeout_ns) override;
-  [[nodiscard]] int descriptor() const override { return events_.number(); }
+  int begin_sleep() override;
+  void end_sleep() override { forget_wake(); }
   void wake() override {
     const std::uint64_t one = 1;
     static_cast<void>(write(wake_.number(), &one, sizeof one));
@@ -96,6 +97,10 @@ class Port final : public XdpPort {
   /// Where a packet is written that goes nowhere.
   std::byte* lose(std::uint64_t& counter, std::size_t bytes);
   void take(std::span<const std::byte> frame);
+  void forget_wake() const {
+    std::uint64_t count = 0;
+    static_cast<void>(read(wake_.number(), &count, sizeof count));
+  }
 
   PortAddress address_;
   std::size_t bytes_max_;  // of a frame
@@ -202,8 +207,12 @@ void Port::wait(std::uint64_t timeout_ns) {
   const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
                          static_cast<long>(timeout_ns % 1'000'000'000)};
   epoll_pwait2(events_.number(), told.data(), static_cast<int>(told.size()), &timeout, nullptr);
-  std::uint64_t count = 0;
-  static_cast<void>(read(wake_.number(), &count, sizeof count));
+  forget_wake();
+}
+
+int Port::begin_sleep() {
+  if (rings_->unsent() != 0) wake();  // nothing tells when it can be offered again
+  return events_.number();
 }
 
 /// A UDP socket that has the address, so that nobody else gets it. May set its UDP port.
