@@ -62,6 +62,7 @@ class HostileNodeWorld {
  private:
   static constexpr std::uint64_t kPatienceNs = 5'000'000;
   static constexpr std::uint64_t kGraceNs = 20'000'000;
+  static constexpr std::uint64_t kPauseNs = 5'000;  // between two looks of the client
   static constexpr int kActsMax = 400;
 
   /// Looks at every byte that it is given, and counts completions.
@@ -120,11 +121,9 @@ class HostileNodeWorld {
     const auto late = [this] {
       return gone_ns_ != 0 && world_.now_ns() > gone_ns_ + kPatienceNs + kGraceNs;
     };
-    while (requests.advance() != 0 && !late()) {
-    }
+    while (requests.advance() != 0 && !late()) world_.run_for(kPauseNs);
     const bool all = requests.pending() == 0;
-    while (!connection->ask_lost() && !late()) {
-    }
+    while (!connection->ask_lost() && !late()) world_.run_for(kPauseNs);
     if (!connection->lost()) {
       connection->hang_up();
       return "the client does not find out that the node is gone";

@@ -16,7 +16,7 @@ namespace espalier::client {
 namespace {
 
 constexpr std::uint64_t kMs = 1'000'000;
-constexpr int kActsMax = 250;
+constexpr int kActsMax = 120;
 constexpr int kInputsOfAWorld = 64;
 
 void want(bool good, const char* what) {
@@ -68,6 +68,7 @@ void serve(World& world) {
 void check_what_is_left(World& world) {
   LinkWorld& links = world.links;
   const auto& counts = links.clients().counts();
+  links.turn_every(200'000);  // nothing is to be done quickly
   const std::uint64_t end = links.world().now_ns() + 100 * kMs;
   while (counts.sessions != 1 && links.world().now_ns() < end) links.world().run_for(kMs);
   want(counts.sessions == 1 && links.admitted() == 1, "a session is left");
@@ -75,6 +76,7 @@ void check_what_is_left(World& world) {
   while (!engine.engine().idle() && links.world().now_ns() < end) links.world().run_for(kMs);
   want(engine.engine().idle(), "something stays in flight");
   links.world().run_for(kMs);
+  links.turn_every(options().tick_ns);
   want(engine.engine().counts().connections == 1, "a connection is left");
   want(engine.services().budget.used() == 0, "the memory of a message is lost");
   want(engine.core().store.reclaimer.waiting(engine.core(), false).snapshots == 0,

@@ -2,7 +2,7 @@
 // A client of a node over a fabric is served beside peers that do all they can (hostile_peer.hpp),
 // and when they have gone nothing of them is left: one seed after another.
 //
-// 20 seeds; ESPALIER_SEEDS says how many instead (docs/testing.md).
+// 10 seeds; ESPALIER_SEEDS says how many instead (docs/testing.md).
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -24,7 +24,7 @@ constexpr std::uint64_t kGoneMs = 20 + 20 + kResumeMs + 60;
 
 std::uint64_t seeds_wanted() {
   const char* const text = std::getenv("ESPALIER_SEEDS");
-  return text == nullptr ? 20 : std::strtoull(text, nullptr, 0);
+  return text == nullptr ? 10 : std::strtoull(text, nullptr, 0);
 }
 
 LinkWorldOptions options_of(std::uint64_t seed, wire::LinkWay way) {
