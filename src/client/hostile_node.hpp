@@ -37,6 +37,7 @@ class HostileNode {
     poll();
     if (auto request = endpoint_->next_request()) return answer(*request, choices);
     if (!pair_) return;
+    if (patient_) return go_on(choices);
     switch (choices.below(10)) {
       case 0:
       case 1:
@@ -64,7 +65,6 @@ class HostileNode {
     world_.crash(name_);
     end();
   }
-  [[nodiscard]] std::uint64_t welcomed() const { return welcomed_; }
 
  private:
   struct alignas(64) Line {
@@ -148,7 +148,7 @@ class HostileNode {
         endpoint_->accept(request, options, std::as_bytes(std::span(bytes.data(), bytes.size())));
     if (!pair) return;
     pair_ = std::move(*pair);
-    ++welcomed_;
+    patient_ = choices.one_in(2);
     tail_ = 0;
     for (std::uint32_t i = 0; i < kReceives; ++i) post_receive(i);
   }
@@ -191,18 +191,36 @@ class HostileNode {
     header.flags = static_cast<std::uint8_t>(choices.below(256));
     if (choices.one_in(4)) header.code = static_cast<std::uint16_t>(choices.below(40));
     header.bytes = static_cast<std::uint32_t>(sizeof header + payload.size());
-    if (choices.one_in(16)) header.bytes = static_cast<std::uint32_t>(choices.below(9000));
-    const std::string lines = to_lines(std::string(base::bytes_of(header)) + payload, tail_);
-    const std::uint64_t slot = tail_ & (rings().response_lines - 1);
-    const std::uint64_t count = lines.size() / wire::kRingLineBytes;
-    tail_ += count;
-    const std::uint32_t note =
-        choices.one_in(16)
-            ? immediate(choices)
-            : wire::to_immediate({wire::LinkNoteKind::lines, 0, static_cast<std::uint32_t>(tail_)});
-    if (sends()) return send(lines, note);
-    // What does not fit before the end of the ring lands behind it, where it should not.
-    write_at(rings().responses(0) + slot * wire::kRingLineBytes, lines, note);
+    if (!patient_ && choices.one_in(16))
+      header.bytes = static_cast<std::uint32_t>(choices.below(9000));
+    std::string lines = to_lines(std::string(base::bytes_of(header)) + payload, tail_);
+    while (!lines.empty()) {
+      const std::uint64_t slot = tail_ & (rings().response_lines - 1);
+      const std::string part =
+          lines.substr(0, (rings().response_lines - slot) * wire::kRingLineBytes);
+      lines.erase(0, part.size());
+      tail_ += part.size() / wire::kRingLineBytes;
+      wire::LinkNote said;
+      said.line = static_cast<std::uint32_t>(tail_);
+      const bool lies = !patient_ && choices.one_in(16);
+      const std::uint32_t note = lies ? immediate(choices) : wire::to_immediate(said);
+      if (sends()) {
+        send(part, note);
+      } else {
+        write_at(rings().responses(0) + slot * wire::kRingLineBytes, part, note);
+      }
+    }
+  }
+
+  // What a client outlives: so it gets on, and has something to lose.
+  void go_on(Choices& choices) {
+    switch (choices.below(8)) {
+      case 0: return credit(choices);
+      case 1: return takes_ = !choices.one_in(4), void();
+      case 2: return write_at(8 * choices.below(rings().bytes() / 8), choices.bytes(8), {});
+      case 3: patient_ = !choices.one_in(8); return;
+      default: return carry(choices);
+    }
   }
 
   std::uint32_t immediate(Choices& choices) {
@@ -254,7 +272,7 @@ class HostileNode {
   std::unique_ptr<fabric::QueuePair> pair_;
   wire::LinkHello hello_{};
   std::uint64_t tail_ = 0;
-  std::uint64_t welcomed_ = 0;
+  bool patient_ = false;  // does nothing that ends a session
   std::uint32_t posted_ = 0;
   bool takes_ = true;
 };

@@ -80,7 +80,10 @@ template <class Condition>
 bool wait_until(LinkWorld& world, std::uint64_t ms, Condition condition) {
   const std::uint64_t end = world.world().now_ns() + ms * kMs;
   world.turn_every(50'000);  // nothing is to be done quickly
-  while (!condition() && world.world().now_ns() < end) world.world().run_for(kMs);
+  while (!condition() && world.world().now_ns() < end) {
+    world.attend();
+    world.world().run_for(kMs);
+  }
   world.turn_every(LinkWorldOptions{}.tick_ns);
   return condition();
 }

@@ -133,6 +133,10 @@ class LinkWorld {
   }
   /// How often the node turns, from now on.
   void turn_every(std::uint64_t tick_ns) { tick_ns_ = tick_ns; }
+  /// The client does what it would while it waits: after a failure it connects again.
+  void attend() {
+    if (connection_) connection_->make_progress();
+  }
   /// The client says goodbye.
   void part() {
     lane_.reset();
