@@ -18,7 +18,16 @@ class Node;
 
 namespace espalier::bench {
 
-enum class NodeTransport : std::uint8_t { unix_socket, shm, shm_send, roce_udp, roce_udp_send };
+enum class NodeTransport : std::uint8_t {
+  unix_socket,
+  shm,
+  shm_send,
+  roce_udp,
+  roce_udp_send,
+  roce_memif,
+  roce_memif_send,
+  ofi_tcp,
+};
 
 [[nodiscard]] std::string_view name(NodeTransport transport);
 [[nodiscard]] std::optional<NodeTransport> parse_node_transport(std::string_view text);

@@ -43,6 +43,8 @@ Result<std::shared_ptr<FabricConnection>> FabricConnection::open(
   auto regions = fabric::RegionTable::create();
   if (!regions) return std::unexpected(regions.error());
   auto way = fabric::open_for_connecting(address, std::move(*regions));
+  // Of some transports it shows as early as that.
+  if (!way && way.error().code == Code::connection_lost) return fail(Code::system, ECONNREFUSED);
   if (!way) return std::unexpected(way.error());
   return open(std::move(*way), options);
 }
@@ -118,6 +120,7 @@ Result<void> FabricConnection::dial() {
   options.send_depth = kPosts;
   options.mtu_bytes = mtu_bytes_;
   options.timeout_ns = options_.pair_timeout_ns;
+  options.acknowledges_late = true;
   auto pair = endpoint_->connect(target_, options, std::as_bytes(std::span(&hello, 1)));
   if (!pair) return std::unexpected(pair.error());
   pair_ = std::move(*pair);
@@ -162,12 +165,17 @@ void FabricConnection::ring(std::uint64_t /*tail*/) {
   const std::lock_guard lock(mutex_);
   if (lost()) return;
   link_->carry();
-  endpoint_->progress();
+  endpoint_->flush();
 }
 
 void FabricConnection::make_progress() {
   const std::lock_guard lock(mutex_);
   work();
+}
+
+void FabricConnection::settle() {
+  const std::lock_guard lock(mutex_);
+  endpoint_->flush();
 }
 
 void FabricConnection::work() {
@@ -177,7 +185,10 @@ void FabricConnection::work() {
   const std::size_t count = completions_.poll(batch);
   for (std::size_t i = 0; i < count; ++i) take(batch[i]);
   link_->refresh_credits();
-  if (link_->goodbye()) return lose();
+  if (link_->goodbye()) {
+    endpoint_->flush();  // it waits until it knows that we have heard
+    return lose();
+  }
   if (count != 0) {
     quiet_works_ = 0;
   } else if (++quiet_works_ % kQuietWorks == 0) {

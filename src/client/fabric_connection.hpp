@@ -43,9 +43,9 @@ struct FabricConnectionOptions {
 
 class FabricConnection final : public NodeConnection {
  public:
-  /// Errors: those of fabric::open_for_connecting; system (ECONNREFUSED: nobody serves there;
-  /// ETIMEDOUT: nobody answers), corrupt (what answers is no node), and why the node refused:
-  /// unsupported, too_many_participants.
+  /// Errors: those of fabric::open_for_connecting but connection_lost; system (ECONNREFUSED: nobody
+  /// serves there; ETIMEDOUT: nobody answers), corrupt (what answers is no node), and why the node
+  /// refused: unsupported, too_many_participants.
   static Result<std::shared_ptr<FabricConnection>> open(
       const fabric::FabricAddress& address, const FabricConnectionOptions& options = {});
   /// The same through an endpoint that is there.
@@ -56,6 +56,7 @@ class FabricConnection final : public NodeConnection {
   [[nodiscard]] offload::LineReader responses(std::uint32_t ring) const override;
   void ring(std::uint64_t tail) override;
   void make_progress() override;
+  void settle() override;
   void fall_asleep(std::uint32_t ring, const offload::LineReader& responses,
                    std::uint64_t longest_ns) override;
   bool ask_lost() override;

@@ -68,6 +68,10 @@ class Lane {
   /// Spins, then sleeps until receive() may find something. Returns false if the connection is
   /// lost, and nothing more will come. Requires: all that was sent was rung for.
   bool wait();
+  /// Nothing is in flight, and nothing follows at once.
+  void settle() {
+    if (progresses_) connection_->settle();
+  }
   /// Waits a little until send() may find room. Returns false if the connection is lost.
   bool wait_for_room();
   [[nodiscard]] bool lost() const { return connection_->lost(); }

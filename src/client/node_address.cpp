@@ -28,10 +28,6 @@ Result<NodeAddress> parse_node_address(std::string_view text) {
   }
   auto address = fabric::parse(text);
   if (!address) return std::unexpected(address.error());
-  // Each connection needs a link of its own, and a store has several.
-  if (address->transport == fabric::FabricAddress::Transport::memif) {
-    return fail(Code::invalid_argument);
-  }
   over.address = std::move(*address);
   return over;
 }

@@ -49,6 +49,8 @@ class NodeConnection {
   /// Whether answers come only if somebody calls make_progress() now and then.
   [[nodiscard]] bool needs_progress() const { return needs_progress_; }
   virtual void make_progress() {}
+  /// Nothing is awaited any more, and it may be long until somebody makes progress again.
+  virtual void settle() {}
   /// Sleeps until a response comes to this ring, or for a while.
   virtual void fall_asleep(std::uint32_t ring, const offload::LineReader& responses,
                            std::uint64_t longest_ns) = 0;

@@ -98,6 +98,7 @@ std::size_t RemoteRequests::advance() {
     }
     lose_all();
   }
+  if (completed_ != before && pending() == 0) lane_.settle();
   return pending();
 }
 
@@ -298,6 +299,7 @@ Result<Reply> RemoteRequests::call(const Outgoing& request) {
       continue;
     }
     if (response.header.tag != tag) continue;
+    lane_.settle();
     if (response.header.code != 0) return std::unexpected(error_of(response));
     return Reply{response.header, std::string(response.payload)};
   }

@@ -267,7 +267,8 @@ std::string to_text(const FabricAddress& address) {
     return std::string(kOfi) + address.provider + "/" + roce::to_text(address.where);
   }
   if (address.transport == FabricAddress::Transport::memif) {
-    return std::string(kMemif) + address.path + ",link=" + std::to_string(address.link) +
+    const std::string link = address.link ? ",link=" + std::to_string(*address.link) : "";
+    return std::string(kMemif) + address.path + link +
            ",service=" + std::to_string(address.service);
   }
   return std::string(kRoce) + roce::to_text(address.where) + "/" + std::to_string(address.service);

@@ -10,8 +10,8 @@
 // HOST is an address of IPv4 or IPv6, in brackets if a PORT stands behind it; names are not looked
 // up. PORT is 4791, or of `ofi` 7471, unless given; to listen, 0 takes one that is free. SERVICE, 1
 // to 65535, is 1 unless given. PROVIDER is a name that libfabric knows: tcp, verbs. LINK, 0 to 255,
-// is 0 unless given: of those who connect to a PATH, each takes another one, and who listens has
-// them all. So one text tells a server where to listen, and its clients whom to ask. Which IP
+// is one that is free unless given: of those who connect to a PATH, each has another one, and who
+// listens has them all. So one text tells a server where to listen, and its clients whom to ask. Which IP
 // addresses the ends of a link have, memif/port.hpp says.
 //
 // Thread: any; no state.
@@ -34,7 +34,7 @@ struct FabricAddress {
   Transport transport = Transport::shm;
   std::string path;         // shm, memif
   roce::PortAddress where;  // roce, ofi; port 0: any that is free
-  std::uint32_t link = 0;   // memif
+  std::optional<std::uint32_t> link;  // memif; nothing: any that is free
   std::uint16_t service = 1;
   std::string provider;  // ofi
   friend bool operator==(const FabricAddress&, const FabricAddress&) = default;
@@ -82,7 +82,7 @@ struct Connecting {
 /// Opens an endpoint from which `target` can be reached: through `local`, else through the address
 /// from which the system would send. Errors: invalid_argument (detail: an AddressFault),
 /// unsupported (detail: an ofi::Lack; connect() too), connection_lost (nobody listens at the path
-/// of memif), system (ENETUNREACH: no way there;
+/// of memif, or he does not answer), too_many_participants (no link of memif is free), system (ENETUNREACH: no way there;
 /// EADDRNOTAVAIL: `local` is not of this machine).
 Result<Connecting> open_for_connecting(const FabricAddress& target,
                                        std::shared_ptr<RegionTable> regions,

@@ -25,7 +25,7 @@ TEST(FabricAddress, IsReadAndWritten) {
       {"shm:/run/a", "shm:/run/a"},
       {"shm:here", "shm:here"},
       {"shm:shm:x", "shm:shm:x"},
-      {"roce+memif:/run/m", "roce+memif:/run/m,link=0,service=1"},
+      {"roce+memif:/run/m", "roce+memif:/run/m,service=1"},
       {"roce+memif:m,service=7,link=255", "roce+memif:m,link=255,service=7"},
       {"roce://10.0.0.1", "roce://10.0.0.1:4791/1"},
       {"roce://10.0.0.1/7", "roce://10.0.0.1:4791/7"},

@@ -66,6 +66,8 @@ class Endpoint {
   /// Does what there is to do, without waiting: takes what has come, answers, sends again. Cost: of
   /// a transport whose peers need no progress, a few nanoseconds.
   virtual void progress() = 0;
+  /// Has everything leave that waits to: what was posted, and acknowledgements held back.
+  virtual void flush() { progress(); }
   /// Sleeps until progress() may have something to do, somebody calls wake(), or for so long.
   virtual void wait(std::uint64_t timeout_ns) = 0;
   /// Ends a wait() that is going on, or the next one. Thread: any.

@@ -34,6 +34,11 @@ struct QueuePairOptions {
   std::uint32_t receive_retries = 7;        // before no_receive; 7: for ever [verbs: rnr_retry]
   /// Without an answer, before a retry counts. Transports that lose packets ask again much earlier.
   std::uint64_t timeout_ns = 67'000'000;
+  /// What the peer's requests are acknowledged by leaves with our own next ones, which spares a
+  /// packet; at the latest with Endpoint::flush(), when the endpoint sleeps, or a few microseconds
+  /// later, if it makes progress then. For who answers what he is asked; his peer may know a little
+  /// later that its requests are done. Of transports that send packets.
+  bool acknowledges_late = false;
 };
 
 /// How far post() came.

@@ -73,10 +73,6 @@ Parsed parse_fabric(const Rule& rule, const Raw& raw) {
   if (std::get<std::string>(*text) == "none") return std::string();
   for (const std::string_view each : fabric_addresses(std::get<std::string>(*text))) {
     const auto address = fabric::parse(each);
-    if (address && address->transport == fabric::FabricAddress::Transport::memif) {
-      return std::unexpected(Wrong{fmt::format("cannot have {} in it", quoted(each)),
-                                   "nodes cannot be reached over memif yet"});
-    }
     if (address) continue;
     return std::unexpected(Wrong{
         fmt::format("cannot have {} in it", quoted(each)),

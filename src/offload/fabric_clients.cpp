@@ -336,6 +336,7 @@ fabric::QueuePairOptions FabricClients::pair_options(fabric::Domain domain) {
   options.send_depth = 2 * RingLink::kPostsMax;
   options.domain = domain;
   options.timeout_ns = options_.pair_timeout_ns;
+  options.acknowledges_late = true;
   return options;
 }
 

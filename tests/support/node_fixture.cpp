@@ -53,6 +53,9 @@ void NodeFixture::start() {
 void NodeFixture::reach_by(const std::string& way) {
   way_ = way;
   if (way.starts_with("shm")) config_.node.fabric = "shm:" + (folder_ / "fabric").string();
+  if (way.starts_with("memif")) {
+    config_.node.fabric = "roce+memif:" + (folder_ / "fabric").string();
+  }
   if (way == "ofi") config_.node.fabric = "ofi://tcp/127.0.0.1:0";
   if (way.starts_with("roce")) config_.node.fabric = "roce://127.0.0.1:0/1";
 }

@@ -31,8 +31,8 @@ class NodeFixture : public testing::Test {
  protected:
   void start();
   [[nodiscard]] const std::string& socket() const { return config_.node.socket; }
-  /// How stores reach the node: "unix", or by a fabric, "shm", "roce" or "ofi", with "_send" behind
-  /// it where rings are carried as messages. Before start().
+  /// How stores reach the node: "unix", or by a fabric, "shm", "roce", "memif" or "ofi", with "_send"
+  /// behind it where rings are carried as messages. Before start().
   void reach_by(const std::string& way);
   [[nodiscard]] std::string address() const;
   [[nodiscard]] Store connect() const;
@@ -54,8 +54,8 @@ class NodeOverEachWay : public NodeFixture, public ::testing::WithParamInterface
  protected:
   NodeOverEachWay() { reach_by(GetParam()); }
 };
-inline constexpr const char* kWays[] = {"unix", "shm",      "shm_send",
-                                        "roce", "roce_send", "ofi"};
+inline constexpr const char* kWays[] = {"unix",      "shm",   "shm_send", "roce",
+                                        "roce_send", "memif", "ofi"};
 inline std::string way_name(const ::testing::TestParamInfo<const char*>& way) { return way.param; }
 
 /// Writes and reads through a connection of its own, on a thread of its own, and holds every answer

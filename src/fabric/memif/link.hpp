@@ -48,6 +48,8 @@ class Link {
   void progress(const std::function<bool(std::uint32_t)>& is_free);
   [[nodiscard]] State state() const { return state_; }
   void end() { state_ = State::ended; }
+  /// Whether it has ended because the peer, whom we had told which link, did not go on.
+  [[nodiscard]] bool refused() const { return refused_; }
   /// Which it is; nothing before the peer has said so.
   [[nodiscard]] std::optional<std::uint32_t> number() const { return number_; }
 
@@ -88,6 +90,7 @@ class Link {
   State state_ = State::agreeing;
   bool connects_ = false;
   bool offered_ = false;
+  bool refused_ = false;
   memory::Descriptor socket_;
   std::optional<std::uint32_t> number_;
   Regions regions_;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/memif/port.hpp"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "base/system_error.hpp"
 #include "fabric/memif/link.hpp"
 #include "fabric/roce/frame.hpp"
+#include "fabric/roce/frame_pattern.hpp"
 #include "fabric/roce/icrc.hpp"
 #include "fabric/shm/listening_socket.hpp"
 
@@ -32,13 +35,18 @@ constexpr std::uint16_t kFlowPorts = 49152;
 constexpr std::uint32_t kTurnsUp = 16384;
 constexpr std::uint32_t kTurnsAgreeing = 16;
 constexpr std::uint64_t kDialAgainNs = 20'000'000;
-constexpr std::uint64_t kAgreeNs = 2'000'000'000;  // so long a peer may take
-constexpr std::size_t kAgreeingMax = 16;           // at once
+constexpr std::size_t kAgreeingMax = 16;  // at once
 constexpr std::uint32_t kWindowBytes = 512 * 1024;
 
 roce::MacAddress mac_of(const IpAddress& ip) {
   const std::size_t end = ip.is_v6 ? 16 : 4;
   return {2, 0, ip.bytes[end - 4], ip.bytes[end - 3], ip.bytes[end - 2], ip.bytes[end - 1]};
+}
+
+/// Where to begin to look for a link that is free: another one for each who looks.
+std::uint32_t first_number() {
+  static std::atomic<std::uint32_t> looked{0};
+  return (static_cast<std::uint32_t>(getpid()) + looked.fetch_add(1)) % kLinksMax;
 }
 
 /// A link, and what does not change from packet to packet.
@@ -50,19 +58,24 @@ struct Way {
   bool unflushed = false;
   PortAddress out_to;
   roce::FrameHeader out_header;
+  roce::FramePattern out_pattern;
   roce::Icrc out_icrc{IpFlow{}};
-  IpFlow in_flow;
+  PortAddress in_from;  // of frames such as the last one
+  roce::FramePattern in_pattern;
   roce::Icrc in_icrc{IpFlow{}};
 };
 
 class Port final : public MemifPort {
  public:
   Port(MemifPortOptions options, memory::Descriptor events, memory::Descriptor wake)
-      : options_(std::move(options)),
-        address_(options_.listens ? listener_address(options_.is_v6)
-                                  : connector_address(options_.link, options_.is_v6)),
-        events_(std::move(events)),
-        wake_(std::move(wake)) {}
+      : options_(std::move(options)), events_(std::move(events)),
+        wake_(std::move(wake)) {
+    if (options_.listens) {
+      address_ = listener_address(options_.is_v6);
+    } else {
+      take_number(options_.link ? *options_.link : first_number());
+    }
+  }
 
   Result<void> open();
 
@@ -80,26 +93,42 @@ class Port final : public MemifPort {
   void flush() override;
   std::span<const roce::Arrived> receive() override;
   void wait(std::uint64_t timeout_ns) override;
+  int begin_sleep() override;
+  void end_sleep() override { rise(); }
   void wake() override {
     const std::uint64_t one = 1;
     static_cast<void>(write(wake_.number(), &one, sizeof one));
   }
 
  private:
+  [[nodiscard]] Result<void> open_any();
+  void take_number(std::uint32_t number) {
+    number_ = number;
+    address_ = connector_address(number, options_.is_v6);
+  }
   void add(std::unique_ptr<Link> link);
   void accept_peers();
   [[nodiscard]] bool sockets_are_quiet() const;
   void look_at_links();
+  void be_refused();
   void look_at(Way& way);
   [[nodiscard]] bool is_free(std::uint32_t number) const;
   [[nodiscard]] Way* way_to(const PortAddress& to) const;
   void prepare(Way& way, const PortAddress& to) const;
   void take(Way& way, std::span<const std::byte> frame);
+  /// One that is not like the last.
+  [[nodiscard]] std::optional<roce::FramePattern::Like> take_another(
+      Way& way, std::span<const std::byte> frame) const;
   /// Tells of a descriptor when it can be read; of edges alone where nobody reads it.
   void watch(int descriptor, bool edges) const;
+  /// Has peers tell us when something comes. Returns whether something has.
+  [[nodiscard]] bool fall_asleep();
+  void rise();
 
   MemifPortOptions options_;
   PortAddress address_;
+  std::uint32_t number_ = 0;           // of the link, if it connects
+  std::uint32_t numbers_refused_ = 0;  // in a row
   memory::Descriptor events_;
   memory::Descriptor wake_;
   std::optional<shm::ListeningSocket> listening_;
@@ -133,10 +162,22 @@ Result<void> Port::open() {
     watch(listening_->number(), false);
     return {};
   }
-  auto link = Link::dial(options_.path, options_.link);
+  auto link = Link::dial(options_.path, number_);
   if (!link) return std::unexpected(link.error());
   add(std::move(*link));
-  return {};
+  return options_.link ? Result<void>() : open_any();
+}
+
+Result<void> Port::open_any() {
+  const std::uint64_t until = now_ns() + kAgreeLongestNs;
+  while (true) {
+    look_at_links();
+    if (links() != 0) return {};
+    if (numbers_refused_ == kLinksMax) return fail(Code::too_many_participants, kLinksMax);
+    const std::uint64_t now = now_ns();
+    if (now >= until) return fail(Code::connection_lost);
+    wait(until - now);
+  }
 }
 
 void Port::watch(int descriptor, bool edges) const {
@@ -149,7 +190,7 @@ void Port::add(std::unique_ptr<Link> link) {
   watch(link->socket(), false);
   auto way = std::make_unique<Way>();
   way->link = std::move(link);
-  way->give_up_ns = now_ns() + kAgreeNs;
+  way->give_up_ns = now_ns() + kAgreeLongestNs;
   ways_.push_back(std::move(way));
 }
 
@@ -175,6 +216,7 @@ void Port::look_at(Way& way) {
   if (way.link->state() == Link::State::agreeing && now_ns() > way.give_up_ns) way.link->end();
   if (way.link->state() != Link::State::up || way.up) return;
   way.up = true;
+  numbers_refused_ = 0;
   ++counters_.links_up;
   watch(way.link->event(), true);
   if (!options_.listens) return;
@@ -189,6 +231,13 @@ bool Port::sockets_are_quiet() const {
   return epoll_wait(events_.number(), &told, 1, 0) == 0;
 }
 
+// Where any link will do, the next one is tried at once.
+void Port::be_refused() {
+  if (options_.link || options_.listens) return;
+  take_number((number_ + 1) % kLinksMax);
+  if (++numbers_refused_ % kLinksMax != 0) dial_again_ns_ = 0;
+}
+
 void Port::look_at_links() {
   turns_ = 0;
   if (all_up_ && sockets_are_quiet()) return;
@@ -197,6 +246,7 @@ void Port::look_at_links() {
   std::erase_if(ways_, [this](const auto& way) {
     if (way->link->state() != Link::State::ended) return false;
     ++(way->up ? counters_.links_down : counters_.refused);
+    if (way->link->refused()) be_refused();
     // Closing it would not do: the peer has it too.
     if (way->up) epoll_ctl(events_.number(), EPOLL_CTL_DEL, way->link->event(), nullptr);
     if (way->up && options_.listens) by_number_[*way->link->number()] = nullptr;
@@ -206,7 +256,7 @@ void Port::look_at_links() {
     accept_peers();
   } else if (ways_.empty() && now_ns() >= dial_again_ns_) {
     dial_again_ns_ = now_ns() + kDialAgainNs;
-    if (auto link = Link::dial(options_.path, options_.link)) add(std::move(*link));
+    if (auto link = Link::dial(options_.path, number_)) add(std::move(*link));
   }
   all_up_ = !ways_.empty() &&
             std::all_of(ways_.begin(), ways_.end(), [](const auto& way) { return way->up; });
@@ -231,6 +281,9 @@ void Port::prepare(Way& way, const PortAddress& to) const {
   way.out_header.source = mac_of(address_.ip);
   way.out_header.flow = {address_.ip, to.ip, address_.udp_port, to.udp_port, true};
   way.out_icrc = roce::Icrc(way.out_header.flow);
+  std::array<std::byte, roce::kFrameHeaderBytesMax> written{};
+  const std::size_t bytes = roce::write_frame_header(written.data(), way.out_header, 0);
+  way.out_pattern = roce::FramePattern(std::span(written).first(bytes));
 }
 
 std::byte* Port::begin(const PortAddress& to, std::size_t bytes) {
@@ -256,10 +309,14 @@ std::byte* Port::begin(const PortAddress& to, std::size_t bytes) {
 
 void Port::seal() {
   if (writing_ == nullptr) return;
-  roce::FrameHeader& header = writing_->out_header;
-  header.ip_id = ++ip_id_;
-  const std::size_t header_bytes = roce::write_frame_header(writing_at_, header, writing_ib_bytes_);
-  writing_->out_icrc.seal({writing_at_ + header_bytes, writing_ib_bytes_}, header.ip_id);
+  std::size_t header_bytes = roce::FramePattern::kHeaderBytes;
+  ++ip_id_;
+  if (writing_->out_pattern.known()) {
+    writing_->out_pattern.write(writing_at_, ip_id_, writing_ib_bytes_);
+  } else {
+    header_bytes = roce::write_frame_header(writing_at_, writing_->out_header, writing_ib_bytes_);
+  }
+  writing_->out_icrc.seal({writing_at_ + header_bytes, writing_ib_bytes_}, ip_id_);
   writing_->link->out().end();
   writing_->unflushed = true;
   ++counters_.sent;
@@ -274,26 +331,32 @@ void Port::flush() {
 }
 
 void Port::take(Way& way, std::span<const std::byte> bytes) {
+  auto like = way.in_pattern.read(bytes);
+  if (!like) like = take_another(way, bytes);
+  if (!like) {
+    ++counters_.not_ours;
+  } else if (!way.in_icrc.matches(like->ib, like->ip_id)) {
+    ++counters_.wrong_icrc;
+  } else {
+    ++counters_.received;
+    burst_.push_back({way.in_from, like->ib});
+  }
+}
+
+std::optional<roce::FramePattern::Like> Port::take_another(Way& way,
+                                                           std::span<const std::byte> bytes) const {
   const auto frame = roce::parse_frame(bytes);
   // Between the two ends of a link there are no VLANs.
   if (!frame || frame->vlan || frame->flow.destination != address_.ip ||
       frame->flow.destination_port != address_.udp_port ||
       (options_.listens && frame->flow.source != way.peer.ip)) {
-    ++counters_.not_ours;
-    return;
+    return std::nullopt;
   }
-  if (frame->flow != way.in_flow) {
-    way.in_flow = frame->flow;
-    way.in_icrc = roce::Icrc(way.in_flow);
-  }
-  if (!way.in_icrc.matches(frame->ib, frame->ip_id)) {
-    ++counters_.wrong_icrc;
-    return;
-  }
-  ++counters_.received;
   const std::uint16_t from = frame->flow.source_port;
-  burst_.push_back(
-      {{frame->flow.source, from < kFlowPorts ? from : wire::roce::kUdpPort}, frame->ib});
+  way.in_from = {frame->flow.source, from < kFlowPorts ? from : wire::roce::kUdpPort};
+  way.in_icrc = roce::Icrc(frame->flow);
+  way.in_pattern = roce::FramePattern(bytes);
+  return roce::FramePattern::Like{frame->ib, frame->ip_id};
 }
 
 std::span<const roce::Arrived> Port::receive() {
@@ -321,27 +384,48 @@ std::span<const roce::Arrived> Port::receive() {
   return burst_;
 }
 
-void Port::wait(std::uint64_t timeout_ns) {
+bool Port::fall_asleep() {
   bool ready = false;
   for (const auto& way : ways_) {
     if (!way->up) continue;
     way->link->in().fall_asleep();
     ready = ready || way->link->in().ready();
   }
-  // A link that is lost is tried again in time.
-  if (!options_.listens && links() == 0) timeout_ns = std::min(timeout_ns, kDialAgainNs);
-  std::array<epoll_event, 8> told;
-  const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
-                         static_cast<long>(timeout_ns % 1'000'000'000)};
-  if (!ready) {
-    epoll_pwait2(events_.number(), told.data(), static_cast<int>(told.size()), &timeout, nullptr);
-    turns_ = turns_to_look_;
-    std::uint64_t count = 0;
-    static_cast<void>(read(wake_.number(), &count, sizeof count));
-  }
+  return ready;
+}
+
+// Whatever woke us is looked at, and what tells of edges alone has told.
+void Port::rise() {
+  std::array<epoll_event, 64> told;
+  epoll_wait(events_.number(), told.data(), static_cast<int>(told.size()), 0);
+  std::uint64_t count = 0;
+  static_cast<void>(read(wake_.number(), &count, sizeof count));
+  turns_ = turns_to_look_;
   for (const auto& way : ways_) {
     if (way->up) way->link->in().rise();
   }
+}
+
+void Port::wait(std::uint64_t timeout_ns) {
+  const bool ready = fall_asleep();
+  // A link that is lost is tried again in time.
+  if (!options_.listens && links() == 0) {
+    const std::uint64_t now = now_ns();
+    const std::uint64_t left = dial_again_ns_ > now ? dial_again_ns_ - now : 0;
+    timeout_ns = std::min(timeout_ns, ways_.empty() ? left : kDialAgainNs);
+  }
+  if (!ready) {
+    pollfd events{events_.number(), POLLIN, 0};
+    const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
+                           static_cast<long>(timeout_ns % 1'000'000'000)};
+    ppoll(&events, 1, &timeout, nullptr);
+  }
+  rise();
+}
+
+int Port::begin_sleep() {
+  if (fall_asleep()) wake();
+  return events_.number();
 }
 
 }  // namespace
@@ -362,7 +446,7 @@ PortAddress connector_address(std::uint32_t link, bool is_v6) {
 }
 
 Result<std::unique_ptr<MemifPort>> MemifPort::open(const MemifPortOptions& options) {
-  if (options.link >= kLinksMax) return fail(Code::invalid_argument, kLinksMax);
+  if (options.link.value_or(0) >= kLinksMax) return fail(Code::invalid_argument, kLinksMax);
   memory::Descriptor events(epoll_create1(EPOLL_CLOEXEC));
   memory::Descriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!events || !wake) return base::refused_by_system();

@@ -3,9 +3,10 @@
 // one and a switch such as VPP or a program over DPDK. No privileges, and no kernel between.
 //
 // A port that listens has up to kLinksMax links at one socket, each to one peer; one that connects
-// has one, and makes it anew when it was lost. Addresses follow from that, so nobody needs to be
-// told any: the listening end is 169.254.1.1, and who connects to link n is 169.254.2.n; over
-// IPv6 fe80::1 and fe80::2:n. Hardware addresses begin with 02:00 (nobody's), and end as those.
+// has one, that of a number or whichever is free, and makes it anew when it was lost. Addresses
+// follow from that, so nobody needs to be told any: the listening end is 169.254.1.1, and who
+// connects to link n is 169.254.2.n; over IPv6 fe80::1 and fe80::2:n. Hardware addresses begin with
+// 02:00 (nobody's), and end as those.
 //
 // A listening port takes from link n what comes from n's address, and nothing else; so no peer can
 // speak for another. One that connects takes from whomever the far end of its link, which may be a
@@ -16,6 +17,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "espalier/error.hpp"
@@ -24,6 +26,7 @@
 namespace espalier::fabric::memif {
 
 inline constexpr std::uint32_t kLinksMax = 256;
+inline constexpr std::uint64_t kAgreeLongestNs = 2'000'000'000;
 
 /// Who is at the ends of links. Requires: link < kLinksMax.
 [[nodiscard]] roce::PortAddress listener_address(bool is_v6 = false);
@@ -32,7 +35,9 @@ inline constexpr std::uint32_t kLinksMax = 256;
 struct MemifPortOptions {
   std::string path;        // of the socket
   bool listens = false;    // else connects,
-  std::uint32_t link = 0;  // to this one
+  /// to this one; nothing: to one that nobody has, and if somebody takes it while it is lost, to
+  /// another, with another address.
+  std::optional<std::uint32_t> link = 0;
   bool is_v6 = false;
 };
 
@@ -50,8 +55,10 @@ struct MemifCounters {
 
 class MemifPort : public roce::PacketPort {
  public:
-  /// Errors: invalid_argument (no path of a socket, or no such link), already_exists (somebody
-  /// listens there), connection_lost (nobody does), system.
+  /// Waits for a link only where any will do, for the address depends on it: for at most
+  /// kAgreeLongestNs. Errors: invalid_argument (no path of a socket, or no such link),
+  /// already_exists (somebody listens there), connection_lost (nobody does, or he does not answer),
+  /// too_many_participants (no link is free), system.
   static Result<std::unique_ptr<MemifPort>> open(const MemifPortOptions& options);
   [[nodiscard]] virtual const MemifCounters& counters() const = 0;
   /// Links that are up.

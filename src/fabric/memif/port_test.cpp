@@ -4,18 +4,23 @@
 #include "fabric/memif/port.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <deque>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/random.hpp"
 #include "base/temporary_folder.hpp"
+#include "fabric/memif/link.hpp"
+#include "fabric/shm/listening_socket.hpp"
 
 namespace espalier::fabric::memif {
 namespace {
@@ -195,6 +200,120 @@ TEST_F(MemifPorts, NobodyThere) {
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Code::already_exists);
   EXPECT_FALSE(MemifPort::open({path, false, kLinksMax}));
+}
+
+/// Serves a listening port, and sends back what comes, until it goes.
+class Echo {
+ public:
+  explicit Echo(MemifPort& port) : port_(port), thread_([this] { work(); }) {}
+  Echo(const Echo&) = delete;
+  Echo& operator=(const Echo&) = delete;
+  ~Echo() {
+    stopping_.store(true);
+    port_.wake();
+    thread_.join();
+  }
+
+ private:
+  void work() {
+    while (!stopping_.load()) {
+      for (const Came& came : take(port_)) static_cast<void>(send(port_, came.from, came.bytes));
+      port_.flush();
+      port_.wait(10'000'000);
+    }
+  }
+  MemifPort& port_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+TEST_F(MemifPorts, WhoNamesNoLinkGetsOneThatIsFree) {
+  const Port far = listening();
+  const Echo echo(*far);
+  // In the way of those that look for one, wherever they begin.
+  std::vector<Port> near;
+  for (std::uint32_t link = 0; link < kLinksMax; link += 16) {
+    near.push_back(connecting(link));
+    while (near.back()->links() == 0) static_cast<void>(near.back()->receive());
+  }
+  std::set<std::uint8_t> taken;
+  for (int i = 0; i < 40; ++i) {
+    auto port = MemifPort::open({.path = path, .link = {}});
+    ASSERT_TRUE(port) << message(port.error());
+    const auto address = (*port)->address();
+    const std::uint8_t number = address.ip.bytes[3];
+    EXPECT_EQ(address, connector_address(number));
+    EXPECT_NE(number % 16, 0);
+    EXPECT_TRUE(taken.insert(number).second);
+    const Bytes sent = noise(64);
+    ASSERT_TRUE(send(**port, far->address(), sent));
+    (*port)->flush();
+    std::vector<Came> came;
+    while (came.empty()) came = take(**port);
+    EXPECT_EQ(came[0].bytes, sent);
+    near.push_back(std::move(*port));
+  }
+}
+
+TEST_F(MemifPorts, NoLinkIsFree) {
+  auto listening = *shm::ListeningSocket::open(path);
+  std::atomic<bool> done{false};
+  std::uint32_t refused = 0;
+  std::thread refuses([&] {
+    while (!done.load()) {
+      memory::Descriptor peer(
+          accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!peer) continue;
+      const auto link = Link::accept(std::move(peer));
+      while (link->state() == Link::State::agreeing) {
+        link->progress([&](std::uint32_t) { return false; });
+      }
+      ++refused;
+    }
+  });
+  const auto none = MemifPort::open({.path = path, .link = {}});
+  done.store(true);
+  refuses.join();
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error(), fail(Code::too_many_participants, kLinksMax).error());
+  EXPECT_EQ(refused, kLinksMax);
+}
+
+bool readable(int descriptor) {
+  pollfd asked{descriptor, POLLIN, 0};
+  return poll(&asked, 1, 0) == 1;
+}
+
+// One who sleeps on other things too is told of packets, of newcomers and of wake(), and of each
+// once.
+TEST_F(MemifPorts, TellsWhoSleepsOnADescriptor) {
+  const Port far = listening();
+  const Port near = connecting(3);
+  await_links(*near, 1, *far, 1);
+  const auto told = [&](auto happens) {
+    const int quiet = far->begin_sleep();
+    EXPECT_FALSE(readable(quiet));
+    happens();
+    EXPECT_TRUE(readable(quiet));
+    far->end_sleep();
+  };
+  for (int round = 0; round < 3; ++round) {
+    told([&] {
+      ASSERT_TRUE(send(*near, far->address(), noise(64)));
+      near->flush();
+    });
+    // Still there, so nobody should sleep now.
+    EXPECT_TRUE(readable(far->begin_sleep()));
+    far->end_sleep();
+    EXPECT_EQ(take(*far).size(), 1u);
+    told([&] { far->wake(); });
+  }
+  Port another;
+  told([&] { another = connecting(4); });
+  await_links(*another, 1, *far, 2);
+  told([&] { another.reset(); });
+  while (far->links() != 1) static_cast<void>(far->receive());
+  expect_way(*near, *far);
 }
 
 // A process that dies in the middle of its packets leaves nothing behind but what had come whole.

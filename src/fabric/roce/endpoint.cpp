@@ -115,6 +115,10 @@ void RoceEndpoint::reject(const ConnectRequest& request) {
 }
 
 void RoceEndpoint::progress() {
+  if (!owing_.empty()) {
+    now_ns_ = port_->now_ns();
+    pay(false);
+  }
   port_->flush();  // what was posted since
   const std::span<const Arrived> burst = port_->receive();
   // Turns in which nothing comes are many, and cheaper than looking at the clock.
@@ -124,6 +128,21 @@ void RoceEndpoint::progress() {
   if (look_again_ns_ != 0 && now_ns_ >= look_due_ns()) expire();
   if (!working_.empty()) transmit();
   port_->flush();
+}
+
+void RoceEndpoint::flush() {
+  pay(true);
+  port_->flush();
+}
+
+// Those who have sent something since, for it leaves together, and those who have waited for it.
+void RoceEndpoint::pay(bool all) {
+  std::erase_if(owing_, [&](Pair* pair) { return pair->pay(all); });
+}
+
+int RoceEndpoint::begin_sleep() {
+  flush();
+  return port_->begin_sleep();
 }
 
 void RoceEndpoint::take(const Arrived& arrived) {
@@ -224,13 +243,14 @@ void RoceEndpoint::say_farewell(Pair& pair, bool peer_knows) {
 void RoceEndpoint::forget(Pair& pair) {
   std::erase(working_, &pair);
   std::erase(busy_, &pair);
+  std::erase(owing_, &pair);
   pairs_.give(pair.number());
   port_->flush();
 }
 
 void RoceEndpoint::wait(std::uint64_t timeout_ns) {
   if (!working_.empty()) return;
-  port_->flush();
+  flush();
   now_ns_ = port_->now_ns();
   if (look_again_ns_ != 0) {
     const std::uint64_t due_ns = look_due_ns();

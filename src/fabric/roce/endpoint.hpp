@@ -44,9 +44,11 @@ class RoceEndpoint final : public Endpoint {
                                             std::span<const std::byte> data) override;
   void reject(const ConnectRequest& request) override;
   void progress() override;
+  void flush() override;
   void wait(std::uint64_t timeout_ns) override;
   void wake() override { port_->wake(); }
-  int begin_sleep() override { return port_->descriptor(); }
+  int begin_sleep() override;
+  void end_sleep() override { port_->end_sleep(); }
 
   [[nodiscard]] const EndpointCounters& counters() const { return counters_; }
   /// Connections that are remembered, those that are asked for and those that end counted.
@@ -66,6 +68,8 @@ class RoceEndpoint final : public Endpoint {
   void watch(Pair& pair);
   /// Somebody waits for something until then.
   void look_again_at(std::uint64_t when_ns);
+  /// The pair holds an acknowledgement back.
+  void owes(Pair& pair) { owing_.push_back(&pair); }
   /// The same for what the connector waits for; 0: nothing.
   void connector_again_at(std::uint64_t when_ns);
   void say_farewell(Pair& pair, bool peer_knows);
@@ -81,6 +85,7 @@ class RoceEndpoint final : public Endpoint {
   [[nodiscard]] std::uint64_t look_due_ns() const;
   void expire();
   void transmit();
+  void pay(bool all);
 
   std::unique_ptr<PacketPort> port_;
   RegionTable::Reader reader_;
@@ -95,6 +100,7 @@ class RoceEndpoint final : public Endpoint {
   std::uint64_t connector_due_ns_ = 0;  // the same, of connections that are made or ended
   std::vector<Pair*> working_;          // with something to send
   std::vector<Pair*> busy_;             // that wait for answers
+  std::vector<Pair*> owing_;            // that hold an acknowledgement back
 };
 
 }  // namespace espalier::fabric::roce

@@ -273,6 +273,106 @@ TEST_F(RoceRules, EachPacketOfAWriteFindsItsRegionAnew) {
   EXPECT_EQ(pair->state(), QueuePair::State::ended);
 }
 
+class RoceLateAcknowledgements : public RoceRules {
+ protected:
+  RoceLateAcknowledgements() {
+    scene.acknowledges_late = true;
+    pair = scene.from(peer);
+    peer.hear();
+  }
+  ~RoceLateAcknowledgements() override { pair.reset(); }
+  /// A WRITE of the peer's arrives.
+  void written() {
+    peer.send(request(write_only, peer.psn++, {at(0), key(), 8}), std::vector<std::byte>(8));
+    scene.network.advance(10'000);
+    scene.endpoint.progress();
+  }
+  /// What leaves now, and nothing that time or a turn would bring.
+  std::vector<Heard> left() {
+    scene.network.advance(1000);
+    return peer.hear();
+  }
+  void expect_acknowledged(const std::vector<Heard>& heard) const {
+    ASSERT_EQ(count_of(heard, acknowledge), 1u);
+    EXPECT_EQ(heard.back().headers.bth.opcode, acknowledge);
+    EXPECT_EQ(heard.back().headers.bth.psn, peer.psn - 1);
+    EXPECT_EQ(heard.back().headers.aeth.kind(), Aeth::Kind::ack);
+  }
+  std::unique_ptr<QueuePair> pair;
+};
+
+TEST_F(RoceLateAcknowledgements, LeaveBehindWhatIsSentNext) {
+  written();
+  written();
+  EXPECT_TRUE(left().empty());
+  const std::vector<std::byte> word(8);
+  ASSERT_EQ(pair->post(WorkRequest::write(1, word, 5, 6)).taken, 1u);
+  scene.endpoint.progress();
+  const auto heard = left();
+  ASSERT_EQ(heard.size(), 2u);
+  EXPECT_EQ(heard[0].headers.bth.opcode, write_only);
+  expect_acknowledged(heard);
+  // That was all that was owed.
+  scene.endpoint.flush();
+  scene.turn(100);
+  EXPECT_EQ(count_of(peer.hear(), acknowledge), 0u);
+}
+
+TEST_F(RoceLateAcknowledgements, LeaveWhenTheEndpointIsFlushedOrSleeps) {
+  written();
+  scene.endpoint.flush();
+  expect_acknowledged(left());
+  written();
+  scene.endpoint.wait(1000);
+  expect_acknowledged(left());
+  written();
+  scene.endpoint.begin_sleep();
+  scene.endpoint.end_sleep();
+  expect_acknowledged(left());
+}
+
+TEST_F(RoceLateAcknowledgements, LeaveAfterAMomentAnyway) {
+  written();
+  EXPECT_TRUE(left().empty());
+  std::uint64_t waited_ns = 0;
+  while (count_of(peer.hear(), acknowledge) == 0 && waited_ns < 1'000'000) {
+    scene.endpoint.progress();
+    scene.network.advance(1000);
+    waited_ns += 1000;
+  }
+  EXPECT_GE(waited_ns, 5'000u);
+  EXPECT_LE(waited_ns, 50'000u);
+}
+
+// Who sends again has waited in vain.
+TEST_F(RoceLateAcknowledgements, DuplicatesAreAcknowledgedAtOnce) {
+  written();
+  --peer.psn;
+  written();
+  expect_acknowledged(left());
+}
+
+TEST_F(RoceLateAcknowledgements, WhatIsRefusedIsRefusedAtOnce) {
+  written();
+  peer.send(request(write_only, peer.psn, {at(0), key() + 1, 8}), std::vector<std::byte>(8));
+  scene.turn(2);
+  const auto heard = peer.hear();
+  ASSERT_FALSE(heard.empty());
+  EXPECT_EQ(heard[0].headers.aeth.kind(), Aeth::Kind::nak);
+  EXPECT_EQ(heard[0].headers.bth.psn, peer.psn);
+  EXPECT_EQ(count_of(heard, acknowledge), heard.size());
+  scene.endpoint.flush();
+  scene.turn(2);
+}
+
+TEST_F(RoceLateAcknowledgements, APairThatIsDestroyedOwesNothing) {
+  written();
+  pair.reset();
+  scene.endpoint.flush();
+  scene.turn(40);
+  EXPECT_EQ(count_of(peer.hear(), acknowledge), 0u);
+}
+
 TEST_F(RoceRules, AnAcknowledgementBehindAReadIsNotItsAnswer) {
   const auto pair = scene.to(peer);
   std::vector<std::byte> into(5000);

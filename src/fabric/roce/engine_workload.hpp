@@ -100,6 +100,7 @@ class End {
     made.mtu_bytes = mtu_;
     made.reads_in_flight = std::array{1u, 4u, 128u}[random.below(3)];
     made.timeout_ns = 8'000'000;
+    made.acknowledges_late = random.chance(0.3);
     return made;
   }
 

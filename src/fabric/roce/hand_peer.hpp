@@ -108,6 +108,7 @@ class HandScene {
   QueuePairOptions options() {
     QueuePairOptions made;
     made.sends = &queue;
+    made.acknowledges_late = acknowledges_late;
     return made;
   }
   void turn(int times = 1) {
@@ -171,6 +172,7 @@ class HandScene {
   }
   [[nodiscard]] Pair& engine(const HandPeer& peer) const { return *endpoint.find(peer.pair); }
 
+  bool acknowledges_late = false;  // pairs that are made from now on
   PacketNetwork network;
   std::vector<std::byte> memory;
   RoceEndpoint endpoint;

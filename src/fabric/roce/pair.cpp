@@ -23,6 +23,9 @@ RequesterLimits limits_of(const QueuePairOptions& options, std::uint32_t first_p
   return limits;
 }
 
+// So long an acknowledgement waits for company: what is asked for in silence takes longer.
+constexpr std::uint64_t kLateNs = 10'000;
+
 bool is_answer(PacketOpcode opcode) {
   return opcode >= PacketOpcode::read_response_first && opcode <= PacketOpcode::atomic_acknowledge;
 }
@@ -78,6 +81,26 @@ bool Pair::transmit(std::uint32_t packets) {
   return state() == State::connected && requester_.transmit(packets);
 }
 
+bool Pair::holds_back() {
+  if (!options().acknowledges_late) return false;
+  if (owes_until_ns_ == 0) {
+    owes_until_ns_ = now_ns() + kLateNs;
+    has_sent_ = false;
+    endpoint_.owes(*this);
+  }
+  return true;
+}
+
+bool Pair::pay(bool at_once) {
+  if (owes_until_ns_ == 0) return true;
+  if (!at_once && !has_sent_ && now_ns() < owes_until_ns_) return false;
+  owes_until_ns_ = 0;
+  if (state() != State::connected) return true;
+  responder_.acknowledge();
+  if (responder_.transmit(1)) endpoint_.has_work(*this);
+  return true;
+}
+
 std::size_t Pair::begin(std::span<const WorkRequest> requests) {
   const std::size_t taken = requester_.take(requests);
   if (state() == State::connected && taken != 0) endpoint_.prepare(*this);
@@ -111,7 +134,10 @@ std::byte* Pair::begin_packet(Headers& headers, std::size_t payload_bytes) {
   return to + header_bytes;
 }
 
-void Pair::end_packet() { port_.seal(); }
+void Pair::end_packet() {
+  port_.seal();
+  has_sent_ = true;
+}
 
 std::uint64_t Pair::now_ns() const { return endpoint_.now_ns(); }
 

@@ -47,6 +47,8 @@ class Pair final : public QueuePair {
   void packet(const PortAddress& from, const Packet& packet);
   /// Sends what may be sent, at most so many packets. Returns whether there is more.
   bool transmit(std::uint32_t packets);
+  /// Acknowledges what it has held back, unless there is reason to hold it longer: then false.
+  bool pay(bool at_once);
   std::uint64_t expire(std::uint64_t now_ns) { return requester_.expire(now_ns); }
   [[nodiscard]] bool idle() const { return requester_.idle(); }
   /// The connection is over; `why` is success if either side closed it.
@@ -64,6 +66,8 @@ class Pair final : public QueuePair {
   /// Room for a packet's payload, its headers written before it, or null: the port is full.
   std::byte* begin_packet(Headers& headers, std::size_t payload_bytes);
   void end_packet();
+  /// An acknowledgement is due. Returns whether it is held back, and will be asked for by pay().
+  [[nodiscard]] bool holds_back();
   [[nodiscard]] std::uint64_t now_ns() const;
   void has_work();
   void look_again_at(std::uint64_t when_ns);
@@ -98,6 +102,8 @@ class Pair final : public QueuePair {
   PacketPort& port_;
   RegionTable::Reader& reader_;
   std::uint32_t first_psn_;
+  std::uint64_t owes_until_ns_ = 0;  // an acknowledgement, at the latest; 0: none
+  bool has_sent_ = false;            // since it owes one
   PeerFacts peer_;
   Requester requester_;
   Responder responder_;

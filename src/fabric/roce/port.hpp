@@ -66,8 +66,9 @@ class PacketPort {
   /// Sleeps until something comes, or wake(), or for so long.
   virtual void wait(std::uint64_t timeout_ns) = 0;
   virtual void wake() = 0;
-  /// What can be read from when something has come; -1: nothing tells.
-  [[nodiscard]] virtual int descriptor() const { return -1; }
+  /// As Endpoint::begin_sleep and end_sleep.
+  virtual int begin_sleep() { return -1; }
+  virtual void end_sleep() {}
 };
 
 }  // namespace espalier::fabric::roce

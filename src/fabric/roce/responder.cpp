@@ -167,7 +167,7 @@ void Responder::execute_part(const Packet& packet) {
   if (last) end_message(packet, send);
   done(1);
   if (!last) --msn_;  // counts messages
-  if (packet.bth.ask_acknowledge || last) acknowledge();
+  if ((packet.bth.ask_acknowledge || last) && !pair_.holds_back()) acknowledge();
 }
 
 // Whether its length is what its opcode promises.

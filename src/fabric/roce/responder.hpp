@@ -46,6 +46,8 @@ class Responder {
   bool transmit(std::uint32_t packets);
   /// Tells the receive that a message has begun to fill as flushed.
   void flush();
+  /// Acknowledges what has come so far.
+  void acknowledge();
   /// Whether it has refused a request, and goes on to say so.
   [[nodiscard]] bool refusing() const { return refusing_; }
   /// Answers that wait to leave; for tests.
@@ -93,7 +95,6 @@ class Responder {
   void remember(const Remembered& what);
   [[nodiscard]] const Remembered* recall(std::uint32_t psn) const;
 
-  void acknowledge();
   void refuse(NakCode code, Status status);
   void not_ready();
   bool send(Answer& answer);

@@ -132,7 +132,7 @@ class Socket final : public UdpPort {
   void flush() override;
   std::span<const Arrived> receive() override;
   void wait(std::uint64_t timeout_ns) override;
-  [[nodiscard]] int descriptor() const override { return socket_.number(); }
+  int begin_sleep() override { return socket_.number(); }
   void wake() override {
     const std::uint64_t one = 1;
     static_cast<void>(write(event_.number(), &one, sizeof one));

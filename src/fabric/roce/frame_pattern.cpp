@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/roce/frame_pattern.hpp"
+
+#include <bit>
+#include <cstring>
+
+#include "base/bytes.hpp"
+
+namespace espalier::fabric::roce {
+namespace {
+
+using base::load_be;
+using base::store_be;
+
+constexpr std::size_t kEthernetBytes = 14;
+constexpr std::size_t kV4Bytes = 20;
+constexpr std::size_t kUdpBytes = 8;
+constexpr std::size_t kTotalAt = kEthernetBytes + 2;
+constexpr std::size_t kIdAt = kEthernetBytes + 4;
+constexpr std::size_t kChecksumAt = kEthernetBytes + 10;
+constexpr std::size_t kUdpLengthAt = kEthernetBytes + kV4Bytes + 4;
+constexpr std::size_t kUdpChecksumAt = kUdpLengthAt + 2;
+
+/// What frames have in common.
+constexpr std::array<std::uint64_t, 5> kCommon = [] {
+  static_assert(std::endian::native == std::endian::little);
+  std::array<std::uint64_t, 5> masks;
+  masks.fill(~std::uint64_t{0});
+  for (const std::size_t at : {kTotalAt, kIdAt, kChecksumAt, kUdpLengthAt}) {
+    masks[at / 8] &= ~(std::uint64_t{0xFFFF} << (at % 8 * 8));
+  }
+  return masks;
+}();
+
+std::uint16_t fold(std::uint32_t sum) {
+  sum = (sum & 0xFFFF) + (sum >> 16);
+  return static_cast<std::uint16_t>(sum + (sum >> 16));
+}
+
+std::uint16_t load16(const std::byte* at) { return load_be<std::uint16_t>(at); }
+
+}  // namespace
+
+FramePattern::FramePattern(std::span<const std::byte> frame) {
+  constexpr std::uint16_t kTypeV4 = 0x0800;
+  if (frame.size() < kHeaderBytes || load16(frame.data() + kEthernetBytes - 2) != kTypeV4 ||
+      frame[kEthernetBytes] != std::byte{0x45} || load16(frame.data() + kUdpChecksumAt) != 0) {
+    return;
+  }
+  std::memcpy(words_.data(), frame.data(), sizeof words_);
+  for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= kCommon[i];
+  for (std::size_t at = kEthernetBytes; at < kEthernetBytes + kV4Bytes; at += 2) {
+    if (at != kTotalAt && at != kIdAt && at != kChecksumAt) sum_ += load16(frame.data() + at);
+  }
+  known_ = true;
+}
+
+std::optional<FramePattern::Like> FramePattern::read(std::span<const std::byte> frame) const {
+  if (!known_ || frame.size() < kHeaderBytes) return std::nullopt;
+  const std::byte* const at = frame.data();
+  std::array<std::uint64_t, 5> words;
+  std::memcpy(words.data(), at, sizeof words);
+  std::uint64_t differs = load16(at + kUdpChecksumAt);
+  for (std::size_t i = 0; i < words.size(); ++i) differs |= (words[i] & kCommon[i]) ^ words_[i];
+  if (differs != 0) return std::nullopt;
+  const std::size_t total = load16(at + kTotalAt);
+  const std::size_t udp = load16(at + kUdpLengthAt);
+  const std::uint16_t id = load16(at + kIdAt);
+  const std::uint32_t sum =
+      sum_ + static_cast<std::uint32_t>(total) + id + load16(at + kChecksumAt);
+  if (total > frame.size() - kEthernetBytes || udp < kUdpBytes || total != udp + kV4Bytes ||
+      fold(sum) != 0xFFFF) {
+    return std::nullopt;
+  }
+  return Like{frame.subspan(kHeaderBytes, udp - kUdpBytes), id};
+}
+
+void FramePattern::write(std::byte* to, std::uint16_t ip_id, std::size_t ib_bytes) const {
+  const auto udp = static_cast<std::uint16_t>(kUdpBytes + ib_bytes);
+  const auto total = static_cast<std::uint16_t>(kV4Bytes + udp);
+  std::memcpy(to, words_.data(), sizeof words_);
+  store_be(to + kTotalAt, total);
+  store_be(to + kIdAt, ip_id);
+  store_be(to + kChecksumAt, static_cast<std::uint16_t>(~fold(sum_ + total + ip_id)));
+  store_be(to + kUdpLengthAt, udp);
+  store_be<std::uint16_t>(to + kUdpChecksumAt, 0);
+}
+
+}  // namespace espalier::fabric::roce
