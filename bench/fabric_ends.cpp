@@ -19,6 +19,7 @@
 #include "fabric/roce/losing_port.hpp"
 #include "fabric/roce/udp_port.hpp"
 #include "fabric/shm/endpoint.hpp"
+#include "fabric/xdp/port.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -32,7 +33,9 @@ constexpr std::array kKinds{Named{FabricKind::shm, "shm"},
                             Named{FabricKind::roce_memif, "roce-memif"},
                             Named{FabricKind::roce_udp, "roce-udp"},
                             Named{FabricKind::roce_udp6, "roce-udp6"},
-                            Named{FabricKind::ofi_tcp, "ofi-tcp"}};
+                            Named{FabricKind::ofi_tcp, "ofi-tcp"},
+                            Named{FabricKind::roce_xdp, "roce-xdp"},
+                            Named{FabricKind::roce_udp_veth, "roce-udp-veth"}};
 
 constexpr std::uint32_t kServerReceives = 512;
 constexpr std::uint32_t kReceiveBytes = 4096;
@@ -48,6 +51,23 @@ void must(const Result<void>& result, std::string_view what) {
 }
 
 namespace roce = fabric::roce;
+
+/// At one end of a cable.
+std::unique_ptr<roce::PacketPort> open_on_cable(FabricKind kind,
+                                                const roce::NetworkNamespaces& network,
+                                                bool listens) {
+  const int side = listens ? 1 : 0;
+  const roce::PortAddress at{roce::IpAddress::v4(10, 77, 0, static_cast<std::uint8_t>(side + 1)),
+                             wire::roce::kUdpPort};
+  return network.at(side, [&]() -> std::unique_ptr<roce::PacketPort> {
+    if (kind == FabricKind::roce_udp_veth) {
+      return must(roce::UdpPort::open({.address = at}), "UDP port");
+    }
+    return must(
+        fabric::xdp::XdpPort::open({.interface = "veth" + std::to_string(side), .address = at}),
+        "AF_XDP");
+  });
+}
 
 /// `path`: of a socket, for kinds that need one.
 std::unique_ptr<roce::PacketPort> open_port(FabricKind kind, const std::string& path,
@@ -76,13 +96,16 @@ std::unique_ptr<roce::PacketPort> open_port(FabricKind kind, const std::string& 
 /// `where`: gets the address at which a port can be reached; null: nobody asks.
 std::unique_ptr<fabric::Endpoint> open_endpoint(FabricKind kind, double loss,
                                                 const std::string& path,
+                                                const roce::NetworkNamespaces* network,
                                                 std::shared_ptr<fabric::RegionTable> regions,
                                                 std::string* where) {
   if (kind == FabricKind::shm) return must(fabric::shm::open(std::move(regions)), "shm");
   if (kind == FabricKind::ofi_tcp) {
     return must(fabric::ofi::open("tcp", std::move(regions)), "libfabric");
   }
-  std::unique_ptr<roce::PacketPort> port = open_port(kind, path, where != nullptr);
+  const bool listens = where != nullptr;
+  std::unique_ptr<roce::PacketPort> port =
+      network != nullptr ? open_on_cable(kind, *network, listens) : open_port(kind, path, listens);
   if (where != nullptr) *where = roce::to_text(port->address());
   // Both ends are here, so nobody must be kept from guessing. The two differ.
   const std::uint64_t seed = where != nullptr ? 1 : 2;
@@ -125,6 +148,11 @@ FabricServer::FabricServer(FabricKind kind, std::uint64_t bytes, double loss)
     base::store_plain(memory_.at(offset), fabric_word(offset));
   }
   if (kind == FabricKind::shm) address_ = socket_path();
+  if (needs_cable(kind)) {
+    std::string why;
+    network_ = roce::NetworkNamespaces::open(why);
+    if (!network_) throw std::runtime_error(fmt::format("{}: {}", name(kind), why));
+  }
   std::promise<void> ready;
   std::future<void> is_ready = ready.get_future();
   thread_ = std::thread([this, &ready] { serve(std::move(ready)); });
@@ -167,7 +195,7 @@ void FabricServer::serve(std::promise<void> ready) {
   try {
     pin_worker(1);
     const auto regions = must(fabric::RegionTable::create(), "regions");
-    endpoint = open_endpoint(kind_, loss_, socket_path(), regions, &address_);
+    endpoint = open_endpoint(kind_, loss_, socket_path(), network_.get(), regions, &address_);
     region = must(regions->offer({memory_.at(0), memory_.bytes(), memory_.descriptor(), 0},
                                  fabric::RemoteRights::read | fabric::RemoteRights::write |
                                      fabric::RemoteRights::atomic),
@@ -206,13 +234,14 @@ void FabricServer::serve(std::promise<void> ready) {
 }
 
 FabricClient::FabricClient(const FabricServer& server, std::uint32_t depth)
-    : endpoint(open_endpoint(server.kind(), server.loss(), server.socket_path(),
+    : endpoint(open_endpoint(server.kind(), server.loss(), server.socket_path(), server.network(),
                              must(fabric::RegionTable::create(), "regions"), nullptr)),
       queue(std::make_unique<fabric::CompletionQueue>(*endpoint, depth)) {
   fabric::QueuePairOptions options;
   options.sends = queue.get();
   options.send_depth = depth;
   options.receive_depth = 1;
+  if (needs_cable(server.kind())) options.mtu_bytes = 1024;  // what Ethernet has room for
   pair = must(endpoint->connect(server.address(), options, {}), "connect");
   while (pair->state() == fabric::QueuePair::State::connecting) endpoint->progress();
   if (pair->state() != fabric::QueuePair::State::connected) {

@@ -16,6 +16,7 @@
 
 #include "base/temporary_folder.hpp"
 #include "fabric/endpoint.hpp"
+#include "fabric/roce/network_namespaces.hpp"
 #include "memory/shared_memory.hpp"
 
 namespace espalier::bench {
@@ -27,9 +28,15 @@ enum class FabricKind : std::uint8_t {
   roce_udp,
   roce_udp6,
   ofi_tcp,
+  roce_xdp,
+  roce_udp_veth,
 };
 [[nodiscard]] std::string_view name(FabricKind kind);
 [[nodiscard]] std::optional<FabricKind> parse_fabric_kind(std::string_view text);
+/// Whether the two ends are in network stacks of their own, with a cable between: as root only.
+[[nodiscard]] constexpr bool needs_cable(FabricKind kind) {
+  return kind == FabricKind::roce_xdp || kind == FabricKind::roce_udp_veth;
+}
 /// The names of all, with commas between.
 [[nodiscard]] std::string fabric_kind_names();
 
@@ -49,6 +56,8 @@ class FabricServer {
   [[nodiscard]] const std::string& address() const { return address_; }
   /// Where kinds meet that need a socket's file.
   [[nodiscard]] std::string socket_path() const { return (folder_ / "fabric.sock").string(); }
+  /// Where kinds meet that need a cable between two network stacks; else null.
+  [[nodiscard]] const fabric::roce::NetworkNamespaces* network() const { return network_.get(); }
   [[nodiscard]] const fabric::RemoteRegion& region() const { return region_; }
   /// The same memory, for those who would rather read it themselves.
   [[nodiscard]] const std::byte* bytes() const { return memory_.at(0); }
@@ -63,7 +72,8 @@ class FabricServer {
   FabricKind kind_;
   double loss_;
   memory::SharedMemory memory_;
-  base::TemporaryFolder folder_;  // of the socket, where one is needed
+  base::TemporaryFolder folder_;                              // of the socket, where one is needed
+  std::unique_ptr<fabric::roce::NetworkNamespaces> network_;  // where one is needed
   std::string address_;
   fabric::RemoteRegion region_;
   std::atomic<fabric::Endpoint*> endpoint_{nullptr};

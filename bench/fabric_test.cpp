@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,21 @@ TEST(RunFabricConcurrency, EachVerbOverEachTransport) {
   for (const Json& line : lines.runs) {
     EXPECT_EQ(line.contains("ns_p50"), line.at("in_flight") == 1) << line;
   }
+}
+
+TEST(RunFabricConcurrency, OverACableBetweenTwoNetworkStacks) {
+  FabricOptions options = tiny("verbs");
+  options.transports = {FabricKind::roce_xdp, FabricKind::roce_udp_veth};
+  for (const FabricKind kind : options.transports) {
+    try {
+      const FabricServer server(kind, options.region_bytes);
+    } catch (const std::runtime_error& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+  const PointLines lines = run(options);
+  EXPECT_EQ(all_of(lines.medians, "target"), (std::set<std::string>{"roce-xdp", "roce-udp-veth"}));
+  EXPECT_EQ(lines.medians.size(), 2u * (4 * 2 + 2) * 2);
 }
 
 TEST(RunFabricConcurrency, BatchesInlinesAndSignals) {

@@ -24,7 +24,8 @@ step "build"
 configure release
 cmake --build --preset release --target fabric_test client_test -j "$(jobs)"
 
-for suite in fabric_test:RoceSeeds fabric_test:SimRandom client_test:Ways/LinkSeeds; do
+for suite in fabric_test:RoceSeeds fabric_test:SimRandom client_test:Ways/LinkSeeds \
+  client_test:Ways/HostileSeeds client_test:Ways/HostileNodeSeeds; do
   program=build/release/bin/${suite%%:*}
   suite=${suite#*:}
   step "$suite: $seeds seeds"

@@ -140,6 +140,8 @@ Result<void> FabricConnection::take_welcome() {
                     welcome.response_rings == layout_.response_rings &&
                     welcome.way == static_cast<std::uint8_t>(options_.way);
   if (!same) return fail(Code::corrupt, 2);
+  // Without a name it would begin anew when its pair fails, and have all done once more.
+  if (welcome.token == wire::LinkToken{}) return fail(Code::corrupt, 3);
   const bool first = token_ == wire::LinkToken{};
   if (!first && (welcome.token != token_ || welcome.node_id != node_id_)) {
     return fail(Code::corrupt, 3);

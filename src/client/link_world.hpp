@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/random.hpp"
 #include "client/fabric_connection.hpp"
@@ -41,12 +42,16 @@ struct LinkWorldOptions {
   std::uint32_t requests = 150;
   bool cuts = true;
   std::uint64_t give_up_ms = 20'000;
+  std::uint64_t tick_ns = 5'000;  // between two turns of the node
+  std::uint64_t resume_ms = 2'000;
+  std::uint32_t sessions_max = ~std::uint32_t{0};
+  std::uint32_t posts_max = offload::FabricClientsOptions{}.posts_max;
 };
 
 class LinkWorld {
  public:
   LinkWorld(std::uint64_t seed, const LinkWorldOptions& options)
-      : options_(options), random_(seed), world_(seed, faults(seed)) {
+      : options_(options), random_(seed), world_(seed, faults(seed)), engine_(no_sweeps()) {
     node_ = world_.add_node("n");
     listens_ = node_->listen("n").has_value();
     clients_ = std::make_unique<offload::FabricClients>(std::move(node_), engine_.services(),
@@ -62,8 +67,7 @@ class LinkWorld {
   }
   ~LinkWorld() {
     ended_ = true;
-    lane_.reset();
-    connection_.reset();
+    part();
     clients_.reset();
     for (int i = 0; i < 100'000 && !engine_.engine().idle(); ++i) engine_.engine().turn();
     engine_.engine().turn();
@@ -74,15 +78,80 @@ class LinkWorld {
   /// Returns what went wrong; empty: nothing did.
   std::string run(LinkReached& reached) {
     std::string wrong = connect();
-    if (wrong.empty() && options_.cuts) plan_cuts(reached);
-    if (wrong.empty()) wrong = work(reached);
-    if (connection_) reached.resumed += connection_->resumed();
+    return wrong.empty() ? go_on(reached) : wrong;
+  }
+
+  /// The parts of run(), for whoever does something between them. They return as it does.
+  std::string connect() {
+    if (!listens_) return "cannot listen";
+    FabricConnectionOptions options;
+    options.way = options_.way;
+    options.request_lines = kRings.request_lines;
+    options.response_lines = kRings.response_lines;
+    options.response_rings = kRings.response_rings;
+    options.now_ns = [this] { return world_.now_ns(); };
+    options.pair_timeout_ns = kMs;
+    options.patience_ns = 4'000 * kMs;
+    options.silence_ns = 20 * kMs;
+    fabric::Connecting way{world_.add_node("c"), "n"};
+    auto opened = FabricConnection::open(std::move(way), options);
+    if (!opened) return "cannot connect: " + message(opened.error());
+    connection_ = std::move(*opened);
+    auto lane = Lane::open(connection_);
+    if (!lane) return "no lane: " + message(lane.error());
+    lane_ = std::move(*lane);
+    return {};
+  }
+  std::string go_on(LinkReached& reached) {
+    if (options_.cuts) plan_cuts(reached);
+    std::string wrong = work(options_.requests, reached);
+    reached.resumed += connection_->resumed();
     reached.node_resumed += clients_->counts().resumed;
     reached.lost_pairs += clients_->counts().lost;
     return wrong;
   }
+  std::string work(std::uint32_t requests, LinkReached& reached) {
+    const std::uint64_t until = world_.now_ns() + options_.give_up_ms * kMs;
+    std::uint32_t sent = 0;
+    std::optional<Asked> next;
+    while (sent < requests || !in_flight_.empty()) {
+      if (world_.now_ns() > until) return stuck();
+      if (connection_->lost()) return "lost";
+      while (sent < requests && in_flight_.size() < kWindow) {
+        if (!next) next = draw_request();
+        if (is_busy(*next) || !send(*next, reached)) break;
+        next.reset();
+        ++sent;
+      }
+      Incoming response;
+      while (lane_->receive(response)) {
+        ++reached.answers;
+        if (std::string wrong = check(response); !wrong.empty()) return wrong;
+      }
+    }
+    return check_end();
+  }
+  /// How often the node turns, from now on.
+  void turn_every(std::uint64_t tick_ns) { tick_ns_ = tick_ns; }
+  /// The client does what it would while it waits: after a failure it connects again.
+  void attend() {
+    if (connection_) connection_->make_progress();
+  }
+  /// The client says goodbye.
+  void part() {
+    lane_.reset();
+    connection_.reset();
+  }
+
+  /// The rings of the client.
+  static constexpr wire::ConnectionLayout kRings{64, 64, 2};
 
   [[nodiscard]] fabric::sim::World& world() { return world_; }
+  [[nodiscard]] FabricConnection& connection() { return *connection_; }
+  /// How many sessions were let in and have not gone.
+  [[nodiscard]] std::int64_t admitted() const { return admitted_; }
+  /// The name of the first session, which nobody but its client should know.
+  [[nodiscard]] wire::LinkToken first_token() const { return {drawn_.at(0), drawn_.at(1)}; }
   [[nodiscard]] offload::FabricClients& clients() { return *clients_; }
   [[nodiscard]] offload::EngineFixture& engine() { return engine_; }
 
@@ -109,14 +178,27 @@ class LinkWorld {
     offload::FabricClientsOptions options;
     options.node_id = 7;
     options.now_ns = [this] { return world_.now_ns(); };
-    options.draw = [this] { return random_(); };
+    options.draw = [this] { return drawn_.emplace_back(random_()); };
     options.pair_timeout_ns = kMs;
     options.silence_ns = 20 * kMs;
-    options.resume_ns = 2'000 * kMs;
+    options.resume_ns = options_.resume_ms * kMs;
+    options.posts_max = options_.posts_max;
+    options.admit = [this](bool comes) {
+      if (comes && admitted_ >= options_.sessions_max) return false;
+      admitted_ += comes ? 1 : -1;
+      return true;
+    };
     return options;
   }
 
-  // The node's thread: a turn every 5 us.
+  // The machine's own time decides nothing.
+  static offload::EngineOptions no_sweeps() {
+    offload::EngineOptions options;
+    options.sweep_ns = ~std::uint64_t{0} >> 2;
+    return options;
+  }
+
+  // The node's thread.
   void tick() {
     if (ended_) return;
     clients_->turn();
@@ -125,28 +207,7 @@ class LinkWorld {
       clients_->end_broken(*connection);
     }
     clients_->turn();
-    world_.after(5'000, [this] { tick(); });
-  }
-
-  std::string connect() {
-    if (!listens_) return "cannot listen";
-    FabricConnectionOptions options;
-    options.way = options_.way;
-    options.request_lines = 64;
-    options.response_lines = 64;
-    options.response_rings = 2;
-    options.now_ns = [this] { return world_.now_ns(); };
-    options.pair_timeout_ns = kMs;
-    options.patience_ns = 4'000 * kMs;
-    options.silence_ns = 20 * kMs;
-    fabric::Connecting way{world_.add_node("c"), "n"};
-    auto opened = FabricConnection::open(std::move(way), options);
-    if (!opened) return "cannot connect: " + message(opened.error());
-    connection_ = std::move(*opened);
-    auto lane = Lane::open(connection_);
-    if (!lane) return "no lane: " + message(lane.error());
-    lane_ = std::move(*lane);
-    return {};
+    world_.after(tick_ns_, [this] { tick(); });
   }
 
   // Each way by itself or both, for longer than a pair bears, or not.
@@ -214,28 +275,6 @@ class LinkWorld {
     return true;
   }
 
-  std::string work(LinkReached& reached) {
-    const std::uint64_t until = world_.now_ns() + options_.give_up_ms * kMs;
-    std::uint32_t sent = 0;
-    std::optional<Asked> next;
-    while (sent < options_.requests || !in_flight_.empty()) {
-      if (world_.now_ns() > until) return stuck();
-      if (connection_->lost()) return "lost";
-      while (sent < options_.requests && in_flight_.size() < kWindow) {
-        if (!next) next = draw_request();
-        if (is_busy(*next) || !send(*next, reached)) break;
-        next.reset();
-        ++sent;
-      }
-      Incoming response;
-      while (lane_->receive(response)) {
-        ++reached.answers;
-        if (std::string wrong = check(response); !wrong.empty()) return wrong;
-      }
-    }
-    return check_end();
-  }
-
   [[nodiscard]] std::string stuck() const {
     std::string what = "stuck at " + std::to_string(world_.now_ns() / kMs) + " ms, resumed " +
                        std::to_string(connection_->resumed()) + " times, behind line " +
@@ -280,6 +319,9 @@ class LinkWorld {
   std::unique_ptr<fabric::Endpoint> node_;
   std::unique_ptr<offload::FabricClients> clients_;
   std::vector<offload::Connection*> broken_;
+  std::vector<std::uint64_t> drawn_;
+  std::int64_t admitted_ = 0;
+  std::uint64_t tick_ns_ = options_.tick_ns;
   bool listens_ = false;
   bool ended_ = false;
   std::shared_ptr<FabricConnection> connection_;

@@ -18,6 +18,8 @@
 #include "fabric/roce/udp_address.hpp"
 #include "fabric/roce/udp_port.hpp"
 #include "fabric/shm/endpoint.hpp"
+#include "fabric/xdp/library.hpp"
+#include "fabric/xdp/port.hpp"
 #include "memory/shared_memory.hpp"
 #include "wire/roce.hpp"
 
@@ -27,10 +29,12 @@ namespace {
 constexpr std::string_view kShm = "shm:";
 constexpr std::string_view kRoce = "roce://";
 constexpr std::string_view kMemif = "roce+memif:";
+constexpr std::string_view kXdp = "roce+xdp://";
 constexpr std::string_view kOfi = "ofi://";
 constexpr std::uint32_t kPortsEnd = 49152;  // what network cards send from begins here
 constexpr std::uint32_t kAllPortsEnd = 65536;
 constexpr std::size_t kProviderBytesMax = 32;
+constexpr std::size_t kInterfaceBytesMax = 15;
 // IP, UDP, BTH, RETH, ImmDt and ICRC around the payload of a packet.
 constexpr int kAroundPayload = 40 + 8 + 12 + 16 + 4 + 4;
 constexpr std::uint32_t kSmallMtu = 1024;
@@ -108,6 +112,26 @@ Result<FabricAddress> parse_roce(std::string_view text) {
   return address;
 }
 
+/// The kernel's rule for names of interfaces, but for those that would be hard to write.
+bool is_interface(std::string_view name) {
+  return !name.empty() && name.size() <= kInterfaceBytesMax && name != "." && name != ".." &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return c > ' ' && c <= '~' && c != ':' && c != ','; });
+}
+
+Result<FabricAddress> parse_xdp(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  const std::string_view interface = text.substr(0, slash);
+  if (slash == std::string_view::npos || !is_interface(interface)) {
+    return fault(AddressFault::interface);
+  }
+  auto address = parse_roce(text.substr(slash + 1));
+  if (!address) return std::unexpected(address.error());
+  address->transport = FabricAddress::Transport::xdp;
+  address->interface = interface;
+  return address;
+}
+
 Result<FabricAddress> parse_ofi(std::string_view text) {
   FabricAddress address;
   address.transport = FabricAddress::Transport::ofi;
@@ -149,20 +173,6 @@ Result<FabricAddress> parse_memif(std::string_view text) {
   return address;
 }
 
-Result<std::pair<std::unique_ptr<Endpoint>, roce::PortAddress>> open_roce(
-    const roce::PortAddress& at, std::shared_ptr<RegionTable> regions) {
-  auto numbers = NumberSource::of_system();
-  if (!numbers) return std::unexpected(numbers.error());
-  roce::UdpPortOptions options;
-  options.address = at;
-  auto port = roce::UdpPort::open(options);
-  if (!port) return std::unexpected(port.error());
-  const roce::PortAddress taken = (*port)->address();
-  return std::pair(std::make_unique<roce::RoceEndpoint>(std::move(*port), std::move(regions),
-                                                        std::move(*numbers)),
-                   taken);
-}
-
 Result<std::unique_ptr<Endpoint>> open_memif(const FabricAddress& address, bool listens,
                                              std::shared_ptr<RegionTable> regions) {
   auto numbers = NumberSource::of_system();
@@ -173,16 +183,42 @@ Result<std::unique_ptr<Endpoint>> open_memif(const FabricAddress& address, bool 
                                               std::move(*numbers));
 }
 
+/// Over UDP; through an interface, if one is named.
+Result<std::unique_ptr<roce::PacketPort>> open_port(const std::string& interface,
+                                                    const roce::PortAddress& at) {
+  if (interface.empty()) return roce::UdpPort::open({.address = at});
+  return xdp::XdpPort::open({.interface = interface, .address = at});
+}
+
+Result<std::pair<std::unique_ptr<Endpoint>, roce::PortAddress>> open_by_packets(
+    const std::string& interface, const roce::PortAddress& at,
+    std::shared_ptr<RegionTable> regions) {
+  auto numbers = NumberSource::of_system();
+  if (!numbers) return std::unexpected(numbers.error());
+  auto port = open_port(interface, at);
+  if (!port) return std::unexpected(port.error());
+  const roce::PortAddress taken = (*port)->address();
+  return std::pair(std::make_unique<roce::RoceEndpoint>(std::move(*port), std::move(regions),
+                                                        std::move(*numbers)),
+                   taken);
+}
+
 struct Route {
   roce::IpAddress from;
   std::uint32_t mtu_bytes;
 };
 
-/// A socket that is connected and never used tells the way that packets would take.
-Result<Route> find_route(const roce::PortAddress& to, const std::optional<roce::IpAddress>& local) {
+/// A socket that is connected and never used tells the way that packets would take: through any
+/// interface, if none is named.
+Result<Route> find_route(const roce::PortAddress& to, const std::optional<roce::IpAddress>& local,
+                         const std::string& interface) {
   const bool six = to.ip.is_v6;
   const memory::Descriptor made(socket(six ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!made) return base::refused_by_system();
+  if (!interface.empty() && setsockopt(made.number(), SOL_SOCKET, SO_BINDTODEVICE, interface.data(),
+                                       static_cast<socklen_t>(interface.size())) != 0) {
+    return base::refused_by_system();
+  }
   if (local) {
     const roce::SocketAddress from({*local, 0});
     if (bind(made.number(), from.get(), from.bytes) != 0) return base::refused_by_system();
@@ -206,7 +242,8 @@ std::string_view explain(AddressFault fault) {
     case AddressFault::none: break;
     case AddressFault::scheme:
       return "An address is shm:PATH, roce://HOST[:PORT]/SERVICE, "
-             "roce+memif:PATH[,link=LINK][,service=SERVICE] or ofi://PROVIDER/HOST[:PORT].";
+             "roce+memif:PATH[,link=LINK][,service=SERVICE], "
+             "roce+xdp://INTERFACE/HOST[:PORT]/SERVICE or ofi://PROVIDER/HOST[:PORT].";
     case AddressFault::path:
       return "Behind shm: and roce+memif: stands the path of a socket, of 1 to 107 bytes.";
     case AddressFault::host:
@@ -227,12 +264,18 @@ std::string_view explain(AddressFault fault) {
     case AddressFault::link:
       return "Behind the PATH of roce+memif: stand ,link=LINK, a number from 0 to 255, and "
              ",service=SERVICE.";
+    case AddressFault::interface:
+      return "Behind roce+xdp:// stands the name of a network interface, such as eth0, of up to 15 "
+             "bytes, and after a slash HOST[:PORT]/SERVICE.";
   }
   return "The address is good.";
 }
 
 std::string_view explain(const Error& error) {
-  if (error.code == Code::unsupported) return ofi::explain(static_cast<ofi::Lack>(error.detail));
+  if (error.code == Code::unsupported) {
+    const std::string_view by_xdp = xdp::explain(static_cast<xdp::Lack>(error.detail));
+    return by_xdp.empty() ? ofi::explain(static_cast<ofi::Lack>(error.detail)) : by_xdp;
+  }
   if (error.code != Code::invalid_argument) return {};
   return explain(static_cast<AddressFault>(error.detail));
 }
@@ -254,6 +297,7 @@ Result<roce::IpAddress> parse_host(std::string_view text) {
 Result<FabricAddress> parse(std::string_view text) {
   if (text.starts_with(kRoce)) return parse_roce(text.substr(kRoce.size()));
   if (text.starts_with(kOfi)) return parse_ofi(text.substr(kOfi.size()));
+  if (text.starts_with(kXdp)) return parse_xdp(text.substr(kXdp.size()));
   if (text.starts_with(kMemif)) return parse_memif(text.substr(kMemif.size()));
   if (!text.starts_with(kShm)) return fault(AddressFault::scheme);
   FabricAddress address;
@@ -272,7 +316,11 @@ std::string to_text(const FabricAddress& address) {
     return std::string(kMemif) + address.path + link +
            ",service=" + std::to_string(address.service);
   }
-  return std::string(kRoce) + roce::to_text(address.where) + "/" + std::to_string(address.service);
+  const std::string where = roce::to_text(address.where) + "/" + std::to_string(address.service);
+  if (address.transport == FabricAddress::Transport::xdp) {
+    return std::string(kXdp) + address.interface + "/" + where;
+  }
+  return std::string(kRoce) + where;
 }
 
 namespace {
@@ -305,7 +353,7 @@ Result<Listening> open_for_listening(const FabricAddress& address,
     made.endpoint = std::move(*opened);
     where = std::to_string(address.service);
   } else {
-    auto opened = open_roce(address.where, std::move(regions));
+    auto opened = open_by_packets(address.interface, address.where, std::move(regions));
     if (!opened && opened.error() == Error{Code::system, 0, EADDRINUSE}) {
       return fail(Code::already_exists);
     }
@@ -341,13 +389,13 @@ Result<Connecting> open_for_connecting(const FabricAddress& target,
     return Connecting{std::move(*opened), roce::to_text(target.where)};
   }
   if (local && local->is_v6 != target.where.ip.is_v6) return fault(AddressFault::ip_version);
-  const auto route = find_route(target.where, local);
+  const auto route = find_route(target.where, local, target.interface);
   if (!route) return std::unexpected(route.error());
-  auto opened = open_roce({route->from, 0}, std::move(regions));
+  auto opened = open_by_packets(target.interface, {route->from, 0}, std::move(regions));
   if (!opened) return std::unexpected(opened.error());
   return Connecting{std::move(opened->first),
                     roce::to_text(target.where) + "/" + std::to_string(target.service),
-                    route->mtu_bytes};
+                    target.interface.empty() ? route->mtu_bytes : xdp::XdpPort::kMtuBytes};
 }
 
 }  // namespace espalier::fabric

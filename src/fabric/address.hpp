@@ -5,6 +5,8 @@
 //     roce://HOST[:PORT]/SERVICE    RoCEv2 over UDP, in user space
 //     roce+memif:PATH[,link=LINK][,service=SERVICE]
 //                                   RoCEv2 over memif: frames through shared memory
+//     roce+xdp://INTERFACE/HOST[:PORT]/SERVICE
+//                                   RoCEv2 over AF_XDP: frames through a network interface
 //     ofi://PROVIDER/HOST[:PORT]    connections or datagrams of libfabric's, whichever its provider
 //                                   has
 //
@@ -13,8 +15,10 @@
 // to 65535, is 1 unless given. PROVIDER is a name that libfabric knows: tcp, verbs, efa; of one
 // that lies over another, such as tcp;ofi_rxm, it is tcp+rxm. LINK, 0 to 255, is one that is free
 // unless given: of those who connect to a PATH, each has another one, and who listens has them all.
-// So one text tells a server where to listen, and its clients whom to ask. Which IP addresses the
-// ends of a link have, memif/port.hpp says.
+// INTERFACE is one of the machine on which the address is used, with HOST as its own address to
+// listen; to connect, it is what leads to HOST. So, if interfaces are called alike, one text tells
+// a server where to listen, and its clients whom to ask. Which IP addresses the ends of a link
+// have, memif/port.hpp says.
 //
 // Thread: any; no state.
 #pragma once
@@ -32,13 +36,14 @@
 namespace espalier::fabric {
 
 struct FabricAddress {
-  enum class Transport : std::uint8_t { shm, roce, memif, ofi };
+  enum class Transport : std::uint8_t { shm, roce, memif, ofi, xdp };
   Transport transport = Transport::shm;
   std::string path;                   // shm, memif
-  roce::PortAddress where;            // roce, ofi; port 0: any that is free
+  roce::PortAddress where;            // roce, xdp, ofi; port 0: any that is free
   std::optional<std::uint32_t> link;  // memif; nothing: any that is free
   std::uint16_t service = 1;
-  std::string provider;  // ofi
+  std::string provider;   // ofi
+  std::string interface;  // xdp
   friend bool operator==(const FabricAddress&, const FabricAddress&) = default;
 };
 
@@ -56,6 +61,7 @@ enum class AddressFault : std::uint32_t {
   link_local = 9,  // means nothing without an interface, which cannot be named
   provider = 10,   // no name as libfabric's providers have
   link = 11,       // behind the path of memif: no number up to 255, or something else
+  interface = 12,  // no name as interfaces have
 };
 /// A sentence that says what was expected; of an error of parse() or of the calls below.
 [[nodiscard]] std::string_view explain(AddressFault fault);
@@ -72,7 +78,8 @@ struct Listening {
   FabricAddress address;  // with the port that was taken
 };
 /// Opens an endpoint that listens. Errors: already_exists (somebody listens there),
-/// invalid_argument (no path of a socket), unsupported (detail: an ofi::Lack), system.
+/// invalid_argument (no path of a socket), unsupported (detail: an ofi::Lack or an xdp::Lack),
+/// system (ENODEV: there is no such interface; EADDRNOTAVAIL: that is no address of it).
 Result<Listening> open_for_listening(const FabricAddress& address,
                                      std::shared_ptr<RegionTable> regions);
 
@@ -83,9 +90,10 @@ struct Connecting {
 };
 /// Opens an endpoint from which `target` can be reached: through `local`, else through the address
 /// from which the system would send. Errors: invalid_argument (detail: an AddressFault),
-/// unsupported (detail: an ofi::Lack; connect() too), connection_lost (nobody listens at the path
-/// of memif, or he does not answer), too_many_participants (no link of memif is free), system
-/// (ENETUNREACH: no way there; EADDRNOTAVAIL: `local` is not of this machine).
+/// unsupported (detail: an ofi::Lack, connect() too; or an xdp::Lack), connection_lost (nobody
+/// listens at the path of memif, or he does not answer), too_many_participants (no link of memif is
+/// free), system (ENETUNREACH: no way there; ENODEV: no such interface;
+/// EADDRNOTAVAIL: `local` is not of this machine).
 Result<Connecting> open_for_connecting(const FabricAddress& target,
                                        std::shared_ptr<RegionTable> regions,
                                        const std::optional<roce::IpAddress>& local = {});

@@ -34,6 +34,9 @@ TEST(FabricAddress, IsReadAndWritten) {
       {"roce://::1/2", "roce://[::1]:4791/2"},
       {"roce://[::1]", "roce://[::1]:4791/1"},
       {"roce://[2001:DB8::1]:20000/3", "roce://[2001:db8::1]:20000/3"},
+      {"roce+xdp://eth0/10.0.0.1", "roce+xdp://eth0/10.0.0.1:4791/1"},
+      {"roce+xdp://a.7@b/10.0.0.1:0/7", "roce+xdp://a.7@b/10.0.0.1:0/7"},
+      {"roce+xdp://eth0/[::1]:5000/2", "roce+xdp://eth0/[::1]:5000/2"},
       {"ofi://tcp/10.0.0.1", "ofi://tcp/10.0.0.1:7471"},
       {"ofi://verbs/10.0.0.1:65535", "ofi://verbs/10.0.0.1:65535"},
       {"ofi://tcp/::1", "ofi://tcp/[::1]:7471"},
@@ -111,6 +114,29 @@ TEST(FabricAddress, SaysWhatIsWrong) {
       {"roce://10.0.0.1/1/1", service},
       {"roce://10.0.0.1/x", service},
       {"roce://10.0.0.1/" + std::string(100'000, '9'), service},
+  };
+  for (const auto& [text, fault] : texts) expect_fault(text, fault);
+}
+
+TEST(FabricAddress, SaysWhatIsWrongWithOneOfAnInterface) {
+  using enum AddressFault;
+  const std::vector<std::pair<std::string, AddressFault>> texts{
+      {"roce+xdp:eth0/10.0.0.1", scheme},
+      {"roce+xdp://", interface},
+      {"roce+xdp://eth0", interface},
+      {"roce+xdp:///10.0.0.1", interface},
+      {"roce+xdp://../10.0.0.1", interface},
+      {"roce+xdp://et:h0/10.0.0.1", interface},
+      {"roce+xdp://et h0/10.0.0.1", interface},
+      {"roce+xdp://et\0h0/10.0.0.1"s, interface},
+      {"roce+xdp://interface-name-1/10.0.0.1", interface},
+      {"roce+xdp://" + std::string(100'000, 'e') + "/10.0.0.1", interface},
+      {"roce+xdp://eth0/", host},
+      {"roce+xdp://eth0/fe80::1", link_local},
+      {"roce+xdp://eth0/0.0.0.0", any_host},
+      {"roce+xdp://eth0/10.0.0.1:49152", port},
+      {"roce+xdp://eth0/10.0.0.1/0", service},
+      {"roce+xdp://eth0/1/10.0.0.1", service},
   };
   for (const auto& [text, fault] : texts) expect_fault(text, fault);
 }
@@ -193,6 +219,16 @@ TEST(FabricAddress, TellsWhyNobodyCanBeAsked) {
   const auto elsewhere = open_for_listening(*parse("roce://192.0.2.1/1"), no_regions());
   ASSERT_FALSE(elsewhere);
   EXPECT_EQ(elsewhere.error(), fail(Code::system, EADDRNOTAVAIL).error());
+}
+
+TEST(FabricAddress, TellsThatThereIsNoSuchInterface) {
+  const auto address = *parse("roce+xdp://nonesuch0/10.0.0.1");
+  const auto listening = open_for_listening(address, no_regions());
+  ASSERT_FALSE(listening);
+  EXPECT_EQ(listening.error(), fail(Code::system, ENODEV).error());
+  const auto connecting = open_for_connecting(address, no_regions());
+  ASSERT_FALSE(connecting);
+  EXPECT_EQ(connecting.error(), fail(Code::system, ENODEV).error());
 }
 
 TEST(FabricAddress, TellsWhatIsMissing) {

@@ -22,6 +22,15 @@ enum class Bug : std::uint8_t {
   lines_not_carried_again,  // what an earlier pair may not have delivered is taken for delivered
   landed_too_far,           // a line counts as landed before it is in place
   credit_without_landing,   // a writer may use lines again that are only carried, not read
+
+  // Of links with hostile peers.
+  note_of_any_ring,        // whatever ring a note names is taken for the first
+  note_of_any_line,        // a note may tell of lines beyond all that the ring holds
+  credit_of_any_length,    // a credit need not be 8 bytes
+  session_of_any_rings,    // who names a session gets it whatever rings he wants
+  one_domain_for_all,      // through the pair of one session the memory of others is reached
+  refused_not_closed,      // a pair that was made to refuse is dropped with what it has taken
+  posts_taken_by_anybody,  // nothing is set aside for those who come after
 };
 
 #if defined(ESPALIER_PLANTED_BUGS)

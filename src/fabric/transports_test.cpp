@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The transports that the conformance tests run over.
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <list>
 
 #include "base/temporary_folder.hpp"
@@ -12,6 +17,8 @@
 #include "fabric/roce/udp_port.hpp"
 #include "fabric/shm/endpoint.hpp"
 #include "fabric/sim/world.hpp"
+#include "fabric/xdp/library.hpp"
+#include "fabric/xdp/xdp_fixture.hpp"
 
 namespace espalier::fabric {
 namespace {
@@ -166,6 +173,35 @@ struct MemifBetween : RoceBetween {
   std::unique_ptr<memif::MemifPort> listening;
 };
 
+/// A cable between two network stacks, and frames past both of them.
+struct XdpBetween : RoceBetween {
+  XdpBetween(std::uint64_t with_seed, bool with_v6) : RoceBetween(with_seed), is_v6(with_v6) {
+    std::string why;
+    network = roce::NetworkNamespaces::open(why);
+    EXPECT_TRUE(network) << why;
+  }
+  std::unique_ptr<Endpoint> open(int side) {
+    return over(*network->at(side, [&] {
+      return xdp::XdpPort::open({xdp::interface_of(side), xdp::address_of(side, is_v6)});
+    }));
+  }
+  static void go_on() {}
+  bool is_v6;
+  std::unique_ptr<roce::NetworkNamespaces> network;
+};
+
+/// Whether this process may do that, as far as can be told quickly; src/fabric/xdp tells why not.
+bool may_use_xdp() {
+  const auto library = xdp::Library::load();
+  if (geteuid() != 0 || !library) return false;
+  const memory::Descriptor map(
+      (*library)->create_map(BPF_MAP_TYPE_XSKMAP, "espalier_xsks", 4, 4, 1, nullptr));
+  const memory::Descriptor home(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+  const memory::Descriptor socket(::socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0));
+  if (!map || !home || !socket || unshare(CLONE_NEWNET) != 0) return false;
+  return setns(home.number(), CLONE_NEWNET) == 0;
+}
+
 template <class Between, class... Rest>
 FabricTransport transport(std::string name, std::uint32_t effort, const Rest&... rest) {
   return {std::move(name),
@@ -187,7 +223,7 @@ std::vector<FabricTransport> fabric_transports() {
   losing.duplicate = 0.02;
   losing.damage = 0.01;
   losing.delay_max_ns = 3000;
-  return {
+  std::vector<FabricTransport> all{
       transport<SimBetween>("sim", 1, sim::Faults{}),
       transport<SimBetween>("sim_harsh", 4, sim::Faults::harsh()),
       transport<ShmBetween>("shm", 1),
@@ -205,6 +241,11 @@ std::vector<FabricTransport> fabric_transports() {
       transport<OfiBetween>("ofi_tcp_rxm", 1, "tcp+rxm", "127.0.0.1"),
       transport<OfiBetween>("ofi_tcp_rxm_ipv6", 1, "tcp+rxm", "[::1]"),
   };
+  if (may_use_xdp()) {
+    all.push_back(transport<XdpBetween>("roce_xdp", 4, false));
+    all.push_back(transport<XdpBetween>("roce_xdp_ipv6", 4, true));
+  }
+  return all;
 }
 
 }  // namespace espalier::fabric

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/system_error.hpp"
+#include "fabric/planted.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -15,8 +16,7 @@ namespace {
 using fabric::Completion;
 
 constexpr std::uint32_t kReceives = 1024;
-constexpr std::uint32_t kPostsOfAll = 64512;
-constexpr std::uint32_t kPostsMin = 4;                    // of one, however many there are
+constexpr std::uint32_t kPostsOwn = 4;  // of one, however many there are and whatever they hold
 constexpr fabric::Domain kNoDomain = ~fabric::Domain{0};  // of those who are refused
 constexpr std::uint32_t kUser =
     ~std::uint32_t{0};  // whose doorbells they are; nobody is given them
@@ -30,6 +30,14 @@ constexpr std::uint64_t kNapNs = 1'000'000;
 constexpr std::uint32_t kQuietTurns = 64;
 constexpr std::uint32_t kIdleTurns = 256;  // and after so many the endpoint less often
 constexpr std::uint32_t kIdleLook = 16;
+
+// Of all posts a quarter is for whoever needs more than his own, and so the rest is enough for the
+// own ones of 12,096 clients.
+std::uint32_t shared_posts(std::uint32_t posts_max) { return posts_max / 4; }
+
+std::uint32_t beyond_own(const RingLink& link) {
+  return link.posts() - std::min(link.posts(), kPostsOwn);
+}
 
 bool all_zero(const wire::LinkToken& token) { return token[0] == 0 && token[1] == 0; }
 
@@ -47,7 +55,7 @@ FabricClients::FabricClients(std::unique_ptr<fabric::Endpoint> endpoint, Service
       engine_(engine),
       doorbells_(doorbells),
       options_(std::move(options)),
-      completions_(*endpoint_, kReceives + kPostsOfAll),
+      completions_(*endpoint_, kReceives + options_.posts_max),
       receives_(completions_, kReceives),
       buffers_(std::size_t{kReceives} * RingLink::kCarriedBytesMax) {
   for (std::uint64_t i = 0; i < kReceives; ++i) {
@@ -160,15 +168,25 @@ bool FabricClients::has_more(const Session& session) const {
          connection.link()->landed_behind(0, connection.requests.lines().head());
 }
 
+// Who takes nothing keeps what was posted to him for as long as he likes. So he leaves the others
+// what is their own, and those who come later too.
 bool FabricClients::carry_active() {
   bool moved = false;
-  // So that those who take nothing leave the others enough.
-  const auto share = std::max(kPostsMin, kPostsOfAll / (1 + counts_.sessions.load()));
+  const std::uint32_t shared = shared_posts(options_.posts_max);
+  const std::uint32_t share = kPostsOwn + shared / (1 + counts_.sessions.load());
+  std::uint32_t spare = shared;
+  for (const Session* session : active_) {
+    spare -= std::min(spare, beyond_own(*session->connection->link()));
+  }
+  const bool unlimited = fabric::planted(fabric::Bug::posts_taken_by_anybody);
   std::erase_if(active_, [&](Session* session) {
     RingLink& link = *session->connection->link();
-    link.limit_posts(share);
+    const std::uint32_t before = beyond_own(link);
+    const std::uint32_t most = std::min(share, kPostsOwn + before + spare);
+    link.limit_posts(unlimited ? RingLink::kPostsMax : most);
     link.refresh_credits();
     const bool carried = link.carry();
+    spare -= std::min(spare, beyond_own(link) - before);
     moved = moved || carried;
     session->quiet_turns = carried ? 0 : session->quiet_turns + 1;
     session->active = session->connection->link()->attached() &&
@@ -215,9 +233,10 @@ Result<FabricClients::Session*> FabricClients::session_for(const wire::LinkHello
   Session& session = *known->second;
   const wire::ConnectionLayout& layout = session.connection->layout();
   // The rings are those that they were, or what is in them means something else.
-  if (1u << (hello.request_lines_log2 & 31) != layout.request_lines ||
-      1u << (hello.response_lines_log2 & 31) != layout.response_lines ||
-      hello.response_rings != layout.response_rings) {
+  const bool same = hello.request_lines_log2 == wire::lines_log2(layout.request_lines) &&
+                    hello.response_lines_log2 == wire::lines_log2(layout.response_lines) &&
+                    hello.response_rings == layout.response_rings;
+  if (!same && !fabric::planted(fabric::Bug::session_of_any_rings)) {
     return fail(Code::invalid_argument);
   }
   if (session.pair) lose(session);
@@ -279,8 +298,10 @@ Result<void> FabricClients::attach(Session& session, const fabric::ConnectReques
                                    const wire::LinkHello& hello) {
   Connection& connection = *session.connection;
   memory::SharedMemory& memory = connection.memory();
+  const fabric::Domain domain =
+      fabric::planted(fabric::Bug::one_domain_for_all) ? 0 : session.domain;
   auto region = endpoint_->regions().offer({memory.at(0), memory.bytes(), memory.descriptor(), 0},
-                                           fabric::RemoteRights::write, session.domain);
+                                           fabric::RemoteRights::write, domain);
   if (!region) return std::unexpected(region.error());
   wire::LinkWelcome welcome{};
   welcome.magic = wire::kLinkMagic;
@@ -309,6 +330,7 @@ Result<void> FabricClients::attach(Session& session, const fabric::ConnectReques
 
 fabric::QueuePairOptions FabricClients::pair_options(fabric::Domain domain) {
   fabric::QueuePairOptions options;
+  if (fabric::planted(fabric::Bug::one_domain_for_all)) domain = 0;
   options.sends = &completions_;
   options.shared_receives = &receives_;
   options.send_depth = 2 * RingLink::kPostsMax;
@@ -339,6 +361,9 @@ void FabricClients::keep_house() {
   if (now - house_ns_ < kHouseNs) return;
   house_ns_ = now;
   std::erase_if(refused_, [now](const Refused& refused) {
+    if (refused.until_ns < now && !fabric::planted(fabric::Bug::refused_not_closed)) {
+      refused.pair->close();  // which hands back a receive that it may have taken
+    }
     return refused.until_ns < now || refused.pair->state() == fabric::QueuePair::State::ended;
   });
   for (const auto& [token, session] : sessions_) {

@@ -10,6 +10,7 @@
 // What never happens
 // - No client reaches the memory of another: each session's region is of a domain of its own.
 // - No WRITE of an earlier pair lands after the session went on: its region was revoked.
+// - No client that takes nothing keeps others from being sent to: each has posts of his own.
 // - No client that is silent, or gone without a word, stays for ever: who says nothing is asked.
 //
 // Thread: that of the engine.
@@ -39,6 +40,7 @@ struct FabricClientsOptions {
   std::uint64_t resume_ns = 60'000'000'000;   ///< for which a lost client may come back
   std::uint64_t silence_ns = 20'000'000'000;  ///< after which a client is asked whether it is there
   std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns;
+  std::uint32_t posts_max = 64512;  ///< in flight, of all clients together
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;
   /// Random numbers that nobody can guess; else those of the system.
   std::function<std::uint64_t()> draw;

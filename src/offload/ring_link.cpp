@@ -188,9 +188,10 @@ bool RingLink::received(const Completion& completion, std::span<const std::byte>
   const wire::LinkNote note = wire::to_note(completion.immediate);
   const bool placed = completion.opcode == fabric::Opcode::receive_write;
   switch (note.kind) {
-    case wire::LinkNoteKind::lines:
-      return note.ring < incoming_.size() &&
-             take_lines(incoming_[note.ring], note.line, bytes, placed);
+    case wire::LinkNoteKind::lines: {
+      const std::uint32_t ring = fabric::planted(fabric::Bug::note_of_any_ring) ? 0 : note.ring;
+      return ring < incoming_.size() && take_lines(incoming_[ring], note.line, bytes, placed);
+    }
     case wire::LinkNoteKind::credit: return !placed && take_credit(note.ring, bytes);
     case wire::LinkNoteKind::goodbye: goodbye_ = true; return true;
   }
@@ -201,7 +202,10 @@ bool RingLink::take_lines(Incoming& ring, std::uint32_t low, std::span<const std
                           bool placed) {
   const std::uint64_t landed = ring.landed.load(std::memory_order_relaxed);
   const std::int64_t more = ahead(low, landed);
-  if (more > static_cast<std::int64_t>(ring.count)) return false;
+  if (more > static_cast<std::int64_t>(ring.count) &&
+      !fabric::planted(fabric::Bug::note_of_any_line)) {
+    return false;
+  }
   if (!placed) {
     const std::uint64_t lines = bytes.size() / wire::kRingLineBytes;
     if (bytes.size() % wire::kRingLineBytes != 0 || lines > kLinesMax) return false;
@@ -223,7 +227,11 @@ bool RingLink::take_lines(Incoming& ring, std::uint32_t low, std::span<const std
 }
 
 bool RingLink::take_credit(std::uint32_t number, std::span<const std::byte> bytes) {
-  if (number >= outgoing_.size() || bytes.size() != sizeof(std::uint64_t)) return false;
+  if (number >= outgoing_.size()) return false;
+  if (bytes.size() != sizeof(std::uint64_t) &&
+      !fabric::planted(fabric::Bug::credit_of_any_length)) {
+    return false;
+  }
   Outgoing& ring = outgoing_[number];
   base::store_shared(ring.told, base::load_plain<std::uint64_t>(bytes.data()));
   refresh(ring);

@@ -87,6 +87,8 @@ class RingLink {
   [[nodiscard]] bool busy() const { return !carried_.empty() || stopped_; }
   /// Of how many posts this end makes use at a time; kPostsMax at most.
   void limit_posts(std::uint32_t posts) { posts_max_ = std::min(posts, kPostsMax); }
+  /// And how many it has in flight.
+  [[nodiscard]] std::uint32_t posts() const { return static_cast<std::uint32_t>(carried_.size()); }
   /// Whether lines have landed behind this one of a ring that comes in.
   [[nodiscard]] bool landed_behind(std::uint32_t ring, std::uint64_t line) const {
     return line < incoming_[ring].landed.load(std::memory_order_relaxed);

@@ -254,7 +254,8 @@ TEST(FabricCommand, GarbageIsRefusedInWords) {
     EXPECT_EQ(tool.err(),
               "espalier: error: '10.0.0.1' is no address of the fabric\n"
               "  An address is shm:PATH, roce://HOST[:PORT]/SERVICE, "
-              "roce+memif:PATH[,link=LINK][,service=SERVICE] or ofi://PROVIDER/HOST[:PORT].\n");
+              "roce+memif:PATH[,link=LINK][,service=SERVICE], "
+              "roce+xdp://INTERFACE/HOST[:PORT]/SERVICE or ofi://PROVIDER/HOST[:PORT].\n");
     EXPECT_EQ(tool.run({"fabric", command, ""}), kUsage);
     EXPECT_EQ(tool.run({"fabric", command, "{\x1b"}), kUsage);
     EXPECT_THAT(tool.err(), HasSubstr("'{\\x1b' is no address"));
@@ -295,6 +296,8 @@ TEST(FabricCommand, SaysWhatCannotBeOffered) {
   EXPECT_THAT(wrong({at, "--bytes", "8192G", "--seconds", "0"}), HasSubstr("--seconds"));
   EXPECT_THAT(wrong({"shm:" + (folder / "none/s").string()}), HasSubstr("cannot listen at shm:"));
   EXPECT_THAT(wrong({"roce://192.0.2.1/1"}), HasSubstr("is no address of this machine"));
+  EXPECT_THAT(wrong({"roce+xdp://nonesuch0/192.0.2.1/1"}),
+              HasSubstr("there is no such network interface"));
   EXPECT_THAT(wrong({"ofi://nonesuch/127.0.0.1:0"}), HasSubstr("no provider of this name"));
 }
 

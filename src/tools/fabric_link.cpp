@@ -31,6 +31,11 @@ std::string shown(const std::string& text) { return encode(text, Encoding::escap
 
 std::string hint_of(const Error& error) { return std::string(fabric::explain(error)); }
 
+std::unexpected<Failure> no_interface(const std::string& address) {
+  return failed(fmt::format("cannot use {}: there is no such network interface", address),
+                "ip link show lists those of this machine.");
+}
+
 /// Why no end could be opened, or nothing be sent to the other.
 std::unexpected<Failure> cannot_connect(const std::string& address, const Error& error) {
   if (error.code == Code::connection_lost) {
@@ -51,6 +56,7 @@ std::unexpected<Failure> cannot_connect(const std::string& address, const Error&
     return failed(fmt::format("not allowed to connect to {}", address),
                   "Permissions of the socket and of its folder say who is.");
   }
+  if (error == Error{Code::system, 0, ENODEV}) return no_interface(address);
   const bool no_way =
       error == Error{Code::system, 0, ENETUNREACH} || error == Error{Code::system, 0, EHOSTUNREACH};
   return failed(fmt::format("cannot connect to {}: {}", address, reason(error)),
@@ -63,7 +69,8 @@ void add_fabric_address(CLI::App& command, std::string& address) {
   command
       .add_option_function<std::string>(
           "ADDRESS", [&address](const std::string& text) { address = unprotect(text); },
-          "shm:PATH, roce://HOST[:PORT]/SERVICE, roce+memif:PATH or ofi://PROVIDER/HOST[:PORT]")
+          "shm:PATH, roce://HOST[:PORT]/SERVICE, roce+memif:PATH, "
+          "roce+xdp://INTERFACE/HOST[:PORT]/SERVICE or ofi://PROVIDER/HOST[:PORT]")
       ->type_name("")
       ->required();
 }
@@ -84,8 +91,11 @@ std::unexpected<Failure> cannot_listen(const std::string& address, const Error& 
   }
   if (error == Error{Code::system, 0, EADDRNOTAVAIL}) {
     return failed(fmt::format("{} is no address of this machine", address),
-                  "Give one that is; 127.0.0.1 for others on this machine.");
+                  address.starts_with("roce+xdp:")
+                      ? "Give one that the interface has; ip address show lists them."
+                      : "Give one that is; 127.0.0.1 for others on this machine.");
   }
+  if (error == Error{Code::system, 0, ENODEV}) return no_interface(address);
   if (error.code == Code::unsupported) {
     return failed(fmt::format("cannot listen at {}", address), std::string(fabric::explain(error)));
   }

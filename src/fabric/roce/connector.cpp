@@ -204,6 +204,9 @@ void Connector::take(const PortAddress& from, const ConnectionMessage& message,
   if (!service || !services_.contains(*service)) return no(RejectReason::invalid_service_id);
   if (body.transport_service != 0) return no(RejectReason::invalid_transport_service_type);
   if (!ip_service(body)) return no(RejectReason::unsupported_request);
+  if (mtu_bytes(body.mtu) > endpoint_.port().mtu_bytes_max()) {
+    return no(RejectReason::invalid_path_mtu);
+  }
   if (!make_room(from)) return;
   const std::uint32_t id = new_id();
   Connection& connection = connections_[id];

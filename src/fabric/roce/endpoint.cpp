@@ -75,7 +75,9 @@ Result<std::unique_ptr<QueuePair>> RoceEndpoint::connect(std::string_view addres
   const auto service = parse_service(address.substr(slash + 1));
   if (!peer || !service) return fail(Code::invalid_argument);
   if (peer->ip.is_v6 != port_->address().ip.is_v6) return fail(Code::invalid_argument);
-  auto pair = make_pair(options);
+  QueuePairOptions possible = options;
+  possible.mtu_bytes = std::min(possible.mtu_bytes, port_->mtu_bytes_max());
+  auto pair = make_pair(possible);
   if (!pair) return std::unexpected(pair.error());
   now_ns_ = port_->now_ns();
   connector_.connect(**pair, *peer, *service, data);

@@ -99,7 +99,7 @@ std::optional<Bytes> read_v6(Bytes ip, Frame& to) {
   return ip.subspan(kV6Bytes, payload);
 }
 
-bool read_udp(Bytes udp, Frame& to) {
+bool read_udp(Bytes udp, Frame& to, UdpChecksum checksum) {
   // A datagram shorter than its IP packet would be a place to hide things in: the ICRC covers both
   // lengths, but not what lies between them.
   if (udp.size() < kUdpBytes || load16(udp.data() + 4) != udp.size()) return false;
@@ -107,6 +107,7 @@ bool read_udp(Bytes udp, Frame& to) {
   to.flow.destination_port = load16(udp.data() + 2);
   to.udp_checksum = load16(udp.data() + 6);
   to.ib = udp.subspan(kUdpBytes);
+  if (checksum == UdpChecksum::any) return true;
   if (to.udp_checksum == 0) {
     return !to.flow.source.is_v6 || to.flow.destination_port == wire::roce::kUdpPort;
   }
@@ -149,7 +150,7 @@ void write_v6(std::byte* at, const FrameHeader& header, std::size_t udp_bytes) {
 
 }  // namespace
 
-std::optional<Frame> parse_frame(Bytes bytes) {
+std::optional<Frame> parse_frame(Bytes bytes, UdpChecksum checksum) {
   if (bytes.size() < kEthernetBytes) return std::nullopt;
   Frame frame;
   std::memcpy(frame.destination.data(), bytes.data(), 6);
@@ -165,7 +166,7 @@ std::optional<Frame> parse_frame(Bytes bytes) {
   std::optional<Bytes> udp;
   if (type == kTypeV4) udp = read_v4(bytes, frame);
   if (type == kTypeV6) udp = read_v6(bytes, frame);
-  if (!udp || !read_udp(*udp, frame)) return std::nullopt;
+  if (!udp || !read_udp(*udp, frame, checksum)) return std::nullopt;
   return frame;
 }
 

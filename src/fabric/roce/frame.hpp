@@ -12,7 +12,8 @@
 //
 // A UDP checksum of 0 means none. IPv4 allows that always; IPv6 to tunnels that say so [RFC 6935],
 // and RoCEv2, whose ICRC is the better one, is taken for such: 0 is good on its port alone. What we
-// write has 0, as network cards do.
+// write has 0, as network cards do. Where the kernel leaves the checksum to a card that then does
+// nothing, between two interfaces of one machine, any must do; the ICRC is checked all the same.
 //
 // Thread: plain values and pure functions.
 #pragma once
@@ -48,9 +49,13 @@ struct Frame : FrameHeader {
 
 inline constexpr std::size_t kFrameHeaderBytesMax = 14 + 4 + 40 + 8;
 
+/// What is asked of the UDP checksum of a frame that has come.
+enum class UdpChecksum : std::uint8_t { right, any };
+
 /// Reads a frame. Nothing if it is no UDP, or is not as it should be. The port it goes to may be
 /// any; ask.
-[[nodiscard]] std::optional<Frame> parse_frame(std::span<const std::byte> frame);
+[[nodiscard]] std::optional<Frame> parse_frame(std::span<const std::byte> frame,
+                                               UdpChecksum checksum = UdpChecksum::right);
 
 /// Bytes before the UDP payload.
 [[nodiscard]] std::size_t frame_header_bytes(const FrameHeader& header);

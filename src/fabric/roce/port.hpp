@@ -50,6 +50,9 @@ class PacketPort {
   [[nodiscard]] virtual PortAddress address() const = 0;
   /// Bytes that a peer like this one can hold before it reads them; more under way get lost.
   [[nodiscard]] virtual std::uint32_t window_bytes() const = 0;
+  /// Payload of the largest packets that it can send and take. Pairs that are asked for more have
+  /// so much; peers that ask for more are refused.
+  [[nodiscard]] virtual std::uint32_t mtu_bytes_max() const { return 4096; }
 
   /// Room for a packet of so many bytes, BTH to pad, or null: there is none before the next
   /// flush(), or not even then. Followed by seal().

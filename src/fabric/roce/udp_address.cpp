@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/roce/udp_address.hpp"
 
+#include <cerrno>
 #include <cstring>
+
+#include "base/clock.hpp"
 
 namespace espalier::fabric::roce {
 
@@ -38,6 +41,23 @@ PortAddress to_port_address(const sockaddr_storage& storage) {
     std::memcpy(address.ip.bytes.data(), &four.sin_addr, sizeof four.sin_addr);
   }
   return address;
+}
+
+bool bind_below_flows(int socket, PortAddress& address) {
+  if (address.udp_port != 0) {
+    const SocketAddress name(address);
+    return bind(socket, name.get(), name.bytes) == 0;
+  }
+  constexpr std::uint16_t kBegin = 20000;
+  constexpr std::uint32_t kPorts = kFlowPorts - kBegin;
+  const std::uint64_t start = base::monotonic_ns();
+  for (std::uint32_t i = 0; i < kPorts; ++i) {
+    address.udp_port = static_cast<std::uint16_t>(kBegin + (start / 1024 + i) % kPorts);
+    const SocketAddress name(address);
+    if (bind(socket, name.get(), name.bytes) == 0) return true;
+    if (errno != EADDRINUSE) return false;
+  }
+  return false;
 }
 
 }  // namespace espalier::fabric::roce

@@ -22,9 +22,6 @@
 namespace espalier::fabric::roce {
 namespace {
 
-// From here on up, a packet's source port names no listener.
-constexpr std::uint16_t kFlowPorts = 49152;
-constexpr std::uint16_t kOwnPortsBegin = 20000;
 constexpr int kBufferBytes = 8 << 20;
 // A datagram may have so much, of at most so many parts.
 constexpr std::size_t kDatagramBytes = 65000;
@@ -257,16 +254,14 @@ bool Socket::icrc_is_right(const PortAddress& from, std::span<const std::byte> i
 
 void Socket::arrived(const sockaddr_storage& storage, std::span<const std::byte> datagram,
                      std::size_t part_bytes) {
-  PortAddress from = to_port_address(storage);
+  const PortAddress from = to_port_address(storage);
   ++counters_.receives;
-  PortAddress answers_to = from;
-  if (from.udp_port >= kFlowPorts) answers_to.udp_port = wire::roce::kUdpPort;
   while (!datagram.empty()) {
     const auto part = datagram.first(std::min(part_bytes, datagram.size()));
     datagram = datagram.subspan(part.size());
     ++counters_.received;
     if (icrc_is_right(from, part)) {
-      burst_.push_back({answers_to, part});
+      burst_.push_back({answers_to(from), part});
     } else {
       ++counters_.wrong_icrc;
     }
@@ -323,23 +318,6 @@ bool set(int socket, int level, int option, int value) {
   return setsockopt(socket, level, option, &value, sizeof value) == 0;
 }
 
-/// Binds to the address, or to any port of it that names a listener. Returns whether it worked.
-bool bind_to(int socket, PortAddress& address) {
-  if (address.udp_port != 0) {
-    const SocketAddress name(address);
-    return bind(socket, name.get(), name.bytes) == 0;
-  }
-  const std::uint64_t start = base::monotonic_ns();
-  constexpr std::uint32_t kOwnPorts = kFlowPorts - kOwnPortsBegin;
-  for (std::uint32_t i = 0; i < kOwnPorts; ++i) {
-    address.udp_port = static_cast<std::uint16_t>(kOwnPortsBegin + (start / 1024 + i) % kOwnPorts);
-    const SocketAddress name(address);
-    if (bind(socket, name.get(), name.bytes) == 0) return true;
-    if (errno != EADDRINUSE) return false;
-  }
-  return false;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<UdpPort>> UdpPort::open(const UdpPortOptions& options) {
@@ -362,7 +340,7 @@ Result<std::unique_ptr<UdpPort>> UdpPort::open(const UdpPortOptions& options) {
   if (!whole) return base::refused_by_system();
   const bool offload = options.offload && set(number, SOL_UDP, UDP_GRO, 1);
   PortAddress address = options.address;
-  if (!bind_to(number, address)) return base::refused_by_system();
+  if (!bind_below_flows(number, address)) return base::refused_by_system();
   int room = 0;
   socklen_t room_bytes = sizeof room;
   getsockopt(number, SOL_SOCKET, SO_RCVBUF, &room, &room_bytes);

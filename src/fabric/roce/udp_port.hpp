@@ -11,9 +11,6 @@
 // and the receiver tries: an ICRC is right if it is that of some id below kIdsMax. So for IPv4 it
 // is a check of 25 bits instead of 32; IPv6 has no id, and loses nothing.
 //
-// A peer that is a network card sends from any port above 49151 and listens at 4791; one of ours
-// sends from the port where it listens, which is below.
-//
 // Thread: one at a time, but for wake().
 #pragma once
 

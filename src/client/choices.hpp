@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: who decides what happens next. It is a seed, or the bytes of a fuzzer, which decide as
+// long as there are any: so one piece of code plays both.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+
+#include "base/random.hpp"
+
+namespace espalier::client {
+
+class Choices {
+ public:
+  explicit Choices(std::uint64_t seed) : random_(seed) {}
+  Choices(const std::uint8_t* data, std::size_t size) : at_(data), left_(size) {}
+
+  /// Whether the bytes have ended: all that is drawn is 0 from then on.
+  [[nodiscard]] bool over() const { return !random_ && left_ == 0; }
+
+  /// 0 <= result < n. Takes as few bytes as it needs, so that a fuzzer finds its way.
+  std::uint64_t below(std::uint64_t n) {
+    if (random_) return random_->below(n);
+    std::uint64_t drawn = 0;
+    for (std::uint64_t reach = n - 1; reach != 0; reach >>= 8) drawn = drawn << 8 | byte();
+    return drawn % n;
+  }
+  std::uint64_t between(std::uint64_t low, std::uint64_t high) {
+    return low + below(high - low + 1);
+  }
+  bool one_in(std::uint64_t n) { return below(n) == n - 1; }
+  std::uint64_t word() { return random_ ? (*random_)() : below(~std::uint64_t{0}); }
+  template <class T>
+  T pick(std::initializer_list<T> of) {
+    return of.begin()[below(of.size())];
+  }
+  std::string bytes(std::size_t count) {
+    std::string drawn(count, '\0');
+    for (char& c : drawn) c = static_cast<char>(below(256));
+    return drawn;
+  }
+
+ private:
+  std::uint8_t byte() {
+    if (left_ == 0) return 0;
+    --left_;
+    return *at_++;
+  }
+
+  std::optional<base::Random> random_;
+  const std::uint8_t* at_ = nullptr;
+  std::size_t left_ = 0;
+};
+
+}  // namespace espalier::client

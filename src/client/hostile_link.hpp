@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: one queue pair by which somebody plays a client of a node, as rightly or as wrongly as
+// he is told to. It says any hello, carries any lines and notes, and remembers what came of it.
+//
+// Thread: one at a time. Its endpoint outlives it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "fabric/endpoint.hpp"
+#include "wire/ring.hpp"
+#include "wire/ring_link.hpp"
+
+namespace espalier::client {
+
+/// A hello that a node takes.
+inline wire::LinkHello link_hello(wire::LinkWay way, const wire::ConnectionLayout& layout,
+                                  const wire::LinkToken& token = {}) {
+  wire::LinkHello hello{};
+  hello.magic = wire::kLinkMagic;
+  hello.protocol = wire::kLinkProtocol;
+  hello.way = static_cast<std::uint8_t>(way);
+  hello.request_lines_log2 = wire::lines_log2(layout.request_lines);
+  hello.response_lines_log2 = wire::lines_log2(layout.response_lines);
+  hello.response_rings = static_cast<std::uint8_t>(layout.response_rings);
+  hello.token = token;
+  return hello;
+}
+
+/// A message as the lines that it is, from this one on.
+inline std::string to_lines(std::string_view message, std::uint64_t first) {
+  std::string lines;
+  message.remove_prefix(std::min<std::size_t>(message.size(), sizeof(std::uint32_t)));
+  do {
+    const std::uint32_t sequence = wire::sequence_of(first++);
+    lines += base::bytes_of(sequence);
+    std::string part(message.substr(0, wire::kRingLinePayload));
+    message.remove_prefix(part.size());
+    lines += (part.resize(wire::kRingLinePayload), part);
+  } while (!message.empty());
+  return lines;
+}
+
+class HostileLink {
+ public:
+  using Status = fabric::Status;
+  using State = fabric::QueuePair::State;
+
+  /// What it has to receive with, which may be nothing.
+  struct Room {
+    std::uint32_t receives = 16;
+    std::size_t bytes_each = 4096;
+  };
+  /// Memory in which a node can write, of a client that goes the way `write`.
+  static constexpr std::uint64_t kMemoryBytes = std::uint64_t{64} << 10;
+
+  HostileLink(fabric::Endpoint& endpoint, std::uint64_t timeout_ns, const Room& room)
+      : endpoint_(endpoint),
+        completions_(endpoint, 1024),
+        lines_(kMemoryBytes / sizeof(Line)),
+        region_(*endpoint.regions().offer({lines_.data()->bytes, kMemoryBytes},
+                                          fabric::RemoteRights::write)),
+        buffers_(room.receives * room.bytes_each) {
+    options_.sends = &completions_;
+    options_.timeout_ns = timeout_ns;
+    options_.send_depth = kPostsMax;
+    options_.receive_depth = std::max(room.receives, 1u);
+    room_ = room;
+  }
+  ~HostileLink() {
+    if (pair_) pair_->close();
+    pair_.reset();
+  }
+  HostileLink(const HostileLink&) = delete;
+  HostileLink& operator=(const HostileLink&) = delete;
+
+  /// Of the memory above, into a hello.
+  void name_memory(wire::LinkHello& hello) const {
+    hello.base = region_.remote().base;
+    hello.key = region_.remote().key;
+  }
+  /// Asks for a connection. Returns false if the endpoint would not.
+  bool dial(std::string_view target, std::string_view hello) {
+    wire::LinkHello said{};
+    std::memcpy(&said, hello.data(), std::min(hello.size(), sizeof said));
+    way_ = static_cast<wire::LinkWay>(said.way);
+    auto pair =
+        endpoint_.connect(target, options_, std::as_bytes(std::span(hello.data(), hello.size())));
+    if (!pair) return false;
+    pair_ = std::move(*pair);
+    for (std::uint32_t i = 0; i < room_.receives; ++i) post_receive(i);
+    return true;
+  }
+  bool dial(std::string_view target, const wire::LinkHello& hello) {
+    return dial(target, base::bytes_of(hello));
+  }
+
+  [[nodiscard]] bool ended() const { return !pair_ || pair_->state() == State::ended; }
+  [[nodiscard]] Status ended_by() const { return pair_->ended_by(); }
+  /// What the node said; null while it has said nothing that is long enough.
+  [[nodiscard]] const wire::LinkWelcome* welcome() {
+    if (!pair_ || pair_->peer_data().size() < sizeof welcome_) return nullptr;
+    std::memcpy(&welcome_, pair_->peer_data().data(), sizeof welcome_);
+    return &welcome_;
+  }
+  /// The rings that it got.
+  [[nodiscard]] wire::ConnectionLayout layout() {
+    const wire::LinkWelcome* const said = welcome();
+    if (said == nullptr || said->code != 0) return {};
+    return {1u << said->request_lines_log2, 1u << said->response_lines_log2, said->response_rings};
+  }
+  /// Whether it is a session's.
+  [[nodiscard]] bool let_in() { return layout().valid(); }
+
+  // --- what it says -----------------------------------------------------------------------------
+
+  void send(std::string bytes, std::optional<std::uint32_t> immediate) {
+    const auto kept = keep(std::move(bytes));
+    using fabric::WorkRequest;
+    post(immediate ? WorkRequest::send_immediate(0, kept, *immediate) : WorkRequest::send(0, kept));
+  }
+  /// To this place of the memory that the node has for it.
+  void write(std::uint64_t offset, std::string bytes, std::optional<std::uint32_t> immediate = {}) {
+    if (welcome() != nullptr)
+      write(welcome_.key, welcome_.base + offset, std::move(bytes), immediate);
+  }
+  void write(fabric::RegionKey key, std::uint64_t remote, std::string bytes,
+             std::optional<std::uint32_t> immediate = {}) {
+    const auto kept = keep(std::move(bytes));
+    using fabric::WorkRequest;
+    post(immediate ? WorkRequest::write_immediate(0, kept, key, remote, *immediate)
+                   : WorkRequest::write(0, kept, key, remote));
+  }
+  void post(const fabric::WorkRequest& request) {
+    if (pair_ && posted_ < kPostsMax)
+      posted_ += static_cast<std::uint32_t>(pair_->post(request).taken);
+  }
+  /// Lines of the request ring, at their places and with the notes that belong to them.
+  void carry(std::string_view lines) {
+    const wire::ConnectionLayout rings = layout();
+    if (!rings.valid()) return;
+    while (!lines.empty()) {
+      const std::uint64_t slot = tail_ & (rings.request_lines - 1);
+      const std::uint64_t most = std::min<std::uint64_t>(rings.request_lines - slot, 64);
+      const std::string part(lines.substr(0, most * wire::kRingLineBytes));
+      lines.remove_prefix(part.size());
+      tail_ += part.size() / wire::kRingLineBytes;
+      const std::uint32_t note =
+          wire::to_immediate({wire::LinkNoteKind::lines, 0, static_cast<std::uint32_t>(tail_)});
+      if (way_ == wire::LinkWay::write) {
+        write(rings.requests() + slot * wire::kRingLineBytes, part, note);
+      } else {
+        send(part, note);
+      }
+    }
+  }
+  void request(std::string_view message) { carry(to_lines(message, tail_)); }
+  void credit(std::uint32_t ring, std::uint64_t value) {
+    const std::string bytes(base::bytes_of(value));
+    if (way_ == wire::LinkWay::write) {
+      write(wire::kLinkPageOffset + offsetof(wire::LinkPage, response_credits) + 8u * ring, bytes);
+    } else {
+      send(bytes, wire::to_immediate({wire::LinkNoteKind::credit, ring, 0}));
+    }
+  }
+  /// The credits that are due.
+  void acknowledge() {
+    for (std::uint32_t ring = 0; ring < layout().response_rings; ++ring) credit(ring, came_[ring]);
+  }
+  void goodbye() { send({}, wire::to_immediate({wire::LinkNoteKind::goodbye, 0, 0})); }
+
+  // --- what came of it --------------------------------------------------------------------------
+
+  /// Takes what was told. Receives are posted again, if so wished.
+  void poll(bool receive_again = true) {
+    fabric::Completion some[16];
+    while (const std::size_t count = completions_.poll(some)) {
+      for (std::size_t i = 0; i < count; ++i) take(some[i], receive_again);
+    }
+  }
+  /// How the last of its requests ended that was told.
+  [[nodiscard]] std::optional<Status> last() const { return last_; }
+  /// Requests that are not told yet.
+  [[nodiscard]] std::uint32_t posted() const { return posted_; }
+  /// The line behind those of its request ring that it has carried.
+  [[nodiscard]] std::uint64_t tail() const { return tail_; }
+  /// Lines of a response ring that have come.
+  [[nodiscard]] std::uint64_t came(std::uint32_t ring) const { return came_[ring]; }
+  [[nodiscard]] wire::LinkWay way() const { return way_; }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64] = {};
+  };
+  static constexpr std::uint32_t kPostsMax = 256;
+
+  std::span<const std::byte> keep(std::string bytes) {
+    // The fabric may want to look at them again.
+    if (posted_ == 0) kept_.clear();
+    const std::string& kept = kept_.emplace_back(std::move(bytes));
+    return std::as_bytes(std::span(kept.data(), kept.size()));
+  }
+  void post_receive(std::uint64_t number) {
+    const auto into = std::span(buffers_).subspan(number * room_.bytes_each, room_.bytes_each);
+    const fabric::Receive receive{number, into};
+    pair_->post_receives({&receive, 1});
+  }
+  void take(const fabric::Completion& completion, bool receive_again) {
+    const bool came = completion.opcode == fabric::Opcode::receive ||
+                      completion.opcode == fabric::Opcode::receive_write;
+    if (!came) {
+      --posted_;
+      last_ = completion.status;
+      return;
+    }
+    if (completion.status != Status::success) return;
+    const wire::LinkNote note = wire::to_note(completion.immediate);
+    if (completion.with_immediate && note.kind == wire::LinkNoteKind::lines) {
+      std::uint64_t& known = came_[note.ring];
+      known += (note.line - static_cast<std::uint32_t>(known)) & wire::kLinkLineMask;
+    }
+    if (receive_again && !ended()) post_receive(completion.work_id);
+  }
+
+  fabric::Endpoint& endpoint_;
+  fabric::CompletionQueue completions_;
+  std::vector<Line> lines_;
+  fabric::Registration region_;
+  Room room_;
+  std::vector<std::byte> buffers_;
+  fabric::QueuePairOptions options_;
+  std::deque<std::string> kept_;
+  std::unique_ptr<fabric::QueuePair> pair_;
+  wire::LinkWay way_ = wire::LinkWay::invalid;
+  wire::LinkWelcome welcome_{};
+  std::uint64_t tail_ = 0;
+  std::uint64_t came_[wire::kResponseRingsMax] = {};
+  std::uint32_t posted_ = 0;
+  std::optional<Status> last_;
+};
+
+}  // namespace espalier::client

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node over a fabric and peers that do one thing that they should not: what comes of it for them,
+// and that nothing comes of it for others (hostile_checks.hpp).
+#include <gtest/gtest.h>
+
+#include "client/hostile_checks.hpp"
+
+namespace espalier::client {
+namespace {
+
+class LinkBreach : public ::testing::TestWithParam<Breach> {};
+
+TEST_P(LinkBreach, EndsNobodyButWhoCommitsIt) { EXPECT_EQ(check_breach(GetParam()), ""); }
+
+std::string name_of(const ::testing::TestParamInfo<Breach>& breach) { return breach.param.name; }
+INSTANTIATE_TEST_SUITE_P(Notes, LinkBreach, ::testing::ValuesIn(breaches_of_notes()), name_of);
+INSTANTIATE_TEST_SUITE_P(Memory, LinkBreach, ::testing::ValuesIn(breaches_of_memory()), name_of);
+
+TEST(HostileLinks, NobodyReachesTheMemoryOfAnotherSession) {
+  EXPECT_EQ(check_memory_of_others(), "");
+}
+
+TEST(HostileLinks, ANameWithTheWrongRingsIsRefusedAndHarmsNobody) {
+  EXPECT_EQ(check_stolen_names(), "");
+}
+
+TEST(HostileLinks, WhoTakesNothingLeavesOthersTheirPosts) {
+  EXPECT_EQ(check_posts_for_others(), "");
+}
+
+TEST(HostileLinksSlow, WhoIsTurnedAwayHandsBackTheReceivesThatHeTook) {
+  EXPECT_EQ(check_receives_for_others(), "");
+}
+
+// --- hellos --------------------------------------------------------------------------------------
+
+struct BadHello {
+  std::string bytes;
+  Code code;
+  std::uint32_t detail = 0;
+};
+
+std::vector<BadHello> bad_hellos() {
+  const wire::LinkHello good = link_hello(wire::LinkWay::send, HostileScene::kRings);
+  const auto bytes = [](const wire::LinkHello& hello) {
+    return std::string(base::bytes_of(hello));
+  };
+  std::vector<BadHello> hellos{{"", Code::invalid_argument},
+                               {bytes(good).substr(1), Code::invalid_argument},
+                               {std::string(56, 'x'), Code::invalid_argument}};
+  wire::LinkHello bad = good;
+  bad.magic ^= 1;
+  hellos.push_back({bytes(bad), Code::invalid_argument});
+  bad = good;
+  bad.protocol = 2;
+  hellos.push_back({bytes(bad), Code::unsupported, wire::kLinkProtocol});
+  for (const int way : {0, 3, 255}) {
+    bad = good;
+    bad.way = static_cast<std::uint8_t>(way);
+    hellos.push_back({bytes(bad), Code::unsupported});
+  }
+  bad = good;
+  bad.token = {1, 2};
+  hellos.push_back({bytes(bad), Code::not_found});
+  return hellos;
+}
+
+TEST(HostileLinks, ABadHelloIsAnsweredWithAReason) {
+  HostileScene scene;
+  for (const BadHello& bad : bad_hellos()) {
+    const auto link = scene.dial(bad.bytes);
+    ASSERT_NE(link->welcome(), nullptr);
+    EXPECT_EQ(link->welcome()->magic, wire::kLinkMagic);
+    EXPECT_EQ(static_cast<Code>(link->welcome()->code), bad.code);
+    EXPECT_EQ(link->welcome()->detail, bad.detail);
+    // It was told no memory, and what it says all the same is not listened to.
+    EXPECT_EQ(link->welcome()->key, 0u);
+    link->send(std::string(64, 'x'), link_note(wire::LinkNoteKind::lines, 0, 1));
+    link->goodbye();
+    EXPECT_EQ(scene.serve(), "");
+  }
+  EXPECT_EQ(scene.counts().sessions, 1u);
+  EXPECT_EQ(scene.counts().refused, bad_hellos().size());
+  EXPECT_EQ(scene.counts().broken, 0u);
+  EXPECT_EQ(scene.world.admitted(), 1);
+}
+
+TEST(HostileLinks, RingsOfAllSizesAreMadePossible) {
+  HostileScene scene;
+  for (const int lines : {0, 5, 6, 12, 13, 31, 32, 64, 255}) {
+    for (const int rings : {0, 1, 16, 17, 255}) {
+      wire::LinkHello hello = link_hello(wire::LinkWay::send, HostileScene::kRings);
+      hello.request_lines_log2 = static_cast<std::uint8_t>(lines);
+      hello.response_lines_log2 = static_cast<std::uint8_t>(255 - lines);
+      hello.response_rings = static_cast<std::uint8_t>(rings);
+      hello.reserved = 7;
+      const auto link = scene.dial(std::string(base::bytes_of(hello)) + "and more");
+      ASSERT_TRUE(link->let_in()) << lines << " " << rings;
+      EXPECT_TRUE(link->layout().valid());
+      EXPECT_TRUE(scene.answers(*link));
+    }
+  }
+  EXPECT_EQ(scene.serve(), "");
+}
+
+// --- comings and goings --------------------------------------------------------------------------
+
+TEST(HostileLinks, WhoKnowsANameHasTheSessionAndWhoseItWasIsTold) {
+  HostileScene scene;
+  ASSERT_EQ(scene.serve(), "");
+  const auto thief =
+      scene.dial(link_hello(wire::LinkWay::send, LinkWorld::kRings, scene.world.first_token()));
+  ASSERT_TRUE(thief->let_in());
+  EXPECT_EQ(scene.counts().resumed, 1u);
+  thief->goodbye();
+  EXPECT_TRUE(scene.wait([&] { return scene.counts().sessions == 0; }));
+  LinkReached reached;
+  EXPECT_EQ(scene.world.work(20, reached), "lost");
+}
+
+TEST(HostileLinks, MoreThanMayBeAreToldSoAndThenTurnedAway) {
+  LinkWorldOptions options = HostileScene::calm();
+  options.sessions_max = 5;
+  HostileScene scene(options);
+  const wire::LinkHello hello = link_hello(wire::LinkWay::send, HostileScene::kRings);
+  std::vector<std::unique_ptr<HostileLink>> links;
+  for (int i = 0; i < 4; ++i) {
+    links.push_back(scene.dial(hello));
+    EXPECT_TRUE(links.back()->let_in());
+  }
+  int told = 0;
+  int rejected = 0;
+  for (int i = 0; i < 80; ++i) {
+    links.push_back(scene.dial(hello));
+    const wire::LinkWelcome* const welcome = links.back()->welcome();
+    if (welcome == nullptr) {
+      EXPECT_EQ(links.back()->ended_by(), fabric::Status::remote_operation);
+      ++rejected;
+    } else {
+      EXPECT_EQ(static_cast<Code>(welcome->code), Code::too_many_participants);
+      ++told;
+    }
+  }
+  EXPECT_EQ(told, 64);
+  EXPECT_EQ(rejected, 16);
+  EXPECT_EQ(scene.world.admitted(), 5);
+  EXPECT_EQ(scene.serve(), "");
+  // They stay for a second, however long they like to hear it, and then there is room for others.
+  scene.wait([] { return false; }, 1'100);
+  EXPECT_TRUE(links[10]->ended());
+  EXPECT_NE(scene.dial(hello)->welcome(), nullptr);
+  links[0]->goodbye();
+  EXPECT_TRUE(scene.wait([&] { return scene.world.admitted() == 4; }));
+  EXPECT_TRUE(scene.dial(hello)->let_in());
+  EXPECT_EQ(scene.serve(), "");
+}
+
+TEST(HostileLinks, WhoEndsAtOnceIsNotKept) {
+  HostileScene scene;
+  const wire::LinkHello hello = link_hello(wire::LinkWay::send, HostileScene::kRings);
+  for (int i = 0; i < 500; ++i) {
+    const auto link = scene.begin(hello, {}, 100'000);
+    scene.world.world().run_for(static_cast<std::uint64_t>(i % 50) * 200);
+  }
+  EXPECT_EQ(scene.serve(), "");
+  // Some knew their names, so they might have come back.
+  EXPECT_TRUE(scene.wait([&] { return scene.counts().sessions == 1; }, 2'200));
+  EXPECT_EQ(scene.world.admitted(), 1);
+}
+
+TEST(HostileLinks, MoreAfterAGoodbyeIsNotHeard) {
+  HostileScene scene;
+  for (const wire::LinkWay way : {wire::LinkWay::write, wire::LinkWay::send}) {
+    const auto link = scene.dial(link_hello(way, HostileScene::kRings));
+    ASSERT_TRUE(link->let_in());
+    link->goodbye();
+    for (int i = 0; i < 20; ++i) {
+      link->request(offload::message_of(offload::request_of(wire::OffloadId::noop)));
+      link->goodbye();
+    }
+    EXPECT_TRUE(scene.wait([&] { return link->ended() && scene.counts().sessions == 1; }));
+  }
+  EXPECT_EQ(scene.counts().broken, 0u);
+  EXPECT_EQ(scene.serve(), "");
+}
+
+}  // namespace
+}  // namespace espalier::client

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/xdp/library.hpp"
+
+#include <dlfcn.h>
+
+namespace espalier::fabric::xdp {
+namespace {
+
+template <class F>
+bool find_function(void* library, const char* name, F& into) {
+  into = reinterpret_cast<F>(dlsym(library, name));
+  return into != nullptr;
+}
+
+}  // namespace
+
+std::string_view explain(Lack lack) {
+  switch (lack) {
+    case Lack::library:
+      return "libxdp.so.1 and libbpf.so.1 cannot be loaded; Debian's packages libxdp1 and libbpf1 "
+             "have them.";
+    case Lack::rights:
+      return "AF_XDP needs the capabilities CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF, outside of "
+             "user namespaces, and CAP_IPC_LOCK where ulimit -l is too little for its frames; "
+             "roce:// needs none of them.";
+    case Lack::program:
+      return "The interface has an XDP program already, another's or that of another port here: "
+             "there is one port for each interface. ip link show tells the program.";
+    case Lack::socket:
+      return "A queue of the interface has an AF_XDP socket already, of another program.";
+    case Lack::kernel: return "The kernel has no AF_XDP (CONFIG_XDP_SOCKETS), or is before 5.11.";
+    case Lack::mtu: return "The MTU of the interface is too small for packets of 1024 bytes.";
+    case Lack::ethernet: return "The interface is none of Ethernet.";
+  }
+  return {};
+}
+
+Result<std::shared_ptr<const Library>> Library::load(const char* xdp_name, const char* bpf_name) {
+  // They stay, for what they have made may outlive the port that loaded them.
+  void* const xdp = dlopen(xdp_name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  void* const bpf = dlopen(bpf_name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  Library made;
+  const bool whole = xdp != nullptr && bpf != nullptr &&
+                     find_function(xdp, "xsk_umem__create", made.create_frames) &&
+                     find_function(xdp, "xsk_umem__delete", made.delete_frames) &&
+                     find_function(xdp, "xsk_socket__create_shared", made.create_socket) &&
+                     find_function(xdp, "xsk_socket__delete", made.delete_socket) &&
+                     find_function(xdp, "xsk_socket__fd", made.descriptor_of) &&
+                     find_function(bpf, "bpf_map_create", made.create_map) &&
+                     find_function(bpf, "bpf_map_update_elem", made.set_in_map) &&
+                     find_function(bpf, "bpf_prog_load", made.load_program) &&
+                     find_function(bpf, "bpf_link_create", made.attach) &&
+                     find_function(bpf, "bpf_link_detach", made.detach);
+  if (xdp != nullptr) dlclose(xdp);  // counts; see above
+  if (bpf != nullptr) dlclose(bpf);
+  if (!whole) return lacks(Lack::library);
+  return std::make_shared<const Library>(made);
+}
+
+}  // namespace espalier::fabric::xdp

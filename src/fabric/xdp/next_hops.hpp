@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hardware addresses that packets go to, remembered for a while, so that not each packet asks
+// the kernel.
+//
+// They are the kernel's word alone. Where a packet came from is no proof of who may have the
+// answers: whoever can send one frame in a peer's name would have all that is sent to that peer.
+//
+// Who is asked for may be chosen by strangers, since a request for a connection is answered to the
+// address that it names. So places are few, and the kernel is asked at most every kAskNs. In which
+// set of four places an address belongs depends on a secret, so strangers bring a new one into a
+// set every kAskNs * kSets on the average, and it takes the place that was not used for longest:
+// who is spoken to more often than every 25 ms keeps his.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "fabric/roce/frame.hpp"
+#include "fabric/roce/ip_flow.hpp"
+#include "fabric/xdp/neighbours.hpp"
+
+namespace espalier::fabric::xdp {
+
+class NextHops {
+ public:
+  static constexpr std::uint64_t kAskNs = 100'000;
+  static constexpr std::uint64_t kGoodNs = 1'000'000'000;  // so long an answer is good
+  static constexpr std::uint64_t kAgainNs = 500'000;       // at first; after half as long again
+  static constexpr std::uint64_t kAgainNsMax = 100'000'000;
+
+  /// `secret`: a random number.
+  NextHops(Neighbours neighbours, std::uint64_t secret)
+      : neighbours_(std::move(neighbours)), secret_(secret), places_(kSets * kWays) {}
+
+  /// Where to send what is for this address; null: nobody knows yet. Valid until the next call.
+  /// Cost: a few nanoseconds; where the kernel is asked, some microseconds.
+  const roce::MacAddress* find(const roce::IpAddress& to, std::uint64_t now_ns);
+
+ private:
+  static constexpr std::size_t kSets = 64;
+  static constexpr std::size_t kWays = 4;
+
+  struct Place {
+    bool taken = false;
+    bool known = false;
+    roce::IpAddress ip;
+    roce::MacAddress mac{};
+    std::uint64_t used_ns = 0;
+    std::uint64_t ask_again_ns = 0;
+    std::uint64_t wait_ns = 0;  // between the last times, while it is not known
+  };
+  Place* place_of(const roce::IpAddress& ip);
+  void ask(Place& place, std::uint64_t now_ns);
+
+  Neighbours neighbours_;
+  std::uint64_t secret_;
+  std::uint64_t may_ask_ns_ = 0;
+  std::vector<Place> places_;
+};
+
+}  // namespace espalier::fabric::xdp

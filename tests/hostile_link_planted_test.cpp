@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks of hostile peers (src/client/hostile_checks.hpp) see their rules broken: each is
+// broken in turn, and its check notices.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "client/hostile_checks.hpp"
+#include "fabric/planted.hpp"
+
+namespace espalier::client {
+namespace {
+
+struct Planted {
+  fabric::Bug bug;
+  std::function<std::string()> check;
+};
+
+/// What the breaches of a list say that goes wrong first.
+std::string first_wrong(const std::vector<Breach>& breaches) {
+  for (const Breach& breach : breaches) {
+    if (const std::string wrong = check_breach(breach); !wrong.empty()) {
+      return breach.name + ": " + wrong;
+    }
+  }
+  return {};
+}
+
+std::string check_notes() { return first_wrong(breaches_of_notes()); }
+
+class HostileRules : public ::testing::TestWithParam<Planted> {};
+
+TEST_P(HostileRules, TheCheckNoticesThatOneIsBroken) {
+  ASSERT_EQ(GetParam().check(), "");
+  fabric::active_bug = GetParam().bug;
+  const std::string wrong = GetParam().check();
+  fabric::active_bug = fabric::Bug::none;
+  EXPECT_NE(wrong, "") << "the bug was not noticed";
+  RecordProperty("rejected_because", wrong);
+}
+
+using fabric::Bug;
+INSTANTIATE_TEST_SUITE_P(
+    Each, HostileRules,
+    ::testing::Values(Planted{Bug::note_of_any_ring, check_notes},
+                      Planted{Bug::note_of_any_line, check_notes},
+                      Planted{Bug::credit_of_any_length, check_notes},
+                      Planted{Bug::session_of_any_rings, check_stolen_names},
+                      Planted{Bug::one_domain_for_all, check_memory_of_others},
+                      Planted{Bug::refused_not_closed, check_receives_for_others},
+                      Planted{Bug::posts_taken_by_anybody, check_posts_for_others}));
+
+}  // namespace
+}  // namespace espalier::client
