@@ -66,10 +66,10 @@ PointSample open_and_close(std::uint64_t opened, std::uint64_t at_once) {
   const node::Config config = spinning_node_config();
   const NodeProcess node(config);
   const Holds fresh = Holds::of(node);
-  // The first client finds tables and pages that no later one needs again.
+  // The first client needs tables that stay for later ones.
   come_and_go_ns(config.node.socket, 1, [] {});
   PointSample sample;
-  sample.complete = wait_until_forgotten(node, fresh.descriptors + 1);  // a page of doorbells stays
+  sample.complete = wait_until_forgotten(node, fresh.descriptors);
   const Holds before = Holds::of(node);
   Holds most = before;
   std::uint64_t spent_ns = 0;

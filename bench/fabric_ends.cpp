@@ -57,15 +57,13 @@ std::unique_ptr<roce::PacketPort> open_on_cable(FabricKind kind,
                                                 const roce::NetworkNamespaces& network,
                                                 bool listens) {
   const int side = listens ? 1 : 0;
-  const roce::PortAddress at{roce::IpAddress::v4(10, 77, 0, static_cast<std::uint8_t>(side + 1)),
-                             wire::roce::kUdpPort};
+  const roce::PortAddress at = roce::NetworkNamespaces::address_of(side, false);
   return network.at(side, [&]() -> std::unique_ptr<roce::PacketPort> {
     if (kind == FabricKind::roce_udp_veth) {
       return must(roce::UdpPort::open({.address = at}), "UDP port");
     }
-    return must(
-        fabric::xdp::XdpPort::open({.interface = "veth" + std::to_string(side), .address = at}),
-        "AF_XDP");
+    const std::string interface = roce::NetworkNamespaces::interface_of(side);
+    return must(fabric::xdp::XdpPort::open({.interface = interface, .address = at}), "AF_XDP");
   });
 }
 

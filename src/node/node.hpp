@@ -58,7 +58,7 @@ class Node {
   [[nodiscard]] const std::vector<std::unique_ptr<Worker>>& workers() const { return workers_; }
   [[nodiscard]] tree::Catalog& catalog() const { return *catalog_; }
   [[nodiscard]] tree::StoreCore& store() const { return *store_; }
-  [[nodiscard]] const offload::Services& services() const { return *services_; }
+  [[nodiscard]] offload::Services& services() const { return *services_; }
 
  private:
   Node(const Config& config, const NodeOptions& options) : config_(config), options_(options) {}

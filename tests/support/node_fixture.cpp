@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <map>
 #include <string>
 #include <system_error>
@@ -88,11 +89,21 @@ std::uint32_t NodeFixture::in_flight() const {
   return sum;
 }
 
+// Workers give the last of a dropped map to the helper, which takes it from the list, then frees it.
+void NodeFixture::await_dropped_maps() {
+  const std::size_t maps = node_->catalog().names().size();
+  while (node_->store().maps.list().size() != maps) std::this_thread::yield();
+  std::promise<void> freed;
+  node_->services().helper.run([&freed] { freed.set_value(); });
+  freed.get_future().wait();
+}
+
 void NodeFixture::expect_all_came_back() {
   // A test that fails here hangs, and the watchdog of all tests ends it.
   while (node_->connections() != 0 || in_flight() != 0) std::this_thread::yield();
   while (open_descriptors() != descriptors_) std::this_thread::yield();
   while (node_->services().budget.used() != 0) std::this_thread::yield();
+  await_dropped_maps();
   EXPECT_EQ(held_snapshots(), 0u);
   EXPECT_EQ(tree::audit_store(node_->store()), std::vector<std::string>{});
 }

@@ -38,6 +38,7 @@ class NodeFixture : public testing::Test {
   [[nodiscard]] Store connect() const;
   /// Waits until nobody is connected and nothing is left of those who were, and looks at the map.
   void expect_all_came_back();
+  void await_dropped_maps();
   [[nodiscard]] std::uint64_t held_snapshots();
   [[nodiscard]] std::uint32_t in_flight() const;
 

@@ -20,6 +20,7 @@
 #include "fabric/roce/frame.hpp"
 #include "fabric/roce/frame_pattern.hpp"
 #include "fabric/roce/icrc.hpp"
+#include "fabric/roce/udp_address.hpp"
 #include "fabric/shm/listening_socket.hpp"
 
 namespace espalier::fabric::memif {
@@ -29,8 +30,6 @@ using roce::IpAddress;
 using roce::IpFlow;
 using roce::PortAddress;
 
-// From here on up, a packet's source port names no listener.
-constexpr std::uint16_t kFlowPorts = 49152;
 // Turns between looks at sockets: at those of links that are up, which only tell of an end, seldom.
 constexpr std::uint32_t kTurnsUp = 16384;
 constexpr std::uint32_t kTurnsAgreeing = 16;
@@ -68,8 +67,7 @@ struct Way {
 class Port final : public MemifPort {
  public:
   Port(MemifPortOptions options, memory::Descriptor events, memory::Descriptor wake)
-      : options_(std::move(options)), events_(std::move(events)),
-        wake_(std::move(wake)) {
+      : options_(std::move(options)), events_(std::move(events)), wake_(std::move(wake)) {
     if (options_.listens) {
       address_ = listener_address(options_.is_v6);
     } else {
@@ -94,7 +92,10 @@ class Port final : public MemifPort {
   std::span<const roce::Arrived> receive() override;
   void wait(std::uint64_t timeout_ns) override;
   int begin_sleep() override;
-  void end_sleep() override { rise(); }
+  void end_sleep() override {
+    take_events();
+    rise();
+  }
   void wake() override {
     const std::uint64_t one = 1;
     static_cast<void>(write(wake_.number(), &one, sizeof one));
@@ -123,6 +124,7 @@ class Port final : public MemifPort {
   void watch(int descriptor, bool edges) const;
   /// Has peers tell us when something comes. Returns whether something has.
   [[nodiscard]] bool fall_asleep();
+  void take_events();
   void rise();
 
   MemifPortOptions options_;
@@ -352,8 +354,7 @@ std::optional<roce::FramePattern::Like> Port::take_another(Way& way,
       (options_.listens && frame->flow.source != way.peer.ip)) {
     return std::nullopt;
   }
-  const std::uint16_t from = frame->flow.source_port;
-  way.in_from = {frame->flow.source, from < kFlowPorts ? from : wire::roce::kUdpPort};
+  way.in_from = roce::answers_to({frame->flow.source, frame->flow.source_port});
   way.in_icrc = roce::Icrc(frame->flow);
   way.in_pattern = roce::FramePattern(bytes);
   return roce::FramePattern::Like{frame->ib, frame->ip_id};
@@ -395,12 +396,15 @@ bool Port::fall_asleep() {
 }
 
 // Whatever woke us is looked at, and what tells of edges alone has told.
-void Port::rise() {
+void Port::take_events() {
   std::array<epoll_event, 64> told;
   epoll_wait(events_.number(), told.data(), static_cast<int>(told.size()), 0);
   std::uint64_t count = 0;
   static_cast<void>(read(wake_.number(), &count, sizeof count));
   turns_ = turns_to_look_;
+}
+
+void Port::rise() {
   for (const auto& way : ways_) {
     if (way->up) way->link->in().rise();
   }
@@ -419,6 +423,7 @@ void Port::wait(std::uint64_t timeout_ns) {
     const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
                            static_cast<long>(timeout_ns % 1'000'000'000)};
     ppoll(&events, 1, &timeout, nullptr);
+    take_events();
   }
   rise();
 }

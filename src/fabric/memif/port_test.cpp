@@ -20,35 +20,17 @@
 #include "base/random.hpp"
 #include "base/temporary_folder.hpp"
 #include "fabric/memif/link.hpp"
+#include "fabric/roce/port_traffic.hpp"
 #include "fabric/shm/listening_socket.hpp"
 
 namespace espalier::fabric::memif {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using roce::Bytes;
+using roce::Came;
+using roce::send;
+using roce::take;
 using Port = std::unique_ptr<MemifPort>;
-
-struct Came {
-  roce::PortAddress from;
-  Bytes bytes;  // without the ICRC
-};
-
-/// Returns whether there was room.
-bool send(MemifPort& from, const roce::PortAddress& to, const Bytes& bytes) {
-  std::byte* const at = from.begin(to, bytes.size());
-  if (at == nullptr) return false;
-  std::copy(bytes.begin(), bytes.end(), at);
-  from.seal();
-  return true;
-}
-
-std::vector<Came> take(MemifPort& port) {
-  std::vector<Came> came;
-  for (const roce::Arrived& arrived : port.receive()) {
-    came.push_back({arrived.from, {arrived.ib.begin(), arrived.ib.end() - 4}});
-  }
-  return came;
-}
 
 /// Turns both until their numbers of links are these.
 void await_links(MemifPort& a, std::size_t of_a, MemifPort& b, std::size_t of_b) {

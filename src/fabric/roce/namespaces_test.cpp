@@ -32,11 +32,7 @@ namespace {
 
 constexpr std::uint16_t kUdpPort = wire::roce::kUdpPort;
 
-PortAddress address_of(int side, bool is_v6) {
-  const auto last = static_cast<std::uint8_t>(side + 1);
-  if (!is_v6) return {IpAddress::v4(10, 77, 0, last), kUdpPort};
-  return {IpAddress::v6({0xFD, 0x77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last}), kUdpPort};
-}
+constexpr auto address_of = &NetworkNamespaces::address_of;
 
 class NamespacesLink final : public FabricLink {
  public:

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -22,7 +23,9 @@
 #include <utility>
 
 #include "base/temporary_folder.hpp"
+#include "fabric/roce/port.hpp"
 #include "memory/shared_memory.hpp"
+#include "wire/roce.hpp"
 
 namespace espalier::fabric::roce {
 
@@ -35,6 +38,15 @@ class NetworkNamespaces {
     if (made->make(why)) return made;
     return nullptr;
   }
+  static std::string interface_of(int side) { return "veth" + std::to_string(side); }
+  /// A side's address with RoCE's port.
+  static PortAddress address_of(int side, bool is_v6) {
+    const auto last = static_cast<std::uint8_t>(side + 1);
+    if (!is_v6) return {IpAddress::v4(10, 77, 0, last), wire::roce::kUdpPort};
+    return {IpAddress::v6({0xFD, 0x77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last}),
+            wire::roce::kUdpPort};
+  }
+
   NetworkNamespaces(const NetworkNamespaces&) = delete;
   NetworkNamespaces& operator=(const NetworkNamespaces&) = delete;
   ~NetworkNamespaces() {
@@ -108,7 +120,7 @@ class NetworkNamespaces {
       return false;
     }
     for (const int side : {0, 1}) {
-      const std::string name = "veth" + std::to_string(side);
+      const std::string name = interface_of(side);
       const std::string last = std::to_string(side + 1);
       // Nothing is to be asked about addresses, and no other address to be sent from.
       if (!run(side, "ip link set lo up && ip addr add 10.77.0." + last + "/24 dev " + name +
@@ -120,7 +132,7 @@ class NetworkNamespaces {
     }
     // The kernel lets packets through only a while after that.
     for (const int side : {0, 1}) {
-      const std::string name = "veth" + std::to_string(side);
+      const std::string name = interface_of(side);
       if (!run(side, "for i in $(seq 2000); do ip -o link show " + name +
                          " | grep -q 'state UP' && exit 0; done; echo no carrier; exit 1")) {
         why = said();

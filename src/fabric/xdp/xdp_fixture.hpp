@@ -8,7 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -17,42 +16,34 @@
 
 #include "base/random.hpp"
 #include "fabric/roce/network_namespaces.hpp"
+#include "fabric/roce/port_traffic.hpp"
 #include "fabric/roce/udp_port.hpp"
 #include "fabric/xdp/library.hpp"
 #include "fabric/xdp/port.hpp"
 
 namespace espalier::fabric::xdp {
 
-using Bytes = std::vector<std::byte>;
+using roce::Bytes;
+using roce::Came;
+using roce::send;
+using roce::take;
 
-inline std::string interface_of(int side) { return "veth" + std::to_string(side); }
+inline constexpr auto interface_of = &roce::NetworkNamespaces::interface_of;
+inline constexpr auto address_of = &roce::NetworkNamespaces::address_of;
 
-inline roce::PortAddress address_of(int side, bool is_v6) {
-  const auto last = static_cast<std::uint8_t>(side + 1);
-  if (!is_v6) return {roce::IpAddress::v4(10, 77, 0, last), wire::roce::kUdpPort};
-  return {roce::IpAddress::v6({0xFD, 0x77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last}),
-          wire::roce::kUdpPort};
-}
-
-/// Sends a packet, which may get lost. Returns whether there was room.
-inline bool send(roce::PacketPort& from, const roce::PortAddress& to, const Bytes& bytes) {
-  std::byte* const at = from.begin(to, bytes.size());
-  if (at == nullptr) return false;
-  std::copy(bytes.begin(), bytes.end(), at);
-  from.seal();
-  return true;
-}
-
-struct Came {
-  roce::PortAddress from;
-  Bytes bytes;  // without the ICRC
-};
-inline std::vector<Came> take(roce::PacketPort& port) {
-  std::vector<Came> came;
-  for (const roce::Arrived& arrived : port.receive()) {
-    came.push_back({arrived.from, {arrived.ib.begin(), arrived.ib.end() - 4}});
+/// Makes the cable. Returns what this machine lacks for it, or for ports of AF_XDP at its ends;
+/// empty: nothing.
+inline std::string open_cable(std::unique_ptr<roce::NetworkNamespaces>& network) {
+  std::string why;
+  network = roce::NetworkNamespaces::open(why);
+  if (!network) return why;
+  const auto tried = network->at(
+      0, [] { return XdpPort::open({interface_of(0), address_of(0, false)}); });
+  if (!tried && tried.error().code == Code::unsupported) {
+    return std::string(explain(static_cast<Lack>(tried.error().detail)));
   }
-  return came;
+  EXPECT_TRUE(tried) << message(tried.error());
+  return {};
 }
 
 class XdpTest : public ::testing::Test {
@@ -62,14 +53,7 @@ class XdpTest : public ::testing::Test {
   XdpTest() : random(base::seed_from_environment(94)) {}
 
   void SetUp() override {
-    std::string why;
-    network = roce::NetworkNamespaces::open(why);
-    if (!network) GTEST_SKIP() << why;
-    const auto tried = try_open(0, {interface_of(0), address_of(0, false)});
-    if (!tried && tried.error().code == Code::unsupported) {
-      GTEST_SKIP() << explain(static_cast<Lack>(tried.error().detail));
-    }
-    ASSERT_TRUE(tried) << message(tried.error());
+    if (const std::string missing = open_cable(network); !missing.empty()) GTEST_SKIP() << missing;
   }
 
   [[nodiscard]] Result<Port> try_open(int side, const XdpPortOptions& options) const {
