@@ -89,7 +89,7 @@ std::uint32_t NodeFixture::in_flight() const {
   return sum;
 }
 
-// Workers give the last of a dropped map to the helper, which takes it from the list, then frees it.
+// Workers give a dropped map to the helper, which takes it from the list before it frees it.
 void NodeFixture::await_dropped_maps() {
   const std::size_t maps = node_->catalog().names().size();
   while (node_->store().maps.list().size() != maps) std::this_thread::yield();
