@@ -49,7 +49,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Planted{Bug::session_of_any_rings, check_stolen_names},
                       Planted{Bug::one_domain_for_all, check_memory_of_others},
                       Planted{Bug::refused_not_closed, check_receives_for_others},
-                      Planted{Bug::posts_taken_by_anybody, check_posts_for_others}));
+                      Planted{Bug::posts_taken_by_anybody, check_posts_for_others},
+                      Planted{Bug::receives_held_by_all, check_unfinished_messages}));
 
 }  // namespace
 }  // namespace espalier::client

@@ -247,6 +247,7 @@ inline std::string check_stolen_names() {
 inline std::string check_posts_for_others() {
   LinkWorldOptions options = HostileScene::calm();
   options.posts_max = 512;
+  options.sessions_max = 16;
   HostileScene scene(options);
   const wire::LinkHello hello = link_hello(wire::LinkWay::send, {256, 256, 1});
   std::vector<std::unique_ptr<HostileLink>> links;
@@ -285,6 +286,29 @@ inline std::string check_receives_for_others() {
     scene.world.world().run_for(kSecond + kSecond / 10);
     scene.world.world().faults().land_ns = usual;
   }
+  return scene.serve();
+}
+
+/// More sessions than there are receives for everybody, each with a message that it has begun and
+/// does not end.
+inline std::string check_unfinished_messages() {
+  constexpr int kSessions = 1100;
+  LinkWorldOptions options = HostileScene::calm();
+  options.give_up_ms = 20;
+  HostileScene scene(options);
+  const wire::LinkHello hello = link_hello(wire::LinkWay::send, {64, 64, 1});
+  constexpr std::uint64_t kSecond = 1'000 * HostileScene::kMs;
+  std::vector<std::unique_ptr<HostileLink>> links;
+  for (int i = 0; i < kSessions; ++i) links.push_back(scene.begin(hello, {0, 0}, kSecond));
+  const auto let_in = [](const auto& link) { return link->let_in(); };
+  if (!scene.wait([&] { return std::ranges::all_of(links, let_in); }, 100)) {
+    return "a good hello is refused";
+  }
+  const fabric::sim::Range usual = scene.world.world().faults().land_ns;
+  scene.world.world().faults().land_ns = {2 * kSecond, 2 * kSecond};
+  for (const auto& link : links) link->send("x", {});
+  scene.world.world().run_for(HostileScene::kMs);
+  scene.world.world().faults().land_ns = usual;
   return scene.serve();
 }
 

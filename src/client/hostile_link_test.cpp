@@ -32,6 +32,10 @@ TEST(HostileLinksSlow, WhoIsTurnedAwayHandsBackTheReceivesThatHeTook) {
   EXPECT_EQ(check_receives_for_others(), "");
 }
 
+TEST(HostileLinksSlow, WhoLeavesMessagesUnfinishedLeavesReceivesToOthers) {
+  EXPECT_EQ(check_unfinished_messages(), "");
+}
+
 // --- hellos --------------------------------------------------------------------------------------
 
 struct BadHello {

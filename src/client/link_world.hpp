@@ -44,7 +44,7 @@ struct LinkWorldOptions {
   std::uint64_t give_up_ms = 20'000;
   std::uint64_t tick_ns = 5'000;  // between two turns of the node
   std::uint64_t resume_ms = 2'000;
-  std::uint32_t sessions_max = ~std::uint32_t{0};
+  std::uint32_t sessions_max = 4000;
   std::uint32_t posts_max = offload::FabricClientsOptions{}.posts_max;
 };
 
@@ -183,6 +183,7 @@ class LinkWorld {
     options.silence_ns = 20 * kMs;
     options.resume_ns = options_.resume_ms * kMs;
     options.posts_max = options_.posts_max;
+    options.sessions_max = options_.sessions_max;
     options.admit = [this](bool comes) {
       if (comes && admitted_ >= options_.sessions_max) return false;
       admitted_ += comes ? 1 : -1;

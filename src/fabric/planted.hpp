@@ -31,6 +31,7 @@ enum class Bug : std::uint8_t {
   one_domain_for_all,      // through the pair of one session the memory of others is reached
   refused_not_closed,      // a pair that was made to refuse is dropped with what it has taken
   posts_taken_by_anybody,  // nothing is set aside for those who come after
+  receives_held_by_all,    // those who leave messages unfinished leave no receive to others
 };
 
 #if defined(ESPALIER_PLANTED_BUGS)

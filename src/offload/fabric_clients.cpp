@@ -15,12 +15,12 @@ namespace {
 
 using fabric::Completion;
 
-constexpr std::uint32_t kReceives = 1024;
+constexpr std::uint32_t kReceives = 1024;  // and one for each pair
 constexpr std::uint32_t kPostsOwn = 4;  // of one, however many there are and whatever they hold
 constexpr fabric::Domain kNoDomain = ~fabric::Domain{0};  // of those who are refused
 constexpr std::uint32_t kUser =
     ~std::uint32_t{0};  // whose doorbells they are; nobody is given them
-constexpr std::size_t kRefusedMax = 64;
+constexpr std::uint32_t kRefusedMax = 64;
 constexpr std::uint64_t kRefusedNs = 1'000'000'000;
 constexpr std::uint64_t kGoodbyeNs = 50'000'000;
 constexpr std::uint64_t kHouseNs = 10'000'000;
@@ -39,6 +39,10 @@ std::uint32_t beyond_own(const RingLink& link) {
   return link.posts() - std::min(link.posts(), kPostsOwn);
 }
 
+std::uint32_t most_receives(const FabricClientsOptions& options) {
+  return kReceives + options.sessions_max + kRefusedMax;
+}
+
 bool all_zero(const wire::LinkToken& token) { return token[0] == 0 && token[1] == 0; }
 
 std::uint32_t lines_of_log2(std::uint8_t log2, std::uint32_t most) {
@@ -55,14 +59,9 @@ FabricClients::FabricClients(std::unique_ptr<fabric::Endpoint> endpoint, Service
       engine_(engine),
       doorbells_(doorbells),
       options_(std::move(options)),
-      completions_(*endpoint_, kReceives + options_.posts_max),
-      receives_(completions_, kReceives),
-      buffers_(std::size_t{kReceives} * RingLink::kCarriedBytesMax) {
-  for (std::uint64_t i = 0; i < kReceives; ++i) {
-    const fabric::Receive receive{
-        i, std::span(buffers_).subspan(i * RingLink::kCarriedBytesMax, RingLink::kCarriedBytesMax)};
-    receives_.post({&receive, 1});
-  }
+      completions_(*endpoint_, most_receives(options_) + options_.posts_max),
+      receives_(completions_, most_receives(options_)) {
+  post_receives();
 }
 
 FabricClients::~FabricClients() {
@@ -106,8 +105,7 @@ bool FabricClients::turn() {
     moved = moved || count != 0;
     if (count < std::size(batch)) break;
   }
-  // What an ended pair has left is taken first: the next one may get its number.
-  if (completions_.waiting() == 0 || turns_ % 64 == 0) accept_all();
+  accept_all();
   remove_ended();
   if (turns_ % 64 == 0 || !moved) keep_house();
   idle_turns_ = moved ? 0 : idle_turns_ + 1;
@@ -126,34 +124,70 @@ std::uint64_t FabricClients::patience_ns() const {
   return active_.empty() ? options_.silence_ns : kNapNs;
 }
 
+// --- what comes ----------------------------------------------------------------------------------
+
+// One for each pair that is, or is about to be, for each can hold one by a message that it begins
+// and does not end.
+std::uint32_t FabricClients::receives_wanted() const {
+  if (fabric::planted(fabric::Bug::receives_held_by_all)) return kReceives;
+  return kReceives + static_cast<std::uint32_t>(sessions_.size() + refused_.size()) + 1;
+}
+
+void FabricClients::post_receives() {
+  while (receives_in_all_ < receives_wanted()) {
+    if (free_buffers_.empty()) {
+      free_buffers_.push_back(buffers_.size());
+      buffers_.emplace_back();
+    }
+    const std::uint64_t buffer = free_buffers_.back();
+    buffers_[buffer] = std::make_unique_for_overwrite<std::byte[]>(RingLink::kCarriedBytesMax);
+    if (!post_receive(buffer)) return;
+    free_buffers_.pop_back();
+    ++receives_in_all_;
+  }
+}
+
+bool FabricClients::post_receive(std::uint64_t buffer) {
+  const fabric::Receive receive{buffer, {buffers_[buffer].get(), RingLink::kCarriedBytesMax}};
+  return receives_.post({&receive, 1}) == 1;
+}
+
+FabricClients::Session* FabricClients::session_of(const Completion& completion) const {
+  const auto at = by_pair_.find(completion.pair);
+  return at == by_pair_.end() || taken_ < at->second.from ? nullptr : at->second.session;
+}
+
 void FabricClients::take(const Completion& completion) {
+  Session* const session = session_of(completion);
+  ++taken_;
   const bool receive = completion.opcode == fabric::Opcode::receive ||
                        completion.opcode == fabric::Opcode::receive_write;
-  const auto at = by_pair_.find(completion.pair);
-  Session* const session = at == by_pair_.end() ? nullptr : at->second;
   if (!receive) {
-    if (session == nullptr) return;
-    session->connection->link()->completed(completion);
+    if (session != nullptr) session->connection->link()->completed(completion);
     return;
   }
-  const std::span<std::byte> buffer = std::span(buffers_).subspan(
-      completion.work_id * RingLink::kCarriedBytesMax, RingLink::kCarriedBytesMax);
   if (session != nullptr && completion.status == fabric::Status::success) {
-    const std::size_t bytes = std::min<std::size_t>(completion.bytes, buffer.size());
-    RingLink& link = *session->connection->link();
-    if (link.received(completion, buffer.first(bytes)) && !link.goodbye()) {
-      const std::uint64_t landed = link.landed(0).load(std::memory_order_relaxed);
-      doorbells_.ring(session->connection->doorbell, static_cast<std::uint32_t>(landed));
-      session->met = true;
-      session->heard_ns = options_.now_ns();
-      activate(*session);
-    } else {
-      if (!link.goodbye()) counts_.broken.fetch_add(1, std::memory_order_relaxed);
-      to_remove_.push_back(session);
-    }
+    take_message(completion, *session);
   }
-  const fabric::Receive again{completion.work_id, buffer};
-  receives_.post({&again, 1});
+  if (receives_in_all_ <= receives_wanted() && post_receive(completion.work_id)) return;
+  --receives_in_all_;
+  buffers_[completion.work_id].reset();
+  free_buffers_.push_back(completion.work_id);
+}
+
+void FabricClients::take_message(const Completion& completion, Session& session) {
+  const std::size_t bytes = std::min(completion.bytes, RingLink::kCarriedBytesMax);
+  RingLink& link = *session.connection->link();
+  if (link.received(completion, {buffers_[completion.work_id].get(), bytes}) && !link.goodbye()) {
+    const std::uint64_t landed = link.landed(0).load(std::memory_order_relaxed);
+    doorbells_.ring(session.connection->doorbell, static_cast<std::uint32_t>(landed));
+    session.met = true;
+    session.heard_ns = options_.now_ns();
+    activate(session);
+  } else {
+    if (!link.goodbye()) counts_.broken.fetch_add(1, std::memory_order_relaxed);
+    to_remove_.push_back(&session);
+  }
 }
 
 void FabricClients::activate(Session& session) {
@@ -204,6 +238,7 @@ void FabricClients::accept_all() {
     const auto request = endpoint_->next_request();
     if (!request) return;
     idle_turns_ = 0;
+    post_receives();
     if (const auto accepted = accept(*request); !accepted) refuse(*request, accepted.error());
   }
 }
@@ -252,7 +287,10 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
       std::clamp<std::uint32_t>(hello.response_rings, 1, wire::kResponseRingsMax);
   const auto token = new_token();
   if (!token) return std::unexpected(token.error());
-  if (!options_.admit(true)) return fail(Code::too_many_participants);
+  // For each there are receives, and room to tell of them.
+  if (sessions_.size() >= options_.sessions_max || !options_.admit(true)) {
+    return fail(Code::too_many_participants);
+  }
   const auto give_up = [this](const Error& error) {
     options_.admit(false);
     return std::unexpected(error);
@@ -320,8 +358,9 @@ Result<void> FabricClients::attach(Session& session, const fabric::ConnectReques
   session.region = std::move(*region);
   session.pair = std::move(*pair);
   session.lost_ns = 0;
+  session.last_words = 0;
   session.heard_ns = options_.now_ns();
-  by_pair_.insert_or_assign(session.pair->number(), &session);
+  by_pair_.insert_or_assign(session.pair->number(), Numbered{&session, next_told()});
   connection.link()->attach(*session.pair,
                             {static_cast<wire::LinkWay>(hello.way), hello.key, hello.base});
   activate(session);
@@ -371,7 +410,7 @@ void FabricClients::keep_house() {
       session->met = true;
     }
     const bool ended = session->pair && session->pair->state() == fabric::QueuePair::State::ended;
-    if (ended && completions_.waiting() != 0) continue;  // it may have said goodbye
+    if (ended && !has_had_its_say(*session)) continue;
     if (ended && !session->met) {
       to_remove_.push_back(session.get());  // nobody knows its name
     } else if (ended) {
@@ -387,6 +426,12 @@ void FabricClients::keep_house() {
     }
   }
   remove_ended();
+}
+
+// What an ended pair has left behind may be a goodbye; what others say meanwhile does not matter.
+bool FabricClients::has_had_its_say(Session& session) const {
+  if (session.last_words == 0) session.last_words = next_told();
+  return taken_ >= session.last_words;
 }
 
 // One that breaks the protocol or leaves is told of no more than that it is over.

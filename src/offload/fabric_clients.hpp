@@ -11,6 +11,8 @@
 // - No client reaches the memory of another: each session's region is of a domain of its own.
 // - No WRITE of an earlier pair lands after the session went on: its region was revoked.
 // - No client that takes nothing keeps others from being sent to: each has posts of his own.
+// - No client that leaves messages unfinished keeps those of others out: each pair can hold one
+//   receive, and there is one more for each.
 // - No client that is silent, or gone without a word, stays for ever: who says nothing is asked.
 //
 // Thread: that of the engine.
@@ -41,6 +43,7 @@ struct FabricClientsOptions {
   std::uint64_t silence_ns = 20'000'000'000;  ///< after which a client is asked whether it is there
   std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns;
   std::uint32_t posts_max = 64512;  ///< in flight, of all clients together
+  std::uint32_t sessions_max = 10'000;
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;
   /// Random numbers that nobody can guess; else those of the system.
   std::function<std::uint64_t()> draw;
@@ -91,8 +94,14 @@ class FabricClients {
     bool met = false;            // a pair of it was connected: it knows its name
     std::uint64_t heard_ns = 0;  // and asked whether it is there
     std::uint64_t lost_ns = 0;   // its pair; 0: it has one
+    std::uint64_t last_words = 0;  // of a pair that ended: those before this one are its own
     std::uint32_t quiet_turns = 0;
     bool active = false;
+  };
+  /// Whose pair has a number, and since when: what was told before is of the one that had it then.
+  struct Numbered {
+    Session* session;
+    std::uint64_t from;
   };
   struct Refused {
     std::unique_ptr<fabric::QueuePair> pair;
@@ -102,7 +111,15 @@ class FabricClients {
     std::size_t operator()(const wire::LinkToken& token) const { return token[0]; }
   };
 
+  [[nodiscard]] std::uint32_t receives_wanted() const;
+  void post_receives();
+  bool post_receive(std::uint64_t buffer);
   void take(const fabric::Completion& completion);
+  void take_message(const fabric::Completion& completion, Session& session);
+  [[nodiscard]] Session* session_of(const fabric::Completion& completion) const;
+  /// What the next completion that is told will be: the how manieth.
+  [[nodiscard]] std::uint64_t next_told() const { return taken_ + completions_.waiting(); }
+  [[nodiscard]] bool has_had_its_say(Session& session) const;
   void accept_all();
   Result<void> accept(const fabric::ConnectRequest& request);
   Result<Session*> session_for(const wire::LinkHello& hello);
@@ -129,9 +146,12 @@ class FabricClients {
   FabricClientsOptions options_;
   fabric::CompletionQueue completions_;
   fabric::ReceiveQueue receives_;
-  std::vector<std::byte> buffers_;  // of receives
+  std::vector<std::unique_ptr<std::byte[]>> buffers_;  // of receives, null: of none
+  std::vector<std::uint64_t> free_buffers_;            // places of those
+  std::uint32_t receives_in_all_ = 0;                  // posted, or not told yet
+  std::uint64_t taken_ = 0;                            // completions, ever
   std::unordered_map<wire::LinkToken, std::unique_ptr<Session>, TokenHash> sessions_;
-  std::unordered_map<std::uint32_t, Session*> by_pair_;
+  std::unordered_map<std::uint32_t, Numbered> by_pair_;
   std::vector<Session*> active_;
   std::vector<Refused> refused_;
   std::vector<Session*> to_remove_;
