@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <span>
+#include <system_error>
 #include <utility>
 
 namespace espalier::client {
@@ -35,6 +36,7 @@ FabricConnection::FabricConnection(fabric::Connecting way, const FabricConnectio
 }
 
 FabricConnection::~FabricConnection() {
+  if (keeper_) keeper_->remove(*this);
   if (!lost()) hang_up();
 }
 
@@ -46,7 +48,15 @@ Result<std::shared_ptr<FabricConnection>> FabricConnection::open(
   // Of some transports it shows as early as that.
   if (!way && way.error().code == Code::connection_lost) return fail(Code::system, ECONNREFUSED);
   if (!way) return std::unexpected(way.error());
-  return open(std::move(*way), options);
+  auto made = open(std::move(*way), options);
+  if (!made) return made;
+  try {
+    (*made)->keeper_ = ConnectionKeeper::of_process();
+  } catch (const std::system_error& error) {
+    return fail(Code::system, static_cast<std::uint32_t>(error.code().value()));
+  }
+  (*made)->keeper_->add(**made);
+  return made;
 }
 
 Result<std::shared_ptr<FabricConnection>> FabricConnection::open(
@@ -178,8 +188,28 @@ void FabricConnection::settle() {
   endpoint_->flush();
 }
 
+// Threads that wait in here make the progress themselves.
+void FabricConnection::keep() {
+  const std::uint32_t uses = uses_.load(std::memory_order_relaxed);
+  if (std::exchange(uses_kept_, uses) != uses) return;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;
+  carry_and_take();
+  endpoint_->flush();
+}
+
 void FabricConnection::work() {
-  if (lost()) return;
+  uses_.store(uses_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  const std::size_t count = carry_and_take();
+  if (count != 0) {
+    quiet_works_ = 0;
+  } else if (++quiet_works_ % kQuietWorks == 0 && state_ == State::up && !lost()) {
+    ask_in_silence();
+  }
+}
+
+std::size_t FabricConnection::carry_and_take() {
+  if (lost()) return 0;
   link_->carry();
   Completion batch[64];
   const std::size_t count = completions_.poll(batch);
@@ -187,14 +217,11 @@ void FabricConnection::work() {
   link_->refresh_credits();
   if (link_->goodbye()) {
     endpoint_->flush();  // it waits until it knows that we have heard
-    return lose();
+    lose();
+  } else if (state_ != State::up || pair_->state() != QueuePair::State::connected) {
+    go_on();
   }
-  if (count != 0) {
-    quiet_works_ = 0;
-  } else if (++quiet_works_ % kQuietWorks == 0) {
-    ask_in_silence();
-  }
-  if (state_ != State::up || pair_->state() != QueuePair::State::connected) go_on();
+  return count;
 }
 
 // Whose pair the node has given up may wait for an answer that nobody will send: the farewell can

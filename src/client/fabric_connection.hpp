@@ -7,11 +7,13 @@
 // long, is it lost, and what is in flight with it.
 //
 // The endpoint belongs to one thread at a time, so whoever asks, polls or waits holds a lock;
-// RemoteSessions gives each thread a connection of its own, where nobody waits for it.
+// RemoteSessions gives each thread a connection of its own, where nobody waits for it. While none
+// does, the keeper of the process answers for it.
 //
 // Thread: any.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,6 +22,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "client/connection_keeper.hpp"
 #include "client/node_connection.hpp"
 #include "fabric/address.hpp"
 #include "fabric/endpoint.hpp"
@@ -41,14 +44,14 @@ struct FabricConnectionOptions {
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;
 };
 
-class FabricConnection final : public NodeConnection {
+class FabricConnection final : public NodeConnection, private Kept {
  public:
   /// Errors: those of fabric::open_for_connecting but connection_lost; system (ECONNREFUSED: nobody
-  /// serves there; ETIMEDOUT: nobody answers), corrupt (what answers is no node), and why the node
-  /// refused: unsupported, too_many_participants.
+  /// serves there; ETIMEDOUT: nobody answers; EAGAIN: no thread is to be had), corrupt (what answers
+  /// is no node), and why the node refused: unsupported, too_many_participants.
   static Result<std::shared_ptr<FabricConnection>> open(
       const fabric::FabricAddress& address, const FabricConnectionOptions& options = {});
-  /// The same through an endpoint that is there.
+  /// The same through an endpoint that is there, and without a keeper.
   static Result<std::shared_ptr<FabricConnection>> open(
       fabric::Connecting way, const FabricConnectionOptions& options = {});
   ~FabricConnection() override;
@@ -73,7 +76,9 @@ class FabricConnection final : public NodeConnection {
   Result<void> connect_first();
   Result<void> dial();
   Result<void> take_welcome();
+  void keep() override;
   void work();
+  std::size_t carry_and_take();
   void take(const fabric::Completion& completion);
   void ask_in_silence();
   void post_receives();
@@ -101,6 +106,9 @@ class FabricConnection final : public NodeConnection {
   std::uint64_t asked_ns_ = 0;
   std::uint32_t quiet_works_ = 0;
   std::uint64_t resumed_ = 0;
+  std::atomic<std::uint32_t> uses_{0};  // written with the lock
+  std::uint32_t uses_kept_ = 0;         // those that the keeper knows of; its own
+  std::shared_ptr<ConnectionKeeper> keeper_;
 };
 
 }  // namespace espalier::client

@@ -421,6 +421,7 @@ void FabricClients::keep_house() {
       to_remove_.push_back(session.get());
     } else if (session->pair && now - session->heard_ns > options_.silence_ns) {
       session->heard_ns = now;
+      counts_.asked.fetch_add(1, std::memory_order_relaxed);
       session->connection->link()->ask();
       activate(*session);
     }

@@ -53,6 +53,7 @@ struct FabricClientsOptions {
 struct FabricCounts {
   std::atomic<std::uint32_t> sessions{0};
   std::atomic<std::uint64_t> refused{0};  ///< who asked and was turned away
+  std::atomic<std::uint64_t> asked{0};    ///< silent clients, whether they are there
   std::atomic<std::uint64_t> lost{0};     ///< pairs that failed
   std::atomic<std::uint64_t> resumed{0};  ///< sessions that went on after that
   std::atomic<std::uint64_t> expired{0};  ///< sessions whose client did not come back

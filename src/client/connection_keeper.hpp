@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a process does for connections that none of its threads uses just now: a node asks in
+// silence whether a client is there, and gives up who does not answer. One thread for all of them,
+// which works for each that was not used since it last looked.
+//
+// Thread: any. There is a thread while there is a keeper, and a keeper while there are connections
+// that have one; it blocks all signals. It does not live on in a forked process.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace espalier::client {
+
+/// What can be kept.
+class Kept {
+ public:
+  /// Works for it, if nobody else has since the last time. Must not wait for anything.
+  virtual void keep() = 0;
+
+ protected:
+  ~Kept() = default;
+};
+
+class ConnectionKeeper {
+ public:
+  /// Between two looks. Peers bear about five times that without an acknowledgement.
+  static constexpr std::chrono::milliseconds kPause{100};
+
+  /// That of this process. Errors: throws std::system_error where there is no thread to be had.
+  static std::shared_ptr<ConnectionKeeper> of_process();
+
+  ConnectionKeeper();
+  ~ConnectionKeeper();
+  ConnectionKeeper(const ConnectionKeeper&) = delete;
+  ConnectionKeeper& operator=(const ConnectionKeeper&) = delete;
+
+  void add(Kept& kept);
+  /// Once this has returned it is not worked for any more. Not to be called from keep().
+  void remove(Kept& kept);
+
+ private:
+  void work();
+
+  std::mutex mutex_;
+  std::condition_variable ending_now_;
+  bool ending_ = false;
+  std::vector<Kept*> kept_;
+  std::thread thread_;
+};
+
+}  // namespace espalier::client
