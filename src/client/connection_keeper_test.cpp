@@ -114,13 +114,16 @@ bool answers(Lane& lane) {
   return lane.wait() && lane.receive(response) && response.header.tag == 7;
 }
 
-TEST(KeptConnectionConcurrency, AnswersForIdleClients) {
+void expect_kept(const FabricConnectionOptions& options) {
   ImpatientNode node;
-  auto connection = FabricConnection::open(node.address());
+  auto connection = FabricConnection::open(node.address(), options);
   ASSERT_TRUE(connection) << message(connection.error());
   auto lane = Lane::open(*connection);
   ASSERT_TRUE(lane);
-  ASSERT_TRUE(answers(**lane));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(answers(**lane));
+    (*lane)->settle();
+  }
   while (node.counts().asked < kManyAsked) std::this_thread::yield();
   EXPECT_EQ(node.counts().lost, 0u);
   EXPECT_TRUE(answers(**lane));
@@ -128,7 +131,17 @@ TEST(KeptConnectionConcurrency, AnswersForIdleClients) {
   (*connection)->hang_up();
 }
 
-// The same without one, to see that the test above can fail.
+TEST(KeptConnectionConcurrency, AnswersForIdleClients) { expect_kept({}); }
+
+// As no time passes for it between two requests, it leaves its last acknowledgement to the next
+// one, which does not come.
+TEST(KeptConnectionConcurrency, GivesWhatWasHeldBack) {
+  FabricConnectionOptions options;
+  options.now_ns = [] { return std::uint64_t{1}; };
+  expect_kept(options);
+}
+
+// The same without a keeper, to see that the tests above can fail.
 TEST(KeptConnectionConcurrency, WhoHasNoKeeperIsGivenUp) {
   ImpatientNode node;
   auto regions = fabric::RegionTable::create();

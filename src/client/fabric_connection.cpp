@@ -19,6 +19,7 @@ constexpr std::uint32_t kPosts = 2 * offload::RingLink::kPostsMax;
 constexpr std::uint64_t kAgainNs = 100'000'000;  // between two tries to connect again
 constexpr std::uint64_t kNapNs = 10'000'000;
 constexpr std::uint32_t kQuietWorks = 16;  // looks in vain between two looks at the clock
+constexpr std::uint64_t kInARowNs = 10'000;  // at most, between one request's end and the next
 constexpr std::uint64_t kIdleNs = 10'000'000;
 constexpr std::uint64_t kGoodbyeNs = 5'000'000;
 
@@ -174,6 +175,10 @@ offload::LineReader FabricConnection::responses(std::uint32_t ring) const {
 void FabricConnection::ring(std::uint64_t /*tail*/) {
   const std::lock_guard lock(mutex_);
   if (lost()) return;
+  if (settled_ns_ != 0) {
+    const std::uint64_t rested_ns = options_.now_ns() - std::exchange(settled_ns_, 0);
+    in_a_row_ = rested_ns < kInARowNs;
+  }
   link_->carry();
   endpoint_->flush();
 }
@@ -183,9 +188,12 @@ void FabricConnection::make_progress() {
   work();
 }
 
+// What we owe can leave with the next request. If none comes, the node asks for it a few times, and
+// the keeper answers.
 void FabricConnection::settle() {
   const std::lock_guard lock(mutex_);
-  endpoint_->flush();
+  settled_ns_ = options_.now_ns();
+  if (!keeper_ || !in_a_row_) endpoint_->flush();
 }
 
 // Threads that wait in here make the progress themselves.

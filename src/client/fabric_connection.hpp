@@ -47,8 +47,8 @@ struct FabricConnectionOptions {
 class FabricConnection final : public NodeConnection, private Kept {
  public:
   /// Errors: those of fabric::open_for_connecting but connection_lost; system (ECONNREFUSED: nobody
-  /// serves there; ETIMEDOUT: nobody answers; EAGAIN: no thread is to be had), corrupt (what answers
-  /// is no node), and why the node refused: unsupported, too_many_participants.
+  /// serves there; ETIMEDOUT: nobody answers; EAGAIN: no thread is to be had), corrupt (what
+  /// answers is no node), and why the node refused: unsupported, too_many_participants.
   static Result<std::shared_ptr<FabricConnection>> open(
       const fabric::FabricAddress& address, const FabricConnectionOptions& options = {});
   /// The same through an endpoint that is there, and without a keeper.
@@ -109,6 +109,8 @@ class FabricConnection final : public NodeConnection, private Kept {
   std::atomic<std::uint32_t> uses_{0};  // written with the lock
   std::uint32_t uses_kept_ = 0;         // those that the keeper knows of; its own
   std::shared_ptr<ConnectionKeeper> keeper_;
+  std::uint64_t settled_ns_ = 0;  // nothing was awaited from then on; 0: something is
+  bool in_a_row_ = false;         // the next request usually follows at once
 };
 
 }  // namespace espalier::client

@@ -88,7 +88,7 @@ std::size_t RemoteRequests::poll() {
 std::size_t RemoteRequests::advance() {
   const std::uint64_t before = completed_;
   if (queued_ != 0 && !free_.empty()) send_more();
-  while (take_one()) {
+  while (take_one() && busy_ != 0) {  // a look in vain may cost a system call
   }
   fruitless_ = completed_ == before ? fruitless_ + 1 : 0;
   const bool lost =
