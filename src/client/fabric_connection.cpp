@@ -21,7 +21,7 @@ constexpr std::uint64_t kNapNs = 10'000'000;
 constexpr std::uint32_t kQuietWorks = 16;  // looks in vain between two looks at the clock
 constexpr std::uint64_t kInARowNs = 10'000;  // at most, between one request's end and the next
 constexpr std::uint64_t kIdleNs = 10'000'000;
-constexpr std::uint64_t kGoodbyeNs = 5'000'000;
+constexpr std::uint64_t kGoodbyeNs = 50'000'000;  // spent only where the node is silent
 
 }  // namespace
 
