@@ -10,7 +10,13 @@ std::shared_ptr<ConnectionKeeper> ConnectionKeeper::of_process() {
   static std::weak_ptr<ConnectionKeeper> now;
   const std::lock_guard lock(mutex);
   auto keeper = now.lock();
-  if (!keeper) now = keeper = std::make_shared<ConnectionKeeper>();
+  if (keeper && keeper->is_of_this_process()) return keeper;
+  // The copy of another process has no thread that could be joined, and may be locked for ever.
+  const auto end = [](ConnectionKeeper* ended) {
+    if (ended->is_of_this_process()) delete ended;
+  };
+  keeper = std::shared_ptr<ConnectionKeeper>(new ConnectionKeeper, end);
+  now = keeper;
   return keeper;
 }
 
@@ -44,6 +50,7 @@ void ConnectionKeeper::add(Kept& kept) {
 }
 
 void ConnectionKeeper::remove(Kept& kept) {
+  if (!is_of_this_process()) return;
   const std::lock_guard lock(mutex_);
   std::erase(kept_, &kept);
 }

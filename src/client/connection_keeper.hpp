@@ -4,8 +4,10 @@
 // which works for each that was not used since it last looked.
 //
 // Thread: any. There is a thread while there is a keeper, and a keeper while there are connections
-// that have one; it blocks all signals. It does not live on in a forked process.
+// that have one; it blocks all signals. In a forked process it does nothing, and stays for ever.
 #pragma once
+
+#include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -28,7 +30,8 @@ class Kept {
 
 class ConnectionKeeper {
  public:
-  /// Between two looks. Peers bear about five times that without an acknowledgement.
+  /// Between two looks. Peers bear 500 ms without an acknowledgement; the first look that works for
+  /// somebody comes at most twice this time after he was used.
   static constexpr std::chrono::milliseconds kPause{100};
 
   /// That of this process. Errors: throws std::system_error where there is no thread to be had.
@@ -46,6 +49,9 @@ class ConnectionKeeper {
  private:
   void work();
 
+  [[nodiscard]] bool is_of_this_process() const { return process_ == getpid(); }
+
+  const pid_t process_ = getpid();
   std::mutex mutex_;
   std::condition_variable ending_now_;
   bool ending_ = false;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -21,7 +22,7 @@ constexpr std::uint64_t kNapNs = 10'000'000;
 constexpr std::uint32_t kQuietWorks = 16;  // looks in vain between two looks at the clock
 constexpr std::uint64_t kInARowNs = 10'000;  // at most, between one request's end and the next
 constexpr std::uint64_t kIdleNs = 10'000'000;
-constexpr std::uint64_t kGoodbyeNs = 50'000'000;  // spent only where the node is silent
+constexpr std::uint64_t kGoodbyeNs = 20'000'000;  // spent only where the node is silent
 
 }  // namespace
 
@@ -202,8 +203,12 @@ void FabricConnection::keep() {
   if (std::exchange(uses_kept_, uses) != uses) return;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;
-  carry_and_take();
-  endpoint_->flush();
+  try {
+    carry_and_take();
+    endpoint_->flush();
+  } catch (const std::exception&) {
+    lose();  // no memory: whoever uses it next finds out, and is told
+  }
 }
 
 void FabricConnection::work() {

@@ -44,7 +44,7 @@ struct FabricConnectionOptions {
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;
 };
 
-class FabricConnection final : public NodeConnection, private Kept {
+class FabricConnection final : public NodeConnection, public Kept {
  public:
   /// Errors: those of fabric::open_for_connecting but connection_lost; system (ECONNREFUSED: nobody
   /// serves there; ETIMEDOUT: nobody answers; EAGAIN: no thread is to be had), corrupt (what
@@ -65,6 +65,7 @@ class FabricConnection final : public NodeConnection, private Kept {
   bool ask_lost() override;
   bool ask_lost_idle() override;
   void hang_up() override;
+  void keep() override;
 
   /// How often it went on after its pair had failed.
   [[nodiscard]] std::uint64_t resumed() const { return resumed_; }
@@ -76,7 +77,6 @@ class FabricConnection final : public NodeConnection, private Kept {
   Result<void> connect_first();
   Result<void> dial();
   Result<void> take_welcome();
-  void keep() override;
   void work();
   std::size_t carry_and_take();
   void take(const fabric::Completion& completion);
@@ -88,7 +88,9 @@ class FabricConnection final : public NodeConnection, private Kept {
   void drop_pair();
 
   FabricConnectionOptions options_;
-  std::mutex mutex_;  // of all below
+  std::shared_ptr<ConnectionKeeper> keeper_;
+  std::uint32_t uses_kept_ = 0;  // those that the keeper knows of; its own
+  std::mutex mutex_;             // of all below, but for reading the atomic ones
   std::unique_ptr<fabric::Endpoint> endpoint_;
   std::string target_;
   std::uint32_t mtu_bytes_;
@@ -105,11 +107,9 @@ class FabricConnection final : public NodeConnection, private Kept {
   std::uint64_t asked_idle_ns_ = 0;
   std::uint64_t asked_ns_ = 0;
   std::uint32_t quiet_works_ = 0;
-  std::uint64_t resumed_ = 0;
-  std::atomic<std::uint32_t> uses_{0};  // written with the lock
-  std::uint32_t uses_kept_ = 0;         // those that the keeper knows of; its own
-  std::shared_ptr<ConnectionKeeper> keeper_;
-  std::uint64_t settled_ns_ = 0;  // nothing was awaited from then on; 0: something is
+  std::atomic<std::uint64_t> resumed_{0};
+  std::atomic<std::uint32_t> uses_{0};
+  std::uint64_t settled_ns_ = 0;  // when a lane last said so, and none has asked since; 0: never
   bool in_a_row_ = false;         // the next request usually follows at once
 };
 

@@ -40,7 +40,7 @@ std::uint32_t beyond_own(const RingLink& link) {
 }
 
 std::uint32_t most_receives(const FabricClientsOptions& options) {
-  return kReceives + options.sessions_max + kRefusedMax;
+  return kReceives + options.sessions_max + kRefusedMax + 1;  // one who is about to come
 }
 
 bool all_zero(const wire::LinkToken& token) { return token[0] == 0 && token[1] == 0; }
@@ -163,7 +163,11 @@ void FabricClients::take(const Completion& completion) {
   const bool receive = completion.opcode == fabric::Opcode::receive ||
                        completion.opcode == fabric::Opcode::receive_write;
   if (!receive) {
-    if (session != nullptr) session->connection->link()->completed(completion);
+    if (session == nullptr) return;
+    session->connection->link()->completed(completion);
+    if (completion.status == fabric::Status::success && std::exchange(session->asked, false)) {
+      counts_.answered.fetch_add(1, std::memory_order_relaxed);
+    }
     return;
   }
   if (session != nullptr && completion.status == fabric::Status::success) {
@@ -279,6 +283,12 @@ Result<FabricClients::Session*> FabricClients::session_for(const wire::LinkHello
   return &session;
 }
 
+// So that each has posts of his own, and all of these fit.
+std::uint32_t FabricClients::sessions_max() const {
+  const std::uint32_t own = options_.posts_max - shared_posts(options_.posts_max);
+  return std::min(options_.sessions_max, own / kPostsOwn);
+}
+
 Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello& hello) {
   wire::ConnectionLayout layout;
   layout.request_lines = lines_of_log2(hello.request_lines_log2, options_.request_lines_max);
@@ -288,7 +298,7 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
   const auto token = new_token();
   if (!token) return std::unexpected(token.error());
   // For each there are receives, and room to tell of them.
-  if (sessions_.size() >= options_.sessions_max || !options_.admit(true)) {
+  if (sessions_.size() >= sessions_max() || !options_.admit(true)) {
     return fail(Code::too_many_participants);
   }
   const auto give_up = [this](const Error& error) {
@@ -352,6 +362,7 @@ Result<void> FabricClients::attach(Session& session, const fabric::ConnectReques
   welcome.token = session.token;
   welcome.base = region->remote().base;
   welcome.key = region->remote().key;
+  const std::uint64_t told_before = next_told();
   auto pair = endpoint_->accept(request, pair_options(session.domain),
                                 std::as_bytes(std::span(&welcome, 1)));
   if (!pair) return std::unexpected(pair.error());
@@ -360,7 +371,7 @@ Result<void> FabricClients::attach(Session& session, const fabric::ConnectReques
   session.lost_ns = 0;
   session.last_words = 0;
   session.heard_ns = options_.now_ns();
-  by_pair_.insert_or_assign(session.pair->number(), Numbered{&session, next_told()});
+  by_pair_.insert_or_assign(session.pair->number(), Numbered{&session, told_before});
   connection.link()->attach(*session.pair,
                             {static_cast<wire::LinkWay>(hello.way), hello.key, hello.base});
   activate(session);
@@ -399,6 +410,7 @@ void FabricClients::keep_house() {
   const std::uint64_t now = options_.now_ns();
   if (now - house_ns_ < kHouseNs) return;
   house_ns_ = now;
+  post_receives();
   std::erase_if(refused_, [now](const Refused& refused) {
     if (refused.until_ns < now && !fabric::planted(fabric::Bug::refused_not_closed)) {
       refused.pair->close();  // which hands back a receive that it may have taken
@@ -421,6 +433,7 @@ void FabricClients::keep_house() {
       to_remove_.push_back(session.get());
     } else if (session->pair && now - session->heard_ns > options_.silence_ns) {
       session->heard_ns = now;
+      session->asked = true;
       counts_.asked.fetch_add(1, std::memory_order_relaxed);
       session->connection->link()->ask();
       activate(*session);
@@ -430,7 +443,7 @@ void FabricClients::keep_house() {
 }
 
 // What an ended pair has left behind may be a goodbye; what others say meanwhile does not matter.
-bool FabricClients::has_had_its_say(Session& session) const {
+bool FabricClients::has_had_its_say(Session& session) {
   if (session.last_words == 0) session.last_words = next_told();
   return taken_ >= session.last_words;
 }

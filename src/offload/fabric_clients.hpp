@@ -43,7 +43,7 @@ struct FabricClientsOptions {
   std::uint64_t silence_ns = 20'000'000'000;  ///< after which a client is asked whether it is there
   std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns;
   std::uint32_t posts_max = 64512;  ///< in flight, of all clients together
-  std::uint32_t sessions_max = 10'000;
+  std::uint32_t sessions_max = 10'000;  ///< fewer, if posts_max is too small for their own posts
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;
   /// Random numbers that nobody can guess; else those of the system.
   std::function<std::uint64_t()> draw;
@@ -54,6 +54,7 @@ struct FabricCounts {
   std::atomic<std::uint32_t> sessions{0};
   std::atomic<std::uint64_t> refused{0};  ///< who asked and was turned away
   std::atomic<std::uint64_t> asked{0};    ///< silent clients, whether they are there
+  std::atomic<std::uint64_t> answered{0};  ///< of those
   std::atomic<std::uint64_t> lost{0};     ///< pairs that failed
   std::atomic<std::uint64_t> resumed{0};  ///< sessions that went on after that
   std::atomic<std::uint64_t> expired{0};  ///< sessions whose client did not come back
@@ -97,6 +98,7 @@ class FabricClients {
     std::uint64_t lost_ns = 0;   // its pair; 0: it has one
     std::uint64_t last_words = 0;  // of a pair that ended: those before this one are its own
     std::uint32_t quiet_turns = 0;
+    bool asked = false;  // and has not answered yet
     bool active = false;
   };
   /// Whose pair has a number, and since when: what was told before is of the one that had it then.
@@ -120,7 +122,8 @@ class FabricClients {
   [[nodiscard]] Session* session_of(const fabric::Completion& completion) const;
   /// What the next completion that is told will be: the how manieth.
   [[nodiscard]] std::uint64_t next_told() const { return taken_ + completions_.waiting(); }
-  [[nodiscard]] bool has_had_its_say(Session& session) const;
+  [[nodiscard]] bool has_had_its_say(Session& session);
+  [[nodiscard]] std::uint32_t sessions_max() const;
   void accept_all();
   Result<void> accept(const fabric::ConnectRequest& request);
   Result<Session*> session_for(const wire::LinkHello& hello);
