@@ -267,7 +267,8 @@ class Store {
   /// connects again, to whatever node listens then, and finds maps by their names. Pipelines and
   /// snapshots end with their connection. Through a fabric a connection is lost only when the node
   /// does not answer for 10 s, or does not know this client any more; before, both sides go on
-  /// where they were.
+  /// where they were. While there is such a connection, one thread of the process, which blocks
+  /// all signals, answers for those that nobody works with just now.
   ///
   /// Errors: invalid_argument (no such kind of address), system (nobody listens there, or not for
   /// us; ETIMEDOUT: nobody answers), too_many_participants, unsupported (another version),
