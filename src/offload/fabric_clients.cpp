@@ -39,8 +39,14 @@ std::uint32_t beyond_own(const RingLink& link) {
   return link.posts() - std::min(link.posts(), kPostsOwn);
 }
 
+// So that each has posts of his own, and all of these fit.
+std::uint32_t most_sessions(const FabricClientsOptions& options) {
+  const std::uint32_t own = options.posts_max - shared_posts(options.posts_max);
+  return std::min(options.sessions_max, own / kPostsOwn);
+}
+
 std::uint32_t most_receives(const FabricClientsOptions& options) {
-  return kReceives + options.sessions_max + kRefusedMax + 1;  // one who is about to come
+  return kReceives + most_sessions(options) + kRefusedMax + 1;  // one who is about to come
 }
 
 bool all_zero(const wire::LinkToken& token) { return token[0] == 0 && token[1] == 0; }
@@ -283,12 +289,6 @@ Result<FabricClients::Session*> FabricClients::session_for(const wire::LinkHello
   return &session;
 }
 
-// So that each has posts of his own, and all of these fit.
-std::uint32_t FabricClients::sessions_max() const {
-  const std::uint32_t own = options_.posts_max - shared_posts(options_.posts_max);
-  return std::min(options_.sessions_max, own / kPostsOwn);
-}
-
 Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello& hello) {
   wire::ConnectionLayout layout;
   layout.request_lines = lines_of_log2(hello.request_lines_log2, options_.request_lines_max);
@@ -298,7 +298,7 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
   const auto token = new_token();
   if (!token) return std::unexpected(token.error());
   // For each there are receives, and room to tell of them.
-  if (sessions_.size() >= sessions_max() || !options_.admit(true)) {
+  if (sessions_.size() >= most_sessions(options_) || !options_.admit(true)) {
     return fail(Code::too_many_participants);
   }
   const auto give_up = [this](const Error& error) {

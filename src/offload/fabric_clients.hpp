@@ -123,7 +123,6 @@ class FabricClients {
   /// What the next completion that is told will be: the how manieth.
   [[nodiscard]] std::uint64_t next_told() const { return taken_ + completions_.waiting(); }
   [[nodiscard]] bool has_had_its_say(Session& session);
-  [[nodiscard]] std::uint32_t sessions_max() const;
   void accept_all();
   Result<void> accept(const fabric::ConnectRequest& request);
   Result<Session*> session_for(const wire::LinkHello& hello);
