@@ -287,8 +287,10 @@ TEST_P(NodeTest, AStoreThatGoesTakesItsConnectionsWithIt) {
     Store store = connect();
     Map map = *store.open_map("default");
     std::vector<Snapshot> snapshots;
-    for (int i = 0; i < 40; ++i) snapshots.push_back(std::move(*map.snapshot()));
-    EXPECT_EQ(map.stats().snapshots, 40u);
+    // Each has a connection, and for each end of one ofi_rxm clears some 90 MB.
+    const std::size_t count = way_ == "rxm" ? 4 : 40;
+    while (snapshots.size() < count) snapshots.push_back(std::move(*map.snapshot()));
+    EXPECT_EQ(map.stats().snapshots, count);
     EXPECT_GE(node_->connections(), 3u);
   }
   // This thread lives on, and uses no other store.

@@ -43,13 +43,14 @@ FabricConnection::~FabricConnection() {
 }
 
 Result<std::shared_ptr<FabricConnection>> FabricConnection::open(
-    const fabric::FabricAddress& address, const FabricConnectionOptions& options) {
+    const fabric::FabricAddress& address, FabricConnectionOptions options) {
   auto regions = fabric::RegionTable::create();
   if (!regions) return std::unexpected(regions.error());
   auto way = fabric::open_for_connecting(address, std::move(*regions));
   // Of some transports it shows as early as that.
   if (!way && way.error().code == Code::connection_lost) return fail(Code::system, ECONNREFUSED);
   if (!way) return std::unexpected(way.error());
+  options.is_kept = true;
   auto made = open(std::move(*way), options);
   if (!made) return made;
   try {
@@ -194,7 +195,7 @@ void FabricConnection::make_progress() {
 void FabricConnection::settle() {
   const std::lock_guard lock(mutex_);
   settled_ns_ = options_.now_ns();
-  if (!keeper_ || !in_a_row_) endpoint_->flush();
+  if (!options_.is_kept || !in_a_row_) endpoint_->flush();
 }
 
 // Threads that wait in here make the progress themselves.

@@ -41,6 +41,8 @@ struct FabricConnectionOptions {
   /// Who waits, and has heard nothing for so long, asks whether the node is there.
   std::uint64_t silence_ns = 1'000'000'000;
   std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns;
+  /// Somebody calls keep() now and then, so what leaves with the next request anyway may wait for it.
+  bool is_kept = false;
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;
 };
 
@@ -49,9 +51,9 @@ class FabricConnection final : public NodeConnection, public Kept {
   /// Errors: those of fabric::open_for_connecting but connection_lost; system (ECONNREFUSED: nobody
   /// serves there; ETIMEDOUT: nobody answers; EAGAIN: no thread is to be had), corrupt (what
   /// answers is no node), and why the node refused: unsupported, too_many_participants.
-  static Result<std::shared_ptr<FabricConnection>> open(
-      const fabric::FabricAddress& address, const FabricConnectionOptions& options = {});
-  /// The same through an endpoint that is there, and without a keeper.
+  static Result<std::shared_ptr<FabricConnection>> open(const fabric::FabricAddress& address,
+                                                        FabricConnectionOptions options = {});
+  /// The same through an endpoint that is there, without the keeper of the process.
   static Result<std::shared_ptr<FabricConnection>> open(
       fabric::Connecting way, const FabricConnectionOptions& options = {});
   ~FabricConnection() override;

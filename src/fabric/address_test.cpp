@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/temporary_folder.hpp"
-#include "fabric/completion_queue.hpp"
+#include "fabric/meeting.hpp"
 #include "fabric/ofi/endpoint.hpp"
 
 namespace espalier::fabric {
@@ -162,29 +162,13 @@ TEST(FabricAddress, SaysWhatIsWrongWithOneOfLibfabric) {
 }
 
 /// Opens an end that listens and one that asks it, and connects them.
-void expect_to_meet(const std::string& text) {
+void expect_ends_to_meet(const std::string& text) {
   auto listening = open_for_listening(*parse(text), no_regions());
   ASSERT_TRUE(listening) << message(listening.error());
   auto connecting = open_for_connecting(listening->address, no_regions());
   ASSERT_TRUE(connecting) << message(connecting.error());
   EXPECT_EQ(connecting->mtu_bytes, 4096u);
-  CompletionQueue here(*connecting->endpoint, 4);
-  CompletionQueue there(*listening->endpoint, 4);
-  QueuePairOptions options;
-  options.send_depth = options.receive_depth = 1;
-  options.sends = &here;
-  const auto pair = connecting->endpoint->connect(connecting->target, options, {});
-  ASSERT_TRUE(pair) << message(pair.error());
-  std::unique_ptr<QueuePair> accepted;
-  options.sends = &there;
-  while ((*pair)->state() == QueuePair::State::connecting) {
-    listening->endpoint->progress();
-    if (const auto request = listening->endpoint->next_request()) {
-      accepted = std::move(*listening->endpoint->accept(*request, options, {}));
-    }
-    connecting->endpoint->progress();
-  }
-  EXPECT_EQ((*pair)->state(), QueuePair::State::connected);
+  expect_to_meet(*listening, *connecting);
 
   const auto second = open_for_listening(listening->address, no_regions());
   ASSERT_FALSE(second);
@@ -193,10 +177,10 @@ void expect_to_meet(const std::string& text) {
 
 TEST(FabricAddress, OpensEndsThatMeet) {
   const base::TemporaryFolder folder;
-  expect_to_meet("shm:" + (folder / "s").string());
-  expect_to_meet("roce://127.0.0.1:0/7");
-  expect_to_meet("ofi://tcp/127.0.0.1:0");
-  expect_to_meet("roce+memif:" + (folder / "m").string() + ",link=2,service=7");
+  expect_ends_to_meet("shm:" + (folder / "s").string());
+  expect_ends_to_meet("roce://127.0.0.1:0/7");
+  expect_ends_to_meet("ofi://tcp/127.0.0.1:0");
+  expect_ends_to_meet("roce+memif:" + (folder / "m").string() + ",link=2,service=7");
 }
 
 TEST(FabricAddress, TellsWhyNobodyCanBeAsked) {

@@ -20,11 +20,11 @@
 
 #include "base/bytes.hpp"
 #include "fabric/mixed_traffic.hpp"
-#include "fabric/roce/endpoint.hpp"
 #include "fabric/roce/frame.hpp"
 #include "fabric/roce/icrc.hpp"
 #include "fabric/roce/losing_port.hpp"
 #include "fabric/roce/network_namespaces.hpp"
+#include "fabric/roce/port_link.hpp"
 #include "fabric/roce/udp_port.hpp"
 
 namespace espalier::fabric::roce {
@@ -33,39 +33,6 @@ namespace {
 constexpr std::uint16_t kUdpPort = wire::roce::kUdpPort;
 
 constexpr auto address_of = &NetworkNamespaces::address_of;
-
-class NamespacesLink final : public FabricLink {
- public:
-  NamespacesLink(const NetworkNamespaces& network, bool is_v6, double loss, std::uint64_t seed)
-      : is_v6_(is_v6) {
-    for (const int side : {0, 1}) {
-      auto port = network.at(side, [&] { return UdpPort::open({address_of(side, is_v6), true}); });
-      EXPECT_TRUE(port) << message(port.error());
-      auto losing = std::make_unique<LosingPort>(std::move(*port), loss, seed);
-      ends_[side] = std::make_unique<RoceEndpoint>(
-          std::move(losing), *RegionTable::create(seed + static_cast<unsigned>(side)),
-          NumberSource::of_seed(seed + 2 + static_cast<unsigned>(side)));
-    }
-    EXPECT_TRUE(far().listen("7"));
-  }
-  RoceEndpoint& near() override { return *ends_[0]; }
-  RoceEndpoint& far() override { return *ends_[1]; }
-  std::string address() override { return to_text(address_of(1, is_v6_)) + "/7"; }
-  std::string nobody() override { return to_text(address_of(1, is_v6_)) + "/8"; }
-  void turn() override {
-    near().progress();
-    far().progress();
-  }
-  OfferedMemory memory(std::uint64_t bytes) override {
-    memory_ = *memory::SharedMemory::create("fabric-test", bytes);
-    return {memory_.at(0), bytes, memory_.descriptor(), 0};
-  }
-
- private:
-  bool is_v6_;
-  memory::SharedMemory memory_;
-  std::unique_ptr<RoceEndpoint> ends_[2];
-};
 
 class RoceNamespacesSlow : public ::testing::Test {
  protected:
@@ -77,10 +44,11 @@ class RoceNamespacesSlow : public ::testing::Test {
 
   /// All verbs over one version of IP. Returns what both ends counted together.
   EndpointCounters talk(bool is_v6, std::size_t bursts, double loss = 0) {
-    NamespacesLink* link = nullptr;
+    PortLink* link = nullptr;
     FabricScene scene({"namespaces",
                        [&](std::uint64_t seed) {
-                         auto made = std::make_unique<NamespacesLink>(*network, is_v6, loss, seed);
+                         auto made = std::make_unique<PortLink>(
+                             open(0, is_v6, loss, seed), open(1, is_v6, loss, seed + 4), seed);
                          link = made.get();
                          return made;
                        }},
@@ -91,6 +59,12 @@ class RoceNamespacesSlow : public ::testing::Test {
     counted.malformed += link->far().counters().malformed;
     counted.went_back += link->far().counters().went_back;
     return counted;
+  }
+
+  std::unique_ptr<PacketPort> open(int side, bool is_v6, double loss, std::uint64_t seed) const {
+    auto port = network->at(side, [&] { return UdpPort::open({address_of(side, is_v6), true}); });
+    EXPECT_TRUE(port) << message(port.error());
+    return std::make_unique<LosingPort>(std::move(*port), loss, seed);
   }
 
   std::unique_ptr<NetworkNamespaces> network;

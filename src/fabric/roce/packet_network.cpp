@@ -41,7 +41,9 @@ class PacketNetwork::Port final : public PacketPort {
     icrc_of(address_, to_).seal(writing_);
     network_.send(address_, to_, std::exchange(writing_, {}));
   }
-  void flush() override { sealed_ = 0; }
+  void flush() override {
+    if (std::exchange(sealed_, 0) != 0) ++network_.counters_.departures;
+  }
 
   std::span<const Arrived> receive() override {
     constexpr std::size_t kBurst = 32;

@@ -47,6 +47,7 @@ class PacketNetwork {
       tap;
   struct Counters {
     std::uint64_t sent = 0;
+    std::uint64_t departures = 0;  // packets that a port flushes together are one
     std::uint64_t lost = 0;
     std::uint64_t duplicated = 0;
     std::uint64_t damaged = 0;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // All verbs between endpoints on a cable, of which one or both have a port of AF_XDP; and that they
 // are opened by their addresses.
-#include "fabric/roce/endpoint.hpp"
-
 #include <gtest/gtest.h>
 
 #include <utility>
 
 #include "fabric/address.hpp"
+#include "fabric/meeting.hpp"
 #include "fabric/mixed_traffic.hpp"
+#include "fabric/roce/port_link.hpp"
 #include "fabric/xdp/xdp_fixture.hpp"
 
 namespace espalier::fabric::xdp {
@@ -16,47 +16,14 @@ namespace {
 
 enum class Kind : std::uint8_t { udp, native, generic };
 
-class CableLink final : public FabricLink {
- public:
-  CableLink(std::unique_ptr<roce::PacketPort> near, std::unique_ptr<roce::PacketPort> far,
-            std::uint64_t seed)
-      : address_(to_text(far->address())) {
-    ends_[0] = make(std::move(near), seed);
-    ends_[1] = make(std::move(far), seed + 2);
-    EXPECT_TRUE(this->far().listen("7"));
-  }
-  roce::RoceEndpoint& near() override { return *ends_[0]; }
-  roce::RoceEndpoint& far() override { return *ends_[1]; }
-  std::string address() override { return address_ + "/7"; }
-  std::string nobody() override { return address_ + "/8"; }
-  void turn() override {
-    near().progress();
-    far().progress();
-  }
-  OfferedMemory memory(std::uint64_t bytes) override {
-    memory_ = *memory::SharedMemory::create("fabric-test", bytes);
-    return {memory_.at(0), bytes, memory_.descriptor(), 0};
-  }
-
- private:
-  static std::unique_ptr<roce::RoceEndpoint> make(std::unique_ptr<roce::PacketPort> port,
-                                                  std::uint64_t seed) {
-    return std::make_unique<roce::RoceEndpoint>(std::move(port), *RegionTable::create(seed),
-                                                NumberSource::of_seed(seed + 1));
-  }
-  std::string address_;
-  memory::SharedMemory memory_;
-  std::unique_ptr<roce::RoceEndpoint> ends_[2];
-};
-
 class XdpEndpointsSlow : public XdpTest {
  protected:
   std::unique_ptr<roce::PacketPort> open_kind(int side, Kind kind, bool is_v6) {
     if (kind == Kind::udp) return open_udp(side, is_v6);
     return open(side, is_v6, kind == Kind::native);
   }
-  std::unique_ptr<CableLink> link(Kind near, Kind far, bool is_v6, std::uint64_t seed) {
-    return std::make_unique<CableLink>(open_kind(0, near, is_v6), open_kind(1, far, is_v6), seed);
+  std::unique_ptr<roce::PortLink> link(Kind near, Kind far, bool is_v6, std::uint64_t seed) {
+    return std::make_unique<roce::PortLink>(open_kind(0, near, is_v6), open_kind(1, far, is_v6), seed);
   }
 };
 
@@ -67,7 +34,7 @@ TEST_F(XdpEndpointsSlow, AllVerbs) {
     for (const bool is_v6 : {false, true}) {
       SCOPED_TRACE(testing::Message() << static_cast<int>(near) << " to " << static_cast<int>(far)
                                       << (is_v6 ? " by IPv6" : " by IPv4"));
-      CableLink* made = nullptr;
+      roce::PortLink* made = nullptr;
       FabricScene scene({"xdp",
                          [&](std::uint64_t seed) {
                            auto cable = link(near, far, is_v6, seed);
@@ -113,7 +80,7 @@ TEST_F(XdpEndpointsSlow, WhoWantsLongerPacketsIsRefused) {
 
 TEST_F(XdpEndpointsSlow, AddressesOpenThem) {
   for (const std::string host : {"10.77.0.", "fd77::"}) {
-    const auto listening = network->at(1, [&] {
+    auto listening = network->at(1, [&] {
       return open_for_listening(*parse("roce+xdp://veth1/" + host + "2/7"), *RegionTable::create());
     });
     ASSERT_TRUE(listening) << message(listening.error());
@@ -127,23 +94,7 @@ TEST_F(XdpEndpointsSlow, AddressesOpenThem) {
       });
       ASSERT_TRUE(connecting) << message(connecting.error());
       EXPECT_EQ(connecting->mtu_bytes, 1024u);
-      CompletionQueue here(*connecting->endpoint, 4);
-      CompletionQueue there(*listening->endpoint, 4);
-      QueuePairOptions options;
-      options.send_depth = options.receive_depth = 1;
-      options.sends = &here;
-      options.mtu_bytes = connecting->mtu_bytes;
-      const auto pair = *connecting->endpoint->connect(connecting->target, options, {});
-      std::unique_ptr<QueuePair> accepted;
-      options.sends = &there;
-      while (pair->state() == QueuePair::State::connecting) {
-        listening->endpoint->progress();
-        if (const auto request = listening->endpoint->next_request()) {
-          accepted = std::move(*listening->endpoint->accept(*request, options, {}));
-        }
-        connecting->endpoint->progress();
-      }
-      EXPECT_EQ(pair->state(), QueuePair::State::connected);
+      expect_to_meet(*listening, *connecting);
     }
   }
 }
