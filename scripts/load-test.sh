@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # A rolling load on one node: clients come, work, break the rules, go and are killed, and at the end
-# the node must hold what it held after the first tenth (docs/testing.md).
+# the node must hold what it held after the first tenth (docs/testing.md). First all come by its
+# socket, then over fabrics too.
 #
-#   scripts/load-test.sh [SECONDS]    default 600
+#   scripts/load-test.sh [SECONDS]    of each, default 600
 #
 # ESPALIER_SEED  seed of what the clients do; the one that was used is printed
 # ESPALIER_JOBS  jobs at a time for the build, default one for each core
@@ -24,6 +25,6 @@ step "build"
 configure release
 cmake --build --preset release --target node_load_test -j "$(jobs)"
 
-step "load for $seconds seconds"
+step "two loads of $seconds seconds"
 ESPALIER_LOAD_SECONDS=$seconds build/release/bin/node_load_test \
   --gtest_filter='NodeLoadConcurrency.MemoryIsFlat*'

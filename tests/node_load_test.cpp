@@ -50,11 +50,11 @@ class NodeLoadConcurrency : public ::testing::Test {
  protected:
   static void report(std::size_t part, const SettledNumbers& now, const RollingLoadCounts& counts) {
     fmt::print(
-        "part {:2}: {} clients came, {} went, {} were killed, {} hostile ones died; "
-        "{} requests; region {:.1f} MiB, nodes {:.2f}, values {:.2f}, waiting {:.2f}; "
+        "part {:2}: {} clients came, {} of them over a fabric, {} went, {} were killed, {} hostile "
+        "ones died; {} requests; region {:.1f} MiB, nodes {:.2f}, values {:.2f}, waiting {:.2f}; "
         "resident {:.1f} MiB, heap {:.2f}; {} descriptors\n",
-        part, counts.came, counts.went, counts.killed, counts.hostile, now.requests,
-        mebibytes(now.taken_bytes), mebibytes(now.node_bytes), mebibytes(now.value_bytes),
+        part, counts.came, counts.by_fabric, counts.went, counts.killed, counts.hostile,
+        now.requests, mebibytes(now.taken_bytes), mebibytes(now.node_bytes), mebibytes(now.value_bytes),
         mebibytes(now.waiting_bytes), mebibytes(now.resident_bytes), mebibytes(now.heap_bytes),
         now.descriptors);
     std::fflush(stdout);
@@ -63,19 +63,26 @@ class NodeLoadConcurrency : public ::testing::Test {
     return static_cast<double>(bytes) / static_cast<double>(kMiB);
   }
 
+  /// Whose clients come by its socket, and, if it has such addresses, over a fabric as well.
+  void expect_flat_memory(const std::string& fabric);
+
   base::TemporaryFolder folder_;
   node::Config config_ = node_config(folder_, 2);
 };
 
-TEST_F(NodeLoadConcurrency, MemoryIsFlatWhileClientsComeGoAndDie) {
+void NodeLoadConcurrency::expect_flat_memory(const std::string& fabric) {
   const std::uint64_t seed = base::seed_from_environment(81);
   SCOPED_TRACE(seed_text(seed));
   const std::uint64_t seconds = load_seconds();
-  const std::size_t parts = seconds == 0 ? 3 : 10;
+  // Of those over a fabric a node waits for whoever might come back.
+  const std::size_t parts = seconds != 0 ? 10 : fabric.empty() ? 3 : 2;
   const std::uint64_t clients_of_a_part = scaled(30);
-  ForkedNode node(config_);
+  config_.node.fabric = fabric;
+  config_.clients.resume_seconds = 2;
+  ForkedNode node(config_, {.silence_ns = 500'000'000});
   const SettledNumbers empty = node.settled();
-  RollingLoad load({.socket = config_.node.socket, .seed = seed});
+  RollingLoad load(
+      {.socket = config_.node.socket, .fabric = node.fabric_addresses(), .seed = seed});
   std::vector<SettledNumbers> after;
   for (std::size_t part = 1; part <= parts; ++part) {
     const base::Stopwatch watch;
@@ -109,7 +116,15 @@ TEST_F(NodeLoadConcurrency, MemoryIsFlatWhileClientsComeGoAndDie) {
   EXPECT_GT(load.counts().went, 0u);
   EXPECT_GT(load.counts().killed, 0u);
   EXPECT_GT(load.counts().hostile, 0u);
+  EXPECT_GE(load.counts().by_fabric, fabric.empty() ? 0u : parts);
   EXPECT_EQ(node.stop(), "");
+}
+
+TEST_F(NodeLoadConcurrency, MemoryIsFlatWhileClientsComeGoAndDie) { expect_flat_memory(""); }
+
+TEST_F(NodeLoadConcurrency, MemoryIsFlatWhileClientsComeOverFabricsToo) {
+  expect_flat_memory("shm:" + (folder_ / "fabric").string() + " roce://127.0.0.1:0/1 roce+memif:" +
+                     (folder_ / "memif").string() + " ofi://tcp/127.0.0.1:0");
 }
 
 // Room that requests needed for their answers is given back, but for a little.

@@ -36,12 +36,12 @@ struct FabricConnectionOptions {
   std::uint32_t request_lines = 512;
   std::uint32_t response_lines = 1024;
   std::uint32_t response_rings = wire::kResponseRingsMax;
-  /// How long it tries to reach the node, at first and after the pair has failed.
+  /// How long it tries to reach the node after the pair has failed; at first, for one dial at most.
   std::uint64_t patience_ns = 10'000'000'000;
   /// Who waits, and has heard nothing for so long, asks whether the node is there.
   std::uint64_t silence_ns = 1'000'000'000;
   std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns;
-  /// Somebody calls keep() now and then, so what leaves with the next request anyway may wait for it.
+  /// Somebody calls keep() now and then, so what can leave with the next request may wait for it.
   bool is_kept = false;
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;
 };

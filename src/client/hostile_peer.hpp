@@ -10,15 +10,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "client/choices.hpp"
 #include "client/hostile_link.hpp"
-#include "fabric/sim/world.hpp"
 #include "offload/ring_client.hpp"
 
 namespace espalier::client {
@@ -45,16 +44,22 @@ struct HostileLore {
   std::uint64_t answered = 0;  // lines
 };
 
+/// What they live on.
+struct HostileMachine {
+  /// At first, and after each crash.
+  std::function<std::unique_ptr<fabric::Endpoint>()> start;
+  /// The machine is gone, without a word to anybody. Its endpoint is destroyed afterwards.
+  std::function<void()> crash;
+  std::string target;  // what its connect() takes
+  std::uint64_t timeout_ns = 100'000;
+};
+
 class HostilePeer {
  public:
   static constexpr std::size_t kLinksMax = 8;
 
-  HostilePeer(fabric::sim::World& world, std::string name, std::string target, HostileLore& lore)
-      : world_(world),
-        name_(std::move(name)),
-        target_(std::move(target)),
-        lore_(lore),
-        endpoint_(world.add_node(name_)) {}
+  HostilePeer(HostileMachine machine, HostileLore& lore)
+      : machine_(std::move(machine)), lore_(lore), endpoint_(machine_.start()) {}
 
   /// Does one thing.
   void act(Choices& choices) {
@@ -91,12 +96,17 @@ class HostilePeer {
   /// The machine is gone, and then there again, knowing nothing.
   void vanish() {
     ++lore_.vanished;
-    world_.crash(name_);
+    machine_.crash();
     links_.clear();
     endpoint_.reset();
-    endpoint_ = world_.restart(name_);
+    endpoint_ = machine_.start();
   }
   void hang_up() { links_.clear(); }
+  /// Lets the endpoint work, and waits until there may be more for it to do, for so long at most.
+  void rest(std::uint64_t ns) {
+    endpoint_->progress();
+    endpoint_->wait(ns);
+  }
   [[nodiscard]] std::size_t links() const { return links_.size(); }
 
  private:
@@ -108,8 +118,6 @@ class HostilePeer {
     bool asked_by_name = false;
     std::uint64_t answered = 0;
   };
-
-  static constexpr std::uint64_t kTimeoutNs = 100'000;
 
   void drop(std::size_t which) {
     links_.erase(links_.begin() + static_cast<std::ptrdiff_t>(which));
@@ -154,7 +162,7 @@ class HostilePeer {
     room.receives = choices.pick({16u, 0u, 1u, 64u});
     room.bytes_each = choices.pick({std::size_t{4096}, std::size_t{0}, std::size_t{64}});
     Known known;
-    known.link = std::make_unique<HostileLink>(*endpoint_, kTimeoutNs, room);
+    known.link = std::make_unique<HostileLink>(*endpoint_, machine_.timeout_ns, room);
     const auto way = choices.pick({wire::LinkWay::write, wire::LinkWay::send});
     wire::LinkHello hello = link_hello(way, {64u << choices.below(3), 64u << choices.below(3),
                                              static_cast<std::uint32_t>(1 + choices.below(3))});
@@ -167,7 +175,7 @@ class HostilePeer {
     if (!good && choices.one_in(8)) bytes.resize(choices.below(fabric::kConnectDataMax + 1), '\7');
     if (!good && choices.one_in(16)) bytes = choices.bytes(choices.below(bytes.size() + 1));
     ++lore_.dialled;
-    if (!known.link->dial(target_, bytes)) return;
+    if (!known.link->dial(machine_.target, bytes)) return;
     links_.push_back(std::move(known));
     // Whoever ends at once may not even have been heard.
     if (choices.one_in(8)) links_.pop_back();
@@ -344,9 +352,7 @@ class HostilePeer {
     }
   }
 
-  fabric::sim::World& world_;
-  const std::string name_;
-  const std::string target_;
+  HostileMachine machine_;
   HostileLore& lore_;
   std::unique_ptr<fabric::Endpoint> endpoint_;
   std::vector<std::byte> read_ = std::vector<std::byte>(64);

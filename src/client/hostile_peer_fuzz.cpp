@@ -11,6 +11,7 @@
 
 #include "client/hostile_peer.hpp"
 #include "client/link_world.hpp"
+#include "client/simulated_machine.hpp"
 
 namespace espalier::client {
 namespace {
@@ -88,7 +89,8 @@ void run(Choices choices) {
   World& world = world_for_an_input();
   fabric::sim::World& fabric = world.links.world();
   {
-    HostilePeer peer(fabric, "h" + std::to_string(world.inputs), "n", world.lore);
+    HostilePeer peer(simulated_machine(fabric, "h" + std::to_string(world.inputs), "n"),
+                     world.lore);
     for (int acts = 0; acts < kActsMax && !choices.over(); ++acts) {
       peer.act(choices);
       fabric.run_for(2'000 * choices.below(32));

@@ -10,6 +10,7 @@
 
 #include "client/hostile_peer.hpp"
 #include "client/link_world.hpp"
+#include "client/simulated_machine.hpp"
 
 namespace espalier::client {
 namespace {
@@ -47,7 +48,7 @@ class Troop {
     lore_.stolen = {world.first_token(), LinkWorld::kRings};
     const std::uint64_t count = choices_.between(1, 4);
     for (std::uint64_t i = 0; i < count; ++i) {
-      peers_.emplace_back(world.world(), "h" + std::to_string(i), "n", lore_);
+      peers_.emplace_back(simulated_machine(world.world(), "h" + std::to_string(i), "n"), lore_);
       go_on(peers_.back());
     }
   }

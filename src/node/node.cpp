@@ -93,6 +93,7 @@ Result<void> Node::open_workers() {
 Result<void> Node::open_fabrics() {
   Worker::Fabric fabric;
   fabric.node_id = base::load_plain<std::uint64_t>(page_.at(offsetof(wire::NodePage, node_id)));
+  fabric.silence_ns = options_.silence_ns;
   fabric.has_room = [this] { return connections() < config_.clients.connections_max; };
   for (const std::string_view each : node::fabric_addresses(config_.node.fabric)) {
     Worker& worker = *workers_[fabric_addresses_.size() % workers_.size()];

@@ -28,6 +28,8 @@ struct NodeOptions {
   /// Where to say at which address of the fabric it could not listen, if it is for that that it
   /// does not start.
   std::string* failed_address = nullptr;
+  /// For how long a client over a fabric may be silent before it is asked whether it is there.
+  std::uint64_t silence_ns = offload::FabricClientsOptions{}.silence_ns;
 };
 
 class Node {

@@ -84,6 +84,7 @@ Result<std::string> Worker::listen(const std::string& address, const Fabric& fab
   if (!listening) return std::unexpected(listening.error());
   offload::FabricClientsOptions options;
   options.node_id = fabric.node_id;
+  options.silence_ns = fabric.silence_ns;
   options.sessions_max = config_.clients.connections_max;
   options.resume_ns = std::uint64_t{config_.clients.resume_seconds} * 1'000'000'000;
   options.admit = [this, has_room = fabric.has_room](bool comes) {

@@ -52,6 +52,7 @@ class Worker {
   /// What a worker that serves clients of a fabric needs to know.
   struct Fabric {
     std::uint64_t node_id = 0;
+    std::uint64_t silence_ns = 0;    // as in offload::FabricClientsOptions
     std::function<bool()> has_room;  // for one more client of the node; any thread
   };
   /// Serves clients at this address of the fabric, too. Before start(). Returns the address with

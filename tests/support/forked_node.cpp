@@ -48,12 +48,14 @@ SettledNumbers numbers_when_quiet(const node::Node& node) {
   return settled;
 }
 
-int serve(Line& line, const node::Config& config) {
-  auto node = node::Node::start(config);
+int serve(Line& line, const node::Config& config, const node::NodeOptions& options) {
+  auto node = node::Node::start(config, options);
   if (!node) {
     line.send("the node cannot start: " + message(node.error()));
     return 1;
   }
+  line.send(kServes);
+  for (const std::string& address : (*node)->fabric_addresses()) line.send(address);
   line.send(kServes);
   std::string question;
   while (line.receive(question) && question != kStop) {
@@ -72,11 +74,12 @@ int serve(Line& line, const node::Config& config) {
 
 }  // namespace
 
-ForkedNode::ForkedNode(const node::Config& config)
-    : child_([&config](Line& line) { return serve(line, config); }) {
+ForkedNode::ForkedNode(const node::Config& config, const node::NodeOptions& options)
+    : child_([&](Line& line) { return serve(line, config, options); }) {
   std::string said;
   if (!child_.line().receive(said)) throw std::runtime_error("the node died at its start");
   if (said != kServes) throw std::runtime_error(said);
+  while (child_.line().receive(said) && said != kServes) addresses_.push_back(said);
 }
 
 std::string ForkedNode::ask(const std::string& question) {

@@ -8,8 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "node/config.hpp"
+#include "node/node.hpp"
 #include "tests/support/child.hpp"
 
 namespace espalier::test {
@@ -33,10 +35,12 @@ struct SettledNumbers {
 class ForkedNode {
  public:
   /// Starts it and waits until it serves. Throws what kept it from that.
-  explicit ForkedNode(const node::Config& config);
+  explicit ForkedNode(const node::Config& config, const node::NodeOptions& options = {});
   ForkedNode(const ForkedNode&) = delete;
   ForkedNode& operator=(const ForkedNode&) = delete;
 
+  /// Where it listens on the fabric, as configured, with the ports that it took.
+  [[nodiscard]] const std::vector<std::string>& fabric_addresses() const { return addresses_; }
   /// Waits until nobody is connected and nothing is in flight, and asks. If that never comes, this
   /// waits for ever, and the watchdog of all tests ends it. Throws if the node is gone.
   SettledNumbers settled();
@@ -47,6 +51,7 @@ class ForkedNode {
   std::string ask(const std::string& question);
 
   Child child_;
+  std::vector<std::string> addresses_;
 };
 
 }  // namespace espalier::test

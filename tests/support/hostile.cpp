@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "base/child_process.hpp"
+#include "client/hostile_peer.hpp"
+#include "fabric/address.hpp"
 #include "tests/support/node_fixture.hpp"
 
 namespace espalier::test {
@@ -147,6 +149,31 @@ void live_and_die(const std::string& socket, std::uint64_t seed) {
                                                     "hostile", std::string(5000, 'h'));
     client.rings().write_line(std::string_view(message).substr(4, random.between(1, 60)));
     if (random.one_in(2)) client.ring();
+  }
+  kill(getpid(), SIGKILL);
+  _exit(1);
+}
+
+void live_and_die_on_fabric(const std::string& address, std::uint64_t seed) {
+  client::Choices choices(seed);
+  client::HostileLore lore;
+  lore.map = 1;
+  std::string target;
+  const auto start = [&] {
+    auto way = fabric::open_for_connecting(*fabric::parse(address), *fabric::RegionTable::create());
+    if (!way) _exit(1);
+    target = way->target;
+    return std::move(way->endpoint);
+  };
+  auto endpoint = start();
+  client::HostilePeer peer({.start = [&] { return std::move(endpoint); },
+                            .crash = [] { kill(getpid(), SIGKILL); },
+                            .target = target,
+                            .timeout_ns = 1'000'000},
+                           lore);
+  for (std::uint64_t acts = choices.below(400); acts != 0; --acts) {
+    peer.act(choices);
+    if (choices.one_in(4)) peer.rest(choices.below(300'000));
   }
   kill(getpid(), SIGKILL);
   _exit(1);

@@ -26,6 +26,8 @@ void expect_descriptors(std::size_t count);
 /// Lives as a client that does a number of random things, which the seed decides, and then kills
 /// itself. Does not return.
 [[noreturn]] void live_and_die(const std::string& socket, std::uint64_t seed);
+/// The same over a fabric, by all that its verbs allow (client/hostile_peer.hpp).
+[[noreturn]] void live_and_die_on_fabric(const std::string& address, std::uint64_t seed);
 
 /// A process with one thread, which forks clients. Make it before there are threads.
 class Nursery {

@@ -45,12 +45,20 @@ std::string tidy(const std::string& address) {
 void RollingLoad::begin(std::uint32_t slot) {
   const std::uint64_t seed = random_();
   const bool hostile = random_.one_in(4);
-  auto body = [this, slot, seed, hostile](Line& line) {
-    if (hostile) live_and_die(options_.socket, seed);
-    return live_as_worker(line, "unix:" + options_.socket, slot, counts_.came, seed);
+  const std::uint64_t way = random_.below(1 + options_.fabric.size());
+  auto body = [&](Line& line) {
+    if (hostile && way == 0) live_and_die(options_.socket, seed);
+    if (hostile) live_and_die_on_fabric(options_.fabric[way - 1], seed);
+    const std::string address = way == 0 ? "unix:" + options_.socket : options_.fabric[way - 1];
+    try {
+      return live_as_worker(line, address, slot, counts_.came, seed);
+    } catch (const std::exception& error) {
+      throw std::runtime_error("by " + address + ", " + error.what());
+    }
   };
   clients_.emplace(slot, Client{Child(body), hostile, false});
   ++counts_.came;
+  if (way != 0) ++counts_.by_fabric;
 }
 
 // What a client has to say, or that it is gone.

@@ -2,10 +2,11 @@
 // Clients of a node that come, work, go, break its rules, and are killed: processes, several at a
 // time, each with a successor as soon as it is gone.
 //
-// Three kinds. Workers do everything that a map can do to keys of their own, hold every answer
-// against what they wrote, and go. Victims are workers that are killed (SIGKILL) at some moment.
-// Hostile ones are those of tests/support/hostile.hpp, which kill themselves. Workers tell now and
-// then that they go on; what moves all of this is their news, not a clock.
+// Each comes by the node's socket or over a fabric. Three kinds. Workers do everything that a map
+// can do to keys of their own, hold every answer against what they wrote, and go. Victims are
+// workers that are killed (SIGKILL) at some moment. Hostile ones are those of
+// tests/support/hostile.hpp, which kill themselves. Workers tell now and then that they go on; what
+// moves all of this is their news, not a clock.
 //
 // Thread: belongs to one, the only one there is.
 #pragma once
@@ -14,6 +15,8 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/support/child.hpp"
 #include "tests/support/seed.hpp"
@@ -22,6 +25,7 @@ namespace espalier::test {
 
 struct RollingLoadOptions {
   std::string socket;
+  std::vector<std::string> fabric;  ///< addresses by which they come as well as by the socket
   std::uint64_t seed = 1;
   std::uint32_t at_a_time = 6;
 };
@@ -32,6 +36,7 @@ struct RollingLoadCounts {
   std::uint64_t went = 0;     ///< workers that had done their work
   std::uint64_t killed = 0;   ///< victims
   std::uint64_t hostile = 0;  ///< that have died
+  std::uint64_t by_fabric = 0;  ///< of all who came
 };
 
 class RollingLoad {

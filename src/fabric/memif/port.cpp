@@ -251,7 +251,10 @@ void Port::look_at_links() {
     if (way->link->refused()) be_refused();
     // Closing it would not do: the peer has it too.
     if (way->up) epoll_ctl(events_.number(), EPOLL_CTL_DEL, way->link->event(), nullptr);
-    if (way->up && options_.listens) by_number_[*way->link->number()] = nullptr;
+    if (way->up && options_.listens) {
+      Way*& now = by_number_[*way->link->number()];
+      if (now == way.get()) now = nullptr;  // else the next one is up already
+    }
     return true;
   });
   if (options_.listens) {

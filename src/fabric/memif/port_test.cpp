@@ -156,6 +156,25 @@ TEST_F(MemifPorts, ALinkIsOfOneAtATime) {
   expect_way(*far, *second);
 }
 
+// The end of one and all that the next has to say are found in the same look.
+TEST_F(MemifPorts, ALinkPassesFromOneToTheNextInALook) {
+  const auto turn = [](MemifPort& port, int turns) {
+    for (; turns != 0; --turns) static_cast<void>(port.receive());
+  };
+  const Port far = listening();
+  Port first = connecting(4);
+  await_links(*first, 1, *far, 1);
+  const Port second = connecting(4);
+  turn(*far, 50'000);  // it is let in, and told hello
+  turn(*second, 100);  // and offers its memory
+  first.reset();
+  await_links(*second, 1, *far, 1);
+  EXPECT_EQ(far->counters().links_up, 2u);
+  EXPECT_EQ(second->counters().refused, 0u);
+  expect_way(*second, *far);
+  expect_way(*far, *second);
+}
+
 TEST_F(MemifPorts, AListenerThatComesBackIsFound) {
   Port far = listening();
   const Port near = connecting(0);

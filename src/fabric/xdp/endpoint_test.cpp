@@ -23,7 +23,8 @@ class XdpEndpointsSlow : public XdpTest {
     return open(side, is_v6, kind == Kind::native);
   }
   std::unique_ptr<roce::PortLink> link(Kind near, Kind far, bool is_v6, std::uint64_t seed) {
-    return std::make_unique<roce::PortLink>(open_kind(0, near, is_v6), open_kind(1, far, is_v6), seed);
+    return std::make_unique<roce::PortLink>(open_kind(0, near, is_v6), open_kind(1, far, is_v6),
+                                            seed);
   }
 };
 
