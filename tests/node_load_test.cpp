@@ -54,9 +54,9 @@ class NodeLoadConcurrency : public ::testing::Test {
         "ones died; {} requests; region {:.1f} MiB, nodes {:.2f}, values {:.2f}, waiting {:.2f}; "
         "resident {:.1f} MiB, heap {:.2f}; {} descriptors\n",
         part, counts.came, counts.by_fabric, counts.went, counts.killed, counts.hostile,
-        now.requests, mebibytes(now.taken_bytes), mebibytes(now.node_bytes), mebibytes(now.value_bytes),
-        mebibytes(now.waiting_bytes), mebibytes(now.resident_bytes), mebibytes(now.heap_bytes),
-        now.descriptors);
+        now.requests, mebibytes(now.taken_bytes), mebibytes(now.node_bytes),
+        mebibytes(now.value_bytes), mebibytes(now.waiting_bytes), mebibytes(now.resident_bytes),
+        mebibytes(now.heap_bytes), now.descriptors);
     std::fflush(stdout);
   }
   static double mebibytes(std::uint64_t bytes) {

@@ -117,8 +117,7 @@ class HeldAcknowledgement : public testing::Test {
  private:
   std::unique_ptr<fabric::Endpoint> endpoint(const PortAddress& at, std::uint64_t seed) {
     return std::make_unique<fabric::roce::RoceEndpoint>(
-        network_.open(at), *fabric::RegionTable::create(seed),
-        fabric::NumberSource::of_seed(seed));
+        network_.open(at), *fabric::RegionTable::create(seed), fabric::NumberSource::of_seed(seed));
   }
   void turn() {
     clients_->turn();

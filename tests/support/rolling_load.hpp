@@ -33,9 +33,9 @@ struct RollingLoadOptions {
 /// What has been so far.
 struct RollingLoadCounts {
   std::uint64_t came = 0;
-  std::uint64_t went = 0;     ///< workers that had done their work
-  std::uint64_t killed = 0;   ///< victims
-  std::uint64_t hostile = 0;  ///< that have died
+  std::uint64_t went = 0;       ///< workers that had done their work
+  std::uint64_t killed = 0;     ///< victims
+  std::uint64_t hostile = 0;    ///< that have died
   std::uint64_t by_fabric = 0;  ///< of all who came
 };
 
