@@ -30,12 +30,14 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 // What a run may take from its first part to its last. The region grows by what the busiest moment
 // needs, and moments differ: some extents of 2 MiB.
 constexpr std::uint64_t kRegionMayGrow = 24 * kMiB;
+// Over a fabric what a killed client holds is held until it is missed, so moments differ more.
+constexpr std::uint64_t kRegionMayGrowByFabrics = 48 * kMiB;
 // Places in flight keep some room for the next request: at most 128 KiB each of the 2 * 64 that
 // keep so much, but mostly far less.
 constexpr std::uint64_t kHeapMayGrow = 8 * kMiB;
-// Both, and pages of the region that were taken before and touched since. A sanitizer keeps what
-// was freed.
-constexpr std::uint64_t kResidentMayGrow = (kSanitized ? 512 : 40) * kMiB;
+// Beside the region: the heap, and pages of the region that were taken before and touched since. A
+// sanitizer keeps what was freed.
+constexpr std::uint64_t kResidentMayGrow = (kSanitized ? 512 : 16) * kMiB;
 // A tree that was emptied keeps a few nodes until it is written to again.
 constexpr std::uint64_t kEmptyTreeMayKeep = kMiB / 2;
 // One for walks and one for calls, for each core; all other maps have been dropped.
@@ -110,9 +112,10 @@ void NodeLoadConcurrency::expect_flat_memory(const std::string& fabric) {
     EXPECT_LE(now.node_bytes, empty.node_bytes + kEmptyTreeMayKeep);
     EXPECT_EQ(now.value_bytes, 0u);
   }
-  EXPECT_LE(after.back().taken_bytes, after.front().taken_bytes + kRegionMayGrow);
+  const std::uint64_t region = fabric.empty() ? kRegionMayGrow : kRegionMayGrowByFabrics;
+  EXPECT_LE(after.back().taken_bytes, after.front().taken_bytes + region);
   EXPECT_LE(after.back().heap_bytes, after.front().heap_bytes + kHeapMayGrow);
-  EXPECT_LE(after.back().resident_bytes, after.front().resident_bytes + kResidentMayGrow);
+  EXPECT_LE(after.back().resident_bytes, after.front().resident_bytes + region + kResidentMayGrow);
   EXPECT_GT(load.counts().went, 0u);
   EXPECT_GT(load.counts().killed, 0u);
   EXPECT_GT(load.counts().hostile, 0u);
