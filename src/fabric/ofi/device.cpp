@@ -4,6 +4,7 @@
 #include <rdma/fi_errno.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
 #include <utility>
 
@@ -18,6 +19,12 @@ constexpr std::size_t kEventsMax = 256;
 constexpr std::uint64_t kLookNs = 50'000;
 
 std::string text_of(const char* name) { return name != nullptr ? name : ""; }
+
+// libfabric's provider for TCP (1.17) takes whatever errno is for the reason why it has read less
+// than a header (xnet_recv_cm_msg()). Where a peer has hung up, the system says no reason; if an
+// earlier one was that nothing is there yet, the provider waits for ever, awake, and keeps the
+// socket. So each call that may look at sockets begins without one.
+void forget_errors() { errno = 0; }
 
 int descriptor_of(fid* object) {
   int descriptor = -1;
@@ -135,6 +142,7 @@ Result<Fid<fid_mr>> Device::tell_memory(std::byte* at, std::size_t bytes) {
 std::optional<Device::Event> Device::next_event() {
   alignas(fi_eq_cm_entry) std::byte room[sizeof(fi_eq_cm_entry) + 512];
   std::uint32_t kind = 0;
+  forget_errors();
   const auto bytes = fi_eq_read(events_.get(), &kind, room, sizeof room, 0);
   Event event;
   if (bytes == -FI_EAVAIL) {
@@ -157,6 +165,7 @@ std::optional<Device::Event> Device::next_event() {
 
 std::size_t Device::completed(Completed (&into)[kAtATime], bool& drained) {
   fi_cq_msg_entry entries[kAtATime];
+  forget_errors();
   const auto count = fi_cq_read(completions_.get(), entries, kAtATime);
   for (long i = 0; i < count; ++i) {
     into[i] = {reinterpret_cast<std::uintptr_t>(entries[i].op_context), entries[i].len, true};
@@ -175,6 +184,7 @@ bool Device::watch(std::vector<pollfd>& into, std::uint64_t& timeout_ns) {
     return true;
   }
   fid* objects[] = {completions_.base(), events_ ? events_.base() : nullptr};
+  forget_errors();
   if (fi_trywait(fabric_.get(), objects, events_ ? 2 : 1) != 0) return false;
   if (events_) into.push_back({events_fd_, POLLIN, 0});
   into.push_back({completions_fd_, POLLIN, 0});
