@@ -99,7 +99,7 @@ void NodeLoadConcurrency::expect_flat_memory(const std::string& fabric) {
     });
     static_cast<void>(node.settled());  // the dead have been buried, with what they had in flight
     load.tidy_up();
-    // Engines let go of dropped maps, and endpoints of those who hung up, when they next look round.
+    // Engines let go of dropped maps, endpoints of those who hung up, when they next look round.
     do {
       now = node.settled();
     } while (now.epoch_participants > kParticipantsOfOneMap ||
