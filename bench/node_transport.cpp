@@ -15,8 +15,10 @@ namespace {
 std::string fresh_shm() { return "shm:" + fresh_socket(); }
 // Port 0 takes one that is free; the node says which (Node::fabric_addresses()).
 std::string fresh_roce_udp() { return "roce://127.0.0.1:0/1"; }
+std::string fresh_roce_udp6() { return "roce://[::1]:0/1"; }
 std::string fresh_roce_memif() { return "roce+memif:" + fresh_socket(); }
 std::string fresh_ofi_tcp() { return "ofi://tcp/127.0.0.1:0"; }
+std::string fresh_ofi_tcp_rxm() { return "ofi://tcp+rxm/127.0.0.1:0"; }
 
 struct Row {
   NodeTransport transport;
@@ -30,9 +32,12 @@ constexpr std::array kRows{
     Row{NodeTransport::shm_send, "shm-send", fresh_shm, true},
     Row{NodeTransport::roce_udp, "roce-udp", fresh_roce_udp},
     Row{NodeTransport::roce_udp_send, "roce-udp-send", fresh_roce_udp, true},
+    Row{NodeTransport::roce_udp6, "roce-udp6", fresh_roce_udp6},
     Row{NodeTransport::roce_memif, "roce-memif", fresh_roce_memif},
     Row{NodeTransport::roce_memif_send, "roce-memif-send", fresh_roce_memif, true},
     Row{NodeTransport::ofi_tcp, "ofi-tcp", fresh_ofi_tcp},
+    Row{NodeTransport::ofi_tcp_send, "ofi-tcp-send", fresh_ofi_tcp, true},
+    Row{NodeTransport::ofi_tcp_rxm, "ofi-tcp-rxm", fresh_ofi_tcp_rxm},
 };
 
 const Row& row_of(NodeTransport transport) {

@@ -24,9 +24,12 @@ enum class NodeTransport : std::uint8_t {
   shm_send,
   roce_udp,
   roce_udp_send,
+  roce_udp6,
   roce_memif,
   roce_memif_send,
   ofi_tcp,
+  ofi_tcp_send,
+  ofi_tcp_rxm,
 };
 
 [[nodiscard]] std::string_view name(NodeTransport transport);

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstring>
 #include <deque>
 #include <numeric>
+#include <thread>
 
 #include "base/atomic_bytes.hpp"
 #include "fabric/fabric_fixture.hpp"
@@ -184,9 +187,12 @@ TEST_P(FabricConformance, MessagesArriveOnceAndInOrder) {
   });
 }
 
-TEST_P(FabricConformance, LongMessagesArriveWhole) {
+TEST_P(FabricConformance, MessagesOfAllLengthsArriveWhole) {
   const auto pair = scene.connect();
-  for (const std::size_t length : {std::size_t{5000}, std::size_t{70001}, std::size_t{1} << 20}) {
+  auto all = lengths();
+  all.push_back(std::size_t{1} << 20);
+  all.push_back(scene.properties().message_bytes_max);
+  for (const std::size_t length : all) {
     std::vector<std::byte> room(length);
     const Receive receive{7, room};
     ASSERT_EQ(pair.far->post_receives({&receive, 1}), 1u);
@@ -194,7 +200,8 @@ TEST_P(FabricConformance, LongMessagesArriveWhole) {
     ASSERT_EQ(pair.near->post(WorkRequest::send(8, from)).taken, 1u);
     const auto received = scene.far_completions(1);
     EXPECT_EQ(received[0].bytes, length);
-    EXPECT_EQ(room, from);
+    EXPECT_EQ(received[0].status, Status::success);
+    EXPECT_TRUE(room == from) << length;
     scene.near_completions(1);
   }
 }
@@ -221,6 +228,50 @@ TEST_P(FabricConformance, AWriteWithImmediateTellsOfWhatIsThere) {
     EXPECT_EQ(ended[0].work_id, 2u);
     EXPECT_EQ(ended[0].status, Status::success);
   }
+}
+
+// Not only for who asks next through the same pair.
+TEST_P(FabricConformance, ACompletedWriteIsThere) {
+  if (!scene.properties().write_is_placed) return;
+  const auto pair = scene.connect();
+  for (const std::size_t length : lengths()) {
+    const auto from = scene.noise(length);
+    scene.run(*pair.near, WorkRequest::write(1, from, key(), at(77)));
+    EXPECT_TRUE(std::equal(from.begin(), from.end(), scene.far_bytes().begin() + 77)) << length;
+  }
+}
+
+// The far side's processor counts while READs, long ones among them, look at the number.
+TEST_P(FabricConformance, LaterReadsSeeLaterValues) {
+  if (!scene.properties().reads_in_order) return;
+  const auto pair = scene.connect();
+  constexpr std::size_t kReads = 8;
+  std::vector<std::byte> into(kReads * 8192);
+  std::uint64_t now = 0;
+  std::uint64_t seen = 0;
+  const auto count = [&] { base::store_plain<std::uint64_t>(scene.far_bytes().data(), ++now); };
+  for (int round = 0; round < 40; ++round) {
+    std::vector<WorkRequest> reads;
+    for (std::size_t i = 0; i < kReads; ++i) {
+      const std::size_t length = scene.random.chance(0.5) ? 8 : 8192;
+      reads.push_back(
+          WorkRequest::read(i, std::span(into).subspan(i * 8192, length), key(), at(0)));
+    }
+    ASSERT_EQ(pair.near->post(reads).taken, kReads);
+    Completion some[kReads];
+    std::size_t ended = 0;
+    scene.await([&] {
+      count();
+      ended += scene.near_queue.poll(some);
+      return ended == kReads;
+    });
+    for (std::size_t i = 0; i < kReads; ++i) {
+      const auto value = base::load_plain<std::uint64_t>(into.data() + i * 8192);
+      EXPECT_GE(value, seen);
+      seen = value;
+    }
+  }
+  EXPECT_GT(seen, 0u);
 }
 
 TEST_P(FabricConformance, AtomicsAnswerWithTheOldValue) {
@@ -267,6 +318,25 @@ TEST_P(FabricConformance, NoAtomicIsLostOrRepeated) {
   for (std::size_t i = 0; i < tokens.size(); ++i) ASSERT_EQ(tokens[i], i);
 }
 
+// And none of the processor's own: a thread of the far side adds to the same word.
+TEST_P(FabricConformance, AtomicsAndTheProcessorDoNotOverwriteEachOther) {
+  if (!scene.properties().atomic_with_processor) return;
+  const auto pair = scene.connect();
+  auto& word = *reinterpret_cast<std::uint64_t*>(scene.far_bytes().data() + 8);
+  std::atomic<bool> enough{false};
+  std::uint64_t own = 0;
+  std::thread processor([&] {
+    for (; !enough; ++own) std::atomic_ref(word).fetch_add(1, std::memory_order_relaxed);
+  });
+  constexpr std::uint64_t kOthers = 500;
+  for (std::uint64_t i = 0; i < kOthers; ++i) {
+    scene.run(*pair.near, WorkRequest::fetch_add(i, key(), at(8), 1));
+  }
+  enough = true;
+  processor.join();
+  EXPECT_EQ(std::atomic_ref(word).load(), own + kOthers);
+}
+
 TEST_P(FabricConformance, OnlySignalledSuccessesAreTold) {
   const auto pair = scene.connect();
   std::vector<std::byte> from(8);
@@ -301,6 +371,44 @@ TEST_P(FabricConformance, InlinedBytesAreTakenAtOnce) {
     for (std::size_t b = 0; b < from.size(); ++b) {
       ASSERT_EQ(back[i * 64 + b], static_cast<std::byte>(i + 1)) << i;
     }
+  }
+}
+
+TEST_P(FabricConformance, AsMuchAsTheTransportSaysCanBeInlined) {
+  const auto pair = scene.connect();
+  const std::size_t most = scene.properties().inline_bytes_max;
+  for (const std::size_t length : {std::size_t{0}, std::size_t{1}, most - 1, most}) {
+    std::vector<std::byte> room(length);
+    const Receive receive{1, room};
+    ASSERT_EQ(pair.far->post_receives({&receive, 1}), 1u);
+    const auto wanted = scene.noise(length);
+    auto from = wanted;
+    const std::array requests{WorkRequest::write(1, from, key(), at(0)).as_inline(),
+                              WorkRequest::send(2, from).as_inline()};
+    ASSERT_EQ(pair.near->post(requests).taken, 2u);
+    std::fill(from.begin(), from.end(), std::byte{0xFF});
+    EXPECT_EQ(scene.far_completions(1)[0].bytes, length);
+    for (const Completion& end : scene.near_completions(2)) EXPECT_EQ(end.status, Status::success);
+    EXPECT_EQ(room, wanted);
+    EXPECT_TRUE(std::equal(wanted.begin(), wanted.end(), scene.far_bytes().begin()));
+  }
+}
+
+TEST_P(FabricConformance, AFenceWaitsForAtomicsBeforeIt) {
+  const auto pair = scene.connect();
+  std::vector<std::byte> room(8);
+  for (std::uint64_t round = 1; round <= 50; ++round) {
+    const Receive receive{1, room};
+    ASSERT_EQ(pair.far->post_receives({&receive, 1}), 1u);
+    base::store_plain<std::uint64_t>(scene.far_bytes().data() + 512, round * 1000);
+    std::vector<std::byte> through(8);
+    const std::array requests{
+        WorkRequest::fetch_add(1, key(), at(512), 1, through.data()).unsignalled(),
+        WorkRequest::send(2, through).after_fence()};
+    ASSERT_EQ(pair.near->post(requests).taken, 2u);
+    scene.far_completions(1);
+    scene.near_completions(1);
+    ASSERT_EQ(base::load_plain<std::uint64_t>(room.data()), round * 1000);
   }
 }
 
@@ -389,6 +497,14 @@ TEST_P(FabricConformance, TheLongestRequestsWork) {
   ASSERT_EQ(ended.status, Status::success);
   EXPECT_EQ(ended.bytes, bytes);
   EXPECT_TRUE(back == from);
+  const Receive receive{3, {}};
+  ASSERT_EQ(pair.far->post_receives({&receive, 1}), 1u);
+  const auto last = scene.noise(bytes);
+  const auto told =
+      WorkRequest::write_immediate(4, last, region.remote().key, region.remote().at(31), 5);
+  EXPECT_EQ(scene.run(*pair.near, told).status, Status::success);
+  EXPECT_EQ(scene.far_completions(1)[0].bytes, bytes);
+  EXPECT_EQ(std::memcmp(memory.at + 31, last.data(), bytes), 0);
 }
 
 TEST_P(FabricConformance, ManyPairsDoNotMix) {

@@ -271,11 +271,11 @@ static_assert(sizeof(Completion) == 32);
 /// - What a WRITE with immediate carries is in place before its number is told, and so is all that
 ///   was written before it.
 /// - Nothing is ordered between pairs.
-/// - An aligned word of 8 bytes is never torn. More than that may be, and a READ may see the lines
-///   of a WRITE in any order.
+/// - An aligned word of 8 bytes is not torn where the READ or WRITE begins at one. More may be, and
+///   a READ may see the lines of a WRITE in any order.
 struct Properties {
   std::string_view transport;
-  /// A READ reads all its bytes after earlier READs of its pair have read theirs.
+  /// A READ reads all its bytes after earlier READs of its pair have read theirs. Else: a fence.
   bool reads_in_order = false;
   /// A completed WRITE can be seen by the peer's processor.
   bool write_is_placed = false;

@@ -78,6 +78,7 @@ class Port final : public MemifPort {
   Result<void> open();
 
   PortAddress address() const override { return address_; }
+  bool keeps_order() const override { return true; }  // a ring, and switches keep that of a flow
   std::uint32_t window_bytes() const override { return kWindowBytes; }
   const MemifCounters& counters() const override { return counters_; }
   std::size_t links() const override {

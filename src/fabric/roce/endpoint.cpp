@@ -18,10 +18,12 @@ constexpr int kRoundsPerTurn = 4;
 // costs the less the more there are.
 constexpr std::uint64_t kLookNsPerPair = 200;
 
-Properties properties_of_roce() {
+Properties properties_over(const PacketPort& port) {
   Properties properties;
   properties.transport = "roce";
-  properties.reads_in_order = true;
+  // What is asked for again is read again. An answer to the first asking that was overtaken on the
+  // way may then be taken behind an answer to the second, though it was read before.
+  properties.reads_in_order = port.keeps_order();
   // A WRITE is acknowledged by the software that has placed it.
   properties.write_is_placed = true;
   properties.atomic_with_processor = true;
@@ -42,7 +44,7 @@ std::optional<std::uint16_t> parse_service(std::string_view text) {
 
 RoceEndpoint::RoceEndpoint(std::unique_ptr<PacketPort> port, std::shared_ptr<RegionTable> regions,
                            NumberSource numbers)
-    : Endpoint(properties_of_roce(), std::move(regions)),
+    : Endpoint(properties_over(*port), std::move(regions)),
       port_(std::move(port)),
       reader_(this->regions()),
       numbers_(std::move(numbers)),

@@ -58,6 +58,101 @@ TEST_F(RoceRules, ADuplicateOfAReadWhoseRegionIsGoneEndsNothing) {
   EXPECT_EQ(count_of(peer.hear(), acknowledge), 1u);
 }
 
+// A part of what was asked, from a packet of its own on, and nothing else.
+TEST_F(RoceRules, ADuplicateOfAReadAsksForNoMoreThanItDid) {
+  const auto pair = scene.from(peer);
+  for (std::size_t i = 0; i < 8192; ++i) scene.memory[i] = static_cast<std::byte>(i / 1024);
+  peer.send(request(read_request, peer.psn, {at(0), key(), 3000}));
+  scene.turn(3);
+  EXPECT_EQ(peer.hear().size(), 3u);
+  const auto other =
+      *scene.endpoint.regions().offer({scene.memory.data(), 8192}, RemoteRights::read);
+  const std::array wrong{
+      request(read_request, peer.psn, {at(0), key(), 3001}),             // longer
+      request(read_request, peer.psn, {at(8), key(), 3000}),             // beyond its end
+      request(read_request, peer.psn, {at(0), other.remote().key, 64}),  // by another key
+      request(read_request, peer.psn + 1, {at(0), key(), 3000}),         // by fewer packets
+      request(read_request, peer.psn + 2, {at(4096), key(), 8}),         // from elsewhere
+      request(read_request, peer.psn - 1, {at(0), key(), 8}),            // never asked for
+  };
+  for (const Headers& each : wrong) {
+    peer.send(each);
+    scene.turn(3);
+    EXPECT_EQ(peer.hear().size(), 0u) << &each - wrong.data();
+  }
+  peer.send(request(read_request, peer.psn + 1, {at(1024), key(), 1976}));
+  scene.turn(3);
+  const auto heard = peer.hear();
+  ASSERT_EQ(heard.size(), 2u);
+  EXPECT_EQ(heard[0].headers.bth.psn, peer.psn + 1);
+  EXPECT_EQ(heard[0].payload.front(), std::byte{1});
+  EXPECT_EQ(heard[1].payload.back(), std::byte{2});
+  EXPECT_EQ(pair->state(), QueuePair::State::connected);
+}
+
+TEST_F(RoceRules, ADuplicateOfAnAtomicIsAnsweredFromMemoryOrNotAtAll) {
+  const auto pair = scene.from(peer);
+  base::store_le<std::uint64_t>(scene.memory.data(), 40);
+  const auto answers = [this] {
+    scene.turn(10);
+    std::vector<std::uint64_t> old;
+    for (const Heard& each : peer.hear()) {
+      if (each.headers.bth.opcode != atomic_acknowledge) continue;
+      old.push_back(each.headers.atomic_ack.original);
+    }
+    return old;
+  };
+  peer.send(fetch_add_request(peer.psn, at(0), key(), 2));
+  EXPECT_EQ(answers(), std::vector<std::uint64_t>{40});
+  Headers swap = fetch_add_request(peer.psn, at(0), key(), 2);
+  swap.bth.opcode = compare_swap;
+  peer.send(swap);
+  EXPECT_EQ(answers(), std::vector<std::uint64_t>{});
+  peer.send(fetch_add_request(peer.psn, at(64), key(), 7));  // whatever it says now
+  EXPECT_EQ(answers(), std::vector<std::uint64_t>{40});
+  for (std::uint32_t i = 1; i <= Responder::kRemembered; ++i) {
+    peer.send(fetch_add_request(peer.psn + i, at(8), key(), 1));
+  }
+  EXPECT_EQ(answers().size(), Responder::kRemembered);
+  peer.send(fetch_add_request(peer.psn, at(0), key(), 2));  // forgotten
+  EXPECT_EQ(answers(), std::vector<std::uint64_t>{});
+  EXPECT_EQ(base::load_le<std::uint64_t>(scene.memory.data()), 42u);
+  EXPECT_EQ(base::load_le<std::uint64_t>(scene.memory.data() + 64), 0u);
+  EXPECT_EQ(base::load_le<std::uint64_t>(scene.memory.data() + 8), Responder::kRemembered);
+  EXPECT_EQ(pair->state(), QueuePair::State::connected);
+}
+
+TEST_F(RoceRules, WhatMakesNoSenseIsRefusedAsSuch) {
+  struct Wrong {
+    const char* what;
+    Headers headers;
+    std::size_t payload;
+  };
+  const std::array wrongs{
+      Wrong{"no word", fetch_add_request(0, at(4), key(), 1), 0},
+      Wrong{"without a first", request(write_middle, 0), 1024},
+      Wrong{"without a first", request(send_last, 0), 8},
+      Wrong{"less than it says", request(write_only, 0, {at(0), key(), 100}), 8},
+      Wrong{"longer than any", request(read_request, 0, {at(0), key(), 1u << 31 | 1}), 0},
+  };
+  for (const Wrong& wrong : wrongs) {
+    SCOPED_TRACE(wrong.what);
+    const auto pair = scene.from(peer);
+    ASSERT_TRUE(pair);
+    Headers headers = wrong.headers;
+    headers.bth.psn = peer.psn;
+    peer.send(headers, std::vector<std::byte>(wrong.payload));
+    scene.turn(3);
+    const auto heard = peer.hear();
+    ASSERT_GE(heard.size(), 1u);
+    EXPECT_EQ(heard[0].headers.bth.opcode, acknowledge);
+    EXPECT_EQ(heard[0].headers.aeth, Aeth::nak(0, NakCode::invalid_request));
+    EXPECT_EQ(pair->state(), QueuePair::State::ended);
+    scene.turn(20);
+    peer.hear();
+  }
+}
+
 TEST_F(RoceRules, AnswersThatWaitAreBounded) {
   const auto pair = scene.from(peer);
   scene.network.faults.room_packets = 1;

@@ -23,6 +23,7 @@ class LosingPort final : public PacketPort {
   [[nodiscard]] PortAddress address() const override { return port_->address(); }
   [[nodiscard]] std::uint32_t window_bytes() const override { return port_->window_bytes(); }
   [[nodiscard]] std::uint32_t mtu_bytes_max() const override { return port_->mtu_bytes_max(); }
+  [[nodiscard]] bool keeps_order() const override { return port_->keeps_order(); }
   std::byte* begin(const PortAddress& to, std::size_t bytes) override {
     losing_ = random_.chance(loss_);
     if (!losing_) return port_->begin(to, bytes);

@@ -26,6 +26,10 @@ class PacketNetwork::Port final : public PacketPort {
   ~Port() override { std::erase(network_.ports_, this); }
 
   PortAddress address() const override { return address_; }
+  bool keeps_order() const override {
+    const NetworkFaults& faults = network_.faults;
+    return faults.delay_min_ns == faults.delay_max_ns && faults.duplicate == 0;
+  }
   std::uint32_t window_bytes() const override { return window_bytes_; }
 
   std::byte* begin(const PortAddress& to, std::size_t bytes) override {

@@ -54,6 +54,9 @@ class PacketPort {
   /// so much; peers that ask for more are refused.
   [[nodiscard]] virtual std::uint32_t mtu_bytes_max() const { return 4096; }
 
+  /// Whether what it sends to a peer comes there in order and once, if it comes.
+  [[nodiscard]] virtual bool keeps_order() const { return false; }
+
   /// Room for a packet of so many bytes, BTH to pad, or null: there is none before the next
   /// flush(), or not even then. Followed by seal().
   virtual std::byte* begin(const PortAddress& to, std::size_t bytes) = 0;

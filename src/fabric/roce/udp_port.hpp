@@ -32,7 +32,7 @@ struct UdpCounters {
   std::uint64_t sent = 0;
   std::uint64_t sends = 0;  // datagrams, each of many packets
   std::uint64_t received = 0;
-  std::uint64_t receives = 0;
+  std::uint64_t receives = 0;  // the same
   std::uint64_t wrong_icrc = 0;
   std::uint64_t unsent = 0;  // the kernel had no room for them
 };

@@ -117,6 +117,12 @@ TEST_P(UdpPorts, AsManyPartsAsFitOneDatagramArrive) {
   expect_all();
   if (GetParam().offload_near) {
     EXPECT_LT(near->counters().sends, near->counters().sent / 16);
+    // What left together comes together, if it is asked for so.
+    if (GetParam().offload_far) {
+      EXPECT_LT(far->counters().receives, far->counters().received / 16);
+    } else {
+      EXPECT_EQ(far->counters().receives, far->counters().received);
+    }
   } else {
     EXPECT_EQ(near->counters().sends, near->counters().sent);
   }
@@ -186,6 +192,28 @@ class UdpPortFromOutside : public ::testing::TestWithParam<bool> {
   int socket_ = -1;
   std::uint64_t sent_ = 0;
 };
+
+// Network cards send from any high port, another one for each connection, and listen at one.
+TEST_P(UdpPortFromOutside, AnswersGoToWhereThePeerListens) {
+  EXPECT_EQ(answers_to({own.ip, kFlowPorts - 1}).udp_port, kFlowPorts - 1);
+  EXPECT_EQ(answers_to({own.ip, kFlowPorts}).udp_port, wire::roce::kUdpPort);
+  bool bound = false;
+  for (std::uint16_t udp_port = 0xFFFF; !bound && udp_port >= kFlowPorts; --udp_port) {
+    close(socket_);
+    socket_ = socket(GetParam() ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    own.udp_port = udp_port;
+    const SocketAddress high(own);
+    bound = bind(socket_, high.get(), high.bytes) == 0;
+  }
+  ASSERT_TRUE(bound);
+  send(sealed(64));
+  auto came = port->receive();
+  while (came.empty()) {
+    port->wait(kSecond);
+    came = port->receive();
+  }
+  EXPECT_EQ(came[0].from, (PortAddress{own.ip, wire::roce::kUdpPort}));
+}
 
 TEST_P(UdpPortFromOutside, AChangedByteAnywhereIsNoticed) {
   for (const std::size_t bytes : {16u, 64u, 300u}) {

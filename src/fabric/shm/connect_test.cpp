@@ -16,7 +16,7 @@ namespace {
 
 using State = QueuePair::State;
 
-TEST(ShmConnect, BothHearWhatTheOtherSays) {
+TEST(ShmConnectConcurrency, BothHearWhatTheOtherSays) {
   Connected two;
   EXPECT_EQ(text_of(two.client.pair->peer_data()), "welcome");
   EXPECT_EQ(text_of(two.target.pair->peer_data()), "hello");
@@ -25,7 +25,7 @@ TEST(ShmConnect, BothHearWhatTheOtherSays) {
   EXPECT_EQ(two.client.endpoint->properties().transport, "shm");
 }
 
-TEST(ShmConnect, AsMuchMayBeSaidAsInEveryTransport) {
+TEST(ShmConnectConcurrency, AsMuchMayBeSaidAsInEveryTransport) {
   base::TemporaryFolder folder;
   const std::string path = (folder / "s").string();
   Side target;
@@ -49,7 +49,7 @@ TEST(ShmConnect, AsMuchMayBeSaidAsInEveryTransport) {
   EXPECT_FALSE(target.endpoint->accept(*request, target.options(), {}));
 }
 
-TEST(ShmConnect, WhoIsRefusedIsToldSo) {
+TEST(ShmConnectConcurrency, WhoIsRefusedIsToldSo) {
   base::TemporaryFolder folder;
   Side target;
   Side client;
@@ -65,7 +65,7 @@ TEST(ShmConnect, WhoIsRefusedIsToldSo) {
   EXPECT_EQ(client.take(client.sends)->status, Status::flushed);
 }
 
-TEST(ShmConnect, NobodyThere) {
+TEST(ShmConnectConcurrency, NobodyThere) {
   base::TemporaryFolder folder;
   Side client;
   client.pair = *client.endpoint->connect((folder / "none").string(), client.options(), {});
@@ -75,7 +75,7 @@ TEST(ShmConnect, NobodyThere) {
   EXPECT_FALSE(client.endpoint->connect(std::string(200, 'x'), client.options(), {}));
 }
 
-TEST(ShmConnect, AListenerThatGoesAnswersNobody) {
+TEST(ShmConnectConcurrency, AListenerThatGoesAnswersNobody) {
   base::TemporaryFolder folder;
   auto target = std::make_unique<Side>();
   Side client;
@@ -87,7 +87,7 @@ TEST(ShmConnect, AListenerThatGoesAnswersNobody) {
   EXPECT_FALSE(std::filesystem::exists(folder / "s"));
 }
 
-TEST(ShmConnect, WhoGivesUpCannotBeAccepted) {
+TEST(ShmConnectConcurrency, WhoGivesUpCannotBeAccepted) {
   base::TemporaryFolder folder;
   Side target;
   Side client;
@@ -106,7 +106,7 @@ TEST(ShmConnect, WhoGivesUpCannotBeAccepted) {
   }
 }
 
-TEST(ShmConnect, RequestsThatArePostedEarlyWait) {
+TEST(ShmConnectConcurrency, RequestsThatArePostedEarlyWait) {
   base::TemporaryFolder folder;
   Side target;
   Side client;
@@ -130,7 +130,7 @@ TEST(ShmConnect, RequestsThatArePostedEarlyWait) {
   for (std::uint64_t i = 0; i < 3; ++i) EXPECT_EQ(client.take(client.sends)->old_value, i);
 }
 
-TEST(ShmConnect, OnePathIsForOneListener) {
+TEST(ShmConnectConcurrency, OnePathIsForOneListener) {
   base::TemporaryFolder folder;
   const std::string path = (folder / "s").string();
   Side first;
@@ -142,7 +142,7 @@ TEST(ShmConnect, OnePathIsForOneListener) {
   EXPECT_EQ(found.st_mode & 0777, 0600u);
 }
 
-TEST(ShmConnect, ASocketThatWasLeftBehindIsReplacedAndAFileIsNot) {
+TEST(ShmConnectConcurrency, ASocketThatWasLeftBehindIsReplacedAndAFileIsNot) {
   base::TemporaryFolder folder;
   const std::string path = (folder / "s").string();
   {
@@ -163,7 +163,7 @@ TEST(ShmConnect, ASocketThatWasLeftBehindIsReplacedAndAFileIsNot) {
   EXPECT_TRUE(std::filesystem::is_regular_file(folder / "file"));
 }
 
-TEST(ShmConnect, AnEndpointHasManyPairs) {
+TEST(ShmConnectConcurrency, AnEndpointHasManyPairs) {
   base::TemporaryFolder folder;
   Side target;
   Side client;
@@ -189,7 +189,7 @@ TEST(ShmConnect, AnEndpointHasManyPairs) {
   EXPECT_EQ(pairs[3]->state(), State::connected);
 }
 
-TEST(ShmConnect, SeveralPairsTakeReceivesFromOneQueue) {
+TEST(ShmConnectConcurrency, SeveralPairsTakeReceivesFromOneQueue) {
   base::TemporaryFolder folder;
   Side target;
   Side first;
@@ -216,7 +216,7 @@ TEST(ShmConnect, SeveralPairsTakeReceivesFromOneQueue) {
   target.pair.reset();
 }
 
-TEST(ShmConnect, BothSidesMayReachTheOther) {
+TEST(ShmConnectConcurrency, BothSidesMayReachTheOther) {
   Connected two;
   auto memory = *memory::SharedMemory::create("of the client", 4096);
   const auto region =

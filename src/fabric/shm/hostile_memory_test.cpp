@@ -15,7 +15,7 @@ namespace {
 
 using State = QueuePair::State;
 
-TEST(ShmHostile, PiecesThatCannotBeEndTheConnection) {
+TEST(ShmHostileConcurrency, PiecesThatCannotBeEndTheConnection) {
   const std::uint32_t longest = wire::fabric_piece_bytes_max(kLines);
   const wire::FabricPieceHead heads[] = {
       {0, 0, 0, {}, 0, 0, 0, 0},                           // no kind
@@ -44,7 +44,7 @@ TEST(ShmHostile, PiecesThatCannotBeEndTheConnection) {
   }
 }
 
-TEST(ShmHostile, TheNumbersOfAPeerCountOnlyIfTheyCanBeTrue) {
+TEST(ShmHostileConcurrency, TheNumbersOfAPeerCountOnlyIfTheyCanBeTrue) {
   for (const std::uint64_t done : {std::uint64_t{2}, ~std::uint64_t{0}}) {
     Raw raw;
     raw.join();
@@ -60,7 +60,7 @@ TEST(ShmHostile, TheNumbersOfAPeerCountOnlyIfTheyCanBeTrue) {
   }
 }
 
-TEST(ShmHostile, AnEndForNoReasonIsOne) {
+TEST(ShmHostileConcurrency, AnEndForNoReasonIsOne) {
   Raw raw;
   raw.join();
   const auto message = bytes_of("x");
@@ -73,7 +73,7 @@ TEST(ShmHostile, AnEndForNoReasonIsOne) {
   EXPECT_EQ(raw.target.take(raw.target.sends)->status, Status::remote_invalid);
 }
 
-TEST(ShmHostile, GarbageInTheMemoryOfTheConnection) {
+TEST(ShmHostileConcurrency, GarbageInTheMemoryOfTheConnection) {
   base::Random random(base::seed_from_environment(31));
   for (int round = 0; round < 60; ++round) {
     Raw raw;

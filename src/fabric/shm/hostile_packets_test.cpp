@@ -19,7 +19,7 @@ using memory::Descriptor;
 using memory::SharedMemory;
 using State = QueuePair::State;
 
-TEST(ShmHostile, PacketsThatCannotBeEndTheConnection) {
+TEST(ShmHostileConcurrency, PacketsThatCannotBeEndTheConnection) {
   base::Random random(base::seed_from_environment(32));
   wire::FabricAnswer unasked{};
   unasked.packet = static_cast<std::uint32_t>(wire::FabricPacket::answer);
@@ -44,7 +44,7 @@ TEST(ShmHostile, PacketsThatCannotBeEndTheConnection) {
   }
 }
 
-TEST(ShmHostile, HelloesThatCannotBeAreNotHeard) {
+TEST(ShmHostileConcurrency, HelloesThatCannotBeAreNotHeard) {
   wire::FabricHello good{};
   good.packet = static_cast<std::uint32_t>(wire::FabricPacket::hello);
   good.format = wire::kFabricFormat;
@@ -80,7 +80,7 @@ TEST(ShmHostile, HelloesThatCannotBeAreNotHeard) {
   }
 }
 
-TEST(ShmHostile, QuestionsForAnyKeyAreAnswered) {
+TEST(ShmHostileConcurrency, QuestionsForAnyKeyAreAnswered) {
   base::Random random(base::seed_from_environment(33));
   Raw raw;
   raw.join();
@@ -96,7 +96,7 @@ TEST(ShmHostile, QuestionsForAnyKeyAreAnswered) {
   }
 }
 
-TEST(ShmHostile, WhoAsksAndDoesNotReadIsHungUpOn) {
+TEST(ShmHostileConcurrency, WhoAsksAndDoesNotReadIsHungUpOn) {
   Raw raw;
   raw.join();
   while (true) {
@@ -108,7 +108,7 @@ TEST(ShmHostile, WhoAsksAndDoesNotReadIsHungUpOn) {
   raw.expect_others_are_served();
 }
 
-TEST(ShmHostile, WelcomesThatCannotBeEndTheConnection) {
+TEST(ShmHostileConcurrency, WelcomesThatCannotBeEndTheConnection) {
   const auto table = *RegionTable::create();
   const auto channel = *SharedMemory::create("channel", wire::fabric_channel_bytes(kLines));
   wire::FabricWelcome good{};
@@ -146,7 +146,7 @@ TEST(ShmHostile, WelcomesThatCannotBeEndTheConnection) {
 }
 
 // Two are as many as this listener keeps waiting; the third tries until there is room.
-TEST(ShmHostile, AListenerThatLetsNobodyInKeepsNobodyWaiting) {
+TEST(ShmHostileConcurrency, AListenerThatLetsNobodyInKeepsNobodyWaiting) {
   RawTarget raw;
   EXPECT_EQ(::listen(raw.listening.number(), 0), 0);
   Side second;
@@ -168,7 +168,7 @@ TEST(ShmHostile, AListenerThatLetsNobodyInKeepsNobodyWaiting) {
   EXPECT_EQ(third.pair->ended_by(), Status::retry_exceeded);
 }
 
-TEST(ShmHostile, AnswersThatCannotBeEndTheConnection) {
+TEST(ShmHostileConcurrency, AnswersThatCannotBeEndTheConnection) {
   const auto region = *SharedMemory::create("region", 4096);
   const RegionKey key = 0x10003;
   const auto answer = [&](std::uint32_t rights, std::uint64_t bytes, std::uint64_t offset) {

@@ -21,7 +21,7 @@ void post_receive(Connected& two, std::span<std::byte> into, std::uint64_t work_
   ASSERT_EQ(two.target.pair->post_receives({&receive, 1}), 1u);
 }
 
-TEST(ShmMessage, ASendIsReceived) {
+TEST(ShmMessageConcurrency, ASendIsReceived) {
   Connected two;
   std::array<std::byte, 100> into;
   post_receive(two, into, 77);
@@ -40,7 +40,7 @@ TEST(ShmMessage, ASendIsReceived) {
   EXPECT_EQ(sent.opcode, Opcode::send);
 }
 
-TEST(ShmMessage, NumbersAreToldWithSendsAndWrites) {
+TEST(ShmMessageConcurrency, NumbersAreToldWithSendsAndWrites) {
   Connected two;
   std::array<std::byte, 8> into{};
   for (int i = 0; i < 4; ++i) post_receive(two, into);
@@ -66,7 +66,7 @@ TEST(ShmMessage, NumbersAreToldWithSendsAndWrites) {
   }
 }
 
-TEST(ShmMessage, MessagesOfAnyLengthComeWhole) {
+TEST(ShmMessageConcurrency, MessagesOfAnyLengthComeWhole) {
   Connected two;
   base::Random random(base::seed_from_environment(2));
   for (const std::size_t bytes : {0u, 1u, 31u, 32u, 33u, 95u, 96u, 97u, 4096u, 16351u, 16352u,
@@ -82,7 +82,7 @@ TEST(ShmMessage, MessagesOfAnyLengthComeWhole) {
   }
 }
 
-TEST(ShmMessage, ALongWriteWithImmediateIsInPlaceBeforeItsNumber) {
+TEST(ShmMessageConcurrency, ALongWriteWithImmediateIsInPlaceBeforeItsNumber) {
   Connected two(1 << 20);
   std::vector<std::byte> data(1 << 20);
   base::Random(base::seed_from_environment(3)).fill(data);
@@ -93,7 +93,7 @@ TEST(ShmMessage, ALongWriteWithImmediateIsInPlaceBeforeItsNumber) {
   EXPECT_EQ(std::memcmp(two.memory.at(0), data.data(), data.size()), 0);
 }
 
-TEST(ShmMessage, ManyMessagesBothWaysKeepTheirOrder) {
+TEST(ShmMessageConcurrency, ManyMessagesBothWaysKeepTheirOrder) {
   Connected two;
   base::Random random(base::seed_from_environment(4));
   struct Way {
@@ -145,7 +145,7 @@ TEST(ShmMessage, ManyMessagesBothWaysKeepTheirOrder) {
   }
 }
 
-TEST(ShmMessage, WhatIsBehindASendIsToldAfterIt) {
+TEST(ShmMessageConcurrency, WhatIsBehindASendIsToldAfterIt) {
   Connected two;
   std::uint64_t local = 1;
   const auto bytes = std::as_writable_bytes(std::span(&local, 1));
@@ -172,7 +172,7 @@ TEST(ShmMessage, WhatIsBehindASendIsToldAfterIt) {
   EXPECT_EQ(local, 2u);
 }
 
-TEST(ShmMessage, AWriteBehindASendIsCheckedByTheTarget) {
+TEST(ShmMessageConcurrency, AWriteBehindASendIsCheckedByTheTarget) {
   Connected two(4096, RemoteRights::read);
   std::array<std::byte, 8> bytes{};
   post_receive(two, bytes);
@@ -187,7 +187,7 @@ TEST(ShmMessage, AWriteBehindASendIsCheckedByTheTarget) {
   EXPECT_EQ(two.target.pair->ended_by(), Status::remote_access);
 }
 
-TEST(ShmMessage, AWriteWithImmediateOutsideOfTheRegionIsRefused) {
+TEST(ShmMessageConcurrency, AWriteWithImmediateOutsideOfTheRegionIsRefused) {
   Connected two;
   std::vector<std::byte> data(40000, std::byte{1});
   std::array<std::byte, 8> into{};
@@ -199,7 +199,7 @@ TEST(ShmMessage, AWriteWithImmediateOutsideOfTheRegionIsRefused) {
   EXPECT_EQ(base::load_plain<std::uint8_t>(two.memory.at(two.remote().bytes - 39999)), 0u);
 }
 
-TEST(ShmMessage, TooLongForItsReceive) {
+TEST(ShmMessageConcurrency, TooLongForItsReceive) {
   Connected two;
   std::array<std::byte, 8> into{};
   post_receive(two, into, 3);
@@ -212,7 +212,7 @@ TEST(ShmMessage, TooLongForItsReceive) {
   two.wait_for_both_ends();
 }
 
-TEST(ShmMessage, NoReceiveIsToldWhenSoManyTriesAreOver) {
+TEST(ShmMessageConcurrency, NoReceiveIsToldWhenSoManyTriesAreOver) {
   base::TemporaryFolder folder;
   Side target;
   Side client;
@@ -234,7 +234,7 @@ TEST(ShmMessage, NoReceiveIsToldWhenSoManyTriesAreOver) {
   EXPECT_EQ(target.pair->ended_by(), Status::no_receive);
 }
 
-TEST(ShmMessage, InlinedBytesMayChangeAfterwards) {
+TEST(ShmMessageConcurrency, InlinedBytesMayChangeAfterwards) {
   Connected two;
   std::array<std::byte, 256> message{};
   message.fill(std::byte{1});
@@ -252,7 +252,7 @@ TEST(ShmMessage, InlinedBytesMayChangeAfterwards) {
   EXPECT_TRUE(std::all_of(last.begin(), last.end(), [](std::byte b) { return b == std::byte{1}; }));
 }
 
-TEST(ShmMessage, ClosingFlushesWhatIsNotOver) {
+TEST(ShmMessageConcurrency, ClosingFlushesWhatIsNotOver) {
   Connected two;
   std::array<std::byte, 8> into{};
   post_receive(two, into);

@@ -19,7 +19,7 @@
 namespace espalier::fabric::shm {
 namespace {
 
-TEST(ShmOneSided, ReadsWhatIsThere) {
+TEST(ShmOneSidedConcurrency, ReadsWhatIsThere) {
   Connected two;
   std::memcpy(two.memory.at(100), "some words", 10);
   std::array<std::byte, 10> into;
@@ -33,7 +33,7 @@ TEST(ShmOneSided, ReadsWhatIsThere) {
   EXPECT_EQ(text_of(into), "some words");
 }
 
-TEST(ShmOneSided, CopiesAnyBytesFromAnywhereToAnywhere) {
+TEST(ShmOneSidedConcurrency, CopiesAnyBytesFromAnywhereToAnywhere) {
   Connected two(1 << 13);
   base::Random random(base::seed_from_environment(1));
   std::vector<std::byte> expected(two.memory.bytes());
@@ -55,7 +55,7 @@ TEST(ShmOneSided, CopiesAnyBytesFromAnywhereToAnywhere) {
   EXPECT_EQ(std::memcmp(expected.data(), two.memory.at(0), expected.size()), 0);
 }
 
-TEST(ShmOneSided, AtomicsTellTheOldValue) {
+TEST(ShmOneSidedConcurrency, AtomicsTellTheOldValue) {
   Connected two;
   const RegionKey key = two.remote().key;
   const std::uint64_t at = two.remote().at(64);
@@ -70,7 +70,7 @@ TEST(ShmOneSided, AtomicsTellTheOldValue) {
   EXPECT_EQ(base::load_shared<std::uint64_t>(two.memory.at(64)), 10u);
 }
 
-TEST(ShmOneSided, ATargetThatDoesNothingIsEnough) {
+TEST(ShmOneSidedConcurrency, ATargetThatDoesNothingIsEnough) {
   Connected two;
   std::array<std::byte, 64> local{};
   ASSERT_TRUE(
@@ -84,7 +84,7 @@ TEST(ShmOneSided, ATargetThatDoesNothingIsEnough) {
   EXPECT_EQ(two.client.sends.waiting(), 1u);
 }
 
-TEST(ShmOneSided, OnlyWhatIsSignalledIsTold) {
+TEST(ShmOneSidedConcurrency, OnlyWhatIsSignalledIsTold) {
   Connected two;
   std::uint64_t local = 1;
   const auto bytes = std::as_writable_bytes(std::span(&local, 1));
@@ -111,7 +111,7 @@ void expect_end(Connected& two, const WorkRequest& bad, Status status) {
   EXPECT_EQ(two.run(good).status, Status::flushed);
 }
 
-TEST(ShmOneSided, RefusesWhatIsNotWhollyWithin) {
+TEST(ShmOneSidedConcurrency, RefusesWhatIsNotWhollyWithin) {
   const std::uint64_t bytes = 1 << 16;
   for (const std::uint64_t offset : {bytes - 7, bytes, bytes + 1, ~std::uint64_t{0},
                                      ~std::uint64_t{0} - 6, std::uint64_t{1} << 63}) {
@@ -122,7 +122,7 @@ TEST(ShmOneSided, RefusesWhatIsNotWhollyWithin) {
   }
 }
 
-TEST(ShmOneSided, RefusesUnknownKeys) {
+TEST(ShmOneSidedConcurrency, RefusesUnknownKeys) {
   for (const RegionKey change : {0x10000u, 1u, 0xFFFFFFFFu}) {
     Connected two;
     std::array<std::byte, 8> local;
@@ -134,7 +134,7 @@ TEST(ShmOneSided, RefusesUnknownKeys) {
   expect_end(two, WorkRequest::read(2, local, 0, 0), Status::remote_access);
 }
 
-TEST(ShmOneSided, RefusesRegionsOfOtherDomains) {
+TEST(ShmOneSidedConcurrency, RefusesRegionsOfOtherDomains) {
   Connected two;
   const auto other =
       two.target.table->offer({two.memory.at(0), 4096, two.memory.descriptor(), 0}, kAllRights, 9);
@@ -143,7 +143,7 @@ TEST(ShmOneSided, RefusesRegionsOfOtherDomains) {
              Status::remote_access);
 }
 
-TEST(ShmOneSided, RefusesWhatWasNotGranted) {
+TEST(ShmOneSidedConcurrency, RefusesWhatWasNotGranted) {
   std::array<std::byte, 8> local;
   {
     Connected two(4096, RemoteRights::read);
@@ -162,7 +162,7 @@ TEST(ShmOneSided, RefusesWhatWasNotGranted) {
              Status::remote_access);
 }
 
-TEST(ShmOneSided, RefusesAtomicsOnNoWord) {
+TEST(ShmOneSidedConcurrency, RefusesAtomicsOnNoWord) {
   Connected two;
   expect_end(two, WorkRequest::fetch_add(2, two.remote().key, two.remote().at(4), 1),
              Status::remote_invalid);
@@ -174,14 +174,14 @@ TEST(ShmOneSided, RefusesAtomicsOnNoWord) {
              Status::remote_invalid);
 }
 
-TEST(ShmOneSided, NothingNeedsNoRegion) {
+TEST(ShmOneSidedConcurrency, NothingNeedsNoRegion) {
   Connected two;
   EXPECT_EQ(two.run(WorkRequest::read(1, {}, 12345, 678)).status, Status::success);
   EXPECT_EQ(two.run(WorkRequest::write(1, {}, 0, 0)).status, Status::success);
   EXPECT_EQ(two.client.pair->state(), QueuePair::State::connected);
 }
 
-TEST(ShmOneSided, MemoryThatIsNotSharedCannotBeMapped) {
+TEST(ShmOneSidedConcurrency, MemoryThatIsNotSharedCannotBeMapped) {
   Connected two;
   std::vector<std::byte> own(4096);
   const auto region = two.target.table->offer({own.data(), own.size()}, kAllRights);
@@ -190,7 +190,7 @@ TEST(ShmOneSided, MemoryThatIsNotSharedCannotBeMapped) {
              Status::remote_operation);
 }
 
-TEST(ShmOneSided, ARevokedKeyIsSeenAtOnce) {
+TEST(ShmOneSidedConcurrency, ARevokedKeyIsSeenAtOnce) {
   Connected two;
   std::array<std::byte, 8> local;
   const auto read = WorkRequest::read(1, local, two.remote().key, two.remote().base);
@@ -200,7 +200,7 @@ TEST(ShmOneSided, ARevokedKeyIsSeenAtOnce) {
   two.wait_for_both_ends();
 }
 
-TEST(ShmOneSided, ReachesARegionInsideOfItsMemory) {
+TEST(ShmOneSidedConcurrency, ReachesARegionInsideOfItsMemory) {
   Connected two;
   const auto part = two.target.table->offer(
       {two.memory.at(5000), 100, two.memory.descriptor(), 5000}, kReadWrite);
@@ -214,7 +214,7 @@ TEST(ShmOneSided, ReachesARegionInsideOfItsMemory) {
              Status::remote_access);
 }
 
-TEST(ShmOneSided, ReachesMoreRegionsThanItMayMap) {
+TEST(ShmOneSidedConcurrency, ReachesMoreRegionsThanItMayMap) {
   Connected two;
   std::vector<Registration> regions;
   constexpr std::size_t kRegions = MappingCache::kMappingsMax + 200;
@@ -233,7 +233,7 @@ TEST(ShmOneSided, ReachesMoreRegionsThanItMayMap) {
   }
 }
 
-TEST(ShmOneSided, OpensNoDescriptorsThatStay) {
+TEST(ShmOneSidedConcurrency, OpensNoDescriptorsThatStay) {
   const auto descriptors = [] {
     const std::filesystem::directory_iterator files("/proc/self/fd");
     return std::distance(begin(files), end(files));
@@ -247,7 +247,7 @@ TEST(ShmOneSided, OpensNoDescriptorsThatStay) {
   until(two.client, two.target, [&] { return descriptors() == before; });
 }
 
-TEST(ShmOneSided, WhatMayOnlyBeReadCannotBeMappedToBeWritten) {
+TEST(ShmOneSidedConcurrency, WhatMayOnlyBeReadCannotBeMappedToBeWritten) {
   Connected two(4096, RemoteRights::read);
   const auto mapping = two.target.table->mapping(two.remote().key, 0);
   ASSERT_TRUE(mapping);
