@@ -99,12 +99,12 @@ Result<std::shared_ptr<const Library>> Library::load(const char* name) {
   // It stays, for its providers may have left threads and handlers behind.
   void* const handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) return lacks(Lack::library);
-  Library made;
+  Functions made;
   decltype(&fi_version) version = nullptr;
-  const bool whole = find_function(handle, "fi_getinfo", "FABRIC_1.3", made.get_info_) &&
-                     find_function(handle, "fi_freeinfo", "FABRIC_1.3", made.free_info_) &&
-                     find_function(handle, "fi_dupinfo", "FABRIC_1.3", made.copy_info_) &&
-                     find_function(handle, "fi_fabric", "FABRIC_1.1", made.fabric_) &&
+  const bool whole = find_function(handle, "fi_getinfo", "FABRIC_1.3", made.get_info) &&
+                     find_function(handle, "fi_freeinfo", "FABRIC_1.3", made.free_info) &&
+                     find_function(handle, "fi_dupinfo", "FABRIC_1.3", made.copy_info) &&
+                     find_function(handle, "fi_fabric", "FABRIC_1.1", made.fabric) &&
                      find_function(handle, "fi_version", "FABRIC_1.0", version);
   dlclose(handle);  // a count; see above
   if (!whole || version() < kVersion) return lacks(Lack::version);
@@ -113,7 +113,7 @@ Result<std::shared_ptr<const Library>> Library::load(const char* name) {
 
 Result<Info> Library::ask(std::string_view provider, fi_ep_type type, const char* host,
                           const char* port, std::uint64_t flags) const {
-  const Info wanted(*this, copy_info_(nullptr));
+  const Info wanted(*this, functions_.copy_info(nullptr));
   if (wanted.get() == nullptr) return refused(-FI_ENOMEM);
   wanted->caps = FI_MSG;
   wanted->mode = kModes;
@@ -131,7 +131,7 @@ Result<Info> Library::ask(std::string_view provider, fi_ep_type type, const char
     wanted->rx_attr->msg_order = FI_ORDER_SAS;
   }
   fi_info* found = nullptr;
-  const int answer = get_info_(kVersion, host, port, flags, wanted.get(), &found);
+  const int answer = functions_.get_info(kVersion, host, port, flags, wanted.get(), &found);
   if (answer == -FI_ENODATA || answer == -FI_ENOSYS) return lacks(Lack::provider);
   if (answer != 0) return refused(answer);
   return Info(*this, found);
@@ -167,7 +167,7 @@ bool Library::sends_datagrams(std::string_view provider) const {
 
 Result<fid_fabric*> Library::open_fabric(fi_info& info) const {
   fid_fabric* fabric = nullptr;
-  const int answer = fabric_(info.fabric_attr, &fabric, nullptr);
+  const int answer = functions_.fabric(info.fabric_attr, &fabric, nullptr);
   if (answer != 0) return refused(answer);
   return fabric;
 }

@@ -57,6 +57,14 @@ class Library {
  public:
   static constexpr const char* kName = "libfabric.so.1";
 
+  /// What this is: libfabric's functions, or those by which a test plays it.
+  struct Functions {
+    decltype(&fi_getinfo) get_info = nullptr;
+    decltype(&fi_freeinfo) free_info = nullptr;
+    decltype(&fi_dupinfo) copy_info = nullptr;
+    decltype(&fi_fabric) fabric = nullptr;
+  };
+  explicit Library(const Functions& functions) : functions_(functions) {}
   /// Errors: unsupported (detail: a Lack).
   static Result<std::shared_ptr<const Library>> load(const char* name = kName);
 
@@ -71,17 +79,13 @@ class Library {
   [[nodiscard]] bool sends_datagrams(std::string_view provider) const;
 
   Result<fid_fabric*> open_fabric(fi_info& info) const;
-  void give_back(fi_info* info) const { free_info_(info); }
+  void give_back(fi_info* info) const { functions_.free_info(info); }
 
  private:
-  Library() = default;
   Result<Info> ask(std::string_view provider, fi_ep_type type, const char* host, const char* port,
                    std::uint64_t flags) const;
 
-  decltype(&fi_getinfo) get_info_ = nullptr;
-  decltype(&fi_freeinfo) free_info_ = nullptr;
-  decltype(&fi_dupinfo) copy_info_ = nullptr;
-  decltype(&fi_fabric) fabric_ = nullptr;
+  Functions functions_;
 };
 
 inline Info::~Info() {

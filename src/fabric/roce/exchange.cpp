@@ -87,6 +87,7 @@ class PortExchange::Port final : public PacketPort {
   }
 
   PortAddress address() const override { return mailbox_->address(); }
+  bool keeps_order() const override { return true; }
   std::uint32_t window_bytes() const override { return PacketRing::kLines / 2 * base::kLineBytes; }
   std::uint64_t now_ns() const override { return base::monotonic_ns(); }
 
@@ -174,8 +175,11 @@ Result<std::unique_ptr<PacketPort>> PortExchange::open(const PortAddress& addres
   memory::Descriptor event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!event) return base::refused_by_system();
   auto mailbox = std::make_shared<Mailbox>(address, std::move(event));
-  if (find(address)) return fail(Code::already_exists);
+  // Looked for and entered under one lock: of several who want an address, one gets it.
   const std::scoped_lock lock(mutex_);
+  const bool taken = std::ranges::any_of(
+      mailboxes_, [&address](const auto& each) { return each->address() == address; });
+  if (taken) return fail(Code::already_exists);
   mailboxes_.push_back(mailbox);
   return std::make_unique<Port>(*this, std::move(mailbox));
 }

@@ -27,8 +27,8 @@ class PacketNetwork::Port final : public PacketPort {
 
   PortAddress address() const override { return address_; }
   bool keeps_order() const override {
-    const NetworkFaults& faults = network_.faults;
-    return faults.delay_min_ns == faults.delay_max_ns && faults.duplicate == 0;
+    const NetworkFaults& now = network_.faults;
+    return now.delay_min_ns == now.delay_max_ns && now.duplicate == 0;
   }
   std::uint32_t window_bytes() const override { return window_bytes_; }
 
