@@ -4,18 +4,22 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <functional>
 #include <vector>
 
 #include "base/atomic_bytes.hpp"
+#include "base/bytes.hpp"
 #include "base/random.hpp"
 #include "base/temporary_folder.hpp"
+#include "fabric/memif/link.hpp"
 #include "fabric/memif/port.hpp"
 #include "fabric/memif/raw_peer.hpp"
 #include "fabric/roce/frame.hpp"
 #include "fabric/roce/icrc.hpp"
+#include "fabric/shm/listening_socket.hpp"
 
 namespace espalier::fabric::memif {
 namespace {
@@ -153,6 +157,28 @@ TEST_F(MemifHostile, MessagesOutOfTurnAndNoneAtAll) {
     });
   }
   expect_others_are_served();
+}
+
+// Messages that change nothing are taken, but not without end.
+TEST_F(MemifHostile, AListenerThatAcknowledgesForEverIsLeft) {
+  const std::string own = (folder / "own").string();
+  const auto listening = shm::ListeningSocket::open(own);
+  ASSERT_TRUE(listening);
+  const auto link = *Link::dial(own, 1);
+  const memory::Descriptor there(accept4(listening->number(), nullptr, nullptr, SOCK_CLOEXEC));
+  ASSERT_TRUE(there);
+  const auto free = [](std::uint32_t) { return true; };
+  format::MessageBytes acknowledge{};
+  base::store_le(acknowledge.type, static_cast<std::uint16_t>(format::MessageType::acknowledge));
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_EQ(send(there.number(), &acknowledge, sizeof acknowledge, 0),
+              static_cast<ssize_t>(sizeof acknowledge));
+    link->progress(free);
+    ASSERT_EQ(link->state(), Link::State::agreeing);
+  }
+  ASSERT_GT(send(there.number(), &acknowledge, sizeof acknowledge, 0), 0);
+  link->progress(free);
+  EXPECT_EQ(link->state(), Link::State::ended);
 }
 
 using MemifHostileSlow = MemifHostile;

@@ -31,6 +31,8 @@ constexpr std::uint32_t kLog2Slots = 9;
 // What the connecting side packs the frames into that it sends.
 constexpr std::uint32_t kPackedBytes = 1u << 20;
 constexpr std::uint16_t kRegionLast = 3;
+// For each of the five messages that a connecting side sends. A flood of them would keep it busy.
+constexpr std::uint32_t kAcknowledgesMax = 5;
 // More than a packet program needs, and an address in the region has 32 bits.
 constexpr std::uint64_t kRegionBytesMax = std::uint64_t{1} << 32;
 
@@ -113,7 +115,7 @@ bool Link::take(const Message& message, memory::Descriptor descriptor,
 
 bool Link::take_connecting(const Message& message) {
   const auto type = static_cast<MessageType>(load_le<std::uint16_t>(message.data()));
-  if (type == MessageType::acknowledge) return true;
+  if (type == MessageType::acknowledge) return ++acknowledged_ <= kAcknowledgesMax;
   if (type == MessageType::hello && !offered_) {
     const auto hello = as<format::HelloBytes>(message);
     if (load_le<std::uint16_t>(hello.version_min) > format::kVersion ||

@@ -90,6 +90,7 @@ class Link {
   State state_ = State::agreeing;
   bool connects_ = false;
   bool offered_ = false;
+  std::uint32_t acknowledged_ = 0;  // by the listening end
   bool refused_ = false;
   memory::Descriptor socket_;
   std::optional<std::uint32_t> number_;
