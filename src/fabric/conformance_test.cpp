@@ -321,7 +321,7 @@ TEST_P(FabricConformance, NoAtomicIsLostOrRepeated) {
 // And none of the processor's own: a thread of the far side adds to the same word.
 TEST_P(FabricConformance, AtomicsAndTheProcessorDoNotOverwriteEachOther) {
   if (!scene.properties().atomic_with_processor) return;
-  // All of a simulated world, its processors too, is one thread: random_test.cpp has it.
+  // All of a simulated world, its processors too, is one thread: torn_test.cpp has them.
   if (scene.properties().transport == "sim") return;
   const auto pair = scene.connect();
   auto& word = *reinterpret_cast<std::uint64_t*>(scene.far_bytes().data() + 8);
