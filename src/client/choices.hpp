@@ -11,25 +11,21 @@
 #include <optional>
 #include <string>
 
+#include "base/fuzz_input.hpp"
 #include "base/random.hpp"
 
 namespace espalier::client {
 
 class Choices {
  public:
-  explicit Choices(std::uint64_t seed) : random_(seed) {}
-  Choices(const std::uint8_t* data, std::size_t size) : at_(data), left_(size) {}
+  explicit Choices(std::uint64_t seed) : random_(seed), input_(nullptr, 0) {}
+  Choices(const std::uint8_t* data, std::size_t size) : input_(data, size) {}
 
   /// Whether the bytes have ended: all that is drawn is 0 from then on.
-  [[nodiscard]] bool over() const { return !random_ && left_ == 0; }
+  [[nodiscard]] bool over() const { return !random_ && input_.over(); }
 
   /// 0 <= result < n. Takes as few bytes as it needs, so that a fuzzer finds its way.
-  std::uint64_t below(std::uint64_t n) {
-    if (random_) return random_->below(n);
-    std::uint64_t drawn = 0;
-    for (std::uint64_t reach = n - 1; reach != 0; reach >>= 8) drawn = drawn << 8 | byte();
-    return drawn % n;
-  }
+  std::uint64_t below(std::uint64_t n) { return random_ ? random_->below(n) : input_.below(n); }
   std::uint64_t between(std::uint64_t low, std::uint64_t high) {
     return low + below(high - low + 1);
   }
@@ -46,15 +42,8 @@ class Choices {
   }
 
  private:
-  std::uint8_t byte() {
-    if (left_ == 0) return 0;
-    --left_;
-    return *at_++;
-  }
-
   std::optional<base::Random> random_;
-  const std::uint8_t* at_ = nullptr;
-  std::size_t left_ = 0;
+  base::FuzzInput input_;
 };
 
 }  // namespace espalier::client

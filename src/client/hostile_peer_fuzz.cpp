@@ -4,11 +4,10 @@
 // served by the pair that it had, and when the peer has gone nothing of it is left.
 //
 // Input: how long the peer waits and what it chooses, each choice as few bytes as it needs.
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
+#include "base/fuzz_input.hpp"
 #include "client/hostile_peer.hpp"
 #include "client/link_world.hpp"
 #include "client/simulated_machine.hpp"
@@ -16,15 +15,11 @@
 namespace espalier::client {
 namespace {
 
+using base::want;
+
 constexpr std::uint64_t kMs = 1'000'000;
 constexpr int kActsMax = 120;
 constexpr int kInputsOfAWorld = 64;
-
-void want(bool good, const char* what) {
-  if (good) return;
-  std::fprintf(stderr, "hostile_peer_fuzz: %s\n", what);
-  std::abort();
-}
 
 LinkWorldOptions options() {
   LinkWorldOptions options;

@@ -7,23 +7,18 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "base/fuzz_input.hpp"
 #include "client/fake_node.hpp"
 #include "client/remote_pipeline.hpp"
 
 namespace espalier::client {
 namespace {
 
-void want(bool good, const char* what) {
-  if (good) return;
-  std::fprintf(stderr, "response_fuzz: %s\n", what);
-  std::abort();
-}
+using base::want;
 
 /// Looks at every byte that it is given, and counts completions.
 struct Reader final : Handler {

@@ -6,21 +6,16 @@
 // Input: a byte for each step. An even one says how many lines of 60 bytes of the input to write;
 // an odd one is about credits, doorbells, answers and turns.
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
+#include "base/fuzz_input.hpp"
 #include "offload/engine_fixture.hpp"
 
 namespace espalier::offload {
 namespace {
 
-void want(bool good, const char* what) {
-  if (good) return;
-  std::fprintf(stderr, "request_fuzz: %s\n", what);
-  std::abort();
-}
+using base::want;
 
 /// Reads the input from its front; behind the end come zeros.
 class Input {

@@ -4,12 +4,10 @@
 #include <malloc.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <future>
 #include <map>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -17,16 +15,6 @@
 #include "tree/audit.hpp"
 
 namespace espalier::test {
-
-std::size_t open_descriptors() {
-  std::size_t count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code gone;
-    const std::string what = std::filesystem::read_symlink(entry.path(), gone).string();
-    if (!gone && !what.starts_with("pipe:")) ++count;
-  }
-  return count;
-}
 
 std::size_t resident_bytes() {
   std::ifstream file("/proc/self/statm");

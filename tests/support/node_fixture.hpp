@@ -11,15 +11,14 @@
 #include <string>
 #include <thread>
 
+#include "base/open_descriptors.hpp"
 #include "espalier/map.hpp"
 #include "node/node.hpp"
 #include "tests/support/node_config.hpp"
 
 namespace espalier::test {
 
-/// Descriptors of this process, but for pipes: clang's UndefinedBehaviorSanitizer opens some for a
-/// moment, in any thread, to find out whether memory can be read.
-std::size_t open_descriptors();
+using base::open_descriptors;
 /// Memory of this process, in bytes.
 std::size_t resident_bytes();
 /// What this process has allocated and not freed, in bytes; the stores' own memory is apart. Under

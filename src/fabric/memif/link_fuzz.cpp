@@ -17,14 +17,18 @@
 #include <vector>
 
 #include "base/atomic_bytes.hpp"
+#include "base/fuzz_input.hpp"
+#include "base/open_descriptors.hpp"
 #include "base/temporary_folder.hpp"
 #include "base/unix_address.hpp"
-#include "fabric/fuzz_input.hpp"
 #include "fabric/memif/link.hpp"
 #include "fabric/memif/raw_peer.hpp"
 
 namespace espalier::fabric::memif {
 namespace {
+
+using base::FuzzInput;
+using base::want;
 
 using format::MessageType;
 using memory::Descriptor;
@@ -450,12 +454,15 @@ void run(FuzzInput& input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace fabric = espalier::fabric;
+  namespace base = espalier::base;
   static int inputs = 0;
   fabric::memif::world();
   const bool counts = ++inputs % fabric::memif::kInputsOfACount == 0;
-  const auto before = counts ? fabric::open_descriptors() : 0;
-  fabric::FuzzInput input(data, size);
+  const auto before = counts ? base::open_descriptors(true) : 0;
+  base::FuzzInput input(data, size);
   fabric::memif::run(input);
-  if (counts) fabric::want(fabric::open_descriptors() == before, "a descriptor is left");
+  if (counts) {
+    base::want(base::open_descriptors(true) == before, "a descriptor is left");
+  }
   return 0;
 }

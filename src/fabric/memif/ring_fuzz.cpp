@@ -12,11 +12,14 @@
 #include <vector>
 
 #include "base/atomic_bytes.hpp"
-#include "fabric/fuzz_input.hpp"
+#include "base/fuzz_input.hpp"
 #include "fabric/memif/ring.hpp"
 
 namespace espalier::fabric::memif {
 namespace {
+
+using base::FuzzInput;
+using base::want;
 
 using wire::memif::DescriptorBytes;
 using Bytes = std::span<const std::byte>;
@@ -422,7 +425,7 @@ class Harness {
 }  // namespace espalier::fabric::memif
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  espalier::fabric::FuzzInput input(data, size);
+  espalier::base::FuzzInput input(data, size);
   espalier::fabric::memif::Harness harness(input.byte());
   while (!input.over()) harness.act(input);
   return 0;

@@ -23,13 +23,16 @@
 
 #include "base/atomic_bytes.hpp"
 #include "base/clock.hpp"
-#include "fabric/fuzz_input.hpp"
+#include "base/fuzz_input.hpp"
 #include "fabric/ofi/datagrams.hpp"
 #include "fabric/ofi/fake_provider.hpp"
 #include "fabric/roce/udp_address.hpp"
 
 namespace espalier::fabric::ofi {
 namespace {
+
+using base::FuzzInput;
+using base::want;
 
 using Bytes = std::vector<std::byte>;
 using wire::ofi::DatagramHead;
@@ -415,7 +418,7 @@ class Harness final : public Hall {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace espalier::fabric;
-  FuzzInput input(data, size);
+  espalier::base::FuzzInput input(data, size);
   const std::uint8_t choices = input.byte();
   ofi::Harness harness((choices & 1) == 0, (choices & 2) == 0 ? 8 : 2);
   for (int steps = 0; steps != ofi::kStepsMax && !input.over(); ++steps) harness.step(input);

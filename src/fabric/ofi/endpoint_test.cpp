@@ -10,12 +10,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <filesystem>
 #include <functional>
-#include <iterator>
 #include <vector>
 
 #include "base/loopback_address.hpp"
+#include "base/open_descriptors.hpp"
 #include "base/random.hpp"
 #include "fabric/ofi/ofi_fixture.hpp"
 #include "memory/shared_memory.hpp"
@@ -262,15 +261,10 @@ TEST_P(OfiEndpointTest, BareSocketsStopNobody) {
   for (int i = 0; i < 200; ++i) server.endpoint->wait(0);
 }
 
-std::size_t descriptors() {
-  const std::filesystem::directory_iterator all("/proc/self/fd");
-  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-}
-
 // Also if a call failed before with an error that libfabric would take for one of its own
 // (forget_errors() in device.cpp).
 TEST_P(OfiEndpointTest, BareSocketsThatHangUpAreForgotten) {
-  const std::size_t before = descriptors();
+  const std::size_t before = base::open_descriptors();
   const base::LoopbackAddress at(AF_INET, server.endpoint->listens_at().udp_port);
   for (const std::size_t said : {0, 5, 32}) {
     std::vector<memory::Descriptor> sockets;
@@ -278,7 +272,7 @@ TEST_P(OfiEndpointTest, BareSocketsThatHangUpAreForgotten) {
       sockets.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
       ASSERT_EQ(connect(sockets.back().number(), at.get(), at.bytes()), 0);
     }
-    await([&] { return descriptors() >= before + 2 * sockets.size(); });
+    await([&] { return base::open_descriptors() >= before + 2 * sockets.size(); });
     // Of the version that it wants, and promising more.
     std::vector<std::byte> header(said);
     if (said != 0) header[0] = header[3] = std::byte{3};
@@ -286,7 +280,7 @@ TEST_P(OfiEndpointTest, BareSocketsThatHangUpAreForgotten) {
       send(socket.number(), header.data(), header.size(), MSG_NOSIGNAL);
     }
     sockets.clear();
-    await([&] { return descriptors() == before; }, [] { errno = EAGAIN; });
+    await([&] { return base::open_descriptors() == before; }, [] { errno = EAGAIN; });
     if (HasFailure()) return;
   }
   expect_witness_is_served();

@@ -234,56 +234,38 @@ class FakeProvider {
     return 1;
   }
 
-  // libfabric wants tables that can be changed.
-  fi_ops objects_ = [] {
-    fi_ops made{};
+  // libfabric wants tables that can be changed, and that say how long they are.
+  template <class Table>
+  static Table table(void (*fill)(Table&)) {
+    Table made{};
     made.size = sizeof made;
-    made.close = close;
-    made.bind = bind;
-    made.control = control;
+    fill(made);
     return made;
-  }();
-  fi_ops_fabric of_fabric_ = [] {
-    fi_ops_fabric made{};
-    made.size = sizeof made;
-    made.domain = open_domain;
-    return made;
-  }();
-  fi_ops_domain of_domain_ = [] {
-    fi_ops_domain made{};
-    made.size = sizeof made;
-    made.av_open = open_peers;
-    made.cq_open = open_completions;
-    made.endpoint = open_end;
-    return made;
-  }();
-  fi_ops_cq of_completions_ = [] {
-    fi_ops_cq made{};
-    made.size = sizeof made;
-    made.read = read;
-    made.readerr = read_error;
-    return made;
-  }();
-  fi_ops_av of_peers_ = [] {
-    fi_ops_av made{};
-    made.size = sizeof made;
-    made.insert = insert_peer;
-    made.remove = remove_peer;
-    return made;
-  }();
-  fi_ops_cm of_end_ = [] {
-    fi_ops_cm made{};
-    made.size = sizeof made;
-    made.getname = get_name;
-    return made;
-  }();
-  fi_ops_msg messages_ = [] {
-    fi_ops_msg made{};
-    made.size = sizeof made;
-    made.recv = receive;
-    made.send = send;
-    return made;
-  }();
+  }
+  fi_ops objects_ = table<fi_ops>([](auto& to) {
+    to.close = close;
+    to.bind = bind;
+    to.control = control;
+  });
+  fi_ops_fabric of_fabric_ = table<fi_ops_fabric>([](auto& to) { to.domain = open_domain; });
+  fi_ops_domain of_domain_ = table<fi_ops_domain>([](auto& to) {
+    to.av_open = open_peers;
+    to.cq_open = open_completions;
+    to.endpoint = open_end;
+  });
+  fi_ops_cq of_completions_ = table<fi_ops_cq>([](auto& to) {
+    to.read = read;
+    to.readerr = read_error;
+  });
+  fi_ops_av of_peers_ = table<fi_ops_av>([](auto& to) {
+    to.insert = insert_peer;
+    to.remove = remove_peer;
+  });
+  fi_ops_cm of_end_ = table<fi_ops_cm>([](auto& to) { to.getname = get_name; });
+  fi_ops_msg messages_ = table<fi_ops_msg>([](auto& to) {
+    to.recv = receive;
+    to.send = send;
+  });
 
   fid_fabric fabric_{};
   fid_domain domain_{};

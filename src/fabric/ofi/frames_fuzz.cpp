@@ -8,24 +8,19 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
 #include <vector>
 
+#include "base/fuzz_input.hpp"
 #include "fabric/ofi/pair_by_hand.hpp"
 
 namespace espalier::fabric::ofi {
 namespace {
 
+using base::want;
+
 using Bytes = std::span<const std::byte>;
 using wire::ofi::RecordHead;
-
-void want(bool good, const char* what) {
-  if (good) return;
-  std::fprintf(stderr, "frames_fuzz: %s\n", what);
-  std::abort();
-}
 
 class Harness {
  public:

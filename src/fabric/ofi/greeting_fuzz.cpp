@@ -20,8 +20,8 @@
 #include <span>
 #include <vector>
 
+#include "base/fuzz_input.hpp"
 #include "fabric/endpoint.hpp"
-#include "fabric/fuzz_input.hpp"
 #include "fabric/ofi/arrival_order.hpp"
 #include "fabric/ofi/control.hpp"
 #include "fabric/ofi/fake_line.hpp"
@@ -29,6 +29,9 @@
 
 namespace espalier::fabric::ofi {
 namespace {
+
+using base::FuzzInput;
+using base::want;
 
 using Bytes = std::span<const std::byte>;
 using wire::ofi::Greeting;
@@ -268,7 +271,7 @@ void run(FuzzInput& input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace espalier::fabric::ofi;
-  espalier::fabric::FuzzInput input(data, size);
+  espalier::base::FuzzInput input(data, size);
   switch (input.byte() % 3) {
     case 0: run<GuestHarness>(input); break;
     case 1: run<ControlHarness>(input); break;

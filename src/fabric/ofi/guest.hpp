@@ -33,7 +33,7 @@ class Guest final : public FrameTaker {
 
   /// The line goes to somebody else. Requires: !is_gone().
   Line& hand_over();
-  /// Sends what the line owes.
+  /// Sends what the line owes. Requires: !is_gone().
   void flush() { line_->out().flush(); }
   /// Says no.
   void turn_away();

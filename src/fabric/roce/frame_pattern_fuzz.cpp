@@ -14,13 +14,16 @@
 #include <vector>
 
 #include "base/bytes.hpp"
-#include "fabric/fuzz_input.hpp"
+#include "base/fuzz_input.hpp"
 #include "fabric/roce/frame.hpp"
 #include "fabric/roce/frame_pattern.hpp"
 #include "fabric/roce/icrc.hpp"
 
 namespace espalier::fabric::roce {
 namespace {
+
+using base::FuzzInput;
+using base::want;
 
 using Bytes = std::vector<std::byte>;
 
@@ -163,7 +166,7 @@ class Harness {
 }  // namespace espalier::fabric::roce
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  espalier::fabric::FuzzInput input(data, size);
+  espalier::base::FuzzInput input(data, size);
   espalier::fabric::roce::Harness harness;
   constexpr int kStepsMax = 64;
   for (int steps = 0; steps != kStepsMax && !input.over(); ++steps) harness.step(input);

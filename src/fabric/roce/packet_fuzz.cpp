@@ -5,11 +5,10 @@
 // Input: one byte that selects which of the three, then the bytes.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
 #include <vector>
 
+#include "base/fuzz_input.hpp"
 #include "fabric/roce/connection_message.hpp"
 #include "fabric/roce/frame.hpp"
 #include "fabric/roce/icrc.hpp"
@@ -19,13 +18,9 @@
 namespace espalier::fabric::roce {
 namespace {
 
-using Bytes = std::span<const std::byte>;
+using base::want;
 
-void want(bool good, const char* what) {
-  if (good) return;
-  std::fprintf(stderr, "packet_fuzz: %s\n", what);
-  std::abort();
-}
+using Bytes = std::span<const std::byte>;
 
 bool within(Bytes part, Bytes whole) {
   return part.empty() ||

@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-#include "fabric/fuzz_input.hpp"
+#include "base/fuzz_input.hpp"
 #include "fabric/roce/icrc.hpp"
 #include "fabric/roce/udp_address.hpp"
 #include "fabric/roce/udp_port.hpp"
@@ -26,6 +26,9 @@
 
 namespace espalier::fabric::roce {
 namespace {
+
+using base::FuzzInput;
+using base::want;
 
 using Bytes = std::vector<std::byte>;
 
@@ -236,7 +239,7 @@ Scene& scene(std::uint8_t choices) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace espalier::fabric::roce;
-  espalier::fabric::FuzzInput input(data, size);
+  espalier::base::FuzzInput input(data, size);
   for (int steps = 0; steps != kStepsMax && !input.over(); ++steps) {
     const std::uint8_t choices = input.byte();
     scene(choices).step(input, choices);

@@ -10,7 +10,8 @@
 // Only memory that a descriptor stands for can be reached (OfferedMemory::descriptor), but for
 // WRITEs that go with messages, which the target puts in their place itself. A peer that may write
 // to a region is trusted with all the memory behind its descriptor, for as long as it keeps its
-// mapping: revoking a key stops those who keep to the protocol.
+// mapping: revoking a key stops those who keep to the protocol. Of one peer no more than
+// 8 TiB are mapped at a time (MappingCache): a region in longer memory than that is not reached.
 #pragma once
 
 #include <memory>

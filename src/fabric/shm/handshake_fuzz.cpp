@@ -22,15 +22,19 @@
 #include <vector>
 
 #include "base/atomic_bytes.hpp"
+#include "base/fuzz_input.hpp"
+#include "base/open_descriptors.hpp"
 #include "base/temporary_folder.hpp"
 #include "base/unix_address.hpp"
-#include "fabric/fuzz_input.hpp"
 #include "fabric/shm/endpoint.hpp"
 #include "fabric/shm/packets.hpp"
 #include "memory/packets.hpp"
 
 namespace espalier::fabric::shm {
 namespace {
+
+using base::FuzzInput;
+using base::want;
 
 using memory::Descriptor;
 using memory::SharedMemory;
@@ -316,6 +320,24 @@ class Hostile {
   std::uint64_t told_ = 0;
 };
 
+/// A hello or a welcome with nothing in it yet.
+template <class Packet>
+Packet begun(FabricPacket packet) {
+  Packet begun{};
+  begun.packet = static_cast<std::uint32_t>(packet);
+  begun.format = wire::kFabricFormat;
+  begun.magic = wire::kFabricMagic;
+  return begun;
+}
+
+/// From 1 to 3: makes it none.
+template <class Packet>
+void spoil_start(Packet& packet, std::uint8_t spoiled, FuzzInput& input) {
+  if (spoiled == 1) packet.packet ^= 1u << input.below(32);
+  if (spoiled == 2) packet.format ^= 1u << input.below(32);
+  if (spoiled == 3) packet.magic ^= std::uint64_t{1} << input.below(64);
+}
+
 /// Connects to us.
 class Connecting final : public Hostile {
  public:
@@ -328,15 +350,10 @@ class Connecting final : public Hostile {
 
  private:
   void say(FuzzInput& input) override {
-    wire::FabricHello hello{};
-    hello.packet = static_cast<std::uint32_t>(FabricPacket::hello);
-    hello.format = wire::kFabricFormat;
-    hello.magic = wire::kFabricMagic;
+    auto hello = begun<wire::FabricHello>(FabricPacket::hello);
     const std::uint8_t spoiled = input.byte();
     hello.data_bytes = input.byte() % (sizeof hello.data + 3);
-    if (spoiled == 1) hello.packet ^= 1u << input.below(32);
-    if (spoiled == 2) hello.format ^= 1u << input.below(32);
-    if (spoiled == 3) hello.magic ^= std::uint64_t{1} << input.below(64);
+    spoil_start(hello, spoiled, input);
     if (spoiled == 4) hello.data_bytes = input.odd_number<std::uint32_t>();
     for (std::size_t i = 0; i < sizeof hello.data; ++i) {
       hello.data[i] = static_cast<std::uint8_t>(i);
@@ -408,20 +425,15 @@ class Listening final : public Hostile {
 
  private:
   void say(FuzzInput& input) override {
-    wire::FabricWelcome welcome{};
-    welcome.packet = static_cast<std::uint32_t>(FabricPacket::welcome);
-    welcome.format = wire::kFabricFormat;
-    welcome.magic = wire::kFabricMagic;
+    auto welcome = begun<wire::FabricWelcome>(FabricPacket::welcome);
     welcome.ring_lines = kLines;
     const std::uint8_t spoiled = input.byte();
     welcome.data_bytes = input.byte();
     std::array descriptors{world().channel.descriptor(), world().words.descriptor()};
     std::size_t count = descriptors.size();
     std::uint64_t magic = wire::kFabricMagic;
+    spoil_start(welcome, spoiled, input);
     switch (spoiled) {
-      case 1: welcome.packet ^= 1u << input.below(32); break;
-      case 2: welcome.format ^= 1u << input.below(32); break;
-      case 3: welcome.magic ^= std::uint64_t{1} << input.below(64); break;
       case 4: welcome.ring_lines = input.odd_number<std::uint32_t>(); break;
       case 5: descriptors[0] = any_descriptor(input); break;
       case 6: descriptors[1] = any_descriptor(input); break;
@@ -467,12 +479,13 @@ void run(FuzzInput& input, Domain domain) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace fabric = espalier::fabric;
+  namespace base = espalier::base;
   namespace shm = espalier::fabric::shm;
   static int inputs = 0;
   shm::World& world = shm::world();
   const bool counts = ++inputs % shm::kInputsOfACount == 0;
-  const auto before = counts ? fabric::open_descriptors() : 0;
-  fabric::FuzzInput input(data, size);
+  const auto before = counts ? base::open_descriptors(true) : 0;
+  base::FuzzInput input(data, size);
   const std::uint8_t choices = input.byte();
   const fabric::Domain domain = (choices & 2) != 0 ? shm::kOtherDomain : 0;
   if ((choices & 1) == 0) {
@@ -481,6 +494,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     shm::run<shm::Listening>(input, domain);
   }
   world.let_the_service_read();
-  if (counts) fabric::want(fabric::open_descriptors() == before, "a descriptor is left");
+  if (counts) {
+    base::want(base::open_descriptors(true) == before, "a descriptor is left");
+  }
   return 0;
 }

@@ -214,5 +214,26 @@ TEST(ShmHostileConcurrency, AnswersThatCannotBeEndTheConnection) {
   }
 }
 
+// Memory without pages costs a hostile target nothing, however long it is; us it costs addresses.
+TEST(ShmHostileConcurrency, MemoryLongerThanMayBeMappedIsNot) {
+  constexpr std::uint64_t kBytes = 2 * MappingCache::kBytesMax;
+  Descriptor sparse(memfd_create("sparse", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(ftruncate(sparse.number(), kBytes), 0);
+  ASSERT_EQ(fcntl(sparse.number(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  const RegionKey key = 0x10003;
+  const auto read = [&](std::uint64_t bytes, std::uint64_t offset) {
+    const wire::FabricAnswer answer{4, key, 0, 1, 0, bytes, offset};
+    return read_answer(packet_of(answer), Descriptor(dup(sparse.number())), key);
+  };
+  for (const auto& refused : {read(kBytes, 0), read(MappingCache::kBytesMax + 1, 0),
+                              read(1, MappingCache::kBytesMax), read(kBytes - 1, 1)}) {
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::corrupt);
+  }
+  const auto taken = read(4096, 4096);
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->status, Status::success);
+}
+
 }  // namespace
 }  // namespace espalier::fabric::shm

@@ -16,24 +16,35 @@ const Window* MappingCache::find_behind(RegionKey key) {
 }
 
 void MappingCache::insert(const Window& window, memory::SharedMemory memory) {
-  make_room();
-  // An older mapping of the same key may be in the front.
-  front_[window.key % kFront] = Window{};
-  mapped_.insert_or_assign(window.key, Mapped{window, std::move(memory)});
+  if (const auto older = mapped_.find(window.key); older != mapped_.end()) forget(older);
+  make_room(memory.bytes());
+  bytes_ += memory.bytes();
+  mapped_.emplace(window.key, Mapped{window, std::move(memory)});
 }
 
-void MappingCache::make_room() {
+void MappingCache::make_room(std::uint64_t bytes) {
   front_.fill(Window{});
-  std::erase_if(mapped_, [](const auto& entry) {
-    const Window& window = entry.second.window;
-    return base::load_shared<RegionKey>(window.word) != window.key;
-  });
-  if (mapped_.size() >= kMappingsMax) mapped_.erase(mapped_.begin());
+  for (auto entry = mapped_.begin(); entry != mapped_.end();) {
+    const Window& window = entry->second.window;
+    const bool good = base::load_shared<RegionKey>(window.word) == window.key;
+    const auto looked_at = entry++;
+    if (!good) forget(looked_at);
+  }
+  while (!mapped_.empty() && (mapped_.size() >= kMappingsMax || bytes_ + bytes > bytes_max_)) {
+    forget(mapped_.begin());
+  }
+}
+
+// Requires: the front is emptied before anybody looks again.
+void MappingCache::forget(std::unordered_map<RegionKey, Mapped>::iterator entry) {
+  bytes_ -= entry->second.memory.bytes();
+  mapped_.erase(entry);
 }
 
 void MappingCache::clear() {
   front_.fill(Window{});
   mapped_.clear();
+  bytes_ = 0;
 }
 
 }  // namespace espalier::fabric::shm

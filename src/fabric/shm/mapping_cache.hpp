@@ -6,7 +6,8 @@
 //
 // Invariants
 // I1. What the front holds is mapped: it is emptied before its mapping goes.
-// I2. Never more than kMappingsMax mappings.
+// I2. Never more than kMappingsMax mappings, nor than bytes_max of all of them: a peer says how
+//     long its memory is, and memory that has no pages yet costs it nothing, but us addresses.
 //
 // Thread: that of the queue pair's endpoint.
 #pragma once
@@ -39,6 +40,10 @@ struct alignas(64) Window {
 class MappingCache {
  public:
   static constexpr std::size_t kMappingsMax = 1024;
+  /// 8 TiB of the 128 TiB of addresses that a process has.
+  static constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 43;
+
+  explicit MappingCache(std::uint64_t bytes_max = kBytesMax) : bytes_max_(bytes_max) {}
 
   /// The region, or null: it is not mapped. Cost: a load, mostly.
   [[nodiscard]] const Window* find(RegionKey key) {
@@ -52,8 +57,8 @@ class MappingCache {
     const Window& front = front_[key % kFront];
     return front.key == key && key != 0 ? &front : nullptr;
   }
-  /// Takes in a mapping. Those of revoked keys go; if there are still too many, so does one other.
-  /// What find() gave before is no more.
+  /// Takes in a mapping, of no more than bytes_max. Those of revoked keys go; if there are still
+  /// too many, or too long ones, so do others. What find() gave before is no more.
   void insert(const Window& window, memory::SharedMemory memory);
   void clear();
   [[nodiscard]] std::size_t size() const { return mapped_.size(); }
@@ -65,10 +70,13 @@ class MappingCache {
     memory::SharedMemory memory;
   };
   [[nodiscard]] const Window* find_behind(RegionKey key);
-  void make_room();
+  void make_room(std::uint64_t bytes);
+  void forget(std::unordered_map<RegionKey, Mapped>::iterator entry);
 
   std::array<Window, kFront> front_{};
   std::unordered_map<RegionKey, Mapped> mapped_;
+  std::uint64_t bytes_ = 0;  // of all mappings
+  std::uint64_t bytes_max_;
 };
 
 }  // namespace espalier::fabric::shm

@@ -13,6 +13,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/open_descriptors.hpp"
 #include "base/random.hpp"
 #include "fabric/shm/shm_fixture.hpp"
 
@@ -234,17 +235,13 @@ TEST(ShmOneSidedConcurrency, ReachesMoreRegionsThanItMayMap) {
 }
 
 TEST(ShmOneSidedConcurrency, OpensNoDescriptorsThatStay) {
-  const auto descriptors = [] {
-    const std::filesystem::directory_iterator files("/proc/self/fd");
-    return std::distance(begin(files), end(files));
-  };
   Connected two;
-  const auto before = descriptors();
+  const auto before = base::open_descriptors();
   std::array<std::byte, 8> local;
   EXPECT_EQ(two.run(WorkRequest::read(1, local, two.remote().key, two.remote().base)).status,
             Status::success);
   // The target's thread closes its copy when it has sent it.
-  until(two.client, two.target, [&] { return descriptors() == before; });
+  until(two.client, two.target, [&] { return base::open_descriptors() == before; });
 }
 
 TEST(ShmOneSidedConcurrency, WhatMayOnlyBeReadCannotBeMappedToBeWritten) {
@@ -257,15 +254,21 @@ TEST(ShmOneSidedConcurrency, WhatMayOnlyBeReadCannotBeMappedToBeWritten) {
   EXPECT_EQ(errno, EACCES);
 }
 
-TEST(ShmMappingCache, ForgetsWhatWasRevokedWhenItTakesInAnother) {
-  auto words = *memory::SharedMemory::create("words", RegionTable::kRegionsMax * 4);
-  MappingCache cache;
-  const auto insert = [&](RegionKey key) {
+struct ShmMappingCache : testing::Test {
+  void insert(RegionKey key, std::uint64_t bytes = 4096) {
     base::store_shared(words.at((key & 0xFFFF) * 4), key);
-    auto memory = *memory::SharedMemory::create("region", 4096);
-    const Window window{0, 4096, memory.at(0), word_of(words, key), key, RemoteRights::read};
+    auto memory = *memory::SharedMemory::create("region", bytes);
+    const Window window{0, bytes, memory.at(0), word_of(words, key), key, RemoteRights::read};
     cache.insert(window, std::move(memory));
-  };
+  }
+
+  static constexpr std::uint64_t kBytesMax = 5 * 4096;
+  memory::SharedMemory words =
+      *memory::SharedMemory::create("words", RegionTable::kRegionsMax * 4);
+  MappingCache cache{kBytesMax};
+};
+
+TEST_F(ShmMappingCache, ForgetsWhatWasRevokedWhenItTakesInAnother) {
   insert(0x10001);
   insert(0x10041);  // the same place in the front
   EXPECT_NE(cache.find(0x10001), nullptr);
@@ -277,6 +280,24 @@ TEST(ShmMappingCache, ForgetsWhatWasRevokedWhenItTakesInAnother) {
   EXPECT_EQ(cache.size(), 2u);
   EXPECT_EQ(cache.find(0x10001), nullptr);
   EXPECT_NE(cache.find(0x10041), nullptr);
+}
+
+TEST_F(ShmMappingCache, MapsNoMoreBytesThanItMay) {
+  for (const RegionKey key : {0x10001u, 0x10002u, 0x10003u}) insert(key);
+  insert(0x10004, 2 * 4096);  // all there may be
+  EXPECT_EQ(cache.size(), 4u);
+  insert(0x10004, 2 * 4096);  // once more: it counts once
+  EXPECT_EQ(cache.size(), 4u);
+  insert(0x10005, 4096);
+  EXPECT_EQ(cache.size(), 4u);
+  EXPECT_NE(cache.find(0x10005), nullptr);
+  insert(0x10006, kBytesMax);
+  EXPECT_EQ(cache.size(), 1u);
+  EXPECT_NE(cache.find(0x10006), nullptr);
+  EXPECT_EQ(cache.find(0x10005), nullptr);
+  cache.clear();
+  for (RegionKey key = 0x10007; key != 0x1000C; ++key) insert(key);
+  EXPECT_EQ(cache.size(), 5u);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fabric/endpoint.hpp"
+#include "fabric/shm/mapping_cache.hpp"
 #include "memory/packets.hpp"
 #include "wire/fabric_shm.hpp"
 
@@ -164,7 +165,7 @@ Result<Mapped> read_answer(std::span<const std::byte> packet, Descriptor descrip
     return mapped;
   }
   // Its bounds are those of its memory: attach() refuses what is longer than that.
-  constexpr std::uint64_t kEndMax = std::uint64_t{1} << 47;
+  constexpr std::uint64_t kEndMax = MappingCache::kBytesMax;
   if (answer->rights == 0 || answer->rights > kAllRights || answer->bytes == 0 ||
       answer->bytes > kEndMax || answer->descriptor_offset > kEndMax - answer->bytes) {
     return fail(Code::corrupt);

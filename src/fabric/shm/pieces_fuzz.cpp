@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/atomic_bytes.hpp"
-#include "fabric/fuzz_input.hpp"
+#include "base/fuzz_input.hpp"
 #include "fabric/shm/endpoint.hpp"
 #include "fabric/shm/packets.hpp"
 #include "fabric/shm/pair.hpp"
@@ -28,6 +28,9 @@
 
 namespace espalier::fabric::shm {
 namespace {
+
+using base::FuzzInput;
+using base::want;
 
 using base::load_shared;
 using base::store_shared;
@@ -463,7 +466,7 @@ void run(FuzzInput& input, std::uint8_t choices) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace shm = espalier::fabric::shm;
-  espalier::fabric::FuzzInput input(data, size);
+  espalier::base::FuzzInput input(data, size);
   const std::uint8_t choices = input.byte();
   if ((choices & 0x80) != 0) {
     shm::run<shm::Alone>(input, choices);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For fuzzers of transports: the bytes that decide what a hostile peer does next, and what becomes
-// of a check that fails.
+// For fuzzers: the bytes that decide what happens next, and what becomes of a check that fails.
 //
 // Thread: one at a time.
 #pragma once
@@ -10,13 +9,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <initializer_list>
-#include <iterator>
 #include <source_location>
 #include <span>
 
-namespace espalier::fabric {
+namespace espalier::base {
 
 /// Ends the program, and says where, unless it is so.
 inline void want(bool good, const char* what,
@@ -24,11 +21,6 @@ inline void want(bool good, const char* what,
   if (good) return;
   std::fprintf(stderr, "%s:%u: %s\n", where.file_name(), static_cast<unsigned>(where.line()), what);
   std::abort();
-}
-
-/// Descriptors of this process that are open. Slow: ask now and then.
-inline std::ptrdiff_t open_descriptors() {
-  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
 }
 
 class FuzzInput {
@@ -79,4 +71,4 @@ class FuzzInput {
   std::span<const std::uint8_t> rest_;
 };
 
-}  // namespace espalier::fabric
+}  // namespace espalier::base
