@@ -7,8 +7,7 @@ namespace {
 
 class CApiMissing : public CApi {};
 
-INSTANTIATE_TEST_SUITE_P(At, CApiMissing, ::testing::Values("embedded", "node"),
-                         [](const auto& at) { return std::string(at.param); });
+INSTANTIATE_TEST_SUITE_P(At, CApiMissing, ::testing::ValuesIn(kPlaces), way_name);
 
 TEST_P(CApiMissing, RefusesWhatIsMissing) {
   std::uint32_t small = 0;

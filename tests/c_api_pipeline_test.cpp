@@ -59,8 +59,7 @@ class CApiPipeline : public CApi {
   Gathered gathered_;
 };
 
-INSTANTIATE_TEST_SUITE_P(At, CApiPipeline, ::testing::Values("embedded", "node"),
-                         [](const auto& at) { return std::string(at.param); });
+INSTANTIATE_TEST_SUITE_P(At, CApiPipeline, ::testing::ValuesIn(kPlaces), way_name);
 
 TEST_P(CApiPipeline, RunsRequestsOfEveryKind) {
   put("b", "2");

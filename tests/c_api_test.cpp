@@ -13,8 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-INSTANTIATE_TEST_SUITE_P(At, CApi, ::testing::Values("embedded", "node"),
-                         [](const auto& at) { return std::string(at.param); });
+INSTANTIATE_TEST_SUITE_P(At, CApi, ::testing::ValuesIn(kPlaces), way_name);
 
 TEST(CApiVersion, IsThatOfTheProject) {
   std::ifstream in(std::filesystem::path(ESPALIER_SOURCE_DIR) / "CMakeLists.txt");

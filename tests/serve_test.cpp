@@ -86,6 +86,44 @@ TEST_F(Serve, ServesCommandsUntilItIsTerminated) {
   EXPECT_THAT(err, HasSubstr("no node listens at " + address));
 }
 
+// Every command that takes --at goes by the same client, so a few stand for all.
+TEST_F(Serve, ServesCommandsOverFabrics) {
+  test::NodeProgram node(folder.path(),
+                         serve({"--map", "words", "--node-fabric",
+                                "shm:fabric roce://127.0.0.1:0/1 roce+memif:packets "
+                                "ofi://tcp/127.0.0.1:0"}));
+  ASSERT_EQ(node.next_message(), "READY=1") << content("log");
+  const std::string log = content("log");
+  std::vector<std::string> addresses;
+  for (const char* const begin : {"shm:", "roce://", "roce+memif:", "ofi://"}) {
+    const std::size_t at = log.find(std::string("listening at ") + begin);
+    ASSERT_NE(at, std::string::npos) << log;
+    const std::size_t from = at + std::string("listening at ").size();
+    addresses.push_back(log.substr(from, log.find(": whoever reaches it", from) - from));
+  }
+  int items = 20000;
+  for (const std::string& fabric : addresses) {
+    SCOPED_TRACE(fabric);
+    address = fabric;
+    EXPECT_EQ(run("seq 20000 | $E load --at $A --map words --json -"), 0) << err;
+    EXPECT_THAT(out, HasSubstr("\"items\":" + std::to_string(items) + ','));
+    EXPECT_EQ(run("$E get --at $A --map words 4711 x"), 1);
+    EXPECT_EQ(out, "4711\t\n");
+    EXPECT_EQ(run("ESPALIER_AT=$A $E scan --map words --keys-only --prefix 1999 | wc -l"), 0);
+    EXPECT_EQ(out, "11\n") << err;
+    EXPECT_EQ(run("$E put --at $A --map words \"by $A\" 1"), 0) << err;
+    EXPECT_EQ(run("$E export --at $A --map words | wc -l"), 0);
+    EXPECT_EQ(out, std::to_string(++items) + '\n') << err;
+    EXPECT_EQ(run("$E ping --at $A --count 10 && $E map list --at $A"), 0) << err;
+    EXPECT_THAT(out, HasSubstr("10 round trips: min "));
+    EXPECT_THAT(out, testing::EndsWith("\nwords\n"));
+  }
+  node.send(SIGTERM);
+  EXPECT_EQ(node.wait(), 0) << content("log");
+  EXPECT_EQ(run("$E get --at " + addresses.front() + " --map words 1"), 1);
+  EXPECT_THAT(err, HasSubstr(addresses.front()));
+}
+
 TEST_F(Serve, AClientThatWaitsIsToldThatItStops) {
   test::NodeProgram node(folder.path(), serve());
   ASSERT_EQ(node.next_message(), "READY=1") << content("log");

@@ -23,14 +23,17 @@ inline std::string text(espalier_bytes bytes) {
 }
 inline constexpr espalier_bytes kLie{nullptr, 3};
 
-/// Its parameter says where: "embedded" or "node".
+inline constexpr const char* kPlaces[] = {"embedded", "unix", "shm", "roce", "ofi"};
+
+/// Its parameter says where: "embedded", or by which way a node is reached (NodeFixture::reach_by).
 class CApi : public NodeFixture, public ::testing::WithParamInterface<const char*> {
  protected:
   void SetUp() override {
     address_ = GetParam();
-    if (address_ == "node") {
+    if (address_ != "embedded") {
+      reach_by(address_);
       start();
-      address_ = "unix:" + socket();
+      address_ = address();
     }
     espalier_store_options options = ESPALIER_STORE_OPTIONS_INIT;
     options.memory_bytes_max = std::uint64_t{256} << 20;

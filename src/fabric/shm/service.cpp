@@ -22,7 +22,6 @@ namespace {
 using Phase = Link::Phase;
 
 constexpr std::uint64_t kBell = 0;
-constexpr std::uint64_t kHelloNs = 5'000'000'000;  // so long one who comes may be silent
 
 std::string who(int socket) {
   ucred credentials{};

@@ -39,6 +39,8 @@ namespace espalier::fabric::shm {
 class Service {
  public:
   static constexpr std::size_t kKnockingMax = 1024;
+  /// So long one who comes may be silent.
+  static constexpr std::uint64_t kHelloNs = 5'000'000'000;
 
   Service(RegionTable& regions, Notice& notice) : regions_(regions), notice_(notice) {}
   Service(const Service&) = delete;
