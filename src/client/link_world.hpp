@@ -31,6 +31,7 @@ struct LinkReached {
   std::uint64_t resumed = 0;  // by the client
   std::uint64_t node_resumed = 0;
   std::uint64_t cuts = 0;
+  std::uint64_t pauses = 0;
   std::uint64_t lost_pairs = 0;  // noticed by the node
   std::uint64_t ring_full = 0;   // no room for a request
   std::uint64_t long_messages = 0;
@@ -40,7 +41,8 @@ struct LinkReached {
 struct LinkWorldOptions {
   wire::LinkWay way = wire::LinkWay::write;
   std::uint32_t requests = 150;
-  bool cuts = true;
+  bool cuts = true;    // of the links, each way
+  bool pauses = true;  // of the node
   std::uint64_t give_up_ms = 20'000;
   std::uint64_t tick_ns = 5'000;  // between two turns of the node
   std::uint64_t resume_ms = 2'000;
@@ -51,26 +53,14 @@ struct LinkWorldOptions {
 class LinkWorld {
  public:
   LinkWorld(std::uint64_t seed, const LinkWorldOptions& options)
-      : options_(options), random_(seed), world_(seed, faults(seed)), engine_(no_sweeps()) {
-    node_ = world_.add_node("n");
-    listens_ = node_->listen("n").has_value();
-    clients_ = std::make_unique<offload::FabricClients>(std::move(node_), engine_.services(),
-                                                        engine_.engine(), engine_.doorbells(),
-                                                        client_options());
-    engine_.engine().on_broken = [this](offload::Connection& connection) {
-      broken_.push_back(&connection);
-    };
-    engine_.engine().on_ended = [this](offload::Connection& connection) {
-      engine_.doorbells().close(connection.doorbell);
-    };
+      : options_(options), random_(seed), world_(seed, faults(seed)) {
+    start_node(world_.add_node("n"));
     tick();
   }
   ~LinkWorld() {
     ended_ = true;
     part();
-    clients_.reset();
-    for (int i = 0; i < 100'000 && !engine_.engine().idle(); ++i) engine_.engine().turn();
-    engine_.engine().turn();
+    end_node();
   }
   LinkWorld(const LinkWorld&) = delete;
   LinkWorld& operator=(const LinkWorld&) = delete;
@@ -93,7 +83,8 @@ class LinkWorld {
     options.pair_timeout_ns = kMs;
     options.patience_ns = 4'000 * kMs;
     options.silence_ns = 20 * kMs;
-    fabric::Connecting way{world_.add_node("c"), "n"};
+    fabric::Connecting way{client_came_ ? world_.add_endpoint("c") : world_.add_node("c"), "n"};
+    client_came_ = true;
     auto opened = FabricConnection::open(std::move(way), options);
     if (!opened) return "cannot connect: " + message(opened.error());
     connection_ = std::move(*opened);
@@ -104,6 +95,7 @@ class LinkWorld {
   }
   std::string go_on(LinkReached& reached) {
     if (options_.cuts) plan_cuts(reached);
+    if (options_.pauses) plan_pauses(reached);
     std::string wrong = work(options_.requests, reached);
     reached.resumed += connection_->resumed();
     reached.node_resumed += clients_->counts().resumed;
@@ -131,6 +123,21 @@ class LinkWorld {
     }
     return check_end();
   }
+  /// The node crashes then, and after a while another begins where it was, which knows nothing.
+  void plan_restart(std::uint64_t crash_ns, std::uint64_t down_ns) {
+    world_.at(crash_ns, [this] {
+      world_.crash("n");
+      end_node();
+    });
+    world_.at(crash_ns + down_ns, [this] { start_node(world_.restart("n")); });
+  }
+  /// Forgets what a client knew of a node that is no more. Requires: connect() follows.
+  void forget() {
+    part();
+    in_flight_.clear();
+    numbers_.clear();
+    values_.clear();
+  }
   /// How often the node turns, from now on.
   void turn_every(std::uint64_t tick_ns) { tick_ns_ = tick_ns; }
   /// The client does what it would while it waits: after a failure it connects again.
@@ -153,7 +160,7 @@ class LinkWorld {
   /// The name of the first session, which nobody but its client should know.
   [[nodiscard]] wire::LinkToken first_token() const { return {drawn_.at(0), drawn_.at(1)}; }
   [[nodiscard]] offload::FabricClients& clients() { return *clients_; }
-  [[nodiscard]] offload::EngineFixture& engine() { return engine_; }
+  [[nodiscard]] offload::EngineFixture& engine() { return *engine_; }
 
  private:
   static constexpr std::uint64_t kMs = 1'000'000;
@@ -176,7 +183,7 @@ class LinkWorld {
 
   offload::FabricClientsOptions client_options() {
     offload::FabricClientsOptions options;
-    options.node_id = 7;
+    options.node_id = ++nodes_;
     options.now_ns = [this] { return world_.now_ns(); };
     options.draw = [this] { return drawn_.emplace_back(random_()); };
     options.pair_timeout_ns = kMs;
@@ -199,16 +206,57 @@ class LinkWorld {
     return options;
   }
 
+  void start_node(std::unique_ptr<fabric::Endpoint> endpoint) {
+    listens_ = endpoint->listen("n").has_value();
+    engine_ = std::make_unique<offload::EngineFixture>(no_sweeps());
+    clients_ = std::make_unique<offload::FabricClients>(std::move(endpoint), engine_->services(),
+                                                        engine_->engine(), engine_->doorbells(),
+                                                        client_options());
+    engine_->engine().on_broken = [this](offload::Connection& connection) {
+      broken_.push_back(&connection);
+    };
+    engine_->engine().on_ended = [this](offload::Connection& connection) {
+      engine_->doorbells().close(connection.doorbell);
+    };
+  }
+  void end_node() {
+    clients_.reset();
+    broken_.clear();
+    if (!engine_) return;
+    for (int i = 0; i < 100'000 && !engine_->engine().idle(); ++i) engine_->engine().turn();
+    engine_->engine().turn();
+    engine_.reset();
+  }
+
   // The node's thread.
   void tick() {
     if (ended_) return;
-    clients_->turn();
-    engine_.engine().turn();
-    for (offload::Connection* connection : std::exchange(broken_, {})) {
-      clients_->end_broken(*connection);
+    if (clients_ && !paused_) {
+      clients_->turn();
+      engine_->engine().turn();
+      for (offload::Connection* connection : std::exchange(broken_, {})) {
+        clients_->end_broken(*connection);
+      }
+      clients_->turn();
     }
-    clients_->turn();
     world_.after(tick_ns_, [this] { tick(); });
+  }
+
+  // Between the cuts or across them, for longer than a pair bears, or not.
+  void plan_pauses(LinkReached& reached) {
+    std::uint64_t at = world_.now_ns();
+    for (std::uint64_t i = random_.between(0, 2); i != 0; --i) {
+      at += random_.between(0, 10 * kMs);
+      const std::uint64_t end = at + random_.between(kMs / 10, 20 * kMs);
+      world_.at(at, [this] { set_paused(true); });
+      world_.at(end, [this] { set_paused(false); });
+      ++reached.pauses;
+      at = end;
+    }
+  }
+  void set_paused(bool paused) {
+    paused_ = paused;
+    paused ? world_.pause("n") : world_.resume("n");
   }
 
   // Each way by itself or both, for longer than a pair bears, or not.
@@ -263,7 +311,7 @@ class LinkWorld {
     request.key = asked.key;
     request.payload = asked.value;
     const bool sequence = asked.offload == wire::OffloadId::sequence;
-    request.map = sequence ? 0 : engine_.map();
+    request.map = sequence ? 0 : engine_->map();
     request.argument = sequence ? 1 : 0;
     const bool is_long = Lane::lines_of(request) > lane_->lines_at_once();
     if (!lane_->send(request, next_tag_)) {
@@ -316,14 +364,17 @@ class LinkWorld {
   const LinkWorldOptions options_;
   base::Random random_;
   fabric::sim::World world_;
-  offload::EngineFixture engine_;
-  std::unique_ptr<fabric::Endpoint> node_;
+  // The node; null while it is down.
+  std::unique_ptr<offload::EngineFixture> engine_;
   std::unique_ptr<offload::FabricClients> clients_;
   std::vector<offload::Connection*> broken_;
   std::vector<std::uint64_t> drawn_;
   std::int64_t admitted_ = 0;
   std::uint64_t tick_ns_ = options_.tick_ns;
+  std::uint64_t nodes_ = 0;  // so far
+  bool client_came_ = false;
   bool listens_ = false;
+  bool paused_ = false;
   bool ended_ = false;
   std::shared_ptr<FabricConnection> connection_;
   std::unique_ptr<Lane> lane_;
