@@ -9,14 +9,18 @@
 #   *_bench.cpp    one program each, over Google Benchmark
 #
 #   espalier_module(<name> [FOLDER <dir>] [DEPENDS <module>...] [LIBRARIES <target>...]
-#                   [EXECUTABLE <program>] [PLANTED])
+#                   [EXECUTABLE <program>] [PLANTED] [COMMANDS])
 #
 # PLANTED builds a second library espalier_<name>_planted, with the switches that break the rules of
 # the protocol (ESPALIER_PLANTED_BUGS) and inject faults (ESPALIER_FAULTS). Only tests named
 # *_planted_test.cpp link it.
+#
+# COMMANDS is for what people call: most of it runs once for each call, and half a minute goes into
+# optimising what CLI11 generates for one command under sanitizers. So there it is not optimised,
+# and *_command.cpp and *_commands.cpp share a precompiled header.
 
 function(espalier_module name)
-  cmake_parse_arguments(arg "PLANTED" "FOLDER;EXECUTABLE" "DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "PLANTED;COMMANDS" "FOLDER;EXECUTABLE" "DEPENDS;LIBRARIES" ${ARGN})
   if(NOT arg_FOLDER)
     set(arg_FOLDER src/${name})
   endif()
@@ -33,6 +37,10 @@ function(espalier_module name)
   set(depends ${arg_DEPENDS})
   list(TRANSFORM depends PREPEND espalier_)
   espalier_library(espalier_${name} "${sources}" ${depends} ${arg_LIBRARIES})
+  if(arg_COMMANDS)
+    espalier_not_optimised_under_sanitizers(espalier_${name})
+    espalier_precompile_for_commands(espalier_${name} "${sources}")
+  endif()
   if(arg_PLANTED)
     set(planted_depends)
     foreach(depend IN LISTS depends)
@@ -54,8 +62,31 @@ function(espalier_module name)
     install(TARGETS ${arg_EXECUTABLE}_program)
   endif()
   if(ESPALIER_BUILD_TESTS)
-    espalier_module_tests(${name} "${tests}" "${fuzzers}" "${benches}")
+    set(kind)
+    if(arg_COMMANDS)
+      set(kind COMMANDS)
+    endif()
+    espalier_module_tests(${name} "${tests}" "${fuzzers}" "${benches}" ${kind})
   endif()
+endfunction()
+
+function(espalier_not_optimised_under_sanitizers target)
+  if(ESPALIER_SANITIZERS)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+endfunction()
+
+# Sources with a header of their own prove that it can be included alone, and so do without.
+function(espalier_precompile_for_commands target sources)
+  set(others ${sources})
+  list(FILTER others EXCLUDE REGEX "_commands?\\.cpp$")
+  if(others STREQUAL sources)
+    return()
+  endif()
+  set_source_files_properties(${others} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  target_precompile_headers(${target} PRIVATE
+    <CLI/CLI.hpp> <fmt/format.h> <nlohmann/json.hpp> <functional> <memory> <optional> <string>
+    <vector>)
 endfunction()
 
 # A static library, or an interface library where there is nothing to compile. A name that ends in
@@ -69,7 +100,14 @@ function(espalier_library target sources)
     set(kind INTERFACE)
   endif()
   target_link_libraries(${target} ${kind} espalier_options ${ARGN})
+  # Fuzzers want to know which of our code ran, and nothing of what tests and benchmarks are made
+  # of.
+  set(others "_(bench|test_support|source_rules)$")
+  if(ESPALIER_BUILD_FUZZERS AND sources AND NOT target MATCHES "${others}")
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
   if(target MATCHES "_planted$")
     target_compile_definitions(${target} ${kind} ESPALIER_PLANTED_BUGS=1 ESPALIER_FAULTS=1)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)  # only tests link it
   endif()
 endfunction()

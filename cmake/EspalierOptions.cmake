@@ -74,6 +74,3 @@ if(ESPALIER_SANITIZERS MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU"
   # (base/barrier.hpp), so this warning would only repeat what is known.
   target_compile_options(espalier_options INTERFACE -Wno-tsan)
 endif()
-if(ESPALIER_BUILD_FUZZERS)
-  target_compile_options(espalier_options INTERFACE -fsanitize=fuzzer-no-link)
-endif()

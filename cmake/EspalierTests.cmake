@@ -17,22 +17,42 @@ find_package(benchmark QUIET)
 # A sanitizer makes code several times slower, and two cores may be shared.
 set(ESPALIER_TEST_TIMEOUT_SECONDS 300 CACHE STRING "Longest time for one test case")
 
+# What tests do themselves need not be fast, and optimising it takes a quarter of the time that
+# compiling them takes.
+function(espalier_hardly_optimised target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # GoogleTest and the containers are most of a test's compile time, so they are compiled once.
-file(WRITE ${PROJECT_BINARY_DIR}/generated/test_pch.cpp "// Carries the precompiled header.\n")
-add_library(espalier_test_pch OBJECT ${PROJECT_BINARY_DIR}/generated/test_pch.cpp)
-target_link_libraries(espalier_test_pch PUBLIC espalier_options GTest::gtest GTest::gmock)
-target_precompile_headers(espalier_test_pch PRIVATE
-  <gtest/gtest.h> <gmock/gmock.h> <algorithm> <atomic> <cstdint> <expected> <map> <memory> <span>
-  <string> <string_view> <thread> <vector>)
+function(espalier_test_header target)
+  file(WRITE ${PROJECT_BINARY_DIR}/generated/test_pch.cpp "// Carries the precompiled header.\n")
+  add_library(${target} OBJECT ${PROJECT_BINARY_DIR}/generated/test_pch.cpp)
+  target_link_libraries(${target} PUBLIC espalier_options GTest::gtest GTest::gmock)
+  espalier_hardly_optimised(${target})
+  target_precompile_headers(${target} PRIVATE
+    <gtest/gtest.h> <gmock/gmock.h> <algorithm> <atomic> <cstdint> <expected> <map> <memory>
+    <span> <string> <string_view> <thread> <vector>)
+endfunction()
+espalier_test_header(espalier_test_pch)
+# What is compiled otherwise cannot share it.
+if(ESPALIER_SANITIZERS AND ESPALIER_BUILD_TOOLS)
+  espalier_test_header(espalier_commands_test_pch)
+  espalier_not_optimised_under_sanitizers(espalier_commands_test_pch)
+endif()
 
 # One test program. Sources whose libraries carry other definitions cannot share the header.
+# COMMANDS as of a module.
 function(espalier_test_program target)
-  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "COMMANDS" "" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} espalier_options
                         GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(${target} PRIVATE ESPALIER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  if(NOT "${arg_LIBRARIES}" MATCHES "_planted")
+  espalier_hardly_optimised(${target})
+  if(arg_COMMANDS AND ESPALIER_SANITIZERS)
+    espalier_not_optimised_under_sanitizers(${target})
+    target_precompile_headers(${target} REUSE_FROM espalier_commands_test_pch)
+  elseif(NOT "${arg_LIBRARIES}" MATCHES "_planted")
     target_precompile_headers(${target} REUSE_FROM espalier_test_pch)
   endif()
   espalier_discover(${target} fast "-*Concurrency*:*Slow*")
@@ -49,13 +69,13 @@ function(espalier_discover target label filter)
     PROPERTIES LABELS ${label} TIMEOUT ${ESPALIER_TEST_TIMEOUT_SECONDS})
 endfunction()
 
-# The tests, fuzzers and micro-benchmarks beside the sources of one module.
+# The tests, fuzzers and micro-benchmarks beside the sources of one module; COMMANDS as there.
 function(espalier_module_tests name tests fuzzers benches)
   set(planted ${tests})
   list(FILTER tests EXCLUDE REGEX "_planted_test\\.cpp$")
   list(FILTER planted INCLUDE REGEX "_planted_test\\.cpp$")
   if(tests)
-    espalier_test_program(${name}_test SOURCES ${tests} LIBRARIES espalier_${name})
+    espalier_test_program(${name}_test ${ARGN} SOURCES ${tests} LIBRARIES espalier_${name})
   endif()
   if(planted AND ESPALIER_BUILD_PLANTED)
     espalier_test_program(${name}_planted_test SOURCES ${planted}
@@ -73,13 +93,18 @@ function(espalier_module_tests name tests fuzzers benches)
   endif()
 endfunction()
 
-# With libFuzzer a fuzzer; else the same function fed with its corpus, as a test.
+# With libFuzzer a fuzzer; else the same function fed with its corpus, as a test. It has one thread,
+# so ThreadSanitizer has nothing to see.
 function(espalier_fuzzer source)
+  if(ESPALIER_SANITIZERS MATCHES "thread")
+    return()
+  endif()
   cmake_path(GET source STEM program)
   cmake_path(GET source PARENT_PATH folder)
   string(REGEX REPLACE "_fuzz$" "" subject ${program})
   if(ESPALIER_BUILD_FUZZERS)
     add_executable(${program} ${source})
+    target_compile_options(${program} PRIVATE -fsanitize=fuzzer-no-link)
     target_link_options(${program} PRIVATE -fsanitize=fuzzer)
     # What it finds that is new goes into the first folder, which must not be that of the sources.
     set(found ${PROJECT_BINARY_DIR}/fuzz/found/${subject})
@@ -95,6 +120,7 @@ function(espalier_fuzzer source)
   set_target_properties(${program} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
   target_link_libraries(${program} PRIVATE ${ARGN} espalier_options)
+  espalier_hardly_optimised(${program})
   add_test(NAME fuzz.${program} COMMAND ${program} ${arguments})
   set_tests_properties(fuzz.${program} PROPERTIES LABELS fast
     TIMEOUT ${ESPALIER_TEST_TIMEOUT_SECONDS})
