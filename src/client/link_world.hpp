@@ -209,6 +209,7 @@ class LinkWorld {
   void start_node(std::unique_ptr<fabric::Endpoint> endpoint) {
     listens_ = endpoint->listen("n").has_value();
     engine_ = std::make_unique<offload::EngineFixture>(no_sweeps());
+    map_ = engine_->map();
     clients_ = std::make_unique<offload::FabricClients>(std::move(endpoint), engine_->services(),
                                                         engine_->engine(), engine_->doorbells(),
                                                         client_options());
@@ -311,7 +312,7 @@ class LinkWorld {
     request.key = asked.key;
     request.payload = asked.value;
     const bool sequence = asked.offload == wire::OffloadId::sequence;
-    request.map = sequence ? 0 : engine_->map();
+    request.map = sequence ? 0 : map_;
     request.argument = sequence ? 1 : 0;
     const bool is_long = Lane::lines_of(request) > lane_->lines_at_once();
     if (!lane_->send(request, next_tag_)) {
@@ -372,6 +373,7 @@ class LinkWorld {
   std::int64_t admitted_ = 0;
   std::uint64_t tick_ns_ = options_.tick_ns;
   std::uint64_t nodes_ = 0;  // so far
+  std::uint32_t map_ = 0;    // what it was called at the last node: clients ask while there is none
   bool client_came_ = false;
   bool listens_ = false;
   bool paused_ = false;
