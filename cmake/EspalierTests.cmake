@@ -93,8 +93,8 @@ function(espalier_module_tests name tests fuzzers benches)
   endif()
 endfunction()
 
-# With libFuzzer a fuzzer; else the same function fed with its corpus, as a test. It has one thread,
-# so ThreadSanitizer has nothing to see.
+# With libFuzzer a fuzzer; else the same function fed with its corpus, as a test. Its label is not
+# one of those that run under ThreadSanitizer.
 function(espalier_fuzzer source)
   if(ESPALIER_SANITIZERS MATCHES "thread")
     return()
