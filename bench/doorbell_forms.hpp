@@ -17,7 +17,7 @@
 #include "base/atomic_bytes.hpp"
 #include "base/cpu.hpp"
 #include "bench/doorbell_memory.hpp"
-#include "tree/search_kits.hpp"
+#include "tree/node/search_kits.hpp"
 
 namespace espalier::bench {
 

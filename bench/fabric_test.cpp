@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/point_lines.hpp"
 #include "bench/run_fabric.hpp"
+#include "bench/testing/point_lines.hpp"
 #include "fabric/roce/network_namespaces.hpp"
-#include "fabric/xdp/xdp_fixture.hpp"
+#include "fabric/xdp/testing/xdp_fixture.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -46,8 +46,8 @@ std::set<std::string> all_of(const std::vector<Json>& lines, const char* key) {
 
 TEST(RunFabricConcurrency, EachVerbOverEachTransport) {
   FabricOptions options = tiny("verbs");
-  options.transports = {FabricKind::shm,      FabricKind::roce_memory, FabricKind::roce_memif,
-                        FabricKind::roce_udp, FabricKind::roce_udp6,   FabricKind::ofi_tcp,
+  options.transports = {FabricKind::shm,        FabricKind::roce_memory, FabricKind::roce_memif,
+                        FabricKind::roce_udp,   FabricKind::roce_udp6,   FabricKind::ofi_tcp,
                         FabricKind::ofi_tcp_rxm};
   const PointLines lines = run(options);
   EXPECT_EQ(all_of(lines.medians, "target"),

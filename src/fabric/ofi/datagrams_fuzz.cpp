@@ -23,9 +23,9 @@
 
 #include "base/atomic_bytes.hpp"
 #include "base/clock.hpp"
-#include "base/fuzz_input.hpp"
+#include "base/testing/fuzz_input.hpp"
 #include "fabric/ofi/datagrams.hpp"
-#include "fabric/ofi/fake_provider.hpp"
+#include "fabric/ofi/testing/fake_provider.hpp"
 #include "fabric/roce/udp_address.hpp"
 
 namespace espalier::fabric::ofi {

@@ -12,8 +12,8 @@
 #include <functional>
 
 #include "base/random.hpp"
-#include "fabric/ofi/ofi_fixture.hpp"
-#include "fabric/ofi/raw_peer.hpp"
+#include "fabric/ofi/testing/ofi_fixture.hpp"
+#include "fabric/ofi/testing/raw_peer.hpp"
 
 namespace espalier::fabric::ofi {
 namespace {
