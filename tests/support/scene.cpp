@@ -4,7 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tree/host/walk_impl.hpp"
+#include "tree/host/single_read.hpp"
+#include "tree/walk/walk_impl.hpp"
 #include "tree/write/change.hpp"
 
 namespace espalier::test {
@@ -42,7 +43,7 @@ std::string text_of(std::string_view key, std::string_view value) {
 Actor::Actor(tree::StoreCore& store, tree::MapCore& map, std::uint32_t index)
     : worker(store, join(store), index),
       map_(map),
-      engine_(std::make_unique<tree::Engine<StepAccess>>(
+      engine_(std::make_unique<tree::HostExecutor<StepAccess>>(
           worker, map, 1,
           [this](std::uint32_t, base::ReadyQueue&) { return StepAccess(map_.base, standing_); })) {}
 

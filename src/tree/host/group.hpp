@@ -11,7 +11,7 @@
 //
 // That takes a fraction of the instructions of lanes, the more so as the stages are compiled once
 // for each instruction set with its kernels in line (DESIGN idea 2; figures: docs/benchmarks.md).
-// Whatever is unusual on the way (a node that is too new, a tie of fences) goes through find_leaf,
+// Whatever is unusual on the way (a node that is too new, a tie of fences) goes through walk_to_leaf,
 // one request at a time. What does not go forward, waits long, or needs memory goes to a lane. All
 // forms decide by the same functions and pass the same tests.
 #pragma once
@@ -24,36 +24,38 @@ namespace espalier::tree {
 // --- in and out of groups ------------------------------------------------------------------------
 
 template <Access A>
-inline bool Engine<A>::group_is_next() {
-  return !groups_[0].slots.empty() && singles_.size() < lanes_.size() && next_batch();
+inline bool HostExecutor<A>::group_is_next() {
+  return lanes_.waiting() < lanes_.lanes() && batches_.next();
 }
 
 // Takes requests until the group is full, or lanes have enough to do.
 template <Access A>
-void Engine<A>::fill(Group& group) {
+void HostExecutor<A>::fill(Group& group) {
   while (group.count < group.slots.size() && group_is_next()) {
-    const Request& request = current_.requests.front();
-    current_.requests = current_.requests.subspan(1);
-    if (join(group.slots[group.count], request, *current_.handler)) {
+    const Request& request = batches_.front();
+    Handler& handler = batches_.handler();
+    batches_.pop();
+    if (join(group.slots[group.count], request, handler)) {
       ++group.count;
     } else {
-      singles_.push_back({&request, current_.handler, nullptr, {}, {}});
+      --queued_;
+      lanes_.take_over({&request, &handler, nullptr, {}, {}});
     }
   }
   if (group.count != 0) begin(group);
 }
 
 template <Access A>
-inline void Engine<A>::begin(Group& group) {
-  group.tick = pins_.begin();
+inline void HostExecutor<A>::begin(Group& group) {
+  group.tick = guard_.begin();
   for (GroupSlot& slot : group.in_use()) {
-    slot.read_version = slot.goal == Goal::write ? kNewest : pins_.version();
+    slot.read_version = slot.goal == Goal::write ? kNewest : guard_.version();
   }
 }
 
 // Makes the request a slot's, if it is one for groups.
 template <Access A>
-inline bool Engine<A>::join(GroupSlot& slot, const Request& request, Handler& handler) {
+inline bool HostExecutor<A>::join(GroupSlot& slot, const Request& request, Handler& handler) {
   const std::size_t key_bytes = request.key.size();
   if (key_bytes == 0 || key_bytes > map_.geometry.key_bytes_max) return false;
   switch (request.op) {
@@ -80,51 +82,51 @@ inline bool Engine<A>::join(GroupSlot& slot, const Request& request, Handler& ha
 }
 
 template <Access A>
-void Engine<A>::run(const WalkRequest& request) {
-  ++queued_;
-  pins_.stale();
+void HostExecutor<A>::run(const WalkRequest& request) {
+  guard_.stale();
   Group& group = groups_[turn_];
-  if (request.plain() && !group.slots.empty() &&
-      join(group.slots.front(), *request.request, *request.handler)) {
+  if (request.plain() && join(group.slots.front(), *request.request, *request.handler)) {
+    ++queued_;
     group.count = 1;
     begin(group);
     step_group();
     step_group();
   } else {
-    singles_.push_back(request);
+    lanes_.submit(request);
   }
   if (pending() != 0) {
     drain();
   } else {
-    pins_.idle();
+    guard_.idle();
   }
 }
 
 // Says whose answer it is, and whether it is one.
 template <Access A>
-inline void Engine<A>::sign(Completion& answer, const Request& request) {
+inline void HostExecutor<A>::sign(Completion& answer, const Request& request) {
   answer.tag = request.tag;
   answer.op = request.op;
   answer.ok = answer.error.code == Code::invalid;
 }
 
 template <Access A>
-inline void Engine<A>::complete(GroupSlot& slot, Completion& answer) {
+inline void HostExecutor<A>::complete(GroupSlot& slot, Completion& answer) {
   sign(answer, *slot.request);
   --queued_;
   ++completed_;
   slot.handler->done(answer);
 }
 
-// It stays queued; the lane walks anew.
+// The lane walks anew.
 template <Access A>
-void Engine<A>::hand_to_lane(GroupSlot& slot) {
-  singles_.push_back({slot.request, slot.handler, nullptr, {}, {}});
+void HostExecutor<A>::hand_to_lane(GroupSlot& slot) {
+  --queued_;
+  lanes_.take_over({slot.request, slot.handler, nullptr, {}, {}});
 }
 
 // Gives the answers of writes that are released by now; false if there was none (rules 6 and 7).
 template <Access A>
-bool Engine<A>::settle_writes() {
+bool HostExecutor<A>::answer_released_writes() {
   const std::uint64_t released = map_.clock.released();
   const std::size_t before = waiting_.size();
   std::erase_if(waiting_, [&](const WaitingAnswer& waiting) {
@@ -142,11 +144,11 @@ bool Engine<A>::settle_writes() {
 // One group computes while the other one's bytes are on their way.
 template <Access A>
 template <class Kit>
-inline void Engine<A>::step() {
+inline void HostExecutor<A>::step() {
   Group& ahead = groups_[turn_];
   turn_ = 1 - turn_;
   Group& behind = groups_[turn_];
-  if (ahead.count == 0 && (behind.count == 0 || lanes_.size() > 1)) fill(ahead);
+  if (ahead.count == 0 && (behind.count == 0 || lanes_.lanes() > 1)) fill(ahead);
   descend<Kit>(ahead.in_use());
   for (GroupSlot& slot : behind.in_use()) look_at_leaf<Kit>(slot);
   for (GroupSlot& slot : ahead.in_use()) arrive_at_leaf(slot);
@@ -167,7 +169,7 @@ inline void Engine<A>::step() {
 
 // Answers what has arrived; whether something is left to arrive.
 template <Access A>
-inline bool Engine<A>::answer_group(std::span<GroupSlot> slots) {
+inline bool HostExecutor<A>::answer_group(std::span<GroupSlot> slots) {
   bool more = false;
   for (GroupSlot& slot : slots) {
     if (!slot.arriving) continue;
@@ -185,11 +187,11 @@ inline bool Engine<A>::answer_group(std::span<GroupSlot> slots) {
 }
 
 template <Access A>
-void Engine<A>::end(Group& group) {
+void HostExecutor<A>::end(Group& group) {
   group.count = 0;
-  pins_.end(group.tick);
-  if (!waiting_.empty()) settle_writes();
-  if (wrote_ && map_.store.reclaimer.due()) map_.store.reclaimer.collect(worker_.cache);
+  guard_.end(group.tick);
+  if (!waiting_.empty()) answer_released_writes();
+  if (wrote_) place_.ended_write();
   wrote_ = false;
 }
 
@@ -197,9 +199,9 @@ void Engine<A>::end(Group& group) {
 // child's name is on its way, and the child's head.
 template <Access A>
 template <class Kit>
-inline void Engine<A>::descend(std::span<GroupSlot> slots) {
+inline void HostExecutor<A>::descend(std::span<GroupSlot> slots) {
   if (slots.empty()) return;
-  const wire::Ref root = root_ref();
+  const wire::Ref root = map_.root_ref();
   for (GroupSlot& slot : slots) {
     slot.ref = root;
     slot.entry = 0;
@@ -208,13 +210,13 @@ inline void Engine<A>::descend(std::span<GroupSlot> slots) {
     slot.lid = map_.root;
   }
   const Geometry& g = map_.geometry;
-  const bool alone = lanes_.size() == 1;  // nothing else to do while bytes are on their way
+  const bool alone = lanes_.lanes() == 1;  // nothing else to do while bytes are on their way
   for (std::uint32_t level = NodeView(map_.at(root.offset()), g).level(); level != 0; --level) {
     for (GroupSlot& slot : slots) {
       if (slot.arriving) continue;
       const std::byte* at = map_.at(slot.ref.offset());
       const NodeHead head = NodeHead::read(at);
-      if (head.leaf() || !answers_at_once(slot.key, as_of(slot), at, head, slot.ref)) {
+      if (head.leaf() || !answers_by_head(slot, at, head, slot.ref)) {
         go_alone(slot);
         continue;
       }
@@ -233,12 +235,12 @@ inline void Engine<A>::descend(std::span<GroupSlot> slots) {
       const NodeView node(map_.at(slot.ref.offset()), g);
       const std::uint32_t child = choose_child(node, slot.key, slot.choice, Kit{});
       const wire::Lid lid = node.child(child);
-      slot.entry = map_.table.entry_offset(lid);
+      slot.entry = map_.entry_offset(lid);
       __builtin_prefetch(map_.at(slot.entry));
       if (slot.guess.made()) [[unlikely]] {
         slot.guess = guess_.about(slot.lid, node, slot.choice, child);
         if (slot.guess.leaf != 0) {
-          LeafGuess::ask(map_.base, slot.guess, g, slot.goal != Goal::point);
+          LeafGuess::ask(map_.memory, slot.guess, g, slot.goal != Goal::point);
         }
       }
       slot.lid = lid;
@@ -246,7 +248,7 @@ inline void Engine<A>::descend(std::span<GroupSlot> slots) {
     if (level == 1) break;
     for (GroupSlot& slot : slots) {
       if (slot.arriving) continue;
-      slot.ref = slot.entry != 0 ? named_at(slot.entry) : wire::Ref{};
+      slot.ref = slot.entry != 0 ? map_.ref_at(slot.entry) : wire::Ref{};
       if (!slot.ref) {
         go_alone(slot);
         continue;
@@ -262,8 +264,8 @@ inline void Engine<A>::descend(std::span<GroupSlot> slots) {
 
 // The rest of the way down, one request at a time.
 template <Access A>
-void Engine<A>::go_alone(GroupSlot& slot) {
-  slot.ref = find_leaf(slot, slot.ref);
+void HostExecutor<A>::go_alone(GroupSlot& slot) {
+  slot.ref = walk_to_leaf(slot, slot.ref);
   slot.entry = 0;
   slot.arriving = true;
 }
@@ -276,8 +278,8 @@ inline bool finds_log_full(const GroupSlot& slot, const NodeView& leaf, wire::Lo
 }
 
 template <Access A>
-inline void Engine<A>::arrive_at_leaf(GroupSlot& slot) {
-  if (slot.entry != 0) slot.ref = named_at(slot.entry);
+inline void HostExecutor<A>::arrive_at_leaf(GroupSlot& slot) {
+  if (slot.entry != 0) slot.ref = map_.ref_at(slot.entry);
   if (!slot.ref) go_alone(slot);
   const std::byte* leaf = map_.at(slot.ref.offset());
   if (slot.goal == Goal::forward && !slot.first_leaf) {
@@ -289,10 +291,10 @@ inline void Engine<A>::arrive_at_leaf(GroupSlot& slot) {
 
 template <Access A>
 template <class Kit>
-inline void Engine<A>::look_at_leaf(GroupSlot& slot) {
+inline void HostExecutor<A>::look_at_leaf(GroupSlot& slot) {
   const std::byte* at = map_.at(slot.ref.offset());
   NodeHead head = NodeHead::read(at);
-  if (!head.leaf() || !answers_at_once(slot.key, as_of(slot), at, head, slot.ref)) [[unlikely]] {
+  if (!head.leaf() || !answers_by_head(slot, at, head, slot.ref)) [[unlikely]] {
     go_alone(slot);
     at = map_.at(slot.ref.offset());
     head = NodeHead::read(at);
@@ -326,7 +328,7 @@ inline void Engine<A>::look_at_leaf(GroupSlot& slot) {
 // --- answers -------------------------------------------------------------------------------------
 
 template <Access A>
-inline void Engine<A>::answer_point(GroupSlot& slot) {
+inline void HostExecutor<A>::answer_point(GroupSlot& slot) {
   const NodeView leaf(map_.at(slot.ref.offset()), map_.geometry);
   Completion answer;
   bool out_of_line = false;
@@ -337,17 +339,17 @@ inline void Engine<A>::answer_point(GroupSlot& slot) {
 }
 
 template <Access A>
-void Engine<A>::answer_write(GroupSlot& slot) {
+void HostExecutor<A>::answer_write(GroupSlot& slot) {
   WriteIntent intent;
   intent.op = slot.request->op;
   intent.key = &slot.key;
   intent.value = slot.request->value;
-  WriteOutcome outcome = write_in(slot.ref, intent, &slot.probe);
+  WriteOutcome outcome = write_in(worker_, map_, slot.ref, intent, &slot.probe);
   // Often an earlier write of the group split this leaf. To try again here keeps the group's order,
   // by which ascending keys are recognised.
   for (int attempt = 0; attempt < 4 && outcome.status == WriteStatus::moved; ++attempt) {
-    slot.ref = find_leaf(slot, slot.ref);
-    outcome = write_in(slot.ref, intent);
+    slot.ref = walk_to_leaf(slot, slot.ref);
+    outcome = write_in(worker_, map_, slot.ref, intent);
   }
   const bool decided =
       outcome.status == WriteStatus::done || outcome.status == WriteStatus::condition_failed;
@@ -355,7 +357,7 @@ void Engine<A>::answer_write(GroupSlot& slot) {
   wrote_ = true;
   Completion answer;
   report(outcome, answer);
-  answer.read_version = pins_.version();
+  answer.read_version = guard_.version();
   const std::uint64_t wait_for = waits_for(outcome);
   if (wait_for <= map_.clock.released()) return complete(slot, answer);
   sign(answer, *slot.request);
@@ -366,17 +368,17 @@ void Engine<A>::answer_write(GroupSlot& slot) {
 
 #if defined(ESPALIER_HAVE_X86_KITS)
 template <Access A>
-void Engine<A>::step_avx512() {
+void HostExecutor<A>::step_avx512() {
   step<Avx512Kit>();
 }
 template <Access A>
-void Engine<A>::step_avx2() {
+void HostExecutor<A>::step_avx2() {
   step<Avx2Kit>();
 }
 #endif
 
 template <Access A>
-void Engine<A>::step_group() noexcept {
+void HostExecutor<A>::step_group() noexcept {
 #if defined(ESPALIER_HAVE_X86_KITS)
   if (map_.kit.isa == Isa::avx512) return step_avx512();
   if (map_.kit.isa == Isa::avx2) return step_avx2();

@@ -2,7 +2,7 @@
 // Scans in groups: what the stages of group.hpp do for them.
 #pragma once
 
-#include "tree/host/engine_impl.hpp"
+#include "tree/host/host_executor_impl.hpp"
 
 namespace espalier::tree {
 
@@ -10,8 +10,8 @@ namespace espalier::tree {
 
 // The leaf that a scan may go on to soon.
 template <Access A>
-inline void Engine<A>::want_neighbour(const GroupSlot& slot) const {
-  const wire::Ref right = named_at(slot.entry);
+inline void HostExecutor<A>::want_neighbour(const GroupSlot& slot) const {
+  const wire::Ref right = map_.ref_at(slot.entry);
   if (!right) return;
   ScanAhead::want_next_leaf(map_.at(right.offset()), map_.geometry);
 }
@@ -20,7 +20,8 @@ inline void Engine<A>::want_neighbour(const GroupSlot& slot) const {
 // next leaf, about, that one's name is on its way too.
 template <Access A>
 template <class Kit>
-inline std::uint32_t Engine<A>::scan_end(GroupSlot& slot, const NodeView& leaf, const Kit& kit) {
+inline std::uint32_t HostExecutor<A>::scan_end(GroupSlot& slot, const NodeView& leaf,
+                                               const Kit& kit) {
   constexpr std::uint64_t kAhead = 1024;
   slot.entry = 0;
   if (bound_scan(*slot.request, leaf)) {
@@ -32,7 +33,7 @@ inline std::uint32_t Engine<A>::scan_end(GroupSlot& slot, const NodeView& leaf, 
   const std::uint64_t wanted = slot.remaining * leaf.item_bytes();
   slot.planned = slot.probe.begin + wanted;
   if (slot.planned >= leaf.sorted_end() && slot.request->op != Op::floor) {
-    slot.entry = map_.table.entry_offset(leaf.right());
+    slot.entry = map_.entry_offset(leaf.right());
     __builtin_prefetch(map_.at(slot.entry));
   }
   const std::uint32_t chunk = 1u << map_.geometry.chunk_shift;
@@ -42,7 +43,7 @@ inline std::uint32_t Engine<A>::scan_end(GroupSlot& slot, const NodeView& leaf, 
 
 // Whether a scan's high bound lies in this leaf; group_high_ is the bound then.
 template <Access A>
-inline bool Engine<A>::bound_scan(const Request& request, const NodeView& leaf) {
+inline bool HostExecutor<A>::bound_scan(const Request& request, const NodeView& leaf) {
   if (request.high.empty() || request.op == Op::floor) return false;
   request.op == Op::scan ? group_high_.assign(request.high)
                          : group_high_.assign_successor(request.high);
@@ -51,7 +52,7 @@ inline bool Engine<A>::bound_scan(const Request& request, const NodeView& leaf) 
 
 // Where the next scan of the group begins.
 template <Access A>
-inline ScanAhead::Part Engine<A>::begin_of(std::span<const GroupSlot> slots) const {
+inline ScanAhead::Part HostExecutor<A>::begin_of(std::span<const GroupSlot> slots) const {
   if (slots.empty() || !slots.front().arriving || slots.front().goal != Goal::forward) return {};
   return {map_.at(slots.front().ref.offset()), slots.front().asked};
 }
@@ -59,7 +60,7 @@ inline ScanAhead::Part Engine<A>::begin_of(std::span<const GroupSlot> slots) con
 // --- answers -------------------------------------------------------------------------------------
 
 template <Access A>
-inline bool Engine<A>::join_scan(GroupSlot& slot, const Request& request) {
+inline bool HostExecutor<A>::join_scan(GroupSlot& slot, const Request& request) {
   constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 40;
   const std::string_view high = request.high;
   if (high.size() > map_.geometry.key_bytes_max) return false;
@@ -76,7 +77,7 @@ inline bool Engine<A>::join_scan(GroupSlot& slot, const Request& request) {
 
 // The items of one leaf after the other. What is not near yet arrives again, while others go on.
 template <Access A>
-void Engine<A>::answer_scan(GroupSlot& slot, const ScanAhead::Part& after) {
+void HostExecutor<A>::answer_scan(GroupSlot& slot, const ScanAhead::Part& after) {
   const Request& request = *slot.request;
   const bool has_high = !request.high.empty() && request.op != Op::floor;
   for (;;) {
@@ -90,7 +91,7 @@ void Engine<A>::answer_scan(GroupSlot& slot, const ScanAhead::Part& after) {
     const bool last =
         bounded || end.empty() || (has_high && compare_keys(group_high_.view(), end) <= 0);
     if (take_items(slot) || last) return complete_scan(slot);
-    slot.entry = map_.table.entry_offset(leaf.right());
+    slot.entry = map_.entry_offset(leaf.right());
     slot.key.assign(end);
     slot.first_leaf = false;
     if (!ahead_.next_is_near()) {
@@ -99,14 +100,14 @@ void Engine<A>::answer_scan(GroupSlot& slot, const ScanAhead::Part& after) {
       slot.arriving = true;
       return;
     }
-    slot.ref = find_leaf(slot, slot.entry != 0 ? named_at(slot.entry) : wire::Ref{});
+    slot.ref = walk_to_leaf(slot, slot.entry != 0 ? map_.ref_at(slot.entry) : wire::Ref{});
   }
 }
 
 // Prepares the items of a leaf; false if the scan is one for a lane, as it turns out: its floor is
 // in another leaf, or it may be long and has no limit.
 template <Access A>
-inline bool Engine<A>::begin_scan(GroupSlot& slot, const NodeView& leaf, bool bounded) {
+inline bool HostExecutor<A>::begin_scan(GroupSlot& slot, const NodeView& leaf, bool bounded) {
   const SearchKey* high = bounded ? &group_high_ : nullptr;
   if (slot.first_leaf) {
     const Request& request = *slot.request;
@@ -116,13 +117,13 @@ inline bool Engine<A>::begin_scan(GroupSlot& slot, const NodeView& leaf, bool bo
     }
   }
   // Without versions the next leaf may begin below the cursor: it need not be of the same moment.
-  const bool from_key = slot.first_leaf || !map_.options.versions;
+  const bool from_key = slot.first_leaf || !map_.versions;
   group_scan_.begin(leaf, slot.read_version, map_.kit, from_key ? &slot.key : nullptr, high);
   return true;
 }
 
 template <Access A>
-void Engine<A>::answer_floor(GroupSlot& slot) {
+void HostExecutor<A>::answer_floor(GroupSlot& slot) {
   std::uint64_t out_of_line = 0;
   Item item;
   Completion answer;
@@ -138,7 +139,7 @@ void Engine<A>::answer_floor(GroupSlot& slot) {
 
 // Of the items whose values are out of line, as the bits say.
 template <Access A>
-inline void Engine<A>::values_at_hand(Item* items, std::uint64_t out_of_line) const {
+inline void HostExecutor<A>::values_at_hand(Item* items, std::uint64_t out_of_line) const {
   for (; out_of_line != 0; out_of_line &= out_of_line - 1) {
     Item& item = items[std::countr_zero(out_of_line)];
     item.value = stored_value(map_, item.value);
@@ -146,7 +147,7 @@ inline void Engine<A>::values_at_hand(Item* items, std::uint64_t out_of_line) co
 }
 
 template <Access A>
-inline void Engine<A>::complete_scan(GroupSlot& slot) {
+inline void HostExecutor<A>::complete_scan(GroupSlot& slot) {
   Completion answer;
   answer.items = slot.items;
   answer.read_version = slot.read_version;
@@ -155,7 +156,7 @@ inline void Engine<A>::complete_scan(GroupSlot& slot) {
 
 // A scan that ends in this leaf, among items that the log does not touch.
 template <Access A>
-inline bool Engine<A>::answer_few(GroupSlot& slot, const NodeView& leaf) {
+inline bool HostExecutor<A>::answer_few(GroupSlot& slot, const NodeView& leaf) {
   if (slot.request->op != Op::scan || slot.remaining > LeafScan::kFew) return false;
   Item* const items = group_items_;
   const auto few = static_cast<std::uint32_t>(slot.remaining);
@@ -168,7 +169,7 @@ inline bool Engine<A>::answer_few(GroupSlot& slot, const NodeView& leaf) {
 
 // Hands over what is left of the leaf; true if the scan is over.
 template <Access A>
-inline bool Engine<A>::take_items(GroupSlot& slot) {
+inline bool HostExecutor<A>::take_items(GroupSlot& slot) {
   Item* const items = group_items_;
   for (;;) {
     const auto room = static_cast<std::uint32_t>(

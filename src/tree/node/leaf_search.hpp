@@ -277,24 +277,47 @@ template <class Kit>
 [[nodiscard]] std::uint32_t choose_among_equal(const NodeView& node, const SearchKey& key,
                                                std::uint32_t low, std::uint32_t high);
 
+/// The children whose separators the key's head does not tell apart, counted from 1: the key's
+/// child is in [below, at_most], and it is `below` where both are equal, as nearly always.
+struct ChildRange {
+  std::uint32_t below = 0;
+  std::uint32_t at_most = 0;
+};
+/// Requires: the groups of the choice are at hand.
+template <class Kit>
+[[nodiscard]] inline ChildRange child_range(const NodeView& node, const GroupChoice& choice,
+                                            const Kit& kit) {
+  const auto head = static_cast<std::uint32_t>(choice.scaled >> 32);
+  const std::uint32_t first = choice.first * wire::kGroupChildren;
+  const Rank rank = kit.rank32(node.bytes() + node.group_offset(choice.first), head);
+  // Child 0 begins at or below every key that the node covers.
+  ChildRange range;
+  range.below = first + rank.below + (first + rank.below == 0 ? 1 : 0);
+  range.at_most = first + rank.below_or_equal;
+  if (choice.last != choice.first) [[unlikely]] {
+    range.at_most = choice.last * wire::kGroupChildren +
+                    kit.rank32(node.bytes() + node.group_offset(choice.last), head).below_or_equal;
+  }
+  return range;
+}
+
+/// Whether separators must decide which child it is.
+template <class Kit>
+[[nodiscard]] inline bool ties_among_children(const NodeView& node, const GroupChoice& choice,
+                                              const Kit& kit) {
+  const ChildRange range = child_range(node, choice, kit);
+  return range.below != range.at_most;
+}
+
 /// Index of the child that covers the key. Requires: the groups of the choice are at hand; where
 /// two separators share the key's head, the separators too.
 template <class Kit>
 [[nodiscard]] inline std::uint32_t choose_child(const NodeView& node, const SearchKey& key,
                                                 const GroupChoice& choice, const Kit& kit) {
-  const auto head = static_cast<std::uint32_t>(choice.scaled >> 32);
-  const std::uint32_t first = choice.first * wire::kGroupChildren;
-  const Rank rank = kit.rank32(node.bytes() + node.group_offset(choice.first), head);
-  // Child 0 begins at or below every key that the node covers.
-  const std::uint32_t below = first + rank.below + (first + rank.below == 0 ? 1 : 0);
-  std::uint32_t at_most = first + rank.below_or_equal;
-  if (choice.last != choice.first) [[unlikely]] {
-    at_most = choice.last * wire::kGroupChildren +
-              kit.rank32(node.bytes() + node.group_offset(choice.last), head).below_or_equal;
-  }
-  if (below != at_most) [[unlikely]]
-    return choose_among_equal(node, key, below, at_most);
-  return below - 1;
+  const ChildRange range = child_range(node, choice, kit);
+  if (range.below != range.at_most) [[unlikely]]
+    return choose_among_equal(node, key, range.below, range.at_most);
+  return range.below - 1;
 }
 [[nodiscard]] inline std::uint32_t choose_child(const NodeView& node, const SearchKey& key,
                                                 const SearchKit& kit) {

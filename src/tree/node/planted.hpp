@@ -40,6 +40,8 @@ enum class Bug : std::uint8_t {
   wrong_order_hint,            // the log is not in key order
   batch_in_two_versions,       // half of a batch becomes visible first
   conditions_before_lock,      // conditions are checked before the leaves are locked
+  lease_not_counted,           // rule 4: a leased epoch does not keep memory from being used again
+  generation_not_confirmed,    // rule 4: what a walk from elsewhere read is believed as it came
   snapshot_not_held,           // old versions are freed although a snapshot needs them
 };
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "tree/host/engine.hpp"
+#include "tree/host/host_executor.hpp"
 #include "tree/node/leaf_builder.hpp"
 #include "tree/write/audit.hpp"
 #include "tree/write/structure.hpp"
@@ -149,7 +149,7 @@ class TreeFixture {
   StoreCore store_;
   std::unique_ptr<Worker> worker_;
   std::unique_ptr<MapCore> map_;
-  Engine<HostAccess> engine_;
+  HostExecutor<HostAccess> engine_;
 };
 
 }  // namespace espalier::tree

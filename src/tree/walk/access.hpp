@@ -11,22 +11,30 @@
 //   want(image, begin, n)    bring bytes [begin, begin + n) of that node
 //   bytes(offset, n)         bring bytes that are no node (a value, a word of the page table);
 //                            returns where they will appear, aligned to 8
-//   arrived(warmth)          awaitable: all that was wanted is there
-//   confirm(ref)             awaitable bool: the buffer read last was still the one that is
-//                            meant after its last byte had come
+//   arrived(warmth)          awaitable: all that was wanted is there; at once if nothing was
+//   confirm(ref)             awaitable Confirmed: whether the buffer was still the one that is meant
+//                            after all bytes of it had come, and the walk's guard held so long
 //   again()                  awaitable: let others run, then go on
 //   kInPlace                 images are the memory itself, so that what was not wanted can be
 //                            looked at too; wants are then mere advice, and walks ask for less
+// One whose images are copies gives too (RemoteAccess):
+//   entered()                awaitable: the walk's guard holds from here on; false: there is none
+//   believed()               awaitable bool: what was confirmed may be answered, for the host was
+//                            heard of not long ago; false: the guard was lost
+//   map_header(offset)       bring the head of the map's header, kMapHeaderHead bytes
+//   table_page(named)        what the directory's entry at this offset was learned to say; 0: unknown
+//   learn_table_page(named, page)  it says this, for as long as the map lives
+//   failed()                 whether something that was wanted could not be brought: the walk ends
+//   reads_in_order()         what was wanted later is read later
 // Bytes stay until the walk wants the next node (image) or the next bytes (bytes).
 #pragma once
 
 #include <concepts>
+#include <coroutine>
 #include <cstddef>
 #include <cstdint>
-#include <thread>
 
-#include "base/task.hpp"
-#include "wire/ref.hpp"
+#include "wire/map_header.hpp"
 
 namespace espalier::tree {
 
@@ -35,6 +43,22 @@ enum class Warmth : std::uint8_t {
   hot,   ///< the root: in a near cache
   warm,  ///< interior nodes: in a near cache unless the tree is large
   cold,  ///< leaves and values
+};
+
+/// What a walk learns when it asks again whether what it read may be believed.
+enum class Confirmed : std::uint8_t {
+  yes,
+  changed,  ///< the buffer is another one by now: start again from the root
+  lost,     ///< epoch, lease or connection are gone, and the read version with them
+};
+
+/// The head of a map's header that a walk reads: identity, versions, and the read version.
+inline constexpr std::uint32_t kMapHeaderHead = offsetof(wire::MapHeader, read_version) + 8;
+
+/// What an access from elsewhere brought: waits for bytes, and the bytes.
+struct WalkTraffic {
+  std::uint64_t round_trips = 0;
+  std::uint64_t bytes = 0;
 };
 
 template <class A>
@@ -49,64 +73,23 @@ concept Access = requires(A access, std::uint64_t offset, const std::byte* image
   { A::kInPlace } -> std::convertible_to<bool>;
 };
 
-/// Always true, at once.
+/// An access whose images are copies of bytes that lie elsewhere.
+template <class A>
+concept RemoteAccess = Access<A> &&(!A::kInPlace) && requires(A access, std::uint64_t offset) {
+  access.entered();
+  access.believed();
+  { access.map_header(offset) } -> std::same_as<const std::byte*>;
+  { access.table_page(offset) } -> std::same_as<std::uint64_t>;
+  access.learn_table_page(offset, offset);
+  { access.failed() } -> std::same_as<bool>;
+  { access.reads_in_order() } -> std::same_as<bool>;
+};
+
+/// Always confirmed, at once.
 struct Certain {
   [[nodiscard]] bool await_ready() const noexcept { return true; }
   void await_suspend(std::coroutine_handle<>) const noexcept {}
-  [[nodiscard]] bool await_resume() const noexcept { return true; }
+  [[nodiscard]] Confirmed await_resume() const noexcept { return Confirmed::yes; }
 };
-
-/// Bytes in this process's memory, read in place. Under an exposed epoch what a walk may read
-/// cannot be reused, so there is nothing to confirm.
-class HostAccess {
- public:
-  static constexpr bool kInPlace = true;
-
-  /// With `interleave` a walk lets others run while its cache lines are on their way.
-  /// Whether that pays for interior nodes too depends on the tree's size: `interleave_warm` is
-  /// looked at each time and must outlive the access.
-  HostAccess(const std::byte* base, base::ReadyQueue& queue, bool interleave,
-             const bool* interleave_warm)
-      : base_(base), queue_(&queue), interleave_(interleave), interleave_warm_(interleave_warm) {}
-
-  [[nodiscard]] const std::byte* image(std::uint64_t offset) const { return base_ + offset; }
-  void want(const std::byte* image, std::uint32_t begin, std::uint32_t bytes) const {
-    prefetch(image + begin, bytes);
-  }
-  [[nodiscard]] const std::byte* bytes(std::uint64_t offset, std::uint64_t bytes) const {
-    prefetch(base_ + offset, bytes < 256 ? bytes : 256);
-    return base_ + offset;
-  }
-  [[nodiscard]] base::Pause arrived(Warmth warmth) const { return {queue_, near(warmth)}; }
-  [[nodiscard]] Certain confirm(wire::Ref) const { return {}; }
-  [[nodiscard]] base::Pause again() const {
-    if (!interleave_) std::this_thread::yield();
-    return {queue_, !interleave_};
-  }
-
- private:
-  // Whether such bytes can be looked at without letting others run first.
-  [[nodiscard]] bool near(Warmth warmth) const {
-    if (warmth == Warmth::cold) return !interleave_;
-    return warmth == Warmth::hot || !*interleave_warm_;
-  }
-
-  static constexpr std::uint64_t kLine = 64;
-  static void prefetch(const std::byte* at, std::uint64_t bytes) {
-    const auto begin = reinterpret_cast<std::uintptr_t>(at) & ~(kLine - 1);
-    const auto end = reinterpret_cast<std::uintptr_t>(at) + bytes;
-    for (std::uintptr_t line = begin; line < end; line += kLine) {
-      __builtin_prefetch(reinterpret_cast<const void*>(line));
-    }
-    // To g++ a prefetch is no effect: without this it drops calls of functions that only prefetch.
-    asm volatile("");
-  }
-
-  const std::byte* base_;
-  base::ReadyQueue* queue_;
-  bool interleave_;
-  const bool* interleave_warm_;
-};
-static_assert(Access<HostAccess>);
 
 }  // namespace espalier::tree

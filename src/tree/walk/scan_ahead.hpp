@@ -14,7 +14,7 @@
 
 #include "base/prefetch.hpp"
 #include "tree/node/leaf_search.hpp"
-#include "tree/write/map_core.hpp"
+#include "tree/walk/map_view.hpp"
 
 namespace espalier::tree {
 
@@ -34,7 +34,7 @@ class ScanAhead {
 
   /// A scan goes on at `offset` of `leaf`, for `items` more items at most; `inside`: it ends in
   /// this leaf in any case. `after`: what will be read when it has ended.
-  void enter(const MapCore& map, const NodeView& leaf, std::uint32_t offset, std::uint64_t items,
+  void enter(const MapView& map, const NodeView& leaf, std::uint32_t offset, std::uint64_t items,
              bool inside, const Part& after) {
     const Geometry& g = map.geometry;
     const std::uint32_t end = leaf.sorted_end();
@@ -45,7 +45,7 @@ class ScanAhead {
     part_ = {leaf.bytes(), next_.leaf == leaf.bytes() ? std::max(next_.asked, offset) : offset};
     end_ = beyond ? end : static_cast<std::uint32_t>(std::min<std::uint64_t>(end, scan_end));
     step_bytes_ = kStepItems * item_bytes;
-    entry_ = beyond ? map.table.entry_offset(leaf.right()) : 0;
+    entry_ = beyond ? map.entry_offset(leaf.right()) : 0;
     if (entry_ != 0) __builtin_prefetch(map.at(entry_));
     next_ = beyond ? Part{} : after;
     next_begin_ = next_.asked;
@@ -55,7 +55,7 @@ class ScanAhead {
 
   /// The scan has taken what lies below `offset`, and will now take up to kStepItems items. Returns
   /// how far from each of them lies what is to be asked for with it.
-  [[nodiscard]] std::ptrdiff_t step(const MapCore& map, std::uint32_t offset) {
+  [[nodiscard]] std::ptrdiff_t step(const MapView& map, std::uint32_t offset) {
     const std::uint32_t target = offset + kAhead;
     if (target + step_bytes_ <= end_) {
       ask(part_, target);
@@ -89,7 +89,7 @@ class ScanAhead {
   }
 
   // In two steps, for where the log is stands in the head: some items later, or with the last ones.
-  void meet_neighbour(const MapCore& map, bool last) {
+  void meet_neighbour(const MapView& map, bool last) {
     const Geometry& g = map.geometry;
     const bool unknown = next_.leaf == nullptr;
     if (!unknown && (log_asked_ || (!last && ++steps_ != kStepsToHead))) return;
@@ -104,7 +104,7 @@ class ScanAhead {
       log_asked_ = true;
       const NodeView next(next_.leaf, g);
       want_log(next, NodeHead::read(next_.leaf));
-      __builtin_prefetch(map.at(map.table.entry_offset(next.right())));
+      __builtin_prefetch(map.at(map.entry_offset(next.right())));
     }
   }
 

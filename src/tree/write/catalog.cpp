@@ -38,7 +38,7 @@ Result<std::shared_ptr<MapCore>> Catalog::drop(std::string_view name) {
   std::shared_ptr<MapCore> core = std::move(found->second);
   by_name_.erase(found);
   by_id_.erase(core->id);
-  core->dropped.store(true, std::memory_order_release);
+  core->set_dropped();
   return core;
 }
 

@@ -43,7 +43,7 @@ class Holder {
 
   static constexpr bool kNever = false;
   std::shared_ptr<MapCore> map_;
-  Engine<HostAccess> engine_;
+  HostExecutor<HostAccess> engine_;
 };
 
 std::uint64_t buffers_in_use(const StoreCore& store) {

@@ -13,17 +13,10 @@
 
 #include "tree/node/leaf_builder.hpp"
 #include "tree/node/leaf_search.hpp"
+#include "tree/walk/walk_request.hpp"
 #include "tree/write/map_core.hpp"
 
 namespace espalier::tree {
-
-/// What must hold of a key's newest state for a write to happen.
-struct WriteCondition {
-  enum class Kind : std::uint8_t { none, absent, present, value, version };
-  Kind kind = Kind::none;
-  std::uint64_t version = 0;
-  std::string_view value;
-};
 
 /// One write of one key, with everything that may fail or take time already done.
 struct WriteIntent {

@@ -17,12 +17,15 @@ MapCore::MapCore(StoreCore& store_in, std::uint32_t id_in, std::string name_in,
                  const MapOptions& options_in)
     : store(store_in),
       base(store_in.region.at(0)),
-      id(id_in),
       name(std::move(name_in)),
       options(options_in),
-      geometry(Geometry::of(options_in)),
-      kit(best_search_kit()),
-      node_class(memory::BufferPool::class_of(options_in.node_bytes)) {}
+      node_class(memory::BufferPool::class_of(options_in.node_bytes)) {
+  memory = base;
+  region_bytes = store.region.bytes();
+  id = id_in;
+  versions = options.versions;
+  geometry = Geometry::of(options);
+}
 
 Result<std::unique_ptr<MapCore>> MapCore::create(StoreCore& store, std::uint32_t id,
                                                  std::string name, const MapOptions& options) {
@@ -68,6 +71,9 @@ Result<void> MapCore::make_root() {
   write_shared_head(header, id, bytes);
   std::memcpy(header + kHead, bytes + kHead, sizeof fields - kHead);
   go_live(header, wire::kNoNode);
+  header_generation =
+      base::load_shared<std::uint32_t>(header + offsetof(wire::MapHeader, generation));
+  directory_offset = table.directory_offset();
   clock.attach(header, options.versions);
   // Best effort: without spares an erase in a full store may be refused, as every write may.
   const std::size_t spares = std::min<std::size_t>(kSpareNodes, (1u << 20) / options.node_bytes);

@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "base/epoch.hpp"
+#include "base/lease_table.hpp"
 #include "espalier/types.hpp"
 #include "memory/buffer_pool.hpp"
 #include "memory/region.hpp"
-#include "tree/node/geometry.hpp"
-#include "tree/node/node_view.hpp"
+#include "tree/walk/map_view.hpp"
 #include "tree/write/map_registry.hpp"
 #include "tree/write/page_table.hpp"
 #include "tree/write/reclaimer.hpp"
@@ -36,11 +36,13 @@ struct StoreCore {
       : region(std::move(region_in)),
         pool(region),
         epochs(base::EpochTable::create(region.header(), participants_max)),
-        reclaimer(pool, epochs) {}
+        leases(epochs),
+        reclaimer(pool, epochs, leases) {}
 
   memory::Region region;
   memory::BufferPool pool;
   base::EpochTable epochs;
+  base::LeaseTable leases;  // of readers elsewhere
   Reclaimer reclaimer;
   MapRegistry maps;  // for audits
 };
@@ -65,8 +67,9 @@ class ShardedCounter {
   Shard shards_[kShards];
 };
 
-/// One map. Lives as long as anybody holds it, dropped or not (catalog.hpp).
-class MapCore {
+/// One map: the view by which it is read, and what writing takes. Lives as long as anybody holds it,
+/// dropped or not (catalog.hpp).
+class MapCore : public MapView {
  public:
   static Result<std::unique_ptr<MapCore>> create(StoreCore& store, std::uint32_t id,
                                                  std::string name, const MapOptions& options);
@@ -84,20 +87,21 @@ class MapCore {
 
   StoreCore& store;
   std::byte* const base;
-  const std::uint32_t id;
   const std::string name;
   const MapOptions options;
-  const Geometry geometry;
-  const SearchKit& kit;
   const std::uint32_t node_class;
 
-  std::uint64_t header_offset = 0;
   PageTable table;
   VersionClock clock;
-  wire::Lid root = 0;
   /// Set once, when the map loses its name: who still holds it should answer that there is no such
   /// map. Its structure stays whole, so that a request under way need not look.
   std::atomic<bool> dropped{false};
+  /// Sets it, and says so in the map's header, where readers from elsewhere look.
+  void set_dropped() {
+    base::store_shared<std::uint64_t>(at(header_offset) + offsetof(wire::MapHeader, superseded), 0,
+                                      std::memory_order_release);
+    dropped.store(true, std::memory_order_release);
+  }
   std::mutex structure;  // splits, merges and all else that changes interior nodes
 
   // Node buffers put by for erases, which must succeed in a full store: they make room.

@@ -60,7 +60,9 @@ bool Reclaimer::collect(memory::BufferCache& cache) {
     }
   }
   epochs_.advance();
-  const std::uint64_t oldest = epochs_.oldest();
+  // Epochs first: a lease that is granted after the look at them holds no older one.
+  std::uint64_t oldest = epochs_.oldest();
+  if (!planted(Bug::lease_not_counted)) oldest = std::min(oldest, leases_->oldest());
   bool freed = false;
   while (!stamped_.empty() && stamped_.front().stamp < oldest) {
     const Stamped entry = stamped_.front();
@@ -139,6 +141,19 @@ void Reclaimer::forget(MapCore& map) {
     }
   }
   stamped_.swap(kept);
+}
+
+std::uint64_t Reclaimer::bytes_held_by_leases() const {
+  const std::uint64_t leased = leases_->oldest();
+  const std::uint64_t exposed = epochs_.oldest();
+  const std::lock_guard lock(mutex_);
+  std::uint64_t bytes = 0;
+  for (const Stamped& entry : stamped_) {
+    if (entry.stamp >= exposed) break;  // stamps ascend
+    if (entry.stamp < leased || entry.retired.offset == 0) continue;
+    bytes += memory::BufferPool::class_bytes(entry.retired.size_class);
+  }
+  return bytes;
 }
 
 Reclaimer::Waiting Reclaimer::waiting(const MapCore& map, bool list) const {

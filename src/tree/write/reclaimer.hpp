@@ -14,6 +14,8 @@
 //    goes, it is stamped anew.
 // 3. Snapshots of one map hold at most its limit; beyond it the oldest of them expires.
 //
+// 4. A buffer is free only when every exposed epoch and every lease is newer than its stamp.
+//
 // Thread: any; one mutex, taken once per handful of writes.
 #pragma once
 
@@ -27,7 +29,9 @@
 #include <vector>
 
 #include "base/epoch.hpp"
+#include "base/lease_table.hpp"
 #include "memory/buffer_pool.hpp"
+#include "tree/walk/walk_request.hpp"
 #include "wire/node.hpp"
 
 namespace espalier::tree {
@@ -42,15 +46,10 @@ struct Retired {
   wire::Lid lid = 0;  // released with the buffer; 0: none
 };
 
-/// A version that somebody holds on to.
-struct HeldVersion {
-  std::uint64_t version = 0;
-  std::atomic<bool> expired{false};
-};
-
 class Reclaimer {
  public:
-  Reclaimer(memory::BufferPool& pool, base::EpochTable epochs) : pool_(&pool), epochs_(epochs) {}
+  Reclaimer(memory::BufferPool& pool, base::EpochTable epochs, const base::LeaseTable& leases)
+      : pool_(&pool), epochs_(epochs), leases_(&leases) {}
 
   void retire(MapCore& map, std::span<const Retired> retired);
   /// Frees what can be freed, into `cache`. Returns whether anything was freed.
@@ -77,6 +76,8 @@ class Reclaimer {
     std::uint64_t lids = 0;
     std::uint64_t snapshots = 0;
   };
+  /// Bytes that leases hold back, and no epoch: what would be free without them.
+  [[nodiscard]] std::uint64_t bytes_held_by_leases() const;
   /// What waits for one map.
   [[nodiscard]] Waiting waiting(const MapCore& map, bool list) const;
 
@@ -101,6 +102,7 @@ class Reclaimer {
 
   memory::BufferPool* pool_;
   base::EpochTable epochs_;
+  const base::LeaseTable* leases_;
   mutable std::mutex mutex_;  // guards all below
   std::unordered_map<MapCore*, PerMap> maps_;
   std::deque<Stamped> stamped_;  // stamps ascend

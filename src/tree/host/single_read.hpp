@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads at once: the walk of a caller who waits for it, in place, in as few instructions as can be.
+// Single reads: the walk of a caller who waits for it, in place, in as few instructions as can be.
 // A processor then begins the next call's walk while the last bytes of this one are on their way,
 // which is all the overlap that one call at a time can have.
 #pragma once
@@ -11,18 +11,17 @@ namespace espalier::tree {
 // Down to the leaf that answers for the cursor's key; what the read will look at is on its way.
 template <Access A>
 template <class Kit>
-inline const std::byte* Engine<A>::go_down(Cursor& cursor, bool log, LeafProbe& probe) {
-  const std::uint64_t as_of_version = as_of(cursor);
+inline const std::byte* HostExecutor<A>::go_down(Cursor& cursor, bool log, LeafProbe& probe) {
   const Geometry& g = map_.geometry;
-  wire::Ref ref = root_ref();
+  wire::Ref ref = map_.root_ref();
   const std::byte* at = map_.at(ref.offset());
   NodeHead head = NodeHead::read(at);
   wire::Lid lid = map_.root;
   LeafGuess::Guess guess;
   for (;;) {
-    if (!answers_at_once(cursor.key, as_of_version, at, head, ref)) [[unlikely]] {
+    if (!answers_by_head(cursor, at, head, ref)) [[unlikely]] {
       cursor.other_predecessor = {};
-      ref = find_leaf(cursor, ref);
+      ref = walk_to_leaf(cursor, ref);
       at = map_.at(ref.offset());
       head = NodeHead::read(at);
       break;
@@ -37,12 +36,12 @@ inline const std::byte* Engine<A>::go_down(Cursor& cursor, bool log, LeafProbe& 
     const std::uint32_t child = choose_child(node, cursor.key, group, Kit{});
     if (guessing) {
       guess = guess_.about(lid, node, group, child);
-      if (guess.leaf != 0) LeafGuess::ask(map_.base, guess, g, log);
+      if (guess.leaf != 0) LeafGuess::ask(map_.memory, guess, g, log);
     }
     lid = node.child(child);
-    ref = map_.table.get(lid);
+    ref = map_.ref(lid);
     if (!ref) [[unlikely]]
-      ref = root_ref();
+      ref = map_.root_ref();
     at = map_.at(ref.offset());
     if (above_leaf && ref.offset() != guess.leaf) {
       want_leaf_head(at, g, log);
@@ -58,19 +57,19 @@ inline const std::byte* Engine<A>::go_down(Cursor& cursor, bool log, LeafProbe& 
 }
 
 template <Access A>
-inline bool Engine<A>::begin_at_once(std::string_view key, Goal goal) {
+inline bool HostExecutor<A>::begin_single(std::string_view key, Goal goal) {
   if (key.empty() || key.size() > map_.geometry.key_bytes_max) return false;
   alone_.goal = goal;
   alone_.key.assign(key);
-  pins_.begin_alone();
-  alone_.read_version = pins_.version();
+  guard_.begin_alone();
+  alone_.read_version = guard_.version();
   return true;
 }
 
 template <Access A>
 template <class Kit>
-inline bool Engine<A>::get_with_kit(std::string_view key, Completion& answer) {
-  if (!begin_at_once(key, Goal::point)) return false;
+inline bool HostExecutor<A>::get_with_kit(std::string_view key, Completion& answer) {
+  if (!begin_single(key, Goal::point)) return false;
   LeafProbe probe;
   const NodeView leaf(go_down<Kit>(alone_, false, probe), map_.geometry);
   bool out_of_line = false;
@@ -82,8 +81,8 @@ inline bool Engine<A>::get_with_kit(std::string_view key, Completion& answer) {
 
 template <Access A>
 template <class Kit>
-inline const Item* Engine<A>::scan_with_kit(std::string_view key, std::uint32_t few) {
-  if (!begin_at_once(key, Goal::forward)) return nullptr;
+inline const Item* HostExecutor<A>::scan_with_kit(std::string_view key, std::uint32_t few) {
+  if (!begin_single(key, Goal::forward)) return nullptr;
   LeafProbe probe;
   const NodeView leaf(go_down<Kit>(alone_, true, probe), map_.geometry);
   Item* const items = group_items_;
@@ -101,25 +100,25 @@ inline const Item* Engine<A>::scan_with_kit(std::string_view key, std::uint32_t 
 
 #if defined(ESPALIER_HAVE_X86_KITS)
 template <Access A>
-bool Engine<A>::get_avx512(std::string_view key, Completion& answer) {
+bool HostExecutor<A>::get_avx512(std::string_view key, Completion& answer) {
   return get_with_kit<Avx512Kit>(key, answer);
 }
 template <Access A>
-bool Engine<A>::get_avx2(std::string_view key, Completion& answer) {
+bool HostExecutor<A>::get_avx2(std::string_view key, Completion& answer) {
   return get_with_kit<Avx2Kit>(key, answer);
 }
 template <Access A>
-const Item* Engine<A>::scan_avx512(std::string_view key, std::uint32_t few) {
+const Item* HostExecutor<A>::scan_avx512(std::string_view key, std::uint32_t few) {
   return scan_with_kit<Avx512Kit>(key, few);
 }
 template <Access A>
-const Item* Engine<A>::scan_avx2(std::string_view key, std::uint32_t few) {
+const Item* HostExecutor<A>::scan_avx2(std::string_view key, std::uint32_t few) {
   return scan_with_kit<Avx2Kit>(key, few);
 }
 #endif
 
 template <Access A>
-bool Engine<A>::get_at_once(std::string_view key, Completion& answer) {
+bool HostExecutor<A>::read_one(std::string_view key, Completion& answer) {
 #if defined(ESPALIER_HAVE_X86_KITS)
   if (map_.kit.isa == Isa::avx512) return get_avx512(key, answer);
   if (map_.kit.isa == Isa::avx2) return get_avx2(key, answer);
@@ -128,7 +127,7 @@ bool Engine<A>::get_at_once(std::string_view key, Completion& answer) {
 }
 
 template <Access A>
-const Item* Engine<A>::scan_at_once(std::string_view key, std::uint32_t few) {
+const Item* HostExecutor<A>::scan_few(std::string_view key, std::uint32_t few) {
 #if defined(ESPALIER_HAVE_X86_KITS)
   if (map_.kit.isa == Isa::avx512) return scan_avx512(key, few);
   if (map_.kit.isa == Isa::avx2) return scan_avx2(key, few);

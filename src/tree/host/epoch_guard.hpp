@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the reads of one core began: their epoch and their read version.
+// The guard of walks beside the memory: when the reads of one core began, that is their epoch and
+// their read version.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +18,9 @@ namespace espalier::tree {
 /// most two ticks are in flight, and the older one's epoch is what the core exposes. The epoch is
 /// exposed before the read version is loaded, and a read version is never older than the submission
 /// of the request that uses it.
-class Pins {
+class EpochGuard {
  public:
-  Pins(base::EpochSlot& slot, const VersionClock& clock) : slot_(&slot), clock_(&clock) {}
+  EpochGuard(base::EpochSlot& slot, const VersionClock& clock) : slot_(&slot), clock_(&clock) {}
 
   /// New requests have arrived: what was read before them is too old for them.
   void stale() { stale_ = true; }
@@ -54,6 +55,10 @@ class Pins {
     slot_->exit();
     stale_ = true;
     ticks_[0] = ticks_[1] = {};
+  }
+  /// Whether no walk, and no group of walks, has begun that has not ended.
+  [[nodiscard]] bool nothing_in_flight() const {
+    return ticks_[0].in_flight == 0 && ticks_[1].in_flight == 0;
   }
 
  private:
