@@ -47,17 +47,16 @@ std::set<std::string> all_of(const std::vector<Json>& lines, const char* key) {
 TEST(RunFabricConcurrency, EachVerbOverEachTransport) {
   FabricOptions options = tiny("verbs");
   options.transports = {FabricKind::shm,      FabricKind::roce_memory, FabricKind::roce_memif,
-                        FabricKind::roce_udp, FabricKind::roce_udp6,   FabricKind::ofi_tcp,
-                        FabricKind::ofi_tcp_rxm};
+                        FabricKind::roce_udp, FabricKind::roce_udp6,   FabricKind::ofi_tcp};
   const PointLines lines = run(options);
   EXPECT_EQ(all_of(lines.medians, "target"),
             (std::set<std::string>{"shm", "roce-memory", "roce-memif", "roce-udp", "roce-udp6",
-                                   "ofi-tcp", "ofi-tcp-rxm"}));
+                                   "ofi-tcp"}));
   EXPECT_EQ(all_of(lines.medians, "workload"),
             (std::set<std::string>{"read", "write", "send", "fetch_add", "compare_swap",
                                    "write_immediate"}));
   // Four verbs of two sizes, and two atomics, with two numbers in flight.
-  EXPECT_EQ(lines.medians.size(), 7u * (4 * 2 + 2) * 2);
+  EXPECT_EQ(lines.medians.size(), 6u * (4 * 2 + 2) * 2);
   for (const Json& line : lines.runs) {
     EXPECT_EQ(line.contains("ns_p50"), line.at("in_flight") == 1) << line;
   }

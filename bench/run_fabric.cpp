@@ -104,7 +104,7 @@ class Points {
   }
   std::vector<MeasuredPoint> losses() {
     for (const FabricKind kind : options_.transports) {
-      if (kind == FabricKind::shm || is_ofi(kind)) continue;  // no packets of ours
+      if (kind == FabricKind::shm || kind == FabricKind::ofi_tcp) continue;  // no packets of ours
       for (const double loss : options_.losses) {
         add(kind, new_loop(Opcode::read, kSmall, kShallow), loss);
       }

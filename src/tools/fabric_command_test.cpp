@@ -29,7 +29,6 @@ class FabricCommandConcurrency : public ::testing::TestWithParam<const char*> {
   [[nodiscard]] std::string where() const {
     const std::string transport = GetParam();
     if (transport == "ofi") return "ofi://tcp/127.0.0.1:0";
-    if (transport == "ofi+rxm") return "ofi://tcp+rxm/127.0.0.1:0";
     if (transport == "roce") return "roce://127.0.0.1:0/3";
     return transport + ":" + (folder / "s").string();
   }
@@ -240,7 +239,7 @@ TEST_P(FabricCommandConcurrency, WhoeverElseListensIsNotMistaken) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, FabricCommandConcurrency,
-                         ::testing::Values("shm", "roce", "roce+memif", "ofi", "ofi+rxm"),
+                         ::testing::Values("shm", "roce", "roce+memif", "ofi"),
                          [](const auto& each) {
                            const std::string name(each.param);
                            return name.substr(name.find('+') + 1);
