@@ -7,8 +7,7 @@
 namespace espalier::tools {
 
 void add_fabric_command(CLI::App& app, Environment& environment, Action& chosen) {
-  CLI::App& command =
-      *app.add_subcommand("fabric", "Try a link between memories: serve, ping, read, write");
+  CLI::App& command = *app.add_subcommand("fabric", "Try a link between memories: serve, ping");
   command.require_subcommand(1);
   command.footer(
       "An ADDRESS is shm:PATH, for processes of one machine, roce://HOST[:PORT]/SERVICE, for "
@@ -21,13 +20,9 @@ void add_fabric_command(CLI::App& app, Environment& environment, Action& chosen)
       "1, and LINK one that is free, unless given.\n"
       "Examples:\n"
       "  espalier fabric serve roce://127.0.0.1/1 --bytes 64M\n"
-      "  espalier fabric ping roce://127.0.0.1/1 --verb fetch-add\n"
-      "  espalier fabric write roce://127.0.0.1/1 4096 --text hello\n"
-      "  espalier fabric read roce://127.0.0.1/1 4096 5\n");
+      "  espalier fabric ping roce://127.0.0.1/1 --verb fetch-add\n");
   add_fabric_serve(command, environment, chosen);
   add_fabric_ping(command, environment, chosen);
-  add_fabric_read(command, environment, chosen);
-  add_fabric_write(command, environment, chosen);
 }
 
 }  // namespace espalier::tools
