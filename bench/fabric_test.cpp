@@ -74,10 +74,15 @@ TEST(RunFabricConcurrency, OverACableBetweenTwoNetworkStacks) {
   EXPECT_EQ(lines.medians.size(), 2u * (4 * 2 + 2) * 2);
 }
 
-TEST(RunFabricConcurrency, BatchesInlinesAndSignals) {
-  EXPECT_EQ(run(tiny("batch")).medians.size(), 4u);
-  EXPECT_EQ(run(tiny("inline")).medians.size(), 4u);
-  EXPECT_EQ(run(tiny("signal")).medians.size(), 6u);
+TEST(RunFabricConcurrency, BatchesAndInlinedWritesOfWhichFewAreTold) {
+  const PointLines lines = run(tiny("batch"));
+  EXPECT_EQ(lines.medians.size(), 6u);
+  const std::vector<Json> writes = lines.runs_with("workload", "write");
+  ASSERT_EQ(writes.size(), 4u);
+  for (const Json& line : writes) {
+    EXPECT_EQ(line.at("inline"), true) << line;
+    EXPECT_EQ(line.at("signal_every"), 16) << line;
+  }
 }
 
 TEST(RunFabricConcurrency, LostPacketsChangeNoAnswer) {
