@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/point_lines.hpp"
 #include "bench/run_fabric.hpp"
+#include "bench/testing/point_lines.hpp"
 #include "fabric/roce/network_namespaces.hpp"
-#include "fabric/xdp/xdp_fixture.hpp"
+#include "fabric/xdp/testing/xdp_fixture.hpp"
 
 namespace espalier::bench {
 namespace {

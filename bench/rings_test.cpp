@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/point_lines.hpp"
 #include "bench/run_rings.hpp"
+#include "bench/testing/point_lines.hpp"
 
 namespace espalier::bench {
 namespace {

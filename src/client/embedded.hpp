@@ -14,7 +14,7 @@
 #include "client/impl.hpp"
 #include "client/session.hpp"
 #include "offload/services.hpp"
-#include "tree/catalog.hpp"
+#include "tree/write/catalog.hpp"
 
 namespace espalier::client {
 

@@ -5,11 +5,11 @@
 
 #include "client/answer.hpp"
 #include "client/embedded.hpp"
-#include "tree/audit.hpp"
-#include "tree/batch.hpp"
-#include "tree/estimate.hpp"
-#include "tree/map_stats.hpp"
-#include "tree/planted.hpp"
+#include "tree/node/planted.hpp"
+#include "tree/write/audit.hpp"
+#include "tree/write/batch.hpp"
+#include "tree/write/estimate.hpp"
+#include "tree/write/map_stats.hpp"
 
 namespace espalier::client {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <cstdlib>
 
-#include "client/link_world.hpp"
+#include "client/testing/link_world.hpp"
 
 namespace espalier::client {
 namespace {

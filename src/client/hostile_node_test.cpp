@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "client/hostile_node_world.hpp"
+#include "client/testing/hostile_node_world.hpp"
 
 namespace espalier::client {
 namespace {

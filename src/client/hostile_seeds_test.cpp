@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <deque>
 
-#include "client/hostile_peer.hpp"
-#include "client/link_world.hpp"
-#include "client/simulated_machine.hpp"
+#include "client/testing/hostile_peer.hpp"
+#include "client/testing/link_world.hpp"
+#include "client/testing/simulated_machine.hpp"
 
 namespace espalier::client {
 namespace {

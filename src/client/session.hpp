@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tree/engine.hpp"
+#include "tree/host/engine.hpp"
 
 namespace espalier::client {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/temporary_folder.hpp"
-#include "fabric/meeting.hpp"
 #include "fabric/ofi/endpoint.hpp"
+#include "fabric/testing/meeting.hpp"
 
 namespace espalier::fabric {
 namespace {

@@ -8,7 +8,6 @@
 #include <list>
 
 #include "base/temporary_folder.hpp"
-#include "fabric/fabric_fixture.hpp"
 #include "fabric/memif/port.hpp"
 #include "fabric/ofi/endpoint.hpp"
 #include "fabric/roce/endpoint.hpp"
@@ -17,8 +16,9 @@
 #include "fabric/roce/udp_port.hpp"
 #include "fabric/shm/endpoint.hpp"
 #include "fabric/sim/world.hpp"
+#include "fabric/testing/fabric_fixture.hpp"
 #include "fabric/xdp/library.hpp"
-#include "fabric/xdp/xdp_fixture.hpp"
+#include "fabric/xdp/testing/xdp_fixture.hpp"
 
 namespace espalier::fabric {
 namespace {

@@ -37,7 +37,7 @@
 #include "offload/in_flight.hpp"
 #include "offload/registry.hpp"
 #include "offload/services.hpp"
-#include "tree/engine.hpp"
+#include "tree/host/engine.hpp"
 
 namespace espalier::offload {
 

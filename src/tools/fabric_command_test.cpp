@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/temporary_folder.hpp"
-#include "tools/fabric_serving_fixture.hpp"
-#include "tools/tool_fixture.hpp"
+#include "tools/testing/fabric_serving_fixture.hpp"
+#include "tools/testing/tool_fixture.hpp"
 #include "wire/fabric_greeting.hpp"
 
 namespace espalier::tools {

@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "tests/support/seed.hpp"
-#include "tree/access.hpp"
+#include "tree/walk/access.hpp"
 
 namespace espalier::test {
 

@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-#include "tree/walk_impl.hpp"
+#include "tree/host/walk_impl.hpp"
 
 namespace espalier::tree {
 template class Engine<test::CopyAccess>;

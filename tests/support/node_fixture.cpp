@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "tree/audit.hpp"
+#include "tree/write/audit.hpp"
 
 namespace espalier::test {
 

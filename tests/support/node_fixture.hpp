@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "base/open_descriptors.hpp"
+#include "base/testing/open_descriptors.hpp"
 #include "espalier/map.hpp"
 #include "node/node.hpp"
 #include "tests/support/node_config.hpp"

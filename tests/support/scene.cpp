@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tree/change.hpp"
-#include "tree/walk_impl.hpp"
+#include "tree/host/walk_impl.hpp"
+#include "tree/write/change.hpp"
 
 namespace espalier::test {
 namespace {
@@ -43,9 +43,8 @@ Actor::Actor(tree::StoreCore& store, tree::MapCore& map, std::uint32_t index)
     : worker(store, join(store), index),
       map_(map),
       engine_(std::make_unique<tree::Engine<StepAccess>>(
-          worker, map, 1, [this](std::uint32_t, base::ReadyQueue&) {
-            return StepAccess(map_.base, standing_);
-          })) {}
+          worker, map, 1,
+          [this](std::uint32_t, base::ReadyQueue&) { return StepAccess(map_.base, standing_); })) {}
 
 void Actor::begin(Op op, std::string_view key, std::string_view value, const ReadFrom& from) {
   key_ = key;

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "tests/support/step_access.hpp"
-#include "tree/engine.hpp"
+#include "tree/host/engine.hpp"
 
 namespace espalier::test {
 

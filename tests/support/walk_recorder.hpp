@@ -15,7 +15,7 @@
 #include "tests/support/question.hpp"
 #include "tests/support/recorder.hpp"
 #include "tests/support/seed.hpp"
-#include "tree/engine.hpp"
+#include "tree/host/engine.hpp"
 
 namespace espalier::test {
 

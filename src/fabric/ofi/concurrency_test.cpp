@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/atomic_bytes.hpp"
-#include "fabric/ofi/ofi_fixture.hpp"
+#include "fabric/ofi/testing/ofi_fixture.hpp"
 
 namespace espalier::fabric::ofi {
 namespace {

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "base/loopback_address.hpp"
-#include "base/open_descriptors.hpp"
 #include "base/random.hpp"
-#include "fabric/ofi/ofi_fixture.hpp"
+#include "base/testing/open_descriptors.hpp"
+#include "fabric/ofi/testing/ofi_fixture.hpp"
 #include "memory/shared_memory.hpp"
 
 namespace espalier::fabric::ofi {

@@ -10,10 +10,10 @@
 #include <span>
 #include <vector>
 
-#include "base/fuzz_input.hpp"
+#include "base/testing/fuzz_input.hpp"
 #include "fabric/endpoint.hpp"
-#include "fabric/ofi/fake_line.hpp"
 #include "fabric/ofi/guest.hpp"
+#include "fabric/ofi/testing/fake_line.hpp"
 
 namespace espalier::fabric::ofi {
 namespace {
