@@ -10,26 +10,27 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "fabric/completion_queue.hpp"
+#include "fabric/ofi/connections.hpp"
 #include "fabric/ofi/endpoint.hpp"
-#include "fabric/ofi/lines.hpp"
 #include "fabric/ofi/testing/fake_line.hpp"
 
 namespace espalier::fabric::ofi {
 
-/// Those that this machine has: one that makes connections, one that sends datagrams.
-inline constexpr const char* kProviders[] = {"tcp", "tcp+rxm"};
+/// The one that every machine has.
+inline constexpr const char* kProvider = "tcp";
 
 /// Lets in whoever asks, and offers memory.
 struct Server {
   static constexpr std::size_t kBytes = 65536;
 
-  explicit Server(const char* with_provider = "tcp") : provider(with_provider) {
+  Server() {
     const auto listens = endpoint->listen("127.0.0.1:0");
     EXPECT_TRUE(listens) << message(listens.error());
     options.sends = &queue;
@@ -45,13 +46,12 @@ struct Server {
   [[nodiscard]] std::string address() const { return to_text(endpoint->listens_at()); }
   [[nodiscard]] const RemoteRegion& remote() const { return region.remote(); }
 
-  const char* provider;
   std::vector<std::byte> memory = std::vector<std::byte>(kBytes);
   std::shared_ptr<RegionTable> regions = *RegionTable::create();
   Registration region =
       *regions->offer({memory.data(), memory.size(), -1, 0},
                       RemoteRights::read | RemoteRights::write | RemoteRights::atomic);
-  std::unique_ptr<OfiEndpoint> endpoint = *open(provider, regions);
+  std::unique_ptr<OfiEndpoint> endpoint = *open(kProvider, regions);
   CompletionQueue queue{*endpoint, 1024};
   QueuePairOptions options;
   bool lets_in = true;
@@ -60,8 +60,7 @@ struct Server {
 
 /// Asks.
 struct Client {
-  explicit Client(const std::string& address, const char* provider = "tcp")
-      : endpoint(*open(provider, *RegionTable::create())) {
+  explicit Client(const std::string& address) : endpoint(*open(kProvider, *RegionTable::create())) {
     QueuePairOptions options;
     options.sends = &queue;
     auto made = endpoint->connect(address, options, {});
@@ -95,24 +94,21 @@ struct Client {
 class HandPeer final : private FrameTaker, private Hall {
  public:
   explicit HandPeer(const Server& server)
-      : lines_(*open_lines(*Library::load(), server.provider, *this)),
-        link_(*lines_->dial(server.endpoint->listens_at())) {
+      : connections_(std::in_place, *Library::load(), kProvider, static_cast<Hall&>(*this)),
+        link_(*connections_->dial(server.endpoint->listens_at())) {
     link_->hand_to(*this);
   }
 
   void turn() {
-    lines_->look();
-    static_cast<void>(lines_->take());
+    connections_->look();
+    static_cast<void>(connections_->take());
     if (!down_) say_on();
-    static_cast<void>(lines_->settle(base::monotonic_ns()));
+    static_cast<void>(connections_->settle(base::monotonic_ns()));
   }
   [[nodiscard]] bool is_up() const { return !down_ && link_->is_up(); }
   [[nodiscard]] bool is_down() const { return down_; }
   void say(std::span<const std::byte> bytes) {
-    // Behind room for what goes before a frame.
-    std::vector<std::byte> frame(Outbox::kHeadBytes + bytes.size());
-    std::copy(bytes.begin(), bytes.end(), frame.begin() + Outbox::kHeadBytes);
-    said_.push_back(std::move(frame));
+    said_.emplace_back(bytes.begin(), bytes.end());
     if (!down_) say_on();
   }
   /// All records that came.
@@ -125,19 +121,17 @@ class HandPeer final : private FrameTaker, private Hall {
   /// Is gone, and says nothing.
   void vanish() {
     down_ = true;
-    lines_.reset();
+    connections_.reset();
   }
 
  private:
   void say_on() {
     while (carried_ != said_.size()) {
-      const auto frame = std::span<const std::byte>(said_[carried_]).subspan(Outbox::kHeadBytes);
-      if (!link_->carry(carried_ % wire::ofi::kFrames, frame)) return;
+      if (!link_->carry(carried_ % wire::ofi::kFrames, said_[carried_])) return;
       ++carried_;
     }
   }
   [[nodiscard]] bool has_room() override { return false; }
-  bool send_one_away() override { return false; }
   void let_in(Link&, std::string) override {}
   void take_frame(std::span<const std::byte> frame) override {
     auto reader = RecordReader::open(frame);
@@ -154,7 +148,7 @@ class HandPeer final : private FrameTaker, private Hall {
 
   std::deque<std::vector<std::byte>> said_;
   std::size_t carried_ = 0;
-  std::unique_ptr<Lines> lines_;
+  std::optional<Connections> connections_;
   Link* link_;
   std::vector<wire::ofi::RecordHead> heard_;
   bool down_ = false;
