@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rings of `espalier bench rings --experiment doorbell`, and the doorbells that they are given.
+// The rings of `espalier-bench rings --experiment doorbell`, and the doorbells that they are given.
 //
 //   tail4 .. tail64   a word of 4 bytes for each ring, 4, 8, 16 or 64 bytes from the next, that
 //                     counts what was published; the reader remembers what it has seen

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `espalier bench rings --experiment doorbell` measures, and with which parameters.
+// What `espalier-bench rings --experiment doorbell` measures, and with which parameters.
 #include <algorithm>
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The measurements of `espalier bench rings --experiment doorbell`, one function each.
+// The measurements of `espalier-bench rings --experiment doorbell`, one function each.
 //
 // Each runs threads of its own: the reader on the first core, writers on the next ones, sharing
 // cores where there are too few; then waiting threads yield. Each is bounded: by its number of
