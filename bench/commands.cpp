@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/commands.hpp"
 
-#include <fmt/ostream.h>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/run_fabric.hpp"
@@ -16,9 +17,23 @@
 #include "bench/run_rpc.hpp"
 #include "bench/run_tree.hpp"
 #include "bench/run_ycsb.hpp"
+#include "cmdline/completion.hpp"
+
+#ifndef ESPALIER_VERSION
+#define ESPALIER_VERSION "unknown"
+#endif
 
 namespace espalier::bench {
 namespace {
+
+constexpr std::string_view kFooter =
+    "Exit codes: 0 done; 1 answers differ, or a benchmark cannot run; 2 the command line is "
+    "wrong.\n"
+    "Examples:\n"
+    "  espalier-bench ycsb --target embedded,absl --workload b --keys 1000000\n"
+    "  espalier-bench ycsb --target node --node-address unix:/tmp/node.sock --json\n"
+    "  espalier-bench tree --experiment scan-length\n"
+    "  espalier-bench rpc --help\n";
 
 constexpr const char* kWorkloadHelp =
     "a b c d e f (YCSB), cloud, get, scan, mixed, load, load-ascending, erase";
@@ -151,23 +166,26 @@ void add_common_options(CLI::App& command, YcsbOptions& options) {
   add_output_options(command, options);
 }
 
+cmdline::Messages messages(const Output& output) {
+  return {"espalier-bench", output.err, output.colour};
+}
+
 // Puts the run of `options` into `chosen` when the command is met.
 template <class Options, class Run>
 void choose(CLI::App& command, const std::shared_ptr<Options>& options, const Output& output,
-            std::function<int()>& chosen, Run run) {
+            cmdline::Action& chosen, Run run) {
   command.callback([options, output, &chosen, run] {
     chosen = [options, output, run] {
       if (const auto problem = problem_of(*options)) {
-        fmt::print(output.err, "espalier: error: {}\n", *problem);
-        return 2;
+        return cmdline::print_failure(messages(output), {cmdline::kUsage, *problem, ""});
       }
       return run(*options, output);
     };
   });
 }
 
-void add_ycsb(CLI::App& bench, const Output& output, std::function<int()>& chosen) {
-  CLI::App& command = *bench.add_subcommand("ycsb", "YCSB and other workloads, beside peers");
+void add_ycsb(CLI::App& app, const Output& output, cmdline::Action& chosen) {
+  CLI::App& command = *app.add_subcommand("ycsb", "YCSB and other workloads, beside peers");
   const auto options = std::make_shared<YcsbOptions>();
   add_choice(command, "--workload", options->workload, parse_workload, kWorkloadHelp);
   add_choice(command, "--distribution", options->distribution, parse_distribution,
@@ -182,8 +200,8 @@ void add_ycsb(CLI::App& bench, const Output& output, std::function<int()>& chose
   choose(command, options, output, chosen, run_ycsb);
 }
 
-void add_tree(CLI::App& bench, const Output& output, std::function<int()>& chosen) {
-  CLI::App& command = *bench.add_subcommand("tree", "the map's speed, one parameter at a time");
+void add_tree(CLI::App& app, const Output& output, cmdline::Action& chosen) {
+  CLI::App& command = *app.add_subcommand("tree", "the map's speed, one parameter at a time");
   const auto options = std::make_shared<TreeOptions>();
   std::string names;
   for (const Experiment experiment : all_experiments()) {
@@ -195,8 +213,8 @@ void add_tree(CLI::App& bench, const Output& output, std::function<int()>& chose
   choose(command, options, output, chosen, run_tree);
 }
 
-void add_memory(CLI::App& bench, const Output& output, std::function<int()>& chosen) {
-  CLI::App& command = *bench.add_subcommand("memory", "latency and bandwidth of this machine");
+void add_memory(CLI::App& app, const Output& output, cmdline::Action& chosen) {
+  CLI::App& command = *app.add_subcommand("memory", "latency and bandwidth of this machine");
   const auto options = std::make_shared<MemoryOptions>();
   command.add_option("--bytes", options->bytes_max, "the largest block")->capture_default_str();
   command.add_option("--seconds", options->seconds, "for each measurement")->capture_default_str();
@@ -205,8 +223,8 @@ void add_memory(CLI::App& bench, const Output& output, std::function<int()>& cho
   choose(command, options, output, chosen, run_memory);
 }
 
-void add_rings(CLI::App& bench, const Output& output, std::function<int()>& chosen) {
-  CLI::App& command = *bench.add_subcommand("rings", "how requests could travel in shared memory");
+void add_rings(CLI::App& app, const Output& output, cmdline::Action& chosen) {
+  CLI::App& command = *app.add_subcommand("rings", "how requests could travel in shared memory");
   const auto options = std::make_shared<RingsOptions>();
   add_list(command, "--experiment", options->experiments,
            rings_experiment_names() + "; by default all");
@@ -233,8 +251,8 @@ void add_rings(CLI::App& bench, const Output& output, std::function<int()>& chos
   choose(command, options, output, chosen, run_rings);
 }
 
-void add_rpc(CLI::App& bench, const Output& output, std::function<int()>& chosen) {
-  CLI::App& command = *bench.add_subcommand("rpc", "asking a node, or one's own memory");
+void add_rpc(CLI::App& app, const Output& output, cmdline::Action& chosen) {
+  CLI::App& command = *app.add_subcommand("rpc", "asking a node, or one's own memory");
   const auto options = std::make_shared<RpcOptions>();
   add_list(command, "--experiment", options->experiments,
            rpc_experiment_names() + "; by default all");
@@ -271,8 +289,8 @@ void add_rpc(CLI::App& bench, const Output& output, std::function<int()>& chosen
   choose(command, options, output, chosen, run_rpc);
 }
 
-void add_latency(CLI::App& bench, const Output& output, std::function<int()>& chosen) {
-  CLI::App& command = *bench.add_subcommand("latency", "latency against throughput, as load rises");
+void add_latency(CLI::App& app, const Output& output, cmdline::Action& chosen) {
+  CLI::App& command = *app.add_subcommand("latency", "latency against throughput, as load rises");
   const auto options = std::make_shared<LatencyOptions>();
   add_list(command, "--experiment", options->experiments,
            latency_experiment_names() + "; by default all");
@@ -289,8 +307,8 @@ void add_latency(CLI::App& bench, const Output& output, std::function<int()>& ch
   choose(command, options, output, chosen, run_latency);
 }
 
-void add_fabric(CLI::App& bench, const Output& output, std::function<int()>& chosen) {
-  CLI::App& command = *bench.add_subcommand("fabric", "the verbs, transport by transport");
+void add_fabric(CLI::App& app, const Output& output, cmdline::Action& chosen) {
+  CLI::App& command = *app.add_subcommand("fabric", "the verbs, transport by transport");
   const auto options = std::make_shared<FabricOptions>();
   add_list(command, "--experiment", options->experiments,
            fabric_experiment_names() + "; by default all");
@@ -315,16 +333,29 @@ void add_fabric(CLI::App& bench, const Output& output, std::function<int()>& cho
 
 }  // namespace
 
-void add_bench_commands(CLI::App& app, const Output& output, std::function<int()>& chosen) {
-  CLI::App& bench = *app.add_subcommand("bench", "Measure the map, its peers and the machine");
-  bench.require_subcommand(1);
-  add_ycsb(bench, output, chosen);
-  add_tree(bench, output, chosen);
-  add_memory(bench, output, chosen);
-  add_rings(bench, output, chosen);
-  add_rpc(bench, output, chosen);
-  add_latency(bench, output, chosen);
-  add_fabric(bench, output, chosen);
+void add_bench_commands(CLI::App& app, const Output& output, cmdline::Action& chosen) {
+  app.require_subcommand(1);
+  add_ycsb(app, output, chosen);
+  add_tree(app, output, chosen);
+  add_memory(app, output, chosen);
+  add_rings(app, output, chosen);
+  add_rpc(app, output, chosen);
+  add_latency(app, output, chosen);
+  add_fabric(app, output, chosen);
+}
+
+int run(std::span<const std::string> arguments, const Output& output) {
+  CLI::App app("Measures Espalier's map, its peers and the machine", "espalier-bench");
+  cmdline::Action chosen;
+  app.set_version_flag("--version", "espalier-bench " ESPALIER_VERSION,
+                       "Print the version and exit");
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  add_bench_commands(app, output, chosen);
+  cmdline::add_completion_command(app, output.out, chosen);
+  app.footer(std::string(kFooter));  // last, for commands inherit what stands here before
+  if (const auto ended = cmdline::parse(app, arguments, output.out, messages(output)))
+    return *ended;
+  return chosen ? chosen() : cmdline::kUsage;
 }
 
 }  // namespace espalier::bench

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command-line interface of the benchmarks.
+// The command-line interface of the benchmarks, `espalier-bench`.
 #pragma once
 
-#include <functional>
+#include <span>
+#include <string>
 
 #include "bench/output.hpp"
+#include "cmdline/parse.hpp"
 
 namespace CLI {
 class App;
@@ -12,10 +14,14 @@ class App;
 
 namespace espalier::bench {
 
-/// Adds `bench ycsb | tree | memory | rings | rpc | latency | fabric` to `app`. Parsing runs
+/// Adds `ycsb | tree | memory | rings | rpc | latency | fabric` to `app`. Parsing runs
 /// nothing: a benchmark that was asked for is put into `chosen`, and returns the exit code: 0, 1
 /// (answers differ), 2 (wrong options). It throws std::exception when it cannot run. What `output`
 /// names must live as long as `chosen`.
-void add_bench_commands(CLI::App& app, const Output& output, std::function<int()>& chosen);
+void add_bench_commands(CLI::App& app, const Output& output, cmdline::Action& chosen);
+
+/// Runs the program with the given arguments, its name not among them. Returns the exit code.
+/// Errors: throws std::exception when a benchmark cannot run.
+[[nodiscard]] int run(std::span<const std::string> arguments, const Output& output);
 
 }  // namespace espalier::bench

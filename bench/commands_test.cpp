@@ -23,7 +23,7 @@ Outcome run(const std::string& arguments) {
   std::ostringstream out;
   std::ostringstream err;
   CLI::App app;
-  std::function<int()> chosen;
+  cmdline::Action chosen;
   const Output output{out, err};
   add_bench_commands(app, output, chosen);
   Outcome outcome;
@@ -48,7 +48,7 @@ std::vector<Json> parse_lines(const std::string& out) {
 
 TEST(BenchCommands, YcsbRunsWhatItIsAsked) {
   const Outcome outcome =
-      run("bench ycsb --target absl,lmdb --workload e --distribution uniform --keys 1000 --ops 500"
+      run("ycsb --target absl,lmdb --workload e --distribution uniform --keys 1000 --ops 500"
           " --value-bytes 20 --in-flight 1 --seed 9 --repeats 2 --probe-rounds 0 --json");
   EXPECT_EQ(outcome.exit_code, 0);
   const std::vector<Json> lines = parse_lines(outcome.out);
@@ -66,7 +66,7 @@ TEST(BenchCommands, YcsbRunsWhatItIsAsked) {
 
 TEST(BenchCommands, PeersMayTakeAllRequestsOnOneThread) {
   const Outcome outcome =
-      run("bench ycsb --target embedded,absl --workload b --threads 2 --peers-on-one-thread"
+      run("ycsb --target embedded,absl --workload b --threads 2 --peers-on-one-thread"
           " --keys 1000 --ops 2000 --probe-rounds 0 --json");
   EXPECT_EQ(outcome.exit_code, 0);
   for (const Json& line : parse_lines(outcome.out)) {
@@ -80,25 +80,25 @@ TEST(BenchCommands, PeersMayTakeAllRequestsOnOneThread) {
 }
 
 TEST(BenchCommands, TreeAndMemoryRun) {
-  EXPECT_EQ(run("bench tree --target absl --experiment erase,inserts --keys 1000 --json"
+  EXPECT_EQ(run("tree --target absl --experiment erase,inserts --keys 1000 --json"
                 " --probe-rounds 0")
                 .exit_code,
             0);
-  EXPECT_EQ(run("bench memory --bytes 262144 --seconds 0 --json --probe-rounds 0").exit_code, 0);
+  EXPECT_EQ(run("memory --bytes 262144 --seconds 0 --json --probe-rounds 0").exit_code, 0);
 }
 
 TEST(BenchCommands, RingsRun) {
   const Outcome outcome =
-      run("bench rings --experiment doorbell --rings 1,5 --ops 64 --seed 3 --repeat 1"
+      run("rings --experiment doorbell --rings 1,5 --ops 64 --seed 3 --repeat 1"
           " --json --probe-rounds 0");
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(parse_lines(outcome.out).back().at("result_hashes_equal"), true);
-  EXPECT_EQ(run("bench rings --experiment bell").exit_code, 2);
+  EXPECT_EQ(run("rings --experiment bell").exit_code, 2);
 }
 
 TEST(BenchCommands, RpcRunsWhatItIsAsked) {
   const Outcome outcome =
-      run("bench rpc --experiment map --target embedded --threads 1 --keys 600,fit"
+      run("rpc --experiment map --target embedded --threads 1 --keys 600,fit"
           " --fit-bytes 200000 --write-share 0.25 --ops 300 --in-flight 3 --key-bytes 9"
           " --value-bytes 5 --seed 7 --repeat 1 --json --probe-rounds 0");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -110,13 +110,13 @@ TEST(BenchCommands, RpcRunsWhatItIsAsked) {
   EXPECT_EQ(lines[0].at("in_flight"), 3);
   EXPECT_EQ(lines[0].at("ops"), 300);
   EXPECT_EQ(lines[0].at("seed"), 7);
-  EXPECT_EQ(run("bench rpc --experiment tcp").exit_code, 2);
-  EXPECT_NE(run("bench rpc --keys many").err.find("fit"), std::string::npos);
+  EXPECT_EQ(run("rpc --experiment tcp").exit_code, 2);
+  EXPECT_NE(run("rpc --keys many").err.find("fit"), std::string::npos);
 }
 
 TEST(BenchCommandsConcurrency, RpcInBatchesOverTransports) {
   const Outcome outcome =
-      run("bench rpc --experiment batch --transport shm,roce-udp-send --batch 2,3 --batch-keys 50"
+      run("rpc --experiment batch --transport shm,roce-udp-send --batch 2,3 --batch-keys 50"
           " --ops 12 --repeat 1 --json --probe-rounds 0");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const std::vector<Json> lines = parse_lines(outcome.out);
@@ -128,22 +128,22 @@ TEST(BenchCommandsConcurrency, RpcInBatchesOverTransports) {
   EXPECT_EQ(lines[2].at("batch"), 3);
   EXPECT_EQ(lines[4].at("workload"), "get");
   EXPECT_EQ(lines[4].at("keys"), 50);
-  EXPECT_NE(run("bench rpc --transport pigeon").err.find("roce-udp"), std::string::npos);
-  EXPECT_EQ(run("bench rpc --batch 0").exit_code, 2);
+  EXPECT_NE(run("rpc --transport pigeon").err.find("roce-udp"), std::string::npos);
+  EXPECT_EQ(run("rpc --batch 0").exit_code, 2);
 }
 
 TEST(BenchCommandsConcurrency, YcsbOverATransport) {
   const Outcome outcome =
-      run("bench ycsb --target node --transport roce-udp --workload c --keys 100 --ops 100"
+      run("ycsb --target node --transport roce-udp --workload c --keys 100 --ops 100"
           " --json --probe-rounds 0");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(parse_lines(outcome.out).front().at("transport"), "roce-udp");
-  EXPECT_NE(run("bench ycsb --transport pigeon").err.find("roce-udp"), std::string::npos);
+  EXPECT_NE(run("ycsb --transport pigeon").err.find("roce-udp"), std::string::npos);
 }
 
 TEST(BenchCommands, LatencyRunsWhatItIsAsked) {
   const Outcome outcome =
-      run("bench latency --target embedded --experiment closed,open --workload scan"
+      run("latency --target embedded --experiment closed,open --workload scan"
           " --scan-items 2 --depths 3 --rates 1000000 --in-flight 8 --keys 500 --ops 200"
           " --seconds 0 --repeats 1 --json --probe-rounds 0");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -155,28 +155,58 @@ TEST(BenchCommands, LatencyRunsWhatItIsAsked) {
   EXPECT_EQ(lines[2].at("experiment"), "open");
   EXPECT_EQ(lines[2].at("in_flight_max"), 8);
   EXPECT_EQ(lines[2].at("offered_per_s"), 1e6);
-  EXPECT_EQ(run("bench latency --workload a").exit_code, 2);
+  EXPECT_EQ(run("latency --workload a").exit_code, 2);
 }
 
 TEST(BenchCommands, WrongNamesAreRefusedWithTheRightOnes) {
   for (const char* arguments :
-       {"bench ycsb --target absl,memcached", "bench ycsb --workload z",
-        "bench ycsb --distribution normal", "bench ycsb --versions maybe",
-        "bench ycsb --key-set letters", "bench tree --experiment everything"}) {
+       {"ycsb --target absl,memcached", "ycsb --workload z", "ycsb --distribution normal",
+        "ycsb --versions maybe", "ycsb --key-set letters", "tree --experiment everything"}) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.exit_code, -1) << arguments;
     EXPECT_NE(outcome.err.find("is not one of"), std::string::npos) << outcome.err;
   }
-  EXPECT_EQ(run("bench").exit_code, -1);
-  EXPECT_EQ(run("bench ycsb --no-such-flag").exit_code, -1);
+  EXPECT_EQ(run("").exit_code, -1);
+  EXPECT_EQ(run("ycsb --no-such-flag").exit_code, -1);
 }
 
 TEST(BenchCommands, WrongValuesExitWithTwoAndASentence) {
-  const Outcome outcome = run("bench ycsb --key-bytes 3");
+  const Outcome outcome = run("ycsb --key-bytes 3");
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_EQ(outcome.err, "espalier: error: --key-bytes must be 8 to 460\n");
-  EXPECT_EQ(run("bench memory --bytes 1").exit_code, 2);
-  EXPECT_EQ(run("bench tree --in-flight 0").exit_code, 2);
+  EXPECT_EQ(outcome.err, "espalier-bench: error: --key-bytes must be 8 to 460\n");
+  EXPECT_EQ(run("memory --bytes 1").exit_code, 2);
+  EXPECT_EQ(run("tree --in-flight 0").exit_code, 2);
+}
+
+/// The whole program.
+Outcome run_program(const std::vector<std::string>& arguments) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const int exit_code = bench::run(arguments, Output{out, err});
+  return {exit_code, out.str(), err.str()};
+}
+
+TEST(BenchProgram, HelpsAndTellsItsVersion) {
+  const Outcome help = run_program({"--help"});
+  EXPECT_EQ(help.exit_code, cmdline::kOk);
+  EXPECT_NE(help.out.find("\n  ycsb "), std::string::npos) << help.out;
+  EXPECT_EQ(run_program({"ycsb", "--help"}).out, run_program({"help", "ycsb"}).out);
+  EXPECT_TRUE(run_program({"--version"}).out.starts_with("espalier-bench "));
+  EXPECT_NE(run_program({"completion", "bash"}).out.find("' ycsb --workload'"), std::string::npos);
+}
+
+TEST(BenchProgram, RunsABenchmarkAndRefusesAWrongLine) {
+  const Outcome memory = run_program(
+      {"memory", "--bytes", "262144", "--seconds", "0", "--json", "--probe-rounds", "0"});
+  EXPECT_EQ(memory.exit_code, cmdline::kOk) << memory.err;
+  EXPECT_EQ(parse_lines(memory.out).front().at("bench"), "memory");
+  const Outcome wrong = run_program({"ycsb", "--thraeds", "2"});
+  EXPECT_EQ(wrong.exit_code, cmdline::kUsage);
+  EXPECT_EQ(wrong.err,
+            "espalier-bench: error: unknown option '--thraeds'\n"
+            "  Did you mean --threads? See espalier-bench ycsb --help.\n");
+  EXPECT_EQ(run_program({}).err,
+            "espalier-bench: error: which command?\n  See espalier-bench --help.\n");
 }
 
 }  // namespace

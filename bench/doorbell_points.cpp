@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `bench rings --experiment doorbell`: what it costs a node to look for news while there are none:
+// `espalier-bench rings --experiment doorbell`: what it costs a node to look for news while there are none:
 // at the row of doorbells, as a worker with many rings does, and at the next line of each ring, as
 // one with few does.
 //

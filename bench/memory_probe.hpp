@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The measurements of `espalier bench memory`, one function each.
+// The measurements of `espalier-bench memory`, one function each.
 //
 // Each repeats its work until `seconds` have passed, at least once. Checksums are returned, so that
 // no load can be left out.

@@ -10,6 +10,7 @@ struct Output {
   std::ostream& out;             ///< results
   std::ostream& err;             ///< progress
   bool err_is_terminal = false;  ///< without a terminal there is no progress
+  bool colour = false;           ///< of messages on `err`
 };
 
 }  // namespace espalier::bench

@@ -116,20 +116,9 @@ void Table::print(const std::vector<std::string>& cells) {
   out_ << line << std::endl;  // people watch
 }
 
-std::string short_number(double value) {
-  constexpr std::array<std::pair<double, const char*>, 3> kUnits{
-      {{1e9, " G"}, {1e6, " M"}, {1e3, " k"}}};
-  for (const auto& [unit, suffix] : kUnits) {
-    if (value < unit) continue;
-    const double scaled = value / unit;
-    return fmt::format("{:.{}f}{}", scaled, scaled < 10 ? 2 : scaled < 100 ? 1 : 0, suffix);
-  }
-  return fmt::format("{:.0f}", value);
-}
-
 void say_answers_differ(const Output& output) {
   fmt::print(output.err,
-             "espalier: the targets did not answer alike, so one of them is wrong: compare "
+             "espalier-bench: the targets did not answer alike, so one of them is wrong: compare "
              "result_hash and end_hash of the lines\n");
 }
 

@@ -13,6 +13,7 @@
 #include "bench/output.hpp"
 #include "bench/runner.hpp"
 #include "bench/ycsb_options.hpp"
+#include "cmdline/short_number.hpp"
 
 namespace espalier::bench {
 
@@ -39,8 +40,7 @@ class Table {
   bool titled_ = false;
 };
 
-/// 1234567 as "1.23 M".
-std::string short_number(double value);
+using cmdline::short_number;
 
 /// Prints one line of JSON.
 void print_line(std::ostream& out, const Json& line);

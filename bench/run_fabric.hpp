@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier bench fabric`: what the verbs cost, transport by transport, with one thread that asks
+// `espalier-bench fabric`: what the verbs cost, transport by transport, with one thread that asks
 // and one that is asked.
 //
 //   verbs    each verb, by size and by how many are in flight

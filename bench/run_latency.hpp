@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier bench latency`: latency against throughput, as the load rises [Honeycomb Fig. 12].
+// `espalier-bench latency`: latency against throughput, as the load rises [Honeycomb Fig. 12].
 //
 //   closed   by how many requests are in flight: the next one begins when one has ended
 //   open     by how many requests are due in a second, whether earlier ones have ended or not;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier bench rings`: what decides how requests travel through rings in shared memory.
+// `espalier-bench rings`: what decides how requests travel through rings in shared memory.
 //
 // An experiment is a list of points (bench/point_run.hpp). A new one is a function that makes
 // points, and a row in the table of run_rings.cpp.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier bench rpc`: what it costs to ask a node instead of one's own memory.
+// `espalier-bench rpc`: what it costs to ask a node instead of one's own memory.
 //
 //   noop   no-ops, by threads that ask and by cores of the node [BlueField §4.1.1, Fig. 3]
 //   map    the ordered map, by its size and the share of writes, uniform, 8-byte keys and values:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier bench tree`: what the map's speed depends on, one parameter at a time.
+// `espalier-bench tree`: what the map's speed depends on, one parameter at a time.
 //
 // An experiment is a list of points; a point is a run of `bench ycsb` with some options set. With
 // several repeats an experiment goes through its points again and again, so that a change of the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier bench ycsb`: one workload on one or several targets, in turns.
+// `espalier-bench ycsb`: one workload on one or several targets, in turns.
 #pragma once
 
 #include "bench/output.hpp"

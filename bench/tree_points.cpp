@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The points of each experiment of `espalier bench tree`.
+// The points of each experiment of `espalier-bench tree`.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `espalier bench ycsb` can be asked.
+// What `espalier-bench ycsb` can be asked.
 #pragma once
 
 #include <cstdint>

@@ -42,6 +42,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # The command's manual pages, and what runs the node as a service, with the path of the program.
 if(ESPALIER_BUILD_TOOLS)
   install(FILES ${PROJECT_SOURCE_DIR}/docs/man/espalier.1
+                ${PROJECT_SOURCE_DIR}/docs/man/espalier-bench.1
                 ${PROJECT_SOURCE_DIR}/docs/man/espalier-serve.1
           DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   file(READ ${PROJECT_SOURCE_DIR}/dist/espalier.service service)

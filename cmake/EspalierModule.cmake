@@ -3,7 +3,7 @@
 #
 #   *.cpp          the static library espalier_<name>; without any, an interface library; those of
 #                  sub-folders too, as of everything below
-#   main.cpp       with EXECUTABLE: the program
+#   main.cpp       with EXECUTABLE: the program, of the target <program>_program, "-" made "_"
 #   *_test.cpp     <name>_test, found by ctest one case at a time
 #   *_fuzz.cpp     one program each: libFuzzer where it is on, else a replay of the corpus
 #   *_bench.cpp    one program each, over Google Benchmark
@@ -16,8 +16,9 @@
 # *_planted_test.cpp link it.
 #
 # COMMANDS is for what people call: most of it runs once for each call, and half a minute goes into
-# optimising what CLI11 generates for one command under sanitizers. So there it is not optimised,
-# and *_command.cpp and *_commands.cpp share a precompiled header.
+# optimising what CLI11 generates for one command under sanitizers. So there it is not optimised;
+# *_command.cpp and *_commands.cpp share a precompiled header. In release these and commands.cpp are
+# hardly optimised, which halves their time.
 
 function(espalier_module name)
   cmake_parse_arguments(arg "PLANTED;COMMANDS" "FOLDER;EXECUTABLE" "DEPENDS;LIBRARIES" ${ARGN})
@@ -40,6 +41,9 @@ function(espalier_module name)
   if(arg_COMMANDS)
     espalier_not_optimised_under_sanitizers(espalier_${name})
     espalier_precompile_for_commands(espalier_${name} "${sources}")
+    set(commands ${sources})
+    list(FILTER commands INCLUDE REGEX "[_/]commands?\\.cpp$")
+    set_source_files_properties(${commands} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
   endif()
   if(arg_PLANTED)
     set(planted_depends)
@@ -56,10 +60,10 @@ function(espalier_module name)
   endif()
 
   if(arg_EXECUTABLE AND EXISTS ${folder}/main.cpp)
-    add_executable(${arg_EXECUTABLE}_program ${folder}/main.cpp)
-    set_target_properties(${arg_EXECUTABLE}_program PROPERTIES OUTPUT_NAME ${arg_EXECUTABLE})
-    target_link_libraries(${arg_EXECUTABLE}_program PRIVATE espalier_${name})
-    install(TARGETS ${arg_EXECUTABLE}_program)
+    string(REPLACE "-" "_" program ${arg_EXECUTABLE}_program)
+    add_executable(${program} ${folder}/main.cpp)
+    set_target_properties(${program} PROPERTIES OUTPUT_NAME ${arg_EXECUTABLE})
+    target_link_libraries(${program} PRIVATE espalier_${name})
   endif()
   if(ESPALIER_BUILD_TESTS)
     set(kind)

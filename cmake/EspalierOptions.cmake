@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Options, and the target `espalier_options` that every target of ours is compiled with.
 
-option(ESPALIER_BUILD_TOOLS "Build the benchmark and the espalier command" ${PROJECT_IS_TOP_LEVEL})
+option(ESPALIER_BUILD_TOOLS "Build the espalier command" ${PROJECT_IS_TOP_LEVEL})
+option(ESPALIER_BUILD_BENCH "With the command, build espalier-bench and what it compares with" ON)
 option(ESPALIER_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(ESPALIER_BUILD_PLANTED "Build the variant with planted bugs, and its tests" ON)
 option(ESPALIER_BUILD_FUZZERS "Build *_fuzz.cpp with libFuzzer (clang only)" OFF)

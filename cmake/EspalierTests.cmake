@@ -133,7 +133,7 @@ function(espalier_spanning_tests)
   list(FILTER support EXCLUDE REGEX "_test\\.cpp$")
   list(FILTER support_tests INCLUDE REGEX "_test\\.cpp$")
   set(upper)
-  foreach(module node bench tools)
+  foreach(module node cmdline tools)
     if(TARGET espalier_${module})
       list(APPEND upper espalier_${module})
     endif()
@@ -174,15 +174,10 @@ function(espalier_spanning_tests)
       target_compile_definitions(${program} PRIVATE
         ESPALIER_PROGRAM="$<TARGET_FILE:espalier_program>")
     endif()
+    if(program MATCHES "^(cli|readme)_test$" AND TARGET espalier_bench_program)
+      add_dependencies(${program} espalier_bench_program)
+    endif()
   endforeach()
-endfunction()
-
-# What is in C is C11 and nothing else, whatever the build is told of warnings.
-function(espalier_strict_c target)
-  set_target_properties(${target} PROPERTIES
-    C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
-  target_compile_options(${target} PRIVATE
-    "$<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wstrict-prototypes;-Werror>")
 endfunction()
 
 # Compiles the C header alone, twice in a row, in each standard of C that it promises.
@@ -195,24 +190,6 @@ function(espalier_c_header_checks)
     espalier_strict_c(espalier_header_c${standard})
     set_target_properties(espalier_header_c${standard} PROPERTIES C_STANDARD ${standard})
     target_include_directories(espalier_header_c${standard} PRIVATE ${PROJECT_SOURCE_DIR}/include)
-  endforeach()
-endfunction()
-
-# example/: programs as applications write them, against the library that applications link.
-function(espalier_examples)
-  file(GLOB sources CONFIGURE_DEPENDS
-       ${PROJECT_SOURCE_DIR}/example/*.cpp ${PROJECT_SOURCE_DIR}/example/*.c)
-  foreach(source IN LISTS sources)
-    cmake_path(GET source STEM program)
-    add_executable(${program} ${source})
-    target_link_libraries(${program} PRIVATE espalier::client espalier_options)
-    espalier_strict_c(${program})
-    add_test(NAME example.${program} COMMAND ${program})
-    set_tests_properties(example.${program} PROPERTIES LABELS fast
-      TIMEOUT ${ESPALIER_TEST_TIMEOUT_SECONDS})
-    if(TARGET readme_test)
-      add_dependencies(readme_test ${program})
-    endif()
   endforeach()
 endfunction()
 

@@ -10,13 +10,25 @@ step() {
 }
 
 # Configures a preset only where it is not configured yet; the build itself does so again when
-# something changed. Quiet unless it fails.
+# something changed. Quiet unless it fails. What follows the preset goes to cmake.
 configure() {
   local preset=$1 log=build/$1.configure.log
+  shift
   mkdir -p build
-  if ! cmake --preset "$preset" >"$log" 2>&1; then
+  if ! cmake --preset "$preset" "$@" >"$log" 2>&1; then
     cat "$log" >&2
     return 1
+  fi
+}
+
+# The same for the programs alone, which needs no package that only tests need. A folder that is
+# configured with its tests keeps them.
+configure_programs() {
+  local preset=$1
+  if grep -qs '^ESPALIER_BUILD_TESTS:BOOL=ON$' "build/$preset/CMakeCache.txt"; then
+    configure "$preset"
+  else
+    configure "$preset" -D ESPALIER_BUILD_TESTS=OFF
   fi
 }
 

@@ -11,12 +11,12 @@ packages=(
   g++ cmake ninja-build ccache pkg-config
   libcli11-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libtomlplusplus-dev libcpp-httplib-dev
   libfabric-dev libxdp-dev libbpf-dev
-  libgtest-dev libgmock-dev libbenchmark-dev
   libabsl-dev librocksdb-dev liblmdb-dev libhiredis-dev redis-server
   wamerican-insane
 )
 if [[ "${1:-}" == --tests ]]; then
-  packages+=(clang-19 libclang-rt-19-dev tshark python3-scapy iproute2 dpdk-dev)
+  packages+=(libgtest-dev libgmock-dev libbenchmark-dev
+    clang-19 libclang-rt-19-dev tshark python3-scapy iproute2 dpdk-dev)
 fi
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Makes a table of the JSON lines of `espalier bench ycsb --target embedded,node,absl --json`: a row
+# Makes a table of the JSON lines of `espalier-bench ycsb --target embedded,node,absl --json`: a row
 # for each total, with latencies and memory of the runs before it. What was not measured is "-".
 
 # The number after "name": in the current line, or in the object `inside` of it; "-" if there is none.

@@ -3,6 +3,11 @@
 // parser meets puts what is to be done into `chosen`; nothing is done while parsing.
 #pragma once
 
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
 #include "tools/environment.hpp"
 #include "tools/options.hpp"
 
@@ -25,10 +30,15 @@ void add_stats_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_top_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_ping_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_fabric_command(CLI::App& app, Environment& environment, Action& chosen);
-void add_completion_command(CLI::App& app, Environment& environment, Action& chosen);
+void add_bench_command(CLI::App& app, Environment& environment, Action& chosen);
 
-/// All of the above.
+/// All of the above, and `completion`.
 void add_commands(CLI::App& app, Environment& environment, Action& chosen);
+
+/// What `espalier bench ...` or `espalier help bench ...` hands to the program of the benchmarks;
+/// nothing if it is another command.
+[[nodiscard]] std::optional<std::vector<std::string>> bench_arguments(
+    std::span<const std::string> arguments);
 
 /// The commands of `fabric`.
 void add_fabric_serve(CLI::App& fabric, Environment& environment, Action& chosen);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/completion.hpp"
+#include "cmdline/completion.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,6 +17,9 @@
 namespace espalier::tools {
 namespace {
 
+using cmdline::command_words;
+using cmdline::CommandWords;
+using cmdline::OptionWords;
 using ::testing::HasSubstr;
 
 std::string script(const std::string& shell) {
@@ -89,7 +92,9 @@ TEST_F(Completion, EveryCommandAndOptionIsInEveryScript) {
     };
     expect_words(commands);
     for (const std::string& command : commands) {
-      if (!command.starts_with('-')) expect_words(words_of_help({command}));
+      if (command.starts_with('-') || command == "bench")
+        continue;  // which has a script of its own
+      expect_words(words_of_help({command}));
     }
     for (const std::string command : {"list", "create", "drop"}) {
       expect_words(words_of_help({"map", command}));
@@ -139,8 +144,8 @@ TEST_F(Completion, OptionsKnowWhatTheyTake) {
   EXPECT_EQ(option("--way").values, (std::vector<std::string>{"this", "that"}));
   EXPECT_FALSE(option("--flag").takes_value);
   EXPECT_FALSE(option("--help").takes_value);
-  EXPECT_THAT(zsh_completion(words), HasSubstr("'--file:it'\\''s a file'"));
-  EXPECT_THAT(fish_completion(words), HasSubstr("-d 'it\\'s a file'"));
+  EXPECT_THAT(cmdline::zsh_completion(words), HasSubstr("'--file:it'\\''s a file'"));
+  EXPECT_THAT(cmdline::fish_completion(words), HasSubstr("-d 'it\\'s a file'"));
 }
 
 TEST_F(Completion, OnlyShellsThatItKnows) {

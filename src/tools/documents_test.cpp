@@ -10,15 +10,16 @@
 #include <regex>
 #include <sstream>
 
-#include "bench/commands.hpp"
+#include "cmdline/completion.hpp"
 #include "node/config_settings.hpp"
 #include "tools/commands.hpp"
-#include "tools/completion.hpp"
 #include "tools/testing/memory_files.hpp"
 
 namespace espalier::tools {
 namespace {
 
+using cmdline::command_words;
+using cmdline::CommandWords;
 using ::testing::HasSubstr;
 
 std::string read(const std::string& path) {
@@ -34,7 +35,7 @@ std::string page(const std::string& name) {
                             std::regex(R"(\\-)"), "-");
 }
 
-/// All commands that do something, as they are typed: "get", "map create", "bench ycsb".
+/// All commands that do something, as they are typed: "get", "map create".
 void add_commands_to(const CommandWords& command, std::vector<std::string>& found) {
   if (command.commands.empty()) found.push_back(command.path.substr(1));
   for (const CommandWords& child : command.commands) add_commands_to(child, found);
@@ -49,7 +50,6 @@ std::vector<std::string> all_commands() {
   CLI::App app("", "espalier");
   Action chosen;
   add_commands(app, environment, chosen);
-  bench::add_bench_commands(app, bench::Output{out, out, false}, chosen);
   std::vector<std::string> found;
   add_commands_to(command_words(app), found);
   return found;

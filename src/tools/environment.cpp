@@ -1,28 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/environment.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <system_error>
 #include <utility>
 
 namespace espalier::tools {
-namespace {
-
-constexpr std::string_view kBoldRed = "\x1b[1;31m";
-constexpr std::string_view kBoldYellow = "\x1b[1;33m";
-constexpr std::string_view kPlain = "\x1b[0m";
-
-}  // namespace
-
-std::unexpected<Failure> failed(std::string what, std::string hint) {
-  return std::unexpected(Failure{kFailed, std::move(what), std::move(hint)});
-}
-
-std::unexpected<Failure> misused(std::string what, std::string hint) {
-  return std::unexpected(Failure{kUsage, std::move(what), std::move(hint)});
-}
 
 Result<Store> Environment::refuse_to_connect(const std::string& /*address*/) {
   return fail(Code::unsupported);
@@ -31,6 +14,10 @@ Result<Store> Environment::refuse_to_connect(const std::string& /*address*/) {
 Outcome<int> Environment::refuse_to_serve(Environment& /*environment*/,
                                           const node::Loaded& /*loaded*/) {
   return failed("no node can be started here");
+}
+
+Failure Environment::refuse_to_start_bench(const std::vector<std::string>& /*arguments*/) {
+  return {kFailed, "no benchmark can be started here", ""};
 }
 
 Result<fabric::Listening> Environment::refuse_to_listen(
@@ -56,19 +43,16 @@ std::string reason(const Error& error) {
   return std::generic_category().message(static_cast<int>(error.detail));
 }
 
+cmdline::Messages messages(Environment& environment) {
+  return {"espalier", environment.err, environment.colour};
+}
+
 int print_failure(Environment& environment, const Failure& failure) {
-  print_note(environment, "error", failure.what);
-  if (!failure.hint.empty()) environment.err << "  " << failure.hint << '\n';
-  return failure.exit_code;
+  return cmdline::print_failure(messages(environment), failure);
 }
 
 void print_note(Environment& environment, std::string_view label, std::string_view text) {
-  const std::string_view colour = label == "error" ? kBoldRed : kBoldYellow;
-  if (environment.colour) {
-    environment.err << fmt::format("espalier: {}{}:{} {}\n", colour, label, kPlain, text);
-  } else {
-    environment.err << fmt::format("espalier: {}: {}\n", label, text);
-  }
+  cmdline::print_note(messages(environment), label, text);
 }
 
 }  // namespace espalier::tools

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <expected>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -17,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "cmdline/failure.hpp"
 #include "espalier/map.hpp"
 #include "fabric/address.hpp"
 #include "node/config_load.hpp"
@@ -26,20 +26,13 @@
 
 namespace espalier::tools {
 
-/// Exit codes, the same for all commands.
-inline constexpr int kOk = 0;
-inline constexpr int kFailed = 1;  ///< not found, bad data, an error of the world
-inline constexpr int kUsage = 2;   ///< the command line itself is wrong
-
-/// Why a command cannot go on, in words for the person at the keyboard.
-struct Failure {
-  int exit_code = kFailed;
-  std::string what;  ///< what cannot be done, and why
-  std::string hint;  ///< what to do about it; may be empty
-};
-
-template <class T>
-using Outcome = std::expected<T, Failure>;
+using cmdline::failed;
+using cmdline::Failure;
+using cmdline::kFailed;
+using cmdline::kOk;
+using cmdline::kUsage;
+using cmdline::misused;
+using cmdline::Outcome;
 
 struct Environment {
   ByteSource& input;  ///< standard input
@@ -61,6 +54,9 @@ struct Environment {
   /// Runs a node until it is told to stop; returns the exit code.
   std::function<Outcome<int>(Environment&, const node::Loaded&)> serve = refuse_to_serve;
 
+  /// Becomes the program of the benchmarks, with these arguments; returns only if it cannot.
+  std::function<Failure(std::vector<std::string> arguments)> start_bench = refuse_to_start_bench;
+
   /// Opens an end of the fabric that listens, as fabric::open_for_listening.
   std::function<Result<fabric::Listening>(const fabric::FabricAddress&,
                                           std::shared_ptr<fabric::RegionTable>)>
@@ -80,6 +76,7 @@ struct Environment {
 
   static Result<Store> refuse_to_connect(const std::string& address);
   static Outcome<int> refuse_to_serve(Environment& environment, const node::Loaded& loaded);
+  static Failure refuse_to_start_bench(const std::vector<std::string>& arguments);
   static Result<fabric::Listening> refuse_to_listen(const fabric::FabricAddress& address,
                                                     std::shared_ptr<fabric::RegionTable> regions);
   static Result<fabric::Connecting> refuse_to_reach(
@@ -87,17 +84,15 @@ struct Environment {
       const std::optional<fabric::roce::IpAddress>& local);
 };
 
-/// A Failure of the data or the world.
-[[nodiscard]] std::unexpected<Failure> failed(std::string what, std::string hint = "");
-/// A Failure of the command line.
-[[nodiscard]] std::unexpected<Failure> misused(std::string what, std::string hint = "");
-
 /// The value of a variable; nothing if there is none, or an empty one.
 [[nodiscard]] std::optional<std::string> variable(const Environment& environment,
                                                   std::string_view name);
 
 /// The system's words for an errno that an Error carries; the library's for other errors.
 [[nodiscard]] std::string reason(const Error& error);
+
+/// How messages of this run are printed.
+[[nodiscard]] cmdline::Messages messages(Environment& environment);
 
 /// Prints `failure` on `err`, with its hint on a second line, and returns its exit code.
 int print_failure(Environment& environment, const Failure& failure);

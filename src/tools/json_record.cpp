@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/text_codec.hpp"
+#include "cmdline/text_codec.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -28,16 +28,17 @@ std::optional<std::string> read_bytes(const Json& object, const std::string& nam
   const Json& member = text != object.end() ? *text : *hex;
   if (!member.is_string()) return fmt::format("\"{}\" is not a string", name);
   const auto& bytes = member.get_ref<const std::string&>();
-  return decode_to(out, bytes, text != object.end() ? Encoding::raw : Encoding::hex);
+  return decode_to(out, bytes,
+                   text != object.end() ? cmdline::Encoding::raw : cmdline::Encoding::hex);
 }
 
 }  // namespace
 
 void set_bytes(nlohmann::ordered_json& object, std::string_view name, std::string_view bytes) {
-  if (is_utf8(bytes)) {
+  if (cmdline::is_utf8(bytes)) {
     object[std::string(name)] = bytes;
   } else {
-    object[std::string(name) + "_hex"] = encode(bytes, Encoding::hex);
+    object[std::string(name) + "_hex"] = encode(bytes, cmdline::Encoding::hex);
   }
 }
 

@@ -39,7 +39,7 @@ struct Summary {
 
 /// Names of files and maps are bytes too; what is no UTF-8 in them is shown escaped.
 std::string shown(const std::string& text) {
-  return is_utf8(text) ? text : encode(text, Encoding::escaped);
+  return cmdline::is_utf8(text) ? text : encode(text, Encoding::escaped);
 }
 
 void print_json(std::ostream& out, const Summary& summary) {

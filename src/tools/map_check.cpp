@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/random.hpp"
+#include "cmdline/text_codec.hpp"
 #include "tools/environment.hpp"
-#include "tools/text_codec.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -17,11 +17,11 @@ constexpr std::uint64_t kStretchBytes = std::uint64_t{8} << 20;  // of values
 constexpr int kTriesMax = 8;  // of one stretch, if its version was given up each time
 
 std::string shown(std::string_view key) {
-  return fmt::format("key '{}'", encode(key, Encoding::escaped));
+  return fmt::format("key '{}'", encode(key, cmdline::Encoding::escaped));
 }
 
 std::string shown_end(std::string_view bound) {
-  return bound.empty() ? "an end" : fmt::format("'{}'", encode(bound, Encoding::escaped));
+  return bound.empty() ? "an end" : fmt::format("'{}'", encode(bound, cmdline::Encoding::escaped));
 }
 
 std::size_t digest_of(std::string_view value) { return std::hash<std::string_view>{}(value); }
@@ -157,7 +157,7 @@ class MapCheck {
             stretch_.empty() ? std::string_view(last_) : std::string_view(stretch_.back().key);
         if (!(before < item.key) && (!stretch_.empty() || report_.items != 0)) {
           fault("an ascending scan delivers {} after '{}'", shown(item.key),
-                encode(before, Encoding::escaped));
+                encode(before, cmdline::Encoding::escaped));
           return in_order = false;
         }
         if (stretch_.size() == options_.stretch_items) {

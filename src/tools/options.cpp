@@ -12,12 +12,6 @@
 namespace espalier::tools {
 namespace {
 
-constexpr char kMark = '\0';
-
-bool needs_mark(std::string_view argument) {
-  return argument.empty() || std::string_view("[{%").contains(argument.front());
-}
-
 /// An option whose text `accept` turns into something; what it says against the text is a usage
 /// error. The text is unprotected first.
 CLI::Option* add_text_option(
@@ -95,30 +89,6 @@ void add_limit_options(CLI::App& command, SourceOptions& options) {
 }
 
 }  // namespace
-
-std::vector<std::string> protect(std::vector<std::string> arguments) {
-  std::vector<std::string> result;
-  bool options_over = false;
-  for (std::string& argument : arguments) {
-    const std::size_t equals = argument.find('=');
-    if (argument == "--") options_over = true;
-    if (needs_mark(argument)) {
-      result.push_back(argument + kMark);
-    } else if (!options_over && argument.starts_with("--") && equals != std::string::npos &&
-               needs_mark(std::string_view(argument).substr(equals + 1))) {
-      result.push_back(argument.substr(0, equals));
-      result.push_back(argument.substr(equals + 1) + kMark);
-    } else {
-      result.push_back(std::move(argument));
-    }
-  }
-  return result;
-}
-
-std::string unprotect(std::string argument) {
-  if (argument.ends_with(kMark)) argument.pop_back();
-  return argument;
-}
 
 void add_source_options(CLI::App& command, SourceOptions& options, bool positional) {
   const std::function<void(const std::vector<std::string>&)> take_files =

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that several commands share, so that they read, mean and default the same everywhere; and
-// the byte-exact passage of operands through the command-line parser.
-//
-// The parser gives a meaning of its own to empty arguments and to ones in brackets or braces:
-// "[a,b]" would become two keys, "{}" none. protect() marks such arguments with a NUL at their end,
-// which no real argument can hold, and unprotect() takes it off.
+// Options that several commands share, so that they read, mean and default the same everywhere.
 #pragma once
 
 #include <functional>
@@ -14,24 +9,21 @@
 #include <string_view>
 #include <vector>
 
+#include "cmdline/parse.hpp"
+#include "cmdline/text_codec.hpp"
 #include "tools/environment.hpp"
 #include "tools/loader.hpp"
-#include "tools/text_codec.hpp"
 
 namespace CLI {
 class App;
 class Option;
-}
+}  // namespace CLI
 
 namespace espalier::tools {
 
-/// What the parsed command line asks for; returns an exit code.
-using Action = std::function<int()>;
-
-/// Arguments as the parser may see them.
-[[nodiscard]] std::vector<std::string> protect(std::vector<std::string> arguments);
-/// The argument as it was typed.
-[[nodiscard]] std::string unprotect(std::string argument);
+using cmdline::Action;
+using cmdline::Encoding;
+using cmdline::unprotect;
 
 /// Adds --file, --format and all else that says which data to read; and --at and --map, for data on
 /// a node. `positional`: FILE... may also stand without --file.

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "tools/text_codec.hpp"
+#include "cmdline/text_codec.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -110,7 +110,7 @@ std::optional<std::string> split_tsv(std::string_view content,
       fields.push_back(field);
     } else {
       const std::size_t start = scratch.size();
-      if (auto wrong = decode_to(scratch, field, Encoding::tsv)) {
+      if (auto wrong = decode_to(scratch, field, cmdline::Encoding::tsv)) {
         return fmt::format("column {}: {}", fields.size() + 1, *wrong);
       }
       fields.push_back(std::string_view(scratch).substr(start));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/record_writer.hpp"
 
+#include "cmdline/text_codec.hpp"
 #include "tools/json_record.hpp"
-#include "tools/text_codec.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -68,7 +68,7 @@ void RecordWriter::append_tsv_field(std::string& out, std::string_view field) co
     out += "\\xef";
     field.remove_prefix(1);
   }
-  encode_to(out, field, Encoding::tsv);
+  encode_to(out, field, cmdline::Encoding::tsv);
 }
 
 }  // namespace espalier::tools

@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
-
 #include "tools/testing/tool_fixture.hpp"
 
 namespace espalier::tools {
@@ -68,20 +66,20 @@ TEST(Run, ColoursMessagesOnRequest) {
   EXPECT_THAT(tool.err(), StartsWith("espalier: \x1b[1;31merror:\x1b[0m which command?"));
 }
 
-TEST(Run, RunsCommandsFromElsewhere) {
+TEST(Run, LeavesBenchmarksToTheirProgram) {
   Tool tool;
-  const std::vector<Mount> mounts{[](CLI::App& app, Environment& environment, Action& chosen) {
-    app.add_subcommand("greet", "Say hello")->callback([&environment, &chosen] {
-      chosen = [&environment] {
-        environment.out << "hello\n";
-        return 7;
-      };
-    });
-  }};
-  EXPECT_EQ(tool.run({"greet"}, mounts), 7);
-  EXPECT_EQ(tool.out(), "hello\n");
-  EXPECT_EQ(tool.run({"greett"}, mounts), kUsage);
-  EXPECT_THAT(tool.err(), HasSubstr("Did you mean greet?"));
+  std::vector<std::string> asked;
+  tool.start_bench = [&](std::vector<std::string> arguments) {
+    asked = std::move(arguments);
+    return Failure{kFailed, "there is no such program", "Build it."};
+  };
+  EXPECT_EQ(tool.run({"bench", "ycsb", "--help", "--keys=[]"}), kFailed);
+  EXPECT_EQ(asked, (std::vector<std::string>{"ycsb", "--help", "--keys=[]"}));
+  EXPECT_EQ(tool.err(), "espalier: error: there is no such program\n  Build it.\n");
+  EXPECT_EQ(tool.run({"help", "bench", "ycsb"}), kFailed);
+  EXPECT_EQ(asked, (std::vector<std::string>{"ycsb", "--help"}));
+  EXPECT_EQ(tool.run({"help", "bench"}), kFailed);
+  EXPECT_EQ(asked, std::vector<std::string>{"--help"});
 }
 
 }  // namespace

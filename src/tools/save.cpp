@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "cmdline/text_codec.hpp"
 #include "tools/item_output.hpp"
-#include "tools/text_codec.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -24,8 +24,8 @@ Outcome<std::uint64_t> write_items(const Map& map, TextSink& sink, const SaveOpt
       if (auto wrong = records.append(output.text(), item.key, item.value)) {
         unfit = Failure{kFailed,
                         fmt::format("key '{}' does not fit into format {}: {}",
-                                    encode(item.key, Encoding::escaped), name(options.format),
-                                    *wrong),
+                                    encode(item.key, cmdline::Encoding::escaped),
+                                    name(options.format), *wrong),
                         "The formats csv, tsv and json-lines hold every key."};
         return false;
       }

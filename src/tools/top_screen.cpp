@@ -8,17 +8,17 @@
 #include <numeric>
 #include <utility>
 
-#include "bench/report.hpp"
+#include "cmdline/short_number.hpp"
+#include "cmdline/text_codec.hpp"
 #include "tools/numbers.hpp"
-#include "tools/text_codec.hpp"
 
 namespace espalier::tools {
 namespace {
 
-std::string shown(std::string_view bytes) { return encode(bytes, Encoding::escaped); }
+std::string shown(std::string_view bytes) { return encode(bytes, cmdline::Encoding::escaped); }
 
 /// A number for a narrow column; what is beyond belief is cut.
-std::string short_number(double value) { return bench::short_number(std::min(value, 999e9)); }
+std::string short_number(double value) { return cmdline::short_number(std::min(value, 999e9)); }
 std::string short_number(std::uint64_t value) { return short_number(static_cast<double>(value)); }
 
 std::string duration(std::optional<double> ns) {
@@ -34,7 +34,7 @@ double percent(std::uint64_t part, std::uint64_t whole) {
 std::string cut(std::string text, std::size_t columns) {
   std::size_t at = 0;
   for (std::size_t i = 0; i < columns && at < text.size(); ++i) {
-    at += std::max<std::size_t>(1, utf8_sequence_bytes(std::string_view(text).substr(at)));
+    at += std::max<std::size_t>(1, cmdline::utf8_sequence_bytes(std::string_view(text).substr(at)));
   }
   if (at < text.size()) text.resize(at);
   return text;

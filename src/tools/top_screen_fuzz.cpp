@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "cmdline/text_codec.hpp"
 #include "node/numbers_format.hpp"
-#include "tools/text_codec.hpp"
 #include "tools/top_screen.hpp"
 
 namespace espalier::tools {
@@ -21,7 +21,7 @@ void look_at(const TopView& view, ScreenSize size) {
     const auto lines = draw_top(view, {"unix:s", sort}, size);
     require(size.rows == 0 || lines.size() == size.rows);
     for (const ScreenLine& line : lines) {
-      require(is_utf8(line.text));
+      require(cmdline::is_utf8(line.text));
       for (const char c : line.text) {
         require(static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) != 0x7f);
       }

@@ -25,6 +25,8 @@ class Tool {
   std::function<Result<Store>(const std::string& address)> connect;
   /// What becomes of nodes that are to be started; nothing: none is.
   std::function<Outcome<int>(Environment&, const node::Loaded&)> serve;
+  /// What becomes of the program of the benchmarks; nothing: there is none.
+  std::function<Failure(std::vector<std::string> arguments)> start_bench;
   bool has_fabric = false;  ///< ends of the fabric can be opened, those of this machine
   /// Who asks commands to stop; nothing: nobody.
   std::function<std::unique_ptr<StopRequest>()> notice_stop;
@@ -37,7 +39,7 @@ class Tool {
   std::uint64_t tick_ns = 1'000'000;  ///< how far the clock goes at each reading
   std::function<void()> at_tick;      ///< what others do meanwhile; nothing: they do nothing
 
-  int run(const std::vector<std::string>& arguments, std::span<const Mount> mounts = {}) {
+  int run(const std::vector<std::string>& arguments) {
     constexpr std::uint64_t kMemoryBytes = std::uint64_t{64} << 20;
     MemorySource source(input, files.piece_bytes);
     out_.str("");
@@ -60,6 +62,7 @@ class Tool {
                             .machine_bytes = std::uint64_t{8} << 30};
     if (connect) environment.connect = connect;
     if (serve) environment.serve = serve;
+    if (start_bench) environment.start_bench = start_bench;
     if (has_fabric) {
       environment.listen_on_fabric = fabric::open_for_listening;
       environment.reach_on_fabric = fabric::open_for_connecting;
@@ -67,7 +70,7 @@ class Tool {
     if (notice_stop) environment.notice_stop = notice_stop;
     if (open_screen) environment.open_screen = open_screen;
     environment.pause = [this](std::uint64_t ns) { pauses_ns.push_back(ns); };
-    return tools::run(arguments, environment, mounts);
+    return tools::run(arguments, environment);
   }
   [[nodiscard]] std::string out() const { return out_.str(); }
   [[nodiscard]] std::string err() const { return err_.str(); }

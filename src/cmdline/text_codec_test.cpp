@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/text_codec.hpp"
+#include "cmdline/text_codec.hpp"
 
 #include <gtest/gtest.h>
 
-namespace espalier::tools {
+namespace espalier::cmdline {
 namespace {
 
 using namespace std::string_literals;
@@ -15,8 +15,7 @@ std::string all_bytes() {
 }
 
 TEST(TextCodec, EveryByteComesBackInEveryEncoding) {
-  for (const Encoding encoding :
-       {Encoding::raw, Encoding::hex, Encoding::escaped, Encoding::tsv}) {
+  for (const Encoding encoding : {Encoding::raw, Encoding::hex, Encoding::escaped, Encoding::tsv}) {
     EXPECT_EQ(decode(encode(all_bytes(), encoding), encoding), all_bytes());
     EXPECT_EQ(decode(encode("", encoding), encoding), "");
   }
@@ -36,8 +35,8 @@ TEST(TextCodec, EscapedKeepsReadableTextAndNothingThatSteersATerminal) {
   EXPECT_EQ(encode("\x1b[31m", Encoding::escaped), "\\x1b[31m");
   EXPECT_EQ(encode("a\tb\nc\rd\\e\0"s, Encoding::escaped), "a\\tb\\nc\\rd\\\\e\\x00");
   EXPECT_EQ(encode("\x7f", Encoding::escaped), "\\x7f");
-  EXPECT_EQ(encode("\xC2\x9B", Encoding::escaped), "\\xc2\\x9b");              // C1: CSI
-  EXPECT_EQ(encode("\xE2\x80\xAE", Encoding::escaped), "\\xe2\\x80\\xae");      // right to left
+  EXPECT_EQ(encode("\xC2\x9B", Encoding::escaped), "\\xc2\\x9b");           // C1: CSI
+  EXPECT_EQ(encode("\xE2\x80\xAE", Encoding::escaped), "\\xe2\\x80\\xae");  // right to left
   EXPECT_EQ(encode("\xFF\xFE", Encoding::escaped), "\\xff\\xfe");
 }
 
@@ -71,8 +70,8 @@ TEST(TextCodec, KnowsWellFormedUtf8) {
   EXPECT_FALSE(is_utf8("\xF0\x8F\xBF\xBF"));  // overlong
   EXPECT_FALSE(is_utf8("\xF4\x90\x80\x80"));  // above 10FFFF
   EXPECT_FALSE(is_utf8("\xF5\x80\x80\x80"));
-  EXPECT_FALSE(is_utf8("\xE2\x82"));          // cut off
+  EXPECT_FALSE(is_utf8("\xE2\x82"));  // cut off
 }
 
 }  // namespace
-}  // namespace espalier::tools
+}  // namespace espalier::cmdline

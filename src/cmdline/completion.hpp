@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scripts that complete the command in a shell, made from the parser's own commands and options, so
+// Scripts that complete a program in a shell, made from the parser's own commands and options, so
 // that they cannot say anything else than the parser does.
 //
 // All three work alike: the words before the cursor tell which command is being typed ("map
 // create"); then come its options, its commands, files, or the values of the option just typed.
 #pragma once
 
+#include <iosfwd>
 #include <string>
 #include <vector>
 
-#include "tools/environment.hpp"
+#include "cmdline/parse.hpp"
 
 namespace CLI {
 class App;
 }
 
-namespace espalier::tools {
+namespace espalier::cmdline {
 
 /// An option of a command, as a shell needs it.
 struct OptionWords {
@@ -44,4 +45,8 @@ struct CommandWords {
 [[nodiscard]] std::string zsh_completion(const CommandWords& program);
 [[nodiscard]] std::string fish_completion(const CommandWords& program);
 
-}  // namespace espalier::tools
+/// Adds `completion bash | zsh | fish`, which prints one of them for the whole of `app` to `out`.
+/// Requires: `app` and `out` live as long as `chosen`.
+void add_completion_command(CLI::App& app, std::ostream& out, Action& chosen);
+
+}  // namespace espalier::cmdline

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <streambuf>
 
-namespace espalier::tools {
+namespace espalier::cmdline {
 
 class DescriptorBuffer : public std::streambuf {
  public:
@@ -54,4 +54,4 @@ class DescriptorBuffer : public std::streambuf {
   std::array<char, std::size_t{64} << 10> buffer_{};
 };
 
-}  // namespace espalier::tools
+}  // namespace espalier::cmdline

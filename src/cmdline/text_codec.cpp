@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/text_codec.hpp"
+#include "cmdline/text_codec.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace espalier::tools {
+namespace espalier::cmdline {
 namespace {
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
@@ -191,4 +191,4 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-}  // namespace espalier::tools
+}  // namespace espalier::cmdline

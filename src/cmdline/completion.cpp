@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/completion.hpp"
+#include "cmdline/completion.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace espalier::tools {
+namespace espalier::cmdline {
 namespace {
 
 /// "csv|tsv" are words to type; "SIZE|PERCENT" are kinds of words.
@@ -287,4 +287,4 @@ std::string fish_completion(const CommandWords& program) {
   return text;
 }
 
-}  // namespace espalier::tools
+}  // namespace espalier::cmdline

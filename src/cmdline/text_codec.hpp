@@ -19,7 +19,7 @@
 #include <string>
 #include <string_view>
 
-namespace espalier::tools {
+namespace espalier::cmdline {
 
 enum class Encoding : std::uint8_t { raw = 1, hex = 2, escaped = 3, tsv = 4 };
 
@@ -45,4 +45,4 @@ void encode_to(std::string& out, std::string_view bytes, Encoding encoding);
 /// Whether all of `text` is well-formed UTF-8.
 [[nodiscard]] bool is_utf8(std::string_view text);
 
-}  // namespace espalier::tools
+}  // namespace espalier::cmdline

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/standard_output.hpp"
+#include "cmdline/standard_output.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <ostream>
 #include <string>
 
-namespace espalier::tools {
+namespace espalier::cmdline {
 namespace {
 
 TEST(StandardOutput, WritesWhatItIsGiven) {
@@ -58,4 +58,4 @@ TEST(StandardOutput, KnowsThatTheDiskIsFull) {
 }
 
 }  // namespace
-}  // namespace espalier::tools
+}  // namespace espalier::cmdline

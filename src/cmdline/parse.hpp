@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parses a command line, answers --help and --version, and says of a wrong line what to type
+// instead; and the byte-exact passage of operands through the parser.
+//
+// The parser gives a meaning of its own to empty arguments and to ones in brackets or braces:
+// "[a,b]" would become two keys, "{}" none. protect() marks such arguments with a NUL at their end,
+// which no real argument can hold, and unprotect() takes it off.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cmdline/failure.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace espalier::cmdline {
+
+/// What the parsed command line asks for; returns an exit code.
+using Action = std::function<int()>;
+
+/// Parses `arguments`, the program's name not among them, by what `app` knows; commands that need
+/// unmarked operands unprotect() them. "help scan" is "scan --help". Prints help, version and
+/// mistakes.
+/// Returns: nothing when the line is right and the chosen command is to be run; else the exit code.
+[[nodiscard]] std::optional<int> parse(CLI::App& app, std::span<const std::string> arguments,
+                                       std::ostream& out, const Messages& messages);
+
+/// Arguments as the parser may see them.
+[[nodiscard]] std::vector<std::string> protect(std::vector<std::string> arguments);
+/// The argument as it was typed.
+[[nodiscard]] std::string unprotect(std::string argument);
+
+}  // namespace espalier::cmdline
