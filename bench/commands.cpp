@@ -214,8 +214,8 @@ void add_rings(CLI::App& bench, const Output& output, std::function<int()>& chos
            "no-ops, or chases; 1,8,16,32,64,128,256 by default");
   add_list(command, "--payload-bytes", options->payload_bytes,
            "of no-ops; 32,88,256,1024,4096 by default");
-  add_list(command, "--rings", options->rings, "how many; 1,16,64,256,1024 by default");
-  add_list(command, "--writers", options->writers, "threads that write at once; 1,2,4 by default");
+  add_list(command, "--rings", options->rings,
+           "how many (doorbell, connections); 16,1024 by default");
   command.add_option("--opened", options->opened, "connections opened and closed (connections)")
       ->capture_default_str();
   add_list(command, "--idle", options->idle,
@@ -300,7 +300,7 @@ void add_fabric(CLI::App& bench, const Output& output, std::function<int()>& cho
   add_list(command, "--in-flight", options->in_flight,
            "requests in flight (verbs); 1,32 by default");
   add_list(command, "--batches", options->batches,
-           "requests posted with one doorbell (batch); 1,4,16,64 by default");
+           "READs posted with one doorbell (batch); 1,4,16,64 by default");
   add_list(command, "--loss", options->losses,
            "share of packets that get lost (loss); 0,0.01,0.2 by default");
   command

@@ -89,7 +89,7 @@ TEST(BenchCommands, TreeAndMemoryRun) {
 
 TEST(BenchCommands, RingsRun) {
   const Outcome outcome =
-      run("bench rings --experiment doorbell --rings 1,5 --writers 1 --ops 64 --seed 3 --repeat 1"
+      run("bench rings --experiment doorbell --rings 1,5 --ops 64 --seed 3 --repeat 1"
           " --json --probe-rounds 0");
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(parse_lines(outcome.out).back().at("result_hashes_equal"), true);

@@ -1,131 +1,119 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `espalier bench rings --experiment doorbell` measures, and with which parameters.
-#include <algorithm>
+// `bench rings --experiment doorbell`: what it costs a node to look for news while there are none:
+// at the row of doorbells, as a worker with many rings does, and at the next line of each ring, as
+// one with few does.
+//
+// Rings begin at random lines: were all at line 0, the next lines would meet in one set of the
+// cache, and looking at them would seem dearer than it is.
+#include <cstring>
+#include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "bench/doorbell_probe.hpp"
+#include "base/atomic_bytes.hpp"
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "bench/huge_memory.hpp"
+#include "bench/probe.hpp"
 #include "bench/run_rings.hpp"
+#include "offload/doorbells.hpp"
+#include "wire/ring.hpp"
 
 namespace espalier::bench {
 namespace {
 
-constexpr std::uint32_t kSlotsOnTheWay = 32;
-constexpr std::uint32_t kNeighbours = 16;  // rings whose tails of 4 bytes fill one line
+template <class T>
+T must(Result<T> result) {
+  if (!result) throw std::runtime_error("doorbells: " + message(result.error()));
+  return std::move(*result);
+}
 
-// Cheap operations are done more often, so that threads that begin a little apart, or take turns
-// on a core, still run beside each other for most of the time.
-constexpr std::uint64_t kWindowTimes = 4;
-constexpr std::uint64_t kStreamTimes = 8;
-constexpr std::uint64_t kUnreadTimes = 16;
+/// The node's own.
+class Row {
+ public:
+  Row(std::uint32_t rings, std::uint64_t) : doorbells_(must(offload::Doorbells::reserve(rings))) {
+    for (std::uint32_t ring = 0; ring < rings; ++ring) {
+      places_.push_back(must(doorbells_.open(0)).place);
+    }
+  }
+  /// How many have news.
+  std::uint64_t look() { return doorbells_.scan().size(); }
+  void announce(std::uint32_t ring) { doorbells_.ring(places_[ring], 1); }
 
-PointSample sample_of(const DoorbellResult& result, std::uint32_t side_by_side = 1) {
+ private:
+  offload::Doorbells doorbells_;
+  std::vector<std::uint32_t> places_;
+};
+
+/// None, but the rings themselves.
+class NextLines {
+ public:
+  NextLines(std::uint32_t rings, std::uint64_t seed)
+      : memory_(std::size_t{rings} * kLines * wire::kRingLineBytes), next_(rings) {
+    std::memset(memory_.data(), 0, memory_.bytes());  // no page is taken while the clock runs
+    base::Random random(seed);
+    for (auto& next : next_) next = static_cast<std::uint32_t>(random.below(kLines));
+  }
+  std::uint64_t look() {
+    std::uint64_t found = 0;
+    for (std::uint32_t ring = 0; ring < next_.size(); ++ring) {
+      if (base::load_shared<std::uint32_t>(at(ring)) == kCome) [[unlikely]]
+        ++found;
+    }
+    return found;
+  }
+  void announce(std::uint32_t ring) { base::store_shared(at(ring), kCome); }
+
+ private:
+  static constexpr std::uint32_t kLines = 256;
+  static constexpr std::uint32_t kCome = 1;
+  [[nodiscard]] std::byte* at(std::uint32_t ring) const {
+    return memory_.data() + (std::size_t{ring} * kLines + next_[ring]) * wire::kRingLineBytes;
+  }
+
+  HugeBuffer memory_;
+  std::vector<std::uint32_t> next_;
+};
+
+// The checksum is what was found: nothing before, and then all.
+template <class Looker>
+PointSample look_in_vain(std::uint32_t rings, std::uint64_t ops, std::uint64_t seed) {
+  Looker looker(rings, seed);
+  std::uint64_t found = looker.look();  // into the cache
+  const base::Stopwatch watch;
+  for (std::uint64_t op = 0; op < ops; ++op) found += looker.look();
   PointSample sample;
-  sample.ops = result.ops;
-  sample.seconds = result.seconds;
-  sample.ns_per_op = result.ns_per_op() * side_by_side;
-  sample.latencies = result.latencies;
-  sample.checksum = result.checksum;
-  sample.complete = result.complete;
+  sample.took(ops, static_cast<double>(watch.elapsed_ns()) * 1e-9);
+  for (std::uint32_t ring = 0; ring < rings; ++ring) looker.announce(ring);
+  sample.checksum = (found << 32) + looker.look();
   return sample;
 }
 
-// The points of one workload, the forms innermost: what is compared runs one right after another.
-class Points {
- public:
-  explicit Points(const RingsOptions& options) : options_(options) {}
-
-  template <class Measure>
-  void add(const char* workload, DoorbellPlan plan, std::uint64_t times, std::uint32_t threads,
-           std::string answers, Measure measure) {
-    plan.ops = options_.ops * times;
-    plan.seed = options_.seed;
-    MeasuredPoint point;
-    point.workload = workload;
-    point.parameters["doorbell"] = name(plan.form.doorbell);
-    point.parameters["isa"] = name(plan.form.isa);
-    point.parameters["rings"] = plan.rings;
-    point.parameters["writers"] = plan.writers;
-    point.parameters["window"] = plan.window;
-    point.threads = threads;
-    point.answers = std::move(answers);
-    point.measure = [plan, measure] { return measure(plan); };
-    points_.push_back(std::move(point));
-  }
-
-  std::vector<MeasuredPoint> take() { return std::move(points_); }
-
- private:
-  const RingsOptions& options_;
-  std::vector<MeasuredPoint> points_;
-};
-
-void add_one_writer(Points& points, std::uint32_t rings, const char* workload, std::uint32_t window,
-                    std::uint64_t times) {
-  for (const DoorbellForm& form : doorbell_forms()) {
-    DoorbellPlan plan;
-    plan.form = form;
-    plan.rings = rings;
-    plan.window = window;
-    points.add(workload, plan, times, 2, workload,
-               [](const DoorbellPlan& p) { return sample_of(notify(p)); });
-  }
-}
-
-void add_empty(Points& points, std::uint32_t rings) {
-  for (const DoorbellForm& form : doorbell_forms()) {
-    DoorbellPlan plan;
-    plan.form = form;
-    plan.rings = rings;
-    plan.writers = 0;
-    plan.window = 0;
-    points.add("empty-scan", plan, 1, 1, "each of " + std::to_string(rings),
-               [](const DoorbellPlan& p) { return sample_of(scan_empty(p)); });
-  }
-}
-
-void add_stream(Points& points, std::uint32_t writers) {
-  for (const DoorbellForm& form : best_doorbell_forms()) {
-    DoorbellPlan plan;
-    plan.form = form;
-    plan.rings = std::max(kNeighbours, writers);
-    plan.writers = writers;
-    plan.window = kRingSlots;
-    points.add("stream", plan, kStreamTimes, 1 + writers, "streams of " + std::to_string(writers),
-               [](const DoorbellPlan& p) { return sample_of(stream(p)); });
-  }
-}
-
-void add_unread(Points& points, std::uint32_t writers, bool slots) {
-  for (const DoorbellForm& form : best_doorbell_forms()) {
-    if (!slots && form.doorbell == Doorbell::slots) continue;  // it has nothing to ring
-    DoorbellPlan plan;
-    plan.form = form;
-    plan.rings = kNeighbours;
-    plan.writers = writers;
-    plan.window = 0;
-    // Tails count and bits do not, so bells alone leave different things behind.
-    std::string answers = "unread of " + std::to_string(writers);
-    if (!slots) answers += std::string(" bells ") + (stride_of(form.doorbell) != 0 ? "t" : "b");
-    points.add(
-        slots ? "unread-slots" : "unread-bells", plan, kUnreadTimes, writers, answers,
-        [slots](const DoorbellPlan& p) { return sample_of(announce_unread(p, slots), p.writers); });
-  }
+template <class Looker>
+MeasuredPoint empty_scan(std::string target, std::uint32_t rings, const RingsOptions& options) {
+  MeasuredPoint point;
+  point.target = std::move(target);
+  point.workload = "empty-scan";
+  point.parameters["rings"] = rings;
+  point.answers = "each of " + std::to_string(rings);
+  point.measure = [rings, ops = options.ops, seed = options.seed] {
+    PointSample sample;
+    run_pinned([&] { sample = look_in_vain<Looker>(rings, ops, seed); });
+    return sample;
+  };
+  return point;
 }
 
 }  // namespace
 
 std::vector<MeasuredPoint> doorbell_points(const RingsOptions& options) {
-  Points points(options);
-  for (const std::uint32_t rings : options.rings) add_empty(points, rings);
-  for (const std::uint32_t rings : options.rings) add_one_writer(points, rings, "round-trip", 1, 1);
+  std::vector<MeasuredPoint> points;
   for (const std::uint32_t rings : options.rings) {
-    add_one_writer(points, rings, "window", kSlotsOnTheWay, kWindowTimes);
+    points.push_back(empty_scan<Row>("doorbells", rings, options));
+    points.push_back(empty_scan<NextLines>("next-lines", rings, options));
   }
-  for (const std::uint32_t writers : options.writers) add_stream(points, writers);
-  for (const bool slots : {false, true}) {
-    for (const std::uint32_t writers : {1u, 2u}) add_unread(points, writers, slots);
-  }
-  return points.take();
+  return points;
 }
 
 }  // namespace espalier::bench

@@ -34,7 +34,6 @@ constexpr std::array kKinds{Named{FabricKind::shm, "shm"},
                             Named{FabricKind::roce_udp, "roce-udp"},
                             Named{FabricKind::roce_udp6, "roce-udp6"},
                             Named{FabricKind::ofi_tcp, "ofi-tcp"},
-                            Named{FabricKind::ofi_tcp_rxm, "ofi-tcp-rxm"},
                             Named{FabricKind::roce_xdp, "roce-xdp"},
                             Named{FabricKind::roce_udp_veth, "roce-udp-veth"}};
 
@@ -99,9 +98,8 @@ std::unique_ptr<fabric::Endpoint> open_endpoint(FabricKind kind, double loss,
                                                 std::shared_ptr<fabric::RegionTable> regions,
                                                 std::string* where) {
   if (kind == FabricKind::shm) return must(fabric::shm::open(std::move(regions)), "shm");
-  if (is_ofi(kind)) {
-    const char* const provider = kind == FabricKind::ofi_tcp ? "tcp" : "tcp+rxm";
-    return must(fabric::ofi::open(provider, std::move(regions)), "libfabric");
+  if (kind == FabricKind::ofi_tcp) {
+    return must(fabric::ofi::open("tcp", std::move(regions)), "libfabric");
   }
   const bool listens = where != nullptr;
   std::unique_ptr<roce::PacketPort> port =

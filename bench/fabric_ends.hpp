@@ -28,16 +28,11 @@ enum class FabricKind : std::uint8_t {
   roce_udp,
   roce_udp6,
   ofi_tcp,
-  ofi_tcp_rxm,
   roce_xdp,
   roce_udp_veth,
 };
 [[nodiscard]] std::string_view name(FabricKind kind);
 [[nodiscard]] std::optional<FabricKind> parse_fabric_kind(std::string_view text);
-/// Whether libfabric carries it.
-[[nodiscard]] constexpr bool is_ofi(FabricKind kind) {
-  return kind == FabricKind::ofi_tcp || kind == FabricKind::ofi_tcp_rxm;
-}
 /// Whether the two ends are in network stacks of their own, with a cable between: as root only.
 [[nodiscard]] constexpr bool needs_cable(FabricKind kind) {
   return kind == FabricKind::roce_xdp || kind == FabricKind::roce_udp_veth;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/point_lines.hpp"
 #include "bench/run_latency.hpp"
+#include "bench/testing/point_lines.hpp"
 #include "bench/workers.hpp"
 
 namespace espalier::bench {

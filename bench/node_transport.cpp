@@ -18,7 +18,6 @@ std::string fresh_roce_udp() { return "roce://127.0.0.1:0/1"; }
 std::string fresh_roce_udp6() { return "roce://[::1]:0/1"; }
 std::string fresh_roce_memif() { return "roce+memif:" + fresh_socket(); }
 std::string fresh_ofi_tcp() { return "ofi://tcp/127.0.0.1:0"; }
-std::string fresh_ofi_tcp_rxm() { return "ofi://tcp+rxm/127.0.0.1:0"; }
 
 struct Row {
   NodeTransport transport;
@@ -37,7 +36,6 @@ constexpr std::array kRows{
     Row{NodeTransport::roce_memif_send, "roce-memif-send", fresh_roce_memif, true},
     Row{NodeTransport::ofi_tcp, "ofi-tcp", fresh_ofi_tcp},
     Row{NodeTransport::ofi_tcp_send, "ofi-tcp-send", fresh_ofi_tcp, true},
-    Row{NodeTransport::ofi_tcp_rxm, "ofi-tcp-rxm", fresh_ofi_tcp_rxm},
 };
 
 const Row& row_of(NodeTransport transport) {

@@ -29,7 +29,6 @@ enum class NodeTransport : std::uint8_t {
   roce_memif_send,
   ofi_tcp,
   ofi_tcp_send,
-  ofi_tcp_rxm,
 };
 
 [[nodiscard]] std::string_view name(NodeTransport transport);

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "bench/redis_fixture.hpp"
 #include "bench/redis_form.hpp"
 #include "bench/request_list.hpp"
+#include "bench/testing/redis_fixture.hpp"
 
 namespace espalier::bench {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "bench/point_lines.hpp"
 #include "bench/run_rpc.hpp"
+#include "bench/testing/point_lines.hpp"
 
 namespace espalier::bench {
 namespace {

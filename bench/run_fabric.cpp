@@ -18,8 +18,8 @@ namespace {
 
 using fabric::Opcode;
 
-constexpr std::array<std::string_view, 7> kExperiments{"verbs", "batch",   "inline", "signal",
-                                                       "loss",  "atomics", "local"};
+constexpr std::array<std::string_view, 5> kExperiments{"verbs", "batch", "loss", "atomics",
+                                                       "local"};
 constexpr std::array kVerbs{Opcode::read,      Opcode::write,        Opcode::send,
                             Opcode::fetch_add, Opcode::compare_swap, Opcode::write_immediate};
 constexpr std::uint32_t kSmall = 64;
@@ -77,34 +77,16 @@ class Points {
         loop.batch = batch;
         add(kind, loop);
       }
-    }
-    return std::move(points_);
-  }
-  std::vector<MeasuredPoint> inlines() {
-    for (const FabricKind kind : options_.transports) {
-      for (const bool inlined : {false, true}) {
-        FabricLoop loop = new_loop(Opcode::write, kSmall, kDeep);
-        loop.batch = 16;
-        loop.inlined = inlined;
-        add(kind, loop);
-      }
-    }
-    return std::move(points_);
-  }
-  std::vector<MeasuredPoint> signals() {
-    for (const FabricKind kind : options_.transports) {
-      for (const std::uint32_t every : {1u, 4u, 16u}) {
-        FabricLoop loop = new_loop(Opcode::write, kSmall, kDeep);
-        loop.batch = 16;
-        loop.signal_every = every;
-        add(kind, loop);
-      }
+      FabricLoop writes = new_loop(Opcode::write, kSmall, kDeep);
+      writes.batch = writes.signal_every = 16;
+      writes.inlined = true;
+      add(kind, writes);
     }
     return std::move(points_);
   }
   std::vector<MeasuredPoint> losses() {
     for (const FabricKind kind : options_.transports) {
-      if (kind == FabricKind::shm || is_ofi(kind)) continue;  // no packets of ours
+      if (kind == FabricKind::shm || kind == FabricKind::ofi_tcp) continue;  // no packets of ours
       for (const double loss : options_.losses) {
         add(kind, new_loop(Opcode::read, kSmall, kShallow), loss);
       }
@@ -219,8 +201,6 @@ int run_fabric(const FabricOptions& options, const Output& output) {
   const auto points = [&] { return Points(options, servers); };
   if (is_chosen(options.experiments, "verbs")) run.run("verbs", points().verbs());
   if (is_chosen(options.experiments, "batch")) run.run("batch", points().batches());
-  if (is_chosen(options.experiments, "inline")) run.run("inline", points().inlines());
-  if (is_chosen(options.experiments, "signal")) run.run("signal", points().signals());
   if (is_chosen(options.experiments, "loss")) run.run("loss", points().losses());
   if (is_chosen(options.experiments, "atomics")) run.run("atomics", points().atomics());
   if (is_chosen(options.experiments, "local")) run.run("local", points().local());

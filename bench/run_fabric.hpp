@@ -3,9 +3,8 @@
 // and one that is asked.
 //
 //   verbs    each verb, by size and by how many are in flight
-//   batch    READs of 64 bytes, by how many are posted with one doorbell
-//   inline   WRITEs of 64 bytes, inlined or not
-//   signal   WRITEs of 64 bytes, by how many of them are told
+//   batch    READs of 64 bytes, by how many are posted with one doorbell; and WRITEs, 16 with each,
+//            inlined, every 16th told
 //   loss     READs of 64 bytes, 16 in flight, by the share of packets that get lost (roce alone)
 //   atomics  two threads that add to one word: FETCH_ADD beside plain instructions (shm alone)
 //   local    READs of 64 bytes beside memcpy over the same addresses (shm alone)

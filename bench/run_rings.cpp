@@ -31,14 +31,12 @@ constexpr std::array kExperiments{
     RingsExperiment{"chase", chase_points},
 };
 
-constexpr std::uint32_t kRingsMax = 16384;  // 256 MiB of slots
-constexpr std::uint32_t kWritersMax = 64;
+constexpr std::uint32_t kRingsMax = 16384;  // 256 MiB of lines
 constexpr std::uint32_t kIdleMax = 10'000;
 constexpr std::uint64_t kOpenedMax = 10'000'000;
 constexpr std::uint64_t kListNodesMax = std::uint64_t{1} << 32;  // 256 GiB
-constexpr std::uint64_t kOpsMin = 64;  // one for each writer
-constexpr std::uint64_t kOpsMax = std::uint64_t{1}
-                                  << 27;  // times 16, and counts of 32 bits hold it
+constexpr std::uint64_t kOpsMin = 64;
+constexpr std::uint64_t kOpsMax = std::uint64_t{1} << 27;
 
 constexpr auto kNames = [] {
   std::array<std::string_view, kExperiments.size()> names{};
@@ -56,9 +54,6 @@ std::optional<std::string> problem_of(const RingsOptions& options) {
   };
   if (auto problem = problem_of_experiments(options.experiments, kNames)) return problem;
   if (outside(options.rings, kRingsMax)) return fmt::format("--rings must be 1 to {}", kRingsMax);
-  if (outside(options.writers, kWritersMax)) {
-    return fmt::format("--writers must be 1 to {}", kWritersMax);
-  }
   if (outside(options.in_flight, 256)) return "--in-flight must be 1 to 256";
   if (std::ranges::any_of(options.payload_bytes, [](std::uint32_t v) { return v > 8192; })) {
     return "--payload-bytes must be 0 to 8192";

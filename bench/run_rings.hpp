@@ -4,13 +4,8 @@
 // An experiment is a list of points (bench/point_run.hpp). A new one is a function that makes
 // points, and a row in the table of run_rings.cpp.
 //
-//   doorbell   how a ring says that it has news (bench/doorbell_probe.hpp):
-//     empty-scan      looking at all rings while none has news
-//     round-trip      a slot in a random ring, and its answer
-//     window          the same with 32 slots on the way
-//     stream          several writers, each in its own of 16 neighbouring rings
-//     unread-bells    two writers ring neighbouring doorbells, and nobody looks
-//     unread-slots    the same, each time with a slot
+//   doorbell   looking for rings that have news (bench/doorbell_points.cpp)
+//     empty-scan      while none has: at the node's doorbells, and at the next line of each ring
 //   noop         no-ops through the rings of a node (bench/node_rings.cpp)
 //     round-trip      one at a time
 //     in-flight       by how many are on their way
@@ -38,13 +33,12 @@
 namespace espalier::bench {
 
 struct RingsOptions : PointOptions {
-  std::vector<std::string> experiments;  ///< none: all
-  std::vector<std::uint32_t> rings{1, 16, 64, 256, 1024};
-  std::vector<std::uint32_t> writers{1, 2, 4};
+  std::vector<std::string> experiments;                               ///< none: all
+  std::vector<std::uint32_t> rings{16, 1024};                         ///< doorbell, connections
   std::vector<std::uint32_t> in_flight{1, 8, 16, 32, 64, 128, 256};   ///< noop, chase
   std::vector<std::uint32_t> payload_bytes{32, 88, 256, 1024, 4096};  ///< noop, 32 in flight
-  std::uint64_t ops = 200'000;  ///< round trips of a measurement; what is cheaper, more often
-  std::uint64_t opened = 10'000;                 ///< connections: clients that come and go
+  std::uint64_t ops = 200'000;    ///< round trips of a measurement; what is cheaper, more often
+  std::uint64_t opened = 10'000;  ///< connections: clients that come and go
   std::vector<std::uint32_t> idle{0, 16, 1000};  ///< sleep: clients that ask nothing
   double seconds = 5;                            ///< sleep: how long they are watched
   std::uint64_t list_nodes = 10'000'000;         ///< chase

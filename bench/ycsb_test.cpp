@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every workload on every target, tiny: the same answers everywhere, and reports that can be read.
-#include "bench/redis_fixture.hpp"
 #include "bench/run_ycsb.hpp"
+#include "bench/testing/redis_fixture.hpp"
 
 #include <gtest/gtest.h>
 

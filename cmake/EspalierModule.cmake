@@ -97,7 +97,8 @@ function(espalier_batches target sources)
     return()
   endif()
   execute_process(
-    COMMAND awk -v lines=3000 -f ${PROJECT_SOURCE_DIR}/cmake/batches.awk ${sources}
+    COMMAND awk -v lines=3000 -v root=${PROJECT_SOURCE_DIR}
+            -f ${PROJECT_SOURCE_DIR}/cmake/batches.awk ${sources}
     OUTPUT_VARIABLE placed COMMAND_ERROR_IS_FATAL ANY OUTPUT_STRIP_TRAILING_WHITESPACE)
   string(REPLACE "\n" ";" placed "${placed}")
   foreach(line IN LISTS placed)
@@ -105,6 +106,10 @@ function(espalier_batches target sources)
     set_source_files_properties(${CMAKE_MATCH_2} PROPERTIES UNITY_GROUP batch_${CMAKE_MATCH_1})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # It takes an included source for a header, whose types others would see.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  endif()
   # A name of one source that hides another's is a clash, and batches.awk keeps those apart.
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sources})
 endfunction()

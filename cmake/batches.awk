@@ -2,10 +2,10 @@
 # Sorts sources into batches that one compiler run can take together, and prints for each
 # "<batch> <path>". Sources of one batch lie in one folder, together have at most `lines` lines, and
 # no name that one of them declares for itself, in an unnamed namespace or as a macro, occurs in
-# another: not as a second definition, nor as something that it would hide. Nor does it declare one
-# of the C library's functions that headers call.
+# another: not as a second definition, nor as something that it would hide. Nor as a type in one of
+# the other's headers; nor does it declare a function of the C library that headers call.
 #
-#   awk -v lines=3000 -f batches.awk <source>...
+#   awk -v lines=3000 -v root=<sources of the project> -f batches.awk <source>...
 #
 # This understands what clang-format lays out: a line that begins with a name in its first column,
 # within namespaces, is a declaration.
@@ -14,12 +14,16 @@ BEGIN { headers_call = " accept bind close connect listen open poll read recv se
 FNR == 1 { begin_file() }
 /^namespace \{/ { own = 1 }
 /^}  \/\/ namespace$/ { own = 0 }
+/^#include "/ { included[file] = included[file] " " $2 }
 { sub(/\/\/.*/, ""); gsub(/"([^"\\]|\\.)*"/, "\"\"") }
 { note_words($0) }
 /^using [A-Za-z0-9_:]+::[A-Za-z0-9_]+;/ { note_using($0) }
 (own && /^[A-Za-z_]/) || /^#define / { note_declaration($0) }
 { ++length_of[file] }
-END { for (i = 1; i <= files; ++i) place(order[i]) }
+END {
+  for (i = 1; i <= files; ++i) note_headers(order[i], included[order[i]])
+  for (i = 1; i <= files; ++i) place(order[i])
+}
 
 function begin_file() {
   file = FILENAME
@@ -30,6 +34,42 @@ function begin_file() {
 function note_words(text, n, i, parts) {
   n = split(text, parts, /[^A-Za-z0-9_]+/)
   for (i = 1; i <= n; ++i) has[file, parts[i]] = 1
+}
+
+# Notes the types that a source's headers, and theirs, speak of.
+function note_headers(source, names, n, i, parts) {
+  n = split(names, parts, /[ "]+/)
+  for (i = 1; i <= n; ++i) {
+    if (parts[i] == "" || ((source, parts[i]) in reached)) continue
+    reached[source, parts[i]] = 1
+    if (!(parts[i] in types)) read_header(parts[i])
+    note_types(source, types[parts[i]])
+    note_headers(source, included[parts[i]])
+  }
+}
+
+function note_types(source, names, n, i, parts) {
+  n = split(names, parts, " ")
+  for (i = 1; i <= n; ++i) speaks_of[source, parts[i]] = 1
+}
+
+function read_header(header, path, text, n, i, parts, once) {
+  types[header] = ""
+  path = root "/src/" header
+  if ((getline text < path) <= 0) path = root "/include/" header
+  if ((getline text < path) <= 0) path = root "/" header
+  while ((getline text < path) > 0) {
+    if (text ~ /^#include "/) included[header] = included[header] " " substr(text, 10)
+    sub(/\/\/.*/, "", text)
+    n = split(text, parts, /[^A-Za-z0-9_]+/)
+    for (i = 1; i <= n; ++i) {
+      if (parts[i] ~ /^[A-Z]/ && !(parts[i] in once)) {
+        once[parts[i]] = 1
+        types[header] = types[header] " " parts[i]
+      }
+    }
+  }
+  close(path)
 }
 
 function note_declaration(text, name) {
@@ -79,7 +119,7 @@ function clash(a, b) {
 function occurs(names, other, n, i, parts) {
   n = split(names, parts, " ")
   for (i = 1; i <= n; ++i) {
-    if ((other, parts[i]) in has) return 1
+    if (((other, parts[i]) in has) || ((other, parts[i]) in speaks_of)) return 1
   }
   return 0
 }

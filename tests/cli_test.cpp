@@ -12,10 +12,10 @@
 #include <sstream>
 
 #include "base/temporary_folder.hpp"
-#include "tools/memory_files.hpp"
 #include "tools/os_files.hpp"
 #include "tools/record_reader.hpp"
 #include "tools/run.hpp"
+#include "tools/testing/memory_files.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -47,15 +47,11 @@ class Cli : public ::testing::Test {
     OsFiles files;
     std::ostringstream out_stream;
     std::ostringstream err_stream;
-    Environment environment{.input = input,
-                            .out = out_stream,
-                            .err = err_stream,
-                            .files = files,
-                            .now_ns =
-                                [] {
-                                  static std::uint64_t now = 0;
-                                  return now += 1'000'000;
-                                }};
+    Environment environment{
+        .input = input, .out = out_stream, .err = err_stream, .files = files, .now_ns = [] {
+          static std::uint64_t now = 0;
+          return now += 1'000'000;
+        }};
     const int exit_code = run(arguments, environment);
     out = out_stream.str();
     err = err_stream.str();
@@ -122,8 +118,8 @@ TEST_F(Cli, ExportsWhatAStandardMapWouldHold) {
   std::string text;
   for (const auto& [key, value] : expected) text += key + "\t" + value + "\n";
   ASSERT_EQ(expected.size(), 118U);
-  EXPECT_EQ(
-      run_function({"export", source, "--header", "--key-column=3", "--value-column=1"}), kOk);
+  EXPECT_EQ(run_function({"export", source, "--header", "--key-column=3", "--value-column=1"}),
+            kOk);
   EXPECT_EQ(out, text);
 }
 

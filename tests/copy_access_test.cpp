@@ -214,11 +214,8 @@ TEST_P(CopyAccessConcurrency, ReadsWhatWasThereAtItsVersion) {
     Random random(seed + 9);
     for (std::uint64_t i = steps_or(scaled(4000)); i != 0; --i) {
       Question question = random_read(random, keys, map.geometry.key_bytes_max);
-      if (random.one_in(20)) {
-        question = {Op::put, random.pick(keys), {}, "reader " + std::to_string(i), 0};
-      }
       reader.submit(std::move(question));
-      if (reader.engine.pending() >= 8) reader.engine.poll();
+      if (reader.walker.pending() >= 8) reader.walker.poll();
       reader.machine.turn();
     }
     reader.drain();

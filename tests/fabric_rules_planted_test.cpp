@@ -7,7 +7,7 @@
 
 #include "base/random.hpp"
 #include "fabric/planted.hpp"
-#include "fabric/roce/engine_world.hpp"
+#include "fabric/roce/testing/engine_world.hpp"
 
 namespace espalier::fabric::roce::workload {
 namespace {

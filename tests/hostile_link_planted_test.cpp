@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "client/hostile_checks.hpp"
+#include "client/testing/hostile_checks.hpp"
 #include "fabric/planted.hpp"
 
 namespace espalier::client {

@@ -17,9 +17,8 @@ namespace {
 TEST(Layers, NoFileOfTheProjectIncludesUpwardOrSideways) {
   const std::filesystem::path root = ESPALIER_SOURCE_DIR;
   const Layers layers = Layers::parse(read_text(root / "layers.txt"));
-  const auto files =
-      read_sources(root, {"src", "include", "bench", "example", "tests"},
-                   {".hpp", ".cpp", ".h", ".c"});
+  const auto files = read_sources(root, {"src", "include", "bench", "example", "tests"},
+                                  {".hpp", ".cpp", ".h", ".c"});
   ASSERT_FALSE(files.empty());
   EXPECT_EQ(describe(check_layers(layers, files)), "");
 }
@@ -41,15 +40,19 @@ constexpr std::string_view kLayers =
     "0 base include/lib/error.hpp\n"
     "4 tree src/tree\n"
     "4 hash src/hash\n"
+    "4.1 log/bytes src/log/bytes\n"
+    "4.2 log/write src/log/write\n"
     "7 client include/lib\n"
     "99 tests tests\n";
 
 /// What the check says about one more file in a small project.
 std::string check(const std::string& path, const std::string& include) {
   const std::vector<SourceFile> files = {
-      {"src/base/bytes.hpp", ""}, {"include/lib/error.hpp", ""}, {"src/tree/map.hpp", ""},
-      {"src/hash/map.hpp", ""},   {"include/lib/lib.hpp", ""},   {"other/odd.hpp", ""},
-      {path, "// first\n" + include + "\n"}};
+      {"src/base/bytes.hpp", ""},     {"include/lib/error.hpp", ""},
+      {"src/tree/map.hpp", ""},       {"src/hash/map.hpp", ""},
+      {"include/lib/lib.hpp", ""},    {"other/odd.hpp", ""},
+      {"src/log/bytes/b.hpp", ""},    {"src/log/write/w.hpp", ""},
+      {"src/tree/testing/t.hpp", ""}, {path, "// first\n" + include + "\n"}};
   std::string findings;
   for (const Finding& finding : check_layers(Layers::parse(kLayers), files)) {
     if (finding.path == path) findings += describe({finding});
@@ -80,6 +83,26 @@ TEST(Layers, ASidewaysIncludeIsRefusedOutsideTests) {
   EXPECT_EQ(check("src/tree/x_bench.cpp", "#include \"hash/map.hpp\""), "");
 }
 
+TEST(Layers, RoomsOfAModuleLieAboveEachOther) {
+  EXPECT_EQ(check("src/log/write/x.cpp", "#include \"log/bytes/b.hpp\""), "");
+  EXPECT_EQ(check("src/log/bytes/x.cpp", "#include \"log/write/w.hpp\""),
+            "src/log/bytes/x.cpp:2: log/bytes (layer 4.1) includes \"log/write/w.hpp\" of "
+            "log/write (layer 4.2): upward\n");
+  EXPECT_EQ(check("src/log/bytes/x_test.cpp", "#include \"log/write/w.hpp\""), "");
+  EXPECT_NE(check("src/log/write/x.cpp", "#include \"tree/map.hpp\"").find("sideways"),
+            std::string::npos);
+  EXPECT_NE(check("src/tree/x.cpp", "#include \"log/bytes/b.hpp\"").find("sideways"),
+            std::string::npos);
+}
+
+TEST(Layers, TestSupportIsForTestsAlone) {
+  EXPECT_EQ(check("src/tree/x_test.cpp", "#include \"tree/testing/t.hpp\""), "");
+  EXPECT_EQ(check("src/tree/testing/x.hpp", "#include \"tree/testing/t.hpp\""), "");
+  EXPECT_EQ(check("tests/x.cpp", "#include \"tree/testing/t.hpp\""), "");
+  EXPECT_EQ(check("src/tree/x.cpp", "#include \"tree/testing/t.hpp\""),
+            "src/tree/x.cpp:2: includes \"tree/testing/t.hpp\", which is for tests alone\n");
+}
+
 // include/lib is the client's, but its error.hpp lies in layer 0.
 TEST(Layers, TheLongestPrefixWinsAndEndsAtAWholePart) {
   EXPECT_EQ(check("src/tree/x.cpp", "#include \"lib/error.hpp\""), "");
@@ -98,6 +121,7 @@ TEST(Layers, UnknownFilesAreRefused) {
 TEST(Layers, ABrokenListIsRefused) {
   EXPECT_THROW(static_cast<void>(Layers::parse("0 base\n")), std::runtime_error);
   EXPECT_THROW(static_cast<void>(Layers::parse("zero base src/base\n")), std::runtime_error);
+  EXPECT_THROW(static_cast<void>(Layers::parse("4. base src/base\n")), std::runtime_error);
   EXPECT_THROW(static_cast<void>(Layers::parse("0 base src/base more\n")), std::runtime_error);
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/random.hpp"
-#include "client/link_world.hpp"
+#include "client/testing/link_world.hpp"
 #include "fabric/planted.hpp"
 
 namespace espalier::client {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "client/impl.hpp"
-#include "node/http_fixture.hpp"
 #include "node/metrics.hpp"
-#include "node/metrics_reader.hpp"
 #include "node/numbers_format.hpp"
+#include "node/testing/http_fixture.hpp"
+#include "node/testing/metrics_reader.hpp"
 #include "tests/support/node_fixture.hpp"
 
 namespace espalier::test {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "fabric/roce/network_namespaces.hpp"
-#include "fabric/xdp/xdp_fixture.hpp"
+#include "fabric/xdp/testing/xdp_fixture.hpp"
 #include "tests/support/node_fixture.hpp"
-#include "tree/audit.hpp"
+#include "tree/write/audit.hpp"
 
 namespace espalier::test {
 namespace {
@@ -64,10 +64,10 @@ void expect_served(Store& store) {
   EXPECT_EQ(*map->count({}, {}), kItems - 1);
   std::uint64_t seen = 0;
   EXPECT_EQ(*map->scan({}, {},
-                            [&](std::span<const Item> items) {
-                              seen += items.size();
-                              return true;
-                            }),
+                       [&](std::span<const Item> items) {
+                         seen += items.size();
+                         return true;
+                       }),
             kItems - 1);
   EXPECT_EQ(seen, kItems - 1);
 }

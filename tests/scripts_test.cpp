@@ -108,8 +108,8 @@ TEST_F(Scripts, SourcesWithTheSameNameInThemAreInDifferentBatches) {
   const auto batches = [&](const std::string& one, const std::string& other) {
     write("a.cpp", one);
     write("b.cpp", other);
-    return run("awk -v lines=100 -f " + kSources + "/cmake/batches.awk " + path("a.cpp") + " " +
-               path("b.cpp") + " | cut -d' ' -f1 | tr '\\n' ' '")
+    return run("awk -v lines=100 -v root=" + path("") + " -f " + kSources + "/cmake/batches.awk " +
+               path("a.cpp") + " " + path("b.cpp") + " | cut -d' ' -f1 | tr '\\n' ' '")
         .output;
   };
   const std::string own = "namespace {\nconstexpr int kTiny = 1;\nint half(int x) { return x; }\n";
@@ -123,6 +123,11 @@ TEST_F(Scripts, SourcesWithTheSameNameInThemAreInDifferentBatches) {
   EXPECT_EQ(batches("using a::Thing;\n", "using a::Thing;\nThing t;\n"), "1 1 ");
   EXPECT_EQ(batches("using a::Thing;\n", "using b::Thing;\nThing t;\n"), "1 2 ");
   EXPECT_EQ(batches("namespace {\nint read(int x);\n}  // namespace\n", "int y;\n"), "1 2 ");
+  write("src/in/one.hpp", "#include \"in/two.hpp\"\n");
+  write("src/in/two.hpp", "void go(const Thing& half);\n");
+  const std::string type = "namespace {\nusing Thing = int;\nint half;\n}  // namespace\n";
+  EXPECT_EQ(batches(type, "#include \"in/one.hpp\"\n"), "1 2 ");
+  EXPECT_EQ(batches(own + end, "#include \"in/one.hpp\"\n"), "1 1 ");
   EXPECT_EQ(batches("#define COUNT 1\n", "int COUNT;\n"), "1 2 ");
   EXPECT_EQ(batches(std::string(60, '\n'), std::string(60, '\n')), "1 2 ");
 }

@@ -63,6 +63,8 @@ typedef int32_t espalier_code;
 #define ESPALIER_UNSUPPORTED 12           ///< this library or machine cannot do it
 /// The node is gone or said that it stops; a write without an answer may or may not be done.
 #define ESPALIER_CONNECTION_LOST 13
+/// A one-sided read lost its hold on the memory before it was done; ask again.
+#define ESPALIER_CONTENDED 14
 #define ESPALIER_INTERNAL 1000  ///< a defect of the library: please report it with the message
 
 /// Of the last call of this thread that failed: its code, ESPALIER_OK if none did.

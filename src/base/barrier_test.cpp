@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "base/litmus.hpp"
+#include "base/testing/litmus.hpp"
 
 namespace espalier::base {
 namespace {

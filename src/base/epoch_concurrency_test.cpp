@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/epoch.hpp"
-#include "base/litmus.hpp"
+#include "base/testing/litmus.hpp"
 
 namespace espalier::base {
 namespace {

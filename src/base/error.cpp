@@ -21,6 +21,7 @@ std::string_view name(Code code) {
     case Code::corrupt: return "corrupt";
     case Code::unsupported: return "unsupported";
     case Code::connection_lost: return "connection_lost";
+    case Code::contended: return "contended";
   }
   return "unknown";  // a number from elsewhere, made by a later version perhaps
 }
@@ -57,6 +58,8 @@ std::string_view sentence(Code code) {
     case Code::connection_lost:
       return "The connection to the node is lost, and a write without an answer may or may not be "
              "done; the next call connects again.";
+    case Code::contended:
+      return "A one-sided read lost its hold on the memory before it was done; ask again.";
   }
   return "This version does not know the error; a newer one may.";
 }

@@ -14,8 +14,8 @@
 #include "client/fabric_connection.hpp"
 #include "client/lane.hpp"
 #include "fabric/address.hpp"
-#include "offload/engine_fixture.hpp"
 #include "offload/fabric_clients.hpp"
+#include "offload/testing/engine_fixture.hpp"
 
 namespace espalier::client {
 namespace {

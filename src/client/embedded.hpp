@@ -14,7 +14,7 @@
 #include "client/impl.hpp"
 #include "client/session.hpp"
 #include "offload/services.hpp"
-#include "tree/catalog.hpp"
+#include "tree/write/catalog.hpp"
 
 namespace espalier::client {
 
@@ -51,7 +51,7 @@ class EmbeddedMap final : public MapImpl {
   [[nodiscard]] tree::MapCore& core() const { return *core_; }
 
  private:
-  Result<bool> scan_at_once(const Request& request, const ItemSink& sink);
+  Result<bool> scan_few(const Request& request, const ItemSink& sink);
 
   const std::shared_ptr<tree::MapCore> core_;
   const std::shared_ptr<SessionPool> sessions_;

@@ -5,11 +5,11 @@
 
 #include "client/answer.hpp"
 #include "client/embedded.hpp"
-#include "tree/audit.hpp"
-#include "tree/batch.hpp"
-#include "tree/estimate.hpp"
-#include "tree/map_stats.hpp"
-#include "tree/planted.hpp"
+#include "tree/node/planted.hpp"
+#include "tree/write/audit.hpp"
+#include "tree/write/batch.hpp"
+#include "tree/write/estimate.hpp"
+#include "tree/write/map_stats.hpp"
 
 namespace espalier::client {
 namespace {
@@ -61,7 +61,7 @@ Result<bool> EmbeddedMap::get(std::string_view key, std::string& value, Version&
   if (!session) return std::unexpected(session.error());
   HostEngine& engine = (*session)->engine(*core_);
   Completion answer;
-  if (!engine.get_at_once(key, answer)) {
+  if (!engine.read_one(key, answer)) {
     return fail(Code::key_too_long, core_->geometry.key_bytes_max);
   }
   const LetGo let_go(engine);
@@ -133,11 +133,11 @@ Result<Written> EmbeddedMap::write(const WriteBatch& batch) {
 }
 
 // A scan of few items the short way, if there is one; else nothing was done.
-Result<bool> EmbeddedMap::scan_at_once(const Request& request, const ItemSink& sink) {
+Result<bool> EmbeddedMap::scan_few(const Request& request, const ItemSink& sink) {
   const auto session = SessionLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
   HostEngine& engine = (*session)->engine(*core_);
-  const Item* const items = engine.scan_at_once(request.key, request.limit);
+  const Item* const items = engine.scan_few(request.key, request.limit);
   if (items == nullptr) return false;
   const LetGo let_go(engine);
   // As everywhere, a sink that throws ends the process.
@@ -151,7 +151,7 @@ Result<std::uint64_t> EmbeddedMap::scan(std::string_view low, std::string_view h
   if (!request) return std::unexpected(request.error());
   const bool plain = request->op == Op::scan && high.empty();
   if (plain && request->limit != 0 && request->limit <= tree::LeafScan::kFew) {
-    const auto done = scan_at_once(*request, sink);
+    const auto done = scan_few(*request, sink);
     if (!done) return std::unexpected(done.error());
     if (*done) return request->limit;
   }

@@ -6,8 +6,8 @@
 // (docs/testing.md).
 #include <gtest/gtest.h>
 
-#include "client/link_world.hpp"
-#include "fabric/seeds.hpp"
+#include "client/testing/link_world.hpp"
+#include "fabric/testing/seeds.hpp"
 
 namespace espalier::client {
 namespace {

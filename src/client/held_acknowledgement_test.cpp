@@ -15,8 +15,8 @@
 #include "client/lane.hpp"
 #include "fabric/roce/endpoint.hpp"
 #include "fabric/roce/packet_network.hpp"
-#include "offload/engine_fixture.hpp"
 #include "offload/fabric_clients.hpp"
+#include "offload/testing/engine_fixture.hpp"
 
 namespace espalier::client {
 namespace {

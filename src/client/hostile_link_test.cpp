@@ -3,7 +3,7 @@
 // and that nothing comes of it for others (hostile_checks.hpp).
 #include <gtest/gtest.h>
 
-#include "client/hostile_checks.hpp"
+#include "client/testing/hostile_checks.hpp"
 
 namespace espalier::client {
 namespace {

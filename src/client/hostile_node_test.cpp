@@ -4,8 +4,8 @@
 // 1000 seeds; ESPALIER_SEEDS says how many instead (docs/testing.md).
 #include <gtest/gtest.h>
 
-#include "client/hostile_node_world.hpp"
-#include "fabric/seeds.hpp"
+#include "client/testing/hostile_node_world.hpp"
+#include "fabric/testing/seeds.hpp"
 
 namespace espalier::client {
 namespace {

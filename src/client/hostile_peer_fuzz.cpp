@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
-#include "base/fuzz_input.hpp"
-#include "client/hostile_peer.hpp"
-#include "client/link_world.hpp"
-#include "client/simulated_machine.hpp"
+#include "base/testing/fuzz_input.hpp"
+#include "client/testing/hostile_peer.hpp"
+#include "client/testing/link_world.hpp"
+#include "client/testing/simulated_machine.hpp"
 
 namespace espalier::client {
 namespace {

@@ -7,10 +7,10 @@
 
 #include <deque>
 
-#include "client/hostile_peer.hpp"
-#include "client/link_world.hpp"
-#include "client/simulated_machine.hpp"
-#include "fabric/seeds.hpp"
+#include "client/testing/hostile_peer.hpp"
+#include "client/testing/link_world.hpp"
+#include "client/testing/simulated_machine.hpp"
+#include "fabric/testing/seeds.hpp"
 
 namespace espalier::client {
 namespace {

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "espalier/map.hpp"
-#include "tree/leaf_write.hpp"
+#include "tree/write/leaf_write.hpp"
 
 namespace espalier::client {
 

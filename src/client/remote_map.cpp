@@ -10,7 +10,7 @@
 #include "client/answer.hpp"
 #include "client/remote.hpp"
 #include "offload/map_forms.hpp"
-#include "tree/batch.hpp"
+#include "tree/write/batch.hpp"
 
 namespace espalier::client {
 namespace {

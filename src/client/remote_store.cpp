@@ -5,7 +5,7 @@
 #include "base/bytes.hpp"
 #include "client/remote.hpp"
 #include "offload/map_forms.hpp"
-#include "tree/catalog.hpp"
+#include "tree/write/catalog.hpp"
 
 namespace espalier::client {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "client/fake_node.hpp"
 #include "client/remote_pipeline.hpp"
+#include "client/testing/fake_node.hpp"
 
 namespace espalier::client {
 namespace {

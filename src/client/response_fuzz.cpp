@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "base/fuzz_input.hpp"
-#include "client/fake_node.hpp"
+#include "base/testing/fuzz_input.hpp"
 #include "client/remote_pipeline.hpp"
+#include "client/testing/fake_node.hpp"
 
 namespace espalier::client {
 namespace {

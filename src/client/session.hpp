@@ -16,11 +16,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tree/engine.hpp"
+#include "tree/host/host_executor.hpp"
 
 namespace espalier::client {
 
-using HostEngine = tree::Engine<tree::HostAccess>;
+using HostEngine = tree::HostExecutor<tree::HostAccess>;
 
 class Session {
  public:

@@ -3,7 +3,7 @@
 
 #include "client/embedded.hpp"
 #include "client/remote.hpp"
-#include "tree/catalog.hpp"
+#include "tree/write/catalog.hpp"
 
 namespace espalier {
 

@@ -136,7 +136,7 @@ Result<FabricAddress> parse_ofi(std::string_view text) {
   FabricAddress address;
   address.transport = FabricAddress::Transport::ofi;
   address.provider = text.substr(0, text.find('/'));
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789_+";
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789_";
   if (address.provider.empty() || address.provider.size() == text.size() ||
       address.provider.size() > kProviderBytesMax ||
       address.provider.find_first_not_of(kLetters) != std::string::npos) {
@@ -258,9 +258,9 @@ std::string_view explain(AddressFault fault) {
     case AddressFault::link_local:
       return "HOST is no address of a link (fe80::...): interfaces cannot be named; take another.";
     case AddressFault::provider:
-      return "Behind ofi:// stands the name of a provider of libfabric's, such as tcp, verbs or "
-             "efa, "
-             "and after a slash HOST[:PORT].";
+      return "Behind ofi:// stands the name of a provider of libfabric's, such as tcp or verbs, "
+             "and "
+             "after a slash HOST[:PORT].";
     case AddressFault::link:
       return "Behind the PATH of roce+memif: stand ,link=LINK, a number from 0 to 255, and "
              ",service=SERVICE.";

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "base/atomic_bytes.hpp"
-#include "fabric/fabric_fixture.hpp"
+#include "fabric/testing/fabric_fixture.hpp"
 
 namespace espalier::fabric {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric/fabric_fixture.hpp"
+#include "fabric/testing/fabric_fixture.hpp"
 
 #include "base/clock.hpp"
 

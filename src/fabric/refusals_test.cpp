@@ -7,7 +7,7 @@
 #include <array>
 
 #include "base/atomic_bytes.hpp"
-#include "fabric/fabric_fixture.hpp"
+#include "fabric/testing/fabric_fixture.hpp"
 
 namespace espalier::fabric {
 namespace {

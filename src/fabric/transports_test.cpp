@@ -8,7 +8,6 @@
 #include <list>
 
 #include "base/temporary_folder.hpp"
-#include "fabric/fabric_fixture.hpp"
 #include "fabric/memif/port.hpp"
 #include "fabric/ofi/endpoint.hpp"
 #include "fabric/roce/endpoint.hpp"
@@ -17,8 +16,9 @@
 #include "fabric/roce/udp_port.hpp"
 #include "fabric/shm/endpoint.hpp"
 #include "fabric/sim/world.hpp"
+#include "fabric/testing/fabric_fixture.hpp"
 #include "fabric/xdp/library.hpp"
-#include "fabric/xdp/xdp_fixture.hpp"
+#include "fabric/xdp/testing/xdp_fixture.hpp"
 
 namespace espalier::fabric {
 namespace {
@@ -135,13 +135,11 @@ struct ExchangeBetween : RoceBetween {
   roce::PortExchange exchange;
 };
 
-/// libfabric's providers, for connections and for datagrams. There are no exceptions for them: what
-/// they lack is done by messages.
+/// libfabric's provider for TCP. There are no exceptions for it: what it lacks is done by messages.
 struct OfiBetween {
-  OfiBetween(std::uint64_t with_seed, const char* with_provider, const char* at_host)
-      : seed(with_seed), provider(with_provider), host(at_host) {}
+  OfiBetween(std::uint64_t with_seed, const char* at_host) : seed(with_seed), host(at_host) {}
   std::unique_ptr<Endpoint> open(int side) {
-    auto endpoint = *ofi::open(provider, *RegionTable::create(seed++));
+    auto endpoint = *ofi::open("tcp", *RegionTable::create(seed++));
     if (side == 1) far = endpoint.get();
     return endpoint;
   }
@@ -151,7 +149,6 @@ struct OfiBetween {
   [[nodiscard]] std::string nobody() const { return host + ":1"; }
   static void go_on() {}
   std::uint64_t seed;
-  std::string provider;
   std::string host;
   ofi::OfiEndpoint* far = nullptr;
 };
@@ -236,10 +233,8 @@ std::vector<FabricTransport> fabric_transports() {
       transport<UdpBetween>("roce_udp", 1, roce::UdpPortOptions{{loopback, 0}, true}),
       transport<UdpBetween>("roce_udp_ipv6", 1, roce::UdpPortOptions{{loopback_six, 0}, true}),
       transport<UdpBetween>("roce_udp_plain", 1, roce::UdpPortOptions{{loopback, 0}, false}),
-      transport<OfiBetween>("ofi_tcp", 1, "tcp", "127.0.0.1"),
-      transport<OfiBetween>("ofi_tcp_ipv6", 1, "tcp", "[::1]"),
-      transport<OfiBetween>("ofi_tcp_rxm", 1, "tcp+rxm", "127.0.0.1"),
-      transport<OfiBetween>("ofi_tcp_rxm_ipv6", 1, "tcp+rxm", "[::1]"),
+      transport<OfiBetween>("ofi_tcp", 1, "127.0.0.1"),
+      transport<OfiBetween>("ofi_tcp_ipv6", 1, "[::1]"),
   };
   if (may_use_xdp()) {
     all.push_back(transport<XdpBetween>("roce_xdp", 4, false));

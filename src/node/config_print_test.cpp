@@ -5,8 +5,8 @@
 #include <iterator>
 #include <string>
 
-#include "node/config_fixture.hpp"
 #include "node/config_settings.hpp"
+#include "node/testing/config_fixture.hpp"
 
 namespace espalier::node {
 namespace {

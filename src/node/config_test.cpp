@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "node/config_fixture.hpp"
 #include "node/config_settings.hpp"
+#include "node/testing/config_fixture.hpp"
 
 namespace espalier::node {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "node/http_fixture.hpp"
+#include "node/testing/http_fixture.hpp"
 
 namespace espalier::node {
 namespace {

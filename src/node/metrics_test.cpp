@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "node/metrics_fixture.hpp"
-#include "node/metrics_reader.hpp"
+#include "node/testing/metrics_fixture.hpp"
+#include "node/testing/metrics_reader.hpp"
 
 namespace espalier::node {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/process_id.hpp"
 #include "node/metrics.hpp"
 #include "node/node.hpp"
-#include "tree/map_stats.hpp"
+#include "tree/write/map_stats.hpp"
 
 namespace espalier::node {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/random.hpp"
-#include "node/metrics_fixture.hpp"
+#include "node/testing/metrics_fixture.hpp"
 #include "wire/node_numbers.hpp"
 
 namespace espalier::node {

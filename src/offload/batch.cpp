@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "offload/engine.hpp"
-#include "tree/batch.hpp"
+#include "tree/write/batch.hpp"
 
 namespace espalier::offload {
 namespace {

@@ -15,7 +15,7 @@
 #include "offload/message_reader.hpp"
 #include "offload/response_ring.hpp"
 #include "offload/ring_link.hpp"
-#include "tree/map_core.hpp"
+#include "tree/write/map_core.hpp"
 
 namespace espalier::offload {
 

@@ -37,11 +37,11 @@
 #include "offload/in_flight.hpp"
 #include "offload/registry.hpp"
 #include "offload/services.hpp"
-#include "tree/engine.hpp"
+#include "tree/host/host_executor.hpp"
 
 namespace espalier::offload {
 
-using MapEngine = tree::Engine<tree::HostAccess>;
+using MapEngine = tree::HostExecutor<tree::HostAccess>;
 
 /// A map as one engine works on it.
 struct ServedMap {

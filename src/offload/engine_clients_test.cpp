@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "offload/engine_fixture.hpp"
+#include "offload/testing/engine_fixture.hpp"
 
 namespace espalier::offload {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "offload/engine_fixture.hpp"
+#include "offload/testing/engine_fixture.hpp"
 
 namespace espalier::offload {
 namespace {

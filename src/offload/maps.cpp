@@ -4,7 +4,7 @@
 #include "base/bytes.hpp"
 #include "offload/engine.hpp"
 #include "offload/map_forms.hpp"
-#include "tree/map_stats.hpp"
+#include "tree/write/map_stats.hpp"
 
 namespace espalier::offload {
 namespace {

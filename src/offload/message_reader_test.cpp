@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "offload/ring_client.hpp"
+#include "offload/testing/ring_client.hpp"
 
 namespace espalier::offload {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "offload/engine.hpp"
 #include "offload/reads.hpp"
-#include "tree/estimate.hpp"
+#include "tree/write/estimate.hpp"
 
 namespace espalier::offload {
 namespace {

@@ -9,8 +9,8 @@
 #include <memory>
 #include <string>
 
-#include "base/fuzz_input.hpp"
-#include "offload/engine_fixture.hpp"
+#include "base/testing/fuzz_input.hpp"
+#include "offload/testing/engine_fixture.hpp"
 
 namespace espalier::offload {
 namespace {

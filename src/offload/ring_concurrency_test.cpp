@@ -12,7 +12,7 @@
 
 #include "base/random.hpp"
 #include "offload/futex.hpp"
-#include "offload/ring_client.hpp"
+#include "offload/testing/ring_client.hpp"
 
 namespace espalier::offload {
 namespace {

@@ -17,8 +17,8 @@
 
 #include "offload/message_reader.hpp"
 #include "offload/registry.hpp"
-#include "tree/catalog.hpp"
-#include "tree/map_core.hpp"
+#include "tree/write/catalog.hpp"
+#include "tree/write/map_core.hpp"
 
 namespace espalier::offload {
 

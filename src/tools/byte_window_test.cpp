@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tools/memory_files.hpp"
+#include "tools/testing/memory_files.hpp"
 
 namespace espalier::tools {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "tools/node_fixture.hpp"
+#include "tools/testing/node_fixture.hpp"
 
 namespace espalier::tools {
 namespace {

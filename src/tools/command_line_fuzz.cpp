@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/tool_fixture.hpp"
+#include "tools/testing/tool_fixture.hpp"
 
 namespace espalier::tools {
 namespace {

@@ -33,7 +33,5 @@ void add_commands(CLI::App& app, Environment& environment, Action& chosen);
 /// The commands of `fabric`.
 void add_fabric_serve(CLI::App& fabric, Environment& environment, Action& chosen);
 void add_fabric_ping(CLI::App& fabric, Environment& environment, Action& chosen);
-void add_fabric_read(CLI::App& fabric, Environment& environment, Action& chosen);
-void add_fabric_write(CLI::App& fabric, Environment& environment, Action& chosen);
 
 }  // namespace espalier::tools

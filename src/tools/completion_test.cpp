@@ -12,7 +12,7 @@
 #include <regex>
 
 #include "base/temporary_folder.hpp"
-#include "tools/tool_fixture.hpp"
+#include "tools/testing/tool_fixture.hpp"
 
 namespace espalier::tools {
 namespace {

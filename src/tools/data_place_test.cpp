@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <sstream>
 
-#include "tools/tool_fixture.hpp"
+#include "tools/testing/tool_fixture.hpp"
 
 namespace espalier::tools {
 namespace {

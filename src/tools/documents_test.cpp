@@ -14,7 +14,7 @@
 #include "node/config_settings.hpp"
 #include "tools/commands.hpp"
 #include "tools/completion.hpp"
-#include "tools/memory_files.hpp"
+#include "tools/testing/memory_files.hpp"
 
 namespace espalier::tools {
 namespace {

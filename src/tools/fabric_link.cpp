@@ -208,14 +208,11 @@ std::size_t FabricLink::poll(std::span<fabric::Completion> into) {
   return count;
 }
 
-std::unexpected<Failure> FabricLink::no_access(std::uint64_t offset, std::uint64_t bytes,
-                                               Opcode opcode) const {
-  if (offset > region_.bytes || bytes > region_.bytes - offset) {
-    return failed(
-        fmt::format("bytes {} to {} are not all in the region of {} bytes (remote_access)", offset,
-                    offset + bytes - 1, region_.bytes),
-        fmt::format("What {} offers ends before {}: give a lower OFFSET, or fewer bytes.", address_,
-                    region_.bytes));
+std::unexpected<Failure> FabricLink::no_access(std::uint64_t bytes, Opcode opcode) const {
+  if (bytes > region_.bytes) {
+    return failed(fmt::format("{} bytes are more than the region of {} has (remote_access)", bytes,
+                              region_.bytes),
+                  fmt::format("Give --bytes {} or less.", region_.bytes));
   }
   if (!fabric::includes(rights_, fabric::rights_for(opcode))) {
     return failed(fmt::format("the region at {} is read-only (remote_access)", address_),
@@ -226,9 +223,9 @@ std::unexpected<Failure> FabricLink::no_access(std::uint64_t offset, std::uint64
 }
 
 std::unexpected<Failure> FabricLink::refused(const fabric::Completion& completion,
-                                             std::uint64_t offset, std::uint64_t bytes) const {
+                                             std::uint64_t bytes) const {
   switch (completion.status) {
-    case Status::remote_access: return no_access(offset, bytes, completion.opcode);
+    case Status::remote_access: return no_access(bytes, completion.opcode);
     case Status::remote_invalid:
       return failed(fmt::format("{} could make no sense of a {} (remote_invalid)", address_,
                                 fabric::name(completion.opcode)),

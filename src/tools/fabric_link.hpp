@@ -67,15 +67,15 @@ class FabricLink {
 
   /// Does one thing, and waits until it is done. Requires: nothing else is on its way.
   [[nodiscard]] Outcome<fabric::Completion> finish(const fabric::WorkRequest& request);
-  /// Why a request for these bytes of the region failed, and what to do.
+  /// Why a request for the first `bytes` of the region failed, and what to do.
   [[nodiscard]] std::unexpected<Failure> refused(const fabric::Completion& completion,
-                                                 std::uint64_t offset, std::uint64_t bytes) const;
+                                                 std::uint64_t bytes) const;
 
  private:
   FabricLink() = default;
   [[nodiscard]] Outcome<void> await_answer();
   [[nodiscard]] Outcome<void> read_greeting();
-  [[nodiscard]] std::unexpected<Failure> no_access(std::uint64_t offset, std::uint64_t bytes,
+  [[nodiscard]] std::unexpected<Failure> no_access(std::uint64_t bytes,
                                                    fabric::Opcode opcode) const;
 
   std::string address_;

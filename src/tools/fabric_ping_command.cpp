@@ -64,7 +64,7 @@ class Pinger {
       const auto read = link_.finish(
           WorkRequest::read(slot, bytes_of(slot), link_.region().key, link_.region().at(0)));
       if (!read) return std::unexpected(read.error());
-      if (read->status != fabric::Status::success) return link_.refused(*read, 0, bytes_);
+      if (read->status != fabric::Status::success) return link_.refused(*read, bytes_);
     }
     return {};
   }
@@ -84,7 +84,7 @@ class Pinger {
       }
       const std::size_t told = link_.poll(some);
       for (std::size_t i = 0; i < told; ++i) {
-        if (some[i].status != fabric::Status::success) return link_.refused(some[i], 0, bytes_);
+        if (some[i].status != fabric::Status::success) return link_.refused(some[i], bytes_);
         times.push_back(environment_.now_ns() - begun_ns_[times.size() % begun_ns_.size()]);
         if (opcode_ == Opcode::send) post_receive(some[i].work_id);
       }

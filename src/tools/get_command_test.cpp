@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "tools/tool_fixture.hpp"
+#include "tools/testing/tool_fixture.hpp"
 
 namespace espalier::tools {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/tool_fixture.hpp"
+#include "tools/testing/tool_fixture.hpp"
 
 namespace espalier::tools {
 namespace {

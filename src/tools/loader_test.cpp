@@ -6,7 +6,7 @@
 
 #include <sstream>
 
-#include "tools/memory_files.hpp"
+#include "tools/testing/memory_files.hpp"
 
 namespace espalier::tools {
 namespace {

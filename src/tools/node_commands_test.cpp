@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/node_fixture.hpp"
+#include "tools/testing/node_fixture.hpp"
 
 namespace espalier::tools {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "tools/memory_files.hpp"
+#include "tools/testing/memory_files.hpp"
 
 namespace espalier::tools {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/memory_files.hpp"
 #include "tools/record_reader.hpp"
 #include "tools/record_writer.hpp"
+#include "tools/testing/memory_files.hpp"
 
 namespace espalier::tools {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/memory_files.hpp"
+#include "tools/testing/memory_files.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -88,8 +88,15 @@ TEST(RecordReader, NothingHasNoRecords) {
 }
 
 TEST(RecordReader, OneByteOrderMarkIsSkipped) {
-  EXPECT_THAT(read("\xEF\xBB\xBF""a,1\n").records, ElementsAre("1:a=1"));
-  EXPECT_THAT(read("\xEF\xBB\xBF\xEF\xBB\xBF""a\n").records, ElementsAre("1:\xEF\xBB\xBF""a="));
+  EXPECT_THAT(read("\xEF\xBB\xBF"
+                   "a,1\n")
+                  .records,
+              ElementsAre("1:a=1"));
+  EXPECT_THAT(read("\xEF\xBB\xBF\xEF\xBB\xBF"
+                   "a\n")
+                  .records,
+              ElementsAre("1:\xEF\xBB\xBF"
+                          "a="));
 }
 
 TEST(RecordReader, CsvCountsTheLinesInsideQuotes) {
@@ -184,8 +191,7 @@ TEST(RecordReader, AnOverlongQuotedRecordLosesItsFirstLine) {
   MemorySource source(text, 100);
   const Reading reading = read_all(source, options);
   EXPECT_EQ(reading.records.size(), 100'001U);
-  EXPECT_THAT(reading.bad,
-              ElementsAre("1:a quote opens here and does not close within 40 bytes"));
+  EXPECT_THAT(reading.bad, ElementsAre("1:a quote opens here and does not close within 40 bytes"));
 }
 
 TEST(RecordReader, ReadsJsonLines) {
@@ -195,9 +201,8 @@ TEST(RecordReader, ReadsJsonLines) {
   EXPECT_EQ(reading.format, Format::json_lines);
   EXPECT_THAT(reading.records, ElementsAre("1:a=1", "2:\xFF="));
   EXPECT_THAT(reading.bad,
-              ElementsAre("3:has no \"key\"", "4:is JSON, but not an object",
-                          "5:is not valid JSON", "6:\"key\" is not a string",
-                          "7:has both \"key\" and \"key_hex\"",
+              ElementsAre("3:has no \"key\"", "4:is JSON, but not an object", "5:is not valid JSON",
+                          "6:\"key\" is not a string", "7:has both \"key\" and \"key_hex\"",
                           "8:hex text has 1 digits; two are needed for each byte"));
 }
 

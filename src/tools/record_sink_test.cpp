@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tools/node_fixture.hpp"
+#include "tools/testing/node_fixture.hpp"
 
 namespace espalier::tools {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tools/memory_files.hpp"
 #include "tools/record_reader.hpp"
+#include "tools/testing/memory_files.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -41,9 +41,27 @@ TEST(RecordWriter, RefusesKeysThatAreNoLine) {
 }
 
 TEST(RecordWriter, WhatIsWrittenIsReadBack) {
-  const std::vector<std::string> samples{
-      "a", "\xEF\xBB\xBF", "\xEF\xBB\xBF" "a", "\"", "\"\"", ",", "\t", "\\", "\\t", "a\r", "\r",
-      "\n", "a\r\nb", "\0"s, " lead", "trail ", "{\"key\"", "\xFF\xFE", "caf\xC3\xA9", "#"};
+  const std::vector<std::string> samples{"a",
+                                         "\xEF\xBB\xBF",
+                                         "\xEF\xBB\xBF"
+                                         "a",
+                                         "\"",
+                                         "\"\"",
+                                         ",",
+                                         "\t",
+                                         "\\",
+                                         "\\t",
+                                         "a\r",
+                                         "\r",
+                                         "\n",
+                                         "a\r\nb",
+                                         "\0"s,
+                                         " lead",
+                                         "trail ",
+                                         "{\"key\"",
+                                         "\xFF\xFE",
+                                         "caf\xC3\xA9",
+                                         "#"};
   for (const Format format : {Format::lines, Format::csv, Format::tsv, Format::json_lines}) {
     for (const std::string& key : samples) {
       for (const std::string& value : samples) {

@@ -4,7 +4,7 @@
 #include <streambuf>
 
 #include "tools/item_output.hpp"
-#include "tools/tool_fixture.hpp"
+#include "tools/testing/tool_fixture.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -68,8 +68,8 @@ TEST_F(ScanCommand, PrintsWordsWithoutValues) {
 }
 
 TEST_F(ScanCommand, PrintsJsonAndOtherEncodings) {
-  EXPECT_TRUE(scan({"--json", "-l", "1"})
-                  .starts_with("{\"key\":\"a\",\"value\":\"1\",\"version\":"));
+  EXPECT_TRUE(
+      scan({"--json", "-l", "1"}).starts_with("{\"key\":\"a\",\"value\":\"1\",\"version\":"));
   EXPECT_EQ(scan({"--encoding", "hex", "-l", "2"}), "61\t31\n62\t32\n");
   EXPECT_EQ(scan({"--encoding", "raw", "-p", "b\t"}), "b\t\t2\n\n");
 }

@@ -10,7 +10,7 @@
 #include "node/config_file.hpp"
 #include "node/config_settings.hpp"
 #include "tools/node_process.hpp"
-#include "tools/tool_fixture.hpp"
+#include "tools/testing/tool_fixture.hpp"
 
 namespace espalier::tools {
 namespace {

@@ -17,9 +17,11 @@ bool covers(std::string_view prefix, std::string_view path) {
          (path.size() == prefix.size() || path[prefix.size()] == '/' || prefix.ends_with('/'));
 }
 
+bool is_test_support(std::string_view path) { return path.contains("/testing/"); }
+
 bool is_beside_a_source(std::string_view path) {
   return path.ends_with("_test.cpp") || path.ends_with("_bench.cpp") ||
-         path.ends_with("_fuzz.cpp");
+         path.ends_with("_fuzz.cpp") || is_test_support(path);
 }
 
 /// The text between the quotes of an #include "...", else nothing.
@@ -40,7 +42,9 @@ std::string_view quoted_include(std::string_view line) {
 }
 
 std::string title(const LayerRule& rule) {
-  return rule.module + " (layer " + std::to_string(rule.layer) + ")";
+  std::string number = std::to_string(rule.layer);
+  if (rule.room != 0) number += "." + std::to_string(rule.room);
+  return rule.module + " (layer " + number + ")";
 }
 
 class Checker {
@@ -79,12 +83,18 @@ class Checker {
     if (target.empty()) return shown + ", which is no file of src/, include/ or the root";
     const LayerRule* other = layers_.find(target);
     if (other == nullptr) return shown + ", which no line of layers.txt covers";
+    if (is_test_support(target) && !is_beside_a_source(path) && own.layer != kTopLayer) {
+      return shown + ", which is for tests alone";
+    }
     if (other->module == own.module || own.layer == kTopLayer) return {};
-    const bool upward = other->layer > own.layer;
-    const bool sideways = other->layer == own.layer && !is_beside_a_source(path);
+    const bool same_layer = other->layer == own.layer;
+    if (same_layer && is_beside_a_source(path)) return {};
+    const bool rooms = same_layer && other->family() == own.family();
+    if (rooms && other->room < own.room) return {};
+    const bool upward = other->layer > own.layer || (rooms && other->room > own.room);
+    const bool sideways = same_layer && !upward;
     if (!upward && !sideways) return {};
-    return title(own) + " " + shown + " of " + title(*other) +
-           (upward ? ": upward" : ": sideways");
+    return title(own) + " " + shown + " of " + title(*other) + (upward ? ": upward" : ": sideways");
   }
 
   [[nodiscard]] std::string resolve(std::string_view included) const {
@@ -109,9 +119,13 @@ Layers Layers::parse(std::string_view text) {
     if (line.empty() || line.starts_with('#')) continue;
     std::istringstream fields{std::string(line)};
     LayerRule rule;
+    char point = 0;
     std::string rest;
-    if (!(fields >> rule.layer >> rule.module >> rule.prefix) || fields >> rest) {
-      throw std::runtime_error("layers.txt: not \"layer module prefix\": " + std::string(line));
+    bool good = static_cast<bool>(fields >> rule.layer);
+    if (good && fields.peek() == '.') good = static_cast<bool>(fields >> point >> rule.room);
+    if (!good || !(fields >> rule.module >> rule.prefix) || fields >> rest) {
+      throw std::runtime_error("layers.txt: not \"layer[.room] module prefix\": " +
+                               std::string(line));
     }
     layers.rules_.push_back(std::move(rule));
   }

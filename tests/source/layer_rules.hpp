@@ -11,16 +11,23 @@
 namespace espalier::source {
 
 /// A line of layers.txt: files whose path has this prefix (whole parts of it) are of this module.
+/// Rooms of one module (`tree/node`, `tree/walk`) have an order of their own within its layer,
+/// behind a point: 4.1 lies below 4.2.
 struct LayerRule {
   int layer = 0;
+  int room = 0;
   std::string module;
   std::string prefix;
+  /// The module without its room.
+  [[nodiscard]] std::string_view family() const {
+    return std::string_view(module).substr(0, module.find('/'));
+  }
 };
 
 /// What layers.txt says. Of several rules that fit a file the longest prefix wins.
 class Layers {
  public:
-  /// Throws std::runtime_error at a line that is not "layer module prefix".
+  /// Throws std::runtime_error at a line that is not "layer[.room] module prefix".
   static Layers parse(std::string_view text);
   /// Null where no rule covers the file.
   [[nodiscard]] const LayerRule* find(std::string_view path) const;
@@ -29,8 +36,10 @@ class Layers {
   std::vector<LayerRule> rules_;
 };
 
-/// Finds upward and sideways includes, includes of files that do not exist, and files that no layer
-/// covers. A test, benchmark or fuzzer beside a source may include its own layer's other modules.
+/// Finds upward and sideways includes, includes of files that do not exist, files that no layer
+/// covers, and test support (a folder `testing`) that something else than tests includes.
+/// A test, benchmark or fuzzer beside a source, and test support, may include their own layer's
+/// other modules and rooms.
 [[nodiscard]] std::vector<Finding> check_layers(const Layers& layers,
                                                 const std::vector<SourceFile>& files);
 

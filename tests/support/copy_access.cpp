@@ -122,6 +122,13 @@ void CopyAccess::want(const std::byte* image, std::uint32_t begin, std::uint32_t
   machine_->cut(offset_ + begin, image_.get() + begin, bytes, wanted_);
 }
 
+const std::byte* CopyAccess::map_header(std::uint64_t offset) {
+  header_ = std::make_unique<std::uint64_t[]>(tree::kMapHeaderHead / kWord + 1);
+  auto* to = reinterpret_cast<std::byte*>(header_.get());
+  machine_->cut(offset, to, tree::kMapHeaderHead, wanted_);
+  return to;
+}
+
 const std::byte* CopyAccess::bytes(std::uint64_t offset, std::uint64_t bytes) {
   constexpr std::uint64_t kMost = std::uint64_t{32} << 20;  // twice the longest value
   const std::uint64_t most = std::min(bytes, kMost);

@@ -24,8 +24,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/task.hpp"
 #include "tests/support/seed.hpp"
-#include "tree/access.hpp"
+#include "tree/walk/access.hpp"
 
 namespace espalier::test {
 
@@ -102,12 +103,27 @@ class CopyAccess {
     wire::Ref ref;
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     void await_suspend(std::coroutine_handle<> walk) const { access->send(walk); }
-    [[nodiscard]] bool await_resume() const { return access->machine_->still_there(ref); }
+    [[nodiscard]] tree::Confirmed await_resume() const {
+      return access->machine_->still_there(ref) ? tree::Confirmed::yes : tree::Confirmed::changed;
+    }
+  };
+  /// The walker's epoch holds as soon as a walk has begun.
+  struct Entered {
+    [[nodiscard]] bool await_ready() const noexcept { return true; }
+    void await_suspend(std::coroutine_handle<>) const noexcept {}
+    [[nodiscard]] bool await_resume() const noexcept { return true; }
   };
 
   [[nodiscard]] const std::byte* image(std::uint64_t offset);
   void want(const std::byte* image, std::uint32_t begin, std::uint32_t bytes);
   [[nodiscard]] const std::byte* bytes(std::uint64_t offset, std::uint64_t bytes);
+  [[nodiscard]] Entered entered() const { return {}; }
+  [[nodiscard]] Entered believed() const { return {}; }
+  [[nodiscard]] const std::byte* map_header(std::uint64_t offset);
+  [[nodiscard]] std::uint64_t table_page(std::uint64_t) const { return 0; }
+  void learn_table_page(std::uint64_t, std::uint64_t) {}
+  [[nodiscard]] bool failed() const { return false; }
+  [[nodiscard]] bool reads_in_order() const { return false; }
   [[nodiscard]] Arrival arrived(tree::Warmth) { return {this}; }
   [[nodiscard]] Confirmation confirm(wire::Ref ref) { return {this, ref}; }
   [[nodiscard]] base::Pause again() const { return {queue_, false}; }
@@ -122,10 +138,11 @@ class CopyAccess {
   std::uint32_t node_bytes_;
   std::uint64_t offset_ = 0;  // of the node whose image this is
   std::unique_ptr<std::byte[]> image_;
+  std::unique_ptr<std::uint64_t[]> header_;
   std::unique_ptr<std::uint64_t[]> bytes_;  // aligned for the words of the page table
   std::vector<CopyMachine::Piece> wanted_;
 };
-static_assert(tree::Access<CopyAccess>);
+static_assert(tree::RemoteAccess<CopyAccess>);
 
 /// Works until nothing is left for the engine to do.
 template <class Engine>

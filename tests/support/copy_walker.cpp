@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/copy_walker.hpp"
 
+#include <cstring>
 #include <stdexcept>
 
-#include "tree/walk_impl.hpp"
+#include "tree/walk/walk_impl.hpp"
 
 namespace espalier::tree {
-template class Engine<test::CopyAccess>;
+template class Walker<test::CopyPlace>;
 }  // namespace espalier::tree
 
 namespace espalier::test {
@@ -18,15 +19,24 @@ base::EpochSlot join(tree::StoreCore& store) {
   return std::move(*slot);
 }
 
+// From the header's bytes alone, as somebody elsewhere reads them.
+tree::MapView view_of(const tree::StoreCore& store, const tree::MapCore& map) {
+  wire::MapHeader header;
+  std::memcpy(&header, store.region.at(map.header_offset), sizeof header);
+  const auto view = tree::MapView::read(header, map.header_offset, store.region.bytes(), nullptr);
+  if (!view) throw std::runtime_error("no view: " + message(view.error()));
+  return *view;
+}
+
 }  // namespace
 
-CopyWalker::CopyWalker(tree::StoreCore& store, tree::MapCore& map, std::uint32_t index,
+CopyWalker::CopyWalker(tree::StoreCore& store, const tree::MapCore& map, std::uint32_t index,
                        Clock& clock, std::uint32_t lanes, std::uint64_t seed,
                        CopyMachine::Order order)
-    : worker(store, join(store), index),
-      recorder(clock, index),
+    : recorder(clock, index),
       machine({store.region.at(0), store.region.bytes()}, seed, order),
-      engine(worker, map, lanes, [this, &map](std::uint32_t, base::ReadyQueue& queue) {
+      place(view_of(store, map), join(store)),
+      walker(place, lanes, [this, &map](std::uint32_t, base::ReadyQueue& queue) {
         return CopyAccess(machine, queue, map.geometry.node_bytes);
       }) {}
 

@@ -1,36 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
-// A participant that walks over copies, and writes down what it was answered.
+// A reader that walks over copies, and writes down what it was answered. Of the store it knows the
+// bytes, a view made from the map's header, and a place in the table of epochs.
 #pragma once
 
 #include <cstdint>
 #include <utility>
 
+#include "base/epoch.hpp"
 #include "tests/support/copy_access.hpp"
 #include "tests/support/walk_recorder.hpp"
+#include "tree/walk/walker.hpp"
 
 namespace espalier::test {
+
+/// Exposes one epoch while anything is in flight.
+class EpochHold {
+ public:
+  explicit EpochHold(base::EpochSlot slot) : slot_(std::move(slot)) {}
+  void stale() const {}
+  [[nodiscard]] std::uint32_t begin() {
+    if (in_flight_++ == 0) slot_.enter();
+    return 0;
+  }
+  void end(std::uint32_t) {
+    if (--in_flight_ == 0) slot_.exit();
+  }
+  void idle() const {}
+
+ private:
+  base::EpochSlot slot_;
+  std::uint32_t in_flight_ = 0;
+};
+
+class CopyPlace {
+ public:
+  using AccessType = CopyAccess;
+  using GuardType = EpochHold;
+  static constexpr bool kWrites = false;
+
+  CopyPlace(const tree::MapView& view, base::EpochSlot slot)
+      : view_(view), guard_(std::move(slot)) {}
+  [[nodiscard]] const tree::MapView& view() const { return view_; }
+  [[nodiscard]] EpochHold& guard() { return guard_; }
+
+ private:
+  tree::MapView view_;
+  EpochHold guard_;
+};
 
 /// Thread: one.
 class CopyWalker {
  public:
-  CopyWalker(tree::StoreCore& store, tree::MapCore& map, std::uint32_t index, Clock& clock,
+  CopyWalker(tree::StoreCore& store, const tree::MapCore& map, std::uint32_t index, Clock& clock,
              std::uint32_t lanes, std::uint64_t seed,
              CopyMachine::Order order = CopyMachine::Order::random);
 
   void submit(Question question, const tree::HeldVersion* held = nullptr, wire::Ref hint = {}) {
-    engine.submit(recorder.ask(std::move(question), held, hint));
+    walker.submit(recorder.ask(std::move(question), held, hint));
   }
   /// Works until all is answered.
-  void drain() { run(engine, machine); }
+  void drain() { run(walker, machine); }
 
-  tree::Worker worker;
   WalkRecorder recorder;
   CopyMachine machine;
-  tree::Engine<CopyAccess> engine;
+  CopyPlace place;
+  tree::Walker<CopyPlace> walker;
 };
 
 }  // namespace espalier::test
 
 namespace espalier::tree {
-extern template class Engine<test::CopyAccess>;
+extern template class Walker<test::CopyPlace>;
 }  // namespace espalier::tree

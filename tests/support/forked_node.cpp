@@ -9,7 +9,7 @@
 #include "node/metrics.hpp"
 #include "node/node.hpp"
 #include "tests/support/node_fixture.hpp"
-#include "tree/audit.hpp"
+#include "tree/write/audit.hpp"
 
 namespace espalier::test {
 namespace {

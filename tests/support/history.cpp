@@ -139,12 +139,8 @@ std::vector<Effect> effects(const Operation& operation) {
     case Kind::put:
     case Kind::insert:
     case Kind::update:
-    case Kind::modify:
-      all.push_back({operation.key, operation.value});
-      break;
-    case Kind::erase:
-      all.push_back({operation.key, std::nullopt});
-      break;
+    case Kind::modify: all.push_back({operation.key, operation.value}); break;
+    case Kind::erase: all.push_back({operation.key, std::nullopt}); break;
     case Kind::batch:
       for (const auto& write : operation.writes) {
         const auto same = std::find_if(all.begin(), all.end(),
@@ -199,10 +195,10 @@ std::string quoted(std::string_view bytes) {
 }
 
 std::string describe(const Operation& operation) {
-  std::string text = fmt::format("[{}, {}] thread {}: {}{} -> {}", operation.invoked,
-                                 operation.responded, operation.thread,
-                                 kNames[static_cast<std::size_t>(operation.kind)],
-                                 describe_question(operation), describe_answer(operation));
+  std::string text =
+      fmt::format("[{}, {}] thread {}: {}{} -> {}", operation.invoked, operation.responded,
+                  operation.thread, kNames[static_cast<std::size_t>(operation.kind)],
+                  describe_question(operation), describe_answer(operation));
   if (operation.read_version) {
     text += fmt::format(" at {}{}", *operation.read_version, operation.pinned ? " (pinned)" : "");
   }

@@ -53,24 +53,24 @@ struct Operation {
   std::uint64_t responded = 0;
 
   // What was asked.
-  std::string key;                   ///< scan, count: the low end
-  std::string high;                  ///< scan, count
-  std::optional<std::string> value;  ///< written; modify: what `change` returned last
-  ScanOptions options;               ///< scan
-  std::vector<WriteBatch::Write> writes;      ///< batch
+  std::string key;                        ///< scan, count: the low end
+  std::string high;                       ///< scan, count
+  std::optional<std::string> value;       ///< written; modify: what `change` returned last
+  ScanOptions options;                    ///< scan
+  std::vector<WriteBatch::Write> writes;  ///< batch
   /// batch; a check of a version carries in `value` what was read together with that version
   std::vector<WriteBatch::Check> conditions;
 
   // What was answered.
   bool refused = false;  ///< an error that promises that nothing was changed, e.g. out_of_memory
   bool applied = false;
-  bool existed = false;              ///< single-key writes
-  std::optional<std::string> seen;   ///< modify: what `change` was shown last
+  bool existed = false;                           ///< single-key writes
+  std::optional<std::string> seen;                ///< modify: what `change` was shown last
   std::optional<std::uint32_t> failed_condition;  ///< batch
-  std::vector<ReadItem> items;       ///< get, floor: none or one; scan
-  std::uint64_t counted = 0;         ///< count
-  Version version = 0;               ///< of the write; 0 if nothing was applied
-  std::optional<Version> read_version;  ///< reads, where the call tells
+  std::vector<ReadItem> items;                    ///< get, floor: none or one; scan
+  std::uint64_t counted = 0;                      ///< count
+  Version version = 0;                            ///< of the write; 0 if nothing was applied
+  std::optional<Version> read_version;            ///< reads, where the call tells
   bool pinned = false;  ///< read from a snapshot: holds at read_version, whatever the time
 };
 

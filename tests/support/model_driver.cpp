@@ -73,8 +73,8 @@ void ModelDriver::step() {
 // --- What to ask ---------------------------------------------------------------------------------
 
 const std::string& ModelDriver::random_key() {
-  const bool in_order = options_.pattern == KeyPattern::ascending ||
-                        options_.pattern == KeyPattern::descending;
+  const bool in_order =
+      options_.pattern == KeyPattern::ascending || options_.pattern == KeyPattern::descending;
   if (in_order && !random_.one_in(4)) return keys_[steps_ % keys_.size()];
   if (options_.pattern == KeyPattern::hot_leaf && random_.one_in(2)) {
     return keys_[random_.below(std::min<std::size_t>(keys_.size(), 12))];
@@ -93,9 +93,7 @@ std::string ModelDriver::random_bound() {
     case 2:
       if (bound.size() > 1) bound.pop_back();
       return bound;
-    case 3:
-      bound.back() = static_cast<char>(bound.back() + 1);
-      return bound;
+    case 3: bound.back() = static_cast<char>(bound.back() + 1); return bound;
     default: return bound;
   }
 }

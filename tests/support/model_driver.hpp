@@ -26,7 +26,7 @@ struct ModelOptions {
   KeyPattern pattern = KeyPattern::dense;
   std::size_t keys = 64;
   std::uint64_t steps = 1000;
-  std::uint64_t audit_every = 1;       ///< steps
+  std::uint64_t audit_every = 1;  ///< steps
   std::uint64_t steps_per_phase = 300;
   std::uint32_t large_value_bytes = 0;  ///< one value in 50 is so long; 0: none
   std::uint64_t seed = 1;

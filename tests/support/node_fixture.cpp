@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "tree/audit.hpp"
+#include "tree/write/audit.hpp"
 
 namespace espalier::test {
 
@@ -45,7 +45,6 @@ void NodeFixture::reach_by(const std::string& way) {
   if (way.starts_with("memif")) {
     config_.node.fabric = "roce+memif:" + (folder_ / "fabric").string();
   }
-  if (way == "rxm") config_.node.fabric = "ofi://tcp+rxm/127.0.0.1:0";
   if (way == "ofi") config_.node.fabric = "ofi://tcp/127.0.0.1:0";
   if (way.starts_with("roce")) config_.node.fabric = "roce://127.0.0.1:0/1";
 }

@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "base/open_descriptors.hpp"
+#include "base/testing/open_descriptors.hpp"
 #include "espalier/map.hpp"
 #include "node/node.hpp"
 #include "tests/support/node_config.hpp"
@@ -30,9 +30,8 @@ class NodeFixture : public testing::Test {
  protected:
   void start();
   [[nodiscard]] const std::string& socket() const { return config_.node.socket; }
-  /// How stores reach the node: "unix", or by a fabric, "shm", "roce", "memif", "ofi", or "rxm"
-  /// (datagrams of libfabric's), with "_send" behind it where rings are carried as messages. Before
-  /// start().
+  /// How stores reach the node: "unix", or by a fabric, "shm", "roce", "memif" or "ofi",
+  /// with "_send" behind it where rings are carried as messages. Before start().
   void reach_by(const std::string& way);
   [[nodiscard]] std::string address() const;
   [[nodiscard]] Store connect() const;

@@ -8,8 +8,7 @@ Result<std::unique_ptr<PipelineRecorder>> PipelineRecorder::open(Recorder& recor
                                                                  std::uint32_t in_flight) {
   auto pipeline = Pipeline::open(recorder.map_, in_flight);
   if (!pipeline) return std::unexpected(pipeline.error());
-  return std::unique_ptr<PipelineRecorder>(
-      new PipelineRecorder(recorder, std::move(*pipeline)));
+  return std::unique_ptr<PipelineRecorder>(new PipelineRecorder(recorder, std::move(*pipeline)));
 }
 
 void PipelineRecorder::submit(std::vector<Question> questions) {

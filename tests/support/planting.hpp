@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tree/planted.hpp"
+#include "tree/node/planted.hpp"
 
 #if defined(ESPALIER_PLANTED_BUGS)
 namespace espalier::test {

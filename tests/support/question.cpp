@@ -63,8 +63,7 @@ bool take_answer(Operation& operation, const Completion& completion) {
   if (!completion.found) return true;
   const std::string_view key =
       operation.kind == Kind::floor ? completion.key : std::string_view(operation.key);
-  operation.items.push_back(
-      {std::string(key), std::string(completion.value), completion.version});
+  operation.items.push_back({std::string(key), std::string(completion.value), completion.version});
   return true;
 }
 

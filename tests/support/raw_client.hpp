@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "memory/shared_memory.hpp"
-#include "offload/ring_client.hpp"
+#include "offload/testing/ring_client.hpp"
 #include "wire/handshake.hpp"
 
 namespace espalier::test {

@@ -226,8 +226,7 @@ History merge_logs(std::vector<Recorder>& recorders, Contents initial, Version i
   history.initial = std::move(initial);
   history.initial_version = initial_version;
   for (Recorder& recorder : recorders) {
-    std::move(recorder.log().begin(), recorder.log().end(),
-              std::back_inserter(history.operations));
+    std::move(recorder.log().begin(), recorder.log().end(), std::back_inserter(history.operations));
     recorder.log().clear();
   }
   return history;

@@ -20,8 +20,8 @@ ReferenceMap::Range ReferenceMap::range(const Operation& operation) const {
     range.begin = above == contents_.begin() ? above : std::prev(above);
   }
   if (!operation.high.empty()) {
-    range.end = from_floor ? contents_.upper_bound(operation.high)
-                           : contents_.lower_bound(operation.high);
+    range.end =
+        from_floor ? contents_.upper_bound(operation.high) : contents_.lower_bound(operation.high);
   }
   const bool empty = range.begin == contents_.end() ||
                      (range.end != contents_.end() && range.end->first <= range.begin->first);
@@ -122,9 +122,9 @@ std::optional<std::string> ReferenceMap::follow(const Operation& operation) {
   if (operation.refused) return describe(operation) + "\n  was refused";
   const Operation right = answered(operation);
   // A condition on a version may fail for no visible reason.
-  const bool spurious = operation.failed_condition &&
-                        operation.conditions.at(*operation.failed_condition).kind ==
-                            WriteBatch::Condition::version;
+  const bool spurious =
+      operation.failed_condition &&
+      operation.conditions.at(*operation.failed_condition).kind == WriteBatch::Condition::version;
   if (!spurious && !same_answer(operation, right)) {
     return describe(operation) + "\n  should be\n  " + describe(right);
   }

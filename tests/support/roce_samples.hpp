@@ -17,7 +17,7 @@
 #include "base/bytes.hpp"
 #include "base/random.hpp"
 #include "fabric/roce/ip_service.hpp"
-#include "fabric/roce/sample_packets.hpp"
+#include "fabric/roce/testing/sample_packets.hpp"
 
 namespace espalier::fabric::roce::sample {
 

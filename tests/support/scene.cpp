@@ -4,8 +4,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tree/change.hpp"
-#include "tree/walk_impl.hpp"
+#include "tree/host/single_read.hpp"
+#include "tree/walk/walk_impl.hpp"
+#include "tree/write/change.hpp"
 
 namespace espalier::test {
 namespace {
@@ -42,10 +43,9 @@ std::string text_of(std::string_view key, std::string_view value) {
 Actor::Actor(tree::StoreCore& store, tree::MapCore& map, std::uint32_t index)
     : worker(store, join(store), index),
       map_(map),
-      engine_(std::make_unique<tree::Engine<StepAccess>>(
-          worker, map, 1, [this](std::uint32_t, base::ReadyQueue&) {
-            return StepAccess(map_.base, standing_);
-          })) {}
+      engine_(std::make_unique<tree::HostExecutor<StepAccess>>(
+          worker, map, 1,
+          [this](std::uint32_t, base::ReadyQueue&) { return StepAccess(map_.base, standing_); })) {}
 
 void Actor::begin(Op op, std::string_view key, std::string_view value, const ReadFrom& from) {
   key_ = key;

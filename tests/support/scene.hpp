@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "tests/support/step_access.hpp"
-#include "tree/engine.hpp"
+#include "tree/host/host_executor.hpp"
 
 namespace espalier::test {
 
@@ -69,7 +69,7 @@ class Actor : private Handler {
 
   tree::MapCore& map_;
   Standing standing_;
-  std::unique_ptr<tree::Engine<StepAccess>> engine_;
+  std::unique_ptr<tree::HostExecutor<StepAccess>> engine_;
   std::string key_;  // of the request under way
   std::string value_;
   Request request_;

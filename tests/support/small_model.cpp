@@ -90,8 +90,8 @@ std::uint32_t SmallModel::slot_above(std::string_view key) const {
 }
 
 std::uint32_t SmallModel::number(std::string_view value) const {
-  return 1 + static_cast<std::uint32_t>(
-                 std::lower_bound(values_.begin(), values_.end(), value) - values_.begin());
+  return 1 + static_cast<std::uint32_t>(std::lower_bound(values_.begin(), values_.end(), value) -
+                                        values_.begin());
 }
 
 void SmallModel::compile_batch(const Operation& operation, CompiledOperation& out) const {
@@ -150,19 +150,14 @@ CompiledOperation SmallModel::compile(const Operation& operation) const {
   using Is = SlotTest::Is;
   switch (operation.kind) {
     case Kind::get:
-      out.tests.push_back(
-          operation.items.empty()
-              ? SlotTest{slot(operation.key), Is::absent, 0}
-              : SlotTest{slot(operation.key), Is::equal, number(operation.items[0].value)});
+      out.tests.push_back(operation.items.empty() ? SlotTest{slot(operation.key), Is::absent, 0}
+                                                  : SlotTest{slot(operation.key), Is::equal,
+                                                             number(operation.items[0].value)});
       break;
     case Kind::scan:
     case Kind::floor:
-    case Kind::count:
-      compile_range(operation, out);
-      break;
-    case Kind::batch:
-      compile_batch(operation, out);
-      break;
+    case Kind::count: compile_range(operation, out); break;
+    case Kind::batch: compile_batch(operation, out); break;
     case Kind::snapshot: break;
     default:
       out.tests.push_back({slot(operation.key), operation.existed ? Is::present : Is::absent, 0});

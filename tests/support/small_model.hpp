@@ -31,7 +31,7 @@ struct CompiledOperation {
   Reads reads = Reads::nothing;
   bool reverse = false;
   std::uint64_t limit = 0;
-  std::uint32_t begin = 0;      // slots [begin, end) are in the range
+  std::uint32_t begin = 0;  // slots [begin, end) are in the range
   std::uint32_t end = 0;
   std::uint32_t floor_end = 0;  // the floor is the last one present below this slot
   std::vector<std::pair<std::uint32_t, std::uint32_t>> delivered;  // slot, value

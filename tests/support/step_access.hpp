@@ -10,7 +10,7 @@
 #include <deque>
 #include <vector>
 
-#include "tree/access.hpp"
+#include "tree/walk/access.hpp"
 
 namespace espalier::test {
 
@@ -30,9 +30,7 @@ class StepAccess {
   struct Stop {
     Standing* standing;
     [[nodiscard]] bool await_ready() const noexcept { return false; }
-    void await_suspend(std::coroutine_handle<> walk) const {
-      standing->walks.push_back(walk);
-    }
+    void await_suspend(std::coroutine_handle<> walk) const { standing->walks.push_back(walk); }
     void await_resume() const noexcept {}
   };
 

@@ -33,9 +33,9 @@ class LaterWrites {
 
   /// nullptr if no write began after it.
   [[nodiscard]] const Operation* lowest_after(std::uint64_t responded) const {
-    const auto first = std::partition_point(
-        by_invocation_.begin(), by_invocation_.end(),
-        [&](const Operation* write) { return write->invoked <= responded; });
+    const auto first =
+        std::partition_point(by_invocation_.begin(), by_invocation_.end(),
+                             [&](const Operation* write) { return write->invoked <= responded; });
     return lowest_[static_cast<std::size_t>(first - by_invocation_.begin())];
   }
 
@@ -88,9 +88,7 @@ class Replay {
     Version moment = 0;
   };
 
-  [[nodiscard]] Version floor() const {
-    return std::max(floor_.moment, history_.initial_version);
-  }
+  [[nodiscard]] Version floor() const { return std::max(floor_.moment, history_.initial_version); }
   [[nodiscard]] std::string floor_text() const {
     return floor_.operation == nullptr ? "the beginning" : describe(*floor_.operation);
   }

@@ -40,8 +40,8 @@ class VersionedModel::Cursor {
                                      : keys.lower_bound(std::string_view(scan.high));
     }
     // A range that is upside down is empty.
-    const bool upside_down = begin_ == keys.end() ||
-                             (end_ != keys.end() && end_->first <= begin_->first);
+    const bool upside_down =
+        begin_ == keys.end() || (end_ != keys.end() && end_->first <= begin_->first);
     if (upside_down) end_ = begin_;
     settle();
   }

@@ -9,13 +9,14 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tests/support/history.hpp"
 #include "tests/support/question.hpp"
 #include "tests/support/recorder.hpp"
 #include "tests/support/seed.hpp"
-#include "tree/engine.hpp"
+#include "tree/host/host_executor.hpp"
 
 namespace espalier::test {
 
@@ -35,6 +36,8 @@ class WalkRecorder final : private Handler {
 
   /// What was asked and answered, in the order of the answers.
   [[nodiscard]] std::vector<Operation>& log() { return log_; }
+  /// Such an error is no surprise: the operation counts as refused.
+  void expect_refusals(std::vector<Code> codes) { expected_ = std::move(codes); }
   /// An answer that no question of a test can get.
   [[nodiscard]] const std::optional<std::string>& unexpected() const { return unexpected_; }
 
@@ -55,6 +58,7 @@ class WalkRecorder final : private Handler {
   std::unique_ptr<Pending> answered_;  // the engine may look at it until done() has returned
   std::vector<Operation> log_;
   std::optional<std::string> unexpected_;
+  std::vector<Code> expected_;
 };
 
 /// A participant with an engine that reads and writes in place, as a session has one.
@@ -71,7 +75,7 @@ class HostWalker {
 
   tree::Worker worker;
   WalkRecorder recorder;
-  tree::Engine<tree::HostAccess> engine;
+  tree::HostExecutor<tree::HostAccess> engine;
 };
 
 }  // namespace espalier::test

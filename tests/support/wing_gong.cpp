@@ -17,9 +17,7 @@ namespace {
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
 // A refused operation did nothing; a pinned read answers for a moment that only versions tell.
-bool takes_part(const Operation& operation) {
-  return !operation.refused && !operation.pinned;
-}
+bool takes_part(const Operation& operation) { return !operation.refused && !operation.pinned; }
 
 // Calls and returns in order of time, as a list from which operations are taken and put back.
 class Timeline {

@@ -151,8 +151,7 @@ void run_threads(const WorkloadOptions& options, const std::vector<std::string>&
   }
 }
 
-std::optional<std::string> run_and_check(Map map, WorkloadOptions options,
-                                         WorkloadReport* report) {
+std::optional<std::string> run_and_check(Map map, WorkloadOptions options, WorkloadReport* report) {
   WorkloadReport ignored;
   return Workload(map, options).run(report == nullptr ? ignored : *report);
 }

@@ -15,8 +15,8 @@
 
 #include "base/temporary_folder.hpp"
 #include "fabric/memif/port.hpp"
-#include "fabric/mixed_traffic.hpp"
-#include "fabric/roce/port_link.hpp"
+#include "fabric/roce/testing/port_link.hpp"
+#include "fabric/testing/mixed_traffic.hpp"
 
 namespace espalier::fabric::memif {
 namespace {

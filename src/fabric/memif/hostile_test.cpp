@@ -16,7 +16,7 @@
 #include "base/temporary_folder.hpp"
 #include "fabric/memif/link.hpp"
 #include "fabric/memif/port.hpp"
-#include "fabric/memif/raw_peer.hpp"
+#include "fabric/memif/testing/raw_peer.hpp"
 #include "fabric/roce/frame.hpp"
 #include "fabric/roce/icrc.hpp"
 #include "fabric/shm/listening_socket.hpp"

@@ -17,12 +17,12 @@
 #include <vector>
 
 #include "base/atomic_bytes.hpp"
-#include "base/fuzz_input.hpp"
-#include "base/open_descriptors.hpp"
 #include "base/temporary_folder.hpp"
+#include "base/testing/fuzz_input.hpp"
+#include "base/testing/open_descriptors.hpp"
 #include "base/unix_address.hpp"
 #include "fabric/memif/link.hpp"
-#include "fabric/memif/raw_peer.hpp"
+#include "fabric/memif/testing/raw_peer.hpp"
 
 namespace espalier::fabric::memif {
 namespace {

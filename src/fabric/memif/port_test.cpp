@@ -20,7 +20,7 @@
 #include "base/random.hpp"
 #include "base/temporary_folder.hpp"
 #include "fabric/memif/link.hpp"
-#include "fabric/roce/port_traffic.hpp"
+#include "fabric/roce/testing/port_traffic.hpp"
 #include "fabric/shm/listening_socket.hpp"
 
 namespace espalier::fabric::memif {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/atomic_bytes.hpp"
-#include "base/fuzz_input.hpp"
+#include "base/testing/fuzz_input.hpp"
 #include "fabric/memif/ring.hpp"
 
 namespace espalier::fabric::memif {

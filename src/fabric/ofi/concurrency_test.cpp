@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/atomic_bytes.hpp"
-#include "fabric/ofi/ofi_fixture.hpp"
+#include "fabric/ofi/testing/ofi_fixture.hpp"
 
 namespace espalier::fabric::ofi {
 namespace {
@@ -49,16 +49,14 @@ Completion next_of(Client& client) {
   return completion;
 }
 
-class OfiConcurrency : public ::testing::TestWithParam<const char*> {};
-
 // libfabric's own shared memory stops for ever at the 1024th READ if the target sleeps.
-TEST_P(OfiConcurrency, ATargetThatSleepsIsReadAsOftenAsOneLikes) {
-  Server server(GetParam());
+TEST(OfiConcurrency, ATargetThatSleepsIsReadAsOftenAsOneLikes) {
+  Server server;
   for (std::size_t i = 0; i < Server::kBytes; i += 8) {
     base::store_plain<std::uint64_t>(server.memory.data() + i, i);
   }
   const RemoteRegion remote = server.remote();
-  Client client(server.address(), GetParam());
+  Client client(server.address());
   const ServingThread thread(server);
   constexpr std::uint64_t kReads = 5000;
   constexpr std::uint64_t kInFlight = 32;
@@ -81,9 +79,9 @@ TEST_P(OfiConcurrency, ATargetThatSleepsIsReadAsOftenAsOneLikes) {
   }
 }
 
-TEST_P(OfiConcurrency, WhoSleepsIsWokenByWhatComes) {
-  Server server(GetParam());
-  Client client(server.address(), GetParam());
+TEST(OfiConcurrency, WhoSleepsIsWokenByWhatComes) {
+  Server server;
+  Client client(server.address());
   const RemoteRegion remote = server.remote();
   const ServingThread thread(server);
   for (std::uint64_t i = 0; i < 500; ++i) {
@@ -94,8 +92,8 @@ TEST_P(OfiConcurrency, WhoSleepsIsWokenByWhatComes) {
   }
 }
 
-TEST_P(OfiConcurrency, AtomicsOfManyAndOfTheProcessorAddUp) {
-  Server server(GetParam());
+TEST(OfiConcurrency, AtomicsOfManyAndOfTheProcessorAddUp) {
+  Server server;
   const RemoteRegion remote = server.remote();
   const std::string address = server.address();
   constexpr int kThreads = 3;
@@ -105,7 +103,7 @@ TEST_P(OfiConcurrency, AtomicsOfManyAndOfTheProcessorAddUp) {
     std::vector<std::thread> threads;
     for (int i = 0; i < kThreads; ++i) {
       threads.emplace_back([&address, remote] {
-        Client client(address, GetParam());
+        Client client(address);
         for (std::uint64_t k = 0; k < kEach; ++k) {
           client.pair->post(WorkRequest::fetch_add(k, remote.key, remote.at(8), 1));
           ASSERT_EQ(next_of(client).status, Status::success);
@@ -122,10 +120,10 @@ TEST_P(OfiConcurrency, AtomicsOfManyAndOfTheProcessorAddUp) {
 }
 
 // What is revoked is not read any more once revoke() has returned, whoever makes progress.
-TEST_P(OfiConcurrency, RevokingFromAnotherThreadEndsAccess) {
-  Server server(GetParam());
+TEST(OfiConcurrency, RevokingFromAnotherThreadEndsAccess) {
+  Server server;
   for (int round = 0; round < 20; ++round) {
-    Client client(server.address(), GetParam());
+    Client client(server.address());
     std::vector<std::byte> own(8192, std::byte{1});
     auto region = *server.regions->offer({own.data(), own.size(), -1, 0}, RemoteRights::read);
     const RemoteRegion remote = region.remote();
@@ -148,12 +146,6 @@ TEST_P(OfiConcurrency, RevokingFromAnotherThreadEndsAccess) {
     }
   }
 }
-
-INSTANTIATE_TEST_SUITE_P(Providers, OfiConcurrency, ::testing::ValuesIn(kProviders),
-                         [](const auto& provider) {
-                           const std::string name = provider.param;
-                           return name.contains('+') ? "datagrams" : "connections";
-                         });
 
 }  // namespace
 }  // namespace espalier::fabric::ofi

@@ -45,10 +45,10 @@ Result<Device*> Connections::device_for(fi_info& info) {
   return devices_.back().get();
 }
 
-Result<ConnectedLink*> Connections::make_link(Device& device, fi_info& info) {
+Result<Link*> Connections::make_link(Device& device, fi_info& info) {
   const auto number = links_.next_number();
   if (!number) return fail(Code::out_of_memory, kLinksMax);
-  auto made = ConnectedLink::make(device, info, *number);
+  auto made = Link::make(device, info, *number);
   if (!made) return std::unexpected(made.error());
   look_ = true;
   return &links_.put(std::move(*made));
@@ -85,8 +85,8 @@ Result<void> Connections::listen(const roce::PortAddress& where) {
 }
 
 void Connections::answer_door(fi_info& info) {
-  const auto link = hall_.has_room() ? make_link(*door_device_, info)
-                                     : Result<ConnectedLink*>(fail(Code::out_of_memory));
+  const auto link =
+      hall_.has_room() ? make_link(*door_device_, info) : Result<Link*>(fail(Code::out_of_memory));
   if (!link) {
     fi_reject(door_.get(), info.handle, nullptr, 0);
     return;
@@ -95,7 +95,7 @@ void Connections::answer_door(fi_info& info) {
   hall_.let_in(**link, roce::to_text(address_of(info.dest_addr, info.dest_addrlen)));
 }
 
-ConnectedLink* Connections::link_of(const fid* object) {
+Link* Connections::link_of(const fid* object) {
   const auto link =
       std::find_if(links_.all().begin(), links_.all().end(),
                    [object](const auto& each) { return each != nullptr && each->is(object); });
@@ -131,7 +131,7 @@ bool Connections::take_completions(bool all) {
       if (!all && count < Device::kAtATime) drained = true;
       any = any || count != 0;
       for (const Device::Completed& each : std::span(some, count)) {
-        ConnectedLink* const link = links_.find(Link::number_of(each.tag));
+        Link* const link = links_.find(Link::number_of(each.tag));
         if (link != nullptr) link->complete(each);
       }
     }

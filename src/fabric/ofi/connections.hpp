@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of providers that make connections (FI_EP_MSG: verbs, tcp).
+// Where the lines of an endpoint come from: connections of a provider (FI_EP_MSG: verbs, tcp). It
+// makes links to those who are dialled and of those who dial, and sees when they have come up, have
+// brought something, or are gone.
 //
 // Thread: that of its endpoint.
 #pragma once
+
+#include <poll.h>
 
 #include <cstdint>
 #include <memory>
@@ -11,35 +15,62 @@
 #include <utility>
 #include <vector>
 
-#include "fabric/ofi/connected_link.hpp"
+#include "espalier/error.hpp"
 #include "fabric/ofi/device.hpp"
-#include "fabric/ofi/lines.hpp"
+#include "fabric/ofi/library.hpp"
+#include "fabric/ofi/link.hpp"
 #include "fabric/ofi/link_table.hpp"
+#include "fabric/roce/port.hpp"
 
 namespace espalier::fabric::ofi {
 
-class Connections final : public Lines {
+/// Who hears of those who dial.
+class Hall {
  public:
+  /// Whether one more may come in.
+  [[nodiscard]] virtual bool has_room() = 0;
+  virtual void let_in(Link& link, std::string peer) = 0;
+
+ protected:
+  ~Hall() = default;
+};
+
+class Connections {
+ public:
+  /// `hall` outlives them.
   Connections(std::shared_ptr<const Library> library, std::string_view provider, Hall& hall)
       : library_(std::move(library)), provider_(provider), hall_(hall) {}
 
-  Result<Link*> dial(const roce::PortAddress& where) override;
-  Result<void> listen(const roce::PortAddress& where) override;
-  [[nodiscard]] roce::PortAddress listens_at() const override;
-  void look() override { look_ = true; }
-  bool take() override;
-  bool settle(std::uint64_t now_ns) override;
-  [[nodiscard]] bool any() const override { return links_.count() != 0; }
-  [[nodiscard]] std::uint64_t due_ns() const override;
-  [[nodiscard]] bool watch(std::vector<pollfd>& into, std::uint64_t& timeout_ns) override;
+  /// Begins to connect to who listens there. Errors: out_of_memory (too many), unsupported (detail:
+  /// a Lack), system.
+  Result<Link*> dial(const roce::PortAddress& where);
+  /// Errors: already_exists, unsupported (detail: a Lack), system.
+  Result<void> listen(const roce::PortAddress& where);
+  /// Where, with the port that was taken. Requires: listen() has succeeded.
+  [[nodiscard]] roce::PortAddress listens_at() const;
+
+  /// The next take() looks at everything; others leave out now and then what costs a call of the
+  /// system.
+  void look() { look_ = true; }
+  /// Takes what has come. Returns whether anything has.
+  bool take();
+  /// What comes last in a turn. Returns whether it has told anybody anything.
+  bool settle(std::uint64_t now_ns);
+  [[nodiscard]] bool any() const { return links_.any(); }
+
+  /// When there is something to do although nothing came; UINT64_MAX: never.
+  [[nodiscard]] std::uint64_t due_ns() const;
+  /// Adds what tells that there is something to do, and shortens the time to wait where nothing
+  /// does. Returns false if there is something already.
+  [[nodiscard]] bool watch(std::vector<pollfd>& into, std::uint64_t& timeout_ns);
 
  private:
   [[nodiscard]] bool take_events();
   [[nodiscard]] bool take_completions(bool all);
   void answer_door(fi_info& info);
   Result<Device*> device_for(fi_info& info);
-  Result<ConnectedLink*> make_link(Device& device, fi_info& info);
-  [[nodiscard]] ConnectedLink* link_of(const fid* object);
+  Result<Link*> make_link(Device& device, fi_info& info);
+  [[nodiscard]] Link* link_of(const fid* object);
 
   std::shared_ptr<const Library> library_;
   std::string provider_;
@@ -47,7 +78,7 @@ class Connections final : public Lines {
   std::vector<std::unique_ptr<Device>> devices_;
   Device* door_device_ = nullptr;
   Fid<fid_pep> door_;
-  LinkTable<ConnectedLink> links_;
+  LinkTable links_;
   std::uint32_t turns_ = 0;
   bool look_ = true;  // at events, in the next turn
 };

@@ -47,23 +47,21 @@ Result<std::unique_ptr<Device>> Device::open(std::shared_ptr<const Library> libr
     return refused(answer);
   }
   made->domain_ = Fid(domain);
-  if (const auto opened = made->open_queues(info); !opened) return std::unexpected(opened.error());
+  if (const auto opened = made->open_queues(); !opened) return std::unexpected(opened.error());
   return made;
 }
 
-Result<void> Device::open_queues(const fi_info& info) {
-  const bool connects = info.ep_attr->type == FI_EP_MSG;
+Result<void> Device::open_queues() {
   fi_eq_attr of_events{};
   of_events.size = kEventsMax;
   fi_cq_attr of_completions{};
-  of_completions.size = connects ? std::size_t{kLinksMax} * 2 * wire::ofi::kFrames
-                                 : info.tx_attr->size + info.rx_attr->size;
+  of_completions.size = std::size_t{kLinksMax} * 2 * wire::ofi::kFrames;
   of_completions.format = FI_CQ_FORMAT_MSG;
   for (const fi_wait_obj wait : {FI_WAIT_FD, FI_WAIT_NONE}) {
     of_events.wait_obj = wait;
     of_completions.wait_obj = wait;
     fid_eq* events = nullptr;
-    int answer = connects ? fi_eq_open(fabric_.get(), &of_events, &events, nullptr) : 0;
+    int answer = fi_eq_open(fabric_.get(), &of_events, &events, nullptr);
     if (answer == 0) {
       events_ = Fid(events);
       fid_cq* completions = nullptr;
@@ -73,7 +71,7 @@ Result<void> Device::open_queues(const fi_info& info) {
     if (answer != 0 && wait == FI_WAIT_NONE) return refused(answer);
     if (answer != 0) continue;  // a provider with no descriptors is asked again and again
     if (wait == FI_WAIT_FD) {
-      if (events_) events_fd_ = descriptor_of(events_.base());
+      events_fd_ = descriptor_of(events_.base());
       completions_fd_ = descriptor_of(completions_.base());
     }
     break;
@@ -96,28 +94,6 @@ Result<Fid<fid_ep>> Device::make_end(fi_info& info) {
   if (answer == 0) answer = fi_enable(end);
   if (answer != 0) return refused(answer);
   return made;
-}
-
-Result<Fid<fid_ep>> Device::make_datagram_end(fi_info& info, fid_av& peers) {
-  fid_ep* end = nullptr;
-  int answer = fi_endpoint(domain_.get(), &info, &end, nullptr);
-  if (answer != 0) return refused(answer);
-  Fid<fid_ep> made(end);
-  answer = fi_ep_bind(end, &peers.fid, 0);
-  if (answer == 0) answer = fi_ep_bind(end, completions_.base(), FI_TRANSMIT | FI_RECV);
-  if (answer == 0) answer = fi_enable(end);
-  if (answer != 0) return refused(answer);
-  return made;
-}
-
-Result<Fid<fid_av>> Device::make_peers(const fi_info& info, std::size_t count) {
-  fi_av_attr of_peers{};
-  of_peers.type = info.domain_attr->av_type;
-  of_peers.count = count;
-  fid_av* peers = nullptr;
-  const int answer = fi_av_open(domain_.get(), &of_peers, &peers, nullptr);
-  if (answer != 0) return refused(answer);
-  return Fid(peers);
 }
 
 Result<Fid<fid_pep>> Device::make_door(fi_info& info) {
@@ -183,10 +159,10 @@ bool Device::watch(std::vector<pollfd>& into, std::uint64_t& timeout_ns) {
     timeout_ns = std::min(timeout_ns, kLookNs);
     return true;
   }
-  fid* objects[] = {completions_.base(), events_ ? events_.base() : nullptr};
+  fid* objects[] = {completions_.base(), events_.base()};
   forget_errors();
-  if (fi_trywait(fabric_.get(), objects, events_ ? 2 : 1) != 0) return false;
-  if (events_) into.push_back({events_fd_, POLLIN, 0});
+  if (fi_trywait(fabric_.get(), objects, 2) != 0) return false;
+  into.push_back({events_fd_, POLLIN, 0});
   into.push_back({completions_fd_, POLLIN, 0});
   return true;
 }

@@ -33,11 +33,6 @@ class Device {
   [[nodiscard]] bool is(const fi_info& info) const;
   /// A connection's end that can be dialled or accepted. Errors: system.
   Result<Fid<fid_ep>> make_end(fi_info& info);
-  /// An end that sends datagrams to addresses of `peers`, and takes those that come. Errors:
-  /// system.
-  Result<Fid<fid_ep>> make_datagram_end(fi_info& info, fid_av& peers);
-  /// Addresses of so many peers. Errors: system.
-  Result<Fid<fid_av>> make_peers(const fi_info& info, std::size_t count);
   /// Where others can dial, not listening yet. Errors: system.
   Result<Fid<fid_pep>> make_door(fi_info& info);
   /// Memory that frames leave from or arrive in; nothing where the provider needs no telling.
@@ -71,10 +66,8 @@ class Device {
 
  private:
   explicit Device(std::shared_ptr<const Library> library) : library_(std::move(library)) {}
-  Result<void> open_queues(const fi_info& info);
-  [[nodiscard]] bool can_be_watched() const {
-    return (!events_ || events_fd_ >= 0) && completions_fd_ >= 0;
-  }
+  Result<void> open_queues();
+  [[nodiscard]] bool can_be_watched() const { return events_fd_ >= 0 && completions_fd_ >= 0; }
 
   std::shared_ptr<const Library> library_;
   std::string name_;
@@ -82,7 +75,7 @@ class Device {
   bool wants_memory_told_ = false;
   std::uint64_t next_key_ = 1;
   Fid<fid_fabric> fabric_;
-  Fid<fid_eq> events_;  // none of those that make no connections
+  Fid<fid_eq> events_;
   Fid<fid_domain> domain_;
   Fid<fid_cq> completions_;
   int events_fd_ = -1;

@@ -13,8 +13,8 @@
 #include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "base/system_error.hpp"
+#include "fabric/ofi/connections.hpp"
 #include "fabric/ofi/guest.hpp"
-#include "fabric/ofi/lines.hpp"
 #include "fabric/ofi/pair.hpp"
 #include "memory/shared_memory.hpp"
 
@@ -33,7 +33,7 @@ class ProviderEndpoint final : public OfiEndpoint, private Hall {
   ~ProviderEndpoint() override;
   Result<void> start(std::shared_ptr<const Library> library, std::string_view provider);
 
-  [[nodiscard]] roce::PortAddress listens_at() const override { return lines_->listens_at(); }
+  [[nodiscard]] roce::PortAddress listens_at() const override { return connections_->listens_at(); }
   Result<std::unique_ptr<QueuePair>> connect(std::string_view address,
                                              const QueuePairOptions& options,
                                              std::span<const std::byte> data) override;
@@ -51,9 +51,9 @@ class ProviderEndpoint final : public OfiEndpoint, private Hall {
   using Guests = std::vector<std::unique_ptr<Guest>>;
 
   [[nodiscard]] bool has_room() override { return guests_.size() < kGuestsMax || send_one_away(); }
-  bool send_one_away() override;
   void let_in(Link& link, std::string peer) override;
 
+  [[nodiscard]] bool send_one_away();
   [[nodiscard]] bool turn();
   [[nodiscard]] bool settle();
   [[nodiscard]] Guests::iterator guest_of(std::uint64_t id);
@@ -62,7 +62,7 @@ class ProviderEndpoint final : public OfiEndpoint, private Hall {
 
   RegionTable::Reader reader_;
   memory::Descriptor bell_;
-  std::unique_ptr<Lines> lines_;
+  std::optional<Connections> connections_;
   Guests guests_;
   std::uint64_t next_guest_ = 1;
   std::vector<Pair*> pairs_;
@@ -83,7 +83,7 @@ Result<roce::PortAddress> read_address(std::string_view text) {
 ProviderEndpoint::~ProviderEndpoint() {
   ESPALIER_ASSERT(pairs_.empty());
   guests_.clear();
-  for (int i = 0; i < kLastTurns && lines_ != nullptr && lines_->any(); ++i) {
+  for (int i = 0; i < kLastTurns && connections_ && connections_->any(); ++i) {
     static_cast<void>(turn());
   }
 }
@@ -92,9 +92,7 @@ Result<void> ProviderEndpoint::start(std::shared_ptr<const Library> library,
                                      std::string_view provider) {
   bell_ = memory::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!bell_) return base::refused_by_system();
-  auto lines = open_lines(std::move(library), provider, *this);
-  if (!lines) return std::unexpected(lines.error());
-  lines_ = std::move(*lines);
+  connections_.emplace(std::move(library), provider, static_cast<Hall&>(*this));
   return {};
 }
 
@@ -107,7 +105,7 @@ Result<std::unique_ptr<QueuePair>> ProviderEndpoint::connect(std::string_view ad
   const auto where = read_address(address);
   if (!where) return std::unexpected(where.error());
   if (where->udp_port == 0) return fail(Code::invalid_argument);
-  const auto link = lines_->dial(*where);
+  const auto link = connections_->dial(*where);
   if (!link) return std::unexpected(link.error());
   auto pair =
       std::make_unique<Pair>(next_pair_++, options, properties(), Host{reader_, pairs_}, **link);
@@ -118,7 +116,7 @@ Result<std::unique_ptr<QueuePair>> ProviderEndpoint::connect(std::string_view ad
 Result<void> ProviderEndpoint::listen(std::string_view address) {
   const auto where = read_address(address);
   if (!where) return std::unexpected(where.error());
-  return lines_->listen(*where);
+  return connections_->listen(*where);
 }
 
 ProviderEndpoint::Guests::iterator ProviderEndpoint::guest_of(std::uint64_t id) {
@@ -179,17 +177,17 @@ bool ProviderEndpoint::settle() {
     if (!guest->is_gone()) guest->flush();
   }
   std::erase_if(guests_, [](const auto& guest) { return guest->is_gone(); });
-  return lines_->settle(now_ns) || any;
+  return connections_->settle(now_ns) || any;
 }
 
 // Returns whether anything has come, or was told.
 bool ProviderEndpoint::turn() {
-  const bool came = lines_->take();
+  const bool came = connections_->take();
   return settle() || came;
 }
 
 std::uint64_t ProviderEndpoint::due_ns() const {
-  std::uint64_t due = lines_->due_ns();
+  std::uint64_t due = connections_->due_ns();
   for (const Pair* const pair : pairs_) {
     if (pair->due_ns() != 0) due = std::min(due, pair->due_ns());
   }
@@ -197,16 +195,16 @@ std::uint64_t ProviderEndpoint::due_ns() const {
 }
 
 void ProviderEndpoint::wait(std::uint64_t timeout_ns) {
-  lines_->look();
+  connections_->look();
   if (turn()) return;
   const std::uint64_t now_ns = base::monotonic_ns();
   const std::uint64_t due = due_ns();
   if (due <= now_ns) return;
   timeout_ns = std::min(timeout_ns, due - now_ns);
   std::vector<pollfd> watched{{bell_.number(), POLLIN, 0}};
-  if (!lines_->watch(watched, timeout_ns)) return;
+  if (!connections_->watch(watched, timeout_ns)) return;
   doze(watched, timeout_ns);
-  lines_->look();
+  connections_->look();
 }
 
 void ProviderEndpoint::doze(std::span<pollfd> watched, std::uint64_t timeout_ns) {

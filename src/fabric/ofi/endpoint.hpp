@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The transport `ofi`: network cards through libfabric, which is loaded when an endpoint is opened.
 //
-// It wants providers with connections (FI_EP_MSG: verbs, tcp) or, where one has none, with reliable
-// datagrams (FI_EP_RDM: EFA), and of them nothing but messages: each end of a connection does for
-// the other what that asks, when its endpoint makes progress. So keys, bounds, rights, revocation
-// and atomics are the same for every provider, since none has a say in them.
+// It wants providers with connections (FI_EP_MSG: verbs, tcp), and of them nothing but messages:
+// each end of a connection does for the other what that asks, when its endpoint makes progress. So
+// keys, bounds, rights, revocation and atomics are the same for every provider, since none has a
+// say in them.
 //
 // An address is that of a host and a port, such as 192.0.2.1:7471.
 #pragma once
@@ -33,8 +33,7 @@ class OfiEndpoint : public Endpoint {
   using Endpoint::Endpoint;
 };
 
-/// Opens an endpoint; connections go through a provider that libfabric knows by this name. Of one
-/// that lies over another, such as tcp;ofi_rxm, `tcp+rxm` is a name as well.
+/// Opens an endpoint; connections go through a provider that libfabric knows by this name.
 /// connect() and listen() fail with unsupported (detail: a Lack) where it does not know it. Errors:
 /// unsupported (detail: a Lack), system.
 Result<std::unique_ptr<OfiEndpoint>> open(std::string_view provider,

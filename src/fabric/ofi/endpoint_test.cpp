@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peers that vanish, hang, or talk nonsense, over real connections and datagrams: it ends what they
+// Peers that vanish, hang, or talk nonsense, over real connections: it ends what they
 // had, and nobody else notices.
 #include "fabric/ofi/endpoint.hpp"
 
@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "base/loopback_address.hpp"
-#include "base/open_descriptors.hpp"
 #include "base/random.hpp"
-#include "fabric/ofi/ofi_fixture.hpp"
+#include "base/testing/open_descriptors.hpp"
+#include "fabric/ofi/testing/ofi_fixture.hpp"
 #include "memory/shared_memory.hpp"
 
 namespace espalier::fabric::ofi {
@@ -26,7 +26,7 @@ using wire::ofi::RecordKind;
 using State = QueuePair::State;
 
 /// A server, and a client of it who wants to be served whatever happens.
-class OfiEndpointTest : public ::testing::TestWithParam<const char*> {
+class OfiEndpointTest : public ::testing::Test {
  protected:
   OfiEndpointTest() {
     await([this] { return witness.pair->state() == State::connected; });
@@ -58,39 +58,35 @@ class OfiEndpointTest : public ::testing::TestWithParam<const char*> {
     await([&] { return peer.has_heard(RecordKind::welcome); }, [&] { peer.turn(); });
   }
 
-  Server server{GetParam()};
-  Client witness{server.address(), GetParam()};
+  Server server;
+  Client witness{server.address()};
   QueuePair* witness_pair = nullptr;
 };
 
 /// Many who dial, and say nothing.
 class SilentCrowd final : private FrameTaker, private Hall {
  public:
-  void dial(const char* provider, const roce::PortAddress& where, bool from_elsewhere) {
-    if (from_elsewhere) lines_.push_back(*open_lines(*Library::load(), provider, *this));
-    const auto link = lines_.back()->dial(where);
+  void dial(const roce::PortAddress& where) {
+    const auto link = connections_.dial(where);
     ASSERT_TRUE(link) << message(link.error());
     (*link)->hand_to(*this);
   }
   void turn() {
-    for (const auto& lines : lines_) {
-      lines->look();
-      static_cast<void>(lines->take());
-      static_cast<void>(lines->settle(base::monotonic_ns()));
-    }
+    connections_.look();
+    static_cast<void>(connections_.take());
+    static_cast<void>(connections_.settle(base::monotonic_ns()));
   }
 
  private:
   void take_frame(std::span<const std::byte>) override {}
   void lose_line() override {}
   [[nodiscard]] bool has_room() override { return false; }
-  bool send_one_away() override { return false; }
   void let_in(Link&, std::string) override {}
 
-  std::vector<std::unique_ptr<Lines>> lines_;
+  Connections connections_{*Library::load(), kProvider, *this};
 };
 
-TEST_P(OfiEndpointTest, FramesThatAreNoneEndTheirConnectionOnly) {
+TEST_F(OfiEndpointTest, FramesThatAreNoneEndTheirConnectionOnly) {
   base::Random random(base::seed_from_environment(62));
   for (int round = 0; round < 40; ++round) {
     HandPeer peer(server);
@@ -106,7 +102,7 @@ TEST_P(OfiEndpointTest, FramesThatAreNoneEndTheirConnectionOnly) {
   }
 }
 
-TEST_P(OfiEndpointTest, RecordsOfNoiseEndTheirConnectionOnly) {
+TEST_F(OfiEndpointTest, RecordsOfNoiseEndTheirConnectionOnly) {
   base::Random random(base::seed_from_environment(63));
   for (int round = 0; round < 40; ++round) {
     HandPeer peer(server);
@@ -138,7 +134,7 @@ TEST_P(OfiEndpointTest, RecordsOfNoiseEndTheirConnectionOnly) {
 
 // An endpoint that has events takes all frames that there are before it goes on: there must be an
 // end to them.
-TEST_P(OfiEndpointTest, WhoSendsMoreThanThereIsRoomForIsCutOff) {
+TEST_F(OfiEndpointTest, WhoSendsMoreThanThereIsRoomForIsCutOff) {
   HandPeer peer(server);
   let_in(peer);
   QueuePair& pair = *server.pairs.back();
@@ -146,7 +142,7 @@ TEST_P(OfiEndpointTest, WhoSendsMoreThanThereIsRoomForIsCutOff) {
     peer.say(FrameByHand().bytes());
     peer.turn();
   }
-  Client late(server.address(), GetParam());
+  Client late(server.address());
   await([&] { return pair.state() == State::ended; },
         [&] {
           late.endpoint->progress();
@@ -156,7 +152,7 @@ TEST_P(OfiEndpointTest, WhoSendsMoreThanThereIsRoomForIsCutOff) {
   expect_witness_is_served();
 }
 
-TEST_P(OfiEndpointTest, APeerThatVanishesIsNoticedAndNobodyElseNotices) {
+TEST_F(OfiEndpointTest, APeerThatVanishesIsNoticedAndNobodyElseNotices) {
   HandPeer peer(server);
   let_in(peer);
   QueuePair& pair = *server.pairs.back();
@@ -175,7 +171,7 @@ TEST_P(OfiEndpointTest, APeerThatVanishesIsNoticedAndNobodyElseNotices) {
   expect_witness_is_served();
 }
 
-TEST_P(OfiEndpointTest, APeerThatHangsIsGivenUpAndNobodyElseNotices) {
+TEST_F(OfiEndpointTest, APeerThatHangsIsGivenUpAndNobodyElseNotices) {
   server.options.timeout_ns = 1'000'000;
   server.options.retries = 2;
   HandPeer peer(server);
@@ -187,7 +183,7 @@ TEST_P(OfiEndpointTest, APeerThatHangsIsGivenUpAndNobodyElseNotices) {
   expect_witness_is_served();
 }
 
-TEST_P(OfiEndpointTest, WhoGreetsWronglyIsTurnedAway) {
+TEST_F(OfiEndpointTest, WhoGreetsWronglyIsTurnedAway) {
   auto other_format = greeting_bytes();
   other_format[8] = std::byte{9};
   const std::vector<std::byte> too_much(kConnectDataMax + 1);
@@ -215,25 +211,24 @@ TEST_P(OfiEndpointTest, WhoGreetsWronglyIsTurnedAway) {
   expect_witness_is_served();
 }
 
-TEST_P(OfiEndpointTest, WhoSaysNothingGivesWayToWhoDoes) {
+TEST_F(OfiEndpointTest, WhoSaysNothingGivesWayToWhoDoes) {
   constexpr int kSilent = 140;
-  constexpr int kEach = 35;  // of one end of the provider's
   SilentCrowd crowd;
   for (int i = 0; i < kSilent; ++i) {
-    crowd.dial(GetParam(), server.endpoint->listens_at(), i % kEach == 0);
+    crowd.dial(server.endpoint->listens_at());
     for (int turn = 0; turn < 20; ++turn) {
       server.turn();
       crowd.turn();
     }
   }
-  Client late(server.address(), GetParam());
+  Client late(server.address());
   await([&] { return late.pair->state() == State::connected; }, [&] { late.endpoint->progress(); });
   expect_witness_is_served();
 }
 
 // Not even what the provider itself expects first: nothing, noise, and a header that promises 100
 // bytes which do not come (door_patience.hpp).
-TEST_P(OfiEndpointTest, BareSocketsStopNobody) {
+TEST_F(OfiEndpointTest, BareSocketsStopNobody) {
   base::Random random(base::seed_from_environment(64));
   std::vector<memory::Descriptor> sockets;
   const base::LoopbackAddress at(AF_INET, server.endpoint->listens_at().udp_port);
@@ -252,7 +247,7 @@ TEST_P(OfiEndpointTest, BareSocketsStopNobody) {
     ASSERT_GT(send(sockets.back().number(), said.data(), said.size(), MSG_NOSIGNAL), 0);
   }
   for (int i = 0; i < 200; ++i) server.turn();
-  Client late(server.address(), GetParam());
+  Client late(server.address());
   await([&] { return late.pair->state() == State::connected; }, [&] { late.endpoint->progress(); });
   expect_witness_is_served();
   // libfabric forgets those that are still silent when a listener ends, memory and all; not those
@@ -263,7 +258,7 @@ TEST_P(OfiEndpointTest, BareSocketsStopNobody) {
 
 // Also if a call failed before with an error that libfabric would take for one of its own
 // (forget_errors() in device.cpp).
-TEST_P(OfiEndpointTest, BareSocketsThatHangUpAreForgotten) {
+TEST_F(OfiEndpointTest, BareSocketsThatHangUpAreForgotten) {
   const std::size_t before = base::open_descriptors();
   const base::LoopbackAddress at(AF_INET, server.endpoint->listens_at().udp_port);
   for (const std::size_t said : {0, 5, 32}) {
@@ -286,7 +281,7 @@ TEST_P(OfiEndpointTest, BareSocketsThatHangUpAreForgotten) {
   expect_witness_is_served();
 }
 
-TEST_P(OfiEndpointTest, WhoAskedAndLeftIsNotLetIn) {
+TEST_F(OfiEndpointTest, WhoAskedAndLeftIsNotLetIn) {
   server.lets_in = false;
   HandPeer peer(server);
   await([&] { return peer.is_up(); }, [&] { peer.turn(); });
@@ -308,7 +303,7 @@ TEST_P(OfiEndpointTest, WhoAskedAndLeftIsNotLetIn) {
   expect_witness_is_served();
 }
 
-TEST_P(OfiEndpointTest, AddressesThatCannotBeAreRefused) {
+TEST_F(OfiEndpointTest, AddressesThatCannotBeAreRefused) {
   QueuePairOptions options;
   CompletionQueue queue(*witness.endpoint, 8);
   options.sends = &queue;
@@ -318,12 +313,12 @@ TEST_P(OfiEndpointTest, AddressesThatCannotBeAreRefused) {
     EXPECT_EQ(made.error().code, Code::invalid_argument) << address;
   }
   EXPECT_EQ(server.endpoint->listen("127.0.0.1:0").error().code, Code::already_exists);
-  auto other = *open(GetParam(), *RegionTable::create());
+  auto other = *open(kProvider, *RegionTable::create());
   EXPECT_EQ(other->listen(server.address()).error().code, Code::already_exists);
 }
 
 // What is done in wait() itself is not slept over.
-TEST_P(OfiEndpointTest, AReceiveThatIsPostedLateIsToldOfBeforeSleeping) {
+TEST_F(OfiEndpointTest, AReceiveThatIsPostedLateIsToldOfBeforeSleeping) {
   ASSERT_EQ(witness.pair->post(WorkRequest::send(1, {})).taken, 1u);
   for (int i = 0; i < 100; ++i) {
     witness.endpoint->progress();
@@ -334,16 +329,10 @@ TEST_P(OfiEndpointTest, AReceiveThatIsPostedLateIsToldOfBeforeSleeping) {
   while (server.queue.waiting() == 0) server.endpoint->wait(UINT64_MAX);
 }
 
-TEST_P(OfiEndpointTest, AnEndpointThatWasWokenDoesNotSleep) {
+TEST_F(OfiEndpointTest, AnEndpointThatWasWokenDoesNotSleep) {
   witness.endpoint->wake();
   witness.endpoint->wait(UINT64_MAX);
 }
-
-INSTANTIATE_TEST_SUITE_P(Providers, OfiEndpointTest, ::testing::ValuesIn(kProviders),
-                         [](const auto& provider) {
-                           const std::string name = provider.param;
-                           return name.contains('+') ? "datagrams" : "connections";
-                         });
 
 }  // namespace
 }  // namespace espalier::fabric::ofi

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "base/fuzz_input.hpp"
-#include "fabric/ofi/pair_by_hand.hpp"
+#include "base/testing/fuzz_input.hpp"
+#include "fabric/ofi/testing/pair_by_hand.hpp"
 
 namespace espalier::fabric::ofi {
 namespace {

@@ -13,7 +13,6 @@
 
 #include "fabric/roce/udp_address.hpp"
 #include "wire/fabric_ofi.hpp"
-#include "wire/fabric_ofi_datagrams.hpp"
 
 namespace espalier::fabric::ofi {
 namespace {
@@ -47,33 +46,9 @@ std::string host_text(const roce::IpAddress& ip) {
 constexpr std::uint64_t kModes = FI_RX_CQ_DATA;
 
 bool is_enough(const fi_info& info) {
-  constexpr std::size_t kMessage =
-      std::size_t{wire::ofi::kFrameBytesMax} + sizeof(wire::ofi::DatagramHead);
-  // Where all links share their receives, one of them wants one more, for its key.
-  const std::uint32_t receives = wire::ofi::kFrames + (info.ep_attr->type == FI_EP_RDM ? 1 : 0);
   return (info.mode & ~kModes) == 0 && (info.domain_attr->mr_mode & ~kMemoryModes) == 0 &&
-         info.ep_attr->max_msg_size >= kMessage && info.tx_attr->size >= wire::ofi::kFrames &&
-         info.rx_attr->size >= receives;
-}
-
-// A provider that lies over another is, for people and their shells, "tcp+rxm".
-std::string name_in_library(std::string_view provider) {
-  std::string name;
-  for (const char letter : provider) {
-    letter == '+' ? name += ";ofi_" : name += letter;
-  }
-  return name;
-}
-
-// Shared memory of libfabric's own is none of ours: shm was measured to believe whatever a peer
-// says, and to stop for ever when one sleeps.
-bool is_shared_memory(std::string_view provider) {
-  return provider.starts_with("shm") || provider.starts_with("sm2");
-}
-
-bool is_ip(const fi_info& info) {
-  return info.addr_format == FI_SOCKADDR || info.addr_format == FI_SOCKADDR_IN ||
-         info.addr_format == FI_SOCKADDR_IN6;
+         info.ep_attr->max_msg_size >= wire::ofi::kFrameBytesMax &&
+         info.tx_attr->size >= wire::ofi::kFrames && info.rx_attr->size >= wire::ofi::kFrames;
 }
 
 }  // namespace
@@ -85,9 +60,8 @@ std::string_view explain(Lack lack) {
       return "libfabric.so.1 cannot be loaded; Debian's package libfabric1 has it.";
     case Lack::version: return "libfabric is older than 1.17.";
     case Lack::provider:
-      return "libfabric has no provider of this name that makes connections (FI_EP_MSG) or sends "
-             "reliable datagrams (FI_EP_RDM), and reaches this address; fi_info, of Debian's "
-             "package libfabric-bin, lists them.";
+      return "libfabric has no provider of this name that makes connections (FI_EP_MSG) and "
+             "reaches this address; fi_info, of Debian's package libfabric-bin, lists them.";
     case Lack::features:
       return "The provider of libfabric cannot carry messages of 8 KiB, 16 each way, or wants of "
              "its users what Espalier does not do.";
@@ -111,58 +85,32 @@ Result<std::shared_ptr<const Library>> Library::load(const char* name) {
   return std::make_shared<const Library>(made);
 }
 
-Result<Info> Library::ask(std::string_view provider, fi_ep_type type, const char* host,
-                          const char* port, std::uint64_t flags) const {
+Result<Info> Library::find(std::string_view provider, const roce::PortAddress& where,
+                           bool listens) const {
   const Info wanted(*this, functions_.copy_info(nullptr));
   if (wanted.get() == nullptr) return refused(-FI_ENOMEM);
   wanted->caps = FI_MSG;
   wanted->mode = kModes;
-  wanted->ep_attr->type = type;
-  wanted->fabric_attr->prov_name = strdup(name_in_library(provider).c_str());
+  wanted->ep_attr->type = FI_EP_MSG;
+  wanted->fabric_attr->prov_name = strdup(std::string(provider).c_str());
   wanted->domain_attr->mr_mode = kMemoryModes;
   wanted->domain_attr->threading = FI_THREAD_DOMAIN;
   // Whoever uses the endpoint makes progress; a hidden thread would only take turns with it.
   wanted->domain_attr->control_progress = FI_PROGRESS_MANUAL;
   wanted->domain_attr->data_progress = FI_PROGRESS_MANUAL;
-  if (type == FI_EP_MSG) {
-    wanted->tx_attr->size = wire::ofi::kFrames;
-    wanted->rx_attr->size = wire::ofi::kFrames;
-    wanted->tx_attr->msg_order = FI_ORDER_SAS;
-    wanted->rx_attr->msg_order = FI_ORDER_SAS;
-  }
+  wanted->tx_attr->size = wire::ofi::kFrames;
+  wanted->rx_attr->size = wire::ofi::kFrames;
+  wanted->tx_attr->msg_order = FI_ORDER_SAS;
+  wanted->rx_attr->msg_order = FI_ORDER_SAS;
   fi_info* found = nullptr;
-  const int answer = functions_.get_info(kVersion, host, port, flags, wanted.get(), &found);
+  const int answer = functions_.get_info(
+      kVersion, host_text(where.ip).c_str(), std::to_string(where.udp_port).c_str(),
+      FI_NUMERICHOST | (listens ? FI_SOURCE : 0), wanted.get(), &found);
   if (answer == -FI_ENODATA || answer == -FI_ENOSYS) return lacks(Lack::provider);
   if (answer != 0) return refused(answer);
-  return Info(*this, found);
-}
-
-Result<Info> Library::find(std::string_view provider, const roce::PortAddress& where,
-                           bool listens) const {
-  auto info =
-      ask(provider, FI_EP_MSG, host_text(where.ip).c_str(), std::to_string(where.udp_port).c_str(),
-          FI_NUMERICHOST | (listens ? FI_SOURCE : 0));
-  if (info && !is_enough(*info->get())) return lacks(Lack::features);
+  Info info(*this, found);
+  if (!is_enough(*info.get())) return lacks(Lack::features);
   return info;
-}
-
-Result<Info> Library::find_datagrams(std::string_view provider, const roce::IpAddress& at) const {
-  if (is_shared_memory(provider)) return lacks(Lack::provider);
-  const auto any = ask(provider, FI_EP_RDM, nullptr, nullptr, 0);
-  if (!any) return std::unexpected(any.error());
-  const bool ip = is_ip(*any->get());
-  auto info = ask(provider, FI_EP_RDM, ip ? host_text(at).c_str() : nullptr, nullptr,
-                  ip ? FI_NUMERICHOST | FI_SOURCE : 0);
-  if (info && !is_enough(*info->get())) return lacks(Lack::features);
-  return info;
-}
-
-bool Library::connects(std::string_view provider) const {
-  return ask(provider, FI_EP_MSG, nullptr, nullptr, 0).has_value();
-}
-
-bool Library::sends_datagrams(std::string_view provider) const {
-  return !is_shared_memory(provider) && ask(provider, FI_EP_RDM, nullptr, nullptr, 0).has_value();
 }
 
 Result<fid_fabric*> Library::open_fabric(fi_info& info) const {

@@ -57,7 +57,7 @@ class Library {
  public:
   static constexpr const char* kName = "libfabric.so.1";
 
-  /// What this is: libfabric's functions, or those by which a test plays it.
+  /// libfabric's.
   struct Functions {
     decltype(&fi_getinfo) get_info = nullptr;
     decltype(&fi_freeinfo) free_info = nullptr;
@@ -71,20 +71,11 @@ class Library {
   /// How to connect to an address, or to listen there, through a provider. Errors: unsupported
   /// (detail: a Lack), system.
   Result<Info> find(std::string_view provider, const roce::PortAddress& where, bool listens) const;
-  /// How to send datagrams from this address of the machine, or, of a provider whose own addresses
-  /// are no such, from whatever device it has first. Errors: as find().
-  Result<Info> find_datagrams(std::string_view provider, const roce::IpAddress& at) const;
-  /// Whether there is a provider of this name that makes connections, or sends datagrams.
-  [[nodiscard]] bool connects(std::string_view provider) const;
-  [[nodiscard]] bool sends_datagrams(std::string_view provider) const;
 
   Result<fid_fabric*> open_fabric(fi_info& info) const;
   void give_back(fi_info* info) const { functions_.free_info(info); }
 
  private:
-  Result<Info> ask(std::string_view provider, fi_ep_type type, const char* host, const char* port,
-                   std::uint64_t flags) const;
-
   Functions functions_;
 };
 

@@ -39,25 +39,6 @@ TEST(OfiLibrary, FindsWhatConnects) {
   EXPECT_STREQ((*info)->fabric_attr->prov_name, "tcp");
 }
 
-TEST(OfiLibrary, FindsWhatSendsDatagrams) {
-  const auto library = *Library::load();
-  EXPECT_TRUE(library->connects("tcp"));
-  for (const std::string name : {"tcp+rxm", "tcp;ofi_rxm"}) {
-    EXPECT_FALSE(library->connects(name)) << name;
-    EXPECT_TRUE(library->sends_datagrams(name)) << name;
-    const auto info = library->find_datagrams(name, loopback().ip);
-    ASSERT_TRUE(info) << message(info.error());
-    EXPECT_EQ((*info)->ep_attr->type, FI_EP_RDM);
-    EXPECT_STREQ((*info)->fabric_attr->prov_name, "tcp;ofi_rxm");
-  }
-  for (const std::string name : {"nonesuch", "shm", "nonesuch+rxm", "tcp+nonesuch", "+"}) {
-    EXPECT_FALSE(library->sends_datagrams(name)) << name;
-    const auto info = library->find_datagrams(name, loopback().ip);
-    ASSERT_FALSE(info) << name;
-    EXPECT_EQ(lack_of(info.error()), Lack::provider) << name;
-  }
-}
-
 // libfabric's shm takes wrong keys, and neither it nor any layered provider makes connections.
 TEST(OfiLibrary, SaysWhatNoProviderDoes) {
   const auto library = *Library::load();

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/ofi/link.hpp"
 
+#include <rdma/fi_errno.h>
+
 #include "base/clock.hpp"
 #include "fabric/ofi/record_reader.hpp"
 
 namespace espalier::fabric::ofi {
+
+using wire::ofi::kFrameBytesMax;
+using wire::ofi::kFrames;
+
 namespace {
 
 // How long a peer may take to hear why.
@@ -12,8 +18,67 @@ constexpr std::uint64_t kFarewellNs = 1'000'000'000;
 
 }  // namespace
 
-void* Link::tag(std::uint32_t small, bool leaves) const {
-  return reinterpret_cast<void*>(number_ << 8 | (leaves ? kLeaves : 0) | small);
+Link::~Link() {
+  if (end_ && is_up()) fi_shutdown(end_.get(), 0);
+}
+
+Result<std::unique_ptr<Link>> Link::make(Device& device, fi_info& info, std::uint64_t number) {
+  std::unique_ptr<Link> made(
+      new Link(number, std::make_unique_for_overwrite<std::byte[]>(2 * Outbox::kBytes)));
+  auto told = device.tell_memory(made->memory_.get(), 2 * Outbox::kBytes);
+  if (!told) return std::unexpected(told.error());
+  made->told_ = std::move(*told);
+  if (made->told_) made->description_ = fi_mr_desc(made->told_.get());
+  auto end = device.make_end(info);
+  if (!end) return std::unexpected(end.error());
+  made->end_ = std::move(*end);
+  for (std::uint32_t i = 0; i != kFrames; ++i) {
+    if (!made->make_room(i)) return refused(-FI_EIO);
+  }
+  return made;
+}
+
+Result<void> Link::dial(const fi_info& info) {
+  const int answer = fi_connect(end_.get(), info.dest_addr, nullptr, 0);
+  if (answer != 0) return refused(answer);
+  return {};
+}
+
+Result<void> Link::accept() {
+  const int answer = fi_accept(end_.get(), nullptr, 0);
+  if (answer != 0) return refused(answer);
+  return {};
+}
+
+void* Link::tag(std::uint32_t buffer, bool leaves) const {
+  static_assert(kFrames <= kLeaves);
+  return reinterpret_cast<void*>(number_ << 8 | (leaves ? kLeaves : 0) | buffer);
+}
+
+std::byte* Link::arriving(std::uint32_t buffer) const {
+  return memory_.get() + Outbox::kBytes + std::size_t{buffer} * kFrameBytesMax;
+}
+
+bool Link::make_room(std::uint32_t buffer) {
+  return fi_recv(end_.get(), arriving(buffer), kFrameBytesMax, description_, 0,
+                 tag(buffer, false)) == 0;
+}
+
+bool Link::carry(std::uint32_t buffer, std::span<const std::byte> frame) {
+  if (down_) return false;
+  const auto answer =
+      fi_send(end_.get(), frame.data(), frame.size(), description_, 0, tag(buffer, true));
+  if (answer != 0 && answer != -FI_EAGAIN) go_down();
+  return answer == 0;
+}
+
+void Link::complete(const Device::Completed& completed) {
+  if (!completed.good) return go_down();
+  if ((completed.tag & kLeaves) != 0) return out_.sent();
+  if (!up_) come_up();  // who sends has been told, whether this end's event has come or not
+  const auto buffer = static_cast<std::uint32_t>(completed.tag & (kLeaves - 1));
+  hear({arriving(buffer), completed.bytes});
+  if (!make_room(buffer)) go_down();
 }
 
 void Link::come_up() {
@@ -21,6 +86,7 @@ void Link::come_up() {
   out_.open();
 }
 
+// A frame has come.
 void Link::hear(std::span<const std::byte> frame) {
   if (taker_ != nullptr) {
     taker_->take_frame(frame);

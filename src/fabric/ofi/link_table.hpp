@@ -13,12 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include "fabric/ofi/link.hpp"
+
 namespace espalier::fabric::ofi {
 
 /// Links of an endpoint.
 inline constexpr std::uint32_t kLinksMax = 1024;
 
-template <class L>
 class LinkTable {
  public:
   /// A number for a link that put() is to take next; nothing: there are as many as there may be.
@@ -28,25 +29,24 @@ class LinkTable {
     if (slot == kLinksMax) return {};
     return next_++ << kSlotBits | slot;
   }
-  L& put(std::unique_ptr<L> link) {
+  Link& put(std::unique_ptr<Link> link) {
     const std::size_t slot = slot_of(link->number());
     if (slot == links_.size()) links_.emplace_back();
     links_[slot] = std::move(link);
     return *links_[slot];
   }
-  [[nodiscard]] L* find(std::uint64_t number) const {
-    L* const link = slot_of(number) < links_.size() ? links_[slot_of(number)].get() : nullptr;
+  [[nodiscard]] Link* find(std::uint64_t number) const {
+    Link* const link = slot_of(number) < links_.size() ? links_[slot_of(number)].get() : nullptr;
     return link != nullptr && link->number() == number ? link : nullptr;
   }
-  void forget(const L& link) { links_[slot_of(link.number())].reset(); }
-  void clear() { links_.clear(); }
+  void forget(const Link& link) { links_[slot_of(link.number())].reset(); }
 
   /// At slots; null where there is none.
-  [[nodiscard]] std::vector<std::unique_ptr<L>>& all() { return links_; }
-  [[nodiscard]] const std::vector<std::unique_ptr<L>>& all() const { return links_; }
-  [[nodiscard]] std::size_t count() const {
-    return static_cast<std::size_t>(std::count_if(
-        links_.begin(), links_.end(), [](const auto& link) { return link != nullptr; }));
+  [[nodiscard]] std::vector<std::unique_ptr<Link>>& all() { return links_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<Link>>& all() const { return links_; }
+  [[nodiscard]] bool any() const {
+    return std::any_of(links_.begin(), links_.end(),
+                       [](const auto& link) { return link != nullptr; });
   }
 
  private:
@@ -56,7 +56,7 @@ class LinkTable {
     return number % (std::uint64_t{1} << kSlotBits);
   }
 
-  std::vector<std::unique_ptr<L>> links_;
+  std::vector<std::unique_ptr<Link>> links_;
   std::uint64_t next_ = 1;
 };
 

@@ -36,10 +36,7 @@ class FrameCarrier {
 
 class Outbox {
  public:
-  /// Before each frame, for what its carrier may put there.
-  static constexpr std::size_t kHeadBytes = 16;
-  static constexpr std::size_t kFrameStride = kHeadBytes + wire::ofi::kFrameBytesMax;
-  static constexpr std::size_t kBytes = std::size_t{wire::ofi::kFrames} * kFrameStride;
+  static constexpr std::size_t kBytes = std::size_t{wire::ofi::kFrames} * wire::ofi::kFrameBytesMax;
 
   /// `buffers`: kBytes, the outbox's own as long as it lives.
   Outbox(FrameCarrier& carrier, std::byte* buffers) : carrier_(carrier), buffers_(buffers) {}
@@ -87,7 +84,7 @@ class Outbox {
     return owes_ || done_ - done_told_ >= wire::ofi::kWindowBytes / 4;
   }
   [[nodiscard]] std::byte* buffer_of(std::uint32_t frame) const {
-    return buffers_ + std::size_t{frame % wire::ofi::kFrames} * kFrameStride + kHeadBytes;
+    return buffers_ + std::size_t{frame % wire::ofi::kFrames} * wire::ofi::kFrameBytesMax;
   }
 
   FrameCarrier& carrier_;

@@ -8,7 +8,7 @@
 #include <array>
 
 #include "base/random.hpp"
-#include "fabric/ofi/fake_line.hpp"
+#include "fabric/ofi/testing/fake_line.hpp"
 
 namespace espalier::fabric::ofi {
 namespace {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <array>
 
-#include "fabric/ofi/pair_by_hand.hpp"
+#include "fabric/ofi/testing/pair_by_hand.hpp"
 
 namespace espalier::fabric::ofi {
 namespace {

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/random.hpp"
-#include "fabric/roce/hand_peer.hpp"
+#include "fabric/roce/testing/hand_peer.hpp"
 
 namespace espalier::fabric::roce {
 namespace {

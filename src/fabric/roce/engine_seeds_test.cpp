@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
-#include "fabric/roce/engine_world.hpp"
-#include "fabric/seeds.hpp"
+#include "fabric/roce/testing/engine_world.hpp"
+#include "fabric/testing/seeds.hpp"
 
 namespace espalier::fabric::roce::workload {
 namespace {

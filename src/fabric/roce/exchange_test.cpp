@@ -17,7 +17,7 @@
 #include "base/random.hpp"
 #include "fabric/roce/icrc.hpp"
 #include "fabric/roce/packet_ring.hpp"
-#include "fabric/roce/port_traffic.hpp"
+#include "fabric/roce/testing/port_traffic.hpp"
 
 namespace espalier::fabric::roce {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/bytes.hpp"
-#include "base/fuzz_input.hpp"
+#include "base/testing/fuzz_input.hpp"
 #include "fabric/roce/frame.hpp"
 #include "fabric/roce/frame_pattern.hpp"
 #include "fabric/roce/icrc.hpp"

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "fabric/roce/sample_packets.hpp"
+#include "fabric/roce/testing/sample_packets.hpp"
 
 namespace espalier::fabric::roce {
 namespace {

@@ -4,8 +4,8 @@
 // speaks in the name of a pair's peer can harm that pair, and no other.
 #include <gtest/gtest.h>
 
-#include "fabric/roce/hostile_scene.hpp"
-#include "fabric/roce/sample_packets.hpp"
+#include "fabric/roce/testing/hostile_scene.hpp"
+#include "fabric/roce/testing/sample_packets.hpp"
 
 namespace espalier::fabric::roce {
 namespace {

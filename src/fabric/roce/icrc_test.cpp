@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/crc32.hpp"
-#include "fabric/roce/sample_packets.hpp"
+#include "fabric/roce/testing/sample_packets.hpp"
 
 namespace espalier::fabric::roce {
 namespace {

@@ -19,13 +19,13 @@
 #include <vector>
 
 #include "base/bytes.hpp"
-#include "fabric/mixed_traffic.hpp"
 #include "fabric/roce/frame.hpp"
 #include "fabric/roce/icrc.hpp"
 #include "fabric/roce/losing_port.hpp"
 #include "fabric/roce/network_namespaces.hpp"
-#include "fabric/roce/port_link.hpp"
+#include "fabric/roce/testing/port_link.hpp"
 #include "fabric/roce/udp_port.hpp"
+#include "fabric/testing/mixed_traffic.hpp"
 
 namespace espalier::fabric::roce {
 namespace {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "base/fuzz_input.hpp"
+#include "base/testing/fuzz_input.hpp"
 #include "fabric/roce/connection_message.hpp"
 #include "fabric/roce/frame.hpp"
 #include "fabric/roce/icrc.hpp"

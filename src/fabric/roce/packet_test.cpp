@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "fabric/roce/sample_packets.hpp"
+#include "fabric/roce/testing/sample_packets.hpp"
 
 namespace espalier::fabric::roce {
 namespace {

@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-#include "base/fuzz_input.hpp"
+#include "base/testing/fuzz_input.hpp"
 #include "fabric/roce/icrc.hpp"
 #include "fabric/roce/udp_address.hpp"
 #include "fabric/roce/udp_port.hpp"

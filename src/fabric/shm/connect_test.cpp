@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/atomic_bytes.hpp"
-#include "fabric/shm/shm_fixture.hpp"
+#include "fabric/shm/testing/shm_fixture.hpp"
 
 namespace espalier::fabric::shm {
 namespace {

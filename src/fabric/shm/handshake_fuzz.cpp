@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "base/atomic_bytes.hpp"
-#include "base/fuzz_input.hpp"
-#include "base/open_descriptors.hpp"
 #include "base/temporary_folder.hpp"
+#include "base/testing/fuzz_input.hpp"
+#include "base/testing/open_descriptors.hpp"
 #include "base/unix_address.hpp"
 #include "fabric/shm/endpoint.hpp"
 #include "fabric/shm/packets.hpp"

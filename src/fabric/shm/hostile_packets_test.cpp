@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "fabric/shm/raw_peer.hpp"
+#include "fabric/shm/testing/raw_peer.hpp"
 
 namespace espalier::fabric::shm {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/atomic_bytes.hpp"
 #include "base/random.hpp"
-#include "fabric/shm/shm_fixture.hpp"
+#include "fabric/shm/testing/shm_fixture.hpp"
 
 namespace espalier::fabric::shm {
 namespace {

@@ -13,9 +13,9 @@
 #include <numeric>
 #include <vector>
 
-#include "base/open_descriptors.hpp"
 #include "base/random.hpp"
-#include "fabric/shm/shm_fixture.hpp"
+#include "base/testing/open_descriptors.hpp"
+#include "fabric/shm/testing/shm_fixture.hpp"
 
 namespace espalier::fabric::shm {
 namespace {
@@ -263,8 +263,7 @@ struct ShmMappingCache : testing::Test {
   }
 
   static constexpr std::uint64_t kBytesMax = 5 * 4096;
-  memory::SharedMemory words =
-      *memory::SharedMemory::create("words", RegionTable::kRegionsMax * 4);
+  memory::SharedMemory words = *memory::SharedMemory::create("words", RegionTable::kRegionsMax * 4);
   MappingCache cache{kBytesMax};
 };
 

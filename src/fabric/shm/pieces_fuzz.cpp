@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/atomic_bytes.hpp"
-#include "base/fuzz_input.hpp"
+#include "base/testing/fuzz_input.hpp"
 #include "fabric/shm/endpoint.hpp"
 #include "fabric/shm/packets.hpp"
 #include "fabric/shm/pair.hpp"

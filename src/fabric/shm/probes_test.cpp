@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "fabric/fabric_fixture.hpp"
 #include "fabric/region_table.hpp"
 #include "fabric/shm/one_sided.hpp"
+#include "fabric/testing/fabric_fixture.hpp"
 
 namespace espalier::fabric::shm {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/atomic_bytes.hpp"
 #include "base/child_process.hpp"
-#include "fabric/shm/shm_fixture.hpp"
+#include "fabric/shm/testing/shm_fixture.hpp"
 
 namespace espalier::fabric::shm {
 namespace {

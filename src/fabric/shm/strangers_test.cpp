@@ -10,8 +10,8 @@
 
 #include "base/clock.hpp"
 #include "base/descriptor_limit.hpp"
-#include "fabric/shm/raw_peer.hpp"
 #include "fabric/shm/service.hpp"
+#include "fabric/shm/testing/raw_peer.hpp"
 
 namespace espalier::fabric::shm {
 namespace {

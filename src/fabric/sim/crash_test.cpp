@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "fabric/sim/two_ends.hpp"
+#include "fabric/sim/testing/two_ends.hpp"
 
 namespace espalier::fabric::sim {
 namespace {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "fabric/seeds.hpp"
-#include "fabric/sim/two_ends.hpp"
+#include "fabric/sim/testing/two_ends.hpp"
+#include "fabric/testing/seeds.hpp"
 
 namespace espalier::fabric::sim {
 namespace {

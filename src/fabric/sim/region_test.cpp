@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "fabric/sim/two_ends.hpp"
+#include "fabric/sim/testing/two_ends.hpp"
 
 namespace espalier::fabric::sim {
 namespace {

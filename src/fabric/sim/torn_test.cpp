@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "fabric/sim/two_ends.hpp"
+#include "fabric/sim/testing/two_ends.hpp"
 
 namespace espalier::fabric::sim {
 namespace {

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "fabric/address.hpp"
-#include "fabric/meeting.hpp"
-#include "fabric/mixed_traffic.hpp"
-#include "fabric/roce/port_link.hpp"
-#include "fabric/xdp/xdp_fixture.hpp"
+#include "fabric/roce/testing/port_link.hpp"
+#include "fabric/testing/meeting.hpp"
+#include "fabric/testing/mixed_traffic.hpp"
+#include "fabric/xdp/testing/xdp_fixture.hpp"
 
 namespace espalier::fabric::xdp {
 namespace {

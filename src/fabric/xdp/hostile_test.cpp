@@ -18,7 +18,7 @@
 #include "fabric/roce/icrc.hpp"
 #include "fabric/xdp/filter.hpp"
 #include "fabric/xdp/interface.hpp"
-#include "fabric/xdp/xdp_fixture.hpp"
+#include "fabric/xdp/testing/xdp_fixture.hpp"
 
 namespace espalier::fabric::xdp {
 namespace {

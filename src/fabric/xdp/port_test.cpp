@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "fabric/roce/udp_address.hpp"
-#include "fabric/xdp/xdp_fixture.hpp"
+#include "fabric/xdp/testing/xdp_fixture.hpp"
 
 namespace espalier::fabric::xdp {
 namespace {

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leases: the epochs of readers that cannot be seen by this machine's barriers, and that answer for
+// themselves only now and then (DESIGN §2.2 rule 3).
+//
+// A lease holds back reclamation as an exposed epoch does. Its reader renews it from afar, and each
+// time names an epoch which none of its walks is older than: that of the oldest walk in flight, or
+// the one that it was told last, at which its next walk will begin.
+//
+//     reader                              this table
+//     grant            ------------->     held = current epoch
+//                      <-------------     epoch e
+//     walks begin at e
+//     renew(oldest)    ------------->     held = oldest, never backwards
+//                      <-------------     epoch e', for walks that begin from here on
+//
+// Why held <= the epoch of every walk: what a renewal names is at most the epoch told last before
+// it was sent, and walks that begin before its answer comes begin at that epoch.
+//
+// Whoever ends a lease must fence its reader first: revoke the keys by which it reads, and wait for
+// accesses that began. So a READ that succeeded proves that the lease was held, whatever clocks say;
+// they only decide when patience ends.
+//
+// Thread: any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "base/epoch.hpp"
+#include "espalier/error.hpp"
+
+namespace espalier::base {
+
+/// Names a lease; random enough never to be used again while the process runs. 0 names none.
+using LeaseId = std::uint64_t;
+
+/// How leases are timed, in nanoseconds.
+struct LeaseTerms {
+  std::uint64_t renew_every_ns = 20'000'000;    ///< by the reader, while it has walks in flight
+  std::uint64_t believed_for_ns = 200'000'000;  ///< answers, after a renewal was answered
+  std::uint64_t lost_after_ns = 1'000'000'000;  ///< without a renewal
+};
+
+class LeaseTable {
+ public:
+  struct Granted {
+    LeaseId id = 0;
+    std::uint64_t epoch = 0;  // walks begin at it
+  };
+  /// What is known of one lease.
+  struct Holder {
+    LeaseId id = 0;
+    std::uint64_t owner = 0;  // as grant() was told: whose lease it is
+    std::uint64_t epoch = 0;  // that it holds
+    std::uint64_t renewed_ns = 0;
+  };
+
+  explicit LeaseTable(EpochTable epochs) : epochs_(epochs) {}
+  LeaseTable(const LeaseTable&) = delete;
+  LeaseTable& operator=(const LeaseTable&) = delete;
+
+  /// Begins a lease at the current epoch. Cost: a full fence, a mutex.
+  Granted grant(std::uint64_t owner, std::uint64_t now_ns);
+  /// Renews a lease; returns the epoch at which walks begin from here on. An `oldest` behind what
+  /// is held changes nothing.
+  /// Errors: not_found (it has ended: ask for another), invalid_argument (an epoch that is still to
+  /// come).
+  Result<std::uint64_t> renew(LeaseId id, std::uint64_t oldest, std::uint64_t now_ns);
+  /// Ends a lease. Requires: its reader is fenced. An unknown one is none.
+  void end(LeaseId id);
+
+  /// What carries a stamp below the returned epoch no lease holds back; all ones if there is none.
+  [[nodiscard]] std::uint64_t oldest() const;
+  /// The leases that were renewed last before this moment, or hold an epoch below `epoch`.
+  [[nodiscard]] std::vector<Holder> overdue(std::uint64_t renewed_before_ns,
+                                            std::uint64_t epoch = 0) const;
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  EpochTable epochs_;
+  mutable std::mutex mutex_;  // guards the rest
+  std::unordered_map<LeaseId, Holder> leases_;
+  LeaseId next_ = 1;
+};
+
+}  // namespace espalier::base

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// An engine over a store of its own, turned by hand: no sockets, and no threads but the helper.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "offload/engine.hpp"
+#include "offload/testing/ring_client.hpp"
+#include "tree/write/audit.hpp"
+
+namespace espalier::offload {
+
+inline constexpr wire::ConnectionLayout kSmallRings{64, 64, 1};
+
+class EngineFixture {
+ public:
+  struct Client {
+    Connection* connection;
+    memory::SharedMemory doorbells;
+    std::unique_ptr<RingClient> rings;
+    bool ended = false;
+
+    RingClient* operator->() const { return rings.get(); }
+  };
+
+  explicit EngineFixture(const EngineOptions& options = {},
+                         std::uint64_t message_bytes_max = std::uint64_t{64} << 20,
+                         std::span<const Offload> own_offloads = {})
+      : store_(region(), 64),
+        catalog_(store_),
+        services_(store_, catalog_, message_bytes_max, own_offloads),
+        doorbells_(must(Doorbells::reserve(4096))),
+        engine_(std::make_unique<Engine>(services_, doorbells_, options)) {
+    const auto made = catalog_.create("m", MapOptions{});
+    map_ = must(made)->id;
+    engine_->on_broken = [this](Connection& connection) {
+      ++broken_;
+      broken_now_.push_back(&connection);
+    };
+    engine_->on_ended = [this](Connection& connection) {
+      doorbells_.close(connection.doorbell);
+      clients_.at(&connection)->ended = true;
+    };
+  }
+  ~EngineFixture() {
+    for (const auto& [connection, client] : clients_) {
+      if (!client->ended && !connection->closing) engine_->remove(*connection);
+    }
+    while (!engine_->idle()) turn();
+    engine_->turn();
+  }
+  EngineFixture(const EngineFixture&) = delete;
+  EngineFixture& operator=(const EngineFixture&) = delete;
+
+  Client& connect(const wire::ConnectionLayout& layout = kSmallRings, std::uint32_t user = 1) {
+    auto connection = must(Connection::create(layout, services_.budget));
+    const auto doorbell = must(doorbells_.open(user));
+    connection->doorbell = doorbell.place;
+    auto page = must(memory::SharedMemory::attach(memory::Descriptor(dup(doorbell.page)),
+                                                  wire::kDoorbellPageBytes, memory::Rights::write));
+    std::byte* const word = page.at(std::size_t{doorbell.in_page} * wire::kDoorbellBytes);
+    // A mapping of its own: the client's rings outlive the node's.
+    auto memory = must(
+        memory::SharedMemory::attach(memory::Descriptor(dup(connection->memory().descriptor())),
+                                     layout.bytes(), memory::Rights::write));
+    page.close_descriptor();
+    memory.close_descriptor();
+    auto client = std::make_unique<Client>();
+    client->connection = connection.get();
+    client->doorbells = std::move(page);
+    client->rings = std::make_unique<RingClient>(memory.at(0), layout, word);
+    memories_.push_back(std::move(memory));
+    // An ended connection's address may come again.
+    auto& place = clients_[connection.get()];
+    if (place) gone_.push_back(std::move(place));
+    place = std::move(client);
+    engine_->add(std::move(connection));
+    return *place;
+  }
+  void disconnect(Client& client) { engine_->remove(*client.connection); }
+
+  /// One turn, and then what the owner of an engine does about those who broke the protocol.
+  bool turn() {
+    const bool moved = engine_->turn();
+    for (Connection* connection : std::exchange(broken_now_, {})) engine_->remove(*connection);
+    // The helper may need the core; but a busy machine would take it for long each time.
+    if (!moved && ++quiet_turns_ % 64 == 0) std::this_thread::yield();
+    return moved;
+  }
+  void turns(int count) {
+    for (; count != 0; --count) turn();
+  }
+  /// Turns until a response comes. One of kind invalid says that none came.
+  Response wait(Client& client, std::uint32_t ring = 0) {
+    for (int i = 0; i < kPatience; ++i) {
+      if (auto response = client->receive(ring)) return std::move(*response);
+      if (client->flush()) client->ring();
+      turn();
+    }
+    return {};
+  }
+  /// Sends one request and turns until its last answer has come; items go into its payload.
+  Response call(Client& client, const wire::RequestHeader& header, std::string_view key = {},
+                std::string_view payload = {}) {
+    return call(client, message_of(header, key, payload));
+  }
+  Response call(Client& client, std::string message) {
+    const auto header =
+        base::load_plain<wire::RequestHeader>(reinterpret_cast<const std::byte*>(message.data()));
+    client->post(std::move(message));
+    client->ring();
+    std::string items;
+    for (;;) {
+      Response response = wait(client, header.ring & wire::kRingBits);
+      if (response.header.kind != static_cast<std::uint8_t>(wire::ResponseKind::items)) {
+        response.payload.insert(0, items);
+        return response;
+      }
+      items += response.payload;
+    }
+  }
+  /// Whether everything that was in flight has come to its end.
+  bool settle() {
+    for (int i = 0; i < kPatience && !engine_->idle(); ++i) turn();
+    return engine_->idle();
+  }
+
+  [[nodiscard]] std::uint32_t map() const { return map_; }
+  [[nodiscard]] Engine& engine() { return *engine_; }
+  [[nodiscard]] Services& services() { return services_; }
+  [[nodiscard]] Doorbells& doorbells() { return doorbells_; }
+  [[nodiscard]] tree::Catalog& catalog() { return catalog_; }
+  [[nodiscard]] tree::MapCore& core() { return **catalog_.open("m"); }
+  /// How often a connection was told to have broken the protocol.
+  [[nodiscard]] int broken() const { return broken_; }
+  [[nodiscard]] std::vector<std::string> audit() const { return tree::audit_store(store_); }
+
+ private:
+  static constexpr int kPatience = 2'000'000;
+
+  template <class T>
+  static T must(Result<T> result) {
+    if (!result) throw std::runtime_error(message(result.error()));
+    return std::move(*result);
+  }
+  static memory::Region region() {
+    memory::RegionOptions options;
+    options.bytes_max = std::uint64_t{256} << 20;
+    options.huge_pages = false;
+    return must(memory::Region::reserve(options));
+  }
+
+  tree::StoreCore store_;
+  tree::Catalog catalog_;
+  Services services_;
+  Doorbells doorbells_;
+  std::unique_ptr<Engine> engine_;
+  std::uint32_t map_ = 0;
+  std::map<Connection*, std::unique_ptr<Client>> clients_;
+  std::vector<std::unique_ptr<Client>> gone_;
+  std::vector<memory::SharedMemory> memories_;
+  std::vector<Connection*> broken_now_;
+  int broken_ = 0;
+  std::uint32_t quiet_turns_ = 0;
+};
+
+}  // namespace espalier::offload

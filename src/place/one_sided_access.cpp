@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "place/one_sided_access.hpp"
+
+#include <cstring>
+
+#include "base/assert.hpp"
+#include "base/atomic_bytes.hpp"
+#include "tree/node/planted.hpp"
+
+namespace espalier::place {
+namespace {
+
+constexpr std::uint64_t kWord = sizeof(std::uint64_t);
+
+}  // namespace
+
+std::byte* OneSidedAccess::Landing::room(std::uint64_t wanted) {
+  const std::uint64_t needed = (wanted + kWord - 1) / kWord + 2;
+  if (needed * kWord > bytes) {
+    words = std::make_unique_for_overwrite<std::uint64_t[]>(needed);
+    bytes = needed * kWord;
+  }
+  return reinterpret_cast<std::byte*>(words.get() + 1);
+}
+
+OneSidedAccess::OneSidedAccess(ReaderState& state, const tree::MapView& view,
+                               base::ReadyQueue& ready)
+    : state_(&state),
+      ready_(&ready),
+      directory_offset_(view.directory_offset),
+      node_bytes_(view.geometry.node_bytes),
+      map_id_(view.id),
+      reads_(std::make_unique<LaneReads>()) {
+  reads_->ready = &ready;
+}
+
+const std::byte* OneSidedAccess::image(std::uint64_t offset) {
+  node_offset_ = offset;
+  return node_.room(node_bytes_);
+}
+
+void OneSidedAccess::want(const std::byte* image, std::uint32_t begin, std::uint32_t bytes) {
+  std::byte* const at = node_.room(node_bytes_);
+  ESPALIER_ASSERT(image == at && begin <= node_bytes_ && bytes <= node_bytes_ - begin);
+  state_->port->want(*reads_, node_offset_ + begin, at + begin, bytes);
+}
+
+const std::byte* OneSidedAccess::bytes(std::uint64_t offset, std::uint64_t bytes) {
+  std::byte* const at = bytes_.room(bytes);
+  state_->port->want(*reads_, offset, at, bytes);
+  return at;
+}
+
+const std::byte* OneSidedAccess::map_header(std::uint64_t offset) {
+  std::byte* const at = header_.room(tree::kMapHeaderHead);
+  state_->port->want(*reads_, offset, at, tree::kMapHeaderHead);
+  return at;
+}
+
+void OneSidedAccess::send(std::coroutine_handle<> walk) {
+  reads_->walk = walk;
+  state_->port->send(*reads_);
+}
+
+bool OneSidedAccess::may_enter() const {
+  return state_->lease->ended() || state_->lease->believed(state_->now());
+}
+
+void OneSidedAccess::Entry::await_suspend(std::coroutine_handle<> walk) const {
+  access->state_->lease->wait(walk, *access->ready_, false);
+}
+
+bool OneSidedAccess::enter() {
+  reads_->failed = false;
+  term_ = state_->lease->term();
+  return !state_->lease->ended() && !state_->port->failed();
+}
+
+void OneSidedAccess::Confirmation::await_suspend(std::coroutine_handle<> walk) const {
+  OneSidedAccess& of = *access;
+  of.state_->port->want(*of.reads_, ref.offset(), of.proof_.room(sizeof(wire::BufferHeader)),
+                        sizeof(wire::BufferHeader));
+  if (of.reads_->wanted.empty()) {  // it cannot be asked for
+    of.ready_->push(walk);
+  } else {
+    of.send(walk);
+  }
+}
+
+tree::Confirmed OneSidedAccess::confirmed(wire::Ref ref) const {
+  if (reads_->failed || term_ != state_->lease->term()) return tree::Confirmed::lost;
+  if (tree::planted(tree::Bug::generation_not_confirmed)) return tree::Confirmed::yes;
+  wire::BufferHeader header;
+  std::memcpy(&header, proof_.words.get() + 1, sizeof header);
+  const bool same = header.map_id == map_id_ && header.superseded != 0 &&
+                    (header.generation & wire::kGenerationMask) == ref.generation();
+  return same ? tree::Confirmed::yes : tree::Confirmed::changed;
+}
+
+bool OneSidedAccess::Belief::await_ready() const {
+  return access->term_ != access->state_->lease->term() ||
+         access->state_->lease->believed(access->state_->now());
+}
+
+void OneSidedAccess::Belief::await_suspend(std::coroutine_handle<> walk) const {
+  access->state_->lease->wait(walk, *access->ready_, true);
+}
+
+bool OneSidedAccess::Belief::await_resume() const {
+  return access->term_ == access->state_->lease->term();
+}
+
+}  // namespace espalier::place

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The access of walks from elsewhere: bytes come by one-sided READs, and are believed as long as a
+// lease is held.
+//
+// Thread: that of its port.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "place/lease_guard.hpp"
+#include "place/read_port.hpp"
+#include "tree/walk/map_view.hpp"
+
+namespace espalier::place {
+
+/// What all walks of one reader share.
+struct ReaderState {
+  ReadPort* port = nullptr;
+  LeaseGuard* lease = nullptr;
+  std::uint64_t (*now_ns)(const void*) = nullptr;
+  const void* clock = nullptr;
+  /// What the page table's directory says, by its entries: table pages stay where they are while
+  /// the map lives. 0: not known.
+  std::vector<std::uint64_t> table_pages;
+
+  [[nodiscard]] std::uint64_t now() const { return now_ns(clock); }
+};
+
+class OneSidedAccess {
+ public:
+  static constexpr bool kInPlace = false;
+
+  OneSidedAccess(ReaderState& state, const tree::MapView& view, base::ReadyQueue& ready);
+
+  [[nodiscard]] const std::byte* image(std::uint64_t offset);
+  void want(const std::byte* image, std::uint32_t begin, std::uint32_t bytes);
+  [[nodiscard]] const std::byte* bytes(std::uint64_t offset, std::uint64_t bytes);
+  [[nodiscard]] const std::byte* map_header(std::uint64_t offset);
+  [[nodiscard]] std::uint64_t table_page(std::uint64_t named) const {
+    return state_->table_pages[entry_of(named)];
+  }
+  void learn_table_page(std::uint64_t named, std::uint64_t page) {
+    state_->table_pages[entry_of(named)] = page;
+  }
+  [[nodiscard]] bool reads_in_order() const { return state_->port->reads_in_order(); }
+  /// Whether a READ failed since the walk entered.
+  [[nodiscard]] bool failed() const { return reads_->failed; }
+
+  struct Entry {
+    OneSidedAccess* access;
+    [[nodiscard]] bool await_ready() const { return access->may_enter(); }
+    void await_suspend(std::coroutine_handle<> walk) const;
+    [[nodiscard]] bool await_resume() const { return access->enter(); }
+  };
+  struct Arrival {
+    OneSidedAccess* access;
+    [[nodiscard]] bool await_ready() const { return access->reads_->wanted.empty(); }
+    void await_suspend(std::coroutine_handle<> walk) const { access->send(walk); }
+    void await_resume() const noexcept {}
+  };
+  struct Confirmation {
+    OneSidedAccess* access;
+    wire::Ref ref;
+    [[nodiscard]] bool await_ready() const { return false; }
+    void await_suspend(std::coroutine_handle<> walk) const;
+    [[nodiscard]] tree::Confirmed await_resume() const { return access->confirmed(ref); }
+  };
+  [[nodiscard]] Entry entered() { return {this}; }
+  [[nodiscard]] Arrival arrived(tree::Warmth) { return {this}; }
+  /// By a READ of the buffer's header, after the last byte: it succeeds only while the key is good,
+  /// so the lease was held until then. And the lease must have been renewed not long ago.
+  [[nodiscard]] Confirmation confirm(wire::Ref ref) { return {this, ref}; }
+  /// Until the lease is believed again, or lost. At once if it is believed.
+  struct Belief {
+    OneSidedAccess* access;
+    [[nodiscard]] bool await_ready() const;
+    void await_suspend(std::coroutine_handle<> walk) const;
+    /// Whether it is the lease under which the walk entered.
+    [[nodiscard]] bool await_resume() const;
+  };
+  [[nodiscard]] Belief believed() { return {this}; }
+  [[nodiscard]] base::Pause again() const { return {ready_, false}; }
+
+ private:
+  [[nodiscard]] std::size_t entry_of(std::uint64_t named) const {
+    return static_cast<std::size_t>(named - directory_offset_) / 8;
+  }
+  [[nodiscard]] bool may_enter() const;
+  bool enter();
+  void send(std::coroutine_handle<> walk);
+  [[nodiscard]] tree::Confirmed confirmed(wire::Ref ref) const;
+
+  // Memory that READs go to, each a whole number of words, and with one to spare at either end.
+  struct Landing {
+    std::unique_ptr<std::uint64_t[]> words;
+    std::uint64_t bytes = 0;
+    std::byte* room(std::uint64_t wanted);
+  };
+
+  ReaderState* state_;
+  base::ReadyQueue* ready_;
+  std::uint64_t directory_offset_;
+  std::uint32_t node_bytes_;
+  std::uint32_t map_id_;
+  std::uint64_t node_offset_ = 0;  // of the node whose image this is
+  std::uint64_t term_ = 0;         // of the lease under which the walk entered
+  Landing node_;
+  Landing header_;
+  Landing bytes_;
+  Landing proof_;
+  std::unique_ptr<LaneReads> reads_;
+};
+static_assert(tree::RemoteAccess<OneSidedAccess>);
+
+}  // namespace espalier::place

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "place/one_sided_reader.hpp"
+
+#include <utility>
+
+#include "tree/walk/walk_impl.hpp"
+
+namespace espalier::tree {
+template class Walker<place::OneSidedPlace>;
+}  // namespace espalier::tree
+
+namespace espalier::place {
+namespace {
+
+ReaderState make_state(ReadPort& port, LeaseGuard& lease,
+                       const std::function<std::uint64_t()>& now_ns) {
+  ReaderState state;
+  state.port = &port;
+  state.lease = &lease;
+  state.now_ns = [](const void* clock) {
+    return (*static_cast<const std::function<std::uint64_t()>*>(clock))();
+  };
+  state.clock = &now_ns;
+  state.table_pages.resize(wire::kDirectoryEntries);
+  return state;
+}
+
+}  // namespace
+
+OneSidedReader::OneSidedReader(fabric::Endpoint& endpoint, fabric::QueuePair& pair,
+                               fabric::CompletionQueue& completions,
+                               const fabric::RemoteRegion& region, const tree::MapView& view,
+                               Options options)
+    : place_(view, options.terms),
+      now_ns_(std::move(options.now_ns)),
+      port_(pair, completions, region, endpoint.properties()),
+      state_(make_state(port_, place_.guard(), now_ns_)),
+      walker_(place_, options.lanes, [this](std::uint32_t, base::ReadyQueue& ready) {
+        return OneSidedAccess(state_, place_.view(), ready);
+      }) {}
+
+void OneSidedReader::submit(std::span<const Request> requests, Handler& handler) {
+  walker_.submit(requests, handler);
+}
+
+std::size_t OneSidedReader::poll() {
+  port_.poll();
+  return walker_.poll();
+}
+
+void OneSidedReader::fail() {
+  port_.fail();
+  place_.guard().end_all();
+}
+
+}  // namespace espalier::place

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client that walks a map alone: gets, floors and scans by one-sided READs, while the host writes
+// and knows nothing of it but a lease.
+//
+// The reader makes no progress by itself and keeps no time: its owner polls it, and carries its
+// questions about the lease to the host (see LeaseGuard::due).
+//
+// Thread: one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "fabric/endpoint.hpp"
+#include "place/one_sided_access.hpp"
+#include "tree/walk/walker.hpp"
+
+namespace espalier::place {
+
+/// The place of walks from elsewhere.
+class OneSidedPlace {
+ public:
+  using AccessType = OneSidedAccess;
+  using GuardType = LeaseGuard;
+  static constexpr bool kWrites = false;
+
+  OneSidedPlace(const tree::MapView& view, const base::LeaseTerms& terms)
+      : view_(view), guard_(terms) {}
+  [[nodiscard]] const tree::MapView& view() const { return view_; }
+  [[nodiscard]] LeaseGuard& guard() { return guard_; }
+
+ private:
+  tree::MapView view_;
+  LeaseGuard guard_;
+};
+
+class OneSidedReader {
+ public:
+  struct Options {
+    std::uint32_t lanes = 32;  // walks in flight
+    base::LeaseTerms terms{};
+    std::function<std::uint64_t()> now_ns;  // any clock that does not go back
+  };
+
+  /// `pair` is connected and tells its completions in `completions`, which serves nothing else;
+  /// `region` is what the host offers to be read, and `view` is of a map in it. All outlive this.
+  OneSidedReader(fabric::Endpoint& endpoint, fabric::QueuePair& pair,
+                 fabric::CompletionQueue& completions, const fabric::RemoteRegion& region,
+                 const tree::MapView& view, Options options);
+  OneSidedReader(const OneSidedReader&) = delete;
+  OneSidedReader& operator=(const OneSidedReader&) = delete;
+
+  /// Queues reads: get, floor, scans. Others are refused with `unsupported`. What they point to must
+  /// live until their completion. Answers come with:
+  ///   connection_lost  the pair has failed, or there will be no lease
+  ///   not_found        the map was dropped
+  ///   contended        see Code; a walk tries Walker::kAttemptsMax times
+  void submit(std::span<const Request> requests, Handler& handler);
+  void submit(const tree::WalkRequest& request) { walker_.submit(request); }
+  /// Takes what has come and lets walks go on. Returns how many are left.
+  std::size_t poll();
+  [[nodiscard]] std::size_t pending() const { return walker_.pending(); }
+
+  [[nodiscard]] LeaseGuard& lease() { return place_.guard(); }
+  /// Ends all reads that wait: there will be no answer from the host any more.
+  void fail();
+  [[nodiscard]] const tree::WalkTraffic& traffic() const { return port_.traffic(); }
+  [[nodiscard]] std::uint64_t restarts() const { return walker_.restarts(); }
+
+ private:
+  OneSidedPlace place_;
+  std::function<std::uint64_t()> now_ns_;
+  ReadPort port_;
+  ReaderState state_;
+  tree::Walker<OneSidedPlace> walker_;
+};
+
+}  // namespace espalier::place
+
+namespace espalier::tree {
+extern template class Walker<place::OneSidedPlace>;
+}  // namespace espalier::tree

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tree/host/host_place.hpp"
+
+namespace espalier::tree {
+
+WriteOutcome write_in(Worker& worker, MapCore& map, wire::Ref leaf, const WriteIntent& intent,
+                      const LeafProbe* known) {
+  WriteOutcome outcome = write_to_leaf(worker, map, map.at(leaf.offset()), intent, known);
+  if (outcome.status == WriteStatus::restructure) {
+    outcome = write_with_restructure(worker, map, intent);
+    if (outcome.status == WriteStatus::busy) outcome.status = WriteStatus::moved;
+  }
+  return outcome;
+}
+
+std::uint64_t waits_for(const WriteOutcome& outcome) {
+  const bool at_once = planted(Bug::acknowledge_before_release) ||
+                       (planted(Bug::answer_unreleased) && !outcome.applied);
+  return at_once ? 0 : outcome.wait_for;
+}
+
+void report(const WriteOutcome& outcome, Completion& answer) {
+  answer.found = outcome.existed;
+  answer.applied = outcome.applied;
+  answer.version = outcome.version;
+  if (outcome.status == WriteStatus::out_of_memory) answer.error.code = Code::out_of_memory;
+  if (outcome.status == WriteStatus::condition_failed) answer.error.code = Code::condition_failed;
+}
+
+Result<void> HostPlaceBase::begin_write(Lane& lane) {
+  const Request& request = *lane.task.request;
+  if (request.value.size() > wire::kValueBytesMax) {
+    return fail(Code::value_too_long, wire::kValueBytesMax);
+  }
+  if (request.op == Op::erase || request.value.size() <= map_.geometry.inline_value_bytes_max) {
+    return {};
+  }
+  const auto value = store_value(worker_, map_, request.value);
+  if (!value) return std::unexpected(value.error());
+  lane.value = *value;
+  lane.stored_value = true;
+  return {};
+}
+
+// Tries the write at this leaf.
+WriteStep HostPlaceBase::write(Lane& lane, wire::Ref leaf, std::uint64_t& wait_for) {
+  WriteIntent intent;
+  intent.op = lane.task.request->op;
+  intent.key = &lane.key;
+  intent.condition = lane.task.condition;
+  intent.out_of_line = lane.stored_value;
+  intent.value = lane.task.request->value;
+  if (lane.stored_value) {
+    intent.value = {reinterpret_cast<const char*>(&lane.value), sizeof lane.value};
+  }
+  const WriteOutcome outcome = write_in(worker_, map_, leaf, intent);
+  if (outcome.status == WriteStatus::busy) return WriteStep::try_again;
+  if (outcome.status == WriteStatus::moved) return WriteStep::walk_again;
+  if (outcome.status == WriteStatus::out_of_memory && lane.attempts++ < 2) {
+    let_others_reclaim(lane);  // what waits to be freed may be enough
+    return WriteStep::walk_again;
+  }
+  report(outcome, lane.answer);
+  if (lane.stored_value && !outcome.applied) discard_value(worker_, map_, lane.value);
+  wait_for = waits_for(outcome);
+  return WriteStep::decided;
+}
+
+// Lets go of the epoch and takes a new one, so that what this walk held back can be freed.
+void HostPlaceBase::let_others_reclaim(Lane& lane) {
+  guard_.end(lane.tick);
+  if (guard_.nothing_in_flight()) guard_.idle();
+  map_.store.reclaimer.collect(worker_.cache);
+  guard_.stale();
+  lane.tick = guard_.begin();
+  lane.read_version = kNewest;
+}
+
+}  // namespace espalier::tree

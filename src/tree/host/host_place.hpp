@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The place beside the memory: its walks read in place under an epoch, and may write.
+#pragma once
+
+#include "tree/host/epoch_guard.hpp"
+#include "tree/host/host_access.hpp"
+#include "tree/walk/walker.hpp"
+#include "tree/write/structure.hpp"
+
+namespace espalier::tree {
+
+/// Does the write at `leaf`, changing the tree's structure if it must. `known`: see newest_state.
+/// Requires: as write_to_leaf.
+WriteOutcome write_in(Worker& worker, MapCore& map, wire::Ref leaf, const WriteIntent& intent,
+                      const LeafProbe* known = nullptr);
+
+/// The version that must be released before a write may be answered (rules 6 and 7).
+[[nodiscard]] std::uint64_t waits_for(const WriteOutcome& outcome);
+
+/// What a write's answer says.
+void report(const WriteOutcome& outcome, Completion& answer);
+
+/// One thread's place beside one map.
+class HostPlaceBase {
+ public:
+  using GuardType = EpochGuard;
+  static constexpr bool kWrites = true;
+
+  HostPlaceBase(Worker& worker, MapCore& map)
+      : worker_(worker), map_(map), guard_(worker.slot, map.clock) {}
+
+  [[nodiscard]] const MapView& view() const { return map_; }
+  [[nodiscard]] EpochGuard& guard() { return guard_; }
+  [[nodiscard]] Worker& worker() { return worker_; }
+  [[nodiscard]] MapCore& map() { return map_; }
+
+  /// Errors: value_too_long, out_of_memory.
+  Result<void> begin_write(Lane& lane);
+  WriteStep write(Lane& lane, wire::Ref leaf, std::uint64_t& wait_for);
+  [[nodiscard]] bool released(std::uint64_t version) const {
+    return map_.clock.released() >= version;
+  }
+  /// A write is over: gives back what waits, if that is worthwhile.
+  void ended_write() {
+    if (map_.store.reclaimer.due()) map_.store.reclaimer.collect(worker_.cache);
+  }
+
+ private:
+  void let_others_reclaim(Lane& lane);
+
+  Worker& worker_;
+  MapCore& map_;
+  EpochGuard guard_;
+};
+
+/// A: how bytes in this process's memory are asked for.
+template <Access A>
+class HostPlace : public HostPlaceBase {
+ public:
+  using AccessType = A;
+  using HostPlaceBase::HostPlaceBase;
+};
+
+}  // namespace espalier::tree

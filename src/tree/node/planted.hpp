@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Switches that break one rule of the protocol at a time, so that tests can show that they notice.
+// They exist only in the build variant of the tests (ESPALIER_PLANTED_BUGS); elsewhere `planted` is
+// a constant false and costs nothing.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#if defined(ESPALIER_PLANTED_BUGS)
+#include <functional>
+#include <utility>
+#endif
+
+namespace espalier::tree {
+
+enum class Bug : std::uint8_t {
+  none,
+  skip_generation_check,       // rule 1: a hint's generation is not looked at
+  skip_map_check,              // rule 1: nodes of other maps answer
+  read_version_before_epoch,   // rule 2
+  stale_read_version,          // rule 2: kept from an earlier request
+  version_before_payload,      // rule 3
+  log_not_prefilled,           // rule 3
+  stamp_at_unlink,             // rule 5: stamped before the superseding version is released
+  value_freed_at_once,         // rule 5
+  answer_unreleased,           // rule 6
+  acknowledge_before_release,  // rule 7
+  no_predecessor,              // rule 8
+  root_without_predecessor,    // rule 8
+  one_predecessor_of_two,      // rule 8
+  descending_like_ascending,   // rule 9
+  floor_stays_in_leaf,         // rule 9
+  version_before_lock,         // rule 11
+  release_out_of_order,        // releases its own version without waiting for earlier ones
+  skip_range_check,            // idea 1: a node answers for keys that it does not cover
+  ignore_created,              // idea 1: a node answers for versions before it
+  ignore_superseded,           // idea 1: a node answers for versions after it
+  ignore_erase_marks,          // a marker in the log does not hide the item
+  wrong_order_hint,            // the log is not in key order
+  batch_in_two_versions,       // half of a batch becomes visible first
+  conditions_before_lock,      // conditions are checked before the leaves are locked
+  lease_not_counted,           // rule 4: a leased epoch does not keep memory from being used again
+  generation_not_confirmed,    // rule 4: what a walk from elsewhere read is believed as it came
+  snapshot_not_held,           // old versions are freed although a snapshot needs them
+};
+
+/// Steps between which another thread may do anything. A test that wants it done there, and not
+/// once in a million times, does it itself.
+enum class Moment : std::uint8_t {
+  between_epoch_and_version,  // of a walk that begins
+  before_lock,                // of a write that has done all it does without the lock
+  before_payload,             // of a log entry whose value is still to be written
+  half_published,             // of a batch whose entries are being published
+};
+
+#if defined(ESPALIER_PLANTED_BUGS)
+inline std::atomic<Bug> active_bug{Bug::none};
+[[nodiscard]] inline bool planted(Bug bug) {
+  return active_bug.load(std::memory_order_relaxed) == bug;
+}
+
+/// What a test wants to happen when this thread reaches a moment. Not called within itself.
+inline thread_local std::function<void(Moment)> on_moment;
+inline void reached(Moment moment) {
+  if (!on_moment) return;
+  const auto act = std::exchange(on_moment, nullptr);
+  act(moment);
+  on_moment = act;
+}
+#else
+[[nodiscard]] constexpr bool planted(Bug) { return false; }
+constexpr void reached(Moment) {}
+#endif
+
+}  // namespace espalier::tree

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold of a reclaimer, as checks that tests run on a good one and on a broken one.
+#pragma once
+
+#include "tree/testing/tree_fixture.hpp"
+
+namespace espalier::tree {
+
+/// A map, and buffers that are retired without ever having been nodes.
+class ReclaimerUnderTest {
+ public:
+  explicit ReclaimerUnderTest(const MapOptions& options = {}) : tree(options) {}
+
+  /// Retires a fresh buffer at `version`; returns where it lies.
+  std::uint64_t retire(std::uint64_t version) {
+    const std::uint64_t offset = *tree.worker().cache.allocate(tree.map().node_class);
+    go_live(tree.map().at(offset), version);
+    const Retired retired{offset, version, tree.map().node_class, 0};
+    reclaimer().retire(tree.map(), {&retired, 1});
+    return offset;
+  }
+  /// Collects as often as it takes for what can be freed to be freed.
+  void collect() {
+    for (int i = 0; i < 4; ++i) reclaimer().collect(tree.worker().cache);
+  }
+  [[nodiscard]] bool freed(std::uint64_t offset) {
+    return base::load_plain<wire::BufferHeader>(tree.map().at(offset)).superseded == 0;
+  }
+  Reclaimer& reclaimer() { return tree.store().reclaimer; }
+
+  TreeFixture tree;
+};
+
+/// Whether a buffer stays until the version that ended it is released, although no reader is there
+/// now, and still from a reader that came before that.
+inline bool waits_for_the_release() {
+  ReclaimerUnderTest under;
+  VersionClock& clock = under.tree.map().clock;
+  const std::uint64_t version = clock.take();
+  const std::uint64_t offset = under.retire(version);
+  under.collect();
+  auto reader = std::move(*under.tree.store().epochs.join());
+  reader.enter();  // it reads at a version before the one that is still open
+  clock.done(version);
+  under.collect();
+  const bool kept = !under.freed(offset);
+  reader.exit();
+  under.collect();
+  return kept && under.freed(offset);
+}
+
+/// Whether a buffer stays for a snapshot that may need it, and goes when that does.
+inline bool keeps_what_snapshots_need() {
+  ReclaimerUnderTest under;
+  MapCore& map = under.tree.map();
+  const auto held = under.reclaimer().hold(map, map.clock.released());
+  const std::uint64_t version = map.clock.take();
+  map.clock.done(version);
+  const std::uint64_t offset = under.retire(version);
+  under.collect();
+  const bool kept = !under.freed(offset);
+  under.reclaimer().drop(map, held);
+  under.collect();
+  return kept && under.freed(offset);
+}
+
+}  // namespace espalier::tree

@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#include "tree/at_once.hpp"
-#include "tree/walk_impl.hpp"
-
-namespace espalier::tree {
-
-template class Engine<HostAccess>;
-
-}  // namespace espalier::tree

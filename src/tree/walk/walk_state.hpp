@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a walk keeps on its way.
+#pragma once
+
+#include <cstdint>
+
+#include "base/task.hpp"
+#include "tree/node/leaf_scan.hpp"
+#include "tree/walk/scan_ahead.hpp"
+#include "tree/walk/walk_request.hpp"
+
+namespace espalier::tree {
+
+/// What a walk is after.
+enum class Goal : std::uint8_t { point, write, forward, backward };
+
+/// Which items a scan wants besides its bounds.
+struct ScanRange {
+  bool has_low = false;
+  bool has_high = false;
+};
+
+/// What only scans need; apart, so that the lanes of point operations stay small in the cache.
+struct ScanState {
+  SearchKey low;   // inclusive
+  SearchKey high;  // exclusive
+  ScanRange range;
+  std::uint64_t remaining = 0;
+  LeafScan leaf;
+  ScanAhead ahead;  // in place, forward
+  Item items[ScanAhead::kStepItems];
+};
+
+/// What a walk looks for, and as of when: all that idea 1 asks of a node.
+struct Cursor {
+  Goal goal = Goal::point;
+  std::uint64_t read_version = 0;
+  wire::Ref other_predecessor{};  // if the second of two turns out not to cover the key
+  SearchKey key;                  // of scans, where they go on
+};
+
+/// A walk in flight, or the place of one.
+struct Lane : Cursor {
+  bool finding_floor = false;  // first leg of floor and scan_floor
+  bool stored_value = false;
+  std::uint32_t tick = 0;
+  wire::Ref hint{};
+  WalkRequest task;
+  Completion answer;
+  wire::ValueRef value{};  // of a write with an out-of-line value
+  std::uint32_t attempts = 0;
+  wire::Lid lid = 0;  // not in place: what to look up where there is no reference; 0: the root
+  std::uint32_t level = 0;   // not in place: of the node that the walk expects to come to
+  bool has_version = false;  // not in place: the read version has come
+  ScanState scan;
+  base::WalkTask walk;
+};
+
+}  // namespace espalier::tree

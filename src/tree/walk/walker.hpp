@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many walks in flight on one core: the walk itself, written once over an Access, and the loop that
+// resumes the walk whose bytes have come (DESIGN idea 2).
+//
+// The walk is one coroutine for all operations: pick up a request, descend to the leaf that may
+// answer, do there what the goal asks, perhaps go on to the next leaf. It enters at a hint or at
+// the root; every node on the way is asked whether it may answer (next_step.hpp), and says where to
+// go if not.
+//
+// Where it runs is a Place: what it reads (a MapView), how bytes come (an Access), how long they may
+// be believed (a ReadGuard), and, beside the memory, how to write.
+//
+// Thread: a walker belongs to one thread at a time.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "tree/walk/access.hpp"
+#include "tree/walk/next_step.hpp"
+#include "tree/walk/read_guard.hpp"
+#include "tree/walk/request_queue.hpp"
+
+namespace espalier::tree {
+
+/// What became of a try to write at a leaf.
+enum class WriteStep : std::uint8_t { decided, try_again, walk_again };
+
+/// Where walks run. `Access` and `Guard` are types of it; `view()` and `guard()` give what all
+/// walks share. One that writes has also:
+///   Result<void> begin_write(lane)        what a write needs before it walks: memory for its value
+///   WriteStep write(lane, leaf, wait_for) tries the write at the leaf
+///   bool released(version)                whether an answer that waits for it may be given
+///   void ended_write()                    a write is over
+template <class P>
+concept Place = Access<typename P::AccessType> && ReadGuard<typename P::GuardType> &&
+    requires(P place) {
+  { place.view() } -> std::same_as<const MapView&>;
+  { place.guard() } -> std::same_as<typename P::GuardType&>;
+  { P::kWrites } -> std::convertible_to<bool>;
+};
+
+template <class P>
+class Walker {
+ public:
+  using A = typename P::AccessType;
+  static constexpr bool kInPlace = A::kInPlace;
+  static_assert(kInPlace || RemoteAccess<A>);
+  /// `make_access` gives each lane its access, from the lane's index and the ready queue.
+  using MakeAccess = std::function<A(std::uint32_t lane, base::ReadyQueue& queue)>;
+
+  /// Requires: the place outlives it.
+  Walker(P& place, std::uint32_t lanes, const MakeAccess& make_access);
+
+  /// Queues requests; what they point to must live until their completion.
+  void submit(std::span<const Request> requests, Handler& handler);
+  void submit(const WalkRequest& request);
+  /// The same for a request that arrived before and was begun elsewhere.
+  void take_over(const WalkRequest& request) { singles_.push_back(request); }
+  /// Resumes each busy lane once. False if nothing could be done.
+  bool turn();
+  /// Runs until something has completed, nothing is left, or all walks wait for bytes that do not
+  /// come by themselves. Returns how many are left.
+  std::size_t poll();
+  [[nodiscard]] std::size_t pending() const { return singles_.size() + queued_ + busy_; }
+  [[nodiscard]] std::size_t waiting() const { return singles_.size(); }
+  [[nodiscard]] std::size_t lanes() const { return lanes_.size(); }
+  [[nodiscard]] std::uint64_t completed() const { return completed_; }
+  /// Walks from elsewhere that began again, since a node or value had changed or the guard was lost.
+  [[nodiscard]] std::uint64_t restarts() const { return restarts_; }
+
+  /// Restarts after which a walk from elsewhere gives up with `contended`.
+  static constexpr std::uint32_t kAttemptsMax = 8;
+  /// How often a way down may begin at the root again, from elsewhere, and how many nodes it may
+  /// meet, before what is read is taken for no tree. Nodes may be many: one that is written all the
+  /// time has a long row of predecessors.
+  static constexpr std::uint32_t kRootsMax = 64;
+  static constexpr std::uint32_t kNodesMax = 1u << 20;
+
+ private:
+  /// Awaited by a lane that has nothing to do: at once if there is a request, else until one comes.
+  struct Next {
+    Walker* walker;
+    Lane* lane;
+    [[nodiscard]] bool await_ready() const { return walker->take_request(*lane); }
+    void await_suspend(std::coroutine_handle<>) const { walker->idle_.push_back(lane); }
+    void await_resume() const {}
+  };
+
+  [[nodiscard]] const MapView& map() const { return place_.view(); }
+  /// In place the page table is at hand; else no reference stands for it, and the walk looks it up.
+  [[nodiscard]] wire::Ref root_ref() const { return kInPlace ? map().root_ref() : wire::Ref{}; }
+
+  // Beginning and ending (walker_impl.hpp).
+  bool take_request(Lane& lane);
+  void wake_lanes();
+  bool prepare(Lane& lane);
+  bool prepare_scan(Lane& lane);
+  void complete(Lane& lane);
+  void refuse(Lane& lane, Code code, std::uint32_t detail = 0);
+
+  // On the way (walker_impl.hpp).
+  void want_head(A& access, const std::byte* image, const Lane& lane, Warmth warmth) const;
+  void want_leaf_part(A& access, const NodeView& leaf, const Lane& lane,
+                      const LeafProbe& probe) const;
+  void want_group(A& access, const NodeView& node, const Lane& lane,
+                  const GroupChoice& choice) const;
+  [[nodiscard]] bool take_version(Lane& lane, const std::byte* header) const;
+  bool restart(Lane& lane, Confirmed why);
+  bool begin_value(Lane& lane, std::string_view reference);
+  [[nodiscard]] bool value_is_whole(const Lane& lane, const std::byte* value) const;
+
+  // At the leaf (walker_impl.hpp, lane_scan.hpp).
+  void begin_scan(Lane& lane, const NodeView& leaf);
+  void want_scan_part(A& access, const NodeView& leaf, Lane& lane) const;
+  std::uint32_t take_items(Lane& lane, std::uint32_t room, std::uint64_t& out_of_line);
+  bool deliver(Lane& lane, std::span<const Item> items);
+  void resume_scan_at(Lane& lane, std::string_view key);
+  void go_to(Lane& lane, wire::Lid lid) const;
+  bool leave_leaf(Lane& lane, const NodeView& leaf);
+  bool next_leg(Lane& lane);
+
+  base::WalkTask walk(Lane& lane, A access);
+
+  P& place_;
+  base::ReadyQueue ready_;
+  std::vector<Lane> lanes_;
+  std::vector<Lane*> idle_;
+  std::deque<WalkRequest> singles_;
+  RequestQueue batches_;
+  std::size_t queued_ = 0;  // in batches
+  std::size_t busy_ = 0;    // lanes
+  std::uint64_t completed_ = 0;
+  std::uint64_t restarts_ = 0;
+};
+
+}  // namespace espalier::tree

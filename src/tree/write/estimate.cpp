@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tree/write/estimate.hpp"
+
+#include "tree/node/leaf_search.hpp"
+#include "tree/write/audit.hpp"
+
+namespace espalier::tree {
+
+double estimate_rank(const MapCore& map, const SearchKey& key) {
+  double below = 0;  // share of the map's items that lies left of the way down
+  double share = 1;  // of the current subtree
+  wire::Ref ref = map.table.get(map.root);
+  for (;;) {
+    const NodeView node = map.view(ref);
+    if (node.leaf()) {
+      const auto end = static_cast<double>(node.sorted_end() - map.geometry.sorted_begin);
+      const Position at = lower_bound(node, key, probe_leaf(node, key, map.kit));
+      const auto before = static_cast<double>(at.offset - map.geometry.sorted_begin);
+      if (end > 0) below += share * before / end;
+      break;
+    }
+    const std::uint32_t index = choose_child(node, key, map.kit);
+    share /= node.children();
+    below += share * index;
+    ref = map.table.get(node.child(index));
+    if (!ref) break;  // it changed meanwhile; what is known so far is a guess as good
+  }
+  return below * static_cast<double>(map.items.sum());
+}
+
+Result<std::uint64_t> estimate_range(Worker& worker, const MapCore& map, std::string_view low,
+                                     std::string_view high) {
+  const std::uint32_t most = map.geometry.key_bytes_max;
+  if (low.size() > most || high.size() > most) return fail(Code::key_too_long, most);
+  SearchKey key;
+  worker.slot.enter();
+  double below_high = static_cast<double>(map.items.sum());
+  if (!high.empty()) {
+    key.assign(high);
+    below_high = estimate_rank(map, key);
+  }
+  double below_low = 0;
+  if (!low.empty()) {
+    key.assign(low);
+    below_low = estimate_rank(map, key);
+  }
+  worker.slot.exit();
+  return below_high > below_low ? static_cast<std::uint64_t>(below_high - below_low + 0.5) : 0;
+}
+
+}  // namespace espalier::tree

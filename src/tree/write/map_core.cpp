@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tree/write/map_core.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tree/node/leaf_builder.hpp"
+
+namespace espalier::tree {
+namespace {
+
+const std::uint32_t kHeaderClass = memory::BufferPool::class_of(sizeof(wire::MapHeader));
+
+}  // namespace
+
+MapCore::MapCore(StoreCore& store_in, std::uint32_t id_in, std::string name_in,
+                 const MapOptions& options_in)
+    : store(store_in),
+      base(store_in.region.at(0)),
+      name(std::move(name_in)),
+      options(options_in),
+      node_class(memory::BufferPool::class_of(options_in.node_bytes)) {
+  memory = base;
+  region_bytes = store.region.bytes();
+  id = id_in;
+  versions = options.versions;
+  geometry = Geometry::of(options);
+}
+
+Result<std::unique_ptr<MapCore>> MapCore::create(StoreCore& store, std::uint32_t id,
+                                                 std::string name, const MapOptions& options) {
+  if (!Geometry::valid(options)) return fail(Code::invalid_argument);
+  std::unique_ptr<MapCore> map(new MapCore(store, id, std::move(name), options));
+  const auto header = store.pool.allocate(kHeaderClass);
+  if (!header) return std::unexpected(header.error());
+  map->header_offset = *header;
+  if (const auto table = map->table.create(store.region, store.pool, id); !table) {
+    store.pool.release(map->header_offset, kHeaderClass);
+    map->header_offset = 0;
+    return std::unexpected(table.error());
+  }
+  if (const auto root = map->make_root(); !root) return std::unexpected(root.error());
+  store.maps.add(*map);
+  return map;
+}
+
+Result<void> MapCore::make_root() {
+  if (const auto lids = table.reserve(1); !lids) return lids;
+  const auto buffer = store.pool.allocate(node_class);
+  if (!buffer) return std::unexpected(buffer.error());
+  root = table.allocate();
+  NodeFrame frame;
+  frame.map_id = id;
+  frame.lid = root;
+  build_leaf(at(*buffer), geometry, {}, frame);
+  go_live(at(*buffer), 0);
+  table.set(root, ref_of(at(*buffer)));
+
+  std::byte* header = at(header_offset);
+  wire::MapHeader fields{};
+  fields.map_id = id;
+  fields.magic = wire::kMapMagic;
+  fields.format = wire::kMapFormat;
+  fields.node_bytes = options.node_bytes;
+  fields.log_bytes = options.log_bytes;
+  fields.versions = options.versions ? 1 : 0;
+  fields.directory_offset = table.directory_offset();
+  fields.root = root;
+  const auto* bytes = reinterpret_cast<const std::byte*>(&fields);
+  constexpr std::size_t kHead = sizeof(wire::NodeHeader);
+  write_shared_head(header, id, bytes);
+  std::memcpy(header + kHead, bytes + kHead, sizeof fields - kHead);
+  go_live(header, wire::kNoNode);
+  header_generation =
+      base::load_shared<std::uint32_t>(header + offsetof(wire::MapHeader, generation));
+  directory_offset = table.directory_offset();
+  clock.attach(header, options.versions);
+  // Best effort: without spares an erase in a full store may be refused, as every write may.
+  const std::size_t spares = std::min<std::size_t>(kSpareNodes, (1u << 20) / options.node_bytes);
+  while (spare_nodes.size() < spares) {
+    const auto spare = store.pool.allocate(node_class);
+    if (!spare) break;
+    spare_nodes.push_back(*spare);
+  }
+  return {};
+}
+
+// Gives back a subtree with its out-of-line values. Nobody may use the map any more.
+void MapCore::free_subtree(wire::Lid lid) {
+  const wire::Ref ref = table.get(lid);
+  const NodeView node = view(ref);
+  if (node.leaf()) {
+    std::vector<Record> records;
+    gather_newest(node, records);
+    for (const Record& record : records) {
+      if (!record.out_of_line) continue;
+      wire::ValueRef value;
+      std::memcpy(&value, record.value, sizeof value);
+      store.pool.release(wire::Ref{value.ref}.offset(),
+                         memory::BufferPool::class_of(sizeof(wire::ValueHeader) + value.bytes));
+    }
+  } else {
+    for (std::uint32_t i = 0; i < node.children(); ++i) free_subtree(node.child(i));
+  }
+  store.pool.release(ref.offset(), node_class);
+}
+
+MapCore::~MapCore() {
+  if (header_offset == 0) return;
+  store.maps.remove(*this);
+  store.reclaimer.forget(*this);
+  for (const std::uint64_t spare : spare_nodes) store.pool.release(spare, node_class);
+  if (root != 0) free_subtree(root);
+  table.destroy();
+  store.pool.release(header_offset, kHeaderClass);
+}
+
+}  // namespace espalier::tree

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of one map on its host, and of one thread that works on maps.
+//
+// MapCore holds no algorithm: walks read through it (walk.hpp), writers change leaves
+// (leaf_write.hpp), the structure changes under its lock (structure.hpp).
+//
+// Locks, in the order in which they may be taken:
+//   structure lock -> leaf locks in ascending key order -> reclaimer, page table
+// No lock is held while a walk waits, and no version is taken before all locks are held (rule 11).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/epoch.hpp"
+#include "base/lease_table.hpp"
+#include "espalier/types.hpp"
+#include "memory/buffer_pool.hpp"
+#include "memory/region.hpp"
+#include "tree/walk/map_view.hpp"
+#include "tree/write/map_registry.hpp"
+#include "tree/write/page_table.hpp"
+#include "tree/write/reclaimer.hpp"
+#include "tree/write/version_clock.hpp"
+
+namespace espalier::tree {
+
+/// What the maps of one store share.
+struct StoreCore {
+  /// The epoch table goes into the region's first extent.
+  StoreCore(memory::Region region_in, std::uint32_t participants_max)
+      : region(std::move(region_in)),
+        pool(region),
+        epochs(base::EpochTable::create(region.header(), participants_max)),
+        leases(epochs),
+        reclaimer(pool, epochs, leases) {}
+
+  memory::Region region;
+  memory::BufferPool pool;
+  base::EpochTable epochs;
+  base::LeaseTable leases;  // of readers elsewhere
+  Reclaimer reclaimer;
+  MapRegistry maps;  // for audits
+};
+
+/// A counter that many threads add to.
+class ShardedCounter {
+ public:
+  void add(std::uint32_t shard, std::int64_t amount) {
+    shards_[shard % kShards].value.fetch_add(amount, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t sum() const {
+    std::int64_t total = 0;
+    for (const Shard& shard : shards_) total += shard.value.load(std::memory_order_relaxed);
+    return total < 0 ? 0 : static_cast<std::uint64_t>(total);
+  }
+
+ private:
+  static constexpr std::uint32_t kShards = 16;
+  struct alignas(64) Shard {
+    std::atomic<std::int64_t> value{0};
+  };
+  Shard shards_[kShards];
+};
+
+/// One map: the view by which it is read, and what writing takes. Lives as long as anybody holds it,
+/// dropped or not (catalog.hpp).
+class MapCore : public MapView {
+ public:
+  static Result<std::unique_ptr<MapCore>> create(StoreCore& store, std::uint32_t id,
+                                                 std::string name, const MapOptions& options);
+  ~MapCore();
+  MapCore(const MapCore&) = delete;
+  MapCore& operator=(const MapCore&) = delete;
+
+  [[nodiscard]] std::byte* at(std::uint64_t offset) const { return base + offset; }
+  [[nodiscard]] NodeView view(wire::Ref ref) const { return {at(ref.offset()), geometry}; }
+  [[nodiscard]] NodeView node(wire::Lid lid) const { return view(table.get(lid)); }
+  [[nodiscard]] wire::Ref ref_of(const std::byte* node) const {
+    return wire::Ref::make(static_cast<std::uint64_t>(node - base),
+                           NodeView(node, geometry).generation());
+  }
+
+  StoreCore& store;
+  std::byte* const base;
+  const std::string name;
+  const MapOptions options;
+  const std::uint32_t node_class;
+
+  PageTable table;
+  VersionClock clock;
+  /// Set once, when the map loses its name: who still holds it should answer that there is no such
+  /// map. Its structure stays whole, so that a request under way need not look.
+  std::atomic<bool> dropped{false};
+  /// Sets it, and says so in the map's header, where readers from elsewhere look.
+  void set_dropped() {
+    base::store_shared<std::uint64_t>(at(header_offset) + offsetof(wire::MapHeader, superseded), 0,
+                                      std::memory_order_release);
+    dropped.store(true, std::memory_order_release);
+  }
+  std::mutex structure;  // splits, merges and all else that changes interior nodes
+
+  // Node buffers put by for erases, which must succeed in a full store: they make room.
+  std::mutex spare_mutex;
+  std::vector<std::uint64_t> spare_nodes;  // guarded by spare_mutex
+  static constexpr std::size_t kSpareNodes = 32;
+
+  ShardedCounter items;
+  std::atomic<std::uint64_t> leaves{1};
+  /// Whether the way to a leaf is worth asking for ahead: interior nodes and the page table of more
+  /// leaves than kNearLeaves no longer fit a core's own cache.
+  [[nodiscard]] bool far_interior() const {
+    return leaves.load(std::memory_order_relaxed) > kNearLeaves;
+  }
+  static constexpr std::uint64_t kNearLeaves = 100'000;
+  std::atomic<std::uint64_t> interior_nodes{0};
+  std::atomic<std::uint64_t> value_bytes{0};
+  ShardedCounter log_merges;
+  std::atomic<std::uint64_t> splits{0};
+  std::atomic<std::uint64_t> gives{0};
+  std::atomic<std::uint64_t> merges{0};
+
+ private:
+  MapCore(StoreCore& store_in, std::uint32_t id_in, std::string name_in,
+          const MapOptions& options_in);
+  Result<void> make_root();
+  void free_subtree(wire::Lid lid);
+};
+
+/// One thread's hold on a store: its epoch slot and its private buffers.
+struct Worker {
+  Worker(StoreCore& store_in, base::EpochSlot slot_in, std::uint32_t index_in)
+      : store(store_in), slot(std::move(slot_in)), cache(store_in.pool), index(index_in) {}
+
+  StoreCore& store;
+  base::EpochSlot slot;
+  memory::BufferCache cache;
+  std::uint32_t index;  // picks the shard of counters
+};
+
+}  // namespace espalier::tree

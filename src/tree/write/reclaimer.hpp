@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was unlinked, until nobody can be reading it.
+//
+//     unlinked at version w            released        stamped, epoch passed
+//   ----------------------> unreleased --------> stamped -------------------> free
+//                                          ^         |
+//                                          |         v   a snapshot is older than w
+//                                          +------- held
+//
+// Invariants (DESIGN §2.1 rule 5)
+// 1. A buffer is stamped only after the version that superseded it is released: a reader that began
+//    before may still read at an older version and be led to it.
+// 2. A buffer that a snapshot may need (snapshot version < w) is held; when the last such snapshot
+//    goes, it is stamped anew.
+// 3. Snapshots of one map hold at most its limit; beyond it the oldest of them expires.
+//
+// 4. A buffer is free only when every exposed epoch and every lease is newer than its stamp.
+//
+// Thread: any; one mutex, taken once per handful of writes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/epoch.hpp"
+#include "base/lease_table.hpp"
+#include "memory/buffer_pool.hpp"
+#include "tree/walk/walk_request.hpp"
+#include "wire/node.hpp"
+
+namespace espalier::tree {
+
+class MapCore;
+
+/// A buffer (and perhaps a LID) that was unlinked at `version`.
+struct Retired {
+  std::uint64_t offset = 0;
+  std::uint64_t version = 0;
+  std::uint32_t size_class = 0;
+  wire::Lid lid = 0;  // released with the buffer; 0: none
+};
+
+class Reclaimer {
+ public:
+  Reclaimer(memory::BufferPool& pool, base::EpochTable epochs, const base::LeaseTable& leases)
+      : pool_(&pool), epochs_(epochs), leases_(&leases) {}
+
+  void retire(MapCore& map, std::span<const Retired> retired);
+  /// Frees what can be freed, into `cache`. Returns whether anything was freed.
+  bool collect(memory::BufferCache& cache);
+  /// What makes collecting worthwhile: it interrupts every core that runs one of our threads, which
+  /// takes longer than to write a leaf anew.
+  static constexpr std::uint32_t kDue = 64;  // buffers
+  static constexpr std::uint64_t kDueBytes = std::uint64_t{1} << 20;
+  [[nodiscard]] bool due() const {
+    return retired_since_.load(std::memory_order_relaxed) >= kDue ||
+           retired_bytes_since_.load(std::memory_order_relaxed) >= kDueBytes;
+  }
+
+  /// Registers a held version. The caller's epoch must be exposed since before it read `version`.
+  std::list<HeldVersion>::iterator hold(MapCore& map, std::uint64_t version);
+  void drop(MapCore& map, std::list<HeldVersion>::iterator held);
+
+  /// Forgets a map that is being dropped and frees all that waits for it.
+  void forget(MapCore& map);
+
+  struct Waiting {
+    std::uint64_t bytes = 0;
+    std::vector<Retired> buffers;
+    std::uint64_t lids = 0;
+    std::uint64_t snapshots = 0;
+  };
+  /// Bytes that leases hold back, and no epoch: what would be free without them.
+  [[nodiscard]] std::uint64_t bytes_held_by_leases() const;
+  /// What waits for one map.
+  [[nodiscard]] Waiting waiting(const MapCore& map, bool list) const;
+
+ private:
+  struct PerMap {
+    std::deque<Retired> unreleased;
+    std::deque<Retired> held;
+    std::uint64_t held_bytes = 0;
+    std::list<HeldVersion> versions;  // ascending
+  };
+  struct Stamped {
+    Retired retired;
+    MapCore* map;
+    std::uint64_t stamp;
+  };
+
+  void stamp(MapCore& map, const Retired& retired, std::uint64_t epoch);
+  void free(MapCore& map, const Retired& retired, memory::BufferCache* cache);
+  [[nodiscard]] static bool needed(const PerMap& state, std::uint64_t version);
+  void release_held(MapCore& map, PerMap& state);
+  void expire_beyond_limit(MapCore& map, PerMap& state);
+
+  memory::BufferPool* pool_;
+  base::EpochTable epochs_;
+  const base::LeaseTable* leases_;
+  mutable std::mutex mutex_;  // guards all below
+  std::unordered_map<MapCore*, PerMap> maps_;
+  std::deque<Stamped> stamped_;  // stamps ascend
+  std::atomic<std::uint32_t> retired_since_{0};
+  std::atomic<std::uint64_t> retired_bytes_since_{0};
+};
+
+}  // namespace espalier::tree

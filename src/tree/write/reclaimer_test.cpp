@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tree/write/reclaimer.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tree/testing/reclaimer_checks.hpp"
+
+namespace espalier::tree {
+namespace {
+
+std::uint64_t released_version(MapCore& map) {
+  const std::uint64_t version = map.clock.take();
+  map.clock.done(version);
+  return version;
+}
+
+TEST(Reclaimer, WaitsForTheReleaseOfTheEndingVersion) { EXPECT_TRUE(waits_for_the_release()); }
+
+TEST(Reclaimer, KeepsWhatSnapshotsNeed) { EXPECT_TRUE(keeps_what_snapshots_need()); }
+
+TEST(Reclaimer, WaitsForReadersThatWereThereBefore) {
+  ReclaimerUnderTest under;
+  auto reader = std::move(*under.tree.store().epochs.join());
+  reader.enter();
+  const std::uint64_t offset = under.retire(released_version(under.tree.map()));
+  under.collect();
+  EXPECT_FALSE(under.freed(offset));
+  reader.exit();
+  reader.enter();  // came after the buffer was unlinked: holds nothing back
+  under.collect();
+  EXPECT_TRUE(under.freed(offset));
+  reader.exit();
+}
+
+TEST(Reclaimer, ANewerSnapshotHoldsNothingBack) {
+  ReclaimerUnderTest under;
+  MapCore& map = under.tree.map();
+  const std::uint64_t version = released_version(map);
+  const auto held = under.reclaimer().hold(map, version);
+  const std::uint64_t offset = under.retire(version);
+  under.collect();
+  EXPECT_TRUE(under.freed(offset));
+  under.reclaimer().drop(map, held);
+}
+
+TEST(Reclaimer, TheOldestSnapshotDecides) {
+  ReclaimerUnderTest under;
+  MapCore& map = under.tree.map();
+  const auto newer = under.reclaimer().hold(map, map.clock.released());
+  const std::uint64_t version = released_version(map);
+  // Registered late, by somebody who read the version early.
+  const auto older = under.reclaimer().hold(map, 0);
+  const std::uint64_t offset = under.retire(version);
+  under.collect();
+  under.reclaimer().drop(map, newer);
+  under.collect();
+  EXPECT_FALSE(under.freed(offset));
+  EXPECT_EQ(under.reclaimer().waiting(map, false).snapshots, 1u);
+  under.reclaimer().drop(map, older);
+  under.collect();
+  EXPECT_TRUE(under.freed(offset));
+}
+
+TEST(Reclaimer, ExpiresTheOldestSnapshotBeyondTheLimit) {
+  ReclaimerUnderTest under({.snapshot_bytes_max = 3 * 8192});
+  MapCore& map = under.tree.map();
+  const auto first = under.reclaimer().hold(map, map.clock.released());
+  std::vector<std::uint64_t> offsets;
+  for (int i = 0; i < 2; ++i) offsets.push_back(under.retire(released_version(map)));
+  const auto second = under.reclaimer().hold(map, map.clock.released());
+  under.collect();
+  EXPECT_FALSE(first->expired);
+  for (int i = 0; i < 2; ++i) offsets.push_back(under.retire(released_version(map)));
+  under.collect();
+  EXPECT_TRUE(first->expired);
+  EXPECT_FALSE(second->expired);
+  EXPECT_TRUE(under.freed(offsets[0]) && under.freed(offsets[1])) << "only the first needed them";
+  EXPECT_FALSE(under.freed(offsets[2]) || under.freed(offsets[3]));
+  under.reclaimer().drop(map, first);
+  under.reclaimer().drop(map, second);
+  under.collect();
+  EXPECT_TRUE(under.freed(offsets[2]) && under.freed(offsets[3]));
+}
+
+TEST(Reclaimer, ReleasesLidsWithTheirBuffers) {
+  ReclaimerUnderTest under;
+  MapCore& map = under.tree.map();
+  ASSERT_TRUE(map.table.reserve(1));
+  const wire::Lid lid = map.table.allocate();
+  const std::uint64_t offset = *under.tree.worker().cache.allocate(map.node_class);
+  map.table.set(lid, map.ref_of(map.at(offset)));
+  const std::uint64_t version = released_version(map);
+  const Retired retired{offset, version, map.node_class, lid};
+  under.reclaimer().retire(map, {&retired, 1});
+  const auto waiting = under.reclaimer().waiting(map, true);
+  EXPECT_EQ(waiting.lids, 1u);
+  EXPECT_EQ(waiting.bytes, 8192u);
+  ASSERT_EQ(waiting.buffers.size(), 1u);
+  EXPECT_EQ(waiting.buffers[0].offset, offset);
+  const std::uint64_t in_use = map.table.in_use();
+  under.collect();
+  EXPECT_EQ(map.table.in_use(), in_use - 1);
+  EXPECT_FALSE(map.table.get(lid));
+  EXPECT_EQ(under.reclaimer().waiting(map, true).buffers.size(), 0u);
+}
+
+TEST(Reclaimer, IsDueAfterAHandful) {
+  ReclaimerUnderTest under;
+  EXPECT_FALSE(under.reclaimer().due());
+  for (std::uint32_t i = 0; i < Reclaimer::kDue; ++i)
+    under.retire(released_version(under.tree.map()));
+  EXPECT_TRUE(under.reclaimer().due());
+  under.collect();
+  EXPECT_FALSE(under.reclaimer().due());
+}
+
+TEST(Reclaimer, IsDueAtOnceAfterALargeValue) {
+  ReclaimerUnderTest under;
+  constexpr auto kLarge = memory::BufferPool::class_of(Reclaimer::kDueBytes);
+  const auto offset = under.tree.map().store.pool.allocate(kLarge);
+  ASSERT_TRUE(offset);
+  const Retired value{*offset, released_version(under.tree.map()), kLarge, 0};
+  under.reclaimer().retire(under.tree.map(), {&value, 1});
+  EXPECT_TRUE(under.reclaimer().due());
+  under.collect();
+  EXPECT_FALSE(under.reclaimer().due());
+}
+
+TEST(Reclaimer, ForgetsADroppedMapAndFreesItsBuffers) {
+  ReclaimerUnderTest under;
+  StoreCore& store = under.tree.store();
+  auto other = std::move(*MapCore::create(store, 2, "other", {}));
+  const auto held = under.reclaimer().hold(*other, 0);
+  std::vector<std::uint64_t> offsets;
+  for (int i = 0; i < 3; ++i) {  // held, stamped and unreleased ones
+    const std::uint64_t version = i < 2 ? released_version(*other) : other->clock.take();
+    offsets.push_back(*under.tree.worker().cache.allocate(other->node_class));
+    go_live(store.region.at(offsets.back()), version);
+    const Retired retired{offsets.back(), version, other->node_class, 0};
+    store.reclaimer.retire(*other, {&retired, 1});
+    if (i == 0) under.collect();
+    if (i == 1) store.reclaimer.collect(under.tree.worker().cache);
+  }
+  (void)held;
+  other.reset();
+  for (const std::uint64_t offset : offsets) EXPECT_TRUE(under.freed(offset));
+  EXPECT_TRUE(audit_store(store).empty());
+}
+
+}  // namespace
+}  // namespace espalier::tree

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changes of the tree's structure: splits, giving to siblings, merges, and writes of many keys.
+//
+// All of them hold the map's structure lock. That one lock is enough: a leaf takes about a hundred
+// writes between two changes of structure, and nobody else ever waits for it (readers and writers
+// of single leaves do not take it). docs/design/tree.md weighs the alternatives.
+//
+// A change builds all new nodes beside the old ones, takes one version, makes the new nodes live
+// under it, and swaps each changed subtree in by one page-table write. Readers at older versions
+// are led from the new nodes to their predecessors [Honeycomb §3.4].
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "tree/write/leaf_write.hpp"
+
+namespace espalier::tree {
+
+/// Does a write that needs a change of structure. Requires: as write_to_leaf. Waits for locks.
+WriteOutcome write_with_restructure(Worker& worker, MapCore& map, const WriteIntent& intent);
+
+/// A condition on one key of a batch.
+struct KeyCondition {
+  const SearchKey* key = nullptr;
+  WriteCondition condition{};
+};
+
+struct BatchOutcome {
+  WriteStatus status = WriteStatus::busy;
+  std::uint64_t version = 0;
+  std::uint64_t wait_for = 0;
+  std::uint32_t failed_condition = 0;  // if condition_failed
+  bool existed = false;                // whether any of the keys existed
+  /// A key in each leaf that erases have left so little that it may be merged away.
+  std::vector<const SearchKey*> thin;
+};
+
+/// Applies all writes under one version if all conditions hold.
+/// Requires: writes ascend by key, each key once; the worker's epoch is exposed.
+BatchOutcome write_batch(Worker& worker, MapCore& map, std::span<const WriteIntent> writes,
+                         std::span<const KeyCondition> conditions);
+
+/// Merges the leaf of this key with a neighbour if it holds little and both fit one leaf. Nobody
+/// can read a difference. Returns whether it did; where there is no memory for it, it does nothing.
+/// Requires: the worker's epoch is exposed. Waits for locks.
+bool merge_thin_leaf(Worker& worker, MapCore& map, const SearchKey& key);
+
+}  // namespace espalier::tree

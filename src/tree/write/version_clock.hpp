@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Write versions, and their release to readers in order [Honeycomb §3.2].
+//
+// A writer takes a version when all that could fail or wait is behind it, publishes what it wrote
+// under it, and marks the version as done. The read version moves over all versions that are done,
+// so it never passes one whose writes are not complete. Whoever completes the oldest outstanding
+// version releases those that completed after it too: nobody waits for a particular thread to run
+// again except between `take` and `done`, where nothing suspends (DESIGN §2.1 rule 11).
+//
+// Invariants
+// 1. read_version <= write_version.
+// 2. Every version <= read_version is done.
+// 3. At most kWindow versions are outstanding; `admit` waits for room before a version is taken.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include "base/atomic_bytes.hpp"
+#include "tree/node/planted.hpp"
+#include "wire/map_header.hpp"
+
+namespace espalier::tree {
+
+class VersionClock {
+ public:
+  /// `header` is the map's wire::MapHeader, whose two version words this clock drives.
+  void attach(std::byte* header, bool versions) {
+    header_ = header;
+    versions_ = versions;
+    done_ = std::make_unique<std::atomic<std::uint64_t>[]>(kWindow);
+  }
+
+  /// The newest released version. Cost: one load.
+  [[nodiscard]] std::uint64_t released() const {
+    return base::load_shared<std::uint64_t>(header_ + kRead, std::memory_order_acquire);
+  }
+  [[nodiscard]] std::uint64_t taken() const {
+    return base::load_shared<std::uint64_t>(header_ + kWrite);
+  }
+
+  /// Waits until a version may be taken. Call before locking anything.
+  void admit() const {
+    while (versions_ && taken() - released() > kWindow / 2) std::this_thread::yield();
+  }
+
+  /// Takes the next write version; 0 if versions are off.
+  [[nodiscard]] std::uint64_t take() {
+    if (!versions_) return 0;
+    return base::shared<std::uint64_t>(header_ + kWrite).fetch_add(1) + 1;
+  }
+
+  /// Says that everything written under `version` is complete, and releases what can be released.
+  void done(std::uint64_t version) {
+    if (!versions_) return;
+    auto read = base::shared<std::uint64_t>(header_ + kRead);
+    if (planted(Bug::release_out_of_order)) {
+      read.store(version);
+      return;
+    }
+    // While version - 1 is the newest released one, nobody but this writer can move on. The
+    // exchanges are full fences: of two writers that finish together at least one sees the other.
+    if (read.load() == version - 1) {
+      read.exchange(version);
+      release_from(version);
+      return;
+    }
+    done_[version % kWindow].exchange(version);
+    release_from(read.load());
+  }
+
+ private:
+  static constexpr std::uint64_t kWindow = 4096;
+  static constexpr std::size_t kRead = offsetof(wire::MapHeader, read_version);
+  static constexpr std::size_t kWrite = offsetof(wire::MapHeader, write_version);
+
+  // Moves the read version on from `released` over all versions that are done.
+  void release_from(std::uint64_t released) {
+    auto read = base::shared<std::uint64_t>(header_ + kRead);
+    while (done_[(released + 1) % kWindow].load() == released + 1) {
+      if (read.compare_exchange_strong(released, released + 1)) ++released;
+    }
+  }
+
+  std::byte* header_ = nullptr;
+  bool versions_ = true;
+  std::unique_ptr<std::atomic<std::uint64_t>[]> done_;
+};
+
+}  // namespace espalier::tree
