@@ -2,7 +2,9 @@
 # One call makes a module of the folder src/<name>:
 #
 #   *.cpp          the static library espalier_<name>; without any, an interface library; those of
-#                  sub-folders too, as of everything below
+#                  sub-folders too, as of everything below; but
+#   testing/*.cpp  what only tests use: the library espalier_<name>_testing, which those of this
+#                  module and of those that depend on it link
 #   main.cpp       with EXECUTABLE: the program, of the target <program>_program, "-" made "_"
 #   *_test.cpp     <name>_test, found by ctest one case at a time
 #   *_fuzz.cpp     one program each: libFuzzer where it is on, else a replay of the corpus
@@ -16,9 +18,8 @@
 # *_planted_test.cpp link it.
 #
 # COMMANDS is for what people call: most of it runs once for each call, and half a minute goes into
-# optimising what CLI11 generates for one command under sanitizers. So there it is not optimised;
-# *_command.cpp and *_commands.cpp share a precompiled header. In release these and commands.cpp are
-# hardly optimised, which halves their time.
+# optimising what CLI11 generates for one command under sanitizers. So there it is not optimised.
+# It is compiled in batches, with a precompiled header.
 
 function(espalier_module name)
   cmake_parse_arguments(arg "PLANTED;COMMANDS" "FOLDER;EXECUTABLE" "DEPENDS;LIBRARIES" ${ARGN})
@@ -26,11 +27,16 @@ function(espalier_module name)
     set(arg_FOLDER src/${name})
   endif()
   set(folder ${PROJECT_SOURCE_DIR}/${arg_FOLDER})
-  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp ${folder}/*/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS
+       ${folder}/*.cpp ${folder}/*/*.cpp ${folder}/*/*/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/corpus/")
+  set(testing ${sources})
+  list(FILTER testing INCLUDE REGEX "/testing/[^/]+\\.cpp$")
+  list(FILTER testing EXCLUDE REGEX "(_test|_fuzz|_bench)\\.cpp$")
   set(tests ${sources})
   set(fuzzers ${sources})
   set(benches ${sources})
-  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|_bench|/main)\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|_bench|/main)\\.cpp$|/testing/")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cpp$")
   list(FILTER benches INCLUDE REGEX "_bench\\.cpp$")
@@ -40,10 +46,12 @@ function(espalier_module name)
   espalier_library(espalier_${name} "${sources}" ${depends} ${arg_LIBRARIES})
   if(arg_COMMANDS)
     espalier_not_optimised_under_sanitizers(espalier_${name})
-    espalier_precompile_for_commands(espalier_${name} "${sources}")
-    set(commands ${sources})
-    list(FILTER commands INCLUDE REGEX "[_/]commands?\\.cpp$")
-    set_source_files_properties(${commands} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
+    espalier_batches(espalier_${name} "${sources}")
+    target_precompile_headers(espalier_${name} PRIVATE
+      <CLI/CLI.hpp> <fmt/format.h> <nlohmann/json.hpp> <functional> <memory> <optional> <string>
+      <vector>)
+  elseif(ESPALIER_SANITIZERS)
+    espalier_batches(espalier_${name} "${sources}")
   endif()
   if(arg_PLANTED)
     set(planted_depends)
@@ -66,6 +74,7 @@ function(espalier_module name)
     target_link_libraries(${program} PRIVATE espalier_${name})
   endif()
   if(ESPALIER_BUILD_TESTS)
+    espalier_module_testing(${name} "${testing}" "${arg_DEPENDS}" ${arg_PLANTED})
     set(kind)
     if(arg_COMMANDS)
       set(kind COMMANDS)
@@ -80,17 +89,29 @@ function(espalier_not_optimised_under_sanitizers target)
   endif()
 endfunction()
 
-# Sources with a header of their own prove that it can be included alone, and so do without.
-function(espalier_precompile_for_commands target sources)
-  set(others ${sources})
-  list(FILTER others EXCLUDE REGEX "_commands?\\.cpp$")
-  if(others STREQUAL sources)
+# Compiles the sources of a target in batches, for most of what one takes goes into the headers that
+# all of them include. The library that is installed is compiled source by source, so that each
+# proves that its includes suffice.
+function(espalier_batches target sources)
+  if(NOT ESPALIER_BATCHES OR NOT sources)
     return()
   endif()
-  set_source_files_properties(${others} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-  target_precompile_headers(${target} PRIVATE
-    <CLI/CLI.hpp> <fmt/format.h> <nlohmann/json.hpp> <functional> <memory> <optional> <string>
-    <vector>)
+  execute_process(
+    COMMAND awk -v lines=3000 -v root=${PROJECT_SOURCE_DIR}
+            -f ${PROJECT_SOURCE_DIR}/cmake/batches.awk ${sources}
+    OUTPUT_VARIABLE placed COMMAND_ERROR_IS_FATAL ANY OUTPUT_STRIP_TRAILING_WHITESPACE)
+  string(REPLACE "\n" ";" placed "${placed}")
+  foreach(line IN LISTS placed)
+    string(REGEX MATCH "^([0-9]+) (.*)$" line "${line}")
+    set_source_files_properties(${CMAKE_MATCH_2} PROPERTIES UNITY_GROUP batch_${CMAKE_MATCH_1})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # It takes an included source for a header, whose types others would see.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  endif()
+  # A name of one source that hides another's is a clash, and batches.awk keeps those apart.
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sources})
 endfunction()
 
 # A static library, or an interface library where there is nothing to compile. A name that ends in
@@ -106,12 +127,15 @@ function(espalier_library target sources)
   target_link_libraries(${target} ${kind} espalier_options ${ARGN})
   # Fuzzers want to know which of our code ran, and nothing of what tests and benchmarks are made
   # of.
-  set(others "_(bench|test_support|source_rules)$")
+  set(others "_(bench|testing|test_support|source_rules)$")
   if(ESPALIER_BUILD_FUZZERS AND sources AND NOT target MATCHES "${others}")
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
   if(target MATCHES "_planted$")
     target_compile_definitions(${target} ${kind} ESPALIER_PLANTED_BUGS=1 ESPALIER_FAULTS=1)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)  # only tests link it
+    if(sources)
+      espalier_batches(${target} "${sources}")
+      target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)  # only tests link it
+    endif()
   endif()
 endfunction()

@@ -6,6 +6,7 @@ option(ESPALIER_BUILD_BENCH "With the command, build espalier-bench and what it 
 option(ESPALIER_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(ESPALIER_BUILD_PLANTED "Build the variant with planted bugs, and its tests" ON)
 option(ESPALIER_BUILD_FUZZERS "Build *_fuzz.cpp with libFuzzer (clang only)" OFF)
+option(ESPALIER_BATCHES "Compile tests, tools and what has sanitizers in batches of sources" ON)
 option(ESPALIER_CHECK_HEADERS "Compile every header alone, with the tests" ON)
 option(ESPALIER_WERROR "Make warnings errors; the presets do" OFF)
 set(ESPALIER_SANITIZERS "" CACHE STRING "Sanitizers to build with, as -fsanitize= takes them")

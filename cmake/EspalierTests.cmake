@@ -1,21 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
 # How tests are built and how ctest finds them.
 #
-# ctest names a case <program>.<Suite>.<Case>, and the suite's name decides its label:
+# ctest names a test <program>.<Suite>, and the suite's name decides its label:
 #   *Concurrency*  concurrency: several threads; ./test runs these under ThreadSanitizer
-#   *Slow*         slow: more than a second
+#   *Slow*         slow: more than a second; each case is a test of its own
 #   else           fast
+#
+# The target espalier_quick is what ./test builds: the programs that have a budget for the preset in
+# tests/budgets.txt, and the fuzzers where they are real ones. Everything else is built by all.
 if(NOT ESPALIER_BUILD_TESTS)
   return()
 endif()
 enable_testing()
-include(GoogleTest)
 find_package(GTest REQUIRED)
 find_package(fmt REQUIRED)
 find_package(benchmark QUIET)
 
 # A sanitizer makes code several times slower, and two cores may be shared.
 set(ESPALIER_TEST_TIMEOUT_SECONDS 300 CACHE STRING "Longest time for one test case")
+
+# Where the tests of this build are told apart, as tests/budgets.txt, quick.txt and skips.txt do.
+cmake_path(GET PROJECT_BINARY_DIR FILENAME ESPALIER_PRESET)
+add_custom_target(espalier_quick)
+add_test(NAME budgets COMMAND ${PROJECT_SOURCE_DIR}/scripts/check-budgets.sh)
+set_tests_properties(budgets PROPERTIES LABELS fast)
+
+# Whether ./test runs a program: each must have a line in the budgets, with seconds for the preset.
+# Presets that have no column are for people; there everything counts as quick.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+             ${PROJECT_SOURCE_DIR}/tests/budgets.txt)
+function(espalier_is_quick program result)
+  set(budgets ${PROJECT_SOURCE_DIR}/tests/budgets.txt)
+  file(STRINGS ${budgets} columns LIMIT_COUNT 1 REGEX "^program ")
+  file(STRINGS ${budgets} line LIMIT_COUNT 1 REGEX "^${program} ")
+  if(NOT line)
+    message(FATAL_ERROR "tests/budgets.txt has no line for ${program}. Give it the processor "
+                        "seconds that it may take in ./test, by preset, or - where it is not run.")
+  endif()
+  string(REGEX REPLACE " +" ";" columns "${columns}")
+  string(REGEX REPLACE " +" ";" line "${line}")
+  list(FIND columns "${ESPALIER_PRESET}" column)
+  set(${result} TRUE PARENT_SCOPE)
+  if(NOT column EQUAL -1)
+    list(GET line ${column} seconds)
+    if(seconds STREQUAL "-")
+      set(${result} FALSE PARENT_SCOPE)
+    endif()
+  endif()
+endfunction()
 
 # What tests do themselves need not be fast, and optimising it takes a quarter of the time that
 # compiling them takes.
@@ -45,6 +77,7 @@ endif()
 function(espalier_test_program target)
   cmake_parse_arguments(arg "COMMANDS" "" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${target} ${arg_SOURCES})
+  espalier_batches(${target} "${arg_SOURCES}")
   target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} espalier_options
                         GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(${target} PRIVATE ESPALIER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
@@ -55,18 +88,54 @@ function(espalier_test_program target)
   elseif(NOT "${arg_LIBRARIES}" MATCHES "_planted")
     target_precompile_headers(${target} REUSE_FROM espalier_test_pch)
   endif()
-  espalier_discover(${target} fast "-*Concurrency*:*Slow*")
-  espalier_discover(${target} concurrency "*Concurrency*")
-  espalier_discover(${target} slow "*Slow*-*Concurrency*")
+  set_property(GLOBAL APPEND PROPERTY ESPALIER_TEST_PROGRAMS ${target})
+  espalier_is_quick(${target} quick)
+  if(quick)
+    set_property(GLOBAL APPEND PROPERTY ESPALIER_QUICK_PROGRAMS ${target})
+    add_dependencies(espalier_quick ${target})
+  endif()
 endfunction()
 
-function(espalier_discover target label filter)
-  gtest_discover_tests(${target}
-    DISCOVERY_MODE PRE_TEST
-    TEST_PREFIX ${target}.
-    TEST_FILTER ${filter}
-    TEST_LIST ${target}_${label}
-    PROPERTIES LABELS ${label} TIMEOUT ${ESPALIER_TEST_TIMEOUT_SECONDS})
+# Once all programs are known: has ctest ask them for their suites when it starts.
+function(espalier_discover_suites)
+  get_property(programs GLOBAL PROPERTY ESPALIER_TEST_PROGRAMS)
+  get_property(quick GLOBAL PROPERTY ESPALIER_QUICK_PROGRAMS)
+  set(text "set(ESPALIER_SOURCE_DIR [==[${PROJECT_SOURCE_DIR}]==])
+set(ESPALIER_BINARY_DIR [==[${PROJECT_BINARY_DIR}]==])
+set(ESPALIER_PRESET [==[${ESPALIER_PRESET}]==])
+set(ESPALIER_TEST_TIMEOUT_SECONDS ${ESPALIER_TEST_TIMEOUT_SECONDS})
+set(ESPALIER_QUICK_PROGRAMS \"${quick}\")
+include([==[${PROJECT_SOURCE_DIR}/cmake/suites.cmake]==])
+")
+  foreach(program IN LISTS programs)
+    string(APPEND text "espalier_add_suites(${program} [==[$<TARGET_FILE:${program}>]==])\n")
+  endforeach()
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/suites/programs.cmake CONTENT "${text}")
+  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY TEST_INCLUDE_FILES
+               ${PROJECT_BINARY_DIR}/suites/programs.cmake)
+endfunction()
+
+# The library espalier_<name>_testing, of the folders testing/, and the one with the switches.
+function(espalier_module_testing name sources depends planted)
+  foreach(suffix "" _planted)
+    if(suffix AND NOT (planted AND ESPALIER_BUILD_PLANTED))
+      continue()
+    endif()
+    set(libraries espalier_${name}${suffix} GTest::gtest)
+    foreach(depend IN LISTS depends)
+      if(TARGET espalier_${depend}_testing${suffix})
+        list(APPEND libraries espalier_${depend}_testing${suffix})
+      else()
+        list(APPEND libraries espalier_${depend}_testing)
+      endif()
+    endforeach()
+    set(target espalier_${name}_testing${suffix})
+    espalier_library(${target} "${sources}" ${libraries})
+    if(sources)
+      espalier_batches(${target} "${sources}")
+      espalier_hardly_optimised(${target})
+    endif()
+  endforeach()
 endfunction()
 
 # The tests, fuzzers and micro-benchmarks beside the sources of one module; COMMANDS as there.
@@ -75,14 +144,15 @@ function(espalier_module_tests name tests fuzzers benches)
   list(FILTER tests EXCLUDE REGEX "_planted_test\\.cpp$")
   list(FILTER planted INCLUDE REGEX "_planted_test\\.cpp$")
   if(tests)
-    espalier_test_program(${name}_test ${ARGN} SOURCES ${tests} LIBRARIES espalier_${name})
+    espalier_test_program(${name}_test ${ARGN} SOURCES ${tests}
+                          LIBRARIES espalier_${name}_testing)
   endif()
   if(planted AND ESPALIER_BUILD_PLANTED)
     espalier_test_program(${name}_planted_test SOURCES ${planted}
-                          LIBRARIES espalier_${name}_planted)
+                          LIBRARIES espalier_${name}_testing_planted)
   endif()
   foreach(source IN LISTS fuzzers)
-    espalier_fuzzer(${source} espalier_${name})
+    espalier_fuzzer(${source} espalier_${name}_testing)
   endforeach()
   if(benchmark_FOUND)
     foreach(source IN LISTS benches)
@@ -93,8 +163,8 @@ function(espalier_module_tests name tests fuzzers benches)
   endif()
 endfunction()
 
-# With libFuzzer a fuzzer; else the same function fed with its corpus, as a test. Its label is not
-# one of those that run under ThreadSanitizer.
+# With libFuzzer a fuzzer, which scripts/run-fuzzers.sh runs in ./test; else the same function fed
+# with its corpus. Either way a test with the label replay, which ./test all runs.
 function(espalier_fuzzer source)
   if(ESPALIER_SANITIZERS MATCHES "thread")
     return()
@@ -104,6 +174,7 @@ function(espalier_fuzzer source)
   string(REGEX REPLACE "_fuzz$" "" subject ${program})
   if(ESPALIER_BUILD_FUZZERS)
     add_executable(${program} ${source})
+    add_dependencies(espalier_quick ${program})
     target_compile_options(${program} PRIVATE -fsanitize=fuzzer-no-link)
     target_link_options(${program} PRIVATE -fsanitize=fuzzer)
     # What it finds that is new goes into the first folder, which must not be that of the sources.
@@ -122,11 +193,12 @@ function(espalier_fuzzer source)
   target_link_libraries(${program} PRIVATE ${ARGN} espalier_options)
   espalier_hardly_optimised(${program})
   add_test(NAME fuzz.${program} COMMAND ${program} ${arguments})
-  set_tests_properties(fuzz.${program} PROPERTIES LABELS fast
+  set_tests_properties(fuzz.${program} PROPERTIES LABELS replay
     TIMEOUT ${ESPALIER_TEST_TIMEOUT_SECONDS})
 endfunction()
 
-# tests/: what spans modules, one program per file, linked with everything there is.
+# tests/: what spans modules, one program linked with everything there is, and one with the
+# switches. The checks of the sources themselves are a third.
 function(espalier_spanning_tests)
   file(GLOB support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cpp)
   set(support_tests ${support})
@@ -135,13 +207,15 @@ function(espalier_spanning_tests)
   set(upper)
   foreach(module node cmdline tools)
     if(TARGET espalier_${module})
-      list(APPEND upper espalier_${module})
+      list(APPEND upper espalier_${module}_testing)
     endif()
   endforeach()
   set(common fmt::fmt GTest::gtest)
-  espalier_library(espalier_test_support "${support}" espalier_client ${upper} ${common})
+  espalier_library(espalier_test_support "${support}" espalier_client_testing ${upper} ${common})
+  espalier_batches(espalier_test_support "${support}")
   if(ESPALIER_BUILD_PLANTED)
-    espalier_library(espalier_test_support_planted "${support}" espalier_client_planted ${common})
+    espalier_library(espalier_test_support_planted "${support}" espalier_client_testing_planted
+                     ${common})
   endif()
 
   # The checks of the sources themselves must run when nothing else builds.
@@ -149,35 +223,29 @@ function(espalier_spanning_tests)
   espalier_library(espalier_source_rules "${rules}")
 
   file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.cpp)
-  foreach(source IN LISTS tests support_tests)
-    cmake_path(GET source STEM program)
-    if(program MATCHES "^(cli|readme|serve|top)_test$" AND NOT TARGET espalier_program)
-      continue()  # they run the command
-    elseif(program MATCHES "_planted_test$" AND NOT ESPALIER_BUILD_PLANTED)
-      continue()
-    elseif(program MATCHES "^(layers|style)_test$")
-      espalier_test_program(${program} SOURCES ${source} LIBRARIES espalier_source_rules)
-      continue()
-    elseif(program MATCHES "^roce_")
-      espalier_test_program(${program} SOURCES ${source} LIBRARIES espalier_fabric)
-      continue()
-    elseif(program MATCHES "^fabric_.*_planted_test$")
-      espalier_test_program(${program} SOURCES ${source} LIBRARIES espalier_fabric_planted)
-      continue()
-    elseif(program MATCHES "_planted_test$")
-      espalier_test_program(${program} SOURCES ${source} LIBRARIES espalier_test_support_planted)
-    else()
-      espalier_test_program(${program} SOURCES ${source} LIBRARIES espalier_test_support)
-    endif()
-    if(TARGET espalier_program)
-      add_dependencies(${program} espalier_program)
-      target_compile_definitions(${program} PRIVATE
-        ESPALIER_PROGRAM="$<TARGET_FILE:espalier_program>")
-    endif()
-    if(program MATCHES "^(cli|readme)_test$" AND TARGET espalier_bench_program)
-      add_dependencies(${program} espalier_bench_program)
-    endif()
-  endforeach()
+  list(APPEND tests ${support_tests})
+  set(planted ${tests})
+  set(source_tests ${tests})
+  list(FILTER planted INCLUDE REGEX "_planted_test\\.cpp$")
+  list(FILTER source_tests INCLUDE REGEX "/(layers|scripts|style)_test\\.cpp$")
+  list(REMOVE_ITEM tests ${planted} ${source_tests})
+  if(NOT TARGET espalier_program)
+    list(FILTER tests EXCLUDE REGEX "/(cli|readme|serve|top)_test\\.cpp$")  # they run the command
+  endif()
+  espalier_test_program(source_test SOURCES ${source_tests} LIBRARIES espalier_source_rules)
+  espalier_test_program(system_test SOURCES ${tests} LIBRARIES espalier_test_support)
+  if(ESPALIER_BUILD_PLANTED)
+    espalier_test_program(system_planted_test SOURCES ${planted}
+                          LIBRARIES espalier_test_support_planted)
+  endif()
+  if(TARGET espalier_program)
+    add_dependencies(system_test espalier_program)
+    target_compile_definitions(system_test PRIVATE
+      ESPALIER_PROGRAM="$<TARGET_FILE:espalier_program>")
+  endif()
+  if(TARGET espalier_bench_program)
+    add_dependencies(system_test espalier_bench_program)
+  endif()
 endfunction()
 
 # Compiles the C header alone, twice in a row, in each standard of C that it promises.
@@ -193,12 +261,12 @@ function(espalier_c_header_checks)
   endforeach()
 endfunction()
 
-# Whether a header's own source file, which is built without a precompiled header, includes it
-# first, and so compiles it alone.
+# Whether a header's own source file, which is compiled alone and without a precompiled header,
+# includes it first, and so compiles it alone. What is compiled in batches proves nothing.
 function(espalier_is_proven_by_source folder header result)
   string(REGEX REPLACE "\\.hpp$" ".cpp" source ${PROJECT_SOURCE_DIR}/${folder}/${header})
   set(first "")
-  if(EXISTS ${source} AND NOT header MATCHES "^tests/")
+  if(EXISTS ${source} AND NOT header MATCHES "^(tests|bench|tools)/|/testing/")
     file(STRINGS ${source} first LIMIT_COUNT 1 REGEX "^#include")
   endif()
   if(first STREQUAL "#include \"${header}\"")
@@ -210,6 +278,9 @@ endfunction()
 
 # Compiles every other header alone, and twice in a row: one that needs what its includer happens to
 # include is refused. That none is without #pragma once, the style test sees.
+#
+# clang does it with the C++ library as modules (espalier_library_modules), in half the time, and
+# this is the one that ./test builds.
 function(espalier_header_checks)
   if(NOT ESPALIER_CHECK_HEADERS)
     return()
@@ -238,6 +309,35 @@ function(espalier_header_checks)
   add_library(espalier_headers OBJECT ${units})
   target_compile_options(espalier_headers PRIVATE -O0 -g0)
   target_link_libraries(espalier_headers PRIVATE espalier_test_support GTest::gmock)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    espalier_library_modules(espalier_headers)
+    add_dependencies(espalier_quick espalier_headers)
+  endif()
+endfunction()
+
+# Makes each header of the C++ library a module of clang's, so that it is read once for all units. A
+# unit still sees only what it includes: the name of a header that it forgot is an error.
+function(espalier_library_modules target)
+  set(text "module library [system] {\n")
+  foreach(header algorithm array atomic bit charconv chrono compare concepts condition_variable
+          coroutine cstddef cstdint cstdio cstdlib cstring deque exception expected filesystem
+          fstream functional future initializer_list iosfwd iterator limits list map memory mutex
+          new optional ostream queue set source_location span sstream stdexcept streambuf string
+          string_view system_error thread tuple type_traits unordered_map unordered_set utility
+          variant vector gtest/gtest.h gmock/gmock.h)
+    find_file(path ${header} PATHS ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES}
+              NO_DEFAULT_PATH NO_CACHE REQUIRED)
+    string(MAKE_C_IDENTIFIER ${header} name)
+    string(APPEND text "  module ${name}_ { header \"${path}\" export * }\n")
+    unset(path)
+  endforeach()
+  set(map ${PROJECT_BINARY_DIR}/generated/library.modulemap)
+  file(CONFIGURE OUTPUT ${map} CONTENT "${text}}\n")
+  # clang has modules of its own for the intrinsics, and warns of one of its headers.
+  target_compile_options(${target} PRIVATE -fno-sanitize=all "-Wno-#warnings" -fmodules
+    -fmodule-map-file=${map}
+    -fmodules-cache-path=${PROJECT_BINARY_DIR}/generated/modules
+    "SHELL:-Xclang -fmodules-local-submodule-visibility")
 endfunction()
 
 # Installs into the build folder, and builds and runs a small application against what lies there.

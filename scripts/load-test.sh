@@ -23,8 +23,8 @@ scripts/install-packages.sh --tests
 
 step "build"
 configure release
-cmake --build --preset release --target node_load_test -j "$(jobs)"
+cmake --build --preset release --target system_test -j "$(jobs)"
 
 step "two loads of $seconds seconds"
-ESPALIER_LOAD_SECONDS=$seconds build/release/bin/node_load_test \
+ESPALIER_LOAD_SECONDS=$seconds build/release/bin/system_test \
   --gtest_filter='NodeLoadConcurrency.MemoryIsFlat*'

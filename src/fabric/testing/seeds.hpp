@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many seeds the tests of simulated networks take: each its own number, or ESPALIER_SEEDS; then
-// they also say how far they are, and how often they have seen what seldom happens.
+// they also say how far they are, and how often they have seen what seldom happens. With
+// ESPALIER_FEW_SEEDS=N it is one Nth of a test's own number, and what seldom happens need not have
+// happened.
 // Thread: one.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -16,8 +19,15 @@ class Seeds {
     const char* const text = std::getenv("ESPALIER_SEEDS");
     told_ = text != nullptr;
     count_ = told_ ? std::strtoull(text, nullptr, 0) : usually;
+    const char* const few = std::getenv("ESPALIER_FEW_SEEDS");
+    if (told_ || few == nullptr) return;
+    const std::uint64_t share = std::max<std::uint64_t>(std::strtoull(few, nullptr, 0), 1);
+    count_ = std::max<std::uint64_t>(usually / share, 1);
+    enough_ = share == 1;
   }
   [[nodiscard]] std::uint64_t count() const { return count_; }
+  /// Whether there are so many that what seldom happens must have happened.
+  [[nodiscard]] bool enough() const { return enough_; }
   /// One more is done.
   void done() {
     ++done_;
@@ -34,6 +44,7 @@ class Seeds {
   std::uint64_t count_;
   std::uint64_t done_ = 0;
   bool told_ = false;
+  bool enough_ = true;
 };
 
 }  // namespace espalier::fabric

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Holds tests/budgets.txt: the processor seconds that each test program may take in ./test.
+#
+#   scripts/check-budgets.sh                    that the budgets add up to no more than the total
+#   scripts/check-budgets.sh <preset> <folder>  that the tests of a preset kept them; the folder is
+#                                               that of the records of scripts/run-suite.sh
+#
+# ESPALIER_BUDGETS  another file of budgets
+#
+# A shared machine may need more time for the same work, so a program fails at twice its budget and
+# two seconds. The budgets themselves are held to the letter: who needs more time takes it from
+# another program, or leaves cases to ./test all (tests/quick.txt).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+budgets=${ESPALIER_BUDGETS:-tests/budgets.txt}
+
+# Columns of a preset, counted from the line that names them.
+check_sums() {
+  awk '
+    /^#/ || NF == 0 { next }
+    !columns { columns = NF; for (i = 2; i <= NF; ++i) name[i] = $i; next }
+    NF != columns { printf "line %d has %d columns, not %d\n", FNR, NF, columns; bad = 1; next }
+    {
+      for (i = 2; i <= NF; ++i) {
+        if ($i == "-" && $1 != "total") continue
+        if ($i !~ /^[0-9]+$/) { printf "%s: %s is no number of seconds\n", $1, $i; bad = 1 }
+        if ($1 == "total") total[i] = $i
+        else sum[i] += $i
+      }
+    }
+    END {
+      for (i = 2; i <= columns; ++i) {
+        if (!(i in total)) { print "no line says the total"; exit 1 }
+        if (sum[i] > total[i]) {
+          printf "%s: the budgets are %d seconds together, and may be %d\n", name[i], sum[i],
+            total[i]
+          bad = 1
+        }
+      }
+      exit bad
+    }' "$budgets" >&2
+}
+
+# Adds up the seconds of each program: the records say minutes and seconds, of the shell itself in
+# the first line, of what it ran in the second.
+check_preset() {
+  local preset=$1 folder=$2
+  find "$folder/seconds" -type f -print 2>/dev/null | sort | xargs -r awk '
+      FNR == 2 {
+        program = FILENAME
+        sub(/.*\//, "", program)
+        sub(/\..*/, "", program)
+        for (i = 1; i <= 2; ++i) {
+          split($i, part, /[ms]/)
+          spent[program] += part[1] * 60 + part[2]
+        }
+      }
+      END { for (program in spent) print program, spent[program] }' |
+    awk -v preset="$preset" '
+      FNR == NR && (/^#/ || NF == 0) { next }
+      FNR == NR && !column { for (i = 2; i <= NF; ++i) if ($i == preset) column = i; next }
+      FNR == NR { budget[$1] = $column; next }
+      !column { exit }
+      {
+        printf "%-24s %7.1f s of processor time, budget %s s\n", $1, $2, budget[$1]
+        if (!($1 in budget) || budget[$1] == "-" || $2 > 2 * budget[$1] + 2) {
+          over = over " " $1
+        }
+      }
+      END {
+        if (over == "") exit 0
+        printf "more than twice the budget of tests/budgets.txt, preset %s:%s\n", preset, over
+        exit 1
+      }' "$budgets" - >&2
+}
+
+if [[ $# -eq 0 ]]; then
+  check_sums
+elif [[ $# -eq 2 ]]; then
+  check_preset "$@"
+else
+  echo "usage: scripts/check-budgets.sh [<preset> <folder>]" >&2
+  exit 2
+fi

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ./test leans on: the checks of budgets and of skipped tests, and how sources are sorted into
+// batches.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace espalier::source {
+namespace {
+
+namespace fs = std::filesystem;
+const std::string kSources = ESPALIER_SOURCE_DIR;
+
+struct Ended {
+  int status = -1;
+  std::string output;
+};
+
+class Scripts : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "scripts-XX").string() + "XXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name) << text;
+  }
+  [[nodiscard]] std::string read(const std::string& name) const {
+    std::ifstream in(folder_ / name);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  [[nodiscard]] Ended run(const std::string& command) const {
+    const std::string all = "{ " + command + "; } >" + path("output") + " 2>&1";
+    const int status = std::system(all.c_str());  // NOLINT: the test's own words
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("output")};
+  }
+  [[nodiscard]] Ended check_budgets(const std::string& budgets, const std::string& arguments) {
+    write("budgets", budgets);
+    return run("ESPALIER_BUDGETS=" + path("budgets") + " " + kSources +
+               "/scripts/check-budgets.sh " + arguments);
+  }
+
+ private:
+  fs::path folder_;
+};
+
+TEST_F(Scripts, BudgetsAreHeldAgainstTheirTotal) {
+  const std::string head = "# Seconds.\nprogram release tsan\ntotal 30 10\n";
+  EXPECT_EQ(check_budgets(head + "a_test 20 10\nb_test 10 -\n", "").status, 0);
+  const Ended over = check_budgets(head + "a_test 20 10\nb_test 10 1\n", "");
+  EXPECT_NE(over.status, 0);
+  EXPECT_EQ(over.output, "tsan: the budgets are 11 seconds together, and may be 10\n");
+  EXPECT_NE(check_budgets(head + "a_test 20\n", "").status, 0);
+  EXPECT_NE(check_budgets(head + "a_test 20 x\n", "").status, 0);
+  EXPECT_NE(check_budgets("program release\na_test 20\n", "").status, 0);
+}
+
+TEST_F(Scripts, AProgramMayTakeTwiceItsBudgetAndTwoSeconds) {
+  const std::string budgets = "program release tsan\ntotal 30 10\na_test 20 -\nb_test 1 10\n";
+  write("seconds/a_test.One", "0m0.001s 0m0.002s\n0m20.500s 0m1.400s\n");
+  write("seconds/a_test.Two_Three", "0m0.001s 0m0.002s\n0m19.000s 0m1.000s\n");
+  EXPECT_EQ(check_budgets(budgets, "release " + path("")).status, 0);
+  write("seconds/b_test.One", "0m0.001s 0m0.002s\n0m4.001s 0m0.000s\n");
+  const Ended over = check_budgets(budgets, "release " + path(""));
+  EXPECT_NE(over.status, 0);
+  EXPECT_NE(over.output.find("preset release: b_test\n"), std::string::npos) << over.output;
+  EXPECT_NE(check_budgets(budgets, "tsan " + path("")).output.find("preset tsan: a_test\n"),
+            std::string::npos);
+}
+
+TEST_F(Scripts, ARunIsWrittenDownAndKeepsItsStatus) {
+  const std::string script = kSources + "/scripts/run-suite.sh " + path("") + " a_test.Each/Suite ";
+  EXPECT_EQ(run(script + "sh -c 'exit 3'").status, 3);
+  EXPECT_EQ(run(script + "sh -c 'exit 0'").status, 0);
+  EXPECT_NE(read("seconds/a_test.Each_Suite").find("\n0m0.0"), std::string::npos);
+}
+
+TEST_F(Scripts, ASkippedCaseNeedsAReason) {
+  const auto check = [&](const std::string& line) {
+    write("log",
+          "Command: \"/x/run-suite.sh\" \"/x\" \"tree_test.S\" \"/x/tree_test\" "
+          "\"--gtest_filter=S.*\"\n" +
+              line + "\n");
+    return run(kSources + "/scripts/check-skips.sh release " + path("log"));
+  };
+  EXPECT_EQ(check("[       OK ] All/SearchKits.Find/avx512 (0 ms)").status, 0);
+  EXPECT_EQ(check("[  SKIPPED ] All/SearchKits.Find/avx512 (0 ms)").status, 0);
+  const Ended refused = check("[  SKIPPED ] Geometry.IsLaidOut (0 ms)");
+  EXPECT_EQ(refused.output,
+            "skipped without a reason in tests/skips.txt: tree_test.Geometry.IsLaidOut\n");
+  EXPECT_NE(refused.status, 0);
+  EXPECT_NE(check("  YOU HAVE 1 DISABLED TEST").status, 0);
+  EXPECT_EQ(check("[  SKIPPED ] 1 test, listed below:").status, 0);
+}
+
+TEST_F(Scripts, SourcesWithTheSameNameInThemAreInDifferentBatches) {
+  const auto batches = [&](const std::string& one, const std::string& other) {
+    write("a.cpp", one);
+    write("b.cpp", other);
+    return run("awk -v lines=100 -v root=" + path("") + " -f " + kSources + "/cmake/batches.awk " +
+               path("a.cpp") + " " + path("b.cpp") + " | cut -d' ' -f1 | tr '\\n' ' '")
+        .output;
+  };
+  const std::string own = "namespace {\nconstexpr int kTiny = 1;\nint half(int x) { return x; }\n";
+  const std::string end = "}  // namespace\n";
+  EXPECT_EQ(batches(own + end, "int f() { return 1; }  // kTiny, half\n"), "1 1 ");
+  for (const char* clash : {"int f(int kTiny);\n", "int f() { return half(1); }\n",
+                            "namespace {\nstruct kTiny : A {};\n}  // namespace\n"}) {
+    EXPECT_EQ(batches(own + end, clash), "1 2 ") << clash;
+    EXPECT_EQ(batches(clash, own + end), "1 2 ") << clash;
+  }
+  EXPECT_EQ(batches("using a::Thing;\n", "using a::Thing;\nThing t;\n"), "1 1 ");
+  EXPECT_EQ(batches("using a::Thing;\n", "using b::Thing;\nThing t;\n"), "1 2 ");
+  EXPECT_EQ(batches("namespace {\nint read(int x);\n}  // namespace\n", "int y;\n"), "1 2 ");
+  write("src/in/one.hpp", "#include \"in/two.hpp\"\n");
+  write("src/in/two.hpp", "void go(const Thing& half);\n");
+  const std::string type = "namespace {\nusing Thing = int;\nint half;\n}  // namespace\n";
+  EXPECT_EQ(batches(type, "#include \"in/one.hpp\"\n"), "1 2 ");
+  EXPECT_EQ(batches(own + end, "#include \"in/one.hpp\"\n"), "1 1 ");
+  EXPECT_EQ(batches("#define COUNT 1\n", "int COUNT;\n"), "1 2 ");
+  EXPECT_EQ(batches(std::string(60, '\n'), std::string(60, '\n')), "1 2 ");
+}
+
+}  // namespace
+}  // namespace espalier::source
