@@ -82,7 +82,12 @@ class Engine {
     Handler* handler;
     std::uint64_t wait_for;
   };
-  enum class WriteStep : std::uint8_t { decided, try_again, walk_again };
+  enum class WriteStep : std::uint8_t { decided, try_again, walk_again, starved };
+
+  /// So often a write that finds no memory tries again; an erase more often, for it needs only what
+  /// earlier ones have freed, when other threads let go of it.
+  static constexpr std::uint32_t kAttempts = 2;
+  static constexpr std::uint32_t kEraseAttempts = 64;
 
   bool take_request(Lane& lane);
   bool next_batch();
@@ -190,7 +195,8 @@ class Engine {
   bool deliver(Lane& lane, std::span<const Item> items);
   bool leave_leaf(Lane& lane, const NodeView& leaf);
   bool next_leg(Lane& lane);
-  void repin(Lane& lane);
+  void starve(Lane& lane);
+  [[nodiscard]] bool feed(Lane& lane);
   base::WalkTask walk(Lane& lane, A access);
 
   Worker& worker_;
@@ -216,6 +222,7 @@ class Engine {
   std::deque<WalkRequest> singles_;
   std::size_t queued_ = 0;
   std::size_t busy_ = 0;
+  std::size_t starved_ = 0;  // of the busy lanes, those that wait for memory
   std::uint64_t completed_ = 0;
 };
 

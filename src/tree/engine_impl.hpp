@@ -43,6 +43,7 @@ void Engine<A>::submit(const WalkRequest& request) {
 // Where there are groups, lanes take only what these hand to them.
 template <Access A>
 inline bool Engine<A>::take_request(Lane& lane) {
+  if (starved_ != 0) return false;  // what is in flight ends first
   if (!singles_.empty()) {
     lane.task = singles_.front();
     singles_.pop_front();
@@ -52,6 +53,7 @@ inline bool Engine<A>::take_request(Lane& lane) {
   } else {
     return false;
   }
+  lane.attempts = 0;
   --queued_;
   ++busy_;
   return true;
@@ -129,7 +131,6 @@ bool Engine<A>::prepare(Lane& lane) {
   lane.hint = lane.task.hint;
   if (lane.hint.offset() + map_.geometry.node_bytes > map_.store.region.bytes()) lane.hint = {};
   lane.lid = 0;
-  lane.attempts = 0;
   lane.finding_floor = false;
   lane.stored_value = false;
   lane.other_predecessor = {};
@@ -191,6 +192,10 @@ bool Engine<A>::prepare_write(Lane& lane) {
     return true;
   }
   const auto value = store_value(worker_, map_, request.value);
+  if (!value && lane.attempts++ < kAttempts) {
+    starve(lane);
+    return false;
+  }
   if (!value) {
     complete(lane, value.error().code, value.error().detail);
     return false;
@@ -245,16 +250,25 @@ void Engine<A>::complete(Lane& lane, Code code, std::uint32_t detail) {
   lane.task.handler->done(lane.answer);
 }
 
-// Lets go of the epoch and takes a new one, so that what this walk held back can be freed.
+// Memory is short: what waits to be freed may be enough, but what is in flight on this core holds
+// it. So the lane waits until all of that has ended, and nothing new begins meanwhile.
 template <Access A>
-void Engine<A>::repin(Lane& lane) {
-  pins_.end(lane.tick);
-  const bool alone = busy_ == 1 && groups_[0].count == 0 && groups_[1].count == 0;
-  if (alone) pins_.idle();
-  map_.store.reclaimer.collect(worker_.cache);
-  pins_.stale();
-  pin(lane);
-  lane.read_version = kNewest;
+void Engine<A>::starve(Lane& lane) {
+  lane.starved = true;
+  ++starved_;
+}
+
+// Once nothing that holds an epoch is in flight here, frees what can be freed and lets one lane
+// try again.
+template <Access A>
+bool Engine<A>::feed(Lane& lane) {
+  if (groups_[0].count != 0 || groups_[1].count != 0 || busy_ != starved_) return false;
+  pins_.idle();
+  if (lane.attempts > kAttempts) std::this_thread::yield();  // other threads' walks end, too
+  make_room(worker_);
+  lane.starved = false;
+  --starved_;
+  return true;
 }
 
 // --- on the way ----------------------------------------------------------------------------------
@@ -453,9 +467,11 @@ typename Engine<A>::WriteStep Engine<A>::write_here(Lane& lane, wire::Ref leaf,
   const WriteOutcome outcome = write_in(leaf, intent);
   if (outcome.status == WriteStatus::busy) return WriteStep::try_again;
   if (outcome.status == WriteStatus::moved) return WriteStep::walk_again;
-  if (outcome.status == WriteStatus::out_of_memory && lane.attempts++ < 2) {
-    repin(lane);  // what waits to be freed may be enough
-    return WriteStep::walk_again;
+  const std::uint32_t attempts = intent.op == Op::erase ? kEraseAttempts : kAttempts;
+  if (outcome.status == WriteStatus::out_of_memory && lane.attempts++ < attempts) {
+    pins_.end(lane.tick);
+    starve(lane);
+    return WriteStep::starved;
   }
   report(outcome, lane.answer);
   if (lane.stored_value && !outcome.applied) discard_value(worker_, map_, lane.value);

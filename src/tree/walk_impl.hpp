@@ -12,7 +12,12 @@ template <Access A>
 base::WalkTask Engine<A>::walk(Lane& lane, A access) {
   for (;;) {
     co_await Next{this, &lane};
-    if (!prepare(lane)) continue;
+    bool prepared = prepare(lane);
+    while (lane.starved) {
+      while (!feed(lane)) co_await access.again();
+      prepared = prepare(lane);
+    }
+    if (!prepared) continue;
     bool going = lane.goal == Goal::point || lane.goal == Goal::write || lane.scan.remaining != 0;
     while (going) {
       // Down to the leaf that may answer, from the hint or from the root.
@@ -107,6 +112,11 @@ base::WalkTask Engine<A>::walk(Lane& lane, A access) {
         while (step == WriteStep::try_again) {
           co_await access.again();
           step = write_here(lane, ref, wait_for);
+        }
+        if (step == WriteStep::starved) {
+          while (!feed(lane)) co_await access.again();
+          pin(lane);
+          lane.read_version = kNewest;
         }
         while (step == WriteStep::decided && map_.clock.released() < wait_for) {
           co_await access.again();

@@ -62,6 +62,7 @@ struct Lane : Cursor {
   bool plain = false;          // an ascending read: version and heads of the fences decide at once
   bool finding_floor = false;  // first leg of floor and scan_floor
   bool stored_value = false;
+  bool starved = false;  // waits for memory, and holds no epoch
   std::uint32_t tick = 0;
   wire::Ref hint{};
   WalkRequest task;
