@@ -35,6 +35,7 @@ class AddressRange {
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   /// -1 for private memory.
   [[nodiscard]] int file() const { return file_.number(); }
+  [[nodiscard]] const Descriptor& descriptor() const { return file_; }
 
   /// Lets a part be written. False: the system refused (strict overcommit).
   [[nodiscard]] bool open(std::uint64_t offset, std::uint64_t bytes);

@@ -26,6 +26,7 @@
 
 #include "espalier/error.hpp"
 #include "memory/page_choice.hpp"
+#include "memory/shared_memory.hpp"
 
 namespace espalier::memory {
 
@@ -39,6 +40,7 @@ inline constexpr std::uint64_t kAddressesPerLimit = 64;
 struct RegionOptions {
   std::uint64_t bytes_max = 0;  // limit on memory in use, header included
   bool huge_pages = true;       // explicit ones if enough are free, else transparent ones
+  bool shared = false;          // a sealed memfd, which others may map to read
 };
 
 /// Owns the range. Moving keeps base() valid.
@@ -72,6 +74,22 @@ class Region {
   /// Gives memory back to the operating system: it reads as zeros from now on.
   /// Requires: as taken or retaken, and not the header.
   void give(std::uint64_t offset, std::uint64_t bytes);
+
+  /// The memfd behind a shared region, of all bytes(); -1 for a private one.
+  [[nodiscard]] int descriptor() const;
+  /// A second descriptor, through which a shared region can only be read. To be mapped by
+  /// SharedMemory::attach(), which checks it and begins at a multiple of 2 MiB.
+  /// Errors: unsupported (it is private), system.
+  [[nodiscard]] Result<Descriptor> read_only() const;
+  /// Bytes that the system has behind it: of a shared region those of its file, with what readers
+  /// have made of its holes; else taken_bytes().
+  [[nodiscard]] std::uint64_t memory_bytes() const;
+  /// Of a shared region: punches all that is not taken if the file has an eighth of the limit more
+  /// blocks than are taken, for who reads a hole fills it. Returns whether it did. A thread of the
+  /// region's own does so every second.
+  bool punch_holes();
+  /// Waits until that thread has nothing to do, and a spare extent is ready if there is to be one.
+  void wait_until_idle();
 
   /// Bytes of all that is taken, the header included.
   [[nodiscard]] std::uint64_t taken_bytes() const;
