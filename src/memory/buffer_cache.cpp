@@ -22,24 +22,17 @@ BufferCache::~BufferCache() {
 Result<std::uint64_t> BufferCache::allocate(SizeClass cls) {
   ESPALIER_ASSERT(cls < kClasses);
   Bin& bin = bins_[cls];
-  {
-    const Work work(*this);
-    if (bin.reserved > 0) {
-      --bin.reserved;
-      return pop(bin);
-    }
-    if (pool_.fails_now()) [[unlikely]]
-      return pool_.region_.out_of_memory();
-    if (!bin.buffers.empty() || refill(cls, bin)) return pop(bin);
-  }
-  return allocate_after_recall(cls);
-}
-
-Result<std::uint64_t> BufferCache::allocate_after_recall(SizeClass cls) {
-  pool_.recall();
   const Work work(*this);
-  if (const auto filled = refill(cls, bins_[cls]); !filled) return std::unexpected(filled.error());
-  return pop(bins_[cls]);
+  if (bin.reserved > 0) {
+    --bin.reserved;
+    return pop(bin);
+  }
+  if (pool_.fails_now()) [[unlikely]]
+    return pool_.region_.out_of_memory();
+  if (bin.buffers.empty()) {
+    if (const auto filled = refill(cls, bin); !filled) return std::unexpected(filled.error());
+  }
+  return pop(bin);
 }
 
 std::uint64_t BufferCache::pop(Bin& bin) {
@@ -65,14 +58,6 @@ Result<void> BufferCache::reserve(SizeClass cls, std::uint32_t n) {
   Bin& bin = bins_[cls];
   if (n > 0 && pool_.fails_now()) [[unlikely]]
     return pool_.region_.out_of_memory();
-  {
-    const Work work(*this);
-    if (fill(cls, bin, n)) {
-      bin.reserved = n;
-      return {};
-    }
-  }
-  pool_.recall();
   const Work work(*this);
   if (const auto filled = fill(cls, bin, n); !filled) return filled;
   bin.reserved = n;

@@ -140,7 +140,7 @@ TEST_F(BufferCacheTest, FailuresComeWhereTheyWereTold) {
   expect_balanced(kNode, 4);
 }
 
-TEST_F(BufferCacheTest, WhatOtherCachesHoldServesBeforeFailing) {
+TEST_F(BufferCacheTest, WhatOtherCachesHoldIsRecalled) {
   BufferCache idle(pool_);
   BufferCache needy(pool_);
   std::vector<std::uint64_t> held;
@@ -152,6 +152,8 @@ TEST_F(BufferCacheTest, WhatOtherCachesHoldServesBeforeFailing) {
   for (const std::uint64_t offset : held) idle.release(offset, kNode);
   const std::uint64_t cached = idle.pool().stats(kNode).free;
   ASSERT_GE(cached, held.size());
+  EXPECT_FALSE(needy.allocate(kNode));
+  pool_.recall();
   for (std::uint64_t i = 0; i < cached; ++i) ASSERT_TRUE(needy.allocate(kNode)) << i;
   EXPECT_FALSE(needy.allocate(kNode));
   EXPECT_EQ(idle.reserved(0), 3u);  // what is reserved stays
@@ -174,6 +176,7 @@ TEST(BufferCacheConcurrency, CachesAreRecalledWhileTheyAreUsed) {
           const auto offset = cache.allocate(kNode);
           if (!offset) {
             refused.fetch_add(1);
+            pool.recall();
             while (mine.size() > 20) {
               cache.release(mine.back(), kNode);
               mine.pop_back();

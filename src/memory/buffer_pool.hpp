@@ -245,7 +245,8 @@ class BufferCache {
   BufferCache(const BufferCache&) = delete;
   BufferCache& operator=(const BufferCache&) = delete;
 
-  /// As BufferPool::allocate. Cost: the buffer's first line; one in about 32 takes a lock.
+  /// As BufferPool::allocate, but where other caches may hold what is missing, the caller says when
+  /// to recall() it. Cost: the buffer's first line; one in about 32 takes a lock.
   Result<std::uint64_t> allocate(SizeClass cls);
   /// As BufferPool::release; from any thread's cache, not only the one that allocated it.
   void release(std::uint64_t offset, SizeClass cls);
@@ -298,7 +299,6 @@ class BufferCache {
   void shrink(SizeClass cls, Bin& bin, std::uint32_t keep);
   static void count(Bin& bin, std::int64_t in_use_change);
   std::uint64_t pop(Bin& bin);
-  [[gnu::noinline]] Result<std::uint64_t> allocate_after_recall(SizeClass cls);
   /// Brings the stack to `n` buffers at least. Errors: out_of_memory (nothing was changed).
   Result<void> fill(SizeClass cls, Bin& bin, std::uint32_t n);
   /// Gives back what is not reserved, on another thread than the owner's.
