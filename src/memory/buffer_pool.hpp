@@ -88,7 +88,7 @@ class BufferPool {
   /// Exchanges buffers that hold nothing, but are put by for later, for others of their class that
   /// lie where most is in use: so that they keep no unit which could go back. No other thread can
   /// come between. Cost: a lock, all units of the class that have free buffers.
-  /// Requires: allocated with this class, and no more than an extent holds, or a slab if they fit slabs.
+  /// Requires: allocated with this class, and no more than buffers_per_unit().
   void repack(SizeClass cls, std::span<std::uint64_t> offsets);
 
   /// Whether a buffer of this kind begins there and is in use under this generation: filled, and

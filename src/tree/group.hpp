@@ -25,7 +25,8 @@ namespace espalier::tree {
 
 template <Access A>
 inline bool Engine<A>::group_is_next() {
-  return starved_ == 0 && !groups_[0].slots.empty() && singles_.size() < lanes_.size() && next_batch();
+  return starved_ == 0 && !groups_[0].slots.empty() && singles_.size() < lanes_.size() &&
+         next_batch();
 }
 
 // Takes requests until the group is full, or lanes have enough to do.

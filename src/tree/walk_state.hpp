@@ -84,9 +84,9 @@ struct alignas(64) GroupSlot : Cursor {
   wire::Ref ref{};
   GroupChoice choice;
   LeafProbe probe;
-  std::uint32_t asked = 0;  // of a scan's leaf: up to here it was asked for
+  std::uint32_t asked = 0;    // of a scan's leaf: up to here it was asked for
   std::uint64_t planned = 0;  // and about here the scan ends, or behind the leaf
-  wire::Lid lid = 0;  // of the node that is asked
+  wire::Lid lid = 0;          // of the node that is asked
   LeafGuess::Guess guess;
   std::uint64_t remaining = 0;  // items that a scan may still deliver
   std::uint64_t items = 0;      // that it has delivered
