@@ -171,7 +171,7 @@ TEST_P(EntryAnywhere, EveryBlockOfTheMemoryMayBeAHint) {
     if (held_.size() > 2) held_.erase(held_.begin());
   }
   change(walker, 50, false);
-  const std::uint64_t end = scene_.store.region.taken_bytes();
+  const std::uint64_t end = scene_.store.region.end_offset();
   const std::uint64_t every = kSanitized ? 7 : 1;
   for (std::uint64_t offset = 0; offset < end; offset += every * wire::kBlockBytes) {
     enter_at(walker, offset);

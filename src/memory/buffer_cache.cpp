@@ -2,13 +2,16 @@
 // BufferCache of memory/buffer_pool.hpp.
 #include <algorithm>
 #include <iterator>
+#include <thread>
 
 #include "base/assert.hpp"
 #include "memory/buffer_pool.hpp"
 
 namespace espalier::memory {
 
-BufferCache::BufferCache(BufferPool& pool) : pool_(pool) { pool_.attach(this); }
+BufferCache::BufferCache(BufferPool& pool) : pool_(pool), asymmetric_(pool.asymmetric_) {
+  pool_.attach(this);
+}
 
 BufferCache::~BufferCache() {
   for (Bin& bin : bins_) bin.reserved = 0;
@@ -19,14 +22,20 @@ BufferCache::~BufferCache() {
 Result<std::uint64_t> BufferCache::allocate(SizeClass cls) {
   ESPALIER_ASSERT(cls < kClasses);
   Bin& bin = bins_[cls];
+  const Work work(*this);
   if (bin.reserved > 0) {
     --bin.reserved;
-  } else {
-    if (pool_.fails_now()) [[unlikely]] return pool_.region_.out_of_memory();
-    if (bin.buffers.empty()) {
-      if (const auto filled = refill(cls, bin); !filled) return std::unexpected(filled.error());
-    }
+    return pop(bin);
   }
+  if (pool_.fails_now()) [[unlikely]]
+    return pool_.region_.out_of_memory();
+  if (bin.buffers.empty()) {
+    if (const auto filled = refill(cls, bin); !filled) return std::unexpected(filled.error());
+  }
+  return pop(bin);
+}
+
+std::uint64_t BufferCache::pop(Bin& bin) {
   const std::uint64_t offset = bin.buffers.back();
   bin.buffers.pop_back();
   count(bin, 1);
@@ -38,6 +47,7 @@ void BufferCache::release(std::uint64_t offset, SizeClass cls) {
   ESPALIER_ASSERT(cls < kClasses);
   Bin& bin = bins_[cls];
   pool_.retire_header(offset);
+  const Work work(*this);
   bin.buffers.push_back(offset);
   count(bin, -1);
   if (bin.buffers.size() > bin.reserved + capacity(cls)) shrink(cls, bin, capacity(cls) / 2);
@@ -46,27 +56,61 @@ void BufferCache::release(std::uint64_t offset, SizeClass cls) {
 Result<void> BufferCache::reserve(SizeClass cls, std::uint32_t n) {
   ESPALIER_ASSERT(cls < kClasses);
   Bin& bin = bins_[cls];
-  if (n > 0 && pool_.fails_now()) [[unlikely]] return pool_.region_.out_of_memory();
-  if (n > bin.buffers.size()) {
-    std::vector<std::uint64_t> fresh(n - bin.buffers.size());
-    for (std::size_t have = 0; have < fresh.size();) {
-      const auto taken = pool_.take(cls, std::span(fresh).subspan(have));
-      if (!taken) {
-        pool_.give(cls, std::span(fresh).first(have));
-        return std::unexpected(taken.error());
-      }
-      have += *taken;
-    }
-    // Below what lies there, which is hotter; the pool's hottest comes first in `fresh`.
-    bin.buffers.insert(bin.buffers.begin(), fresh.rbegin(), fresh.rend());
-    count(bin, 0);
-  }
+  if (n > 0 && pool_.fails_now()) [[unlikely]]
+    return pool_.region_.out_of_memory();
+  const Work work(*this);
+  if (const auto filled = fill(cls, bin, n); !filled) return filled;
   bin.reserved = n;
   return {};
 }
 
+Result<void> BufferCache::fill(SizeClass cls, Bin& bin, std::uint32_t n) {
+  if (n <= bin.buffers.size()) return {};
+  std::vector<std::uint64_t> fresh(n - bin.buffers.size());
+  for (std::size_t have = 0; have < fresh.size();) {
+    const auto taken = pool_.take(cls, std::span(fresh).subspan(have));
+    if (!taken) {
+      pool_.give(cls, std::span(fresh).first(have));
+      return std::unexpected(taken.error());
+    }
+    have += *taken;
+  }
+  // Below what lies there, which is hotter; the pool's hottest comes first in `fresh`.
+  bin.buffers.insert(bin.buffers.begin(), fresh.rbegin(), fresh.rend());
+  count(bin, 0);
+  return {};
+}
+
 void BufferCache::flush() {
+  const Work work(*this);
   for (SizeClass cls = 0; cls < kClasses; ++cls) shrink(cls, bins_[cls], 0);
+}
+
+void BufferCache::recall() {
+  const bool any = std::any_of(bins_.begin(), bins_.end(), [](const Bin& bin) {
+    return bin.free.load(std::memory_order_relaxed) != 0;
+  });
+  if (!any) return;
+  recalled_.store(true, std::memory_order_relaxed);
+  base::rare_barrier(asymmetric_);
+  while (busy_.load(std::memory_order_acquire)) std::this_thread::yield();
+  for (SizeClass cls = 0; cls < kClasses; ++cls) {
+    Bin& bin = bins_[cls];
+    shrink(cls, bin, 0);
+    if (!bin.buffers.empty() && bin.buffers.size() <= buffers_per_unit(cls)) {
+      pool_.repack_free(cls, bin.buffers);
+    }
+  }
+  recalled_.store(false, std::memory_order_release);
+}
+
+void BufferCache::wait_for_recall() {
+  while (recalled_.load(std::memory_order_acquire)) {
+    busy_.store(false, std::memory_order_release);
+    while (recalled_.load(std::memory_order_acquire)) std::this_thread::yield();
+    busy_.store(true, std::memory_order_relaxed);
+    base::frequent_barrier(asymmetric_);
+  }
 }
 
 Result<void> BufferCache::refill(SizeClass cls, Bin& bin) {

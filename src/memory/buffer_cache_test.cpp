@@ -16,7 +16,7 @@
 namespace espalier::memory {
 namespace {
 
-constexpr SizeClass kNode = BufferPool::class_of(8192);
+constexpr SizeClass kNode = node_class_of(8192);
 constexpr SizeClass kLarge = BufferPool::class_of(4 << 20);
 
 class BufferCacheTest : public ::testing::Test {
@@ -138,6 +138,71 @@ TEST_F(BufferCacheTest, FailuresComeWhereTheyWereTold) {
   EXPECT_EQ(cache.reserve(kNode, 1).error().code, Code::out_of_memory);
   EXPECT_TRUE(cache.reserve(kNode, 1));
   expect_balanced(kNode, 4);
+}
+
+TEST_F(BufferCacheTest, WhatOtherCachesHoldIsRecalled) {
+  BufferCache idle(pool_);
+  BufferCache needy(pool_);
+  std::vector<std::uint64_t> held;
+  for (int i = 0; i < 40; ++i) held.push_back(*idle.allocate(kNode));
+  ASSERT_TRUE(idle.reserve(0, 3));
+  exhaust(kLarge);
+  exhaust(kNode);
+  exhaust(0);
+  for (const std::uint64_t offset : held) idle.release(offset, kNode);
+  const std::uint64_t cached = idle.pool().stats(kNode).free;
+  ASSERT_GE(cached, held.size());
+  EXPECT_FALSE(needy.allocate(kNode));
+  pool_.recall();
+  for (std::uint64_t i = 0; i < cached; ++i) ASSERT_TRUE(needy.allocate(kNode)) << i;
+  EXPECT_FALSE(needy.allocate(kNode));
+  EXPECT_EQ(idle.reserved(0), 3u);  // what is reserved stays
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(idle.allocate(0));
+}
+
+// Threads that take from each other's caches all the time, for there is never enough.
+TEST(BufferCacheConcurrency, CachesAreRecalledWhileTheyAreUsed) {
+  Region region = *Region::reserve({.bytes_max = 4 * kExtentBytes, .huge_pages = false});
+  BufferPool pool(region);
+  std::vector<std::thread> threads;
+  std::atomic<std::uint64_t> refused{0};
+  for (std::uint64_t thread = 1; thread <= 3; ++thread) {
+    threads.emplace_back([&, thread] {
+      BufferCache cache(pool);
+      base::Random random(thread);
+      std::vector<std::uint64_t> mine;
+      for (int step = 0; step < 20000; ++step) {
+        if (random() % 8 < 5) {
+          const auto offset = cache.allocate(kNode);
+          if (!offset) {
+            refused.fetch_add(1);
+            pool.recall();
+            while (mine.size() > 20) {
+              cache.release(mine.back(), kNode);
+              mine.pop_back();
+            }
+            continue;
+          }
+          std::memcpy(pool.at(*offset) + sizeof(wire::BufferHeader), &thread, sizeof thread);
+          mine.push_back(*offset);
+        } else if (!mine.empty()) {
+          std::uint64_t owner = 0;
+          std::memcpy(&owner, pool.at(mine.back()) + sizeof(wire::BufferHeader), sizeof owner);
+          ASSERT_EQ(owner, thread);
+          cache.release(mine.back(), kNode);
+          mine.pop_back();
+        }
+      }
+      for (const std::uint64_t offset : mine) cache.release(offset, kNode);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(refused.load(), 0u);
+  const ClassStats stats = pool.stats(kNode);
+  EXPECT_EQ(stats.in_use, 0u);
+  EXPECT_EQ(stats.free, stats.taken);
+  pool.trim();
+  EXPECT_EQ(region.taken_bytes(), kExtentBytes);
 }
 
 // Buffers travel between threads; each use of an offset has a generation of its own.

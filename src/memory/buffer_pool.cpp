@@ -8,26 +8,11 @@
 #include "base/assert.hpp"
 #include "base/barrier.hpp"
 #include "memory/extent.hpp"
+#include "memory/generation.hpp"
 #include "wire/ref.hpp"
 
 namespace espalier::memory {
 namespace {
-
-constexpr std::uint32_t extents_of(SizeClass cls) {
-  return cls < kSmallClasses ? 1 : static_cast<std::uint32_t>(class_bytes(cls) / kExtentBytes);
-}
-
-constexpr std::uint32_t extent_of(std::uint64_t offset) {
-  return static_cast<std::uint32_t>(offset / kExtentBytes);
-}
-
-constexpr std::uint64_t offset_of(std::uint32_t extent) { return extent * kExtentBytes; }
-
-/// The generation after this one; its low 28 bits are never 0.
-constexpr std::uint32_t next_generation(std::uint32_t generation) {
-  const std::uint32_t next = generation + 1;
-  return (next & wire::kGenerationMask) == 0 ? next + 1 : next;
-}
 
 /// The later of two generations on the circle of 32 bits.
 constexpr std::uint32_t later(std::uint32_t a, std::uint32_t b) {
@@ -35,24 +20,29 @@ constexpr std::uint32_t later(std::uint32_t a, std::uint32_t b) {
 }
 
 std::atomic_ref<std::uint32_t> generation_at(std::byte* buffer) {
-  return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(
-      buffer + offsetof(wire::BufferHeader, generation)));
+  return std::atomic_ref(
+      *reinterpret_cast<std::uint32_t*>(buffer + offsetof(wire::BufferHeader, generation)));
 }
 
 std::atomic_ref<std::uint64_t> superseded_at(std::byte* buffer) {
-  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(
-      buffer + offsetof(wire::BufferHeader, superseded)));
+  return std::atomic_ref(
+      *reinterpret_cast<std::uint64_t*>(buffer + offsetof(wire::BufferHeader, superseded)));
 }
 
 }  // namespace
 
 BufferPool::BufferPool(Region& region)
-    : region_(region), extents_(region.bytes() / kExtentBytes) {}
+    : region_(region),
+      units_(region.bytes() / kSlabBytes),
+      asymmetric_(base::register_asymmetric_barriers()) {}
 
 BufferPool::~BufferPool() {
   ESPALIER_ASSERT(caches_.empty());
-  for (std::uint32_t i = 0; i < extents_.size(); ++i) {
-    if (extents_[i].buffers > 0) region_.give(offset_of(i), extents_of(extents_[i].cls));
+  const auto end = static_cast<UnitIndex>(region_.end_offset() / kSlabBytes);
+  for (UnitIndex unit = kNone + 1; unit < end; ++unit) {
+    if (units_[unit].buffers == 0) continue;
+    delete[] units_[unit].free_stack;
+    region_.give(unit * kSlabBytes, unit_bytes(unit));
   }
 }
 
@@ -60,7 +50,11 @@ Result<std::uint64_t> BufferPool::allocate(SizeClass cls) {
   ESPALIER_ASSERT(cls < kClasses);
   if (fails_now()) return region_.out_of_memory();
   std::uint64_t offset = 0;
-  const auto taken = take(cls, {&offset, 1});
+  auto taken = take(cls, {&offset, 1});
+  if (!taken) {
+    recall();
+    taken = take(cls, {&offset, 1});
+  }
   if (!taken) return std::unexpected(taken.error());
   prepare_header(offset);
   classes_[cls].in_use.fetch_add(1, std::memory_order_relaxed);
@@ -75,16 +69,81 @@ void BufferPool::release(std::uint64_t offset, SizeClass cls) {
 }
 
 void BufferPool::trim() {
-  for (SizeClass cls = 0; cls < kClasses; ++cls) {
-    Class& c = classes_[cls];
-    std::uint32_t extent = kNone;
+  for (Class& c : classes_) {
+    UnitIndex unit = kNone;
     {
       const std::lock_guard lock(c.mutex);
-      extent = std::exchange(c.spare, kNone);
-      if (extent != kNone) disown_locked(c, extent);
+      unit = std::exchange(c.spare, kNone);
+      if (unit != kNone) disown_locked(c, unit);
     }
-    if (extent != kNone) region_.give(offset_of(extent), extents_of(cls));
+    if (unit != kNone) give_unit(c, unit);
   }
+}
+
+void BufferPool::recall() {
+  {
+    const std::lock_guard lock(caches_mutex_);
+    for (BufferCache* cache : caches_) cache->recall();
+  }
+  trim();
+}
+
+void BufferPool::repack(SizeClass cls, std::span<std::uint64_t> offsets) {
+  for (const std::uint64_t offset : offsets) retire_header(offset);
+  repack_free(cls, offsets);
+  for (const std::uint64_t offset : offsets) prepare_header(offset);
+}
+
+void BufferPool::repack_free(SizeClass cls, std::span<std::uint64_t> offsets) {
+  if (class_bytes(cls) >= kExtentBytes) return;  // each is a unit of its own
+  ESPALIER_ASSERT(offsets.size() <= buffers_per_unit(cls));
+  Class& c = classes_[cls];
+  std::vector<UnitIndex> emptied;
+  {
+    const std::lock_guard lock(c.mutex);
+    for (const std::uint64_t offset : offsets) {
+      if (give_locked(c, offset)) emptied.push_back(unit_of(offset));
+    }
+    // Of the units that this emptied one stays as the spare, with room for all.
+    for (std::size_t n = 0; n < offsets.size();) {
+      if (c.partial == kNone) link(c, std::exchange(c.spare, kNone));
+      const UnitIndex unit = fullest_locked(c);
+      ESPALIER_ASSERT(unit != kNone);
+      for (Unit& u = units_[unit]; n < offsets.size() && u.available() > 0; ++n) {
+        offsets[n] = take_slot(unit, cls);
+      }
+      if (units_[unit].available() == 0) unlink(c, unit);
+    }
+    c.free -= offsets.size();
+  }
+  for (const UnitIndex unit : emptied) give_unit(c, unit);
+}
+
+bool BufferPool::is_buffer_begin(std::uint64_t offset, BufferKind kind,
+                                 std::uint32_t generation) const {
+  if (offset < kExtentBytes || offset >= region_.bytes()) return false;
+  const UnitIndex unit = unit_of(offset);
+  const std::uint8_t tag = tag_of(unit);
+  if (tag == 0) return false;
+  const SizeClass cls = (tag & ~kWhole) - 1u;
+  const bool whole = (tag & kWhole) != 0;
+  const std::uint64_t first = first_buffer(unit);
+  if (kind_of(cls) != kind || offset < first || (offset - first) % class_bytes(cls) != 0 ||
+      (offset - first) / class_bytes(cls) >=
+          (whole ? buffers_per_extent(cls) : buffers_per_slab(cls))) {
+    return false;
+  }
+  // Without memory there is nothing to read, and to read it would bring some.
+  if (std::atomic_ref(const_cast<std::uint32_t&>(units_[unit].buffers))
+          .load(std::memory_order_relaxed) == 0) {
+    return false;
+  }
+  std::byte* const buffer = region_.at(offset);
+  // A buffer is released by superseded = 0, then by another generation.
+  const bool filled = superseded_at(buffer).load(std::memory_order_acquire) != 0;
+  return filled && (generation & wire::kGenerationMask) != 0 &&
+         ((generation_at(buffer).load(std::memory_order_relaxed) ^ generation) &
+          wire::kGenerationMask) == 0;
 }
 
 ClassStats BufferPool::stats(SizeClass cls) const {
@@ -99,6 +158,12 @@ ClassStats BufferPool::stats(SizeClass cls) const {
   }
   // Counters of running threads are read at different moments and may even be below 0 together.
   return {c.buffers, static_cast<std::uint64_t>(std::max<std::int64_t>(in_use, 0)), free};
+}
+
+std::uint64_t BufferPool::free_bytes() const {
+  std::uint64_t bytes = 0;
+  for (SizeClass cls = 0; cls < kClasses; ++cls) bytes += stats(cls).free * class_bytes(cls);
+  return bytes;
 }
 
 Result<std::uint32_t> BufferPool::take(SizeClass cls, std::span<std::uint64_t> out) {
@@ -117,100 +182,63 @@ std::uint32_t BufferPool::take_locked(Class& c, SizeClass cls, std::span<std::ui
       if (c.spare == kNone) break;
       link(c, std::exchange(c.spare, kNone));
     }
-    const std::uint32_t index = c.partial;
-    Extent& e = extents_[index];
-    for (; n < out.size() && e.available() > 0; ++n) {
-      const std::uint32_t slot = e.free_count > 0 ? e.free_stack[--e.free_count] : e.carved++;
-      out[n] = first_buffer_of(index, cls) + slot * class_bytes(cls);
-    }
-    if (e.available() == 0) unlink(c, index);
+    const UnitIndex unit = c.partial;
+    Unit& u = units_[unit];
+    for (; n < out.size() && u.available() > 0; ++n) out[n] = take_slot(unit, cls);
+    if (u.available() == 0) unlink(c, unit);
   }
   c.free -= n;
   return n;
 }
 
-bool BufferPool::grow(SizeClass cls) {
-  const std::uint32_t run = extents_of(cls);
-  auto offset = region_.take(run);
-  if (!offset) {
-    trim();
-    offset = region_.take(run);
-    if (!offset) return false;
-  }
-  const std::uint32_t first = extent_of(*offset);
-  std::uint32_t high = extents_[first].generation_high;
-  for (std::uint32_t i = 1; i < run; ++i) high = later(high, extents_[first + i].generation_high);
-
-  Class& c = classes_[cls];
-  const std::lock_guard lock(c.mutex);
-  Extent& e = extents_[first];
-  e.buffers = buffers_per_extent(cls);
-  e.cls = cls;
-  e.free_stack = std::make_unique_for_overwrite<std::uint16_t[]>(e.buffers);
-  e.free_count = 0;
-  e.carved = 0;
-  e.generation_first = next_generation(high);
-  e.generation_high = e.generation_first;
-  c.buffers += e.buffers;
-  c.free += e.buffers;
-  link(c, first);
-  return true;
+std::uint64_t BufferPool::take_slot(UnitIndex unit, SizeClass cls) {
+  Unit& u = units_[unit];
+  const std::uint32_t slot = u.free_count > 0 ? u.free_stack[--u.free_count] : u.carved++;
+  return first_buffer(unit) + slot * class_bytes(cls);
 }
 
 void BufferPool::give(SizeClass cls, std::span<const std::uint64_t> offsets) {
   Class& c = classes_[cls];
-  std::vector<std::uint32_t> emptied;
+  std::vector<UnitIndex> emptied;
   {
     const std::lock_guard lock(c.mutex);
     for (const std::uint64_t offset : offsets) {
-      ESPALIER_ASSERT(extents_[extent_of(offset)].cls == cls);
-      if (give_locked(c, offset)) emptied.push_back(extent_of(offset));
+      ESPALIER_ASSERT(class_at(unit_of(offset)) == cls);
+      if (give_locked(c, offset)) emptied.push_back(unit_of(offset));
     }
   }
   // Giving pages back takes long: not under the lock.
-  for (const std::uint32_t extent : emptied) region_.give(offset_of(extent), extents_of(cls));
+  for (const UnitIndex unit : emptied) give_unit(c, unit);
 }
 
 bool BufferPool::give_locked(Class& c, std::uint64_t offset) {
-  const std::uint32_t index = extent_of(offset);
-  Extent& e = extents_[index];
-  ESPALIER_ASSERT(e.buffers > 0 && e.free_count < e.carved);  // else it was released twice
-  const std::uint64_t in_extent = offset - first_buffer_of(index, e.cls);
-  ESPALIER_ASSERT(in_extent % class_bytes(e.cls) == 0);
+  const UnitIndex unit = unit_of(offset);
+  const SizeClass cls = class_at(unit);
+  Unit& u = units_[unit];
+  ESPALIER_ASSERT(u.buffers > 0 && u.free_count < u.carved);  // else it was released twice
+  const std::uint64_t in_unit = offset - first_buffer(unit);
+  ESPALIER_ASSERT(in_unit % class_bytes(cls) == 0);
   const std::uint32_t generation =
       generation_at(region_.at(offset)).load(std::memory_order_relaxed);
-  if (generation != 0) e.generation_high = later(e.generation_high, generation);
-  if (e.available() == 0) link(c, index);
-  const std::uint64_t slot = in_extent / class_bytes(e.cls);
-  e.free_stack[e.free_count++] = static_cast<std::uint16_t>(slot);
+  if (generation != 0) u.generation_high = later(u.generation_high, generation);
+  if (u.available() == 0) link(c, unit);
+  u.free_stack[u.free_count++] = static_cast<std::uint16_t>(in_unit / class_bytes(cls));
   ++c.free;
-  if (e.free_count < e.carved) return false;
-  unlink(c, index);
-  if (c.spare == kNone && e.cls < kSmallClasses) {
-    c.spare = index;
+  if (u.free_count < u.carved) return false;
+  unlink(c, unit);
+  if (c.spare == kNone && class_bytes(cls) < kExtentBytes) {
+    c.spare = unit;
     return false;
   }
-  disown_locked(c, index);
+  disown_locked(c, unit);
   return true;
 }
 
-void BufferPool::disown_locked(Class& c, std::uint32_t extent) {
-  Extent& e = extents_[extent];
-  c.buffers -= e.buffers;
-  c.free -= e.buffers;
-  // What comes to lie anywhere in the run starts above.
-  for (std::uint32_t i = 1; i < extents_of(e.cls); ++i) {
-    extents_[extent + i].generation_high = e.generation_high;
-  }
-  e.buffers = 0;
-  e.free_stack.reset();
-}
-
 void BufferPool::prepare_header(std::uint64_t offset) {
-  // Zeros: never used since the extent was taken. superseded is 0 in both cases.
+  // Zeros: never used since the unit was taken. superseded is 0 in both cases.
   const auto generation = generation_at(region_.at(offset));
   if (generation.load(std::memory_order_relaxed) == 0) {
-    generation.store(extents_[extent_of(offset)].generation_first, std::memory_order_relaxed);
+    generation.store(units_[unit_of(offset)].generation_first, std::memory_order_relaxed);
   }
 }
 
@@ -226,7 +254,8 @@ void BufferPool::retire_header(std::uint64_t offset) {
 
 bool BufferPool::fails_now() {
   const std::int64_t left = fail_after_.load(std::memory_order_relaxed);
-  if (left < 0) [[likely]] return left == kFailing;
+  if (left < 0) [[likely]]
+    return left == kFailing;
   if (fail_after_.fetch_sub(1, std::memory_order_relaxed) != 0) return false;
   if (fail_for_good_.load(std::memory_order_relaxed)) {
     fail_after_.store(kFailing, std::memory_order_relaxed);
@@ -246,24 +275,6 @@ void BufferPool::detach(BufferCache* cache) {
                                    std::memory_order_relaxed);
   }
   std::erase(caches_, cache);
-}
-
-void BufferPool::link(Class& c, std::uint32_t extent) {
-  Extent& e = extents_[extent];
-  e.previous = kNone;
-  e.next = c.partial;
-  if (c.partial != kNone) extents_[c.partial].previous = extent;
-  c.partial = extent;
-}
-
-void BufferPool::unlink(Class& c, std::uint32_t extent) {
-  const Extent& e = extents_[extent];
-  if (e.previous != kNone) {
-    extents_[e.previous].next = e.next;
-  } else {
-    c.partial = e.next;
-  }
-  if (e.next != kNone) extents_[e.next].previous = e.previous;
 }
 
 }  // namespace espalier::memory

@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buffers of size classes inside a region: the memory of nodes and out-of-line values.
 //
-// An extent belongs to one class at a time and is cut into equal buffers. Each extent keeps its
-// free buffers on a stack of its own, so that what was freed last, and is still in a processor's
-// cache, comes back first, and so that an extent that becomes wholly free goes back without a
-// search. All lists are in process memory: links inside a region that others can write could be
-// made to point anywhere.
+// Memory is taken in units (extent.hpp), each of which belongs to one class for as long as the pool
+// lives and is cut into equal buffers; what goes back when a unit is empty is its memory. Each unit
+// keeps its free buffers on a stack of its own, so that what was freed last, and is still in a
+// processor's cache, comes back first, and so that a unit that becomes wholly free goes back
+// without a search. All lists are in process memory: links inside a region that others can write
+// could be made to point anywhere.
 // Each thread goes through a BufferCache, which keeps it from the locks.
 //
 // A buffer starts with wire::BufferHeader, and the pool keeps what references rely on:
 // I1. A buffer that allocate() returns has superseded == 0 and a generation that no earlier buffer
-//     at this offset, of whatever class, had (until the 28 bits that references carry wrap).
+//     at this offset had (until the 28 bits that references carry wrap).
 // I2. The generation's low 28 bits are never 0.
 // I3. retire_header() stores superseded = 0 before it moves the generation on, and both before the
 //     buffer can be allocated again: a reader with an old reference sees 0, the new generation, or
 //     what it expects from before.
-// I4. An extent remembers the highest generation that it ever saw, beyond being given back, and
-//     hands out only higher ones afterwards.
-// I5. Buffers in use + free (here and in caches) = all that the extents of the class were cut into.
+// I4. A unit remembers the highest generation that it ever saw, beyond being given back, and hands
+//     out only higher ones afterwards.
+// I5. Buffers in use + free (here and in caches) = all that the units of the class were cut into.
+// I6. Where a buffer ever began, no buffer has its inside, and the other way round: a unit keeps
+//     its class, and an extent of slabs keeps its kind.
 //
-// Thread: BufferPool any; BufferCache one at a time. Locks: caches, then one class, then the
-// region's; never two classes at a time.
+// Thread: BufferPool any; BufferCache one at a time. Locks: caches, then one class, then the slabs'
+// and the region's; never two classes at a time.
 #pragma once
 
 #include <array>
@@ -32,7 +35,10 @@
 #include <span>
 #include <vector>
 
+#include "base/barrier.hpp"
 #include "espalier/error.hpp"
+#include "memory/extent.hpp"
+#include "memory/lazy_array.hpp"
 #include "memory/region.hpp"
 #include "memory/size_class.hpp"
 
@@ -42,7 +48,7 @@ class BufferCache;
 
 /// Numbers of one class, in buffers. Exact when no thread allocates or releases meanwhile.
 struct ClassStats {
-  std::uint64_t taken = 0;   // all that the extents of the class were cut into
+  std::uint64_t taken = 0;   // all that the units of the class were cut into
   std::uint64_t in_use = 0;  // allocated and not released
   std::uint64_t free = 0;    // in the pool and in caches
 };
@@ -51,12 +57,12 @@ class BufferPool {
  public:
   /// Requires: the region stays where it is and outlives the pool.
   explicit BufferPool(Region& region);
-  /// Gives all its extents back to the region. Requires: its caches are gone.
+  /// Gives all its memory back to the region. Requires: its caches are gone.
   ~BufferPool();
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
 
-  /// The smallest class that holds so many bytes; kClasses if none does.
+  /// The smallest class of values that holds so many bytes; kClasses if none does.
   [[nodiscard]] static constexpr SizeClass class_of(std::uint64_t bytes) {
     return memory::class_of(bytes);
   }
@@ -66,16 +72,36 @@ class BufferPool {
 
   /// Returns the offset of a free buffer. Its header is as I1 says, the rest holds anything. Who
   /// fills it leaves the generation as it is.
-  /// Cost: a lock; sometimes an extent of fresh memory. Errors: out_of_memory (detail: limit, MiB).
+  /// Cost: a lock; sometimes an extent of fresh memory. Before it fails it takes back what caches
+  /// hold. Errors: out_of_memory (detail: limit, MiB).
   Result<std::uint64_t> allocate(SizeClass cls);
   /// Takes a buffer back: no reader that holds its reference may count on it any longer.
   /// Cost: a lock, one line. Requires: allocated with this class.
   void release(std::uint64_t offset, SizeClass cls);
 
-  /// Gives extents that are wholly free, and kept for soon, back to the region.
+  /// Gives units that are wholly free, and kept for soon, back to the region.
   void trim();
+  /// Takes back all free buffers that caches hold and that are not reserved, then trims.
+  /// Cost: a heavy barrier for each cache that holds some. Requires: the caller uses no cache now.
+  void recall();
+
+  /// Exchanges buffers that hold nothing, but are put by for later, for others of their class that
+  /// lie where most is in use: so that they keep no unit which could go back. No other thread can
+  /// come between. Cost: a lock, all units of the class that have free buffers.
+  /// Requires: allocated with this class, and no more than buffers_per_unit().
+  void repack(SizeClass cls, std::span<std::uint64_t> offsets);
+
+  /// Whether a buffer of this kind begins there and is in use under this generation: filled, and
+  /// not released. For references that come from outside, which may say anything. The answer comes
+  /// from the pool's own table and the header's line, which is read only if a buffer begins there.
+  /// Thread: any; who needs the answer to hold must have exposed an epoch before.
+  [[nodiscard]] bool is_buffer_begin(std::uint64_t offset, BufferKind kind,
+                                     std::uint32_t generation) const;
 
   [[nodiscard]] ClassStats stats(SizeClass cls) const;
+  /// Bytes that are taken from the region and in no use, here and in caches: free for buffers of
+  /// the classes for which they were cut, and for no others before a whole unit is free.
+  [[nodiscard]] std::uint64_t free_bytes() const;
   [[nodiscard]] Region& region() const { return region_; }
   [[nodiscard]] std::byte* at(std::uint64_t offset) const { return region_.at(offset); }
 
@@ -99,37 +125,54 @@ class BufferPool {
  private:
   friend class BufferCache;
 
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  // Units are named by the number of the slab that they begin with. 0 is none: there lies the
+  // region's header.
+  using UnitIndex = std::uint32_t;
+  static constexpr UnitIndex kNone = 0;
 
-  /// One extent, or the first of a run that carries one large buffer. Belongs to its class's lock
-  /// while taken; `generation_first` does not change then.
-  struct Extent {
-    std::unique_ptr<std::uint16_t[]> free_stack;  // indices of released buffers
-    std::uint32_t free_count = 0;                 // on the stack
-    std::uint32_t carved = 0;                     // buffers handed out at least once
-    std::uint32_t buffers = 0;                    // 0: not taken by a class
-    SizeClass cls = 0;
-    std::uint32_t generation_first = 0;           // of buffers that are handed out first
-    std::uint32_t generation_high = 0;            // highest ever seen here
-    std::uint32_t previous = kNone;               // neighbours on the class's list
-    std::uint32_t next = kNone;
+  // What a unit is: its class, and whether it is whole extents. 0: nothing begins here.
+  static constexpr std::uint8_t kWhole = 0x80;
+
+  /// Belongs to its class's lock; zeros are a unit that never was. `tag` is set once, `buffers` is
+  /// written as an atomic, and `generation_first` does not change while there is memory: these are
+  /// read without the lock.
+  struct Unit {
+    std::uint16_t* free_stack;       // indices of released buffers
+    std::uint32_t free_count;        // on the stack
+    std::uint32_t carved;            // buffers handed out at least once
+    std::uint32_t buffers;           // 0: its memory is with the region
+    std::uint32_t generation_first;  // of buffers that are handed out first
+    std::uint32_t generation_high;   // highest ever seen here
+    UnitIndex previous;              // neighbours on the class's list
+    UnitIndex next;
+    std::uint8_t tag;  // class + 1, and kWhole
     [[nodiscard]] std::uint32_t available() const { return buffers - carved + free_count; }
   };
 
   struct alignas(64) Class {
     mutable std::mutex mutex;
-    std::uint32_t partial = kNone;  // list of extents with buffers to give, some in use
-    std::uint32_t spare = kNone;    // at most one extent that is wholly free
-    std::uint64_t buffers = 0;      // in all extents
-    std::uint64_t free = 0;         // on the stacks or not handed out yet
+    UnitIndex partial = kNone;  // list of units with buffers to give, some in use
+    UnitIndex spare = kNone;    // at most one unit that is wholly free
+    UnitIndex empty[2] = {};    // list of slabs, and of whole units, without memory
+    std::uint32_t slabs = 0;    // with memory
+    std::uint64_t buffers = 0;  // in all units
+    std::uint64_t free = 0;     // on the stacks or not handed out yet
     // Allocated less released: without a cache, and by caches that are gone.
     std::atomic<std::int64_t> in_use{0};
+  };
+
+  /// An extent of slabs, and how many of them have their class.
+  struct OpenExtent {
+    std::uint64_t offset = 0;
+    std::uint64_t used = kSlabsPerExtent;
   };
 
   /// Takes up to out.size() buffers, at least one; returns how many. Headers are not touched.
   [[nodiscard]] Result<std::uint32_t> take(SizeClass cls, std::span<std::uint64_t> out);
   /// Takes back buffers whose headers have been retired.
   void give(SizeClass cls, std::span<const std::uint64_t> offsets);
+  /// As repack(), of buffers that count as free.
+  void repack_free(SizeClass cls, std::span<std::uint64_t> offsets);
   /// Makes the header of a buffer that is about to be handed out as I1 says.
   void prepare_header(std::uint64_t offset);
   /// Makes the header of a buffer that comes back as I3 says.
@@ -141,18 +184,38 @@ class BufferPool {
   void detach(BufferCache* cache);
 
   std::uint32_t take_locked(Class& c, SizeClass cls, std::span<std::uint64_t> out);
-  /// Takes an extent (or run) from the region; false: there is none, even after trim().
+  /// Takes a unit from the region; false: there is none, even after trim().
   bool grow(SizeClass cls);
-  /// Takes one buffer back; whether its extent is wholly free now and has to go to the region.
+  /// A unit with memory, cut for this class and on none of its lists; kNone: there is no memory.
+  UnitIndex acquire(SizeClass cls);
+  UnitIndex acquire(SizeClass cls, bool whole);
+  UnitIndex acquire_fresh(SizeClass cls, bool whole);
+  std::uint64_t take_slot(UnitIndex unit, SizeClass cls);
+  [[nodiscard]] UnitIndex fullest_locked(const Class& c) const;
+  /// Takes one buffer back; whether its unit is wholly free now and has to go to the region.
   bool give_locked(Class& c, std::uint64_t offset);
-  /// Takes a wholly free extent from its class; the caller gives it to the region.
-  void disown_locked(Class& c, std::uint32_t extent);
-  void link(Class& c, std::uint32_t extent);
-  void unlink(Class& c, std::uint32_t extent);
+  /// Takes a wholly free unit from its class's numbers; the caller gives its memory back.
+  void disown_locked(Class& c, UnitIndex unit);
+  /// Gives the memory of a disowned unit back, and the unit to its class for later.
+  void give_unit(Class& c, UnitIndex unit);
+  void link(Class& c, UnitIndex unit);
+  void unlink(Class& c, UnitIndex unit);
+
+  [[nodiscard]] std::uint8_t tag_of(UnitIndex unit) const;
+  void set_tag(UnitIndex unit, SizeClass cls, bool whole);
+  /// The unit in which this byte lies. Requires: it lies in one, and of a run in the first extent.
+  [[nodiscard]] UnitIndex unit_of(std::uint64_t offset) const;
+  [[nodiscard]] SizeClass class_at(UnitIndex unit) const { return (tag_of(unit) & ~kWhole) - 1u; }
+  [[nodiscard]] bool is_whole(UnitIndex unit) const { return (tag_of(unit) & kWhole) != 0; }
+  [[nodiscard]] std::uint64_t first_buffer(UnitIndex unit) const;
+  [[nodiscard]] std::uint64_t unit_bytes(UnitIndex unit) const;
 
   Region& region_;
-  std::vector<Extent> extents_;  // by offset / kExtentBytes
+  LazyArray<Unit> units_;  // by offset / kSlabBytes
   std::array<Class, kClasses> classes_;
+  std::mutex slabs_mutex_;  // guards open_; taken before the region's lock
+  std::array<OpenExtent, kBufferKinds> open_;
+  const bool asymmetric_;  // whether barriers are, between caches and recall()
   static constexpr std::int64_t kFailing = std::numeric_limits<std::int64_t>::min();
   std::atomic<std::int64_t> fail_after_{-1};  // kFailing: every acquisition fails
   std::atomic<bool> fail_for_good_{false};
@@ -167,6 +230,8 @@ class BufferPool {
 /// kCachedBytes, refilled and flushed by halves, so that a thread which allocates and frees by
 /// turns at the edge does not go to the pool each time. Buffers of a cache count as free. A writer
 /// that must not fail once it holds a version reserves first (DESIGN §2.1 rule 11).
+/// When memory is short, another thread takes what is not reserved, by BufferPool::recall(): the
+/// owner says `busy` around what it does, behind a barrier that costs it nothing.
 /// Thread: one at a time; the pool reads the counters from others.
 class BufferCache {
  public:
@@ -180,7 +245,8 @@ class BufferCache {
   BufferCache(const BufferCache&) = delete;
   BufferCache& operator=(const BufferCache&) = delete;
 
-  /// As BufferPool::allocate. Cost: the buffer's first line; one in about 32 takes a lock.
+  /// As BufferPool::allocate, but where other caches may hold what is missing, the caller says when
+  /// to recall() it. Cost: the buffer's first line; one in about 32 takes a lock.
   Result<std::uint64_t> allocate(SizeClass cls);
   /// As BufferPool::release; from any thread's cache, not only the one that allocated it.
   void release(std::uint64_t offset, SizeClass cls);
@@ -206,6 +272,23 @@ class BufferCache {
     std::atomic<std::int64_t> in_use{0};  // allocated less released through this cache
   };
 
+  /// The owner at work: recall() waits for its end, or it for the end of recall().
+  class Work {
+   public:
+    explicit Work(BufferCache& cache) : cache_(cache) {
+      cache.busy_.store(true, std::memory_order_relaxed);
+      base::frequent_barrier(cache.asymmetric_);
+      if (cache.recalled_.load(std::memory_order_acquire)) [[unlikely]]
+        cache.wait_for_recall();
+    }
+    ~Work() { cache_.busy_.store(false, std::memory_order_release); }
+    Work(const Work&) = delete;
+    Work& operator=(const Work&) = delete;
+
+   private:
+    BufferCache& cache_;
+  };
+
   [[nodiscard]] static constexpr std::uint32_t capacity(SizeClass cls) {
     const std::uint64_t by_bytes = kCachedBytes / class_bytes(cls);
     return by_bytes < kCachedBuffers ? static_cast<std::uint32_t>(by_bytes) : kCachedBuffers;
@@ -215,8 +298,17 @@ class BufferCache {
   /// Gives the coldest buffers back until at most `keep` (and what is reserved) remain.
   void shrink(SizeClass cls, Bin& bin, std::uint32_t keep);
   static void count(Bin& bin, std::int64_t in_use_change);
+  std::uint64_t pop(Bin& bin);
+  /// Brings the stack to `n` buffers at least. Errors: out_of_memory (nothing was changed).
+  Result<void> fill(SizeClass cls, Bin& bin, std::uint32_t n);
+  /// Gives back what is not reserved, on another thread than the owner's.
+  void recall();
+  [[gnu::noinline]] void wait_for_recall();
 
   BufferPool& pool_;
+  const bool asymmetric_;
+  std::atomic<bool> busy_{false};
+  std::atomic<bool> recalled_{false};
   std::array<Bin, kClasses> bins_;
 };
 

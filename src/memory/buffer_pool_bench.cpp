@@ -10,7 +10,7 @@
 namespace espalier::memory {
 namespace {
 
-constexpr SizeClass kNode = BufferPool::class_of(8192);
+constexpr SizeClass kNode = node_class_of(8192);
 
 Region region() {
   return *Region::reserve({.bytes_max = std::uint64_t{256} << 20, .huge_pages = true});

@@ -19,7 +19,7 @@
 namespace espalier::memory {
 namespace {
 
-constexpr SizeClass kNode = BufferPool::class_of(8192);
+constexpr SizeClass kNode = node_class_of(8192);
 constexpr std::uint32_t kPerExtent = buffers_per_extent(kNode);
 
 class BufferPoolTest : public ::testing::Test {
@@ -53,8 +53,20 @@ class BufferPoolTest : public ::testing::Test {
     return region_.taken_bytes() / kExtentBytes - 1;
   }
 
+  /// Holds where buffers begin, and where they have their inside, against all that ever were.
+  void keeps_its_places(std::uint64_t offset, SizeClass cls) {
+    for (std::uint64_t at = 0; at < class_bytes(cls); at += wire::kBlockBytes) {
+      const auto [known, first] = places_.emplace(offset + at, std::pair(cls, at));
+      ASSERT_TRUE(first || known->second == std::pair(cls, at)) << offset << " + " << at;
+    }
+    const auto [extent, first] = kinds_.emplace(offset / kExtentBytes, kind_of(cls));
+    ASSERT_TRUE(first || extent->second == kind_of(cls));
+  }
+
   Region region_;
   BufferPool pool_;
+  std::map<std::uint64_t, std::pair<SizeClass, std::uint64_t>> places_;  // by offset of a block
+  std::map<std::uint64_t, BufferKind> kinds_;                            // by extent
 };
 
 TEST_F(BufferPoolTest, BuffersLieApartAndOnTheGrainOfReferences) {
@@ -130,7 +142,7 @@ TEST_F(BufferPoolTest, EmptyExtentsGoBackAndOneIsKept) {
   expect_balanced();
 }
 
-TEST_F(BufferPoolTest, AnotherClassInTheSameExtentStartsAbove) {
+TEST_F(BufferPoolTest, AnExtentKeepsItsClassAndItsGenerations) {
   std::vector<std::uint64_t> offsets;
   for (int i = 0; i < static_cast<int>(kPerExtent); ++i) offsets.push_back(*pool_.allocate(kNode));
   // One buffer has seen many uses; it is the extent's highest generation.
@@ -140,12 +152,15 @@ TEST_F(BufferPoolTest, AnotherClassInTheSameExtentStartsAbove) {
   }
   for (const std::uint64_t offset : offsets) pool_.release(offset, kNode);
   pool_.trim();
-  const std::uint64_t small = *pool_.allocate(0);
-  EXPECT_EQ(small / kExtentBytes, offsets[0] / kExtentBytes);
-  EXPECT_GT(header(small).generation, 1001u);
+  EXPECT_EQ(extents_taken(), 0u);
+  const std::uint64_t other = *pool_.allocate(node_class_of(16384));
+  EXPECT_NE(other / kExtentBytes, offsets[0] / kExtentBytes);
+  const std::uint64_t again = *pool_.allocate(kNode);
+  EXPECT_EQ(again, offsets[0]);
+  EXPECT_GT(header(again).generation, 1001u);
 }
 
-TEST_F(BufferPoolTest, ARunRemembersForAllItsExtents) {
+TEST_F(BufferPoolTest, ARunKeepsItsPlace) {
   const SizeClass large = BufferPool::class_of(5 << 20);
   const std::uint64_t run = *pool_.allocate(large);
   for (int i = 0; i < 50; ++i) {
@@ -157,11 +172,44 @@ TEST_F(BufferPoolTest, ARunRemembersForAllItsExtents) {
   EXPECT_GT(last, 50u);
   pool_.release(run, large);
   EXPECT_EQ(extents_taken(), 0u);
-  for (int i = 0; i < 3; ++i) {
-    const std::uint64_t one = *pool_.allocate(BufferPool::class_of(2 << 20));
-    EXPECT_EQ(one, run + static_cast<std::uint64_t>(i) * kExtentBytes);
-    EXPECT_GT(header(one).generation, last);
+  // Neither shorter runs nor longer ones begin in it, or have it inside.
+  for (const std::uint64_t mib : {2, 4, 8}) {
+    const std::uint64_t other = *pool_.allocate(BufferPool::class_of(mib << 20));
+    EXPECT_TRUE(other + (mib << 20) <= run || other >= run + 3 * kExtentBytes) << mib;
   }
+  EXPECT_EQ(*pool_.allocate(large), run);
+  EXPECT_GT(header(run).generation, last);
+}
+
+TEST_F(BufferPoolTest, ShortValuesShareAnExtentAndKindsDoNot) {
+  const SizeClass values[] = {0, 3, 9, 20};
+  std::set<std::uint64_t> value_extents;
+  for (const SizeClass cls : values) value_extents.insert(*pool_.allocate(cls) / kExtentBytes);
+  EXPECT_EQ(value_extents.size(), 1u);
+  EXPECT_EQ(region_.taken_bytes(), kExtentBytes + std::size(values) * kSlabBytes);
+  const std::uint64_t page = *pool_.allocate(table_class_of(32768)) / kExtentBytes;
+  const std::uint64_t map = *pool_.allocate(table_class_of(192)) / kExtentBytes;
+  const std::uint64_t node = *pool_.allocate(node_class_of(512)) / kExtentBytes;
+  EXPECT_EQ(page, map);
+  EXPECT_FALSE(value_extents.contains(page));
+  EXPECT_FALSE(value_extents.contains(node));
+  EXPECT_NE(page, node);
+}
+
+TEST_F(BufferPoolTest, AClassThatGrowsTakesExtents) {
+  const SizeClass cls = BufferPool::class_of(4096);
+  const std::uint64_t in_slabs = kSlabsMax * buffers_per_slab(cls);
+  std::vector<std::uint64_t> offsets;
+  for (std::uint64_t i = 0; i < in_slabs; ++i) offsets.push_back(*pool_.allocate(cls));
+  EXPECT_EQ(region_.taken_bytes(), kExtentBytes + kSlabsMax * kSlabBytes);
+  for (std::uint32_t i = 0; i < buffers_per_extent(cls); ++i) {
+    offsets.push_back(*pool_.allocate(cls));
+  }
+  EXPECT_EQ(region_.taken_bytes(), 2 * kExtentBytes + kSlabsMax * kSlabBytes);
+  for (const std::uint64_t offset : offsets) pool_.release(offset, cls);
+  pool_.trim();
+  EXPECT_EQ(extents_taken(), 0u);
+  expect_balanced();
 }
 
 TEST_F(BufferPoolTest, FailsOnceWhenTold) {
@@ -218,11 +266,11 @@ TEST_F(SmallPoolTest, AFullRegionIsAnErrorAndLosesNothing) {
   for (const std::uint64_t offset : offsets) pool_.release(offset, kNode);
   pool_.trim();
   EXPECT_EQ(extents_taken(), 0u);
-  EXPECT_EQ(*pool_.allocate(BufferPool::class_of(6 << 20)), kExtentBytes);
+  EXPECT_TRUE(pool_.allocate(BufferPool::class_of(6 << 20)));
 }
 
 TEST_F(SmallPoolTest, WhatOtherClassesKeepForSoonIsUsedBeforeFailing) {
-  for (const SizeClass cls : {SizeClass{0}, SizeClass{3}, kNode}) {
+  for (const SizeClass cls : {BufferPool::class_of(1 << 20), kNode, node_class_of(512)}) {
     pool_.release(*pool_.allocate(cls), cls);
   }
   EXPECT_EQ(extents_taken(), 3u);
@@ -236,8 +284,8 @@ TEST(BufferPool, GivesItsExtentsBackWhenItEnds) {
     BufferPool pool(region);
     ASSERT_TRUE(pool.allocate(0));
     ASSERT_TRUE(pool.allocate(kNode));
-    ASSERT_TRUE(pool.allocate(kClasses - 1));
-    EXPECT_EQ(region.taken_bytes(), (1 + 1 + 1 + 9) * kExtentBytes);
+    ASSERT_TRUE(pool.allocate(kValueClasses - 1));
+    EXPECT_EQ(region.taken_bytes(), (1 + 1 + 9) * kExtentBytes + kSlabBytes);
   }
   EXPECT_EQ(region.taken_bytes(), kExtentBytes);
 }
@@ -257,8 +305,8 @@ TEST_F(BufferPoolTest, ModelOfRandomUse) {
     // Waves, so that extents fill and empty.
     const bool grow = below(100) < (step / 5000 % 2 == 0 ? 70u : 30u);
     if (grow || live.empty()) {
-      const SizeClass some[] = {0, 3, 7, kNode, 20, 30, 39, 40, 42};
-      const SizeClass cls = some[below(below(8) == 0 ? 9 : 5)];
+      const SizeClass some[] = {0, 3, 7, kNode, 20, 30, 39, 40, 42, 50, 57, 58, 59};
+      const SizeClass cls = some[below(below(8) == 0 ? std::size(some) : 5)];
       const auto offset = pool_.allocate(cls);
       if (!offset) {
         ASSERT_EQ(offset.error().code, Code::out_of_memory);
@@ -268,6 +316,7 @@ TEST_F(BufferPoolTest, ModelOfRandomUse) {
       ASSERT_EQ(h.superseded, 0u);
       ASSERT_NE(h.generation & wire::kGenerationMask, 0u);
       ASSERT_TRUE(refs.insert(wire::Ref::make(*offset, h.generation).bits).second);
+      ASSERT_NO_FATAL_FAILURE(keeps_its_places(*offset, cls));
       const auto next = live.lower_bound(*offset);
       ASSERT_TRUE(next == live.end() || *offset + class_bytes(cls) <= next->first);
       ASSERT_TRUE(next == live.begin() ||
@@ -293,20 +342,138 @@ TEST_F(BufferPoolTest, ModelOfRandomUse) {
   EXPECT_EQ(extents_taken(), 0u);
 }
 
+// Every block of all extents in use, under every generation that is near: only what was handed out,
+// filled and not released is there, and only as what it is.
+TEST_F(BufferPoolTest, KnowsWhereBuffersBegin) {
+  struct Use {
+    SizeClass cls;
+    std::uint32_t generation;
+  };
+  std::map<std::uint64_t, Use> used;
+  std::vector<std::pair<std::uint64_t, SizeClass>> released;
+  const SizeClass classes[] = {
+      0, 3, 20, 39, 41, kNode, node_class_of(512), kTableClass, kTableClass + 2};
+  for (const SizeClass cls : classes) {
+    for (int i = 0; i < 6; ++i) {
+      const std::uint64_t offset = *pool_.allocate(cls);
+      EXPECT_FALSE(pool_.is_buffer_begin(offset, kind_of(cls), header(offset).generation))
+          << "not filled yet";
+      use(offset, cls);  // bytes of a value may look like anything
+      used[offset] = {cls, header(offset).generation};
+      if (i % 2 == 1) released.emplace_back(offset, cls);
+    }
+  }
+  for (const auto& [offset, cls] : released) {
+    pool_.release(offset, cls);
+    used.erase(offset);
+  }
+  std::uint64_t found = 0;
+  for (std::uint64_t offset = 0; offset < region_.end_offset() + kExtentBytes;
+       offset += wire::kBlockBytes) {
+    const auto use = used.find(offset);
+    for (const BufferKind kind : {BufferKind::value, BufferKind::node, BufferKind::table}) {
+      for (std::uint32_t generation = 0; generation < 4; ++generation) {
+        const bool expected = use != used.end() && kind == kind_of(use->second.cls) &&
+                              generation == use->second.generation;
+        ASSERT_EQ(pool_.is_buffer_begin(offset, kind, generation), expected)
+            << offset << " generation " << generation;
+        found += expected ? 1 : 0;
+      }
+    }
+    ASSERT_FALSE(pool_.is_buffer_begin(offset + 8, BufferKind::node, 1));
+  }
+  EXPECT_EQ(found, used.size());
+  for (const std::uint64_t outside :
+       {region_.bytes(), region_.bytes() + 512, ~std::uint64_t{511}}) {
+    EXPECT_FALSE(pool_.is_buffer_begin(outside, BufferKind::node, 1));
+  }
+  // References carry 28 bits of a generation.
+  const auto& [offset, one] = *used.begin();
+  EXPECT_TRUE(
+      pool_.is_buffer_begin(offset, kind_of(one.cls), one.generation | (std::uint32_t{1} << 28)));
+}
+
+TEST_F(BufferPoolTest, NothingBeginsWhereMemoryWasGivenBack) {
+  const SizeClass large = BufferPool::class_of(3 << 20);
+  for (const SizeClass cls : {large, kNode, SizeClass{0}}) {
+    const std::uint64_t offset = *pool_.allocate(cls);
+    use(offset, cls);
+    const std::uint32_t generation = header(offset).generation;
+    EXPECT_TRUE(pool_.is_buffer_begin(offset, kind_of(cls), generation));
+    pool_.release(offset, cls);
+    pool_.trim();
+    for (std::uint32_t any = 0; any < 4; ++any) {
+      EXPECT_FALSE(pool_.is_buffer_begin(offset, kind_of(cls), any));
+    }
+  }
+  EXPECT_EQ(extents_taken(), 0u);
+}
+
+TEST_F(BufferPoolTest, RepackedBuffersPinNoUnitOfTheirOwn) {
+  std::vector<std::uint64_t> offsets;
+  for (std::uint32_t i = 0; i < 4 * kPerExtent; ++i) offsets.push_back(*pool_.allocate(kNode));
+  std::vector<std::uint64_t> put_by;  // some of each extent, and one extent is in use besides
+  for (std::uint32_t i = 0; i < 4 * kPerExtent; ++i) {
+    if (i % 50 == 0) {
+      put_by.push_back(offsets[i]);
+    } else if (i >= 100) {
+      pool_.release(offsets[i], kNode);
+    }
+  }
+  pool_.trim();
+  ASSERT_EQ(extents_taken(), 4u);
+  const std::uint32_t generation = header(put_by.back()).generation;
+  const std::uint64_t moved = put_by.back();
+  pool_.repack(kNode, put_by);
+  pool_.trim();
+  EXPECT_EQ(extents_taken(), 1u);
+  EXPECT_EQ(pool_.stats(kNode).in_use, 98u + put_by.size());
+  expect_balanced();
+  for (const std::uint64_t offset : put_by) {
+    EXPECT_EQ(offset / kExtentBytes, offsets[0] / kExtentBytes);
+    EXPECT_EQ(header(offset).superseded, 0u);
+    pool_.release(offset, kNode);
+  }
+  while (*pool_.allocate(kNode) != moved) continue;
+  EXPECT_GT(header(moved).generation, generation);
+}
+
+TEST_F(BufferPoolTest, RepackingAllThereIsKeepsOneUnit) {
+  for (const SizeClass cls : {kNode, SizeClass{2}, BufferPool::class_of(3 << 20)}) {
+    std::vector<std::uint64_t> offsets;
+    for (std::uint32_t i = 0; i < buffers_per_unit(cls); ++i) {
+      offsets.push_back(*pool_.allocate(cls));
+    }
+    pool_.release(*pool_.allocate(cls), cls);  // a spare unit
+    pool_.repack(cls, offsets);
+    EXPECT_EQ(std::set(offsets.begin(), offsets.end()).size(), offsets.size());
+    for (const std::uint64_t offset : offsets) pool_.release(offset, cls);
+  }
+  expect_balanced();
+}
+
+TEST_F(BufferPoolTest, TellsWhatIsFree) {
+  EXPECT_EQ(pool_.free_bytes(), 0u);
+  const std::uint64_t offset = *pool_.allocate(kNode);
+  EXPECT_EQ(pool_.free_bytes(), (kPerExtent - 1) * 8192);
+  pool_.release(offset, kNode);
+  EXPECT_EQ(pool_.free_bytes(), kPerExtent * 8192);
+  pool_.trim();
+  EXPECT_EQ(pool_.free_bytes(), 0u);
+}
+
 using BufferPoolDeathTest = BufferPoolTest;
 
 TEST_F(BufferPoolDeathTest, MistakesAreAsserted) {
   const std::uint64_t offset = *pool_.allocate(kNode);
   ASSERT_TRUE(pool_.allocate(kNode));
-  EXPECT_DEATH(pool_.release(offset, kNode - 1), "cls == cls");
+  EXPECT_DEATH(pool_.release(offset, kNode - 1), "== cls");
   EXPECT_DEATH(pool_.release(offset + 512, kNode), "class_bytes");
   EXPECT_DEATH((void)pool_.allocate(kClasses), "kClasses");
   const auto twice = [&] {
     for (int i = 0; i < 3; ++i) pool_.release(offset, kNode);
   };
   EXPECT_DEATH(twice(), "free_count");
-  EXPECT_DEATH(region_.give(0, 1), "offset > 0");
-  EXPECT_DEATH(region_.give(40 * kExtentBytes, 1), "all_taken");
 }
 
 TEST(BufferPoolConcurrency, NoBufferHasTwoOwners) {
@@ -319,7 +486,7 @@ TEST(BufferPoolConcurrency, NoBufferHasTwoOwners) {
       base::Random random(thread);
       for (int step = 0; step < 3000; ++step) {
         if (random() % 2 == 0 || mine.empty()) {
-          const SizeClass cls = static_cast<SizeClass>(random() % 4) * 13;  // 0, 13, 26, 39
+          const SizeClass cls = static_cast<SizeClass>(random() % 4) * 13;  // 0, 13, 26, 39: values
           const auto offset = pool.allocate(cls);
           if (!offset) continue;
           std::memcpy(pool.at(*offset) + sizeof(wire::BufferHeader), &thread, sizeof(thread));

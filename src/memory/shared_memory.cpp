@@ -2,18 +2,23 @@
 #include "memory/shared_memory.hpp"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
 #include "base/system_error.hpp"
+#include "memory/address_range.hpp"
+#include "memory/sealed_file.hpp"
 
 namespace espalier::memory {
+namespace {
+
+constexpr std::uint64_t kHugePageBytes = std::uint64_t{2} << 20;
+
+}  // namespace
+
 Descriptor::Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
@@ -39,17 +44,11 @@ SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
 }
 
 Result<SharedMemory> SharedMemory::create(const char* name, std::uint64_t bytes) {
+  auto file = create_sealed(name, bytes);
+  if (!file) return std::unexpected(file.error());
   SharedMemory made;
-  made.descriptor_ = Descriptor(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!made.descriptor_) return base::refused_by_system();
+  made.descriptor_ = std::move(*file);
   made.bytes_ = bytes;
-  const int file = made.descriptor_.number();
-  if (ftruncate(file, static_cast<off_t>(bytes)) != 0) return base::refused_by_system();
-  // The system makes it a file that anybody may read and write: who got a descriptor to read could
-  // open it again, by way of /proc, to write.
-  if (fchmod(file, S_IRUSR | S_IWUSR) != 0) return base::refused_by_system();
-  if (fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-    return base::refused_by_system();
   if (const auto mapped = made.map(Rights::write); !mapped) {
     return std::unexpected(mapped.error());
   }
@@ -58,21 +57,12 @@ Result<SharedMemory> SharedMemory::create(const char* name, std::uint64_t bytes)
 
 Result<SharedMemory> SharedMemory::attach(Descriptor descriptor, std::uint64_t bytes,
                                           Rights rights) {
+  if (const auto sealed = check_sealed(descriptor, bytes); !sealed) {
+    return std::unexpected(sealed.error());
+  }
   SharedMemory attached;
   attached.descriptor_ = std::move(descriptor);
   attached.bytes_ = bytes;
-  const int file = attached.descriptor_.number();
-  const int seals = fcntl(file, F_GET_SEALS);
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return fail(Code::corrupt);
-  // Holes in memory of huge pages end whoever reads them, if the system has no page to spare.
-  struct statfs kind {};
-  if (fstatfs(file, &kind) != 0) return base::refused_by_system();
-  if (kind.f_type == HUGETLBFS_MAGIC) return fail(Code::corrupt);
-  struct stat facts {};
-  if (fstat(file, &facts) != 0) return base::refused_by_system();
-  if (facts.st_size < 0 || static_cast<std::uint64_t>(facts.st_size) < bytes) {
-    return fail(Code::corrupt);
-  }
   if (const auto mapped = attached.map(rights); !mapped) return std::unexpected(mapped.error());
   return attached;
 }
@@ -88,6 +78,15 @@ Result<Descriptor> copy_descriptor(const Descriptor& descriptor, Rights rights) 
 
 Result<void> SharedMemory::map(Rights rights) {
   const int protection = rights == Rights::write ? PROT_READ | PROT_WRITE : PROT_READ;
+  // What is long enough for huge pages begins where they can.
+  if (bytes_ >= kHugePageBytes && bytes_ % kHugePageBytes == 0) {
+    base_ = map_aligned(bytes_, descriptor_.number());
+    if (base_ == nullptr) return base::refused_by_system();
+    if (rights == Rights::write && mprotect(base_, bytes_, protection) != 0) {
+      return base::refused_by_system();
+    }
+    return {};
+  }
   void* const at = mmap(nullptr, bytes_, protection, MAP_SHARED, descriptor_.number(), 0);
   if (at == MAP_FAILED) return base::refused_by_system();
   base_ = static_cast<std::byte*>(at);

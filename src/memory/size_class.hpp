@@ -1,29 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sizes in which buffers come.
+// The classes of buffers: what lies in one, and how long it is.
 //
-//   class  0 ..  7   512, 1024, ... 4096         every multiple of 512
-//   class  8 .. 39   5120, 6144, 7168, 8192, ... 1 MiB    four steps per doubling
-//   class 40 .. 48   2, 4, ... 18 MiB            whole extents
+//   class  0 ..  7   values of 512, 1024, ... 4096           every multiple of 512
+//   class  8 .. 39   values of 5120, 6144, 7168, 8192, ... 1 MiB    four steps per doubling
+//   class 40 .. 48   values of 2, 4, ... 18 MiB              whole extents
+//   class 49 .. 56   nodes of 512, 1024, ... 64 KiB          powers of two, as maps have them
+//   class 57 .. 59   512, 32 KiB, 64 KiB for map headers, pages and directories of page tables
 //
 // All are multiples of 512, the grain of references. Four steps per doubling bound the waste of a
-// value at a fifth; the largest holds a value of 16 MiB and its header.
+// value at a fifth; the largest holds a value of 16 MiB and its header. A class is a kind and a
+// length, because memory that was once cut for one class is never cut for another: a reference
+// that outlived its node then finds a buffer header or zeros, never the inside of a value.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 
 namespace espalier::memory {
 
-/// Index of a size class.
+/// What a buffer holds.
+enum class BufferKind : std::uint8_t { value = 0, node = 1, table = 2 };
+inline constexpr std::uint32_t kBufferKinds = 3;
+
+/// Index of a class.
 using SizeClass = std::uint32_t;
 
 inline constexpr SizeClass kFineClasses = 8;
 inline constexpr SizeClass kSmallClasses = 40;
-inline constexpr SizeClass kClasses = 49;
+inline constexpr SizeClass kValueClasses = 49;
+inline constexpr SizeClass kNodeClasses = 8;
+inline constexpr SizeClass kTableClass = kValueClasses + kNodeClasses;  // the first of three
+inline constexpr SizeClass kClasses = kTableClass + 3;
 inline constexpr std::uint64_t kBufferBytesMax = std::uint64_t{18} << 20;
+inline constexpr std::uint64_t kNodeBufferBytesMax = std::uint64_t{512} << (kNodeClasses - 1);
 
-/// Bytes of a buffer of this class.
-[[nodiscard]] constexpr std::uint64_t class_bytes(SizeClass cls) {
+namespace detail {
+
+constexpr std::uint64_t compute_class_bytes(SizeClass cls) {
+  if (cls >= kTableClass)
+    return cls == kTableClass ? 512 : std::uint64_t{16384} << (cls - kTableClass);
+  if (cls >= kValueClasses) return std::uint64_t{512} << (cls - kValueClasses);
   if (cls < kFineClasses) return std::uint64_t{512} * (cls + 1);
   if (cls < kSmallClasses) {
     const SizeClass step = cls - kFineClasses;
@@ -33,7 +50,28 @@ inline constexpr std::uint64_t kBufferBytesMax = std::uint64_t{18} << 20;
   return (std::uint64_t{2} << 20) * (cls - kSmallClasses + 1);
 }
 
-/// The smallest class that holds so many bytes; kClasses if none does.
+inline constexpr auto kClassBytes = [] {
+  std::array<std::uint32_t, kClasses> bytes{};
+  for (SizeClass cls = 0; cls < kClasses; ++cls) {
+    bytes[cls] = static_cast<std::uint32_t>(compute_class_bytes(cls));
+  }
+  return bytes;
+}();
+
+}  // namespace detail
+
+/// Bytes of a buffer of this class.
+[[nodiscard]] constexpr std::uint64_t class_bytes(SizeClass cls) {
+  return detail::kClassBytes[cls];
+}
+
+/// What buffers of this class hold.
+[[nodiscard]] constexpr BufferKind kind_of(SizeClass cls) {
+  if (cls < kValueClasses) return BufferKind::value;
+  return cls < kTableClass ? BufferKind::node : BufferKind::table;
+}
+
+/// The smallest class of values that holds so many bytes; kClasses if none does.
 [[nodiscard]] constexpr SizeClass class_of(std::uint64_t bytes) {
   if (bytes == 0) return 0;
   if (bytes <= 4096) return static_cast<SizeClass>((bytes - 1) / 512);
@@ -48,14 +86,35 @@ inline constexpr std::uint64_t kBufferBytesMax = std::uint64_t{18} << 20;
   return kClasses;
 }
 
+/// The class of nodes of so many bytes, a power of two; kClasses if there are no such nodes.
+[[nodiscard]] constexpr SizeClass node_class_of(std::uint64_t bytes) {
+  if (!std::has_single_bit(bytes) || bytes < 512 || bytes > kNodeBufferBytesMax) return kClasses;
+  return kValueClasses + static_cast<SizeClass>(std::countr_zero(bytes)) - 9;
+}
+
+/// The smallest class of map headers and parts of page tables that holds so many bytes; kClasses if
+/// none does.
+[[nodiscard]] constexpr SizeClass table_class_of(std::uint64_t bytes) {
+  SizeClass cls = kTableClass;
+  while (cls < kClasses && class_bytes(cls) < bytes) ++cls;
+  return cls;
+}
+
 static_assert(class_bytes(kFineClasses - 1) == 4096 && class_bytes(kFineClasses) == 5120);
 static_assert(class_bytes(kSmallClasses - 1) == std::uint64_t{1} << 20);
 static_assert(class_bytes(kSmallClasses) == std::uint64_t{2} << 20);
-static_assert(class_bytes(kClasses - 1) == kBufferBytesMax);
+static_assert(class_bytes(kValueClasses - 1) == kBufferBytesMax);
+static_assert(class_bytes(kTableClass - 1) == kNodeBufferBytesMax);
+static_assert(class_bytes(kTableClass + 1) == 32768 && class_bytes(kTableClass + 2) == 65536);
 static_assert([] {
   for (SizeClass cls = 0; cls < kClasses; ++cls) {
-    if (class_of(class_bytes(cls)) != cls || class_bytes(cls) % 512 != 0) return false;
-    if (class_of(class_bytes(cls) + 1) != cls + 1) return false;
+    if (class_bytes(cls) % 512 != 0) return false;
+  }
+  for (SizeClass cls = 0; cls < kValueClasses; ++cls) {
+    if (class_of(class_bytes(cls)) != cls) return false;
+    if (class_of(class_bytes(cls) + 1) != (cls + 1 < kValueClasses ? cls + 1 : kClasses)) {
+      return false;
+    }
   }
   return true;
 }());

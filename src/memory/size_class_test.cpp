@@ -32,9 +32,26 @@ TEST(SizeClass, EdgesAreWhereTheTableSays) {
   EXPECT_EQ(class_bytes(class_of(8193)), 10240u);
   EXPECT_EQ(class_bytes(class_of(65536)), 65536u);
   EXPECT_EQ(class_bytes(class_of((16u << 20) + 32)), 18u << 20);
-  EXPECT_EQ(class_of(kBufferBytesMax), kClasses - 1);
+  EXPECT_EQ(class_of(kBufferBytesMax), kValueClasses - 1);
   EXPECT_EQ(class_of(kBufferBytesMax + 1), kClasses);
   EXPECT_EQ(class_of(~std::uint64_t{0}), kClasses);
+}
+
+TEST(SizeClass, KindsHaveClassesOfTheirOwn) {
+  for (SizeClass cls = 0; cls < kClasses; ++cls) {
+    const BufferKind kind = kind_of(cls);
+    const std::uint64_t bytes = class_bytes(cls);
+    EXPECT_EQ(class_of(bytes) == cls, kind == BufferKind::value) << cls;
+    EXPECT_EQ(node_class_of(bytes) == cls, kind == BufferKind::node) << cls;
+    EXPECT_EQ(table_class_of(bytes) == cls, kind == BufferKind::table) << cls;
+  }
+  EXPECT_EQ(class_bytes(node_class_of(8192)), 8192u);
+  for (const std::uint64_t no_node : {0u, 256u, 513u, 1u << 17}) {
+    EXPECT_EQ(node_class_of(no_node), kClasses);
+  }
+  EXPECT_EQ(class_bytes(table_class_of(192)), 512u);
+  EXPECT_EQ(class_bytes(table_class_of(513)), 32768u);
+  EXPECT_EQ(table_class_of(65537), kClasses);
 }
 
 }  // namespace

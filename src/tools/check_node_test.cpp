@@ -19,7 +19,7 @@ class CheckNode : public NodeTool {
   /// Changes every copy of these bytes in the memory of the node's maps. Returns how many it found.
   std::size_t overwrite(const std::string& bytes, const std::string& with) {
     const memory::Region& region = node->store().region;
-    const std::string_view all(reinterpret_cast<const char*>(region.base()), region.taken_bytes());
+    const std::string_view all(reinterpret_cast<const char*>(region.base()), region.end_offset());
     std::size_t found = 0;
     for (std::size_t at = all.find(bytes); at != std::string_view::npos;
          at = all.find(bytes, at + 1)) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tree/host/host_place.hpp"
 
+#include <thread>
+
 namespace espalier::tree {
 
 WriteOutcome write_in(Worker& worker, MapCore& map, wire::Ref leaf, const WriteIntent& intent,
@@ -56,9 +58,8 @@ WriteStep HostPlaceBase::write(Lane& lane, wire::Ref leaf, std::uint64_t& wait_f
   const WriteOutcome outcome = write_in(worker_, map_, leaf, intent);
   if (outcome.status == WriteStatus::busy) return WriteStep::try_again;
   if (outcome.status == WriteStatus::moved) return WriteStep::walk_again;
-  if (outcome.status == WriteStatus::out_of_memory && lane.attempts++ < 2) {
-    let_others_reclaim(lane);  // what waits to be freed may be enough
-    return WriteStep::walk_again;
+  if (outcome.status == WriteStatus::out_of_memory && lane.attempts < attempts_of(lane)) {
+    return WriteStep::out_of_memory;
   }
   report(outcome, lane.answer);
   if (lane.stored_value && !outcome.applied) discard_value(worker_, map_, lane.value);
@@ -66,14 +67,12 @@ WriteStep HostPlaceBase::write(Lane& lane, wire::Ref leaf, std::uint64_t& wait_f
   return WriteStep::decided;
 }
 
-// Lets go of the epoch and takes a new one, so that what this walk held back can be freed.
-void HostPlaceBase::let_others_reclaim(Lane& lane) {
-  guard_.end(lane.tick);
-  if (guard_.nothing_in_flight()) guard_.idle();
-  map_.store.reclaimer.collect(worker_.cache);
-  guard_.stale();
-  lane.tick = guard_.begin();
-  lane.read_version = kNewest;
+bool HostPlaceBase::make_room(const Lane& lane) {
+  if (!guard_.nothing_in_flight()) return false;
+  guard_.idle();
+  if (lane.attempts > kAttempts) std::this_thread::yield();  // other threads' walks end, too
+  tree::make_room(worker_);
+  return true;
 }
 
 }  // namespace espalier::tree

@@ -37,6 +37,12 @@ class HostPlaceBase {
   /// Errors: value_too_long, out_of_memory.
   Result<void> begin_write(Lane& lane);
   WriteStep write(Lane& lane, wire::Ref leaf, std::uint64_t& wait_for);
+  /// So often a write that finds no memory tries again; an erase more often, for it needs only what
+  /// earlier ones have freed, when other threads let go of it.
+  [[nodiscard]] std::uint32_t attempts_of(const Lane& lane) const {
+    return lane.task.request->op == Op::erase ? kEraseAttempts : kAttempts;
+  }
+  bool make_room(const Lane& lane);
   [[nodiscard]] bool released(std::uint64_t version) const {
     return map_.clock.released() >= version;
   }
@@ -46,7 +52,8 @@ class HostPlaceBase {
   }
 
  private:
-  void let_others_reclaim(Lane& lane);
+  static constexpr std::uint32_t kAttempts = 2;
+  static constexpr std::uint32_t kEraseAttempts = 64;
 
   Worker& worker_;
   MapCore& map_;

@@ -15,7 +15,12 @@ template <class P>
 base::WalkTask Walker<P>::walk(Lane& lane, A access) {
   for (;;) {
     co_await Next{this, &lane};
-    if (!prepare(lane)) continue;
+    bool prepared = prepare(lane);
+    while (lane.starved) {
+      while (!feed(lane)) co_await access.again();
+      prepared = prepare(lane);
+    }
+    if (!prepared) continue;
     const bool empty =
         lane.goal != Goal::point && lane.goal != Goal::write && lane.scan.remaining == 0;
     bool going = !kInPlace || !empty;  // from elsewhere an empty range too has a version to be read
@@ -198,6 +203,14 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
           while (step == WriteStep::try_again) {
             co_await access.again();
             step = place_.write(lane, ref, wait_for);
+          }
+          if (step == WriteStep::out_of_memory) {
+            place_.guard().end(lane.tick);
+            if (starve(lane)) {
+              while (!feed(lane)) co_await access.again();
+            }
+            lane.tick = place_.guard().begin();
+            lane.read_version = kNewest;
           }
           while (step == WriteStep::decided && !place_.released(wait_for)) {
             co_await access.again();

@@ -43,6 +43,7 @@ struct Cursor {
 struct Lane : Cursor {
   bool finding_floor = false;  // first leg of floor and scan_floor
   bool stored_value = false;
+  bool starved = false;  // waits for memory, and holds no epoch
   std::uint32_t tick = 0;
   wire::Ref hint{};
   WalkRequest task;

@@ -26,12 +26,14 @@
 namespace espalier::tree {
 
 /// What became of a try to write at a leaf.
-enum class WriteStep : std::uint8_t { decided, try_again, walk_again };
+enum class WriteStep : std::uint8_t { decided, try_again, walk_again, out_of_memory };
 
 /// Where walks run. `Access` and `Guard` are types of it; `view()` and `guard()` give what all
 /// walks share. One that writes has also:
 ///   Result<void> begin_write(lane)        what a write needs before it walks: memory for its value
 ///   WriteStep write(lane, leaf, wait_for) tries the write at the leaf
+///   std::uint32_t attempts_of(lane)       how often a write that finds no memory tries again
+///   bool make_room(lane)                  frees what can be freed, once no walk holds an epoch
 ///   bool released(version)                whether an answer that waits for it may be given
 ///   void ended_write()                    a write is over
 template <class P>
@@ -68,6 +70,9 @@ class Walker {
   [[nodiscard]] std::size_t waiting() const { return singles_.size(); }
   [[nodiscard]] std::size_t lanes() const { return lanes_.size(); }
   [[nodiscard]] std::uint64_t completed() const { return completed_; }
+  /// Whether a write waits for memory until all that is in flight here has ended: nothing should
+  /// begin meanwhile.
+  [[nodiscard]] bool short_of_memory() const { return starved_ != 0; }
   /// Walks from elsewhere that began again, since a node or value had changed or the guard was lost.
   [[nodiscard]] std::uint64_t restarts() const { return restarts_; }
 
@@ -99,6 +104,8 @@ class Walker {
   bool prepare(Lane& lane);
   bool prepare_scan(Lane& lane);
   void complete(Lane& lane);
+  bool starve(Lane& lane);
+  bool feed(Lane& lane);
   void refuse(Lane& lane, Code code, std::uint32_t detail = 0);
 
   // On the way (walker_impl.hpp).
@@ -130,8 +137,9 @@ class Walker {
   std::vector<Lane*> idle_;
   std::deque<WalkRequest> singles_;
   RequestQueue batches_;
-  std::size_t queued_ = 0;  // in batches
-  std::size_t busy_ = 0;    // lanes
+  std::size_t queued_ = 0;   // in batches
+  std::size_t busy_ = 0;     // lanes
+  std::size_t starved_ = 0;  // of the busy lanes, those that wait for memory
   std::uint64_t completed_ = 0;
   std::uint64_t restarts_ = 0;
 };

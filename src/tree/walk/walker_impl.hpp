@@ -39,6 +39,7 @@ void Walker<P>::submit(const WalkRequest& request) {
 
 template <class P>
 inline bool Walker<P>::take_request(Lane& lane) {
+  if (starved_ != 0) return false;  // what is in flight ends first
   if (!singles_.empty()) {
     lane.task = singles_.front();
     singles_.pop_front();
@@ -49,6 +50,7 @@ inline bool Walker<P>::take_request(Lane& lane) {
   } else {
     return false;
   }
+  lane.attempts = 0;
   ++busy_;
   return true;
 }
@@ -91,7 +93,6 @@ bool Walker<P>::prepare(Lane& lane) {
   lane.answer.op = request.op;
   lane.hint = map().holds_node(lane.task.hint) ? lane.task.hint : wire::Ref{};
   lane.lid = 0;
-  lane.attempts = 0;
   lane.has_version = false;
   lane.finding_floor = false;
   lane.stored_value = false;
@@ -117,6 +118,7 @@ bool Walker<P>::prepare(Lane& lane) {
       lane.key.assign(request.key);
       if constexpr (P::kWrites) {
         if (const Result<void> begun = place_.begin_write(lane); !begun) {
+          if (begun.error().code == Code::out_of_memory && starve(lane)) return false;
           refuse(lane, begun.error().code, begun.error().detail);
           return false;
         }
@@ -184,6 +186,31 @@ void Walker<P>::complete(Lane& lane) {
   if constexpr (P::kWrites) {
     if (lane.goal == Goal::write) place_.ended_write();
   }
+}
+
+// Memory is short: what waits to be freed may be enough, but what is in flight on this core holds
+// it. So the lane waits until all of that has ended, and nothing new begins meanwhile. False: it has
+// tried often enough.
+template <class P>
+bool Walker<P>::starve(Lane& lane) {
+  if constexpr (P::kWrites) {
+    if (lane.attempts++ >= place_.attempts_of(lane)) return false;
+    lane.starved = true;
+    ++starved_;
+    return true;
+  }
+  return false;
+}
+
+// Whether there may be memory now, so that the lane may try again.
+template <class P>
+bool Walker<P>::feed(Lane& lane) {
+  if constexpr (P::kWrites) {
+    if (!place_.make_room(lane)) return false;
+    lane.starved = false;
+    --starved_;
+  }
+  return true;
 }
 
 // Ends a request that was refused before its walk began.

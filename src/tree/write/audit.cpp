@@ -27,7 +27,8 @@ class TreeAudit {
     const Reclaimer::Waiting waiting = map_.store.reclaimer.waiting(map_, true);
     audit_lids(map_, waiting, content_, report_);
     audit_waiting(map_, waiting, content_, report_);
-    content_.buffers.push_back({map_.header_offset, memory::class_of(sizeof(wire::MapHeader))});
+    content_.buffers.push_back(
+        {map_.header_offset, memory::table_class_of(sizeof(wire::MapHeader))});
     for (const std::uint64_t spare : map_.spare_nodes) {
       content_.buffers.push_back({spare, map_.node_class});
     }

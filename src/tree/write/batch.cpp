@@ -117,7 +117,7 @@ Result<BatchApplied> apply_batch(Worker& worker, MapCore& map, std::span<const B
     outcome = write_batch(worker, map, prepared.writes(), prepared.conditions());
     worker.slot.exit();
     if (outcome.status != WriteStatus::out_of_memory) break;
-    map.store.reclaimer.collect(worker.cache);
+    make_room(worker);
   }
   if (outcome.status == WriteStatus::out_of_memory) return fail(Code::out_of_memory);
   BatchApplied applied;

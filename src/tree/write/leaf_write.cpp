@@ -351,7 +351,7 @@ Result<wire::ValueRef> store_value(Worker& worker, MapCore& map, std::string_vie
   const auto size_class = memory::BufferPool::class_of(sizeof(wire::ValueHeader) + value.size());
   auto offset = worker.cache.allocate(size_class);
   if (!offset) {
-    map.store.reclaimer.collect(worker.cache);
+    make_room(worker);
     offset = worker.cache.allocate(size_class);
   }
   if (!offset) return std::unexpected(offset.error());

@@ -9,7 +9,7 @@
 namespace espalier::tree {
 namespace {
 
-const std::uint32_t kHeaderClass = memory::BufferPool::class_of(sizeof(wire::MapHeader));
+const std::uint32_t kHeaderClass = memory::table_class_of(sizeof(wire::MapHeader));
 
 }  // namespace
 
@@ -19,7 +19,7 @@ MapCore::MapCore(StoreCore& store_in, std::uint32_t id_in, std::string name_in,
       base(store_in.region.at(0)),
       name(std::move(name_in)),
       options(options_in),
-      node_class(memory::BufferPool::class_of(options_in.node_bytes)) {
+      node_class(memory::node_class_of(options_in.node_bytes)) {
   memory = base;
   region_bytes = store.region.bytes();
   id = id_in;
@@ -103,6 +103,18 @@ void MapCore::free_subtree(wire::Lid lid) {
     for (std::uint32_t i = 0; i < node.children(); ++i) free_subtree(node.child(i));
   }
   store.pool.release(ref.offset(), node_class);
+}
+
+void MapCore::repack_spares() {
+  const std::lock_guard lock(spare_mutex);
+  store.pool.repack(node_class, spare_nodes);
+}
+
+void make_room(Worker& worker) {
+  StoreCore& store = worker.store;
+  store.reclaimer.collect(worker.cache);
+  store.maps.for_each([](MapCore& map) { map.repack_spares(); });
+  store.pool.recall();
 }
 
 MapCore::~MapCore() {

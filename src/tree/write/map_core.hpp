@@ -6,6 +6,7 @@
 //
 // Locks, in the order in which they may be taken:
 //   structure lock -> leaf locks in ascending key order -> reclaimer, page table
+//   registry of maps -> spare nodes -> pool
 // No lock is held while a walk waits, and no version is taken before all locks are held (rule 11).
 #pragma once
 
@@ -108,6 +109,8 @@ class MapCore : public MapView {
   std::mutex spare_mutex;
   std::vector<std::uint64_t> spare_nodes;  // guarded by spare_mutex
   static constexpr std::size_t kSpareNodes = 32;
+  /// Has them lie where other nodes lie, so that they keep no extents for themselves.
+  void repack_spares();
 
   ShardedCounter items;
   std::atomic<std::uint64_t> leaves{1};
@@ -141,5 +144,10 @@ struct Worker {
   memory::BufferCache cache;
   std::uint32_t index;  // picks the shard of counters
 };
+
+/// For a write that finds no memory: frees what waits and can be freed, and gives back all that is
+/// put by and keeps memory from other classes of buffers. Cost: a heavy barrier or two, the pool's
+/// locks. Requires: no lock is held; what the worker itself exposes holds back what waits.
+void make_room(Worker& worker);
 
 }  // namespace espalier::tree

@@ -15,7 +15,7 @@ class MapCore;
 
 class MapRegistry {
  public:
-  void add(const MapCore& map) {
+  void add(MapCore& map) {
     const std::lock_guard lock(mutex_);
     maps_.push_back(&map);
   }
@@ -26,12 +26,18 @@ class MapRegistry {
   }
   [[nodiscard]] std::vector<const MapCore*> list() const {
     const std::lock_guard lock(mutex_);
-    return maps_;
+    return {maps_.begin(), maps_.end()};
+  }
+  /// Calls `use` for each map; none is removed meanwhile.
+  template <class Use>
+  void for_each(const Use& use) {
+    const std::lock_guard lock(mutex_);
+    for (MapCore* map : maps_) use(*map);
   }
 
  private:
   mutable std::mutex mutex_;
-  std::vector<const MapCore*> maps_;
+  std::vector<MapCore*> maps_;
 };
 
 }  // namespace espalier::tree

@@ -9,8 +9,8 @@
 namespace espalier::tree {
 namespace {
 
-const std::uint32_t kPageClass = memory::BufferPool::class_of(wire::kTablePageBytes);
-const std::uint32_t kDirectoryClass = memory::BufferPool::class_of(wire::kDirectoryBytes);
+const std::uint32_t kPageClass = memory::table_class_of(wire::kTablePageBytes);
+const std::uint32_t kDirectoryClass = memory::table_class_of(wire::kDirectoryBytes);
 
 // Zeroes a fresh buffer behind its header and makes it live.
 void open_buffer(std::byte* buffer, std::size_t bytes, std::uint32_t map_id) {

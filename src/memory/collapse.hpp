@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Huge pages for shared memory, whatever the system's settings for it are: one byte of an extent is
+// touched, then the extent is collapsed into a page of 2 MiB (madvise(2), Linux 6.1 or newer).
+#pragma once
+
+#include "memory/address_range.hpp"
+
+namespace espalier::memory {
+
+/// Makes one huge page of an open extent. Cost: milliseconds; who writes there meanwhile waits.
+/// Errors: system (detail: errno); then small pages serve. Thread: any.
+Result<void> collapse(AddressRange& range, std::uint64_t offset);
+
+}  // namespace espalier::memory

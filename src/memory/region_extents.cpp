@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/region_extents.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "memory/collapse.hpp"
+
+namespace espalier::memory {
+
+Region::Extents::Extents(AddressRange range, std::uint64_t limit_bytes, PageKind pages)
+    : range_(std::move(range)),
+      limit_(limit_bytes),
+      pages_(pages),
+      taken_slabs_(range_.bytes() / kSlabBytes / 64 + 1) {}
+
+Region::Extents::~Extents() {
+  if (!maintenance_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  maintenance_.join();
+}
+
+bool Region::Extents::take_header() {
+  if (!range_.open(0, kExtentBytes)) return false;
+  mark(0, kExtentBytes, true);
+  end_.store(kExtentBytes, std::memory_order_relaxed);
+  taken_.store(kExtentBytes, std::memory_order_relaxed);
+  if (shared()) maintenance_ = std::thread([this] { maintain(); });
+  return true;
+}
+
+bool Region::Extents::take(std::uint64_t bytes, std::uint64_t& offset) {
+  if (!charge(bytes)) return false;
+  if (bytes == kExtentBytes && take_spare(offset)) {
+    mark(offset, bytes, true);
+    return true;
+  }
+  if (!extend(bytes, offset)) {
+    uncharge(bytes);
+    return false;
+  }
+  bring(offset, bytes);
+  mark(offset, bytes, true);
+  collapse_later(offset, bytes);
+  return true;
+}
+
+bool Region::Extents::set_aside(std::uint64_t& offset) {
+  if (!extend(kExtentBytes, offset)) return false;
+  // What is taken in parts would else fill a huge page at its first touch.
+  if (!shared() && pages_ != PageKind::small) {
+    (void)range_.advise(offset, kExtentBytes, MADV_NOHUGEPAGE);
+  }
+  return true;
+}
+
+bool Region::Extents::retake(std::uint64_t offset, std::uint64_t bytes) {
+  if (!charge(bytes)) return false;
+  if (!range_.open(offset, bytes)) {
+    uncharge(bytes);
+    return false;
+  }
+  bring(offset, bytes);
+  mark(offset, bytes, true);
+  collapse_later(offset, bytes);
+  return true;
+}
+
+void Region::Extents::give(std::uint64_t offset, std::uint64_t bytes) {
+  ESPALIER_ASSERT(all_taken(offset, bytes));
+  mark(offset, bytes, false);
+  if (pages_ == PageKind::explicit_huge && bytes % kExtentBytes == 0) {
+    range_.clear_explicit(offset, bytes);
+  } else {
+    range_.clear(offset, bytes);
+  }
+  uncharge(bytes);
+}
+
+// Holes that were read have become pages of zeros. Where nothing is taken, they go.
+bool Region::Extents::punch_holes() {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t spare = spare_ == 0 ? 0 : kExtentBytes;
+  if (range_.file_bytes().value_or(0) <= taken() + spare + limit_ / 8) return false;
+  const std::uint64_t end = end_.load(std::memory_order_relaxed) / kSlabBytes;
+  const auto in_use = [&](std::uint64_t slab) {
+    return is_taken(slab) ||
+           (spare_ != 0 && slab * kSlabBytes / kExtentBytes * kExtentBytes == spare_);
+  };
+  for (std::uint64_t slab = 0; slab < end;) {
+    std::uint64_t behind = slab;
+    while (behind < end && !in_use(behind)) ++behind;
+    if (behind > slab) range_.clear(slab * kSlabBytes, (behind - slab) * kSlabBytes);
+    slab = behind + 1;
+  }
+  if (end * kSlabBytes < range_.bytes()) {
+    range_.clear(end * kSlabBytes, range_.bytes() - end * kSlabBytes);
+  }
+  return true;
+}
+
+void Region::Extents::wait_until_idle() {
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [&] {
+    return !maintenance_.joinable() || (to_collapse_.empty() && !working_ && !wants_spare());
+  });
+}
+
+bool Region::Extents::charge(std::uint64_t bytes) {
+  std::uint64_t taken = taken_.load(std::memory_order_relaxed);
+  do {
+    if (bytes > limit_ - taken) return false;
+  } while (!taken_.compare_exchange_weak(taken, taken + bytes, std::memory_order_relaxed));
+  return true;
+}
+
+bool Region::Extents::extend(std::uint64_t bytes, std::uint64_t& offset) {
+  const std::lock_guard lock(mutex_);
+  offset = end_.load(std::memory_order_relaxed);
+  if (bytes > range_.bytes() - offset || !range_.open(offset, bytes)) return false;
+  end_.store(offset + bytes, std::memory_order_relaxed);
+  return true;
+}
+
+bool Region::Extents::take_spare(std::uint64_t& offset) {
+  const std::lock_guard lock(mutex_);
+  if (spare_ == 0) return false;
+  offset = std::exchange(spare_, 0);
+  wake_.notify_one();
+  return true;
+}
+
+void Region::Extents::bring(std::uint64_t offset, std::uint64_t bytes) {
+  if (shared()) return range_.clear(offset, bytes);  // readers may have filled the hole
+  // Where explicit pages have become too few meanwhile, small ones serve.
+  if (pages_ == PageKind::explicit_huge && bytes % kExtentBytes == 0) {
+    (void)range_.map_explicit(offset, bytes);
+  }
+}
+
+bool Region::Extents::all_taken(std::uint64_t offset, std::uint64_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  if (offset + bytes > end_.load(std::memory_order_relaxed)) return false;
+  for (std::uint64_t i = offset / kSlabBytes; i < (offset + bytes) / kSlabBytes; ++i) {
+    if (!is_taken(i)) return false;
+  }
+  return true;
+}
+
+void Region::Extents::mark(std::uint64_t offset, std::uint64_t bytes, bool taken) {
+  const std::lock_guard lock(mutex_);
+  for (std::uint64_t i = offset / kSlabBytes; i < (offset + bytes) / kSlabBytes; ++i) {
+    ESPALIER_ASSERT(is_taken(i) != taken);
+    taken_slabs_[i / 64] ^= std::uint64_t{1} << (i % 64);
+  }
+}
+
+// --- the thread of shared memory ---------------------------------------------------------------
+
+void Region::Extents::collapse_later(std::uint64_t offset, std::uint64_t bytes) {
+  if (pages_ != PageKind::collapsed || bytes % kExtentBytes != 0) return;
+  const std::lock_guard lock(mutex_);
+  for (std::uint64_t at = offset; at < offset + bytes; at += kExtentBytes) {
+    to_collapse_.push_back(at);
+  }
+  wake_.notify_one();
+}
+
+bool Region::Extents::wants_spare() const {
+  return pages_ == PageKind::collapsed && spare_ == 0 && !spare_refused_ &&
+         taken() + kExtentBytes <= limit_;
+}
+
+void Region::Extents::make_spare(std::unique_lock<std::mutex>& lock) {
+  const std::uint64_t offset = end_.load(std::memory_order_relaxed);
+  if (kExtentBytes > range_.bytes() - offset || !range_.open(offset, kExtentBytes)) {
+    spare_refused_ = true;
+    return;
+  }
+  end_.store(offset + kExtentBytes, std::memory_order_relaxed);
+  lock.unlock();
+  range_.clear(offset, kExtentBytes);
+  (void)collapse(range_, offset);
+  lock.lock();
+  spare_ = offset;
+}
+
+void Region::Extents::maintain() {
+  constexpr auto kBetweenLooks = std::chrono::seconds(1);
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const bool work = wake_.wait_for(
+        lock, kBetweenLooks, [&] { return stopping_ || wants_spare() || !to_collapse_.empty(); });
+    if (stopping_) return;
+    working_ = true;
+    if (!work) {
+      lock.unlock();
+      punch_holes();
+      lock.lock();
+    } else if (wants_spare()) {
+      make_spare(lock);
+    } else {
+      const std::uint64_t offset = to_collapse_.front();
+      to_collapse_.pop_front();
+      const bool still_taken = is_taken(offset / kSlabBytes);
+      lock.unlock();
+      if (still_taken) (void)collapse(range_, offset);
+      lock.lock();
+    }
+    working_ = false;
+    idle_.notify_all();
+  }
+}
+
+}  // namespace espalier::memory

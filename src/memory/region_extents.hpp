@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which memory of a region is taken, and how it is brought: the inside of Region.
+//
+// Shared regions have a thread that keeps writers from waiting. It has an extent that nothing ever
+// had ready in huge pages (touched, then collapsed), collapses others after they were taken, and
+// punches the file when readers have filled its holes.
+//
+// Invariants
+// E1. taken_slabs_ says what is taken; a bit is set after the memory is brought, and cleared before
+//     it goes.
+// E2. The spare extent is below end_, not taken, and not charged.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "memory/address_range.hpp"
+#include "memory/lazy_array.hpp"
+#include "memory/region.hpp"
+
+namespace espalier::memory {
+
+class Region::Extents {
+ public:
+  Extents(AddressRange range, std::uint64_t limit_bytes, PageKind pages);
+  ~Extents();
+
+  [[nodiscard]] const AddressRange& range() const { return range_; }
+  [[nodiscard]] std::uint64_t taken() const { return taken_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t limit() const { return limit_; }
+  [[nodiscard]] std::uint64_t end() const { return end_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool shared() const { return range_.file() >= 0; }
+
+  /// Takes the header's extent, once, and starts what shared memory needs. False: it was refused.
+  [[nodiscard]] bool take_header();
+  /// False: the limit, or the end of the addresses, is reached.
+  [[nodiscard]] bool take(std::uint64_t bytes, std::uint64_t& offset);
+  [[nodiscard]] bool set_aside(std::uint64_t& offset);
+  [[nodiscard]] bool retake(std::uint64_t offset, std::uint64_t bytes);
+  void give(std::uint64_t offset, std::uint64_t bytes);
+  bool punch_holes();
+  void wait_until_idle();
+
+ private:
+  [[nodiscard]] bool charge(std::uint64_t bytes);
+  void uncharge(std::uint64_t bytes) { taken_.fetch_sub(bytes, std::memory_order_relaxed); }
+  /// Addresses that nothing ever had.
+  [[nodiscard]] bool extend(std::uint64_t bytes, std::uint64_t& offset);
+  [[nodiscard]] bool take_spare(std::uint64_t& offset);
+  void bring(std::uint64_t offset, std::uint64_t bytes);
+  [[nodiscard]] bool is_taken(std::uint64_t slab) const {
+    return ((taken_slabs_[slab / 64] >> (slab % 64)) & 1) != 0;
+  }
+  [[nodiscard]] bool all_taken(std::uint64_t offset, std::uint64_t bytes) const;
+  void mark(std::uint64_t offset, std::uint64_t bytes, bool taken);
+  void collapse_later(std::uint64_t offset, std::uint64_t bytes);
+  void maintain();
+  [[nodiscard]] bool wants_spare() const;
+  void make_spare(std::unique_lock<std::mutex>& lock);
+
+  AddressRange range_;
+  const std::uint64_t limit_;
+  const PageKind pages_;
+  std::atomic<std::uint64_t> taken_{0};
+  std::atomic<std::uint64_t> end_{0};
+  mutable std::mutex mutex_;              // guards all below, and writes of end_
+  LazyArray<std::uint64_t> taken_slabs_;  // bits
+  std::uint64_t spare_ = 0;               // offset; 0: none
+  bool spare_refused_ = false;            // the addresses are used up
+  std::deque<std::uint64_t> to_collapse_;
+  bool working_ = false;
+  bool stopping_ = false;
+  std::condition_variable wake_;
+  std::condition_variable idle_;
+  std::thread maintenance_;
+};
+
+}  // namespace espalier::memory
