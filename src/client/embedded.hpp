@@ -93,7 +93,7 @@ class EmbeddedPipeline final : public PipelineImpl {
   const std::shared_ptr<SessionPool> sessions_;
   Session* const session_;
   bool interleave_warm_ = false;
-  std::unique_ptr<HostEngine> engine_;
+  std::unique_ptr<tree::MapExecutor> engine_;
 };
 
 class EmbeddedStore final : public StoreImpl {

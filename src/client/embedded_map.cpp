@@ -17,13 +17,13 @@ namespace {
 // Lets go of what a read at once has pinned, whatever its user does.
 class LetGo {
  public:
-  explicit LetGo(HostEngine& engine) : engine_(engine) {}
+  explicit LetGo(tree::MapExecutor& engine) : engine_(engine) {}
   ~LetGo() { engine_.let_go(); }
   LetGo(const LetGo&) = delete;
   LetGo& operator=(const LetGo&) = delete;
 
  private:
-  HostEngine& engine_;
+  tree::MapExecutor& engine_;
 };
 
 Result<std::uint64_t> run_count(Runner& runner, std::string_view low, std::string_view high) {
@@ -59,7 +59,7 @@ Result<void> EmbeddedMap::run(const Request& request, Handler& handler) {
 Result<bool> EmbeddedMap::get(std::string_view key, std::string& value, Version& version) {
   const auto session = SessionLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  HostEngine& engine = (*session)->engine(*core_);
+  tree::MapExecutor& engine = (*session)->engine(*core_);
   Completion answer;
   if (!engine.read_one(key, answer)) {
     return fail(Code::key_too_long, core_->geometry.key_bytes_max);
@@ -136,7 +136,7 @@ Result<Written> EmbeddedMap::write(const WriteBatch& batch) {
 Result<bool> EmbeddedMap::scan_few(const Request& request, const ItemSink& sink) {
   const auto session = SessionLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  HostEngine& engine = (*session)->engine(*core_);
+  tree::MapExecutor& engine = (*session)->engine(*core_);
   const Item* const items = engine.scan_few(request.key, request.limit);
   if (items == nullptr) return false;
   const LetGo let_go(engine);

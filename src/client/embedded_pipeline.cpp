@@ -9,7 +9,7 @@ EmbeddedPipeline::EmbeddedPipeline(tree::MapCore& core, std::shared_ptr<SessionP
                                    Session* session, std::uint32_t in_flight)
     : core_(core), sessions_(std::move(sessions)), session_(session) {
   look_at_size();
-  engine_ = std::make_unique<HostEngine>(
+  engine_ = std::make_unique<tree::MapExecutor>(
       session->worker, core, in_flight, [this, in_flight](std::uint32_t, base::ReadyQueue& queue) {
         return tree::HostAccess(core_.base, queue, in_flight > 1, &interleave_warm_);
       });

@@ -35,13 +35,13 @@ const bool kNeverWarm = false;
 
 }  // namespace
 
-HostEngine& Session::engine(tree::MapCore& map) {
+tree::MapExecutor& Session::engine(tree::MapCore& map) {
   if (map.id == last_map_) [[likely]]
     return *last_engine_;
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<HostEngine>& engine = engines_[map.id];
+  std::unique_ptr<tree::MapExecutor>& engine = engines_[map.id];
   if (!engine) {
-    engine = std::make_unique<HostEngine>(
+    engine = std::make_unique<tree::MapExecutor>(
         worker, map, 1, [&map](std::uint32_t, base::ReadyQueue& queue) {
           return tree::HostAccess(map.base, queue, false, &kNeverWarm);
         });

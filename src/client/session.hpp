@@ -20,15 +20,13 @@
 
 namespace espalier::client {
 
-using HostEngine = tree::HostExecutor<tree::HostAccess>;
-
 class Session {
  public:
   Session(tree::StoreCore& store, base::EpochSlot slot, std::uint32_t index)
       : worker(store, std::move(slot), index) {}
 
   /// The engine for one-at-a-time calls on a map.
-  HostEngine& engine(tree::MapCore& map);
+  tree::MapExecutor& engine(tree::MapCore& map);
   void forget(const tree::MapCore& map);
 
   tree::Worker worker;
@@ -36,11 +34,11 @@ class Session {
 
  private:
   std::mutex mutex_;  // guards engines_: another thread may drop a map that this one does not use
-  std::unordered_map<std::uint32_t, std::unique_ptr<HostEngine>> engines_;
+  std::unordered_map<std::uint32_t, std::unique_ptr<tree::MapExecutor>> engines_;
   // The map that was used last, and its engine. Ids are never reused, so that of a dropped map is
   // never asked for.
   std::uint32_t last_map_ = 0;
-  HostEngine* last_engine_ = nullptr;
+  tree::MapExecutor* last_engine_ = nullptr;
 };
 
 class SessionPool {

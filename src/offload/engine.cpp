@@ -22,7 +22,7 @@ ServedMap::ServedMap(std::shared_ptr<tree::MapCore> core_in, base::EpochSlot wal
     : core(std::move(core_in)),
       walks(core->store, std::move(walks_slot), shard),
       calls(core->store, std::move(calls_slot), shard) {
-  engine = std::make_unique<MapEngine>(
+  engine = std::make_unique<tree::MapExecutor>(
       walks, *core, kLanes, [this](std::uint32_t, base::ReadyQueue& queue) {
         return tree::HostAccess(core->base, queue, true, &interleave_warm);
       });

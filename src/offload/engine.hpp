@@ -41,8 +41,6 @@
 
 namespace espalier::offload {
 
-using MapEngine = tree::HostExecutor<tree::HostAccess>;
-
 /// A map as one engine works on it.
 struct ServedMap {
   ServedMap(std::shared_ptr<tree::MapCore> core_in, base::EpochSlot walks_slot,
@@ -52,7 +50,7 @@ struct ServedMap {
   tree::Worker walks;  // of the engine below
   tree::Worker calls;  // of what is done at once, meanwhile
   bool interleave_warm = false;
-  std::unique_ptr<MapEngine> engine;
+  std::unique_ptr<tree::MapExecutor> engine;
   std::uint32_t users = 0;  // requests in flight that name it
   bool walking = false;     // has walks in flight
 };

@@ -152,6 +152,9 @@ class HostExecutor {
   std::uint64_t completed_ = 0;  // but for lanes
 };
 
+/// What executes a thread's requests on one map.
+using MapExecutor = HostExecutor<HostAccess>;
+
 extern template class Walker<HostPlace<HostAccess>>;
 extern template class HostExecutor<HostAccess>;
 
