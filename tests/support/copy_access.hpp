@@ -145,9 +145,9 @@ class CopyAccess {
 static_assert(tree::RemoteAccess<CopyAccess>);
 
 /// Works until nothing is left for the engine to do.
-template <class Engine>
-void run(Engine& engine, CopyMachine& machine) {
-  while (engine.poll() != 0) machine.turn();
+template <class WalkScheduler>
+void run(WalkScheduler& scheduler, CopyMachine& machine) {
+  while (scheduler.poll() != 0) machine.turn();
 }
 
 }  // namespace espalier::test

@@ -77,7 +77,7 @@ class Host {
     if (now < kTerms.lost_after_ns) return 0;
     const auto overdue = scene_.store.leases.overdue(now - kTerms.lost_after_ns);
     for (const auto& lease : overdue) {
-      session(static_cast<std::uint32_t>(lease.owner)).region.revoke();
+      if (options_.fences) session(static_cast<std::uint32_t>(lease.owner)).region.revoke();
       scene_.store.leases.end(lease.id);
     }
     return overdue.size();
@@ -141,7 +141,7 @@ class Client {
     reader_->poll();
     if (const auto asked = reader_->lease().due(world_.now_ns())) ask_host(*asked);
     const bool gone =
-        end_.pair->state() == fabric::QueuePair::State::ended || (reader_->lease().ended());
+        end_.pair->state() == fabric::QueuePair::State::error || (reader_->lease().ended());
     if (gone) {
       reader_->fail();
       reader_->poll();

@@ -189,8 +189,8 @@ void Walker<P>::complete(Lane& lane) {
 }
 
 // Memory is short: what waits to be freed may be enough, but what is in flight on this core holds
-// it. So the lane waits until all of that has ended, and nothing new begins meanwhile. False: it has
-// tried often enough.
+// it. So the lane waits until all of that has ended, and nothing new begins meanwhile. False: it
+// has tried often enough.
 template <class P>
 bool Walker<P>::starve(Lane& lane) {
   if constexpr (P::kWrites) {
@@ -233,7 +233,7 @@ inline void Walker<P>::want_head(A& access, const std::byte* image, const Lane& 
     access.want(image, 0, lane.level != 0 ? g.groups_begin : g.sorted_begin);
   } else if (warmth != Warmth::cold) {  // an interior node: header and group heads
     access.want(image, 0, 64);
-    access.want(image, g.group_heads_begin, 64);
+    access.want(image, g.group_key_prefixes_begin, 64);
   } else if (lane.goal == Goal::point) {  // all but the header's second line
     access.want(image, 0, 64);
     access.want(image, g.slots_begin, g.places_begin - g.slots_begin);
@@ -292,8 +292,11 @@ bool Walker<P>::take_version(Lane& lane, const std::byte* header) const {
       base::load_shared<std::uint64_t>(header + offsetof(wire::MapHeader, superseded));
   if (!map().same_map(head.map_id, head.generation, head.superseded)) return false;
   if (lane.task.held == nullptr) {
-    lane.read_version = base::load_shared<std::uint64_t>(
-        header + offsetof(wire::MapHeader, read_version), std::memory_order_acquire);
+    const bool keep = planted(Bug::stale_read_version) && lane.read_version != 0;
+    if (!keep) {
+      lane.read_version = base::load_shared<std::uint64_t>(
+          header + offsetof(wire::MapHeader, read_version), std::memory_order_acquire);
+    }
     lane.answer.read_version = lane.read_version;
   }
   lane.has_version = true;
