@@ -24,7 +24,7 @@ struct Item {
 
 /// What a write did.
 struct Written {
-  Version version = 0;   ///< the write version; 0 if nothing was applied or versions are off
+  Version version = 0;  ///< the write version; 0 if nothing was applied or versions are off
   /// insert: the key was absent; update, erase: it was present; put and batches: always
   bool applied = false;
   bool existed = false;  ///< the key was present before; batches: at least one of them was
@@ -50,12 +50,18 @@ struct MapStats {
   std::uint64_t value_bytes = 0;    ///< memory of out-of-line values
   std::uint64_t retired_bytes = 0;  ///< memory unlinked and not yet free
   std::uint64_t log_merges = 0;
-  std::uint64_t splits = 0;  ///< leaf splits
+  std::uint64_t splits = 0;           ///< leaf splits
   std::uint64_t redistributions = 0;  ///< splits avoided by giving items to a sibling
-  std::uint64_t merges = 0;  ///< node merges
+  std::uint64_t merges = 0;           ///< node merges
   Version read_version = 0;
   Version write_version = 0;
   std::uint64_t snapshots = 0;
+};
+
+/// How a client reads the maps of a node.
+enum class Access : std::uint8_t {
+  rpc = 0,        ///< it asks the node, which answers
+  one_sided = 1,  ///< it walks the maps itself, by READs of the node's memory
 };
 
 /// What a store of maps is made of.
@@ -66,14 +72,18 @@ struct StoreOptions {
   std::uint32_t participants_max = 256;
   /// explicit ones where there are some, else transparent ones
   bool huge_pages = true;
+  /// connect: how gets, floors and scans outside pipelines and snapshots are done. A node offers its
+  /// memory where it was started with node.one_sided, by shm: and roce: addresses; who may read one
+  /// map so may read the whole store.
+  Access access = Access::rpc;
 };
 
 enum class Op : std::uint8_t {
   invalid = 0,
   get = 1,
-  put = 2,           ///< insert or replace
-  insert = 3,        ///< only if absent
-  update = 4,        ///< only if present
+  put = 2,     ///< insert or replace
+  insert = 3,  ///< only if absent
+  update = 4,  ///< only if present
   erase = 5,
   floor = 6,         ///< the largest key <= key
   scan = 7,          ///< items with key <= k < high, ascending
@@ -99,9 +109,9 @@ struct Request {
 struct Completion {
   std::uint64_t tag = 0;
   Op op = Op::invalid;
-  bool ok = false;           ///< false: see `error`
-  bool found = false;        ///< get, floor: there is one; writes: Written::existed
-  bool applied = false;      ///< writes: Written::applied
+  bool ok = false;       ///< false: see `error`
+  bool found = false;    ///< get, floor: there is one; writes: Written::existed
+  bool applied = false;  ///< writes: Written::applied
   Error error{};
   Version version = 0;       ///< reads: version of the item; writes: the write version
   Version read_version = 0;  ///< reads: the version at which the answer holds

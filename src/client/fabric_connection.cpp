@@ -19,7 +19,7 @@ constexpr std::uint32_t kReceives = 2 * offload::RingLink::kPostsMax;
 constexpr std::uint32_t kPosts = 2 * offload::RingLink::kPostsMax;
 constexpr std::uint64_t kAgainNs = 100'000'000;  // between two tries to connect again
 constexpr std::uint64_t kNapNs = 10'000'000;
-constexpr std::uint32_t kQuietWorks = 16;  // looks in vain between two looks at the clock
+constexpr std::uint32_t kQuietWorks = 16;    // looks in vain between two looks at the clock
 constexpr std::uint64_t kInARowNs = 10'000;  // at most, between one request's end and the next
 constexpr std::uint64_t kIdleNs = 10'000'000;
 constexpr std::uint64_t kCloseNs = 20'000'000;  // spent only where the node is silent
@@ -53,6 +53,7 @@ Result<std::shared_ptr<FabricConnection>> FabricConnection::open(
   options.has_keepalive = true;
   auto made = open(std::move(*way), options);
   if (!made) return made;
+  (*made)->address_ = address;
   try {
     (*made)->keepalive_ = KeepaliveThread::of_process();
   } catch (const std::system_error& error) {
@@ -70,6 +71,16 @@ Result<std::shared_ptr<FabricConnection>> FabricConnection::open(
     return std::unexpected(connected.error());
   }
   return made;
+}
+
+Result<std::unique_ptr<ReadLink>> FabricConnection::open_reads() {
+  if (!address_) return fail(Code::unsupported);
+  wire::LinkToken token;
+  {
+    const std::lock_guard lock(mutex_);
+    token = token_;
+  }
+  return ReadLink::open(*address_, token, options_.timeout_ns);
 }
 
 // --- connecting ----------------------------------------------------------------------------------

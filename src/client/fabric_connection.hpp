@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,7 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
                    std::uint64_t longest_ns) override;
   bool ask_lost() override;
   bool ask_lost_idle() override;
+  Result<std::unique_ptr<ReadLink>> open_reads() override;
   void hang_up() override;
   void keep() override;
 
@@ -92,9 +94,10 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
   FabricConnectionOptions options_;
   std::shared_ptr<KeepaliveThread> keepalive_;
   std::uint32_t uses_at_keepalive_ = 0;  // those that the keepalive thread knows of; its own
-  std::mutex mutex_;             // of all below, but for reading the atomic ones
+  std::mutex mutex_;                     // of all below, but for reading the atomic ones
   std::unique_ptr<fabric::Endpoint> endpoint_;
   std::string target_;
+  std::optional<fabric::FabricAddress> address_;  // null: the endpoint was given
   std::uint32_t mtu_bytes_;
   fabric::CompletionQueue completions_;
   fabric::ReceiveQueue receives_;
@@ -112,7 +115,7 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
   std::atomic<std::uint64_t> resumed_{0};
   std::atomic<std::uint32_t> uses_{0};
   std::uint64_t idle_since_ns_ = 0;  // when a lane last said so, and none has asked since; 0: never
-  bool in_a_row_ = false;         // the next request usually follows at once
+  bool in_a_row_ = false;            // the next request usually follows at once
 };
 
 }  // namespace espalier::client

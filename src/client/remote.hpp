@@ -18,6 +18,7 @@
 
 #include "client/impl.hpp"
 #include "client/node_address.hpp"
+#include "client/one_sided_caller.hpp"
 #include "client/remote_pipeline.hpp"
 
 namespace espalier::client {
@@ -28,13 +29,18 @@ struct RemoteSession {
       : rings(std::move(lane_in)), requests(*rings, 1) {}
   std::unique_ptr<ThreadRings> rings;
   RemoteRequests requests;
+  OneSidedCaller one_sided;  // used only if the store asks for that access
   bool busy = false;
 };
 
 /// Sessions of one store: connects when one is needed and there is none.
 class RemoteSessions {
  public:
-  explicit RemoteSessions(NodeAddress address) : address_(std::move(address)) {}
+  explicit RemoteSessions(NodeAddress address, Access access = Access::rpc)
+      : address_(std::move(address)), access_(access) {}
+
+  /// How reads of its maps are done.
+  [[nodiscard]] Access access() const { return access_; }
 
   /// Errors: as connect_to().
   Result<std::shared_ptr<RemoteSession>> acquire();
@@ -48,6 +54,7 @@ class RemoteSessions {
 
  private:
   NodeAddress address_;
+  const Access access_;
   std::mutex mutex_;                            // guards all below
   std::shared_ptr<NodeConnection> connection_;  // the newest one; more lanes than it has: another
   std::vector<std::weak_ptr<NodeConnection>> all_;  // those that anybody still keeps
@@ -118,7 +125,8 @@ class RemoteMap final : public MapImpl {
 class RemoteStore final : public StoreImpl {
  public:
   /// Connects to the node at this address. Errors: as connect_to().
-  static Result<std::unique_ptr<StoreImpl>> connect(const NodeAddress& address);
+  static Result<std::unique_ptr<StoreImpl>> connect(const NodeAddress& address,
+                                                    Access access = Access::rpc);
   explicit RemoteStore(std::shared_ptr<RemoteSessions> sessions);
   ~RemoteStore() override;
 

@@ -174,6 +174,13 @@ Result<void> RemoteMap::run(const Request& request, Handler& handler) {
   if (!session) return std::unexpected(session.error());
   const auto place = scope(**session);
   if (!place) return std::unexpected(place.error());
+  if (sessions_->access() == Access::one_sided && OneSidedCaller::serves(request.op)) {
+    RemoteSession& by = **session;
+    const auto done =
+        by.one_sided.run(by.requests, by.rings->connection(), place->map, request, handler);
+    if (!done) return std::unexpected(done.error());
+    if (*done) return {};
+  }
   (*session)->requests.submit({&request, 1}, handler, *place);
   (*session)->requests.drain();
   return {};

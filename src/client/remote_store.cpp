@@ -9,11 +9,15 @@
 
 namespace espalier::client {
 
-Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const NodeAddress& address) {
-  auto sessions = std::make_shared<RemoteSessions>(address);
-  // So that an address that leads nowhere is told now.
+Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const NodeAddress& address, Access access) {
+  auto sessions = std::make_shared<RemoteSessions>(address, access);
+  // So that an address that leads nowhere is told now, and so is a node that cannot be read.
   const auto session = RemoteLease::take(sessions);
   if (!session) return std::unexpected(session.error());
+  if (access == Access::one_sided) {
+    const auto reads = (*session)->rings->connection().open_reads();
+    if (!reads) return std::unexpected(reads.error());
+  }
   return std::make_unique<RemoteStore>(std::move(sessions));
 }
 

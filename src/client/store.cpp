@@ -22,7 +22,7 @@ Result<Store> Store::connect(std::string_view address, const StoreOptions& optio
   if (address == "embedded") return open(options);
   const auto node = client::parse_node_address(address);
   if (!node) return std::unexpected(node.error());
-  auto impl = client::RemoteStore::connect(*node);
+  auto impl = client::RemoteStore::connect(*node, options.access);
   if (!impl) return std::unexpected(impl.error());
   return Store(std::move(*impl));
 }

@@ -96,10 +96,10 @@ class ThreadRings {
   offload::SlotSpace requests_;
   offload::MessageShare share_;  // without limit: what comes was asked for
   offload::MessageReader responses_;
-  offload::MessageBuffer message_;             // the response in hand
+  offload::MessageBuffer message_;               // the response in hand
   std::deque<offload::MessageBuffer> deferred_;  // that came while a long message was sent
-  std::uint64_t tail_ = 0;                     // behind what was sent last
-  std::uint64_t reserved_ = 0;                 // slots from `next_` on are ours to fill
+  std::uint64_t tail_ = 0;                       // behind what was sent last
+  std::uint64_t reserved_ = 0;                   // slots from `next_` on are ours to fill
   std::uint64_t next_ = 0;
   bool unrung_ = false;
   bool broken_ = false;

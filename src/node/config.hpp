@@ -34,6 +34,7 @@ struct Config {
     std::string socket;
     std::uint32_t socket_mode = 0600;  ///< who may connect, as permissions of a file
     std::string fabric;                ///< addresses of the fabric, with spaces between
+    bool one_sided = false;            ///< clients may read the memory of maps themselves
     std::uint32_t cores = 1;
     bool pin = false;
     std::uint32_t spin_us = 50;

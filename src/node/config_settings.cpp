@@ -67,6 +67,10 @@ constexpr std::array kSettings{
         "node.fabric", {Kind::fabric, 0, 4096}, "none",
         "Where clients on other machines connect, such as roce://192.0.2.1/1; more with spaces "
         "between."),
+    row<Config, &Config::node, &Node::one_sided>("node.one_sided", kToggle, "false",
+                                                 "Whether clients that come by shm: or roce: may "
+                                                 "read the memory of maps themselves; who may "
+                                                 "read one map may then read all."),
     row<Config, &Config::node, &Node::cores>("node.cores", {Kind::count, 1, 64}, "1",
                                              "Worker threads."),
     row<Config, &Config::node, &Node::pin>("node.pin", kToggle, "false",
@@ -188,10 +192,9 @@ bool is_variable_of_others(std::string_view name) {
   // ESPALIER_AT says which node commands ask, ESPALIER_ISA caps the kernels of the tree; the others
   // are of tests and scripts.
   constexpr std::array<std::string_view, 12> kOthers{
-      "ESPALIER_AT",       "ESPALIER_ISA",          "ESPALIER_SEED",
-      "ESPALIER_STEPS",    "ESPALIER_FUZZ_SECONDS", "ESPALIER_JOBS",
-      "ESPALIER_RUN_KEYS", "ESPALIER_LOAD_SECONDS", "ESPALIER_SEEDS",
-      "ESPALIER_TEST_SET", "ESPALIER_FEW_SEEDS",    "ESPALIER_BUDGETS"};
+      "ESPALIER_AT",           "ESPALIER_ISA",      "ESPALIER_SEED",      "ESPALIER_STEPS",
+      "ESPALIER_FUZZ_SECONDS", "ESPALIER_JOBS",     "ESPALIER_RUN_KEYS",  "ESPALIER_LOAD_SECONDS",
+      "ESPALIER_SEEDS",        "ESPALIER_TEST_SET", "ESPALIER_FEW_SEEDS", "ESPALIER_BUDGETS"};
   return std::ranges::find(kOthers, name) != kOthers.end();
 }
 

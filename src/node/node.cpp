@@ -39,6 +39,7 @@ Result<void> Node::open_store() {
   region_options.bytes_max =
       config_.memory.limit != 0 ? config_.memory.limit : base::default_store_bytes();
   region_options.huge_pages = config_.memory.huge_pages;
+  region_options.shared = config_.node.one_sided;
   auto region = memory::Region::reserve(region_options);
   if (!region) return std::unexpected(region.error());
   store_ = std::make_unique<tree::StoreCore>(std::move(*region), participants);

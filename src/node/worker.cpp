@@ -85,6 +85,9 @@ Result<std::string> Worker::listen(const std::string& address, const Fabric& fab
   offload::FabricClientsOptions options;
   options.node_id = fabric.node_id;
   options.silence_ns = fabric.silence_ns;
+  // Over libfabric the target's own processor does READs, which is no better than to ask it.
+  options.one_sided =
+      config_.node.one_sided && listening->endpoint->properties().transport != "ofi";
   options.sessions_max = config_.clients.connections_max;
   options.resume_ns = std::uint64_t{config_.clients.resume_seconds} * 1'000'000'000;
   options.admit = [this, has_room = fabric.has_room](bool comes) {

@@ -13,6 +13,7 @@
 
 #include "memory/shared_memory.hpp"
 #include "offload/message_reader.hpp"
+#include "offload/one_sided_host.hpp"
 #include "offload/response_ring.hpp"
 #include "offload/ring_link.hpp"
 #include "tree/write/map_core.hpp"
@@ -83,6 +84,8 @@ class Connection {
   /// For each response ring, the requests that wait until it has room.
   std::vector<std::vector<Request*>> stalled;
   std::uint32_t stalled_count = 0;
+  /// What lets it read the store by itself; null: it may not.
+  std::unique_ptr<OneSidedHost> one_sided;
   int owner_number = -1;  // by which whoever handed it to the engine knows it
 
  private:

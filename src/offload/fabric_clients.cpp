@@ -16,7 +16,7 @@ namespace {
 using fabric::Completion;
 
 constexpr std::uint32_t kReceives = 1024;  // and one for each pair
-constexpr std::uint32_t kPostsOwn = 4;  // of one, however many there are and whatever they hold
+constexpr std::uint32_t kPostsOwn = 4;     // of one, however many there are and whatever they hold
 constexpr fabric::Domain kNoDomain = ~fabric::Domain{0};  // of those who are refused
 constexpr std::uint32_t kUser =
     ~std::uint32_t{0};  // whose doorbells they are; nobody is given them
@@ -24,6 +24,7 @@ constexpr std::uint32_t kRefusedMax = 64;
 constexpr std::uint64_t kRefusedNs = 1'000'000'000;
 constexpr std::uint64_t kCloseNs = 50'000'000;
 constexpr std::uint64_t kHouseNs = 10'000'000;
+constexpr std::uint64_t kLeasedShare = 8;  // of the memory: so much of it leases alone may hold
 constexpr std::uint64_t kNapNs = 1'000'000;
 // Nothing to carry for so long: nobody stays awake for it. Nor is it looked at, if nothing is to
 // come of it.
@@ -46,7 +47,7 @@ std::uint32_t most_sessions(const FabricClientsOptions& options) {
 }
 
 std::uint32_t most_receives(const FabricClientsOptions& options) {
-  return kReceives + most_sessions(options) + kRefusedMax + 1;  // one who is about to come
+  return kReceives + 2 * most_sessions(options) + kRefusedMax + 1;  // one who is about to come
 }
 
 bool all_zero(const wire::LinkToken& token) { return token[0] == 0 && token[1] == 0; }
@@ -136,7 +137,8 @@ std::uint64_t FabricClients::sleep_limit_ns() const {
 // and does not end.
 std::uint32_t FabricClients::receives_wanted() const {
   if (fabric::planted(fabric::Bug::receives_held_by_all)) return kReceives;
-  return kReceives + static_cast<std::uint32_t>(sessions_.size() + refused_.size()) + 1;
+  const std::size_t pairs = sessions_.size() * (options_.one_sided ? 2 : 1) + refused_.size();
+  return kReceives + static_cast<std::uint32_t>(pairs) + 1;
 }
 
 void FabricClients::post_receives() {
@@ -261,6 +263,7 @@ Result<void> FabricClients::accept(const fabric::ConnectRequest& request) {
   if (hello.magic != wire::kLinkMagic) return fail(Code::invalid_argument);
   if (hello.protocol != wire::kLinkProtocol) return fail(Code::unsupported, wire::kLinkProtocol);
   const auto way = static_cast<wire::LinkWay>(hello.way);
+  if (way == wire::LinkWay::reads) return accept_reads(request, hello);
   if (way != wire::LinkWay::write && way != wire::LinkWay::send) return fail(Code::unsupported);
   const auto session = session_for(hello);
   if (!session) return std::unexpected(session.error());
@@ -269,6 +272,27 @@ Result<void> FabricClients::accept(const fabric::ConnectRequest& request) {
     if (all_zero(hello.token)) remove(**session);
     return attached;
   }
+  return {};
+}
+
+// A pair beside that of the rings: a READ that is refused ends the one, and not the other.
+Result<void> FabricClients::accept_reads(const fabric::ConnectRequest& request,
+                                         const wire::LinkHello& hello) {
+  if (!options_.one_sided) return fail(Code::unsupported);
+  const auto known = sessions_.find(hello.token);
+  if (known == sessions_.end()) return fail(Code::not_found);
+  Session& session = *known->second;
+  wire::LinkWelcome welcome{};
+  welcome.magic = wire::kLinkMagic;
+  welcome.protocol = wire::kLinkProtocol;
+  welcome.way = hello.way;
+  welcome.node_id = options_.node_id;
+  welcome.token = session.token;
+  auto pair = endpoint_->accept(request, pair_options(session.domain),
+                                std::as_bytes(std::span(&welcome, 1)));
+  if (!pair) return std::unexpected(pair.error());
+  if (session.reads) session.reads->close();
+  session.reads = std::move(*pair);
   return {};
 }
 
@@ -318,6 +342,10 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
   session->domain = next_domain_++;
   session->connection = connection->get();
   session->connection->doorbell = doorbell->place;
+  if (options_.one_sided) {
+    session->connection->one_sided =
+        std::make_unique<OneSidedHost>(services_.store, endpoint_->regions(), session->domain);
+  }
   engine_.add(std::move(*connection));
   counts_.sessions.fetch_add(1, std::memory_order_relaxed);
   return sessions_.emplace(*token, std::move(session)).first->second.get();
@@ -418,7 +446,11 @@ void FabricClients::maintain() {
     }
     return refused.until_ns < now || refused.pair->state() == fabric::QueuePair::State::error;
   });
+  if (options_.one_sided) sweep_leases(now);
   for (const auto& [token, session] : sessions_) {
+    if (session->reads && session->reads->state() == fabric::QueuePair::State::error) {
+      session->reads.reset();
+    }
     if (session->pair && session->pair->state() == fabric::QueuePair::State::connected) {
       session->met = true;
     }
@@ -441,6 +473,18 @@ void FabricClients::maintain() {
     }
   }
   remove_ended();
+}
+
+// A session whose lease was not renewed is fenced; and, when leases alone hold more than an eighth
+// of the memory, those that hold the oldest epoch.
+void FabricClients::sweep_leases(std::uint64_t now_ns) {
+  tree::StoreCore& store = services_.store;
+  const bool too_much =
+      store.reclaimer.bytes_held_by_leases() > store.region.limit_bytes() / kLeasedShare;
+  const std::uint64_t epoch = too_much ? store.leases.oldest() + 1 : 0;
+  for (const auto& [token, session] : sessions_) {
+    session->connection->one_sided->sweep(now_ns, epoch);
+  }
 }
 
 // What an ended pair has left behind may be a close note; what others say meanwhile does not
@@ -470,6 +514,8 @@ void FabricClients::remove(Session& session) {
   std::erase(active_, &session);
   std::erase(to_remove_, &session);
   Connection& connection = *session.connection;
+  connection.one_sided.reset();
+  if (session.reads) session.reads->close();
   sessions_.erase(session.token);
   counts_.sessions.fetch_sub(1, std::memory_order_relaxed);
   options_.admit(false);

@@ -42,8 +42,10 @@ struct FabricClientsOptions {
   std::uint64_t resume_ns = 60'000'000'000;   ///< for which a lost client may come back
   std::uint64_t silence_ns = 20'000'000'000;  ///< after which a client is asked whether it is there
   std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns;
-  std::uint32_t posts_max = 64512;  ///< in flight, of all clients together
+  std::uint32_t posts_max = 64512;      ///< in flight, of all clients together
   std::uint32_t sessions_max = 10'000;  ///< fewer, if posts_max is too small for their own posts
+  /// Whether clients may read the store's memory by themselves, where the transport READs.
+  bool one_sided = false;
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;
   /// Random numbers that nobody can guess; else those of the system.
   std::function<std::uint64_t()> draw;
@@ -52,13 +54,13 @@ struct FabricClientsOptions {
 /// Numbers about them. Thread: any.
 struct FabricCounts {
   std::atomic<std::uint32_t> sessions{0};
-  std::atomic<std::uint64_t> refused{0};  ///< who asked and was turned away
-  std::atomic<std::uint64_t> asked{0};    ///< silent clients, whether they are there
+  std::atomic<std::uint64_t> refused{0};   ///< who asked and was turned away
+  std::atomic<std::uint64_t> asked{0};     ///< silent clients, whether they are there
   std::atomic<std::uint64_t> answered{0};  ///< of those
-  std::atomic<std::uint64_t> lost{0};     ///< pairs that failed
-  std::atomic<std::uint64_t> resumed{0};  ///< sessions that went on after that
-  std::atomic<std::uint64_t> expired{0};  ///< sessions whose client did not come back
-  std::atomic<std::uint64_t> broken{0};   ///< clients that did not keep to the protocol
+  std::atomic<std::uint64_t> lost{0};      ///< pairs that failed
+  std::atomic<std::uint64_t> resumed{0};   ///< sessions that went on after that
+  std::atomic<std::uint64_t> expired{0};   ///< sessions whose client did not come back
+  std::atomic<std::uint64_t> broken{0};    ///< clients that did not keep to the protocol
 };
 
 class FabricClients {
@@ -93,9 +95,10 @@ class FabricClients {
     Connection* connection = nullptr;  // the engine's
     fabric::Registration region;
     std::unique_ptr<fabric::QueuePair> pair;
-    bool met = false;            // a pair of it was connected: it knows its name
-    std::uint64_t heard_ns = 0;  // and asked whether it is there
-    std::uint64_t lost_ns = 0;   // its pair; 0: it has one
+    std::unique_ptr<fabric::QueuePair> reads;  // by which the client READs, if it wants to
+    bool met = false;                          // a pair of it was connected: it knows its name
+    std::uint64_t heard_ns = 0;                // and asked whether it is there
+    std::uint64_t lost_ns = 0;                 // its pair; 0: it has one
     std::uint64_t completions_before_close =
         0;  // of a pair that ended: those before this one are its own
     std::uint32_t quiet_turns = 0;
@@ -126,6 +129,7 @@ class FabricClients {
   [[nodiscard]] bool has_had_its_say(Session& session);
   void accept_all();
   Result<void> accept(const fabric::ConnectRequest& request);
+  Result<void> accept_reads(const fabric::ConnectRequest& request, const wire::LinkHello& hello);
   Result<Session*> session_for(const wire::LinkHello& hello);
   Result<Session*> new_session(const wire::LinkHello& hello);
   Result<wire::LinkToken> new_token();
@@ -137,6 +141,7 @@ class FabricClients {
   [[nodiscard]] bool has_more(const Session& session) const;
   void activate(Session& session);
   void maintain();
+  void sweep_leases(std::uint64_t now_ns);
   void remove_ended();
   void send_close();
   void lose(Session& session);

@@ -64,5 +64,6 @@ std::span<const Offload> batch_offloads();
 std::span<const Offload> map_offloads();
 std::span<const Offload> counter_offloads();
 std::span<const Offload> node_offloads();
+std::span<const Offload> one_sided_offloads();
 
 }  // namespace espalier::offload

@@ -60,6 +60,10 @@ Outcome<void> check_source(const Environment& environment, const SourceOptions& 
                    "Give --file FILE, or --file - for standard input; or --at ADDRESS for a map on "
                    "a node.");
   }
+  if (!address && options.one_sided) {
+    return misused("--one-sided reads the memory of a node, and no node is given",
+                   "Give --at ADDRESS, such as --at shm:/run/espalier/fabric.sock.");
+  }
   if (!address) {
     if (auto checked = check_no_map_name(options); !checked) return checked;
     return check_inputs(options);
@@ -106,10 +110,18 @@ Outcome<std::string> required_address(const Environment& environment,
   return std::move(*address);
 }
 
-Outcome<Store> connect(const Environment& environment, const std::string& address) {
-  auto store = environment.connect(address);
+Outcome<Store> connect(const Environment& environment, const std::string& address, Access access) {
+  auto store = environment.connect(address, access);
   if (store) return std::move(*store);
   const Error& error = store.error();
+  if (access == Access::one_sided && error.code == Code::unsupported) {
+    return failed(fmt::format("the node at {} does not offer its memory to be read", address),
+                  address.starts_with("unix:")
+                      ? "One-sided access goes by shm: or roce: addresses: start the node with "
+                        "--node-fabric shm:PATH --node-one-sided on, and give --at shm:PATH."
+                      : "Start it with --node-one-sided on; ofi: addresses have no one-sided "
+                        "access.");
+  }
   const auto node = client::parse_node_address(address);
   const bool over_fabric = node && std::holds_alternative<client::OverFabric>(*node);
   const std::string path = address.substr(address.find(':') + 1);
@@ -146,7 +158,7 @@ Outcome<Map> open_map(const Store& store, const std::string& address, const std:
 Outcome<Dataset> open_data(Environment& environment, const SourceOptions& options) {
   const auto address = data_address(environment, options);
   if (!address) return load_clean(environment, options);
-  auto store = connect(environment, *address);
+  auto store = connect(environment, *address, options.one_sided ? Access::one_sided : Access::rpc);
   if (!store) return std::unexpected(std::move(store.error()));
   auto map = open_map(*store, *address, options.map_name.value_or(std::string(kDefaultMap)));
   if (!map) return std::unexpected(std::move(map.error()));

@@ -42,7 +42,8 @@ inline constexpr std::string_view kDefaultMap = "default";
                                                     const std::optional<std::string>& at);
 
 /// Connects to a node. Fails with what to do about it.
-[[nodiscard]] Outcome<Store> connect(const Environment& environment, const std::string& address);
+[[nodiscard]] Outcome<Store> connect(const Environment& environment, const std::string& address,
+                                     Access access = Access::rpc);
 [[nodiscard]] Outcome<Map> open_map(const Store& store, const std::string& address,
                                     const std::string& name);
 

@@ -7,7 +7,7 @@
 
 namespace espalier::tools {
 
-Result<Store> Environment::refuse_to_connect(const std::string& /*address*/) {
+Result<Store> Environment::refuse_to_connect(const std::string& /*address*/, Access /*access*/) {
   return fail(Code::unsupported);
 }
 

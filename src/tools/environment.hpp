@@ -50,7 +50,8 @@ struct Environment {
   std::uint64_t user_id = 0;
   std::uint64_t machine_bytes = 0;  ///< memory of the machine; 0: not known
   /// Connects to the node at an address, as Store::connect.
-  std::function<Result<Store>(const std::string& address)> connect = refuse_to_connect;
+  std::function<Result<Store>(const std::string& address, Access access)> connect =
+      refuse_to_connect;
   /// Runs a node until it is told to stop; returns the exit code.
   std::function<Outcome<int>(Environment&, const node::Loaded&)> serve = refuse_to_serve;
 
@@ -74,7 +75,7 @@ struct Environment {
   /// Waits so long.
   std::function<void(std::uint64_t ns)> pause = [](std::uint64_t) {};
 
-  static Result<Store> refuse_to_connect(const std::string& address);
+  static Result<Store> refuse_to_connect(const std::string& address, Access access);
   static Outcome<int> refuse_to_serve(Environment& environment, const node::Loaded& loaded);
   static Failure refuse_to_start_bench(const std::vector<std::string>& arguments);
   static Result<fabric::Listening> refuse_to_listen(const fabric::FabricAddress& address,

@@ -29,6 +29,7 @@ struct SourceOptions {
   std::uint64_t memory_bytes_max = 0;  ///< 0: as the environment says
   std::optional<std::string> at;       ///< the address of a node, as given
   std::optional<std::string> map_name;  ///< a map of that node, as given
+  bool one_sided = false;               ///< read the node's memory, do not ask the node
   /// Options that say how files are read, and those that say what map is made of them: without
   /// meaning for a map that lies on a node.
   std::vector<const CLI::Option*> reading;

@@ -33,8 +33,8 @@ CLI::Option* add_choice(CLI::App& command, const std::string& names,
                         std::optional<T>& into, const std::string& description) {
   std::string words;
   for (const auto& [word, value] : choices) words += (words.empty() ? "" : "|") + word;
-  const auto accept = [&into, choices = std::move(choices), words](
-                          const std::string& text) -> std::optional<std::string> {
+  const auto accept = [&into, choices = std::move(choices),
+                       words](const std::string& text) -> std::optional<std::string> {
     for (const auto& [word, value] : choices) {
       if (word != text) continue;
       into = value;
@@ -47,8 +47,8 @@ CLI::Option* add_choice(CLI::App& command, const std::string& names,
 
 void add_column_options(CLI::App& command, SourceOptions& options) {
   ReaderOptions& reader = options.reader;
-  const auto positive = CLI::Range(std::uint32_t{1}, std::numeric_limits<std::uint32_t>::max())
-                            .description("");
+  const auto positive =
+      CLI::Range(std::uint32_t{1}, std::numeric_limits<std::uint32_t>::max()).description("");
   options.reading.push_back(
       command.add_option("--key-column", reader.key_column, "csv, tsv: column of the key, from 1")
           ->check(positive)
@@ -135,6 +135,13 @@ void add_source_options(CLI::App& command, SourceOptions& options, bool position
   add_map_name_option(command, options.map_name);
 }
 
+void add_one_sided_option(CLI::App& command, bool& one_sided) {
+  command
+      .add_flag("--one-sided", one_sided,
+                "Read the node's memory instead of asking the node (shm: and roce: addresses)")
+      ->group("Data");
+}
+
 void add_address_option(CLI::App& command, std::optional<std::string>& at) {
   add_text_option(command, "--at", "ADDRESS",
                   "Node that holds the map, as unix:PATH (default: ESPALIER_AT)",
@@ -183,13 +190,11 @@ CLI::Option* add_size_option(CLI::App& command, const std::string& name,
 }
 
 void add_encoding_option(CLI::App& command, std::optional<Encoding>& encoding) {
-  add_choice<Encoding>(command, "--encoding",
-                       {{"raw", Encoding::raw},
-                        {"hex", Encoding::hex},
-                        {"escaped", Encoding::escaped}},
-                       encoding,
-                       "How keys and values are written, in arguments and in the output (default: "
-                       "arguments raw, output escaped)");
+  add_choice<Encoding>(
+      command, "--encoding",
+      {{"raw", Encoding::raw}, {"hex", Encoding::hex}, {"escaped", Encoding::escaped}}, encoding,
+      "How keys and values are written, in arguments and in the output (default: "
+      "arguments raw, output escaped)");
 }
 
 void add_json_option(CLI::App& command, bool& json) {

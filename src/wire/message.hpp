@@ -44,8 +44,10 @@ enum class OffloadId : std::uint8_t {
   snapshot_close = 23,  // payload: 8 bytes, the snapshot
   cancel = 24,          // argument: the tag of a scan or count of the same response ring
   node_stats = 25,      // answers what wire/node_numbers.hpp draws
+  one_sided_open = 26,  // answers fields of wire/one_sided.hpp
+  lease_renew = 27,     // payload: LeaseRenewal
 };
-inline constexpr std::uint32_t kOffloadIds = 26;
+inline constexpr std::uint32_t kOffloadIds = 28;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;

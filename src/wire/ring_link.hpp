@@ -38,6 +38,7 @@ enum class LinkWay : std::uint8_t {
   invalid = 0,
   write = 1,  // WRITE with immediate, into the peer's ring
   send = 2,   // SEND with immediate; the peer puts them there
+  reads = 3,  // none: a second pair of a session that is there, by which its client READs
 };
 
 /// Names a session to its node: random, never all zero. Who knows it can take the session over.

@@ -20,7 +20,9 @@ class NodeTool : public ::testing::Test {
     config.node.socket = (folder / "s").string();
     config.memory.limit = std::uint64_t{64} << 20;
     config.memory.huge_pages = false;
-    tool.connect = [](const std::string& where) { return Store::connect(where); };
+    tool.connect = [](const std::string& where, Access access) {
+      return Store::connect(where, {.access = access});
+    };
   }
   void SetUp() override {
     auto started = node::Node::start(config);

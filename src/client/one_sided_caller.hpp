@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads of one thread by one-sided READs: a reader for each map, and a lease that goes by the
+// thread's rings.
+//
+// A reader that cannot go on (its lease was lost, its pair has failed, a map was dropped) is let go
+// of, and the next read makes another. What a walk could not answer goes by the rings, as all does
+// without one-sided access, but for scans that have delivered something: these end with `contended`.
+//
+// Thread: one at a time: that of the session.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "client/read_link.hpp"
+#include "client/remote_pipeline.hpp"
+#include "place/one_sided_reader.hpp"
+
+namespace espalier::client {
+
+class OneSidedCaller {
+ public:
+  /// Whether it is a read that a client can do alone.
+  [[nodiscard]] static bool serves(Op op);
+
+  /// Does a read of a map, and tells the handler as any read does. Returns false if it goes by the
+  /// rings instead: then the handler was told nothing.
+  /// Errors: unsupported (the node or the map offers no one-sided access), system.
+  Result<bool> run(RemoteRequests& requests, NodeConnection& connection, std::uint32_t map,
+                   const Request& request, Handler& handler);
+
+  /// READs that were waited for, and bytes that came, of all reads.
+  [[nodiscard]] tree::WalkTraffic traffic() const;
+  /// Reads that went by the rings after all.
+  [[nodiscard]] std::uint64_t fallbacks() const { return fallbacks_; }
+
+ private:
+  struct OpenedMap;
+  Result<OpenedMap*> open(RemoteRequests& requests, NodeConnection& connection, std::uint32_t map);
+  void renew(RemoteRequests& requests, place::LeaseGuard& lease);
+  void close();
+
+  // Readers end before the link that they read by.
+  std::unique_ptr<ReadLink> link_;
+  std::unordered_map<std::uint32_t, std::unique_ptr<OpenedMap>> maps_;
+  tree::WalkTraffic ended_;  // of readers that are gone
+  std::uint64_t fallbacks_ = 0;
+
+ public:
+  OneSidedCaller();
+  ~OneSidedCaller();
+};
+
+}  // namespace espalier::client

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Offloads for clients that walk maps by one-sided READs: where the memory is, and leases.
+#include <cstring>
+#include <string>
+
+#include "base/bytes.hpp"
+#include "base/clock.hpp"
+#include "offload/engine.hpp"
+#include "offload/one_sided_host.hpp"
+#include "wire/one_sided.hpp"
+
+namespace espalier::offload {
+namespace {
+
+template <class T>
+void add_field(std::string& to, wire::FieldKind kind, const T& field) {
+  static_assert(sizeof field % 8 == 0);
+  wire::FieldHeader header{};
+  header.kind = static_cast<std::uint16_t>(kind);
+  header.bytes = sizeof field;
+  to += base::bytes_of(header);
+  to += base::bytes_of(field);
+}
+
+wire::MapPlace place_of(const tree::MapCore& core) {
+  wire::MapPlace place{};
+  place.header_offset = core.header_offset;
+  // Its versions move meanwhile: word by word, each is whole.
+  auto* to = reinterpret_cast<std::byte*>(&place.header);
+  for (std::size_t at = 0; at < sizeof place.header; at += 8) {
+    const auto word = base::load_shared<std::uint64_t>(core.at(core.header_offset + at));
+    std::memcpy(to + at, &word, sizeof word);
+  }
+  return place;
+}
+
+void start_open(Engine& engine, Request& request) {
+  OneSidedHost* const host = request.connection->one_sided.get();
+  const tree::MapCore& core = *request.map->core;
+  if (host == nullptr || !core.options.versions) {
+    return engine.fail(request, {Code::unsupported, 0, 0});
+  }
+  const auto region = host->offer();
+  if (!region) return engine.fail(request, region.error());
+  const auto lease = host->grant(base::monotonic_ns());
+  if (!lease) return engine.fail(request, lease.error());
+  std::string fields;
+  wire::OfferedRegion offered{};
+  offered.base = region->base;
+  offered.bytes = region->bytes;
+  offered.key = region->key;
+  add_field(fields, wire::FieldKind::region, offered);
+  add_field(fields, wire::FieldKind::map, place_of(core));
+  add_field(fields, wire::FieldKind::lease,
+            wire::LeaseGrant{lease->id, lease->epoch, kLeaseTerms.renew_every_ns,
+                             kLeaseTerms.believed_for_ns, kLeaseTerms.lost_after_ns});
+  engine.answer(request, {}, {fields});
+}
+
+void start_renew(Engine& engine, Request& request) {
+  OneSidedHost* const host = request.connection->one_sided.get();
+  if (host == nullptr) return engine.fail(request, {Code::unsupported, 0, 0});
+  const auto renewal = PayloadReader(request.payload()).take<wire::LeaseRenewal>();
+  const auto epoch = host->renew(renewal.lease, renewal.oldest, base::monotonic_ns());
+  if (!epoch) return engine.fail(request, epoch.error());
+  wire::ResponseHeader header{};
+  header.version = *epoch;
+  engine.answer(request, header);
+}
+
+const Offload kOffloads[] = {
+    {.id = wire::OffloadId::one_sided_open,
+     .name = "one_sided_open",
+     .format = "map: the map to be walked",
+     .summary = "offers the node's memory to be read by this session alone, and grants it a lease; "
+                "answers fields (wire/one_sided.hpp)",
+     .limits = {.map = true},
+     .start = start_open},
+    {.id = wire::OffloadId::lease_renew,
+     .name = "lease_renew",
+     .format = "LeaseRenewal: the lease, and the oldest epoch of walks in flight",
+     .summary = "renews a lease; answers the present epoch as version",
+     .limits = {.payload_bytes_min = sizeof(wire::LeaseRenewal),
+                .payload_bytes_max = sizeof(wire::LeaseRenewal)},
+     .start = start_renew},
+};
+
+}  // namespace
+
+std::span<const Offload> one_sided_offloads() { return kOffloads; }
+
+}  // namespace espalier::offload

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "offload/one_sided_host.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace espalier::offload {
+
+Result<fabric::RemoteRegion> OneSidedHost::offer() {
+  if (region_) return region_.remote();
+  const memory::Region& region = store_.region;
+  auto descriptor = region.read_only();
+  if (!descriptor) return std::unexpected(descriptor.error());
+  // The table keeps a copy of the descriptor, one that can only be read.
+  auto offered = regions_.offer({region.base(), region.bytes(), descriptor->number(), 0},
+                                fabric::RemoteRights::read, domain_);
+  if (!offered) return std::unexpected(offered.error());
+  region_ = std::move(*offered);
+  return region_.remote();
+}
+
+Result<base::LeaseTable::Granted> OneSidedHost::grant(std::uint64_t now_ns) {
+  if (leases_.size() >= kLeasesMax) return fail(Code::out_of_memory, kLeasesMax);
+  const auto granted = store_.leases.grant(domain_, now_ns);
+  leases_.push_back(granted.id);
+  return granted;
+}
+
+Result<std::uint64_t> OneSidedHost::renew(base::LeaseId lease, std::uint64_t oldest,
+                                          std::uint64_t now_ns) {
+  if (std::ranges::find(leases_, lease) == leases_.end()) return fail(Code::not_found);
+  return store_.leases.renew(lease, oldest, now_ns);
+}
+
+void OneSidedHost::sweep(std::uint64_t now_ns, std::uint64_t epoch) {
+  if (leases_.empty()) return;
+  const std::uint64_t before =
+      now_ns < kLeaseTerms.lost_after_ns ? 0 : now_ns - kLeaseTerms.lost_after_ns;
+  for (const auto& overdue : store_.leases.overdue(before, epoch)) {
+    if (std::ranges::find(leases_, overdue.id) != leases_.end()) return fence();
+  }
+}
+
+void OneSidedHost::fence() {
+  region_.revoke();
+  for (const base::LeaseId lease : leases_) store_.leases.end(lease);
+  leases_.clear();
+}
+
+}  // namespace espalier::offload

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lets one client read the store's memory by itself: a registration of the region for its
+// session alone, and its leases.
+//
+// Thread: that of the client's engine.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/lease_table.hpp"
+#include "fabric/region_table.hpp"
+#include "tree/write/map_core.hpp"
+
+namespace espalier::offload {
+
+/// The terms that a node grants leases on.
+inline constexpr base::LeaseTerms kLeaseTerms{};
+
+/// One session's. Ends its leases, after fencing it, when it ends.
+class OneSidedHost {
+ public:
+  /// `domain`: of the session's queue pairs. `regions`: of the endpoint at which they are.
+  OneSidedHost(tree::StoreCore& store, fabric::RegionTable& regions, fabric::Domain domain)
+      : store_(store), regions_(regions), domain_(domain) {}
+  ~OneSidedHost() { fence(); }
+  OneSidedHost(const OneSidedHost&) = delete;
+  OneSidedHost& operator=(const OneSidedHost&) = delete;
+
+  /// Offers the region, if it is not offered already.
+  /// Errors: unsupported (the node does not offer its memory), out_of_memory, system.
+  Result<fabric::RemoteRegion> offer();
+  /// Errors: out_of_memory (the session has too many leases).
+  Result<base::LeaseTable::Granted> grant(std::uint64_t now_ns);
+  /// Errors: as LeaseTable::renew; not_found for a lease that is not the session's.
+  Result<std::uint64_t> renew(base::LeaseId lease, std::uint64_t oldest, std::uint64_t now_ns);
+  /// Fences the session if one of its leases was not renewed for too long, or holds an epoch below
+  /// `epoch`.
+  void sweep(std::uint64_t now_ns, std::uint64_t epoch);
+  /// Revokes the key, which waits for accesses that began, then ends the leases.
+  void fence();
+
+ private:
+  static constexpr std::size_t kLeasesMax = 64;
+
+  tree::StoreCore& store_;
+  fabric::RegionTable& regions_;
+  fabric::Domain domain_;
+  fabric::Registration region_;
+  std::vector<base::LeaseId> leases_;
+};
+
+}  // namespace espalier::offload

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a client is told before it walks a map by READs alone, and how it renews its lease.
+// The page docs/formats/one_sided.md draws it.
+//
+// The answer to one_sided_open is a row of fields: each a FieldHeader, then so many bytes, then
+// zeros up to a multiple of 8. Who reads it skips kinds that it does not know, so that later parts
+// add theirs without another version.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "wire/map_header.hpp"
+
+namespace espalier::wire {
+
+enum class FieldKind : std::uint16_t {
+  invalid = 0,
+  region = 1,  // OfferedRegion: where the node's memory can be read
+  map = 2,     // MapPlace: the map that was asked for
+  lease = 3,   // LeaseGrant
+};
+
+struct FieldHeader {
+  std::uint16_t kind;      // FieldKind
+  std::uint16_t reserved;  // 0
+  std::uint32_t bytes;     // of the field, this header and the zeros behind it left out
+};
+static_assert(sizeof(FieldHeader) == 8 && std::has_unique_object_representations_v<FieldHeader>);
+
+/// The store's region, to be read by this session alone, until its key is revoked.
+struct OfferedRegion {
+  std::uint64_t base;  // the address of its first byte
+  std::uint64_t bytes;
+  std::uint32_t key;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(OfferedRegion) == 24 &&
+              std::has_unique_object_representations_v<OfferedRegion>);
+
+struct MapPlace {
+  std::uint64_t header_offset;  // of the map's header in the region
+  MapHeader header;             // as it was then
+};
+static_assert(sizeof(MapPlace) == 8 + sizeof(MapHeader) &&
+              std::has_unique_object_representations_v<MapPlace>);
+
+struct LeaseGrant {
+  std::uint64_t lease;  // its name; never 0
+  std::uint64_t epoch;  // at which walks begin
+  std::uint64_t renew_every_ns;
+  std::uint64_t believed_for_ns;
+  std::uint64_t lost_after_ns;
+};
+static_assert(sizeof(LeaseGrant) == 40 && std::has_unique_object_representations_v<LeaseGrant>);
+
+/// The payload of lease_renew. The answer's `version` is the present epoch.
+struct LeaseRenewal {
+  std::uint64_t lease;
+  std::uint64_t oldest;  // epoch of the walks in flight, or the one told last
+};
+static_assert(sizeof(LeaseRenewal) == 16 && std::has_unique_object_representations_v<LeaseRenewal>);
+
+}  // namespace espalier::wire

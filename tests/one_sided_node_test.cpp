@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients of a real node that walk its maps alone, over shared memory and over RoCEv2: they must be
+// answered as those are who ask it.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/node_fixture.hpp"
+#include "tests/support/recorder.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/support/version_replay.hpp"
+
+namespace espalier::test {
+namespace {
+
+class OneSidedNode : public NodeFixture, public ::testing::WithParamInterface<const char*> {
+ protected:
+  OneSidedNode() {
+    reach_by(GetParam());
+    config_.node.one_sided = true;
+  }
+  [[nodiscard]] Store connect_one_sided() const {
+    auto store = Store::connect(address(), {.access = Access::one_sided});
+    EXPECT_TRUE(store) << message(store.error());
+    return std::move(*store);
+  }
+};
+
+using Items = std::vector<std::pair<std::string, std::string>>;
+
+Items scan(const Map& map, std::string_view low, std::string_view high, ScanOptions options) {
+  Items items;
+  const auto scanned = map.scan(
+      low, high,
+      [&](std::span<const Item> some) {
+        for (const Item& item : some) items.emplace_back(item.key, item.value);
+        return true;
+      },
+      options);
+  EXPECT_TRUE(scanned) << message(scanned.error());
+  return items;
+}
+
+TEST_P(OneSidedNode, AnswersAsWhoAsks) {
+  start();
+  const Store asking = connect();
+  const Map asked = *asking.create_map("m", {.node_bytes = 1024, .log_bytes = 256});
+  std::map<std::string, std::string> model;
+  Random random(seed_from_environment(5));
+  for (int i = 0; i < 2000; ++i) {
+    const std::string key = "key" + std::to_string(random.below(3000));
+    const std::string value(random.one_in(20) ? random.below(9000) : random.below(60), 'v');
+    ASSERT_TRUE(asked.put(key, value));
+    model[key] = value;
+  }
+  const Store reading = connect_one_sided();
+  const Map read = *reading.open_map("m");
+  for (int i = 0; i < 600; ++i) {
+    const std::string key = "key" + std::to_string(random.below(3000));
+    const auto found = read.get(key);
+    ASSERT_TRUE(found) << message(found.error());
+    const auto expected = model.find(key);
+    ASSERT_EQ(found->has_value(), expected != model.end()) << key;
+    if (*found) {
+      ASSERT_EQ((*found)->value, expected->second);
+    }
+  }
+  EXPECT_EQ(scan(read, "", "", {}), Items(model.begin(), model.end()));
+  EXPECT_EQ(scan(read, "key1", "key2", {.limit = 50}), scan(asked, "key1", "key2", {.limit = 50}));
+  EXPECT_EQ(scan(read, "key1", "key2", {.reverse = true}),
+            scan(asked, "key1", "key2", {.reverse = true}));
+  const auto floor = read.floor("key15z");
+  const auto floor_asked = asked.floor("key15z");
+  ASSERT_TRUE(floor && floor_asked);
+  ASSERT_TRUE(*floor && *floor_asked);
+  EXPECT_EQ((*floor)->key, (*floor_asked)->key);
+  // Writes go by the rings, and are read at once.
+  ASSERT_TRUE(read.put("new", "value"));
+  const auto found = read.get("new");
+  ASSERT_TRUE(found && *found);
+  EXPECT_EQ((*found)->value, "value");
+  EXPECT_EQ(read.get("").error().code, Code::key_too_long);
+  EXPECT_EQ(read.get(std::string(500, 'k')).error().code, Code::key_too_long);
+}
+
+TEST_P(OneSidedNode, ADroppedMapIsGone) {
+  start();
+  const Store asking = connect();
+  ASSERT_TRUE(asking.create_map("m"));
+  const Store reading = connect_one_sided();
+  const Map read = *reading.open_map("m");
+  ASSERT_TRUE(read.put("key", "value"));
+  ASSERT_TRUE(*read.get("key"));
+  ASSERT_TRUE(asking.drop_map("m"));
+  const auto gone = read.get("key");
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().code, Code::not_found);
+  // The session goes on.
+  ASSERT_TRUE(asking.create_map("other"));
+  const Map other = *reading.open_map("other");
+  ASSERT_TRUE(other.put("key", "again"));
+  const auto found = other.get("key");
+  ASSERT_TRUE(found && *found);
+  EXPECT_EQ((*found)->value, "again");
+}
+
+TEST_P(OneSidedNode, ANodeThatOffersNothingSaysSo) {
+  config_.node.one_sided = false;
+  start();
+  const auto refused = Store::connect(address(), {.access = Access::one_sided});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::unsupported);
+  EXPECT_TRUE(connect().map_names());
+}
+
+TEST_P(OneSidedNode, AMapWithoutVersionsIsRefused) {
+  start();
+  const Store asking = connect();
+  ASSERT_TRUE(asking.create_map("m", {.versions = false}));
+  const Store reading = connect_one_sided();
+  const Map read = *reading.open_map("m");
+  const auto refused = read.get("key");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::unsupported);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, OneSidedNode, ::testing::Values("shm", "roce"), way_name);
+
+TEST_F(NodeFixture, UnixAddressesHaveNoOneSidedAccess) {
+  config_.node.one_sided = true;
+  start();
+  const auto refused = Store::connect(address(), {.access = Access::one_sided});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::unsupported);
+}
+
+// Threads that ask and write, and threads that read alone, over one node: one history.
+class OneSidedNodeConcurrency : public OneSidedNode {};
+
+TEST_P(OneSidedNodeConcurrency, AllAnswersAreOfOneHistory) {
+  start();
+  const Store asking = connect();
+  const Map asked = *asking.create_map("m", {.node_bytes = 512, .log_bytes = 128});
+  const Store reading = connect_one_sided();
+  const Map read = *reading.open_map("m");
+  const std::uint64_t seed = seed_from_environment(11);
+  SCOPED_TRACE(seed_text(seed));
+  Clock clock(Clock::Source::machine);
+  std::vector<Recorder> recorders;
+  for (std::uint32_t i = 0; i < 4; ++i) recorders.emplace_back(i < 2 ? asked : read, clock, i);
+  std::atomic<bool> over{false};
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      threads.emplace_back([&, i] {
+        Random random(seed + i);
+        Recorder& recorder = recorders[i];
+        for (std::uint64_t n = 0; n < scaled(3000) && (i < 2 || !over); ++n) {
+          const std::string key = "k" + std::to_string(random.below(60));
+          if (i < 2) {
+            const std::string value(random.one_in(10) ? random.below(2000) : random.below(30), 'v');
+            random.one_in(3) ? recorder.erase(key) : recorder.put(key, std::to_string(n) + value);
+          } else if (random.one_in(4)) {
+            recorder.scan(key, "", {.limit = 5});
+          } else if (random.one_in(4)) {
+            recorder.floor(key);
+          } else {
+            recorder.get(key);
+          }
+        }
+        if (i < 2) over = true;
+      });
+    }
+  }
+  History history;
+  for (Recorder& recorder : recorders) {
+    ASSERT_EQ(recorder.unexpected().value_or(""), "");
+    for (Operation& operation : recorder.log()) history.operations.push_back(std::move(operation));
+  }
+  EXPECT_EQ(replay_versions(history).value_or(""), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, OneSidedNodeConcurrency, ::testing::Values("shm", "roce"), way_name);
+
+}  // namespace
+}  // namespace espalier::test
