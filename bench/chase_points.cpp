@@ -28,38 +28,40 @@ namespace espalier::bench {
 namespace {
 
 using offload::Engine;
-using offload::InFlight;
+using offload::Request;
 
 constexpr std::uint32_t kLinks = 3;  // to read the one picked, and the two after it
 constexpr auto kFollow = static_cast<wire::OffloadId>(wire::kOwnOffloadIds);
 
-const ChaseBlock& list_of(const InFlight& r) {
-  return *static_cast<const ChaseBlock*>(r.offload->context);
+const ChaseBlock& list_of(const Request& request) {
+  return *static_cast<const ChaseBlock*>(request.offload->context);
 }
 
 // Where a request stands is kept in what it brought: the number of the node in its hint, and in its
 // argument how many links are left to follow.
-void ask_for_line(Engine& engine, InFlight& r) {
-  list_of(r).prefetch(r.header.hint);
-  engine.again(r);
+void ask_for_line(Engine& engine, Request& request) {
+  list_of(request).prefetch(request.header.hint);
+  engine.again(request);
 }
 
-void start_follow(Engine& engine, InFlight& r) {
-  std::memcpy(&r.header.hint, r.payload().data(), sizeof r.header.hint);
-  if (r.header.hint >= list_of(r).lines() || r.header.argument < 1 || r.header.argument > kLinks) {
-    return engine.fail(r, {Code::invalid_argument, 0, r.header.argument});
+void start_follow(Engine& engine, Request& request) {
+  std::memcpy(&request.header.hint, request.payload().data(), sizeof request.header.hint);
+  if (request.header.hint >= list_of(request).lines() || request.header.argument < 1 ||
+      request.header.argument > kLinks) {
+    return engine.fail(request, {Code::invalid_argument, 0, request.header.argument});
   }
-  ask_for_line(engine, r);
+  ask_for_line(engine, request);
 }
 
-void follow(Engine& engine, InFlight& r) {
-  r.header.hint = list_of(r).next(r.header.hint);
-  if (r.header.argument > 1) {
-    --r.header.argument;
-    return ask_for_line(engine, r);
+void follow(Engine& engine, Request& request) {
+  request.header.hint = list_of(request).next(request.header.hint);
+  if (request.header.argument > 1) {
+    --request.header.argument;
+    return ask_for_line(engine, request);
   }
-  const std::string_view next(reinterpret_cast<const char*>(&r.header.hint), sizeof r.header.hint);
-  engine.answer(r, {}, {next});
+  const std::string_view next(reinterpret_cast<const char*>(&request.header.hint),
+                              sizeof request.header.hint);
+  engine.answer(request, {}, {next});
 }
 
 offload::Offload follow_offload(const ChaseBlock& list) {
@@ -147,7 +149,7 @@ class Chaser {
     return node;
   }
 
-  std::unique_ptr<client::Lane> lane_;
+  std::unique_ptr<client::ThreadRings> lane_;
   std::vector<Chase> chases_;
   std::uint32_t links_per_request_;
   std::uint64_t nodes_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench rings --experiment doorbell`: what it costs a node to look for news while there are none:
-// at the row of doorbells, as a worker with many rings does, and at the next line of each ring, as
-// one with few does.
+// `espalier-bench rings --experiment doorbell`: what it costs a node to look for news while there
+// are none: at the row of doorbells, as a worker with many rings does, and at the next line of each
+// ring, as one with few does.
 //
 // Rings begin at random lines: were all at line 0, the next lines would meet in one set of the
 // cache, and looking at them would seem dearer than it is.
@@ -50,7 +50,7 @@ class Row {
 class NextLines {
  public:
   NextLines(std::uint32_t rings, std::uint64_t seed)
-      : memory_(std::size_t{rings} * kLines * wire::kRingLineBytes), next_(rings) {
+      : memory_(std::size_t{rings} * kLines * wire::kRingSlotBytes), next_(rings) {
     std::memset(memory_.data(), 0, memory_.bytes());  // no page is taken while the clock runs
     base::Random random(seed);
     for (auto& next : next_) next = static_cast<std::uint32_t>(random.below(kLines));
@@ -69,7 +69,7 @@ class NextLines {
   static constexpr std::uint32_t kLines = 256;
   static constexpr std::uint32_t kCome = 1;
   [[nodiscard]] std::byte* at(std::uint32_t ring) const {
-    return memory_.data() + (std::size_t{ring} * kLines + next_[ring]) * wire::kRingLineBytes;
+    return memory_.data() + (std::size_t{ring} * kLines + next_[ring]) * wire::kRingSlotBytes;
   }
 
   HugeBuffer memory_;

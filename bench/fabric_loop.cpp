@@ -76,8 +76,8 @@ class Loop {
         if (client_.pair->post(some).taken != count) throw std::runtime_error("queue is full");
         posted += count;
       }
-      const std::size_t told = client_.queue->poll(ends);
-      for (std::size_t i = 0; i < told; ++i) checksum += take(ends[i], done);
+      const std::size_t count = client_.queue->poll(ends);
+      for (std::size_t i = 0; i < count; ++i) checksum += take(ends[i], done);
     }
     return checksum;
   }

@@ -30,7 +30,7 @@ FabricOptions tiny(const std::string& experiment) {
 
 PointLines run(const FabricOptions& options) {
   PointLines lines =
-      lines_of("fabric", [&](const Output& output) { return run_fabric(options, output); });
+      slots_of("fabric", [&](const Output& output) { return run_fabric(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
   EXPECT_EQ(lines.runs.size(), lines.medians.size() * options.repeats);

@@ -30,7 +30,7 @@ LatencyOptions tiny(const std::string& experiment) {
 
 PointLines run(const LatencyOptions& options) {
   PointLines lines =
-      lines_of("latency", [&](const Output& output) { return run_latency(options, output); });
+      slots_of("latency", [&](const Output& output) { return run_latency(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
   EXPECT_EQ(lines.runs.size(), lines.medians.size() * options.base.repeats);
@@ -94,7 +94,7 @@ TEST(RunLatency, ShortPointsAskLess) {
   options.base.seconds = 0.01;
   options.base.repeats = 1;
   const PointLines lines =
-      lines_of("latency", [&](const Output& output) { return run_latency(options, output); });
+      slots_of("latency", [&](const Output& output) { return run_latency(options, output); });
   ASSERT_EQ(lines.runs.size(), 2u);
   for (const Json& line : lines.runs) EXPECT_EQ(line.at("ops"), 100);
 }
@@ -118,7 +118,7 @@ TEST(RunPaced, LatenciesCountFromWhenRequestsWereDue) {
     TargetOptions options;
     options.in_flight = 2;
     const std::unique_ptr<Target> target = make_target(kind, options);
-    const std::unique_ptr<Session> session = target->open_session();
+    const std::unique_ptr<TargetSession> session = target->open_session();
     constexpr std::uint64_t kCount = 500;
     std::vector<Request> requests(kCount);
     for (std::uint64_t i = 0; i < kCount; ++i) {

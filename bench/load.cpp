@@ -28,7 +28,7 @@ double load_keys(Target& target, TargetKind kind, const KeySet& keys, std::uint3
                  const std::function<void(std::uint64_t percent)>& say) {
   std::uint64_t spent_ns = 0;
   run_pinned([&] {
-    const std::unique_ptr<Session> session = target.open_session();
+    const std::unique_ptr<TargetSession> session = target.open_session();
     Answers answers;
     std::uint64_t said_ns = 0;
     RequestList window(kWindow);

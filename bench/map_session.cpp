@@ -68,7 +68,7 @@ class CallSession : public SerialSession<CallSession> {
   std::string value_;
 };
 
-class PipelineSession : public Session, private Handler {
+class PipelineSession : public TargetSession, private Handler {
  public:
   PipelineSession(const Map& map, std::uint32_t in_flight)
       : in_flight_(in_flight),
@@ -178,7 +178,7 @@ class PipelineSession : public Session, private Handler {
 
 }  // namespace
 
-std::unique_ptr<Session> open_map_session(const Map& map, std::uint32_t in_flight) {
+std::unique_ptr<TargetSession> open_map_session(const Map& map, std::uint32_t in_flight) {
   if (in_flight == 1) return std::make_unique<CallSession>(map);
   return std::make_unique<PipelineSession>(map, in_flight);
 }

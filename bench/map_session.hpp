@@ -23,7 +23,7 @@ T value_or_throw(Result<T> result, std::string_view what) {
 }
 
 /// One thread's way to the map. Errors: throws std::runtime_error.
-std::unique_ptr<Session> open_map_session(const Map& map, std::uint32_t in_flight);
+std::unique_ptr<TargetSession> open_map_session(const Map& map, std::uint32_t in_flight);
 
 /// Scans the map. Errors: throws std::runtime_error.
 Contents contents_of(const Map& map);

@@ -11,10 +11,10 @@
 
 namespace espalier::bench {
 
-std::unique_ptr<client::Lane> open_lane(const std::string& address) {
+std::unique_ptr<client::ThreadRings> open_lane(const std::string& address) {
   const auto node = value_or_throw(client::parse_node_address(address), "no address of a node");
   auto connection = value_or_throw(client::connect_to(node), "cannot connect to the node");
-  return value_or_throw(client::Lane::open(std::move(connection)), "cannot open a lane");
+  return value_or_throw(client::ThreadRings::open(std::move(connection)), "cannot open a lane");
 }
 
 NoopClient::NoopClient(const std::string& address, const NoopPlan& plan)
@@ -76,7 +76,8 @@ void NoopClient::send(std::uint32_t lane, std::uint32_t count) {
   client::Outgoing noop;
   noop.offload = wire::OffloadId::noop;
   noop.payload = payload_;
-  if (count > 1) static_cast<void>(lanes_[lane]->reserve(count * client::Lane::lines_of(noop)));
+  if (count > 1)
+    static_cast<void>(lanes_[lane]->reserve(count * client::ThreadRings::slots_of(noop)));
   for (; count != 0; --count) {
     while (!lanes_[lane]->send(noop, 1)) {
       if (lanes_[lane]->lost()) throw std::runtime_error("the node is gone");

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/histogram.hpp"
-#include "client/lane.hpp"
+#include "client/thread_rings.hpp"
 
 namespace espalier::bench {
 
@@ -24,7 +24,7 @@ struct NoopPlan {
 };
 
 /// Connects to the node at this address, and takes a lane. Errors: throws std::runtime_error.
-std::unique_ptr<client::Lane> open_lane(const std::string& address);
+std::unique_ptr<client::ThreadRings> open_lane(const std::string& address);
 
 class NoopClient {
  public:
@@ -48,7 +48,7 @@ class NoopClient {
 
   NoopPlan plan_;
   std::string payload_;
-  std::vector<std::unique_ptr<client::Lane>> lanes_;
+  std::vector<std::unique_ptr<client::ThreadRings>> lanes_;
 };
 
 }  // namespace espalier::bench

@@ -31,7 +31,7 @@ RingsOptions tiny(const std::string& experiment) {
 
 PointLines run(const RingsOptions& options) {
   PointLines lines =
-      lines_of("rings", [&](const Output& output) { return run_rings(options, output); });
+      slots_of("rings", [&](const Output& output) { return run_rings(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
   EXPECT_EQ(lines.runs.size(), lines.medians.size() * options.repeats);

@@ -97,7 +97,7 @@ class Gets {
     requests_ = std::make_unique<RequestList>(make_requests(*keys_, plan_, 0));
   }
 
-  static void ask(Session& session, std::span<const Request> requests, std::uint32_t batch,
+  static void ask(TargetSession& session, std::span<const Request> requests, std::uint32_t batch,
                   Answers& answers, base::Histogram& latencies) {
     for (std::size_t done = 0; done < requests.size(); done += batch) {
       const base::Stopwatch trip;

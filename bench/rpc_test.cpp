@@ -28,7 +28,7 @@ RpcOptions tiny(const std::string& experiment) {
 
 PointLines run(const RpcOptions& options) {
   PointLines lines =
-      lines_of("rpc", [&](const Output& output) { return run_rpc(options, output); });
+      slots_of("rpc", [&](const Output& output) { return run_rpc(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
   EXPECT_EQ(lines.runs.size(), lines.medians.size() * options.repeats);
   return lines;

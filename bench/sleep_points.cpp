@@ -56,7 +56,7 @@ class Sleeper {
   std::uint64_t sleeps_ = 0;
 };
 
-void round_trip(client::Lane& lane, Trips& trips) {
+void round_trip(client::ThreadRings& lane, Trips& trips) {
   client::Outgoing noop;
   noop.offload = wire::OffloadId::noop;
   client::Incoming response;

@@ -33,9 +33,9 @@ std::optional<TargetKind> parse_target(std::string_view text) {
   return std::nullopt;
 }
 
-void Session::run_paced(std::span<const Request> /*requests*/,
-                        std::span<const std::uint64_t> /*due_ns*/, Answers& /*answers*/,
-                        Latencies& /*latencies*/) {
+void TargetSession::run_paced(std::span<const Request> /*requests*/,
+                              std::span<const std::uint64_t> /*due_ns*/, Answers& /*answers*/,
+                              Latencies& /*latencies*/) {
   throw std::runtime_error("this target takes one call at a time: it cannot be given a pace");
 }
 

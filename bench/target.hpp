@@ -49,9 +49,9 @@ struct TargetOptions {
 using Latencies = base::Histogram;
 
 /// One thread's way to a target. Thread: the one that opened it.
-class Session {
+class TargetSession {
  public:
-  virtual ~Session() = default;
+  virtual ~TargetSession() = default;
 
   /// Runs a window of requests to completion.
   virtual void run(std::span<const Request> requests, Answers& answers) = 0;
@@ -78,10 +78,10 @@ class Target {
  public:
   virtual ~Target() = default;
 
-  virtual std::unique_ptr<Session> open_session() = 0;
+  virtual std::unique_ptr<TargetSession> open_session() = 0;
   /// The same with another number in flight than TargetOptions says. Targets that take one call at
   /// a time do so here too.
-  virtual std::unique_ptr<Session> open_session_with(std::uint32_t /*in_flight*/) {
+  virtual std::unique_ptr<TargetSession> open_session_with(std::uint32_t /*in_flight*/) {
     return open_session();
   }
   /// Called once when loading is done: whatever the target does best before it is read.
@@ -110,7 +110,7 @@ std::unique_ptr<Target> make_redis_target(const TargetOptions& options);
 /// A session of a target that does one operation at a time. `Own` has execute(request, answers),
 /// and may have begin(requests) and end() around a window.
 template <class Own>
-class SerialSession : public Session {
+class SerialSession : public TargetSession {
  public:
   void run(std::span<const Request> requests, Answers& answers) override {
     own().begin(requests);

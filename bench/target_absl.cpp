@@ -169,7 +169,7 @@ class AbslTarget : public Target {
   explicit AbslTarget(const TargetOptions& options)
       : locked_(options.threads > 1 && options.writes) {}
 
-  std::unique_ptr<Session> open_session() override {
+  std::unique_ptr<TargetSession> open_session() override {
     if (locked_) return std::make_unique<AbslSession<Key, Value, true>>(shared_);
     return std::make_unique<AbslSession<Key, Value, false>>(shared_);
   }

@@ -13,8 +13,10 @@ class EmbeddedTarget : public Target {
         map_(value_or_throw(store_.create_map("bench", map_options_of(options)),
                             "cannot create a map")) {}
 
-  std::unique_ptr<Session> open_session() override { return open_session_with(options_.in_flight); }
-  std::unique_ptr<Session> open_session_with(std::uint32_t in_flight) override {
+  std::unique_ptr<TargetSession> open_session() override {
+    return open_session_with(options_.in_flight);
+  }
+  std::unique_ptr<TargetSession> open_session_with(std::uint32_t in_flight) override {
     return open_map_session(map_, in_flight);
   }
   void trim() override { store_.trim(); }

@@ -196,7 +196,7 @@ class LmdbTarget : public Target {
     must(mdb_txn_commit(txn), "cannot commit to LMDB");
   }
 
-  std::unique_ptr<Session> open_session() override {
+  std::unique_ptr<TargetSession> open_session() override {
     return std::make_unique<LmdbSession>(env_.get(), dbi_, whole_windows_);
   }
 

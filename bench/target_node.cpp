@@ -21,8 +21,10 @@ class NodeTarget : public Target {
     if (!node_) static_cast<void>(store_.drop_map(map_.name()));
   }
 
-  std::unique_ptr<Session> open_session() override { return open_session_with(options_.in_flight); }
-  std::unique_ptr<Session> open_session_with(std::uint32_t in_flight) override {
+  std::unique_ptr<TargetSession> open_session() override {
+    return open_session_with(options_.in_flight);
+  }
+  std::unique_ptr<TargetSession> open_session_with(std::uint32_t in_flight) override {
     return open_map_session(map_, in_flight);
   }
   Contents contents() override { return contents_of(map_); }

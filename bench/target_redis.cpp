@@ -21,7 +21,7 @@
 namespace espalier::bench {
 namespace {
 
-class RedisSession : public Session {
+class RedisSession : public TargetSession {
  public:
   RedisSession(const RedisAddress& address, std::unique_ptr<RedisForm> form,
                std::uint32_t in_flight)
@@ -112,7 +112,7 @@ class RedisTarget : public Target {
     }
   }
 
-  std::unique_ptr<Session> open_session() override {
+  std::unique_ptr<TargetSession> open_session() override {
     return std::make_unique<RedisSession>(address_, make_form(), options_.in_flight);
   }
   void trim() override { connection_.command({"MEMORY", "PURGE"}); }

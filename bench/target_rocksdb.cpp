@@ -122,7 +122,7 @@ class RocksdbTarget : public Target {
     db_.reset(opened);
   }
 
-  std::unique_ptr<Session> open_session() override {
+  std::unique_ptr<TargetSession> open_session() override {
     return std::make_unique<RocksdbSession>(*db_);
   }
 

@@ -17,10 +17,10 @@
 namespace espalier::bench {
 namespace {
 
-class Worker {
+class LoadThread {
  public:
-  Worker(Target& target, std::span<const Request> measured, std::span<const Request> tail,
-         const WorkPlan& plan, std::vector<std::uint64_t> due_ns)
+  LoadThread(Target& target, std::span<const Request> measured, std::span<const Request> tail,
+             const WorkPlan& plan, std::vector<std::uint64_t> due_ns)
       : target_(target),
         measured_(measured),
         tail_(tail),
@@ -107,7 +107,7 @@ class Worker {
   WorkPlan plan_;
   std::vector<std::uint64_t> due_ns_;
   std::uint64_t deadline_ns_;
-  std::unique_ptr<Session> session_;
+  std::unique_ptr<TargetSession> session_;
   WorkResult result_;
   std::uint64_t start_ns_ = 0;
   std::uint64_t end_ns_ = 0;
@@ -138,7 +138,7 @@ void WorkResult::add(const WorkResult& other) {
 
 WorkResult run_workers(Target& target, std::span<const RequestList> lists,
                        std::span<const std::uint64_t> measured, const WorkPlan& plan) {
-  std::vector<std::unique_ptr<Worker>> workers;
+  std::vector<std::unique_ptr<LoadThread>> workers;
   for (std::size_t i = 0; i < lists.size(); ++i) {
     const std::span<const Request> requests = lists[i].requests();
     std::vector<std::uint64_t> due_ns;
@@ -146,9 +146,9 @@ WorkResult run_workers(Target& target, std::span<const RequestList> lists,
       const double own_per_second = plan.per_second / static_cast<double>(lists.size());
       due_ns = arrivals(measured[i], own_per_second, plan.seed + i);
     }
-    workers.push_back(std::make_unique<Worker>(target, requests.first(measured[i]),
-                                               requests.subspan(measured[i]), plan,
-                                               std::move(due_ns)));
+    workers.push_back(std::make_unique<LoadThread>(target, requests.first(measured[i]),
+                                                   requests.subspan(measured[i]), plan,
+                                                   std::move(due_ns)));
   }
   std::barrier<> barrier(static_cast<std::ptrdiff_t>(workers.size()));
   {

@@ -105,18 +105,18 @@ TEST_P(CApi, MakesOpensListsAndDropsMaps) {
   options.versions = 0;
   espalier_map* small = nullptr;
   good(espalier_map_create(store_, b("small"), &options, &small));
-  espalier_map_options told = ESPALIER_MAP_OPTIONS_INIT;
-  good(espalier_map_get_options(small, &told));
-  EXPECT_EQ(told.node_bytes, 1024u);
-  EXPECT_EQ(told.log_bytes, 128u);
-  EXPECT_EQ(told.versions, 0u);
-  EXPECT_EQ(told.snapshot_bytes_max, std::uint64_t{256} << 20);
-  told.struct_bytes = 8;  // an older caller
-  told.log_bytes = 99;
-  told.node_bytes = 0;
-  good(espalier_map_get_options(small, &told));
-  EXPECT_EQ(told.node_bytes, 1024u);
-  EXPECT_EQ(told.log_bytes, 99u);
+  espalier_map_options names = ESPALIER_MAP_OPTIONS_INIT;
+  good(espalier_map_get_options(small, &names));
+  EXPECT_EQ(names.node_bytes, 1024u);
+  EXPECT_EQ(names.log_bytes, 128u);
+  EXPECT_EQ(names.versions, 0u);
+  EXPECT_EQ(names.snapshot_bytes_max, std::uint64_t{256} << 20);
+  names.struct_bytes = 8;  // an older caller
+  names.log_bytes = 99;
+  names.node_bytes = 0;
+  good(espalier_map_get_options(small, &names));
+  EXPECT_EQ(names.node_bytes, 1024u);
+  EXPECT_EQ(names.log_bytes, 99u);
   std::uint32_t bytes = 0;
   good(espalier_map_key_bytes_max(small, &bytes));
   EXPECT_EQ(bytes, 64u);

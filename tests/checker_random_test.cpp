@@ -157,8 +157,8 @@ TEST(CheckerRandom, AcceptsHistoriesThatAreRight) {
   for (std::uint64_t round = 0; round < scaled(300); ++round) {
     const History history = random_history(random, 60);
     ASSERT_EQ(replay_versions(history).value_or(""), "");
-    const Judgement judgement = judge_linearizable(history);
-    ASSERT_EQ(judgement.answer, Answer::yes) << judgement.why;
+    const CheckResult result = check_linearizable(history);
+    ASSERT_EQ(result.answer, Answer::yes) << result.why;
   }
 }
 
@@ -176,9 +176,9 @@ TEST(CheckerRandom, AgreesWithAllOrders) {
     const ReferenceMap initial(history.initial);
     const bool any = well_formed && AllOrders(history, false).find(initial);
     const bool by_version = well_formed && AllOrders(history, true).find(initial);
-    const Judgement judgement = judge_linearizable(history);
-    ASSERT_EQ(judgement.answer, any ? Answer::yes : Answer::no)
-        << judgement.why << "in\n" << text_of(history);
+    const CheckResult result = check_linearizable(history);
+    ASSERT_EQ(result.answer, any ? Answer::yes : Answer::no) << result.why << "in\n"
+                                                             << text_of(history);
     const auto wrong = replay_versions(history);
     ASSERT_EQ(!wrong.has_value(), by_version) << wrong.value_or("") << "in\n" << text_of(history);
     if (!any) ++refused;

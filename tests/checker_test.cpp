@@ -336,8 +336,8 @@ TEST_P(CheckerRefuses, PlantedFault) {
   Script script;
   GetParam().write(script);
   EXPECT_TRUE(replay_versions(script.history).has_value());
-  const Judgement judgement = judge_linearizable(script.history);
-  EXPECT_EQ(judgement.answer, GetParam().by == By::both ? Answer::no : Answer::yes);
+  const CheckResult result = check_linearizable(script.history);
+  EXPECT_EQ(result.answer, GetParam().by == By::both ? Answer::no : Answer::yes);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CheckerRefuses, ::testing::ValuesIn(kWrong), case_name);
@@ -451,8 +451,8 @@ TEST_P(CheckerAccepts, RightHistory) {
   Script script;
   GetParam().write(script);
   EXPECT_EQ(replay_versions(script.history).value_or(""), "");
-  const Judgement judgement = judge_linearizable(script.history);
-  EXPECT_EQ(judgement.answer, Answer::yes) << judgement.why;
+  const CheckResult result = check_linearizable(script.history);
+  EXPECT_EQ(result.answer, Answer::yes) << result.why;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CheckerAccepts, ::testing::ValuesIn(kRight), case_name);
@@ -462,8 +462,8 @@ TEST(Checker, GivesUpAtItsLimitWithoutAnAnswer) {
   for (std::uint64_t i = 0; i < 8; ++i) {
     script.put({1 + i, 100 + i}, "a", std::to_string(i).c_str(), i + 1, i > 0);
   }
-  EXPECT_EQ(judge_linearizable(script.history, 5).answer, Answer::unknown);
-  EXPECT_EQ(judge_linearizable(script.history).answer, Answer::yes);
+  EXPECT_EQ(check_linearizable(script.history, 5).answer, Answer::unknown);
+  EXPECT_EQ(check_linearizable(script.history).answer, Answer::yes);
 }
 
 TEST(Checker, ExplainsWhatItRefuses) {
@@ -474,7 +474,7 @@ TEST(Checker, ExplainsWhatItRefuses) {
   const std::string by_versions = replay_versions(script.history).value_or("");
   EXPECT_NE(by_versions.find("get \"key\" -> \"key\"=\"old\""), std::string::npos) << by_versions;
   EXPECT_NE(by_versions.find("put \"key\"=\"new\""), std::string::npos) << by_versions;
-  const std::string by_search = judge_linearizable(script.history).why;
+  const std::string by_search = check_linearizable(script.history).why;
   EXPECT_NE(by_search.find("get \"key\" -> \"key\"=\"old\""), std::string::npos) << by_search;
 }
 

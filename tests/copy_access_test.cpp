@@ -111,7 +111,7 @@ TEST_P(CopyAccessShapes, AnswersAsInPlace) {
     std::vector<std::unique_ptr<HeldHere>> held;
     for (int phase = 0; phase < 3; ++phase) {
       write_some(host, keys, random, scaled(600));
-      if (map.options.versions) held.push_back(std::make_unique<HeldHere>(map, scene.worker));
+      if (map.options.versions) held.push_back(std::make_unique<HeldHere>(map, scene.context));
     }
     write_some(host, keys, random, scaled(300));
     for (std::uint64_t i = scaled(200); i != 0; --i) {

@@ -162,12 +162,12 @@ TEST_P(EntryAnywhere, EveryBlockOfTheMemoryMayBeAHint) {
   SCOPED_TRACE(seed_text(seed_));
   tree::MapCore& other = scene_.add_map(kSmall);
   HostWalker walker(scene_.store, *scene_.map, 3, clock_);
-  HostWalker stranger(scene_.store, other, 4, clock_);
+  HostWalker other_writer(scene_.store, other, 4, clock_);
   for (int phase = 0; phase < 5; ++phase) {
     change(walker, 300, phase % 2 == 1);
-    change(stranger, 100, phase % 2 == 1);
+    change(other_writer, 100, phase % 2 == 1);
     if (phase % 2 == 0) scene_.collect();
-    held_.push_back(std::make_unique<HeldHere>(*scene_.map, scene_.worker));
+    held_.push_back(std::make_unique<HeldHere>(*scene_.map, scene_.context));
     if (held_.size() > 2) held_.erase(held_.begin());
   }
   change(walker, 50, false);
@@ -194,11 +194,11 @@ TEST_P(EntryAnywhere, WritesByHintsChangeTheRightLeaf) {
     if (random_.one_in(2)) {
       walker.ask(std::move(write), nullptr, hints.any());
     } else {
-      many.engine.submit(many.recorder.ask(std::move(write), nullptr, hints.any()));
-      if (random_.one_in(4)) many.engine.drain();
+      many.executor.submit(many.recorder.ask(std::move(write), nullptr, hints.any()));
+      if (random_.one_in(4)) many.executor.drain();
     }
   }
-  many.engine.drain();
+  many.executor.drain();
   EXPECT_EQ(replay_versions(merge({&walker.recorder, &many.recorder})).value_or(""), "");
 }
 
@@ -224,7 +224,8 @@ class EntryAnywhereConcurrency : public ::testing::Test {
 
   // Reads by hints of this map and of the other, at the newest and at held versions.
   template <class Submit>
-  void read(Hints& own, Hints& others, std::uint64_t seed, tree::Worker& holder, Submit submit) {
+  void read(Hints& own, Hints& others, std::uint64_t seed, tree::ThreadContext& holder,
+            Submit submit) {
     Random random(seed);
     std::unique_ptr<HeldHere> held;
     for (std::uint64_t i = steps_or(scaled(6000)); i != 0; --i) {
@@ -255,7 +256,7 @@ TEST_F(EntryAnywhereConcurrency, OnlyRightAnswers) {
   tree::MapCore& other = scene_.add_map(kSmall);
   HostWalker writer(scene_.store, map, 3, clock_);
   HostWalker second_writer(scene_.store, map, 4, clock_);
-  HostWalker stranger(scene_.store, other, 5, clock_);
+  HostWalker other_writer(scene_.store, other, 5, clock_);
   HostWalker reader(scene_.store, map, 6, clock_);
   CopyWalker copy_reader(scene_.store, map, 7, clock_, 4, seed_);
   std::vector<std::unique_ptr<Hints>> hints;
@@ -266,16 +267,16 @@ TEST_F(EntryAnywhereConcurrency, OnlyRightAnswers) {
     std::vector<std::jthread> threads;
     threads.emplace_back([&] { write(writer, *hints[0], seed_ + 10); });
     threads.emplace_back([&] { write(second_writer, *hints[1], seed_ + 11); });
-    threads.emplace_back([&] { write(stranger, *hints[2], seed_ + 12); });
+    threads.emplace_back([&] { write(other_writer, *hints[2], seed_ + 12); });
     threads.emplace_back([&] {
-      read(*hints[3], *hints[5], seed_ + 13, reader.worker,
+      read(*hints[3], *hints[5], seed_ + 13, reader.context,
            [&](Question question, const tree::HeldVersion* held, wire::Ref hint) {
              if (!question.key.empty() || !question.high.empty()) {
                reader.ask(std::move(question), held, hint);
              }
            });
     });
-    read(*hints[4], *hints[6], seed_ + 14, scene_.worker,
+    read(*hints[4], *hints[6], seed_ + 14, scene_.context,
          [&](Question question, const tree::HeldVersion* held, wire::Ref hint) {
            if (!question.key.empty() || !question.high.empty()) {
              copy_reader.submit(std::move(question), held, hint);
@@ -286,7 +287,7 @@ TEST_F(EntryAnywhereConcurrency, OnlyRightAnswers) {
   const History history = merge({&writer.recorder, &second_writer.recorder, &reader.recorder,
                                  &copy_reader.recorder});
   EXPECT_EQ(replay_versions(history).value_or(""), "");
-  EXPECT_EQ(replay_versions(merge({&stranger.recorder})).value_or(""), "");
+  EXPECT_EQ(replay_versions(merge({&other_writer.recorder})).value_or(""), "");
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seeds of `roce` (src/fabric/roce/engine_seeds_test.cpp) see its rules broken: each is broken
-// in turn, and some seed notices.
+// The seeds of `roce` (src/fabric/roce/protocol_seeds_test.cpp) see its rules broken: each is
+// broken in turn, and some seed notices.
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "base/random.hpp"
-#include "fabric/planted.hpp"
-#include "fabric/roce/testing/engine_world.hpp"
+#include "fabric/planted_fabric_bugs.hpp"
+#include "fabric/roce/testing/protocol_world.hpp"
 
 namespace espalier::fabric::roce::workload {
 namespace {

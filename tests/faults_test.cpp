@@ -262,7 +262,7 @@ TEST_F(Faults, SnapshotsExpireAtTheirLimit) {
     ASSERT_TRUE(snapshot);
     snapshots.push_back(std::move(*snapshot));
     ASSERT_NO_FATAL_FAILURE(round_of_puts(round));
-    waiting_max = std::max(waiting_max, map->stats().waiting_bytes);
+    waiting_max = std::max(waiting_max, map->stats().retired_bytes);
   }
   // The old ones are given up, with a clear error, and what they held is free.
   const auto expired = snapshots.front().get(key_of(1));

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "client/testing/hostile_checks.hpp"
-#include "fabric/planted.hpp"
+#include "fabric/planted_fabric_bugs.hpp"
 
 namespace espalier::client {
 namespace {
@@ -44,7 +44,7 @@ using fabric::Bug;
 INSTANTIATE_TEST_SUITE_P(
     Each, HostileRules,
     ::testing::Values(Planted{Bug::note_of_any_ring, check_notes},
-                      Planted{Bug::note_of_any_line, check_notes},
+                      Planted{Bug::note_of_any_slot, check_notes},
                       Planted{Bug::credit_of_any_length, check_notes},
                       Planted{Bug::session_of_any_rings, check_stolen_names},
                       Planted{Bug::one_domain_for_all, check_memory_of_others},

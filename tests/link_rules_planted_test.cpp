@@ -7,7 +7,7 @@
 
 #include "base/random.hpp"
 #include "client/testing/link_world.hpp"
-#include "fabric/planted.hpp"
+#include "fabric/planted_fabric_bugs.hpp"
 
 namespace espalier::client {
 namespace {
@@ -43,9 +43,9 @@ TEST(LinkRulesKept, TheSeedsPassWithoutABug) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, LinkRules,
-                         ::testing::Values(fabric::Bug::lines_not_carried_again,
-                                           fabric::Bug::landed_too_far,
-                                           fabric::Bug::credit_without_landing));
+                         ::testing::Values(fabric::Bug::slots_not_mirrored_again,
+                                           fabric::Bug::delivered_too_far,
+                                           fabric::Bug::credit_without_delivery));
 
 }  // namespace
 }  // namespace espalier::client

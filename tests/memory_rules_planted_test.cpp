@@ -74,7 +74,7 @@ TEST(MemoryRules, SnapshotsKeepWhatTheyNeed) {
     constexpr int kItems = 30;
     Scene scene(kNoLog);
     scene.fill(kItems, "old");
-    const HeldHere held(*scene.map, scene.worker);
+    const HeldHere held(*scene.map, scene.context);
     scene.fill(kItems, "new");
     scene.collect();
     for (int i = 0; i < kItems; ++i) {

@@ -309,7 +309,7 @@ TEST_P(NodeTest, ALostNodeFailsCallsAndTheNextNodeIsFoundByName) {
   Map map = *store.open_map("default");
   ASSERT_TRUE(map.put("a", "1"));
   node_.reset();
-  // Whom the node's farewell reaches while nothing is in flight, tries to connect again.
+  // Whom the node's terminate message reaches while nothing is in flight, tries to connect again.
   const auto lost = map.get("a");
   ASSERT_FALSE(lost);
   EXPECT_TRUE(lost.error().code == Code::connection_lost ||

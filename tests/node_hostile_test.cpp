@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/unix_address.hpp"
-#include "memory/packets.hpp"
+#include "memory/seqpacket.hpp"
 #include "tests/support/hostile.hpp"
 #include "tests/support/node_fixture.hpp"
 #include "tests/support/raw_client.hpp"
@@ -170,7 +170,7 @@ TEST_F(HostileTest, RequestsThatChangeWhileTheyAreRead) {
       std::byte* const lines = client->rings().memory() + client->rings().layout().requests();
       while (!stop) {
         // Not the sequence words: then nothing would be read at all.
-        const std::uint64_t at = other.below(64) * wire::kRingLineBytes + other.between(4, 63);
+        const std::uint64_t at = other.below(64) * wire::kRingSlotBytes + other.between(4, 63);
         base::store_shared(lines + at, static_cast<std::uint8_t>(other()));
       }
     });

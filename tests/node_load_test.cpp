@@ -50,14 +50,14 @@ std::uint64_t load_seconds() {
 
 class NodeLoadConcurrency : public ::testing::Test {
  protected:
-  static void report(std::size_t part, const SettledNumbers& now, const RollingLoadCounts& counts) {
+  static void report(std::size_t part, const IdleNumbers& now, const RollingLoadCounts& counts) {
     fmt::print(
         "part {:2}: {} clients came, {} of them over a fabric, {} went, {} were killed, {} hostile "
         "ones died; {} requests; region {:.1f} MiB, nodes {:.2f}, values {:.2f}, waiting {:.2f}; "
         "resident {:.1f} MiB, heap {:.2f}; {} descriptors\n",
         part, counts.came, counts.by_fabric, counts.went, counts.killed, counts.hostile,
         now.requests, mebibytes(now.taken_bytes), mebibytes(now.node_bytes),
-        mebibytes(now.value_bytes), mebibytes(now.waiting_bytes), mebibytes(now.resident_bytes),
+        mebibytes(now.value_bytes), mebibytes(now.retired_bytes), mebibytes(now.resident_bytes),
         mebibytes(now.heap_bytes), now.descriptors);
     std::fflush(stdout);
   }
@@ -82,13 +82,13 @@ void NodeLoadConcurrency::expect_flat_memory(const std::string& fabric) {
   config_.node.fabric = fabric;
   config_.clients.resume_seconds = 2;
   ForkedNode node(config_, {.silence_ns = 500'000'000});
-  const SettledNumbers empty = node.settled();
+  const IdleNumbers empty = node.idle_numbers();
   RollingLoad load(
       {.socket = config_.node.socket, .fabric = node.fabric_addresses(), .seed = seed});
-  std::vector<SettledNumbers> after;
+  std::vector<IdleNumbers> after;
   for (std::size_t part = 1; part <= parts; ++part) {
     const base::Stopwatch watch;
-    SettledNumbers now;
+    IdleNumbers now;
     load.run([&](const RollingLoadCounts& counts) {
       if (seconds == 0) {
         // However slow all of it is: of each kind there was one more.
@@ -97,11 +97,12 @@ void NodeLoadConcurrency::expect_flat_memory(const std::string& fabric) {
       }
       return watch.elapsed_ns() >= seconds * 1'000'000'000 / parts;
     });
-    static_cast<void>(node.settled());  // the dead have been buried, with what they had in flight
+    static_cast<void>(
+        node.idle_numbers());  // the dead have been buried, with what they had in flight
     load.tidy_up();
     // Engines let go of dropped maps, endpoints of those who hung up, when they next look round.
     do {
-      now = node.settled();
+      now = node.idle_numbers();
     } while (now.epoch_participants > kParticipantsOfOneMap ||
              now.descriptors != empty.descriptors);
     after.push_back(now);
@@ -152,7 +153,7 @@ TEST_F(NodeLoadConcurrency, MemoryComesBackAfterManyLargeAnswersAtATime) {
     pipeline->run(scans, count);
     EXPECT_EQ(count.good, scans.size());
   }
-  const SettledNumbers now = node.settled();
+  const IdleNumbers now = node.idle_numbers();
   constexpr std::uint64_t kAtMost =
       24 * kMiB;  // each of 256 answers had a quarter of a MiB and more
   EXPECT_LE(now.heap_bytes, kAtMost);

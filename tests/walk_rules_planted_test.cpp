@@ -25,7 +25,7 @@ constexpr int kItems = 60;  // a dozen leaves or more
 Wrong read_behind_a_new_leaf() {
   Scene scene(kNoLog);
   scene.a.put("k", "old");
-  const HeldHere held(*scene.map, scene.worker);
+  const HeldHere held(*scene.map, scene.context);
   scene.a.put("k", "new");
   return differs("at the held version", "old", scene.b.get("k", held.read()));
 }
@@ -63,8 +63,8 @@ TEST(WalkRules, ANodeOfAnotherMapDoesNotAnswer) {
   expect_rejected(Bug::skip_map_check, []() -> Wrong {
     Scene scene(kLog);
     tree::MapCore& other = scene.add_map(kLog);
-    Actor stranger(scene.store, other, 3);
-    stranger.put("k", "theirs");
+    Actor other_writer(scene.store, other, 3);
+    other_writer.put("k", "theirs");
     scene.a.put("other", "ours");
     scene.a.put("k", "ours");
     return differs("by way of another map's leaf", "ours",
@@ -168,7 +168,7 @@ TEST(WalkRules, EveryNewNodeNamesItsPredecessor) {
   expect_rejected(Bug::no_predecessor, [] {
     Scene scene(kLog);
     scene.fill(kItems, "old");
-    const HeldHere held(*scene.map, scene.worker);
+    const HeldHere held(*scene.map, scene.context);
     for (int i = 0; i < 4 * kItems; ++i) scene.a.put(Scene::key(i), Scene::value(i, "new"));
     return differs("items at the held version", Scene::filled(kItems, "old"),
                    scene.b.scan(Op::scan, "", "", held.read()));
@@ -179,7 +179,7 @@ TEST(WalkRules, ANewRootNamesItsPredecessor) {
   expect_rejected(Bug::root_without_predecessor, [] {
     Scene scene(kLog);
     scene.fill(kItems);
-    const HeldHere held(*scene.map, scene.worker);
+    const HeldHere held(*scene.map, scene.context);
     for (int i = 0; i < kItems; ++i) scene.a.erase(Scene::key(i));
     return differs("items before the tree was emptied", Scene::filled(kItems),
                    scene.b.scan(Op::scan, "", "", held.read()));
@@ -193,7 +193,7 @@ TEST(WalkRules, AMergedNodeNamesBothPredecessors) {
     constexpr int kMany = 4 * kItems;  // leaves are left after merging
     Scene scene(kLog);
     scene.fill(kMany);
-    const HeldHere held(*scene.map, scene.worker);
+    const HeldHere held(*scene.map, scene.context);
     for (int i = 0; i < kMany; ++i) {
       if (i % 4 != 0) scene.a.erase(Scene::key(i));
     }

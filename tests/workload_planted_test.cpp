@@ -16,7 +16,7 @@
 #include "tests/support/seed.hpp"
 #include "tests/support/store.hpp"
 #include "tests/support/workload.hpp"
-#include "tree/node/planted.hpp"
+#include "tree/node/planted_tree_bugs.hpp"
 
 namespace espalier::test {
 namespace {

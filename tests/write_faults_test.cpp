@@ -221,7 +221,7 @@ bool log_merged(const Shape& before, const Shape& after) {
   return after.stats.log_merges > before.stats.log_merges;
 }
 bool gave(const Shape& before, const Shape& after) {
-  return after.stats.gives > before.stats.gives;
+  return after.stats.redistributions > before.stats.redistributions;
 }
 bool split(const Shape& before, const Shape& after) {
   return after.stats.splits > before.stats.splits;

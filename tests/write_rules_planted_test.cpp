@@ -151,7 +151,7 @@ TEST(WriteRules, ABatchBecomesVisibleAsAWhole) {
     Scene scene;
     scene.write({{"a", "old"}, {"b", "old"}});
     std::optional<HeldHere> held;
-    const At half(Moment::half_published, [&] { held.emplace(*scene.map, scene.worker); });
+    const At half(Moment::half_published, [&] { held.emplace(*scene.map, scene.context); });
     scene.write({{"a", "new"}, {"b", "new"}});
     if (!held) return "the batch was not written entry by entry";
     return differs("items as of the middle of a batch", {"a=old", "b=old"},

@@ -31,7 +31,7 @@ struct PointLines {
 };
 
 /// Runs a benchmark that prints JSON lines, and sorts them. What all have in common is checked.
-inline PointLines lines_of(const std::string& bench,
+inline PointLines slots_of(const std::string& bench,
                            const std::function<int(const Output& output)>& run) {
   std::ostringstream out;
   std::ostringstream err;

@@ -30,8 +30,8 @@ enum class Code : std::uint16_t {
   unsupported = 12,  ///< this build or machine cannot do it
   /// the node is gone or said that it stops; a write without an answer may or may not be done
   connection_lost = 13,
-  /// a one-sided read lost its hold on the memory, or met changes too often; ask again. detail: 1 if
-  /// items were delivered already
+  /// a one-sided read lost its hold on the memory, or met changes too often; ask again. detail: 1
+  /// if items were delivered already
   contended = 14,
 };
 

@@ -181,10 +181,10 @@ typedef struct espalier_map_stats {
   uint64_t interior_nodes;
   uint64_t node_bytes;     ///< memory of nodes in the tree
   uint64_t value_bytes;    ///< memory of out-of-line values
-  uint64_t waiting_bytes;  ///< memory unlinked and not yet free
+  uint64_t retired_bytes;  ///< memory unlinked and not yet free
   uint64_t log_merges;
   uint64_t splits;  ///< of leaves
-  uint64_t gives;   ///< splits avoided by giving items to a sibling
+  uint64_t redistributions;  ///< splits avoided by giving items to a sibling
   uint64_t merges;  ///< of nodes
   espalier_version_number read_version;
   espalier_version_number write_version;

@@ -48,10 +48,10 @@ struct MapStats {
   std::uint32_t height = 0;         ///< levels, a lone leaf being 1
   std::uint64_t node_bytes = 0;     ///< memory of nodes in the tree
   std::uint64_t value_bytes = 0;    ///< memory of out-of-line values
-  std::uint64_t waiting_bytes = 0;  ///< memory unlinked and not yet free
+  std::uint64_t retired_bytes = 0;  ///< memory unlinked and not yet free
   std::uint64_t log_merges = 0;
   std::uint64_t splits = 0;  ///< leaf splits
-  std::uint64_t gives = 0;   ///< splits avoided by giving items to a sibling
+  std::uint64_t redistributions = 0;  ///< splits avoided by giving items to a sibling
   std::uint64_t merges = 0;  ///< node merges
   Version read_version = 0;
   Version write_version = 0;

@@ -59,9 +59,9 @@ TEST(Histogram, PercentilesAreNeverLowAndLittleHigh) {
   EXPECT_EQ(histogram.max(), values.back());
   for (const double fraction : {0.001, 0.25, 0.5, 0.9, 0.99, 0.999, 1.0}) {
     const auto rank = static_cast<std::size_t>(std::ceil(fraction * 5000)) - 1;
-    const std::uint64_t told = histogram.percentile(fraction);
-    EXPECT_GE(told, values[rank]);
-    EXPECT_LE(told - values[rank], values[rank] / 64);
+    const std::uint64_t found = histogram.percentile(fraction);
+    EXPECT_GE(found, values[rank]);
+    EXPECT_LE(found - values[rank], values[rank] / 64);
   }
 }
 

@@ -17,8 +17,8 @@
 // it was sent, and walks that begin before its answer comes begin at that epoch.
 //
 // Whoever ends a lease must fence its reader first: revoke the keys by which it reads, and wait for
-// accesses that began. So a READ that succeeded proves that the lease was held, whatever clocks say;
-// they only decide when patience ends.
+// accesses that began. So a READ that succeeded proves that the lease was held, whatever clocks
+// say; they only decide when patience ends.
 //
 // Thread: any.
 #pragma once

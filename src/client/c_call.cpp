@@ -54,13 +54,13 @@ Check sized(const void* pointer, std::size_t own_bytes, const char* argument) {
   return {};
 }
 
-espalier_code tell(const char* call, const Check& check) noexcept {
+espalier_code report(const char* call, const Check& check) noexcept {
   char text[256];
   std::snprintf(text, sizeof text, "%s %s", check.argument, check.complaint);
   return keep(static_cast<espalier_code>(check.code), 0, call, text);
 }
 
-espalier_code tell(const char* call, const Error& error) noexcept {
+espalier_code report(const char* call, const Error& error) noexcept {
   const auto code = static_cast<espalier_code>(error.code);
   try {
     return keep(code, error.detail, call, message(error).c_str());
@@ -69,7 +69,7 @@ espalier_code tell(const char* call, const Error& error) noexcept {
   }
 }
 
-espalier_code tell_exception(const char* call) noexcept {
+espalier_code report_exception(const char* call) noexcept {
   try {
     throw;
   } catch (const std::bad_alloc&) {

@@ -71,23 +71,23 @@ inline std::string_view view(const espalier_bytes& bytes) {
 inline espalier_bytes bytes_of(std::string_view text) { return {text.data(), text.size()}; }
 
 /// Keeps what went wrong, and returns its code.
-espalier_code tell(const char* call, const Error& error) noexcept;
-espalier_code tell(const char* call, const Check& check) noexcept;
+espalier_code report(const char* call, const Error& error) noexcept;
+espalier_code report(const char* call, const Check& check) noexcept;
 /// The same of the exception that is being handled.
-espalier_code tell_exception(const char* call) noexcept;
+espalier_code report_exception(const char* call) noexcept;
 
 /// Does the work of a call if nothing is wrong with its arguments. `work` returns a Result of
 /// anything; what it makes, it has put where the caller wants it.
 template <class Work>
 espalier_code run(const char* call, std::initializer_list<Check> checks, Work work) noexcept {
   for (const Check& check : checks) {
-    if (check.complaint != nullptr) return tell(call, check);
+    if (check.complaint != nullptr) return report(call, check);
   }
   try {
     const auto result = work();
-    return result ? ESPALIER_OK : tell(call, result.error());
+    return result ? ESPALIER_OK : report(call, result.error());
   } catch (...) {
-    return tell_exception(call);
+    return report_exception(call);
   }
 }
 

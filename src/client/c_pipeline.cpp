@@ -100,7 +100,7 @@ struct espalier_pipeline final : private espalier::Handler {
   void done(const Completion& completion) override {
     const Slot slot = slot_of(completion.tag);
     if (--slot.flight->unfinished == 0) finished_.push_back(slot.flight);
-    const espalier_completion told{
+    const espalier_completion completed{
         .tag = slot.tag,
         .op = static_cast<std::uint32_t>(completion.op),
         .code = completion.ok ? ESPALIER_OK : static_cast<espalier_code>(completion.error.code),
@@ -113,7 +113,7 @@ struct espalier_pipeline final : private espalier::Handler {
         .items = completion.items,
         .key = c::bytes_of(completion.key),
         .value = c::bytes_of(completion.value)};
-    [&]() noexcept { options_.done(options_.context, &told); }();
+    [&]() noexcept { options_.done(options_.context, &completed); }();
   }
 
   bool items(std::uint64_t tag, std::span<const Item> items) override {

@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "client/call_context.hpp"
 #include "client/impl.hpp"
-#include "client/session.hpp"
 #include "offload/services.hpp"
 #include "tree/write/catalog.hpp"
 
@@ -20,7 +20,7 @@ namespace espalier::client {
 
 class EmbeddedMap final : public MapImpl {
  public:
-  EmbeddedMap(std::shared_ptr<tree::MapCore> core, std::shared_ptr<SessionPool> sessions)
+  EmbeddedMap(std::shared_ptr<tree::MapCore> core, std::shared_ptr<CallContextPool> sessions)
       : core_(std::move(core)), sessions_(std::move(sessions)) {}
 
   /// What stands behind a handle. Requires: its store is embedded.
@@ -54,7 +54,7 @@ class EmbeddedMap final : public MapImpl {
   Result<bool> scan_few(const Request& request, const ItemSink& sink);
 
   const std::shared_ptr<tree::MapCore> core_;
-  const std::shared_ptr<SessionPool> sessions_;
+  const std::shared_ptr<CallContextPool> sessions_;
 };
 
 class EmbeddedSnapshot final : public SnapshotImpl {
@@ -77,23 +77,23 @@ class EmbeddedSnapshot final : public SnapshotImpl {
 class EmbeddedPipeline final : public PipelineImpl {
  public:
   /// Takes a session of its own, and gives it back.
-  EmbeddedPipeline(tree::MapCore& core, std::shared_ptr<SessionPool> sessions, Session* session,
-                   std::uint32_t in_flight);
+  EmbeddedPipeline(tree::MapCore& core, std::shared_ptr<CallContextPool> sessions,
+                   CallContext* session, std::uint32_t in_flight);
   ~EmbeddedPipeline() override;
 
   void submit(std::span<const Request> requests, Handler& handler) override;
-  std::size_t poll() override { return engine_->poll(); }
-  std::size_t advance() override { return engine_->advance(); }
+  std::size_t poll() override { return executor_->poll(); }
+  std::size_t advance() override { return executor_->advance(); }
   void run(std::span<const Request> requests, Handler& handler) override;
 
  private:
   void look_at_size();
 
   tree::MapCore& core_;
-  const std::shared_ptr<SessionPool> sessions_;
-  Session* const session_;
+  const std::shared_ptr<CallContextPool> sessions_;
+  CallContext* const session_;
   bool interleave_warm_ = false;
-  std::unique_ptr<tree::MapExecutor> engine_;
+  std::unique_ptr<tree::MapExecutor> executor_;
 };
 
 class EmbeddedStore final : public StoreImpl {
@@ -123,7 +123,7 @@ class EmbeddedStore final : public StoreImpl {
   tree::StoreCore core_;
   tree::Catalog catalog_;
   offload::Sequencers sequencers_;
-  const std::shared_ptr<SessionPool> sessions_;
+  const std::shared_ptr<CallContextPool> sessions_;
   std::mutex mutex_;  // guards maps_, together with what the catalog says; taken before its lock
   std::unordered_map<std::uint32_t, std::unique_ptr<EmbeddedMap>> maps_;  // by id
 };

@@ -5,7 +5,7 @@
 
 #include "client/answer.hpp"
 #include "client/embedded.hpp"
-#include "tree/node/planted.hpp"
+#include "tree/node/planted_tree_bugs.hpp"
 #include "tree/write/audit.hpp"
 #include "tree/write/batch.hpp"
 #include "tree/write/estimate.hpp"
@@ -17,13 +17,13 @@ namespace {
 // Lets go of what a read at once has pinned, whatever its user does.
 class LetGo {
  public:
-  explicit LetGo(tree::MapExecutor& engine) : engine_(engine) {}
-  ~LetGo() { engine_.let_go(); }
+  explicit LetGo(tree::MapExecutor& executor) : executor_(executor) {}
+  ~LetGo() { executor_.let_go(); }
   LetGo(const LetGo&) = delete;
   LetGo& operator=(const LetGo&) = delete;
 
  private:
-  tree::MapExecutor& engine_;
+  tree::MapExecutor& executor_;
 };
 
 Result<std::uint64_t> run_count(Runner& runner, std::string_view low, std::string_view high) {
@@ -48,7 +48,7 @@ tree::WriteCondition::Kind kind_of(WriteBatch::Condition condition) {
 Result<void> EmbeddedMap::walk(const tree::WalkRequest& request) {
   const auto session = SessionLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  (*session)->engine(*core_).run(request);
+  (*session)->executor(*core_).run(request);
   return {};
 }
 
@@ -59,12 +59,12 @@ Result<void> EmbeddedMap::run(const Request& request, Handler& handler) {
 Result<bool> EmbeddedMap::get(std::string_view key, std::string& value, Version& version) {
   const auto session = SessionLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  tree::MapExecutor& engine = (*session)->engine(*core_);
+  tree::MapExecutor& executor = (*session)->executor(*core_);
   Completion answer;
-  if (!engine.read_one(key, answer)) {
+  if (!executor.read_one(key, answer)) {
     return fail(Code::key_too_long, core_->geometry.key_bytes_max);
   }
-  const LetGo let_go(engine);
+  const LetGo let_go(executor);
   if (answer.found) {
     value = answer.value;
     version = answer.version;
@@ -111,7 +111,7 @@ Result<std::uint64_t> EmbeddedMap::add(std::string_view key, std::uint64_t amoun
 Result<Written> EmbeddedMap::write(const WriteBatch& batch) {
   const auto session = SessionLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  tree::Worker& worker = (*session)->worker;
+  tree::ThreadContext& thread = (*session)->thread;
   std::vector<tree::BatchWrite> writes;
   writes.reserve(batch.writes().size());
   for (const WriteBatch::Write& write : batch.writes()) {
@@ -122,12 +122,12 @@ Result<Written> EmbeddedMap::write(const WriteBatch& batch) {
   for (const WriteBatch::Check& check : batch.conditions()) {
     checks.push_back({check.key, check.value, check.version, kind_of(check.kind)});
   }
-  const auto applied = tree::apply_batch(worker, *core_, writes, checks);
+  const auto applied = tree::apply_batch(thread, *core_, writes, checks);
   if (!applied) return std::unexpected(applied.error());
   const bool at_once = tree::planted(tree::Bug::acknowledge_before_release);
   while (!at_once && core_->clock.released() < applied->wait_for) std::this_thread::yield();
   tree::Reclaimer& reclaimer = core_->store.reclaimer;
-  if (reclaimer.due()) reclaimer.collect(worker.cache);
+  if (reclaimer.due()) reclaimer.collect(thread.cache);
   if (applied->failed_check) return fail(Code::condition_failed, *applied->failed_check);
   return Written{applied->version, true, applied->existed};
 }
@@ -136,10 +136,10 @@ Result<Written> EmbeddedMap::write(const WriteBatch& batch) {
 Result<bool> EmbeddedMap::scan_few(const Request& request, const ItemSink& sink) {
   const auto session = SessionLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  tree::MapExecutor& engine = (*session)->engine(*core_);
-  const Item* const items = engine.scan_few(request.key, request.limit);
+  tree::MapExecutor& executor = (*session)->executor(*core_);
+  const Item* const items = executor.scan_few(request.key, request.limit);
   if (items == nullptr) return false;
-  const LetGo let_go(engine);
+  const LetGo let_go(executor);
   // As everywhere, a sink that throws ends the process.
   [&]() noexcept { sink({items, request.limit}); }();
   return true;
@@ -169,14 +169,14 @@ Result<std::uint64_t> EmbeddedSnapshot::count(std::string_view low, std::string_
 Result<std::uint64_t> EmbeddedMap::count_estimate(std::string_view low, std::string_view high) {
   const auto session = SessionLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  return tree::estimate_range((*session)->worker, *core_, low, high);
+  return tree::estimate_range((*session)->thread, *core_, low, high);
 }
 
 Result<std::unique_ptr<SnapshotImpl>> EmbeddedMap::snapshot() {
   if (!core_->options.versions) return fail(Code::unsupported);
   const auto session = SessionLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  base::EpochSlot& slot = (*session)->worker.slot;
+  base::EpochSlot& slot = (*session)->thread.slot;
   slot.enter();
   const auto held = core_->store.reclaimer.hold(*core_, core_->clock.released());
   slot.exit();
@@ -192,7 +192,7 @@ Result<std::unique_ptr<PipelineImpl>> EmbeddedMap::open_pipeline(std::uint32_t i
 Result<MapStats> EmbeddedMap::stats() {
   const auto session = SessionLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  return tree::stats_of(*core_, (*session)->worker.slot);
+  return tree::stats_of(*core_, (*session)->thread.slot);
 }
 
 // What one map took of the store's memory can only be told from what all of them have.

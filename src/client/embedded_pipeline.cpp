@@ -5,19 +5,19 @@
 
 namespace espalier::client {
 
-EmbeddedPipeline::EmbeddedPipeline(tree::MapCore& core, std::shared_ptr<SessionPool> sessions,
-                                   Session* session, std::uint32_t in_flight)
+EmbeddedPipeline::EmbeddedPipeline(tree::MapCore& core, std::shared_ptr<CallContextPool> sessions,
+                                   CallContext* session, std::uint32_t in_flight)
     : core_(core), sessions_(std::move(sessions)), session_(session) {
   look_at_size();
-  engine_ = std::make_unique<tree::MapExecutor>(
-      session->worker, core, in_flight, [this, in_flight](std::uint32_t, base::ReadyQueue& queue) {
+  executor_ = std::make_unique<tree::MapExecutor>(
+      session->thread, core, in_flight, [this, in_flight](std::uint32_t, base::ReadyQueue& queue) {
         return tree::HostAccess(core_.base, queue, in_flight > 1, &interleave_warm_);
       });
 }
 
 EmbeddedPipeline::~EmbeddedPipeline() {
-  engine_->drain();
-  engine_.reset();
+  executor_->drain();
+  executor_.reset();
   sessions_->release(session_);
 }
 
@@ -25,12 +25,12 @@ void EmbeddedPipeline::look_at_size() { interleave_warm_ = core_.far_interior();
 
 void EmbeddedPipeline::submit(std::span<const Request> requests, Handler& handler) {
   look_at_size();
-  engine_->submit(requests, handler);
+  executor_->submit(requests, handler);
 }
 
 void EmbeddedPipeline::run(std::span<const Request> requests, Handler& handler) {
   submit(requests, handler);
-  engine_->drain();
+  executor_->drain();
 }
 
 }  // namespace espalier::client

@@ -31,7 +31,7 @@ Result<std::unique_ptr<StoreImpl>> EmbeddedStore::open(const StoreOptions& optio
 EmbeddedStore::EmbeddedStore(memory::Region region, const StoreOptions& options)
     : core_(std::move(region), options.participants_max),
       catalog_(core_),
-      sessions_(std::make_shared<SessionPool>(core_)) {}
+      sessions_(std::make_shared<CallContextPool>(core_)) {}
 
 EmbeddedStore::~EmbeddedStore() {
   sessions_->close();
@@ -74,10 +74,10 @@ Result<void> EmbeddedStore::drop_map(std::string_view name) {
 
 void EmbeddedStore::trim() {
   if (const auto session = SessionLease::take(sessions_)) {
-    tree::Worker& worker = (*session)->worker;
+    tree::ThreadContext& thread = (*session)->thread;
     // The first round stamps what was waiting for its release, the next frees it.
-    for (int round = 0; round < 3; ++round) core_.reclaimer.collect(worker.cache);
-    worker.cache.flush();
+    for (int round = 0; round < 3; ++round) core_.reclaimer.collect(thread.cache);
+    thread.cache.flush();
   }
   core_.pool.trim();
 }

@@ -22,7 +22,7 @@ constexpr std::uint64_t kNapNs = 10'000'000;
 constexpr std::uint32_t kQuietWorks = 16;  // looks in vain between two looks at the clock
 constexpr std::uint64_t kInARowNs = 10'000;  // at most, between one request's end and the next
 constexpr std::uint64_t kIdleNs = 10'000'000;
-constexpr std::uint64_t kGoodbyeNs = 20'000'000;  // spent only where the node is silent
+constexpr std::uint64_t kCloseNs = 20'000'000;  // spent only where the node is silent
 
 }  // namespace
 
@@ -34,11 +34,11 @@ FabricConnection::FabricConnection(fabric::Connecting way, const FabricConnectio
       mtu_bytes_(way.mtu_bytes),
       completions_(*endpoint_, kReceives + kPosts),
       receives_(completions_, kReceives) {
-  layout_ = {options.request_lines, options.response_lines, options.response_rings};
+  layout_ = {options.request_slots, options.response_slots, options.response_rings};
 }
 
 FabricConnection::~FabricConnection() {
-  if (keeper_) keeper_->remove(*this);
+  if (keepalive_) keepalive_->remove(*this);
   if (!lost()) hang_up();
 }
 
@@ -50,15 +50,15 @@ Result<std::shared_ptr<FabricConnection>> FabricConnection::open(
   // Of some transports it shows as early as that.
   if (!way && way.error().code == Code::connection_lost) return fail(Code::system, ECONNREFUSED);
   if (!way) return std::unexpected(way.error());
-  options.is_kept = true;
+  options.has_keepalive = true;
   auto made = open(std::move(*way), options);
   if (!made) return made;
   try {
-    (*made)->keeper_ = ConnectionKeeper::of_process();
+    (*made)->keepalive_ = KeepaliveThread::of_process();
   } catch (const std::system_error& error) {
     return fail(Code::system, static_cast<std::uint32_t>(error.code().value()));
   }
-  (*made)->keeper_->add(**made);
+  (*made)->keepalive_->add(**made);
   return made;
 }
 
@@ -83,16 +83,16 @@ Result<void> FabricConnection::connect_first() {
       std::make_unique<offload::RingLink>(offload::RingLink::Side::client, memory_.at(0), layout_);
   // Those who write into our memory need no buffers beside it.
   const bool sent = options_.way == wire::LinkWay::send;
-  buffers_.resize(sent ? std::size_t{kReceives} * offload::RingLink::kCarriedBytesMax : 0);
+  buffers_.resize(sent ? std::size_t{kReceives} * offload::RingLink::kMirroredBytesMax : 0);
   post_receives();
-  const std::uint64_t until = options_.now_ns() + options_.patience_ns;
+  const std::uint64_t until = options_.now_ns() + options_.timeout_ns;
   if (const auto dialled = dial(); !dialled) return dialled;
   while (pair_->state() == QueuePair::State::connecting) {
     if (options_.now_ns() >= until) return fail(Code::system, ETIMEDOUT);
     endpoint_->progress();
     endpoint_->wait(kNapNs);
   }
-  if (pair_->state() == QueuePair::State::ended) {
+  if (pair_->state() == QueuePair::State::error) {
     const bool silent = pair_->ended_by() == fabric::Status::retry_exceeded;
     return fail(Code::system, silent ? ETIMEDOUT : ECONNREFUSED);
   }
@@ -102,7 +102,7 @@ Result<void> FabricConnection::connect_first() {
 }
 
 void FabricConnection::post_receives() {
-  const std::size_t each = buffers_.empty() ? 0 : offload::RingLink::kCarriedBytesMax;
+  const std::size_t each = buffers_.empty() ? 0 : offload::RingLink::kMirroredBytesMax;
   for (std::uint64_t i = 0; i < kReceives; ++i) {
     const fabric::Receive receive{i, std::span(buffers_).subspan(i * each, each)};
     receives_.post({&receive, 1});
@@ -115,8 +115,8 @@ Result<void> FabricConnection::dial() {
   hello.magic = wire::kLinkMagic;
   hello.protocol = wire::kLinkProtocol;
   hello.way = static_cast<std::uint8_t>(options_.way);
-  hello.request_lines_log2 = wire::lines_log2(layout_.request_lines);
-  hello.response_lines_log2 = wire::lines_log2(layout_.response_lines);
+  hello.request_slots_log2 = wire::slots_log2(layout_.request_slots);
+  hello.response_slots_log2 = wire::slots_log2(layout_.response_slots);
   hello.response_rings = static_cast<std::uint8_t>(layout_.response_rings);
   hello.token = token_;
   if (options_.way == wire::LinkWay::write) {
@@ -133,7 +133,7 @@ Result<void> FabricConnection::dial() {
   options.send_depth = kPosts;
   options.mtu_bytes = mtu_bytes_;
   options.timeout_ns = options_.pair_timeout_ns;
-  options.acknowledges_late = true;
+  options.delayed_acks = true;
   auto pair = endpoint_->connect(target_, options, std::as_bytes(std::span(&hello, 1)));
   if (!pair) return std::unexpected(pair.error());
   pair_ = std::move(*pair);
@@ -148,8 +148,8 @@ Result<void> FabricConnection::take_welcome() {
   if (welcome.magic != wire::kLinkMagic) return fail(Code::corrupt, 1);
   if (welcome.code != 0) return fail(static_cast<Code>(welcome.code), welcome.detail);
   if (welcome.protocol != wire::kLinkProtocol) return fail(Code::unsupported, welcome.protocol);
-  const bool same = welcome.request_lines_log2 == wire::lines_log2(layout_.request_lines) &&
-                    welcome.response_lines_log2 == wire::lines_log2(layout_.response_lines) &&
+  const bool same = welcome.request_slots_log2 == wire::slots_log2(layout_.request_slots) &&
+                    welcome.response_slots_log2 == wire::slots_log2(layout_.response_slots) &&
                     welcome.response_rings == layout_.response_rings &&
                     welcome.way == static_cast<std::uint8_t>(options_.way);
   if (!same) return fail(Code::corrupt, 2);
@@ -167,21 +167,21 @@ Result<void> FabricConnection::take_welcome() {
 
 // --- working -------------------------------------------------------------------------------------
 
-offload::LineReader FabricConnection::responses(std::uint32_t ring) const {
+offload::SlotReader FabricConnection::responses(std::uint32_t ring) const {
   std::byte* const credit =
       memory_.at(layout_.response_side(ring) + offsetof(wire::ResponseSide, credit));
-  return {memory_.at(layout_.responses(ring)), layout_.response_lines, credit, 0,
-          &link_->landed(ring)};
+  return {memory_.at(layout_.responses(ring)), layout_.response_slots, credit, 0,
+          &link_->delivered(ring)};
 }
 
 void FabricConnection::ring(std::uint64_t /*tail*/) {
   const std::lock_guard lock(mutex_);
   if (lost()) return;
-  if (settled_ns_ != 0) {
-    const std::uint64_t rested_ns = options_.now_ns() - std::exchange(settled_ns_, 0);
+  if (idle_since_ns_ != 0) {
+    const std::uint64_t rested_ns = options_.now_ns() - std::exchange(idle_since_ns_, 0);
     in_a_row_ = rested_ns < kInARowNs;
   }
-  link_->carry();
+  link_->mirror();
   endpoint_->flush();
 }
 
@@ -191,21 +191,21 @@ void FabricConnection::make_progress() {
 }
 
 // What we owe can leave with the next request. If none comes, the node asks for it a few times, and
-// the keeper answers.
-void FabricConnection::settle() {
+// the keepalive thread answers.
+void FabricConnection::enter_idle() {
   const std::lock_guard lock(mutex_);
-  settled_ns_ = options_.now_ns();
-  if (!options_.is_kept || !in_a_row_) endpoint_->flush();
+  idle_since_ns_ = options_.now_ns();
+  if (!options_.has_keepalive || !in_a_row_) endpoint_->flush();
 }
 
 // Threads that wait in here make the progress themselves.
 void FabricConnection::keep() {
   const std::uint32_t uses = uses_.load(std::memory_order_relaxed);
-  if (std::exchange(uses_kept_, uses) != uses) return;
+  if (std::exchange(uses_at_keepalive_, uses) != uses) return;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;
   try {
-    carry_and_take();
+    mirror_and_take();
     endpoint_->flush();
   } catch (const std::exception&) {
     lose();  // no memory: whoever uses it next finds out, and is told
@@ -214,7 +214,7 @@ void FabricConnection::keep() {
 
 void FabricConnection::work() {
   uses_.store(uses_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  const std::size_t count = carry_and_take();
+  const std::size_t count = mirror_and_take();
   if (count != 0) {
     quiet_works_ = 0;
   } else if (++quiet_works_ % kQuietWorks == 0 && state_ == State::up && !lost()) {
@@ -222,14 +222,14 @@ void FabricConnection::work() {
   }
 }
 
-std::size_t FabricConnection::carry_and_take() {
+std::size_t FabricConnection::mirror_and_take() {
   if (lost()) return 0;
-  link_->carry();
+  link_->mirror();
   Completion batch[64];
   const std::size_t count = completions_.poll(batch);
   for (std::size_t i = 0; i < count; ++i) take(batch[i]);
   link_->refresh_credits();
-  if (link_->goodbye()) {
+  if (link_->peer_closed()) {
     endpoint_->flush();  // it waits until it knows that we have heard
     lose();
   } else if (state_ != State::up || pair_->state() != QueuePair::State::connected) {
@@ -238,8 +238,8 @@ std::size_t FabricConnection::carry_and_take() {
   return count;
 }
 
-// Whose pair the node has given up may wait for an answer that nobody will send: the farewell can
-// get lost. So now and then something is said that must be acknowledged.
+// Whose pair the node has given up may wait for an answer that nobody will send: the terminate
+// message can get lost. So now and then something is said that must be acknowledged.
 void FabricConnection::ask_in_silence() {
   const std::uint64_t now = options_.now_ns();
   if (quiet_works_ == kQuietWorks) asked_ns_ = now;
@@ -252,7 +252,7 @@ void FabricConnection::take(const Completion& completion) {
   const bool receive = completion.opcode == fabric::Opcode::receive ||
                        completion.opcode == fabric::Opcode::receive_write;
   if (!receive) return link_->completed(completion);
-  const std::size_t each = buffers_.empty() ? 0 : offload::RingLink::kCarriedBytesMax;
+  const std::size_t each = buffers_.empty() ? 0 : offload::RingLink::kMirroredBytesMax;
   const std::span<std::byte> buffer = std::span(buffers_).subspan(completion.work_id * each, each);
   const bool ours = pair_ != nullptr && completion.pair == pair_->number();
   if (ours && completion.status == fabric::Status::success) {
@@ -275,7 +275,7 @@ void FabricConnection::go_on() {
     return;
   }
   if (now >= give_up_ns_) return lose();
-  if (state_ == State::connecting && pair_->state() == QueuePair::State::ended) {
+  if (state_ == State::connecting && pair_->state() == QueuePair::State::error) {
     // Nobody serves there any more; silence may end.
     if (pair_->ended_by() != fabric::Status::retry_exceeded) return lose();
     drop_pair();
@@ -289,7 +289,7 @@ void FabricConnection::begin_again() {
   drop_pair();
   state_ = State::waiting;
   again_ns_ = 0;
-  give_up_ns_ = options_.now_ns() + options_.patience_ns;
+  give_up_ns_ = options_.now_ns() + options_.timeout_ns;
 }
 
 void FabricConnection::try_again(std::uint64_t now_ns) {
@@ -312,7 +312,7 @@ void FabricConnection::drop_pair() {
 
 // --- sleeping and ending -------------------------------------------------------------------------
 
-void FabricConnection::fall_asleep(std::uint32_t /*ring*/, const offload::LineReader& responses,
+void FabricConnection::fall_asleep(std::uint32_t /*ring*/, const offload::SlotReader& responses,
                                    std::uint64_t longest_ns) {
   const std::lock_guard lock(mutex_);
   work();
@@ -342,8 +342,8 @@ void FabricConnection::hang_up() {
   endpoint_->wake();
   const std::lock_guard lock(mutex_);
   if (!was_lost && link_ && link_->attached()) {
-    static_cast<void>(link_->say_goodbye());
-    const std::uint64_t until = options_.now_ns() + kGoodbyeNs;
+    static_cast<void>(link_->send_close());
+    const std::uint64_t until = options_.now_ns() + kCloseNs;
     Completion batch[64];
     while (link_->busy() && pair_->state() == QueuePair::State::connected &&
            options_.now_ns() < until) {

@@ -8,7 +8,7 @@
 //
 // The endpoint belongs to one thread at a time, so whoever asks, polls or waits holds a lock;
 // RemoteSessions gives each thread a connection of its own, where nobody waits for it. While none
-// does, the keeper of the process answers for it.
+// does, the keepalive thread of the process answers for it.
 //
 // Thread: any.
 #pragma once
@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "client/connection_keeper.hpp"
+#include "client/keepalive_thread.hpp"
 #include "client/node_connection.hpp"
 #include "fabric/address.hpp"
 #include "fabric/endpoint.hpp"
@@ -33,36 +33,36 @@ namespace espalier::client {
 
 struct FabricConnectionOptions {
   wire::LinkWay way = wire::LinkWay::write;
-  std::uint32_t request_lines = 512;
-  std::uint32_t response_lines = 1024;
+  std::uint32_t request_slots = 512;
+  std::uint32_t response_slots = 1024;
   std::uint32_t response_rings = wire::kResponseRingsMax;
   /// How long it tries to reach the node after the pair has failed; at first, for one dial at most.
-  std::uint64_t patience_ns = 10'000'000'000;
+  std::uint64_t timeout_ns = 10'000'000'000;
   /// Who waits, and has heard nothing for so long, asks whether the node is there.
   std::uint64_t silence_ns = 1'000'000'000;
   std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns;
   /// Somebody calls keep() now and then, so what can leave with the next request may wait for it.
-  bool is_kept = false;
+  bool has_keepalive = false;
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;
 };
 
-class FabricConnection final : public NodeConnection, public Kept {
+class FabricConnection final : public NodeConnection, public KeepaliveTarget {
  public:
   /// Errors: those of fabric::open_for_connecting but connection_lost; system (ECONNREFUSED: nobody
   /// serves there; ETIMEDOUT: nobody answers; EAGAIN: no thread is to be had), corrupt (what
   /// answers is no node), and why the node refused: unsupported, too_many_participants.
   static Result<std::shared_ptr<FabricConnection>> open(const fabric::FabricAddress& address,
                                                         FabricConnectionOptions options = {});
-  /// The same through an endpoint that is there, without the keeper of the process.
+  /// The same through an endpoint that is there, without the keepalive thread of the process.
   static Result<std::shared_ptr<FabricConnection>> open(
       fabric::Connecting way, const FabricConnectionOptions& options = {});
   ~FabricConnection() override;
 
-  [[nodiscard]] offload::LineReader responses(std::uint32_t ring) const override;
+  [[nodiscard]] offload::SlotReader responses(std::uint32_t ring) const override;
   void ring(std::uint64_t tail) override;
   void make_progress() override;
-  void settle() override;
-  void fall_asleep(std::uint32_t ring, const offload::LineReader& responses,
+  void enter_idle() override;
+  void fall_asleep(std::uint32_t ring, const offload::SlotReader& responses,
                    std::uint64_t longest_ns) override;
   bool ask_lost() override;
   bool ask_lost_idle() override;
@@ -80,7 +80,7 @@ class FabricConnection final : public NodeConnection, public Kept {
   Result<void> dial();
   Result<void> take_welcome();
   void work();
-  std::size_t carry_and_take();
+  std::size_t mirror_and_take();
   void take(const fabric::Completion& completion);
   void ask_in_silence();
   void post_receives();
@@ -90,8 +90,8 @@ class FabricConnection final : public NodeConnection, public Kept {
   void drop_pair();
 
   FabricConnectionOptions options_;
-  std::shared_ptr<ConnectionKeeper> keeper_;
-  std::uint32_t uses_kept_ = 0;  // those that the keeper knows of; its own
+  std::shared_ptr<KeepaliveThread> keepalive_;
+  std::uint32_t uses_at_keepalive_ = 0;  // those that the keepalive thread knows of; its own
   std::mutex mutex_;             // of all below, but for reading the atomic ones
   std::unique_ptr<fabric::Endpoint> endpoint_;
   std::string target_;
@@ -111,7 +111,7 @@ class FabricConnection final : public NodeConnection, public Kept {
   std::uint32_t quiet_works_ = 0;
   std::atomic<std::uint64_t> resumed_{0};
   std::atomic<std::uint32_t> uses_{0};
-  std::uint64_t settled_ns_ = 0;  // when a lane last said so, and none has asked since; 0: never
+  std::uint64_t idle_since_ns_ = 0;  // when a lane last said so, and none has asked since; 0: never
   bool in_a_row_ = false;         // the next request usually follows at once
 };
 

@@ -58,10 +58,10 @@ TEST_P(LinkSeeds, ANodeThatBeginsAgainDoesNothingOfWhatTheLastWasAsked) {
     const std::uint64_t crash_ns = world.world().now_ns() + random.between(0, 3'000'000);
     const std::uint64_t down_ns = random.between(1'000, 30'000'000);
     world.plan_restart(crash_ns, down_ns);
-    const std::string told = world.go_on(reached);
+    const std::string answered = world.go_on(reached);
     if (world.world().now_ns() < crash_ns + down_ns) world.world().run_until(crash_ns + down_ns);
-    ASSERT_TRUE(told == "lost" || told.empty()) << told;
-    lost += told == "lost" ? 1 : 0;
+    ASSERT_TRUE(answered == "lost" || answered.empty()) << answered;
+    lost += answered == "lost" ? 1 : 0;
     world.forget();
     // Links may be cut meanwhile, for longer than one attempt takes.
     std::string connected = world.connect();

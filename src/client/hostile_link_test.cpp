@@ -28,7 +28,7 @@ TEST(HostileLinks, WhoTakesNothingLeavesOthersTheirPosts) {
   EXPECT_EQ(check_posts_for_others(), "");
 }
 
-TEST(HostileLinksSlow, WhoIsTurnedAwayHandsBackTheReceivesThatHeTook) {
+TEST(HostileLinksSlow, ARejectedClientHandsBackTheReceivesThatItTook) {
   EXPECT_EQ(check_receives_for_others(), "");
 }
 
@@ -79,8 +79,8 @@ TEST(HostileLinks, ABadHelloIsAnsweredWithAReason) {
     EXPECT_EQ(link->welcome()->detail, bad.detail);
     // It was told no memory, and what it says all the same is not listened to.
     EXPECT_EQ(link->welcome()->key, 0u);
-    link->send(std::string(64, 'x'), link_note(wire::LinkNoteKind::lines, 0, 1));
-    link->goodbye();
+    link->send(std::string(64, 'x'), link_note(wire::LinkNoteKind::slots, 0, 1));
+    link->close();
     EXPECT_EQ(scene.serve(), "");
   }
   EXPECT_EQ(scene.counts().sessions, 1u);
@@ -91,15 +91,15 @@ TEST(HostileLinks, ABadHelloIsAnsweredWithAReason) {
 
 TEST(HostileLinks, RingsOfAllSizesAreMadePossible) {
   HostileScene scene;
-  for (const int lines : {0, 5, 6, 12, 13, 31, 32, 64, 255}) {
+  for (const int slots : {0, 5, 6, 12, 13, 31, 32, 64, 255}) {
     for (const int rings : {0, 1, 16, 17, 255}) {
       wire::LinkHello hello = link_hello(wire::LinkWay::send, HostileScene::kRings);
-      hello.request_lines_log2 = static_cast<std::uint8_t>(lines);
-      hello.response_lines_log2 = static_cast<std::uint8_t>(255 - lines);
+      hello.request_slots_log2 = static_cast<std::uint8_t>(slots);
+      hello.response_slots_log2 = static_cast<std::uint8_t>(255 - slots);
       hello.response_rings = static_cast<std::uint8_t>(rings);
       hello.reserved = 7;
       const auto link = scene.dial(std::string(base::bytes_of(hello)) + "and more");
-      ASSERT_TRUE(link->let_in()) << lines << " " << rings;
+      ASSERT_TRUE(link->accepted()) << slots << " " << rings;
       EXPECT_TRUE(link->layout().valid());
       EXPECT_TRUE(scene.answers(*link));
     }
@@ -114,9 +114,9 @@ TEST(HostileLinks, WhoKnowsANameHasTheSessionAndWhoseItWasIsTold) {
   ASSERT_EQ(scene.serve(), "");
   const auto thief =
       scene.dial(link_hello(wire::LinkWay::send, LinkWorld::kRings, scene.world.first_token()));
-  ASSERT_TRUE(thief->let_in());
+  ASSERT_TRUE(thief->accepted());
   EXPECT_EQ(scene.counts().resumed, 1u);
-  thief->goodbye();
+  thief->close();
   EXPECT_TRUE(scene.wait([&] { return scene.counts().sessions == 0; }));
   LinkReached reached;
   EXPECT_EQ(scene.world.work(20, reached), "lost");
@@ -130,9 +130,9 @@ TEST(HostileLinks, MoreThanMayBeAreToldSoAndThenTurnedAway) {
   std::vector<std::unique_ptr<HostileLink>> links;
   for (int i = 0; i < 4; ++i) {
     links.push_back(scene.dial(hello));
-    EXPECT_TRUE(links.back()->let_in());
+    EXPECT_TRUE(links.back()->accepted());
   }
-  int told = 0;
+  int refused = 0;
   int rejected = 0;
   for (int i = 0; i < 80; ++i) {
     links.push_back(scene.dial(hello));
@@ -142,10 +142,10 @@ TEST(HostileLinks, MoreThanMayBeAreToldSoAndThenTurnedAway) {
       ++rejected;
     } else {
       EXPECT_EQ(static_cast<Code>(welcome->code), Code::too_many_participants);
-      ++told;
+      ++refused;
     }
   }
-  EXPECT_EQ(told, 64);
+  EXPECT_EQ(refused, 64);
   EXPECT_EQ(rejected, 16);
   EXPECT_EQ(scene.world.admitted(), 5);
   EXPECT_EQ(scene.serve(), "");
@@ -153,13 +153,13 @@ TEST(HostileLinks, MoreThanMayBeAreToldSoAndThenTurnedAway) {
   scene.wait([] { return false; }, 1'100);
   EXPECT_TRUE(links[10]->ended());
   EXPECT_NE(scene.dial(hello)->welcome(), nullptr);
-  links[0]->goodbye();
+  links[0]->close();
   EXPECT_TRUE(scene.wait([&] { return scene.world.admitted() == 4; }));
-  EXPECT_TRUE(scene.dial(hello)->let_in());
+  EXPECT_TRUE(scene.dial(hello)->accepted());
   EXPECT_EQ(scene.serve(), "");
 }
 
-TEST(HostileLinks, WhoEndsAtOnceIsNotKept) {
+TEST(HostileLinks, AClientThatEndsAtOnceIsNotKept) {
   HostileScene scene;
   const wire::LinkHello hello = link_hello(wire::LinkWay::send, HostileScene::kRings);
   for (int i = 0; i < 500; ++i) {
@@ -172,15 +172,15 @@ TEST(HostileLinks, WhoEndsAtOnceIsNotKept) {
   EXPECT_EQ(scene.world.admitted(), 1);
 }
 
-TEST(HostileLinks, MoreAfterAGoodbyeIsNotHeard) {
+TEST(HostileLinks, WhatFollowsACloseIsIgnored) {
   HostileScene scene;
   for (const wire::LinkWay way : {wire::LinkWay::write, wire::LinkWay::send}) {
     const auto link = scene.dial(link_hello(way, HostileScene::kRings));
-    ASSERT_TRUE(link->let_in());
-    link->goodbye();
+    ASSERT_TRUE(link->accepted());
+    link->close();
     for (int i = 0; i < 20; ++i) {
       link->request(offload::message_of(offload::request_of(wire::OffloadId::noop)));
-      link->goodbye();
+      link->close();
     }
     EXPECT_TRUE(scene.wait([&] { return link->ended() && scene.counts().sessions == 1; }));
   }

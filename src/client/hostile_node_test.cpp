@@ -64,8 +64,8 @@ wire::LinkWelcome good_welcome() {
   welcome.magic = wire::kLinkMagic;
   welcome.protocol = wire::kLinkProtocol;
   welcome.way = static_cast<std::uint8_t>(asked.way);
-  welcome.request_lines_log2 = wire::lines_log2(asked.request_lines);
-  welcome.response_lines_log2 = wire::lines_log2(asked.response_lines);
+  welcome.request_slots_log2 = wire::slots_log2(asked.request_slots);
+  welcome.response_slots_log2 = wire::slots_log2(asked.response_slots);
   welcome.response_rings = 1;
   welcome.token = {1, 2};
   return welcome;
@@ -85,8 +85,8 @@ TEST(HostileNode, AWelcomeThatMakesNoSenseIsRefused) {
   EXPECT_EQ(refusal([](auto& bad) { bad.magic ^= 1; }), corrupt(1));
   EXPECT_EQ(refusal([](auto& bad) { ++bad.protocol; }), (Error{Code::unsupported, 0, 2}));
   EXPECT_EQ(refusal([](auto& bad) { ++bad.way; }), corrupt(2));
-  EXPECT_EQ(refusal([](auto& bad) { ++bad.request_lines_log2; }), corrupt(2));
-  EXPECT_EQ(refusal([](auto& bad) { bad.response_lines_log2 = 255; }), corrupt(2));
+  EXPECT_EQ(refusal([](auto& bad) { ++bad.request_slots_log2; }), corrupt(2));
+  EXPECT_EQ(refusal([](auto& bad) { bad.response_slots_log2 = 255; }), corrupt(2));
   EXPECT_EQ(refusal([](auto& bad) { bad.response_rings = 0; }), corrupt(2));
   EXPECT_EQ(refusal([](auto& bad) { bad.token = {}; }), corrupt(3));
   EXPECT_EQ(refusal([](auto& bad) { bad.code = 1'000'000; }).detail, 0u);

@@ -19,7 +19,7 @@ constexpr std::uint64_t kMs = 1'000'000;
 /// Within which the client must have its answers, of the world's time. Alone it takes about 2 ms.
 constexpr std::uint64_t kServedMs = 100;
 constexpr std::uint64_t kResumeMs = 500;
-/// Within which nothing is left of sessions that nobody comes back to: the node's patience, its
+/// Within which nothing is left of sessions that nobody comes back to: the node's timeout, its
 /// question, which is asked eight times, the time in which they might come back, and its looks.
 constexpr std::uint64_t kGoneMs = 20 + 20 + kResumeMs + 60;
 
@@ -86,8 +86,8 @@ bool wait_until(LinkWorld& world, std::uint64_t ms, Condition condition) {
 
 void add(HostileLore& all, const HostileLore& one) {
   all.dialled += one.dialled;
-  all.let_in += one.let_in;
-  all.turned_away += one.turned_away;
+  all.accepted += one.accepted;
+  all.rejected += one.rejected;
   all.took_over += one.took_over;
   all.ended += one.ended;
   all.vanished += one.vanished;
@@ -172,8 +172,8 @@ TEST_P(HostileSeeds, AClientIsServedAndNothingOfThemIsLeft) {
     ASSERT_EQ(run(first + i, GetParam(), reached, nullptr), "") << "seed " << first + i;
   }
   if (!seeds.enough()) return;
-  EXPECT_GT(reached.lore.let_in, 0u);
-  EXPECT_GT(reached.lore.turned_away, 0u);
+  EXPECT_GT(reached.lore.accepted, 0u);
+  EXPECT_GT(reached.lore.rejected, 0u);
   EXPECT_GT(reached.lore.took_over, 0u);
   EXPECT_GT(reached.lore.ended, 0u);
   EXPECT_GT(reached.lore.vanished, 0u);

@@ -11,22 +11,22 @@ std::optional<std::uint32_t> NodeConnection::take_ring() {
   return ring;
 }
 
-offload::LineSpace NodeConnection::requests() const {
-  return {memory_.at(layout_.requests()), layout_.request_lines,
+offload::SlotSpace NodeConnection::requests() const {
+  return {memory_.at(layout_.requests()), layout_.request_slots,
           memory_.at(offsetof(wire::ConnectionPage, request_credit))};
 }
 
-std::optional<std::uint64_t> NodeConnection::reserve(std::uint64_t lines,
-                                                     offload::LineSpace& space) {
+std::optional<std::uint64_t> NodeConnection::reserve(std::uint64_t slots,
+                                                     offload::SlotSpace& space) {
   std::uint64_t tail = tail_.load(std::memory_order_relaxed);
   do {
     // Another thread may have reserved more than there is room for.
     const auto room = static_cast<std::int64_t>(space.room(tail));
-    if (room < static_cast<std::int64_t>(lines) &&
-        static_cast<std::int64_t>(space.ask_room(tail)) < static_cast<std::int64_t>(lines)) {
+    if (room < static_cast<std::int64_t>(slots) &&
+        static_cast<std::int64_t>(space.ask_room(tail)) < static_cast<std::int64_t>(slots)) {
       return std::nullopt;
     }
-  } while (!tail_.compare_exchange_weak(tail, tail + lines, std::memory_order_relaxed));
+  } while (!tail_.compare_exchange_weak(tail, tail + slots, std::memory_order_relaxed));
   return tail;
 }
 

@@ -2,8 +2,8 @@
 // A connection to a node, whatever lies between: its memory, and the lanes that threads take of it
 // (lane.hpp).
 //
-// The threads of a process share one request ring, in which each reserves lines with one atomic
-// step and publishes them by itself: a line that is there tells so, whoever wrote the ones before
+// The threads of a process share one request ring, in which each reserves slots with one atomic
+// step and publishes them by itself: a slot that is there tells so, whoever wrote the ones before
 // it. Each has a response ring to itself. So nobody takes a lock to ask, and nobody hands an answer
 // on.
 //
@@ -33,26 +33,26 @@ class NodeConnection {
   std::optional<std::uint32_t> take_ring();
 
   /// The rings, as their users build them.
-  [[nodiscard]] offload::LineSpace requests() const;
-  [[nodiscard]] virtual offload::LineReader responses(std::uint32_t ring) const = 0;
+  [[nodiscard]] offload::SlotSpace requests() const;
+  [[nodiscard]] virtual offload::SlotReader responses(std::uint32_t ring) const = 0;
 
-  /// Reserves lines of the request ring for a message, if there is room for all of them. Returns
+  /// Reserves slots of the request ring for a message, if there is room for all of them. Returns
   /// the number of the first. Cost: an atomic step.
-  std::optional<std::uint64_t> reserve(std::uint64_t lines, offload::LineSpace& space);
-  /// The same, whether there is room or not: the writer must see to it before each line.
-  std::uint64_t reserve_anyway(std::uint64_t lines) { return tail_.fetch_add(lines); }
-  /// The line behind all that are reserved.
+  std::optional<std::uint64_t> reserve(std::uint64_t slots, offload::SlotSpace& space);
+  /// The same, whether there is room or not: the writer must see to it before each slot.
+  std::uint64_t reserve_anyway(std::uint64_t slots) { return tail_.fetch_add(slots); }
+  /// The slot behind all that are reserved.
   [[nodiscard]] std::uint64_t tail() const { return tail_.load(std::memory_order_relaxed); }
 
-  /// Tells the node of all lines before `tail`.
+  /// Tells the node of all slots before `tail`.
   virtual void ring(std::uint64_t tail) = 0;
   /// Whether answers come only if somebody calls make_progress() now and then.
   [[nodiscard]] bool needs_progress() const { return needs_progress_; }
   virtual void make_progress() {}
   /// Nothing is awaited any more, and it may be long until somebody makes progress again.
-  virtual void settle() {}
+  virtual void enter_idle() {}
   /// Sleeps until a response comes to this ring, or for a while.
-  virtual void fall_asleep(std::uint32_t ring, const offload::LineReader& responses,
+  virtual void fall_asleep(std::uint32_t ring, const offload::SlotReader& responses,
                            std::uint64_t longest_ns) = 0;
   /// Whether the connection has ended. Cost: a system call.
   virtual bool ask_lost() = 0;

@@ -24,9 +24,9 @@ namespace espalier::client {
 
 /// A lane, and the requests of the calls that use it one at a time.
 struct RemoteSession {
-  explicit RemoteSession(std::unique_ptr<Lane> lane_in)
-      : lane(std::move(lane_in)), requests(*lane, 1) {}
-  std::unique_ptr<Lane> lane;
+  explicit RemoteSession(std::unique_ptr<ThreadRings> lane_in)
+      : rings(std::move(lane_in)), requests(*rings, 1) {}
+  std::unique_ptr<ThreadRings> rings;
   RemoteRequests requests;
   bool busy = false;
 };
@@ -40,8 +40,8 @@ class RemoteSessions {
   Result<std::shared_ptr<RemoteSession>> acquire();
   void release(std::shared_ptr<RemoteSession> session);
   /// A lane that nobody else uses, for a pipeline. Errors: the same.
-  Result<std::unique_ptr<Lane>> open_lane();
-  void release(std::unique_ptr<Lane> lane);
+  Result<std::unique_ptr<ThreadRings>> open_lane();
+  void release(std::unique_ptr<ThreadRings> rings);
   /// Ends all connections: threads that used them may keep their sessions for long.
   void close();
   [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_relaxed); }
@@ -52,7 +52,7 @@ class RemoteSessions {
   std::shared_ptr<NodeConnection> connection_;  // the newest one; more lanes than it has: another
   std::vector<std::weak_ptr<NodeConnection>> all_;  // those that anybody still keeps
   std::vector<std::shared_ptr<RemoteSession>> free_;
-  std::vector<std::unique_ptr<Lane>> free_lanes_;
+  std::vector<std::unique_ptr<ThreadRings>> free_rings_;
   std::atomic<bool> closed_{false};
 };
 

@@ -42,10 +42,10 @@ Result<Outgoing> count_request(std::string_view low, std::string_view high,
 class RemoteSnapshot final : public SnapshotImpl {
  public:
   /// Takes over a session of its own: the snapshot belongs to that session's connection.
-  RemoteSnapshot(std::shared_ptr<RemoteSessions> sessions, std::unique_ptr<Lane> lane,
+  RemoteSnapshot(std::shared_ptr<RemoteSessions> sessions, std::unique_ptr<ThreadRings> rings,
                  const Scope& scope, Version version)
       : sessions_(std::move(sessions)), scope_(scope), version_(version) {
-    askers_.push_back(std::make_unique<Asker>(std::move(lane)));
+    askers_.push_back(std::make_unique<Asker>(std::move(rings)));
   }
 
   ~RemoteSnapshot() override {
@@ -53,7 +53,7 @@ class RemoteSnapshot final : public SnapshotImpl {
     close.offload = wire::OffloadId::snapshot_close;
     close.payload = base::bytes_of(scope_.snapshot);
     static_cast<void>(askers_.front()->requests.call(close));  // a lost connection has closed it
-    for (const auto& asker : askers_) sessions_->release(std::move(asker->lane));
+    for (const auto& asker : askers_) sessions_->release(std::move(asker->rings));
   }
 
   [[nodiscard]] Version version() const override { return version_; }
@@ -82,8 +82,9 @@ class RemoteSnapshot final : public SnapshotImpl {
 
  private:
   struct Asker {
-    explicit Asker(std::unique_ptr<Lane> lane_in) : lane(std::move(lane_in)), requests(*lane, 1) {}
-    std::unique_ptr<Lane> lane;
+    explicit Asker(std::unique_ptr<ThreadRings> lane_in)
+        : rings(std::move(lane_in)), requests(*rings, 1) {}
+    std::unique_ptr<ThreadRings> rings;
     RemoteRequests requests;
   };
 
@@ -93,9 +94,9 @@ class RemoteSnapshot final : public SnapshotImpl {
   std::invoke_result_t<Ask, RemoteRequests&> ask(Ask ask) {
     const std::lock_guard lock(mutex_);
     if (depth_ == askers_.size()) {
-      auto lane = Lane::open(askers_.front()->lane->shared_connection());
-      if (!lane) return std::unexpected(lane.error());
-      askers_.push_back(std::make_unique<Asker>(std::move(*lane)));
+      auto rings = ThreadRings::open(askers_.front()->rings->shared_connection());
+      if (!rings) return std::unexpected(rings.error());
+      askers_.push_back(std::make_unique<Asker>(std::move(*rings)));
     }
     RemoteRequests& requests = askers_[depth_++]->requests;
     const std::unique_ptr<std::size_t, void (*)(std::size_t*)> up(
@@ -113,15 +114,15 @@ class RemoteSnapshot final : public SnapshotImpl {
 
 class RemotePipeline final : public PipelineImpl {
  public:
-  RemotePipeline(std::shared_ptr<RemoteSessions> sessions, std::unique_ptr<Lane> lane,
+  RemotePipeline(std::shared_ptr<RemoteSessions> sessions, std::unique_ptr<ThreadRings> rings,
                  const Scope& scope, std::uint32_t in_flight)
       : sessions_(std::move(sessions)),
-        lane_(std::move(lane)),
-        requests_(std::make_unique<RemoteRequests>(*lane_, in_flight)),
+        rings_(std::move(rings)),
+        requests_(std::make_unique<RemoteRequests>(*rings_, in_flight)),
         scope_(scope) {}
   ~RemotePipeline() override {
     requests_.reset();
-    sessions_->release(std::move(lane_));
+    sessions_->release(std::move(rings_));
   }
 
   void submit(std::span<const Request> requests, Handler& handler) override {
@@ -136,7 +137,7 @@ class RemotePipeline final : public PipelineImpl {
 
  private:
   const std::shared_ptr<RemoteSessions> sessions_;
-  std::unique_ptr<Lane> lane_;
+  std::unique_ptr<ThreadRings> rings_;
   std::unique_ptr<RemoteRequests> requests_;
   const Scope scope_;
 };
@@ -154,7 +155,7 @@ RemoteMap::RemoteMap(std::shared_ptr<RemoteSessions> sessions, std::string name,
 
 // Another node has other numbers for its maps: there it is opened by its name.
 Result<Scope> RemoteMap::scope(RemoteSession& session) {
-  const std::uint64_t node = session.lane->connection().node_id();
+  const std::uint64_t node = session.rings->connection().node_id();
   if (node_id_.load(std::memory_order_acquire) != node) {
     Outgoing open;
     open.offload = wire::OffloadId::map_open;
@@ -334,12 +335,12 @@ Result<std::uint64_t> RemoteMap::count_estimate(std::string_view low, std::strin
 }
 
 Result<std::unique_ptr<SnapshotImpl>> RemoteMap::snapshot() {
-  auto lane = sessions_->open_lane();
-  if (!lane) return std::unexpected(lane.error());
-  RemoteSession session(std::move(*lane));
+  auto rings = sessions_->open_lane();
+  if (!rings) return std::unexpected(rings.error());
+  RemoteSession session(std::move(*rings));
   // A lane that is not given back is lost for as long as its connection lasts.
   const auto give_back = [&](const Error& error) {
-    sessions_->release(std::move(session.lane));
+    sessions_->release(std::move(session.rings));
     return std::unexpected(error);
   };
   auto place = scope(session);
@@ -350,25 +351,25 @@ Result<std::unique_ptr<SnapshotImpl>> RemoteMap::snapshot() {
   const auto reply = session.requests.call(outgoing);
   if (!reply) return give_back(reply.error());
   place->snapshot = reply->header.version;
-  return std::make_unique<RemoteSnapshot>(sessions_, std::move(session.lane), *place,
+  return std::make_unique<RemoteSnapshot>(sessions_, std::move(session.rings), *place,
                                           reply->header.read_version);
 }
 
 Result<std::unique_ptr<PipelineImpl>> RemoteMap::open_pipeline(std::uint32_t in_flight) {
-  auto lane = sessions_->open_lane();
-  if (!lane) return std::unexpected(lane.error());
+  auto rings = sessions_->open_lane();
+  if (!rings) return std::unexpected(rings.error());
   Scope place;
   {
-    RemoteSession session(std::move(*lane));
+    RemoteSession session(std::move(*rings));
     const auto found = scope(session);
-    *lane = std::move(session.lane);
+    *rings = std::move(session.rings);
     if (!found) {
-      sessions_->release(std::move(*lane));
+      sessions_->release(std::move(*rings));
       return std::unexpected(found.error());
     }
     place = *found;
   }
-  return std::make_unique<RemotePipeline>(sessions_, std::move(*lane), place, in_flight);
+  return std::make_unique<RemotePipeline>(sessions_, std::move(*rings), place, in_flight);
 }
 
 Result<MapStats> RemoteMap::stats() {

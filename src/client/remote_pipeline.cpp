@@ -60,8 +60,8 @@ bool take_item(std::string_view& payload, Item& item) {
   return true;
 }
 
-RemoteRequests::RemoteRequests(Lane& lane, std::uint32_t in_flight)
-    : lane_(lane), places_(in_flight) {
+RemoteRequests::RemoteRequests(ThreadRings& rings, std::uint32_t in_flight)
+    : rings_(rings), places_(in_flight) {
   for (std::uint32_t i = in_flight; i != 0; --i) free_.push_back(i - 1);
 }
 
@@ -79,7 +79,7 @@ std::size_t RemoteRequests::poll() {
   const std::uint64_t before = completed_;
   while (advance() != 0 && completed_ == before) {
     // With nothing in flight it is for room in the request ring, which other threads share.
-    const bool there = busy_ != 0 ? lane_.wait() : pending() == 0 || lane_.wait_for_room();
+    const bool there = busy_ != 0 ? rings_.wait() : pending() == 0 || rings_.wait_for_room();
     if (!there) lose_all();
   }
   return pending();
@@ -92,13 +92,13 @@ std::size_t RemoteRequests::advance() {
   }
   fruitless_ = completed_ == before ? fruitless_ + 1 : 0;
   const bool lost =
-      lane_.lost() || (fruitless_ % kFruitlessMax == kFruitlessMax - 1 && lane_.ask_lost());
+      rings_.lost() || (fruitless_ % kFruitlessMax == kFruitlessMax - 1 && rings_.ask_lost());
   if (lost) {
     while (take_one()) {  // what came before the end
     }
     lose_all();
   }
-  if (completed_ != before && pending() == 0) lane_.settle();
+  if (completed_ != before && pending() == 0) rings_.enter_idle();
   return pending();
 }
 
@@ -109,12 +109,12 @@ void RemoteRequests::drain() {
 // --- sending -------------------------------------------------------------------------------------
 
 void RemoteRequests::send_more() {
-  while (queued_ != 0 && !free_.empty() && !lane_.lost()) {
+  while (queued_ != 0 && !free_.empty() && !rings_.lost()) {
     if (!send_some(batches_.front())) break;
     if (batches_.front().requests.empty()) batches_.pop_front();
   }
-  lane_.ring();
-  if (busy_ == 0 && queued_ != 0 && lane_.lost()) lose_all();
+  rings_.ring();
+  if (busy_ == 0 && queued_ != 0 && rings_.lost()) lose_all();
 }
 
 // Sends the batch's next requests, as many as can be sent together. Returns false if none can be.
@@ -133,7 +133,7 @@ bool RemoteRequests::send_some(Batch& batch) {
   prepare(batch);
   for (const Outgoing& next : prepared_) {
     const std::uint32_t number = free_.back();
-    if (!lane_.send(next, number)) return false;
+    if (!rings_.send(next, number)) return false;
     places_[number] = {&batch.requests.front(), batch.handler, false, 0};
     free_.pop_back();
     --queued_;
@@ -179,26 +179,26 @@ Outgoing RemoteRequests::outgoing(const Request& request, const Scope& scope) {
 // where it is long. Requires: the next one is not to be refused.
 void RemoteRequests::prepare(const Batch& batch) {
   prepared_.clear();
-  std::uint64_t lines = 0;
+  std::uint64_t slots = 0;
   for (const Request& request :
        batch.requests.first(std::min(batch.requests.size(), free_.size()))) {
     const bool first = prepared_.empty();
     if (!first && refuse(request, batch.scope) != Code::invalid) break;
     const Outgoing next = outgoing(request, batch.scope);
-    const std::uint32_t its = Lane::lines_of(next);
-    if (!first && lines + its > lane_.lines_at_once()) break;
-    lines += its;
+    const std::uint32_t its = ThreadRings::slots_of(next);
+    if (!first && slots + its > rings_.batch_slots_max()) break;
+    slots += its;
     prepared_.push_back(next);
   }
   // Where there is no room for all of them, each asks for its own until there is none.
-  if (prepared_.size() > 1) static_cast<void>(lane_.reserve(lines));
+  if (prepared_.size() > 1) static_cast<void>(rings_.reserve(slots));
 }
 
 // --- receiving -----------------------------------------------------------------------------------
 
 bool RemoteRequests::take_one() {
   Incoming response;
-  if (!lane_.receive(response)) return false;
+  if (!rings_.receive(response)) return false;
   const std::uint32_t number = response.header.tag;
   // Not of anything in flight: an answer to a cancel, or nonsense. Nobody waits for either.
   if (number >= places_.size() || places_[number].request == nullptr) return true;
@@ -223,7 +223,7 @@ void RemoteRequests::take_items(Place& place, std::string_view payload) {
   cancel.offload = wire::OffloadId::cancel;
   cancel.argument = static_cast<std::uint32_t>(&place - places_.data());
   // Where it cannot be sent now, the scan runs to its end, and nobody hears of it.
-  if (lane_.send(cancel, static_cast<std::uint32_t>(places_.size()))) lane_.ring();
+  if (rings_.send(cancel, static_cast<std::uint32_t>(places_.size()))) rings_.ring();
 }
 
 void RemoteRequests::finish(std::uint32_t number, const Incoming& response) {
@@ -285,21 +285,21 @@ void RemoteRequests::lose_all() {
 Result<Reply> RemoteRequests::call(const Outgoing& request) {
   ESPALIER_ASSERT(pending() == 0);
   const auto tag = static_cast<std::uint32_t>(places_.size()) + 1;
-  while (!lane_.send(request, tag)) {
-    if (lane_.lost()) return fail(Code::connection_lost);
-    lane_.ring();
+  while (!rings_.send(request, tag)) {
+    if (rings_.lost()) return fail(Code::connection_lost);
+    rings_.ring();
     // An answer that nobody waits for may be what takes the room.
-    if (!take_one() && !lane_.wait_for_room()) return fail(Code::connection_lost);
+    if (!take_one() && !rings_.wait_for_room()) return fail(Code::connection_lost);
   }
-  lane_.ring();
+  rings_.ring();
   for (;;) {
     Incoming response;
-    if (!lane_.receive(response)) {
-      if (!lane_.wait()) return fail(Code::connection_lost);
+    if (!rings_.receive(response)) {
+      if (!rings_.wait()) return fail(Code::connection_lost);
       continue;
     }
     if (response.header.tag != tag) continue;
-    lane_.settle();
+    rings_.enter_idle();
     if (response.header.code != 0) return std::unexpected(error_of(response));
     return Reply{response.header, std::string(response.payload)};
   }

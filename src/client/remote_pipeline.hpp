@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "client/impl.hpp"
-#include "client/lane.hpp"
+#include "client/thread_rings.hpp"
 
 namespace espalier::client {
 
@@ -38,7 +38,7 @@ bool take_item(std::string_view& payload, Item& item);
 
 class RemoteRequests {
  public:
-  RemoteRequests(Lane& lane, std::uint32_t in_flight);
+  RemoteRequests(ThreadRings& rings, std::uint32_t in_flight);
   /// Waits for what is in flight: its places are the lane's.
   ~RemoteRequests();
   RemoteRequests(const RemoteRequests&) = delete;
@@ -80,7 +80,7 @@ class RemoteRequests {
   void complete(const Request& request, Handler& handler, Completion& completion);
   void lose_all();
 
-  Lane& lane_;
+  ThreadRings& rings_;
   std::vector<Place> places_;
   std::vector<std::uint32_t> free_;
   std::deque<Batch> batches_;

@@ -30,57 +30,57 @@ thread_local ThreadLanes thread_lanes;
 
 }  // namespace
 
-Result<std::unique_ptr<Lane>> RemoteSessions::open_lane() {
+Result<std::unique_ptr<ThreadRings>> RemoteSessions::open_lane() {
   const std::lock_guard lock(mutex_);
-  std::erase_if(free_lanes_, [](const auto& lane) { return lane->ask_lost_idle(); });
-  if (!free_lanes_.empty()) {
-    auto lane = std::move(free_lanes_.back());
-    free_lanes_.pop_back();
-    return lane;
+  std::erase_if(free_rings_, [](const auto& rings) { return rings->ask_lost_idle(); });
+  if (!free_rings_.empty()) {
+    auto rings = std::move(free_rings_.back());
+    free_rings_.pop_back();
+    return rings;
   }
   // One that has to be driven is driven by one thread: others have their own.
   if (connection_ && !connection_->lost() && !connection_->needs_progress()) {
-    if (auto lane = Lane::open(connection_)) return lane;
+    if (auto rings = ThreadRings::open(connection_)) return rings;
   }
   auto connected = connect_to(address_);
   if (!connected) return std::unexpected(connected.error());
   connection_ = std::move(*connected);
   std::erase_if(all_, [](const auto& connection) { return connection.expired(); });
   all_.push_back(connection_);
-  return Lane::open(connection_);
+  return ThreadRings::open(connection_);
 }
 
 Result<std::shared_ptr<RemoteSession>> RemoteSessions::acquire() {
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(free_, [](const auto& session) { return session->lane->ask_lost_idle(); });
+    std::erase_if(free_, [](const auto& session) { return session->rings->ask_lost_idle(); });
     if (!free_.empty()) {
       auto session = std::move(free_.back());
       free_.pop_back();
       return session;
     }
   }
-  auto lane = open_lane();
-  if (!lane) return std::unexpected(lane.error());
-  return std::make_shared<RemoteSession>(std::move(*lane));
+  auto rings = open_lane();
+  if (!rings) return std::unexpected(rings.error());
+  return std::make_shared<RemoteSession>(std::move(*rings));
 }
 
 void RemoteSessions::release(std::shared_ptr<RemoteSession> session) {
   const std::lock_guard lock(mutex_);
   session->busy = false;
-  if (!closed() && !session->lane->lost()) free_.push_back(std::move(session));
+  if (!closed() && !session->rings->lost()) free_.push_back(std::move(session));
 }
 
-void RemoteSessions::release(std::unique_ptr<Lane> lane) {
+void RemoteSessions::release(std::unique_ptr<ThreadRings> rings) {
   const std::lock_guard lock(mutex_);
-  if (!closed() && !lane->lost()) free_lanes_.push_back(std::move(lane));
+  if (!closed() && !rings->lost()) free_rings_.push_back(std::move(rings));
 }
 
 void RemoteSessions::close() {
   const std::lock_guard lock(mutex_);
   closed_.store(true, std::memory_order_relaxed);
   free_.clear();
-  free_lanes_.clear();
+  free_rings_.clear();
   connection_.reset();
   for (const auto& each : all_) {
     if (const auto connection = each.lock()) connection->hang_up();
@@ -91,7 +91,7 @@ void RemoteSessions::close() {
 Result<RemoteLease> RemoteLease::take(const std::shared_ptr<RemoteSessions>& sessions) {
   ThreadLanes::Entry* own = thread_lanes.find(sessions.get());
   if (own != nullptr && !own->session->busy) {
-    if (own->session->lane->ask_lost_idle()) {
+    if (own->session->rings->ask_lost_idle()) {
       auto session = sessions->acquire();
       if (!session) return std::unexpected(session.error());
       own->session = std::move(*session);

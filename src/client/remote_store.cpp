@@ -34,7 +34,7 @@ Result<MapImpl*> RemoteStore::keep(std::string_view name, Outgoing request) {
   if (reply->payload.size() != sizeof shape) return fail(Code::corrupt);
   std::memcpy(&shape, reply->payload.data(), sizeof shape);
   const auto id = static_cast<std::uint32_t>(reply->header.version);
-  const std::uint64_t node = (*session)->lane->connection().node_id();
+  const std::uint64_t node = (*session)->rings->connection().node_id();
   const std::lock_guard lock(mutex_);
   RemoteMap*& known = by_name_[std::string(name)];
   if (known == nullptr || !known->is(node, id)) {

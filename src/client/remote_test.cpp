@@ -35,9 +35,9 @@ constexpr Outgoing kNoop{.offload = wire::OffloadId::noop};
 class RemoteTest : public testing::Test {
  protected:
   RemoteTest() : node_(testing::TempDir() + "espalier-fake-" + std::to_string(getpid())) {}
-  std::unique_ptr<Lane> open_lane() {
+  std::unique_ptr<ThreadRings> open_lane() {
     if (!connection_) connection_ = *node_.connect(kRings);
-    return *Lane::open(connection_);
+    return *ThreadRings::open(connection_);
   }
   static Request get(std::uint64_t tag) {
     Request request;
@@ -47,8 +47,8 @@ class RemoteTest : public testing::Test {
     return request;
   }
   /// Sends until there is no room; the node never reads.
-  static void fill_request_ring(Lane& lane) {
-    while (lane.send(kNoop, 0)) {
+  static void fill_request_ring(ThreadRings& rings) {
+    while (rings.send(kNoop, 0)) {
     }
   }
 
@@ -57,8 +57,8 @@ class RemoteTest : public testing::Test {
 };
 
 TEST_F(RemoteTest, AnswersFindTheirRequestsInWhateverOrder) {
-  const auto lane = open_lane();
-  RemoteRequests requests(*lane, 8);
+  const auto rings = open_lane();
+  RemoteRequests requests(*rings, 8);
   Answers answers;
   const std::vector<Request> asked{get(10), get(11), get(12)};
   requests.submit(asked, answers, kScope);
@@ -79,8 +79,8 @@ TEST_F(RemoteTest, AnswersFindTheirRequestsInWhateverOrder) {
 }
 
 TEST_F(RemoteTest, AdvanceTakesWhatIsThereAndWaitsForNothing) {
-  const auto lane = open_lane();
-  RemoteRequests requests(*lane, 1);
+  const auto rings = open_lane();
+  RemoteRequests requests(*rings, 1);
   Answers answers;
   EXPECT_EQ(requests.advance(), 0u);
   const std::vector<Request> asked{get(1), get(2)};
@@ -99,8 +99,8 @@ TEST_F(RemoteTest, AdvanceTakesWhatIsThereAndWaitsForNothing) {
 }
 
 TEST_F(RemoteTest, WhoeverOnlyAdvancesHearsOfALostNode) {
-  const auto lane = open_lane();
-  RemoteRequests requests(*lane, 2);
+  const auto rings = open_lane();
+  RemoteRequests requests(*rings, 2);
   Answers answers;
   const std::vector<Request> asked{get(1), get(2), get(3)};
   requests.submit(asked, answers, kScope);
@@ -111,8 +111,8 @@ TEST_F(RemoteTest, WhoeverOnlyAdvancesHearsOfALostNode) {
 }
 
 TEST_F(RemoteTest, ALostNodeFailsWhatIsInFlightAndWhatWaits) {
-  const auto lane = open_lane();
-  RemoteRequests requests(*lane, 2);
+  const auto rings = open_lane();
+  RemoteRequests requests(*rings, 2);
   Answers answers;
   const std::vector<Request> asked{get(1), get(2), get(3), get(4)};
   requests.submit(asked, answers, kScope);
@@ -122,8 +122,8 @@ TEST_F(RemoteTest, ALostNodeFailsWhatIsInFlightAndWhatWaits) {
 }
 
 TEST_F(RemoteTest, AnAnswerThatCameBeforeTheNodeWasLostIsTaken) {
-  const auto lane = open_lane();
-  RemoteRequests requests(*lane, 2);
+  const auto rings = open_lane();
+  RemoteRequests requests(*rings, 2);
   Answers answers;
   const std::vector<Request> asked{get(1), get(2)};
   requests.submit(asked, answers, kScope);
@@ -138,10 +138,10 @@ TEST_F(RemoteTest, AnAnswerThatCameBeforeTheNodeWasLostIsTaken) {
 
 // Others of the process have filled the request ring, and nobody will ever read it.
 TEST_F(RemoteTest, WhoWaitsForRoomFindsThatTheNodeIsLost) {
-  const auto lane = open_lane();
+  const auto rings = open_lane();
   const auto other = open_lane();
   fill_request_ring(*other);
-  RemoteRequests requests(*lane, 2);
+  RemoteRequests requests(*rings, 2);
   Answers answers;
   const Request asked = get(1);
   requests.submit({&asked, 1}, answers, kScope);
@@ -151,10 +151,10 @@ TEST_F(RemoteTest, WhoWaitsForRoomFindsThatTheNodeIsLost) {
 }
 
 TEST_F(RemoteTest, ACallThatWaitsForRoomFindsThatTheNodeIsLost) {
-  const auto lane = open_lane();
+  const auto rings = open_lane();
   const auto other = open_lane();
   fill_request_ring(*other);
-  RemoteRequests requests(*lane, 1);
+  RemoteRequests requests(*rings, 1);
   node_.hang_up();
   const auto reply = requests.call(kNoop);
   ASSERT_FALSE(reply);
@@ -164,8 +164,8 @@ TEST_F(RemoteTest, ACallThatWaitsForRoomFindsThatTheNodeIsLost) {
 TEST_F(RemoteTest, ALengthThatCannotBeLosesTheConnection) {
   for (const std::uint32_t bytes : {0u, 31u, wire::kMessageBytesMax + 1, ~0u}) {
     connection_.reset();
-    const auto lane = open_lane();
-    RemoteRequests requests(*lane, 1);
+    const auto rings = open_lane();
+    RemoteRequests requests(*rings, 1);
     Answers answers;
     const Request asked = get(1);
     requests.submit({&asked, 1}, answers, kScope);
@@ -176,13 +176,13 @@ TEST_F(RemoteTest, ALengthThatCannotBeLosesTheConnection) {
     writer.finish();
     requests.drain();
     EXPECT_EQ(answers.codes[1], Code::connection_lost) << bytes;
-    EXPECT_TRUE(lane->lost());
+    EXPECT_TRUE(rings->lost());
   }
 }
 
 TEST_F(RemoteTest, ItemsThatAreNotWholeAreNotDelivered) {
-  const auto lane = open_lane();
-  RemoteRequests requests(*lane, 1);
+  const auto rings = open_lane();
+  RemoteRequests requests(*rings, 1);
   Answers answers;
   Request scan;
   scan.op = Op::scan;
@@ -212,10 +212,10 @@ TEST_F(RemoteTest, WelcomesThatMakeNoSenseAreRefused) {
   refused(Code::out_of_memory, [](wire::Welcome& welcome) {
     welcome.code = static_cast<std::uint32_t>(Code::out_of_memory);
   });
-  refused(Code::corrupt, [](wire::Welcome& welcome) { welcome.request_lines = 96; });
-  refused(Code::corrupt, [](wire::Welcome& welcome) { welcome.response_lines = 32; });
-  refused(Code::corrupt, [](wire::Welcome& welcome) { welcome.response_lines = 1 << 17; });
-  refused(Code::corrupt, [](wire::Welcome& welcome) { welcome.response_lines = 128; });
+  refused(Code::corrupt, [](wire::Welcome& welcome) { welcome.request_slots = 96; });
+  refused(Code::corrupt, [](wire::Welcome& welcome) { welcome.response_slots = 32; });
+  refused(Code::corrupt, [](wire::Welcome& welcome) { welcome.response_slots = 1 << 17; });
+  refused(Code::corrupt, [](wire::Welcome& welcome) { welcome.response_slots = 128; });
   refused(Code::corrupt, [](wire::Welcome& welcome) { welcome.response_rings = 0; });
   refused(Code::corrupt, [](wire::Welcome& welcome) { welcome.response_rings = 17; });
   refused(Code::corrupt, [](wire::Welcome& welcome) { welcome.doorbell = 1024; });
@@ -223,13 +223,13 @@ TEST_F(RemoteTest, WelcomesThatMakeNoSenseAreRefused) {
 }
 
 TEST_F(RemoteTest, ALongRequestGoesThroughAShortRing) {
-  const auto lane = open_lane();
+  const auto rings = open_lane();
   std::thread node([&] {
     wire::RequestHeader header;
     while (!node_.take_request(header)) std::this_thread::yield();
     node_.answer(header.tag, "taken");
   });
-  RemoteRequests requests(*lane, 1);
+  RemoteRequests requests(*rings, 1);
   Answers answers;
   const std::string value(1 << 20, 'v');
   Request put = get(3);

@@ -48,9 +48,9 @@ void run(const std::uint8_t* data, std::size_t size) {
   constexpr wire::ConnectionLayout kRings{64, 64, 1};
   auto connection = node.connect(kRings);
   want(connection.has_value(), "no connection");
-  const auto lane = Lane::open(*connection);
-  want(lane.has_value(), "no lane");
-  RemoteRequests requests(**lane, 8);
+  const auto rings = ThreadRings::open(*connection);
+  want(rings.has_value(), "no lane");
+  RemoteRequests requests(**rings, 8);
   std::vector<Request> asked(8);
   constexpr Op kOps[] = {Op::get,          Op::put,        Op::floor, Op::scan,
                          Op::scan_reverse, Op::scan_floor, Op::erase, Op::get};
@@ -63,10 +63,10 @@ void run(const std::uint8_t* data, std::size_t size) {
   reader.completions.resize(asked.size());
   requests.submit(asked, reader, {1, 460, 0});
   // As much as the ring holds: nobody reads meanwhile.
-  for (std::uint64_t line = 0; size != 0 && line < kRings.response_lines; ++line) {
-    const std::size_t now = std::min<std::size_t>(size, wire::kRingLinePayload);
-    std::memcpy(node.responses().line(line) + sizeof(std::uint32_t), data, now);
-    node.responses().publish(line);
+  for (std::uint64_t slot = 0; size != 0 && slot < kRings.response_slots; ++slot) {
+    const std::size_t now = std::min<std::size_t>(size, wire::kRingSlotPayload);
+    std::memcpy(node.responses().slot(slot) + sizeof(std::uint32_t), data, now);
+    node.responses().publish(slot);
     data += now;
     size -= now;
   }

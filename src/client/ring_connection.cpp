@@ -10,15 +10,15 @@
 
 #include "base/barrier.hpp"
 #include "base/system_error.hpp"
-#include "memory/packets.hpp"
+#include "memory/seqpacket.hpp"
 #include "offload/futex.hpp"
 #include "wire/handshake.hpp"
 
 namespace espalier::client {
 namespace {
 
-constexpr std::uint32_t kRequestLines = 512;
-constexpr std::uint32_t kResponseLines = 1024;
+constexpr std::uint32_t kRequestSlots = 512;
+constexpr std::uint32_t kResponseSlots = 1024;
 
 }  // namespace
 
@@ -35,8 +35,8 @@ Result<void> RingConnection::say_hello(const std::string& path) {
   wire::Hello hello{};
   hello.magic = wire::kHelloMagic;
   hello.protocol = wire::kProtocolVersion;
-  hello.request_lines = kRequestLines;
-  hello.response_lines = kResponseLines;
+  hello.request_slots = kRequestSlots;
+  hello.response_slots = kResponseSlots;
   hello.response_rings = wire::kResponseRingsMax;
   const auto sent = memory::send_packet(socket_.number(), std::as_bytes(std::span(&hello, 1)));
   if (!sent) return sent;
@@ -50,7 +50,7 @@ Result<void> RingConnection::say_hello(const std::string& path) {
   if (welcome.code != 0) return fail(static_cast<Code>(welcome.code), welcome.detail);
   if (welcome.protocol != wire::kProtocolVersion) return fail(Code::unsupported, welcome.protocol);
   node_id_ = welcome.node_id;
-  const wire::ConnectionLayout layout{welcome.request_lines, welcome.response_lines,
+  const wire::ConnectionLayout layout{welcome.request_slots, welcome.response_slots,
                                       welcome.response_rings};
   return map_memory(layout, welcome.doorbell, welcome.worker, descriptors);
 }
@@ -88,10 +88,10 @@ Result<void> RingConnection::map_memory(const wire::ConnectionLayout& layout,
   return {};
 }
 
-offload::LineReader RingConnection::responses(std::uint32_t ring) const {
+offload::SlotReader RingConnection::responses(std::uint32_t ring) const {
   std::byte* const credit =
       memory_.at(layout_.response_side(ring) + offsetof(wire::ResponseSide, credit));
-  return {memory_.at(layout_.responses(ring)), layout_.response_lines, credit};
+  return {memory_.at(layout_.responses(ring)), layout_.response_slots, credit};
 }
 
 std::byte* RingConnection::sleeping_word(std::uint32_t ring) const {
@@ -110,7 +110,7 @@ void RingConnection::ring(std::uint64_t tail) {
   }
 }
 
-void RingConnection::fall_asleep(std::uint32_t ring, const offload::LineReader& responses,
+void RingConnection::fall_asleep(std::uint32_t ring, const offload::SlotReader& responses,
                                  std::uint64_t longest_ns) {
   std::byte* const word = sleeping_word(ring);
   base::store_shared(word, std::uint32_t{1}, std::memory_order_seq_cst);

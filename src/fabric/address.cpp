@@ -229,9 +229,9 @@ Result<Route> find_route(const roce::PortAddress& to, const std::optional<roce::
   if (getsockname(made.number(), own.get(), &own.bytes) != 0) return base::refused_by_system();
   int path_bytes = 0;
   socklen_t size = sizeof path_bytes;
-  const int told = six ? getsockopt(made.number(), IPPROTO_IPV6, IPV6_MTU, &path_bytes, &size)
-                       : getsockopt(made.number(), IPPROTO_IP, IP_MTU, &path_bytes, &size);
-  const bool fits = told == 0 && path_bytes >= static_cast<int>(kLargeMtu) + kAroundPayload;
+  const int completion = six ? getsockopt(made.number(), IPPROTO_IPV6, IPV6_MTU, &path_bytes, &size)
+                             : getsockopt(made.number(), IPPROTO_IP, IP_MTU, &path_bytes, &size);
+  const bool fits = completion == 0 && path_bytes >= static_cast<int>(kLargeMtu) + kAroundPayload;
   return Route{roce::to_port_address(own.storage).ip, fits ? kLargeMtu : kSmallMtu};
 }
 
@@ -273,8 +273,8 @@ std::string_view explain(AddressFault fault) {
 
 std::string_view explain(const Error& error) {
   if (error.code == Code::unsupported) {
-    const std::string_view by_xdp = xdp::explain(static_cast<xdp::Lack>(error.detail));
-    return by_xdp.empty() ? ofi::explain(static_cast<ofi::Lack>(error.detail)) : by_xdp;
+    const std::string_view by_xdp = xdp::explain(static_cast<xdp::Unsupported>(error.detail));
+    return by_xdp.empty() ? ofi::explain(static_cast<ofi::Unsupported>(error.detail)) : by_xdp;
   }
   if (error.code != Code::invalid_argument) return {};
   return explain(static_cast<AddressFault>(error.detail));

@@ -77,8 +77,9 @@ struct Listening {
   FabricAddress address;  // with the port that was taken
 };
 /// Opens an endpoint that listens. Errors: already_exists (somebody listens there),
-/// invalid_argument (no path of a socket), unsupported (detail: an ofi::Lack or an xdp::Lack),
-/// system (ENODEV: there is no such interface; EADDRNOTAVAIL: that is no address of it).
+/// invalid_argument (no path of a socket), unsupported (detail: an ofi::Unsupported or an
+/// xdp::Unsupported), system (ENODEV: there is no such interface; EADDRNOTAVAIL: that is no address
+/// of it).
 Result<Listening> open_for_listening(const FabricAddress& address,
                                      std::shared_ptr<RegionTable> regions);
 
@@ -89,10 +90,10 @@ struct Connecting {
 };
 /// Opens an endpoint from which `target` can be reached: through `local`, else through the address
 /// from which the system would send. Errors: invalid_argument (detail: an AddressFault),
-/// unsupported (detail: an ofi::Lack, connect() too; or an xdp::Lack), connection_lost (nobody
-/// listens at the path of memif, or he does not answer), too_many_participants (no link of memif is
-/// free), system (ENETUNREACH: no way there; ENODEV: no such interface;
-/// EADDRNOTAVAIL: `local` is not of this machine).
+/// unsupported (detail: an ofi::Unsupported, connect() too; or an xdp::Unsupported),
+/// connection_lost (nobody listens at the path of memif, or he does not answer),
+/// too_many_participants (no link of memif is free), system (ENETUNREACH: no way there; ENODEV: no
+/// such interface; EADDRNOTAVAIL: `local` is not of this machine).
 Result<Connecting> open_for_connecting(const FabricAddress& target,
                                        std::shared_ptr<RegionTable> regions,
                                        const std::optional<roce::IpAddress>& local = {});

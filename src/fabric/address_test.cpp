@@ -219,7 +219,7 @@ TEST(FabricAddress, TellsWhatIsMissing) {
   const auto listening = open_for_listening(*parse("ofi://nonesuch/127.0.0.1:0"), no_regions());
   ASSERT_FALSE(listening);
   EXPECT_EQ(listening.error().code, Code::unsupported);
-  EXPECT_EQ(explain(listening.error()), ofi::explain(ofi::Lack::provider));
+  EXPECT_EQ(explain(listening.error()), ofi::explain(ofi::Unsupported::provider));
   EXPECT_EQ(explain(Error{Code::system, 0, EADDRNOTAVAIL}), "");
 }
 

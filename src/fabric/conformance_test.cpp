@@ -502,9 +502,9 @@ TEST_P(FabricConformance, TheLongestRequestsWork) {
   const Receive receive{3, {}};
   ASSERT_EQ(pair.far->post_receives({&receive, 1}), 1u);
   const auto last = scene.noise(bytes);
-  const auto told =
+  const auto completion =
       WorkRequest::write_immediate(4, last, region.remote().key, region.remote().at(31), 5);
-  EXPECT_EQ(scene.run(*pair.near, told).status, Status::success);
+  EXPECT_EQ(scene.run(*pair.near, completion).status, Status::success);
   EXPECT_EQ(scene.far_completions(1)[0].bytes, bytes);
   EXPECT_EQ(std::memcmp(memory.at + 31, last.data(), bytes), 0);
 }

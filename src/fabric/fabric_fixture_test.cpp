@@ -7,7 +7,7 @@ namespace espalier::fabric {
 namespace {
 
 // Nothing that is tested takes seconds; this only makes a test that hangs say where.
-constexpr std::uint64_t kPatienceNs = 20'000'000'000;
+constexpr std::uint64_t kTimeoutNs = 20'000'000'000;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ void FabricScene::await(const std::function<bool()>& done) {
   const base::Stopwatch watch;
   for (std::uint64_t turns = 1; !done(); ++turns) {
     link->turn();
-    if (turns % 1024 == 0 && watch.elapsed_ns() > kPatienceNs) {
+    if (turns % 1024 == 0 && watch.elapsed_ns() > kTimeoutNs) {
       FAIL() << "waited in vain for " << turns << " turns";
     }
   }
@@ -42,7 +42,7 @@ ConnectedPair FabricScene::connect(QueuePairOptions near, QueuePairOptions far) 
   if (!connecting) return pair;
   pair.near = std::move(*connecting);
   await([&] {
-    if (pair.near->state() == QueuePair::State::ended) return true;
+    if (pair.near->state() == QueuePair::State::error) return true;
     if (const auto request = link->far().next_request()) {
       auto accepted = link->far().accept(*request, far, {});
       EXPECT_TRUE(accepted) << message(accepted.error());

@@ -2,7 +2,7 @@
 // Numbers that a peer must not guess: of pairs, first packets and connections. They come from the
 // system; or from a seed, so that a test or a simulation can repeat them. Whoever sees some of a
 // seed's numbers can work out the others (base::Random is no cipher), so nobody who talks to
-// strangers may have a seed.
+// unknown peers may have a seed.
 //
 // Thread: one at a time.
 #pragma once

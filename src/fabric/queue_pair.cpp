@@ -40,8 +40,8 @@ Posted QueuePair::post(std::span<const WorkRequest> requests) {
     posted.stopped = Posted::Stopped::full;
     good = places;
   }
-  if (state_ == State::ended) {
-    for (std::size_t i = 0; i < good; ++i) tell(requests[i], Status::flushed);
+  if (state_ == State::error) {
+    for (std::size_t i = 0; i < good; ++i) complete(requests[i], Status::flushed);
     posted.taken = good;
     return posted;
   }
@@ -54,12 +54,12 @@ Posted QueuePair::post(std::span<const WorkRequest> requests) {
 std::size_t QueuePair::post_receives(std::span<const Receive> receives) {
   ESPALIER_ASSERT(own_receives_ != nullptr);
   const std::size_t posted = own_receives_->post(receives);
-  if (state_ == State::ended) own_receives_->flush(number_);
+  if (state_ == State::error) own_receives_->flush(number_);
   return posted;
 }
 
-void QueuePair::tell_receive(const Receive& receive, Opcode opcode, Status status,
-                             std::uint32_t bytes, const std::uint32_t* immediate) {
+void QueuePair::complete_receive(const Receive& receive, Opcode opcode, Status status,
+                                 std::uint32_t bytes, const std::uint32_t* immediate) {
   Completion completion;
   completion.work_id = receive.work_id;
   completion.pair = number_;
@@ -77,8 +77,8 @@ void QueuePair::become_connected(std::span<const std::byte> peer_data) {
   peer_data_.assign(peer_data.begin(), peer_data.end());
 }
 
-void QueuePair::become_ended(Status why) {
-  if (std::exchange(state_, State::ended) == State::ended) return;
+void QueuePair::enter_error_state(Status why) {
+  if (std::exchange(state_, State::error) == State::error) return;
   ended_by_ = why;
   if (own_receives_) own_receives_->flush(number_);
 }

@@ -38,7 +38,7 @@ struct QueuePairOptions {
   /// packet; at the latest with Endpoint::flush(), when the endpoint sleeps, or a few microseconds
   /// later, if it makes progress then. For who answers what he is asked; his peer may know a little
   /// later that its requests are done. Of transports that send packets.
-  bool acknowledges_late = false;
+  bool delayed_acks = false;
 };
 
 /// How far post() came.
@@ -54,7 +54,7 @@ struct Posted {
 
 class QueuePair {
  public:
-  enum class State : std::uint8_t { connecting, connected, ended };
+  enum class State : std::uint8_t { connecting, connected, error };
 
   virtual ~QueuePair();
   QueuePair(const QueuePair&) = delete;
@@ -92,7 +92,7 @@ class QueuePair {
   virtual std::size_t begin(std::span<const WorkRequest> requests) = 0;
 
   /// Uses or gives back the place that was reserved for a request.
-  void tell(const WorkRequest& request, Status status, std::uint64_t old_value = 0) {
+  void complete(const WorkRequest& request, Status status, std::uint64_t old_value = 0) {
     if (status == Status::success && !request.signalled) return sends().release();
     Completion completion;
     completion.work_id = request.work_id;
@@ -104,12 +104,12 @@ class QueuePair {
     sends().push(completion);
   }
   /// Tells a receive that was taken. `opcode` is `receive` or `receive_write`.
-  void tell_receive(const Receive& receive, Opcode opcode, Status status, std::uint32_t bytes,
-                    const std::uint32_t* immediate = nullptr);
+  void complete_receive(const Receive& receive, Opcode opcode, Status status, std::uint32_t bytes,
+                        const std::uint32_t* immediate = nullptr);
   void become_connected(std::span<const std::byte> peer_data);
   /// Makes the state `ended`; repeating it changes nothing. Flushes the pair's own receives. The
   /// transport flushes what it holds itself.
-  void become_ended(Status why);
+  void enter_error_state(Status why);
 
   [[nodiscard]] const QueuePairOptions& options() const { return options_; }
   [[nodiscard]] ReceiveQueue& receives() const { return *receives_; }

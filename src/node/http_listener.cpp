@@ -126,7 +126,7 @@ HttpListener::HttpListener(std::function<std::string()> metrics, std::uint64_t c
 HttpListener::~HttpListener() { stop(); }
 
 Result<void> HttpListener::start(std::uint16_t port) {
-  if (!bell_.hang()) return base::refused_by_system();
+  if (!wake_event_.open()) return base::refused_by_system();
   if (const auto bound = bind_to(AF_INET, port); !bound) return bound;
   const auto second = bind_to(AF_INET6, port_);
   if (!second) {
@@ -169,7 +169,7 @@ Result<void> HttpListener::bind_to(int family, std::uint16_t port) {
 void HttpListener::stop() {
   if (thread_.joinable()) {
     stopping_.store(true, std::memory_order_release);
-    bell_.ring();
+    wake_event_.signal();
     thread_.join();
   }
   connections_.clear();
@@ -181,7 +181,7 @@ void HttpListener::run() {
   std::vector<pollfd> watched;
   while (!stopping_.load(std::memory_order_acquire)) {
     watched.clear();
-    watched.push_back({bell_.number(), POLLIN, 0});
+    watched.push_back({wake_event_.number(), POLLIN, 0});
     for (const Connection& connection : connections_) {
       const short events = connection.phase == Phase::writing ? POLLOUT : POLLIN;
       watched.push_back({connection.socket.number(), events, 0});

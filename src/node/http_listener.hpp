@@ -28,7 +28,7 @@
 
 #include "espalier/error.hpp"
 #include "memory/shared_memory.hpp"
-#include "node/bell.hpp"
+#include "node/event_fd.hpp"
 
 namespace espalier::node {
 
@@ -84,7 +84,7 @@ class HttpListener {
   std::unique_ptr<Pages> pages_;
   std::uint64_t connection_ns_;
   std::vector<memory::Descriptor> sockets_;  // at which it listens
-  Bell bell_;
+  EventFd wake_event_;
   std::uint16_t port_ = 0;
   bool resting_ = false;  // takes nobody in for a moment
   std::vector<Connection> connections_;

@@ -18,7 +18,7 @@
 #include "base/clock.hpp"
 #include "base/system_error.hpp"
 #include "base/unix_address.hpp"
-#include "node/packets.hpp"
+#include "node/handshake_packets.hpp"
 
 namespace espalier::node {
 namespace {
@@ -26,7 +26,7 @@ namespace {
 constexpr std::uint64_t kHelloNs = 5'000'000'000;  // so long a client may be silent
 constexpr std::size_t kPendingMax = 1024;
 constexpr int kBacklog = 1024;
-constexpr std::uint32_t kLinesMax = 1u << 14;  // of one ring: 1 MiB
+constexpr std::uint32_t kSlotsMax = 1u << 14;  // of one ring: 1 MiB
 
 std::uint32_t user_of(int socket) {
   ucred credentials{};
@@ -69,7 +69,8 @@ bool watch(int epoll, int descriptor) {
 }  // namespace
 
 Listener::Listener(const Config& config, offload::MessageBudget& budget,
-                   std::function<void(Newcomer)> serve, std::function<std::uint32_t()> connections)
+                   std::function<void(PendingClient)> serve,
+                   std::function<std::uint32_t()> connections)
     : config_(config),
       budget_(budget),
       serve_(std::move(serve)),
@@ -79,11 +80,11 @@ Listener::~Listener() { stop(); }
 
 Result<void> Listener::start() {
   epoll_ = memory::Descriptor(epoll_create1(EPOLL_CLOEXEC));
-  const bool bell = bell_.hang();
+  const bool opened = wake_event_.open();
   spare_ = open_spare();
-  if (!bell || !epoll_ || !spare_) return base::refused_by_system();
+  if (!opened || !epoll_ || !spare_) return base::refused_by_system();
   if (const auto bound = bind_socket(); !bound) return bound;
-  if (!watch(epoll_.number(), bell_.number()) || !watch(epoll_.number(), socket_.number())) {
+  if (!watch(epoll_.number(), wake_event_.number()) || !watch(epoll_.number(), socket_.number())) {
     return base::refused_by_system();
   }
   thread_ = std::thread([this] { run(); });
@@ -123,7 +124,7 @@ Result<void> Listener::bind_socket() {
 void Listener::stop() {
   if (thread_.joinable()) {
     stopping_.store(true, std::memory_order_release);
-    bell_.ring();
+    wake_event_.signal();
     thread_.join();
   }
   pending_.clear();
@@ -138,14 +139,14 @@ void Listener::run() {
   constexpr int kRestMs = 100;
   while (!stopping_.load(std::memory_order_acquire)) {
     epoll_event events[64];
-    const int patience = resting_ ? kRestMs : pending_.empty() ? -1 : kLookMs;
-    const int found = epoll_wait(epoll_.number(), events, 64, patience);
+    const int timeout_ms = resting_ ? kRestMs : pending_.empty() ? -1 : kLookMs;
+    const int found = epoll_wait(epoll_.number(), events, 64, timeout_ms);
     resting_ = resting_ && !watch(epoll_.number(), socket_.number());
     for (int i = 0; i < found; ++i) {
       const int descriptor = events[i].data.fd;
       if (descriptor == socket_.number()) {
         accept_all();
-      } else if (descriptor != bell_.number()) {
+      } else if (descriptor != wake_event_.number()) {
         greet(descriptor);
       }
     }
@@ -159,7 +160,7 @@ void Listener::accept_all() {
   for (int i = 0; i < kAtATime; ++i) {
     memory::Descriptor client(
         accept4(socket_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!client && (errno == EMFILE || errno == ENFILE) && turn_away()) continue;
+    if (!client && (errno == EMFILE || errno == ENFILE) && reject()) continue;
     if (!client) {
       if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) rest();
       return;
@@ -176,18 +177,18 @@ void Listener::accept_all() {
 }
 
 // Who cannot be let in for want of descriptors is told so, with the one that is kept for that.
-bool Listener::turn_away() {
+bool Listener::reject() {
   spare_.close();
   memory::Descriptor client(
       accept4(socket_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  const bool told = static_cast<bool>(client);
-  if (told) {
+  const bool answered = static_cast<bool>(client);
+  if (answered) {
     refuse(client.number(), {Code::too_many_participants, 0, 0});
     refused_.fetch_add(1, std::memory_order_relaxed);
     client.close();
   }
   spare_ = open_spare();
-  return told;
+  return answered;
 }
 
 // Whoever waits at the door keeps the socket readable: without a pause nothing else would be done.
@@ -205,11 +206,11 @@ Result<std::unique_ptr<offload::Connection>> Listener::admit(const wire::Hello& 
   }
   // A client gets what it asks for, within the limits of what a ring can be.
   const auto ring = [](std::uint32_t lines) {
-    return std::bit_ceil(std::clamp(lines, wire::kRingLinesMin, kLinesMax));
+    return std::bit_ceil(std::clamp(lines, wire::kRingSlotsMin, kSlotsMax));
   };
   wire::ConnectionLayout layout;
-  layout.request_lines = ring(hello.request_lines);
-  layout.response_lines = ring(hello.response_lines);
+  layout.request_slots = ring(hello.request_slots);
+  layout.response_slots = ring(hello.response_slots);
   layout.response_rings = std::clamp(hello.response_rings, 1u, wire::kResponseRingsMax);
   return offload::Connection::create(layout, budget_);
 }
@@ -217,8 +218,8 @@ Result<std::unique_ptr<offload::Connection>> Listener::admit(const wire::Hello& 
 void Listener::greet(int socket) {
   const auto at = pending_.find(socket);
   if (at == pending_.end()) return;
-  Newcomer newcomer;
-  newcomer.socket = std::move(at->second.socket);
+  PendingClient pending;
+  pending.socket = std::move(at->second.socket);
   pending_.erase(at);
   epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, socket, nullptr);
   const auto hello = receive_hello(socket);
@@ -233,9 +234,9 @@ void Listener::greet(int socket) {
     refused_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  newcomer.connection = std::move(*connection);
-  newcomer.user = user_of(socket);
-  serve_(std::move(newcomer));
+  pending.connection = std::move(*connection);
+  pending.user = user_of(socket);
+  serve_(std::move(pending));
 }
 
 void Listener::drop_late() {

@@ -14,8 +14,8 @@
 #include <unordered_map>
 
 #include "memory/shared_memory.hpp"
-#include "node/bell.hpp"
 #include "node/config.hpp"
+#include "node/event_fd.hpp"
 #include "node/worker.hpp"
 #include "wire/handshake.hpp"
 
@@ -25,7 +25,7 @@ class Listener {
  public:
   /// `serve` gets each client that is to be served. `connections` tells how many there are.
   Listener(const Config& config, offload::MessageBudget& budget,
-           std::function<void(Newcomer)> serve, std::function<std::uint32_t()> connections);
+           std::function<void(PendingClient)> serve, std::function<std::uint32_t()> connections);
   ~Listener();
 
   /// Binds the socket, with the permissions of the configuration from its first connection on. A
@@ -44,7 +44,7 @@ class Listener {
   Result<void> bind_socket();
   void run();
   void accept_all();
-  bool turn_away();
+  bool reject();
   void rest();
   void greet(int socket);
   void drop_late();
@@ -52,11 +52,11 @@ class Listener {
 
   const Config& config_;
   offload::MessageBudget& budget_;
-  std::function<void(Newcomer)> serve_;
+  std::function<void(PendingClient)> serve_;
   std::function<std::uint32_t()> connections_;
   memory::Descriptor socket_;
   memory::Descriptor epoll_;
-  Bell bell_;
+  EventFd wake_event_;
   memory::Descriptor spare_;  // that those can be told for whom there is no other
   bool bound_ = false;
   bool resting_ = false;

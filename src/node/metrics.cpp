@@ -143,9 +143,9 @@ constexpr Metric kMetrics[] = {
      of_maps<&MapStats::node_bytes>},
     {"espalier_map_value_bytes", "gauge", "map", "Memory of values that lie beside the nodes.",
      of_maps<&MapStats::value_bytes>},
-    {"espalier_map_waiting_bytes", "gauge", "map",
+    {"espalier_map_retired_bytes", "gauge", "map",
      "Memory that is unlinked and waits for readers or snapshots before it is free.",
-     of_maps<&MapStats::waiting_bytes>},
+     of_maps<&MapStats::retired_bytes>},
     {"espalier_map_snapshots", "gauge", "map", "Snapshots held; they keep old versions.",
      of_maps<&MapStats::snapshots>},
     {"espalier_map_read_version", "gauge", "map", "The version at which reads begin.",
@@ -156,8 +156,8 @@ constexpr Metric kMetrics[] = {
     {"espalier_map_log_merges_total", "counter", "map",
      "Leaves rebuilt because their logs were full.", of_maps<&MapStats::log_merges>},
     {"espalier_map_splits_total", "counter", "map", "Leaves split.", of_maps<&MapStats::splits>},
-    {"espalier_map_gives_total", "counter", "map", "Splits avoided by giving items to a neighbour.",
-     of_maps<&MapStats::gives>},
+    {"espalier_map_redistributions_total", "counter", "map",
+     "Splits avoided by giving items to a neighbour.", of_maps<&MapStats::redistributions>},
     {"espalier_map_merges_total", "counter", "map", "Nodes merged.", of_maps<&MapStats::merges>},
 };
 

@@ -76,11 +76,11 @@ Result<void> Node::open_workers() {
   for (const auto& worker : workers_) {
     if (const auto started = worker->start(); !started) return started;
   }
-  const auto serve = [this](Newcomer newcomer) {
+  const auto serve = [this](PendingClient pending) {
     const auto least = std::ranges::min_element(workers_, {}, [](const auto& worker) {
       return worker->counts().clients.load(std::memory_order_relaxed);
     });
-    (*least)->hand_in(std::move(newcomer));
+    (*least)->enqueue(std::move(pending));
   };
   listener_ = std::make_unique<Listener>(config_, services_->budget, serve,
                                          [this] { return connections(); });

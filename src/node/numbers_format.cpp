@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/bytes.hpp"
-#include "offload/in_flight.hpp"
 #include "offload/map_forms.hpp"
 #include "offload/registry.hpp"
+#include "offload/request.hpp"
 #include "wire/node_numbers.hpp"
 
 namespace espalier::node {

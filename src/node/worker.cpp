@@ -17,7 +17,7 @@
 #include "base/cpu.hpp"
 #include "base/system_error.hpp"
 #include "fabric/address.hpp"
-#include "node/packets.hpp"
+#include "node/handshake_packets.hpp"
 #include "wire/handshake.hpp"
 
 namespace espalier::node {
@@ -41,12 +41,12 @@ Result<void> Worker::start() {
   if (!page) return std::unexpected(page.error());
   page_descriptor_ = std::move(*page);
   epoll_ = memory::Descriptor(epoll_create1(EPOLL_CLOEXEC));
-  const bool bell = bell_.hang();
-  if (!bell || !epoll_) return base::refused_by_system();
+  const bool opened = wake_event_.open();
+  if (!opened || !epoll_) return base::refused_by_system();
   epoll_event event{};
   event.events = EPOLLIN;
-  event.data.fd = bell_.number();
-  if (epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, bell_.number(), &event) != 0)
+  event.data.fd = wake_event_.number();
+  if (epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, wake_event_.number(), &event) != 0)
     return base::refused_by_system();
   if (const auto made = make_engine(); !made) return made;
   thread_ = std::thread([this] { run(); });
@@ -105,14 +105,14 @@ void Worker::stop() {
   thread_.join();
 }
 
-void Worker::wake() { bell_.ring(); }
+void Worker::wake() { wake_event_.signal(); }
 
-void Worker::hand_in(Newcomer newcomer) {
+void Worker::enqueue(PendingClient pending) {
   {
     const std::lock_guard lock(mutex_);
-    newcomers_.push_back(std::move(newcomer));
+    pending_clients_.push_back(std::move(pending));
     counts_.clients.fetch_add(1, std::memory_order_relaxed);
-    has_newcomers_.store(true, std::memory_order_release);
+    has_pending_clients_.store(true, std::memory_order_release);
   }
   wake();
 }
@@ -130,7 +130,7 @@ void Worker::run() {
   while (!stopping_.load(std::memory_order_acquire)) {
     bool moved = engine_->turn();
     for (const auto& fabric : fabrics_) moved = fabric->turn() || moved;
-    if (has_newcomers_.load(std::memory_order_acquire)) moved = take_in() || moved;
+    if (has_pending_clients_.load(std::memory_order_acquire)) moved = adopt() || moved;
     if (!broken_.empty()) end_broken();
     if (++turns_ % kTurnsPerLook == 0) {
       look_at_sockets(0);
@@ -161,7 +161,8 @@ void Worker::fall_asleep() {
   base::store_shared(sleeping, std::uint32_t{1});
   base::rare_barrier(services_.asymmetric);
   // What was written before the barrier is found here; who writes after it finds us asleep.
-  if (!engine_->has_news() && !fabric_has_news() && !has_newcomers_.load() && !stopping_.load()) {
+  if (!engine_->has_news() && !fabric_has_news() && !has_pending_clients_.load() &&
+      !stopping_.load()) {
     counts_.sleeps.fetch_add(1, std::memory_order_relaxed);
     const bool wait_for_clients = engine_->waits_for_clients();
     look_at_sockets(begin_sleep(wait_for_clients ? kBackloggedSleepMs
@@ -181,8 +182,8 @@ bool Worker::fabric_has_news() const {
 // is asked soon.
 int Worker::begin_sleep(int longest_ms) {
   for (const auto& fabric : fabrics_) {
-    const int patience_ms = static_cast<int>(fabric->patience_ns() / 1'000'000);
-    longest_ms = std::min(longest_ms, std::max(patience_ms, 1));
+    const int limit_ms = static_cast<int>(fabric->sleep_limit_ns() / 1'000'000);
+    longest_ms = std::min(longest_ms, std::max(limit_ms, 1));
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.fd = fabric->endpoint().begin_sleep();
@@ -224,8 +225,8 @@ void Worker::look_at_sockets(int timeout_ms) {
   epoll_event events[64];
   const int found = epoll_wait(epoll_.number(), events, 64, timeout_ms);
   for (int i = 0; i < found; ++i) {
-    if (events[i].data.fd == bell_.number()) {
-      bell_.silence();
+    if (events[i].data.fd == wake_event_.number()) {
+      wake_event_.clear();
     } else if (clients_.contains(events[i].data.fd)) {
       read_socket(events[i].data.fd);
     }
@@ -244,31 +245,31 @@ void Worker::read_socket(int socket) {
   }
 }
 
-bool Worker::take_in() {
-  std::vector<Newcomer> newcomers;
+bool Worker::adopt() {
+  std::vector<PendingClient> pending_clients;
   {
     const std::lock_guard lock(mutex_);
-    newcomers.swap(newcomers_);
-    has_newcomers_.store(false, std::memory_order_relaxed);
+    pending_clients.swap(pending_clients_);
+    has_pending_clients_.store(false, std::memory_order_relaxed);
   }
-  for (Newcomer& newcomer : newcomers) {
-    if (!welcome(std::move(newcomer))) counts_.clients.fetch_sub(1, std::memory_order_relaxed);
+  for (PendingClient& pending : pending_clients) {
+    if (!welcome(std::move(pending))) counts_.clients.fetch_sub(1, std::memory_order_relaxed);
   }
-  return !newcomers.empty();
+  return !pending_clients.empty();
 }
 
-bool Worker::welcome(Newcomer newcomer) {
-  offload::Connection& connection = *newcomer.connection;
-  const int socket = newcomer.socket.number();
-  const auto doorbell = doorbells_->open(newcomer.user);
+bool Worker::welcome(PendingClient pending) {
+  offload::Connection& connection = *pending.connection;
+  const int socket = pending.socket.number();
+  const auto doorbell = doorbells_->open(pending.user);
   if (!doorbell) {
     refuse(socket, doorbell.error());
     return false;
   }
   connection.doorbell = doorbell->place;
   wire::Welcome welcome{};
-  welcome.request_lines = connection.layout().request_lines;
-  welcome.response_lines = connection.layout().response_lines;
+  welcome.request_slots = connection.layout().request_slots;
+  welcome.response_slots = connection.layout().response_slots;
   welcome.response_rings = connection.layout().response_rings;
   welcome.doorbell = doorbell->in_page;
   welcome.worker = number_;
@@ -285,8 +286,8 @@ bool Worker::welcome(Newcomer newcomer) {
   }
   connection.memory().close_descriptor();
   connection.owner_number = socket;
-  clients_.emplace(socket, Client{std::move(newcomer.socket), &connection});
-  engine_->add(std::move(newcomer.connection));
+  clients_.emplace(socket, Client{std::move(pending.socket), &connection});
+  engine_->add(std::move(pending.connection));
   return true;
 }
 
@@ -314,7 +315,7 @@ void Worker::end_broken() {
 
 // Clients are told when they have their answers; those who do not take them are not waited for.
 void Worker::finish() {
-  take_in();
+  adopt();
   engine_->take_no_more();
   const base::Stopwatch watch;
   const auto turn = [this] {

@@ -6,7 +6,7 @@
 // sockets: a client that finds it asleep sends a byte. So nobody waits for a sleeper that was not
 // woken, and a byte that is missing costs the time until the next sweep.
 //
-// Thread: its own; hand_in(), stop() and the counts from any.
+// Thread: its own; enqueue(), stop() and the counts from any.
 #pragma once
 
 #include <atomic>
@@ -21,15 +21,15 @@
 #include <vector>
 
 #include "memory/shared_memory.hpp"
-#include "node/bell.hpp"
 #include "node/config.hpp"
+#include "node/event_fd.hpp"
 #include "offload/engine.hpp"
 #include "offload/fabric_clients.hpp"
 
 namespace espalier::node {
 
 /// A client that has said hello, on its way to its worker.
-struct Newcomer {
+struct PendingClient {
   memory::Descriptor socket;
   std::unique_ptr<offload::Connection> connection;
   std::uint32_t user = 0;
@@ -63,7 +63,7 @@ class Worker {
   /// Tells the clients, finishes what is in flight, and ends the thread.
   void stop();
   /// Serves this client from now on.
-  void hand_in(Newcomer newcomer);
+  void enqueue(PendingClient pending);
   [[nodiscard]] const WorkerCounts& counts() const { return counts_; }
   /// Of each address of the fabric that it serves.
   [[nodiscard]] std::span<const std::unique_ptr<offload::FabricClients>> fabrics() const {
@@ -74,8 +74,8 @@ class Worker {
  private:
   Result<void> make_engine();
   void run();
-  bool take_in();
-  bool welcome(Newcomer newcomer);
+  bool adopt();
+  bool welcome(PendingClient pending);
   void spin_or_sleep(bool moved);
   void fall_asleep();
   void look_at_sockets(int timeout_ms);
@@ -95,7 +95,7 @@ class Worker {
   std::uint32_t number_;
   memory::Descriptor page_descriptor_;  // of the node's page, read only
   memory::Descriptor epoll_;
-  Bell bell_;  // other threads of the node wake this one
+  EventFd wake_event_;  // other threads of the node wake this one
   std::unique_ptr<offload::Doorbells> doorbells_;
   std::unique_ptr<offload::Engine> engine_;
   struct Client {
@@ -113,9 +113,9 @@ class Worker {
   std::uint64_t quiet_since_ns_ = 0;
   std::uint32_t turns_ = 0;
 
-  std::mutex mutex_;  // guards newcomers_
-  std::vector<Newcomer> newcomers_;
-  std::atomic<bool> has_newcomers_{false};
+  std::mutex mutex_;  // guards pending_clients_
+  std::vector<PendingClient> pending_clients_;
+  std::atomic<bool> has_pending_clients_{false};
   std::atomic<bool> stopping_{false};
   WorkerCounts counts_;
   std::thread thread_;

@@ -45,67 +45,68 @@ constexpr std::uint32_t kEntriesHere = 64;
 constexpr std::size_t kBytesHere = std::size_t{64} << 10;
 
 // Keeps what is to be answered, or an error.
-void apply(tree::Worker& worker, InFlight& r, Steps& steps) {
+void apply(tree::ThreadContext& context, Request& request, RequestState& state) {
   Entries entries;
-  if (!entries.read(r.payload(), r.header.argument)) {
-    steps.result = fail(Code::invalid_argument, r.header.argument);
+  if (!entries.read(request.payload(), request.header.argument)) {
+    state.result = fail(Code::invalid_argument, request.header.argument);
     return;
   }
-  const auto applied = tree::apply_batch(worker, *r.map->core, entries.writes, entries.checks);
+  const auto applied =
+      tree::apply_batch(context, *request.map->core, entries.writes, entries.checks);
   if (!applied) {
-    steps.result = std::unexpected(applied.error());
+    state.result = std::unexpected(applied.error());
     return;
   }
-  steps.wait_for = applied->wait_for;
-  steps.outcome.version = applied->version;
-  steps.outcome.found = applied->existed;
-  steps.outcome.applied = !applied->failed_check;
+  state.wait_for = applied->wait_for;
+  state.outcome.version = applied->version;
+  state.outcome.found = applied->existed;
+  state.outcome.applied = !applied->failed_check;
   if (applied->failed_check) {
-    steps.outcome.error = {Code::condition_failed, 0, *applied->failed_check};
+    state.outcome.error = {Code::condition_failed, 0, *applied->failed_check};
   }
 }
 
 // The answer waits for the release of the version under which all was written.
-void applied(Engine& engine, InFlight& r) {
-  Steps& steps = *r.steps;
-  if (!steps.result) return engine.fail(r, steps.result.error());
-  steps.going_on = true;
-  engine.when_released(r, steps.wait_for);
+void applied(Engine& engine, Request& request) {
+  RequestState& state = *request.state;
+  if (!state.result) return engine.fail(request, state.result.error());
+  state.going_on = true;
+  engine.when_released(request, state.wait_for);
 }
 
-void start_batch(Engine& engine, InFlight& r) {
+void start_batch(Engine& engine, Request& request) {
   // So many would be refused below, after they had taken several times the request's memory.
-  if (r.header.argument > tree::kBatchWritesMax + tree::kBatchChecksMax) {
-    return engine.fail(r, {Code::invalid_argument, 0, r.header.argument});
+  if (request.header.argument > tree::kBatchWritesMax + tree::kBatchChecksMax) {
+    return engine.fail(request, {Code::invalid_argument, 0, request.header.argument});
   }
-  Steps& steps = r.begin_steps();
-  if (r.header.argument <= kEntriesHere && r.payload().size() <= kBytesHere) {
-    apply(r.map->calls, r, steps);
-    return applied(engine, r);
+  RequestState& state = request.begin_state();
+  if (request.header.argument <= kEntriesHere && request.payload().size() <= kBytesHere) {
+    apply(request.map->calls, request, state);
+    return applied(engine, request);
   }
-  engine.hand_over(r, [&r, &steps, shard = engine.shard()] {
-    tree::StoreCore& store = r.map->core->store;
+  engine.hand_over(request, [&request, &state, shard = engine.shard()] {
+    tree::StoreCore& store = request.map->core->store;
     auto slot = store.epochs.join();
     if (!slot) {
-      steps.result = std::unexpected(slot.error());
+      state.result = std::unexpected(slot.error());
       return;
     }
-    tree::Worker worker(store, std::move(*slot), shard);
-    apply(worker, r, steps);
+    tree::ThreadContext context(store, std::move(*slot), shard);
+    apply(context, request, state);
   });
 }
 
-void go_on_batch(Engine& engine, InFlight& r) {
-  if (!r.steps->going_on) return applied(engine, r);
-  const Completion& outcome = r.steps->outcome;
+void go_on_batch(Engine& engine, Request& request) {
+  if (!request.state->going_on) return applied(engine, request);
+  const Completion& outcome = request.state->outcome;
   tree::Reclaimer& reclaimer = engine.services().store.reclaimer;
-  if (reclaimer.due()) reclaimer.collect(r.map->calls.cache);
-  if (!outcome.applied) return engine.fail(r, outcome.error);
+  if (reclaimer.due()) reclaimer.collect(request.map->calls.cache);
+  if (!outcome.applied) return engine.fail(request, outcome.error);
   wire::ResponseHeader header{};
   header.version = outcome.version;
   header.flags = wire::kApplied;
   if (outcome.found) header.flags |= wire::kFound;
-  engine.answer(r, header);
+  engine.answer(request, header);
 }
 
 const Offload kOffloads[] = {

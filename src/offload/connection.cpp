@@ -19,20 +19,20 @@ Connection::Connection(const wire::ConnectionLayout& layout, memory::SharedMemor
   wire::ConnectionPage page{};
   page.magic = wire::kConnectionMagic;
   page.format = wire::kConnectionFormat;
-  page.request_lines = layout.request_lines;
-  page.response_lines = layout.response_lines;
+  page.request_slots = layout.request_slots;
+  page.response_slots = layout.response_slots;
   page.response_rings = layout.response_rings;
   base::store_plain(memory_.at(0), page);
-  if (reach == Reach::carried) {
+  if (reach == Reach::mirrored) {
     link_ = std::make_unique<RingLink>(RingLink::Side::node, memory_.at(0), layout);
   }
   std::byte* const credit = memory_.at(offsetof(wire::ConnectionPage, request_credit));
-  requests = MessageReader(LineReader(memory_.at(layout.requests()), layout.request_lines, credit,
-                                      0, link_ ? &link_->landed(0) : nullptr),
+  requests = MessageReader(SlotReader(memory_.at(layout.requests()), layout.request_slots, credit,
+                                      0, link_ ? &link_->delivered(0) : nullptr),
                            wire::kRequestHeaderBytes, share);
   rings_.reserve(layout.response_rings);
   for (std::uint32_t i = 0; i < layout.response_rings; ++i) {
-    rings_.emplace_back(memory_.at(layout.responses(i)), layout.response_lines,
+    rings_.emplace_back(memory_.at(layout.responses(i)), layout.response_slots,
                         memory_.at(layout.response_side(i)), share);
   }
 }

@@ -19,7 +19,7 @@
 
 namespace espalier::offload {
 
-struct InFlight;
+struct Request;
 
 /// A version of a map that a client holds. The map stays for as long.
 class HeldSnapshot {
@@ -45,7 +45,7 @@ class Connection {
   static constexpr std::size_t kSnapshotsMax = 64;
 
   /// How a client reaches the rings: it maps the same memory, or a link carries them.
-  enum class Reach : std::uint8_t { shared, carried };
+  enum class Reach : std::uint8_t { shared, mirrored };
 
   /// Makes the memory of a connection. Errors: invalid_argument (no such rings can be), system.
   static Result<std::unique_ptr<Connection>> create(const wire::ConnectionLayout& layout,
@@ -81,7 +81,7 @@ class Connection {
   bool broken = false;            // it broke the protocol, and is to be ended
   bool closing = false;           // ends when nothing of it is in flight
   /// For each response ring, the requests that wait until it has room.
-  std::vector<std::vector<InFlight*>> stalled;
+  std::vector<std::vector<Request*>> stalled;
   std::uint32_t stalled_count = 0;
   int owner_number = -1;  // by which whoever handed it to the engine knows it
 

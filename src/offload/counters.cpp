@@ -5,13 +5,13 @@
 namespace espalier::offload {
 namespace {
 
-void start_sequence(Engine& engine, InFlight& r) {
-  if (r.header.argument == 0) return engine.fail(r, {Code::invalid_argument, 0, 0});
-  const auto first = engine.services().sequencers.take(r.key(), r.header.argument);
-  if (!first) return engine.fail(r, first.error());
+void start_sequence(Engine& engine, Request& request) {
+  if (request.header.argument == 0) return engine.fail(request, {Code::invalid_argument, 0, 0});
+  const auto first = engine.services().sequencers.take(request.key(), request.header.argument);
+  if (!first) return engine.fail(request, first.error());
   wire::ResponseHeader header{};
   header.version = *first;
-  engine.answer(r, header);
+  engine.answer(request, header);
 }
 
 const Offload kOffloads[] = {

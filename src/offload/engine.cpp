@@ -22,7 +22,7 @@ ServedMap::ServedMap(std::shared_ptr<tree::MapCore> core_in, base::EpochSlot wal
     : core(std::move(core_in)),
       walks(core->store, std::move(walks_slot), shard),
       calls(core->store, std::move(calls_slot), shard) {
-  engine = std::make_unique<tree::MapExecutor>(
+  executor = std::make_unique<tree::MapExecutor>(
       walks, *core, kLanes, [this](std::uint32_t, base::ReadyQueue& queue) {
         return tree::HostAccess(core->base, queue, true, &interleave_warm);
       });
@@ -31,7 +31,7 @@ ServedMap::ServedMap(std::shared_ptr<tree::MapCore> core_in, base::EpochSlot wal
 Engine::Engine(Services& services, Doorbells& doorbells, const EngineOptions& options)
     : services_(services), doorbells_(doorbells), options_(options), offloads_(services.offloads) {
   for (std::uint32_t i = 0; i < kInFlight; ++i) {
-    places_.push_back(std::make_unique<InFlight>());
+    places_.push_back(std::make_unique<Request>());
     places_.back()->index = i;
   }
   for (std::uint32_t i = kInFlight; i != 0; --i) free_.push_back(places_[i - 1].get());
@@ -54,14 +54,14 @@ bool Engine::turn() {
   moved = took_ || moved;
   moved = step_maps() || moved;
   moved = go_on() || moved;
-  if (!backlogged_.empty()) moved = settle_backlogs() || moved;
+  if (!backlogged_.empty()) moved = flush_backlogs() || moved;
   if (!touched_.empty()) wake_readers();
   while (!ended_.empty()) {
     Connection* const connection = ended_.back();
     ended_.pop_back();
     end(*connection);
   }
-  if (turns_ % 256 == 0) keep_house();
+  if (turns_ % 256 == 0) maintain();
   return moved;
 }
 
@@ -97,8 +97,8 @@ bool Engine::take_requests() {
 bool Engine::take_from(Connection& connection, std::uint32_t burst) {
   bool took = false;
   for (; burst != 0 && busy() < kInFlight && !connection.broken; --burst) {
-    InFlight& r = free_place();
-    const Taken taken = connection.requests.take(r.message);
+    Request& request = free_place();
+    const Taken taken = connection.requests.take(request.message);
     if (taken == Taken::nothing) break;
     if (taken == Taken::broken) {
       break_off(connection);
@@ -106,80 +106,81 @@ bool Engine::take_from(Connection& connection, std::uint32_t burst) {
     }
     took = true;
     free_.pop_back();
-    r.header = base::load_plain<wire::RequestHeader>(r.message.data());
-    r.connection = &connection;
-    r.map = nullptr;
-    r.offload = nullptr;
-    r.refused = taken == Taken::refused;
-    r.timed_since_ns = 0;
-    r.wanted_bytes = 0;
+    request.header = base::load_plain<wire::RequestHeader>(request.message.data());
+    request.connection = &connection;
+    request.map = nullptr;
+    request.offload = nullptr;
+    request.refused = taken == Taken::refused;
+    request.timed_since_ns = 0;
+    request.wanted_bytes = 0;
     ++connection.in_flight;
     // Without this nobody could tell whom to answer.
-    if ((r.header.ring & wire::kRingBits) >= connection.layout().response_rings) {
+    if ((request.header.ring & wire::kRingBits) >= connection.layout().response_rings) {
       break_off(connection);
-      release(r);
-    } else if (ring_of(r).backlog_bytes() != 0) {
-      stall(r);
+      release(request);
+    } else if (ring_of(request).backlog_bytes() != 0) {
+      stall(request);
     } else {
-      begin(r);
+      begin(request);
     }
   }
   return took;
 }
 
 // There are more places than are busy at a time, if some wait for their clients.
-InFlight& Engine::free_place() {
+Request& Engine::free_place() {
   if (free_.empty()) [[unlikely]] {
-    places_.push_back(std::make_unique<InFlight>());
+    places_.push_back(std::make_unique<Request>());
     places_.back()->index = static_cast<std::uint32_t>(places_.size() - 1);
     free_.push_back(places_.back().get());
   }
   return *free_.back();
 }
 
-void Engine::begin(InFlight& r) {
-  if (r.refused) {
+void Engine::begin(Request& request) {
+  if (request.refused) {
     services_.refused_messages.fetch_add(1, std::memory_order_relaxed);
-    return fail(r, {Code::out_of_memory, 0, 0});
+    return fail(request, {Code::out_of_memory, 0, 0});
   }
-  if (r.header.key_bytes > r.header.bytes - wire::kRequestHeaderBytes) {
-    r.header.key_bytes = 0;
-    return fail(r, {Code::invalid_argument, 0, 0});
+  if (request.header.key_bytes > request.header.bytes - wire::kRequestHeaderBytes) {
+    request.header.key_bytes = 0;
+    return fail(request, {Code::invalid_argument, 0, 0});
   }
-  if (check(r)) r.offload->start(*this, r);
+  if (check(request)) request.offload->start(*this, request);
 }
 
 // Answers a request that its offload cannot take.
-bool Engine::check(InFlight& r) {
-  r.offload = offloads_[r.header.offload];
-  if (r.offload == nullptr) {
-    fail(r, {Code::unsupported, 0, r.header.offload});
+bool Engine::check(Request& request) {
+  request.offload = offloads_[request.header.offload];
+  if (request.offload == nullptr) {
+    fail(request, {Code::unsupported, 0, request.header.offload});
     return false;
   }
-  base::count_own(counts_.requests[EngineCounts::place_of(r.header.offload)]);
+  base::count_own(counts_.requests[EngineCounts::place_of(request.header.offload)]);
   if (--until_timed_ == 0) [[unlikely]]
-    begin_timing(r);
-  const Limits& limits = r.offload->limits;
+    begin_timing(request);
+  const Limits& limits = request.offload->limits;
   const unsigned known = wire::kRingBits | (limits.at_snapshot ? wire::kAtSnapshot : 0u);
-  if ((r.header.ring & ~known) != 0) {
-    fail(r, {Code::invalid_argument, 0, r.header.ring});
+  if ((request.header.ring & ~known) != 0) {
+    fail(request, {Code::invalid_argument, 0, request.header.ring});
     return false;
   }
-  const std::uint32_t payload = r.header.bytes - wire::kRequestHeaderBytes - r.header.key_bytes;
+  const std::uint32_t payload =
+      request.header.bytes - wire::kRequestHeaderBytes - request.header.key_bytes;
   if (limits.map) {
-    r.map = find_map(r.header.map);
-    if (r.map == nullptr) {
-      fail(r, {Code::not_found, 0, r.header.map});
+    request.map = find_map(request.header.map);
+    if (request.map == nullptr) {
+      fail(request, {Code::not_found, 0, request.header.map});
       return false;
     }
-    ++r.map->users;
-  } else if (r.header.key_bytes < limits.key_bytes_min ||
-             r.header.key_bytes > limits.key_bytes_max) {
-    fail(r, {Code::invalid_argument, 0, r.header.key_bytes});
+    ++request.map->users;
+  } else if (request.header.key_bytes < limits.key_bytes_min ||
+             request.header.key_bytes > limits.key_bytes_max) {
+    fail(request, {Code::invalid_argument, 0, request.header.key_bytes});
     return false;
   }
   if (payload < limits.payload_bytes_min || payload > limits.payload_bytes_max) {
-    fail(r, {Code::invalid_argument, 0, payload});
+    fail(request, {Code::invalid_argument, 0, payload});
     return false;
   }
   return true;
@@ -187,14 +188,14 @@ bool Engine::check(InFlight& r) {
 
 // Distances from 1 to 127 that look like chance: requests often come in a rhythm, and at fixed
 // distances always the same of them might be timed.
-void Engine::begin_timing(InFlight& r) {
+void Engine::begin_timing(Request& request) {
   until_timed_ = 1 + (++timed_ * 2'654'435'769u >> 16) % 127;
-  r.timed_since_ns = base::monotonic_ns();
+  request.timed_since_ns = base::monotonic_ns();
 }
 
-void Engine::end_timing(InFlight& r) {
-  counts_.durations[EngineCounts::place_of(r.header.offload)].record(base::monotonic_ns() -
-                                                                     r.timed_since_ns);
+void Engine::end_timing(Request& request) {
+  counts_.durations[EngineCounts::place_of(request.header.offload)].record(base::monotonic_ns() -
+                                                                           request.timed_since_ns);
 }
 
 // --- maps ----------------------------------------------------------------------------------------
@@ -241,39 +242,39 @@ void Engine::let_go_of_dropped_maps() {
   });
 }
 
-void Engine::walk(InFlight& r, const tree::HeldVersion* held,
+void Engine::walk(Request& request, const tree::HeldVersion* held,
                   const tree::WriteCondition& condition) {
-  ServedMap& map = *r.map;
+  ServedMap& map = *request.map;
   if (!map.walking) {
     map.walking = true;
     map.interleave_warm = map.core->far_interior();
     walking_.push_back(&map);
   }
-  r.request.tag = r.index;
+  request.walk.tag = request.index;
   if (held == nullptr && condition.kind == tree::WriteCondition::Kind::none) {
-    map.engine->submit({&r.request, 1}, *this);
+    map.executor->submit({&request.walk, 1}, *this);
   } else {
-    map.engine->submit({&r.request, this, held, {}, condition});
+    map.executor->submit({&request.walk, this, held, {}, condition});
   }
 }
 
 bool Engine::step_maps() {
   if (walking_.empty()) return false;
   std::erase_if(walking_, [](ServedMap* map) {
-    map->walking = map->engine->advance() != 0;
+    map->walking = map->executor->advance() != 0;
     return !map->walking;
   });
   return true;
 }
 
 void Engine::done(const Completion& completion) {
-  InFlight& r = *places_[completion.tag];
-  r.offload->walked(*this, r, completion);
+  Request& request = *places_[completion.tag];
+  request.offload->walked(*this, request, completion);
 }
 
 bool Engine::items(std::uint64_t tag, std::span<const Item> items) {
-  InFlight& r = *places_[tag];
-  return r.offload->items(*this, r, items);
+  Request& request = *places_[tag];
+  return request.offload->items(*this, request, items);
 }
 
 // --- requests that take several steps ------------------------------------------------------------
@@ -282,11 +283,11 @@ bool Engine::go_on() {
   bool moved = false;
   if (!again_.empty()) {
     going_on_.swap(again_);  // what is to go on again comes in the next turn
-    for (InFlight* r : going_on_) {
-      if (r->connection->closing) {
-        release(*r);
+    for (Request* request : going_on_) {
+      if (request->connection->closing) {
+        release(*request);
       } else {
-        r->offload->resume(*this, *r);
+        request->offload->resume(*this, *request);
       }
     }
     going_on_.clear();
@@ -306,44 +307,44 @@ bool Engine::go_on() {
   return moved;
 }
 
-void Engine::when_released(InFlight& r, std::uint64_t version) {
-  releases_.push_back({&r, version});
+void Engine::when_released(Request& request, std::uint64_t version) {
+  releases_.push_back({&request, version});
 }
 
-void Engine::when_drained(InFlight& r) {
-  if (r.connection->closing) return release(r);
-  if (ring_of(r).backlog_bytes() == 0 && r.wanted_bytes == 0) return again(r);
-  stall(r);
-  look_after(*r.connection);
+void Engine::on_writable(Request& request) {
+  if (request.connection->closing) return release(request);
+  if (ring_of(request).backlog_bytes() == 0 && request.wanted_bytes == 0) return again(request);
+  stall(request);
+  check_connection(*request.connection);
 }
 
-void Engine::hand_over(InFlight& r, std::function<void()> work) {
+void Engine::hand_over(Request& request, std::function<void()> work) {
   ++handed_over_;
-  services_.helper.run([this, &r, work = std::move(work)] {
+  services_.helper.run([this, &request, work = std::move(work)] {
     work();
     // Within the lock, for whoever has seen the request may end the engine.
     const std::lock_guard lock(mutex_);
-    resumed_.push_back(&r);
+    resumed_.push_back(&request);
     has_resumed_.store(true, std::memory_order_release);
     wake();
   });
 }
 
 void Engine::take_resumed() {
-  std::vector<InFlight*> resumed;
+  std::vector<Request*> resumed;
   {
     const std::lock_guard lock(mutex_);
     resumed.swap(resumed_);
     has_resumed_.store(false, std::memory_order_relaxed);
   }
   handed_over_ -= static_cast<std::uint32_t>(resumed.size());
-  for (InFlight* r : resumed) r->offload->resume(*this, *r);
+  for (Request* request : resumed) request->offload->resume(*this, *request);
 }
 
-Steps& InFlight::begin_steps() {
-  if (!steps) steps = std::make_unique<Steps>();
-  *steps = Steps{};
-  return *steps;
+RequestState& Request::begin_state() {
+  if (!state) state = std::make_unique<RequestState>();
+  *state = RequestState{};
+  return *state;
 }
 
 }  // namespace espalier::offload

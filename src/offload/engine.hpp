@@ -34,8 +34,8 @@
 #include "offload/connection.hpp"
 #include "offload/doorbells.hpp"
 #include "offload/durations.hpp"
-#include "offload/in_flight.hpp"
 #include "offload/registry.hpp"
+#include "offload/request.hpp"
 #include "offload/services.hpp"
 #include "tree/host/host_executor.hpp"
 
@@ -47,10 +47,10 @@ struct ServedMap {
             base::EpochSlot calls_slot, std::uint32_t shard);
 
   std::shared_ptr<tree::MapCore> core;
-  tree::Worker walks;  // of the engine below
-  tree::Worker calls;  // of what is done at once, meanwhile
+  tree::ThreadContext walks;  // of the engine below
+  tree::ThreadContext calls;  // of what is done at once, meanwhile
   bool interleave_warm = false;
-  std::unique_ptr<tree::MapExecutor> engine;
+  std::unique_ptr<tree::MapExecutor> executor;
   std::uint32_t users = 0;  // requests in flight that name it
   bool walking = false;     // has walks in flight
 };
@@ -133,82 +133,82 @@ class Engine final : private Handler {
   /// Serves a map that somebody just made or found.
   Result<ServedMap*> serve(std::shared_ptr<tree::MapCore> core);
   /// Starts the request's walk: of `r.request`, whose tag is the engine's.
-  void walk(InFlight& r, const tree::HeldVersion* held = nullptr,
+  void walk(Request& request, const tree::HeldVersion* held = nullptr,
             const tree::WriteCondition& condition = {});
   /// Calls the offload's resume() in the next turn.
-  void again(InFlight& r) { again_.push_back(&r); }
+  void again(Request& request) { again_.push_back(&request); }
   /// The same, when the map has released this version.
-  void when_released(InFlight& r, std::uint64_t version);
+  void when_released(Request& request, std::uint64_t version);
   /// The same, when the client has taken what is put by for it, and there is memory for what
   /// response_fits() refused.
-  void when_drained(InFlight& r);
+  void on_writable(Request& request);
   /// Runs `work` on another thread, then resume(). The request must not be touched meanwhile but
   /// by `work`.
-  void hand_over(InFlight& r, std::function<void()> work);
+  void hand_over(Request& request, std::function<void()> work);
 
   /// The last message to a request: frees its place. Of the header, flags, code and versions count.
-  void answer(InFlight& r, const wire::ResponseHeader& header,
+  void answer(Request& request, const wire::ResponseHeader& header,
               std::initializer_list<std::string_view> payload = {});
-  void fail(InFlight& r, Error error);
+  void fail(Request& request, Error error);
   /// A message before the last.
-  void send_items(InFlight& r, const wire::ResponseHeader& header,
+  void send_items(Request& request, const wire::ResponseHeader& header,
                   std::initializer_list<std::string_view> payload) {
-    send(r, wire::ResponseKind::items, header, payload);
+    send(request, wire::ResponseKind::items, header, payload);
   }
   /// Memory for the items of a scan, empty: what an earlier scan left, if there is any.
   [[nodiscard]] std::vector<std::byte> items_memory();
   /// Gives it back, for another scan or to the system.
   void keep_memory(std::vector<std::byte> items);
   /// The request in flight of the same client and response ring that has this tag; null: none has.
-  [[nodiscard]] InFlight* find_in_flight(const InFlight& r, std::uint32_t tag);
+  [[nodiscard]] Request* find_in_flight(const Request& request, std::uint32_t tag);
   /// Whether an answer with so many bytes of payload can be sent or put by for the client now. To
-  /// be asked before each that may be long; if not, nothing may be sent before when_drained().
-  [[nodiscard]] bool response_fits(InFlight& r, std::uint64_t bytes);
+  /// be asked before each that may be long; if not, nothing may be sent before on_writable().
+  [[nodiscard]] bool response_fits(Request& request, std::uint64_t bytes);
 
  private:
   void done(const Completion& completion) override;
   bool items(std::uint64_t tag, std::span<const Item> items) override;
 
-  void send(InFlight& r, wire::ResponseKind kind, const wire::ResponseHeader& header,
+  void send(Request& request, wire::ResponseKind kind, const wire::ResponseHeader& header,
             std::initializer_list<std::string_view> payload);
   void listen();
   void watch(Connection& connection);
   void unwatch_quiet();
   bool take_requests();
   bool take_from(Connection& connection, std::uint32_t burst);
-  InFlight& free_place();
+  Request& free_place();
   /// Those in flight that do not wait for their clients.
   [[nodiscard]] std::size_t busy() const { return places_.size() - free_.size() - stalled_; }
-  void begin(InFlight& r);
-  [[nodiscard]] bool check(InFlight& r);
-  void begin_timing(InFlight& r);
-  void end_timing(InFlight& r);
+  void begin(Request& request);
+  [[nodiscard]] bool check(Request& request);
+  void begin_timing(Request& request);
+  void end_timing(Request& request);
   void break_off(Connection& connection);
   bool step_maps();
   bool go_on();
-  bool settle_backlogs();
-  bool settle(Connection& connection);
+  bool flush_backlogs();
+  bool flush_pending(Connection& connection);
   bool go_on_stalled(Connection& connection, std::uint32_t ring);
-  void stall(InFlight& r);
-  void no_longer_waits(InFlight& r);
+  void stall(Request& request);
+  void no_longer_waits(Request& request);
   [[nodiscard]] bool may_stall(const Connection& connection) const;
   void wake_readers();
-  void release(InFlight& r);
-  void clear(Steps& steps);
+  void release(Request& request);
+  void clear(RequestState& state);
   void end(Connection& connection);
   void drop_stalled(Connection& connection);
-  [[nodiscard]] bool may_go_on(Connection& connection, const InFlight& r) const;
-  void look_after(Connection& connection);
+  [[nodiscard]] bool may_go_on(Connection& connection, const Request& request) const;
+  void check_connection(Connection& connection);
   void end_the_stuck();
   [[nodiscard]] bool is_stuck(Connection& connection) const;
   void let_go_of_dropped_maps();
-  void tell_in_flight();
-  void keep_house();
+  void publish_in_flight();
+  void maintain();
   void take_resumed();
-  ResponseRing& ring_of(const InFlight& r) const;
+  ResponseRing& ring_of(const Request& request) const;
 
   struct Waiting {
-    InFlight* request;
+    Request* request;
     std::uint64_t version;
   };
 
@@ -220,14 +220,14 @@ class Engine final : private Handler {
   std::vector<Connection*> by_doorbell_;
   std::vector<Connection*> watched_;
   std::size_t first_ = 0;  // of those watched, whose turn is next
-  std::vector<std::unique_ptr<InFlight>> places_;
-  std::vector<InFlight*> free_;
+  std::vector<std::unique_ptr<Request>> places_;
+  std::vector<Request*> free_;
   std::unordered_map<std::uint32_t, std::unique_ptr<ServedMap>> maps_;
   std::uint32_t last_map_id_ = 0;  // and what find_map found for it
   ServedMap* last_map_ = nullptr;
   std::vector<ServedMap*> walking_;  // maps that have walks in flight
-  std::vector<InFlight*> again_;
-  std::vector<InFlight*> going_on_;  // of them, in this turn
+  std::vector<Request*> again_;
+  std::vector<Request*> going_on_;  // of them, in this turn
   std::vector<Waiting> releases_;
   std::vector<Connection*> backlogged_;
   std::vector<std::vector<std::byte>> spare_items_;  // memory of scans that have ended
@@ -245,7 +245,7 @@ class Engine final : private Handler {
   std::uint32_t stalled_ = 0;  // of all clients
 
   std::mutex mutex_;  // guards resumed_
-  std::vector<InFlight*> resumed_;
+  std::vector<Request*> resumed_;
   std::atomic<bool> has_resumed_{false};
   EngineCounts counts_;
 };

@@ -55,7 +55,7 @@ void Engine::unwatch_quiet() {
 
 bool Engine::has_news() {
   listen();
-  tell_in_flight();  // for whoever sleeps next may sleep for long
+  publish_in_flight();  // for whoever sleeps next may sleep for long
   // Nobody tells when a version is released.
   return has_resumed_.load(std::memory_order_acquire) || !releases_.empty() ||
          std::ranges::any_of(watched_, [this](const Connection* connection) {
@@ -80,13 +80,13 @@ bool Engine::sweep() {
   return found;
 }
 
-void Engine::tell_in_flight() {
+void Engine::publish_in_flight() {
   counts_.in_flight.store(static_cast<std::uint32_t>(places_.size() - free_.size()),
                           std::memory_order_relaxed);
 }
 
-void Engine::keep_house() {
-  tell_in_flight();
+void Engine::maintain() {
+  publish_in_flight();
   const std::uint64_t now = base::monotonic_ns();
   if (now < next_sweep_ns_) return;
   next_sweep_ns_ = now + options_.sweep_ns;
@@ -115,7 +115,7 @@ void Engine::end_the_stuck() {
 // Whether it has memory that only it can free, and has done nothing about it for long. What we have
 // not finished is not its fault.
 bool Engine::is_stuck(Connection& connection) const {
-  const std::uint64_t head = connection.requests.lines().head();
+  const std::uint64_t head = connection.requests.slots().head();
   if (std::exchange(connection.head_seen, head) != head) connection.moved_ns = now_ns_;
   if (connection.broken || connection.closing) return false;
   bool holds = connection.requests.gathering();
@@ -127,81 +127,81 @@ bool Engine::is_stuck(Connection& connection) const {
 
 // --- answers -------------------------------------------------------------------------------------
 
-ResponseRing& Engine::ring_of(const InFlight& r) const {
-  return r.connection->ring(r.header.ring & wire::kRingBits);
+ResponseRing& Engine::ring_of(const Request& request) const {
+  return request.connection->ring(request.header.ring & wire::kRingBits);
 }
 
-void Engine::send(InFlight& r, wire::ResponseKind kind, const wire::ResponseHeader& header,
+void Engine::send(Request& request, wire::ResponseKind kind, const wire::ResponseHeader& header,
                   std::initializer_list<std::string_view> payload) {
-  Connection& connection = *r.connection;
+  Connection& connection = *request.connection;
   if (connection.closing) return;
-  ResponseRing& ring = ring_of(r);
-  ring.send(kind, r.header.tag, header, payload);
+  ResponseRing& ring = ring_of(request);
+  ring.send(kind, request.header.tag, header, payload);
   if (!ring.touched) {
     ring.touched = true;
     touched_.push_back(&ring);
   }
   if (ring.backlog_bytes() != 0) [[unlikely]]
-    look_after(connection);
+    check_connection(connection);
 }
 
-void Engine::answer(InFlight& r, const wire::ResponseHeader& header,
+void Engine::answer(Request& request, const wire::ResponseHeader& header,
                     std::initializer_list<std::string_view> payload) {
-  send(r, wire::ResponseKind::answer, header, payload);
-  if (r.timed_since_ns != 0) [[unlikely]]
-    end_timing(r);
-  release(r);
+  send(request, wire::ResponseKind::answer, header, payload);
+  if (request.timed_since_ns != 0) [[unlikely]]
+    end_timing(request);
+  release(request);
 }
 
-void Engine::fail(InFlight& r, Error error) {
+void Engine::fail(Request& request, Error error) {
   base::count_own(counts_.refused);
   wire::ResponseHeader header{};
   header.code = static_cast<std::uint16_t>(error.code);
   char detail[sizeof error.detail];
   base::store_plain(reinterpret_cast<std::byte*>(detail), error.detail);
-  answer(r, header, {{detail, sizeof detail}});
+  answer(request, header, {{detail, sizeof detail}});
 }
 
-InFlight* Engine::find_in_flight(const InFlight& r, std::uint32_t tag) {
-  const auto ring = [](const InFlight& each) { return each.header.ring & wire::kRingBits; };
+Request* Engine::find_in_flight(const Request& request, std::uint32_t tag) {
+  const auto ring = [](const Request& each) { return each.header.ring & wire::kRingBits; };
   for (const auto& place : places_) {
-    InFlight& other = *place;
-    if (&other != &r && other.connection == r.connection && other.offload != nullptr &&
-        other.header.tag == tag && ring(other) == ring(r)) {
+    Request& other = *place;
+    if (&other != &request && other.connection == request.connection && other.offload != nullptr &&
+        other.header.tag == tag && ring(other) == ring(request)) {
       return &other;
     }
   }
   return nullptr;
 }
 
-bool Engine::response_fits(InFlight& r, std::uint64_t bytes) {
-  ResponseRing& ring = ring_of(r);
+bool Engine::response_fits(Request& request, std::uint64_t bytes) {
+  ResponseRing& ring = ring_of(request);
   const std::uint64_t whole = bytes + wire::kResponseHeaderBytes;
   if (ring.has_room(whole)) return true;
-  const std::uint64_t put_by = ring.backlog_bytes();
-  if (put_by != 0 && put_by + whole > options_.response_bytes_max) return false;
-  if (r.connection->share.allows(whole)) return true;
-  r.wanted_bytes = whole;
+  const std::uint64_t deferred_bytes = ring.backlog_bytes();
+  if (deferred_bytes != 0 && deferred_bytes + whole > options_.response_bytes_max) return false;
+  if (request.connection->share.allows(whole)) return true;
+  request.wanted_bytes = whole;
   return false;
 }
 
-void Engine::release(InFlight& r) {
-  Connection& connection = *r.connection;
-  if (r.map != nullptr) --r.map->users;
-  r.map = nullptr;
-  r.connection = nullptr;
-  r.message.clear();
-  if (r.steps) clear(*r.steps);
-  free_.push_back(&r);
+void Engine::release(Request& request) {
+  Connection& connection = *request.connection;
+  if (request.map != nullptr) --request.map->users;
+  request.map = nullptr;
+  request.connection = nullptr;
+  request.message.clear();
+  if (request.state) clear(*request.state);
+  free_.push_back(&request);
   if (--connection.in_flight == 0 && connection.closing) ended_.push_back(&connection);
 }
 
 // A place that is free may stay so for long, and there may be thousands: it keeps nothing large.
 // Not by `= {}`, which empties a vector or a string and leaves it its memory.
-void Engine::clear(Steps& steps) {
-  steps.held.reset();
-  std::string().swap(steps.value);
-  keep_memory(std::exchange(steps.items, std::vector<std::byte>()));
+void Engine::clear(RequestState& state) {
+  state.held.reset();
+  std::string().swap(state.value);
+  keep_memory(std::exchange(state.items, std::vector<std::byte>()));
 }
 
 void Engine::keep_memory(std::vector<std::byte> items) {
@@ -219,10 +219,10 @@ std::vector<std::byte> Engine::items_memory() {
   return items;
 }
 
-bool Engine::settle_backlogs() {
+bool Engine::flush_backlogs() {
   bool moved = false;
   std::erase_if(backlogged_, [&](Connection* connection) {
-    moved = settle(*connection) || moved;
+    moved = flush_pending(*connection) || moved;
     bool left = connection->stalled_count != 0;
     for (std::uint32_t i = 0; i < connection->layout().response_rings && !left; ++i) {
       left = connection->ring(i).backlog_bytes() != 0;
@@ -234,11 +234,11 @@ bool Engine::settle_backlogs() {
 }
 
 // Writes what there is room for, and lets requests go on whose ring has nothing put by.
-bool Engine::settle(Connection& connection) {
+bool Engine::flush_pending(Connection& connection) {
   bool moved = false;
   for (std::uint32_t i = 0; i < connection.layout().response_rings; ++i) {
     ResponseRing& ring = connection.ring(i);
-    if (ring.backlog_bytes() != 0 && ring.settle()) {
+    if (ring.backlog_bytes() != 0 && ring.flush_pending()) {
       moved = true;
       connection.moved_ns = base::monotonic_ns();
       if (!ring.touched) touched_.push_back(&ring);
@@ -252,24 +252,24 @@ bool Engine::settle(Connection& connection) {
 // Not all at once, for each may fill the ring again. Those that want memory which is not there do
 // not keep others behind them: some of it may be theirs.
 bool Engine::go_on_stalled(Connection& connection, std::uint32_t ring) {
-  std::vector<InFlight*>& stalled = connection.stalled[ring];
+  std::vector<Request*>& stalled = connection.stalled[ring];
   std::size_t gone = 0;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < stalled.size(); ++i) {
-    InFlight& r = *stalled[i];
+    Request& request = *stalled[i];
     const bool full = gone >= kGoOnTogether || busy() >= 2 * kInFlight;
-    if (full || !may_go_on(connection, r)) {
-      stalled[kept++] = &r;
+    if (full || !may_go_on(connection, request)) {
+      stalled[kept++] = &request;
       continue;
     }
     ++gone;
     --connection.stalled_count;
     --stalled_;
-    no_longer_waits(r);
-    if (r.offload == nullptr) {
-      begin(r);
+    no_longer_waits(request);
+    if (request.offload == nullptr) {
+      begin(request);
     } else {
-      again(r);
+      again(request);
     }
   }
   stalled.resize(kept);
@@ -277,17 +277,18 @@ bool Engine::go_on_stalled(Connection& connection, std::uint32_t ring) {
 }
 
 // It wants no memory any more, or there may be some.
-void Engine::no_longer_waits(InFlight& r) {
-  if (std::exchange(r.wanted_bytes, 0) != 0) {
+void Engine::no_longer_waits(Request& request) {
+  if (std::exchange(request.wanted_bytes, 0) != 0) {
     services_.waiting_for_memory.fetch_sub(1, std::memory_order_relaxed);
   }
 }
 
 // Whether the answer for which it waits aside may now be made.
-bool Engine::may_go_on(Connection& connection, const InFlight& r) const {
-  ResponseRing& ring = ring_of(r);
-  return ring.backlog_bytes() == 0 && (r.wanted_bytes == 0 || ring.has_room(r.wanted_bytes) ||
-                                       connection.share.allows(r.wanted_bytes));
+bool Engine::may_go_on(Connection& connection, const Request& request) const {
+  ResponseRing& ring = ring_of(request);
+  return ring.backlog_bytes() == 0 &&
+         (request.wanted_bytes == 0 || ring.has_room(request.wanted_bytes) ||
+          connection.share.allows(request.wanted_bytes));
 }
 
 // Whether its next request may be taken, though it may have to wait aside.
@@ -299,18 +300,19 @@ bool Engine::may_stall(const Connection& connection) const {
 }
 
 // Lets a connection be looked at each turn, until nothing of it waits.
-void Engine::look_after(Connection& connection) {
+void Engine::check_connection(Connection& connection) {
   if (connection.backlogged) return;
   connection.backlogged = true;
   backlogged_.push_back(&connection);
 }
 
-void Engine::stall(InFlight& r) {
-  if (r.wanted_bytes != 0) services_.waiting_for_memory.fetch_add(1, std::memory_order_relaxed);
+void Engine::stall(Request& request) {
+  if (request.wanted_bytes != 0)
+    services_.waiting_for_memory.fetch_add(1, std::memory_order_relaxed);
   // It may have to wait for long.
-  if (r.steps) keep_memory(std::exchange(r.steps->items, std::vector<std::byte>()));
-  Connection& connection = *r.connection;
-  connection.stalled[r.header.ring & wire::kRingBits].push_back(&r);
+  if (request.state) keep_memory(std::exchange(request.state->items, std::vector<std::byte>()));
+  Connection& connection = *request.connection;
+  connection.stalled[request.header.ring & wire::kRingBits].push_back(&request);
   ++connection.stalled_count;
   ++stalled_;
 }
@@ -359,10 +361,10 @@ void Engine::remove(Connection& connection) {
 
 void Engine::drop_stalled(Connection& connection) {
   stalled_ -= std::exchange(connection.stalled_count, 0);
-  for (std::vector<InFlight*>& of_ring : connection.stalled) {
-    for (InFlight* r : std::exchange(of_ring, {})) {
-      no_longer_waits(*r);
-      release(*r);
+  for (std::vector<Request*>& of_ring : connection.stalled) {
+    for (Request* request : std::exchange(of_ring, {})) {
+      no_longer_waits(*request);
+      release(*request);
     }
   }
 }

@@ -104,7 +104,7 @@ TEST(EngineBacklog, ARingThatIsNotReadStopsItsClientAndNobodyElse) {
     ++answers;
     EXPECT_GE(response.header.version, 2'000u);
   }
-  EXPECT_TRUE(node.settle());
+  EXPECT_TRUE(node.run_until_idle());
   EXPECT_FALSE(node.engine().waits_for_clients());
 }
 
@@ -202,7 +202,7 @@ TEST(EngineCancel, EndsALongScan) {
     EXPECT_LT(response.header.version, 20'000u);
     EXPECT_EQ(response.header.code, 0);
   }
-  EXPECT_TRUE(node.settle());
+  EXPECT_TRUE(node.run_until_idle());
   EXPECT_EQ(held_snapshots(node), 0u);
 }
 
@@ -242,7 +242,7 @@ TEST(EngineEnd, OfAConnectionWithRequestsInFlight) {
     node.turns(turns);
     node.disconnect(leaver);
     expect_good_service(node, good);
-    ASSERT_TRUE(node.settle());
+    ASSERT_TRUE(node.run_until_idle());
     EXPECT_TRUE(leaver.ended) << turns;
   }
   EXPECT_EQ(node.engine().counts().connections, 1u);
@@ -263,7 +263,7 @@ TEST(EngineEnd, OfAllIsOrderlyWhenNoMoreIsTaken) {
   node.engine().take_no_more();
   client->post(message_of(request_of(OffloadId::noop)));
   client->ring();
-  ASSERT_TRUE(node.settle());
+  ASSERT_TRUE(node.run_until_idle());
   std::uint32_t answers = 0;
   while (client->receive()) ++answers;
   EXPECT_EQ(answers, 9u);
@@ -284,7 +284,7 @@ TEST(EngineEnd, OfAConnectionWhoseWorkWasHandedOver) {
     node.engine().turn();
     node.disconnect(leaver);
     expect_good_service(node, good);
-    ASSERT_TRUE(node.settle());
+    ASSERT_TRUE(node.run_until_idle());
     EXPECT_TRUE(leaver.ended);
   }
 }
@@ -300,7 +300,7 @@ TEST(EngineEnd, OfAConnectionWithStalledRequests) {
     node.turns(200);
     ASSERT_TRUE(node.engine().waits_for_clients());
     node.disconnect(stuck);
-    ASSERT_TRUE(node.settle());
+    ASSERT_TRUE(node.run_until_idle());
     EXPECT_TRUE(stuck.ended);
     EXPECT_FALSE(node.engine().waits_for_clients());
   }

@@ -82,7 +82,7 @@ TEST_P(EngineScans, ThatWaitForMemoryTakeLittleAndLoseNothing) {
   }
   // What may be put by, and a step of items beyond what there was room for.
   EXPECT_LE(most, options.response_bytes_max + (40 << 10));
-  EXPECT_TRUE(node.settle());
+  EXPECT_TRUE(node.run_until_idle());
   EXPECT_EQ(node.services().budget.used(), 0u);
 }
 
@@ -113,7 +113,7 @@ TEST(EngineMemory, AScanThatWaitsCanBeCancelled) {
     EXPECT_EQ(response.header.code, 0);
     if (response.answers()) ++answers;
   }
-  EXPECT_TRUE(node.settle());
+  EXPECT_TRUE(node.run_until_idle());
 }
 
 class EngineBudgets : public testing::Test {
@@ -205,7 +205,7 @@ TEST_F(EngineBudgets, OfAConnectionThatEndsComeBack) {
     node.turns(100);
     EXPECT_GT(node.services().budget.used(), kValue);
     node.disconnect(stuck);
-    ASSERT_TRUE(node.settle());
+    ASSERT_TRUE(node.run_until_idle());
     node.turn();
     EXPECT_EQ(node.services().budget.used(), 0u);
     EXPECT_EQ(node.services().waiting_for_memory.load(), 0u);
@@ -233,7 +233,7 @@ TEST_F(EngineBudgets, RequestsThatWaitForMemoryLetOthersPass) {
       ++answers;
     }
   }
-  EXPECT_TRUE(node.settle());
+  EXPECT_TRUE(node.run_until_idle());
   EXPECT_EQ(node.services().waiting_for_memory.load(), 0u);
 }
 

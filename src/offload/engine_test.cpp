@@ -94,13 +94,13 @@ TEST(EngineOwnOffloads, RunInStepsWithTheirContext) {
               .format = "argument: from where",
               .summary = "answers a word",
               .limits = {},
-              .start = [](Engine& engine, InFlight& r) { engine.again(r); },
+              .start = [](Engine& engine, Request& request) { engine.again(request); },
               .resume =
-                  [](Engine& engine, InFlight& r) {
-                    if (r.header.argument-- != 0) return engine.again(r);
-                    engine.answer(r, {}, {*static_cast<const std::string*>(r.offload->context)});
+                  [](Engine& engine, Request& asked) {
+                    if (asked.header.argument-- != 0) return engine.again(asked);
+                    engine.answer(asked, {}, {static_cast<const char*>(asked.offload->context)});
                   },
-              .context = &word};
+              .context = word.c_str()};
   EngineFixture node({}, std::uint64_t{1} << 20, {&own, 1});
   EngineFixture::Client& client = node.connect();
   wire::RequestHeader header = request_of(own.id, 0, 7);
@@ -281,7 +281,7 @@ TEST_F(EngineTest, BatchesAloneGiveBackWhatTheyReplace) {
   wire::MapNumbers numbers{};
   const Response stats = call(OffloadId::map_stats);
   std::memcpy(&numbers, stats.payload.data(), sizeof numbers);
-  EXPECT_LT(numbers.waiting_bytes, 1u << 20);
+  EXPECT_LT(numbers.retired_bytes, 1u << 20);
 }
 
 TEST_F(EngineTest, HandsOutNumbers) {

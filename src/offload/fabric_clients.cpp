@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/system_error.hpp"
-#include "fabric/planted.hpp"
+#include "fabric/planted_fabric_bugs.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -22,7 +22,7 @@ constexpr std::uint32_t kUser =
     ~std::uint32_t{0};  // whose doorbells they are; nobody is given them
 constexpr std::uint32_t kRefusedMax = 64;
 constexpr std::uint64_t kRefusedNs = 1'000'000'000;
-constexpr std::uint64_t kGoodbyeNs = 50'000'000;
+constexpr std::uint64_t kCloseNs = 50'000'000;
 constexpr std::uint64_t kHouseNs = 10'000'000;
 constexpr std::uint64_t kNapNs = 1'000'000;
 // Nothing to carry for so long: nobody stays awake for it. Nor is it looked at, if nothing is to
@@ -51,9 +51,9 @@ std::uint32_t most_receives(const FabricClientsOptions& options) {
 
 bool all_zero(const wire::LinkToken& token) { return token[0] == 0 && token[1] == 0; }
 
-std::uint32_t lines_of_log2(std::uint8_t log2, std::uint32_t most) {
-  const std::uint32_t lines = log2 < 32 ? 1u << log2 : most;
-  return std::clamp(lines, wire::kRingLinesMin, most);
+std::uint32_t slots_of_log2(std::uint8_t log2, std::uint32_t most) {
+  const std::uint32_t slots = log2 < 32 ? 1u << log2 : most;
+  return std::clamp(slots, wire::kRingSlotsMin, most);
 }
 
 }  // namespace
@@ -71,7 +71,7 @@ FabricClients::FabricClients(std::unique_ptr<fabric::Endpoint> endpoint, Service
 }
 
 FabricClients::~FabricClients() {
-  say_goodbye();
+  send_close();
   while (!sessions_.empty()) remove(*sessions_.begin()->second);
   for (const Refused& refused : refused_) refused.pair->close();
   refused_.clear();
@@ -79,15 +79,15 @@ FabricClients::~FabricClients() {
 }
 
 // Behind all answers. Whoever does not hear of it tries to come back, and finds out then.
-void FabricClients::say_goodbye() {
-  const std::uint64_t until = options_.now_ns() + kGoodbyeNs;
+void FabricClients::send_close() {
+  const std::uint64_t until = options_.now_ns() + kCloseNs;
   Completion batch[64];
   const auto unheard = [](const auto& entry) {
     const Session& session = *entry.second;
     return session.pair && session.pair->state() == fabric::QueuePair::State::connected &&
            session.connection->link()->busy();
   };
-  const auto say = [](const auto& entry) { entry.second->connection->link()->say_goodbye(); };
+  const auto say = [](const auto& entry) { entry.second->connection->link()->send_close(); };
   std::ranges::for_each(sessions_, say);
   while (std::ranges::any_of(sessions_, unheard) && options_.now_ns() < until) {
     std::ranges::for_each(sessions_, say);
@@ -103,7 +103,7 @@ bool FabricClients::turn() {
   ++turns_;
   // Asking a socket costs as much as several turns of the engine: less often, while nobody comes.
   if (idle_turns_ >= kIdleTurns && turns_ % kIdleLook != 0) return false;
-  bool moved = carry_active();
+  bool moved = mirror_active();
   Completion batch[64];
   for (int i = 0; i < 4; ++i) {
     const std::size_t count = completions_.poll(batch);
@@ -113,7 +113,7 @@ bool FabricClients::turn() {
   }
   accept_all();
   remove_ended();
-  if (turns_ % 64 == 0 || !moved) keep_house();
+  if (turns_ % 64 == 0 || !moved) maintain();
   idle_turns_ = moved ? 0 : idle_turns_ + 1;
   return moved;
 }
@@ -126,7 +126,7 @@ bool FabricClients::has_news() {
 }
 
 // What is not acknowledged is sent again, for which somebody must be awake.
-std::uint64_t FabricClients::patience_ns() const {
+std::uint64_t FabricClients::sleep_limit_ns() const {
   return active_.empty() ? options_.silence_ns : kNapNs;
 }
 
@@ -146,7 +146,7 @@ void FabricClients::post_receives() {
       buffers_.emplace_back();
     }
     const std::uint64_t buffer = free_buffers_.back();
-    buffers_[buffer] = std::make_unique_for_overwrite<std::byte[]>(RingLink::kCarriedBytesMax);
+    buffers_[buffer] = std::make_unique_for_overwrite<std::byte[]>(RingLink::kMirroredBytesMax);
     if (!post_receive(buffer)) return;
     free_buffers_.pop_back();
     ++receives_in_all_;
@@ -154,7 +154,7 @@ void FabricClients::post_receives() {
 }
 
 bool FabricClients::post_receive(std::uint64_t buffer) {
-  const fabric::Receive receive{buffer, {buffers_[buffer].get(), RingLink::kCarriedBytesMax}};
+  const fabric::Receive receive{buffer, {buffers_[buffer].get(), RingLink::kMirroredBytesMax}};
   return receives_.post({&receive, 1}) == 1;
 }
 
@@ -186,16 +186,17 @@ void FabricClients::take(const Completion& completion) {
 }
 
 void FabricClients::take_message(const Completion& completion, Session& session) {
-  const std::size_t bytes = std::min(completion.bytes, RingLink::kCarriedBytesMax);
+  const std::size_t bytes = std::min(completion.bytes, RingLink::kMirroredBytesMax);
   RingLink& link = *session.connection->link();
-  if (link.received(completion, {buffers_[completion.work_id].get(), bytes}) && !link.goodbye()) {
-    const std::uint64_t landed = link.landed(0).load(std::memory_order_relaxed);
-    doorbells_.ring(session.connection->doorbell, static_cast<std::uint32_t>(landed));
+  if (link.received(completion, {buffers_[completion.work_id].get(), bytes}) &&
+      !link.peer_closed()) {
+    const std::uint64_t delivered = link.delivered(0).load(std::memory_order_relaxed);
+    doorbells_.ring(session.connection->doorbell, static_cast<std::uint32_t>(delivered));
     session.met = true;
     session.heard_ns = options_.now_ns();
     activate(session);
   } else {
-    if (!link.goodbye()) counts_.broken.fetch_add(1, std::memory_order_relaxed);
+    if (!link.peer_closed()) counts_.broken.fetch_add(1, std::memory_order_relaxed);
     to_remove_.push_back(&session);
   }
 }
@@ -209,12 +210,12 @@ void FabricClients::activate(Session& session) {
 bool FabricClients::has_more(const Session& session) const {
   Connection& connection = *session.connection;
   return connection.in_flight != 0 || connection.backlogged || connection.link()->busy() ||
-         connection.link()->landed_behind(0, connection.requests.lines().head());
+         connection.link()->delivered_behind(0, connection.requests.slots().head());
 }
 
 // Who takes nothing keeps what was posted to him for as long as he likes. So he leaves the others
 // what is their own, and those who come later too.
-bool FabricClients::carry_active() {
+bool FabricClients::mirror_active() {
   bool moved = false;
   const std::uint32_t shared = shared_posts(options_.posts_max);
   const std::uint32_t share = kPostsOwn + shared / (1 + counts_.sessions.load());
@@ -229,10 +230,10 @@ bool FabricClients::carry_active() {
     const std::uint32_t most = std::min(share, kPostsOwn + before + spare);
     link.limit_posts(unlimited ? RingLink::kPostsMax : most);
     link.refresh_credits();
-    const bool carried = link.carry();
+    const bool mirrored = link.mirror();
     spare -= std::min(spare, beyond_own(link) - before);
-    moved = moved || carried;
-    session->quiet_turns = carried ? 0 : session->quiet_turns + 1;
+    moved = moved || mirrored;
+    session->quiet_turns = mirrored ? 0 : session->quiet_turns + 1;
     session->active = session->connection->link()->attached() &&
                       (session->quiet_turns < kQuietTurns || has_more(*session));
     return !session->active;
@@ -278,8 +279,8 @@ Result<FabricClients::Session*> FabricClients::session_for(const wire::LinkHello
   Session& session = *known->second;
   const wire::ConnectionLayout& layout = session.connection->layout();
   // The rings are those that they were, or what is in them means something else.
-  const bool same = hello.request_lines_log2 == wire::lines_log2(layout.request_lines) &&
-                    hello.response_lines_log2 == wire::lines_log2(layout.response_lines) &&
+  const bool same = hello.request_slots_log2 == wire::slots_log2(layout.request_slots) &&
+                    hello.response_slots_log2 == wire::slots_log2(layout.response_slots) &&
                     hello.response_rings == layout.response_rings;
   if (!same && !fabric::planted(fabric::Bug::session_of_any_rings)) {
     return fail(Code::invalid_argument);
@@ -291,8 +292,8 @@ Result<FabricClients::Session*> FabricClients::session_for(const wire::LinkHello
 
 Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello& hello) {
   wire::ConnectionLayout layout;
-  layout.request_lines = lines_of_log2(hello.request_lines_log2, options_.request_lines_max);
-  layout.response_lines = lines_of_log2(hello.response_lines_log2, options_.response_lines_max);
+  layout.request_slots = slots_of_log2(hello.request_slots_log2, options_.request_slots_max);
+  layout.response_slots = slots_of_log2(hello.response_slots_log2, options_.response_slots_max);
   layout.response_rings =
       std::clamp<std::uint32_t>(hello.response_rings, 1, wire::kResponseRingsMax);
   const auto token = new_token();
@@ -307,7 +308,7 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
   };
   const auto doorbell = doorbells_.open(kUser);
   if (!doorbell) return give_up(doorbell.error());
-  auto connection = Connection::create(layout, services_.budget, Connection::Reach::carried);
+  auto connection = Connection::create(layout, services_.budget, Connection::Reach::mirrored);
   if (!connection) {
     doorbells_.close(doorbell->place);
     return give_up(connection.error());
@@ -355,23 +356,23 @@ Result<void> FabricClients::attach(Session& session, const fabric::ConnectReques
   welcome.magic = wire::kLinkMagic;
   welcome.protocol = wire::kLinkProtocol;
   welcome.way = hello.way;
-  welcome.request_lines_log2 = wire::lines_log2(connection.layout().request_lines);
-  welcome.response_lines_log2 = wire::lines_log2(connection.layout().response_lines);
+  welcome.request_slots_log2 = wire::slots_log2(connection.layout().request_slots);
+  welcome.response_slots_log2 = wire::slots_log2(connection.layout().response_slots);
   welcome.response_rings = static_cast<std::uint8_t>(connection.layout().response_rings);
   welcome.node_id = options_.node_id;
   welcome.token = session.token;
   welcome.base = region->remote().base;
   welcome.key = region->remote().key;
-  const std::uint64_t told_before = next_told();
+  const std::uint64_t next_before = next_completion();
   auto pair = endpoint_->accept(request, pair_options(session.domain),
                                 std::as_bytes(std::span(&welcome, 1)));
   if (!pair) return std::unexpected(pair.error());
   session.region = std::move(*region);
   session.pair = std::move(*pair);
   session.lost_ns = 0;
-  session.last_words = 0;
+  session.completions_before_close = 0;
   session.heard_ns = options_.now_ns();
-  by_pair_.insert_or_assign(session.pair->number(), Numbered{&session, told_before});
+  by_pair_.insert_or_assign(session.pair->number(), Numbered{&session, next_before});
   connection.link()->attach(*session.pair,
                             {static_cast<wire::LinkWay>(hello.way), hello.key, hello.base});
   activate(session);
@@ -386,7 +387,7 @@ fabric::QueuePairOptions FabricClients::pair_options(fabric::Domain domain) {
   options.send_depth = 2 * RingLink::kPostsMax;
   options.domain = domain;
   options.timeout_ns = options_.pair_timeout_ns;
-  options.acknowledges_late = true;
+  options.delayed_acks = true;
   return options;
 }
 
@@ -406,7 +407,7 @@ void FabricClients::refuse(const fabric::ConnectRequest& request, const Error& e
 
 // --- who goes ------------------------------------------------------------------------------------
 
-void FabricClients::keep_house() {
+void FabricClients::maintain() {
   const std::uint64_t now = options_.now_ns();
   if (now - house_ns_ < kHouseNs) return;
   house_ns_ = now;
@@ -415,13 +416,13 @@ void FabricClients::keep_house() {
     if (refused.until_ns < now && !fabric::planted(fabric::Bug::refused_not_closed)) {
       refused.pair->close();  // which hands back a receive that it may have taken
     }
-    return refused.until_ns < now || refused.pair->state() == fabric::QueuePair::State::ended;
+    return refused.until_ns < now || refused.pair->state() == fabric::QueuePair::State::error;
   });
   for (const auto& [token, session] : sessions_) {
     if (session->pair && session->pair->state() == fabric::QueuePair::State::connected) {
       session->met = true;
     }
-    const bool ended = session->pair && session->pair->state() == fabric::QueuePair::State::ended;
+    const bool ended = session->pair && session->pair->state() == fabric::QueuePair::State::error;
     if (ended && !has_had_its_say(*session)) continue;
     if (ended && !session->met) {
       to_remove_.push_back(session.get());  // nobody knows its name
@@ -442,10 +443,11 @@ void FabricClients::keep_house() {
   remove_ended();
 }
 
-// What an ended pair has left behind may be a goodbye; what others say meanwhile does not matter.
+// What an ended pair has left behind may be a close note; what others say meanwhile does not
+// matter.
 bool FabricClients::has_had_its_say(Session& session) {
-  if (session.last_words == 0) session.last_words = next_told();
-  return taken_ >= session.last_words;
+  if (session.completions_before_close == 0) session.completions_before_close = next_completion();
+  return taken_ >= session.completions_before_close;
 }
 
 // One that breaks the protocol or leaves is told of no more than that it is over.

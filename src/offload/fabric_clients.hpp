@@ -5,7 +5,7 @@
 // this machine, and a queue pair that carries the rings (ring_link.hpp). A pair that fails takes
 // its session's rings nowhere, but does not end it: the client connects again, names the session,
 // and both go on where they were, so that nothing is done twice and no answer is lost. Who does not
-// come back in time, or says goodbye, is gone with all that was held for him.
+// come back in time, or sends a close note, is gone with all that was held for him.
 //
 // What never happens
 // - No client reaches the memory of another: each session's region is of a domain of its own.
@@ -37,8 +37,8 @@ struct FabricClientsOptions {
   /// Whether one more client may come. Called with true before one is let in, and with false when
   /// one has gone; what it returns then does not matter.
   std::function<bool(bool comes)> admit = [](bool) { return true; };
-  std::uint32_t request_lines_max = 4096;     ///< of one client
-  std::uint32_t response_lines_max = 4096;    ///< of one of its rings
+  std::uint32_t request_slots_max = 4096;     ///< of one client
+  std::uint32_t response_slots_max = 4096;    ///< of one of its rings
   std::uint64_t resume_ns = 60'000'000'000;   ///< for which a lost client may come back
   std::uint64_t silence_ns = 20'000'000'000;  ///< after which a client is asked whether it is there
   std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns;
@@ -67,7 +67,7 @@ class FabricClients {
   /// which outlive this.
   FabricClients(std::unique_ptr<fabric::Endpoint> endpoint, Services& services, Engine& engine,
                 Doorbells& doorbells, FabricClientsOptions options);
-  /// Says goodbye to all, and removes their connections from the engine.
+  /// Sends a close note to all, and removes their connections from the engine.
   ~FabricClients();
   FabricClients(const FabricClients&) = delete;
   FabricClients& operator=(const FabricClients&) = delete;
@@ -78,7 +78,7 @@ class FabricClients {
   /// Whether a turn may find something new. For whoever is about to sleep.
   [[nodiscard]] bool has_news();
   /// How long one may sleep before the next turn, if nothing comes.
-  [[nodiscard]] std::uint64_t patience_ns() const;
+  [[nodiscard]] std::uint64_t sleep_limit_ns() const;
   [[nodiscard]] fabric::Endpoint& endpoint() { return *endpoint_; }
 
   /// A connection broke the protocol of rings, says the engine. Returns false if it is none of
@@ -96,7 +96,8 @@ class FabricClients {
     bool met = false;            // a pair of it was connected: it knows its name
     std::uint64_t heard_ns = 0;  // and asked whether it is there
     std::uint64_t lost_ns = 0;   // its pair; 0: it has one
-    std::uint64_t last_words = 0;  // of a pair that ended: those before this one are its own
+    std::uint64_t completions_before_close =
+        0;  // of a pair that ended: those before this one are its own
     std::uint32_t quiet_turns = 0;
     bool asked = false;  // and has not answered yet
     bool active = false;
@@ -121,7 +122,7 @@ class FabricClients {
   void take_message(const fabric::Completion& completion, Session& session);
   [[nodiscard]] Session* session_of(const fabric::Completion& completion) const;
   /// What the next completion that is told will be: the how manieth.
-  [[nodiscard]] std::uint64_t next_told() const { return taken_ + completions_.waiting(); }
+  [[nodiscard]] std::uint64_t next_completion() const { return taken_ + completions_.waiting(); }
   [[nodiscard]] bool has_had_its_say(Session& session);
   void accept_all();
   Result<void> accept(const fabric::ConnectRequest& request);
@@ -132,12 +133,12 @@ class FabricClients {
                       const wire::LinkHello& hello);
   void refuse(const fabric::ConnectRequest& request, const Error& error);
   [[nodiscard]] fabric::QueuePairOptions pair_options(fabric::Domain domain);
-  bool carry_active();
+  bool mirror_active();
   [[nodiscard]] bool has_more(const Session& session) const;
   void activate(Session& session);
-  void keep_house();
+  void maintain();
   void remove_ended();
-  void say_goodbye();
+  void send_close();
   void lose(Session& session);
   void remove(Session& session);
   Result<std::uint64_t> draw();

@@ -39,10 +39,10 @@ namespace espalier::offload {
   numbers.height = stats.height;
   numbers.node_bytes = stats.node_bytes;
   numbers.value_bytes = stats.value_bytes;
-  numbers.waiting_bytes = stats.waiting_bytes;
+  numbers.retired_bytes = stats.retired_bytes;
   numbers.log_merges = stats.log_merges;
   numbers.splits = stats.splits;
-  numbers.gives = stats.gives;
+  numbers.redistributions = stats.redistributions;
   numbers.merges = stats.merges;
   numbers.read_version = stats.read_version;
   numbers.write_version = stats.write_version;
@@ -58,10 +58,10 @@ namespace espalier::offload {
   stats.height = static_cast<std::uint32_t>(numbers.height);
   stats.node_bytes = numbers.node_bytes;
   stats.value_bytes = numbers.value_bytes;
-  stats.waiting_bytes = numbers.waiting_bytes;
+  stats.retired_bytes = numbers.retired_bytes;
   stats.log_merges = numbers.log_merges;
   stats.splits = numbers.splits;
-  stats.gives = numbers.gives;
+  stats.redistributions = numbers.redistributions;
   stats.merges = numbers.merges;
   stats.read_version = numbers.read_version;
   stats.write_version = numbers.write_version;

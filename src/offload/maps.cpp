@@ -15,54 +15,54 @@ wire::MapShape shape_of_map(const tree::MapCore& core) {
   return shape_of(core.options, core.geometry.key_bytes_max);
 }
 
-void answer_map(Engine& engine, InFlight& r, const tree::MapCore& core) {
+void answer_map(Engine& engine, Request& request, const tree::MapCore& core) {
   wire::ResponseHeader header{};
   header.version = core.id;
   const wire::MapShape shape = shape_of_map(core);
-  engine.answer(r, header, {base::bytes_of(shape)});
+  engine.answer(request, header, {base::bytes_of(shape)});
 }
 
-void start_create(Engine& engine, InFlight& r) {
-  const auto shape = PayloadReader(r.payload()).take<wire::MapShape>();
+void start_create(Engine& engine, Request& request) {
+  const auto shape = PayloadReader(request.payload()).take<wire::MapShape>();
   if (shape.versions > 1 || shape.key_bytes_max != 0) {
-    return engine.fail(r, {Code::invalid_argument, 0, shape.versions});
+    return engine.fail(request, {Code::invalid_argument, 0, shape.versions});
   }
   const MapOptions options = options_of(shape);
-  Steps& steps = r.begin_steps();
+  RequestState& state = request.begin_state();
   tree::Catalog& catalog = engine.services().catalog;
-  engine.hand_over(r, [&catalog, &r, &steps, options] {
-    const auto made = catalog.create(r.key(), options);
-    if (!made) steps.result = std::unexpected(made.error());
+  engine.hand_over(request, [&catalog, &request, &state, options] {
+    const auto made = catalog.create(request.key(), options);
+    if (!made) state.result = std::unexpected(made.error());
   });
 }
 
-void open_map(Engine& engine, InFlight& r) {
-  const auto core = engine.services().catalog.open(r.key());
-  if (!core) return engine.fail(r, core.error());
-  answer_map(engine, r, **core);
+void open_map(Engine& engine, Request& request) {
+  const auto core = engine.services().catalog.open(request.key());
+  if (!core) return engine.fail(request, core.error());
+  answer_map(engine, request, **core);
 }
 
-void created(Engine& engine, InFlight& r) {
-  if (!r.steps->result) return engine.fail(r, r.steps->result.error());
-  open_map(engine, r);
+void created(Engine& engine, Request& request) {
+  if (!request.state->result) return engine.fail(request, request.state->result.error());
+  open_map(engine, request);
 }
 
-void start_drop(Engine& engine, InFlight& r) {
-  Steps& steps = r.begin_steps();
+void start_drop(Engine& engine, Request& request) {
+  RequestState& state = request.begin_state();
   tree::Catalog& catalog = engine.services().catalog;
-  engine.hand_over(r, [&catalog, &r, &steps] {
-    const auto dropped = catalog.drop(r.key());
-    if (!dropped) steps.result = std::unexpected(dropped.error());
+  engine.hand_over(request, [&catalog, &request, &state] {
+    const auto dropped = catalog.drop(request.key());
+    if (!dropped) state.result = std::unexpected(dropped.error());
   });
 }
 
-void dropped(Engine& engine, InFlight& r) {
-  if (!r.steps->result) return engine.fail(r, r.steps->result.error());
-  engine.answer(r, {});
+void dropped(Engine& engine, Request& request) {
+  if (!request.state->result) return engine.fail(request, request.state->result.error());
+  engine.answer(request, {});
 }
 
 // As the items of a scan: the name, and the map's number and shape.
-void start_list(Engine& engine, InFlight& r) {
+void start_list(Engine& engine, Request& request) {
   std::string items;
   std::uint64_t count = 0;
   const tree::Catalog& catalog = engine.services().catalog;
@@ -75,39 +75,41 @@ void start_list(Engine& engine, InFlight& r) {
     items += base::bytes_of(shape);
     ++count;
   }
-  if (!engine.response_fits(r, items.size())) return engine.when_drained(r);
+  if (!engine.response_fits(request, items.size())) return engine.on_writable(request);
   wire::ResponseHeader header{};
   header.version = count;
-  engine.answer(r, header, {items});
+  engine.answer(request, header, {items});
 }
 
-void start_stats(Engine& engine, InFlight& r) {
-  const wire::MapNumbers numbers = numbers_of(tree::stats_of(*r.map->core, r.map->calls.slot));
-  engine.answer(r, {}, {base::bytes_of(numbers)});
+void start_stats(Engine& engine, Request& request) {
+  const wire::MapNumbers numbers =
+      numbers_of(tree::stats_of(*request.map->core, request.map->calls.slot));
+  engine.answer(request, {}, {base::bytes_of(numbers)});
 }
 
 // --- snapshots -----------------------------------------------------------------------------------
 
-void start_snapshot(Engine& engine, InFlight& r) {
-  const std::shared_ptr<tree::MapCore>& core = r.map->core;
-  if (!core->options.versions) return engine.fail(r, {Code::unsupported, 0, 0});
-  base::EpochSlot& slot = r.map->calls.slot;
+void start_snapshot(Engine& engine, Request& request) {
+  const std::shared_ptr<tree::MapCore>& core = request.map->core;
+  if (!core->options.versions) return engine.fail(request, {Code::unsupported, 0, 0});
+  base::EpochSlot& slot = request.map->calls.slot;
   slot.enter();
   const std::uint64_t version = core->clock.released();
   auto snapshot = std::make_shared<HeldSnapshot>(core, version);
   slot.exit();
-  const auto number = r.connection->hold(std::move(snapshot));
-  if (!number) return engine.fail(r, number.error());
+  const auto number = request.connection->hold(std::move(snapshot));
+  if (!number) return engine.fail(request, number.error());
   wire::ResponseHeader header{};
   header.version = *number;
   header.read_version = version;
-  engine.answer(r, header);
+  engine.answer(request, header);
 }
 
-void start_close(Engine& engine, InFlight& r) {
-  const auto number = PayloadReader(r.payload()).take<std::uint64_t>();
-  if (!r.connection->drop_snapshot(number)) return engine.fail(r, {Code::not_found, 0, 0});
-  engine.answer(r, {});
+void start_close(Engine& engine, Request& request) {
+  const auto number = PayloadReader(request.payload()).take<std::uint64_t>();
+  if (!request.connection->drop_snapshot(number))
+    return engine.fail(request, {Code::not_found, 0, 0});
+  engine.answer(request, {});
 }
 
 constexpr Limits kName{.key_bytes_min = 1, .key_bytes_max = kNameBytesMax};

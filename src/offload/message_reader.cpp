@@ -49,15 +49,15 @@ void MessageBuffer::clear_heap() {
 bool MessageReader::begin_long(const MessageBuffer& first, std::uint32_t bytes) {
   if (bytes < header_bytes_ || bytes > wire::kMessageBytesMax) return false;
   gathered_.clear();
-  std::memcpy(gathered_.data(), first.data(), wire::kRingLineBytes);
-  have_ = wire::kRingLineBytes;
+  std::memcpy(gathered_.data(), first.data(), wire::kRingSlotBytes);
+  have_ = wire::kRingSlotBytes;
   left_ = bytes - have_;
   refused_ = false;
   return true;
 }
 
 // The memory grows fourfold: a third is copied once more, and a sender who claims much and sends
-// little gets little. Where it is refused, the first line stays, by which the sender can be told.
+// little gets little. Where it is refused, the first slot stays, by which the sender can be told.
 void MessageReader::keep(const std::byte* bytes, std::uint32_t count) {
   if (refused_) return;
   if (have_ + count > gathered_.capacity()) {
@@ -65,7 +65,7 @@ void MessageReader::keep(const std::byte* bytes, std::uint32_t count) {
     const std::uint32_t more = std::max(4 * gathered_.capacity(), kFirstOnHeap);
     if (!gathered_.grow(std::min(whole, more), have_, *share_)) {
       refused_ = true;
-      alignas(64) std::byte first[wire::kRingLineBytes];
+      alignas(64) std::byte first[wire::kRingSlotBytes];
       std::memcpy(first, gathered_.data(), sizeof first);
       gathered_.clear();
       std::memcpy(gathered_.data(), first, sizeof first);
@@ -77,12 +77,12 @@ void MessageReader::keep(const std::byte* bytes, std::uint32_t count) {
 }
 
 Taken MessageReader::gather(MessageBuffer& into) {
-  alignas(64) std::byte line[wire::kRingLineBytes];
+  alignas(64) std::byte slot[wire::kRingSlotBytes];
   while (left_ != 0) {
-    if (!lines_.ready()) return Taken::nothing;
-    lines_.take(line);
-    const std::uint32_t now = std::min(left_, wire::kRingLinePayload);
-    keep(line + sizeof(std::uint32_t), now);
+    if (!slots_.ready()) return Taken::nothing;
+    slots_.take(slot);
+    const std::uint32_t now = std::min(left_, wire::kRingSlotPayload);
+    keep(slot + sizeof(std::uint32_t), now);
     left_ -= now;
   }
   into = std::move(gathered_);

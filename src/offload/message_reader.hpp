@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole messages out of a ring's lines.
+// Whole messages out of a ring's slots.
 //
-// Most messages are one line and are copied once, to where they are used. Longer ones are gathered
-// as their lines come; their memory is asked for at a share of a budget, and grows only with what
+// Most messages are one slot and are copied once, to where they are used. Longer ones are gathered
+// as their slots come; their memory is asked for at a share of a budget, and grows only with what
 // has come, for their length is the sender's word.
 // A message whose memory is refused is read to its end and dropped, and whoever reads the ring can
 // tell the sender so: the messages behind it are not lost.
@@ -56,8 +56,8 @@ class MessageBuffer {
 enum class Taken : std::uint8_t {
   nothing,  ///< no message has come, or not all of it
   message,  ///< the buffer has one
-  refused,  ///< one has come for which there was no memory: the buffer has its first line
-  broken,   ///< the next line can begin no message: the ring cannot be read any further
+  refused,  ///< one has come for which there was no memory: the buffer has its first slot
+  broken,   ///< the next slot can begin no message: the ring cannot be read any further
 };
 
 /// Gathers messages whose header has its length at the same place: requests and responses.
@@ -65,20 +65,20 @@ class MessageReader {
  public:
   MessageReader() = default;
   /// `header_bytes`: a message is at least so long.
-  MessageReader(LineReader lines, std::uint32_t header_bytes, MessageShare& share)
-      : lines_(lines), header_bytes_(header_bytes), share_(&share) {}
+  MessageReader(SlotReader slots, std::uint32_t header_bytes, MessageShare& share)
+      : slots_(slots), header_bytes_(header_bytes), share_(&share) {}
 
   /// Whether it is worthwhile to call take().
-  [[nodiscard]] bool ready() const { return lines_.ready(); }
+  [[nodiscard]] bool ready() const { return slots_.ready(); }
 
-  /// Takes the next message into `into`. Cost: a line, and one cold line for every 60 bytes more.
+  /// Takes the next message into `into`. Cost: a slot, and one cold slot for every 60 bytes more.
   [[nodiscard]] Taken take(MessageBuffer& into) {
-    if (!lines_.ready()) return Taken::nothing;
+    if (!slots_.ready()) return Taken::nothing;
     if (left_ == 0) [[likely]] {
       into.clear();
-      lines_.take(into.data());
+      slots_.take(into.data());
       const std::uint32_t bytes = length(into);
-      if (bytes - header_bytes_ <= wire::kRingLineBytes - header_bytes_) [[likely]] {
+      if (bytes - header_bytes_ <= wire::kRingSlotBytes - header_bytes_) [[likely]] {
         return Taken::message;
       }
       if (!begin_long(into, bytes)) return Taken::broken;
@@ -86,10 +86,10 @@ class MessageReader {
     return gather(into);
   }
 
-  /// Whether a message of several lines has begun to come.
+  /// Whether a message of several slots has begun to come.
   [[nodiscard]] bool gathering() const { return left_ != 0; }
-  [[nodiscard]] LineReader& lines() { return lines_; }
-  [[nodiscard]] const LineReader& lines() const { return lines_; }
+  [[nodiscard]] SlotReader& slots() { return slots_; }
+  [[nodiscard]] const SlotReader& slots() const { return slots_; }
 
  private:
   static std::uint32_t length(const MessageBuffer& message) {
@@ -99,10 +99,10 @@ class MessageReader {
   void keep(const std::byte* bytes, std::uint32_t count);
   Taken gather(MessageBuffer& into);
 
-  LineReader lines_;
+  SlotReader slots_;
   std::uint32_t header_bytes_ = 0;
   MessageShare* share_ = nullptr;
-  // Of a message of several lines: what has come of it.
+  // Of a message of several slots: what has come of it.
   MessageBuffer gathered_;
   std::uint32_t left_ = 0;  // bytes that have not come
   std::uint32_t have_ = 0;

@@ -11,7 +11,7 @@
 namespace espalier::offload {
 namespace {
 
-constexpr std::uint32_t kLines = 64;
+constexpr std::uint32_t kSlots = 64;
 
 class MessageReaderTest : public testing::Test {
  protected:
@@ -21,7 +21,7 @@ class MessageReaderTest : public testing::Test {
                          static_cast<std::uint32_t>(message.size()), tail_);
     stream.write(space_, space_.ask_room(tail_));
     ASSERT_TRUE(stream.done());
-    tail_ = stream.line();
+    tail_ = stream.slot();
   }
   /// The first line of a message that says to be so long.
   void send_claim(std::uint32_t bytes) {
@@ -35,12 +35,12 @@ class MessageReaderTest : public testing::Test {
   }
   [[nodiscard]] std::string text(std::size_t bytes) const { return text(message_, bytes); }
 
-  alignas(64) std::byte lines_[kLines * wire::kRingLineBytes] = {};
+  alignas(64) std::byte slots_[kSlots * wire::kRingSlotBytes] = {};
   alignas(64) std::byte credit_[8] = {};
   MessageBudget budget_{2000};
   MessageShare share_{budget_};
-  LineSpace space_{lines_, kLines, credit_};
-  MessageReader reader_{LineReader(lines_, kLines, credit_), wire::kRequestHeaderBytes, share_};
+  SlotSpace space_{slots_, kSlots, credit_};
+  MessageReader reader_{SlotReader(slots_, kSlots, credit_), wire::kRequestHeaderBytes, share_};
   MessageBuffer message_;
   std::uint64_t tail_ = 0;
 };
@@ -105,7 +105,7 @@ TEST_F(MessageReaderTest, TheLongestMessageIsTakenOrRefusedAndNeverBroken) {
 TEST_F(MessageReaderTest, WhoClaimsMuchAndSendsLittleGetsLittle) {
   MessageBudget budget(std::uint64_t{1} << 30);
   MessageShare share(budget);
-  MessageReader reader(LineReader(lines_, kLines, credit_), wire::kRequestHeaderBytes, share);
+  MessageReader reader(SlotReader(slots_, kSlots, credit_), wire::kRequestHeaderBytes, share);
   MessageBuffer message;  // ends before the share of which its memory is
   constexpr std::uint32_t kBytes = 1u << 20;
   const std::string sent =
@@ -113,7 +113,7 @@ TEST_F(MessageReaderTest, WhoClaimsMuchAndSendsLittleGetsLittle) {
   MessageStream stream(reinterpret_cast<const std::byte*>(sent.data()), kBytes, 0);
   std::uint64_t come = 0;
   while (!stream.done()) {
-    come += std::uint64_t{stream.write(space_, space_.ask_room(stream.line()))} * 60;
+    come += std::uint64_t{stream.write(space_, space_.ask_room(stream.slot()))} * 60;
     const Taken taken = reader.take(message);
     ASSERT_EQ(taken, stream.done() ? Taken::message : Taken::nothing);
     ASSERT_LE(budget.used(), std::max<std::uint64_t>(4096, 4 * come + 16));
@@ -124,7 +124,7 @@ TEST_F(MessageReaderTest, WhoClaimsMuchAndSendsLittleGetsLittle) {
 
 TEST_F(MessageReaderTest, AReaderThatEndsInTheMiddleOfAMessageGivesItsMemoryBack) {
   {
-    MessageReader reader(LineReader(lines_, kLines, credit_), wire::kRequestHeaderBytes, share_);
+    MessageReader reader(SlotReader(slots_, kSlots, credit_), wire::kRequestHeaderBytes, share_);
     const std::string sent =
         message_of(request_of(wire::OffloadId::put), "key", std::string(665, 'v'));
     MessageStream stream(reinterpret_cast<const std::byte*>(sent.data()), 700, 0);

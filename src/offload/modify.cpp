@@ -9,80 +9,80 @@ namespace {
 
 using Kind = tree::WriteCondition::Kind;
 
-void start_compare(Engine& engine, InFlight& r) {
-  PayloadReader reader(r.payload());
+void start_compare(Engine& engine, Request& request) {
+  PayloadReader reader(request.payload());
   const auto comparison = reader.take<wire::Comparison>();
   tree::WriteCondition condition;
   condition.version = comparison.version;
   condition.value = reader.text(comparison.expected_bytes);
-  r.request = {};
-  r.request.op = comparison.erase != 0 ? Op::erase : Op::put;
-  r.request.key = r.key();
-  r.request.value = reader.rest();
+  request.walk = {};
+  request.walk.op = comparison.erase != 0 ? Op::erase : Op::put;
+  request.walk.key = request.key();
+  request.walk.value = reader.rest();
   const bool known = comparison.kind <= static_cast<std::uint8_t>(Kind::version);
   const bool erases_a_value =
-      comparison.erase > 1 || (comparison.erase == 1 && !r.request.value.empty());
+      comparison.erase > 1 || (comparison.erase == 1 && !request.walk.value.empty());
   if (!reader.good() || !known || erases_a_value || comparison.reserved != 0) {
-    return engine.fail(r, {Code::invalid_argument, 0, comparison.kind});
+    return engine.fail(request, {Code::invalid_argument, 0, comparison.kind});
   }
   condition.kind = static_cast<Kind>(comparison.kind);
-  engine.walk(r, nullptr, condition);
+  engine.walk(request, nullptr, condition);
 }
 
 // --- add: a get, and a put on the condition that nothing came between ----------------------------
 
-void start_add(Engine& engine, InFlight& r) {
-  r.begin_steps();
-  r.request = {};
-  r.request.op = Op::get;
-  r.request.key = r.key();
-  engine.walk(r);
+void start_add(Engine& engine, Request& request) {
+  request.begin_state();
+  request.walk = {};
+  request.walk.op = Op::get;
+  request.walk.key = request.key();
+  engine.walk(request);
 }
 
-void put_sum(Engine& engine, InFlight& r) {
-  Steps& steps = *r.steps;
-  if (!steps.going_on) return start_add(engine, r);
+void put_sum(Engine& engine, Request& request) {
+  RequestState& state = *request.state;
+  if (!state.going_on) return start_add(engine, request);
   tree::WriteCondition condition;
-  const bool versions = r.map->core->options.versions;
-  condition.kind = !steps.outcome.found ? Kind::absent : versions ? Kind::version : Kind::value;
-  condition.version = steps.outcome.version;
-  condition.value = steps.from;
-  r.request.op = Op::put;
-  r.request.value = steps.value;
-  engine.walk(r, nullptr, condition);
+  const bool versions = request.map->core->options.versions;
+  condition.kind = !state.outcome.found ? Kind::absent : versions ? Kind::version : Kind::value;
+  condition.version = state.outcome.version;
+  condition.value = state.from;
+  request.walk.op = Op::put;
+  request.walk.value = state.value;
+  engine.walk(request, nullptr, condition);
 }
 
-void added(Engine& engine, InFlight& r, const Completion& done) {
-  Steps& steps = *r.steps;
-  if (!steps.going_on) {  // the get
-    if (!done.ok) return engine.fail(r, done.error);
+void added(Engine& engine, Request& request, const Completion& done) {
+  RequestState& state = *request.state;
+  if (!state.going_on) {  // the get
+    if (!done.ok) return engine.fail(request, done.error);
     std::uint64_t sum = 0;
     if (done.found) {
       if (done.value.size() != sizeof sum) {
         return engine.fail(
-            r, {Code::invalid_argument, 0, static_cast<std::uint32_t>(done.value.size())});
+            request, {Code::invalid_argument, 0, static_cast<std::uint32_t>(done.value.size())});
       }
       std::memcpy(&sum, done.value.data(), sizeof sum);
     }
-    steps.from.assign(done.value);
+    state.from.assign(done.value);
     std::uint64_t amount = 0;
-    std::memcpy(&amount, r.payload().data(), sizeof amount);
+    std::memcpy(&amount, request.payload().data(), sizeof amount);
     sum += amount;  // wraps round, as counters do
-    steps.value.assign(reinterpret_cast<const char*>(&sum), sizeof sum);
-    steps.outcome = done;
-    steps.going_on = true;
-    return engine.again(r);
+    state.value.assign(reinterpret_cast<const char*>(&sum), sizeof sum);
+    state.outcome = done;
+    state.going_on = true;
+    return engine.again(request);
   }
   if (!done.ok && done.error.code == Code::condition_failed) {  // somebody was quicker
-    steps.going_on = false;
-    return engine.again(r);
+    state.going_on = false;
+    return engine.again(request);
   }
-  if (!done.ok) return engine.fail(r, done.error);
+  if (!done.ok) return engine.fail(request, done.error);
   wire::ResponseHeader header{};
   header.version = done.version;
   header.flags = wire::kApplied;
   if (done.found) header.flags |= wire::kFound;
-  engine.answer(r, header, {steps.value});
+  engine.answer(request, header, {state.value});
 }
 
 const Offload kOffloads[] = {

@@ -9,23 +9,24 @@
 namespace espalier::offload {
 namespace {
 
-void start_node_stats(Engine& engine, InFlight& r) {
-  Steps& steps = r.begin_steps();
+void start_node_stats(Engine& engine, Request& request) {
+  RequestState& state = request.begin_state();
   const NumbersSource& source = engine.services().numbers;
-  engine.hand_over(r, [&source, &steps] {
-    std::optional<std::string> numbers = source.tell();
+  engine.hand_over(request, [&source, &state] {
+    std::optional<std::string> numbers = source.text();
     if (numbers) {
-      steps.value = std::move(*numbers);
+      state.value = std::move(*numbers);
     } else {
-      steps.result = fail(Code::unsupported);
+      state.result = fail(Code::unsupported);
     }
   });
 }
 
-void answer_node_stats(Engine& engine, InFlight& r) {
-  if (!r.steps->result) return engine.fail(r, r.steps->result.error());
-  if (!engine.response_fits(r, r.steps->value.size())) return engine.when_drained(r);
-  engine.answer(r, {}, {r.steps->value});
+void answer_node_stats(Engine& engine, Request& request) {
+  if (!request.state->result) return engine.fail(request, request.state->result.error());
+  if (!engine.response_fits(request, request.state->value.size()))
+    return engine.on_writable(request);
+  engine.answer(request, {}, {request.state->value});
 }
 
 const Offload kOffloads[] = {

@@ -6,39 +6,39 @@
 namespace espalier::offload {
 namespace {
 
-void start_noop(Engine& engine, InFlight& r) { engine.answer(r, {}); }
+void start_noop(Engine& engine, Request& request) { engine.answer(request, {}); }
 
-void start_get(Engine& engine, InFlight& r) {
+void start_get(Engine& engine, Request& request) {
   ReadSource source;
-  if (!source.take(engine, r)) return;
+  if (!source.take(engine, request)) return;
   if (!source.payload().empty()) {
     return engine.fail(
-        r, {Code::invalid_argument, 0, static_cast<std::uint32_t>(source.payload().size())});
+        request, {Code::invalid_argument, 0, static_cast<std::uint32_t>(source.payload().size())});
   }
-  r.request = {};
-  r.request.op = Op::get;
-  r.request.key = r.key();
-  engine.walk(r, source.held());
+  request.walk = {};
+  request.walk.op = Op::get;
+  request.walk.key = request.key();
+  engine.walk(request, source.held());
 }
 
-void start_write(Engine& engine, InFlight& r, Op op) {
-  r.request = {};
-  r.request.op = op;
-  r.request.key = r.key();
-  r.request.value = r.payload();
-  engine.walk(r);
+void start_write(Engine& engine, Request& request, Op op) {
+  request.walk = {};
+  request.walk.op = op;
+  request.walk.key = request.key();
+  request.walk.value = request.payload();
+  engine.walk(request);
 }
 
-void start_put(Engine& engine, InFlight& r) { start_write(engine, r, Op::put); }
-void start_insert(Engine& engine, InFlight& r) { start_write(engine, r, Op::insert); }
-void start_update(Engine& engine, InFlight& r) { start_write(engine, r, Op::update); }
-void start_erase(Engine& engine, InFlight& r) { start_write(engine, r, Op::erase); }
+void start_put(Engine& engine, Request& request) { start_write(engine, request, Op::put); }
+void start_insert(Engine& engine, Request& request) { start_write(engine, request, Op::insert); }
+void start_update(Engine& engine, Request& request) { start_write(engine, request, Op::update); }
+void start_erase(Engine& engine, Request& request) { start_write(engine, request, Op::erase); }
 
 // A value that the client has no room for is read again when it has.
-void got(Engine& engine, InFlight& r, const Completion& done) {
-  if (!done.ok) return engine.fail(r, done.error);
-  if (!engine.response_fits(r, done.value.size())) return engine.when_drained(r);
-  engine.answer(r, header_of(done), {done.value});
+void got(Engine& engine, Request& request, const Completion& done) {
+  if (!done.ok) return engine.fail(request, done.error);
+  if (!engine.response_fits(request, done.value.size())) return engine.on_writable(request);
+  engine.answer(request, header_of(done), {done.value});
 }
 
 constexpr Limits kRead{

@@ -17,8 +17,8 @@ namespace {
 constexpr std::size_t kStepBytes = std::size_t{32} << 10;
 constexpr std::uint64_t kStepItems = 8192;
 
-Op op_of(const InFlight& r) {
-  switch (r.offload->id) {
+Op op_of(const Request& request) {
+  switch (request.offload->id) {
     case wire::OffloadId::scan_reverse: return Op::scan_reverse;
     case wire::OffloadId::scan_floor: return Op::scan_floor;
     case wire::OffloadId::floor: return Op::floor;
@@ -26,37 +26,37 @@ Op op_of(const InFlight& r) {
   }
 }
 
-void start_range(Engine& engine, InFlight& r) {
+void start_range(Engine& engine, Request& request) {
   ReadSource source;
-  if (!source.take(engine, r)) return;
-  Steps& steps = r.begin_steps();
-  steps.held = source.snapshot();
-  steps.items = engine.items_memory();
-  r.request = {};
-  r.request.op = op_of(r);
-  r.request.key = r.key();
-  r.request.high = source.payload();
-  const bool counts = r.offload->id == wire::OffloadId::count;
-  steps.limit = counts || r.request.op == Op::floor ? 0 : r.header.argument;
-  r.request.limit = static_cast<std::uint32_t>(steps.limit);
-  engine.walk(r, source.held());
+  if (!source.take(engine, request)) return;
+  RequestState& state = request.begin_state();
+  state.held = source.snapshot();
+  state.items = engine.items_memory();
+  request.walk = {};
+  request.walk.op = op_of(request);
+  request.walk.key = request.key();
+  request.walk.high = source.payload();
+  const bool counts = request.offload->id == wire::OffloadId::count;
+  state.limit = counts || request.walk.op == Op::floor ? 0 : request.header.argument;
+  request.walk.limit = static_cast<std::uint32_t>(state.limit);
+  engine.walk(request, source.held());
 }
 
-void ranged(Engine& engine, InFlight& r, const Completion& done);
+void ranged(Engine& engine, Request& request, const Completion& done);
 
 // The next walk of the same scan, or the one in hand once more.
-void go_on_range(Engine& engine, InFlight& r) {
-  Steps& steps = *r.steps;
-  if (steps.cancelled) return ranged(engine, r, steps.outcome);
-  if (!steps.going_on) return start_range(engine, r);
-  steps.more = false;
-  if (!std::exchange(steps.once_more, false)) steps.from.swap(steps.last_key);
-  steps.delivered_before = steps.delivered;
-  steps.skip_last = r.request.op != Op::scan_reverse;  // that one's range excludes its high end
-  (steps.skip_last ? r.request.key : r.request.high) = steps.from;
-  const std::uint64_t left = steps.limit == 0 ? 0 : steps.limit - steps.delivered;
-  r.request.limit = left == 0 ? 0 : static_cast<std::uint32_t>(left + (steps.skip_last ? 1 : 0));
-  engine.walk(r, steps.held ? &steps.held->version() : nullptr);
+void go_on_range(Engine& engine, Request& request) {
+  RequestState& state = *request.state;
+  if (state.cancelled) return ranged(engine, request, state.outcome);
+  if (!state.going_on) return start_range(engine, request);
+  state.more = false;
+  if (!std::exchange(state.once_more, false)) state.from.swap(state.last_key);
+  state.delivered_before = state.delivered;
+  state.skip_last = request.walk.op != Op::scan_reverse;  // that one's range excludes its high end
+  (state.skip_last ? request.walk.key : request.walk.high) = state.from;
+  const std::uint64_t left = state.limit == 0 ? 0 : state.limit - state.delivered;
+  request.walk.limit = left == 0 ? 0 : static_cast<std::uint32_t>(left + (state.skip_last ? 1 : 0));
+  engine.walk(request, state.held ? &state.held->version() : nullptr);
 }
 
 void append(std::vector<std::byte>& to, const Item& item) {
@@ -71,104 +71,105 @@ void append(std::vector<std::byte>& to, const Item& item) {
 
 // The first item of a walk that goes on was delivered by the one before. Where no version is held
 // it may be gone; the floor of its key then is one that was delivered still earlier.
-std::span<const Item> new_items(Steps& steps, std::span<const Item> items) {
-  if (!steps.skip_last || items.empty()) return items;
-  steps.skip_last = false;
-  return items.front().key <= steps.from ? items.subspan(1) : items;
+std::span<const Item> new_items(RequestState& state, std::span<const Item> items) {
+  if (!state.skip_last || items.empty()) return items;
+  state.skip_last = false;
+  return items.front().key <= state.from ? items.subspan(1) : items;
 }
 
 // Keeps where to go on. Returns false, which ends the walk.
-bool stop(Steps& steps, const Item& last) {
-  steps.more = true;
-  steps.last_key.assign(last.key);
+bool stop(RequestState& state, const Item& last) {
+  state.more = true;
+  state.last_key.assign(last.key);
   return false;
 }
 
-bool take_items(Engine&, InFlight& r, std::span<const Item> items) {
-  Steps& steps = *r.steps;
-  for (const Item& item : new_items(steps, items)) {
-    append(steps.items, item);
-    ++steps.delivered;
-    const bool all = steps.limit != 0 && steps.delivered >= steps.limit;
-    if (all || steps.items.size() >= kStepBytes) return stop(steps, item);
+bool take_items(Engine&, Request& request, std::span<const Item> items) {
+  RequestState& state = *request.state;
+  for (const Item& item : new_items(state, items)) {
+    append(state.items, item);
+    ++state.delivered;
+    const bool all = state.limit != 0 && state.delivered >= state.limit;
+    if (all || state.items.size() >= kStepBytes) return stop(state, item);
   }
   return true;
 }
 
-bool count_items(Engine&, InFlight& r, std::span<const Item> items) {
-  Steps& steps = *r.steps;
-  const auto fresh = new_items(steps, items);
-  const std::uint64_t before = steps.delivered;
-  steps.delivered += fresh.size();
-  if (fresh.empty() || before / kStepItems == steps.delivered / kStepItems) return true;
-  return stop(steps, fresh.back());
+bool count_items(Engine&, Request& request, std::span<const Item> items) {
+  RequestState& state = *request.state;
+  const auto fresh = new_items(state, items);
+  const std::uint64_t before = state.delivered;
+  state.delivered += fresh.size();
+  if (fresh.empty() || before / kStepItems == state.delivered / kStepItems) return true;
+  return stop(state, fresh.back());
 }
 
 // What was found waits for its client as keys to begin with, not as items: those need memory.
-void walk_again(Engine& engine, InFlight& r) {
-  Steps& steps = *r.steps;
-  engine.keep_memory(std::exchange(steps.items, std::vector<std::byte>()));
-  steps.delivered = steps.delivered_before;
-  steps.once_more = true;
-  engine.when_drained(r);
+void walk_again(Engine& engine, Request& request) {
+  RequestState& state = *request.state;
+  engine.keep_memory(std::exchange(state.items, std::vector<std::byte>()));
+  state.delivered = state.delivered_before;
+  state.once_more = true;
+  engine.on_writable(request);
 }
 
-void ranged(Engine& engine, InFlight& r, const Completion& done) {
-  Steps& steps = *r.steps;
-  if (!done.ok) return engine.fail(r, done.error);
-  if (!steps.going_on) steps.read_version = done.read_version;
-  const bool all = steps.cancelled || (steps.limit != 0 && steps.delivered >= steps.limit);
+void ranged(Engine& engine, Request& request, const Completion& done) {
+  RequestState& state = *request.state;
+  if (!done.ok) return engine.fail(request, done.error);
+  if (!state.going_on) state.read_version = done.read_version;
+  const bool all = state.cancelled || (state.limit != 0 && state.delivered >= state.limit);
   wire::ResponseHeader header{};
-  header.version = steps.delivered;
-  header.read_version = steps.read_version;
-  const std::string_view items{reinterpret_cast<const char*>(steps.items.data()),
-                               steps.items.size()};
-  if (!items.empty() && !engine.response_fits(r, items.size())) {
-    steps.outcome = done;
-    return walk_again(engine, r);
+  header.version = state.delivered;
+  header.read_version = state.read_version;
+  const std::string_view items{reinterpret_cast<const char*>(state.items.data()),
+                               state.items.size()};
+  if (!items.empty() && !engine.response_fits(request, items.size())) {
+    state.outcome = done;
+    return walk_again(engine, request);
   }
-  if (!steps.more || all) return engine.answer(r, header, {items});
-  if (!steps.held && r.map->core->options.versions) {
-    steps.held = std::make_shared<HeldSnapshot>(r.map->core, done.read_version);
+  if (!state.more || all) return engine.answer(request, header, {items});
+  if (!state.held && request.map->core->options.versions) {
+    state.held = std::make_shared<HeldSnapshot>(request.map->core, done.read_version);
   }
   if (!items.empty()) {
-    engine.send_items(r, header, {items});
-    steps.items.clear();
+    engine.send_items(request, header, {items});
+    state.items.clear();
   }
-  steps.going_on = true;
-  steps.outcome = done;  // for the case that nothing more is wanted
-  engine.when_drained(r);
+  state.going_on = true;
+  state.outcome = done;  // for the case that nothing more is wanted
+  engine.on_writable(request);
 }
 
 // What was asked for may have been answered by now; then there is nothing to cancel.
-void start_cancel(Engine& engine, InFlight& r) {
-  InFlight* const other = engine.find_in_flight(r, r.header.argument);
-  if (other != nullptr && other->steps && other->offload->walked == ranged) {
-    other->steps->cancelled = true;
+void start_cancel(Engine& engine, Request& request) {
+  Request* const other = engine.find_in_flight(request, request.header.argument);
+  if (other != nullptr && other->state && other->offload->walked == ranged) {
+    other->state->cancelled = true;
   }
-  engine.answer(r, {});
+  engine.answer(request, {});
 }
 
-void found_floor(Engine& engine, InFlight& r, const Completion& done) {
-  if (!done.ok) return engine.fail(r, done.error);
+void found_floor(Engine& engine, Request& request, const Completion& done) {
+  if (!done.ok) return engine.fail(request, done.error);
   const std::size_t item_bytes = sizeof(wire::ItemHeader) + done.key.size() + done.value.size();
-  if (!engine.response_fits(r, item_bytes)) return engine.when_drained(r);
+  if (!engine.response_fits(request, item_bytes)) return engine.on_writable(request);
   wire::ResponseHeader header{};
   header.read_version = done.read_version;
-  if (!done.found) return engine.answer(r, header);
+  if (!done.found) return engine.answer(request, header);
   header.flags = wire::kFound;
   header.version = done.version;
   const auto item = wire::item_header(done.version, done.key.size(), done.value.size());
-  engine.answer(r, header, {base::bytes_of(item), done.key, done.value});
+  engine.answer(request, header, {base::bytes_of(item), done.key, done.value});
 }
 
-void start_estimate(Engine& engine, InFlight& r) {
-  tree::MapCore& core = *r.map->core;
-  const auto estimate = tree::estimate_range(r.map->calls, core, r.key(), r.payload());
-  if (!estimate) return engine.fail(r, estimate.error());
+void start_estimate(Engine& engine, Request& request) {
+  tree::MapCore& core = *request.map->core;
+  const auto estimate =
+      tree::estimate_range(request.map->calls, core, request.key(), request.payload());
+  if (!estimate) return engine.fail(request, estimate.error());
   wire::ResponseHeader header{};
   header.version = *estimate;
-  engine.answer(r, header);
+  engine.answer(request, header);
 }
 
 constexpr Limits kRange{.map = true, .payload_bytes_max = 65535, .at_snapshot = true};

@@ -14,21 +14,21 @@ namespace espalier::offload {
 class ReadSource {
  public:
   /// Reads it off the request. Returns false if there is none, and the request is answered.
-  bool take(Engine& engine, InFlight& r) {
-    payload_ = r.payload();
-    if ((r.header.ring & wire::kAtSnapshot) == 0) return true;
+  bool take(Engine& engine, Request& request) {
+    payload_ = request.payload();
+    if ((request.header.ring & wire::kAtSnapshot) == 0) return true;
     PayloadReader reader(payload_);
     const auto number = reader.take<std::uint64_t>();
     payload_ = reader.rest();
     // A request that begins anew has it already, whatever the client has closed meanwhile.
-    snapshot_ = r.steps ? r.steps->held : nullptr;
-    if (!snapshot_ && reader.good()) snapshot_ = r.connection->snapshot(number);
-    if (snapshot_ == nullptr || snapshot_->map().id != r.header.map) {
-      engine.fail(r, {Code::not_found, 0, 0});
+    snapshot_ = request.state ? request.state->held : nullptr;
+    if (!snapshot_ && reader.good()) snapshot_ = request.connection->snapshot(number);
+    if (snapshot_ == nullptr || snapshot_->map().id != request.header.map) {
+      engine.fail(request, {Code::not_found, 0, 0});
       return false;
     }
     // It must stay while the walk reads it, even if the client lets go of it meanwhile.
-    r.begin_steps().held = snapshot_;
+    request.begin_state().held = snapshot_;
     return true;
   }
 

@@ -14,7 +14,7 @@
 namespace espalier::offload {
 
 class Engine;
-struct InFlight;
+struct Request;
 
 /// What a request of an offload must look like before its handler sees it.
 struct Limits {
@@ -34,13 +34,13 @@ struct Offload {
   Limits limits;
 
   /// Begins: answers, or starts a walk, or hands the work over.
-  void (*start)(Engine&, InFlight&) = nullptr;
+  void (*start)(Engine&, Request&) = nullptr;
   /// A walk of it has ended. Runs inside the walk's epoch; must not start walks (Engine::again).
-  void (*walked)(Engine&, InFlight&, const Completion&) = nullptr;
+  void (*walked)(Engine&, Request&, const Completion&) = nullptr;
   /// A walk of it delivers items; false ends the walk.
-  bool (*items)(Engine&, InFlight&, std::span<const Item>) = nullptr;
+  bool (*items)(Engine&, Request&, std::span<const Item>) = nullptr;
   /// Goes on: after Engine::again, or when the work that was handed over is done.
-  void (*resume)(Engine&, InFlight&) = nullptr;
+  void (*resume)(Engine&, Request&) = nullptr;
   /// What its functions want to know besides; of those below, nothing.
   const void* context = nullptr;
 };

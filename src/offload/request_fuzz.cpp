@@ -56,7 +56,7 @@ void step(World& world, EngineFixture::Client& client, Input& input) {
   if (what % 2 == 0) {
     for (int lines = what / 2 % 8 + 1; lines != 0; --lines) {
       if (client->space().ask_room(client->tail()) == 0) return;
-      client->write_line(input.bytes(wire::kRingLinePayload));
+      client->write_slot(input.bytes(wire::kRingSlotPayload));
     }
     client->ring();
     return;
@@ -96,7 +96,7 @@ void run(Input input) {
   client->ring();
   node.turns(20);
   if (!client.ended) node.disconnect(client);
-  want(node.settle(), "something stays in flight");
+  want(node.run_until_idle(), "something stays in flight");
   node.turn();
   want(client.ended, "the connection does not end");
   want(node.services().budget.used() == 0, "the memory of a message is lost");

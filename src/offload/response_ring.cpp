@@ -9,23 +9,23 @@
 
 namespace espalier::offload {
 
-void ResponseRing::put_by(wire::ResponseHeader header,
-                          std::initializer_list<std::string_view> parts) {
+void ResponseRing::defer(wire::ResponseHeader header,
+                         std::initializer_list<std::string_view> parts) {
   backlog_.push_back(base::joined(base::bytes_of(header), parts));
   backlog_bytes_ += header.bytes;
   share_->take_anyway(header.bytes);
   if (backlog_.size() == 1) {
     sending_ = MessageStream(backlog_.front().data(), header.bytes, tail_);
-    settle();
+    flush_pending();
   }
 }
 
-bool ResponseRing::settle() {
+bool ResponseRing::flush_pending() {
   bool wrote = false;
   while (!backlog_.empty()) {
-    const std::uint32_t lines = sending_.write(space_, space_.ask_room(tail_));
-    tail_ = sending_.line();
-    wrote = wrote || lines != 0;
+    const std::uint32_t slots = sending_.write(space_, space_.ask_room(tail_));
+    tail_ = sending_.slot();
+    wrote = wrote || slots != 0;
     if (!sending_.done()) break;
     backlog_bytes_ -= backlog_.front().size();
     share_->give(backlog_.front().size());

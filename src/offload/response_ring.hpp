@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node's end of a response ring: answers go straight into lines while there is room, and into a
+// The node's end of a response ring: answers go straight into slots while there is room, and into a
 // backlog when there is none. The backlog's memory is of the connection's share; the engine asks
 // for it before it makes a long answer, and begins nothing while there is a backlog, so that what
 // comes without being asked for are short answers to what was in flight.
@@ -24,13 +24,13 @@ class ResponseRing {
  public:
   ResponseRing() = default;
   /// `side`: the client's wire::ResponseSide for this ring.
-  ResponseRing(std::byte* lines, std::uint32_t count, std::byte* side, MessageShare& share)
-      : space_(lines, count, side + offsetof(wire::ResponseSide, credit)),
+  ResponseRing(std::byte* slots, std::uint32_t count, std::byte* side, MessageShare& share)
+      : space_(slots, count, side + offsetof(wire::ResponseSide, credit)),
         side_(side),
         share_(&share) {}
 
   /// Sends one message: the header, but for its length, kind and tag, and the parts of the payload.
-  /// Cost: a line, and another for every 60 bytes more; a copy where there is no room.
+  /// Cost: a slot, and another for every 60 bytes more; a copy where there is no room.
   void send(wire::ResponseKind kind, std::uint32_t tag, const wire::ResponseHeader& fields,
             std::initializer_list<std::string_view> parts) {
     std::size_t payload = 0;
@@ -45,20 +45,20 @@ class ResponseRing {
         .version = fields.version,
         .read_version = fields.read_version,
     };
-    if (!has_room(header.bytes)) return put_by(header, parts);
+    if (!has_room(header.bytes)) return defer(header, parts);
     MessageWriter writer(space_, tail_);
     writer.header(wire::words_of(header));
     for (const std::string_view part : parts) writer.put(part.data(), part.size());
     tail_ = writer.finish();
   }
-  /// Whether a message of so many bytes would go straight into lines.
+  /// Whether a message of so many bytes would go straight into slots.
   [[nodiscard]] bool has_room(std::uint64_t bytes) {
     if (!backlog_.empty() || bytes > wire::kMessageBytesMax) return false;
-    const std::uint32_t lines = wire::lines_of(static_cast<std::uint32_t>(bytes));
-    return space_.room(tail_) >= lines || space_.ask_room(tail_) >= lines;
+    const std::uint32_t slots = wire::slots_of(static_cast<std::uint32_t>(bytes));
+    return space_.room(tail_) >= slots || space_.ask_room(tail_) >= slots;
   }
   /// Writes what the backlog holds, as far as there is room. Returns whether anything was written.
-  bool settle();
+  bool flush_pending();
   [[nodiscard]] std::uint64_t backlog_bytes() const { return backlog_bytes_; }
   /// Drops the backlog: nobody will read it.
   void clear();
@@ -76,9 +76,9 @@ class ResponseRing {
   [[nodiscard]] std::byte* sleeping_word() const {
     return side_ + offsetof(wire::ResponseSide, sleeping);
   }
-  void put_by(wire::ResponseHeader header, std::initializer_list<std::string_view> parts);
+  void defer(wire::ResponseHeader header, std::initializer_list<std::string_view> parts);
 
-  LineSpace space_;
+  SlotSpace space_;
   std::byte* side_ = nullptr;
   MessageShare* share_ = nullptr;
   std::uint64_t tail_ = 0;

@@ -11,7 +11,7 @@
 namespace espalier::offload {
 namespace {
 
-constexpr std::uint32_t kLines = 64;
+constexpr std::uint32_t kSlots = 64;
 
 class ResponseRingTest : public testing::Test {
  protected:
@@ -34,13 +34,13 @@ class ResponseRingTest : public testing::Test {
     return true;
   }
 
-  alignas(64) std::byte lines_[kLines * wire::kRingLineBytes] = {};
+  alignas(64) std::byte slots_[kSlots * wire::kRingSlotBytes] = {};
   alignas(64) std::byte side_[sizeof(wire::ResponseSide)] = {};
   MessageBudget budget_{~std::uint64_t{0}};
   MessageShare share_{budget_};
   MessageShare no_limit_;
-  ResponseRing ring_{lines_, kLines, side_, share_};
-  MessageReader reader_{LineReader(lines_, kLines, side_), wire::kResponseHeaderBytes, no_limit_};
+  ResponseRing ring_{slots_, kSlots, side_, share_};
+  MessageReader reader_{SlotReader(slots_, kSlots, side_), wire::kResponseHeaderBytes, no_limit_};
 };
 
 TEST_F(ResponseRingTest, SendsStraightWhileThereIsRoom) {
@@ -49,23 +49,23 @@ TEST_F(ResponseRingTest, SendsStraightWhileThereIsRoom) {
     ASSERT_EQ(ring_.backlog_bytes(), 0u);
     ASSERT_TRUE(take(tag, tag % 700));
   }
-  EXPECT_FALSE(ring_.settle());
+  EXPECT_FALSE(ring_.flush_pending());
 }
 
 TEST_F(ResponseRingTest, PutsByWhatHasNoRoomAndSendsAllInOrder) {
   std::uint32_t sent = 0;
   while (ring_.backlog_bytes() == 0) send(sent++, 100);
   for (int i = 0; i < 100; ++i) send(sent++, 100);
-  EXPECT_FALSE(ring_.settle());  // nothing was read
+  EXPECT_FALSE(ring_.flush_pending());  // nothing was read
   std::uint32_t taken = 0;
   while (taken < sent) {
     while (take(taken, 100)) ++taken;
     if (taken < sent) {
-      ASSERT_TRUE(ring_.settle());
+      ASSERT_TRUE(ring_.flush_pending());
     }
   }
   EXPECT_EQ(ring_.backlog_bytes(), 0u);
-  EXPECT_FALSE(ring_.settle());
+  EXPECT_FALSE(ring_.flush_pending());
   send(sent, 10);
   EXPECT_TRUE(take(sent, 10));
 }
@@ -82,7 +82,7 @@ TEST_F(ResponseRingTest, ARingThatIsReadAtRandomLosesAndMixesNothing) {
     for (std::uint64_t i = random.below(4); i != 0 && !on_their_way.empty(); --i) {
       const auto [next, bytes] = on_their_way.front();
       if (take(next, bytes)) on_their_way.pop_front();
-      if (random.below(2) == 0) ring_.settle();
+      if (random.below(2) == 0) ring_.flush_pending();
     }
   }
   while (!on_their_way.empty()) {
@@ -90,7 +90,7 @@ TEST_F(ResponseRingTest, ARingThatIsReadAtRandomLosesAndMixesNothing) {
     if (take(next, bytes)) {
       on_their_way.pop_front();
     } else {
-      ASSERT_TRUE(ring_.settle());
+      ASSERT_TRUE(ring_.flush_pending());
     }
   }
   EXPECT_EQ(ring_.backlog_bytes(), 0u);
@@ -100,7 +100,7 @@ TEST_F(ResponseRingTest, AMessageLongerThanTheRingGoesThrough) {
   send(1, 200'000);
   EXPECT_NE(ring_.backlog_bytes(), 0u);
   while (!take(1, 200'000)) {
-    ASSERT_TRUE(ring_.settle());
+    ASSERT_TRUE(ring_.flush_pending());
   }
   EXPECT_EQ(ring_.backlog_bytes(), 0u);
 }
@@ -110,14 +110,14 @@ TEST_F(ResponseRingTest, ALyingCreditHarmsNobodyButTheLiar) {
   for (const std::uint64_t credit :
        {~std::uint64_t{0}, std::uint64_t{1} << 40, std::uint64_t{65}}) {
     base::store_shared(side_, credit);
-    EXPECT_FALSE(ring_.settle()) << credit;
+    EXPECT_FALSE(ring_.flush_pending()) << credit;
   }
   // Within what was sent it is believed, and what was not read is lost.
-  std::uint64_t sent = kLines;
+  std::uint64_t sent = kSlots;
   while (ring_.backlog_bytes() != 0) {
     base::store_shared(side_, sent);
-    ASSERT_TRUE(ring_.settle());
-    sent = std::min<std::uint64_t>(sent + kLines, wire::lines_of(200'032));
+    ASSERT_TRUE(ring_.flush_pending());
+    sent = std::min<std::uint64_t>(sent + kSlots, wire::slots_of(200'032));
   }
 }
 

@@ -17,11 +17,11 @@
 namespace espalier::offload {
 namespace {
 
-constexpr std::uint32_t kLines = 64;
+constexpr std::uint32_t kSlots = 64;
 constexpr std::uint64_t kMessages = base::kThreadSanitizer ? 20'000 : 300'000;
 
 struct RingMemory {
-  alignas(64) std::byte lines[kLines * wire::kRingLineBytes] = {};
+  alignas(64) std::byte slots[kSlots * wire::kRingSlotBytes] = {};
   alignas(64) std::byte credit[64] = {};
 };
 
@@ -46,20 +46,20 @@ TEST(RingConcurrency, OneWriterAndOneReader) {
   const std::uint64_t seed = base::seed_from_environment(1);
   std::thread writer([&] {
     base::Random random(seed);
-    LineSpace space(memory->lines, kLines, memory->credit);
+    SlotSpace space(memory->slots, kSlots, memory->credit);
     std::uint64_t tail = 0;
     for (std::uint64_t n = 0; n < kMessages; ++n) {
       const std::string message = numbered(n, 0, random.below(300));
       MessageStream stream(reinterpret_cast<const std::byte*>(message.data()),
                            static_cast<std::uint32_t>(message.size()), tail);
-      while (stream.write(space, space.ask_room(stream.line())), !stream.done()) {
+      while (stream.write(space, space.ask_room(stream.slot())), !stream.done()) {
         std::this_thread::yield();
       }
-      tail = stream.line();
+      tail = stream.slot();
     }
   });
   MessageShare share;
-  MessageReader reader(LineReader(memory->lines, kLines, memory->credit), 32, share);
+  MessageReader reader(SlotReader(memory->slots, kSlots, memory->credit), 32, share);
   MessageBuffer message;
   for (std::uint64_t n = 0; n < kMessages;) {
     if (reader.take(message) != Taken::message) {
@@ -80,27 +80,27 @@ TEST(RingConcurrency, SeveralWritersAndOneReader) {
   for (std::uint32_t w = 0; w < kWriters; ++w) {
     writers.emplace_back([&, w] {
       base::Random random(w + 1);
-      LineSpace space(memory->lines, kLines, memory->credit);
+      SlotSpace space(memory->slots, kSlots, memory->credit);
       for (std::uint64_t n = 0; n < kMessages / kWriters; ++n) {
         const std::string message = numbered(n, w, random.below(100));
-        const std::uint32_t lines = wire::lines_of(static_cast<std::uint32_t>(message.size()));
+        const std::uint32_t slots = wire::slots_of(static_cast<std::uint32_t>(message.size()));
         std::uint64_t first = tail.load();
         for (;;) {
-          if (static_cast<std::int64_t>(space.ask_room(first)) < static_cast<std::int64_t>(lines)) {
+          if (static_cast<std::int64_t>(space.ask_room(first)) < static_cast<std::int64_t>(slots)) {
             std::this_thread::yield();
             first = tail.load();
-          } else if (tail.compare_exchange_weak(first, first + lines)) {
+          } else if (tail.compare_exchange_weak(first, first + slots)) {
             break;
           }
         }
         MessageStream stream(reinterpret_cast<const std::byte*>(message.data()),
                              static_cast<std::uint32_t>(message.size()), first);
-        stream.write(space, lines);
+        stream.write(space, slots);
       }
     });
   }
   MessageShare share;
-  MessageReader reader(LineReader(memory->lines, kLines, memory->credit), 32, share);
+  MessageReader reader(SlotReader(memory->slots, kSlots, memory->credit), 32, share);
   std::uint64_t next[kWriters] = {};
   MessageBuffer message;
   for (std::uint64_t taken = 0; taken < kMessages / kWriters * kWriters;) {
@@ -125,7 +125,7 @@ TEST(RingConcurrency, NoWakeUpIsLost) {
   const auto from = std::make_unique<RingMemory>();
   alignas(64) std::byte sleeping[2][64] = {};
   std::atomic<std::uint64_t> sleeps{0};
-  const auto wait = [&](const LineReader& reader, std::byte* word) {
+  const auto wait = [&](const SlotReader& reader, std::byte* word) {
     while (!reader.ready()) {
       base::store_shared(word, std::uint32_t{1}, std::memory_order_seq_cst);
       base::full_fence();
@@ -136,7 +136,7 @@ TEST(RingConcurrency, NoWakeUpIsLost) {
       base::store_shared(word, std::uint32_t{0});
     }
   };
-  const auto send = [](LineSpace& space, std::uint64_t number, std::byte* word) {
+  const auto send = [](SlotSpace& space, std::uint64_t number, std::byte* word) {
     space.publish(number);
     base::full_fence();
     if (base::load_shared<std::uint32_t>(word) == 0) return;
@@ -144,22 +144,22 @@ TEST(RingConcurrency, NoWakeUpIsLost) {
     futex_wake(word);
   };
   std::thread other([&] {
-    LineReader reader(to->lines, kLines, to->credit);
-    LineSpace space(from->lines, kLines, from->credit);
-    std::byte line[wire::kRingLineBytes];
+    SlotReader reader(to->slots, kSlots, to->credit);
+    SlotSpace space(from->slots, kSlots, from->credit);
+    std::byte slot[wire::kRingSlotBytes];
     for (std::uint64_t n = 0; n < kRounds; ++n) {
       wait(reader, sleeping[0]);
-      reader.take(line);
+      reader.take(slot);
       send(space, n, sleeping[1]);
     }
   });
-  LineSpace space(to->lines, kLines, to->credit);
-  LineReader reader(from->lines, kLines, from->credit);
-  std::byte line[wire::kRingLineBytes];
+  SlotSpace space(to->slots, kSlots, to->credit);
+  SlotReader reader(from->slots, kSlots, from->credit);
+  std::byte slot[wire::kRingSlotBytes];
   for (std::uint64_t n = 0; n < kRounds; ++n) {
     send(space, n, sleeping[0]);
     wait(reader, sleeping[1]);
-    reader.take(line);
+    reader.take(slot);
   }
   other.join();
   EXPECT_GT(sleeps, 0u);

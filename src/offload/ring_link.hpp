@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries rings over a queue pair: one end of it. What travels, and why it may be carried again,
+// Mirrors rings over a queue pair: one end of it. What travels, and why it may be mirrored again,
 // stands in wire/ring_link.hpp.
 //
-// Writers and readers of rings know nothing of it. A writer publishes lines in his own memory; the
-// link sees by their sequence words how far he is, and carries them. A reader's LineReader is told
-// by `landed()` how far the peer's lines are in place; the credit that he stores is carried back.
+// Writers and readers of rings know nothing of it. A writer publishes slots in his own memory; the
+// link sees by their sequence words how far he is, and carries them. A reader's SlotReader is told
+// by `delivered()` how far the peer's slots are in place; the credit that he stores is mirrored
+// back.
 //
-//   writer -> lines -> carry() ==========> received() -> landed -> reader
-//   writer <- credit <- completed() <===== carry() <- credit <- reader
+//   writer -> slots -> mirror() ==========> received() -> delivered -> reader
+//   writer <- credit <- completed() <===== mirror() <- credit <- reader
 //
 // Invariants
-// L1. A line that was carried is the fabric's own until its completion: the writer's credit is the
+// L1. A slot that was mirrored is the fabric's own until its completion: the writer's credit is the
 //     smaller one of what the peer has told and what is completed.
-// L2. `landed` never counts a line that has not landed whole, and never goes back.
-// L3. After attach() all is carried again that the peer has not told that it has.
+// L2. `delivered` never counts a slot that has not been delivered whole, and never goes back.
+// L3. After attach() all is mirrored again that the peer has not told that it has.
 //
 // Thread: one at a time, but for readers and writers of the rings.
 #pragma once
@@ -36,9 +37,9 @@ class RingLink {
  public:
   /// Whose end it is: the client writes requests and reads responses, the node the other way.
   enum class Side : std::uint8_t { client, node };
-  /// Lines that travel together, at most.
-  static constexpr std::uint32_t kLinesMax = 64;
-  static constexpr std::uint32_t kCarriedBytesMax = kLinesMax * wire::kRingLineBytes;
+  /// Slots that travel together, at most.
+  static constexpr std::uint32_t kSlotsMax = 64;
+  static constexpr std::uint32_t kMirroredBytesMax = kSlotsMax * wire::kRingSlotBytes;
   /// Posts that one end may have in flight; the other has more receives than that.
   static constexpr std::uint32_t kPostsMax = 128;
 
@@ -47,9 +48,9 @@ class RingLink {
   RingLink(const RingLink&) = delete;
   RingLink& operator=(const RingLink&) = delete;
 
-  /// For the LineReader of a ring that comes in.
-  [[nodiscard]] const std::atomic<std::uint64_t>& landed(std::uint32_t ring) const {
-    return incoming_[ring].landed;
+  /// For the SlotReader of a ring that comes in.
+  [[nodiscard]] const std::atomic<std::uint64_t>& delivered(std::uint32_t ring) const {
+    return incoming_[ring].delivered;
   }
 
   /// The peer's memory.
@@ -66,8 +67,8 @@ class RingLink {
 
   /// Posts what there is to carry, as far as there is room. Returns whether anything was posted.
   /// Cost: a look at each ring.
-  bool carry();
-  /// Something that carry() posted has ended.
+  bool mirror();
+  /// Something that mirror() posted has ended.
   void completed(const fabric::Completion& completion);
   /// Something has come from the peer. `bytes`: of a SEND, its payload. Returns false if the peer
   /// does not keep to the protocol.
@@ -77,56 +78,56 @@ class RingLink {
   void refresh_credits();
   /// Carries what there is, and then tells the peer that the session is over; to be called again
   /// while it returns false, for there was no room. The peer has heard when busy() ends.
-  bool say_goodbye();
+  bool send_close();
   /// Whether the peer has told so.
-  [[nodiscard]] bool goodbye() const { return goodbye_; }
-  /// Has the next carry() say something, whether there is news or not: a peer that is gone will not
-  /// acknowledge it.
+  [[nodiscard]] bool peer_closed() const { return peer_closed_; }
+  /// Has the next mirror() say something, whether there is news or not: a peer that is gone will
+  /// not acknowledge it.
   void ask();
-  /// Whether something is carried just now, or could not be for want of room.
-  [[nodiscard]] bool busy() const { return !carried_.empty() || stopped_; }
+  /// Whether something is mirrored just now, or could not be for want of room.
+  [[nodiscard]] bool busy() const { return !mirrored_.empty() || stopped_; }
   /// Of how many posts this end makes use at a time; kPostsMax at most.
   void limit_posts(std::uint32_t posts) { posts_max_ = std::min(posts, kPostsMax); }
   /// And how many it has in flight.
-  [[nodiscard]] std::uint32_t posts() const { return static_cast<std::uint32_t>(carried_.size()); }
-  /// Whether lines have landed behind this one of a ring that comes in.
-  [[nodiscard]] bool landed_behind(std::uint32_t ring, std::uint64_t line) const {
-    return line < incoming_[ring].landed.load(std::memory_order_relaxed);
+  [[nodiscard]] std::uint32_t posts() const { return static_cast<std::uint32_t>(mirrored_.size()); }
+  /// Whether slots have been delivered behind this one of a ring that comes in.
+  [[nodiscard]] bool delivered_behind(std::uint32_t ring, std::uint64_t slot) const {
+    return slot < incoming_[ring].delivered.load(std::memory_order_relaxed);
   }
 
  private:
   struct Outgoing {
-    std::byte* lines = nullptr;
+    std::byte* slots = nullptr;
     std::uint64_t count = 0;
-    std::uint64_t place = 0;      // of the first line, in the memory
-    std::byte* told = nullptr;    // where the peer's credit lands
+    std::uint64_t place = 0;           // of the first slot, in the memory
+    std::byte* peer_credit = nullptr;  // where the peer's credit lands
     std::byte* credit = nullptr;  // where the writer looks for it
-    std::uint64_t posted = 0;     // the line behind those that were
+    std::uint64_t posted = 0;     // the slot behind those that were
     std::uint64_t completed = 0;
     std::uint64_t free = 0;  // what stands in `credit`
   };
   struct Incoming {
-    std::byte* lines = nullptr;
+    std::byte* slots = nullptr;
     std::uint64_t count = 0;
     const std::byte* credit = nullptr;  // where the reader tells what he has read
-    std::uint64_t told_place = 0;       // where that lands, in the peer's memory
-    std::uint64_t credit_told = 0;
-    bool tell = false;  // the credit, whatever was told
-    std::atomic<std::uint64_t> landed{0};
+    std::uint64_t peer_credit_offset = 0;  // where that lands, in the peer's memory
+    std::uint64_t credit_sent = 0;
+    bool must_send_credit = false;  // the credit, whatever was told
+    std::atomic<std::uint64_t> delivered{0};
   };
-  struct Carried {
-    std::uint32_t ring;  // kNoRing: it was a credit, or the goodbye
-    std::uint64_t line;  // behind the last
+  struct Mirrored {
+    std::uint32_t ring;  // kNoRing: it was a credit, or the close note
+    std::uint64_t slot;  // behind the last
   };
 
   static constexpr std::uint32_t kNoRing = ~std::uint32_t{0};
 
-  [[nodiscard]] bool carry_lines(std::uint32_t ring);
-  [[nodiscard]] bool carry_credit(std::uint32_t ring);
+  [[nodiscard]] bool mirror_slots(std::uint32_t ring);
+  [[nodiscard]] bool mirror_credit(std::uint32_t ring);
   [[nodiscard]] bool post(const fabric::WorkRequest& request);
   [[nodiscard]] std::uint32_t published(const Outgoing& ring) const;
   void refresh(Outgoing& ring);
-  [[nodiscard]] bool take_lines(Incoming& ring, std::uint32_t low, std::span<const std::byte> bytes,
+  [[nodiscard]] bool take_slots(Incoming& ring, std::uint32_t low, std::span<const std::byte> bytes,
                                 bool placed);
   [[nodiscard]] bool take_credit(std::uint32_t ring, std::span<const std::byte> bytes);
 
@@ -135,10 +136,10 @@ class RingLink {
   fabric::QueuePair* pair_ = nullptr;
   Peer peer_;
   std::uint64_t generation_ = 0;  // of attach(): completions of an earlier pair change nothing
-  std::deque<Carried> carried_;   // posted and not completed, in order
-  bool stopped_ = false;          // the last carry() found no room
-  bool goodbye_ = false;
-  bool said_goodbye_ = false;
+  std::deque<Mirrored> mirrored_;  // posted and not completed, in order
+  bool stopped_ = false;           // the last mirror() found no room
+  bool peer_closed_ = false;
+  bool close_sent_ = false;
   std::uint32_t posts_max_ = kPostsMax;
 };
 

@@ -14,18 +14,18 @@
 namespace espalier::offload {
 namespace {
 
-constexpr std::uint32_t kLines = 64;
+constexpr std::uint32_t kSlots = 64;
 
 /// Memory of one ring, and the word of its credit. It stands as if all lines before `first` had
 /// been written and read.
 struct RingMemory {
   explicit RingMemory(std::uint64_t first = 0) {
-    for (std::uint64_t n = first < kLines ? 0 : first - kLines; n < first; ++n) {
-      base::store_plain(lines + n % kLines * wire::kRingLineBytes, wire::sequence_of(n));
+    for (std::uint64_t n = first < kSlots ? 0 : first - kSlots; n < first; ++n) {
+      base::store_plain(slots + n % kSlots * wire::kRingSlotBytes, wire::sequence_of(n));
     }
     base::store_shared(credit, first);
   }
-  alignas(64) std::byte lines[kLines * wire::kRingLineBytes] = {};
+  alignas(64) std::byte slots[kSlots * wire::kRingSlotBytes] = {};
   alignas(64) std::byte credit[64] = {};
 };
 
@@ -45,8 +45,8 @@ class Model {
  public:
   Model(std::uint64_t first, std::uint64_t seed)
       : memory_(std::make_unique<RingMemory>(first)),
-        space_(memory_->lines, kLines, memory_->credit, first),
-        reader_(LineReader(memory_->lines, kLines, memory_->credit, first),
+        space_(memory_->slots, kSlots, memory_->credit, first),
+        reader_(SlotReader(memory_->slots, kSlots, memory_->credit, first),
                 wire::kRequestHeaderBytes, share_),
         tail_(first),
         random_(seed) {}
@@ -54,9 +54,9 @@ class Model {
   /// Writes the next message if the ring has room for all of it, or begins to stream it.
   void write(const std::string& message) {
     ASSERT_TRUE(stream_.done());
-    const std::uint32_t lines = wire::lines_of(static_cast<std::uint32_t>(message.size()));
+    const std::uint32_t slots = wire::slots_of(static_cast<std::uint32_t>(message.size()));
     on_its_way_.push_back(message);
-    if (space_.room(tail_) < lines && space_.ask_room(tail_) < lines) {
+    if (space_.room(tail_) < slots && space_.ask_room(tail_) < slots) {
       streamed_ = message;
       stream_ = MessageStream(reinterpret_cast<const std::byte*>(streamed_.data()),
                               static_cast<std::uint32_t>(streamed_.size()), tail_);
@@ -72,16 +72,16 @@ class Model {
       at += now;
     }
     const std::uint64_t end = writer.finish();
-    ASSERT_EQ(end, tail_ + lines);
+    ASSERT_EQ(end, tail_ + slots);
     tail_ = end;
     check();
   }
   [[nodiscard]] bool streaming() const { return !stream_.done(); }
   void stream() {
     const std::uint64_t room = space_.ask_room(tail_);
-    const std::uint64_t most = std::min<std::uint64_t>(room, random_.below(kLines + 1));
+    const std::uint64_t most = std::min<std::uint64_t>(room, random_.below(kSlots + 1));
     ASSERT_LE(stream_.write(space_, most), most);
-    tail_ = stream_.line();
+    tail_ = stream_.slot();
     check();
   }
   /// Reads messages, at most so many.
@@ -104,18 +104,18 @@ class Model {
 
  private:
   void check() {
-    const std::uint64_t head = reader_.lines().head();
+    const std::uint64_t head = reader_.slots().head();
     const auto credit = base::load_shared<std::uint64_t>(memory_->credit);
-    ASSERT_LE(tail_ - head, kLines) << "an unread line was overwritten";
+    ASSERT_LE(tail_ - head, kSlots) << "an unread line was overwritten";
     ASSERT_LE(credit, head) << "a line was told that was not read";
-    ASSERT_LT(head - credit, kLines / 4);
-    ASSERT_EQ(reader_.lines().untold(), head != credit);
-    ASSERT_LE(space_.room(tail_), kLines);
+    ASSERT_LT(head - credit, kSlots / 4);
+    ASSERT_EQ(reader_.slots().has_unpublished_head(), head != credit);
+    ASSERT_LE(space_.room(tail_), kSlots);
   }
 
   std::unique_ptr<RingMemory> memory_;
   MessageShare share_;
-  LineSpace space_;
+  SlotSpace space_;
   MessageReader reader_;
   std::uint64_t tail_;
   base::Random random_;
@@ -158,59 +158,59 @@ TEST(Ring, SequenceWordsWrapRoundAt32Bits) {
 
 TEST(Ring, ANewRingHasNothingToRead) {
   RingMemory memory;
-  const LineReader reader(memory.lines, kLines, memory.credit);
+  const SlotReader reader(memory.slots, kSlots, memory.credit);
   EXPECT_FALSE(reader.ready());
-  EXPECT_FALSE(reader.untold());
+  EXPECT_FALSE(reader.has_unpublished_head());
 }
 
 TEST(Ring, ALineOfAnotherLapIsNotReady) {
   RingMemory memory;
-  LineReader reader(memory.lines, kLines, memory.credit);
-  for (const std::uint64_t other : {std::uint64_t{1}, std::uint64_t{kLines},
-                                    std::uint64_t{2} * kLines, std::uint64_t{1} << 31}) {
-    base::store_plain(memory.lines, wire::sequence_of(other));
+  SlotReader reader(memory.slots, kSlots, memory.credit);
+  for (const std::uint64_t other : {std::uint64_t{1}, std::uint64_t{kSlots},
+                                    std::uint64_t{2} * kSlots, std::uint64_t{1} << 31}) {
+    base::store_plain(memory.slots, wire::sequence_of(other));
     EXPECT_FALSE(reader.ready()) << other;
   }
-  base::store_plain(memory.lines, wire::sequence_of(0));
+  base::store_plain(memory.slots, wire::sequence_of(0));
   EXPECT_TRUE(reader.ready());
 }
 
 TEST(Ring, AQuarterIsReadBeforeTheWriterIsTold) {
   RingMemory memory;
-  LineReader reader(memory.lines, kLines, memory.credit);
-  LineSpace space(memory.lines, kLines, memory.credit);
-  std::byte line[wire::kRingLineBytes];
-  for (std::uint64_t n = 0; n < 3 * kLines; ++n) {
+  SlotReader reader(memory.slots, kSlots, memory.credit);
+  SlotSpace space(memory.slots, kSlots, memory.credit);
+  std::byte slot[wire::kRingSlotBytes];
+  for (std::uint64_t n = 0; n < 3 * kSlots; ++n) {
     space.publish(n);
     ASSERT_TRUE(reader.ready());
-    reader.take(line);
-    ASSERT_EQ(base::load_shared<std::uint64_t>(memory.credit), (n + 1) / (kLines / 4) * 16);
+    reader.take(slot);
+    ASSERT_EQ(base::load_shared<std::uint64_t>(memory.credit), (n + 1) / (kSlots / 4) * 16);
   }
-  EXPECT_FALSE(reader.untold());
-  space.publish(3 * kLines);
-  reader.take(line);
-  EXPECT_TRUE(reader.untold());
-  reader.tell();
-  EXPECT_EQ(base::load_shared<std::uint64_t>(memory.credit), 3 * kLines + 1u);
+  EXPECT_FALSE(reader.has_unpublished_head());
+  space.publish(3 * kSlots);
+  reader.take(slot);
+  EXPECT_TRUE(reader.has_unpublished_head());
+  reader.publish_head();
+  EXPECT_EQ(base::load_shared<std::uint64_t>(memory.credit), 3 * kSlots + 1u);
 }
 
 TEST(Ring, CreditsThatCannotBeTrueAreNotTaken) {
   RingMemory memory;
-  LineSpace space(memory.lines, kLines, memory.credit);
+  SlotSpace space(memory.slots, kSlots, memory.credit);
   const auto say = [&](std::uint64_t credit) { base::store_shared(memory.credit, credit); };
-  EXPECT_EQ(space.ask_room(0), kLines);
+  EXPECT_EQ(space.ask_room(0), kSlots);
   say(1);  // nothing was written yet
-  EXPECT_EQ(space.ask_room(0), kLines);
+  EXPECT_EQ(space.ask_room(0), kSlots);
   say(~std::uint64_t{0});
-  EXPECT_EQ(space.ask_room(kLines), 0u);
-  say(kLines + 1);
-  EXPECT_EQ(space.ask_room(kLines), 0u);
+  EXPECT_EQ(space.ask_room(kSlots), 0u);
+  say(kSlots + 1);
+  EXPECT_EQ(space.ask_room(kSlots), 0u);
   say(10);
-  EXPECT_EQ(space.ask_room(kLines), 10u);
+  EXPECT_EQ(space.ask_room(kSlots), 10u);
   say(3);  // taken back
-  EXPECT_EQ(space.ask_room(kLines), 10u);
-  say(kLines);
-  EXPECT_EQ(space.ask_room(kLines), kLines);
+  EXPECT_EQ(space.ask_room(kSlots), 10u);
+  say(kSlots);
+  EXPECT_EQ(space.ask_room(kSlots), kSlots);
 }
 
 TEST(Ring, WhateverTheCreditSaysAWriterNeverHasMoreRoomThanTheRing) {
@@ -218,7 +218,7 @@ TEST(Ring, WhateverTheCreditSaysAWriterNeverHasMoreRoomThanTheRing) {
   SCOPED_TRACE(testing::Message() << "repeat with ESPALIER_SEED=" << seed);
   base::Random random(seed);
   RingMemory memory;
-  LineSpace space(memory.lines, kLines, memory.credit);
+  SlotSpace space(memory.slots, kSlots, memory.credit);
   std::uint64_t tail = 0;
   std::uint64_t believed = 0;  // the highest credit that could be true when it was looked at
   for (int i = 0; i < 100'000; ++i) {
@@ -226,25 +226,25 @@ TEST(Ring, WhateverTheCreditSaysAWriterNeverHasMoreRoomThanTheRing) {
     base::store_shared(memory.credit, credit);
     if (credit <= tail) believed = std::max(believed, credit);
     const std::uint64_t room = space.ask_room(tail);
-    ASSERT_EQ(room, believed + kLines - tail);
-    ASSERT_LE(room, kLines);
+    ASSERT_EQ(room, believed + kSlots - tail);
+    ASSERT_LE(room, kSlots);
     tail += random.below(room + 1);
   }
 }
 
 TEST(Ring, AStreamGoesAsFarAsThereIsRoom) {
   RingMemory memory;
-  LineSpace space(memory.lines, kLines, memory.credit);
+  SlotSpace space(memory.slots, kSlots, memory.credit);
   const std::string message = make_message(64 + 60 * 9 + 1, 1);  // 11 lines
   MessageStream stream(reinterpret_cast<const std::byte*>(message.data()),
                        static_cast<std::uint32_t>(message.size()), 5);
   EXPECT_EQ(stream.write(space, 0), 0u);
   EXPECT_EQ(stream.write(space, 4), 4u);
-  EXPECT_EQ(stream.line(), 9u);
+  EXPECT_EQ(stream.slot(), 9u);
   EXPECT_FALSE(stream.done());
   EXPECT_EQ(stream.write(space, 100), 7u);
   EXPECT_TRUE(stream.done());
-  EXPECT_EQ(stream.line(), 16u);
+  EXPECT_EQ(stream.slot(), 16u);
   EXPECT_EQ(stream.write(space, 100), 0u);
   EXPECT_TRUE(MessageStream{}.done());
 }

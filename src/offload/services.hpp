@@ -66,19 +66,19 @@ class NumbersSource {
  public:
   /// `tell` gathers them, in the bytes of wire/node_numbers.hpp; null: nobody does. What was set
   /// before is not running any more when this returns.
-  void set(std::function<std::string()> tell) {
+  void set(std::function<std::string()> text) {
     const std::lock_guard lock(mutex_);
-    tell_ = std::move(tell);
+    text_ = std::move(text);
   }
   /// The numbers; nothing if nobody tells them.
-  [[nodiscard]] std::optional<std::string> tell() const {
+  [[nodiscard]] std::optional<std::string> text() const {
     const std::lock_guard lock(mutex_);
-    return tell_ ? std::optional(tell_()) : std::nullopt;
+    return text_ ? std::optional(text_()) : std::nullopt;
   }
 
  private:
   mutable std::mutex mutex_;  // held while they are gathered
-  std::function<std::string()> tell_;
+  std::function<std::string()> text_;
 };
 
 struct Services {

@@ -18,9 +18,9 @@ namespace espalier::offload {
 }
 
 /// Of walks whose answer is in the header: writes.
-inline void answer_walk(Engine& engine, InFlight& r, const Completion& done) {
-  if (!done.ok) return engine.fail(r, done.error);
-  engine.answer(r, header_of(done));
+inline void answer_walk(Engine& engine, Request& request, const Completion& done) {
+  if (!done.ok) return engine.fail(request, done.error);
+  engine.answer(request, header_of(done));
 }
 
 }  // namespace espalier::offload

@@ -5,7 +5,7 @@
 
 #include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
-#include "tree/node/planted.hpp"
+#include "tree/node/planted_tree_bugs.hpp"
 
 namespace espalier::place {
 namespace {

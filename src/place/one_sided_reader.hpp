@@ -52,8 +52,8 @@ class OneSidedReader {
   OneSidedReader(const OneSidedReader&) = delete;
   OneSidedReader& operator=(const OneSidedReader&) = delete;
 
-  /// Queues reads: get, floor, scans. Others are refused with `unsupported`. What they point to must
-  /// live until their completion. Answers come with:
+  /// Queues reads: get, floor, scans. Others are refused with `unsupported`. What they point to
+  /// must live until their completion. Answers come with:
   ///   connection_lost  the pair has failed, or there will be no lease
   ///   not_found        the map was dropped
   ///   contended        see Code; a walk tries Walker::kAttemptsMax times

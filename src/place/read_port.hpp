@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One-sided READs of many walks through one queue pair.
 //
-// Each walk hands over what it wants in one piece, as one batch with one doorbell, of which only the
-// last READ is signalled: READs of a pair complete in order, so its completion says that all of the
-// batch have come. A walk waits for one batch at a time.
+// Each walk hands over what it wants in one piece, as one batch with one doorbell, of which only
+// the last READ is signalled: READs of a pair complete in order, so its completion says that all of
+// the batch have come. A walk waits for one batch at a time.
 //
 // Invariants
 // I1. No READ begins at another place than a multiple of 8 bytes, where transports tear no word.
@@ -37,8 +37,8 @@ struct LaneReads {
 
 class ReadPort {
  public:
-  /// `region`: what the peer offers to be read. `pair` tells its completions in `completions`, where
-  /// nothing else is told, and both outlive the port.
+  /// `region`: what the peer offers to be read. `pair` tells its completions in `completions`,
+  /// where nothing else is told, and both outlive the port.
   ReadPort(fabric::QueuePair& pair, fabric::CompletionQueue& completions,
            const fabric::RemoteRegion& region, const fabric::Properties& properties);
 

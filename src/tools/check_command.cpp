@@ -84,8 +84,8 @@ void print_text(std::ostream& out, const MapStats& stats, const Payload& payload
                      100 * ratio(payload_bytes, memory_bytes));
   out << fmt::format("per item    {:.1f} bytes, of which {:.1f} key and value\n",
                      ratio(memory_bytes, stats.items), ratio(payload_bytes, stats.items));
-  out << fmt::format("history     {} splits, {} gives, {} node merges, {} log merges\n",
-                     format_count(stats.splits), format_count(stats.gives),
+  out << fmt::format("history     {} splits, {} redistributions, {} node merges, {} log merges\n",
+                     format_count(stats.splits), format_count(stats.redistributions),
                      format_count(stats.merges), format_count(stats.log_merges));
   if (faults.empty()) out << "no faults found\n";
   for (const std::string& fault : faults) out << fmt::format("fault: {}\n", fault);

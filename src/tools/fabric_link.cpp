@@ -154,12 +154,12 @@ Outcome<void> FabricLink::await_answer() {
   for (;;) {
     endpoint_->progress();
     if (pair_->state() == State::connected) return {};
-    if (pair_->state() == State::ended) break;
+    if (pair_->state() == State::error) break;
     if (base::monotonic_ns() - begin > kAnswerNs) break;
     endpoint_->wait(kLookAgainNs);
   }
   const bool refused = pair_->ended_by() == Status::remote_operation;
-  if (pair_->state() == State::ended && refused) {
+  if (pair_->state() == State::error && refused) {
     return failed(fmt::format("whoever is at {} lets nobody in there", address_),
                   "Look whether the service is the one that was told, and is not full.");
   }

@@ -101,7 +101,7 @@ void print_counters(Environment& environment, const std::string& why,
   environment.out << fmt::format(
       "stopped ({}): {} connection{}, {} turned away; {} message{} sent back, {}\n",
       why.empty() ? "the time is over" : why, format_count(counters.connections),
-      counters.connections == 1 ? "" : "s", format_count(counters.turned_away),
+      counters.connections == 1 ? "" : "s", format_count(counters.rejected),
       format_count(counters.echoes), counters.echoes == 1 ? "" : "s",
       format_bytes(counters.echo_bytes));
   auto* const roce = dynamic_cast<fabric::roce::RoceEndpoint*>(&endpoint);
@@ -109,7 +109,7 @@ void print_counters(Environment& environment, const std::string& why,
   const auto& packets = roce->counters();
   environment.out << fmt::format("packets: {} received, {} malformed, {} for nobody here",
                                  format_count(packets.packets), format_count(packets.malformed),
-                                 format_count(packets.strangers));
+                                 format_count(packets.unknown_peers));
   if (const auto* const udp = dynamic_cast<fabric::roce::UdpPort*>(&roce->port())) {
     environment.out << fmt::format(", {} with a wrong ICRC; {} sent, {} found no room",
                                    format_count(udp->counters().wrong_icrc),

@@ -61,11 +61,11 @@ void FabricServer::take(const fabric::Completion& completion) {
 void FabricServer::forget_ended() {
   if (queue_.waiting() != 0) return;
   std::erase_if(pairs_, [](const auto& entry) {
-    return entry.second->state() == fabric::QueuePair::State::ended;
+    return entry.second->state() == fabric::QueuePair::State::error;
   });
 }
 
-void FabricServer::let_in() {
+void FabricServer::accept_all() {
   fabric::QueuePairOptions options;
   options.sends = &queue_;
   options.shared_receives = &receives_;
@@ -73,12 +73,12 @@ void FabricServer::let_in() {
   while (const auto request = endpoint_.next_request()) {
     if (pairs_.size() >= kPairsMax) {
       endpoint_.reject(*request);
-      ++counters_.turned_away;
+      ++counters_.rejected;
       continue;
     }
     auto pair = endpoint_.accept(*request, options, std::as_bytes(std::span(&greeting_, 1)));
     if (!pair) {  // it has given up meanwhile, or there is no room
-      ++counters_.turned_away;
+      ++counters_.rejected;
       continue;
     }
     ++counters_.connections;
@@ -93,7 +93,7 @@ void FabricServer::run() {
     const std::size_t count = queue_.poll(some);
     for (std::size_t i = 0; i < count; ++i) take(some[i]);
     forget_ended();
-    let_in();
+    accept_all();
     if (count == 0 && !spin_) endpoint_.wait(kLookAgainNs);
   }
   // Whoever is connected hears that this is the end.

@@ -30,7 +30,7 @@ class FabricServer {
 
   struct Counters {
     std::uint64_t connections = 0;
-    std::uint64_t turned_away = 0;
+    std::uint64_t rejected = 0;
     std::uint64_t echoes = 0;
     std::uint64_t echo_bytes = 0;
   };
@@ -53,7 +53,7 @@ class FabricServer {
   void post_receive(std::uint64_t slot);
   void take(const fabric::Completion& completion);
   void forget_ended();
-  void let_in();
+  void accept_all();
 
   fabric::Endpoint& endpoint_;
   wire::FabricGreeting greeting_;

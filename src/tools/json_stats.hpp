@@ -16,10 +16,10 @@ inline void set_stats(nlohmann::ordered_json& object, const MapStats& stats) {
   object["interior_nodes"] = stats.interior_nodes;
   object["node_bytes"] = stats.node_bytes;
   object["value_bytes"] = stats.value_bytes;
-  object["waiting_bytes"] = stats.waiting_bytes;
+  object["retired_bytes"] = stats.retired_bytes;
   object["log_merges"] = stats.log_merges;
   object["splits"] = stats.splits;
-  object["gives"] = stats.gives;
+  object["redistributions"] = stats.redistributions;
   object["merges"] = stats.merges;
   object["read_version"] = stats.read_version;
   object["write_version"] = stats.write_version;

@@ -142,7 +142,7 @@ class Loader {
   Progress progress_;
 };
 
-void tell_hidden_bad_lines(Environment& environment, const LoadReport& report) {
+void report_hidden_bad_lines(Environment& environment, const LoadReport& report) {
   if (report.bad_lines <= report.shown.size()) return;
   print_note(environment, "note",
              fmt::format("{} more bad lines are not shown",
@@ -157,7 +157,7 @@ Outcome<LoadReport> load_through(Environment& environment, const SourceOptions& 
   Loader loader(environment, options, max_key_bytes, sink, memory_hint, report);
   if (auto done = loader.run(); !done) return std::unexpected(std::move(done.error()));
   report.elapsed_ns = environment.now_ns() - start_ns;
-  tell_hidden_bad_lines(environment, report);
+  report_hidden_bad_lines(environment, report);
   return report;
 }
 

@@ -36,7 +36,7 @@ std::string key_above(std::string_view key, std::uint32_t max_key_bytes) {
 }
 
 /// Whether an error says something about the map, and not about the way to it.
-bool tells_of_map(const Error& error) {
+bool describes_map(const Error& error) {
   return error.code == Code::corrupt || error.code == Code::key_too_long ||
          error.code == Code::invalid_argument || error.code == Code::value_too_long;
 }
@@ -113,7 +113,7 @@ class MapCheck {
   bool fails(std::string_view call, const Error& error) {
     if (error.code == Code::snapshot_expired && ++tries_ < kTriesMax) {
       answers_.reset();
-    } else if (tells_of_map(error)) {
+    } else if (describes_map(error)) {
       fault("{} fails behind {}: {}", call, shown_end(low_), reason(error));
       at_end_ = true;
     } else {

@@ -47,7 +47,7 @@ spdlog::logger open_log(Environment& environment, node::LogLevel level) {
 }
 
 /// Tells systemd, where that started the node.
-void tell_starter(Environment& environment, spdlog::logger& log, std::string_view state) {
+void notify_starter(Environment& environment, spdlog::logger& log, std::string_view state) {
   const auto path = variable(environment, "NOTIFY_SOCKET");
   if (!path) return;
   if (const auto sent = notify(*path, state); !sent) {
@@ -145,12 +145,12 @@ Outcome<int> run_node(Environment& environment, const node::Loaded& loaded) {
   if (!node) return std::unexpected(start_failure(loaded.config, node.error()));
   spdlog::logger log = open_log(environment, loaded.config.log.level);
   log_start(log, loaded, **node);
-  tell_starter(environment, log, "READY=1");
+  notify_starter(environment, log, "READY=1");
 
   const std::string signal = signals.wait();
   const std::uint32_t clients = (*node)->connections();
   log.info("{}: stopping; {} client{} told", signal, clients, clients == 1 ? " is" : "s are");
-  tell_starter(environment, log, "STOPPING=1");
+  notify_starter(environment, log, "STOPPING=1");
   node->reset();
   log.info("stopped");
   return kOk;

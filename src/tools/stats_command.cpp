@@ -33,11 +33,11 @@ void print_text(std::ostream& out, const std::string& name, const MapStats& stat
   out << fmt::format("items       {}\n", format_count(stats.items));
   out << fmt::format("height      {} ({} leaves, {} interior nodes)\n", stats.height,
                      format_count(stats.leaves), format_count(stats.interior_nodes));
-  out << fmt::format("memory      {} in nodes, {} in values beside them, {} waiting to be free\n",
+  out << fmt::format("memory      {} in nodes, {} in values beside them, {} retired\n",
                      format_bytes(stats.node_bytes), format_bytes(stats.value_bytes),
-                     format_bytes(stats.waiting_bytes));
-  out << fmt::format("history     {} splits, {} gives, {} node merges, {} log merges\n",
-                     format_count(stats.splits), format_count(stats.gives),
+                     format_bytes(stats.retired_bytes));
+  out << fmt::format("history     {} splits, {} redistributions, {} node merges, {} log merges\n",
+                     format_count(stats.splits), format_count(stats.redistributions),
                      format_count(stats.merges), format_count(stats.log_merges));
   out << fmt::format("versions    {} read, {} written, {} snapshots\n",
                      format_count(stats.read_version), format_count(stats.write_version),

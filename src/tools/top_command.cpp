@@ -117,7 +117,7 @@ Json memory_json(const TopView& view) {
   object["limit_bytes"] = view.numbers.memory_limit_bytes;
   object["node_bytes"] = view.node_bytes;
   object["value_bytes"] = view.value_bytes;
-  object["waiting_bytes"] = view.waiting_bytes;
+  object["retired_bytes"] = view.retired_bytes;
   object["spare_bytes"] = view.spare_bytes;
   object["message_bytes"] = view.numbers.long_message_bytes;
   object["message_limit_bytes"] = view.numbers.long_message_limit_bytes;

@@ -62,9 +62,9 @@ std::vector<std::string> summary_lines(const TopView& view, const TopPicture& pi
       format_bytes(numbers.memory_taken_bytes), format_bytes(numbers.memory_limit_bytes),
       percent(numbers.memory_taken_bytes, numbers.memory_limit_bytes),
       format_bytes(numbers.long_message_bytes), format_bytes(numbers.long_message_limit_bytes)));
-  lines.push_back(fmt::format("          {} nodes, {} values, {} waiting, {} spare",
+  lines.push_back(fmt::format("          {} nodes, {} values, {} retired, {} spare",
                               format_bytes(view.node_bytes), format_bytes(view.value_bytes),
-                              format_bytes(view.waiting_bytes), format_bytes(view.spare_bytes)));
+                              format_bytes(view.retired_bytes), format_bytes(view.spare_bytes)));
   lines.push_back(fmt::format("epochs    {}, oldest {}, held by {}; {}/{} places", numbers.epoch,
                               numbers.epoch_oldest, holders(numbers), numbers.epoch_participants,
                               numbers.epoch_participants_limit));
@@ -115,7 +115,7 @@ std::vector<std::string> map_lines(const TopView& view, TopSort sort) {
   constexpr auto kRow = "{:>8}{:>7}{:>8}{:>8}{:>10}{:>11}{:>11}{:>6}  {}";
   std::vector<std::string> lines;
   lines.push_back(fmt::format(kRow, "items", "height", "nodes", "B/item", "writes/s", "unreleased",
-                              "waiting", "snaps", "map"));
+                              "retired", "snaps", "map"));
   for (const MapRates* map : sorted(view.maps, rank)) {
     const MapStats& stats = map->stats;
     lines.push_back(fmt::format(
@@ -123,7 +123,7 @@ std::vector<std::string> map_lines(const TopView& view, TopSort sort) {
         short_number(stats.leaves + stats.interior_nodes),
         stats.items == 0 ? "-" : fmt::format("{:.1f}", std::min(map->bytes_per_item, 99999.9)),
         short_number(map->writes_per_s), short_number(map->unreleased),
-        format_bytes(stats.waiting_bytes), short_number(stats.snapshots), shown(map->name)));
+        format_bytes(stats.retired_bytes), short_number(stats.snapshots), shown(map->name)));
   }
   return lines;
 }

@@ -28,7 +28,7 @@ node::NodeNumbers some_numbers() {
   numbers.epoch_participants_limit = 256;
   numbers.workers = {{3, 2, 3723, 3723}, {0, 1, 0, 0}};
   node::MapNumbers pairs;
-  pairs.stats.waiting_bytes = 1 << 20;
+  pairs.stats.retired_bytes = 1 << 20;
   pairs.stats.snapshots = 1;
   numbers.maps = {pairs};
   return numbers;
@@ -48,7 +48,7 @@ TopView some_view() {
   view.connections = 3;
   view.node_bytes = std::uint64_t{900} << 20;
   view.value_bytes = std::uint64_t{10} << 20;
-  view.waiting_bytes = std::uint64_t{1} << 20;
+  view.retired_bytes = std::uint64_t{1} << 20;
   view.spare_bytes = std::uint64_t{113} << 20;
   view.offloads = {{"put", 234'567, 100'000'000, 900.0, 768, 4096},
                    {"get", 1'000'000, 5'000'000, 412.0, 384, 1024},
@@ -66,7 +66,7 @@ TopView some_view() {
   pairs.stats.interior_nodes = 230;
   pairs.stats.height = 3;
   pairs.stats.node_bytes = 440'000'000;
-  pairs.stats.waiting_bytes = 1 << 20;
+  pairs.stats.retired_bytes = 1 << 20;
   pairs.stats.snapshots = 1;
   view.maps = {words, pairs};
   return view;

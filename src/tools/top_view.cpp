@@ -109,10 +109,10 @@ void add_sums(TopView& view, const node::NodeNumbers& before, const Pace& pace) 
   for (const node::MapNumbers& map : now.maps) {
     view.node_bytes += map.stats.node_bytes;
     view.value_bytes += map.stats.value_bytes;
-    view.waiting_bytes += map.stats.waiting_bytes;
+    view.retired_bytes += map.stats.retired_bytes;
   }
   view.spare_bytes =
-      moved(view.node_bytes + view.value_bytes + view.waiting_bytes, now.memory_taken_bytes);
+      moved(view.node_bytes + view.value_bytes + view.retired_bytes, now.memory_taken_bytes);
 }
 
 }  // namespace
@@ -142,10 +142,10 @@ TopView view_of(const node::NodeNumbers* before, node::NodeNumbers now) {
 
 std::string holders(const node::NodeNumbers& numbers) {
   std::uint64_t snapshots = 0;
-  std::uint64_t waiting_bytes = 0;
+  std::uint64_t retired_bytes = 0;
   for (const node::MapNumbers& map : numbers.maps) {
     snapshots += map.stats.snapshots;
-    waiting_bytes += map.stats.waiting_bytes;
+    retired_bytes += map.stats.retired_bytes;
   }
   std::string text;
   if (snapshots != 0) {
@@ -153,7 +153,7 @@ std::string holders(const node::NodeNumbers& numbers) {
   }
   // Where nothing waits, nothing is held, however far readers are behind.
   const std::uint64_t behind = moved(numbers.epoch_oldest, numbers.epoch);
-  if (behind != 0 && waiting_bytes != 0) {
+  if (behind != 0 && retired_bytes != 0) {
     text += fmt::format("{}readers {} behind", text.empty() ? "" : ", ", format_count(behind));
   }
   return text.empty() ? "nothing" : text;

@@ -46,7 +46,7 @@ struct TopView {
   std::uint64_t connections = 0;
   std::uint64_t node_bytes = 0;  ///< of all maps, and the next two
   std::uint64_t value_bytes = 0;
-  std::uint64_t waiting_bytes = 0;
+  std::uint64_t retired_bytes = 0;
   std::uint64_t spare_bytes = 0;  ///< taken from the system, and in no use
   std::vector<OffloadRates> offloads;
   std::vector<MapRates> maps;

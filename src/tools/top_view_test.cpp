@@ -26,7 +26,7 @@ node::NodeNumbers reading(std::uint64_t uptime_ns, std::uint64_t gets, std::uint
   map.stats.items = 10;
   map.stats.node_bytes = 300;
   map.stats.value_bytes = 30;
-  map.stats.waiting_bytes = 3;
+  map.stats.retired_bytes = 3;
   map.stats.read_version = version - 5;
   map.stats.write_version = version;
   numbers.maps = {map};
@@ -129,7 +129,7 @@ TEST(TopView, TellsWhatHoldsMemory) {
   EXPECT_EQ(holders(numbers), "readers 12 behind");
   numbers.maps[0].stats.snapshots = 1;
   EXPECT_EQ(holders(numbers), "1 snapshot, readers 12 behind");
-  numbers.maps[0].stats.waiting_bytes = 0;
+  numbers.maps[0].stats.retired_bytes = 0;
   EXPECT_EQ(holders(numbers), "1 snapshot");
 }
 

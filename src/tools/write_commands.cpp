@@ -151,7 +151,7 @@ Outcome<Dataset> load_for_change(Environment& environment, const Options& option
   return load_clean(environment, source);
 }
 
-void tell_missing(Environment& environment, const Change& change) {
+void report_missing(Environment& environment, const Change& change) {
   for (const std::string& key : change.missing) {
     print_note(environment, "not found", encode(key, Encoding::escaped));
   }
@@ -169,7 +169,7 @@ Outcome<int> change_node(Environment& environment, const Options& options,
   if (!data) return std::unexpected(data.error());
   const auto change = apply(data->map, operands);
   if (!change) return std::unexpected(change.error());
-  tell_missing(environment, *change);
+  report_missing(environment, *change);
   print_change(environment, options, *change, data->map.stats().items);
   return change->missing.empty() ? kOk : kFailed;
 }
@@ -187,7 +187,7 @@ Outcome<int> change_file(Environment& environment, const Options& options,
   }
   const auto change = apply(data->map, operands);
   if (!change) return std::unexpected(change.error());
-  tell_missing(environment, *change);
+  report_missing(environment, *change);
   const SaveOptions save_options{format_to_write(options, data->report, file),
                                  options.source.reader.separator, data->report.header};
   if (auto fits = check_fits(options, data->map, save_options, file); !fits) {

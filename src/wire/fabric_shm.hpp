@@ -44,7 +44,7 @@ struct FabricWelcome {
   std::uint32_t format;
   std::uint64_t magic;
   std::uint32_t refused;
-  std::uint32_t ring_lines;  // of each ring
+  std::uint32_t ring_slots;  // of each ring
   std::uint32_t data_bytes;
   std::uint8_t data[184];
   std::uint32_t reserved;
@@ -97,7 +97,7 @@ static_assert(std::has_unique_object_representations_v<FabricSide>);
 struct FabricPage {
   std::uint64_t magic;
   std::uint32_t format;
-  std::uint32_t ring_lines;
+  std::uint32_t ring_slots;
   std::uint64_t reserved[14];
   FabricSide sides[2];
 };
@@ -105,9 +105,9 @@ static_assert(sizeof(FabricPage) == 384 && offsetof(FabricPage, sides) == 128);
 static_assert(std::has_unique_object_representations_v<FabricPage>);
 
 inline constexpr std::uint32_t kFabricPageBytes = 4096;
-inline constexpr std::uint32_t kFabricLineBytes = 64;
-inline constexpr std::uint32_t kFabricLinesMin = 64;
-inline constexpr std::uint32_t kFabricLinesMax = 1u << 16;
+inline constexpr std::uint32_t kFabricSlotBytes = 64;
+inline constexpr std::uint32_t kFabricSlotsMin = 64;
+inline constexpr std::uint32_t kFabricSlotsMax = 1u << 16;
 
 /// What a piece of a message is, or begins.
 enum class FabricPiece : std::uint8_t {
@@ -145,31 +145,31 @@ static_assert(sizeof(FabricPieceHead) == 32 && offsetof(FabricPieceHead, remote)
 static_assert(std::has_unique_object_representations_v<FabricPieceHead>);
 
 /// The sequence word of a piece that begins in line number `line`; never 0.
-[[nodiscard]] constexpr std::uint32_t fabric_sequence(std::uint64_t line) {
-  return static_cast<std::uint32_t>(line << 1) | 1;
+[[nodiscard]] constexpr std::uint32_t fabric_sequence(std::uint64_t slot) {
+  return static_cast<std::uint32_t>(slot << 1) | 1;
 }
 
 /// Lines of a piece with so many bytes of payload.
-[[nodiscard]] constexpr std::uint32_t fabric_lines(std::uint32_t payload_bytes) {
+[[nodiscard]] constexpr std::uint32_t fabric_slots(std::uint32_t payload_bytes) {
   constexpr std::uint32_t kHead = sizeof(FabricPieceHead);
-  return (kHead + payload_bytes + kFabricLineBytes - 1) / kFabricLineBytes;
+  return (kHead + payload_bytes + kFabricSlotBytes - 1) / kFabricSlotBytes;
 }
 
 /// The most payload in one piece: with its head a quarter of the ring.
-[[nodiscard]] constexpr std::uint32_t fabric_piece_bytes_max(std::uint32_t ring_lines) {
-  return ring_lines / 4 * kFabricLineBytes - std::uint32_t{sizeof(FabricPieceHead)};
+[[nodiscard]] constexpr std::uint32_t fabric_piece_bytes_max(std::uint32_t ring_slots) {
+  return ring_slots / 4 * kFabricSlotBytes - std::uint32_t{sizeof(FabricPieceHead)};
 }
 
-[[nodiscard]] constexpr bool fabric_lines_valid(std::uint32_t lines) {
-  return lines >= kFabricLinesMin && lines <= kFabricLinesMax && (lines & (lines - 1)) == 0;
+[[nodiscard]] constexpr bool fabric_slots_valid(std::uint32_t slots) {
+  return slots >= kFabricSlotsMin && slots <= kFabricSlotsMax && (slots & (slots - 1)) == 0;
 }
 
 /// Where the ring of a side begins, and how long the memory is.
-[[nodiscard]] constexpr std::uint64_t fabric_ring(std::uint32_t side, std::uint32_t lines) {
-  return kFabricPageBytes + std::uint64_t{side} * lines * kFabricLineBytes;
+[[nodiscard]] constexpr std::uint64_t fabric_ring(std::uint32_t side, std::uint32_t slots) {
+  return kFabricPageBytes + std::uint64_t{side} * slots * kFabricSlotBytes;
 }
-[[nodiscard]] constexpr std::uint64_t fabric_channel_bytes(std::uint32_t lines) {
-  return fabric_ring(2, lines);
+[[nodiscard]] constexpr std::uint64_t fabric_channel_bytes(std::uint32_t slots) {
+  return fabric_ring(2, slots);
 }
 
 }  // namespace espalier::wire

@@ -33,18 +33,18 @@ TEST(FabricShmFormat, PieceHead) {
 }
 
 TEST(FabricShmFormat, LinesOfPieces) {
-  EXPECT_EQ(fabric_lines(0), 1u);
-  EXPECT_EQ(fabric_lines(32), 1u);
-  EXPECT_EQ(fabric_lines(33), 2u);
-  EXPECT_EQ(fabric_lines(fabric_piece_bytes_max(64)), 16u);
+  EXPECT_EQ(fabric_slots(0), 1u);
+  EXPECT_EQ(fabric_slots(32), 1u);
+  EXPECT_EQ(fabric_slots(33), 2u);
+  EXPECT_EQ(fabric_slots(fabric_piece_bytes_max(64)), 16u);
   EXPECT_EQ(fabric_sequence(0), 1u);
   EXPECT_EQ(fabric_sequence(0x80000000), 1u);
   EXPECT_EQ(fabric_ring(1, 64), 8192u);
   EXPECT_EQ(fabric_channel_bytes(64), 12288u);
-  EXPECT_TRUE(fabric_lines_valid(64));
-  EXPECT_FALSE(fabric_lines_valid(63));
-  EXPECT_FALSE(fabric_lines_valid(96));
-  EXPECT_FALSE(fabric_lines_valid(1u << 17));
+  EXPECT_TRUE(fabric_slots_valid(64));
+  EXPECT_FALSE(fabric_slots_valid(63));
+  EXPECT_FALSE(fabric_slots_valid(96));
+  EXPECT_FALSE(fabric_slots_valid(1u << 17));
 }
 
 }  // namespace

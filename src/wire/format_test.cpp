@@ -60,13 +60,13 @@ TEST(Format, NodeHeaderFieldsOfTheFirstLine) {
   EXPECT_EQ(header.generation, 0x07060504u);
   EXPECT_EQ(header.created, 0x0F0E0D0C0B0A0908u);
   EXPECT_EQ(header.superseded, 0x1716151413121110u);
-  EXPECT_EQ(header.low_head, 0x1F1E1D1C1B1A1918u);
-  EXPECT_EQ(header.high_head, 0x2726252423222120u);
-  EXPECT_EQ(header.head_base, 0x2F2E2D2C2B2A2928u);
+  EXPECT_EQ(header.low_key_prefix, 0x1F1E1D1C1B1A1918u);
+  EXPECT_EQ(header.high_key_prefix, 0x2726252423222120u);
+  EXPECT_EQ(header.key_prefix_base, 0x2F2E2D2C2B2A2928u);
   EXPECT_EQ(header.lock, 0x3736353433323130u);
   EXPECT_EQ(static_cast<unsigned>(header.kind), 0x38u);
   EXPECT_EQ(header.level, 0x39u);
-  EXPECT_EQ(header.head_shift, 0x3Au);
+  EXPECT_EQ(header.key_prefix_shift, 0x3Au);
   EXPECT_EQ(header.chunks, 0x3Bu);
   EXPECT_EQ(header.prefix_bytes, 0x3D3Cu);
   EXPECT_EQ(header.sorted_end, 0x3F3Eu);
@@ -86,7 +86,7 @@ TEST(Format, NodeHeaderFieldsOfTheSecondLine) {
   EXPECT_EQ(header.items, 0x6B6Au);
   EXPECT_EQ(header.log_begin, 0x6D6Cu);
   EXPECT_EQ(header.log_end, 0x6F6Eu);
-  EXPECT_EQ(header.old2_low_head, 0x7776757473727170u);
+  EXPECT_EQ(header.old2_low_key_prefix, 0x7776757473727170u);
   EXPECT_EQ(header.reserved, 0x7F7E7D7C7B7A7978u);
 }
 
@@ -134,7 +134,7 @@ TEST(Format, Values) {
 
 TEST(Format, ChildGroup) {
   ChildGroup group{};
-  group.heads[1] = 0x01020304;
+  group.key_prefixes[1] = 0x01020304;
   group.children[0] = 0x05060708;
   const std::string bytes(bytes_of(group));
   EXPECT_EQ(bytes.substr(4, 4), "\4\3\2\1");
@@ -174,19 +174,19 @@ TEST(Format, PageTable) {
 // --- rings and messages --------------------------------------------------------------------------
 
 TEST(RingFormat, LinesOfMessages) {
-  EXPECT_EQ(lines_of(32), 1u);
-  EXPECT_EQ(lines_of(63), 1u);
-  EXPECT_EQ(lines_of(64), 1u);
-  EXPECT_EQ(lines_of(65), 2u);
-  EXPECT_EQ(lines_of(124), 2u);
-  EXPECT_EQ(lines_of(125), 3u);
-  EXPECT_EQ(lines_of(184), 3u);
-  EXPECT_EQ(lines_of(kMessageBytesMax), 559'241u);
+  EXPECT_EQ(slots_of(32), 1u);
+  EXPECT_EQ(slots_of(63), 1u);
+  EXPECT_EQ(slots_of(64), 1u);
+  EXPECT_EQ(slots_of(65), 2u);
+  EXPECT_EQ(slots_of(124), 2u);
+  EXPECT_EQ(slots_of(125), 3u);
+  EXPECT_EQ(slots_of(184), 3u);
+  EXPECT_EQ(slots_of(kMessageBytesMax), 559'241u);
   // The first line holds 64 bytes of a message, its own word counted, and each other 60 more.
   for (std::uint32_t bytes = 65; bytes < 10'000; ++bytes) {
-    const std::uint32_t lines = lines_of(bytes);
-    ASSERT_GE(64 + (lines - 1) * kRingLinePayload, bytes);
-    ASSERT_LT(64 + (lines - 2) * kRingLinePayload, bytes);
+    const std::uint32_t lines = slots_of(bytes);
+    ASSERT_GE(64 + (lines - 1) * kRingSlotPayload, bytes);
+    ASSERT_LT(64 + (lines - 2) * kRingSlotPayload, bytes);
   }
 }
 
@@ -201,8 +201,8 @@ TEST(RingFormat, ConnectionPage) {
   ConnectionPage page{};
   page.magic = kConnectionMagic;
   page.format = kConnectionFormat;
-  page.request_lines = 512;
-  page.response_lines = 1024;
+  page.request_slots = 512;
+  page.response_slots = 1024;
   page.response_rings = 16;
   page.request_credit = 0x0102;
   page.responses[0] = {0x0304, 1, {}};

@@ -16,8 +16,8 @@ inline constexpr std::uint32_t kProtocolVersion = 1;
 struct Hello {
   std::uint64_t magic;
   std::uint32_t protocol;
-  std::uint32_t request_lines;
-  std::uint32_t response_lines;
+  std::uint32_t request_slots;
+  std::uint32_t response_slots;
   std::uint32_t response_rings;
 };
 static_assert(sizeof(Hello) == 24 && std::has_unique_object_representations_v<Hello>);
@@ -29,8 +29,8 @@ struct Welcome {
   std::uint32_t protocol;
   std::uint32_t code;  // 0, or a Code: then the rest is 0 but for `detail`
   std::uint32_t detail;
-  std::uint32_t request_lines;  // what it got
-  std::uint32_t response_lines;
+  std::uint32_t request_slots;  // what it got
+  std::uint32_t response_slots;
   std::uint32_t response_rings;
   std::uint32_t doorbell;  // which word of the page of doorbells
   std::uint32_t worker;    // which line of the node's page

@@ -186,10 +186,10 @@ struct MapNumbers {
   std::uint64_t height;
   std::uint64_t node_bytes;
   std::uint64_t value_bytes;
-  std::uint64_t waiting_bytes;
+  std::uint64_t retired_bytes;
   std::uint64_t log_merges;
   std::uint64_t splits;
-  std::uint64_t gives;
+  std::uint64_t redistributions;
   std::uint64_t merges;
   std::uint64_t read_version;
   std::uint64_t write_version;

@@ -43,13 +43,14 @@ struct NodeHeader {
   std::uint32_t generation;     // see BufferHeader
   std::uint64_t created;        // version at which this state of the node came to be
   std::uint64_t superseded;     // kLive, or the version at which it stopped being current
-  std::uint64_t low_head;       // first 8 bytes of the low fence, zero padded, big-endian
-  std::uint64_t high_head;      // same of the high fence; all ones if there is none
-  std::uint64_t head_base;      // heads are normalised: see head_shift
+  std::uint64_t low_key_prefix;   // first 8 bytes of the low fence, zero padded, big-endian
+  std::uint64_t high_key_prefix;  // same of the high fence; all ones if there is none
+  std::uint64_t key_prefix_base;  // heads are normalised: see key_prefix_shift
   std::uint64_t lock;           // see LockWord
   NodeKind kind;
   std::uint8_t level;           // 0 in leaves
-  std::uint8_t head_shift;      // head = saturate((first 8 bytes after the prefix) - base) << shift
+  std::uint8_t
+      key_prefix_shift;         // head = saturate((first 8 bytes after the prefix) - base) << shift
   std::uint8_t chunks;          // chunks in use (leaf), groups in use (interior)
   std::uint16_t prefix_bytes;   // all keys of the node share so many first bytes
   std::uint16_t sorted_end;     // leaf: end of the sorted block; interior: begin of the key slots
@@ -66,7 +67,7 @@ struct NodeHeader {
   std::uint16_t items;          // items of the sorted block; children of an interior node
   std::uint16_t log_begin;
   std::uint16_t log_end;        // bytes from here on are not log
-  std::uint64_t old2_low_head;  // first 8 bytes of the low fence of old2
+  std::uint64_t old2_low_key_prefix;  // first 8 bytes of the low fence of old2
   std::uint64_t reserved;       // 0
 };
 
@@ -76,9 +77,9 @@ static_assert(std::has_unique_object_representations_v<NodeHeader>);
 static_assert(offsetof(NodeHeader, generation) == offsetof(BufferHeader, generation));
 static_assert(offsetof(NodeHeader, created) == offsetof(BufferHeader, created));
 static_assert(offsetof(NodeHeader, superseded) == offsetof(BufferHeader, superseded));
-static_assert(offsetof(NodeHeader, low_head) == 24);
-static_assert(offsetof(NodeHeader, high_head) == 32);
-static_assert(offsetof(NodeHeader, head_base) == 40);
+static_assert(offsetof(NodeHeader, low_key_prefix) == 24);
+static_assert(offsetof(NodeHeader, high_key_prefix) == 32);
+static_assert(offsetof(NodeHeader, key_prefix_base) == 40);
 static_assert(offsetof(NodeHeader, lock) == 48);
 static_assert(offsetof(NodeHeader, kind) == 56);
 static_assert(offsetof(NodeHeader, prefix_bytes) == 60);
@@ -88,7 +89,7 @@ static_assert(offsetof(NodeHeader, successor_ref) == 80);
 static_assert(offsetof(NodeHeader, lid) == 88);
 static_assert(offsetof(NodeHeader, low_bytes) == 100);
 static_assert(offsetof(NodeHeader, log_begin) == 108);
-static_assert(offsetof(NodeHeader, old2_low_head) == 112);
+static_assert(offsetof(NodeHeader, old2_low_key_prefix) == 112);
 
 /// Lock bit, sequence, and fill of the log in one word, so that a writer publishes an entry, moves
 /// the sequence on and unlocks with one store [Honeycomb §3.4].
@@ -169,7 +170,7 @@ static_assert(sizeof(ValueHeader) == 32 && std::has_unique_object_representation
 /// 16 children of an interior node: the segment that a walker reads. Unused heads are all ones.
 inline constexpr std::uint32_t kGroupChildren = 16;
 struct ChildGroup {
-  std::uint32_t heads[kGroupChildren];
+  std::uint32_t key_prefixes[kGroupChildren];
   Lid children[kGroupChildren];
 };
 static_assert(sizeof(ChildGroup) == 128 && std::has_unique_object_representations_v<ChildGroup>);

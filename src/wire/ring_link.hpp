@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What client and node say to each other to carry rings over a fabric.
 //
-// Both sides have memory of one layout, that of a connection (wire/ring.hpp). Whoever writes a line
+// Both sides have memory of one layout, that of a connection (wire/ring.hpp). Whoever writes a slot
 // writes it into his own memory first, and the link carries it to the same place of the other's:
 //
 //     client's memory          node's memory
@@ -11,11 +11,11 @@
 //     | response rings  | <=== | response rings  |
 //     +-----------------+      +-----------------+
 //
-// Lines travel by WRITE with immediate, or by SEND with immediate, whose payload they are; the
+// Slots travel by WRITE with immediate, or by SEND with immediate, whose payload they are; the
 // number says up to where the ring has come. So what has begun to land is not looked at before all
 // of it has landed. Credits travel by WRITE, or by SEND with 8 bytes.
 //
-// A line stays in its writer's memory until the reader says that it has copied it out, and its
+// A slot stays in its writer's memory until the reader says that it has copied it out, and its
 // number names it for ever. So a connection that was lost can be made again: both sides carry again
 // what the other has not told that it has, and what comes twice is known by its number.
 #pragma once
@@ -33,7 +33,7 @@ namespace espalier::wire {
 inline constexpr std::uint64_t kLinkMagic = 0x4B4E494C4C505345;  // "ESPLLINK", low byte first
 inline constexpr std::uint32_t kLinkProtocol = 1;
 
-/// How lines travel.
+/// How slots travel.
 enum class LinkWay : std::uint8_t {
   invalid = 0,
   write = 1,  // WRITE with immediate, into the peer's ring
@@ -44,8 +44,8 @@ enum class LinkWay : std::uint8_t {
 using LinkToken = std::array<std::uint64_t, 2>;
 
 /// The size of a ring, a power of two, as its logarithm.
-[[nodiscard]] constexpr std::uint8_t lines_log2(std::uint32_t lines) {
-  return static_cast<std::uint8_t>(std::countr_zero(lines));
+[[nodiscard]] constexpr std::uint8_t slots_log2(std::uint32_t slots) {
+  return static_cast<std::uint8_t>(std::countr_zero(slots));
 }
 
 /// What the client says when it asks for a connection. Of the sizes of rings the logarithm counts.
@@ -53,8 +53,8 @@ struct LinkHello {
   std::uint64_t magic;
   std::uint32_t protocol;
   std::uint8_t way;  // LinkWay
-  std::uint8_t request_lines_log2;
-  std::uint8_t response_lines_log2;
+  std::uint8_t request_slots_log2;
+  std::uint8_t response_slots_log2;
   std::uint8_t response_rings;
   LinkToken token;     // of the session that is to go on; zero: a new one
   std::uint64_t base;  // of the client's memory; way `write`
@@ -71,8 +71,8 @@ struct LinkWelcome {
   std::uint32_t code;  // 0, or a Code: then the rest is 0 but for `detail`
   std::uint32_t detail;
   std::uint8_t way;
-  std::uint8_t request_lines_log2;  // what it got
-  std::uint8_t response_lines_log2;
+  std::uint8_t request_slots_log2;  // what it got
+  std::uint8_t response_slots_log2;
   std::uint8_t response_rings;
   std::uint64_t node_id;  // drawn anew at each start
   LinkToken token;
@@ -95,35 +95,35 @@ static_assert(kLinkPageOffset >= sizeof(ConnectionPage) &&
               kLinkPageOffset + sizeof(LinkPage) <= kConnectionPageBytes);
 
 enum class LinkNoteKind : std::uint8_t {
-  lines = 0,    // these lines of the ring are in place, or the payload
-  credit = 1,   // way `send`: the payload is a credit of 8 bytes
-  goodbye = 2,  // the session is over; nothing will go on
+  slots = 0,   // these slots of the ring are in place, or the payload
+  credit = 1,  // way `send`: the payload is a credit of 8 bytes
+  close = 2,   // the session is over; nothing will go on
 };
 
 /// The number that comes with what travels.
 ///
 ///   31..30   29..26   25..0
 ///   +------+--------+-----------------------------------------+
-///   | kind | ring   | low bits of the line behind the last    |
+///   | kind | ring   | low bits of the slot behind the last    |
 ///   +------+--------+-----------------------------------------+
 ///
 /// The request ring is number 0, as the first response ring is: they go different ways.
 struct LinkNote {
-  LinkNoteKind kind = LinkNoteKind::lines;
+  LinkNoteKind kind = LinkNoteKind::slots;
   std::uint32_t ring = 0;
-  std::uint32_t line = 0;
+  std::uint32_t slot = 0;
 };
-inline constexpr std::uint32_t kLinkLineBits = 26;
-inline constexpr std::uint32_t kLinkLineMask = (1u << kLinkLineBits) - 1;
-static_assert(kRingLinesMax < kLinkLineMask / 4 && kResponseRingsMax <= 16);
+inline constexpr std::uint32_t kLinkSlotBits = 26;
+inline constexpr std::uint32_t kLinkSlotMask = (1u << kLinkSlotBits) - 1;
+static_assert(kRingSlotsMax < kLinkSlotMask / 4 && kResponseRingsMax <= 16);
 
 [[nodiscard]] constexpr std::uint32_t to_immediate(const LinkNote& note) {
-  return static_cast<std::uint32_t>(note.kind) << 30 | note.ring << kLinkLineBits |
-         (note.line & kLinkLineMask);
+  return static_cast<std::uint32_t>(note.kind) << 30 | note.ring << kLinkSlotBits |
+         (note.slot & kLinkSlotMask);
 }
 [[nodiscard]] constexpr LinkNote to_note(std::uint32_t immediate) {
-  return {static_cast<LinkNoteKind>(immediate >> 30), immediate >> kLinkLineBits & 0xF,
-          immediate & kLinkLineMask};
+  return {static_cast<LinkNoteKind>(immediate >> 30), immediate >> kLinkSlotBits & 0xF,
+          immediate & kLinkSlotMask};
 }
 
 }  // namespace espalier::wire

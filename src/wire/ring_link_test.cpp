@@ -30,21 +30,21 @@ TEST(RingLinkFormat, Welcome) {
 }
 
 TEST(RingLinkFormat, NotesComeBack) {
-  EXPECT_EQ(to_immediate({LinkNoteKind::lines, 0, 5}), 5u);
+  EXPECT_EQ(to_immediate({LinkNoteKind::slots, 0, 5}), 5u);
   EXPECT_EQ(to_immediate({LinkNoteKind::credit, 3, 0}), 0x4C000000u);
-  EXPECT_EQ(to_immediate({LinkNoteKind::goodbye, 0, 0}), 0x80000000u);
-  for (const auto kind : {LinkNoteKind::lines, LinkNoteKind::credit, LinkNoteKind::goodbye}) {
+  EXPECT_EQ(to_immediate({LinkNoteKind::close, 0, 0}), 0x80000000u);
+  for (const auto kind : {LinkNoteKind::slots, LinkNoteKind::credit, LinkNoteKind::close}) {
     for (const std::uint32_t ring : {0u, 7u, 15u}) {
-      for (const std::uint32_t line : {0u, 1u, kLinkLineMask}) {
-        const LinkNote note = to_note(to_immediate({kind, ring, line}));
+      for (const std::uint32_t slot : {0u, 1u, kLinkSlotMask}) {
+        const LinkNote note = to_note(to_immediate({kind, ring, slot}));
         EXPECT_EQ(note.kind, kind);
         EXPECT_EQ(note.ring, ring);
-        EXPECT_EQ(note.line, line);
+        EXPECT_EQ(note.slot, slot);
       }
     }
   }
   // Of a line only the low bits travel.
-  EXPECT_EQ(to_note(to_immediate({LinkNoteKind::lines, 1, kLinkLineMask + 3})).line, 2u);
+  EXPECT_EQ(to_note(to_immediate({LinkNoteKind::slots, 1, kLinkSlotMask + 3})).slot, 2u);
 }
 
 TEST(RingLinkFormat, CreditsLandBehindThePage) {

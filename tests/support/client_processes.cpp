@@ -37,11 +37,11 @@ constexpr std::uint64_t kDone = 1;
 constexpr std::uint64_t kFailed = 2;
 
 // Replaces what an operation tells by what this process was told of that key first.
-template <class Told>
-bool age(std::map<std::string, Told>& first, const std::string& key, Told& told) {
-  const auto [at, is_first] = first.try_emplace(key, told);
-  if (is_first || at->second == told) return false;
-  told = at->second;
+template <class Seen>
+bool age(std::map<std::string, Seen>& first, const std::string& key, Seen& seen) {
+  const auto [at, is_first] = first.try_emplace(key, seen);
+  if (is_first || at->second == seen) return false;
+  seen = at->second;
   return true;
 }
 

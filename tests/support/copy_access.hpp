@@ -146,8 +146,8 @@ static_assert(tree::RemoteAccess<CopyAccess>);
 
 /// Works until nothing is left for the engine to do.
 template <class Engine>
-void run(Engine& engine, CopyMachine& machine) {
-  while (engine.poll() != 0) machine.turn();
+void run(Engine& executor, CopyMachine& machine) {
+  while (executor.poll() != 0) machine.turn();
 }
 
 }  // namespace espalier::test

@@ -27,25 +27,26 @@ bool quiet(const node::Node& node) {
   return node.services().budget.used() == 0;
 }
 
-SettledNumbers numbers_when_quiet(const node::Node& node) {
+IdleNumbers numbers_when_quiet(const node::Node& node) {
   while (!quiet(node)) std::this_thread::yield();
   const node::NodeNumbers now = node::numbers_of(node);
-  SettledNumbers settled;
-  settled.taken_bytes = now.memory_taken_bytes;
-  settled.long_message_bytes = now.long_message_bytes;
-  settled.epoch_participants = now.epoch_participants;
-  for (const node::OffloadNumbers& offload : now.offloads) settled.requests += offload.requests;
+  IdleNumbers idle_numbers;
+  idle_numbers.taken_bytes = now.memory_taken_bytes;
+  idle_numbers.long_message_bytes = now.long_message_bytes;
+  idle_numbers.epoch_participants = now.epoch_participants;
+  for (const node::OffloadNumbers& offload : now.offloads)
+    idle_numbers.requests += offload.requests;
   for (const node::MapNumbers& map : now.maps) {
-    settled.node_bytes += map.stats.node_bytes;
-    settled.value_bytes += map.stats.value_bytes;
-    settled.waiting_bytes += map.stats.waiting_bytes;
-    settled.snapshots += map.stats.snapshots;
-    settled.items += map.stats.items;
+    idle_numbers.node_bytes += map.stats.node_bytes;
+    idle_numbers.value_bytes += map.stats.value_bytes;
+    idle_numbers.retired_bytes += map.stats.retired_bytes;
+    idle_numbers.snapshots += map.stats.snapshots;
+    idle_numbers.items += map.stats.items;
   }
-  settled.resident_bytes = resident_bytes();
-  settled.heap_bytes = heap_bytes();
-  settled.descriptors = open_descriptors();
-  return settled;
+  idle_numbers.resident_bytes = resident_bytes();
+  idle_numbers.heap_bytes = heap_bytes();
+  idle_numbers.descriptors = open_descriptors();
+  return idle_numbers;
 }
 
 int serve(Line& line, const node::Config& config, const node::NodeOptions& options) {
@@ -59,7 +60,7 @@ int serve(Line& line, const node::Config& config, const node::NodeOptions& optio
   line.send(kServes);
   std::string question;
   while (line.receive(question) && question != kStop) {
-    const SettledNumbers numbers = numbers_when_quiet(**node);
+    const IdleNumbers numbers = numbers_when_quiet(**node);
     line.send({reinterpret_cast<const char*>(&numbers), sizeof numbers});
   }
   // What an ended connection did is seen by whoever has seen its end.
@@ -90,9 +91,9 @@ std::string ForkedNode::ask(const std::string& question) {
   return answer;
 }
 
-SettledNumbers ForkedNode::settled() {
+IdleNumbers ForkedNode::idle_numbers() {
   const std::string answer = ask(kNumbers);
-  SettledNumbers numbers;
+  IdleNumbers numbers;
   if (answer.size() != sizeof numbers) throw std::runtime_error("the node said: " + answer);
   std::memcpy(&numbers, answer.data(), sizeof numbers);
   return numbers;

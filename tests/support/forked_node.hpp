@@ -17,11 +17,11 @@
 namespace espalier::test {
 
 /// What such a node has and holds, when nobody is connected any more.
-struct SettledNumbers {
+struct IdleNumbers {
   std::uint64_t taken_bytes = 0;         ///< of its region, from the system
   std::uint64_t node_bytes = 0;          ///< of tree nodes of all maps
   std::uint64_t value_bytes = 0;         ///< of out-of-line values of all maps
-  std::uint64_t waiting_bytes = 0;       ///< unlinked and not yet free
+  std::uint64_t retired_bytes = 0;       ///< unlinked and not yet free
   std::uint64_t long_message_bytes = 0;  ///< of messages that are still gathered
   std::uint64_t snapshots = 0;
   std::uint64_t epoch_participants = 0;
@@ -43,7 +43,7 @@ class ForkedNode {
   [[nodiscard]] const std::vector<std::string>& fabric_addresses() const { return addresses_; }
   /// Waits until nobody is connected and nothing is in flight, and asks. If that never comes, this
   /// waits for ever, and the watchdog of all tests ends it. Throws if the node is gone.
-  SettledNumbers settled();
+  IdleNumbers idle_numbers();
   /// Stops it. Returns what its structures and its end had wrong; empty if nothing.
   std::string stop();
 

@@ -93,7 +93,7 @@ void write_garbage(RawClient& client, Random& random, int lines) {
       std::this_thread::yield();
       continue;
     }
-    std::string line = random_bytes(random, wire::kRingLinePayload);
+    std::string line = random_bytes(random, wire::kRingSlotPayload);
     if (!random.one_in(4)) {
       // So near to a request that more of it is looked at.
       line.replace(0, 28, random_request(random).substr(4, 28));
@@ -101,7 +101,7 @@ void write_garbage(RawClient& client, Random& random, int lines) {
           static_cast<std::uint32_t>(random.between(32, random.one_in(4) ? 300 : 64));
       line.replace(0, 4, offload::bytes_of(bytes));
     }
-    rings.write_line(line);
+    rings.write_slot(line);
     if (random.one_in(3)) client.ring();
     if (random.one_in(3)) static_cast<void>(rings.receive());
   }
@@ -147,7 +147,7 @@ void live_and_die(const std::string& socket, std::uint64_t seed) {
     // A line that is written and not published, or a message that only begins.
     const std::string message = offload::message_of(offload::request_of(wire::OffloadId::put, 1),
                                                     "hostile", std::string(5000, 'h'));
-    client.rings().write_line(std::string_view(message).substr(4, random.between(1, 60)));
+    client.rings().write_slot(std::string_view(message).substr(4, random.between(1, 60)));
     if (random.one_in(2)) client.ring();
   }
   kill(getpid(), SIGKILL);

@@ -141,7 +141,7 @@ class Client {
     reader_->poll();
     if (const auto asked = reader_->lease().due(world_.now_ns())) ask_host(*asked);
     const bool gone =
-        end_.pair->state() == fabric::QueuePair::State::ended || (reader_->lease().ended());
+        end_.pair->state() == fabric::QueuePair::State::error || (reader_->lease().ended());
     if (gone) {
       reader_->fail();
       reader_->poll();
@@ -154,7 +154,7 @@ class Client {
   void open() {
     end_.sends.poll({});
     end_.poll();
-    end_.told.clear();
+    end_.completions.clear();
     end_.pair.reset();
     domain_ = host_.open_session();
     ++counts_.sessions;

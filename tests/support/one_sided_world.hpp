@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated world in which clients walk a map alone, by one-sided READs, while its host writes it,
-// gives memory back as soon as it may, and uses it again at once.
+// A simulated world in which clients walk a map alone, by one-sided READs, while its host writes
+// it, gives memory back as soon as it may, and uses it again at once.
 //
-// The host knows each client by its session: a registration of the store's region in a domain of its
-// own, and a lease. It sweeps leases, and fences a session before it ends its lease. A client whose
-// queue pair fails, or whose lease is lost, comes again with a new session. What is asked and
+// The host knows each client by its session: a registration of the store's region in a domain of
+// its own, and a lease. It sweeps leases, and fences a session before it ends its lease. A client
+// whose queue pair fails, or whose lease is lost, comes again with a new session. What is asked and
 // answered of both sides goes into one history, with the world's own order of time.
 //
 // Thread: one.

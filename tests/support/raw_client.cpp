@@ -11,7 +11,7 @@
 
 #include "base/barrier.hpp"
 #include "base/system_error.hpp"
-#include "memory/packets.hpp"
+#include "memory/seqpacket.hpp"
 #include "offload/futex.hpp"
 
 namespace espalier::test {
@@ -20,8 +20,8 @@ wire::Hello RawClient::hello(const wire::ConnectionLayout& layout) {
   wire::Hello hello{};
   hello.magic = wire::kHelloMagic;
   hello.protocol = wire::kProtocolVersion;
-  hello.request_lines = layout.request_lines;
-  hello.response_lines = layout.response_lines;
+  hello.request_slots = layout.request_slots;
+  hello.response_slots = layout.response_slots;
   hello.response_rings = layout.response_rings;
   return hello;
 }
@@ -43,7 +43,7 @@ Result<std::unique_ptr<RawClient>> RawClient::open(const std::string& path,
   const wire::Welcome& welcome = client->welcome_;
   if (welcome.code != 0) return fail(static_cast<Code>(welcome.code), welcome.detail);
 
-  const wire::ConnectionLayout given{welcome.request_lines, welcome.response_lines,
+  const wire::ConnectionLayout given{welcome.request_slots, welcome.response_slots,
                                      welcome.response_rings};
   using memory::SharedMemory;
   auto memory =

@@ -72,7 +72,7 @@ void RollingLoad::hear(std::uint32_t slot) {
   client.child.kill();
 }
 
-void RollingLoad::bury(std::uint32_t slot, const std::string& last_words) {
+void RollingLoad::bury(std::uint32_t slot, const std::string& last_message) {
   Client& client = clients_.at(slot);
   const int ended = client.child.wait();
   if (!client.hostile && ended == 0) {
@@ -80,7 +80,7 @@ void RollingLoad::bury(std::uint32_t slot, const std::string& last_words) {
   } else if ((client.hostile || client.killed) && ended == -SIGKILL) {
     ++(client.hostile ? counts_.hostile : counts_.killed);
   } else {
-    throw std::runtime_error("a client ended with " + std::to_string(ended) + ": " + last_words);
+    throw std::runtime_error("a client ended with " + std::to_string(ended) + ": " + last_message);
   }
   clients_.erase(slot);
 }

@@ -60,7 +60,7 @@ class RollingLoad {
 
   void begin(std::uint32_t slot);
   void hear(std::uint32_t slot);
-  void bury(std::uint32_t slot, const std::string& last_words);
+  void bury(std::uint32_t slot, const std::string& last_message);
 
   const RollingLoadOptions options_;
   Random random_;

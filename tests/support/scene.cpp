@@ -41,10 +41,10 @@ std::string text_of(std::string_view key, std::string_view value) {
 // --- Actor ---------------------------------------------------------------------------------------
 
 Actor::Actor(tree::StoreCore& store, tree::MapCore& map, std::uint32_t index)
-    : worker(store, join(store), index),
+    : context(store, join(store), index),
       map_(map),
-      engine_(std::make_unique<tree::HostExecutor<StepAccess>>(
-          worker, map, 1,
+      executor_(std::make_unique<tree::HostExecutor<StepAccess>>(
+          context, map, 1,
           [this](std::uint32_t, base::ReadyQueue&) { return StepAccess(map_.base, standing_); })) {}
 
 void Actor::begin(Op op, std::string_view key, std::string_view value, const ReadFrom& from) {
@@ -77,8 +77,8 @@ void Actor::submit(const tree::WalkRequest& walk) {
   found_key_.clear();
   found_value_.clear();
   found_items_.clear();
-  engine_->submit(walk);
-  engine_->poll();
+  executor_->submit(walk);
+  executor_->poll();
 }
 
 bool Actor::step() {
@@ -86,7 +86,7 @@ bool Actor::step() {
     const std::coroutine_handle<> walk = standing_.walks.front();
     standing_.walks.pop_front();
     walk.resume();
-    engine_->poll();
+    executor_->poll();
   }
   return answered_;
 }
@@ -146,10 +146,10 @@ std::vector<std::string> Actor::scan(Op op, std::string_view low, std::string_vi
 
 // --- HeldHere ------------------------------------------------------------------------------------
 
-HeldHere::HeldHere(tree::MapCore& map, tree::Worker& worker) : map_(map) {
-  worker.slot.enter();
+HeldHere::HeldHere(tree::MapCore& map, tree::ThreadContext& context) : map_(map) {
+  context.slot.enter();
   held_ = map.store.reclaimer.hold(map, map.clock.released());
-  worker.slot.exit();
+  context.slot.exit();
 }
 
 // --- Scene ---------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ HeldHere::HeldHere(tree::MapCore& map, tree::Worker& worker) : map_(map) {
 Scene::Scene(const MapOptions& options)
     : store(reserve_region(), 16),
       map(make_map(store, 1, options)),
-      worker(store, join(store), 0),
+      context(store, join(store), 0),
       a(store, *map, 1),
       b(store, *map, 2) {}
 
@@ -185,9 +185,9 @@ tree::BatchOutcome Scene::write(const std::vector<Put>& puts,
     absent.assign(*only_if_absent);
     conditions.push_back({&absent, {tree::WriteCondition::Kind::absent, 0, {}}});
   }
-  worker.slot.enter();
-  const tree::BatchOutcome outcome = tree::write_batch(worker, *map, intents, conditions);
-  worker.slot.exit();
+  context.slot.enter();
+  const tree::BatchOutcome outcome = tree::write_batch(context, *map, intents, conditions);
+  context.slot.exit();
   return outcome;
 }
 
@@ -213,7 +213,7 @@ std::vector<std::string> Scene::filled(int count, std::string_view what) {
 }
 
 void Scene::collect() {
-  for (int i = 0; i < 4; ++i) store.reclaimer.collect(worker.cache);
+  for (int i = 0; i < 4; ++i) store.reclaimer.collect(context.cache);
 }
 
 wire::Ref Scene::leaf_of(const tree::MapCore& map, std::string_view key) {

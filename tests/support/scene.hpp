@@ -60,7 +60,7 @@ class Actor : private Handler {
   /// The value that was found, once answered.
   [[nodiscard]] std::string value_found() const;
 
-  tree::Worker worker;
+  tree::ThreadContext context;
 
  private:
   void submit(const tree::WalkRequest& walk);
@@ -69,7 +69,7 @@ class Actor : private Handler {
 
   tree::MapCore& map_;
   Standing standing_;
-  std::unique_ptr<tree::HostExecutor<StepAccess>> engine_;
+  std::unique_ptr<tree::HostExecutor<StepAccess>> executor_;
   std::string key_;  // of the request under way
   std::string value_;
   Request request_;
@@ -83,7 +83,7 @@ class Actor : private Handler {
 /// A version held as a snapshot holds it.
 class HeldHere {
  public:
-  HeldHere(tree::MapCore& map, tree::Worker& worker);
+  HeldHere(tree::MapCore& map, tree::ThreadContext& context);
   ~HeldHere() { map_.store.reclaimer.drop(map_, held_); }
   HeldHere(const HeldHere&) = delete;
   HeldHere& operator=(const HeldHere&) = delete;
@@ -127,7 +127,7 @@ class Scene {
   tree::StoreCore store;
   std::unique_ptr<tree::MapCore> map;
   std::vector<std::unique_ptr<tree::MapCore>> other_maps;
-  tree::Worker worker;  // for what waits for nothing: write, collect, holding versions
+  tree::ThreadContext context;  // for what waits for nothing: write, collect, holding versions
   Actor a;
   Actor b;
 };

@@ -43,20 +43,20 @@ class VersionedModel::Cursor {
     const bool upside_down =
         begin_ == keys.end() || (end_ != keys.end() && end_->first <= begin_->first);
     if (upside_down) end_ = begin_;
-    settle();
+    apply_pending();
   }
 
   [[nodiscard]] bool done() const { return begin_ == end_; }
   [[nodiscard]] std::string_view key() const { return here()->first; }
   void next() {
     drop();
-    settle();
+    apply_pending();
   }
 
  private:
   [[nodiscard]] Keys::const_iterator here() const { return reverse_ ? std::prev(end_) : begin_; }
   void drop() { reverse_ ? static_cast<void>(--end_) : static_cast<void>(++begin_); }
-  void settle() {
+  void apply_pending() {
     while (!done() && !value_at(here()->second, version_)) drop();
   }
 

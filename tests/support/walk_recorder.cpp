@@ -98,9 +98,9 @@ bool WalkRecorder::items(std::uint64_t tag, std::span<const Item> items) {
 
 HostWalker::HostWalker(tree::StoreCore& store, tree::MapCore& map, std::uint32_t index,
                        Clock& clock, std::uint32_t lanes)
-    : worker(store, join(store), index),
+    : context(store, join(store), index),
       recorder(clock, index),
-      engine(worker, map, lanes, [&map, lanes](std::uint32_t, base::ReadyQueue& queue) {
+      executor(context, map, lanes, [&map, lanes](std::uint32_t, base::ReadyQueue& queue) {
         return tree::HostAccess(map.base, queue, lanes > 1, &kNeverWarm);
       }) {}
 

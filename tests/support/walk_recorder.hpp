@@ -69,13 +69,13 @@ class HostWalker {
 
   /// Asks and waits for the answer.
   void ask(Question question, const tree::HeldVersion* held = nullptr, wire::Ref hint = {}) {
-    engine.submit(recorder.ask(std::move(question), held, hint));
-    engine.drain();
+    executor.submit(recorder.ask(std::move(question), held, hint));
+    executor.drain();
   }
 
-  tree::Worker worker;
+  tree::ThreadContext context;
   WalkRecorder recorder;
-  tree::HostExecutor<tree::HostAccess> engine;
+  tree::HostExecutor<tree::HostAccess> executor;
 };
 
 }  // namespace espalier::test

@@ -60,22 +60,22 @@ class Timeline {
   }
 
  private:
-  struct Link {
+  struct ListLink {
     std::uint32_t previous = kNone;
     std::uint32_t next = kNone;
   };
   void unlink(std::uint32_t event) {
-    const Link link = links_[event];
+    const ListLink link = links_[event];
     links_[link.previous].next = link.next;
     if (link.next != kNone) links_[link.next].previous = link.previous;
   }
   void relink(std::uint32_t event) {
-    const Link link = links_[event];
+    const ListLink link = links_[event];
     links_[link.previous].next = event;
     if (link.next != kNone) links_[link.next].previous = event;
   }
 
-  std::vector<Link> links_;  // calls are even, returns odd, the last one is the head
+  std::vector<ListLink> links_;  // calls are even, returns odd, the last one is the head
   std::size_t remaining_ = 0;
 };
 
@@ -126,7 +126,7 @@ class Search {
         state_(model_.initial()),
         steps_max_(steps_max) {}
 
-  Judgement run() {
+  CheckResult run() {
     std::uint32_t event = timeline_.first();
     while (!timeline_.empty()) {
       // All calls before the first return may come next; at the return there is nothing left to
@@ -229,7 +229,7 @@ class Search {
 
 }  // namespace
 
-Judgement judge_linearizable(const History& history, std::uint64_t steps_max) {
+CheckResult check_linearizable(const History& history, std::uint64_t steps_max) {
   for (const Operation& operation : history.operations) {
     if (auto wrong = malformed(operation)) {
       return {Answer::no, describe(operation) + "\n  " + *wrong, 0};

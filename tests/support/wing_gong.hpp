@@ -25,14 +25,14 @@ enum class Answer : std::uint8_t {
   unknown,  ///< the limit was reached: to be counted apart, never as a pass
 };
 
-struct Judgement {
+struct CheckResult {
   Answer answer = Answer::unknown;
   std::string why;          ///< no: the operations among which no order was found
   std::uint64_t steps = 0;  ///< operations tried
 };
 
 /// Looks for a linearization, trying at most so many operations.
-[[nodiscard]] Judgement judge_linearizable(const History& history,
-                                           std::uint64_t steps_max = 1'000'000);
+[[nodiscard]] CheckResult check_linearizable(const History& history,
+                                             std::uint64_t steps_max = 1'000'000);
 
 }  // namespace espalier::test

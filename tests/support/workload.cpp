@@ -128,9 +128,9 @@ std::optional<std::string> check_history(const History& history, const WorkloadO
     if (auto wrong = replay_versions(history)) return wrong;
   }
   if (options.search) {
-    const Judgement judgement = judge_linearizable(history, options.search_steps_max);
-    if (judgement.answer == Answer::no) return judgement.why;
-    ++(judgement.answer == Answer::yes ? report.searched : report.unknown);
+    const CheckResult result = check_linearizable(history, options.search_steps_max);
+    if (result.answer == Answer::no) return result.why;
+    ++(result.answer == Answer::yes ? report.searched : report.unknown);
   }
   return std::nullopt;
 }

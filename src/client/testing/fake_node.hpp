@@ -19,7 +19,7 @@
 
 #include "base/unix_address.hpp"
 #include "client/ring_connection.hpp"
-#include "memory/packets.hpp"
+#include "memory/seqpacket.hpp"
 #include "offload/response_ring.hpp"
 #include "offload/testing/ring_client.hpp"
 #include "wire/handshake.hpp"
@@ -61,7 +61,7 @@ class FakeNode {
     response_.send(wire::ResponseKind::answer, tag, {}, {payload});
   }
   /// Where the lines of the first response ring lie, and which may be written.
-  [[nodiscard]] offload::LineSpace& responses() { return raw_; }
+  [[nodiscard]] offload::SlotSpace& responses() { return raw_; }
   [[nodiscard]] memory::SharedMemory& memory() { return memory_; }
   /// Changes what the next client is told at the socket.
   std::function<void(wire::Welcome&)> change = [](wire::Welcome&) {};
@@ -83,8 +83,8 @@ class FakeNode {
     wire::Welcome welcome{};
     welcome.magic = wire::kHelloMagic;
     welcome.protocol = wire::kProtocolVersion;
-    welcome.request_lines = layout.request_lines;
-    welcome.response_lines = layout.response_lines;
+    welcome.request_slots = layout.request_slots;
+    welcome.response_slots = layout.response_slots;
     welcome.response_rings = layout.response_rings;
     change(welcome);
     const int numbers[] = {memory_.descriptor(), doorbells_.descriptor(), page_.descriptor()};
@@ -94,12 +94,12 @@ class FakeNode {
   void set_up(const wire::ConnectionLayout& layout) {
     std::byte* const credit = memory_.at(offsetof(wire::ConnectionPage, request_credit));
     requests_ = offload::MessageReader(
-        offload::LineReader(memory_.at(layout.requests()), layout.request_lines, credit),
+        offload::SlotReader(memory_.at(layout.requests()), layout.request_slots, credit),
         wire::kRequestHeaderBytes, share_);
     std::byte* const side = memory_.at(layout.response_side(0));
     response_ =
-        offload::ResponseRing(memory_.at(layout.responses(0)), layout.response_lines, side, share_);
-    raw_ = offload::LineSpace(memory_.at(layout.responses(0)), layout.response_lines, side);
+        offload::ResponseRing(memory_.at(layout.responses(0)), layout.response_slots, side, share_);
+    raw_ = offload::SlotSpace(memory_.at(layout.responses(0)), layout.response_slots, side);
   }
 
   std::string path_;
@@ -111,7 +111,7 @@ class FakeNode {
   offload::MessageShare share_;
   offload::MessageReader requests_;
   offload::ResponseRing response_;
-  offload::LineSpace raw_;
+  offload::SlotSpace raw_;
 };
 
 }  // namespace espalier::client

@@ -19,7 +19,7 @@
 
 namespace espalier::client {
 
-/// A node, a client that does as it should, and a stranger's endpoint.
+/// A node, a client that does as it should, and an unknown peer's endpoint.
 class HostileScene {
  public:
   static constexpr std::uint64_t kMs = 1'000'000;
@@ -32,19 +32,21 @@ class HostileScene {
     return options;
   }
   explicit HostileScene(const LinkWorldOptions& options = calm())
-      : world(kCalmSeed, options), wrong(world.connect()), stranger_(world.world().add_node("h")) {}
+      : world(kCalmSeed, options),
+        wrong(world.connect()),
+        unknown_peer_(world.world().add_node("h")) {}
 
-  /// A pair of the stranger's that has begun to connect.
+  /// A pair of the unknown peer's that has begun to connect.
   std::unique_ptr<HostileLink> begin(std::string_view hello, const HostileLink::Room& room = {},
                                      std::uint64_t timeout_ns = 100'000) {
-    auto link = std::make_unique<HostileLink>(*stranger_, timeout_ns, room);
+    auto link = std::make_unique<HostileLink>(*unknown_peer_, timeout_ns, room);
     link->dial("n", hello);
     return link;
   }
   /// The same by a hello that names its memory.
   std::unique_ptr<HostileLink> begin(wire::LinkHello hello, const HostileLink::Room& room = {},
                                      std::uint64_t timeout_ns = 100'000) {
-    auto link = std::make_unique<HostileLink>(*stranger_, timeout_ns, room);
+    auto link = std::make_unique<HostileLink>(*unknown_peer_, timeout_ns, room);
     link->name_memory(hello);
     link->dial("n", hello);
     return link;
@@ -87,7 +89,7 @@ class HostileScene {
 
  private:
   static constexpr std::uint64_t kCalmSeed = 3;
-  std::unique_ptr<fabric::Endpoint> stranger_;
+  std::unique_ptr<fabric::Endpoint> unknown_peer_;
 };
 
 // --- what breaks the protocol --------------------------------------------------------------------
@@ -104,8 +106,8 @@ struct Breach {
   std::function<void(HostileLink&)> commit;
 };
 
-inline std::uint32_t link_note(wire::LinkNoteKind kind, std::uint32_t ring, std::uint64_t line) {
-  return wire::to_immediate({kind, ring, static_cast<std::uint32_t>(line)});
+inline std::uint32_t link_note(wire::LinkNoteKind kind, std::uint32_t ring, std::uint64_t slot) {
+  return wire::to_immediate({kind, ring, static_cast<std::uint32_t>(slot)});
 }
 
 /// What notes, and the payloads that come with them, may say.
@@ -113,28 +115,28 @@ inline std::vector<Breach> breaches_of_notes() {
   using enum Breach::End;
   using enum wire::LinkWay;
   using Kind = wire::LinkNoteKind;
-  const auto note = [](Kind kind, std::uint32_t ring, std::uint64_t line) {
-    return [=](HostileLink& link) { link.write(0, {}, link_note(kind, ring, line)); };
+  const auto note = [](Kind kind, std::uint32_t ring, std::uint64_t slot) {
+    return [=](HostileLink& link) { link.write(0, {}, link_note(kind, ring, slot)); };
   };
-  const auto sent = [](std::size_t bytes, Kind kind, std::uint32_t ring, std::uint64_t line) {
+  const auto sent = [](std::size_t bytes, Kind kind, std::uint32_t ring, std::uint64_t slot) {
     return [=](HostileLink& link) {
-      link.send(std::string(bytes, '\0'), link_note(kind, ring, line));
+      link.send(std::string(bytes, '\0'), link_note(kind, ring, slot));
     };
   };
   return {
-      {"ALineOfARingThatIsNot", write, broken, note(Kind::lines, 1, 2)},
-      {"ALineOfTheLastRing", write, broken, note(Kind::lines, 15, 2)},
-      {"MoreLinesThanTheRingHas", write, broken, note(Kind::lines, 0, 1 + 65)},
-      {"LinesFarAhead", write, broken, note(Kind::lines, 0, wire::kLinkLineMask / 2)},
-      {"LinesFarBehind", write, none, note(Kind::lines, 0, wire::kLinkLineMask)},
-      {"LinesOnceMore", write, none, note(Kind::lines, 0, 1)},
+      {"ALineOfARingThatIsNot", write, broken, note(Kind::slots, 1, 2)},
+      {"ALineOfTheLastRing", write, broken, note(Kind::slots, 15, 2)},
+      {"MoreLinesThanTheRingHas", write, broken, note(Kind::slots, 0, 1 + 65)},
+      {"LinesFarAhead", write, broken, note(Kind::slots, 0, wire::kLinkSlotMask / 2)},
+      {"LinesFarBehind", write, none, note(Kind::slots, 0, wire::kLinkSlotMask)},
+      {"LinesOnceMore", write, none, note(Kind::slots, 0, 1)},
       {"ACreditThatIsNoMessage", write, broken, note(Kind::credit, 0, 0)},
       {"ANoteOfNoKind", write, broken, note(static_cast<Kind>(3), 0, 0)},
-      {"HalfALine", send, broken, sent(32, Kind::lines, 0, 2)},
-      {"ALineAndAByte", send, broken, sent(65, Kind::lines, 0, 2)},
-      {"AMessageOfARingThatIsNot", send, broken, sent(64, Kind::lines, 1, 2)},
-      {"MoreLinesThanCameBefore", send, none, sent(64 * 64, Kind::lines, 0, 1)},
-      {"AMessageLongerThanAll", send, failed, sent(64 * 64 + 1, Kind::lines, 0, 65)},
+      {"HalfALine", send, broken, sent(32, Kind::slots, 0, 2)},
+      {"ALineAndAByte", send, broken, sent(65, Kind::slots, 0, 2)},
+      {"AMessageOfARingThatIsNot", send, broken, sent(64, Kind::slots, 1, 2)},
+      {"MoreLinesThanCameBefore", send, none, sent(64 * 64, Kind::slots, 0, 1)},
+      {"AMessageLongerThanAll", send, failed, sent(64 * 64 + 1, Kind::slots, 0, 65)},
       {"NoCredit", send, broken, sent(0, Kind::credit, 0, 0)},
       {"AShortCredit", send, broken, sent(7, Kind::credit, 0, 0)},
       {"ALongCredit", send, broken, sent(9, Kind::credit, 0, 0)},
@@ -188,7 +190,7 @@ inline std::vector<Breach> breaches_of_memory() {
 inline std::string check_breach(const Breach& breach) {
   HostileScene scene;
   const auto link = scene.dial(link_hello(breach.way, HostileScene::kRings));
-  if (!link->let_in() || !scene.answers(*link)) return "a good session is not served";
+  if (!link->accepted() || !scene.answers(*link)) return "a good session is not served";
   breach.commit(*link);
   const auto& counts = scene.counts();
   const auto is_over = [&] { return link->poll(), link->ended(); };
@@ -211,10 +213,10 @@ inline std::string check_memory_of_others() {
   const wire::LinkHello hello = link_hello(wire::LinkWay::write, HostileScene::kRings);
   const auto victim = scene.dial(hello);
   const auto thief = scene.dial(hello);
-  if (!victim->let_in() || !thief->let_in()) return "a good hello is refused";
+  if (!victim->accepted() || !thief->accepted()) return "a good hello is refused";
   thief->write(victim->welcome()->key, victim->welcome()->base, std::string(8, 'x'));
-  const auto told = [&] { return thief->poll(), thief->last().has_value(); };
-  if (!scene.wait(told)) return "it has no end";
+  const auto rejected = [&] { return thief->poll(), thief->last().has_value(); };
+  if (!scene.wait(rejected)) return "it has no end";
   if (thief->last() != fabric::Status::remote_access) return "another's memory was reached";
   return scene.serve();
 }
@@ -225,11 +227,11 @@ inline std::string check_stolen_names() {
   const wire::LinkToken name = scene.world.first_token();
   const wire::LinkHello good = link_hello(wire::LinkWay::write, LinkWorld::kRings, name);
   std::vector<std::pair<wire::LinkHello, Code>> hellos(7, {good, Code::invalid_argument});
-  ++hellos[0].first.request_lines_log2;
-  ++hellos[1].first.response_lines_log2;
+  ++hellos[0].first.request_slots_log2;
+  ++hellos[1].first.response_slots_log2;
   --hellos[2].first.response_rings;
-  hellos[3].first.request_lines_log2 += 32;
-  hellos[4].first.response_lines_log2 += 32;
+  hellos[3].first.request_slots_log2 += 32;
+  hellos[4].first.response_slots_log2 += 32;
   hellos[5] = {link_hello(wire::LinkWay::write, LinkWorld::kRings, {name[0], 0}), Code::not_found};
   hellos[6] = {link_hello(wire::LinkWay::write, LinkWorld::kRings, {0, name[1]}), Code::not_found};
   for (const auto& [hello, code] : hellos) {
@@ -253,7 +255,7 @@ inline std::string check_posts_for_others() {
   std::vector<std::unique_ptr<HostileLink>> links;
   for (int i = 0; i < 8; ++i) {
     links.push_back(scene.dial(hello, {0, 0}));
-    if (!links.back()->let_in()) return "a good hello is refused";
+    if (!links.back()->accepted()) return "a good hello is refused";
   }
   for (int i = 0; i < 140; ++i) {
     for (const auto& link : links) {
@@ -300,8 +302,8 @@ inline std::string check_unfinished_messages() {
   constexpr std::uint64_t kSecond = 1'000 * HostileScene::kMs;
   std::vector<std::unique_ptr<HostileLink>> links;
   for (int i = 0; i < kSessions; ++i) links.push_back(scene.begin(hello, {0, 0}, kSecond));
-  const auto let_in = [](const auto& link) { return link->let_in(); };
-  if (!scene.wait([&] { return std::ranges::all_of(links, let_in); }, 100)) {
+  const auto accepted = [](const auto& link) { return link->accepted(); };
+  if (!scene.wait([&] { return std::ranges::all_of(links, accepted); }, 100)) {
     return "a good hello is refused";
   }
   const fabric::sim::Range usual = scene.world.world().faults().land_ns;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: one queue pair by which somebody plays a client of a node, as rightly or as wrongly as
-// he is told to. It says any hello, carries any lines and notes, and remembers what came of it.
+// he is told to. It says any hello, carries any slots and notes, and remembers what came of it.
 //
 // Thread: one at a time. Its endpoint outlives it.
 #pragma once
@@ -31,25 +31,25 @@ inline wire::LinkHello link_hello(wire::LinkWay way, const wire::ConnectionLayou
   hello.magic = wire::kLinkMagic;
   hello.protocol = wire::kLinkProtocol;
   hello.way = static_cast<std::uint8_t>(way);
-  hello.request_lines_log2 = wire::lines_log2(layout.request_lines);
-  hello.response_lines_log2 = wire::lines_log2(layout.response_lines);
+  hello.request_slots_log2 = wire::slots_log2(layout.request_slots);
+  hello.response_slots_log2 = wire::slots_log2(layout.response_slots);
   hello.response_rings = static_cast<std::uint8_t>(layout.response_rings);
   hello.token = token;
   return hello;
 }
 
-/// A message as the lines that it is, from this one on.
-inline std::string to_lines(std::string_view message, std::uint64_t first) {
-  std::string lines;
+/// A message as the slots that it is, from this one on.
+inline std::string to_slots(std::string_view message, std::uint64_t first) {
+  std::string slots;
   message.remove_prefix(std::min<std::size_t>(message.size(), sizeof(std::uint32_t)));
   do {
     const std::uint32_t sequence = wire::sequence_of(first++);
-    lines += base::bytes_of(sequence);
-    std::string part(message.substr(0, wire::kRingLinePayload));
+    slots += base::bytes_of(sequence);
+    std::string part(message.substr(0, wire::kRingSlotPayload));
     message.remove_prefix(part.size());
-    lines += (part.resize(wire::kRingLinePayload), part);
+    slots += (part.resize(wire::kRingSlotPayload), part);
   } while (!message.empty());
-  return lines;
+  return slots;
 }
 
 class HostileLink {
@@ -68,8 +68,8 @@ class HostileLink {
   HostileLink(fabric::Endpoint& endpoint, std::uint64_t timeout_ns, const Room& room)
       : endpoint_(endpoint),
         completions_(endpoint, 1024),
-        lines_(kMemoryBytes / sizeof(Line)),
-        region_(*endpoint.regions().offer({lines_.data()->bytes, kMemoryBytes},
+        slots_(kMemoryBytes / sizeof(Line)),
+        region_(*endpoint.regions().offer({slots_.data()->bytes, kMemoryBytes},
                                           fabric::RemoteRights::write)),
         buffers_(room.receives * room.bytes_each) {
     options_.sends = &completions_;
@@ -106,7 +106,7 @@ class HostileLink {
     return dial(target, base::bytes_of(hello));
   }
 
-  [[nodiscard]] bool ended() const { return !pair_ || pair_->state() == State::ended; }
+  [[nodiscard]] bool ended() const { return !pair_ || pair_->state() == State::error; }
   [[nodiscard]] Status ended_by() const { return pair_->ended_by(); }
   /// What the node said; null while it has said nothing that is long enough.
   [[nodiscard]] const wire::LinkWelcome* welcome() {
@@ -118,10 +118,10 @@ class HostileLink {
   [[nodiscard]] wire::ConnectionLayout layout() {
     const wire::LinkWelcome* const said = welcome();
     if (said == nullptr || said->code != 0) return {};
-    return {1u << said->request_lines_log2, 1u << said->response_lines_log2, said->response_rings};
+    return {1u << said->request_slots_log2, 1u << said->response_slots_log2, said->response_rings};
   }
   /// Whether it is a session's.
-  [[nodiscard]] bool let_in() { return layout().valid(); }
+  [[nodiscard]] bool accepted() { return layout().valid(); }
 
   // --- what it says -----------------------------------------------------------------------------
 
@@ -146,26 +146,26 @@ class HostileLink {
     if (pair_ && posted_ < kPostsMax)
       posted_ += static_cast<std::uint32_t>(pair_->post(request).taken);
   }
-  /// Lines of the request ring, at their places and with the notes that belong to them.
-  void carry(std::string_view lines) {
+  /// Slots of the request ring, at their places and with the notes that belong to them.
+  void carry(std::string_view slots) {
     const wire::ConnectionLayout rings = layout();
     if (!rings.valid()) return;
-    while (!lines.empty()) {
-      const std::uint64_t slot = tail_ & (rings.request_lines - 1);
-      const std::uint64_t most = std::min<std::uint64_t>(rings.request_lines - slot, 64);
-      const std::string part(lines.substr(0, most * wire::kRingLineBytes));
-      lines.remove_prefix(part.size());
-      tail_ += part.size() / wire::kRingLineBytes;
+    while (!slots.empty()) {
+      const std::uint64_t index = tail_ & (rings.request_slots - 1);
+      const std::uint64_t most = std::min<std::uint64_t>(rings.request_slots - index, 64);
+      const std::string part(slots.substr(0, most * wire::kRingSlotBytes));
+      slots.remove_prefix(part.size());
+      tail_ += part.size() / wire::kRingSlotBytes;
       const std::uint32_t note =
-          wire::to_immediate({wire::LinkNoteKind::lines, 0, static_cast<std::uint32_t>(tail_)});
+          wire::to_immediate({wire::LinkNoteKind::slots, 0, static_cast<std::uint32_t>(tail_)});
       if (way_ == wire::LinkWay::write) {
-        write(rings.requests() + slot * wire::kRingLineBytes, part, note);
+        write(rings.requests() + index * wire::kRingSlotBytes, part, note);
       } else {
         send(part, note);
       }
     }
   }
-  void request(std::string_view message) { carry(to_lines(message, tail_)); }
+  void request(std::string_view message) { carry(to_slots(message, tail_)); }
   void credit(std::uint32_t ring, std::uint64_t value) {
     const std::string bytes(base::bytes_of(value));
     if (way_ == wire::LinkWay::write) {
@@ -178,7 +178,7 @@ class HostileLink {
   void acknowledge() {
     for (std::uint32_t ring = 0; ring < layout().response_rings; ++ring) credit(ring, came_[ring]);
   }
-  void goodbye() { send({}, wire::to_immediate({wire::LinkNoteKind::goodbye, 0, 0})); }
+  void close() { send({}, wire::to_immediate({wire::LinkNoteKind::close, 0, 0})); }
 
   // --- what came of it --------------------------------------------------------------------------
 
@@ -193,9 +193,9 @@ class HostileLink {
   [[nodiscard]] std::optional<Status> last() const { return last_; }
   /// Requests that are not told yet.
   [[nodiscard]] std::uint32_t posted() const { return posted_; }
-  /// The line behind those of its request ring that it has carried.
+  /// The slot behind those of its request ring that it has carried.
   [[nodiscard]] std::uint64_t tail() const { return tail_; }
-  /// Lines of a response ring that have come.
+  /// Slots of a response ring that have come.
   [[nodiscard]] std::uint64_t came(std::uint32_t ring) const { return came_[ring]; }
   [[nodiscard]] wire::LinkWay way() const { return way_; }
 
@@ -226,16 +226,16 @@ class HostileLink {
     }
     if (completion.status != Status::success) return;
     const wire::LinkNote note = wire::to_note(completion.immediate);
-    if (completion.with_immediate && note.kind == wire::LinkNoteKind::lines) {
+    if (completion.with_immediate && note.kind == wire::LinkNoteKind::slots) {
       std::uint64_t& known = came_[note.ring];
-      known += (note.line - static_cast<std::uint32_t>(known)) & wire::kLinkLineMask;
+      known += (note.slot - static_cast<std::uint32_t>(known)) & wire::kLinkSlotMask;
     }
     if (receive_again && !ended()) post_receive(completion.work_id);
   }
 
   fabric::Endpoint& endpoint_;
   fabric::CompletionQueue completions_;
-  std::vector<Line> lines_;
+  std::vector<Line> slots_;
   fabric::Registration region_;
   Room room_;
   std::vector<std::byte> buffers_;

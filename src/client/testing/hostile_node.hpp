@@ -25,7 +25,7 @@ namespace espalier::client {
 class HostileNode {
  public:
   HostileNode(fabric::sim::World& world, std::string name)
-      : world_(world), name_(std::move(name)), lines_(kMemoryBytes / sizeof(Line)) {
+      : world_(world), name_(std::move(name)), slots_(kMemoryBytes / sizeof(Line)) {
     begin(world.add_node(name_));
   }
   ~HostileNode() { end(); }
@@ -79,7 +79,7 @@ class HostileNode {
     endpoint_ = std::move(endpoint);
     completions_.emplace(*endpoint_, 1024);
     static_cast<void>(endpoint_->listen(name_));
-    region_ = *endpoint_->regions().offer({lines_.data()->bytes, kMemoryBytes},
+    region_ = *endpoint_->regions().offer({slots_.data()->bytes, kMemoryBytes},
                                           fabric::RemoteRights::write);
   }
   void end() {
@@ -124,8 +124,8 @@ class HostileNode {
     welcome.magic = wire::kLinkMagic;
     welcome.protocol = wire::kLinkProtocol;
     welcome.way = hello_.way;
-    welcome.request_lines_log2 = hello_.request_lines_log2;
-    welcome.response_lines_log2 = hello_.response_lines_log2;
+    welcome.request_slots_log2 = hello_.request_slots_log2;
+    welcome.response_slots_log2 = hello_.response_slots_log2;
     welcome.response_rings = hello_.response_rings;
     welcome.node_id = 7;
     welcome.token = hello_.token == wire::LinkToken{} ? wire::LinkToken{1, 2} : hello_.token;
@@ -156,7 +156,7 @@ class HostileNode {
   // --- what it says -----------------------------------------------------------------------------
 
   [[nodiscard]] wire::ConnectionLayout rings() const {
-    return {1u << hello_.request_lines_log2, 1u << hello_.response_lines_log2,
+    return {1u << hello_.request_slots_log2, 1u << hello_.response_slots_log2,
             hello_.response_rings};
   }
   [[nodiscard]] bool sends() const {
@@ -193,21 +193,21 @@ class HostileNode {
     header.bytes = static_cast<std::uint32_t>(sizeof header + payload.size());
     if (!patient_ && choices.one_in(16))
       header.bytes = static_cast<std::uint32_t>(choices.below(9000));
-    std::string lines = to_lines(std::string(base::bytes_of(header)) + payload, tail_);
-    while (!lines.empty()) {
-      const std::uint64_t slot = tail_ & (rings().response_lines - 1);
+    std::string slots = to_slots(std::string(base::bytes_of(header)) + payload, tail_);
+    while (!slots.empty()) {
+      const std::uint64_t index = tail_ & (rings().response_slots - 1);
       const std::string part =
-          lines.substr(0, (rings().response_lines - slot) * wire::kRingLineBytes);
-      lines.erase(0, part.size());
-      tail_ += part.size() / wire::kRingLineBytes;
+          slots.substr(0, (rings().response_slots - index) * wire::kRingSlotBytes);
+      slots.erase(0, part.size());
+      tail_ += part.size() / wire::kRingSlotBytes;
       wire::LinkNote said;
-      said.line = static_cast<std::uint32_t>(tail_);
+      said.slot = static_cast<std::uint32_t>(tail_);
       const bool lies = !patient_ && choices.one_in(16);
       const std::uint32_t note = lies ? immediate(choices) : wire::to_immediate(said);
       if (sends()) {
         send(part, note);
       } else {
-        write_at(rings().responses(0) + slot * wire::kRingLineBytes, part, note);
+        write_at(rings().responses(0) + index * wire::kRingSlotBytes, part, note);
       }
     }
   }
@@ -228,8 +228,8 @@ class HostileNode {
     wire::LinkNote note;
     note.kind = static_cast<wire::LinkNoteKind>(choices.below(4));
     note.ring = static_cast<std::uint32_t>(choices.below(choices.one_in(4) ? 16 : 2));
-    note.line = static_cast<std::uint32_t>(tail_ + choices.below(160) - 80);
-    if (note.kind == wire::LinkNoteKind::goodbye && !choices.one_in(4)) note.kind = {};
+    note.slot = static_cast<std::uint32_t>(tail_ + choices.below(160) - 80);
+    if (note.kind == wire::LinkNoteKind::close && !choices.one_in(4)) note.kind = {};
     return wire::to_immediate(note);
   }
   static std::size_t length(Choices& choices) {
@@ -262,7 +262,7 @@ class HostileNode {
 
   fabric::sim::World& world_;
   const std::string name_;
-  std::vector<Line> lines_;
+  std::vector<Line> slots_;
   std::vector<std::byte> buffers_ = std::vector<std::byte>(kReceives * kReceiveBytes);
   std::vector<std::byte> read_ = std::vector<std::byte>(64);
   std::unique_ptr<fabric::Endpoint> endpoint_;

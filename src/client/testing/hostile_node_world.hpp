@@ -41,17 +41,17 @@ class HostileNodeWorld {
   std::string run(NodeReached& reached) {
     FabricConnectionOptions options;
     options.way = way_;
-    options.request_lines = 64;
-    options.response_lines = 64;
+    options.request_slots = 64;
+    options.response_slots = 64;
     options.response_rings = 1;
     options.now_ns = [this] { return world_.now_ns(); };
     options.pair_timeout_ns = 100'000;
-    options.patience_ns = kPatienceNs;
+    options.timeout_ns = kTimeoutNs;
     options.silence_ns = 1'000'000;
     const std::uint64_t begin = world_.now_ns();
     auto connection =
         FabricConnection::open(fabric::Connecting{world_.add_node("c"), "n"}, options);
-    if (world_.now_ns() - begin > kPatienceNs + kGraceNs) return "it was tried for too long";
+    if (world_.now_ns() - begin > kTimeoutNs + kGraceNs) return "it was tried for too long";
     if (!connection) return ++reached.refused, std::string();
     ++reached.opened;
     std::string wrong = ask(*connection, reached);
@@ -60,7 +60,7 @@ class HostileNodeWorld {
   }
 
  private:
-  static constexpr std::uint64_t kPatienceNs = 5'000'000;
+  static constexpr std::uint64_t kTimeoutNs = 5'000'000;
   static constexpr std::uint64_t kGraceNs = 20'000'000;
   static constexpr std::uint64_t kPauseNs = 5'000;  // between two looks of the client
   static constexpr int kActsMax = 400;
@@ -103,9 +103,9 @@ class HostileNodeWorld {
   }
 
   std::string ask(const std::shared_ptr<FabricConnection>& connection, NodeReached& reached) {
-    auto lane = Lane::open(connection);
-    if (!lane) return "no lane";
-    RemoteRequests requests(**lane, 8);
+    auto rings = ThreadRings::open(connection);
+    if (!rings) return "no lane";
+    RemoteRequests requests(**rings, 8);
     constexpr Op kOps[] = {Op::get,          Op::put,        Op::floor, Op::scan,
                            Op::scan_reverse, Op::scan_floor, Op::erase, Op::get};
     std::vector<Request> asked(std::size(kOps));
@@ -119,7 +119,7 @@ class HostileNodeWorld {
     reader.times.resize(asked.size());
     requests.submit(asked, reader, {1, 460, 0});
     const auto late = [this] {
-      return gone_ns_ != 0 && world_.now_ns() > gone_ns_ + kPatienceNs + kGraceNs;
+      return gone_ns_ != 0 && world_.now_ns() > gone_ns_ + kTimeoutNs + kGraceNs;
     };
     while (requests.advance() != 0 && !late()) world_.run_for(kPauseNs);
     const bool all = requests.pending() == 0;

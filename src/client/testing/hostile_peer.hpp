@@ -36,8 +36,8 @@ struct HostileLore {
   std::uint32_t map = 0;
 
   std::uint64_t dialled = 0;
-  std::uint64_t let_in = 0;
-  std::uint64_t turned_away = 0;
+  std::uint64_t accepted = 0;
+  std::uint64_t rejected = 0;
   std::uint64_t took_over = 0;
   std::uint64_t ended = 0;  // pairs, by the node or by what they did
   std::uint64_t vanished = 0;
@@ -86,7 +86,7 @@ class HostilePeer {
       case 9: return link.acknowledge();
       case 10: return known.takes = choices.one_in(2), void();
       case 11: return reach(link, choices);
-      case 12: return choices.one_in(4) ? link.goodbye() : void();
+      case 12: return choices.one_in(4) ? link.close() : void();
       default: break;
     }
     if (choices.one_in(6)) return vanish();
@@ -145,11 +145,11 @@ class HostilePeer {
     lore_.answered += answered - std::exchange(known.answered, answered);
     if (known.known || link.welcome() == nullptr) return;
     known.known = true;
-    if (!link.let_in()) {
-      ++lore_.turned_away;
+    if (!link.accepted()) {
+      ++lore_.rejected;
       return;
     }
-    ++(known.asked_by_name ? lore_.took_over : lore_.let_in);
+    ++(known.asked_by_name ? lore_.took_over : lore_.accepted);
     lore_.own.push_back({link.welcome()->token, link.layout()});
     if (lore_.own.size() > 16) lore_.own.erase(lore_.own.begin());
   }
@@ -187,8 +187,8 @@ class HostilePeer {
       case 0: hello.magic ^= std::uint64_t{1} << choices.below(64); return;
       case 1: hello.protocol = static_cast<std::uint32_t>(choices.word()); return;
       case 2: hello.way = byte(); return;
-      case 3: hello.request_lines_log2 = byte(); return;
-      case 4: hello.response_lines_log2 = byte(); return;
+      case 3: hello.request_slots_log2 = byte(); return;
+      case 4: hello.response_slots_log2 = byte(); return;
       case 5: hello.response_rings = choices.pick<std::uint8_t>({0, 255, 16, 17, byte()}); return;
       case 6: hello.token = {choices.word(), choices.one_in(2) ? 0 : choices.word()}; return;
       case 7: hello.key ^= 1u << choices.below(32); return;
@@ -208,9 +208,9 @@ class HostilePeer {
     if (!stolen && !choices.one_in(3)) return;
     switch (choices.below(4)) {
       case 0:
-        hello.request_lines_log2 = static_cast<std::uint8_t>(hello.request_lines_log2 + 32);
+        hello.request_slots_log2 = static_cast<std::uint8_t>(hello.request_slots_log2 + 32);
         return;
-      case 1: hello.response_lines_log2 ^= 1; return;
+      case 1: hello.response_slots_log2 ^= 1; return;
       case 2: ++hello.response_rings; return;
       default: hello.token[choices.below(2)] ^= std::uint64_t{1} << choices.below(64); return;
     }
@@ -245,17 +245,17 @@ class HostilePeer {
   }
 
   std::string garbage(const HostileLink& link, Choices& choices) {
-    std::string message(4 + wire::kRingLinePayload * choices.between(1, 8), '\0');
+    std::string message(4 + wire::kRingSlotPayload * choices.between(1, 8), '\0');
     for (char& c : message) c = static_cast<char>(choices.below(256));
-    std::string lines = to_lines(message, link.tail());
+    std::string slots = to_slots(message, link.tail());
     // Whichever line is taken for a header: nothing of a helper thread's, and nothing that writes
     // what is another's.
-    for (std::size_t at = 12; at < lines.size(); at += wire::kRingLineBytes) {
-      lines[at] = static_cast<char>(
+    for (std::size_t at = 12; at < slots.size(); at += wire::kRingSlotBytes) {
+      slots[at] = static_cast<char>(
           choices.pick({0, 1, 2, 10, 11, 12, 13, 14, 15, 22, 23, 24, 26, 127, 128, 255}));
     }
-    if (choices.one_in(4)) lines[64 * choices.below(lines.size() / 64)] ^= 1;
-    return lines;
+    if (choices.one_in(4)) slots[64 * choices.below(slots.size() / 64)] ^= 1;
+    return slots;
   }
 
   // --- what a client's link would never do ------------------------------------------------------
@@ -271,10 +271,10 @@ class HostilePeer {
     note.kind = static_cast<wire::LinkNoteKind>(choices.below(4));
     note.ring =
         static_cast<std::uint32_t>(choices.one_in(3) ? choices.below(16) : choices.below(2));
-    const std::uint64_t far = std::uint64_t{1} << choices.below(wire::kLinkLineBits + 1);
-    const std::uint64_t line = choices.one_in(2) ? link.tail() + far : link.tail() - far;
-    note.line = static_cast<std::uint32_t>(choices.one_in(3) ? link.tail() : line);
-    if (note.kind == wire::LinkNoteKind::goodbye && !choices.one_in(4)) note.kind = {};
+    const std::uint64_t far = std::uint64_t{1} << choices.below(wire::kLinkSlotBits + 1);
+    const std::uint64_t slot = choices.one_in(2) ? link.tail() + far : link.tail() - far;
+    note.slot = static_cast<std::uint32_t>(choices.one_in(3) ? link.tail() : slot);
+    if (note.kind == wire::LinkNoteKind::close && !choices.one_in(4)) note.kind = {};
     return wire::to_immediate(note);
   }
 
@@ -312,10 +312,10 @@ class HostilePeer {
   void scribble(HostileLink& link, Choices& choices) {
     const wire::ConnectionLayout rings = link.layout();
     if (!rings.valid()) return;
-    const std::uint64_t lines = rings.bytes() / wire::kRingLineBytes;
+    const std::uint64_t slots = rings.bytes() / wire::kRingSlotBytes;
     const std::uint64_t offset = choices.one_in(2)
                                      ? 8 * choices.below(wire::kConnectionPageBytes / 8)
-                                     : wire::kRingLineBytes * choices.below(lines);
+                                     : wire::kRingSlotBytes * choices.below(slots);
     link.write(offset, std::string(base::bytes_of(word(link, choices))));
   }
 

@@ -19,7 +19,7 @@
 
 #include "base/random.hpp"
 #include "client/fabric_connection.hpp"
-#include "client/lane.hpp"
+#include "client/thread_rings.hpp"
 #include "fabric/sim/world.hpp"
 #include "offload/fabric_clients.hpp"
 #include "offload/testing/engine_fixture.hpp"
@@ -76,21 +76,21 @@ class LinkWorld {
     if (!listens_) return "cannot listen";
     FabricConnectionOptions options;
     options.way = options_.way;
-    options.request_lines = kRings.request_lines;
-    options.response_lines = kRings.response_lines;
+    options.request_slots = kRings.request_slots;
+    options.response_slots = kRings.response_slots;
     options.response_rings = kRings.response_rings;
     options.now_ns = [this] { return world_.now_ns(); };
     options.pair_timeout_ns = kMs;
-    options.patience_ns = 4'000 * kMs;
+    options.timeout_ns = 4'000 * kMs;
     options.silence_ns = 20 * kMs;
     fabric::Connecting way{client_came_ ? world_.add_endpoint("c") : world_.add_node("c"), "n"};
     client_came_ = true;
     auto opened = FabricConnection::open(std::move(way), options);
     if (!opened) return "cannot connect: " + message(opened.error());
     connection_ = std::move(*opened);
-    auto lane = Lane::open(connection_);
-    if (!lane) return "no lane: " + message(lane.error());
-    lane_ = std::move(*lane);
+    auto rings = ThreadRings::open(connection_);
+    if (!rings) return "no lane: " + message(rings.error());
+    rings_ = std::move(*rings);
     return {};
   }
   std::string go_on(LinkReached& reached) {
@@ -116,7 +116,7 @@ class LinkWorld {
         ++sent;
       }
       Incoming response;
-      while (lane_->receive(response)) {
+      while (rings_->receive(response)) {
         ++reached.answers;
         if (std::string wrong = check(response); !wrong.empty()) return wrong;
       }
@@ -144,9 +144,9 @@ class LinkWorld {
   void attend() {
     if (connection_) connection_->make_progress();
   }
-  /// The client says goodbye.
+  /// The client sends a close note.
   void part() {
-    lane_.reset();
+    rings_.reset();
     connection_.reset();
   }
 
@@ -314,13 +314,13 @@ class LinkWorld {
     const bool sequence = asked.offload == wire::OffloadId::sequence;
     request.map = sequence ? 0 : map_;
     request.argument = sequence ? 1 : 0;
-    const bool is_long = Lane::lines_of(request) > lane_->lines_at_once();
-    if (!lane_->send(request, next_tag_)) {
+    const bool is_long = ThreadRings::slots_of(request) > rings_->batch_slots_max();
+    if (!rings_->send(request, next_tag_)) {
       ++reached.ring_full;
       return false;
     }
     if (is_long) ++reached.long_messages;
-    lane_->ring();
+    rings_->ring();
     in_flight_.emplace(next_tag_++, asked);
     return true;
   }
@@ -379,7 +379,7 @@ class LinkWorld {
   bool paused_ = false;
   bool ended_ = false;
   std::shared_ptr<FabricConnection> connection_;
-  std::unique_ptr<Lane> lane_;
+  std::unique_ptr<ThreadRings> rings_;
   std::map<std::uint32_t, Asked> in_flight_;
   std::uint32_t next_tag_ = 1;
   std::set<std::uint64_t> numbers_;

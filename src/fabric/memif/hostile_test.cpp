@@ -164,7 +164,7 @@ TEST_F(MemifHostile, AListenerThatAcknowledgesForEverIsLeft) {
   const std::string own = (folder / "own").string();
   const auto listening = shm::ListeningSocket::open(own);
   ASSERT_TRUE(listening);
-  const auto link = *Link::dial(own, 1);
+  const auto link = *MemifLink::dial(own, 1);
   const memory::Descriptor there(accept4(listening->number(), nullptr, nullptr, SOCK_CLOEXEC));
   ASSERT_TRUE(there);
   const auto free = [](std::uint32_t) { return true; };
@@ -174,11 +174,11 @@ TEST_F(MemifHostile, AListenerThatAcknowledgesForEverIsLeft) {
     ASSERT_EQ(send(there.number(), &acknowledge, sizeof acknowledge, 0),
               static_cast<ssize_t>(sizeof acknowledge));
     link->progress(free);
-    ASSERT_EQ(link->state(), Link::State::agreeing);
+    ASSERT_EQ(link->state(), MemifLink::State::agreeing);
   }
   ASSERT_GT(send(there.number(), &acknowledge, sizeof acknowledge, 0), 0);
   link->progress(free);
-  EXPECT_EQ(link->state(), Link::State::ended);
+  EXPECT_EQ(link->state(), MemifLink::State::ended);
 }
 
 using MemifHostileSlow = MemifHostile;

@@ -16,7 +16,7 @@
 #include "base/bytes.hpp"
 #include "base/system_error.hpp"
 #include "base/unix_address.hpp"
-#include "memory/packets.hpp"
+#include "memory/seqpacket.hpp"
 
 namespace espalier::fabric::memif {
 namespace {
@@ -61,7 +61,7 @@ bool is_event(const memory::Descriptor& descriptor) {
 
 }  // namespace
 
-Result<std::unique_ptr<Link>> Link::dial(const std::string& path, std::uint32_t number) {
+Result<std::unique_ptr<MemifLink>> MemifLink::dial(const std::string& path, std::uint32_t number) {
   const auto address = base::UnixAddress::file(path);
   if (!address) return std::unexpected(address.error());
   memory::Descriptor made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -73,14 +73,14 @@ Result<std::unique_ptr<Link>> Link::dial(const std::string& path, std::uint32_t 
     }
     return base::refused_by_system();
   }
-  std::unique_ptr<Link> link(new Link(std::move(made)));
+  std::unique_ptr<MemifLink> link(new MemifLink(std::move(made)));
   link->connects_ = true;
   link->number_ = number;
   return link;
 }
 
-std::unique_ptr<Link> Link::accept(memory::Descriptor socket) {
-  std::unique_ptr<Link> link(new Link(std::move(socket)));
+std::unique_ptr<MemifLink> MemifLink::accept(memory::Descriptor socket) {
+  std::unique_ptr<MemifLink> link(new MemifLink(std::move(socket)));
   auto hello = new_message<format::HelloBytes>(MessageType::hello);
   std::memcpy(hello.name, kName.data(), kName.size());
   store_le(hello.version_min, format::kVersion);
@@ -91,7 +91,7 @@ std::unique_ptr<Link> Link::accept(memory::Descriptor socket) {
   return link;
 }
 
-void Link::progress(const std::function<bool(std::uint32_t)>& is_free) {
+void MemifLink::progress(const std::function<bool(std::uint32_t)>& is_free) {
   while (state_ != State::ended) {
     Message message;
     std::array<memory::Descriptor, 1> descriptors;
@@ -105,15 +105,15 @@ void Link::progress(const std::function<bool(std::uint32_t)>& is_free) {
   }
 }
 
-bool Link::take(const Message& message, memory::Descriptor descriptor,
-                const std::function<bool(std::uint32_t)>& is_free) {
+bool MemifLink::take(const Message& message, memory::Descriptor descriptor,
+                     const std::function<bool(std::uint32_t)>& is_free) {
   const auto type = static_cast<MessageType>(load_le<std::uint16_t>(message.data()));
   if (type == MessageType::disconnect) return false;
   return connects_ ? take_connecting(message)
                    : take_listening(message, std::move(descriptor), is_free);
 }
 
-bool Link::take_connecting(const Message& message) {
+bool MemifLink::take_connecting(const Message& message) {
   const auto type = static_cast<MessageType>(load_le<std::uint16_t>(message.data()));
   if (type == MessageType::acknowledge) return ++acknowledged_ <= kAcknowledgesMax;
   if (type == MessageType::hello && !offered_) {
@@ -135,7 +135,7 @@ bool Link::take_connecting(const Message& message) {
 
 /// Makes the memory, says all there is to say of it, and waits for the answer: what a listening end
 /// acknowledges on the way changes nothing.
-bool Link::offer(std::uint32_t log2_slots) {
+bool MemifLink::offer(std::uint32_t log2_slots) {
   const std::uint64_t ring_bytes = Ring::bytes(log2_slots);
   const std::uint32_t slots = 1u << log2_slots;
   const auto packed_offset = static_cast<std::uint32_t>((2 * ring_bytes + 4095) / 4096 * 4096);
@@ -174,8 +174,8 @@ bool Link::offer(std::uint32_t log2_slots) {
          say(add_other, in_event_.number()) && say(connect);
 }
 
-bool Link::take_listening(const Message& message, memory::Descriptor descriptor,
-                          const std::function<bool(std::uint32_t)>& is_free) {
+bool MemifLink::take_listening(const Message& message, memory::Descriptor descriptor,
+                               const std::function<bool(std::uint32_t)>& is_free) {
   if (state_ != State::agreeing) return false;
   const auto type = static_cast<MessageType>(load_le<std::uint16_t>(message.data()));
   if (type == MessageType::init && !number_) {
@@ -201,7 +201,7 @@ bool Link::take_listening(const Message& message, memory::Descriptor descriptor,
   }
 }
 
-bool Link::add_region(const Message& message, memory::Descriptor descriptor) {
+bool MemifLink::add_region(const Message& message, memory::Descriptor descriptor) {
   const auto said = as<format::AddRegionBytes>(message);
   const auto bytes = load_le<std::uint64_t>(said.bytes);
   if (!descriptor || to_listener_ || from_listener_ || regions_.size() > kRegionLast ||
@@ -220,7 +220,7 @@ bool Link::add_region(const Message& message, memory::Descriptor descriptor) {
   return acknowledge();
 }
 
-bool Link::add_ring(const Message& message, memory::Descriptor descriptor) {
+bool MemifLink::add_ring(const Message& message, memory::Descriptor descriptor) {
   const auto said = as<format::AddRingBytes>(message);
   const bool to_listener = (load_le<std::uint16_t>(said.flags) & format::kRingToListener) != 0;
   std::optional<PlacedRing>& place = to_listener ? to_listener_ : from_listener_;
@@ -242,7 +242,7 @@ bool Link::add_ring(const Message& message, memory::Descriptor descriptor) {
   return acknowledge();
 }
 
-bool Link::start_listening_end() {
+bool MemifLink::start_listening_end() {
   if (!to_listener_ || !from_listener_ || !to_listener_->ring.is_one() ||
       !from_listener_->ring.is_one()) {
     refuse("no rings");
@@ -260,24 +260,24 @@ bool Link::start_listening_end() {
 }
 
 template <class T>
-bool Link::say(const T& message, int descriptor) const {
+bool MemifLink::say(const T& message, int descriptor) const {
   const std::span descriptors(&descriptor, descriptor < 0 ? 0 : 1);
   return memory::send_packet(socket_.number(), std::as_bytes(std::span(&message, 1)), descriptors)
       .has_value();
 }
 
-bool Link::acknowledge() const {
+bool MemifLink::acknowledge() const {
   return say(new_message<format::MessageBytes>(MessageType::acknowledge));
 }
 
-void Link::refuse(const char* reason) {
+void MemifLink::refuse(const char* reason) {
   auto message = new_message<format::DisconnectBytes>(MessageType::disconnect);
   const std::string_view text(reason);
   std::memcpy(message.reason, text.data(), std::min(text.size(), sizeof message.reason - 1));
   static_cast<void>(say(message));
 }
 
-void Link::wake_peer() const {
+void MemifLink::wake_peer() const {
   // The peer has this event too, and could have filled it up so that a write waits.
   pollfd room{out_event_.number(), POLLOUT, 0};
   if (poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0) return;

@@ -31,18 +31,18 @@
 
 namespace espalier::fabric::memif {
 
-class Link {
+class MemifLink {
  public:
   enum class State : std::uint8_t { agreeing, up, ended };
 
   /// The end that connects, and makes the memory. Errors: invalid_argument (no path of a socket),
   /// connection_lost (nobody listens), system.
-  static Result<std::unique_ptr<Link>> dial(const std::string& path, std::uint32_t number);
+  static Result<std::unique_ptr<MemifLink>> dial(const std::string& path, std::uint32_t number);
   /// The end that listens, for one that has connected.
-  static std::unique_ptr<Link> accept(memory::Descriptor socket);
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
-  ~Link() = default;
+  static std::unique_ptr<MemifLink> accept(memory::Descriptor socket);
+  MemifLink(const MemifLink&) = delete;
+  MemifLink& operator=(const MemifLink&) = delete;
+  ~MemifLink() = default;
 
   /// Deals with what has come. `is_free` is asked whether the peer may have the link of a number.
   void progress(const std::function<bool(std::uint32_t)>& is_free);
@@ -72,7 +72,7 @@ class Link {
   };
   using Message = std::array<std::byte, 128>;
 
-  explicit Link(memory::Descriptor socket) : socket_(std::move(socket)) {}
+  explicit MemifLink(memory::Descriptor socket) : socket_(std::move(socket)) {}
   [[nodiscard]] bool take(const Message& message, memory::Descriptor descriptor,
                           const std::function<bool(std::uint32_t)>& is_free);
   [[nodiscard]] bool take_connecting(const Message& message);

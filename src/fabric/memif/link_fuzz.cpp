@@ -97,10 +97,10 @@ class Hostile {
     progress();
   }
   void progress() {
-    const Link::State before = link->state();
+    const MemifLink::State before = link->state();
     link->progress([](std::uint32_t number) { return number < kNumbers; });
     want(link->state() >= before, "a link goes back");
-    want(link->state() != Link::State::up || link->number().has_value(),
+    want(link->state() != MemifLink::State::up || link->number().has_value(),
          "a link is up without a number");
     if (link->number()) want(*link->number() < kNumbers, "a link has a number that is not free");
     hear();
@@ -138,7 +138,7 @@ class Hostile {
   }
   [[nodiscard]] virtual int event() const = 0;
 
-  std::unique_ptr<Link> link;
+  std::unique_ptr<MemifLink> link;
   bool said_anything = false;  // so what the link knows is not known here
 
  private:
@@ -181,7 +181,7 @@ class Hostile {
   }
   void take(FuzzInput& input) {
     const std::size_t most = input.below(Arrivals::kFramesMax + 1);
-    if (link->state() != Link::State::up) return;
+    if (link->state() != MemifLink::State::up) return;
     static Arrivals arrivals;
     arrivals.clear();
     const std::byte* const begin = arrivals.take(0).data();
@@ -200,7 +200,7 @@ class Hostile {
   void give(FuzzInput& input) {
     const std::size_t bytes = input.below(kFrameBytesMax + 2);
     const bool publishes = input.below(4) != 0;
-    if (link->state() != Link::State::up) return;
+    if (link->state() != MemifLink::State::up) return;
     SendingRing& out = link->out();
     if (std::byte* const at = out.begin(bytes)) {
       want(bytes <= kFrameBytesMax && !out.broken(), "there is room for what cannot be sent");
@@ -212,7 +212,7 @@ class Hostile {
   }
   void nap(FuzzInput& input) {
     const bool rises = input.below(2) != 0;
-    if (link->state() != Link::State::up) return;
+    if (link->state() != MemifLink::State::up) return;
     link->in().fall_asleep();
     static_cast<void>(link->in().ready());
     if (rises) link->in().rise();
@@ -233,7 +233,7 @@ class Connecting final : public Hostile {
     for (const std::uint32_t ring : {0u, RawPeer::kOtherRing}) {
       base::store_shared(memory().at(ring), sayings_.cookie);
     }
-    link = Link::accept(world().accept());
+    link = MemifLink::accept(world().accept());
     progress();
     want(heard_ == 1, "there is no hello");
   }
@@ -320,7 +320,7 @@ class Connecting final : public Hostile {
     if (type == MessageType::connected) {
       want(link->number().has_value(), "it is connected without a number");
     } else if (type == MessageType::disconnect) {
-      want(link->state() == Link::State::ended, "a link goes on that was refused");
+      want(link->state() == MemifLink::State::ended, "a link goes on that was refused");
     } else {
       want(type == MessageType::hello || type == MessageType::acknowledge, "no such message");
       acknowledged_ += type == MessageType::acknowledge;
@@ -339,7 +339,7 @@ class Connecting final : public Hostile {
 class Listening final : public Hostile {
  public:
   Listening() {
-    auto made = Link::dial(world().path, kNumber);
+    auto made = MemifLink::dial(world().path, kNumber);
     want(made.has_value(), "cannot connect");
     link = std::move(*made);
     socket_ = world().accept();
@@ -363,38 +363,39 @@ class Listening final : public Hostile {
     return made;
   }
   template <class T>
-  void tell(const T& message) const {
+  void send_message(const T& message) const {
     static_cast<void>(memory::send_packet(socket_.number(), std::as_bytes(std::span(&message, 1))));
   }
-  void tell_hello(std::uint16_t least, std::uint16_t most, std::uint8_t log2_slots) const {
+  void send_hello(std::uint16_t least, std::uint16_t most, std::uint8_t log2_slots) const {
     auto hello = message<format::HelloBytes>(MessageType::hello);
     base::store_le(hello.version_min, least);
     base::store_le(hello.version_max, most);
     hello.log2_slots_max = log2_slots;
-    tell(hello);
+    send_message(hello);
   }
   void say(FuzzInput& input) override {
     switch (input.below(4)) {
-      case 0: tell_hello(format::kVersion, format::kVersion, input.byte() % 20); break;
+      case 0: send_hello(format::kVersion, format::kVersion, input.byte() % 20); break;
       case 1: {
         const auto least = input.number<std::uint16_t>();
-        tell_hello(least, input.number<std::uint16_t>(), input.byte());
+        send_hello(least, input.number<std::uint16_t>(), input.byte());
         break;
       }
-      case 2: tell(message<format::MessageBytes>(MessageType::acknowledge)); break;
+      case 2: send_message(message<format::MessageBytes>(MessageType::acknowledge)); break;
       default: {
-        const bool once = link->state() == Link::State::up;
-        tell(message<format::ConnectBytes>(MessageType::connected));
+        const bool once = link->state() == MemifLink::State::up;
+        send_message(message<format::ConnectBytes>(MessageType::connected));
         progress();
-        want(!once || link->state() == Link::State::ended || !socket_, "it is connected twice");
+        want(!once || link->state() == MemifLink::State::ended || !socket_,
+             "it is connected twice");
         break;
       }
     }
   }
   void do_all_as_it_should() override {
-    tell_hello(format::kVersion, format::kVersion, 9);
+    send_hello(format::kVersion, format::kVersion, 9);
     progress();
-    tell(message<format::ConnectBytes>(MessageType::connected));
+    send_message(message<format::ConnectBytes>(MessageType::connected));
   }
 
   /// It says five things, in this order, and they hold.

@@ -50,7 +50,7 @@ std::uint32_t first_number() {
 
 /// A link, and what does not change from packet to packet.
 struct Way {
-  std::unique_ptr<Link> link;
+  std::unique_ptr<MemifLink> link;
   PortAddress peer;              // of a listening port: who is there
   std::uint64_t give_up_ns = 0;  // unless it is up before
   bool up = false;
@@ -108,7 +108,7 @@ class Port final : public MemifPort {
     number_ = number;
     address_ = connector_address(number, options_.is_v6);
   }
-  void add(std::unique_ptr<Link> link);
+  void add(std::unique_ptr<MemifLink> link);
   void accept_peers();
   [[nodiscard]] bool sockets_are_quiet() const;
   void look_at_links();
@@ -165,7 +165,7 @@ Result<void> Port::open() {
     watch(listening_->number(), false);
     return {};
   }
-  auto link = Link::dial(options_.path, number_);
+  auto link = MemifLink::dial(options_.path, number_);
   if (!link) return std::unexpected(link.error());
   add(std::move(*link));
   return options_.link ? Result<void>() : open_any();
@@ -189,7 +189,7 @@ void Port::watch(int descriptor, bool edges) const {
   epoll_ctl(events_.number(), EPOLL_CTL_ADD, descriptor, &event);
 }
 
-void Port::add(std::unique_ptr<Link> link) {
+void Port::add(std::unique_ptr<MemifLink> link) {
   watch(link->socket(), false);
   auto way = std::make_unique<Way>();
   way->link = std::move(link);
@@ -199,7 +199,7 @@ void Port::add(std::unique_ptr<Link> link) {
 
 bool Port::is_free(std::uint32_t number) const {
   return number < kLinksMax && std::none_of(ways_.begin(), ways_.end(), [&](const auto& way) {
-           return way->link->state() != Link::State::ended && way->link->number() == number;
+           return way->link->state() != MemifLink::State::ended && way->link->number() == number;
          });
 }
 
@@ -210,14 +210,14 @@ void Port::accept_peers() {
     memory::Descriptor peer(
         accept4(listening_->number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!peer) return;
-    add(Link::accept(std::move(peer)));
+    add(MemifLink::accept(std::move(peer)));
   }
 }
 
 void Port::look_at(Way& way) {
   way.link->progress([this](std::uint32_t number) { return is_free(number); });
-  if (way.link->state() == Link::State::agreeing && now_ns() > way.give_up_ns) way.link->end();
-  if (way.link->state() != Link::State::up || way.up) return;
+  if (way.link->state() == MemifLink::State::agreeing && now_ns() > way.give_up_ns) way.link->end();
+  if (way.link->state() != MemifLink::State::up || way.up) return;
   way.up = true;
   numbers_refused_ = 0;
   ++counters_.links_up;
@@ -230,8 +230,8 @@ void Port::look_at(Way& way) {
 
 bool Port::sockets_are_quiet() const {
   // Events of peers that would wake us are among these; they matter only to who sleeps.
-  epoll_event told;
-  return epoll_wait(events_.number(), &told, 1, 0) == 0;
+  epoll_event events;
+  return epoll_wait(events_.number(), &events, 1, 0) == 0;
 }
 
 // Where any link will do, the next one is tried at once.
@@ -247,7 +247,7 @@ void Port::look_at_links() {
   // Ends first: a peer that comes again finds its link free.
   for (const auto& way : ways_) look_at(*way);
   std::erase_if(ways_, [this](const auto& way) {
-    if (way->link->state() != Link::State::ended) return false;
+    if (way->link->state() != MemifLink::State::ended) return false;
     ++(way->up ? counters_.links_down : counters_.refused);
     if (way->link->refused()) be_refused();
     // Closing it would not do: the peer has it too.
@@ -262,7 +262,7 @@ void Port::look_at_links() {
     accept_peers();
   } else if (ways_.empty() && now_ns() >= dial_again_ns_) {
     dial_again_ns_ = now_ns() + kDialAgainNs;
-    if (auto link = Link::dial(options_.path, number_)) add(std::move(*link));
+    if (auto link = MemifLink::dial(options_.path, number_)) add(std::move(*link));
   }
   all_up_ = !ways_.empty() &&
             std::all_of(ways_.begin(), ways_.end(), [](const auto& way) { return way->up; });
@@ -401,8 +401,8 @@ bool Port::fall_asleep() {
 
 // Whatever woke us is looked at, and what tells of edges alone has told.
 void Port::take_events() {
-  std::array<epoll_event, 64> told;
-  epoll_wait(events_.number(), told.data(), static_cast<int>(told.size()), 0);
+  std::array<epoll_event, 64> events;
+  epoll_wait(events_.number(), events.data(), static_cast<int>(events.size()), 0);
   std::uint64_t count = 0;
   static_cast<void>(read(wake_.number(), &count, sizeof count));
   turns_ = turns_to_look_;

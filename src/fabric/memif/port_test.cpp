@@ -265,8 +265,8 @@ TEST_F(MemifPorts, NoLinkIsFree) {
       memory::Descriptor peer(
           accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!peer) continue;
-      const auto link = Link::accept(std::move(peer));
-      while (link->state() == Link::State::agreeing) {
+      const auto link = MemifLink::accept(std::move(peer));
+      while (link->state() == MemifLink::State::agreeing) {
         link->progress([&](std::uint32_t) { return false; });
       }
       ++refused;
@@ -291,7 +291,7 @@ TEST_F(MemifPorts, TellsWhoSleepsOnADescriptor) {
   const Port far = listening();
   const Port near = connecting(3);
   await_links(*near, 1, *far, 1);
-  const auto told = [&](auto happens) {
+  const auto completion = [&](auto happens) {
     const int quiet = far->begin_sleep();
     EXPECT_FALSE(readable(quiet));
     happens();
@@ -299,7 +299,7 @@ TEST_F(MemifPorts, TellsWhoSleepsOnADescriptor) {
     far->end_sleep();
   };
   for (int round = 0; round < 3; ++round) {
-    told([&] {
+    completion([&] {
       ASSERT_TRUE(send(*near, far->address(), noise(64)));
       near->flush();
     });
@@ -307,12 +307,12 @@ TEST_F(MemifPorts, TellsWhoSleepsOnADescriptor) {
     EXPECT_TRUE(readable(far->begin_sleep()));
     far->end_sleep();
     EXPECT_EQ(take(*far).size(), 1u);
-    told([&] { far->wake(); });
+    completion([&] { far->wake(); });
   }
   Port another;
-  told([&] { another = connecting(4); });
+  completion([&] { another = connecting(4); });
   await_links(*another, 1, *far, 2);
-  told([&] { another.reset(); });
+  completion([&] { another.reset(); });
   while (far->links() != 1) static_cast<void>(far->receive());
   expect_way(*near, *far);
 }

@@ -238,9 +238,9 @@ class Out {
     std::memset(at, static_cast<int>(written_ & 0xFF), bytes);
     if (!ends) return;
     tested_.end();
-    const DescriptorBytes told = ring_.load(static_cast<std::uint16_t>(written_));
-    const Bytes seen = pointed_at(told);
-    want(seen.data() == at && seen.size() == bytes && told.flags == 0,
+    const DescriptorBytes published = ring_.load(static_cast<std::uint16_t>(written_));
+    const Bytes seen = pointed_at(published);
+    want(seen.data() == at && seen.size() == bytes && published.flags == 0,
          "the peer is told another place than where the frame lies");
     if (own_) lent_.push_back({at, bytes});
     ++written_;
@@ -249,11 +249,11 @@ class Out {
     want(tested_.publish() == (published_ != written_),
          "what is published is not what was written");
     published_ = written_;
-    const std::uint16_t told = own_ ? ring_.head() : ring_.tail();
-    if (published_ != 0 && published_ != last_told_) {
-      want(told == static_cast<std::uint16_t>(published_), "the peer is told another count");
+    const std::uint16_t published = own_ ? ring_.head() : ring_.tail();
+    if (published_ != 0 && published_ != last_published_) {
+      want(published == static_cast<std::uint16_t>(published_), "the peer is told another count");
     }
-    last_told_ = published_;
+    last_published_ = published_;
     want(tested_.peer_sleeps() == !ring_.quiet(), "whether the peer sleeps is not seen");
   }
   /// The same frames over and over, without bytes, and all of them are taken.
@@ -320,7 +320,7 @@ class Out {
   std::uint64_t written_ = 0;
   std::uint64_t published_ = 0;
   std::uint64_t given_back_ = 0;
-  std::uint64_t last_told_ = 0;
+  std::uint64_t last_published_ = 0;
   std::uint16_t seen_ = 0;
   bool broken_ = false;
 };

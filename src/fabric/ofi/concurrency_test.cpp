@@ -71,9 +71,9 @@ TEST(OfiConcurrency, ATargetThatSleepsIsReadAsOftenAsOneLikes) {
                     .taken,
                 1u);
     }
-    const Completion told = next_of(client);
-    ASSERT_EQ(told.work_id, ended);
-    ASSERT_EQ(told.status, Status::success);
+    const Completion completion = next_of(client);
+    ASSERT_EQ(completion.work_id, ended);
+    ASSERT_EQ(completion.status, Status::success);
     ASSERT_EQ(base::load_plain<std::uint64_t>(into[ended % kInFlight].data()),
               ended * 8 % Server::kBytes);
   }
@@ -86,9 +86,9 @@ TEST(OfiConcurrency, WhoSleepsIsWokenByWhatComes) {
   const ServingThread thread(server);
   for (std::uint64_t i = 0; i < 500; ++i) {
     client.pair->post(WorkRequest::fetch_add(i, remote.key, remote.at(0), 1));
-    const Completion told = next_of(client);
-    ASSERT_EQ(told.status, Status::success);
-    ASSERT_EQ(told.old_value, i);
+    const Completion completion = next_of(client);
+    ASSERT_EQ(completion.status, Status::success);
+    ASSERT_EQ(completion.old_value, i);
   }
 }
 
@@ -136,9 +136,9 @@ TEST(OfiConcurrency, RevokingFromAnotherThreadEndsAccess) {
         region.revoke();
         std::fill(own.begin(), own.end(), std::byte{2});  // it is ours again
       }
-      const Completion told = next_of(client);
-      if (told.status != Status::success) {
-        ASSERT_EQ(told.status, Status::remote_access);
+      const Completion completion = next_of(client);
+      if (completion.status != Status::success) {
+        ASSERT_EQ(completion.status, Status::remote_access);
         break;
       }
       ASSERT_EQ(std::count(into.begin(), into.end(), std::byte{1}), 8192);

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "fabric/ofi/door_patience.hpp"
+#include "fabric/ofi/listener_timeout.hpp"
 #include "fabric/roce/udp_address.hpp"
 
 namespace espalier::fabric::ofi {
@@ -45,16 +45,16 @@ Result<Device*> Connections::device_for(fi_info& info) {
   return devices_.back().get();
 }
 
-Result<Link*> Connections::make_link(Device& device, fi_info& info) {
+Result<ProviderChannel*> Connections::make_link(Device& device, fi_info& info) {
   const auto number = links_.next_number();
   if (!number) return fail(Code::out_of_memory, kLinksMax);
-  auto made = Link::make(device, info, *number);
+  auto made = ProviderChannel::make(device, info, *number);
   if (!made) return std::unexpected(made.error());
   look_ = true;
   return &links_.put(std::move(*made));
 }
 
-Result<Link*> Connections::dial(const roce::PortAddress& where) {
+Result<ProviderChannel*> Connections::dial(const roce::PortAddress& where) {
   const auto info = library_->find(provider_, where, false);
   if (!info) return std::unexpected(info.error());
   const auto device = device_for(*info->get());
@@ -80,22 +80,23 @@ Result<void> Connections::listen(const roce::PortAddress& where) {
   if (answer != 0) return refused(answer);
   door_ = std::move(*door);
   door_device_ = *device;
-  shorten_patience(listens_at());
+  shorten_receive_timeout(listens_at());
   return {};
 }
 
 void Connections::answer_door(fi_info& info) {
-  const auto link =
-      hall_.has_room() ? make_link(*door_device_, info) : Result<Link*>(fail(Code::out_of_memory));
+  const auto link = accept_handler_.has_room()
+                        ? make_link(*door_device_, info)
+                        : Result<ProviderChannel*>(fail(Code::out_of_memory));
   if (!link) {
     fi_reject(door_.get(), info.handle, nullptr, 0);
     return;
   }
   if (!(*link)->accept()) return links_.forget(**link);
-  hall_.let_in(**link, roce::to_text(address_of(info.dest_addr, info.dest_addrlen)));
+  accept_handler_.accept(**link, roce::to_text(address_of(info.dest_addr, info.dest_addrlen)));
 }
 
-Link* Connections::link_of(const fid* object) {
+ProviderChannel* Connections::link_of(const fid* object) {
   const auto link =
       std::find_if(links_.all().begin(), links_.all().end(),
                    [object](const auto& each) { return each != nullptr && each->is(object); });
@@ -112,7 +113,7 @@ bool Connections::take_events() {
       if (event->kind == Device::Event::Kind::asked) {
         const Info info(*library_, event->info);
         answer_door(*info.get());
-      } else if (Link* const link = link_of(event->object)) {
+      } else if (ProviderChannel* const link = link_of(event->object)) {
         event->kind == Device::Event::Kind::up ? link->come_up() : link->go_down();
       }
     }
@@ -131,7 +132,7 @@ bool Connections::take_completions(bool all) {
       if (!all && count < Device::kAtATime) drained = true;
       any = any || count != 0;
       for (const Device::Completed& each : std::span(some, count)) {
-        Link* const link = links_.find(Link::number_of(each.tag));
+        ProviderChannel* const link = links_.find(ProviderChannel::number_of(each.tag));
         if (link != nullptr) link->complete(each);
       }
     }
@@ -139,19 +140,19 @@ bool Connections::take_completions(bool all) {
   return any;
 }
 
-// Events first: a line that is down is told of behind all that has come through it.
+// Events first: a channel that is down is told of behind all that has come through it.
 bool Connections::take() {
   const bool events = take_events();
   return take_completions(events) || events;
 }
 
-bool Connections::settle(std::uint64_t now_ns) {
+bool Connections::maintain(std::uint64_t now_ns) {
   bool any = false;
   for (auto& link : links_.all()) {
     if (link == nullptr) continue;
     if (!link->is_up()) look_ = true;
     any = link->is_lost() || any;
-    if (link->settle(now_ns)) link.reset();
+    if (link->maintain(now_ns)) link.reset();
   }
   return any;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the lines of an endpoint come from: connections of a provider (FI_EP_MSG: verbs, tcp). It
-// makes links to those who are dialled and of those who dial, and sees when they have come up, have
-// brought something, or are gone.
+// Where the channels of an endpoint come from: connections of a provider (FI_EP_MSG: verbs, tcp).
+// It makes links to those who are dialled and of those who dial, and sees when they have come up,
+// have brought something, or are gone.
 //
 // Thread: that of its endpoint.
 #pragma once
@@ -16,35 +16,36 @@
 #include <vector>
 
 #include "espalier/error.hpp"
+#include "fabric/ofi/channel_table.hpp"
 #include "fabric/ofi/device.hpp"
 #include "fabric/ofi/library.hpp"
-#include "fabric/ofi/link.hpp"
-#include "fabric/ofi/link_table.hpp"
+#include "fabric/ofi/provider_channel.hpp"
 #include "fabric/roce/port.hpp"
 
 namespace espalier::fabric::ofi {
 
 /// Who hears of those who dial.
-class Hall {
+class AcceptHandler {
  public:
   /// Whether one more may come in.
   [[nodiscard]] virtual bool has_room() = 0;
-  virtual void let_in(Link& link, std::string peer) = 0;
+  virtual void accept(ProviderChannel& link, std::string peer) = 0;
 
  protected:
-  ~Hall() = default;
+  ~AcceptHandler() = default;
 };
 
 class Connections {
  public:
   /// `hall` outlives them.
-  Connections(std::shared_ptr<const Library> library, std::string_view provider, Hall& hall)
-      : library_(std::move(library)), provider_(provider), hall_(hall) {}
+  Connections(std::shared_ptr<const Library> library, std::string_view provider,
+              AcceptHandler& accept_handler)
+      : library_(std::move(library)), provider_(provider), accept_handler_(accept_handler) {}
 
   /// Begins to connect to who listens there. Errors: out_of_memory (too many), unsupported (detail:
-  /// a Lack), system.
-  Result<Link*> dial(const roce::PortAddress& where);
-  /// Errors: already_exists, unsupported (detail: a Lack), system.
+  /// an Unsupported), system.
+  Result<ProviderChannel*> dial(const roce::PortAddress& where);
+  /// Errors: already_exists, unsupported (detail: an Unsupported), system.
   Result<void> listen(const roce::PortAddress& where);
   /// Where, with the port that was taken. Requires: listen() has succeeded.
   [[nodiscard]] roce::PortAddress listens_at() const;
@@ -55,7 +56,7 @@ class Connections {
   /// Takes what has come. Returns whether anything has.
   bool take();
   /// What comes last in a turn. Returns whether it has told anybody anything.
-  bool settle(std::uint64_t now_ns);
+  bool maintain(std::uint64_t now_ns);
   [[nodiscard]] bool any() const { return links_.any(); }
 
   /// When there is something to do although nothing came; UINT64_MAX: never.
@@ -69,16 +70,16 @@ class Connections {
   [[nodiscard]] bool take_completions(bool all);
   void answer_door(fi_info& info);
   Result<Device*> device_for(fi_info& info);
-  Result<Link*> make_link(Device& device, fi_info& info);
-  [[nodiscard]] Link* link_of(const fid* object);
+  Result<ProviderChannel*> make_link(Device& device, fi_info& info);
+  [[nodiscard]] ProviderChannel* link_of(const fid* object);
 
   std::shared_ptr<const Library> library_;
   std::string provider_;
-  Hall& hall_;
+  AcceptHandler& accept_handler_;
   std::vector<std::unique_ptr<Device>> devices_;
   Device* door_device_ = nullptr;
   Fid<fid_pep> door_;
-  LinkTable links_;
+  ChannelTable links_;
   std::uint32_t turns_ = 0;
   bool look_ = true;  // at events, in the next turn
 };

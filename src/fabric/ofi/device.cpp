@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "fabric/ofi/link_table.hpp"
+#include "fabric/ofi/channel_table.hpp"
 #include "wire/fabric_ofi.hpp"
 
 namespace espalier::fabric::ofi {
@@ -41,7 +41,7 @@ Result<std::unique_ptr<Device>> Device::open(std::shared_ptr<const Library> libr
   made->fabric_ = Fid(*fabric);
   made->name_ = text_of(info.domain_attr->name);
   made->fabric_name_ = text_of(info.fabric_attr->name);
-  made->wants_memory_told_ = (info.domain_attr->mr_mode & FI_MR_LOCAL) != 0;
+  made->needs_local_registration_ = (info.domain_attr->mr_mode & FI_MR_LOCAL) != 0;
   fid_domain* domain = nullptr;
   if (const int answer = fi_domain(made->fabric_.get(), &info, &domain, nullptr); answer != 0) {
     return refused(answer);
@@ -106,8 +106,8 @@ Result<Fid<fid_pep>> Device::make_door(fi_info& info) {
   return made;
 }
 
-Result<Fid<fid_mr>> Device::tell_memory(std::byte* at, std::size_t bytes) {
-  if (!wants_memory_told_) return Fid<fid_mr>();
+Result<Fid<fid_mr>> Device::register_local_memory(std::byte* at, std::size_t bytes) {
+  if (!needs_local_registration_) return Fid<fid_mr>();
   fid_mr* memory = nullptr;
   const int answer =
       fi_mr_reg(domain_.get(), at, bytes, FI_SEND | FI_RECV, 0, next_key_++, 0, &memory, nullptr);

@@ -37,7 +37,7 @@ class Device {
   Result<Fid<fid_pep>> make_door(fi_info& info);
   /// Memory that frames leave from or arrive in; nothing where the provider needs no telling.
   /// Errors: system.
-  Result<Fid<fid_mr>> tell_memory(std::byte* at, std::size_t bytes);
+  Result<Fid<fid_mr>> register_local_memory(std::byte* at, std::size_t bytes);
 
   /// Something about a connection: `object` is what it is about. Of FI_CONNREQ, `info` is to be
   /// given back.
@@ -72,7 +72,7 @@ class Device {
   std::shared_ptr<const Library> library_;
   std::string name_;
   std::string fabric_name_;
-  bool wants_memory_told_ = false;
+  bool needs_local_registration_ = false;
   std::uint64_t next_key_ = 1;
   Fid<fid_fabric> fabric_;
   Fid<fid_eq> events_;

@@ -14,19 +14,19 @@
 #include "base/clock.hpp"
 #include "base/system_error.hpp"
 #include "fabric/ofi/connections.hpp"
-#include "fabric/ofi/guest.hpp"
 #include "fabric/ofi/pair.hpp"
+#include "fabric/ofi/pending_connection.hpp"
 #include "memory/shared_memory.hpp"
 
 namespace espalier::fabric::ofi {
 namespace {
 
 // Those who have dialled and are not let in.
-constexpr std::size_t kGuestsMax = 128;
-// Turns that an endpoint which ends spends on farewells.
+constexpr std::size_t kPendingMax = 128;
+// Turns that an endpoint which ends spends on terminate messages.
 constexpr int kLastTurns = 64;
 
-class ProviderEndpoint final : public OfiEndpoint, private Hall {
+class ProviderEndpoint final : public OfiEndpoint, private AcceptHandler {
  public:
   explicit ProviderEndpoint(std::shared_ptr<RegionTable> regions)
       : OfiEndpoint(kProperties, std::move(regions)), reader_(this->regions()) {}
@@ -48,23 +48,23 @@ class ProviderEndpoint final : public OfiEndpoint, private Hall {
   void wake() override;
 
  private:
-  using Guests = std::vector<std::unique_ptr<Guest>>;
+  using PendingConnections = std::vector<std::unique_ptr<PendingConnection>>;
 
-  [[nodiscard]] bool has_room() override { return guests_.size() < kGuestsMax || send_one_away(); }
-  void let_in(Link& link, std::string peer) override;
+  [[nodiscard]] bool has_room() override { return pending_.size() < kPendingMax || evict_one(); }
+  void accept(ProviderChannel& link, std::string peer) override;
 
-  [[nodiscard]] bool send_one_away();
+  [[nodiscard]] bool evict_one();
   [[nodiscard]] bool turn();
-  [[nodiscard]] bool settle();
-  [[nodiscard]] Guests::iterator guest_of(std::uint64_t id);
+  [[nodiscard]] bool maintain();
+  [[nodiscard]] PendingConnections::iterator pending_of(std::uint64_t id);
   [[nodiscard]] std::uint64_t due_ns() const;
   void doze(std::span<pollfd> watched, std::uint64_t timeout_ns);
 
   RegionTable::Reader reader_;
   memory::Descriptor bell_;
   std::optional<Connections> connections_;
-  Guests guests_;
-  std::uint64_t next_guest_ = 1;
+  PendingConnections pending_;
+  std::uint64_t next_pending_ = 1;
   std::vector<Pair*> pairs_;
   std::uint32_t next_pair_ = 1;
 };
@@ -82,7 +82,7 @@ Result<roce::PortAddress> read_address(std::string_view text) {
 
 ProviderEndpoint::~ProviderEndpoint() {
   ESPALIER_ASSERT(pairs_.empty());
-  guests_.clear();
+  pending_.clear();
   for (int i = 0; i < kLastTurns && connections_ && connections_->any(); ++i) {
     static_cast<void>(turn());
   }
@@ -92,7 +92,7 @@ Result<void> ProviderEndpoint::start(std::shared_ptr<const Library> library,
                                      std::string_view provider) {
   bell_ = memory::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!bell_) return base::refused_by_system();
-  connections_.emplace(std::move(library), provider, static_cast<Hall&>(*this));
+  connections_.emplace(std::move(library), provider, static_cast<AcceptHandler&>(*this));
   return {};
 }
 
@@ -119,16 +119,16 @@ Result<void> ProviderEndpoint::listen(std::string_view address) {
   return connections_->listen(*where);
 }
 
-ProviderEndpoint::Guests::iterator ProviderEndpoint::guest_of(std::uint64_t id) {
-  return std::find_if(guests_.begin(), guests_.end(), [id](const auto& guest) {
-    return guest->id() == id && guest->asks() && !guest->is_gone();
+ProviderEndpoint::PendingConnections::iterator ProviderEndpoint::pending_of(std::uint64_t id) {
+  return std::find_if(pending_.begin(), pending_.end(), [id](const auto& pending) {
+    return pending->id() == id && pending->asks() && !pending->is_gone();
   });
 }
 
 std::optional<ConnectRequest> ProviderEndpoint::next_request() {
-  for (const auto& guest : guests_) {
-    if (!guest->asks() || guest->is_gone() || std::exchange(guest->told, true)) continue;
-    return ConnectRequest{guest->id(), guest->peer(), guest->data()};
+  for (const auto& pending : pending_) {
+    if (!pending->asks() || pending->is_gone() || std::exchange(pending->announced, true)) continue;
+    return ConnectRequest{pending->id(), pending->peer(), pending->data()};
   }
   return {};
 }
@@ -139,51 +139,51 @@ Result<std::unique_ptr<QueuePair>> ProviderEndpoint::accept(const ConnectRequest
   if (const auto good = check(options, data, kAcceptDataMax); !good) {
     return std::unexpected(good.error());
   }
-  const auto guest = guest_of(request.id);
-  if (guest == guests_.end()) return fail(Code::not_found);
+  const auto pending = pending_of(request.id);
+  if (pending == pending_.end()) return fail(Code::not_found);
   auto pair = std::make_unique<Pair>(next_pair_++, options, properties(), Host{reader_, pairs_},
-                                     (*guest)->hand_over());
-  pair->welcome((*guest)->data(), data);
-  guests_.erase(guest);
+                                     (*pending)->hand_over());
+  pair->welcome((*pending)->data(), data);
+  pending_.erase(pending);
   return pair;
 }
 
 void ProviderEndpoint::reject(const ConnectRequest& request) {
-  const auto guest = guest_of(request.id);
-  if (guest == guests_.end()) return;
-  (*guest)->turn_away();
-  guests_.erase(guest);
+  const auto pending = pending_of(request.id);
+  if (pending == pending_.end()) return;
+  (*pending)->reject();
+  pending_.erase(pending);
 }
 
 // The silent give way, oldest first: to say what one wants takes no time.
-bool ProviderEndpoint::send_one_away() {
-  const auto silent = std::find_if(guests_.begin(), guests_.end(),
-                                   [](const auto& guest) { return !guest->asks(); });
-  if (silent == guests_.end()) return false;
-  guests_.erase(silent);
+bool ProviderEndpoint::evict_one() {
+  const auto silent = std::find_if(pending_.begin(), pending_.end(),
+                                   [](const auto& pending) { return !pending->asks(); });
+  if (silent == pending_.end()) return false;
+  pending_.erase(silent);
   return true;
 }
 
-void ProviderEndpoint::let_in(Link& link, std::string peer) {
-  guests_.push_back(std::make_unique<Guest>(next_guest_++, std::move(peer), link));
+void ProviderEndpoint::accept(ProviderChannel& link, std::string peer) {
+  pending_.push_back(std::make_unique<PendingConnection>(next_pending_++, std::move(peer), link));
 }
 
 // Returns whether anything was told.
-bool ProviderEndpoint::settle() {
+bool ProviderEndpoint::maintain() {
   const std::uint64_t now_ns = base::monotonic_ns();
   bool any = false;
   for (Pair* const pair : pairs_) any = pair->progress(now_ns) || any;
-  for (const auto& guest : guests_) {
-    if (!guest->is_gone()) guest->flush();
+  for (const auto& pending : pending_) {
+    if (!pending->is_gone()) pending->flush();
   }
-  std::erase_if(guests_, [](const auto& guest) { return guest->is_gone(); });
-  return connections_->settle(now_ns) || any;
+  std::erase_if(pending_, [](const auto& pending) { return pending->is_gone(); });
+  return connections_->maintain(now_ns) || any;
 }
 
 // Returns whether anything has come, or was told.
 bool ProviderEndpoint::turn() {
   const bool came = connections_->take();
-  return settle() || came;
+  return maintain() || came;
 }
 
 std::uint64_t ProviderEndpoint::due_ns() const {

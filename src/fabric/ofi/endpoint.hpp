@@ -34,8 +34,8 @@ class OfiEndpoint : public Endpoint {
 };
 
 /// Opens an endpoint; connections go through a provider that libfabric knows by this name.
-/// connect() and listen() fail with unsupported (detail: a Lack) where it does not know it. Errors:
-/// unsupported (detail: a Lack), system.
+/// connect() and listen() fail with unsupported (detail: an Unsupported) where it does not know it.
+/// Errors: unsupported (detail: an Unsupported), system.
 Result<std::unique_ptr<OfiEndpoint>> open(std::string_view provider,
                                           std::shared_ptr<RegionTable> regions,
                                           const char* library = Library::kName);

@@ -40,7 +40,7 @@ class OfiEndpointTest : public ::testing::Test {
       server.turn();
       witness.endpoint->progress();
       if (also) also();
-      ASSERT_LT(watch.elapsed_ns(), Client::kPatienceNs) << "waited in vain";
+      ASSERT_LT(watch.elapsed_ns(), Client::kTimeoutNs) << "waited in vain";
     }
   }
   void expect_witness_is_served() {
@@ -50,7 +50,7 @@ class OfiEndpointTest : public ::testing::Test {
     EXPECT_EQ(witness_pair->state(), State::connected);
   }
   /// Connects by hand, so far that the server has a pair for it.
-  void let_in(HandPeer& peer) {
+  void accept(HandPeer& peer) {
     const std::size_t before = server.pairs.size();
     await([&] { return peer.is_up(); }, [&] { peer.turn(); });
     peer.say(FrameByHand().add(RecordKind::hello, greeting_bytes()).bytes());
@@ -64,7 +64,7 @@ class OfiEndpointTest : public ::testing::Test {
 };
 
 /// Many who dial, and say nothing.
-class SilentCrowd final : private FrameTaker, private Hall {
+class SilentCrowd final : private FrameTaker, private AcceptHandler {
  public:
   void dial(const roce::PortAddress& where) {
     const auto link = connections_.dial(where);
@@ -74,14 +74,14 @@ class SilentCrowd final : private FrameTaker, private Hall {
   void turn() {
     connections_.look();
     static_cast<void>(connections_.take());
-    static_cast<void>(connections_.settle(base::monotonic_ns()));
+    static_cast<void>(connections_.maintain(base::monotonic_ns()));
   }
 
  private:
   void take_frame(std::span<const std::byte>) override {}
-  void lose_line() override {}
+  void lose_channel() override {}
   [[nodiscard]] bool has_room() override { return false; }
-  void let_in(Link&, std::string) override {}
+  void accept(ProviderChannel&, std::string) override {}
 
   Connections connections_{*Library::load(), kProvider, *this};
 };
@@ -90,12 +90,12 @@ TEST_F(OfiEndpointTest, FramesThatAreNoneEndTheirConnectionOnly) {
   base::Random random(base::seed_from_environment(62));
   for (int round = 0; round < 40; ++round) {
     HandPeer peer(server);
-    let_in(peer);
+    accept(peer);
     QueuePair& pair = *server.pairs.back();
     std::vector<std::byte> noise(1 + random.below(8000));
     random.fill(noise);
     peer.say(noise);
-    await([&] { return pair.state() == State::ended && peer.has_heard(RecordKind::end); },
+    await([&] { return pair.state() == State::error && peer.has_heard(RecordKind::end); },
           [&] { peer.turn(); });
     EXPECT_EQ(pair.ended_by(), Status::remote_invalid);
     expect_witness_is_served();
@@ -106,7 +106,7 @@ TEST_F(OfiEndpointTest, RecordsOfNoiseEndTheirConnectionOnly) {
   base::Random random(base::seed_from_environment(63));
   for (int round = 0; round < 40; ++round) {
     HandPeer peer(server);
-    let_in(peer);
+    accept(peer);
     QueuePair& pair = *server.pairs.back();
     for (int frame = 0; frame < 8 && pair.state() == State::connected; ++frame) {
       FrameByHand by_hand;
@@ -125,7 +125,7 @@ TEST_F(OfiEndpointTest, RecordsOfNoiseEndTheirConnectionOnly) {
       }
     }
     peer.vanish();
-    await([&] { return pair.state() == State::ended; });
+    await([&] { return pair.state() == State::error; });
     expect_witness_is_served();
   }
   EXPECT_TRUE(std::all_of(server.memory.begin(), server.memory.end(),
@@ -136,14 +136,14 @@ TEST_F(OfiEndpointTest, RecordsOfNoiseEndTheirConnectionOnly) {
 // end to them.
 TEST_F(OfiEndpointTest, WhoSendsMoreThanThereIsRoomForIsCutOff) {
   HandPeer peer(server);
-  let_in(peer);
+  accept(peer);
   QueuePair& pair = *server.pairs.back();
   for (std::uint32_t i = 0; i < 25 * wire::ofi::kFrames; ++i) {
     peer.say(FrameByHand().bytes());
     peer.turn();
   }
   Client late(server.address());
-  await([&] { return pair.state() == State::ended; },
+  await([&] { return pair.state() == State::error; },
         [&] {
           late.endpoint->progress();
           server.endpoint->wait(0);
@@ -154,14 +154,14 @@ TEST_F(OfiEndpointTest, WhoSendsMoreThanThereIsRoomForIsCutOff) {
 
 TEST_F(OfiEndpointTest, APeerThatVanishesIsNoticedAndNobodyElseNotices) {
   HandPeer peer(server);
-  let_in(peer);
+  accept(peer);
   QueuePair& pair = *server.pairs.back();
   const std::array<std::byte, 8> bytes{};
   ASSERT_EQ(pair.post(WorkRequest::send(77, bytes)).taken, 1u);
   ASSERT_EQ(pair.post(WorkRequest::send(78, bytes)).taken, 1u);
   server.turn();
   peer.vanish();
-  await([&] { return pair.state() == State::ended; });
+  await([&] { return pair.state() == State::error; });
   EXPECT_EQ(pair.ended_by(), Status::retry_exceeded);
   Completion ended[3];
   ASSERT_EQ(server.queue.poll(ended), 2u);
@@ -175,10 +175,10 @@ TEST_F(OfiEndpointTest, APeerThatHangsIsGivenUpAndNobodyElseNotices) {
   server.options.timeout_ns = 1'000'000;
   server.options.retries = 2;
   HandPeer peer(server);
-  let_in(peer);
+  accept(peer);
   QueuePair& pair = *server.pairs.back();
   ASSERT_EQ(pair.post(WorkRequest::send(77, {})).taken, 1u);
-  await([&] { return pair.state() == State::ended; });  // the peer takes no turn
+  await([&] { return pair.state() == State::error; });  // the peer takes no turn
   EXPECT_EQ(pair.ended_by(), Status::retry_exceeded);
   expect_witness_is_served();
 }
@@ -295,7 +295,7 @@ TEST_F(OfiEndpointTest, WhoAskedAndLeftIsNotLetIn) {
   for (int i = 0; i < 100; ++i) server.turn();
   const auto accepted = server.endpoint->accept(*request, server.options, {});
   if (accepted) {
-    await([&] { return (*accepted)->state() == State::ended; });
+    await([&] { return (*accepted)->state() == State::error; });
     EXPECT_EQ((*accepted)->ended_by(), Status::retry_exceeded);
   } else {
     EXPECT_EQ(accepted.error().code, Code::not_found);

@@ -40,7 +40,7 @@ class Harness {
     const wire::ofi::FrameHead head{static_cast<std::uint32_t>(frame.size() + bytes.size()),
                                     (choices & 2) != 0,
                                     {},
-                                    by_hand_.line.carried(),
+                                    by_hand_.channel.frames_carried(),
                                     0,
                                     (choices & 4) != 0 ? std::uint64_t{32} : 0};
     base::store_plain(frame.data(), head);
@@ -66,7 +66,7 @@ class Harness {
     by_hand_.progress();
   }
   void make_addresses(std::span<std::byte> records) const {
-    RecordReader reader{Bytes(records)};
+    FrameReader reader{Bytes(records)};
     while (!reader.at_end()) {
       const std::size_t at = records.size() - reader.rest().size();
       const auto record = reader.next();
@@ -80,28 +80,29 @@ class Harness {
     }
   }
   void check() {
-    while (const auto told = by_hand_.next()) {
-      if (told->opcode == Opcode::receive || told->opcode == Opcode::receive_write) {
-        want(told->status != Status::success || told->opcode == Opcode::receive_write ||
-                 told->bytes <= kReceiveBytes,
+    while (const auto completion = by_hand_.next()) {
+      if (completion->opcode == Opcode::receive || completion->opcode == Opcode::receive_write) {
+        want(completion->status != Status::success || completion->opcode == Opcode::receive_write ||
+                 completion->bytes <= kReceiveBytes,
              "a message is longer than its receive");
         continue;
       }
-      want(told->work_id == ++told_ && told_ <= posted_, "a completion is out of order");
+      want(completion->work_id == ++completed_ && completed_ <= posted_,
+           "a completion is out of order");
     }
     want(std::all_of(room_.end() - kGuard, room_.end(), [](std::byte b) { return b == kMark; }),
          "something is written behind the receives");
-    const bool ended = by_hand_.pair->state() == QueuePair::State::ended;
-    want(ended == by_hand_.line.is_let_go(), "an ended pair keeps its line");
-    want(!ended || told_ == posted_, "a pair has ended, and requests are not told");
-    by_hand_.line.frames.clear();
+    const bool ended = by_hand_.pair->state() == QueuePair::State::error;
+    want(ended == by_hand_.channel.is_let_go(), "an ended pair keeps its line");
+    want(!ended || completed_ == posted_, "a pair has ended, and requests are not told");
+    by_hand_.channel.frames.clear();
   }
 
   PairByHand by_hand_;
   std::vector<std::byte> room_;
   std::vector<std::byte> own_ = std::vector<std::byte>(312);
   std::size_t posted_ = 0;
-  std::size_t told_ = 0;
+  std::size_t completed_ = 0;
 };
 
 }  // namespace

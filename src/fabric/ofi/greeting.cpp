@@ -10,7 +10,7 @@ namespace espalier::fabric::ofi {
 
 using wire::ofi::Greeting;
 
-void write_greeting(Outbox& out, wire::ofi::RecordKind kind, std::span<const std::byte> data) {
+void write_greeting(SendBuffer& out, wire::ofi::RecordKind kind, std::span<const std::byte> data) {
   wire::ofi::RecordHead head{};
   head.kind = static_cast<std::uint8_t>(kind);
   head.bytes = static_cast<std::uint32_t>(sizeof(Greeting) + data.size());

@@ -9,13 +9,14 @@
 #include <optional>
 #include <span>
 
-#include "fabric/ofi/outbox.hpp"
-#include "fabric/ofi/record_reader.hpp"
+#include "fabric/ofi/frame_reader.hpp"
+#include "fabric/ofi/send_buffer.hpp"
 
 namespace espalier::fabric::ofi {
 
-/// Adds a `hello` or a `welcome`. Requires: the outbox is new; as much data as connections carry.
-void write_greeting(Outbox& out, wire::ofi::RecordKind kind, std::span<const std::byte> data);
+/// Adds a `hello` or a `welcome`. Requires: the send buffer is new; as much data as connections
+/// carry.
+void write_greeting(SendBuffer& out, wire::ofi::RecordKind kind, std::span<const std::byte> data);
 
 /// What the peer's user said; nothing: this is no greeting, or one of another format.
 std::optional<std::span<const std::byte>> read_greeting(const Record& record, std::size_t data_max);

@@ -12,8 +12,8 @@
 
 #include "base/testing/fuzz_input.hpp"
 #include "fabric/endpoint.hpp"
-#include "fabric/ofi/guest.hpp"
-#include "fabric/ofi/testing/fake_line.hpp"
+#include "fabric/ofi/pending_connection.hpp"
+#include "fabric/ofi/testing/fake_channel.hpp"
 
 namespace espalier::fabric::ofi {
 namespace {
@@ -25,19 +25,19 @@ using Bytes = std::span<const std::byte>;
 using wire::ofi::Greeting;
 using wire::ofi::RecordKind;
 
-class GuestHarness {
+class PendingHarness {
  public:
   void step(FuzzInput& input) {
     const std::uint8_t choices = input.byte();
     std::vector<std::byte> bytes(input.number<std::uint16_t>());
     input.fill(bytes);
-    const bool was_gone = guest_.is_gone();
+    const bool was_gone = pending_.is_gone();
     switch (choices >> 6) {
       case 2: act(choices); break;
-      case 3: line_.leave(); break;
+      case 3: channel_.leave(); break;
       default: bring(frame_of(choices, bytes)); break;
     }
-    if (was_gone) want(guest_.is_gone(), "who is gone comes again");
+    if (was_gone) want(pending_.is_gone(), "who is gone comes again");
     check();
   }
 
@@ -45,9 +45,11 @@ class GuestHarness {
   [[nodiscard]] std::vector<std::byte> frame_of(std::uint8_t choices, Bytes bytes) const {
     if ((choices & 1) != 0) return {bytes.begin(), bytes.end()};
     if ((choices & 2) != 0) {
-      return FrameByHand(line_.carried()).add(RecordKind::hello, greeting_bytes(bytes)).bytes();
+      return FrameByHand(channel_.frames_carried())
+          .add(RecordKind::hello, greeting_bytes(bytes))
+          .bytes();
     }
-    std::vector<std::byte> frame = FrameByHand(line_.carried()).bytes();
+    std::vector<std::byte> frame = FrameByHand(channel_.frames_carried()).bytes();
     frame.insert(frame.end(), bytes.begin(), bytes.end());
     const auto frame_bytes = static_cast<std::uint32_t>(frame.size());
     base::store_plain(frame.data(), frame_bytes);
@@ -57,46 +59,46 @@ class GuestHarness {
   void act(std::uint8_t choices) {
     switch (choices & 3) {
       case 0:
-        if (!guest_.is_gone()) guest_.flush();
+        if (!pending_.is_gone()) pending_.flush();
         break;
       case 1:
-        lost_ = lost_ || !guest_.is_gone();
-        guest_.lose_line();
+        lost_ = lost_ || !pending_.is_gone();
+        pending_.lose_channel();
         break;
       case 2:
-        refused_ = refused_ || !guest_.is_gone();
-        guest_.turn_away();
+        refused_ = refused_ || !pending_.is_gone();
+        pending_.reject();
         break;
-      default: line_.refuses = !line_.refuses; break;
+      default: channel_.refuses = !channel_.refuses; break;
     }
   }
 
   void bring(const std::vector<std::byte>& frame) {
-    if (guest_.is_gone()) {
-      const auto before = guest_.data();
-      want(!line_.bring(frame), "who is gone hears");
-      want(guest_.data() == before, "what was asked changes");
+    if (pending_.is_gone()) {
+      const auto before = pending_.data();
+      want(!channel_.bring(frame), "who is gone hears");
+      want(pending_.data() == before, "what was asked changes");
       return;
     }
     const Said said = read(frame);
-    line_.bring(frame);
-    lost_ = said == Said::farewell;
+    channel_.bring(frame);
+    lost_ = said == Said::terminate;
     refused_ = said == Said::nonsense;
   }
 
-  enum class Said : std::uint8_t { good, farewell, nonsense };
-  /// What a guest should make of a frame, record by record.
+  enum class Said : std::uint8_t { good, terminate, nonsense };
+  /// What a pending connection should make of a frame, record by record.
   Said read(Bytes frame) {
-    auto reader = RecordReader::open(frame);
+    auto reader = FrameReader::open(frame);
     // Frames that were never sent cannot have been taken, nor can any be untaken.
-    const std::uint32_t carried = line_.carried();
-    if (!reader || reader->head().taken > carried || reader->head().taken < peer_took_) {
+    const std::uint32_t frames_carried = channel_.frames_carried();
+    if (!reader || reader->head().taken > frames_carried || reader->head().taken < peer_took_) {
       return Said::nonsense;
     }
     peer_took_ = reader->head().taken;
     while (!reader->at_end()) {
       const auto record = reader->next();
-      if (record && record->kind() == RecordKind::end) return Said::farewell;
+      if (record && record->kind() == RecordKind::end) return Said::terminate;
       if (!record || record->kind() != RecordKind::hello || asked_ ||
           record->payload.size() < sizeof(Greeting) ||
           record->payload.size() > sizeof(Greeting) + kConnectDataMax) {
@@ -113,21 +115,25 @@ class GuestHarness {
   }
 
   void check() const {
-    want(guest_.asks() == asked_.has_value(), "a guest asks who did not, or the other way");
-    if (asked_) want(guest_.data() == *asked_, "what was asked is something else");
-    want(guest_.is_gone() == (lost_ || refused_), "a guest stays or goes who should not");
-    want(guest_.is_gone() == line_.is_let_go(), "a line is kept that is nobody's");
-    if (guest_.is_gone()) want(line_.ended_at_once() == lost_, "a line ends at the wrong time");
+    want(pending_.asks() == asked_.has_value(),
+         "a pending connection asks that did not, or the other way");
+    if (asked_) want(pending_.data() == *asked_, "what was asked is something else");
+    want(pending_.is_gone() == (lost_ || refused_),
+         "a pending connection stays or goes that should not");
+    want(pending_.is_gone() == channel_.is_let_go(), "a line is kept that is nobody's");
+    if (pending_.is_gone())
+      want(channel_.ended_at_once() == lost_, "a line ends at the wrong time");
     std::size_t refusals = 0;
-    for (const Record& record : line_.records()) {
-      want(record.kind() == RecordKind::refused, "a guest is told something else");
+    for (const Record& record : channel_.records()) {
+      want(record.kind() == RecordKind::refused, "a pending connection is told something else");
       ++refusals;
     }
-    want(refusals <= (refused_ ? 1u : 0u), "a guest is told no, and may come, or twice");
+    want(refusals <= (refused_ ? 1u : 0u),
+         "a pending connection is told no, and may come, or twice");
   }
 
-  FakeLine line_;
-  Guest guest_{1, "somebody", line_};
+  FakeChannel channel_;
+  PendingConnection pending_{1, "somebody", channel_};
   std::uint32_t peer_took_ = 0;
   std::optional<std::vector<std::byte>> asked_;
   bool lost_ = false;
@@ -139,7 +145,7 @@ class GuestHarness {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   espalier::base::FuzzInput input(data, size);
-  espalier::fabric::ofi::GuestHarness harness;
+  espalier::fabric::ofi::PendingHarness harness;
   while (!input.over()) harness.step(input);
   return 0;
 }

@@ -25,7 +25,7 @@ constexpr std::uint32_t kVersion = kMajor << 16 | kMinor;
 // How a provider's own memory is named matters to nobody here, for no peer of ours ever names it.
 constexpr int kMemoryModes = FI_MR_LOCAL | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;
 
-std::unexpected<Error> lacks(Lack what) {
+std::unexpected<Error> is_unsupported(Unsupported what) {
   return fail(Code::unsupported, static_cast<std::uint32_t>(what));
 }
 
@@ -53,16 +53,16 @@ bool is_enough(const fi_info& info) {
 
 }  // namespace
 
-std::string_view explain(Lack lack) {
-  switch (lack) {
-    case Lack::none: break;
-    case Lack::library:
+std::string_view explain(Unsupported unsupported_reason) {
+  switch (unsupported_reason) {
+    case Unsupported::none: break;
+    case Unsupported::library:
       return "libfabric.so.1 cannot be loaded; Debian's package libfabric1 has it.";
-    case Lack::version: return "libfabric is older than 1.17.";
-    case Lack::provider:
+    case Unsupported::version: return "libfabric is older than 1.17.";
+    case Unsupported::provider:
       return "libfabric has no provider of this name that makes connections (FI_EP_MSG) and "
              "reaches this address; fi_info, of Debian's package libfabric-bin, lists them.";
-    case Lack::features:
+    case Unsupported::features:
       return "The provider of libfabric cannot carry messages of 8 KiB, 16 each way, or wants of "
              "its users what Espalier does not do.";
   }
@@ -72,7 +72,7 @@ std::string_view explain(Lack lack) {
 Result<std::shared_ptr<const Library>> Library::load(const char* name) {
   // It stays, for its providers may have left threads and handlers behind.
   void* const handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (handle == nullptr) return lacks(Lack::library);
+  if (handle == nullptr) return is_unsupported(Unsupported::library);
   Functions made;
   decltype(&fi_version) version = nullptr;
   const bool whole = find_function(handle, "fi_getinfo", "FABRIC_1.3", made.get_info) &&
@@ -81,7 +81,7 @@ Result<std::shared_ptr<const Library>> Library::load(const char* name) {
                      find_function(handle, "fi_fabric", "FABRIC_1.1", made.fabric) &&
                      find_function(handle, "fi_version", "FABRIC_1.0", version);
   dlclose(handle);  // a count; see above
-  if (!whole || version() < kVersion) return lacks(Lack::version);
+  if (!whole || version() < kVersion) return is_unsupported(Unsupported::version);
   return std::make_shared<const Library>(made);
 }
 
@@ -106,10 +106,10 @@ Result<Info> Library::find(std::string_view provider, const roce::PortAddress& w
   const int answer = functions_.get_info(
       kVersion, host_text(where.ip).c_str(), std::to_string(where.udp_port).c_str(),
       FI_NUMERICHOST | (listens ? FI_SOURCE : 0), wanted.get(), &found);
-  if (answer == -FI_ENODATA || answer == -FI_ENOSYS) return lacks(Lack::provider);
+  if (answer == -FI_ENODATA || answer == -FI_ENOSYS) return is_unsupported(Unsupported::provider);
   if (answer != 0) return refused(answer);
   Info info(*this, found);
-  if (!is_enough(*info.get())) return lacks(Lack::features);
+  if (!is_enough(*info.get())) return is_unsupported(Unsupported::features);
   return info;
 }
 

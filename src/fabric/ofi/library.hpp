@@ -22,7 +22,7 @@
 namespace espalier::fabric::ofi {
 
 /// Why this transport cannot be had here: the detail of an error with Code::unsupported.
-enum class Lack : std::uint32_t {
+enum class Unsupported : std::uint32_t {
   none = 0,
   library = 1,   // libfabric.so.1 is not there, or cannot be loaded
   version = 2,   // it is older than what this was compiled with
@@ -30,7 +30,7 @@ enum class Lack : std::uint32_t {
   features = 4,  // the provider wants or lacks something that this transport does not do without
 };
 /// A sentence that says what is missing and what to do.
-[[nodiscard]] std::string_view explain(Lack lack);
+[[nodiscard]] std::string_view explain(Unsupported unsupported_reason);
 
 class Library;
 
@@ -65,11 +65,11 @@ class Library {
     decltype(&fi_fabric) fabric = nullptr;
   };
   explicit Library(const Functions& functions) : functions_(functions) {}
-  /// Errors: unsupported (detail: a Lack).
+  /// Errors: unsupported (detail: an Unsupported).
   static Result<std::shared_ptr<const Library>> load(const char* name = kName);
 
   /// How to connect to an address, or to listen there, through a provider. Errors: unsupported
-  /// (detail: a Lack), system.
+  /// (detail: an Unsupported), system.
   Result<Info> find(std::string_view provider, const roce::PortAddress& where, bool listens) const;
 
   Result<fid_fabric*> open_fabric(fi_info& info) const;

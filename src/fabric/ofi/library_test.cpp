@@ -13,22 +13,22 @@ namespace {
 
 roce::PortAddress loopback() { return {roce::IpAddress::v4(127, 0, 0, 1), 0}; }
 
-Lack lack_of(const Error& error) {
+Unsupported unsupported_reason_of(const Error& error) {
   EXPECT_EQ(error.code, Code::unsupported);
-  return static_cast<Lack>(error.detail);
+  return static_cast<Unsupported>(error.detail);
 }
 
 TEST(OfiLibrary, OneThatIsNotThereIsNamed) {
   const auto opened = open("tcp", *RegionTable::create(), "libfabric-that-is-not-there.so.1");
   ASSERT_FALSE(opened);
-  EXPECT_EQ(lack_of(opened.error()), Lack::library);
-  EXPECT_NE(explain(Lack::library).find("libfabric1"), std::string_view::npos);
+  EXPECT_EQ(unsupported_reason_of(opened.error()), Unsupported::library);
+  EXPECT_NE(explain(Unsupported::library).find("libfabric1"), std::string_view::npos);
 }
 
 TEST(OfiLibrary, OneThatIsSomethingElseIsNotUsed) {
   const auto loaded = Library::load("libc.so.6");
   ASSERT_FALSE(loaded);
-  EXPECT_EQ(lack_of(loaded.error()), Lack::version);
+  EXPECT_EQ(unsupported_reason_of(loaded.error()), Unsupported::version);
 }
 
 TEST(OfiLibrary, FindsWhatConnects) {
@@ -46,11 +46,12 @@ TEST(OfiLibrary, SaysWhatNoProviderDoes) {
     const auto info = library->find(name, loopback(), true);
     if (name.empty() && info) continue;  // any that there is
     ASSERT_FALSE(info) << name;
-    EXPECT_EQ(lack_of(info.error()), Lack::provider) << name;
+    EXPECT_EQ(unsupported_reason_of(info.error()), Unsupported::provider) << name;
   }
-  for (const Lack lack :
-       {Lack::none, Lack::library, Lack::version, Lack::provider, Lack::features}) {
-    EXPECT_TRUE(explain(lack).ends_with("."));
+  for (const Unsupported unsupported_reason :
+       {Unsupported::none, Unsupported::library, Unsupported::version, Unsupported::provider,
+        Unsupported::features}) {
+    EXPECT_TRUE(explain(unsupported_reason).ends_with("."));
   }
 }
 

@@ -9,7 +9,7 @@
 // Invariants
 // I1. What is put aside fits kWindowBytes: a peer that sends more than that ends the pair.
 // I2. told requests <= requests sent wholly, but for one that failed before.
-// I3. Once the pair has ended, the line is not its own.
+// I3. Once the pair has ended, the channel is not its own.
 //
 // Thread: that of its endpoint.
 #pragma once
@@ -19,8 +19,8 @@
 #include <span>
 #include <vector>
 
-#include "fabric/ofi/line.hpp"
-#include "fabric/ofi/record_reader.hpp"
+#include "fabric/ofi/channel.hpp"
+#include "fabric/ofi/frame_reader.hpp"
 #include "fabric/queue_pair.hpp"
 #include "fabric/region_table.hpp"
 #include "fabric/send_queue.hpp"
@@ -55,14 +55,14 @@ struct Host {
 class Pair final : public QueuePair, private FrameTaker {
  public:
   Pair(std::uint32_t number, const QueuePairOptions& options, const Properties& properties,
-       const Host& host, Line& line);
+       const Host& host, Channel& channel);
   ~Pair() override;
 
   void close() override { end(Status::success); }
 
   // For the endpoint.
 
-  /// Asks to be connected, as soon as the line is up.
+  /// Asks to be connected, as soon as the channel is up.
   void greet(std::span<const std::byte> data);
   /// Is connected to one who has greeted with this data.
   void welcome(std::span<const std::byte> peer_data, std::span<const std::byte> data);
@@ -84,12 +84,12 @@ class Pair final : public QueuePair, private FrameTaker {
 
   std::size_t begin(std::span<const WorkRequest> requests) override;
   void take_frame(std::span<const std::byte> frame) override;
-  void lose_line() override;
+  void lose_channel() override;
 
   // Beginning and ending: pair.cpp.
   void take_reply(const Record& record);
   void end(Status why, Status failure = Status::success);
-  void end_told(const Record& record);
+  void end_by_peer(const Record& record);
   void finish(Status why);
   void fail_oldest(Status why);
 
@@ -100,7 +100,7 @@ class Pair final : public QueuePair, private FrameTaker {
   [[nodiscard]] bool at_peer() const { return queue_.any_begun() || written_.has_value(); }
   void take_answer(const Record& record);
   void take_data(const Record& record);
-  void tell_oldest(std::uint64_t old_value = 0);
+  void complete_oldest(std::uint64_t old_value = 0);
   void look_at_clock(std::uint64_t now_ns);
 
   // What is answered: pair_answer.cpp.
@@ -118,7 +118,7 @@ class Pair final : public QueuePair, private FrameTaker {
   Done refuse(Status why);
 
   Host host_;
-  Line* line_;  // null: ended
+  Channel* channel_;  // null: ended
 
   SendQueue queue_;
   std::uint64_t asked_bytes_ = 0;         // of requests, in records, since the beginning
@@ -137,7 +137,7 @@ class Pair final : public QueuePair, private FrameTaker {
   std::uint64_t did_bytes_ = 0;   // those among them that are done
   Incoming incoming_;
   std::uint32_t answered_ = 0;  // bytes of the READ that is being answered
-  bool told_starved_ = false;   // of the request that waits
+  bool starved_reported_ = false;  // of the request that waits
   std::uint64_t now_ns_ = 0;    // of the last progress()
 };
 

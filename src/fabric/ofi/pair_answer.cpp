@@ -52,7 +52,7 @@ void Pair::take_request(const Record& record) {
   if (aside_begin_ == aside_.size()) {
     const Done done = answer(record);
     if (done == Done::failed) return;
-    if (done == Done::yes) return line_->out().did(did_bytes_ += bytes);
+    if (done == Done::yes) return channel_->out().did(did_bytes_ += bytes);
   }
   const std::size_t at = aside_.size();
   aside_.resize(at + bytes);
@@ -64,7 +64,7 @@ void Pair::take_request(const Record& record) {
 bool Pair::answer_on() {
   if (aside_begin_ == aside_.size()) return false;
   const std::size_t begin = aside_begin_;
-  RecordReader reader(std::span<const std::byte>(aside_).subspan(aside_begin_));
+  FrameReader reader(std::span<const std::byte>(aside_).subspan(aside_begin_));
   while (!reader.at_end()) {
     const auto record = reader.next();
     const Done done = answer(*record);
@@ -72,7 +72,7 @@ bool Pair::answer_on() {
     if (done == Done::not_yet) break;
     const std::uint32_t bytes = wire::ofi::record_bytes(record->head.bytes);
     aside_begin_ += bytes;
-    line_->out().did(did_bytes_ += bytes);
+    channel_->out().did(did_bytes_ += bytes);
   }
   const bool any = aside_begin_ != begin;
   if (aside_begin_ == aside_.size() || aside_begin_ >= wire::ofi::kWindowBytes) {
@@ -91,7 +91,7 @@ Pair::Done Pair::refuse(Status why) {
 void Pair::say_short(RecordKind kind) {
   RecordHead head{};
   head.kind = static_cast<std::uint8_t>(kind);
-  line_->out().add(head);
+  channel_->out().add(head);
 }
 
 Pair::Done Pair::answer(const Record& record) {
@@ -113,7 +113,7 @@ Pair::Done Pair::answer_read(const Record& record) {
   }
   do {
     const std::uint32_t left = asked.message_bytes - answered_;
-    const auto room = line_->out().room(left);
+    const auto room = channel_->out().room(left);
     if (!room) return Done::not_yet;
     RecordHead head{};
     head.kind = static_cast<std::uint8_t>(RecordKind::data);
@@ -123,14 +123,14 @@ Pair::Done Pair::answer_read(const Record& record) {
       head.bytes -= static_cast<std::uint32_t>((asked.remote + answered_ + head.bytes) % 8);
     }
     if (left == 0) {
-      line_->out().add(head);
+      channel_->out().add(head);
       break;
     }
     // The region is looked up for each part, since it can be revoked in between.
     const Access access(host_.reader);
     const std::byte* const at = access.find(asked, RemoteRights::read, options().domain);
     if (at == nullptr) break;
-    copy_from_shared(line_->out().add(head), at + answered_, head.bytes);
+    copy_from_shared(channel_->out().add(head), at + answered_, head.bytes);
     answered_ += head.bytes;
   } while (answered_ != asked.message_bytes);
   if (answered_ != asked.message_bytes) return refuse(Status::remote_access);
@@ -157,13 +157,13 @@ Pair::Done Pair::answer_atomic(const Record& record) {
       asked.remote % kAtomicBytes != 0) {
     return refuse(Status::remote_invalid);
   }
-  if (!line_->out().room(kAtomicBytes)) return Done::not_yet;
+  if (!channel_->out().room(kAtomicBytes)) return Done::not_yet;
   const auto old_value = change_word(record);
   if (!old_value) return refuse(Status::remote_access);
   RecordHead head{};
   head.kind = static_cast<std::uint8_t>(RecordKind::value);
   head.bytes = kAtomicBytes;
-  base::store_plain(line_->out().add(head), *old_value);
+  base::store_plain(channel_->out().add(head), *old_value);
   return Done::yes;
 }
 
@@ -174,17 +174,17 @@ Pair::Done Pair::begin_message(const Record& record) {
       (head.bytes == 0 && head.message_bytes != 0)) {
     return refuse(Status::remote_invalid);
   }
-  if (!line_->out().room(0)) return Done::not_yet;
+  if (!channel_->out().room(0)) return Done::not_yet;
   if (takes_receive(kind)) {
     incoming_.receive = receives().take();
     if (!incoming_.receive) {
-      if (!std::exchange(told_starved_, true)) say_short(RecordKind::starved);
+      if (!std::exchange(starved_reported_, true)) say_short(RecordKind::starved);
       return Done::not_yet;
     }
-    told_starved_ = false;
+    starved_reported_ = false;
     if (!is_write(kind) && head.message_bytes > incoming_.receive->into.size()) {
-      tell_receive(*std::exchange(incoming_.receive, std::nullopt), Opcode::receive,
-                   Status::local_length, 0);
+      complete_receive(*std::exchange(incoming_.receive, std::nullopt), Opcode::receive,
+                       Status::local_length, 0);
       return refuse(Status::remote_invalid);
     }
   }
@@ -198,7 +198,7 @@ Pair::Done Pair::answer_part(const Record& record) {
   const std::uint32_t bytes = record.head.bytes;
   const std::uint32_t left = incoming_.first.message_bytes - incoming_.got;
   if (bytes > left || (bytes == 0 && left != 0)) return refuse(Status::remote_invalid);
-  if (bytes == left && !line_->out().room(0)) return Done::not_yet;
+  if (bytes == left && !channel_->out().room(0)) return Done::not_yet;
   if (!place(record)) return refuse(Status::remote_access);
   incoming_.got += bytes;
   if (incoming_.got == incoming_.first.message_bytes) finish_message();
@@ -229,8 +229,8 @@ void Pair::finish_message() {
   const RecordHead& first = incoming_.first;
   const RecordKind kind = kind_of(first);
   const Opcode opcode = is_write(kind) ? Opcode::receive_write : Opcode::receive;
-  tell_receive(*std::exchange(incoming_.receive, std::nullopt), opcode, Status::success,
-               first.message_bytes, kind != RecordKind::send ? &first.immediate : nullptr);
+  complete_receive(*std::exchange(incoming_.receive, std::nullopt), opcode, Status::success,
+                   first.message_bytes, kind != RecordKind::send ? &first.immediate : nullptr);
 }
 
 }  // namespace espalier::fabric::ofi

@@ -65,7 +65,7 @@ bool Pair::ask_next() {
     const std::uint32_t left = carries - written;
     const std::uint32_t window = window_left();
     if (window < wire::ofi::record_bytes(std::min(left, kPartMin))) return false;
-    const auto room = line_->out().room(
+    const auto room = channel_->out().room(
         std::min<std::uint32_t>(left, window - std::uint32_t{sizeof(RecordHead)}));
     if (!room) return false;
     RecordHead head{};
@@ -83,7 +83,7 @@ bool Pair::ask_next() {
       head.key = request.key;
       head.remote = request.remote;
     }
-    std::byte* const payload = line_->out().add(head);
+    std::byte* const payload = channel_->out().add(head);
     if (atomic) {
       base::store_plain(payload, Operands{request.operand, request.compare});
     } else if (head.bytes != 0) {
@@ -112,11 +112,11 @@ void Pair::take_answer(const Record& record) {
       if (!is_atomic(oldest.opcode) || record.payload.size() != kAtomicBytes) break;
       const auto old_value = base::load_plain<std::uint64_t>(record.payload.data());
       if (oldest.local != nullptr) base::store_plain(oldest.local, old_value);
-      return tell_oldest(old_value);
+      return complete_oldest(old_value);
     }
     case RecordKind::done:
       if (brings_back(oldest.opcode) || !record.payload.empty()) break;
-      return tell_oldest();
+      return complete_oldest();
     default: break;
   }
   end(Status::remote_invalid);
@@ -131,13 +131,13 @@ void Pair::take_data(const Record& record) {
   }
   if (bytes != 0) std::copy_n(record.payload.data(), bytes, oldest.local + read_);
   read_ += static_cast<std::uint32_t>(bytes);
-  if (read_ == oldest.bytes) tell_oldest();
+  if (read_ == oldest.bytes) complete_oldest();
 }
 
-void Pair::tell_oldest(std::uint64_t old_value) {
+void Pair::complete_oldest(std::uint64_t old_value) {
   const WorkRequest& oldest = queue_.front();
   if (brings_back(oldest.opcode)) --reads_;
-  tell(oldest, Status::success, old_value);
+  complete(oldest, Status::success, old_value);
   queue_.pop();
   read_ = 0;
   starving_since_ns_ = 0;
@@ -171,7 +171,7 @@ void Pair::look_at_clock(std::uint64_t now_ns) {
   if (now_ns < ask_again_ns_) return;
   if (tries_++ == options().retries) return fail_oldest(Status::retry_exceeded);
   ask_again_ns_ = now_ns + (options().timeout_ns << tries_);
-  line_->out().probe();
+  channel_->out().probe();
 }
 
 }  // namespace espalier::fabric::ofi

@@ -24,10 +24,10 @@ std::vector<std::byte> some(std::size_t bytes) {
 
 /// The pair has ended, and told the peer why.
 void expect_ended(const PairByHand& by_hand, Status why, const std::string& what) {
-  EXPECT_EQ(by_hand.pair->state(), State::ended) << what;
+  EXPECT_EQ(by_hand.pair->state(), State::error) << what;
   EXPECT_EQ(by_hand.pair->ended_by(), why) << what;
-  EXPECT_TRUE(by_hand.line.is_let_go()) << what;
-  const auto records = by_hand.line.records();
+  EXPECT_TRUE(by_hand.channel.is_let_go()) << what;
+  const auto records = by_hand.channel.records();
   ASSERT_FALSE(records.empty()) << what;
   EXPECT_EQ(records.back().kind(), RecordKind::end) << what;
   EXPECT_EQ(records.back().head.status, static_cast<std::uint8_t>(why)) << what;
@@ -90,10 +90,10 @@ TEST(OfiPair, MessagesWhosePartsDoNotFitEndIt) {
     EXPECT_EQ(by_hand.pair->state(), State::connected);
     by_hand.bring(by_hand.frame().add(kind, some(bytes)));
     expect_ended(by_hand, Status::remote_invalid, "part");
-    const auto told = by_hand.next();
-    ASSERT_TRUE(told);
-    EXPECT_EQ(told->work_id, 5u);
-    EXPECT_EQ(told->status, Status::flushed);
+    const auto completion = by_hand.next();
+    ASSERT_TRUE(completion);
+    EXPECT_EQ(completion->work_id, 5u);
+    EXPECT_EQ(completion->status, Status::flushed);
     EXPECT_EQ(room[64], std::byte{0});
   };
   refuses(RecordKind::more, 33);
@@ -118,9 +118,9 @@ TEST(OfiPair, AnswersThatDoNotFitEndIt) {
     by_hand.progress();
     by_hand.bring(by_hand.frame().add(kind, some(bytes)));
     expect_ended(by_hand, Status::remote_invalid, std::string(name(request.opcode)));
-    const auto told = by_hand.next();
-    ASSERT_TRUE(told);
-    EXPECT_EQ(told->status, Status::flushed);
+    const auto completion = by_hand.next();
+    ASSERT_TRUE(completion);
+    EXPECT_EQ(completion->status, Status::flushed);
   };
   std::array<std::byte, 24> own{};
   const auto middle = std::span(own).subspan(8, 8);
@@ -144,7 +144,7 @@ TEST(OfiPair, AnswersThatDoNotFitEndIt) {
 TEST(OfiPair, HeadsThatCannotBeEndIt) {
   {
     PairByHand by_hand;
-    by_hand.bring(FrameByHand(by_hand.line.carried() + 1));
+    by_hand.bring(FrameByHand(by_hand.channel.frames_carried() + 1));
     expect_ended(by_hand, Status::remote_invalid, "frames that were never sent");
   }
   {
@@ -181,19 +181,19 @@ TEST(OfiPair, WhatWaitsForAReceiveStopsNoAnswer) {
   std::array<std::byte, 8> into{};
   ASSERT_EQ(by_hand.pair->post(WorkRequest::read(3, into, 1, 0)).taken, 1u);
   by_hand.progress();
-  by_hand.line.frames.clear();
+  by_hand.channel.frames.clear();
   by_hand.bring(by_hand.frame().add(RecordKind::send, some(16)).add(RecordKind::data, some(8)));
   EXPECT_EQ(by_hand.next()->work_id, 3u);
-  ASSERT_EQ(by_hand.line.records().size(), 1u);  // said once
-  EXPECT_EQ(by_hand.line.records()[0].kind(), RecordKind::starved);
+  ASSERT_EQ(by_hand.channel.records().size(), 1u);  // said once
+  EXPECT_EQ(by_hand.channel.records()[0].kind(), RecordKind::starved);
   by_hand.progress();
-  EXPECT_EQ(by_hand.line.records().size(), 1u);
+  EXPECT_EQ(by_hand.channel.records().size(), 1u);
   std::vector<std::byte> room(16);
   const Receive receive{9, room};
   ASSERT_EQ(by_hand.pair->post_receives({&receive, 1}), 1u);
   by_hand.progress();
   EXPECT_EQ(by_hand.next()->work_id, 9u);
-  EXPECT_EQ(by_hand.line.records().back().kind(), RecordKind::done);
+  EXPECT_EQ(by_hand.channel.records().back().kind(), RecordKind::done);
   EXPECT_EQ(room, some(16));
 }
 
@@ -205,7 +205,7 @@ TEST(OfiPair, ARegionThatIsRevokedInTheMiddleOfAReadIsReadNoMore) {
   by_hand.region.revoke();
   by_hand.bring(by_hand.frame());
   expect_ended(by_hand, Status::remote_access, "revoked");
-  EXPECT_EQ(by_hand.line.records().back().head.failure,
+  EXPECT_EQ(by_hand.channel.records().back().head.failure,
             static_cast<std::uint8_t>(Status::remote_access));
 }
 
@@ -215,17 +215,17 @@ TEST(OfiPair, NoWordIsMovedInTwoParts) {
   constexpr std::uint32_t kBytes = 50'000;
   by_hand.bring(by_hand.frame().add(by_hand.asks(RecordKind::read, 3, kBytes, 0)));
   std::uint32_t got = 0;
-  for (const Record& record : by_hand.line.records()) {
+  for (const Record& record : by_hand.channel.records()) {
     EXPECT_TRUE(got == 0 || (3 + got) % 8 == 0) << got;
     got += record.head.bytes;
   }
   EXPECT_EQ(got, kBytes);
-  by_hand.line.frames.clear();
+  by_hand.channel.frames.clear();
   const auto from = some(kBytes);
   ASSERT_EQ(by_hand.pair->post(WorkRequest::write(1, from, 1, 5)).taken, 1u);
   by_hand.bring(by_hand.frame());
   std::uint32_t sent = 0;
-  for (const Record& record : by_hand.line.records()) {
+  for (const Record& record : by_hand.channel.records()) {
     EXPECT_TRUE(sent == 0 || (5 + sent) % 8 == 0) << sent;
     sent += record.head.bytes;
   }
@@ -244,10 +244,10 @@ TEST(OfiPair, APeerThatSaysNothingIsGivenUp) {
   while (by_hand.pair->state() == State::connected) {
     ASSERT_LE(by_hand.pair->due_ns(), begin + 16'000);
     by_hand.now_ns = by_hand.pair->due_ns();
-    by_hand.line.frames.clear();
+    by_hand.channel.frames.clear();
     by_hand.progress();
-    if (by_hand.line.frames.empty()) continue;
-    probes += RecordReader::open(by_hand.line.frames[0])->head().flags;
+    if (by_hand.channel.frames.empty()) continue;
+    probes += FrameReader::open(by_hand.channel.frames[0])->head().flags;
   }
   EXPECT_EQ(probes, 3u);
   EXPECT_EQ(by_hand.now_ns - begin, 1000u + 2000 + 4000 + 8000);
@@ -293,8 +293,8 @@ TEST(OfiPair, APeerWithoutAReceiveIsGivenUpIfThatIsAskedFor) {
 
 TEST(OfiPair, ProbesAreAnswered) {
   PairByHand by_hand;
-  by_hand.bring(FrameByHand(by_hand.line.carried(), 0, wire::ofi::kFlagProbe));
-  EXPECT_EQ(by_hand.line.frames.size(), 1u);
+  by_hand.bring(FrameByHand(by_hand.channel.frames_carried(), 0, wire::ofi::kFlagProbe));
+  EXPECT_EQ(by_hand.channel.frames.size(), 1u);
 }
 
 TEST(OfiPair, WhoConnectsWantsAWelcome) {
@@ -317,13 +317,13 @@ TEST(OfiPair, WhoConnectsWantsAWelcome) {
   EXPECT_EQ(good.pair->peer_data().size(), kAcceptDataMax);
 }
 
-TEST(OfiPair, ALineThatBreaksIsALostPeer) {
+TEST(OfiPair, AChannelThatBreaksIsALostPeer) {
   PairByHand by_hand;
   std::array<std::byte, 8> into{};
   ASSERT_EQ(by_hand.pair->post(WorkRequest::read(3, into, 1, 0)).taken, 1u);
   ASSERT_EQ(by_hand.pair->post(WorkRequest::read(4, into, 1, 0)).taken, 1u);
   by_hand.progress();
-  by_hand.line.lose();
+  by_hand.channel.lose();
   EXPECT_EQ(by_hand.pair->ended_by(), Status::retry_exceeded);
   EXPECT_EQ(by_hand.next()->status, Status::retry_exceeded);
   EXPECT_EQ(by_hand.next()->status, Status::flushed);

@@ -10,9 +10,9 @@
 namespace espalier::fabric::roce {
 namespace {
 
-// A farewell that is lost this often leaves the peer to find out by itself.
-constexpr std::uint32_t kFarewells = 3;
-constexpr std::uint64_t kFarewellNs = 4'000'000;
+// A terminate message that is lost this often leaves the peer to find out by itself.
+constexpr std::uint32_t kTerminates = 3;
+constexpr std::uint64_t kTerminateNs = 4'000'000;
 // An answer is repeated for as long as the peer, by its own word, repeats its question.
 constexpr std::uint32_t kRepeats = 7;
 // Before a question is repeated for the first time; each time it is twice as long.
@@ -297,7 +297,7 @@ void Connector::take(const PortAddress& from, const ConnectionMessage&,
   at->second.again_ns = endpoint_.now_ns() + std::min(timeout_ns(body.service_timeout), kAskedNs);
 }
 
-void Connector::farewell(Pair& pair, bool peer_knows) {
+void Connector::terminate(Pair& pair, bool peer_knows) {
   const auto at = connections_.find(pair.connection);
   if (pair.connection == 0 || at == connections_.end()) return;
   Connection& connection = at->second;
@@ -308,7 +308,7 @@ void Connector::farewell(Pair& pair, bool peer_knows) {
   DisconnectMessage leave;
   leave.ids = connection.ids;
   leave.remote_pair = pair.peer().pair;
-  say(connection, {endpoint_.draw(), leave}, kFarewellNs, kFarewells);
+  say(connection, {endpoint_.draw(), leave}, kTerminateNs, kTerminates);
 }
 
 std::uint64_t Connector::expire(std::uint64_t now_ns) {
@@ -329,7 +329,7 @@ std::uint64_t Connector::expire(std::uint64_t now_ns) {
       EndpointCounters& counters = endpoint_.counting();
       if (connection.state == State::asking) ++counters.requests_again;
       if (connection.state == State::answered) ++counters.replies_again;
-      if (connection.state == State::leaving) ++counters.farewells_again;
+      if (connection.state == State::leaving) ++counters.repeated_terminates;
       connection.again_ns = now_ns + connection.wait_ns;
       send(connection.peer, connection.message);
     }

@@ -13,7 +13,8 @@
 // answered where an answer helps the peer to give up, and otherwise dropped.
 //
 // Invariants
-// I1. What a stranger can make this remember is bounded: kAskedMax requests that are not decided,
+// I1. What an unknown peer can make this remember is bounded: kAskedMax requests that are not
+// decided,
 //     or were refused, each for kAskedNs.
 // I2. A message is believed only from the address that the connection is with.
 // I3. A flood of requests keeps nobody out: where there is no room, a request takes the place of
@@ -69,7 +70,7 @@ class Connector {
   /// The peer has sent something through the pair, which is as good as an RTU.
   void heard_from(const Pair& pair);
   /// Says to the peer that the pair is over, if it is connected and does not know.
-  void farewell(Pair& pair, bool peer_knows);
+  void terminate(Pair& pair, bool peer_knows);
   /// Repeats what nobody has answered. Returns when to look again; 0: never.
   std::uint64_t expire(std::uint64_t now_ns);
   /// Connections that are remembered.

@@ -119,9 +119,9 @@ void RoceEndpoint::reject(const ConnectRequest& request) {
 }
 
 void RoceEndpoint::progress() {
-  if (!owing_.empty()) {
+  if (!delaying_ack_.empty()) {
     now_ns_ = port_->now_ns();
-    pay(false);
+    send_delayed_acks(false);
   }
   port_->flush();  // what was posted since
   const std::span<const Arrived> burst = port_->receive();
@@ -135,13 +135,13 @@ void RoceEndpoint::progress() {
 }
 
 void RoceEndpoint::flush() {
-  pay(true);
+  send_delayed_acks(true);
   port_->flush();
 }
 
 // Those who have sent something since, for it leaves together, and those who have waited for it.
-void RoceEndpoint::pay(bool all) {
-  std::erase_if(owing_, [&](Pair* pair) { return pair->pay(all); });
+void RoceEndpoint::send_delayed_acks(bool all) {
+  std::erase_if(delaying_ack_, [&](Pair* pair) { return pair->send_delayed_ack(all); });
 }
 
 int RoceEndpoint::begin_sleep() {
@@ -164,7 +164,7 @@ void RoceEndpoint::take(const Arrived& arrived) {
   }
   Pair* const pair = pairs_.find(packet->bth.destination);
   if (pair == nullptr) {
-    ++counters_.strangers;
+    ++counters_.unknown_peers;
     return;
   }
   pair->packet(arrived.from, *packet);
@@ -216,7 +216,7 @@ void RoceEndpoint::watch(Pair& pair) {
   if (pair.busy) return;
   pair.busy = true;
   busy_.push_back(&pair);
-  look_again_at(now_ns_ + pair.requester().patience_ns());
+  look_again_at(now_ns_ + pair.requester().rto_ns());
 }
 
 void RoceEndpoint::prepare(Pair& pair) {
@@ -240,14 +240,14 @@ void RoceEndpoint::connector_again_at(std::uint64_t when_ns) {
   look_again_at(when_ns);
 }
 
-void RoceEndpoint::say_farewell(Pair& pair, bool peer_knows) {
-  connector_.farewell(pair, peer_knows);
+void RoceEndpoint::send_terminate(Pair& pair, bool peer_knows) {
+  connector_.terminate(pair, peer_knows);
 }
 
 void RoceEndpoint::forget(Pair& pair) {
   std::erase(working_, &pair);
   std::erase(busy_, &pair);
-  std::erase(owing_, &pair);
+  std::erase(delaying_ack_, &pair);
   pairs_.give(pair.number());
   port_->flush();
 }

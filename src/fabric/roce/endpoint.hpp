@@ -69,10 +69,10 @@ class RoceEndpoint final : public Endpoint {
   /// Somebody waits for something until then.
   void look_again_at(std::uint64_t when_ns);
   /// The pair holds an acknowledgement back.
-  void owes(Pair& pair) { owing_.push_back(&pair); }
+  void delays_ack(Pair& pair) { delaying_ack_.push_back(&pair); }
   /// The same for what the connector waits for; 0: nothing.
   void connector_again_at(std::uint64_t when_ns);
-  void say_farewell(Pair& pair, bool peer_knows);
+  void send_terminate(Pair& pair, bool peer_knows);
   /// The peer has sent something: so it knows that it is connected.
   void heard_from(Pair& pair) { connector_.heard_from(pair); }
   void forget(Pair& pair);
@@ -85,7 +85,7 @@ class RoceEndpoint final : public Endpoint {
   [[nodiscard]] std::uint64_t look_due_ns() const;
   void expire();
   void transmit();
-  void pay(bool all);
+  void send_delayed_acks(bool all);
 
   std::unique_ptr<PacketPort> port_;
   RegionTable::Reader reader_;
@@ -100,7 +100,7 @@ class RoceEndpoint final : public Endpoint {
   std::uint64_t connector_due_ns_ = 0;  // the same, of connections that are made or ended
   std::vector<Pair*> working_;          // with something to send
   std::vector<Pair*> busy_;             // that wait for answers
-  std::vector<Pair*> owing_;            // that hold an acknowledgement back
+  std::vector<Pair*> delaying_ack_;     // that hold an acknowledgement back
 };
 
 }  // namespace espalier::fabric::roce

@@ -12,13 +12,13 @@ namespace espalier::fabric::roce {
 struct EndpointCounters {
   std::uint64_t packets = 0;
   std::uint64_t malformed = 0;  // no packet at all
-  std::uint64_t strangers = 0;  // for no pair of ours
+  std::uint64_t unknown_peers = 0;  // for no pair of ours
 
   // Asking.
-  std::uint64_t went_back = 0;       // something is sent again, for whatever reason
+  std::uint64_t go_back_n_events = 0;  // something is sent again, for whatever reason
   std::uint64_t timeouts = 0;        // nobody answered in time
-  std::uint64_t told_gaps = 0;       // the peer said that something is missing
-  std::uint64_t told_not_ready = 0;  // the peer had no receive
+  std::uint64_t sequence_naks = 0;   // the peer said that something is missing
+  std::uint64_t receiver_not_ready_naks = 0;  // the peer had no receive
   std::uint64_t reads_resumed = 0;   // asked again for a part of what a READ had asked for
   std::uint64_t port_full = 0;       // a packet that had to wait for the next flush
 
@@ -32,7 +32,7 @@ struct EndpointCounters {
   // Connecting: messages that were said again, since nobody answered.
   std::uint64_t requests_again = 0;
   std::uint64_t replies_again = 0;
-  std::uint64_t farewells_again = 0;
+  std::uint64_t repeated_terminates = 0;
 };
 
 }  // namespace espalier::fabric::roce

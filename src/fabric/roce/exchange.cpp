@@ -33,7 +33,7 @@ class PortExchange::Mailbox {
     static_cast<void>(write(event_.number(), &one, sizeof one));
   }
   /// Something was published for the port.
-  void tell() {
+  void signal() {
     base::full_fence();
     if (sleeping_.load(std::memory_order_relaxed)) wake();
   }
@@ -108,7 +108,7 @@ class PortExchange::Port final : public PacketPort {
   }
   void flush() override {
     for (const Way& way : ways_) {
-      if (way.ring->publish()) way.mailbox->tell();
+      if (way.ring->publish()) way.mailbox->signal();
     }
   }
   std::span<const Arrived> receive() override {

@@ -210,10 +210,10 @@ TEST_F(RoceExchange, WhoGoesAndComesAgainIsFound) {
     far = open(2);
     EXPECT_TRUE(far->receive().empty());
     // What one said who has gone arrives, once.
-    const auto last_words = take(*near);
-    ASSERT_EQ(last_words.size(), 1u);
-    EXPECT_EQ(number_in(last_words.front().bytes), round);
-    EXPECT_EQ(last_words.front().from, address_of(2));
+    const auto last_packets = take(*near);
+    ASSERT_EQ(last_packets.size(), 1u);
+    EXPECT_EQ(number_in(last_packets.front().bytes), round);
+    EXPECT_EQ(last_packets.front().from, address_of(2));
   }
 }
 

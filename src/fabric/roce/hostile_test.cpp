@@ -35,7 +35,7 @@ class RoceHostile : public ::testing::Test {
     return recorded;
   }
   /// Lets all arrive, now and then with the witness at work.
-  void settle(int i) {
+  void take_turn(int i) {
     if (i % 16 == 15) all.turn();
     if (i % 1024 == 1023) all.expect_witness();
   }
@@ -59,11 +59,11 @@ TEST_F(RoceHostile, RandomBytes) {
       ib[0] = static_cast<std::byte>(all.random.chance(0.1) ? 0x64 : all.random.below(0x15));
       ib[1] &= std::byte{0xF0};
     }
-    all.forge(all.random.chance(0.5) ? all.stranger() : all.victim.address, all.target(), ib);
-    settle(i);
+    all.forge(all.random.chance(0.5) ? all.unknown_peer() : all.victim.address, all.target(), ib);
+    take_turn(i);
   }
   EXPECT_GT(all.scene.endpoint.counters().malformed, 1000u);
-  EXPECT_GT(all.scene.endpoint.counters().strangers, 1000u);
+  EXPECT_GT(all.scene.endpoint.counters().unknown_peers, 1000u);
   all.expect_witness();
 }
 
@@ -76,8 +76,8 @@ TEST_F(RoceHostile, EachBitOfGenuinePacketsChanged) {
       auto ib = packet.ib;
       ib[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
       all.forge(packet.from, packet.to, ib);
-      all.forge(all.stranger(), packet.to, ib);
-      settle(sent++);
+      all.forge(all.unknown_peer(), packet.to, ib);
+      take_turn(sent++);
     }
   }
   EXPECT_GT(sent, 5000);
@@ -93,7 +93,7 @@ TEST_F(RoceHostile, ReplaysOfGenuineTrafficChangeNothing) {
   for (int i = 0; i < 20'000; ++i) {
     const Recorded& packet = recorded[all.random.below(recorded.size())];
     all.scene.network.inject(packet.from, packet.to, packet.ib);
-    settle(i);
+    take_turn(i);
   }
   EXPECT_TRUE(all.victim.memory == memory);
   all.expect_works(all.victim);
@@ -113,9 +113,9 @@ TEST_F(RoceHostile, NumbersOfPairsAndPacketsGuessed) {
     if (right_pair) made.bth.destination = pair;
     if (all.random.chance(0.5)) made.reth = {region.at(0), region.key ^ 1, 1024};
     const bool carries = parts_of(opcode).has(Parts::kPayload);
-    all.forge(right_pair ? all.stranger() : all.victim.address, all.target(), made,
+    all.forge(right_pair ? all.unknown_peer() : all.victim.address, all.target(), made,
               carries ? std::span(payload) : std::span<const std::byte>());
-    settle(i);
+    take_turn(i);
   }
   all.expect_works(all.victim);
   all.expect_witness();
@@ -140,7 +140,7 @@ TEST_F(RoceHostile, PsnsAroundTheRightOneInThePeersName) {
     all.turn(20);
     if (round % 20 == 19) all.expect_witness();
     // The victim may be gone; it can come back.
-    if (all.victim.far->state() == QueuePair::State::ended || all.random.chance(0.1)) {
+    if (all.victim.far->state() == QueuePair::State::error || all.random.chance(0.1)) {
       all.connect(all.victim);
     }
   }
@@ -167,17 +167,17 @@ TEST_F(RoceHostile, AnswersThatNobodyGave) {
       if (all.random.chance(0.3)) made.aeth = Aeth::nak(0, NakCode::sequence_error);
       const bool carries = parts_of(opcode).has(Parts::kPayload);
       const std::size_t bytes = carries ? all.random.below(4100) : 0;
-      all.forge(in_name ? all.target() : all.stranger(), all.victim.address, made,
+      all.forge(in_name ? all.target() : all.unknown_peer(), all.victim.address, made,
                 sample::draw_bytes(all.random, bytes));
     }
     all.turn(50);
-    std::array<Completion, 16> told;
-    static_cast<void>(all.victim.queue.poll(told));
+    std::array<Completion, 16> completions;
+    static_cast<void>(all.victim.queue.poll(completions));
     EXPECT_TRUE(in_name || all.victim.near->state() == QueuePair::State::connected);
     if (round % 30 == 29) all.expect_witness();
     if (in_name) {
       all.victim.near->close();
-      static_cast<void>(all.victim.queue.poll(told));
+      static_cast<void>(all.victim.queue.poll(completions));
       all.connect(all.victim);
     }
   }
@@ -191,12 +191,12 @@ TEST_F(RoceHostile, AFloodOfRequestsIsBoundedAndForgotten) {
   const std::size_t before = all.scene.endpoint.connections();
   for (int i = 0; i < 20'000; ++i) {
     RequestMessage asked = sample::request(all.random);
-    const PortAddress from = all.stranger();
+    const PortAddress from = all.unknown_peer();
     if (all.random.chance(0.9)) asked.service_id = service_id(7);
     asked.transport_service = 0;
     set_ip_service(asked, {from.udp_port, from.ip, all.target().ip});
     all.forge(from, all.target(), ConnectionMessage{all.random(), asked});
-    settle(i);
+    take_turn(i);
     ASSERT_LE(all.scene.endpoint.connections(), before + Connector::kAskedMax);
   }
   EXPECT_EQ(all.scene.endpoint.connections(), before + Connector::kAskedMax);
@@ -211,7 +211,7 @@ TEST_F(RoceHostile, AFloodOfRequestsKeepsNobodyOut) {
   // one, to an application that is slow.
   for (const bool one_address : {false, true}) {
     const auto flood = [&] {
-      PortAddress from = all.stranger();
+      PortAddress from = all.unknown_peer();
       if (one_address) from.ip = IpAddress::v4(10, 0, 99, 99);
       RequestMessage asked = sample::request(all.random);
       asked.service_id = service_id(7);
@@ -221,7 +221,7 @@ TEST_F(RoceHostile, AFloodOfRequestsKeepsNobodyOut) {
     };
     for (std::size_t i = 0; i < 2 * Connector::kAskedMax; ++i) {
       flood();
-      settle(static_cast<int>(i));
+      take_turn(static_cast<int>(i));
     }
     const std::size_t full = one_address ? Connector::kAskedMany : Connector::kAskedMax;
     EXPECT_GE(all.scene.endpoint.connections(), full);
@@ -253,7 +253,7 @@ TEST_F(RoceHostile, AFloodOfRequestsKeepsNobodyOut) {
   }
 }
 
-TEST_F(RoceHostile, ConnectionMessagesInStrangersNames) {
+TEST_F(RoceHostile, ConnectionMessagesInNamesOfUnknownPeers) {
   const auto recorded = record(all.victim);
   std::vector<ConnectionMessage> genuine;
   for (const Recorded& packet : recorded) {
@@ -267,7 +267,7 @@ TEST_F(RoceHostile, ConnectionMessagesInStrangersNames) {
     if (const auto* found = std::get_if<ReplyMessage>(&message.body)) reply = found;
   }
   ASSERT_NE(reply, nullptr);
-  // With the right numbers, which a stranger cannot know, of both sides.
+  // With the right numbers, which an unknown peer cannot know, of both sides.
   const ConnectionIds ids[] = {reply->ids, {reply->ids.remote, reply->ids.local}};
   for (int i = 0; i < 2000; ++i) {
     for (ConnectionMessage message : sample::messages(all.random)) {
@@ -276,9 +276,9 @@ TEST_F(RoceHostile, ConnectionMessagesInStrangersNames) {
             if (all.random.chance(0.8)) body.ids = ids[all.random.below(2)];
           },
           message.body);
-      all.forge(all.stranger(), i % 2 == 0 ? all.target() : all.victim.address, message);
+      all.forge(all.unknown_peer(), i % 2 == 0 ? all.target() : all.victim.address, message);
     }
-    settle(i);
+    take_turn(i);
   }
   all.turn(100);
   EXPECT_EQ(all.victim.near->state(), QueuePair::State::connected);
@@ -286,7 +286,7 @@ TEST_F(RoceHostile, ConnectionMessagesInStrangersNames) {
   // In the right name, that connection ends.
   all.forge(all.victim.address, all.target(), {1, DisconnectMessage{ids[1], 0, {}}});
   all.turn(10);
-  EXPECT_EQ(all.victim.far->state(), QueuePair::State::ended);
+  EXPECT_EQ(all.victim.far->state(), QueuePair::State::error);
   all.expect_witness();
 }
 
@@ -321,9 +321,9 @@ TEST_F(RoceHostile, PeersThatStallForEver) {
       EXPECT_EQ(pair->ended_by(), Status::retry_exceeded);
     }
     pair->close();
-    const auto told = all.scene.told();
-    EXPECT_EQ(told.size(), round % 4 == 3 ? 2u : 1u);  // the receive comes back
-    for (const Completion& each : told) EXPECT_NE(each.status, Status::success);
+    const auto completions = all.scene.completions();
+    EXPECT_EQ(completions.size(), round % 4 == 3 ? 2u : 1u);  // the receive comes back
+    for (const Completion& each : completions) EXPECT_NE(each.status, Status::success);
   }
   expect_forgotten(before);
   all.expect_witness();

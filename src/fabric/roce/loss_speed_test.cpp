@@ -66,7 +66,7 @@ class LossScene {
     const std::uint64_t begun = network_.now_ns();
     const std::uint64_t sent = network_.counters().sent;
     std::uint64_t posted = 0;
-    std::array<Completion, 64> told;
+    std::array<Completion, 64> completions;
     for (std::uint64_t done = 0; done < reads;) {
       for (; posted < reads && posted - done < in_flight_; ++posted) {
         const auto into = std::span(room_).subspan(64 * (posted % in_flight_), 64);
@@ -76,10 +76,10 @@ class LossScene {
       }
       turn();
       while (near_.queue.waiting() != 0) {
-        const std::size_t count = near_.queue.poll(told);
+        const std::size_t count = near_.queue.poll(completions);
         for (std::size_t i = 0; i < count; ++i) {
-          EXPECT_EQ(told[i].status, Status::success);
-          EXPECT_EQ(told[i].work_id, done++);
+          EXPECT_EQ(completions[i].status, Status::success);
+          EXPECT_EQ(completions[i].work_id, done++);
         }
       }
       if (near_.pair->state() != QueuePair::State::connected) break;

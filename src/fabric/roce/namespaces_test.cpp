@@ -57,7 +57,7 @@ class RoceNamespacesSlow : public ::testing::Test {
     EndpointCounters counted = link->near().counters();
     counted.packets += link->far().counters().packets;
     counted.malformed += link->far().counters().malformed;
-    counted.went_back += link->far().counters().went_back;
+    counted.go_back_n_events += link->far().counters().go_back_n_events;
     return counted;
   }
 
@@ -82,7 +82,7 @@ TEST_F(RoceNamespacesSlow, AllVerbsThoughPacketsGetLost) {
   for (const bool is_v6 : {false, true}) {
     const EndpointCounters counted = talk(is_v6, 60, 0.03);
     EXPECT_EQ(counted.malformed, 0u);
-    EXPECT_GT(counted.went_back, 0u);
+    EXPECT_GT(counted.go_back_n_events, 0u);
   }
 }
 
@@ -100,7 +100,7 @@ TEST_F(RoceNamespacesSlow, AllVerbsOverACableThatIsBad) {
       const EndpointCounters counted = talk(is_v6, 60);
       EXPECT_EQ(counted.malformed, 0u);
       if (std::string(how).starts_with("loss")) {
-        EXPECT_GT(counted.went_back, 0u);
+        EXPECT_GT(counted.go_back_n_events, 0u);
       }
     }
   }

@@ -89,8 +89,8 @@ class PacketRing {
   /// Adds a burst to `burst`; it is valid until the next call.
   void take(std::vector<Arrived>& burst) {
     const std::uint64_t end = tail_.load(std::memory_order_acquire);
-    if (read_told_ != taken_) {
-      read_told_ = taken_;
+    if (read_published_ != taken_) {
+      read_published_ = taken_;
       read_.store(taken_, std::memory_order_release);
     }
     for (std::size_t count = 0; taken_ != end && count < kBurst;) {
@@ -135,7 +135,7 @@ class PacketRing {
   std::uint64_t read_seen_ = 0;
   std::size_t writing_bytes_ = 0;
   alignas(64) std::uint64_t taken_ = 0;  // from here the reader's own
-  std::uint64_t read_told_ = 0;
+  std::uint64_t read_published_ = 0;
 };
 
 }  // namespace espalier::fabric::roce

@@ -46,7 +46,7 @@ Pair::~Pair() {
   // Whoever destroys a pair looks for no more completions of it; those places are given back as
   // its requests are told.
   end(Status::success);
-  endpoint_.say_farewell(*this, false);
+  endpoint_.send_terminate(*this, false);
   endpoint_.forget(*this);
 }
 
@@ -82,19 +82,19 @@ bool Pair::transmit(std::uint32_t packets) {
 }
 
 bool Pair::holds_back() {
-  if (!options().acknowledges_late) return false;
-  if (owes_until_ns_ == 0) {
-    owes_until_ns_ = now_ns() + kLateNs;
+  if (!options().delayed_acks) return false;
+  if (ack_delay_until_ns_ == 0) {
+    ack_delay_until_ns_ = now_ns() + kLateNs;
     has_sent_ = false;
-    endpoint_.owes(*this);
+    endpoint_.delays_ack(*this);
   }
   return true;
 }
 
-bool Pair::pay(bool at_once) {
-  if (owes_until_ns_ == 0) return true;
-  if (!at_once && !has_sent_ && now_ns() < owes_until_ns_) return false;
-  owes_until_ns_ = 0;
+bool Pair::send_delayed_ack(bool now) {
+  if (ack_delay_until_ns_ == 0) return true;
+  if (!now && !has_sent_ && now_ns() < ack_delay_until_ns_) return false;
+  ack_delay_until_ns_ = 0;
   if (state() != State::connected) return true;
   responder_.acknowledge();
   if (responder_.transmit(1)) endpoint_.has_work(*this);
@@ -108,12 +108,12 @@ std::size_t Pair::begin(std::span<const WorkRequest> requests) {
 }
 
 void Pair::end(Status why, bool peer_knows) {
-  if (state() == State::ended) return;
-  become_ended(why);
+  if (state() == State::error) return;
+  enter_error_state(why);
   requester_.flush();
   responder_.flush();
-  // A refusal tells the peer more than a farewell, which could overtake it.
-  if (!responder_.refusing()) endpoint_.say_farewell(*this, peer_knows);
+  // A refusal tells the peer more than a terminate message, which could overtake it.
+  if (!responder_.refusing()) endpoint_.send_terminate(*this, peer_knows);
 }
 
 void Pair::close() { end(Status::success); }

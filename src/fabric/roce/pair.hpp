@@ -48,7 +48,7 @@ class Pair final : public QueuePair {
   /// Sends what may be sent, at most so many packets. Returns whether there is more.
   bool transmit(std::uint32_t packets);
   /// Acknowledges what it has held back, unless there is reason to hold it longer: then false.
-  bool pay(bool at_once);
+  bool send_delayed_ack(bool now);
   std::uint64_t expire(std::uint64_t now_ns) { return requester_.expire(now_ns); }
   [[nodiscard]] bool idle() const { return requester_.idle(); }
   /// The connection is over; `why` is success if either side closed it.
@@ -72,13 +72,13 @@ class Pair final : public QueuePair {
   void has_work();
   void look_again_at(std::uint64_t when_ns);
   [[nodiscard]] EndpointCounters& counters();
-  void tell_end(const WorkRequest& request, Status status, std::uint64_t old_value) {
-    tell(request, status, old_value);
+  void complete_request(const WorkRequest& request, Status status, std::uint64_t old_value) {
+    complete(request, status, old_value);
   }
   std::optional<Receive> take_receive() { return receives().take(); }
-  void tell_received(const Receive& receive, Opcode opcode, Status status, std::uint32_t bytes,
-                     const std::uint32_t* immediate) {
-    tell_receive(receive, opcode, status, bytes, immediate);
+  void complete_received(const Receive& receive, Opcode opcode, Status status, std::uint32_t bytes,
+                         const std::uint32_t* immediate) {
+    complete_receive(receive, opcode, status, bytes, immediate);
   }
   /// Calls use(bytes) if the peer may reach them; says whether it may.
   template <class Use>
@@ -102,7 +102,7 @@ class Pair final : public QueuePair {
   PacketPort& port_;
   RegionTable::Reader& reader_;
   std::uint32_t first_psn_;
-  std::uint64_t owes_until_ns_ = 0;  // an acknowledgement, at the latest; 0: none
+  std::uint64_t ack_delay_until_ns_ = 0;  // an acknowledgement, at the latest; 0: none
   bool has_sent_ = false;            // since it owes one
   PeerFacts peer_;
   Requester requester_;

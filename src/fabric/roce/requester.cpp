@@ -8,7 +8,7 @@
 
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
-#include "fabric/planted.hpp"
+#include "fabric/planted_fabric_bugs.hpp"
 #include "fabric/roce/pair.hpp"
 
 namespace espalier::fabric::roce {
@@ -31,16 +31,16 @@ namespace {
 // it; but never what was asked for in silence, since an answer may then be to either [Karn]. Until
 // something was measured again a wait stays as long as it has become, so that a peer that has
 // become slow is not asked twice for ever.
-constexpr std::uint64_t kPatienceMinNs = 20'000;  // and twice as long as answers take
+constexpr std::uint64_t kRtoMinNs = 20'000;  // and twice as long as answers take
 // As long as nobody knows how long answers take.
-constexpr std::uint64_t kPatienceFirstNs = 4'000'000;
+constexpr std::uint64_t kRtoInitialNs = 4'000'000;
 // Tries in each timeout, but for the first; and where packets are known to get lost.
 constexpr std::uint64_t kTriesMin = 4;
 constexpr std::uint64_t kTriesWhereLost = 64;
 // Waits in vain that something lost for sure explains.
-constexpr std::uint32_t kExplained = 16;
+constexpr std::uint32_t kLossEvidence = 16;
 // Packets that ask into silence: more than one, so that one that comes through tells of another.
-constexpr std::uint32_t kAskingPackets = 3;
+constexpr std::uint32_t kProbePackets = 3;
 // Packets that go again when something got lost again, at least: one that comes should not bring
 // hundreds each time.
 constexpr std::uint32_t kAgainPackets = 8;
@@ -82,8 +82,8 @@ Requester::Requester(Pair& pair, const RequesterLimits& limits)
       acked_(limits.first_psn),
       next_psn_(limits.first_psn),
       highest_sent_(limits.first_psn),
-      allowed_(limits.window),
-      patience_ns_(std::min(limits.timeout_ns, kPatienceFirstNs)) {}
+      congestion_window_(limits.window),
+      rto_ns_(std::min(limits.timeout_ns, kRtoInitialNs)) {}
 
 void Requester::limit_reads(std::uint32_t reads) {
   limits_.reads_in_flight = std::max(1u, std::min(limits_.reads_in_flight, reads));
@@ -137,7 +137,7 @@ bool Requester::may_send(Entry& next) {
   if (waits_for_fence(next)) return false;
   if (is_read(next) && reads_.size() >= limits_.reads_in_flight) return false;
   const auto under_way = static_cast<std::uint32_t>(psn_distance(acked_, cursor_psn()));
-  return under_way == 0 || under_way + next_packets(next) <= allowed_;
+  return under_way == 0 || under_way + next_packets(next) <= congestion_window_;
 }
 
 bool Requester::transmit(std::uint32_t packets) {
@@ -170,7 +170,7 @@ void Requester::sent(Entry& next, std::uint32_t psn, std::uint32_t packets) {
   const std::uint32_t behind = psn_plus(psn, packets);
   if (psn == acked_) {  // nothing was waited for before it
     heard_ns_ = pair_.now_ns();
-    pair_.look_again_at(heard_ns_ + patience_ns_);
+    pair_.look_again_at(heard_ns_ + rto_ns_);
   }
   if (is_read(next)) reads_.push_back(behind);
   if (before(highest_sent_, behind)) {
@@ -290,7 +290,7 @@ void Requester::complete_oldest() {
   const std::uint64_t old_value = first.old_value;
   ++oldest_;
   if (before(acked_, behind)) heard(behind);
-  pair_.tell_end(request, Status::success, old_value);
+  pair_.complete_request(request, Status::success, old_value);
 }
 
 // Nothing before this PSN is missing any more.
@@ -300,31 +300,31 @@ void Requester::heard(std::uint32_t psn) {
   const std::uint64_t now = pair_.now_ns();
   heard_ns_ = now;
   moved_ns_ = now;
-  went_back_ = false;
+  in_recovery_ = false;
   receive_retries_ = 0;
-  allowed_ = std::min(allowed_ + packets, limits_.window);
-  if (explained_ != 0) patience_ns_ = patience_at_least();
+  congestion_window_ = std::min(congestion_window_ + packets, limits_.window);
+  if (loss_evidence_ != 0) rto_ns_ = rto_min_ns();
   if (timing_ && before(timed_psn_, acked_)) {
     timing_ = false;
     measured(now - timed_since_ns_);
   }
   std::erase_if(reads_, [&](std::uint32_t behind) { return before_or_at(behind, acked_); });
   catch_up();
-  if (acked_ != highest_sent_) pair_.look_again_at(heard_ns_ + patience_ns_);
+  if (acked_ != highest_sent_) pair_.look_again_at(heard_ns_ + rto_ns_);
   if (cursor_ != end_) pair_.has_work();  // what waited for this
 }
 
 void Requester::measured(std::uint64_t took_ns) {
-  soonest_ns_[0] = std::min(soonest_ns_[0], took_ns);
-  patience_ns_ = patience_at_least();
+  min_rtt_ns_[0] = std::min(min_rtt_ns_[0], took_ns);
+  rto_ns_ = rto_min_ns();
   if (++measurements_ % kMeasurements == 0) {
-    soonest_ns_[1] = std::exchange(soonest_ns_[0], kNever);
+    min_rtt_ns_[1] = std::exchange(min_rtt_ns_[0], kNever);
   }
 }
 
-std::uint64_t Requester::patience_at_least() const {
-  if (measurements_ == 0) return patience_ns_;
-  return std::min(kPatienceMinNs + 2 * soonest_ns(), limits_.timeout_ns);
+std::uint64_t Requester::rto_min_ns() const {
+  if (measurements_ == 0) return rto_ns_;
+  return std::min(kRtoMinNs + 2 * min_rtt_ns(), limits_.timeout_ns);
 }
 
 // After going back, what had been sent before may be acknowledged after all.
@@ -374,14 +374,14 @@ void Requester::refusal(const Packet& packet) {
   // If an answer is missing before it, that can come no more: the peer has ended the pair.
   static_cast<void>(acknowledge_before(psn));
   const bool gap = packet.aeth.value() == static_cast<std::uint8_t>(NakCode::sequence_error);
-  if (gap) ++pair_.counters().told_gaps;
+  if (gap) ++pair_.counters().sequence_naks;
   return gap ? missing_before(psn) : fail_at(psn, status_of(packet.aeth.value()));
 }
 
 void Requester::not_ready(const Packet& packet) {
   const std::uint32_t psn = packet.bth.psn;
   static_cast<void>(acknowledge_before(psn));
-  ++pair_.counters().told_not_ready;
+  ++pair_.counters().receiver_not_ready_naks;
   constexpr std::uint32_t kForEver = 7;
   if (limits_.receive_retries != kForEver && receive_retries_++ >= limits_.receive_retries) {
     return fail_at(psn, Status::no_receive);
@@ -398,29 +398,30 @@ void Requester::fail_at(std::uint32_t psn, Status status) {
     const bool here = !begun(first) || into < static_cast<std::int32_t>(first.packets);
     const WorkRequest request = first.request;
     ++oldest_;
-    pair_.tell_end(request, here ? status : Status::flushed, 0);
+    pair_.complete_request(request, here ? status : Status::flushed, 0);
     if (here) break;
   }
   pair_.end(status);
 }
 
 void Requester::flush() {
-  for (; oldest_ != end_; ++oldest_) pair_.tell_end(entry(oldest_).request, Status::flushed, 0);
+  for (; oldest_ != end_; ++oldest_)
+    pair_.complete_request(entry(oldest_).request, Status::flushed, 0);
   cursor_ = end_;
   cursor_packet_ = 0;
 }
 
 // Something with this PSN has come, and what is before it has not.
 void Requester::missing_before(std::uint32_t psn) {
-  const bool again = went_back_;
-  explained_ = kExplained;
+  const bool again = in_recovery_;
+  loss_evidence_ = kLossEvidence;
   if (again) {
-    const std::uint64_t since = pair_.now_ns() - went_back_ns_;
-    const bool in_time = since >= soonest_ns();
+    const std::uint64_t since = pair_.now_ns() - recovery_since_ns_;
+    const bool in_time = since >= min_rtt_ns();
     const bool further_on = before(seen_psn_, psn);
     if (further_on) seen_psn_ = psn;
-    if (!in_time || (further_on && since < patience_ns_)) return;
-    allowed_ = std::max(allowed_ / 2, kAgainPackets);
+    if (!in_time || (further_on && since < rto_ns_)) return;
+    congestion_window_ = std::max(congestion_window_ / 2, kAgainPackets);
   }
   seen_psn_ = psn;
   go_back();
@@ -429,9 +430,9 @@ void Requester::missing_before(std::uint32_t psn) {
 
 // Whatever is not acknowledged is sent once more.
 void Requester::go_back() {
-  went_back_ = true;
-  went_back_ns_ = pair_.now_ns();
-  ++pair_.counters().went_back;
+  in_recovery_ = true;
+  recovery_since_ns_ = pair_.now_ns();
+  ++pair_.counters().go_back_n_events;
   timing_ = false;
   times_resent_ = false;
   unacknowledged_ = kAskEvery;
@@ -457,22 +458,22 @@ std::uint64_t Requester::expire(std::uint64_t now_ns) {
     pair_.has_work();
   }
   if (oldest_ == end_ || acked_ == highest_sent_) return 0;
-  if (now_ns < heard_ns_ + patience_ns_) return heard_ns_ + patience_ns_;
+  if (now_ns < heard_ns_ + rto_ns_) return heard_ns_ + rto_ns_;
   if (now_ns - moved_ns_ >= (limits_.retries + std::uint64_t{1}) * limits_.timeout_ns) {
     fail_at(acked_, Status::retry_exceeded);
     return 0;
   }
   // There are more tries than `retries`, in the time that so many take: where a fifth of the
   // packets gets lost, eight are too few.
-  const std::uint64_t tries = explained_ != 0 ? kTriesWhereLost : kTriesMin;
-  const std::uint64_t at_most = std::max(patience_at_least(), limits_.timeout_ns / tries);
-  patience_ns_ = std::min(patience_ns_ + patience_ns_ / 2, at_most);
+  const std::uint64_t tries = loss_evidence_ != 0 ? kTriesWhereLost : kTriesMin;
+  const std::uint64_t at_most = std::max(rto_min_ns(), limits_.timeout_ns / tries);
+  rto_ns_ = std::min(rto_ns_ + rto_ns_ / 2, at_most);
   heard_ns_ = now_ns;
   ++pair_.counters().timeouts;
-  if (explained_ != 0) --explained_;
-  allowed_ = kAskingPackets;
+  if (loss_evidence_ != 0) --loss_evidence_;
+  congestion_window_ = kProbePackets;
   go_back();
-  return heard_ns_ + patience_ns_;
+  return heard_ns_ + rto_ns_;
 }
 
 }  // namespace espalier::fabric::roce

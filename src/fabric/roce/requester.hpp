@@ -69,7 +69,7 @@ class Requester {
   void flush();
   [[nodiscard]] bool idle() const { return oldest_ == end_; }
   /// How long it waits for an answer before it asks again.
-  [[nodiscard]] std::uint64_t patience_ns() const { return patience_ns_; }
+  [[nodiscard]] std::uint64_t rto_ns() const { return rto_ns_; }
 
  private:
   struct Entry {
@@ -111,10 +111,10 @@ class Requester {
   void heard(std::uint32_t psn);
   void measured(std::uint64_t took_ns);
   /// How long answers have taken at least, lately; longer than anything if nobody knows.
-  [[nodiscard]] std::uint64_t soonest_ns() const {
-    return std::min(soonest_ns_[0], soonest_ns_[1]);
+  [[nodiscard]] std::uint64_t min_rtt_ns() const {
+    return std::min(min_rtt_ns_[0], min_rtt_ns_[1]);
   }
-  [[nodiscard]] std::uint64_t patience_at_least() const;
+  [[nodiscard]] std::uint64_t rto_min_ns() const;
 
   Pair& pair_;
   RequesterLimits limits_;
@@ -135,15 +135,15 @@ class Requester {
   std::uint32_t unacknowledged_ = 0;  // packets since one asked for an acknowledgement
 
   // Going back (requester.cpp says when).
-  bool went_back_ = false;              // since acked_ last moved,
-  std::uint64_t went_back_ns_ = 0;      // then
+  bool in_recovery_ = false;             // since acked_ last moved,
+  std::uint64_t recovery_since_ns_ = 0;  // then
   std::uint32_t seen_psn_ = 0;          // of what showed last that something before it is missing
-  std::uint32_t allowed_;               // packets that may be under way, of `window`
+  std::uint32_t congestion_window_;     // packets that may be under way, of `window`
   std::uint64_t blocked_until_ns_ = 0;  // the peer had no receive
   std::uint64_t heard_ns_ = 0;          // or sent again
   std::uint64_t moved_ns_ = 0;          // acked_ did, or there was nothing to wait for
-  std::uint64_t patience_ns_;           // before asking again next time
-  std::uint32_t explained_ = 0;         // waits in vain, by packets that got lost for sure
+  std::uint64_t rto_ns_;                // before asking again next time
+  std::uint32_t loss_evidence_ = 0;     // waits in vain, by packets that got lost for sure
 
   // How long answers take.
   bool timing_ = false;        // that to timed_psn_,
@@ -152,7 +152,7 @@ class Requester {
   std::uint64_t timed_since_ns_ = 0;
   std::uint64_t measurements_ = 0;
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
-  std::array<std::uint64_t, 2> soonest_ns_{kNever, kNever};  // of the last few, and those before
+  std::array<std::uint64_t, 2> min_rtt_ns_{kNever, kNever};  // of the last few, and those before
   std::uint32_t receive_retries_ = 0;
 };
 

@@ -7,7 +7,7 @@
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
 #include "base/prefetch.hpp"
-#include "fabric/planted.hpp"
+#include "fabric/planted_fabric_bugs.hpp"
 #include "fabric/roce/pair.hpp"
 #include "fabric/shared_copy.hpp"
 
@@ -60,8 +60,8 @@ void Responder::request(const Packet& packet) {
   if (ahead > 0) {
     const bool goes_on = psn_distance(beyond_gap_, packet.bth.psn) > 0;
     beyond_gap_ = packet.bth.psn;
-    if ((told_gap_ && goes_on) || full()) return;
-    told_gap_ = true;
+    if ((sequence_nak_sent_ && goes_on) || full()) return;
+    sequence_nak_sent_ = true;
     ++pair_.counters().gaps;
     Answer gap;
     gap.psn = expected_;
@@ -69,7 +69,7 @@ void Responder::request(const Packet& packet) {
     answers_.push_back(gap);
     return pair_.has_work();
   }
-  told_gap_ = false;
+  sequence_nak_sent_ = false;
   execute(packet);
 }
 
@@ -183,8 +183,8 @@ bool Responder::part_fits(const Packet& packet, bool first, bool last) const {
 bool Responder::place_send(const Packet& packet) {
   const std::size_t bytes = packet.payload.size();
   if (bytes > receive_->into.size() - placed_) {
-    pair_.tell_received(*std::exchange(receive_, std::nullopt), Opcode::receive,
-                        Status::local_length, placed_, nullptr);
+    pair_.complete_received(*std::exchange(receive_, std::nullopt), Opcode::receive,
+                            Status::local_length, placed_, nullptr);
     refuse(NakCode::invalid_request, Status::local_length);
     return false;
   }
@@ -214,9 +214,9 @@ void Responder::end_message(const Packet& packet, bool send) {
   if (!receive_) return;
   const std::uint32_t* number =
       carries_immediate(packet.bth.opcode) ? &packet.immediate.immediate : nullptr;
-  pair_.tell_received(*std::exchange(receive_, std::nullopt),
-                      send ? Opcode::receive : Opcode::receive_write, Status::success, placed_,
-                      number);
+  pair_.complete_received(*std::exchange(receive_, std::nullopt),
+                          send ? Opcode::receive : Opcode::receive_write, Status::success, placed_,
+                          number);
 }
 
 void Responder::done(std::uint32_t packets) {
@@ -309,7 +309,7 @@ void Responder::refuse(NakCode code, Status status) {
 
 void Responder::not_ready() {
   ++pair_.counters().not_ready;
-  told_gap_ = true;  // what is under way behind it comes again anyway
+  sequence_nak_sent_ = true;  // what is under way behind it comes again anyway
   beyond_gap_ = expected_;
   if (full()) return;
   Answer wait;
@@ -398,8 +398,8 @@ bool Responder::send_read_part(Answer& answer) {
 
 void Responder::flush() {
   if (!receive_) return;
-  pair_.tell_received(*std::exchange(receive_, std::nullopt), Opcode::receive, Status::flushed, 0,
-                      nullptr);
+  pair_.complete_received(*std::exchange(receive_, std::nullopt), Opcode::receive, Status::flushed,
+                          0, nullptr);
 }
 
 }  // namespace espalier::fabric::roce

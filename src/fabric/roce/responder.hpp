@@ -106,7 +106,7 @@ class Responder {
   std::uint32_t message_bytes_max_;
   std::uint32_t expected_ = 0;
   std::uint32_t msn_ = 0;
-  bool told_gap_ = false;
+  bool sequence_nak_sent_ = false;
   std::uint32_t beyond_gap_ = 0;  // the PSN that came last while something was missing
   bool refusing_ = false;         // nothing more is executed
   Answer refusal_;

@@ -76,7 +76,7 @@ class IdChanges {
     std::array<std::uint32_t, UdpPort::kIdsMax> changes;
   };
   static void fill(Table& table, std::size_t ib_bytes) {
-    // Strangers choose the lengths, so it must be cheap: the change of each bit, and from these
+    // Unknown peers choose the lengths, so it must be cheap: the change of each bit, and from these
     // that of any id.
     const Icrc icrc({});
     const std::vector<std::byte> any(ib_bytes);

@@ -40,7 +40,7 @@ constexpr std::size_t kPacketBytesMax =
     wire::roce::kHeadersBytesMax + 4096 + wire::roce::kIcrcBytes;
 constexpr std::size_t kUnderWayMax = 65'536;  // whatever buffers the system grants
 constexpr int kStepsMax = 24;
-constexpr int kPatience = 30;
+constexpr int kTriesMax = 30;
 
 PortAddress loopback(bool six) {
   if (!six) return {IpAddress::v4(127, 0, 0, 1), 0};
@@ -55,24 +55,24 @@ class Scene {
         port_(*UdpPort::open({loopback(six), offload})),
         peer_(*UdpPort::open({loopback(six), true})) {
     PortAddress at = loopback(six);
-    for (Stranger& stranger : strangers_) {
-      stranger.socket =
+    for (UnknownPeer& unknown_peer : unknown_peers_) {
+      unknown_peer.socket =
           memory::Descriptor(socket(six ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
       const int whole = six ? IPV6_PMTUDISC_DO : IP_PMTUDISC_DO;
-      setsockopt(stranger.socket.number(), six ? IPPROTO_IPV6 : IPPROTO_IP,
+      setsockopt(unknown_peer.socket.number(), six ? IPPROTO_IPV6 : IPPROTO_IP,
                  six ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER, &whole, sizeof whole);
       // What a port remembers of flows it finds by low bits, so the second takes the first's place.
-      while (at.udp_port < kFlowPorts && !bind_below_flows(stranger.socket.number(), at)) {
+      while (at.udp_port < kFlowPorts && !bind_below_flows(unknown_peer.socket.number(), at)) {
         at.udp_port += 64;
       }
       want(at.udp_port < kFlowPorts, "there is no socket to speak from");
-      stranger.own = at;
+      unknown_peer.own = at;
     }
   }
 
   void step(FuzzInput& input, std::uint8_t choices) {
     const bool ours = (choices & 4) != 0;
-    speaker_ = ours ? nullptr : &strangers_[choices >> 6 & 1];
+    speaker_ = ours ? nullptr : &unknown_peers_[choices >> 6 & 1];
     sent_.clear();
     if (ours) {
       send_packets(input);
@@ -83,7 +83,7 @@ class Scene {
   }
 
  private:
-  struct Stranger {
+  struct UnknownPeer {
     memory::Descriptor socket;
     PortAddress own;
   };
@@ -196,7 +196,7 @@ class Scene {
     const auto came = [&] { return port_->counters().received - begin; };
     // A datagram without bytes is no part of anything, and must not lie in the way of the next.
     if (sent_.empty()) want(port_->receive().empty(), "something is made of nothing");
-    for (int patience = 0; came() < sent_.size();) {
+    for (int tries = 0; came() < sent_.size();) {
       const std::uint64_t before = came();
       for (const Arrived& each : port_->receive()) {
         skip_wrong();
@@ -207,7 +207,7 @@ class Scene {
         ++next;
       }
       if (came() != before) continue;
-      want(++patience != kPatience, "a datagram was lost");
+      want(++tries != kTriesMax, "a datagram was lost");
       port_->wait(kSecond);
     }
     skip_wrong();
@@ -221,8 +221,8 @@ class Scene {
   bool six_;
   std::unique_ptr<UdpPort> port_;
   std::unique_ptr<UdpPort> peer_;
-  std::array<Stranger, 2> strangers_;
-  const Stranger* speaker_ = nullptr;  // null: ours
+  std::array<UnknownPeer, 2> unknown_peers_;
+  const UnknownPeer* speaker_ = nullptr;  // null: ours
   std::vector<Bytes> sent_;            // parts, and not taken yet
 };
 

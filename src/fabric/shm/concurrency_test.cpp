@@ -64,8 +64,8 @@ TEST(ShmConcurrency, WhoSleepsIsWokenByANumber) {
   for (std::uint32_t i = 0; i < 128; ++i) post_receive(two.target, {});
   std::thread sleeper([&] {
     for (std::uint32_t i = 0; i < kRounds; ++i) {
-      const Completion told = next_of(two.target, two.target.receives);
-      ASSERT_EQ(told.immediate, i);
+      const Completion completion = next_of(two.target, two.target.receives);
+      ASSERT_EQ(completion.immediate, i);
       ASSERT_EQ(base::load_shared<std::uint64_t>(two.memory.at(8 * i)), i);
       post_receive(two.target, {});
     }
@@ -78,7 +78,7 @@ TEST(ShmConcurrency, WhoSleepsIsWokenByANumber) {
     two.client.pair->post(WorkRequest::write_immediate(2, {}, 0, 0, static_cast<std::uint32_t>(i)));
     // There is room for so many.
     if (i % 50 == 49) {
-      for (int told = 0; told < 50; ++told) {
+      for (int completion = 0; completion < 50; ++completion) {
         ASSERT_EQ(next_of(two.client, two.client.sends).status, Status::success);
       }
     }
@@ -103,7 +103,7 @@ TEST(ShmConcurrency, LongMessagesPassBetweenSleepers) {
 TEST(ShmConcurrency, ASleeperHearsThatTheConnectionHasEnded) {
   Connected two;
   std::thread sleeper([&] {
-    while (two.target.pair->state() != QueuePair::State::ended) {
+    while (two.target.pair->state() != QueuePair::State::error) {
       two.target.endpoint->wait(kLong);
       two.target.endpoint->progress();
     }
@@ -170,17 +170,17 @@ TEST(ShmConcurrency, NoReadSeesWhatWasWrittenAfterARevoke) {
       two.region.revoke();
       fill(0xBAD);
     });
-    Completion told;
+    Completion completion;
     do {
       two.client.pair->post(read);
-      told = *two.client.take(two.client.sends);
+      completion = *two.client.take(two.client.sends);
       done.fetch_add(1, std::memory_order_relaxed);
-      if (told.status == Status::success) {
+      if (completion.status == Status::success) {
         ASSERT_TRUE(std::all_of(local.begin(), local.end(), [](auto w) { return w == kGood; }));
         ++reads;
       }
-    } while (told.status == Status::success);
-    EXPECT_EQ(told.status, Status::remote_access);
+    } while (completion.status == Status::success);
+    EXPECT_EQ(completion.status, Status::remote_access);
     owner.join();
   }
   EXPECT_GT(reads, 0u);

@@ -60,7 +60,7 @@ TEST(ShmConnectConcurrency, WhoIsRefusedIsToldSo) {
   const auto message = bytes_of("x");
   client.pair->post(WorkRequest::send(1, message));
   target.endpoint->reject(*request);
-  until(client, target, [&] { return client.pair->state() == State::ended; });
+  until(client, target, [&] { return client.pair->state() == State::error; });
   EXPECT_EQ(client.pair->ended_by(), Status::remote_operation);
   EXPECT_EQ(client.take(client.sends)->status, Status::flushed);
 }
@@ -69,7 +69,7 @@ TEST(ShmConnectConcurrency, NobodyThere) {
   base::TemporaryFolder folder;
   Side client;
   client.pair = *client.endpoint->connect((folder / "none").string(), client.options(), {});
-  EXPECT_EQ(client.pair->state(), State::ended);
+  EXPECT_EQ(client.pair->state(), State::error);
   EXPECT_EQ(client.pair->ended_by(), Status::retry_exceeded);
   EXPECT_FALSE(client.endpoint->connect("", client.options(), {}));
   EXPECT_FALSE(client.endpoint->connect(std::string(200, 'x'), client.options(), {}));
@@ -82,7 +82,7 @@ TEST(ShmConnectConcurrency, AListenerThatGoesAnswersNobody) {
   ASSERT_TRUE(target->endpoint->listen((folder / "s").string()));
   client.pair = *client.endpoint->connect((folder / "s").string(), client.options(), {});
   target.reset();
-  until(client, client, [&] { return client.pair->state() == State::ended; });
+  until(client, client, [&] { return client.pair->state() == State::error; });
   EXPECT_EQ(client.pair->ended_by(), Status::retry_exceeded);
   EXPECT_FALSE(std::filesystem::exists(folder / "s"));
 }
@@ -100,7 +100,7 @@ TEST(ShmConnectConcurrency, WhoGivesUpCannotBeAccepted) {
   // Either it is not there any more, or the pair ends at once.
   auto accepted = target.endpoint->accept(*request, target.options(), {});
   if (accepted) {
-    until(client, target, [&] { return (*accepted)->state() == State::ended; });
+    until(client, target, [&] { return (*accepted)->state() == State::error; });
   } else {
     EXPECT_EQ(accepted.error().code, Code::not_found);
   }
@@ -184,7 +184,7 @@ TEST(ShmConnectConcurrency, AnEndpointHasManyPairs) {
   EXPECT_EQ(base::load_shared<std::uint64_t>(memory.at(0)), 60u);
   // One that ends is no end for others.
   pairs[0]->close();
-  until(client, target, [&] { return pairs[1]->state() == State::ended; });
+  until(client, target, [&] { return pairs[1]->state() == State::error; });
   EXPECT_EQ(pairs[2]->state(), State::connected);
   EXPECT_EQ(pairs[3]->state(), State::connected);
 }
@@ -210,9 +210,9 @@ TEST(ShmConnectConcurrency, SeveralPairsTakeReceivesFromOneQueue) {
   EXPECT_EQ(target.take(target.receives)->pair, target.pair->number());
   first.pair->post(WorkRequest::send(1, message));
   until(first, target, [&] { return target.receives.waiting() == 1; });
-  const auto told = target.take(target.receives);
-  EXPECT_EQ(told->pair, of_first->number());
-  EXPECT_EQ(told->work_id, 2u);
+  const auto completion = target.take(target.receives);
+  EXPECT_EQ(completion->pair, of_first->number());
+  EXPECT_EQ(completion->work_id, 2u);
   target.pair.reset();
 }
 

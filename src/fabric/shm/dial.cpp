@@ -8,12 +8,12 @@
 
 #include "base/system_error.hpp"
 #include "base/unix_address.hpp"
-#include "fabric/shm/packets.hpp"
+#include "fabric/shm/control_packets.hpp"
 
 namespace espalier::fabric::shm {
 
-Result<std::shared_ptr<Link>> dial(const std::string& path, std::span<const std::byte> data,
-                                   Domain domain, const RegionTable& regions) {
+Result<std::shared_ptr<PairSocket>> dial(const std::string& path, std::span<const std::byte> data,
+                                         Domain domain, const RegionTable& regions) {
   const auto address = base::UnixAddress::file(path);
   if (!address) return std::unexpected(address.error());
   memory::Descriptor made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -29,7 +29,7 @@ Result<std::shared_ptr<Link>> dial(const std::string& path, std::span<const std:
     }
     return std::unexpected(sent.error());
   }
-  auto link = std::make_shared<Link>(std::move(made), Link::Phase::expecting);
+  auto link = std::make_shared<PairSocket>(std::move(made), PairSocket::Phase::expecting);
   link->domain = domain;
   return link;
 }

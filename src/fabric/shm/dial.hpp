@@ -11,14 +11,14 @@
 
 #include "espalier/error.hpp"
 #include "fabric/region_table.hpp"
-#include "fabric/shm/link.hpp"
+#include "fabric/shm/pair_socket.hpp"
 
 namespace espalier::fabric::shm {
 
 /// Connects to the socket at this path and says hello. Errors: invalid_argument (no path of a
 /// socket), connection_lost (nobody listens there), system (EAGAIN: so many wait to be let in that
 /// one must try again).
-Result<std::shared_ptr<Link>> dial(const std::string& path, std::span<const std::byte> data,
-                                   Domain domain, const RegionTable& regions);
+Result<std::shared_ptr<PairSocket>> dial(const std::string& path, std::span<const std::byte> data,
+                                         Domain domain, const RegionTable& regions);
 
 }  // namespace espalier::fabric::shm

@@ -32,7 +32,7 @@ class ShmEndpoint final : public Endpoint {
         reader_(this->regions()),
         service_(this->regions(), notice_) {}
   Result<void> start() {
-    if (!notice_.hang()) return base::refused_by_system();
+    if (!notice_.open()) return base::refused_by_system();
     return service_.start();
   }
 
@@ -44,7 +44,7 @@ class ShmEndpoint final : public Endpoint {
   Result<std::unique_ptr<QueuePair>> accept(const ConnectRequest& request,
                                             const QueuePairOptions& options,
                                             std::span<const std::byte> data) override;
-  void reject(const ConnectRequest& request) override { service_.turn_away(request.id); }
+  void reject(const ConnectRequest& request) override { service_.reject(request.id); }
   void progress() override;
   void wait(std::uint64_t timeout_ns) override;
   int begin_sleep() override;
@@ -83,7 +83,7 @@ Result<std::unique_ptr<QueuePair>> ShmEndpoint::accept(const ConnectRequest& req
   if (const auto good = check(options, data, kAcceptDataMax); !good) {
     return std::unexpected(good.error());
   }
-  auto link = service_.let_in(request.id, options.domain);
+  auto link = service_.accept(request.id, options.domain);
   if (link == nullptr) return fail(Code::not_found);
   auto pair = std::make_unique<Pair>(next_pair_++, options, properties(), host());
   if (const auto accepted = pair->accept(request.id, std::move(link), data); !accepted) {

@@ -26,9 +26,9 @@
 #include "base/testing/fuzz_input.hpp"
 #include "base/testing/open_descriptors.hpp"
 #include "base/unix_address.hpp"
+#include "fabric/shm/control_packets.hpp"
 #include "fabric/shm/endpoint.hpp"
-#include "fabric/shm/packets.hpp"
-#include "memory/packets.hpp"
+#include "memory/seqpacket.hpp"
 
 namespace espalier::fabric::shm {
 namespace {
@@ -43,7 +43,7 @@ using Buffer = std::vector<std::byte>;
 
 constexpr int kActsMax = 48;
 constexpr int kInputsOfACount = 64;
-constexpr std::uint32_t kLines = 64;
+constexpr std::uint32_t kSlots = 64;
 constexpr Domain kOtherDomain = 9;
 constexpr std::uint64_t kWordsBytes = RegionTable::kRegionsMax * sizeof(RegionKey);
 
@@ -117,7 +117,7 @@ struct World {
 
   // The peer's.
   SharedMemory words = *SharedMemory::create("words", kWordsBytes);
-  SharedMemory channel = *SharedMemory::create("channel", wire::fabric_channel_bytes(kLines));
+  SharedMemory channel = *SharedMemory::create("channel", wire::fabric_channel_bytes(kSlots));
   SharedMemory small = *SharedMemory::create("small", 100);
   Descriptor readable = *channel.read_only();
   Descriptor loose{memfd_create("loose", MFD_CLOEXEC)};  // could get shorter under us
@@ -161,7 +161,7 @@ class Hostile {
         break;
     }
     if (which >= 1 && which <= 4) spoken_ = true;
-    settle();
+    run_until_idle();
     if (pair) check(before);
   }
 
@@ -180,7 +180,7 @@ class Hostile {
     options.domain = domain;
     return options;
   }
-  void settle() {
+  void run_until_idle() {
     world().let_the_service_read();
     look();
     hear_all();
@@ -288,7 +288,7 @@ class Hostile {
   }
   /// Nobody gets other memory than that of his domain, or more rights than were granted.
   void check_answer(const wire::FabricAnswer& said, Descriptor descriptor) const {
-    want(pair != nullptr, "a stranger is answered");
+    want(pair != nullptr, "an unknown peer is answered");
     want(static_cast<bool>(descriptor) == (said.status == 0), "there is an answer without memory");
     if (said.status != 0) return;
     const World& w = world();
@@ -303,11 +303,12 @@ class Hostile {
   }
   void check(QueuePair::State before) {
     want(pair->state() >= before, "a pair goes back");
-    Completion told;
-    while (sends_.poll({&told, 1}) != 0) {
-      want(told.work_id == ++told_ && told_ <= posted_, "a completion is out of order");
+    Completion completion;
+    while (sends_.poll({&completion, 1}) != 0) {
+      want(completion.work_id == ++completed_ && completed_ <= posted_,
+           "a completion is out of order");
     }
-    want(pair->state() != QueuePair::State::ended || told_ == posted_,
+    want(pair->state() != QueuePair::State::error || completed_ == posted_,
          "a pair has ended, and requests are not told");
   }
 
@@ -317,7 +318,7 @@ class Hostile {
   bool spoken_ = false;
   RegionKey asked_ = 0;
   std::uint64_t posted_ = 0;
-  std::uint64_t told_ = 0;
+  std::uint64_t completed_ = 0;
 };
 
 /// A hello or a welcome with nothing in it yet.
@@ -344,7 +345,7 @@ class Connecting final : public Hostile {
   explicit Connecting(Domain to) : Hostile(to) {
     socket = *memory::connect_packets(world().path);
     want(fcntl(socket.number(), F_SETFL, O_NONBLOCK) == 0, "the socket waits");
-    settle();
+    run_until_idle();
   }
   ~Connecting() override { pair.reset(); }
 
@@ -391,14 +392,14 @@ class Connecting final : public Hostile {
   }
   void hear(std::span<const std::byte> packet, std::span<Descriptor> descriptors) override {
     wire::FabricWelcome welcome;
-    want(packet.size() == sizeof welcome && decided_, "a stranger is told something");
+    want(packet.size() == sizeof welcome && decided_, "an unknown peer is told something");
     std::memcpy(&welcome, packet.data(), sizeof welcome);
     const bool in = welcome.refused == 0;
     want(in == (pair != nullptr), "whether one may come in is told wrongly");
     want(in == static_cast<bool>(descriptors[0]) && in == static_cast<bool>(descriptors[1]),
          "memory is missing, or there is too much");
     if (!in) return;
-    want(can_be_mapped(std::move(descriptors[0]), wire::fabric_channel_bytes(welcome.ring_lines),
+    want(can_be_mapped(std::move(descriptors[0]), wire::fabric_channel_bytes(welcome.ring_slots),
                        memory::Rights::write),
          "the memory of the connection is not as it is said");
     want(!can_be_mapped(std::move(descriptors[1]), kWordsBytes, memory::Rights::write),
@@ -418,7 +419,7 @@ class Listening final : public Hostile {
     socket = Descriptor(
         accept4(world().listening.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     want(static_cast<bool>(socket), "nobody has come");
-    settle();
+    run_until_idle();
     want(heard_, "there is no hello");
   }
   ~Listening() override { pair.reset(); }
@@ -426,7 +427,7 @@ class Listening final : public Hostile {
  private:
   void say(FuzzInput& input) override {
     auto welcome = begun<wire::FabricWelcome>(FabricPacket::welcome);
-    welcome.ring_lines = kLines;
+    welcome.ring_slots = kSlots;
     const std::uint8_t spoiled = input.byte();
     welcome.data_bytes = input.byte();
     std::array descriptors{world().channel.descriptor(), world().words.descriptor()};
@@ -434,7 +435,7 @@ class Listening final : public Hostile {
     std::uint64_t magic = wire::kFabricMagic;
     spoil_start(welcome, spoiled, input);
     switch (spoiled) {
-      case 4: welcome.ring_lines = input.odd_number<std::uint32_t>(); break;
+      case 4: welcome.ring_slots = input.odd_number<std::uint32_t>(); break;
       case 5: descriptors[0] = any_descriptor(input); break;
       case 6: descriptors[1] = any_descriptor(input); break;
       case 7: count = input.below(2); break;
@@ -453,7 +454,7 @@ class Listening final : public Hostile {
     want(!good || heard, "a welcome was not heard");
     want(!good || pair->peer_data().size() == welcome.data_bytes, "other data come than were said");
     if (spoiled != 0 && spoiled < 4) {
-      want(pair->state() == QueuePair::State::ended, "a welcome was heard that is none");
+      want(pair->state() == QueuePair::State::error, "a welcome was heard that is none");
     }
   }
   void hear(std::span<const std::byte> packet, std::span<Descriptor> descriptors) override {

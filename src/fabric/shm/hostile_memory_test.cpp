@@ -16,7 +16,7 @@ namespace {
 using State = QueuePair::State;
 
 TEST(ShmHostileConcurrency, PiecesThatCannotBeEndTheConnection) {
-  const std::uint32_t longest = wire::fabric_piece_bytes_max(kLines);
+  const std::uint32_t longest = wire::fabric_piece_bytes_max(kSlots);
   const wire::FabricPieceHead heads[] = {
       {0, 0, 0, {}, 0, 0, 0, 0},                           // no kind
       {0, 8, 5, {}, 0, 8, 0, 0},                           // more of nothing
@@ -86,24 +86,24 @@ TEST(ShmHostileConcurrency, GarbageInTheMemoryOfTheConnection) {
     }
     for (int step = 0; step < 200 && raw.target.pair->state() == State::connected; ++step) {
       // Heads that are nearly good, everywhere, and words of any kind.
-      const std::uint64_t line = random.below(round % 2 == 0 ? 4 : kLines);
+      const std::uint64_t slot = random.below(round % 2 == 0 ? 4 : kSlots);
       wire::FabricPieceHead head{};
-      head.sequence = wire::fabric_sequence(line);
+      head.sequence = wire::fabric_sequence(slot);
       head.bytes = static_cast<std::uint32_t>(random.below(100));
       head.kind = static_cast<std::uint8_t>(random.below(7));
       head.message_bytes = static_cast<std::uint32_t>(random.below(200));
       const auto words = std::bit_cast<std::array<std::uint64_t, 4>>(head);
       for (std::size_t i = 0; i < 4; ++i) {
-        base::store_shared(raw.ring() + line * 64 + 8 * i, words[i]);
+        base::store_shared(raw.ring() + slot * 64 + 8 * i, words[i]);
       }
       if (random.chance(0.1)) {
         base::store_shared(raw.side(8 * random.below(16)), random() >> random.below(64));
       }
       raw.target.endpoint->progress();
       raw.target.endpoint->wait(0);
-      Completion told[8];
-      static_cast<void>(raw.target.sends.poll(told));
-      static_cast<void>(raw.target.receives.poll(told));
+      Completion completions[8];
+      static_cast<void>(raw.target.sends.poll(completions));
+      static_cast<void>(raw.target.receives.poll(completions));
     }
     raw.socket.close();
     raw.wait_for_the_end();

@@ -110,18 +110,18 @@ TEST(ShmHostileConcurrency, WhoAsksAndDoesNotReadIsHungUpOn) {
 
 TEST(ShmHostileConcurrency, WelcomesThatCannotBeEndTheConnection) {
   const auto table = *RegionTable::create();
-  const auto channel = *SharedMemory::create("channel", wire::fabric_channel_bytes(kLines));
+  const auto channel = *SharedMemory::create("channel", wire::fabric_channel_bytes(kSlots));
   wire::FabricWelcome good{};
   good.packet = static_cast<std::uint32_t>(wire::FabricPacket::welcome);
   good.format = wire::kFabricFormat;
   good.magic = wire::kFabricMagic;
-  good.ring_lines = kLines;
+  good.ring_slots = kSlots;
   wire::FabricWelcome odd = good;
-  odd.ring_lines = 63;
+  odd.ring_slots = 63;
   wire::FabricWelcome many = good;
-  many.ring_lines = wire::kFabricLinesMax;
+  many.ring_slots = wire::kFabricSlotsMax;
   wire::FabricWelcome none = good;
-  none.ring_lines = 0;
+  none.ring_slots = 0;
   wire::FabricWelcome data = good;
   data.data_bytes = 185;
   struct Case {
@@ -164,7 +164,7 @@ TEST(ShmHostileConcurrency, AListenerThatLetsNobodyInKeepsNobodyWaiting) {
     return static_cast<bool>(of_third);
   });
   of_third.close();
-  until(second, third, [&] { return third.pair->state() == State::ended; });
+  until(second, third, [&] { return third.pair->state() == State::error; });
   EXPECT_EQ(third.pair->ended_by(), Status::retry_exceeded);
 }
 
@@ -188,13 +188,13 @@ TEST(ShmHostileConcurrency, AnswersThatCannotBeEndTheConnection) {
   for (const wire::FabricAnswer& bad : answers) {
     const auto words = *SharedMemory::create("words", RegionTable::kRegionsMax * 4);
     base::store_shared(words.at((key & 0xFFFF) * 4), key);
-    const auto channel = *Channel::create(kLines);
+    const auto channel = *PieceRings::create(kSlots);
     RawTarget raw;
     wire::FabricWelcome welcome{};
     welcome.packet = static_cast<std::uint32_t>(wire::FabricPacket::welcome);
     welcome.format = wire::kFabricFormat;
     welcome.magic = wire::kFabricMagic;
-    welcome.ring_lines = kLines;
+    welcome.ring_slots = kSlots;
     const int both[] = {channel.descriptor(), words.descriptor()};
     ASSERT_TRUE(memory::send_packet(raw.socket.number(), packet_of(welcome), both));
     until(raw.client, raw.client, [&] { return raw.client.pair->state() == State::connected; });
@@ -209,8 +209,8 @@ TEST(ShmHostileConcurrency, AnswersThatCannotBeEndTheConnection) {
     }
     ASSERT_TRUE(memory::send_packet(raw.socket.number(), packet_of(bad), own));
     raw.wait_for_the_end();
-    const Status told = raw.client.take(raw.client.sends)->status;
-    EXPECT_TRUE(told == Status::retry_exceeded || told == Status::remote_operation);
+    const Status completion = raw.client.take(raw.client.sends)->status;
+    EXPECT_TRUE(completion == Status::retry_exceeded || completion == Status::remote_operation);
   }
 }
 

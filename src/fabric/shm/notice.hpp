@@ -25,9 +25,9 @@ namespace espalier::fabric::shm {
 class Notice {
  public:
   /// Returns false where the system refuses: errno says why.
-  [[nodiscard]] bool hang() {
-    bell_ = memory::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    return static_cast<bool>(bell_);
+  [[nodiscard]] bool open() {
+    wake_event_ = memory::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    return static_cast<bool>(wake_event_);
   }
 
   /// Says that there is something in an inbox. Thread: any.
@@ -46,7 +46,7 @@ class Notice {
     if (!asleep_.load(std::memory_order_relaxed)) return;
     const std::uint64_t one = 1;
     // It is refused only where it has rung as often as can be counted.
-    [[maybe_unused]] const auto written = write(bell_.number(), &one, sizeof one);
+    [[maybe_unused]] const auto written = write(wake_event_.number(), &one, sizeof one);
   }
 
   /// Whether there has been a raise() since the last time. Thread: the endpoint's. Cost: a load.
@@ -68,12 +68,12 @@ class Notice {
   template <class Look>
   int begin_sleep(const Look& look) {
     if (begin(look)) nudge();
-    return bell_.number();
+    return wake_event_.number();
   }
   void end_sleep() {
     asleep_.store(false, std::memory_order_relaxed);
     woken_.store(false, std::memory_order_relaxed);
-    silence();
+    clear();
   }
 
  private:
@@ -85,20 +85,20 @@ class Notice {
     return woken_.load(std::memory_order_relaxed) || raised_.load(std::memory_order_relaxed) ||
            look();
   }
-  void silence() const {
+  void clear() const {
     std::uint64_t count = 0;
-    [[maybe_unused]] const auto got = read(bell_.number(), &count, sizeof count);
+    [[maybe_unused]] const auto got = read(wake_event_.number(), &count, sizeof count);
   }
   void doze(std::uint64_t timeout_ns) const {
     constexpr std::uint64_t kSecond = 1'000'000'000;
     constexpr std::uint64_t kSecondsMax = 1'000'000;
     const timespec timeout{static_cast<time_t>(std::min(timeout_ns / kSecond, kSecondsMax)),
                            static_cast<long>(timeout_ns % kSecond)};
-    pollfd bell{bell_.number(), POLLIN, 0};
-    if (ppoll(&bell, 1, &timeout, nullptr) > 0) silence();
+    pollfd watched{wake_event_.number(), POLLIN, 0};
+    if (ppoll(&watched, 1, &timeout, nullptr) > 0) clear();
   }
 
-  memory::Descriptor bell_;
+  memory::Descriptor wake_event_;
   std::atomic<bool> raised_{false};
   std::atomic<bool> woken_{false};
   std::atomic<bool> asleep_{false};

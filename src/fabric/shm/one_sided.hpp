@@ -43,7 +43,7 @@ class OneSided {
   /// The same for a READ of what is mapped, in few instructions: so many READs wait for memory at a
   /// time as the processor can keep in flight. Returns false for all that is not as it should be:
   /// then run() tells.
-  [[nodiscard]] bool read_at_once(const WorkRequest& request);
+  [[nodiscard]] bool read_inline(const WorkRequest& request);
   /// Asks for the memory that a request will need; for any, if its region is not mapped.
   void prefetch(const WorkRequest& request) const {
     const Window& window = cache_.front(request.key);
@@ -68,7 +68,7 @@ class OneSided {
   MappingCache cache_;
 };
 
-inline bool OneSided::read_at_once(const WorkRequest& request) {
+inline bool OneSided::read_inline(const WorkRequest& request) {
   const Window& window = cache_.front(request.key);
   const std::uint64_t offset = request.remote - window.base;
   // The place of no region has no bytes.

@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "fabric/shm/control_packets.hpp"
 #include "fabric/shm/dial.hpp"
-#include "fabric/shm/packets.hpp"
 
 namespace espalier::fabric::shm {
 namespace {
 
-constexpr std::uint32_t kRingLines = 1024;
+constexpr std::uint32_t kRingSlots = 1024;
 constexpr std::uint64_t kRedialNs = 1'000'000;
 
 }  // namespace
@@ -61,13 +61,13 @@ void Pair::redial() {
   if (!dial(path, data)) end(Status::retry_exceeded);
 }
 
-Result<void> Pair::accept(std::uint64_t number, std::shared_ptr<Link> link,
+Result<void> Pair::accept(std::uint64_t number, std::shared_ptr<PairSocket> link,
                           std::span<const std::byte> data) {
   link_ = std::move(link);
   link_number_ = number;
-  auto channel = Channel::create(kRingLines);
+  auto channel = PieceRings::create(kRingSlots);
   if (!channel) return std::unexpected(channel.error());
-  const auto sent = send_welcome(link_->socket.number(), data, *channel, kRingLines, host_.regions);
+  const auto sent = send_welcome(link_->socket.number(), data, *channel, kRingSlots, host_.regions);
   if (!sent) {
     // The peer is gone: that is the end of a connection, which this was for a moment.
     if (sent.error().code == Code::system && sent.error().detail == EPIPE) {
@@ -82,7 +82,8 @@ Result<void> Pair::accept(std::uint64_t number, std::shared_ptr<Link> link,
   return {};
 }
 
-void Pair::join(Channel channel, memory::SharedMemory words, std::span<const std::byte> peer_data) {
+void Pair::join(PieceRings channel, memory::SharedMemory words,
+                std::span<const std::byte> peer_data) {
   channel_ = std::move(channel);
   reader_ = channel_.reader();
   writer_ = channel_.writer();
@@ -91,7 +92,7 @@ void Pair::join(Channel channel, memory::SharedMemory words, std::span<const std
 }
 
 void Pair::attend() {
-  if (link_ == nullptr || state() == State::ended) return;
+  if (link_ == nullptr || state() == State::error) return;
   // Read first, so that what came before the end is not missed.
   const bool lost = link_->lost.load(std::memory_order_acquire);
   if (auto welcome = link_->take_welcome()) {
@@ -108,7 +109,7 @@ void Pair::attend() {
 }
 
 // Why the peer ended it; a peer that died says nothing.
-Status Pair::told_end() const {
+Status Pair::peer_end_status() const {
   if (!channel_) return Status::retry_exceeded;
   const auto word = base::load_shared<std::uint32_t>(
       channel_.theirs(offsetof(wire::FabricSide, ended)), std::memory_order_acquire);
@@ -120,36 +121,36 @@ Status Pair::told_end() const {
 void Pair::lose() {
   if (!channel_) return end(Status::retry_exceeded);
   take_done();
-  if (state() == State::ended) return;
-  const Status why = told_end();
+  if (state() == State::error) return;
+  const Status why = peer_end_status();
   const auto failure = base::load_shared<std::uint32_t>(
       channel_.theirs(offsetof(wire::FabricSide, failure)), std::memory_order_acquire);
   const bool at_peer = queue_.any_begun() || written_.has_value();
   if (why == Status::retry_exceeded && !queue_.empty()) {
-    tell(queue_.front(), Status::retry_exceeded);
+    complete(queue_.front(), Status::retry_exceeded);
     queue_.pop();
   } else if (failure != 0 && at_peer) {
     const bool known = failure == static_cast<std::uint32_t>(Status::remote_access) ||
                        failure == static_cast<std::uint32_t>(Status::remote_operation);
-    tell(queue_.front(), known ? static_cast<Status>(failure) : Status::remote_invalid);
+    complete(queue_.front(), known ? static_cast<Status>(failure) : Status::remote_invalid);
     queue_.pop();
   }
   end(why);
 }
 
 void Pair::end(Status why) {
-  if (state() == State::ended) return;
+  if (state() == State::error) return;
   if (channel_) {
     base::store_shared(channel_.mine(offsetof(wire::FabricSide, ended)),
                        static_cast<std::uint32_t>(why) + 1, std::memory_order_release);
   }
   if (link_ != nullptr) host_.service.forget(link_number_);
   if (incoming_.receive) {
-    tell_receive(*incoming_.receive, Opcode::receive, Status::flushed, 0);
+    complete_receive(*incoming_.receive, Opcode::receive, Status::flushed, 0);
     incoming_.receive.reset();
   }
-  for (; !queue_.empty(); queue_.pop()) tell(queue_.front(), Status::flushed);
-  become_ended(why);
+  for (; !queue_.empty(); queue_.pop()) complete(queue_.front(), Status::flushed);
+  enter_error_state(why);
   one_sided_.close();
 }
 
@@ -166,7 +167,7 @@ bool Pair::has_work() {
   if (queue_.empty()) return false;
   const auto done = base::load_shared<std::uint64_t>(
       channel_.theirs(offsetof(wire::FabricSide, done)), std::memory_order_acquire);
-  if (done != told_ || (starving_since_ns_ == 0 && peer_starves())) return true;
+  if (done != completed_ || (starving_since_ns_ == 0 && peer_starves())) return true;
   if (!queue_.any_waiting()) return false;
   const WorkRequest& next = queue_.next();
   if (!goes_by_ring(next)) return !queue_.any_begun() && asked_ == 0;
@@ -175,7 +176,7 @@ bool Pair::has_work() {
 
 std::uint64_t Pair::due_ns() const {
   if (state() == State::connecting) return path_.empty() ? 0 : redial_ns_;
-  if (state() == State::ended || starving_since_ns_ == 0) return 0;
+  if (state() == State::error || starving_since_ns_ == 0) return 0;
   return starving_since_ns_ + options().receive_retries * options().timeout_ns;
 }
 

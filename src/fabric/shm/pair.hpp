@@ -8,7 +8,7 @@
 //
 // Invariants
 // I1. While requests have begun and are not ended, all of them went through the ring.
-// I2. told_ <= sent_: messages that the peer has taken were written wholly.
+// I2. completed_ <= sent_: messages that the peer has taken were written wholly.
 //
 // Thread: that of its endpoint.
 #pragma once
@@ -21,10 +21,10 @@
 
 #include "fabric/queue_pair.hpp"
 #include "fabric/region_table.hpp"
-#include "fabric/shm/channel.hpp"
-#include "fabric/shm/link.hpp"
-#include "fabric/shm/one_sided.hpp"
 #include "fabric/send_queue.hpp"
+#include "fabric/shm/one_sided.hpp"
+#include "fabric/shm/pair_socket.hpp"
+#include "fabric/shm/piece_rings.hpp"
 #include "fabric/shm/service.hpp"
 
 namespace espalier::fabric::shm {
@@ -52,7 +52,7 @@ class Pair final : public QueuePair {
   /// Begins to connect. Errors: invalid_argument, system.
   Result<void> dial(std::string_view path, std::span<const std::byte> data);
   /// Is connected to one who was let in. Errors: system.
-  Result<void> accept(std::uint64_t number, std::shared_ptr<Link> link,
+  Result<void> accept(std::uint64_t number, std::shared_ptr<PairSocket> link,
                       std::span<const std::byte> data);
   /// Does what there is to do, but for what attend() sees. Cost: a load while there is nothing.
   void progress() {
@@ -84,14 +84,14 @@ class Pair final : public QueuePair {
 
   // Connecting and ending: pair.cpp.
   void redial();
-  void join(Channel channel, memory::SharedMemory words, std::span<const std::byte> peer_data);
+  void join(PieceRings channel, memory::SharedMemory words, std::span<const std::byte> peer_data);
   void lose();
   void end(Status why);
-  [[nodiscard]] Status told_end() const;
+  [[nodiscard]] Status peer_end_status() const;
 
   // What is sent: pair_send.cpp.
   [[nodiscard]] std::size_t begin_any(std::span<const WorkRequest> requests, bool at_once);
-  [[nodiscard]] std::size_t run_at_once(std::span<const WorkRequest> requests);
+  [[nodiscard]] std::size_t run_inline(std::span<const WorkRequest> requests);
   [[nodiscard]] bool run_now(const WorkRequest& request);
   [[nodiscard]] std::size_t begin_in_turn(std::span<const WorkRequest> requests, std::size_t taken);
   [[nodiscard]] bool peer_starves() const;
@@ -119,15 +119,15 @@ class Pair final : public QueuePair {
 
   Host host_;
   SendQueue queue_;
-  std::shared_ptr<Link> link_;
+  std::shared_ptr<PairSocket> link_;
   std::uint64_t link_number_ = 0;
-  Channel channel_;
+  PieceRings channel_;
   PieceReader reader_;
   PieceWriter writer_;
   OneSided one_sided_;
 
   std::uint64_t sent_ = 0;                // messages that were written wholly
-  std::uint64_t told_ = 0;                // those among them that the peer has taken
+  std::uint64_t completed_ = 0;           // those among them that the peer has taken
   std::optional<std::uint32_t> written_;  // of the next message, which has begun to be written
   RegionKey asked_ = 0;
   std::uint64_t starving_since_ns_ = 0;  // 0: the peer has not said that it has no receive

@@ -42,7 +42,7 @@ void Pair::receive() {
     moved = true;
     if (taken == Taken::message) finish_message();
   }
-  if (moved) reader_.tell();
+  if (moved) reader_.publish_head();
   if (done_ != done) {
     base::store_shared(channel_.mine(offsetof(wire::FabricSide, done)), done_,
                        std::memory_order_release);
@@ -90,8 +90,8 @@ Pair::Taken Pair::begin_message(const wire::FabricPieceHead& head) {
       return Taken::starved;
     }
     if (!is_write(kind) && head.message_bytes > incoming_.receive->into.size()) {
-      tell_receive(*std::exchange(incoming_.receive, std::nullopt), Opcode::receive,
-                   Status::local_length, 0);
+      complete_receive(*std::exchange(incoming_.receive, std::nullopt), Opcode::receive,
+                       Status::local_length, 0);
       return refuse(Status::remote_invalid);
     }
   }
@@ -134,8 +134,8 @@ void Pair::finish_message() {
   const FabricPiece kind = kind_of(first);
   const bool immediate = kind != FabricPiece::send;
   const Opcode opcode = is_write(kind) ? Opcode::receive_write : Opcode::receive;
-  tell_receive(*std::exchange(incoming_.receive, std::nullopt), opcode, Status::success,
-               first.message_bytes, immediate ? &first.immediate : nullptr);
+  complete_receive(*std::exchange(incoming_.receive, std::nullopt), opcode, Status::success,
+                   first.message_bytes, immediate ? &first.immediate : nullptr);
 }
 
 }  // namespace espalier::fabric::shm

@@ -5,7 +5,7 @@
 
 #include "base/barrier.hpp"
 #include "base/clock.hpp"
-#include "fabric/shm/packets.hpp"
+#include "fabric/shm/control_packets.hpp"
 #include "fabric/shm/pair.hpp"
 
 namespace espalier::fabric::shm {
@@ -36,28 +36,28 @@ std::size_t Pair::begin(std::span<const WorkRequest> requests) {
   const bool at_once = queue_.empty() && state() == State::connected;
   // One READ alone, in as few instructions as can be: how many wait for memory at a time is a
   // question of how many the processor can keep in flight.
-  if (at_once && requests.size() == 1 && one_sided_.read_at_once(requests[0])) [[likely]] {
-    tell(requests[0], Status::success);
+  if (at_once && requests.size() == 1 && one_sided_.read_inline(requests[0])) [[likely]] {
+    complete(requests[0], Status::success);
     return 1;
   }
   return begin_any(requests, at_once);
 }
 
 [[gnu::noinline]] std::size_t Pair::begin_any(std::span<const WorkRequest> requests, bool at_once) {
-  const std::size_t taken = at_once ? run_at_once(requests) : 0;
+  const std::size_t taken = at_once ? run_inline(requests) : 0;
   return taken == requests.size() ? taken : begin_in_turn(requests, taken);
 }
 
 // What needs nothing but loads and stores. Returns how many were taken.
-inline std::size_t Pair::run_at_once(std::span<const WorkRequest> requests) {
+inline std::size_t Pair::run_inline(std::span<const WorkRequest> requests) {
   const std::size_t count = requests.size();
   if (count > 1) {
     for (std::size_t i = 0; i < std::min(count, kAhead); ++i) one_sided_.prefetch(requests[i]);
   }
   for (std::size_t i = 0; i < count; ++i) {
     if (i + kAhead < count) one_sided_.prefetch(requests[i + kAhead]);
-    if (one_sided_.read_at_once(requests[i])) [[likely]] {
-      tell(requests[i], Status::success);
+    if (one_sided_.read_inline(requests[i])) [[likely]] {
+      complete(requests[i], Status::success);
     } else if (!run_now(requests[i])) {
       return i;
     }
@@ -65,10 +65,10 @@ inline std::size_t Pair::run_at_once(std::span<const WorkRequest> requests) {
   return count;
 }
 
-// The same, for all that read_at_once() does not do. Returns false if the request was not taken.
+// The same, for all that read_inline() does not do. Returns false if the request was not taken.
 [[gnu::noinline]] bool Pair::run_now(const WorkRequest& request) {
-  if (state() == State::ended) {
-    tell(request, Status::flushed);
+  if (state() == State::error) {
+    complete(request, Status::flushed);
     return true;
   }
   if (takes_receive(request.opcode)) return false;
@@ -76,9 +76,9 @@ inline std::size_t Pair::run_at_once(std::span<const WorkRequest> requests) {
   const OneSided::Outcome outcome = one_sided_.run(request, old_value);
   if (outcome == OneSided::Outcome::unmapped) return false;
   if (outcome == OneSided::Outcome::done) {
-    tell(request, Status::success, old_value);
+    complete(request, Status::success, old_value);
   } else {
-    tell(request, status_of(outcome));
+    complete(request, status_of(outcome));
     end(status_of(outcome));
   }
   return true;
@@ -99,10 +99,10 @@ void Pair::send_on() {
 void Pair::take_done() {
   const auto done = base::load_shared<std::uint64_t>(
       channel_.theirs(offsetof(wire::FabricSide, done)), std::memory_order_acquire);
-  if (done == told_) return;
+  if (done == completed_) return;
   // More than was sent, or less than before: no peer that keeps to the protocol tells that.
-  if (done < told_ || done > sent_) return end(Status::remote_invalid);
-  for (; told_ != done; ++told_, queue_.pop()) tell(queue_.front(), Status::success);
+  if (done < completed_ || done > sent_) return end(Status::remote_invalid);
+  for (; completed_ != done; ++completed_, queue_.pop()) complete(queue_.front(), Status::success);
   starving_since_ns_ = 0;
 }
 
@@ -130,7 +130,7 @@ bool Pair::run_next() {
     fail_front(status_of(outcome));
     return false;
   }
-  tell(request, Status::success, old_value);
+  complete(request, Status::success, old_value);
   queue_.pop();
   return true;
 }
@@ -163,7 +163,7 @@ bool Pair::write_next() {
 }
 
 void Pair::fail_front(Status why) {
-  tell(queue_.front(), why);
+  complete(queue_.front(), why);
   queue_.pop();
   end(why);
 }
@@ -183,7 +183,7 @@ void Pair::ask(RegionKey key) {
 bool Pair::peer_starves() const {
   if (options().receive_retries == kForEver || !queue_.any_begun()) return false;
   return base::load_shared<std::uint64_t>(channel_.theirs(offsetof(wire::FabricSide, starved))) ==
-         told_ + 1;
+         completed_ + 1;
 }
 
 void Pair::look_for_starving() {

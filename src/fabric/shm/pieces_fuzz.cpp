@@ -21,10 +21,10 @@
 
 #include "base/atomic_bytes.hpp"
 #include "base/testing/fuzz_input.hpp"
+#include "fabric/shm/control_packets.hpp"
 #include "fabric/shm/endpoint.hpp"
-#include "fabric/shm/packets.hpp"
 #include "fabric/shm/pair.hpp"
-#include "memory/packets.hpp"
+#include "memory/seqpacket.hpp"
 
 namespace espalier::fabric::shm {
 namespace {
@@ -42,9 +42,9 @@ using Buffer = std::vector<std::byte>;
 constexpr std::byte kMark{0x3C};
 
 /// A head whose sequence is that of this line, unless the input wants another.
-wire::FabricPieceHead draw_head(FuzzInput& input, std::uint64_t line) {
+wire::FabricPieceHead draw_head(FuzzInput& input, std::uint64_t slot) {
   wire::FabricPieceHead head{};
-  head.sequence = wire::fabric_sequence(line);
+  head.sequence = wire::fabric_sequence(slot);
   head.kind = input.byte() % 8;
   head.bytes = input.odd_number<std::uint32_t>();
   head.message_bytes = input.below(2) != 0 ? head.bytes : input.odd_number<std::uint32_t>();
@@ -64,16 +64,16 @@ void put(std::byte* at, const wire::FabricPieceHead& head) {
 class Alone {
  public:
   explicit Alone(std::uint8_t choices)
-      : count_(wire::kFabricLinesMin << (choices & 3)),
+      : count_(wire::kFabricSlotsMin << (choices & 3)),
         // From the heap, so that it ends where the ring ends.
-        lines_(std::make_unique<Line[]>(count_)),
+        slots_(std::make_unique<Line[]>(count_)),
         credit_(std::make_unique<std::uint64_t>(0)),
         reader_(ring(), count_, credit()),
         writer_(ring(), count_, credit()) {}
 
   void act(FuzzInput& input) {
     switch (input.below(5)) {
-      case 0: put(line(read_to_), draw_head(input, read_to_)); break;
+      case 0: put(slot(read_to_), draw_head(input, read_to_)); break;
       case 1: {
         const std::uint64_t at = 8 * input.below(std::uint64_t{count_} * 8);
         store_shared(ring() + at, input.odd_number<std::uint64_t>());
@@ -91,17 +91,17 @@ class Alone {
   }
 
  private:
-  struct alignas(wire::kFabricLineBytes) Line {
-    std::byte bytes[wire::kFabricLineBytes];
+  struct alignas(wire::kFabricSlotBytes) Line {
+    std::byte bytes[wire::kFabricSlotBytes];
   };
-  [[nodiscard]] std::byte* ring() const { return lines_[0].bytes; }
-  [[nodiscard]] std::byte* line(std::uint64_t number) const {
-    return lines_[number % count_].bytes;
+  [[nodiscard]] std::byte* ring() const { return slots_[0].bytes; }
+  [[nodiscard]] std::byte* slot(std::uint64_t number) const {
+    return slots_[number % count_].bytes;
   }
   [[nodiscard]] std::byte* credit() const { return reinterpret_cast<std::byte*>(credit_.get()); }
 
   void read(FuzzInput& input) {
-    const bool tells = input.below(2) != 0;
+    const bool publishes = input.below(2) != 0;
     if (!reader_.ready()) return;
     wire::FabricPieceHead head;
     if (!reader_.look(head)) return;
@@ -110,25 +110,25 @@ class Alone {
     Buffer copy(head.bytes - from);
     reader_.copy(copy.data(), from, static_cast<std::uint32_t>(copy.size()));
     for (std::size_t i = 0; i < copy.size(); ++i) {
-      const std::uint64_t at = read_to_ * wire::kFabricLineBytes + sizeof head + from + i;
-      want(copy[i] == ring()[at % (std::uint64_t{count_} * wire::kFabricLineBytes)],
+      const std::uint64_t at = read_to_ * wire::kFabricSlotBytes + sizeof head + from + i;
+      want(copy[i] == ring()[at % (std::uint64_t{count_} * wire::kFabricSlotBytes)],
            "a byte comes from another place");
     }
     reader_.next(head);
-    read_to_ += wire::fabric_lines(head.bytes);
-    if (!tells) return;
-    reader_.tell();
+    read_to_ += wire::fabric_slots(head.bytes);
+    if (!publishes) return;
+    reader_.publish_head();
   }
   void write(std::uint32_t bytes) {
     if (!writer_.fits(bytes)) return;
-    const std::uint32_t lines = wire::fabric_lines(bytes);
-    want(written_ + lines + 1 <= given_back_ + count_, "a line is written that was not read");
+    const std::uint32_t slots = wire::fabric_slots(bytes);
+    want(written_ + slots + 1 <= given_back_ + count_, "a line is written that was not read");
     const Buffer payload(bytes, kMark);
     writer_.write({0, bytes, 1, {}, 0, bytes, 0, 0}, payload.data());
-    want(load_shared<std::uint32_t>(line(written_)) == wire::fabric_sequence(written_),
+    want(load_shared<std::uint32_t>(slot(written_)) == wire::fabric_sequence(written_),
          "a piece has another sequence than its line");
-    written_ += lines;
-    want(load_shared<std::uint64_t>(line(written_)) == 0, "nothing marks the end");
+    written_ += slots;
+    want(load_shared<std::uint64_t>(slot(written_)) == 0, "nothing marks the end");
   }
   /// What is said now counts, if it can be true.
   void note_credit() {
@@ -137,7 +137,7 @@ class Alone {
   }
 
   std::uint32_t count_;
-  std::unique_ptr<Line[]> lines_;
+  std::unique_ptr<Line[]> slots_;
   std::unique_ptr<std::uint64_t> credit_;
   PieceReader reader_;
   PieceWriter writer_;
@@ -188,7 +188,7 @@ class Hostile {
          "there is no socket");
     socket_ = Descriptor(ends[1]);
     for (const RegionKey key : kKeys) store_shared(word(key), key);
-    link_ = std::make_shared<Link>(Descriptor(ends[0]), Link::Phase::open);
+    link_ = std::make_shared<PairSocket>(Descriptor(ends[0]), PairSocket::Phase::open);
     link_->words = *SharedMemory::attach(*world().words.read_only(), world().words.bytes(),
                                          memory::Rights::read);
     QueuePairOptions options;
@@ -205,8 +205,8 @@ class Hostile {
     const auto got = memory::receive_packet(
         socket_.number(), std::as_writable_bytes(std::span(&welcome, 1)), descriptors);
     want(got && *got == sizeof welcome && welcome.refused == 0, "there is no welcome");
-    lines_ = welcome.ring_lines;
-    memory_ = *SharedMemory::attach(std::move(descriptors[0]), wire::fabric_channel_bytes(lines_),
+    slots_ = welcome.ring_slots;
+    memory_ = *SharedMemory::attach(std::move(descriptors[0]), wire::fabric_channel_bytes(slots_),
                                     memory::Rights::write);
   }
 
@@ -215,7 +215,7 @@ class Hostile {
     switch (input.below(12)) {
       case 0: bring_piece(input); break;
       case 1: scribble(input); break;
-      case 2: tell_of_reading(input); break;
+      case 2: publish_reading(input); break;
       case 3: pair_->progress(); break;
       case 4: hang_up(input); break;
       case 5: post_receive(input); break;
@@ -244,8 +244,8 @@ class Hostile {
   using State = QueuePair::State;
   static constexpr std::array<RegionKey, 2> kKeys{0x10003, 0x20044};
 
-  [[nodiscard]] std::byte* line(std::uint64_t number) const {
-    return memory_.at(wire::fabric_ring(0, lines_) + number % lines_ * wire::kFabricLineBytes);
+  [[nodiscard]] std::byte* slot(std::uint64_t number) const {
+    return memory_.at(wire::fabric_ring(0, slots_) + number % slots_ * wire::kFabricSlotBytes);
   }
   /// A field of what this peer tells.
   [[nodiscard]] std::byte* side(std::size_t field) const {
@@ -260,21 +260,21 @@ class Hostile {
   }
 
   void bring_piece(FuzzInput& input) {
-    wire::FabricPieceHead head = draw_head(input, line_);
+    wire::FabricPieceHead head = draw_head(input, slot_);
     const RemoteRegion& to = input.pick({&world().all, &world().read, &world().other})->remote();
     head.key = to.key + input.byte() / 0xF0;
     head.remote = to.base + input.odd_number<std::uint64_t>();
-    put(line(line_), head);
-    if (head.bytes > wire::fabric_piece_bytes_max(lines_)) return;
-    line_ += wire::fabric_lines(head.bytes);
-    store_shared(line(line_), std::uint64_t{0});
+    put(slot(slot_), head);
+    if (head.bytes > wire::fabric_piece_bytes_max(slots_)) return;
+    slot_ += wire::fabric_slots(head.bytes);
+    store_shared(slot(slot_), std::uint64_t{0});
   }
   void scribble(FuzzInput& input) {
     const std::uint64_t at = input.below(64);
-    store_shared(line(line_ + at / 8) + 8 * (at % 8), input.odd_number<std::uint64_t>());
+    store_shared(slot(slot_ + at / 8) + 8 * (at % 8), input.odd_number<std::uint64_t>());
   }
   /// All that both sides tell each other lies in a row; ours is last, and is not spared.
-  void tell_of_reading(FuzzInput& input) {
+  void publish_reading(FuzzInput& input) {
     const auto value = input.odd_number<std::uint64_t>();
     switch (input.below(8)) {
       case 0: store_shared(side(offsetof(wire::FabricSide, credit)), value); break;
@@ -362,11 +362,11 @@ class Hostile {
   void keep_to_the_protocol() {
     while (true) {
       const std::byte* const at =
-          memory_.at(wire::fabric_ring(1, lines_) + read_ % lines_ * wire::kFabricLineBytes);
+          memory_.at(wire::fabric_ring(1, slots_) + read_ % slots_ * wire::kFabricSlotBytes);
       if (load_shared<std::uint32_t>(at) != wire::fabric_sequence(read_)) break;
       const auto head = base::load_plain<wire::FabricPieceHead>(at);
-      want(head.bytes <= wire::fabric_piece_bytes_max(lines_), "a piece is too long");
-      read_ += wire::fabric_lines(head.bytes);
+      want(head.bytes <= wire::fabric_piece_bytes_max(slots_), "a piece is too long");
+      read_ += wire::fabric_slots(head.bytes);
       got_ += head.bytes;
       if (head.kind != static_cast<std::uint8_t>(FabricPiece::more)) message_ = head.message_bytes;
       if (got_ != message_) continue;
@@ -384,17 +384,18 @@ class Hostile {
   void check(State before) {
     const State now = pair_->state();
     want(now >= before, "a pair goes back");
-    if (now != before && now == State::ended) {
-      const auto told = load_shared<std::uint32_t>(memory_.at(offsetof(wire::FabricPage, sides) +
-                                                              sizeof(wire::FabricSide) +
-                                                              offsetof(wire::FabricSide, ended)));
-      want(told == 1 + static_cast<std::uint32_t>(pair_->ended_by()), "the end is told wrongly");
+    if (now != before && now == State::error) {
+      const auto completion = load_shared<std::uint32_t>(
+          memory_.at(offsetof(wire::FabricPage, sides) + sizeof(wire::FabricSide) +
+                     offsetof(wire::FabricSide, ended)));
+      want(completion == 1 + static_cast<std::uint32_t>(pair_->ended_by()),
+           "the end is told wrongly");
     }
     check_sends();
     check_receives();
-    if (now == State::ended) {
-      want(sends_told_ == requests_.size(), "a pair has ended, and requests are not told");
-      want(receives_told_ == receives_posted_, "a pair has ended, and receives are not told");
+    if (now == State::error) {
+      want(sends_completed_ == requests_.size(), "a pair has ended, and requests are not told");
+      want(receives_completed_ == receives_posted_, "a pair has ended, and receives are not told");
     }
     static const Buffer marked(World::kRegionBytes, kMark);
     want(std::memcmp(world().to_read.data(), marked.data(), marked.size()) == 0,
@@ -403,26 +404,27 @@ class Hostile {
          "what is for others is written");
   }
   void check_sends() {
-    Completion told;
-    while (sends_.poll({&told, 1}) != 0) {
-      want(told.work_id == ++sends_told_, "a completion is out of order");
-      want(sends_told_ <= requests_.size(), "a completion is for nothing");
-      const WorkRequest& request = requests_[told.work_id - 1];
+    Completion completion;
+    while (sends_.poll({&completion, 1}) != 0) {
+      want(completion.work_id == ++sends_completed_, "a completion is out of order");
+      want(sends_completed_ <= requests_.size(), "a completion is for nothing");
+      const WorkRequest& request = requests_[completion.work_id - 1];
       const bool loads = request.opcode == Opcode::read || is_atomic(request.opcode);
-      if (told.status != Status::success || !loads || request.bytes == 0) continue;
+      if (completion.status != Status::success || !loads || request.bytes == 0) continue;
       want(load_shared<RegionKey>(word(request.key)) == request.key,
            "a READ is a success, and its key is not good");
     }
   }
   void check_receives() {
-    Completion told;
-    while (receives_.poll({&told, 1}) != 0) {
-      want(told.work_id == ++receives_told_, "a receive is told out of order");
-      want(receives_told_ <= receives_posted_, "a receive is told that is none");
-      const bool message = told.opcode == Opcode::receive;
-      want(message || told.opcode == Opcode::receive_write, "a receive is something else");
-      want(told.bytes <= kMessageBytesMax, "a message is longer than can be");
-      want(!message || told.status != Status::success || told.bytes <= rooms_[told.work_id - 1],
+    Completion completion;
+    while (receives_.poll({&completion, 1}) != 0) {
+      want(completion.work_id == ++receives_completed_, "a receive is told out of order");
+      want(receives_completed_ <= receives_posted_, "a receive is told that is none");
+      const bool message = completion.opcode == Opcode::receive;
+      want(message || completion.opcode == Opcode::receive_write, "a receive is something else");
+      want(completion.bytes <= kMessageBytesMax, "a message is longer than can be");
+      want(!message || completion.status != Status::success ||
+               completion.bytes <= rooms_[completion.work_id - 1],
            "a message is longer than its receive");
     }
   }
@@ -433,8 +435,8 @@ class Hostile {
   std::vector<std::size_t> rooms_;
   std::vector<WorkRequest> requests_;
   std::uint64_t receives_posted_ = 0;
-  std::uint64_t sends_told_ = 0;
-  std::uint64_t receives_told_ = 0;
+  std::uint64_t sends_completed_ = 0;
+  std::uint64_t receives_completed_ = 0;
 
   RegionTable::Reader reader_{*world().table};
   Notice notice_;
@@ -442,13 +444,13 @@ class Hostile {
   std::vector<Pair*> pairs_;
   CompletionQueue sends_;
   CompletionQueue receives_;
-  std::shared_ptr<Link> link_;
+  std::shared_ptr<PairSocket> link_;
   std::unique_ptr<Pair> pair_;
 
   Descriptor socket_;
   SharedMemory memory_;
-  std::uint32_t lines_ = 0;
-  std::uint64_t line_ = 0;  // where the next piece goes
+  std::uint32_t slots_ = 0;
+  std::uint64_t slot_ = 0;  // where the next piece goes
   std::uint64_t read_ = 0;
   std::uint64_t got_ = 0;  // of the message that is read
   std::uint64_t message_ = 0;

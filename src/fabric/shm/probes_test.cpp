@@ -55,7 +55,7 @@ class ShmProbes : public ::testing::Test {
       default: break;
     }
     std::uint64_t old = 0;
-    const bool at_once = one_sided.read_at_once(read);
+    const bool at_once = one_sided.read_inline(read);
     return at_once | (one_sided.run(request, old) == OneSided::Outcome::done);
   }
 

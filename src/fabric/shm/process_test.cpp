@@ -82,7 +82,7 @@ struct Client {
   }
   Completion next(CompletionQueue& queue) {
     while (true) {
-      if (const auto told = side.take(queue)) return *told;
+      if (const auto completion = side.take(queue)) return *completion;
       side.endpoint->wait(kLong);
     }
   }
@@ -91,7 +91,7 @@ struct Client {
     return next(side.sends);
   }
   void wait_for_the_end() {
-    while (side.pair->state() != QueuePair::State::ended) {
+    while (side.pair->state() != QueuePair::State::error) {
       side.endpoint->wait(kLong);
       side.endpoint->progress();
     }
@@ -142,8 +142,9 @@ TEST(ShmProcess, MessagesGoBetweenProcessesThatSleep) {
       while (side.pair->state() == QueuePair::State::connected) {
         const Receive receive{1, buffer};
         if (side.pair->receives_posted() == 0) side.pair->post_receives({&receive, 1});
-        if (const auto told = side.take(side.receives)) {
-          side.pair->post(WorkRequest::send(1, std::span(buffer).first(told->bytes)).as_inline());
+        if (const auto completion = side.take(side.receives)) {
+          side.pair->post(
+              WorkRequest::send(1, std::span(buffer).first(completion->bytes)).as_inline());
         } else if (!side.take(side.sends)) {
           side.endpoint->wait(kLong);
         }

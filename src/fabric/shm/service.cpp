@@ -13,13 +13,13 @@
 
 #include "base/clock.hpp"
 #include "base/system_error.hpp"
-#include "fabric/shm/packets.hpp"
-#include "memory/packets.hpp"
+#include "fabric/shm/control_packets.hpp"
+#include "memory/seqpacket.hpp"
 
 namespace espalier::fabric::shm {
 namespace {
 
-using Phase = Link::Phase;
+using Phase = PairSocket::Phase;
 
 constexpr std::uint64_t kBell = 0;
 
@@ -31,7 +31,7 @@ std::string who(int socket) {
          std::to_string(credentials.uid);
 }
 
-bool is_stranger(const Link& link) {
+bool is_unknown_peer(const PairSocket& link) {
   const Phase phase = link.phase.load(std::memory_order_relaxed);
   return phase == Phase::greeting || phase == Phase::knocking;
 }
@@ -82,7 +82,7 @@ Result<void> Service::listen(std::string_view path) {
   return refused;
 }
 
-Result<std::uint64_t> Service::add(std::shared_ptr<Link> link) {
+Result<std::uint64_t> Service::add(std::shared_ptr<PairSocket> link) {
   const std::scoped_lock lock(mutex_);
   const std::uint64_t number = next_number_++;
   const int socket = link->socket.number();
@@ -94,20 +94,20 @@ Result<std::uint64_t> Service::add(std::shared_ptr<Link> link) {
 }
 
 void Service::forget(std::uint64_t number) {
-  std::shared_ptr<Link> link;  // ends outside the lock
+  std::shared_ptr<PairSocket> link;  // ends outside the lock
   {
     const std::scoped_lock lock(mutex_);
     const auto at = links_.find(number);
     if (at == links_.end()) return;
     link = std::move(at->second);
     links_.erase(at);
-    if (is_stranger(*link)) --strangers_;
+    if (is_unknown_peer(*link)) --unknown_peers_;
   }
   unwatch(link->socket.number());
   shutdown(link->socket.number(), SHUT_RDWR);
 }
 
-std::shared_ptr<Link> Service::find(std::uint64_t number) {
+std::shared_ptr<PairSocket> Service::find(std::uint64_t number) {
   const std::scoped_lock lock(mutex_);
   const auto at = links_.find(number);
   return at == links_.end() ? nullptr : at->second;
@@ -124,20 +124,20 @@ std::optional<ConnectRequest> Service::next_request() {
   return std::nullopt;
 }
 
-std::shared_ptr<Link> Service::let_in(std::uint64_t number, Domain domain) {
+std::shared_ptr<PairSocket> Service::accept(std::uint64_t number, Domain domain) {
   const std::scoped_lock lock(mutex_);
   const auto at = links_.find(number);
   if (at == links_.end()) return nullptr;
-  Link& link = *at->second;
+  PairSocket& link = *at->second;
   if (link.phase.load(std::memory_order_relaxed) != Phase::knocking) return nullptr;
   link.domain = domain;
   link.phase.store(Phase::open, std::memory_order_release);
-  --strangers_;
+  --unknown_peers_;
   return at->second;
 }
 
-void Service::turn_away(std::uint64_t number) {
-  const std::shared_ptr<Link> link = find(number);
+void Service::reject(std::uint64_t number) {
+  const std::shared_ptr<PairSocket> link = find(number);
   if (link == nullptr || link->phase.load(std::memory_order_acquire) != Phase::knocking) return;
   send_refusal(link->socket.number());
   forget(number);
@@ -147,13 +147,13 @@ void Service::run() {
   constexpr int kLookMs = 1000;
   constexpr int kRestMs = 100;
   while (!stopping_.load(std::memory_order_relaxed)) {
-    int patience = resting_ ? kRestMs : kLookMs;
+    int timeout_ms = resting_ ? kRestMs : kLookMs;
     {
       const std::scoped_lock lock(mutex_);
-      if (!resting_ && strangers_ == 0) patience = -1;
+      if (!resting_ && unknown_peers_ == 0) timeout_ms = -1;
     }
     epoll_event events[64];
-    const int found = epoll_wait(epoll_.number(), events, 64, patience);
+    const int found = epoll_wait(epoll_.number(), events, 64, timeout_ms);
     if (std::exchange(resting_, false)) {
       const std::scoped_lock lock(mutex_);
       for (const auto& [number, socket] : listening_) {
@@ -168,7 +168,7 @@ void Service::run() {
 }
 
 void Service::handle(std::uint64_t number) {
-  if (const std::shared_ptr<Link> link = find(number)) return read_from(number, *link);
+  if (const std::shared_ptr<PairSocket> link = find(number)) return read_from(number, *link);
   int socket = -1;
   {
     const std::scoped_lock lock(mutex_);
@@ -192,18 +192,18 @@ void Service::accept_all(int socket) {
       resting_ = true;
       return;
     }
-    auto link = std::make_shared<Link>(std::move(from), Phase::greeting);
+    auto link = std::make_shared<PairSocket>(std::move(from), Phase::greeting);
     link->until_ns = base::monotonic_ns() + kHelloNs;
     const std::scoped_lock lock(mutex_);
-    if (strangers_ >= kKnockingMax) continue;
+    if (unknown_peers_ >= kKnockingMax) continue;
     const std::uint64_t made = next_number_++;
     if (!watch(link->socket.number(), made)) continue;
     links_.emplace(made, std::move(link));
-    ++strangers_;
+    ++unknown_peers_;
   }
 }
 
-void Service::read_from(std::uint64_t number, Link& link) {
+void Service::read_from(std::uint64_t number, PairSocket& link) {
   std::byte packet[kPacketBytesMax];
   memory::Descriptor descriptors[kPacketDescriptorsMax];
   const auto got = memory::receive_packet(link.socket.number(), packet, descriptors);
@@ -214,7 +214,7 @@ void Service::read_from(std::uint64_t number, Link& link) {
 }
 
 // Returns false for what a peer that keeps to the protocol does not send.
-bool Service::take(std::uint64_t number, Link& link, std::span<const std::byte> packet,
+bool Service::take(std::uint64_t number, PairSocket& link, std::span<const std::byte> packet,
                    std::span<memory::Descriptor> descriptors) {
   switch (link.phase.load(std::memory_order_acquire)) {
     case Phase::greeting: return take_hello(number, link, packet, std::move(descriptors[0]));
@@ -237,7 +237,7 @@ bool Service::take(std::uint64_t number, Link& link, std::span<const std::byte> 
   return true;
 }
 
-bool Service::take_note(const Link& link, std::span<const std::byte> packet) const {
+bool Service::take_note(const PairSocket& link, std::span<const std::byte> packet) const {
   wire::FabricNote note;
   std::memcpy(&note, packet.data(), sizeof note);
   if (note.packet == static_cast<std::uint32_t>(wire::FabricPacket::wake)) {
@@ -248,7 +248,7 @@ bool Service::take_note(const Link& link, std::span<const std::byte> packet) con
   return send_answer(link.socket.number(), note.key, link.domain, regions_).has_value();
 }
 
-bool Service::take_hello(std::uint64_t number, Link& link, std::span<const std::byte> packet,
+bool Service::take_hello(std::uint64_t number, PairSocket& link, std::span<const std::byte> packet,
                          memory::Descriptor words) {
   auto hello = read_hello(packet, std::move(words));
   if (!hello) return false;
@@ -266,25 +266,25 @@ bool Service::take_hello(std::uint64_t number, Link& link, std::span<const std::
   return true;
 }
 
-void Service::lose(std::uint64_t number, Link& link) {
+void Service::lose(std::uint64_t number, PairSocket& link) {
   unwatch(link.socket.number());
   shutdown(link.socket.number(), SHUT_RDWR);
-  // First of all: a stranger may be let in at this moment.
+  // First of all: an unknown peer may be let in at this moment.
   link.lost.store(true, std::memory_order_release);
   notice_.raise();
-  bool stranger = false;
+  bool unknown_peer = false;
   {
     const std::scoped_lock lock(mutex_);
-    stranger = is_stranger(link);
+    unknown_peer = is_unknown_peer(link);
   }
-  if (stranger) forget(number);
+  if (unknown_peer) forget(number);
 }
 
 void Service::drop_late() {
   std::vector<std::uint64_t> late;
   {
     const std::scoped_lock lock(mutex_);
-    if (strangers_ == 0) return;
+    if (unknown_peers_ == 0) return;
     const std::uint64_t now = base::monotonic_ns();
     for (const auto& [number, link] : links_) {
       if (link->phase.load(std::memory_order_relaxed) == Phase::greeting && link->until_ns < now) {

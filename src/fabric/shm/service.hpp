@@ -30,9 +30,9 @@
 #include "espalier/error.hpp"
 #include "fabric/endpoint.hpp"
 #include "fabric/region_table.hpp"
-#include "fabric/shm/link.hpp"
 #include "fabric/shm/listening_socket.hpp"
 #include "fabric/shm/notice.hpp"
+#include "fabric/shm/pair_socket.hpp"
 
 namespace espalier::fabric::shm {
 
@@ -52,32 +52,32 @@ class Service {
   /// Errors: as ListeningSocket::open().
   Result<void> listen(std::string_view path);
   /// Reads the packets of this link from now on. Returns its number. Errors: system.
-  Result<std::uint64_t> add(std::shared_ptr<Link> link);
+  Result<std::uint64_t> add(std::shared_ptr<PairSocket> link);
   /// Ends the connection, and reads it no more.
   void forget(std::uint64_t number);
 
   /// Who knocks, each once.
   [[nodiscard]] std::optional<ConnectRequest> next_request();
   /// Lets somebody in whose request has this number; null: it is not there any more.
-  [[nodiscard]] std::shared_ptr<Link> let_in(std::uint64_t number, Domain domain);
+  [[nodiscard]] std::shared_ptr<PairSocket> accept(std::uint64_t number, Domain domain);
   /// Tells somebody that this will not be.
-  void turn_away(std::uint64_t number);
+  void reject(std::uint64_t number);
 
  private:
   void run();
   void handle(std::uint64_t number);
   void accept_all(int socket);
-  void read_from(std::uint64_t number, Link& link);
-  [[nodiscard]] bool take(std::uint64_t number, Link& link, std::span<const std::byte> packet,
+  void read_from(std::uint64_t number, PairSocket& link);
+  [[nodiscard]] bool take(std::uint64_t number, PairSocket& link, std::span<const std::byte> packet,
                           std::span<memory::Descriptor> descriptors);
-  [[nodiscard]] bool take_hello(std::uint64_t number, Link& link, std::span<const std::byte> packet,
-                                memory::Descriptor words);
-  [[nodiscard]] bool take_note(const Link& link, std::span<const std::byte> packet) const;
-  void lose(std::uint64_t number, Link& link);
+  [[nodiscard]] bool take_hello(std::uint64_t number, PairSocket& link,
+                                std::span<const std::byte> packet, memory::Descriptor words);
+  [[nodiscard]] bool take_note(const PairSocket& link, std::span<const std::byte> packet) const;
+  void lose(std::uint64_t number, PairSocket& link);
   void drop_late();
   [[nodiscard]] bool watch(int descriptor, std::uint64_t number) const;
   void unwatch(int descriptor) const;
-  [[nodiscard]] std::shared_ptr<Link> find(std::uint64_t number);
+  [[nodiscard]] std::shared_ptr<PairSocket> find(std::uint64_t number);
 
   RegionTable& regions_;
   Notice& notice_;
@@ -88,9 +88,9 @@ class Service {
 
   std::mutex mutex_;  // of all below
   std::map<std::uint64_t, ListeningSocket> listening_;
-  std::unordered_map<std::uint64_t, std::shared_ptr<Link>> links_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<PairSocket>> links_;
   std::deque<std::uint64_t> knocked_;
-  std::size_t strangers_ = 0;  // links that are greeting or knocking
+  std::size_t unknown_peers_ = 0;  // links that are greeting or knocking
   std::uint64_t next_number_ = 1;
 
   std::thread thread_;

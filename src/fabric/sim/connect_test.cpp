@@ -67,8 +67,8 @@ TEST(SimConnect, RejectedAndUnansweredPairsEnd) {
   ends.a.pair = *ends.a_endpoint->connect("nobody", ends.a.options, {});
   const std::byte byte{};
   EXPECT_EQ(ends.a.pair->post(WorkRequest::send(7, {&byte, 1})).taken, 1u);
-  ASSERT_TRUE(ends.a.wait_told(ends.world, 1));
-  EXPECT_EQ(ends.a.told[0].status, Status::flushed);
+  ASSERT_TRUE(ends.a.wait_completed(ends.world, 1));
+  EXPECT_EQ(ends.a.completions[0].status, Status::flushed);
   EXPECT_EQ(ends.a.pair->ended_by(), Status::retry_exceeded);
   EXPECT_EQ(ends.world.counts().retry_exceeded, 1u);
 }
@@ -104,7 +104,7 @@ TEST(SimConnect, OneConnectionIsMadeHoweverManyMessagesAreLost) {
     EXPECT_FALSE(ends.b_endpoint->next_request()) << seed;
     ends.a.pair->close();
     ends.b.wait_ended(ends.world);
-    EXPECT_EQ(ends.b.pair->state(), State::ended) << seed;
+    EXPECT_EQ(ends.b.pair->state(), State::error) << seed;
     lost += ends.world.counts().lost;
   }
   EXPECT_GT(lost, 0u);
@@ -124,7 +124,7 @@ TEST(SimConnect, WhatIsPostedWhileConnectingIsDoneThen) {
   std::array<std::byte, 8> message{};
   ends.b.pair->post(WorkRequest::send(2, message));
   ends.a.pair->post_receives(std::vector<Receive>{{3, message}});
-  ASSERT_TRUE(ends.a.wait_told(ends.world, 1));
+  ASSERT_TRUE(ends.a.wait_completed(ends.world, 1));
   ASSERT_TRUE(ends.a.wait_received(ends.world, 1));
   EXPECT_EQ(ends.memory.word(0), 5u);
 }
@@ -140,26 +140,26 @@ TEST(SimConnect, CloseFlushesBothSides) {
   }
   b.pair->post_receives(std::vector<Receive>{{10, bytes}, {11, bytes}});
   a.pair->close();
-  EXPECT_EQ(a.pair->state(), State::ended);
+  EXPECT_EQ(a.pair->state(), State::error);
   a.poll();
-  ASSERT_EQ(a.told.size(), 3u);
+  ASSERT_EQ(a.completions.size(), 3u);
   for (std::uint64_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(a.told[i].work_id, i);
-    EXPECT_EQ(a.told[i].status, Status::flushed);
+    EXPECT_EQ(a.completions[i].work_id, i);
+    EXPECT_EQ(a.completions[i].status, Status::flushed);
   }
   ASSERT_TRUE(b.wait_ended(world));
   EXPECT_EQ(b.pair->ended_by(), Status::success);
   b.poll();
-  ASSERT_EQ(b.told.size(), 3u);
+  ASSERT_EQ(b.completions.size(), 3u);
   ASSERT_EQ(b.received.size(), 2u);
-  EXPECT_EQ(b.told[2].status, Status::flushed);
+  EXPECT_EQ(b.completions[2].status, Status::flushed);
   EXPECT_EQ(b.received[1].status, Status::flushed);
   EXPECT_EQ(b.received[1].work_id, 11u);
   // What is posted later is flushed too.
   EXPECT_EQ(a.pair->post(WorkRequest::send(9, bytes).unsignalled()).taken, 1u);
   a.poll();
-  EXPECT_EQ(a.told.back().work_id, 9u);
-  EXPECT_EQ(a.told.back().status, Status::flushed);
+  EXPECT_EQ(a.completions.back().work_id, 9u);
+  EXPECT_EQ(a.completions.back().status, Status::flushed);
 }
 
 TEST(SimConnect, APairThatIsDestroyedGivesItsPlacesBack) {

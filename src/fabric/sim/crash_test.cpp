@@ -19,7 +19,7 @@ Words ones() {
   return words;
 }
 
-std::uint64_t landed(Offer& memory) {
+std::uint64_t delivered(Offer& memory) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < Words().size(); ++i) sum += memory.word(8 * i);
   return sum;
@@ -43,11 +43,11 @@ TEST(SimLoss, AtomicsAreDoneExactlyOnce) {
     for (std::uint64_t i = 0; i < 100; ++i) {
       ends.a.pair->post(WorkRequest::fetch_add(i, ends.memory.key(), ends.memory.remote(0), 1));
     }
-    ASSERT_TRUE(ends.a.wait_told(ends.world, 100));
+    ASSERT_TRUE(ends.a.wait_completed(ends.world, 100));
     ends.world.run_for(20'000'000);  // what is late comes too
-    for (const Completion& told : ends.a.told) {
-      if (told.status != Status::success) continue;
-      EXPECT_EQ(told.old_value, done);
+    for (const Completion& completion : ends.a.completions) {
+      if (completion.status != Status::success) continue;
+      EXPECT_EQ(completion.old_value, done);
       ++done;
     }
     EXPECT_GE(ends.memory.word(0), done);
@@ -79,7 +79,7 @@ TEST(SimLoss, ALateDuplicateOfAWriteDoesNotUndoWhatFollowed) {
       ends.a.pair->post(WorkRequest::write(i, std::as_bytes(std::span(&values[i], 1)),
                                            ends.memory.key(), ends.memory.remote(0)));
     }
-    ASSERT_TRUE(ends.a.wait_told(ends.world, values.size()));
+    ASSERT_TRUE(ends.a.wait_completed(ends.world, values.size()));
     ends.memory.set_word(0, 99);
     ends.world.run_for(1'000'000);
     EXPECT_EQ(ends.memory.word(0), 99u);
@@ -98,17 +98,17 @@ TEST(SimLoss, ALinkThatFailsEitherWayExceedsTheRetries) {
       const std::uint64_t start = ends.world.now_ns();
       ends.a.pair->post(write(1, out, ends.memory));
       ends.a.pair->post(write(2, out, ends.memory));
-      ASSERT_TRUE(ends.a.wait_told(ends.world, 2));
-      EXPECT_EQ(ends.a.told[0].status, Status::retry_exceeded);
-      EXPECT_EQ(ends.a.told[1].status, Status::flushed);
+      ASSERT_TRUE(ends.a.wait_completed(ends.world, 2));
+      EXPECT_EQ(ends.a.completions[0].status, Status::retry_exceeded);
+      EXPECT_EQ(ends.a.completions[1].status, Status::flushed);
       EXPECT_EQ(ends.a.pair->ended_by(), Status::retry_exceeded);
       EXPECT_GE(ends.world.now_ns() - start, (retries + 1) * ends.a.options.timeout_ns);
       EXPECT_EQ(ends.world.counts().sent_again, 2 * retries);
       EXPECT_EQ(ends.world.counts().retry_exceeded, 1u);
       // It may have been done: here it has, where only the answers are lost.
-      EXPECT_EQ(landed(ends.memory), there ? 0 : out.size());
+      EXPECT_EQ(delivered(ends.memory), there ? 0 : out.size());
       ends.world.run_for(kSecondNs);
-      EXPECT_EQ(ends.b.pair->state(), there ? State::connected : State::ended);
+      EXPECT_EQ(ends.b.pair->state(), there ? State::connected : State::error);
     }
   }
 }
@@ -120,8 +120,8 @@ TEST(SimLoss, ALinkThatHealsInTimeOnlyTakesLonger) {
   ends.world.after(350'000, [&] { ends.world.heal("a", "b"); });
   const Words out = ones();
   ends.a.pair->post(write(1, out, ends.memory));
-  ASSERT_TRUE(ends.a.wait_told(ends.world, 1));
-  EXPECT_EQ(ends.a.told[0].status, Status::success);
+  ASSERT_TRUE(ends.a.wait_completed(ends.world, 1));
+  EXPECT_EQ(ends.a.completions[0].status, Status::success);
   EXPECT_EQ(ends.world.counts().cut_off, 4u);
   EXPECT_EQ(ends.world.counts().sent_again, 4u);
 }
@@ -143,12 +143,12 @@ TEST(SimCrash, ATargetThatCrashesKeepsHalfAWrite) {
     std::uint64_t at_crash = 0;
     ends.world.after(12'000, [&] {
       ends.world.crash("b");
-      at_crash = landed(ends.memory);
+      at_crash = delivered(ends.memory);
     });
-    ASSERT_TRUE(ends.a.wait_told(ends.world, 1));
-    EXPECT_EQ(ends.a.told[0].status, Status::retry_exceeded);
-    EXPECT_EQ(landed(ends.memory), at_crash);
-    EXPECT_EQ(ends.b.pair->state(), State::ended);
+    ASSERT_TRUE(ends.a.wait_completed(ends.world, 1));
+    EXPECT_EQ(ends.a.completions[0].status, Status::retry_exceeded);
+    EXPECT_EQ(delivered(ends.memory), at_crash);
+    EXPECT_EQ(ends.b.pair->state(), State::error);
     half |= at_crash != 0 && at_crash != out.size();
     EXPECT_EQ(ends.world.counts().crashes, 1u);
     // Nothing can be done with what is left of it.
@@ -169,9 +169,9 @@ TEST(SimCrash, WhatACrashedRequesterHadSentIsDoneWhollyPartlyOrNot) {
     ends.a.pair->post(write(1, out, ends.memory));
     ends.world.after(1'200, [&] { ends.world.crash("a"); });
     ends.world.run_for(1'000'000);
-    const std::uint64_t sum = landed(ends.memory);
+    const std::uint64_t sum = delivered(ends.memory);
     ++seen[sum == 0 ? 0 : sum == out.size() ? 2 : 1];
-    EXPECT_EQ(ends.a.pair->state(), State::ended);
+    EXPECT_EQ(ends.a.pair->state(), State::error);
     EXPECT_EQ(ends.b.pair->state(), State::connected);  // it has not heard of it
   }
   EXPECT_TRUE(seen[0] != 0 && seen[1] != 0 && seen[2] != 0);
@@ -186,14 +186,14 @@ TEST(SimCrash, ANodeThatComesBackKnowsNobody) {
   End b(*again);
   Offer memory(*again, 4096);
   ends.a.pair->post(write(1, out, ends.memory));
-  ASSERT_TRUE(ends.a.wait_told(ends.world, 1));
-  EXPECT_EQ(ends.a.told[0].status, Status::retry_exceeded);
-  EXPECT_EQ(landed(ends.memory), 0u);
+  ASSERT_TRUE(ends.a.wait_completed(ends.world, 1));
+  EXPECT_EQ(ends.a.completions[0].status, Status::retry_exceeded);
+  EXPECT_EQ(delivered(ends.memory), 0u);
   ASSERT_TRUE(connect(ends.world, ends.a, b, "b"));
   ends.a.pair->post(write(2, out, memory));
-  ASSERT_TRUE(ends.a.wait_told(ends.world, 2));
-  EXPECT_EQ(ends.a.told[1].status, Status::success);
-  EXPECT_EQ(landed(memory), out.size());
+  ASSERT_TRUE(ends.a.wait_completed(ends.world, 2));
+  EXPECT_EQ(ends.a.completions[1].status, Status::success);
+  EXPECT_EQ(delivered(memory), out.size());
 }
 
 TEST(SimCrash, AtomicsGoOnAfterTheirUnitHasCrashed) {
@@ -212,9 +212,9 @@ TEST(SimCrash, AtomicsGoOnAfterTheirUnitHasCrashed) {
     Offer memory(*again, 64);
     ASSERT_TRUE(ends.a.wait_ended(ends.world));
     ASSERT_TRUE(connect(ends.world, ends.a, b, "b"));
-    const std::size_t told = ends.a.told.size();
+    const std::size_t completion = ends.a.completions.size();
     ends.a.pair->post(WorkRequest::fetch_add(9, memory.key(), memory.remote(0), 1));
-    ASSERT_TRUE(ends.a.wait_told(ends.world, told + 1));
+    ASSERT_TRUE(ends.a.wait_completed(ends.world, completion + 1));
     EXPECT_EQ(memory.word(0), 1u);
   }
 }
@@ -233,8 +233,8 @@ TEST(SimPause, WhatComesMeanwhileWaitsOrIsLost) {
     EXPECT_GT(ends.world.counts().held, 0u);
     ends.world.resume("b");
     const std::uint64_t resumed = ends.world.now_ns();
-    ASSERT_TRUE(ends.a.wait_told(ends.world, 3));
-    EXPECT_EQ(ends.a.told[2].status, Status::success);
+    ASSERT_TRUE(ends.a.wait_completed(ends.world, 3));
+    EXPECT_EQ(ends.a.completions[2].status, Status::success);
     EXPECT_EQ(ends.world.now_ns() - resumed < 20'000, loss == 0.0);
     ends.world.run_for(kSecondNs);
     EXPECT_EQ(ends.memory.word(0), 3u);
@@ -249,12 +249,12 @@ TEST(SimPause, AfterTooLongTheOldRequestIsStillDone) {
   const Words out = ones();
   ends.a.pair->post(write(1, out, ends.memory));
   ends.world.after(10'000, [&] { ends.world.cut("a", "b"); });
-  ASSERT_TRUE(ends.a.wait_told(ends.world, 1));
-  EXPECT_EQ(ends.a.told[0].status, Status::retry_exceeded);
-  EXPECT_EQ(landed(ends.memory), 0u);
+  ASSERT_TRUE(ends.a.wait_completed(ends.world, 1));
+  EXPECT_EQ(ends.a.completions[0].status, Status::retry_exceeded);
+  EXPECT_EQ(delivered(ends.memory), 0u);
   ends.world.resume("b");
   ends.world.run_for(1'000'000);
-  EXPECT_EQ(landed(ends.memory), out.size());
+  EXPECT_EQ(delivered(ends.memory), out.size());
   EXPECT_EQ(ends.b.pair->state(), State::connected);
 }
 

@@ -144,7 +144,7 @@ void NodeEndpoint::on_message(Message message) {
   if (message.kind == Kind::accept) return on_accept(std::move(message));
   if (message.kind == Kind::end) return on_end(message);
   if (message.kind == Kind::end_taken) {
-    ends_to_tell_.erase(message.to);
+    peers_to_notify_.erase(message.to);
     return;
   }
   if (Pair* const pair = find(message.to.number)) pair->on_message(std::move(message));
@@ -165,7 +165,7 @@ void NodeEndpoint::on_connect(Message message) {
 
 void NodeEndpoint::on_accept(Message message) {
   Pair* const pair = find(message.to.number);
-  if (pair != nullptr && pair->state() != QueuePair::State::ended && pair->is_peer(message.from)) {
+  if (pair != nullptr && pair->state() != QueuePair::State::error && pair->is_peer(message.from)) {
     return pair->on_message(std::move(message));
   }
   // It has given up, or another was quicker. The peer has a pair that nobody will ever use.
@@ -197,8 +197,8 @@ void NodeEndpoint::on_end(const Message& message) {
   world_.send(std::move(taken));
 }
 
-void NodeEndpoint::tell_end(PairName from, PairName to, Status why, std::uint32_t retries,
-                            std::uint64_t every_ns) {
+void NodeEndpoint::notify_end(PairName from, PairName to, Status why, std::uint32_t retries,
+                              std::uint64_t every_ns) {
   Message message;
   message.kind = Message::Kind::end;
   message.from = from;
@@ -206,12 +206,12 @@ void NodeEndpoint::tell_end(PairName from, PairName to, Status why, std::uint32_
   message.status = why;
   world_.send(std::move(message));
   if (retries == 0) {
-    ends_to_tell_.erase(from);
+    peers_to_notify_.erase(from);
     return;
   }
-  ends_to_tell_[from] = retries;
+  peers_to_notify_[from] = retries;
   world_.schedule(id_, every_ns, tag_of(What::end_again, from), [=, this] {
-    if (ends_to_tell_.contains(from)) tell_end(from, to, why, retries - 1, every_ns);
+    if (peers_to_notify_.contains(from)) notify_end(from, to, why, retries - 1, every_ns);
   });
 }
 

@@ -61,8 +61,8 @@ class NodeEndpoint final : public Endpoint {
   /// The pairs end, and nobody is told.
   void crash();
   /// Tells a pair's end to the peer, again and again.
-  void tell_end(PairName from, PairName to, Status why, std::uint32_t retries,
-                std::uint64_t every_ns);
+  void notify_end(PairName from, PairName to, Status why, std::uint32_t retries,
+                  std::uint64_t every_ns);
 
  private:
   /// Somebody who would like to be connected, or was.
@@ -89,7 +89,7 @@ class NodeEndpoint final : public Endpoint {
   std::map<std::uint32_t, Pair*> pairs_;
   std::map<PairName, Incoming> incoming_;
   std::deque<PairName> requests_;
-  std::map<PairName, std::uint32_t> ends_to_tell_;  // how often yet
+  std::map<PairName, std::uint32_t> peers_to_notify_;  // how often yet
   RegionTable::Reader reader_;
 };
 

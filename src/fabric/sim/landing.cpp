@@ -68,8 +68,9 @@ void Responder::finish_landing() {
     if (sent && request.bytes != 0) {
       std::memcpy(receive.into.data(), request.data.data(), request.bytes);
     }
-    pair_.told_receive(receive, sent ? Opcode::receive : Opcode::receive_write, Status::success,
-                       request.bytes, has_immediate(request.opcode) ? &request.immediate : nullptr);
+    pair_.complete_receive_noted(receive, sent ? Opcode::receive : Opcode::receive_write,
+                                 Status::success, request.bytes,
+                                 has_immediate(request.opcode) ? &request.immediate : nullptr);
   }
   answer(request, Status::success);
   send_answer(request.sequence);

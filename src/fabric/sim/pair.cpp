@@ -18,11 +18,11 @@ Pair::Pair(NodeEndpoint& endpoint, PairName name, const QueuePairOptions& option
 }
 
 Pair::~Pair() {
-  if (state() != State::ended) {
+  if (state() != State::error) {
     // Nobody is told any more: what is left is given back, and not flushed.
     requester_.release();
     responder_.release();
-    tell_peer(Status::success);
+    notify_peer(Status::success);
   }
   endpoint_.remove(name_.number);
 }
@@ -33,18 +33,18 @@ const Properties& Pair::properties() const { return endpoint_.properties(); }
 
 void Pair::close() { end(Status::success, true); }
 
-void Pair::end(Status why, bool tell) {
-  if (state() == State::ended) return;
+void Pair::end(Status why, bool notify) {
+  if (state() == State::error) return;
   requester_.flush();
   responder_.stop();
-  become_ended(why);
+  enter_error_state(why);
   endpoint_.wake();
-  if (tell) tell_peer(why);
+  if (notify) notify_peer(why);
 }
 
-void Pair::tell_peer(Status why) {
+void Pair::notify_peer(Status why) {
   if (peer_.endpoint == 0 || world().has_crashed(name_.endpoint)) return;
-  endpoint_.tell_end(name_, peer_, why, options().retries, options().timeout_ns);
+  endpoint_.notify_end(name_, peer_, why, options().retries, options().timeout_ns);
 }
 
 bool Pair::is_peer(PairName name) const {
@@ -120,16 +120,16 @@ void Pair::after(std::uint64_t delay_ns, What what, std::uint64_t which,
   world().schedule(name_, delay_ns, tag_of(what, name_, which), std::move(action));
 }
 
-void Pair::told(const WorkRequest& request, Status status, std::uint64_t old_value) {
-  tell(request, status, old_value);
-  world().note(tag_of(What::told, name_, static_cast<std::uint64_t>(status)));
+void Pair::complete_noted(const WorkRequest& request, Status status, std::uint64_t old_value) {
+  complete(request, status, old_value);
+  world().note(tag_of(What::completed, name_, static_cast<std::uint64_t>(status)));
   endpoint_.wake();
 }
 
-void Pair::told_receive(const Receive& receive, Opcode opcode, Status status, std::uint32_t bytes,
-                        const std::uint32_t* immediate) {
-  tell_receive(receive, opcode, status, bytes, immediate);
-  world().note(tag_of(What::told_receive, name_, static_cast<std::uint64_t>(status)));
+void Pair::complete_receive_noted(const Receive& receive, Opcode opcode, Status status,
+                                  std::uint32_t bytes, const std::uint32_t* immediate) {
+  complete_receive(receive, opcode, status, bytes, immediate);
+  world().note(tag_of(What::completed_receive, name_, static_cast<std::uint64_t>(status)));
   endpoint_.wake();
 }
 

@@ -40,7 +40,7 @@ class Pair final : public QueuePair {
   void connected_to(PairName peer, std::span<const std::byte> peer_data);
   void on_message(Message message);
   /// Ends it, for a reason that no request of this side is told: all are flushed.
-  void end(Status why, bool tell);
+  void end(Status why, bool notify);
 
   // For its parts.
 
@@ -57,16 +57,16 @@ class Pair final : public QueuePair {
   /// Something that this pair will do, if it is still there.
   void after(std::uint64_t delay_ns, What what, std::uint64_t which,
              std::move_only_function<void(Pair&)> action);
-  void told(const WorkRequest& request, Status status, std::uint64_t old_value = 0);
-  void told_receive(const Receive& receive, Opcode opcode, Status status, std::uint32_t bytes,
-                    const std::uint32_t* immediate = nullptr);
+  void complete_noted(const WorkRequest& request, Status status, std::uint64_t old_value = 0);
+  void complete_receive_noted(const Receive& receive, Opcode opcode, Status status,
+                              std::uint32_t bytes, const std::uint32_t* immediate = nullptr);
   using QueuePair::options;
   using QueuePair::receives;
   using QueuePair::sends;
 
  private:
   std::size_t begin(std::span<const WorkRequest> requests) override;
-  void tell_peer(Status why);
+  void notify_peer(Status why);
   void ask();
   void ask_again();
 

@@ -47,7 +47,7 @@ struct Side {
   std::uint32_t node = 0;
   std::uint32_t peer = 0;
   std::deque<Op> ops;
-  std::size_t told = 0;
+  std::size_t completed = 0;
   std::uint64_t sent = 0;
   std::uint64_t sent_well = 0;
   std::uint64_t received = 0;
@@ -92,13 +92,13 @@ class Mesh {
   void go_on(int rounds) {
     for (int i = 0; i < rounds; ++i) {
       Side& side = *sides_[random_.below(sides_.size())];
-      if (side.ops.size() - side.told < 40) post(side);
+      if (side.ops.size() - side.completed < 40) post(side);
       world_.run_for(random_.below(1'500));
       collect();
     }
   }
   /// Lets everything end. Who receives must post room again meanwhile.
-  void settle() {
+  void finish() {
     for (int i = 0; i < 1'000; ++i) {
       world_.run_for(100'000);
       collect();
@@ -106,7 +106,7 @@ class Mesh {
   }
   void check(bool all_well) {
     for (const auto& side : sides_) {
-      EXPECT_EQ(side->told, side->ops.size());
+      EXPECT_EQ(side->completed, side->ops.size());
       EXPECT_TRUE(!all_well || !side->failed);
       Side& peer = *std::find_if(sides_.begin(), sides_.end(), [&](const auto& other) {
                       return other->node == side->peer && other->peer == side->node;
@@ -171,20 +171,20 @@ class Mesh {
 
   void collect() {
     for (const auto& side : sides_) {
-      side->end.told.clear();
+      side->end.completions.clear();
       side->end.received.clear();
       side->end.poll();
-      for (const Completion& told : side->end.told) done(*side, told);
+      for (const Completion& completion : side->end.completions) done(*side, completion);
       for (const Completion& received : side->end.received) got(*side, received);
     }
   }
 
-  void done(Side& side, const Completion& told) {
-    ASSERT_EQ(told.work_id, side.told++);
-    const Op& op = side.ops[told.work_id];
-    ASSERT_EQ(told.opcode, op.opcode);
-    ASSERT_TRUE(!side.failed || told.status == Status::flushed);
-    side.failed |= told.status != Status::success;
+  void done(Side& side, const Completion& completion) {
+    ASSERT_EQ(completion.work_id, side.completed++);
+    const Op& op = side.ops[completion.work_id];
+    ASSERT_EQ(completion.opcode, op.opcode);
+    ASSERT_TRUE(!side.failed || completion.status == Status::flushed);
+    side.failed |= completion.status != Status::success;
     if (side.failed) return;
     Node& peer = nodes_[side.peer];
     if (op.opcode == Opcode::read) {
@@ -195,18 +195,18 @@ class Mesh {
       }
     }
     if (op.opcode == Opcode::write) peer.written_well[side.node] = op.value;
-    if (op.opcode == Opcode::fetch_add) peer.added[op.word].push_back(told.old_value);
-    if (op.opcode == Opcode::compare_swap && told.old_value == op.value) {
-      peer.swapped[op.word].push_back(told.old_value);
+    if (op.opcode == Opcode::fetch_add) peer.added[op.word].push_back(completion.old_value);
+    if (op.opcode == Opcode::compare_swap && completion.old_value == op.value) {
+      peer.swapped[op.word].push_back(completion.old_value);
     }
     if (op.opcode == Opcode::send) ++side.sent_well;
   }
 
-  void got(Side& side, const Completion& told) {
-    if (told.status != Status::success) return;
-    EXPECT_EQ(told.bytes, 8u);
-    EXPECT_EQ(side.rooms[told.work_id], side.received++);
-    post_room(side, (told.work_id + kReceives / 2) % kReceives);
+  void got(Side& side, const Completion& completion) {
+    if (completion.status != Status::success) return;
+    EXPECT_EQ(completion.bytes, 8u);
+    EXPECT_EQ(side.rooms[completion.work_id], side.received++);
+    post_room(side, (completion.work_id + kReceives / 2) % kReceives);
   }
 
   // Nobody has seen the same value of a counter as another, and none was left out.
@@ -273,7 +273,7 @@ void expect_reached(const Seeds& seeds,
                     std::initializer_list<std::pair<const char*, std::uint64_t>> rare) {
   for (const auto& [what, count] : rare) {
     EXPECT_TRUE(count > 0 || !seeds.enough()) << what;
-    seeds.tell(what, count);
+    seeds.report(what, count);
   }
 }
 
@@ -285,7 +285,7 @@ TEST(SimRandom, WhatIsSeenIsWhatMayBeSeen) {
     SCOPED_TRACE(seed);
     Mesh mesh(seed, faults_of(seed));
     mesh.go_on(500);
-    mesh.settle();
+    mesh.finish();
     mesh.check(true);
     add(all, mesh.world().counts());
     if (testing::Test::HasFailure()) return;
@@ -318,7 +318,7 @@ void suffer(Mesh& mesh, std::uint64_t kind) {
   world.heal("c", "a");
   world.resume("c");
   mesh.go_on(100);
-  mesh.settle();
+  mesh.finish();
 }
 
 TEST(SimRandom, AfterAccidentsNothingIsDoneTwice) {

@@ -36,8 +36,8 @@ TEST(SimReceive, MessagesComeOnceAndInOrder) {
       const Receive receive = receive_into(i, rooms[i]);
       ends.b.pair->post_receives({&receive, 1});
     }
-    ASSERT_TRUE(ends.a.wait_told(ends.world, 50));
-    if (ends.a.told.back().status != Status::success) continue;
+    ASSERT_TRUE(ends.a.wait_completed(ends.world, 50));
+    if (ends.a.completions.back().status != Status::success) continue;
     ends.b.poll();
     ASSERT_EQ(ends.b.received.size(), 50u);
     for (std::uint32_t i = 0; i < 50; ++i) {
@@ -65,14 +65,14 @@ TEST(SimReceive, ASendWaitsForAReceive) {
       WorkRequest::write(2, bytes_of(sent), ends.memory.key(), ends.memory.remote(0)));
   ends.world.run_for(20 * ends.a.options.timeout_ns);
   ends.a.poll();
-  EXPECT_TRUE(ends.a.told.empty());
+  EXPECT_TRUE(ends.a.completions.empty());
   EXPECT_EQ(ends.memory.word(0), 0u);
   EXPECT_GT(ends.world.counts().receiver_not_ready, 7u);
   Room room{};
   const Receive receive = receive_into(3, room);
   ends.b.pair->post_receives({&receive, 1});
-  ASSERT_TRUE(ends.a.wait_told(ends.world, 2));
-  EXPECT_EQ(ends.a.told[1].status, Status::success);
+  ASSERT_TRUE(ends.a.wait_completed(ends.world, 2));
+  EXPECT_EQ(ends.a.completions[1].status, Status::success);
   EXPECT_EQ(room, sent);
   EXPECT_EQ(ends.memory.word(8), 2u);
 }
@@ -86,9 +86,9 @@ TEST(SimReceive, ItWaitsOnlySoOften) {
     ends.a.pair->post(WorkRequest::write_immediate(1, bytes_of(sent), ends.memory.key(),
                                                    ends.memory.remote(0), 5));
     ends.a.pair->post(WorkRequest::send(2, bytes_of(sent)));
-    ASSERT_TRUE(ends.a.wait_told(ends.world, 2));
-    EXPECT_EQ(ends.a.told[0].status, Status::no_receive);
-    EXPECT_EQ(ends.a.told[1].status, Status::flushed);
+    ASSERT_TRUE(ends.a.wait_completed(ends.world, 2));
+    EXPECT_EQ(ends.a.completions[0].status, Status::no_receive);
+    EXPECT_EQ(ends.a.completions[1].status, Status::flushed);
     EXPECT_EQ(ends.a.pair->ended_by(), Status::no_receive);
     EXPECT_EQ(ends.world.counts().receiver_not_ready, tries + 1);
     EXPECT_EQ(ends.world.counts().no_receive, 1u);
@@ -111,11 +111,11 @@ TEST(SimReceive, AMessageLongerThanItsReceiveEndsBothPairs) {
                                  memory.remote(0)));
   a.pair->post(WorkRequest::send(6, bytes_of(sent)));
   a.pair->post(WorkRequest::send(7, bytes_of(sent)));
-  ASSERT_TRUE(a.wait_told(world, 3));
-  EXPECT_EQ(a.told[0].status, Status::success);
+  ASSERT_TRUE(a.wait_completed(world, 3));
+  EXPECT_EQ(a.completions[0].status, Status::success);
   EXPECT_EQ(seen, 0u);
-  EXPECT_EQ(a.told[1].status, Status::remote_invalid);
-  EXPECT_EQ(a.told[2].status, Status::flushed);
+  EXPECT_EQ(a.completions[1].status, Status::remote_invalid);
+  EXPECT_EQ(a.completions[2].status, Status::flushed);
   b.poll();
   ASSERT_EQ(b.received.size(), 2u);
   EXPECT_EQ(b.received[0].status, Status::local_length);
@@ -172,10 +172,10 @@ TEST(SimReceive, AReceiveThatIsHalfFilledIsGivenBackOrFlushed) {
       world.run_for(moment);
       const bool taken = shared.posted() == 0 && two.waiting() == 0;
       half += taken;
-      const std::size_t told = two.waiting() + (close && taken);
+      const std::size_t completion = two.waiting() + (close && taken);
       if (close) b.pair->close();
       b.pair.reset();
-      EXPECT_EQ(two.waiting(), told);
+      EXPECT_EQ(two.waiting(), completion);
       const std::size_t free = 2 - two.waiting() - shared.posted();
       for (std::size_t i = 0; i < free; ++i) EXPECT_TRUE(two.reserve());
       EXPECT_FALSE(two.reserve());

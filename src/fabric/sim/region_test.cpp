@@ -16,8 +16,8 @@ using Words = std::array<std::uint64_t, 64>;
 
 // Posts one request between two good ones, and says what was told of it. All the rest is checked
 // here: both pairs end, for this reason, and what was in flight is flushed.
-Status told_of(std::uint64_t seed, const Faults& faults, RemoteRights rights, Domain domain,
-               const std::function<WorkRequest(Offer&, std::span<std::byte>)>& make) {
+Status completed_of(std::uint64_t seed, const Faults& faults, RemoteRights rights, Domain domain,
+                    const std::function<WorkRequest(Offer&, std::span<std::byte>)>& make) {
   TwoEnds ends(seed, faults);
   auto& [world, a_endpoint, b_endpoint, a, b, memory] = ends;
   Offer offer(*b_endpoint, 4096, rights, domain);
@@ -28,18 +28,18 @@ Status told_of(std::uint64_t seed, const Faults& faults, RemoteRights rights, Do
   a.pair->post(good);
   a.pair->post(make(offer, bytes));
   a.pair->post(good);
-  EXPECT_TRUE(a.wait_told(world, 3));
-  EXPECT_EQ(a.told[0].status, Status::success);
-  EXPECT_EQ(a.told[2].status, Status::flushed);
-  EXPECT_EQ(a.pair->state(), State::ended);
-  EXPECT_EQ(a.pair->ended_by(), a.told[1].status);
+  EXPECT_TRUE(a.wait_completed(world, 3));
+  EXPECT_EQ(a.completions[0].status, Status::success);
+  EXPECT_EQ(a.completions[2].status, Status::flushed);
+  EXPECT_EQ(a.pair->state(), State::error);
+  EXPECT_EQ(a.pair->ended_by(), a.completions[1].status);
   b.poll();
-  EXPECT_EQ(b.pair->ended_by(), a.told[1].status);
-  EXPECT_EQ(b.told.size(), 1u);
-  for (const Completion& told : b.told) EXPECT_EQ(told.status, Status::flushed);
+  EXPECT_EQ(b.pair->ended_by(), a.completions[1].status);
+  EXPECT_EQ(b.completions.size(), 1u);
+  for (const Completion& completion : b.completions) EXPECT_EQ(completion.status, Status::flushed);
   EXPECT_EQ(world.counts().refused, 1u);
   for (std::size_t i = 0; i < 512; ++i) EXPECT_EQ(offer.word(8 * i), 0u);
-  return a.told[1].status;
+  return a.completions[1].status;
 }
 
 TEST(SimRegion, WhatIsNotOfferedIsRefused) {
@@ -48,35 +48,38 @@ TEST(SimRegion, WhatIsNotOfferedIsRefused) {
   faults.loss = 0;
   faults.late = 0;
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    const auto told = [&](RemoteRights rights, Domain domain, auto make) {
-      return told_of(seed, faults, rights, domain, make);
+    const auto completion = [&](RemoteRights rights, Domain domain, auto make) {
+      return completed_of(seed, faults, rights, domain, make);
     };
     using Bytes = std::span<std::byte>;
-    EXPECT_EQ(told(kAllRights, 0,
-                   [](Offer& o, Bytes b) {
-                     return WorkRequest::read(2, b, o.key() ^ 0x10000, o.remote(0));
-                   }),
+    EXPECT_EQ(completion(kAllRights, 0,
+                         [](Offer& o, Bytes b) {
+                           return WorkRequest::read(2, b, o.key() ^ 0x10000, o.remote(0));
+                         }),
               Status::remote_access);
-    EXPECT_EQ(told(kAllRights, 0,
-                   [](Offer& o, Bytes b) {
-                     return WorkRequest::write(2, b, o.key(), o.remote(4096 - 511));
-                   }),
+    EXPECT_EQ(completion(kAllRights, 0,
+                         [](Offer& o, Bytes b) {
+                           return WorkRequest::write(2, b, o.key(), o.remote(4096 - 511));
+                         }),
               Status::remote_access);
-    EXPECT_EQ(told(kAllRights, 7,
+    EXPECT_EQ(
+        completion(kAllRights, 7,
                    [](Offer& o, Bytes b) { return WorkRequest::read(2, b, o.key(), o.remote(0)); }),
+        Status::remote_access);
+    EXPECT_EQ(completion(
+                  kRead, 0,
+                  [](Offer& o, Bytes b) { return WorkRequest::write(2, b, o.key(), o.remote(0)); }),
               Status::remote_access);
-    EXPECT_EQ(
-        told(kRead, 0,
-             [](Offer& o, Bytes b) { return WorkRequest::write(2, b, o.key(), o.remote(0)); }),
-        Status::remote_access);
-    EXPECT_EQ(
-        told(kRead, 0,
-             [](Offer& o, Bytes) { return WorkRequest::fetch_add(2, o.key(), o.remote(0), 1); }),
-        Status::remote_access);
-    EXPECT_EQ(
-        told(kAllRights, 0,
-             [](Offer& o, Bytes) { return WorkRequest::fetch_add(2, o.key(), o.remote(4), 1); }),
-        Status::remote_invalid);
+    EXPECT_EQ(completion(kRead, 0,
+                         [](Offer& o, Bytes) {
+                           return WorkRequest::fetch_add(2, o.key(), o.remote(0), 1);
+                         }),
+              Status::remote_access);
+    EXPECT_EQ(completion(kAllRights, 0,
+                         [](Offer& o, Bytes) {
+                           return WorkRequest::fetch_add(2, o.key(), o.remote(4), 1);
+                         }),
+              Status::remote_invalid);
   }
 }
 
@@ -86,8 +89,8 @@ TEST(SimRegion, AnImmediateThatIsRefusedTakesNoReceive) {
   ends.b.pair->post_receives(std::vector<Receive>(1));
   std::array<std::byte, 8> bytes{};
   ends.a.pair->post(WorkRequest::write_immediate(1, bytes, 1, 0, 5));
-  ASSERT_TRUE(ends.a.wait_told(ends.world, 1));
-  EXPECT_EQ(ends.a.told[0].status, Status::remote_access);
+  ASSERT_TRUE(ends.a.wait_completed(ends.world, 1));
+  EXPECT_EQ(ends.a.completions[0].status, Status::remote_access);
   ends.b.poll();
   ASSERT_EQ(ends.b.received.size(), 1u);
   EXPECT_EQ(ends.b.received[0].status, Status::flushed);
@@ -103,11 +106,11 @@ TEST(SimRegion, ARefusalIsHeardThoughMessagesAreLost) {
     const auto key = ends.memory.key();
     ends.a.pair->post(WorkRequest::read(1, bytes, key, ends.memory.remote(0)));
     ends.a.pair->post(WorkRequest::read(2, bytes, key + 1, ends.memory.remote(0)));
-    ASSERT_TRUE(ends.a.wait_told(ends.world, 2));
-    if (ends.a.told[0].status != Status::success) continue;  // seven times in a row
-    EXPECT_TRUE(ends.a.told[1].status == Status::remote_access ||
-                ends.a.told[1].status == Status::retry_exceeded);
-    EXPECT_EQ(ends.b.pair->state(), State::ended);
+    ASSERT_TRUE(ends.a.wait_completed(ends.world, 2));
+    if (ends.a.completions[0].status != Status::success) continue;  // seven times in a row
+    EXPECT_TRUE(ends.a.completions[1].status == Status::remote_access ||
+                ends.a.completions[1].status == Status::retry_exceeded);
+    EXPECT_EQ(ends.b.pair->state(), State::error);
   }
 }
 
@@ -122,7 +125,7 @@ TEST(SimRegion, ARevokeStopsAWriteHalfWay) {
     ASSERT_TRUE(ends.connect());
     Words out;
     out.fill(1);
-    const auto landed = [&] {
+    const auto delivered = [&] {
       std::uint64_t sum = 0;
       for (std::size_t i = 0; i < out.size(); ++i) sum += ends.memory.word(8 * i);
       return sum;
@@ -132,13 +135,13 @@ TEST(SimRegion, ARevokeStopsAWriteHalfWay) {
     std::uint64_t at_revoke = 0;
     ends.world.after(12'000, [&] {
       ends.memory.region.revoke();
-      at_revoke = landed();
+      at_revoke = delivered();
     });
-    ASSERT_TRUE(ends.a.wait_told(ends.world, 1));
+    ASSERT_TRUE(ends.a.wait_completed(ends.world, 1));
     ends.world.run_for(1'000'000);
-    EXPECT_EQ(ends.a.told[0].status, Status::remote_access);
+    EXPECT_EQ(ends.a.completions[0].status, Status::remote_access);
     EXPECT_EQ(ends.b.pair->ended_by(), Status::remote_access);
-    EXPECT_EQ(landed(), at_revoke);
+    EXPECT_EQ(delivered(), at_revoke);
     half |= at_revoke != 0 && at_revoke != out.size();
     EXPECT_EQ(ends.world.counts().revoked, at_revoke != 0);
   }
@@ -163,12 +166,12 @@ TEST(SimRegion, ARevokeFailsAReadThatHasBegunAndWhatIsBehindIt) {
   ends.a.pair->post(
       WorkRequest::write(4, std::as_bytes(std::span(&word, 1)), other.key(), other.remote(0)));
   ends.world.after(12'000, [&] { ends.memory.region.revoke(); });
-  ASSERT_TRUE(ends.a.wait_told(ends.world, 4));
+  ASSERT_TRUE(ends.a.wait_completed(ends.world, 4));
   EXPECT_EQ(ends.world.counts().revoked, 1u);
-  EXPECT_EQ(ends.a.told[0].status, Status::success);  // begun earlier, and of another region
-  EXPECT_EQ(ends.a.told[1].status, Status::remote_access);
-  EXPECT_EQ(ends.a.told[2].status, Status::flushed);
-  EXPECT_EQ(ends.a.told[3].status, Status::flushed);
+  EXPECT_EQ(ends.a.completions[0].status, Status::success);  // begun earlier, and of another region
+  EXPECT_EQ(ends.a.completions[1].status, Status::remote_access);
+  EXPECT_EQ(ends.a.completions[2].status, Status::flushed);
+  EXPECT_EQ(ends.a.completions[3].status, Status::flushed);
 }
 
 TEST(SimRegion, ARevokeBetweenLoadAndStoreLeavesTheWord) {
@@ -178,14 +181,14 @@ TEST(SimRegion, ARevokeBetweenLoadAndStoreLeavesTheWord) {
   ASSERT_TRUE(ends.connect());
   ends.a.pair->post(WorkRequest::fetch_add(1, ends.memory.key(), ends.memory.remote(0), 1));
   ends.world.after(12'000, [&] { ends.memory.region.revoke(); });
-  ASSERT_TRUE(ends.a.wait_told(ends.world, 1));
-  EXPECT_EQ(ends.a.told[0].status, Status::remote_access);
+  ASSERT_TRUE(ends.a.wait_completed(ends.world, 1));
+  EXPECT_EQ(ends.a.completions[0].status, Status::remote_access);
   EXPECT_EQ(ends.memory.word(0), 0u);
   // The atomic unit of the node is free again.
   Offer other(*ends.b_endpoint, 64);
   ASSERT_TRUE(ends.connect());
   ends.a.pair->post(WorkRequest::fetch_add(2, other.key(), other.remote(0), 1));
-  ASSERT_TRUE(ends.a.wait_told(ends.world, 2));
+  ASSERT_TRUE(ends.a.wait_completed(ends.world, 2));
   EXPECT_EQ(other.word(0), 1u);
 }
 

@@ -157,14 +157,14 @@ void Requester::finish(Work& work, Status status) {
   if (fetches(work.request.opcode)) --reads_in_flight_;
   retries_ = 0;
   if (timer_runs_) expect_answer();
-  tell_answered();
+  complete_answered();
 }
 
-void Requester::tell_answered() {
+void Requester::complete_answered() {
   while (sent_ != 0 && works_.front().answered) {
     const Work& work = works_.front();
     if (work.status != Status::success) return fail_first(work.status);
-    pair_.told(work.request, Status::success, work.old_value);
+    pair_.complete_noted(work.request, Status::success, work.old_value);
     works_.pop_front();
     ++first_;
     --sent_;
@@ -173,7 +173,7 @@ void Requester::tell_answered() {
 }
 
 void Requester::fail_first(Status status) {
-  pair_.told(works_.front().request, status);
+  pair_.complete_noted(works_.front().request, status);
   works_.pop_front();
   ++first_;
   --sent_;
@@ -183,7 +183,7 @@ void Requester::fail_first(Status status) {
 }
 
 void Requester::flush() {
-  for (const Work& work : works_) pair_.told(work.request, Status::flushed);
+  for (const Work& work : works_) pair_.complete_noted(work.request, Status::flushed);
   works_.clear();
   sent_ = 0;
 }

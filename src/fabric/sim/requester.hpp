@@ -57,7 +57,7 @@ class Requester {
   void expect_answer();
   void on_timer();
   void finish(Work& work, Status status);
-  void tell_answered();
+  void complete_answered();
   /// The first one has failed; what is behind it is flushed.
   void fail_first(Status status);
 

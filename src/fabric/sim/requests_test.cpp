@@ -41,13 +41,13 @@ TEST_F(SimRequests, ReadAndWriteMoveBytes) {
   std::vector<std::byte> in(3'000);
   a.pair->post(WorkRequest::write(1, out, memory.key(), memory.remote(100)));
   a.pair->post(WorkRequest::read(2, in, memory.key(), memory.remote(100)));
-  ASSERT_TRUE(a.wait_told(world, 2));
+  ASSERT_TRUE(a.wait_completed(world, 2));
   EXPECT_EQ(in, out);
   EXPECT_EQ(std::memcmp(memory.at(100), out.data(), out.size()), 0);
-  EXPECT_EQ(a.told[0].opcode, Opcode::write);
-  EXPECT_EQ(a.told[1].opcode, Opcode::read);
-  EXPECT_EQ(a.told[1].bytes, 3'000u);
-  EXPECT_EQ(a.told[1].pair, a.pair->number());
+  EXPECT_EQ(a.completions[0].opcode, Opcode::write);
+  EXPECT_EQ(a.completions[1].opcode, Opcode::read);
+  EXPECT_EQ(a.completions[1].bytes, 3'000u);
+  EXPECT_EQ(a.completions[1].pair, a.pair->number());
 }
 
 TEST_F(SimRequests, AtomicsAnswerWithTheOldValue) {
@@ -58,12 +58,12 @@ TEST_F(SimRequests, AtomicsAnswerWithTheOldValue) {
   a.pair->post(WorkRequest::fetch_add(1, memory.key(), at, 2));
   a.pair->post(WorkRequest::compare_swap(2, memory.key(), at, 42, 50, into));
   a.pair->post(WorkRequest::compare_swap(3, memory.key(), at, 42, 60));
-  ASSERT_TRUE(a.wait_told(world, 3));
-  EXPECT_EQ(a.told[0].old_value, 40u);
-  EXPECT_EQ(a.told[1].old_value, 42u);
+  ASSERT_TRUE(a.wait_completed(world, 3));
+  EXPECT_EQ(a.completions[0].old_value, 40u);
+  EXPECT_EQ(a.completions[1].old_value, 42u);
   EXPECT_EQ(old, 42u);
-  EXPECT_EQ(a.told[2].old_value, 50u);
-  EXPECT_EQ(a.told[2].status, Status::success);
+  EXPECT_EQ(a.completions[2].old_value, 50u);
+  EXPECT_EQ(a.completions[2].status, Status::success);
   EXPECT_EQ(memory.word(8), 50u);
 }
 
@@ -74,8 +74,8 @@ TEST_F(SimRequests, ZeroBytesTouchNoRegion) {
   b.pair->post_receives(std::vector<Receive>{{7, room}, {8, {}}});
   a.pair->post(WorkRequest::write_immediate(3, {}, 99, 0, 1234));
   a.pair->post(WorkRequest::send(4, {}));
-  ASSERT_TRUE(a.wait_told(world, 4));
-  for (const Completion& told : a.told) EXPECT_EQ(told.status, Status::success);
+  ASSERT_TRUE(a.wait_completed(world, 4));
+  for (const Completion& completion : a.completions) EXPECT_EQ(completion.status, Status::success);
   b.poll();
   ASSERT_EQ(b.received.size(), 2u);
   EXPECT_EQ(b.received[0].immediate, 1234u);
@@ -89,7 +89,7 @@ TEST_F(SimRequests, OnlyWhatIsInlinedMayChangeAfterPost) {
   a.pair->post(write(1, inlined, 0).as_inline());
   a.pair->post(write(2, not_inlined, 8));
   inlined = not_inlined = 2;
-  ASSERT_TRUE(a.wait_told(world, 2));
+  ASSERT_TRUE(a.wait_completed(world, 2));
   EXPECT_EQ(memory.word(0), 1u);
   EXPECT_EQ(memory.word(8), 2u);  // the program's mistake is seen
 }
@@ -98,17 +98,17 @@ TEST_F(SimRequests, SuccessOfTheUnsignalledIsNotTold) {
   std::uint64_t word = 1;
   for (std::uint64_t i = 0; i < 5; ++i) a.pair->post(write(i, word).unsignalled());
   a.pair->post(write(9, word));
-  ASSERT_TRUE(a.wait_told(world, 1));
-  EXPECT_EQ(a.told[0].work_id, 9u);
+  ASSERT_TRUE(a.wait_completed(world, 1));
+  EXPECT_EQ(a.completions[0].work_id, 9u);
   // A failure is told, and so is what it flushes.
   a.pair->post(WorkRequest::write(10, bytes_of(word), 1, 0).unsignalled());
   a.pair->post(write(11, word).unsignalled());
-  ASSERT_TRUE(a.wait_told(world, 3));
-  EXPECT_EQ(a.told[1].status, Status::remote_access);
-  EXPECT_EQ(a.told[2].status, Status::flushed);
+  ASSERT_TRUE(a.wait_completed(world, 3));
+  EXPECT_EQ(a.completions[1].status, Status::remote_access);
+  EXPECT_EQ(a.completions[2].status, Status::flushed);
   world.run_for(kSecondNs);
   a.poll();
-  EXPECT_EQ(a.told.size(), 3u);
+  EXPECT_EQ(a.completions.size(), 3u);
 }
 
 TEST_F(SimRequests, CompletionsComeInTheOrderOfPosts) {
@@ -118,8 +118,8 @@ TEST_F(SimRequests, CompletionsComeInTheOrderOfPosts) {
   for (std::uint64_t i = 0; i < 60; ++i) {
     a.pair->post(i % 3 == 0 ? write(i, words[i], 8 * i) : read(i, words[i], 8 * i));
   }
-  ASSERT_TRUE(a.wait_told(world, 60));
-  for (std::uint64_t i = 0; i < 60; ++i) EXPECT_EQ(a.told[i].work_id, i);
+  ASSERT_TRUE(a.wait_completed(world, 60));
+  for (std::uint64_t i = 0; i < 60; ++i) EXPECT_EQ(a.completions[i].work_id, i);
   EXPECT_GT(world.counts().reads_reordered, 0u);
 }
 
@@ -131,11 +131,11 @@ TEST_F(SimRequests, TheSendQueueTakesNoMoreThanItsDepth) {
   Posted posted = a.pair->post(six);
   EXPECT_EQ(posted.taken, 4u);
   EXPECT_EQ(posted.stopped, Posted::Stopped::full);
-  ASSERT_TRUE(a.wait_told(world, 4));
+  ASSERT_TRUE(a.wait_completed(world, 4));
   posted = a.pair->post(six);
   EXPECT_EQ(posted.taken, 4u);
   // Malformed ones stop the rest.
-  ASSERT_TRUE(a.wait_told(world, 8));
+  ASSERT_TRUE(a.wait_completed(world, 8));
   std::vector<WorkRequest> bad{write(1, word), WorkRequest{}, write(1, word)};
   posted = a.pair->post(bad);
   EXPECT_EQ(posted.taken, 1u);
@@ -149,10 +149,10 @@ TEST_F(SimRequests, NoMoreReadsAreInFlightThanAllowed) {
     world.faults().hold_read = 0.5;
     ASSERT_TRUE(connect(world, a, b, "b"));
     const std::uint64_t before = world.counts().reads_reordered;
-    a.told.clear();
+    a.completions.clear();
     std::vector<std::uint64_t> words(64);
     for (std::uint64_t i = 0; i < 64; ++i) a.pair->post(read(i, words[i]));
-    ASSERT_TRUE(a.wait_told(world, 64));
+    ASSERT_TRUE(a.wait_completed(world, 64));
     EXPECT_EQ(world.counts().reads_reordered == before, one);
   }
 }
@@ -164,11 +164,11 @@ TEST_F(SimRequests, AFenceWaitsForEarlierReads) {
   for (std::uint64_t i = 1; i <= 200; ++i) {
     const bool fenced = i % 2 == 0;
     std::uint64_t seen = 0;
-    a.told.clear();
+    a.completions.clear();
     memory.set_word(0, 0);
     a.pair->post(read(1, seen));
     a.pair->post(fenced ? write(2, i).after_fence() : write(2, i));
-    ASSERT_TRUE(a.wait_told(world, 2));
+    ASSERT_TRUE(a.wait_completed(world, 2));
     if (fenced) {
       EXPECT_EQ(seen, 0u);
     } else {
@@ -185,7 +185,7 @@ TEST_F(SimRequests, NodesCanTalkToThemselves) {
   ASSERT_TRUE(connect(world, loop, other, "b"));
   std::uint64_t word = 6;
   loop.pair->post(write(1, word));
-  ASSERT_TRUE(loop.wait_told(world, 1));
+  ASSERT_TRUE(loop.wait_completed(world, 1));
   EXPECT_EQ(memory.word(0), 6u);
 }
 
@@ -197,7 +197,7 @@ TEST_F(SimRequests, EndpointsOfANodeOfferTheSameRegions) {
   ASSERT_TRUE(connect(world, from, c, "b, core 1"));
   std::uint64_t word = 8;
   from.pair->post(write(1, word));
-  ASSERT_TRUE(from.wait_told(world, 1));
+  ASSERT_TRUE(from.wait_completed(world, 1));
   EXPECT_EQ(memory.word(0), 8u);
 }
 

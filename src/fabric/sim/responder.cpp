@@ -36,7 +36,7 @@ bool copy_to_region(Pair& pair, const Message& request, const Piece& piece, cons
 }
 
 void Responder::on_request(Message request) {
-  if (pair_.state() == QueuePair::State::ended) return send_answer(request.sequence);
+  if (pair_.state() == QueuePair::State::error) return send_answer(request.sequence);
   answers_.erase(answers_.begin(), answers_.lower_bound(request.answered));
   if (request.sequence < next_) return repeat(std::move(request));
   early_.try_emplace(request.sequence, std::move(request));
@@ -79,7 +79,7 @@ bool Responder::begin(Message request) {
   }
   ++next_;
   if (is_send(request.opcode) && request.bytes > receive->into.size()) {
-    pair_.told_receive(*receive, Opcode::receive, Status::local_length, 0);
+    pair_.complete_receive_noted(*receive, Opcode::receive, Status::local_length, 0);
     refuse(request, Status::remote_invalid, Status::local_length);
   } else if (request.opcode == Opcode::read) {
     begin_reading(std::move(request), false);
@@ -155,7 +155,7 @@ void Responder::end_if_refused() {
 
 void Responder::stop() {
   if (landing_ && landing_->receive) {
-    pair_.told_receive(*landing_->receive, Opcode::receive, Status::flushed, 0);
+    pair_.complete_receive_noted(*landing_->receive, Opcode::receive, Status::flushed, 0);
     landing_->receive.reset();
   }
   release();

@@ -21,10 +21,10 @@ enum class What : std::uint8_t {
   end_again,
   line_read,
   line_written,
-  landed,
+  delivered,
   atomic,
-  told,
-  told_receive,
+  completed,
+  completed_receive,
 };
 
 [[nodiscard]] constexpr std::uint64_t tag_of(What what, PairName whom = {},

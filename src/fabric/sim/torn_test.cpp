@@ -50,8 +50,8 @@ TEST(SimTorn, AReadSeesSomeLinesBeforeAndSomeAfterAWrite) {
                                            ends.memory.remote(0)));
       c.pair->post(WorkRequest::read(2, std::as_writable_bytes(std::span(in)), ends.memory.key(),
                                      ends.memory.remote(0)));
-      ASSERT_TRUE(ends.a.wait_told(ends.world, round));
-      ASSERT_TRUE(c.wait_told(ends.world, round));
+      ASSERT_TRUE(ends.a.wait_completed(ends.world, round));
+      ASSERT_TRUE(c.wait_completed(ends.world, round));
       for (std::size_t line = 0; line < kWords; line += 8) {
         for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(in[line + i], in[line]);
       }
@@ -76,11 +76,11 @@ TEST(SimTorn, TheProcessorSeesAWriteInPieces) {
   ends.a.pair->post(WorkRequest::write(1, std::as_bytes(std::span(out)), ends.memory.key(),
                                        ends.memory.remote(0)));
   bool half = false;
-  while (ends.a.told.empty()) {
-    std::uint64_t landed = 0;
-    for (std::size_t i = 0; i < kWords; ++i) landed += ends.memory.word(i * 8);
-    EXPECT_EQ(landed % 8, 0u);
-    half |= landed != 0 && landed != kWords;
+  while (ends.a.completions.empty()) {
+    std::uint64_t delivered = 0;
+    for (std::size_t i = 0; i < kWords; ++i) delivered += ends.memory.word(i * 8);
+    EXPECT_EQ(delivered % 8, 0u);
+    half |= delivered != 0 && delivered != kWords;
     ASSERT_TRUE(ends.world.step());
     ends.a.poll();
   }
@@ -138,8 +138,8 @@ TEST(SimTorn, AReadSeesEarlierWritesOfItsPair) {
       ends.a.pair->post(WorkRequest::read(i, std::as_writable_bytes(std::span(in[i])), key,
                                           ends.memory.remote(24)));
     }
-    ASSERT_TRUE(ends.a.wait_told(ends.world, 40));
-    if (ends.a.told.back().status != Status::success) continue;
+    ASSERT_TRUE(ends.a.wait_completed(ends.world, 40));
+    if (ends.a.completions.back().status != Status::success) continue;
     for (std::uint64_t i = 0; i < 20; ++i) {
       for (const std::uint64_t word : in[i]) EXPECT_GE(word, i + 1) << seed;
     }
@@ -158,8 +158,8 @@ std::uint64_t times_backwards(const Faults& faults, std::uint64_t seed) {
       ends.a.pair->post(WorkRequest::read(1, std::as_writable_bytes(std::span(&word, 1)),
                                           ends.memory.key(), ends.memory.remote(0)));
     }
-    ends.a.told.clear();
-    while (ends.a.told.size() < seen.size() && ends.world.step()) {
+    ends.a.completions.clear();
+    while (ends.a.completions.size() < seen.size() && ends.world.step()) {
       ends.memory.set_word(0, ends.memory.word(0) + 1);
       if (ends.a.sends.waiting() != 0) ends.a.poll();
     }
@@ -194,7 +194,7 @@ TEST(SimTorn, ARepeatedReadDeliversLaterBytes) {
                                         ends.memory.remote(0)));
     ends.a.pair->post(
         WorkRequest::write(2, std::as_bytes(std::span(&written, 1)), key, ends.memory.remote(0)));
-    ASSERT_TRUE(ends.a.wait_told(ends.world, 2));
+    ASSERT_TRUE(ends.a.wait_completed(ends.world, 2));
     again += ends.world.counts().reads_again;
     overtaken += seen;
   }
@@ -217,14 +217,14 @@ TEST(SimTorn, AnAtomicIsAtomicAmongAtomicsAlone) {
     ends.a.pair->post(add(0));
     c.pair->post(add(0));
   }
-  ASSERT_TRUE(ends.a.wait_told(ends.world, 50));
-  ASSERT_TRUE(c.wait_told(ends.world, 50));
+  ASSERT_TRUE(ends.a.wait_completed(ends.world, 50));
+  ASSERT_TRUE(c.wait_completed(ends.world, 50));
   EXPECT_EQ(ends.memory.word(0), 100u);
   EXPECT_EQ(ends.world.counts().torn_atomics, 0u);
   // Now the processor counts the same word, and some of what it counts is lost.
   for (int i = 0; i < 50; ++i) ends.a.pair->post(add(8));
   std::uint64_t own = 0;
-  for (; ends.a.told.size() < 100 && ends.world.step(); ++own) {
+  for (; ends.a.completions.size() < 100 && ends.world.step(); ++own) {
     ends.memory.set_word(8, ends.memory.word(8) + 1);
     if (ends.a.sends.waiting() != 0) ends.a.poll();
   }

@@ -70,7 +70,7 @@ TEST(SimWorld, PollingAloneGetsOn) {
   const auto bytes = std::as_writable_bytes(std::span(&word, 1));
   ends.memory.set_word(0, 77);
   ends.a.pair->post(WorkRequest::read(1, bytes, ends.memory.key(), ends.memory.remote(0)));
-  while (ends.a.told.empty()) ends.a.poll();
+  while (ends.a.completions.empty()) ends.a.poll();
   EXPECT_EQ(word, 77u);
 }
 
@@ -127,7 +127,7 @@ std::uint64_t trace_of(std::uint64_t seed) {
     ends.a.pair->post(WorkRequest::fetch_add(i, key, ends.memory.remote(8), 1));
     ends.a.pair->post(WorkRequest::send(i, std::span(bytes).first(64)));
   }
-  ends.a.wait_told(ends.world, 16);
+  ends.a.wait_completed(ends.world, 16);
   return ends.world.trace();
 }
 

@@ -17,10 +17,10 @@ class Seeds {
  public:
   explicit Seeds(std::uint64_t usually) {
     const char* const text = std::getenv("ESPALIER_SEEDS");
-    told_ = text != nullptr;
-    count_ = told_ ? std::strtoull(text, nullptr, 0) : usually;
+    given_ = text != nullptr;
+    count_ = given_ ? std::strtoull(text, nullptr, 0) : usually;
     const char* const few = std::getenv("ESPALIER_FEW_SEEDS");
-    if (told_ || few == nullptr) return;
+    if (given_ || few == nullptr) return;
     const std::uint64_t share = std::max<std::uint64_t>(std::strtoull(few, nullptr, 0), 1);
     count_ = std::max<std::uint64_t>(usually / share, 1);
     enough_ = share == 1;
@@ -31,19 +31,19 @@ class Seeds {
   /// One more is done.
   void done() {
     ++done_;
-    if (!told_ || done_ * 10 / count_ == (done_ - 1) * 10 / count_) return;
+    if (!given_ || done_ * 10 / count_ == (done_ - 1) * 10 / count_) return;
     std::fprintf(stderr, "%12llu of %llu seeds\n", static_cast<unsigned long long>(done_),
                  static_cast<unsigned long long>(count_));
   }
   /// Something rare has happened so often.
-  void tell(const char* what, std::uint64_t times) const {
-    if (told_) std::fprintf(stderr, "%12llu %s\n", static_cast<unsigned long long>(times), what);
+  void report(const char* what, std::uint64_t times) const {
+    if (given_) std::fprintf(stderr, "%12llu %s\n", static_cast<unsigned long long>(times), what);
   }
 
  private:
   std::uint64_t count_;
   std::uint64_t done_ = 0;
-  bool told_ = false;
+  bool given_ = false;
   bool enough_ = true;
 };
 

@@ -74,7 +74,7 @@ TEST_F(XdpEndpointsSlow, WhoWantsLongerPacketsIsRefused) {
   large.mtu_bytes = 4096;
   const auto pair = *cable->near().connect(cable->address(), large, {});
   while (pair->state() == QueuePair::State::connecting) cable->turn();
-  EXPECT_EQ(pair->state(), QueuePair::State::ended);
+  EXPECT_EQ(pair->state(), QueuePair::State::error);
   EXPECT_EQ(pair->ended_by(), Status::remote_operation);
   EXPECT_FALSE(cable->far().next_request());
 }

@@ -127,8 +127,9 @@ std::vector<bpf_insn> filter_program(const roce::PortAddress& address, int socke
 
 std::unexpected<Error> refused_by_kernel(int number) {
   // ENOBUFS: more memory is locked than the process may lock.
-  if (number == EPERM || number == EACCES || number == ENOBUFS) return lacks(Lack::rights);
-  if (number == EAFNOSUPPORT || number == ENOSYS) return lacks(Lack::kernel);
+  if (number == EPERM || number == EACCES || number == ENOBUFS)
+    return is_unsupported(Unsupported::rights);
+  if (number == EAFNOSUPPORT || number == ENOSYS) return is_unsupported(Unsupported::kernel);
   return base::refused_by_system(number);
 }
 
@@ -174,7 +175,7 @@ Result<void> Filter::attach_to(std::uint32_t interface, bool native) {
     is_native_ = in_driver;
     if (link_) return {};
     why = errno;
-    if (why == EBUSY || why == EEXIST) return lacks(Lack::program);
+    if (why == EBUSY || why == EEXIST) return is_unsupported(Unsupported::program);
     if (why == EPERM) break;
     // A driver that cannot do it, or not with this MTU, says so in many ways.
   }

@@ -36,7 +36,7 @@ namespace espalier::fabric::xdp {
 class Filter {
  public:
   /// Attaches the program, in the driver where that can (`native`), else in front of the kernel's
-  /// own stack. Errors: unsupported (detail: Lack::rights, program, kernel), system.
+  /// own stack. Errors: unsupported (detail: Unsupported::rights, program, kernel), system.
   static Result<std::unique_ptr<Filter>> attach(std::shared_ptr<const Library> library,
                                                 std::uint32_t interface, std::uint32_t queues,
                                                 const roce::PortAddress& address,

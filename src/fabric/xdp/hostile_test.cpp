@@ -219,11 +219,11 @@ TEST_F(XdpHostile, AFloodOfNamesDisplacesNobody) {
   const auto far = open_udp(1);
   meet(*port, *far);
   for (std::uint32_t i = 0; i < 20'000; ++i) {
-    roce::IpAddress stranger = roce::IpAddress::v4(10, 77, 0, 0);
-    stranger.bytes[2] = static_cast<std::uint8_t>(i >> 8);
-    stranger.bytes[3] = static_cast<std::uint8_t>(i);
-    if (stranger == far->address().ip) continue;
-    ASSERT_TRUE(send(*port, {stranger, 4791}, noise(64)));
+    roce::IpAddress unknown_peer = roce::IpAddress::v4(10, 77, 0, 0);
+    unknown_peer.bytes[2] = static_cast<std::uint8_t>(i >> 8);
+    unknown_peer.bytes[3] = static_cast<std::uint8_t>(i);
+    if (unknown_peer == far->address().ip) continue;
+    ASSERT_TRUE(send(*port, {unknown_peer, 4791}, noise(64)));
     if (i % 100 != 0) continue;
     port->flush();
     const std::uint64_t unknown = port->counters().unknown;

@@ -32,7 +32,7 @@ Result<Interface> Interface::find(const std::string& name) {
   if (ioctl(any.number(), SIOCGIFMTU, &asked) != 0) return base::refused_by_system();
   found.mtu_bytes = static_cast<std::uint32_t>(asked.ifr_mtu);
   if (ioctl(any.number(), SIOCGIFHWADDR, &asked) != 0) return base::refused_by_system();
-  if (asked.ifr_hwaddr.sa_family != ARPHRD_ETHER) return lacks(Lack::ethernet);
+  if (asked.ifr_hwaddr.sa_family != ARPHRD_ETHER) return is_unsupported(Unsupported::ethernet);
   std::memcpy(found.mac.data(), asked.ifr_hwaddr.sa_data, found.mac.size());
   ethtool_channels channels{};
   channels.cmd = ETHTOOL_GCHANNELS;

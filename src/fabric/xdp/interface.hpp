@@ -20,7 +20,7 @@ struct Interface {
   roce::MacAddress mac{};
 
   /// Looks it up by its name, in the calling thread's network namespace. Errors: system (detail:
-  /// errno; ENODEV: there is none), unsupported (detail: Lack::ethernet).
+  /// errno; ENODEV: there is none), unsupported (detail: Unsupported::ethernet).
   static Result<Interface> find(const std::string& name);
 };
 

@@ -14,23 +14,25 @@ bool find_function(void* library, const char* name, F& into) {
 
 }  // namespace
 
-std::string_view explain(Lack lack) {
-  switch (lack) {
-    case Lack::library:
+std::string_view explain(Unsupported unsupported_reason) {
+  switch (unsupported_reason) {
+    case Unsupported::library:
       return "libxdp.so.1 and libbpf.so.1 cannot be loaded; Debian's packages libxdp1 and libbpf1 "
              "have them.";
-    case Lack::rights:
+    case Unsupported::rights:
       return "AF_XDP needs the capabilities CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF, outside of "
              "user namespaces, and CAP_IPC_LOCK where ulimit -l is too little for its frames; "
              "roce:// needs none of them.";
-    case Lack::program:
+    case Unsupported::program:
       return "The interface has an XDP program already, another's or that of another port here: "
              "there is one port for each interface. ip link show tells the program.";
-    case Lack::socket:
+    case Unsupported::socket:
       return "A queue of the interface has an AF_XDP socket already, of another program.";
-    case Lack::kernel: return "The kernel has no AF_XDP (CONFIG_XDP_SOCKETS), or is before 5.11.";
-    case Lack::mtu: return "The MTU of the interface is too small for packets of 1024 bytes.";
-    case Lack::ethernet: return "The interface is none of Ethernet.";
+    case Unsupported::kernel:
+      return "The kernel has no AF_XDP (CONFIG_XDP_SOCKETS), or is before 5.11.";
+    case Unsupported::mtu:
+      return "The MTU of the interface is too small for packets of 1024 bytes.";
+    case Unsupported::ethernet: return "The interface is none of Ethernet.";
   }
   return {};
 }
@@ -53,7 +55,7 @@ Result<std::shared_ptr<const Library>> Library::load(const char* xdp_name, const
                      find_function(bpf, "bpf_link_detach", made.detach);
   if (xdp != nullptr) dlclose(xdp);  // counts; see above
   if (bpf != nullptr) dlclose(bpf);
-  if (!whole) return lacks(Lack::library);
+  if (!whole) return is_unsupported(Unsupported::library);
   return std::make_shared<const Library>(made);
 }
 

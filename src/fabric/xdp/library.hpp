@@ -21,8 +21,8 @@
 namespace espalier::fabric::xdp {
 
 /// Why this port cannot be had here: the detail of an error with Code::unsupported. The numbers are
-/// none of ofi::Lack.
-enum class Lack : std::uint32_t {
+/// none of ofi::Unsupported.
+enum class Unsupported : std::uint32_t {
   library = 0x101,   // libxdp.so.1 or libbpf.so.1 is not there, or has not what is wanted
   rights = 0x102,    // the process may not do such things
   program = 0x103,   // the interface has an XDP program, ours or another
@@ -32,8 +32,8 @@ enum class Lack : std::uint32_t {
   ethernet = 0x107,  // the interface carries other frames
 };
 /// A sentence that says what is missing and what to do; empty if the number is none of these.
-[[nodiscard]] std::string_view explain(Lack lack);
-[[nodiscard]] inline std::unexpected<Error> lacks(Lack what) {
+[[nodiscard]] std::string_view explain(Unsupported unsupported_reason);
+[[nodiscard]] inline std::unexpected<Error> is_unsupported(Unsupported what) {
   return fail(Code::unsupported, static_cast<std::uint32_t>(what));
 }
 
@@ -41,7 +41,7 @@ struct Library {
   static constexpr const char* kXdpName = "libxdp.so.1";
   static constexpr const char* kBpfName = "libbpf.so.1";
 
-  /// Errors: unsupported (detail: Lack::library).
+  /// Errors: unsupported (detail: Unsupported::library).
   static Result<std::shared_ptr<const Library>> load(const char* xdp_name = kXdpName,
                                                      const char* bpf_name = kBpfName);
 

@@ -5,11 +5,11 @@
 // They are the kernel's word alone. Where a packet came from is no proof of who may have the
 // answers: whoever can send one frame in a peer's name would have all that is sent to that peer.
 //
-// Who is asked for may be chosen by strangers, since a request for a connection is answered to the
-// address that it names. So places are few, and the kernel is asked at most every kAskNs. In which
-// set of four places an address belongs depends on a secret, so strangers bring a new one into a
-// set every kAskNs * kSets on the average, and it takes the place that was not used for longest:
-// who is spoken to more often than every 25 ms keeps his.
+// Who is asked for may be chosen by unknown peers, since a request for a connection is answered to
+// the address that it names. So places are few, and the kernel is asked at most every kAskNs. In
+// which set of four places an address belongs depends on a secret, so unknown peers bring a new one
+// into a set every kAskNs * kSets on the average, and it takes the place that was not used for
+// longest: who is spoken to more often than every 25 ms keeps his.
 //
 // Thread: one at a time.
 #pragma once

@@ -203,10 +203,10 @@ std::span<const roce::Arrived> Port::receive() {
 
 void Port::wait(std::uint64_t timeout_ns) {
   if (rings_->unsent() != 0) timeout_ns = std::min(timeout_ns, kOfferAgainNs);
-  std::array<epoll_event, 8> told;
+  std::array<epoll_event, 8> events;
   const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
                          static_cast<long>(timeout_ns % 1'000'000'000)};
-  epoll_pwait2(events_.number(), told.data(), static_cast<int>(told.size()), &timeout, nullptr);
+  epoll_pwait2(events_.number(), events.data(), static_cast<int>(events.size()), &timeout, nullptr);
   forget_wake();
 }
 
@@ -237,7 +237,7 @@ Result<std::unique_ptr<XdpPort>> XdpPort::open(const XdpPortOptions& options) {
   const auto has = has_address(options.interface, address.ip);
   if (!has) return std::unexpected(has.error());
   if (!*has) return base::refused_by_system(EADDRNOTAVAIL);
-  if (interface->mtu_bytes < kMtuBytes + kAroundPayload) return lacks(Lack::mtu);
+  if (interface->mtu_bytes < kMtuBytes + kAroundPayload) return is_unsupported(Unsupported::mtu);
   auto library = Library::load();
   if (!library) return std::unexpected(library.error());
   auto numbers = NumberSource::of_system();

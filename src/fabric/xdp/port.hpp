@@ -51,8 +51,8 @@ class XdpPort : public roce::PacketPort {
   /// Payload of the largest packets that fit.
   static constexpr std::uint32_t kMtuBytes = 1024;
 
-  /// Errors: unsupported (detail: a Lack), invalid_argument (the address of no interface), system
-  /// (detail: errno; ENODEV: no such interface, EADDRNOTAVAIL: it has not this address,
+  /// Errors: unsupported (detail: an Unsupported), invalid_argument (the address of no interface),
+  /// system (detail: errno; ENODEV: no such interface, EADDRNOTAVAIL: it has not this address,
   /// EADDRINUSE: somebody else has the UDP port).
   static Result<std::unique_ptr<XdpPort>> open(const XdpPortOptions& options);
 

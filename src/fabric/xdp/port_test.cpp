@@ -151,8 +151,8 @@ TEST_F(XdpPorts, ThereIsOneForEachInterface) {
   roce::PortAddress other = address_of(0, true);
   const auto second = try_open(0, {interface_of(0), other});
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.error(), lacks(Lack::program).error());
-  EXPECT_THAT(std::string(explain(Lack::program)), HasSubstr("has an XDP program already"));
+  EXPECT_EQ(second.error(), is_unsupported(Unsupported::program).error());
+  EXPECT_THAT(std::string(explain(Unsupported::program)), HasSubstr("has an XDP program already"));
   const auto generic = try_open(0, {interface_of(0), other, false});
   EXPECT_FALSE(generic);
   ASSERT_TRUE(network->run(0, "ip -d link show veth0"));
@@ -179,8 +179,8 @@ TEST_F(XdpPorts, AKilledProcessLeavesNothingBehind) {
     for (;;) pause();
   }
   writing.close();
-  char told = 0;
-  ASSERT_EQ(read(reading.number(), &told, 1), 1);
+  char completion = 0;
+  ASSERT_EQ(read(reading.number(), &completion, 1), 1);
   EXPECT_FALSE(try_open(0, {interface_of(0), address_of(0, false)}));
   ASSERT_EQ(kill(child, SIGKILL), 0);
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
@@ -255,7 +255,7 @@ TEST_F(XdpPorts, SaysWhatCannotBe) {
   EXPECT_EQ(error({"nonesuch0", own}), fail(Code::system, ENODEV).error());
   EXPECT_EQ(error({"", own}), fail(Code::system, ENODEV).error());
   EXPECT_EQ(error({"an-interface-with-a-long-name", own}), fail(Code::system, ENODEV).error());
-  EXPECT_EQ(error({"lo", own}), lacks(Lack::ethernet).error());
+  EXPECT_EQ(error({"lo", own}), is_unsupported(Unsupported::ethernet).error());
   EXPECT_EQ(error({"veth0", address_of(1, false)}), fail(Code::system, EADDRNOTAVAIL).error());
   EXPECT_EQ(error({"veth0", {roce::IpAddress{}, 4791}}), fail(Code::invalid_argument).error());
   const auto udp = open_udp(0);
@@ -263,14 +263,14 @@ TEST_F(XdpPorts, SaysWhatCannotBe) {
   const auto free = try_open(0, {"veth0", {own.ip, 0}});
   ASSERT_TRUE(free);
   EXPECT_LT((*free)->address().udp_port, roce::kFlowPorts);
-  EXPECT_EQ(error({"veth0", {own.ip, 5000}}), lacks(Lack::program).error());
+  EXPECT_EQ(error({"veth0", {own.ip, 5000}}), is_unsupported(Unsupported::program).error());
   ASSERT_TRUE(network->run(1, "ip link set veth1 mtu 1000"));
   EXPECT_EQ(network->at(1,
                         [&] {
                           return XdpPort::open({"veth1", address_of(1, false)});
                         })
                 .error(),
-            lacks(Lack::mtu).error());
+            is_unsupported(Unsupported::mtu).error());
 }
 
 TEST_F(XdpPorts, NeedsRights) {
@@ -280,7 +280,7 @@ TEST_F(XdpPorts, NeedsRights) {
     const auto refused = network->at(0, [&] {
       if (setgid(65534) != 0 || setuid(65534) != 0) _exit(2);
       const auto port = XdpPort::open({interface_of(0), address_of(0, false)});
-      _exit(!port && port.error() == lacks(Lack::rights).error() ? 0 : 1);
+      _exit(!port && port.error() == is_unsupported(Unsupported::rights).error() ? 0 : 1);
       return 0;
     });
     _exit(refused);
@@ -296,10 +296,10 @@ TEST(XdpLibrary, SaysWhatIsMissing) {
         std::pair(Library::kXdpName, "libnonesuch.so.1"), std::pair("libc.so.6", "libc.so.6")}) {
     const auto library = Library::load(xdp, bpf);
     ASSERT_FALSE(library);
-    EXPECT_EQ(library.error(), lacks(Lack::library).error());
+    EXPECT_EQ(library.error(), is_unsupported(Unsupported::library).error());
   }
-  EXPECT_THAT(std::string(explain(Lack::library)), HasSubstr("libxdp1"));
-  EXPECT_EQ(explain(static_cast<Lack>(1)), "");
+  EXPECT_THAT(std::string(explain(Unsupported::library)), HasSubstr("libxdp1"));
+  EXPECT_EQ(explain(static_cast<Unsupported>(1)), "");
 }
 
 using XdpPortsConcurrency = XdpTest;

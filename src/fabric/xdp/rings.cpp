@@ -24,7 +24,7 @@ constexpr int kSendBufferBytes = 16 << 20;
 constexpr std::uint32_t kPacketsPerCall = 32;
 
 std::unexpected<Error> refused_socket(int number) {
-  if (number == EBUSY) return lacks(Lack::socket);
+  if (number == EBUSY) return is_unsupported(Unsupported::socket);
   return refused_by_kernel(number);
 }
 
@@ -36,7 +36,7 @@ Result<std::unique_ptr<Rings>> Rings::open(std::shared_ptr<const Library> librar
   const base::Stopwatch watch;
   for (;;) {
     auto made = try_open(library, interface, queues, filter);
-    if (made || made.error() != lacks(Lack::socket).error()) return made;
+    if (made || made.error() != is_unsupported(Unsupported::socket).error()) return made;
     if (watch.elapsed_ns() > kLetGoNs) return made;
     constexpr timespec kPause{0, 2'000'000};
     ppoll(nullptr, 0, &kPause, nullptr);

@@ -45,7 +45,7 @@ class Rings {
 
   /// Opens the sockets, and gives them the packets that the filter lets through. Cost: waits for up
   /// to kLetGoNs where a queue has a socket, for the kernel lets go of one some time after it was
-  /// closed. Errors: unsupported (detail: Lack::rights, socket, kernel), system.
+  /// closed. Errors: unsupported (detail: Unsupported::rights, socket, kernel), system.
   static Result<std::unique_ptr<Rings>> open(std::shared_ptr<const Library> library,
                                              const std::string& interface, std::uint32_t queues,
                                              Filter& filter);

@@ -40,7 +40,7 @@ class HttpClient {
     char bytes[4096];
     for (;;) {
       pollfd watched{socket_.number(), POLLIN, 0};
-      if (poll(&watched, 1, kPatienceMs) <= 0) return all + " and no end";
+      if (poll(&watched, 1, kTimeoutMs) <= 0) return all + " and no end";
       const ssize_t got = recv(socket_.number(), bytes, sizeof bytes, 0);
       if (got <= 0) return all;
       all.append(bytes, static_cast<std::size_t>(got));
@@ -48,7 +48,7 @@ class HttpClient {
   }
 
  private:
-  static constexpr int kPatienceMs = 60'000;
+  static constexpr int kTimeoutMs = 60'000;
   memory::Descriptor socket_;
   bool connected_ = false;
 };

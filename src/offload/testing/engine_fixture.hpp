@@ -105,7 +105,7 @@ class EngineFixture {
   }
   /// Turns until a response comes. One of kind invalid says that none came.
   Response wait(Client& client, std::uint32_t ring = 0) {
-    for (int i = 0; i < kPatience; ++i) {
+    for (int i = 0; i < kTimeout; ++i) {
       if (auto response = client->receive(ring)) return std::move(*response);
       if (client->flush()) client->ring();
       turn();
@@ -133,8 +133,8 @@ class EngineFixture {
     }
   }
   /// Whether everything that was in flight has come to its end.
-  bool settle() {
-    for (int i = 0; i < kPatience && !engine_->idle(); ++i) turn();
+  bool run_until_idle() {
+    for (int i = 0; i < kTimeout && !engine_->idle(); ++i) turn();
     return engine_->idle();
   }
 
@@ -149,7 +149,7 @@ class EngineFixture {
   [[nodiscard]] std::vector<std::string> audit() const { return tree::audit_store(store_); }
 
  private:
-  static constexpr int kPatience = 2'000'000;
+  static constexpr int kTimeout = 2'000'000;
 
   template <class T>
   static T must(Result<T> result) {

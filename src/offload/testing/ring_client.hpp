@@ -71,12 +71,12 @@ class RingClient {
       : memory_(memory),
         layout_(layout),
         doorbell_(doorbell),
-        space_(memory + layout.requests(), layout.request_lines,
+        space_(memory + layout.requests(), layout.request_slots,
                memory + offsetof(wire::ConnectionPage, request_credit)) {
     for (std::uint32_t i = 0; i < layout.response_rings; ++i) {
       std::byte* const credit =
           memory + layout.response_side(i) + offsetof(wire::ResponseSide, credit);
-      rings_.emplace_back(LineReader(memory + layout.responses(i), layout.response_lines, credit),
+      rings_.emplace_back(SlotReader(memory + layout.responses(i), layout.response_slots, credit),
                           wire::kResponseHeaderBytes, share_);
     }
   }
@@ -98,7 +98,7 @@ class RingClient {
       }
       sending_ = true;
       stream_.write(space_, space_.ask_room(tail_));
-      tail_ = stream_.line();
+      tail_ = stream_.slot();
       if (!stream_.done()) return false;
     }
     return true;
@@ -118,14 +118,14 @@ class RingClient {
 
   [[nodiscard]] std::byte* memory() const { return memory_; }
   [[nodiscard]] const wire::ConnectionLayout& layout() const { return layout_; }
-  [[nodiscard]] LineSpace& space() { return space_; }
+  [[nodiscard]] SlotSpace& space() { return space_; }
   [[nodiscard]] std::uint64_t tail() const { return tail_; }
   [[nodiscard]] MessageReader& responses(std::uint32_t ring) { return rings_[ring]; }
 
-  /// Writes one line of the request ring, whatever is in it, and publishes it.
-  void write_line(std::string_view bytes) {
-    std::memcpy(space_.line(tail_) + sizeof(std::uint32_t), bytes.data(),
-                std::min<std::size_t>(bytes.size(), wire::kRingLinePayload));
+  /// Writes one slot of the request ring, whatever is in it, and publishes it.
+  void write_slot(std::string_view bytes) {
+    std::memcpy(space_.slot(tail_) + sizeof(std::uint32_t), bytes.data(),
+                std::min<std::size_t>(bytes.size(), wire::kRingSlotPayload));
     space_.publish(tail_++);
   }
 
@@ -133,7 +133,7 @@ class RingClient {
   std::byte* memory_;
   wire::ConnectionLayout layout_;
   std::byte* doorbell_;
-  LineSpace space_;
+  SlotSpace space_;
   MessageShare share_;
   std::deque<MessageReader> rings_;
   std::deque<std::string> outgoing_;

@@ -27,7 +27,7 @@ class Serving {
     arguments.insert(arguments.begin(), {"fabric", "serve"});
     thread_ = std::thread([this, arguments = std::move(arguments)] {
       exit_code_ = tool_.run(arguments);
-      tell("");  // it has failed
+      publish("");  // it has failed
     });
     said_ = said_future_.get();
   }
@@ -59,7 +59,7 @@ class Serving {
     explicit Stop(Serving& serving) : serving_(serving) {}
     std::string wait(std::optional<std::uint64_t> at_most_ns) override {
       serving_.at_most_ns_ = at_most_ns;
-      serving_.tell(serving_.tool_.out());
+      serving_.publish(serving_.tool_.out());
       std::unique_lock lock(serving_.mutex_);
       serving_.changed_.wait(lock, [this] { return serving_.stopped_; });
       return at_most_ns ? "" : "SIGTERM";
@@ -68,15 +68,15 @@ class Serving {
    private:
     Serving& serving_;
   };
-  void tell(const std::string& said) {
-    if (!told_) said_promise_.set_value(said);
-    told_ = true;
+  void publish(const std::string& said) {
+    if (!published_) said_promise_.set_value(said);
+    published_ = true;
   }
 
   Tool tool_;
   std::promise<std::string> said_promise_;
   std::future<std::string> said_future_ = said_promise_.get_future();
-  bool told_ = false;  // of the thread
+  bool published_ = false;  // of the thread
   int exit_code_ = -1;
   std::optional<std::uint64_t> at_most_ns_;
   std::string said_;

@@ -7,7 +7,7 @@
 
 #include "base/assert.hpp"
 #include "base/epoch.hpp"
-#include "tree/node/planted.hpp"
+#include "tree/node/planted_tree_bugs.hpp"
 #include "tree/write/version_clock.hpp"
 
 namespace espalier::tree {

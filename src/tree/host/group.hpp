@@ -11,9 +11,9 @@
 //
 // That takes a fraction of the instructions of lanes, the more so as the stages are compiled once
 // for each instruction set with its kernels in line (DESIGN idea 2; figures: docs/benchmarks.md).
-// Whatever is unusual on the way (a node that is too new, a tie of fences) goes through walk_to_leaf,
-// one request at a time. What does not go forward, waits long, or needs memory goes to a lane. All
-// forms decide by the same functions and pass the same tests.
+// Whatever is unusual on the way (a node that is too new, a tie of fences) goes through
+// walk_to_leaf, one request at a time. What does not go forward, waits long, or needs memory goes
+// to a lane. All forms decide by the same functions and pass the same tests.
 #pragma once
 
 #include "base/prefetch.hpp"
@@ -225,7 +225,7 @@ inline void HostExecutor<A>::descend(std::span<GroupSlot> slots) {
       const std::byte* group = at + node.group_offset(slot.choice.first);
       __builtin_prefetch(group);
       __builtin_prefetch(group + 64);
-      if (level == 1 && alone && guess_.pays(map_.leaves.load(std::memory_order_relaxed))) {
+      if (level == 1 && alone && guess_.is_worth(map_.leaves.load(std::memory_order_relaxed))) {
         guess_.prepare(slot.lid, slot.choice.first);
         slot.guess.place = 0;  // to be made
       }
@@ -255,8 +255,8 @@ inline void HostExecutor<A>::descend(std::span<GroupSlot> slots) {
       }
       const std::byte* at = map_.at(slot.ref.offset());
       __builtin_prefetch(at);
-      __builtin_prefetch(at + g.group_heads_begin);
-      __builtin_prefetch(at + g.group_heads_begin + 64);
+      __builtin_prefetch(at + g.group_key_prefixes_begin);
+      __builtin_prefetch(at + g.group_key_prefixes_begin + 64);
     }
   }
   for (GroupSlot& slot : slots) slot.arriving = true;
@@ -344,12 +344,12 @@ void HostExecutor<A>::answer_write(GroupSlot& slot) {
   intent.op = slot.request->op;
   intent.key = &slot.key;
   intent.value = slot.request->value;
-  WriteOutcome outcome = write_in(worker_, map_, slot.ref, intent, &slot.probe);
+  WriteOutcome outcome = write_in(context_, map_, slot.ref, intent, &slot.probe);
   // Often an earlier write of the group split this leaf. To try again here keeps the group's order,
   // by which ascending keys are recognised.
   for (int attempt = 0; attempt < 4 && outcome.status == WriteStatus::moved; ++attempt) {
     slot.ref = walk_to_leaf(slot, slot.ref);
-    outcome = write_in(worker_, map_, slot.ref, intent);
+    outcome = write_in(context_, map_, slot.ref, intent);
   }
   const bool decided =
       outcome.status == WriteStatus::done || outcome.status == WriteStatus::condition_failed;

@@ -30,7 +30,8 @@ class HostExecutor {
   /// Scans of more items take a lane: their bytes stream in by themselves.
   static constexpr std::uint32_t kGroupScanItems = 4096;
 
-  HostExecutor(Worker& worker, MapCore& map, std::uint32_t lanes, const MakeAccess& make_access);
+  HostExecutor(ThreadContext& context, MapCore& map, std::uint32_t lanes,
+               const MakeAccess& make_access);
 
   /// Queues requests; what they point to must live until their completion.
   void submit(std::span<const Request> requests, Handler& handler);
@@ -131,7 +132,7 @@ class HostExecutor {
   void complete(GroupSlot& slot, Completion& answer);
   static void sign(Completion& answer, const Request& request);
 
-  Worker& worker_;
+  ThreadContext& context_;
   MapCore& map_;
   HostPlace<A> place_;
   EpochGuard& guard_;

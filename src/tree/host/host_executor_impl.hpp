@@ -14,11 +14,11 @@
 namespace espalier::tree {
 
 template <Access A>
-HostExecutor<A>::HostExecutor(Worker& worker, MapCore& map, std::uint32_t lanes,
+HostExecutor<A>::HostExecutor(ThreadContext& context, MapCore& map, std::uint32_t lanes,
                               const MakeAccess& make_access)
-    : worker_(worker),
+    : context_(context),
       map_(map),
-      place_(worker, map),
+      place_(context, map),
       guard_(place_.guard()),
       lanes_(place_, lanes, make_access) {
   for (Group& group : groups_) group.slots.resize(std::clamp(lanes / 2, 1u, kGroup));

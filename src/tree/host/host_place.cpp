@@ -5,11 +5,11 @@
 
 namespace espalier::tree {
 
-WriteOutcome write_in(Worker& worker, MapCore& map, wire::Ref leaf, const WriteIntent& intent,
-                      const LeafProbe* known) {
-  WriteOutcome outcome = write_to_leaf(worker, map, map.at(leaf.offset()), intent, known);
+WriteOutcome write_in(ThreadContext& context, MapCore& map, wire::Ref leaf,
+                      const WriteIntent& intent, const LeafProbe* known) {
+  WriteOutcome outcome = write_to_leaf(context, map, map.at(leaf.offset()), intent, known);
   if (outcome.status == WriteStatus::restructure) {
-    outcome = write_with_restructure(worker, map, intent);
+    outcome = write_with_restructure(context, map, intent);
     if (outcome.status == WriteStatus::busy) outcome.status = WriteStatus::moved;
   }
   return outcome;
@@ -37,7 +37,7 @@ Result<void> HostPlaceBase::begin_write(Lane& lane) {
   if (request.op == Op::erase || request.value.size() <= map_.geometry.inline_value_bytes_max) {
     return {};
   }
-  const auto value = store_value(worker_, map_, request.value);
+  const auto value = store_value(context_, map_, request.value);
   if (!value) return std::unexpected(value.error());
   lane.value = *value;
   lane.stored_value = true;
@@ -55,14 +55,14 @@ WriteStep HostPlaceBase::write(Lane& lane, wire::Ref leaf, std::uint64_t& wait_f
   if (lane.stored_value) {
     intent.value = {reinterpret_cast<const char*>(&lane.value), sizeof lane.value};
   }
-  const WriteOutcome outcome = write_in(worker_, map_, leaf, intent);
+  const WriteOutcome outcome = write_in(context_, map_, leaf, intent);
   if (outcome.status == WriteStatus::busy) return WriteStep::try_again;
   if (outcome.status == WriteStatus::moved) return WriteStep::walk_again;
   if (outcome.status == WriteStatus::out_of_memory && lane.attempts < attempts_of(lane)) {
     return WriteStep::out_of_memory;
   }
   report(outcome, lane.answer);
-  if (lane.stored_value && !outcome.applied) discard_value(worker_, map_, lane.value);
+  if (lane.stored_value && !outcome.applied) discard_value(context_, map_, lane.value);
   wait_for = waits_for(outcome);
   return WriteStep::decided;
 }
@@ -71,7 +71,7 @@ bool HostPlaceBase::make_room(const Lane& lane) {
   if (!guard_.nothing_in_flight()) return false;
   guard_.idle();
   if (lane.attempts > kAttempts) std::this_thread::yield();  // other threads' walks end, too
-  tree::make_room(worker_);
+  tree::make_room(context_);
   return true;
 }
 

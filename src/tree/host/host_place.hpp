@@ -11,8 +11,8 @@ namespace espalier::tree {
 
 /// Does the write at `leaf`, changing the tree's structure if it must. `known`: see newest_state.
 /// Requires: as write_to_leaf.
-WriteOutcome write_in(Worker& worker, MapCore& map, wire::Ref leaf, const WriteIntent& intent,
-                      const LeafProbe* known = nullptr);
+WriteOutcome write_in(ThreadContext& context, MapCore& map, wire::Ref leaf,
+                      const WriteIntent& intent, const LeafProbe* known = nullptr);
 
 /// The version that must be released before a write may be answered (rules 6 and 7).
 [[nodiscard]] std::uint64_t waits_for(const WriteOutcome& outcome);
@@ -26,12 +26,12 @@ class HostPlaceBase {
   using GuardType = EpochGuard;
   static constexpr bool kWrites = true;
 
-  HostPlaceBase(Worker& worker, MapCore& map)
-      : worker_(worker), map_(map), guard_(worker.slot, map.clock) {}
+  HostPlaceBase(ThreadContext& context, MapCore& map)
+      : context_(context), map_(map), guard_(context.slot, map.clock) {}
 
   [[nodiscard]] const MapView& view() const { return map_; }
   [[nodiscard]] EpochGuard& guard() { return guard_; }
-  [[nodiscard]] Worker& worker() { return worker_; }
+  [[nodiscard]] ThreadContext& context() { return context_; }
   [[nodiscard]] MapCore& map() { return map_; }
 
   /// Errors: value_too_long, out_of_memory.
@@ -48,14 +48,14 @@ class HostPlaceBase {
   }
   /// A write is over: gives back what waits, if that is worthwhile.
   void ended_write() {
-    if (map_.store.reclaimer.due()) map_.store.reclaimer.collect(worker_.cache);
+    if (map_.store.reclaimer.due()) map_.store.reclaimer.collect(context_.cache);
   }
 
  private:
   static constexpr std::uint32_t kAttempts = 2;
   static constexpr std::uint32_t kEraseAttempts = 64;
 
-  Worker& worker_;
+  ThreadContext& context_;
   MapCore& map_;
   EpochGuard guard_;
 };

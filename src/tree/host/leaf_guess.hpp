@@ -35,7 +35,7 @@ class LeafGuess {
   };
 
   /// Whether guessing pays at the moment, in a map of so many leaves.
-  [[nodiscard]] bool pays(std::uint64_t leaves) {
+  [[nodiscard]] bool is_worth(std::uint64_t leaves) {
     if (leaves < kLeavesMin) return false;  // they are near
     if (leaves > leaves_most_) make_room(leaves);
     return notes_ != nullptr && (score_ > 0 || ++pause_ % kPause == 0);
@@ -51,9 +51,9 @@ class LeafGuess {
                             std::uint32_t child) const {
     const std::uint32_t place = child % wire::kGroupChildren;
     if (place + 1 == wire::kGroupChildren) return {};  // its end stands in another group
-    const std::byte* heads = node.bytes() + node.group_offset(child / wire::kGroupChildren);
-    const auto low = base::load_plain<std::uint32_t>(heads + 4 * place);
-    const auto high = base::load_plain<std::uint32_t>(heads + 4 * place + 4);
+    const std::byte* key_prefixes = node.bytes() + node.group_offset(child / wire::kGroupChildren);
+    const auto low = base::load_plain<std::uint32_t>(key_prefixes + 4 * place);
+    const auto high = base::load_plain<std::uint32_t>(key_prefixes + 4 * place + 4);
     const auto key = static_cast<std::uint32_t>(choice.scaled >> 32);
     if (key < low || key >= high) return {};
     const Geometry& g = node.geometry();

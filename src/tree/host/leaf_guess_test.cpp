@@ -39,7 +39,7 @@ class LeafGuessTest : public ::testing::Test {
     const NodeView node = buffer_.view();
     const SearchKit& kit = best_search_kit();
     const GroupChoice choice = choose_group(node, NodeHead::read(node.bytes()), key, kit);
-    EXPECT_TRUE(guess_.pays(kLeaves));
+    EXPECT_TRUE(guess_.is_worth(kLeaves));
     guess_.prepare(kParent, choice.first);
     return guess_.about(kParent, node, choice, choose_child(node, key, choice, kit));
   }
@@ -82,7 +82,7 @@ TEST_F(LeafGuessTest, MakesNoneWhereTheEndOfTheRangeIsNotAtHand) {
 TEST_F(LeafGuessTest, GuessesSeldomAfterManyWrongOnes) {
   const auto paid = [&] {
     int times = 0;
-    for (int i = 0; i < 160; ++i) times += guess_.pays(kLeaves) ? 1 : 0;
+    for (int i = 0; i < 160; ++i) times += guess_.is_worth(kLeaves) ? 1 : 0;
     return times;
   };
   EXPECT_EQ(paid(), 160);
@@ -97,10 +97,10 @@ TEST_F(LeafGuessTest, GuessesSeldomAfterManyWrongOnes) {
 }
 
 TEST_F(LeafGuessTest, MakesNoneInSmallMapsAndForgetsWhenMapsGrow) {
-  EXPECT_FALSE(guess_.pays(10));
+  EXPECT_FALSE(guess_.is_worth(10));
   guess_.learn(guess(3500), 77 * wire::kBlockBytes, 40, found_at(g_.sorted_begin));
   EXPECT_EQ(guess(3500).leaf, 77 * wire::kBlockBytes);
-  EXPECT_TRUE(guess_.pays(100 * kLeaves));
+  EXPECT_TRUE(guess_.is_worth(100 * kLeaves));
   EXPECT_EQ(guess(3500).leaf, 0u);
 }
 

@@ -31,7 +31,8 @@ inline const std::byte* HostExecutor<A>::go_down(Cursor& cursor, bool log, LeafP
     const GroupChoice group = choose_group(node, head, cursor.key, Kit{});
     __builtin_prefetch(at + node.group_offset(group.first) + 64);  // its children, beside its heads
     const bool above_leaf = head.level() == 1;
-    const bool guessing = above_leaf && guess_.pays(map_.leaves.load(std::memory_order_relaxed));
+    const bool guessing =
+        above_leaf && guess_.is_worth(map_.leaves.load(std::memory_order_relaxed));
     if (guessing) guess_.prepare(lid, group.first);
     const std::uint32_t child = choose_child(node, cursor.key, group, Kit{});
     if (guessing) {

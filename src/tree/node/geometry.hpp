@@ -21,12 +21,12 @@ struct Geometry {
   std::uint32_t unit_mask = 0;    // (1 << unit_shift) - 1
   std::uint32_t chunks_max = 0;
   std::uint32_t slots_begin = sizeof(wire::NodeHeader);
-  std::uint32_t heads_begin = 0;
+  std::uint32_t key_prefixes_begin = 0;
   std::uint32_t starts_begin = 0;
   std::uint32_t places_begin = 0;  // of log entries
   std::uint32_t sorted_begin = 0;
   std::uint32_t groups_max = 0;  // interior: groups of 16 children
-  std::uint32_t group_heads_begin = sizeof(wire::NodeHeader);
+  std::uint32_t group_key_prefixes_begin = sizeof(wire::NodeHeader);
   std::uint32_t groups_begin = 0;
   std::uint32_t key_bytes_max = 0;
   std::uint32_t inline_value_bytes_max = 0;
@@ -46,18 +46,18 @@ struct Geometry {
     g.chunk_shift = std::max(6u, node_shift - 6);
     g.unit_shift = g.chunk_shift - std::min(7u, g.chunk_shift);
     g.unit_mask = (1u << g.unit_shift) - 1;
-    g.heads_begin = g.slots_begin + 2 * g.log_slots;
+    g.key_prefixes_begin = g.slots_begin + 2 * g.log_slots;
     // Every chunk costs its bytes, a head of 2 and a start of 1; the last one may be cut short.
     const std::uint32_t chunk_bytes = 1u << g.chunk_shift;
-    g.chunks_max = (g.node_bytes - g.heads_begin) / (chunk_bytes + 3);
+    g.chunks_max = (g.node_bytes - g.key_prefixes_begin) / (chunk_bytes + 3);
     for (;; ++g.chunks_max) {
-      g.starts_begin = g.heads_begin + 2 * g.chunks_max;
+      g.starts_begin = g.key_prefixes_begin + 2 * g.chunks_max;
       g.places_begin = (g.starts_begin + g.chunks_max + 1) & ~1u;
       g.sorted_begin = (g.places_begin + 2 * g.log_slots + 63) & ~63u;
       if (g.sorted_begin + g.chunks_max * chunk_bytes >= g.node_bytes) break;
     }
-    g.groups_max = std::min(60u, (g.node_bytes - g.group_heads_begin) / 160 + 1);
-    g.groups_begin = (g.group_heads_begin + 2 * g.groups_max + 63) & ~63u;
+    g.groups_max = std::min(60u, (g.node_bytes - g.group_key_prefixes_begin) / 160 + 1);
+    g.groups_begin = (g.group_key_prefixes_begin + 2 * g.groups_max + 63) & ~63u;
     const std::uint32_t sixteenth = g.node_bytes / 16;
     g.key_bytes_max = std::min(sixteenth, wire::kKeyBytesMax);
     g.inline_value_bytes_max = std::min(sixteenth, wire::kInlineValueBytesMax);

@@ -14,8 +14,8 @@ TEST(Geometry, PartsOfALeafFollowEachOther) {
       const Geometry g = Geometry::of({.node_bytes = node_bytes, .log_bytes = log_bytes});
       SCOPED_TRACE(std::to_string(node_bytes) + "/" + std::to_string(log_bytes));
       EXPECT_EQ(g.slots_begin, sizeof(wire::NodeHeader));
-      EXPECT_GE(g.heads_begin, g.slots_begin + 2 * g.log_slots);
-      EXPECT_GE(g.starts_begin, g.heads_begin + 2 * g.chunks_max);
+      EXPECT_GE(g.key_prefixes_begin, g.slots_begin + 2 * g.log_slots);
+      EXPECT_GE(g.starts_begin, g.key_prefixes_begin + 2 * g.chunks_max);
       EXPECT_GE(g.places_begin, g.starts_begin + g.chunks_max);
       EXPECT_EQ(g.places_begin % 2, 0u);
       EXPECT_GE(g.sorted_begin, g.places_begin + 2 * g.log_slots);
@@ -33,9 +33,9 @@ TEST(Geometry, WhatSearchReadsLiesInTheNode) {
     EXPECT_LE(g.chunks_max, 64u);
     EXPECT_LE(g.groups_max, 64u);
     EXPECT_LE(g.slots_begin + 128, g.node_bytes);
-    EXPECT_LE(g.heads_begin + 128, g.node_bytes);
-    EXPECT_LE(g.group_heads_begin + 128, g.node_bytes);
-    EXPECT_GE(g.groups_begin, g.group_heads_begin + 2 * g.groups_max);
+    EXPECT_LE(g.key_prefixes_begin + 128, g.node_bytes);
+    EXPECT_LE(g.group_key_prefixes_begin + 128, g.node_bytes);
+    EXPECT_GE(g.groups_begin, g.group_key_prefixes_begin + 2 * g.groups_max);
     EXPECT_LE(g.groups_begin + (g.groups_max - 1) * sizeof(wire::ChildGroup) + 64, g.node_bytes);
   }
 }

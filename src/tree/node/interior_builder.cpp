@@ -15,11 +15,11 @@ std::uint32_t groups_of(std::size_t children) {
 
 // The scale of a node reaches one child's width beyond its first and its last separator, so that
 // keys of the first and the last child have heads of their own and need no comparison.
-HeadMap head_map_for(std::span<const Child> children, std::uint32_t prefix, std::string_view low,
-                     std::string_view high) {
+KeyPrefixMap key_prefix_map_for(std::span<const Child> children, std::uint32_t prefix,
+                                std::string_view low, std::string_view high) {
   if (children.size() < 2) return {0, 63};
   const auto word = [prefix](std::string_view key) {
-    return head_of(key.size() > prefix ? key.substr(prefix) : std::string_view{});
+    return key_prefix_of(key.size() > prefix ? key.substr(prefix) : std::string_view{});
   };
   const std::uint64_t first = word(children[1].separator);
   const std::uint64_t last = word(children.back().separator);
@@ -30,7 +30,7 @@ HeadMap head_map_for(std::span<const Child> children, std::uint32_t prefix, std:
     if (width < first - begin) begin = first - width;
     if (width < end - last) end = last + width;
   }
-  return HeadMap::covering(begin, end);
+  return KeyPrefixMap::covering(begin, end);
 }
 
 }  // namespace
@@ -63,24 +63,24 @@ void build_interior(std::byte* buffer, const Geometry& g, std::uint32_t level,
   wire::NodeHeader header{};
   write_fences(buffer, g, frame, header);
   const std::uint32_t prefix = header.prefix_bytes;
-  const auto head_word = [&](std::size_t i) {
-    return head_of(children[i].separator.substr(prefix));
+  const auto key_prefix_word = [&](std::size_t i) {
+    return key_prefix_of(children[i].separator.substr(prefix));
   };
-  const HeadMap map = head_map_for(children, prefix, frame.low, frame.high);
+  const KeyPrefixMap map = key_prefix_map_for(children, prefix, frame.low, frame.high);
   const std::uint32_t groups = groups_of(children.size());
   const auto slots_at =
       static_cast<std::uint32_t>(g.groups_begin + groups * sizeof(wire::ChildGroup));
   auto key_at = static_cast<std::uint32_t>(slots_at + 2 * children.size());
   for (std::uint32_t group = 0; group < groups; ++group) {
     wire::ChildGroup segment;
-    std::memset(&segment, 0xFF, sizeof segment.heads);
+    std::memset(&segment, 0xFF, sizeof segment.key_prefixes);
     std::memset(segment.children, 0, sizeof segment.children);
     for (std::uint32_t i = 0; i < wire::kGroupChildren; ++i) {
       const std::size_t index = group * wire::kGroupChildren + i;
       if (index >= children.size()) break;
       const std::string_view key = index == 0 ? std::string_view{} : children[index].separator;
-      const std::uint64_t head = index == 0 ? 0 : map(head_word(index));
-      segment.heads[i] = static_cast<std::uint32_t>(head >> 32);
+      const std::uint64_t head = index == 0 ? 0 : map(key_prefix_word(index));
+      segment.key_prefixes[i] = static_cast<std::uint32_t>(head >> 32);
       segment.children[i] = children[index].lid;
       base::store_plain(buffer + slots_at + 2 * index, static_cast<std::uint16_t>(key_at));
       base::store_plain(buffer + key_at, static_cast<std::uint16_t>(key.size()));
@@ -88,15 +88,15 @@ void build_interior(std::byte* buffer, const Geometry& g, std::uint32_t level,
       key_at += 2 + static_cast<std::uint32_t>(key.size());
     }
     std::memcpy(buffer + g.groups_begin + group * sizeof segment, &segment, sizeof segment);
-    base::store_plain(buffer + g.group_heads_begin + 2 * group,
-                      static_cast<std::uint16_t>(segment.heads[0] >> 16));
+    base::store_plain(buffer + g.group_key_prefixes_begin + 2 * group,
+                      static_cast<std::uint16_t>(segment.key_prefixes[0] >> 16));
   }
-  std::memset(buffer + g.group_heads_begin + 2 * groups, 0xFF,
+  std::memset(buffer + g.group_key_prefixes_begin + 2 * groups, 0xFF,
               std::size_t{2} * (g.groups_max - groups));
   header.kind = wire::NodeKind::interior;
   header.level = static_cast<std::uint8_t>(level);
-  header.head_base = map.base;
-  header.head_shift = static_cast<std::uint8_t>(map.shift);
+  header.key_prefix_base = map.base;
+  header.key_prefix_shift = static_cast<std::uint8_t>(map.shift);
   header.chunks = static_cast<std::uint8_t>(groups);
   header.sorted_end = static_cast<std::uint16_t>(slots_at);
   header.items = static_cast<std::uint16_t>(children.size());

@@ -6,7 +6,7 @@
 
 #include "base/assert.hpp"
 #include "tree/node/log_order.hpp"
-#include "tree/node/planted.hpp"
+#include "tree/node/planted_tree_bugs.hpp"
 
 namespace espalier::tree {
 namespace {
@@ -102,23 +102,23 @@ class Placer {
 // Places the records one after the other and fills heads and starts of the chunks on the way.
 // Returns the end of the sorted block.
 std::uint32_t place_all(std::byte* buffer, const Geometry& g, std::span<const Record> records,
-                        const HeadMap& map, std::size_t prefix_bytes) {
+                        const KeyPrefixMap& map, std::size_t prefix_bytes) {
   std::uint32_t offset = g.sorted_begin;
   std::uint32_t next_chunk = 0;
-  auto* heads = buffer + g.heads_begin;
+  auto* key_prefixes = buffer + g.key_prefixes_begin;
   auto* starts = buffer + g.starts_begin;
   Placer placer(buffer);
   for (const Record& record : records) {
     const std::uint32_t chunk = (offset - g.sorted_begin) >> g.chunk_shift;
     if (chunk >= next_chunk) {  // the first item that begins in this chunk
       const std::string_view rest = record.key_view().substr(prefix_bytes);
-      const auto head = static_cast<std::uint16_t>(map(head_of(rest)) >> 48);
+      const auto head = static_cast<std::uint16_t>(map(key_prefix_of(rest)) >> 48);
       for (; next_chunk < chunk; ++next_chunk) {  // chunks in which no item begins
-        base::store_plain(heads + 2 * next_chunk, head);
+        base::store_plain(key_prefixes + 2 * next_chunk, head);
         starts[next_chunk] = std::byte{0xFF};
       }
       const std::uint32_t within = offset - g.sorted_begin - (chunk << g.chunk_shift);
-      base::store_plain(heads + 2 * chunk, head);
+      base::store_plain(key_prefixes + 2 * chunk, head);
       starts[chunk] = static_cast<std::byte>(within >> g.unit_shift);
       next_chunk = chunk + 1;
     }
@@ -126,7 +126,7 @@ std::uint32_t place_all(std::byte* buffer, const Geometry& g, std::span<const Re
     placer.place(offset, record, bytes);
     offset += bytes;
   }
-  std::memset(heads + 2 * next_chunk, 0xFF, std::size_t{2} * (g.chunks_max - next_chunk));
+  std::memset(key_prefixes + 2 * next_chunk, 0xFF, std::size_t{2} * (g.chunks_max - next_chunk));
   std::memset(starts + next_chunk, 0xFF, g.chunks_max - next_chunk);
   return offset;
 }
@@ -217,15 +217,15 @@ void write_fences(std::byte* buffer, const Geometry& g, const NodeFrame& frame,
   header.lid = frame.lid;
   header.left = frame.left;
   header.right = frame.right;
-  header.low_head = head_of(frame.low);
-  header.high_head = frame.high.empty() ? ~std::uint64_t{0} : head_of(frame.high);
+  header.low_key_prefix = key_prefix_of(frame.low);
+  header.high_key_prefix = frame.high.empty() ? ~std::uint64_t{0} : key_prefix_of(frame.high);
   header.prefix_bytes = u16(base::common_prefix_bytes(frame.low, frame.high));
   header.low_bytes = u16(frame.low.size());
   header.high_bytes = u16(frame.high.size());
   header.fence_begin = u16(std::min(begin, g.node_bytes - 1));
   header.old_ref = frame.old_ref.bits;
   header.old2_ref = frame.old2_ref.bits;
-  header.old2_low_head = frame.old2_low_head;
+  header.old2_low_key_prefix = frame.old2_low_key_prefix;
 }
 
 void build_leaf(std::byte* buffer, const Geometry& g, std::span<const Record> records,
@@ -233,8 +233,8 @@ void build_leaf(std::byte* buffer, const Geometry& g, std::span<const Record> re
   const std::size_t prefix = base::common_prefix_bytes(frame.low, frame.high);
   SortedBlock sorted;
   if (!records.empty()) {
-    sorted.map = HeadMap::covering(head_of(records.front().key_view().substr(prefix)),
-                                   head_of(records.back().key_view().substr(prefix)));
+    sorted.map = KeyPrefixMap::covering(key_prefix_of(records.front().key_view().substr(prefix)),
+                                        key_prefix_of(records.back().key_view().substr(prefix)));
   }
   sorted.end = place_all(buffer, g, records, sorted.map, prefix);
   sorted.items = static_cast<std::uint32_t>(records.size());
@@ -252,8 +252,8 @@ void finish_leaf(std::byte* buffer, const Geometry& g, const NodeFrame& frame,
   const std::uint32_t log_end =
       std::max(log_begin, std::min(log_begin + g.log_bytes, fence_begin & ~7u));
   header.kind = wire::NodeKind::leaf;
-  header.head_base = sorted.map.base;
-  header.head_shift = static_cast<std::uint8_t>(sorted.map.shift);
+  header.key_prefix_base = sorted.map.base;
+  header.key_prefix_shift = static_cast<std::uint8_t>(sorted.map.shift);
   header.chunks = static_cast<std::uint8_t>(
       sorted.items == 0 ? 0 : ((sorted.end - 1 - g.sorted_begin) >> g.chunk_shift) + 1);
   header.sorted_end = u16(sorted.end);

@@ -72,14 +72,14 @@ struct NodeFrame {
   std::string_view high;
   wire::Ref old_ref{};
   wire::Ref old2_ref{};
-  std::uint64_t old2_low_head = 0;
+  std::uint64_t old2_low_key_prefix = 0;
 };
 
 /// A leaf's sorted block as it was laid out.
 struct SortedBlock {
   std::uint32_t end = 0;
   std::uint32_t items = 0;
-  HeadMap map{0, 63};
+  KeyPrefixMap map{0, 63};
 };
 
 /// Writes all of a leaf but its sorted block and what leads to its chunks; the log is empty.

@@ -161,8 +161,9 @@ TEST(LeafBuilder, GoldenBytesOfASmallLeaf) {
   const auto bytes = [text](std::size_t at, std::size_t n) { return std::string(text + at, n); };
   using std::string_literals::operator""s;
   EXPECT_EQ(bytes(0, 24), "\x03\0\0\0\0\0\0\0\x07\0\0\0\0\0\0\0\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s);
-  EXPECT_EQ(bytes(24, 16), "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x62"s);       // low_head, high_head
-  EXPECT_EQ(bytes(40, 16), "\0\0\0elppa\0\0\0\0\0\0\0\0"s);              // head_base, lock
+  EXPECT_EQ(bytes(24, 16),
+            "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x62"s);          // low_key_prefix, high_key_prefix
+  EXPECT_EQ(bytes(40, 16), "\0\0\0elppa\0\0\0\0\0\0\0\0"s);  // key_prefix_base, lock
   EXPECT_EQ(bytes(56, 8), "\x01\0\x17\x01\0\0\xD3\0"s);                  // kind .. sorted_end
   EXPECT_EQ(bytes(64, 24), std::string(24, '\0'));                       // no other node
   EXPECT_EQ(bytes(88, 12), "\x03\x30\0\0\0\0\0\0\x04\x30\0\0"s);         // LIDs

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "tree/node/planted.hpp"
+#include "tree/node/planted_tree_bugs.hpp"
 
 namespace espalier::tree {
 namespace {

@@ -78,7 +78,7 @@ inline void probe_leaf(const NodeView& leaf, const NodeHead& head, const SearchK
                        const Kit& kit, LeafProbe& probe) {
   const Geometry& g = leaf.geometry();
   const std::uint32_t chunks = head.chunks() < g.chunks_max ? head.chunks() : g.chunks_max;
-  probe.rank = kit.rank16(leaf.bytes() + g.heads_begin, chunks,
+  probe.rank = kit.rank16(leaf.bytes() + g.key_prefixes_begin, chunks,
                           static_cast<std::uint16_t>(head.scaled(key) >> 48));
   const std::uint32_t entries = leaf.log_entries(head.lock);
   probe.log_matches =
@@ -107,7 +107,7 @@ inline void probe_leaf(const NodeView& leaf, const NodeHead& head, const SearchK
 void resolve_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& probe);
 
 /// Among tied chunks the last one is the key's, if it does not begin above the key.
-inline void settle_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& probe) {
+inline void decide_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& probe) {
   if (probe.begin != 0 && compare_keys(leaf.sorted_item(probe.begin).key, key.view()) <= 0)
       [[likely]] {
     probe.tied = false;
@@ -141,7 +141,7 @@ struct AlikeItems {
   AlikeItems alike;
   if (probe.begin == 0 || probe.begin >= probe.end || key.bytes() > 16) return false;
   if (!alike.read(leaf, key, probe)) return false;
-  const std::uint64_t first = key.head();
+  const std::uint64_t first = key.prefix();
   const std::uint64_t last = key.tail();
   std::uint32_t below = 0;
   std::uint32_t unlike = 0;
@@ -162,7 +162,7 @@ struct AlikeItems {
 /// The first item >= key. Requires: the probe's chunk is at hand (and, if tied, all tied chunks).
 [[nodiscard]] inline Position lower_bound(const NodeView& leaf, const SearchKey& key,
                                           LeafProbe probe) {
-  if (probe.tied) settle_tie(leaf, key, probe);
+  if (probe.tied) decide_tie(leaf, key, probe);
   Position position;
   if (lower_bound_among_alike(leaf, key, probe, position)) [[likely]]
     return position;
@@ -234,9 +234,9 @@ struct AlikeItems {
   if (find_in_chunk(leaf, key, probe, found)) return true;
   if (!probe.tied) [[likely]]
     return false;
-  LeafProbe settled = probe;
-  resolve_tie(leaf, key, settled);
-  return find_in_chunk(leaf, key, settled, found);
+  LeafProbe resolved = probe;
+  resolve_tie(leaf, key, resolved);
+  return find_in_chunk(leaf, key, resolved, found);
 }
 
 /// The newest log entry of the key that is visible at `read_version`, if there is one.
@@ -265,7 +265,7 @@ template <class Kit>
   GroupChoice choice;
   choice.scaled = head.scaled(key);
   const std::uint32_t most = node.geometry().groups_max;
-  const Rank rank = kit.rank16(node.bytes() + node.geometry().group_heads_begin,
+  const Rank rank = kit.rank16(node.bytes() + node.geometry().group_key_prefixes_begin,
                                head.chunks() < most ? head.chunks() : most,
                                static_cast<std::uint16_t>(choice.scaled >> 48));
   choice.first = rank.below - (rank.below != 0 ? 1 : 0);

@@ -11,7 +11,7 @@ void LogInOrder::begin(const NodeView& leaf, std::uint64_t read_version, std::ui
   geometry_ = &leaf.geometry();
   read_version_ = read_version;
   count_ = 0;
-  settled_ = 0;
+  decided_ = 0;
   const std::uint32_t entries = leaf.log_entries(leaf.lock_word());
   for (std::uint32_t slot = 0; slot < entries; ++slot) {
     const std::uint16_t place = leaf.log_place(slot);
@@ -27,7 +27,7 @@ void LogInOrder::begin(const NodeView& leaf, std::uint64_t read_version, std::ui
 }
 
 // Reads all entries that have the same place, and orders them by key.
-void LogInOrder::settle(std::uint32_t i) {
+void LogInOrder::decide(std::uint32_t i) {
   std::uint32_t first = i;
   std::uint32_t end = i + 1;
   while (first != 0 && places_[first - 1] == places_[i]) --first;
@@ -35,7 +35,7 @@ void LogInOrder::settle(std::uint32_t i) {
   const NodeView leaf(leaf_, *geometry_);
   std::uint32_t kept = first;                              // the end of those in order
   for (std::uint32_t from = first; from != end; ++from) {  // from the oldest to the newest
-    settled_ |= 1u << from;
+    decided_ |= 1u << from;
     const std::uint8_t slot = slots_[from];
     const LogItem item = leaf.log_item(slot, read_version_);
     if (item.version == wire::kLive) continue;

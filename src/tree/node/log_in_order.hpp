@@ -26,24 +26,24 @@ class LogInOrder {
   /// The i-th entry by key; null if it is none, for the reader may not see it, or a newer one has
   /// its key. Such come behind the others with the same place.
   [[nodiscard]] const LogItem* at(std::uint32_t i) {
-    if ((settled_ >> i & 1) == 0) settle(i);
+    if ((decided_ >> i & 1) == 0) decide(i);
     return slots_[i] == kNone ? nullptr : &items_[slots_[i]];
   }
 
  private:
   static constexpr std::uint8_t kNone = 0xFF;
 
-  void settle(std::uint32_t i);
+  void decide(std::uint32_t i);
 
   const std::byte* leaf_ = nullptr;
   const Geometry* geometry_ = nullptr;
   std::uint64_t read_version_ = 0;
   std::uint32_t count_ = 0;
-  std::uint32_t settled_ = 0;  // a bit for each entry: whether slots_ is final
+  std::uint32_t decided_ = 0;  // a bit for each entry: whether slots_ is final
   std::uint16_t places_[wire::kLogSlotsMax];
   std::uint8_t slots_[wire::kLogSlotsMax];
   LogItem items_[wire::kLogSlotsMax];  // by slot, of those that are settled
-  static_assert(wire::kLogSlotsMax <= 32, "a bit of settled_ for each");
+  static_assert(wire::kLogSlotsMax <= 32, "a bit of decided_ for each");
 };
 
 }  // namespace espalier::tree

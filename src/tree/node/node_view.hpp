@@ -24,7 +24,7 @@
 namespace espalier::tree {
 
 /// What a node says to a walker that came to it (DESIGN idea 1).
-enum class Verdict : std::uint8_t {
+enum class Visibility : std::uint8_t {
   answers,  ///< it covers the key at the read version
   older,    ///< it is too new: follow the old-version reference
   newer,    ///< it was superseded before the read version: go to the successor
@@ -84,10 +84,15 @@ class NodeView {
   }
   [[nodiscard]] bool leaf() const { return load(&wire::NodeHeader::kind) == wire::NodeKind::leaf; }
   [[nodiscard]] std::uint32_t level() const { return load(&wire::NodeHeader::level); }
-  [[nodiscard]] std::uint64_t low_head() const { return load(&wire::NodeHeader::low_head); }
-  [[nodiscard]] std::uint64_t high_head() const { return load(&wire::NodeHeader::high_head); }
-  [[nodiscard]] HeadMap head_map() const {
-    return {load(&wire::NodeHeader::head_base), load(&wire::NodeHeader::head_shift) & 63u};
+  [[nodiscard]] std::uint64_t low_key_prefix() const {
+    return load(&wire::NodeHeader::low_key_prefix);
+  }
+  [[nodiscard]] std::uint64_t high_key_prefix() const {
+    return load(&wire::NodeHeader::high_key_prefix);
+  }
+  [[nodiscard]] KeyPrefixMap key_prefix_map() const {
+    return {load(&wire::NodeHeader::key_prefix_base),
+            load(&wire::NodeHeader::key_prefix_shift) & 63u};
   }
   [[nodiscard]] std::uint32_t prefix_bytes() const { return load(&wire::NodeHeader::prefix_bytes); }
   [[nodiscard]] std::uint32_t chunks() const {
@@ -103,8 +108,8 @@ class NodeView {
   }
   [[nodiscard]] wire::Ref old_ref() const { return {load(&wire::NodeHeader::old_ref)}; }
   [[nodiscard]] wire::Ref old2_ref() const { return {load(&wire::NodeHeader::old2_ref)}; }
-  [[nodiscard]] std::uint64_t old2_low_head() const {
-    return load(&wire::NodeHeader::old2_low_head);
+  [[nodiscard]] std::uint64_t old2_low_key_prefix() const {
+    return load(&wire::NodeHeader::old2_low_key_prefix);
   }
   [[nodiscard]] wire::Ref successor_ref() const {
     return {base::load_shared<std::uint64_t>(at_ + offsetof(wire::NodeHeader, successor_ref))};
@@ -137,10 +142,12 @@ class NodeView {
   // --- may it answer? ------------------------------------------------------------------------
   /// low <= key < high. The heads nearly always decide.
   [[nodiscard]] bool covers(const SearchKey& key) const {
-    const std::uint64_t head = key.head();
-    const bool above_low = head > low_head() ||
-                           (head == low_head() && compare_same_head(key.view(), low_fence()) >= 0);
-    const bool below_high = head < high_head() || (head == high_head() && below_high_fence(key));
+    const std::uint64_t head = key.prefix();
+    const bool above_low =
+        head > low_key_prefix() ||
+        (head == low_key_prefix() && compare_same_head(key.view(), low_fence()) >= 0);
+    const bool below_high =
+        head < high_key_prefix() || (head == high_key_prefix() && below_high_fence(key));
     return above_low && below_high;
   }
   /// low < key <= high: what a descending walk asks (rule 9). `key` empty stands for the end.
@@ -150,8 +157,8 @@ class NodeView {
            (!has_high_fence() || compare_keys(key.view(), high_fence()) <= 0);
   }
   // --- chunks and items of a leaf ------------------------------------------------------------
-  [[nodiscard]] std::uint16_t chunk_head(std::uint32_t chunk) const {
-    return base::load_plain<std::uint16_t>(at_ + g_->heads_begin + 2 * chunk);
+  [[nodiscard]] std::uint16_t chunk_key_prefix(std::uint32_t chunk) const {
+    return base::load_plain<std::uint16_t>(at_ + g_->key_prefixes_begin + 2 * chunk);
   }
   /// Offset of the first item that begins in `chunk`; 0 if none does.
   [[nodiscard]] std::uint32_t chunk_start(std::uint32_t chunk) const {

@@ -23,9 +23,9 @@ enum class Isa : std::uint8_t { scalar, avx2, avx512 };
 /// The chosen kernels. Thread: any. Heads may be unaligned, slots are aligned to 2.
 struct SearchKit {
   /// Ranks `head` among `count` (0 to 64) 16-bit heads. May read up to 128 bytes from `heads`.
-  Rank (*rank16)(const std::byte* heads, std::uint32_t count, std::uint16_t head);
+  Rank (*rank16)(const std::byte* key_prefixes, std::uint32_t count, std::uint16_t head);
   /// Ranks `head` among 16 32-bit heads.
-  Rank (*rank32)(const std::byte* heads, std::uint32_t head);
+  Rank (*rank32)(const std::byte* key_prefixes, std::uint32_t head);
   /// Which of `count` (0 to 64) 16-bit log slots carry `tag` in their upper byte; bit i: slot i.
   /// May read up to 128 bytes.
   std::uint64_t (*match_tags)(const std::byte* slots, std::uint32_t count, std::uint8_t tag);

@@ -21,7 +21,7 @@ namespace espalier::tree {
 
 /// The first 8 bytes of `key`, zero padded, as a big-endian number: orders as the keys do, up to
 /// ties.
-[[nodiscard]] inline std::uint64_t head_of(std::string_view key) {
+[[nodiscard]] inline std::uint64_t key_prefix_of(std::string_view key) {
   return base::load_be64_prefix(key);
 }
 
@@ -37,7 +37,7 @@ namespace espalier::tree {
     }
     hash = (std::rotl(hash, 23) ^ big_endian_at(key.data() + key.size() - 8)) * kMultiplier;
   } else {
-    hash = (hash ^ head_of(key)) * kMultiplier;
+    hash = (hash ^ key_prefix_of(key)) * kMultiplier;
   }
   return static_cast<std::uint8_t>((hash ^ (hash >> 29)) >> 24);
 }
@@ -105,7 +105,7 @@ class SearchKey {
       std::memcpy(data_, &first_, 8);
       std::memcpy(data_ + bytes_ - 8, &last_, 8);
     } else {
-      first_ = last_ = __builtin_bswap64(head_of(key));
+      first_ = last_ = __builtin_bswap64(key_prefix_of(key));
       mask_ = mask_of(bytes_);
       std::memcpy(data_, &first_, 8);
     }
@@ -121,7 +121,7 @@ class SearchKey {
   }
   [[nodiscard]] std::string_view view() const { return {data_, bytes_}; }
   [[nodiscard]] std::uint32_t bytes() const { return bytes_; }
-  [[nodiscard]] std::uint64_t head() const { return __builtin_bswap64(first_); }
+  [[nodiscard]] std::uint64_t prefix() const { return __builtin_bswap64(first_); }
   /// The last 8 bytes as a big-endian number. Requires: bytes() >= 8.
   [[nodiscard]] std::uint64_t tail() const { return __builtin_bswap64(last_); }
   [[nodiscard]] std::uint8_t tag() const { return tag_of(view()); }
@@ -160,12 +160,12 @@ class SearchKey {
 };
 
 /// Maps 8 bytes of a key monotonically to a head that spends its bits on the node's own range.
-struct HeadMap {
+struct KeyPrefixMap {
   std::uint64_t base = 0;
   std::uint32_t shift = 0;
 
   /// The map for keys whose 8 bytes lie between first and last.
-  static HeadMap covering(std::uint64_t first, std::uint64_t last) {
+  static KeyPrefixMap covering(std::uint64_t first, std::uint64_t last) {
     const std::uint64_t range = last - first;
     return {first, static_cast<std::uint32_t>(range == 0 ? 63 : std::countl_zero(range))};
   }

@@ -43,7 +43,7 @@ TEST(Keys, CompareAsStringsDo) {
             << testing::PrintToString(a) << " " << testing::PrintToString(b) << " " << equal;
       }
       ASSERT_EQ(same_key(a, b), a == b);
-      if (head_of(a) == head_of(b)) {
+      if (key_prefix_of(a) == key_prefix_of(b)) {
         ASSERT_EQ(sign(compare_same_head(a, b)), sign(a.compare(b)));
       }
     }
@@ -53,13 +53,13 @@ TEST(Keys, CompareAsStringsDo) {
 TEST(Keys, HeadsOrderAsKeysDoUpToTies) {
   const auto keys = hostile_keys();
   for (const std::string& a : keys) {
-    ASSERT_EQ(head_of(a), base::load_be64_prefix(a));
+    ASSERT_EQ(key_prefix_of(a), base::load_be64_prefix(a));
     std::string padded_head = a.substr(0, 8);
     padded_head.resize(8, '\0');
-    ASSERT_EQ(head_of(a), big_endian_at(padded_head.data()));
+    ASSERT_EQ(key_prefix_of(a), big_endian_at(padded_head.data()));
     for (const std::string& b : keys) {
       if (a < b) {
-        ASSERT_LE(head_of(a), head_of(b));
+        ASSERT_LE(key_prefix_of(a), key_prefix_of(b));
       }
     }
   }
@@ -85,11 +85,11 @@ TEST(SearchKey, IsTheKeyAndKnowsItsHeads) {
     key.assign(text);
     ASSERT_EQ(key.view(), text);
     ASSERT_EQ(key.bytes(), text.size());
-    ASSERT_EQ(key.head(), head_of(text));
+    ASSERT_EQ(key.prefix(), key_prefix_of(text));
     ASSERT_EQ(key.tag(), tag_of(text));
     for (std::size_t prefix = 0; prefix <= text.size(); ++prefix) {
       ASSERT_EQ(key.head_after(static_cast<std::uint32_t>(prefix)),
-                head_of(std::string_view(text).substr(prefix)));
+                key_prefix_of(std::string_view(text).substr(prefix)));
     }
     ASSERT_EQ(key.head_after(static_cast<std::uint32_t>(text.size()) + 5), 0u);
   }
@@ -113,7 +113,7 @@ TEST(SearchKey, TheSuccessorIsTheNextKey) {
   for (const std::string& a : hostile_keys()) {
     key.assign_successor(a);
     ASSERT_GT(key.view(), std::string_view(a));
-    ASSERT_EQ(key.head(), head_of(key.view()));
+    ASSERT_EQ(key.prefix(), key_prefix_of(key.view()));
     for (const std::string& b : hostile_keys()) {
       ASSERT_EQ(b > a, compare_keys(b, key.view()) >= 0);
     }
@@ -122,13 +122,13 @@ TEST(SearchKey, TheSuccessorIsTheNextKey) {
   EXPECT_EQ(key.bytes(), wire::kKeyBytesMax + 1);
 }
 
-TEST(HeadMap, KeepsTheOrderAndSaturatesOutside) {
+TEST(KeyPrefixMap, KeepsTheOrderAndSaturatesOutside) {
   base::Random random(base::seed_from_environment(6));
   for (int round = 0; round < 2000; ++round) {
     std::uint64_t first = random() >> random.below(64);
     std::uint64_t last = first + (random.below(4) == 0 ? 0 : random() >> random.below(64));
     if (last < first) std::swap(first, last);
-    const HeadMap map = HeadMap::covering(first, last);
+    const KeyPrefixMap map = KeyPrefixMap::covering(first, last);
     ASSERT_LT(map.shift, 64u);
     ASSERT_EQ(map(first), 0u);
     std::vector<std::uint64_t> words{0, first, last, ~std::uint64_t{0}};
@@ -140,8 +140,8 @@ TEST(HeadMap, KeepsTheOrderAndSaturatesOutside) {
   }
 }
 
-TEST(HeadMap, SpendsItsBitsOnItsRange) {
-  const HeadMap map = HeadMap::covering(1000, 1000 + 65535);
+TEST(KeyPrefixMap, SpendsItsBitsOnItsRange) {
+  const KeyPrefixMap map = KeyPrefixMap::covering(1000, 1000 + 65535);
   EXPECT_EQ(map(1000) >> 48, 0u);
   EXPECT_EQ(map(1001) >> 48, 1u);
   EXPECT_EQ(map(1000 + 65534) >> 48, 65534u);

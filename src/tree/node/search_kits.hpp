@@ -34,20 +34,20 @@ namespace espalier::tree {
 struct ScalarKit {
   static constexpr const char* kName = "scalar";
 
-  static Rank rank16(const std::byte* heads, std::uint32_t count, std::uint16_t head) {
+  static Rank rank16(const std::byte* key_prefixes, std::uint32_t count, std::uint16_t head) {
     Rank rank;
     for (std::uint32_t i = 0; i < count; ++i) {
-      const auto other = base::load_plain<std::uint16_t>(heads + 2 * i);
+      const auto other = base::load_plain<std::uint16_t>(key_prefixes + 2 * i);
       rank.below += other < head ? 1 : 0;
       rank.below_or_equal += other <= head ? 1 : 0;
     }
     return rank;
   }
 
-  static Rank rank32(const std::byte* heads, std::uint32_t head) {
+  static Rank rank32(const std::byte* key_prefixes, std::uint32_t head) {
     Rank rank;
     for (std::uint32_t i = 0; i < 16; ++i) {
-      const auto other = base::load_plain<std::uint32_t>(heads + 4 * i);
+      const auto other = base::load_plain<std::uint32_t>(key_prefixes + 4 * i);
       rank.below += other < head ? 1 : 0;
       rank.below_or_equal += other <= head ? 1 : 0;
     }
@@ -72,13 +72,13 @@ struct ScalarKit {
 struct Avx2Kit {
   static constexpr const char* kName = "avx2";
 
-  ESPALIER_TARGET_AVX2 static Rank rank16(const std::byte* heads, std::uint32_t count,
+  ESPALIER_TARGET_AVX2 static Rank rank16(const std::byte* key_prefixes, std::uint32_t count,
                                           std::uint16_t head) {
     const __m256i limit = _mm256_set1_epi16(static_cast<short>(head));
     std::uint32_t below = 0;
     std::uint32_t at_most = 0;
     for (std::uint32_t i = 0; i < count; i += 16) {  // two bits of movemask's for each head
-      const __m256i lanes = load(heads + std::size_t{2} * i);
+      const __m256i lanes = load(key_prefixes + std::size_t{2} * i);
       const std::uint32_t left = count - i;
       const std::uint32_t valid = left >= 16 ? ~0u : (1u << (2 * left)) - 1;
       const __m256i le = _mm256_cmpeq_epi16(_mm256_min_epu16(lanes, limit), lanes);
@@ -90,12 +90,12 @@ struct Avx2Kit {
     return {below / 2, at_most / 2};
   }
 
-  ESPALIER_TARGET_AVX2 static Rank rank32(const std::byte* heads, std::uint32_t head) {
+  ESPALIER_TARGET_AVX2 static Rank rank32(const std::byte* key_prefixes, std::uint32_t head) {
     const __m256i limit = _mm256_set1_epi32(static_cast<int>(head));
     std::uint32_t below = 0;
     std::uint32_t at_most = 0;
     for (std::size_t half = 0; half < 2; ++half) {
-      const __m256i lanes = load(heads + 32 * half);
+      const __m256i lanes = load(key_prefixes + 32 * half);
       const __m256i le = _mm256_cmpeq_epi32(_mm256_min_epu32(lanes, limit), lanes);
       const __m256i eq = _mm256_cmpeq_epi32(lanes, limit);
       const auto le_bits = static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(le)));
@@ -130,23 +130,23 @@ struct Avx2Kit {
 struct Avx512Kit {
   static constexpr const char* kName = "avx512";
 
-  ESPALIER_TARGET_AVX512 static Rank rank16(const std::byte* heads, std::uint32_t count,
+  ESPALIER_TARGET_AVX512 static Rank rank16(const std::byte* key_prefixes, std::uint32_t count,
                                             std::uint16_t head) {
     const __m512i limit = _mm512_set1_epi16(static_cast<short>(head));
     const std::uint64_t valid = _bzhi_u64(~std::uint64_t{0}, count);
     const auto low = static_cast<__mmask32>(valid);
     const auto high = static_cast<__mmask32>(valid >> 32);
-    const __m512i a = _mm512_maskz_loadu_epi16(low, heads);
-    const __m512i b = _mm512_maskz_loadu_epi16(high, heads + 64);
+    const __m512i a = _mm512_maskz_loadu_epi16(low, key_prefixes);
+    const __m512i b = _mm512_maskz_loadu_epi16(high, key_prefixes + 64);
     return {ones(_mm512_mask_cmplt_epu16_mask(low, a, limit),
                  _mm512_mask_cmplt_epu16_mask(high, b, limit)),
             ones(_mm512_mask_cmple_epu16_mask(low, a, limit),
                  _mm512_mask_cmple_epu16_mask(high, b, limit))};
   }
 
-  ESPALIER_TARGET_AVX512 static Rank rank32(const std::byte* heads, std::uint32_t head) {
+  ESPALIER_TARGET_AVX512 static Rank rank32(const std::byte* key_prefixes, std::uint32_t head) {
     const __m512i limit = _mm512_set1_epi32(static_cast<int>(head));
-    const __m512i lanes = _mm512_loadu_si512(heads);
+    const __m512i lanes = _mm512_loadu_si512(key_prefixes);
     return {ones(_mm512_cmplt_epu32_mask(lanes, limit), 0),
             ones(_mm512_cmple_epu32_mask(lanes, limit), 0)};
   }

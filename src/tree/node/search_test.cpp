@@ -27,9 +27,9 @@ class Lanes {
 };
 
 template <class T>
-Rank count(const std::vector<T>& heads, T head) {
+Rank count(const std::vector<T>& key_prefixes, T head) {
   Rank rank;
-  for (const T other : heads) {
+  for (const T other : key_prefixes) {
     rank.below += other < head ? 1 : 0;
     rank.below_or_equal += other <= head ? 1 : 0;
   }
@@ -43,16 +43,16 @@ class SearchKits : public ::testing::TestWithParam<Isa> {
     // Not every machine has the instructions of avx2 and avx512; tests/skips.txt lists these.
     if (kit_ == nullptr) GTEST_SKIP() << "this machine lacks the instructions";
   }
-  void expect_rank16(const std::vector<std::uint16_t>& heads) {
-    const Lanes<std::uint16_t> lanes(heads, 64);
+  void expect_rank16(const std::vector<std::uint16_t>& key_prefixes) {
+    const Lanes<std::uint16_t> lanes(key_prefixes, 64);
     std::vector<std::uint16_t> wanted{0, 1, 0x7FFF, 0x8000, 0xFFFE, 0xFFFF};
-    for (const std::uint16_t head : heads) {
+    for (const std::uint16_t head : key_prefixes) {
       for (const int step : {-1, 0, 1}) wanted.push_back(static_cast<std::uint16_t>(head + step));
     }
     for (const std::uint16_t head : wanted) {
-      ASSERT_EQ(kit_->rank16(lanes.data(), static_cast<std::uint32_t>(heads.size()), head),
-                count(heads, head))
-          << heads.size() << " heads, head " << head;
+      ASSERT_EQ(kit_->rank16(lanes.data(), static_cast<std::uint32_t>(key_prefixes.size()), head),
+                count(key_prefixes, head))
+          << key_prefixes.size() << " heads, head " << head;
     }
   }
   const SearchKit* kit_ = nullptr;
@@ -60,9 +60,9 @@ class SearchKits : public ::testing::TestWithParam<Isa> {
 
 TEST_P(SearchKits, RanksAmongEveryNumberOfHeads) {
   for (std::size_t n = 0; n <= 64; ++n) {
-    std::vector<std::uint16_t> heads(n);
-    for (std::size_t i = 0; i < n; ++i) heads[i] = static_cast<std::uint16_t>(1000 * i);
-    expect_rank16(heads);
+    std::vector<std::uint16_t> key_prefixes(n);
+    for (std::size_t i = 0; i < n; ++i) key_prefixes[i] = static_cast<std::uint16_t>(1000 * i);
+    expect_rank16(key_prefixes);
     expect_rank16(std::vector<std::uint16_t>(n, 0));
     expect_rank16(std::vector<std::uint16_t>(n, 0xFFFF));
     expect_rank16(std::vector<std::uint16_t>(n, 0x8000));
@@ -73,14 +73,14 @@ TEST_P(SearchKits, RanksAmongTiesAtEveryPlace) {
   for (std::size_t n = 1; n <= 64; n += 7) {
     for (std::size_t first = 0; first < n; ++first) {
       for (std::size_t last = first; last <= n; last += 5) {
-        std::vector<std::uint16_t> heads(n);
+        std::vector<std::uint16_t> key_prefixes(n);
         for (std::size_t i = 0; i < n; ++i) {
-          heads[i] = static_cast<std::uint16_t>(i < first ? i : i < last ? 500 : 60000 + i);
+          key_prefixes[i] = static_cast<std::uint16_t>(i < first ? i : i < last ? 500 : 60000 + i);
         }
-        const Lanes<std::uint16_t> lanes(heads, 64);
+        const Lanes<std::uint16_t> lanes(key_prefixes, 64);
         for (std::uint16_t head = 499; head <= 501; ++head) {
           ASSERT_EQ(kit_->rank16(lanes.data(), static_cast<std::uint32_t>(n), head),
-                    count(heads, head));
+                    count(key_prefixes, head));
         }
       }
     }
@@ -90,27 +90,29 @@ TEST_P(SearchKits, RanksAmongTiesAtEveryPlace) {
 TEST_P(SearchKits, RanksRandomHeads) {
   base::Random random(base::seed_from_environment(3));
   for (int round = 0; round < 300; ++round) {
-    std::vector<std::uint16_t> heads(random.below(65));
+    std::vector<std::uint16_t> key_prefixes(random.below(65));
     const std::uint64_t spread = random.below(2) == 0 ? 20 : 65536;
-    for (auto& head : heads) head = static_cast<std::uint16_t>(random.below(spread));
-    if (round % 3 != 0) std::sort(heads.begin(), heads.end());  // a node that lies is not sorted
-    expect_rank16(heads);
+    for (auto& head : key_prefixes) head = static_cast<std::uint16_t>(random.below(spread));
+    if (round % 3 != 0)
+      std::sort(key_prefixes.begin(), key_prefixes.end());  // a node that lies is not sorted
+    expect_rank16(key_prefixes);
   }
 }
 
 TEST_P(SearchKits, RanksChildrenOfAGroup) {
   base::Random random(base::seed_from_environment(4));
   for (int round = 0; round < 2000; ++round) {
-    std::vector<std::uint32_t> heads(16);
+    std::vector<std::uint32_t> key_prefixes(16);
     const std::uint64_t spread = random.below(2) == 0 ? 10 : std::uint64_t{1} << 32;
-    for (auto& head : heads) head = static_cast<std::uint32_t>(random.below(spread));
-    std::sort(heads.begin(), heads.end());
-    for (std::size_t i = random.below(17); i < 16; ++i) heads[i] = ~0u;  // unused
-    const Lanes<std::uint32_t> lanes(heads, 16);
+    for (auto& head : key_prefixes) head = static_cast<std::uint32_t>(random.below(spread));
+    std::sort(key_prefixes.begin(), key_prefixes.end());
+    for (std::size_t i = random.below(17); i < 16; ++i) key_prefixes[i] = ~0u;  // unused
+    const Lanes<std::uint32_t> lanes(key_prefixes, 16);
     std::vector<std::uint32_t> wanted{0, 0x7FFF'FFFF, 0x8000'0000, ~0u};
-    for (const std::uint32_t head : heads) wanted.insert(wanted.end(), {head - 1, head, head + 1});
+    for (const std::uint32_t head : key_prefixes)
+      wanted.insert(wanted.end(), {head - 1, head, head + 1});
     for (const std::uint32_t head : wanted) {
-      ASSERT_EQ(kit_->rank32(lanes.data(), head), count(heads, head)) << head;
+      ASSERT_EQ(kit_->rank32(lanes.data(), head), count(key_prefixes, head)) << head;
     }
   }
 }

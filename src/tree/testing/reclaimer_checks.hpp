@@ -13,7 +13,7 @@ class ReclaimerUnderTest {
 
   /// Retires a fresh buffer at `version`; returns where it lies.
   std::uint64_t retire(std::uint64_t version) {
-    const std::uint64_t offset = *tree.worker().cache.allocate(tree.map().node_class);
+    const std::uint64_t offset = *tree.context().cache.allocate(tree.map().node_class);
     go_live(tree.map().at(offset), version);
     const Retired retired{offset, version, tree.map().node_class, 0};
     reclaimer().retire(tree.map(), {&retired, 1});
@@ -21,7 +21,7 @@ class ReclaimerUnderTest {
   }
   /// Collects as often as it takes for what can be freed to be freed.
   void collect() {
-    for (int i = 0; i < 4; ++i) reclaimer().collect(tree.worker().cache);
+    for (int i = 0; i < 4; ++i) reclaimer().collect(tree.context().cache);
   }
   [[nodiscard]] bool freed(std::uint64_t offset) {
     return base::load_plain<wire::BufferHeader>(tree.map().at(offset)).superseded == 0;

@@ -80,9 +80,9 @@ class TreeFixture {
                        std::uint64_t bytes_max = std::uint64_t{256} << 20)
       : store_(std::move(*memory::Region::reserve({.bytes_max = bytes_max, .huge_pages = false})),
                16),
-        worker_(std::make_unique<Worker>(store_, std::move(*store_.epochs.join()), 0)),
+        context_(std::make_unique<ThreadContext>(store_, std::move(*store_.epochs.join()), 0)),
         map_(std::move(*MapCore::create(store_, 1, "map", options))),
-        engine_(*worker_, *map_, 1, [this](std::uint32_t, base::ReadyQueue& queue) {
+        executor_(*context_, *map_, 1, [this](std::uint32_t, base::ReadyQueue& queue) {
           return HostAccess(map_->base, queue, false, &kNever);
         }) {}
 
@@ -98,8 +98,8 @@ class TreeFixture {
     return run(one, answer);
   }
   Completion run(const Request& one, OneAnswer& answer) {
-    engine_.submit({&one, 1}, answer);
-    engine_.drain();
+    executor_.submit({&one, 1}, answer);
+    executor_.drain();
     return answer.completion;
   }
   Completion put(std::string_view key, std::string_view value) {
@@ -117,9 +117,9 @@ class TreeFixture {
       const std::string_view text = value ? std::string_view(*value) : std::string_view{};
       intents.push_back({value ? Op::put : Op::erase, &search, text, false, {}});
     }
-    worker_->slot.enter();
-    EXPECT_EQ(write_batch(*worker_, *map_, intents, {}).status, WriteStatus::done);
-    worker_->slot.exit();
+    context_->slot.enter();
+    EXPECT_EQ(write_batch(*context_, *map_, intents, {}).status, WriteStatus::done);
+    context_->slot.exit();
   }
 
   /// Puts keys "key00000" and so on, with their numbers as values.
@@ -134,7 +134,7 @@ class TreeFixture {
 
   StoreCore& store() { return store_; }
   MapCore& map() { return *map_; }
-  Worker& worker() { return *worker_; }
+  ThreadContext& context() { return *context_; }
   [[nodiscard]] std::byte* bytes(wire::Lid lid) const {
     return map_->at(map_->table.get(lid).offset());
   }
@@ -147,9 +147,9 @@ class TreeFixture {
  private:
   static constexpr bool kNever = false;
   StoreCore store_;
-  std::unique_ptr<Worker> worker_;
+  std::unique_ptr<ThreadContext> context_;
   std::unique_ptr<MapCore> map_;
-  HostExecutor<HostAccess> engine_;
+  HostExecutor<HostAccess> executor_;
 };
 
 }  // namespace espalier::tree

@@ -4,7 +4,7 @@
 
 #include "espalier/types.hpp"
 #include "tree/node/leaf_search.hpp"
-#include "tree/node/planted.hpp"
+#include "tree/node/planted_tree_bugs.hpp"
 
 namespace espalier::tree {
 

@@ -14,9 +14,9 @@ wire::Ref predecessor(Cursor& cursor, const NodeView& node) {
   const wire::Ref second = node.old2_ref();
   if (!second) return node.old_ref();
   const bool from_end = cursor.goal == Goal::backward && cursor.key.bytes() == 0;
-  const std::uint64_t border = node.old2_low_head();
-  if (!from_end && cursor.key.head() < border) return node.old_ref();
-  if (!from_end && cursor.key.head() == border) cursor.other_predecessor = node.old_ref();
+  const std::uint64_t border = node.old2_low_key_prefix();
+  if (!from_end && cursor.key.prefix() < border) return node.old_ref();
+  if (!from_end && cursor.key.prefix() == border) cursor.other_predecessor = node.old_ref();
   return second;
 }
 
@@ -37,22 +37,24 @@ Step visit_exactly(const MapView& map, Cursor& cursor, const NodeView& node, con
     return kRoot;
   }
   if (head.created == wire::kNoNode) return kRoot;
-  Verdict verdict = head.current_at(cursor.read_version, map.versions);
-  if (verdict == Verdict::older && planted(Bug::ignore_created)) verdict = Verdict::answers;
-  if (verdict == Verdict::newer && planted(Bug::ignore_superseded)) verdict = Verdict::answers;
-  switch (verdict) {
-    case Verdict::older: {
+  Visibility visibility = head.current_at(cursor.read_version, map.versions);
+  if (visibility == Visibility::older && planted(Bug::ignore_created))
+    visibility = Visibility::answers;
+  if (visibility == Visibility::newer && planted(Bug::ignore_superseded))
+    visibility = Visibility::answers;
+  switch (visibility) {
+    case Visibility::older: {
       const wire::Ref old = predecessor(cursor, node);
       // Without a predecessor there was nothing older: what is here is all there ever was.
       if (old) return {StepKind::predecessor, old, 0};
       break;
     }
-    case Verdict::newer: {
+    case Visibility::newer: {
       const wire::Ref successor = node.successor_ref();
       if (!meant(node.generation()) || !successor) return kRoot;
       return {StepKind::successor, successor, 0};
     }
-    case Verdict::answers:
+    case Visibility::answers:
       if (!meant(node.generation())) return kRoot;
       break;
     default: return kRoot;

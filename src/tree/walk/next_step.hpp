@@ -10,7 +10,7 @@
 #pragma once
 
 #include "tree/node/leaf_search.hpp"
-#include "tree/node/planted.hpp"
+#include "tree/node/planted_tree_bugs.hpp"
 #include "tree/walk/map_view.hpp"
 #include "tree/walk/walk_state.hpp"
 
@@ -40,13 +40,14 @@ struct Step {
 [[nodiscard]] inline bool answers_by_head(const MapView& map, const SearchKey& key,
                                           std::uint64_t read_version, const std::byte* node,
                                           const NodeHead& head, wire::Ref ref) {
-  const std::uint64_t word = key.head();
+  const std::uint64_t word = key.prefix();
   const std::uint64_t meant = std::uint64_t{ref.generation()} << 32 | map.id;
   constexpr std::uint64_t kIdentity = std::uint64_t{wire::kGenerationMask} << 32 | 0xFFFFFFFF;
   // The versions were read from a node that was still this one after them; so it stays while the
   // walk's epoch or lease holds, for it is superseded, if at all, above the read version.
-  return ((head.identity ^ meant) & kIdentity) == 0 && head.low_head < word &&
-         word < head.high_head && head.created <= read_version && read_version < head.superseded &&
+  return ((head.identity ^ meant) & kIdentity) == 0 && head.low_key_prefix < word &&
+         word < head.high_key_prefix && head.created <= read_version &&
+         read_version < head.superseded &&
          (base::load_shared<std::uint32_t>(node + offsetof(wire::NodeHeader, generation)) &
           wire::kGenerationMask) == ref.generation();
 }
@@ -70,8 +71,8 @@ struct Step {
 
 /// Whether the full fences decide if the node covers the key.
 [[nodiscard]] inline bool needs_fences(const Cursor& cursor, const NodeHead& head) {
-  return cursor.goal == Goal::backward || cursor.key.head() == head.low_head ||
-         cursor.key.head() == head.high_head;
+  return cursor.goal == Goal::backward || cursor.key.prefix() == head.low_key_prefix ||
+         cursor.key.prefix() == head.high_key_prefix;
 }
 
 /// The second half: the child of an interior node that is next on the way.

@@ -7,8 +7,8 @@
 // the root; every node on the way is asked whether it may answer (next_step.hpp), and says where to
 // go if not.
 //
-// Where it runs is a Place: what it reads (a MapView), how bytes come (an Access), how long they may
-// be believed (a ReadGuard), and, beside the memory, how to write.
+// Where it runs is a Place: what it reads (a MapView), how bytes come (an Access), how long they
+// may be believed (a ReadGuard), and, beside the memory, how to write.
 //
 // Thread: a walker belongs to one thread at a time.
 #pragma once
@@ -73,7 +73,8 @@ class Walker {
   /// Whether a write waits for memory until all that is in flight here has ended: nothing should
   /// begin meanwhile.
   [[nodiscard]] bool short_of_memory() const { return starved_ != 0; }
-  /// Walks from elsewhere that began again, since a node or value had changed or the guard was lost.
+  /// Walks from elsewhere that began again, since a node or value had changed or the guard was
+  /// lost.
   [[nodiscard]] std::uint64_t restarts() const { return restarts_; }
 
   /// Restarts after which a walk from elsewhere gives up with `contended`.

@@ -189,8 +189,8 @@ void Walker<P>::complete(Lane& lane) {
 }
 
 // Memory is short: what waits to be freed may be enough, but what is in flight on this core holds
-// it. So the lane waits until all of that has ended, and nothing new begins meanwhile. False: it has
-// tried often enough.
+// it. So the lane waits until all of that has ended, and nothing new begins meanwhile. False: it
+// has tried often enough.
 template <class P>
 bool Walker<P>::starve(Lane& lane) {
   if constexpr (P::kWrites) {
@@ -233,7 +233,7 @@ inline void Walker<P>::want_head(A& access, const std::byte* image, const Lane& 
     access.want(image, 0, lane.level != 0 ? g.groups_begin : g.sorted_begin);
   } else if (warmth != Warmth::cold) {  // an interior node: header and group heads
     access.want(image, 0, 64);
-    access.want(image, g.group_heads_begin, 64);
+    access.want(image, g.group_key_prefixes_begin, 64);
   } else if (lane.goal == Goal::point) {  // all but the header's second line
     access.want(image, 0, 64);
     access.want(image, g.slots_begin, g.places_begin - g.slots_begin);

@@ -37,12 +37,12 @@ void audit_separators(NodeAudit& a, std::span<const std::string_view> separators
   }
 }
 
-void audit_heads(NodeAudit& a, std::span<const std::string_view> separators) {
+void audit_key_prefixes(NodeAudit& a, std::span<const std::string_view> separators) {
   const auto word = [&](std::size_t i) {
     const std::size_t prefix = a.header.prefix_bytes;
-    return head_of(separators[i].substr(std::min(prefix, separators[i].size())));
+    return key_prefix_of(separators[i].substr(std::min(prefix, separators[i].size())));
   };
-  const HeadMap map = a.node.head_map();
+  const KeyPrefixMap map = a.node.key_prefix_map();
   if (separators.size() > 1) audit_scale(a, word(1), word(separators.size() - 1));
   const std::uint32_t groups = a.header.chunks;
   for (std::uint32_t i = 0; i < groups * kPerGroup; ++i) {
@@ -56,7 +56,7 @@ void audit_heads(NodeAudit& a, std::span<const std::string_view> separators) {
   }
   for (std::uint32_t i = 0; i < a.g.groups_max; ++i) {
     const auto head =
-        base::load_plain<std::uint16_t>(a.node.bytes() + a.g.group_heads_begin + 2 * i);
+        base::load_plain<std::uint16_t>(a.node.bytes() + a.g.group_key_prefixes_begin + 2 * i);
     const auto first =
         i < groups ? base::load_plain<std::uint32_t>(a.node.bytes() + a.node.group_offset(i))
                    : ~std::uint32_t{0};
@@ -83,7 +83,7 @@ std::vector<Child> audit_interior(NodeAudit& a) {
   const std::vector<std::string_view> separators = read_separators(a);
   if (separators.size() < a.header.items) return {};
   audit_separators(a, separators);
-  audit_heads(a, separators);
+  audit_key_prefixes(a, separators);
   std::vector<Child> children;
   for (std::uint32_t i = 0; i < a.header.items; ++i) {
     children.push_back({i == 0 ? a.place.low : separators[i], a.node.child(i)});

@@ -50,18 +50,21 @@ struct ChunkFirst {
   bool inside = false;
 };
 
-void audit_chunk(NodeAudit& a, std::uint32_t chunk, const ChunkFirst& first, const HeadMap& map) {
+void audit_chunk(NodeAudit& a, std::uint32_t chunk, const ChunkFirst& first,
+                 const KeyPrefixMap& map) {
   std::uint64_t head = 0xFFFF;
   std::uint32_t start = 0xFF;
   if (first.item != nullptr) {
     const std::string_view key = first.item->item.key;
-    head = map(head_of(key.substr(std::min<std::size_t>(a.header.prefix_bytes, key.size())))) >> 48;
+    head =
+        map(key_prefix_of(key.substr(std::min<std::size_t>(a.header.prefix_bytes, key.size())))) >>
+        48;
     if (first.inside) {
       start =
           (first.item->offset - a.g.sorted_begin - (chunk << a.g.chunk_shift)) >> a.g.unit_shift;
     }
   }
-  a.report.expect(a.node.chunk_head(chunk) == head, "the head of chunk ", chunk,
+  a.report.expect(a.node.chunk_key_prefix(chunk) == head, "the head of chunk ", chunk,
                   " is not that of its first item");
   const auto stored = std::to_integer<std::uint32_t>(a.node.bytes()[a.g.starts_begin + chunk]);
   a.report.expect(stored == start, "the start of chunk ", chunk, " is not its first item's");
@@ -73,9 +76,9 @@ void audit_chunks(NodeAudit& a, std::span<const PlacedItem> items) {
                   "its number of chunks does not fit its sorted block");
   const auto word = [&](const PlacedItem& placed) {
     const std::string_view key = placed.item.key;
-    return head_of(key.substr(std::min<std::size_t>(a.header.prefix_bytes, key.size())));
+    return key_prefix_of(key.substr(std::min<std::size_t>(a.header.prefix_bytes, key.size())));
   };
-  const HeadMap map = a.node.head_map();
+  const KeyPrefixMap map = a.node.key_prefix_map();
   if (!items.empty()) audit_scale(a, word(items.front()), word(items.back()));
   std::size_t at = 0;
   for (std::uint32_t chunk = 0; chunk < a.g.chunks_max; ++chunk) {

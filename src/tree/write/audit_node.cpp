@@ -43,9 +43,11 @@ bool audit_fences(NodeAudit& a) {
   a.report.expect(low == a.place.low, "its low fence is not its parent's separator");
   a.report.expect(high == a.place.high, "its high fence is not its parent's separator");
   a.report.expect(high.empty() || compare_keys(low, high) < 0, "its fences do not ascend");
-  a.report.expect(a.header.low_head == head_of(low), "its low_head is not that of its low fence");
-  a.report.expect(a.header.high_head == (high.empty() ? ~std::uint64_t{0} : head_of(high)),
-                  "its high_head is not that of its high fence");
+  a.report.expect(a.header.low_key_prefix == key_prefix_of(low),
+                  "its low_key_prefix is not that of its low fence");
+  a.report.expect(
+      a.header.high_key_prefix == (high.empty() ? ~std::uint64_t{0} : key_prefix_of(high)),
+      "its high_key_prefix is not that of its high fence");
   const auto differ = std::mismatch(low.begin(), low.end(), high.begin(), high.end());
   a.report.expect(a.header.prefix_bytes == differ.first - low.begin(),
                   "its prefix_bytes are not what its fences share");
@@ -70,8 +72,8 @@ void audit_predecessor(NodeAudit& a, wire::Ref ref, bool second) {
   const bool before = !high.empty() && compare_keys(high, a.place.low) <= 0;
   const bool behind = !a.place.high.empty() && compare_keys(a.place.high, low) <= 0;
   a.report.expect(!before && !behind, "its predecessor covers none of its keys");
-  a.report.expect(!second || old.low_head() == a.header.old2_low_head,
-                  "its old2_low_head is not that of its second predecessor");
+  a.report.expect(!second || old.low_key_prefix() == a.header.old2_low_key_prefix,
+                  "its old2_low_key_prefix is not that of its second predecessor");
 }
 
 void audit_history(NodeAudit& a) {
@@ -110,8 +112,8 @@ bool audit_header(NodeAudit& a) {
 }
 
 void audit_scale(NodeAudit& a, std::uint64_t first, std::uint64_t last) {
-  const std::uint64_t base = a.header.head_base;
-  const std::uint32_t shift = a.header.head_shift;
+  const std::uint64_t base = a.header.key_prefix_base;
+  const std::uint32_t shift = a.header.key_prefix_shift;
   a.report.expect(base <= first && shift < 64 && last - base <= ~std::uint64_t{0} >> shift,
                   "its heads do not span its keys");
 }

@@ -110,9 +110,10 @@ TEST_F(AuditTest, RefusesWrongFences) {
                    "its high fence is not its parent's separator");
   expect_complaint(node + fence + field(node, &H::low_bytes), std::byte{'!'},
                    "its fences do not ascend");
-  expect_field(node, &H::low_head, std::uint64_t{0}, "its low_head is not that of its low fence");
-  expect_field(node, &H::high_head, ~std::uint64_t{0},
-               "its high_head is not that of its high fence");
+  expect_field(node, &H::low_key_prefix, std::uint64_t{0},
+               "its low_key_prefix is not that of its low fence");
+  expect_field(node, &H::high_key_prefix, ~std::uint64_t{0},
+               "its high_key_prefix is not that of its high fence");
   expect_field(node, &H::prefix_bytes, std::uint16_t{1},
                "its prefix_bytes are not what its fences");
   expect_field(node, &H::fence_begin, std::uint16_t{600},
@@ -146,7 +147,8 @@ TEST_F(AuditTest, RefusesWrongPredecessorsAfterAMerge) {
     if (old2 && tree_.map().view(old2).generation() == old2.generation()) merged = tree_.bytes(lid);
   }
   ASSERT_NE(merged, nullptr) << "no leaf with two predecessors that still wait";
-  expect_field(merged, &H::old2_low_head, std::uint64_t{1}, "its old2_low_head is not that of");
+  expect_field(merged, &H::old2_low_key_prefix, std::uint64_t{1},
+               "its old2_low_key_prefix is not that of");
   expect_field(merged, &H::old_ref, std::uint64_t{0}, "it has a second predecessor but no first");
   const wire::Ref old{field(merged, &H::old_ref)};
   if (tree_.map().view(old).generation() == old.generation()) {
@@ -179,15 +181,15 @@ TEST_F(AuditTest, RefusesWrongSortedBlocks) {
 
 TEST_F(AuditTest, RefusesWrongChunks) {
   ASSERT_GE(leaf().chunks(), 2u);
-  expect_complaint(leaf_ + g().heads_begin + 2, std::uint16_t{0},
+  expect_complaint(leaf_ + g().key_prefixes_begin + 2, std::uint16_t{0},
                    "the head of chunk 1 is not that of its first item");
   expect_complaint(leaf_ + g().starts_begin + 1, std::byte{0xFF},
                    "the start of chunk 1 is not its first item's");
-  expect_complaint(leaf_ + g().heads_begin + 2 * (g().chunks_max - 1), std::uint16_t{3},
+  expect_complaint(leaf_ + g().key_prefixes_begin + 2 * (g().chunks_max - 1), std::uint16_t{3},
                    "the head of chunk");
   expect_field(leaf_, &H::chunks, std::uint8_t{1}, "its number of chunks does not fit");
-  expect_field(leaf_, &H::head_base, ~std::uint64_t{0}, "its heads do not span its keys");
-  expect_field(leaf_, &H::head_shift, std::uint8_t{63}, "its heads do not span its keys");
+  expect_field(leaf_, &H::key_prefix_base, ~std::uint64_t{0}, "its heads do not span its keys");
+  expect_field(leaf_, &H::key_prefix_shift, std::uint8_t{63}, "its heads do not span its keys");
 }
 
 TEST_F(AuditTest, RefusesWrongLogSlotsAndRoom) {
@@ -250,7 +252,7 @@ TEST_F(AuditTest, RefusesWrongInteriorNodes) {
   expect_complaint(node + slots, key_at, "its first separator is not empty");
   expect_complaint(node + key_at + 2, std::byte{'z'}, "does not ascend");
   expect_complaint(node + g().groups_begin + 4, std::uint32_t{0}, "the head of child 1");
-  expect_complaint(node + g().group_heads_begin, std::uint16_t{5}, "the head of group 0");
+  expect_complaint(node + g().group_key_prefixes_begin, std::uint16_t{5}, "the head of group 0");
   const std::uint32_t last = view.children() % 16;
   if (last != 0) {
     std::byte* group = node + view.group_offset(view.groups() - 1);
@@ -403,7 +405,7 @@ TEST_F(AuditTest, FindsNearlyEveryChangedByte) {
            (at >= offsetof(H, created) && at < offsetof(H, superseded)) ||
            (at >= offsetof(H, old_ref) && at < offsetof(H, successor_ref)) ||
            (at >= offsetof(H, left) && at < offsetof(H, low_bytes)) ||
-           (at >= offsetof(H, old2_low_head) && at < offsetof(H, reserved));
+           (at >= offsetof(H, old2_low_key_prefix) && at < offsetof(H, reserved));
   };
   std::vector<std::uint32_t> unnoticed;
   for (std::uint32_t at = 0; at < g().node_bytes; ++at) {

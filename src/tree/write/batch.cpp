@@ -13,11 +13,11 @@ constexpr int kAttempts = 3;
 // A batch in the form that the tree takes.
 class PreparedBatch {
  public:
-  PreparedBatch(Worker& worker, MapCore& map) : worker_(worker), map_(map) {}
+  PreparedBatch(ThreadContext& context, MapCore& map) : context_(context), map_(map) {}
   PreparedBatch(const PreparedBatch&) = delete;
   PreparedBatch& operator=(const PreparedBatch&) = delete;
   ~PreparedBatch() {
-    for (const wire::ValueRef& value : stored_) discard_value(worker_, map_, value);
+    for (const wire::ValueRef& value : stored_) discard_value(context_, map_, value);
   }
 
   Result<void> prepare(std::span<const BatchWrite> writes, std::span<const BatchCheck> checks) {
@@ -83,7 +83,7 @@ class PreparedBatch {
       intent.key = &write_keys_[i];
       intent.value = write.value;
       if (!write.erase && write.value.size() > map_.geometry.inline_value_bytes_max) {
-        const auto value = store_value(worker_, map_, write.value);
+        const auto value = store_value(context_, map_, write.value);
         if (!value) return std::unexpected(value.error());
         stored_.push_back(*value);
         intent.out_of_line = true;
@@ -94,7 +94,7 @@ class PreparedBatch {
     return {};
   }
 
-  Worker& worker_;
+  ThreadContext& context_;
   MapCore& map_;
   std::vector<SearchKey> write_keys_;
   std::vector<SearchKey> condition_keys_;
@@ -105,19 +105,20 @@ class PreparedBatch {
 
 }  // namespace
 
-Result<BatchApplied> apply_batch(Worker& worker, MapCore& map, std::span<const BatchWrite> writes,
+Result<BatchApplied> apply_batch(ThreadContext& context, MapCore& map,
+                                 std::span<const BatchWrite> writes,
                                  std::span<const BatchCheck> checks) {
-  PreparedBatch prepared(worker, map);
+  PreparedBatch prepared(context, map);
   if (const auto done = prepared.prepare(writes, checks); !done) {
     return std::unexpected(done.error());
   }
   BatchOutcome outcome;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    worker.slot.enter();
-    outcome = write_batch(worker, map, prepared.writes(), prepared.conditions());
-    worker.slot.exit();
+    context.slot.enter();
+    outcome = write_batch(context, map, prepared.writes(), prepared.conditions());
+    context.slot.exit();
     if (outcome.status != WriteStatus::out_of_memory) break;
-    make_room(worker);
+    make_room(context);
   }
   if (outcome.status == WriteStatus::out_of_memory) return fail(Code::out_of_memory);
   BatchApplied applied;
@@ -130,9 +131,9 @@ Result<BatchApplied> apply_batch(Worker& worker, MapCore& map, std::span<const B
   for (const SearchKey* key : outcome.thin) {
     bool merged = true;
     while (merged) {
-      worker.slot.enter();
-      merged = merge_thin_leaf(worker, map, *key);
-      worker.slot.exit();  // each time, so that what was merged away can be freed meanwhile
+      context.slot.enter();
+      merged = merge_thin_leaf(context, map, *key);
+      context.slot.exit();  // each time, so that what was merged away can be freed meanwhile
     }
   }
   applied.version = outcome.version;

@@ -51,7 +51,8 @@ struct BatchApplied {
 /// Errors: invalid_argument (no writes, or too many writes or checks), key_too_long,
 /// value_too_long, out_of_memory. None of them has anything to wait for.
 /// Requires: the worker exposes no epoch. An engine with walks in flight does: take another worker.
-Result<BatchApplied> apply_batch(Worker& worker, MapCore& map, std::span<const BatchWrite> writes,
+Result<BatchApplied> apply_batch(ThreadContext& context, MapCore& map,
+                                 std::span<const BatchWrite> writes,
                                  std::span<const BatchCheck> checks);
 
 }  // namespace espalier::tree

@@ -17,7 +17,7 @@ class BatchTest : public ::testing::Test, protected TreeFixture {
  protected:
   Result<BatchApplied> apply(const std::vector<BatchWrite>& writes,
                              const std::vector<BatchCheck>& checks = {}) {
-    return apply_batch(worker(), map(), writes, checks);
+    return apply_batch(context(), map(), writes, checks);
   }
   Code refusal(const std::vector<BatchWrite>& writes, const std::vector<BatchCheck>& checks = {}) {
     const auto applied = apply(writes, checks);
@@ -28,7 +28,7 @@ class BatchTest : public ::testing::Test, protected TreeFixture {
     return run(request(Op::get, key), answer).found ? answer.value : "(nothing)";
   }
   std::uint64_t buffers_in_use() {
-    worker().cache.flush();
+    context().cache.flush();
     std::uint64_t all = 0;
     for (memory::SizeClass cls = 0; cls < memory::kClasses; ++cls) {
       all += store().pool.stats(cls).in_use;

@@ -21,9 +21,9 @@ StoreCore make_store() {
 /// Reads and writes a map, which it holds.
 class Holder {
  public:
-  Holder(Worker& worker, std::shared_ptr<MapCore> map)
+  Holder(ThreadContext& context, std::shared_ptr<MapCore> map)
       : map_(std::move(map)),
-        engine_(worker, *map_, 1, [this](std::uint32_t, base::ReadyQueue& queue) {
+        executor_(context, *map_, 1, [this](std::uint32_t, base::ReadyQueue& queue) {
           return HostAccess(map_->base, queue, false, &kNever);
         }) {}
 
@@ -36,14 +36,14 @@ class Holder {
  private:
   OneAnswer run(const Request& request) {
     OneAnswer answer;
-    engine_.submit({&request, 1}, answer);
-    engine_.drain();
+    executor_.submit({&request, 1}, answer);
+    executor_.drain();
     return answer;
   }
 
   static constexpr bool kNever = false;
   std::shared_ptr<MapCore> map_;
-  HostExecutor<HostAccess> engine_;
+  HostExecutor<HostAccess> executor_;
 };
 
 std::uint64_t buffers_in_use(const StoreCore& store) {
@@ -111,9 +111,9 @@ TEST_F(CatalogTest, ANameIsUsedAgainAndAnIdNever) {
 
 TEST_F(CatalogTest, ADroppedMapAnswersUntilItsLastHolderLetsGo) {
   const std::uint64_t in_use = buffers_in_use(store_);
-  Worker worker(store_, std::move(*store_.epochs.join()), 0);
+  ThreadContext context(store_, std::move(*store_.epochs.join()), 0);
   {
-    Holder holder(worker, *catalog_.create("name", options_));
+    Holder holder(context, *catalog_.create("name", options_));
     for (int i = 0; i < 100; ++i) ASSERT_TRUE(holder.put(TreeFixture::numbered(i), "old").ok);
     EXPECT_FALSE(holder.map().dropped);
     ASSERT_TRUE(catalog_.drop("name"));
@@ -122,7 +122,7 @@ TEST_F(CatalogTest, ADroppedMapAnswersUntilItsLastHolderLetsGo) {
     const auto next = catalog_.create("name", options_);
     ASSERT_TRUE(next);
     EXPECT_FALSE((*next)->dropped);
-    EXPECT_EQ(Holder(worker, *next).get(TreeFixture::numbered(7)), "");
+    EXPECT_EQ(Holder(context, *next).get(TreeFixture::numbered(7)), "");
     EXPECT_EQ(holder.get(TreeFixture::numbered(7)), "old");
     for (int i = 100; i < 200; ++i) ASSERT_TRUE(holder.put(TreeFixture::numbered(i), "new").ok);
     EXPECT_EQ(audit_store(store_), std::vector<std::string>{});
@@ -130,7 +130,7 @@ TEST_F(CatalogTest, ADroppedMapAnswersUntilItsLastHolderLetsGo) {
   EXPECT_EQ(store_.maps.list().size(), 1u);
   EXPECT_EQ(audit_store(store_), std::vector<std::string>{});
   ASSERT_TRUE(catalog_.drop("name"));
-  worker.cache.flush();
+  context.cache.flush();
   EXPECT_EQ(buffers_in_use(store_), in_use);
 }
 
@@ -182,12 +182,12 @@ TEST_F(CatalogConcurrency, OfThoseWhoMakeOrDropANameOneSucceeds) {
 TEST_F(CatalogConcurrency, AMapIsDroppedUnderThoseWhoUseIt) {
   const std::uint64_t in_use = buffers_in_use(store_);
   in_threads([&](std::uint32_t thread) {
-    Worker worker(store_, std::move(*store_.epochs.join()), thread);
+    ThreadContext context(store_, std::move(*store_.epochs.join()), thread);
     for (int round = 0; round < 60; ++round) {
       auto core = catalog_.create("name", options_);
       if (!core) core = catalog_.open("name");
       if (!core) continue;
-      Holder holder(worker, std::move(*core));
+      Holder holder(context, std::move(*core));
       for (int i = 0; i < 100 && (i < 20 || !holder.map().dropped); ++i) {
         const std::string key = TreeFixture::numbered(i) + std::to_string(thread);
         ASSERT_TRUE(holder.put(key, key).ok);

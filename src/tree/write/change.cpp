@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
-#include "tree/node/planted.hpp"
+#include "tree/node/planted_tree_bugs.hpp"
 
 namespace espalier::tree {
 
@@ -36,13 +36,13 @@ Change::~Change() {
     }
   }
   for (const std::byte* buffer : stock_) {
-    worker_->cache.release(static_cast<std::uint64_t>(buffer - map_->base), map_->node_class);
+    context_->cache.release(static_cast<std::uint64_t>(buffer - map_->base), map_->node_class);
   }
 }
 
 Result<void> Change::reserve(std::uint32_t nodes, std::uint32_t lids, bool erase) {
   while (stock_.size() < nodes) {
-    if (const auto offset = worker_->cache.allocate(map_->node_class)) {
+    if (const auto offset = context_->cache.allocate(map_->node_class)) {
       stock_.push_back(map_->at(*offset));
       continue;
     } else if (!erase) {
@@ -114,7 +114,7 @@ NodeFrame Change::frame_for(std::span<std::byte* const> olds, std::string_view l
     ESPALIER_ASSERT(!frame.old2_ref);
     if (!planted(Bug::one_predecessor_of_two)) {
       frame.old2_ref = map_->ref_of(old);
-      frame.old2_low_head = node.low_head();
+      frame.old2_low_key_prefix = node.low_key_prefix();
     }
   }
   return frame;

@@ -34,7 +34,7 @@ struct Splice {
 
 class Change {
  public:
-  Change(Worker& worker, MapCore& map) : worker_(&worker), map_(&map) {}
+  Change(ThreadContext& context, MapCore& map) : context_(&context), map_(&map) {}
   ~Change();
   Change(const Change&) = delete;
   Change& operator=(const Change&) = delete;
@@ -99,7 +99,7 @@ class Change {
   [[nodiscard]] wire::Ref successor_of(const DeadNode& dead) const;
   [[nodiscard]] NodeView view(const std::byte* node) const { return {node, map_->geometry}; }
 
-  Worker* worker_;
+  ThreadContext* context_;
   MapCore* map_;
   std::vector<std::byte*> stock_;
   std::vector<NewNode> built_;

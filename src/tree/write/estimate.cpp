@@ -28,12 +28,12 @@ double estimate_rank(const MapCore& map, const SearchKey& key) {
   return below * static_cast<double>(map.items.sum());
 }
 
-Result<std::uint64_t> estimate_range(Worker& worker, const MapCore& map, std::string_view low,
-                                     std::string_view high) {
+Result<std::uint64_t> estimate_range(ThreadContext& context, const MapCore& map,
+                                     std::string_view low, std::string_view high) {
   const std::uint32_t most = map.geometry.key_bytes_max;
   if (low.size() > most || high.size() > most) return fail(Code::key_too_long, most);
   SearchKey key;
-  worker.slot.enter();
+  context.slot.enter();
   double below_high = static_cast<double>(map.items.sum());
   if (!high.empty()) {
     key.assign(high);
@@ -44,7 +44,7 @@ Result<std::uint64_t> estimate_range(Worker& worker, const MapCore& map, std::st
     key.assign(low);
     below_low = estimate_rank(map, key);
   }
-  worker.slot.exit();
+  context.slot.exit();
   return below_high > below_low ? static_cast<std::uint64_t>(below_high - below_low + 0.5) : 0;
 }
 

@@ -13,7 +13,7 @@ namespace espalier::tree {
 /// About how many items lie in [low, high); empty bounds are none. Cost: two descents.
 /// Requires: nothing else uses the worker's epoch meanwhile.
 /// Errors: key_too_long (detail: the longest).
-Result<std::uint64_t> estimate_range(Worker& worker, const MapCore& map, std::string_view low,
-                                     std::string_view high);
+Result<std::uint64_t> estimate_range(ThreadContext& context, const MapCore& map,
+                                     std::string_view low, std::string_view high);
 
 }  // namespace espalier::tree

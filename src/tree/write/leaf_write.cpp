@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/assert.hpp"
-#include "tree/node/planted.hpp"
+#include "tree/node/planted_tree_bugs.hpp"
 #include "tree/write/log_merge.hpp"
 
 namespace espalier::tree {
@@ -60,7 +60,7 @@ void publish_too_early(std::byte* leaf, const Geometry& g, std::uint32_t index, 
 
 // Merges the log and the write into a new sorted block, in place of the locked leaf.
 // Returns false (and leaves the leaf locked) if the structure must change.
-bool merge_log(Worker& worker, MapCore& map, std::byte* leaf, const WriteIntent& intent,
+bool merge_log(ThreadContext& context, MapCore& map, std::byte* leaf, const WriteIntent& intent,
                const NewestState& state, WriteOutcome& outcome) {
   const NodeView old(leaf, map.geometry);
   const LogMerge merge(old, intent, state);
@@ -71,7 +71,7 @@ bool merge_log(Worker& worker, MapCore& map, std::byte* leaf, const WriteIntent&
   if (bytes > rebuild_limit(map.geometry, low, high, intent)) return false;
   if (!alone && bytes < merge_threshold(map.geometry)) return false;
 
-  const auto offset = worker.cache.allocate(map.node_class);
+  const auto offset = context.cache.allocate(map.node_class);
   ESPALIER_ASSERT(offset.has_value());  // reserved before the lock was taken
   std::byte* buffer = map.at(*offset);
   NodeFrame frame{map.id, old.lid(), old.left(), old.right(), low, high, map.ref_of(leaf), {}, 0};
@@ -85,7 +85,7 @@ bool merge_log(Worker& worker, MapCore& map, std::byte* leaf, const WriteIntent&
   supersede(leaf, version, ref);
   unlock(leaf);
   outcome.version = outcome.wait_for = version;
-  map.log_merges.add(worker.index, 1);
+  map.log_merges.add(context.index, 1);
   return true;
 }
 
@@ -278,13 +278,13 @@ void supersede(std::byte* node, std::uint64_t version, wire::Ref successor) {
                                     version == 0 ? 1 : version, std::memory_order_release);
 }
 
-WriteOutcome write_to_leaf(Worker& worker, MapCore& map, std::byte* leaf, const WriteIntent& intent,
-                           const LeafProbe* known) {
+WriteOutcome write_to_leaf(ThreadContext& context, MapCore& map, std::byte* leaf,
+                           const WriteIntent& intent, const LeafProbe* known) {
   WriteOutcome outcome;
   map.clock.admit();
-  if (worker.cache.reserved(map.node_class) == 0) {
+  if (context.cache.reserved(map.node_class) == 0) {
     // Not yet a failure: the log may have room.
-    if (!worker.cache.reserve(map.node_class, 1)) map.store.reclaimer.collect(worker.cache);
+    if (!context.cache.reserve(map.node_class, 1)) map.store.reclaimer.collect(context.cache);
   }
   const std::uint64_t early = planted(Bug::version_before_lock) ? map.clock.take() : 0;
   reached(Moment::before_lock);
@@ -320,8 +320,8 @@ WriteOutcome write_to_leaf(Worker& worker, MapCore& map, std::byte* leaf, const 
   }
   if (log_has_room(node, 1, log_bytes(intent))) {
     append_and_unlock(map, leaf, intent, state, outcome, early);
-  } else if (worker.cache.reserved(map.node_class) == 0 &&
-             !worker.cache.reserve(map.node_class, 1)) {
+  } else if (context.cache.reserved(map.node_class) == 0 &&
+             !context.cache.reserve(map.node_class, 1)) {
     unlock(leaf);
     if (early != 0) map.clock.done(early);
     // An erase finds buffers that were put by, where the structure is changed.
@@ -329,7 +329,7 @@ WriteOutcome write_to_leaf(Worker& worker, MapCore& map, std::byte* leaf, const 
     outcome.applied = false;
     outcome.status = erase ? WriteStatus::restructure : WriteStatus::out_of_memory;
     return outcome;
-  } else if (!merge_log(worker, map, leaf, intent, state, outcome)) {
+  } else if (!merge_log(context, map, leaf, intent, state, outcome)) {
     unlock(leaf);
     if (early != 0) map.clock.done(early);
     outcome.status = WriteStatus::restructure;
@@ -342,17 +342,17 @@ WriteOutcome write_to_leaf(Worker& worker, MapCore& map, std::byte* leaf, const 
   if (merged) retire_leaf(map, leaf, outcome.version);
   retire_value(map, state, outcome.version);
   if (state.existed != (intent.op != Op::erase)) {
-    map.items.add(worker.index, state.existed ? -1 : 1);
+    map.items.add(context.index, state.existed ? -1 : 1);
   }
   return outcome;
 }
 
-Result<wire::ValueRef> store_value(Worker& worker, MapCore& map, std::string_view value) {
+Result<wire::ValueRef> store_value(ThreadContext& context, MapCore& map, std::string_view value) {
   const auto size_class = memory::BufferPool::class_of(sizeof(wire::ValueHeader) + value.size());
-  auto offset = worker.cache.allocate(size_class);
+  auto offset = context.cache.allocate(size_class);
   if (!offset) {
-    make_room(worker);
-    offset = worker.cache.allocate(size_class);
+    make_room(context);
+    offset = context.cache.allocate(size_class);
   }
   if (!offset) return std::unexpected(offset.error());
   std::byte* at = map.at(*offset);
@@ -364,10 +364,10 @@ Result<wire::ValueRef> store_value(Worker& worker, MapCore& map, std::string_vie
   return wire::ValueRef{wire::Ref::make(*offset, generation).bits, value.size()};
 }
 
-void discard_value(Worker& worker, MapCore& map, const wire::ValueRef& value) {
+void discard_value(ThreadContext& context, MapCore& map, const wire::ValueRef& value) {
   const auto size_class = memory::BufferPool::class_of(sizeof(wire::ValueHeader) + value.bytes);
   map.value_bytes.fetch_sub(memory::BufferPool::class_bytes(size_class), std::memory_order_relaxed);
-  worker.cache.release(wire::Ref{value.ref}.offset(), size_class);
+  context.cache.release(wire::Ref{value.ref}.offset(), size_class);
 }
 
 void retire_value(MapCore& map, const NewestState& state, std::uint64_t version) {

@@ -134,13 +134,13 @@ void supersede(std::byte* node, std::uint64_t version, wire::Ref successor);
 
 /// Does the write in `leaf` if that needs no change of structure. `known`: see newest_state.
 /// Requires: the worker's epoch is exposed since before the leaf was found.
-WriteOutcome write_to_leaf(Worker& worker, MapCore& map, std::byte* leaf, const WriteIntent& intent,
-                           const LeafProbe* known = nullptr);
+WriteOutcome write_to_leaf(ThreadContext& context, MapCore& map, std::byte* leaf,
+                           const WriteIntent& intent, const LeafProbe* known = nullptr);
 
 /// Copies a value into a buffer of its own. Errors: out_of_memory.
-Result<wire::ValueRef> store_value(Worker& worker, MapCore& map, std::string_view value);
+Result<wire::ValueRef> store_value(ThreadContext& context, MapCore& map, std::string_view value);
 /// Takes back a stored value that was not used.
-void discard_value(Worker& worker, MapCore& map, const wire::ValueRef& value);
+void discard_value(ThreadContext& context, MapCore& map, const wire::ValueRef& value);
 /// Retires the out-of-line value (if it is one) that was replaced at `version`.
 void retire_value(MapCore& map, const NewestState& state, std::uint64_t version);
 /// The bytes of an out-of-line value; empty if the reference is stale.

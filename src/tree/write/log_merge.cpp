@@ -85,15 +85,15 @@ void LogMerge::copy_items(std::byte* buffer) const {
 }
 
 // Fills in where the first item of each chunk begins, and its head. Returns the scale of heads.
-HeadMap LogMerge::index_chunks(std::byte* buffer) const {
+KeyPrefixMap LogMerge::index_chunks(std::byte* buffer) const {
   const Geometry& g = leaf_.geometry();
   std::byte* const starts = buffer + g.starts_begin;
-  std::byte* const heads = buffer + g.heads_begin;
+  std::byte* const key_prefixes = buffer + g.key_prefixes_begin;
   const std::uint32_t moved = first_moved();
   if (moved == old_end_ && end_ == old_end_) {
     std::memcpy(starts, leaf_.bytes() + g.starts_begin, g.chunks_max);
-    std::memcpy(heads, leaf_.bytes() + g.heads_begin, std::size_t{2} * g.chunks_max);
-    return leaf_.head_map();
+    std::memcpy(key_prefixes, leaf_.bytes() + g.key_prefixes_begin, std::size_t{2} * g.chunks_max);
+    return leaf_.key_prefix_map();
   }
 
   // From the last chunk on that begins before anything moves, items are looked at one by one.
@@ -122,23 +122,24 @@ HeadMap LogMerge::index_chunks(std::byte* buffer) const {
 
   const auto word_at = [&](std::uint32_t item) {
     const std::string_view key = made.sorted_item(item, end_).key;
-    return head_of(key.substr(std::min<std::size_t>(leaf_.prefix_bytes(), key.size())));
+    return key_prefix_of(key.substr(std::min<std::size_t>(leaf_.prefix_bytes(), key.size())));
   };
   if (end_ == g.sorted_begin) {
-    std::memset(heads, 0xFF, std::size_t{2} * g.chunks_max);
+    std::memset(key_prefixes, 0xFF, std::size_t{2} * g.chunks_max);
     return {0, 63};
   }
-  const HeadMap map = HeadMap::covering(word_at(g.sorted_begin), word_at(last));
-  const HeadMap old = leaf_.head_map();
+  const KeyPrefixMap map = KeyPrefixMap::covering(word_at(g.sorted_begin), word_at(last));
+  const KeyPrefixMap old = leaf_.key_prefix_map();
   const bool scale_stays = map.base == old.base && map.shift == old.shift;
-  if (scale_stays) std::memcpy(heads, leaf_.bytes() + g.heads_begin, std::size_t{2} * kept);
+  if (scale_stays)
+    std::memcpy(key_prefixes, leaf_.bytes() + g.key_prefixes_begin, std::size_t{2} * kept);
   std::uint16_t head = 0xFFFF;
   for (std::uint32_t chunk = g.chunks_max; chunk-- > (scale_stays ? kept : 0);) {
     // A chunk in which no item begins has the head of the next one.
     if (const std::uint32_t begin = made.chunk_start(chunk, end_); begin != 0) {
       head = static_cast<std::uint16_t>(map(word_at(begin)) >> 48);
     }
-    base::store_plain(heads + 2 * chunk, head);
+    base::store_plain(key_prefixes + 2 * chunk, head);
   }
   return map;
 }

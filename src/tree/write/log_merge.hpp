@@ -47,7 +47,7 @@ class LogMerge {
   [[nodiscard]] std::span<const Edit> edits() const { return {edits_, used_}; }
   [[nodiscard]] std::uint32_t first_moved() const;
   void copy_items(std::byte* buffer) const;
-  [[nodiscard]] HeadMap index_chunks(std::byte* buffer) const;
+  [[nodiscard]] KeyPrefixMap index_chunks(std::byte* buffer) const;
 
   NodeView leaf_;
   std::uint32_t old_end_;

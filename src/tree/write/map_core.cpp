@@ -110,9 +110,9 @@ void MapCore::repack_spares() {
   store.pool.repack(node_class, spare_nodes);
 }
 
-void make_room(Worker& worker) {
-  StoreCore& store = worker.store;
-  store.reclaimer.collect(worker.cache);
+void make_room(ThreadContext& context) {
+  StoreCore& store = context.store;
+  store.reclaimer.collect(context.cache);
   store.maps.for_each([](MapCore& map) { map.repack_spares(); });
   store.pool.recall();
 }

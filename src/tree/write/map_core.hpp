@@ -68,8 +68,8 @@ class ShardedCounter {
   Shard shards_[kShards];
 };
 
-/// One map: the view by which it is read, and what writing takes. Lives as long as anybody holds it,
-/// dropped or not (catalog.hpp).
+/// One map: the view by which it is read, and what writing takes. Lives as long as anybody holds
+/// it, dropped or not (catalog.hpp).
 class MapCore : public MapView {
  public:
   static Result<std::unique_ptr<MapCore>> create(StoreCore& store, std::uint32_t id,
@@ -124,7 +124,7 @@ class MapCore : public MapView {
   std::atomic<std::uint64_t> value_bytes{0};
   ShardedCounter log_merges;
   std::atomic<std::uint64_t> splits{0};
-  std::atomic<std::uint64_t> gives{0};
+  std::atomic<std::uint64_t> redistributions{0};
   std::atomic<std::uint64_t> merges{0};
 
  private:
@@ -135,8 +135,8 @@ class MapCore : public MapView {
 };
 
 /// One thread's hold on a store: its epoch slot and its private buffers.
-struct Worker {
-  Worker(StoreCore& store_in, base::EpochSlot slot_in, std::uint32_t index_in)
+struct ThreadContext {
+  ThreadContext(StoreCore& store_in, base::EpochSlot slot_in, std::uint32_t index_in)
       : store(store_in), slot(std::move(slot_in)), cache(store_in.pool), index(index_in) {}
 
   StoreCore& store;
@@ -148,6 +148,6 @@ struct Worker {
 /// For a write that finds no memory: frees what waits and can be freed, and gives back all that is
 /// put by and keeps memory from other classes of buffers. Cost: a heavy barrier or two, the pool's
 /// locks. Requires: no lock is held; what the worker itself exposes holds back what waits.
-void make_room(Worker& worker);
+void make_room(ThreadContext& context);
 
 }  // namespace espalier::tree

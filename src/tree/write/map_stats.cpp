@@ -14,10 +14,10 @@ MapStats stats_of(const MapCore& core, base::EpochSlot& slot) {
   slot.exit();
   stats.node_bytes = (stats.leaves + stats.interior_nodes) * core.options.node_bytes;
   stats.value_bytes = core.value_bytes.load(std::memory_order_relaxed);
-  stats.waiting_bytes = waiting.bytes;
+  stats.retired_bytes = waiting.bytes;
   stats.log_merges = core.log_merges.sum();
   stats.splits = core.splits.load(std::memory_order_relaxed);
-  stats.gives = core.gives.load(std::memory_order_relaxed);
+  stats.redistributions = core.redistributions.load(std::memory_order_relaxed);
   stats.merges = core.merges.load(std::memory_order_relaxed);
   stats.read_version = core.clock.released();
   stats.write_version = core.clock.taken();

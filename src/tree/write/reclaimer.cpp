@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/own_counter.hpp"
-#include "tree/node/planted.hpp"
+#include "tree/node/planted_tree_bugs.hpp"
 #include "tree/write/map_core.hpp"
 
 namespace espalier::tree {

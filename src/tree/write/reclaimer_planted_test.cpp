@@ -2,7 +2,7 @@
 // The checks of the reclaimer notice one that frees too early.
 #include <gtest/gtest.h>
 
-#include "tree/node/planted.hpp"
+#include "tree/node/planted_tree_bugs.hpp"
 #include "tree/testing/reclaimer_checks.hpp"
 
 namespace espalier::tree {

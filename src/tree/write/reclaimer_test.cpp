@@ -87,7 +87,7 @@ TEST(Reclaimer, ReleasesLidsWithTheirBuffers) {
   MapCore& map = under.tree.map();
   ASSERT_TRUE(map.table.reserve(1));
   const wire::Lid lid = map.table.allocate();
-  const std::uint64_t offset = *under.tree.worker().cache.allocate(map.node_class);
+  const std::uint64_t offset = *under.tree.context().cache.allocate(map.node_class);
   map.table.set(lid, map.ref_of(map.at(offset)));
   const std::uint64_t version = released_version(map);
   const Retired retired{offset, version, map.node_class, lid};
@@ -134,12 +134,12 @@ TEST(Reclaimer, ForgetsADroppedMapAndFreesItsBuffers) {
   std::vector<std::uint64_t> offsets;
   for (int i = 0; i < 3; ++i) {  // held, stamped and unreleased ones
     const std::uint64_t version = i < 2 ? released_version(*other) : other->clock.take();
-    offsets.push_back(*under.tree.worker().cache.allocate(other->node_class));
+    offsets.push_back(*under.tree.context().cache.allocate(other->node_class));
     go_live(store.region.at(offsets.back()), version);
     const Retired retired{offsets.back(), version, other->node_class, 0};
     store.reclaimer.retire(*other, {&retired, 1});
     if (i == 0) under.collect();
-    if (i == 1) store.reclaimer.collect(under.tree.worker().cache);
+    if (i == 1) store.reclaimer.collect(under.tree.context().cache);
   }
   (void)held;
   other.reset();

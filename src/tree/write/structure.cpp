@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "tree/node/planted.hpp"
+#include "tree/node/planted_tree_bugs.hpp"
 #include "tree/write/change.hpp"
 
 namespace espalier::tree {
@@ -180,22 +180,23 @@ void rearrange(Change& change, const Path& path, const Rearrangement& plan) {
 }
 
 // `lids`: of the new nodes, how many may not take the place of old ones.
-Result<void> reserve(Change& change, Worker& worker, MapCore& map, std::uint32_t nodes,
+Result<void> reserve(Change& change, ThreadContext& context, MapCore& map, std::uint32_t nodes,
                      std::uint32_t lids, bool erase) {
   if (change.reserve(nodes, lids, false)) return {};
-  map.store.reclaimer.collect(worker.cache);
+  map.store.reclaimer.collect(context.cache);
   return change.reserve(nodes, lids, erase);
 }
 
 }  // namespace
 
-WriteOutcome write_with_restructure(Worker& worker, MapCore& map, const WriteIntent& intent) {
+WriteOutcome write_with_restructure(ThreadContext& context, MapCore& map,
+                                    const WriteIntent& intent) {
   WriteOutcome outcome;
-  Change change(worker, map);
+  Change change(context, map);
   map.clock.admit();
   std::unique_lock structure(map.structure);
   const std::uint32_t nodes = 8 + 3 * height(map);
-  if (!reserve(change, worker, map, nodes, nodes, intent.op == Op::erase)) {
+  if (!reserve(change, context, map, nodes, nodes, intent.op == Op::erase)) {
     outcome.status = WriteStatus::out_of_memory;
     return outcome;
   }
@@ -219,7 +220,7 @@ WriteOutcome write_with_restructure(Worker& worker, MapCore& map, const WriteInt
   const std::uint64_t bytes = placed_bytes(plan.records, map.geometry);
   if (bytes > rebuild_limit(map.geometry, node.low_fence(), node.high_fence(), intent)) {
     const bool split = plan_growth(map, path, leaf, intent, plan);
-    (split ? map.splits : map.gives).fetch_add(1, std::memory_order_relaxed);
+    (split ? map.splits : map.redistributions).fetch_add(1, std::memory_order_relaxed);
   } else {
     plan_shrinking(map, path, leaf, plan);
   }
@@ -227,7 +228,7 @@ WriteOutcome write_with_restructure(Worker& worker, MapCore& map, const WriteInt
   const std::uint64_t version = publish(map, change, structure);
   retire_value(map, state, version);
   if (state.existed != (intent.op != Op::erase)) {
-    map.items.add(worker.index, state.existed ? -1 : 1);
+    map.items.add(context.index, state.existed ? -1 : 1);
   }
   outcome = {WriteStatus::done, true, state.existed, version, version};
   return outcome;
@@ -247,13 +248,13 @@ struct LeafShare {
 // A batch on its way through the tree. Holds the structure lock and its leaves' locks.
 class BatchWriter {
  public:
-  BatchWriter(Worker& worker, MapCore& map, std::span<const WriteIntent> writes,
+  BatchWriter(ThreadContext& context, MapCore& map, std::span<const WriteIntent> writes,
               std::span<const KeyCondition> conditions)
-      : worker_(worker),
+      : context_(context),
         map_(map),
         writes_(writes),
         conditions_(conditions),
-        change_(worker, map),
+        change_(context, map),
         erases_(std::all_of(writes.begin(), writes.end(),
                             [](const WriteIntent& one) { return one.op == Op::erase; })) {}
 
@@ -263,7 +264,7 @@ class BatchWriter {
     const std::lock_guard structure(map_.structure);
     find_shares();
     const std::uint32_t nodes = nodes_needed();
-    if (!reserve(change_, worker_, map_, nodes, erases_ ? 0 : nodes, erases_)) {
+    if (!reserve(change_, context_, map_, nodes, erases_ ? 0 : nodes, erases_)) {
       outcome.status = WriteStatus::out_of_memory;
       return outcome;
     }
@@ -439,7 +440,7 @@ class BatchWriter {
     map_.clock.done(version);
     change_.retire(version);
     for (const NewestState& state : replaced_) retire_value(map_, state, version);
-    map_.items.add(worker_.index, items_);
+    map_.items.add(context_.index, items_);
     outcome.status = WriteStatus::done;
     outcome.version = outcome.wait_for = version;
     outcome.existed = existed_;
@@ -452,7 +453,7 @@ class BatchWriter {
     std::uint32_t units;
   };
 
-  Worker& worker_;
+  ThreadContext& context_;
   MapCore& map_;
   std::span<const WriteIntent> writes_;
   std::span<const KeyCondition> conditions_;
@@ -471,18 +472,18 @@ class BatchWriter {
 
 }  // namespace
 
-BatchOutcome write_batch(Worker& worker, MapCore& map, std::span<const WriteIntent> writes,
+BatchOutcome write_batch(ThreadContext& context, MapCore& map, std::span<const WriteIntent> writes,
                          std::span<const KeyCondition> conditions) {
-  return BatchWriter(worker, map, writes, conditions).run();
+  return BatchWriter(context, map, writes, conditions).run();
 }
 
-bool merge_thin_leaf(Worker& worker, MapCore& map, const SearchKey& key) {
-  Change change(worker, map);
+bool merge_thin_leaf(ThreadContext& context, MapCore& map, const SearchKey& key) {
+  Change change(context, map);
   map.clock.admit();
   std::unique_lock structure(map.structure);
   const std::uint32_t nodes = 8 + 3 * height(map);
   // Not of what is put by for erases: this can wait.
-  if (!reserve(change, worker, map, nodes, nodes, false)) return false;
+  if (!reserve(change, context, map, nodes, nodes, false)) return false;
   Path path;
   Rearrangement plan;
   std::byte* leaf = lock_current(map, NodeView(find_leaf(map, key, path), map.geometry).lid());

@@ -18,7 +18,8 @@
 namespace espalier::tree {
 
 /// Does a write that needs a change of structure. Requires: as write_to_leaf. Waits for locks.
-WriteOutcome write_with_restructure(Worker& worker, MapCore& map, const WriteIntent& intent);
+WriteOutcome write_with_restructure(ThreadContext& context, MapCore& map,
+                                    const WriteIntent& intent);
 
 /// A condition on one key of a batch.
 struct KeyCondition {
@@ -38,12 +39,12 @@ struct BatchOutcome {
 
 /// Applies all writes under one version if all conditions hold.
 /// Requires: writes ascend by key, each key once; the worker's epoch is exposed.
-BatchOutcome write_batch(Worker& worker, MapCore& map, std::span<const WriteIntent> writes,
+BatchOutcome write_batch(ThreadContext& context, MapCore& map, std::span<const WriteIntent> writes,
                          std::span<const KeyCondition> conditions);
 
 /// Merges the leaf of this key with a neighbour if it holds little and both fit one leaf. Nobody
 /// can read a difference. Returns whether it did; where there is no memory for it, it does nothing.
 /// Requires: the worker's epoch is exposed. Waits for locks.
-bool merge_thin_leaf(Worker& worker, MapCore& map, const SearchKey& key);
+bool merge_thin_leaf(ThreadContext& context, MapCore& map, const SearchKey& key);
 
 }  // namespace espalier::tree

@@ -19,7 +19,7 @@
 #include <thread>
 
 #include "base/atomic_bytes.hpp"
-#include "tree/node/planted.hpp"
+#include "tree/node/planted_tree_bugs.hpp"
 #include "wire/map_header.hpp"
 
 namespace espalier::tree {

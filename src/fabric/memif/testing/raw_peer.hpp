@@ -14,7 +14,7 @@
 
 #include "base/bytes.hpp"
 #include "fabric/memif/ring.hpp"
-#include "memory/packets.hpp"
+#include "memory/seqpacket.hpp"
 #include "memory/shared_memory.hpp"
 
 namespace espalier::fabric::memif {

@@ -19,7 +19,7 @@
 #include "fabric/completion_queue.hpp"
 #include "fabric/ofi/connections.hpp"
 #include "fabric/ofi/endpoint.hpp"
-#include "fabric/ofi/testing/fake_line.hpp"
+#include "fabric/ofi/testing/fake_channel.hpp"
 
 namespace espalier::fabric::ofi {
 
@@ -75,7 +75,7 @@ struct Client {
     const base::Stopwatch watch;
     while (queue.poll({&completion, 1}) == 0) {
       meanwhile();
-      if (watch.elapsed_ns() > kPatienceNs) {
+      if (watch.elapsed_ns() > kTimeoutNs) {
         ADD_FAILURE() << "waited in vain";
         break;
       }
@@ -84,17 +84,18 @@ struct Client {
   }
 
   // Nothing takes seconds; a test that hangs says where.
-  static constexpr std::uint64_t kPatienceNs = 30'000'000'000;
+  static constexpr std::uint64_t kTimeoutNs = 30'000'000'000;
   std::unique_ptr<OfiEndpoint> endpoint;
   CompletionQueue queue{*endpoint, 1024};
   std::unique_ptr<QueuePair> pair;
 };
 
-/// A line of the provider's, through which a test says what it likes.
-class HandPeer final : private FrameTaker, private Hall {
+/// A channel of the provider's, through which a test says what it likes.
+class HandPeer final : private FrameTaker, private AcceptHandler {
  public:
   explicit HandPeer(const Server& server)
-      : connections_(std::in_place, *Library::load(), kProvider, static_cast<Hall&>(*this)),
+      : connections_(std::in_place, *Library::load(), kProvider,
+                     static_cast<AcceptHandler&>(*this)),
         link_(*connections_->dial(server.endpoint->listens_at())) {
     link_->hand_to(*this);
   }
@@ -103,7 +104,7 @@ class HandPeer final : private FrameTaker, private Hall {
     connections_->look();
     static_cast<void>(connections_->take());
     if (!down_) say_on();
-    static_cast<void>(connections_->settle(base::monotonic_ns()));
+    static_cast<void>(connections_->maintain(base::monotonic_ns()));
   }
   [[nodiscard]] bool is_up() const { return !down_ && link_->is_up(); }
   [[nodiscard]] bool is_down() const { return down_; }
@@ -126,30 +127,30 @@ class HandPeer final : private FrameTaker, private Hall {
 
  private:
   void say_on() {
-    while (carried_ != said_.size()) {
-      if (!link_->carry(carried_ % wire::ofi::kFrames, said_[carried_])) return;
-      ++carried_;
+    while (frames_carried_ != said_.size()) {
+      if (!link_->carry(frames_carried_ % wire::ofi::kFrames, said_[frames_carried_])) return;
+      ++frames_carried_;
     }
   }
   [[nodiscard]] bool has_room() override { return false; }
-  void let_in(Link&, std::string) override {}
+  void accept(ProviderChannel&, std::string) override {}
   void take_frame(std::span<const std::byte> frame) override {
-    auto reader = RecordReader::open(frame);
+    auto reader = FrameReader::open(frame);
     while (reader && !reader->at_end()) {
       const auto record = reader->next();
       if (!record) break;
       heard_.push_back(record->head);
     }
   }
-  void lose_line() override {
+  void lose_channel() override {
     down_ = true;
     link_->let_go(true);
   }
 
   std::deque<std::vector<std::byte>> said_;
-  std::size_t carried_ = 0;
+  std::size_t frames_carried_ = 0;
   std::optional<Connections> connections_;
-  Link* link_;
+  ProviderChannel* link_;
   std::vector<wire::ofi::RecordHead> heard_;
   bool down_ = false;
 };

@@ -14,7 +14,7 @@
 #include "fabric/completion_queue.hpp"
 #include "fabric/endpoint.hpp"
 #include "fabric/ofi/pair.hpp"
-#include "fabric/ofi/testing/fake_line.hpp"
+#include "fabric/ofi/testing/fake_channel.hpp"
 
 namespace espalier::fabric::ofi {
 
@@ -46,28 +46,28 @@ struct PairByHand {
       : region(*regions->offer({memory.data(), memory.size(), -1, 0},
                                RemoteRights::read | RemoteRights::write | RemoteRights::atomic)) {
     options.sends = &queue;
-    pair = std::make_unique<Pair>(1, options, kProperties, Host{reader, pairs}, line);
+    pair = std::make_unique<Pair>(1, options, kProperties, Host{reader, pairs}, channel);
     if (accepted) {
       pair->welcome({}, {});
     } else {
       pair->greet({});
     }
     progress();
-    line.frames.clear();
+    channel.frames.clear();
   }
 
   void progress() {
     pair->progress(now_ns);
-    line.leave();
+    channel.leave();
   }
   /// A frame of the peer comes, which has taken all that was sent.
   void bring(FrameByHand frame) { bring(frame.bytes()); }
   void bring(std::span<const std::byte> frame) {
-    line.bring(frame);
+    channel.bring(frame);
     progress();
   }
   [[nodiscard]] FrameByHand frame(std::uint64_t done = 0) const {
-    return FrameByHand(line.carried(), done);
+    return FrameByHand(channel.frames_carried(), done);
   }
   /// A request for memory of the region.
   [[nodiscard]] wire::ofi::RecordHead asks(wire::ofi::RecordKind kind, std::uint64_t offset,
@@ -94,7 +94,7 @@ struct PairByHand {
   std::vector<Pair*> pairs;
   std::vector<std::byte> memory = std::vector<std::byte>(kRegionBytes);
   Registration region;
-  FakeLine line;
+  FakeChannel channel;
   std::unique_ptr<Pair> pair;
 };
 

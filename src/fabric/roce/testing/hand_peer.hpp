@@ -108,7 +108,7 @@ class HandScene {
   QueuePairOptions options() {
     QueuePairOptions made;
     made.sends = &queue;
-    made.acknowledges_late = acknowledges_late;
+    made.delayed_acks = delayed_acks;
     return made;
   }
   void turn(int times = 1) {
@@ -165,14 +165,14 @@ class HandScene {
     turn(2);
     peer.hear();
   }
-  [[nodiscard]] std::vector<Completion> told() {
+  [[nodiscard]] std::vector<Completion> completions() {
     std::vector<Completion> all(queue.waiting());
     all.resize(queue.poll(all));
     return all;
   }
   [[nodiscard]] Pair& engine(const HandPeer& peer) const { return *endpoint.find(peer.pair); }
 
-  bool acknowledges_late = false;  // pairs that are made from now on
+  bool delayed_acks = false;  // pairs that are made from now on
   PacketNetwork network;
   std::vector<std::byte> memory;
   RoceEndpoint endpoint;

@@ -98,18 +98,19 @@ class HostileScene {
                                                        from.size(), room.size())))};
     ASSERT_EQ(honest.near->post(requests).taken, requests.size());
     for (int i = 0; i < 20'000 && honest.queue.waiting() < 4; ++i) turn();
-    std::array<Completion, 8> told;
-    ASSERT_EQ(honest.queue.poll(told), 4u);
+    std::array<Completion, 8> completions;
+    ASSERT_EQ(honest.queue.poll(completions), 4u);
     for (std::size_t i = 0; i < 4; ++i) {
-      ASSERT_EQ(told[i].work_id, i + 1);
-      ASSERT_EQ(told[i].status, Status::success) << name(told[i].status);
+      ASSERT_EQ(completions[i].work_id, i + 1);
+      ASSERT_EQ(completions[i].status, Status::success) << name(completions[i].status);
     }
-    ASSERT_EQ(told[2].old_value, word);
+    ASSERT_EQ(completions[2].old_value, word);
     ASSERT_EQ(base::load_plain<std::uint64_t>(honest.memory.data()), word + 5);
     ASSERT_EQ(into, from);
-    ASSERT_EQ(honest.far_queue.poll(told), 1u);
-    ASSERT_EQ(told[0].status, Status::success);
-    ASSERT_TRUE(std::equal(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(told[0].bytes),
+    ASSERT_EQ(honest.far_queue.poll(completions), 1u);
+    ASSERT_EQ(completions[0].status, Status::success);
+    ASSERT_TRUE(std::equal(room.begin(),
+                           room.begin() + static_cast<std::ptrdiff_t>(completions[0].bytes),
                            from.begin()));
     if (&honest != &witness) return;
     std::copy(from.begin(), from.end(), model_.begin() + static_cast<std::ptrdiff_t>(offset));
@@ -141,7 +142,7 @@ class HostileScene {
   }
   [[nodiscard]] static PortAddress target() { return HandScene::address(); }
   /// An address that is nobody's here.
-  [[nodiscard]] PortAddress stranger() {
+  [[nodiscard]] PortAddress unknown_peer() {
     return {IpAddress::v4(10, 0, static_cast<std::uint8_t>(random.between(1, 255)),
                           static_cast<std::uint8_t>(random())),
             static_cast<std::uint16_t>(random.between(1024, 65535))};

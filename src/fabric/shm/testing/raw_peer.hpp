@@ -17,13 +17,13 @@
 
 #include "base/atomic_bytes.hpp"
 #include "base/unix_address.hpp"
-#include "fabric/shm/packets.hpp"
+#include "fabric/shm/control_packets.hpp"
 #include "fabric/shm/testing/shm_fixture.hpp"
-#include "memory/packets.hpp"
+#include "memory/seqpacket.hpp"
 
 namespace espalier::fabric::shm {
 
-inline constexpr std::uint32_t kLines = 1024;
+inline constexpr std::uint32_t kSlots = 1024;
 
 template <class T>
 [[nodiscard]] std::span<const std::byte> packet_of(const T& packet) {
@@ -48,11 +48,11 @@ struct Raw {
     const auto got = memory::receive_packet(
         socket.number(), std::as_writable_bytes(std::span(&welcome, 1)), descriptors);
     EXPECT_EQ(*got, sizeof welcome);
-    EXPECT_EQ(welcome.ring_lines, kLines);
+    EXPECT_EQ(welcome.ring_slots, kSlots);
     memory = *memory::SharedMemory::attach(
-        std::move(descriptors[0]), wire::fabric_channel_bytes(kLines), memory::Rights::write);
+        std::move(descriptors[0]), wire::fabric_channel_bytes(kSlots), memory::Rights::write);
   }
-  [[nodiscard]] std::byte* ring() const { return memory.at(wire::fabric_ring(0, kLines)); }
+  [[nodiscard]] std::byte* ring() const { return memory.at(wire::fabric_ring(0, kSlots)); }
   [[nodiscard]] std::byte* side(std::size_t field) const {
     return memory.at(offsetof(wire::FabricPage, sides) + field);
   }
@@ -64,7 +64,7 @@ struct Raw {
     }
   }
   void wait_for_the_end() {
-    until(target, target, [&] { return target.pair->state() == QueuePair::State::ended; });
+    until(target, target, [&] { return target.pair->state() == QueuePair::State::error; });
   }
   // Whether a peer that is not hostile is still served.
   void expect_others_are_served() {
@@ -102,7 +102,7 @@ struct RawTarget {
   }
   [[nodiscard]] std::string path() const { return (folder / "s").string(); }
   void wait_for_the_end() {
-    until(client, client, [&] { return client.pair->state() == QueuePair::State::ended; });
+    until(client, client, [&] { return client.pair->state() == QueuePair::State::error; });
   }
 
   base::TemporaryFolder folder;

@@ -111,8 +111,8 @@ struct Connected {
   }
   void wait_for_both_ends() {
     until(client, target, [&] {
-      return client.pair->state() == QueuePair::State::ended &&
-             target.pair->state() == QueuePair::State::ended;
+      return client.pair->state() == QueuePair::State::error &&
+             target.pair->state() == QueuePair::State::error;
     });
   }
 

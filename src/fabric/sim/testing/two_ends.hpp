@@ -66,7 +66,8 @@ struct End {
   /// Takes what was told into `told` and `received`.
   void poll() {
     Completion some[16];
-    while (const std::size_t count = sends.poll(some)) told.insert(told.end(), some, some + count);
+    while (const std::size_t count = sends.poll(some))
+      completions.insert(completions.end(), some, some + count);
     while (const std::size_t count = receives.poll(some)) {
       received.insert(received.end(), some, some + count);
     }
@@ -81,14 +82,14 @@ struct End {
     }
     return true;
   }
-  bool wait_told(World& world, std::size_t count) {
-    return wait_until(world, [&] { return told.size() >= count; });
+  bool wait_completed(World& world, std::size_t count) {
+    return wait_until(world, [&] { return completions.size() >= count; });
   }
   bool wait_received(World& world, std::size_t count) {
     return wait_until(world, [&] { return received.size() >= count; });
   }
   bool wait_ended(World& world) {
-    return wait_until(world, [&] { return pair->state() == QueuePair::State::ended; });
+    return wait_until(world, [&] { return pair->state() == QueuePair::State::error; });
   }
 
   Endpoint& endpoint;
@@ -96,7 +97,7 @@ struct End {
   CompletionQueue receives;
   QueuePairOptions options;
   std::unique_ptr<QueuePair> pair;
-  std::vector<Completion> told;
+  std::vector<Completion> completions;
   std::vector<Completion> received;
 };
 

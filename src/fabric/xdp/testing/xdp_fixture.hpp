@@ -41,7 +41,7 @@ inline std::string open_cable(std::unique_ptr<roce::NetworkNamespaces>& network)
     return XdpPort::open({interface_of(0), address_of(0, false)});
   });
   if (!tried && tried.error().code == Code::unsupported) {
-    return std::string(explain(static_cast<Lack>(tried.error().detail)));
+    return std::string(explain(static_cast<Unsupported>(tried.error().detail)));
   }
   EXPECT_TRUE(tried) << message(tried.error());
   return {};

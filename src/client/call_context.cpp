@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/call_context.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace espalier::client {
+namespace {
+
+// The sessions that this thread keeps, one per store that it used. Returned when the thread ends.
+struct ThreadSessions {
+  struct Entry {
+    std::shared_ptr<CallContextPool> pool;
+    CallContext* session;
+  };
+  std::vector<Entry> entries;
+
+  ~ThreadSessions() {
+    for (const Entry& entry : entries) entry.pool->release(entry.session);
+  }
+  CallContext* find(const CallContextPool* pool) const {
+    for (const Entry& entry : entries) {
+      if (entry.pool.get() == pool) return entry.session;
+    }
+    return nullptr;
+  }
+  void drop_closed() {
+    std::erase_if(entries, [](const Entry& entry) { return entry.pool->closed(); });
+  }
+};
+
+thread_local ThreadSessions thread_sessions;
+
+const bool kNeverWarm = false;
+
+}  // namespace
+
+tree::MapExecutor& CallContext::executor(tree::MapCore& map) {
+  if (map.id == last_map_) [[likely]]
+    return *last_executor_;
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<tree::MapExecutor>& executor = executors_[map.id];
+  if (!executor) {
+    executor = std::make_unique<tree::MapExecutor>(
+        thread, map, 1, [&map](std::uint32_t, base::ReadyQueue& queue) {
+          return tree::HostAccess(map.base, queue, false, &kNeverWarm);
+        });
+  }
+  last_map_ = map.id;
+  last_executor_ = executor.get();
+  return *executor;
+}
+
+void CallContext::forget(const tree::MapCore& map) {
+  const std::lock_guard lock(mutex_);
+  executors_.erase(map.id);
+}
+
+Result<CallContext*> CallContextPool::acquire() {
+  const std::lock_guard lock(mutex_);
+  if (!free_.empty()) {
+    CallContext* session = free_.back();
+    free_.pop_back();
+    return session;
+  }
+  auto slot = store_->epochs.join();
+  if (!slot) return std::unexpected(slot.error());
+  all_.push_back(std::make_unique<CallContext>(*store_, std::move(*slot), next_index_++));
+  return all_.back().get();
+}
+
+void CallContextPool::release(CallContext* session) {
+  const std::lock_guard lock(mutex_);
+  if (store_ == nullptr) return;
+  session->busy = false;
+  session->thread.cache.flush();
+  free_.push_back(session);
+}
+
+void CallContextPool::close() {
+  const std::lock_guard lock(mutex_);
+  free_.clear();
+  all_.clear();
+  store_ = nullptr;
+}
+
+void CallContextPool::forget(const tree::MapCore& map) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& session : all_) session->forget(map);
+}
+
+bool CallContextPool::closed() const {
+  const std::lock_guard lock(mutex_);
+  return store_ == nullptr;
+}
+
+Result<SessionLease> SessionLease::take(const std::shared_ptr<CallContextPool>& pool) {
+  CallContext* own = thread_sessions.find(pool.get());
+  if (own != nullptr && !own->busy) {
+    own->busy = true;
+    return SessionLease(own, nullptr);
+  }
+  const auto session = pool->acquire();
+  if (!session) return std::unexpected(session.error());
+  (*session)->busy = true;
+  if (own != nullptr) return SessionLease(*session, pool.get());
+  thread_sessions.drop_closed();
+  thread_sessions.entries.push_back({pool, *session});
+  return SessionLease(*session, nullptr);
+}
+
+SessionLease::SessionLease(SessionLease&& other) noexcept
+    : session_(std::exchange(other.session_, nullptr)), extra_(other.extra_) {}
+
+SessionLease::~SessionLease() {
+  if (session_ == nullptr) return;
+  session_->busy = false;
+  if (extra_ != nullptr) extra_->release(session_);
+}
+
+}  // namespace espalier::client

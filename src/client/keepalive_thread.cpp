@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/keepalive_thread.hpp"
+
+#include <signal.h>
+
+namespace espalier::client {
+
+std::shared_ptr<KeepaliveThread> KeepaliveThread::of_process() {
+  static std::mutex mutex;
+  static std::weak_ptr<KeepaliveThread> now;
+  const std::lock_guard lock(mutex);
+  auto keepalive = now.lock();
+  if (keepalive && keepalive->is_of_this_process()) return keepalive;
+  // The copy of another process has no thread that could be joined, and may be locked for ever.
+  const auto end = [](KeepaliveThread* ended) {
+    if (ended->is_of_this_process()) delete ended;
+  };
+  keepalive = std::shared_ptr<KeepaliveThread>(new KeepaliveThread, end);
+  now = keepalive;
+  return keepalive;
+}
+
+// Signals are for the threads of the program, which may wait for them.
+KeepaliveThread::KeepaliveThread() {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+KeepaliveThread::~KeepaliveThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  ending_now_.notify_one();
+  thread_.join();
+}
+
+void KeepaliveThread::add(KeepaliveTarget& target) {
+  const std::lock_guard lock(mutex_);
+  targets_.push_back(&target);
+}
+
+void KeepaliveThread::remove(KeepaliveTarget& target) {
+  if (!is_of_this_process()) return;
+  const std::lock_guard lock(mutex_);
+  std::erase(targets_, &target);
+}
+
+void KeepaliveThread::work() {
+  std::unique_lock lock(mutex_);
+  while (!ending_now_.wait_for(lock, kPause, [this] { return ending_; })) {
+    for (KeepaliveTarget* const target : targets_) target->keep();
+  }
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/thread_rings.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/bytes.hpp"
+#include "base/clock.hpp"
+#include "base/cpu.hpp"
+
+namespace espalier::client {
+namespace {
+
+constexpr std::uint32_t kSpins = 4096;  // about 100 us of pauses
+constexpr std::uint64_t kSpinNs = 100'000;
+constexpr std::uint64_t kFirstSleepNs = 1'000'000;
+constexpr std::uint64_t kLongestSleepNs = 50'000'000;  // a lost node is found after so long
+
+}  // namespace
+
+Result<std::unique_ptr<ThreadRings>> ThreadRings::open(std::shared_ptr<NodeConnection> connection) {
+  const auto ring = connection->take_ring();
+  if (!ring) return fail(Code::too_many_participants, wire::kResponseRingsMax);
+  return std::unique_ptr<ThreadRings>(new ThreadRings(std::move(connection), *ring));
+}
+
+ThreadRings::ThreadRings(std::shared_ptr<NodeConnection> connection, std::uint32_t ring)
+    : connection_(std::move(connection)),
+      progresses_(connection_->needs_progress()),
+      ring_(ring),
+      requests_(connection_->requests()),
+      responses_(connection_->responses(ring), wire::kResponseHeaderBytes, share_) {}
+
+bool ThreadRings::reserve(std::uint64_t slots) {
+  ESPALIER_ASSERT(reserved_ == 0);
+  const auto first = connection_->reserve(slots, requests_);
+  if (!first) return false;
+  next_ = *first;
+  reserved_ = slots;
+  return true;
+}
+
+bool ThreadRings::send(const Outgoing& request, std::uint32_t tag) {
+  wire::RequestHeader header{};
+  header.bytes = static_cast<std::uint32_t>(sizeof header + request.key.size() +
+                                            request.payload.size() + request.more_payload.size());
+  header.tag = tag;
+  header.offload = static_cast<std::uint8_t>(request.offload);
+  header.ring = static_cast<std::uint8_t>(ring_ | (request.at_snapshot ? wire::kAtSnapshot : 0));
+  header.key_bytes = static_cast<std::uint16_t>(request.key.size());
+  header.map = request.map;
+  header.argument = request.argument;
+  const std::uint32_t slots = wire::slots_of(header.bytes);
+  if (slots > batch_slots_max()) return send_long(header, request);
+  if (reserved_ == 0 && !reserve(slots)) return false;
+  ESPALIER_ASSERT(slots <= reserved_);
+  offload::MessageWriter writer(requests_, next_);
+  next_ += slots;
+  reserved_ -= slots;
+  writer.header(wire::words_of(header));
+  writer.put(request.key.data(), request.key.size());
+  writer.put(request.payload.data(), request.payload.size());
+  writer.put(request.more_payload.data(), request.more_payload.size());
+  tail_ = writer.finish();
+  unrung_ = true;
+  return true;
+}
+
+// The node reads requests only from those who take its answers, so these are taken meanwhile.
+bool ThreadRings::send_long(wire::RequestHeader header, const Outgoing& request) {
+  const std::vector<std::byte> message =
+      base::joined(base::bytes_of(header), {request.key, request.payload, request.more_payload});
+  const std::uint32_t slots = wire::slots_of(header.bytes);
+  offload::MessageStream stream(message.data(), header.bytes, connection_->reserve_anyway(slots));
+  std::uint32_t spins = 0;
+  while (!stream.done()) {
+    const auto room = static_cast<std::int64_t>(requests_.ask_room(stream.slot()));
+    if (room > 0 && stream.write(requests_, static_cast<std::uint64_t>(room)) != 0) {
+      connection_->ring(stream.slot());
+      spins = 0;
+      continue;
+    }
+    offload::MessageBuffer response;
+    if (take(response)) {
+      deferred_.push_back(std::move(response));
+    } else if (++spins % kSpins == 0) {
+      if (connection_->ask_lost()) return false;
+      connection_->ring(stream.slot());  // should it have gone to sleep
+      connection_->fall_asleep(ring_, responses_.slots(), kFirstSleepNs);
+    } else {
+      base::spin_pause();
+    }
+  }
+  tail_ = stream.slot();
+  unrung_ = true;
+  return true;
+}
+
+// A ring that cannot be read any further belongs to a connection that is lost.
+bool ThreadRings::take(offload::MessageBuffer& into) {
+  if (broken_) return false;
+  if (progresses_ && !responses_.ready()) connection_->make_progress();
+  const offload::Taken taken = responses_.take(into);
+  if (taken == offload::Taken::broken || taken == offload::Taken::refused) {
+    broken_ = true;
+    connection_->lose();
+  }
+  return taken == offload::Taken::message;
+}
+
+bool ThreadRings::receive(Incoming& response) {
+  if (!deferred_.empty()) [[unlikely]] {
+    message_ = std::move(deferred_.front());
+    deferred_.pop_front();
+  } else if (!take(message_)) {
+    return false;
+  }
+  response.header = base::load_plain<wire::ResponseHeader>(message_.data());
+  response.payload = {reinterpret_cast<const char*>(message_.data()) + sizeof response.header,
+                      response.header.bytes - sizeof response.header};
+  return true;
+}
+
+// Nobody wakes us when there is room, so this sleep is short.
+bool ThreadRings::wait_for_room() {
+  for (std::uint32_t spins = 0; spins < kSpins; ++spins) {
+    if (progresses_) connection_->make_progress();
+    // Another thread may have reserved more than there is room for.
+    const auto room = static_cast<std::int64_t>(requests_.ask_room(connection_->tail()));
+    if (room >= static_cast<std::int64_t>(requests_.count() / 2)) return true;
+    base::spin_pause();
+  }
+  if (connection_->ask_lost()) return false;
+  connection_->fall_asleep(ring_, responses_.slots(), kFirstSleepNs);
+  return true;
+}
+
+bool ThreadRings::spin_for_response() {
+  if (progresses_) {
+    const base::Stopwatch watch;
+    do {
+      connection_->make_progress();
+      if (responses_.ready()) return true;
+    } while (watch.elapsed_ns() < kSpinNs && !connection_->lost());
+    return false;
+  }
+  for (std::uint32_t spins = 0; spins < kSpins; ++spins) {
+    if (responses_.ready()) return true;
+    responses_.slots().wait();
+  }
+  return false;
+}
+
+bool ThreadRings::wait() {
+  if (!deferred_.empty()) return true;
+  if (spin_for_response()) return !broken_;
+  for (std::uint64_t sleep_ns = kFirstSleepNs;;
+       sleep_ns = std::min(2 * sleep_ns, kLongestSleepNs)) {
+    if (connection_->ask_lost()) return !broken_ && responses_.ready();
+    connection_->fall_asleep(ring_, responses_.slots(), sleep_ns);
+    if (responses_.ready()) return !broken_;
+  }
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The socket of one connection, and what the endpoint's two threads hand each other over it: the
+// service reads packets, the endpoint's own thread takes what came of them.
+//
+// Thread: as each member says.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fabric/shm/mapping_cache.hpp"
+#include "fabric/shm/piece_rings.hpp"
+#include "fabric/types.hpp"
+#include "memory/shared_memory.hpp"
+
+namespace espalier::fabric::shm {
+
+/// What the peer answered to a request for a connection.
+struct Welcomed {
+  bool refused = false;
+  std::vector<std::byte> data;
+  PieceRings channel;
+  memory::SharedMemory words;  // the peer's good keys
+};
+
+/// What the peer answered to a question for a region's memory.
+struct Mapped {
+  Status status = Status::success;  // else there is no memory
+  Window window;                    // but for `word`
+  memory::SharedMemory memory;
+};
+
+struct PairSocket {
+  enum class Phase : std::uint8_t {
+    greeting,   // somebody has come, and has said nothing yet
+    knocking,   // has said hello, and waits to be accepted
+    expecting,  // this side has said hello
+    open,
+  };
+  PairSocket(memory::Descriptor at, Phase begins) : socket(std::move(at)), phase(begins) {}
+
+  const memory::Descriptor socket;
+  std::atomic<Phase> phase;
+  /// The socket's end was seen, or the peer does not keep to the protocol.
+  std::atomic<bool> lost{false};
+  /// The key that was asked for; 0: none. An answer to anything else is a mistake of the peer.
+  std::atomic<RegionKey> asked{0};
+  /// Whose regions the peer may reach. Set before the phase becomes `open`, or `expecting`.
+  Domain domain = 0;
+
+  // Of one who comes; the service's until `knocking`, then of whoever accepts.
+  std::uint64_t until_ns = 0;  // to say hello
+  std::string peer;
+  std::vector<std::byte> data;
+  memory::SharedMemory words;
+
+  [[nodiscard]] std::optional<Welcomed> take_welcome() {
+    const std::scoped_lock lock(mutex_);
+    return std::exchange(welcome_, std::nullopt);
+  }
+  [[nodiscard]] std::optional<Mapped> take_answer() {
+    const std::scoped_lock lock(mutex_);
+    return std::exchange(answer_, std::nullopt);
+  }
+  void put(Welcomed welcome) {
+    const std::scoped_lock lock(mutex_);
+    welcome_ = std::move(welcome);
+  }
+  void put(Mapped answer) {
+    const std::scoped_lock lock(mutex_);
+    answer_ = std::move(answer);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<Welcomed> welcome_;
+  std::optional<Mapped> answer_;
+};
+
+}  // namespace espalier::fabric::shm
