@@ -21,9 +21,9 @@ void run_seeds(const OneSidedOptions& options, std::uint64_t usually, OneSidedCo
     ASSERT_EQ(run_one_sided(first + i, options, counts), "");
     seeds.done();
   }
-  seeds.tell("answers", counts.answers);
-  seeds.tell("walks that began again", counts.restarts);
-  seeds.tell("leases lost", counts.leases_lost);
+  seeds.report("answers", counts.answers);
+  seeds.report("walks that began again", counts.restarts);
+  seeds.report("leases lost", counts.leases_lost);
 }
 
 TEST(OneSidedSim, AnswersAreRightInGoodWeather) {

@@ -55,6 +55,17 @@ TEST(Style, SourcesInCKeepTheRulesForText) {
   EXPECT_EQ(describe(findings), "");
 }
 
+TEST(Style, NoSourceHasARefusedName) {
+  const auto refused = parse_reasons(read_text(kRoot / "tests/refused_names.txt"));
+  ASSERT_FALSE(refused.empty());
+  const auto files = read_sources(kRoot, {"src", "include", "bench", "tests", "cmake", "example"},
+                                  {".hpp", ".cpp", ".h", ".c"});
+  ASSERT_FALSE(files.empty());
+  std::vector<Finding> findings;
+  for (const SourceFile& file : files) append(findings, check_names(file, refused));
+  EXPECT_EQ(describe(findings), "") << "tests/refused_names.txt has the words to use";
+}
+
 TEST(Style, EveryEntryOfTheListOfLongFilesIsNeeded) {
   for (const auto& [path, reason] : parse_reasons(read_text(kRoot / "tests/long_files.txt"))) {
     ASSERT_TRUE(std::filesystem::exists(kRoot / path)) << path;
@@ -111,6 +122,18 @@ TEST(StyleRules, LongFilesNeedAReason) {
   EXPECT_NE(code_findings("src/tree/x.cpp", lines), "");
   EXPECT_EQ(code_findings("src/tree/long.cpp", lines), "");
   EXPECT_THROW(static_cast<void>(parse_reasons("src/x.cpp\n")), std::runtime_error);
+}
+
+TEST(StyleRules, RefusedNamesAreFoundInCodeAlone) {
+  const auto refused = parse_reasons("# a comment\nOutbox: SendBuffer\ntell: complete\n");
+  const auto found = [&](const std::string& code) {
+    return describe(check_names({"src/tree/x.cpp", code}, refused));
+  };
+  EXPECT_EQ(found("int a;\nOutbox b;\n"), "src/tree/x.cpp:2: Outbox: rather SendBuffer\n");
+  EXPECT_EQ(found("pair.tell(1);\n"), "src/tree/x.cpp:1: tell: rather complete\n");
+  EXPECT_EQ(found("tell_ = false;\n"), "src/tree/x.cpp:1: tell: rather complete\n");
+  EXPECT_EQ(found("foretell(1); tell_me = OutboxSize + kOutbox;\n"), "");
+  EXPECT_EQ(found("int a;  // the Outbox may tell\nlog(\"tell\", 't');\n"), "");
 }
 
 std::string body_of(int lines) {

@@ -412,24 +412,24 @@ TEST_F(BufferPoolTest, NothingBeginsWhereMemoryWasGivenBack) {
 TEST_F(BufferPoolTest, RepackedBuffersPinNoUnitOfTheirOwn) {
   std::vector<std::uint64_t> offsets;
   for (std::uint32_t i = 0; i < 4 * kPerExtent; ++i) offsets.push_back(*pool_.allocate(kNode));
-  std::vector<std::uint64_t> put_by;  // some of each extent, and one extent is in use besides
+  std::vector<std::uint64_t> spare;  // some of each extent, and one extent is in use besides
   for (std::uint32_t i = 0; i < 4 * kPerExtent; ++i) {
     if (i % 50 == 0) {
-      put_by.push_back(offsets[i]);
+      spare.push_back(offsets[i]);
     } else if (i >= 100) {
       pool_.release(offsets[i], kNode);
     }
   }
   pool_.trim();
   ASSERT_EQ(extents_taken(), 4u);
-  const std::uint32_t generation = header(put_by.back()).generation;
-  const std::uint64_t moved = put_by.back();
-  pool_.repack(kNode, put_by);
+  const std::uint32_t generation = header(spare.back()).generation;
+  const std::uint64_t moved = spare.back();
+  pool_.repack(kNode, spare);
   pool_.trim();
   EXPECT_EQ(extents_taken(), 1u);
-  EXPECT_EQ(pool_.stats(kNode).in_use, 98u + put_by.size());
+  EXPECT_EQ(pool_.stats(kNode).in_use, 98u + spare.size());
   expect_balanced();
-  for (const std::uint64_t offset : put_by) {
+  for (const std::uint64_t offset : spare) {
     EXPECT_EQ(offset / kExtentBytes, offsets[0] / kExtentBytes);
     EXPECT_EQ(header(offset).superseded, 0u);
     pool_.release(offset, kNode);

@@ -32,15 +32,13 @@ class LeaseGuard {
 
   explicit LeaseGuard(const base::LeaseTerms& terms = {}) : terms_(terms) {}
 
-  // --- for the walker (tree/walk/read_guard.hpp)
-  // ---------------------------------------------------
+  // --- for the walker (tree/walk/read_guard.hpp) -------------------------------------------------
   void stale() const {}
   [[nodiscard]] std::uint32_t begin();
   void end(std::uint32_t tick);
   void idle() const {}
 
-  // --- for the access
-  // ------------------------------------------------------------------------------
+  // --- for the access ----------------------------------------------------------------------------
   /// Whether what was read under this lease may be believed at this moment.
   [[nodiscard]] bool believed(std::uint64_t now_ns) const {
     return id_ != 0 && now_ns - answered_ns_ <= terms_.believed_for_ns;
@@ -55,8 +53,7 @@ class LeaseGuard {
   /// No lease can be had any more: the host is gone.
   [[nodiscard]] bool ended() const { return ended_; }
 
-  // --- for the owner
-  // -------------------------------------------------------------------------------
+  // --- for the owner -----------------------------------------------------------------------------
   /// What is to be asked now, if anything; then it counts as asked, and is answered by `granted`,
   /// `renewed`, `lost` or `end_all`.
   [[nodiscard]] std::optional<Asked> due(std::uint64_t now_ns);

@@ -71,12 +71,12 @@ class Checker {
       ++number;
       const std::string_view included = quoted_include(line);
       if (included.empty()) continue;
-      const std::string what = verdict(file.path, *own, included);
+      const std::string what = complaint_about(file.path, *own, included);
       if (!what.empty()) findings_.push_back({file.path, number, what});
     }
   }
 
-  std::string verdict(const std::string& path, const LayerRule& own,
+  std::string complaint_about(const std::string& path, const LayerRule& own,
                       std::string_view included) const {
     const std::string shown = "includes \"" + std::string(included) + "\"";
     const std::string target = resolve(included);

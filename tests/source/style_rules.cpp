@@ -102,6 +102,30 @@ std::vector<Finding> check_code(const SourceFile& file,
   return findings;
 }
 
+std::vector<Finding> check_names(const SourceFile& file,
+                                 const std::map<std::string, std::string>& refused) {
+  const auto in_name = [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+  };
+  std::vector<Finding> findings;
+  const std::string code = blank_comments_and_strings(file.text);
+  const std::vector<std::string_view> lines = split_lines(code);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string_view line = lines[i];
+    for (std::size_t at = 0; at < line.size();) {
+      std::size_t end = at;
+      while (end < line.size() && in_name(line[end])) ++end;
+      std::string name(line.substr(at, end - at));
+      at = end + 1;
+      while (name.ends_with('_')) name.pop_back();
+      const auto entry = refused.find(name);
+      if (entry == refused.end()) continue;
+      findings.push_back({file.path, i + 1, name + ": rather " + entry->second});
+    }
+  }
+  return findings;
+}
+
 std::map<std::string, std::string> parse_reasons(std::string_view text) {
   std::map<std::string, std::string> reasons;
   for (const std::string_view line : split_lines(text)) {

@@ -38,6 +38,11 @@ struct FunctionSpan {
 [[nodiscard]] std::vector<Finding> check_code(
     const SourceFile& file, const std::map<std::string, std::string>& long_files);
 
+/// Identifiers of `refused`, a word by each, and the same with an underscore behind them. Comments
+/// and strings may have them. For C++ and C.
+[[nodiscard]] std::vector<Finding> check_names(const SourceFile& file,
+                                               const std::map<std::string, std::string>& refused);
+
 /// Reads lines of "path: reason"; lines that begin with '#' are comments. Throws std::runtime_error
 /// at a line without a reason.
 [[nodiscard]] std::map<std::string, std::string> parse_reasons(std::string_view text);

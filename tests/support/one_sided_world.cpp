@@ -154,7 +154,7 @@ class Client {
   void open() {
     end_.sends.poll({});
     end_.poll();
-    end_.told.clear();
+    end_.completions.clear();
     end_.pair.reset();
     domain_ = host_.open_session();
     ++counts_.sessions;

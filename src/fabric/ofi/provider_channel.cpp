@@ -26,10 +26,10 @@ Result<std::unique_ptr<ProviderChannel>> ProviderChannel::make(Device& device, f
                                                                std::uint64_t number) {
   std::unique_ptr<ProviderChannel> made(new ProviderChannel(
       number, std::make_unique_for_overwrite<std::byte[]>(2 * SendBuffer::kBytes)));
-  auto completion = device.register_local_memory(made->memory_.get(), 2 * SendBuffer::kBytes);
-  if (!completion) return std::unexpected(completion.error());
-  made->told_ = std::move(*completion);
-  if (made->told_) made->description_ = fi_mr_desc(made->told_.get());
+  auto registered = device.register_local_memory(made->memory_.get(), 2 * SendBuffer::kBytes);
+  if (!registered) return std::unexpected(registered.error());
+  made->registration_ = std::move(*registered);
+  if (made->registration_) made->description_ = fi_mr_desc(made->registration_.get());
   auto end = device.make_end(info);
   if (!end) return std::unexpected(end.error());
   made->end_ = std::move(*end);

@@ -75,7 +75,7 @@ class ProviderChannel final : public Channel {
 
   std::uint64_t number_;
   std::unique_ptr<std::byte[]> memory_;  // frames that leave, then those that arrive
-  Fid<fid_mr> told_;
+  Fid<fid_mr> registration_;
   Fid<fid_ep> end_;
   void* description_ = nullptr;
   SendBuffer out_;
