@@ -4,7 +4,8 @@
 //
 // A reader that cannot go on (its lease was lost, its pair has failed, a map was dropped) is let go
 // of, and the next read makes another. What a walk could not answer goes by the rings, as all does
-// without one-sided access, but for scans that have delivered something: these end with `contended`.
+// without one-sided access, but for scans that have delivered something: these end with
+// `contended`.
 //
 // Thread: one at a time: that of the session.
 #pragma once
