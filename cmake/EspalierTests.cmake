@@ -276,16 +276,15 @@ function(espalier_is_proven_by_source folder header result)
   endif()
 endfunction()
 
-# Compiles every other header alone, and twice in a row: one that needs what its includer happens to
-# include is refused. That none is without #pragma once, the style test sees.
-#
-# clang does it with the C++ library as modules (espalier_library_modules), in half the time, and
-# this is the one that ./test builds.
+# Compiles every header alone: one that needs what its includer happens to include is refused. That
+# none is without #pragma once, the style test sees. g++ takes a unit for each header that is not
+# proven by its source; clang takes one run for all, and this is what ./test builds.
 function(espalier_header_checks)
   if(NOT ESPALIER_CHECK_HEADERS)
     return()
   endif()
   set(units)
+  set(modules)
   foreach(root src include .)
     if(root STREQUAL ".")
       file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
@@ -295,30 +294,43 @@ function(espalier_header_checks)
            ${PROJECT_SOURCE_DIR}/${root}/*.hpp)
     endif()
     foreach(header IN LISTS headers)
+      set(any ${header})
+      espalier_module_line(modules ${header} ${PROJECT_SOURCE_DIR}/${root}/${header})
       espalier_is_proven_by_source(${root} ${header} proven)
-      if(proven)
-        continue()
+      if(NOT proven)
+        string(REPLACE "/" "_" unit ${header})
+        set(unit ${PROJECT_BINARY_DIR}/generated/headers/${unit}.cpp)
+        set(line "#include \"${header}\"\n")
+        file(CONFIGURE OUTPUT ${unit} CONTENT "${line}${line}")
+        list(APPEND units ${unit})
       endif()
-      string(REPLACE "/" "_" unit ${header})
-      set(unit ${PROJECT_BINARY_DIR}/generated/headers/${unit}.cpp)
-      set(line "#include \"${header}\"\n")
-      file(CONFIGURE OUTPUT ${unit} CONTENT "${line}${line}")
-      list(APPEND units ${unit})
     endforeach()
   endforeach()
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    set(units ${PROJECT_BINARY_DIR}/generated/headers.cpp)
+    file(CONFIGURE OUTPUT ${units}
+         CONTENT "#include \"${any}\"  // and so the whole module\n")
+  endif()
   add_library(espalier_headers OBJECT ${units})
   target_compile_options(espalier_headers PRIVATE -O0 -g0)
   target_link_libraries(espalier_headers PRIVATE espalier_test_support GTest::gmock)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    espalier_library_modules(espalier_headers)
+    espalier_header_modules(espalier_headers ${units} "${modules}")
     add_dependencies(espalier_quick espalier_headers)
   endif()
 endfunction()
 
-# Makes each header of the C++ library a module of clang's, so that it is read once for all units. A
-# unit still sees only what it includes: the name of a header that it forgot is an error.
-function(espalier_library_modules target)
-  set(text "module library [system] {\n")
+# Adds a header to a module of clang's, as a part of its own.
+function(espalier_module_line lines name path)
+  string(MAKE_C_IDENTIFIER ${name} part)
+  set(${lines} "${${lines}}  module ${part}_ { header \"${path}\" export * }\n" PARENT_SCOPE)
+endfunction()
+
+# Makes all headers one module of clang's, each a part of it that sees what itself includes and
+# nothing else; so each is read once. Those of the C++ library are another module, and a name whose
+# header a part forgot is an error. What a module is warned of, the sources' own units are too.
+function(espalier_header_modules target unit own)
+  set(library)
   foreach(header algorithm array atomic bit charconv chrono compare concepts condition_variable
           coroutine cstddef cstdint cstdio cstdlib cstring deque exception expected filesystem
           fstream functional future initializer_list iosfwd iterator limits list map memory mutex
@@ -327,14 +339,21 @@ function(espalier_library_modules target)
           variant vector gtest/gtest.h gmock/gmock.h)
     find_file(path ${header} PATHS ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES}
               NO_DEFAULT_PATH NO_CACHE REQUIRED)
-    string(MAKE_C_IDENTIFIER ${header} name)
-    string(APPEND text "  module ${name}_ { header \"${path}\" export * }\n")
+    espalier_module_line(library ${header} ${path})
     unset(path)
   endforeach()
-  set(map ${PROJECT_BINARY_DIR}/generated/library.modulemap)
-  file(CONFIGURE OUTPUT ${map} CONTENT "${text}}\n")
-  # clang has modules of its own for the intrinsics, and warns of one of its headers.
-  target_compile_options(${target} PRIVATE -fno-sanitize=all "-Wno-#warnings" -fmodules
+  set(text "module library [system] {\n${library}}\nmodule espalier {\n${own}}\n")
+  # Its macros begin and end in each of its headers, so that they cannot be parts of one module.
+  foreach(header nlohmann/json_fwd.hpp nlohmann/json.hpp)
+    find_file(path ${header} NO_CACHE REQUIRED)
+    string(MAKE_C_IDENTIFIER ${header} name)
+    string(APPEND text "module ${name} [system] { header \"${path}\" export * }\n")
+    unset(path)
+  endforeach()
+  set(map ${PROJECT_BINARY_DIR}/generated/headers.modulemap)
+  file(CONFIGURE OUTPUT ${map} CONTENT "${text}")
+  set_source_files_properties(${unit} PROPERTIES OBJECT_DEPENDS ${map})
+  target_compile_options(${target} PRIVATE -fno-sanitize=all -w -fmodules
     -fmodule-map-file=${map}
     -fmodules-cache-path=${PROJECT_BINARY_DIR}/generated/modules
     "SHELL:-Xclang -fmodules-local-submodule-visibility")

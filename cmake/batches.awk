@@ -53,12 +53,13 @@ function note_types(source, names, n, i, parts) {
   for (i = 1; i <= n; ++i) speaks_of[source, parts[i]] = 1
 }
 
-function read_header(header, path, text, n, i, parts, once) {
+function read_header(header, path, text, n, i, parts, once, state) {
   types[header] = ""
   path = root "/src/" header
-  if ((getline text < path) <= 0) path = root "/include/" header
-  if ((getline text < path) <= 0) path = root "/" header
-  while ((getline text < path) > 0) {
+  if ((state = (getline text < path)) <= 0) path = root "/include/" header
+  if (state <= 0 && (state = (getline text < path)) <= 0) path = root "/" header
+  if (state <= 0) state = (getline text < path)
+  for (; state > 0; state = (getline text < path)) {
     if (text ~ /^#include "/) included[header] = included[header] " " substr(text, 10)
     sub(/\/\/.*/, "", text)
     n = split(text, parts, /[^A-Za-z0-9_]+/)

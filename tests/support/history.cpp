@@ -16,14 +16,15 @@ std::string describe_batch(const Operation& operation) {
   std::string text;
   for (const auto& check : operation.conditions) {
     constexpr const char* kConditions[] = {"?", "absent", "present", "value", "version"};
-    text += fmt::format(" if {} {}", quoted(check.key),
+    text += fmt::format(" if {} {}", test::quoted(check.key),
                         kConditions[static_cast<std::size_t>(check.kind)]);
-    if (check.kind == WriteBatch::Condition::value) text += " " + quoted(check.value);
+    if (check.kind == WriteBatch::Condition::value) text += " " + test::quoted(check.value);
     if (check.kind == WriteBatch::Condition::version) text += fmt::format(" {}", check.version);
   }
   for (const auto& write : operation.writes) {
-    text += write.erase ? fmt::format(" erase {}", quoted(write.key))
-                        : fmt::format(" put {}={}", quoted(write.key), quoted(write.value));
+    text += write.erase
+                ? fmt::format(" erase {}", test::quoted(write.key))
+                : fmt::format(" put {}={}", test::quoted(write.key), test::quoted(write.value));
   }
   if (operation.failed_condition) text += fmt::format(", {} failed", *operation.failed_condition);
   return text;
@@ -36,15 +37,15 @@ std::string describe_question(const Operation& operation) {
     case Kind::scan:
     case Kind::count: {
       const ScanOptions& options = operation.options;
-      return fmt::format(" [{}, {}{}{}{}{}", quoted(operation.key), quoted(operation.high),
-                         options.from_floor ? "] from floor" : ")",
+      return fmt::format(" [{}, {}{}{}{}{}", test::quoted(operation.key),
+                         test::quoted(operation.high), options.from_floor ? "] from floor" : ")",
                          options.reverse ? " reverse" : "", options.limit != 0 ? " limit " : "",
                          options.limit != 0 ? std::to_string(options.limit) : "");
     }
     default: break;
   }
-  std::string text = " " + quoted(operation.key);
-  if (operation.value) text += "=" + quoted(*operation.value);
+  std::string text = " " + test::quoted(operation.key);
+  if (operation.value) text += "=" + test::quoted(*operation.value);
   return text;
 }
 
@@ -57,8 +58,8 @@ std::string describe_answer(const Operation& operation) {
       if (operation.items.empty()) return "nothing";
       std::string text;
       for (const ReadItem& item : operation.items) {
-        text += fmt::format("{}{}={}@{}", text.empty() ? "" : " ", quoted(item.key),
-                            quoted(item.value), item.version);
+        text += fmt::format("{}{}={}@{}", text.empty() ? "" : " ", test::quoted(item.key),
+                            test::quoted(item.value), item.version);
       }
       return text;
     }
@@ -70,7 +71,7 @@ std::string describe_answer(const Operation& operation) {
                                        : std::string("not applied");
   if (operation.kind != Kind::batch && operation.existed) text += ", existed";
   if (operation.kind == Kind::modify) {
-    text += ", saw " + (operation.seen ? quoted(*operation.seen) : std::string("nothing"));
+    text += ", saw " + (operation.seen ? test::quoted(*operation.seen) : std::string("nothing"));
   }
   return text;
 }

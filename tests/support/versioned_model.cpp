@@ -239,7 +239,7 @@ std::optional<std::string> VersionedModel::wrong_before(const Operation& write) 
   if (write.kind == Kind::batch) {
     for (const WriteBatch::Check& check : write.conditions) {
       if (!holds(check, before)) {
-        return fmt::format("its condition on {} did not hold", quoted(check.key));
+        return fmt::format("its condition on {} did not hold", test::quoted(check.key));
       }
     }
     return std::nullopt;
@@ -250,7 +250,7 @@ std::optional<std::string> VersionedModel::wrong_before(const Operation& write) 
   }
   if (write.kind == Kind::modify && state.value != write.seen) {
     return fmt::format("its key had the value {} before",
-                       state.value ? quoted(*state.value) : std::string("none"));
+                       state.value ? test::quoted(*state.value) : std::string("none"));
   }
   return std::nullopt;
 }
