@@ -88,8 +88,8 @@ std::uint64_t add_by_posting(const FabricServer& server, FabricClient& client, s
     }
     posted += client.pair->post(std::span(requests).first(count)).taken;
     while (done < posted) {
-      const std::size_t count = client.queue->poll(ends);
-      for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t completed = client.queue->poll(ends);
+      for (std::size_t i = 0; i < completed; ++i) {
         if (ends[i].status != fabric::Status::success || ends[i].work_id != done++) {
           throw std::runtime_error("FETCH_ADD failed");
         }

@@ -214,6 +214,10 @@ function(espalier_spanning_tests)
   espalier_library(espalier_test_support "${support}" espalier_client_testing ${upper} ${common})
   espalier_batches(espalier_test_support "${support}")
   if(ESPALIER_BUILD_PLANTED)
+    # There is no node with switches: what needs one or other processes is left out.
+    set(nodes "/(child|client_processes|forked_node|hostile|load_worker|node_fixture|node_program")
+    string(APPEND nodes "|rolling_load|terminal_program)\\.cpp$")
+    list(FILTER support EXCLUDE REGEX "${nodes}")
     espalier_library(espalier_test_support_planted "${support}" espalier_client_testing_planted
                      ${common})
   endif()

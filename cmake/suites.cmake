@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Read by ctest when it starts: asks a test program for its suites and makes a test of each, named
-# <program>.<Suite>. A suite with Slow in its name is a test for each case. The environment says
+# <program>.<Suite>. A suite with Slow or Process in its name is a test for each case: such take long, or fork,
+# which wants a process without the threads that earlier cases have left. The environment says
 # which cases: with ESPALIER_TEST_SET=quick not those that tests/quick.txt leaves to ./test all.
 cmake_policy(VERSION 3.25)
 
@@ -65,13 +66,13 @@ function(espalier_write_suites program executable left_out file)
   set(suite)
   foreach(line IN LISTS listed)
     if(line MATCHES "^ +(.+)$")
-      if(suite MATCHES "Slow")
+      if(suite MATCHES "Slow|Process")
         espalier_suite_text(${program} ${executable} ${suite}.${CMAKE_MATCH_1} "" one)
         string(APPEND text "${one}")
       endif()
     elseif(line MATCHES "^(.+)\\.$")
       set(suite ${CMAKE_MATCH_1})
-      if(NOT suite MATCHES "Slow")
+      if(NOT suite MATCHES "Slow|Process")
         espalier_suite_text(${program} ${executable} ${suite} ".*${left_out}" one)
         string(APPEND text "${one}")
       endif()

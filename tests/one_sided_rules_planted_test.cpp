@@ -28,27 +28,8 @@ OneSidedOptions calm() {
   return options;
 }
 
-OneSidedOptions harsh() {
-  OneSidedOptions options;
-  options.faults = fabric::sim::Faults::harsh();
-  return options;
-}
-
-TEST(OneSidedRules, ANodeAnswersForItsVersionsOnly) {
-  expect_rejected(tree::Bug::ignore_created, [] { return any_seed(calm(), 10); });
-  expect_rejected(tree::Bug::ignore_superseded, [] { return any_seed(calm(), 10); });
-}
-
-TEST(OneSidedRules, ANodeAnswersForItsKeysOnly) {
-  expect_rejected(tree::Bug::skip_range_check, [] { return any_seed(harsh(), 20); });
-}
-
 TEST(OneSidedRules, TheReadVersionIsReadForEachWalk) {
   expect_rejected(tree::Bug::stale_read_version, [] { return any_seed(calm(), 5); });
-}
-
-TEST(OneSidedRules, ALogIsFilledBeforehand) {
-  expect_rejected(tree::Bug::log_not_prefilled, [] { return any_seed(harsh(), 40); });
 }
 
 // Where leases count, nothing that a walk can reach is used again while it goes on: none has to
@@ -63,14 +44,6 @@ TEST(OneSidedRules, ALeaseKeepsMemoryFromBeingUsedAgain) {
     if (counts.restarts == 0) return {};
     return std::to_string(counts.restarts) + " walks met memory that was used again";
   });
-}
-
-// Behind a host that ends leases without fencing their readers, what was read is all that protects
-// them: each buffer is confirmed after its last byte.
-TEST(OneSidedRules, WhatWasReadIsConfirmed) {
-  OneSidedOptions options = harsh();
-  options.fences = false;
-  expect_rejected(tree::Bug::generation_not_confirmed, [&] { return any_seed(options, 60); });
 }
 
 }  // namespace

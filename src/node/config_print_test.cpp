@@ -37,6 +37,7 @@ TEST(ConfigPrint, ShowsEveryValueWithItsOrigin) {
 socket = "/tmp/espalier-1000.sock"    # default
 socket_mode = "0600"                  # default
 fabric = ""                           # default
+one_sided = false                     # default
 cores = 4                             # flag --node-cores
 pin = false                           # default
 spin_us = 0                           # environment ESPALIER_NODE_SPIN_US

@@ -88,6 +88,7 @@ std::string first_bytes(const std::string& address, std::size_t count) {
   const auto pair = opened->endpoint->connect(opened->target, options, {});
   EXPECT_TRUE(pair);
   while ((*pair)->state() == fabric::QueuePair::State::connecting) {
+    opened->endpoint->progress();
     opened->endpoint->wait(1'000'000'000);
   }
   wire::FabricGreeting greeting{};

@@ -82,8 +82,8 @@ class Pinger {
         }
         ++posted;
       }
-      const std::size_t count = link_.poll(some);
-      for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t ended = link_.poll(some);
+      for (std::size_t i = 0; i < ended; ++i) {
         if (some[i].status != fabric::Status::success) return link_.refused(some[i], bytes_);
         times.push_back(environment_.now_ns() - begun_ns_[times.size() % begun_ns_.size()]);
         if (opcode_ == Opcode::send) post_receive(some[i].work_id);

@@ -90,7 +90,7 @@ requests  1.23 M /s, 3 in flight; 2 /s refused, 0 /s found without a doorbell
 clients   3 connected, 12 /s woken, 0 /s turned away
 workers   2, 1 /s sleeps, 1 /s wake-ups
 memory    1.0 GiB of 8.0 GiB (12.5 %), 0 B of 256.0 MiB in arriving messages
-          900.0 MiB nodes, 10.0 MiB values, 1.0 MiB waiting, 113.0 MiB spare
+          900.0 MiB nodes, 10.0 MiB values, 1.0 MiB retired, 113.0 MiB spare
 epochs    1234, oldest 1200, held by 1 snapshot, readers 34 behind; 6/256 places
 
 offload           requests/s   share       p50       p99      mean     total
@@ -98,7 +98,7 @@ get                   1.00 M  81.0 %    384 ns    1.0 us    412 ns    5.00 M
 put                    235 k  19.0 %    768 ns    4.1 us    900 ns     100 M
 map_list                   0   0.0 %         -         -         -         1
 
-   items height   nodes  B/item  writes/s unreleased    waiting snaps  map
+   items height   nodes  B/item  writes/s unreleased    retired snaps  map
   10.0 M      3  56.2 k    44.1     235 k          7    1.0 MiB     1  pairs
    663 k      3  3.81 k    44.1         0          0        0 B     0  words
 

@@ -55,7 +55,7 @@ class Host {
     }
     writer_.ask(std::move(question));
     // What was given back is used again by the next write.
-    scene_.store.reclaimer.collect(writer_.worker.cache);
+    scene_.store.reclaimer.collect(writer_.context.cache);
   }
 
   /// A new session for a client; its pairs are of this domain.

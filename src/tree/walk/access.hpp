@@ -12,8 +12,8 @@
 //   bytes(offset, n)         bring bytes that are no node (a value, a word of the page table);
 //                            returns where they will appear, aligned to 8
 //   arrived(warmth)          awaitable: all that was wanted is there; at once if nothing was
-//   confirm(ref)             awaitable Confirmed: whether the buffer was still the one that is meant
-//                            after all bytes of it had come, and the walk's guard held so long
+//   confirm(ref)             awaitable Confirmed: whether the buffer was still the one that is
+//                            meant after all bytes of it had come, and the guard held so long
 //   again()                  awaitable: let others run, then go on
 //   kInPlace                 images are the memory itself, so that what was not wanted can be
 //                            looked at too; wants are then mere advice, and walks ask for less
@@ -22,9 +22,9 @@
 //   believed()               awaitable bool: what was confirmed may be answered, for the host was
 //                            heard of not long ago; false: the guard was lost
 //   map_header(offset)       bring the head of the map's header, kMapHeaderHead bytes
-//   table_page(named)        what the directory's entry at this offset was learned to say; 0: unknown
+//   table_page(named)        what the directory's entry at this offset says, if learned; else 0
 //   learn_table_page(named, page)  it says this, for as long as the map lives
-//   failed()                 whether something that was wanted could not be brought: the walk ends
+//   failed()                 whether something that was wanted could not be brought
 //   reads_in_order()         what was wanted later is read later
 // Bytes stay until the walk wants the next node (image) or the next bytes (bytes).
 #pragma once

@@ -20,7 +20,8 @@ void audit_owner(const MapCore& map, std::uint64_t offset, std::string_view what
 }  // namespace
 
 void audit_map_header(const MapCore& map, Report& report) {
-  audit_owner(map, map.header_offset, "the map's header", report);
+  // Of a map that was dropped, and is still held, it says so.
+  if (!map.dropped) audit_owner(map, map.header_offset, "the map's header", report);
   const auto header = base::load_plain<wire::MapHeader>(map.at(map.header_offset));
   report.expect(header.magic == wire::kMapMagic && header.format == wire::kMapFormat,
                 "the map's header is of another format");
