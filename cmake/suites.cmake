@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Read by ctest when it starts: asks a test program for its suites and makes a test of each, named
-# <program>.<Suite>. A suite with Slow or Process in its name is a test for each case: such take long, or fork,
-# which wants a process without the threads that earlier cases have left. The environment says
-# which cases: with ESPALIER_TEST_SET=quick not those that tests/quick.txt leaves to ./test all.
+# <program>.<Suite>. A suite with Slow or Process in its name is a test for each case: such take
+# long, or fork, which wants a process without the threads that earlier cases have left. The
+# environment says which cases: with ESPALIER_TEST_SET=quick not those that tests/quick.txt leaves
+# to ./test all.
 cmake_policy(VERSION 3.25)
 
 function(espalier_add_suites program executable)

@@ -28,6 +28,10 @@ OneSidedOptions calm() {
   return options;
 }
 
+TEST(OneSidedRules, ANodeAnswersForVersionsFromItsOwnOn) {
+  expect_rejected(tree::Bug::ignore_created, [] { return any_seed(calm(), 5); });
+}
+
 TEST(OneSidedRules, TheReadVersionIsReadForEachWalk) {
   expect_rejected(tree::Bug::stale_read_version, [] { return any_seed(calm(), 5); });
 }

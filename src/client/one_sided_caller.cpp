@@ -171,7 +171,10 @@ Result<bool> OneSidedCaller::run(RemoteRequests& requests, NodeConnection& conne
     if (!opened) return std::unexpected(opened.error());
     place::OneSidedReader& reader = (*opened)->reader;
     reader.submit({&request, 1}, forward);
-    for (std::uint32_t quiet = 0; reader.poll() != 0; ++quiet) {
+    std::uint32_t quiet = 0;  // looks since the walk last asked for something
+    for (std::uint64_t trips = 0; reader.poll() != 0; ++quiet) {
+      if (std::exchange(trips, reader.traffic().round_trips) != reader.traffic().round_trips)
+        quiet = 0;
       renew(requests, reader.lease());
       if (reader.lease().ended()) reader.fail();
       if (quiet > kSpins) link_->endpoint().wait(kNapNs);
