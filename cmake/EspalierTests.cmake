@@ -17,7 +17,7 @@ find_package(fmt REQUIRED)
 find_package(benchmark QUIET)
 
 # A sanitizer makes code several times slower, and two cores may be shared.
-set(ESPALIER_TEST_TIMEOUT_SECONDS 300 CACHE STRING "Longest time for one test case")
+set(ESPALIER_TEST_TIMEOUT_SECONDS 900 CACHE STRING "Longest time for one suite")
 
 # Where the tests of this build are told apart, as tests/budgets.txt, quick.txt and skips.txt do.
 cmake_path(GET PROJECT_BINARY_DIR FILENAME ESPALIER_PRESET)
