@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "base/assert.hpp"
+#include "base/leak_roots.hpp"
 
 namespace espalier::memory {
 
@@ -25,8 +26,12 @@ class LazyArray {
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     ESPALIER_ASSERT(at != MAP_FAILED);  // addresses, and few: a 4096th of what they describe
     elements_ = static_cast<T*>(at);
+    base::register_leak_roots(at, bytes_);
   }
-  ~LazyArray() { munmap(elements_, bytes_); }
+  ~LazyArray() {
+    base::unregister_leak_roots(elements_, bytes_);
+    munmap(elements_, bytes_);
+  }
   LazyArray(const LazyArray&) = delete;
   LazyArray& operator=(const LazyArray&) = delete;
 
