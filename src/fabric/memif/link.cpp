@@ -68,9 +68,7 @@ Result<std::unique_ptr<MemifLink>> MemifLink::dial(const std::string& path, std:
   if (!made) return base::refused_by_system();
   while (::connect(made.number(), address->get(), address->bytes()) != 0) {
     if (errno == EINTR) continue;
-    if (errno == ECONNREFUSED || errno == ENOENT || errno == EAGAIN) {
-      return fail(Code::connection_lost);
-    }
+    if (errno == ECONNREFUSED || errno == ENOENT) return fail(Code::connection_lost);
     return base::refused_by_system();
   }
   std::unique_ptr<MemifLink> link(new MemifLink(std::move(made)));

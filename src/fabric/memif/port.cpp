@@ -166,20 +166,23 @@ Result<void> Port::open() {
     return {};
   }
   auto link = MemifLink::dial(options_.path, number_);
-  if (!link) return std::unexpected(link.error());
-  add(std::move(*link));
+  if (link) {
+    add(std::move(*link));
+  } else if (link.error() != Error{Code::system, 0, EAGAIN}) {
+    return std::unexpected(link.error());
+  }  // else more connect than the listener has accepted: look_at_links() dials again
   return options_.link ? Result<void>() : open_any();
 }
 
 Result<void> Port::open_any() {
-  const std::uint64_t until = now_ns() + kAgreeLongestNs;
+  const std::uint64_t until = now_ns() + kOpenLongestNs;
   while (true) {
     look_at_links();
     if (links() != 0) return {};
     if (numbers_refused_ == kLinksMax) return fail(Code::too_many_participants, kLinksMax);
     const std::uint64_t now = now_ns();
-    if (now >= until) return fail(Code::connection_lost);
-    wait(until - now);
+    if (now >= until) return fail(Code::system, ETIMEDOUT);
+    wait(std::min(until - now, kDialAgainNs));
   }
 }
 

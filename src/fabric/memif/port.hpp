@@ -26,7 +26,10 @@
 namespace espalier::fabric::memif {
 
 inline constexpr std::uint32_t kLinksMax = 256;
+/// For one attempt to bring a link up, and for all attempts of a port that takes any link: a
+/// listener that is busy with others may miss some.
 inline constexpr std::uint64_t kAgreeLongestNs = 2'000'000'000;
+inline constexpr std::uint64_t kOpenLongestNs = 10'000'000'000;
 
 /// Who is at the ends of links. Requires: link < kLinksMax.
 [[nodiscard]] roce::PortAddress listener_address(bool is_v6 = false);
@@ -56,9 +59,9 @@ struct MemifCounters {
 class MemifPort : public roce::PacketPort {
  public:
   /// Waits for a link only where any will do, for the address depends on it: for at most
-  /// kAgreeLongestNs. Errors: invalid_argument (no path of a socket, or no such link),
-  /// already_exists (somebody listens there), connection_lost (nobody does, or he does not answer),
-  /// too_many_participants (no link is free), system.
+  /// kOpenLongestNs. Errors: invalid_argument (no path of a socket, or no such link),
+  /// already_exists (another port listens there), connection_lost (none does),
+  /// too_many_participants (no link is free), system (ETIMEDOUT: the listener does not answer).
   static Result<std::unique_ptr<MemifPort>> open(const MemifPortOptions& options);
   [[nodiscard]] virtual const MemifCounters& counters() const = 0;
   /// Links that are up.

@@ -19,6 +19,7 @@
 
 #include "base/random.hpp"
 #include "base/temporary_folder.hpp"
+#include "base/unix_address.hpp"
 #include "fabric/memif/link.hpp"
 #include "fabric/roce/testing/port_traffic.hpp"
 #include "fabric/shm/listening_socket.hpp"
@@ -278,6 +279,61 @@ TEST_F(MemifPorts, NoLinkIsFree) {
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error(), fail(Code::too_many_participants, kLinksMax).error());
   EXPECT_EQ(refused, kLinksMax);
+}
+
+/// A socket at `path` that accepts nothing until it is asked to, with as many waiting as it may have.
+struct BusyListener {
+  explicit BusyListener(const std::string& path) : address(*base::UnixAddress::file(path)) {
+    EXPECT_EQ(bind(socket.number(), address.get(), address.bytes()), 0);
+    EXPECT_EQ(listen(socket.number(), 0), 0);
+    while (true) {
+      memory::Descriptor peer = made();
+      if (connect(peer.number(), address.get(), address.bytes()) != 0) break;
+      waiting.push_back(std::move(peer));
+    }
+    EXPECT_EQ(errno, EAGAIN);
+  }
+  static memory::Descriptor made() {
+    return memory::Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  }
+  memory::Descriptor accept() const {
+    return memory::Descriptor(
+        accept4(socket.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  }
+  memory::Descriptor socket = made();
+  base::UnixAddress address;
+  std::vector<memory::Descriptor> waiting;
+};
+
+TEST_F(MemifPorts, AListenerWithAFullQueueIsDialledAgain) {
+  const BusyListener busy(path);
+  auto near = MemifPort::open({path, false, 0});
+  ASSERT_TRUE(near) << message(near.error());
+  for (std::size_t i = 0; i < busy.waiting.size(); ++i) EXPECT_TRUE(busy.accept());
+  std::unique_ptr<MemifLink> far;
+  while ((*near)->links() == 0) {
+    static_cast<void>((*near)->receive());
+    if (auto peer = busy.accept()) far = MemifLink::accept(std::move(peer));
+    if (far) far->progress([](std::uint32_t) { return true; });
+  }
+}
+
+TEST_F(MemifPorts, AListenerThatMissesTheFirstAttemptIsDialledAgain) {
+  const auto listening = *shm::ListeningSocket::open(path);
+  std::atomic<bool> done{false};
+  std::thread listens([&] {
+    std::unique_ptr<MemifLink> far;
+    for (std::size_t seen = 0; !done.load();) {
+      memory::Descriptor peer(
+          accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (peer && ++seen > 1) far = MemifLink::accept(std::move(peer));
+      if (far) far->progress([](std::uint32_t) { return true; });
+    }
+  });
+  const auto near = MemifPort::open({.path = path, .link = {}});
+  done.store(true);
+  listens.join();
+  EXPECT_TRUE(near) << message(near.error());
 }
 
 bool readable(int descriptor) {
