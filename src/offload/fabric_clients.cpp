@@ -479,12 +479,13 @@ void FabricClients::maintain() {
 // of the memory, those that hold the oldest epoch.
 void FabricClients::sweep_leases(std::uint64_t now_ns) {
   tree::StoreCore& store = services_.store;
-  const bool too_much =
-      store.reclaimer.bytes_held_by_leases() > store.region.limit_bytes() / kLeasedShare;
+  const std::uint64_t held = store.reclaimer.bytes_held_by_leases() + store.dropped.bytes();
+  const bool too_much = held > store.region.limit_bytes() / kLeasedShare;
   const std::uint64_t epoch = too_much ? store.leases.oldest() + 1 : 0;
   for (const auto& [token, session] : sessions_) {
     session->connection->one_sided->sweep(now_ns, epoch);
   }
+  if (store.dropped.due()) services_.helper.run([&store] { store.dropped.collect(); });
 }
 
 // What an ended pair has left behind may be a close note; what others say meanwhile does not

@@ -42,6 +42,7 @@ enum class Bug : std::uint8_t {
   conditions_before_lock,      // conditions are checked before the leaves are locked
   lease_not_counted,           // rule 4: a leased epoch does not keep memory from being used again
   generation_not_confirmed,    // rule 4: what a walk from elsewhere read is believed as it came
+  dropped_map_freed_at_once,   // rule 5: although a lease may still read it
   snapshot_not_held,           // old versions are freed although a snapshot needs them
 };
 

@@ -12,7 +12,12 @@ Result<std::shared_ptr<MapCore>> Catalog::create(std::string_view name, const Ma
   if (next_id_ == 0) return fail(Code::unsupported);
   auto made = MapCore::create(store_, next_id_, std::string(name), options);
   if (!made) return std::unexpected(made.error());
-  std::shared_ptr<MapCore> core = std::move(*made);
+  std::shared_ptr<MapCore> core(made->release(), [](MapCore* map) {
+    std::unique_ptr<MapCore> last(map);
+    if (!map->dropped.load(std::memory_order_acquire)) return;  // the store ends
+    DroppedMaps& dropped = map->store.dropped;
+    dropped.add(std::move(last));
+  });
   by_id_.emplace(next_id_++, core);
   by_name_.emplace(std::string(name), core);
   return core;

@@ -110,8 +110,24 @@ void MapCore::repack_spares() {
   store.pool.repack(node_class, spare_nodes);
 }
 
+std::uint64_t MapCore::memory_bytes() const {
+  std::uint64_t bytes = value_bytes.load(std::memory_order_relaxed);
+  std::uint64_t nodes =
+      leaves.load(std::memory_order_relaxed) + interior_nodes.load(std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(spare_mutex);
+    nodes += spare_nodes.size();
+  }
+  bytes += nodes * memory::BufferPool::class_bytes(node_class);
+  for (const auto& [offset, size_class] : table.buffers()) {
+    bytes += memory::BufferPool::class_bytes(size_class);
+  }
+  return bytes + store.reclaimer.waiting(*this, false).bytes;
+}
+
 void make_room(ThreadContext& context) {
   StoreCore& store = context.store;
+  store.dropped.collect();
   store.reclaimer.collect(context.cache);
   store.maps.for_each([](MapCore& map) { map.repack_spares(); });
   store.pool.recall();

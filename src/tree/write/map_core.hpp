@@ -23,6 +23,7 @@
 #include "memory/buffer_pool.hpp"
 #include "memory/region.hpp"
 #include "tree/walk/map_view.hpp"
+#include "tree/write/dropped_maps.hpp"
 #include "tree/write/map_registry.hpp"
 #include "tree/write/page_table.hpp"
 #include "tree/write/reclaimer.hpp"
@@ -38,7 +39,8 @@ struct StoreCore {
         pool(region),
         epochs(base::EpochTable::create(region.header(), participants_max)),
         leases(epochs),
-        reclaimer(pool, epochs, leases) {}
+        reclaimer(pool, epochs, leases),
+        dropped(epochs, leases) {}
 
   memory::Region region;
   memory::BufferPool pool;
@@ -46,6 +48,7 @@ struct StoreCore {
   base::LeaseTable leases;  // of readers elsewhere
   Reclaimer reclaimer;
   MapRegistry maps;  // for audits
+  DroppedMaps dropped;
 };
 
 /// A counter that many threads add to.
@@ -106,11 +109,14 @@ class MapCore : public MapView {
   std::mutex structure;  // splits, merges and all else that changes interior nodes
 
   // Node buffers put by for erases, which must succeed in a full store: they make room.
-  std::mutex spare_mutex;
+  mutable std::mutex spare_mutex;
   std::vector<std::uint64_t> spare_nodes;  // guarded by spare_mutex
   static constexpr std::size_t kSpareNodes = 32;
   /// Has them lie where other nodes lie, so that they keep no extents for themselves.
   void repack_spares();
+
+  /// Bytes of all its buffers: nodes, values, page table, what is reserved and what waits.
+  [[nodiscard]] std::uint64_t memory_bytes() const;
 
   ShardedCounter items;
   std::atomic<std::uint64_t> leaves{1};

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Maps that were dropped and that the host holds no longer, until no reader elsewhere can be
+// reading them (DESIGN §2.1 rule 5, §2.2 rule 9).
+//
+//     drop: superseded = 0      last handle gone: stamped          every lease is newer
+//   -------------------------> ------------------------> waiting ----------------------> freed
+//
+// Threads of the host hold the map itself while they read it, so their epochs do not matter here;
+// leases do. A lease that was granted or renewed after the stamp begins its walks after the map's
+// header said that the map is gone.
+//
+// Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/epoch.hpp"
+#include "base/lease_table.hpp"
+
+namespace espalier::tree {
+
+class MapCore;
+
+class DroppedMaps {
+ public:
+  DroppedMaps(base::EpochTable epochs, const base::LeaseTable& leases);
+  /// Frees all that wait. Requires: no lease is held.
+  ~DroppedMaps();
+  DroppedMaps(const DroppedMaps&) = delete;
+  DroppedMaps& operator=(const DroppedMaps&) = delete;
+
+  /// Takes a dropped map that no thread of the host holds, and frees it if no lease holds it back.
+  void add(std::unique_ptr<MapCore> map);
+  /// Frees those that no lease holds back any more. Cost: that of giving back all their buffers.
+  void collect();
+  /// Whether collect() would free one.
+  [[nodiscard]] bool due() const;
+
+  /// Bytes of buffers that wait.
+  [[nodiscard]] std::uint64_t bytes() const;
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  struct Waiting {
+    std::unique_ptr<MapCore> map;
+    std::uint64_t bytes = 0;
+    std::uint64_t stamp = 0;
+  };
+
+  base::EpochTable epochs_;
+  const base::LeaseTable* leases_;
+  mutable std::mutex mutex_;      // guards the rest
+  std::vector<Waiting> waiting_;  // stamps ascend
+};
+
+}  // namespace espalier::tree

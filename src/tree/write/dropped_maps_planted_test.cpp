@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks of dropped maps notice a store that frees them too early.
+#include <gtest/gtest.h>
+
+#include "tree/node/planted_tree_bugs.hpp"
+#include "tree/testing/dropped_maps_checks.hpp"
+
+namespace espalier::tree {
+namespace {
+
+TEST(DroppedMapsPlanted, FreeingAtOnceIsNoticed) {
+  active_bug = Bug::dropped_map_freed_at_once;
+  EXPECT_FALSE(waits_for_a_lease());
+  active_bug = Bug::none;
+  EXPECT_TRUE(waits_for_a_lease());
+}
+
+}  // namespace
+}  // namespace espalier::tree
