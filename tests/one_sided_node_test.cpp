@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "node/metrics.hpp"
 #include "tests/support/node_fixture.hpp"
 #include "tests/support/recorder.hpp"
 #include "tests/support/seed.hpp"
@@ -107,6 +108,31 @@ TEST_P(OneSidedNode, ADroppedMapIsGone) {
   const auto found = other.get("key");
   ASSERT_TRUE(found && *found);
   EXPECT_EQ((*found)->value, "again");
+}
+
+TEST_P(OneSidedNode, TheNodeTellsWhoHoldsMemory) {
+  start();
+  ASSERT_TRUE(connect().create_map("m"));
+  {
+    Store reading = connect_one_sided();
+    Map read = *reading.open_map("m");
+    ASSERT_TRUE(read.put("key", "value"));
+    ASSERT_TRUE(*read.get("key"));
+    const auto snapshot = read.snapshot();
+    ASSERT_TRUE(snapshot) << message(snapshot.error());
+    const node::NodeNumbers numbers = node::numbers_of(*node_);
+    EXPECT_EQ(numbers.leases, 1u);
+    std::string lease;
+    std::string held;
+    for (const tree::Holder& holder : numbers.holders) {
+      if (holder.kind == tree::Holder::Kind::lease) lease = holder.owner;
+      if (holder.kind == tree::Holder::Kind::snapshot) held = holder.map + " by " + holder.owner;
+    }
+    EXPECT_TRUE(lease.starts_with("session ")) << lease;
+    EXPECT_EQ(held, "m by " + lease);
+  }
+  // Its end is noticed by the worker that served it.
+  while (node::numbers_of(*node_).leases != 0) std::this_thread::yield();
 }
 
 TEST_P(OneSidedNode, ANodeThatOffersNothingSaysSo) {

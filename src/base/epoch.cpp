@@ -169,4 +169,14 @@ std::uint32_t EpochTable::participants() const {
   return taken;
 }
 
+std::vector<EpochTable::Exposed> EpochTable::exposed() const {
+  std::vector<Exposed> readers;
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    const auto epoch = std::atomic_ref(slots_[i].exposed).load(std::memory_order_relaxed);
+    const ProcessId owner{std::atomic_ref(slots_[i].owner).load(std::memory_order_relaxed)};
+    if (epoch != 0 && owner.bits != 0) readers.push_back({owner.pid(), epoch});
+  }
+  return readers;
+}
+
 }  // namespace espalier::base

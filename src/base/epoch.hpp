@@ -49,6 +49,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <vector>
 
 #include "base/assert.hpp"
 #include "base/barrier.hpp"
@@ -185,6 +186,13 @@ class EpochTable {
   [[nodiscard]] std::uint32_t participants_max() const { return count_; }
   /// Slots taken now.
   [[nodiscard]] std::uint32_t participants() const;
+  /// A participant that reads.
+  struct Exposed {
+    std::uint32_t process = 0;  // its id
+    std::uint64_t epoch = 0;
+  };
+  /// Those that expose an epoch now. Cost: one line per slot.
+  [[nodiscard]] std::vector<Exposed> exposed() const;
   /// Whether readers need only a compiler barrier.
   [[nodiscard]] bool asymmetric() const { return asymmetric_; }
 

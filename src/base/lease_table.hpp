@@ -78,6 +78,8 @@ class LeaseTable {
   [[nodiscard]] std::vector<Holder> overdue(std::uint64_t renewed_before_ns,
                                             std::uint64_t epoch = 0) const;
   [[nodiscard]] std::size_t size() const;
+  /// All leases, the oldest epoch first.
+  [[nodiscard]] std::vector<Holder> holders() const { return overdue(~std::uint64_t{0}); }
 
  private:
   EpochTable epochs_;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <cstring>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -178,7 +181,8 @@ Result<std::unique_ptr<SnapshotImpl>> EmbeddedMap::snapshot() {
   if (!session) return std::unexpected(session.error());
   base::EpochSlot& slot = (*session)->thread.slot;
   slot.enter();
-  const auto held = core_->store.reclaimer.hold(*core_, core_->clock.released());
+  const auto held = core_->store.reclaimer.hold(*core_, core_->clock.released(),
+                                                "process " + std::to_string(getpid()));
   slot.exit();
   return std::make_unique<EmbeddedSnapshot>(*this, held);
 }

@@ -28,11 +28,12 @@ constexpr std::size_t kPendingMax = 1024;
 constexpr int kBacklog = 1024;
 constexpr std::uint32_t kSlotsMax = 1u << 14;  // of one ring: 1 MiB
 
-std::uint32_t user_of(int socket) {
+/// Whose process is at the other end; a user that is none where the system does not say.
+ucred peer_of(int socket) {
   ucred credentials{};
   socklen_t bytes = sizeof credentials;
   const int got = getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes);
-  return got == 0 ? credentials.uid : ~std::uint32_t{0};
+  return got == 0 ? credentials : ucred{0, ~std::uint32_t{0}, ~std::uint32_t{0}};
 }
 
 bool is_socket(const std::string& path) {
@@ -235,7 +236,9 @@ void Listener::greet(int socket) {
     return;
   }
   pending.connection = std::move(*connection);
-  pending.user = user_of(socket);
+  const ucred peer = peer_of(socket);
+  pending.connection->peer = "process " + std::to_string(peer.pid);
+  pending.user = peer.uid;
   serve_(std::move(pending));
 }
 

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <initializer_list>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "node/config_text.hpp"
@@ -78,6 +80,18 @@ void durations(Samples& samples, const NodeNumbers& numbers) {
   }
 }
 
+// Of all holders of one kind and owner together, for a series must be told once.
+void held(Samples& samples, const NodeNumbers& numbers) {
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::uint64_t> sums;
+  for (const tree::Holder& holder : numbers.holders) {
+    sums[{tree::name_of(holder.kind), holder.owner, holder.map}] += holder.bytes;
+  }
+  for (const auto& [key, bytes] : sums) {
+    const auto& [kind, owner, map] = key;
+    samples.add(bytes, {{"kind", kind}, {"owner", owner}, {"map", shown_name(map)}});
+  }
+}
+
 void build_info(Samples& samples, const NodeNumbers& numbers) {
   samples.add(std::uint64_t{1}, {{"version", numbers.version}});
 }
@@ -122,6 +136,23 @@ constexpr Metric kMetrics[] = {
     {"espalier_long_message_limit_bytes", "gauge", "",
      "Memory that large requests and answers that wait may take together.",
      of_node<&NodeNumbers::long_message_limit_bytes>},
+
+    {"espalier_memory_held_bytes", "gauge", "", "Memory that the system has given for maps.",
+     of_node<&NodeNumbers::memory_held_bytes>},
+    {"espalier_memory_free_bytes", "gauge", "",
+     "Memory that is taken and in no use, but free for some sizes only.",
+     of_node<&NodeNumbers::memory_free_bytes>},
+    {"espalier_memory_leased_bytes", "gauge", "",
+     "Memory that waits for leases of clients that read by themselves, and for nothing else.",
+     of_node<&NodeNumbers::leased_bytes>},
+    {"espalier_memory_dropped_bytes", "gauge", "", "Memory of dropped maps that waits for leases.",
+     of_node<&NodeNumbers::dropped_bytes>},
+    {"espalier_dropped_maps", "gauge", "", "Dropped maps whose memory waits for leases.",
+     of_node<&NodeNumbers::dropped_maps>},
+    {"espalier_leases", "gauge", "", "Leases of clients that read by themselves.",
+     of_node<&NodeNumbers::leases>},
+    {"espalier_held_bytes", "gauge", "kind,map,owner",
+     "Memory that waits for this reader, lease or snapshot, perhaps with others.", held},
 
     {"espalier_epoch_current", "gauge", "",
      "The epoch, which moves on each time that memory is collected.", of_node<&NodeNumbers::epoch>},

@@ -17,6 +17,7 @@
 
 #include "espalier/types.hpp"
 #include "offload/durations.hpp"
+#include "tree/write/holders.hpp"
 #include "wire/message.hpp"
 
 namespace espalier::node {
@@ -61,6 +62,13 @@ struct NodeNumbers {
   std::uint64_t epoch_oldest = 0;
   std::uint64_t epoch_participants = 0;
   std::uint64_t epoch_participants_limit = 0;
+  std::uint64_t memory_held_bytes = 0;
+  std::uint64_t memory_free_bytes = 0;
+  std::uint64_t leases = 0;
+  std::uint64_t leased_bytes = 0;
+  std::uint64_t dropped_maps = 0;
+  std::uint64_t dropped_bytes = 0;
+  std::vector<tree::Holder> holders;  ///< of most bytes first
 };
 
 /// Reads them while the node works: each is right, they are not of one instant. The node must not

@@ -28,6 +28,9 @@ TEST(Metrics, AreWhatAStrictReaderTakes) {
   EXPECT_EQ(read.at("espalier_worker_sleeps_total").sum(), 15);
   EXPECT_EQ(read.at("espalier_map_items").at({{"map", "default"}}), 0x1p60);
   EXPECT_EQ(read.at("espalier_map_height").at({{"map", "default"}}), 3);
+  const ReadMetric& held = read.at("espalier_held_bytes");
+  EXPECT_EQ(held.at({{"kind", "snapshot"}, {"owner", "process 12"}, {"map", "default"}}), 8192);
+  EXPECT_EQ(held.at({{"kind", "lease"}, {"owner", "session 3"}, {"map", ""}}), 4096);
 }
 
 TEST(Metrics, DurationsAreAHistogramInSeconds) {

@@ -93,6 +93,13 @@ NodeNumbers numbers_of(const Node& node) {
   const tree::StoreCore& store = node.store();
   numbers.memory_taken_bytes = store.region.taken_bytes();
   numbers.memory_limit_bytes = store.region.limit_bytes();
+  numbers.memory_held_bytes = store.region.memory_bytes();
+  numbers.memory_free_bytes = store.pool.free_bytes();
+  numbers.leases = store.leases.size();
+  numbers.leased_bytes = store.reclaimer.bytes_held_by_leases() + store.dropped.bytes();
+  numbers.dropped_maps = store.dropped.size();
+  numbers.dropped_bytes = store.dropped.bytes();
+  numbers.holders = tree::holders_of(store);
   numbers.long_message_bytes = node.services().budget.used();
   numbers.long_message_limit_bytes = node.config().clients.message_bytes_max;
   numbers.epoch_oldest = store.epochs.oldest();

@@ -34,6 +34,12 @@ constexpr std::pair<std::uint64_t Header::*, std::uint64_t NodeNumbers::*> kSame
     {&Header::epoch_oldest, &NodeNumbers::epoch_oldest},
     {&Header::epoch_participants, &NodeNumbers::epoch_participants},
     {&Header::epoch_participants_limit, &NodeNumbers::epoch_participants_limit},
+    {&Header::memory_held_bytes, &NodeNumbers::memory_held_bytes},
+    {&Header::memory_free_bytes, &NodeNumbers::memory_free_bytes},
+    {&Header::leases, &NodeNumbers::leases},
+    {&Header::leased_bytes, &NodeNumbers::leased_bytes},
+    {&Header::dropped_maps, &NodeNumbers::dropped_maps},
+    {&Header::dropped_bytes, &NodeNumbers::dropped_bytes},
 };
 
 Header header_of(const NodeNumbers& numbers) {
@@ -47,6 +53,7 @@ Header header_of(const NodeNumbers& numbers) {
       std::ranges::count_if(numbers.offloads, [](const auto& o) { return o.requests != 0; }));
   header.workers = static_cast<std::uint32_t>(numbers.workers.size());
   header.maps = static_cast<std::uint32_t>(numbers.maps.size());
+  header.holders = static_cast<std::uint32_t>(numbers.holders.size());
   return header;
 }
 
@@ -78,6 +85,31 @@ OffloadNumbers from_wire(const wire::OffloadNumbers& bytes) {
   return offload;
 }
 
+void append(std::string& bytes, const tree::Holder& holder) {
+  wire::HolderEntry entry{};
+  entry.since = holder.since;
+  entry.bytes = holder.bytes;
+  entry.kind = static_cast<std::uint32_t>(holder.kind);
+  entry.owner_bytes = static_cast<std::uint32_t>(holder.owner.size());
+  entry.map_bytes = static_cast<std::uint32_t>(holder.map.size());
+  bytes.append(base::bytes_of(entry));
+  bytes += holder.owner;
+  bytes += holder.map;
+}
+
+tree::Holder take_holder(offload::PayloadReader& reader) {
+  const auto entry = reader.take<wire::HolderEntry>();
+  tree::Holder holder;
+  if (entry.kind <= static_cast<std::uint32_t>(tree::Holder::Kind::snapshot)) {
+    holder.kind = static_cast<tree::Holder::Kind>(entry.kind);
+  }
+  holder.owner = std::string(reader.text(entry.owner_bytes));
+  holder.map = std::string(reader.text(entry.map_bytes));
+  holder.since = entry.since;
+  holder.bytes = entry.bytes;
+  return holder;
+}
+
 }  // namespace
 
 std::string encode(const NodeNumbers& numbers) {
@@ -96,6 +128,7 @@ std::string encode(const NodeNumbers& numbers) {
     bytes.append(base::bytes_of(wire::MapEntry{offload::numbers_of(map.stats), name_bytes, 0}));
     bytes += map.name;
   }
+  for (const tree::Holder& holder : numbers.holders) append(bytes, holder);
   return bytes;
 }
 
@@ -117,6 +150,9 @@ Result<NodeNumbers> decode(std::string_view bytes) {
     const auto entry = reader.take<wire::MapEntry>();
     numbers.maps.push_back(
         {std::string(reader.text(entry.name_bytes)), offload::stats_of(entry.numbers)});
+  }
+  for (std::uint32_t i = 0; i < header.holders && reader.good(); ++i) {
+    numbers.holders.push_back(take_holder(reader));
   }
   if (!reader.complete()) return fail(Code::corrupt);
   return numbers;

@@ -20,7 +20,9 @@ NodeNumbers full_numbers() {
        {&numbers.uptime_ns, &numbers.refused, &numbers.connections_refused, &numbers.client_wakes,
         &numbers.unannounced, &numbers.memory_taken_bytes, &numbers.memory_limit_bytes,
         &numbers.long_message_bytes, &numbers.long_message_limit_bytes, &numbers.epoch,
-        &numbers.epoch_oldest, &numbers.epoch_participants, &numbers.epoch_participants_limit}) {
+        &numbers.epoch_oldest, &numbers.epoch_participants, &numbers.epoch_participants_limit,
+        &numbers.memory_held_bytes, &numbers.memory_free_bytes, &numbers.leases,
+        &numbers.leased_bytes, &numbers.dropped_maps, &numbers.dropped_bytes}) {
     *member = ++next;
   }
   MapNumbers odd;
@@ -55,9 +57,11 @@ TEST(NumbersFormat, LiesAsItsPictureSays) {
   EXPECT_EQ(header.offloads, 1U);
   EXPECT_EQ(header.workers, 2U);
   EXPECT_EQ(header.maps, 2U);
+  EXPECT_EQ(header.holders, 2U);
   EXPECT_EQ(bytes.size(), sizeof header + 5 + sizeof(wire::OffloadNumbers) +
                               2 * sizeof(wire::WorkerNumbers) + 2 * sizeof(wire::MapEntry) +
-                              std::strlen("default") + 5);
+                              std::strlen("default") + 5 + 2 * sizeof(wire::HolderEntry) +
+                              std::strlen("process 12default") + std::strlen("session 3"));
 }
 
 TEST(NumbersFormat, AnEmptyNodeHasAHeader) {
@@ -84,7 +88,7 @@ TEST(NumbersFormat, BearsAnyBytes) {
     std::string bytes = good;
     for (int changes = 1 + static_cast<int>(random.below(4)); changes != 0; --changes) {
       // Mostly in the header, where the lengths are.
-      const std::size_t at = random.below((random.below(2) == 0) ? bytes.size() : 128);
+      const std::size_t at = random.below((random.below(2) == 0) ? bytes.size() : 192);
       bytes[at] = static_cast<char>(random.below(256));
     }
     if (const auto numbers = decode(bytes)) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -26,8 +27,8 @@ struct Request;
 class HeldSnapshot {
  public:
   /// Requires: the caller's epoch is exposed since before it read `version`.
-  HeldSnapshot(std::shared_ptr<tree::MapCore> map, std::uint64_t version)
-      : map_(std::move(map)), held_(map_->store.reclaimer.hold(*map_, version)) {}
+  HeldSnapshot(std::shared_ptr<tree::MapCore> map, std::uint64_t version, std::string owner)
+      : map_(std::move(map)), held_(map_->store.reclaimer.hold(*map_, version, std::move(owner))) {}
   HeldSnapshot(const HeldSnapshot&) = delete;
   HeldSnapshot& operator=(const HeldSnapshot&) = delete;
   ~HeldSnapshot() { map_->store.reclaimer.drop(*map_, held_); }
@@ -67,6 +68,7 @@ class Connection {
   bool drop_snapshot(std::uint64_t number) { return snapshots_.erase(number) != 0; }
   [[nodiscard]] std::shared_ptr<HeldSnapshot> snapshot(std::uint64_t number) const;
 
+  std::string peer;    // for operators: "process 12", "session 3"
   MessageShare share;  // of the memory for messages
   /// When it last gave or took something, as far as it is known; ns.
   std::uint64_t moved_ns = 0;

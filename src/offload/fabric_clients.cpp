@@ -342,9 +342,11 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
   session->domain = next_domain_++;
   session->connection = connection->get();
   session->connection->doorbell = doorbell->place;
+  const std::uint64_t number = ++services_.sessions_begun;
+  session->connection->peer = "session " + std::to_string(number);
   if (options_.one_sided) {
-    session->connection->one_sided =
-        std::make_unique<OneSidedHost>(services_.store, endpoint_->regions(), session->domain);
+    session->connection->one_sided = std::make_unique<OneSidedHost>(
+        services_.store, endpoint_->regions(), session->domain, number);
   }
   engine_.add(std::move(*connection));
   counts_.sessions.fetch_add(1, std::memory_order_relaxed);

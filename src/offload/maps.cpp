@@ -95,7 +95,7 @@ void start_snapshot(Engine& engine, Request& request) {
   base::EpochSlot& slot = request.map->calls.slot;
   slot.enter();
   const std::uint64_t version = core->clock.released();
-  auto snapshot = std::make_shared<HeldSnapshot>(core, version);
+  auto snapshot = std::make_shared<HeldSnapshot>(core, version, request.connection->peer);
   slot.exit();
   const auto number = request.connection->hold(std::move(snapshot));
   if (!number) return engine.fail(request, number.error());

@@ -21,7 +21,7 @@ Result<fabric::RemoteRegion> OneSidedHost::offer() {
 
 Result<base::LeaseTable::Granted> OneSidedHost::grant(std::uint64_t now_ns) {
   if (leases_.size() >= kLeasesMax) return fail(Code::out_of_memory, kLeasesMax);
-  const auto granted = store_.leases.grant(domain_, now_ns);
+  const auto granted = store_.leases.grant(session_, now_ns);
   leases_.push_back(granted.id);
   return granted;
 }

@@ -21,8 +21,10 @@ inline constexpr base::LeaseTerms kLeaseTerms{};
 class OneSidedHost {
  public:
   /// `domain`: of the session's queue pairs. `regions`: of the endpoint at which they are.
-  OneSidedHost(tree::StoreCore& store, fabric::RegionTable& regions, fabric::Domain domain)
-      : store_(store), regions_(regions), domain_(domain) {}
+  /// `session`: its number, by which operators know it.
+  OneSidedHost(tree::StoreCore& store, fabric::RegionTable& regions, fabric::Domain domain,
+               std::uint64_t session)
+      : store_(store), regions_(regions), domain_(domain), session_(session) {}
   ~OneSidedHost() { fence(); }
   OneSidedHost(const OneSidedHost&) = delete;
   OneSidedHost& operator=(const OneSidedHost&) = delete;
@@ -46,6 +48,7 @@ class OneSidedHost {
   tree::StoreCore& store_;
   fabric::RegionTable& regions_;
   fabric::Domain domain_;
+  std::uint64_t session_;
   fabric::Registration region_;
   std::vector<base::LeaseId> leases_;
 };

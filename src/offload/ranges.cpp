@@ -129,7 +129,8 @@ void ranged(Engine& engine, Request& request, const Completion& done) {
   }
   if (!state.more || all) return engine.answer(request, header, {items});
   if (!state.held && request.map->core->options.versions) {
-    state.held = std::make_shared<HeldSnapshot>(request.map->core, done.read_version);
+    state.held = std::make_shared<HeldSnapshot>(request.map->core, done.read_version,
+                                                request.connection->peer);
   }
   if (!items.empty()) {
     engine.send_items(request, header, {items});

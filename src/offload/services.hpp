@@ -97,6 +97,8 @@ struct Services {
   std::atomic<std::uint64_t> refused_messages{0};
   /// How many requests wait until it has enough for their answers.
   std::atomic<std::uint64_t> waiting_for_memory{0};
+  /// Sessions over fabrics that began: the last one's number, by which operators know it.
+  std::atomic<std::uint64_t> sessions_begun{0};
   const OffloadTable offloads;
   Sequencers sequencers;
   NumbersSource numbers;

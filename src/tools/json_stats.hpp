@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "espalier/types.hpp"
+#include "tools/json_record.hpp"
+#include "tree/write/holders.hpp"
 
 namespace espalier::tools {
 
@@ -24,6 +26,17 @@ inline void set_stats(nlohmann::ordered_json& object, const MapStats& stats) {
   object["read_version"] = stats.read_version;
   object["write_version"] = stats.write_version;
   object["snapshots"] = stats.snapshots;
+}
+
+/// One that keeps memory from being free.
+[[nodiscard]] inline nlohmann::ordered_json holder_json(const tree::Holder& holder) {
+  nlohmann::ordered_json object;
+  object["kind"] = tree::name_of(holder.kind);
+  set_bytes(object, "owner", holder.owner);
+  if (holder.kind == tree::Holder::Kind::snapshot) set_bytes(object, "map", holder.map);
+  object["since"] = holder.since;
+  object["held_bytes"] = holder.bytes;
+  return object;
 }
 
 }  // namespace espalier::tools

@@ -6,6 +6,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "client/impl.hpp"
+#include "node/numbers_format.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/json_record.hpp"
@@ -44,6 +46,57 @@ void print_text(std::ostream& out, const std::string& name, const MapStats& stat
                      format_count(stats.snapshots));
 }
 
+/// The memory of all maps, and who keeps some of it from being free.
+nlohmann::ordered_json memory_json(const node::NodeNumbers& numbers) {
+  nlohmann::ordered_json object;
+  object["taken_bytes"] = numbers.memory_taken_bytes;
+  object["limit_bytes"] = numbers.memory_limit_bytes;
+  object["system_bytes"] = numbers.memory_held_bytes;
+  object["free_bytes"] = numbers.memory_free_bytes;
+  object["leases"] = numbers.leases;
+  object["leased_bytes"] = numbers.leased_bytes;
+  object["dropped_maps"] = numbers.dropped_maps;
+  object["dropped_bytes"] = numbers.dropped_bytes;
+  object["holders"] = nlohmann::ordered_json::array();
+  for (const auto& holder : numbers.holders) object["holders"].push_back(holder_json(holder));
+  return object;
+}
+
+std::string holder_line(const tree::Holder& holder) {
+  if (holder.kind == tree::Holder::Kind::snapshot) {
+    return fmt::format("snapshot of {} at version {} by {}: {}",
+                       encode(holder.map, Encoding::escaped), format_count(holder.since),
+                       encode(holder.owner, Encoding::escaped), format_bytes(holder.bytes));
+  }
+  return fmt::format("{} {} of {}: {}", tree::name_of(holder.kind), holder.since,
+                     encode(holder.owner, Encoding::escaped), format_bytes(holder.bytes));
+}
+
+void print_memory(std::ostream& out, const node::NodeNumbers& numbers) {
+  out << fmt::format("all maps    {} of {} taken, {} given by the system\n",
+                     format_bytes(numbers.memory_taken_bytes),
+                     format_bytes(numbers.memory_limit_bytes),
+                     format_bytes(numbers.memory_held_bytes));
+  out << fmt::format("free        {} of what is taken, for buffers of the sizes it was cut for\n",
+                     format_bytes(numbers.memory_free_bytes));
+  if (numbers.leases != 0 || numbers.dropped_maps != 0) {
+    out << fmt::format("leases      {} hold {}, with {} dropped maps of {}\n",
+                       format_count(numbers.leases), format_bytes(numbers.leased_bytes),
+                       format_count(numbers.dropped_maps), format_bytes(numbers.dropped_bytes));
+  }
+  for (const tree::Holder& holder : numbers.holders) {
+    out << "held by     " << holder_line(holder) << '\n';
+  }
+}
+
+/// Nothing where the node does not tell them: it is older than this command.
+std::optional<node::NodeNumbers> numbers_of(const Store& store) {
+  const auto bytes = client::StoreImpl::of(store).node_numbers();
+  if (!bytes) return std::nullopt;
+  auto numbers = node::decode(*bytes);
+  return numbers ? std::optional(std::move(*numbers)) : std::nullopt;
+}
+
 Outcome<int> print_stats(Environment& environment, const Options& options) {
   const auto address = required_address(environment, options.at);
   if (!address) return std::unexpected(address.error());
@@ -62,6 +115,17 @@ Outcome<int> print_stats(Environment& environment, const Options& options) {
     }
     first = false;
   }
+  if (options.map_name) return kOk;
+  const auto numbers = numbers_of(*store);
+  if (!numbers) return kOk;
+  if (options.json) {
+    nlohmann::ordered_json object;
+    object["memory"] = memory_json(*numbers);
+    environment.out << object.dump() << '\n';
+  } else {
+    environment.out << '\n';
+    print_memory(environment.out, *numbers);
+  }
   return kOk;
 }
 
@@ -69,11 +133,13 @@ Outcome<int> print_stats(Environment& environment, const Options& options) {
 
 void add_stats_command(CLI::App& app, Environment& environment, Action& chosen) {
   const auto options = std::make_shared<Options>();
-  CLI::App& command = *app.add_subcommand("stats", "Print numbers about the maps of a node");
+  CLI::App& command =
+      *app.add_subcommand("stats", "Print numbers about the maps of a node and its memory");
   add_json_option(command, options->json);
   add_address_option(command, options->at);
   add_map_name_option(command, options->map_name);
-  command.get_option("--map")->description("Print numbers of this map only");
+  command.get_option("--map")->description(
+      "Print numbers of this map only, and none of the memory");
   command.footer(
       "Examples:\n"
       "  espalier stats --at unix:/run/espalier/espalier.sock\n"

@@ -119,6 +119,10 @@ Json memory_json(const TopView& view) {
   object["value_bytes"] = view.value_bytes;
   object["retired_bytes"] = view.retired_bytes;
   object["spare_bytes"] = view.spare_bytes;
+  object["held_bytes"] = view.numbers.memory_held_bytes;
+  object["free_bytes"] = view.numbers.memory_free_bytes;
+  object["leased_bytes"] = view.numbers.leased_bytes;
+  object["dropped_bytes"] = view.numbers.dropped_bytes;
   object["message_bytes"] = view.numbers.long_message_bytes;
   object["message_limit_bytes"] = view.numbers.long_message_limit_bytes;
   return object;
@@ -162,6 +166,7 @@ void print_json(std::ostream& out, const TopView& view, const std::string& addre
   object["workers"] = array_of(view.numbers.workers, worker_json);
   object["offloads"] = array_of(view.offloads, offload_json);
   object["maps"] = array_of(view.maps, map_json);
+  object["holders"] = array_of(view.numbers.holders, holder_json);
   out << object.dump() << '\n';
 }
 

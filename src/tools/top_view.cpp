@@ -151,6 +151,10 @@ std::string holders(const node::NodeNumbers& numbers) {
   if (snapshots != 0) {
     text = fmt::format("{} snapshot{}", format_count(snapshots), snapshots == 1 ? "" : "s");
   }
+  if (numbers.leases != 0) {
+    text += fmt::format("{}{} lease{}", text.empty() ? "" : ", ", format_count(numbers.leases),
+                        numbers.leases == 1 ? "" : "s");
+  }
   // Where nothing waits, nothing is held, however far readers are behind.
   const std::uint64_t behind = moved(numbers.epoch_oldest, numbers.epoch);
   if (behind != 0 && retired_bytes != 0) {

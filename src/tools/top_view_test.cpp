@@ -131,6 +131,8 @@ TEST(TopView, TellsWhatHoldsMemory) {
   EXPECT_EQ(holders(numbers), "1 snapshot, readers 12 behind");
   numbers.maps[0].stats.retired_bytes = 0;
   EXPECT_EQ(holders(numbers), "1 snapshot");
+  numbers.leases = 2;
+  EXPECT_EQ(holders(numbers), "1 snapshot, 2 leases");
 }
 
 }  // namespace

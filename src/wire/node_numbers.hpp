@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers of a node as they travel: the answer to `node_stats`.
 //
-//   0                   128
-//   +-------------------+---------+-----------------+----------------+-----------------------
-//   | NodeNumbersHeader | version | OffloadNumbers  | WorkerNumbers  | MapEntry, its name
-//   |                   | (text)  | `offloads` of   | `workers` of   | `maps` of both
-//   +-------------------+---------+-----------------+----------------+-----------------------
+//   0                   192
+//   +-------------------+---------+----------------+---------------+--------------------+----------
+//   | NodeNumbersHeader | version | OffloadNumbers | WorkerNumbers | MapEntry, its name | HolderEntry,
+//   |                   | (text)  | `offloads` of  | `workers` of  | `maps` of both     | 2 names
+//   +-------------------+---------+----------------+---------------+--------------------+----------
 //
 // Each follows the one before without a gap. src/node/numbers_format.hpp writes and reads them.
 #pragma once
@@ -37,13 +37,21 @@ struct NodeNumbersHeader {
   std::uint64_t epoch_oldest;
   std::uint64_t epoch_participants;
   std::uint64_t epoch_participants_limit;
+  std::uint64_t memory_held_bytes;  // that the system gave: pages
+  std::uint64_t memory_free_bytes;  // taken, in no use, and for buffers of some sizes only
+  std::uint64_t leases;
+  std::uint64_t leased_bytes;  // that leases keep, and no epoch
+  std::uint64_t dropped_maps;  // that leases keep
+  std::uint64_t dropped_bytes;
   std::uint32_t version_bytes;
   std::uint32_t offloads;
   std::uint32_t workers;
   std::uint32_t maps;
+  std::uint32_t holders;
+  std::uint32_t reserved[3];
 };
-static_assert(sizeof(NodeNumbersHeader) == 128);
-static_assert(offsetof(NodeNumbersHeader, version_bytes) == 112);
+static_assert(sizeof(NodeNumbersHeader) == 192);
+static_assert(offsetof(NodeNumbersHeader, version_bytes) == 160);
 static_assert(std::has_unique_object_representations_v<NodeNumbersHeader>);
 
 /// Of one offload; those that nobody asked for are left out.
@@ -73,5 +81,17 @@ struct MapEntry {
 };
 static_assert(sizeof(MapEntry) == 120 && offsetof(MapEntry, name_bytes) == 112);
 static_assert(std::has_unique_object_representations_v<MapEntry>);
+
+/// Who keeps memory from being free; the owner's text follows, then the map's name.
+struct HolderEntry {
+  std::uint64_t since;  // epoch, or of a snapshot the version
+  std::uint64_t bytes;
+  std::uint32_t kind;  // 1: epoch, 2: lease, 3: snapshot
+  std::uint32_t owner_bytes;
+  std::uint32_t map_bytes;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(HolderEntry) == 32);
+static_assert(std::has_unique_object_representations_v<HolderEntry>);
 
 }  // namespace espalier::wire

@@ -30,6 +30,8 @@ inline NodeNumbers some_numbers() {
   map.stats.height = 3;
   numbers.maps = {map};
   numbers.refused = 11;
+  numbers.holders = {{tree::Holder::Kind::snapshot, "process 12", "default", 77, 8192},
+                     {tree::Holder::Kind::lease, "session 3", "", 41, 4096}};
   return numbers;
 }
 

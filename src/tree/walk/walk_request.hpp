@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "espalier/types.hpp"
@@ -15,6 +16,7 @@ namespace espalier::tree {
 struct HeldVersion {
   std::uint64_t version = 0;
   std::atomic<bool> expired{false};
+  std::string owner;  // for operators: "process 12", "session 3"
 };
 
 /// What must hold of a key's newest state for a write to happen.

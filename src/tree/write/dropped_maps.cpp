@@ -46,10 +46,10 @@ bool DroppedMaps::due() const {
   return !waiting_.empty() && waiting_.front().stamp < leases_->oldest();
 }
 
-std::uint64_t DroppedMaps::bytes() const {
+std::uint64_t DroppedMaps::bytes_held_since(std::uint64_t epoch) const {
   const std::lock_guard lock(mutex_);
   std::uint64_t bytes = 0;
-  for (const Waiting& waiting : waiting_) bytes += waiting.bytes;
+  for (const Waiting& waiting : waiting_) bytes += waiting.stamp < epoch ? 0 : waiting.bytes;
   return bytes;
 }
 

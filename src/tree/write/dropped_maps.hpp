@@ -40,7 +40,9 @@ class DroppedMaps {
   [[nodiscard]] bool due() const;
 
   /// Bytes of buffers that wait.
-  [[nodiscard]] std::uint64_t bytes() const;
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_held_since(0); }
+  /// Of these, what a lease of this epoch holds back.
+  [[nodiscard]] std::uint64_t bytes_held_since(std::uint64_t epoch) const;
   [[nodiscard]] std::size_t size() const;
 
  private:

@@ -2,6 +2,7 @@
 #include "tree/write/reclaimer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/own_counter.hpp"
 #include "tree/node/planted_tree_bugs.hpp"
@@ -106,7 +107,8 @@ void Reclaimer::expire_beyond_limit(MapCore& map, PerMap& state) {
   }
 }
 
-std::list<HeldVersion>::iterator Reclaimer::hold(MapCore& map, std::uint64_t version) {
+std::list<HeldVersion>::iterator Reclaimer::hold(MapCore& map, std::uint64_t version,
+                                                 std::string owner) {
   const std::lock_guard lock(mutex_);
   auto& versions = maps_[&map].versions;
   // Two threads may register in the other order than they read.
@@ -114,6 +116,7 @@ std::list<HeldVersion>::iterator Reclaimer::hold(MapCore& map, std::uint64_t ver
   while (after != versions.begin() && std::prev(after)->version > version) --after;
   const auto held = versions.emplace(after);
   held->version = version;
+  held->owner = std::move(owner);
   return held;
 }
 
@@ -154,6 +157,34 @@ std::uint64_t Reclaimer::bytes_held_by_leases() const {
     bytes += memory::BufferPool::class_bytes(entry.retired.size_class);
   }
   return bytes;
+}
+
+std::uint64_t Reclaimer::bytes_held_since(std::uint64_t epoch) const {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t bytes = 0;
+  for (auto entry = stamped_.rbegin(); entry != stamped_.rend() && entry->stamp >= epoch; ++entry) {
+    if (entry->retired.offset == 0) continue;
+    bytes += memory::BufferPool::class_bytes(entry->retired.size_class);
+  }
+  return bytes;
+}
+
+std::vector<Holder> Reclaimer::snapshot_holders() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Holder> holders;
+  for (const auto& [map, state] : maps_) {
+    for (const HeldVersion& version : state.versions) {
+      if (version.expired.load(std::memory_order_relaxed)) continue;
+      Holder holder{Holder::Kind::snapshot, version.owner, map->name, version.version, 0};
+      for (const Retired& one : state.held) {
+        if (one.version > version.version) {
+          holder.bytes += memory::BufferPool::class_bytes(one.size_class);
+        }
+      }
+      holders.push_back(std::move(holder));
+    }
+  }
+  return holders;
 }
 
 Reclaimer::Waiting Reclaimer::waiting(const MapCore& map, bool list) const {

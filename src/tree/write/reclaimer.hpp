@@ -25,6 +25,7 @@
 #include <list>
 #include <mutex>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -32,6 +33,7 @@
 #include "base/lease_table.hpp"
 #include "memory/buffer_pool.hpp"
 #include "tree/walk/walk_request.hpp"
+#include "tree/write/holders.hpp"
 #include "wire/node.hpp"
 
 namespace espalier::tree {
@@ -64,7 +66,9 @@ class Reclaimer {
   }
 
   /// Registers a held version. The caller's epoch must be exposed since before it read `version`.
-  std::list<HeldVersion>::iterator hold(MapCore& map, std::uint64_t version);
+  /// `owner` tells operators who holds it.
+  std::list<HeldVersion>::iterator hold(MapCore& map, std::uint64_t version,
+                                        std::string owner = {});
   void drop(MapCore& map, std::list<HeldVersion>::iterator held);
 
   /// Forgets a map that is being dropped and frees all that waits for it.
@@ -78,6 +82,10 @@ class Reclaimer {
   };
   /// Bytes that leases hold back, and no epoch: what would be free without them.
   [[nodiscard]] std::uint64_t bytes_held_by_leases() const;
+  /// Bytes that wait and that an epoch exposed or leased since then keeps, perhaps with others.
+  [[nodiscard]] std::uint64_t bytes_held_since(std::uint64_t epoch) const;
+  /// The snapshots of all maps; those that have expired hold nothing and are left out.
+  [[nodiscard]] std::vector<Holder> snapshot_holders() const;
   /// What waits for one map.
   [[nodiscard]] Waiting waiting(const MapCore& map, bool list) const;
 

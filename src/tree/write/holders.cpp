@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tree/write/holders.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "tree/write/map_core.hpp"
+
+namespace espalier::tree {
+
+const char* name_of(Holder::Kind kind) {
+  switch (kind) {
+    case Holder::Kind::epoch: return "epoch";
+    case Holder::Kind::lease: return "lease";
+    case Holder::Kind::snapshot: return "snapshot";
+    case Holder::Kind::invalid: break;
+  }
+  return "unknown";
+}
+
+std::vector<Holder> holders_of(const StoreCore& store, std::size_t most) {
+  std::vector<Holder> holders = store.reclaimer.snapshot_holders();
+  for (const base::LeaseTable::Holder& lease : store.leases.holders()) {
+    const std::uint64_t bytes =
+        store.reclaimer.bytes_held_since(lease.epoch) + store.dropped.bytes_held_since(lease.epoch);
+    holders.push_back(
+        {Holder::Kind::lease, "session " + std::to_string(lease.owner), {}, lease.epoch, bytes});
+  }
+  for (const base::EpochTable::Exposed& reader : store.epochs.exposed()) {
+    const std::uint64_t bytes = store.reclaimer.bytes_held_since(reader.epoch);
+    if (bytes == 0) continue;
+    holders.push_back({Holder::Kind::epoch,
+                       "process " + std::to_string(reader.process),
+                       {},
+                       reader.epoch,
+                       bytes});
+  }
+  std::ranges::stable_sort(holders, std::ranges::greater(), &Holder::bytes);
+  if (holders.size() > most) holders.resize(most);
+  return holders;
+}
+
+}  // namespace espalier::tree
