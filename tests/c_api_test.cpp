@@ -77,7 +77,7 @@ TEST(CApiOptions, KnowOlderAndNewerCallers) {
   older.struct_bytes = offsetof(espalier_store_options, memory_bytes_max);
   older.participants_max = 2;
   older.memory_bytes_max = 1;
-  older.reserved = 77;
+  older.access = 77;
   ASSERT_EQ(espalier_store_open("embedded", &older, &store), ESPALIER_OK)
       << espalier_error_message();
   EXPECT_EQ(espalier_store_close(store), ESPALIER_OK);
@@ -91,8 +91,9 @@ TEST(CApiOptions, KnowOlderAndNewerCallers) {
   wrong.huge_pages = 2;
   EXPECT_EQ(espalier_store_open("embedded", &wrong, &store), ESPALIER_INVALID_ARGUMENT);
   wrong = ESPALIER_STORE_OPTIONS_INIT;
-  wrong.reserved = 1;
-  EXPECT_EQ(espalier_store_open("embedded", &wrong, &store), ESPALIER_UNSUPPORTED);
+  wrong.access = 2;
+  EXPECT_EQ(espalier_store_open("embedded", &wrong, &store), ESPALIER_INVALID_ARGUMENT);
+  EXPECT_THAT(espalier_error_message(), HasSubstr("options.access"));
   wrong = ESPALIER_STORE_OPTIONS_INIT;
   wrong.participants_max = 0;
   EXPECT_EQ(espalier_store_open("embedded", &wrong, &store), ESPALIER_INVALID_ARGUMENT);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One workload, beside the memory and through a node: whoever calls must not be able to tell which.
+// One workload, beside the memory and through a node, by its rings over each transport and by
+// walks of the client's own: callers must not be able to tell which.
 //
 // Versions are numbers of each map's own writes, made in the same order, so they are compared by
 // what they say: that they grow with each write, and that reads tell those of writes.
@@ -98,9 +99,12 @@ class Side {
   std::optional<Snapshot> snapshot;  // goes before its store
 };
 
-class ConformanceTest : public NodeFixture {
+class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface<const char*> {
  protected:
-  void SetUp() override { start(); }
+  void SetUp() override {
+    reach_by(GetParam());
+    start();
+  }
 
   void run(const MapOptions& options, std::uint64_t seed, std::uint64_t steps) {
     SCOPED_TRACE(seed_text(seed));
@@ -334,25 +338,34 @@ class ConformanceTest : public NodeFixture {
   }
 };
 
-TEST_F(ConformanceTest, AnswersAreTheSame) {
-  run(MapOptions{}, base::seed_from_environment(1), steps_or(scaled(5'000)));
+class ConformanceByRings : public ConformanceTest {};
+
+constexpr const char* kRings[] = {"unix", "shm", "roce"};
+constexpr const char* kAlone[] = {"shm_one_sided", "roce_one_sided"};
+INSTANTIATE_TEST_SUITE_P(Rings, ConformanceTest, ::testing::ValuesIn(kRings), way_name);
+INSTANTIATE_TEST_SUITE_P(Alone, ConformanceTest, ::testing::ValuesIn(kAlone), way_name);
+INSTANTIATE_TEST_SUITE_P(Rings, ConformanceByRings, ::testing::ValuesIn(kRings), way_name);
+
+TEST_P(ConformanceTest, AnswersAreTheSame) {
+  run(MapOptions{}, base::seed_from_environment(1), steps_or(scaled(2'000)));
 }
 
-TEST_F(ConformanceTest, AnswersAreTheSameInSmallNodes) {
+TEST_P(ConformanceTest, AnswersAreTheSameInSmallNodes) {
   MapOptions options;
   options.node_bytes = 512;
   options.log_bytes = 64;
-  run(options, base::seed_from_environment(2), steps_or(scaled(3'000)));
+  run(options, base::seed_from_environment(2), steps_or(scaled(1'500)));
 }
 
-TEST_F(ConformanceTest, AnswersAreTheSameWithoutVersions) {
+// Only places with load and store may walk these, so one-sided reads are refused.
+TEST_P(ConformanceByRings, AnswersAreTheSameWithoutVersions) {
   MapOptions options;
   options.versions = false;
-  run(options, base::seed_from_environment(3), steps_or(scaled(3'000)));
+  run(options, base::seed_from_environment(3), steps_or(scaled(1'500)));
 }
 
 // What the random ones meet too seldom.
-TEST_F(ConformanceTest, RefusalsAreTheSame) {
+TEST_P(ConformanceTest, RefusalsAreTheSame) {
   Side sides[] = {Side(open_store(), {}), Side(connect(), {})};
   std::vector<std::string> said[2];
   const std::string too_long((16u << 20) + 1, 'v');

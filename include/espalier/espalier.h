@@ -112,19 +112,27 @@ espalier_version_number espalier_item_version(const espalier_item* item);
 /// Maps, in this process or on a node.
 typedef struct espalier_store espalier_store;
 
-/// Of a store in this process; one on a node has its own.
+/// How a client reads the maps of a node.
+typedef enum espalier_access {
+  ESPALIER_ACCESS_RPC = 0,       ///< it asks the node, which answers
+  ESPALIER_ACCESS_ONE_SIDED = 1  ///< it walks the maps itself, by READs of the node's memory
+} espalier_access;
+
+/// Of a store in this process, but for `access`; one on a node has its own.
 typedef struct espalier_store_options {
   uint32_t struct_bytes;
   uint32_t participants_max;  ///< threads that may use it at a time
   uint64_t memory_bytes_max;  ///< limit on memory in use; 0: three quarters of the machine's
   uint32_t huge_pages;        ///< 1: where there are some, 0: no
-  uint32_t reserved;          ///< 0
+  uint32_t access;            ///< of a store on a node: an espalier_access
 } espalier_store_options;
 #define ESPALIER_STORE_OPTIONS_INIT \
   { sizeof(espalier_store_options), 256, 0, 1, 0 }
 
-/// Opens the store at an address: "embedded", which is new and empty, or "unix:PATH", that of the
-/// node which listens there. `options` may be null. Given back by espalier_store_close.
+/// Opens the store at an address: "embedded", which is new and empty, or "unix:PATH" and the
+/// addresses of fabrics ("shm:PATH", "roce://HOST[:PORT]/SERVICE"), that of the node which listens
+/// there. ESPALIER_ACCESS_ONE_SIDED needs a fabric and a node that allows it, else the call answers
+/// ESPALIER_UNSUPPORTED. `options` may be null. Given back by espalier_store_close.
 espalier_code espalier_store_open(const char* address, const espalier_store_options* options,
                                   espalier_store** store);
 /// Threads must have stopped using it. Refused with ESPALIER_INVALID_ARGUMENT while snapshots or

@@ -72,7 +72,7 @@ struct StoreOptions {
   std::uint32_t participants_max = 256;
   /// explicit ones where there are some, else transparent ones
   bool huge_pages = true;
-  /// connect: how gets, floors and scans outside pipelines and snapshots are done. A node offers
+  /// connect: how gets, floors and scans outside snapshots are done. A node offers
   /// its memory where it was started with node.one_sided, by shm: and roce: addresses; who may read
   /// one map so may read the whole store.
   Access access = Access::rpc;

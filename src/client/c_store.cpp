@@ -30,12 +30,14 @@ espalier_code espalier_store_open(const char* address, const espalier_store_opti
   return c::run(__func__,
                 {c::given(address, "address"), c::given(store, "store"), size,
                  c::either(known.huge_pages, "options.huge_pages"),
-                 c::unused(known.reserved, "options.reserved")},
+                 c::either(known.access, "options.access")},
                 [&]() -> Result<void> {
-                  auto opened =
-                      espalier::Store::connect(address, {.memory_bytes_max = known.memory_bytes_max,
-                                                         .participants_max = known.participants_max,
-                                                         .huge_pages = known.huge_pages != 0});
+                  auto opened = espalier::Store::connect(
+                      address, {.memory_bytes_max = known.memory_bytes_max,
+                                .participants_max = known.participants_max,
+                                .huge_pages = known.huge_pages != 0,
+                                .access = known.access == 0 ? espalier::Access::rpc
+                                                            : espalier::Access::one_sided});
                   if (!opened) return std::unexpected(opened.error());
                   *store = new espalier_store{std::move(*opened)};
                   return {};

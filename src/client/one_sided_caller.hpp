@@ -11,12 +11,9 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <unordered_map>
 
-#include "client/read_link.hpp"
+#include "client/one_sided_maps.hpp"
 #include "client/remote_pipeline.hpp"
-#include "place/one_sided_reader.hpp"
 
 namespace espalier::client {
 
@@ -32,25 +29,13 @@ class OneSidedCaller {
                    const Request& request, Handler& handler);
 
   /// READs that were waited for, and bytes that came, of all reads.
-  [[nodiscard]] tree::WalkTraffic traffic() const;
+  [[nodiscard]] tree::WalkTraffic traffic() const { return maps_.traffic(); }
   /// Reads that went by the rings after all.
   [[nodiscard]] std::uint64_t fallbacks() const { return fallbacks_; }
 
  private:
-  struct OpenedMap;
-  Result<OpenedMap*> open(RemoteRequests& requests, NodeConnection& connection, std::uint32_t map);
-  void renew(RemoteRequests& requests, place::LeaseGuard& lease);
-  void close();
-
-  // Readers end before the link that they read by.
-  std::unique_ptr<ReadLink> link_;
-  std::unordered_map<std::uint32_t, std::unique_ptr<OpenedMap>> maps_;
-  tree::WalkTraffic ended_;  // of readers that are gone
+  OneSidedMaps maps_{1};
   std::uint64_t fallbacks_ = 0;
-
- public:
-  OneSidedCaller();
-  ~OneSidedCaller();
 };
 
 }  // namespace espalier::client

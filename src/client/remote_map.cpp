@@ -8,6 +8,7 @@
 
 #include "base/bytes.hpp"
 #include "client/answer.hpp"
+#include "client/one_sided_pipeline.hpp"
 #include "client/remote.hpp"
 #include "offload/map_forms.hpp"
 #include "tree/write/batch.hpp"
@@ -375,6 +376,19 @@ Result<std::unique_ptr<PipelineImpl>> RemoteMap::open_pipeline(std::uint32_t in_
       return std::unexpected(found.error());
     }
     place = *found;
+  }
+  if (sessions_->access() == Access::one_sided) {
+    auto control = sessions_->open_lane();
+    if (!control) {
+      sessions_->release(std::move(*rings));
+      return std::unexpected(control.error());
+    }
+    return std::make_unique<OneSidedPipeline>(
+        std::move(*rings), std::move(*control),
+        [sessions = sessions_](std::unique_ptr<ThreadRings> lane) {
+          sessions->release(std::move(lane));
+        },
+        place, in_flight);
   }
   return std::make_unique<RemotePipeline>(sessions_, std::move(*rings), place, in_flight);
 }

@@ -51,6 +51,8 @@ class RemoteRequests {
   std::size_t advance();
   void drain();
   [[nodiscard]] std::size_t pending() const { return queued_ + busy_; }
+  /// Since it was made.
+  [[nodiscard]] std::uint64_t completed() const { return completed_; }
 
   /// Sends a message that is no request of a map's, and waits for its answer.
   /// Errors: connection_lost, and what the node answers. Requires: nothing is pending.

@@ -41,6 +41,7 @@ void NodeFixture::start() {
 
 void NodeFixture::reach_by(const std::string& way) {
   way_ = way;
+  config_.node.one_sided = way.ends_with("_one_sided");
   if (way.starts_with("shm")) config_.node.fabric = "shm:" + (folder_ / "fabric").string();
   if (way.starts_with("memif")) {
     config_.node.fabric = "roce+memif:" + (folder_ / "fabric").string();
@@ -55,7 +56,8 @@ std::string NodeFixture::address() const {
 }
 
 Store NodeFixture::connect() const {
-  auto store = Store::connect(address());
+  const Access access = way_.ends_with("_one_sided") ? Access::one_sided : Access::rpc;
+  auto store = Store::connect(address(), {.access = access});
   EXPECT_TRUE(store) << message(store.error());
   return std::move(*store);
 }

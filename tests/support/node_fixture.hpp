@@ -31,7 +31,8 @@ class NodeFixture : public testing::Test {
   void start();
   [[nodiscard]] const std::string& socket() const { return config_.node.socket; }
   /// How stores reach the node: "unix", or by a fabric, "shm", "roce", "memif" or "ofi",
-  /// with "_send" behind it where rings are carried as messages. Before start().
+  /// with "_send" behind it where rings are carried as messages, and "_one_sided" where stores
+  /// read by themselves. Before start().
   void reach_by(const std::string& way);
   [[nodiscard]] std::string address() const;
   [[nodiscard]] Store connect() const;

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The maps that one thread walks alone: a second connection for its READs, and for each map a
+// reader with a lease. What is asked of the node goes by the thread's rings.
+//
+// Thread: one at a time: that of the rings.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "client/read_link.hpp"
+#include "client/remote_pipeline.hpp"
+#include "place/one_sided_reader.hpp"
+
+namespace espalier::client {
+
+class OneSidedMaps {
+ public:
+  /// Looks in vain before a thread that waits for READs sleeps.
+  static constexpr std::uint32_t kSpins = 2000;
+
+  /// `lanes`: walks in flight on each map.
+  explicit OneSidedMaps(std::uint32_t lanes);
+  ~OneSidedMaps();
+  OneSidedMaps(const OneSidedMaps&) = delete;
+  OneSidedMaps& operator=(const OneSidedMaps&) = delete;
+
+  /// The reader of a map, with a connection, the map's view and a lease; once made, it is kept.
+  /// Cost: the first time a handshake and a request. Requires: nothing pends at `requests`.
+  /// Errors: unsupported (the node or the map offers no one-sided access), not_found,
+  /// connection_lost, corrupt, system.
+  Result<place::OneSidedReader*> open(RemoteRequests& requests, NodeConnection& connection,
+                                      std::uint32_t map);
+  /// Asks the node for what the lease needs now, if anything. Requires: as open().
+  void renew(RemoteRequests& requests, place::LeaseGuard& lease);
+  /// Lets a thread sleep until something may have come, for a millisecond at most.
+  void wait();
+  /// Ends the connection and all readers; open() makes others. Requires: no reader has walks.
+  void close();
+  /// READs that were waited for, and bytes that came, of all readers, those that are gone too.
+  [[nodiscard]] tree::WalkTraffic traffic() const;
+
+ private:
+  struct OpenedMap;
+
+  const std::uint32_t lanes_;
+  // Readers end before the link that they read by.
+  std::unique_ptr<ReadLink> link_;
+  std::unordered_map<std::uint32_t, std::unique_ptr<OpenedMap>> maps_;
+  tree::WalkTraffic ended_;  // of readers that are gone
+};
+
+}  // namespace espalier::client
