@@ -31,6 +31,13 @@ class OneSidedNode : public NodeFixture, public ::testing::WithParamInterface<co
     EXPECT_TRUE(store) << message(store.error());
     return std::move(*store);
   }
+  /// Gets that the node itself was asked for.
+  [[nodiscard]] std::uint64_t gets_asked() const {
+    for (const node::OffloadNumbers& offload : node::numbers_of(*node_).offloads) {
+      if (offload.id == wire::OffloadId::get) return offload.requests;
+    }
+    return 0;
+  }
 };
 
 using Items = std::vector<std::pair<std::string, std::string>>;
@@ -62,6 +69,7 @@ TEST_P(OneSidedNode, AnswersAsWhoAsks) {
   }
   Store reading = connect_one_sided();
   Map read = *reading.open_map("m");
+  const std::uint64_t asked_before = gets_asked();
   for (int i = 0; i < 600; ++i) {
     const std::string key = "key" + std::to_string(random.below(3000));
     const auto found = read.get(key);
@@ -72,6 +80,7 @@ TEST_P(OneSidedNode, AnswersAsWhoAsks) {
       ASSERT_EQ((*found)->value, expected->second);
     }
   }
+  EXPECT_EQ(gets_asked(), asked_before) << "reads went by the rings";
   EXPECT_EQ(scan(read, "", "", {}), Items(model.begin(), model.end()));
   EXPECT_EQ(scan(read, "key1", "key2", {.limit = 50}), scan(asked, "key1", "key2", {.limit = 50}));
   EXPECT_EQ(scan(read, "key1", "key2", {.reverse = true}),

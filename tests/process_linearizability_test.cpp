@@ -37,6 +37,13 @@ class ProcessLinearizabilityConcurrency : public ::testing::Test {
     options_.each.keys = 48;
   }
 
+  void read_alone_too() {
+    config_.node.one_sided = true;
+    config_.node.fabric = "shm:" + (folder_ / "fabric").string() + " roce://127.0.0.1:0/1";
+    options_.ways = {
+        {options_.address, Access::rpc}, {"shm:", Access::one_sided}, {"roce:", Access::one_sided}};
+  }
+
   /// Runs rounds until one is refused. Returns why it was. Where a fault is to be planted, only
   /// rounds count in which there was an occasion for it.
   std::optional<std::string> run(std::uint64_t seed, std::uint64_t rounds) {
@@ -44,6 +51,12 @@ class ProcessLinearizabilityConcurrency : public ::testing::Test {
     const bool versions = options_.map == "default";
     if (!versions) options_.each.ranges = options_.each.snapshots = false;
     ForkedNode node(config_);
+    // Ports are known once the node has taken them.
+    for (ClientWay& way : options_.ways) {
+      for (const std::string& address : node.fabric_addresses()) {
+        if (address.starts_with(way.address)) way.address = address;
+      }
+    }
     ClientProcesses clients(options_);
     // From here on this process may have threads, and a connection.
     std::optional<std::string> wrong = check_rounds(clients, rounds, versions);
@@ -164,6 +177,30 @@ TEST_F(ProcessLinearizabilityConcurrency, LongHistoriesOverMessages) {
   options_.address = config_.node.fabric + "?rings=send";
   options_.each.operations = steps_or(scaled(2000));
   expect_accepted(71, 2);
+}
+
+// One process asks the node, another walks its memory by loads, a third by packets.
+TEST_F(ProcessLinearizabilityConcurrency, LongHistoriesOfProcessesThatReadAloneToo) {
+  read_alone_too();
+  options_.each.operations = steps_or(scaled(2000));
+  expect_accepted(72, 2);
+}
+
+TEST_F(ProcessLinearizabilityConcurrency, ManyShortHistoriesOfProcessesThatReadAloneToo) {
+  read_alone_too();
+  options_.each.keys = 14;
+  options_.each.in_flight = 4;
+  options_.each.operations = 20;
+  options_.each.operations_per_phase = 10;
+  options_.each.search = true;
+  expect_accepted(73, steps_or(scaled(60)));
+}
+
+TEST_F(ProcessLinearizabilityConcurrency, StaleReadsOfAProcessThatReadsAloneAreRefused) {
+  read_alone_too();
+  std::swap(options_.ways[0], options_.ways[1]);  // the first process has the fault
+  options_.each.operations = steps_or(scaled(3000));
+  expect_refused(Fault::stale_reads, 74);
 }
 
 TEST_F(ProcessLinearizabilityConcurrency, StaleReadsAreRefused) {

@@ -125,7 +125,9 @@ int ClientProcesses::live(Line& line, std::uint32_t number) {
 
 std::vector<Operation> ClientProcesses::do_round(std::uint32_t number, std::uint64_t seed,
                                                  std::uint64_t round) {
-  auto store = Store::connect(options_.address);
+  const auto& ways = options_.ways;
+  const ClientWay way = ways.empty() ? ClientWay{options_.address} : ways[number % ways.size()];
+  auto store = Store::connect(way.address, {.access = way.access});
   if (!store) throw std::runtime_error("no node: " + message(store.error()));
   auto map = store->open_map(options_.map);
   if (!map) throw std::runtime_error("no map: " + message(map.error()));

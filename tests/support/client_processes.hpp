@@ -28,8 +28,15 @@ enum class Fault : std::uint8_t {
   short_scans,   ///< one item is missing in the middle
 };
 
+/// How one process reaches the node.
+struct ClientWay {
+  std::string address;
+  Access access = Access::rpc;
+};
+
 struct ClientProcessesOptions {
   std::string address;
+  std::vector<ClientWay> ways;  ///< by turns; empty: all by `address`, asking the node
   std::string map = "default";
   std::uint32_t processes = 3;
   WorkloadOptions each;       ///< what each of them does in each round
