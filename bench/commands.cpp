@@ -117,8 +117,9 @@ void add_point_options(CLI::App& command, Options& options) {
 
 // What ycsb, tree and latency share.
 void add_common_options(CLI::App& command, YcsbOptions& options) {
-  add_choices(command, "--target", options.targets, parse_target,
-              "embedded, node, absl, rocksdb, lmdb, redis; several with commas take turns");
+  add_choices(
+      command, "--target", options.targets, parse_target,
+      "embedded, node, one-sided, absl, rocksdb, lmdb, redis; several with commas take turns");
   add_choice(command, "--key-set", options.key_source, parse_key_source, "random, words, file");
   command.add_option("--key-file", options.key_file, "file with a key on each line");
   command.add_option("--keys", options.keys, "keys to load; from files at most so many, 0: all")
@@ -150,13 +151,16 @@ void add_common_options(CLI::App& command, YcsbOptions& options) {
   command
       .add_option("--log-bytes", options.log_bytes, "log block of a leaf (embedded and node only)")
       ->capture_default_str();
-  command.add_option("--node-cores", options.node_cores, "workers of the node (target node only)")
+  command
+      .add_option("--node-cores", options.node_cores,
+                  "workers of the node (node and one-sided only)")
       ->capture_default_str();
   command.add_option("--node-address", options.node_address,
                      "a node that runs already, as unix:PATH or an address of the fabric; else one "
                      "is started for the run");
-  add_choice(command, "--transport", options.transport, parse_node_transport,
-             node_transport_names() + " (the run's own node only); unix by default");
+  add_choice(
+      command, "--transport", options.transport, parse_node_transport,
+      node_transport_names() + " (the run's own node only); unix by default, of one-sided shm");
   command.add_option("--redis-address", options.redis_address,
                      "a Redis that runs already and is empty, as unix:PATH or tcp:HOST:PORT; else "
                      "one is started for the run");

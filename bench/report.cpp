@@ -31,7 +31,10 @@ std::string_view name(KeySource source) {
 
 // How a target in another place is asked; nothing where an address that was given says it.
 std::string_view transport_of(TargetKind kind, const YcsbOptions& options) {
-  if (kind == TargetKind::node && options.node_address.empty()) return name(options.transport);
+  const bool ours = kind == TargetKind::node || kind == TargetKind::one_sided;
+  if (ours && options.node_address.empty()) {
+    return name(options.transport_of(kind));
+  }
   if (kind == TargetKind::redis && options.redis_address.empty()) {
     return options.redis_tcp ? "tcp" : "unix";
   }
@@ -54,8 +57,7 @@ void add_parameters(Json& line, const RunResult& result, const YcsbOptions& opti
   line["in_flight"] = options.in_flight_of(result.target);
   const std::string_view transport = transport_of(result.target, options);
   if (!transport.empty()) line["transport"] = transport;
-  const bool ours = result.target == TargetKind::embedded || result.target == TargetKind::node;
-  if (ours) {
+  if (is_ours(result.target)) {
     line["versions"] = options.versions;
     line["node_bytes"] = options.node_bytes;
     line["log_bytes"] = options.log_bytes;
@@ -78,6 +80,11 @@ Json to_json(std::string_view bench, const RunResult& result, const YcsbOptions&
   line["ns_p50"] = result.latencies.percentile(0.5);
   line["ns_p99"] = result.latencies.percentile(0.99);
   line["ns_p999"] = result.latencies.percentile(0.999);
+  if (result.traffic && result.all_ops != 0) {
+    const auto ops = static_cast<double>(result.all_ops);
+    line["round_trips_per_op"] = rounded(static_cast<double>(result.traffic->round_trips) / ops);
+    line["bytes_per_op"] = rounded(static_cast<double>(result.traffic->bytes) / ops);
+  }
   if (result.load_ops_per_s > 0) line["load_ops_per_s"] = std::round(result.load_ops_per_s);
   line["bytes_per_item"] = rounded(result.bytes_per_item);
   line["bytes_left"] = result.bytes_left;

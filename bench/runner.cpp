@@ -101,6 +101,7 @@ void Runner::measure(Target& target, RunResult& result) {
   work.seconds_max = options_.seconds;
   if (options_.workload == Workload::cloud) work.certain_items = kCloudItems;
 
+  const auto traffic = target.traffic();
   result.probe_before_ns = probe_ns(options_.probe_rounds);
   const bool one_thread = options_.threads_of(result.target) < plan_.threads;
   const WorkResult done = one_thread ? run_on_one_thread(target, lists_, measured, work)
@@ -109,6 +110,12 @@ void Runner::measure(Target& target, RunResult& result) {
 
   require_no_errors(result.target, done.answers);
   result.ops = done.ops;
+  result.all_ops = done.ops + done.latencies.count();
+  if (traffic) {
+    const PathTraffic now = *target.traffic();
+    result.traffic =
+        PathTraffic{now.round_trips - traffic->round_trips, now.bytes - traffic->bytes};
+  }
   result.seconds = done.seconds;
   result.scanned_items = done.scanned_items;
   result.complete = done.complete;

@@ -31,6 +31,8 @@ struct RunResult {
   std::uint64_t ops = 0;  ///< measured ones, without the latency part
   double seconds = 0;
   std::uint64_t scanned_items = 0;
+  std::optional<PathTraffic> traffic;  ///< of all operations, those of the latency part too
+  std::uint64_t all_ops = 0;           ///< of these
   Latencies latencies;
   bool complete = true;  ///< false: the time was up first, so hashes cannot be compared
 
@@ -38,8 +40,8 @@ struct RunResult {
   std::uint64_t result_hash = 0;
   Contents contents;  ///< at the end
 
-  double load_ops_per_s = 0;  ///< 0: the workload itself loads
-  double bytes_per_item = 0;  ///< growth of resident memory over the load
+  double load_ops_per_s = 0;     ///< 0: the workload itself loads
+  double bytes_per_item = 0;     ///< growth of resident memory over the load
   std::uint64_t bytes_left = 0;  ///< growth of resident memory that is still there at the end
   std::string pages;
   std::string settings;

@@ -8,9 +8,10 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, TargetKind>, 6> kTargets{{
+constexpr std::array<std::pair<std::string_view, TargetKind>, 7> kTargets{{
     {"embedded", TargetKind::embedded},
     {"node", TargetKind::node},
+    {"one-sided", TargetKind::one_sided},
     {"absl", TargetKind::absl},
     {"rocksdb", TargetKind::rocksdb},
     {"lmdb", TargetKind::lmdb},
@@ -43,6 +44,11 @@ std::unique_ptr<Target> make_target(TargetKind kind, const TargetOptions& option
   switch (kind) {
     case TargetKind::embedded: return make_embedded_target(options);
     case TargetKind::node: return make_node_target(options);
+    case TargetKind::one_sided: {
+      TargetOptions alone = options;
+      alone.one_sided = true;
+      return make_node_target(alone);
+    }
     case TargetKind::absl: return make_absl_target(options);
     case TargetKind::rocksdb: return make_rocksdb_target(options);
     case TargetKind::lmdb: return make_lmdb_target(options);

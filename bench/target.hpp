@@ -21,28 +21,40 @@
 
 namespace espalier::bench {
 
-enum class TargetKind : std::uint8_t { embedded, node, absl, rocksdb, lmdb, redis };
+enum class TargetKind : std::uint8_t { embedded, node, one_sided, absl, rocksdb, lmdb, redis };
+
+/// Whether it is our own map, wherever it lies.
+constexpr bool is_ours(TargetKind kind) {
+  return kind == TargetKind::embedded || kind == TargetKind::node || kind == TargetKind::one_sided;
+}
 
 std::string_view name(TargetKind kind);
 std::optional<TargetKind> parse_target(std::string_view text);
 
 /// What a target needs to know before it is made.
 struct TargetOptions {
-  std::uint64_t items_max = 0;          ///< how many items it will hold at most
-  std::uint32_t fixed_key_bytes = 0;    ///< length of every key; 0: lengths differ
+  std::uint64_t items_max = 0;        ///< how many items it will hold at most
+  std::uint32_t fixed_key_bytes = 0;  ///< length of every key; 0: lengths differ
   std::uint32_t value_bytes = 16;
   std::uint32_t threads = 1;
-  std::uint32_t in_flight = 1;          ///< 1: one call at a time
-  bool writes = false;                  ///< the workload writes (matters with several threads)
-  bool ordered = false;                 ///< the workload scans (matters to peers without order)
-  bool versions = true;                 ///< embedded only, and the next two
+  std::uint32_t in_flight = 1;  ///< 1: one call at a time
+  bool writes = false;          ///< the workload writes (matters with several threads)
+  bool ordered = false;         ///< the workload scans (matters to peers without order)
+  bool versions = true;         ///< embedded only, and the next two
   std::uint32_t node_bytes = 8192;
   std::uint32_t log_bytes = 512;
-  std::uint32_t node_cores = 1;  ///< node only: its workers
-  std::string node_address{};    ///< node only: one that runs already; empty: our own
-  NodeTransport transport = NodeTransport::unix_socket;  ///< node only: how our own is asked
-  std::string redis_address{};   ///< redis only: one that runs already; empty: our own
-  bool redis_tcp = false;        ///< redis only: our own listens at a TCP port
+  std::uint32_t node_cores = 1;  ///< node and one_sided only, as the next two: its workers
+  std::string node_address{};    ///< one that runs already; empty: our own
+  NodeTransport transport = NodeTransport::unix_socket;  ///< how our own is asked
+  bool one_sided = false;       ///< node only: clients read its memory by themselves
+  std::string redis_address{};  ///< redis only: one that runs already; empty: our own
+  bool redis_tcp = false;       ///< redis only: our own listens at a TCP port
+};
+
+/// What reads of a target took, where that is counted.
+struct PathTraffic {
+  std::uint64_t round_trips = 0;
+  std::uint64_t bytes = 0;
 };
 
 /// Of single operations, in nanoseconds.
@@ -90,6 +102,8 @@ class Target {
   virtual void trim() {}
   /// Scans everything. Requires: no session is running.
   virtual Contents contents() = 0;
+  /// What the reads of sessions that are gone have taken since this was made.
+  [[nodiscard]] virtual std::optional<PathTraffic> traffic() const { return std::nullopt; }
   /// How this target was run, for people.
   [[nodiscard]] virtual std::string settings() const = 0;
   /// Which pages carry it; empty if only the operating system can tell.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own map, on a memory node: through rings, in shared memory or over the fabric. The node's
+// Our own map, on a memory node: through rings, in shared memory or over the fabric, or
+// read by walks of the client's own. The node's
 // workers are threads of this process, on the last cores, or those of a node that runs elsewhere.
 #include <unistd.h>
 
 #include "bench/map_session.hpp"
 #include "bench/own_node.hpp"
+#include "client/impl.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -14,7 +16,10 @@ class NodeTarget : public Target {
   explicit NodeTarget(const TargetOptions& options)
       : options_(options),
         node_(options.node_address.empty() ? start_node(options) : nullptr),
-        store_(value_or_throw(Store::connect(address()), "cannot connect to the node")),
+        store_(value_or_throw(
+            Store::connect(address(),
+                           {.access = options.one_sided ? Access::one_sided : Access::rpc}),
+            "cannot connect to the node")),
         map_(make_map()) {}
 
   ~NodeTarget() override {
@@ -33,11 +38,17 @@ class NodeTarget : public Target {
     return fmt::format("{} in flight on each thread, versions {}, node at {}", options_.in_flight,
                        options_.versions ? "on" : "off", address());
   }
+  [[nodiscard]] std::optional<PathTraffic> traffic() const override {
+    if (!options_.one_sided) return std::nullopt;
+    const tree::WalkTraffic traffic = client::StoreImpl::of(store_).read_traffic();
+    return PathTraffic{traffic.round_trips, traffic.bytes};
+  }
   [[nodiscard]] std::string pages() const override { return node_ ? node_->page_message() : ""; }
 
  private:
   static std::unique_ptr<node::Node> start_node(const TargetOptions& options) {
     node::Config config = own_node_config(options.node_cores);
+    config.node.one_sided = options.one_sided;
     prepare(config, options.transport);
     return start_own_node(config);
   }

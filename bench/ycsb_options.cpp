@@ -44,6 +44,10 @@ std::optional<std::string> problem_of_map(const YcsbOptions& options) {
   return std::nullopt;
 }
 
+bool is_ofi(NodeTransport transport) {
+  return transport == NodeTransport::ofi_tcp || transport == NodeTransport::ofi_tcp_send;
+}
+
 }  // namespace
 
 std::optional<std::string> problem_of(const YcsbOptions& options) {
@@ -58,6 +62,11 @@ std::optional<std::string> problem_of(const YcsbOptions& options) {
   }
   if (!options.redis_address.empty() && !parse_redis_address(options.redis_address)) {
     return "--redis-address must be unix:PATH or tcp:HOST:PORT";
+  }
+  const bool alone = std::ranges::count(options.targets, TargetKind::one_sided) != 0;
+  if (alone && !options.versions) return "one-sided reads need a map with --versions on";
+  if (alone && (options.node_address.starts_with("unix:") || is_ofi(options.transport))) {
+    return "one-sided reads go over shm and roce only";
   }
   if (!options.node_address.empty() && options.transport != NodeTransport::unix_socket) {
     return "--transport is for a node of the run's own: --node-address says it for another";
@@ -126,7 +135,7 @@ TargetOptions target_options_of(TargetKind kind, const YcsbOptions& options,
   result.log_bytes = options.log_bytes;
   result.node_cores = options.node_cores;
   result.node_address = options.node_address;
-  result.transport = options.transport;
+  result.transport = options.transport_of(kind);
   result.redis_address = options.redis_address;
   result.redis_tcp = options.redis_tcp;
   return result;

@@ -48,17 +48,19 @@ struct YcsbOptions {
   bool json = false;
   std::uint32_t probe_rounds = 20;  ///< of the ping-pong before and after; 0: none
 
+  /// How a node of the run's own is asked; UNIX sockets reach no memory.
+  [[nodiscard]] NodeTransport transport_of(TargetKind kind) const {
+    const bool alone = kind == TargetKind::one_sided;
+    return alone && transport == NodeTransport::unix_socket ? NodeTransport::shm : transport;
+  }
   /// How many threads a target runs on.
   [[nodiscard]] std::uint32_t threads_of(TargetKind kind) const {
-    const bool ours = kind == TargetKind::embedded || kind == TargetKind::node;
-    return peers_on_one_thread && !ours ? 1 : threads;
+    return peers_on_one_thread && !is_ours(kind) ? 1 : threads;
   }
   /// How many requests it has in flight on each thread: peers in this process have no interface for
   /// more than one call at a time.
   [[nodiscard]] std::uint32_t in_flight_of(TargetKind kind) const {
-    const bool many =
-        kind == TargetKind::embedded || kind == TargetKind::node || kind == TargetKind::redis;
-    return many ? in_flight : 1;
+    return is_ours(kind) || kind == TargetKind::redis ? in_flight : 1;
   }
 };
 

@@ -137,6 +137,34 @@ TEST(YcsbConcurrency, TheNodeAnswersAsOthersDoOnEveryTransport) {
   }
 }
 
+TEST(YcsbConcurrency, ClientsThatReadAloneAnswerAsOthersDo) {
+  for (const NodeTransport transport : {NodeTransport::unix_socket, NodeTransport::roce_udp}) {
+    SCOPED_TRACE(name(transport));
+    for (const Workload workload : {Workload::a, Workload::e}) {
+      YcsbOptions options = tiny(workload);
+      options.targets = {TargetKind::embedded, TargetKind::one_sided};
+      options.transport = transport;
+      options.keys = 500;
+      options.ops = 300;
+      expect_same_answers(options);
+      options.in_flight = 1;
+      expect_same_answers(options);
+    }
+  }
+}
+
+TEST(Ycsb, LinesOfOneSidedReadsTellWhatTheyTook) {
+  YcsbOptions options = tiny(Workload::c);
+  options.targets = {TargetKind::one_sided};
+  options.ops = 300;
+  const Outcome outcome = run(options);
+  ASSERT_FALSE(outcome.lines.empty());
+  EXPECT_EQ(outcome.lines[0].at("target"), "one-sided");
+  EXPECT_EQ(outcome.lines[0].at("transport"), "shm");
+  EXPECT_GE(outcome.lines[0].at("round_trips_per_op"), 2);
+  EXPECT_GE(outcome.lines[0].at("bytes_per_op"), 512);
+}
+
 TEST(YcsbConcurrency, LinesSayOnWhichTransportANodeWasAsked) {
   YcsbOptions options = tiny(Workload::c);
   options.targets = {TargetKind::embedded, TargetKind::node};

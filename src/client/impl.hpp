@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "espalier/map.hpp"
+#include "tree/walk/access.hpp"
 #include "tree/write/leaf_write.hpp"
 
 namespace espalier::client {
@@ -111,6 +112,8 @@ class StoreImpl : public Interface {
   /// The numbers of the node that keeps it, as they travel (wire/node_numbers.hpp).
   /// Errors: unsupported (there is no node, or an older one), connection_lost.
   virtual Result<std::string> node_numbers() = 0;
+  /// What one-sided reads took: those of calls that ended, and of pipelines that are gone.
+  [[nodiscard]] virtual tree::WalkTraffic read_traffic() const { return {}; }
   virtual void trim() = 0;
 };
 

@@ -26,8 +26,8 @@ OneSidedPipeline::~OneSidedPipeline() {
   while (pending() != 0) poll();
   requests_.reset();
   control_.reset();
-  give_back_(std::move(rings_));
-  give_back_(std::move(control_rings_));
+  give_back_(std::move(rings_), maps_.traffic());
+  give_back_(std::move(control_rings_), {});
 }
 
 void OneSidedPipeline::submit(std::span<const Request> requests, Handler& handler) {

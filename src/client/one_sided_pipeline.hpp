@@ -30,8 +30,8 @@ namespace espalier::client {
 class OneSidedPipeline final : public PipelineImpl {
  public:
   /// Lanes to the node, both this pipeline's own: one for requests, one for what the lease needs,
-  /// which waits for its answers. They are handed to `give_back` at the end.
-  using GiveBack = std::function<void(std::unique_ptr<ThreadRings>)>;
+  /// which waits for its answers. They are handed to `give_back` at the end, with what reads took.
+  using GiveBack = std::function<void(std::unique_ptr<ThreadRings>, const tree::WalkTraffic&)>;
   OneSidedPipeline(std::unique_ptr<ThreadRings> rings, std::unique_ptr<ThreadRings> control,
                    GiveBack give_back, const Scope& scope, std::uint32_t in_flight);
   ~OneSidedPipeline() override;

@@ -33,6 +33,23 @@ struct RemoteSession {
   bool busy = false;
 };
 
+/// What one-sided reads of a store took. Thread: any.
+class ReadTraffic {
+ public:
+  /// Adds what came since the counts were `before`.
+  void add(const tree::WalkTraffic& before, const tree::WalkTraffic& now) {
+    round_trips_.fetch_add(now.round_trips - before.round_trips, std::memory_order_relaxed);
+    bytes_.fetch_add(now.bytes - before.bytes, std::memory_order_relaxed);
+  }
+  [[nodiscard]] tree::WalkTraffic sum() const {
+    return {round_trips_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed)};
+  }
+
+ private:
+  std::atomic<std::uint64_t> round_trips_{0};
+  std::atomic<std::uint64_t> bytes_{0};
+};
+
 /// Sessions of one store: connects when one is needed and there is none.
 class RemoteSessions {
  public:
@@ -41,6 +58,7 @@ class RemoteSessions {
 
   /// How reads of its maps are done.
   [[nodiscard]] Access access() const { return access_; }
+  [[nodiscard]] ReadTraffic& traffic() { return traffic_; }
 
   /// Errors: as connect_to().
   Result<std::shared_ptr<RemoteSession>> acquire();
@@ -55,6 +73,7 @@ class RemoteSessions {
  private:
   NodeAddress address_;
   const Access access_;
+  ReadTraffic traffic_;
   std::mutex mutex_;                            // guards all below
   std::shared_ptr<NodeConnection> connection_;  // the newest one; more lanes than it has: another
   std::vector<std::weak_ptr<NodeConnection>> all_;  // those that anybody still keeps
@@ -138,6 +157,9 @@ class RemoteStore final : public StoreImpl {
   [[nodiscard]] const std::string& page_message() const override { return page_message_; }
   Result<std::uint64_t> memory_bytes() override { return fail(Code::unsupported); }
   Result<std::string> node_numbers() override;
+  [[nodiscard]] tree::WalkTraffic read_traffic() const override {
+    return sessions_->traffic().sum();
+  }
   void trim() override {}
 
  private:

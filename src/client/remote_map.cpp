@@ -177,8 +177,10 @@ Result<void> RemoteMap::run(const Request& request, Handler& handler) {
   if (!place) return std::unexpected(place.error());
   if (sessions_->access() == Access::one_sided && OneSidedCaller::serves(request.op)) {
     RemoteSession& by = **session;
+    const tree::WalkTraffic before = by.one_sided.traffic();
     const auto done =
         by.one_sided.run(by.requests, by.rings->connection(), place->map, request, handler);
+    sessions_->traffic().add(before, by.one_sided.traffic());
     if (!done) return std::unexpected(done.error());
     if (*done) return {};
   }
@@ -385,8 +387,9 @@ Result<std::unique_ptr<PipelineImpl>> RemoteMap::open_pipeline(std::uint32_t in_
     }
     return std::make_unique<OneSidedPipeline>(
         std::move(*rings), std::move(*control),
-        [sessions = sessions_](std::unique_ptr<ThreadRings> lane) {
+        [sessions = sessions_](std::unique_ptr<ThreadRings> lane, const tree::WalkTraffic& read) {
           sessions->release(std::move(lane));
+          sessions->traffic().add({}, read);
         },
         place, in_flight);
   }
