@@ -2,22 +2,16 @@
 #include "node/listener.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/epoll.h>
-#include <sys/file.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <filesystem>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/system_error.hpp"
-#include "base/unix_address.hpp"
 #include "node/handshake_packets.hpp"
 
 namespace espalier::node {
@@ -25,7 +19,6 @@ namespace {
 
 constexpr std::uint64_t kHelloNs = 5'000'000'000;  // so long a client may be silent
 constexpr std::size_t kPendingMax = 1024;
-constexpr int kBacklog = 1024;
 constexpr std::uint32_t kSlotsMax = 1u << 14;  // of one ring: 1 MiB
 
 /// Whose process is at the other end; a user that is none where the system does not say.
@@ -34,26 +27,6 @@ ucred peer_of(int socket) {
   socklen_t bytes = sizeof credentials;
   const int got = getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes);
   return got == 0 ? credentials : ucred{0, ~std::uint32_t{0}, ~std::uint32_t{0}};
-}
-
-bool is_socket(const std::string& path) {
-  struct stat found {};
-  return lstat(path.c_str(), &found) == 0 && S_ISSOCK(found.st_mode);
-}
-
-// Of nodes that start at one place at a time, one after the other finds out who is there: else each
-// could remove the socket that another has just made. The lock goes with the descriptor. Who may
-// read the folder can keep it locked, so nobody waits for it for long.
-memory::Descriptor lock_folder_of(const std::string& socket) {
-  constexpr int kAttempts = 1000;
-  const std::filesystem::path folder = std::filesystem::path(socket).parent_path();
-  memory::Descriptor lock(
-      open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  for (int i = 0; lock && i < kAttempts && flock(lock.number(), LOCK_EX | LOCK_NB) != 0; ++i) {
-    constexpr int kPauseMs = 1;
-    poll(nullptr, 0, kPauseMs);
-  }
-  return lock;
 }
 
 memory::Descriptor open_spare() {
@@ -84,41 +57,13 @@ Result<void> Listener::start() {
   const bool opened = wake_event_.open();
   spare_ = open_spare();
   if (!opened || !epoll_ || !spare_) return base::refused_by_system();
-  if (const auto bound = bind_socket(); !bound) return bound;
-  if (!watch(epoll_.number(), wake_event_.number()) || !watch(epoll_.number(), socket_.number())) {
+  auto socket = fabric::shm::ListeningSocket::open(config_.node.socket, config_.node.socket_mode);
+  if (!socket) return std::unexpected(socket.error());
+  socket_.emplace(std::move(*socket));
+  if (!watch(epoll_.number(), wake_event_.number()) || !watch(epoll_.number(), socket_->number())) {
     return base::refused_by_system();
   }
   thread_ = std::thread([this] { run(); });
-  return {};
-}
-
-Result<void> Listener::bind_socket() {
-  const memory::Descriptor alone = lock_folder_of(config_.node.socket);
-  const auto address = base::UnixAddress::file(config_.node.socket);
-  if (!address) return std::unexpected(address.error());
-  // Whoever answers there is alive; a socket that nobody answers was left behind.
-  {
-    memory::Descriptor probe(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!probe) return base::refused_by_system();
-    if (connect(probe.number(), address->get(), address->bytes()) == 0) {
-      return fail(Code::already_exists);
-    }
-    if (errno == EAGAIN) return fail(Code::already_exists);  // it has more than it can accept
-    // A file that is no socket refuses in the same way, and may be somebody's data.
-    if (errno == ECONNREFUSED && is_socket(config_.node.socket)) {
-      unlink(config_.node.socket.c_str());
-    }
-  }
-  socket_ = memory::Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket_) return base::refused_by_system();
-  if (bind(socket_.number(), address->get(), address->bytes()) != 0) {
-    return base::refused_by_system();
-  }
-  bound_ = true;
-  // Nobody can connect before listen(), so nobody comes in under the permissions that bind() gave.
-  if (chmod(config_.node.socket.c_str(), config_.node.socket_mode) != 0)
-    return base::refused_by_system();
-  if (listen(socket_.number(), kBacklog) != 0) return base::refused_by_system();
   return {};
 }
 
@@ -129,10 +74,7 @@ void Listener::stop() {
     thread_.join();
   }
   pending_.clear();
-  // In this order: whoever finds nobody listening may take the place of the file.
-  if (bound_) unlink(config_.node.socket.c_str());
-  socket_.close();
-  bound_ = false;
+  socket_.reset();
 }
 
 void Listener::run() {
@@ -142,10 +84,10 @@ void Listener::run() {
     epoll_event events[64];
     const int timeout_ms = resting_ ? kRestMs : pending_.empty() ? -1 : kLookMs;
     const int found = epoll_wait(epoll_.number(), events, 64, timeout_ms);
-    resting_ = resting_ && !watch(epoll_.number(), socket_.number());
+    resting_ = resting_ && !watch(epoll_.number(), socket_->number());
     for (int i = 0; i < found; ++i) {
       const int descriptor = events[i].data.fd;
-      if (descriptor == socket_.number()) {
+      if (descriptor == socket_->number()) {
         accept_all();
       } else if (descriptor != wake_event_.number()) {
         greet(descriptor);
@@ -160,7 +102,7 @@ void Listener::accept_all() {
   constexpr int kAtATime = 64;
   for (int i = 0; i < kAtATime; ++i) {
     memory::Descriptor client(
-        accept4(socket_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        accept4(socket_->number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!client && (errno == EMFILE || errno == ENFILE) && reject()) continue;
     if (!client) {
       if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) rest();
@@ -181,7 +123,7 @@ void Listener::accept_all() {
 bool Listener::reject() {
   spare_.close();
   memory::Descriptor client(
-      accept4(socket_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      accept4(socket_->number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   const bool answered = static_cast<bool>(client);
   if (answered) {
     refuse(client.number(), {Code::too_many_participants, 0, 0});
@@ -194,7 +136,7 @@ bool Listener::reject() {
 
 // Whoever waits at the door keeps the socket readable: without a pause nothing else would be done.
 void Listener::rest() {
-  epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, socket_.number(), nullptr);
+  epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, socket_->number(), nullptr);
   resting_ = true;
 }
 

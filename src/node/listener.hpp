@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 
+#include "fabric/shm/listening_socket.hpp"
 #include "memory/shared_memory.hpp"
 #include "node/config.hpp"
 #include "node/event_fd.hpp"
@@ -41,7 +43,6 @@ class Listener {
     memory::Descriptor socket;
     std::uint64_t until_ns;
   };
-  Result<void> bind_socket();
   void run();
   void accept_all();
   bool reject();
@@ -54,11 +55,10 @@ class Listener {
   offload::MessageBudget& budget_;
   std::function<void(PendingClient)> serve_;
   std::function<std::uint32_t()> connections_;
-  memory::Descriptor socket_;
+  std::optional<fabric::shm::ListeningSocket> socket_;
   memory::Descriptor epoll_;
   EventFd wake_event_;
   memory::Descriptor spare_;  // that those can be told for whom there is no other
-  bool bound_ = false;
   bool resting_ = false;
   std::unordered_map<int, Pending> pending_;
   std::atomic<bool> stopping_{false};

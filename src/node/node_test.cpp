@@ -105,6 +105,21 @@ TEST_F(NodeFolder, OfSeveralThatStartAtOnceOneIsThere) {
   }
 }
 
+TEST_F(NodeFolder, ANodeThatStopsLeavesTheSocketOfAnother) {
+  auto first = Node::start(config_);
+  ASSERT_TRUE(first) << message(first.error());
+  ASSERT_TRUE(fs::remove(config_.node.socket));
+  auto second = Node::start(config_);
+  ASSERT_TRUE(second) << message(second.error());
+  first->reset();
+  ASSERT_TRUE(fs::is_socket(config_.node.socket));
+  const memory::Descriptor client(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  const auto address = base::UnixAddress::file(config_.node.socket);
+  EXPECT_EQ(::connect(client.number(), address->get(), address->bytes()), 0);
+  second->reset();
+  EXPECT_FALSE(fs::exists(config_.node.socket));
+}
+
 TEST_F(NodeFolder, AFileInTheWayIsKept) {
   std::ofstream(config_.node.socket) << "data";
   const auto node = Node::start(config_);

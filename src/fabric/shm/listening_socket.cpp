@@ -17,11 +17,14 @@
 namespace espalier::fabric::shm {
 namespace {
 
+using SocketFile = ListeningSocket::File;
+
 constexpr int kBacklog = 1024;
 
-bool is_socket(const std::string& path) {
+std::optional<SocketFile> find_socket(const std::string& path) {
   struct stat found {};
-  return lstat(path.c_str(), &found) == 0 && S_ISSOCK(found.st_mode);
+  if (lstat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return std::nullopt;
+  return SocketFile{found.st_dev, found.st_ino};
 }
 
 memory::Descriptor make_socket() {
@@ -45,7 +48,7 @@ memory::Descriptor lock_folder_of(const std::string& path) {
 
 }  // namespace
 
-Result<ListeningSocket> ListeningSocket::open(std::string_view path) {
+Result<ListeningSocket> ListeningSocket::open(std::string_view path, mode_t mode) {
   const auto address = base::UnixAddress::file(path);
   if (!address) return std::unexpected(address.error());
   const std::string name(path);
@@ -57,7 +60,7 @@ Result<ListeningSocket> ListeningSocket::open(std::string_view path) {
       return fail(Code::already_exists);
     }
     // A file that is no socket refuses in the same way, and may be somebody's data.
-    if (errno == ECONNREFUSED && is_socket(name)) unlink(name.c_str());
+    if (errno == ECONNREFUSED && find_socket(name)) unlink(name.c_str());
   }
   ListeningSocket made;
   made.socket_ = make_socket();
@@ -66,15 +69,24 @@ Result<ListeningSocket> ListeningSocket::open(std::string_view path) {
     return base::refused_by_system();
   }
   made.path_ = name;
+  made.file_ = find_socket(name);
   // Nobody can connect before listen(), so nobody comes in under the permissions that bind() gave.
-  if (chmod(name.c_str(), S_IRUSR | S_IWUSR) != 0) return base::refused_by_system();
+  if (chmod(name.c_str(), mode) != 0) return base::refused_by_system();
   if (::listen(made.number(), kBacklog) != 0) return base::refused_by_system();
   return made;
 }
 
-// In this order: whoever finds nobody listening may take the place of the file.
-ListeningSocket::~ListeningSocket() {
-  if (!path_.empty()) unlink(path_.c_str());
+// The file goes before the socket closes: until then the system keeps the file's inode for the
+// socket, so no other file has its number, and no other process finds a file that does not answer.
+// The lock keeps others who make sockets as open() does from taking the place between the look and
+// the removal; a process that moves a socket there without the lock can still lose it.
+void ListeningSocket::close() {
+  if (!path_.empty()) {
+    const memory::Descriptor alone = lock_folder_of(path_);
+    if (file_ && find_socket(path_) == file_) unlink(path_.c_str());
+    path_.clear();
+  }
+  socket_.close();
 }
 
 }  // namespace espalier::fabric::shm

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A UNIX socket in a file that others connect to; the file goes with it.
+// A UNIX socket in a file that others connect to; the file goes with it, unless another socket lies
+// at its path by then: that one is not ours to remove.
 //
 // Thread: one at a time.
 #pragma once
 
+#include <sys/stat.h>
+
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,21 +20,32 @@ namespace espalier::fabric::shm {
 class ListeningSocket {
  public:
   /// Makes the file and listens. A socket that nobody answers any more is removed first; what
-  /// lives, or is no socket, is not. Only this user may connect, until somebody gives the file
-  /// other permissions. Errors: invalid_argument (no path of a socket), already_exists (somebody
-  /// listens there), system.
-  static Result<ListeningSocket> open(std::string_view path);
+  /// lives, or is no socket, is not. `mode`: the permissions of the file, from the first connection
+  /// on; as it is, only this user may connect. Errors: invalid_argument (no path of a socket),
+  /// already_exists (another process listens there), system (detail: errno).
+  static Result<ListeningSocket> open(std::string_view path, mode_t mode = S_IRUSR | S_IWUSR);
   ListeningSocket(ListeningSocket&& other) noexcept
-      : path_(std::exchange(other.path_, {})), socket_(std::move(other.socket_)) {}
+      : path_(std::exchange(other.path_, {})),
+        file_(other.file_),
+        socket_(std::move(other.socket_)) {}
   ListeningSocket& operator=(ListeningSocket&&) = delete;
-  ~ListeningSocket();
+  ~ListeningSocket() { close(); }
 
   [[nodiscard]] int number() const { return socket_.number(); }
 
+  /// Which file a path leads to.
+  struct File {
+    dev_t device;
+    ino_t inode;
+    friend bool operator==(const File&, const File&) = default;
+  };
+
  private:
   ListeningSocket() = default;
+  void close();
 
-  std::string path_;  // empty: there is no file of ours
+  std::string path_;          // empty: there is no file of ours
+  std::optional<File> file_;  // the one that bind() made there
   memory::Descriptor socket_;
 };
 
