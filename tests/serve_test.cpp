@@ -88,10 +88,9 @@ TEST_F(Serve, ServesCommandsUntilItIsTerminated) {
 
 // Every command that takes --at goes by the same client, so a few stand for all.
 TEST_F(Serve, ServesCommandsOverFabrics) {
-  test::NodeProgram node(folder.path(),
-                         serve({"--map", "words", "--node-fabric",
-                                "shm:fabric roce://127.0.0.1:0/1 roce+memif:packets "
-                                "ofi://tcp/127.0.0.1:0"}));
+  test::NodeProgram node(folder.path(), serve({"--map", "words", "--node-fabric",
+                                               "shm:fabric roce://127.0.0.1:0/1 roce+memif:packets "
+                                               "ofi://tcp/127.0.0.1:0"}));
   ASSERT_EQ(node.next_message(), "READY=1") << content("log");
   const std::string log = content("log");
   std::vector<std::string> addresses;
@@ -184,6 +183,49 @@ TEST_F(Serve, ReadsItsConfigurationFromAFile) {
   EXPECT_EQ(content("log"), "");
   EXPECT_EQ(run("$E serve --config n.toml --print-config"), 0);
   EXPECT_THAT(out, HasSubstr("socket_mode = \"0660\"                  # file n.toml:3\n"));
+}
+
+TEST_F(Serve, AHangupMakesItReadItsConfigurationAgain) {
+  const std::string fixed = "[memory]\nlimit = \"64MiB\"\nhuge_pages = false\n";
+  const auto write = [&](const std::string& text) {
+    std::ofstream(folder / "n.toml") << fixed << text;
+  };
+  write("[node]\nsocket = \"s\"\n[log]\nlevel = \"info\"\n");
+  test::NodeProgram node(folder.path(), {ESPALIER_PROGRAM, "serve", "--config", "n.toml"});
+  ASSERT_EQ(node.next_message(), "READY=1") << content("log");
+  EXPECT_EQ(run("$E put --at $A apple 1.20"), 0) << err;
+  const auto reload = [&] {
+    node.send(SIGHUP);
+    EXPECT_THAT(node.next_message().value_or(""), StartsWith("RELOADING=1\nMONOTONIC_USEC="));
+    EXPECT_EQ(node.next_message(), "READY=1") << content("log");
+  };
+
+  write(
+      "[node]\nsocket = \"t\"\nsocket_mode = \"0660\"\n[log]\nlevel = \"debug\"\n"
+      "[[map]]\nname = \"words\"\n");
+  reload();
+  EXPECT_THAT(content("log"), HasSubstr("log.level was \"info\" and is \"debug\" from now on"));
+  EXPECT_THAT(content("log"),
+              HasSubstr("node.socket stays \"s\": to make it \"t\" takes a restart"));
+  EXPECT_THAT(content("log"), HasSubstr("map 'words' is not made: espalier map create"));
+  EXPECT_THAT(content("log"), HasSubstr("map 'default' stays: espalier map drop"));
+  struct stat socket {};
+  ASSERT_EQ(::stat((folder / "s").c_str(), &socket), 0);
+  EXPECT_EQ(socket.st_mode & 0777U, 0660U);
+
+  write("[node]\nsocket = \"s\"\ncores = 65\n[log]\nlevel = \"error\"\n");
+  reload();
+  EXPECT_THAT(content("log"), HasSubstr("error: file n.toml:6: node.cores cannot be 65; "));
+  EXPECT_THAT(content("log"), HasSubstr("all settings stay as they were"));
+
+  write("[node]\nsocket = \"s\"\nsocket_mode = \"0660\"\n[log]\nlevel = \"debug\"\n");
+  reload();
+  EXPECT_THAT(content("log"), HasSubstr("the configuration is read again; nothing differs"));
+  EXPECT_EQ(run("$E get --at $A apple"), 0) << err;  // it is still there
+  EXPECT_EQ(out, "1.20\n");
+  node.send(SIGTERM);
+  EXPECT_EQ(node.next_message(), "STOPPING=1");
+  EXPECT_EQ(node.wait(), 0) << content("log");
 }
 
 }  // namespace

@@ -42,19 +42,21 @@ Value value_of(const T& from) {
 /// A row of a table, for the member that `path` leads to.
 template <class Owner, auto... path>
 constexpr SettingOf<Owner> row(std::string_view key, Rule rule, std::string_view fallback,
-                               std::string_view what) {
+                               std::string_view what, bool live = false) {
   return {key,
           rule,
           fallback,
           what,
           [](Owner& owner, const Value& value) { assign((owner.*....*path), value); },
-          [](const Owner& owner) { return value_of((owner.*....*path)); }};
+          [](const Owner& owner) { return value_of((owner.*....*path)); },
+          live};
 }
 
 using Node = Config::Node;
 using Memory = Config::Memory;
 using Clients = Config::Clients;
 constexpr Rule kToggle{Kind::toggle};
+constexpr bool kLive = true;  // Node::change() takes it
 
 constexpr std::array kSettings{
     row<Config, &Config::node, &Node::socket>(
@@ -62,7 +64,7 @@ constexpr std::array kSettings{
         "The UNIX socket where clients on this machine connect."),
     row<Config, &Config::node, &Node::socket_mode>(
         "node.socket_mode", {Kind::mode, 0, 0777}, "0600",
-        "Permissions of the socket: who may write to it may connect."),
+        "Permissions of the socket: who may write to it may connect.", kLive),
     row<Config, &Config::node, &Node::fabric>(
         "node.fabric", {Kind::fabric, 0, 4096}, "none",
         "Where clients on other machines connect, such as roce://192.0.2.1/1; more with spaces "
@@ -77,13 +79,14 @@ constexpr std::array kSettings{
                                            "Whether each worker stays on a core of its own."),
     row<Config, &Config::node, &Node::spin_us>(
         "node.spin_us", {Kind::count, 0, 1'000'000}, "50",
-        "Microseconds for which a worker without work looks for some before it sleeps."),
+        "Microseconds for which a worker without work looks for some before it sleeps.", kLive),
     row<Config, &Config::node, &Node::sweep_ms>(
         "node.sweep_ms", {Kind::count, 1, 10'000}, "10",
-        "Milliseconds after which a worker looks at every ring, whatever its doorbell says."),
+        "Milliseconds after which a worker looks at every ring, whatever its doorbell says.",
+        kLive),
     row<Config, &Config::node, &Node::sweep_asleep_ms>(
         "node.sweep_asleep_ms", {Kind::count, 1, 60'000}, "1000",
-        "Milliseconds after which a sleeping worker wakes to look at every ring."),
+        "Milliseconds after which a sleeping worker wakes to look at every ring.", kLive),
     row<Config, &Config::memory, &Memory::limit>("memory.limit",
                                                  {Kind::memory, 64 * kMiB, kNoLimit}, "75%",
                                                  "Memory that all maps together may use."),
@@ -104,15 +107,15 @@ constexpr std::array kSettings{
         "Memory for large requests and for answers that wait, of all connections together."),
     row<Config, &Config::clients, &Clients::stuck_seconds>(
         "clients.stuck_seconds", {Kind::count, 1, 86'400}, "30",
-        "When that memory runs short, who holds some and did nothing for so long is ended."),
+        "When that memory runs short, who holds some and did nothing for so long is ended.", kLive),
     row<Config, &Config::clients, &Clients::resume_seconds>(
         "clients.resume_seconds", {Kind::count, 1, 86'400}, "60",
         "How long what a client has in flight is kept for it when the fabric has lost it."),
     row<Config, &Config::metrics, &Config::Metrics::port>(
         "metrics.port", {Kind::count, 0, 65'535}, "0",
-        "TCP port of the loopback interface that serves metrics; 0 serves none."),
-    row<Config, &Config::log, &Config::Log::level>("log.level", {Kind::level}, "info",
-                                                   "The least important messages that are logged."),
+        "TCP port of the loopback interface that serves metrics; 0 serves none.", kLive),
+    row<Config, &Config::log, &Config::Log::level>(
+        "log.level", {Kind::level}, "info", "The least important messages that are logged.", kLive),
 };
 
 constexpr std::array kMapSettings{

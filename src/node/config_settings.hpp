@@ -25,6 +25,7 @@ struct SettingOf {
   std::string_view what;                        ///< one sentence for people
   void (*put)(Owner&, const Value&) = nullptr;  ///< the value must keep the rule
   Value (*get)(const Owner&) = nullptr;
+  bool live = false;  ///< a node takes another value while it runs
 };
 using Setting = SettingOf<Config>;
 using MapSetting = SettingOf<MapConfig>;

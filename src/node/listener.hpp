@@ -35,6 +35,9 @@ class Listener {
   /// Errors: already_exists (a node listens there), system (detail: errno).
   Result<void> start();
   void stop();
+  /// Gives the socket other permissions. Errors: not_found (its file does not lie there any more),
+  /// system (detail: errno).
+  Result<void> set_mode(std::uint32_t mode) { return socket_->set_mode(mode); }
   /// Clients that were refused, and why is between them and the node.
   [[nodiscard]] std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 

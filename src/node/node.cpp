@@ -6,10 +6,12 @@
 
 #include <algorithm>
 
+#include "base/assert.hpp"
 #include "base/barrier.hpp"
 #include "base/descriptor_limit.hpp"
 #include "base/machine_memory.hpp"
 #include "base/system_error.hpp"
+#include "node/config_change.hpp"
 #include "node/config_value.hpp"
 #include "node/metrics.hpp"
 #include "node/numbers_format.hpp"
@@ -109,9 +111,48 @@ Result<void> Node::open_fabrics() {
 }
 
 Result<void> Node::open_metrics() {
-  if (config_.metrics.port == 0 && !options_.metrics_at_any_port) return {};
+  if (!options_.metrics_at_any_port) return serve_metrics_at(config_.metrics.port);
   http_ = std::make_unique<HttpListener>([this] { return metrics_text(numbers_of(*this)); });
-  return http_->start(options_.metrics_at_any_port ? 0 : config_.metrics.port);
+  return http_->start(0);
+}
+
+std::vector<Node::NotChanged> Node::change(const Config& wanted) {
+  std::vector<NotChanged> result;
+  Config next = with_live_settings(config_, wanted);
+  if (next.node.socket_mode != config_.node.socket_mode) {
+    if (const auto done = listener_->set_mode(next.node.socket_mode); !done) {
+      result.push_back({"node.socket_mode", done.error()});
+      next.node.socket_mode = config_.node.socket_mode;
+    }
+  }
+  if (next.metrics.port != config_.metrics.port) {
+    if (const auto done = serve_metrics_at(next.metrics.port); !done) {
+      result.push_back({"metrics.port", done.error()});
+      next.metrics.port = config_.metrics.port;
+    }
+  }
+  // Other threads read what does not change here, and nothing else.
+  config_.node.socket_mode = next.node.socket_mode;
+  config_.node.spin_us = next.node.spin_us;
+  config_.node.sweep_ms = next.node.sweep_ms;
+  config_.node.sweep_asleep_ms = next.node.sweep_asleep_ms;
+  config_.clients.stuck_seconds = next.clients.stuck_seconds;
+  config_.metrics.port = next.metrics.port;
+  config_.log.level = next.log.level;
+  ESPALIER_ASSERT(config_ == next);  // the table and this function agree on what is live
+  for (const auto& worker : workers_) worker->set_times(WorkerTimes(config_));
+  return result;
+}
+
+// The old port serves until the new one does.
+Result<void> Node::serve_metrics_at(std::uint16_t port) {
+  std::unique_ptr<HttpListener> next;
+  if (port != 0) {
+    next = std::make_unique<HttpListener>([this] { return metrics_text(numbers_of(*this)); });
+    if (const auto started = next->start(port); !started) return started;
+  }
+  http_ = std::move(next);
+  return {};
 }
 
 std::uint32_t Node::connections() const {

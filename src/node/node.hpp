@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "memory/shared_memory.hpp"
@@ -44,6 +45,18 @@ class Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
+  /// Why a setting stayed as it was.
+  struct NotChanged {
+    std::string_view key;
+    Error error;
+  };
+  /// Goes on with what `wanted` has of settings that a running node can change
+  /// (node/config_settings.hpp), log.level among them, which is its owner's to obey. Clients notice
+  /// nothing. Returns the settings that stay as they were: node.socket_mode (not_found: the socket's
+  /// file does not lie there any more; system), metrics.port (as start()).
+  /// Thread: one at a time, and none that starts, stops or asks for the configuration.
+  [[nodiscard]] std::vector<NotChanged> change(const Config& wanted);
+
   [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] const std::string& page_message() const { return store_->region.page_message(); }
   [[nodiscard]] std::uint64_t memory_bytes() const { return store_->region.taken_bytes(); }
@@ -69,6 +82,7 @@ class Node {
   Result<void> open_workers();
   Result<void> open_fabrics();
   Result<void> open_metrics();
+  Result<void> serve_metrics_at(std::uint16_t port);
 
   Config config_;
   NodeOptions options_;

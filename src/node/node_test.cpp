@@ -20,6 +20,7 @@
 
 #include "base/temporary_folder.hpp"
 #include "base/unix_address.hpp"
+#include "node/testing/http_fixture.hpp"
 
 namespace espalier::node {
 namespace {
@@ -118,6 +119,66 @@ TEST_F(NodeFolder, ANodeThatStopsLeavesTheSocketOfAnother) {
   EXPECT_EQ(::connect(client.number(), address->get(), address->bytes()), 0);
   second->reset();
   EXPECT_FALSE(fs::exists(config_.node.socket));
+}
+
+TEST_F(NodeFolder, SettingsChangeWhileItRuns) {
+  const auto node = Node::start(config_);
+  ASSERT_TRUE(node) << message(node.error());
+  Config wanted = config_;
+  wanted.node.socket_mode = 0660;
+  wanted.node.spin_us = 7;
+  wanted.node.sweep_ms = 8;
+  wanted.node.sweep_asleep_ms = 9;
+  wanted.clients.stuck_seconds = 10;
+  wanted.log.level = LogLevel::debug;
+  wanted.node.cores = 4;  // takes a restart
+  EXPECT_TRUE((*node)->change(wanted).empty());
+  EXPECT_EQ(permissions(), 0660U);
+  wanted.node.cores = config_.node.cores;
+  EXPECT_EQ((*node)->config(), wanted);
+}
+
+TEST_F(NodeFolder, MetricsMoveToAnotherPortOnceThatIsTaken) {
+  HttpListener other([] { return std::string(); });
+  HttpListener free_soon([] { return std::string(); });
+  ASSERT_TRUE(other.start(0));
+  ASSERT_TRUE(free_soon.start(0));
+  const auto node = Node::start(config_);
+  ASSERT_TRUE(node) << message(node.error());
+  const std::uint16_t port = free_soon.port();
+  free_soon.stop();
+  Config wanted = config_;
+  wanted.metrics.port = port;
+  EXPECT_TRUE((*node)->change(wanted).empty());
+  EXPECT_EQ((*node)->metrics_port(), port);
+  EXPECT_EQ(body_of(get(port, "/healthz")), "ok");
+
+  wanted.metrics.port = other.port();
+  wanted.node.spin_us = 7;
+  const auto stayed = (*node)->change(wanted);
+  ASSERT_EQ(stayed.size(), 1u);
+  EXPECT_EQ(stayed[0].key, "metrics.port");
+  EXPECT_EQ(stayed[0].error, (Error{Code::already_exists, 0, other.port()}));
+  EXPECT_EQ((*node)->config().node.spin_us, 7u);
+  EXPECT_EQ(body_of(get(port, "/healthz")), "ok");
+
+  wanted.metrics.port = 0;
+  EXPECT_TRUE((*node)->change(wanted).empty());
+  EXPECT_EQ((*node)->metrics_port(), 0);
+  EXPECT_FALSE(HttpClient(port).connected());
+}
+
+TEST_F(NodeFolder, ASocketThatIsGoneKeepsItsPermissions) {
+  const auto node = Node::start(config_);
+  ASSERT_TRUE(node) << message(node.error());
+  ASSERT_TRUE(fs::remove(config_.node.socket));
+  Config wanted = config_;
+  wanted.node.socket_mode = 0666;
+  const auto stayed = (*node)->change(wanted);
+  ASSERT_EQ(stayed.size(), 1u);
+  EXPECT_EQ(stayed[0].key, "node.socket_mode");
+  EXPECT_EQ(stayed[0].error.code, Code::not_found);
+  EXPECT_EQ((*node)->config(), config_);
 }
 
 TEST_F(NodeFolder, AFileInTheWayIsKept) {

@@ -32,7 +32,7 @@ constexpr int kBackloggedSleepMs = 1;  // a client that drains its ring rings no
 
 Worker::Worker(offload::Services& services, const Config& config, memory::SharedMemory& page,
                std::uint32_t number)
-    : services_(services), config_(config), page_(page), number_(number) {}
+    : services_(services), config_(config), page_(page), number_(number), times_(config) {}
 
 Worker::~Worker() { stop(); }
 
@@ -61,8 +61,8 @@ Result<void> Worker::make_engine() {
   offload::EngineOptions engine_options;
   engine_options.in_flight_max = config_.clients.in_flight_max;
   engine_options.response_bytes_max = config_.clients.response_bytes_max;
-  engine_options.stuck_ns = std::uint64_t{config_.clients.stuck_seconds} * 1'000'000'000;
-  engine_options.sweep_ns = std::uint64_t{config_.node.sweep_ms} * 1'000'000;
+  engine_options.stuck_ns = times_.stuck_ns;
+  engine_options.sweep_ns = times_.sweep_ns;
   engine_options.shard = number_;
   engine_ = std::make_unique<offload::Engine>(services_, *doorbells_, engine_options);
   engine_->wake = [this] { wake(); };
@@ -115,7 +115,16 @@ void Worker::enqueue(PendingClient pending) {
     const std::lock_guard lock(mutex_);
     pending_clients_.push_back(std::move(pending));
     counts_.clients.fetch_add(1, std::memory_order_relaxed);
-    has_pending_clients_.store(true, std::memory_order_release);
+    has_pending_.store(true, std::memory_order_release);
+  }
+  wake();
+}
+
+void Worker::set_times(const WorkerTimes& times) {
+  {
+    const std::lock_guard lock(mutex_);
+    pending_times_ = times;
+    has_pending_.store(true, std::memory_order_release);
   }
   wake();
 }
@@ -133,7 +142,7 @@ void Worker::run() {
   while (!stopping_.load(std::memory_order_acquire)) {
     bool moved = engine_->turn();
     for (const auto& fabric : fabrics_) moved = fabric->turn() || moved;
-    if (has_pending_clients_.load(std::memory_order_acquire)) moved = adopt() || moved;
+    if (has_pending_.load(std::memory_order_acquire)) moved = adopt() || moved;
     if (!broken_.empty()) end_broken();
     if (++turns_ % kTurnsPerLook == 0) {
       look_at_sockets(0);
@@ -153,7 +162,7 @@ void Worker::spin_or_sleep(bool moved) {
   if (turns_ % 16 != 0) return;  // the clock costs as much as a turn
   const std::uint64_t now = base::monotonic_ns();
   if (quiet_since_ns_ == 0) quiet_since_ns_ = now;
-  if (now - quiet_since_ns_ < std::uint64_t{config_.node.spin_us} * 1000) return;
+  if (now - quiet_since_ns_ < times_.spin_ns) return;
   fall_asleep();
   quiet_since_ns_ = 0;
 }
@@ -164,12 +173,10 @@ void Worker::fall_asleep() {
   base::store_shared(sleeping, std::uint32_t{1});
   base::rare_barrier(services_.asymmetric);
   // What was written before the barrier is found here; who writes after it finds us asleep.
-  if (!engine_->has_news() && !fabric_has_news() && !has_pending_clients_.load() &&
-      !stopping_.load()) {
+  if (!engine_->has_news() && !fabric_has_news() && !has_pending_.load() && !stopping_.load()) {
     counts_.sleeps.fetch_add(1, std::memory_order_relaxed);
     const bool wait_for_clients = engine_->waits_for_clients();
-    look_at_sockets(begin_sleep(wait_for_clients ? kBackloggedSleepMs
-                                                 : static_cast<int>(config_.node.sweep_asleep_ms)));
+    look_at_sockets(begin_sleep(wait_for_clients ? kBackloggedSleepMs : times_.sweep_asleep_ms));
     end_sleep();
     engine_->sweep();
   }
@@ -253,7 +260,11 @@ bool Worker::adopt() {
   {
     const std::lock_guard lock(mutex_);
     pending_clients.swap(pending_clients_);
-    has_pending_clients_.store(false, std::memory_order_relaxed);
+    if (pending_times_) {
+      times_ = *std::exchange(pending_times_, std::nullopt);
+      engine_->set_times(times_.sweep_ns, times_.stuck_ns);
+    }
+    has_pending_.store(false, std::memory_order_relaxed);
   }
   for (PendingClient& pending : pending_clients) {
     if (!welcome(std::move(pending))) counts_.clients.fetch_sub(1, std::memory_order_relaxed);

@@ -6,7 +6,7 @@
 // sockets: a client that finds it asleep sends a byte. So nobody waits for a sleeper that was not
 // woken, and a byte that is missing costs the time until the next sweep.
 //
-// Thread: its own; enqueue(), stop() and the counts from any.
+// Thread: its own; enqueue(), set_times(), stop() and the counts from any.
 #pragma once
 
 #include <atomic>
@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -33,6 +34,20 @@ struct PendingClient {
   memory::Descriptor socket;
   std::unique_ptr<offload::Connection> connection;
   std::uint32_t user = 0;
+};
+
+/// What of the configuration a worker takes while it works.
+struct WorkerTimes {
+  explicit WorkerTimes(const Config& config)
+      : spin_ns(std::uint64_t{config.node.spin_us} * 1000),
+        sweep_ns(std::uint64_t{config.node.sweep_ms} * 1'000'000),
+        sweep_asleep_ms(static_cast<int>(config.node.sweep_asleep_ms)),
+        stuck_ns(std::uint64_t{config.clients.stuck_seconds} * 1'000'000'000) {}
+
+  std::uint64_t spin_ns;
+  std::uint64_t sweep_ns;
+  int sweep_asleep_ms;
+  std::uint64_t stuck_ns;
 };
 
 /// Numbers about one worker.
@@ -64,6 +79,8 @@ class Worker {
   void stop();
   /// Serves this client from now on.
   void enqueue(PendingClient pending);
+  /// Goes by these times from now on.
+  void set_times(const WorkerTimes& times);
   [[nodiscard]] const WorkerCounts& counts() const { return counts_; }
   /// Of each address of the fabric that it serves.
   [[nodiscard]] std::span<const std::unique_ptr<offload::FabricClients>> fabrics() const {
@@ -93,6 +110,7 @@ class Worker {
   const Config& config_;
   memory::SharedMemory& page_;
   std::uint32_t number_;
+  WorkerTimes times_;
   memory::Descriptor page_descriptor_;  // of the node's page, read only
   memory::Descriptor epoll_;
   EventFd wake_event_;  // other threads of the node wake this one
@@ -113,9 +131,10 @@ class Worker {
   std::uint64_t quiet_since_ns_ = 0;
   std::uint32_t turns_ = 0;
 
-  std::mutex mutex_;  // guards pending_clients_
+  std::mutex mutex_;  // guards the next two
   std::vector<PendingClient> pending_clients_;
-  std::atomic<bool> has_pending_clients_{false};
+  std::optional<WorkerTimes> pending_times_;
+  std::atomic<bool> has_pending_{false};  // in one of them
   std::atomic<bool> stopping_{false};
   WorkerCounts counts_;
   std::thread thread_;

@@ -114,6 +114,11 @@ class Engine final : private Handler {
   /// Looks into every ring, whatever its doorbell says. Returns whether a request lies in one.
   /// Cost: a line for each ring.
   bool sweep();
+  /// Other times than those of its options, from now on.
+  void set_times(std::uint64_t sweep_ns, std::uint64_t stuck_ns) {
+    options_.sweep_ns = sweep_ns;
+    options_.stuck_ns = stuck_ns;
+  }
   /// Whether nothing is in flight and nothing waits.
   [[nodiscard]] bool idle() const { return free_.size() == places_.size(); }
   /// Whether answers are put by for clients that do not take them.

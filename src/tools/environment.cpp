@@ -12,7 +12,8 @@ Result<Store> Environment::refuse_to_connect(const std::string& /*address*/, Acc
 }
 
 Outcome<int> Environment::refuse_to_serve(Environment& /*environment*/,
-                                          const node::Loaded& /*loaded*/) {
+                                          const node::Loaded& /*loaded*/,
+                                          const LoadAgain& /*load_again*/) {
   return failed("no node can be started here");
 }
 

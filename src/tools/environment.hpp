@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -34,6 +35,10 @@ using cmdline::kUsage;
 using cmdline::misused;
 using cmdline::Outcome;
 
+/// Loads the configuration of a node anew: the same flags and variables, and the file as it is by
+/// then.
+using LoadAgain = std::function<std::expected<node::Loaded, std::vector<node::Problem>>()>;
+
 struct Environment {
   ByteSource& input;  ///< standard input
   std::ostream& out;
@@ -53,7 +58,8 @@ struct Environment {
   std::function<Result<Store>(const std::string& address, Access access)> connect =
       refuse_to_connect;
   /// Runs a node until it is told to stop; returns the exit code.
-  std::function<Outcome<int>(Environment&, const node::Loaded&)> serve = refuse_to_serve;
+  std::function<Outcome<int>(Environment&, const node::Loaded&, const LoadAgain&)> serve =
+      refuse_to_serve;
 
   /// Becomes the program of the benchmarks, with these arguments; returns only if it cannot.
   std::function<Failure(std::vector<std::string> arguments)> start_bench = refuse_to_start_bench;
@@ -76,7 +82,8 @@ struct Environment {
   std::function<void(std::uint64_t ns)> pause = [](std::uint64_t) {};
 
   static Result<Store> refuse_to_connect(const std::string& address, Access access);
-  static Outcome<int> refuse_to_serve(Environment& environment, const node::Loaded& loaded);
+  static Outcome<int> refuse_to_serve(Environment& environment, const node::Loaded& loaded,
+                                      const LoadAgain& load_again);
   static Failure refuse_to_start_bench(const std::vector<std::string>& arguments);
   static Result<fabric::Listening> refuse_to_listen(const fabric::FabricAddress& address,
                                                     std::shared_ptr<fabric::RegionTable> regions);

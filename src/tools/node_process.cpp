@@ -5,14 +5,18 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/byte_size.hpp"
+#include "base/clock.hpp"
+#include "node/config_change.hpp"
 #include "node/node.hpp"
 #include "tools/fabric_link.hpp"
 #include "tools/notify.hpp"
@@ -74,6 +78,81 @@ void log_start(spdlog::logger& log, const node::Loaded& loaded, const node::Node
   }
 }
 
+using NotChanged = std::vector<node::Node::NotChanged>;
+
+/// What differed from the configuration that the node ran with, and what became of that.
+void log_changes(spdlog::logger& log, const node::ConfigChanges& changes,
+                 const NotChanged& not_changed) {
+  for (const node::SettingChange& change : changes.settings) {
+    const auto failed = std::ranges::find(not_changed, change.key, &node::Node::NotChanged::key);
+    if (failed != not_changed.end()) continue;
+    if (change.live) {
+      log.info("{} was {} and is {} from now on", change.key, change.before, change.after);
+    } else {
+      log.warn("{} stays {}: to make it {} takes a restart", change.key, change.before,
+               change.after);
+    }
+  }
+  for (const node::MapChange& map : changes.maps) {
+    switch (map.kind) {
+      case node::MapChange::Kind::added:
+        log.warn("map '{}' is not made: espalier map create makes it now, a restart too", map.name);
+        break;
+      case node::MapChange::Kind::removed:
+        log.warn("map '{}' stays: espalier map drop removes it now, a restart too", map.name);
+        break;
+      case node::MapChange::Kind::other_options:
+        log.warn("map '{}' stays as it is: other options take a restart", map.name);
+        break;
+    }
+  }
+}
+
+void log_not_changed(spdlog::logger& log, const node::Config& wanted,
+                     const node::Node::NotChanged& failed) {
+  if (failed.key == "metrics.port") {
+    log.error("metrics.port stays as it was: {}", start_failure(wanted, failed.error).what);
+  } else if (failed.error.code == Code::not_found) {
+    log.error("{} stays as it was: the socket's file is not there any more", failed.key);
+  } else {
+    log.error("{} stays as it was: {}", failed.key, reason(failed.error));
+  }
+}
+
+/// Takes what a running node can take of the configuration as it is by now. What is logged of that
+/// goes by the more talkative of the old and the new level.
+void reload(spdlog::logger& log, node::Node& node, const LoadAgain& load_again) {
+  const auto loaded = load_again();
+  if (!loaded) {
+    for (const node::Problem& problem : loaded.error()) log.error(node::describe(problem));
+    log.error("SIGHUP: the configuration is wrong; all settings stay as they were");
+    return;
+  }
+  const node::Config& wanted = loaded->config;
+  const node::ConfigChanges changes = node::changes(node.config(), wanted);
+  const spdlog::level::level_enum level = spdlog_level(wanted.log.level);
+  log.set_level(std::min(log.level(), level));
+  log.info("SIGHUP: the configuration is read again; {}",
+           changes.settings.empty() && changes.maps.empty() ? "nothing differs" : "it differs");
+  const NotChanged not_changed = node.change(wanted);
+  log_changes(log, changes, not_changed);
+  for (const auto& failed : not_changed) log_not_changed(log, wanted, failed);
+  log.set_level(level);
+}
+
+/// Waits for the signal that stops the node, and serves those that do not. Returns its name.
+std::string run_until_stopped(Environment& environment, spdlog::logger& log, node::Node& node,
+                              StopSignals& signals, const LoadAgain& load_again) {
+  for (;;) {
+    std::string signal = signals.wait();
+    if (signal != "SIGHUP") return signal;
+    notify_starter(environment, log,
+                   fmt::format("RELOADING=1\nMONOTONIC_USEC={}", base::monotonic_ns() / 1000));
+    reload(log, node, load_again);
+    notify_starter(environment, log, "READY=1");
+  }
+}
+
 }  // namespace
 
 Outcome<void> check_socket_folder(const node::Config& config) {
@@ -130,11 +209,12 @@ Failure start_failure(const node::Config& config, const Error& error) {
   return {kFailed, fmt::format("the node cannot start: {}", reason(error)), ""};
 }
 
-Outcome<int> run_node(Environment& environment, const node::Loaded& loaded) {
+Outcome<int> run_node(Environment& environment, const node::Loaded& loaded,
+                      const LoadAgain& load_again) {
   if (auto checked = check_socket_folder(loaded.config); !checked) {
     return std::unexpected(checked.error());
   }
-  StopSignals signals;
+  StopSignals signals(StopSignals::Hangup::waited_for);
   std::string failed_address;
   node::NodeOptions options;
   options.failed_address = &failed_address;
@@ -147,7 +227,7 @@ Outcome<int> run_node(Environment& environment, const node::Loaded& loaded) {
   log_start(log, loaded, **node);
   notify_starter(environment, log, "READY=1");
 
-  const std::string signal = signals.wait();
+  const std::string signal = run_until_stopped(environment, log, **node, signals, load_again);
   const std::uint32_t clients = (*node)->connections();
   log.info("{}: stopping; {} client{} told", signal, clients, clients == 1 ? " is" : "s are");
   notify_starter(environment, log, "STOPPING=1");

@@ -110,7 +110,8 @@ Outcome<int> serve(Environment& environment, const Options& options) {
       .user_id = environment.user_id,
       .memory_bytes = environment.machine_bytes,
   };
-  const auto loaded = node::load(world, options.flags);
+  const auto load = [&] { return node::load(world, options.flags); };
+  const auto loaded = load();
   if (!loaded) {
     for (const node::Problem& problem : loaded.error()) {
       print_note(environment, "error", node::describe(problem));
@@ -125,7 +126,7 @@ Outcome<int> serve(Environment& environment, const Options& options) {
     environment.out << node::print(*loaded);
     return kOk;
   }
-  return environment.serve(environment, *loaded);
+  return environment.serve(environment, *loaded, load);
 }
 
 }  // namespace
@@ -138,7 +139,10 @@ void add_serve_command(CLI::App& app, Environment& environment, Action& chosen) 
   command.footer(
       "Every setting can also come from a variable (--node-cores is ESPALIER_NODE_CORES) or from\n"
       "the file; flags come first. The node runs until SIGTERM or SIGINT; a second one ends it at\n"
-      "once. Exits with 2 if the configuration is wrong.\n"
+      "once. SIGHUP makes it read the file again and take what a running node can change: "
+      "log.level,\n"
+      "metrics.port, node.socket_mode and times; the log tells what, and what takes a restart.\n"
+      "Exits with 2 if the configuration is wrong.\n"
       "Examples:\n"
       "  espalier serve\n"
       "  espalier serve --node-socket /tmp/node.sock --memory-limit 2GiB --map words --map prices\n"

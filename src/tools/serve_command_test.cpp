@@ -23,13 +23,16 @@ const std::string kFile(node::kDefaultFile);
 class ServeCommand : public ::testing::Test {
  protected:
   ServeCommand() {
-    tool.serve = [this](Environment&, const node::Loaded& loaded) -> Outcome<int> {
+    tool.serve = [this](Environment&, const node::Loaded& loaded,
+                        const LoadAgain& load_again) -> Outcome<int> {
       served.push_back(loaded.config);
+      if (meanwhile) meanwhile(load_again);
       return kOk;
     };
   }
   Tool tool;
   std::vector<node::Config> served;
+  std::function<void(const LoadAgain&)> meanwhile;  // while the node runs; nothing: nothing
 };
 
 TEST_F(ServeCommand, TakesEverySettingAsAnOption) {
@@ -61,6 +64,25 @@ TEST_F(ServeCommand, FlagsVariablesAndTheFileComeTogether) {
   EXPECT_EQ(served[0].memory.limit, std::uint64_t{6} << 30);
   ASSERT_EQ(served[0].maps.size(), 2U);
   EXPECT_EQ(served[0].maps[1].name, "b");
+}
+
+TEST_F(ServeCommand, LoadsAgainWhatTheFileSaysByThen) {
+  std::string& file = tool.files.contents["n.toml"];
+  file = "[node]\ncores = 2\nspin_us = 7\n";
+  meanwhile = [&](const LoadAgain& load_again) {
+    file = "[node]\ncores = 3\nspin_us = 8\n";
+    const auto loaded = load_again();
+    ASSERT_TRUE(loaded);
+    EXPECT_EQ(loaded->config.node.cores, 4U);  // the flag's
+    EXPECT_EQ(loaded->config.node.spin_us, 8U);
+    file = "[node]\ncores = 65\n";
+    const auto wrong = load_again();
+    ASSERT_FALSE(wrong);
+    EXPECT_EQ(wrong.error().at(0).where, "file n.toml:2");
+  };
+  EXPECT_EQ(tool.run({"serve", "--config", "n.toml", "--node-cores", "4"}), kOk) << tool.err();
+  ASSERT_EQ(served.size(), 1U);
+  EXPECT_EQ(served[0].node.spin_us, 7U);
 }
 
 TEST_F(ServeCommand, TellsAllThatIsWrongAndServesNothing) {

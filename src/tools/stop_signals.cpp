@@ -32,20 +32,35 @@ int wait_for(const sigset_t& signals, std::optional<std::uint64_t> at_most_ns) {
 
 }  // namespace
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals(Hangup hangup) {
   sigemptyset(&signals_);
   sigaddset(&signals_, SIGTERM);
   sigaddset(&signals_, SIGINT);
+  if (hangup == Hangup::waited_for) sigaddset(&signals_, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals_, &before_);
 }
 
-StopSignals::~StopSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+// A request to read the configuration that came too late must not end what stops already.
+StopSignals::~StopSignals() {
+  sigset_t late;
+  sigemptyset(&late);
+  if (sigismember(&signals_, SIGHUP) == 1) sigaddset(&late, SIGHUP);
+  const timespec now{};
+  while (sigtimedwait(&late, nullptr, &now) > 0) {
+  }
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
 
 std::string StopSignals::wait(std::optional<std::uint64_t> at_most_ns) {
   const int signal = wait_for(signals_, at_most_ns);
+  if (signal == SIGHUP) return "SIGHUP";
   ::signal(SIGTERM, SIG_DFL);
   ::signal(SIGINT, SIG_DFL);
-  pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
+  sigset_t ending;
+  sigemptyset(&ending);
+  sigaddset(&ending, SIGTERM);
+  sigaddset(&ending, SIGINT);
+  pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
   if (signal == 0) return "";
   return signal == SIGTERM ? "SIGTERM" : "SIGINT";
 }

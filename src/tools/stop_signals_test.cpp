@@ -19,6 +19,15 @@ TEST(StopSignals, AreThereWithinATimeToo) {
   EXPECT_EQ(signals.wait(std::uint64_t{3600} * 1'000'000'000), "SIGTERM");
 }
 
+TEST(StopSignals, AHangupIsToldAndDoesNotEndTheWaiting) {
+  StopSignals signals(StopSignals::Hangup::waited_for);
+  ASSERT_EQ(pthread_kill(pthread_self(), SIGHUP), 0);
+  EXPECT_EQ(signals.wait(), "SIGHUP");
+  ASSERT_EQ(pthread_kill(pthread_self(), SIGTERM), 0);
+  EXPECT_EQ(signals.wait(), "SIGTERM");
+  ASSERT_EQ(pthread_kill(pthread_self(), SIGHUP), 0);  // too late: it must not end the process
+}
+
 TEST(StopSignals, AreNotWaitedForLongerThanOneWants) {
   StopSignals signals;
   EXPECT_EQ(signals.wait(0), "");

@@ -76,6 +76,12 @@ Result<ListeningSocket> ListeningSocket::open(std::string_view path, mode_t mode
   return made;
 }
 
+Result<void> ListeningSocket::set_mode(mode_t mode) {
+  if (!file_ || find_socket(path_) != file_) return fail(Code::not_found);
+  if (chmod(path_.c_str(), mode) != 0) return base::refused_by_system();
+  return {};
+}
+
 // The file goes before the socket closes: until then the system keeps the file's inode for the
 // socket, so no other file has its number, and no other process finds a file that does not answer.
 // The lock keeps others who make sockets as open() does from taking the place between the look and

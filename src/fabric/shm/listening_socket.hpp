@@ -32,6 +32,9 @@ class ListeningSocket {
   ~ListeningSocket() { close(); }
 
   [[nodiscard]] int number() const { return socket_.number(); }
+  /// Gives the file other permissions. Errors: not_found (it does not lie there any more), system
+  /// (detail: errno).
+  Result<void> set_mode(mode_t mode);
 
   /// Which file a path leads to.
   struct File {

@@ -70,5 +70,16 @@ TEST_F(ListeningSocketFile, HasThePermissionsAskedFor) {
   }
 }
 
+TEST_F(ListeningSocketFile, GetsOtherPermissionsIfItIsStillThere) {
+  auto socket = listen();
+  EXPECT_TRUE(socket->set_mode(0660));
+  EXPECT_EQ(static_cast<mode_t>(fs::status(path).permissions()), 0660U);
+  ASSERT_TRUE(fs::remove(path));
+  std::ofstream(path) << "data";
+  fs::permissions(path, fs::perms::owner_read);
+  EXPECT_EQ(socket->set_mode(0666).error().code, Code::not_found);
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_read);
+}
+
 }  // namespace
 }  // namespace espalier::fabric::shm

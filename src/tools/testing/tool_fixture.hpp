@@ -24,7 +24,7 @@ class Tool {
   /// How to reach nodes; nothing: there are none.
   std::function<Result<Store>(const std::string& address, Access access)> connect;
   /// What becomes of nodes that are to be started; nothing: none is.
-  std::function<Outcome<int>(Environment&, const node::Loaded&)> serve;
+  std::function<Outcome<int>(Environment&, const node::Loaded&, const LoadAgain&)> serve;
   /// What becomes of the program of the benchmarks; nothing: there is none.
   std::function<Failure(std::vector<std::string> arguments)> start_bench;
   bool has_fabric = false;  ///< ends of the fabric can be opened, those of this machine
