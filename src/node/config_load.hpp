@@ -33,7 +33,7 @@ struct World {
   /// The content of a file. Errors: not_found if there is none; others as they come.
   std::function<Result<std::string>(const std::string& path)> read_file;
   std::uint64_t user_id = 0;
-  std::uint64_t memory_bytes = 0;  ///< of the machine; 0: not known
+  std::uint64_t memory_bytes = 0;  ///< of the machine, or of the control group; 0: not known
 };
 
 /// One flag of the command line, without interpretation. The key is a setting's ("node.cores"),

@@ -55,7 +55,7 @@ struct Wrong {
   std::string hint;  ///< what to do about it
 };
 
-/// Reads one value. `machine_bytes` is the machine's memory, 0 if it is not known.
+/// Reads one value. `machine_bytes` is the memory that the node may use, 0 if it is not known.
 [[nodiscard]] std::expected<Value, Wrong> parse_value(const Rule& rule, const Raw& raw,
                                                       std::uint64_t machine_bytes);
 

@@ -53,7 +53,8 @@ struct Environment {
   /// All variables of the process.
   std::vector<std::pair<std::string, std::string>> variables{};
   std::uint64_t user_id = 0;
-  std::uint64_t machine_bytes = 0;  ///< memory of the machine; 0: not known
+  /// Memory of the machine, or of this process's control group if that is less; 0: not known.
+  std::uint64_t machine_bytes = 0;
   /// Connects to the node at an address, as Store::connect.
   std::function<Result<Store>(const std::string& address, Access access)> connect =
       refuse_to_connect;

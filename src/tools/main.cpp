@@ -57,7 +57,7 @@ int run_on_this_machine(const std::vector<std::string>& arguments, std::ostream&
       .memory_bytes_max = 0,
       .variables = variables(),
       .user_id = ::geteuid(),
-      .machine_bytes = base::machine_memory_bytes(),
+      .machine_bytes = base::usable_memory_bytes(),
       .connect = [](const std::string& address,
                     Access access) { return Store::connect(address, {.access = access}); },
       .serve = run_node,
