@@ -23,7 +23,7 @@
 namespace espalier::node {
 namespace {
 
-constexpr int kBacklog = 16;
+constexpr int kBacklog = 128;  // so that clients that come while all places are taken only wait
 constexpr int kRestMs = 100;
 constexpr std::size_t kDrainBytesMax = std::size_t{1} << 16;
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
@@ -186,7 +186,7 @@ void HttpListener::run() {
       const short events = connection.phase == Phase::writing ? POLLOUT : POLLIN;
       watched.push_back({connection.socket.number(), events, 0});
     }
-    if (connections_.size() < kConnectionsMax && !resting_) {
+    if (!resting_) {
       for (const auto& socket : sockets_) watched.push_back({socket.number(), POLLIN, 0});
     }
     if (poll(watched.data(), watched.size(), milliseconds_left()) < 0) continue;
@@ -217,7 +217,11 @@ int HttpListener::milliseconds_left() const {
 }
 
 void HttpListener::accept_from(int socket) {
-  while (connections_.size() < kConnectionsMax) {
+  for (;;) {
+    if (!has_room()) {
+      resting_ = true;  // poll() would say at once that a client is there
+      return;
+    }
     memory::Descriptor client(accept4(socket, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!client) {
       // Without descriptors nobody can be taken in, and poll() would say at once that somebody is
@@ -227,9 +231,24 @@ void HttpListener::accept_from(int socket) {
     }
     Connection connection;
     connection.socket = std::move(client);
-    connection.until_ns = base::monotonic_ns() + connection_ns_;
+    connection.since_ns = base::monotonic_ns();
+    connection.until_ns = connection.since_ns + connection_ns_;
+    make_room();
     connections_.push_back(std::move(connection));
   }
+}
+
+/// Whether there is a place for one more, free or to be made.
+bool HttpListener::has_room() const {
+  if (connections_.size() < kConnectionsMax) return true;
+  const auto oldest = std::ranges::min_element(connections_, {}, &Connection::since_ns);
+  return base::monotonic_ns() - oldest->since_ns >= kSafeNs;
+}
+
+/// Ends the connection that has lasted longest if there is no free place.
+void HttpListener::make_room() {
+  if (connections_.size() < kConnectionsMax) return;
+  connections_.erase(std::ranges::min_element(connections_, {}, &Connection::since_ns));
 }
 
 /// Does what there is to do without waiting. Returns false when the connection is over.

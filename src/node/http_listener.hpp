@@ -4,14 +4,19 @@
 //
 // One thread holds all connections, none of which it waits for: bytes are taken as they come, and
 // what an HTTP library gets to see is a whole head of a request, in memory. So a slow client, or
-// one that says nothing, holds a descriptor until its time is up, and delays nobody. The library's
+// one that says nothing, holds a descriptor until its time is up, and delays no other. When all
+// places are taken and one more client comes, the connection that has lasted longest ends for it,
+// unless it is younger than kSafeNs: a client that asks at once and reads has its answer by then.
+// So clients that stall delay another by about kSafeNs at most, however long their time is; a flood
+// of connections, faster than kConnectionsMax in kSafeNs, can still delay others. The library's
 // own sockets are not used: it waits with select(), which knows no descriptor above 1023, and a
 // thread of its own for each client, for as long as the client likes.
 //
 // What never happens
 // - No connection lives longer than its time, is sent a second answer, or makes the listener keep
 //   more than one head and one answer for it.
-// - There are never more connections than kConnectionsMax; others wait in the kernel.
+// - There are never more connections than kConnectionsMax; others wait in the kernel until one ends
+//   or is kSafeNs old.
 // - No body of a request is looked at.
 //
 // Thread: its own; start and stop one at a time.
@@ -37,6 +42,7 @@ class HttpListener {
   static constexpr std::size_t kConnectionsMax = 32;
   static constexpr std::size_t kHeadBytesMax = 8192;
   static constexpr std::uint64_t kConnectionNs = 5'000'000'000;
+  static constexpr std::uint64_t kSafeNs = 100'000'000;
 
   /// `metrics` makes the text of /metrics; called on the listener's thread, at each request.
   /// `connection_ns`: the time of a connection, from its first byte to its last.
@@ -63,6 +69,7 @@ class HttpListener {
   };
   struct Connection {
     memory::Descriptor socket;
+    std::uint64_t since_ns = 0;
     std::uint64_t until_ns = 0;
     Phase phase = Phase::reading;
     std::string head;
@@ -75,6 +82,8 @@ class HttpListener {
   Result<void> bind_to(int family, std::uint16_t port);
   void run();
   void accept_from(int socket);
+  [[nodiscard]] bool has_room() const;
+  void make_room();
   [[nodiscard]] bool go_on(Connection& connection);
   [[nodiscard]] bool read_head(Connection& connection);
   [[nodiscard]] bool write_answer(Connection& connection);

@@ -149,6 +149,34 @@ TEST_F(HttpListenerConcurrency, TakesInNoMoreThanItMayAndOthersLater) {
   EXPECT_TRUE(lives());  // when those before have had their time
 }
 
+// Their time never ends here, so the answer comes only because they make room for it.
+TEST_F(HttpListenerConcurrency, ManyStalledClientsDelayNoOther) {
+  page_.assign(std::size_t{8} << 20, '#');
+  start(std::uint64_t{1} << 60);
+  std::vector<std::unique_ptr<HttpClient>> stalled;
+  for (std::size_t i = 0; i < HttpListener::kConnectionsMax + 8; ++i) {
+    stalled.push_back(std::make_unique<HttpClient>(port()));
+    ASSERT_TRUE(stalled.back()->connected());
+    const std::string said = i % 4 == 1   ? "GET /metrics HTTP/1.1\r\n\r\n"
+                             : i % 4 == 2 ? "GET /hea"
+                                          : "";
+    ASSERT_TRUE(stalled.back()->send(said));
+  }
+  EXPECT_TRUE(lives());
+  EXPECT_TRUE(lives());
+}
+
+// Clients that come at once, more than there are places, all have their answers.
+TEST_F(HttpListenerConcurrency, ACrowdOfClientsIsAnswered) {
+  start(std::uint64_t{1} << 60);
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (std::size_t i = 0; i < HttpListener::kConnectionsMax + 8; ++i) {
+    clients.push_back(std::make_unique<HttpClient>(port()));
+    ASSERT_TRUE(clients.back()->send("GET /healthz HTTP/1.1\r\n\r\n"));
+  }
+  for (const auto& client : clients) EXPECT_EQ(body_of(client->receive_all()), "ok");
+}
+
 TEST_F(HttpListenerConcurrency, StopsWhateverIsGoingOn) {
   start(std::uint64_t{1} << 60);
   HttpClient half(port());
