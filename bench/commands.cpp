@@ -18,6 +18,7 @@
 #include "bench/run_tree.hpp"
 #include "bench/run_ycsb.hpp"
 #include "cmdline/completion.hpp"
+#include "cmdline/number_option.hpp"
 
 #ifndef ESPALIER_VERSION
 #define ESPALIER_VERSION "unknown"
@@ -25,6 +26,9 @@
 
 namespace espalier::bench {
 namespace {
+
+using cmdline::add_number;
+using cmdline::add_numbers;
 
 constexpr std::string_view kFooter =
     "Exit codes: 0 done; 1 answers differ, or a benchmark cannot run; 2 the command line is "
@@ -99,19 +103,16 @@ void add_list(CLI::App& command, const char* flag, std::vector<To>& to, const st
 // What all of them share.
 template <class Options>
 void add_output_options(CLI::App& command, Options& options) {
-  command
-      .add_option("--probe-rounds", options.probe_rounds,
-                  "of the ping-pong between cores before and after; 0: none")
-      ->capture_default_str();
+  add_number(command, "--probe-rounds", options.probe_rounds,
+             "of the ping-pong between cores before and after; 0: none");
   command.add_flag("--json", options.json, "JSON lines instead of a table");
 }
 
 // What benchmarks of points share (bench/point_run.hpp).
 template <class Options>
 void add_point_options(CLI::App& command, Options& options) {
-  command.add_option("--seed", options.seed, "same seed, same work")->capture_default_str();
-  command.add_option("--repeat,--repeats", options.repeats, "rounds; medians are printed last")
-      ->capture_default_str();
+  add_number(command, "--seed", options.seed, "same seed, same work");
+  add_number(command, "--repeat,--repeats", options.repeats, "rounds; medians are printed last");
   add_output_options(command, options);
 }
 
@@ -122,39 +123,26 @@ void add_common_options(CLI::App& command, YcsbOptions& options) {
       "embedded, node, one-sided, absl, rocksdb, lmdb, redis; several with commas take turns");
   add_choice(command, "--key-set", options.key_source, parse_key_source, "random, words, file");
   command.add_option("--key-file", options.key_file, "file with a key on each line");
-  command.add_option("--keys", options.keys, "keys to load; from files at most so many, 0: all")
-      ->capture_default_str();
-  command.add_option("--key-bytes", options.key_bytes, "length of random keys")
-      ->capture_default_str();
-  command.add_option("--value-bytes", options.value_bytes, "length of values")
-      ->capture_default_str();
-  command.add_option("--threads", options.threads, "thread t runs on the t-th core")
-      ->capture_default_str();
+  add_number(command, "--keys", options.keys, "keys to load; from files at most so many, 0: all");
+  add_number(command, "--key-bytes", options.key_bytes, "length of random keys");
+  add_number(command, "--value-bytes", options.value_bytes, "length of values");
+  add_number(command, "--threads", options.threads, "thread t runs on the t-th core");
   command.add_flag("--peers-on-one-thread", options.peers_on_one_thread,
                    "peers run all threads' requests on one thread, without a lock");
-  command
-      .add_option("--in-flight", options.in_flight,
-                  "requests in flight on each thread; 1: one call at a time")
-      ->capture_default_str();
-  command
-      .add_option("--ops", options.ops, "operations of all threads; 0: as the workload suggests")
-      ->capture_default_str();
-  command.add_option("--seed", options.seed, "same seed, same requests")->capture_default_str();
-  command.add_option("--seconds", options.seconds, "stop measuring after so long; 0: never")
-      ->capture_default_str();
-  command.add_option("--repeats", options.repeats, "rounds; medians are printed")
-      ->capture_default_str();
+  add_number(command, "--in-flight", options.in_flight,
+             "requests in flight on each thread; 1: one call at a time");
+  add_number(command, "--ops", options.ops,
+             "operations of all threads; 0: as the workload suggests");
+  add_number(command, "--seed", options.seed, "same seed, same requests");
+  add_number(command, "--seconds", options.seconds, "stop measuring after so long; 0: never");
+  add_number(command, "--repeats", options.repeats, "rounds; medians are printed");
   add_choice(command, "--versions", options.versions, parse_switch,
              "on, off (embedded and node only)");
-  command.add_option("--node-bytes", options.node_bytes, "node size (embedded and node only)")
-      ->capture_default_str();
-  command
-      .add_option("--log-bytes", options.log_bytes, "log block of a leaf (embedded and node only)")
-      ->capture_default_str();
-  command
-      .add_option("--node-cores", options.node_cores,
-                  "workers of the node (node and one-sided only)")
-      ->capture_default_str();
+  add_number(command, "--node-bytes", options.node_bytes, "node size (embedded and node only)");
+  add_number(command, "--log-bytes", options.log_bytes,
+             "log block of a leaf (embedded and node only)");
+  add_number(command, "--node-cores", options.node_cores,
+             "workers of the node (node and one-sided only)");
   command.add_option("--node-address", options.node_address,
                      "a node that runs already, as unix:PATH or an address of the fabric; else one "
                      "is started for the run");
@@ -194,12 +182,9 @@ void add_ycsb(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   add_choice(command, "--workload", options->workload, parse_workload, kWorkloadHelp);
   add_choice(command, "--distribution", options->distribution, parse_distribution,
              "uniform, zipfian, latest; by default the workload's own");
-  command.add_option("--scan-items", options->scan_items, "items of each scan (workload scan)")
-      ->capture_default_str();
-  command.add_option("--scan-share", options->shares.scans, "share of scans (workload cloud)")
-      ->capture_default_str();
-  command.add_option("--write-share", options->shares.writes, "share of updates (workload mixed)")
-      ->capture_default_str();
+  add_number(command, "--scan-items", options->scan_items, "items of each scan (workload scan)");
+  add_number(command, "--scan-share", options->shares.scans, "share of scans (workload cloud)");
+  add_number(command, "--write-share", options->shares.writes, "share of updates (workload mixed)");
   add_common_options(command, *options);
   choose(command, options, output, chosen, run_ycsb);
 }
@@ -220,9 +205,9 @@ void add_tree(CLI::App& app, const Output& output, cmdline::Action& chosen) {
 void add_memory(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   CLI::App& command = *app.add_subcommand("memory", "latency and bandwidth of this machine");
   const auto options = std::make_shared<MemoryOptions>();
-  command.add_option("--bytes", options->bytes_max, "the largest block")->capture_default_str();
-  command.add_option("--seconds", options->seconds, "for each measurement")->capture_default_str();
-  command.add_option("--seed", options->seed, "of the random chains")->capture_default_str();
+  add_number(command, "--bytes", options->bytes_max, "the largest block");
+  add_number(command, "--seconds", options->seconds, "for each measurement");
+  add_number(command, "--seed", options->seed, "of the random chains");
   add_output_options(command, *options);
   choose(command, options, output, chosen, run_memory);
 }
@@ -232,25 +217,20 @@ void add_rings(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   const auto options = std::make_shared<RingsOptions>();
   add_list(command, "--experiment", options->experiments,
            rings_experiment_names() + "; by default all");
-  add_list(command, "--in-flight", options->in_flight,
-           "no-ops, or chases; 1,8,16,32,64,128,256 by default");
-  add_list(command, "--payload-bytes", options->payload_bytes,
-           "of no-ops; 32,88,256,1024,4096 by default");
-  add_list(command, "--rings", options->rings,
-           "how many (doorbell, connections); 16,1024 by default");
-  command.add_option("--opened", options->opened, "connections opened and closed (connections)")
-      ->capture_default_str();
-  add_list(command, "--idle", options->idle,
-           "connections that ask nothing (sleep); 0,16,1000 by default");
-  command.add_option("--seconds", options->seconds, "how long an idle node is watched (sleep)")
-      ->capture_default_str();
-  command
-      .add_option("--list-nodes", options->list_nodes, "length of the list, 64 bytes each (chase)")
-      ->capture_default_str();
-  command
-      .add_option("--ops", options->ops,
-                  "round trips of a measurement; what is cheaper, more often")
-      ->capture_default_str();
+  add_numbers(command, "--in-flight", options->in_flight,
+              "no-ops, or chases; 1,8,16,32,64,128,256 by default");
+  add_numbers(command, "--payload-bytes", options->payload_bytes,
+              "of no-ops; 32,88,256,1024,4096 by default");
+  add_numbers(command, "--rings", options->rings,
+              "how many (doorbell, connections); 16,1024 by default");
+  add_number(command, "--opened", options->opened, "connections opened and closed (connections)");
+  add_numbers(command, "--idle", options->idle,
+              "connections that ask nothing (sleep); 0,16,1000 by default");
+  add_number(command, "--seconds", options->seconds, "how long an idle node is watched (sleep)");
+  add_number(command, "--list-nodes", options->list_nodes,
+             "length of the list, 64 bytes each (chase)");
+  add_number(command, "--ops", options->ops,
+             "round trips of a measurement; what is cheaper, more often");
   add_point_options(command, *options);
   choose(command, options, output, chosen, run_rings);
 }
@@ -264,31 +244,26 @@ void add_rpc(CLI::App& app, const Output& output, cmdline::Action& chosen) {
               "node, embedded; both by default (map)");
   add_choices(command, "--transport", options->transports, parse_node_transport,
               node_transport_names() + "; to the node; unix by default");
-  add_list(command, "--threads", options->threads, "that ask; 1,2 by default");
-  add_list(command, "--node-cores", options->node_cores, "workers of the node; 1 by default");
-  command.add_option("--in-flight", options->in_flight, "requests in flight on each thread")
-      ->capture_default_str();
+  add_numbers(command, "--threads", options->threads, "that ask; 1,2 by default");
+  add_numbers(command, "--node-cores", options->node_cores, "workers of the node; 1 by default");
+  add_number(command, "--in-flight", options->in_flight, "requests in flight on each thread");
   add_choices(command, "--keys", options->keys, parse_keys,
               "numbers, or fit: as many as --fit-bytes hold; 1000000,16000000,fit by default");
-  command.add_option("--fit-bytes", options->fit_bytes,
-                     "memory for --keys fit; by default half of what is available");
-  add_list(command, "--write-share", options->write_shares,
-           "of the requests (map); 0,0.5 by default");
-  command.add_option("--key-bytes", options->key_bytes, "length of keys (map)")
-      ->capture_default_str();
-  command.add_option("--value-bytes", options->value_bytes, "length of values (map)")
-      ->capture_default_str();
-  add_list(command, "--batch", options->batches,
-           "requests of a batch (batch); 1,2,4,8,16,32,64 by default");
-  command.add_option("--batch-keys", options->batch_keys, "keys of the map (batch)")
-      ->capture_default_str();
-  command
-      .add_option("--ops", options->ops,
-                  "operations of all threads; of no-ops five times as many; of batches what the "
-                  "largest do")
-      ->capture_default_str();
-  command.add_option("--seconds", options->seconds, "stop measuring after so long (map); 0: never")
-      ->capture_default_str();
+  cmdline::add_number_function<std::uint64_t>(
+      command, "--fit-bytes", [options](std::uint64_t bytes) { options->fit_bytes = bytes; },
+      "memory for --keys fit; by default half of what is available");
+  add_numbers(command, "--write-share", options->write_shares,
+              "of the requests (map); 0,0.5 by default");
+  add_number(command, "--key-bytes", options->key_bytes, "length of keys (map)");
+  add_number(command, "--value-bytes", options->value_bytes, "length of values (map)");
+  add_numbers(command, "--batch", options->batches,
+              "requests of a batch (batch); 1,2,4,8,16,32,64 by default");
+  add_number(command, "--batch-keys", options->batch_keys, "keys of the map (batch)");
+  add_number(command, "--ops", options->ops,
+             "operations of all threads; of no-ops five times as many; of batches what the "
+             "largest do");
+  add_number(command, "--seconds", options->seconds,
+             "stop measuring after so long (map); 0: never");
   add_point_options(command, *options);
   choose(command, options, output, chosen, run_rpc);
 }
@@ -300,13 +275,13 @@ void add_latency(CLI::App& app, const Output& output, cmdline::Action& chosen) {
            latency_experiment_names() + "; by default all");
   add_choices(command, "--workload", options->workloads, parse_workload,
               "c, get, scan: what only reads; c,scan by default");
-  command.add_option("--scan-items", options->base.scan_items, "items of each scan")
-      ->capture_default_str();
-  add_list(command, "--depths", options->depths,
-           "requests in flight on each thread (closed); 1,2,4 to 256 by default");
-  add_list(command, "--loads", options->loads,
-           "shares of the most that the target does (open); 0.1,0.2 to 1.1 by default");
-  add_list(command, "--rates", options->rates, "requests per second, in place of --loads (open)");
+  add_number(command, "--scan-items", options->base.scan_items, "items of each scan");
+  add_numbers(command, "--depths", options->depths,
+              "requests in flight on each thread (closed); 1,2,4 to 256 by default");
+  add_numbers(command, "--loads", options->loads,
+              "shares of the most that the target does (open); 0.1,0.2 to 1.1 by default");
+  add_numbers(command, "--rates", options->rates,
+              "requests per second, in place of --loads (open)");
   add_common_options(command, options->base);
   choose(command, options, output, chosen, run_latency);
 }
@@ -318,19 +293,16 @@ void add_fabric(CLI::App& app, const Output& output, cmdline::Action& chosen) {
            fabric_experiment_names() + "; by default all");
   add_choices(command, "--transport", options->transports, parse_fabric_kind,
               fabric_kind_names() + "; shm,roce-udp by default");
-  add_list(command, "--bytes", options->bytes, "sizes (verbs); 8,64,1024,4096,65536 by default");
-  add_list(command, "--in-flight", options->in_flight,
-           "requests in flight (verbs); 1,32 by default");
-  add_list(command, "--batches", options->batches,
-           "READs posted with one doorbell (batch); 1,4,16,64 by default");
-  add_list(command, "--loss", options->losses,
-           "share of packets that get lost (loss); 0,0.01,0.2 by default");
-  command
-      .add_option("--region-bytes", options->region_bytes,
-                  "memory that is offered; READs go to random places of its first half")
-      ->capture_default_str();
-  command.add_option("--ops", options->ops, "requests of a measurement; of long ones fewer")
-      ->capture_default_str();
+  add_numbers(command, "--bytes", options->bytes, "sizes (verbs); 8,64,1024,4096,65536 by default");
+  add_numbers(command, "--in-flight", options->in_flight,
+              "requests in flight (verbs); 1,32 by default");
+  add_numbers(command, "--batches", options->batches,
+              "READs posted with one doorbell (batch); 1,4,16,64 by default");
+  add_numbers(command, "--loss", options->losses,
+              "share of packets that get lost (loss); 0,0.01,0.2 by default");
+  add_number(command, "--region-bytes", options->region_bytes,
+             "memory that is offered; READs go to random places of its first half");
+  add_number(command, "--ops", options->ops, "requests of a measurement; of long ones fewer");
   add_point_options(command, *options);
   choose(command, options, output, chosen, run_fabric);
 }

@@ -46,6 +46,23 @@ std::vector<Json> parse_lines(const std::string& out) {
   return parsed;
 }
 
+TEST(BenchCommands, NumbersAreRefusedWithWhatWasExpected) {
+  const auto refused = [](const std::string& line) { return run(line).err; };
+  EXPECT_EQ(refused("ycsb --ops -1"),
+            "--ops: '-1' is not a whole number from 0 to 18446744073709551615");
+  EXPECT_EQ(refused("ycsb --threads 4294967296"),
+            "--threads: '4294967296' is not a whole number from 0 to 4294967295");
+  EXPECT_EQ(refused("ycsb --seconds nan"), "--seconds: 'nan' is not a number of 0 or more");
+  EXPECT_EQ(refused("rings --seconds inf"), "--seconds: 'inf' is not a number of 0 or more");
+  EXPECT_EQ(refused("memory --bytes abc"),
+            "--bytes: 'abc' is not a whole number from 0 to 18446744073709551615");
+  EXPECT_EQ(refused("fabric --loss 0.1,nan"), "--loss: 'nan' is not a number of 0 or more");
+  EXPECT_EQ(refused("rings --idle 1,-1"),
+            "--idle: '-1' is not a whole number from 0 to 4294967295");
+  EXPECT_EQ(refused("rpc --repeats -1"),
+            "--repeats: '-1' is not a whole number from 0 to 4294967295");
+}
+
 TEST(BenchCommands, YcsbRunsWhatItIsAsked) {
   const Outcome outcome =
       run("ycsb --target absl,lmdb --workload e --distribution uniform --keys 1000 --ops 500"

@@ -47,6 +47,8 @@ TEST(CApiErrors, AreKeptForEachThread) {
 TEST(CApiErrors, OfAddresses) {
   espalier_store* store = nullptr;
   EXPECT_EQ(espalier_store_open("nowhere", nullptr, &store), ESPALIER_INVALID_ARGUMENT);
+  EXPECT_EQ(std::string(espalier_error_message()),
+            "espalier_store_open: " + Store::explain_address("nowhere"));
   EXPECT_EQ(espalier_store_open("unix:/no/such/socket", nullptr, &store), ESPALIER_SYSTEM);
   EXPECT_EQ(espalier_error_detail(), static_cast<std::uint32_t>(ENOENT));
   EXPECT_THAT(espalier_error_message(), HasSubstr("No such file"));

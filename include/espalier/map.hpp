@@ -274,6 +274,9 @@ class Store {
   /// us; ETIMEDOUT: nobody answers), too_many_participants, unsupported (another version),
   /// corrupt, connection_lost.
   static Result<Store> connect(std::string_view address, const StoreOptions& options = {});
+  /// Why connect() takes no such address: a sentence with the address and what was expected. Empty:
+  /// it has a form that connect() takes.
+  static std::string explain_address(std::string_view address);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   /// Threads must have stopped using its maps; snapshots and pipelines must be gone.

@@ -69,6 +69,10 @@ espalier_code report(const char* call, const Error& error) noexcept {
   }
 }
 
+void explain(const char* call, const char* words) noexcept {
+  keep(last_error.code, last_error.detail, call, words);
+}
+
 espalier_code report_exception(const char* call) noexcept {
   try {
     throw;

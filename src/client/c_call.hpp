@@ -76,6 +76,9 @@ espalier_code report(const char* call, const Check& check) noexcept;
 /// The same of the exception that is being handled.
 espalier_code report_exception(const char* call) noexcept;
 
+/// Keeps other words for what went wrong last.
+void explain(const char* call, const char* words) noexcept;
+
 /// Does the work of a call if nothing is wrong with its arguments. `work` returns a Result of
 /// anything; what it makes, it has put where the caller wants it.
 template <class Work>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of the C API: stores, and the maps in them.
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,15 @@ Result<void> hand_out(Result<Map> map, const espalier_store& store, espalier_map
   return {};
 }
 
+// Says which address it was that is none, and what was expected, if that is what was wrong.
+void explain_address(const char* call, const char* address) noexcept {
+  try {
+    const std::string words = espalier::Store::explain_address(address);
+    if (!words.empty()) c::explain(call, words.c_str());
+  } catch (const std::exception&) {  // no memory for them: what is kept stays
+  }
+}
+
 }  // namespace
 
 espalier_code espalier_store_open(const char* address, const espalier_store_options* options,
@@ -27,21 +37,26 @@ espalier_code espalier_store_open(const char* address, const espalier_store_opti
   const c::Check size = c::sized(options, sizeof *options, "options");
   const auto known = size.complaint == nullptr ? c::taken(options, ESPALIER_STORE_OPTIONS_INIT)
                                                : espalier_store_options ESPALIER_STORE_OPTIONS_INIT;
-  return c::run(__func__,
-                {c::given(address, "address"), c::given(store, "store"), size,
-                 c::either(known.huge_pages, "options.huge_pages"),
-                 c::either(known.access, "options.access")},
-                [&]() -> Result<void> {
-                  auto opened = espalier::Store::connect(
-                      address, {.memory_bytes_max = known.memory_bytes_max,
-                                .participants_max = known.participants_max,
-                                .huge_pages = known.huge_pages != 0,
-                                .access = known.access == 0 ? espalier::Access::rpc
-                                                            : espalier::Access::one_sided});
-                  if (!opened) return std::unexpected(opened.error());
-                  *store = new espalier_store{std::move(*opened)};
-                  return {};
-                });
+  bool refused = false;
+  const auto open = [&]() -> Result<void> {
+    auto opened = espalier::Store::connect(
+        address,
+        {.memory_bytes_max = known.memory_bytes_max,
+         .participants_max = known.participants_max,
+         .huge_pages = known.huge_pages != 0,
+         .access = known.access == 0 ? espalier::Access::rpc : espalier::Access::one_sided});
+    refused = !opened;
+    if (!opened) return std::unexpected(opened.error());
+    *store = new espalier_store{std::move(*opened)};
+    return {};
+  };
+  const espalier_code code = c::run(__func__,
+                                    {c::given(address, "address"), c::given(store, "store"), size,
+                                     c::either(known.huge_pages, "options.huge_pages"),
+                                     c::either(known.access, "options.access")},
+                                    open);
+  if (refused && code == ESPALIER_INVALID_ARGUMENT) explain_address(__func__, address);
+  return code;
 }
 
 espalier_code espalier_store_close(espalier_store* store) {

@@ -32,6 +32,15 @@ Result<NodeAddress> parse_node_address(std::string_view text) {
   return over;
 }
 
+std::string explain_node_address(const Error& error) {
+  const auto fault = static_cast<fabric::AddressFault>(error.detail);
+  if (fault != fabric::AddressFault::none && fault != fabric::AddressFault::scheme) {
+    return std::string(fabric::explain(fault));
+  }
+  return "Give " + std::string(kNodeAddressForms) +
+         "; behind those of a fabric ?rings=send or ?rings=write may stand.";
+}
+
 Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address) {
   if (const auto* const path = std::get_if<UnixPath>(&address)) {
     return RingConnection::open(path->path);

@@ -33,6 +33,15 @@ using NodeAddress = std::variant<UnixPath, OverFabric>;
 /// Errors: invalid_argument (detail: a fabric::AddressFault, or 0 for what is no address at all).
 Result<NodeAddress> parse_node_address(std::string_view text);
 
+/// The forms of addresses of nodes, for people.
+inline constexpr std::string_view kNodeAddressForms =
+    "unix:PATH, shm:PATH, roce://HOST[:PORT]/SERVICE, "
+    "roce+memif:PATH[,link=LINK][,service=SERVICE], roce+xdp://INTERFACE/HOST[:PORT]/SERVICE or "
+    "ofi://PROVIDER/HOST[:PORT]";
+
+/// What was expected in place of an address that parse_node_address() refuses, in a sentence.
+[[nodiscard]] std::string explain_node_address(const Error& error);
+
 /// Errors: as RingConnection::open, or FabricConnection::open.
 Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address);
 

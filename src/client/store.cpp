@@ -27,6 +27,16 @@ Result<Store> Store::connect(std::string_view address, const StoreOptions& optio
   return Store(std::move(*impl));
 }
 
+std::string Store::explain_address(std::string_view address) {
+  if (address == "embedded") return "";
+  const auto node = client::parse_node_address(address);
+  if (node) return "";
+  std::string text = "'" + std::string(address) + "' is no address of a store. ";
+  text += client::explain_node_address(node.error());
+  const bool unknown = node.error().detail <= 1;  // no form of an address, or none of the fabric
+  return unknown ? text + " Or embedded, for a store in this process." : text;
+}
+
 Result<Map> Store::create_map(std::string_view name, const MapOptions& options) {
   const auto map = impl_->create_map(name, options);
   if (!map) return std::unexpected(map.error());

@@ -76,6 +76,13 @@ Failure unexpected_argument(const CLI::App& command) {
   return {kUsage, fmt::format("unknown option '{}'", shown), hint + help};
 }
 
+/// What the parser itself converts are switches; numbers are converted in number_option.hpp.
+std::string not_converted(std::string text) {
+  constexpr std::string_view kBegin = "Could not convert: ";
+  if (text.starts_with(kBegin)) text.erase(0, kBegin.size());
+  return text + ": this option takes no value, or true or false";
+}
+
 Failure parse_failure(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = innermost(app);
   const auto is = [&](CLI::ExitCodes code) {
@@ -85,6 +92,10 @@ Failure parse_failure(const CLI::App& app, const CLI::ParseError& error) {
   const bool extras = !command.remaining(true).empty();
   if (is(CLI::ExitCodes::ExtrasError) || (is(CLI::ExitCodes::RequiredError) && extras)) {
     return unexpected_argument(command);
+  }
+  if (is(CLI::ExitCodes::ConversionError)) {
+    return {kUsage, not_converted(without_marks(error.what())),
+            fmt::format("See {} --help.", full_name(command))};
   }
   return {kUsage, without_marks(error.what()), fmt::format("See {} --help.", full_name(command))};
 }

@@ -35,12 +35,14 @@ class Greeter {
     CLI::App app("Says hello", "greeter");
     CLI::App& greet = *app.add_subcommand("greet", "Say hello");
     greet.add_option("--times", times, "how often");
+    greet.add_flag("--loud", loud, "in large letters");
     out.str("");
     err.str("");
     return cmdline::parse(app, arguments, out, {"greeter", err});
   }
 
   int times = 1;
+  bool loud = false;
   std::ostringstream out;
   std::ostringstream err;
 };
@@ -50,6 +52,15 @@ TEST(Parse, ARightLineLeavesTheRestToTheCommand) {
   EXPECT_EQ(greeter.parse({"greet", "--times", "3"}), std::nullopt);
   EXPECT_EQ(greeter.times, 3);
   EXPECT_EQ(greeter.out.str() + greeter.err.str(), "");
+}
+
+TEST(Parse, ASwitchTakesNoOtherValue) {
+  Greeter greeter;
+  EXPECT_EQ(greeter.parse({"greet", "--loud=yes"}), std::nullopt);
+  EXPECT_TRUE(greeter.loud);
+  EXPECT_EQ(greeter.parse({"greet", "--loud=abc"}), kUsage);
+  EXPECT_THAT(greeter.err.str(), HasSubstr("abc"));
+  EXPECT_THAT(greeter.err.str(), HasSubstr("takes no value, or true or false"));
 }
 
 TEST(Parse, HelpIsPrinted) {

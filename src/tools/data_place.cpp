@@ -23,13 +23,8 @@ Outcome<void> check_inputs(const SourceOptions& options) {
 Outcome<void> check_address(const std::string& address) {
   const auto parsed = client::parse_node_address(address);
   if (parsed) return {};
-  const auto fault = static_cast<fabric::AddressFault>(parsed.error().detail);
-  const bool known = fault != fabric::AddressFault::none && fault != fabric::AddressFault::scheme;
   return misused(fmt::format("'{}' is no address of a node", address),
-                 known ? std::string(fabric::explain(fault))
-                       : "Give the path of its socket behind unix:, as in "
-                         "unix:/run/espalier/espalier.sock; or its address of a fabric, as in "
-                         "roce://192.0.2.1/1.");
+                 client::explain_node_address(parsed.error()));
 }
 
 Outcome<void> check_not_given(const std::vector<const CLI::Option*>& options, std::string_view what,

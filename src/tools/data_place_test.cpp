@@ -70,7 +70,9 @@ TEST_F(DataPlace, AnAddressIsThePathOfASocket) {
   for (const std::string bad : {"", "unix:", "/run/x", "embedded", "tcp:host:1"}) {
     options.at = bad;
     EXPECT_THAT(wrong(options), HasSubstr("is no address of a node")) << bad;
-    EXPECT_FALSE(required_address(environment, bad)) << bad;
+    const auto refused = required_address(environment, bad);
+    ASSERT_FALSE(refused) << bad;
+    EXPECT_THAT(refused.error().hint, HasSubstr("Give unix:PATH, shm:PATH, roce://HOST")) << bad;
   }
   EXPECT_EQ(required_address(environment, "unix:/n").value(), "unix:/n");
   EXPECT_EQ(required_address(environment, std::nullopt).error().exit_code, kUsage);

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "cmdline/number_option.hpp"
 #include "tools/commands.hpp"
 #include "tools/fabric_link.hpp"
 #include "tools/numbers.hpp"
@@ -177,15 +178,11 @@ void add_fabric_ping(CLI::App& fabric, Environment& environment, Action& chosen)
   const auto options = std::make_shared<Options>();
   CLI::App& command = *fabric.add_subcommand("ping", "Measure how long a verb takes");
   add_link_options(command, options->link);
-  command.add_option("-c,--count", options->count, "Round trips to measure")
-      ->check(CLI::Range(std::uint64_t{1}, kCountMax).description(""))
-      ->type_name("N")
-      ->capture_default_str();
+  cmdline::add_number(command, "-c,--count", options->count, "Round trips to measure",
+                      {1, kCountMax});
   add_size_option(command, "-b,--bytes", "Bytes of each (default: 8)", options->bytes);
-  command.add_option("--in-flight", options->in_flight, "Requests that are on their way at once")
-      ->check(CLI::Range(std::uint32_t{1}, FabricLink::kDepth).description(""))
-      ->type_name("N")
-      ->capture_default_str();
+  cmdline::add_number(command, "--in-flight", options->in_flight,
+                      "Requests that are on their way at once", {1, FabricLink::kDepth});
   command.add_option("--verb", options->verb, "What is asked; send goes there and comes back")
       ->check(CLI::IsMember({"read", "write", "send", "fetch-add"}).description(""))
       ->type_name("read|write|send|fetch-add")

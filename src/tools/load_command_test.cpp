@@ -58,5 +58,17 @@ TEST(LoadCommand, OptionsSayHowToReadTheFile) {
   EXPECT_THAT(tool.err(), HasSubstr("'xml' is not one of auto|lines|csv|tsv|json-lines"));
 }
 
+TEST(LoadCommand, NumbersAreWholeAndNotNegative) {
+  Tool tool;
+  tool.input = "a\tb\n";
+  for (const std::string option :
+       {"--max-errors", "--key-column", "--value-column", "--node-bytes", "--log-bytes"}) {
+    for (const std::string bad : {"-1", "abc", "99999999999999999999", "nan"}) {
+      EXPECT_EQ(tool.run({"load", "-", option, bad}), kUsage) << option << bad;
+      EXPECT_THAT(tool.err(), testing::HasSubstr(option + ": '" + bad + "' is not a whole number"));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace espalier::tools

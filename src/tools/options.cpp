@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <limits>
 #include <utility>
 
 #include "base/byte_size.hpp"
+#include "cmdline/number_option.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -47,21 +47,15 @@ CLI::Option* add_choice(CLI::App& command, const std::string& names,
 
 void add_column_options(CLI::App& command, SourceOptions& options) {
   ReaderOptions& reader = options.reader;
-  const auto positive =
-      CLI::Range(std::uint32_t{1}, std::numeric_limits<std::uint32_t>::max()).description("");
+  options.reading.push_back(cmdline::add_number(command, "--key-column", reader.key_column,
+                                                "csv, tsv: column of the key, from 1", {.min = 1})
+                                ->group("Data"));
   options.reading.push_back(
-      command.add_option("--key-column", reader.key_column, "csv, tsv: column of the key, from 1")
-          ->check(positive)
-          ->type_name("N")
-          ->capture_default_str()
-          ->group("Data"));
-  options.reading.push_back(
-      command
-          .add_option_function<std::uint32_t>(
-              "--value-column", [&reader](std::uint32_t column) { reader.value_column = column; },
-              "csv, tsv: column of the value (default: the one after the key's, if there is one)")
-          ->check(positive)
-          ->type_name("N")
+      cmdline::add_number_function<std::uint32_t>(
+          command, "--value-column",
+          [&reader](std::uint32_t column) { reader.value_column = column; },
+          "csv, tsv: column of the value (default: the one after the key's, if there is one)",
+          {.min = 1})
           ->group("Data"));
   options.reading.push_back(
       command.add_flag("--header", reader.header, "The first line names the columns")
@@ -73,13 +67,11 @@ void add_limit_options(CLI::App& command, SourceOptions& options) {
   options.reading.push_back(
       command.add_flag("--strict", options.strict, "Exit with 1 if any line is bad")
           ->group("Data"));
-  options.reading.push_back(
-      command
-          .add_option_function<std::uint64_t>(
-              "--max-errors", [&options](std::uint64_t count) { options.bad_lines_max = count; },
-              "Give up when more than N lines are bad (default: never)")
-          ->type_name("N")
-          ->group("Data"));
+  options.reading.push_back(cmdline::add_number_function<std::uint64_t>(
+                                command, "--max-errors",
+                                [&options](std::uint64_t count) { options.bad_lines_max = count; },
+                                "Give up when more than N lines are bad (default: never)")
+                                ->group("Data"));
   CLI::Option* const memory =
       add_size_option(command, "--memory-max",
                       "Memory that the map may use, such as 512M (default: most of the machine's)",
@@ -163,19 +155,18 @@ void add_map_name_option(CLI::App& command, std::optional<std::string>& name) {
 }
 
 std::vector<const CLI::Option*> add_map_options(CLI::App& command, MapOptions& options) {
-  return {command.add_option("--node-bytes", options.node_bytes, "Size of a tree node")
-              ->type_name("BYTES")
-              ->capture_default_str()
-              ->group("Map"),
-          command.add_option("--log-bytes", options.log_bytes, "Size of a leaf's log block")
-              ->type_name("BYTES")
-              ->capture_default_str()
-              ->group("Map"),
-          command
-              .add_flag_callback(
-                  "--no-versions", [&options] { options.versions = false; },
-                  "Keep no old versions: faster writes, no consistent scans")
-              ->group("Map")};
+  return {
+      cmdline::add_number(command, "--node-bytes", options.node_bytes, "Size of a tree node")
+          ->type_name("BYTES")
+          ->group("Map"),
+      cmdline::add_number(command, "--log-bytes", options.log_bytes, "Size of a leaf's log block")
+          ->type_name("BYTES")
+          ->group("Map"),
+      command
+          .add_flag_callback(
+              "--no-versions", [&options] { options.versions = false; },
+              "Keep no old versions: faster writes, no consistent scans")
+          ->group("Map")};
 }
 
 CLI::Option* add_size_option(CLI::App& command, const std::string& name,

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cmdline/number_option.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/numbers.hpp"
@@ -71,10 +72,8 @@ Outcome<int> ping(Environment& environment, const Options& options) {
 void add_ping_command(CLI::App& app, Environment& environment, Action& chosen) {
   const auto options = std::make_shared<Options>();
   CLI::App& command = *app.add_subcommand("ping", "Measure how long a node takes to answer");
-  command.add_option("-c,--count", options->count, "Round trips to measure")
-      ->check(CLI::Range(std::uint64_t{1}, kCountMax).description(""))
-      ->type_name("N")
-      ->capture_default_str();
+  cmdline::add_number(command, "-c,--count", options->count, "Round trips to measure",
+                      {1, kCountMax});
   add_json_option(command, options->json);
   add_address_option(command, options->at);
   add_map_name_option(command, options->map_name);

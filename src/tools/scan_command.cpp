@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cmdline/number_option.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/item_output.hpp"
@@ -21,7 +22,7 @@ struct Options {
   std::string high;
   std::optional<std::string> prefix;
   std::optional<Encoding> encoding;
-  std::uint64_t limit = 0;
+  std::uint64_t limit = 0;  // 0: none
   bool has_low = false;
   bool reverse = false;
   bool floor = false;
@@ -97,8 +98,8 @@ Outcome<int> scan(Environment& environment, const Options& options) {
   }
   if (!scanned) return failed(fmt::format("cannot scan the map: {}", reason(scanned.error())));
   if (options.count) {
-    output.text() += options.json ? fmt::format("{{\"items\":{}}}\n", *scanned)
-                                  : fmt::format("{}\n", *scanned);
+    output.text() +=
+        options.json ? fmt::format("{{\"items\":{}}}\n", *scanned) : fmt::format("{}\n", *scanned);
   }
   output.finish();
   return kOk;
@@ -116,7 +117,9 @@ void add_scan_command(CLI::App& app, Environment& environment, Action& chosen) {
   command.add_option_function<std::string>(
       "-p,--prefix", [options](const std::string& text) { options->prefix = text; },
       "Print the keys that begin with this");
-  command.add_option("-l,--limit", options->limit, "Print at most N items")->type_name("N");
+  cmdline::add_number_function<std::uint64_t>(
+      command, "-l,--limit", [options](std::uint64_t limit) { options->limit = limit; },
+      "Print at most N items (default: all)", {.min = 1});
   command.add_flag("-r,--reverse", options->reverse, "Print the range from its end to its begin");
   command.add_flag("--floor", options->floor,
                    "Begin at the largest key that is not above LOW, and include HIGH");

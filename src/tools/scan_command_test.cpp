@@ -91,5 +91,21 @@ TEST_F(ScanCommand, StopsWhenNobodyReads) {
   EXPECT_TRUE(text.text().empty());
 }
 
+TEST_F(ScanCommand, ALimitIsANumberOfItems) {
+  tool.input = "a\nb\nc\n";
+  EXPECT_EQ(tool.run({"scan", "-f", "-", "--limit", "2"}), kOk) << tool.err();
+  EXPECT_EQ(tool.out(), "a\nb\n");
+  for (const std::string bad : {"-1", "0", "99999999999999999999", "abc", "1.5", ""}) {
+    for (const auto& words : {std::vector<std::string>{"--limit", bad}, {"--limit=" + bad}}) {
+      std::vector<std::string> line{"scan", "-f", "-"};
+      line.insert(line.end(), words.begin(), words.end());
+      EXPECT_EQ(tool.run(line), kUsage) << bad;
+      EXPECT_EQ(tool.err(), "espalier: error: --limit: '" + bad +
+                                "' is not a whole number from 1 to 18446744073709551615\n"
+                                "  See espalier scan --help.\n");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace espalier::tools

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/impl.hpp"
+#include "cmdline/number_option.hpp"
 #include "node/numbers_format.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
@@ -22,6 +23,7 @@ namespace {
 
 constexpr double kIntervalMin = 0.05;
 constexpr double kIntervalMax = 3600;
+constexpr std::uint64_t kCountMax = std::uint64_t{1} << 32;
 constexpr double kNsPerSecond = 1e9;
 
 struct Options {
@@ -270,14 +272,12 @@ Outcome<int> top(Environment& environment, const Options& options) {
 void add_top_command(CLI::App& app, Environment& environment, Action& chosen) {
   const auto options = std::make_shared<Options>();
   CLI::App& command = *app.add_subcommand("top", "Show a node while it works");
-  command.add_option("-i,--interval", options->interval, "Seconds between two reports")
-      ->check(CLI::Range(kIntervalMin, kIntervalMax).description(""))
-      ->type_name("SECONDS")
-      ->capture_default_str();
-  const auto count =
-      command.add_option("-c,--count", options->count, "End after N reports (default: never)")
-          ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32).description(""))
-          ->type_name("N");
+  cmdline::add_number(command, "-i,--interval", options->interval, "Seconds between two reports",
+                      {kIntervalMin, kIntervalMax})
+      ->type_name("SECONDS");
+  CLI::Option* const count = cmdline::add_number_function<std::uint64_t>(
+      command, "-c,--count", [options](std::uint64_t reports) { options->count = reports; },
+      "End after N reports (default: never)", {1, kCountMax});
   command.add_flag("--once", options->once, "Print one report, of all since the node's start")
       ->excludes(count);
   command.add_option("-s,--sort", options->sort, "What offloads and maps are sorted by")

@@ -148,6 +148,14 @@ TEST_F(TopCommand, ShowsThatTheNodeIsGoneAndFindsTheNextOne) {
 TEST_F(TopCommand, FailsWhereThereIsNoNode) {
   EXPECT_EQ(tool.run({"top"}), kUsage);
   EXPECT_THAT(tool.err(), StartsWith("espalier: error: which node?"));
+  for (const std::string bad : {"0", "-1", "nan", "inf", "-inf", "1e9", "0.01", "abc"}) {
+    EXPECT_EQ(run({"top", "--interval", bad}), kUsage) << bad;
+    EXPECT_THAT(tool.err(),
+                HasSubstr("--interval: '" + bad + "' is not a number from 0.05 to 3600"));
+  }
+  for (const std::string bad : {"0", "-1", "4294967297"}) {
+    EXPECT_EQ(run({"top", "--count", bad}), kUsage) << bad;
+  }
   EXPECT_EQ(run({"top", "--interval", "0"}), kUsage);
   EXPECT_EQ(run({"top", "--once", "--count", "2"}), kUsage);
   EXPECT_EQ(run({"top", "--sort", "colour"}), kUsage);
