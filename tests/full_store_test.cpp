@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/random.hpp"
+#include "tests/support/node_fixture.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/store.hpp"
 
@@ -126,6 +130,103 @@ TEST_F(FullStore, ErasesInFlightTogetherSucceed) {
     EXPECT_EQ(counts.failed, 0u) << "round " << round;
   }
   expect_sound(*map);
+}
+
+/// Counts what became of requests; answers of puts also by request.
+struct Outcomes final : Handler {
+  void done(const Completion& completion) override {
+    if (completion.ok && completion.applied) {
+      ++applied;
+      if (!puts.empty()) puts[completion.tag] = true;
+    } else {
+      ++failed;
+    }
+  }
+  std::vector<bool> puts;
+  std::uint64_t applied = 0;
+  std::uint64_t failed = 0;
+};
+
+/// Puts random keys by a pipeline of 32 until the store refused some three times, while others do
+/// the same, then erases them by such a pipeline. Returns how many erases failed.
+std::uint64_t fill_and_erase(Map map, std::uint64_t seed) {
+  constexpr std::size_t kAtATime = 4096;
+  Random random(seed);
+  std::vector<std::string> keys;
+  auto pipeline = Pipeline::open(map, 32);
+  EXPECT_TRUE(pipeline);
+  for (int refused = 0; refused < 3;) {
+    std::vector<std::string> some(kAtATime, std::string(16, 0));
+    std::vector<Request> requests(kAtATime);
+    for (std::size_t i = 0; i < kAtATime; ++i) {
+      for (char& letter : some[i]) letter = static_cast<char>(random.below(256));
+      requests[i].op = Op::put;
+      requests[i].tag = i;
+      requests[i].key = some[i];
+      requests[i].value = "sixteen letters.";
+    }
+    Outcomes outcomes;
+    outcomes.puts.resize(kAtATime);
+    pipeline->run(requests, outcomes);
+    refused += outcomes.failed != 0 ? 1 : 0;
+    for (std::size_t i = 0; i < kAtATime; ++i) {
+      if (outcomes.puts[i]) keys.push_back(some[i]);
+    }
+  }
+  std::vector<Request> requests(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    requests[i].op = Op::erase;
+    requests[i].tag = i;
+    requests[i].key = keys[i];
+  }
+  Outcomes outcomes;
+  pipeline->run(requests, outcomes);
+  EXPECT_EQ(outcomes.applied + outcomes.failed, keys.size());
+  return outcomes.failed;
+}
+
+/// Two threads at a time, for some rounds, each with the store that `connect` gives it.
+template <class Connect>
+void fill_and_erase_together(const Connect& connect, std::uint64_t seed) {
+  for (std::uint64_t round = 0; round < (kSanitized ? 1 : 4); ++round) {
+    std::vector<std::thread> threads;
+    std::array<std::uint64_t, 2> failed{};
+    for (std::size_t i = 0; i < failed.size(); ++i) {
+      threads.emplace_back([&, i] {
+        const auto map = connect().open_map("default");
+        ASSERT_TRUE(map);
+        failed[i] = fill_and_erase(*map, seed + 2 * round + i);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(failed[0], 0u) << "round " << round;
+    EXPECT_EQ(failed[1], 0u) << "round " << round;
+  }
+}
+
+// What one thread frees, another one may still read, or wants for its puts.
+TEST(FullStoreConcurrency, ErasesOfSeveralThreadsSucceed) {
+  const std::uint64_t seed = seed_from_environment(161);
+  SCOPED_TRACE(seed_text(seed));
+  Store store = open_store({.memory_bytes_max = 16 * kMiB});
+  const auto map = store.create_map("default");
+  ASSERT_TRUE(map);
+  fill_and_erase_together([&]() -> Store& { return store; }, seed);
+  const std::vector<std::string> wrong = map->audit();
+  EXPECT_TRUE(wrong.empty()) << wrong.front();
+}
+
+class FullNodeConcurrency : public NodeFixture {};
+
+TEST_F(FullNodeConcurrency, ErasesOfSeveralClientsSucceed) {
+  const std::uint64_t seed = seed_from_environment(162);
+  SCOPED_TRACE(seed_text(seed));
+  config_.memory.limit = 16 * kMiB;
+  config_.node.cores = 2;
+  start();
+  std::array<Store, 2> stores{connect(), connect()};
+  std::atomic<std::size_t> next{0};
+  fill_and_erase_together([&]() -> Store& { return stores[next++ % stores.size()]; }, seed);
 }
 
 }  // namespace

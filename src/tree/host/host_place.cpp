@@ -3,6 +3,8 @@
 
 #include <thread>
 
+#include "base/clock.hpp"
+
 namespace espalier::tree {
 
 WriteOutcome write_in(ThreadContext& context, MapCore& map, wire::Ref leaf,
@@ -58,13 +60,21 @@ WriteStep HostPlaceBase::write(Lane& lane, wire::Ref leaf, std::uint64_t& wait_f
   const WriteOutcome outcome = write_in(context_, map_, leaf, intent);
   if (outcome.status == WriteStatus::busy) return WriteStep::try_again;
   if (outcome.status == WriteStatus::moved) return WriteStep::walk_again;
-  if (outcome.status == WriteStatus::out_of_memory && lane.attempts < attempts_of(lane)) {
+  if (outcome.status == WriteStatus::out_of_memory && may_try_again(lane)) {
     return WriteStep::out_of_memory;
   }
   report(outcome, lane.answer);
   if (lane.stored_value && !outcome.applied) discard_value(context_, map_, lane.value);
   wait_for = waits_for(outcome);
   return WriteStep::decided;
+}
+
+bool HostPlaceBase::may_try_again(const Lane& lane) const {
+  if (lane.attempts < kAttempts) return true;
+  if (lane.task.request->op != Op::erase) return false;
+  if (lane.attempts < kEraseAttempts) return true;
+  return base::monotonic_ns() - lane.starving_since_ns < kEraseNs &&
+         map_.store.reclaimer.waits_for_readers();
 }
 
 bool HostPlaceBase::make_room(const Lane& lane) {

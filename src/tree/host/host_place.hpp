@@ -37,11 +37,10 @@ class HostPlaceBase {
   /// Errors: value_too_long, out_of_memory.
   Result<void> begin_write(Lane& lane);
   WriteStep write(Lane& lane, wire::Ref leaf, std::uint64_t& wait_for);
-  /// So often a write that finds no memory tries again; an erase more often, for it needs only what
-  /// earlier ones have freed, when other threads let go of it.
-  [[nodiscard]] std::uint32_t attempts_of(const Lane& lane) const {
-    return lane.task.request->op == Op::erase ? kEraseAttempts : kAttempts;
-  }
+  /// Whether a write that found no memory tries again: twice; an erase more often, for it needs
+  /// only what earlier ones have freed. That comes as soon as other threads let go of it, and a
+  /// thread that was interrupted within a walk may take many milliseconds.
+  [[nodiscard]] bool may_try_again(const Lane& lane) const;
   bool make_room(const Lane& lane);
   [[nodiscard]] bool released(std::uint64_t version) const {
     return map_.clock.released() >= version;
@@ -54,6 +53,7 @@ class HostPlaceBase {
  private:
   static constexpr std::uint32_t kAttempts = 2;
   static constexpr std::uint32_t kEraseAttempts = 64;
+  static constexpr std::uint64_t kEraseNs = 1'000'000'000;
 
   ThreadContext& context_;
   MapCore& map_;

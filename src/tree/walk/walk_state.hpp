@@ -43,7 +43,8 @@ struct Cursor {
 struct Lane : Cursor {
   bool finding_floor = false;  // first leg of floor and scan_floor
   bool stored_value = false;
-  bool starved = false;  // waits for memory, and holds no epoch
+  std::uint64_t starving_since_ns = 0;  // attempts: when the first found no memory
+  bool starved = false;                 // waits for memory, and holds no epoch
   std::uint32_t tick = 0;
   wire::Ref hint{};
   WalkRequest task;

@@ -32,7 +32,7 @@ enum class WriteStep : std::uint8_t { decided, try_again, walk_again, out_of_mem
 /// walks share. One that writes has also:
 ///   Result<void> begin_write(lane)        what a write needs before it walks: memory for its value
 ///   WriteStep write(lane, leaf, wait_for) tries the write at the leaf
-///   std::uint32_t attempts_of(lane)       how often a write that finds no memory tries again
+///   bool may_try_again(lane)              whether a write that found no memory tries again
 ///   bool make_room(lane)                  frees what can be freed, once no walk holds an epoch
 ///   bool released(version)                whether an answer that waits for it may be given
 ///   void ended_write()                    a write is over

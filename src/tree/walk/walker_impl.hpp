@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "memory/size_class.hpp"
 #include "tree/walk/find_point.hpp"
 #include "tree/walk/walker.hpp"
@@ -194,7 +195,9 @@ void Walker<P>::complete(Lane& lane) {
 template <class P>
 bool Walker<P>::starve(Lane& lane) {
   if constexpr (P::kWrites) {
-    if (lane.attempts++ >= place_.attempts_of(lane)) return false;
+    if (lane.attempts == 0) lane.starving_since_ns = base::monotonic_ns();
+    if (!place_.may_try_again(lane)) return false;
+    ++lane.attempts;
     lane.starved = true;
     ++starved_;
     return true;

@@ -28,6 +28,10 @@ Change::~Change() {
       if (node.fresh_lid) map_->table.release(node.lid);
     }
   }
+  give_back();
+}
+
+void Change::give_back() {
   {
     const std::lock_guard lock(map_->spare_mutex);
     while (!stock_.empty() && map_->spare_nodes.size() < MapCore::kSpareNodes) {
@@ -38,6 +42,7 @@ Change::~Change() {
   for (const std::byte* buffer : stock_) {
     context_->cache.release(static_cast<std::uint64_t>(buffer - map_->base), map_->node_class);
   }
+  stock_.clear();
 }
 
 Result<void> Change::reserve(std::uint32_t nodes, std::uint32_t lids, bool erase) {
@@ -52,6 +57,7 @@ Result<void> Change::reserve(std::uint32_t nodes, std::uint32_t lids, bool erase
     if (map_->spare_nodes.empty()) return fail(Code::out_of_memory);
     stock_.push_back(map_->at(map_->spare_nodes.back()));
     map_->spare_nodes.pop_back();
+    map_->spares_taken.store(true, std::memory_order_relaxed);
   }
   constexpr std::uint32_t kSpareLids = 128;
   return map_->table.reserve(lids + (erase ? 0 : kSpareLids));

@@ -61,6 +61,10 @@ class Change {
   /// Carries splices up the tree until every changed subtree hangs on an unchanged LID.
   void splice(std::vector<Splice> splices);
 
+  /// Gives back what was taken and not needed. Call before the structure lock goes: an erase takes
+  /// several times what it needs of the spares, and the next one would find too few.
+  void give_back();
+
   /// Makes everything take effect under `version`. Cannot fail.
   void commit(std::uint64_t version);
 

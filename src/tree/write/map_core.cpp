@@ -76,8 +76,7 @@ Result<void> MapCore::make_root() {
   directory_offset = table.directory_offset();
   clock.attach(header, options.versions);
   // Best effort: without spares an erase in a full store may be refused, as every write may.
-  const std::size_t spares = std::min<std::size_t>(kSpareNodes, (1u << 20) / options.node_bytes);
-  while (spare_nodes.size() < spares) {
+  while (spare_nodes.size() < spares_wanted()) {
     const auto spare = store.pool.allocate(node_class);
     if (!spare) break;
     spare_nodes.push_back(*spare);
@@ -123,6 +122,16 @@ std::uint64_t MapCore::memory_bytes() const {
     bytes += memory::BufferPool::class_bytes(size_class);
   }
   return bytes + store.reclaimer.waiting(*this, false).bytes;
+}
+
+void MapCore::refill_spares(memory::BufferCache& cache) {
+  const std::lock_guard lock(spare_mutex);
+  while (spare_nodes.size() < spares_wanted()) {
+    const auto spare = cache.allocate(node_class);
+    if (!spare) return;
+    spare_nodes.push_back(*spare);
+  }
+  spares_taken.store(false, std::memory_order_relaxed);
 }
 
 void make_room(ThreadContext& context) {

@@ -112,6 +112,12 @@ class MapCore : public MapView {
   mutable std::mutex spare_mutex;
   std::vector<std::uint64_t> spare_nodes;  // guarded by spare_mutex
   static constexpr std::size_t kSpareNodes = 32;
+  [[nodiscard]] std::size_t spares_wanted() const {
+    return std::min<std::size_t>(kSpareNodes, (1u << 20) / options.node_bytes);
+  }
+  std::atomic<bool> spares_taken{false};  // by erases: there are fewer than wanted
+  /// Puts by again what erases have taken, as far as there is memory.
+  void refill_spares(memory::BufferCache& cache);
   /// Has them lie where other nodes lie, so that they keep no extents for themselves.
   void repack_spares();
 

@@ -76,9 +76,22 @@ bool Reclaimer::collect(memory::BufferCache& cache) {
     } else {
       free(*entry.map, entry.retired, &cache);
       freed = true;
+      // First what erases have taken of the spares: else writes of other threads, short of memory
+      // too, take what is freed again and again, and an erase finds nothing.
+      if (entry.map->spares_taken.load(std::memory_order_relaxed) &&
+          entry.retired.size_class == entry.map->node_class) {
+        entry.map->refill_spares(cache);
+      }
     }
   }
   return freed;
+}
+
+bool Reclaimer::waits_for_readers() const {
+  const std::lock_guard lock(mutex_);
+  return !stamped_.empty() || std::any_of(maps_.begin(), maps_.end(), [](const auto& entry) {
+    return !entry.second.unreleased.empty();
+  });
 }
 
 // Stamps anew what no snapshot needs any longer.

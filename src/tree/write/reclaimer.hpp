@@ -54,8 +54,11 @@ class Reclaimer {
       : pool_(&pool), epochs_(epochs), leases_(&leases) {}
 
   void retire(MapCore& map, std::span<const Retired> retired);
-  /// Frees what can be freed, into `cache`. Returns whether anything was freed.
+  /// Frees what can be freed: into the spares of a map what erases took of them, the rest into
+  /// `cache`. Returns whether anything was freed.
   bool collect(memory::BufferCache& cache);
+  /// Whether something would be freed if readers let go of it, or writes under way were released.
+  [[nodiscard]] bool waits_for_readers() const;
   /// What makes collecting worthwhile: it interrupts every core that runs one of our threads, which
   /// takes longer than to write a leaf anew.
   static constexpr std::uint32_t kDue = 64;  // buffers

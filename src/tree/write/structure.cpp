@@ -30,6 +30,7 @@ std::byte* lock_current(MapCore& map, wire::Lid lid) {
 // Ends a change of one leaf and its neighbours: readers of the version that it returns see it.
 // Requires: the structure lock, which is given back.
 std::uint64_t publish(MapCore& map, Change& change, std::unique_lock<std::mutex>& structure) {
+  change.give_back();
   const std::uint64_t version = map.clock.take();
   change.commit(version);
   structure.unlock();
@@ -192,9 +193,9 @@ Result<void> reserve(Change& change, ThreadContext& context, MapCore& map, std::
 WriteOutcome write_with_restructure(ThreadContext& context, MapCore& map,
                                     const WriteIntent& intent) {
   WriteOutcome outcome;
-  Change change(context, map);
   map.clock.admit();
   std::unique_lock structure(map.structure);
+  Change change(context, map);
   const std::uint32_t nodes = 8 + 3 * height(map);
   if (!reserve(change, context, map, nodes, nodes, intent.op == Op::erase)) {
     outcome.status = WriteStatus::out_of_memory;
@@ -265,6 +266,7 @@ class BatchWriter {
     find_shares();
     const std::uint32_t nodes = nodes_needed();
     if (!reserve(change_, context_, map_, nodes, erases_ ? 0 : nodes, erases_)) {
+      change_.give_back();
       outcome.status = WriteStatus::out_of_memory;
       return outcome;
     }
@@ -417,6 +419,7 @@ class BatchWriter {
   }
 
   void publish(BatchOutcome& outcome) {
+    change_.give_back();
     const std::uint64_t version = map_.clock.take();
     if (planted(Bug::batch_in_two_versions) && entries_.size() > 1) {
       publish_entry(entries_.front(), version);
