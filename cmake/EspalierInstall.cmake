@@ -45,11 +45,16 @@ if(ESPALIER_BUILD_TOOLS)
                 ${PROJECT_SOURCE_DIR}/docs/man/espalier-bench.1
                 ${PROJECT_SOURCE_DIR}/docs/man/espalier-serve.1
           DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-  file(READ ${PROJECT_SOURCE_DIR}/dist/espalier.service service)
-  string(REPLACE "/usr/bin/" "${CMAKE_INSTALL_FULL_BINDIR}/" service "${service}")
-  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/espalier.service CONTENT "${service}" @ONLY)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
-               ${PROJECT_SOURCE_DIR}/dist/espalier.service)
+  # Where programs go is known for sure when they are installed: `cmake --install` takes a prefix.
+  # A stage (DESTDIR) is no part of it.
+  install(CODE "
+    set(ESPALIER_PROGRAM \"${CMAKE_INSTALL_BINDIR}/espalier\")
+    if(NOT IS_ABSOLUTE \"\${ESPALIER_PROGRAM}\")
+      get_filename_component(prefix \"\${CMAKE_INSTALL_PREFIX}\" ABSOLUTE)
+      set(ESPALIER_PROGRAM \"\${prefix}/\${ESPALIER_PROGRAM}\")
+    endif()
+    configure_file(\"${PROJECT_SOURCE_DIR}/dist/espalier.service.in\"
+                   \"${PROJECT_BINARY_DIR}/espalier.service\" @ONLY)")
   install(FILES ${PROJECT_BINARY_DIR}/espalier.service DESTINATION lib/systemd/system)
   install(FILES ${PROJECT_SOURCE_DIR}/dist/espalier.sysusers DESTINATION lib/sysusers.d
           RENAME espalier.conf)

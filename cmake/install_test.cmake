@@ -11,6 +11,19 @@ function(run)
 endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${work}/prefix)
+# The unit of systemd starts what was installed, and does not cut the node off from its network.
+file(READ ${work}/prefix/lib/systemd/system/espalier.service service)
+foreach(line "ExecStart=${work}/prefix/bin/espalier serve"
+             "ExecStartPre=${work}/prefix/bin/espalier serve --check-config"
+             "ExecReload=/bin/kill -HUP $MAINPID")
+  string(FIND "${service}" "\n${line}\n" found)
+  if(found EQUAL -1)
+    message(FATAL_ERROR "the unit lacks '${line}':\n${service}")
+  endif()
+endforeach()
+if(service MATCHES "\n *IPAddressDeny=" OR service MATCHES "@ESPALIER")
+  message(FATAL_ERROR "the unit forbids node.fabric, or was not configured:\n${service}")
+endif()
 file(RENAME ${work}/prefix ${prefix})
 
 if(WAY STREQUAL "package")
