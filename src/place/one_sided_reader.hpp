@@ -68,6 +68,7 @@ class OneSidedReader {
   void fail();
   [[nodiscard]] const tree::WalkTraffic& traffic() const { return port_.traffic(); }
   [[nodiscard]] std::uint64_t restarts() const { return walker_.restarts(); }
+  [[nodiscard]] std::uint64_t met_changes() const { return walker_.met_changes(); }
 
  private:
   OneSidedPlace place_;

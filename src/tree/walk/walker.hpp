@@ -76,13 +76,15 @@ class Walker {
   /// Walks from elsewhere that began again, since a node or value had changed or the guard was
   /// lost.
   [[nodiscard]] std::uint64_t restarts() const { return restarts_; }
+  /// Of these, the ones that met a buffer which had become another.
+  [[nodiscard]] std::uint64_t met_changes() const { return met_changes_; }
 
   /// Restarts after which a walk from elsewhere gives up with `contended`.
   static constexpr std::uint32_t kAttemptsMax = 8;
   /// How often a way down may begin at the root again, from elsewhere, and how many nodes it may
   /// meet, before what is read is taken for no tree. Nodes may be many: one that is written all the
   /// time has a long row of predecessors.
-  static constexpr std::uint32_t kRootsMax = 64;
+  static constexpr std::uint32_t kRootsMax = 8;
   static constexpr std::uint32_t kNodesMax = 1u << 20;
 
  private:
@@ -143,6 +145,7 @@ class Walker {
   std::size_t starved_ = 0;  // of the busy lanes, those that wait for memory
   std::uint64_t completed_ = 0;
   std::uint64_t restarts_ = 0;
+  std::uint64_t met_changes_ = 0;
 };
 
 }  // namespace espalier::tree

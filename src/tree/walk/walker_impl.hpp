@@ -311,6 +311,7 @@ bool Walker<P>::take_version(Lane& lane, const std::byte* header) const {
 template <class P>
 bool Walker<P>::restart(Lane& lane, Confirmed why) {
   ++restarts_;
+  if (why == Confirmed::changed) ++met_changes_;
   lane.hint = {};
   lane.lid = 0;
   lane.other_predecessor = {};
@@ -320,7 +321,12 @@ bool Walker<P>::restart(Lane& lane, Confirmed why) {
     lane.answer.error = {Code::contended, 0, lane.answer.items != 0 ? 1u : 0u};
     return false;
   }
-  if (why == Confirmed::lost) lane.has_version = false;
+  // Where nothing was delivered, a new version is as good, and what it leads to is still there. A
+  // scan then begins anew too, for where it stands was found at the old one.
+  if (why == Confirmed::lost || (lane.answer.items == 0 && lane.task.held == nullptr)) {
+    lane.has_version = false;
+    if (lane.goal == Goal::forward || lane.goal == Goal::backward) return prepare_scan(lane);
+  }
   return true;
 }
 
