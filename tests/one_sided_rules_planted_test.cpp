@@ -12,6 +12,8 @@
 namespace espalier::test {
 namespace {
 
+using tree::Bug;
+
 // What is wrong in the first seed in which something is.
 Wrong any_seed(const OneSidedOptions& options, std::uint64_t seeds) {
   OneSidedCounts counts;
@@ -22,32 +24,113 @@ Wrong any_seed(const OneSidedOptions& options, std::uint64_t seeds) {
   return {};
 }
 
+// Walks that met memory which was used again: from the root there are none, while leases are kept.
+Wrong any_change(OneSidedOptions options, std::uint64_t seeds) {
+  options.hints = false;
+  OneSidedCounts counts;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const Wrong wrong = run_one_sided(seed, options, counts);
+    if (!wrong.empty()) return wrong;
+    if (counts.met_changes == 0) continue;
+    return "seed " + std::to_string(seed) + ": walks met memory that was used again";
+  }
+  return {};
+}
+
 OneSidedOptions calm() {
   OneSidedOptions options;
   options.pauses = false;
   return options;
 }
 
-TEST(OneSidedRules, ANodeAnswersForVersionsFromItsOwnOn) {
-  expect_rejected(tree::Bug::ignore_created, [] { return any_seed(calm(), 5); });
+OneSidedOptions harsh() {
+  OneSidedOptions options;
+  options.faults = fabric::sim::Faults::harsh();
+  return options;
 }
+
+// Few keys: the same leaves are written and read all the time.
+OneSidedOptions crowded() {
+  OneSidedOptions options = harsh();
+  options.keys = 6;
+  options.faults.tear = 1;
+  return options;
+}
+
+// Leases keep nothing, so that only generations tell readers what was used again.
+OneSidedOptions without_leases() {
+  OneSidedOptions options;
+  options.faults.tear = 1;
+  options.faults.tear_ns = {200, 30'000};
+  options.keys = 6;
+  options.clients = 1;
+  options.reads = 100;
+  options.one_in_long = 2;
+  options.pauses = false;
+  options.keeps_leases = false;
+  return options;
+}
+
+// --- idea 1: a node answers for itself, wherever the walk comes from -----------------------------
+
+TEST(OneSidedRules, ANodeAnswersForVersionsFromItsOwnOn) {
+  expect_rejected(Bug::ignore_created, [] { return any_seed(calm(), 5); });
+}
+
+TEST(OneSidedRules, ANodeDoesNotAnswerForVersionsAfterIt) {
+  expect_rejected(Bug::ignore_superseded, [] { return any_seed(calm(), 5); });
+}
+
+TEST(OneSidedRules, ANodeAnswersOnlyForItsRange) {
+  expect_rejected(Bug::skip_range_check, [] { return any_seed(calm(), 5); });
+}
+
+// --- rule 2: the read version comes before the bytes that it is used for -------------------------
 
 TEST(OneSidedRules, TheReadVersionIsReadForEachWalk) {
-  expect_rejected(tree::Bug::stale_read_version, [] { return any_seed(calm(), 5); });
+  expect_rejected(Bug::stale_read_version, [] { return any_seed(calm(), 5); });
 }
 
-// Where leases count, nothing that a walk can reach is used again while it goes on: none has to
-// begin again.
+TEST(OneSidedRules, TheReadVersionComesBeforeNodesWhereReadsAreNotOrdered) {
+  expect_rejected(Bug::version_with_nodes, [] { return any_seed(crowded(), 20); });
+}
+
+// --- rule 3: unwritten slots ---------------------------------------------------------------------
+
+// All leaves are alike, so that a log lies where earlier ones lay.
+TEST(OneSidedRules, ALogIsFilledBeforehand) {
+  OneSidedOptions options = crowded();
+  options.value_bytes = 1;
+  options.one_in_long = 1'000'000;
+  options.erases = false;
+  expect_rejected(Bug::log_not_prefilled, [&] { return any_seed(options, 60); });
+}
+
+// --- rule 4: leases, and what is confirmed after the last byte -----------------------------------
+
+// Where leases count, nothing that a walk can reach is used again while it goes on.
 TEST(OneSidedRules, ALeaseKeepsMemoryFromBeingUsedAgain) {
-  expect_rejected(tree::Bug::lease_not_counted, []() -> Wrong {
-    OneSidedCounts counts;
-    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-      const Wrong wrong = run_one_sided(seed, calm(), counts);
-      if (!wrong.empty()) return wrong;
-    }
-    if (counts.restarts == 0) return {};
-    return std::to_string(counts.restarts) + " walks met memory that was used again";
-  });
+  expect_rejected(Bug::lease_not_counted, [] { return any_change(calm(), 5); });
+}
+
+TEST(OneSidedRules, AReaderIsFencedBeforeItsLeaseEnds) {
+  expect_rejected(Bug::lease_not_fenced, [] { return any_change(harsh(), 10); });
+}
+
+TEST(OneSidedRules, AReadAfterTheLastByteConfirmsIt) {
+  expect_rejected(Bug::not_confirmed, [] { return any_seed(without_leases(), 5); });
+}
+
+TEST(OneSidedRules, ThatReadTellsWhetherTheBufferIsStillTheOne) {
+  expect_rejected(Bug::generation_not_confirmed, [] { return any_seed(without_leases(), 5); });
+}
+
+TEST(OneSidedRules, AValueOutOfLineIsConfirmedToo) {
+  OneSidedOptions options = without_leases();
+  options.map = {.node_bytes = 8192, .log_bytes = 512};
+  options.one_in_long = 1;
+  options.long_bytes = 2600;  // all in buffers of one class
+  expect_rejected(Bug::value_not_confirmed, [&] { return any_seed(options, 6); });
 }
 
 }  // namespace

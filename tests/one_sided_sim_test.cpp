@@ -66,6 +66,22 @@ TEST(OneSidedSim, LargeNodes) {
   run_seeds(options, 10, counts);
 }
 
+// A host that forgets leases, and does not say so: generations tell what was used again.
+TEST(OneSidedSim, NoAnswerIsWrongWhereLeasesKeepNothing) {
+  OneSidedCounts counts;
+  OneSidedOptions options;
+  options.map = {.node_bytes = 8192, .log_bytes = 512};
+  options.keys = 6;
+  options.one_in_long = 1;
+  options.faults.tear = 1;
+  options.faults.tear_ns = {200, 30'000};
+  options.reads = 100;
+  options.keeps_leases = false;
+  run_seeds(options, 20, counts);
+  EXPECT_GT(counts.met_changes, 0u);
+  EXPECT_GT(counts.answers, counts.refused);
+}
+
 // Its readers are told that it is gone; none of them is answered from its memory afterwards.
 TEST(OneSidedSim, ADroppedMapIsSeenToBeGone) {
   OneSidedCounts counts;

@@ -4,7 +4,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "tree/node/planted_tree_bugs.hpp"
+
 namespace espalier::offload {
+
+void fence_and_end(fabric::Registration& region, base::LeaseTable& leases,
+                   std::vector<base::LeaseId>& held) {
+  if (!tree::planted(tree::Bug::lease_not_fenced)) region.revoke();
+  for (const base::LeaseId lease : held) leases.end(lease);
+  held.clear();
+}
 
 Result<fabric::RemoteRegion> OneSidedHost::offer() {
   if (region_) return region_.remote();
@@ -39,12 +48,6 @@ void OneSidedHost::sweep(std::uint64_t now_ns, std::uint64_t epoch) {
   for (const auto& overdue : store_.leases.overdue(before, epoch)) {
     if (std::ranges::find(leases_, overdue.id) != leases_.end()) return fence();
   }
-}
-
-void OneSidedHost::fence() {
-  region_.revoke();
-  for (const base::LeaseId lease : leases_) store_.leases.end(lease);
-  leases_.clear();
 }
 
 }  // namespace espalier::offload

@@ -17,6 +17,11 @@ namespace espalier::offload {
 /// The terms that a node grants leases on.
 inline constexpr base::LeaseTerms kLeaseTerms{};
 
+/// Ends leases of one session: revokes its key, which waits for accesses that began, and only then
+/// leaves the leases out of what holds memory back (DESIGN §2.1 rule 4).
+void fence_and_end(fabric::Registration& region, base::LeaseTable& leases,
+                   std::vector<base::LeaseId>& held);
+
 /// One session's. Ends its leases, after fencing it, when it ends.
 class OneSidedHost {
  public:
@@ -39,8 +44,8 @@ class OneSidedHost {
   /// Fences the session if one of its leases was not renewed for too long, or holds an epoch below
   /// `epoch`.
   void sweep(std::uint64_t now_ns, std::uint64_t epoch);
-  /// Revokes the key, which waits for accesses that began, then ends the leases.
-  void fence();
+  /// As fence_and_end.
+  void fence() { fence_and_end(region_, store_.leases, leases_); }
 
  private:
   static constexpr std::size_t kLeasesMax = 64;

@@ -13,6 +13,7 @@
 
 #include "place/lease_guard.hpp"
 #include "place/read_port.hpp"
+#include "tree/node/planted_tree_bugs.hpp"
 #include "tree/walk/map_view.hpp"
 
 namespace espalier::place {
@@ -65,7 +66,7 @@ class OneSidedAccess {
   struct Confirmation {
     OneSidedAccess* access;
     wire::Ref ref;
-    [[nodiscard]] bool await_ready() const { return false; }
+    [[nodiscard]] bool await_ready() const { return tree::planted(tree::Bug::not_confirmed); }
     void await_suspend(std::coroutine_handle<> walk) const;
     [[nodiscard]] tree::Confirmed await_resume() const { return access->confirmed(ref); }
   };

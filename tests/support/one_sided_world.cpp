@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
 #include "fabric/sim/testing/two_ends.hpp"
+#include "offload/one_sided_host.hpp"
 #include "place/one_sided_reader.hpp"
+#include "tests/support/hints.hpp"
 #include "tests/support/version_replay.hpp"
 
 namespace espalier::test {
@@ -24,7 +27,7 @@ constexpr std::uint64_t kWorldNs = 2'000'000'000;  // after that, something hang
 /// The host's side of one client's session.
 struct Session {
   fabric::Registration region;
-  base::LeaseId lease = 0;
+  std::vector<base::LeaseId> leases;
 };
 
 /// The store beside its memory: writes, reclaims, and answers for leases.
@@ -45,17 +48,22 @@ class Host {
 
   void write() {
     Question question;
-    question.op = random_.one_in(3) ? Op::erase : Op::put;
+    question.op = options_.erases && random_.one_in(3) ? Op::erase : Op::put;
     question.key = random_.pick(keys);
     if (question.op == Op::put) {
-      const bool is_long = random_.one_in(6);
-      const std::uint64_t bytes = random_.below(is_long ? 3000 : options_.value_bytes);
+      const std::uint64_t most = random_.one_in(100) ? 200'000 : 3000;  // extents come and go
+      const bool is_long = random_.one_in(options_.one_in_long);
+      const std::uint64_t bytes = is_long ? random_.between(options_.long_bytes, most)
+                                          : random_.below(options_.value_bytes);
       question.value = std::to_string(++written_) + " ";
       while (question.value.size() < bytes) question.value += static_cast<char>('a' + bytes % 26);
     }
     writer_.ask(std::move(question));
-    // What was given back is used again by the next write.
+    // What was given back is used again by the next write, or by another class of buffers.
     scene_.store.reclaimer.collect(writer_.context.cache);
+    if (!random_.one_in(50)) return;
+    writer_.context.cache.flush();
+    scene_.store.pool.trim();
   }
 
   /// A new session for a client; its pairs are of this domain.
@@ -72,15 +80,13 @@ class Host {
   [[nodiscard]] Session& session(std::uint32_t domain) { return sessions_[domain - 1]; }
 
   /// Fences sessions that were not heard of for too long, then ends their leases.
-  std::uint64_t sweep() {
+  void sweep() {
     const std::uint64_t now = world_.now_ns();
-    if (now < kTerms.lost_after_ns) return 0;
-    const auto overdue = scene_.store.leases.overdue(now - kTerms.lost_after_ns);
-    for (const auto& lease : overdue) {
-      if (options_.fences) session(static_cast<std::uint32_t>(lease.owner)).region.revoke();
-      scene_.store.leases.end(lease.id);
+    if (now < kTerms.lost_after_ns) return;
+    for (const auto& lease : scene_.store.leases.overdue(now - kTerms.lost_after_ns)) {
+      Session& of = session(static_cast<std::uint32_t>(lease.owner));
+      offload::fence_and_end(of.region, scene_.store.leases, of.leases);
     }
-    return overdue.size();
   }
 
   void drop_map() { scene_.map->set_dropped(); }
@@ -114,7 +120,8 @@ class Client {
         random_(seed),
         counts_(counts),
         left_(options.reads),
-        pauses_(options.pauses),
+        options_(options),
+        hints_(host.map(), seed),
         endpoint_(world.add_node(name_)),
         end_(*endpoint_),
         recorder_(host.clock, 10 + number) {
@@ -136,7 +143,9 @@ class Client {
     }
     while (left_ != 0 && reader_->pending() < 4 && random_.one_in(2)) {
       --left_;
-      reader_->submit(recorder_.ask(random_read(random_, host_.keys, 30)));
+      Question question = random_read(random_, host_.keys, 30);
+      const wire::Ref hint = options_.hints ? hint_for(question.key) : wire::Ref{};
+      reader_->submit(recorder_.ask(std::move(question), nullptr, hint));
     }
     reader_->poll();
     if (const auto asked = reader_->lease().due(world_.now_ns())) ask_host(*asked);
@@ -151,6 +160,15 @@ class Client {
   }
 
  private:
+  // Where a walk for this key enters: at the leaf that had the key when it was last asked for, at
+  // any node that there is or was, where there never was one, or at the root.
+  wire::Ref hint_for(const std::string& key) {
+    hints_.current();
+    if (random_.one_in(2)) return {};
+    if (random_.one_in(2) || key.empty()) return hints_.any();
+    return std::exchange(leaves_[key], Scene::leaf_of(host_.map(), key));
+  }
+
   void open() {
     end_.sends.poll({});
     end_.poll();
@@ -183,6 +201,7 @@ class Client {
   void close() {
     if (!reader_) return;
     counts_.restarts += reader_->restarts();
+    counts_.met_changes += reader_->met_changes();
     counts_.round_trips += reader_->traffic().round_trips;
     counts_.bytes += reader_->traffic().bytes;
     reader_.reset();
@@ -194,8 +213,8 @@ class Client {
   // long.
   void ask_host(const place::LeaseGuard::Asked& asked) {
     const auto delay = [this] {
-      return pauses_ && random_.one_in(12) ? random_.below(2'500'000)
-                                           : random_.between(1'000, 20'000);
+      return options_.pauses && random_.one_in(12) ? random_.below(2'500'000)
+                                                   : random_.between(1'000, 20'000);
     };
     const std::uint64_t back = delay();
     world_.after(delay(), [this, asked, back, life = life_, domain = domain_] {
@@ -205,7 +224,8 @@ class Client {
         std::optional<base::LeaseTable::Granted> granted;
         if (session.region) {
           granted = leases.grant(domain, world_.now_ns());
-          session.lease = granted->id;
+          if (options_.keeps_leases) session.leases.push_back(granted->id);
+          if (!options_.keeps_leases) leases.end(granted->id);
         }
         world_.after(back, [this, granted, life] {
           if (life != life_) return;
@@ -214,7 +234,9 @@ class Client {
         });
         return;
       }
-      const auto renewed = leases.renew(asked.id, asked.oldest, world_.now_ns());
+      const Result<std::uint64_t> renewed =
+          options_.keeps_leases ? leases.renew(asked.id, asked.oldest, world_.now_ns())
+                                : Result<std::uint64_t>(host_.store().epochs.current());
       world_.after(back, [this, renewed, life] {
         if (life != life_) return;
         if (renewed) return reader_->lease().renewed(*renewed, world_.now_ns());
@@ -231,7 +253,9 @@ class Client {
   Random random_;
   OneSidedCounts& counts_;
   std::uint64_t left_;
-  const bool pauses_;
+  const OneSidedOptions options_;
+  Hints hints_;
+  std::map<std::string, wire::Ref> leaves_;
   std::unique_ptr<fabric::Endpoint> endpoint_;
   fabric::sim::End end_;
   std::vector<std::unique_ptr<fabric::sim::End>> host_ends_;

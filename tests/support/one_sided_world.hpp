@@ -30,10 +30,14 @@ struct OneSidedOptions {
   std::uint32_t clients = 2;
   std::uint32_t keys = 60;
   std::uint64_t reads = 400;       // of each client
-  std::uint32_t value_bytes = 40;  // most are shorter; some are longer than a node holds
-  bool pauses = true;              // the host does nothing for a while, leases are lost meanwhile
-  bool drop = false;               // the map is dropped in the middle
-  bool fences = true;              // a session is fenced before its lease ends
+  std::uint32_t value_bytes = 40;  // most are shorter
+  std::uint64_t one_in_long = 6;   // of values is perhaps longer than a node holds,
+  std::uint64_t long_bytes = 0;    // and at least so long
+  bool erases = true;
+  bool pauses = true;        // the host does nothing for a while, leases are lost meanwhile
+  bool drop = false;         // the map is dropped in the middle
+  bool keeps_leases = true;  // else each is forgotten at once, and its reader is not told
+  bool hints = true;         // half of the walks enter at a node of a cache, or anywhere
 };
 
 /// How often the rare was reached.
@@ -41,6 +45,7 @@ struct OneSidedCounts {
   std::uint64_t answers = 0;
   std::uint64_t refused = 0;
   std::uint64_t restarts = 0;  // of walks
+  std::uint64_t met_changes = 0;
   std::uint64_t sessions = 0;
   std::uint64_t leases_lost = 0;
   std::uint64_t long_values = 0;  // read

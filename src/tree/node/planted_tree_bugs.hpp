@@ -40,9 +40,13 @@ enum class Bug : std::uint8_t {
   wrong_order_hint,            // the log is not in key order
   batch_in_two_versions,       // half of a batch becomes visible first
   conditions_before_lock,      // conditions are checked before the leaves are locked
+  version_with_nodes,          // rule 2: READs that may pass each other are taken for ordered
   lease_not_counted,           // rule 4: a leased epoch does not keep memory from being used again
-  generation_not_confirmed,    // rule 4: what a walk from elsewhere read is believed as it came
   dropped_map_freed_at_once,   // rule 5: although a lease may still read it
+  lease_not_fenced,            // rule 4: a lease ends while its reader's key is good
+  not_confirmed,               // rule 4: no READ after the last byte
+  generation_not_confirmed,    // rule 4: that READ succeeds, and its generation is not looked at
+  value_not_confirmed,         // rule 4: of values out of line there is no such READ
   snapshot_not_held,           // old versions are freed although a snapshot needs them
 };
 
