@@ -31,6 +31,16 @@ void report(const WriteOutcome& outcome, Completion& answer) {
   if (outcome.status == WriteStatus::condition_failed) answer.error.code = Code::condition_failed;
 }
 
+bool HostPlaceBase::admits(wire::Ref hint) const {
+  if (planted(Bug::hint_not_checked)) return true;
+  if (!map_.store.pool.is_buffer_begin(hint.offset(), memory::BufferKind::node,
+                                       hint.generation())) {
+    return false;
+  }
+  const NodeView node = map_.view(hint);
+  return node.map_id() == map_.id && map_.table.get(node.lid()) == hint;
+}
+
 Result<void> HostPlaceBase::begin_write(Lane& lane) {
   const Request& request = *lane.task.request;
   if (request.value.size() > wire::kValueBytesMax) {

@@ -34,6 +34,11 @@ class HostPlaceBase {
   [[nodiscard]] ThreadContext& context() { return context_; }
   [[nodiscard]] MapCore& map() { return map_; }
 
+  /// Whether the pool's own table says that a node's buffer in use under this generation begins
+  /// there, and the page table names it. What the bytes there say is not believed before: they may
+  /// lie in a client's value.
+  [[nodiscard]] bool admits(wire::Ref hint) const;
+
   /// Errors: value_too_long, out_of_memory.
   Result<void> begin_write(Lane& lane);
   WriteStep write(Lane& lane, wire::Ref leaf, std::uint64_t& wait_for);

@@ -17,6 +17,7 @@ namespace espalier::tree {
 enum class Bug : std::uint8_t {
   none,
   skip_generation_check,       // rule 1: a hint's generation is not looked at
+  hint_not_checked,            // rule 1: the host enters at whatever a hint from outside names
   skip_map_check,              // rule 1: nodes of other maps answer
   read_version_before_epoch,   // rule 2
   stale_read_version,          // rule 2: kept from an earlier request

@@ -29,7 +29,10 @@ namespace espalier::tree {
 enum class WriteStep : std::uint8_t { decided, try_again, walk_again, out_of_memory };
 
 /// Where walks run. `Access` and `Guard` are types of it; `view()` and `guard()` give what all
-/// walks share. One that writes has also:
+/// walks share. One in whose memory walks read in place has also:
+///   bool admits(hint)                     whether a hint, which may come from anywhere, names a
+///                                         node of the map as it is now; asked under the guard
+/// One that writes has also:
 ///   Result<void> begin_write(lane)        what a write needs before it walks: memory for its value
 ///   WriteStep write(lane, leaf, wait_for) tries the write at the leaf
 ///   bool may_try_again(lane)              whether a write that found no memory tries again

@@ -137,6 +137,9 @@ bool Walker<P>::prepare(Lane& lane) {
     default: refuse(lane, Code::invalid_argument); return false;
   }
   lane.tick = place_.guard().begin();
+  if constexpr (kInPlace) {  // under the guard, so that what is admitted stays
+    if (lane.hint && !place_.admits(lane.hint)) lane.hint = {};
+  }
   if constexpr (LocalReadGuard<typename P::GuardType>) {
     lane.read_version = place_.guard().version();
   }

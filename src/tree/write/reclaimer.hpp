@@ -54,8 +54,7 @@ class Reclaimer {
       : pool_(&pool), epochs_(epochs), leases_(&leases) {}
 
   void retire(MapCore& map, std::span<const Retired> retired);
-  /// Frees what can be freed: into the spares of a map what erases took of them, the rest into
-  /// `cache`. Returns whether anything was freed.
+  /// Frees what can be freed, into spares and `cache`. Returns whether anything was freed.
   bool collect(memory::BufferCache& cache);
   /// Whether something would be freed if readers let go of it, or writes under way were released.
   [[nodiscard]] bool waits_for_readers() const;
