@@ -228,6 +228,7 @@ void RemoteRequests::take_items(Place& place, std::string_view payload) {
 
 void RemoteRequests::finish(std::uint32_t number, const Incoming& response) {
   Place& place = places_[number];
+  ESPALIER_ASSERT(place.request != nullptr && busy_ != 0);
   const Request& request = *place.request;
   Completion completion;
   completion.found = (response.header.flags & wire::kFound) != 0;

@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "tree/node/planted_tree_bugs.hpp"
 
 namespace espalier::offload {
 
 void fence_and_end(fabric::Registration& region, base::LeaseTable& leases,
                    std::vector<base::LeaseId>& held) {
-  if (!tree::planted(tree::Bug::lease_not_fenced)) region.revoke();
+  if (!tree::planted(tree::Bug::lease_not_fenced)) {
+    region.revoke();
+    ESPALIER_ASSERT(!region);  // before its leases no longer count
+  }
   for (const base::LeaseId lease : held) leases.end(lease);
   held.clear();
 }
@@ -29,6 +33,7 @@ Result<fabric::RemoteRegion> OneSidedHost::offer() {
 }
 
 Result<base::LeaseTable::Granted> OneSidedHost::grant(std::uint64_t now_ns) {
+  ESPALIER_ASSERT(region_);  // while a lease counts, its reader's key is good
   if (leases_.size() >= kLeasesMax) return fail(Code::out_of_memory, kLeasesMax);
   const auto granted = store_.leases.grant(session_, now_ns);
   leases_.push_back(granted.id);
@@ -38,6 +43,7 @@ Result<base::LeaseTable::Granted> OneSidedHost::grant(std::uint64_t now_ns) {
 Result<std::uint64_t> OneSidedHost::renew(base::LeaseId lease, std::uint64_t oldest,
                                           std::uint64_t now_ns) {
   if (std::ranges::find(leases_, lease) == leases_.end()) return fail(Code::not_found);
+  ESPALIER_ASSERT(region_);
   return store_.leases.renew(lease, oldest, now_ns);
 }
 

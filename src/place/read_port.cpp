@@ -68,6 +68,7 @@ bool ReadPort::post(LaneReads& lane) {
 }
 
 void ReadPort::finish(LaneReads& lane) {
+  ESPALIER_ASSERT(lane.waiting && lane.walk && lane.ready != nullptr);
   lane.wanted.clear();
   lane.waiting = false;
   lane.ready->push(lane.walk);
@@ -85,6 +86,7 @@ bool ReadPort::poll() {
       }
       if (in_flight_.empty()) continue;  // it was told as failed before
       LaneReads& lane = *in_flight_.front();
+      ESPALIER_ASSERT(lane.waiting && lane.posted == lane.wanted.size());
       in_flight_.pop_front();
       finish(lane);
     }

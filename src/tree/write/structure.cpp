@@ -22,7 +22,9 @@ std::byte* lock_current(MapCore& map, wire::Lid lid) {
   for (;;) {
     std::byte* leaf = map.at(map.table.get(lid).offset());
     lock_leaf(leaf);
-    if (NodeView(leaf, map.geometry).superseded() == wire::kLive) return leaf;
+    const NodeView node(leaf, map.geometry);
+    ESPALIER_ASSERT(node.map_id() == map.id && node.lid() == lid && node.leaf());
+    if (node.superseded() == wire::kLive) return leaf;
     unlock(leaf);  // its log was merged meanwhile
   }
 }
@@ -31,6 +33,7 @@ std::byte* lock_current(MapCore& map, wire::Lid lid) {
 // Requires: the structure lock, which is given back.
 std::uint64_t publish(MapCore& map, Change& change, std::unique_lock<std::mutex>& structure) {
   change.give_back();
+  ESPALIER_ASSERT(structure.owns_lock());
   const std::uint64_t version = map.clock.take();
   change.commit(version);
   structure.unlock();

@@ -18,6 +18,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
 #include "tree/node/planted_tree_bugs.hpp"
 #include "wire/map_header.hpp"
@@ -60,6 +61,7 @@ class VersionClock {
       read.store(version);
       return;
     }
+    ESPALIER_ASSERT(version > read.load() && version <= taken());  // taken, and not done before
     // While version - 1 is the newest released one, nobody but this writer can move on. The
     // exchanges are full fences: of two writers that finish together at least one sees the other.
     if (read.load() == version - 1) {
