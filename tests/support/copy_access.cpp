@@ -119,6 +119,10 @@ const std::byte* CopyAccess::image(std::uint64_t offset) {
 void CopyAccess::want(const std::byte* image, std::uint32_t begin, std::uint32_t bytes) {
   ESPALIER_ASSERT(image == image_.get());
   ESPALIER_ASSERT(begin <= node_bytes_ && bytes <= node_bytes_ - begin);
+  if (machine_->whole_nodes) {
+    begin = 0;
+    bytes = node_bytes_;
+  }
   machine_->cut(offset_ + begin, image_.get() + begin, bytes, wanted_);
 }
 

@@ -44,6 +44,10 @@ class CopyMachine {
   /// Nodes that walks came to, so far.
   [[nodiscard]] std::uint64_t nodes() const { return nodes_; }
 
+  /// Whatever part of a node is wanted, all of it comes: for nodes whose lengths lie, of which a
+  /// walk would look at bytes that it did not ask for.
+  bool whole_nodes = false;
+
   /// Called between two lines of a READ: the number of lines still to come.
   std::function<void(std::size_t)> between_lines;
 

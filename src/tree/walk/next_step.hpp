@@ -28,6 +28,7 @@ struct Step {
   StepKind kind = StepKind::root;
   wire::Ref ref{};
   wire::Lid lid = 0;
+  std::uint32_t child = 0;  ///< of a child: which one of the node's
 };
 
 /// The version as of which a walk reads nodes: without versions always the newest state.
@@ -75,21 +76,23 @@ struct Step {
          cursor.key.prefix() == head.high_key_prefix;
 }
 
-/// The second half: the child of an interior node that is next on the way.
-/// Requires: the node's groups and separators are at hand.
-[[nodiscard]] inline wire::Lid child_of(const Cursor& cursor, const NodeView& node,
-                                        const NodeHead& head, const SearchKit& kit) {
-  return node.child(
-      cursor.goal == Goal::backward
-          ? choose_child_descending(node, cursor.key)
-          : choose_child(node, cursor.key, choose_group(node, head, cursor.key, kit), kit));
+/// The second half: which child of an interior node is next on the way.
+/// Requires: the groups of the choice are at hand; the separators where they decide, and in
+/// descending walks.
+[[nodiscard]] inline std::uint32_t child_of(const Cursor& cursor, const NodeView& node,
+                                            const GroupChoice& choice, const SearchKit& kit) {
+  return cursor.goal == Goal::backward ? choose_child_descending(node, cursor.key)
+                                       : choose_child(node, cursor.key, choice, kit);
 }
 
 /// A whole step. Requires: the whole node is at hand.
 [[nodiscard]] inline Step next_step(const MapView& map, Cursor& cursor, const NodeView& node,
                                     const NodeHead& head, wire::Ref ref) {
   Step step = visit(map, cursor, node, head, ref);
-  if (step.kind == StepKind::child) step.lid = child_of(cursor, node, head, map.kit);
+  if (step.kind != StepKind::child) return step;
+  const GroupChoice choice = choose_group(node, head, cursor.key, map.kit);
+  step.child = child_of(cursor, node, choice, map.kit);
+  step.lid = node.child(step.child);
   return step;
 }
 

@@ -147,9 +147,7 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
           }
         }
         warmth = head.level() == 1 ? Warmth::cold : Warmth::warm;
-        const std::uint32_t child = lane.goal == Goal::backward
-                                        ? choose_child_descending(node, lane.key)
-                                        : choose_child(node, lane.key, group, map().kit);
+        const std::uint32_t child = child_of(lane, node, group, map().kit);
         if constexpr (kInPlace) {
           const std::uint64_t entry = map().entry_offset(node.child(child));
           const std::byte* at = access.bytes(entry, sizeof(wire::Ref));

@@ -5,19 +5,32 @@
 
 #include "base/assert.hpp"
 #include "tree/node/planted_tree_bugs.hpp"
+#include "tree/walk/next_step.hpp"
 
 namespace espalier::tree {
 
 std::byte* find_leaf(const MapCore& map, const SearchKey& key, Path& path) {
-  path.clear();
-  wire::Lid lid = map.root;
+  Cursor cursor;
+  cursor.goal = Goal::write;
+  cursor.read_version = kNewest;
+  cursor.key = key;
+  wire::Ref ref;
   for (;;) {
-    std::byte* at = map.at(map.table.get(lid).offset());
-    const NodeView node(at, map.geometry);
-    if (node.leaf()) return at;
-    const std::uint32_t index = choose_child(node, key, map.kit);
-    path.push_back({at, index});
-    lid = node.child(index);
+    if (!ref) {
+      path.clear();
+      ref = map.root_ref();
+    }
+    std::byte* at = map.at(ref.offset());
+    const Step step = next_step(map, cursor, NodeView(at, map.geometry), NodeHead::read(at), ref);
+    switch (step.kind) {
+      case StepKind::leaf: return at;
+      case StepKind::child:
+        path.push_back({at, step.child});
+        ref = map.ref(step.lid);
+        break;
+      // A leaf that was merged meanwhile names its successor, which is the same child.
+      default: ref = step.ref; break;
+    }
   }
 }
 

@@ -2,28 +2,40 @@
 #include "tree/write/estimate.hpp"
 
 #include "tree/node/leaf_search.hpp"
+#include "tree/walk/next_step.hpp"
 #include "tree/write/audit.hpp"
 
 namespace espalier::tree {
+namespace {
+
+// Far more than a tree is high.
+constexpr std::uint32_t kNodesMax = 64;
+
+}  // namespace
 
 double estimate_rank(const MapCore& map, const SearchKey& key) {
   double below = 0;  // share of the map's items that lies left of the way down
   double share = 1;  // of the current subtree
-  wire::Ref ref = map.table.get(map.root);
-  for (;;) {
+  Cursor cursor;
+  cursor.read_version = kNewest;
+  cursor.key = key;
+  wire::Ref ref = map.root_ref();
+  // Where it changes meanwhile, what is known so far is a guess as good.
+  for (std::uint32_t nodes = 0; ref && nodes < kNodesMax; ++nodes) {
     const NodeView node = map.view(ref);
-    if (node.leaf()) {
+    const Step step = next_step(map, cursor, node, NodeHead::read(node.bytes()), ref);
+    if (step.kind == StepKind::leaf) {
       const auto end = static_cast<double>(node.sorted_end() - map.geometry.sorted_begin);
       const Position at = lower_bound(node, key, probe_leaf(node, key, map.kit));
       const auto before = static_cast<double>(at.offset - map.geometry.sorted_begin);
       if (end > 0) below += share * before / end;
       break;
     }
-    const std::uint32_t index = choose_child(node, key, map.kit);
+    ref = step.ref;
+    if (step.kind != StepKind::child) continue;
     share /= node.children();
-    below += share * index;
-    ref = map.table.get(node.child(index));
-    if (!ref) break;  // it changed meanwhile; what is known so far is a guess as good
+    below += share * step.child;
+    ref = map.ref(step.lid);
   }
   return below * static_cast<double>(map.items.sum());
 }
