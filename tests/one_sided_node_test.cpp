@@ -158,7 +158,7 @@ TEST_P(OneSidedNode, ANodeThatOffersNothingSaysSo) {
 struct Answers : Handler {
   explicit Answers(std::size_t count) : values(count), codes(count), items_of(count) {}
   void done(const Completion& completion) override {
-    ++told;
+    ++completed;
     codes[completion.tag] = completion.error.code;
     if (completion.found) values[completion.tag] = std::string(completion.value);
   }
@@ -169,7 +169,7 @@ struct Answers : Handler {
   std::vector<std::optional<std::string>> values;
   std::vector<Code> codes;
   std::vector<Items> items_of;
-  std::size_t told = 0;
+  std::size_t completed = 0;
 };
 
 TEST_P(OneSidedNode, APipelineReadsAloneAndWritesByItsRings) {
@@ -187,7 +187,7 @@ TEST_P(OneSidedNode, APipelineReadsAloneAndWritesByItsRings) {
   }
   Answers written(keys.size());
   pipeline->run(requests, written);
-  EXPECT_EQ(written.told, keys.size());
+  EXPECT_EQ(written.completed, keys.size());
   // Reads and writes mixed: each is told once, under its own tag.
   const std::string new_value = "new";
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -197,7 +197,7 @@ TEST_P(OneSidedNode, APipelineReadsAloneAndWritesByItsRings) {
   }
   Answers read(keys.size());
   pipeline->run(requests, read);
-  EXPECT_EQ(read.told, keys.size());
+  EXPECT_EQ(read.completed, keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     ASSERT_EQ(read.codes[i], Code::invalid) << i;
     if (requests[i].op == Op::get) {
@@ -210,7 +210,7 @@ TEST_P(OneSidedNode, APipelineReadsAloneAndWritesByItsRings) {
   Answers polled(10);
   pipeline->submit(std::span(requests).subspan(1, 4), polled);
   while (pipeline->poll() != 0) continue;
-  EXPECT_EQ(polled.told, 4u);
+  EXPECT_EQ(polled.completed, 4u);
   // A map that is gone is told to be gone.
   ASSERT_TRUE(connect().drop_map("m"));
   Answers gone(keys.size());

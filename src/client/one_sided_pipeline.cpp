@@ -111,9 +111,9 @@ void OneSidedPipeline::Place::done(const Completion& completion) {
     return;
   }
   ++owner.completed_;
-  Completion told = completion;
-  told.tag = queued.request->tag;
-  queued.handler->done(told);
+  Completion answer = completion;
+  answer.tag = queued.request->tag;
+  queued.handler->done(answer);
 }
 
 bool OneSidedPipeline::Place::items(std::uint64_t, std::span<const Item> items) {

@@ -51,7 +51,7 @@ class OneSidedPipeline final : public PipelineImpl {
     Handler* handler = nullptr;
     bool again = false;  // it was lost once
   };
-  /// A read in flight: told as `tag`, which is its place.
+  /// A read in flight: its tag is its place.
   class Place final : public Handler {
    public:
     void begin(OneSidedPipeline& owner, const Queued& queued, std::uint32_t number);

@@ -52,8 +52,8 @@ class Node {
   };
   /// Goes on with what `wanted` has of settings that a running node can change
   /// (node/config_settings.hpp), log.level among them, which is its owner's to obey. Clients notice
-  /// nothing. Returns the settings that stay as they were: node.socket_mode (not_found: the socket's
-  /// file does not lie there any more; system), metrics.port (as start()).
+  /// nothing. Returns the settings that stay as they were: node.socket_mode (not_found: the
+  /// socket's file does not lie there any more; system), metrics.port (as start()).
   /// Thread: one at a time, and none that starts, stops or asks for the configuration.
   [[nodiscard]] std::vector<NotChanged> change(const Config& wanted);
 

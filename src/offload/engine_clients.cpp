@@ -134,7 +134,7 @@ ResponseRing& Engine::ring_of(const Request& request) const {
 
 void Engine::send(Request& request, wire::ResponseKind kind, const wire::ResponseHeader& header,
                   std::initializer_list<std::string_view> payload) {
-  ESPALIER_ASSERT(request.offload != nullptr);  // taken, and not answered yet
+  ESPALIER_ASSERT(request.connection != nullptr);  // taken, and not answered yet
   Connection& connection = *request.connection;
   if (connection.closing) return;
   ResponseRing& ring = ring_of(request);

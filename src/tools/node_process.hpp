@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // This process as a memory node: signals, messages to whoever started it, and a log.
 //
-// SIGTERM, SIGINT and SIGHUP are blocked before the node starts its threads, which inherit that, and are
-// waited for by the thread that called. After the first of SIGTERM and SIGINT these two are as the
-// system has them: a second one ends the process at once.
+// SIGTERM, SIGINT and SIGHUP are blocked before the node starts its threads, which inherit that,
+// and are waited for by the thread that called. After the first of SIGTERM and SIGINT these two are
+// as the system has them: a second one ends the process at once.
 #pragma once
 
 #include "tools/environment.hpp"
@@ -12,7 +12,8 @@ namespace espalier::tools {
 
 /// Starts a node, and runs it until SIGTERM or SIGINT. Its clients are told, and what they have in
 /// flight is finished. With each SIGHUP it loads its configuration again and takes what a running
-/// node can take; if anything is wrong, everything stays as it was. Logs to `environment.err`. Fails if the node cannot start.
+/// node can take; if anything is wrong, everything stays as it was. Logs to `environment.err`.
+/// Fails if the node cannot start.
 /// Thread: the only one of the process.
 [[nodiscard]] Outcome<int> run_node(Environment& environment, const node::Loaded& loaded,
                                     const LoadAgain& load_again);

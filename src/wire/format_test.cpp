@@ -299,10 +299,16 @@ TEST(RingFormat, NumbersOfANode) {
   NodeNumbersHeader header{};
   header.started_us = 1;
   header.epoch = 2;
+  header.dropped_bytes = 4;
   header.maps = 3;
+  header.holders = 5;
   EXPECT_EQ(bytes_of(header).substr(0, 8), "\1\0\0\0\0\0\0\0"s);
   EXPECT_EQ(bytes_of(header).substr(80, 8), "\2\0\0\0\0\0\0\0"s);
-  EXPECT_EQ(bytes_of(header).substr(124), "\3\0\0\0"s);
+  EXPECT_EQ(bytes_of(header).substr(152, 8), "\4\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(bytes_of(header).substr(172, 8), "\3\0\0\0\5\0\0\0"s);
+  EXPECT_EQ(bytes_of(header).substr(180), std::string(12, '\0'));
+  EXPECT_EQ(bytes_of(HolderEntry{1, 2, 3, 4, 5, 0}).substr(0, 20),
+            "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3\0\0\0"s);
   OffloadNumbers offload{};
   offload.requests = 1;
   offload.durations[kDurationBuckets - 1] = 2;

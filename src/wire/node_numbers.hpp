@@ -2,10 +2,11 @@
 // The numbers of a node as they travel: the answer to `node_stats`.
 //
 //   0                   192
-//   +-------------------+---------+----------------+---------------+--------------------+----------
-//   | NodeNumbersHeader | version | OffloadNumbers | WorkerNumbers | MapEntry, its name | HolderEntry,
-//   |                   | (text)  | `offloads` of  | `workers` of  | `maps` of both     | 2 names
-//   +-------------------+---------+----------------+---------------+--------------------+----------
+//   +-------------------+---------+----------------+---------------+-----------+--------------+---
+//   | NodeNumbersHeader | version | OffloadNumbers | WorkerNumbers | MapEntry, | HolderEntry, |
+//   |                   | (text)  |                |               | its name  | two names    |
+//   +-------------------+---------+----------------+---------------+-----------+--------------+---
+//                                   `offloads`       `workers`       `maps`      `holders` of them
 //
 // Each follows the one before without a gap. src/node/numbers_format.hpp writes and reads them.
 #pragma once

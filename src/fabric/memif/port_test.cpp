@@ -281,7 +281,7 @@ TEST_F(MemifPorts, NoLinkIsFree) {
   EXPECT_EQ(refused, kLinksMax);
 }
 
-/// A socket at `path` that accepts nothing until it is asked to, with as many waiting as it may have.
+/// A socket at `path` that accepts nothing until it is asked to, with a full queue.
 struct BusyListener {
   explicit BusyListener(const std::string& path) : address(*base::UnixAddress::file(path)) {
     EXPECT_EQ(bind(socket.number(), address.get(), address.bytes()), 0);

@@ -269,11 +269,9 @@ void finish_leaf(std::byte* buffer, const Geometry& g, const NodeFrame& frame,
 }
 
 void go_live(std::byte* buffer, std::uint64_t created) {
-  // It was no node until now, and references to it tell it from what lay here before.
+  // It was no node until now.
   ESPALIER_ASSERT(
       base::load_shared<std::uint64_t>(buffer + offsetof(wire::NodeHeader, superseded)) == 0);
-  ESPALIER_ASSERT(
-      base::load_shared<std::uint32_t>(buffer + offsetof(wire::NodeHeader, generation)) != 0);
   base::store_shared<std::uint64_t>(buffer + offsetof(wire::NodeHeader, created), created);
   base::store_shared<std::uint64_t>(buffer + offsetof(wire::NodeHeader, superseded), wire::kLive,
                                     std::memory_order_release);
