@@ -35,7 +35,9 @@ std::vector<Holder> holders_of(const StoreCore& store, std::size_t most) {
                        reader.epoch,
                        bytes});
   }
-  std::ranges::stable_sort(holders, std::ranges::greater(), &Holder::bytes);
+  std::ranges::sort(holders, [](const Holder& a, const Holder& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.owner < b.owner;
+  });
   if (holders.size() > most) holders.resize(most);
   return holders;
 }
