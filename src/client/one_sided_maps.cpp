@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/one_sided_maps.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -14,6 +15,9 @@ namespace espalier::client {
 namespace {
 
 constexpr std::uint64_t kNapNs = 1'000'000;
+// After a failure, so that little of a thread's time goes into trying again.
+constexpr std::uint64_t kPauseNs = 100'000'000;
+constexpr std::uint64_t kPauseFactor = 4;
 
 /// What the answer to one_sided_open holds.
 struct Opening {
@@ -78,6 +82,22 @@ Result<place::OneSidedReader*> OneSidedMaps::open(RemoteRequests& requests,
                                                   NodeConnection& connection, std::uint32_t map) {
   if (link_ && link_->pair().state() == fabric::QueuePair::State::error) close();
   if (const auto known = maps_.find(map); known != maps_.end()) return &known->second->reader;
+  if (connection.lost()) return fail(Code::connection_lost);
+  const std::uint64_t began = base::monotonic_ns();
+  // Without a connection for READs none of the maps can be opened.
+  if (began < failed_until_ns_ && (!link_ || failed_map_ == map)) return std::unexpected(failure_);
+  const auto opened = open_anew(requests, connection, map);
+  if (opened) return opened;
+  const std::uint64_t now = base::monotonic_ns();
+  failure_ = opened.error();
+  failed_map_ = map;
+  failed_until_ns_ = now + std::max(kPauseNs, kPauseFactor * (now - began));
+  return opened;
+}
+
+Result<place::OneSidedReader*> OneSidedMaps::open_anew(RemoteRequests& requests,
+                                                       NodeConnection& connection,
+                                                       std::uint32_t map) {
   if (!link_) {
     auto link = connection.open_reads();
     if (!link) return std::unexpected(link.error());
@@ -101,10 +121,22 @@ Result<place::OneSidedReader*> OneSidedMaps::open(RemoteRequests& requests,
 }
 
 void OneSidedMaps::renew(RemoteRequests& requests, place::LeaseGuard& lease) {
-  const auto asked = lease.due(base::monotonic_ns());
+  const std::uint64_t now = base::monotonic_ns();
+  const auto asked = lease.due(now);
   if (!asked) return;
-  if (asked->id == 0) return lease.end_all();  // another comes with another reader
-  const wire::LeaseRenewal renewal{asked->id, asked->oldest};
+  // A session stands and falls with all its leases, those of maps that are not read now too.
+  for (const auto& [map, opened] : maps_) {
+    place::LeaseGuard& other = opened->reader.lease();
+    if (&other == &lease) continue;
+    if (const auto idle = other.idle_due(now)) ask_renewal(requests, other, *idle);
+  }
+  ask_renewal(requests, lease, *asked);
+}
+
+void OneSidedMaps::ask_renewal(RemoteRequests& requests, place::LeaseGuard& lease,
+                               const place::LeaseGuard::Asked& asked) {
+  if (asked.id == 0) return lease.end_all();  // another comes with another reader
+  const wire::LeaseRenewal renewal{asked.id, asked.oldest};
   Outgoing ask;
   ask.offload = wire::OffloadId::lease_renew;
   ask.payload = base::bytes_of(renewal);

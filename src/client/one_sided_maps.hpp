@@ -27,6 +27,8 @@ class OneSidedMaps {
   OneSidedMaps& operator=(const OneSidedMaps&) = delete;
 
   /// The reader of a map, with a connection, the map's view and a lease; once made, it is kept.
+  /// A failure is remembered for a while, and told again at once: a handshake with a node that does
+  /// not answer may take seconds.
   /// Cost: the first time a handshake and a request. Requires: nothing pends at `requests`.
   /// Errors: unsupported (the node or the map offers no one-sided access), not_found,
   /// connection_lost, corrupt, system.
@@ -43,8 +45,17 @@ class OneSidedMaps {
 
  private:
   struct OpenedMap;
+  static void ask_renewal(RemoteRequests& requests, place::LeaseGuard& lease,
+                          const place::LeaseGuard::Asked& asked);
+
+  Result<place::OneSidedReader*> open_anew(RemoteRequests& requests, NodeConnection& connection,
+                                           std::uint32_t map);
 
   const std::uint32_t lanes_;
+  // The last failure to open a map, and until when it is not tried again.
+  Error failure_{};
+  std::uint32_t failed_map_ = 0;
+  std::uint64_t failed_until_ns_ = 0;
   // Readers end before the link that they read by.
   std::unique_ptr<ReadLink> link_;
   std::unordered_map<std::uint32_t, std::unique_ptr<OpenedMap>> maps_;

@@ -385,6 +385,12 @@ Result<std::unique_ptr<PipelineImpl>> RemoteMap::open_pipeline(std::uint32_t in_
       sessions_->release(std::move(*rings));
       return std::unexpected(control.error());
     }
+    // The map's number is that of one node, and another may have come between.
+    if ((*control)->connection().node_id() != (*rings)->connection().node_id()) {
+      sessions_->release(std::move(*rings));
+      sessions_->release(std::move(*control));
+      return fail(Code::connection_lost);
+    }
     return std::make_unique<OneSidedPipeline>(
         std::move(*rings), std::move(*control),
         [sessions = sessions_](std::unique_ptr<ThreadRings> lane, const tree::WalkTraffic& read) {

@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstring>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -136,7 +137,11 @@ Result<void> HttpListener::start(std::uint16_t port) {
     const bool given = port == 0 && second.error().code == Code::already_exists;
     if (!no_such_address && !given) return second;
   }
-  thread_ = std::thread([this] { run(); });
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {  // no thread to be had
+    return base::refused_by_system(error.code().value());
+  }
   return {};
 }
 

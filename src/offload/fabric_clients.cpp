@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 #include <utility>
 
 #include "base/system_error.hpp"
@@ -291,7 +292,9 @@ Result<void> FabricClients::accept_reads(const fabric::ConnectRequest& request,
   auto pair = endpoint_->accept(request, pair_options(session.domain),
                                 std::as_bytes(std::span(&welcome, 1)));
   if (!pair) return std::unexpected(pair.error());
+  // What was read by the pair before this one is over, and so are its leases: nobody renews them.
   if (session.reads) session.reads->close();
+  session.connection->one_sided->fence();
   session.reads = std::move(*pair);
   return {};
 }
@@ -452,6 +455,7 @@ void FabricClients::maintain() {
   for (const auto& [token, session] : sessions_) {
     if (session->reads && session->reads->state() == fabric::QueuePair::State::error) {
       session->reads.reset();
+      session->connection->one_sided->fence();
     }
     if (session->pair && session->pair->state() == fabric::QueuePair::State::connected) {
       session->met = true;
@@ -478,14 +482,26 @@ void FabricClients::maintain() {
 }
 
 // A session whose lease was not renewed is fenced; and, when leases alone hold more than an eighth
-// of the memory, those that hold the oldest epoch.
+// of the memory, those that hold the oldest epoch. A map that was dropped counts once every lease
+// that is renewed has had the time to come after it.
 void FabricClients::sweep_leases(std::uint64_t now_ns) {
   tree::StoreCore& store = services_.store;
-  const std::uint64_t held = store.reclaimer.bytes_held_by_leases() + store.dropped.bytes();
+  const std::uint64_t stamp = store.dropped.oldest_stamp();
+  if (std::exchange(dropped_stamp_, stamp) != stamp) dropped_since_ns_ = now_ns;
+  const bool overdue = now_ns - dropped_since_ns_ > kLeaseTerms.lost_after_ns;
+  const std::uint64_t held =
+      store.reclaimer.bytes_held_by_leases() + (overdue ? store.dropped.bytes() : 0);
   const bool too_much = held > store.region.limit_bytes() / kLeasedShare;
   const std::uint64_t epoch = too_much ? store.leases.oldest() + 1 : 0;
-  for (const auto& [token, session] : sessions_) {
-    session->connection->one_sided->sweep(now_ns, epoch);
+  const std::uint64_t before =
+      now_ns < kLeaseTerms.lost_after_ns ? 0 : now_ns - kLeaseTerms.lost_after_ns;
+  std::unordered_set<std::uint64_t> late;
+  for (const auto& lease : store.leases.overdue(before, epoch)) late.insert(lease.owner);
+  if (!late.empty()) {
+    for (const auto& [token, session] : sessions_) {
+      OneSidedHost& host = *session->connection->one_sided;
+      if (late.contains(host.session())) host.fence();
+    }
   }
   if (store.dropped.due()) services_.helper.run([&store] { store.dropped.collect(); });
 }

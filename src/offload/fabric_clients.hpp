@@ -168,6 +168,8 @@ class FabricClients {
   std::uint32_t turns_ = 0;
   std::uint32_t idle_turns_ = 0;
   std::uint64_t house_ns_ = 0;
+  std::uint64_t dropped_stamp_ = 0;     // of the dropped map that has waited longest
+  std::uint64_t dropped_since_ns_ = 0;  // when it was seen first
   FabricCounts counts_;
 };
 

@@ -47,13 +47,4 @@ Result<std::uint64_t> OneSidedHost::renew(base::LeaseId lease, std::uint64_t old
   return store_.leases.renew(lease, oldest, now_ns);
 }
 
-void OneSidedHost::sweep(std::uint64_t now_ns, std::uint64_t epoch) {
-  if (leases_.empty()) return;
-  const std::uint64_t before =
-      now_ns < kLeaseTerms.lost_after_ns ? 0 : now_ns - kLeaseTerms.lost_after_ns;
-  for (const auto& overdue : store_.leases.overdue(before, epoch)) {
-    if (std::ranges::find(leases_, overdue.id) != leases_.end()) return fence();
-  }
-}
-
 }  // namespace espalier::offload

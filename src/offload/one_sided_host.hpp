@@ -41,9 +41,8 @@ class OneSidedHost {
   Result<base::LeaseTable::Granted> grant(std::uint64_t now_ns);
   /// Errors: as LeaseTable::renew; not_found for a lease that is not the session's.
   Result<std::uint64_t> renew(base::LeaseId lease, std::uint64_t oldest, std::uint64_t now_ns);
-  /// Fences the session if one of its leases was not renewed for too long, or holds an epoch below
-  /// `epoch`.
-  void sweep(std::uint64_t now_ns, std::uint64_t epoch);
+  /// Its number: the owner of its leases.
+  [[nodiscard]] std::uint64_t session() const { return session_; }
   /// As fence_and_end.
   void fence() { fence_and_end(region_, store_.leases, leases_); }
 

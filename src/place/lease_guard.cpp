@@ -36,6 +36,13 @@ std::optional<LeaseGuard::Asked> LeaseGuard::due(std::uint64_t now_ns) {
   return Asked{id_, oldest};
 }
 
+std::optional<LeaseGuard::Asked> LeaseGuard::idle_due(std::uint64_t now_ns) {
+  if (asking_ || ended_ || id_ == 0 || in_flight_ != 0) return std::nullopt;
+  if (now_ns - answered_ns_ < terms_.lost_after_ns / 4) return std::nullopt;
+  asking_ = true;
+  return Asked{id_, epoch_};
+}
+
 void LeaseGuard::answered(std::uint64_t now_ns) {
   asking_ = false;
   answered_ns_ = now_ns;

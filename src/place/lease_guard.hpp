@@ -57,6 +57,8 @@ class LeaseGuard {
   /// What is to be asked now, if anything; then it counts as asked, and is answered by `granted`,
   /// `renewed`, `lost` or `end_all`.
   [[nodiscard]] std::optional<Asked> due(std::uint64_t now_ns);
+  /// The same for a lease under which nothing is in flight, and that would lapse before long.
+  [[nodiscard]] std::optional<Asked> idle_due(std::uint64_t now_ns);
   void granted(base::LeaseId id, std::uint64_t epoch, std::uint64_t now_ns);
   void renewed(std::uint64_t epoch, std::uint64_t now_ns);
   /// The host does not know the lease (any more): another one is asked for.

@@ -109,5 +109,22 @@ TEST(LeaseGuard, WhenThereWillBeNoneNothingIsAsked) {
   guard.end(tick);
 }
 
+// A session stands and falls with all its leases, so those without walks are renewed too.
+TEST(LeaseGuard, OneWithoutWalksIsRenewedBeforeItLapses) {
+  const base::LeaseTerms terms{};
+  LeaseGuard guard(terms);
+  guard.granted(7, 3, 1000);
+  EXPECT_FALSE(guard.idle_due(1000 + terms.lost_after_ns / 4 - 1));
+  const auto asked = guard.idle_due(1000 + terms.lost_after_ns / 4);
+  ASSERT_TRUE(asked);
+  EXPECT_EQ(asked->id, 7u);
+  EXPECT_EQ(asked->oldest, 3u);
+  EXPECT_FALSE(guard.idle_due(1000 + terms.lost_after_ns)) << "it is asked for already";
+  guard.renewed(5, 2000 + terms.lost_after_ns);
+  EXPECT_FALSE(guard.idle_due(2000 + terms.lost_after_ns));
+  guard.lost();
+  EXPECT_FALSE(guard.idle_due(2000 + 9 * terms.lost_after_ns)) << "there is none";
+}
+
 }  // namespace
 }  // namespace espalier::place

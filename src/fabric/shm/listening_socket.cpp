@@ -52,7 +52,7 @@ Result<ListeningSocket> ListeningSocket::open(std::string_view path, mode_t mode
   const auto address = base::UnixAddress::file(path);
   if (!address) return std::unexpected(address.error());
   const std::string name(path);
-  const memory::Descriptor alone = lock_folder_of(name);
+  memory::Descriptor alone = lock_folder_of(name);
   {
     const memory::Descriptor probe = make_socket();
     if (!probe) return base::refused_by_system();
@@ -71,8 +71,11 @@ Result<ListeningSocket> ListeningSocket::open(std::string_view path, mode_t mode
   made.path_ = name;
   made.file_ = find_socket(name);
   // Nobody can connect before listen(), so nobody comes in under the permissions that bind() gave.
-  if (chmod(name.c_str(), mode) != 0) return base::refused_by_system();
-  if (::listen(made.number(), kBacklog) != 0) return base::refused_by_system();
+  if (chmod(name.c_str(), mode) != 0 || ::listen(made.number(), kBacklog) != 0) {
+    const int why = errno;
+    alone.close();  // what is made takes the lock itself when it goes
+    return base::refused_by_system(why);
+  }
   return made;
 }
 

@@ -53,6 +53,11 @@ std::uint64_t DroppedMaps::bytes_held_since(std::uint64_t epoch) const {
   return bytes;
 }
 
+std::uint64_t DroppedMaps::oldest_stamp() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.empty() ? 0 : waiting_.front().stamp;
+}
+
 std::size_t DroppedMaps::size() const {
   const std::lock_guard lock(mutex_);
   return waiting_.size();

@@ -44,6 +44,8 @@ class DroppedMaps {
   /// Of these, what a lease of this epoch holds back.
   [[nodiscard]] std::uint64_t bytes_held_since(std::uint64_t epoch) const;
   [[nodiscard]] std::size_t size() const;
+  /// Of the map that has waited longest; 0: none waits.
+  [[nodiscard]] std::uint64_t oldest_stamp() const;
 
  private:
   struct Waiting {

@@ -20,14 +20,24 @@ const char* name_of(Holder::Kind kind) {
 
 std::vector<Holder> holders_of(const StoreCore& store, std::size_t most) {
   std::vector<Holder> holders = store.reclaimer.snapshot_holders();
-  for (const base::LeaseTable::Holder& lease : store.leases.holders()) {
-    const std::uint64_t bytes =
-        store.reclaimer.bytes_held_since(lease.epoch) + store.dropped.bytes_held_since(lease.epoch);
+  const auto leases = store.leases.holders();
+  const auto readers = store.epochs.exposed();
+  std::vector<std::uint64_t> epochs;
+  for (const auto& lease : leases) epochs.push_back(lease.epoch);
+  for (const auto& reader : readers) epochs.push_back(reader.epoch);
+  std::ranges::sort(epochs);
+  epochs.erase(std::unique(epochs.begin(), epochs.end()), epochs.end());
+  const std::vector<std::uint64_t> held = store.reclaimer.bytes_held_since(epochs);
+  const auto bytes_of = [&](std::uint64_t epoch) {
+    return held[static_cast<std::size_t>(std::ranges::lower_bound(epochs, epoch) - epochs.begin())];
+  };
+  for (const auto& lease : leases) {
+    const std::uint64_t bytes = bytes_of(lease.epoch) + store.dropped.bytes_held_since(lease.epoch);
     holders.push_back(
         {Holder::Kind::lease, "session " + std::to_string(lease.owner), {}, lease.epoch, bytes});
   }
-  for (const base::EpochTable::Exposed& reader : store.epochs.exposed()) {
-    const std::uint64_t bytes = store.reclaimer.bytes_held_since(reader.epoch);
+  for (const auto& reader : readers) {
+    const std::uint64_t bytes = bytes_of(reader.epoch);
     if (bytes == 0) continue;
     holders.push_back({Holder::Kind::epoch,
                        "process " + std::to_string(reader.process),

@@ -6,7 +6,7 @@
 //
 // Locks, in the order in which they may be taken:
 //   structure lock -> leaf locks in ascending key order -> reclaimer, page table
-//   registry of maps -> spare nodes -> pool
+//   registry of maps, reclaimer -> spare nodes -> pool
 // No lock is held while a walk waits, and no version is taken before all locks are held (rule 11).
 #pragma once
 

@@ -2,6 +2,7 @@
 #include "tree/write/reclaimer.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/own_counter.hpp"
@@ -88,10 +89,11 @@ bool Reclaimer::collect(memory::BufferCache& cache) {
 }
 
 bool Reclaimer::waits_for_readers() const {
+  const std::uint64_t leased = leases_->oldest();  // what these keep takes longer than a walk
   const std::lock_guard lock(mutex_);
-  return !stamped_.empty() || std::any_of(maps_.begin(), maps_.end(), [](const auto& entry) {
-    return !entry.second.unreleased.empty();
-  });
+  const bool stamped = !stamped_.empty() && stamped_.front().stamp < leased;
+  return stamped || std::any_of(maps_.begin(), maps_.end(),
+                                [](const auto& entry) { return !entry.second.unreleased.empty(); });
 }
 
 // Stamps anew what no snapshot needs any longer.
@@ -172,13 +174,21 @@ std::uint64_t Reclaimer::bytes_held_by_leases() const {
   return bytes;
 }
 
-std::uint64_t Reclaimer::bytes_held_since(std::uint64_t epoch) const {
-  const std::lock_guard lock(mutex_);
-  std::uint64_t bytes = 0;
-  for (auto entry = stamped_.rbegin(); entry != stamped_.rend() && entry->stamp >= epoch; ++entry) {
-    if (entry->retired.offset == 0) continue;
-    bytes += memory::BufferPool::class_bytes(entry->retired.size_class);
+std::vector<std::uint64_t> Reclaimer::bytes_held_since(
+    std::span<const std::uint64_t> epochs) const {
+  std::vector<std::uint64_t> bytes(epochs.size());
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Stamped& entry : stamped_) {
+      if (entry.retired.offset == 0) continue;
+      // The newest epoch that keeps it; all older ones do too.
+      const auto after = std::ranges::upper_bound(epochs, entry.stamp);
+      if (after == epochs.begin()) continue;
+      bytes[static_cast<std::size_t>(after - epochs.begin()) - 1] +=
+          memory::BufferPool::class_bytes(entry.retired.size_class);
+    }
   }
+  for (std::size_t i = bytes.size(); i > 1; --i) bytes[i - 2] += bytes[i - 1];
   return bytes;
 }
 
@@ -186,16 +196,20 @@ std::vector<Holder> Reclaimer::snapshot_holders() const {
   const std::lock_guard lock(mutex_);
   std::vector<Holder> holders;
   for (const auto& [map, state] : maps_) {
-    for (const HeldVersion& version : state.versions) {
-      if (version.expired.load(std::memory_order_relaxed)) continue;
-      Holder holder{Holder::Kind::snapshot, version.owner, map->name, version.version, 0};
-      for (const Retired& one : state.held) {
-        if (one.version > version.version) {
-          holder.bytes += memory::BufferPool::class_bytes(one.size_class);
-        }
-      }
-      holders.push_back(std::move(holder));
+    const std::size_t first = holders.size();
+    for (const HeldVersion& held : state.versions) {  // they ascend
+      if (held.expired.load(std::memory_order_relaxed)) continue;
+      holders.push_back({Holder::Kind::snapshot, held.owner, map->name, held.version, 0});
     }
+    const auto of_map = std::span(holders).subspan(first);
+    if (of_map.empty()) continue;
+    for (const Retired& one : state.held) {
+      // The newest snapshot that needs it; all older ones do too.
+      const auto after = std::ranges::lower_bound(of_map, one.version, {}, &Holder::since);
+      if (after == of_map.begin()) continue;
+      std::prev(after)->bytes += memory::BufferPool::class_bytes(one.size_class);
+    }
+    for (std::size_t i = of_map.size(); i > 1; --i) of_map[i - 2].bytes += of_map[i - 1].bytes;
   }
   return holders;
 }

@@ -84,8 +84,10 @@ class Reclaimer {
   };
   /// Bytes that leases hold back, and no epoch: what would be free without them.
   [[nodiscard]] std::uint64_t bytes_held_by_leases() const;
-  /// Bytes that wait and that an epoch exposed or leased since then keeps, perhaps with others.
-  [[nodiscard]] std::uint64_t bytes_held_since(std::uint64_t epoch) const;
+  /// For each of these epochs, which ascend, the bytes that wait and that a reader keeps, perhaps
+  /// with others, whose epoch it is. Cost: one pass over what is stamped.
+  [[nodiscard]] std::vector<std::uint64_t> bytes_held_since(
+      std::span<const std::uint64_t> epochs) const;
   /// The snapshots of all maps; those that have expired hold nothing and are left out.
   [[nodiscard]] std::vector<Holder> snapshot_holders() const;
   /// What waits for one map.
