@@ -38,6 +38,13 @@ class Random : public base::Random {
   }
 };
 
+/// Whether it is the one for threads; only g++'s is used here.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kThreadSanitized = true;
+#else
+constexpr bool kThreadSanitized = false;
+#endif
+
 /// Whether a sanitizer makes everything several times slower.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr bool kSanitized = true;
