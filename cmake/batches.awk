@@ -93,7 +93,7 @@ function note_using(text) {
 function declared(text) {
   if (text ~ /^(namespace|template|return|case|public|private|protected)\>?[^A-Za-z0-9_]/) return ""
   if (text ~ /^(TEST|TYPED_TEST|INSTANTIATE|static_assert|using namespace|extern)/) return ""
-  if (text ~ /^using [A-Za-z0-9_:]+;/) return ""
+  if (text ~ /^using (enum )?[A-Za-z0-9_:]+;/) return ""
   if (sub(/^#define /, "", text)) {
     sub(/[^A-Za-z0-9_].*/, "", text)
     return text

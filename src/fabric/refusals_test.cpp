@@ -12,8 +12,6 @@
 namespace espalier::fabric {
 namespace {
 
-using State = QueuePair::State;
-
 class FabricRefusals : public ::testing::TestWithParam<FabricTransport> {
  protected:
   FabricRefusals() : seed(base::seed_from_environment(21)), scene(GetParam(), seed) {}
@@ -35,8 +33,8 @@ class FabricRefusals : public ::testing::TestWithParam<FabricTransport> {
     const Receive receive{77, room};
     if (far.shared_receives == nullptr) pair.far->post_receives({&receive, 1});
     const Completion ended = scene.run(*pair.near, request);
-    EXPECT_EQ(pair.near->state(), State::error);
-    scene.await([&] { return pair.far->state() == State::error; });
+    EXPECT_EQ(pair.near->state(), QueuePair::State::error);
+    scene.await([&] { return pair.far->state() == QueuePair::State::error; });
     for (const Completion& end : scene.far_completions(1)) {
       EXPECT_EQ(end.work_id, 77u);
       EXPECT_NE(end.status, Status::success);
@@ -119,7 +117,7 @@ TEST_P(FabricRefusals, ARevokedRegionIsClosed) {
   ASSERT_EQ(scene.run(*pair.near, request).status, Status::success);
   region.revoke();
   EXPECT_EQ(scene.run(*pair.near, request).status, Status::remote_access);
-  EXPECT_EQ(pair.near->state(), State::error);
+  EXPECT_EQ(pair.near->state(), QueuePair::State::error);
   // The place is given again, under another key.
   const auto next = scene.offer();
   EXPECT_EQ(refused(request), Status::remote_access);
@@ -165,7 +163,7 @@ TEST_P(FabricRefusals, MalformedRequestsAreRefusedAtOnce) {
     EXPECT_EQ(posted.stopped, Posted::Stopped::malformed);
     EXPECT_EQ(scene.near_completions(1)[0].work_id, 7u);
   }
-  EXPECT_EQ(pair.near->state(), State::connected);
+  EXPECT_EQ(pair.near->state(), QueuePair::State::connected);
 }
 
 TEST_P(FabricRefusals, AFullQueueTakesWhatItHasRoomFor) {
@@ -252,7 +250,7 @@ TEST_P(FabricRefusals, AMessageLongerThanItsReceiveEndsThePair) {
   const auto received = scene.far_completions(1);
   EXPECT_EQ(received[0].status, Status::local_length);
   EXPECT_EQ(received[0].work_id, 3u);
-  scene.await([&] { return pair.far->state() == State::error; });
+  scene.await([&] { return pair.far->state() == QueuePair::State::error; });
   EXPECT_EQ(room[64], std::byte{0});
 }
 
@@ -275,7 +273,7 @@ TEST_P(FabricRefusals, ASendGivesUpIfItShallNotWaitForEver) {
   const auto pair = scene.connect(near);
   EXPECT_EQ(scene.run(*pair.near, WorkRequest::send(1, eight)).status, Status::no_receive);
   EXPECT_EQ(pair.near->ended_by(), Status::no_receive);
-  scene.await([&] { return pair.far->state() == State::error; });
+  scene.await([&] { return pair.far->state() == QueuePair::State::error; });
 }
 
 TEST_P(FabricRefusals, RequestsOfNoBytesTouchNoRegion) {
@@ -296,9 +294,11 @@ TEST_P(FabricRefusals, EitherSideCanClose) {
     ASSERT_EQ(pair.near->post_receives({&receive, 1}), 1u);
     ASSERT_EQ(pair.far->post_receives({&receive, 1}), 1u);
     (near_closes ? pair.near : pair.far)->close();
-    EXPECT_EQ((near_closes ? pair.near : pair.far)->state(), State::error);
-    scene.await(
-        [&] { return pair.near->state() == State::error && pair.far->state() == State::error; });
+    EXPECT_EQ((near_closes ? pair.near : pair.far)->state(), QueuePair::State::error);
+    scene.await([&] {
+      return pair.near->state() == QueuePair::State::error &&
+             pair.far->state() == QueuePair::State::error;
+    });
     EXPECT_EQ(pair.near->ended_by(), Status::success);
     EXPECT_EQ(pair.far->ended_by(), Status::success);
     EXPECT_EQ(scene.near_completions(1)[0].status, Status::flushed);
@@ -309,7 +309,7 @@ TEST_P(FabricRefusals, EitherSideCanClose) {
 TEST_P(FabricRefusals, APairThatIsGoneIsNoticed) {
   auto pair = scene.connect();
   pair.far.reset();
-  scene.await([&] { return pair.near->state() == State::error; });
+  scene.await([&] { return pair.near->state() == QueuePair::State::error; });
 }
 
 TEST_P(FabricRefusals, ConnectingCarriesDataBothWays) {
@@ -327,7 +327,7 @@ TEST_P(FabricRefusals, ConnectingCarriesDataBothWays) {
   options.sends = &scene.far_queue;
   const auto far = scene.link->far().accept(*request, options, welcome);
   ASSERT_TRUE(far);
-  scene.await([&] { return near->state() == State::connected; });
+  scene.await([&] { return near->state() == QueuePair::State::connected; });
   ASSERT_GE(near->peer_data().size(), welcome.size());
   EXPECT_TRUE(std::equal(welcome.begin(), welcome.end(), near->peer_data().begin()));
   EXPECT_EQ(scene.near_completions(1)[0].status, Status::success);
@@ -344,7 +344,7 @@ TEST_P(FabricRefusals, WhoIsRejectedIsTold) {
   std::optional<ConnectRequest> request;
   scene.await([&] { return (request = scene.link->far().next_request()).has_value(); });
   scene.link->far().reject(*request);
-  scene.await([&] { return near->state() == State::error; });
+  scene.await([&] { return near->state() == QueuePair::State::error; });
   EXPECT_EQ(near->ended_by(), Status::remote_operation);
   EXPECT_EQ(scene.near_completions(1)[0].status, Status::flushed);
   EXPECT_TRUE(untouched());
@@ -356,7 +356,7 @@ TEST_P(FabricRefusals, NobodyListeningIsNoticed) {
   options.retries = 1;
   const auto near = scene.link->near().connect(scene.link->nobody(), options, {});
   if (!near) return;  // noticed at once
-  scene.await([&] { return (*near)->state() == State::error; });
+  scene.await([&] { return (*near)->state() == QueuePair::State::error; });
   EXPECT_NE((*near)->ended_by(), Status::success);
 }
 

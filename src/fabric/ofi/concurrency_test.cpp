@@ -15,8 +15,6 @@
 namespace espalier::fabric::ofi {
 namespace {
 
-using State = QueuePair::State;
-
 constexpr std::uint64_t kLong = 60'000'000'000;
 
 /// Serves until told to stop, and sleeps in between.

@@ -23,13 +23,12 @@ namespace espalier::fabric::ofi {
 namespace {
 
 using wire::ofi::RecordKind;
-using State = QueuePair::State;
 
 /// A server, and a client of it who wants to be served whatever happens.
 class OfiEndpointTest : public ::testing::Test {
  protected:
   OfiEndpointTest() {
-    await([this] { return witness.pair->state() == State::connected; });
+    await([this] { return witness.pair->state() == QueuePair::State::connected; });
     witness_pair = server.pairs.back().get();
   }
   ~OfiEndpointTest() override { server.pairs.clear(); }
@@ -47,7 +46,7 @@ class OfiEndpointTest : public ::testing::Test {
     std::array<std::byte, 64> bytes{};
     const auto read = WorkRequest::read(1, bytes, server.remote().key, server.remote().at(128));
     EXPECT_EQ(witness.run(read, [this] { server.turn(); }).status, Status::success);
-    EXPECT_EQ(witness_pair->state(), State::connected);
+    EXPECT_EQ(witness_pair->state(), QueuePair::State::connected);
   }
   /// Connects by hand, so far that the server has a pair for it.
   void accept(HandPeer& peer) {
@@ -95,8 +94,9 @@ TEST_F(OfiEndpointTest, FramesThatAreNoneEndTheirConnectionOnly) {
     std::vector<std::byte> noise(1 + random.below(8000));
     random.fill(noise);
     peer.say(noise);
-    await([&] { return pair.state() == State::error && peer.has_heard(RecordKind::end); },
-          [&] { peer.turn(); });
+    await(
+        [&] { return pair.state() == QueuePair::State::error && peer.has_heard(RecordKind::end); },
+        [&] { peer.turn(); });
     EXPECT_EQ(pair.ended_by(), Status::remote_invalid);
     expect_witness_is_served();
   }
@@ -108,7 +108,7 @@ TEST_F(OfiEndpointTest, RecordsOfNoiseEndTheirConnectionOnly) {
     HandPeer peer(server);
     accept(peer);
     QueuePair& pair = *server.pairs.back();
-    for (int frame = 0; frame < 8 && pair.state() == State::connected; ++frame) {
+    for (int frame = 0; frame < 8 && pair.state() == QueuePair::State::connected; ++frame) {
       FrameByHand by_hand;
       std::vector<std::byte> payload(random.below(200));
       random.fill(payload);
@@ -125,7 +125,7 @@ TEST_F(OfiEndpointTest, RecordsOfNoiseEndTheirConnectionOnly) {
       }
     }
     peer.vanish();
-    await([&] { return pair.state() == State::error; });
+    await([&] { return pair.state() == QueuePair::State::error; });
     expect_witness_is_served();
   }
   EXPECT_TRUE(std::all_of(server.memory.begin(), server.memory.end(),
@@ -143,7 +143,7 @@ TEST_F(OfiEndpointTest, WhoSendsMoreThanThereIsRoomForIsCutOff) {
     peer.turn();
   }
   Client late(server.address());
-  await([&] { return pair.state() == State::error; },
+  await([&] { return pair.state() == QueuePair::State::error; },
         [&] {
           late.endpoint->progress();
           server.endpoint->wait(0);
@@ -161,7 +161,7 @@ TEST_F(OfiEndpointTest, APeerThatVanishesIsNoticedAndNobodyElseNotices) {
   ASSERT_EQ(pair.post(WorkRequest::send(78, bytes)).taken, 1u);
   server.turn();
   peer.vanish();
-  await([&] { return pair.state() == State::error; });
+  await([&] { return pair.state() == QueuePair::State::error; });
   EXPECT_EQ(pair.ended_by(), Status::retry_exceeded);
   Completion ended[3];
   ASSERT_EQ(server.queue.poll(ended), 2u);
@@ -178,7 +178,7 @@ TEST_F(OfiEndpointTest, APeerThatHangsIsGivenUpAndNobodyElseNotices) {
   accept(peer);
   QueuePair& pair = *server.pairs.back();
   ASSERT_EQ(pair.post(WorkRequest::send(77, {})).taken, 1u);
-  await([&] { return pair.state() == State::error; });  // the peer takes no turn
+  await([&] { return pair.state() == QueuePair::State::error; });  // the peer takes no turn
   EXPECT_EQ(pair.ended_by(), Status::retry_exceeded);
   expect_witness_is_served();
 }
@@ -222,7 +222,8 @@ TEST_F(OfiEndpointTest, WhoSaysNothingGivesWayToWhoDoes) {
     }
   }
   Client late(server.address());
-  await([&] { return late.pair->state() == State::connected; }, [&] { late.endpoint->progress(); });
+  await([&] { return late.pair->state() == QueuePair::State::connected; },
+        [&] { late.endpoint->progress(); });
   expect_witness_is_served();
 }
 
@@ -248,7 +249,8 @@ TEST_F(OfiEndpointTest, BareSocketsStopNobody) {
   }
   for (int i = 0; i < 200; ++i) server.turn();
   Client late(server.address());
-  await([&] { return late.pair->state() == State::connected; }, [&] { late.endpoint->progress(); });
+  await([&] { return late.pair->state() == QueuePair::State::connected; },
+        [&] { late.endpoint->progress(); });
   expect_witness_is_served();
   // libfabric forgets those that are still silent when a listener ends, memory and all; not those
   // that hang up before.
@@ -295,7 +297,7 @@ TEST_F(OfiEndpointTest, WhoAskedAndLeftIsNotLetIn) {
   for (int i = 0; i < 100; ++i) server.turn();
   const auto accepted = server.endpoint->accept(*request, server.options, {});
   if (accepted) {
-    await([&] { return (*accepted)->state() == State::error; });
+    await([&] { return (*accepted)->state() == QueuePair::State::error; });
     EXPECT_EQ((*accepted)->ended_by(), Status::retry_exceeded);
   } else {
     EXPECT_EQ(accepted.error().code, Code::not_found);

@@ -16,7 +16,6 @@ namespace {
 using wire::ofi::Operands;
 using wire::ofi::RecordHead;
 using wire::ofi::RecordKind;
-using State = QueuePair::State;
 
 std::vector<std::byte> some(std::size_t bytes) {
   return std::vector<std::byte>(bytes, std::byte{0xA5});
@@ -24,7 +23,7 @@ std::vector<std::byte> some(std::size_t bytes) {
 
 /// The pair has ended, and told the peer why.
 void expect_ended(const PairByHand& by_hand, Status why, const std::string& what) {
-  EXPECT_EQ(by_hand.pair->state(), State::error) << what;
+  EXPECT_EQ(by_hand.pair->state(), QueuePair::State::error) << what;
   EXPECT_EQ(by_hand.pair->ended_by(), why) << what;
   EXPECT_TRUE(by_hand.channel.is_let_go()) << what;
   const auto records = by_hand.channel.records();
@@ -87,7 +86,7 @@ TEST(OfiPair, MessagesWhosePartsDoNotFitEndIt) {
     const Receive receive{5, room};
     ASSERT_EQ(by_hand.pair->post_receives({&receive, 1}), 1u);
     by_hand.bring(by_hand.frame().add(by_hand.asks(RecordKind::send, 0, 64, 32), some(32)));
-    EXPECT_EQ(by_hand.pair->state(), State::connected);
+    EXPECT_EQ(by_hand.pair->state(), QueuePair::State::connected);
     by_hand.bring(by_hand.frame().add(kind, some(bytes)));
     expect_ended(by_hand, Status::remote_invalid, "part");
     const auto completion = by_hand.next();
@@ -167,7 +166,7 @@ TEST(OfiPair, HeadsThatCannotBeEndIt) {
 TEST(OfiPair, WhatIsPutAsideIsBounded) {
   PairByHand by_hand;  // with no receives
   std::size_t frames = 0;
-  while (by_hand.pair->state() == State::connected) {
+  while (by_hand.pair->state() == QueuePair::State::connected) {
     ASSERT_LT(++frames, 1000u);
     by_hand.bring(by_hand.frame().add(RecordKind::send, some(4000)));
   }
@@ -201,7 +200,7 @@ TEST(OfiPair, ARegionThatIsRevokedInTheMiddleOfAReadIsReadNoMore) {
   PairByHand by_hand;
   const std::uint32_t bytes = PairByHand::kRegionBytes;  // more than leaves at once
   by_hand.bring(by_hand.frame().add(by_hand.asks(RecordKind::read, 0, bytes, 0)));
-  EXPECT_EQ(by_hand.pair->state(), State::connected);
+  EXPECT_EQ(by_hand.pair->state(), QueuePair::State::connected);
   by_hand.region.revoke();
   by_hand.bring(by_hand.frame());
   expect_ended(by_hand, Status::remote_access, "revoked");
@@ -241,7 +240,7 @@ TEST(OfiPair, APeerThatSaysNothingIsGivenUp) {
   by_hand.progress();
   std::uint32_t probes = 0;
   const std::uint64_t begin = by_hand.now_ns;
-  while (by_hand.pair->state() == State::connected) {
+  while (by_hand.pair->state() == QueuePair::State::connected) {
     ASSERT_LE(by_hand.pair->due_ns(), begin + 16'000);
     by_hand.now_ns = by_hand.pair->due_ns();
     by_hand.channel.frames.clear();
@@ -267,7 +266,7 @@ TEST(OfiPair, APeerThatAnswersProbesIsWaitedFor) {
     by_hand.progress();
     by_hand.bring(by_hand.frame());
   }
-  EXPECT_EQ(by_hand.pair->state(), State::connected);
+  EXPECT_EQ(by_hand.pair->state(), QueuePair::State::connected);
   EXPECT_FALSE(by_hand.next());
   by_hand.bring(by_hand.frame(32).add(RecordKind::done));
   EXPECT_EQ(by_hand.next()->status, Status::success);
@@ -284,7 +283,7 @@ TEST(OfiPair, APeerWithoutAReceiveIsGivenUpIfThatIsAskedFor) {
   by_hand.bring(by_hand.frame().add(RecordKind::starved));
   by_hand.now_ns += 3999;
   by_hand.bring(by_hand.frame());
-  EXPECT_EQ(by_hand.pair->state(), State::connected);
+  EXPECT_EQ(by_hand.pair->state(), QueuePair::State::connected);
   by_hand.now_ns += 1;
   by_hand.progress();
   expect_ended(by_hand, Status::no_receive, "starved");
@@ -313,7 +312,7 @@ TEST(OfiPair, WhoConnectsWantsAWelcome) {
   }
   PairByHand good({}, false);
   good.bring(good.frame().add(RecordKind::welcome, greeting_bytes(some(kAcceptDataMax))));
-  EXPECT_EQ(good.pair->state(), State::connected);
+  EXPECT_EQ(good.pair->state(), QueuePair::State::connected);
   EXPECT_EQ(good.pair->peer_data().size(), kAcceptDataMax);
 }
 

@@ -14,14 +14,12 @@
 namespace espalier::fabric::shm {
 namespace {
 
-using State = QueuePair::State;
-
 TEST(ShmConnectConcurrency, BothHearWhatTheOtherSays) {
   Connected two;
   EXPECT_EQ(text_of(two.client.pair->peer_data()), "welcome");
   EXPECT_EQ(text_of(two.target.pair->peer_data()), "hello");
-  EXPECT_EQ(two.client.pair->state(), State::connected);
-  EXPECT_EQ(two.target.pair->state(), State::connected);
+  EXPECT_EQ(two.client.pair->state(), QueuePair::State::connected);
+  EXPECT_EQ(two.target.pair->state(), QueuePair::State::connected);
   EXPECT_EQ(two.client.endpoint->properties().transport, "shm");
 }
 
@@ -43,7 +41,7 @@ TEST(ShmConnectConcurrency, AsMuchMayBeSaidAsInEveryTransport) {
   EXPECT_FALSE(target.endpoint->accept(*request, target.options(), welcome));
   target.pair = *target.endpoint->accept(*request, target.options(),
                                          std::span(welcome).first(kAcceptDataMax));
-  until(client, target, [&] { return client.pair->state() == State::connected; });
+  until(client, target, [&] { return client.pair->state() == QueuePair::State::connected; });
   EXPECT_EQ(client.pair->peer_data().size(), kAcceptDataMax);
   // One request is one connection.
   EXPECT_FALSE(target.endpoint->accept(*request, target.options(), {}));
@@ -60,7 +58,7 @@ TEST(ShmConnectConcurrency, WhoIsRefusedIsToldSo) {
   const auto message = bytes_of("x");
   client.pair->post(WorkRequest::send(1, message));
   target.endpoint->reject(*request);
-  until(client, target, [&] { return client.pair->state() == State::error; });
+  until(client, target, [&] { return client.pair->state() == QueuePair::State::error; });
   EXPECT_EQ(client.pair->ended_by(), Status::remote_operation);
   EXPECT_EQ(client.take(client.sends)->status, Status::flushed);
 }
@@ -69,7 +67,7 @@ TEST(ShmConnectConcurrency, NobodyThere) {
   base::TemporaryFolder folder;
   Side client;
   client.pair = *client.endpoint->connect((folder / "none").string(), client.options(), {});
-  EXPECT_EQ(client.pair->state(), State::error);
+  EXPECT_EQ(client.pair->state(), QueuePair::State::error);
   EXPECT_EQ(client.pair->ended_by(), Status::retry_exceeded);
   EXPECT_FALSE(client.endpoint->connect("", client.options(), {}));
   EXPECT_FALSE(client.endpoint->connect(std::string(200, 'x'), client.options(), {}));
@@ -82,7 +80,7 @@ TEST(ShmConnectConcurrency, AListenerThatGoesAnswersNobody) {
   ASSERT_TRUE(target->endpoint->listen((folder / "s").string()));
   client.pair = *client.endpoint->connect((folder / "s").string(), client.options(), {});
   target.reset();
-  until(client, client, [&] { return client.pair->state() == State::error; });
+  until(client, client, [&] { return client.pair->state() == QueuePair::State::error; });
   EXPECT_EQ(client.pair->ended_by(), Status::retry_exceeded);
   EXPECT_FALSE(std::filesystem::exists(folder / "s"));
 }
@@ -100,7 +98,7 @@ TEST(ShmConnectConcurrency, WhoGivesUpCannotBeAccepted) {
   // Either it is not there any more, or the pair ends at once.
   auto accepted = target.endpoint->accept(*request, target.options(), {});
   if (accepted) {
-    until(client, target, [&] { return (*accepted)->state() == State::error; });
+    until(client, target, [&] { return (*accepted)->state() == QueuePair::State::error; });
   } else {
     EXPECT_EQ(accepted.error().code, Code::not_found);
   }
@@ -156,7 +154,7 @@ TEST(ShmConnectConcurrency, ASocketThatWasLeftBehindIsReplacedAndAFileIsNot) {
   Side client;
   ASSERT_TRUE(target.endpoint->listen(path));
   connect(client, target, path, client.options(), target.options());
-  EXPECT_EQ(client.pair->state(), State::connected);
+  EXPECT_EQ(client.pair->state(), QueuePair::State::connected);
 
   std::ofstream(folder / "file") << "data";
   EXPECT_FALSE(target.endpoint->listen((folder / "file").string()));
@@ -184,9 +182,9 @@ TEST(ShmConnectConcurrency, AnEndpointHasManyPairs) {
   EXPECT_EQ(base::load_shared<std::uint64_t>(memory.at(0)), 60u);
   // One that ends is no end for others.
   pairs[0]->close();
-  until(client, target, [&] { return pairs[1]->state() == State::error; });
-  EXPECT_EQ(pairs[2]->state(), State::connected);
-  EXPECT_EQ(pairs[3]->state(), State::connected);
+  until(client, target, [&] { return pairs[1]->state() == QueuePair::State::error; });
+  EXPECT_EQ(pairs[2]->state(), QueuePair::State::connected);
+  EXPECT_EQ(pairs[3]->state(), QueuePair::State::connected);
 }
 
 TEST(ShmConnectConcurrency, SeveralPairsTakeReceivesFromOneQueue) {

@@ -13,8 +13,6 @@
 namespace espalier::fabric::shm {
 namespace {
 
-using State = QueuePair::State;
-
 TEST(ShmHostileConcurrency, PiecesThatCannotBeEndTheConnection) {
   const std::uint32_t longest = wire::fabric_piece_bytes_max(kSlots);
   const wire::FabricPieceHead heads[] = {
@@ -84,7 +82,8 @@ TEST(ShmHostileConcurrency, GarbageInTheMemoryOfTheConnection) {
       ASSERT_EQ(raw.target.pair->post_receives({&receive, 1}), 1u);
       raw.target.pair->post(WorkRequest::send(i, std::span(into).first(random.below(5000))));
     }
-    for (int step = 0; step < 200 && raw.target.pair->state() == State::connected; ++step) {
+    for (int step = 0; step < 200 && raw.target.pair->state() == QueuePair::State::connected;
+         ++step) {
       // Heads that are nearly good, everywhere, and words of any kind.
       const std::uint64_t slot = random.below(round % 2 == 0 ? 4 : kSlots);
       wire::FabricPieceHead head{};

@@ -17,7 +17,6 @@ namespace {
 
 using memory::Descriptor;
 using memory::SharedMemory;
-using State = QueuePair::State;
 
 TEST(ShmHostileConcurrency, PacketsThatCannotBeEndTheConnection) {
   base::Random random(base::seed_from_environment(32));
@@ -154,7 +153,7 @@ TEST(ShmHostileConcurrency, AListenerThatLetsNobodyInKeepsNobodyWaiting) {
   second.pair = *second.endpoint->connect(raw.path(), second.options(), {});
   third.pair = *third.endpoint->connect(raw.path(), third.options(), {});
   for (int i = 0; i < 100; ++i) third.endpoint->progress();
-  EXPECT_EQ(third.pair->state(), State::connecting);
+  EXPECT_EQ(third.pair->state(), QueuePair::State::connecting);
   const Descriptor of_second(accept4(raw.listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
   ASSERT_EQ(fcntl(raw.listening.number(), F_SETFL, O_NONBLOCK), 0);
   Descriptor of_third;
@@ -164,7 +163,7 @@ TEST(ShmHostileConcurrency, AListenerThatLetsNobodyInKeepsNobodyWaiting) {
     return static_cast<bool>(of_third);
   });
   of_third.close();
-  until(second, third, [&] { return third.pair->state() == State::error; });
+  until(second, third, [&] { return third.pair->state() == QueuePair::State::error; });
   EXPECT_EQ(third.pair->ended_by(), Status::retry_exceeded);
 }
 
@@ -197,7 +196,8 @@ TEST(ShmHostileConcurrency, AnswersThatCannotBeEndTheConnection) {
     welcome.ring_slots = kSlots;
     const int both[] = {channel.descriptor(), words.descriptor()};
     ASSERT_TRUE(memory::send_packet(raw.socket.number(), packet_of(welcome), both));
-    until(raw.client, raw.client, [&] { return raw.client.pair->state() == State::connected; });
+    until(raw.client, raw.client,
+          [&] { return raw.client.pair->state() == QueuePair::State::connected; });
     std::array<std::byte, 8> into;
     raw.client.pair->post(WorkRequest::read(1, into, key, 0));
     const int own[] = {region.descriptor()};

@@ -17,7 +17,6 @@ namespace espalier::fabric::shm {
 namespace {
 
 using memory::Descriptor;
-using State = QueuePair::State;
 
 /// Waits until the far side hangs up.
 void expect_hang_up(const Descriptor& socket) {
@@ -58,7 +57,7 @@ TEST(ShmUnknownPeersConcurrency, AFloodOfThemPassesByItself) {
   std::optional<ConnectRequest> request;
   until(late, two.target, [&] {
     request = two.target.endpoint->next_request();
-    return request || late.pair->state() == State::error;
+    return request || late.pair->state() == QueuePair::State::error;
   });
   if (request) {
     // Only a machine on which this takes very long frees places before the last one comes.
@@ -71,7 +70,7 @@ TEST(ShmUnknownPeersConcurrency, AFloodOfThemPassesByItself) {
   for (const Descriptor& unknown_peer : unknown_peers) expect_hang_up(unknown_peer);
   EXPECT_TRUE(takes_messages(two));
   connect(late, two.target, two.path(), late.options(), two.target.options());
-  EXPECT_EQ(late.pair->state(), State::connected);
+  EXPECT_EQ(late.pair->state(), QueuePair::State::connected);
 }
 
 }  // namespace

@@ -11,8 +11,6 @@
 namespace espalier::fabric::sim {
 namespace {
 
-using State = QueuePair::State;
-
 std::vector<std::byte> bytes_of(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
@@ -25,14 +23,14 @@ TEST(SimConnect, BothSidesHearWhatTheOtherSaid) {
   TwoEnds ends;
   auto& [world, a_endpoint, b_endpoint, a, b, memory] = ends;
   a.pair = *a_endpoint->connect("b", a.options, bytes_of("from a"));
-  EXPECT_EQ(a.pair->state(), State::connecting);
+  EXPECT_EQ(a.pair->state(), QueuePair::State::connecting);
   std::optional<ConnectRequest> request;
   ASSERT_TRUE(b.wait_until(world, [&] { return (request = b_endpoint->next_request()); }));
   EXPECT_EQ(request->peer, "a");
   EXPECT_EQ(request->data, bytes_of("from a"));
   b.pair = *b_endpoint->accept(*request, b.options, bytes_of("from b"));
   EXPECT_EQ(bytes_of(b.pair->peer_data()), bytes_of("from a"));
-  ASSERT_TRUE(a.wait_until(world, [&] { return a.pair->state() == State::connected; }));
+  ASSERT_TRUE(a.wait_until(world, [&] { return a.pair->state() == QueuePair::State::connected; }));
   EXPECT_EQ(bytes_of(a.pair->peer_data()), bytes_of("from b"));
   EXPECT_FALSE(b_endpoint->next_request());
   EXPECT_EQ(b_endpoint->accept(*request, b.options, {}).error().code, Code::not_found);
@@ -59,7 +57,7 @@ TEST(SimConnect, RejectedAndUnansweredPairsEnd) {
       ends.b.wait_until(ends.world, [&] { return (request = ends.b_endpoint->next_request()); }));
   // As long as nobody decides, the one who asked waits.
   ends.world.run_for(100 * ends.a.options.timeout_ns);
-  EXPECT_EQ(ends.a.pair->state(), State::connecting);
+  EXPECT_EQ(ends.a.pair->state(), QueuePair::State::connecting);
   ends.b_endpoint->reject(*request);
   ASSERT_TRUE(ends.a.wait_ended(ends.world));
   EXPECT_EQ(ends.a.pair->ended_by(), Status::remote_operation);
@@ -104,7 +102,7 @@ TEST(SimConnect, OneConnectionIsMadeHoweverManyMessagesAreLost) {
     EXPECT_FALSE(ends.b_endpoint->next_request()) << seed;
     ends.a.pair->close();
     ends.b.wait_ended(ends.world);
-    EXPECT_EQ(ends.b.pair->state(), State::error) << seed;
+    EXPECT_EQ(ends.b.pair->state(), QueuePair::State::error) << seed;
     lost += ends.world.counts().lost;
   }
   EXPECT_GT(lost, 0u);
@@ -140,7 +138,7 @@ TEST(SimConnect, CloseFlushesBothSides) {
   }
   b.pair->post_receives(std::vector<Receive>{{10, bytes}, {11, bytes}});
   a.pair->close();
-  EXPECT_EQ(a.pair->state(), State::error);
+  EXPECT_EQ(a.pair->state(), QueuePair::State::error);
   a.poll();
   ASSERT_EQ(a.completions.size(), 3u);
   for (std::uint64_t i = 0; i < 3; ++i) {

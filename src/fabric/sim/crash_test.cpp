@@ -10,7 +10,6 @@
 namespace espalier::fabric::sim {
 namespace {
 
-using State = QueuePair::State;
 using Words = std::array<std::uint64_t, 64>;
 
 Words ones() {
@@ -108,7 +107,8 @@ TEST(SimLoss, ALinkThatFailsEitherWayExceedsTheRetries) {
       // It may have been done: here it has, where only the answers are lost.
       EXPECT_EQ(delivered(ends.memory), there ? 0 : out.size());
       ends.world.run_for(kSecondNs);
-      EXPECT_EQ(ends.b.pair->state(), there ? State::connected : State::error);
+      EXPECT_EQ(ends.b.pair->state(),
+                there ? QueuePair::State::connected : QueuePair::State::error);
     }
   }
 }
@@ -148,7 +148,7 @@ TEST(SimCrash, ATargetThatCrashesKeepsHalfAWrite) {
     ASSERT_TRUE(ends.a.wait_completed(ends.world, 1));
     EXPECT_EQ(ends.a.completions[0].status, Status::retry_exceeded);
     EXPECT_EQ(delivered(ends.memory), at_crash);
-    EXPECT_EQ(ends.b.pair->state(), State::error);
+    EXPECT_EQ(ends.b.pair->state(), QueuePair::State::error);
     half |= at_crash != 0 && at_crash != out.size();
     EXPECT_EQ(ends.world.counts().crashes, 1u);
     // Nothing can be done with what is left of it.
@@ -171,8 +171,8 @@ TEST(SimCrash, WhatACrashedRequesterHadSentIsDoneWhollyPartlyOrNot) {
     ends.world.run_for(1'000'000);
     const std::uint64_t sum = delivered(ends.memory);
     ++seen[sum == 0 ? 0 : sum == out.size() ? 2 : 1];
-    EXPECT_EQ(ends.a.pair->state(), State::error);
-    EXPECT_EQ(ends.b.pair->state(), State::connected);  // it has not heard of it
+    EXPECT_EQ(ends.a.pair->state(), QueuePair::State::error);
+    EXPECT_EQ(ends.b.pair->state(), QueuePair::State::connected);  // it has not heard of it
   }
   EXPECT_TRUE(seen[0] != 0 && seen[1] != 0 && seen[2] != 0);
 }
@@ -255,7 +255,7 @@ TEST(SimPause, AfterTooLongTheOldRequestIsStillDone) {
   ends.world.resume("b");
   ends.world.run_for(1'000'000);
   EXPECT_EQ(delivered(ends.memory), out.size());
-  EXPECT_EQ(ends.b.pair->state(), State::connected);
+  EXPECT_EQ(ends.b.pair->state(), QueuePair::State::connected);
 }
 
 TEST(SimPause, ANodeThatIsRestartedIsNotPaused) {

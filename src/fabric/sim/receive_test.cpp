@@ -11,7 +11,6 @@
 namespace espalier::fabric::sim {
 namespace {
 
-using State = QueuePair::State;
 using Room = std::array<std::uint64_t, 2>;
 
 std::span<const std::byte> bytes_of(const Room& room) { return std::as_bytes(std::span(room)); }

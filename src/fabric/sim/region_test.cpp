@@ -11,7 +11,6 @@
 namespace espalier::fabric::sim {
 namespace {
 
-using State = QueuePair::State;
 using Words = std::array<std::uint64_t, 64>;
 
 // Posts one request between two good ones, and says what was told of it. All the rest is checked
@@ -31,7 +30,7 @@ Status completed_of(std::uint64_t seed, const Faults& faults, RemoteRights right
   EXPECT_TRUE(a.wait_completed(world, 3));
   EXPECT_EQ(a.completions[0].status, Status::success);
   EXPECT_EQ(a.completions[2].status, Status::flushed);
-  EXPECT_EQ(a.pair->state(), State::error);
+  EXPECT_EQ(a.pair->state(), QueuePair::State::error);
   EXPECT_EQ(a.pair->ended_by(), a.completions[1].status);
   b.poll();
   EXPECT_EQ(b.pair->ended_by(), a.completions[1].status);
@@ -110,7 +109,7 @@ TEST(SimRegion, ARefusalIsHeardThoughMessagesAreLost) {
     if (ends.a.completions[0].status != Status::success) continue;  // seven times in a row
     EXPECT_TRUE(ends.a.completions[1].status == Status::remote_access ||
                 ends.a.completions[1].status == Status::retry_exceeded);
-    EXPECT_EQ(ends.b.pair->state(), State::error);
+    EXPECT_EQ(ends.b.pair->state(), QueuePair::State::error);
   }
 }
 
