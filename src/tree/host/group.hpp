@@ -11,7 +11,7 @@
 //
 // That takes a fraction of the instructions of lanes, the more so as the stages are compiled once
 // for each instruction set with its kernels in line (DESIGN idea 2; figures: docs/benchmarks.md).
-// Whatever is unusual on the way (a node that is too new, a tie of fences) goes through
+// Whatever is unusual on the way (a node that is too new, a tie of a leaf's fences) goes through
 // walk_to_leaf, one request at a time. What does not go forward, waits long, or needs memory goes
 // to a lane. All forms decide by the same functions and pass the same tests.
 #pragma once
@@ -216,7 +216,7 @@ inline void HostExecutor<A>::descend(std::span<GroupSlot> slots) {
       if (slot.arriving) continue;
       const std::byte* at = map_.at(slot.ref.offset());
       const NodeHead head = NodeHead::read(at);
-      if (head.leaf() || !answers_by_head(slot, at, head, slot.ref)) {
+      if (head.leaf() || !leads_by_head(slot, at, head, slot.ref)) {
         go_alone(slot);
         continue;
       }

@@ -70,6 +70,10 @@ class HostExecutor {
                                      const NodeHead& head, wire::Ref ref) const {
     return tree::answers_by_head(map_, cursor.key, as_of(map_, cursor), node, head, ref);
   }
+  [[nodiscard]] bool leads_by_head(const Cursor& cursor, const std::byte* node,
+                                   const NodeHead& head, wire::Ref ref) const {
+    return tree::leads_by_head(map_, cursor.key, as_of(map_, cursor), node, head, ref);
+  }
   /// The rest of the way down, one request at a time.
   [[nodiscard, gnu::noinline]] wire::Ref walk_to_leaf(Cursor& cursor, wire::Ref ref) const {
     return find_leaf(map_, cursor, ref);

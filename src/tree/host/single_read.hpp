@@ -19,14 +19,16 @@ inline const std::byte* HostExecutor<A>::go_down(Cursor& cursor, bool log, LeafP
   wire::Lid lid = map_.root;
   LeafGuess::Guess guess;
   for (;;) {
-    if (!answers_by_head(cursor, at, head, ref)) [[unlikely]] {
+    const bool leaf = head.leaf();
+    if (!(leaf ? answers_by_head(cursor, at, head, ref) : leads_by_head(cursor, at, head, ref)))
+        [[unlikely]] {
       cursor.other_predecessor = {};
       ref = walk_to_leaf(cursor, ref);
       at = map_.at(ref.offset());
       head = NodeHead::read(at);
       break;
     }
-    if (head.leaf()) break;
+    if (leaf) break;
     const NodeView node(at, g);
     const GroupChoice group = choose_group(node, head, cursor.key, Kit{});
     __builtin_prefetch(at + node.group_offset(group.first) + 64);  // its children, beside its heads

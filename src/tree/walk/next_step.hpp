@@ -36,21 +36,36 @@ struct Step {
   return map.versions ? cursor.read_version : kNewest;
 }
 
-/// Idea 1 as it nearly always goes: this is the node that was meant, it is of this map, its fences'
-/// heads enclose the key, and its versions the read version.
+/// Whether this is the node that was meant, of this map, and its versions enclose the read version.
+/// What they say stays true while the walk's epoch or lease holds: they were read from a node that
+/// was still this one after them, and it is superseded, if at all, above the read version.
+[[nodiscard]] inline bool is_meant(const MapView& map, std::uint64_t read_version,
+                                   const std::byte* node, const NodeHead& head, wire::Ref ref) {
+  const std::uint64_t meant = std::uint64_t{ref.generation()} << 32 | map.id;
+  constexpr std::uint64_t kIdentity = std::uint64_t{wire::kGenerationMask} << 32 | 0xFFFFFFFF;
+  return ((head.identity ^ meant) & kIdentity) == 0 && head.created <= read_version &&
+         read_version < head.superseded &&
+         (base::load_shared<std::uint32_t>(node + offsetof(wire::NodeHeader, generation)) &
+          wire::kGenerationMask) == ref.generation();
+}
+
+/// Idea 1 as it nearly always goes: the node is meant, and its fences' heads enclose the key.
 [[nodiscard]] inline bool answers_by_head(const MapView& map, const SearchKey& key,
                                           std::uint64_t read_version, const std::byte* node,
                                           const NodeHead& head, wire::Ref ref) {
   const std::uint64_t word = key.prefix();
-  const std::uint64_t meant = std::uint64_t{ref.generation()} << 32 | map.id;
-  constexpr std::uint64_t kIdentity = std::uint64_t{wire::kGenerationMask} << 32 | 0xFFFFFFFF;
-  // The versions were read from a node that was still this one after them; so it stays while the
-  // walk's epoch or lease holds, for it is superseded, if at all, above the read version.
-  return ((head.identity ^ meant) & kIdentity) == 0 && head.low_key_prefix < word &&
-         word < head.high_key_prefix && head.created <= read_version &&
-         read_version < head.superseded &&
-         (base::load_shared<std::uint32_t>(node + offsetof(wire::NodeHeader, generation)) &
-          wire::kGenerationMask) == ref.generation();
+  return head.low_key_prefix < word && word < head.high_key_prefix &&
+         is_meant(map, read_version, node, head, ref);
+}
+
+/// Whether an interior node leads on. Where a fence's head ties with the key, as with keys that
+/// begin alike, the walk goes on without asking the fence: what decides is the leaf's.
+[[nodiscard]] inline bool leads_by_head(const MapView& map, const SearchKey& key,
+                                        std::uint64_t read_version, const std::byte* node,
+                                        const NodeHead& head, wire::Ref ref) {
+  const std::uint64_t word = key.prefix();
+  return head.low_key_prefix <= word && word <= head.high_key_prefix &&
+         is_meant(map, read_version, node, head, ref);
 }
 
 /// The same with all that is rare: ties of fences, predecessors, successors, descending walks.
