@@ -5,6 +5,7 @@
 #include "base/assert.hpp"
 #include "memory/buffer_pool.hpp"
 #include "memory/generation.hpp"
+#include "memory/planted_memory_bugs.hpp"
 
 namespace espalier::memory {
 namespace {
@@ -58,6 +59,16 @@ BufferPool::UnitIndex BufferPool::acquire(SizeClass cls, bool whole) {
     const std::lock_guard lock(c.mutex);
     unit = c.empty[whole];
     if (unit != kNone) c.empty[whole] = units_[unit].next;
+  }
+  if (planted(Bug::extent_changes_class) && unit == kNone && whole && extents_of(cls) == 1) {
+    for (SizeClass nodes = kValueClasses; nodes < kTableClass && unit == kNone; ++nodes) {
+      Class& other = classes_[nodes];
+      const std::lock_guard lock(other.mutex);
+      unit = other.empty[whole];
+      if (unit == kNone) continue;
+      other.empty[whole] = units_[unit].next;
+      set_tag(unit, cls, whole);
+    }
   }
   if (unit == kNone) return acquire_fresh(cls, whole);
   if (region_.retake(unit * kSlabBytes, unit_bytes(unit))) return unit;

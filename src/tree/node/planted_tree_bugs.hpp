@@ -48,6 +48,8 @@ enum class Bug : std::uint8_t {
   not_confirmed,               // rule 4: no READ after the last byte
   generation_not_confirmed,    // rule 4: that READ succeeds, and its generation is not looked at
   value_not_confirmed,         // rule 4: of values out of line there is no such READ
+  belief_not_checked,          // a host that answers no renewal is believed for ever
+  drop_not_shown,              // the header of a dropped map still says that it lives
   snapshot_not_held,           // old versions are freed although a snapshot needs them
 };
 
@@ -57,6 +59,7 @@ enum class Moment : std::uint8_t {
   between_epoch_and_version,  // of a walk that begins
   before_lock,                // of a write that has done all it does without the lock
   before_payload,             // of a log entry whose value is still to be written
+  before_version,             // of a log entry that is whole, but for its version
   half_published,             // of a batch whose entries are being published
 };
 

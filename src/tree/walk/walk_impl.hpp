@@ -38,8 +38,14 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
           const bool in_order = access.reads_in_order() || planted(Bug::version_with_nodes);
           if (empty || !in_order) co_await access.arrived(Warmth::warm);
           if (empty && !access.failed()) {
-            if (!take_version(lane, header)) lane.answer.error = {Code::not_found, 0, 0};
-            break;
+            // That READ is the last one too. What it brought is believed like all else.
+            if (!take_version(lane, header)) {
+              lane.answer.error = {Code::not_found, 0, 0};
+              break;
+            }
+            const bool sure = co_await access.believed();
+            going = !sure && restart(lane, Confirmed::lost);
+            continue;
           }
         }
       }

@@ -101,6 +101,7 @@ void append_and_unlock(MapCore& map, std::byte* leaf, const WriteIntent& intent,
   const wire::LockWord lock = node.lock_word();
   ESPALIER_ASSERT(lock.locked());  // before a version is taken (rule 11)
   std::byte* at = append_entry(leaf, map.geometry, intent, state, lock.entries(), lock.units());
+  reached(Moment::before_version);
   const std::uint64_t version =
       planted(Bug::version_before_lock) ? version_taken_early : map.clock.take();
   publish_entry(at, version);

@@ -22,6 +22,7 @@
 #include "espalier/types.hpp"
 #include "memory/buffer_pool.hpp"
 #include "memory/region.hpp"
+#include "tree/node/planted_tree_bugs.hpp"
 #include "tree/walk/map_view.hpp"
 #include "tree/write/dropped_maps.hpp"
 #include "tree/write/map_registry.hpp"
@@ -102,8 +103,10 @@ class MapCore : public MapView {
   std::atomic<bool> dropped{false};
   /// Sets it, and says so in the map's header, where readers from elsewhere look.
   void set_dropped() {
-    base::store_shared<std::uint64_t>(at(header_offset) + offsetof(wire::MapHeader, superseded), 0,
-                                      std::memory_order_release);
+    if (!planted(Bug::drop_not_shown)) {
+      base::store_shared<std::uint64_t>(at(header_offset) + offsetof(wire::MapHeader, superseded),
+                                        0, std::memory_order_release);
+    }
     dropped.store(true, std::memory_order_release);
   }
   std::mutex structure;  // splits, merges and all else that changes interior nodes
