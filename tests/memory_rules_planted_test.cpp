@@ -6,7 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "memory/planted_memory_bugs.hpp"
 #include "tests/support/copy_walker.hpp"
+#include "tests/support/forged_leaf.hpp"
 #include "tests/support/planting.hpp"
 #include "tests/support/scene.hpp"
 
@@ -52,6 +54,16 @@ Wrong scan_overtaken_by_an_append() {
 
 TEST(MemoryRules, ALogIsFilledBeforehand) {
   expect_rejected(Bug::log_not_prefilled, scan_overtaken_by_an_append);
+}
+
+// A reader elsewhere keeps references to nodes that are gone. Where their extent was given to
+// values, it would be answered from a value that looks like a leaf.
+TEST(MemoryRules, AnExtentKeepsWhatItHolds) {
+  ASSERT_EQ(keep_references_to_forged_leaves(), "") << "without a bug";
+  memory::active_bug = memory::Bug::extent_changes_class;
+  const Wrong wrong = keep_references_to_forged_leaves();
+  memory::active_bug = memory::Bug::none;
+  EXPECT_NE(wrong.find("answered from what is no node"), std::string::npos) << wrong;
 }
 
 // Until the superseding version is released, readers may still begin at versions before it.

@@ -97,13 +97,29 @@ TEST(OneSidedRules, TheReadVersionComesBeforeNodesWhereReadsAreNotOrdered) {
 
 // --- rule 3: unwritten slots ---------------------------------------------------------------------
 
-// All leaves are alike, so that a log lies where earlier ones lay.
+// All leaves are alike, so that a log lies where earlier ones lay. Writes are rare, for one that
+// comes after a scan's read version hides from it what later ones append: only the first one that
+// comes between the lines of the scan's own READ counts.
 TEST(OneSidedRules, ALogIsFilledBeforehand) {
-  OneSidedOptions options = crowded();
+  OneSidedOptions options = calm();
+  options.keys = 6;
   options.value_bytes = 1;
   options.one_in_long = 1'000'000;
   options.erases = false;
-  expect_rejected(Bug::log_not_prefilled, [&] { return any_seed(options, 60); });
+  options.only_scans = true;
+  options.reads = 200;
+  options.faults.tear = 1;
+  options.faults.tear_ns = {200, 30'000};
+  options.write_every_ns = {5'000, 60'000};
+  expect_rejected(Bug::log_not_prefilled, [&] { return any_seed(options, 3); });
+}
+
+// READs come between the steps of a write.
+TEST(OneSidedRules, AVersionIsWrittenAfterWhatItIsOf) {
+  OneSidedOptions options = calm();
+  options.keys = 6;
+  options.slow_writes = true;
+  expect_rejected(Bug::version_before_payload, [&] { return any_seed(options, 3); });
 }
 
 // --- rule 4: leases, and what is confirmed after the last byte -----------------------------------
@@ -131,6 +147,30 @@ TEST(OneSidedRules, AValueOutOfLineIsConfirmedToo) {
   options.one_in_long = 1;
   options.long_bytes = 2600;  // all in buffers of one class
   expect_rejected(Bug::value_not_confirmed, [&] { return any_seed(options, 6); });
+}
+
+// --- what is gone: maps and nodes ----------------------------------------------------------------
+
+// The next map takes its buffers while walks of the dropped one go on.
+TEST(OneSidedRules, ADroppedMapWaitsForLeases) {
+  OneSidedOptions options = calm();
+  options.drops = 4;
+  expect_rejected(Bug::dropped_map_freed_at_once, [&] { return any_change(options, 3); });
+}
+
+TEST(OneSidedRules, ADropIsShownBeforeItIsAcknowledged) {
+  OneSidedOptions options = calm();
+  options.drops = 4;
+  expect_rejected(Bug::drop_not_shown, [&] { return any_seed(options, 2); });
+}
+
+TEST(OneSidedRules, ADeadNodeIsBelievedForAShortTime) {
+  for (const Death death : {Death::node, Death::process}) {
+    OneSidedOptions options = harsh();
+    options.death = death;
+    options.deaths = 3;
+    expect_rejected(Bug::belief_not_checked, [&] { return any_seed(options, 3); });
+  }
 }
 
 }  // namespace

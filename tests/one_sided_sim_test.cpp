@@ -82,13 +82,64 @@ TEST(OneSidedSim, NoAnswerIsWrongWhereLeasesKeepNothing) {
   EXPECT_GT(counts.answers, counts.refused);
 }
 
-// Its readers are told that it is gone; none of them is answered from its memory afterwards.
-TEST(OneSidedSim, ADroppedMapIsSeenToBeGone) {
+// Maps are dropped one after the other, and each next one takes the memory of those before it. Who
+// reads a map that was dropped learns that it is gone, and no walk is answered by another map.
+TEST(OneSidedSim, DroppedMapsMakeRoomForOthers) {
   OneSidedCounts counts;
   OneSidedOptions options;
-  options.drop = true;
+  options.drops = 4;
   run_seeds(options, 10, counts);
   EXPECT_GT(counts.refused, 0u);
+  EXPECT_GT(counts.headers_reused, 0u);
+}
+
+TEST(OneSidedSim, DroppedMapsMakeRoomForOthersInBadWeather) {
+  OneSidedCounts counts;
+  OneSidedOptions options;
+  options.drops = 6;
+  options.faults = fabric::sim::Faults::harsh();
+  run_seeds(options, 10, counts);
+  EXPECT_GT(counts.refused, 0u);
+  EXPECT_GT(counts.leases_lost, 0u);
+  EXPECT_GT(counts.headers_reused, 0u);
+}
+
+OneSidedOptions dying(Death death) {
+  OneSidedOptions options;
+  options.death = death;
+  options.deaths = 3;
+  options.faults = fabric::sim::Faults::harsh();
+  return options;
+}
+
+// A node dies under walks, and another one comes at its address, with other contents.
+TEST(OneSidedSim, ANodeThatDiedHasASuccessor) {
+  OneSidedCounts counts;
+  run_seeds(dying(Death::node), 20, counts);
+  EXPECT_GT(counts.deaths, 0u);
+  EXPECT_GT(counts.answers_of_successors, 0u);
+}
+
+// The process is dead, but its memory still answers READs: for believed_for_ns such answers are
+// given, and no longer.
+TEST(OneSidedSim, TheMemoryOfADeadProcessIsBelievedForAShortTime) {
+  OneSidedCounts counts;
+  run_seeds(dying(Death::process), 20, counts);
+  EXPECT_GT(counts.answers_of_the_dead, 0u);
+  EXPECT_GT(counts.answers_of_successors, 0u);
+}
+
+TEST(OneSidedSim, ClientsOfANodeThatStaysDeadComeToAnEnd) {
+  for (const Death death : {Death::node, Death::process}) {
+    OneSidedCounts counts;
+    OneSidedOptions options = dying(death);
+    options.deaths = 1;
+    options.comes_back = false;
+    options.reads = 5000;
+    run_seeds(options, 5, counts);
+    EXPECT_GT(counts.deaths, 0u);
+    EXPECT_EQ(counts.answers_of_successors, 0u);
+  }
 }
 
 }  // namespace

@@ -15,13 +15,15 @@ namespace espalier::test {
 /// What walkers of one thread come in by.
 class Hints {
  public:
-  Hints(const tree::MapCore& map, std::uint64_t seed) : map_(map), random_(seed) {}
+  Hints(const tree::MapCore& map, std::uint64_t seed) : map_(&map), random_(seed) {}
+  /// From here on of another map; what was a node of an earlier one is still offered.
+  void follow(const tree::MapCore& map) { map_ = &map; }
 
   /// Some node of the map as it is now, or none.
   wire::Ref current() {
     constexpr wire::Lid kFirst = (wire::kHeaderWords << wire::kTablePageShift) + wire::kHeaderWords;
-    const auto lids = static_cast<wire::Lid>(map_.table.in_use() + 8);
-    const wire::Ref ref = map_.table.get(kFirst + static_cast<wire::Lid>(random_.below(lids)));
+    const auto lids = static_cast<wire::Lid>(map_->table.in_use() + 8);
+    const wire::Ref ref = map_->table.get(kFirst + static_cast<wire::Lid>(random_.below(lids)));
     if (ref) remember(ref);
     return ref;
   }
@@ -29,16 +31,17 @@ class Hints {
   wire::Ref remembered() { return seen_.empty() ? wire::Ref{} : random_.pick(seen_); }
   /// What a node that may be gone names as its predecessors and successor.
   wire::Ref linked() {
-    const tree::NodeView node = map_.view(remembered());
+    const tree::NodeView node = map_->view(remembered());
     const wire::Ref refs[] = {node.old_ref(), node.old2_ref(), node.successor_ref()};
     const wire::Ref ref = random_.pick(refs);
     // What is no node may hold any bytes there.
-    return ref.offset() + map_.geometry.node_bytes <= map_.store.region.bytes() ? ref : wire::Ref{};
+    return ref.offset() + map_->geometry.node_bytes <= map_->store.region.bytes() ? ref
+                                                                                  : wire::Ref{};
   }
   /// The same place, with the generation of what lies there now.
   wire::Ref refreshed() {
     const wire::Ref ref = remembered();
-    return wire::Ref::make(ref.offset(), map_.view(ref).generation());
+    return wire::Ref::make(ref.offset(), map_->view(ref).generation());
   }
   /// The same place, with a generation that may come, or came long ago.
   wire::Ref with_another_generation() {
@@ -67,7 +70,7 @@ class Hints {
     }
   }
 
-  const tree::MapCore& map_;
+  const tree::MapCore* map_;
   Random random_;
   std::vector<wire::Ref> seen_;
 };

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // A simulated world in which clients walk a map alone, by one-sided READs, while its host writes
-// it, gives memory back as soon as it may, and uses it again at once.
+// it, gives memory back as soon as it may, and uses it again at once; drops it and makes another of
+// its memory; dies, and is followed by another that knows nothing of it.
 //
-// The host knows each client by its session: a registration of the store's region in a domain of
-// its own, and a lease. It sweeps leases, and fences a session before it ends its lease. A client
-// whose queue pair fails, or whose lease is lost, comes again with a new session. What is asked and
-// answered of both sides goes into one history, with the world's own order of time.
+// The host is world_host.hpp, a client world_client.hpp. What is asked and answered of both sides
+// goes into one history for each map, with the world's own order of time.
 //
 // Thread: one.
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
+#include "espalier/types.hpp"
 #include "fabric/sim/world.hpp"
-#include "tests/support/history.hpp"
-#include "tests/support/scene.hpp"
-#include "tests/support/seed.hpp"
-#include "tests/support/walk_recorder.hpp"
 
 namespace espalier::test {
+
+/// How a node dies.
+enum class Death : std::uint8_t {
+  none,
+  node,     ///< wholly: its pairs fail, and what it had sent may or may not arrive
+  process,  ///< it answers for no lease and writes nothing, but its memory still answers READs
+};
 
 struct OneSidedOptions {
   MapOptions map{.node_bytes = 512, .log_bytes = 128};
@@ -35,9 +35,17 @@ struct OneSidedOptions {
   std::uint64_t long_bytes = 0;    // and at least so long
   bool erases = true;
   bool pauses = true;        // the host does nothing for a while, leases are lost meanwhile
-  bool drop = false;         // the map is dropped in the middle
+  std::uint32_t drops = 0;   // so often a map is dropped, and another made at once
   bool keeps_leases = true;  // else each is forgotten at once, and its reader is not told
   bool hints = true;         // half of the walks enter at a node of a cache, or anywhere
+  bool only_scans = false;   // of everything
+  /// READs come between the steps of a write too, where libraries have such moments: those with
+  /// planted bugs.
+  bool slow_writes = false;
+  fabric::sim::Range write_every_ns{500, 15'000};
+  Death death = Death::none;
+  std::uint32_t deaths = 1;  // so many, one after the other
+  bool comes_back = true;    // else the last of them is for good
 };
 
 /// How often the rare was reached.
@@ -53,6 +61,12 @@ struct OneSidedCounts {
   std::uint64_t reads_reordered = 0;
   std::uint64_t round_trips = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t maps = 0;
+  std::uint64_t headers_reused = 0;  // maps whose header lies where an earlier one's lay
+  std::uint64_t deaths = 0;
+  std::uint64_t answers_of_the_dead = 0;    // given after the host was dead, from its memory
+  std::uint64_t latest_of_the_dead_ns = 0;  // after its death
+  std::uint64_t answers_of_successors = 0;  // from nodes that came after one
 };
 
 /// Lets all of it happen. Returns what is wrong; empty if nothing is.

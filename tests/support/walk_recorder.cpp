@@ -89,10 +89,12 @@ void WalkRecorder::done(const Completion& completion) {
   }
   operation.responded = clock_.tick();
   log_.push_back(std::move(operation));
+  if (on_handed_out) on_handed_out(completion.ok ? Error{} : completion.error);
 }
 
 bool WalkRecorder::items(std::uint64_t tag, std::span<const Item> items) {
   take_items(pending_.at(tag)->operation, items);
+  if (on_handed_out) on_handed_out({});
   return true;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -33,6 +34,10 @@ class WalkRecorder final : private Handler {
   /// The request that asks this; it lives until it is answered. The question counts as asked now.
   tree::WalkRequest ask(Question question, const tree::HeldVersion* held = nullptr,
                         wire::Ref hint = {});
+
+  /// Called when something is handed out: an answer, items that come before it, or an error. May be
+  /// empty.
+  std::function<void(const Error&)> on_handed_out;
 
   /// What was asked and answered, in the order of the answers.
   [[nodiscard]] std::vector<Operation>& log() { return log_; }

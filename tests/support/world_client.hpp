@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client of one_sided_world.hpp: walks a map alone, renews its lease, and comes again when its
+// session, the map or the node is gone.
+//
+// It holds each answer against the one promise that no history shows: at the moment at which it is
+// given, a renewal was answered at most believed_for_ns ago.
+//
+// Thread: one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fabric/sim/testing/two_ends.hpp"
+#include "place/one_sided_reader.hpp"
+#include "tests/support/hints.hpp"
+#include "tests/support/world_host.hpp"
+
+namespace espalier::test {
+
+/// The host as it is now: what a client reaches by its address.
+using HostOfNow = std::unique_ptr<WorldHost>;
+
+class WorldClient {
+ public:
+  /// `hosts`: all lives of the host so far, the last one being that of now. All outlive this.
+  WorldClient(fabric::sim::World& world, std::deque<HostOfNow>& hosts, std::uint32_t number,
+              std::uint64_t seed, const OneSidedOptions& options, Clock& clock, MapRecords& records,
+              OneSidedCounts& counts);
+  ~WorldClient();
+
+  /// One turn of the client's loop. Does nothing within itself, but while it sleeps.
+  void turn();
+  /// Whether all that it asked is answered, and it asks no more.
+  [[nodiscard]] bool done() const { return left_ == 0 && (!reader_ || reader_->pending() == 0); }
+  /// What is wrong by now; takes what was recorded.
+  [[nodiscard]] std::string wrong();
+
+ private:
+  [[nodiscard]] WorldHost& host_of_now() { return *hosts_.back(); }
+  wire::Ref hint_for(const std::string& key);
+  void use_reader();
+  void submit();
+  WalkRecorder& recorder();
+  void handed_out(const Error& error);
+  void connect();
+  void choose_map();
+  void go_on_connecting();
+  void open_reader();
+  void close();
+  void ask_host(const place::LeaseGuard::Asked& asked);
+  // On its way: who asked whom.
+  struct Asking {
+    place::LeaseGuard::Asked what;
+    WorldHost* host = nullptr;
+    std::uint32_t domain = 0;
+    std::uint64_t life = 0;  // of the reader
+    std::uint64_t back_ns = 0;
+  };
+  void grant(const Asking& asking);
+  void renew(const Asking& asking);
+  [[nodiscard]] std::uint64_t way_ns();
+
+  fabric::sim::World& world_;
+  std::deque<HostOfNow>& hosts_;
+  const std::string name_;
+  const std::uint32_t number_;
+  Random random_;
+  const OneSidedOptions options_;
+  Clock& clock_;
+  MapRecords& records_;
+  OneSidedCounts& counts_;
+  std::uint64_t left_;
+  std::string wrong_;
+
+  std::unique_ptr<fabric::Endpoint> endpoint_;
+  fabric::sim::End end_;
+  WorldHost* host_ = nullptr;  // whose memory it reads
+  std::uint32_t domain_ = 0;
+  fabric::RemoteRegion region_;
+  std::optional<WorldHost::Opening> opening_;
+  std::unique_ptr<place::OneSidedReader> reader_;
+  std::uint64_t life_ = 0;                 // changes with the reader
+  std::uint64_t heard_ns_ = 0;             // when the last grant or renewal came
+  std::optional<std::uint64_t> asked_ns_;  // what waits for an answer about the lease
+  bool map_gone_ = false;                  // the reader was told so
+  std::uint32_t failures_ = 0;             // to connect, in a row
+  std::uint64_t retry_ns_ = 0;             // when to try again
+  bool busy_ = false;
+
+  Hints hints_;
+  std::map<std::string, wire::Ref> leaves_;  // a cache that outlives maps and nodes
+  std::map<std::size_t, std::unique_ptr<WalkRecorder>> recorders_;  // by map
+};
+
+}  // namespace espalier::test

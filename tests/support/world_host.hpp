@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host of one_sided_world.hpp: a node with a store, which writes a map, gives memory back as
+// soon as it may, drops maps and makes others of their memory, and answers for leases. It dies, and
+// another one, which knows nothing of it, takes its name.
+//
+// The host knows each client by its session: a registration of the store's region in a domain of
+// its own, and a lease. It sweeps leases, and fences a session before it ends its lease.
+//
+// Thread: one.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/lease_table.hpp"
+#include "fabric/sim/testing/two_ends.hpp"
+#include "tests/support/history.hpp"
+#include "tests/support/one_sided_world.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/support/walk_recorder.hpp"
+#include "tree/write/catalog.hpp"
+
+namespace espalier::test {
+
+// In the world's time, where a message takes some microseconds.
+inline constexpr base::LeaseTerms kWorldTerms{
+    .renew_every_ns = 100'000, .believed_for_ns = 1'000'000, .lost_after_ns = 2'000'000};
+
+/// One map that there was, with all that was asked of it and answered.
+struct MapRecord {
+  std::string name;
+  std::uint64_t dropped = 0;  // when that was done, by the clock of the history; 0: never
+  History history;
+};
+using MapRecords = std::deque<MapRecord>;
+
+/// Takes what was recorded of a map. Returns what is wrong; empty if nothing is.
+[[nodiscard]] std::string take_log(WalkRecorder& recorder, MapRecord& record,
+                                   const OneSidedOptions& options, OneSidedCounts& counts);
+
+/// The host in one of its lives.
+class WorldHost {
+ public:
+  /// `life`: its node id. Requires: all of these outlive it.
+  WorldHost(fabric::sim::World& world, std::unique_ptr<fabric::Endpoint> endpoint,
+            std::uint32_t life, std::uint64_t seed, const OneSidedOptions& options, Clock& clock,
+            MapRecords& records, OneSidedCounts& counts);
+  ~WorldHost();
+
+  /// What a client has of its session.
+  struct Session {
+    fabric::Registration region;
+    std::vector<base::LeaseId> leases;
+  };
+  /// What a client is told of the map that there is.
+  struct Opening {
+    std::uint32_t life = 0;
+    std::size_t map = 0;  // which of the records
+    tree::MapView view;
+  };
+  /// How a client says whose session it connects for.
+  struct Hello {
+    std::uint32_t life = 0;
+    std::uint32_t domain = 0;
+  };
+
+  /// Called at moments in the middle of writes, where there are such; may be empty.
+  std::function<void()> meanwhile;
+
+  /// Writes something; or drops the map and makes the next one, if that is wanted.
+  void write();
+  void want_drop() { drop_wanted_ = true; }
+  /// Fences sessions that were not heard of for too long, then ends their leases.
+  void sweep();
+  /// Accepts those who have a session, and rejects others.
+  void accept();
+  /// A new session for a client; its pairs are of this domain.
+  std::uint32_t open_session();
+  [[nodiscard]] Session& session(std::uint32_t domain) { return sessions_[domain - 1]; }
+  [[nodiscard]] Opening opening() const;
+
+  /// From here on it does nothing more by itself.
+  void die();
+  [[nodiscard]] bool dead() const { return died_ns_ != 0; }
+  [[nodiscard]] std::uint64_t died_ns() const { return died_ns_; }
+  [[nodiscard]] std::uint32_t life() const { return life_; }
+  [[nodiscard]] tree::StoreCore& store() { return store_; }
+  [[nodiscard]] const tree::MapCore& map() const { return *map_; }
+  [[nodiscard]] const std::vector<std::string>& keys() const { return keys_; }
+  /// What is wrong by now; takes the rest of what was recorded.
+  [[nodiscard]] std::string wrong();
+
+ private:
+  void make_map();
+  void drop_map();
+  Question next_write();
+
+  fabric::sim::World& world_;
+  std::unique_ptr<fabric::Endpoint> endpoint_;
+  std::uint32_t life_;
+  Random random_;
+  const OneSidedOptions options_;
+  Clock& clock_;
+  MapRecords& records_;
+  OneSidedCounts& counts_;
+  std::vector<std::string> keys_;
+  std::string wrong_;
+  bool drop_wanted_ = false;
+  std::uint64_t died_ns_ = 0;
+  std::uint64_t written_ = 0;
+
+  tree::StoreCore store_;
+  tree::Catalog catalog_;
+  std::shared_ptr<tree::MapCore> map_;
+  std::size_t record_ = 0;              // of the map
+  std::vector<std::uint64_t> headers_;  // where maps had theirs
+  std::unique_ptr<HostWalker> writer_;
+  std::deque<Session> sessions_;
+  std::vector<std::unique_ptr<fabric::sim::End>> ends_;
+};
+
+}  // namespace espalier::test
