@@ -262,8 +262,8 @@ void Walker<P>::want_group(A& access, const NodeView& node, const Lane& lane,
     access.want(node.bytes(), g.groups_begin, g.node_bytes - g.groups_begin);
     return;
   }
-  want_one(choice.first);
-  if (choice.last != choice.first) want_one(choice.last);
+  // Where keys begin alike, more than two may tie, and the child be in any of them.
+  for (std::uint32_t group = choice.first; group <= choice.last; ++group) want_one(group);
 }
 
 template <class P>
