@@ -82,8 +82,8 @@ TEST(OneSidedSim, NoAnswerIsWrongWhereLeasesKeepNothing) {
   EXPECT_GT(counts.answers, counts.refused);
 }
 
-// Maps are dropped one after the other, and each next one takes the memory of those before it. Who
-// reads a map that was dropped learns that it is gone, and no walk is answered by another map.
+// Maps are dropped one after the other, and each next one takes the memory of those before it. A
+// reader of a map that was dropped learns that it is gone, and no walk is answered by another map.
 TEST(OneSidedSim, DroppedMapsMakeRoomForOthers) {
   OneSidedCounts counts;
   OneSidedOptions options;

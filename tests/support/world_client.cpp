@@ -17,6 +17,7 @@ constexpr const char* kAddress = "host";
 // Without an answer about its lease a client gives the connection up. Much longer than what it
 // reads is believed, so that it is the belief that ends its answers.
 constexpr std::uint64_t kKeepaliveNs = 6'000'000;
+constexpr std::uint64_t kConnectNs = 5'000'000;
 constexpr std::uint64_t kRetryNs = 300'000;
 constexpr std::uint32_t kRetries = 50;
 
@@ -140,6 +141,7 @@ void WorldClient::connect() {
   auto pair = endpoint_->connect(kAddress, end_.options, std::as_bytes(std::span(&hello, 1)));
   if (!pair) throw std::runtime_error("no pair: " + message(pair.error()));
   end_.pair = std::move(*pair);
+  connecting_since_ns_ = world_.now_ns();
 }
 
 // What is known of a map stays good while it is the same node; of another node nothing is known.
@@ -152,7 +154,9 @@ void WorldClient::choose_map() {
 }
 
 void WorldClient::go_on_connecting() {
-  if (end_.pair->state() == QueuePair::State::connecting) return;
+  // A process that is dead lets a connection pend for ever.
+  const bool in_time = world_.now_ns() - connecting_since_ns_ < kConnectNs;
+  if (end_.pair->state() == QueuePair::State::connecting && in_time) return;
   if (end_.pair->state() == QueuePair::State::connected) return open_reader();
   end_.pair.reset();
   ++failures_;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -87,9 +88,10 @@ class WorldClient {
   std::uint64_t life_ = 0;                 // changes with the reader
   std::uint64_t heard_ns_ = 0;             // when the last grant or renewal came
   std::optional<std::uint64_t> asked_ns_;  // what waits for an answer about the lease
-  bool map_gone_ = false;                  // the reader was told so
+  bool map_gone_ = false;                  // an answer said so
   std::uint32_t failures_ = 0;             // to connect, in a row
   std::uint64_t retry_ns_ = 0;             // when to try again
+  std::uint64_t connecting_since_ns_ = 0;
   bool busy_ = false;
 
   Hints hints_;

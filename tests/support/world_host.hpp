@@ -56,7 +56,7 @@ class WorldHost {
     fabric::Registration region;
     std::vector<base::LeaseId> leases;
   };
-  /// What a client is told of the map that there is.
+  /// What the host answers about the map that there is.
   struct Opening {
     std::uint32_t life = 0;
     std::size_t map = 0;  // which of the records
@@ -76,7 +76,7 @@ class WorldHost {
   void want_drop() { drop_wanted_ = true; }
   /// Fences sessions that were not heard of for too long, then ends their leases.
   void sweep();
-  /// Accepts those who have a session, and rejects others.
+  /// Accepts connections that name a session of this life, and rejects others.
   void accept();
   /// A new session for a client; its pairs are of this domain.
   std::uint32_t open_session();
