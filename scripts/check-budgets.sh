@@ -8,10 +8,10 @@
 #
 # ESPALIER_BUDGETS  another file of budgets
 #
-# A shared machine may need more time for the same work, and a program of a few seconds many times as
-# much when threads that wait for each other are kept apart. So a program fails at twice its budget
-# and ten seconds. The budgets themselves are held to the letter: who needs more time takes it from
-# another program, or leaves cases to ./test all (tests/quick.txt).
+# A shared machine may need more time for the same work, and a program of a few seconds many times
+# as much where threads that wait for each other are kept apart. So a program fails at twice its
+# budget and ten seconds. The budgets themselves are held to the letter: who needs more time takes
+# it from another program, or leaves cases to ./test all (tests/quick.txt).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 budgets=${ESPALIER_BUDGETS:-tests/budgets.txt}
@@ -71,7 +71,8 @@ check_preset() {
       }
       END {
         if (over == "") exit 0
-        printf "more than twice the budget and ten seconds of tests/budgets.txt, preset %s:%s\n", preset, over
+        printf "more than twice the budget and ten seconds, tests/budgets.txt, preset %s:%s\n",
+          preset, over
         exit 1
       }' "$budgets" - >&2
 }
