@@ -22,6 +22,8 @@ std::string_view name(Code code) {
     case Code::unsupported: return "unsupported";
     case Code::connection_lost: return "connection_lost";
     case Code::contended: return "contended";
+    case Code::dropped: return "dropped";
+    case Code::busy: return "busy";
   }
   return "unknown";  // a number from elsewhere, made by a later version perhaps
 }
@@ -60,6 +62,10 @@ std::string_view sentence(Code code) {
              "done; the next call connects again.";
     case Code::contended:
       return "A one-sided read lost its hold on the memory before it was done; ask again.";
+    case Code::busy:
+      return "The node has as much of this kind to do as it takes; ask again later.";
+    case Code::dropped:
+      return "The table was dropped meanwhile; what was read of it so far is not all.";
   }
   return "This version does not know the error; a newer one may.";
 }

@@ -49,6 +49,14 @@ std::vector<LeaseTable::Holder> LeaseTable::overdue(std::uint64_t renewed_before
   return found;
 }
 
+void LeaseTable::ask_for_sweep(std::uint64_t end_below) {
+  std::uint64_t before = end_below_.load(std::memory_order_relaxed);
+  while (before < end_below &&
+         !end_below_.compare_exchange_weak(before, end_below, std::memory_order_relaxed)) {
+  }
+  sweeps_asked_.fetch_add(1, std::memory_order_release);
+}
+
 std::size_t LeaseTable::size() const {
   const std::lock_guard lock(mutex_);
   return leases_.size();

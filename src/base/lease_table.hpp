@@ -23,6 +23,7 @@
 // Thread: any.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -81,11 +82,26 @@ class LeaseTable {
   /// All leases, the oldest epoch first.
   [[nodiscard]] std::vector<Holder> holders() const { return overdue(~std::uint64_t{0}); }
 
+  // Writes that are short of memory ask those who sweep leases.
+  /// Leases hold memory that is wanted now: what they may hold is to be looked at once more. With
+  /// `end_below`, those that hold an epoch below it are to be ended, however little they hold.
+  void ask_for_sweep(std::uint64_t end_below = 0);
+  /// How often that was asked.
+  [[nodiscard]] std::uint64_t sweeps_asked() const {
+    return sweeps_asked_.load(std::memory_order_acquire);
+  }
+  /// Leases that hold an epoch below this one are to be ended; 0: none.
+  [[nodiscard]] std::uint64_t end_below() const {
+    return end_below_.load(std::memory_order_relaxed);
+  }
+
  private:
   EpochTable epochs_;
   mutable std::mutex mutex_;  // guards the rest
   std::unordered_map<LeaseId, Holder> leases_;
   LeaseId next_ = 1;
+  std::atomic<std::uint64_t> sweeps_asked_{0};
+  std::atomic<std::uint64_t> end_below_{0};
 };
 
 }  // namespace espalier::base

@@ -88,5 +88,23 @@ TEST_F(LeaseTableTest, OverdueAreThoseNotHeardOfAndThoseThatHoldTooMuch) {
   EXPECT_EQ(leases_.size(), 3u);
 }
 
+TEST_F(LeaseTableTest, ASweepIsAskedForAndTheOldestLeasesAreNamed) {
+  const auto first = leases_.grant(7, 100);
+  epochs_.advance();
+  const auto second = leases_.grant(8, 100);
+  EXPECT_EQ(leases_.sweeps_asked(), 0u);
+  leases_.ask_for_sweep();
+  EXPECT_EQ(leases_.sweeps_asked(), 1u);
+  EXPECT_TRUE(leases_.overdue(0, leases_.end_below()).empty());
+  leases_.ask_for_sweep(leases_.oldest() + 1);
+  leases_.ask_for_sweep(1);  // what was named before stays named
+  EXPECT_EQ(leases_.sweeps_asked(), 3u);
+  const auto named = leases_.overdue(0, leases_.end_below());
+  ASSERT_EQ(named.size(), 1u);
+  EXPECT_EQ(named.front().id, first.id);
+  leases_.end(first.id);
+  leases_.end(second.id);
+}
+
 }  // namespace
 }  // namespace espalier::base

@@ -101,6 +101,8 @@ const char* espalier_error_message(void) { return last_error.message; }
 const char* espalier_code_name(espalier_code code) {
   static_assert(ESPALIER_CONNECTION_LOST == static_cast<int>(espalier::Code::connection_lost));
   static_assert(ESPALIER_CONTENDED == static_cast<int>(espalier::Code::contended));
+  static_assert(ESPALIER_DROPPED == static_cast<int>(espalier::Code::dropped));
+  static_assert(ESPALIER_BUSY == static_cast<int>(espalier::Code::busy));
   if (code == ESPALIER_OK) return "ok";
   if (code == ESPALIER_INTERNAL) return "internal";
   if (code < 0 || code > ESPALIER_INTERNAL) return "unknown";

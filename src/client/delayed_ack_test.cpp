@@ -16,7 +16,7 @@
 #include "fabric/roce/endpoint.hpp"
 #include "fabric/roce/packet_network.hpp"
 #include "offload/fabric_clients.hpp"
-#include "offload/testing/engine_fixture.hpp"
+#include "offload/testing/scheduler_fixture.hpp"
 
 namespace espalier::client {
 namespace {
@@ -40,19 +40,19 @@ class HeldAcknowledgement : public testing::Test {
     EXPECT_TRUE(listens->listen("1"));
     offload::FabricClientsOptions options;
     options.now_ns = [this] { return network_.now_ns(); };
-    clients_ = std::make_unique<offload::FabricClients>(std::move(listens), engine_.services(),
-                                                        engine_.engine(), engine_.doorbells(),
+    clients_ = std::make_unique<offload::FabricClients>(std::move(listens), serving_.services(),
+                                                        serving_.scheduler(), serving_.doorbells(),
                                                         std::move(options));
-    engine_.engine().on_ended = [this](offload::Connection& connection) {
-      engine_.doorbells().close(connection.doorbell);
+    serving_.client_table().on_ended = [this](offload::Connection& connection) {
+      serving_.doorbells().close(connection.doorbell);
     };
   }
   ~HeldAcknowledgement() override {
     rings_.reset();
     connection_.reset();
     clients_.reset();
-    while (!engine_.engine().idle()) engine_.engine().turn();
-    engine_.engine().turn();
+    while (!serving_.scheduler().idle()) serving_.scheduler().turn();
+    serving_.scheduler().turn();
   }
 
   void connect(bool has_keepalive) {
@@ -121,11 +121,11 @@ class HeldAcknowledgement : public testing::Test {
   }
   void turn() {
     clients_->turn();
-    engine_.engine().turn();
+    serving_.scheduler().turn();
     clients_->turn();
   }
 
-  offload::EngineFixture engine_;
+  offload::SchedulerFixture serving_;
   std::unique_ptr<ThreadRings> rings_;
 };
 

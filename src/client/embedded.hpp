@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/sequencers.hpp"
 #include "client/call_context.hpp"
 #include "client/impl.hpp"
-#include "offload/services.hpp"
 #include "tree/write/catalog.hpp"
 
 namespace espalier::client {
@@ -122,7 +122,7 @@ class EmbeddedStore final : public StoreImpl {
 
   tree::StoreCore core_;
   tree::Catalog catalog_;
-  offload::Sequencers sequencers_;
+  base::Sequencers sequencers_;
   const std::shared_ptr<CallContextPool> sessions_;
   std::mutex mutex_;  // guards maps_, together with what the catalog says; taken before its lock
   std::unordered_map<std::uint32_t, std::unique_ptr<EmbeddedMap>> maps_;  // by id

@@ -15,8 +15,8 @@ namespace {
 using fabric::Completion;
 using fabric::QueuePair;
 
-constexpr std::uint32_t kReceives = 2 * offload::RingLink::kPostsMax;
-constexpr std::uint32_t kPosts = 2 * offload::RingLink::kPostsMax;
+constexpr std::uint32_t kReceives = 2 * rings::RingLink::kPostsMax;
+constexpr std::uint32_t kPosts = 2 * rings::RingLink::kPostsMax;
 constexpr std::uint64_t kAgainNs = 100'000'000;  // between two tries to connect again
 constexpr std::uint64_t kNapNs = 10'000'000;
 constexpr std::uint32_t kQuietWorks = 16;    // looks in vain between two looks at the clock
@@ -90,21 +90,22 @@ Result<void> FabricConnection::connect_first() {
   auto memory = memory::SharedMemory::create("espalier-rings", layout_.bytes());
   if (!memory) return std::unexpected(memory.error());
   memory_ = std::move(*memory);
-  link_ =
-      std::make_unique<offload::RingLink>(offload::RingLink::Side::client, memory_.at(0), layout_);
+  link_ = std::make_unique<rings::RingLink>(rings::RingLink::Side::client, memory_.at(0), layout_);
   // Those who write into our memory need no buffers beside it.
   const bool sent = options_.way == wire::LinkWay::send;
-  buffers_.resize(sent ? std::size_t{kReceives} * offload::RingLink::kMirroredBytesMax : 0);
+  buffers_.resize(sent ? std::size_t{kReceives} * rings::RingLink::kMirroredBytesMax : 0);
   post_receives();
   const std::uint64_t until = options_.now_ns() + options_.timeout_ns;
   if (const auto dialled = dial(); !dialled) return dialled;
+  // Of some transports it shows at once that nobody is there.
+  const bool at_once = pair_->state() == QueuePair::State::error;
   while (pair_->state() == QueuePair::State::connecting) {
     if (options_.now_ns() >= until) return fail(Code::system, ETIMEDOUT);
     endpoint_->progress();
     endpoint_->wait(kNapNs);
   }
   if (pair_->state() == QueuePair::State::error) {
-    const bool silent = pair_->ended_by() == fabric::Status::retry_exceeded;
+    const bool silent = !at_once && pair_->ended_by() == fabric::Status::retry_exceeded;
     return fail(Code::system, silent ? ETIMEDOUT : ECONNREFUSED);
   }
   if (const auto taken = take_welcome(); !taken) return taken;
@@ -113,7 +114,7 @@ Result<void> FabricConnection::connect_first() {
 }
 
 void FabricConnection::post_receives() {
-  const std::size_t each = buffers_.empty() ? 0 : offload::RingLink::kMirroredBytesMax;
+  const std::size_t each = buffers_.empty() ? 0 : rings::RingLink::kMirroredBytesMax;
   for (std::uint64_t i = 0; i < kReceives; ++i) {
     const fabric::Receive receive{i, std::span(buffers_).subspan(i * each, each)};
     receives_.post({&receive, 1});
@@ -178,7 +179,7 @@ Result<void> FabricConnection::take_welcome() {
 
 // --- working -------------------------------------------------------------------------------------
 
-offload::SlotReader FabricConnection::responses(std::uint32_t ring) const {
+rings::SlotReader FabricConnection::responses(std::uint32_t ring) const {
   std::byte* const credit =
       memory_.at(layout_.response_side(ring) + offsetof(wire::ResponseSide, credit));
   return {memory_.at(layout_.responses(ring)), layout_.response_slots, credit, 0,
@@ -263,7 +264,7 @@ void FabricConnection::take(const Completion& completion) {
   const bool receive = completion.opcode == fabric::Opcode::receive ||
                        completion.opcode == fabric::Opcode::receive_write;
   if (!receive) return link_->completed(completion);
-  const std::size_t each = buffers_.empty() ? 0 : offload::RingLink::kMirroredBytesMax;
+  const std::size_t each = buffers_.empty() ? 0 : rings::RingLink::kMirroredBytesMax;
   const std::span<std::byte> buffer = std::span(buffers_).subspan(completion.work_id * each, each);
   const bool ours = pair_ != nullptr && completion.pair == pair_->number();
   if (ours && completion.status == fabric::Status::success) {
@@ -323,7 +324,7 @@ void FabricConnection::drop_pair() {
 
 // --- sleeping and ending -------------------------------------------------------------------------
 
-void FabricConnection::fall_asleep(std::uint32_t /*ring*/, const offload::SlotReader& responses,
+void FabricConnection::fall_asleep(std::uint32_t /*ring*/, const rings::SlotReader& responses,
                                    std::uint64_t longest_ns) {
   const std::lock_guard lock(mutex_);
   work();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A connection to a node over a fabric: memory of our own with the same rings, and a link that
-// carries them (offload/ring_link.hpp).
+// carries them (rings/ring_link.hpp).
 //
 // A queue pair that fails does not end it: it connects again, names its session, and both sides go
 // on where they were. Only if the node does not know the session any more, or does not answer for
@@ -27,7 +27,7 @@
 #include "client/node_connection.hpp"
 #include "fabric/address.hpp"
 #include "fabric/endpoint.hpp"
-#include "offload/ring_link.hpp"
+#include "rings/ring_link.hpp"
 #include "wire/ring_link.hpp"
 
 namespace espalier::client {
@@ -59,11 +59,11 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
       fabric::Connecting way, const FabricConnectionOptions& options = {});
   ~FabricConnection() override;
 
-  [[nodiscard]] offload::SlotReader responses(std::uint32_t ring) const override;
+  [[nodiscard]] rings::SlotReader responses(std::uint32_t ring) const override;
   void ring(std::uint64_t tail) override;
   void make_progress() override;
   void enter_idle() override;
-  void fall_asleep(std::uint32_t ring, const offload::SlotReader& responses,
+  void fall_asleep(std::uint32_t ring, const rings::SlotReader& responses,
                    std::uint64_t longest_ns) override;
   bool ask_lost() override;
   bool ask_lost_idle() override;
@@ -102,7 +102,7 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
   fabric::CompletionQueue completions_;
   fabric::ReceiveQueue receives_;
   std::vector<std::byte> buffers_;  // of receives
-  std::unique_ptr<offload::RingLink> link_;
+  std::unique_ptr<rings::RingLink> link_;
   fabric::Registration region_;
   std::unique_ptr<fabric::QueuePair> pair_;
   wire::LinkToken token_{};

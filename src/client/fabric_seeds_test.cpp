@@ -29,7 +29,7 @@ TEST_P(LinkSeeds, EverythingIsDoneOnceWhateverBecomesOfThePairs) {
   for (std::uint64_t i = 0; i < seeds.count(); ++i) {
     LinkWorld world(first + i, options);
     ASSERT_EQ(world.run(reached), "") << "seed " << first + i;
-    ASSERT_EQ(world.engine().audit(), std::vector<std::string>{}) << "seed " << first + i;
+    ASSERT_EQ(world.node().audit(), std::vector<std::string>{}) << "seed " << first + i;
   }
   if (!seeds.enough()) return;
   EXPECT_GT(reached.cuts, 0u);
@@ -68,7 +68,7 @@ TEST_P(LinkSeeds, ANodeThatBeginsAgainDoesNothingOfWhatTheLastWasAsked) {
     for (int again = 0; again < 100 && !connected.empty(); ++again) connected = world.connect();
     ASSERT_EQ(connected, "");
     ASSERT_EQ(world.work(options.requests, reached), "");
-    ASSERT_EQ(world.engine().audit(), std::vector<std::string>{});
+    ASSERT_EQ(world.node().audit(), std::vector<std::string>{});
   }
   EXPECT_GT(lost, seeds / 2);
 }

@@ -179,7 +179,7 @@ TEST(HostileLinks, WhatFollowsACloseIsIgnored) {
     ASSERT_TRUE(link->accepted());
     link->close();
     for (int i = 0; i < 20; ++i) {
-      link->request(offload::message_of(offload::request_of(wire::OffloadId::noop)));
+      link->request(rings::message_of(rings::request_of(wire::OffloadId::noop)));
       link->close();
     }
     EXPECT_TRUE(scene.wait([&] { return link->ended() && scene.counts().sessions == 1; }));

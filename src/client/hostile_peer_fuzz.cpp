@@ -37,7 +37,7 @@ LinkWorldOptions options() {
 struct World {
   World() : links(3, options()) {
     want(links.connect().empty(), "the client cannot connect");
-    lore.map = links.engine().map();
+    lore.map = links.node().map();
     lore.stolen = {links.first_token(), LinkWorld::kRings};
   }
   LinkWorld links;
@@ -68,16 +68,16 @@ void check_what_is_left(World& world) {
   const std::uint64_t end = links.world().now_ns() + 100 * kMs;
   while (counts.sessions != 1 && links.world().now_ns() < end) links.world().run_for(kMs);
   want(counts.sessions == 1 && links.admitted() == 1, "a session is left");
-  offload::EngineFixture& engine = links.engine();
-  while (!engine.engine().idle() && links.world().now_ns() < end) links.world().run_for(kMs);
-  want(engine.engine().idle(), "something stays in flight");
+  offload::SchedulerFixture& node = links.node();
+  while (!node.scheduler().idle() && links.world().now_ns() < end) links.world().run_for(kMs);
+  want(node.scheduler().idle(), "something stays in flight");
   links.world().run_for(kMs);
   links.turn_every(options().tick_ns);
-  want(engine.engine().counts().connections == 1, "a connection is left");
-  want(engine.services().budget.used() == 0, "the memory of a message is lost");
-  want(engine.core().store.reclaimer.waiting(engine.core(), false).snapshots == 0,
+  want(node.client_table().counts().connections == 1, "a connection is left");
+  want(node.services().budget.used() == 0, "the memory of a message is lost");
+  want(node.core().store.reclaimer.waiting(node.core(), false).snapshots == 0,
        "a snapshot stays held");
-  if (world.inputs == kInputsOfAWorld) want(engine.audit().empty(), "the map is not sound");
+  if (world.inputs == kInputsOfAWorld) want(node.audit().empty(), "the map is not sound");
 }
 
 void run(Choices choices) {

@@ -39,7 +39,7 @@ LinkWorldOptions options_of(std::uint64_t seed, wire::LinkWay way) {
 class Troop {
  public:
   Troop(LinkWorld& world, std::uint64_t seed) : world_(world), choices_(seed) {
-    lore_.map = world.engine().map();
+    lore_.map = world.node().map();
     lore_.stolen = {world.first_token(), LinkWorld::kRings};
     const std::uint64_t count = choices_.between(1, 4);
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -114,17 +114,17 @@ std::string check_what_is_left(LinkWorld& world) {
   world.part();
   const auto none_left = [&] { return counts.sessions == 0 && world.admitted() == 0; };
   if (!wait_until(world, kGoneMs, none_left)) return "the client's session is left";
-  offload::EngineFixture& engine = world.engine();
-  if (!wait_until(world, 10, [&] { return engine.engine().idle(); })) return "it is not idle";
-  if (engine.engine().counts().connections != 0) return "connections are left";
-  if (engine.services().budget.used() != 0) return "memory of messages is left";
-  if (engine.core().store.reclaimer.waiting(engine.core(), false).snapshots != 0) {
+  offload::SchedulerFixture& node = world.node();
+  if (!wait_until(world, 10, [&] { return node.scheduler().idle(); })) return "it is not idle";
+  if (node.client_table().counts().connections != 0) return "connections are left";
+  if (node.services().budget.used() != 0) return "memory of messages is left";
+  if (node.core().store.reclaimer.waiting(node.core(), false).snapshots != 0) {
     return "a snapshot is held";
   }
   // The first place is free only if all of its page are.
-  const auto doorbell = engine.doorbells().open(1);
+  const auto doorbell = node.doorbells().open(1);
   if (!doorbell || doorbell->place != 0) return "a doorbell is left";
-  engine.doorbells().close(doorbell->place);
+  node.doorbells().close(doorbell->place);
   return {};
 }
 
@@ -152,7 +152,7 @@ std::string run(std::uint64_t seed, wire::LinkWay way, Reached& reached, std::ui
   reached.expired += world.clients().counts().expired;
   if (trace != nullptr) *trace = world.world().trace();
   if (!wrong.empty()) return wrong;
-  const auto unsound = world.engine().audit();
+  const auto unsound = world.node().audit();
   return unsound.empty() ? std::string() : unsound.front();
 }
 

@@ -15,7 +15,7 @@
 #include "client/thread_rings.hpp"
 #include "fabric/address.hpp"
 #include "offload/fabric_clients.hpp"
-#include "offload/testing/engine_fixture.hpp"
+#include "offload/testing/scheduler_fixture.hpp"
 
 namespace espalier::client {
 namespace {
@@ -87,15 +87,15 @@ class ImpatientNode {
     options.resume_ns = 100'000'000;
     options.pair_timeout_ns = pair_timeout_ns;
     clients_ = std::make_unique<offload::FabricClients>(std::move(listening->endpoint),
-                                                        engine_.services(), engine_.engine(),
-                                                        engine_.doorbells(), std::move(options));
-    engine_.engine().on_ended = [this](offload::Connection& connection) {
-      engine_.doorbells().close(connection.doorbell);
+                                                        serving_.services(), serving_.scheduler(),
+                                                        serving_.doorbells(), std::move(options));
+    serving_.client_table().on_ended = [this](offload::Connection& connection) {
+      serving_.doorbells().close(connection.doorbell);
     };
     thread_ = std::thread([this] {
       while (!stopping_) {
         clients_->turn();
-        engine_.engine().turn();
+        serving_.scheduler().turn();
         std::this_thread::yield();
       }
     });
@@ -104,8 +104,8 @@ class ImpatientNode {
     stopping_ = true;
     thread_.join();
     clients_.reset();
-    while (!engine_.engine().idle()) engine_.engine().turn();
-    engine_.engine().turn();
+    while (!serving_.scheduler().idle()) serving_.scheduler().turn();
+    serving_.scheduler().turn();
   }
   ImpatientNode(const ImpatientNode&) = delete;
   ImpatientNode& operator=(const ImpatientNode&) = delete;
@@ -114,7 +114,7 @@ class ImpatientNode {
   [[nodiscard]] const offload::FabricCounts& counts() const { return clients_->counts(); }
 
  private:
-  offload::EngineFixture engine_;
+  offload::SchedulerFixture serving_;
   fabric::FabricAddress listens_at_;
   std::unique_ptr<offload::FabricClients> clients_;
   std::atomic<bool> stopping_{false};

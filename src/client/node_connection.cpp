@@ -11,13 +11,12 @@ std::optional<std::uint32_t> NodeConnection::take_ring() {
   return ring;
 }
 
-offload::SlotSpace NodeConnection::requests() const {
+rings::SlotSpace NodeConnection::requests() const {
   return {memory_.at(layout_.requests()), layout_.request_slots,
           memory_.at(offsetof(wire::ConnectionPage, request_credit))};
 }
 
-std::optional<std::uint64_t> NodeConnection::reserve(std::uint64_t slots,
-                                                     offload::SlotSpace& space) {
+std::optional<std::uint64_t> NodeConnection::reserve(std::uint64_t slots, rings::SlotSpace& space) {
   std::uint64_t tail = tail_.load(std::memory_order_relaxed);
   do {
     // Another thread may have reserved more than there is room for.

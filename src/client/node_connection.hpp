@@ -16,7 +16,7 @@
 
 #include "client/read_link.hpp"
 #include "memory/shared_memory.hpp"
-#include "offload/ring.hpp"
+#include "rings/ring.hpp"
 #include "wire/ring.hpp"
 
 namespace espalier::client {
@@ -34,12 +34,12 @@ class NodeConnection {
   std::optional<std::uint32_t> take_ring();
 
   /// The rings, as their users build them.
-  [[nodiscard]] offload::SlotSpace requests() const;
-  [[nodiscard]] virtual offload::SlotReader responses(std::uint32_t ring) const = 0;
+  [[nodiscard]] rings::SlotSpace requests() const;
+  [[nodiscard]] virtual rings::SlotReader responses(std::uint32_t ring) const = 0;
 
   /// Reserves slots of the request ring for a message, if there is room for all of them. Returns
   /// the number of the first. Cost: an atomic step.
-  std::optional<std::uint64_t> reserve(std::uint64_t slots, offload::SlotSpace& space);
+  std::optional<std::uint64_t> reserve(std::uint64_t slots, rings::SlotSpace& space);
   /// The same, whether there is room or not: the writer must see to it before each slot.
   std::uint64_t reserve_anyway(std::uint64_t slots) { return tail_.fetch_add(slots); }
   /// The slot behind all that are reserved.
@@ -53,7 +53,7 @@ class NodeConnection {
   /// Nothing is awaited any more, and it may be long until somebody makes progress again.
   virtual void enter_idle() {}
   /// Sleeps until a response comes to this ring, or for a while.
-  virtual void fall_asleep(std::uint32_t ring, const offload::SlotReader& responses,
+  virtual void fall_asleep(std::uint32_t ring, const rings::SlotReader& responses,
                            std::uint64_t longest_ns) = 0;
   /// Whether the connection has ended. Cost: a system call.
   virtual bool ask_lost() = 0;

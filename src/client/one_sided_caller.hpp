@@ -7,18 +7,29 @@
 // without one-sided access, but for scans that have delivered something: these end with
 // `contended`.
 //
-// Thread: one at a time: that of the session.
+// While a scan's sink runs, which may take long, the keepalive thread of the process renews the
+// leases: else the node would take the walk for dead, and what it reads from it.
+//
+// Thread: one at a time: that of the session. keep() is the keepalive thread's.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 
+#include "client/keepalive_thread.hpp"
 #include "client/one_sided_maps.hpp"
 #include "client/remote_pipeline.hpp"
 
 namespace espalier::client {
 
-class OneSidedCaller {
+class OneSidedCaller final : public KeepaliveTarget {
  public:
+  OneSidedCaller() = default;
+  ~OneSidedCaller();
+  OneSidedCaller(const OneSidedCaller&) = delete;
+  OneSidedCaller& operator=(const OneSidedCaller&) = delete;
+
   /// Whether it is a read that a client can do alone.
   [[nodiscard]] static bool serves(Op op);
 
@@ -32,10 +43,19 @@ class OneSidedCaller {
   [[nodiscard]] tree::WalkTraffic traffic() const { return maps_.traffic(); }
   /// Reads that went by the rings after all.
   [[nodiscard]] std::uint64_t fallbacks() const { return fallbacks_; }
+  void keep() override;
 
  private:
+  class Forward;
+
+  void have_keepalive();
+  void walk(RemoteRequests& requests, place::OneSidedReader& reader);
+
   OneSidedMaps maps_{1};
   std::uint64_t fallbacks_ = 0;
+  std::shared_ptr<KeepaliveThread> keepalive_;  // of who has scanned
+  std::mutex mutex_;                            // a scan's, but for the time of its sink
+  RemoteRequests* in_sink_ = nullptr;           // of the scan whose sink runs; guarded by mutex_
 };
 
 }  // namespace espalier::client

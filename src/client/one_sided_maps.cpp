@@ -2,66 +2,35 @@
 #include "client/one_sided_maps.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <optional>
-#include <string_view>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
-#include "wire/one_sided.hpp"
+#include "client/one_sided_opening.hpp"
 
 namespace espalier::client {
 namespace {
 
 constexpr std::uint64_t kNapNs = 1'000'000;
+constexpr std::uint64_t kKeepNs = 1'000'000;  // at most, in which the keepalive thread is ours
 // After a failure, so that little of a thread's time goes into trying again.
 constexpr std::uint64_t kPauseNs = 100'000'000;
 constexpr std::uint64_t kPauseFactor = 4;
 
-/// What the answer to one_sided_open holds.
-struct Opening {
-  std::optional<wire::OfferedRegion> region;
-  std::optional<wire::MapPlace> map;
-  std::optional<wire::LeaseGrant> lease;
-};
-
-template <class T>
-void take_field(std::optional<T>& to, std::string_view content) {
-  if (content.size() < sizeof(T)) return;
-  T field;
-  std::memcpy(&field, content.data(), sizeof field);
-  to = field;
-}
-
-// Fields of kinds that are not known are skipped. Errors: corrupt.
-Result<Opening> read_fields(std::string_view payload) {
-  Opening opening;
-  while (!payload.empty()) {
-    wire::FieldHeader header;
-    if (payload.size() < sizeof header) return fail(Code::corrupt, 1);
-    std::memcpy(&header, payload.data(), sizeof header);
-    payload.remove_prefix(sizeof header);
-    const std::uint64_t padded = (std::uint64_t{header.bytes} + 7) & ~std::uint64_t{7};
-    if (padded > payload.size()) return fail(Code::corrupt, 1);
-    const std::string_view content = payload.substr(0, header.bytes);
-    switch (static_cast<wire::FieldKind>(header.kind)) {
-      case wire::FieldKind::region: take_field(opening.region, content); break;
-      case wire::FieldKind::map: take_field(opening.map, content); break;
-      case wire::FieldKind::lease: take_field(opening.lease, content); break;
-      default: break;
-    }
-    payload.remove_prefix(padded);
-  }
-  if (!opening.region || !opening.map || !opening.lease) return fail(Code::corrupt, 1);
-  return opening;
+// What it points to must live until it is sent.
+Outgoing renewal_request(const wire::LeaseRenewal& renewal) {
+  Outgoing ask;
+  ask.offload = wire::OffloadId::lease_renew;
+  ask.payload = base::bytes_of(renewal);
+  return ask;
 }
 
 }  // namespace
 
 struct OneSidedMaps::OpenedMap {
   OpenedMap(ReadLink& link, std::uint32_t lanes, const fabric::RemoteRegion& region,
-            const tree::MapView& view_in, const wire::LeaseGrant& grant)
+            const tree::MapView& view_in, const wire::LeaseGrant& grant, std::uint64_t asked_ns)
       : view(view_in),
         reader(link.endpoint(), link.pair(), link.completions(), region, view,
                {.lanes = lanes,
@@ -69,7 +38,7 @@ struct OneSidedMaps::OpenedMap {
                           .believed_for_ns = grant.believed_for_ns,
                           .lost_after_ns = grant.lost_after_ns},
                 .now_ns = base::monotonic_ns}) {
-    reader.lease().granted(grant.lease, grant.epoch, base::monotonic_ns());
+    reader.lease().granted(grant.lease, grant.epoch, asked_ns, base::monotonic_ns());
   }
   tree::MapView view;
   place::OneSidedReader reader;
@@ -106,17 +75,17 @@ Result<place::OneSidedReader*> OneSidedMaps::open_anew(RemoteRequests& requests,
   Outgoing ask;
   ask.offload = wire::OffloadId::one_sided_open;
   ask.map = map;
+  const std::uint64_t asked_ns = base::monotonic_ns();
   const auto reply = requests.call(ask);
   if (!reply) return std::unexpected(reply.error());
-  const auto opening = read_fields(reply->payload);
+  const auto opening = OneSidedOpening::read(reply->payload);
   if (!opening) return std::unexpected(opening.error());
-  const fabric::RemoteRegion region{opening->region->base, opening->region->bytes,
-                                    opening->region->key, 0};
-  const auto view =
-      tree::MapView::read(opening->map->header, opening->map->header_offset, region.bytes, nullptr);
+  const auto view = opening->view_of(map);
   if (!view) return std::unexpected(view.error());
-  if (view->id != map || opening->lease->lease == 0) return fail(Code::corrupt, 2);
-  auto opened = std::make_unique<OpenedMap>(*link_, lanes_, region, *view, *opening->lease);
+  const fabric::RemoteRegion region{opening->region.base, opening->region.bytes,
+                                    opening->region.key, 0};
+  auto opened =
+      std::make_unique<OpenedMap>(*link_, lanes_, region, *view, opening->lease, asked_ns);
   return &maps_.emplace(map, std::move(opened)).first->second->reader;
 }
 
@@ -137,12 +106,56 @@ void OneSidedMaps::ask_renewal(RemoteRequests& requests, place::LeaseGuard& leas
                                const place::LeaseGuard::Asked& asked) {
   if (asked.id == 0) return lease.end_all();  // another comes with another reader
   const wire::LeaseRenewal renewal{asked.id, asked.oldest};
-  Outgoing ask;
-  ask.offload = wire::OffloadId::lease_renew;
-  ask.payload = base::bytes_of(renewal);
-  const auto reply = requests.call(ask);
+  take_renewal(lease, requests.call(renewal_request(renewal)));
+}
+
+void OneSidedMaps::take_renewal(place::LeaseGuard& lease, const Result<Reply>& reply) {
   if (!reply) return lease.end_all();
   lease.renewed(reply->header.version, base::monotonic_ns());
+}
+
+void OneSidedMaps::keep(RemoteRequests& requests) {
+  take_kept(requests);
+  kept_.reserve(kept_.size() + maps_.size());  // nothing fails once it was asked
+  const std::uint64_t now = base::monotonic_ns();
+  for (const auto& [map, opened] : maps_) {
+    place::LeaseGuard& lease = opened->reader.lease();
+    auto asked = lease.due(now);
+    if (!asked) asked = lease.idle_due(now);
+    if (!asked) continue;
+    const wire::LeaseRenewal renewal{asked->id, asked->oldest};
+    if (asked->id == 0) {
+      lease.end_all();
+    } else if (requests.send_alone(renewal_request(renewal),
+                                   static_cast<std::uint32_t>(kept_.size()))) {
+      kept_.push_back(&lease);
+    } else {
+      lease.not_asked();
+    }
+  }
+  // Most answers come at once; over packets they need several looks.
+  while (!kept_.empty() && base::monotonic_ns() - now < kKeepNs) take_kept(requests);
+  requests.rest();  // without an acknowledgement the node would take us for gone
+}
+
+void OneSidedMaps::await_kept(RemoteRequests& requests) {
+  for (take_kept(requests); !kept_.empty(); take_kept(requests)) {
+    if (requests.wait_alone()) continue;
+    for (place::LeaseGuard* const lease : std::exchange(kept_, {})) {
+      if (lease != nullptr) lease->end_all();
+    }
+  }
+}
+
+void OneSidedMaps::take_kept(RemoteRequests& requests) {
+  if (kept_.empty()) return;
+  while (const auto answered = requests.take_alone()) {
+    if (answered->ticket >= kept_.size()) continue;
+    place::LeaseGuard* const lease = std::exchange(kept_[answered->ticket], nullptr);
+    if (lease != nullptr) take_renewal(*lease, answered->reply);
+  }
+  const bool all = std::ranges::all_of(kept_, [](const auto* lease) { return lease == nullptr; });
+  if (all) kept_.clear();
 }
 
 void OneSidedMaps::wait() {
@@ -150,6 +163,7 @@ void OneSidedMaps::wait() {
 }
 
 void OneSidedMaps::close() {
+  ESPALIER_ASSERT(kept_.empty());
   ended_ = traffic();
   maps_.clear();
   link_.reset();

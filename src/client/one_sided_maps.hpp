@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "client/read_link.hpp"
 #include "client/remote_pipeline.hpp"
@@ -36,6 +37,12 @@ class OneSidedMaps {
                                       std::uint32_t map);
   /// Asks the node for what the lease needs now, if anything. Requires: as open().
   void renew(RemoteRequests& requests, place::LeaseGuard& lease);
+  /// Keeps leases while the thread of the rings is elsewhere: asks for renewals that are due, and
+  /// takes those that have come, for a millisecond at most. Between the first call and
+  /// await_kept() the rings serve nothing else.
+  void keep(RemoteRequests& requests);
+  /// Waits for what keep() has asked.
+  void await_kept(RemoteRequests& requests);
   /// Lets a thread sleep until something may have come, for a millisecond at most.
   void wait();
   /// Ends the connection and all readers; open() makes others. Requires: no reader has walks.
@@ -47,6 +54,8 @@ class OneSidedMaps {
   struct OpenedMap;
   static void ask_renewal(RemoteRequests& requests, place::LeaseGuard& lease,
                           const place::LeaseGuard::Asked& asked);
+  static void take_renewal(place::LeaseGuard& lease, const Result<Reply>& reply);
+  void take_kept(RemoteRequests& requests);
 
   Result<place::OneSidedReader*> open_anew(RemoteRequests& requests, NodeConnection& connection,
                                            std::uint32_t map);
@@ -59,7 +68,8 @@ class OneSidedMaps {
   // Readers end before the link that they read by.
   std::unique_ptr<ReadLink> link_;
   std::unordered_map<std::uint32_t, std::unique_ptr<OpenedMap>> maps_;
-  tree::WalkTraffic ended_;  // of readers that are gone
+  std::vector<place::LeaseGuard*> kept_;  // that keep() has asked for, by ticket; null: answered
+  tree::WalkTraffic ended_;               // of readers that are gone
 };
 
 }  // namespace espalier::client

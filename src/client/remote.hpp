@@ -157,6 +157,7 @@ class RemoteStore final : public StoreImpl {
   [[nodiscard]] const std::string& page_message() const override { return page_message_; }
   Result<std::uint64_t> memory_bytes() override { return fail(Code::unsupported); }
   Result<std::string> node_numbers() override;
+  [[nodiscard]] std::unique_ptr<RemoteTables> tables() override;
   [[nodiscard]] tree::WalkTraffic read_traffic() const override {
     return sessions_->traffic().sum();
   }

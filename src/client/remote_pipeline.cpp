@@ -37,7 +37,7 @@ bool has_value(Op op) { return op == Op::put || op == Op::insert || op == Op::up
 
 Error error_of(const Incoming& response) {
   Error error{static_cast<Code>(response.header.code), 0, 0};
-  if (response.payload.size() == sizeof error.detail) {
+  if (response.payload.size() >= sizeof error.detail) {
     std::memcpy(&error.detail, response.payload.data(), sizeof error.detail);
   }
   return error;
@@ -202,7 +202,7 @@ bool RemoteRequests::take_one() {
   const std::uint32_t number = response.header.tag;
   // Not of anything in flight: an answer to a cancel, or nonsense. Nobody waits for either.
   if (number >= places_.size() || places_[number].request == nullptr) return true;
-  if (response.header.kind == static_cast<std::uint8_t>(wire::ResponseKind::items)) {
+  if (response.header.kind == static_cast<std::uint8_t>(wire::ResponseKind::chunk)) {
     take_items(places_[number], response.payload);
   } else {
     finish(number, response);
@@ -284,26 +284,75 @@ void RemoteRequests::lose_all() {
 }
 
 Result<Reply> RemoteRequests::call(const Outgoing& request) {
-  ESPALIER_ASSERT(pending() == 0);
-  const auto tag = static_cast<std::uint32_t>(places_.size()) + 1;
+  auto reply = ask(request);
+  if (!reply) return std::unexpected(reply.error().error);
+  return std::move(*reply);
+}
+
+// Sends what is no request of a map's. Returns false if the connection is lost.
+bool RemoteRequests::send_whole(const Outgoing& request, std::uint32_t tag) {
   while (!rings_.send(request, tag)) {
-    if (rings_.lost()) return fail(Code::connection_lost);
+    if (rings_.lost()) return false;
     rings_.ring();
     // An answer that nobody waits for may be what takes the room.
-    if (!take_one() && !rings_.wait_for_room()) return fail(Code::connection_lost);
+    if (!take_one() && !rings_.wait_for_room()) return false;
   }
   rings_.ring();
-  for (;;) {
+  return true;
+}
+
+std::expected<Reply, Refusal> RemoteRequests::ask(const Outgoing& request, const ChunkSink& sink) {
+  ESPALIER_ASSERT(pending() == 0);
+  const auto lost = [] { return std::unexpected(Refusal{{Code::connection_lost, 0, 0}, {}}); };
+  const auto tag = static_cast<std::uint32_t>(places_.size()) + 1;
+  if (!send_whole(request, tag)) return lost();
+  for (bool wanted = static_cast<bool>(sink);;) {
     Incoming response;
     if (!rings_.receive(response)) {
-      if (!rings_.wait()) return fail(Code::connection_lost);
+      if (!rings_.wait()) return lost();
       continue;
     }
     if (response.header.tag != tag) continue;
+    if (response.header.kind == static_cast<std::uint8_t>(wire::ResponseKind::chunk)) {
+      const auto kind = static_cast<wire::ChunkKind>(response.header.flags & wire::kChunkBits);
+      if (!wanted || sink(kind, response.payload)) continue;
+      wanted = false;
+      Outgoing cancel;
+      cancel.offload = wire::OffloadId::cancel;
+      cancel.argument = tag;
+      // Where it cannot be sent now, the rest comes and is dropped.
+      if (rings_.send(cancel, tag - 1)) rings_.ring();
+      continue;
+    }
     rings_.enter_idle();
-    if (response.header.code != 0) return std::unexpected(error_of(response));
-    return Reply{response.header, std::string(response.payload)};
+    if (response.header.code == 0) return Reply{response.header, std::string(response.payload)};
+    Refusal refusal{error_of(response), {}};
+    if (response.payload.size() > sizeof refusal.error.detail) {
+      refusal.words = response.payload.substr(sizeof refusal.error.detail);
+    }
+    return std::unexpected(std::move(refusal));
   }
+}
+
+// Tags behind those of places, of a cancel, and of call().
+bool RemoteRequests::send_alone(const Outgoing& request, std::uint32_t ticket) {
+  ESPALIER_ASSERT(pending() == 0);
+  const auto first = static_cast<std::uint32_t>(places_.size()) + 2;
+  if (rings_.lost() || !rings_.send(request, first + ticket)) return false;
+  rings_.ring();
+  return true;
+}
+
+std::optional<RemoteRequests::Answered> RemoteRequests::take_alone() {
+  const auto first = static_cast<std::uint32_t>(places_.size()) + 2;
+  Incoming response;
+  while (rings_.receive(response)) {
+    if (response.header.tag < first) continue;
+    const std::uint32_t ticket = response.header.tag - first;
+    if (response.header.code != 0) return Answered{ticket, std::unexpected(error_of(response))};
+    return Answered{ticket, Reply{response.header, std::string(response.payload)}};
+  }
+  return std::nullopt;
 }
 
 }  // namespace espalier::client

@@ -10,7 +10,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <expected>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +28,16 @@ struct Reply {
   wire::ResponseHeader header{};
   std::string payload;
 };
+
+/// What a node refused, perhaps with words for people behind what the code says.
+struct Refusal {
+  Error error;
+  std::string words;
+};
+
+/// Takes a chunk of a streamed answer; false: no more is wanted. Its bytes, aligned to 8, are there
+/// until it returns.
+using ChunkSink = std::function<bool(wire::ChunkKind kind, std::string_view payload)>;
 
 /// What a walk of requests is told besides them: which map, and what to read it as of.
 struct Scope {
@@ -57,6 +70,25 @@ class RemoteRequests {
   /// Sends a message that is no request of a map's, and waits for its answer.
   /// Errors: connection_lost, and what the node answers. Requires: nothing is pending.
   Result<Reply> call(const Outgoing& request);
+  /// The same, of an offload that streams its answer, or says in words what was wrong. Where the
+  /// sink wants no more, the node is told, and its answer waited for.
+  std::expected<Reply, Refusal> ask(const Outgoing& request, const ChunkSink& sink = {});
+
+  // The same without waiting. Several may be in flight, but nothing else meanwhile.
+  /// An answer to one of them.
+  struct Answered {
+    std::uint32_t ticket;
+    Result<Reply> reply;
+  };
+  /// Sends one; `ticket` tells its answer from those of others. False: there is no room now, or the
+  /// connection is lost.
+  bool send_alone(const Outgoing& request, std::uint32_t ticket);
+  /// Takes the next answer, if one has come.
+  std::optional<Answered> take_alone();
+  /// Sleeps until take_alone() may bring one. False: the connection is lost.
+  bool wait_alone() { return rings_.wait(); }
+  /// It may be long until anything is called again: what the node is owed goes now.
+  void rest() { rings_.enter_idle(); }
 
  private:
   struct Batch {
@@ -71,6 +103,7 @@ class RemoteRequests {
     std::uint64_t items = 0;
   };
 
+  bool send_whole(const Outgoing& request, std::uint32_t tag);
   void send_more();
   [[nodiscard]] static Outgoing outgoing(const Request& request, const Scope& scope);
   void prepare(const Batch& batch);

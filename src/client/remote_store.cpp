@@ -4,8 +4,9 @@
 
 #include "base/bytes.hpp"
 #include "client/remote.hpp"
-#include "offload/map_forms.hpp"
+#include "client/remote_tables.hpp"
 #include "tree/write/catalog.hpp"
+#include "wire/map_forms.hpp"
 
 namespace espalier::client {
 
@@ -51,7 +52,7 @@ Result<MapImpl*> RemoteStore::keep(std::string_view name, Outgoing request) {
 Result<MapImpl*> RemoteStore::create_map(std::string_view name, const MapOptions& options) {
   if (name.empty() || name.size() > tree::Catalog::kNameBytesMax)
     return fail(Code::invalid_argument);
-  const wire::MapShape shape = offload::shape_of(options);
+  const wire::MapShape shape = wire::shape_of(options);
   Outgoing request;
   request.offload = wire::OffloadId::map_create;
   request.payload = base::bytes_of(shape);
@@ -75,6 +76,10 @@ Result<void> RemoteStore::drop_map(std::string_view name) {
   const auto reply = (*session)->requests.call(request);
   if (!reply) return std::unexpected(reply.error());
   return {};
+}
+
+std::unique_ptr<RemoteTables> RemoteStore::tables() {
+  return std::make_unique<RemoteTables>(sessions_);
 }
 
 Result<std::string> RemoteStore::node_numbers() {

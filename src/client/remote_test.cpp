@@ -171,7 +171,7 @@ TEST_F(RemoteTest, ALengthThatCannotBeLosesTheConnection) {
     requests.submit({&asked, 1}, answers, kScope);
     wire::ResponseHeader header{};
     header.bytes = bytes;
-    offload::MessageWriter writer(node_.responses(), 0);
+    rings::MessageWriter writer(node_.responses(), 0);
     writer.header(wire::words_of(header));
     writer.finish();
     requests.drain();
@@ -191,11 +191,11 @@ TEST_F(RemoteTest, ItemsThatAreNotWholeAreNotDelivered) {
   wire::ItemHeader item{};
   item.key_bytes = 3;
   item.value_bytes = 5;
-  const std::string whole = offload::bytes_of(item) + "keyvalue";
+  const std::string whole = rings::bytes_of(item) + "keyvalue";
   item.value_bytes = ~0u;
   wire::RequestHeader header;
   ASSERT_TRUE(node_.take_request(header));
-  node_.answer(header.tag, whole + whole + offload::bytes_of(item) + "keyvalue");
+  node_.answer(header.tag, whole + whole + rings::bytes_of(item) + "keyvalue");
   requests.drain();
   EXPECT_EQ(answers.items_of[5], 2u);
 }

@@ -11,7 +11,7 @@
 #include "base/barrier.hpp"
 #include "base/system_error.hpp"
 #include "memory/seqpacket.hpp"
-#include "offload/futex.hpp"
+#include "rings/futex.hpp"
 #include "wire/handshake.hpp"
 
 namespace espalier::client {
@@ -88,7 +88,7 @@ Result<void> RingConnection::map_memory(const wire::ConnectionLayout& layout,
   return {};
 }
 
-offload::SlotReader RingConnection::responses(std::uint32_t ring) const {
+rings::SlotReader RingConnection::responses(std::uint32_t ring) const {
   std::byte* const credit =
       memory_.at(layout_.response_side(ring) + offsetof(wire::ResponseSide, credit));
   return {memory_.at(layout_.responses(ring)), layout_.response_slots, credit};
@@ -110,7 +110,7 @@ void RingConnection::ring(std::uint64_t tail) {
   }
 }
 
-void RingConnection::fall_asleep(std::uint32_t ring, const offload::SlotReader& responses,
+void RingConnection::fall_asleep(std::uint32_t ring, const rings::SlotReader& responses,
                                  std::uint64_t longest_ns) {
   std::byte* const word = sleeping_word(ring);
   base::store_shared(word, std::uint32_t{1}, std::memory_order_seq_cst);
@@ -119,7 +119,7 @@ void RingConnection::fall_asleep(std::uint32_t ring, const offload::SlotReader& 
   if (node_asymmetric_ && !asymmetric_) {
     longest_ns = std::min<std::uint64_t>(longest_ns, 1'000'000);
   }
-  if (!responses.ready()) offload::futex_wait(word, 1, longest_ns);
+  if (!responses.ready()) rings::futex_wait(word, 1, longest_ns);
   base::store_shared(word, std::uint32_t{0});
 }
 

@@ -10,7 +10,7 @@
 
 #include "client/node_connection.hpp"
 #include "memory/shared_memory.hpp"
-#include "offload/ring.hpp"
+#include "rings/ring.hpp"
 #include "wire/ring.hpp"
 
 namespace espalier::client {
@@ -22,12 +22,12 @@ class RingConnection final : public NodeConnection {
   /// listens is no node), and why the node refused: unsupported, too_many_participants.
   static Result<std::shared_ptr<RingConnection>> open(const std::string& path);
 
-  [[nodiscard]] offload::SlotReader responses(std::uint32_t ring) const override;
+  [[nodiscard]] rings::SlotReader responses(std::uint32_t ring) const override;
   [[nodiscard]] std::byte* sleeping_word(std::uint32_t ring) const;
 
   /// Cost: a store, a load; a system call if the node sleeps.
   void ring(std::uint64_t tail) override;
-  void fall_asleep(std::uint32_t ring, const offload::SlotReader& responses,
+  void fall_asleep(std::uint32_t ring, const rings::SlotReader& responses,
                    std::uint64_t longest_ns) override;
   bool ask_lost() override;
   void hang_up() override;

@@ -55,7 +55,7 @@ bool ThreadRings::send(const Outgoing& request, std::uint32_t tag) {
   if (slots > batch_slots_max()) return send_long(header, request);
   if (reserved_ == 0 && !reserve(slots)) return false;
   ESPALIER_ASSERT(slots <= reserved_);
-  offload::MessageWriter writer(requests_, next_);
+  rings::MessageWriter writer(requests_, next_);
   next_ += slots;
   reserved_ -= slots;
   writer.header(wire::words_of(header));
@@ -72,7 +72,7 @@ bool ThreadRings::send_long(wire::RequestHeader header, const Outgoing& request)
   const std::vector<std::byte> message =
       base::joined(base::bytes_of(header), {request.key, request.payload, request.more_payload});
   const std::uint32_t slots = wire::slots_of(header.bytes);
-  offload::MessageStream stream(message.data(), header.bytes, connection_->reserve_anyway(slots));
+  rings::MessageStream stream(message.data(), header.bytes, connection_->reserve_anyway(slots));
   std::uint32_t spins = 0;
   while (!stream.done()) {
     const auto room = static_cast<std::int64_t>(requests_.ask_room(stream.slot()));
@@ -81,7 +81,7 @@ bool ThreadRings::send_long(wire::RequestHeader header, const Outgoing& request)
       spins = 0;
       continue;
     }
-    offload::MessageBuffer response;
+    rings::MessageBuffer response;
     if (take(response)) {
       deferred_.push_back(std::move(response));
     } else if (++spins % kSpins == 0) {
@@ -98,15 +98,15 @@ bool ThreadRings::send_long(wire::RequestHeader header, const Outgoing& request)
 }
 
 // A ring that cannot be read any further belongs to a connection that is lost.
-bool ThreadRings::take(offload::MessageBuffer& into) {
+bool ThreadRings::take(rings::MessageBuffer& into) {
   if (broken_) return false;
   if (progresses_ && !responses_.ready()) connection_->make_progress();
-  const offload::Taken taken = responses_.take(into);
-  if (taken == offload::Taken::broken || taken == offload::Taken::refused) {
+  const rings::Taken taken = responses_.take(into);
+  if (taken == rings::Taken::broken || taken == rings::Taken::refused) {
     broken_ = true;
     connection_->lose();
   }
-  return taken == offload::Taken::message;
+  return taken == rings::Taken::message;
 }
 
 bool ThreadRings::receive(Incoming& response) {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "client/node_connection.hpp"
-#include "offload/message_reader.hpp"
+#include "rings/message_reader.hpp"
 #include "wire/message.hpp"
 
 namespace espalier::client {
@@ -87,19 +87,19 @@ class ThreadRings {
  private:
   ThreadRings(std::shared_ptr<NodeConnection> connection, std::uint32_t ring);
   bool send_long(wire::RequestHeader header, const Outgoing& request);
-  bool take(offload::MessageBuffer& into);
+  bool take(rings::MessageBuffer& into);
   bool spin_for_response();
 
   std::shared_ptr<NodeConnection> connection_;
   bool progresses_;  // answers come only with our help
   std::uint32_t ring_;
-  offload::SlotSpace requests_;
-  offload::MessageShare share_;  // without limit: what comes was asked for
-  offload::MessageReader responses_;
-  offload::MessageBuffer message_;               // the response in hand
-  std::deque<offload::MessageBuffer> deferred_;  // that came while a long message was sent
-  std::uint64_t tail_ = 0;                       // behind what was sent last
-  std::uint64_t reserved_ = 0;                   // slots from `next_` on are ours to fill
+  rings::SlotSpace requests_;
+  rings::MessageShare share_;  // without limit: what comes was asked for
+  rings::MessageReader responses_;
+  rings::MessageBuffer message_;               // the response in hand
+  std::deque<rings::MessageBuffer> deferred_;  // that came while a long message was sent
+  std::uint64_t tail_ = 0;                     // behind what was sent last
+  std::uint64_t reserved_ = 0;                 // slots from `next_` on are ours to fill
   std::uint64_t next_ = 0;
   bool unrung_ = false;
   bool broken_ = false;

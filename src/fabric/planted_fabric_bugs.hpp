@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches that break one rule of the transport `roce`, or of links that carry rings, at a time, so
-// that tests can show that they
-// notice. They exist only in the build variant of the tests (ESPALIER_PLANTED_BUGS); elsewhere
-// `planted` is a constant false and costs nothing.
+// Switches that break one rule of the region table, of the transports `roce` and `shm`, or of links
+// that carry rings, at a time (base/planted.hpp).
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+
+#include "base/planted.hpp"
 
 namespace espalier::fabric {
 
@@ -18,7 +17,12 @@ enum class Bug : std::uint8_t {
   read_resumes_elsewhere,     // what is missing of a READ is asked for from its beginning
   not_ready_takes_message,    // a SEND that found no receive counts as executed
 
-  // Of links (offload/ring_link.hpp).
+  // Of void keys (region_table.hpp).
+  void_key_serves_bytes,   // a READ by a void key brings what lies there
+  void_waits_for_nobody,   // make_void() returns while accesses go on
+  void_seen_before_only,   // a READ over `shm` does not look again after its last byte
+
+  // Of links (rings/ring_link.hpp).
   slots_not_mirrored_again,  // what an earlier pair may not have delivered is taken for delivered
   delivered_too_far,         // a slot counts as delivered before it is in place
   credit_without_delivery,   // a writer may use slots again that are only mirrored, not read
@@ -34,13 +38,6 @@ enum class Bug : std::uint8_t {
   receives_held_by_all,    // those who leave messages unfinished leave no receive to others
 };
 
-#if defined(ESPALIER_PLANTED_BUGS)
-inline std::atomic<Bug> active_bug{Bug::none};
-[[nodiscard]] inline bool planted(Bug bug) {
-  return active_bug.load(std::memory_order_relaxed) == bug;
-}
-#else
-[[nodiscard]] constexpr bool planted(Bug) { return false; }
-#endif
+using base::planted;
 
 }  // namespace espalier::fabric

@@ -12,6 +12,7 @@
 #include "base/bytes.hpp"
 #include "base/random.hpp"
 #include "base/system_error.hpp"
+#include "fabric/planted_fabric_bugs.hpp"
 
 namespace espalier::fabric {
 namespace {
@@ -40,6 +41,10 @@ Registration& Registration::operator=(Registration&& other) noexcept {
   table_ = std::move(other.table_);
   remote_ = other.remote_;
   return *this;
+}
+
+void Registration::make_void() {
+  if (table_ != nullptr) table_->make_void(remote_.key);
 }
 
 void Registration::revoke() {
@@ -109,34 +114,53 @@ Result<Registration> RegionTable::offer(const OfferedMemory& memory, RemoteRight
   place.key_before = key;
   place.rights = rights;
   place.domain = domain;
-  place.base =
-      base::round_down(kBaseMin + base::scale(*where, kBaseSpan - kBaseMin), kPageBytes) +
-      reinterpret_cast<std::uintptr_t>(memory.at) % kAtomicBytes;
+  place.base = base::round_down(kBaseMin + base::scale(*where, kBaseSpan - kBaseMin), kPageBytes) +
+               reinterpret_cast<std::uintptr_t>(memory.at) % kAtomicBytes;
   place.memory = memory;
   place.descriptor = std::move(descriptor);
   const RemoteRegion remote{place.base, memory.bytes, key, 0};
-  place.key.store(key, std::memory_order_release);
-  base::store_shared(words_.at(*number * sizeof(RegionKey)), key, std::memory_order_release);
+  set_word(place, key, key);
   return Registration(shared_from_this(), remote);
+}
+
+// Peers that load by themselves look at the shared word after their last byte: so it says first
+// that the key is gone.
+void RegionTable::set_word(Place& place, RegionKey key, RegionKey word) {
+  base::store_shared(words_.at((key & kPlaceMask) * sizeof(RegionKey)), word,
+                     std::memory_order_release);
+  place.word.store(word, std::memory_order_release);
+}
+
+void RegionTable::make_void(RegionKey key) {
+  const std::scoped_lock lock(mutex_);
+  Place* const place = place_of(key);
+  if (key == 0 || place == nullptr || place->word.load(std::memory_order_relaxed) != key) return;
+  set_word(*place, key, void_word(key));
+  if (!planted(Bug::void_waits_for_nobody)) wait_for_readers();
+  place->descriptor.close();
 }
 
 void RegionTable::revoke(RegionKey key) {
   const std::scoped_lock lock(mutex_);
   Place* const place = place_of(key);
-  if (key == 0 || place == nullptr || place->key.load(std::memory_order_relaxed) != key) return;
-  const std::uint32_t number = key & kPlaceMask;
-  base::store_shared(words_.at(number * sizeof(RegionKey)), RegionKey{0});
-  place->key.store(0, std::memory_order_relaxed);
+  if (key == 0 || place == nullptr) return;
+  const RegionKey word = place->word.load(std::memory_order_relaxed);
+  if (word != key && word != void_word(key)) return;
+  set_word(*place, key, 0);
   wait_for_readers();
   place->descriptor.close();
-  free_.push_back(number);
+  free_.push_back(key & kPlaceMask);
 }
 
-// Whoever has not seen that the key is gone was seen to be busy, and is waited for.
+// Whoever has not seen that the key is gone was seen to be between enter() and leave(), and is
+// waited for until it has left once, for the next time it will see it. To wait until it is seen
+// outside could take long: it may enter again and again.
 void RegionTable::wait_for_readers() {
   base::rare_barrier(asymmetric_);
   for (const Reader* reader : readers_) {
-    while (reader->busy_.load(std::memory_order_acquire)) std::this_thread::yield();
+    const std::uint64_t turn = reader->turn_.load(std::memory_order_acquire);
+    if (turn % 2 == 0) continue;
+    while (reader->turn_.load(std::memory_order_acquire) == turn) std::this_thread::yield();
   }
 }
 
@@ -151,39 +175,58 @@ RegionTable::Reader::~Reader() {
 }
 
 void RegionTable::Reader::enter() {
-  busy_.store(true, std::memory_order_relaxed);
+  // Released as leave() does: who sees this turn has seen the end of the one before.
+  turn_.store(turn_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   base::frequent_barrier(table_.asymmetric_);
 }
 
 std::byte* RegionTable::Reader::find(RegionKey key, std::uint64_t address, std::uint64_t bytes,
                                      RemoteRights rights, Domain domain) const {
   const Place* const place = table_.place_of(key);
-  if (key == 0 || place == nullptr || place->key.load(std::memory_order_acquire) != key) {
+  if (key == 0 || place == nullptr || place->word.load(std::memory_order_acquire) != key ||
+      !permits(*place, address, bytes, rights, domain)) {
     return nullptr;
   }
-  if (place->domain != domain || !includes(place->rights, rights)) return nullptr;
-  const std::uint64_t offset = address - place->base;
-  if (offset > place->memory.bytes || bytes > place->memory.bytes - offset) return nullptr;
-  return place->memory.at + offset;
+  return place->memory.at + (address - place->base);
+}
+
+ReadSource RegionTable::Reader::find_source(RegionKey key, std::uint64_t address,
+                                            std::uint64_t bytes, Domain domain) const {
+  const Place* const place = table_.place_of(key);
+  if (key == 0 || place == nullptr) return {};
+  const RegionKey word = place->word.load(std::memory_order_acquire);
+  if (word != key && word != void_word(key)) return {};
+  if (!permits(*place, address, bytes, RemoteRights::read, domain)) return {};
+  if (word != key && !planted(Bug::void_key_serves_bytes)) {
+    return {ReadSource::Kind::zeros, nullptr};
+  }
+  return {ReadSource::Kind::bytes, place->memory.at + (address - place->base)};
+}
+
+// Requires: the place has a key, and is not given to another one meanwhile.
+bool RegionTable::permits(const Place& place, std::uint64_t address, std::uint64_t bytes,
+                          RemoteRights rights, Domain domain) {
+  if (place.domain != domain || !includes(place.rights, rights)) return false;
+  const std::uint64_t offset = address - place.base;
+  return offset <= place.memory.bytes && bytes <= place.memory.bytes - offset;
 }
 
 Result<RegionTable::Mapping> RegionTable::mapping(RegionKey key, Domain domain) {
   const std::scoped_lock lock(mutex_);
   Place* const place = place_of(key);
-  if (key == 0 || place == nullptr || place->key.load(std::memory_order_relaxed) != key ||
-      place->domain != domain) {
-    return fail(Code::not_found);
-  }
+  if (key == 0 || place == nullptr) return fail(Code::not_found);
+  const RegionKey word = place->word.load(std::memory_order_relaxed);
+  const bool is_void = word == void_word(key);
+  if ((word != key && !is_void) || place->domain != domain) return fail(Code::not_found);
+  const RemoteRegion remote{place->base, place->memory.bytes, key, 0};
+  if (is_void) return Mapping{remote, place->rights, {}, 0, true};
   if (!place->descriptor) return fail(Code::unsupported);
   const bool writes =
       includes(place->rights, RemoteRights::write) || includes(place->rights, RemoteRights::atomic);
   auto copy = memory::copy_descriptor(place->descriptor,
                                       writes ? memory::Rights::write : memory::Rights::read);
   if (!copy) return std::unexpected(copy.error());
-  return Mapping{{place->base, place->memory.bytes, key, 0},
-                 place->rights,
-                 std::move(*copy),
-                 place->memory.descriptor_offset};
+  return Mapping{remote, place->rights, std::move(*copy), place->memory.descriptor_offset, false};
 }
 
 }  // namespace espalier::fabric

@@ -13,8 +13,18 @@
 // Keys that are good stand, one word for each place, in memory that can be shared to be read: a
 // transport whose peers load and store by themselves lets them look there before and after.
 //
+// A key is good, then perhaps void, then revoked:
+//
+//           offer()       make_void()       revoke()
+//     0  ---------->  key  ---------->  ~key  ------>  0        (what its word says)
+//                          \---------- revoke() ---->/
+//
+// By a void key a READ brings zeros, so that one that comes late does not end its pair; all else is
+// refused.
+//
 // Invariants
-// I1. After revoke() no access begins, and those that had begun in this process are over.
+// I1. After revoke() or make_void() no access begins, and those that had begun in this process are
+//     over: the memory is its owner's again.
 // I2. Two keys that follow each other in a place differ.
 //
 // Thread: any, but a Reader one at a time.
@@ -48,6 +58,19 @@ struct OfferedMemory {
 
 class RegionTable;
 
+/// Where a READ gets its bytes from.
+struct ReadSource {
+  enum class Kind : std::uint8_t {
+    refused,
+    bytes,
+    zeros,  // the key is void
+  };
+  Kind kind = Kind::refused;
+  const std::byte* at = nullptr;  // null but for `bytes`
+
+  explicit operator bool() const { return kind != Kind::refused; }
+};
+
 /// A region, revoked when this ends.
 class Registration {
  public:
@@ -58,6 +81,8 @@ class Registration {
 
   /// What a peer must know.
   [[nodiscard]] const RemoteRegion& remote() const { return remote_; }
+  /// As RegionTable::make_void(): the key stays known until revoke().
+  void make_void();
   void revoke();
   explicit operator bool() const { return table_ != nullptr; }
 
@@ -86,6 +111,13 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
   /// good (any more) changes nothing. Requires: this thread is not between enter() and leave().
   void revoke(RegionKey key);
 
+  /// From now on a READ by the key brings zeros, of whatever is within the region and granted, and
+  /// all else by it is refused. Waits for accesses that go on, as revoke() does: then the memory is
+  /// the caller's. The place stays taken until revoke(), which is due when no READ by the key can
+  /// come any more. A key that is not good (any more) changes nothing. Requires: as revoke().
+  /// Source: DESIGN §2.1 rule 13.
+  void make_void(RegionKey key);
+
   /// One thread's way to look up. Between enter() and leave() what find() gave stays offered.
   class Reader {
    public:
@@ -95,16 +127,23 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
     ~Reader();
 
     void enter();
-    void leave() { busy_.store(false, std::memory_order_release); }
+    void leave() {
+      turn_.store(turn_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    }
     /// Where the bytes lie, or null: no such key in this domain, not all within its range, or not
-    /// granted. Requires: between enter() and leave(). Cost: a few nanoseconds.
+    /// granted; by a void key nothing is. Requires: between enter() and leave(). Cost: a few
+    /// nanoseconds.
     [[nodiscard]] std::byte* find(RegionKey key, std::uint64_t address, std::uint64_t bytes,
                                   RemoteRights rights, Domain domain) const;
+    /// The same for a READ, to which a void key brings zeros.
+    [[nodiscard]] ReadSource find_source(RegionKey key, std::uint64_t address, std::uint64_t bytes,
+                                         Domain domain) const;
 
    private:
     friend class RegionTable;
     RegionTable& table_;
-    std::atomic<bool> busy_{false};
+    /// How often it has entered or left: odd while it is between the two.
+    std::atomic<std::uint64_t> turn_{0};
   };
 
   /// What a transport that maps memory hands to a peer who names a good key of its domain.
@@ -113,16 +152,17 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
     RemoteRights rights = RemoteRights::none;
     memory::Descriptor descriptor;  // a copy; one that can only be read if no more is granted
     std::uint64_t descriptor_offset = 0;
+    bool is_void = false;  // then there is no descriptor, and there are only zeros to be read
   };
   /// Errors: not_found (no such key, or not of this domain), unsupported (its memory is not
   /// shared), system.
   Result<Mapping> mapping(RegionKey key, Domain domain);
-  /// The words: at place key & 0xFFFF stands the key, or 0.
+  /// The words: at place key & 0xFFFF stands the key, void_word() of it, or 0.
   [[nodiscard]] const memory::SharedMemory& words() const { return words_; }
 
  private:
   struct Place {
-    std::atomic<RegionKey> key{0};
+    std::atomic<RegionKey> word{0};  // as in words()
     RegionKey key_before = 0;
     RemoteRights rights = RemoteRights::none;
     Domain domain = 0;
@@ -138,6 +178,9 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
   RegionTable(memory::SharedMemory words, std::optional<std::uint64_t> seed);
   [[nodiscard]] Result<std::uint64_t> draw();
   [[nodiscard]] Place* place_of(RegionKey key) const;
+  [[nodiscard]] static bool permits(const Place& place, std::uint64_t address, std::uint64_t bytes,
+                                    RemoteRights rights, Domain domain);
+  void set_word(Place& place, RegionKey key, RegionKey word);
   [[nodiscard]] Result<std::uint32_t> free_place();
   void wait_for_readers();
 

@@ -116,6 +116,68 @@ TEST(RegionTable, WordsShowGoodKeys) {
   EXPECT_EQ(base::load_shared<RegionKey>(word), 0u);
 }
 
+TEST(RegionTable, AVoidKeyBringsZerosToReadsAndNothingElse) {
+  Offered offered(kAll, 5);
+  const RemoteRegion& remote = offered.region.remote();
+  const auto source = [&](std::uint64_t offset, std::uint64_t bytes, Domain domain = 5) {
+    return offered.reader.find_source(remote.key, remote.at(offset), bytes, domain).kind;
+  };
+  using Kind = ReadSource::Kind;
+  EXPECT_EQ(source(0, 8), Kind::bytes);
+  EXPECT_EQ(source(0, 8, 0), Kind::refused);
+  offered.region.make_void();
+  EXPECT_EQ(source(0, 8), Kind::zeros);
+  EXPECT_EQ(source(0, 4096), Kind::zeros);
+  EXPECT_EQ(source(0, 4097), Kind::refused);
+  EXPECT_EQ(source(4095, ~std::uint64_t{0}), Kind::refused);
+  EXPECT_EQ(source(0, 8, 0), Kind::refused);
+  for (const RemoteRights rights :
+       {RemoteRights::read, RemoteRights::write, RemoteRights::atomic, RemoteRights::none}) {
+    EXPECT_EQ(offered.find(0, 8, rights, 5), nullptr);
+  }
+  // The word in its place is no key, and no other key is void.
+  EXPECT_FALSE(offered.reader.find_source(~remote.key, remote.base, 8, 5));
+  EXPECT_EQ(offered.reader.find(~remote.key, remote.base, 8, RemoteRights::read, 5), nullptr);
+  EXPECT_FALSE(offered.reader.find_source(remote.key ^ 0x10000, remote.base, 8, 5));
+  EXPECT_FALSE(offered.reader.find_source(0, remote.base, 8, 5));
+  offered.region.make_void();
+  EXPECT_EQ(source(0, 8), Kind::zeros);
+}
+
+TEST(RegionTable, AVoidKeyKeepsItsPlaceUntilItIsRevoked) {
+  const auto table = *RegionTable::create(1);
+  RegionTable::Reader reader(*table);
+  std::vector<std::byte> bytes(8);
+  const auto offer = [&] { return *table->offer({bytes.data(), bytes.size()}, kAll); };
+  auto region = offer();
+  const RemoteRegion first = region.remote();
+  region.make_void();
+  const auto other = offer();
+  EXPECT_NE(other.remote().key & 0xFFFF, first.key & 0xFFFF);
+  region.revoke();
+  EXPECT_FALSE(reader.find_source(first.key, first.base, 8, 0));
+  const auto next = offer();
+  EXPECT_EQ(next.remote().key & 0xFFFF, first.key & 0xFFFF);
+  EXPECT_FALSE(reader.find_source(first.key, first.base, 8, 0));
+  // Its end does not make another key void, nor does one that never was.
+  table->make_void(first.key);
+  table->make_void(0);
+  table->make_void(first.key ^ 0x8000);
+  EXPECT_EQ(reader.find_source(next.remote().key, next.remote().base, 8, 0).kind,
+            ReadSource::Kind::bytes);
+}
+
+TEST(RegionTable, WordsShowVoidKeys) {
+  Offered offered;
+  const RegionKey key = offered.region.remote().key;
+  const std::byte* word = offered.table->words().at((key & 0xFFFF) * sizeof(RegionKey));
+  offered.region.make_void();
+  EXPECT_EQ(base::load_shared<RegionKey>(word), void_word(key));
+  EXPECT_NE(void_word(key) & 0xFFFF, key & 0xFFFF);
+  offered.region.revoke();
+  EXPECT_EQ(base::load_shared<RegionKey>(word), 0u);
+}
+
 TEST(RegionTable, OffersAsManyAsThereArePlaces) {
   const auto table = *RegionTable::create(1);
   std::vector<std::byte> bytes(8);
@@ -185,6 +247,14 @@ TEST(RegionTable, HandsOutDescriptorsWithTheRightsOfTheRegion) {
   std::byte byte{};
   const auto local = *table->offer({&byte, 1}, kAll);
   EXPECT_EQ(table->mapping(local.remote().key, 0).error().code, Code::unsupported);
+  // Nobody gets memory by a void key.
+  table->make_void(readable.remote().key);
+  const auto gone = table->mapping(readable.remote().key, 0);
+  ASSERT_TRUE(gone);
+  EXPECT_TRUE(gone->is_void);
+  EXPECT_FALSE(gone->descriptor);
+  EXPECT_EQ(gone->remote, readable.remote());
+  EXPECT_EQ(table->mapping(readable.remote().key, 1).error().code, Code::not_found);
 }
 
 // After revoke() nobody touches the memory: the thread that revoked writes there without any

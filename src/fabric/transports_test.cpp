@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transports that the conformance tests run over.
+// The transports that the conformance tests run over, and FabricVoidConcurrency, for which builds
+// that compile only what has threads compile this too.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/socket.h>

@@ -19,6 +19,9 @@ namespace espalier::fabric {
 
 /// Names a registered region to peers; random, never 0 [verbs: rkey].
 using RegionKey = std::uint32_t;
+/// What stands where a key stood that was made void (region_table.hpp). It is no key that can be
+/// good there, for the low half of each names its own place.
+[[nodiscard]] constexpr RegionKey void_word(RegionKey key) { return ~key; }
 /// Queue pairs reach the regions of their own domain only [verbs: protection domain].
 using Domain = std::uint32_t;
 
@@ -271,6 +274,9 @@ static_assert(sizeof(Completion) == 32);
 /// - What a WRITE with immediate carries is in place before its number is told, and so is all that
 ///   was written before it.
 /// - Nothing is ordered between pairs.
+/// - A READ by a key that was made void succeeds, and brings zeros. One that was under way at that
+///   moment may bring what was there before, or zeros from some line on, or for some lines: each
+///   line of 64 bytes, counted from where the READ begins, is one or the other.
 /// - An aligned word of 8 bytes is not torn where the READ or WRITE begins at one. More may be, and
 ///   a READ may see the lines of a WRITE in any order.
 struct Properties {
@@ -283,6 +289,11 @@ struct Properties {
   bool atomic_with_processor = false;
   /// Somebody must call progress() at the peer, or nothing there answers.
   bool peer_makes_progress = false;
+  /// Peers load and store by themselves, through mappings: a region needs a descriptor, and that a
+  /// key was revoked or made void stops only peers that keep to the protocol. What another peer
+  /// could reach it can go on reading, and writing if it had that right; so what it may write is
+  /// memory of its own (landing_region.hpp), and is never used for anything else.
+  bool peer_maps_memory = false;
   std::uint32_t inline_bytes_max = 0;
   std::uint32_t message_bytes_max = 0;
   std::uint32_t reads_in_flight_max = 0;  // READs and atomics of one pair; more wait by themselves

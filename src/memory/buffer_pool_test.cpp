@@ -190,10 +190,34 @@ TEST_F(BufferPoolTest, ShortValuesShareAnExtentAndKindsDoNot) {
   const std::uint64_t page = *pool_.allocate(table_class_of(32768)) / kExtentBytes;
   const std::uint64_t map = *pool_.allocate(table_class_of(192)) / kExtentBytes;
   const std::uint64_t node = *pool_.allocate(node_class_of(512)) / kExtentBytes;
+  const std::uint64_t rows = *pool_.allocate(relation_class_of(kExtentBytes)) / kExtentBytes;
+  const std::uint64_t list = *pool_.allocate(relation_class_of(32768)) / kExtentBytes;
   EXPECT_EQ(page, map);
   EXPECT_FALSE(value_extents.contains(page));
   EXPECT_FALSE(value_extents.contains(node));
   EXPECT_NE(page, node);
+  EXPECT_NE(rows, list);  // a page of rows has its extent for itself
+  for (const std::uint64_t relation : {rows, list}) {
+    EXPECT_FALSE(value_extents.contains(relation));
+    EXPECT_NE(relation, page);
+    EXPECT_NE(relation, node);
+  }
+}
+
+// A value of 2 MiB has the same length as a page of rows, and still never lies where one was.
+TEST_F(BufferPoolTest, PagesOfRowsComeBackWherePagesOfRowsWere) {
+  const SizeClass page = relation_class_of(kExtentBytes);
+  const std::uint64_t rows = *pool_.allocate(page);
+  EXPECT_EQ(rows % kExtentBytes, 0u);
+  use(rows, page);
+  const std::uint32_t generation = header(rows).generation;
+  const std::uint64_t taken = region_.taken_bytes();
+  pool_.release(rows, page);
+  EXPECT_EQ(region_.taken_bytes(), taken - kExtentBytes) << "its memory goes back at once";
+  EXPECT_NE(*pool_.allocate(BufferPool::class_of(kExtentBytes)), rows);
+  EXPECT_EQ(*pool_.allocate(page), rows);
+  EXPECT_GT(header(rows).generation, generation);
+  expect_balanced();
 }
 
 TEST_F(BufferPoolTest, AClassThatGrowsTakesExtents) {
@@ -352,7 +376,8 @@ TEST_F(BufferPoolTest, KnowsWhereBuffersBegin) {
   std::map<std::uint64_t, Use> used;
   std::vector<std::pair<std::uint64_t, SizeClass>> released;
   const SizeClass classes[] = {
-      0, 3, 20, 39, 41, kNode, node_class_of(512), kTableClass, kTableClass + 2};
+      0, 3, 20, 39, 41, kNode, node_class_of(512), kTableClass, kTableClass + 2, kRelationClass,
+      kRelationClass + 2};
   for (const SizeClass cls : classes) {
     for (int i = 0; i < 6; ++i) {
       const std::uint64_t offset = *pool_.allocate(cls);
@@ -371,7 +396,8 @@ TEST_F(BufferPoolTest, KnowsWhereBuffersBegin) {
   for (std::uint64_t offset = 0; offset < region_.end_offset() + kExtentBytes;
        offset += wire::kBlockBytes) {
     const auto use = used.find(offset);
-    for (const BufferKind kind : {BufferKind::value, BufferKind::node, BufferKind::table}) {
+    for (const BufferKind kind :
+         {BufferKind::value, BufferKind::node, BufferKind::table, BufferKind::relation}) {
       for (std::uint32_t generation = 0; generation < 4; ++generation) {
         const bool expected = use != used.end() && kind == kind_of(use->second.cls) &&
                               generation == use->second.generation;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches that break one rule of the memory at a time, so that tests can show that they notice.
-// They exist only in the build variant of the tests (ESPALIER_PLANTED_BUGS); elsewhere `planted` is
-// a constant false and costs nothing.
+// Switches that break one rule of the memory at a time (base/planted.hpp).
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+
+#include "base/planted.hpp"
 
 namespace espalier::memory {
 
@@ -14,13 +13,6 @@ enum class Bug : std::uint8_t {
   extent_changes_class,  // an empty extent of nodes is cut into values
 };
 
-#if defined(ESPALIER_PLANTED_BUGS)
-inline std::atomic<Bug> active_bug{Bug::none};
-[[nodiscard]] inline bool planted(Bug bug) {
-  return active_bug.load(std::memory_order_relaxed) == bug;
-}
-#else
-[[nodiscard]] constexpr bool planted(Bug) { return false; }
-#endif
+using base::planted;
 
 }  // namespace espalier::memory

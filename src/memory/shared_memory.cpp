@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/system_error.hpp"
 #include "memory/address_range.hpp"
 #include "memory/sealed_file.hpp"
@@ -91,6 +92,13 @@ Result<void> SharedMemory::map(Rights rights) {
   if (at == MAP_FAILED) return base::refused_by_system();
   base_ = static_cast<std::byte*>(at);
   return {};
+}
+
+void SharedMemory::discard() const {
+  // Of our own file, which lies in memory, the system refuses no hole.
+  const int punched = fallocate(descriptor_.number(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                                static_cast<off_t>(bytes_));
+  ESPALIER_ASSERT(punched == 0);
 }
 
 void SharedMemory::unmap() {

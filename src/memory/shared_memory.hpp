@@ -66,6 +66,9 @@ class SharedMemory {
   [[nodiscard]] Result<Descriptor> read_only() const {
     return copy_descriptor(descriptor_, Rights::read);
   }
+  /// Gives its pages back to the system, whoever maps it: it reads as zeros. A process that may
+  /// write to it can have new ones. Requires: made by create(), its descriptor not closed.
+  void discard() const;
   /// The mapping stays; the descriptor is closed.
   void close_descriptor() { descriptor_.close(); }
   explicit operator bool() const { return base_ != nullptr; }

@@ -85,6 +85,25 @@ TEST(SharedMemory, WhatCouldShrinkOrIsTooShortIsRefused) {
             Code::corrupt);
 }
 
+TEST(SharedMemory, WhatWasDiscardedIsZerosForAllAndTakesNoPages) {
+  auto made = SharedMemory::create("test", kBytes);
+  ASSERT_TRUE(made);
+  const auto other = SharedMemory::attach(copy_of(*made), kBytes, Rights::write);
+  ASSERT_TRUE(other);
+  for (std::uint64_t i = 0; i < kBytes; i += 4096) *other->at(i) = std::byte{7};
+  const auto pages = [&] {
+    struct stat facts {};
+    EXPECT_EQ(fstat(made->descriptor(), &facts), 0);
+    return facts.st_blocks;
+  };
+  EXPECT_GT(pages(), 0);
+  made->discard();
+  EXPECT_EQ(pages(), 0);
+  EXPECT_EQ(*other->at(4096), std::byte{0});
+  *other->at(0) = std::byte{8};
+  EXPECT_EQ(*made->at(0), std::byte{8});
+}
+
 TEST(SharedMemory, AMappingOutlivesItsDescriptor) {
   auto made = SharedMemory::create("test", kBytes);
   ASSERT_TRUE(made);

@@ -6,6 +6,7 @@
 //   class 40 .. 48   values of 2, 4, ... 18 MiB              whole extents
 //   class 49 .. 56   nodes of 512, 1024, ... 64 KiB          powers of two, as maps have them
 //   class 57 .. 59   512, 32 KiB, 64 KiB for map headers, pages and directories of page tables
+//   class 60 .. 62   32 KiB, 64 KiB, 2 MiB of relations: page lists, headers, pages of rows
 //
 // All are multiples of 512, the grain of references. Four steps per doubling bound the waste of a
 // value at a fifth; the largest holds a value of 16 MiB and its header. A class is a kind and a
@@ -19,9 +20,9 @@
 
 namespace espalier::memory {
 
-/// What a buffer holds.
-enum class BufferKind : std::uint8_t { value = 0, node = 1, table = 2 };
-inline constexpr std::uint32_t kBufferKinds = 3;
+/// What a buffer holds: a value, a node, a part of a map's page table, a part of a relation.
+enum class BufferKind : std::uint8_t { value = 0, node = 1, table = 2, relation = 3 };
+inline constexpr std::uint32_t kBufferKinds = 4;
 
 /// Index of a class.
 using SizeClass = std::uint32_t;
@@ -31,13 +32,17 @@ inline constexpr SizeClass kSmallClasses = 40;
 inline constexpr SizeClass kValueClasses = 49;
 inline constexpr SizeClass kNodeClasses = 8;
 inline constexpr SizeClass kTableClass = kValueClasses + kNodeClasses;  // the first of three
-inline constexpr SizeClass kClasses = kTableClass + 3;
+inline constexpr SizeClass kRelationClass = kTableClass + 3;             // the first of three
+inline constexpr SizeClass kClasses = kRelationClass + 3;
 inline constexpr std::uint64_t kBufferBytesMax = std::uint64_t{18} << 20;
 inline constexpr std::uint64_t kNodeBufferBytesMax = std::uint64_t{512} << (kNodeClasses - 1);
 
 namespace detail {
 
 constexpr std::uint64_t compute_class_bytes(SizeClass cls) {
+  if (cls >= kRelationClass)
+    return cls == kClasses - 1 ? std::uint64_t{2} << 20
+                               : std::uint64_t{32768} << (cls - kRelationClass);
   if (cls >= kTableClass)
     return cls == kTableClass ? 512 : std::uint64_t{16384} << (cls - kTableClass);
   if (cls >= kValueClasses) return std::uint64_t{512} << (cls - kValueClasses);
@@ -68,7 +73,8 @@ inline constexpr auto kClassBytes = [] {
 /// What buffers of this class hold.
 [[nodiscard]] constexpr BufferKind kind_of(SizeClass cls) {
   if (cls < kValueClasses) return BufferKind::value;
-  return cls < kTableClass ? BufferKind::node : BufferKind::table;
+  if (cls < kTableClass) return BufferKind::node;
+  return cls < kRelationClass ? BufferKind::table : BufferKind::relation;
 }
 
 /// The smallest class of values that holds so many bytes; kClasses if none does.
@@ -96,6 +102,13 @@ inline constexpr auto kClassBytes = [] {
 /// none does.
 [[nodiscard]] constexpr SizeClass table_class_of(std::uint64_t bytes) {
   SizeClass cls = kTableClass;
+  while (cls < kRelationClass && class_bytes(cls) < bytes) ++cls;
+  return cls < kRelationClass ? cls : kClasses;
+}
+
+/// The smallest class of parts of relations that holds so many bytes; kClasses if none does.
+[[nodiscard]] constexpr SizeClass relation_class_of(std::uint64_t bytes) {
+  SizeClass cls = kRelationClass;
   while (cls < kClasses && class_bytes(cls) < bytes) ++cls;
   return cls;
 }
@@ -106,6 +119,8 @@ static_assert(class_bytes(kSmallClasses) == std::uint64_t{2} << 20);
 static_assert(class_bytes(kValueClasses - 1) == kBufferBytesMax);
 static_assert(class_bytes(kTableClass - 1) == kNodeBufferBytesMax);
 static_assert(class_bytes(kTableClass + 1) == 32768 && class_bytes(kTableClass + 2) == 65536);
+static_assert(class_bytes(kRelationClass) == 32768 && class_bytes(kRelationClass + 1) == 65536);
+static_assert(class_bytes(kRelationClass + 2) == std::uint64_t{2} << 20);
 static_assert([] {
   for (SizeClass cls = 0; cls < kClasses; ++cls) {
     if (class_bytes(cls) % 512 != 0) return false;

@@ -36,6 +36,7 @@ struct Config {
     std::string fabric;                ///< addresses of the fabric, with spaces between
     bool one_sided = false;            ///< clients may read the memory of maps themselves
     std::uint32_t cores = 1;
+    std::uint32_t helpers = 0;  ///< 0: as many as workers
     bool pin = false;
     std::uint32_t spin_us = 50;
     std::uint32_t sweep_ms = 10;

@@ -39,6 +39,7 @@ socket_mode = "0600"                  # default
 fabric = ""                           # default
 one_sided = false                     # default
 cores = 4                             # flag --node-cores
+helpers = 0                           # default
 pin = false                           # default
 spin_us = 0                           # environment ESPALIER_NODE_SPIN_US
 sweep_ms = 10                         # default

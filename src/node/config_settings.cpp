@@ -75,6 +75,9 @@ constexpr std::array kSettings{
                                                  "read one map may then read all."),
     row<Config, &Config::node, &Node::cores>("node.cores", {Kind::count, 1, 64}, "1",
                                              "Worker threads."),
+    row<Config, &Config::node, &Node::helpers>(
+        "node.helpers", {Kind::count, 0, 64}, "0",
+        "Helper threads, for queries and other long work; 0: as many as workers."),
     row<Config, &Config::node, &Node::pin>("node.pin", kToggle, "false",
                                            "Whether each worker stays on a core of its own."),
     row<Config, &Config::node, &Node::spin_us>(

@@ -42,7 +42,7 @@ bool watch(int epoll, int descriptor) {
 
 }  // namespace
 
-Listener::Listener(const Config& config, offload::MessageBudget& budget,
+Listener::Listener(const Config& config, rings::MessageBudget& budget,
                    std::function<void(PendingClient)> serve,
                    std::function<std::uint32_t()> connections)
     : config_(config),

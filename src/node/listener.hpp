@@ -26,7 +26,7 @@ namespace espalier::node {
 class Listener {
  public:
   /// `serve` gets each client that is to be served. `connections` tells how many there are.
-  Listener(const Config& config, offload::MessageBudget& budget,
+  Listener(const Config& config, rings::MessageBudget& budget,
            std::function<void(PendingClient)> serve, std::function<std::uint32_t()> connections);
   ~Listener();
 
@@ -55,7 +55,7 @@ class Listener {
   [[nodiscard]] Result<std::unique_ptr<offload::Connection>> admit(const wire::Hello& hello) const;
 
   const Config& config_;
-  offload::MessageBudget& budget_;
+  rings::MessageBudget& budget_;
   std::function<void(PendingClient)> serve_;
   std::function<std::uint32_t()> connections_;
   std::optional<fabric::shm::ListeningSocket> socket_;

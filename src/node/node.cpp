@@ -50,8 +50,10 @@ Result<void> Node::open_store() {
     const auto made = catalog_->create(map.name, map.options);
     if (!made) return std::unexpected(made.error());
   }
+  offload::HelperOptions helpers;
+  helpers.threads = config_.node.helpers != 0 ? config_.node.helpers : config_.node.cores;
   services_ = std::make_unique<offload::Services>(
-      *store_, *catalog_, config_.clients.message_bytes_max, options_.own_offloads);
+      *store_, *catalog_, config_.clients.message_bytes_max, options_.own_offloads, helpers);
   services_->asymmetric = base::register_asymmetric_barriers();
   return {};
 }

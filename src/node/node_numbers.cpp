@@ -45,7 +45,7 @@ void add_offloads(NodeNumbers& numbers, const Node& node) {
     sum.id = offload.id;
     sum.name = offload.name;
     for (const auto& worker : node.workers()) {
-      const offload::EngineCounts& counts = worker->engine_counts();
+      const offload::SchedulerCounts& counts = worker->scheduler_counts();
       sum.requests += counts.requests[id].load(std::memory_order_relaxed);
       sum.durations += counts.durations[id].read();
     }
@@ -57,12 +57,13 @@ void add_workers(NodeNumbers& numbers, const Node& node) {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   for (const auto& worker : node.workers()) {
     const WorkerCounts& counts = worker->counts();
-    const offload::EngineCounts& engine = worker->engine_counts();
-    numbers.workers.push_back({engine.in_flight.load(kRelaxed), counts.clients.load(kRelaxed),
+    const offload::SchedulerCounts& scheduler = worker->scheduler_counts();
+    const offload::ClientCounts& clients = worker->client_counts();
+    numbers.workers.push_back({scheduler.in_flight.load(kRelaxed), counts.clients.load(kRelaxed),
                                counts.sleeps.load(kRelaxed), counts.wake_ups.load(kRelaxed)});
-    numbers.refused += engine.refused.load(kRelaxed);
-    numbers.client_wakes += engine.wakes.load(kRelaxed);
-    numbers.unannounced += engine.sweeps_found.load(kRelaxed);
+    numbers.refused += scheduler.refused.load(kRelaxed);
+    numbers.client_wakes += clients.wakes.load(kRelaxed);
+    numbers.unannounced += clients.sweeps_found.load(kRelaxed);
   }
 }
 

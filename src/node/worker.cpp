@@ -48,36 +48,40 @@ Result<void> Worker::start() {
   event.data.fd = wake_event_.number();
   if (epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, wake_event_.number(), &event) != 0)
     return base::refused_by_system();
-  if (const auto made = make_engine(); !made) return made;
+  if (const auto made = make_scheduler(); !made) return made;
   thread_ = std::thread([this] { run(); });
   return {};
 }
 
-Result<void> Worker::make_engine() {
-  if (engine_) return {};
-  auto doorbells = offload::Doorbells::reserve(config_.clients.connections_max);
+Result<void> Worker::make_scheduler() {
+  if (scheduler_) return {};
+  auto doorbells = rings::Doorbells::reserve(config_.clients.connections_max);
   if (!doorbells) return std::unexpected(doorbells.error());
-  doorbells_ = std::make_unique<offload::Doorbells>(std::move(*doorbells));
-  offload::EngineOptions engine_options;
-  engine_options.in_flight_max = config_.clients.in_flight_max;
-  engine_options.response_bytes_max = config_.clients.response_bytes_max;
-  engine_options.stuck_ns = times_.stuck_ns;
-  engine_options.sweep_ns = times_.sweep_ns;
-  engine_options.shard = number_;
-  engine_ = std::make_unique<offload::Engine>(services_, *doorbells_, engine_options);
-  engine_->wake = [this] { wake(); };
-  engine_->on_broken = [this](offload::Connection& connection) { broken_.push_back(&connection); };
-  engine_->on_ended = [this](offload::Connection& connection) {
+  doorbells_ = std::make_unique<rings::Doorbells>(std::move(*doorbells));
+  offload::ClientTableOptions table_options;
+  table_options.response_bytes_max = config_.clients.response_bytes_max;
+  table_options.stuck_ns = times_.stuck_ns;
+  table_options.sweep_ns = times_.sweep_ns;
+  client_table_ = std::make_unique<offload::ClientTable>(services_, *doorbells_, table_options);
+  client_table_->on_broken = [this](offload::Connection& connection) {
+    broken_.push_back(&connection);
+  };
+  client_table_->on_ended = [this](offload::Connection& connection) {
     doorbells_->close(connection.doorbell);
     std::erase(broken_, &connection);
   };
+  offload::SchedulerOptions options;
+  options.in_flight_max = config_.clients.in_flight_max;
+  options.shard = number_;
+  scheduler_ = std::make_unique<offload::Scheduler>(services_, *client_table_, options);
+  scheduler_->wake = [this] { wake(); };
   return {};
 }
 
 Result<std::string> Worker::listen(const std::string& address, const Fabric& fabric) {
   const auto parsed = fabric::parse(address);
   if (!parsed) return std::unexpected(parsed.error());
-  if (const auto made = make_engine(); !made) return std::unexpected(made.error());
+  if (const auto made = make_scheduler(); !made) return std::unexpected(made.error());
   auto regions = fabric::RegionTable::create();
   if (!regions) return std::unexpected(regions.error());
   auto listening = fabric::open_for_listening(*parsed, std::move(*regions));
@@ -97,7 +101,7 @@ Result<std::string> Worker::listen(const std::string& address, const Fabric& fab
     return true;
   };
   fabrics_.push_back(std::make_unique<offload::FabricClients>(
-      std::move(listening->endpoint), services_, *engine_, *doorbells_, std::move(options)));
+      std::move(listening->endpoint), services_, *scheduler_, *doorbells_, std::move(options)));
   return to_text(listening->address);
 }
 
@@ -140,7 +144,7 @@ void Worker::run() {
     }
   }
   while (!stopping_.load(std::memory_order_acquire)) {
-    bool moved = engine_->turn();
+    bool moved = scheduler_->turn();
     for (const auto& fabric : fabrics_) moved = fabric->turn() || moved;
     if (has_pending_.load(std::memory_order_acquire)) moved = adopt() || moved;
     if (!broken_.empty()) end_broken();
@@ -173,15 +177,21 @@ void Worker::fall_asleep() {
   base::store_shared(sleeping, std::uint32_t{1});
   base::rare_barrier(services_.asymmetric);
   // What was written before the barrier is found here; who writes after it finds us asleep.
-  if (!engine_->has_news() && !fabric_has_news() && !has_pending_.load() && !stopping_.load()) {
+  if (!scheduler_->has_news() && !fabric_has_news() && !has_pending_.load() && !stopping_.load()) {
     counts_.sleeps.fetch_add(1, std::memory_order_relaxed);
-    const bool wait_for_clients = engine_->waits_for_clients();
-    look_at_sockets(begin_sleep(wait_for_clients ? kBackloggedSleepMs : times_.sweep_asleep_ms));
+    look_at_sockets(begin_sleep(longest_sleep_ms()));
     end_sleep();
-    engine_->sweep();
+    client_table_->sweep();
   }
   base::store_shared(sleeping, std::uint32_t{0});
   give_memory_back();
+}
+
+int Worker::longest_sleep_ms() const {
+  if (client_table_->waits_for_clients()) return kBackloggedSleepMs;
+  const std::uint64_t limit_ms = scheduler_->sleep_limit_ns() / 1'000'000;
+  return static_cast<int>(
+      std::min<std::uint64_t>(limit_ms, static_cast<unsigned>(times_.sweep_asleep_ms)));
 }
 
 bool Worker::fabric_has_news() const {
@@ -228,7 +238,7 @@ void Worker::give_memory_back() {
   if (now - quiet_of_going_since_ns_ < kQuietNs && now - gave_back_ns_ < kLongestNs) return;
   gave_back_ns_ = now;
   gone_ = gone_seen_ = 0;
-  services_.helper.run([] { malloc_trim(0); });
+  services_.helpers.run([] { malloc_trim(0); });
 }
 
 void Worker::look_at_sockets(int timeout_ms) {
@@ -262,7 +272,7 @@ bool Worker::adopt() {
     pending_clients.swap(pending_clients_);
     if (pending_times_) {
       times_ = *std::exchange(pending_times_, std::nullopt);
-      engine_->set_times(times_.sweep_ns, times_.stuck_ns);
+      client_table_->set_times(times_.sweep_ns, times_.stuck_ns);
     }
     has_pending_.store(false, std::memory_order_relaxed);
   }
@@ -301,7 +311,7 @@ bool Worker::welcome(PendingClient pending) {
   connection.memory().close_descriptor();
   connection.owner_number = socket;
   clients_.emplace(socket, Client{std::move(pending.socket), &connection});
-  engine_->add(std::move(pending.connection));
+  client_table_->add(std::move(pending.connection));
   return true;
 }
 
@@ -313,7 +323,7 @@ void Worker::remove(int socket) {
   clients_.erase(at);  // closes the socket, which takes it out of the epoll set
   ++gone_;
   counts_.clients.fetch_sub(1, std::memory_order_relaxed);
-  engine_->remove(connection);
+  scheduler_->remove(connection);
 }
 
 void Worker::end_broken() {
@@ -330,23 +340,24 @@ void Worker::end_broken() {
 // Clients are told when they have their answers; those who do not take them are not waited for.
 void Worker::finish() {
   adopt();
-  engine_->take_no_more();
+  scheduler_->take_no_more();
   const base::Stopwatch watch;
   const auto turn = [this] {
-    bool moved = engine_->turn();
+    bool moved = scheduler_->turn();
     for (const auto& fabric : fabrics_) moved = fabric->turn() || moved;
     return moved;
   };
-  while (!engine_->idle() && watch.elapsed_ns() < kFinishNs) {
+  while (!scheduler_->idle() && watch.elapsed_ns() < kFinishNs) {
     if (!turn()) std::this_thread::yield();
   }
   fabrics_.clear();
   for (const auto& [socket, client] : clients_) send_byte(socket, wire::SocketByte::stopping);
   while (!clients_.empty()) remove(clients_.begin()->first);
-  while (!engine_->idle()) {
-    if (!engine_->turn()) std::this_thread::yield();
+  while (!scheduler_->idle()) {
+    if (!scheduler_->turn()) std::this_thread::yield();
   }
-  engine_.reset();
+  scheduler_.reset();
+  client_table_.reset();
 }
 
 }  // namespace espalier::node

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One core of a node: an engine, the sockets of its clients, and when it sleeps.
+// One core of a node: a scheduler, the sockets of its clients, and when it sleeps.
 //
-// A worker with something to do turns its engine, and looks at its sockets now and then. Without,
-// it spins for a while, says on the node's page that it sleeps, looks once more, and waits on its
-// sockets: a client that finds it asleep sends a byte. So nobody waits for a sleeper that was not
-// woken, and a byte that is missing costs the time until the next sweep.
+// A worker with something to do turns its scheduler, and looks at its sockets now and then.
+// Without, it spins for a while, says on the node's page that it sleeps, looks once more, and
+// waits on its sockets: a client that finds it asleep sends a byte. So nobody waits for a sleeper
+// that was not woken, and a byte that is missing costs the time until the next sweep.
 //
 // Thread: its own; enqueue(), set_times(), stop() and the counts from any.
 #pragma once
@@ -24,8 +24,8 @@
 #include "memory/shared_memory.hpp"
 #include "node/config.hpp"
 #include "node/event_fd.hpp"
-#include "offload/engine.hpp"
 #include "offload/fabric_clients.hpp"
+#include "offload/scheduler.hpp"
 
 namespace espalier::node {
 
@@ -86,10 +86,15 @@ class Worker {
   [[nodiscard]] std::span<const std::unique_ptr<offload::FabricClients>> fabrics() const {
     return fabrics_;
   }
-  [[nodiscard]] const offload::EngineCounts& engine_counts() const { return engine_->counts(); }
+  [[nodiscard]] const offload::SchedulerCounts& scheduler_counts() const {
+    return scheduler_->counts();
+  }
+  [[nodiscard]] const offload::ClientCounts& client_counts() const {
+    return client_table_->counts();
+  }
 
  private:
-  Result<void> make_engine();
+  Result<void> make_scheduler();
   void run();
   bool adopt();
   bool welcome(PendingClient pending);
@@ -99,6 +104,7 @@ class Worker {
   void read_socket(int socket);
   void remove(int socket);
   void give_memory_back();
+  [[nodiscard]] int longest_sleep_ms() const;
   [[nodiscard]] bool fabric_has_news() const;
   int begin_sleep(int longest_ms);
   void end_sleep();
@@ -114,8 +120,9 @@ class Worker {
   memory::Descriptor page_descriptor_;  // of the node's page, read only
   memory::Descriptor epoll_;
   EventFd wake_event_;  // other threads of the node wake this one
-  std::unique_ptr<offload::Doorbells> doorbells_;
-  std::unique_ptr<offload::Engine> engine_;
+  std::unique_ptr<rings::Doorbells> doorbells_;
+  std::unique_ptr<offload::ClientTable> client_table_;
+  std::unique_ptr<offload::Scheduler> scheduler_;
   struct Client {
     memory::Descriptor socket;
     offload::Connection* connection;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The offload that writes several items at once, on conditions.
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include "offload/engine.hpp"
+#include "base/clock.hpp"
+#include "offload/call.hpp"
+#include "offload/payload_reader.hpp"
 #include "tree/write/batch.hpp"
 
 namespace espalier::offload {
@@ -40,73 +43,78 @@ struct Entries {
 };
 
 // A batch is written in one piece, so one of more entries or bytes than these is not for the
-// engine's thread, on which everybody waits for it.
+// scheduler's thread, on which everybody waits for it.
 constexpr std::uint32_t kEntriesHere = 64;
 constexpr std::size_t kBytesHere = std::size_t{64} << 10;
+constexpr std::uint64_t kAgainNs = 1'000'000;  // between two tries without memory
 
-// Keeps what is to be answered, or an error.
-void apply(tree::ThreadContext& context, Request& request, RequestState& state) {
+/// What the batch did, once it was tried.
+struct BatchState {
+  std::optional<Result<tree::BatchApplied>> done;
+  bool released = false;                // the version under which all was written
+  std::uint64_t starving_since_ns = 0;  // when it first found no memory
+};
+
+// As other writes it waits a while for memory that leases hold.
+bool may_try_again(Call& call, BatchState& state) {
+  const bool starved = !*state.done && state.done->error().code == Code::out_of_memory;
+  if (!starved || !call.services().store.leases_hold_memory()) return false;
+  const std::uint64_t now = base::monotonic_ns();
+  if (state.starving_since_ns == 0) state.starving_since_ns = now;
+  return now - state.starving_since_ns < tree::kLeasedTimeoutNs;
+}
+
+Result<tree::BatchApplied> apply(tree::ThreadContext& context, tree::MapCore& map,
+                                 std::string_view payload, std::uint32_t count) {
   Entries entries;
-  if (!entries.read(request.payload(), request.header.argument)) {
-    state.result = fail(Code::invalid_argument, request.header.argument);
-    return;
-  }
-  const auto applied =
-      tree::apply_batch(context, *request.map->core, entries.writes, entries.checks);
-  if (!applied) {
-    state.result = std::unexpected(applied.error());
-    return;
-  }
-  state.wait_for = applied->wait_for;
-  state.outcome.version = applied->version;
-  state.outcome.found = applied->existed;
-  state.outcome.applied = !applied->failed_check;
-  if (applied->failed_check) {
-    state.outcome.error = {Code::condition_failed, 0, *applied->failed_check};
-  }
+  if (!entries.read(payload, count)) return fail(Code::invalid_argument, count);
+  return tree::apply_batch(context, map, entries.writes, entries.checks);
 }
 
-// The answer waits for the release of the version under which all was written.
-void applied(Engine& engine, Request& request) {
-  RequestState& state = *request.state;
-  if (!state.result) return engine.fail(request, state.result.error());
-  state.going_on = true;
-  engine.when_released(request, state.wait_for);
+// On another thread, which has no place among the epochs yet.
+Result<tree::BatchApplied> apply_elsewhere(tree::MapCore& map, std::string_view payload,
+                                           std::uint32_t count, std::uint32_t shard) {
+  auto slot = map.store.epochs.join();
+  if (!slot) return std::unexpected(slot.error());
+  tree::ThreadContext context(map.store, std::move(*slot), shard);
+  return apply(context, map, payload, count);
 }
 
-void start_batch(Engine& engine, Request& request) {
-  // So many would be refused below, after they had taken several times the request's memory.
-  if (request.header.argument > tree::kBatchWritesMax + tree::kBatchChecksMax) {
-    return engine.fail(request, {Code::invalid_argument, 0, request.header.argument});
-  }
-  RequestState& state = request.begin_state();
-  if (request.header.argument <= kEntriesHere && request.payload().size() <= kBytesHere) {
-    apply(request.map->calls, request, state);
-    return applied(engine, request);
-  }
-  engine.hand_over(request, [&request, &state, shard = engine.shard()] {
-    tree::StoreCore& store = request.map->core->store;
-    auto slot = store.epochs.join();
-    if (!slot) {
-      state.result = std::unexpected(slot.error());
-      return;
-    }
-    tree::ThreadContext context(store, std::move(*slot), shard);
-    apply(context, request, state);
-  });
-}
-
-void go_on_batch(Engine& engine, Request& request) {
-  if (!request.state->going_on) return applied(engine, request);
-  const Completion& outcome = request.state->outcome;
-  tree::Reclaimer& reclaimer = engine.services().store.reclaimer;
-  if (reclaimer.due()) reclaimer.collect(request.map->calls.cache);
-  if (!outcome.applied) return engine.fail(request, outcome.error);
+Next answer_batch(Call& call, const tree::BatchApplied& done) {
+  tree::Reclaimer& reclaimer = call.services().store.reclaimer;
+  if (reclaimer.due()) reclaimer.collect(call.host_map().calls.cache);
+  if (done.failed_check) return call.fail({Code::condition_failed, 0, *done.failed_check});
   wire::ResponseHeader header{};
-  header.version = outcome.version;
+  header.version = done.version;
   header.flags = wire::kApplied;
-  if (outcome.found) header.flags |= wire::kFound;
-  engine.answer(request, header);
+  if (done.existed) header.flags |= wire::kFound;
+  return call.answer(header);
+}
+
+Next write_batch(Call& call) {
+  BatchState& state = call.state<BatchState>();
+  if (!state.done) {
+    // So many would be refused below, after they had taken several times the request's memory.
+    if (call.argument() > tree::kBatchWritesMax + tree::kBatchChecksMax) {
+      return call.fail({Code::invalid_argument, 0, call.argument()});
+    }
+    HostMap& map = call.host_map();
+    if (call.argument() > kEntriesHere || call.payload().size() > kBytesHere) {
+      return call.helper(
+          [&state, &core = *map.core, payload = call.payload(), count = call.argument(),
+           shard = call.shard()] { state.done = apply_elsewhere(core, payload, count, shard); });
+    }
+    state.done = apply(map.calls, *map.core, call.payload(), call.argument());
+  }
+  if (may_try_again(call, state)) {
+    state.done.reset();
+    return call.at(base::monotonic_ns() + kAgainNs);
+  }
+  const Result<tree::BatchApplied>& done = *state.done;
+  if (!done) return call.fail(done.error());
+  // The answer waits for the release of the version under which all was written.
+  if (!std::exchange(state.released, true)) return call.released(done->wait_for);
+  return answer_batch(call, *done);
 }
 
 const Offload kOffloads[] = {
@@ -115,9 +123,9 @@ const Offload kOffloads[] = {
      .format = "argument: how many entries; payload: each a BatchEntry, its key, its value",
      .summary = "writes all under one version if all conditions hold; else condition_failed, with "
                 "the number of the first that does not",
+     .right = Right::write,
      .limits = {.map = true, .payload_bytes_max = wire::kMessageBytesMax},
-     .start = start_batch,
-     .resume = go_on_batch},
+     .step = write_batch},
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace espalier::offload {
 
 Result<std::unique_ptr<Connection>> Connection::create(const wire::ConnectionLayout& layout,
-                                                       MessageBudget& budget, Reach reach) {
+                                                       rings::MessageBudget& budget, Reach reach) {
   if (!layout.valid()) return fail(Code::invalid_argument);
   auto memory = memory::SharedMemory::create("espalier-connection", layout.bytes());
   if (!memory) return std::unexpected(memory.error());
@@ -14,7 +14,7 @@ Result<std::unique_ptr<Connection>> Connection::create(const wire::ConnectionLay
 }
 
 Connection::Connection(const wire::ConnectionLayout& layout, memory::SharedMemory memory,
-                       MessageBudget& budget, Reach reach)
+                       rings::MessageBudget& budget, Reach reach)
     : share(budget), stalled(layout.response_rings), layout_(layout), memory_(std::move(memory)) {
   wire::ConnectionPage page{};
   page.magic = wire::kConnectionMagic;
@@ -24,11 +24,12 @@ Connection::Connection(const wire::ConnectionLayout& layout, memory::SharedMemor
   page.response_rings = layout.response_rings;
   base::store_plain(memory_.at(0), page);
   if (reach == Reach::mirrored) {
-    link_ = std::make_unique<RingLink>(RingLink::Side::node, memory_.at(0), layout);
+    link_ = std::make_unique<rings::RingLink>(rings::RingLink::Side::node, memory_.at(0), layout);
   }
   std::byte* const credit = memory_.at(offsetof(wire::ConnectionPage, request_credit));
-  requests = MessageReader(SlotReader(memory_.at(layout.requests()), layout.request_slots, credit,
-                                      0, link_ ? &link_->delivered(0) : nullptr),
+  requests =
+      rings::MessageReader(rings::SlotReader(memory_.at(layout.requests()), layout.request_slots,
+                                             credit, 0, link_ ? &link_->delivered(0) : nullptr),
                            wire::kRequestHeaderBytes, share);
   rings_.reserve(layout.response_rings);
   for (std::uint32_t i = 0; i < layout.response_rings; ++i) {
@@ -38,7 +39,7 @@ Connection::Connection(const wire::ConnectionLayout& layout, memory::SharedMemor
 }
 
 Connection::~Connection() {
-  for (ResponseRing& ring : rings_) ring.clear();
+  for (rings::ResponseRing& ring : rings_) ring.clear();
 }
 
 Result<std::uint64_t> Connection::hold(std::shared_ptr<HeldSnapshot> snapshot) {

@@ -6,40 +6,23 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "memory/shared_memory.hpp"
-#include "offload/message_reader.hpp"
+#include "offload/helper_job.hpp"
 #include "offload/one_sided_host.hpp"
-#include "offload/response_ring.hpp"
-#include "offload/ring_link.hpp"
-#include "tree/write/map_core.hpp"
+#include "offload/snapshot.hpp"
+#include "rings/message_reader.hpp"
+#include "rings/response_ring.hpp"
+#include "rings/ring_link.hpp"
 
 namespace espalier::offload {
 
 struct Request;
-
-/// A version of a map that a client holds. The map stays for as long.
-class HeldSnapshot {
- public:
-  /// Requires: the caller's epoch is exposed since before it read `version`.
-  HeldSnapshot(std::shared_ptr<tree::MapCore> map, std::uint64_t version, std::string owner)
-      : map_(std::move(map)), held_(map_->store.reclaimer.hold(*map_, version, std::move(owner))) {}
-  HeldSnapshot(const HeldSnapshot&) = delete;
-  HeldSnapshot& operator=(const HeldSnapshot&) = delete;
-  ~HeldSnapshot() { map_->store.reclaimer.drop(*map_, held_); }
-
-  [[nodiscard]] const tree::HeldVersion& version() const { return *held_; }
-  [[nodiscard]] const tree::MapCore& map() const { return *map_; }
-
- private:
-  std::shared_ptr<tree::MapCore> map_;
-  std::list<tree::HeldVersion>::iterator held_;
-};
 
 class Connection {
  public:
@@ -51,7 +34,7 @@ class Connection {
 
   /// Makes the memory of a connection. Errors: invalid_argument (no such rings can be), system.
   static Result<std::unique_ptr<Connection>> create(const wire::ConnectionLayout& layout,
-                                                    MessageBudget& budget,
+                                                    rings::MessageBudget& budget,
                                                     Reach reach = Reach::shared);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -59,21 +42,22 @@ class Connection {
 
   [[nodiscard]] const wire::ConnectionLayout& layout() const { return layout_; }
   [[nodiscard]] memory::SharedMemory& memory() { return memory_; }
-  [[nodiscard]] ResponseRing& ring(std::uint32_t number) { return rings_[number]; }
+  [[nodiscard]] rings::ResponseRing& ring(std::uint32_t number) { return rings_[number]; }
+  [[nodiscard]] std::span<const rings::ResponseRing> response_rings() const { return rings_; }
   /// What carries its rings; null: its client shares the memory.
-  [[nodiscard]] RingLink* link() { return link_.get(); }
+  [[nodiscard]] rings::RingLink* link() { return link_.get(); }
 
   /// Snapshots by the number that the client knows. Errors: too_many_participants.
   Result<std::uint64_t> hold(std::shared_ptr<HeldSnapshot> snapshot);
   bool drop_snapshot(std::uint64_t number) { return snapshots_.erase(number) != 0; }
   [[nodiscard]] std::shared_ptr<HeldSnapshot> snapshot(std::uint64_t number) const;
 
-  std::string peer;    // for operators: "process 12", "session 3"
-  MessageShare share;  // of the memory for messages
+  std::string peer;           // for operators: "process 12", "session 3"
+  rings::MessageShare share;  // of the memory for messages
   /// When it last gave or took something, as far as it is known; ns.
   std::uint64_t moved_ns = 0;
   std::uint64_t head_seen = 0;  // of its requests, at the last look
-  MessageReader requests;
+  rings::MessageReader requests;
   std::uint32_t doorbell = 0;  // its place in the row
   std::uint32_t in_flight = 0;
   std::uint32_t quiet_turns = 0;  // since its ring last had something
@@ -88,16 +72,17 @@ class Connection {
   std::uint32_t stalled_count = 0;
   /// What lets it read the store by itself; null: it may not.
   std::unique_ptr<OneSidedHost> one_sided;
-  int owner_number = -1;  // by which whoever handed it to the engine knows it
+  ClientId helper_client = kNodeClient;  // of the jobs of its requests; the node's: none was made
+  int owner_number = -1;                 // by which whoever handed it over knows it
 
  private:
   Connection(const wire::ConnectionLayout& layout, memory::SharedMemory memory,
-             MessageBudget& budget, Reach reach);
+             rings::MessageBudget& budget, Reach reach);
 
   wire::ConnectionLayout layout_;
   memory::SharedMemory memory_;
-  std::unique_ptr<RingLink> link_;
-  std::vector<ResponseRing> rings_;
+  std::unique_ptr<rings::RingLink> link_;
+  std::vector<rings::ResponseRing> rings_;
   std::unordered_map<std::uint64_t, std::shared_ptr<HeldSnapshot>> snapshots_;
   std::uint64_t next_snapshot_ = 1;
 };

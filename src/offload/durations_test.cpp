@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "offload/testing/engine_fixture.hpp"
+#include "offload/testing/scheduler_fixture.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -59,13 +59,14 @@ TEST(DurationsConcurrency, AreReadWhileTheyAreCounted) {
   EXPECT_EQ(durations.read().sum_ns, kCount * 600);
 }
 
-std::uint64_t timed(const Engine& engine, wire::OffloadId offload) {
-  const DurationCounts counts = engine.counts().durations[static_cast<std::size_t>(offload)].read();
+std::uint64_t timed(const Scheduler& scheduler, wire::OffloadId offload) {
+  const DurationCounts counts =
+      scheduler.counts().durations[static_cast<std::size_t>(offload)].read();
   return std::accumulate(counts.buckets.begin(), counts.buckets.end(), std::uint64_t{0});
 }
 
-TEST(EngineDurations, AboutOneRequestInSixtyFourIsTimed) {
-  EngineFixture node;
+TEST(SchedulerDurations, AboutOneRequestInSixtyFourIsTimed) {
+  SchedulerFixture node;
   auto& client = node.connect();
   std::uint32_t tag = 0;
   constexpr std::uint32_t kRequests = 6400;
@@ -74,25 +75,25 @@ TEST(EngineDurations, AboutOneRequestInSixtyFourIsTimed) {
     const Response response = node.call(client, request_of(offload, node.map(), ++tag, 0), "key");
     ASSERT_TRUE(response.answers());
   }
-  const std::uint64_t gets = timed(node.engine(), wire::OffloadId::get);
-  const std::uint64_t puts = timed(node.engine(), wire::OffloadId::put);
+  const std::uint64_t gets = timed(node.scheduler(), wire::OffloadId::get);
+  const std::uint64_t puts = timed(node.scheduler(), wire::OffloadId::put);
   // A request that comes every 64th time is timed as seldom as others.
   EXPECT_GE(gets + puts, kRequests / 128);
   EXPECT_LE(gets + puts, kRequests / 32);
   EXPECT_LE(puts, 20u);
-  EXPECT_EQ(timed(node.engine(), wire::OffloadId::noop), 0u);
+  EXPECT_EQ(timed(node.scheduler(), wire::OffloadId::noop), 0u);
 }
 
 // A place in flight is used again, by requests that never get as far as an offload.
-TEST(EngineDurations, RequestsOfNoOffloadAreNotTimed) {
-  EngineFixture node;
+TEST(SchedulerDurations, RequestsOfNoOffloadAreNotTimed) {
+  SchedulerFixture node;
   auto& client = node.connect();
   for (std::uint32_t i = 0; i < 1000; ++i) {
     wire::RequestHeader header = request_of(wire::OffloadId::noop, 0, i, 0);
     header.offload = i % 2 == 0 ? 200 : header.offload;
     ASSERT_TRUE(node.call(client, header).answers());
   }
-  const std::uint64_t noops = timed(node.engine(), wire::OffloadId::noop);
+  const std::uint64_t noops = timed(node.scheduler(), wire::OffloadId::noop);
   EXPECT_GE(noops, 1u);
   EXPECT_LE(noops, 500u / 16);
 }

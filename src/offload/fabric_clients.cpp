@@ -25,7 +25,8 @@ constexpr std::uint32_t kRefusedMax = 64;
 constexpr std::uint64_t kRefusedNs = 1'000'000'000;
 constexpr std::uint64_t kCloseNs = 50'000'000;
 constexpr std::uint64_t kHouseNs = 10'000'000;
-constexpr std::uint64_t kLeasedShare = 8;  // of the memory: so much of it leases alone may hold
+constexpr std::uint64_t kSweepNs = 1'000'000;  // between sweeps of leases that are asked for
+constexpr std::uint64_t kLeasedShare = 8;      // of the memory: so much of it leases alone may hold
 constexpr std::uint64_t kNapNs = 1'000'000;
 // Nothing to carry for so long: nobody stays awake for it. Nor is it looked at, if nothing is to
 // come of it.
@@ -37,7 +38,7 @@ constexpr std::uint32_t kIdleLook = 16;
 // own ones of 12,096 clients.
 std::uint32_t shared_posts(std::uint32_t posts_max) { return posts_max / 4; }
 
-std::uint32_t beyond_own(const RingLink& link) {
+std::uint32_t beyond_own(const rings::RingLink& link) {
   return link.posts() - std::min(link.posts(), kPostsOwn);
 }
 
@@ -61,10 +62,11 @@ std::uint32_t slots_of_log2(std::uint8_t log2, std::uint32_t most) {
 }  // namespace
 
 FabricClients::FabricClients(std::unique_ptr<fabric::Endpoint> endpoint, Services& services,
-                             Engine& engine, Doorbells& doorbells, FabricClientsOptions options)
+                             Scheduler& scheduler, rings::Doorbells& doorbells,
+                             FabricClientsOptions options)
     : endpoint_(std::move(endpoint)),
       services_(services),
-      engine_(engine),
+      scheduler_(scheduler),
       doorbells_(doorbells),
       options_(std::move(options)),
       completions_(*endpoint_, most_receives(options_) + options_.posts_max),
@@ -103,8 +105,10 @@ void FabricClients::send_close() {
 
 bool FabricClients::turn() {
   ++turns_;
-  // Asking a socket costs as much as several turns of the engine: less often, while nobody comes.
+  // Asking a socket costs as much as several turns of the scheduler: less often, while nobody
+  // comes.
   if (idle_turns_ >= kIdleTurns && turns_ % kIdleLook != 0) return false;
+  if (options_.one_sided) sweep_if_asked();
   bool moved = mirror_active();
   Completion batch[64];
   for (int i = 0; i < 4; ++i) {
@@ -127,9 +131,12 @@ bool FabricClients::has_news() {
   return completions_.waiting() != 0 || std::ranges::any_of(active_, moves);
 }
 
-// What is not acknowledged is sent again, for which somebody must be awake.
+// What is not acknowledged is sent again, for which somebody must be awake. And while there are
+// leases some of them may have to end.
 std::uint64_t FabricClients::sleep_limit_ns() const {
-  return active_.empty() ? options_.silence_ns : kNapNs;
+  if (!active_.empty()) return kNapNs;
+  const bool leased = options_.one_sided && services_.store.leases.size() != 0;
+  return leased ? std::min(options_.silence_ns, kHouseNs) : options_.silence_ns;
 }
 
 // --- what comes ----------------------------------------------------------------------------------
@@ -149,7 +156,8 @@ void FabricClients::post_receives() {
       buffers_.emplace_back();
     }
     const std::uint64_t buffer = free_buffers_.back();
-    buffers_[buffer] = std::make_unique_for_overwrite<std::byte[]>(RingLink::kMirroredBytesMax);
+    buffers_[buffer] =
+        std::make_unique_for_overwrite<std::byte[]>(rings::RingLink::kMirroredBytesMax);
     if (!post_receive(buffer)) return;
     free_buffers_.pop_back();
     ++receives_in_all_;
@@ -157,7 +165,8 @@ void FabricClients::post_receives() {
 }
 
 bool FabricClients::post_receive(std::uint64_t buffer) {
-  const fabric::Receive receive{buffer, {buffers_[buffer].get(), RingLink::kMirroredBytesMax}};
+  const fabric::Receive receive{buffer,
+                                {buffers_[buffer].get(), rings::RingLink::kMirroredBytesMax}};
   return receives_.post({&receive, 1}) == 1;
 }
 
@@ -189,8 +198,8 @@ void FabricClients::take(const Completion& completion) {
 }
 
 void FabricClients::take_message(const Completion& completion, Session& session) {
-  const std::size_t bytes = std::min(completion.bytes, RingLink::kMirroredBytesMax);
-  RingLink& link = *session.connection->link();
+  const std::size_t bytes = std::min(completion.bytes, rings::RingLink::kMirroredBytesMax);
+  rings::RingLink& link = *session.connection->link();
   if (link.received(completion, {buffers_[completion.work_id].get(), bytes}) &&
       !link.peer_closed()) {
     const std::uint64_t delivered = link.delivered(0).load(std::memory_order_relaxed);
@@ -228,10 +237,10 @@ bool FabricClients::mirror_active() {
   }
   const bool unlimited = fabric::planted(fabric::Bug::posts_taken_by_anybody);
   std::erase_if(active_, [&](Session* session) {
-    RingLink& link = *session->connection->link();
+    rings::RingLink& link = *session->connection->link();
     const std::uint32_t before = beyond_own(link);
     const std::uint32_t most = std::min(share, kPostsOwn + before + spare);
-    link.limit_posts(unlimited ? RingLink::kPostsMax : most);
+    link.limit_posts(unlimited ? rings::RingLink::kPostsMax : most);
     link.refresh_credits();
     const bool mirrored = link.mirror();
     spare -= std::min(spare, beyond_own(link) - before);
@@ -351,7 +360,7 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
     session->connection->one_sided = std::make_unique<OneSidedHost>(
         services_.store, endpoint_->regions(), session->domain, number);
   }
-  engine_.add(std::move(*connection));
+  scheduler_.clients().add(std::move(*connection));
   counts_.sessions.fetch_add(1, std::memory_order_relaxed);
   return sessions_.emplace(*token, std::move(session)).first->second.get();
 }
@@ -417,7 +426,7 @@ fabric::QueuePairOptions FabricClients::pair_options(fabric::Domain domain) {
   if (fabric::planted(fabric::Bug::one_domain_for_all)) domain = 0;
   options.sends = &completions_;
   options.shared_receives = &receives_;
-  options.send_depth = 2 * RingLink::kPostsMax;
+  options.send_depth = 2 * rings::RingLink::kPostsMax;
   options.domain = domain;
   options.timeout_ns = options_.pair_timeout_ns;
   options.delayed_acks = true;
@@ -481,10 +490,21 @@ void FabricClients::maintain() {
   remove_ended();
 }
 
+// Writes that are short of memory do not wait for the next round of the house.
+void FabricClients::sweep_if_asked() {
+  const std::uint64_t asked = services_.store.leases.sweeps_asked();
+  if (asked == sweeps_seen_) return;
+  const std::uint64_t now = options_.now_ns();
+  if (now - swept_ns_ < kSweepNs) return;
+  sweeps_seen_ = asked;
+  sweep_leases(now);
+}
+
 // A session whose lease was not renewed is fenced; and, when leases alone hold more than an eighth
-// of the memory, those that hold the oldest epoch. A map that was dropped counts once every lease
-// that is renewed has had the time to come after it.
+// of the memory, those that hold the oldest epoch; and those that keep erases from going on. A map
+// that was dropped counts once every lease that is renewed has had the time to come after it.
 void FabricClients::sweep_leases(std::uint64_t now_ns) {
+  swept_ns_ = now_ns;
   tree::StoreCore& store = services_.store;
   const std::uint64_t stamp = store.dropped.oldest_stamp();
   if (std::exchange(dropped_stamp_, stamp) != stamp) dropped_since_ns_ = now_ns;
@@ -492,7 +512,8 @@ void FabricClients::sweep_leases(std::uint64_t now_ns) {
   const std::uint64_t held =
       store.reclaimer.bytes_held_by_leases() + (overdue ? store.dropped.bytes() : 0);
   const bool too_much = held > store.region.limit_bytes() / kLeasedShare;
-  const std::uint64_t epoch = too_much ? store.leases.oldest() + 1 : 0;
+  const std::uint64_t epoch =
+      std::max(too_much ? store.leases.oldest() + 1 : 0, store.leases.end_below());
   const std::uint64_t before =
       now_ns < kLeaseTerms.lost_after_ns ? 0 : now_ns - kLeaseTerms.lost_after_ns;
   std::unordered_set<std::uint64_t> late;
@@ -503,7 +524,7 @@ void FabricClients::sweep_leases(std::uint64_t now_ns) {
       if (late.contains(host.session())) host.fence();
     }
   }
-  if (store.dropped.due()) services_.helper.run([&store] { store.dropped.collect(); });
+  if (store.dropped.due()) services_.helpers.run([&store] { store.dropped.collect(); });
 }
 
 // What an ended pair has left behind may be a close note; what others say meanwhile does not
@@ -538,7 +559,7 @@ void FabricClients::remove(Session& session) {
   sessions_.erase(session.token);
   counts_.sessions.fetch_sub(1, std::memory_order_relaxed);
   options_.admit(false);
-  engine_.remove(connection);
+  scheduler_.remove(connection);
 }
 
 bool FabricClients::end_broken(const Connection& connection) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clients of an engine that come through a fabric, by one endpoint.
+// The clients of a scheduler that come through a fabric, by one endpoint.
 //
-// A client is a session: the memory of a connection, which the engine serves as it serves those of
-// this machine, and a queue pair that carries the rings (ring_link.hpp). A pair that fails takes
-// its session's rings nowhere, but does not end it: the client connects again, names the session,
-// and both go on where they were, so that nothing is done twice and no answer is lost. Who does not
-// come back in time, or sends a close note, is gone with all that was held for him.
+// A client is a session: the memory of a connection, which the scheduler serves as it serves those
+// of this machine, and a queue pair that carries the rings (ring_link.hpp). A pair that fails
+// takes its session's rings nowhere, but does not end it: the client connects again, names the
+// session, and both go on where they were, so that nothing is done twice and no answer is lost.
+// Who does not come back in time, or sends a close note, is gone with all that was held for him.
 //
 // What never happens
 // - No client reaches the memory of another: each session's region is of a domain of its own.
@@ -15,7 +15,7 @@
 //   receive, and there is one more for each.
 // - No client that is silent, or gone without a word, stays for ever: who says nothing is asked.
 //
-// Thread: that of the engine.
+// Thread: that of the scheduler.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@
 
 #include "base/clock.hpp"
 #include "fabric/endpoint.hpp"
-#include "offload/engine.hpp"
-#include "offload/ring_link.hpp"
+#include "offload/scheduler.hpp"
+#include "rings/ring_link.hpp"
 #include "wire/ring_link.hpp"
 
 namespace espalier::offload {
@@ -65,17 +65,17 @@ struct FabricCounts {
 
 class FabricClients {
  public:
-  /// `endpoint` listens. Connections are handed to `engine`, and named by `doorbells`, both of
+  /// `endpoint` listens. Connections are handed to `scheduler`, and named by `doorbells`, both of
   /// which outlive this.
-  FabricClients(std::unique_ptr<fabric::Endpoint> endpoint, Services& services, Engine& engine,
-                Doorbells& doorbells, FabricClientsOptions options);
-  /// Sends a close note to all, and removes their connections from the engine.
+  FabricClients(std::unique_ptr<fabric::Endpoint> endpoint, Services& services,
+                Scheduler& scheduler, rings::Doorbells& doorbells, FabricClientsOptions options);
+  /// Sends a close note to all, and removes their connections from the scheduler.
   ~FabricClients();
   FabricClients(const FabricClients&) = delete;
   FabricClients& operator=(const FabricClients&) = delete;
 
   /// Takes what has come, sends what is to go, for a bounded time. Returns whether there was
-  /// anything. To be called around each turn of the engine.
+  /// anything. To be called around each turn of the scheduler.
   bool turn();
   /// Whether a turn may find something new. For whoever is about to sleep.
   [[nodiscard]] bool has_news();
@@ -83,7 +83,7 @@ class FabricClients {
   [[nodiscard]] std::uint64_t sleep_limit_ns() const;
   [[nodiscard]] fabric::Endpoint& endpoint() { return *endpoint_; }
 
-  /// A connection broke the protocol of rings, says the engine. Returns false if it is none of
+  /// A connection broke the protocol of rings, says the scheduler. Returns false if it is none of
   /// these.
   bool end_broken(const Connection& connection);
   [[nodiscard]] const FabricCounts& counts() const { return counts_; }
@@ -92,7 +92,7 @@ class FabricClients {
   struct Session {
     wire::LinkToken token{};
     fabric::Domain domain = 0;
-    Connection* connection = nullptr;  // the engine's
+    Connection* connection = nullptr;  // the client table's
     fabric::Registration region;
     std::unique_ptr<fabric::QueuePair> pair;
     std::unique_ptr<fabric::QueuePair> reads;  // by which the client READs, if it wants to
@@ -142,6 +142,7 @@ class FabricClients {
   void activate(Session& session);
   void maintain();
   void sweep_leases(std::uint64_t now_ns);
+  void sweep_if_asked();
   void remove_ended();
   void send_close();
   void lose(Session& session);
@@ -150,8 +151,8 @@ class FabricClients {
 
   std::unique_ptr<fabric::Endpoint> endpoint_;
   Services& services_;
-  Engine& engine_;
-  Doorbells& doorbells_;
+  Scheduler& scheduler_;
+  rings::Doorbells& doorbells_;
   FabricClientsOptions options_;
   fabric::CompletionQueue completions_;
   fabric::ReceiveQueue receives_;
@@ -170,6 +171,8 @@ class FabricClients {
   std::uint64_t house_ns_ = 0;
   std::uint64_t dropped_stamp_ = 0;     // of the dropped map that has waited longest
   std::uint64_t dropped_since_ns_ = 0;  // when it was seen first
+  std::uint64_t swept_ns_ = 0;          // leases
+  std::uint64_t sweeps_seen_ = 0;       // of those that were asked for
   FabricCounts counts_;
 };
 

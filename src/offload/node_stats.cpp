@@ -3,30 +3,27 @@
 // that looks at every place for epochs and asks every map.
 #include <optional>
 #include <string>
+#include <utility>
 
-#include "offload/engine.hpp"
+#include "offload/call.hpp"
 
 namespace espalier::offload {
 namespace {
 
-void start_node_stats(Engine& engine, Request& request) {
-  RequestState& state = request.begin_state();
-  const NumbersSource& source = engine.services().numbers;
-  engine.hand_over(request, [&source, &state] {
-    std::optional<std::string> numbers = source.text();
-    if (numbers) {
-      state.value = std::move(*numbers);
-    } else {
-      state.result = fail(Code::unsupported);
-    }
-  });
-}
+struct NodeStatsState {
+  bool asked = false;
+  std::optional<std::string> numbers;  // none: nobody tells them
+};
 
-void answer_node_stats(Engine& engine, Request& request) {
-  if (!request.state->result) return engine.fail(request, request.state->result.error());
-  if (!engine.response_fits(request, request.state->value.size()))
-    return engine.on_writable(request);
-  engine.answer(request, {}, {request.state->value});
+Next node_stats(Call& call) {
+  NodeStatsState& state = call.state<NodeStatsState>();
+  if (!std::exchange(state.asked, true)) {
+    const NumbersSource& source = call.services().numbers;
+    return call.helper([&source, &state] { state.numbers = source.text(); });
+  }
+  if (!state.numbers) return call.fail({Code::unsupported, 0, 0});
+  if (!call.response_fits(state.numbers->size())) return call.writable();
+  return call.answer({}, {*state.numbers});
 }
 
 const Offload kOffloads[] = {
@@ -34,9 +31,9 @@ const Offload kOffloads[] = {
      .name = "node_stats",
      .format = "nothing",
      .summary = "answers the node's numbers, those of its workers, offloads and maps",
+     .right = Right::read,
      .limits = {},
-     .start = start_node_stats,
-     .resume = answer_node_stats},
+     .step = node_stats},
 };
 
 }  // namespace

@@ -5,8 +5,10 @@
 
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
-#include "offload/engine.hpp"
+#include "offload/call.hpp"
+#include "offload/connection.hpp"
 #include "offload/one_sided_host.hpp"
+#include "offload/payload_reader.hpp"
 #include "wire/one_sided.hpp"
 
 namespace espalier::offload {
@@ -34,16 +36,16 @@ wire::MapPlace place_of(const tree::MapCore& core) {
   return place;
 }
 
-void start_open(Engine& engine, Request& request) {
-  OneSidedHost* const host = request.connection->one_sided.get();
-  const tree::MapCore& core = *request.map->core;
+Next one_sided_open(Call& call) {
+  OneSidedHost* const host = call.connection().one_sided.get();
+  const tree::MapCore& core = *call.host_map().core;
   if (host == nullptr || !core.options.versions) {
-    return engine.fail(request, {Code::unsupported, 0, 0});
+    return call.fail({Code::unsupported, 0, 0});
   }
   const auto region = host->offer();
-  if (!region) return engine.fail(request, region.error());
+  if (!region) return call.fail(region.error());
   const auto lease = host->grant(base::monotonic_ns());
-  if (!lease) return engine.fail(request, lease.error());
+  if (!lease) return call.fail(lease.error());
   std::string fields;
   wire::OfferedRegion offered{};
   offered.base = region->base;
@@ -54,18 +56,18 @@ void start_open(Engine& engine, Request& request) {
   add_field(fields, wire::FieldKind::lease,
             wire::LeaseGrant{lease->id, lease->epoch, kLeaseTerms.renew_every_ns,
                              kLeaseTerms.believed_for_ns, kLeaseTerms.lost_after_ns});
-  engine.answer(request, {}, {fields});
+  return call.answer({}, {fields});
 }
 
-void start_renew(Engine& engine, Request& request) {
-  OneSidedHost* const host = request.connection->one_sided.get();
-  if (host == nullptr) return engine.fail(request, {Code::unsupported, 0, 0});
-  const auto renewal = PayloadReader(request.payload()).take<wire::LeaseRenewal>();
+Next lease_renew(Call& call) {
+  OneSidedHost* const host = call.connection().one_sided.get();
+  if (host == nullptr) return call.fail({Code::unsupported, 0, 0});
+  const auto renewal = PayloadReader(call.payload()).take<wire::LeaseRenewal>();
   const auto epoch = host->renew(renewal.lease, renewal.oldest, base::monotonic_ns());
-  if (!epoch) return engine.fail(request, epoch.error());
+  if (!epoch) return call.fail(epoch.error());
   wire::ResponseHeader header{};
   header.version = *epoch;
-  engine.answer(request, header);
+  return call.answer(header);
 }
 
 const Offload kOffloads[] = {
@@ -74,15 +76,17 @@ const Offload kOffloads[] = {
      .format = "map: the map to be walked",
      .summary = "offers the node's memory to be read by this session alone, and grants it a lease; "
                 "answers fields (wire/one_sided.hpp)",
+     .right = Right::read,
      .limits = {.map = true},
-     .start = start_open},
+     .step = one_sided_open},
     {.id = wire::OffloadId::lease_renew,
      .name = "lease_renew",
      .format = "LeaseRenewal: the lease, and the oldest epoch of walks in flight",
      .summary = "renews a lease; answers the present epoch as version",
+     .right = Right::read,
      .limits = {.payload_bytes_min = sizeof(wire::LeaseRenewal),
                 .payload_bytes_max = sizeof(wire::LeaseRenewal)},
-     .start = start_renew},
+     .step = lease_renew},
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 // What lets one client read the store's memory by itself: a registration of the region for its
 // session alone, and its leases.
 //
-// Thread: that of the client's engine.
+// Thread: that of the client's scheduler.
 #pragma once
 
 #include <cstdint>

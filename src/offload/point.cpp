@@ -6,39 +6,42 @@
 namespace espalier::offload {
 namespace {
 
-void start_noop(Engine& engine, Request& request) { engine.answer(request, {}); }
-
-void start_get(Engine& engine, Request& request) {
-  ReadSource source;
-  if (!source.take(engine, request)) return;
-  if (!source.payload().empty()) {
-    return engine.fail(
-        request, {Code::invalid_argument, 0, static_cast<std::uint32_t>(source.payload().size())});
-  }
-  request.walk = {};
-  request.walk.op = Op::get;
-  request.walk.key = request.key();
-  engine.walk(request, source.held());
+Error bad_payload(std::string_view payload) {
+  return {Code::invalid_argument, 0, static_cast<std::uint32_t>(payload.size())};
 }
 
-void start_write(Engine& engine, Request& request, Op op) {
-  request.walk = {};
-  request.walk.op = op;
-  request.walk.key = request.key();
-  request.walk.value = request.payload();
-  engine.walk(request);
-}
+Next noop(Call& call) { return call.answer({}); }
 
-void start_put(Engine& engine, Request& request) { start_write(engine, request, Op::put); }
-void start_insert(Engine& engine, Request& request) { start_write(engine, request, Op::insert); }
-void start_update(Engine& engine, Request& request) { start_write(engine, request, Op::update); }
-void start_erase(Engine& engine, Request& request) { start_write(engine, request, Op::erase); }
+/// The snapshot that a get reads, which must stay until its walk has ended.
+struct GetState {
+  std::shared_ptr<HeldSnapshot> held;
+};
 
 // A value that the client has no room for is read again when it has.
-void got(Engine& engine, Request& request, const Completion& done) {
-  if (!done.ok) return engine.fail(request, done.error);
-  if (!engine.response_fits(request, done.value.size())) return engine.on_writable(request);
-  engine.answer(request, header_of(done), {done.value});
+Next get(Call& call) {
+  if (const Completion* const found = call.walked()) {
+    if (!found->ok) return call.fail(found->error);
+    if (!call.response_fits(found->value.size())) return call.writable();
+    return call.answer(header_of(*found), {found->value});
+  }
+  call.new_walk(Op::get);
+  if (!call.at_snapshot()) [[likely]] {
+    if (!call.payload().empty()) return call.fail(bad_payload(call.payload()));
+    return call.walk();
+  }
+  GetState& state = call.state<GetState>();
+  const ReadSource source = read_source(call, state.held);
+  if (!source.found) return call.fail({Code::not_found, 0, 0});
+  if (!source.payload.empty()) return call.fail(bad_payload(source.payload));
+  state.held = source.snapshot;
+  return call.walk(source.held());
+}
+
+template <Op kOp>
+Next write(Call& call) {
+  if (const Completion* const done = call.walked()) return answer_walk(call, *done);
+  call.new_walk(kOp).value = call.payload();
+  return call.walk();
 }
 
 constexpr Limits kRead{
@@ -52,43 +55,42 @@ const Offload kOffloads[] = {
      .format = "nothing",
      .summary = "answers",
      .limits = {.key_bytes_max = 65535, .payload_bytes_max = wire::kMessageBytesMax},
-     .start = start_noop},
+     .step = noop},
     {.id = wire::OffloadId::get,
      .name = "get",
      .format = "key; snapshot, if the header says so",
      .summary = "answers whether the key is there, its value, and its version",
+     .right = Right::read,
      .limits = kRead,
-     .start = start_get,
-     .walked = got,
-     .resume = start_get},
+     .step = get},
     {.id = wire::OffloadId::put,
      .name = "put",
      .format = "key; value",
      .summary = "inserts or replaces",
+     .right = Right::write,
      .limits = kWrite,
-     .start = start_put,
-     .walked = answer_walk},
+     .step = write<Op::put>},
     {.id = wire::OffloadId::insert,
      .name = "insert",
      .format = "key; value",
      .summary = "writes if the key is absent; answers whether it did",
+     .right = Right::write,
      .limits = kWrite,
-     .start = start_insert,
-     .walked = answer_walk},
+     .step = write<Op::insert>},
     {.id = wire::OffloadId::update,
      .name = "update",
      .format = "key; value",
      .summary = "writes if the key is present; answers whether it did",
+     .right = Right::write,
      .limits = kWrite,
-     .start = start_update,
-     .walked = answer_walk},
+     .step = write<Op::update>},
     {.id = wire::OffloadId::erase,
      .name = "erase",
      .format = "key",
      .summary = "removes the key if it is there; answers whether it was",
+     .right = Right::write,
      .limits = kErase,
-     .start = start_erase,
-     .walked = answer_walk},
+     .step = write<Op::erase>},
 };
 
 }  // namespace

@@ -5,10 +5,15 @@
 // first one's version is held for the others, inside the first one's epoch, so that all of them
 // read the same; between two walks other requests go on, and the client takes what was sent. With
 // the map's versions off there is nothing to hold: each walk then reads what is there.
+#include <cstring>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "offload/engine.hpp"
+#include "base/bytes.hpp"
+#include "offload/connection.hpp"
 #include "offload/reads.hpp"
+#include "offload/walk_answer.hpp"
 #include "tree/write/estimate.hpp"
 
 namespace espalier::offload {
@@ -17,46 +22,49 @@ namespace {
 constexpr std::size_t kStepBytes = std::size_t{32} << 10;
 constexpr std::uint64_t kStepItems = 8192;
 
-Op op_of(const Request& request) {
-  switch (request.offload->id) {
-    case wire::OffloadId::scan_reverse: return Op::scan_reverse;
-    case wire::OffloadId::scan_floor: return Op::scan_floor;
-    case wire::OffloadId::floor: return Op::floor;
-    default: return Op::scan;
-  }
-}
+/// A scan or a count between its walks.
+struct RangeState {
+  std::shared_ptr<HeldSnapshot> held;  // what it reads: a snapshot, or what its first walk read
+  std::vector<std::byte> items;        // as they will travel
+  std::string last_key;                // delivered so far
+  std::string from;  // where the walk in hand began: the last key of the one before
+  std::uint64_t delivered = 0;
+  std::uint64_t delivered_before = 0;  // when the walk in hand began
+  std::uint64_t limit = 0;             // 0: none
+  std::uint64_t read_version = 0;      // of the first walk
+  bool going_on = false;               // the walk in hand is not the first
+  bool skip_last = false;              // it begins with `from`, which was delivered
+  bool more = false;                   // it was stopped, not finished
+  bool once_more = false;              // it is to be walked again
+  bool cancelled = false;              // the client wants no more
+};
 
-void start_range(Engine& engine, Request& request) {
-  ReadSource source;
-  if (!source.take(engine, request)) return;
-  RequestState& state = request.begin_state();
-  state.held = source.snapshot();
-  state.items = engine.items_memory();
-  request.walk = {};
-  request.walk.op = op_of(request);
-  request.walk.key = request.key();
-  request.walk.high = source.payload();
-  const bool counts = request.offload->id == wire::OffloadId::count;
-  state.limit = counts || request.walk.op == Op::floor ? 0 : request.header.argument;
-  request.walk.limit = static_cast<std::uint32_t>(state.limit);
-  engine.walk(request, source.held());
+Next start_range(Call& call, RangeState& state, Op op, bool counts) {
+  const ReadSource source = read_source(call, state.held);
+  if (!source.found) return call.fail({Code::not_found, 0, 0});
+  state.held = source.snapshot;
+  state.items = call.items_memory();
+  state.limit = counts ? 0 : call.argument();
+  state.more = false;
+  state.once_more = false;
+  espalier::Request& walk = call.new_walk(op);
+  walk.high = source.payload;
+  walk.limit = static_cast<std::uint32_t>(state.limit);
+  return call.walk(source.held());
 }
-
-void ranged(Engine& engine, Request& request, const Completion& done);
 
 // The next walk of the same scan, or the one in hand once more.
-void go_on_range(Engine& engine, Request& request) {
-  RequestState& state = *request.state;
-  if (state.cancelled) return ranged(engine, request, state.outcome);
-  if (!state.going_on) return start_range(engine, request);
+Next go_on_range(Call& call, RangeState& state) {
+  espalier::Request& walk = call.walk_in_hand();
+  state.items = call.items_memory();
   state.more = false;
   if (!std::exchange(state.once_more, false)) state.from.swap(state.last_key);
   state.delivered_before = state.delivered;
-  state.skip_last = request.walk.op != Op::scan_reverse;  // that one's range excludes its high end
-  (state.skip_last ? request.walk.key : request.walk.high) = state.from;
+  state.skip_last = walk.op != Op::scan_reverse;  // that one's range excludes its high end
+  (state.skip_last ? walk.key : walk.high) = state.from;
   const std::uint64_t left = state.limit == 0 ? 0 : state.limit - state.delivered;
-  request.walk.limit = left == 0 ? 0 : static_cast<std::uint32_t>(left + (state.skip_last ? 1 : 0));
-  engine.walk(request, state.held ? &state.held->version() : nullptr);
+  walk.limit = left == 0 ? 0 : static_cast<std::uint32_t>(left + (state.skip_last ? 1 : 0));
+  return call.walk(state.held ? &state.held->version() : nullptr);
 }
 
 void append(std::vector<std::byte>& to, const Item& item) {
@@ -65,27 +73,27 @@ void append(std::vector<std::byte>& to, const Item& item) {
   to.resize(at + sizeof header + item.key.size() + item.value.size());
   std::byte* out = to.data() + at;
   std::memcpy(out, &header, sizeof header);
-  copy_few(out + sizeof header, item.key.data(), item.key.size());
-  copy_few(out + sizeof header + item.key.size(), item.value.data(), item.value.size());
+  rings::copy_few(out + sizeof header, item.key.data(), item.key.size());
+  rings::copy_few(out + sizeof header + item.key.size(), item.value.data(), item.value.size());
 }
 
 // The first item of a walk that goes on was delivered by the one before. Where no version is held
 // it may be gone; the floor of its key then is one that was delivered still earlier.
-std::span<const Item> new_items(RequestState& state, std::span<const Item> items) {
+std::span<const Item> new_items(RangeState& state, std::span<const Item> items) {
   if (!state.skip_last || items.empty()) return items;
   state.skip_last = false;
   return items.front().key <= state.from ? items.subspan(1) : items;
 }
 
 // Keeps where to go on. Returns false, which ends the walk.
-bool stop(RequestState& state, const Item& last) {
+bool stop(RangeState& state, const Item& last) {
   state.more = true;
   state.last_key.assign(last.key);
   return false;
 }
 
-bool take_items(Engine&, Request& request, std::span<const Item> items) {
-  RequestState& state = *request.state;
+bool take_items(Call& call, std::span<const Item> items) {
+  RangeState& state = call.state<RangeState>();
   for (const Item& item : new_items(state, items)) {
     append(state.items, item);
     ++state.delivered;
@@ -95,8 +103,8 @@ bool take_items(Engine&, Request& request, std::span<const Item> items) {
   return true;
 }
 
-bool count_items(Engine&, Request& request, std::span<const Item> items) {
-  RequestState& state = *request.state;
+bool count_items(Call& call, std::span<const Item> items) {
+  RangeState& state = call.state<RangeState>();
   const auto fresh = new_items(state, items);
   const std::uint64_t before = state.delivered;
   state.delivered += fresh.size();
@@ -104,129 +112,156 @@ bool count_items(Engine&, Request& request, std::span<const Item> items) {
   return stop(state, fresh.back());
 }
 
-// What was found waits for its client as keys to begin with, not as items: those need memory.
-void walk_again(Engine& engine, Request& request) {
-  RequestState& state = *request.state;
-  engine.keep_memory(std::exchange(state.items, std::vector<std::byte>()));
-  state.delivered = state.delivered_before;
-  state.once_more = true;
-  engine.on_writable(request);
+// Items need memory, which a scan does not keep while it waits.
+void give_items_back(Call& call, RangeState& state) {
+  call.keep_memory(std::exchange(state.items, std::vector<std::byte>()));
 }
 
-void ranged(Engine& engine, Request& request, const Completion& done) {
-  RequestState& state = *request.state;
-  if (!done.ok) return engine.fail(request, done.error);
-  if (!state.going_on) state.read_version = done.read_version;
-  const bool all = state.cancelled || (state.limit != 0 && state.delivered >= state.limit);
+wire::ResponseHeader header_of(const RangeState& state) {
   wire::ResponseHeader header{};
   header.version = state.delivered;
   header.read_version = state.read_version;
+  return header;
+}
+
+// The answer frees the state, so the items leave it before.
+Next answer_items(Call& call, const wire::ResponseHeader& header, std::vector<std::byte> items) {
+  const Next next =
+      call.answer(header, {{reinterpret_cast<const char*>(items.data()), items.size()}});
+  call.keep_memory(std::move(items));
+  return next;
+}
+
+// A walk of it has ended.
+Next ranged(Call& call, RangeState& state, const Completion& done) {
+  if (!done.ok) return call.fail(done.error);
+  if (!state.going_on) state.read_version = done.read_version;
   const std::string_view items{reinterpret_cast<const char*>(state.items.data()),
                                state.items.size()};
-  if (!items.empty() && !engine.response_fits(request, items.size())) {
-    state.outcome = done;
-    return walk_again(engine, request);
+  if (!items.empty() && !call.response_fits(items.size())) {
+    // What was found waits for its client as keys to begin with, not as items.
+    give_items_back(call, state);
+    state.delivered = state.delivered_before;
+    state.once_more = true;
+    return call.writable();
   }
-  if (!state.more || all) return engine.answer(request, header, {items});
-  if (!state.held && request.map->core->options.versions) {
-    state.held = std::make_shared<HeldSnapshot>(request.map->core, done.read_version,
-                                                request.connection->peer);
+  const bool all = state.cancelled || (state.limit != 0 && state.delivered >= state.limit);
+  if (!state.more || all) {
+    return answer_items(call, header_of(state), std::move(state.items));
   }
-  if (!items.empty()) {
-    engine.send_items(request, header, {items});
-    state.items.clear();
-  }
+  if (!state.held) state.held = call.map().hold(done.read_version, call.connection().peer);
+  if (!items.empty()) call.send_chunk(wire::ChunkKind::items, header_of(state), {items});
+  give_items_back(call, state);
   state.going_on = true;
-  state.outcome = done;  // for the case that nothing more is wanted
-  engine.on_writable(request);
+  return call.writable();
 }
 
-// What was asked for may have been answered by now; then there is nothing to cancel.
-void start_cancel(Engine& engine, Request& request) {
-  Request* const other = engine.find_in_flight(request, request.header.argument);
-  if (other != nullptr && other->state && other->offload->walked == ranged) {
-    other->state->cancelled = true;
+template <Op kOp, bool kCounts = false>
+Next range(Call& call) {
+  RangeState& state = call.state<RangeState>();
+  if (const Completion* const done = call.walked()) return ranged(call, state, *done);
+  if (state.cancelled) return call.answer(header_of(state));
+  return state.going_on ? go_on_range(call, state) : start_range(call, state, kOp, kCounts);
+}
+
+void cancel_range(Call& call) { call.state<RangeState>().cancelled = true; }
+
+Next cancel(Call& call) {
+  call.cancel(call.argument());
+  return call.answer({});
+}
+
+/// The snapshot that a floor reads.
+struct FloorState {
+  std::shared_ptr<HeldSnapshot> held;
+};
+
+Next floor(Call& call) {
+  const Completion* const found = call.walked();
+  if (found == nullptr) {
+    FloorState& state = call.state<FloorState>();
+    const ReadSource source = read_source(call, state.held);
+    if (!source.found) return call.fail({Code::not_found, 0, 0});
+    state.held = source.snapshot;
+    call.new_walk(Op::floor);
+    return call.walk(source.held());
   }
-  engine.answer(request, {});
-}
-
-void found_floor(Engine& engine, Request& request, const Completion& done) {
-  if (!done.ok) return engine.fail(request, done.error);
-  const std::size_t item_bytes = sizeof(wire::ItemHeader) + done.key.size() + done.value.size();
-  if (!engine.response_fits(request, item_bytes)) return engine.on_writable(request);
+  if (!found->ok) return call.fail(found->error);
+  const std::size_t item_bytes = sizeof(wire::ItemHeader) + found->key.size() + found->value.size();
+  if (!call.response_fits(item_bytes)) return call.writable();
   wire::ResponseHeader header{};
-  header.read_version = done.read_version;
-  if (!done.found) return engine.answer(request, header);
+  header.read_version = found->read_version;
+  if (!found->found) return call.answer(header);
   header.flags = wire::kFound;
-  header.version = done.version;
-  const auto item = wire::item_header(done.version, done.key.size(), done.value.size());
-  engine.answer(request, header, {base::bytes_of(item), done.key, done.value});
+  header.version = found->version;
+  const auto item = wire::item_header(found->version, found->key.size(), found->value.size());
+  return call.answer(header, {base::bytes_of(item), found->key, found->value});
 }
 
-void start_estimate(Engine& engine, Request& request) {
-  tree::MapCore& core = *request.map->core;
-  const auto estimate =
-      tree::estimate_range(request.map->calls, core, request.key(), request.payload());
-  if (!estimate) return engine.fail(request, estimate.error());
+Next count_estimate(Call& call) {
+  HostMap& map = call.host_map();
+  const auto estimate = tree::estimate_range(map.calls, *map.core, call.key(), call.payload());
+  if (!estimate) return call.fail(estimate.error());
   wire::ResponseHeader header{};
   header.version = *estimate;
-  engine.answer(request, header);
+  return call.answer(header);
 }
 
 constexpr Limits kRange{.map = true, .payload_bytes_max = 65535, .at_snapshot = true};
 constexpr Limits kEstimate{.map = true, .payload_bytes_max = 65535};
 
-constexpr Offload range_offload(wire::OffloadId id, std::string_view name, std::string_view format,
-                                std::string_view summary) {
+constexpr Offload scan_offload(wire::OffloadId id, std::string_view name, std::string_view format,
+                               std::string_view summary, Next (*step)(Call&)) {
   return {.id = id,
           .name = name,
           .format = format,
           .summary = summary,
+          .right = Right::read,
           .limits = kRange,
-          .start = start_range,
-          .walked = ranged,
+          .step = step,
           .items = take_items,
-          .resume = go_on_range};
+          .cancel = cancel_range};
 }
 
 const Offload kOffloads[] = {
-    range_offload(wire::OffloadId::scan, "scan",
-                  "key: low; argument: limit, 0 for none; snapshot; payload: high",
-                  "answers the items of [low, high), ascending; empty bounds are none"),
-    range_offload(wire::OffloadId::scan_reverse, "scan_reverse", "as scan",
-                  "answers the same items, descending"),
-    range_offload(wire::OffloadId::scan_floor, "scan_floor", "as scan",
-                  "answers the items from the floor of low up to and including high"),
+    scan_offload(wire::OffloadId::scan, "scan",
+                 "key: low; argument: limit, 0 for none; snapshot; payload: high",
+                 "answers the items of [low, high), ascending; empty bounds are none",
+                 range<Op::scan>),
+    scan_offload(wire::OffloadId::scan_reverse, "scan_reverse", "as scan",
+                 "answers the same items, descending", range<Op::scan_reverse>),
+    scan_offload(wire::OffloadId::scan_floor, "scan_floor", "as scan",
+                 "answers the items from the floor of low up to and including high",
+                 range<Op::scan_floor>),
     {.id = wire::OffloadId::floor,
      .name = "floor",
      .format = "key; snapshot",
      .summary = "answers the item with the largest key not above this one",
+     .right = Right::read,
      .limits = kRange,
-     .start = start_range,
-     .walked = found_floor,
-     .items = take_items,
-     .resume = start_range},
+     .step = floor},
     {.id = wire::OffloadId::count,
      .name = "count",
      .format = "key: low; snapshot; payload: high",
      .summary = "answers how many items [low, high) has",
+     .right = Right::read,
      .limits = kRange,
-     .start = start_range,
-     .walked = ranged,
+     .step = range<Op::scan, true>,
      .items = count_items,
-     .resume = go_on_range},
+     .cancel = cancel_range},
     {.id = wire::OffloadId::count_estimate,
      .name = "count_estimate",
      .format = "key: low; payload: high",
      .summary = "answers about how many items [low, high) has, at the cost of two descents",
+     .right = Right::read,
      .limits = kEstimate,
-     .start = start_estimate},
+     .step = count_estimate},
     {.id = wire::OffloadId::cancel,
      .name = "cancel",
      .format = "argument: the tag of a scan or count of the same response ring",
      .summary = "ends it early: it is answered with what it has",
      .limits = {},
-     .start = start_cancel},
+     .step = cancel},
 };
 
 }  // namespace

@@ -2,47 +2,27 @@
 // What reads have in common: at which version they read.
 #pragma once
 
-#include <cstring>
 #include <memory>
 #include <string_view>
 
-#include "offload/engine.hpp"
+#include "offload/call.hpp"
 
 namespace espalier::offload {
 
-/// The version that a read asks for: the newest, or that of a snapshot which its payload names.
-class ReadSource {
- public:
-  /// Reads it off the request. Returns false if there is none, and the request is answered.
-  bool take(Engine& engine, Request& request) {
-    payload_ = request.payload();
-    if ((request.header.ring & wire::kAtSnapshot) == 0) return true;
-    PayloadReader reader(payload_);
-    const auto number = reader.take<std::uint64_t>();
-    payload_ = reader.rest();
-    // A request that begins anew has it already, whatever the client has closed meanwhile.
-    snapshot_ = request.state ? request.state->held : nullptr;
-    if (!snapshot_ && reader.good()) snapshot_ = request.connection->snapshot(number);
-    if (snapshot_ == nullptr || snapshot_->map().id != request.header.map) {
-      engine.fail(request, {Code::not_found, 0, 0});
-      return false;
-    }
-    // It must stay while the walk reads it, even if the client lets go of it meanwhile.
-    request.begin_state().held = snapshot_;
-    return true;
-  }
+/// Where a read reads: at the newest version, or at a snapshot that its payload names.
+struct ReadSource {
+  std::shared_ptr<HeldSnapshot> snapshot;  // null: the newest
+  std::string_view payload;                // behind the snapshot's number
+  bool found = true;                       // false: there is no such snapshot of this map
 
-  /// What to walk at; null: the newest.
+  /// What to walk at.
   [[nodiscard]] const tree::HeldVersion* held() const {
-    return snapshot_ == nullptr ? nullptr : &snapshot_->version();
+    return snapshot == nullptr ? nullptr : &snapshot->version();
   }
-  [[nodiscard]] std::shared_ptr<HeldSnapshot> snapshot() const { return snapshot_; }
-  /// The payload behind it.
-  [[nodiscard]] std::string_view payload() const { return payload_; }
-
- private:
-  std::string_view payload_;
-  std::shared_ptr<HeldSnapshot> snapshot_;
 };
+
+/// `holds`: the snapshot that an earlier step of this request found, which stays, whatever the
+/// client has closed meanwhile; null: it was not looked up yet.
+[[nodiscard]] ReadSource read_source(Call& call, std::shared_ptr<HeldSnapshot> holds);
 
 }  // namespace espalier::offload

@@ -13,7 +13,7 @@ std::vector<Offload> gather() {
   std::vector<Offload> all;
   for (const auto group :
        {point_offloads(), range_offloads(), modify_offloads(), batch_offloads(), map_offloads(),
-        counter_offloads(), node_offloads(), one_sided_offloads()}) {
+        counter_offloads(), node_offloads(), one_sided_offloads(), table_offloads()}) {
     all.insert(all.end(), group.begin(), group.end());
   }
   std::ranges::sort(all, {}, &Offload::id);
@@ -23,7 +23,7 @@ std::vector<Offload> gather() {
 void add(OffloadTable& by_id, std::span<const Offload> more) {
   for (const Offload& offload : more) {
     const Offload*& place = by_id[static_cast<std::uint8_t>(offload.id)];
-    ESPALIER_ASSERT(place == nullptr && offload.start != nullptr);
+    ESPALIER_ASSERT(place == nullptr && offload.step != nullptr);
     place = &offload;
   }
 }

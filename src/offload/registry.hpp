@@ -13,8 +13,16 @@
 
 namespace espalier::offload {
 
-class Engine;
-struct Request;
+class Call;
+class Next;
+
+/// What a client must be allowed to do to ask for an offload.
+enum class Right : std::uint8_t {
+  none = 0,  ///< whoever is connected
+  read = 1,
+  write = 2,
+  admin = 3,  ///< what concerns all clients: making and dropping
+};
 
 /// What a request of an offload must look like before its handler sees it.
 struct Limits {
@@ -31,16 +39,16 @@ struct Offload {
   std::string_view name;
   std::string_view format;   ///< of the request, beyond its header
   std::string_view summary;  ///< what it does and answers
+  Right right = Right::none;
   Limits limits;
 
-  /// Begins: answers, or starts a walk, or hands the work over.
-  void (*start)(Engine&, Request&) = nullptr;
-  /// A walk of it has ended. Runs inside the walk's epoch; must not start walks (Engine::again).
-  void (*walked)(Engine&, Request&, const Completion&) = nullptr;
+  /// Does what can be done now: see call.hpp. Must neither wait nor run for more than some
+  /// microseconds. After a walk it runs inside the walk's epoch.
+  Next (*step)(Call&) = nullptr;
   /// A walk of it delivers items; false ends the walk.
-  bool (*items)(Engine&, Request&, std::span<const Item>) = nullptr;
-  /// Goes on: after Engine::again, or when the work that was handed over is done.
-  void (*resume)(Engine&, Request&) = nullptr;
+  bool (*items)(Call&, std::span<const Item>) = nullptr;
+  /// The client wants no more of it. Null: it cannot be ended early.
+  void (*cancel)(Call&) = nullptr;
   /// What its functions want to know besides; of those below, nothing.
   const void* context = nullptr;
 };
@@ -65,5 +73,6 @@ std::span<const Offload> map_offloads();
 std::span<const Offload> counter_offloads();
 std::span<const Offload> node_offloads();
 std::span<const Offload> one_sided_offloads();
+std::span<const Offload> table_offloads();
 
 }  // namespace espalier::offload

@@ -25,7 +25,7 @@ TEST(Registry, EveryOffloadHasANumberOfItsOwnAndAllItNeeds) {
     EXPECT_LT(static_cast<std::uint32_t>(offload.id), wire::kOffloadIds) << offload.name;
     EXPECT_EQ(offload_table()[static_cast<std::uint8_t>(offload.id)], &offload);
     EXPECT_TRUE(names.insert(offload.name).second) << offload.name;
-    EXPECT_NE(offload.start, nullptr) << offload.name;
+    EXPECT_NE(offload.step, nullptr) << offload.name;
     EXPECT_FALSE(offload.format.empty()) << offload.name;
     EXPECT_FALSE(offload.summary.empty()) << offload.name;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as the lines of a request ring, and as what else of its memory a client can
-// write. Whatever they say, another client of the same engine gets right answers, everything in
+// write. Whatever they say, another client of the same scheduler gets right answers, everything in
 // flight comes to an end, and the maps are sound.
 //
 // Input: a byte for each step. An even one says how many lines of 60 bytes of the input to write;
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/testing/fuzz_input.hpp"
-#include "offload/testing/engine_fixture.hpp"
+#include "offload/testing/scheduler_fixture.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -40,18 +40,18 @@ class Input {
 
 /// The node, and a client that does as it should. They are made once, for inputs are many.
 struct World {
-  World() : node(EngineOptions{}, 1 << 20), good(node.connect()) {
+  World() : node(FixtureOptions{}, 1 << 20), good(node.connect()) {
     for (int i = 0; i < 200; ++i) {
       const std::string key = "k" + std::to_string(i);
       want(node.call(good, request_of(wire::OffloadId::put, node.map()), key, key).applied(),
            "a put is refused");
     }
   }
-  EngineFixture node;
-  EngineFixture::Client& good;
+  SchedulerFixture node;
+  SchedulerFixture::Client& good;
 };
 
-void step(World& world, EngineFixture::Client& client, Input& input) {
+void step(World& world, SchedulerFixture::Client& client, Input& input) {
   const std::uint8_t what = input.byte();
   if (what % 2 == 0) {
     for (int lines = what / 2 % 8 + 1; lines != 0; --lines) {
@@ -90,8 +90,8 @@ World& world_for_an_input() {
 
 void run(Input input) {
   World& world = world_for_an_input();
-  EngineFixture& node = world.node;
-  EngineFixture::Client& client = node.connect({64, 64, 2});
+  SchedulerFixture& node = world.node;
+  SchedulerFixture::Client& client = node.connect({64, 64, 2});
   while (!input.empty() && !client.ended) step(world, client, input);
   client->ring();
   node.turns(20);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "espalier/types.hpp"
-#include "offload/engine.hpp"
+#include "offload/call.hpp"
 #include "wire/message.hpp"
 
 namespace espalier::offload {
@@ -18,9 +18,9 @@ namespace espalier::offload {
 }
 
 /// Of walks whose answer is in the header: writes.
-inline void answer_walk(Engine& engine, Request& request, const Completion& done) {
-  if (!done.ok) return engine.fail(request, done.error);
-  engine.answer(request, header_of(done));
+inline Next answer_walk(Call& call, const Completion& done) {
+  if (!done.ok) return call.fail(done.error);
+  return call.answer(header_of(done));
 }
 
 }  // namespace espalier::offload

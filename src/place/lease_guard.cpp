@@ -28,39 +28,46 @@ void LeaseGuard::end(std::uint32_t tick) {
 
 std::optional<LeaseGuard::Asked> LeaseGuard::due(std::uint64_t now_ns) {
   if (asking_ || ended_ || in_flight_ == 0) return std::nullopt;
-  const bool wanted =
-      id_ == 0 || !waiting_.empty() || now_ns - answered_ns_ >= terms_.renew_every_ns;
+  const bool wanted = id_ == 0 || !waiting_.empty() || now_ns - as_of_ns_ >= terms_.renew_every_ns;
   if (!wanted) return std::nullopt;
   asking_ = true;
+  asked_ns_ = now_ns;
   const std::uint64_t oldest = ticks_.empty() ? epoch_ : std::min(epoch_, ticks_.front().epoch);
   return Asked{id_, oldest};
 }
 
 std::optional<LeaseGuard::Asked> LeaseGuard::idle_due(std::uint64_t now_ns) {
   if (asking_ || ended_ || id_ == 0 || in_flight_ != 0) return std::nullopt;
-  if (now_ns - answered_ns_ < terms_.lost_after_ns / 4) return std::nullopt;
+  if (now_ns - as_of_ns_ < terms_.lost_after_ns / 4) return std::nullopt;
   asking_ = true;
+  asked_ns_ = now_ns;
   return Asked{id_, epoch_};
 }
 
-void LeaseGuard::answered(std::uint64_t now_ns) {
+// Whoever waits goes on if the answer came in time. If not, it is asked for anew, at once; where
+// that never helps, the host is too far away to be believed. With nobody waiting it only says that
+// the owner looked late.
+void LeaseGuard::answered(std::uint64_t asked_ns, std::uint64_t now_ns) {
   asking_ = false;
-  answered_ns_ = now_ns;
+  as_of_ns_ = asked_ns;
+  const bool late = !believed(now_ns);
+  late_ = late && !waiting_.empty() ? late_ + 1 : 0;
+  if (late_ >= kLateMax) return end_all();
+  if (!late) wake(true);
 }
 
-void LeaseGuard::granted(base::LeaseId id, std::uint64_t epoch, std::uint64_t now_ns) {
-  answered(now_ns);
+void LeaseGuard::granted(base::LeaseId id, std::uint64_t epoch, std::uint64_t asked_ns,
+                         std::uint64_t now_ns) {
   id_ = id;
   epoch_ = epoch;
   // Walks that began without a lease, or under one that was lost, read from here on.
   for (Tick& tick : ticks_) tick.epoch = epoch;
-  wake(true);
+  answered(asked_ns, now_ns);
 }
 
 void LeaseGuard::renewed(std::uint64_t epoch, std::uint64_t now_ns) {
-  answered(now_ns);
   epoch_ = std::max(epoch_, epoch);
-  wake(true);
+  answered(asked_ns_, now_ns);
 }
 
 void LeaseGuard::lost() {
@@ -93,7 +100,7 @@ void LeaseGuard::wake(bool all) {
 std::uint64_t LeaseGuard::next_due_ns() const {
   if (asking_ || ended_ || in_flight_ == 0) return ~std::uint64_t{0};
   if (id_ == 0 || !waiting_.empty()) return 0;
-  return answered_ns_ + terms_.renew_every_ns;
+  return as_of_ns_ + terms_.renew_every_ns;
 }
 
 }  // namespace espalier::place

@@ -6,6 +6,10 @@
 // are in flight; so the first walk after a pause waits for one, and so does an answer that is ready
 // when the last one was answered too long ago: a host that died is believed for no longer.
 //
+// When the host answered, nobody here knows: certainly not before it was asked. So belief counts
+// from the asking, and an answer that lay unread, while the client was stopped say, renews nothing
+// that it should not.
+//
 // How renewals travel is the owner's matter: it asks what is due, sends it, and says what came.
 //
 // Thread: one.
@@ -41,10 +45,10 @@ class LeaseGuard {
   // --- for the access ----------------------------------------------------------------------------
   /// Whether what was read under this lease may be believed at this moment.
   [[nodiscard]] bool believed(std::uint64_t now_ns) const {
-    return id_ != 0 && now_ns - answered_ns_ <= terms_.believed_for_ns;
+    return id_ != 0 && now_ns - as_of_ns_ <= terms_.believed_for_ns;
   }
-  /// Makes the walk ready when a lease has been granted or renewed, or there will be none; and,
-  /// with `or_lost`, when it is lost.
+  /// Makes the walk ready when a lease is believed that has been granted or renewed, or there will
+  /// be none; and, with `or_lost`, when it is lost.
   void wait(std::coroutine_handle<> walk, base::ReadyQueue& ready, bool or_lost) {
     waiting_.push_back({walk, &ready, or_lost});
   }
@@ -59,7 +63,10 @@ class LeaseGuard {
   [[nodiscard]] std::optional<Asked> due(std::uint64_t now_ns);
   /// The same for a lease under which nothing is in flight, and that would lapse before long.
   [[nodiscard]] std::optional<Asked> idle_due(std::uint64_t now_ns);
-  void granted(base::LeaseId id, std::uint64_t epoch, std::uint64_t now_ns);
+  /// What one of these said could not be asked, and is due again.
+  void not_asked() { asking_ = false; }
+  /// A lease that was asked for at `asked_ns`, be it by due() or not.
+  void granted(base::LeaseId id, std::uint64_t epoch, std::uint64_t asked_ns, std::uint64_t now_ns);
   void renewed(std::uint64_t epoch, std::uint64_t now_ns);
   /// The host does not know the lease (any more): another one is asked for.
   void lost();
@@ -79,14 +86,19 @@ class LeaseGuard {
     base::ReadyQueue* ready;
     bool or_lost;
   };
-  void answered(std::uint64_t now_ns);
+  void answered(std::uint64_t asked_ns, std::uint64_t now_ns);
   void wake(bool all);
+
+  /// So many answers in a row that came too late to be believed: then there will be no lease.
+  static constexpr std::uint32_t kLateMax = 8;
 
   base::LeaseTerms terms_;
   base::LeaseId id_ = 0;
   std::uint64_t epoch_ = 0;  // at which walks begin now
   std::uint64_t term_ = 1;
-  std::uint64_t answered_ns_ = 0;  // the last grant or renewal
+  std::uint64_t asked_ns_ = 0;  // when due() last had something to ask
+  std::uint64_t as_of_ns_ = 0;  // when the last grant or renewal that came was asked for
+  std::uint32_t late_ = 0;      // answers in a row that came too late
   bool asking_ = false;
   bool ended_ = false;
   std::uint64_t in_flight_ = 0;

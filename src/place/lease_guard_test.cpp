@@ -20,7 +20,7 @@ TEST(LeaseGuard, AsksForALeaseOnlyWhenAWalkBegins) {
   EXPECT_EQ(asked->id, 0u);
   EXPECT_FALSE(guard.due(6));  // one question at a time
   EXPECT_FALSE(guard.believed(6));
-  guard.granted(77, 40, 7);
+  guard.granted(77, 40, 5, 7);
   EXPECT_TRUE(guard.believed(7));
   guard.end(tick);
 }
@@ -29,7 +29,7 @@ TEST(LeaseGuard, ARenewalNamesTheOldestWalkInFlight) {
   LeaseGuard guard(kTerms);
   const std::uint32_t first = guard.begin();
   ASSERT_TRUE(guard.due(0));
-  guard.granted(77, 40, 1);
+  guard.granted(77, 40, 0, 1);
   auto asked = guard.due(20);
   ASSERT_TRUE(asked);
   EXPECT_EQ(asked->id, 77u);
@@ -56,7 +56,7 @@ TEST(LeaseGuard, WithoutWalksItNamesTheEpochToldLast) {
   LeaseGuard guard(kTerms);
   std::uint32_t tick = guard.begin();
   ASSERT_TRUE(guard.due(0));
-  guard.granted(77, 40, 1);
+  guard.granted(77, 40, 0, 1);
   guard.end(tick);
   tick = guard.begin();
   const auto asked = guard.due(500);  // after a pause
@@ -69,9 +69,43 @@ TEST(LeaseGuard, IsBelievedForATime) {
   LeaseGuard guard(kTerms);
   const std::uint32_t tick = guard.begin();
   ASSERT_TRUE(guard.due(0));
-  guard.granted(77, 40, 1);
-  EXPECT_TRUE(guard.believed(101));
-  EXPECT_FALSE(guard.believed(102));
+  guard.granted(77, 40, 0, 1);
+  EXPECT_TRUE(guard.believed(100)) << "the host may have answered as soon as it was asked";
+  EXPECT_FALSE(guard.believed(101));
+  guard.end(tick);
+}
+
+// The answer lay there unread: when the host gave it, nobody knows.
+TEST(LeaseGuard, AnAnswerThatIsReadLateRenewsNothing) {
+  LeaseGuard guard(kTerms);
+  base::ReadyQueue ready(4);
+  const std::uint32_t tick = guard.begin();
+  ASSERT_TRUE(guard.due(0));
+  guard.granted(77, 40, 0, 1);
+  guard.wait(std::noop_coroutine(), ready, true);
+  ASSERT_TRUE(guard.due(200));
+  guard.renewed(41, 301);
+  EXPECT_FALSE(guard.believed(301));
+  EXPECT_TRUE(ready.empty()) << "it was answered by what may be a dead host's memory";
+  ASSERT_TRUE(guard.due(301)) << "it is asked for anew at once";
+  guard.renewed(42, 350);
+  EXPECT_FALSE(ready.empty());
+  guard.end(tick);
+}
+
+TEST(LeaseGuard, AHostThatIsTooFarAwayGivesNoLease) {
+  LeaseGuard guard(kTerms);
+  base::ReadyQueue ready(4);
+  const std::uint32_t tick = guard.begin();
+  guard.wait(std::noop_coroutine(), ready, false);
+  std::uint64_t now = 0;
+  for (int asked = 0; !guard.ended(); ++asked) {
+    ASSERT_LT(asked, 100);
+    ASSERT_TRUE(guard.due(now));
+    now += 101;
+    asked == 0 ? guard.granted(77, 40, now - 101, now) : guard.renewed(40, now);
+  }
+  EXPECT_FALSE(ready.empty());
   guard.end(tick);
 }
 
@@ -87,7 +121,7 @@ TEST(LeaseGuard, WakesWhoWaits) {
   EXPECT_NE(guard.term(), term);
   guard.wait(std::noop_coroutine(), ready, true);
   ASSERT_TRUE(guard.due(1));
-  guard.granted(78, 41, 2);
+  guard.granted(78, 41, 1, 2);
   EXPECT_FALSE(ready.empty());
   ready.pop();
   EXPECT_FALSE(ready.empty());
@@ -113,15 +147,15 @@ TEST(LeaseGuard, WhenThereWillBeNoneNothingIsAsked) {
 TEST(LeaseGuard, OneWithoutWalksIsRenewedBeforeItLapses) {
   const base::LeaseTerms terms{};
   LeaseGuard guard(terms);
-  guard.granted(7, 3, 1000);
+  guard.granted(7, 3, 1000, 1000);
   EXPECT_FALSE(guard.idle_due(1000 + terms.lost_after_ns / 4 - 1));
   const auto asked = guard.idle_due(1000 + terms.lost_after_ns / 4);
   ASSERT_TRUE(asked);
   EXPECT_EQ(asked->id, 7u);
   EXPECT_EQ(asked->oldest, 3u);
   EXPECT_FALSE(guard.idle_due(1000 + terms.lost_after_ns)) << "it is asked for already";
-  guard.renewed(5, 2000 + terms.lost_after_ns);
-  EXPECT_FALSE(guard.idle_due(2000 + terms.lost_after_ns));
+  guard.renewed(5, 2000 + terms.lost_after_ns / 4);
+  EXPECT_FALSE(guard.idle_due(2000 + terms.lost_after_ns / 4));
   guard.lost();
   EXPECT_FALSE(guard.idle_due(2000 + 9 * terms.lost_after_ns)) << "there is none";
 }

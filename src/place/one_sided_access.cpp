@@ -95,7 +95,8 @@ tree::Confirmed OneSidedAccess::confirmed(wire::Ref ref) const {
   }
   wire::BufferHeader header;
   std::memcpy(&header, proof_.words.get() + 1, sizeof header);
-  const bool same = header.map_id == map_id_ && header.superseded != 0 &&
+  const bool ours = header.map_id == map_id_ || tree::planted(tree::Bug::skip_map_check);
+  const bool same = ours && header.superseded != 0 &&
                     (header.generation & wire::kGenerationMask) == ref.generation();
   return same ? tree::Confirmed::yes : tree::Confirmed::changed;
 }

@@ -23,6 +23,7 @@ enum class FabricPacket : std::uint32_t {
   ask = 3,      // for the memory behind a key
   answer = 4,   // to that
   wake = 5,     // you said that you sleep, and there is something to do
+  void_answer = 6,  // to an `ask`: the key is void, so there is no memory, only zeros to be read
 };
 
 /// With it comes the memory that holds the sender's good keys, to be read.
@@ -59,7 +60,8 @@ struct FabricNote {
 };
 static_assert(sizeof(FabricNote) == 8 && std::has_unique_object_representations_v<FabricNote>);
 
-/// With it comes, if `status` is 0, a descriptor that has the rights which were granted.
+/// With an `answer` comes, if `status` is 0, a descriptor that has the rights which were granted.
+/// With a `void_answer` comes none; `status` and `descriptor_offset` are 0 in it.
 struct FabricAnswer {
   std::uint32_t packet;
   std::uint32_t key;

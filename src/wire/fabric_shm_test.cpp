@@ -19,6 +19,7 @@ TEST(FabricShmFormat, Packets) {
   EXPECT_EQ(bytes_of(FabricNote{4, 0x01020304}), "\4\0\0\0\4\3\2\1"s);
   EXPECT_EQ(bytes_of(FabricAnswer{4, 1, 2, 3, 4, 5, 6}),
             "\4\0\0\0\1\0\0\0\2\0\0\0\3\0\0\0\4\0\0\0\0\0\0\0\5\0\0\0\0\0\0\0\6\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(static_cast<std::uint32_t>(FabricPacket::void_answer), 6u);
   FabricHello hello{};
   hello.packet = static_cast<std::uint32_t>(FabricPacket::hello);
   hello.format = kFabricFormat;

@@ -46,8 +46,14 @@ enum class OffloadId : std::uint8_t {
   node_stats = 25,      // answers what wire/node_numbers.hpp draws
   one_sided_open = 26,  // answers fields of wire/one_sided.hpp
   lease_renew = 27,     // payload: LeaseRenewal
+  table_create = 28,    // key: name; payload: schema
+  table_open = 29,      // key: name
+  table_drop = 30,      // key: name
+  table_list = 31,
+  table_append = 32,  // map: the table's number; payload: rows
+  table_query = 33,   // map: the table's number; payload: pipeline
 };
-inline constexpr std::uint32_t kOffloadIds = 28;
+inline constexpr std::uint32_t kOffloadIds = 34;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;
@@ -94,7 +100,13 @@ inline constexpr std::uint32_t kMessageBytesMax = std::uint32_t{32} << 20;
 enum class ResponseKind : std::uint8_t {
   invalid = 0,
   answer = 1,  // the last message to a request
-  items = 2,   // a run of items of a scan; more messages follow
+  chunk = 2,   // a part of a streamed answer, of a ChunkKind; more messages follow
+};
+
+/// What a chunk is made of: in the bits of `flags` that kChunkBits has.
+enum class ChunkKind : std::uint8_t {
+  items = 0,     // each an ItemHeader, its key, its value
+  rows = 1 << 4, // of a table, or of a query's result
 };
 
 ///   0          4       8     12     13      14     16        24             32
@@ -106,8 +118,9 @@ struct ResponseHeader {
   std::uint32_t bytes;
   std::uint32_t tag;
   std::uint8_t kind;      // ResponseKind
-  std::uint8_t flags;     // kFound, kApplied
-  std::uint16_t code;     // 0: no error; else Code, and the payload is its detail, 4 bytes
+  std::uint8_t flags;     // kFound, kApplied; of chunks, their kind
+  std::uint16_t code;     // 0: no error; else Code, and the payload is its detail, 4 bytes, and
+                          // perhaps words for people behind it
   std::uint64_t version;  // scans and counts: items delivered in all
   std::uint64_t read_version;
 };
@@ -125,6 +138,7 @@ static_assert(std::has_unique_object_representations_v<ResponseHeader>);
 
 inline constexpr std::uint8_t kFound = 1;    // there is one; writes: the key existed
 inline constexpr std::uint8_t kApplied = 2;  // the write was applied
+inline constexpr std::uint8_t kChunkBits = 0x30;
 
 /// One item of a scan, floor or list of items; its key and value follow.
 struct ItemHeader {

@@ -20,8 +20,8 @@
 #include "base/unix_address.hpp"
 #include "client/ring_connection.hpp"
 #include "memory/seqpacket.hpp"
-#include "offload/response_ring.hpp"
-#include "offload/testing/ring_client.hpp"
+#include "rings/response_ring.hpp"
+#include "rings/testing/ring_client.hpp"
 #include "wire/handshake.hpp"
 
 namespace espalier::client {
@@ -52,8 +52,8 @@ class FakeNode {
   }
   /// The next request; nothing: none has come.
   bool take_request(wire::RequestHeader& header) {
-    offload::MessageBuffer message;
-    if (requests_.take(message) != offload::Taken::message) return false;
+    rings::MessageBuffer message;
+    if (requests_.take(message) != rings::Taken::message) return false;
     header = base::load_plain<wire::RequestHeader>(message.data());
     return true;
   }
@@ -61,7 +61,7 @@ class FakeNode {
     response_.send(wire::ResponseKind::answer, tag, {}, {payload});
   }
   /// Where the lines of the first response ring lie, and which may be written.
-  [[nodiscard]] offload::SlotSpace& responses() { return raw_; }
+  [[nodiscard]] rings::SlotSpace& responses() { return raw_; }
   [[nodiscard]] memory::SharedMemory& memory() { return memory_; }
   /// Changes what the next client is told at the socket.
   std::function<void(wire::Welcome&)> change = [](wire::Welcome&) {};
@@ -93,13 +93,13 @@ class FakeNode {
   }
   void set_up(const wire::ConnectionLayout& layout) {
     std::byte* const credit = memory_.at(offsetof(wire::ConnectionPage, request_credit));
-    requests_ = offload::MessageReader(
-        offload::SlotReader(memory_.at(layout.requests()), layout.request_slots, credit),
+    requests_ = rings::MessageReader(
+        rings::SlotReader(memory_.at(layout.requests()), layout.request_slots, credit),
         wire::kRequestHeaderBytes, share_);
     std::byte* const side = memory_.at(layout.response_side(0));
     response_ =
-        offload::ResponseRing(memory_.at(layout.responses(0)), layout.response_slots, side, share_);
-    raw_ = offload::SlotSpace(memory_.at(layout.responses(0)), layout.response_slots, side);
+        rings::ResponseRing(memory_.at(layout.responses(0)), layout.response_slots, side, share_);
+    raw_ = rings::SlotSpace(memory_.at(layout.responses(0)), layout.response_slots, side);
   }
 
   std::string path_;
@@ -108,10 +108,10 @@ class FakeNode {
   memory::SharedMemory memory_;
   memory::SharedMemory doorbells_;
   memory::SharedMemory page_;
-  offload::MessageShare share_;
-  offload::MessageReader requests_;
-  offload::ResponseRing response_;
-  offload::SlotSpace raw_;
+  rings::MessageShare share_;
+  rings::MessageReader requests_;
+  rings::ResponseRing response_;
+  rings::SlotSpace raw_;
 };
 
 }  // namespace espalier::client

@@ -15,7 +15,7 @@
 
 #include "client/testing/hostile_link.hpp"
 #include "client/testing/link_world.hpp"
-#include "offload/testing/ring_client.hpp"
+#include "rings/testing/ring_client.hpp"
 
 namespace espalier::client {
 
@@ -68,7 +68,7 @@ class HostileScene {
   /// Whether the node answers such a pair.
   bool answers(HostileLink& link) {
     const std::uint64_t before = link.came(0);
-    link.request(offload::message_of(offload::request_of(wire::OffloadId::noop)));
+    link.request(rings::message_of(rings::request_of(wire::OffloadId::noop)));
     return wait([&] {
       link.poll();
       return link.came(0) > before;
@@ -260,7 +260,7 @@ inline std::string check_posts_for_others() {
   for (int i = 0; i < 140; ++i) {
     for (const auto& link : links) {
       link->poll();
-      link->request(offload::message_of(offload::request_of(wire::OffloadId::noop)));
+      link->request(rings::message_of(rings::request_of(wire::OffloadId::noop)));
     }
     scene.world.world().run_for(10'000);  // so that each answer is a message of its own
   }

@@ -18,7 +18,7 @@
 #include "client/testing/choices.hpp"
 #include "client/testing/hostile_link.hpp"
 #include "fabric/sim/world.hpp"
-#include "offload/testing/ring_client.hpp"
+#include "rings/testing/ring_client.hpp"
 
 namespace espalier::client {
 

@@ -18,7 +18,7 @@
 
 #include "client/testing/choices.hpp"
 #include "client/testing/hostile_link.hpp"
-#include "offload/testing/ring_client.hpp"
+#include "rings/testing/ring_client.hpp"
 
 namespace espalier::client {
 
@@ -224,9 +224,9 @@ class HostilePeer {
     const Id offload =
         choices.pick({Id::noop, Id::put, Id::get, Id::erase, Id::scan, Id::count, Id::sequence,
                       Id::add, Id::snapshot_open, Id::snapshot_close, Id::cancel, Id::floor});
-    auto header = offload::request_of(offload, choices.one_in(8) ? 0 : lore_.map,
-                                      static_cast<std::uint32_t>(choices.below(8)),
-                                      static_cast<std::uint32_t>(choices.below(16)));
+    auto header = rings::request_of(offload, choices.one_in(8) ? 0 : lore_.map,
+                                    static_cast<std::uint32_t>(choices.below(8)),
+                                    static_cast<std::uint32_t>(choices.below(16)));
     if (!whole) {
       header.ring =
           static_cast<std::uint8_t>(choices.one_in(8) ? choices.below(256) : choices.below(2));
@@ -237,7 +237,7 @@ class HostilePeer {
       payload = std::string(base::bytes_of(choices.below(4)));
     }
     if (offload == Id::scan) payload = "i";
-    std::string made = offload::message_of(header, key, payload);
+    std::string made = rings::message_of(header, key, payload);
     // A length that is not that of what follows: the rest is read as another message, or waits.
     if (!whole && choices.one_in(16))
       made[4 + choices.below(2)] = static_cast<char>(choices.below(256));

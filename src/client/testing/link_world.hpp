@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node's engine and one client in a simulated fabric, both by the code that runs in earnest: the
-// engine over a store, FabricClients, and a FabricConnection. What goes wrong is drawn from a seed.
+// A node's scheduler and one client in a simulated fabric, both by the code that runs in earnest:
+// the scheduler over a store, FabricClients, and a FabricConnection. What goes wrong is drawn from
+// a seed.
 //
 // The client keeps requests in flight whose effect can be counted: numbers of a sequencer, of which
 // every one must come exactly once, and values that it wrote and reads again. A request that is
@@ -22,7 +23,7 @@
 #include "client/thread_rings.hpp"
 #include "fabric/sim/world.hpp"
 #include "offload/fabric_clients.hpp"
-#include "offload/testing/engine_fixture.hpp"
+#include "offload/testing/scheduler_fixture.hpp"
 
 namespace espalier::client {
 
@@ -160,7 +161,7 @@ class LinkWorld {
   /// The name of the first session, which nobody but its client should know.
   [[nodiscard]] wire::LinkToken first_token() const { return {drawn_.at(0), drawn_.at(1)}; }
   [[nodiscard]] offload::FabricClients& clients() { return *clients_; }
-  [[nodiscard]] offload::EngineFixture& engine() { return *engine_; }
+  [[nodiscard]] offload::SchedulerFixture& node() { return *serving_; }
 
  private:
   static constexpr std::uint64_t kMs = 1'000'000;
@@ -200,33 +201,33 @@ class LinkWorld {
   }
 
   // The machine's own time decides nothing.
-  static offload::EngineOptions no_sweeps() {
-    offload::EngineOptions options;
+  static offload::FixtureOptions no_sweeps() {
+    offload::FixtureOptions options;
     options.sweep_ns = ~std::uint64_t{0} >> 2;
     return options;
   }
 
   void start_node(std::unique_ptr<fabric::Endpoint> endpoint) {
     listens_ = endpoint->listen("n").has_value();
-    engine_ = std::make_unique<offload::EngineFixture>(no_sweeps());
-    map_ = engine_->map();
-    clients_ = std::make_unique<offload::FabricClients>(std::move(endpoint), engine_->services(),
-                                                        engine_->engine(), engine_->doorbells(),
-                                                        client_options());
-    engine_->engine().on_broken = [this](offload::Connection& connection) {
+    serving_ = std::make_unique<offload::SchedulerFixture>(no_sweeps());
+    map_ = serving_->map();
+    clients_ = std::make_unique<offload::FabricClients>(std::move(endpoint), serving_->services(),
+                                                        serving_->scheduler(),
+                                                        serving_->doorbells(), client_options());
+    serving_->client_table().on_broken = [this](offload::Connection& connection) {
       broken_.push_back(&connection);
     };
-    engine_->engine().on_ended = [this](offload::Connection& connection) {
-      engine_->doorbells().close(connection.doorbell);
+    serving_->client_table().on_ended = [this](offload::Connection& connection) {
+      serving_->doorbells().close(connection.doorbell);
     };
   }
   void end_node() {
     clients_.reset();
     broken_.clear();
-    if (!engine_) return;
-    for (int i = 0; i < 100'000 && !engine_->engine().idle(); ++i) engine_->engine().turn();
-    engine_->engine().turn();
-    engine_.reset();
+    if (!serving_) return;
+    for (int i = 0; i < 100'000 && !serving_->scheduler().idle(); ++i) serving_->scheduler().turn();
+    serving_->scheduler().turn();
+    serving_.reset();
   }
 
   // The node's thread.
@@ -234,7 +235,7 @@ class LinkWorld {
     if (ended_) return;
     if (clients_ && !paused_) {
       clients_->turn();
-      engine_->engine().turn();
+      serving_->scheduler().turn();
       for (offload::Connection* connection : std::exchange(broken_, {})) {
         clients_->end_broken(*connection);
       }
@@ -366,7 +367,7 @@ class LinkWorld {
   base::Random random_;
   fabric::sim::World world_;
   // The node; null while it is down.
-  std::unique_ptr<offload::EngineFixture> engine_;
+  std::unique_ptr<offload::SchedulerFixture> serving_;
   std::unique_ptr<offload::FabricClients> clients_;
   std::vector<offload::Connection*> broken_;
   std::vector<std::uint64_t> drawn_;

@@ -25,6 +25,9 @@ bool takes_receive(RecordKind kind) {
 
 RecordKind kind_of(const RecordHead& head) { return static_cast<RecordKind>(head.kind); }
 
+// A READ is cut between these; less than each part that is not its last (send_buffer.cpp).
+constexpr std::uint32_t kGrain = 64;
+
 /// Between entering and leaving, what was found stays offered.
 class Access {
  public:
@@ -34,6 +37,9 @@ class Access {
   ~Access() { reader_.leave(); }
   [[nodiscard]] std::byte* find(const RecordHead& head, RemoteRights rights, Domain domain) const {
     return reader_.find(head.key, head.remote, head.message_bytes, rights, domain);
+  }
+  [[nodiscard]] ReadSource find_source(const RecordHead& head, Domain domain) const {
+    return reader_.find_source(head.key, head.remote, head.message_bytes, domain);
   }
 
  private:
@@ -118,9 +124,9 @@ Pair::Done Pair::answer_read(const Record& record) {
     RecordHead head{};
     head.kind = static_cast<std::uint8_t>(RecordKind::data);
     head.bytes = *room;
-    // So that no word is read in two parts.
+    // So that no word is read in two parts, nor a line of a READ that begins at one.
     if (head.bytes != left) {
-      head.bytes -= static_cast<std::uint32_t>((asked.remote + answered_ + head.bytes) % 8);
+      head.bytes -= static_cast<std::uint32_t>((asked.remote + answered_ + head.bytes) % kGrain);
     }
     if (left == 0) {
       channel_->out().add(head);
@@ -128,9 +134,14 @@ Pair::Done Pair::answer_read(const Record& record) {
     }
     // The region is looked up for each part, since it can be revoked in between.
     const Access access(host_.reader);
-    const std::byte* const at = access.find(asked, RemoteRights::read, options().domain);
-    if (at == nullptr) break;
-    copy_from_shared(channel_->out().add(head), at + answered_, head.bytes);
+    const ReadSource from = access.find_source(asked, options().domain);
+    if (!from) break;
+    std::byte* const to = channel_->out().add(head);
+    if (from.kind == ReadSource::Kind::bytes) {
+      copy_from_shared(to, from.at + answered_, head.bytes);
+    } else {
+      std::fill_n(to, head.bytes, std::byte{0});
+    }
     answered_ += head.bytes;
   } while (answered_ != asked.message_bytes);
   if (answered_ != asked.message_bytes) return refuse(Status::remote_access);

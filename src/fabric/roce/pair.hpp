@@ -90,6 +90,16 @@ class Pair final : public QueuePair {
     reader_.leave();
     return at != nullptr;
   }
+  /// The same for a READ; null instead of bytes: they are zeros, for its key is void.
+  template <class Use>
+  [[nodiscard]] bool access_source(RegionKey key, std::uint64_t address, std::size_t bytes,
+                                   const Use& use) {
+    reader_.enter();
+    const ReadSource from = reader_.find_source(key, address, bytes, options().domain);
+    if (from) use(from.at);
+    reader_.leave();
+    return static_cast<bool>(from);
+  }
   [[nodiscard]] bool may_access(RegionKey key, std::uint64_t address, std::size_t bytes,
                                 RemoteRights rights) {
     return access(key, address, bytes, rights, [](std::byte*) {});

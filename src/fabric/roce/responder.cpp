@@ -89,10 +89,9 @@ void Responder::execute_read(const Packet& packet) {
   }
   // Asked for now, for the answers of a burst leave together, after the last of its requests.
   const auto ask = [&](const std::byte* from) {
-    base::prefetch(from, from + std::min(reth.length, kAskedAhead));
+    if (from != nullptr) base::prefetch(from, from + std::min(reth.length, kAskedAhead));
   };
-  if (reth.length != 0 &&
-      !pair_.access(reth.key, reth.address, reth.length, RemoteRights::read, ask)) {
+  if (reth.length != 0 && !pair_.access_source(reth.key, reth.address, reth.length, ask)) {
     return refuse(NakCode::remote_access, Status::remote_access);
   }
   Answer answer;
@@ -371,13 +370,16 @@ bool Responder::send_read_part(Answer& answer) {
     std::byte* const payload = pair_.begin_packet(headers, bytes);
     room = payload != nullptr;
     if (!room) return;
-    if (from != nullptr) copy_from_shared(payload, from, bytes);
+    if (from != nullptr) {
+      copy_from_shared(payload, from, bytes);
+    } else {
+      std::fill_n(payload, bytes, std::byte{0});
+    }
     pair_.end_packet();
   };
   if (bytes == 0) {
     put(nullptr);
-  } else if (!pair_.access(answer.reth.key, answer.reth.address + offset, bytes, RemoteRights::read,
-                           put)) {
+  } else if (!pair_.access_source(answer.reth.key, answer.reth.address + offset, bytes, put)) {
     // Revoked since it was asked for.
     const std::uint32_t psn = headers.bth.psn;
     if (answer.repeated) {

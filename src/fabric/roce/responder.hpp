@@ -3,7 +3,8 @@
 // once, and answers [IBTA chapter 9.7].
 //
 // Answers leave in the order of the requests. A READ is answered packet by packet as the port has
-// room, and looks its region up for each: a key that is revoked meanwhile ends it.
+// room, and looks its region up for each: a key that is revoked meanwhile ends it, and of one that
+// is made void the rest is zeros.
 //
 // Invariants
 // I1. Nothing takes effect but the request that carries the expected PSN. A duplicate of a WRITE or

@@ -58,6 +58,21 @@ Result<SharedMemory> attach_words(Descriptor descriptor) {
   return words;
 }
 
+// Nothing is mapped, so its bounds may be any.
+Result<Mapped> read_void_answer(const wire::FabricAnswer& answer, const Descriptor& descriptor,
+                                RegionKey asked) {
+  if (asked == 0 || answer.key != asked || answer.status != 0 || answer.rights == 0 ||
+      answer.rights > kAllRights || answer.bytes == 0 || answer.descriptor_offset != 0 ||
+      descriptor) {
+    return fail(Code::corrupt);
+  }
+  Mapped mapped;
+  mapped.is_void = true;
+  mapped.window = {answer.base, answer.bytes, nullptr,
+                   nullptr,     asked,        static_cast<RemoteRights>(answer.rights)};
+  return mapped;
+}
+
 }  // namespace
 
 Result<void> send_hello(int socket, std::span<const std::byte> data, const RegionTable& regions) {
@@ -118,6 +133,10 @@ Result<void> send_answer(int socket, RegionKey key, Domain domain, RegionTable& 
   answer.rights = static_cast<std::uint32_t>(mapping->rights);
   answer.base = mapping->remote.base;
   answer.bytes = mapping->remote.bytes;
+  if (mapping->is_void) {
+    answer.packet = static_cast<std::uint32_t>(FabricPacket::void_answer);
+    return send(socket, answer);
+  }
   answer.descriptor_offset = mapping->descriptor_offset;
   const int descriptors[] = {mapping->descriptor.number()};
   return send(socket, answer, descriptors);
@@ -156,6 +175,9 @@ Result<Welcomed> read_welcome(std::span<const std::byte> packet,
 
 Result<Mapped> read_answer(std::span<const std::byte> packet, Descriptor descriptor,
                            RegionKey asked) {
+  if (const auto answer = read<wire::FabricAnswer>(packet, FabricPacket::void_answer)) {
+    return read_void_answer(*answer, descriptor, asked);
+  }
   const auto answer = read<wire::FabricAnswer>(packet, FabricPacket::answer);
   if (!answer || asked == 0 || answer->key != asked) return fail(Code::corrupt);
   Mapped mapped;

@@ -20,6 +20,7 @@ constexpr Properties kProperties{
     .write_is_placed = true,
     .atomic_with_processor = true,
     .peer_makes_progress = false,
+    .peer_maps_memory = true,
     .inline_bytes_max = 256,
     .message_bytes_max = kMessageBytesMax,
     .reads_in_flight_max = 1u << 16,  // each is done before the next begins

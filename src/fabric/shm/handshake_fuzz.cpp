@@ -68,6 +68,8 @@ struct World {
     read = offer(to_read, RemoteRights::read, 0);
     other = offer(to_write, RemoteRights::read | RemoteRights::write, kOtherDomain);
     kept = *table->offer({own.data(), own.size(), -1, 0}, RemoteRights::read);
+    gone = offer(to_read, RemoteRights::read, 0);
+    gone.make_void();
     let_in_the_one_beside();
   }
 
@@ -114,6 +116,7 @@ struct World {
   Registration read;
   Registration other;
   Registration kept;  // in memory that is not shared
+  Registration gone;  // its key is void
 
   // The peer's.
   SharedMemory words = *SharedMemory::create("words", kWordsBytes);
@@ -210,7 +213,9 @@ class Hostile {
   static RegionKey draw_own_key(FuzzInput& input) {
     const World& w = world();
     const RegionKey key = input.pick({&w.all, &w.read, &w.other, &w.kept})->remote().key;
-    return input.byte() < 0xF0 ? key : input.number<RegionKey>();
+    const std::uint8_t choice = input.byte();
+    if (choice >= 0xE0 && choice < 0xF0) return w.gone.remote().key;
+    return choice < 0xF0 ? key : input.number<RegionKey>();
   }
 
   void say_anything(FuzzInput& input) const {
@@ -233,11 +238,16 @@ class Hostile {
     said.packet = static_cast<std::uint32_t>(FabricPacket::answer);
     said.key = input.byte() < 0xF0 ? asked_ : kKeys[input.below(2)];
     said.status = input.byte() / 0xE0;
-    said.rights = input.byte() % 10;
+    const std::uint8_t rights = input.byte();
+    said.rights = rights % 10;
+    const bool is_void = rights >= 0xC0;
+    if (is_void) said.packet = static_cast<std::uint32_t>(FabricPacket::void_answer);
     said.bytes = input.odd_number<std::uint64_t>();
     said.descriptor_offset = input.odd_number<std::uint64_t>();
     const int descriptor = any_descriptor(input);
-    send(bytes_of(said), std::span(&descriptor, input.below(8) != 0));
+    const bool with_descriptor = input.below(8) != 0;
+    if (is_void && with_descriptor) said.descriptor_offset = 0;
+    send(bytes_of(said), std::span(&descriptor, with_descriptor != is_void));
   }
   void post(FuzzInput& input) {
     const RegionKey key = input.byte() < 0xF0 ? kKeys[input.below(2)] : input.number<RegionKey>();
@@ -256,7 +266,11 @@ class Hostile {
     const RegionKey key = kKeys[input.below(2)];
     switch (input.below(3)) {
       case 0: base::store_shared(word(key), key); break;
-      case 1: base::store_shared(word(key), input.odd_number<RegionKey>()); break;
+      case 1: {
+        const auto number = input.odd_number<RegionKey>();
+        base::store_shared(word(key), number % 4 == 1 ? void_word(key) : number);
+        break;
+      }
       default: {
         std::byte* const at = world().channel.at(8 * input.below(48));
         base::store_shared(at, input.odd_number<std::uint64_t>());
@@ -289,6 +303,14 @@ class Hostile {
   /// Nobody gets other memory than that of his domain, or more rights than were granted.
   void check_answer(const wire::FabricAnswer& said, Descriptor descriptor) const {
     want(pair != nullptr, "an unknown peer is answered");
+    const RemoteRegion& gone = world().gone.remote();
+    const bool is_void = said.packet == static_cast<std::uint32_t>(FabricPacket::void_answer);
+    want(is_void == (said.status == 0 && said.key == gone.key), "a key is void, or is not");
+    if (is_void) {
+      want(domain == 0 && !descriptor, "memory is handed out whose key is void");
+      want(said.base == gone.base && said.bytes == gone.bytes, "a region is told wrongly");
+      return;
+    }
     want(static_cast<bool>(descriptor) == (said.status == 0), "there is an answer without memory");
     if (said.status != 0) return;
     const World& w = world();

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/random.hpp"
@@ -167,6 +169,107 @@ TEST(ShmHostileConcurrency, AListenerThatLetsNobodyInKeepsNobodyWaiting) {
   EXPECT_EQ(third.pair->ended_by(), Status::retry_exceeded);
 }
 
+/// A good client is welcomed by hand by a target whose keys stand in `words`.
+struct WelcomedByHand {
+  WelcomedByHand() {
+    wire::FabricWelcome welcome{};
+    welcome.packet = static_cast<std::uint32_t>(wire::FabricPacket::welcome);
+    welcome.format = wire::kFabricFormat;
+    welcome.magic = wire::kFabricMagic;
+    welcome.ring_slots = kSlots;
+    const int both[] = {channel.descriptor(), words.descriptor()};
+    EXPECT_TRUE(memory::send_packet(raw.socket.number(), packet_of(welcome), both));
+    until(raw.client, raw.client,
+          [&] { return raw.client.pair->state() == QueuePair::State::connected; });
+  }
+  void set_word(RegionKey key, RegionKey word) const {
+    base::store_shared(words.at((key & 0xFFFF) * 4), word);
+  }
+  void post(RegionKey key, std::uint64_t remote) {
+    raw.client.pair->post(WorkRequest::read(1, into, key, remote));
+  }
+  /// Only when it has been asked is there somebody who waits for an answer.
+  void answer(const wire::FabricAnswer& said, std::span<const int> descriptors) const {
+    std::array<std::byte, 300> packet;
+    Descriptor got_descriptors[2];
+    for (std::size_t got = 0; got != sizeof(wire::FabricNote);) {
+      got = *memory::receive_packet(raw.socket.number(), packet, got_descriptors);
+    }
+    EXPECT_TRUE(memory::send_packet(raw.socket.number(), packet_of(said), descriptors));
+  }
+  /// How the request that was posted ends.
+  Status end() {
+    std::optional<Completion> completion;
+    until(raw.client, raw.client,
+          [&] { return (completion = raw.client.take(raw.client.sends)).has_value(); });
+    return completion->status;
+  }
+
+  SharedMemory words = *SharedMemory::create("words", RegionTable::kRegionsMax * 4);
+  PieceRings channel = *PieceRings::create(kSlots);
+  RawTarget raw;
+  std::array<std::byte, 8> into{};
+};
+
+TEST(ShmHostileConcurrency, AnswersOfVoidKeysThatCannotBeEndTheConnection) {
+  const auto region = *SharedMemory::create("region", 4096);
+  const RegionKey key = 0x10003;
+  const auto answer = [&](std::uint32_t status, std::uint32_t rights, std::uint64_t bytes,
+                          std::uint64_t offset) {
+    return wire::FabricAnswer{6, key, status, rights, 0, bytes, offset};
+  };
+  wire::FabricAnswer other = answer(0, 1, 4096, 0);
+  other.key = 0x20003;
+  const wire::FabricAnswer answers[] = {answer(1, 1, 4096, 0),
+                                        answer(0, 0, 4096, 0),
+                                        answer(0, 8, 4096, 0),
+                                        answer(0, 1, 0, 0),
+                                        answer(0, 1, 4096, 1),
+                                        answer(0, 1, 4096, 0),
+                                        other};
+  for (const wire::FabricAnswer& bad : answers) {
+    WelcomedByHand hand;
+    hand.set_word(key, void_word(key));
+    hand.post(key, 0);
+    // One that is good is so only without memory.
+    const int own[] = {region.descriptor()};
+    const bool good = bad.status == 0 && bad.rights == 1 && bad.bytes == 4096 &&
+                      bad.descriptor_offset == 0 && bad.key == key;
+    hand.answer(bad, good ? std::span<const int>(own) : std::span<const int>());
+    hand.raw.wait_for_the_end();
+    EXPECT_EQ(hand.end(), Status::retry_exceeded);
+  }
+}
+
+// A target that takes its word back is asked again, and what it says then counts.
+TEST(ShmHostileConcurrency, AKeyIsVoidOnlyWhileItsWordSaysSo) {
+  const auto region = *SharedMemory::create("region", 4096);
+  const RegionKey key = 0x10003;
+  const wire::FabricAnswer is_void{6, key, 0, 1, 64, ~std::uint64_t{0}, 0};
+  *region.at(0) = std::byte{5};
+  WelcomedByHand hand;
+  hand.set_word(key, void_word(key));
+  hand.into.fill(std::byte{1});
+  hand.post(key, 72);
+  hand.answer(is_void, {});
+  EXPECT_EQ(hand.end(), Status::success);
+  EXPECT_EQ(hand.into, (std::array<std::byte, 8>{}));
+  hand.set_word(key, key);
+  hand.post(key, 64);
+  const int own[] = {region.descriptor()};
+  hand.answer({4, key, 0, 1, 64, 4096, 0}, own);
+  EXPECT_EQ(hand.end(), Status::success);
+  EXPECT_EQ(hand.into[0], std::byte{5});
+  hand.set_word(key, void_word(key));
+  hand.post(key, 64);
+  EXPECT_EQ(hand.end(), Status::success);
+  EXPECT_EQ(hand.into[0], std::byte{0});
+  // Another word is none.
+  hand.set_word(key, void_word(key) ^ 1);
+  hand.post(key, 64);
+  EXPECT_EQ(hand.end(), Status::remote_access);
+}
+
 TEST(ShmHostileConcurrency, AnswersThatCannotBeEndTheConnection) {
   const auto region = *SharedMemory::create("region", 4096);
   const RegionKey key = 0x10003;
@@ -185,31 +288,13 @@ TEST(ShmHostileConcurrency, AnswersThatCannotBeEndTheConnection) {
                                         answer(1, 1, std::uint64_t{1} << 46),
                                         other};
   for (const wire::FabricAnswer& bad : answers) {
-    const auto words = *SharedMemory::create("words", RegionTable::kRegionsMax * 4);
-    base::store_shared(words.at((key & 0xFFFF) * 4), key);
-    const auto channel = *PieceRings::create(kSlots);
-    RawTarget raw;
-    wire::FabricWelcome welcome{};
-    welcome.packet = static_cast<std::uint32_t>(wire::FabricPacket::welcome);
-    welcome.format = wire::kFabricFormat;
-    welcome.magic = wire::kFabricMagic;
-    welcome.ring_slots = kSlots;
-    const int both[] = {channel.descriptor(), words.descriptor()};
-    ASSERT_TRUE(memory::send_packet(raw.socket.number(), packet_of(welcome), both));
-    until(raw.client, raw.client,
-          [&] { return raw.client.pair->state() == QueuePair::State::connected; });
-    std::array<std::byte, 8> into;
-    raw.client.pair->post(WorkRequest::read(1, into, key, 0));
+    WelcomedByHand hand;
+    hand.set_word(key, key);
+    hand.post(key, 0);
     const int own[] = {region.descriptor()};
-    // What was asked comes first; only then is there somebody who waits for an answer.
-    std::array<std::byte, 300> packet;
-    Descriptor descriptors[2];
-    for (std::size_t got = 0; got != sizeof(wire::FabricNote);) {
-      got = *memory::receive_packet(raw.socket.number(), packet, descriptors);
-    }
-    ASSERT_TRUE(memory::send_packet(raw.socket.number(), packet_of(bad), own));
-    raw.wait_for_the_end();
-    const Status completion = raw.client.take(raw.client.sends)->status;
+    hand.answer(bad, own);
+    hand.raw.wait_for_the_end();
+    const Status completion = hand.end();
     EXPECT_TRUE(completion == Status::retry_exceeded || completion == Status::remote_operation);
   }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/shm/one_sided.hpp"
 
+#include <cstring>
+
 namespace espalier::fabric::shm {
 
 OneSided::Outcome OneSided::run(const WorkRequest& request, std::uint64_t& old_value) {
@@ -9,17 +11,18 @@ OneSided::Outcome OneSided::run(const WorkRequest& request, std::uint64_t& old_v
   if (atomic && request.remote % kAtomicBytes != 0) return Outcome::invalid;
   const Window* const window = cache_.find(request.key);
   if (window == nullptr) [[unlikely]]
-    return unknown(request.key);
-  const std::uint64_t offset = request.remote - window->base;
-  if (offset > window->bytes || request.bytes > window->bytes - offset ||
-      !includes(window->rights, rights_for(request.opcode)) || !good(*window)) [[unlikely]] {
-    return Outcome::access;
-  }
-  std::byte* const at = window->at + offset;
+    return run_unmapped(request);
+  if (!permits(*window, request)) return Outcome::access;
+  if (!good(*window)) [[unlikely]]
+    return read_void(request);
+  std::byte* const at = window->at + (request.remote - window->base);
   if (request.opcode == Opcode::read) {
     copy_from_shared(request.local, at, request.bytes);
     acquire_fence();  // the key is looked at after the last byte, and the next READ reads later
-  } else if (!atomic) {
+    const bool still_good = good(*window) || planted(Bug::void_seen_before_only);
+    return still_good ? Outcome::done : read_void(request);
+  }
+  if (!atomic) {
     base::release_fence();  // behind all that was written before
     copy_to_shared(at, request.local, request.bytes);
   } else {
@@ -31,10 +34,37 @@ OneSided::Outcome OneSided::run(const WorkRequest& request, std::uint64_t& old_v
   return good(*window) ? Outcome::done : Outcome::access;
 }
 
-// A key that does not stand among the good ones need not be asked for.
-OneSided::Outcome OneSided::unknown(RegionKey key) const {
-  const auto word = base::load_shared<RegionKey>(word_of(words_, key), std::memory_order_acquire);
-  return key != 0 && word == key ? Outcome::unmapped : Outcome::access;
+bool OneSided::permits(const Window& window, const WorkRequest& request) {
+  const std::uint64_t offset = request.remote - window.base;
+  return offset <= window.bytes && request.bytes <= window.bytes - offset &&
+         includes(window.rights, rights_for(request.opcode));
+}
+
+// A key that stands neither among the good ones nor among the void ones need not be asked for.
+OneSided::Outcome OneSided::run_unmapped(const WorkRequest& request) const {
+  const RegionKey key = request.key;
+  if (key == 0) return Outcome::access;
+  const RegionKey now = word(key);
+  if (now == key) return Outcome::unmapped;
+  if (now != void_word(key) || request.opcode != Opcode::read) return Outcome::access;
+  const auto known = voids_.find(key);
+  if (known == voids_.end()) return Outcome::unmapped;
+  return permits(known->second, request) ? read_void(request) : Outcome::access;
+}
+
+// What becomes of a request that is permitted, but by a key that is not good (any more).
+OneSided::Outcome OneSided::read_void(const WorkRequest& request) const {
+  if (request.opcode != Opcode::read || word(request.key) != void_word(request.key)) {
+    return Outcome::access;
+  }
+  std::memset(request.local, 0, request.bytes);
+  return Outcome::done;
+}
+
+// What is forgotten is asked for again.
+void OneSided::insert_void(const Window& window) {
+  if (voids_.size() >= MappingCache::kMappingsMax) voids_.clear();
+  voids_.insert_or_assign(window.key, window);
 }
 
 std::uint64_t OneSided::change(const WorkRequest& request, std::byte* at) {

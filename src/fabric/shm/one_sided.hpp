@@ -6,19 +6,22 @@
 // that leaves these checks out reaches what the mapping covers, and no more.
 //
 // Invariants
-// I1. A READ that is told as a success has read while its key was good. A WRITE may be one whose
-//     key was revoked in the middle of it: nobody can take a store back.
+// I1. A READ that is told as a success has read while its key was good, or brings zeros throughout:
+//     its key is void. Until it is told, the memory that it fills may hold anything. A WRITE may be
+//     one whose key was revoked or made void in the middle of it: nobody can take a store back.
 //
 // Thread: that of the queue pair's endpoint.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <unordered_map>
 #include <utility>
 
 #include "base/atomic_bytes.hpp"
 #include "base/barrier.hpp"
 #include "base/prefetch.hpp"
+#include "fabric/planted_fabric_bugs.hpp"
 #include "fabric/shared_copy.hpp"
 #include "fabric/shm/mapping_cache.hpp"
 #include "fabric/types.hpp"
@@ -36,7 +39,10 @@ class OneSided {
 
   /// `words`: the peer's good keys.
   void open(memory::SharedMemory words) { words_ = std::move(words); }
-  void close() { cache_.clear(); }
+  void close() {
+    cache_.clear();
+    voids_.clear();
+  }
 
   /// Does what the request asks for. Requires: open(); a READ, WRITE or atomic, well-formed.
   [[nodiscard]] Outcome run(const WorkRequest& request, std::uint64_t& old_value);
@@ -55,17 +61,25 @@ class OneSided {
     window.word = word_of(words_, window.key);
     cache_.insert(window, std::move(memory));
   }
+  /// The same for a void key, which has no memory any more: only its bounds and rights count.
+  void insert_void(const Window& window);
   [[nodiscard]] std::size_t mappings() const { return cache_.size(); }
 
  private:
   static bool good(const Window& window) {
     return base::load_shared<RegionKey>(window.word, std::memory_order_acquire) == window.key;
   }
-  [[nodiscard]] Outcome unknown(RegionKey key) const;
+  [[nodiscard]] RegionKey word(RegionKey key) const {
+    return base::load_shared<RegionKey>(word_of(words_, key), std::memory_order_acquire);
+  }
+  [[nodiscard]] static bool permits(const Window& window, const WorkRequest& request);
+  [[nodiscard]] Outcome run_unmapped(const WorkRequest& request) const;
+  [[nodiscard]] Outcome read_void(const WorkRequest& request) const;
   static std::uint64_t change(const WorkRequest& request, std::byte* at);
 
   memory::SharedMemory words_;
   MappingCache cache_;
+  std::unordered_map<RegionKey, Window> voids_;  // kMappingsMax at most
 };
 
 inline bool OneSided::read_inline(const WorkRequest& request) {
@@ -79,7 +93,7 @@ inline bool OneSided::read_inline(const WorkRequest& request) {
   }
   copy_few_from_shared(request.local, window.at + offset, request.bytes);
   acquire_fence();  // the key is looked at after the last byte, and the next READ reads later
-  return good(window);
+  return good(window) || planted(Bug::void_seen_before_only);
 }
 
 }  // namespace espalier::fabric::shm

@@ -102,7 +102,11 @@ void Pair::attend() {
   if (auto answer = link_->take_answer(); answer && asked_ != 0) {
     asked_ = 0;
     if (answer->status != Status::success) return fail_front(answer->status);
-    one_sided_.insert(answer->window, std::move(answer->memory));
+    if (answer->is_void) {
+      one_sided_.insert_void(answer->window);
+    } else {
+      one_sided_.insert(answer->window, std::move(answer->memory));
+    }
   }
   if (lost) return lose();
   if (!queue_.empty() && state() == State::connected) send_on();

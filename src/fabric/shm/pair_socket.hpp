@@ -32,6 +32,7 @@ struct Welcomed {
 /// What the peer answered to a question for a region's memory.
 struct Mapped {
   Status status = Status::success;  // else there is no memory
+  bool is_void = false;             // nor is there then: READs of what the window says bring zeros
   Window window;                    // but for `word`
   memory::SharedMemory memory;
 };

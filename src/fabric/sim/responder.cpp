@@ -11,7 +11,20 @@
 namespace espalier::fabric::sim {
 namespace {
 
-// Finds the bytes, and does something with them before they can be taken back.
+// Finds the bytes of a READ, and does something with them before they can be taken back; null:
+// these are zeros.
+template <class Use>
+bool with_source(Pair& pair, const Message& request, const Piece& piece, Use use) {
+  RegionTable::Reader& reader = pair.endpoint().reader();
+  reader.enter();
+  const ReadSource from = reader.find_source(request.key, request.remote + piece.offset,
+                                             piece.bytes, pair.options().domain);
+  if (from) use(from.at);
+  reader.leave();
+  return static_cast<bool>(from);
+}
+
+// The same for what changes them.
 template <class Use>
 bool with_region(Pair& pair, const Message& request, const Piece& piece, Use use) {
   RegionTable::Reader& reader = pair.endpoint().reader();
@@ -26,6 +39,15 @@ bool with_region(Pair& pair, const Message& request, const Piece& piece, Use use
 }  // namespace
 
 bool copy_from_region(Pair& pair, const Message& request, const Piece& piece, std::byte* to) {
+  if (request.opcode == Opcode::read) {
+    return with_source(pair, request, piece, [&](const std::byte* at) {
+      if (at != nullptr) {
+        std::memcpy(to, at, piece.bytes);
+      } else {
+        std::memset(to, 0, piece.bytes);
+      }
+    });
+  }
   return with_region(pair, request, piece,
                      [&](const std::byte* at) { std::memcpy(to, at, piece.bytes); });
 }
@@ -96,7 +118,10 @@ Status Responder::check(const Message& request) const {
     return Status::remote_invalid;
   }
   if (is_send(request.opcode) || request.bytes == 0) return Status::success;
-  const bool good = with_region(pair_, request, {0, request.bytes, 0}, [](const std::byte*) {});
+  const Piece all{0, request.bytes, 0};
+  const auto nothing = [](const std::byte*) {};
+  const bool good = request.opcode == Opcode::read ? with_source(pair_, request, all, nothing)
+                                                   : with_region(pair_, request, all, nothing);
   return good ? Status::success : Status::remote_access;
 }
 

@@ -58,7 +58,8 @@ struct Failure {
   Status own_status = Status::success;  // why the pair ends here
 };
 
-/// Copies bytes of a region, while it is found: all of them or none.
+/// Copies bytes of a region, while it is found: all of them or none; for a READ by a void key they
+/// are zeros.
 bool copy_from_region(Pair& pair, const Message& request, const Piece& piece, std::byte* to);
 bool copy_to_region(Pair& pair, const Message& request, const Piece& piece, const std::byte* from);
 

@@ -6,6 +6,12 @@
 #include "base/clock.hpp"
 
 namespace espalier::tree {
+namespace {
+
+// Attempts that an erase has at least while readers hold memory: on a busy machine a second is few.
+constexpr std::uint32_t kEraseAttemptsMax = 256;
+
+}  // namespace
 
 WriteOutcome write_in(ThreadContext& context, MapCore& map, wire::Ref leaf,
                       const WriteIntent& intent, const LeafProbe* known) {
@@ -81,16 +87,31 @@ WriteStep HostPlaceBase::write(Lane& lane, wire::Ref leaf, std::uint64_t& wait_f
 
 bool HostPlaceBase::may_try_again(const Lane& lane) const {
   if (lane.attempts < kAttempts) return true;
-  if (lane.task.request->op != Op::erase) return false;
-  if (lane.attempts < kEraseAttempts) return true;
-  return base::monotonic_ns() - lane.starving_since_ns < kEraseNs &&
-         map_.store.reclaimer.waits_for_readers();
+  const StoreCore& store = map_.store;
+  const bool erase = lane.task.request->op == Op::erase;
+  if (!erase && !store.leases_hold_memory()) return false;
+  if (lane.attempts < (erase ? kEraseAttempts : kLeasedAttempts)) return true;
+  const std::uint64_t waited = base::monotonic_ns() - lane.starving_since_ns;
+  if (!erase) return waited < kLeasedTimeoutNs;
+  const bool waits = store.reclaimer.waits_for_readers() || store.dropped.size() != 0;
+  return waits && (waited < kEraseNs || lane.attempts < kEraseAttemptsMax);
 }
 
-bool HostPlaceBase::make_room(const Lane& lane) {
+bool HostPlaceBase::make_room(Lane& lane) {
   if (!guard_.nothing_in_flight()) return false;
   guard_.idle();
-  if (lane.attempts > kAttempts) std::this_thread::yield();  // other threads' walks end, too
+  if (lane.attempts > kAttempts) {
+    const std::uint64_t now = base::monotonic_ns();
+    std::this_thread::yield();  // other threads' walks end, too
+    if (now - lane.fed_ns < kPaceNs) return false;
+    lane.fed_ns = now;
+    // Readers that are there have renewed by now. Whoever still holds what earlier erases have
+    // freed may do so for ever, below what leases may hold: a slow scan, say.
+    const bool claims = lane.task.request->op == Op::erase &&
+                        now - lane.starving_since_ns > kEraseClaimsNs &&
+                        map_.store.leases_hold_memory();
+    if (claims) map_.store.leases.ask_for_sweep(map_.store.leases.oldest() + 1);
+  }
   tree::make_room(context_);
   return true;
 }

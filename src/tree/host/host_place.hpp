@@ -42,11 +42,14 @@ class HostPlaceBase {
   /// Errors: value_too_long, out_of_memory.
   Result<void> begin_write(Lane& lane);
   WriteStep write(Lane& lane, wire::Ref leaf, std::uint64_t& wait_for);
-  /// Whether a write that found no memory tries again: twice; an erase more often, for it needs
-  /// only what earlier ones have freed. That comes as soon as other threads let go of it, and a
-  /// thread that was interrupted within a walk may take many milliseconds.
+  /// Whether a write that found no memory tries again: twice, and for a while if leases hold some.
+  /// An erase more often, for it needs only what earlier ones have freed. That comes as soon as
+  /// other threads let go of it, and a thread that was interrupted within a walk may take many
+  /// milliseconds; or when leases that hold it are renewed, or ended.
   [[nodiscard]] bool may_try_again(const Lane& lane) const;
-  bool make_room(const Lane& lane);
+  /// Frees what can be freed. False: not yet, for walks of this worker hold an epoch, or it was
+  /// tried a moment ago.
+  bool make_room(Lane& lane);
   [[nodiscard]] bool released(std::uint64_t version) const {
     return map_.clock.released() >= version;
   }
@@ -57,8 +60,11 @@ class HostPlaceBase {
 
  private:
   static constexpr std::uint32_t kAttempts = 2;
+  static constexpr std::uint32_t kLeasedAttempts = 16;  // at least, while leases hold memory
   static constexpr std::uint32_t kEraseAttempts = 64;
   static constexpr std::uint64_t kEraseNs = 1'000'000'000;
+  static constexpr std::uint64_t kEraseClaimsNs = 100'000'000;  // then leases are ended for it
+  static constexpr std::uint64_t kPaceNs = 100'000;  // between attempts that wait for others
 
   ThreadContext& context_;
   MapCore& map_;

@@ -162,11 +162,11 @@ TEST(LeafBuilder, GoldenBytesOfASmallLeaf) {
   using std::string_literals::operator""s;
   EXPECT_EQ(bytes(0, 24), "\x03\0\0\0\0\0\0\0\x07\0\0\0\0\0\0\0\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s);
   EXPECT_EQ(bytes(24, 16),
-            "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x62"s);          // low_key_prefix, high_key_prefix
-  EXPECT_EQ(bytes(40, 16), "\0\0\0elppa\0\0\0\0\0\0\0\0"s);  // key_prefix_base, lock
-  EXPECT_EQ(bytes(56, 8), "\x01\0\x17\x01\0\0\xD3\0"s);                  // kind .. sorted_end
-  EXPECT_EQ(bytes(64, 24), std::string(24, '\0'));                       // no other node
-  EXPECT_EQ(bytes(88, 12), "\x03\x30\0\0\0\0\0\0\x04\x30\0\0"s);         // LIDs
+            "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x62"s);               // low_key_prefix, high_key_prefix
+  EXPECT_EQ(bytes(40, 16), "\0\0\0elppa\0\0\0\0\0\0\0\0"s);       // key_prefix_base, lock
+  EXPECT_EQ(bytes(56, 8), "\x01\0\x17\x01\0\0\xD3\0"s);           // kind .. sorted_end
+  EXPECT_EQ(bytes(64, 24), std::string(24, '\0'));                // no other node
+  EXPECT_EQ(bytes(88, 12), "\x03\x30\0\0\0\0\0\0\x04\x30\0\0"s);  // LIDs
   EXPECT_EQ(bytes(100, 12), "\0\0\x01\0\xFF\x01\x02\0\xD8\0\x18\x01"s);  // fences, items, log
   EXPECT_EQ(bytes(112, 16), std::string(16, '\0'));
   EXPECT_EQ(bytes(128, 4), std::string(4, '\xFF'));  // 2 log slots

@@ -65,6 +65,36 @@ void LeafScan::begin(const NodeView& leaf, std::uint64_t read_version, const Sea
   bound_log(low, low_at, high, high_at);
 }
 
+void LeafScan::begin_window(const NodeView& leaf, std::uint64_t read_version, const SearchKit& kit,
+                            LeafWindow window, const SearchKey* low, const SearchKey* high) {
+  look_at(leaf);
+  // A bound is looked for only if its chunks are in the window. One that lies outside still divides
+  // the log entries at the window's end.
+  std::uint32_t low_at = window.begin;
+  if (low != nullptr && chunks_of(leaf, kit, *low).end > window.begin) {
+    low_at = std::max(low_at, lower_bound(leaf, *low, probe_leaf(leaf, *low, kit)).offset);
+  }
+  std::uint32_t high_at = window.end;
+  if (high != nullptr) {
+    const LeafWindow chunks = chunks_of(leaf, kit, *high);
+    if (chunks.begin < window.end || chunks.end <= window.end) {
+      high_at = std::min(high_at, lower_bound(leaf, *high, probe_leaf(leaf, *high, kit)).offset);
+    } else {
+      high = nullptr;
+    }
+  }
+  log_.begin(leaf, read_version, low_at, high_at);
+  rest_ = {low_at, std::max(low_at, high_at), 0, log_.count()};
+  bound_log(low, low_at, high, high_at);
+  // What is placed at the end belongs to the items that follow, if there are any.
+  if (high == nullptr && window.end < leaf.sorted_end() &&
+      !planted(Bug::window_takes_what_follows)) {
+    while (rest_.log_last > rest_.log_first && log_.place(rest_.log_last - 1) >= window.end) {
+      --rest_.log_last;
+    }
+  }
+}
+
 bool LeafScan::begin_at_floor(const NodeView& leaf, std::uint64_t read_version,
                               const SearchKit& kit, const SearchKey& key, const SearchKey* high) {
   look_at(leaf);

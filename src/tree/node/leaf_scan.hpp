@@ -12,6 +12,7 @@
 #include "espalier/types.hpp"
 #include "tree/node/leaf_builder.hpp"
 #include "tree/node/leaf_search.hpp"
+#include "tree/node/leaf_window.hpp"
 #include "tree/node/log_in_order.hpp"
 
 namespace espalier::tree {
@@ -39,6 +40,12 @@ class LeafScan {
   /// Requires: the whole leaf, or the part between the bounds and the log, is at hand.
   void begin(const NodeView& leaf, std::uint64_t read_version, const SearchKit& kit,
              const SearchKey* low, const SearchKey* high);
+
+  /// Prepares the items of a window that are in [low, high).
+  /// Requires: head, log and window are at hand; a bound of whose chunks the window has some has
+  /// all of them there (`widened`).
+  void begin_window(const NodeView& leaf, std::uint64_t read_version, const SearchKit& kit,
+                    LeafWindow window, const SearchKey* low, const SearchKey* high);
 
   /// Prepares the items in [floor(key), high). Returns false if this leaf may not have the floor;
   /// then nothing is prepared.

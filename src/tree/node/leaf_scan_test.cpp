@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "tree/testing/leaf_model.hpp"
 
 namespace espalier::tree {
@@ -58,6 +61,71 @@ Pairs scan(const LeafModel& model, std::uint64_t version, const Bounds& bounds, 
   return take_all(scan, version, backward, random);
 }
 
+// A leaf of which only its head, its log, its fences and a window have been brought. What lies
+// elsewhere looks like items with other keys.
+class PartOfLeaf {
+ public:
+  explicit PartOfLeaf(const NodeView& leaf) : whole_(leaf), bytes_(leaf.geometry().node_bytes) {
+    std::fill(bytes_.begin(), bytes_.end(), std::byte{0x03});
+    const Geometry& g = leaf.geometry();
+    bring(0, g.sorted_begin);
+    bring(leaf.log_begin(), leaf.lock_word().units() * wire::kLogUnitBytes);
+    bring(leaf.fence_begin(), g.node_bytes - leaf.fence_begin());
+  }
+  void bring(LeafWindow window) { bring(window.begin, window.end - window.begin); }
+  [[nodiscard]] NodeView view() const { return {bytes_.data(), whole_.geometry()}; }
+
+ private:
+  void bring(std::uint32_t begin, std::uint32_t bytes) {
+    std::memcpy(bytes_.data() + begin, whole_.bytes() + begin, bytes);
+  }
+
+  NodeView whole_;
+  std::vector<std::byte> bytes_;
+};
+
+struct Parts {
+  Pairs pairs;
+  std::uint32_t bytes = 0;  // of sorted items, brought first
+  bool rest = false;
+};
+
+// Takes the items part by part, each brought when the ones before it are taken.
+Parts scan_in_parts(const LeafModel& model, std::uint64_t version, const Bounds& bounds,
+                    bool backward, std::uint64_t wanted_bytes, base::Random& random) {
+  const SearchKit& kit = best_search_kit();
+  SearchKey low_key;
+  SearchKey high_key;
+  if (bounds.low) low_key.assign(*bounds.low);
+  if (bounds.high) high_key.assign(*bounds.high);
+  const SearchKey* low = bounds.low ? &low_key : nullptr;
+  const SearchKey* high = bounds.high ? &high_key : nullptr;
+  const bool knows_far = random.below(2) == 0;
+  PartOfLeaf part(model.view());
+  const NodeView leaf = part.view();
+  LeafWindow window = backward
+                          ? window_below(leaf, kit, knows_far ? low : nullptr, high, wanted_bytes)
+                          : window_above(leaf, kit, low, knows_far ? high : nullptr, wanted_bytes);
+  const SearchKey* far = backward ? low : high;
+  window = widened(leaf, kit, window, far);
+  part.bring(window);
+  Parts parts;
+  parts.bytes = window.end - window.begin;
+  LeafScan scan;
+  scan.begin_window(leaf, version, kit, window, low, high);
+  parts.pairs = take_all(scan, version, backward, random);
+  const LeafWindow rest =
+      backward ? rest_below(leaf, kit, window, far) : rest_above(leaf, kit, window, far);
+  if (rest.empty()) return parts;
+  parts.rest = true;
+  part.bring(rest);
+  scan.begin_window(leaf, version, kit, rest, low, high);
+  Pairs others = take_all(scan, version, backward, random);
+  if (backward) std::swap(others, parts.pairs);
+  parts.pairs.insert(parts.pairs.end(), others.begin(), others.end());
+  return parts;
+}
+
 std::optional<std::string> random_bound(const LeafModel& model, base::Random& random) {
   const auto& items = model.newest();
   switch (random.below(4)) {
@@ -68,7 +136,11 @@ std::optional<std::string> random_bound(const LeafModel& model, base::Random& ra
   if (items.empty()) return std::nullopt;
   auto at = items.begin();
   std::advance(at, static_cast<std::ptrdiff_t>(random.below(items.size())));
-  return random.below(3) == 0 ? at->first.substr(0, at->first.size() - 1) + '\x01' : at->first;
+  switch (random.below(4)) {
+    case 0: return at->first.substr(0, at->first.size() - 1) + '\x01';
+    case 1: return at->first + '\x01';  // between two keys: perhaps where one window ends
+    default: return at->first;
+  }
 }
 
 TEST(LeafScan, DeliversTheVisibleItemsInOrder) {
@@ -89,6 +161,34 @@ TEST(LeafScan, DeliversTheVisibleItemsInOrder) {
       }
     }
   });
+}
+
+TEST(LeafScan, DeliversTheSameInParts) {
+  base::Random random(base::seed_from_environment(44));
+  std::uint64_t rests = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t bytes_of_all = 0;
+  for_many_leaves(random, [&](const LeafModel& model) {
+    for (int round = 0; round < 12; ++round) {
+      const std::uint64_t version = random.between(LeafModel::kCreated, model.newest_version() + 1);
+      Bounds bounds{random_bound(model, random), random_bound(model, random)};
+      if (bounds.low && bounds.high && *bounds.low > *bounds.high)
+        std::swap(bounds.low, bounds.high);
+      const std::uint64_t wanted = random.below(400);
+      for (const bool backward : {false, true}) {
+        const Parts parts = scan_in_parts(model, version, bounds, backward, wanted, random);
+        rests += parts.rest ? 1 : 0;
+        bytes += parts.bytes;
+        bytes_of_all += model.view().sorted_end() - model.view().geometry().sorted_begin;
+        ASSERT_EQ(parts.pairs, expected_items(model, version, bounds))
+            << "at " << version << (backward ? " backward" : " forward") << " from "
+            << testing::PrintToString(bounds.low) << " to " << testing::PrintToString(bounds.high)
+            << " by " << wanted << " bytes";
+      }
+    }
+  });
+  EXPECT_GT(rests, 1000u);
+  EXPECT_LT(bytes, bytes_of_all / 2);
 }
 
 // The short way of a short scan is not always open; where it is, it leads to the same items.

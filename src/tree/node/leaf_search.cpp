@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tree/node/leaf_search.hpp"
 
+#include <algorithm>
+
 namespace espalier::tree {
 
 void resolve_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& probe) {
@@ -45,12 +47,9 @@ std::uint32_t choose_among_equal(const NodeView& node, const SearchKey& key, std
   return low == 0 ? 0 : low - 1;
 }
 
-std::uint32_t choose_child_descending(const NodeView& node, const SearchKey& key) {
-  const std::uint32_t children = node.children();
-  if (children == 0) return 0;
-  if (key.bytes() == 0) return children - 1;
-  std::uint32_t low = 1;  // child 0 begins below every key that the node covers
-  std::uint32_t high = children;
+std::uint32_t choose_below_equal(const NodeView& node, const SearchKey& key, std::uint32_t low,
+                                 std::uint32_t high) {
+  high = std::min(high, node.children());
   while (low < high) {
     const std::uint32_t middle = (low + high) / 2;
     if (compare_keys(node.separator(middle), key.view()) < 0) {
@@ -59,7 +58,7 @@ std::uint32_t choose_child_descending(const NodeView& node, const SearchKey& key
       high = middle;
     }
   }
-  return low - 1;
+  return low == 0 ? 0 : low - 1;
 }
 
 }  // namespace espalier::tree

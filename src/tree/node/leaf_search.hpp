@@ -324,7 +324,29 @@ template <class Kit>
   return choose_child(node, key, choose_group(node, NodeHead::read(node.bytes()), key, kit), kit);
 }
 
+/// The same for descending walks: the separators below the key decide.
+[[nodiscard]] std::uint32_t choose_below_equal(const NodeView& node, const SearchKey& key,
+                                               std::uint32_t low, std::uint32_t high);
+
 /// Index of the child with low < key <= high, for descending walks; an empty key is the end.
-[[nodiscard]] std::uint32_t choose_child_descending(const NodeView& node, const SearchKey& key);
+/// Requires: the same as choose_child.
+template <class Kit>
+[[nodiscard]] inline std::uint32_t choose_child_descending(const NodeView& node,
+                                                           const SearchKey& key,
+                                                           const GroupChoice& choice,
+                                                           const Kit& kit) {
+  const std::uint32_t children = node.children();
+  if (key.bytes() == 0) return children == 0 ? 0 : children - 1;
+  const ChildRange range = child_range(node, choice, kit);
+  if (range.below != range.at_most) [[unlikely]]
+    return choose_below_equal(node, key, range.below, range.at_most);
+  return range.below - 1;
+}
+[[nodiscard]] inline std::uint32_t choose_child_descending(const NodeView& node,
+                                                           const SearchKey& key,
+                                                           const SearchKit& kit) {
+  const GroupChoice choice = choose_group(node, NodeHead::read(node.bytes()), key, kit);
+  return choose_child_descending(node, key, choice, kit);
+}
 
 }  // namespace espalier::tree

@@ -206,10 +206,10 @@ void check_interior(const Interior& interior, const SearchKit& kit, base::Random
     ASSERT_EQ(choose_child(node, search, kit), above - separators.begin())
         << testing::PrintToString(key);
     const auto not_below = std::lower_bound(separators.begin(), separators.end(), key);
-    ASSERT_EQ(choose_child_descending(node, search), not_below - separators.begin());
+    ASSERT_EQ(choose_child_descending(node, search, kit), not_below - separators.begin());
   }
   search.assign("");
-  ASSERT_EQ(choose_child_descending(node, search), separators.size());
+  ASSERT_EQ(choose_child_descending(node, search, kit), separators.size());
 }
 
 TEST(InteriorSearch, ChoosesTheChildThatCoversTheKey) {

@@ -154,7 +154,7 @@ std::uint64_t read_leaf(const NodeView& leaf, const SearchKey& key, std::uint64_
 
 std::uint64_t read_interior(const NodeView& node, const SearchKey& key, const SearchKit& kit) {
   std::uint64_t sum = node.child(choose_child(node, key, kit));
-  sum += node.child(choose_child_descending(node, key));
+  sum += node.child(choose_child_descending(node, key, kit));
   std::vector<Child> children;
   gather_children(node, children);
   for (const Child& child : children) sum += touch(child.separator) + child.lid;

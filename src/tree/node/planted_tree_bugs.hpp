@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches that break one rule of the protocol at a time, so that tests can show that they notice.
-// They exist only in the build variant of the tests (ESPALIER_PLANTED_BUGS); elsewhere `planted` is
-// a constant false and costs nothing.
+// Switches that break one rule of the protocol at a time (base/planted.hpp), and moments at which
+// tests of the same build variant may act.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+
+#include "base/planted.hpp"
 
 #if defined(ESPALIER_PLANTED_BUGS)
 #include <functional>
@@ -48,6 +48,8 @@ enum class Bug : std::uint8_t {
   not_confirmed,               // rule 4: no READ after the last byte
   generation_not_confirmed,    // rule 4: that READ succeeds, and its generation is not looked at
   value_not_confirmed,         // rule 4: of values out of line there is no such READ
+  rest_not_confirmed,          // rule 4: of a leaf's bytes that are brought later there is none
+  window_takes_what_follows,   // a part of a leaf delivers log entries of the part above it
   belief_not_checked,          // a host that answers no renewal is believed for ever
   drop_not_shown,              // the header of a dropped map still says that it lives
   snapshot_not_held,           // old versions are freed although a snapshot needs them
@@ -63,12 +65,9 @@ enum class Moment : std::uint8_t {
   half_published,             // of a batch whose entries are being published
 };
 
-#if defined(ESPALIER_PLANTED_BUGS)
-inline std::atomic<Bug> active_bug{Bug::none};
-[[nodiscard]] inline bool planted(Bug bug) {
-  return active_bug.load(std::memory_order_relaxed) == bug;
-}
+using base::planted;
 
+#if defined(ESPALIER_PLANTED_BUGS)
 /// What a test wants to happen when this thread reaches a moment. Not called within itself.
 inline thread_local std::function<void(Moment)> on_moment;
 inline void reached(Moment moment) {
@@ -78,7 +77,6 @@ inline void reached(Moment moment) {
   on_moment = act;
 }
 #else
-[[nodiscard]] constexpr bool planted(Bug) { return false; }
 constexpr void reached(Moment) {}
 #endif
 

@@ -7,12 +7,16 @@
 
 namespace espalier::tree {
 
+// Where the scan ends, if that is given.
+template <class P>
+const SearchKey* Walker<P>::far_bound(const Lane& lane) {
+  const ScanState& scan = lane.scan;
+  if (lane.goal == Goal::forward) return scan.range.has_high ? &scan.high : nullptr;
+  return scan.range.has_low ? &scan.low : nullptr;
+}
+
 template <class P>
 void Walker<P>::want_scan_part(A& access, const NodeView& leaf, Lane& lane) const {
-  if constexpr (!kInPlace) {
-    access.want(leaf.bytes(), 0, map().geometry.node_bytes);
-    return;
-  }
   const std::uint32_t end = leaf.sorted_end();
   const std::uint64_t item_bytes = leaf.item_bytes();
   const std::uint64_t most = end - map().geometry.sorted_begin;
@@ -31,6 +35,90 @@ void Walker<P>::want_scan_part(A& access, const NodeView& leaf, Lane& lane) cons
   access.want(leaf.bytes(), begin, std::min({wanted + chunk, end - begin, 1024u}));
   const std::uint32_t log_used = leaf.lock_word().units() * wire::kLogUnitBytes;
   if (log_used != 0) access.want(leaf.bytes(), leaf.log_begin(), log_used);
+}
+
+// Whether a scan probably takes all that a leaf has, so that its bytes can come at once: it takes
+// as many items, and is not known to end there.
+template <class P>
+bool Walker<P>::wants_whole_leaf(const Lane& lane) const {
+  constexpr std::uint32_t kSmallItem = 32;
+  if (lane.goal != Goal::forward && lane.goal != Goal::backward) return false;
+  return lane.scan.remaining >= map().geometry.node_bytes / kSmallItem &&
+         (far_bound(lane) == nullptr || lane.answer.items != 0);
+}
+
+// From elsewhere bytes are dear: of a leaf whose head is there, the chunks where the scan begins
+// and its items probably end, the log, and the fences.
+template <class P>
+void Walker<P>::want_window(A& access, const NodeView& leaf, Lane& lane) const {
+  const Geometry& g = map().geometry;
+  ScanState& scan = lane.scan;
+  const bool forward = lane.goal == Goal::forward;
+  scan.bound = nullptr;
+  scan.delivered = {};
+  if (scan.whole_leaf) {
+    scan.window = {g.sorted_begin, leaf.sorted_end()};
+    return;
+  }
+  const std::uint64_t most = g.node_bytes;
+  const std::uint64_t few = scan.remaining < most ? scan.remaining * leaf.item_bytes() : most;
+  // The first key lies somewhere in its chunk. A floor lies in the same, unless it was erased.
+  const std::uint64_t before = lane.finding_floor ? 0 : 1u << g.chunk_shift;
+  const std::uint64_t bytes = std::min(most, few + before);
+  // Whether the leaf has the far bound is known for certain once the fences are there.
+  const NodeHead head = NodeHead::read(leaf.bytes());
+  const SearchKey* far = far_bound(lane);
+  if (far != nullptr &&
+      (far->prefix() <= head.low_key_prefix || far->prefix() >= head.high_key_prefix)) {
+    far = nullptr;
+  }
+  const SearchKey* from = lane.key.bytes() != 0 ? &lane.key : nullptr;
+  scan.window = forward ? window_above(leaf, map().kit, from, far, bytes)
+                        : window_below(leaf, map().kit, far, from, bytes);
+  if (!scan.window.empty()) {
+    access.want(leaf.bytes(), scan.window.begin, scan.window.end - scan.window.begin);
+  }
+  if (const std::uint32_t used = leaf.lock_word().units() * wire::kLogUnitBytes; used != 0) {
+    const std::uint32_t log = std::min(leaf.log_begin(), g.node_bytes);
+    access.want(leaf.bytes(), log, std::min(used + 64, g.node_bytes - log));
+  }
+  if (!needs_fences(lane, head)) want_fences(access, leaf);
+}
+
+// Now that the fences are there: whether the leaf has the far bound; if some of its chunks are
+// there, the others too.
+template <class P>
+void Walker<P>::want_bound(A& access, const NodeView& leaf, Lane& lane) const {
+  ScanState& scan = lane.scan;
+  scan.bound = far_bound(lane);
+  if (scan.bound != nullptr && !leaf.covers(*scan.bound)) scan.bound = nullptr;
+  const LeafWindow wide = widened(leaf, map().kit, scan.window, scan.bound);
+  if (wide == scan.window) return;
+  access.want(leaf.bytes(), wide.begin, wide.end - wide.begin);
+  scan.window = wide;
+}
+
+// The items so far did not suffice: what else the leaf has of the range. False if that is nothing.
+template <class P>
+bool Walker<P>::want_rest(A& access, const NodeView& leaf, Lane& lane) const {
+  ScanState& scan = lane.scan;
+  const LeafWindow rest = lane.goal == Goal::forward
+                              ? rest_above(leaf, map().kit, scan.window, scan.bound)
+                              : rest_below(leaf, map().kit, scan.window, scan.bound);
+  if (rest.empty()) return false;
+  access.want(leaf.bytes(), rest.begin, rest.end - rest.begin);
+  scan.window = rest;
+  return true;
+}
+
+// The rest keeps both bounds: log entries placed where it begins may still lie before the near one.
+template <class P>
+void Walker<P>::begin_window(Lane& lane, const NodeView& leaf) {
+  ScanState& scan = lane.scan;
+  const bool forward = lane.goal == Goal::forward;
+  const SearchKey* from = lane.key.bytes() != 0 ? &lane.key : nullptr;
+  scan.leaf.begin_window(leaf, lane.read_version, map().kit, scan.window,
+                         forward ? from : scan.bound, forward ? scan.bound : from);
 }
 
 template <class P>
@@ -64,6 +152,7 @@ std::uint32_t Walker<P>::take_items(Lane& lane, std::uint32_t room, std::uint64_
 template <class P>
 bool Walker<P>::deliver(Lane& lane, std::span<const Item> items) {
   lane.answer.items += items.size();
+  if (!kInPlace && !items.empty()) lane.scan.delivered = items.back().key;
   lane.scan.remaining -= items.size();
   if (lane.finding_floor) {
     if (items.empty()) return true;
@@ -86,6 +175,20 @@ void Walker<P>::resume_scan_at(Lane& lane, std::string_view key) {
     lane.key = lane.scan.low;
   } else {
     lane.scan.high.assign_successor(key);
+    lane.scan.range.has_high = true;
+    lane.key = lane.scan.high;
+  }
+}
+
+// The same behind the last item that was delivered.
+template <class P>
+void Walker<P>::resume_scan_behind(Lane& lane, std::string_view key) {
+  if (lane.goal == Goal::forward) {
+    lane.scan.low.assign_successor(key);
+    lane.scan.range.has_low = true;
+    lane.key = lane.scan.low;
+  } else {
+    lane.scan.high.assign(key);
     lane.scan.range.has_high = true;
     lane.key = lane.scan.high;
   }

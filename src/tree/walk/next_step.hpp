@@ -49,7 +49,8 @@ struct Step {
           wire::kGenerationMask) == ref.generation();
 }
 
-/// Idea 1 as it nearly always goes: the node is meant, and its fences' heads enclose the key.
+/// Idea 1 as it nearly always goes: the node is meant, and its fences' key prefixes enclose the
+/// key's.
 [[nodiscard]] inline bool answers_by_head(const MapView& map, const SearchKey& key,
                                           std::uint64_t read_version, const std::byte* node,
                                           const NodeHead& head, wire::Ref ref) {
@@ -58,8 +59,8 @@ struct Step {
          is_meant(map, read_version, node, head, ref);
 }
 
-/// Whether an interior node leads on. Where a fence's head ties with the key, as with keys that
-/// begin alike, the walk goes on without asking the fence: what decides is the leaf's.
+/// Whether an interior node leads on. Where a fence's key prefix ties with the key's, as with keys
+/// that begin alike, the walk goes on without asking the fence: the leaf's fences decide.
 [[nodiscard]] inline bool leads_by_head(const MapView& map, const SearchKey& key,
                                         std::uint64_t read_version, const std::byte* node,
                                         const NodeHead& head, wire::Ref ref) {
@@ -85,6 +86,11 @@ struct Step {
   return visit_exactly(map, cursor, node, head, ref);
 }
 
+/// Whether a descending walk begins at the end of all keys.
+[[nodiscard]] inline bool from_the_end(const Cursor& cursor) {
+  return cursor.goal == Goal::backward && cursor.key.bytes() == 0;
+}
+
 /// Whether the full fences decide if the node covers the key.
 [[nodiscard]] inline bool needs_fences(const Cursor& cursor, const NodeHead& head) {
   return cursor.goal == Goal::backward || cursor.key.prefix() == head.low_key_prefix ||
@@ -92,11 +98,11 @@ struct Step {
 }
 
 /// The second half: which child of an interior node is next on the way.
-/// Requires: the groups of the choice are at hand; the separators where they decide, and in
-/// descending walks.
+/// Requires: the groups of the choice are at hand, or in a descending walk from the end the last
+/// group; the separators where they decide.
 [[nodiscard]] inline std::uint32_t child_of(const Cursor& cursor, const NodeView& node,
                                             const GroupChoice& choice, const SearchKit& kit) {
-  return cursor.goal == Goal::backward ? choose_child_descending(node, cursor.key)
+  return cursor.goal == Goal::backward ? choose_child_descending(node, cursor.key, choice, kit)
                                        : choose_child(node, cursor.key, choice, kit);
 }
 

@@ -56,8 +56,9 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
         ref = root_ref();
         warmth = Warmth::hot;
       }
+      // Of the root nothing is known, but most are no leaves. Hints and neighbours are.
+      lane.level = lane.hint || lane.lid != 0 ? 0 : 1;
       lane.hint = {};
-      lane.level = 1;  // of the root nothing is known: most are no leaves
       const std::byte* image = nullptr;
       Confirmed lost = Confirmed::yes;
       std::uint32_t roots = 0;
@@ -119,10 +120,7 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
               access.want(image, g.groups_begin, g.sorted_begin - g.groups_begin);
             }
           }
-          if (needs_fences(lane, head)) {
-            const std::uint32_t begin = std::min(node.fence_begin(), map().geometry.node_bytes);
-            access.want(image, begin, map().geometry.node_bytes - begin);
-          }
+          if (needs_fences(lane, head) && !lane.scan.whole_leaf) want_fences(access, node);
           co_await access.arrived(warmth);
           if (access.failed()) continue;
         }
@@ -145,7 +143,7 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
         co_await access.arrived(warmth);
         if constexpr (!kInPlace) {
           if (access.failed()) continue;
-          if (lane.goal != Goal::backward && ties_among_children(node, group, map().kit)) {
+          if (!from_the_end(lane) && ties_among_children(node, group, map().kit)) {
             const std::uint32_t begin = std::min(head.sorted_end(), map().geometry.node_bytes);
             access.want(image, begin, map().geometry.node_bytes - begin);
             co_await access.arrived(warmth);
@@ -223,14 +221,26 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
           going = step != WriteStep::decided;
         }
       } else {
-        want_scan_part(access, leaf, lane);
+        if constexpr (kInPlace) {
+          want_scan_part(access, leaf, lane);
+        } else {
+          want_window(access, leaf, lane);
+          co_await access.arrived(Warmth::cold);
+          if (!access.failed()) want_bound(access, leaf, lane);
+        }
         co_await access.arrived(Warmth::cold);
         Confirmed sure = co_await access.confirm(ref);
         if constexpr (!kInPlace) {
           if (sure == Confirmed::yes && !co_await access.believed()) sure = Confirmed::lost;
         }
         bool over = false;
-        if (sure == Confirmed::yes) begin_scan(lane, leaf);
+        if (sure == Confirmed::yes) {
+          if constexpr (kInPlace) {
+            begin_scan(lane, leaf);
+          } else {
+            begin_window(lane, leaf);
+          }
+        }
         for (bool more = sure == Confirmed::yes; more && !over && sure == Confirmed::yes;) {
           const auto room = static_cast<std::uint32_t>(
               std::min<std::uint64_t>(std::size(lane.scan.items), lane.scan.remaining));
@@ -273,6 +283,18 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
           }
           over = over || !deliver(lane, {lane.scan.items + first, count - first});
           more = count == room;
+          if constexpr (!kInPlace) {
+            if (more || over || !want_rest(access, leaf, lane)) continue;
+            co_await access.arrived(Warmth::cold);
+            if (!planted(Bug::rest_not_confirmed)) sure = co_await access.confirm(ref);
+            if (sure == Confirmed::yes && !co_await access.believed()) sure = Confirmed::lost;
+            more = sure == Confirmed::yes;
+            if (more) {
+              begin_window(lane, leaf);
+            } else if (!lane.scan.delivered.empty()) {
+              resume_scan_behind(lane, lane.scan.delivered);
+            }
+          }
         }
         if (sure != Confirmed::yes) {
           going = restart(lane, sure);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "base/task.hpp"
 #include "tree/node/leaf_scan.hpp"
@@ -27,7 +28,11 @@ struct ScanState {
   ScanRange range;
   std::uint64_t remaining = 0;
   LeafScan leaf;
-  ScanAhead ahead;  // in place, forward
+  LeafWindow window{};               // not in place: what of the leaf has been brought,
+  bool whole_leaf = false;           // it was all brought at once,
+  const SearchKey* bound = nullptr;  // the far end of the range, if the leaf has it,
+  std::string_view delivered{};      // and the last key of this leaf that was handed over
+  ScanAhead ahead;                   // in place, forward
   Item items[ScanAhead::kStepItems];
 };
 
@@ -44,6 +49,7 @@ struct Lane : Cursor {
   bool finding_floor = false;  // first leg of floor and scan_floor
   bool stored_value = false;
   std::uint64_t starving_since_ns = 0;  // attempts: when the first found no memory
+  std::uint64_t fed_ns = 0;             // when memory was last sought for it
   bool starved = false;                 // waits for memory, and holds no epoch
   std::uint32_t tick = 0;
   wire::Ref hint{};

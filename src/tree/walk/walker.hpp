@@ -36,7 +36,8 @@ enum class WriteStep : std::uint8_t { decided, try_again, walk_again, out_of_mem
 ///   Result<void> begin_write(lane)        what a write needs before it walks: memory for its value
 ///   WriteStep write(lane, leaf, wait_for) tries the write at the leaf
 ///   bool may_try_again(lane)              whether a write that found no memory tries again
-///   bool make_room(lane)                  frees what can be freed, once no walk holds an epoch
+///   bool make_room(lane)                  frees what can be freed, once no walk holds an epoch;
+///                                         false: it is to be asked again later
 ///   bool released(version)                whether an answer that waits for it may be given
 ///   void ended_write()                    a write is over
 template <class P>
@@ -115,7 +116,8 @@ class Walker {
   void refuse(Lane& lane, Code code, std::uint32_t detail = 0);
 
   // On the way (walker_impl.hpp).
-  void want_head(A& access, const std::byte* image, const Lane& lane, Warmth warmth) const;
+  void want_head(A& access, const std::byte* image, Lane& lane, Warmth warmth) const;
+  [[nodiscard]] bool wants_whole_leaf(const Lane& lane) const;
   void want_leaf_part(A& access, const NodeView& leaf, const Lane& lane,
                       const LeafProbe& probe) const;
   void want_group(A& access, const NodeView& node, const Lane& lane,
@@ -128,6 +130,13 @@ class Walker {
   // At the leaf (walker_impl.hpp, lane_scan.hpp).
   void begin_scan(Lane& lane, const NodeView& leaf);
   void want_scan_part(A& access, const NodeView& leaf, Lane& lane) const;
+  void want_window(A& access, const NodeView& leaf, Lane& lane) const;
+  void want_fences(A& access, const NodeView& node) const;
+  void want_bound(A& access, const NodeView& leaf, Lane& lane) const;
+  bool want_rest(A& access, const NodeView& leaf, Lane& lane) const;
+  static const SearchKey* far_bound(const Lane& lane);
+  void begin_window(Lane& lane, const NodeView& leaf);
+  void resume_scan_behind(Lane& lane, std::string_view key);
   std::uint32_t take_items(Lane& lane, std::uint32_t room, std::uint64_t& out_of_line);
   bool deliver(Lane& lane, std::span<const Item> items);
   void resume_scan_at(Lane& lane, std::string_view key);

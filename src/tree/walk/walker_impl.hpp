@@ -232,11 +232,17 @@ void Walker<P>::refuse(Lane& lane, Code code, std::uint32_t detail) {
 // --- on the way ----------------------------------------------------------------------------------
 
 template <class P>
-inline void Walker<P>::want_head(A& access, const std::byte* image, const Lane& lane,
+inline void Walker<P>::want_head(A& access, const std::byte* image, Lane& lane,
                                  Warmth warmth) const {
   const Geometry& g = map().geometry;
   if constexpr (!kInPlace) {
-    access.want(image, 0, lane.level != 0 ? g.groups_begin : g.sorted_begin);
+    lane.scan.whole_leaf = lane.level == 0 && wants_whole_leaf(lane);
+    if (lane.scan.whole_leaf) {
+      access.want(image, 0, g.node_bytes);
+    } else {
+      access.want(image, 0,
+                  lane.level != 0 ? g.groups_begin : std::max(g.groups_begin, g.sorted_begin));
+    }
   } else if (warmth != Warmth::cold) {  // an interior node: header and group heads
     access.want(image, 0, 64);
     access.want(image, g.group_key_prefixes_begin, 64);
@@ -246,6 +252,13 @@ inline void Walker<P>::want_head(A& access, const std::byte* image, const Lane& 
   } else {
     access.want(image, 0, g.sorted_begin);
   }
+}
+
+template <class P>
+void Walker<P>::want_fences(A& access, const NodeView& node) const {
+  const std::uint32_t end = map().geometry.node_bytes;
+  const std::uint32_t begin = std::min(node.fence_begin(), end);
+  access.want(node.bytes(), begin, end - begin);
 }
 
 // Not in place: the groups of children that the key may be in.
@@ -258,8 +271,9 @@ void Walker<P>::want_group(A& access, const NodeView& node, const Lane& lane,
     if (begin + sizeof(wire::ChildGroup) > g.node_bytes) return;
     access.want(node.bytes(), begin, sizeof(wire::ChildGroup));
   };
-  if (lane.goal == Goal::backward) {  // separators decide, wherever the key is
-    access.want(node.bytes(), g.groups_begin, g.node_bytes - g.groups_begin);
+  if (from_the_end(lane)) {
+    const std::uint32_t children = node.children();
+    want_one(children == 0 ? 0 : (children - 1) / wire::kGroupChildren);
     return;
   }
   // Where keys begin alike, more than two may tie, and the child be in any of them.
@@ -334,6 +348,13 @@ bool Walker<P>::restart(Lane& lane, Confirmed why) {
 }
 
 // Remembers where an out-of-line value lies; false if no such value can be.
+//
+// From elsewhere its length is bounded by the region and by the longest value, not by the class of
+// its buffer, which a reference does not tell. value_is_whole() does as well: where the buffer of a
+// value begins nothing else ever does, so what lies there under a confirmed generation is the
+// header that the host wrote when it had chosen the class by that very length (store_value). A
+// reference that says another length is of another generation, or is none; bytes behind the buffer
+// were then brought in vain, and are not handed out.
 template <class P>
 bool Walker<P>::begin_value(Lane& lane, std::string_view reference) {
   std::memcpy(&lane.value, reference.data(), sizeof lane.value);

@@ -9,9 +9,10 @@ namespace espalier::tree {
 namespace {
 
 TEST(DroppedMapsPlanted, FreeingAtOnceIsNoticed) {
-  active_bug = Bug::dropped_map_freed_at_once;
-  EXPECT_FALSE(waits_for_a_lease());
-  active_bug = Bug::none;
+  {
+    const base::Planted planted(Bug::dropped_map_freed_at_once);
+    EXPECT_FALSE(waits_for_a_lease());
+  }
   EXPECT_TRUE(waits_for_a_lease());
 }
 

@@ -140,6 +140,7 @@ void make_room(ThreadContext& context) {
   store.reclaimer.collect(context.cache);
   store.maps.for_each([](MapCore& map) { map.repack_spares(); });
   store.pool.recall();
+  if (store.leases_hold_memory()) store.leases.ask_for_sweep();
 }
 
 MapCore::~MapCore() {

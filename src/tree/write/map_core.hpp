@@ -43,6 +43,12 @@ struct StoreCore {
         reclaimer(pool, epochs, leases),
         dropped(epochs, leases) {}
 
+  /// Whether leases keep memory that would be free without them. It is theirs for a bounded time:
+  /// each is renewed, or lost, or ended when leases hold too much.
+  [[nodiscard]] bool leases_hold_memory() const {
+    return reclaimer.waits_for_leases() || dropped.size() != 0;
+  }
+
   memory::Region region;
   memory::BufferPool pool;
   base::EpochTable epochs;
@@ -160,9 +166,14 @@ struct ThreadContext {
   std::uint32_t index;  // picks the shard of counters
 };
 
-/// For a write that finds no memory: frees what waits and can be freed, and gives back all that is
-/// put by and keeps memory from other classes of buffers. Cost: a heavy barrier or two, the pool's
-/// locks. Requires: no lock is held; what the worker itself exposes holds back what waits.
+/// For a write that finds no memory: frees what waits and can be freed, gives back all that is put
+/// by and keeps memory from other classes of buffers, and asks for a sweep of leases if they hold
+/// some. Cost: a heavy barrier or two, the pool's locks. Requires: no lock is held; what the worker
+/// itself exposes holds back what waits.
 void make_room(ThreadContext& context);
+
+/// How long a write that finds no memory waits for what leases hold: two renewals, and a sweep.
+inline constexpr std::uint64_t kLeasedTimeoutNs =
+    2 * base::LeaseTerms{}.renew_every_ns + 20'000'000;
 
 }  // namespace espalier::tree

@@ -89,11 +89,16 @@ bool Reclaimer::collect(memory::BufferCache& cache) {
 }
 
 bool Reclaimer::waits_for_readers() const {
-  const std::uint64_t leased = leases_->oldest();  // what these keep takes longer than a walk
   const std::lock_guard lock(mutex_);
-  const bool stamped = !stamped_.empty() && stamped_.front().stamp < leased;
-  return stamped || std::any_of(maps_.begin(), maps_.end(),
-                                [](const auto& entry) { return !entry.second.unreleased.empty(); });
+  return !stamped_.empty() ||
+         std::any_of(maps_.begin(), maps_.end(),
+                     [](const auto& entry) { return !entry.second.unreleased.empty(); });
+}
+
+bool Reclaimer::waits_for_leases() const {
+  const std::uint64_t leased = leases_->oldest();
+  const std::lock_guard lock(mutex_);
+  return !stamped_.empty() && stamped_.back().stamp >= leased;  // stamps ascend
 }
 
 // Stamps anew what no snapshot needs any longer.

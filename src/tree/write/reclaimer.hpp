@@ -56,8 +56,11 @@ class Reclaimer {
   void retire(MapCore& map, std::span<const Retired> retired);
   /// Frees what can be freed, into spares and `cache`. Returns whether anything was freed.
   bool collect(memory::BufferCache& cache);
-  /// Whether something would be freed if readers let go of it, or writes under way were released.
+  /// Whether something would be freed if readers, here or elsewhere, let go of it, or writes under
+  /// way were released.
   [[nodiscard]] bool waits_for_readers() const;
+  /// Whether a lease keeps some of it.
+  [[nodiscard]] bool waits_for_leases() const;
   /// What makes collecting worthwhile: it interrupts every core that runs one of our threads, which
   /// takes longer than to write a leaf anew.
   static constexpr std::uint32_t kDue = 64;  // buffers

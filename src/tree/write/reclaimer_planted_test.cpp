@@ -9,16 +9,18 @@ namespace espalier::tree {
 namespace {
 
 TEST(ReclaimerPlanted, StampingAtTheUnlinkIsNoticed) {
-  active_bug = Bug::stamp_at_unlink;
-  EXPECT_FALSE(waits_for_the_release());
-  active_bug = Bug::none;
+  {
+    const base::Planted planted(Bug::stamp_at_unlink);
+    EXPECT_FALSE(waits_for_the_release());
+  }
   EXPECT_TRUE(waits_for_the_release());
 }
 
 TEST(ReclaimerPlanted, ForgettingSnapshotsIsNoticed) {
-  active_bug = Bug::snapshot_not_held;
-  EXPECT_FALSE(keeps_what_snapshots_need());
-  active_bug = Bug::none;
+  {
+    const base::Planted planted(Bug::snapshot_not_held);
+    EXPECT_FALSE(keeps_what_snapshots_need());
+  }
   EXPECT_TRUE(keeps_what_snapshots_need());
 }
 

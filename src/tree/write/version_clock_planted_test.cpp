@@ -9,9 +9,10 @@ namespace {
 
 TEST(VersionClockPlanted, ReleasingOutOfOrderIsNoticed) {
   ASSERT_TRUE(releases_wait_for_earlier_versions());
-  active_bug = Bug::release_out_of_order;
-  EXPECT_FALSE(releases_wait_for_earlier_versions());
-  active_bug = Bug::none;
+  {
+    const base::Planted planted(Bug::release_out_of_order);
+    EXPECT_FALSE(releases_wait_for_earlier_versions());
+  }
   EXPECT_TRUE(releases_wait_for_earlier_versions());
 }
 

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/one_sided_opening.hpp"
+
+#include <cstring>
+
+namespace espalier::client {
+namespace {
+
+enum Fault : std::uint32_t { kCut = 1, kNotAsked = 2 };
+
+// Takes a field that is long enough; of two the later one counts.
+template <class T>
+bool take_field(T& to, std::string_view content) {
+  if (content.size() < sizeof(T)) return false;
+  std::memcpy(&to, content.data(), sizeof to);
+  return true;
+}
+
+}  // namespace
+
+Result<OneSidedOpening> OneSidedOpening::read(std::string_view payload) {
+  OneSidedOpening opening;
+  bool has_region = false;
+  bool has_map = false;
+  bool has_lease = false;
+  while (!payload.empty()) {
+    wire::FieldHeader header;
+    if (payload.size() < sizeof header) return fail(Code::corrupt, kCut);
+    std::memcpy(&header, payload.data(), sizeof header);
+    payload.remove_prefix(sizeof header);
+    const std::uint64_t padded = (std::uint64_t{header.bytes} + 7) & ~std::uint64_t{7};
+    if (padded > payload.size()) return fail(Code::corrupt, kCut);
+    const std::string_view content = payload.substr(0, header.bytes);
+    switch (static_cast<wire::FieldKind>(header.kind)) {
+      case wire::FieldKind::region: has_region |= take_field(opening.region, content); break;
+      case wire::FieldKind::map: has_map |= take_field(opening.map, content); break;
+      case wire::FieldKind::lease: has_lease |= take_field(opening.lease, content); break;
+      default: break;
+    }
+    payload.remove_prefix(padded);
+  }
+  if (!has_region || !has_map || !has_lease) return fail(Code::corrupt, kCut);
+  return opening;
+}
+
+Result<tree::MapView> OneSidedOpening::view_of(std::uint32_t map_id) const {
+  auto view = tree::MapView::read(map.header, map.header_offset, region.bytes, nullptr);
+  if (!view) return view;
+  if (view->id != map_id || lease.lease == 0) return fail(Code::corrupt, kNotAsked);
+  return view;
+}
+
+}  // namespace espalier::client

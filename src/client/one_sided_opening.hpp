@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node answers to one_sided_open, as a client reads it: the bytes are the node's, and none
+// of them is believed before it was looked at.
+//
+// Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "espalier/error.hpp"
+#include "tree/walk/map_view.hpp"
+#include "wire/one_sided.hpp"
+
+namespace espalier::client {
+
+struct OneSidedOpening {
+  /// Reads the fields; those of kinds that are not known are skipped, and of what is longer than
+  /// expected the begin counts. Errors: corrupt (detail 1: a field is cut or missing).
+  static Result<OneSidedOpening> read(std::string_view payload);
+  /// The view of this map. Errors: corrupt (2: of another map, or there is no lease; else as
+  /// MapView::read).
+  [[nodiscard]] Result<tree::MapView> view_of(std::uint32_t map_id) const;
+
+  wire::OfferedRegion region{};
+  wire::MapPlace map{};
+  wire::LeaseGrant lease{};
+};
+
+}  // namespace espalier::client

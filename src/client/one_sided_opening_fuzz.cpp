@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arbitrary bytes as a node's answer to one_sided_open: nothing behind them is read, fields that
+// nobody knows change nothing, and a view that is made of them lies in the region.
+//
+// Input: the fields.
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "base/bytes.hpp"
+#include "base/testing/fuzz_input.hpp"
+#include "client/one_sided_opening.hpp"
+
+namespace espalier::client {
+namespace {
+
+using base::want;
+
+bool alike(const OneSidedOpening& a, const OneSidedOpening& b) {
+  return base::bytes_of(a.region) == base::bytes_of(b.region) &&
+         base::bytes_of(a.map) == base::bytes_of(b.map) &&
+         base::bytes_of(a.lease) == base::bytes_of(b.lease);
+}
+
+void run(const std::uint8_t* data, std::size_t size) {
+  const std::unique_ptr<char[]> exact(new char[size]);  // so that a byte too far is seen
+  if (size != 0) std::memcpy(exact.get(), data, size);
+  const std::string_view payload(exact.get(), size);
+  const auto opening = OneSidedOpening::read(payload);
+  wire::FieldHeader unknown{};
+  unknown.kind = 0x7FFF;
+  unknown.bytes = 3;
+  std::string more(base::bytes_of(unknown));
+  more += std::string("new") + std::string(5, 0);
+  more += payload;
+  const auto again = OneSidedOpening::read(more);
+  want(again.has_value() == opening.has_value(), "an unknown field changed something");
+  if (!opening) {
+    want(opening.error().code == Code::corrupt, "refused as something else");
+    return;
+  }
+  want(alike(*opening, *again), "an unknown field changed something");
+  const auto view = opening->view_of(opening->map.header.map_id);
+  if (!view) return;
+  const std::uint64_t region = opening->region.bytes;
+  want(view->directory_offset <= region && region - view->directory_offset >= wire::kDirectoryBytes,
+       "a directory outside of the region");
+  const std::uint64_t root = view->directory_entry_offset(view->root);
+  want(root >= view->directory_offset && root - view->directory_offset < wire::kDirectoryBytes,
+       "a root outside of the directory");
+  want(!opening->view_of(view->id + 1), "the view of a map that was not asked for");
+}
+
+}  // namespace
+}  // namespace espalier::client
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  espalier::client::run(data, size);
+  return 0;
+}

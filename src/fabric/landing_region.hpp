@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// A landing region: memory of its own for one session, which the session's peer may WRITE and READ,
+// and which this process reads as what it is: bytes that somebody else changes at any time.
+//
+// It shares no page, no file and no key with anything else, and ends with its session. What lies in
+// it is read by read_once() alone: one copy, clamped to the region; the copy is checked, and the
+// copy is used. There is no pointer into it to be had.
+//
+//   peer:  WRITE a request, an image, a filter  ...  then says by its ring where that lies
+//   here:  read_once(where it says)  ->  check  ->  use
+//
+// Over transports whose peers map memory (Properties::peer_maps_memory) it lies in a memfd that
+// keeps its length: sealed against shrinking and growing, and against other seals, so that no peer
+// can take pages from under a reader, or forbid us to give them back. A peer can punch holes in it,
+// as it can write zeros. It is not sealed against writing, nor against writing in future, for the
+// peer maps it later than this. Else it is memory of this process.
+//
+// Invariants
+// I1. A peer reaches these bytes and no others by the region's key, and only from its own domain.
+// I2. No byte of it is read twice for one read_once().
+// I3. After give_back() nothing of a peer reaches memory of this process: the memory is gone. A
+//     peer that mapped it may keep what it mapped, which is then its alone.
+//
+// Thread: one at a time; read_once() any, at any time between create() and give_back().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "espalier/error.hpp"
+#include "fabric/region_table.hpp"
+#include "memory/address_range.hpp"
+#include "memory/shared_memory.hpp"
+
+namespace espalier::fabric {
+
+class LandingRegion {
+ public:
+  /// The most that one has.
+  static constexpr std::uint64_t kBytesMax = std::uint64_t{64} << 20;
+
+  struct Options {
+    std::uint64_t bytes = 0;        // rounded up to whole pages
+    Domain domain = 0;              // of the session's queue pairs
+    bool peer_maps_memory = false;  // as the Properties of the endpoint at which they are
+  };
+
+  /// Makes zeroed memory, whose pages are taken as they are written, and offers it to be read and
+  /// written; there are no atomics on it. Errors: invalid_argument (no bytes, or more than
+  /// kBytesMax), out_of_memory (too many regions), system.
+  static Result<LandingRegion> create(RegionTable& regions, const Options& options);
+  LandingRegion(LandingRegion&& other) noexcept { *this = std::move(other); }
+  LandingRegion& operator=(LandingRegion&& other) noexcept;
+  ~LandingRegion() { give_back(); }
+
+  /// What the peer must know.
+  [[nodiscard]] const RemoteRegion& remote() const { return region_.remote(); }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
+  /// Copies what lies at `offset`, as far as there is any, and returns the part of `into` that
+  /// holds it: less than all of it, or nothing, where the region ends before. Any offset and length
+  /// may come from a peer. Each aligned word of 8 bytes is whole if `offset` is a multiple of 8; of
+  /// anything longer some parts may be older than others. Cost: that of the copy.
+  [[nodiscard]] std::span<std::byte> read_once(std::uint64_t offset,
+                                               std::span<std::byte> into) const;
+  /// The same for a struct of fixed bytes: nothing, unless all of it lies within.
+  template <class T>
+  [[nodiscard]] std::optional<T> read_once(std::uint64_t offset) const {
+    // Whatever bytes come, they are some value of it.
+    static_assert(std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>);
+    T copy;
+    const auto bytes = std::as_writable_bytes(std::span(&copy, 1));
+    if (read_once(offset, bytes).size() != sizeof copy) return std::nullopt;
+    return copy;
+  }
+
+  /// Revokes its key, waits for accesses that go on, and gives the memory back to the system. A
+  /// second time nothing happens, and there is nothing to read. Requires: no read_once() goes on;
+  /// else as RegionTable::revoke().
+  void give_back();
+
+ private:
+  LandingRegion() = default;
+  [[nodiscard]] Result<OfferedMemory> make(const Options& options);
+
+  Registration region_;
+  std::optional<memory::AddressRange> own_;  // one of the two
+  memory::SharedMemory shared_;
+  const std::byte* at_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace espalier::fabric

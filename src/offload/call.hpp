@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an offload sees of a request: what it says, the state that the offload keeps for it, and the
+// ways in which a step ends.
+//
+// An offload is a step, which is called when the request comes, and again whenever what it waited
+// for is there. Each step ends with an answer, or with what it waits for next; the types see to it
+// that it ends with one of these:
+//
+//   walk         until a walk of its map has ended; walked() is then what it found
+//   again        until the next turn, so that others go on
+//   writable     until the client has taken what is deferred for it
+//   released     until its map has released a version
+//   helper       until another thread has done some work
+//   at           until a time
+//
+// Thread: that of the scheduler; for the time of one step.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "espalier/types.hpp"
+#include "offload/request.hpp"
+#include "offload/served_map.hpp"
+#include "offload/services.hpp"
+
+namespace espalier::offload {
+
+class Scheduler;
+
+/// How a step ended. Only a Call makes one.
+class [[nodiscard]] Next {
+ private:
+  friend class Call;
+  Next() = default;
+};
+
+class Call {
+ public:
+  Call(Scheduler& scheduler, Request& request, const Completion* walked = nullptr)
+      : scheduler_(scheduler), request_(request), walked_(walked) {}
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  // --- what was asked ----------------------------------------------------------------------------
+
+  [[nodiscard]] const Offload& offload() const { return *request_.offload; }
+  [[nodiscard]] std::string_view key() const { return request_.key(); }
+  [[nodiscard]] std::string_view payload() const { return request_.payload(); }
+  [[nodiscard]] std::uint32_t argument() const { return request_.header.argument; }
+  /// Whether it reads at a snapshot, which begins its payload.
+  [[nodiscard]] bool at_snapshot() const { return (request_.header.ring & wire::kAtSnapshot) != 0; }
+  [[nodiscard]] std::uint32_t map_number() const { return request_.header.map; }
+  [[nodiscard]] Connection& connection() { return *request_.connection; }
+
+  // --- what it works on --------------------------------------------------------------------------
+
+  /// Requires: its row says that it names a map.
+  [[nodiscard]] ServedMap& map() { return *request_.map; }
+  /// The same, for what only the host can do.
+  [[nodiscard]] HostMap& host_map() { return static_cast<HostMap&>(*request_.map); }
+  [[nodiscard]] Services& services();
+  /// Of counters: this scheduler's own.
+  [[nodiscard]] std::uint32_t shard() const;
+  /// What this offload keeps for the request; made when first asked for.
+  template <class S>
+  [[nodiscard]] S& state() {
+    S* const made = request_.state.find<S>();
+    return made != nullptr ? *made : new_state<S>();
+  }
+  /// The same, made anew.
+  template <class S>
+  S& new_state() {
+    return request_.state.make<S>(spares());
+  }
+  /// Null: it was not made yet.
+  template <class S>
+  [[nodiscard]] S* find_state() {
+    return request_.state.find<S>();
+  }
+  /// What the walk that the last step began has found. What it points to is there until the step
+  /// returns. Null: this step was not called by a walk.
+  [[nodiscard]] const Completion* walked() const { return walked_; }
+  /// Memory for the items of a scan, empty: what an earlier scan left, if there is any.
+  [[nodiscard]] std::vector<std::byte> items_memory();
+  /// Gives it back, for another scan or to the system.
+  void keep_memory(std::vector<std::byte> items);
+  /// Ends what another request of the same client and response ring does, if it can be ended.
+  void cancel(std::uint32_t tag);
+
+  // --- how a step ends ---------------------------------------------------------------------------
+
+  /// The last message. Of the header, flags, code and versions count.
+  Next answer(const wire::ResponseHeader& header,
+              std::initializer_list<std::string_view> payload = {});
+  /// `words`: for people, behind what the code says.
+  Next fail(Error error, std::string_view words = {});
+  /// Whether an answer with so many bytes of payload can be sent or deferred now. To be asked
+  /// before each that may be long; if not, nothing may be sent before writable().
+  [[nodiscard]] bool response_fits(std::uint64_t bytes);
+  /// Whether something is deferred for the client's ring, which it has not taken yet.
+  [[nodiscard]] bool has_deferred();
+  /// A message before the last: a part of a streamed answer. Ends nothing.
+  void send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
+                  std::initializer_list<std::string_view> payload);
+
+  /// The walk that a step fills in before it calls walk(); what it points to must live until then.
+  espalier::Request& new_walk(Op op) {
+    request_.walk = {};
+    request_.walk.op = op;
+    request_.walk.key = key();
+    return request_.walk;
+  }
+  [[nodiscard]] espalier::Request& walk_in_hand() { return request_.walk; }
+  Next walk(const tree::HeldVersion* held = nullptr, const tree::WriteCondition& condition = {});
+  Next again();
+  Next writable();
+  Next released(std::uint64_t version);
+  /// Runs `work` on a helper. The request's state and bytes may be used by it, and by nobody else
+  /// meanwhile. Answers out_of_memory, and runs nothing, if the client has too many jobs.
+  Next helper(std::function<void()> work);
+  /// The same in steps (helper_job.hpp), between which other clients have their turns. Ends without
+  /// another step when the client ends.
+  Next helper_steps(std::function<JobStep(StepContext&)> work);
+  /// Until base::monotonic_ns() is at least this.
+  Next at(std::uint64_t monotonic_ns);
+
+ private:
+  [[nodiscard]] HandlerState::Spares& spares();
+
+  Scheduler& scheduler_;
+  Request& request_;
+  const Completion* walked_;
+};
+
+}  // namespace espalier::offload

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "offload/map_table.hpp"
+
+#include <utility>
+
+namespace espalier::offload {
+
+ServedMap* MapTable::find(std::uint32_t number) {
+  if (number == last_number_ && last_ != nullptr && !last_->dropped()) [[likely]]
+    return last_;
+  auto known = maps_.find(number);
+  if (known == maps_.end()) {
+    auto served = serve(number);
+    if (served == nullptr) return nullptr;
+    known = maps_.emplace(number, std::move(served)).first;
+  }
+  if (known->second->dropped()) return nullptr;
+  last_number_ = number;
+  last_ = known->second.get();
+  return last_;
+}
+
+std::unique_ptr<ServedMap> MapTable::serve(std::uint32_t number) {
+  auto core = services_.catalog.find(number);
+  if (core == nullptr) return nullptr;
+  auto walks = services_.store.epochs.join();
+  auto calls = services_.store.epochs.join();
+  if (!walks || !calls) return nullptr;
+  return std::make_unique<HostMap>(std::move(core), std::move(*walks), std::move(*calls), shard_);
+}
+
+bool MapTable::step() {
+  if (walking_.empty()) return false;
+  std::erase_if(walking_, [](ServedMap* map) {
+    map->walking = map->advance() != 0;
+    return !map->walking;
+  });
+  return true;
+}
+
+// Frees on another thread, for that takes time by the size of the map.
+void MapTable::let_go_of_dropped() {
+  std::erase_if(maps_, [this](auto& entry) {
+    ServedMap& map = *entry.second;
+    if (!map.dropped() || map.users != 0 || map.walking) return false;
+    if (last_ == &map) last_ = nullptr;
+    services_.helpers.run([kept = map.keep()] {});
+    return true;
+  });
+}
+
+}  // namespace espalier::offload

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// A query's run beside the memory, as an offload has helpers do it: from the bytes of a pipeline to
+// rows in a stage, which the scheduler sends and empties before the run goes on.
+//
+// The stage is small enough to stay in a core's cache. A run neither waits nor allocates by the
+// size of its table; what it takes is bounded by RunOptions.
+//
+// Thread: one at a time: that of a helper, or that of the scheduler while no helper has it;
+// cancel() from any.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "offload/helper_job.hpp"
+#include "offload/query_limits.hpp"
+#include "table/batch_run.hpp"
+#include "table/pipeline.hpp"
+#include "table/snapshot_source.hpp"
+#include "wire/table_calls.hpp"
+
+namespace espalier::offload {
+
+class QueryRun {
+ public:
+  static constexpr std::size_t kStageBytes = std::size_t{64} << 10;
+
+  /// `message`: the pipeline, not checked yet; it lives as long as the run, and so do the limits,
+  /// of which it takes memory for its groups. `seed`: of hashes.
+  QueryRun(std::shared_ptr<const table::Table> table, std::string_view message, QueryLimits& limits,
+           std::uint64_t seed)
+      : source_(std::move(table)), message_(message), limits_(limits), seed_(seed) {}
+  ~QueryRun() { limits_.give_group_bytes(group_bytes_); }
+  QueryRun(const QueryRun&) = delete;
+  QueryRun& operator=(const QueryRun&) = delete;
+
+  /// Goes on until the step's time is over (again), or there are rows to send, or the end has come
+  /// (done).
+  JobStep step(StepContext& context);
+  /// Has it end at its next step.
+  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+
+  /// What the stage holds, and how many rows.
+  [[nodiscard]] std::span<const std::byte> staged() const {
+    return std::span(stage_).first(staged_bytes_);
+  }
+  /// The rows of the stage were sent.
+  void clear_stage();
+  /// Whether nothing more comes into the stage.
+  [[nodiscard]] bool ended() const { return ended_; }
+  /// Why it failed, if it did.
+  struct Failure {
+    Error error;
+    std::string words;
+  };
+  [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
+  [[nodiscard]] wire::QueryNumbers numbers() const;
+
+ private:
+  /// Into the stage.
+  class Stage final : public table::RowSink {
+   public:
+    explicit Stage(QueryRun& run) : run_(run) {}
+    std::span<std::byte> room() override;
+    void commit(std::size_t rows, std::size_t bytes) override;
+
+   private:
+    QueryRun& run_;
+  };
+
+  bool begin();
+  void end_with(Error error, std::string words);
+
+  table::SnapshotSource source_;
+  const std::string_view message_;
+  QueryLimits& limits_;
+  const std::uint64_t seed_;
+  std::uint64_t group_bytes_ = 0;
+  std::optional<table::Pipeline> pipeline_;
+  std::optional<table::BatchProgram> program_;
+  Stage sink_{*this};
+  std::optional<table::BatchRun> run_;
+  std::vector<std::byte> stage_;
+  std::size_t staged_bytes_ = 0;
+  bool ended_ = false;
+  std::optional<Failure> failure_;
+  std::uint64_t bytes_sent_ = 0;
+  std::uint64_t busy_ns_ = 0;
+  std::uint64_t memory_bytes_ = 0;  // the most that it needed
+  std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace espalier::offload

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+// Taking requests, calling their offloads, answering. What they wait for meanwhile,
+// scheduler_waits.cpp has.
+#include "offload/scheduler.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/own_counter.hpp"
+
+namespace espalier::offload {
+namespace {
+
+constexpr std::uint32_t kBurst = 16;  // requests that a ring gives at its turn
+constexpr std::uint32_t kTurnsToMaintain = 256;
+
+/// What a request has helpers do; then the request goes on.
+class RequestJob final : public HelperJob {
+ public:
+  RequestJob(std::function<JobStep(StepContext&)> work, std::function<void()> resume)
+      : work_(std::move(work)), resume_(std::move(resume)) {}
+  JobStep step(StepContext& context) override { return work_(context); }
+  void ended(JobEnd) override {
+    work_ = nullptr;  // what it holds goes before the request does
+    resume_();
+  }
+
+ private:
+  std::function<JobStep(StepContext&)> work_;
+  std::function<void()> resume_;
+};
+
+}  // namespace
+
+Scheduler::Scheduler(Services& services, ClientTable& clients, const SchedulerOptions& options)
+    : services_(services),
+      clients_(clients),
+      options_(options),
+      offloads_(services.offloads),
+      maps_(services, options.shard) {
+  for (std::uint32_t i = 0; i < kInFlight; ++i) {
+    places_.push_back(std::make_unique<Request>());
+    places_.back()->index = i;
+  }
+  for (std::uint32_t i = kInFlight; i != 0; --i) free_.push_back(places_[i - 1].get());
+}
+
+Scheduler::~Scheduler() { ESPALIER_ASSERT(idle() && handed_over_ == 0); }
+
+bool Scheduler::turn() {
+  ++turns_;
+  bool moved = false;
+  if (has_resumed_.load(std::memory_order_acquire)) {
+    take_resumed();
+    moved = true;
+  }
+  // With rings that keep it busy it listens for others less often: the row of doorbells costs some
+  // lines that its clients write.
+  if (!took_ || turns_ % ClientTable::kTurnsToListen == 0) clients_.listen(turns_);
+  took_ = take_requests();
+  moved = took_ || moved;
+  moved = maps_.step() || moved;
+  moved = go_on() || moved;
+  if (clients_.waits_for_clients()) {
+    moved = clients_.flush_backlogs([this](Connection& connection, std::uint32_t ring) {
+      return go_on_stalled(connection, ring);
+    }) || moved;
+  }
+  clients_.wake_readers();
+  clients_.end_closed();
+  if (turns_ % kTurnsToMaintain == 0) {
+    publish_in_flight();
+    if (clients_.maintain()) maps_.let_go_of_dropped();
+  }
+  return moved;
+}
+
+bool Scheduler::has_news() {
+  clients_.listen(turns_);
+  publish_in_flight();  // for whoever sleeps next may sleep for long
+  // Nobody tells when a version is released.
+  return has_resumed_.load(std::memory_order_acquire) || !releases_.empty() ||
+         std::ranges::any_of(clients_.watched(), [this](const Connection* connection) {
+           return !connection->broken && may_stall(*connection) && connection->requests.ready();
+         });
+}
+
+void Scheduler::publish_in_flight() {
+  counts_.in_flight.store(static_cast<std::uint32_t>(places_.size() - free_.size()),
+                          std::memory_order_relaxed);
+}
+
+void Scheduler::remove(Connection& connection) {
+  if (connection.helper_client != kNodeClient) {
+    services_.helpers.end_client(std::exchange(connection.helper_client, kNodeClient), [] {});
+  }
+  drop_waiting(connection);
+  clients_.close(connection);
+}
+
+// --- taking requests -----------------------------------------------------------------------------
+
+bool Scheduler::take_requests() {
+  const std::span<Connection* const> watched = clients_.watched();
+  const std::size_t rings = watched.size();
+  if (rings == 0 || busy() >= kInFlight || !taking_) return false;
+  const auto share =
+      static_cast<std::uint32_t>(std::max<std::size_t>(kInFlight / rings, std::size_t{kBurst} / 2));
+  bool took = false;
+  if (first_ >= rings) first_ = 0;
+  std::size_t turn = 0;
+  for (; turn < rings && busy() < kInFlight; ++turn) {
+    std::size_t at = first_ + turn;
+    if (at >= rings) at -= rings;
+    Connection& connection = *watched[at];
+    const std::uint32_t most = std::min(share, options_.in_flight_max);
+    const std::uint32_t has = connection.in_flight - connection.stalled_count;
+    if (connection.broken || has >= most || !may_stall(connection)) continue;
+    if (take_from(connection, std::min(kBurst, most - has))) {
+      connection.quiet_turns = 0;
+      took = true;
+    } else {
+      ++connection.quiet_turns;
+    }
+  }
+  first_ += turn;  // the one that was not reached is first the next time
+  if (first_ >= rings) first_ -= rings;
+  return took;
+}
+
+bool Scheduler::take_from(Connection& connection, std::uint32_t burst) {
+  bool took = false;
+  for (; burst != 0 && busy() < kInFlight && !connection.broken; --burst) {
+    Request& request = free_place();
+    const rings::Taken taken = connection.requests.take(request.message);
+    if (taken == rings::Taken::nothing) break;
+    if (taken == rings::Taken::broken) {
+      clients_.break_off(connection);
+      break;
+    }
+    took = true;
+    free_.pop_back();
+    request.header = base::load_plain<wire::RequestHeader>(request.message.data());
+    request.connection = &connection;
+    request.map = nullptr;
+    request.offload = nullptr;
+    request.refused = taken == rings::Taken::refused;
+    request.timed_since_ns = 0;
+    request.wanted_bytes = 0;
+    ++connection.in_flight;
+    // Without this nobody could tell where the answer goes.
+    if (request.ring() >= connection.layout().response_rings) {
+      clients_.break_off(connection);
+      release(request);
+    } else if (connection.ring(request.ring()).backlog_bytes() != 0) {
+      stall(request);
+    } else {
+      begin(request);
+    }
+  }
+  return took;
+}
+
+// There are more places than are busy at a time, if some wait for their clients.
+Request& Scheduler::free_place() {
+  if (free_.empty()) [[unlikely]] {
+    places_.push_back(std::make_unique<Request>());
+    places_.back()->index = static_cast<std::uint32_t>(places_.size() - 1);
+    free_.push_back(places_.back().get());
+  }
+  return *free_.back();
+}
+
+void Scheduler::begin(Request& request) {
+  if (request.refused) {
+    services_.refused_messages.fetch_add(1, std::memory_order_relaxed);
+    return fail(request, {Code::out_of_memory, 0, 0});
+  }
+  if (request.header.key_bytes > request.header.bytes - wire::kRequestHeaderBytes) {
+    request.header.key_bytes = 0;
+    return fail(request, {Code::invalid_argument, 0, 0});
+  }
+  if (check(request)) step(request);
+}
+
+void Scheduler::step(Request& request) {
+  Call call(*this, request);
+  static_cast<void>(request.offload->step(call));
+}
+
+// Answers a request that its offload cannot take.
+bool Scheduler::check(Request& request) {
+  request.offload = offloads_[request.header.offload];
+  if (request.offload == nullptr) {
+    fail(request, {Code::unsupported, 0, request.header.offload});
+    return false;
+  }
+  base::count_own(counts_.requests[SchedulerCounts::place_of(request.header.offload)]);
+  if (--until_timed_ == 0) [[unlikely]]
+    begin_timing(request);
+  const Limits& limits = request.offload->limits;
+  const unsigned known = wire::kRingBits | (limits.at_snapshot ? wire::kAtSnapshot : 0u);
+  if ((request.header.ring & ~known) != 0) {
+    fail(request, {Code::invalid_argument, 0, request.header.ring});
+    return false;
+  }
+  const std::uint32_t payload =
+      request.header.bytes - wire::kRequestHeaderBytes - request.header.key_bytes;
+  if (limits.map) {
+    request.map = maps_.find(request.header.map);
+    if (request.map == nullptr) {
+      fail(request, {Code::not_found, 0, request.header.map});
+      return false;
+    }
+    ++request.map->users;
+  } else if (request.header.key_bytes < limits.key_bytes_min ||
+             request.header.key_bytes > limits.key_bytes_max) {
+    fail(request, {Code::invalid_argument, 0, request.header.key_bytes});
+    return false;
+  }
+  if (payload < limits.payload_bytes_min || payload > limits.payload_bytes_max) {
+    fail(request, {Code::invalid_argument, 0, payload});
+    return false;
+  }
+  return true;
+}
+
+// Distances from 1 to 127 that look like chance: requests often come in a rhythm, and at fixed
+// distances always the same of them might be timed.
+void Scheduler::begin_timing(Request& request) {
+  until_timed_ = 1 + (++timed_ * 2'654'435'769u >> 16) % 127;
+  request.timed_since_ns = base::monotonic_ns();
+}
+
+void Scheduler::end_timing(Request& request) {
+  counts_.durations[SchedulerCounts::place_of(request.header.offload)].record(
+      base::monotonic_ns() - request.timed_since_ns);
+}
+
+// --- walks ---------------------------------------------------------------------------------------
+
+void Scheduler::walk(Request& request, const tree::HeldVersion* held,
+                     const tree::WriteCondition& condition) {
+  if (in_walk_) {
+    deferred_.push_back({&request, held, condition});
+    return;
+  }
+  ServedMap& map = *request.map;
+  request.walk.tag = request.index;
+  if (held == nullptr && condition.kind == tree::WriteCondition::Kind::none) {
+    map.submit(request.walk, *this);
+  } else {
+    map.submit({&request.walk, this, held, {}, condition});
+  }
+  maps_.begin_walks(map);
+}
+
+void Scheduler::done(const Completion& completion) {
+  Request& request = *places_[completion.tag];
+  Call call(*this, request, &completion);
+  in_walk_ = true;
+  static_cast<void>(request.offload->step(call));
+  in_walk_ = false;
+}
+
+bool Scheduler::items(std::uint64_t tag, std::span<const Item> items) {
+  Request& request = *places_[tag];
+  Call call(*this, request);
+  return request.offload->items(call, items);
+}
+
+// --- answers -------------------------------------------------------------------------------------
+
+void Scheduler::answer(Request& request, const wire::ResponseHeader& header,
+                       std::initializer_list<std::string_view> payload) {
+  ESPALIER_ASSERT(request.connection != nullptr);  // taken, and not answered yet
+  clients_.send(*request.connection, request.ring(), wire::ResponseKind::answer, request.header.tag,
+                header, payload);
+  if (request.timed_since_ns != 0) [[unlikely]]
+    end_timing(request);
+  release(request);
+}
+
+void Scheduler::fail(Request& request, Error error, std::string_view words) {
+  base::count_own(counts_.refused);
+  wire::ResponseHeader header{};
+  header.code = static_cast<std::uint16_t>(error.code);
+  char detail[sizeof error.detail];
+  base::store_plain(reinterpret_cast<std::byte*>(detail), error.detail);
+  answer(request, header, {{detail, sizeof detail}, words});
+}
+
+bool Scheduler::response_fits(Request& request, std::uint64_t bytes) {
+  const std::uint64_t whole = bytes + wire::kResponseHeaderBytes;
+  const auto fit = clients_.fits(*request.connection, request.ring(), whole);
+  if (fit == ClientTable::Fit::memory_is_short) request.wanted_bytes = whole;
+  return fit == ClientTable::Fit::yes;
+}
+
+void Scheduler::release(Request& request) {
+  Connection& connection = *request.connection;
+  if (request.map != nullptr) --request.map->users;
+  request.map = nullptr;
+  request.connection = nullptr;
+  request.message.clear();
+  request.state.clear(spare_states_);
+  free_.push_back(&request);
+  clients_.count_out(connection);
+}
+
+// What was asked for may have been answered by now; then there is nothing to cancel.
+void Scheduler::cancel(const Request& asks, std::uint32_t tag) {
+  for (const auto& place : places_) {
+    Request& other = *place;
+    if (&other == &asks || other.connection != asks.connection || other.offload == nullptr ||
+        other.header.tag != tag || other.ring() != asks.ring()) {
+      continue;
+    }
+    if (other.offload->cancel == nullptr) return;
+    Call call(*this, other);
+    return other.offload->cancel(call);
+  }
+}
+
+// --- what offloads call --------------------------------------------------------------------------
+
+Services& Call::services() { return scheduler_.services_; }
+std::uint32_t Call::shard() const { return scheduler_.options_.shard; }
+HandlerState::Spares& Call::spares() { return scheduler_.spare_states_; }
+std::vector<std::byte> Call::items_memory() { return scheduler_.items_memory(); }
+void Call::keep_memory(std::vector<std::byte> items) { scheduler_.keep_memory(std::move(items)); }
+void Call::cancel(std::uint32_t tag) { scheduler_.cancel(request_, tag); }
+
+Next Call::answer(const wire::ResponseHeader& header,
+                  std::initializer_list<std::string_view> payload) {
+  scheduler_.answer(request_, header, payload);
+  return {};
+}
+
+Next Call::fail(Error error, std::string_view words) {
+  scheduler_.fail(request_, error, words);
+  return {};
+}
+
+bool Call::has_deferred() {
+  return request_.connection->ring(request_.ring()).backlog_bytes() != 0;
+}
+
+bool Call::response_fits(std::uint64_t bytes) { return scheduler_.response_fits(request_, bytes); }
+
+void Call::send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
+                      std::initializer_list<std::string_view> payload) {
+  header.flags = static_cast<std::uint8_t>(kind);
+  scheduler_.clients_.send(*request_.connection, request_.ring(), wire::ResponseKind::chunk,
+                           request_.header.tag, header, payload);
+}
+
+Next Call::walk(const tree::HeldVersion* held, const tree::WriteCondition& condition) {
+  scheduler_.walk(request_, held, condition);
+  return {};
+}
+
+Next Call::again() {
+  scheduler_.again_.push_back(&request_);
+  return {};
+}
+
+Next Call::writable() {
+  scheduler_.wait_until_writable(request_);
+  return {};
+}
+
+Next Call::released(std::uint64_t version) {
+  scheduler_.releases_.push_back({&request_, version});
+  return {};
+}
+
+Next Call::helper(std::function<void()> work) {
+  return helper_steps([work = std::move(work)](StepContext&) {
+    work();
+    return JobStep::done;
+  });
+}
+
+Next Call::helper_steps(std::function<JobStep(StepContext&)> work) {
+  scheduler_.hand_over(
+      request_,
+      std::make_unique<RequestJob>(std::move(work), [&scheduler = scheduler_, &request = request_] {
+        scheduler.resume(request);
+      }));
+  return {};
+}
+
+Next Call::at(std::uint64_t monotonic_ns) {
+  scheduler_.times_.push_back({&request_, monotonic_ns});
+  return {};
+}
+
+}  // namespace espalier::offload

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// The request scheduler: one core's work beside the memory. It takes requests from the rings of
+// its clients by turns, keeps up to 256 of them in flight, runs their walks together, and calls
+// the step of each when what it waits for is there, in whatever order [RAMBDA §III-C, Honeycomb
+// §4].
+//
+// Fairness: rings take turns, and each gives a burst at a time; no ring has more in flight than
+// its share of what the scheduler holds. A request that would run long gives way after a step of
+// bounded length and goes on behind the others.
+//
+// A request whose response ring is full is stalled until its client has read: it counts for nothing
+// then, for others must not wait for that client, nor must those of the same client that answer to
+// another ring. What may be stalled is bounded for each client (stalled_requests.hpp).
+//
+// What never happens
+// - Nothing here waits. What must wait (another writer's version, a full response ring, another
+//   thread) is looked at again in a later turn.
+// - No byte of a client's memory is believed, or read twice.
+// - No client's end leaves anything in flight: its requests are finished, and their answers
+//   dropped.
+//
+// Thread: one at a time, but for what a helper calls when its work is done.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "offload/call.hpp"
+#include "offload/client_table.hpp"
+#include "offload/durations.hpp"
+#include "offload/map_table.hpp"
+#include "offload/registry.hpp"
+
+namespace espalier::offload {
+
+struct SchedulerOptions {
+  std::uint32_t in_flight_max = 256;  ///< of one connection
+  std::uint32_t shard = 0;            ///< of counters: a number for each scheduler
+};
+
+/// Numbers about one scheduler. Each is right; they are not of one instant.
+struct SchedulerCounts {
+  /// Where an offload counts, by its number; all of a program's own count together, in the first.
+  [[nodiscard]] static constexpr std::size_t place_of(std::uint8_t offload) {
+    return offload < wire::kOffloadIds ? offload : 0;
+  }
+  std::atomic<std::uint64_t> requests[wire::kOffloadIds]{};
+  std::atomic<std::uint64_t> refused{0};  ///< requests that were answered with an error
+  std::atomic<std::uint32_t> in_flight{0};
+  /// By offload, of about one request in 64: from where its offload begins to its answer.
+  Durations durations[wire::kOffloadIds];
+};
+
+class Scheduler final : private Handler {
+ public:
+  static constexpr std::uint32_t kInFlight = 256;  ///< of one scheduler
+  /// Requests of one client that may be stalled: as many as all its threads may have sent.
+  static constexpr std::uint32_t kStalledMax = wire::kResponseRingsMax * 256;
+  /// And of all clients together, each its share: so much memory clients that never read may take.
+  static constexpr std::uint32_t kStalledMaxOfAll = 65536;
+
+  /// `services` and `clients` outlive it.
+  Scheduler(Services& services, ClientTable& clients, const SchedulerOptions& options);
+  /// Requires: all connections are removed, and turn() was called until idle().
+  ~Scheduler() override;
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  /// Does a bounded amount of what there is to do. Returns whether there was anything.
+  bool turn();
+  /// Whether a turn would find something new. For a thread that said that it sleeps, and looks once
+  /// more.
+  bool has_news();
+  /// How long one may sleep before a request that waits for a time must go on.
+  [[nodiscard]] std::uint64_t sleep_limit_ns() const;
+  /// Takes no more requests from anybody; what is in flight goes on to its end.
+  void take_no_more() { taking_ = false; }
+  /// Ends a connection: it is destroyed when nothing of it is in flight.
+  void remove(Connection& connection);
+  /// Whether nothing is in flight and nothing waits.
+  [[nodiscard]] bool idle() const { return free_.size() == places_.size(); }
+  [[nodiscard]] ClientTable& clients() { return clients_; }
+  [[nodiscard]] const SchedulerCounts& counts() const { return counts_; }
+  /// Wakes the thread that runs the scheduler; set by its owner, called by any thread. Must not
+  /// call the scheduler.
+  std::function<void()> wake = [] {};
+
+ private:
+  friend class Call;  // through which offloads reach what follows
+
+  void done(const Completion& completion) override;
+  bool items(std::uint64_t tag, std::span<const Item> items) override;
+
+  bool take_requests();
+  bool take_from(Connection& connection, std::uint32_t burst);
+  Request& free_place();
+  /// Those in flight that are not stalled.
+  [[nodiscard]] std::size_t busy() const { return places_.size() - free_.size() - stalled_; }
+  void begin(Request& request);
+  [[nodiscard]] bool check(Request& request);
+  void step(Request& request);
+  void begin_timing(Request& request);
+  void end_timing(Request& request);
+  void publish_in_flight();
+
+  void walk(Request& request, const tree::HeldVersion* held, const tree::WriteCondition& condition);
+  void wait_until_writable(Request& request);
+  void hand_over(Request& request, std::unique_ptr<HelperJob> job);
+  void resume(Request& request);
+  void answer(Request& request, const wire::ResponseHeader& header,
+              std::initializer_list<std::string_view> payload);
+  void fail(Request& request, Error error, std::string_view words = {});
+  void cancel(const Request& asks, std::uint32_t tag);
+  [[nodiscard]] bool response_fits(Request& request, std::uint64_t bytes);
+  [[nodiscard]] std::vector<std::byte> items_memory();
+  void keep_memory(std::vector<std::byte> items);
+  void release(Request& request);
+
+  bool go_on();
+  bool go_on_deferred();
+  bool go_on_released();
+  bool go_on_timed();
+  void take_resumed();
+
+  void stall(Request& request);
+  bool go_on_stalled(Connection& connection, std::uint32_t ring);
+  void no_longer_waits(Request& request);
+  [[nodiscard]] bool may_go_on(Connection& connection, const Request& request) const;
+  [[nodiscard]] bool may_stall(const Connection& connection) const;
+  void drop_waiting(Connection& connection);
+
+  /// A walk that a step began inside another walk's epoch, where none may begin.
+  struct Deferred {
+    Request* request;
+    const tree::HeldVersion* held;
+    tree::WriteCondition condition;
+  };
+  struct WaitsForRelease {
+    Request* request;
+    std::uint64_t version;
+  };
+  struct WaitsForTime {
+    Request* request;
+    std::uint64_t ns;
+  };
+
+  Services& services_;
+  ClientTable& clients_;
+  const SchedulerOptions options_;
+  const OffloadTable& offloads_;
+  MapTable maps_;
+  std::size_t first_ = 0;  // of the watched clients, whose turn is next
+  std::vector<std::unique_ptr<Request>> places_;
+  std::vector<Request*> free_;
+  std::vector<Request*> again_;
+  std::vector<Request*> going_on_;  // of them, in this turn
+  std::vector<Deferred> deferred_;
+  std::vector<Deferred> going_deferred_;  // of them, in this turn
+  std::vector<WaitsForRelease> releases_;
+  std::vector<WaitsForTime> times_;
+  std::vector<std::vector<std::byte>> spare_items_;  // memory of scans that have ended
+  HandlerState::Spares spare_states_;
+  bool in_walk_ = false;  // a walk tells what it has found
+  bool taking_ = true;
+  bool took_ = false;  // requests, in the last turn
+  std::uint32_t turns_ = 0;
+  std::uint32_t until_timed_ = 1;  // requests
+  std::uint32_t timed_ = 0;
+  std::uint32_t handed_over_ = 0;
+  std::uint32_t stalled_ = 0;  // of all clients
+
+  std::mutex mutex_;  // guards resumed_
+  std::vector<Request*> resumed_;
+  std::atomic<bool> has_resumed_{false};
+  SchedulerCounts counts_;
+};
+
+}  // namespace espalier::offload

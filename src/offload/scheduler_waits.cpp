@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scheduler's requests that wait: for their turn, a version, a time, another thread, or until
+// their clients take what is deferred for them.
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/clock.hpp"
+#include "offload/scheduler.hpp"
+
+namespace espalier::offload {
+namespace {
+
+constexpr std::size_t kSpares = 32;  // memory of scans that is kept for others
+constexpr std::size_t kSpareBytes = std::size_t{128} << 10;
+constexpr std::size_t kGoOnTogether = 16;  // requests of one ring, when it has room again
+
+}  // namespace
+
+bool Scheduler::go_on() {
+  bool moved = false;
+  if (!deferred_.empty()) moved = go_on_deferred();
+  if (!again_.empty()) {
+    going_on_.swap(again_);  // what is to go on again comes in the next turn
+    for (Request* request : going_on_) {
+      if (request->connection->closing) {
+        release(*request);
+      } else {
+        step(*request);
+      }
+    }
+    going_on_.clear();
+    moved = true;
+  }
+  if (!releases_.empty()) moved = go_on_released() || moved;
+  if (!times_.empty()) moved = go_on_timed() || moved;
+  return moved;
+}
+
+// Walks that were to begin inside another's epoch.
+bool Scheduler::go_on_deferred() {
+  going_deferred_.swap(deferred_);
+  for (const Deferred& each : going_deferred_) {
+    if (each.request->connection->closing) {
+      release(*each.request);
+    } else {
+      walk(*each.request, each.held, each.condition);
+    }
+  }
+  going_deferred_.clear();
+  return true;
+}
+
+bool Scheduler::go_on_released() {
+  bool moved = false;
+  for (std::size_t i = 0; i < releases_.size();) {
+    const WaitsForRelease waiting = releases_[i];
+    if (waiting.request->map->released() < waiting.version) {
+      ++i;
+      continue;
+    }
+    releases_[i] = releases_.back();
+    releases_.pop_back();
+    step(*waiting.request);
+    moved = true;
+  }
+  return moved;
+}
+
+bool Scheduler::go_on_timed() {
+  const std::uint64_t now = base::monotonic_ns();
+  bool moved = false;
+  for (std::size_t i = 0; i < times_.size();) {
+    if (times_[i].ns > now) {
+      ++i;
+      continue;
+    }
+    Request& request = *times_[i].request;
+    times_[i] = times_.back();
+    times_.pop_back();
+    step(request);
+    moved = true;
+  }
+  return moved;
+}
+
+std::uint64_t Scheduler::sleep_limit_ns() const {
+  if (times_.empty()) return std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t soonest = std::ranges::min_element(times_, {}, &WaitsForTime::ns)->ns;
+  const std::uint64_t now = base::monotonic_ns();
+  return soonest > now ? soonest - now : 0;
+}
+
+// On the account of its client, which may have only so many jobs.
+void Scheduler::hand_over(Request& request, std::unique_ptr<HelperJob> job) {
+  Connection& connection = *request.connection;
+  if (connection.closing) return release(request);
+  if (connection.helper_client == kNodeClient) {
+    connection.helper_client = services_.helpers.add_client();
+  }
+  const auto submitted =
+      services_.helpers.submit(std::move(job), {.client = connection.helper_client});
+  if (!submitted) return fail(request, submitted.error());
+  ++handed_over_;
+}
+
+// Called by a helper, when a job has ended.
+void Scheduler::resume(Request& request) {
+  // Within the lock, for whoever has seen the request may end the scheduler.
+  const std::lock_guard lock(mutex_);
+  resumed_.push_back(&request);
+  has_resumed_.store(true, std::memory_order_release);
+  wake();
+}
+
+void Scheduler::take_resumed() {
+  std::vector<Request*> resumed;
+  {
+    const std::lock_guard lock(mutex_);
+    resumed.swap(resumed_);
+    has_resumed_.store(false, std::memory_order_relaxed);
+  }
+  handed_over_ -= static_cast<std::uint32_t>(resumed.size());
+  // The job of a client that has ended may have been cancelled: its request ends here.
+  for (Request* request : resumed) {
+    if (request->connection->closing) {
+      release(*request);
+    } else {
+      step(*request);
+    }
+  }
+}
+
+// --- memory for items ----------------------------------------------------------------------------
+
+void Scheduler::keep_memory(std::vector<std::byte> items) {
+  if (items.capacity() == 0 || items.capacity() > kSpareBytes || spare_items_.size() >= kSpares) {
+    return;
+  }
+  items.clear();
+  spare_items_.push_back(std::move(items));
+}
+
+std::vector<std::byte> Scheduler::items_memory() {
+  if (spare_items_.empty()) return {};
+  std::vector<std::byte> items = std::move(spare_items_.back());
+  spare_items_.pop_back();
+  return items;
+}
+
+// --- clients that do not take their answers ------------------------------------------------------
+
+void Scheduler::wait_until_writable(Request& request) {
+  Connection& connection = *request.connection;
+  if (connection.closing) return release(request);
+  const bool empty = connection.ring(request.ring()).backlog_bytes() == 0;
+  if (empty && request.wanted_bytes == 0) {
+    again_.push_back(&request);
+    return;
+  }
+  stall(request);
+  clients_.watch_backlog(connection);
+}
+
+void Scheduler::stall(Request& request) {
+  if (request.wanted_bytes != 0)
+    services_.waiting_for_memory.fetch_add(1, std::memory_order_relaxed);
+  Connection& connection = *request.connection;
+  connection.stalled[request.ring()].push_back(&request);
+  ++connection.stalled_count;
+  ++stalled_;
+}
+
+// Not all at once, for each may fill the ring again. Those that want memory which is not there do
+// not keep others behind them: some of it may be theirs.
+bool Scheduler::go_on_stalled(Connection& connection, std::uint32_t ring) {
+  std::vector<Request*>& stalled = connection.stalled[ring];
+  std::size_t gone = 0;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < stalled.size(); ++i) {
+    Request& request = *stalled[i];
+    const bool full = gone >= kGoOnTogether || busy() >= 2 * kInFlight;
+    if (full || !may_go_on(connection, request)) {
+      stalled[kept++] = &request;
+      continue;
+    }
+    ++gone;
+    --connection.stalled_count;
+    --stalled_;
+    no_longer_waits(request);
+    if (request.offload == nullptr) {
+      begin(request);
+    } else {
+      again_.push_back(&request);
+    }
+  }
+  stalled.resize(kept);
+  return gone != 0;
+}
+
+// It wants no memory any more, or there may be some.
+void Scheduler::no_longer_waits(Request& request) {
+  if (std::exchange(request.wanted_bytes, 0) != 0) {
+    services_.waiting_for_memory.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+// Whether the answer for which it waits aside may now be made.
+bool Scheduler::may_go_on(Connection& connection, const Request& request) const {
+  rings::ResponseRing& ring = connection.ring(request.ring());
+  return ring.backlog_bytes() == 0 &&
+         (request.wanted_bytes == 0 || ring.has_room(request.wanted_bytes) ||
+          connection.share.allows(request.wanted_bytes));
+}
+
+// Whether its next request may be taken, though it may have to wait aside.
+bool Scheduler::may_stall(const Connection& connection) const {
+  const std::uint32_t has = connection.stalled_count;
+  if (has < 16 || stalled_ < kStalledMaxOfAll / 2) [[likely]]
+    return has < kStalledMax;
+  return has < kStalledMaxOfAll / clients_.size();
+}
+
+// What waits for the client itself, or for a time, is in no other thread's hands: it ends here.
+void Scheduler::drop_waiting(Connection& connection) {
+  stalled_ -= std::exchange(connection.stalled_count, 0);
+  for (std::vector<Request*>& of_ring : connection.stalled) {
+    for (Request* request : std::exchange(of_ring, {})) {
+      no_longer_waits(*request);
+      release(*request);
+    }
+  }
+  std::erase_if(times_, [&](const WaitsForTime& waiting) {
+    if (waiting.request->connection != &connection) return false;
+    release(*waiting.request);
+    return true;
+  });
+}
+
+}  // namespace espalier::offload

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "offload/served_map.hpp"
+
+namespace espalier::offload {
+namespace {
+
+constexpr std::uint32_t kLanes = 32;  // walks of one map that run together
+
+}  // namespace
+
+HostMap::HostMap(std::shared_ptr<tree::MapCore> core_in, base::EpochSlot walks_slot,
+                 base::EpochSlot calls_slot, std::uint32_t shard)
+    : core(std::move(core_in)),
+      calls(core->store, std::move(calls_slot), shard),
+      walks_(core->store, std::move(walks_slot), shard) {
+  executor_ = std::make_unique<tree::MapExecutor>(
+      walks_, *core, kLanes, [this](std::uint32_t, base::ReadyQueue& queue) {
+        return tree::HostAccess(core->base, queue, true, &interleave_warm_);
+      });
+}
+
+void HostMap::submit(const espalier::Request& walk, Handler& handler) {
+  begin_walks();
+  executor_->submit({&walk, 1}, handler);
+}
+
+void HostMap::submit(const tree::WalkRequest& walk) {
+  begin_walks();
+  executor_->submit(walk);
+}
+
+// The map may have grown since it was last walked.
+void HostMap::begin_walks() {
+  if (!walking) interleave_warm_ = core->far_interior();
+}
+
+std::shared_ptr<HeldSnapshot> HostMap::hold(std::uint64_t version, const std::string& owner) {
+  if (!keeps_versions()) return nullptr;
+  return std::make_shared<HostSnapshot>(core, version, owner);
+}
+
+}  // namespace espalier::offload

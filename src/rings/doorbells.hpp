@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Doorbells: one small word for each ring, all in one row, so that one look tells which of a
+// thousand rings have news [RAMBDA §III-B].
+//
+// A client writes the number of the slot behind its last message; the node compares the row with
+// what it saw last time. News that come together are one change, and nothing is lost by that: the
+// ring itself tells how many messages there are. A doorbell is a hint: a wrong one makes the node
+// look into a ring for nothing, and what a missing one hides is found by the next sweep.
+//
+// A client that can write a doorbell can write its whole page. So each user has pages of its own: a
+// client that could spoil another's doorbells could also have stopped its process.
+//
+// Thread: one at a time: that of the worker whose rings these are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/atomic_bytes.hpp"
+#include "base/cpu.hpp"
+#include "memory/shared_memory.hpp"
+#include "wire/ring.hpp"
+
+namespace espalier::rings {
+
+/// Finds the words of `row` that are not what `seen` says, writes their places into `changed`, and
+/// returns how many there are. Requires: `row` and `seen` hold a multiple of 32 words, `changed`
+/// has room for all. Every form of it answers as the scalar one does.
+using ScanDoorbells = std::size_t (*)(const std::byte* row, const std::uint32_t* seen,
+                                      std::size_t words, std::uint32_t* changed);
+[[nodiscard]] ScanDoorbells scan_doorbells(base::Isa isa);
+
+/// The doorbells of one worker: pages of several users, mapped one behind the other.
+class Doorbells {
+ public:
+  /// Reserves addresses for so many rings. Errors: system.
+  static Result<Doorbells> reserve(std::uint32_t rings_max);
+  Doorbells(Doorbells&& other) noexcept;
+  Doorbells& operator=(Doorbells&&) = delete;
+  ~Doorbells();
+
+  struct Opened {
+    std::uint32_t place;    // in the row
+    std::uint32_t in_page;  // which word of the page
+    int page;               // descriptor of the page, ours
+  };
+  /// Gives a ring of this user a doorbell. Errors: out_of_memory (all are taken), system.
+  Result<Opened> open(std::uint32_t user);
+  /// Takes it back; the last of a user takes the page with it.
+  void close(std::uint32_t place);
+
+  /// Looks at all doorbells; returns the places of those that changed, valid until the next scan.
+  /// What is returned once is seen. Cost: about 1.5 ns for each 64 rings of users that are there.
+  std::span<const std::uint32_t> scan();
+  /// The doorbell of one ring is seen as it is now.
+  void look(std::uint32_t place) { seen_[place] = load(place); }
+  /// Rings one for a client that cannot do so itself.
+  void ring(std::uint32_t place, std::uint32_t value) {
+    base::store_shared(row_ + std::size_t{place} * wire::kDoorbellBytes, value,
+                       std::memory_order_release);
+  }
+  /// Whether a doorbell is not what was seen last.
+  [[nodiscard]] bool rings(std::uint32_t place) const { return seen_[place] != load(place); }
+
+ private:
+  struct Page {
+    memory::Descriptor memory;
+    std::uint32_t user = 0;
+    std::uint32_t open = 0;
+    std::vector<bool> taken;
+  };
+  Doorbells() = default;
+  [[nodiscard]] std::uint32_t load(std::uint32_t place) const {
+    return base::load_shared<std::uint32_t>(row_ + std::size_t{place} * wire::kDoorbellBytes,
+                                            std::memory_order_acquire);
+  }
+  Result<std::size_t> open_page(std::uint32_t user);
+  [[nodiscard]] std::byte* page_at(std::size_t page) const {
+    return row_ + page * wire::kDoorbellPageBytes;
+  }
+  void close_page(std::size_t page);
+  [[nodiscard]] bool taken(std::size_t place) const;
+
+  std::byte* row_ = nullptr;
+  std::uint64_t row_bytes_ = 0;
+  std::vector<Page> pages_;
+  std::unique_ptr<std::uint32_t[]> seen_;
+  std::unique_ptr<std::uint32_t[]> changed_;
+  std::size_t words_ = 0;  // of the row, a multiple of 32, that hold all open ones
+  ScanDoorbells scan_ = nullptr;
+};
+
+}  // namespace espalier::rings

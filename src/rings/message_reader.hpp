@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole messages out of a ring's slots.
+//
+// Most messages are one slot and are copied once, to where they are used. Longer ones are gathered
+// as their slots come; their memory is asked for at a share of a budget, and grows only with what
+// has come, for their length is the sender's word.
+// A message whose memory is refused is read to its end and dropped, and the caller learns of it, to
+// answer the sender with an error: the messages behind it are not lost.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "rings/message_budget.hpp"
+#include "rings/ring.hpp"
+#include "wire/message.hpp"
+
+namespace espalier::rings {
+
+/// The memory of one message: in place up to kInPlace bytes, else on the heap and of a share.
+class MessageBuffer {
+ public:
+  static constexpr std::uint32_t kInPlace = 256;
+
+  MessageBuffer() = default;
+  MessageBuffer(MessageBuffer&& other) noexcept { *this = std::move(other); }
+  MessageBuffer& operator=(MessageBuffer&& other) noexcept;
+  ~MessageBuffer() { clear(); }
+
+  /// The message, as many bytes as its header says.
+  [[nodiscard]] std::byte* data() { return heap_ ? heap_.get() : bytes_; }
+  [[nodiscard]] const std::byte* data() const { return heap_ ? heap_.get() : bytes_; }
+  [[nodiscard]] std::uint32_t capacity() const { return heap_ ? heap_bytes_ : kInPlace; }
+  /// Makes room for so many bytes in all, and keeps the first `kept` of them. Returns false, and
+  /// keeps what it has, if the share refuses.
+  [[nodiscard]] bool grow(std::uint32_t bytes, std::uint32_t kept, MessageShare& share);
+  /// Gives heap memory back.
+  void clear() {
+    if (heap_) clear_heap();
+  }
+
+ private:
+  void clear_heap();
+
+  alignas(64) std::byte bytes_[kInPlace];
+  std::unique_ptr<std::byte[]> heap_;
+  MessageShare* share_ = nullptr;  // of which the heap memory is
+  std::uint32_t heap_bytes_ = 0;
+};
+
+/// What take() found.
+enum class Taken : std::uint8_t {
+  nothing,  ///< no message has come, or not all of it
+  message,  ///< the buffer has one
+  refused,  ///< one has come for which there was no memory: the buffer has its first slot
+  broken,   ///< the next slot can begin no message: the ring cannot be read any further
+};
+
+/// Gathers messages whose header has its length at the same place: requests and responses.
+class MessageReader {
+ public:
+  MessageReader() = default;
+  /// `header_bytes`: a message is at least so long.
+  MessageReader(SlotReader slots, std::uint32_t header_bytes, MessageShare& share)
+      : slots_(slots), header_bytes_(header_bytes), share_(&share) {}
+
+  /// Whether it is worthwhile to call take().
+  [[nodiscard]] bool ready() const { return slots_.ready(); }
+
+  /// Takes the next message into `into`. Cost: a slot, and one cold slot for every 60 bytes more.
+  [[nodiscard]] Taken take(MessageBuffer& into) {
+    if (!slots_.ready()) return Taken::nothing;
+    if (left_ == 0) [[likely]] {
+      into.clear();
+      slots_.take(into.data());
+      const std::uint32_t bytes = length(into);
+      if (bytes - header_bytes_ <= wire::kRingSlotBytes - header_bytes_) [[likely]] {
+        return Taken::message;
+      }
+      if (!begin_long(into, bytes)) return Taken::broken;
+    }
+    return gather(into);
+  }
+
+  /// Whether a message of several slots has begun to come.
+  [[nodiscard]] bool gathering() const { return left_ != 0; }
+  [[nodiscard]] SlotReader& slots() { return slots_; }
+  [[nodiscard]] const SlotReader& slots() const { return slots_; }
+
+ private:
+  static std::uint32_t length(const MessageBuffer& message) {
+    return base::load_plain<std::uint32_t>(message.data() + offsetof(wire::RequestHeader, bytes));
+  }
+  bool begin_long(const MessageBuffer& first, std::uint32_t bytes);
+  void keep(const std::byte* bytes, std::uint32_t count);
+  Taken gather(MessageBuffer& into);
+
+  SlotReader slots_;
+  std::uint32_t header_bytes_ = 0;
+  MessageShare* share_ = nullptr;
+  // Of a message of several slots: what has come of it.
+  MessageBuffer gathered_;
+  std::uint32_t left_ = 0;  // bytes that have not come
+  std::uint32_t have_ = 0;
+  bool refused_ = false;
+};
+static_assert(offsetof(wire::RequestHeader, bytes) == offsetof(wire::ResponseHeader, bytes));
+
+}  // namespace espalier::rings

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The node's end of a response ring: answers go straight into slots while there is room, and into a
+// backlog when there is none. The backlog's memory is of the connection's share; the scheduler asks
+// for it before it makes a long answer, and begins nothing while there is a backlog, so that what
+// comes without being asked for are short answers to what was in flight.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rings/message_budget.hpp"
+#include "rings/ring.hpp"
+#include "wire/message.hpp"
+
+namespace espalier::rings {
+
+class ResponseRing {
+ public:
+  ResponseRing() = default;
+  /// `side`: the client's wire::ResponseSide for this ring.
+  ResponseRing(std::byte* slots, std::uint32_t count, std::byte* side, MessageShare& share)
+      : space_(slots, count, side + offsetof(wire::ResponseSide, credit)),
+        side_(side),
+        share_(&share) {}
+
+  /// Sends one message: the header, but for its length, kind and tag, and the parts of the payload.
+  /// Cost: a slot, and another for every 60 bytes more; a copy where there is no room.
+  void send(wire::ResponseKind kind, std::uint32_t tag, const wire::ResponseHeader& fields,
+            std::initializer_list<std::string_view> parts) {
+    std::size_t payload = 0;
+    for (const std::string_view part : parts) payload += part.size();
+    const wire::ResponseHeader header{
+        .sequence = 0,
+        .bytes = static_cast<std::uint32_t>(sizeof header + payload),
+        .tag = tag,
+        .kind = static_cast<std::uint8_t>(kind),
+        .flags = fields.flags,
+        .code = fields.code,
+        .version = fields.version,
+        .read_version = fields.read_version,
+    };
+    if (!has_room(header.bytes)) return defer(header, parts);
+    MessageWriter writer(space_, tail_);
+    writer.header(wire::words_of(header));
+    for (const std::string_view part : parts) writer.put(part.data(), part.size());
+    tail_ = writer.finish();
+  }
+  /// Whether a message of so many bytes would go straight into slots.
+  [[nodiscard]] bool has_room(std::uint64_t bytes) {
+    if (!backlog_.empty() || bytes > wire::kMessageBytesMax) return false;
+    const std::uint32_t slots = wire::slots_of(static_cast<std::uint32_t>(bytes));
+    return space_.room(tail_) >= slots || space_.ask_room(tail_) >= slots;
+  }
+  /// Writes what the backlog holds, as far as there is room. Returns whether anything was written.
+  bool flush_pending();
+  [[nodiscard]] std::uint64_t backlog_bytes() const { return backlog_bytes_; }
+  /// Drops the backlog: no client will read it.
+  void clear();
+
+  /// Whether the reader has said that it sleeps. Requires: a barrier since the last message.
+  [[nodiscard]] bool reader_sleeps() const {
+    return base::load_shared<std::uint32_t>(sleeping_word()) != 0;
+  }
+  /// Wakes it. Cost: a system call.
+  void wake_reader();
+
+  bool touched =
+      false;  ///< the client table's: something was written since it last looked for sleepers
+
+ private:
+  [[nodiscard]] std::byte* sleeping_word() const {
+    return side_ + offsetof(wire::ResponseSide, sleeping);
+  }
+  void defer(wire::ResponseHeader header, std::initializer_list<std::string_view> parts);
+
+  SlotSpace space_;
+  std::byte* side_ = nullptr;
+  MessageShare* share_ = nullptr;
+  std::uint64_t tail_ = 0;
+  std::deque<std::vector<std::byte>> backlog_;
+  MessageStream sending_;  // the first of the backlog
+  std::uint64_t backlog_bytes_ = 0;
+};
+
+}  // namespace espalier::rings
