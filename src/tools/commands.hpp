@@ -25,11 +25,13 @@ void add_load_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_export_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_check_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_serve_command(CLI::App& app, Environment& environment, Action& chosen);
+void add_list_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_map_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_stats_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_top_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_ping_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_fabric_command(CLI::App& app, Environment& environment, Action& chosen);
+void add_table_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_bench_command(CLI::App& app, Environment& environment, Action& chosen);
 
 /// All of the above, and `completion`.
@@ -39,6 +41,11 @@ void add_commands(CLI::App& app, Environment& environment, Action& chosen);
 /// nothing if it is another command.
 [[nodiscard]] std::optional<std::vector<std::string>> bench_arguments(
     std::span<const std::string> arguments);
+
+/// Commands of `table` with files of their own.
+void add_table_load(CLI::App& table, Environment& environment, Action& chosen);
+void add_table_query(CLI::App& table, Environment& environment, Action& chosen);
+void add_table_export(CLI::App& table, Environment& environment, Action& chosen);
 
 /// The commands of `fabric`.
 void add_fabric_serve(CLI::App& fabric, Environment& environment, Action& chosen);

@@ -7,26 +7,18 @@
 // leaves the old file as it was. Thread: each object by one thread at a time.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
+#include "base/byte_source.hpp"
 #include "espalier/error.hpp"
 
 namespace espalier::tools {
 
-/// Bytes that come one after another: a file, a pipe, a string.
-class ByteSource {
- public:
-  virtual ~ByteSource() = default;
-  /// Reads at least one byte into `into` unless the end is reached, which returns 0.
-  /// Errors: system (detail: errno). Requires: `into` is not empty.
-  [[nodiscard]] virtual Result<std::size_t> read(std::span<char> into) = 0;
-};
+using base::ByteSource;
 
 /// A new content for a file, which takes the place of the old one all at once.
 class FileWriter {

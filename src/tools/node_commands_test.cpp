@@ -167,5 +167,16 @@ TEST_F(NodeCommands, PingMeasuresRoundTrips) {
   EXPECT_THAT(tool.err(), HasSubstr("no node listens at " + address));
 }
 
+TEST_F(NodeCommands, WhereNobodyListensThatIsSaid) {
+  const std::string missing = "shm:" + (folder / "missing").string();
+  for (const bool alone : {false, true}) {
+    std::vector<std::string> arguments = {"get", "apple", "--at", missing};
+    if (alone) arguments.emplace_back("--one-sided");
+    EXPECT_EQ(tool.run(arguments), kFailed);
+    EXPECT_THAT(tool.err(), HasSubstr("no node listens at " + missing));
+    EXPECT_THAT(tool.err(), HasSubstr("Start one: espalier serve --node-fabric " + missing));
+  }
+}
+
 }  // namespace
 }  // namespace espalier::tools

@@ -3,11 +3,8 @@
 // longest record. Knows formats; knows nothing of maps.
 //
 // A line that is no record is reported with its number and reason, and reading goes on behind it:
-//   - something behind a closing quote, an unknown escape, a wrong number of columns: the record is
-//     left out, as far as it reaches;
-//   - a quote that never closes: only the line that opens it is left out. The lines behind it are
-//     read again on their own, for one stray quote must not swallow the rest of a file;
-//   - a record beyond the length limit: it is skipped to the end of its line, without being kept.
+// what base/record_splitter.hpp reports, and besides an unknown escape, or a wrong number of
+// columns. Such a record is left out, as far as it reaches.
 //
 // Invariants: (1) line numbers of records and reports rise, strictly. (2) Every byte of the source
 // belongs to exactly one record, report, blank line, header or byte-order mark. (3) What
@@ -21,9 +18,9 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/byte_window.hpp"
+#include "base/record_splitter.hpp"
+#include "tools/files.hpp"
 #include "tools/record.hpp"
-#include "tools/record_extent.hpp"
 
 namespace espalier::tools {
 
@@ -61,7 +58,7 @@ class RecordReader {
 
   /// The format in use: known after the first next(), at the latest.
   [[nodiscard]] Format format() const { return options_.format.value_or(Format::lines); }
-  [[nodiscard]] std::uint64_t consumed_bytes() const { return window_.consumed_bytes(); }
+  [[nodiscard]] std::uint64_t consumed_bytes() const { return splitter_.consumed_bytes(); }
   [[nodiscard]] std::uint64_t blank_lines() const { return blank_lines_; }
   /// Columns of the first record; 0 before it.
   [[nodiscard]] std::size_t columns() const { return columns_; }
@@ -70,17 +67,13 @@ class RecordReader {
 
  private:
   Next start();
-  Next take_record(Extent extent);
+  Next take_record(std::string_view content);
   Next take_fields(std::string_view content);
   Next take_json(std::string_view content);
-  Next take_overlong(bool open_quote);
   Next report(std::string reason);
   Next fail_with(Error error);
-  [[nodiscard]] Extent extent() const;
-  void release();
-  void advance(std::size_t count);
 
-  ByteWindow window_;
+  base::RecordSplitter splitter_;
   ReaderOptions options_;
   std::vector<std::string_view> fields_;
   std::string scratch_;        // decoded bytes that fields_ or record_ point to
@@ -89,8 +82,6 @@ class RecordReader {
   Record record_;
   BadRecord bad_;
   Error error_{};
-  std::size_t pending_bytes_ = 0;  // of the record at hand, given up by the next next()
-  std::uint64_t line_ = 1;         // number of the line that the view begins with
   std::uint64_t blank_lines_ = 0;
   std::size_t columns_ = 0;
   bool started_ = false;

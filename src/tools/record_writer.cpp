@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/record_writer.hpp"
 
+#include "base/record_extent.hpp"
 #include "cmdline/text_codec.hpp"
 #include "tools/json_record.hpp"
 
 namespace espalier::tools {
-namespace {
-
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
-}  // namespace
+using base::kByteOrderMark;
 
 void RecordWriter::append_header(std::string& out, std::string_view line) {
   if (first_ && line.starts_with(kByteOrderMark)) out += kByteOrderMark;  // as for a line, below
@@ -31,9 +28,9 @@ std::optional<std::string> RecordWriter::append(std::string& out, std::string_vi
       out += key;
       break;
     case Format::csv:
-      append_csv_field(out, key);
+      base::append_csv_field(out, key, separator_, first);
       out += separator_;
-      append_csv_field(out, value);
+      base::append_csv_field(out, value, separator_, first);
       break;
     case Format::tsv:
       append_tsv_field(out, key);
@@ -45,22 +42,6 @@ std::optional<std::string> RecordWriter::append(std::string& out, std::string_vi
   out += '\n';
   first_ = false;
   return std::nullopt;
-}
-
-void RecordWriter::append_csv_field(std::string& out, std::string_view field) const {
-  const char special[] = {'"', '\n', '\r', separator_};
-  const bool plain = field.find_first_of(std::string_view(special, 4)) == std::string_view::npos &&
-                     !(first_ && field.starts_with(kByteOrderMark));
-  if (plain) {
-    out += field;
-    return;
-  }
-  out += '"';
-  for (const char c : field) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  out += '"';
 }
 
 void RecordWriter::append_tsv_field(std::string& out, std::string_view field) const {

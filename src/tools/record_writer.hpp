@@ -26,7 +26,6 @@ class RecordWriter {
                                                   std::string_view value);
 
  private:
-  void append_csv_field(std::string& out, std::string_view field) const;
   void append_tsv_field(std::string& out, std::string_view field) const;
 
   Format format_;

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "table/batch_run.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "table/planted_table_bugs.hpp"
+
+namespace espalier::table {
+namespace {
+
+constexpr std::size_t kScratchBytes = 64 * 1024;
+constexpr std::size_t kLineBytes = 64;
+constexpr std::uint32_t kPrefetchRows = 64;
+
+std::vector<std::byte> blank_row(const Pipeline& pipeline) {
+  return initial_row(pipeline, aggregate_slots(pipeline));
+}
+
+}  // namespace
+
+BatchRun::BatchRun(const BatchProgram& program, RowSource& source, RowSink& sink,
+                   const RunOptions& options)
+    : program_(program),
+      pipeline_(program.pipeline()),
+      source_(source),
+      sink_(sink),
+      aggregates_(program),
+      packer_(program, blank_row(program.pipeline())),
+      memory_(program.registers() * Register::kBytes + kLineBytes) {
+  std::byte* at = memory_.data();
+  const auto address = reinterpret_cast<std::uintptr_t>(at);
+  at += (kLineBytes - address % kLineBytes) % kLineBytes;
+  registers_.resize(program.registers());
+  for (Register& reg : registers_) {
+    reg.memory = at;
+    at += Register::kBytes;
+  }
+  for (const auto& [reg, constant] : program.constants()) fill(registers_[reg], *constant);
+  if (pipeline_.distinct || pipeline_.grouped) {
+    groups_.emplace(KeyLayout::of(pipeline_.result, pipeline_.key_columns()), options.group_bytes,
+                    options.seed);
+    const std::size_t rows = std::max<std::size_t>(1, kScratchBytes / packer_.row_bytes());
+    scratch_rows_ = static_cast<std::uint32_t>(std::min<std::size_t>(rows, kBatchRows));
+    scratch_.resize(scratch_rows_ * packer_.row_bytes());
+  }
+  // Without keys there is one group, even of no rows.
+  if (pipeline_.grouped && pipeline_.keys == 0) {
+    const std::vector<std::byte> blank = blank_row(pipeline_);
+    groups_->find_or_insert(blank.data());
+  }
+  if (is_full() || (pipeline_.limit && *pipeline_.limit == 0)) phase_ = Phase::done;
+}
+
+std::size_t BatchRun::memory_bytes() const {
+  return memory_.size() + scratch_.size() + (groups_ ? groups_->memory_bytes() : 0);
+}
+
+void BatchRun::fail(RunError error) {
+  error_ = std::move(error);
+  phase_ = Phase::failed;
+}
+
+RunState BatchRun::step(std::uint32_t rows_max) {
+  ESPALIER_ASSERT(rows_max > 0);
+  const std::uint64_t end = numbers_.rows_read + rows_max;
+  for (;;) {
+    switch (phase_) {
+      case Phase::reading:
+        if (numbers_.rows_read >= end) return RunState::running;
+        if (!next_batch(static_cast<std::uint32_t>(end - numbers_.rows_read))) break;
+        begin_items();
+        break;
+      case Phase::emitting:
+        if (!(pipeline_.distinct ? emit_distinct() : emit())) return RunState::stalled;
+        break;
+      case Phase::grouping: group(); break;
+      case Phase::flushing:
+        if (!flush(rows_max)) return RunState::stalled;
+        // One part of the groups for each step: they may be many.
+        return phase_ == Phase::done ? RunState::done : RunState::running;
+      case Phase::done: return RunState::done;
+      case Phase::failed: return RunState::failed;
+    }
+  }
+}
+
+/// Takes the next rows and runs the filters over them. False: there are none, or it failed.
+bool BatchRun::next_batch(std::uint32_t rows_max) {
+  if (span_at_ == span_.count) {
+    Result<RowSpan> span = source_.next();
+    if (!span) {
+      fail({span.error(), 0, 0, {}});
+      return false;
+    }
+    span_ = *span;
+    span_at_ = 0;
+    if (span_.count == 0) {
+      end_of_rows();
+      return false;
+    }
+  }
+  const std::uint32_t rows = std::min({kBatchRows, span_.count - span_at_, rows_max});
+  batch_.rows = span_.rows + std::size_t{span_at_} * span_.row_bytes;
+  batch_.row_bytes = span_.row_bytes;
+  batch_.count = rows;
+  batch_.dense = true;
+  batch_first_ = span_.first_row + span_at_;
+  const bool smart = program_.is_smart();
+  if (smart) prefetch_ahead(rows);
+  span_at_ += rows;
+  numbers_.rows_read += rows;
+  for (const Stage& stage : program_.filters()) {
+    if (batch_.count == 0) break;
+    run_stage(stage);
+    select(batch_, registers_[stage.result]);
+  }
+  numbers_.rows_passed += batch_.count;
+  const WantedLines& lines = program_.lines();
+  if (smart) {
+    if (!program_.filters().empty()) prefetch(lines.items);
+    numbers_.bytes_read +=
+        kLineBytes * (rows * lines.filters.size() + batch_.count * lines.items.size());
+  } else {
+    numbers_.bytes_read += std::uint64_t{rows} * span_.row_bytes;
+  }
+  return true;
+}
+
+/// The lines that filters want, of rows behind this batch.
+void BatchRun::prefetch_ahead(std::uint32_t rows) const {
+  const WantedLines& wanted = program_.lines();
+  const auto& lines = program_.filters().empty() ? wanted.items : wanted.filters;
+  const std::uint32_t begin = std::min(span_.count, span_at_ + kPrefetchRows);
+  const std::uint32_t end = std::min(span_.count, span_at_ + rows + kPrefetchRows);
+  for (std::uint32_t row = begin; row < end; ++row) {
+    const std::byte* const at = span_.rows + std::size_t{row} * span_.row_bytes;
+    for (const std::uint32_t line : lines) __builtin_prefetch(at + line * kLineBytes);
+  }
+}
+
+void BatchRun::prefetch(const std::vector<std::uint32_t>& lines) const {
+  for (std::uint32_t i = 0; i < batch_.count; ++i) {
+    const std::byte* const at = batch_.row(i);
+    for (const std::uint32_t line : lines) __builtin_prefetch(at + line * kLineBytes);
+  }
+}
+
+void BatchRun::run_stage(const Stage& stage) {
+  for (const Instruction& instruction : stage.code) {
+    const std::uint32_t bad = instruction.kernel(instruction, registers_.data(), batch_);
+    if (bad == batch_.count) continue;
+    // Rows before it go on: one of them may fail later in the pipeline, and is the first then.
+    pending_ = RunError{{},
+                        stage.operator_index,
+                        batch_first_ + batch_.number(bad),
+                        expression_text(pipeline_, instruction.node) + " overflows"};
+    batch_.count = bad;
+  }
+}
+
+void BatchRun::begin_items() {
+  position_ = 0;
+  packed_from_ = packed_to_ = 0;
+  // Rows behind the limit are not looked at.
+  if (pipeline_.limit && !pipeline_.grouped && !pipeline_.distinct) {
+    const std::uint64_t left = *pipeline_.limit - certain_rows_;
+    batch_.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(batch_.count, left));
+  }
+  if (batch_.count != 0) run_stage(program_.items());
+  phase_ = pipeline_.grouped ? Phase::grouping : Phase::emitting;
+}
+
+void BatchRun::end_batch() {
+  if (is_full()) {
+    phase_ = Phase::done;
+  } else if (pending_) {
+    fail(*std::exchange(pending_, std::nullopt));
+  } else {
+    phase_ = Phase::reading;
+  }
+}
+
+void BatchRun::end_of_rows() {
+  at_end_ = true;
+  flushed_ = 0;
+  phase_ = pipeline_.grouped ? Phase::flushing : Phase::done;
+}
+
+bool BatchRun::emit() {
+  const std::size_t row_bytes = packer_.row_bytes();
+  while (position_ < batch_.count) {
+    const std::span<std::byte> room = sink_.room();
+    const std::uint32_t rows = static_cast<std::uint32_t>(
+        std::min<std::size_t>(batch_.count - position_, room.size() / row_bytes));
+    if (rows == 0) return false;
+    packer_.pack(registers_.data(), batch_, position_, rows, room.data());
+    sink_.commit(rows, rows * row_bytes);
+    position_ += rows;
+    certain_rows_ += rows;
+    numbers_.rows_sent += rows;
+  }
+  end_batch();
+  return true;
+}
+
+bool BatchRun::emit_distinct() {
+  const std::size_t row_bytes = packer_.row_bytes();
+  std::span<std::byte> room = sink_.room();
+  std::size_t used = 0;
+  bool has_room = true;
+  while (position_ < batch_.count && !is_full()) {
+    if (position_ == packed_to_) {
+      packed_from_ = packed_to_;
+      packed_to_ = std::min(batch_.count, packed_from_ + scratch_rows_);
+      packer_.pack(registers_.data(), batch_, packed_from_, packed_to_ - packed_from_,
+                   scratch_.data());
+    }
+    if ((has_room = room.size() - used * row_bytes >= row_bytes); !has_room) break;
+    const std::byte* const row = scratch_.data() + (position_ - packed_from_) * row_bytes;
+    const GroupTable::Found found = groups_->find_or_insert(row);
+    ++position_;
+    if (found.row != nullptr && !found.is_new) continue;
+    std::memcpy(room.data() + used * row_bytes, row, row_bytes);
+    ++used;
+    if (found.is_new) {
+      ++certain_rows_;
+    } else {
+      ++numbers_.unsure_rows;
+    }
+  }
+  if (used != 0) sink_.commit(used, used * row_bytes);
+  numbers_.rows_sent += used;
+  if (!has_room && used == 0) return false;
+  if (has_room) end_batch();
+  return true;
+}
+
+/// Finds the groups of the rows from position_ on, or of those before one whose group does not fit.
+void BatchRun::find_groups(std::uint32_t count) {
+  const std::size_t row_bytes = packer_.row_bytes();
+  const std::uint32_t begin = position_;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const GroupTable::Found found = groups_->find_or_insert(scratch_.data() + i * row_bytes);
+    if (found.row == nullptr) break;
+    row_groups_[position_++] = found.row;
+  }
+  aggregates_.add(registers_.data(), row_groups_, begin, position_);
+}
+
+void BatchRun::group() {
+  if (pipeline_.keys == 0) {
+    std::fill_n(row_groups_, batch_.count, groups_->row(0));
+    aggregates_.add(registers_.data(), row_groups_, 0, batch_.count);
+    end_batch();
+    return;
+  }
+  while (position_ < batch_.count) {
+    const std::uint32_t count = std::min(batch_.count - position_, scratch_rows_);
+    packer_.pack(registers_.data(), batch_, position_, count, scratch_.data());
+    const std::uint32_t end = position_ + count;
+    find_groups(count);
+    if (position_ == end) continue;
+    // The group of this row does not fit: all go to the client, and the row begins the next ones.
+    ++numbers_.flushes;
+    if (planted(Bug::overflow_group_lost)) ++position_;
+    flushed_ = 0;
+    phase_ = Phase::flushing;
+    return;
+  }
+  end_batch();
+}
+
+bool BatchRun::flush(std::uint32_t groups_max) {
+  const std::size_t row_bytes = packer_.row_bytes();
+  std::size_t wanted = groups_->size();
+  // Groups that were all here may be cut here; partial ones only once they are merged.
+  if (at_end_ && numbers_.flushes == 0 && pipeline_.limit) {
+    wanted = std::min<std::uint64_t>(wanted, *pipeline_.limit);
+  }
+  const std::span<std::byte> room = sink_.room();
+  const std::size_t rows =
+      std::min({wanted - flushed_, room.size() / row_bytes, std::size_t{groups_max}});
+  if (rows == 0 && flushed_ < wanted) return false;
+  for (std::size_t i = 0; i < rows; ++i) {
+    std::memcpy(room.data() + i * row_bytes, groups_->row(flushed_ + i), row_bytes);
+  }
+  if (rows != 0) sink_.commit(rows, rows * row_bytes);
+  flushed_ += rows;
+  numbers_.rows_sent += rows;
+  if (flushed_ < wanted) return true;
+  groups_->clear();
+  phase_ = at_end_ ? Phase::done : Phase::grouping;
+  return true;
+}
+
+}  // namespace espalier::table

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run of a compiled pipeline, in steps: it may be left at any time between two, and goes on
+// where it was.
+//
+//   BatchRun run(program, source, sink, {.seed = seed});
+//   for (;;) {
+//     const RunState state = run.step(4096);
+//     if (state == RunState::stalled) ...   // the sink has no room: step again when it has
+//     if (state != RunState::running) break;
+//   }
+//
+// Memory is bounded: registers of batches, and `group_bytes` for groups or distinct rows. Groups
+// that do not fit are sent as partial ones, all of them, and grouping begins anew; of distinct,
+// rows that do not fit are sent though they may be repeated. ResultMerge makes that exact.
+//
+// Destroying a run cancels it. Cost: a step takes a time in proportion to its rows.
+// Thread: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "table/batch_aggregate.hpp"
+#include "table/batch_pack.hpp"
+#include "table/batch_program.hpp"
+#include "table/group_table.hpp"
+#include "table/run.hpp"
+
+namespace espalier::table {
+
+struct RunOptions {
+  std::size_t group_bytes = std::size_t{64} << 20;  ///< at least GroupTable::kBytesMin
+  std::uint64_t seed = 0;                           ///< of hashes; nobody else should know it
+};
+
+enum class RunState : std::uint8_t {
+  running,  ///< there is more to do
+  stalled,  ///< the sink has no room for a row
+  done,
+  failed,  ///< error() says why; what was sent is no answer
+};
+
+struct RunNumbers {
+  std::uint64_t rows_read = 0;
+  std::uint64_t rows_passed = 0;  ///< all filters
+  std::uint64_t rows_sent = 0;
+  std::uint64_t bytes_read = 0;   ///< beside memory: whole rows, or their wanted lines
+  std::uint64_t flushes = 0;      ///< times that the groups did not fit
+  std::uint64_t unsure_rows = 0;  ///< sent by distinct though they may be repeated
+};
+
+class BatchRun {
+ public:
+  /// All three live as long.
+  BatchRun(const BatchProgram& program, RowSource& source, RowSink& sink,
+           const RunOptions& options);
+
+  /// Reads at most about so many rows, or sends at most so many groups.
+  RunState step(std::uint32_t rows_max);
+
+  /// Requires: step() said that it failed.
+  [[nodiscard]] const RunError& error() const { return *error_; }
+  [[nodiscard]] const RunNumbers& numbers() const { return numbers_; }
+  /// Registers, and what the groups take at this moment.
+  [[nodiscard]] std::size_t memory_bytes() const;
+
+ private:
+  enum class Phase : std::uint8_t {
+    reading,   // the next batch may begin
+    emitting,  // rows of the batch, from position_ on, go to the sink
+    grouping,  // rows of the batch, from position_ on, go to their groups
+    flushing,  // groups, from flushed_ on, go to the sink
+    done,
+    failed,
+  };
+
+  bool next_batch(std::uint32_t rows_max);
+  void run_stage(const Stage& stage);
+  void prefetch(const std::vector<std::uint32_t>& lines) const;
+  void prefetch_ahead(std::uint32_t rows) const;
+  void begin_items();
+  /// The phases. False: the sink has no room.
+  bool emit();
+  bool emit_distinct();
+  bool flush(std::uint32_t groups_max);
+  void group();
+  void find_groups(std::uint32_t count);
+  void end_batch();
+  void end_of_rows();
+  void fail(RunError error);
+  [[nodiscard]] bool is_full() const {
+    return pipeline_.limit && !pipeline_.grouped && certain_rows_ >= *pipeline_.limit;
+  }
+
+  const BatchProgram& program_;
+  const Pipeline& pipeline_;
+  RowSource& source_;
+  RowSink& sink_;
+  BatchAggregates aggregates_;
+  BatchPacker packer_;
+  std::vector<std::byte> memory_;  // of registers
+  std::vector<Register> registers_;
+  std::optional<GroupTable> groups_;
+  std::vector<std::byte> scratch_;  // packed rows, or keys, of one part of a batch
+  std::uint32_t scratch_rows_ = 0;
+  std::byte* row_groups_[kBatchRows];
+
+  Phase phase_ = Phase::reading;
+  RowSpan span_;               // what the source gave
+  std::uint32_t span_at_ = 0;  // rows of it that were read
+  Batch batch_;
+  std::uint64_t batch_first_ = 0;  // its first row's number in the table
+  std::uint32_t position_ = 0;
+  std::uint32_t packed_from_ = 0;  // rows of the batch that lie in scratch_
+  std::uint32_t packed_to_ = 0;
+  std::size_t flushed_ = 0;
+  bool at_end_ = false;
+  std::uint64_t certain_rows_ = 0;   // sent, and not repeated
+  std::optional<RunError> pending_;  // of a row behind those that are still selected
+  std::optional<RunError> error_;
+  RunNumbers numbers_;
+};
+
+}  // namespace espalier::table

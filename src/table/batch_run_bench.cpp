@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a core filters, projects and groups of rows of 64 bytes: source bytes for each second.
+#include <benchmark/benchmark.h>
+
+#include <cstring>
+#include <memory>
+
+#include "base/random.hpp"
+#include "table/batch_run.hpp"
+#include "table/pipeline_builder.hpp"
+#include "table/testing/memory_rows.hpp"
+
+namespace espalier::table {
+namespace {
+
+using wire::Aggregate;
+using wire::ExpressionKind;
+
+constexpr std::size_t kRows = std::size_t{1} << 20;
+
+/// Eight columns of 8 bytes: a is below 1000, g below its groups, the rest anything.
+const MemoryRows& rows_of(std::uint64_t groups) {
+  static std::uint64_t made_for = 0;
+  static std::unique_ptr<MemoryRows> made;
+  if (made_for == groups) return *made;
+  made_for = groups;
+  base::Random random(1);
+  std::vector<std::byte> bytes(kRows * 64);
+  random.fill(bytes);
+  for (std::size_t i = 0; i < kRows; ++i) {
+    const std::uint64_t values[] = {random.below(1000), random.below(groups), random.below(1000)};
+    std::memcpy(bytes.data() + i * 64, values, sizeof values);
+  }
+  made = std::make_unique<MemoryRows>(
+      *Schema::parse("a i64 not null, g i64 not null, s i64 not null, c i64 not null,"
+                     " d i64 not null, e i64 not null, f i64 not null, h i64 not null"),
+      std::move(bytes));
+  return *made;
+}
+
+/// Room of 64 KiB that is always free.
+class FreeSink final : public RowSink {
+ public:
+  std::span<std::byte> room() override { return block_; }
+  void commit(std::size_t rows, std::size_t) override { rows_ += rows; }
+  [[nodiscard]] std::size_t rows() const { return rows_; }
+
+ private:
+  std::vector<std::byte> block_ = std::vector<std::byte>(64 * 1024);
+  std::size_t rows_ = 0;
+};
+
+void run(benchmark::State& state, const PipelineBuilder& builder, std::uint64_t groups) {
+  const MemoryRows& rows = rows_of(groups);
+  const BatchProgram program(*check_pipeline(*builder.finish(), rows.schema()));
+  for (auto _ : state) {
+    MemorySource source(rows, 32767);
+    FreeSink sink;
+    BatchRun run(program, source, sink, {.seed = 7});
+    while (run.step(4096) == RunState::running) {
+    }
+    benchmark::DoNotOptimize(sink.rows());
+  }
+  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * kRows * 64));
+}
+
+void select_all_columns(benchmark::State& state) {
+  PipelineBuilder builder;
+  builder.filter(builder.binary(ExpressionKind::less, builder.column(0),
+                                builder.constant(integer_constant(state.range(0) * 10))));
+  run(state, builder, 1);
+}
+BENCHMARK(select_all_columns)->Arg(1)->Arg(25)->Arg(50)->Arg(100);
+
+void select_two_columns(benchmark::State& state) {
+  PipelineBuilder builder;
+  builder.filter(builder.binary(ExpressionKind::less, builder.column(0),
+                                builder.constant(integer_constant(state.range(0) * 10))));
+  const PipelineBuilder::NodeId values[] = {builder.column(1), builder.column(2)};
+  builder.project(values);
+  run(state, builder, 1);
+}
+BENCHMARK(select_two_columns)->Arg(25)->Arg(100);
+
+void group_by_sum(benchmark::State& state) {
+  PipelineBuilder builder;
+  const PipelineBuilder::NodeId keys[] = {builder.column(1)};
+  const PipelineBuilder::AggregateOf sums[] = {{Aggregate::sum, builder.column(2)}};
+  builder.group_by(keys, sums);
+  run(state, builder, static_cast<std::uint64_t>(state.range(0)));
+}
+BENCHMARK(group_by_sum)->Arg(16)->Arg(1024)->Arg(65536)->Arg(1 << 20);
+
+void distinct(benchmark::State& state) {
+  PipelineBuilder builder;
+  const PipelineBuilder::NodeId values[] = {builder.column(1)};
+  builder.project(values);
+  builder.distinct();
+  run(state, builder, static_cast<std::uint64_t>(state.range(0)));
+}
+BENCHMARK(distinct)->Arg(1024)->Arg(1 << 20);
+
+void sum_of_all(benchmark::State& state) {
+  PipelineBuilder builder;
+  const PipelineBuilder::AggregateOf sums[] = {{Aggregate::sum, builder.column(2)},
+                                               {Aggregate::count_rows, wire::kNoExpression}};
+  builder.filter(builder.binary(ExpressionKind::less, builder.column(0),
+                                builder.constant(integer_constant(500))));
+  builder.group_by({}, sums);
+  run(state, builder, 1);
+}
+BENCHMARK(sum_of_all);
+
+}  // namespace
+}  // namespace espalier::table
+
+BENCHMARK_MAIN();

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "table/pipeline.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <string>
+
+#include "base/random.hpp"
+#include "table/pipeline_builder.hpp"
+#include "table/testing/random_pipeline.hpp"
+
+namespace espalier::table {
+namespace {
+
+using std::string_literals::operator""s;
+using wire::Aggregate;
+using wire::ExpressionKind;
+using wire::OperatorKind;
+using wire::ValueKind;
+
+Schema schema() {
+  return *Schema::parse("a i32 not null, b decimal(12,2), c text(20), d double, e bool, f date");
+}
+
+/// select a, sum(b) from t where b < 9.95 and c like 'x%' group by a limit 3
+PipelineBuilder sample() {
+  PipelineBuilder builder;
+  const auto price = builder.column(1);
+  builder.filter(
+      builder.binary(ExpressionKind::less, price, builder.constant(decimal_constant(995, 2))));
+  builder.filter(builder.like(builder.column(2), text_constant("x%")));
+  const PipelineBuilder::NodeId keys[] = {builder.column(0)};
+  const PipelineBuilder::AggregateOf aggregates[] = {{Aggregate::sum, builder.column(1)},
+                                                     {Aggregate::count_rows, wire::kNoExpression}};
+  builder.group_by(keys, aggregates);
+  builder.limit(3);
+  return builder;
+}
+
+TEST(Pipeline, GoldenBytes) {
+  const auto bytes = *sample().finish();
+  // clang-format off
+  const std::string expected =
+      "ESPI\1\0\0\0\xF8\0\0\0\6\0\2\0\7\0\3\0\2\0\0\0\0\0\0\0\0\0\0\0"s +  // header
+      "\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"s +                                 // scan
+      "\3\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"s +                                 // filter, node 2
+      "\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0"s +                                 // filter, node 4
+      "\7\0\0\0\0\0\3\0\1\0\0\0\0\0\0\0"s +                                 // group by, 3 items
+      "\x08\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0"s +                               // limit
+      "\x0A\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"s +                               // pack
+      "\3\2\0\0\0\0\0\0\xE3\3\0\0\0\0\0\0"s +                               // 9.95
+      "\7\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0"s +                                 // 'x%'
+      "\1\0\1\0\0\0\0\0"s + "\2\0\0\0\0\0\0\0"s + "\x08\0\0\0\1\0\0\0"s +   // b < constant 0
+      "\1\0\2\0\0\0\0\0"s + "\x12\0\3\0\1\0\0\0"s +                         // c like constant 1
+      "\1\0\0\0\0\0\0\0"s + "\1\0\1\0\0\0\0\0"s +                           // a, b
+      "\5\0\0\0\0\0\0\0"s + "\6\0\5\0\0\0\0\0"s + "\xFF\xFF\1\0\0\0\0\0"s +  // items
+      "x%\0\0\0\0\0\0"s;
+  // clang-format on
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()), expected);
+}
+
+TEST(Pipeline, TellsTheResultsRows) {
+  const auto pipeline = check_pipeline(*sample().finish(), schema());
+  ASSERT_TRUE(pipeline) << pipeline.error().message();
+  EXPECT_EQ(pipeline->result.to_text(),
+            "r0 i32 not null, r1_low i64, r1_high i64, r2 i64 not null");
+  EXPECT_EQ(pipeline->keys, 1);
+  EXPECT_EQ(pipeline->limit, 3u);
+  EXPECT_EQ(expression_text(*pipeline, pipeline->filters[0].node), "b < 9.95");
+  EXPECT_EQ(expression_text(*pipeline, pipeline->filters[1].node), "c like 'x%'");
+}
+
+TEST(Pipeline, WithoutItemsAllColumnsAreTheResult) {
+  const auto pipeline = check_pipeline(*PipelineBuilder().finish(), schema());
+  ASSERT_TRUE(pipeline);
+  ASSERT_EQ(pipeline->result.columns().size(), 6u);
+  EXPECT_EQ(pipeline->result.row_bytes(), schema().row_bytes());
+}
+
+/// What is said of the sample after a change.
+std::string refused(const std::function<void(PipelineMessage&)>& change) {
+  PipelineMessage message = sample().message();
+  change(message);
+  const auto pipeline = check_pipeline(encode_pipeline(message), schema());
+  return pipeline ? "" : pipeline.error().message();
+}
+
+TEST(Pipeline, RefusesOperatorsOutOfOrder) {
+  EXPECT_EQ(refused([](PipelineMessage& m) { std::swap(m.operators[0], m.operators[1]); }),
+            "operator 0 (filter): it stands before the scan");
+  EXPECT_EQ(refused([](PipelineMessage& m) { std::swap(m.operators[3], m.operators[4]); }),
+            "operator 4 (group by): it cannot stand behind limit");
+  EXPECT_EQ(refused([](PipelineMessage& m) { m.operators.pop_back(); }),
+            "the pipeline does not end with pack");
+  EXPECT_EQ(refused([](PipelineMessage& m) { m.operators = {}; }),
+            "there are items without an operator");
+  EXPECT_EQ(refused([](PipelineMessage& m) { m.operators.erase(m.operators.begin() + 1); }),
+            "expression node 2 is not used");
+  EXPECT_EQ(refused([](PipelineMessage& m) { m.operators[5] = m.operators[4]; }),
+            "operator 5 (limit): it cannot stand behind limit");
+  EXPECT_EQ(refused([](PipelineMessage& m) {
+              m.operators[4] = {6, 0, 0, 0, 0};
+            }),
+            "operator 4 (distinct): it cannot stand behind group by");
+  for (const int kind : {1, 4, 9}) {
+    EXPECT_NE(refused([=](PipelineMessage& m) {
+                m.operators[0].kind = static_cast<std::uint16_t>(kind);
+              }).find("this version cannot do it"),
+              std::string::npos);
+  }
+}
+
+TEST(Pipeline, RefusesBadForm) {
+  const auto operators = [](std::size_t i, auto change) {
+    return refused([=](PipelineMessage& m) { change(m.operators[i]); });
+  };
+  const auto nodes = [](std::size_t i, auto change) {
+    return refused([=](PipelineMessage& m) { change(m.nodes[i]); });
+  };
+  EXPECT_EQ(operators(1, [](auto& o) { o.kind = 99; }),
+            "operator 1 (unknown operator): no operator has the number 99");
+  EXPECT_EQ(operators(1, [](auto& o) { o.reserved = 1; }),
+            "operator 1 (filter): a reserved byte is not 0");
+  EXPECT_EQ(operators(1, [](auto& o) { o.argument = 9; }),
+            "operator 1 (filter): its condition is no expression, or that of another");
+  EXPECT_EQ(operators(2, [](auto& o) { o.argument = 2; }),
+            "operator 2 (filter): its condition is no expression, or that of another");
+  EXPECT_EQ(operators(4, [](auto& o) { o.items = 1; }), "operator 4 (limit): it has no items");
+  EXPECT_EQ(operators(3, [](auto& o) { o.argument = 4; }),
+            "operator 3 (group by): it has more keys than items");
+  EXPECT_EQ(operators(3, [](auto& o) { o.argument = 0; }),
+            "operator 3 (group by): item 0 is neither a key nor an aggregate");
+  EXPECT_EQ(operators(3, [](auto& o) { o.argument = 2; }),
+            "operator 3 (group by): item 1 is an aggregate among keys");
+  EXPECT_EQ(operators(0, [](auto& o) { o.argument = 3; }),
+            "operator 0 (scan): there is no addressing 3");
+  EXPECT_EQ(nodes(2, [](auto& n) { n.kind = 19; }), "expression node 2 has an unknown kind");
+  EXPECT_EQ(nodes(2, [](auto& n) { n.b = 2; }),
+            "expression node 2 has a child that does not precede it");
+  EXPECT_EQ(nodes(2, [](auto& n) { n.b = 0; }), "expression node 0 is used twice");
+  EXPECT_EQ(nodes(2, [](auto& n) { n.c = 1; }),
+            "expression node 2 has a reserved byte that is not 0");
+  EXPECT_EQ(nodes(1, [](auto& n) { n.a = 2; }),
+            "expression node 1 names a constant that there is not");
+  EXPECT_EQ(nodes(0, [](auto& n) { n.a = 6; }), "operator 1 (filter): the table has no column 6");
+  EXPECT_EQ(refused([](auto& m) { m.constants[1].value = 1; }),
+            "constant 1 lies outside the message");
+  EXPECT_EQ(refused([](auto& m) { m.constants[0].scale = 19; }), "constant 0 has a wrong scale");
+  EXPECT_EQ(refused([](auto& m) { m.constants[0].kind = 8; }), "constant 0 has an unknown type");
+  EXPECT_EQ(refused([](auto& m) { m.items[1].aggregate = 7; }),
+            "operator 3 (group by): item 1 is an unknown aggregate");
+  EXPECT_EQ(refused([](auto& m) { m.items[1].reserved2 = 7; }),
+            "operator 3 (group by): item 1 has a reserved byte that is not 0");
+}
+
+/// What is said of a condition.
+std::string condition(
+    const std::function<PipelineBuilder::NodeId(PipelineBuilder& builder)>& make) {
+  PipelineBuilder builder;
+  builder.filter(make(builder));
+  const auto bytes = builder.finish();
+  if (!bytes) return bytes.error().message();
+  const auto pipeline = check_pipeline(*bytes, schema());
+  return pipeline ? "" : pipeline.error().message();
+}
+
+TEST(Pipeline, RefusesTypesThatDoNotFit) {
+  EXPECT_EQ(condition([](auto& b) { return b.column(0); }),
+            "operator 1 (filter): its condition is integer, not boolean");
+  EXPECT_EQ(
+      condition([](auto& b) { return b.binary(ExpressionKind::add, b.column(0), b.column(2)); }),
+      "operator 1 (filter): '+' takes numbers, not text");
+  EXPECT_EQ(
+      condition([](auto& b) { return b.binary(ExpressionKind::equal, b.column(2), b.column(0)); }),
+      "operator 1 (filter): text is compared with integer");
+  EXPECT_EQ(
+      condition([](auto& b) { return b.binary(ExpressionKind::less, b.column(5), b.column(1)); }),
+      "operator 1 (filter): date is compared with decimal");
+  EXPECT_EQ(condition([](auto& b) { return b.like(b.column(0), text_constant("x")); }),
+            "operator 1 (filter): 'like' takes text, not integer");
+  EXPECT_EQ(condition([](auto& b) { return b.like(b.column(2), integer_constant(1)); }),
+            "operator 1 (filter): 'like' takes text as its pattern, not integer");
+  EXPECT_EQ(condition([](auto& b) { return b.like(b.column(2), text_constant("\xFF")); }),
+            "operator 1 (filter): the pattern is not UTF-8");
+  EXPECT_EQ(condition([](auto& b) {
+              return b.binary(ExpressionKind::logical_and, b.column(4), b.column(0));
+            }),
+            "operator 1 (filter): 'and' takes conditions, not integer");
+  EXPECT_EQ(
+      condition([](auto& b) {
+        const Constant nine = decimal_constant(9, 17);
+        const auto product = b.binary(ExpressionKind::multiply, b.column(1), b.constant(nine));
+        return b.binary(ExpressionKind::less, product, b.column(1));
+      }),
+      "operator 1 (filter): the product would have 19 digits behind the point; it may have 18");
+}
+
+TEST(Pipeline, KeepsItsLimits) {
+  EXPECT_EQ(condition([](auto& b) {
+              auto node = b.column(4);
+              for (int i = 0; i < 31; ++i) node = b.unary(ExpressionKind::logical_not, node);
+              return node;
+            }),
+            "");
+  EXPECT_EQ(condition([](auto& b) {
+              auto node = b.column(4);
+              for (int i = 0; i < 32; ++i) node = b.unary(ExpressionKind::logical_not, node);
+              return node;
+            }),
+            "an expression is more than 32 deep");
+  EXPECT_EQ(condition([](auto& b) {
+              const std::vector<Constant> many(2049, integer_constant(1));
+              return b.in(b.column(0), many);
+            }),
+            "there are more than 2048 constants");
+  EXPECT_EQ(condition([](auto& b) {
+              const std::vector<Constant> many(64, text_constant(std::string(1024, 'x')));
+              return b.in(b.column(2), many);
+            }),
+            "the pipeline has more than 64 KiB");
+  PipelineBuilder operators;
+  for (int i = 0; i < 63; ++i) operators.filter(operators.column(4));
+  EXPECT_EQ(operators.finish().error().message(), "there are more than 64 operators");
+  PipelineBuilder nodes;
+  std::vector<PipelineBuilder::NodeId> values;
+  for (int i = 0; i < 257; ++i) values.push_back(nodes.column(0));
+  nodes.project(values);
+  EXPECT_EQ(nodes.finish().error().message(), "there are more than 256 expression nodes");
+}
+
+TEST(Pipeline, EveryByteOfTheMessageIsLookedAt) {
+  const auto bytes = *sample().finish();
+  std::size_t refusals = 0;
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    auto changed = bytes;
+    changed[at] ^= std::byte{0x80};
+    const auto decoded = decode_pipeline(changed);
+    if (decoded) {
+      EXPECT_EQ(encode_pipeline(*decoded), changed) << "byte " << at;
+    } else {
+      ++refusals;
+    }
+  }
+  EXPECT_GT(refusals, bytes.size() / 2);
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(decode_pipeline(std::span(bytes).first(size))) << size;
+  }
+}
+
+TEST(Pipeline, RandomOnesSurviveTheirBytes) {
+  base::Random random(base::seed_from_environment(3));
+  int sent = 0;
+  for (int round = 0; round < 500; ++round) {
+    const Schema any = random_small_schema(random);
+    const auto bytes = random_builder(random, any).finish();
+    if (!bytes) continue;
+    const auto message = decode_pipeline(*bytes);
+    ASSERT_TRUE(message);
+    EXPECT_EQ(encode_pipeline(*message), *bytes);
+    sent += check_pipeline(*message, any) ? 1 : 0;
+  }
+  EXPECT_GT(sent, 300);
+}
+
+}  // namespace
+}  // namespace espalier::table

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "table/table.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/atomic_bytes.hpp"
+#include "base/bytes.hpp"
+#include "table/planted_table_bugs.hpp"
+
+namespace espalier::table {
+namespace {
+
+using base::load_shared;
+using base::store_shared;
+
+constexpr memory::SizeClass kHeaderClass = memory::relation_class_of(wire::kTableHeaderBytes);
+constexpr memory::SizeClass kListClass = memory::relation_class_of(wire::kRowPageListBytes);
+constexpr memory::SizeClass kPageClass = memory::relation_class_of(wire::kRowPageBytes);
+static_assert(memory::class_bytes(kHeaderClass) == wire::kTableHeaderBytes);
+static_assert(memory::class_bytes(kListClass) == wire::kRowPageListBytes);
+static_assert(memory::class_bytes(kPageClass) == memory::kExtentBytes);
+static_assert(wire::kRowPageBytes == memory::kExtentBytes);
+
+constexpr std::size_t kRowsAt = offsetof(wire::TableHeader, rows);
+constexpr std::size_t kPagesAt = offsetof(wire::TableHeader, pages);
+
+std::uint32_t generation_of(const std::byte* buffer) {
+  return load_shared<std::uint32_t>(buffer + offsetof(wire::BufferHeader, generation));
+}
+
+/// Fills a buffer with zeros behind its header, and says whose it is. Readers from elsewhere may
+/// look at it with an old reference.
+void open_buffer(std::byte* buffer, std::size_t bytes, std::uint32_t table_id) {
+  for (std::size_t at = sizeof(wire::BufferHeader); at < bytes; at += 8) {
+    store_shared<std::uint64_t>(buffer + at, 0);
+  }
+  store_shared(buffer + offsetof(wire::BufferHeader, map_id), table_id);
+  store_shared(buffer + offsetof(wire::BufferHeader, created), wire::kNoNode);
+}
+
+/// From now on the buffer is one in use, with all that lies in it.
+void go_live(std::byte* buffer) {
+  store_shared(buffer + offsetof(wire::BufferHeader, superseded), wire::kLive,
+               std::memory_order_release);
+}
+
+/// Reads each word of the source once: what its owner writes meanwhile changes no word twice.
+void copy_words_once(std::byte* to, const std::byte* from, std::size_t bytes) {
+#pragma GCC unroll 8
+  for (std::size_t at = 0; at < bytes; at += 8) {
+    const auto word = load_shared<std::uint64_t>(from + at);
+    base::store_plain(to + at, word);
+  }
+}
+
+}  // namespace
+
+/// What an append needs besides the last page: taken first, so that nothing can fail afterwards.
+struct Table::Growth {
+  std::uint64_t rows_before = 0;
+  std::uint64_t pages_before = 0;
+  std::byte* tail = nullptr;              // where the next row lies in the last page
+  std::uint64_t tail_rooms = 0;           // rows that it still has room for
+  std::vector<std::uint64_t> pages;       // offsets of new ones
+  std::vector<std::uint64_t> list_parts;  // likewise
+};
+
+Table::Table(memory::BufferPool& pool, std::uint32_t id, std::string name, Schema schema)
+    : pool_(pool), id_(id), name_(std::move(name)), schema_(std::move(schema)), check_(schema_) {}
+
+Result<std::unique_ptr<Table>> Table::create(memory::BufferPool& pool, std::uint32_t id,
+                                             std::string name, Schema schema) {
+  ESPALIER_ASSERT((id & wire::kTableIdBit) != 0);
+  std::unique_ptr<Table> table(new Table(pool, id, std::move(name), std::move(schema)));
+  if (auto opened = table->open(); !opened) return std::unexpected(opened.error());
+  return table;
+}
+
+Result<void> Table::open() {
+  const auto offset = pool_.allocate(kHeaderClass);
+  if (!offset) return std::unexpected(offset.error());
+  header_offset_ = *offset;
+  header_ = pool_.at(*offset);
+  open_buffer(header_, wire::kTableHeaderBytes, id_);
+
+  std::vector<std::byte> encoded(schema_.encoded_bytes());
+  schema_.encode(encoded);
+  wire::TableHeader header{};
+  header.magic = wire::kTableMagic;
+  header.format = wire::kTableFormat;
+  header.row_bytes = schema_.row_bytes();
+  header.schema_bytes = static_cast<std::uint32_t>(encoded.size());
+  constexpr std::size_t kBegin = sizeof(wire::BufferHeader);
+  base::copy_shared(header_ + kBegin, reinterpret_cast<const std::byte*>(&header) + kBegin,
+                    sizeof header - kBegin);
+  base::copy_shared(header_ + wire::kTableSchemaOffset, encoded.data(), encoded.size());
+  go_live(header_);
+  return {};
+}
+
+Table::~Table() {
+  if (header_ == nullptr) return;
+  const std::uint64_t count = pages();
+  for (std::uint64_t i = 0; i < count; ++i) {
+    pool_.release(wire::Ref{page(i).page}.offset(), kPageClass);
+  }
+  for (std::uint64_t part = 0; part * wire::kRowPageListEntries < count; ++part) {
+    pool_.release(static_cast<std::uint64_t>(list_part(part) - pool_.at(0)), kListClass);
+  }
+  pool_.release(header_offset_, kHeaderClass);
+}
+
+std::expected<std::uint64_t, AppendError> Table::append(std::span<const std::byte> rows) {
+  ESPALIER_ASSERT(rows.size() % schema_.row_bytes() == 0);
+  ESPALIER_ASSERT(reinterpret_cast<std::uintptr_t>(rows.data()) % wire::kRowAlignment == 0);
+  const std::lock_guard lock(append_mutex_);
+  if (dropped()) return std::unexpected(AppendError{{Code::dropped, 0, 0}, 0, {}});
+  Growth growth;
+  const std::uint64_t count = rows.size() / schema_.row_bytes();
+  AppendError error{{Code::invalid_argument, 0, 0}, 0, {}};
+  if (auto reserved = reserve(count, growth); !reserved) {
+    error.error = reserved.error();
+  } else {
+    const bool early = planted(Bug::rows_counted_early);
+    if (early) publish(growth.rows_before + count, growth);
+    copy_rows(rows, growth, error);
+    if (error.wrong_rows == 0) {
+      if (!early) publish(growth.rows_before + count, growth);
+      return growth.rows_before;
+    }
+  }
+  give_back(growth);
+  return std::unexpected(std::move(error));
+}
+
+Result<void> Table::reserve(std::uint64_t count, Growth& growth) {
+  growth.rows_before = rows();
+  growth.pages_before = pages();
+  const std::uint64_t page_rows = schema_.rows_per_page();
+  if (growth.pages_before > 0) {
+    const wire::RowPageEntry last = page(growth.pages_before - 1);
+    const std::uint64_t used = growth.rows_before - last.first_row;
+    ESPALIER_ASSERT(used > 0 && used <= page_rows);
+    growth.tail = pool_.at(wire::Ref{last.page}.offset()) + sizeof(wire::RowPageHeader) +
+                  used * schema_.row_bytes();
+    growth.tail_rooms = page_rows - used;
+  }
+  if (count <= growth.tail_rooms) return {};
+  const std::uint64_t pages = base::divide_up(count - growth.tail_rooms, page_rows);
+  if (pages > wire::kRowPagesMax - growth.pages_before) return pool_.region().out_of_memory();
+  const auto parts = [](std::uint64_t n) {
+    return base::divide_up(n, std::uint64_t{wire::kRowPageListEntries});
+  };
+  while (growth.list_parts.size() <
+         parts(growth.pages_before + pages) - parts(growth.pages_before)) {
+    const auto offset = pool_.allocate(kListClass);
+    if (!offset) return std::unexpected(offset.error());
+    growth.list_parts.push_back(*offset);
+  }
+  while (growth.pages.size() < pages) {
+    const auto offset = pool_.allocate(kPageClass);
+    if (!offset) return std::unexpected(offset.error());
+    growth.pages.push_back(*offset);
+  }
+  return {};
+}
+
+void Table::give_back(const Growth& growth) {
+  for (const std::uint64_t offset : growth.pages) pool_.release(offset, kPageClass);
+  for (const std::uint64_t offset : growth.list_parts) pool_.release(offset, kListClass);
+}
+
+void Table::copy_rows(std::span<const std::byte> rows, const Growth& growth,
+                      AppendError& error) const {
+  const std::uint32_t row_bytes = schema_.row_bytes();
+  const std::uint64_t count = rows.size() / row_bytes;
+  std::byte* to = growth.tail;
+  std::uint64_t room = growth.tail_rooms;
+  std::size_t next_page = 0;
+  for (std::uint64_t row = 0; row < count; ++row, --room, to += row_bytes) {
+    if (room == 0) {
+      to = pool_.at(growth.pages[next_page++]) + sizeof(wire::RowPageHeader);
+      room = schema_.rows_per_page();
+    }
+    copy_words_once(to, rows.data() + row * row_bytes, row_bytes);
+    const auto found = check_.apply(to);
+    if (planted(Bug::source_read_twice)) {
+      copy_words_once(to, rows.data() + row * row_bytes, row_bytes);
+    }
+    if (!found) continue;
+    if (error.wrong_rows++ < kWrongRowsNamed) {
+      error.wrong.push_back({row, found->column, found->fault});
+    }
+  }
+  ESPALIER_ASSERT(next_page == growth.pages.size());
+}
+
+void Table::publish(std::uint64_t rows, const Growth& growth) {
+  std::uint64_t number = growth.pages_before;
+  std::uint64_t first_row = growth.rows_before + growth.tail_rooms;
+  std::size_t next_part = 0;
+  for (const std::uint64_t offset : growth.pages) {
+    const std::uint64_t part = number / wire::kRowPageListEntries;
+    if (number % wire::kRowPageListEntries == 0) {
+      const std::uint64_t list = growth.list_parts[next_part++];
+      open_buffer(pool_.at(list), wire::kRowPageListBytes, id_);
+      go_live(pool_.at(list));
+      store_shared(header_ + wire::kTableDirectoryOffset + 8 * part, list,
+                   std::memory_order_release);
+    }
+    const wire::RowPageEntry entry{new_page(offset, number, first_row), first_row};
+    base::copy_shared(list_part(part) + wire::kRowPageListOffset +
+                          number % wire::kRowPageListEntries * sizeof entry,
+                      reinterpret_cast<const std::byte*>(&entry), sizeof entry);
+    ++number;
+    first_row += schema_.rows_per_page();
+  }
+  ESPALIER_ASSERT(next_part == growth.list_parts.size());
+  store_shared(header_ + kPagesAt, number, std::memory_order_release);
+  // The one store that makes the append visible.
+  store_shared(header_ + kRowsAt, rows, std::memory_order_release);
+}
+
+std::uint64_t Table::new_page(std::uint64_t offset, std::uint64_t page,
+                              std::uint64_t first_row) const {
+  std::byte* const buffer = pool_.at(offset);
+  open_buffer(buffer, sizeof(wire::RowPageHeader), id_);
+  store_shared(buffer + offsetof(wire::RowPageHeader, page), page);
+  store_shared(buffer + offsetof(wire::RowPageHeader, first_row), first_row);
+  store_shared(buffer + offsetof(wire::RowPageHeader, row_bytes), schema_.row_bytes());
+  go_live(buffer);
+  return wire::Ref::make(offset, generation_of(buffer)).bits;
+}
+
+void Table::set_dropped() {
+  dropped_.store(true, std::memory_order_release);
+  store_shared<std::uint64_t>(header_ + offsetof(wire::BufferHeader, superseded), 0,
+                              std::memory_order_release);
+}
+
+std::uint64_t Table::rows() const {
+  return load_shared<std::uint64_t>(header_ + kRowsAt, std::memory_order_acquire);
+}
+
+std::uint64_t Table::pages() const {
+  return load_shared<std::uint64_t>(header_ + kPagesAt, std::memory_order_acquire);
+}
+
+std::byte* Table::list_part(std::uint64_t part) const {
+  return pool_.at(load_shared<std::uint64_t>(header_ + wire::kTableDirectoryOffset + 8 * part));
+}
+
+wire::RowPageEntry Table::page(std::uint64_t page) const {
+  const std::byte* const at = list_part(page / wire::kRowPageListEntries) +
+                              wire::kRowPageListOffset +
+                              page % wire::kRowPageListEntries * sizeof(wire::RowPageEntry);
+  return {load_shared<std::uint64_t>(at), load_shared<std::uint64_t>(at + 8)};
+}
+
+const std::byte* Table::rows_of(const wire::RowPageEntry& entry) const {
+  const std::byte* const buffer = pool_.at(wire::Ref{entry.page}.offset());
+  ESPALIER_DEBUG_ASSERT(
+      ((generation_of(buffer) ^ wire::Ref{entry.page}.generation()) & wire::kGenerationMask) == 0);
+  return buffer + sizeof(wire::RowPageHeader);
+}
+
+TableStats Table::stats() const {
+  TableStats stats;
+  stats.rows = rows();
+  stats.pages = pages();
+  stats.row_bytes = schema_.row_bytes();
+  const std::uint64_t parts =
+      base::divide_up(stats.pages, std::uint64_t{wire::kRowPageListEntries});
+  stats.memory_bytes =
+      wire::kTableHeaderBytes + parts * wire::kRowPageListBytes + stats.pages * wire::kRowPageBytes;
+  return stats;
+}
+
+}  // namespace espalier::table

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// One table: rows in pages of 2 MiB, to which rows are appended and which is dropped whole.
+//
+//   header 64 KiB   identity, row count | schema | directory --> parts of the page list --> pages
+//
+// wire/table.hpp has the bytes, which readers from elsewhere follow too.
+//
+// Invariants
+// 1. Rows below rows() are complete, canonical (table/row_check.hpp), and never change: an append
+//    writes behind them and counts all of its rows by one store with release order.
+// 2. An append that fails leaves no page, no entry and no visible row.
+// 3. Each word of a source row is read once, then checked where it was copied to: its owner may
+//    write it meanwhile.
+// 4. A page is a buffer of a class of its own: its extent never holds anything but pages of rows.
+//
+// Thread: any. Appends wait for each other; reading waits for nothing (table/snapshot.hpp).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "espalier/error.hpp"
+#include "memory/buffer_pool.hpp"
+#include "table/row_check.hpp"
+#include "table/schema.hpp"
+#include "wire/table.hpp"
+
+namespace espalier::table {
+
+/// Numbers of one table, each right but not all at one instant.
+struct TableStats {
+  std::uint64_t rows = 0;
+  std::uint64_t pages = 0;
+  std::uint64_t row_bytes = 0;     ///< of one row
+  std::uint64_t memory_bytes = 0;  ///< pages, page list and header
+};
+
+/// Why nothing was appended.
+struct AppendError {
+  /// invalid_argument: see `wrong`; out_of_memory; dropped
+  Error error;
+  /// How many rows are wrong; the first Table::kWrongRowsNamed of them, in order.
+  std::uint64_t wrong_rows = 0;
+  std::vector<WrongRow> wrong;
+};
+
+class Table {
+ public:
+  static constexpr std::size_t kWrongRowsNamed = 100;
+
+  /// Makes an empty table. Requires: `id` has wire::kTableIdBit and is never used again; the pool
+  /// outlives the table. Errors: out_of_memory.
+  static Result<std::unique_ptr<Table>> create(memory::BufferPool& pool, std::uint32_t id,
+                                               std::string name, Schema schema);
+  /// Gives all memory back.
+  ~Table();
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
+  [[nodiscard]] const Schema& schema() const { return schema_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::uint32_t id() const { return id_; }
+
+  /// Appends rows that lie one behind the other, all or none, also rows that others can write
+  /// meanwhile. Returns the number of the first of them.
+  /// Cost: one copy; a lock while it lasts; memory for new pages first.
+  /// Errors: see AppendError. Requires: whole rows, aligned to 8.
+  std::expected<std::uint64_t, AppendError> append(std::span<const std::byte> rows);
+
+  /// From now on appends, and readers at their next page, get `dropped`, and readers from elsewhere
+  /// find a dead header.
+  void set_dropped();
+  [[nodiscard]] bool dropped() const { return dropped_.load(std::memory_order_acquire); }
+
+  /// Visible rows. What lies below may be read by whoever holds the table.
+  [[nodiscard]] std::uint64_t rows() const;
+  /// Entries of the page list. May be more than rows() needed a moment ago.
+  [[nodiscard]] std::uint64_t pages() const;
+  /// Requires: page < pages().
+  [[nodiscard]] wire::RowPageEntry page(std::uint64_t page) const;
+  /// The rows of a page. Requires: `entry` is of this table.
+  [[nodiscard]] const std::byte* rows_of(const wire::RowPageEntry& entry) const;
+  [[nodiscard]] TableStats stats() const;
+
+  /// Where readers from elsewhere begin: offset in the region.
+  [[nodiscard]] std::uint64_t header_offset() const { return header_offset_; }
+  [[nodiscard]] memory::BufferPool& pool() const { return pool_; }
+
+ private:
+  struct Growth;
+  Table(memory::BufferPool& pool, std::uint32_t id, std::string name, Schema schema);
+
+  Result<void> open();
+  Result<void> reserve(std::uint64_t rows, Growth& growth);
+  std::uint64_t new_page(std::uint64_t offset, std::uint64_t page, std::uint64_t first_row) const;
+  void copy_rows(std::span<const std::byte> rows, const Growth& growth, AppendError& error) const;
+  void publish(std::uint64_t rows, const Growth& growth);
+  void give_back(const Growth& growth);
+  [[nodiscard]] std::byte* list_part(std::uint64_t part) const;
+
+  memory::BufferPool& pool_;
+  const std::uint32_t id_;
+  const std::string name_;
+  const Schema schema_;
+  const RowCheck check_;
+  std::uint64_t header_offset_ = 0;
+  std::byte* header_ = nullptr;
+  std::atomic<bool> dropped_{false};
+  std::mutex append_mutex_;  // guards what is behind the visible rows
+};
+
+}  // namespace espalier::table

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks of tables notice one that counts rows too early or reads its source twice.
+#include <gtest/gtest.h>
+
+#include "table/planted_table_bugs.hpp"
+#include "table/testing/table_checks.hpp"
+
+namespace espalier::table {
+namespace {
+
+TEST(TablePlanted, RowsCountedBeforeTheyAreCompleteAreNoticed) {
+  ASSERT_TRUE(scans_see_whole_appends(5, 2000));
+  {
+    const base::Planted planted(Bug::rows_counted_early);
+    EXPECT_FALSE(scans_see_whole_appends(60, 2000));
+  }
+  EXPECT_TRUE(scans_see_whole_appends(5, 2000));
+}
+
+TEST(TablePlanted, ASourceThatIsReadTwiceIsNoticed) {
+  ASSERT_TRUE(appended_rows_are_those_checked(2000));
+  {
+    const base::Planted planted(Bug::source_read_twice);
+    EXPECT_FALSE(appended_rows_are_those_checked(3'000'000));
+  }
+  EXPECT_TRUE(appended_rows_are_those_checked(2000));
+}
+
+}  // namespace
+}  // namespace espalier::table

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// espalier table create, list, describe, drop: which tables a node has.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tools/commands.hpp"
+#include "tools/json_record.hpp"
+#include "tools/numbers.hpp"
+#include "tools/table_place.hpp"
+
+namespace espalier::tools {
+namespace {
+
+struct Options {
+  std::optional<std::string> at;
+  std::string name;
+  std::string schema;
+  bool json = false;
+};
+
+using Work = Outcome<int> (*)(Environment&, const Options&, TablePlace&);
+
+std::string shown(const std::string& name) { return encode(name, Encoding::escaped); }
+
+void print_json(std::ostream& out, const client::TableInfo& table) {
+  nlohmann::ordered_json object;
+  set_bytes(object, "table", table.name);
+  object["rows"] = table.facts.rows;
+  object["row_bytes"] = table.facts.row_bytes;
+  object["pages"] = table.facts.pages;
+  object["memory_bytes"] = table.facts.memory_bytes;
+  object["schema"] = table.schema.to_text();
+  out << object.dump() << '\n';
+}
+
+Outcome<int> create(Environment& environment, const Options& options, TablePlace& place) {
+  const auto schema = table::Schema::parse(options.schema);
+  if (!schema) {
+    return misused(fmt::format("the schema is wrong at {}: {}", schema.error().position + 1,
+                               schema.error().reason),
+                   "For example: 'id i64 not null, name text(20), price decimal(12,2)'.");
+  }
+  const std::string name = unprotect(options.name);
+  const auto made = place.tables->create(name, *schema);
+  if (!made && made.error().error.code == Code::already_exists) {
+    return failed(
+        fmt::format("the node at {} has a table '{}' already", place.address, shown(name)),
+        "Take another name, or drop that one first.");
+  }
+  if (!made) return refused(fmt::format("make table '{}'", shown(name)), made.error());
+  if (options.json) {
+    print_json(environment.out, *made);
+  } else {
+    environment.out << fmt::format("made table '{}', rows of {} bytes\n", shown(name),
+                                   made->facts.row_bytes);
+  }
+  return kOk;
+}
+
+Outcome<int> list(Environment& environment, const Options& options, TablePlace& place) {
+  const auto tables = place.tables->list();
+  if (!tables) return refused("list the tables", tables.error());
+  for (const client::TableInfo& table : *tables) {
+    if (options.json) {
+      print_json(environment.out, table);
+    } else {
+      environment.out << shown(table.name) << '\n';
+    }
+  }
+  return kOk;
+}
+
+Outcome<int> describe(Environment& environment, const Options& options, TablePlace& place) {
+  const auto table = open_table(place, unprotect(options.name));
+  if (!table) return std::unexpected(table.error());
+  if (options.json) {
+    print_json(environment.out, *table);
+    return kOk;
+  }
+  std::ostream& out = environment.out;
+  out << fmt::format("table   {}\n", shown(table->name));
+  out << fmt::format("rows    {} of {} bytes\n", format_count(table->facts.rows),
+                     table->facts.row_bytes);
+  out << fmt::format("memory  {} in {} pages\n", format_bytes(table->facts.memory_bytes),
+                     format_count(table->facts.pages));
+  for (const table::Column& column : table->schema.columns()) {
+    out << fmt::format("column  {} {}{}\n", table::quoted_name(column.name),
+                       table::to_text(column.type), column.nullable ? "" : " not null");
+  }
+  return kOk;
+}
+
+Outcome<int> drop(Environment& environment, const Options& options, TablePlace& place) {
+  const std::string name = unprotect(options.name);
+  const auto dropped = place.tables->drop(name);
+  if (!dropped && dropped.error().error.code == Code::not_found) {
+    return failed(fmt::format("the node at {} has no table '{}'", place.address, shown(name)),
+                  "espalier table list shows those that it has.");
+  }
+  if (!dropped) return refused(fmt::format("drop table '{}'", shown(name)), dropped.error());
+  if (options.json) {
+    nlohmann::ordered_json object;
+    set_bytes(object, "table", name);
+    object["dropped"] = true;
+    environment.out << object.dump() << '\n';
+  } else {
+    environment.out << fmt::format("dropped table '{}'\n", shown(name));
+  }
+  return kOk;
+}
+
+CLI::App& add_work(CLI::App& parent, const std::string& name, const std::string& description,
+                   const std::shared_ptr<Options>& options, Environment& environment,
+                   Action& chosen, Work work) {
+  CLI::App& command = *parent.add_subcommand(name, description);
+  if (work != list) command.add_option("NAME", options->name, "Name of the table")->required();
+  add_json_option(command, options->json);
+  add_address_option(command, options->at);
+  command.callback([options, &environment, &chosen, work] {
+    chosen = reporting(environment, [options, &environment, work]() -> Outcome<int> {
+      auto place = open_tables(environment, options->at);
+      if (!place) return std::unexpected(place.error());
+      return work(environment, *options, *place);
+    });
+  });
+  return command;
+}
+
+}  // namespace
+
+void add_table_command(CLI::App& app, Environment& environment, Action& chosen) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command =
+      *app.add_subcommand("table", "Relational tables on a node, and queries that run there");
+  command.require_subcommand(1);
+  command.footer(
+      "Examples:\n"
+      "  export ESPALIER_AT=unix:/run/espalier/espalier.sock\n"
+      "  espalier table create elements 'number i32 not null, symbol char(2), name text(20)'\n"
+      "  espalier table load elements elements.csv\n"
+      "  espalier table query 'select name from elements where number > 100 limit 3'\n");
+  add_work(command, "create", "Make an empty table", options, environment, chosen, create)
+      .add_option("SCHEMA", options->schema, "Its columns: 'name type [not null], ...'")
+      ->required();
+  add_table_load(command, environment, chosen);
+  add_work(command, "list", "Print the names of all tables", options, environment, chosen, list);
+  add_work(command, "describe", "Print a table's columns and size", options, environment, chosen,
+           describe);
+  add_table_query(command, environment, chosen);
+  add_table_export(command, environment, chosen);
+  add_work(command, "drop", "Remove a table and all that is in it", options, environment, chosen,
+           drop);
+}
+
+}  // namespace espalier::tools

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands on tables, against a node in this process: from CSV to answers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tools/testing/node_fixture.hpp"
+
+namespace espalier::tools {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class TableCommands : public NodeTool {
+ protected:
+  int table(std::vector<std::string> words) {
+    words.insert(words.begin(), "table");
+    words.insert(words.begin() + 2, {"--at", address});
+    return tool.run(words);
+  }
+  std::string query(const std::string& text, std::vector<std::string> flags = {}) {
+    flags.insert(flags.begin(), {"query", "--quiet", text});
+    EXPECT_EQ(table(flags), kOk) << tool.err();
+    return tool.out();
+  }
+  void make_sales() {
+    ASSERT_EQ(table({"create", "sales",
+                     "id i64 not null, shop char(3), price decimal(8,2), day date, note text(9)"}),
+              kOk)
+        << tool.err();
+    tool.files.contents["sales.csv"] =
+        "id,shop,price,day,note\n"
+        "1,ab,1.50,2024-01-01,first\n"
+        "2,ab,2.25,2024-01-02,\"\"\n"
+        "3,cd,,2024-01-03,\n"
+        "4,,4.00,,\"a,\"\"b\"\n";
+    ASSERT_EQ(table({"load", "sales", "sales.csv"}), kOk) << tool.err();
+    EXPECT_THAT(tool.out(), StartsWith("loaded 4 rows into table 'sales' in "));
+  }
+};
+
+TEST_F(TableCommands, FromCsvToAnswers) {
+  make_sales();
+  EXPECT_EQ(query("select count(*), sum(price), count(price), min(day) from sales"),
+            "count\tsum\tcount\tmin\n4\t7.75\t3\t2024-01-01\n");
+  EXPECT_EQ(query("select id, price * 2 as twice from sales where price > 2 limit 5"),
+            "id\ttwice\n2\t4.50\n4\t8.00\n");
+  EXPECT_EQ(query("select shop, sum(price) as total from sales where id < 4 group by shop",
+                  {"--format", "json"}),
+            "{\"shop\":\"ab\",\"total\":3.75}\n{\"shop\":\"cd\",\"total\":null}\n");
+  EXPECT_EQ(query("select note from sales where note like '%b'", {"--format", "csv"}),
+            "note\n\"a,\"\"b\"\n");
+  EXPECT_EQ(query("select id from sales where shop is null or price is null"), "id\n3\n4\n");
+}
+
+TEST_F(TableCommands, PulledAndPushedDownAnswersAreEqual) {
+  make_sales();
+  for (const char* text :
+       {"select * from sales", "select distinct shop from sales",
+        "select shop, count(*), avg(price) from sales group by shop",
+        "select id from sales where price between 1 and 3 and not note is null"}) {
+    EXPECT_EQ(query(text), query(text, {"--pull"})) << text;
+  }
+}
+
+TEST_F(TableCommands, ExportsWhatWasLoaded) {
+  make_sales();
+  ASSERT_EQ(table({"export", "sales"}), kOk) << tool.err();
+  EXPECT_EQ(tool.out(), tool.files.contents["sales.csv"]);
+  ASSERT_EQ(table({"export", "sales", "--no-header", "--delimiter", "tab"}), kOk);
+  EXPECT_THAT(tool.out(), StartsWith("1\tab\t1.50\t2024-01-01\tfirst\n"));
+}
+
+TEST_F(TableCommands, TellsWhatWasReadAndSent) {
+  make_sales();
+  ASSERT_EQ(table({"query", "--explain", "select count(*) from sales where price > 1"}), kOk);
+  EXPECT_THAT(tool.err(), HasSubstr("filter: price > 1"));
+  EXPECT_THAT(tool.err(), HasSubstr("count(*)"));
+  EXPECT_THAT(tool.err(), HasSubstr("; 4 rows read beside the memory ("));
+  EXPECT_THAT(tool.err(), EndsWith(" sent\n"));
+}
+
+TEST_F(TableCommands, ListsDescribesAndDrops) {
+  make_sales();
+  ASSERT_EQ(table({"create", "empty", "x double"}), kOk);
+  ASSERT_EQ(table({"list"}), kOk);
+  EXPECT_EQ(tool.out(), "empty\nsales\n");
+  ASSERT_EQ(table({"describe", "sales", "--json"}), kOk);
+  const auto object = nlohmann::json::parse(tool.out());
+  EXPECT_EQ(object["rows"], 4);
+  EXPECT_EQ(object["schema"],
+            "id i64 not null, shop char(3), price decimal(8,2), day date, note text(9)");
+  ASSERT_EQ(table({"describe", "sales"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr("column  id i64 not null\n"));
+  EXPECT_EQ(query("select count(*), max(x) from empty"), "count\tmax\n0\tNULL\n");
+  ASSERT_EQ(table({"drop", "sales"}), kOk);
+  EXPECT_EQ(table({"query", "select * from sales"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has no table 'sales'"));
+  EXPECT_EQ(table({"drop", "sales"}), kFailed);
+}
+
+TEST_F(TableCommands, StandBesideMapsInTheListOfAll) {
+  make_sales();
+  ASSERT_EQ(tool.run({"list", "--at", address}), kOk) << tool.err();
+  EXPECT_EQ(tool.out(), "map     default\ntable   sales\n");
+  ASSERT_EQ(tool.run({"list", "--at", address, "--json"}), kOk);
+  EXPECT_THAT(tool.out(), EndsWith("{\"kind\":\"table\",\"name\":\"sales\"}\n"));
+  EXPECT_EQ(tool.run({"list"}), kUsage);
+}
+
+TEST_F(TableCommands, WhatIsWrongIsToldWithItsPlace) {
+  make_sales();
+  EXPECT_EQ(table({"create", "t", "a i64, b whatever"}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("the schema is wrong at 10"));
+  EXPECT_EQ(table({"create", "sales", "a i64"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has a table 'sales' already"));
+  EXPECT_EQ(table({"query", "select id from sales order by id"}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("order by is not supported"));
+  EXPECT_EQ(table({"query", "select colour from sales"}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("no column colour"));
+  EXPECT_EQ(table({"query", "select id * 9223372036854775807 from sales"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("overflow"));
+  tool.files.contents["bad.csv"] = "id,price\n5,1.00\nsix,2.00\n7,3.001\n";
+  EXPECT_EQ(table({"load", "sales", "bad.csv"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("bad.csv: line 3, column id"));
+  EXPECT_EQ(query("select count(*) from sales"), "count\n4\n");  // nothing of that append
+  EXPECT_EQ(table({"load", "sales", "bad.csv", "--skip-bad", "2"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr("loaded 1 rows"));
+  EXPECT_THAT(tool.out(), HasSubstr("2 bad lines left out"));
+  EXPECT_EQ(table({"load", "sales", "bad.csv", "--delimiter", ";;"}), kUsage);
+  EXPECT_EQ(table({"query", "select id from sales", "--format", "xml"}), kUsage);
+}
+
+TEST_F(TableCommands, AreOfNodesOnly) {
+  EXPECT_EQ(tool.run({"table", "list"}), kUsage);
+  tool.connect = [](const std::string&, Access) { return Store::open({}); };
+  EXPECT_EQ(table({"list"}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("tables are on nodes"));
+}
+
+}  // namespace
+}  // namespace espalier::tools

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// espalier table load: rows from CSV into a table of a node, all of an append or none.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "table/csv_reader.hpp"
+#include "tools/commands.hpp"
+#include "tools/json_record.hpp"
+#include "tools/numbers.hpp"
+#include "tools/progress.hpp"
+#include "tools/table_options.hpp"
+#include "tools/table_place.hpp"
+
+namespace espalier::tools {
+namespace {
+
+struct Options {
+  std::optional<std::string> at;
+  std::string name;
+  std::string file;
+  CsvFlags csv;
+  bool json = false;
+};
+
+struct Loaded {
+  std::uint64_t rows = 0;
+  std::uint64_t skipped = 0;
+  double seconds = 0;
+};
+
+std::unexpected<Failure> bad_csv(const std::string& file, const table::CsvFailure& failure,
+                                 std::uint64_t rows) {
+  const std::string why =
+      failure.error.code == Code::system ? reason(failure.error) : table::describe(failure.where);
+  return failed(fmt::format("{}: {}", file, why),
+                fmt::format("{} rows were loaded before. --skip-bad N leaves out bad lines.",
+                            format_count(rows)));
+}
+
+Outcome<Loaded> load_rows(Environment& environment, const std::string& file, ByteSource& source,
+                          const table::CsvOptions& csv, TablePlace& place,
+                          const client::TableInfo& table) {
+  const std::uint64_t begin_ns = environment.now_ns();
+  const auto info = environment.files.info(file);
+  Progress progress(environment, file, info ? info->size_bytes : std::nullopt);
+  table::CsvReader reader(source, table.schema, csv);
+  const std::size_t row_bytes = table.schema.row_bytes();
+  std::vector<std::byte> rows(
+      std::max<std::size_t>(client::RemoteTables::kAppendBytes / row_bytes, 1) * row_bytes);
+  Loaded loaded;
+  for (;;) {
+    const auto read = reader.read(rows);
+    if (!read) return bad_csv(file, read.error(), loaded.rows);
+    if (*read == 0) break;
+    const auto appended =
+        place.tables->append(table.number, std::span(rows).first(*read * row_bytes));
+    if (!appended) {
+      return refused(fmt::format("append to table '{}' behind {} rows of this file", table.name,
+                                 format_count(loaded.rows)),
+                     appended.error());
+    }
+    loaded.rows += *read;
+    progress.update_items(loaded.rows, loaded.rows);
+  }
+  progress.wipe();
+  loaded.skipped = reader.skipped();
+  for (const table::CsvError& skipped : reader.first_skipped()) {
+    print_note(environment, "warning", file + ": " + table::describe(skipped));
+  }
+  loaded.seconds = static_cast<double>(environment.now_ns() - begin_ns) * 1e-9;
+  return loaded;
+}
+
+void report(Environment& environment, const Options& options, const Loaded& loaded) {
+  if (options.json) {
+    nlohmann::ordered_json object;
+    set_bytes(object, "table", options.name);
+    object["rows"] = loaded.rows;
+    object["skipped_lines"] = loaded.skipped;
+    object["seconds"] = loaded.seconds;
+    environment.out << object.dump() << '\n';
+    return;
+  }
+  environment.out << fmt::format(
+      "loaded {} rows into table '{}' in {}{}\n", format_count(loaded.rows), options.name,
+      format_duration(loaded.seconds),
+      loaded.skipped == 0 ? ""
+                          : fmt::format(", {} bad lines left out", format_count(loaded.skipped)));
+}
+
+Outcome<int> load(Environment& environment, const Options& options) {
+  const auto csv = csv_options(options.csv);
+  if (!csv) return std::unexpected(csv.error());
+  auto place = open_tables(environment, options.at);
+  if (!place) return std::unexpected(place.error());
+  const auto table = open_table(*place, unprotect(options.name));
+  if (!table) return std::unexpected(table.error());
+  std::unique_ptr<ByteSource> opened;
+  if (options.file != "-") {
+    auto file = environment.files.open(options.file);
+    if (!file) {
+      return failed(fmt::format("cannot read {}: {}", options.file, reason(file.error())));
+    }
+    opened = std::move(*file);
+  }
+  ByteSource& source = opened ? *opened : environment.input;
+  const auto loaded = load_rows(environment, options.file, source, *csv, *place, *table);
+  if (!loaded) return std::unexpected(loaded.error());
+  report(environment, options, *loaded);
+  return kOk;
+}
+
+}  // namespace
+
+void add_table_load(CLI::App& table, Environment& environment, Action& chosen) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = *table.add_subcommand("load", "Append the rows of a CSV file to a table");
+  command.add_option("NAME", options->name, "Name of the table")->required();
+  command.add_option("FILE", options->file, "CSV file; - reads standard input")->required();
+  add_csv_flags(command, options->csv, CsvUse::reading);
+  add_json_option(command, options->json);
+  add_address_option(command, options->at);
+  command.footer(
+      "Columns are found by the names in the first line, unless --no-header is given.\n"
+      "Example:\n"
+      "  espalier table load elements elements.csv --skip-bad 10\n");
+  command.callback([options, &environment, &chosen] {
+    chosen =
+        reporting(environment, [options, &environment] { return load(environment, *options); });
+  });
+}
+
+}  // namespace espalier::tools

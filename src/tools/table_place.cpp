@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/table_place.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "client/impl.hpp"
+#include "tools/data_place.hpp"
+#include "tools/json_record.hpp"
+
+namespace espalier::tools {
+
+Outcome<TablePlace> open_tables(const Environment& environment,
+                                const std::optional<std::string>& at) {
+  auto address = required_address(environment, at);
+  if (!address) return std::unexpected(address.error());
+  auto store = connect(environment, *address);
+  if (!store) return std::unexpected(store.error());
+  auto tables = client::StoreImpl::of(*store).tables();
+  if (!tables) {
+    return misused(fmt::format("'{}' is no node, and tables are on nodes", *address),
+                   "Start one: espalier serve --node-socket PATH.");
+  }
+  return TablePlace{std::move(*address), std::move(*store), std::move(tables)};
+}
+
+Outcome<client::TableInfo> open_table(TablePlace& place, const std::string& name) {
+  auto opened = place.tables->open(name);
+  if (!opened && opened.error().error.code == Code::not_found) {
+    return failed(fmt::format("the node at {} has no table '{}'", place.address,
+                              encode(name, Encoding::escaped)),
+                  "espalier table list shows those that it has.");
+  }
+  if (!opened) return refused(fmt::format("open table '{}'", name), opened.error());
+  return std::move(*opened);
+}
+
+std::unexpected<Failure> refused(const std::string& what, const client::Refusal& refusal) {
+  if (refusal.words.empty()) return call_failed(what, refusal.error);
+  return failed(fmt::format("cannot {}: {}", what, refusal.words));
+}
+
+}  // namespace espalier::tools

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// espalier table query, export: rows of a table, worked out beside the memory.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "sql/query.hpp"
+#include "table/csv_writer.hpp"
+#include "table/explain.hpp"
+#include "table/pipeline_builder.hpp"
+#include "tools/commands.hpp"
+#include "tools/numbers.hpp"
+#include "tools/table_answer.hpp"
+#include "tools/table_options.hpp"
+#include "tools/table_place.hpp"
+#include "tools/table_pull.hpp"
+
+namespace espalier::tools {
+namespace {
+
+struct QueryOptions {
+  std::optional<std::string> at;
+  std::string query;
+  std::string format = "text";
+  bool explain = false;
+  bool pull = false;
+  bool quiet = false;
+};
+
+std::unexpected<Failure> wrong_query(const sql::SqlError& error) {
+  return misused("the query is refused " + error.message(),
+                 "docs/tables.md has what a query may be.");
+}
+
+/// What ran where, for --explain and the last line.
+struct Traffic {
+  wire::QueryNumbers numbers{};
+  std::uint64_t bytes_received = 0;
+  std::uint64_t rows = 0;
+  double seconds = 0;
+};
+
+std::string summary(const Traffic& traffic, bool pulled) {
+  return fmt::format(
+      "{} {} in {}; {} {} read {}, {} sent\n", format_count(traffic.rows),
+      traffic.rows == 1 ? "row" : "rows", format_duration(traffic.seconds),
+      format_count(traffic.numbers.rows_read), traffic.numbers.rows_read == 1 ? "row" : "rows",
+      pulled ? "across the connection"
+             : fmt::format("beside the memory ({})", format_bytes(traffic.numbers.bytes_read)),
+      format_bytes(traffic.bytes_received));
+}
+
+Outcome<Traffic> run_query(Environment& environment, const QueryOptions& options, TablePlace& place,
+                           const client::TableInfo& table, const sql::Query& query,
+                           AnswerWriter& writer) {
+  const std::uint64_t begin_ns = environment.now_ns();
+  Traffic traffic;
+  sql::Answer answer(query, begin_ns);
+  sql::Answer::Taken taken;
+  const sql::Answer::Take print = [&](sql::Answer::Row row) { writer.row(row); };
+  const client::RemoteTables::RowSink sink = [&](std::span<const std::byte> rows) {
+    if (!options.pull) traffic.bytes_received += rows.size();
+    if (taken) taken = answer.take(rows, print);
+    return taken.has_value() && !answer.is_full();
+  };
+  if (options.pull) {
+    auto pulled = pull_and_run(*place.tables, table, query.pipeline, sink);
+    if (!pulled) return std::unexpected(pulled.error());
+    traffic.numbers = pulled->numbers;
+    traffic.bytes_received = pulled->bytes_received;
+  } else {
+    const auto ran =
+        place.tables->query(table, query.pipeline.result.row_bytes(), query.message, sink);
+    if (!ran) return refused(fmt::format("query table '{}'", table.name), ran.error());
+    traffic.numbers = *ran;
+  }
+  if (taken) taken = answer.finish(print);
+  if (!taken) return failed("the answer cannot be worked out: " + taken.error());
+  traffic.rows = answer.rows();
+  traffic.seconds = static_cast<double>(environment.now_ns() - begin_ns) * 1e-9;
+  return traffic;
+}
+
+Outcome<int> query(Environment& environment, const QueryOptions& options) {
+  const auto format = answer_format(options.format);
+  if (!format) return misused("--format is text, csv or json, not '" + options.format + "'");
+  const auto statement = sql::parse(options.query);
+  if (!statement) return wrong_query(statement.error());
+  auto place = open_tables(environment, options.at);
+  if (!place) return std::unexpected(place.error());
+  const auto table = open_table(*place, statement->table);
+  if (!table) return std::unexpected(table.error());
+  const auto translated = sql::translate(*statement, table->schema);
+  if (!translated) return wrong_query(translated.error());
+  if (options.explain) {
+    for (const std::string& line : table::explain(table::BatchProgram(translated->pipeline))) {
+      environment.err << line << '\n';
+    }
+  }
+  AnswerWriter writer(environment.out, *translated, *format);
+  writer.header();
+  const auto traffic = run_query(environment, options, *place, *table, *translated, writer);
+  if (!traffic) return std::unexpected(traffic.error());
+  environment.out.flush();
+  if (options.explain) {
+    environment.err << fmt::format("memory: {} of registers and groups",
+                                   format_bytes(traffic->numbers.memory_bytes));
+    if (traffic->numbers.flushes != 0) {
+      environment.err << fmt::format("; groups were sent {} times as parts, and merged here",
+                                     traffic->numbers.flushes);
+    }
+    environment.err << '\n';
+  }
+  if (!options.quiet) environment.err << summary(*traffic, options.pull);
+  return kOk;
+}
+
+struct ExportOptions {
+  std::optional<std::string> at;
+  std::string name;
+  CsvFlags csv;
+};
+
+Outcome<int> export_rows(Environment& environment, const ExportOptions& options) {
+  const auto csv = csv_options(options.csv);
+  if (!csv) return std::unexpected(csv.error());
+  auto place = open_tables(environment, options.at);
+  if (!place) return std::unexpected(place.error());
+  const auto table = open_table(*place, options.name);
+  if (!table) return std::unexpected(table.error());
+  const auto message = whole_table(table->schema);
+  if (!message) return failed("cannot export: " + message.error().message());
+  table::CsvWriter writer(table->schema, *csv);
+  std::string text;
+  writer.append_header(text);
+  const std::size_t row_bytes = table->schema.row_bytes();
+  const auto ran =
+      place->tables->query(*table, row_bytes, *message, [&](std::span<const std::byte> rows) {
+        for (; !rows.empty(); rows = rows.subspan(row_bytes)) {
+          writer.append_row(text, rows.data());
+        }
+        environment.out << text;
+        text.clear();
+        return environment.out.good();
+      });
+  if (!ran) return refused(fmt::format("export table '{}'", table->name), ran.error());
+  environment.out << text;
+  environment.out.flush();
+  if (!environment.out.good()) return failed("cannot write what was read");
+  return kOk;
+}
+
+}  // namespace
+
+void add_table_query(CLI::App& table, Environment& environment, Action& chosen) {
+  const auto options = std::make_shared<QueryOptions>();
+  CLI::App& command = *table.add_subcommand("query", "Run a query beside the memory");
+  command
+      .add_option("QUERY", options->query,
+                  "select [distinct] item, ... from t [where e] [group by c, ...] [limit n]")
+      ->required();
+  command.add_option("--format", options->format, "text (default), csv or json");
+  command.add_flag("--explain", options->explain, "Show what runs beside the memory");
+  command.add_flag("--pull", options->pull,
+                   "Read the whole table across the connection, and work it out here");
+  command.add_flag("--quiet", options->quiet, "Do not tell what was read and sent");
+  add_address_option(command, options->at);
+  command.footer(
+      "Examples:\n"
+      "  espalier table query 'select count(*) from elements'\n"
+      "  espalier table query --explain 'select phase, avg(mass) as mean from elements\n"
+      "    where number < 90 group by phase'\n");
+  command.callback([options, &environment, &chosen] {
+    chosen =
+        reporting(environment, [options, &environment] { return query(environment, *options); });
+  });
+}
+
+void add_table_export(CLI::App& table, Environment& environment, Action& chosen) {
+  const auto options = std::make_shared<ExportOptions>();
+  CLI::App& command = *table.add_subcommand("export", "Print all rows of a table as CSV");
+  command.add_option("NAME", options->name, "Name of the table")->required();
+  add_csv_flags(command, options->csv, CsvUse::writing);
+  add_address_option(command, options->at);
+  command.callback([options, &environment, &chosen] {
+    chosen = reporting(environment,
+                       [options, &environment] { return export_rows(environment, *options); });
+  });
+}
+
+}  // namespace espalier::tools
