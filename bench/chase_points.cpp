@@ -22,46 +22,45 @@
 #include "bench/own_node.hpp"
 #include "bench/probe.hpp"
 #include "bench/run_rings.hpp"
-#include "offload/engine.hpp"
+#include "offload/call.hpp"
+#include "offload/registry.hpp"
 
 namespace espalier::bench {
 namespace {
 
-using offload::Engine;
-using offload::Request;
+using offload::Call;
+using offload::Next;
 
 constexpr std::uint32_t kLinks = 3;  // to read the one picked, and the two after it
 constexpr auto kFollow = static_cast<wire::OffloadId>(wire::kOwnOffloadIds);
 
-const ChaseBlock& list_of(const Request& request) {
-  return *static_cast<const ChaseBlock*>(request.offload->context);
+/// Where a request stands.
+struct FollowState {
+  std::uint64_t node = 0;
+  std::uint32_t links_left = 0;  // 0: it has just come
+};
+
+// Asks for the line of a node, and lets others go on until it has come.
+Next ask_for_line(Call& call, const ChaseBlock& list, const FollowState& state) {
+  list.prefetch(state.node);
+  return call.again();
 }
 
-// Where a request stands is kept in what it brought: the number of the node in its hint, and in its
-// argument how many links are left to follow.
-void ask_for_line(Engine& engine, Request& request) {
-  list_of(request).prefetch(request.header.hint);
-  engine.again(request);
-}
-
-void start_follow(Engine& engine, Request& request) {
-  std::memcpy(&request.header.hint, request.payload().data(), sizeof request.header.hint);
-  if (request.header.hint >= list_of(request).lines() || request.header.argument < 1 ||
-      request.header.argument > kLinks) {
-    return engine.fail(request, {Code::invalid_argument, 0, request.header.argument});
+Next follow(Call& call) {
+  const auto& list = *static_cast<const ChaseBlock*>(call.offload().context);
+  FollowState& state = call.state<FollowState>();
+  if (state.links_left == 0) {
+    std::memcpy(&state.node, call.payload().data(), sizeof state.node);
+    state.links_left = call.argument();
+    if (state.node >= list.lines() || state.links_left < 1 || state.links_left > kLinks) {
+      return call.fail({Code::invalid_argument, 0, call.argument()});
+    }
+    return ask_for_line(call, list, state);
   }
-  ask_for_line(engine, request);
-}
-
-void follow(Engine& engine, Request& request) {
-  request.header.hint = list_of(request).next(request.header.hint);
-  if (request.header.argument > 1) {
-    --request.header.argument;
-    return ask_for_line(engine, request);
-  }
-  const std::string_view next(reinterpret_cast<const char*>(&request.header.hint),
-                              sizeof request.header.hint);
-  engine.answer(request, {}, {next});
+  state.node = list.next(state.node);
+  if (--state.links_left != 0) return ask_for_line(call, list, state);
+  const std::string_view node(reinterpret_cast<const char*>(&state.node), sizeof state.node);
+  return call.answer({}, {node});
 }
 
 offload::Offload follow_offload(const ChaseBlock& list) {
@@ -71,8 +70,7 @@ offload::Offload follow_offload(const ChaseBlock& list) {
           .summary = "answers the node at the end of the last link",
           .limits = {.payload_bytes_min = sizeof(std::uint64_t),
                      .payload_bytes_max = sizeof(std::uint64_t)},
-          .start = start_follow,
-          .resume = follow,
+          .step = follow,
           .context = &list};
 }
 

@@ -17,7 +17,7 @@
 #include "bench/huge_memory.hpp"
 #include "bench/probe.hpp"
 #include "bench/run_rings.hpp"
-#include "offload/doorbells.hpp"
+#include "rings/doorbells.hpp"
 #include "wire/ring.hpp"
 
 namespace espalier::bench {
@@ -32,7 +32,7 @@ T must(Result<T> result) {
 /// The node's own.
 class Row {
  public:
-  Row(std::uint32_t rings, std::uint64_t) : doorbells_(must(offload::Doorbells::reserve(rings))) {
+  Row(std::uint32_t rings, std::uint64_t) : doorbells_(must(rings::Doorbells::reserve(rings))) {
     for (std::uint32_t ring = 0; ring < rings; ++ring) {
       places_.push_back(must(doorbells_.open(0)).place);
     }
@@ -42,7 +42,7 @@ class Row {
   void announce(std::uint32_t ring) { doorbells_.ring(places_[ring], 1); }
 
  private:
-  offload::Doorbells doorbells_;
+  rings::Doorbells doorbells_;
   std::vector<std::uint32_t> places_;
 };
 

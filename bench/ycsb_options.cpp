@@ -44,8 +44,9 @@ std::optional<std::string> problem_of_map(const YcsbOptions& options) {
   return std::nullopt;
 }
 
-bool is_ofi(NodeTransport transport) {
-  return transport == NodeTransport::ofi_tcp || transport == NodeTransport::ofi_tcp_send;
+bool reaches_memory(NodeTransport transport) {
+  return transport != NodeTransport::unix_socket && transport != NodeTransport::ofi_tcp &&
+         transport != NodeTransport::ofi_tcp_send;
 }
 
 }  // namespace
@@ -65,10 +66,13 @@ std::optional<std::string> problem_of(const YcsbOptions& options) {
   }
   const bool alone = std::ranges::count(options.targets, TargetKind::one_sided) != 0;
   if (alone && !options.versions) return "one-sided reads need a map with --versions on";
-  if (alone && (options.node_address.starts_with("unix:") || is_ofi(options.transport))) {
-    return "one-sided reads go over shm and roce only";
+  if (alone && options.node_address.starts_with("unix:")) {
+    return "one-sided reads go over shm and roce only: give --node-address shm:PATH or roce:...";
   }
-  if (!options.node_address.empty() && options.transport != NodeTransport::unix_socket) {
+  if (alone && !reaches_memory(options.transport_of(TargetKind::one_sided))) {
+    return "one-sided reads go over shm and roce only: give --transport shm, or leave it out";
+  }
+  if (!options.node_address.empty() && options.transport) {
     return "--transport is for a node of the run's own: --node-address says it for another";
   }
   if (!options.redis_address.empty() && options.redis_tcp) {

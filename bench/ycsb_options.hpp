@@ -42,16 +42,17 @@ struct YcsbOptions {
   std::uint32_t log_bytes = 512;
   std::uint32_t node_cores = 1;  ///< target node: its workers
   std::string node_address;      ///< target node: one that runs already; empty: our own
-  NodeTransport transport = NodeTransport::unix_socket;  ///< target node: how our own is asked
+  /// How a node of the run's own is asked; none: see transport_of().
+  std::optional<NodeTransport> transport;
   std::string redis_address;  ///< target redis: one that runs already; empty: our own
   bool redis_tcp = false;     ///< target redis: our own listens at a TCP port
   bool json = false;
   std::uint32_t probe_rounds = 20;  ///< of the ping-pong before and after; 0: none
 
-  /// How a node of the run's own is asked; UNIX sockets reach no memory.
+  /// How a node of the run's own is asked if nothing is said: UNIX sockets reach no memory.
   [[nodiscard]] NodeTransport transport_of(TargetKind kind) const {
     const bool alone = kind == TargetKind::one_sided;
-    return alone && transport == NodeTransport::unix_socket ? NodeTransport::shm : transport;
+    return transport.value_or(alone ? NodeTransport::shm : NodeTransport::unix_socket);
   }
   /// How many threads a target runs on.
   [[nodiscard]] std::uint32_t threads_of(TargetKind kind) const {

@@ -39,6 +39,21 @@ TEST(YcsbOptions, ProblemsNameTheFlag) {
          options.node_address = "unix:/run/node.sock";
          options.transport = NodeTransport::roce_udp;
        }},
+      {"--transport",
+       [](YcsbOptions& options) {
+         options.targets = {TargetKind::embedded, TargetKind::one_sided};
+         options.transport = NodeTransport::unix_socket;
+       }},
+      {"--transport",
+       [](YcsbOptions& options) {
+         options.targets = {TargetKind::one_sided};
+         options.transport = NodeTransport::ofi_tcp;
+       }},
+      {"--node-address",
+       [](YcsbOptions& options) {
+         options.targets = {TargetKind::one_sided};
+         options.node_address = "unix:/run/node.sock";
+       }},
       {"--redis-tcp",
        [](YcsbOptions& options) {
          options.redis_address = "unix:/run/redis.sock";

@@ -138,7 +138,7 @@ TEST(YcsbConcurrency, TheNodeAnswersAsOthersDoOnEveryTransport) {
 }
 
 TEST(YcsbConcurrency, ClientsThatReadAloneAnswerAsOthersDo) {
-  for (const NodeTransport transport : {NodeTransport::unix_socket, NodeTransport::roce_udp}) {
+  for (const NodeTransport transport : {NodeTransport::shm, NodeTransport::roce_udp}) {
     SCOPED_TRACE(name(transport));
     for (const Workload workload : {Workload::a, Workload::e}) {
       YcsbOptions options = tiny(workload);

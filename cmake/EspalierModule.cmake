@@ -10,8 +10,10 @@
 #   *_fuzz.cpp     one program each: libFuzzer where it is on, else a replay of the corpus
 #   *_bench.cpp    one program each, over Google Benchmark
 #
-#   espalier_module(<name> [FOLDER <dir>] [DEPENDS <module>...] [LIBRARIES <target>...]
-#                   [EXECUTABLE <program>] [PLANTED] [COMMANDS])
+#   espalier_module(<name> [FOLDER <dir>] [DEPENDS <module>...] [TEST_DEPENDS <module>...]
+#                   [LIBRARIES <target>...] [EXECUTABLE <program>] [PLANTED] [COMMANDS])
+#
+# TEST_DEPENDS names what only its tests, fuzzers and their support need besides.
 #
 # PLANTED builds a second library espalier_<name>_planted, with the switches that break the rules of
 # the protocol (ESPALIER_PLANTED_BUGS) and inject faults (ESPALIER_FAULTS). Only tests named
@@ -22,7 +24,8 @@
 # It is compiled in batches, with a precompiled header.
 
 function(espalier_module name)
-  cmake_parse_arguments(arg "PLANTED;COMMANDS" "FOLDER;EXECUTABLE" "DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "PLANTED;COMMANDS" "FOLDER;EXECUTABLE"
+                        "DEPENDS;TEST_DEPENDS;LIBRARIES" ${ARGN})
   if(NOT arg_FOLDER)
     set(arg_FOLDER src/${name})
   endif()
@@ -74,7 +77,8 @@ function(espalier_module name)
     target_link_libraries(${program} PRIVATE espalier_${name})
   endif()
   if(ESPALIER_BUILD_TESTS)
-    espalier_module_testing(${name} "${testing}" "${arg_DEPENDS}" ${arg_PLANTED})
+    set(test_depends ${arg_DEPENDS} ${arg_TEST_DEPENDS})
+    espalier_module_testing(${name} "${testing}" "${test_depends}" ${arg_PLANTED})
     set(kind)
     if(arg_COMMANDS)
       set(kind COMMANDS)

@@ -9,6 +9,7 @@ option(ESPALIER_BUILD_FUZZERS "Build *_fuzz.cpp with libFuzzer (clang only)" OFF
 option(ESPALIER_BATCHES "Compile tests, tools and what has sanitizers in batches of sources" ON)
 option(ESPALIER_CHECK_HEADERS "Compile every header alone, with the tests" ON)
 option(ESPALIER_WERROR "Make warnings errors; the presets do" OFF)
+option(ESPALIER_ONLY_CONCURRENCY "Compile only those tests that have threads" OFF)
 set(ESPALIER_SANITIZERS "" CACHE STRING "Sanitizers to build with, as -fsanitize= takes them")
 
 set(CMAKE_CXX_STANDARD 23)

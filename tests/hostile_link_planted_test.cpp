@@ -33,9 +33,8 @@ class HostileRules : public ::testing::TestWithParam<Planted> {};
 
 TEST_P(HostileRules, TheCheckNoticesThatOneIsBroken) {
   ASSERT_EQ(GetParam().check(), "");
-  fabric::active_bug = GetParam().bug;
+  const base::Planted planted(GetParam().bug);
   const std::string wrong = GetParam().check();
-  fabric::active_bug = fabric::Bug::none;
   EXPECT_NE(wrong, "") << "the bug was not noticed";
   RecordProperty("rejected_because", wrong);
 }

@@ -33,6 +33,20 @@ TEST(Layers, ExamplesIncludeOnlyWhatIsInstalled) {
   }
 }
 
+// Layers would let them include the node's engine, which applications then would link.
+TEST(Layers, TheClientLibraryIncludesNothingOfTheEngine) {
+  int looked_at = 0;
+  for (const SourceFile& file :
+       read_sources(ESPALIER_SOURCE_DIR, {"src/place", "src/client"}, {".hpp", ".cpp"})) {
+    if (is_beside_a_source(file.path)) continue;
+    ++looked_at;
+    for (const std::string_view line : split_lines(file.text)) {
+      EXPECT_FALSE(line.starts_with("#include \"offload/")) << file.path << ": " << line;
+    }
+  }
+  EXPECT_GT(looked_at, 0);
+}
+
 constexpr std::string_view kLayers =
     "# comment\n"
     "\n"

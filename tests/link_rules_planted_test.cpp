@@ -31,9 +31,8 @@ std::string first_wrong(std::uint64_t first_seed) {
 class LinkRules : public ::testing::TestWithParam<fabric::Bug> {};
 
 TEST_P(LinkRules, SomeSeedNoticesThatItIsBroken) {
-  fabric::active_bug = GetParam();
+  const base::Planted planted(GetParam());
   const std::string wrong = first_wrong(base::seed_from_environment(1000));
-  fabric::active_bug = fabric::Bug::none;
   EXPECT_NE(wrong, "") << "the bug was not noticed";
   RecordProperty("rejected_because", wrong);
 }

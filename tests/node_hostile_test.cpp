@@ -21,8 +21,8 @@
 namespace espalier::test {
 namespace {
 
-using offload::message_of;
-using offload::request_of;
+using rings::message_of;
+using rings::request_of;
 using wire::OffloadId;
 
 constexpr wire::ConnectionLayout kRings{64, 64, 2};
@@ -97,7 +97,7 @@ TEST_F(HostileTest, LengthsThatLie) {
     wire::RequestHeader header = request_of(OffloadId::put, kAMap);
     header.key_bytes = static_cast<std::uint16_t>(random());
     header.bytes = static_cast<std::uint32_t>(random() >> random.between(32, 63));
-    client->rings().post(offload::bytes_of(header).append(random.below(300), 'x'));
+    client->rings().post(rings::bytes_of(header).append(random.below(300), 'x'));
     client->ring();
     // The next message is read as the rest of that one.
     for (int i = 0; i < 20; ++i) client->rings().post(message_of(request_of(OffloadId::noop)));
@@ -190,14 +190,13 @@ TEST_F(HostileTest, RequestsThatChangeWhileTheyAreRead) {
 TEST_F(HostileTest, NonsenseInsteadOfAHello) {
   wire::Hello good = RawClient::hello(kRings);
   std::vector<std::string> packets{"", "x", std::string(1 << 16, 'x'),
-                                   offload::bytes_of(good) + "more",
-                                   offload::bytes_of(good).substr(1)};
+                                   rings::bytes_of(good) + "more", rings::bytes_of(good).substr(1)};
   wire::Hello bad = good;
   bad.magic ^= 1;
-  packets.push_back(offload::bytes_of(bad));
+  packets.push_back(rings::bytes_of(bad));
   bad = good;
   bad.protocol = 2;
-  packets.push_back(offload::bytes_of(bad));
+  packets.push_back(rings::bytes_of(bad));
   beside_a_witness(scaled(50), [&](Random&) {
     for (const std::string& packet : packets) {
       const auto socket = memory::connect_packets(this->socket());
@@ -294,7 +293,7 @@ TEST_F(HostileTest, BytesThatWakeWithoutEnd) {
 
 TEST_F(HostileTest, DescriptorsThatNobodyAskedFor) {
   beside_a_witness(scaled(50), [&](Random&) {
-    const std::string hello = offload::bytes_of(RawClient::hello(kRings));
+    const std::string hello = rings::bytes_of(RawClient::hello(kRings));
     const auto socket = memory::connect_packets(this->socket());
     ASSERT_TRUE(socket);
     EXPECT_TRUE(send_with_descriptors(socket->number(), hello, 20));
@@ -313,7 +312,7 @@ TEST_F(HostileTest, AClientThatStopsInTheMiddleOfAMessage) {
     stopped.push_back(open());
     wire::RequestHeader header = request_of(OffloadId::put, kAMap);
     header.bytes = static_cast<std::uint32_t>(random.between(1000, 1 << 20));
-    stopped.back()->rings().post(offload::bytes_of(header).append(random.below(900), 'x'));
+    stopped.back()->rings().post(rings::bytes_of(header).append(random.below(900), 'x'));
     stopped.back()->ring();
     if (stopped.size() == 20) stopped.clear();
   });

@@ -100,7 +100,7 @@ void NodeLoadConcurrency::expect_flat_memory(const std::string& fabric) {
     static_cast<void>(
         node.idle_numbers());  // the dead have been buried, with what they had in flight
     load.tidy_up();
-    // Engines let go of dropped maps, endpoints of those who hung up, when they next look round.
+    // Schedulers let go of dropped maps, endpoints of those who hung up, when they next look round.
     do {
       now = node.idle_numbers();
     } while (now.epoch_participants > kParticipantsOfOneMap ||

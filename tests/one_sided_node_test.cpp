@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "espalier/espalier.h"
@@ -31,10 +32,10 @@ class OneSidedNode : public NodeFixture, public ::testing::WithParamInterface<co
     EXPECT_TRUE(store) << message(store.error());
     return std::move(*store);
   }
-  /// Gets that the node itself was asked for.
-  [[nodiscard]] std::uint64_t gets_asked() const {
+  /// How often the node itself was asked for this.
+  [[nodiscard]] std::uint64_t asked_for(wire::OffloadId id) const {
     for (const node::OffloadNumbers& offload : node::numbers_of(*node_).offloads) {
-      if (offload.id == wire::OffloadId::get) return offload.requests;
+      if (offload.id == id) return offload.requests;
     }
     return 0;
   }
@@ -69,7 +70,7 @@ TEST_P(OneSidedNode, AnswersAsWhoAsks) {
   }
   Store reading = connect_one_sided();
   Map read = *reading.open_map("m");
-  const std::uint64_t asked_before = gets_asked();
+  const std::uint64_t asked_before = asked_for(wire::OffloadId::get);
   for (int i = 0; i < 600; ++i) {
     const std::string key = "key" + std::to_string(random.below(3000));
     const auto found = read.get(key);
@@ -80,7 +81,7 @@ TEST_P(OneSidedNode, AnswersAsWhoAsks) {
       ASSERT_EQ((*found)->value, expected->second);
     }
   }
-  EXPECT_EQ(gets_asked(), asked_before) << "reads went by the rings";
+  EXPECT_EQ(asked_for(wire::OffloadId::get), asked_before) << "reads went by the rings";
   EXPECT_EQ(scan(read, "", "", {}), Items(model.begin(), model.end()));
   EXPECT_EQ(scan(read, "key1", "key2", {.limit = 50}), scan(asked, "key1", "key2", {.limit = 50}));
   EXPECT_EQ(scan(read, "key1", "key2", {.reverse = true}),
@@ -270,6 +271,49 @@ TEST_F(NodeFixture, UnixAddressesHaveNoOneSidedAccess) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::unsupported);
 }
+
+// Whoever takes the items of a scan may take longer than a lease lasts without a renewal. What
+// follows then is still of the version at which the scan began.
+class OneSidedSinkConcurrency : public OneSidedNode {};
+
+TEST_P(OneSidedSinkConcurrency, MayTakeLongerThanALeaseLasts) {
+  start();
+  Store asking = connect();
+  Map asked = *asking.create_map("m", {.node_bytes = 1024, .log_bytes = 256});
+  std::vector<std::string> keys;
+  for (int i = 0; i < 1000; ++i) keys.push_back("key" + std::to_string(10'000 + i));
+  for (const std::string& key : keys) ASSERT_TRUE(asked.put(key, "old"));
+  Store reading = connect_one_sided();
+  Map read = *reading.open_map("m");
+  Items items;
+  bool waited = false;
+  const auto sink = [&](std::span<const Item> some) {
+    for (const Item& item : some) items.emplace_back(item.key, item.value);
+    if (std::exchange(waited, true)) return true;
+    for (const std::string& key : keys) EXPECT_TRUE(asked.put(key, "new"));
+    // Each of these comes a tenth of a second after the one before.
+    const std::uint64_t enough = asked_for(wire::OffloadId::lease_renew) + 12;
+    const base::LeaseTable& leases = node_->store().leases;
+    while (asked_for(wire::OffloadId::lease_renew) < enough && leases.size() != 0) {
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(leases.size(), 1u) << "the lease was lost while the sink ran";
+    return true;
+  };
+  const auto scanned = read.scan("", "", sink);
+  ASSERT_TRUE(scanned) << message(scanned.error());
+  ASSERT_EQ(items.size(), keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    ASSERT_EQ(items[i].first, keys[i]);
+    ASSERT_EQ(items[i].second, "old") << keys[i];
+  }
+  // The session goes on.
+  const auto found = read.get(keys.front());
+  ASSERT_TRUE(found && *found);
+  EXPECT_EQ((*found)->value, "new");
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, OneSidedSinkConcurrency, ::testing::Values("shm", "roce"), way_name);
 
 // Threads that ask and write, and threads that read alone, over one node: one history.
 class OneSidedNodeConcurrency : public OneSidedNode {};

@@ -66,6 +66,22 @@ TEST(OneSidedSim, LargeNodes) {
   run_seeds(options, 10, counts);
 }
 
+// Among keys that begin alike more than two groups of an interior node tie, and the child may be in
+// any of them. From the root, in good weather, no walk needs to begin again.
+TEST(OneSidedSim, KeysThatBeginAlikeAreFoundAtOnce) {
+  OneSidedCounts counts;
+  OneSidedOptions options;
+  options.map = {.node_bytes = 4096, .log_bytes = 512};
+  options.keys = 6000;
+  options.keys_begin_with = "tenant/orders/id/";
+  options.reads = 150;
+  options.pauses = false;
+  options.hints = false;
+  run_seeds(options, 4, counts);
+  EXPECT_EQ(counts.refused, 0u);
+  EXPECT_EQ(counts.restarts, 0u);
+}
+
 // A host that forgets leases, and does not say so: generations tell what was used again.
 TEST(OneSidedSim, NoAnswerIsWrongWhereLeasesKeepNothing) {
   OneSidedCounts counts;

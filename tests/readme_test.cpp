@@ -148,6 +148,14 @@ TEST(Readme, ItsProgramIsTheOneThatIsBuilt) {
   EXPECT_EQ(programs.front(), read(kRoot / "example/first_map.cpp"));
 }
 
+TEST(Readme, TheOffloadOfTheDocumentsIsTheOneThatIsTested) {
+  const auto programs = blocks(read(kRoot / "docs/offloads.md"), "cpp");
+  ASSERT_EQ(programs.size(), 1u);
+  const std::string source = read(kRoot / "src/offload/example_offload_test.cpp");
+  EXPECT_NE(source.find("// [docs/offloads.md]\n" + programs.front() + "// [docs/offloads.md]\n"),
+            std::string::npos);
+}
+
 TEST(ReadmeSlow, ItsCommandsPrintWhatItSays) {
   const Workplace workplace;
   const auto sessions = blocks(read(kRoot / "README.md"), "console");
@@ -188,6 +196,43 @@ TEST(Readme, EverySourceThatTheDocumentsNameExists) {
     }
   }
   EXPECT_GT(named, 50u);
+}
+
+/// The paths of all files of the project, each with a slash before it.
+std::vector<std::string> all_files() {
+  std::vector<std::string> found;
+  for (const char* folder : {"src", "include", "bench", "tests", "example", "scripts", "cmake",
+                             "docs", "dist", "integrations", "dataplane"}) {
+    if (!fs::exists(kRoot / folder)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
+      if (entry.is_regular_file()) {
+        found.push_back("/" + fs::relative(entry.path(), kRoot).generic_string());
+      }
+    }
+  }
+  for (const auto& entry : fs::directory_iterator(kRoot)) {
+    if (entry.is_regular_file()) found.push_back("/" + entry.path().filename().string());
+  }
+  return found;
+}
+
+// By its name alone, or with as much of its path as one likes. `x.cpp` and its like stand for any.
+TEST(Readme, EveryFileThatTheDocumentsNameExists) {
+  const std::regex name("`([A-Za-z0-9_][A-Za-z0-9_./-]*\\.(hpp|cpp|h|md|txt|sh|awk|cmake|py))`");
+  const std::vector<std::string> files = all_files();
+  std::size_t named = 0;
+  for (const fs::path& document : documents()) {
+    if (document == "CHANGELOG.md") continue;  // which tells of what was
+    const std::string text = prose(read(kRoot / document));
+    for (std::sregex_iterator at(text.begin(), text.end(), name), end; at != end; ++at) {
+      const std::string wanted = "/" + (*at)[1].str();
+      if (wanted.starts_with("/x.") || wanted.starts_with("/x_")) continue;
+      const auto is_it = [&](const std::string& file) { return file.ends_with(wanted); };
+      EXPECT_TRUE(std::ranges::any_of(files, is_it)) << document << ": " << (*at)[1].str();
+      ++named;
+    }
+  }
+  EXPECT_GT(named, 100u);
 }
 
 }  // namespace

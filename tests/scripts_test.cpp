@@ -130,6 +130,7 @@ TEST_F(Scripts, SourcesWithTheSameNameInThemAreInDifferentBatches) {
   }
   EXPECT_EQ(batches("using a::Thing;\n", "using a::Thing;\nThing t;\n"), "1 1 ");
   EXPECT_EQ(batches("using a::Thing;\n", "using b::Thing;\nThing t;\n"), "1 2 ");
+  EXPECT_EQ(batches("using enum a::Thing;\n", "using enum a::Thing;\nThing t;\n"), "1 1 ");
   EXPECT_EQ(batches("namespace {\nint read(int x);\n}  // namespace\n", "int y;\n"), "1 2 ");
   write("src/in/one.hpp", "#include \"in/two.hpp\"\n");
   write("src/in/two.hpp", "void go(const Thing& half);\n");

@@ -35,15 +35,6 @@ constexpr std::uint32_t kInlineOnly = 32;
 
 void PrintTo(const Planted& planted, std::ostream* out) { *out << planted.name; }
 
-// Plants a bug until it is destroyed.
-class Plant {
- public:
-  explicit Plant(Bug bug) { tree::active_bug.store(bug); }
-  ~Plant() { tree::active_bug.store(Bug::none); }
-  Plant(const Plant&) = delete;
-  Plant& operator=(const Plant&) = delete;
-};
-
 std::optional<std::string> run_once(std::uint64_t seed, std::uint32_t value_bytes_max = 80) {
   Store store = open_store();
   auto map = store.create_map("map", {.node_bytes = 512, .log_bytes = 128});
@@ -73,7 +64,7 @@ TEST(WorkloadConcurrency, AcceptsTheMapAsItIs) {
 class WorkloadPlantedConcurrency : public ::testing::TestWithParam<Planted> {};
 
 TEST_P(WorkloadPlantedConcurrency, Refuses) {
-  const Plant plant(GetParam().bug);
+  const base::Planted planted(GetParam().bug);
   for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
     if (run_once(seed, GetParam().value_bytes_max)) return;
   }

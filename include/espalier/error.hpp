@@ -33,6 +33,8 @@ enum class Code : std::uint16_t {
   /// a one-sided read lost its hold on the memory, or met changes too often; ask again. detail: 1
   /// if items were delivered already
   contended = 14,
+  dropped = 15,  ///< the table was dropped meanwhile: what was read of it so far is not all
+  busy = 16,     ///< the node has as much of this kind to do as it takes; ask again later
 };
 
 /// An 8-byte error: a code, and a detail whose meaning the code gives (errno, a limit, an index).

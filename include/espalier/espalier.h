@@ -65,6 +65,9 @@ typedef int32_t espalier_code;
 #define ESPALIER_CONNECTION_LOST 13
 /// A one-sided read lost its hold on the memory before it was done; ask again.
 #define ESPALIER_CONTENDED 14
+/// The table was dropped meanwhile: what was read of it so far is not all.
+#define ESPALIER_DROPPED 15
+#define ESPALIER_BUSY 16
 #define ESPALIER_INTERNAL 1000  ///< a defect of the library: please report it with the message
 
 /// Of the last call of this thread that failed: its code, ESPALIER_OK if none did.

@@ -19,11 +19,6 @@ bool covers(std::string_view prefix, std::string_view path) {
 
 bool is_test_support(std::string_view path) { return path.contains("/testing/"); }
 
-bool is_beside_a_source(std::string_view path) {
-  return path.ends_with("_test.cpp") || path.ends_with("_bench.cpp") ||
-         path.ends_with("_fuzz.cpp") || is_test_support(path);
-}
-
 /// The text between the quotes of an #include "...", else nothing.
 std::string_view quoted_include(std::string_view line) {
   const auto skip_blanks = [&line] {
@@ -77,7 +72,7 @@ class Checker {
   }
 
   std::string complaint_about(const std::string& path, const LayerRule& own,
-                      std::string_view included) const {
+                              std::string_view included) const {
     const std::string shown = "includes \"" + std::string(included) + "\"";
     const std::string target = resolve(included);
     if (target.empty()) return shown + ", which is no file of src/, include/ or the root";
@@ -112,6 +107,11 @@ class Checker {
 };
 
 }  // namespace
+
+bool is_beside_a_source(std::string_view path) {
+  return path.ends_with("_test.cpp") || path.ends_with("_bench.cpp") ||
+         path.ends_with("_fuzz.cpp") || is_test_support(path);
+}
 
 Layers Layers::parse(std::string_view text) {
   Layers layers;

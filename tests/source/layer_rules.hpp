@@ -36,6 +36,9 @@ class Layers {
   std::vector<LayerRule> rules_;
 };
 
+/// Whether a file is a test, a benchmark or a fuzzer, or what only those include.
+[[nodiscard]] bool is_beside_a_source(std::string_view path);
+
 /// Finds upward and sideways includes, includes of files that do not exist, files that no layer
 /// covers, and test support (a folder `testing`) that something else than tests includes.
 /// A test, benchmark or fuzzer beside a source, and test support, may include their own layer's

@@ -21,8 +21,8 @@ const std::string kStop = "stop";
 bool quiet(const node::Node& node) {
   if (node.connections() != 0) return false;
   for (const auto& worker : node.workers()) {
-    const auto& counts = worker->engine_counts();
-    if (counts.in_flight != 0 || counts.connections != 0) return false;
+    if (worker->scheduler_counts().in_flight != 0) return false;
+    if (worker->client_counts().connections != 0) return false;
   }
   return node.services().budget.used() == 0;
 }

@@ -42,26 +42,26 @@ std::string random_payload(Random& random, wire::OffloadId offload) {
     wire::MapShape shape{};
     shape.node_bytes = 512u << random.below(3);
     shape.versions = static_cast<std::uint32_t>(random.below(2));
-    return offload::bytes_of(shape);
+    return rings::bytes_of(shape);
   }
   if (offload == wire::OffloadId::compare_and_set) {
     wire::Comparison comparison{};
     comparison.kind = static_cast<std::uint8_t>(random.below(6));
     comparison.expected_bytes = static_cast<std::uint32_t>(random.below(10));
-    return offload::bytes_of(comparison) + random_bytes(random, random.below(100));
+    return rings::bytes_of(comparison) + random_bytes(random, random.below(100));
   }
   if (offload == wire::OffloadId::write_batch) {
     wire::BatchEntry entry{};
     entry.kind = static_cast<std::uint8_t>(random.below(8));
     entry.key_bytes = 8;
     entry.value_bytes = static_cast<std::uint32_t>(random.below(20));
-    return offload::bytes_of(entry) + "hostile1" + std::string(entry.value_bytes, 'b');
+    return rings::bytes_of(entry) + "hostile1" + std::string(entry.value_bytes, 'b');
   }
   if (offload == wire::OffloadId::put) {
     return random_bytes(random, random.below(random.one_in(20) ? 100'000 : 200));
   }
   if (offload == wire::OffloadId::add || offload == wire::OffloadId::snapshot_close) {
-    return offload::bytes_of(random.below(10));
+    return rings::bytes_of(random.below(10));
   }
   return random.one_in(2) ? std::string() : random_key(random);
 }
@@ -72,8 +72,8 @@ std::string random_request(Random& random) {
   const auto offload = static_cast<wire::OffloadId>(random.below(wire::kOffloadIds + 1));
   const auto map = static_cast<std::uint32_t>(random.one_in(10) ? random.below(5) : 1);
   wire::RequestHeader header =
-      offload::request_of(offload, map, static_cast<std::uint32_t>(random.below(8)),
-                          static_cast<std::uint32_t>(random.below(random.one_in(4) ? ~0u : 4)));
+      rings::request_of(offload, map, static_cast<std::uint32_t>(random.below(8)),
+                        static_cast<std::uint32_t>(random.below(random.one_in(4) ? ~0u : 4)));
   if (random.one_in(10)) header.ring = wire::kAtSnapshot;
   if (random.one_in(8)) header.ring |= 1;
   if (random.one_in(500)) header.ring = static_cast<std::uint8_t>(random());
@@ -82,11 +82,11 @@ std::string random_request(Random& random) {
   // Maps of few names: what they take is theirs by right, and not what is measured.
   const bool names_a_map = offload == wire::OffloadId::map_create;
   if (names_a_map) key = "hostile" + std::to_string(random.below(4));
-  return offload::message_of(header, key, random_payload(random, offload));
+  return rings::message_of(header, key, random_payload(random, offload));
 }
 
 void write_garbage(RawClient& client, Random& random, int lines) {
-  offload::RingClient& rings = client.rings();
+  rings::RingClient& rings = client.rings();
   for (int i = 0; i < lines && !client.ended(); ++i) {
     if (rings.space().ask_room(rings.tail()) == 0) {
       client.ring();
@@ -99,7 +99,7 @@ void write_garbage(RawClient& client, Random& random, int lines) {
       line.replace(0, 28, random_request(random).substr(4, 28));
       const auto bytes =
           static_cast<std::uint32_t>(random.between(32, random.one_in(4) ? 300 : 64));
-      line.replace(0, 4, offload::bytes_of(bytes));
+      line.replace(0, 4, rings::bytes_of(bytes));
     }
     rings.write_slot(line);
     if (random.one_in(3)) client.ring();
@@ -145,8 +145,8 @@ void live_and_die(const std::string& socket, std::uint64_t seed) {
   }
   if (random.one_in(3) && client.rings().flush()) {
     // A line that is written and not published, or a message that only begins.
-    const std::string message = offload::message_of(offload::request_of(wire::OffloadId::put, 1),
-                                                    "hostile", std::string(5000, 'h'));
+    const std::string message = rings::message_of(rings::request_of(wire::OffloadId::put, 1),
+                                                  "hostile", std::string(5000, 'h'));
     client.rings().write_slot(std::string_view(message).substr(4, random.between(1, 60)));
     if (random.one_in(2)) client.ring();
   }

@@ -74,7 +74,7 @@ std::uint64_t NodeFixture::held_snapshots() {
 std::uint32_t NodeFixture::in_flight() const {
   std::uint32_t sum = 0;
   for (const auto& worker : node_->workers()) {
-    sum += worker->engine_counts().in_flight + worker->engine_counts().connections;
+    sum += worker->scheduler_counts().in_flight + worker->client_counts().connections;
   }
   return sum;
 }
@@ -84,7 +84,7 @@ void NodeFixture::await_dropped_maps() {
   const std::size_t maps = node_->catalog().names().size();
   while (node_->store().maps.list().size() != maps) std::this_thread::yield();
   std::promise<void> freed;
-  node_->services().helper.run([&freed] { freed.set_value(); });
+  node_->services().helpers.run([&freed] { freed.set_value(); });
   freed.get_future().wait();
 }
 

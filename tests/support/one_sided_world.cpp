@@ -16,7 +16,6 @@ namespace {
 
 using fabric::sim::World;
 
-constexpr const char* kNode = "host";
 constexpr std::uint64_t kSweepNs = 300'000;
 constexpr std::uint64_t kWorldNs = 2'000'000'000;  // after that, something hangs
 
@@ -28,7 +27,7 @@ class OneSidedWorld {
         counts_(counts),
         world_(seed, options.faults),
         random_(seed + 2) {
-    add_host(world_.add_node(kNode));
+    add_host(world_.add_node(kHostName));
     for (std::uint32_t i = 0; i < options.clients; ++i) {
       clients_.push_back(std::make_unique<WorldClient>(world_, hosts_, i, seed + 10 + i, options_,
                                                        clock_, records_, counts_));
@@ -89,7 +88,7 @@ class OneSidedWorld {
   void die() {
     if (over_) return;
     hosts_.back()->die();
-    if (options_.death == Death::node) world_.crash(kNode);
+    if (options_.death == Death::node) world_.crash(kHostName);
     if (!options_.comes_back && hosts_.size() == options_.deaths) return;  // for good
     world_.after(random_.between(100'000, 4'000'000), [this] { come_back(); });
   }
@@ -97,7 +96,7 @@ class OneSidedWorld {
   // Another process, with another store, at the same address.
   void come_back() {
     if (over_) return;
-    add_host(world_.restart(kNode));
+    add_host(world_.restart(kHostName));
     if (hosts_.size() > options_.deaths) return;
     world_.after(random_.between(1'000'000, 6'000'000), [this] { die(); });
   }

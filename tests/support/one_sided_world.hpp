@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "espalier/types.hpp"
 #include "fabric/sim/world.hpp"
@@ -29,6 +30,7 @@ struct OneSidedOptions {
   fabric::sim::Faults faults{};
   std::uint32_t clients = 2;
   std::uint32_t keys = 60;
+  std::string_view keys_begin_with = {};
   std::uint64_t reads = 400;       // of each client
   std::uint32_t value_bytes = 40;  // most are shorter
   std::uint64_t one_in_long = 6;   // of values is perhaps longer than a node holds,

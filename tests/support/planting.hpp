@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plants a bug for a while, and acts at the moments that it opens. For *_planted_test.cpp alone:
-// only their libraries have the switches.
+// Shows that a planted bug is noticed, and acts at the moments that it opens.
+// For *_planted_test.cpp alone: only their libraries have the switches.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,14 +14,6 @@
 
 #if defined(ESPALIER_PLANTED_BUGS)
 namespace espalier::test {
-
-class Planted {
- public:
-  explicit Planted(tree::Bug bug) { tree::active_bug = bug; }
-  ~Planted() { tree::active_bug = tree::Bug::none; }
-  Planted(const Planted&) = delete;
-  Planted& operator=(const Planted&) = delete;
-};
 
 /// Does something the first time that this thread reaches a moment.
 class At {
@@ -65,7 +57,7 @@ inline Wrong differs(const std::string& what, const std::vector<std::string>& ex
 /// A check passes on a map that keeps the rules, and fails on one that breaks this one.
 inline void expect_rejected(tree::Bug bug, const std::function<Wrong()>& check) {
   ASSERT_EQ(check(), "") << "without a bug";
-  const Planted planted(bug);
+  const base::Planted planted(bug);
   const Wrong wrong = check();
   EXPECT_NE(wrong, "") << "the bug was not noticed";
   ::testing::Test::RecordProperty("rejected_because", wrong);

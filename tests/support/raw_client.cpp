@@ -12,7 +12,7 @@
 #include "base/barrier.hpp"
 #include "base/system_error.hpp"
 #include "memory/seqpacket.hpp"
-#include "offload/futex.hpp"
+#include "rings/futex.hpp"
 
 namespace espalier::test {
 
@@ -33,7 +33,7 @@ Result<std::unique_ptr<RawClient>> RawClient::open(const std::string& path,
   if (!dialled) return std::unexpected(dialled.error());
   client->socket_ = std::move(*dialled);
   const wire::Hello hello = RawClient::hello(layout);
-  if (!client->send_packet(offload::bytes_of(hello))) return base::refused_by_system();
+  if (!client->send_packet(rings::bytes_of(hello))) return base::refused_by_system();
 
   memory::Descriptor descriptors[wire::kWelcomeDescriptors];
   const auto got = memory::receive_packet(
@@ -61,7 +61,7 @@ Result<std::unique_ptr<RawClient>> RawClient::open(const std::string& path,
   client->page_.close_descriptor();
   std::byte* const bell =
       client->doorbells_.at(std::size_t{welcome.doorbell} * wire::kDoorbellBytes);
-  client->rings_ = std::make_unique<offload::RingClient>(client->memory_.at(0), given, bell);
+  client->rings_ = std::make_unique<rings::RingClient>(client->memory_.at(0), given, bell);
   return client;
 }
 
@@ -86,7 +86,7 @@ bool RawClient::ended() const {
   return got >= 0 || (errno != EAGAIN && errno != EINTR);
 }
 
-std::optional<offload::Response> RawClient::wait(std::uint32_t ring) {
+std::optional<rings::Response> RawClient::wait(std::uint32_t ring) {
   std::byte* const word = rings_->memory() + rings_->layout().response_side(ring) +
                           offsetof(wire::ResponseSide, sleeping);
   for (int round = 0;; ++round) {
@@ -100,14 +100,14 @@ std::optional<offload::Response> RawClient::wait(std::uint32_t ring) {
     // The barrier of a node may be a light one, so this sleep is short.
     base::store_shared(word, std::uint32_t{1}, std::memory_order_seq_cst);
     base::full_fence();
-    if (!rings_->responses(ring).ready()) offload::futex_wait(word, 1, 1'000'000);
+    if (!rings_->responses(ring).ready()) rings::futex_wait(word, 1, 1'000'000);
     base::store_shared(word, std::uint32_t{0});
   }
 }
 
-std::optional<offload::Response> RawClient::call(const wire::RequestHeader& header,
-                                                 std::string_view key, std::string_view payload) {
-  rings_->post(offload::message_of(header, key, payload));
+std::optional<rings::Response> RawClient::call(const wire::RequestHeader& header,
+                                               std::string_view key, std::string_view payload) {
+  rings_->post(rings::message_of(header, key, payload));
   ring();
   std::string items;
   for (;;) {

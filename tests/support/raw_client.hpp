@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client of a node as a program of its own would be: a socket, what it hands out, and rings that
-// can be told anything (offload/ring_client.hpp). It shares with the client library's
+// can be told anything (rings/testing/ring_client.hpp). It shares with the client library's
 // connection only how packets travel.
 //
 // Thread: one at a time.
@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "memory/shared_memory.hpp"
-#include "offload/testing/ring_client.hpp"
+#include "rings/testing/ring_client.hpp"
 #include "wire/handshake.hpp"
 
 namespace espalier::test {
@@ -29,8 +29,8 @@ class RawClient {
   static Result<std::unique_ptr<RawClient>> open(const std::string& path,
                                                  const wire::ConnectionLayout& layout);
 
-  offload::RingClient* operator->() { return rings_.get(); }
-  offload::RingClient& rings() { return *rings_; }
+  rings::RingClient* operator->() { return rings_.get(); }
+  rings::RingClient& rings() { return *rings_; }
   /// Tells the node of what was posted: rings, and wakes the worker if it sleeps.
   void ring();
   /// Sends a byte, whether anybody sleeps or not. Returns whether it could be sent.
@@ -39,10 +39,10 @@ class RawClient {
   [[nodiscard]] bool ended() const;
   /// Waits for the next response of a ring, asleep as a client should be. Nothing: the connection
   /// has ended.
-  std::optional<offload::Response> wait(std::uint32_t ring = 0);
+  std::optional<rings::Response> wait(std::uint32_t ring = 0);
   /// Sends one request and waits for its answer; items go into its payload.
-  std::optional<offload::Response> call(const wire::RequestHeader& header,
-                                        std::string_view key = {}, std::string_view payload = {});
+  std::optional<rings::Response> call(const wire::RequestHeader& header, std::string_view key = {},
+                                      std::string_view payload = {});
 
   [[nodiscard]] int socket() const { return socket_.number(); }
   /// All doorbells of the page.
@@ -58,7 +58,7 @@ class RawClient {
   memory::SharedMemory memory_;
   memory::SharedMemory doorbells_;
   memory::SharedMemory page_;
-  std::unique_ptr<offload::RingClient> rings_;
+  std::unique_ptr<rings::RingClient> rings_;
 };
 
 }  // namespace espalier::test

@@ -13,7 +13,6 @@ namespace {
 
 using fabric::QueuePair;
 
-constexpr const char* kAddress = "host";
 // Without an answer about its lease a client gives the connection up. Much longer than what it
 // reads is believed, so that it is the belief that ends its answers.
 constexpr std::uint64_t kKeepaliveNs = 6'000'000;
@@ -111,7 +110,8 @@ void WorldClient::handed_out(const Error& error) {
   if (error.code != Code::invalid) return;
   const std::uint64_t now = world_.now_ns();
   if (now - heard_ns_ > kWorldTerms.believed_for_ns) {
-    wrong_ = "an answer " + std::to_string(now - heard_ns_) + " ns after the last renewal";
+    wrong_ = "an answer " + std::to_string(now - heard_ns_) +
+             " ns after the host last answered a renewal";
   }
   counts_.answers_of_successors += host_->life() > 1 ? 1 : 0;
   if (!host_->dead()) return;
@@ -138,7 +138,7 @@ void WorldClient::connect() {
   ++counts_.sessions;
   choose_map();
   const WorldHost::Hello hello{host.life(), domain_};
-  auto pair = endpoint_->connect(kAddress, end_.options, std::as_bytes(std::span(&hello, 1)));
+  auto pair = endpoint_->connect(kHostName, end_.options, std::as_bytes(std::span(&hello, 1)));
   if (!pair) throw std::runtime_error("no pair: " + message(pair.error()));
   end_.pair = std::move(*pair);
   connecting_since_ns_ = world_.now_ns();
@@ -195,7 +195,7 @@ std::uint64_t WorldClient::way_ns() {
 // long. A host that is dead answers nothing.
 void WorldClient::ask_host(const place::LeaseGuard::Asked& asked) {
   asked_ns_ = world_.now_ns();
-  const Asking asking{asked, host_, domain_, life_, way_ns()};
+  const Asking asking{asked, host_, domain_, life_, *asked_ns_, way_ns()};
   world_.after(way_ns(), [this, asking] {
     if (asking.host->dead()) return;
     asking.what.id == 0 ? grant(asking) : renew(asking);
@@ -211,12 +211,13 @@ void WorldClient::grant(const Asking& asking) {
     if (options_.keeps_leases) session.leases.push_back(granted->id);
     if (!options_.keeps_leases) leases.end(granted->id);
   }
-  world_.after(asking.back_ns, [this, granted, life = asking.life] {
-    if (life != life_) return;
+  const std::uint64_t answered_ns = world_.now_ns();
+  world_.after(asking.back_ns, [this, granted, asking, answered_ns] {
+    if (asking.life != life_) return;
     asked_ns_.reset();
     if (!granted) return reader_->lease().end_all();
-    heard_ns_ = world_.now_ns();
-    reader_->lease().granted(granted->id, granted->epoch, heard_ns_);
+    heard_ns_ = answered_ns;
+    reader_->lease().granted(granted->id, granted->epoch, asking.asked_ns, world_.now_ns());
   });
 }
 
@@ -226,12 +227,13 @@ void WorldClient::renew(const Asking& asking) {
       options_.keeps_leases
           ? store.leases.renew(asking.what.id, asking.what.oldest, world_.now_ns())
           : Result<std::uint64_t>(store.epochs.current());
-  world_.after(asking.back_ns, [this, renewed, life = asking.life] {
+  const std::uint64_t answered_ns = world_.now_ns();
+  world_.after(asking.back_ns, [this, renewed, answered_ns, life = asking.life] {
     if (life != life_) return;
     asked_ns_.reset();
     if (renewed) {
-      heard_ns_ = world_.now_ns();
-      return reader_->lease().renewed(*renewed, heard_ns_);
+      heard_ns_ = answered_ns;
+      return reader_->lease().renewed(*renewed, world_.now_ns());
     }
     // Its key is gone too: a new session is needed.
     ++counts_.leases_lost;

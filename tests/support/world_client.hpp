@@ -3,7 +3,7 @@
 // session, the map or the node is gone.
 //
 // It holds each answer against the one promise that no history shows: at the moment at which it is
-// given, a renewal was answered at most believed_for_ns ago.
+// given, the host has answered a renewal at most believed_for_ns ago, by the host's own time.
 //
 // Thread: one.
 #pragma once
@@ -54,12 +54,13 @@ class WorldClient {
   void open_reader();
   void close();
   void ask_host(const place::LeaseGuard::Asked& asked);
-  // On its way: who asked whom.
+  // A request about the lease, on its way.
   struct Asking {
     place::LeaseGuard::Asked what;
     WorldHost* host = nullptr;
     std::uint32_t domain = 0;
     std::uint64_t life = 0;  // of the reader
+    std::uint64_t asked_ns = 0;
     std::uint64_t back_ns = 0;
   };
   void grant(const Asking& asking);
@@ -86,7 +87,7 @@ class WorldClient {
   std::optional<WorldHost::Opening> opening_;
   std::unique_ptr<place::OneSidedReader> reader_;
   std::uint64_t life_ = 0;                 // changes with the reader
-  std::uint64_t heard_ns_ = 0;             // when the last grant or renewal came
+  std::uint64_t heard_ns_ = 0;             // when the host gave the last grant or renewal
   std::optional<std::uint64_t> asked_ns_;  // what waits for an answer about the lease
   bool map_gone_ = false;                  // an answer said so
   std::uint32_t failures_ = 0;             // to connect, in a row

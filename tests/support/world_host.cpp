@@ -15,7 +15,6 @@
 namespace espalier::test {
 namespace {
 
-constexpr const char* kAddress = "host";
 constexpr const char* kMap = "map";
 
 memory::Region reserve_region() {
@@ -73,9 +72,9 @@ WorldHost::WorldHost(fabric::sim::World& world, std::unique_ptr<fabric::Endpoint
       counts_(counts),
       store_(reserve_region(), 16),
       catalog_(store_) {
-  if (!endpoint_->listen(kAddress)) throw std::runtime_error("the host cannot listen");
+  if (!endpoint_->listen(kHostName)) throw std::runtime_error("the host cannot listen");
   for (std::uint32_t i = 0; i < options.keys; ++i) {
-    keys_.push_back(Scene::key(static_cast<int>(i)));
+    keys_.push_back(std::string(options.keys_begin_with) + Scene::key(static_cast<int>(i)));
   }
   make_map();
 }

@@ -26,6 +26,9 @@
 
 namespace espalier::test {
 
+/// The node's name in the world, and the address at which it listens.
+inline constexpr const char* kHostName = "host";
+
 // In the world's time, where a message takes some microseconds.
 inline constexpr base::LeaseTerms kWorldTerms{
     .renew_every_ns = 100'000, .believed_for_ns = 1'000'000, .lost_after_ns = 2'000'000};

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of a node, by every way in which a client reaches it: the same rows and answers, and maps
+// that answer beside queries.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/impl.hpp"
+#include "client/remote_tables.hpp"
+#include "table/pipeline_builder.hpp"
+#include "table/value.hpp"
+#include "tests/support/node_fixture.hpp"
+
+namespace espalier {
+namespace {
+
+using client::RemoteTables;
+using table::PipelineBuilder;
+using table::Schema;
+using table::Value;
+
+constexpr std::uint64_t kRows = 60'000;
+constexpr std::uint64_t kGroups = 700;
+
+class TableNodes : public test::NodeOverEachWay {
+ protected:
+  void SetUp() override {
+    start();
+    store_.emplace(connect());
+    tables_ = client::StoreImpl::of(*store_).tables();
+    ASSERT_NE(tables_, nullptr);
+  }
+
+  std::vector<std::byte> rows(std::uint64_t first, std::uint64_t count) const {
+    std::vector<std::byte> bytes(count * schema_.row_bytes());
+    for (std::uint64_t i = 0; i < count; ++i) {
+      std::byte* const row = bytes.data() + i * schema_.row_bytes();
+      const auto id = static_cast<std::int64_t>(first + i);
+      write_value(schema_.column(0), Value::of(id), row);
+      write_value(schema_.column(1), Value::of(id % std::int64_t{kGroups}), row);
+      if (id % 3 != 0) {
+        write_value(schema_.column(2), Value::of_text("note " + std::to_string(id % 11)), row);
+      } else {
+        write_value(schema_.column(2), Value{}, row);
+      }
+    }
+    return bytes;
+  }
+  client::TableInfo filled() {
+    auto made = tables_->create("t", schema_);
+    EXPECT_TRUE(made) << message(made.error());
+    for (std::uint64_t i = 0; i < kRows; i += 15'000) {
+      const auto appended = tables_->append(made->number, rows(i, 15'000));
+      EXPECT_TRUE(appended) << message(appended.error());
+      EXPECT_EQ(*appended, i);
+    }
+    return *tables_->open("t");
+  }
+  std::vector<std::byte> everything() const {
+    PipelineBuilder builder;
+    const PipelineBuilder::NodeId columns[] = {builder.column(0), builder.column(1),
+                                               builder.column(2)};
+    builder.project(columns);
+    return *builder.finish();
+  }
+  /// count(*) and sum(id) of each group.
+  std::vector<std::byte> by_group() const {
+    PipelineBuilder builder;
+    const PipelineBuilder::NodeId keys[] = {builder.column(1)};
+    const PipelineBuilder::AggregateOf aggregates[] = {
+        {wire::Aggregate::count_rows, wire::kNoExpression},
+        {wire::Aggregate::sum, builder.column(0)}};
+    builder.group_by(keys, aggregates);
+    return *builder.finish();
+  }
+
+  const Schema schema_ = *Schema::parse("id i64 not null, shop i32 not null, note text(12)");
+  std::optional<Store> store_;
+  std::unique_ptr<RemoteTables> tables_;
+};
+
+INSTANTIATE_TEST_SUITE_P(By, TableNodes, ::testing::ValuesIn(test::kWays), test::way_name);
+
+TEST_P(TableNodes, RowsComeBackAsTheyWere) {
+  const client::TableInfo info = filled();
+  EXPECT_EQ(info.facts.rows, kRows);
+  EXPECT_EQ(info.schema, schema_);
+  std::vector<std::byte> came;
+  const auto numbers =
+      tables_->query(info, schema_.row_bytes(), everything(), [&](std::span<const std::byte> some) {
+        came.insert(came.end(), some.begin(), some.end());
+        return true;
+      });
+  ASSERT_TRUE(numbers) << message(numbers.error());
+  EXPECT_EQ(numbers->rows_sent, kRows);
+  EXPECT_EQ(numbers->bytes_sent, came.size());
+  EXPECT_EQ(came, rows(0, kRows));
+  // A sink that wants no more ends the query early.
+  std::size_t calls = 0;
+  const auto cut = tables_->query(info, schema_.row_bytes(), everything(),
+                                  [&](std::span<const std::byte>) { return ++calls < 3; });
+  ASSERT_TRUE(cut) << message(cut.error());
+  EXPECT_EQ(calls, 3u);
+}
+
+TEST_P(TableNodes, GroupsAreCountedBesideTheMemory) {
+  const client::TableInfo info = filled();
+  const auto message_bytes = by_group();
+  const auto pipeline = table::check_pipeline(message_bytes, schema_);
+  ASSERT_TRUE(pipeline);
+  std::vector<bool> seen(kGroups);
+  const std::size_t row_bytes = pipeline->result.row_bytes();
+  const auto numbers =
+      tables_->query(info, row_bytes, message_bytes, [&](std::span<const std::byte> some) {
+        for (; !some.empty(); some = some.subspan(row_bytes)) {
+          const auto read = [&](std::size_t column) {
+            return static_cast<std::int64_t>(
+                read_value(pipeline->result.column(column), some.data()).number);
+          };
+          const auto group = static_cast<std::uint64_t>(read(0));
+          EXPECT_LT(group, kGroups);
+          EXPECT_FALSE(seen[group]);
+          seen[group] = true;
+          std::int64_t count = 0;
+          std::int64_t sum = 0;
+          for (std::uint64_t id = group; id < kRows; id += kGroups) {
+            ++count;
+            sum += static_cast<std::int64_t>(id);
+          }
+          EXPECT_EQ(read(1), count);
+          EXPECT_EQ(read(2), sum);
+        }
+        return true;
+      });
+  ASSERT_TRUE(numbers) << message(numbers.error());
+  EXPECT_EQ(numbers->rows_sent, kGroups);
+  EXPECT_LT(numbers->bytes_sent, info.facts.memory_bytes / 20);
+}
+
+using TableNodesConcurrency = TableNodes;
+INSTANTIATE_TEST_SUITE_P(By, TableNodesConcurrency, ::testing::Values("unix"), test::way_name);
+
+TEST_P(TableNodesConcurrency, MapsAnswerAndRowsComeBesideQueries) {
+  const client::TableInfo info = filled();
+  std::atomic<bool> done{false};
+  std::thread appends([&] {
+    Store store = connect();
+    const auto tables = client::StoreImpl::of(store).tables();
+    for (std::uint64_t i = kRows; i < 2 * kRows && !done.load(); i += 1'000) {
+      EXPECT_TRUE(tables->append(info.number, rows(i, 1'000)));
+    }
+  });
+  std::thread gets([&] {
+    Store store = connect();
+    Map map = *store.open_map("default");
+    while (!done.load()) {
+      EXPECT_TRUE(map.put("k", "v"));
+      EXPECT_EQ(map.get("k")->value().value, "v");
+    }
+  });
+  std::uint64_t last = kRows;
+  for (int i = 0; i < 6; ++i) {
+    std::uint64_t count = 0;
+    const auto numbers = tables_->query(info, schema_.row_bytes(), everything(),
+                                        [&](std::span<const std::byte> some) {
+                                          count += some.size() / schema_.row_bytes();
+                                          return true;
+                                        });
+    ASSERT_TRUE(numbers) << message(numbers.error());
+    EXPECT_GE(count, last);  // whole appends, and none that was seen goes away
+    EXPECT_EQ(count % 1'000, 0u);
+    last = count;
+  }
+  done.store(true);
+  appends.join();
+  gets.join();
+}
+
+}  // namespace
+}  // namespace espalier
