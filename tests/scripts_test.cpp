@@ -68,15 +68,29 @@ TEST_F(Scripts, BudgetsAreHeldAgainstTheirTotal) {
 
 TEST_F(Scripts, AProgramMayTakeTwiceItsBudgetAndTenSeconds) {
   const std::string budgets = "program release tsan\ntotal 30 10\na_test 20 -\nb_test 1 10\n";
-  write("seconds/a_test.One", "0m0.001s 0m0.002s\n0m20.500s 0m1.400s\n");
-  write("seconds/a_test.Two_Three", "0m0.001s 0m0.002s\n0m27.000s 0m1.000s\n");
+  write("seconds/a_test.One", "0m0.001s 0m0.002s\n0m6.500s 0m1.400s\n");
+  write("seconds/a_test.Two_Three", "0m0.001s 0m0.002s\n0m11.000s 0m1.000s\n");
+  write("seconds/b_test.One", "0m0.001s 0m0.002s\n0m10.900s 0m0.100s\n");
   EXPECT_EQ(check_budgets(budgets, "release " + path("")).status, 0);
-  write("seconds/b_test.One", "0m0.001s 0m0.002s\n0m12.001s 0m0.000s\n");
+  write("seconds/b_test.One", "0m0.001s 0m0.002s\n0m14.001s 0m0.000s\n");
   const Ended over = check_budgets(budgets, "release " + path(""));
   EXPECT_NE(over.status, 0);
   EXPECT_NE(over.output.find("preset release: b_test\n"), std::string::npos) << over.output;
   EXPECT_NE(check_budgets(budgets, "tsan " + path("")).output.find("preset tsan: a_test\n"),
             std::string::npos);
+}
+
+TEST_F(Scripts, AProgramMayTakeMoreWhereAllProgramsDo) {
+  const std::string budgets = "program release\ntotal 60\na_test 40\nb_test 8\n";
+  write("seconds/a_test.One", "0m0.001s 0m0.002s\n1m4.000s 0m0.000s\n");
+  write("seconds/b_test.One", "0m0.001s 0m0.002s\n0m30.000s 0m0.000s\n");
+  EXPECT_EQ(check_budgets(budgets, "release " + path("")).status, 0);
+  // Nothing excuses all of them.
+  write("seconds/a_test.One", "0m0.001s 0m0.002s\n2m7.000s 0m0.000s\n");
+  const Ended over = check_budgets(budgets, "release " + path(""));
+  EXPECT_NE(over.status, 0);
+  EXPECT_NE(over.output.find("all programs took 157 s, and may take 48"), std::string::npos)
+      << over.output;
 }
 
 TEST_F(Scripts, ARunIsWrittenDownAndKeepsItsStatus) {
