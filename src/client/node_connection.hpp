@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A connection to a node, whatever lies between: its memory, and the lanes that threads take of it
-// (lane.hpp).
+// (thread_rings.hpp).
 //
 // The threads of a process share one request ring, in which each reserves slots with one atomic
 // step and publishes them by itself: a slot that is there tells so, whoever wrote the ones before

@@ -10,7 +10,7 @@
 //
 // A request whose response ring is full is stalled until its client has read: it counts for nothing
 // then, for others must not wait for that client, nor must those of the same client that answer to
-// another ring. What may be stalled is bounded for each client (stalled_requests.hpp).
+// another ring. What may be stalled is bounded for each client (client_table.hpp).
 //
 // What never happens
 // - Nothing here waits. What must wait (another writer's version, a full response ring, another

@@ -15,8 +15,6 @@
 namespace espalier::tools {
 namespace {
 
-std::string shown(std::string_view bytes) { return encode(bytes, cmdline::Encoding::escaped); }
-
 /// A number for a narrow column; what is beyond belief is cut.
 std::string short_number(double value) { return cmdline::short_number(std::min(value, 999e9)); }
 std::string short_number(std::uint64_t value) { return short_number(static_cast<double>(value)); }
@@ -43,11 +41,12 @@ std::string cut(std::string text, std::size_t columns) {
 std::vector<std::string> summary_lines(const TopView& view, const TopPicture& picture) {
   const node::NodeNumbers& numbers = view.numbers;
   std::vector<std::string> lines;
-  lines.push_back(
-      fmt::format("espalier {} at {}, up {}; {}", shown(numbers.version), shown(picture.address),
-                  format_duration(static_cast<double>(numbers.uptime_ns) * 1e-9),
-                  view.since_start ? "rates since its start"
-                                   : fmt::format("rates of the last {:.1f} s", view.seconds)));
+  lines.push_back(fmt::format("espalier {} at {}, up {}; {}", cmdline::escaped(numbers.version),
+                              cmdline::escaped(picture.address),
+                              format_duration(static_cast<double>(numbers.uptime_ns) * 1e-9),
+                              view.since_start
+                                  ? "rates since its start"
+                                  : fmt::format("rates of the last {:.1f} s", view.seconds)));
   lines.push_back(
       fmt::format("requests  {} /s, {} in flight; {} /s refused, {} /s found without a doorbell",
                   short_number(view.requests_per_s), short_number(view.in_flight),
@@ -123,7 +122,8 @@ std::vector<std::string> map_lines(const TopView& view, TopSort sort) {
         short_number(stats.leaves + stats.interior_nodes),
         stats.items == 0 ? "-" : fmt::format("{:.1f}", std::min(map->bytes_per_item, 99999.9)),
         short_number(map->writes_per_s), short_number(map->unreleased),
-        format_bytes(stats.retired_bytes), short_number(stats.snapshots), shown(map->name)));
+        format_bytes(stats.retired_bytes), short_number(stats.snapshots),
+        cmdline::escaped(map->name)));
   }
   return lines;
 }
@@ -161,7 +161,8 @@ std::vector<ScreenLine> draw_top(const TopView& view, const TopPicture& picture,
   const bool whole = size.rows == 0;
   for (std::string& line : summary_lines(view, picture)) lines.push_back({std::move(line)});
   lines.front().heading = true;
-  std::string offloads_before = picture.trouble.empty() ? "" : "! " + shown(picture.trouble);
+  std::string offloads_before =
+      picture.trouble.empty() ? "" : "! " + cmdline::escaped(picture.trouble);
   lines.push_back({std::move(offloads_before)});
   auto offloads = offload_lines(view, picture.sort);
   auto maps = map_lines(view, picture.sort);

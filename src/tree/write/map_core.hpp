@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of one map on its host, and of one thread that works on maps.
 //
-// MapCore holds no algorithm: walks read through it (walk.hpp), writers change leaves
+// MapCore holds no algorithm: walks read through it (walk/walker.hpp), writers change leaves
 // (leaf_write.hpp), the structure changes under its lock (structure.hpp).
 //
 // Locks, in the order in which they may be taken:
