@@ -283,12 +283,13 @@ class Store {
   ~Store();
 
   /// Makes an empty map; names have 1 to 255 bytes. Cost: up to a mebibyte, for nodes that are put
-  /// by for erases. Errors: already_exists, invalid_argument, out_of_memory.
+  /// by for erases. Errors: already_exists (detail: the ObjectKind of what has the name, which may
+  /// be a table), invalid_argument, out_of_memory.
   Result<Map> create_map(std::string_view name, const MapOptions& options = {});
-  /// Errors: not_found.
+  /// Errors: not_found; wrong_kind (it is no map; detail: its ObjectKind).
   [[nodiscard]] Result<Map> open_map(std::string_view name) const;
   /// Removes a map and gives its memory back. Its handles must no longer be used. Cost: reads the
-  /// map's nodes. Errors: not_found.
+  /// map's nodes. Errors: not_found, wrong_kind.
   Result<void> drop_map(std::string_view name);
   [[nodiscard]] std::vector<std::string> map_names() const;
 

@@ -71,10 +71,9 @@ void add_workers(NodeNumbers& numbers, const Node& node) {
 void add_maps(NodeNumbers& numbers, const Node& node) {
   auto slot = node.store().epochs.join();
   if (!slot) return;
-  for (const std::string& name : node.catalog().names()) {
-    const auto map = node.catalog().open(name);
-    // Else it was dropped just now.
-    if (map) numbers.maps.push_back({name, tree::stats_of(**map, *slot)});
+  for (const catalog::EntryPointer& entry : node.catalog().list(ObjectKind::map)) {
+    const auto& map = static_cast<const tree::MapCore&>(*entry->object);
+    numbers.maps.push_back({entry->name, tree::stats_of(map, *slot)});
   }
 }
 

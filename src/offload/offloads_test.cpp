@@ -236,7 +236,7 @@ TEST_F(SchedulerTest, ScansAndCountsOfManyStepsAreOfOneVersion) {
 TEST_F(SchedulerTest, ScansWithoutVersionsDeliverNothingTwice) {
   MapOptions options;
   options.versions = false;
-  const auto made = node_.catalog().create("unversioned", options);
+  const auto made = tree::create_map(node_.store(), "unversioned", options);
   ASSERT_TRUE(made);
   const std::uint32_t map = (*made)->id;
   const auto key_of = [](std::size_t i) { return "k" + std::to_string(100'000 + i); };
@@ -288,26 +288,6 @@ TEST_F(SchedulerTest, HandsOutNumbers) {
   EXPECT_EQ(call(OffloadId::sequence, "s", {}, 1).header.version, 10u);
   EXPECT_EQ(call(OffloadId::sequence, "other", {}, 1).header.version, 0u);
   expect_error(call(OffloadId::sequence, "s", {}, 0), Code::invalid_argument, 0);
-}
-
-TEST_F(SchedulerTest, MakesOpensListsAndDropsMaps) {
-  wire::MapShape shape{};
-  shape.node_bytes = 1024;
-  shape.log_bytes = 256;
-  shape.versions = 1;
-  shape.snapshot_bytes_max = 1 << 20;
-  const Response made = call(OffloadId::map_create, "two", bytes_of(shape));
-  ASSERT_EQ(made.header.code, 0);
-  expect_error(call(OffloadId::map_create, "two", bytes_of(shape)), Code::already_exists, 0);
-  EXPECT_EQ(call(OffloadId::map_open, "two").header.version, made.header.version);
-  expect_error(call(OffloadId::map_open, "three"), Code::not_found, 0);
-  EXPECT_EQ(items_of(call(OffloadId::map_list).payload).size(), 2u);
-  const auto id = static_cast<std::uint32_t>(made.header.version);
-  EXPECT_TRUE(node_.call(client_, request_of(OffloadId::put, id), "a", "1").applied());
-  EXPECT_EQ(call(OffloadId::map_drop, "two").header.code, 0);
-  expect_error(call(OffloadId::map_drop, "two"), Code::not_found, 0);
-  expect_error(node_.call(client_, request_of(OffloadId::get, id), "a"), Code::not_found, id);
-  EXPECT_EQ(items_of(call(OffloadId::map_list).payload).size(), 1u);
 }
 
 TEST_F(SchedulerTest, RefusesWhatAHeaderCannotMean) {
@@ -554,7 +534,7 @@ TEST_F(SchedulerTest, RefusesShapesThatNoMapHas) {
 TEST_F(SchedulerTest, RefusesSnapshotsThatAreNotOfThisMapOrClient) {
   expect_error(call_at(1, OffloadId::get, "a"), Code::not_found, 0);
   const std::uint64_t mine = call(OffloadId::snapshot_open).header.version;
-  const auto other = node_.catalog().create("other", MapOptions{});
+  const auto other = tree::create_map(node_.store(), "other", MapOptions{});
   ASSERT_TRUE(other);
   wire::RequestHeader header = request_of(OffloadId::get, (*other)->id);
   header.ring = wire::kAtSnapshot;

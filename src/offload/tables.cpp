@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads on tables: making, opening, dropping and listing them, appending rows, and queries. All
-// work by the size of what is asked is done by helpers.
+// Offloads on tables: making and opening them, appending rows, and queries. All work by the size of
+// what is asked is done by helpers.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -8,41 +8,17 @@
 #include <utility>
 #include <vector>
 
-#include "base/bytes.hpp"
 #include "base/clock.hpp"
-#include "offload/call.hpp"
+#include "offload/object_calls.hpp"
 #include "offload/query_run.hpp"
+#include "table/table_object.hpp"
 #include "wire/table_calls.hpp"
 
 namespace espalier::offload {
 namespace {
 
-constexpr std::uint32_t kNameBytesMax = table::TableCatalog::kNameBytesMax;
-
 std::span<const std::byte> bytes_of_text(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
-}
-
-// The facts, and the schema behind them.
-std::string describe(const table::Table& of) {
-  const table::TableStats stats = of.stats();
-  wire::TableFacts facts{};
-  facts.rows = stats.rows;
-  facts.pages = stats.pages;
-  facts.memory_bytes = stats.memory_bytes;
-  facts.row_bytes = of.schema().row_bytes();
-  facts.schema_bytes = static_cast<std::uint32_t>(of.schema().encoded_bytes());
-  std::string text(base::bytes_of(facts));
-  text.resize(text.size() + facts.schema_bytes);
-  of.schema().encode(std::as_writable_bytes(std::span(text)).subspan(sizeof facts));
-  return text;
-}
-
-Next answer_table(Call& call, const table::Table& of) {
-  wire::ResponseHeader header{};
-  header.version = of.id();
-  const std::string facts = describe(of);
-  return call.answer(header, {facts});
 }
 
 /// What a helper made of a request for a table.
@@ -55,57 +31,19 @@ Next table_create(Call& call) {
   if (!state.done) {
     auto schema = table::Schema::decode(bytes_of_text(call.payload()));
     if (!schema) return call.fail({Code::invalid_argument, 0, 0}, "these bytes are no schema");
-    table::TableCatalog& tables = call.services().tables;
-    return call.helper([&tables, &state, name = call.key(), schema = std::move(*schema)] {
-      state.done = tables.create(name, schema);
+    tree::StoreCore& store = call.services().store;
+    return call.helper([&store, &state, name = call.key(), schema = std::move(*schema)] {
+      state.done = table::create_table(store.catalog, store.pool, name, schema);
     });
   }
   if (!*state.done) return call.fail(state.done->error());
-  return answer_table(call, ***state.done);
+  return answer_object(call, (**state.done)->id(), ***state.done);
 }
 
 Next table_open(Call& call) {
-  const auto opened = call.services().tables.open(call.key());
+  const auto opened = call.services().catalog().open<table::Table>(call.key());
   if (!opened) return call.fail(opened.error());
-  return answer_table(call, **opened);
-}
-
-Next table_drop(Call& call) {
-  TableState& state = call.state<TableState>();
-  if (!state.done) {
-    table::TableCatalog& tables = call.services().tables;
-    return call.helper([&tables, &state, name = call.key()] {
-      // Its memory goes back here, if nothing else holds it.
-      const auto dropped = tables.drop(name);
-      if (dropped) {
-        state.done = std::shared_ptr<table::Table>();
-      } else {
-        state.done = std::unexpected(dropped.error());
-      }
-    });
-  }
-  if (!*state.done) return call.fail(state.done->error());
-  return call.answer({});
-}
-
-// As items: the name, the number as version, the facts and the schema as value.
-Next table_list(Call& call) {
-  std::string items;
-  std::uint64_t count = 0;
-  const table::TableCatalog& tables = call.services().tables;
-  for (const std::string& name : tables.names()) {
-    const auto opened = tables.open(name);
-    if (!opened) continue;  // it was dropped just now
-    const std::string facts = describe(**opened);
-    items += base::bytes_of(wire::item_header((*opened)->id(), name.size(), facts.size()));
-    items += name;
-    items += facts;
-    ++count;
-  }
-  if (!call.response_fits(items.size())) return call.writable();
-  wire::ResponseHeader header{};
-  header.version = count;
-  return call.answer(header, {items});
+  return answer_object(call, (*opened)->id(), **opened);
 }
 
 // --- appending -----------------------------------------------------------------------------------
@@ -128,7 +66,7 @@ std::string words_of(const table::AppendError& error, const table::Schema& schem
 Next table_append(Call& call) {
   AppendState& state = call.state<AppendState>();
   if (!state.table) {
-    state.table = call.services().tables.find(call.map_number());
+    state.table = call.services().catalog().find<table::Table>(call.map_number());
     if (!state.table) return call.fail({Code::not_found, 0, call.map_number()});
     const std::uint32_t row_bytes = state.table->schema().row_bytes();
     if (call.payload().size() % row_bytes != 0) {
@@ -184,7 +122,7 @@ Next begin_query(Call& call, QueryState& state) {
     return call.at(base::monotonic_ns() + kPlaceNs);
   }
   state.waiting = {};
-  auto found = call.services().tables.find(call.map_number());
+  auto found = call.services().catalog().find<table::Table>(call.map_number());
   if (!found) return call.fail({Code::not_found, 0, call.map_number()});
   state.run =
       std::make_unique<QueryRun>(std::move(found), call.payload(), limits, Services::draw());
@@ -234,8 +172,6 @@ void cancel_query(Call& call) {
   }
 }
 
-constexpr Limits kName{.key_bytes_min = 1, .key_bytes_max = kNameBytesMax};
-
 const Offload kOffloads[] = {
     {.id = wire::OffloadId::table_create,
      .name = "table_create",
@@ -243,28 +179,15 @@ const Offload kOffloads[] = {
      .summary = "makes an empty table; answers its number, TableFacts and schema",
      .right = Right::admin,
      .limits = {.key_bytes_min = 1,
-                .key_bytes_max = kNameBytesMax,
+                .key_bytes_max = kObjectName.key_bytes_max,
                 .payload_bytes_max = wire::kSchemaBytesMax},
      .step = table_create},
     {.id = wire::OffloadId::table_open,
      .name = "table_open",
      .format = "key: the table's name",
      .summary = "answers a table's number, TableFacts and schema",
-     .limits = kName,
+     .limits = kObjectName,
      .step = table_open},
-    {.id = wire::OffloadId::table_drop,
-     .name = "table_drop",
-     .format = "key: the table's name",
-     .summary = "removes a table; queries of it that run end with dropped",
-     .right = Right::admin,
-     .limits = kName,
-     .step = table_drop},
-    {.id = wire::OffloadId::table_list,
-     .name = "table_list",
-     .format = "nothing",
-     .summary = "answers the names, numbers, TableFacts and schemas of all tables, as items",
-     .limits = {},
-     .step = table_list},
     {.id = wire::OffloadId::table_append,
      .name = "table_append",
      .format = "map: the table's number; payload: whole rows",

@@ -116,8 +116,8 @@ TEST_F(TableOffloads, ATableIsMadeFilledAskedAndDropped) {
   EXPECT_EQ(read_value(pipeline->result.column(0), bytes).number, sum);
   EXPECT_EQ(read_value(pipeline->result.column(2), bytes).number, 5'000);
 
-  EXPECT_EQ(call(OffloadId::table_list, "").header.version, 1u);
-  EXPECT_EQ(call(OffloadId::table_drop, "t").header.code, 0);
+  EXPECT_EQ(call(OffloadId::object_list, "").header.version, 2u);
+  EXPECT_EQ(call(OffloadId::object_drop, "t").header.code, 0);
   EXPECT_EQ(call(OffloadId::table_open, "t").code(), Code::not_found);
   EXPECT_EQ(call(OffloadId::table_query, "", text_of(*message)).code(), Code::not_found);
   EXPECT_EQ(call(OffloadId::table_append, "", rows(0, 1)).code(), Code::not_found);
@@ -272,7 +272,7 @@ TEST_F(TableOffloads, ATableThatIsDroppedEndsItsQueries) {
   reader->post(message_of(request_of(OffloadId::table_query, table_, 7), "", everything(schema_)));
   reader->ring();
   node_.turns(5'000);
-  ASSERT_EQ(call(OffloadId::table_drop, "t").header.code, 0);
+  ASSERT_EQ(call(OffloadId::object_drop, "t").header.code, 0);
   Response last;
   std::size_t chunks = 0;
   while (!last.answers()) {

@@ -53,8 +53,7 @@ Outcome<int> create(Environment& environment, const Options& options, Store& sto
   const std::string name = unprotect(options.name);
   const auto made = store.create_map(name, options.map);
   if (!made && made.error().code == Code::already_exists) {
-    return failed(fmt::format("the node at {} has a map '{}' already", address, shown(name)),
-                  "Take another name, or drop that one first.");
+    return name_taken(address, name, made.error());
   }
   if (!made && made.error().code == Code::invalid_argument) {
     return misused(fmt::format("no map '{}' can be made with these options", shown(name)),
@@ -80,6 +79,9 @@ Outcome<int> drop(Environment& environment, const Options& options, Store& store
   if (!dropped && dropped.error().code == Code::not_found) {
     return failed(fmt::format("the node at {} has no map '{}'", address, shown(name)),
                   "espalier map list shows those that it has.");
+  }
+  if (!dropped && dropped.error().code == Code::wrong_kind) {
+    return other_kind(address, name, dropped.error());
   }
   if (!dropped) return call_failed(fmt::format("drop map '{}'", shown(name)), dropped.error());
   if (options.json) {

@@ -108,8 +108,30 @@ TEST_F(TableCommands, StandBesideMapsInTheListOfAll) {
   ASSERT_EQ(tool.run({"list", "--at", address}), kOk) << tool.err();
   EXPECT_EQ(tool.out(), "map     default\ntable   sales\n");
   ASSERT_EQ(tool.run({"list", "--at", address, "--json"}), kOk);
-  EXPECT_THAT(tool.out(), EndsWith("{\"kind\":\"table\",\"name\":\"sales\"}\n"));
+  EXPECT_THAT(tool.out(), HasSubstr("{\"kind\":\"map\",\"name\":\"default\",\"id\":1,"));
+  EXPECT_THAT(tool.out(), HasSubstr("{\"kind\":\"table\",\"name\":\"sales\",\"id\":2,"
+                                    "\"entries\":4,\"memory_bytes\":"));
   EXPECT_EQ(tool.run({"list"}), kUsage);
+}
+
+TEST_F(TableCommands, ShareTheirNamesWithMaps) {
+  make_sales();
+  EXPECT_EQ(table({"create", "default", "a i64"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has a map 'default' already"));
+  EXPECT_EQ(run_map({"create", "sales"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has a table 'sales' already"));
+  const std::string at = " of the node at " + address;
+  EXPECT_EQ(table({"describe", "default"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("'default'" + at + " is a map"));
+  EXPECT_EQ(table({"drop", "default"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("'default'" + at + " is a map"));
+  EXPECT_EQ(run({"get", "--map", "sales", "a"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("'sales'" + at + " is a table"));
+  EXPECT_EQ(run_map({"drop", "sales"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("'sales'" + at + " is a table"));
+  EXPECT_THAT(tool.err(), HasSubstr("espalier list shows"));
+  ASSERT_EQ(run_map({"list"}), kOk);
+  EXPECT_EQ(tool.out(), "default\n");
 }
 
 TEST_F(TableCommands, WhatIsWrongIsToldWithItsPlace) {

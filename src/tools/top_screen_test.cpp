@@ -52,7 +52,7 @@ TopView some_view() {
   view.spare_bytes = std::uint64_t{113} << 20;
   view.offloads = {{"put", 234'567, 100'000'000, 900.0, 768, 4096},
                    {"get", 1'000'000, 5'000'000, 412.0, 384, 1024},
-                   {"map_list", 0, 1, {}, {}, {}},
+                   {"object_list", 0, 1, {}, {}, {}},
                    {"noop", 0, 0, {}, {}, {}}};
   MapRates words{"words", {}, 0, 44.1, 0};
   words.stats.items = 663'473;
@@ -96,7 +96,7 @@ epochs    1234, oldest 1200, held by 1 snapshot, readers 34 behind; 6/256 places
 offload           requests/s   share       p50       p99      mean     total
 get                   1.00 M  81.0 %    384 ns    1.0 us    412 ns    5.00 M
 put                    235 k  19.0 %    768 ns    4.1 us    900 ns     100 M
-map_list                   0   0.0 %         -         -         -         1
+object_list                0   0.0 %         -         -         -         1
 
    items height   nodes  B/item  writes/s unreleased    retired snaps  map
   10.0 M      3  56.2 k    44.1     235 k          7    1.0 MiB     1  pairs
@@ -135,7 +135,7 @@ TEST(TopScreen, HeadingsStandOut) {
 std::vector<std::string> order(TopSort sort) {
   std::vector<std::string> names;
   for (const ScreenLine& line : draw_top(some_view(), {"a", sort}, {80, 24})) {
-    for (const std::string name : {"put", "get", "map_list"}) {
+    for (const std::string name : {"put", "get", "object_list"}) {
       if (line.text.starts_with(name + " ")) names.push_back(name);
     }
     for (const std::string name : {"words", "pairs"}) {
@@ -147,9 +147,9 @@ std::vector<std::string> order(TopSort sort) {
 
 TEST(TopScreen, SortsByActivitySizeOrName) {
   using Names = std::vector<std::string>;
-  EXPECT_EQ(order(TopSort::activity), (Names{"get", "put", "map_list", "pairs", "words"}));
-  EXPECT_EQ(order(TopSort::size), (Names{"put", "get", "map_list", "pairs", "words"}));
-  EXPECT_EQ(order(TopSort::name), (Names{"get", "map_list", "put", "pairs", "words"}));
+  EXPECT_EQ(order(TopSort::activity), (Names{"get", "put", "object_list", "pairs", "words"}));
+  EXPECT_EQ(order(TopSort::size), (Names{"put", "get", "object_list", "pairs", "words"}));
+  EXPECT_EQ(order(TopSort::name), (Names{"get", "object_list", "put", "pairs", "words"}));
   EXPECT_EQ(next(next(next(TopSort::activity))), TopSort::activity);
 }
 
@@ -160,7 +160,7 @@ TEST(TopScreen, TellsHowManyRowsDidNotFit) {
   ASSERT_EQ(lines.size(), 24U);
   EXPECT_EQ(lines[22].text, "... 92 more");
   EXPECT_THAT(lines[8].text, HasSubstr("offload"));
-  EXPECT_THAT(lines[11].text, HasSubstr("map_list")) << "what is short is shown whole";
+  EXPECT_THAT(lines[11].text, HasSubstr("object_list")) << "what is short is shown whole";
 }
 
 TEST(TopScreen, StaysWithinAnyWindow) {

@@ -195,7 +195,7 @@ TEST(TableFormat, Schema) {
 
 TEST(TableFormat, TableHeader) {
   TableHeader header{};
-  header.table_id = kTableIdBit | 1;
+  header.table_id = 0x8000'0001;
   header.generation = 2;
   header.created = kNoNode;
   header.superseded = kLive;
@@ -222,7 +222,7 @@ TEST(TableFormat, RowPages) {
   EXPECT_EQ(bytes_of(RowPageEntry{0x0102, 0x0304}), "\2\1\0\0\0\0\0\0\4\3\0\0\0\0\0\0"s);
   EXPECT_EQ(kRowPageListOffset, 32u);
   EXPECT_EQ(kRowPageListEntries, 2046u);
-  const RowPageHeader page{kTableIdBit | 1, 2, kNoNode, kLive, 3, 4, 64, 0, {}};
+  const RowPageHeader page{0x8000'0001, 2, kNoNode, kLive, 3, 4, 64, 0, {}};
   EXPECT_EQ(bytes_of(page), "\1\0\0\x80\2\0\0\0"s + std::string(16, '\xFF') +
                                 "\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0\x40\0\0\0"s +
                                 std::string(20, '\0'));

@@ -37,8 +37,8 @@ enum class OffloadId : std::uint8_t {
   sequence = 16,        // key: a sequencer's name; argument: how many tokens
   map_create = 17,      // key: name; payload: MapShape
   map_open = 18,        // key: name
-  map_drop = 19,        // key: name
-  map_list = 20,
+  object_drop = 19,     // key: name; argument: its ObjectKind, 0 for any
+  object_list = 20,     // argument: an ObjectKind, 0 for all; answers what wire/object.hpp draws
   map_stats = 21,
   snapshot_open = 22,
   snapshot_close = 23,  // payload: 8 bytes, the snapshot
@@ -48,10 +48,8 @@ enum class OffloadId : std::uint8_t {
   lease_renew = 27,     // payload: LeaseRenewal
   table_create = 28,    // key: name; payload: schema
   table_open = 29,      // key: name
-  table_drop = 30,      // key: name
-  table_list = 31,
-  table_append = 32,  // map: the table's number; payload: rows
-  table_query = 33,   // map: the table's number; payload: pipeline
+  table_append = 32,    // map: the table's id; payload: rows
+  table_query = 33,     // map: the table's id; payload: pipeline
 };
 inline constexpr std::uint32_t kOffloadIds = 34;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
@@ -105,8 +103,8 @@ enum class ResponseKind : std::uint8_t {
 
 /// What a chunk is made of: in the bits of `flags` that kChunkBits has.
 enum class ChunkKind : std::uint8_t {
-  items = 0,     // each an ItemHeader, its key, its value
-  rows = 1 << 4, // of a table, or of a query's result
+  items = 0,      // each an ItemHeader, its key, its value
+  rows = 1 << 4,  // of a table, or of a query's result
 };
 
 ///   0          4       8     12     13      14     16        24             32
