@@ -10,6 +10,7 @@
 #include "base/process_id.hpp"
 #include "node/metrics.hpp"
 #include "node/node.hpp"
+#include "table/table.hpp"
 #include "tree/write/map_stats.hpp"
 
 namespace espalier::node {
@@ -77,6 +78,33 @@ void add_maps(NodeNumbers& numbers, const Node& node) {
   }
 }
 
+wire::QueryTotals totals_of(const table::QueryCounts& counts) {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  return {counts.running.load(kRelaxed), counts.waiting.load(kRelaxed), counts.ended.load(kRelaxed),
+          counts.failed.load(kRelaxed), counts.refused.load(kRelaxed)};
+}
+
+void add_tables(NodeNumbers& numbers, const Node& node) {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  for (const catalog::EntryPointer& entry : node.catalog().list(ObjectKind::table)) {
+    const auto& table = static_cast<const table::Table&>(*entry->object);
+    const table::TableStats stats = table.stats();
+    const table::QueryCounts& counts = table.query_counts();
+    numbers.tables.push_back(
+        {entry->name,
+         {stats.rows, stats.pages, stats.row_bytes, stats.memory_bytes, totals_of(counts),
+          counts.rows_read.load(kRelaxed), counts.bytes_read.load(kRelaxed),
+          counts.rows_sent.load(kRelaxed), counts.bytes_sent.load(kRelaxed)}});
+  }
+  numbers.queries = totals_of(node.services().query_counts);
+}
+
+void add_helpers(NodeNumbers& numbers, const Node& node) {
+  const offload::HelperNumbers now = node.services().helpers.numbers();
+  numbers.helpers = {now.threads,    now.ready,           now.running, now.waiting, now.steps,
+                     now.long_steps, now.longest_step_ns, now.busy_ns, now.refused};
+}
+
 }  // namespace
 
 NodeNumbers numbers_of(const Node& node) {
@@ -107,6 +135,8 @@ NodeNumbers numbers_of(const Node& node) {
   numbers.epoch_participants = store.epochs.participants();
   numbers.epoch_participants_limit = store.epochs.participants_max();
   add_maps(numbers, node);
+  add_tables(numbers, node);
+  add_helpers(numbers, node);
   return numbers;
 }
 

@@ -16,6 +16,7 @@
 #include "offload/query_limits.hpp"
 #include "offload/registry.hpp"
 #include "rings/message_budget.hpp"
+#include "table/query_counts.hpp"
 #include "tree/write/map_core.hpp"
 
 namespace espalier::offload {
@@ -65,6 +66,7 @@ struct Services {
   base::Sequencers sequencers;
   NumbersSource numbers;
   QueryLimits queries;
+  table::QueryCounts query_counts;  // of all tables
   HelperPool helpers;
   /// Barriers of those who go to sleep are heavy, so that others need only light ones.
   bool asymmetric = false;

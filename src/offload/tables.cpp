@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "base/clock.hpp"
+#include "offload/counted_query.hpp"
 #include "offload/object_calls.hpp"
 #include "offload/query_run.hpp"
 #include "table/table_object.hpp"
@@ -99,14 +101,21 @@ constexpr std::uint64_t kPlaceNs = 1'000'000;  // between two looks for a place 
 struct QueryState {
   QueryLimits::Place running;  // outlives the run
   QueryLimits::Place waiting;
+  CountedQuery counted;
   std::unique_ptr<QueryRun> run;
   std::uint64_t blocked_since_ns = 0;  // the client takes nothing; 0: it does
 };
 
-Next answer_query(Call& call, const QueryRun& run, std::string_view rows) {
-  if (run.failure()) return call.fail(run.failure()->error, run.failure()->words);
+Next answer_query(Call& call, QueryState& state, std::string_view rows) {
+  const QueryRun& run = *state.run;
   wire::QueryNumbers numbers = run.numbers();
+  state.counted.read(numbers);
+  if (run.failure()) {
+    state.counted.fail();
+    return call.fail(run.failure()->error, run.failure()->words);
+  }
   numbers.bytes_sent += rows.size();
+  state.counted.sent(numbers);
   wire::ResponseHeader header{};
   header.version = numbers.rows_sent;
   return call.answer(header, {base::bytes_of(numbers), rows});
@@ -114,18 +123,33 @@ Next answer_query(Call& call, const QueryRun& run, std::string_view rows) {
 
 // So many queries run, so many wait, and more are refused.
 Next begin_query(Call& call, QueryState& state) {
-  QueryLimits& limits = call.services().queries;
+  Services& services = call.services();
+  if (!state.counted.begun()) {
+    auto found = services.catalog().find<table::Table>(call.map_number());
+    if (!found) {
+      services.query_counts.refused.fetch_add(1, std::memory_order_relaxed);
+      return call.fail({Code::not_found, 0, call.map_number()});
+    }
+    state.counted.begin(std::move(found), services.query_counts);
+  }
+  if (state.counted.table()->dropped()) {
+    state.counted.fail();
+    return call.fail({Code::dropped, 0, 0});
+  }
+  QueryLimits& limits = services.queries;
   state.running = limits.run();
   if (!state.running) {
     if (!state.waiting) state.waiting = limits.wait();
-    if (!state.waiting) return call.fail({Code::busy, 0, 0});
+    if (!state.waiting) {
+      state.counted.refuse();
+      return call.fail({Code::busy, 0, 0});
+    }
     return call.at(base::monotonic_ns() + kPlaceNs);
   }
   state.waiting = {};
-  auto found = call.services().catalog().find<table::Table>(call.map_number());
-  if (!found) return call.fail({Code::not_found, 0, call.map_number()});
+  state.counted.run();
   state.run =
-      std::make_unique<QueryRun>(std::move(found), call.payload(), limits, Services::draw());
+      std::make_unique<QueryRun>(state.counted.table(), call.payload(), limits, Services::draw());
   return call.helper_steps([&run = *state.run](StepContext& context) { return run.step(context); });
 }
 
@@ -135,6 +159,7 @@ Next wait_for_reader(Call& call, QueryState& state) {
   if (state.blocked_since_ns == 0) state.blocked_since_ns = now;
   const std::uint64_t blocked_ns = now - state.blocked_since_ns;
   if (blocked_ns > kReaderTimeoutNs) {
+    state.counted.fail();
     return call.fail({Code::busy, 0, 0}, "no row was taken for 30 seconds: the query has ended");
   }
   return call.at(now + (blocked_ns < kSoonForNs ? kSoonNs : kLaterNs));
@@ -146,6 +171,7 @@ Next table_query(Call& call) {
   QueryState& state = call.state<QueryState>();
   if (!state.run) return begin_query(call, state);
   QueryRun& run = *state.run;
+  state.counted.read(run.numbers());
   if (run.cancelled()) run.clear_stage();
   const std::span<const std::byte> staged = run.staged();
   const std::string_view rows(reinterpret_cast<const char*>(staged.data()), staged.size());
@@ -153,7 +179,7 @@ Next table_query(Call& call) {
     if (!call.response_fits(rows.size() + sizeof(wire::QueryNumbers))) {
       return wait_for_reader(call, state);
     }
-    return answer_query(call, run, rows);
+    return answer_query(call, state, rows);
   }
   if (!staged.empty()) {
     if (call.has_deferred() || !call.response_fits(rows.size())) {
@@ -162,6 +188,7 @@ Next table_query(Call& call) {
     state.blocked_since_ns = 0;
     call.send_chunk(wire::ChunkKind::rows, {}, {rows});
     run.clear_stage();
+    state.counted.sent(run.numbers());
   }
   return call.helper_steps([&run](StepContext& context) { return run.step(context); });
 }

@@ -29,6 +29,7 @@
 #include "catalog/object.hpp"
 #include "espalier/error.hpp"
 #include "memory/buffer_pool.hpp"
+#include "table/query_counts.hpp"
 #include "table/row_check.hpp"
 #include "table/schema.hpp"
 #include "wire/table.hpp"
@@ -90,6 +91,8 @@ class Table final : public catalog::Object {
   /// The rows of a page. Requires: `entry` is of this table.
   [[nodiscard]] const std::byte* rows_of(const wire::RowPageEntry& entry) const;
   [[nodiscard]] TableStats stats() const;
+  /// The queries of it: of whoever runs them.
+  [[nodiscard]] QueryCounts& query_counts() const { return query_counts_; }
   /// wire::TableFacts and the schema.
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
@@ -118,6 +121,7 @@ class Table final : public catalog::Object {
   std::uint64_t header_offset_ = 0;
   std::byte* header_ = nullptr;
   std::atomic<bool> dropped_{false};
+  mutable QueryCounts query_counts_;
   std::mutex append_mutex_;  // guards what is behind the visible rows
 };
 

@@ -112,6 +112,49 @@ q quits, s sorts: now by activity
 )");
 }
 
+TopView view_with_tables() {
+  TopView view = some_view();
+  TableRates sales{"sales", {}, 12, 3'221'225'472.0, 2048};
+  sales.stats.rows = 60'000'000;
+  sales.stats.memory_bytes = std::uint64_t{4} << 30;
+  sales.stats.queries = {2, 1, 500, 0, 0};
+  TableRates empty{"empty", {}, 0, 0, 0};
+  empty.stats.memory_bytes = 65'536;
+  view.tables = {empty, sales};
+  view.table_bytes = (std::uint64_t{4} << 30) + 65'536;
+  view.numbers.queries = {2, 1, 500, 3, 4};
+  view.numbers.helpers.threads = 4;
+  view.numbers.helpers.ready = 1;
+  view.queries_per_s = 12;
+  view.queries_failed_per_s = 1;
+  view.helpers_busy = 0.503;
+  return view;
+}
+
+TEST(TopScreen, ShowsTablesWhereThereAreSome) {
+  const std::string text = drawn(view_with_tables(), {80, 30});
+  EXPECT_THAT(text, HasSubstr(R"(
+queries   2 running, 1 waiting; 12 /s over, 1 /s failed, 0 /s refused
+helpers   4, 50.3 % busy; 1 jobs ready, 0 waiting
+memory    )"));
+  EXPECT_THAT(text, HasSubstr("900.0 MiB nodes, 10.0 MiB values, 4.0 GiB tables, 1.0 MiB retired"));
+  EXPECT_THAT(text, HasSubstr(R"(
+    rows     memory  queries/s  running  waiting    read/s    sent/s  table
+  60.0 M    4.0 GiB         12        2        1   3.0 GiB   2.0 KiB  sales
+       0   64.0 KiB          0        0        0       0 B       0 B  empty
+)"));
+  for (std::size_t rows = 1; rows < 40; ++rows) {
+    EXPECT_EQ(draw_top(view_with_tables(), {"a"}, {80, rows}).size(), rows);
+  }
+  // Offloads, maps and tables all have some of a small window.
+  const std::string small = drawn(view_with_tables(), {80, 24});
+  EXPECT_THAT(small, HasSubstr("  table\n"));
+  EXPECT_THAT(small, HasSubstr("  map\n"));
+  EXPECT_THAT(small, HasSubstr("offload "));
+  const auto whole = draw_top(view_with_tables(), {"a"}, {4096, 0});
+  EXPECT_EQ(whole.size(), 9U + 1 + 4 + 1 + 3 + 1 + 3);
+}
+
 TEST(TopScreen, ShowsAllOfItWhereThereIsNoScreen) {
   TopView view = some_view();
   view.since_start = true;
@@ -184,7 +227,7 @@ TEST(TopScreen, TellsOfTrouble) {
 TEST(TopScreen, NothingFromTheNodeSteersTheTerminal) {
   base::Random random(base::seed_from_environment(1));
   for (int i = 0; i < 2000; ++i) {
-    TopView view = some_view();
+    TopView view = view_with_tables();
     const auto garbage = [&] {
       std::string text;
       for (std::uint64_t n = random.below(40); n != 0; --n) {
@@ -196,6 +239,9 @@ TEST(TopScreen, NothingFromTheNodeSteersTheTerminal) {
     };
     view.numbers.version = garbage();
     view.maps[0].name = garbage();
+    view.tables[0].name = garbage();
+    view.tables[1].read_bytes_per_s = 1e300;
+    view.helpers_busy = std::numeric_limits<double>::quiet_NaN();
     view.maps[1].bytes_per_item = std::numeric_limits<double>::infinity();
     view.requests_per_s = 1e300;
     view.numbers.memory_limit_bytes = random();

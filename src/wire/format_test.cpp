@@ -363,13 +363,20 @@ TEST(RingFormat, NumbersOfANode) {
   header.started_us = 1;
   header.epoch = 2;
   header.dropped_bytes = 4;
+  header.queries.running = 6;
+  header.helpers.threads = 7;
+  header.helpers.refused = 8;
   header.maps = 3;
+  header.tables = 9;
   header.holders = 5;
   EXPECT_EQ(bytes_of(header).substr(0, 8), "\1\0\0\0\0\0\0\0"s);
   EXPECT_EQ(bytes_of(header).substr(80, 8), "\2\0\0\0\0\0\0\0"s);
   EXPECT_EQ(bytes_of(header).substr(152, 8), "\4\0\0\0\0\0\0\0"s);
-  EXPECT_EQ(bytes_of(header).substr(172, 8), "\3\0\0\0\5\0\0\0"s);
-  EXPECT_EQ(bytes_of(header).substr(180), std::string(12, '\0'));
+  EXPECT_EQ(bytes_of(header).substr(160, 8), "\6\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(bytes_of(header).substr(200, 8), "\7\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(bytes_of(header).substr(264, 8), "\x08\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(bytes_of(header).substr(284, 12), "\3\0\0\0\x09\0\0\0\5\0\0\0"s);
+  EXPECT_EQ(bytes_of(header).substr(296), std::string(8, '\0'));
   EXPECT_EQ(bytes_of(HolderEntry{1, 2, 3, 4, 5, 0}).substr(0, 20),
             "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3\0\0\0"s);
   OffloadNumbers offload{};
@@ -384,6 +391,14 @@ TEST(RingFormat, NumbersOfANode) {
   entry.name_bytes = 2;
   EXPECT_EQ(bytes_of(entry).substr(0, 2), "\1\0"s);
   EXPECT_EQ(bytes_of(entry).substr(112), "\2\0\0\0\0\0\0\0"s);
+  TableEntry table{};
+  table.numbers.rows = 1;
+  table.numbers.queries.running = 2;
+  table.numbers.bytes_sent = 3;
+  table.name_bytes = 4;
+  EXPECT_EQ(bytes_of(table).substr(0, 2), "\1\0"s);
+  EXPECT_EQ(bytes_of(table).substr(32, 2), "\2\0"s);
+  EXPECT_EQ(bytes_of(table).substr(96), "\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0"s);
 }
 
 TEST(RingFormat, NumbersOfOffloadsAndBatchKinds) {
