@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "espalier/condition.hpp"
 #include "espalier/types.hpp"
 
 namespace espalier {
@@ -64,7 +65,6 @@ class WriteBatch {
   void clear();
   [[nodiscard]] bool empty() const { return writes_.empty() && conditions_.empty(); }
 
-  enum class Condition : std::uint8_t { absent = 1, present = 2, value = 3, version = 4 };
   struct Write {
     std::string key;
     std::string value;
@@ -74,7 +74,10 @@ class WriteBatch {
     std::string key;
     std::string value;
     Version version = 0;
-    Condition kind = Condition::absent;
+    ConditionKind kind = ConditionKind::absent;
+
+    /// It points into this.
+    [[nodiscard]] espalier::Condition condition() const { return {kind, version, value}; }
   };
   [[nodiscard]] const std::vector<Write>& writes() const { return writes_; }
   [[nodiscard]] const std::vector<Check>& conditions() const { return conditions_; }

@@ -29,7 +29,7 @@ class EmbeddedMap final : public MapImpl {
   Result<void> run(const Request& request, Handler& handler) override;
   Result<bool> get(std::string_view key, std::string& value, Version& version) override;
   Result<Written> write_if(Op op, std::string_view key, std::string_view value,
-                           const tree::WriteCondition& condition) override;
+                           const Condition& condition) override;
   Result<std::uint64_t> add(std::string_view key, std::uint64_t amount) override;
   Result<Written> write(const WriteBatch& batch) override;
   Result<std::uint64_t> scan(std::string_view low, std::string_view high, const ItemSink& sink,

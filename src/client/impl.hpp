@@ -76,7 +76,7 @@ class MapImpl : public Runner {
   /// Does one write (put, insert, update, erase) if the condition holds.
   /// Errors: condition_failed, and as Map::put.
   virtual Result<Written> write_if(Op op, std::string_view key, std::string_view value,
-                                   const tree::WriteCondition& condition) = 0;
+                                   const Condition& condition) = 0;
   /// As Map::add.
   virtual Result<std::uint64_t> add(std::string_view key, std::uint64_t amount) = 0;
   virtual Result<Written> write(const WriteBatch& batch) = 0;

@@ -412,8 +412,17 @@ TEST(RingFormat, NumbersOfOffloadsAndBatchKinds) {
   EXPECT_EQ(static_cast<int>(OffloadId::snapshot_close), 23);
   EXPECT_EQ(static_cast<int>(OffloadId::cancel), 24);
   EXPECT_EQ(static_cast<int>(OffloadId::node_stats), 25);
-  EXPECT_EQ(static_cast<int>(BatchKind::if_absent), 1);
-  EXPECT_EQ(static_cast<int>(BatchKind::erase), 6);
+  EXPECT_EQ(static_cast<int>(BatchKind::check), 1);
+  EXPECT_EQ(static_cast<int>(BatchKind::put), 2);
+  EXPECT_EQ(static_cast<int>(BatchKind::erase), 3);
+  EXPECT_EQ(static_cast<int>(ConditionKind::absent), 1);
+  EXPECT_EQ(static_cast<int>(ConditionKind::present), 2);
+  EXPECT_EQ(static_cast<int>(ConditionKind::value), 3);
+  EXPECT_EQ(static_cast<int>(ConditionKind::version), 4);
+  EXPECT_EQ(condition_kind(0), ConditionKind::none);
+  EXPECT_EQ(condition_kind(4), ConditionKind::version);
+  EXPECT_EQ(condition_kind(5), std::nullopt);
+  EXPECT_EQ(condition_kind(255), std::nullopt);
 }
 
 TEST(RingFormat, Handshake) {

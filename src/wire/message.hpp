@@ -10,7 +10,10 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
+
+#include "espalier/condition.hpp"
 
 namespace espalier::wire {
 
@@ -156,7 +159,7 @@ static_assert(sizeof(ItemHeader) == 16 && std::has_unique_object_representations
 struct Comparison {
   std::uint64_t version;         // kind version
   std::uint32_t expected_bytes;  // kind value
-  std::uint8_t kind;             // WriteBatch::Condition; 0: no condition
+  std::uint8_t kind;             // ConditionKind
   std::uint8_t erase;            // 1: erase the item, 0: write it
   std::uint16_t reserved;
 };
@@ -167,20 +170,23 @@ struct BatchEntry {
   std::uint64_t version;      // condition on the version
   std::uint32_t value_bytes;  // to write, or expected
   std::uint16_t key_bytes;
-  std::uint8_t kind;  // BatchKind
-  std::uint8_t reserved;
+  std::uint8_t kind;       // BatchKind
+  std::uint8_t condition;  // of a check: ConditionKind, not none; else 0
 };
 static_assert(sizeof(BatchEntry) == 16 && std::has_unique_object_representations_v<BatchEntry>);
 
 enum class BatchKind : std::uint8_t {
   invalid = 0,
-  if_absent = 1,  // the first four as WriteBatch::Condition
-  if_present = 2,
-  if_value = 3,
-  if_version = 4,
-  put = 5,
-  erase = 6,
+  check = 1,  // the key's item is to be as the condition says, or nothing is written
+  put = 2,
+  erase = 3,
 };
+
+/// A condition's kind, of a number from elsewhere; none: there is no such kind.
+[[nodiscard]] constexpr std::optional<ConditionKind> condition_kind(std::uint8_t number) {
+  if (number > static_cast<std::uint8_t>(ConditionKind::version)) return std::nullopt;
+  return static_cast<ConditionKind>(number);
+}
 
 /// What a map is made of: MapOptions.
 struct MapShape {
