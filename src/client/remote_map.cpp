@@ -10,8 +10,8 @@
 #include "client/answer.hpp"
 #include "client/one_sided_pipeline.hpp"
 #include "client/remote.hpp"
+#include "tree/map_forms.hpp"
 #include "tree/write/batch.hpp"
-#include "wire/map_forms.hpp"
 
 namespace espalier::client {
 namespace {
@@ -149,7 +149,7 @@ RemoteMap::RemoteMap(std::shared_ptr<RemoteSessions> sessions, std::string name,
                      std::uint64_t node_id, std::uint32_t id, const wire::MapShape& shape)
     : sessions_(std::move(sessions)),
       name_(std::move(name)),
-      options_(wire::options_of(shape)),
+      options_(tree::options_of(shape)),
       max_key_bytes_(shape.key_bytes_max),
       node_id_(node_id),
       id_(id) {}
@@ -411,7 +411,7 @@ Result<MapStats> RemoteMap::stats() {
   wire::MapNumbers numbers{};
   if (reply->payload.size() != sizeof numbers) return fail(Code::corrupt);
   std::memcpy(&numbers, reply->payload.data(), sizeof numbers);
-  return wire::stats_of(numbers);
+  return tree::stats_of(numbers);
 }
 
 }  // namespace espalier::client

@@ -6,7 +6,7 @@
 #include "catalog/catalog.hpp"
 #include "client/remote.hpp"
 #include "client/remote_tables.hpp"
-#include "wire/map_forms.hpp"
+#include "tree/map_forms.hpp"
 #include "wire/object.hpp"
 
 namespace espalier::client {
@@ -52,7 +52,7 @@ Result<MapImpl*> RemoteStore::keep(std::string_view name, Outgoing request) {
 
 Result<MapImpl*> RemoteStore::create_map(std::string_view name, const MapOptions& options) {
   if (!catalog::Catalog::is_name(name)) return fail(Code::invalid_argument);
-  const wire::MapShape shape = wire::shape_of(options);
+  const wire::MapShape shape = tree::shape_of(options);
   Outgoing request;
   request.offload = wire::OffloadId::map_create;
   request.payload = base::bytes_of(shape);

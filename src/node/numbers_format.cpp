@@ -7,7 +7,7 @@
 #include "base/bytes.hpp"
 #include "offload/payload_reader.hpp"
 #include "offload/registry.hpp"
-#include "wire/map_forms.hpp"
+#include "tree/map_forms.hpp"
 #include "wire/node_numbers.hpp"
 
 namespace espalier::node {
@@ -130,7 +130,7 @@ std::string encode(const NodeNumbers& numbers) {
   }
   for (const MapNumbers& map : numbers.maps) {
     const auto name_bytes = static_cast<std::uint32_t>(map.name.size());
-    bytes.append(base::bytes_of(wire::MapEntry{wire::numbers_of(map.stats), name_bytes, 0}));
+    bytes.append(base::bytes_of(wire::MapEntry{tree::numbers_of(map.stats), name_bytes, 0}));
     bytes += map.name;
   }
   for (const TableNumbers& table : numbers.tables) {
@@ -159,7 +159,7 @@ Result<NodeNumbers> decode(std::string_view bytes) {
   for (std::uint32_t i = 0; i < header.maps && reader.good(); ++i) {
     const auto entry = reader.take<wire::MapEntry>();
     numbers.maps.push_back(
-        {std::string(reader.text(entry.name_bytes)), wire::stats_of(entry.numbers)});
+        {std::string(reader.text(entry.name_bytes)), tree::stats_of(entry.numbers)});
   }
   for (std::uint32_t i = 0; i < header.tables && reader.good(); ++i) {
     const auto entry = reader.take<wire::TableEntry>();

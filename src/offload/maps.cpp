@@ -9,9 +9,9 @@
 #include "offload/connection.hpp"
 #include "offload/object_calls.hpp"
 #include "offload/payload_reader.hpp"
+#include "tree/map_forms.hpp"
 #include "tree/write/map_object.hpp"
 #include "tree/write/map_stats.hpp"
-#include "wire/map_forms.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -35,7 +35,7 @@ Next map_create(Call& call) {
       return call.fail({Code::invalid_argument, 0, shape.versions});
     }
     tree::StoreCore& store = call.services().store;
-    return call.helper([&store, &state, name = call.key(), options = wire::options_of(shape)] {
+    return call.helper([&store, &state, name = call.key(), options = tree::options_of(shape)] {
       state.done = tree::create_map(store, name, options);
     });
   }
@@ -45,7 +45,7 @@ Next map_create(Call& call) {
 
 Next map_stats(Call& call) {
   HostMap& map = call.host_map();
-  const wire::MapNumbers numbers = wire::numbers_of(tree::stats_of(*map.core, map.calls.slot));
+  const wire::MapNumbers numbers = tree::numbers_of(tree::stats_of(*map.core, map.calls.slot));
   return call.answer({}, {base::bytes_of(numbers)});
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/bytes.hpp"
-#include "wire/map_forms.hpp"
+#include "tree/map_forms.hpp"
 
 namespace espalier::tree {
 namespace {
@@ -30,7 +30,7 @@ Result<std::shared_ptr<MapCore>> create_map(StoreCore& store, std::string_view n
 }
 
 std::string MapCore::description() const {
-  return std::string(base::bytes_of(wire::shape_of(options, geometry.key_bytes_max)));
+  return std::string(base::bytes_of(tree::shape_of(options, geometry.key_bytes_max)));
 }
 
 catalog::ObjectNumbers MapCore::numbers() const { return {items.sum(), memory_bytes()}; }
