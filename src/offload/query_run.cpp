@@ -12,6 +12,8 @@ namespace {
 // Some tens of microseconds: groups of many keys are cache misses each.
 constexpr std::uint32_t kRowsAtOnce = 4096;
 constexpr std::uint32_t kRowsToGroupAtOnce = 512;
+// What a search costs is the pattern's doing: rows are taken as many as were done in this time.
+constexpr std::uint64_t kSearchNs = 50'000;
 
 std::span<const std::byte> bytes_of_text(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
@@ -43,6 +45,10 @@ bool QueryRun::begin() {
     end_with({Code::invalid_argument, 0, 0}, checked.error().message());
     return false;
   }
+  if (auto compiled = table::compile_regexes(*checked, regexes_); !compiled) {
+    end_with({Code::invalid_argument, 0, 0}, compiled.error().message());
+    return false;
+  }
   pipeline_.emplace(std::move(*checked));
   program_.emplace(*pipeline_);
   stage_.resize(std::max<std::size_t>(kStageBytes, pipeline_->result.row_bytes()));
@@ -57,11 +63,22 @@ bool QueryRun::begin() {
   return true;
 }
 
+std::uint32_t QueryRun::rows_at_once() const {
+  if (program_->has_regexes()) return searched_rows_;
+  return pipeline_->grouped || pipeline_->distinct ? kRowsToGroupAtOnce : kRowsAtOnce;
+}
+
+void QueryRun::measure(std::uint64_t rows, std::uint64_t ns) {
+  if (!program_->has_regexes() || rows == 0) return;
+  const std::uint64_t wanted = rows * kSearchNs / std::max<std::uint64_t>(ns, 1);
+  // At most twice as many as the last time: texts behind these may be longer.
+  searched_rows_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+      wanted, 1, std::min<std::uint64_t>(2 * std::uint64_t{searched_rows_}, kRowsToGroupAtOnce)));
+}
+
 JobStep QueryRun::step(StepContext& context) {
   const base::Stopwatch watch;
   if (!run_ && !begin()) return JobStep::done;
-  const bool groups = pipeline_->grouped || pipeline_->distinct;
-  const std::uint32_t rows_at_once = groups ? kRowsToGroupAtOnce : kRowsAtOnce;
   JobStep says = JobStep::again;
   while (says == JobStep::again) {
     if (cancelled()) {
@@ -69,7 +86,11 @@ JobStep QueryRun::step(StepContext& context) {
       says = JobStep::done;
       break;
     }
-    switch (run_->step(rows_at_once)) {
+    const std::uint64_t rows_before = run_->numbers().rows_read;
+    const base::Stopwatch of_rows;
+    const table::RunState state = run_->step(rows_at_once());
+    measure(run_->numbers().rows_read - rows_before, of_rows.elapsed_ns());
+    switch (state) {
       case table::RunState::running: break;
       case table::RunState::stalled: says = JobStep::done; break;
       case table::RunState::done:

@@ -33,10 +33,14 @@ class QueryRun {
   static constexpr std::size_t kStageBytes = std::size_t{64} << 10;
 
   /// `message`: the pipeline, not checked yet; it lives as long as the run, and so do the limits,
-  /// of which it takes memory for its groups. `seed`: of hashes.
+  /// of which it takes memory for its groups, and the compiler. `seed`: of hashes.
   QueryRun(std::shared_ptr<const table::Table> table, std::string_view message, QueryLimits& limits,
-           std::uint64_t seed)
-      : source_(std::move(table)), message_(message), limits_(limits), seed_(seed) {}
+           table::RegexCompiler& regexes, std::uint64_t seed)
+      : source_(std::move(table)),
+        message_(message),
+        limits_(limits),
+        regexes_(regexes),
+        seed_(seed) {}
   ~QueryRun() { limits_.give_group_bytes(group_bytes_); }
   QueryRun(const QueryRun&) = delete;
   QueryRun& operator=(const QueryRun&) = delete;
@@ -77,13 +81,17 @@ class QueryRun {
   };
 
   bool begin();
+  [[nodiscard]] std::uint32_t rows_at_once() const;
+  void measure(std::uint64_t rows, std::uint64_t ns);
   void end_with(Error error, std::string words);
 
   table::SnapshotSource source_;
   const std::string_view message_;
   QueryLimits& limits_;
+  table::RegexCompiler& regexes_;
   const std::uint64_t seed_;
   std::uint64_t group_bytes_ = 0;
+  std::uint32_t searched_rows_ = 16;  // at once, where there are regular expressions
   std::optional<table::Pipeline> pipeline_;
   std::optional<table::BatchProgram> program_;
   Stage sink_{*this};

@@ -15,6 +15,7 @@
 #include "offload/helper_pool.hpp"
 #include "offload/query_limits.hpp"
 #include "offload/registry.hpp"
+#include "regex/regex_cache.hpp"
 #include "rings/message_budget.hpp"
 #include "table/catalog.hpp"
 #include "tree/write/catalog.hpp"
@@ -70,6 +71,7 @@ struct Services {
   base::Sequencers sequencers;
   NumbersSource numbers;
   QueryLimits queries;
+  regex::RegexCache regexes;
   HelperPool helpers;
   /// Barriers of those who go to sleep are heavy, so that others need only light ones.
   bool asymmetric = false;

@@ -186,8 +186,8 @@ Next begin_query(Call& call, QueryState& state) {
   state.waiting = {};
   auto found = call.services().tables.find(call.map_number());
   if (!found) return call.fail({Code::not_found, 0, call.map_number()});
-  state.run =
-      std::make_unique<QueryRun>(std::move(found), call.payload(), limits, Services::draw());
+  state.run = std::make_unique<QueryRun>(std::move(found), call.payload(), limits,
+                                         call.services().regexes, Services::draw());
   return call.helper_steps([&run = *state.run](StepContext& context) { return run.step(context); });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "regex/regex_cache.hpp"
 #include "sql/literals.hpp"
 #include "sql/node_writer.hpp"
 #include "sql/query.hpp"
@@ -252,6 +253,10 @@ SqlResult<Query> Translation::finish() {
   if (!message) return wrong(0, message.error().message());
   auto pipeline = table::check_pipeline(*message, schema_);
   if (!pipeline) return wrong(0, pipeline.error().message());
+  regex::RegexCache regexes;
+  if (auto compiled = table::compile_regexes(*pipeline, regexes); !compiled) {
+    return wrong(0, compiled.error().message());
+  }
   Query query{*std::move(message), *std::move(pipeline), std::move(columns_), distinct_here_, {}};
   if (distinct_here_) query.limit_here = statement_.limit;
   return query;

@@ -15,11 +15,7 @@ using wire::OperatorHeader;
 using wire::OperatorKind;
 using wire::ValueKind;
 
-/// Filters and regular expressions may stand in any order among themselves.
-unsigned rank(OperatorKind kind) {
-  return kind == OperatorKind::regular_expression ? static_cast<unsigned>(OperatorKind::filter)
-                                                  : static_cast<unsigned>(kind);
-}
+unsigned rank(OperatorKind kind) { return static_cast<unsigned>(kind); }
 
 class Check {
  public:
@@ -27,7 +23,7 @@ class Check {
       : message_(message),
         constants_(read_constants(message)),
         types_(schema, constants_),
-        pipeline_{schema, {}, {}, {}, {}, {}, 0, false, false, 0, {}, schema} {}
+        pipeline_{schema, {}, {}, {}, {}, {}, {}, 0, false, false, 0, {}, schema, {}} {}
 
   PipelineResult<Pipeline> run();
 
@@ -65,8 +61,9 @@ PipelineResult<void> Check::order() {
     const auto kind = static_cast<OperatorKind>(operators[at_].kind);
     switch (kind) {
       case OperatorKind::decrypt:
-      case OperatorKind::encrypt:
-      case OperatorKind::regular_expression: return wrong("this version cannot do it");
+      case OperatorKind::encrypt: return wrong("this version cannot do it");
+      case OperatorKind::regular_expression:
+        return wrong("it stands in the condition of a filter, not by itself");
       default: break;
     }
     scans = scans || kind == OperatorKind::scan;
@@ -202,8 +199,9 @@ PipelineResult<void> Check::make_result() {
 PipelineResult<void> Check::expressions() {
   // An error in an expression is told of the operator that uses it, so the node's user is found
   // first: roots by operator, then each child by its parent.
-  std::vector<std::size_t> user(message_.nodes.size(), 0);
-  for (std::size_t i = 0; i < message_.operators.size(); ++i) {
+  auto& user = pipeline_.users;
+  user.assign(message_.nodes.size(), 0);
+  for (std::uint32_t i = 0; i < message_.operators.size(); ++i) {
     const OperatorHeader& header = message_.operators[i];
     if (header.kind == static_cast<std::uint16_t>(OperatorKind::filter)) user[header.argument] = i;
     for (std::size_t n = 0; n < header.items; ++n) {

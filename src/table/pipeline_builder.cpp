@@ -113,6 +113,11 @@ PipelineBuilder::NodeId PipelineBuilder::in(NodeId a, std::span<const Constant> 
 PipelineBuilder::NodeId PipelineBuilder::like(NodeId a, const Constant& pattern) {
   return append(ExpressionKind::like, a, append_constant(pattern));
 }
+PipelineBuilder::NodeId PipelineBuilder::matches(NodeId a, const Constant& pattern,
+                                                 bool ignore_case) {
+  return append(ExpressionKind::matches, a, append_constant(pattern),
+                ignore_case ? wire::kMatchIgnoresCase : 0);
+}
 
 void PipelineBuilder::project(std::span<const NodeId> values) {
   ESPALIER_ASSERT(items_.empty());

@@ -56,6 +56,8 @@ class PipelineBuilder {
   /// Requires: there is at least one value.
   NodeId in(NodeId a, std::span<const Constant> values);
   NodeId like(NodeId a, const Constant& pattern);
+  /// Whether a regular expression matches in a.
+  NodeId matches(NodeId a, const Constant& pattern, bool ignore_case = false);
 
   void address(wire::Addressing addressing) { addressing_ = addressing; }
   void filter(NodeId condition) { filters_.push_back(condition); }

@@ -135,6 +135,17 @@ TEST_F(TableCommands, WhatIsWrongIsToldWithItsPlace) {
   EXPECT_EQ(table({"query", "select id from sales", "--format", "xml"}), kUsage);
 }
 
+TEST_F(TableCommands, SearchWithRegularExpressions) {
+  make_sales();
+  EXPECT_EQ(query("select id from sales where note ~ '^f.*t$' or shop ~* 'C'"), "id\n1\n3\n");
+  EXPECT_EQ(query("select id from sales where note !~ 't'"), "id\n2\n4\n");
+  for (const std::string text : {"select id from sales where note ~ '^[af]'"}) {
+    EXPECT_EQ(query(text), query(text, {"--pull"}));
+  }
+  EXPECT_EQ(table({"query", "select id from sales where note ~ '[a'"}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("the regular expression is wrong at 1, '[a': missing ]"));
+}
+
 TEST_F(TableCommands, AreOfNodesOnly) {
   EXPECT_EQ(tool.run({"table", "list"}), kUsage);
   tool.connect = [](const std::string&, Access) { return Store::open({}); };
