@@ -22,11 +22,15 @@
 #include "offload/helper_job.hpp"
 #include "offload/query_limits.hpp"
 #include "table/batch_run.hpp"
+#include "table/ctr_cipher.hpp"
 #include "table/pipeline.hpp"
 #include "table/snapshot_source.hpp"
 #include "wire/table_calls.hpp"
 
 namespace espalier::offload {
+
+/// The keys of a run, which come with its request.
+using SecretKeys = table::Secret<wire::RunKeys>;
 
 class QueryRun {
  public:
@@ -35,12 +39,13 @@ class QueryRun {
   /// `message`: the pipeline, not checked yet; it lives as long as the run, and so do the limits,
   /// of which it takes memory for its groups, and the compiler. `seed`: of hashes.
   QueryRun(std::shared_ptr<const table::Table> table, std::string_view message, QueryLimits& limits,
-           table::RegexCompiler& regexes, std::uint64_t seed)
+           table::RegexCompiler& regexes, std::uint64_t seed, std::optional<SecretKeys> keys = {})
       : source_(std::move(table)),
         message_(message),
         limits_(limits),
         regexes_(regexes),
-        seed_(seed) {}
+        seed_(seed),
+        keys_(std::move(keys)) {}
   ~QueryRun() { limits_.give_group_bytes(group_bytes_); }
   QueryRun(const QueryRun&) = delete;
   QueryRun& operator=(const QueryRun&) = delete;
@@ -81,6 +86,8 @@ class QueryRun {
   };
 
   bool begin();
+  bool begin_ciphers();
+  void seal_stage();
   [[nodiscard]] std::uint32_t rows_at_once() const;
   void measure(std::uint64_t rows, std::uint64_t ns);
   void end_with(Error error, std::string words);
@@ -95,6 +102,10 @@ class QueryRun {
   std::optional<table::Pipeline> pipeline_;
   std::optional<table::BatchProgram> program_;
   Stage sink_{*this};
+  std::optional<SecretKeys> keys_;  // until the ciphers are made
+  std::optional<table::CtrCipher> table_cipher_;
+  std::optional<table::CtrCipher> result_cipher_;
+  std::size_t sealed_bytes_ = 0;  // of the stage: encrypted
   std::optional<table::BatchRun> run_;
   std::vector<std::byte> stage_;
   std::size_t staged_bytes_ = 0;

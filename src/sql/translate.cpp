@@ -25,8 +25,11 @@ constexpr std::size_t kFiltersMax = 32;
 
 class Translation {
  public:
-  Translation(const Statement& statement, const Schema& schema)
-      : statement_(statement), schema_(schema), nodes_(statement.text, schema, builder_) {}
+  Translation(const Statement& statement, const Schema& schema, Encryption encryption)
+      : statement_(statement), schema_(schema), nodes_(statement.text, schema, builder_) {
+    if (encryption.table) builder_.decrypt();
+    if (encryption.result) builder_.encrypt();
+  }
 
   SqlResult<Query> run();
 
@@ -271,8 +274,9 @@ SqlResult<Query> Translation::run() {
 
 }  // namespace
 
-SqlResult<Query> translate(const Statement& statement, const table::Schema& schema) {
-  return Translation(statement, schema).run();
+SqlResult<Query> translate(const Statement& statement, const table::Schema& schema,
+                           Encryption encryption) {
+  return Translation(statement, schema, encryption).run();
 }
 
 }  // namespace espalier::sql

@@ -39,6 +39,8 @@ BatchRun::BatchRun(const BatchProgram& program, RowSource& source, RowSink& sink
     at += Register::kBytes;
   }
   for (const auto& [reg, constant] : program.constants()) fill(registers_[reg], *constant);
+  ESPALIER_ASSERT(pipeline_.decrypt == (options.decrypt != nullptr));
+  if (options.decrypt) decrypted_.emplace(*options.decrypt, pipeline_.schema.row_bytes());
   if (pipeline_.distinct || pipeline_.grouped) {
     groups_.emplace(KeyLayout::of(pipeline_.result, pipeline_.key_columns()), options.group_bytes,
                     options.seed);
@@ -55,7 +57,8 @@ BatchRun::BatchRun(const BatchProgram& program, RowSource& source, RowSink& sink
 }
 
 std::size_t BatchRun::memory_bytes() const {
-  return memory_.size() + scratch_.size() + (groups_ ? groups_->memory_bytes() : 0);
+  return memory_.size() + scratch_.size() + (decrypted_ ? decrypted_->memory_bytes() : 0) +
+         (groups_ ? groups_->memory_bytes() : 0);
 }
 
 void BatchRun::fail(RunError error) {
@@ -102,8 +105,13 @@ bool BatchRun::next_batch(std::uint32_t rows_max) {
       return false;
     }
   }
-  const std::uint32_t rows = std::min({kBatchRows, span_.count - span_at_, rows_max});
-  batch_.rows = span_.rows + std::size_t{span_at_} * span_.row_bytes;
+  std::uint32_t rows = std::min({kBatchRows, span_.count - span_at_, rows_max});
+  if (decrypted_) {
+    rows = std::min(rows, decrypted_->rows_max());
+    batch_.rows = decrypted_->decrypt(span_, span_at_, rows);
+  } else {
+    batch_.rows = span_.rows + std::size_t{span_at_} * span_.row_bytes;
+  }
   batch_.row_bytes = span_.row_bytes;
   batch_.count = rows;
   batch_.dense = true;

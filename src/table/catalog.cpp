@@ -5,13 +5,14 @@
 
 namespace espalier::table {
 
-Result<std::shared_ptr<Table>> TableCatalog::create(std::string_view name, Schema schema) {
+Result<std::shared_ptr<Table>> TableCatalog::create(std::string_view name, Schema schema,
+                                                    TableOptions options) {
   if (name.empty() || name.size() > kNameBytesMax) return fail(Code::invalid_argument);
   const std::lock_guard lock(mutex_);
   if (by_name_.contains(name)) return fail(Code::already_exists);
   if (next_number_ == wire::kTableIdBit) return fail(Code::unsupported);
   const std::uint32_t id = wire::kTableIdBit | next_number_;
-  auto made = Table::create(pool_, id, std::string(name), std::move(schema));
+  auto made = Table::create(pool_, id, std::string(name), std::move(schema), options);
   if (!made) return std::unexpected(made.error());
   ++next_number_;
   std::shared_ptr<Table> table = *std::move(made);

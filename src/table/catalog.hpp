@@ -36,7 +36,8 @@ class TableCatalog {
 
   /// Makes an empty table. Errors: already_exists, invalid_argument (a name of none or too many
   /// bytes), out_of_memory, unsupported (all ids are used up).
-  Result<std::shared_ptr<Table>> create(std::string_view name, Schema schema);
+  Result<std::shared_ptr<Table>> create(std::string_view name, Schema schema,
+                                        TableOptions options = {});
 
   /// Errors: not_found.
   [[nodiscard]] Result<std::shared_ptr<Table>> open(std::string_view name) const;

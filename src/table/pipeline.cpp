@@ -17,13 +17,25 @@ using wire::ValueKind;
 
 unsigned rank(OperatorKind kind) { return static_cast<unsigned>(kind); }
 
+Pipeline of_schema(const Schema& schema) {
+  return {.schema = schema,
+          .constants = {},
+          .nodes = {},
+          .users = {},
+          .filters = {},
+          .items = {},
+          .limit = {},
+          .result = schema,
+          .regexes = {}};
+}
+
 class Check {
  public:
   Check(const PipelineMessage& message, const Schema& schema)
       : message_(message),
         constants_(read_constants(message)),
         types_(schema, constants_),
-        pipeline_{schema, {}, {}, {}, {}, {}, {}, 0, false, false, 0, {}, schema, {}} {}
+        pipeline_(of_schema(schema)) {}
 
   PipelineResult<Pipeline> run();
 
@@ -59,15 +71,12 @@ PipelineResult<void> Check::order() {
   bool scans = false;
   for (at_ = 0; at_ < operators.size(); ++at_) {
     const auto kind = static_cast<OperatorKind>(operators[at_].kind);
-    switch (kind) {
-      case OperatorKind::decrypt:
-      case OperatorKind::encrypt: return wrong("this version cannot do it");
-      case OperatorKind::regular_expression:
-        return wrong("it stands in the condition of a filter, not by itself");
-      default: break;
+    if (kind == OperatorKind::regular_expression) {
+      return wrong("it stands in the condition of a filter, not by itself");
     }
     scans = scans || kind == OperatorKind::scan;
-    if (!scans) return wrong("it stands before the scan");
+    const bool decrypts = kind == OperatorKind::decrypt;
+    if (!scans && !decrypts) return wrong("it stands before the scan");
     if (at_ == 0) continue;
     const auto last = static_cast<OperatorKind>(operators[at_ - 1].kind);
     const bool repeats = rank(kind) == rank(last) && kind != OperatorKind::filter;
@@ -112,11 +121,13 @@ PipelineResult<void> Check::take(const OperatorHeader& header) {
       return take_items(header);
     case OperatorKind::limit: pipeline_.limit = argument; return {};
     case OperatorKind::distinct:
+    case OperatorKind::decrypt:
+    case OperatorKind::encrypt:
     case OperatorKind::pack:
       if (argument != 0) return wrong("its argument is not 0");
-      if (header.kind == static_cast<std::uint16_t>(OperatorKind::distinct)) {
-        pipeline_.distinct = true;
-      }
+      pipeline_.distinct |= header.kind == static_cast<std::uint16_t>(OperatorKind::distinct);
+      pipeline_.decrypt |= header.kind == static_cast<std::uint16_t>(OperatorKind::decrypt);
+      pipeline_.encrypt |= header.kind == static_cast<std::uint16_t>(OperatorKind::encrypt);
       return {};
     default: return wrong("this version cannot do it");
   }

@@ -76,7 +76,9 @@ struct Item {
 };
 
 struct Pipeline {
-  Schema schema;  ///< the table's
+  Schema schema;         ///< the table's
+  bool decrypt = false;  ///< the table's rows
+  bool encrypt = false;  ///< the result's
   wire::Addressing addressing = wire::Addressing::automatic;
   std::vector<Constant> constants;
   /// Those of the message; behind them, where all columns are wanted, one for each column.

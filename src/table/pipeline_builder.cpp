@@ -142,6 +142,7 @@ PipelineMessage PipelineBuilder::message() const {
     message.operators.push_back(
         {static_cast<std::uint16_t>(kind), 0, 0, static_cast<std::uint16_t>(items), argument});
   };
+  if (decrypt_) add(OperatorKind::decrypt, 0);
   add(OperatorKind::scan, static_cast<std::uint64_t>(addressing_));
   for (const NodeId filter : filters_) add(OperatorKind::filter, filter);
   if (grouped_) {
@@ -151,6 +152,7 @@ PipelineMessage PipelineBuilder::message() const {
   }
   if (distinct_) add(OperatorKind::distinct, 0);
   if (limit_) add(OperatorKind::limit, *limit_);
+  if (encrypt_) add(OperatorKind::encrypt, 0);
   add(OperatorKind::pack, 0);
   return message;
 }

@@ -82,6 +82,8 @@ void run_one(std::span<const std::uint8_t> data) {
     want(!pipeline.error().message().empty(), "a refusal without words");
     return;
   }
+  // The rows here are plain.
+  pipeline->decrypt = false;
   LiteralRegexes regexes;
   want(compile_regexes(*pipeline, regexes).has_value(), "a refusal of a literal");
   MemorySource source(rows());

@@ -45,7 +45,7 @@ static_assert(sizeof(PipelineHeader) == 32 && offsetof(PipelineHeader, bytes) ==
 /// What an operator does. Operators come in the order of these numbers; filters may be several.
 enum class OperatorKind : std::uint16_t {
   invalid = 0,
-  decrypt = 1,             // not yet
+  decrypt = 1,             // the table's rows, with the key that comes with the run
   scan = 2,                // argument: Addressing
   filter = 3,              // argument: root of a condition; rows go on for which it is true
   regular_expression = 4,  // in no message: a filter's condition has them, ExpressionKind::matches
@@ -53,7 +53,7 @@ enum class OperatorKind : std::uint16_t {
   distinct = 6,            // of what is projected
   group_by = 7,            // items; argument: so many of them, the first, are keys
   limit = 8,               // argument: rows
-  encrypt = 9,             // not yet
+  encrypt = 9,             // the result's rows, likewise
   pack = 10,               // rows of the result's schema
 };
 

@@ -37,8 +37,8 @@ struct TableStore {
         pool(region),
         tables(pool) {}
   /// With a name of its own.
-  std::shared_ptr<Table> create(Schema schema) {
-    return tables.create("t" + std::to_string(next++), std::move(schema)).value();
+  std::shared_ptr<Table> create(Schema schema, TableOptions options = {}) {
+    return tables.create("t" + std::to_string(next++), std::move(schema), options).value();
   }
 
   memory::Region region;
