@@ -27,7 +27,8 @@ constexpr std::array kPatterns = {
 };
 
 std::vector<std::string> texts_of(const Pattern& pattern, std::size_t bytes) {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789";
+  constexpr std::string_view kLetters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
   base::Random random(1);
   std::vector<std::string> texts((std::size_t{4} << 20) / bytes);
   for (std::size_t i = 0; i < texts.size(); ++i) {

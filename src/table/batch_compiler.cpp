@@ -348,11 +348,8 @@ void BatchProgram::choose_addressing() {
   }
   lines_.total = (pipeline_.schema.row_bytes() + 63) / 64;
   const auto wanted = static_cast<double>(lines_.filters.size() + lines_.items.size());
-  const bool smart =
-      pipeline_.addressing == wire::Addressing::smart ||
-      (pipeline_.addressing == wire::Addressing::automatic && wanted < 0.7 * lines_.total);
-  // A row is decrypted whole: its bytes go through the cipher faster than they come from memory.
-  smart_ = smart && !pipeline_.decrypt;
+  smart_ = pipeline_.addressing == wire::Addressing::smart ||
+           (pipeline_.addressing == wire::Addressing::automatic && wanted < 0.7 * lines_.total);
 }
 
 }  // namespace espalier::table

@@ -83,6 +83,7 @@ class BatchRun {
   void run_stage(const Stage& stage);
   void prefetch(const std::vector<std::uint32_t>& lines) const;
   void prefetch_ahead(std::uint32_t rows) const;
+  void decrypt_batch();
   void begin_items();
   /// The phases. False: the sink has no room.
   bool emit();

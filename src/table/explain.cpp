@@ -34,7 +34,7 @@ std::string scan_text(const BatchProgram& program) {
 std::vector<std::string> explain(const BatchProgram& program) {
   const Pipeline& pipeline = program.pipeline();
   std::vector<std::string> lines;
-  if (pipeline.decrypt) lines.emplace_back("decrypt: AES-128-CTR, whole rows");
+  if (pipeline.decrypt) lines.emplace_back("decrypt: AES-128-CTR");
   lines.push_back(scan_text(program));
   for (const Filter& filter : pipeline.filters) {
     lines.push_back("filter: " + expression_text(pipeline, filter.node));
