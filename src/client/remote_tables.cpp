@@ -7,6 +7,7 @@
 
 #include "espalier/kind.hpp"
 #include "wire/object.hpp"
+#include "wire/table.hpp"
 
 namespace espalier::client {
 namespace {
@@ -35,11 +36,21 @@ std::optional<TableInfo> read_info(std::string_view name, std::uint64_t number,
   if (payload.size() < sizeof facts) return std::nullopt;
   std::memcpy(&facts, payload.data(), sizeof facts);
   payload.remove_prefix(sizeof facts);
-  if (facts.schema_bytes != payload.size()) return std::nullopt;
-  auto schema = table::Schema::decode(std::as_bytes(std::span(payload.data(), payload.size())));
+  if (facts.schema_bytes > payload.size()) return std::nullopt;
+  auto schema = table::Schema::decode(std::as_bytes(std::span(payload.data(), facts.schema_bytes)));
   if (!schema || facts.row_bytes != schema->row_bytes()) return std::nullopt;
-  return TableInfo{std::string(name), static_cast<std::uint32_t>(number), std::move(*schema),
-                   facts};
+  payload.remove_prefix(facts.schema_bytes);
+  TableInfo info{
+      std::string(name), static_cast<std::uint32_t>(number), std::move(*schema), facts, {}};
+  if (payload.empty()) return info;
+  wire::CipherFacts cipher{};
+  if (payload.size() != sizeof cipher) return std::nullopt;
+  std::memcpy(&cipher, payload.data(), sizeof cipher);
+  if (cipher.cipher != static_cast<std::uint32_t>(wire::TableCipher::aes_128_ctr)) {
+    return std::nullopt;
+  }
+  std::memcpy(info.salt.emplace().data(), cipher.salt, sizeof cipher.salt);
+  return info;
 }
 
 // Whole rows, at an address of their own where they do not lie well.
@@ -53,6 +64,52 @@ bool hand_rows(std::string_view payload, std::size_t row_bytes, const RemoteTabl
 }
 
 }  // namespace
+
+/// What a run takes along, and what decrypts its result.
+class RemoteTables::RunSecrets {
+ public:
+  static Result<RunSecrets> make(const UserKeys& keys) {
+    auto sent = table::Secret<wire::RunKeys>::make();
+    if (!sent) return std::unexpected(sent.error());
+    RunSecrets made(*std::move(sent));
+    wire::RunKeys& run = *made.sent_;
+    if (keys.table != nullptr) {
+      run.flags |= wire::kTableKey;
+      std::memcpy(run.table_key, keys.table->data(), sizeof run.table_key);
+    }
+    if (keys.result != nullptr) {
+      run.flags |= wire::kResultKey;
+      std::memcpy(run.result_key, keys.result->data(), sizeof run.result_key);
+      table::SaltBytes salt;
+      if (auto drawn = table::draw_bytes(salt); !drawn) return std::unexpected(drawn.error());
+      std::memcpy(run.result_salt, salt.data(), sizeof run.result_salt);
+      auto cipher = table::CtrCipher::derived(*keys.result, salt, table::kResultKeyInfo);
+      if (!cipher) return std::unexpected(cipher.error());
+      made.result_.emplace(*std::move(cipher));
+    }
+    return made;
+  }
+
+  [[nodiscard]] std::string_view key() const {
+    return {reinterpret_cast<const char*>(&*sent_), sizeof(wire::RunKeys)};
+  }
+  [[nodiscard]] bool decrypts() const { return result_.has_value(); }
+  /// The next bytes of the result.
+  std::vector<std::byte> decrypt(std::string_view rows) {
+    std::vector<std::byte> plain(rows.size());
+    result_->apply(0, offset_, reinterpret_cast<const std::byte*>(rows.data()), plain.data(),
+                   rows.size());
+    offset_ += rows.size();
+    return plain;
+  }
+
+ private:
+  explicit RunSecrets(table::Secret<wire::RunKeys> sent) : sent_(std::move(sent)) {}
+
+  table::Secret<wire::RunKeys> sent_;
+  std::optional<table::CtrCipher> result_;
+  std::uint64_t offset_ = 0;
+};
 
 std::string message(const Refusal& refusal) {
   return refusal.words.empty() ? espalier::message(refusal.error) : refusal.words;
@@ -77,11 +134,13 @@ TableResult<TableInfo> RemoteTables::ask_for_table(std::string_view name, const 
   return std::move(*info);
 }
 
-TableResult<TableInfo> RemoteTables::create(std::string_view name, const table::Schema& schema) {
+TableResult<TableInfo> RemoteTables::create(std::string_view name, const table::Schema& schema,
+                                            bool encrypted) {
   std::vector<std::byte> bytes(schema.encoded_bytes());
   schema.encode(bytes);
   Outgoing request;
   request.offload = wire::OffloadId::table_create;
+  request.argument = encrypted ? wire::kCreateEncrypted : 0;
   request.key = name;
   request.payload = text_of(bytes);
   return ask_for_table(name, request);
@@ -138,17 +197,77 @@ TableResult<std::uint64_t> RemoteTables::append(std::uint32_t number,
   return reply->header.version;
 }
 
+namespace {
+
+/// Encrypts rows for the slots that were reserved for them. False: the slots are not theirs.
+bool encrypt_rows(std::span<std::byte> rows, std::size_t row_bytes, std::string_view slots,
+                  table::CtrCipher& cipher) {
+  const std::size_t most = (wire::kRowPageBytes - sizeof(wire::RowPageHeader)) / row_bytes;
+  for (; !slots.empty(); slots.remove_prefix(sizeof(wire::ReservedSlots))) {
+    wire::ReservedSlots some{};
+    if (slots.size() < sizeof some) return false;
+    std::memcpy(&some, slots.data(), sizeof some);
+    const std::size_t bytes = some.slots * row_bytes;
+    if (std::size_t{some.first_slot} + some.slots > most || bytes > rows.size()) return false;
+    cipher.apply(some.cipher_page, sizeof(wire::RowPageHeader) + some.first_slot * row_bytes,
+                 rows.data(), rows.data(), bytes);
+    rows = rows.subspan(bytes);
+  }
+  return rows.empty();
+}
+
+}  // namespace
+
+TableResult<std::uint64_t> RemoteTables::append_encrypted(const TableInfo& table,
+                                                          std::span<std::byte> rows,
+                                                          table::CtrCipher& cipher) {
+  const std::size_t row_bytes = table.schema.row_bytes();
+  if (rows.size() > wire::kMessageBytesMax - wire::kRequestHeaderBytes - sizeof(std::uint64_t)) {
+    return refuse({Code::invalid_argument, 0, 0}, "too many rows for one append");
+  }
+  Outgoing request;
+  request.offload = wire::OffloadId::table_reserve;
+  request.map = table.number;
+  request.argument = static_cast<std::uint32_t>(rows.size() / row_bytes);
+  const auto reserved = ask(request);
+  if (!reserved) return std::unexpected(reserved.error());
+  const std::uint64_t reservation = reserved->header.version;
+  if (!encrypt_rows(rows, row_bytes, reserved->payload, cipher)) {
+    return nonsense("the node reserved other slots than it was asked for");
+  }
+  Outgoing append;
+  append.offload = wire::OffloadId::table_append;
+  append.map = table.number;
+  append.key = {reinterpret_cast<const char*>(&reservation), sizeof reservation};
+  append.payload = text_of(rows);
+  const auto reply = ask(append);
+  if (!reply) return std::unexpected(reply.error());
+  return reply->header.version;
+}
+
 TableResult<wire::QueryNumbers> RemoteTables::query(const TableInfo& table,
                                                     std::size_t result_row_bytes,
                                                     std::span<const std::byte> pipeline,
-                                                    const RowSink& sink) {
+                                                    const RowSink& sink, const UserKeys& keys) {
   Outgoing request;
   request.offload = wire::OffloadId::table_query;
   request.map = table.number;
   request.payload = text_of(pipeline);
+  std::optional<RunSecrets> secrets;
+  if (keys.table != nullptr || keys.result != nullptr) {
+    auto made = RunSecrets::make(keys);
+    if (!made) return refuse(made.error(), "keys need libcrypto, and memory that may be locked");
+    secrets.emplace(*std::move(made));
+    request.key = secrets->key();
+  }
+  const auto hand = [&](std::string_view rows) {
+    if (!secrets || !secrets->decrypts()) return hand_rows(rows, result_row_bytes, sink);
+    const std::vector<std::byte> plain = secrets->decrypt(rows);
+    return hand_rows(text_of(plain), result_row_bytes, sink);
+  };
   bool wanted = true;
   const auto reply = ask(request, [&](wire::ChunkKind kind, std::string_view rows) {
-    if (kind == wire::ChunkKind::rows) wanted = hand_rows(rows, result_row_bytes, sink);
+    if (kind == wire::ChunkKind::rows) wanted = hand(rows);
     return wanted;
   });
   if (!reply) return std::unexpected(reply.error());
@@ -157,7 +276,7 @@ TableResult<wire::QueryNumbers> RemoteTables::query(const TableInfo& table,
   if (payload.size() < sizeof numbers) return nonsense("the node's answer has no numbers");
   std::memcpy(&numbers, payload.data(), sizeof numbers);
   payload.remove_prefix(sizeof numbers);
-  if (wanted && !payload.empty()) static_cast<void>(hand_rows(payload, result_row_bytes, sink));
+  if (wanted && !payload.empty()) static_cast<void>(hand(payload));
   return numbers;
 }
 

@@ -8,12 +8,14 @@
 #include <expected>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "client/remote.hpp"
+#include "table/ctr_cipher.hpp"
 #include "table/schema.hpp"
 #include "wire/table_calls.hpp"
 
@@ -25,6 +27,13 @@ struct TableInfo {
   std::uint32_t number = 0;  ///< of this table alone, for as long as its node runs
   table::Schema schema;
   wire::TableFacts facts{};
+  std::optional<table::SaltBytes> salt;  ///< of its key, where its rows are encrypted
+};
+
+/// Keys of users that a query takes along; they live until it ends.
+struct UserKeys {
+  const table::KeyBytes* table = nullptr;   ///< where the pipeline decrypts
+  const table::KeyBytes* result = nullptr;  ///< where it encrypts
 };
 
 template <class T>
@@ -47,7 +56,8 @@ class RemoteTables {
 
   /// Errors, of all calls: connection_lost. Of this: already_exists, invalid_argument,
   /// out_of_memory.
-  TableResult<TableInfo> create(std::string_view name, const table::Schema& schema);
+  TableResult<TableInfo> create(std::string_view name, const table::Schema& schema,
+                                bool encrypted = false);
   /// Errors: not_found.
   TableResult<TableInfo> open(std::string_view name);
   /// Errors: not_found.
@@ -56,12 +66,22 @@ class RemoteTables {
   /// Appends whole rows, all or none. Returns the number of the first.
   /// Errors: not_found, dropped, out_of_memory, invalid_argument (wrong rows, named in words).
   TableResult<std::uint64_t> append(std::uint32_t number, std::span<const std::byte> rows);
-  /// Runs a pipeline beside the memory. Errors: not_found, dropped, invalid_argument (the pipeline,
-  /// or a value that cannot be worked out; in words).
+  /// The same for an encrypted table, whose rows it encrypts in place with the table's cipher once
+  /// the node has reserved slots for them, which waits while another client has some.
+  /// Errors: the same, busy.
+  TableResult<std::uint64_t> append_encrypted(const TableInfo& table, std::span<std::byte> rows,
+                                              table::CtrCipher& cipher);
+  /// Runs a pipeline beside the memory. The keys travel as they are. Rows of an encrypted result
+  /// are decrypted here. Errors: not_found, dropped, invalid_argument (the pipeline, or a value
+  /// that cannot be worked out; in words), unsupported (no libcrypto), system (no memory may be
+  /// locked).
   TableResult<wire::QueryNumbers> query(const TableInfo& table, std::size_t result_row_bytes,
-                                        std::span<const std::byte> pipeline, const RowSink& sink);
+                                        std::span<const std::byte> pipeline, const RowSink& sink,
+                                        const UserKeys& keys = {});
 
  private:
+  class RunSecrets;
+
   TableResult<Reply> ask(const Outgoing& request, const ChunkSink& sink = {});
   TableResult<TableInfo> ask_for_table(std::string_view name, const Outgoing& request);
 

@@ -15,6 +15,7 @@
 #include "offload/helper_pool.hpp"
 #include "offload/query_limits.hpp"
 #include "offload/registry.hpp"
+#include "regex/regex_cache.hpp"
 #include "rings/message_budget.hpp"
 #include "table/query_counts.hpp"
 #include "tree/write/map_core.hpp"
@@ -67,6 +68,7 @@ struct Services {
   NumbersSource numbers;
   QueryLimits queries;
   table::QueryCounts query_counts;  // of all tables
+  regex::RegexCache regexes;
   HelperPool helpers;
   /// Barriers of those who go to sleep are heavy, so that others need only light ones.
   bool asymmetric = false;

@@ -2,6 +2,7 @@
 // Offloads on tables: making and opening them, appending rows, and queries. All work by the size of
 // what is asked is done by helpers.
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,9 +34,13 @@ Next table_create(Call& call) {
   if (!state.done) {
     auto schema = table::Schema::decode(bytes_of_text(call.payload()));
     if (!schema) return call.fail({Code::invalid_argument, 0, 0}, "these bytes are no schema");
+    if ((call.argument() & ~wire::kCreateEncrypted) != 0) {
+      return call.fail({Code::invalid_argument, 0, call.argument()}, "an unknown flag");
+    }
     tree::StoreCore& store = call.services().store;
-    return call.helper([&store, &state, name = call.key(), schema = std::move(*schema)] {
-      state.done = table::create_table(store.catalog, store.pool, name, schema);
+    const table::TableOptions options{.encrypted = call.argument() == wire::kCreateEncrypted};
+    return call.helper([&store, &state, options, name = call.key(), schema = std::move(*schema)] {
+      state.done = table::create_table(store.catalog, store.pool, name, schema, options);
     });
   }
   if (!*state.done) return call.fail(state.done->error());
@@ -57,6 +62,12 @@ struct AppendState {
 
 std::string words_of(const table::AppendError& error, const table::Schema& schema) {
   constexpr std::size_t kNamed = 10;
+  if (error.error.code == Code::unsupported) {
+    return "the table is encrypted: slots are reserved for its rows first";
+  }
+  if (error.error.code == Code::not_found) {
+    return "the reservation has ended: nothing was appended";
+  }
   if (error.wrong_rows == 0) return {};
   std::string words = std::to_string(error.wrong_rows) + " wrong rows, nothing was appended";
   for (std::size_t i = 0; i < std::min(kNamed, error.wrong.size()); ++i) {
@@ -75,8 +86,24 @@ Next table_append(Call& call) {
       return call.fail({Code::invalid_argument, 0, row_bytes},
                        "not a whole number of rows of " + std::to_string(row_bytes) + " bytes");
     }
-    return call.helper([&state, rows = bytes_of_text(call.payload())] {
-      state.done.emplace(state.table->append(rows));
+    const std::string_view key = call.key();
+    if (key.empty()) {
+      return call.helper([&state, rows = bytes_of_text(call.payload())] {
+        state.done.emplace(state.table->append(rows));
+      });
+    }
+    if (key.size() != sizeof(std::uint64_t)) {
+      return call.fail({Code::invalid_argument, 0, 0}, "the key is no reservation's number");
+    }
+    std::uint64_t reservation = 0;
+    std::memcpy(&reservation, key.data(), sizeof reservation);
+    return call.helper([&state, reservation, rows = bytes_of_text(call.payload())] {
+      const auto appended = state.table->append_reserved(reservation, rows);
+      if (appended) {
+        state.done.emplace(*appended);
+      } else {
+        state.done.emplace(std::unexpected(table::AppendError{appended.error(), 0, {}}));
+      }
     });
   }
   if (!*state.done) {
@@ -86,6 +113,50 @@ Next table_append(Call& call) {
   wire::ResponseHeader header{};
   header.version = **state.done;  // the number of the first
   return call.answer(header);
+}
+
+/// So long a reservation waits for those of others.
+constexpr std::uint64_t kReserveTimeoutNs = 30'000'000'000;
+constexpr std::uint64_t kReserveAgainNs = 500'000;
+
+struct ReserveState {
+  std::shared_ptr<table::Table> table;
+  std::uint64_t since_ns = 0;
+  std::optional<Result<table::Reservation>> done;
+};
+
+Next table_reserve(Call& call) {
+  ReserveState& state = call.state<ReserveState>();
+  if (!state.table) {
+    state.table = call.services().catalog().find<table::Table>(call.map_number());
+    if (!state.table) return call.fail({Code::not_found, 0, call.map_number()});
+    // No more than one append can fill.
+    const std::uint64_t most = wire::kMessageBytesMax / state.table->schema().row_bytes();
+    if (call.argument() > most) {
+      return call.fail({Code::invalid_argument, 0, 0}, "too many rows for one append");
+    }
+    state.since_ns = base::monotonic_ns();
+  }
+  if (!state.done) {
+    return call.helper([&state, rows = call.argument()] {
+      state.done.emplace(state.table->reserve_slots(rows, base::monotonic_ns()));
+    });
+  }
+  if (!*state.done) {
+    const Error error = state.done->error();
+    const std::uint64_t now = base::monotonic_ns();
+    if (error.code == Code::busy && now - state.since_ns < kReserveTimeoutNs) {
+      state.done.reset();
+      return call.at(now + kReserveAgainNs);
+    }
+    const bool plain = error.code == Code::unsupported;
+    return call.fail(error, plain ? "the table is not encrypted" : "");
+  }
+  wire::ResponseHeader header{};
+  header.version = (*state.done)->number;
+  const auto& slots = (*state.done)->slots;
+  return call.answer(header, {{reinterpret_cast<const char*>(slots.data()),
+                               slots.size() * sizeof(wire::ReservedSlots)}});
 }
 
 // --- queries -------------------------------------------------------------------------------------
@@ -99,7 +170,8 @@ constexpr std::uint64_t kSoonForNs = 50'000'000;
 constexpr std::uint64_t kPlaceNs = 1'000'000;  // between two looks for a place to run
 
 struct QueryState {
-  QueryLimits::Place running;  // outlives the run
+  std::optional<SecretKeys> keys;  // until it runs
+  QueryLimits::Place running;      // outlives the run
   QueryLimits::Place waiting;
   CountedQuery counted;
   std::unique_ptr<QueryRun> run;
@@ -124,6 +196,21 @@ Next answer_query(Call& call, QueryState& state, std::string_view rows) {
 // So many queries run, so many wait, and more are refused.
 Next begin_query(Call& call, QueryState& state) {
   Services& services = call.services();
+  if (const std::string_view key = call.key(); !key.empty() && !state.counted.begun()) {
+    if (key.size() != sizeof(wire::RunKeys)) {
+      call.wipe_key();
+      services.query_counts.refused.fetch_add(1, std::memory_order_relaxed);
+      return call.fail({Code::invalid_argument, 0, 0}, "these bytes are no keys of a run");
+    }
+    auto keys = SecretKeys::make();
+    if (keys) std::memcpy(&**keys, key.data(), key.size());
+    call.wipe_key();
+    if (!keys) {
+      services.query_counts.refused.fetch_add(1, std::memory_order_relaxed);
+      return call.fail(keys.error(), "this node may lock no more memory for keys (RLIMIT_MEMLOCK)");
+    }
+    state.keys.emplace(*std::move(keys));
+  }
   if (!state.counted.begun()) {
     auto found = services.catalog().find<table::Table>(call.map_number());
     if (!found) {
@@ -148,8 +235,8 @@ Next begin_query(Call& call, QueryState& state) {
   }
   state.waiting = {};
   state.counted.run();
-  state.run =
-      std::make_unique<QueryRun>(state.counted.table(), call.payload(), limits, Services::draw());
+  state.run = std::make_unique<QueryRun>(state.counted.table(), call.payload(), limits,
+                                         services.regexes, Services::draw(), std::move(state.keys));
   return call.helper_steps([&run = *state.run](StepContext& context) { return run.step(context); });
 }
 
@@ -202,7 +289,7 @@ void cancel_query(Call& call) {
 const Offload kOffloads[] = {
     {.id = wire::OffloadId::table_create,
      .name = "table_create",
-     .format = "key: the table's name, 1 to 255 bytes; payload: its schema",
+     .format = "key: the table's name, 1 to 255 bytes; payload: its schema; argument: 1 encrypted",
      .summary = "makes an empty table; answers its number, TableFacts and schema",
      .right = Right::admin,
      .limits = {.key_bytes_min = 1,
@@ -217,20 +304,31 @@ const Offload kOffloads[] = {
      .step = table_open},
     {.id = wire::OffloadId::table_append,
      .name = "table_append",
-     .format = "map: the table's number; payload: whole rows",
+     .format = "map: the table's number; payload: whole rows; key: of an encrypted table, a "
+               "reservation's number",
      .summary = "appends all rows or none; answers the number of the first",
      .right = Right::write,
-     .limits = {.payload_bytes_max = wire::kMessageBytesMax},
+     .limits = {.key_bytes_max = sizeof(std::uint64_t),
+                .payload_bytes_max = wire::kMessageBytesMax},
      .step = table_append},
     {.id = wire::OffloadId::table_query,
      .name = "table_query",
-     .format = "map: the table's number; payload: a pipeline",
+     .format = "map: the table's number; payload: a pipeline; key: RunKeys, if it needs any",
      .summary = "runs it beside the memory; chunks of result rows, then QueryNumbers and the last "
                 "rows",
      .right = Right::read,
-     .limits = {.payload_bytes_max = wire::kPipelineBytesMax},
+     .limits = {.key_bytes_max = sizeof(wire::RunKeys),
+                .payload_bytes_max = wire::kPipelineBytesMax},
      .step = table_query,
      .cancel = cancel_query},
+    {.id = wire::OffloadId::table_reserve,
+     .name = "table_reserve",
+     .format = "map: the table's number; argument: how many rows",
+     .summary = "reserves slots of an encrypted table for one append; answers the reservation's "
+                "number, and where they lie",
+     .right = Right::write,
+     .limits = {},
+     .step = table_reserve},
 };
 
 }  // namespace

@@ -171,6 +171,43 @@ TEST_F(TableOffloads, WhatIsWrongIsRefusedInWords) {
   EXPECT_EQ(facts.rows, 10'000u);
 }
 
+TEST_F(TableOffloads, RegularExpressionsAreCompiledOnceAndRefusedInWords) {
+  const auto names = *table::Schema::parse("name text(40)");
+  std::string rows;
+  constexpr int kRows = 3000;
+  for (int i = 0; i < kRows; ++i) {
+    std::vector<std::byte> row(names.row_bytes());
+    write_value(names.column(0), table::Value::of_text("name" + std::to_string(i)), row.data());
+    rows += text_of(row);
+  }
+  std::vector<std::byte> schema(names.encoded_bytes());
+  names.encode(schema);
+  table_ = static_cast<std::uint32_t>(
+      call(OffloadId::table_create, "names", text_of(schema)).header.version);
+  ASSERT_EQ(call(OffloadId::table_append, "", rows).header.code, 0);
+  const auto found = [&](std::string_view pattern) {
+    PipelineBuilder builder;
+    builder.filter(builder.matches(builder.column(0), table::text_constant(pattern)));
+    const PipelineBuilder::AggregateOf count[] = {
+        {wire::Aggregate::count_rows, wire::kNoExpression}};
+    builder.group_by({}, count);
+    return call(OffloadId::table_query, "", text_of(*builder.finish()));
+  };
+  for (int i = 0; i < 2; ++i) {
+    const Response answered = found("e[0-9]{1,2}$");
+    ASSERT_EQ(answered.header.code, 0) << answered.payload;
+    EXPECT_EQ(numbers_of(answered).rows_passed, 100u);
+    EXPECT_EQ(numbers_of(answered).rows_read, std::uint64_t{kRows});
+  }
+  EXPECT_EQ(node_.services().regexes.numbers().hits, 1u);
+  EXPECT_EQ(node_.services().regexes.numbers().misses, 1u);
+  const Response refused = found("e[0-9");
+  EXPECT_EQ(refused.code(), Code::invalid_argument);
+  EXPECT_NE(refused.payload.find("operator 1 (filter): the regular expression is wrong at 2"),
+            std::string::npos)
+      << refused.payload;
+}
+
 TEST_F(TableOffloads, AClientThatDoesNotReadHoldsUpNobodyAndKeepsAStage) {
   fill(200'000);
   auto& slow = node_.connect({64, 64, 1});

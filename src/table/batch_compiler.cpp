@@ -250,6 +250,7 @@ BatchCompiler::Operand BatchCompiler::compile(std::uint16_t node) {
     case ExpressionKind::between: return between(node);
     case ExpressionKind::in: return in(node);
     case ExpressionKind::like: return like(node);
+    case ExpressionKind::matches: return matches(node);
     default: break;
   }
   const Operand a = compile(of.a);

@@ -59,6 +59,8 @@ class BatchProgram {
   /// than 0.7 of a row's.
   [[nodiscard]] bool is_smart() const { return smart_; }
   [[nodiscard]] const WantedLines& lines() const { return lines_; }
+  /// Whether it searches texts, of which one may cost as much as thousands of other instructions.
+  [[nodiscard]] bool has_regexes() const { return has_regexes_; }
 
  private:
   friend class BatchCompiler;
@@ -75,6 +77,7 @@ class BatchProgram {
   std::deque<Candidates> candidates_;
   std::deque<LikePattern> patterns_;
   bool smart_ = false;
+  bool has_regexes_ = false;
   WantedLines lines_;
 };
 

@@ -39,6 +39,14 @@ BatchRun::BatchRun(const BatchProgram& program, RowSource& source, RowSink& sink
     at += Register::kBytes;
   }
   for (const auto& [reg, constant] : program.constants()) fill(registers_[reg], *constant);
+  ESPALIER_ASSERT(pipeline_.decrypt == (options.decrypt != nullptr));
+  if (options.decrypt) {
+    const WantedLines& lines = program.lines();
+    decrypted_.emplace(*options.decrypt, pipeline_.schema.row_bytes(),
+                       program.is_smart()
+                           ? std::max<std::size_t>(lines.filters.size() + lines.items.size(), 1)
+                           : 0);
+  }
   if (pipeline_.distinct || pipeline_.grouped) {
     groups_.emplace(KeyLayout::of(pipeline_.result, pipeline_.key_columns()), options.group_bytes,
                     options.seed);
@@ -55,7 +63,8 @@ BatchRun::BatchRun(const BatchProgram& program, RowSource& source, RowSink& sink
 }
 
 std::size_t BatchRun::memory_bytes() const {
-  return memory_.size() + scratch_.size() + (groups_ ? groups_->memory_bytes() : 0);
+  return memory_.size() + scratch_.size() + (decrypted_ ? decrypted_->memory_bytes() : 0) +
+         (groups_ ? groups_->memory_bytes() : 0);
 }
 
 void BatchRun::fail(RunError error) {
@@ -102,14 +111,20 @@ bool BatchRun::next_batch(std::uint32_t rows_max) {
       return false;
     }
   }
-  const std::uint32_t rows = std::min({kBatchRows, span_.count - span_at_, rows_max});
-  batch_.rows = span_.rows + std::size_t{span_at_} * span_.row_bytes;
+  std::uint32_t rows = std::min({kBatchRows, span_.count - span_at_, rows_max});
+  if (decrypted_) {
+    rows = std::min(rows, decrypted_->rows_max());
+    batch_.rows = decrypted_->begin(span_, span_at_, rows);
+  } else {
+    batch_.rows = span_.rows + std::size_t{span_at_} * span_.row_bytes;
+  }
   batch_.row_bytes = span_.row_bytes;
   batch_.count = rows;
   batch_.dense = true;
   batch_first_ = span_.first_row + span_at_;
   const bool smart = program_.is_smart();
   if (smart) prefetch_ahead(rows);
+  if (decrypted_) decrypt_batch();
   span_at_ += rows;
   numbers_.rows_read += rows;
   for (const Stage& stage : program_.filters()) {
@@ -120,13 +135,27 @@ bool BatchRun::next_batch(std::uint32_t rows_max) {
   numbers_.rows_passed += batch_.count;
   const WantedLines& lines = program_.lines();
   if (smart) {
-    if (!program_.filters().empty()) prefetch(lines.items);
+    if (decrypted_) {
+      for (std::uint32_t i = 0; i < batch_.count; ++i) {
+        decrypted_->decrypt_lines(batch_.number(i), lines.items);
+      }
+    } else if (!program_.filters().empty()) {
+      prefetch(lines.items);
+    }
     numbers_.bytes_read +=
         kLineBytes * (rows * lines.filters.size() + batch_.count * lines.items.size());
   } else {
     numbers_.bytes_read += std::uint64_t{rows} * span_.row_bytes;
   }
   return true;
+}
+
+/// Whole rows, or the lines that filters want; those of items follow for rows that pass.
+void BatchRun::decrypt_batch() {
+  if (!program_.is_smart()) return decrypted_->decrypt_all();
+  for (std::uint32_t row = 0; row < batch_.count; ++row) {
+    decrypted_->decrypt_lines(row, program_.lines().filters);
+  }
 }
 
 /// The lines that filters want, of rows behind this batch.

@@ -26,6 +26,7 @@
 #include "table/batch_aggregate.hpp"
 #include "table/batch_pack.hpp"
 #include "table/batch_program.hpp"
+#include "table/decrypted_rows.hpp"
 #include "table/group_table.hpp"
 #include "table/run.hpp"
 
@@ -34,6 +35,7 @@ namespace espalier::table {
 struct RunOptions {
   std::size_t group_bytes = std::size_t{64} << 20;  ///< at least GroupTable::kBytesMin
   std::uint64_t seed = 0;                           ///< of hashes; nobody else should know it
+  CtrCipher* decrypt = nullptr;  ///< of the rows, where the pipeline decrypts; it lives as long
 };
 
 enum class RunState : std::uint8_t {
@@ -81,6 +83,7 @@ class BatchRun {
   void run_stage(const Stage& stage);
   void prefetch(const std::vector<std::uint32_t>& lines) const;
   void prefetch_ahead(std::uint32_t rows) const;
+  void decrypt_batch();
   void begin_items();
   /// The phases. False: the sink has no room.
   bool emit();
@@ -106,6 +109,7 @@ class BatchRun {
   std::optional<GroupTable> groups_;
   std::vector<std::byte> scratch_;  // packed rows, or keys, of one part of a batch
   std::uint32_t scratch_rows_ = 0;
+  std::optional<DecryptedRows> decrypted_;
   std::byte* row_groups_[kBatchRows];
 
   Phase phase_ = Phase::reading;

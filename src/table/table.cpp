@@ -9,6 +9,8 @@
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
 #include "table/planted_table_bugs.hpp"
+#include "table/secret_memory.hpp"
+#include "table/table_growth.hpp"
 
 namespace espalier::table {
 namespace {
@@ -26,6 +28,7 @@ static_assert(wire::kRowPageBytes == memory::kExtentBytes);
 
 constexpr std::size_t kRowsAt = offsetof(wire::TableHeader, rows);
 constexpr std::size_t kPagesAt = offsetof(wire::TableHeader, pages);
+constexpr std::size_t kCipherPageAt = offsetof(wire::RowPageHeader, cipher_page);
 
 std::uint32_t generation_of(const std::byte* buffer) {
   return load_shared<std::uint32_t>(buffer + offsetof(wire::BufferHeader, generation));
@@ -47,7 +50,8 @@ void go_live(std::byte* buffer) {
                std::memory_order_release);
 }
 
-/// Reads each word of the source once: what its owner writes meanwhile changes no word twice.
+}  // namespace
+
 void copy_words_once(std::byte* to, const std::byte* from, std::size_t bytes) {
 #pragma GCC unroll 8
   for (std::size_t at = 0; at < bytes; at += 8) {
@@ -56,24 +60,19 @@ void copy_words_once(std::byte* to, const std::byte* from, std::size_t bytes) {
   }
 }
 
-}  // namespace
-
-/// What an append needs besides the last page: taken first, so that nothing can fail afterwards.
-struct Table::Growth {
-  std::uint64_t rows_before = 0;
-  std::uint64_t pages_before = 0;
-  std::byte* tail = nullptr;              // where the next row lies in the last page
-  std::uint64_t tail_rooms = 0;           // rows that it still has room for
-  std::vector<std::uint64_t> pages;       // offsets of new ones
-  std::vector<std::uint64_t> list_parts;  // likewise
-};
-
-Table::Table(memory::BufferPool& pool, std::uint32_t id, std::string name, Schema schema)
-    : pool_(pool), id_(id), name_(std::move(name)), schema_(std::move(schema)), check_(schema_) {}
+Table::Table(memory::BufferPool& pool, std::uint32_t id, std::string name, Schema schema,
+             TableOptions options)
+    : pool_(pool),
+      id_(id),
+      name_(std::move(name)),
+      schema_(std::move(schema)),
+      check_(schema_),
+      encrypted_(options.encrypted) {}
 
 Result<std::unique_ptr<Table>> Table::create(memory::BufferPool& pool, std::uint32_t id,
-                                             std::string name, Schema schema) {
-  std::unique_ptr<Table> table(new Table(pool, id, std::move(name), std::move(schema)));
+                                             std::string name, Schema schema,
+                                             TableOptions options) {
+  std::unique_ptr<Table> table(new Table(pool, id, std::move(name), std::move(schema), options));
   if (auto opened = table->open(); !opened) return std::unexpected(opened.error());
   return table;
 }
@@ -92,6 +91,11 @@ Result<void> Table::open() {
   header.format = wire::kTableFormat;
   header.row_bytes = schema_.row_bytes();
   header.schema_bytes = static_cast<std::uint32_t>(encoded.size());
+  if (encrypted_) {
+    if (auto drawn = draw_bytes(salt_); !drawn) return drawn;
+    header.cipher = static_cast<std::uint32_t>(wire::TableCipher::aes_128_ctr);
+    std::memcpy(header.salt, salt_.data(), salt_.size());
+  }
   constexpr std::size_t kBegin = sizeof(wire::BufferHeader);
   base::copy_shared(header_ + kBegin, reinterpret_cast<const std::byte*>(&header) + kBegin,
                     sizeof header - kBegin);
@@ -102,6 +106,7 @@ Result<void> Table::open() {
 
 Table::~Table() {
   if (header_ == nullptr) return;
+  if (reserved_) give_back(*reserved_);
   const std::uint64_t count = pages();
   for (std::uint64_t i = 0; i < count; ++i) {
     pool_.release(wire::Ref{page(i).page}.offset(), kPageClass);
@@ -117,6 +122,7 @@ std::expected<std::uint64_t, AppendError> Table::append(std::span<const std::byt
   ESPALIER_ASSERT(reinterpret_cast<std::uintptr_t>(rows.data()) % wire::kRowAlignment == 0);
   const std::lock_guard lock(append_mutex_);
   if (dropped()) return std::unexpected(AppendError{{Code::dropped, 0, 0}, 0, {}});
+  if (encrypted_) return std::unexpected(AppendError{{Code::unsupported, 0, 0}, 0, {}});
   Growth growth;
   const std::uint64_t count = rows.size() / schema_.row_bytes();
   AppendError error{{Code::invalid_argument, 0, 0}, 0, {}};
@@ -145,7 +151,7 @@ Result<void> Table::reserve(std::uint64_t count, Growth& growth) {
     ESPALIER_ASSERT(used > 0 && used <= page_rows);
     growth.tail = pool_.at(wire::Ref{last.page}.offset()) + sizeof(wire::RowPageHeader) +
                   used * schema_.row_bytes();
-    growth.tail_rooms = page_rows - used;
+    growth.tail_rooms = tail_closed_ ? 0 : page_rows - used;
   }
   if (count <= growth.tail_rooms) return {};
   const std::uint64_t pages = base::divide_up(count - growth.tail_rooms, page_rows);
@@ -210,7 +216,8 @@ void Table::publish(std::uint64_t rows, const Growth& growth) {
       store_shared(header_ + wire::kTableDirectoryOffset + 8 * part, list,
                    std::memory_order_release);
     }
-    const wire::RowPageEntry entry{new_page(offset, number, first_row), first_row};
+    const std::uint64_t cipher_page = growth.cipher_page + (number - growth.pages_before);
+    const wire::RowPageEntry entry{new_page(offset, number, first_row, cipher_page), first_row};
     base::copy_shared(list_part(part) + wire::kRowPageListOffset +
                           number % wire::kRowPageListEntries * sizeof entry,
                       reinterpret_cast<const std::byte*>(&entry), sizeof entry);
@@ -218,18 +225,20 @@ void Table::publish(std::uint64_t rows, const Growth& growth) {
     first_row += schema_.rows_per_page();
   }
   ESPALIER_ASSERT(next_part == growth.list_parts.size());
+  if (!growth.pages.empty()) tail_closed_ = false;
   store_shared(header_ + kPagesAt, number, std::memory_order_release);
   // The one store that makes the append visible.
   store_shared(header_ + kRowsAt, rows, std::memory_order_release);
 }
 
-std::uint64_t Table::new_page(std::uint64_t offset, std::uint64_t page,
-                              std::uint64_t first_row) const {
+std::uint64_t Table::new_page(std::uint64_t offset, std::uint64_t page, std::uint64_t first_row,
+                              std::uint64_t cipher_page) const {
   std::byte* const buffer = pool_.at(offset);
   open_buffer(buffer, sizeof(wire::RowPageHeader), id_);
   store_shared(buffer + offsetof(wire::RowPageHeader, page), page);
   store_shared(buffer + offsetof(wire::RowPageHeader, first_row), first_row);
   store_shared(buffer + offsetof(wire::RowPageHeader, row_bytes), schema_.row_bytes());
+  if (encrypted_) store_shared(buffer + kCipherPageAt, cipher_page);
   go_live(buffer);
   return wire::Ref::make(offset, generation_of(buffer)).bits;
 }
@@ -257,6 +266,10 @@ wire::RowPageEntry Table::page(std::uint64_t page) const {
                               wire::kRowPageListOffset +
                               page % wire::kRowPageListEntries * sizeof(wire::RowPageEntry);
   return {load_shared<std::uint64_t>(at), load_shared<std::uint64_t>(at + 8)};
+}
+
+std::uint64_t Table::cipher_page(const wire::RowPageEntry& entry) const {
+  return load_shared<std::uint64_t>(pool_.at(wire::Ref{entry.page}.offset()) + kCipherPageAt);
 }
 
 const std::byte* Table::rows_of(const wire::RowPageEntry& entry) const {

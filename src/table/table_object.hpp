@@ -14,6 +14,7 @@ namespace espalier::table {
 /// Makes an empty table with a name. The pool must outlive it.
 /// Errors: those of Catalog::create, out_of_memory.
 Result<std::shared_ptr<Table>> create_table(catalog::Catalog& catalog, memory::BufferPool& pool,
-                                            std::string_view name, Schema schema);
+                                            std::string_view name, Schema schema,
+                                            TableOptions options = {});
 
 }  // namespace espalier::table

@@ -19,6 +19,7 @@ struct Options {
   std::optional<std::string> at;
   std::string name;
   std::string schema;
+  bool encrypted = false;
   bool json = false;
 };
 
@@ -33,6 +34,7 @@ void print_json(std::ostream& out, const client::TableInfo& table) {
   object["row_bytes"] = table.facts.row_bytes;
   object["pages"] = table.facts.pages;
   object["memory_bytes"] = table.facts.memory_bytes;
+  object["encrypted"] = table.salt.has_value();
   object["schema"] = table.schema.to_text();
   out << object.dump() << '\n';
 }
@@ -45,7 +47,7 @@ Outcome<int> create(Environment& environment, const Options& options, TablePlace
                    "For example: 'id i64 not null, name text(20), price decimal(12,2)'.");
   }
   const std::string name = unprotect(options.name);
-  const auto made = place.tables->create(name, *schema);
+  const auto made = place.tables->create(name, *schema, options.encrypted);
   if (!made && made.error().error.code == Code::already_exists) {
     return name_taken(place.address, name, made.error().error);
   }
@@ -53,7 +55,8 @@ Outcome<int> create(Environment& environment, const Options& options, TablePlace
   if (options.json) {
     print_json(environment.out, *made);
   } else {
-    environment.out << fmt::format("made table '{}', rows of {} bytes\n", shown(name),
+    environment.out << fmt::format("made {}table '{}', rows of {} bytes\n",
+                                   made->salt ? "encrypted " : "", shown(name),
                                    made->facts.row_bytes);
   }
   return kOk;
@@ -85,6 +88,7 @@ Outcome<int> describe(Environment& environment, const Options& options, TablePla
                      table->facts.row_bytes);
   out << fmt::format("memory  {} in {} pages\n", format_bytes(table->facts.memory_bytes),
                      format_count(table->facts.pages));
+  if (table->salt) out << "cipher  AES-128-CTR\n";
   for (const table::Column& column : table->schema.columns()) {
     out << fmt::format("column  {} {}{}\n", table::quoted_name(column.name),
                        table::to_text(column.type), column.nullable ? "" : " not null");
@@ -144,9 +148,12 @@ void add_table_command(CLI::App& app, Environment& environment, Action& chosen) 
       "  espalier table create elements 'number i32 not null, symbol char(2), name text(20)'\n"
       "  espalier table load elements elements.csv\n"
       "  espalier table query 'select name from elements where number > 100 limit 3'\n");
-  add_work(command, "create", "Make an empty table", options, environment, chosen, create)
-      .add_option("SCHEMA", options->schema, "Its columns: 'name type [not null], ...'")
+  CLI::App& making =
+      add_work(command, "create", "Make an empty table", options, environment, chosen, create);
+  making.add_option("SCHEMA", options->schema, "Its columns: 'name type [not null], ...'")
       ->required();
+  making.add_flag("--encrypted", options->encrypted,
+                  "Its rows are encrypted before they are sent; load and query take a key");
   add_table_load(command, environment, chosen);
   add_work(command, "list", "Print the names of all tables", options, environment, chosen, list);
   add_work(command, "describe", "Print a table's columns and size", options, environment, chosen,

@@ -205,6 +205,8 @@ TEST(TableFormat, TableHeader) {
   header.schema_bytes = 80;
   header.rows = 0x0102;
   header.pages = 3;
+  header.cipher = static_cast<std::uint32_t>(TableCipher::aes_128_ctr);
+  std::memset(header.salt, 5, sizeof header.salt);
   const std::string bytes(bytes_of(header));
   EXPECT_EQ(bytes.substr(0, 8), "\1\0\0\x80\2\0\0\0"s);
   EXPECT_EQ(bytes.substr(8, 16), std::string(16, '\xFF'));
@@ -212,7 +214,8 @@ TEST(TableFormat, TableHeader) {
   EXPECT_EQ(bytes.substr(32, 16), "\1\0\0\0\x40\0\0\0\x50\0\0\0\0\0\0\0"s);
   EXPECT_EQ(bytes.substr(48, 16), std::string(16, '\0'));
   EXPECT_EQ(bytes.substr(64, 16), "\2\1\0\0\0\0\0\0\3\0\0\0\0\0\0\0"s);
-  EXPECT_EQ(bytes.substr(80), std::string(112, '\0'));
+  EXPECT_EQ(bytes.substr(80, 48), std::string(48, '\0'));
+  EXPECT_EQ(bytes.substr(128), "\1\0\0\0\0\0\0\0"s + std::string(32, '\5') + std::string(24, '\0'));
   EXPECT_EQ(kTableSchemaOffset, 192u);
   EXPECT_EQ(kTableDirectoryOffset, 32'768u);
   EXPECT_EQ(kTableDirectoryEntries, 4096u);
@@ -222,10 +225,10 @@ TEST(TableFormat, RowPages) {
   EXPECT_EQ(bytes_of(RowPageEntry{0x0102, 0x0304}), "\2\1\0\0\0\0\0\0\4\3\0\0\0\0\0\0"s);
   EXPECT_EQ(kRowPageListOffset, 32u);
   EXPECT_EQ(kRowPageListEntries, 2046u);
-  const RowPageHeader page{0x8000'0001, 2, kNoNode, kLive, 3, 4, 64, 0, {}};
+  const RowPageHeader page{0x8000'0001, 2, kNoNode, kLive, 3, 4, 64, 0, 6, 0};
   EXPECT_EQ(bytes_of(page), "\1\0\0\x80\2\0\0\0"s + std::string(16, '\xFF') +
-                                "\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0\x40\0\0\0"s +
-                                std::string(20, '\0'));
+                                "\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0\x40\0\0\0"s + "\0\0\0\0\6"s +
+                                std::string(15, '\0'));
   EXPECT_EQ(kRowPageBytes, 2'097'152u);
 }
 

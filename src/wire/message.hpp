@@ -51,10 +51,11 @@ enum class OffloadId : std::uint8_t {
   lease_renew = 27,     // payload: LeaseRenewal
   table_create = 28,    // key: name; payload: schema
   table_open = 29,      // key: name
-  table_append = 32,    // map: the table's id; payload: rows
-  table_query = 33,     // map: the table's id; payload: pipeline
+  table_append = 32,    // map: the table's id; payload: rows; key: 8 bytes, a reservation
+  table_query = 33,     // map: the table's id; payload: pipeline; key: RunKeys
+  table_reserve = 34,   // map: the table's id; argument: rows
 };
-inline constexpr std::uint32_t kOffloadIds = 34;
+inline constexpr std::uint32_t kOffloadIds = 35;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;

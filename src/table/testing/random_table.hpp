@@ -33,8 +33,9 @@ inline Schema schema_of(std::string_view text) { return Schema::parse(text).valu
 /// The tables of one pool, by name.
 struct Tables {
   explicit Tables(memory::BufferPool& pool_in) : pool(pool_in) {}
-  Result<std::shared_ptr<Table>> create(std::string_view name, Schema schema) {
-    return create_table(catalog, pool, name, std::move(schema));
+  Result<std::shared_ptr<Table>> create(std::string_view name, Schema schema,
+                                        TableOptions options = {}) {
+    return create_table(catalog, pool, name, std::move(schema), options);
   }
   Result<std::shared_ptr<Table>> drop(std::string_view name) { return catalog.drop<Table>(name); }
 
@@ -49,8 +50,8 @@ struct TableStore {
         pool(region),
         tables(pool) {}
   /// With a name of its own.
-  std::shared_ptr<Table> create(Schema schema) {
-    return tables.create("t" + std::to_string(next++), std::move(schema)).value();
+  std::shared_ptr<Table> create(Schema schema, TableOptions options = {}) {
+    return tables.create("t" + std::to_string(next++), std::move(schema), options).value();
   }
 
   memory::Region region;

@@ -147,14 +147,15 @@ std::string difference_of_runs(base::Random& random, const MemoryRows& rows, Pip
   return "";
 }
 
-std::string difference_in_rounds(base::Random& random, int rounds, SeenInRuns& seen) {
+std::string difference_in_rounds(base::Random& random, int rounds, SeenInRuns& seen,
+                                 RegexCompiler* regexes) {
   for (int round = 0; round < rounds; ++round) {
     const Schema schema = random_small_schema(random);
     const unsigned wild = random.chance(0.3) ? 10 : 0;
     const MemoryRows rows = random_small_rows(random, schema, random.below(1000), wild);
     for (int pipelines = 0; pipelines < 10; ++pipelines) {
-      std::string difference = difference_of_runs(random, rows, random_pipeline(random, schema),
-                                                  std::size_t{1} << 20, seen);
+      std::string difference = difference_of_runs(
+          random, rows, random_pipeline(random, schema, regexes), std::size_t{1} << 20, seen);
       if (!difference.empty()) return difference;
     }
   }

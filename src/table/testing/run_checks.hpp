@@ -31,7 +31,8 @@ struct SeenInRuns {
 
 /// The same for so many rounds of pipelines and rows by chance, with few keys and all the memory,
 /// or with many keys and as little as there may be.
-[[nodiscard]] std::string difference_in_rounds(base::Random& random, int rounds, SeenInRuns& seen);
+[[nodiscard]] std::string difference_in_rounds(base::Random& random, int rounds, SeenInRuns& seen,
+                                               RegexCompiler* regexes = nullptr);
 [[nodiscard]] std::string difference_in_little_memory(base::Random& random, int rounds,
                                                       SeenInRuns& seen);
 
