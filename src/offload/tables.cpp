@@ -10,6 +10,7 @@
 
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
+#include "offload/append_words.hpp"
 #include "offload/call.hpp"
 #include "offload/query_run.hpp"
 #include "wire/table_calls.hpp"
@@ -114,16 +115,6 @@ struct AppendState {
   std::shared_ptr<table::Table> table;
   std::optional<std::expected<std::uint64_t, table::AppendError>> done;
 };
-
-std::string words_of(const table::AppendError& error, const table::Schema& schema) {
-  constexpr std::size_t kNamed = 10;
-  if (error.wrong_rows == 0) return {};
-  std::string words = std::to_string(error.wrong_rows) + " wrong rows, nothing was appended";
-  for (std::size_t i = 0; i < std::min(kNamed, error.wrong.size()); ++i) {
-    words += "; " + table::describe(error.wrong[i], schema);
-  }
-  return words;
-}
 
 Next table_append(Call& call) {
   AppendState& state = call.state<AppendState>();

@@ -28,6 +28,7 @@
 
 #include "espalier/error.hpp"
 #include "memory/buffer_pool.hpp"
+#include "table/append_source.hpp"
 #include "table/row_check.hpp"
 #include "table/schema.hpp"
 #include "wire/table.hpp"
@@ -73,6 +74,8 @@ class Table {
   /// Cost: one copy; a lock while it lasts; memory for new pages first.
   /// Errors: see AppendError. Requires: whole rows, aligned to 8.
   std::expected<std::uint64_t, AppendError> append(std::span<const std::byte> rows);
+  /// The same for so many rows of a source.
+  std::expected<std::uint64_t, AppendError> append(const AppendSource& source, std::uint64_t rows);
 
   /// From now on appends, and readers at their next page, get `dropped`, and readers from elsewhere
   /// find a dead header.
@@ -100,7 +103,9 @@ class Table {
   Result<void> open();
   Result<void> reserve(std::uint64_t rows, Growth& growth);
   std::uint64_t new_page(std::uint64_t offset, std::uint64_t page, std::uint64_t first_row) const;
-  void copy_rows(std::span<const std::byte> rows, const Growth& growth, AppendError& error) const;
+  void copy_rows(const AppendSource& source, std::uint64_t rows, const Growth& growth,
+                 AppendError& error) const;
+  void check_rows(std::span<std::byte> copied, std::uint64_t first, AppendError& error) const;
   void publish(std::uint64_t rows, const Growth& growth);
   void give_back(const Growth& growth);
   [[nodiscard]] std::byte* list_part(std::uint64_t part) const;

@@ -50,10 +50,13 @@ enum class OffloadId : std::uint8_t {
   table_open = 29,      // key: name
   table_drop = 30,      // key: name
   table_list = 31,
-  table_append = 32,  // map: the table's number; payload: rows
-  table_query = 33,   // map: the table's number; payload: pipeline
+  table_append = 32,   // map: the table's number; payload: rows
+  table_query = 33,    // map: the table's number; payload: pipeline
+  landing_open = 35,   // payload: 8 bytes, how many may be written; answers a LandingGrant
+  landing_close = 36,  // payload: 8 bytes, the window
+  table_commit = 37,   // map: the table's number; payload: LandedRows
 };
-inline constexpr std::uint32_t kOffloadIds = 34;
+inline constexpr std::uint32_t kOffloadIds = 38;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;
@@ -105,8 +108,8 @@ enum class ResponseKind : std::uint8_t {
 
 /// What a chunk is made of: in the bits of `flags` that kChunkBits has.
 enum class ChunkKind : std::uint8_t {
-  items = 0,     // each an ItemHeader, its key, its value
-  rows = 1 << 4, // of a table, or of a query's result
+  items = 0,      // each an ItemHeader, its key, its value
+  rows = 1 << 4,  // of a table, or of a query's result
 };
 
 ///   0          4       8     12     13      14     16        24             32

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "offload/append_words.hpp"
+
+#include <algorithm>
+
+namespace espalier::offload {
+
+std::string words_of(const table::AppendError& error, const table::Schema& schema) {
+  constexpr std::size_t kNamed = 10;
+  if (error.wrong_rows == 0) return {};
+  std::string words = std::to_string(error.wrong_rows) + " wrong rows, nothing was appended";
+  for (std::size_t i = 0; i < std::min(kNamed, error.wrong.size()); ++i) {
+    words += "; " + table::describe(error.wrong[i], schema);
+  }
+  return words;
+}
+
+}  // namespace espalier::offload
