@@ -109,7 +109,7 @@ class RemoteMap final : public MapImpl {
   Result<void> run(const Request& request, Handler& handler) override;
   Result<bool> get(std::string_view key, std::string& value, Version& version) override;
   Result<Written> write_if(Op op, std::string_view key, std::string_view value,
-                           const tree::WriteCondition& condition) override;
+                           const Condition& condition) override;
   Result<std::uint64_t> add(std::string_view key, std::uint64_t amount) override;
   Result<Written> write(const WriteBatch& batch) override;
   Result<std::uint64_t> scan(std::string_view low, std::string_view high, const ItemSink& sink,
@@ -154,7 +154,7 @@ class RemoteStore final : public StoreImpl {
   Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) override;
   Result<MapImpl*> open_map(std::string_view name) override;
   Result<void> drop_map(std::string_view name) override;
-  Result<std::vector<std::string>> map_names() override;
+  Result<std::vector<ObjectInfo>> objects(ObjectKind kind) override;
   Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) override;
   [[nodiscard]] const std::string& page_message() const override { return page_message_; }
   Result<std::uint64_t> memory_bytes() override { return fail(Code::unsupported); }

@@ -5,6 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "espalier/kind.hpp"
+#include "wire/object.hpp"
+
 namespace espalier::client {
 namespace {
 
@@ -94,8 +97,9 @@ TableResult<TableInfo> RemoteTables::open(std::string_view name) {
 TableResult<void> RemoteTables::drop(std::string_view name) {
   if (!is_name(name)) return refuse({Code::invalid_argument, 0, 0}, kBadName);
   Outgoing request;
-  request.offload = wire::OffloadId::table_drop;
+  request.offload = wire::OffloadId::object_drop;
   request.key = name;
+  request.argument = static_cast<std::uint32_t>(ObjectKind::table);
   const auto reply = ask(request);
   if (!reply) return std::unexpected(reply.error());
   return {};
@@ -103,14 +107,17 @@ TableResult<void> RemoteTables::drop(std::string_view name) {
 
 TableResult<std::vector<TableInfo>> RemoteTables::list() {
   Outgoing request;
-  request.offload = wire::OffloadId::table_list;
+  request.offload = wire::OffloadId::object_list;
+  request.argument = static_cast<std::uint32_t>(ObjectKind::table);
   const auto reply = ask(request);
   if (!reply) return std::unexpected(reply.error());
   std::vector<TableInfo> tables;
   std::string_view left = reply->payload;
   Item item;
   while (take_item(left, item)) {
-    auto info = read_info(item.key, item.version, item.value);
+    const std::string_view value = item.value;
+    if (value.size() < sizeof(wire::ObjectEntry)) return nonsense("the node's list is cut off");
+    auto info = read_info(item.key, item.version, value.substr(sizeof(wire::ObjectEntry)));
     if (!info) return nonsense("the node's list has what is no table");
     tables.push_back(std::move(*info));
   }

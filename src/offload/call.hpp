@@ -117,7 +117,7 @@ class Call {
     return request_.walk;
   }
   [[nodiscard]] espalier::Request& walk_in_hand() { return request_.walk; }
-  Next walk(const tree::HeldVersion* held = nullptr, const tree::WriteCondition& condition = {});
+  Next walk(const tree::HeldVersion* held = nullptr, const Condition& condition = {});
   Next again();
   Next writable();
   Next released(std::uint64_t version);

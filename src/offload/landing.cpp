@@ -68,7 +68,7 @@ Next begin_commit(Call& call, CommitState& state) {
   LandingHost* const host = call.connection().landing.get();
   auto window = host == nullptr ? nullptr : host->find(landed.window);
   if (!window) return call.fail({Code::not_found, 0, 0}, kNoWindow);
-  state.table = call.services().tables.find(call.map_number());
+  state.table = call.services().catalog().find<table::Table>(call.map_number());
   if (!state.table) return call.fail({Code::not_found, 0, call.map_number()});
   const std::uint32_t row_bytes = state.table->schema().row_bytes();
   const std::uint64_t bytes = window->region().bytes();
@@ -118,7 +118,7 @@ const Offload kOffloads[] = {
      .step = landing_close},
     {.id = wire::OffloadId::table_commit,
      .name = "table_commit",
-     .format = "map: the table's number; payload: LandedRows",
+     .format = "map: the table's id; payload: LandedRows",
      .summary = "appends all rows that lie in a window, or none; answers the number of the first",
      .right = Right::write,
      .limits = {.payload_bytes_min = sizeof(wire::LandedRows),

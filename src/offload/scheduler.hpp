@@ -110,7 +110,7 @@ class Scheduler final : private Handler {
   void end_timing(Request& request);
   void publish_in_flight();
 
-  void walk(Request& request, const tree::HeldVersion* held, const tree::WriteCondition& condition);
+  void walk(Request& request, const tree::HeldVersion* held, const Condition& condition);
   void wait_until_writable(Request& request);
   void hand_over(Request& request, std::unique_ptr<HelperJob> job);
   void resume(Request& request);
@@ -140,7 +140,7 @@ class Scheduler final : private Handler {
   struct Deferred {
     Request* request;
     const tree::HeldVersion* held;
-    tree::WriteCondition condition;
+    Condition condition;
   };
   struct WaitsForRelease {
     Request* request;

@@ -80,7 +80,6 @@ Table::Table(memory::BufferPool& pool, std::uint32_t id, std::string name, Schem
 
 Result<std::unique_ptr<Table>> Table::create(memory::BufferPool& pool, std::uint32_t id,
                                              std::string name, Schema schema) {
-  ESPALIER_ASSERT((id & wire::kTableIdBit) != 0);
   std::unique_ptr<Table> table(new Table(pool, id, std::move(name), std::move(schema)));
   if (auto opened = table->open(); !opened) return std::unexpected(opened.error());
   return table;

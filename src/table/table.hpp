@@ -26,9 +26,11 @@
 #include <string>
 #include <vector>
 
+#include "catalog/object.hpp"
 #include "espalier/error.hpp"
 #include "memory/buffer_pool.hpp"
 #include "table/append_source.hpp"
+#include "table/query_counts.hpp"
 #include "table/row_check.hpp"
 #include "table/schema.hpp"
 #include "wire/table.hpp"
@@ -52,16 +54,17 @@ struct AppendError {
   std::vector<WrongRow> wrong;
 };
 
-class Table {
+class Table final : public catalog::Object {
  public:
+  static constexpr ObjectKind kKind = ObjectKind::table;
   static constexpr std::size_t kWrongRowsNamed = 100;
 
-  /// Makes an empty table. Requires: `id` has wire::kTableIdBit and is never used again; the pool
-  /// outlives the table. Errors: out_of_memory.
+  /// Makes an empty table. Requires: `id` is never used again in this pool; the pool outlives the
+  /// table. Errors: out_of_memory.
   static Result<std::unique_ptr<Table>> create(memory::BufferPool& pool, std::uint32_t id,
                                                std::string name, Schema schema);
   /// Gives all memory back.
-  ~Table();
+  ~Table() override;
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
@@ -79,7 +82,7 @@ class Table {
 
   /// From now on appends, and readers at their next page, get `dropped`, and readers from elsewhere
   /// find a dead header.
-  void set_dropped();
+  void set_dropped() override;
   [[nodiscard]] bool dropped() const { return dropped_.load(std::memory_order_acquire); }
 
   /// Visible rows. What lies below may be read by whoever holds the table.
@@ -91,6 +94,11 @@ class Table {
   /// The rows of a page. Requires: `entry` is of this table.
   [[nodiscard]] const std::byte* rows_of(const wire::RowPageEntry& entry) const;
   [[nodiscard]] TableStats stats() const;
+  /// The queries of it: of whoever runs them.
+  [[nodiscard]] QueryCounts& query_counts() const { return query_counts_; }
+  /// wire::TableFacts and the schema.
+  [[nodiscard]] std::string description() const override;
+  [[nodiscard]] catalog::ObjectNumbers numbers() const override;
 
   /// Where readers from elsewhere begin: offset in the region.
   [[nodiscard]] std::uint64_t header_offset() const { return header_offset_; }
@@ -118,6 +126,7 @@ class Table {
   std::uint64_t header_offset_ = 0;
   std::byte* header_ = nullptr;
   std::atomic<bool> dropped_{false};
+  mutable QueryCounts query_counts_;
   std::mutex append_mutex_;  // guards what is behind the visible rows
 };
 

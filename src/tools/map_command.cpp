@@ -53,9 +53,7 @@ Outcome<int> create_map(Environment& environment, const MapWorkOptions& options,
   const std::string name = unprotect(options.name);
   const auto made = store.create_map(name, options.map);
   if (!made && made.error().code == Code::already_exists) {
-    return failed(
-        fmt::format("the node at {} has a map '{}' already", address, cmdline::escaped(name)),
-        "Take another name, or drop that one first.");
+    return name_taken(address, name, made.error());
   }
   if (!made && made.error().code == Code::invalid_argument) {
     return misused(
@@ -82,6 +80,9 @@ Outcome<int> drop_map(Environment& environment, const MapWorkOptions& options, S
   if (!dropped && dropped.error().code == Code::not_found) {
     return failed(fmt::format("the node at {} has no map '{}'", address, cmdline::escaped(name)),
                   "espalier map list shows those that it has.");
+  }
+  if (!dropped && dropped.error().code == Code::wrong_kind) {
+    return other_kind(address, name, dropped.error());
   }
   if (!dropped)
     return call_failed(fmt::format("drop map '{}'", cmdline::escaped(name)), dropped.error());

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/commands.hpp"
+#include "tools/data_place.hpp"
 #include "tools/json_record.hpp"
 #include "tools/numbers.hpp"
 #include "tools/table_place.hpp"
@@ -46,9 +47,7 @@ Outcome<int> create(Environment& environment, const Options& options, TablePlace
   const std::string name = unprotect(options.name);
   const auto made = place.tables->create(name, *schema);
   if (!made && made.error().error.code == Code::already_exists) {
-    return failed(
-        fmt::format("the node at {} has a table '{}' already", place.address, shown(name)),
-        "Take another name, or drop that one first.");
+    return name_taken(place.address, name, made.error().error);
   }
   if (!made) return refused(fmt::format("make table '{}'", shown(name)), made.error());
   if (options.json) {
@@ -99,6 +98,9 @@ Outcome<int> drop(Environment& environment, const Options& options, TablePlace& 
   if (!dropped && dropped.error().error.code == Code::not_found) {
     return failed(fmt::format("the node at {} has no table '{}'", place.address, shown(name)),
                   "espalier table list shows those that it has.");
+  }
+  if (!dropped && dropped.error().error.code == Code::wrong_kind) {
+    return other_kind(place.address, name, dropped.error().error);
   }
   if (!dropped) return refused(fmt::format("drop table '{}'", shown(name)), dropped.error());
   if (options.json) {

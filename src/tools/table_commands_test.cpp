@@ -108,8 +108,68 @@ TEST_F(TableCommands, StandBesideMapsInTheListOfAll) {
   ASSERT_EQ(tool.run({"list", "--at", address}), kOk) << tool.err();
   EXPECT_EQ(tool.out(), "map     default\ntable   sales\n");
   ASSERT_EQ(tool.run({"list", "--at", address, "--json"}), kOk);
-  EXPECT_THAT(tool.out(), EndsWith("{\"kind\":\"table\",\"name\":\"sales\"}\n"));
+  EXPECT_THAT(tool.out(), HasSubstr("{\"kind\":\"map\",\"name\":\"default\",\"id\":1,"));
+  EXPECT_THAT(tool.out(), HasSubstr("{\"kind\":\"table\",\"name\":\"sales\",\"id\":2,"
+                                    "\"entries\":4,\"memory_bytes\":"));
   EXPECT_EQ(tool.run({"list"}), kUsage);
+}
+
+TEST_F(TableCommands, StatsAndTopTellOfThem) {
+  make_sales();
+  ASSERT_EQ(query("select count(*) from sales"), "count\n4\n");
+  EXPECT_EQ(table({"query", "select id * 9223372036854775807 from sales"}), kFailed);
+  ASSERT_EQ(run({"stats"}), kOk) << tool.err();
+  EXPECT_THAT(tool.out(), HasSubstr("\n\ntable       sales\nrows        4 of "));
+  EXPECT_THAT(tool.out(), HasSubstr("0 running, 0 waiting, 1 ended, 1 failed, 0 refused\n"));
+  EXPECT_THAT(tool.out(), HasSubstr("\nhelpers     "));
+  ASSERT_EQ(run({"stats", "--table", "sales", "--json"}), kOk) << tool.err();
+  const auto stats = nlohmann::json::parse(tool.out());
+  EXPECT_EQ(stats["table"], "sales");
+  EXPECT_EQ(stats["rows"], 4);
+  EXPECT_EQ(stats["queries"]["ended"], 1);
+  EXPECT_EQ(stats["queries"]["failed"], 1);
+  EXPECT_GE(stats["rows_read"], 4);
+  EXPECT_EQ(stats["rows_sent"], 1);
+  EXPECT_GT(stats["bytes_sent"], 0);
+  EXPECT_EQ(run({"stats", "--table", "default"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has no table 'default'"));
+  EXPECT_EQ(run({"stats", "--table", "sales", "--map", "default"}), kUsage);
+  ASSERT_EQ(run({"stats", "--json"}), kOk);
+  const std::string text = tool.out();
+  const auto last = nlohmann::json::parse(text.substr(text.rfind("{\"memory\"")));
+  EXPECT_EQ(last["queries"]["ended"], 1);
+  EXPECT_GE(last["helpers"]["threads"], 1);
+  EXPECT_GE(last["helpers"]["steps"], 1);
+  ASSERT_EQ(run({"top", "--once", "--json"}), kOk) << tool.err();
+  const auto top = nlohmann::json::parse(tool.out());
+  EXPECT_EQ(top["tables"][0]["table"], "sales");
+  EXPECT_EQ(top["tables"][0]["rows"], 4);
+  EXPECT_GT(top["tables"][0]["queries_per_s"], 0);
+  EXPECT_GT(top["memory"]["table_bytes"], 0);
+  EXPECT_EQ(top["queries"]["ended"], 1);
+  EXPECT_GE(top["helpers"]["threads"], 1);
+  ASSERT_EQ(run({"top", "--once"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr("  sales\n"));
+}
+
+TEST_F(TableCommands, ShareTheirNamesWithMaps) {
+  make_sales();
+  EXPECT_EQ(table({"create", "default", "a i64"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has a map 'default' already"));
+  EXPECT_EQ(run_map({"create", "sales"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has a table 'sales' already"));
+  const std::string at = " of the node at " + address;
+  EXPECT_EQ(table({"describe", "default"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("'default'" + at + " is a map"));
+  EXPECT_EQ(table({"drop", "default"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("'default'" + at + " is a map"));
+  EXPECT_EQ(run({"get", "--map", "sales", "a"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("'sales'" + at + " is a table"));
+  EXPECT_EQ(run_map({"drop", "sales"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("'sales'" + at + " is a table"));
+  EXPECT_THAT(tool.err(), HasSubstr("espalier list shows"));
+  ASSERT_EQ(run_map({"list"}), kOk);
+  EXPECT_EQ(tool.out(), "default\n");
 }
 
 TEST_F(TableCommands, WhatIsWrongIsToldWithItsPlace) {

@@ -34,14 +34,14 @@ enum class ColumnType : std::uint8_t {
   i16 = 2,
   i32 = 3,
   i64 = 4,
-  f32 = 5,         ///< float: IEEE 754 binary32
-  f64 = 6,         ///< double: binary64
-  decimal = 7,     ///< i64, a multiple of 10^-scale, of at most `precision` digits
-  date = 8,        ///< i32: days since 1970-01-01
-  timestamp = 9,   ///< i64: microseconds since 1970-01-01 00:00:00 UTC
-  boolean = 10,    ///< one byte: 0 is false
-  fixed_char = 11, ///< char(n): n bytes, blanks behind the text
-  text = 12,       ///< text(n): the length in 2 bytes, then n bytes, zeros behind the text
+  f32 = 5,          ///< float: IEEE 754 binary32
+  f64 = 6,          ///< double: binary64
+  decimal = 7,      ///< i64, a multiple of 10^-scale, of at most `precision` digits
+  date = 8,         ///< i32: days since 1970-01-01
+  timestamp = 9,    ///< i64: microseconds since 1970-01-01 00:00:00 UTC
+  boolean = 10,     ///< one byte: 0 is false
+  fixed_char = 11,  ///< char(n): n bytes, blanks behind the text
+  text = 12,        ///< text(n): the length in 2 bytes, then n bytes, zeros behind the text
 };
 
 inline constexpr std::uint32_t kColumnsMax = 256;
@@ -83,9 +83,6 @@ static_assert(std::has_unique_object_representations_v<ColumnDescriptor>);
 
 inline constexpr std::size_t kSchemaBytesMax =
     sizeof(SchemaHeader) + kColumnsMax * sizeof(ColumnDescriptor);
-
-/// Ids of tables have this bit, ids of maps do not: no buffer of one passes for the other's.
-inline constexpr std::uint32_t kTableIdBit = 0x8000'0000;
 
 /// One for each table, at the front of a buffer of 64 KiB; the schema and the directory of the page
 /// list lie in the same buffer.

@@ -8,8 +8,8 @@
 
 namespace espalier::wire {
 
-/// What is known of a table: the answer to table_open and table_create, its schema behind it; and
-/// the value of each item of table_list, likewise.
+/// What is known of a table: the answer to table_open and table_create, its schema behind it; in
+/// object_list it follows the ObjectEntry, likewise.
 struct TableFacts {
   std::uint64_t rows;
   std::uint64_t pages;

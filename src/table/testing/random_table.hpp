@@ -13,8 +13,8 @@
 #include "base/random.hpp"
 #include "memory/buffer_pool.hpp"
 #include "memory/region.hpp"
-#include "table/catalog.hpp"
 #include "table/schema.hpp"
+#include "table/table_object.hpp"
 
 namespace espalier::table {
 
@@ -30,6 +30,18 @@ std::vector<std::byte> random_rows(base::Random& random, const Schema& schema, s
 /// A schema that a test knows to be one.
 inline Schema schema_of(std::string_view text) { return Schema::parse(text).value(); }
 
+/// The tables of one pool, by name.
+struct Tables {
+  explicit Tables(memory::BufferPool& pool_in) : pool(pool_in) {}
+  Result<std::shared_ptr<Table>> create(std::string_view name, Schema schema) {
+    return create_table(catalog, pool, name, std::move(schema));
+  }
+  Result<std::shared_ptr<Table>> drop(std::string_view name) { return catalog.drop<Table>(name); }
+
+  memory::BufferPool& pool;
+  catalog::Catalog catalog;
+};
+
 /// A region with a pool and the tables in it.
 struct TableStore {
   explicit TableStore(std::uint64_t bytes_max = std::uint64_t{64} << 20)
@@ -43,7 +55,7 @@ struct TableStore {
 
   memory::Region region;
   memory::BufferPool pool;
-  TableCatalog tables;
+  Tables tables;
   int next = 0;
 };
 

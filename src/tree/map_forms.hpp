@@ -8,11 +8,12 @@
 #include "espalier/types.hpp"
 #include "wire/message.hpp"
 
-namespace espalier::wire {
+namespace espalier::tree {
 
 /// `key_bytes_max`: what the node found for these options; 0 where they are only asked for.
-[[nodiscard]] inline MapShape shape_of(const MapOptions& options, std::uint32_t key_bytes_max = 0) {
-  MapShape shape{};
+[[nodiscard]] inline wire::MapShape shape_of(const MapOptions& options,
+                                             std::uint32_t key_bytes_max = 0) {
+  wire::MapShape shape{};
   shape.snapshot_bytes_max = options.snapshot_bytes_max;
   shape.node_bytes = options.node_bytes;
   shape.log_bytes = options.log_bytes;
@@ -21,7 +22,7 @@ namespace espalier::wire {
   return shape;
 }
 
-[[nodiscard]] inline MapOptions options_of(const MapShape& shape) {
+[[nodiscard]] inline MapOptions options_of(const wire::MapShape& shape) {
   MapOptions options;
   options.snapshot_bytes_max = shape.snapshot_bytes_max;
   options.node_bytes = shape.node_bytes;
@@ -30,8 +31,8 @@ namespace espalier::wire {
   return options;
 }
 
-[[nodiscard]] inline MapNumbers numbers_of(const MapStats& stats) {
-  MapNumbers numbers{};
+[[nodiscard]] inline wire::MapNumbers numbers_of(const MapStats& stats) {
+  wire::MapNumbers numbers{};
   numbers.items = stats.items;
   numbers.leaves = stats.leaves;
   numbers.interior_nodes = stats.interior_nodes;
@@ -49,7 +50,7 @@ namespace espalier::wire {
   return numbers;
 }
 
-[[nodiscard]] inline MapStats stats_of(const MapNumbers& numbers) {
+[[nodiscard]] inline MapStats stats_of(const wire::MapNumbers& numbers) {
   MapStats stats;
   stats.items = numbers.items;
   stats.leaves = numbers.leaves;
@@ -68,4 +69,4 @@ namespace espalier::wire {
   return stats;
 }
 
-}  // namespace espalier::wire
+}  // namespace espalier::tree

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the vocabulary that is code: see espalier/types.hpp.
+// The part of the vocabulary of maps that is code: see espalier/types.hpp.
 #include "espalier/types.hpp"
 
 namespace espalier {

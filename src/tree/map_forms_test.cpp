@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wire/map_forms.hpp"
+#include "tree/map_forms.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,13 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace espalier::wire {
+namespace espalier::tree {
 namespace {
 
 TEST(MapForms, OptionsComeBackAsTheyWere) {
   for (const bool versions : {false, true}) {
     const MapOptions options{1024, 128, versions, 77};
-    const MapShape shape = shape_of(options, 9);
+    const wire::MapShape shape = shape_of(options, 9);
     EXPECT_EQ(shape.key_bytes_max, 9u);
     const MapOptions back = options_of(shape);
     EXPECT_EQ(back.node_bytes, 1024u);
@@ -25,13 +25,13 @@ TEST(MapForms, OptionsComeBackAsTheyWere) {
 }
 
 TEST(MapForms, EveryNumberComesBackAsItWas) {
-  std::array<std::uint64_t, sizeof(MapNumbers) / sizeof(std::uint64_t)> words{};
+  std::array<std::uint64_t, sizeof(wire::MapNumbers) / sizeof(std::uint64_t)> words{};
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = i + 1;
-  const auto numbers = std::bit_cast<MapNumbers>(words);
-  const MapNumbers back = numbers_of(stats_of(numbers));
+  const auto numbers = std::bit_cast<wire::MapNumbers>(words);
+  const wire::MapNumbers back = numbers_of(stats_of(numbers));
   EXPECT_EQ(std::bit_cast<decltype(words)>(back), words);
   EXPECT_EQ(stats_of(numbers).height, numbers.height);
 }
 
 }  // namespace
-}  // namespace espalier::wire
+}  // namespace espalier::tree
