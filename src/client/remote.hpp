@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "client/impl.hpp"
+#include "client/landing_writer.hpp"
 #include "client/node_address.hpp"
 #include "client/one_sided_caller.hpp"
 #include "client/remote_pipeline.hpp"
@@ -30,6 +31,7 @@ struct RemoteSession {
   std::unique_ptr<ThreadRings> rings;
   RemoteRequests requests;
   OneSidedCaller one_sided;  // used only if the store asks for that access
+  LandingWriter landing;     // of many rows
   bool busy = false;
 };
 

@@ -17,7 +17,7 @@ Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const NodeAddress& addre
   const auto session = RemoteLease::take(sessions);
   if (!session) return std::unexpected(session.error());
   if (access == Access::one_sided) {
-    const auto reads = (*session)->rings->connection().open_reads();
+    const auto reads = (*session)->rings->connection().open_beside(wire::LinkWay::reads);
     if (!reads) return std::unexpected(reads.error());
   }
   return std::make_unique<RemoteStore>(std::move(sessions));

@@ -188,13 +188,19 @@ TableResult<std::uint64_t> RemoteTables::append(std::uint32_t number,
   if (rows.size() > wire::kMessageBytesMax - wire::kRequestHeaderBytes) {
     return refuse({Code::invalid_argument, 0, 0}, "too many rows for one append");
   }
-  Outgoing request;
-  request.offload = wire::OffloadId::table_append;
-  request.map = number;
-  request.payload = text_of(rows);
-  const auto reply = ask(request);
-  if (!reply) return std::unexpected(reply.error());
-  return reply->header.version;
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return refuse(session.error());
+  RemoteRequests& requests = (*session)->requests;
+  auto reply = (*session)->landing.append(requests, (*session)->rings->connection(), number, rows);
+  if (!reply) {
+    Outgoing request;
+    request.offload = wire::OffloadId::table_append;
+    request.map = number;
+    request.payload = text_of(rows);
+    reply = requests.ask(request);
+  }
+  if (!*reply) return std::unexpected(reply->error());
+  return (*reply)->header.version;
 }
 
 namespace {

@@ -11,6 +11,7 @@
 
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
+#include "offload/append_words.hpp"
 #include "offload/counted_query.hpp"
 #include "offload/object_calls.hpp"
 #include "offload/query_run.hpp"
@@ -59,22 +60,6 @@ struct AppendState {
   std::shared_ptr<table::Table> table;
   std::optional<std::expected<std::uint64_t, table::AppendError>> done;
 };
-
-std::string words_of(const table::AppendError& error, const table::Schema& schema) {
-  constexpr std::size_t kNamed = 10;
-  if (error.error.code == Code::unsupported) {
-    return "the table is encrypted: slots are reserved for its rows first";
-  }
-  if (error.error.code == Code::not_found) {
-    return "the reservation has ended: nothing was appended";
-  }
-  if (error.wrong_rows == 0) return {};
-  std::string words = std::to_string(error.wrong_rows) + " wrong rows, nothing was appended";
-  for (std::size_t i = 0; i < std::min(kNamed, error.wrong.size()); ++i) {
-    words += "; " + table::describe(error.wrong[i], schema);
-  }
-  return words;
-}
 
 Next table_append(Call& call) {
   AppendState& state = call.state<AppendState>();
@@ -304,7 +289,7 @@ const Offload kOffloads[] = {
      .step = table_open},
     {.id = wire::OffloadId::table_append,
      .name = "table_append",
-     .format = "map: the table's number; payload: whole rows; key: of an encrypted table, a "
+     .format = "map: the table's id; payload: whole rows; key: of an encrypted table, a "
                "reservation's number",
      .summary = "appends all rows or none; answers the number of the first",
      .right = Right::write,
@@ -313,7 +298,7 @@ const Offload kOffloads[] = {
      .step = table_append},
     {.id = wire::OffloadId::table_query,
      .name = "table_query",
-     .format = "map: the table's number; payload: a pipeline; key: RunKeys, if it needs any",
+     .format = "map: the table's id; payload: a pipeline; key: RunKeys, if it needs any",
      .summary = "runs it beside the memory; chunks of result rows, then QueryNumbers and the last "
                 "rows",
      .right = Right::read,
@@ -323,7 +308,7 @@ const Offload kOffloads[] = {
      .cancel = cancel_query},
     {.id = wire::OffloadId::table_reserve,
      .name = "table_reserve",
-     .format = "map: the table's number; argument: how many rows",
+     .format = "map: the table's id; argument: how many rows",
      .summary = "reserves slots of an encrypted table for one append; answers the reservation's "
                 "number, and where they lie",
      .right = Right::write,

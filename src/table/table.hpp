@@ -29,6 +29,7 @@
 #include "catalog/object.hpp"
 #include "espalier/error.hpp"
 #include "memory/buffer_pool.hpp"
+#include "table/append_source.hpp"
 #include "table/key_bytes.hpp"
 #include "table/query_counts.hpp"
 #include "table/row_check.hpp"
@@ -94,6 +95,8 @@ class Table final : public catalog::Object {
   /// Errors: see AppendError; unsupported: the table is encrypted. Requires: whole rows, aligned
   /// to 8.
   std::expected<std::uint64_t, AppendError> append(std::span<const std::byte> rows);
+  /// The same for so many rows of a source.
+  std::expected<std::uint64_t, AppendError> append(const AppendSource& source, std::uint64_t rows);
 
   /// Whether its rows are encrypted, with a key of this salt.
   [[nodiscard]] bool encrypted() const { return encrypted_; }
@@ -145,7 +148,9 @@ class Table final : public catalog::Object {
   Result<void> reserve(std::uint64_t rows, Growth& growth);
   std::uint64_t new_page(std::uint64_t offset, std::uint64_t page, std::uint64_t first_row,
                          std::uint64_t cipher_page) const;
-  void copy_rows(std::span<const std::byte> rows, const Growth& growth, AppendError& error) const;
+  void copy_rows(const AppendSource& source, std::uint64_t rows, const Growth& growth,
+                 AppendError& error) const;
+  void check_rows(std::span<std::byte> copied, std::uint64_t first, AppendError& error) const;
   void publish(std::uint64_t rows, const Growth& growth);
   void give_back(const Growth& growth);
   void end_reservation();

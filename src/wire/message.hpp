@@ -54,8 +54,11 @@ enum class OffloadId : std::uint8_t {
   table_append = 32,    // map: the table's id; payload: rows; key: 8 bytes, a reservation
   table_query = 33,     // map: the table's id; payload: pipeline; key: RunKeys
   table_reserve = 34,   // map: the table's id; argument: rows
+  landing_open = 35,    // payload: 8 bytes, how many may be written; answers a LandingGrant
+  landing_close = 36,   // payload: 8 bytes, the window
+  table_commit = 37,    // map: the table's id; payload: LandedRows
 };
-inline constexpr std::uint32_t kOffloadIds = 35;
+inline constexpr std::uint32_t kOffloadIds = 38;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;
