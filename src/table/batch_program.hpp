@@ -10,10 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "table/batch_kernels.hpp"
+#include "table/batch_range.hpp"
 #include "table/pipeline.hpp"
 
 namespace espalier::table {
@@ -22,7 +24,8 @@ namespace espalier::table {
 struct Stage {
   std::vector<Instruction> code;
   std::uint32_t operator_index = 0;
-  std::uint16_t result = 0;  ///< of a filter: the register of its condition
+  std::uint16_t result = 0;          ///< of a filter: the register of its condition
+  std::optional<ColumnRange> range;  ///< of a filter that says one: it needs no code
 };
 
 /// Where the value of an item comes from.
