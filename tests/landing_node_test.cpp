@@ -188,15 +188,16 @@ TEST_P(HostileLandings, AWindowIsItsSessionsAndOnlyWhileItIsOpen) {
   }
   EXPECT_EQ(other.commit(info_->number, {grant.window, 0, bytes.size()}).error().error.code,
             Code::not_found);
-  const auto stranger = other.link();
-  EXPECT_EQ(ByHand::write(*stranger, grant, bytes), fabric::Status::remote_access);
+  const auto others = other.link();
+  EXPECT_EQ(ByHand::write(*others, grant, bytes), fabric::Status::remote_access);
   const auto beyond = client.link();
   EXPECT_EQ(ByHand::write(*beyond, grant, bytes, grant.bytes - 8), fabric::Status::remote_access);
   EXPECT_EQ(client.commit(info_->number, {grant.window, 0, bytes.size()})->header.version, 0u);
   ASSERT_TRUE(client.ask(OffloadId::landing_close, 0, base::bytes_of(grant.window)));
   const auto late = client.link();
   EXPECT_EQ(ByHand::write(*late, grant, bytes), fabric::Status::remote_access);
-  EXPECT_EQ(client.commit(info_->number, {grant.window, 0, 24}).error().error.code, Code::not_found);
+  EXPECT_EQ(client.commit(info_->number, {grant.window, 0, 24}).error().error.code,
+            Code::not_found);
   EXPECT_EQ(all_rows(), bytes);
 }
 

@@ -87,11 +87,11 @@ std::optional<std::expected<Reply, Refusal>> LandingWriter::append(
     grant_ = {};
     return std::nullopt;
   }
-  const wire::LandedRows landed{grant_.window, 0, rows.size()};
+  const wire::LandedRows there{grant_.window, 0, rows.size()};
   Outgoing request;
   request.offload = wire::OffloadId::table_commit;
   request.map = table;
-  request.payload = base::bytes_of(landed);
+  request.payload = base::bytes_of(there);
   return requests.ask(request, {});
 }
 

@@ -17,9 +17,10 @@ namespace espalier::client {
 
 class SideLink {
  public:
-  /// Connects for the session that `token` names. Requires: `way` is reads or writes. Errors: those of fabric::open_for_connecting;
-  /// system (ECONNREFUSED, ETIMEDOUT), corrupt (what answers is no node), and why the node refused:
-  /// unsupported (it does not offer that), not_found (no such session), too_many_participants.
+  /// Connects for the session that `token` names. Requires: `way` is reads or writes.
+  /// Errors: those of fabric::open_for_connecting; system (ECONNREFUSED, ETIMEDOUT),
+  /// corrupt (what answers is no node), and why the node refused: unsupported (it does not offer
+  /// that), not_found (no such session), too_many_participants.
   static Result<std::unique_ptr<SideLink>> open(const fabric::FabricAddress& address,
                                                 const wire::LinkToken& token, wire::LinkWay way,
                                                 std::uint64_t timeout_ns);

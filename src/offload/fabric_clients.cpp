@@ -10,7 +10,6 @@
 
 #include "base/system_error.hpp"
 #include "fabric/planted_fabric_bugs.hpp"
-#include "wire/landing.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -286,58 +285,6 @@ Result<void> FabricClients::accept(const fabric::ConnectRequest& request) {
     return attached;
   }
   return {};
-}
-
-// A pair beside that of the rings: what is refused ends the one, and not the other.
-Result<std::unique_ptr<fabric::QueuePair>> FabricClients::accept_beside(
-    const fabric::ConnectRequest& request, const wire::LinkHello& hello, const Session& session) {
-  wire::LinkWelcome welcome{};
-  welcome.magic = wire::kLinkMagic;
-  welcome.protocol = wire::kLinkProtocol;
-  welcome.way = hello.way;
-  welcome.node_id = options_.node_id;
-  welcome.token = session.token;
-  return endpoint_->accept(request, pair_options(session.domain),
-                           std::as_bytes(std::span(&welcome, 1)));
-}
-
-Result<void> FabricClients::accept_reads(const fabric::ConnectRequest& request,
-                                         const wire::LinkHello& hello) {
-  if (!options_.one_sided) return fail(Code::unsupported);
-  const auto known = sessions_.find(hello.token);
-  if (known == sessions_.end()) return fail(Code::not_found);
-  Session& session = *known->second;
-  auto pair = accept_beside(request, hello, session);
-  if (!pair) return std::unexpected(pair.error());
-  // What was read by the pair before this one is over, and so are its leases: nobody renews them.
-  if (session.reads) session.reads->close();
-  session.connection->one_sided->fence();
-  session.reads = std::move(*pair);
-  return {};
-}
-
-// Such a pair reaches the windows of its session, which it asks for by its rings, and nothing else.
-Result<void> FabricClients::accept_writes(const fabric::ConnectRequest& request,
-                                          const wire::LinkHello& hello) {
-  const auto known = sessions_.find(hello.token);
-  if (known == sessions_.end()) return fail(Code::not_found);
-  Session& session = *known->second;
-  if (!session.connection->landing) return fail(Code::unsupported);
-  remove_dead_writes(session);
-  if (session.writes.size() >= wire::kLandingWindowsMax) {
-    return fail(Code::too_many_participants, wire::kLandingWindowsMax);
-  }
-  auto pair = accept_beside(request, hello, session);
-  if (!pair) return std::unexpected(pair.error());
-  session.writes.push_back(std::move(*pair));
-  ++writes_;
-  return {};
-}
-
-void FabricClients::remove_dead_writes(Session& session) {
-  writes_ -= std::erase_if(session.writes, [](const auto& pair) {
-    return pair->state() == fabric::QueuePair::State::error;
-  });
 }
 
 Result<FabricClients::Session*> FabricClients::session_for(const wire::LinkHello& hello) {

@@ -64,25 +64,26 @@ struct CommitState {
 
 // The first step of a commit: everything that the client says is checked here.
 Next begin_commit(Call& call, CommitState& state) {
-  const auto landed = PayloadReader(call.payload()).take<wire::LandedRows>();
+  const auto rows_there = PayloadReader(call.payload()).take<wire::LandedRows>();
   LandingHost* const host = call.connection().landing.get();
-  auto window = host == nullptr ? nullptr : host->find(landed.window);
+  auto window = host == nullptr ? nullptr : host->find(rows_there.window);
   if (!window) return call.fail({Code::not_found, 0, 0}, kNoWindow);
   state.table = call.services().catalog().find<table::Table>(call.map_number());
   if (!state.table) return call.fail({Code::not_found, 0, call.map_number()});
   const std::uint32_t row_bytes = state.table->schema().row_bytes();
   const std::uint64_t bytes = window->region().bytes();
-  if (landed.offset > bytes || landed.bytes > bytes - landed.offset || landed.offset % 8 != 0) {
+  if (rows_there.offset > bytes || rows_there.bytes > bytes - rows_there.offset ||
+      rows_there.offset % 8 != 0) {
     return call.fail({Code::invalid_argument, 0, 0},
                      "the rows do not lie in the window, at a multiple of 8 bytes");
   }
-  if (landed.bytes % row_bytes != 0) {
+  if (rows_there.bytes % row_bytes != 0) {
     return call.fail({Code::invalid_argument, 0, row_bytes},
                      "not a whole number of rows of " + std::to_string(row_bytes) + " bytes");
   }
   return call.helper([&state,
-                      source = std::make_shared<LandedSource>(std::move(window), landed.offset),
-                      rows = landed.bytes / row_bytes] {
+                      source = std::make_shared<LandedSource>(std::move(window), rows_there.offset),
+                      rows = rows_there.bytes / row_bytes] {
     state.done.emplace(state.table->append(*source, rows));
   });
 }
