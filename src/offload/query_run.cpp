@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload/query_run.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -9,26 +8,11 @@
 namespace espalier::offload {
 namespace {
 
-// Some tens of microseconds: groups of many keys are cache misses each.
-constexpr std::uint32_t kRowsAtOnce = 4096;
-constexpr std::uint32_t kRowsToGroupAtOnce = 512;
-
 std::span<const std::byte> bytes_of_text(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
 }  // namespace
-
-std::span<std::byte> QueryRun::Stage::room() {
-  return std::span(run_.stage_).subspan(run_.staged_bytes_);
-}
-
-void QueryRun::Stage::commit(std::size_t, std::size_t bytes) { run_.staged_bytes_ += bytes; }
-
-void QueryRun::clear_stage() {
-  bytes_sent_ += staged_bytes_;
-  staged_bytes_ = 0;
-}
 
 void QueryRun::end_with(Error error, std::string words) {
   ended_ = true;
@@ -43,25 +27,20 @@ bool QueryRun::begin() {
     end_with({Code::invalid_argument, 0, 0}, checked.error().message());
     return false;
   }
-  pipeline_.emplace(std::move(*checked));
-  program_.emplace(*pipeline_);
-  stage_.resize(std::max<std::size_t>(kStageBytes, pipeline_->result.row_bytes()));
   table::RunOptions options;
   options.seed = seed_;
   options.group_bytes = table::GroupTable::kBytesMin;
-  if (pipeline_->grouped || pipeline_->distinct) {
+  if (checked->grouped || checked->distinct) {
     group_bytes_ = limits_.take_group_bytes(table::GroupTable::kBytesMin);
     options.group_bytes = group_bytes_;
   }
-  run_.emplace(*program_, source_, sink_, options);
+  run_.emplace(std::move(*checked), source_, options);
   return true;
 }
 
 JobStep QueryRun::step(StepContext& context) {
   const base::Stopwatch watch;
   if (!run_ && !begin()) return JobStep::done;
-  const bool groups = pipeline_->grouped || pipeline_->distinct;
-  const std::uint32_t rows_at_once = groups ? kRowsToGroupAtOnce : kRowsAtOnce;
   JobStep says = JobStep::again;
   while (says == JobStep::again) {
     if (cancelled()) {
@@ -69,41 +48,28 @@ JobStep QueryRun::step(StepContext& context) {
       says = JobStep::done;
       break;
     }
-    switch (run_->step(rows_at_once)) {
+    switch (run_->step(run_->step_rows())) {
       case table::RunState::running: break;
       case table::RunState::stalled: says = JobStep::done; break;
       case table::RunState::done:
         ended_ = true;
         says = JobStep::done;
         break;
-      case table::RunState::failed: {
-        const table::RunError& error = run_->error();
-        const bool of_source = error.source.code != Code::invalid;
-        end_with(of_source ? error.source : Error{Code::invalid_argument, 0, 0}, error.message());
+      case table::RunState::failed:
+        end_with(table::error_of(run_->error()), run_->error().message());
         says = JobStep::done;
         break;
-      }
     }
     if (context.should_return()) break;
   }
-  memory_bytes_ = std::max<std::uint64_t>(memory_bytes_, run_->memory_bytes());
   busy_ns_ += watch.elapsed_ns();
   return says;
 }
 
 wire::QueryNumbers QueryRun::numbers() const {
   wire::QueryNumbers numbers{};
-  if (run_) {
-    const table::RunNumbers& of_run = run_->numbers();
-    numbers.rows_read = of_run.rows_read;
-    numbers.rows_passed = of_run.rows_passed;
-    numbers.rows_sent = of_run.rows_sent;
-    numbers.bytes_read = of_run.bytes_read;
-    numbers.flushes = of_run.flushes;
-  }
-  numbers.bytes_sent = bytes_sent_;
+  if (run_) numbers = run_->numbers();
   numbers.busy_ns = busy_ns_;
-  numbers.memory_bytes = memory_bytes_;
   return numbers;
 }
 

@@ -115,16 +115,6 @@ struct AppendState {
   std::optional<std::expected<std::uint64_t, table::AppendError>> done;
 };
 
-std::string words_of(const table::AppendError& error, const table::Schema& schema) {
-  constexpr std::size_t kNamed = 10;
-  if (error.wrong_rows == 0) return {};
-  std::string words = std::to_string(error.wrong_rows) + " wrong rows, nothing was appended";
-  for (std::size_t i = 0; i < std::min(kNamed, error.wrong.size()); ++i) {
-    words += "; " + table::describe(error.wrong[i], schema);
-  }
-  return words;
-}
-
 Next table_append(Call& call) {
   AppendState& state = call.state<AppendState>();
   if (!state.table) {
@@ -141,7 +131,7 @@ Next table_append(Call& call) {
   }
   if (!*state.done) {
     const table::AppendError& error = state.done->error();
-    return call.fail(error.error, words_of(error, state.table->schema()));
+    return call.fail(error.error, table::describe(error, state.table->schema()));
   }
   wire::ResponseHeader header{};
   header.version = **state.done;  // the number of the first

@@ -279,4 +279,14 @@ TableStats Table::stats() const {
   return stats;
 }
 
+std::string describe(const AppendError& error, const Schema& schema) {
+  constexpr std::size_t kNamed = 10;
+  if (error.wrong_rows == 0) return {};
+  std::string words = std::to_string(error.wrong_rows) + " wrong rows, nothing was appended";
+  for (std::size_t i = 0; i < std::min(kNamed, error.wrong.size()); ++i) {
+    words += "; " + describe(error.wrong[i], schema);
+  }
+  return words;
+}
+
 }  // namespace espalier::table

@@ -51,6 +51,9 @@ struct AppendError {
   std::vector<WrongRow> wrong;
 };
 
+/// Which rows are wrong, the first ten by their columns; empty: it was something else.
+[[nodiscard]] std::string describe(const AppendError& error, const Schema& schema);
+
 class Table {
  public:
   static constexpr std::size_t kWrongRowsNamed = 100;
