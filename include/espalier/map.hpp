@@ -20,9 +20,14 @@
 #include <string_view>
 #include <vector>
 
+#include "espalier/table_error.hpp"
 #include "espalier/types.hpp"
 
 namespace espalier {
+
+class Schema;
+class Table;
+struct TableDescription;
 
 namespace client {
 class StoreImpl;
@@ -250,7 +255,7 @@ class Pipeline {
   std::unique_ptr<client::PipelineImpl> impl_;
 };
 
-/// Memory with any number of maps in it.
+/// Memory with any number of maps and tables in it.
 class Store {
  public:
   /// Cost: reserves addresses; memory is taken as it is used.
@@ -291,6 +296,18 @@ class Store {
   /// map's nodes. Errors: not_found.
   Result<void> drop_map(std::string_view name);
   [[nodiscard]] std::vector<std::string> map_names() const;
+
+  /// Makes an empty table; names are as those of maps, and apart from them. Cost: 64 KiB.
+  /// Include table.hpp. Errors: already_exists, invalid_argument, out_of_memory; of this and the
+  /// next ones also unsupported (an older node).
+  TableResult<Table> create_table(std::string_view name, const Schema& schema);
+  /// Errors: not_found.
+  [[nodiscard]] TableResult<Table> open_table(std::string_view name) const;
+  /// Removes a table; queries of it end with `dropped`, and its memory goes back with the last of
+  /// them. Errors: not_found.
+  TableResult<void> drop_table(std::string_view name);
+  /// By name.
+  [[nodiscard]] TableResult<std::vector<TableDescription>> tables() const;
 
   /// Takes `count` numbers in a row from the sequencer of this name, which begins at 0 and gives
   /// every number once; returns the first. Sequencers live beside the maps, under names of their

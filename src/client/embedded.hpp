@@ -14,6 +14,7 @@
 #include "base/sequencers.hpp"
 #include "client/call_context.hpp"
 #include "client/impl.hpp"
+#include "table/catalog.hpp"
 #include "tree/write/catalog.hpp"
 
 namespace espalier::client {
@@ -96,6 +97,14 @@ class EmbeddedPipeline final : public PipelineImpl {
   std::unique_ptr<tree::MapExecutor> executor_;
 };
 
+/// What stays as long as any handle of a table does.
+struct EmbeddedCore {
+  EmbeddedCore(memory::Region region, std::uint32_t participants_max)
+      : store(std::move(region), participants_max), tables(store.pool) {}
+  tree::StoreCore store;
+  table::TableCatalog tables;
+};
+
 class EmbeddedStore final : public StoreImpl {
  public:
   /// Errors: as Store::open.
@@ -115,12 +124,14 @@ class EmbeddedStore final : public StoreImpl {
   }
   Result<std::uint64_t> memory_bytes() override { return core_.region.taken_bytes(); }
   Result<std::string> node_numbers() override { return fail(Code::unsupported); }
+  [[nodiscard]] std::unique_ptr<TablesImpl> tables() override;
   void trim() override;
 
  private:
   [[nodiscard]] MapImpl* behind_handles(std::shared_ptr<tree::MapCore> core);
 
-  tree::StoreCore core_;
+  const std::shared_ptr<EmbeddedCore> shared_;
+  tree::StoreCore& core_;
   tree::Catalog catalog_;
   base::Sequencers sequencers_;
   const std::shared_ptr<CallContextPool> sessions_;

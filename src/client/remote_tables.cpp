@@ -2,23 +2,17 @@
 #include "client/remote_tables.hpp"
 
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <utility>
+
+#include "client/remote_run.hpp"
 
 namespace espalier::client {
 namespace {
 
-std::unexpected<Refusal> refuse(Error error, std::string words = {}) {
-  return std::unexpected(Refusal{error, std::move(words)});
-}
-
-constexpr std::size_t kNameBytesMax = 255;
-constexpr const char* kBadName = "a table's name has 1 to 255 bytes";
-
-bool is_name(std::string_view name) { return !name.empty() && name.size() <= kNameBytesMax; }
-
-std::unexpected<Refusal> nonsense(std::string words) {
-  return refuse({Code::corrupt, 0, 0}, std::move(words));
+std::unexpected<TableError> nonsense(std::string words) {
+  return refuse_table({Code::corrupt, 0, 0}, std::move(words));
 }
 
 std::string_view text_of(std::span<const std::byte> bytes) {
@@ -39,72 +33,153 @@ std::optional<TableInfo> read_info(std::string_view name, std::uint64_t number,
                    facts};
 }
 
-// Whole rows, at an address of their own where they do not lie well.
-bool hand_rows(std::string_view payload, std::size_t row_bytes, const RemoteTables::RowSink& sink) {
-  const auto* bytes = reinterpret_cast<const std::byte*>(payload.data());
-  if (reinterpret_cast<std::uintptr_t>(bytes) % 8 == 0) {
-    return sink({bytes, payload.size() / row_bytes * row_bytes});
-  }
-  const std::vector<std::byte> copy(bytes, bytes + payload.size());
-  return sink(std::span(copy).first(copy.size() / row_bytes * row_bytes));
-}
-
-}  // namespace
-
-std::string message(const Refusal& refusal) {
-  return refusal.words.empty() ? espalier::message(refusal.error) : refusal.words;
-}
-
-TableResult<Reply> RemoteTables::ask(const Outgoing& request, const ChunkSink& sink) {
-  const auto session = RemoteLease::take(sessions_);
-  if (!session) return refuse(session.error());
-  auto reply = (*session)->requests.ask(request, sink);
-  if (!reply && reply.error().error.code == Code::unsupported) {
-    return refuse(reply.error().error, "this node knows no tables: it is an older one");
+TableResult<Reply> ask(RemoteSession& session, const Outgoing& request) {
+  auto reply = session.requests.ask(request);
+  if (!reply && reply.error().error.code == Code::unsupported && reply.error().words.empty()) {
+    return refuse_table(reply.error().error, "this node knows no tables: it is an older one");
   }
   return reply;
 }
 
-TableResult<TableInfo> RemoteTables::ask_for_table(std::string_view name, const Outgoing& request) {
-  if (!is_name(name)) return refuse({Code::invalid_argument, 0, 0}, kBadName);
-  const auto reply = ask(request);
+TableResult<TableInfo> ask_for_table(RemoteSession& session, std::string_view name,
+                                     wire::OffloadId offload, std::span<const std::byte> payload) {
+  Outgoing request;
+  request.offload = offload;
+  request.key = name;
+  request.payload = text_of(payload);
+  const auto reply = ask(session, request);
   if (!reply) return std::unexpected(reply.error());
   auto info = read_info(name, reply->header.version, reply->payload);
   if (!info) return nonsense("the node answered with what is no table");
   return std::move(*info);
 }
 
-TableResult<TableInfo> RemoteTables::create(std::string_view name, const table::Schema& schema) {
-  std::vector<std::byte> bytes(schema.encoded_bytes());
-  schema.encode(bytes);
-  Outgoing request;
-  request.offload = wire::OffloadId::table_create;
-  request.key = name;
-  request.payload = text_of(bytes);
-  return ask_for_table(name, request);
+class RemoteTable final : public TableImpl {
+ public:
+  RemoteTable(std::shared_ptr<RemoteSessions> sessions, std::uint64_t node, TableInfo info)
+      : TableImpl(std::move(info.name), std::move(info.schema)),
+        sessions_(std::move(sessions)),
+        node_(node),
+        number_(info.number) {}
+
+  TableResult<wire::TableFacts> facts() override;
+  TableResult<std::uint64_t> append(std::span<const std::byte> rows) override;
+  TableResult<std::unique_ptr<TableRun>> begin(std::span<const std::byte> pipeline,
+                                               std::size_t result_row_bytes,
+                                               const RunLimits& limits) override;
+
+ private:
+  /// The table's number on the node that a session leads to. Errors: not_found; dropped (there is
+  /// another of its name).
+  TableResult<std::uint32_t> number(RemoteSession& session);
+
+  const std::shared_ptr<RemoteSessions> sessions_;
+  std::mutex mutex_;  // guards the two below
+  std::uint64_t node_;
+  std::uint32_t number_;
+};
+
+TableResult<std::uint32_t> RemoteTable::number(RemoteSession& session) {
+  const std::uint64_t node = session.rings->connection().node_id();
+  const std::lock_guard lock(mutex_);
+  if (node == node_) return number_;
+  const auto info = ask_for_table(session, name(), wire::OffloadId::table_open, {});
+  if (!info) return std::unexpected(info.error());
+  if (info->schema != schema()) {
+    return refuse_table({Code::dropped, 0, 0},
+                        "another node has come, whose table of this name has other columns");
+  }
+  node_ = node;
+  number_ = info->number;
+  return number_;
 }
 
-TableResult<TableInfo> RemoteTables::open(std::string_view name) {
+TableResult<wire::TableFacts> RemoteTable::facts() {
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return refuse_table(session.error());
+  const auto own = number(**session);
+  if (!own) return std::unexpected(own.error());
+  const auto info = ask_for_table(**session, name(), wire::OffloadId::table_open, {});
+  if (!info) return std::unexpected(info.error());
+  if (info->number != *own) {
+    return refuse_table({Code::dropped, 0, 0}, "the table was dropped; this is another");
+  }
+  return info->facts;
+}
+
+TableResult<std::uint64_t> RemoteTable::append(std::span<const std::byte> rows) {
+  if (rows.size() > kAppendBytesMax) {
+    return refuse_table({Code::invalid_argument, 0, 0}, "too many rows for one append");
+  }
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return refuse_table(session.error());
+  const auto own = number(**session);
+  if (!own) return std::unexpected(own.error());
   Outgoing request;
-  request.offload = wire::OffloadId::table_open;
-  request.key = name;
-  return ask_for_table(name, request);
+  request.offload = wire::OffloadId::table_append;
+  request.map = *own;
+  request.payload = text_of(rows);
+  const auto reply = ask(**session, request);
+  if (!reply) return std::unexpected(reply.error());
+  return reply->header.version;
+}
+
+TableResult<std::unique_ptr<TableRun>> RemoteTable::begin(std::span<const std::byte> pipeline,
+                                                          std::size_t result_row_bytes,
+                                                          const RunLimits& limits) {
+  if (auto reached = limits.reached()) return std::unexpected(*std::move(reached));
+  auto session = HeldSession::take(sessions_, limits.within_call);
+  if (!session) return std::unexpected(session.error());
+  const auto own = number(**session);
+  if (!own) return std::unexpected(own.error());
+  return RemoteRun::begin(std::move(*session), *own, pipeline, result_row_bytes, limits);
+}
+
+}  // namespace
+
+TableResult<std::shared_ptr<TableImpl>> RemoteTables::create(std::string_view name,
+                                                             const table::Schema& schema) {
+  if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return refuse_table(session.error());
+  std::vector<std::byte> bytes(schema.encoded_bytes());
+  schema.encode(bytes);
+  auto info = ask_for_table(**session, name, wire::OffloadId::table_create, bytes);
+  if (!info) return std::unexpected(std::move(info.error()));
+  // What is written and read later relies on it.
+  if (info->schema != schema) return nonsense("the node made a table of other columns");
+  return std::make_shared<RemoteTable>(sessions_, (*session)->rings->connection().node_id(),
+                                       *std::move(info));
+}
+
+TableResult<std::shared_ptr<TableImpl>> RemoteTables::open(std::string_view name) {
+  if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return refuse_table(session.error());
+  auto info = ask_for_table(**session, name, wire::OffloadId::table_open, {});
+  if (!info) return std::unexpected(std::move(info.error()));
+  return std::make_shared<RemoteTable>(sessions_, (*session)->rings->connection().node_id(),
+                                       *std::move(info));
 }
 
 TableResult<void> RemoteTables::drop(std::string_view name) {
-  if (!is_name(name)) return refuse({Code::invalid_argument, 0, 0}, kBadName);
+  if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return refuse_table(session.error());
   Outgoing request;
   request.offload = wire::OffloadId::table_drop;
   request.key = name;
-  const auto reply = ask(request);
+  const auto reply = ask(**session, request);
   if (!reply) return std::unexpected(reply.error());
   return {};
 }
 
 TableResult<std::vector<TableInfo>> RemoteTables::list() {
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return refuse_table(session.error());
   Outgoing request;
   request.offload = wire::OffloadId::table_list;
-  const auto reply = ask(request);
+  const auto reply = ask(**session, request);
   if (!reply) return std::unexpected(reply.error());
   std::vector<TableInfo> tables;
   std::string_view left = reply->payload;
@@ -115,43 +190,6 @@ TableResult<std::vector<TableInfo>> RemoteTables::list() {
     tables.push_back(std::move(*info));
   }
   return tables;
-}
-
-TableResult<std::uint64_t> RemoteTables::append(std::uint32_t number,
-                                                std::span<const std::byte> rows) {
-  if (rows.size() > wire::kMessageBytesMax - wire::kRequestHeaderBytes) {
-    return refuse({Code::invalid_argument, 0, 0}, "too many rows for one append");
-  }
-  Outgoing request;
-  request.offload = wire::OffloadId::table_append;
-  request.map = number;
-  request.payload = text_of(rows);
-  const auto reply = ask(request);
-  if (!reply) return std::unexpected(reply.error());
-  return reply->header.version;
-}
-
-TableResult<wire::QueryNumbers> RemoteTables::query(const TableInfo& table,
-                                                    std::size_t result_row_bytes,
-                                                    std::span<const std::byte> pipeline,
-                                                    const RowSink& sink) {
-  Outgoing request;
-  request.offload = wire::OffloadId::table_query;
-  request.map = table.number;
-  request.payload = text_of(pipeline);
-  bool wanted = true;
-  const auto reply = ask(request, [&](wire::ChunkKind kind, std::string_view rows) {
-    if (kind == wire::ChunkKind::rows) wanted = hand_rows(rows, result_row_bytes, sink);
-    return wanted;
-  });
-  if (!reply) return std::unexpected(reply.error());
-  wire::QueryNumbers numbers{};
-  std::string_view payload = reply->payload;
-  if (payload.size() < sizeof numbers) return nonsense("the node's answer has no numbers");
-  std::memcpy(&numbers, payload.data(), sizeof numbers);
-  payload.remove_prefix(sizeof numbers);
-  if (wanted && !payload.empty()) static_cast<void>(hand_rows(payload, result_row_bytes, sink));
-  return numbers;
 }
 
 }  // namespace espalier::client

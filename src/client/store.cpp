@@ -3,12 +3,9 @@
 
 #include "client/embedded.hpp"
 #include "client/remote.hpp"
-#include "client/remote_tables.hpp"
 #include "tree/write/catalog.hpp"
 
 namespace espalier {
-
-std::unique_ptr<client::RemoteTables> client::StoreImpl::tables() { return nullptr; }
 
 Store::Store(std::unique_ptr<client::StoreImpl> impl) : impl_(std::move(impl)) {}
 Store::Store(Store&&) noexcept = default;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "client/tables.hpp"
 #include "table/csv_reader.hpp"
 #include "tools/commands.hpp"
 #include "tools/json_record.hpp"
@@ -17,6 +18,9 @@
 
 namespace espalier::tools {
 namespace {
+
+/// Rows that one append carries: large enough to be quick, small enough for any node.
+constexpr std::size_t kAppendBytes = std::size_t{1} << 20;
 
 struct Options {
   std::optional<std::string> at;
@@ -42,24 +46,21 @@ std::unexpected<Failure> bad_csv(const std::string& file, const table::CsvFailur
 }
 
 Outcome<Loaded> load_rows(Environment& environment, const std::string& file, ByteSource& source,
-                          const table::CsvOptions& csv, TablePlace& place,
-                          const client::TableInfo& table) {
+                          const table::CsvOptions& csv, client::TableImpl& table) {
   const std::uint64_t begin_ns = environment.now_ns();
   const auto info = environment.files.info(file);
   Progress progress(environment, file, info ? info->size_bytes : std::nullopt);
-  table::CsvReader reader(source, table.schema, csv);
-  const std::size_t row_bytes = table.schema.row_bytes();
-  std::vector<std::byte> rows(
-      std::max<std::size_t>(client::RemoteTables::kAppendBytes / row_bytes, 1) * row_bytes);
+  table::CsvReader reader(source, table.schema(), csv);
+  const std::size_t row_bytes = table.schema().row_bytes();
+  std::vector<std::byte> rows(std::max<std::size_t>(kAppendBytes / row_bytes, 1) * row_bytes);
   Loaded loaded;
   for (;;) {
     const auto read = reader.read(rows);
     if (!read) return bad_csv(file, read.error(), loaded.rows);
     if (*read == 0) break;
-    const auto appended =
-        place.tables->append(table.number, std::span(rows).first(*read * row_bytes));
+    const auto appended = table.append(std::span(rows).first(*read * row_bytes));
     if (!appended) {
-      return refused(fmt::format("append to table '{}' behind {} rows of this file", table.name,
+      return refused(fmt::format("append to table '{}' behind {} rows of this file", table.name(),
                                  format_count(loaded.rows)),
                      appended.error());
     }
@@ -108,7 +109,8 @@ Outcome<int> load(Environment& environment, const Options& options) {
     opened = std::move(*file);
   }
   ByteSource& source = opened ? *opened : environment.input;
-  const auto loaded = load_rows(environment, options.file, source, *csv, *place, *table);
+  const auto loaded =
+      load_rows(environment, options.file, source, *csv, *client::TableImpl::of(*table));
   if (!loaded) return std::unexpected(loaded.error());
   report(environment, options, *loaded);
   return kOk;
