@@ -15,6 +15,7 @@
 #include "bench/run_memory.hpp"
 #include "bench/run_rings.hpp"
 #include "bench/run_rpc.hpp"
+#include "bench/run_table.hpp"
 #include "bench/run_tree.hpp"
 #include "bench/run_ycsb.hpp"
 #include "cmdline/completion.hpp"
@@ -286,6 +287,22 @@ void add_latency(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   choose(command, options, output, chosen, run_latency);
 }
 
+void add_table(CLI::App& app, const Output& output, cmdline::Action& chosen) {
+  CLI::App& command = *app.add_subcommand("table", "queries beside the memory, and elsewhere");
+  const auto options = std::make_shared<TableOptions>();
+  add_list(command, "--experiment", options->experiments,
+           table_experiment_names() + "; by default all");
+  add_list(command, "--target", options->targets, table_target_names() + "; by default all");
+  add_choices(command, "--transport", options->transports, parse_node_transport,
+              "unix, shm; to the node; both by default");
+  add_number(command, "--table-bytes", options->table_bytes, "of rows, about");
+  add_numbers(command, "--groups", options->groups,
+              "16,1024,65536,1048576: those to measure (group, distinct, clients)");
+  add_numbers(command, "--clients", options->clients, "at a time (clients); 1,6 by default");
+  add_point_options(command, *options);
+  choose(command, options, output, chosen, run_table);
+}
+
 void add_fabric(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   CLI::App& command = *app.add_subcommand("fabric", "the verbs, transport by transport");
   const auto options = std::make_shared<FabricOptions>();
@@ -316,6 +333,7 @@ void add_bench_commands(CLI::App& app, const Output& output, cmdline::Action& ch
   add_memory(app, output, chosen);
   add_rings(app, output, chosen);
   add_rpc(app, output, chosen);
+  add_table(app, output, chosen);
   add_latency(app, output, chosen);
   add_fabric(app, output, chosen);
 }

@@ -11,7 +11,8 @@
 #   *_bench.cpp    one program each, over Google Benchmark
 #
 #   espalier_module(<name> [FOLDER <dir>] [DEPENDS <module>...] [TEST_DEPENDS <module>...]
-#                   [LIBRARIES <target>...] [EXECUTABLE <program>] [PLANTED] [COMMANDS])
+#                   [LIBRARIES <target>...] [EXECUTABLE <program>] [PLANTED] [COMMANDS]
+#                   [PROGRAMS_ONLY])
 #
 # TEST_DEPENDS names what only its tests, fuzzers and their support need besides.
 #
@@ -19,12 +20,15 @@
 # the protocol (ESPALIER_PLANTED_BUGS) and inject faults (ESPALIER_FAULTS). Only tests named
 # *_planted_test.cpp link it.
 #
+# PROGRAMS_ONLY is for what programs are made of and no library that is installed: it is always
+# compiled in batches.
+#
 # COMMANDS is for what people call: most of it runs once for each call, and half a minute goes into
 # optimising what CLI11 generates for one command under sanitizers. So there it is not optimised.
 # It is compiled in batches, with a precompiled header.
 
 function(espalier_module name)
-  cmake_parse_arguments(arg "PLANTED;COMMANDS" "FOLDER;EXECUTABLE"
+  cmake_parse_arguments(arg "PLANTED;COMMANDS;PROGRAMS_ONLY" "FOLDER;EXECUTABLE"
                         "DEPENDS;TEST_DEPENDS;LIBRARIES" ${ARGN})
   if(NOT arg_FOLDER)
     set(arg_FOLDER src/${name})
@@ -53,7 +57,7 @@ function(espalier_module name)
     target_precompile_headers(espalier_${name} PRIVATE
       <CLI/CLI.hpp> <fmt/format.h> <nlohmann/json.hpp> <functional> <memory> <optional> <string>
       <vector>)
-  elseif(ESPALIER_SANITIZERS)
+  elseif(ESPALIER_SANITIZERS OR arg_PROGRAMS_ONLY)
     espalier_batches(espalier_${name} "${sources}")
   endif()
   if(arg_PLANTED)

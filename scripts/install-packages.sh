@@ -10,7 +10,7 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build ccache pkg-config
   libcli11-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libtomlplusplus-dev libcpp-httplib-dev
-  libpg-query-dev
+  libpg-query-dev libre2-dev libhyperscan-dev libssl-dev
   libfabric-dev libxdp-dev libbpf-dev
   libabsl-dev librocksdb-dev liblmdb-dev libhiredis-dev redis-server
   wamerican-insane

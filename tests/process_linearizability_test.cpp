@@ -242,7 +242,7 @@ TEST(HistoryBytes, GiveBackWhatTheyWereMadeOf) {
   full.value = "";
   full.options = {.limit = 9, .reverse = true, .from_floor = true};
   full.writes = {{"a", "1", false}, {"b", "", true}};
-  full.conditions = {{"c", "2", 7, WriteBatch::Condition::version}};
+  full.conditions = {{"c", "2", 7, ConditionKind::version}};
   full.refused = full.applied = full.existed = full.pinned = true;
   full.seen = "seen";
   full.failed_condition = 1;
@@ -258,7 +258,7 @@ TEST(HistoryBytes, GiveBackWhatTheyWereMadeOf) {
   EXPECT_EQ(back[0].key, full.key);
   EXPECT_EQ(back[0].value, full.value);
   EXPECT_EQ(back[0].items, full.items);
-  EXPECT_EQ(back[0].conditions[0].kind, WriteBatch::Condition::version);
+  EXPECT_EQ(back[0].conditions[0].kind, ConditionKind::version);
   EXPECT_EQ(back[0].read_version, full.read_version);
   EXPECT_FALSE(back[1].seen || back[1].value || back[1].applied);
   for (std::size_t cut = 0; cut < bytes.size(); cut += 7) {

@@ -11,6 +11,7 @@
 
 #include "client/impl.hpp"
 #include "client/tables.hpp"
+#include "node/numbers_format.hpp"
 #include "table/pipeline_builder.hpp"
 #include "table/value.hpp"
 #include "tests/support/node_fixture.hpp"
@@ -51,7 +52,7 @@ class TableNodes : public test::NodeOverEachWay {
     return bytes;
   }
   std::shared_ptr<TableImpl> filled() {
-    auto made = tables_->create("t", schema_);
+    auto made = tables_->create("t", schema_, false);
     EXPECT_TRUE(made) << message(made.error());
     for (std::uint64_t i = 0; i < kRows; i += 15'000) {
       const auto appended = (*made)->append(rows(i, 15'000));
@@ -139,6 +140,47 @@ TEST_P(TableNodes, GroupsAreCountedBesideTheMemory) {
   ASSERT_TRUE(numbers) << message(numbers.error());
   EXPECT_EQ(numbers->rows_sent, kGroups);
   EXPECT_LT(numbers->bytes_sent, table->facts()->memory_bytes / 20);
+}
+
+// A name is one object's, whichever way the client has come, and the node tells of all kinds.
+TEST_P(TableNodes, ShareNamesListAndNumbersWithMaps) {
+  const auto table = filled();
+  const client::TableInfo info = tables_->list()->at(0);
+  constexpr auto kMap = static_cast<std::uint32_t>(ObjectKind::map);
+  constexpr auto kTable = static_cast<std::uint32_t>(ObjectKind::table);
+  EXPECT_EQ(store_->create_map("t").error(), (Error{Code::already_exists, 0, kTable}));
+  EXPECT_EQ(store_->open_map("t").error(), (Error{Code::wrong_kind, 0, kTable}));
+  EXPECT_EQ(store_->drop_map("t").error(), (Error{Code::wrong_kind, 0, kTable}));
+  EXPECT_EQ(tables_->create("default", schema_, false).error().error,
+            (Error{Code::already_exists, 0, kMap}));
+  EXPECT_EQ(tables_->open("default").error().error, (Error{Code::wrong_kind, 0, kMap}));
+  EXPECT_EQ(tables_->drop("default").error().error, (Error{Code::wrong_kind, 0, kMap}));
+  EXPECT_EQ(store_->map_names(), std::vector<std::string>{"default"});
+  const auto objects = client::StoreImpl::of(*store_).objects(ObjectKind::any);
+  ASSERT_TRUE(objects) << message(objects.error());
+  ASSERT_EQ(objects->size(), 2u);
+  EXPECT_EQ((*objects)[0].kind, ObjectKind::map);
+  EXPECT_EQ((*objects)[1].kind, ObjectKind::table);
+  EXPECT_EQ((*objects)[1].id, info.number);
+  EXPECT_EQ((*objects)[1].entries, kRows);
+  EXPECT_EQ((*objects)[1].memory_bytes, info.facts.memory_bytes);
+  ASSERT_TRUE(table->run(everything(), schema_.row_bytes(),
+                         [](std::span<const std::byte>) { return true; }));
+  const auto bytes = client::StoreImpl::of(*store_).node_numbers();
+  ASSERT_TRUE(bytes) << message(bytes.error());
+  const auto numbers = node::decode(*bytes);
+  ASSERT_TRUE(numbers);
+  ASSERT_EQ(numbers->tables.size(), 1u);
+  EXPECT_EQ(numbers->tables[0].name, "t");
+  EXPECT_EQ(numbers->tables[0].stats.rows, kRows);
+  EXPECT_EQ(numbers->tables[0].stats.queries.ended, 1u);
+  EXPECT_EQ(numbers->tables[0].stats.rows_sent, kRows);
+  EXPECT_EQ(numbers->queries.ended, 1u);
+  EXPECT_GE(numbers->helpers.threads, 1u);
+  EXPECT_GE(numbers->helpers.steps, 5u);  // four appends and a query
+  EXPECT_GT(numbers->helpers.busy_ns, 0u);
+  ASSERT_TRUE(tables_->drop("t"));
+  ASSERT_TRUE(store_->create_map("t"));
 }
 
 using TableNodesConcurrency = TableNodes;

@@ -58,9 +58,9 @@ TEST(WriteRules, VersionsAreReleasedInOrder) {
 // --- rule 6: answers from the newest state -------------------------------------------------------
 
 // A request that changes nothing because of something unreleased: not answered before the release.
-Wrong answers_only_after_the_release(
-    const std::vector<Scene::Put>& before, const std::vector<Scene::Put>& unreleased, Op op,
-    std::optional<tree::WriteCondition> condition = std::nullopt) {
+Wrong answers_only_after_the_release(const std::vector<Scene::Put>& before,
+                                     const std::vector<Scene::Put>& unreleased, Op op,
+                                     std::optional<Condition> condition = std::nullopt) {
   Scene scene;
   scene.write(before);
   OpenVersion open(*scene.map);
@@ -90,8 +90,8 @@ TEST(WriteRules, AnUpdateThatFindsNoKeyWaitsForTheReleaseOfItsErasure) {
 
 TEST(WriteRules, AConditionThatFailsWaitsForTheReleaseOfWhatItSaw) {
   expect_rejected(Bug::answer_unreleased, [] {
-    tree::WriteCondition condition;
-    condition.kind = tree::WriteCondition::Kind::value;
+    Condition condition;
+    condition.kind = ConditionKind::value;
     condition.value = "v";
     return answers_only_after_the_release({{"k", "v"}}, {{"k", "theirs"}}, Op::put, condition);
   });
@@ -134,8 +134,9 @@ TEST(WriteRules, TheVersionIsTakenUnderTheLock) {
     Scene scene;
     scene.a.put("k", "first");
     std::uint64_t theirs = 0;
-    const At before_lock(Moment::before_lock,
-                         [&] { theirs = scene.write({{"k", "theirs"}}).version; });
+    const At before_lock(Moment::before_lock, [&] {
+      theirs = scene.write({{"k", "theirs"}}).version;
+    });
     if (!scene.a.put("k", "mine")) return "not answered";
     const std::uint64_t mine = scene.a.completion().version;
     if (mine == 0 || theirs == 0) return "not written";

@@ -14,15 +14,16 @@ namespace espalier {
 
 /// What went wrong, as far as a caller can act on it.
 enum class Code : std::uint16_t {
-  invalid = 0,                ///< never a real error: an Error that nobody filled
-  invalid_argument = 1,       ///< an argument is outside what the call documents; nothing was done
-  key_too_long = 2,           ///< the key is empty or longer than this map's node size allows
-  value_too_long = 3,         ///< the value is longer than 16 MiB
-  out_of_memory = 4,          ///< the memory limit is reached; nothing was changed, reads go on
-  condition_failed = 5,       ///< a condition of a write batch did not hold; nothing was changed
-  snapshot_expired = 6,       ///< the snapshot held more memory than it may and was given up
-  already_exists = 7,         ///< a map of this name exists
-  not_found = 8,              ///< there is no map (or file) of this name
+  invalid = 0,           ///< never a real error: an Error that nobody filled
+  invalid_argument = 1,  ///< an argument is outside what the call documents; nothing was done
+  key_too_long = 2,      ///< the key is empty or longer than this map's node size allows
+  value_too_long = 3,    ///< the value is longer than 16 MiB
+  out_of_memory = 4,     ///< the memory limit is reached; nothing was changed, reads go on
+  condition_failed = 5,  ///< a condition of a write batch did not hold; nothing was changed
+  snapshot_expired = 6,  ///< the snapshot held more memory than it may and was given up
+  /// the name is taken; detail, where it is a name of a store: the ObjectKind of what has it
+  already_exists = 7,
+  not_found = 8,              ///< there is no map or table (or file) of this name
   too_many_participants = 9,  ///< all epoch slots are taken; close sessions or raise the limit
   system = 10,                ///< the operating system refused; detail is errno
   /// bytes that should be a structure of ours are not; detail tells which rule
@@ -35,6 +36,8 @@ enum class Code : std::uint16_t {
   contended = 14,
   dropped = 15,  ///< the table was dropped meanwhile: what was read of it so far is not all
   busy = 16,     ///< the node has as much of this kind to do as it takes; ask again later
+  /// the name is that of another kind of object; detail: its ObjectKind (espalier/kind.hpp)
+  wrong_kind = 17,
 };
 
 /// An 8-byte error: a code, and a detail whose meaning the code gives (errno, a limit, an index).

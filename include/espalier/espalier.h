@@ -55,7 +55,7 @@ typedef int32_t espalier_code;
 #define ESPALIER_OUT_OF_MEMORY 4     ///< the limit is reached; nothing was changed, reads go on
 #define ESPALIER_CONDITION_FAILED 5  ///< a condition did not hold; nothing was changed
 #define ESPALIER_SNAPSHOT_EXPIRED 6  ///< it held more memory than it may and was given up
-#define ESPALIER_ALREADY_EXISTS 7    ///< a map of this name exists
+#define ESPALIER_ALREADY_EXISTS 7    ///< something has this name
 #define ESPALIER_NOT_FOUND 8         ///< there is no map of this name
 #define ESPALIER_TOO_MANY_PARTICIPANTS 9  ///< all places for threads or clients are taken
 #define ESPALIER_SYSTEM 10                ///< the operating system refused; the detail is errno
@@ -68,6 +68,8 @@ typedef int32_t espalier_code;
 /// The table was dropped meanwhile: what was read of it so far is not all.
 #define ESPALIER_DROPPED 15
 #define ESPALIER_BUSY 16
+/// The name is that of another kind of object, such as a table's; the detail is the kind.
+#define ESPALIER_WRONG_KIND 17
 #define ESPALIER_INTERNAL 1000  ///< a defect of the library: please report it with the message
 
 /// Of the last call of this thread that failed: its code, ESPALIER_OK if none did.

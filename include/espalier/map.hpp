@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "espalier/condition.hpp"
 #include "espalier/table_error.hpp"
 #include "espalier/types.hpp"
 
@@ -69,7 +70,6 @@ class WriteBatch {
   void clear();
   [[nodiscard]] bool empty() const { return writes_.empty() && conditions_.empty(); }
 
-  enum class Condition : std::uint8_t { absent = 1, present = 2, value = 3, version = 4 };
   struct Write {
     std::string key;
     std::string value;
@@ -79,7 +79,10 @@ class WriteBatch {
     std::string key;
     std::string value;
     Version version = 0;
-    Condition kind = Condition::absent;
+    ConditionKind kind = ConditionKind::absent;
+
+    /// It points into this.
+    [[nodiscard]] espalier::Condition condition() const { return {kind, version, value}; }
   };
   [[nodiscard]] const std::vector<Write>& writes() const { return writes_; }
   [[nodiscard]] const std::vector<Check>& conditions() const { return conditions_; }
@@ -288,12 +291,13 @@ class Store {
   ~Store();
 
   /// Makes an empty map; names have 1 to 255 bytes. Cost: up to a mebibyte, for nodes that are put
-  /// by for erases. Errors: already_exists, invalid_argument, out_of_memory.
+  /// by for erases. Errors: already_exists (detail: the ObjectKind of what has the name, which may
+  /// be a table), invalid_argument, out_of_memory.
   Result<Map> create_map(std::string_view name, const MapOptions& options = {});
-  /// Errors: not_found.
+  /// Errors: not_found; wrong_kind (it is no map; detail: its ObjectKind).
   [[nodiscard]] Result<Map> open_map(std::string_view name) const;
   /// Removes a map and gives its memory back. Its handles must no longer be used. Cost: reads the
-  /// map's nodes. Errors: not_found.
+  /// map's nodes. Errors: not_found, wrong_kind.
   Result<void> drop_map(std::string_view name);
   [[nodiscard]] std::vector<std::string> map_names() const;
 

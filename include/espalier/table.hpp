@@ -128,6 +128,8 @@ struct TableDescription {
   std::uint64_t rows = 0;
   std::uint64_t pages = 0;         ///< of 2 MiB
   std::uint64_t memory_bytes = 0;  ///< pages, and what leads to them
+  /// Its rows are encrypted; the calls of this library append and query plain ones alone.
+  bool encrypted = false;
 };
 
 /// Rows on their way into a table: added one by one, checked as they are added, and appended

@@ -3,6 +3,8 @@
 
 #include <system_error>
 
+#include "espalier/kind.hpp"
+
 namespace espalier {
 
 std::string_view name(Code code) {
@@ -24,8 +26,18 @@ std::string_view name(Code code) {
     case Code::contended: return "contended";
     case Code::dropped: return "dropped";
     case Code::busy: return "busy";
+    case Code::wrong_kind: return "wrong_kind";
   }
   return "unknown";  // a number from elsewhere, made by a later version perhaps
+}
+
+std::string_view name(ObjectKind kind) {
+  switch (kind) {
+    case ObjectKind::any: break;
+    case ObjectKind::map: return "map";
+    case ObjectKind::table: return "table";
+  }
+  return "";
 }
 
 namespace {
@@ -62,12 +74,18 @@ std::string_view sentence(Code code) {
              "done; the next call connects again.";
     case Code::contended:
       return "A one-sided read lost its hold on the memory before it was done; ask again.";
-    case Code::busy:
-      return "The node has as much of this kind to do as it takes; ask again later.";
+    case Code::wrong_kind: return "This name is that of another kind of object.";
+    case Code::busy: return "The node has as much of this kind to do as it takes; ask again later.";
     case Code::dropped:
       return "The table was dropped meanwhile; what was read of it so far is not all.";
   }
   return "This version does not know the error; a newer one may.";
+}
+
+/// Of a kind that an error's detail names; empty: it names none.
+std::string_view kind_name(std::uint32_t detail) {
+  constexpr std::uint32_t kMost = 255;
+  return detail > kMost ? "" : name(static_cast<ObjectKind>(detail));
 }
 
 }  // namespace
@@ -76,6 +94,17 @@ std::string message(const Error& error) {
   std::string text(sentence(error.code));
   if (error.code == Code::system) {
     return text + std::generic_category().message(static_cast<int>(error.detail)) + ".";
+  }
+  if (error.code == Code::wrong_kind && error.detail != 0) {
+    const std::string_view kind = kind_name(error.detail);
+    return "This name is not of the kind that was asked for: it is " +
+           std::string(kind.empty() ? "an object of a kind that this version does not know"
+                                    : std::string("a ").append(kind)) +
+           ". Open it as that, or take another name.";
+  }
+  if (error.code == Code::already_exists && !kind_name(error.detail).empty()) {
+    return "This name is taken by a " + std::string(kind_name(error.detail)) +
+           "; open that, or choose another.";
   }
   if (error.detail != 0) text += " (detail " + std::to_string(error.detail) + ")";
   return text;

@@ -7,10 +7,12 @@
 #include <set>
 #include <type_traits>
 
+#include "espalier/kind.hpp"
+
 namespace espalier {
 namespace {
 
-constexpr std::uint16_t kLastCode = 16;
+constexpr std::uint16_t kLastCode = 17;
 
 TEST(Error, EveryCodeHasItsOwnNameAndSentence) {
   std::set<std::string_view> names;
@@ -36,6 +38,22 @@ TEST(Error, NumbersFromElsewhereAreToldApart) {
 TEST(Error, DetailIsSaid) {
   EXPECT_NE(message({Code::system, 0, ENOMEM}).find("Cannot allocate memory"), std::string::npos);
   EXPECT_NE(message({Code::corrupt, 0, 42}).find("42"), std::string::npos);
+}
+
+TEST(Error, NamesTheKindThatHasAName) {
+  const auto of = [](Code code, ObjectKind kind) {
+    return message({code, 0, static_cast<std::uint32_t>(kind)});
+  };
+  EXPECT_NE(of(Code::already_exists, ObjectKind::map).find("taken by a map;"), std::string::npos);
+  EXPECT_NE(of(Code::already_exists, ObjectKind::table).find("taken by a table;"),
+            std::string::npos);
+  EXPECT_NE(of(Code::wrong_kind, ObjectKind::table).find("it is a table"), std::string::npos);
+  EXPECT_NE(of(Code::wrong_kind, ObjectKind::map).find("it is a map"), std::string::npos);
+  // From a later version: a kind that this one does not know.
+  EXPECT_NE(message({Code::wrong_kind, 0, 200}).find("it is an object of a kind"),
+            std::string::npos);
+  // A port is no kind.
+  EXPECT_NE(message({Code::already_exists, 0, 9090}).find("9090"), std::string::npos);
 }
 
 TEST(Error, IsSmallAndPlain) {

@@ -50,9 +50,9 @@ Result<std::optional<FoundItem>> find_item(Runner& runner, Op op, std::string_vi
   return std::optional<FoundItem>(std::move(found));
 }
 
-tree::WriteCondition unchanged(const std::optional<Found>& found, bool versions) {
-  using Kind = tree::WriteCondition::Kind;
-  tree::WriteCondition condition;
+Condition unchanged(const std::optional<Found>& found, bool versions) {
+  using Kind = ConditionKind;
+  Condition condition;
   condition.kind = Kind::absent;
   if (!found) return condition;
   // Without versions only the value can tell whether something came between.

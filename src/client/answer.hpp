@@ -29,7 +29,7 @@ Result<std::optional<Found>> find(Runner& runner, Op op, std::string_view key);
 Result<std::optional<FoundItem>> find_item(Runner& runner, Op op, std::string_view key);
 
 /// The condition that a key's item is still as it was found. It points into `found`.
-[[nodiscard]] tree::WriteCondition unchanged(const std::optional<Found>& found, bool versions);
+[[nodiscard]] Condition unchanged(const std::optional<Found>& found, bool versions);
 
 /// What a scan asks for; a limit that is out of reach is none. Errors: invalid_argument (see
 /// ScanOptions).

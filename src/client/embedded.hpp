@@ -14,8 +14,7 @@
 #include "base/sequencers.hpp"
 #include "client/call_context.hpp"
 #include "client/impl.hpp"
-#include "table/catalog.hpp"
-#include "tree/write/catalog.hpp"
+#include "tree/write/map_object.hpp"
 
 namespace espalier::client {
 
@@ -30,7 +29,7 @@ class EmbeddedMap final : public MapImpl {
   Result<void> run(const Request& request, Handler& handler) override;
   Result<bool> get(std::string_view key, std::string& value, Version& version) override;
   Result<Written> write_if(Op op, std::string_view key, std::string_view value,
-                           const tree::WriteCondition& condition) override;
+                           const Condition& condition) override;
   Result<std::uint64_t> add(std::string_view key, std::uint64_t amount) override;
   Result<Written> write(const WriteBatch& batch) override;
   Result<std::uint64_t> scan(std::string_view low, std::string_view high, const ItemSink& sink,
@@ -97,14 +96,6 @@ class EmbeddedPipeline final : public PipelineImpl {
   std::unique_ptr<tree::MapExecutor> executor_;
 };
 
-/// What stays as long as any handle of a table does.
-struct EmbeddedCore {
-  EmbeddedCore(memory::Region region, std::uint32_t participants_max)
-      : store(std::move(region), participants_max), tables(store.pool) {}
-  tree::StoreCore store;
-  table::TableCatalog tables;
-};
-
 class EmbeddedStore final : public StoreImpl {
  public:
   /// Errors: as Store::open.
@@ -115,7 +106,7 @@ class EmbeddedStore final : public StoreImpl {
   Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) override;
   Result<MapImpl*> open_map(std::string_view name) override;
   Result<void> drop_map(std::string_view name) override;
-  Result<std::vector<std::string>> map_names() override { return catalog_.names(); }
+  Result<std::vector<ObjectInfo>> objects(ObjectKind kind) override;
   Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) override {
     return sequencers_.take(name, count);
   }
@@ -130,12 +121,11 @@ class EmbeddedStore final : public StoreImpl {
  private:
   [[nodiscard]] MapImpl* behind_handles(std::shared_ptr<tree::MapCore> core);
 
-  const std::shared_ptr<EmbeddedCore> shared_;
+  const std::shared_ptr<tree::StoreCore> shared_;  // with all tables that somebody holds
   tree::StoreCore& core_;
-  tree::Catalog catalog_;
   base::Sequencers sequencers_;
   const std::shared_ptr<CallContextPool> sessions_;
-  std::mutex mutex_;  // guards maps_, together with what the catalog says; taken before its lock
+  std::mutex mutex_;  // guards maps_, together with what the catalogue says; taken before its lock
   std::unordered_map<std::uint32_t, std::unique_ptr<EmbeddedMap>> maps_;  // by id
 };
 

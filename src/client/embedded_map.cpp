@@ -35,17 +35,6 @@ Result<std::uint64_t> run_count(Runner& runner, std::string_view low, std::strin
   return run_scan(runner, *request, [](std::span<const Item>) { return true; });
 }
 
-tree::WriteCondition::Kind kind_of(WriteBatch::Condition condition) {
-  using Kind = tree::WriteCondition::Kind;
-  switch (condition) {
-    case WriteBatch::Condition::absent: return Kind::absent;
-    case WriteBatch::Condition::present: return Kind::present;
-    case WriteBatch::Condition::value: return Kind::value;
-    case WriteBatch::Condition::version: return Kind::version;
-  }
-  return Kind::none;
-}
-
 }  // namespace
 
 Result<void> EmbeddedMap::walk(const tree::WalkRequest& request) {
@@ -76,7 +65,7 @@ Result<bool> EmbeddedMap::get(std::string_view key, std::string& value, Version&
 }
 
 Result<Written> EmbeddedMap::write_if(Op op, std::string_view key, std::string_view value,
-                                      const tree::WriteCondition& condition) {
+                                      const Condition& condition) {
   Request request;
   request.op = op;
   request.key = key;
@@ -123,7 +112,7 @@ Result<Written> EmbeddedMap::write(const WriteBatch& batch) {
   std::vector<tree::BatchCheck> checks;
   checks.reserve(batch.conditions().size());
   for (const WriteBatch::Check& check : batch.conditions()) {
-    checks.push_back({check.key, check.value, check.version, kind_of(check.kind)});
+    checks.push_back({check.key, check.condition()});
   }
   const auto applied = tree::apply_batch(thread, *core_, writes, checks);
   if (!applied) return std::unexpected(applied.error());

@@ -30,9 +30,8 @@ Result<std::unique_ptr<StoreImpl>> EmbeddedStore::open(const StoreOptions& optio
 }
 
 EmbeddedStore::EmbeddedStore(memory::Region region, const StoreOptions& options)
-    : shared_(std::make_shared<EmbeddedCore>(std::move(region), options.participants_max)),
-      core_(shared_->store),
-      catalog_(core_),
+    : shared_(std::make_shared<tree::StoreCore>(std::move(region), options.participants_max)),
+      core_(*shared_),
       sessions_(std::make_shared<CallContextPool>(core_)) {}
 
 EmbeddedStore::~EmbeddedStore() {
@@ -49,14 +48,14 @@ MapImpl* EmbeddedStore::behind_handles(std::shared_ptr<tree::MapCore> core) {
 
 Result<MapImpl*> EmbeddedStore::create_map(std::string_view name, const MapOptions& options) {
   const std::lock_guard lock(mutex_);
-  auto core = catalog_.create(name, options);
+  auto core = tree::create_map(core_, name, options);
   if (!core) return std::unexpected(core.error());
   return behind_handles(std::move(*core));
 }
 
 Result<MapImpl*> EmbeddedStore::open_map(std::string_view name) {
   const std::lock_guard lock(mutex_);
-  auto core = catalog_.open(name);
+  auto core = core_.catalog.open<tree::MapCore>(name);
   if (!core) return std::unexpected(core.error());
   return behind_handles(std::move(*core));
 }
@@ -64,7 +63,7 @@ Result<MapImpl*> EmbeddedStore::open_map(std::string_view name) {
 Result<void> EmbeddedStore::drop_map(std::string_view name) {
   std::unique_ptr<EmbeddedMap> map;  // goes after the lock, and with it the memory
   const std::lock_guard lock(mutex_);
-  const auto core = catalog_.drop(name);
+  const auto core = core_.catalog.drop<tree::MapCore>(name);
   if (!core) return std::unexpected(core.error());
   sessions_->forget(**core);
   const auto found = maps_.find((*core)->id);
@@ -76,6 +75,15 @@ Result<void> EmbeddedStore::drop_map(std::string_view name) {
 
 std::unique_ptr<TablesImpl> EmbeddedStore::tables() {
   return std::make_unique<EmbeddedTables>(shared_);
+}
+
+Result<std::vector<ObjectInfo>> EmbeddedStore::objects(ObjectKind kind) {
+  std::vector<ObjectInfo> objects;
+  for (const catalog::EntryPointer& entry : core_.catalog.list(kind)) {
+    const catalog::ObjectNumbers numbers = entry->object->numbers();
+    objects.push_back({entry->kind, entry->id, entry->name, numbers.entries, numbers.memory_bytes});
+  }
+  return objects;
 }
 
 void EmbeddedStore::trim() {

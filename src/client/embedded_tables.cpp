@@ -10,6 +10,7 @@
 #include "client/draw_seed.hpp"
 #include "table/snapshot_source.hpp"
 #include "table/staged_run.hpp"
+#include "table/table_object.hpp"
 
 namespace espalier::client {
 namespace {
@@ -25,9 +26,18 @@ wire::TableFacts facts_of(const table::Table& of) {
   return facts;
 }
 
+/// Applications link no library that compiles regular expressions.
+class NoRegexes final : public table::RegexCompiler {
+ public:
+  std::expected<std::shared_ptr<const table::Regex>, std::string> compile(
+      std::string_view, table::RegexOptions) override {
+    return std::unexpected("regular expressions are searched on nodes alone");
+  }
+};
+
 class EmbeddedRun final : public TableRun {
  public:
-  EmbeddedRun(std::shared_ptr<EmbeddedCore> core, std::shared_ptr<const table::Table> table,
+  EmbeddedRun(std::shared_ptr<tree::StoreCore> core, std::shared_ptr<const table::Table> table,
               table::Pipeline pipeline, const table::RunOptions& options, RunLimits limits)
       : core_(std::move(core)),
         source_(std::move(table)),
@@ -44,7 +54,7 @@ class EmbeddedRun final : public TableRun {
 
  private:
   // What the table lies in goes last.
-  const std::shared_ptr<EmbeddedCore> core_;
+  const std::shared_ptr<tree::StoreCore> core_;
   table::SnapshotSource source_;
   table::StagedRun run_;
   const RunLimits limits_;
@@ -70,7 +80,7 @@ TableResult<std::span<const std::byte>> EmbeddedRun::next() {
 
 class EmbeddedTable final : public TableImpl {
  public:
-  EmbeddedTable(std::shared_ptr<EmbeddedCore> core, std::shared_ptr<table::Table> table)
+  EmbeddedTable(std::shared_ptr<tree::StoreCore> core, std::shared_ptr<table::Table> table)
       : TableImpl(table->name(), table->schema()),
         core_(std::move(core)),
         table_(std::move(table)) {}
@@ -84,12 +94,15 @@ class EmbeddedTable final : public TableImpl {
     if (appended) return *appended;
     return refuse_table(appended.error().error, describe(appended.error(), schema()));
   }
+  TableResult<std::uint64_t> append_encrypted(std::span<std::byte>, table::CtrCipher&) override {
+    return refuse_table({Code::unsupported, 0, 0}, "the table is not encrypted");
+  }
   TableResult<std::unique_ptr<TableRun>> begin(std::span<const std::byte> pipeline,
                                                std::size_t result_row_bytes,
                                                const RunLimits& limits) override;
 
  private:
-  const std::shared_ptr<EmbeddedCore> core_;  // outlives the table
+  const std::shared_ptr<tree::StoreCore> core_;  // outlives the table
   const std::shared_ptr<table::Table> table_;
 };
 
@@ -99,6 +112,13 @@ TableResult<std::unique_ptr<TableRun>> EmbeddedTable::begin(std::span<const std:
   if (table_->dropped()) return refuse_table({Code::dropped, 0, 0});
   auto checked = table::check_pipeline(pipeline, schema());
   if (!checked) return refuse_table({Code::invalid_argument, 0, 0}, checked.error().message());
+  NoRegexes regexes;
+  if (const auto compiled = table::compile_regexes(*checked, regexes); !compiled) {
+    return refuse_table({Code::unsupported, 0, 0}, compiled.error().message());
+  }
+  if (checked->decrypt || checked->encrypt) {
+    return refuse_table({Code::unsupported, 0, 0}, "encrypted tables and results are nodes' alone");
+  }
   ESPALIER_ASSERT(checked->result.row_bytes() == result_row_bytes);
   table::RunOptions options;
   options.seed = draw_seed();
@@ -109,33 +129,36 @@ TableResult<std::unique_ptr<TableRun>> EmbeddedTable::begin(std::span<const std:
 }  // namespace
 
 TableResult<std::shared_ptr<TableImpl>> EmbeddedTables::create(std::string_view name,
-                                                               const table::Schema& schema) {
+                                                               const table::Schema& schema,
+                                                               bool encrypted) {
   if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
-  auto made = core_->tables.create(name, schema);
+  if (encrypted) {
+    return refuse_table({Code::unsupported, 0, 0}, "encrypted tables are on nodes alone");
+  }
+  auto made = table::create_table(core_->catalog, core_->pool, name, schema);
   if (!made) return refuse_table(made.error());
   return std::make_shared<EmbeddedTable>(core_, *std::move(made));
 }
 
 TableResult<std::shared_ptr<TableImpl>> EmbeddedTables::open(std::string_view name) {
   if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
-  auto opened = core_->tables.open(name);
+  auto opened = core_->catalog.open<table::Table>(name);
   if (!opened) return refuse_table(opened.error());
   return std::make_shared<EmbeddedTable>(core_, *std::move(opened));
 }
 
 TableResult<void> EmbeddedTables::drop(std::string_view name) {
   if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
-  const auto dropped = core_->tables.drop(name);
+  const auto dropped = core_->catalog.drop<table::Table>(name);
   if (!dropped) return refuse_table(dropped.error());
   return {};
 }
 
 TableResult<std::vector<TableInfo>> EmbeddedTables::list() {
   std::vector<TableInfo> tables;
-  for (const std::string& name : core_->tables.names()) {
-    const auto opened = core_->tables.open(name);
-    if (!opened) continue;  // it was dropped just now
-    tables.push_back({name, (*opened)->id(), (*opened)->schema(), facts_of(**opened)});
+  for (const catalog::EntryPointer& entry : core_->catalog.list(ObjectKind::table)) {
+    const auto& table = static_cast<const table::Table&>(*entry->object);
+    tables.push_back({entry->name, entry->id, table.schema(), facts_of(table), {}});
   }
   return tables;
 }

@@ -18,16 +18,16 @@ namespace espalier::client {
 
 class EmbeddedTables final : public TablesImpl {
  public:
-  explicit EmbeddedTables(std::shared_ptr<EmbeddedCore> core) : core_(std::move(core)) {}
+  explicit EmbeddedTables(std::shared_ptr<tree::StoreCore> core) : core_(std::move(core)) {}
 
-  TableResult<std::shared_ptr<TableImpl>> create(std::string_view name,
-                                                 const table::Schema& schema) override;
+  TableResult<std::shared_ptr<TableImpl>> create(std::string_view name, const table::Schema& schema,
+                                                 bool encrypted) override;
   TableResult<std::shared_ptr<TableImpl>> open(std::string_view name) override;
   TableResult<void> drop(std::string_view name) override;
   TableResult<std::vector<TableInfo>> list() override;
 
  private:
-  const std::shared_ptr<EmbeddedCore> core_;
+  const std::shared_ptr<tree::StoreCore> core_;
 };
 
 }  // namespace espalier::client

@@ -73,14 +73,14 @@ Result<std::shared_ptr<FabricConnection>> FabricConnection::open(
   return made;
 }
 
-Result<std::unique_ptr<ReadLink>> FabricConnection::open_reads() {
+Result<std::unique_ptr<SideLink>> FabricConnection::open_beside(wire::LinkWay way) {
   if (!address_) return fail(Code::unsupported);
   wire::LinkToken token;
   {
     const std::lock_guard lock(mutex_);
     token = token_;
   }
-  return ReadLink::open(*address_, token, options_.timeout_ns);
+  return SideLink::open(*address_, token, way, options_.timeout_ns);
 }
 
 // --- connecting ----------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
                    std::uint64_t longest_ns) override;
   bool ask_lost() override;
   bool ask_lost_idle() override;
-  Result<std::unique_ptr<ReadLink>> open_reads() override;
+  Result<std::unique_ptr<SideLink>> open_beside(wire::LinkWay way) override;
   void hang_up() override;
   void keep() override;
 

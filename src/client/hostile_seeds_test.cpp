@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <memory>
 
 #include "client/testing/hostile_peer.hpp"
 #include "client/testing/link_world.hpp"
@@ -27,6 +28,7 @@ LinkWorldOptions options_of(std::uint64_t seed, wire::LinkWay way) {
   LinkWorldOptions options;
   options.way = way;
   options.cuts = seed % 4 == 0;
+  options.pauses = options.cuts;
   options.give_up_ms = options.cuts ? 4'000 : kServedMs;
   options.resume_ms = kResumeMs;
   options.sessions_max = seed % 2 == 0 ? 12 : 1'000;
@@ -61,7 +63,10 @@ class Troop {
   void go_on(HostilePeer& peer) {
     if (gone_) return;
     peer.act(choices_);
-    world_.world().after(choices_.below(10'000), [this, &peer] { go_on(peer); });
+    // A run that went wrong ends before its world does.
+    world_.world().after(choices_.below(10'000), [this, &peer, here = std::weak_ptr(here_)] {
+      if (!here.expired()) go_on(peer);
+    });
   }
 
   LinkWorld& world_;
@@ -69,6 +74,7 @@ class Troop {
   HostileLore lore_;
   std::deque<HostilePeer> peers_;
   bool gone_ = false;
+  std::shared_ptr<bool> here_ = std::make_shared<bool>(true);
 };
 
 /// Lets the world go on until a condition holds; false: it did not in time.

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "espalier/kind.hpp"
 #include "espalier/map.hpp"
 #include "tree/walk/access.hpp"
 #include "tree/write/leaf_write.hpp"
@@ -75,7 +76,7 @@ class MapImpl : public Runner {
   /// Does one write (put, insert, update, erase) if the condition holds.
   /// Errors: condition_failed, and as Map::put.
   virtual Result<Written> write_if(Op op, std::string_view key, std::string_view value,
-                                   const tree::WriteCondition& condition) = 0;
+                                   const Condition& condition) = 0;
   /// As Map::add.
   virtual Result<std::uint64_t> add(std::string_view key, std::uint64_t amount) = 0;
   virtual Result<Written> write(const WriteBatch& batch) = 0;
@@ -95,6 +96,15 @@ class MapImpl : public Runner {
   virtual Result<std::vector<std::string>> audit() = 0;
 };
 
+/// What is under a name of a store.
+struct ObjectInfo {
+  ObjectKind kind = ObjectKind::any;
+  std::uint32_t id = 0;
+  std::string name;
+  std::uint64_t entries = 0;  ///< items of a map, rows of a table
+  std::uint64_t memory_bytes = 0;
+};
+
 /// A store. Costs and errors as in Store.
 class StoreImpl : public Interface {
  public:
@@ -105,7 +115,9 @@ class StoreImpl : public Interface {
   virtual Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) = 0;
   virtual Result<MapImpl*> open_map(std::string_view name) = 0;
   virtual Result<void> drop_map(std::string_view name) = 0;
-  virtual Result<std::vector<std::string>> map_names() = 0;
+  /// What it keeps of a kind, by ascending names.
+  virtual Result<std::vector<ObjectInfo>> objects(ObjectKind kind) = 0;
+  Result<std::vector<std::string>> map_names();
   /// Requires: a good name, and a count above 0.
   virtual Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) = 0;
 

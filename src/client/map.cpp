@@ -48,8 +48,8 @@ Result<Written> Map::modify(
 
 Result<Written> Map::compare_and_set(std::string_view key, std::optional<std::string_view> expected,
                                      std::optional<std::string_view> desired) {
-  using Kind = tree::WriteCondition::Kind;
-  tree::WriteCondition condition;
+  using Kind = ConditionKind;
+  Condition condition;
   condition.kind = expected ? Kind::value : Kind::absent;
   condition.value = expected.value_or(std::string_view{});
   return impl_->write_if(desired ? Op::put : Op::erase, key, desired.value_or(std::string_view{}),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A connection to a node, whatever lies between: its memory, and the lanes that threads take of it
-// (lane.hpp).
+// (thread_rings.hpp).
 //
 // The threads of a process share one request ring, in which each reserves slots with one atomic
 // step and publishes them by itself: a slot that is there tells so, whoever wrote the ones before
@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "client/read_link.hpp"
+#include "client/side_link.hpp"
 #include "memory/shared_memory.hpp"
 #include "rings/ring.hpp"
 #include "wire/ring.hpp"
@@ -60,9 +60,12 @@ class NodeConnection {
   /// The same before something is begun, while nothing is in flight: what then has to be made again
   /// is given up, for another connection is as good.
   virtual bool ask_lost_idle() { return lost(); }
-  /// A way to READ the node's memory for this connection's session. Errors: unsupported (there is
-  /// none: of rings in shared memory, or the node does not offer its memory), as ReadLink::open.
-  virtual Result<std::unique_ptr<ReadLink>> open_reads() { return fail(Code::unsupported); }
+  /// A pair to READ the node's memory for this connection's session, or to WRITE what the session
+  /// was given. Errors: unsupported (there is none: of rings in shared memory, or the node does not
+  /// offer that), as SideLink::open.
+  virtual Result<std::unique_ptr<SideLink>> open_beside(wire::LinkWay /*way*/) {
+    return fail(Code::unsupported);
+  }
   /// Ends the connection, whoever still keeps it.
   virtual void hang_up() = 0;
   /// The node does not keep to the protocol, or is gone.

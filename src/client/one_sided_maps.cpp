@@ -29,7 +29,7 @@ Outgoing renewal_request(const wire::LeaseRenewal& renewal) {
 }  // namespace
 
 struct OneSidedMaps::OpenedMap {
-  OpenedMap(ReadLink& link, std::uint32_t lanes, const fabric::RemoteRegion& region,
+  OpenedMap(SideLink& link, std::uint32_t lanes, const fabric::RemoteRegion& region,
             const tree::MapView& view_in, const wire::LeaseGrant& grant, std::uint64_t asked_ns)
       : view(view_in),
         reader(link.endpoint(), link.pair(), link.completions(), region, view,
@@ -68,7 +68,7 @@ Result<place::OneSidedReader*> OneSidedMaps::open_anew(RemoteRequests& requests,
                                                        NodeConnection& connection,
                                                        std::uint32_t map) {
   if (!link_) {
-    auto link = connection.open_reads();
+    auto link = connection.open_beside(wire::LinkWay::reads);
     if (!link) return std::unexpected(link.error());
     link_ = std::move(*link);
   }

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "client/read_link.hpp"
+#include "client/side_link.hpp"
 #include "client/remote_pipeline.hpp"
 #include "place/one_sided_reader.hpp"
 
@@ -66,7 +66,7 @@ class OneSidedMaps {
   std::uint32_t failed_map_ = 0;
   std::uint64_t failed_until_ns_ = 0;
   // Readers end before the link that they read by.
-  std::unique_ptr<ReadLink> link_;
+  std::unique_ptr<SideLink> link_;
   std::unordered_map<std::uint32_t, std::unique_ptr<OpenedMap>> maps_;
   std::vector<place::LeaseGuard*> kept_;  // that keep() has asked for, by ticket; null: answered
   tree::WalkTraffic ended_;               // of readers that are gone

@@ -26,6 +26,7 @@ client::RunLimits limits_of(const QueryOptions& options, bool within_call) {
 TableResult<std::unique_ptr<client::RowStreamImpl>> begin(client::TableImpl& table,
                                                           const client::QueryParts& parts,
                                                           const client::RunLimits& limits) {
+  if (auto wrong = table.wrong_without_key()) return std::unexpected(*std::move(wrong));
   auto written = client::write_query(parts, table.schema());
   if (!written) return std::unexpected(std::move(written.error()));
   auto query = std::make_shared<const client::WrittenQuery>(*std::move(written));

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "client/impl.hpp"
+#include "client/landing_writer.hpp"
 #include "client/node_address.hpp"
 #include "client/one_sided_caller.hpp"
 #include "client/remote_pipeline.hpp"
@@ -30,6 +31,7 @@ struct RemoteSession {
   std::unique_ptr<ThreadRings> rings;
   RemoteRequests requests;
   OneSidedCaller one_sided;  // used only if the store asks for that access
+  LandingWriter landing;     // of many rows
   bool busy = false;
   bool spoiled = false;  // an answer may still come that nobody waits for: not to be used again
 };
@@ -108,7 +110,7 @@ class RemoteMap final : public MapImpl {
   Result<void> run(const Request& request, Handler& handler) override;
   Result<bool> get(std::string_view key, std::string& value, Version& version) override;
   Result<Written> write_if(Op op, std::string_view key, std::string_view value,
-                           const tree::WriteCondition& condition) override;
+                           const Condition& condition) override;
   Result<std::uint64_t> add(std::string_view key, std::uint64_t amount) override;
   Result<Written> write(const WriteBatch& batch) override;
   Result<std::uint64_t> scan(std::string_view low, std::string_view high, const ItemSink& sink,
@@ -153,7 +155,7 @@ class RemoteStore final : public StoreImpl {
   Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) override;
   Result<MapImpl*> open_map(std::string_view name) override;
   Result<void> drop_map(std::string_view name) override;
-  Result<std::vector<std::string>> map_names() override;
+  Result<std::vector<ObjectInfo>> objects(ObjectKind kind) override;
   Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) override;
   [[nodiscard]] const std::string& page_message() const override { return page_message_; }
   Result<std::uint64_t> memory_bytes() override { return fail(Code::unsupported); }

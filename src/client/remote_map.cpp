@@ -10,8 +10,8 @@
 #include "client/answer.hpp"
 #include "client/one_sided_pipeline.hpp"
 #include "client/remote.hpp"
+#include "tree/map_forms.hpp"
 #include "tree/write/batch.hpp"
-#include "wire/map_forms.hpp"
 
 namespace espalier::client {
 namespace {
@@ -149,7 +149,7 @@ RemoteMap::RemoteMap(std::shared_ptr<RemoteSessions> sessions, std::string name,
                      std::uint64_t node_id, std::uint32_t id, const wire::MapShape& shape)
     : sessions_(std::move(sessions)),
       name_(std::move(name)),
-      options_(wire::options_of(shape)),
+      options_(tree::options_of(shape)),
       max_key_bytes_(shape.key_bytes_max),
       node_id_(node_id),
       id_(id) {}
@@ -202,8 +202,8 @@ Result<bool> RemoteMap::get(std::string_view key, std::string& value, Version& v
 }
 
 Result<Written> RemoteMap::write_if(Op op, std::string_view key, std::string_view value,
-                                    const tree::WriteCondition& condition) {
-  if (condition.kind == tree::WriteCondition::Kind::none) {
+                                    const Condition& condition) {
+  if (condition.kind == ConditionKind::none) {
     Request request;
     request.op = op;
     request.key = key;
@@ -227,7 +227,7 @@ Result<Written> RemoteMap::write_if(Op op, std::string_view key, std::string_vie
   comparison.version = condition.version;
   comparison.kind = static_cast<std::uint8_t>(condition.kind);
   comparison.erase = op == Op::erase ? 1 : 0;
-  const bool by_value = condition.kind == tree::WriteCondition::Kind::value;
+  const bool by_value = condition.kind == ConditionKind::value;
   if (by_value) comparison.expected_bytes = static_cast<std::uint32_t>(condition.value.size());
   std::string head(base::bytes_of(comparison));
   if (by_value) head += condition.value;
@@ -278,27 +278,28 @@ Result<void> RemoteMap::check(const WriteBatch& batch) const {
 Result<Written> RemoteMap::write(const WriteBatch& batch) {
   if (const auto good = check(batch); !good) return std::unexpected(good.error());
   std::string payload;
-  const auto add = [&payload](wire::BatchKind kind, const std::string& key,
-                              const std::string& value, Version version) {
+  const auto add = [&payload](wire::BatchKind kind, std::string_view key,
+                              const Condition& condition, std::string_view value) {
     wire::BatchEntry entry{};
-    entry.version = version;
+    entry.version = condition.version;
     entry.value_bytes = static_cast<std::uint32_t>(value.size());
     entry.key_bytes = static_cast<std::uint16_t>(key.size());
     entry.kind = static_cast<std::uint8_t>(kind);
+    entry.condition = static_cast<std::uint8_t>(condition.kind);
     append(payload, entry);
     payload += key;
     payload += value;
+    return payload.size() <= wire::kMessageBytesMax - 64;
   };
-  for (const auto& condition : batch.conditions()) {
-    add(static_cast<wire::BatchKind>(condition.kind), condition.key, condition.value,
-        condition.version);
-    if (payload.size() > wire::kMessageBytesMax - 64) {
+  for (const auto& check : batch.conditions()) {
+    const Condition condition = check.condition();
+    if (!add(wire::BatchKind::check, check.key, condition, condition.value)) {
       return fail(Code::invalid_argument, wire::kMessageBytesMax);
     }
   }
   for (const auto& write : batch.writes()) {
-    add(write.erase ? wire::BatchKind::erase : wire::BatchKind::put, write.key, write.value, 0);
-    if (payload.size() > wire::kMessageBytesMax - 64) {
+    if (!add(write.erase ? wire::BatchKind::erase : wire::BatchKind::put, write.key, {},
+             write.value)) {
       return fail(Code::invalid_argument, wire::kMessageBytesMax);
     }
   }
@@ -410,7 +411,7 @@ Result<MapStats> RemoteMap::stats() {
   wire::MapNumbers numbers{};
   if (reply->payload.size() != sizeof numbers) return fail(Code::corrupt);
   std::memcpy(&numbers, reply->payload.data(), sizeof numbers);
-  return wire::stats_of(numbers);
+  return tree::stats_of(numbers);
 }
 
 }  // namespace espalier::client

@@ -49,8 +49,18 @@ TableResult<std::unique_ptr<TableRun>> RemoteRun::begin(HeldSession session, std
   request.offload = wire::OffloadId::table_query;
   request.map = table;
   request.payload = {reinterpret_cast<const char*>(pipeline.data()), pipeline.size()};
+  std::optional<RunSecrets> secrets;
+  if (limits.keys.table != nullptr || limits.keys.result != nullptr) {
+    auto made = RunSecrets::make(limits.keys);
+    if (!made) {
+      return refuse_table(made.error(), "keys need libcrypto, and memory that may be locked");
+    }
+    secrets.emplace(*std::move(made));
+    request.key = secrets->key();
+  }
   if (!session->requests.begin(request)) return refuse_table({Code::connection_lost, 0, 0});
-  return std::unique_ptr<TableRun>(new RemoteRun(std::move(session), row_bytes, limits));
+  return std::unique_ptr<TableRun>(
+      new RemoteRun(std::move(session), row_bytes, limits, std::move(secrets)));
 }
 
 std::uint64_t RemoteRun::look_again_ns() const {
@@ -100,11 +110,16 @@ RemoteRun::Piece RemoteRun::finish(const Incoming& last) {
     release();
     return nonsense("the node's answer has no numbers");
   }
-  const auto* bytes = reinterpret_cast<const std::byte*>(rows->data());
-  copy_.assign(bytes, bytes + rows->size());
+  take_copy(*rows);
   release();
   if (copy_.size() % row_bytes_ != 0) return nonsense("the node's answer has half a row");
   return std::span<const std::byte>(copy_);
+}
+
+void RemoteRun::take_copy(std::string_view payload) {
+  if (secrets_ && secrets_->decrypts()) return secrets_->decrypt(payload, copy_);
+  const auto* bytes = reinterpret_cast<const std::byte*>(payload.data());
+  copy_.assign(bytes, bytes + payload.size());
 }
 
 RemoteRun::Piece RemoteRun::rows_of(std::string_view payload) {
@@ -113,8 +128,11 @@ RemoteRun::Piece RemoteRun::rows_of(std::string_view payload) {
     return nonsense("the node's answer has half a row");
   }
   const auto* bytes = reinterpret_cast<const std::byte*>(payload.data());
-  if (reinterpret_cast<std::uintptr_t>(bytes) % 8 == 0) return std::span(bytes, payload.size());
-  copy_.assign(bytes, bytes + payload.size());
+  const bool plain = !secrets_ || !secrets_->decrypts();
+  if (plain && reinterpret_cast<std::uintptr_t>(bytes) % 8 == 0) {
+    return std::span(bytes, payload.size());
+  }
+  take_copy(payload);
   return std::span<const std::byte>(copy_);
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "client/remote.hpp"
+#include "client/run_secrets.hpp"
 #include "client/tables.hpp"
 
 namespace espalier::client {
@@ -38,7 +39,8 @@ class HeldSession {
 
 class RemoteRun final : public TableRun {
  public:
-  /// Asks for a run. Errors: connection_lost; others come with its rows.
+  /// Asks for a run. Errors: connection_lost; of keys: unsupported, system; others come
+  /// with its rows.
   static TableResult<std::unique_ptr<TableRun>> begin(HeldSession session, std::uint32_t table,
                                                       std::span<const std::byte> pipeline,
                                                       std::size_t row_bytes,
@@ -54,19 +56,26 @@ class RemoteRun final : public TableRun {
  private:
   using Piece = TableResult<std::span<const std::byte>>;
 
-  RemoteRun(HeldSession session, std::size_t row_bytes, const RunLimits& limits)
-      : session_(std::move(session)), row_bytes_(row_bytes), limits_(limits) {}
+  RemoteRun(HeldSession session, std::size_t row_bytes, const RunLimits& limits,
+            std::optional<RunSecrets> secrets)
+      : session_(std::move(session)),
+        row_bytes_(row_bytes),
+        limits_(limits),
+        secrets_(std::move(secrets)) {}
   [[nodiscard]] std::uint64_t look_again_ns() const;
   Piece finish(const Incoming& last);
   /// The numbers of the last message, and the rows behind them; nothing: it has none.
   std::optional<std::string_view> take_numbers(const Incoming& last);
   Piece rows_of(std::string_view payload);
+  /// Copies rows, or decrypts them, which it must do in their order.
+  void take_copy(std::string_view payload);
   void cancel();
 
   std::optional<HeldSession> session_;  // until the answer is whole
   const std::size_t row_bytes_;
   const RunLimits limits_;
-  std::vector<std::byte> copy_;  // of rows that did not lie well
+  std::optional<RunSecrets> secrets_;
+  std::vector<std::byte> copy_;  // of rows that did not lie well, or came encrypted
   wire::QueryNumbers numbers_{};
 };
 

@@ -3,10 +3,11 @@
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "catalog/catalog.hpp"
 #include "client/remote.hpp"
 #include "client/remote_tables.hpp"
-#include "tree/write/catalog.hpp"
-#include "wire/map_forms.hpp"
+#include "tree/map_forms.hpp"
+#include "wire/object.hpp"
 
 namespace espalier::client {
 
@@ -16,7 +17,7 @@ Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const NodeAddress& addre
   const auto session = RemoteLease::take(sessions);
   if (!session) return std::unexpected(session.error());
   if (access == Access::one_sided) {
-    const auto reads = (*session)->rings->connection().open_reads();
+    const auto reads = (*session)->rings->connection().open_beside(wire::LinkWay::reads);
     if (!reads) return std::unexpected(reads.error());
   }
   return std::make_unique<RemoteStore>(std::move(sessions));
@@ -50,9 +51,8 @@ Result<MapImpl*> RemoteStore::keep(std::string_view name, Outgoing request) {
 }
 
 Result<MapImpl*> RemoteStore::create_map(std::string_view name, const MapOptions& options) {
-  if (name.empty() || name.size() > tree::Catalog::kNameBytesMax)
-    return fail(Code::invalid_argument);
-  const wire::MapShape shape = wire::shape_of(options);
+  if (!catalog::Catalog::is_name(name)) return fail(Code::invalid_argument);
+  const wire::MapShape shape = tree::shape_of(options);
   Outgoing request;
   request.offload = wire::OffloadId::map_create;
   request.payload = base::bytes_of(shape);
@@ -60,19 +60,20 @@ Result<MapImpl*> RemoteStore::create_map(std::string_view name, const MapOptions
 }
 
 Result<MapImpl*> RemoteStore::open_map(std::string_view name) {
-  if (name.empty() || name.size() > tree::Catalog::kNameBytesMax) return fail(Code::not_found);
+  if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
   Outgoing request;
   request.offload = wire::OffloadId::map_open;
   return keep(name, request);
 }
 
 Result<void> RemoteStore::drop_map(std::string_view name) {
-  if (name.empty() || name.size() > tree::Catalog::kNameBytesMax) return fail(Code::not_found);
+  if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
   const auto session = RemoteLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
   Outgoing request;
-  request.offload = wire::OffloadId::map_drop;
+  request.offload = wire::OffloadId::object_drop;
   request.key = name;
+  request.argument = static_cast<std::uint32_t>(ObjectKind::map);
   const auto reply = (*session)->requests.call(request);
   if (!reply) return std::unexpected(reply.error());
   return {};
@@ -92,18 +93,26 @@ Result<std::string> RemoteStore::node_numbers() {
   return std::move(reply->payload);
 }
 
-Result<std::vector<std::string>> RemoteStore::map_names() {
+Result<std::vector<ObjectInfo>> RemoteStore::objects(ObjectKind kind) {
   const auto session = RemoteLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
   Outgoing request;
-  request.offload = wire::OffloadId::map_list;
+  request.offload = wire::OffloadId::object_list;
+  request.argument = static_cast<std::uint32_t>(kind);
   const auto reply = (*session)->requests.call(request);
   if (!reply) return std::unexpected(reply.error());
-  std::vector<std::string> names;
+  std::vector<ObjectInfo> objects;
   std::string_view left = reply->payload;
   Item item;
-  while (take_item(left, item)) names.emplace_back(item.key);
-  return names;
+  while (take_item(left, item)) {
+    wire::ObjectEntry entry{};
+    if (item.value.size() < sizeof entry) return fail(Code::corrupt);
+    std::memcpy(&entry, item.value.data(), sizeof entry);
+    objects.push_back({static_cast<ObjectKind>(entry.kind),
+                       static_cast<std::uint32_t>(item.version), std::string(item.key),
+                       entry.entries, entry.memory_bytes});
+  }
+  return objects;
 }
 
 Result<std::uint64_t> RemoteStore::sequence(std::string_view name, std::uint32_t count) {

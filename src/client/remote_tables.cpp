@@ -7,6 +7,9 @@
 #include <utility>
 
 #include "client/remote_run.hpp"
+#include "espalier/kind.hpp"
+#include "wire/object.hpp"
+#include "wire/table.hpp"
 
 namespace espalier::client {
 namespace {
@@ -26,11 +29,21 @@ std::optional<TableInfo> read_info(std::string_view name, std::uint64_t number,
   if (payload.size() < sizeof facts) return std::nullopt;
   std::memcpy(&facts, payload.data(), sizeof facts);
   payload.remove_prefix(sizeof facts);
-  if (facts.schema_bytes != payload.size()) return std::nullopt;
-  auto schema = table::Schema::decode(std::as_bytes(std::span(payload.data(), payload.size())));
+  if (facts.schema_bytes > payload.size()) return std::nullopt;
+  auto schema = table::Schema::decode(std::as_bytes(std::span(payload.data(), facts.schema_bytes)));
   if (!schema || facts.row_bytes != schema->row_bytes()) return std::nullopt;
-  return TableInfo{std::string(name), static_cast<std::uint32_t>(number), std::move(*schema),
-                   facts};
+  payload.remove_prefix(facts.schema_bytes);
+  TableInfo info{
+      std::string(name), static_cast<std::uint32_t>(number), std::move(*schema), facts, {}};
+  if (payload.empty()) return info;
+  wire::CipherFacts cipher{};
+  if (payload.size() != sizeof cipher) return std::nullopt;
+  std::memcpy(&cipher, payload.data(), sizeof cipher);
+  if (cipher.cipher != static_cast<std::uint32_t>(wire::TableCipher::aes_128_ctr)) {
+    return std::nullopt;
+  }
+  std::memcpy(info.salt.emplace().data(), cipher.salt, sizeof cipher.salt);
+  return info;
 }
 
 TableResult<Reply> ask(RemoteSession& session, const Outgoing& request) {
@@ -42,8 +55,11 @@ TableResult<Reply> ask(RemoteSession& session, const Outgoing& request) {
 }
 
 TableResult<TableInfo> ask_for_table(RemoteSession& session, std::string_view name,
-                                     wire::OffloadId offload, std::span<const std::byte> payload) {
+                                     wire::OffloadId offload,
+                                     std::span<const std::byte> payload = {},
+                                     std::uint32_t argument = 0) {
   Outgoing request;
+  request.argument = argument;
   request.offload = offload;
   request.key = name;
   request.payload = text_of(payload);
@@ -54,16 +70,35 @@ TableResult<TableInfo> ask_for_table(RemoteSession& session, std::string_view na
   return std::move(*info);
 }
 
+/// Encrypts rows for the slots that were reserved for them. False: the slots are not theirs.
+bool encrypt_rows(std::span<std::byte> rows, std::size_t row_bytes, std::string_view slots,
+                  table::CtrCipher& cipher) {
+  const std::size_t most = (wire::kRowPageBytes - sizeof(wire::RowPageHeader)) / row_bytes;
+  for (; !slots.empty(); slots.remove_prefix(sizeof(wire::ReservedSlots))) {
+    wire::ReservedSlots some{};
+    if (slots.size() < sizeof some) return false;
+    std::memcpy(&some, slots.data(), sizeof some);
+    const std::size_t bytes = some.slots * row_bytes;
+    if (std::size_t{some.first_slot} + some.slots > most || bytes > rows.size()) return false;
+    cipher.apply(some.cipher_page, sizeof(wire::RowPageHeader) + some.first_slot * row_bytes,
+                 rows.data(), rows.data(), bytes);
+    rows = rows.subspan(bytes);
+  }
+  return rows.empty();
+}
+
 class RemoteTable final : public TableImpl {
  public:
   RemoteTable(std::shared_ptr<RemoteSessions> sessions, std::uint64_t node, TableInfo info)
-      : TableImpl(std::move(info.name), std::move(info.schema)),
+      : TableImpl(std::move(info.name), std::move(info.schema), info.salt),
         sessions_(std::move(sessions)),
         node_(node),
         number_(info.number) {}
 
   TableResult<wire::TableFacts> facts() override;
   TableResult<std::uint64_t> append(std::span<const std::byte> rows) override;
+  TableResult<std::uint64_t> append_encrypted(std::span<std::byte> rows,
+                                              table::CtrCipher& cipher) override;
   TableResult<std::unique_ptr<TableRun>> begin(std::span<const std::byte> pipeline,
                                                std::size_t result_row_bytes,
                                                const RunLimits& limits) override;
@@ -83,11 +118,15 @@ TableResult<std::uint32_t> RemoteTable::number(RemoteSession& session) {
   const std::uint64_t node = session.rings->connection().node_id();
   const std::lock_guard lock(mutex_);
   if (node == node_) return number_;
-  const auto info = ask_for_table(session, name(), wire::OffloadId::table_open, {});
+  const auto info = ask_for_table(session, name(), wire::OffloadId::table_open);
   if (!info) return std::unexpected(info.error());
   if (info->schema != schema()) {
     return refuse_table({Code::dropped, 0, 0},
                         "another node has come, whose table of this name has other columns");
+  }
+  if (info->salt != salt()) {
+    return refuse_table({Code::dropped, 0, 0},
+                        "another node has come, whose table of this name has another key");
   }
   node_ = node;
   number_ = info->number;
@@ -99,7 +138,7 @@ TableResult<wire::TableFacts> RemoteTable::facts() {
   if (!session) return refuse_table(session.error());
   const auto own = number(**session);
   if (!own) return std::unexpected(own.error());
-  const auto info = ask_for_table(**session, name(), wire::OffloadId::table_open, {});
+  const auto info = ask_for_table(**session, name(), wire::OffloadId::table_open);
   if (!info) return std::unexpected(info.error());
   if (info->number != *own) {
     return refuse_table({Code::dropped, 0, 0}, "the table was dropped; this is another");
@@ -115,11 +154,45 @@ TableResult<std::uint64_t> RemoteTable::append(std::span<const std::byte> rows) 
   if (!session) return refuse_table(session.error());
   const auto own = number(**session);
   if (!own) return std::unexpected(own.error());
+  auto reply =
+      (*session)->landing.append((*session)->requests, (*session)->rings->connection(), *own, rows);
+  if (!reply) {
+    Outgoing request;
+    request.offload = wire::OffloadId::table_append;
+    request.map = *own;
+    request.payload = text_of(rows);
+    reply = ask(**session, request);
+  }
+  if (!*reply) return std::unexpected(reply->error());
+  return (*reply)->header.version;
+}
+
+TableResult<std::uint64_t> RemoteTable::append_encrypted(std::span<std::byte> rows,
+                                                         table::CtrCipher& cipher) {
+  if (rows.size() > kAppendBytesMax - sizeof(std::uint64_t)) {
+    return refuse_table({Code::invalid_argument, 0, 0}, "too many rows for one append");
+  }
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return refuse_table(session.error());
+  const auto own = number(**session);
+  if (!own) return std::unexpected(own.error());
+  const std::size_t row_bytes = schema().row_bytes();
   Outgoing request;
-  request.offload = wire::OffloadId::table_append;
+  request.offload = wire::OffloadId::table_reserve;
   request.map = *own;
-  request.payload = text_of(rows);
-  const auto reply = ask(**session, request);
+  request.argument = static_cast<std::uint32_t>(rows.size() / row_bytes);
+  const auto reserved = ask(**session, request);
+  if (!reserved) return std::unexpected(reserved.error());
+  const std::uint64_t reservation = reserved->header.version;
+  if (!encrypt_rows(rows, row_bytes, reserved->payload, cipher)) {
+    return nonsense("the node reserved other slots than it was asked for");
+  }
+  Outgoing append;
+  append.offload = wire::OffloadId::table_append;
+  append.map = *own;
+  append.key = {reinterpret_cast<const char*>(&reservation), sizeof reservation};
+  append.payload = text_of(rows);
+  const auto reply = ask(**session, append);
   if (!reply) return std::unexpected(reply.error());
   return reply->header.version;
 }
@@ -138,13 +211,15 @@ TableResult<std::unique_ptr<TableRun>> RemoteTable::begin(std::span<const std::b
 }  // namespace
 
 TableResult<std::shared_ptr<TableImpl>> RemoteTables::create(std::string_view name,
-                                                             const table::Schema& schema) {
+                                                             const table::Schema& schema,
+                                                             bool encrypted) {
   if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
   const auto session = RemoteLease::take(sessions_);
   if (!session) return refuse_table(session.error());
   std::vector<std::byte> bytes(schema.encoded_bytes());
   schema.encode(bytes);
-  auto info = ask_for_table(**session, name, wire::OffloadId::table_create, bytes);
+  auto info = ask_for_table(**session, name, wire::OffloadId::table_create, bytes,
+                            encrypted ? wire::kCreateEncrypted : 0);
   if (!info) return std::unexpected(std::move(info.error()));
   // What is written and read later relies on it.
   if (info->schema != schema) return nonsense("the node made a table of other columns");
@@ -156,7 +231,7 @@ TableResult<std::shared_ptr<TableImpl>> RemoteTables::open(std::string_view name
   if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
   const auto session = RemoteLease::take(sessions_);
   if (!session) return refuse_table(session.error());
-  auto info = ask_for_table(**session, name, wire::OffloadId::table_open, {});
+  auto info = ask_for_table(**session, name, wire::OffloadId::table_open);
   if (!info) return std::unexpected(std::move(info.error()));
   return std::make_shared<RemoteTable>(sessions_, (*session)->rings->connection().node_id(),
                                        *std::move(info));
@@ -167,8 +242,9 @@ TableResult<void> RemoteTables::drop(std::string_view name) {
   const auto session = RemoteLease::take(sessions_);
   if (!session) return refuse_table(session.error());
   Outgoing request;
-  request.offload = wire::OffloadId::table_drop;
+  request.offload = wire::OffloadId::object_drop;
   request.key = name;
+  request.argument = static_cast<std::uint32_t>(ObjectKind::table);
   const auto reply = ask(**session, request);
   if (!reply) return std::unexpected(reply.error());
   return {};
@@ -178,14 +254,17 @@ TableResult<std::vector<TableInfo>> RemoteTables::list() {
   const auto session = RemoteLease::take(sessions_);
   if (!session) return refuse_table(session.error());
   Outgoing request;
-  request.offload = wire::OffloadId::table_list;
+  request.offload = wire::OffloadId::object_list;
+  request.argument = static_cast<std::uint32_t>(ObjectKind::table);
   const auto reply = ask(**session, request);
   if (!reply) return std::unexpected(reply.error());
   std::vector<TableInfo> tables;
   std::string_view left = reply->payload;
   Item item;
   while (take_item(left, item)) {
-    auto info = read_info(item.key, item.version, item.value);
+    const std::string_view value = item.value;
+    if (value.size() < sizeof(wire::ObjectEntry)) return nonsense("the node's list is cut off");
+    auto info = read_info(item.key, item.version, value.substr(sizeof(wire::ObjectEntry)));
     if (!info) return nonsense("the node's list has what is no table");
     tables.push_back(std::move(*info));
   }

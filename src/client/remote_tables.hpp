@@ -26,8 +26,8 @@ class RemoteTables final : public TablesImpl {
   explicit RemoteTables(std::shared_ptr<RemoteSessions> sessions)
       : sessions_(std::move(sessions)) {}
 
-  TableResult<std::shared_ptr<TableImpl>> create(std::string_view name,
-                                                 const table::Schema& schema) override;
+  TableResult<std::shared_ptr<TableImpl>> create(std::string_view name, const table::Schema& schema,
+                                                 bool encrypted) override;
   TableResult<std::shared_ptr<TableImpl>> open(std::string_view name) override;
   TableResult<void> drop(std::string_view name) override;
   TableResult<std::vector<TableInfo>> list() override;

@@ -167,6 +167,7 @@ TableResult<void> RowWriterImpl::add(std::span<const Value> values) {
 
 TableResult<std::uint64_t> RowWriterImpl::commit() {
   if (refused_) return std::unexpected(*refused_);
+  if (auto wrong = table_->wrong_without_key()) return std::unexpected(*std::move(wrong));
   auto first = table_->append(rows_);
   if (first) clear();
   return first;

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "catalog/catalog.hpp"
 #include "client/embedded.hpp"
 #include "client/remote.hpp"
-#include "tree/write/catalog.hpp"
 
 namespace espalier {
+
+Result<std::vector<std::string>> client::StoreImpl::map_names() {
+  auto maps = objects(ObjectKind::map);
+  if (!maps) return std::unexpected(maps.error());
+  std::vector<std::string> names;
+  for (ObjectInfo& map : *maps) names.push_back(std::move(map.name));
+  return names;
+}
 
 Store::Store(std::unique_ptr<client::StoreImpl> impl) : impl_(std::move(impl)) {}
 Store::Store(Store&&) noexcept = default;
@@ -57,8 +65,7 @@ std::vector<std::string> Store::map_names() const {
 }
 
 Result<std::uint64_t> Store::sequence(std::string_view name, std::uint32_t count) {
-  if (name.empty() || name.size() > tree::Catalog::kNameBytesMax || count == 0)
-    return fail(Code::invalid_argument);
+  if (!catalog::Catalog::is_name(name) || count == 0) return fail(Code::invalid_argument);
   return impl_->sequence(name, count);
 }
 

@@ -12,8 +12,9 @@ namespace espalier {
 namespace {
 
 TableDescription description_of(client::TableInfo info) {
-  return {std::move(info.name), client::SchemaImpl::handle(std::move(info.schema)), info.facts.rows,
-          info.facts.pages, info.facts.memory_bytes};
+  return {std::move(info.name),    client::SchemaImpl::handle(std::move(info.schema)),
+          info.facts.rows,         info.facts.pages,
+          info.facts.memory_bytes, info.salt.has_value()};
 }
 
 TableResult<Table> handle_of(TableResult<std::shared_ptr<client::TableImpl>> made) {
@@ -24,7 +25,7 @@ TableResult<Table> handle_of(TableResult<std::shared_ptr<client::TableImpl>> mad
 }  // namespace
 
 TableResult<Table> Store::create_table(std::string_view name, const Schema& schema) {
-  return handle_of(impl_->tables()->create(name, client::SchemaImpl::of(schema).schema));
+  return handle_of(impl_->tables()->create(name, client::SchemaImpl::of(schema).schema, false));
 }
 
 TableResult<Table> Store::open_table(std::string_view name) const {
@@ -48,7 +49,8 @@ const Schema& Table::schema() const { return impl_->public_schema(); }
 TableResult<TableDescription> Table::describe() const {
   const auto facts = impl_->facts();
   if (!facts) return std::unexpected(facts.error());
-  return TableDescription{name(), schema(), facts->rows, facts->pages, facts->memory_bytes};
+  return TableDescription{
+      name(), schema(), facts->rows, facts->pages, facts->memory_bytes, impl_->salt().has_value()};
 }
 
 TableResult<std::uint64_t> Table::rows() const {

@@ -23,10 +23,19 @@ std::optional<TableError> RunLimits::reached() const {
   return std::nullopt;
 }
 
+std::optional<TableError> TableImpl::wrong_without_key() const {
+  if (!salt_) return std::nullopt;
+  return TableError{
+      {Code::unsupported, 0, 0},
+      "table '" + name_ + "' is encrypted: only the command `espalier table` has keys"};
+}
+
 TableResult<wire::QueryNumbers> TableImpl::run(std::span<const std::byte> pipeline,
-                                               std::size_t result_row_bytes, const RowSink& sink) {
+                                               std::size_t result_row_bytes, const RowSink& sink,
+                                               const UserKeys& keys) {
   RunLimits limits;
   limits.within_call = true;
+  limits.keys = keys;
   const auto run = begin(pipeline, result_row_bytes, limits);
   if (!run) return std::unexpected(run.error());
   for (;;) {

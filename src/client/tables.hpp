@@ -22,6 +22,7 @@
 #include "client/impl.hpp"
 #include "client/schema.hpp"
 #include "espalier/table.hpp"
+#include "table/ctr_cipher.hpp"
 #include "table/schema.hpp"
 #include "wire/message.hpp"
 #include "wire/table_calls.hpp"
@@ -41,6 +42,13 @@ struct TableInfo {
   std::uint32_t number = 0;  ///< of this table alone, for as long as its store is there
   table::Schema schema;
   wire::TableFacts facts{};
+  std::optional<table::SaltBytes> salt;  ///< of its key, where its rows are encrypted
+};
+
+/// Keys of users that a run takes along; they live until it has begun.
+struct UserKeys {
+  const table::KeyBytes* table = nullptr;   ///< where the pipeline decrypts
+  const table::KeyBytes* result = nullptr;  ///< where it encrypts
 };
 
 /// What a run is told besides its pipeline.
@@ -49,6 +57,7 @@ struct RunLimits {
   std::stop_token stop{};
   /// It ends before the call that begins it returns, so it needs no connection of its own.
   bool within_call = false;
+  UserKeys keys{};
 
   /// Why it is to end now, if it is.
   [[nodiscard]] std::optional<TableError> reached() const;
@@ -73,8 +82,8 @@ class TableImpl : public Interface {
   /// Takes rows of a result, whole ones, aligned to 8; false: no more are wanted.
   using RowSink = std::function<bool(std::span<const std::byte> rows)>;
 
-  TableImpl(std::string name, table::Schema schema)
-      : name_(std::move(name)), schema_(SchemaImpl::handle(std::move(schema))) {}
+  TableImpl(std::string name, table::Schema schema, std::optional<table::SaltBytes> salt = {})
+      : name_(std::move(name)), schema_(SchemaImpl::handle(std::move(schema))), salt_(salt) {}
   /// What stands behind a handle, and a handle of it.
   static const std::shared_ptr<TableImpl>& of(const Table& table) { return table.impl_; }
   static Table handle(std::shared_ptr<TableImpl> impl) { return Table(std::move(impl)); }
@@ -83,23 +92,37 @@ class TableImpl : public Interface {
   [[nodiscard]] const Schema& public_schema() const { return schema_; }
   [[nodiscard]] const table::Schema& schema() const { return SchemaImpl::of(schema_).schema; }
 
+  /// Of its key, where its rows are encrypted.
+  [[nodiscard]] const std::optional<table::SaltBytes>& salt() const { return salt_; }
+  /// Nothing: its rows are plain. What takes no keys refuses others with this.
+  [[nodiscard]] std::optional<TableError> wrong_without_key() const;
+
   /// Errors: not_found, dropped, connection_lost; of all calls.
   virtual TableResult<wire::TableFacts> facts() = 0;
   /// Appends whole rows, all or none; returns the number of the first. Errors: out_of_memory,
   /// invalid_argument (wrong rows, named in words). Requires: they are aligned to 8.
   virtual TableResult<std::uint64_t> append(std::span<const std::byte> rows) = 0;
-  /// Begins to run a pipeline. Errors, here or later: see TableRun.
+  /// The same for an encrypted table, whose rows it encrypts in place with the table's cipher once
+  /// slots are reserved for them, which waits while another client has some.
+  /// Errors: the same, busy. Requires: it has a salt.
+  virtual TableResult<std::uint64_t> append_encrypted(std::span<std::byte> rows,
+                                                      table::CtrCipher& cipher) = 0;
+  /// Begins to run a pipeline. Keys travel as they are; rows of an encrypted result are decrypted
+  /// here. Errors, here or later: see TableRun; unsupported (no libcrypto), system (no memory may
+  /// be locked for keys).
   /// Requires: its result has rows of this size.
   virtual TableResult<std::unique_ptr<TableRun>> begin(std::span<const std::byte> pipeline,
                                                        std::size_t result_row_bytes,
                                                        const RunLimits& limits) = 0;
   /// Runs one to its end, or until the sink wants no more.
   TableResult<wire::QueryNumbers> run(std::span<const std::byte> pipeline,
-                                      std::size_t result_row_bytes, const RowSink& sink);
+                                      std::size_t result_row_bytes, const RowSink& sink,
+                                      const UserKeys& keys = {});
 
  private:
   const std::string name_;
   const Schema schema_;
+  const std::optional<table::SaltBytes> salt_;
 };
 
 /// The tables of a store. Returned tables are never null.
@@ -107,7 +130,8 @@ class TablesImpl : public Interface {
  public:
   /// Errors: see Store.
   virtual TableResult<std::shared_ptr<TableImpl>> create(std::string_view name,
-                                                         const table::Schema& schema) = 0;
+                                                         const table::Schema& schema,
+                                                         bool encrypted) = 0;
   virtual TableResult<std::shared_ptr<TableImpl>> open(std::string_view name) = 0;
   virtual TableResult<void> drop(std::string_view name) = 0;
   virtual TableResult<std::vector<TableInfo>> list() = 0;

@@ -12,19 +12,19 @@ WriteBatch& WriteBatch::erase(std::string_view key) {
   return *this;
 }
 WriteBatch& WriteBatch::only_if_absent(std::string_view key) {
-  conditions_.push_back({std::string(key), {}, 0, Condition::absent});
+  conditions_.push_back({std::string(key), {}, 0, ConditionKind::absent});
   return *this;
 }
 WriteBatch& WriteBatch::only_if_present(std::string_view key) {
-  conditions_.push_back({std::string(key), {}, 0, Condition::present});
+  conditions_.push_back({std::string(key), {}, 0, ConditionKind::present});
   return *this;
 }
 WriteBatch& WriteBatch::only_if_value(std::string_view key, std::string_view value) {
-  conditions_.push_back({std::string(key), std::string(value), 0, Condition::value});
+  conditions_.push_back({std::string(key), std::string(value), 0, ConditionKind::value});
   return *this;
 }
 WriteBatch& WriteBatch::only_if_version(std::string_view key, Version version) {
-  conditions_.push_back({std::string(key), {}, version, Condition::version});
+  conditions_.push_back({std::string(key), {}, version, ConditionKind::version});
   return *this;
 }
 void WriteBatch::clear() {

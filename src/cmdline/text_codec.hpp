@@ -29,6 +29,11 @@ void encode_to(std::string& out, std::string_view bytes, Encoding encoding);
 /// As encode_to, into a new string.
 [[nodiscard]] std::string encode(std::string_view bytes, Encoding encoding);
 
+/// Bytes as people read them.
+[[nodiscard]] inline std::string escaped(std::string_view bytes) {
+  return encode(bytes, Encoding::escaped);
+}
+
 /// Appends the bytes that `text` stands for to `out`. Returns what is wrong with the text, in words
 /// for people, or nullopt; when something is wrong, `out` holds a part of the bytes.
 [[nodiscard]] std::optional<std::string> decode_to(std::string& out, std::string_view text,

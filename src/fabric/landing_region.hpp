@@ -78,6 +78,9 @@ class LandingRegion {
     return copy;
   }
 
+  /// Revokes its key, and waits for accesses that go on: from here on the peer changes nothing, but
+  /// where peers map memory. The bytes stay to be read. Errors, threads: as RegionTable::revoke().
+  void revoke() { region_.revoke(); }
   /// Revokes its key, waits for accesses that go on, and gives the memory back to the system. A
   /// second time nothing happens, and there is nothing to read. Requires: no read_once() goes on;
   /// else as RegionTable::revoke().

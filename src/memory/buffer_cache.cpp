@@ -14,7 +14,10 @@ BufferCache::BufferCache(BufferPool& pool) : pool_(pool), asymmetric_(pool.asymm
 }
 
 BufferCache::~BufferCache() {
-  for (Bin& bin : bins_) bin.reserved = 0;
+  {
+    const Work work(*this);
+    for (Bin& bin : bins_) bin.reserved = 0;
+  }
   flush();
   pool_.detach(this);
 }

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "espalier/kind.hpp"
 #include "node/config_text.hpp"
 
 namespace espalier::node {
@@ -68,6 +69,46 @@ void of_maps(Samples& samples, const NodeNumbers& numbers) {
   }
 }
 
+template <auto Member>
+void of_tables(Samples& samples, const NodeNumbers& numbers) {
+  for (const TableNumbers& table : numbers.tables) {
+    samples.add(table.stats.*Member, {{"table", shown_name(table.name)}});
+  }
+}
+
+template <auto Member>
+void of_table_queries(Samples& samples, const NodeNumbers& numbers) {
+  for (const TableNumbers& table : numbers.tables) {
+    samples.add(table.stats.queries.*Member, {{"table", shown_name(table.name)}});
+  }
+}
+
+template <auto Member>
+void of_queries(Samples& samples, const NodeNumbers& numbers) {
+  samples.add(numbers.queries.*Member);
+}
+
+template <auto Member>
+void of_helpers(Samples& samples, const NodeNumbers& numbers) {
+  samples.add(numbers.helpers.*Member);
+}
+
+template <auto Member>
+void seconds_of_helpers(Samples& samples, const NodeNumbers& numbers) {
+  samples.add(static_cast<double>(numbers.helpers.*Member) / kNsPerSecond);
+}
+
+void helper_jobs(Samples& samples, const NodeNumbers& numbers) {
+  samples.add(numbers.helpers.ready, {{"state", "ready"}});
+  samples.add(numbers.helpers.running, {{"state", "running"}});
+  samples.add(numbers.helpers.waiting, {{"state", "waiting"}});
+}
+
+void objects(Samples& samples, const NodeNumbers& numbers) {
+  samples.add(std::uint64_t{numbers.maps.size()}, {{"kind", name(ObjectKind::map)}});
+  samples.add(std::uint64_t{numbers.tables.size()}, {{"kind", name(ObjectKind::table)}});
+}
+
 void requests(Samples& samples, const NodeNumbers& numbers) {
   for (const OffloadNumbers& offload : numbers.offloads) {
     samples.add(offload.requests, {{"offload", offload.name}});
@@ -126,9 +167,40 @@ constexpr Metric kMetrics[] = {
      "How often a worker woke a client that slept until its answer came.",
      of_node<&NodeNumbers::client_wakes>},
 
-    {"espalier_memory_taken_bytes", "gauge", "", "Memory that all maps take together.",
+    {"espalier_helper_threads", "gauge", "", "Threads that do what would keep a worker too long.",
+     of_helpers<&wire::HelperTotals::threads>},
+    {"espalier_helper_jobs", "gauge", "state",
+     "Jobs of helpers: ready for a thread, running, or waiting for something else.", helper_jobs},
+    {"espalier_helper_busy_seconds_total", "counter", "", "Time that helpers have worked.",
+     seconds_of_helpers<&wire::HelperTotals::busy_ns>},
+    {"espalier_helper_steps_total", "counter", "", "Steps of jobs that helpers have done.",
+     of_helpers<&wire::HelperTotals::steps>},
+    {"espalier_helper_long_steps_total", "counter", "",
+     "Steps that took longer than a step should.", of_helpers<&wire::HelperTotals::long_steps>},
+    {"espalier_helper_longest_step_seconds", "gauge", "", "The longest step since the start.",
+     seconds_of_helpers<&wire::HelperTotals::longest_step_ns>},
+    {"espalier_helper_jobs_refused_total", "counter", "",
+     "Jobs refused, for their client or all together had too many.",
+     of_helpers<&wire::HelperTotals::refused>},
+
+    {"espalier_queries_running", "gauge", "", "Queries of tables that run.",
+     of_queries<&wire::QueryTotals::running>},
+    {"espalier_queries_waiting", "gauge", "", "Queries that wait for a place to run.",
+     of_queries<&wire::QueryTotals::waiting>},
+    {"espalier_queries_ended_total", "counter", "",
+     "Queries that ended with all rows, or early, as the client wanted.",
+     of_queries<&wire::QueryTotals::ended>},
+    {"espalier_queries_failed_total", "counter", "",
+     "Queries that ended with an error: a wrong pipeline, a value, or a table that was dropped.",
+     of_queries<&wire::QueryTotals::failed>},
+    {"espalier_queries_refused_total", "counter", "",
+     "Queries that never began: there was no such table, or no place to run or wait.",
+     of_queries<&wire::QueryTotals::refused>},
+
+    {"espalier_objects", "gauge", "kind", "Objects that have a name.", objects},
+    {"espalier_memory_taken_bytes", "gauge", "", "Memory that all objects take together.",
      of_node<&NodeNumbers::memory_taken_bytes>},
-    {"espalier_memory_limit_bytes", "gauge", "", "Memory that all maps may take together.",
+    {"espalier_memory_limit_bytes", "gauge", "", "Memory that all objects may take together.",
      of_node<&NodeNumbers::memory_limit_bytes>},
     {"espalier_long_message_bytes", "gauge", "",
      "Memory of large requests and of answers that wait.",
@@ -137,7 +209,7 @@ constexpr Metric kMetrics[] = {
      "Memory that large requests and answers that wait may take together.",
      of_node<&NodeNumbers::long_message_limit_bytes>},
 
-    {"espalier_memory_held_bytes", "gauge", "", "Memory that the system has given for maps.",
+    {"espalier_memory_held_bytes", "gauge", "", "Memory that the system has given for objects.",
      of_node<&NodeNumbers::memory_held_bytes>},
     {"espalier_memory_free_bytes", "gauge", "",
      "Memory that is taken and in no use, but free for some sizes only.",
@@ -190,6 +262,34 @@ constexpr Metric kMetrics[] = {
     {"espalier_map_redistributions_total", "counter", "map",
      "Splits avoided by giving items to a neighbour.", of_maps<&MapStats::redistributions>},
     {"espalier_map_merges_total", "counter", "map", "Nodes merged.", of_maps<&MapStats::merges>},
+
+    {"espalier_table_rows", "gauge", "table", "Rows.", of_tables<&wire::TableNumbers::rows>},
+    {"espalier_table_row_bytes", "gauge", "table", "Bytes of one row.",
+     of_tables<&wire::TableNumbers::row_bytes>},
+    {"espalier_table_pages", "gauge", "table", "Pages of rows.",
+     of_tables<&wire::TableNumbers::pages>},
+    {"espalier_table_memory_bytes", "gauge", "table", "Memory of pages, page list and header.",
+     of_tables<&wire::TableNumbers::memory_bytes>},
+    {"espalier_table_queries_running", "gauge", "table", "Queries of it that run.",
+     of_table_queries<&wire::QueryTotals::running>},
+    {"espalier_table_queries_waiting", "gauge", "table",
+     "Queries of it that wait for a place to run.", of_table_queries<&wire::QueryTotals::waiting>},
+    {"espalier_table_queries_ended_total", "counter", "table",
+     "Queries of it that ended with all rows, or early, as the client wanted.",
+     of_table_queries<&wire::QueryTotals::ended>},
+    {"espalier_table_queries_failed_total", "counter", "table",
+     "Queries of it that ended with an error.", of_table_queries<&wire::QueryTotals::failed>},
+    {"espalier_table_queries_refused_total", "counter", "table",
+     "Queries of it for which there was no place to run or wait.",
+     of_table_queries<&wire::QueryTotals::refused>},
+    {"espalier_table_read_rows_total", "counter", "table",
+     "Rows that queries have read beside the memory.", of_tables<&wire::TableNumbers::rows_read>},
+    {"espalier_table_read_bytes_total", "counter", "table",
+     "Bytes that queries have read beside the memory.", of_tables<&wire::TableNumbers::bytes_read>},
+    {"espalier_table_sent_rows_total", "counter", "table",
+     "Rows of results that were sent to clients.", of_tables<&wire::TableNumbers::rows_sent>},
+    {"espalier_table_sent_bytes_total", "counter", "table",
+     "Bytes of results that were sent to clients.", of_tables<&wire::TableNumbers::bytes_sent>},
 };
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "offload/durations.hpp"
 #include "tree/write/holders.hpp"
 #include "wire/message.hpp"
+#include "wire/node_numbers.hpp"
 
 namespace espalier::node {
 
@@ -43,6 +44,11 @@ struct MapNumbers {
   MapStats stats;
 };
 
+struct TableNumbers {
+  std::string name;  ///< any bytes
+  wire::TableNumbers stats{};
+};
+
 struct NodeNumbers {
   std::string version;
   double start_time_seconds = 0;  ///< of the process, since 1970
@@ -50,6 +56,9 @@ struct NodeNumbers {
   std::vector<OffloadNumbers> offloads;
   std::vector<WorkerNumbers> workers;
   std::vector<MapNumbers> maps;
+  std::vector<TableNumbers> tables;
+  wire::QueryTotals queries{};  ///< of all tables, those that are gone too
+  wire::HelperTotals helpers{};
   std::uint64_t refused = 0;
   std::uint64_t connections_refused = 0;
   std::uint64_t client_wakes = 0;
@@ -92,7 +101,8 @@ struct Metric {
 /// All metrics of a node. A time is told for offloads of which one was taken.
 [[nodiscard]] std::string metrics_text(const NodeNumbers& numbers);
 
-/// A map's name as a label has it: no two names look alike. Names are any bytes, labels are UTF-8.
+/// An object's name as a label has it: no two names look alike. Names are any bytes, labels are
+/// UTF-8.
 [[nodiscard]] std::string shown_name(std::string_view name);
 
 }  // namespace espalier::node

@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -14,6 +15,8 @@
 
 namespace espalier::node {
 namespace {
+
+using Labels = std::map<std::string, std::string>;
 
 TEST(Metrics, AreWhatAStrictReaderTakes) {
   const ReadMetrics read = MetricsReader::read(metrics_text(some_numbers()));
@@ -28,6 +31,26 @@ TEST(Metrics, AreWhatAStrictReaderTakes) {
   EXPECT_EQ(read.at("espalier_worker_sleeps_total").sum(), 15);
   EXPECT_EQ(read.at("espalier_map_items").at({{"map", "default"}}), 0x1p60);
   EXPECT_EQ(read.at("espalier_map_height").at({{"map", "default"}}), 3);
+  const Labels sales = {{"table", "sales"}};
+  EXPECT_EQ(read.at("espalier_objects").at({{"kind", "map"}}), 1);
+  EXPECT_EQ(read.at("espalier_objects").at({{"kind", "table"}}), 1);
+  EXPECT_EQ(read.at("espalier_table_rows").at(sales), 1000);
+  EXPECT_EQ(read.at("espalier_table_memory_bytes").at(sales), 4'259'840);
+  EXPECT_EQ(read.at("espalier_table_queries_running").at(sales), 1);
+  EXPECT_EQ(read.at("espalier_table_queries_waiting").at(sales), 2);
+  EXPECT_EQ(read.at("espalier_table_queries_ended_total").at(sales), 30);
+  EXPECT_EQ(read.at("espalier_table_queries_failed_total").at(sales), 4);
+  EXPECT_EQ(read.at("espalier_table_queries_refused_total").at(sales), 5);
+  EXPECT_EQ(read.at("espalier_table_read_bytes_total").at(sales), 3'840'000);
+  EXPECT_EQ(read.at("espalier_table_sent_rows_total").at(sales), 700);
+  EXPECT_EQ(read.at("espalier_table_sent_bytes_total").at(sales), 5'600);
+  EXPECT_EQ(read.at("espalier_queries_running").at(), 6);
+  EXPECT_EQ(read.at("espalier_queries_refused_total").at(), 10);
+  EXPECT_EQ(read.at("espalier_helper_threads").at(), 3);
+  EXPECT_EQ(read.at("espalier_helper_jobs").at({{"state", "ready"}}), 4);
+  EXPECT_EQ(read.at("espalier_helper_jobs").at({{"state", "running"}}), 2);
+  EXPECT_EQ(read.at("espalier_helper_busy_seconds_total").at(), 1.5);
+  EXPECT_EQ(read.at("espalier_helper_longest_step_seconds").at(), 0.002);
   const ReadMetric& held = read.at("espalier_held_bytes");
   EXPECT_EQ(held.at({{"kind", "snapshot"}, {"owner", "process 12"}, {"map", "default"}}), 8192);
   EXPECT_EQ(held.at({{"kind", "lease"}, {"owner", "session 3"}, {"map", ""}}), 4096);

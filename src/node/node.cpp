@@ -15,6 +15,7 @@
 #include "node/config_value.hpp"
 #include "node/metrics.hpp"
 #include "node/numbers_format.hpp"
+#include "tree/write/map_object.hpp"
 
 namespace espalier::node {
 
@@ -45,15 +46,14 @@ Result<void> Node::open_store() {
   auto region = memory::Region::reserve(region_options);
   if (!region) return std::unexpected(region.error());
   store_ = std::make_unique<tree::StoreCore>(std::move(*region), participants);
-  catalog_ = std::make_unique<tree::Catalog>(*store_);
   for (const MapConfig& map : config_.maps) {
-    const auto made = catalog_->create(map.name, map.options);
+    const auto made = tree::create_map(*store_, map.name, map.options);
     if (!made) return std::unexpected(made.error());
   }
   offload::HelperOptions helpers;
   helpers.threads = config_.node.helpers != 0 ? config_.node.helpers : config_.node.cores;
-  services_ = std::make_unique<offload::Services>(
-      *store_, *catalog_, config_.clients.message_bytes_max, options_.own_offloads, helpers);
+  services_ = std::make_unique<offload::Services>(*store_, config_.clients.message_bytes_max,
+                                                  options_.own_offloads, helpers);
   services_->asymmetric = base::register_asymmetric_barriers();
   return {};
 }
@@ -173,7 +173,6 @@ Node::~Node() {
   listener_.reset();
   workers_.clear();
   services_.reset();
-  catalog_.reset();
 }
 
 }  // namespace espalier::node

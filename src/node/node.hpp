@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A memory node: maps in its memory, workers beside them, a socket at which clients arrive, and a
-// port for those who monitor it.
+// A memory node: maps and tables in its memory, workers beside them, a socket at which clients
+// arrive, and a port for those who monitor it.
 //
 // Thread: start and stop one at a time; the numbers from any.
 #pragma once
@@ -71,7 +71,7 @@ class Node {
   /// Where metrics are served; 0: nowhere.
   [[nodiscard]] std::uint16_t metrics_port() const { return http_ ? http_->port() : 0; }
   [[nodiscard]] const std::vector<std::unique_ptr<Worker>>& workers() const { return workers_; }
-  [[nodiscard]] tree::Catalog& catalog() const { return *catalog_; }
+  [[nodiscard]] catalog::Catalog& catalog() const { return store_->catalog; }
   [[nodiscard]] tree::StoreCore& store() const { return *store_; }
   [[nodiscard]] offload::Services& services() const { return *services_; }
 
@@ -87,7 +87,6 @@ class Node {
   Config config_;
   NodeOptions options_;
   std::unique_ptr<tree::StoreCore> store_;
-  std::unique_ptr<tree::Catalog> catalog_;
   std::unique_ptr<offload::Services> services_;
   memory::SharedMemory page_;
   std::vector<std::string> fabric_addresses_;

@@ -10,6 +10,7 @@
 #include "base/process_id.hpp"
 #include "node/metrics.hpp"
 #include "node/node.hpp"
+#include "table/table.hpp"
 #include "tree/write/map_stats.hpp"
 
 namespace espalier::node {
@@ -71,11 +72,37 @@ void add_workers(NodeNumbers& numbers, const Node& node) {
 void add_maps(NodeNumbers& numbers, const Node& node) {
   auto slot = node.store().epochs.join();
   if (!slot) return;
-  for (const std::string& name : node.catalog().names()) {
-    const auto map = node.catalog().open(name);
-    // Else it was dropped just now.
-    if (map) numbers.maps.push_back({name, tree::stats_of(**map, *slot)});
+  for (const catalog::EntryPointer& entry : node.catalog().list(ObjectKind::map)) {
+    const auto& map = static_cast<const tree::MapCore&>(*entry->object);
+    numbers.maps.push_back({entry->name, tree::stats_of(map, *slot)});
   }
+}
+
+wire::QueryTotals totals_of(const table::QueryCounts& counts) {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  return {counts.running.load(kRelaxed), counts.waiting.load(kRelaxed), counts.ended.load(kRelaxed),
+          counts.failed.load(kRelaxed), counts.refused.load(kRelaxed)};
+}
+
+void add_tables(NodeNumbers& numbers, const Node& node) {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  for (const catalog::EntryPointer& entry : node.catalog().list(ObjectKind::table)) {
+    const auto& table = static_cast<const table::Table&>(*entry->object);
+    const table::TableStats stats = table.stats();
+    const table::QueryCounts& counts = table.query_counts();
+    numbers.tables.push_back(
+        {entry->name,
+         {stats.rows, stats.pages, stats.row_bytes, stats.memory_bytes, totals_of(counts),
+          counts.rows_read.load(kRelaxed), counts.bytes_read.load(kRelaxed),
+          counts.rows_sent.load(kRelaxed), counts.bytes_sent.load(kRelaxed)}});
+  }
+  numbers.queries = totals_of(node.services().query_counts);
+}
+
+void add_helpers(NodeNumbers& numbers, const Node& node) {
+  const offload::HelperNumbers now = node.services().helpers.numbers();
+  numbers.helpers = {now.threads,    now.ready,           now.running, now.waiting, now.steps,
+                     now.long_steps, now.longest_step_ns, now.busy_ns, now.refused};
 }
 
 }  // namespace
@@ -108,6 +135,8 @@ NodeNumbers numbers_of(const Node& node) {
   numbers.epoch_participants = store.epochs.participants();
   numbers.epoch_participants_limit = store.epochs.participants_max();
   add_maps(numbers, node);
+  add_tables(numbers, node);
+  add_helpers(numbers, node);
   return numbers;
 }
 

@@ -7,7 +7,7 @@
 #include "base/bytes.hpp"
 #include "offload/payload_reader.hpp"
 #include "offload/registry.hpp"
-#include "wire/map_forms.hpp"
+#include "tree/map_forms.hpp"
 #include "wire/node_numbers.hpp"
 
 namespace espalier::node {
@@ -48,11 +48,14 @@ Header header_of(const NodeNumbers& numbers) {
   const double seconds = std::clamp(numbers.start_time_seconds, 0.0, kSecondsMax);
   header.started_us = static_cast<std::uint64_t>(seconds * kUsPerSecond);
   for (const auto& [in_header, in_numbers] : kSame) header.*in_header = numbers.*in_numbers;
+  header.queries = numbers.queries;
+  header.helpers = numbers.helpers;
   header.version_bytes = static_cast<std::uint32_t>(numbers.version.size());
   header.offloads = static_cast<std::uint32_t>(
       std::ranges::count_if(numbers.offloads, [](const auto& o) { return o.requests != 0; }));
   header.workers = static_cast<std::uint32_t>(numbers.workers.size());
   header.maps = static_cast<std::uint32_t>(numbers.maps.size());
+  header.tables = static_cast<std::uint32_t>(numbers.tables.size());
   header.holders = static_cast<std::uint32_t>(numbers.holders.size());
   return header;
 }
@@ -61,6 +64,8 @@ NodeNumbers from_header(const Header& header) {
   NodeNumbers numbers;
   numbers.start_time_seconds = static_cast<double>(header.started_us) / kUsPerSecond;
   for (const auto& [in_header, in_numbers] : kSame) numbers.*in_numbers = header.*in_header;
+  numbers.queries = header.queries;
+  numbers.helpers = header.helpers;
   return numbers;
 }
 
@@ -125,8 +130,13 @@ std::string encode(const NodeNumbers& numbers) {
   }
   for (const MapNumbers& map : numbers.maps) {
     const auto name_bytes = static_cast<std::uint32_t>(map.name.size());
-    bytes.append(base::bytes_of(wire::MapEntry{wire::numbers_of(map.stats), name_bytes, 0}));
+    bytes.append(base::bytes_of(wire::MapEntry{tree::numbers_of(map.stats), name_bytes, 0}));
     bytes += map.name;
+  }
+  for (const TableNumbers& table : numbers.tables) {
+    const auto name_bytes = static_cast<std::uint32_t>(table.name.size());
+    bytes.append(base::bytes_of(wire::TableEntry{table.stats, name_bytes, 0}));
+    bytes += table.name;
   }
   for (const tree::Holder& holder : numbers.holders) append(bytes, holder);
   return bytes;
@@ -149,7 +159,11 @@ Result<NodeNumbers> decode(std::string_view bytes) {
   for (std::uint32_t i = 0; i < header.maps && reader.good(); ++i) {
     const auto entry = reader.take<wire::MapEntry>();
     numbers.maps.push_back(
-        {std::string(reader.text(entry.name_bytes)), wire::stats_of(entry.numbers)});
+        {std::string(reader.text(entry.name_bytes)), tree::stats_of(entry.numbers)});
+  }
+  for (std::uint32_t i = 0; i < header.tables && reader.good(); ++i) {
+    const auto entry = reader.take<wire::TableEntry>();
+    numbers.tables.push_back({std::string(reader.text(entry.name_bytes)), entry.numbers});
   }
   for (std::uint32_t i = 0; i < header.holders && reader.good(); ++i) {
     numbers.holders.push_back(take_holder(reader));

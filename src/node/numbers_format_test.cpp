@@ -29,6 +29,7 @@ NodeNumbers full_numbers() {
   odd.name = std::string("\0\x1b[2J", 5);
   odd.stats = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
   numbers.maps.push_back(odd);
+  numbers.tables.push_back({"t\x7f", {1, 2, 3, 4, {5, 6, 7, 8, 9}, 10, 11, 12, 13}});
   return numbers;
 }
 
@@ -57,10 +58,12 @@ TEST(NumbersFormat, LiesAsItsPictureSays) {
   EXPECT_EQ(header.offloads, 1U);
   EXPECT_EQ(header.workers, 2U);
   EXPECT_EQ(header.maps, 2U);
+  EXPECT_EQ(header.tables, 2U);
   EXPECT_EQ(header.holders, 2U);
   EXPECT_EQ(bytes.size(), sizeof header + 5 + sizeof(wire::OffloadNumbers) +
                               2 * sizeof(wire::WorkerNumbers) + 2 * sizeof(wire::MapEntry) +
-                              std::strlen("default") + 5 + 2 * sizeof(wire::HolderEntry) +
+                              std::strlen("default") + 5 + 2 * sizeof(wire::TableEntry) +
+                              std::strlen("sales") + 2 + 2 * sizeof(wire::HolderEntry) +
                               std::strlen("process 12default") + std::strlen("session 3"));
 }
 
@@ -88,7 +91,8 @@ TEST(NumbersFormat, BearsAnyBytes) {
     std::string bytes = good;
     for (int changes = 1 + static_cast<int>(random.below(4)); changes != 0; --changes) {
       // Mostly in the header, where the lengths are.
-      const std::size_t at = random.below((random.below(2) == 0) ? bytes.size() : 192);
+      const std::size_t at =
+          random.below((random.below(2) == 0) ? bytes.size() : sizeof(wire::NodeNumbersHeader));
       bytes[at] = static_cast<char>(random.below(256));
     }
     if (const auto numbers = decode(bytes)) {

@@ -24,14 +24,13 @@ struct Entries {
       const auto entry = reader.take<wire::BatchEntry>();
       const std::string_view key = reader.text(entry.key_bytes);
       const std::string_view value = reader.text(entry.value_bytes);
-      if (!reader.good() || entry.reserved != 0) return false;
-      switch (static_cast<wire::BatchKind>(entry.kind)) {
-        case wire::BatchKind::if_absent:
-        case wire::BatchKind::if_present:
-        case wire::BatchKind::if_value:
-        case wire::BatchKind::if_version:
-          checks.push_back(
-              {key, value, entry.version, static_cast<tree::WriteCondition::Kind>(entry.kind)});
+      const auto condition = wire::condition_kind(entry.condition);
+      if (!reader.good() || !condition) return false;
+      const auto kind = static_cast<wire::BatchKind>(entry.kind);
+      if ((kind == wire::BatchKind::check) == (condition == ConditionKind::none)) return false;
+      switch (kind) {
+        case wire::BatchKind::check:
+          checks.push_back({key, {*condition, entry.version, value}});
           break;
         case wire::BatchKind::put: writes.push_back({key, value, false}); break;
         case wire::BatchKind::erase: writes.push_back({key, {}, true}); break;

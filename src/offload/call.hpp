@@ -52,6 +52,8 @@ class Call {
   [[nodiscard]] const Offload& offload() const { return *request_.offload; }
   [[nodiscard]] std::string_view key() const { return request_.key(); }
   [[nodiscard]] std::string_view payload() const { return request_.payload(); }
+  /// Overwrites a key that is secret.
+  void wipe_key() { request_.wipe_key(); }
   [[nodiscard]] std::uint32_t argument() const { return request_.header.argument; }
   /// Whether it reads at a snapshot, which begins its payload.
   [[nodiscard]] bool at_snapshot() const { return (request_.header.ring & wire::kAtSnapshot) != 0; }
@@ -117,7 +119,7 @@ class Call {
     return request_.walk;
   }
   [[nodiscard]] espalier::Request& walk_in_hand() { return request_.walk; }
-  Next walk(const tree::HeldVersion* held = nullptr, const tree::WriteCondition& condition = {});
+  Next walk(const tree::HeldVersion* held = nullptr, const Condition& condition = {});
   Next again();
   Next writable();
   Next released(std::uint64_t version);

@@ -279,7 +279,7 @@ TEST(SchedulerEnd, OfAConnectionWhoseWorkWasHandedOver) {
     Client& leaver = node.connect();
     const std::string name = "map" + std::to_string(round);
     leaver->post(message_of(request_of(OffloadId::map_create), name, bytes_of(shape)));
-    leaver->post(message_of(request_of(OffloadId::map_drop), name));
+    leaver->post(message_of(request_of(OffloadId::object_drop), name));
     leaver->ring();
     node.scheduler().turn();
     node.disconnect(leaver);

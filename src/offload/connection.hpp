@@ -14,6 +14,7 @@
 
 #include "memory/shared_memory.hpp"
 #include "offload/helper_job.hpp"
+#include "offload/landing_host.hpp"
 #include "offload/one_sided_host.hpp"
 #include "offload/snapshot.hpp"
 #include "rings/message_reader.hpp"
@@ -72,6 +73,8 @@ class Connection {
   std::uint32_t stalled_count = 0;
   /// What lets it read the store by itself; null: it may not.
   std::unique_ptr<OneSidedHost> one_sided;
+  /// What it may write by itself; null: nothing.
+  std::unique_ptr<LandingHost> landing;
   ClientId helper_client = kNodeClient;  // of the jobs of its requests; the node's: none was made
   int owner_number = -1;                 // by which whoever handed it over knows it
 

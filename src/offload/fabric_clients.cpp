@@ -10,6 +10,7 @@
 
 #include "base/system_error.hpp"
 #include "fabric/planted_fabric_bugs.hpp"
+#include "wire/landing.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -145,7 +146,8 @@ std::uint64_t FabricClients::sleep_limit_ns() const {
 // and does not end.
 std::uint32_t FabricClients::receives_wanted() const {
   if (fabric::planted(fabric::Bug::receives_held_by_all)) return kReceives;
-  const std::size_t pairs = sessions_.size() * (options_.one_sided ? 2 : 1) + refused_.size();
+  const std::size_t pairs =
+      sessions_.size() * (options_.one_sided ? 2 : 1) + writes_ + refused_.size();
   return kReceives + static_cast<std::uint32_t>(pairs) + 1;
 }
 
@@ -274,6 +276,7 @@ Result<void> FabricClients::accept(const fabric::ConnectRequest& request) {
   if (hello.protocol != wire::kLinkProtocol) return fail(Code::unsupported, wire::kLinkProtocol);
   const auto way = static_cast<wire::LinkWay>(hello.way);
   if (way == wire::LinkWay::reads) return accept_reads(request, hello);
+  if (way == wire::LinkWay::writes) return accept_writes(request, hello);
   if (way != wire::LinkWay::write && way != wire::LinkWay::send) return fail(Code::unsupported);
   const auto session = session_for(hello);
   if (!session) return std::unexpected(session.error());
@@ -285,27 +288,56 @@ Result<void> FabricClients::accept(const fabric::ConnectRequest& request) {
   return {};
 }
 
-// A pair beside that of the rings: a READ that is refused ends the one, and not the other.
-Result<void> FabricClients::accept_reads(const fabric::ConnectRequest& request,
-                                         const wire::LinkHello& hello) {
-  if (!options_.one_sided) return fail(Code::unsupported);
-  const auto known = sessions_.find(hello.token);
-  if (known == sessions_.end()) return fail(Code::not_found);
-  Session& session = *known->second;
+// A pair beside that of the rings: what is refused ends the one, and not the other.
+Result<std::unique_ptr<fabric::QueuePair>> FabricClients::accept_beside(
+    const fabric::ConnectRequest& request, const wire::LinkHello& hello, const Session& session) {
   wire::LinkWelcome welcome{};
   welcome.magic = wire::kLinkMagic;
   welcome.protocol = wire::kLinkProtocol;
   welcome.way = hello.way;
   welcome.node_id = options_.node_id;
   welcome.token = session.token;
-  auto pair = endpoint_->accept(request, pair_options(session.domain),
-                                std::as_bytes(std::span(&welcome, 1)));
+  return endpoint_->accept(request, pair_options(session.domain),
+                           std::as_bytes(std::span(&welcome, 1)));
+}
+
+Result<void> FabricClients::accept_reads(const fabric::ConnectRequest& request,
+                                         const wire::LinkHello& hello) {
+  if (!options_.one_sided) return fail(Code::unsupported);
+  const auto known = sessions_.find(hello.token);
+  if (known == sessions_.end()) return fail(Code::not_found);
+  Session& session = *known->second;
+  auto pair = accept_beside(request, hello, session);
   if (!pair) return std::unexpected(pair.error());
   // What was read by the pair before this one is over, and so are its leases: nobody renews them.
   if (session.reads) session.reads->close();
   session.connection->one_sided->fence();
   session.reads = std::move(*pair);
   return {};
+}
+
+// Such a pair reaches the windows of its session, which it asks for by its rings, and nothing else.
+Result<void> FabricClients::accept_writes(const fabric::ConnectRequest& request,
+                                          const wire::LinkHello& hello) {
+  const auto known = sessions_.find(hello.token);
+  if (known == sessions_.end()) return fail(Code::not_found);
+  Session& session = *known->second;
+  if (!session.connection->landing) return fail(Code::unsupported);
+  remove_dead_writes(session);
+  if (session.writes.size() >= wire::kLandingWindowsMax) {
+    return fail(Code::too_many_participants, wire::kLandingWindowsMax);
+  }
+  auto pair = accept_beside(request, hello, session);
+  if (!pair) return std::unexpected(pair.error());
+  session.writes.push_back(std::move(*pair));
+  ++writes_;
+  return {};
+}
+
+void FabricClients::remove_dead_writes(Session& session) {
+  writes_ -= std::erase_if(session.writes, [](const auto& pair) {
+    return pair->state() == fabric::QueuePair::State::error;
+  });
 }
 
 Result<FabricClients::Session*> FabricClients::session_for(const wire::LinkHello& hello) {
@@ -359,6 +391,12 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
   if (options_.one_sided) {
     session->connection->one_sided = std::make_unique<OneSidedHost>(
         services_.store, endpoint_->regions(), session->domain, number);
+  }
+  // A peer that is told that its WRITEs are done relies on their being there for us to read.
+  if (endpoint_->properties().write_is_placed) {
+    session->connection->landing = std::make_unique<LandingHost>(
+        endpoint_->regions(), session->domain, endpoint_->properties().peer_maps_memory,
+        services_.budget, session->connection->share);
   }
   scheduler_.clients().add(std::move(*connection));
   counts_.sessions.fetch_add(1, std::memory_order_relaxed);
@@ -466,6 +504,7 @@ void FabricClients::maintain() {
       session->reads.reset();
       session->connection->one_sided->fence();
     }
+    remove_dead_writes(*session);
     if (session->pair && session->pair->state() == fabric::QueuePair::State::connected) {
       session->met = true;
     }
@@ -555,7 +594,10 @@ void FabricClients::remove(Session& session) {
   std::erase(to_remove_, &session);
   Connection& connection = *session.connection;
   connection.one_sided.reset();
+  connection.landing.reset();
   if (session.reads) session.reads->close();
+  for (const auto& pair : session.writes) pair->close();
+  writes_ -= session.writes.size();
   sessions_.erase(session.token);
   counts_.sessions.fetch_sub(1, std::memory_order_relaxed);
   options_.admit(false);

@@ -96,6 +96,7 @@ class FabricClients {
     fabric::Registration region;
     std::unique_ptr<fabric::QueuePair> pair;
     std::unique_ptr<fabric::QueuePair> reads;  // by which the client READs, if it wants to
+    std::vector<std::unique_ptr<fabric::QueuePair>> writes;  // by which it WRITEs its windows
     bool met = false;                          // a pair of it was connected: it knows its name
     std::uint64_t heard_ns = 0;                // and asked whether it is there
     std::uint64_t lost_ns = 0;                 // its pair; 0: it has one
@@ -129,7 +130,12 @@ class FabricClients {
   [[nodiscard]] bool has_had_its_say(Session& session);
   void accept_all();
   Result<void> accept(const fabric::ConnectRequest& request);
+  Result<std::unique_ptr<fabric::QueuePair>> accept_beside(const fabric::ConnectRequest& request,
+                                                           const wire::LinkHello& hello,
+                                                           const Session& session);
   Result<void> accept_reads(const fabric::ConnectRequest& request, const wire::LinkHello& hello);
+  Result<void> accept_writes(const fabric::ConnectRequest& request, const wire::LinkHello& hello);
+  void remove_dead_writes(Session& session);
   Result<Session*> session_for(const wire::LinkHello& hello);
   Result<Session*> new_session(const wire::LinkHello& hello);
   Result<wire::LinkToken> new_token();
@@ -166,6 +172,7 @@ class FabricClients {
   std::vector<Refused> refused_;
   std::vector<Session*> to_remove_;
   fabric::Domain next_domain_ = 1;
+  std::size_t writes_ = 0;  // pairs of all sessions by which they WRITE
   std::uint32_t turns_ = 0;
   std::uint32_t idle_turns_ = 0;
   std::uint64_t house_ns_ = 0;

@@ -103,6 +103,7 @@ struct HelperOptions {
 };
 
 struct HelperNumbers {
+  std::uint64_t threads = 0;
   std::uint64_t ready = 0;  // jobs that wait for a helper
   std::uint64_t running = 0;
   std::uint64_t waiting = 0;  // jobs that wait for wake()

@@ -193,6 +193,7 @@ void HelperPool::end_client(ClientId id, std::function<void()> ended) {
 HelperNumbers HelperPool::numbers() const {
   const Lock lock(mutex_);
   HelperNumbers numbers = numbers_;
+  numbers.threads = threads_.size();
   numbers.ready = by_id_.size() - numbers.running - numbers.waiting;
   numbers.clients = clients_.size() - 1;
   return numbers;

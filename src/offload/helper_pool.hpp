@@ -131,7 +131,7 @@ class HelperPool {
   std::uint64_t client_jobs_ = 0;  // of all but the node itself
   std::uint64_t closing_clients_ = 0;
   bool stopping_ = false;
-  HelperNumbers numbers_;  // ready and clients are left 0
+  HelperNumbers numbers_;  // threads, ready and clients are left 0
   std::vector<std::thread> threads_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The maps that one scheduler works on, by number: found in the catalog when a request first names
-// them, and let go when they are dropped and nothing uses them any more.
+// The maps that one scheduler works on, by number: found in the catalogue when a request first
+// names them, and let go when they are dropped and nothing uses them any more.
 //
 // Thread: that of the scheduler.
 #pragma once

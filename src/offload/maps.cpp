@@ -1,100 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads on maps as a whole: making, opening, dropping and listing them, their numbers, and
-// snapshots. What takes memory or time by the size of a map runs on the helper thread.
+// Offloads on maps as a whole: making and opening them, their numbers, and snapshots. What takes
+// memory or time by the size of a map runs on a helper.
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "base/bytes.hpp"
-#include "offload/call.hpp"
 #include "offload/connection.hpp"
+#include "offload/object_calls.hpp"
 #include "offload/payload_reader.hpp"
+#include "tree/map_forms.hpp"
+#include "tree/write/map_object.hpp"
 #include "tree/write/map_stats.hpp"
-#include "wire/map_forms.hpp"
 
 namespace espalier::offload {
 namespace {
 
-constexpr std::uint32_t kNameBytesMax = tree::Catalog::kNameBytesMax;
-
-wire::MapShape shape_of_map(const tree::MapCore& core) {
-  return wire::shape_of(core.options, core.geometry.key_bytes_max);
-}
-
-Next answer_map(Call& call, const tree::MapCore& core) {
-  wire::ResponseHeader header{};
-  header.version = core.id;
-  const wire::MapShape shape = shape_of_map(core);
-  return call.answer(header, {base::bytes_of(shape)});
-}
-
 Next map_open(Call& call) {
-  const auto core = call.services().catalog.open(call.key());
+  const auto core = call.services().catalog().open<tree::MapCore>(call.key());
   if (!core) return call.fail(core.error());
-  return answer_map(call, **core);
+  return answer_object(call, (*core)->id, **core);
 }
 
-using Changed = Result<std::shared_ptr<tree::MapCore>>;
-
-/// What making or dropping a map came to, on the helper.
-struct ChangeState {
-  std::optional<Changed> done;
+/// What making a map came to, on the helper.
+struct CreateState {
+  std::optional<Result<std::shared_ptr<tree::MapCore>>> done;
 };
 
 Next map_create(Call& call) {
-  ChangeState& state = call.state<ChangeState>();
+  CreateState& state = call.state<CreateState>();
   if (!state.done) {
     const auto shape = PayloadReader(call.payload()).take<wire::MapShape>();
     if (shape.versions > 1 || shape.key_bytes_max != 0) {
       return call.fail({Code::invalid_argument, 0, shape.versions});
     }
-    tree::Catalog& catalog = call.services().catalog;
-    return call.helper([&catalog, &state, name = call.key(), options = wire::options_of(shape)] {
-      state.done = catalog.create(name, options);
+    tree::StoreCore& store = call.services().store;
+    return call.helper([&store, &state, name = call.key(), options = tree::options_of(shape)] {
+      state.done = tree::create_map(store, name, options);
     });
   }
   if (!*state.done) return call.fail(state.done->error());
-  return answer_map(call, ***state.done);
-}
-
-Next map_drop(Call& call) {
-  ChangeState& state = call.state<ChangeState>();
-  if (!state.done) {
-    tree::Catalog& catalog = call.services().catalog;
-    return call.helper([&catalog, &state, name = call.key()] {
-      const auto dropped = catalog.drop(name);
-      // The map is freed here, if nothing else holds it.
-      state.done = dropped ? Changed(nullptr) : std::unexpected(dropped.error());
-    });
-  }
-  if (!*state.done) return call.fail(state.done->error());
-  return call.answer({});
-}
-
-// As the items of a scan: the name, and the map's number and shape.
-Next map_list(Call& call) {
-  std::string items;
-  std::uint64_t count = 0;
-  const tree::Catalog& catalog = call.services().catalog;
-  for (const std::string& name : catalog.names()) {
-    const auto core = catalog.open(name);
-    if (!core) continue;  // it was dropped just now
-    const wire::MapShape shape = shape_of_map(**core);
-    items += base::bytes_of(wire::item_header((*core)->id, name.size(), sizeof shape));
-    items += name;
-    items += base::bytes_of(shape);
-    ++count;
-  }
-  if (!call.response_fits(items.size())) return call.writable();
-  wire::ResponseHeader header{};
-  header.version = count;
-  return call.answer(header, {items});
+  return answer_object(call, (**state.done)->id, ***state.done);
 }
 
 Next map_stats(Call& call) {
   HostMap& map = call.host_map();
-  const wire::MapNumbers numbers = wire::numbers_of(tree::stats_of(*map.core, map.calls.slot));
+  const wire::MapNumbers numbers = tree::numbers_of(tree::stats_of(*map.core, map.calls.slot));
   return call.answer({}, {base::bytes_of(numbers)});
 }
 
@@ -121,8 +72,6 @@ Next snapshot_close(Call& call) {
   return call.answer({});
 }
 
-constexpr Limits kName{.key_bytes_min = 1, .key_bytes_max = kNameBytesMax};
-
 const Offload kOffloads[] = {
     {.id = wire::OffloadId::map_create,
      .name = "map_create",
@@ -130,7 +79,7 @@ const Offload kOffloads[] = {
      .summary = "makes an empty map; answers its number and shape",
      .right = Right::admin,
      .limits = {.key_bytes_min = 1,
-                .key_bytes_max = kNameBytesMax,
+                .key_bytes_max = kObjectName.key_bytes_max,
                 .payload_bytes_min = sizeof(wire::MapShape),
                 .payload_bytes_max = sizeof(wire::MapShape)},
      .step = map_create},
@@ -139,22 +88,8 @@ const Offload kOffloads[] = {
      .format = "key: the map's name",
      .summary = "answers a map's number and shape",
      .right = Right::none,
-     .limits = kName,
+     .limits = kObjectName,
      .step = map_open},
-    {.id = wire::OffloadId::map_drop,
-     .name = "map_drop",
-     .format = "key: the map's name",
-     .summary = "removes a map; its memory comes back when nobody reads it any more",
-     .right = Right::admin,
-     .limits = kName,
-     .step = map_drop},
-    {.id = wire::OffloadId::map_list,
-     .name = "map_list",
-     .format = "nothing",
-     .summary = "answers the names, numbers and shapes of all maps, as items",
-     .right = Right::none,
-     .limits = {},
-     .step = map_list},
     {.id = wire::OffloadId::map_stats,
      .name = "map_stats",
      .format = "nothing",

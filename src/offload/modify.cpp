@@ -9,24 +9,24 @@
 namespace espalier::offload {
 namespace {
 
-using Kind = tree::WriteCondition::Kind;
+using Kind = ConditionKind;
 
 Next compare_and_set(Call& call) {
   if (const Completion* const done = call.walked()) return answer_walk(call, *done);
   PayloadReader reader(call.payload());
   const auto comparison = reader.take<wire::Comparison>();
-  tree::WriteCondition condition;
+  Condition condition;
   condition.version = comparison.version;
   condition.value = reader.text(comparison.expected_bytes);
   espalier::Request& walk = call.new_walk(comparison.erase != 0 ? Op::erase : Op::put);
   walk.value = reader.rest();
-  const bool known = comparison.kind <= static_cast<std::uint8_t>(Kind::version);
+  const auto kind = wire::condition_kind(comparison.kind);
   const bool erases_a_value =
       comparison.erase > 1 || (comparison.erase == 1 && !walk.value.empty());
-  if (!reader.good() || !known || erases_a_value || comparison.reserved != 0) {
+  if (!reader.good() || !kind || erases_a_value || comparison.reserved != 0) {
     return call.fail({Code::invalid_argument, 0, comparison.kind});
   }
-  condition.kind = static_cast<Kind>(comparison.kind);
+  condition.kind = *kind;
   return call.walk(nullptr, condition);
 }
 
@@ -58,7 +58,7 @@ Next put_sum(Call& call, const Completion& found) {
   state.expected.assign(found.value);
   state.sum.assign(reinterpret_cast<const char*>(&sum), sizeof sum);
   state.writing = true;
-  tree::WriteCondition condition;
+  Condition condition;
   const bool versions = call.map().keeps_versions();
   condition.kind = !found.found ? Kind::absent : versions ? Kind::version : Kind::value;
   condition.version = found.version;

@@ -138,14 +138,14 @@ TEST_F(SchedulerTest, WritesAndReadsOneKey) {
 TEST_F(SchedulerTest, ComparesAndSets) {
   put("a", "1");
   wire::Comparison comparison{};
-  comparison.kind = static_cast<std::uint8_t>(tree::WriteCondition::Kind::value);
+  comparison.kind = static_cast<std::uint8_t>(ConditionKind::value);
   comparison.expected_bytes = 1;
   EXPECT_TRUE(call(OffloadId::compare_and_set, "a", bytes_of(comparison).append("1new")).applied());
   expect_error(call(OffloadId::compare_and_set, "a", bytes_of(comparison).append("1x")),
                Code::condition_failed, 0);
   EXPECT_EQ(call(OffloadId::get, "a").payload, "new");
   comparison = {};
-  comparison.kind = static_cast<std::uint8_t>(tree::WriteCondition::Kind::version);
+  comparison.kind = static_cast<std::uint8_t>(ConditionKind::version);
   comparison.version = call(OffloadId::get, "a").header.version;
   comparison.erase = 1;
   EXPECT_TRUE(call(OffloadId::compare_and_set, "a", bytes_of(comparison)).applied());
@@ -160,17 +160,26 @@ TEST_F(SchedulerTest, Adds) {
   expect_error(call(OffloadId::add, "text", number(1)), Code::invalid_argument, 3);
 }
 
+std::string entry(wire::BatchEntry head, std::string_view key, std::string_view value) {
+  head.key_bytes = static_cast<std::uint16_t>(key.size());
+  head.value_bytes = static_cast<std::uint32_t>(value.size());
+  return std::string(bytes_of(head)).append(key).append(value);
+}
 std::string entry(wire::BatchKind kind, std::string_view key, std::string_view value = {}) {
-  wire::BatchEntry made{};
-  made.kind = static_cast<std::uint8_t>(kind);
-  made.key_bytes = static_cast<std::uint16_t>(key.size());
-  made.value_bytes = static_cast<std::uint32_t>(value.size());
-  return bytes_of(made).append(key).append(value);
+  wire::BatchEntry head{};
+  head.kind = static_cast<std::uint8_t>(kind);
+  return entry(head, key, value);
+}
+std::string check(ConditionKind condition, std::string_view key, std::string_view value = {}) {
+  wire::BatchEntry head{};
+  head.kind = static_cast<std::uint8_t>(wire::BatchKind::check);
+  head.condition = static_cast<std::uint8_t>(condition);
+  return entry(head, key, value);
 }
 
 TEST_F(SchedulerTest, WritesBatches) {
   put("a", "1");
-  const std::string batch = entry(wire::BatchKind::if_value, "a", "1") +
+  const std::string batch = check(ConditionKind::value, "a", "1") +
                             entry(wire::BatchKind::put, "b", "2") +
                             entry(wire::BatchKind::erase, "a");
   const Response done = call(OffloadId::write_batch, {}, batch, 3);
@@ -236,7 +245,7 @@ TEST_F(SchedulerTest, ScansAndCountsOfManyStepsAreOfOneVersion) {
 TEST_F(SchedulerTest, ScansWithoutVersionsDeliverNothingTwice) {
   MapOptions options;
   options.versions = false;
-  const auto made = node_.catalog().create("unversioned", options);
+  const auto made = tree::create_map(node_.store(), "unversioned", options);
   ASSERT_TRUE(made);
   const std::uint32_t map = (*made)->id;
   const auto key_of = [](std::size_t i) { return "k" + std::to_string(100'000 + i); };
@@ -290,26 +299,6 @@ TEST_F(SchedulerTest, HandsOutNumbers) {
   expect_error(call(OffloadId::sequence, "s", {}, 0), Code::invalid_argument, 0);
 }
 
-TEST_F(SchedulerTest, MakesOpensListsAndDropsMaps) {
-  wire::MapShape shape{};
-  shape.node_bytes = 1024;
-  shape.log_bytes = 256;
-  shape.versions = 1;
-  shape.snapshot_bytes_max = 1 << 20;
-  const Response made = call(OffloadId::map_create, "two", bytes_of(shape));
-  ASSERT_EQ(made.header.code, 0);
-  expect_error(call(OffloadId::map_create, "two", bytes_of(shape)), Code::already_exists, 0);
-  EXPECT_EQ(call(OffloadId::map_open, "two").header.version, made.header.version);
-  expect_error(call(OffloadId::map_open, "three"), Code::not_found, 0);
-  EXPECT_EQ(items_of(call(OffloadId::map_list).payload).size(), 2u);
-  const auto id = static_cast<std::uint32_t>(made.header.version);
-  EXPECT_TRUE(node_.call(client_, request_of(OffloadId::put, id), "a", "1").applied());
-  EXPECT_EQ(call(OffloadId::map_drop, "two").header.code, 0);
-  expect_error(call(OffloadId::map_drop, "two"), Code::not_found, 0);
-  expect_error(node_.call(client_, request_of(OffloadId::get, id), "a"), Code::not_found, id);
-  EXPECT_EQ(items_of(call(OffloadId::map_list).payload).size(), 1u);
-}
-
 TEST_F(SchedulerTest, RefusesWhatAHeaderCannotMean) {
   put("a", "1");
   const auto with_bits = [&](OffloadId offload, unsigned bits, std::string_view payload = {}) {
@@ -336,7 +325,7 @@ TEST_F(SchedulerTest, WritesLargeBatchesWhole) {
   const Response written = call(OffloadId::write_batch, {}, entries, 1000);
   EXPECT_TRUE(written.applied() && !written.found());
   EXPECT_EQ(call(OffloadId::count, "b").header.version, 1000u);
-  entries += entry(wire::BatchKind::if_absent, "b10500", {});
+  entries += check(ConditionKind::absent, "b10500", {});
   expect_error(call(OffloadId::write_batch, {}, entries, 1001), Code::condition_failed, 0);
   expect_error(call(OffloadId::write_batch, {}, entries, 999), Code::invalid_argument, 999);
   EXPECT_EQ(call(OffloadId::get, "b10999").header.version, written.header.version);
@@ -476,7 +465,7 @@ TEST_F(SchedulerTest, RefusesComparisonsThatMakeNoSense) {
                  Code::invalid_argument, comparison.kind);
   };
   wire::Comparison comparison{};
-  comparison.kind = static_cast<std::uint8_t>(tree::WriteCondition::Kind::version) + 1;
+  comparison.kind = static_cast<std::uint8_t>(ConditionKind::version) + 1;
   refused(comparison, {});
   comparison.kind = 255;
   refused(comparison, {});
@@ -510,13 +499,18 @@ TEST_F(SchedulerTest, RefusesBatchesThatMakeNoSense) {
   refused(entry(static_cast<wire::BatchKind>(7), "a"), 1);
   wire::BatchEntry odd{};
   odd.kind = static_cast<std::uint8_t>(wire::BatchKind::put);
-  odd.reserved = 1;
+  odd.condition = static_cast<std::uint8_t>(ConditionKind::absent);
   refused(bytes_of(odd), 1);
-  odd.reserved = 0;
+  odd.condition = 5;
+  refused(bytes_of(odd), 1);
+  odd.condition = 0;
   odd.value_bytes = ~0u;
   refused(bytes_of(odd), 1);
+  refused(good + check(ConditionKind::none, "a"), 2);
+  refused(good + check(static_cast<ConditionKind>(5), "a"), 2);
+  refused(good + check(static_cast<ConditionKind>(255), "a"), 2);
   expect_error(call(OffloadId::write_batch, {}, {}, 0), Code::invalid_argument, 0);
-  expect_error(call(OffloadId::write_batch, {}, entry(wire::BatchKind::if_absent, "a"), 1),
+  expect_error(call(OffloadId::write_batch, {}, check(ConditionKind::absent, "a"), 1),
                Code::invalid_argument, 0);
   expect_error(call(OffloadId::write_batch, {}, entry(wire::BatchKind::put, {}, "1"), 1),
                Code::key_too_long, node_.core().geometry.key_bytes_max);
@@ -554,7 +548,7 @@ TEST_F(SchedulerTest, RefusesShapesThatNoMapHas) {
 TEST_F(SchedulerTest, RefusesSnapshotsThatAreNotOfThisMapOrClient) {
   expect_error(call_at(1, OffloadId::get, "a"), Code::not_found, 0);
   const std::uint64_t mine = call(OffloadId::snapshot_open).header.version;
-  const auto other = node_.catalog().create("other", MapOptions{});
+  const auto other = tree::create_map(node_.store(), "other", MapOptions{});
   ASSERT_TRUE(other);
   wire::RequestHeader header = request_of(OffloadId::get, (*other)->id);
   header.ring = wire::kAtSnapshot;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload/query_run.hpp"
 
+#include <cstring>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -27,8 +28,14 @@ bool QueryRun::begin() {
     end_with({Code::invalid_argument, 0, 0}, checked.error().message());
     return false;
   }
+  if (auto compiled = table::compile_regexes(*checked, regexes_); !compiled) {
+    end_with({Code::invalid_argument, 0, 0}, compiled.error().message());
+    return false;
+  }
+  if (!begin_ciphers(*checked)) return false;
   table::RunOptions options;
   options.seed = seed_;
+  if (table_cipher_) options.decrypt = &*table_cipher_;
   options.group_bytes = table::GroupTable::kBytesMin;
   if (checked->grouped || checked->distinct) {
     group_bytes_ = limits_.take_group_bytes(table::GroupTable::kBytesMin);
@@ -36,6 +43,58 @@ bool QueryRun::begin() {
   }
   run_.emplace(std::move(*checked), source_, options);
   return true;
+}
+
+bool QueryRun::begin_ciphers(const table::Pipeline& pipeline) {
+  const auto refuse = [this](const char* words) {
+    keys_.reset();
+    end_with({Code::invalid_argument, 0, 0}, words);
+    return false;
+  };
+  const table::Table& of = source_.snapshot().table();
+  const std::uint32_t flags = keys_ ? (*keys_)->flags : 0;
+  if (of.encrypted() && !pipeline.decrypt) {
+    return refuse("the table is encrypted: its pipelines begin with decrypt, and need its key");
+  }
+  if (!of.encrypted() && pipeline.decrypt) {
+    return refuse("operator 0 (decrypt): the table is not encrypted");
+  }
+  const std::uint32_t wanted =
+      (pipeline.decrypt ? wire::kTableKey : 0) | (pipeline.encrypt ? wire::kResultKey : 0);
+  if (flags != wanted) return refuse("the run's keys are not those that its pipeline needs");
+  const auto make = [&](std::optional<table::CtrCipher>& cipher, const std::uint8_t(&key)[16],
+                        const table::SaltBytes& salt, std::string_view info) {
+    auto made = table::CtrCipher::derived(
+        std::span<const std::byte, table::kKeyBytes>(std::as_bytes(std::span(key))), salt, info);
+    if (!made) {
+      end_with(made.error(), made.error().code == Code::unsupported
+                                 ? "this node has no libcrypto, which encryption needs"
+                                 : "this node may lock no more memory for keys (RLIMIT_MEMLOCK)");
+      return false;
+    }
+    cipher.emplace(*std::move(made));
+    return true;
+  };
+  bool made = true;
+  if (pipeline.decrypt) {
+    made = make(table_cipher_, (*keys_)->table_key, of.salt(), table::kTableKeyInfo);
+  }
+  if (made && pipeline.encrypt) {
+    table::SaltBytes salt;
+    std::memcpy(salt.data(), (*keys_)->result_salt, salt.size());
+    made = make(result_cipher_, (*keys_)->result_key, salt, table::kResultKeyInfo);
+  }
+  keys_.reset();
+  return made;
+}
+
+/// Encrypts what came into the stage: the result is one page of a cipher, chunk behind chunk.
+void QueryRun::seal_stage() {
+  if (!result_cipher_) return;
+  const std::span<std::byte> rows = run_->rows_behind(sealed_bytes_);
+  result_cipher_->apply(0, run_->bytes_taken() + sealed_bytes_, rows.data(), rows.data(),
+                        rows.size());
+  sealed_bytes_ += rows.size();
 }
 
 JobStep QueryRun::step(StepContext& context) {
@@ -62,6 +121,7 @@ JobStep QueryRun::step(StepContext& context) {
     }
     if (context.should_return()) break;
   }
+  seal_stage();
   busy_ns_ += watch.elapsed_ns();
   return says;
 }

@@ -20,19 +20,29 @@
 
 #include "offload/helper_job.hpp"
 #include "offload/query_limits.hpp"
+#include "table/ctr_cipher.hpp"
+#include "table/pipeline.hpp"
 #include "table/snapshot_source.hpp"
 #include "table/staged_run.hpp"
 #include "wire/table_calls.hpp"
 
 namespace espalier::offload {
 
+/// The keys of a run, which come with its request.
+using SecretKeys = table::Secret<wire::RunKeys>;
+
 class QueryRun {
  public:
   /// `message`: the pipeline, not checked yet; it lives as long as the run, and so do the limits,
-  /// of which it takes memory for its groups. `seed`: of hashes.
+  /// of which it takes memory for its groups, and the compiler. `seed`: of hashes.
   QueryRun(std::shared_ptr<const table::Table> table, std::string_view message, QueryLimits& limits,
-           std::uint64_t seed)
-      : source_(std::move(table)), message_(message), limits_(limits), seed_(seed) {}
+           table::RegexCompiler& regexes, std::uint64_t seed, std::optional<SecretKeys> keys = {})
+      : source_(std::move(table)),
+        message_(message),
+        limits_(limits),
+        regexes_(regexes),
+        seed_(seed),
+        keys_(std::move(keys)) {}
   ~QueryRun() { limits_.give_group_bytes(group_bytes_); }
   QueryRun(const QueryRun&) = delete;
   QueryRun& operator=(const QueryRun&) = delete;
@@ -51,6 +61,7 @@ class QueryRun {
   /// The rows of the stage were sent.
   void clear_stage() {
     if (run_) run_->clear();
+    sealed_bytes_ = 0;
   }
   /// Whether nothing more comes into the stage.
   [[nodiscard]] bool ended() const { return ended_; }
@@ -64,13 +75,20 @@ class QueryRun {
 
  private:
   bool begin();
+  bool begin_ciphers(const table::Pipeline& pipeline);
+  void seal_stage();
   void end_with(Error error, std::string words);
 
   table::SnapshotSource source_;
   const std::string_view message_;
   QueryLimits& limits_;
+  table::RegexCompiler& regexes_;
   const std::uint64_t seed_;
   std::uint64_t group_bytes_ = 0;
+  std::optional<SecretKeys> keys_;  // until the ciphers are made
+  std::optional<table::CtrCipher> table_cipher_;
+  std::optional<table::CtrCipher> result_cipher_;
+  std::size_t sealed_bytes_ = 0;  // of the stage: encrypted
   std::optional<table::StagedRun> run_;
   bool ended_ = false;
   std::optional<Failure> failure_;

@@ -69,10 +69,12 @@ std::span<const Offload> point_offloads();
 std::span<const Offload> range_offloads();
 std::span<const Offload> modify_offloads();
 std::span<const Offload> batch_offloads();
+std::span<const Offload> object_offloads();
 std::span<const Offload> map_offloads();
 std::span<const Offload> counter_offloads();
 std::span<const Offload> node_offloads();
 std::span<const Offload> one_sided_offloads();
 std::span<const Offload> table_offloads();
+std::span<const Offload> landing_offloads();
 
 }  // namespace espalier::offload

@@ -35,6 +35,8 @@ struct alignas(64) Request {
   [[nodiscard]] std::string_view key() const {
     return {text() + wire::kRequestKeyOffset, header.key_bytes};
   }
+  /// Overwrites the key, which is secret, once it was read.
+  void wipe_key() { message.wipe(wire::kRequestKeyOffset, header.key_bytes); }
   /// What follows the key.
   [[nodiscard]] std::string_view payload() const {
     const std::uint32_t begin = wire::kRequestKeyOffset + header.key_bytes;

@@ -83,7 +83,7 @@ World& world_for_an_input() {
   static std::unique_ptr<World> world;
   static int inputs = 0;
   if (++inputs % 1024 == 0) world.reset();
-  if (world != nullptr && !world->node.catalog().open("m")) world.reset();
+  if (world != nullptr && !world->node.catalog().open<tree::MapCore>("m")) world.reset();
   if (world == nullptr) world = std::make_unique<World>();
   return *world;
 }
@@ -100,7 +100,7 @@ void run(Input input) {
   node.turn();
   want(client.ended, "the connection does not end");
   want(node.services().budget.used() == 0, "the memory of a message is lost");
-  if (!node.catalog().open("m")) return;  // it dropped the map, as anybody may
+  if (!node.catalog().open<tree::MapCore>("m")) return;  // it dropped the map, as anybody may
   want(node.core().store.reclaimer.waiting(node.core(), false).snapshots == 0,
        "a snapshot stays held");
   // Keys of this length are nobody's by chance.

@@ -240,15 +240,14 @@ void Scheduler::end_timing(Request& request) {
 
 // --- walks ---------------------------------------------------------------------------------------
 
-void Scheduler::walk(Request& request, const tree::HeldVersion* held,
-                     const tree::WriteCondition& condition) {
+void Scheduler::walk(Request& request, const tree::HeldVersion* held, const Condition& condition) {
   if (in_walk_) {
     deferred_.push_back({&request, held, condition});
     return;
   }
   ServedMap& map = *request.map;
   request.walk.tag = request.index;
-  if (held == nullptr && condition.kind == tree::WriteCondition::Kind::none) {
+  if (held == nullptr && condition.kind == ConditionKind::none) {
     map.submit(request.walk, *this);
   } else {
     map.submit({&request.walk, this, held, {}, condition});
@@ -356,7 +355,7 @@ void Call::send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
                            request_.header.tag, header, payload);
 }
 
-Next Call::walk(const tree::HeldVersion* held, const tree::WriteCondition& condition) {
+Next Call::walk(const tree::HeldVersion* held, const Condition& condition) {
   scheduler_.walk(request_, held, condition);
   return {};
 }

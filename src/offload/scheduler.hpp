@@ -10,7 +10,7 @@
 //
 // A request whose response ring is full is stalled until its client has read: it counts for nothing
 // then, for others must not wait for that client, nor must those of the same client that answer to
-// another ring. What may be stalled is bounded for each client (stalled_requests.hpp).
+// another ring. What may be stalled is bounded for each client (client_table.hpp).
 //
 // What never happens
 // - Nothing here waits. What must wait (another writer's version, a full response ring, another
@@ -110,7 +110,7 @@ class Scheduler final : private Handler {
   void end_timing(Request& request);
   void publish_in_flight();
 
-  void walk(Request& request, const tree::HeldVersion* held, const tree::WriteCondition& condition);
+  void walk(Request& request, const tree::HeldVersion* held, const Condition& condition);
   void wait_until_writable(Request& request);
   void hand_over(Request& request, std::unique_ptr<HelperJob> job);
   void resume(Request& request);
@@ -140,7 +140,7 @@ class Scheduler final : private Handler {
   struct Deferred {
     Request* request;
     const tree::HeldVersion* held;
-    tree::WriteCondition condition;
+    Condition condition;
   };
   struct WaitsForRelease {
     Request* request;

@@ -15,9 +15,9 @@
 #include "offload/helper_pool.hpp"
 #include "offload/query_limits.hpp"
 #include "offload/registry.hpp"
+#include "regex/regex_cache.hpp"
 #include "rings/message_budget.hpp"
-#include "table/catalog.hpp"
-#include "tree/write/catalog.hpp"
+#include "table/query_counts.hpp"
 #include "tree/write/map_core.hpp"
 
 namespace espalier::offload {
@@ -44,21 +44,18 @@ class NumbersSource {
 
 struct Services {
   /// `own`: offloads beside those of the registry, see offload_table_with().
-  Services(tree::StoreCore& store_in, tree::Catalog& catalog_in, std::uint64_t message_bytes_max,
+  Services(tree::StoreCore& store_in, std::uint64_t message_bytes_max,
            std::span<const Offload> own = {}, const HelperOptions& helper_options = {})
       : store(store_in),
-        catalog(catalog_in),
-        tables(store_in.pool),
         budget(message_bytes_max),
         offloads(offload_table_with(own)),
         helpers(helper_options) {}
 
+  [[nodiscard]] catalog::Catalog& catalog() const { return store.catalog; }
   /// A seed that clients cannot guess. Cost: a system call. Thread: any.
   [[nodiscard]] static std::uint64_t draw();
 
   tree::StoreCore& store;
-  tree::Catalog& catalog;
-  table::TableCatalog tables;
   rings::MessageBudget budget;
   /// How many messages were refused, for the budget had too little left.
   std::atomic<std::uint64_t> refused_messages{0};
@@ -70,6 +67,8 @@ struct Services {
   base::Sequencers sequencers;
   NumbersSource numbers;
   QueryLimits queries;
+  table::QueryCounts query_counts;  // of all tables
+  regex::RegexCache regexes;
   HelperPool helpers;
   /// Barriers of those who go to sleep are heavy, so that others need only light ones.
   bool asymmetric = false;

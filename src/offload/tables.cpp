@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads on tables: making, opening, dropping and listing them, appending rows, and queries. All
-// work by the size of what is asked is done by helpers.
+// Offloads on tables: making and opening them, appending rows, and queries. All work by the size of
+// what is asked is done by helpers.
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,39 +11,17 @@
 
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
-#include "offload/call.hpp"
+#include "offload/counted_query.hpp"
+#include "offload/object_calls.hpp"
 #include "offload/query_run.hpp"
+#include "table/table_object.hpp"
 #include "wire/table_calls.hpp"
 
 namespace espalier::offload {
 namespace {
 
-constexpr std::uint32_t kNameBytesMax = table::TableCatalog::kNameBytesMax;
-
 std::span<const std::byte> bytes_of_text(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
-}
-
-// The facts, and the schema behind them.
-std::string describe(const table::Table& of) {
-  const table::TableStats stats = of.stats();
-  wire::TableFacts facts{};
-  facts.rows = stats.rows;
-  facts.pages = stats.pages;
-  facts.memory_bytes = stats.memory_bytes;
-  facts.row_bytes = of.schema().row_bytes();
-  facts.schema_bytes = static_cast<std::uint32_t>(of.schema().encoded_bytes());
-  std::string text(base::bytes_of(facts));
-  text.resize(text.size() + facts.schema_bytes);
-  of.schema().encode(std::as_writable_bytes(std::span(text)).subspan(sizeof facts));
-  return text;
-}
-
-Next answer_table(Call& call, const table::Table& of) {
-  wire::ResponseHeader header{};
-  header.version = of.id();
-  const std::string facts = describe(of);
-  return call.answer(header, {facts});
 }
 
 /// What a helper made of a request for a table.
@@ -55,57 +34,23 @@ Next table_create(Call& call) {
   if (!state.done) {
     auto schema = table::Schema::decode(bytes_of_text(call.payload()));
     if (!schema) return call.fail({Code::invalid_argument, 0, 0}, "these bytes are no schema");
-    table::TableCatalog& tables = call.services().tables;
-    return call.helper([&tables, &state, name = call.key(), schema = std::move(*schema)] {
-      state.done = tables.create(name, schema);
+    if ((call.argument() & ~wire::kCreateEncrypted) != 0) {
+      return call.fail({Code::invalid_argument, 0, call.argument()}, "an unknown flag");
+    }
+    tree::StoreCore& store = call.services().store;
+    const table::TableOptions options{.encrypted = call.argument() == wire::kCreateEncrypted};
+    return call.helper([&store, &state, options, name = call.key(), schema = std::move(*schema)] {
+      state.done = table::create_table(store.catalog, store.pool, name, schema, options);
     });
   }
   if (!*state.done) return call.fail(state.done->error());
-  return answer_table(call, ***state.done);
+  return answer_object(call, (**state.done)->id(), ***state.done);
 }
 
 Next table_open(Call& call) {
-  const auto opened = call.services().tables.open(call.key());
+  const auto opened = call.services().catalog().open<table::Table>(call.key());
   if (!opened) return call.fail(opened.error());
-  return answer_table(call, **opened);
-}
-
-Next table_drop(Call& call) {
-  TableState& state = call.state<TableState>();
-  if (!state.done) {
-    table::TableCatalog& tables = call.services().tables;
-    return call.helper([&tables, &state, name = call.key()] {
-      // Its memory goes back here, if nothing else holds it.
-      const auto dropped = tables.drop(name);
-      if (dropped) {
-        state.done = std::shared_ptr<table::Table>();
-      } else {
-        state.done = std::unexpected(dropped.error());
-      }
-    });
-  }
-  if (!*state.done) return call.fail(state.done->error());
-  return call.answer({});
-}
-
-// As items: the name, the number as version, the facts and the schema as value.
-Next table_list(Call& call) {
-  std::string items;
-  std::uint64_t count = 0;
-  const table::TableCatalog& tables = call.services().tables;
-  for (const std::string& name : tables.names()) {
-    const auto opened = tables.open(name);
-    if (!opened) continue;  // it was dropped just now
-    const std::string facts = describe(**opened);
-    items += base::bytes_of(wire::item_header((*opened)->id(), name.size(), facts.size()));
-    items += name;
-    items += facts;
-    ++count;
-  }
-  if (!call.response_fits(items.size())) return call.writable();
-  wire::ResponseHeader header{};
-  header.version = count;
-  return call.answer(header, {items});
+  return answer_object(call, (*opened)->id(), **opened);
 }
 
 // --- appending -----------------------------------------------------------------------------------
@@ -118,15 +63,31 @@ struct AppendState {
 Next table_append(Call& call) {
   AppendState& state = call.state<AppendState>();
   if (!state.table) {
-    state.table = call.services().tables.find(call.map_number());
+    state.table = call.services().catalog().find<table::Table>(call.map_number());
     if (!state.table) return call.fail({Code::not_found, 0, call.map_number()});
     const std::uint32_t row_bytes = state.table->schema().row_bytes();
     if (call.payload().size() % row_bytes != 0) {
       return call.fail({Code::invalid_argument, 0, row_bytes},
                        "not a whole number of rows of " + std::to_string(row_bytes) + " bytes");
     }
-    return call.helper([&state, rows = bytes_of_text(call.payload())] {
-      state.done.emplace(state.table->append(rows));
+    const std::string_view key = call.key();
+    if (key.empty()) {
+      return call.helper([&state, rows = bytes_of_text(call.payload())] {
+        state.done.emplace(state.table->append(rows));
+      });
+    }
+    if (key.size() != sizeof(std::uint64_t)) {
+      return call.fail({Code::invalid_argument, 0, 0}, "the key is no reservation's number");
+    }
+    std::uint64_t reservation = 0;
+    std::memcpy(&reservation, key.data(), sizeof reservation);
+    return call.helper([&state, reservation, rows = bytes_of_text(call.payload())] {
+      const auto appended = state.table->append_reserved(reservation, rows);
+      if (appended) {
+        state.done.emplace(*appended);
+      } else {
+        state.done.emplace(std::unexpected(table::AppendError{appended.error(), 0, {}}));
+      }
     });
   }
   if (!*state.done) {
@@ -136,6 +97,50 @@ Next table_append(Call& call) {
   wire::ResponseHeader header{};
   header.version = **state.done;  // the number of the first
   return call.answer(header);
+}
+
+/// So long a reservation waits for those of others.
+constexpr std::uint64_t kReserveTimeoutNs = 30'000'000'000;
+constexpr std::uint64_t kReserveAgainNs = 500'000;
+
+struct ReserveState {
+  std::shared_ptr<table::Table> table;
+  std::uint64_t since_ns = 0;
+  std::optional<Result<table::Reservation>> done;
+};
+
+Next table_reserve(Call& call) {
+  ReserveState& state = call.state<ReserveState>();
+  if (!state.table) {
+    state.table = call.services().catalog().find<table::Table>(call.map_number());
+    if (!state.table) return call.fail({Code::not_found, 0, call.map_number()});
+    // No more than one append can fill.
+    const std::uint64_t most = wire::kMessageBytesMax / state.table->schema().row_bytes();
+    if (call.argument() > most) {
+      return call.fail({Code::invalid_argument, 0, 0}, "too many rows for one append");
+    }
+    state.since_ns = base::monotonic_ns();
+  }
+  if (!state.done) {
+    return call.helper([&state, rows = call.argument()] {
+      state.done.emplace(state.table->reserve_slots(rows, base::monotonic_ns()));
+    });
+  }
+  if (!*state.done) {
+    const Error error = state.done->error();
+    const std::uint64_t now = base::monotonic_ns();
+    if (error.code == Code::busy && now - state.since_ns < kReserveTimeoutNs) {
+      state.done.reset();
+      return call.at(now + kReserveAgainNs);
+    }
+    const bool plain = error.code == Code::unsupported;
+    return call.fail(error, plain ? "the table is not encrypted" : "");
+  }
+  wire::ResponseHeader header{};
+  header.version = (*state.done)->number;
+  const auto& slots = (*state.done)->slots;
+  return call.answer(header, {{reinterpret_cast<const char*>(slots.data()),
+                               slots.size() * sizeof(wire::ReservedSlots)}});
 }
 
 // --- queries -------------------------------------------------------------------------------------
@@ -149,16 +154,24 @@ constexpr std::uint64_t kSoonForNs = 50'000'000;
 constexpr std::uint64_t kPlaceNs = 1'000'000;  // between two looks for a place to run
 
 struct QueryState {
-  QueryLimits::Place running;  // outlives the run
+  std::optional<SecretKeys> keys;  // until it runs
+  QueryLimits::Place running;      // outlives the run
   QueryLimits::Place waiting;
+  CountedQuery counted;
   std::unique_ptr<QueryRun> run;
   std::uint64_t blocked_since_ns = 0;  // the client takes nothing; 0: it does
 };
 
-Next answer_query(Call& call, const QueryRun& run, std::string_view rows) {
-  if (run.failure()) return call.fail(run.failure()->error, run.failure()->words);
+Next answer_query(Call& call, QueryState& state, std::string_view rows) {
+  const QueryRun& run = *state.run;
   wire::QueryNumbers numbers = run.numbers();
+  state.counted.read(numbers);
+  if (run.failure()) {
+    state.counted.fail();
+    return call.fail(run.failure()->error, run.failure()->words);
+  }
   numbers.bytes_sent += rows.size();
+  state.counted.sent(numbers);
   wire::ResponseHeader header{};
   header.version = numbers.rows_sent;
   return call.answer(header, {base::bytes_of(numbers), rows});
@@ -166,18 +179,48 @@ Next answer_query(Call& call, const QueryRun& run, std::string_view rows) {
 
 // So many queries run, so many wait, and more are refused.
 Next begin_query(Call& call, QueryState& state) {
-  QueryLimits& limits = call.services().queries;
+  Services& services = call.services();
+  if (const std::string_view key = call.key(); !key.empty() && !state.counted.begun()) {
+    if (key.size() != sizeof(wire::RunKeys)) {
+      call.wipe_key();
+      services.query_counts.refused.fetch_add(1, std::memory_order_relaxed);
+      return call.fail({Code::invalid_argument, 0, 0}, "these bytes are no keys of a run");
+    }
+    auto keys = SecretKeys::make();
+    if (keys) std::memcpy(&**keys, key.data(), key.size());
+    call.wipe_key();
+    if (!keys) {
+      services.query_counts.refused.fetch_add(1, std::memory_order_relaxed);
+      return call.fail(keys.error(), "this node may lock no more memory for keys (RLIMIT_MEMLOCK)");
+    }
+    state.keys.emplace(*std::move(keys));
+  }
+  if (!state.counted.begun()) {
+    auto found = services.catalog().find<table::Table>(call.map_number());
+    if (!found) {
+      services.query_counts.refused.fetch_add(1, std::memory_order_relaxed);
+      return call.fail({Code::not_found, 0, call.map_number()});
+    }
+    state.counted.begin(std::move(found), services.query_counts);
+  }
+  if (state.counted.table()->dropped()) {
+    state.counted.fail();
+    return call.fail({Code::dropped, 0, 0});
+  }
+  QueryLimits& limits = services.queries;
   state.running = limits.run();
   if (!state.running) {
     if (!state.waiting) state.waiting = limits.wait();
-    if (!state.waiting) return call.fail({Code::busy, 0, 0});
+    if (!state.waiting) {
+      state.counted.refuse();
+      return call.fail({Code::busy, 0, 0});
+    }
     return call.at(base::monotonic_ns() + kPlaceNs);
   }
   state.waiting = {};
-  auto found = call.services().tables.find(call.map_number());
-  if (!found) return call.fail({Code::not_found, 0, call.map_number()});
-  state.run =
-      std::make_unique<QueryRun>(std::move(found), call.payload(), limits, Services::draw());
+  state.counted.run();
+  state.run = std::make_unique<QueryRun>(state.counted.table(), call.payload(), limits,
+                                         services.regexes, Services::draw(), std::move(state.keys));
   return call.helper_steps([&run = *state.run](StepContext& context) { return run.step(context); });
 }
 
@@ -187,6 +230,7 @@ Next wait_for_reader(Call& call, QueryState& state) {
   if (state.blocked_since_ns == 0) state.blocked_since_ns = now;
   const std::uint64_t blocked_ns = now - state.blocked_since_ns;
   if (blocked_ns > kReaderTimeoutNs) {
+    state.counted.fail();
     return call.fail({Code::busy, 0, 0}, "no row was taken for 30 seconds: the query has ended");
   }
   return call.at(now + (blocked_ns < kSoonForNs ? kSoonNs : kLaterNs));
@@ -198,6 +242,7 @@ Next table_query(Call& call) {
   QueryState& state = call.state<QueryState>();
   if (!state.run) return begin_query(call, state);
   QueryRun& run = *state.run;
+  state.counted.read(run.numbers());
   if (run.cancelled()) run.clear_stage();
   const std::span<const std::byte> staged = run.staged();
   const std::string_view rows(reinterpret_cast<const char*>(staged.data()), staged.size());
@@ -205,7 +250,7 @@ Next table_query(Call& call) {
     if (!call.response_fits(rows.size() + sizeof(wire::QueryNumbers))) {
       return wait_for_reader(call, state);
     }
-    return answer_query(call, run, rows);
+    return answer_query(call, state, rows);
   }
   if (!staged.empty()) {
     if (call.has_deferred() || !call.response_fits(rows.size())) {
@@ -214,6 +259,7 @@ Next table_query(Call& call) {
     state.blocked_since_ns = 0;
     call.send_chunk(wire::ChunkKind::rows, {}, {rows});
     run.clear_stage();
+    state.counted.sent(run.numbers());
   }
   return call.helper_steps([&run](StepContext& context) { return run.step(context); });
 }
@@ -224,53 +270,49 @@ void cancel_query(Call& call) {
   }
 }
 
-constexpr Limits kName{.key_bytes_min = 1, .key_bytes_max = kNameBytesMax};
-
 const Offload kOffloads[] = {
     {.id = wire::OffloadId::table_create,
      .name = "table_create",
-     .format = "key: the table's name, 1 to 255 bytes; payload: its schema",
+     .format = "key: the table's name, 1 to 255 bytes; payload: its schema; argument: 1 encrypted",
      .summary = "makes an empty table; answers its number, TableFacts and schema",
      .right = Right::admin,
      .limits = {.key_bytes_min = 1,
-                .key_bytes_max = kNameBytesMax,
+                .key_bytes_max = kObjectName.key_bytes_max,
                 .payload_bytes_max = wire::kSchemaBytesMax},
      .step = table_create},
     {.id = wire::OffloadId::table_open,
      .name = "table_open",
      .format = "key: the table's name",
      .summary = "answers a table's number, TableFacts and schema",
-     .limits = kName,
+     .limits = kObjectName,
      .step = table_open},
-    {.id = wire::OffloadId::table_drop,
-     .name = "table_drop",
-     .format = "key: the table's name",
-     .summary = "removes a table; queries of it that run end with dropped",
-     .right = Right::admin,
-     .limits = kName,
-     .step = table_drop},
-    {.id = wire::OffloadId::table_list,
-     .name = "table_list",
-     .format = "nothing",
-     .summary = "answers the names, numbers, TableFacts and schemas of all tables, as items",
-     .limits = {},
-     .step = table_list},
     {.id = wire::OffloadId::table_append,
      .name = "table_append",
-     .format = "map: the table's number; payload: whole rows",
+     .format = "map: the table's id; payload: whole rows; key: of an encrypted table, a "
+               "reservation's number",
      .summary = "appends all rows or none; answers the number of the first",
      .right = Right::write,
-     .limits = {.payload_bytes_max = wire::kMessageBytesMax},
+     .limits = {.key_bytes_max = sizeof(std::uint64_t),
+                .payload_bytes_max = wire::kMessageBytesMax},
      .step = table_append},
     {.id = wire::OffloadId::table_query,
      .name = "table_query",
-     .format = "map: the table's number; payload: a pipeline",
+     .format = "map: the table's id; payload: a pipeline; key: RunKeys, if it needs any",
      .summary = "runs it beside the memory; chunks of result rows, then QueryNumbers and the last "
                 "rows",
      .right = Right::read,
-     .limits = {.payload_bytes_max = wire::kPipelineBytesMax},
+     .limits = {.key_bytes_max = sizeof(wire::RunKeys),
+                .payload_bytes_max = wire::kPipelineBytesMax},
      .step = table_query,
      .cancel = cancel_query},
+    {.id = wire::OffloadId::table_reserve,
+     .name = "table_reserve",
+     .format = "map: the table's id; argument: how many rows",
+     .summary = "reserves slots of an encrypted table for one append; answers the reservation's "
+                "number, and where they lie",
+     .right = Right::write,
+     .limits = {},
+     .step = table_reserve},
 };
 
 }  // namespace

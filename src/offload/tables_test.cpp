@@ -10,6 +10,7 @@
 
 #include "offload/testing/scheduler_fixture.hpp"
 #include "table/pipeline_builder.hpp"
+#include "table/table.hpp"
 #include "table/value.hpp"
 #include "wire/table_calls.hpp"
 
@@ -116,8 +117,8 @@ TEST_F(TableOffloads, ATableIsMadeFilledAskedAndDropped) {
   EXPECT_EQ(read_value(pipeline->result.column(0), bytes).number, sum);
   EXPECT_EQ(read_value(pipeline->result.column(2), bytes).number, 5'000);
 
-  EXPECT_EQ(call(OffloadId::table_list, "").header.version, 1u);
-  EXPECT_EQ(call(OffloadId::table_drop, "t").header.code, 0);
+  EXPECT_EQ(call(OffloadId::object_list, "").header.version, 2u);
+  EXPECT_EQ(call(OffloadId::object_drop, "t").header.code, 0);
   EXPECT_EQ(call(OffloadId::table_open, "t").code(), Code::not_found);
   EXPECT_EQ(call(OffloadId::table_query, "", text_of(*message)).code(), Code::not_found);
   EXPECT_EQ(call(OffloadId::table_append, "", rows(0, 1)).code(), Code::not_found);
@@ -168,6 +169,43 @@ TEST_F(TableOffloads, WhatIsWrongIsRefusedInWords) {
   wire::TableFacts facts{};
   std::memcpy(&facts, still.payload.data(), sizeof facts);
   EXPECT_EQ(facts.rows, 10'000u);
+}
+
+TEST_F(TableOffloads, RegularExpressionsAreCompiledOnceAndRefusedInWords) {
+  const auto names = *table::Schema::parse("name text(40)");
+  std::string rows;
+  constexpr int kRows = 3000;
+  for (int i = 0; i < kRows; ++i) {
+    std::vector<std::byte> row(names.row_bytes());
+    write_value(names.column(0), table::Value::of_text("name" + std::to_string(i)), row.data());
+    rows += text_of(row);
+  }
+  std::vector<std::byte> schema(names.encoded_bytes());
+  names.encode(schema);
+  table_ = static_cast<std::uint32_t>(
+      call(OffloadId::table_create, "names", text_of(schema)).header.version);
+  ASSERT_EQ(call(OffloadId::table_append, "", rows).header.code, 0);
+  const auto found = [&](std::string_view pattern) {
+    PipelineBuilder builder;
+    builder.filter(builder.matches(builder.column(0), table::text_constant(pattern)));
+    const PipelineBuilder::AggregateOf count[] = {
+        {wire::Aggregate::count_rows, wire::kNoExpression}};
+    builder.group_by({}, count);
+    return call(OffloadId::table_query, "", text_of(*builder.finish()));
+  };
+  for (int i = 0; i < 2; ++i) {
+    const Response answered = found("e[0-9]{1,2}$");
+    ASSERT_EQ(answered.header.code, 0) << answered.payload;
+    EXPECT_EQ(numbers_of(answered).rows_passed, 100u);
+    EXPECT_EQ(numbers_of(answered).rows_read, std::uint64_t{kRows});
+  }
+  EXPECT_EQ(node_.services().regexes.numbers().hits, 1u);
+  EXPECT_EQ(node_.services().regexes.numbers().misses, 1u);
+  const Response refused = found("e[0-9");
+  EXPECT_EQ(refused.code(), Code::invalid_argument);
+  EXPECT_NE(refused.payload.find("operator 1 (filter): the regular expression is wrong at 2"),
+            std::string::npos)
+      << refused.payload;
 }
 
 TEST_F(TableOffloads, AClientThatDoesNotReadHoldsUpNobodyAndKeepsAStage) {
@@ -226,6 +264,80 @@ TEST_F(TableOffloads, SoManyQueriesRunAndTheOthersWait) {
   EXPECT_EQ(node_.services().queries.running(), 0u);
 }
 
+TEST_F(TableOffloads, QueriesAreCountedOfTheirTableAndOfTheNode) {
+  fill(20'000);
+  const auto table = node_.catalog().find<table::Table>(table_);
+  const table::QueryCounts& counts = table->query_counts();
+  const table::QueryCounts& of_node = node_.services().query_counts;
+  ASSERT_EQ(call(OffloadId::table_query, "", everything(schema_)).header.code, 0);
+  EXPECT_EQ(counts.ended, 1u);
+  EXPECT_EQ(counts.rows_read, 20'000u);
+  EXPECT_EQ(counts.rows_sent, 20'000u);
+  EXPECT_EQ(counts.bytes_sent, 20'000u * schema_.row_bytes());
+  EXPECT_GE(counts.bytes_read, counts.bytes_sent);
+  EXPECT_EQ(call(OffloadId::table_query, "", "no pipeline").code(), Code::invalid_argument);
+  EXPECT_EQ(counts.failed, 1u);
+  const wire::RequestHeader nowhere = request_of(OffloadId::table_query, table_ + 1, ++tag_);
+  EXPECT_EQ(node_.call(client_, nowhere, "", everything(schema_)).code(), Code::not_found);
+  EXPECT_EQ(counts.refused, 0u) << "of no table";
+  EXPECT_EQ(of_node.refused, 1u);
+  EXPECT_EQ(of_node.ended, 1u);
+  EXPECT_EQ(of_node.failed, 1u);
+  EXPECT_EQ(of_node.rows_read, counts.rows_read);
+  EXPECT_EQ(of_node.bytes_sent, counts.bytes_sent);
+}
+
+TEST_F(TableOffloads, AQueryIsCountedInOneStateUntilItsEnd) {
+  fill(200'000);
+  const auto table = node_.catalog().find<table::Table>(table_);
+  const table::QueryCounts& counts = table->query_counts();
+  const auto ask = [this] {
+    auto& client = node_.connect({64, 64, 1});
+    client->post(
+        message_of(request_of(OffloadId::table_query, table_, 1), "", everything(schema_)));
+    client->ring();
+    node_.turns(5'000);
+    return &client;
+  };
+  // It runs, and its client does not read.
+  SchedulerFixture::Client* const slow = ask();
+  EXPECT_EQ(counts.running, 1u);
+  EXPECT_EQ(counts.waiting, 0u);
+  EXPECT_GT(counts.rows_read, 0u) << "before it has ended";
+  EXPECT_LT(counts.rows_read, 200'000u);
+  {
+    std::vector<QueryLimits::Place> taken;
+    while (auto place = node_.services().queries.run()) taken.push_back(std::move(place));
+    SchedulerFixture::Client* const second = ask();
+    EXPECT_EQ(counts.waiting, 1u);
+    while (auto place = node_.services().queries.wait()) taken.push_back(std::move(place));
+    EXPECT_EQ(call(OffloadId::table_query, "", everything(schema_)).code(), Code::busy);
+    EXPECT_EQ(counts.refused, 1u);
+    node_.disconnect(*second);
+    node_.turns(5'000);
+    EXPECT_EQ(counts.waiting, 0u);
+    EXPECT_EQ(counts.ended, 1u);
+  }
+  node_.disconnect(*slow);
+  ASSERT_TRUE(node_.run_until_idle());
+  EXPECT_EQ(counts.running, 0u);
+  EXPECT_EQ(counts.ended, 2u) << "a client that goes away is an end too";
+  EXPECT_EQ(counts.failed, 0u);
+}
+
+TEST_F(TableOffloads, AQueryThatWaitsForAPlaceEndsWhenItsTableIsDropped) {
+  fill(10'000);
+  std::vector<QueryLimits::Place> taken;
+  while (auto place = node_.services().queries.run()) taken.push_back(std::move(place));
+  auto& waiting = node_.connect({64, 64, 1});
+  waiting->post(message_of(request_of(OffloadId::table_query, table_, 1), "", everything(schema_)));
+  waiting->ring();
+  node_.turns(5'000);
+  ASSERT_EQ(call(OffloadId::object_drop, "t").header.code, 0);
+  EXPECT_EQ(node_.wait(waiting).code(), Code::dropped);
+  EXPECT_EQ(node_.services().query_counts.failed, 1u);
+}
+
 TEST(QueryLimits, MemoryOfGroupsIsBoundedTogether) {
   QueryLimits limits;
   constexpr std::uint64_t kLeast = 64 << 10;
@@ -272,7 +384,7 @@ TEST_F(TableOffloads, ATableThatIsDroppedEndsItsQueries) {
   reader->post(message_of(request_of(OffloadId::table_query, table_, 7), "", everything(schema_)));
   reader->ring();
   node_.turns(5'000);
-  ASSERT_EQ(call(OffloadId::table_drop, "t").header.code, 0);
+  ASSERT_EQ(call(OffloadId::object_drop, "t").header.code, 0);
   Response last;
   std::size_t chunks = 0;
   while (!last.answers()) {

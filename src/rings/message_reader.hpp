@@ -38,6 +38,9 @@ class MessageBuffer {
   /// Makes room for so many bytes in all, and keeps the first `kept` of them. Returns false, and
   /// keeps what it has, if the share refuses.
   [[nodiscard]] bool grow(std::uint32_t bytes, std::uint32_t kept, MessageShare& share);
+  /// Overwrites bytes that must not lie here longer. Of the first kInPlace no other copy is left.
+  /// Requires: they are the message's.
+  void wipe(std::uint32_t offset, std::uint32_t bytes);
   /// Gives heap memory back.
   void clear() {
     if (heap_) clear_heap();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "regex/compiled_regex.hpp"
 #include "sql/literals.hpp"
 #include "table/pipeline_types.hpp"
 
@@ -97,6 +98,21 @@ SqlResult<NodeWriter::Written> NodeWriter::like(const Expr& expr) {
   return typed(expr, builder_.like(value->id, *pattern));
 }
 
+SqlResult<NodeWriter::Written> NodeWriter::matches(const Expr& expr) {
+  const auto value = write(expr.children[0], ValueKind::text);
+  if (!value) return value;
+  const Expr& literal = expr.children[1];
+  const auto pattern = constant_of(literal, ValueKind::text);
+  if (!pattern) return wrong(literal, pattern.error());
+  const bool ignore_case = expr.text == kIgnoreCase;
+  // Here, where its position is known; nodes compile it once more.
+  const auto compiled = regex::CompiledRegex::compile(pattern->text, {.ignore_case = ignore_case},
+                                                      regex::Engines::re2_only);
+  if (!compiled) return wrong(literal, compiled.error());
+  constants_.push_back(*pattern);
+  return typed(expr, builder_.matches(value->id, *pattern, ignore_case));
+}
+
 SqlResult<NodeWriter::Written> NodeWriter::in(const Expr& expr) {
   const std::span<const Expr> list = std::span(expr.children).subspan(1);
   if (!std::ranges::all_of(list, is_literal)) return in_one_by_one(expr);
@@ -131,6 +147,7 @@ SqlResult<NodeWriter::Written> NodeWriter::operation(const Expr& expr) {
     case ExpressionKind::logical_and:
     case ExpressionKind::logical_or: return balanced(expr, expr.children);
     case ExpressionKind::like: return like(expr);
+    case ExpressionKind::matches: return matches(expr);
     case ExpressionKind::in: return in(expr);
     default: break;
   }

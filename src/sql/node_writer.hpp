@@ -35,6 +35,7 @@ class NodeWriter {
   SqlResult<Written> balanced(const Expr& expr, std::span<const Expr> children);
   SqlResult<Written> negate(const Expr& expr);
   SqlResult<Written> like(const Expr& expr);
+  SqlResult<Written> matches(const Expr& expr);
   SqlResult<Written> in(const Expr& expr);
   SqlResult<Written> in_one_by_one(const Expr& expr);
   SqlResult<std::vector<NodeId>> operands(std::span<const Expr> children);

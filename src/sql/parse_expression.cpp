@@ -220,6 +220,28 @@ SqlResult<Expr> ExpressionParser::with_list(const Json& members, const std::stri
   return negation_of(operation_of(op, position, std::move(children)), negate);
 }
 
+/// like, whose signs are ~~ and !~~, and regular expressions.
+SqlResult<Expr> ExpressionParser::with_pattern(const Json& members, const std::string& sign,
+                                               unsigned depth) const {
+  const std::size_t position = members.value("location", std::size_t{0});
+  const bool like = sign == "~~" || sign == "!~~";
+  auto left = parse(members.at("lexpr"), depth);
+  if (!left) return left;
+  auto pattern = parse(members.at("rexpr"), depth);
+  if (!pattern) return pattern;
+  if (pattern->kind != ExprKind::string && pattern->kind != ExprKind::null) {
+    return refuse(text_, pattern->position,
+                  "the pattern of " + (like ? "like" : sign) + " must be a text");
+  }
+  std::vector<Expr> children;
+  children.push_back(*std::move(left));
+  children.push_back(*std::move(pattern));
+  Expr expr = operation_of(like ? ExpressionKind::like : ExpressionKind::matches, position,
+                           std::move(children));
+  if (sign.ends_with('*')) expr.text = kIgnoreCase;
+  return negation_of(std::move(expr), sign.starts_with('!'));
+}
+
 SqlResult<Expr> ExpressionParser::operation(const Json& members, unsigned depth) const {
   const std::string kind = members.value("kind", "");
   const std::size_t position = members.value("location", std::size_t{0});
@@ -227,24 +249,15 @@ SqlResult<Expr> ExpressionParser::operation(const Json& members, unsigned depth)
     return refuse(text_, position, "this operator is not supported");
   }
   const std::string sign = string_of(members.at("name").back());
-  if (kind == "AEXPR_OP") return binary(members, sign, depth);
+  if (kind == "AEXPR_OP") {
+    const bool regex = sign == "~" || sign == "!~" || sign == "~*" || sign == "!~*";
+    if (regex && members.contains("lexpr")) return with_pattern(members, sign, depth);
+    return binary(members, sign, depth);
+  }
   if (kind == "AEXPR_IN" || kind == "AEXPR_BETWEEN" || kind == "AEXPR_NOT_BETWEEN") {
     return with_list(members, kind, depth);
   }
-  if (kind == "AEXPR_LIKE") {
-    auto left = parse(members.at("lexpr"), depth);
-    if (!left) return left;
-    auto pattern = parse(members.at("rexpr"), depth);
-    if (!pattern) return pattern;
-    if (pattern->kind != ExprKind::string && pattern->kind != ExprKind::null) {
-      return refuse(text_, pattern->position, "the pattern of like must be a text");
-    }
-    std::vector<Expr> children;
-    children.push_back(*std::move(left));
-    children.push_back(*std::move(pattern));
-    return negation_of(operation_of(ExpressionKind::like, position, std::move(children)),
-                       sign == "!~~");
-  }
+  if (kind == "AEXPR_LIKE") return with_pattern(members, sign, depth);
   return refuse(text_, position, "this form of a condition is not supported");
 }
 

@@ -33,6 +33,7 @@ class ExpressionParser {
   SqlResult<Expr> operation(const Json& members, unsigned depth) const;
   SqlResult<Expr> binary(const Json& members, const std::string& sign, unsigned depth) const;
   SqlResult<Expr> with_list(const Json& members, const std::string& kind, unsigned depth) const;
+  SqlResult<Expr> with_pattern(const Json& members, const std::string& sign, unsigned depth) const;
   SqlResult<Expr> boolean(const Json& members, unsigned depth) const;
   SqlResult<Expr> null_test(const Json& members, unsigned depth) const;
 

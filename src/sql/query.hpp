@@ -51,8 +51,15 @@ struct Query {
   std::optional<std::uint64_t> limit_here;  ///< and cuts them
 };
 
+/// What is encrypted: of that a query's text says nothing.
+struct Encryption {
+  bool table = false;
+  bool result = false;
+};
+
 /// Errors: columns that there are not, types that do not fit, a pipeline beyond its limits.
-[[nodiscard]] SqlResult<Query> translate(const Statement& statement, const table::Schema& schema);
+[[nodiscard]] SqlResult<Query> translate(const Statement& statement, const table::Schema& schema,
+                                         Encryption encryption = {});
 
 /// Makes the answer of the rows that a run gives.
 class Answer {

@@ -106,6 +106,18 @@ TEST(SqlQuery, TextsDatesAndTimestamps) {
             "5\n");
 }
 
+TEST(SqlQuery, RegularExpressions) {
+  EXPECT_EQ(answer("select id from t where city ~ 'on+$'"), "1\n4\n");
+  EXPECT_EQ(answer("select id from t where city ~ '^Z.rich$'"), "5\n");
+  EXPECT_EQ(answer("select id from t where city !~ '^B'"), "5\n") << "null is neither";
+  EXPECT_EQ(answer("select id from t where city ~* '^b[EO]'"), "1\n2\n4\n");
+  EXPECT_EQ(answer("select id from t where city !~* 'R'"), "1\n4\n");
+  EXPECT_EQ(answer("select id from t where code ~ '^.$'"), "1\n3\n") << "without blanks";
+  EXPECT_EQ(answer("select id from t where code ~ '' and id < 3"), "1\n2\n");
+  EXPECT_EQ(answer("select city ~ null, city ~ 'Z' from t where id >= 4"),
+            "NULL,false\nNULL,true\n");
+}
+
 TEST(SqlQuery, NumbersCompareExactly) {
   EXPECT_EQ(answer("select id from t where paid = 0.010"), "4\n");
   EXPECT_EQ(answer("select id from t where score > -1 and score < 2"), "1\n");
@@ -182,7 +194,16 @@ TEST(SqlQuery, RefusesWhatIsOutsideWithPositionAndWord) {
            {"select id from t where city + 1 = 2", "at 29, '+': '+' takes numbers, not text"},
            {"select id from t where born > '1971-02-30'",
             "at 31, ''1971-02-30'': this is no date, such as 1995-01-31"},
-           {"select id from t where city ~ 'x'", "at 29, '~': this operator is not supported"},
+           {"select id from t where city ~ 'x('",
+            "at 31, ''x('': the regular expression is wrong at 1, 'x(': missing ): x("},
+           {"select id from t where city !~* 'a**'",
+            "at 33, ''a**'': the regular expression is wrong at 2, '**': bad repetition operator: "
+            "**"},
+           {"select id from t where id ~ 'x'", "at 27, '~': '~' takes text, not integer"},
+           {"select id from t where city ~ city", "at 31, 'city': the pattern of ~ must be a text"},
+           {"select id from t where city similar to 'x'",
+            "at 29, 'similar': this form of a condition is not supported"},
+           {"select id from t where ~ id = 1", "at 24, '~': this operator is not supported"},
            {"select id from t where city ilike 'x'",
             "at 29, 'ilike': this form of a condition is not supported"},
            {"select id from t where city like 'x\\'",

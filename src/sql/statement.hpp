@@ -48,14 +48,16 @@ enum class ExprKind : std::uint8_t {
   negate,     // -a
   divide,     // a / b
   operation,  // op, of the pipelines' nodes: arithmetic, comparison, and, or, not, is null,
-              // between; in and like: a, then constants
+              // between; in, like and matches: a, then constants
   aggregate,
 };
+
+inline constexpr std::string_view kIgnoreCase = "i";
 
 struct Expr {
   ExprKind kind = ExprKind::null;
   std::size_t position = 0;
-  std::string text;  ///< a literal, or a column's name
+  std::string text;  ///< a literal, or a column's name; of matches: kIgnoreCase or nothing
   wire::ExpressionKind op = wire::ExpressionKind::invalid;
   wire::Aggregate aggregate = wire::Aggregate::none;
   std::vector<Expr> children;  ///< and, or: two and more

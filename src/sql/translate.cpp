@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "regex/regex_cache.hpp"
 #include "sql/literals.hpp"
 #include "sql/node_writer.hpp"
 #include "sql/query.hpp"
@@ -24,8 +25,11 @@ constexpr std::size_t kFiltersMax = 32;
 
 class Translation {
  public:
-  Translation(const Statement& statement, const Schema& schema)
-      : statement_(statement), schema_(schema), nodes_(statement.text, schema, builder_) {}
+  Translation(const Statement& statement, const Schema& schema, Encryption encryption)
+      : statement_(statement), schema_(schema), nodes_(statement.text, schema, builder_) {
+    if (encryption.table) builder_.decrypt();
+    if (encryption.result) builder_.encrypt();
+  }
 
   SqlResult<Query> run();
 
@@ -252,6 +256,10 @@ SqlResult<Query> Translation::finish() {
   if (!message) return wrong(0, message.error().message());
   auto pipeline = table::check_pipeline(*message, schema_);
   if (!pipeline) return wrong(0, pipeline.error().message());
+  regex::RegexCache regexes;
+  if (auto compiled = table::compile_regexes(*pipeline, regexes); !compiled) {
+    return wrong(0, compiled.error().message());
+  }
   Query query{*std::move(message), *std::move(pipeline), std::move(columns_), distinct_here_, {}};
   if (distinct_here_) query.limit_here = statement_.limit;
   return query;
@@ -266,8 +274,9 @@ SqlResult<Query> Translation::run() {
 
 }  // namespace
 
-SqlResult<Query> translate(const Statement& statement, const table::Schema& schema) {
-  return Translation(statement, schema).run();
+SqlResult<Query> translate(const Statement& statement, const table::Schema& schema,
+                           Encryption encryption) {
+  return Translation(statement, schema, encryption).run();
 }
 
 }  // namespace espalier::sql

@@ -250,6 +250,7 @@ BatchCompiler::Operand BatchCompiler::compile(std::uint16_t node) {
     case ExpressionKind::between: return between(node);
     case ExpressionKind::in: return in(node);
     case ExpressionKind::like: return like(node);
+    case ExpressionKind::matches: return matches(node);
     default: break;
   }
   const Operand a = compile(of.a);
@@ -278,7 +279,8 @@ void BatchCompiler::run() {
     Stage& stage = program_.filters_.emplace_back();
     begin(stage);
     stage.operator_index = filter.operator_index;
-    stage.result = compile(filter.node).reg;
+    stage.range = filter_range(pipeline, filter.node);
+    if (!stage.range) stage.result = compile(filter.node).reg;
   }
   begin(program_.items_);
   program_.items_.operator_index = pipeline.items_operator;

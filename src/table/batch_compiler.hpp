@@ -41,6 +41,7 @@ class BatchCompiler {
   Operand between(std::uint16_t node);
   Operand in(std::uint16_t node);
   Operand like(std::uint16_t node);
+  Operand matches(std::uint16_t node);
   Operand as_real(std::uint16_t node, const Operand& value);
   /// The constant as a decimal of another scale, if it is one exactly.
   std::optional<Operand> rescaled(const Operand& value, unsigned scale);

@@ -87,6 +87,7 @@ struct Instruction {
   std::uint32_t list = 0;          ///< of `in` and `like`: in the program
   const Candidates* candidates = nullptr;
   const LikePattern* pattern = nullptr;
+  const Regex* regex = nullptr;
 };
 
 [[nodiscard]] Kernel load_kernel(ColumnType type);
@@ -101,6 +102,8 @@ struct Instruction {
 [[nodiscard]] Kernel logic_kernel(wire::ExpressionKind op);
 [[nodiscard]] Kernel in_kernel(wire::ValueKind kind);
 [[nodiscard]] Kernel like_kernel();
+/// table/batch_regex.cpp
+[[nodiscard]] Kernel regex_kernel();
 
 /// Fills a register with a constant.
 void fill(const Register& to, const Constant& constant);

@@ -25,6 +25,14 @@ T canonical(T real, bool key) {
 template <class Write>
 void copy_column(const Column& from, const Column& to, const Batch& batch, std::uint32_t first,
                  std::uint32_t count, std::byte* out, std::size_t out_bytes, Write&& write) {
+  if (!from.nullable && batch.dense) {
+    const std::byte* row = batch.rows + std::size_t{first} * batch.row_bytes + from.offset;
+    std::byte* packed = out + to.offset;
+    for (std::uint32_t i = 0; i < count; ++i, row += batch.row_bytes, packed += out_bytes) {
+      write(packed, row);
+    }
+    return;
+  }
   if (!from.nullable) {
     for (std::uint32_t i = 0; i < count; ++i) {
       write(out + i * out_bytes + to.offset, batch.row(first + i) + from.offset);
@@ -39,6 +47,59 @@ void copy_column(const Column& from, const Column& to, const Batch& batch, std::
     } else {
       write(packed + to.offset, row + from.offset);
     }
+  }
+}
+
+/// Whether all byte patterns of a type are canonical.
+bool is_plain(const Column& column) {
+  if (column.nullable) return false;
+  switch (column.type.kind) {
+    case ColumnType::i8:
+    case ColumnType::i16:
+    case ColumnType::i32:
+    case ColumnType::i64:
+    case ColumnType::decimal:
+    case ColumnType::date:
+    case ColumnType::timestamp:
+    case ColumnType::fixed_char: return true;
+    default: return false;
+  }
+}
+
+template <std::size_t Bytes>
+void copy_fixed(const Batch& batch, std::uint32_t first, std::uint32_t count,
+                std::uint32_t from_offset, std::byte* to, std::size_t to_stride) {
+  const std::byte* const from = batch.rows + from_offset;
+  const std::size_t stride = batch.row_bytes;
+  if (batch.dense) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::memcpy(to + i * to_stride, from + (first + i) * stride, Bytes);
+    }
+  } else {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::memcpy(to + i * to_stride, from + batch.selected[first + i] * stride, Bytes);
+    }
+  }
+}
+
+/// Copies the same bytes of each row.
+void copy_bytes(const Batch& batch, std::uint32_t first, std::uint32_t count,
+                std::uint32_t from_offset, std::size_t bytes, std::byte* to,
+                std::size_t to_stride) {
+  const auto copy = [&](auto fixed) { fixed(batch, first, count, from_offset, to, to_stride); };
+  switch (bytes) {
+    case 1: return copy(copy_fixed<1>);
+    case 2: return copy(copy_fixed<2>);
+    case 4: return copy(copy_fixed<4>);
+    case 8: return copy(copy_fixed<8>);
+    case 16: return copy(copy_fixed<16>);
+    case 24: return copy(copy_fixed<24>);
+    case 32: return copy(copy_fixed<32>);
+    case 64: return copy(copy_fixed<64>);
+    default: break;
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    std::memcpy(to + i * to_stride, batch.row(first + i) + from_offset, bytes);
   }
 }
 
@@ -80,14 +141,37 @@ BatchPacker::BatchPacker(const BatchProgram& program, std::vector<std::byte> bla
     const ItemSource& source = program.sources()[i];
     pieces_.push_back({&pipeline.result.column(item.first_column),
                        source.loaded ? nullptr : source.column, source.reg, item.argument.kind,
-                       item.argument.nullable});
+                       item.argument.nullable, 0});
   }
+  merge_pieces(pipeline.schema);
+}
+
+/// Columns side by side that are copied as they are become one piece.
+void BatchPacker::merge_pieces(const Schema& schema) {
+  std::vector<Piece> merged;
+  std::size_t bytes = 0;
+  for (Piece piece : pieces_) {
+    if (piece.from && is_plain(*piece.from)) piece.bytes = piece.from->bytes;
+    bytes += piece.bytes;
+    if (piece.bytes != 0 && !merged.empty() && merged.back().bytes != 0) {
+      Piece& last = merged.back();
+      if (last.from->offset + last.bytes == piece.from->offset &&
+          last.to->offset + last.bytes == piece.to->offset) {
+        last.bytes += piece.bytes;
+        continue;
+      }
+    }
+    merged.push_back(piece);
+  }
+  pieces_ = std::move(merged);
+  covered_ = bytes == row_bytes();
+  whole_rows_ = covered_ && pieces_.size() == 1 && schema.row_bytes() == bytes;
 }
 
 void BatchPacker::pack_column(const Piece& piece, const Batch& batch, std::uint32_t first,
-                              std::uint32_t count, std::byte* out) const {
+                              std::uint32_t count, const Out& out) const {
   const auto copy = [&](auto&& write) {
-    copy_column(*piece.from, *piece.to, batch, first, count, out, row_bytes(), write);
+    copy_column(*piece.from, *piece.to, batch, first, count, out.rows, out.row_bytes, write);
   };
   const std::size_t length = piece.from->type.length;
   const bool key = keys_;
@@ -130,9 +214,9 @@ void BatchPacker::pack_column(const Piece& piece, const Batch& batch, std::uint3
 }
 
 void BatchPacker::pack_register(const Piece& piece, const Register& from, std::uint32_t first,
-                                std::uint32_t count, std::byte* out) const {
+                                std::uint32_t count, const Out& out) const {
   for (std::uint32_t i = 0; i < count; ++i) {
-    std::byte* const packed = out + i * row_bytes();
+    std::byte* const packed = out[i];
     if (piece.nullable && from.nulls()[first + i] != 0) {
       packed[piece.to->null_byte] |= std::byte{piece.to->null_mask};
     } else {
@@ -141,18 +225,32 @@ void BatchPacker::pack_register(const Piece& piece, const Register& from, std::u
   }
 }
 
-void BatchPacker::pack(const Register* registers, const Batch& batch, std::uint32_t first,
-                       std::uint32_t count, std::byte* out) const {
-  for (std::uint32_t i = 0; i < count; ++i) {
-    std::memcpy(out + i * row_bytes(), blank_.data(), row_bytes());
-  }
+void BatchPacker::pack_pieces(const Register* registers, const Batch& batch, std::uint32_t first,
+                              std::uint32_t count, const Out& out) const {
   for (const Piece& piece : pieces_) {
-    if (piece.from) {
+    if (piece.bytes != 0) {
+      copy_bytes(batch, first, count, piece.from->offset, piece.bytes, out.rows + piece.to->offset,
+                 out.row_bytes);
+    } else if (piece.from) {
       pack_column(piece, batch, first, count, out);
     } else {
       pack_register(piece, registers[piece.reg], first, count, out);
     }
   }
+}
+
+void BatchPacker::pack(const Register* registers, const Batch& batch, std::uint32_t first,
+                       std::uint32_t count, std::byte* out) const {
+  for (std::uint32_t i = 0; i < count && !covered_; ++i) {
+    std::memcpy(out + i * row_bytes(), blank_.data(), row_bytes());
+  }
+  pack_pieces(registers, batch, first, count, {out, row_bytes()});
+}
+
+void BatchPacker::pack_begins(const Register* registers, const Batch& batch, std::uint32_t first,
+                              std::uint32_t count, std::uint32_t bytes, std::byte* out) const {
+  std::memset(out, 0, std::size_t{count} * bytes);
+  pack_pieces(registers, batch, first, count, {out, bytes});
 }
 
 }  // namespace espalier::table

@@ -10,10 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "table/batch_kernels.hpp"
+#include "table/batch_range.hpp"
 #include "table/pipeline.hpp"
 
 namespace espalier::table {
@@ -22,7 +24,8 @@ namespace espalier::table {
 struct Stage {
   std::vector<Instruction> code;
   std::uint32_t operator_index = 0;
-  std::uint16_t result = 0;  ///< of a filter: the register of its condition
+  std::uint16_t result = 0;          ///< of a filter: the register of its condition
+  std::optional<ColumnRange> range;  ///< of a filter that says one: it needs no code
 };
 
 /// Where the value of an item comes from.
@@ -59,6 +62,8 @@ class BatchProgram {
   /// than 0.7 of a row's.
   [[nodiscard]] bool is_smart() const { return smart_; }
   [[nodiscard]] const WantedLines& lines() const { return lines_; }
+  /// Whether it searches texts, of which one may cost as much as thousands of other instructions.
+  [[nodiscard]] bool has_regexes() const { return has_regexes_; }
 
  private:
   friend class BatchCompiler;
@@ -75,6 +80,7 @@ class BatchProgram {
   std::deque<Candidates> candidates_;
   std::deque<LikePattern> patterns_;
   bool smart_ = false;
+  bool has_regexes_ = false;
   WantedLines lines_;
 };
 

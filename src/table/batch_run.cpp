@@ -15,8 +15,12 @@ constexpr std::size_t kScratchBytes = 64 * 1024;
 constexpr std::size_t kLineBytes = 64;
 constexpr std::uint32_t kPrefetchRows = 64;
 
-std::vector<std::byte> blank_row(const Pipeline& pipeline) {
-  return initial_row(pipeline, aggregate_slots(pipeline));
+/// A row of the result before its items are packed. Groups begin by it; that without keys begins
+/// before a row has come, and its states have seen nothing then.
+std::vector<std::byte> blank_row(const Pipeline& pipeline, const BatchAggregates& aggregates) {
+  std::vector<std::byte> row = initial_row(pipeline, aggregates.slots());
+  if (pipeline.keys != 0) aggregates.prepare(row.data());
+  return row;
 }
 
 }  // namespace
@@ -28,7 +32,7 @@ BatchRun::BatchRun(const BatchProgram& program, RowSource& source, RowSink& sink
       source_(source),
       sink_(sink),
       aggregates_(program),
-      packer_(program, blank_row(program.pipeline())),
+      packer_(program, blank_row(program.pipeline(), aggregates_)),
       memory_(program.registers() * Register::kBytes + kLineBytes) {
   std::byte* at = memory_.data();
   const auto address = reinterpret_cast<std::uintptr_t>(at);
@@ -39,23 +43,47 @@ BatchRun::BatchRun(const BatchProgram& program, RowSource& source, RowSink& sink
     at += Register::kBytes;
   }
   for (const auto& [reg, constant] : program.constants()) fill(registers_[reg], *constant);
+  ESPALIER_ASSERT(pipeline_.decrypt == (options.decrypt != nullptr));
+  if (options.decrypt) {
+    const WantedLines& lines = program.lines();
+    decrypted_.emplace(*options.decrypt, pipeline_.schema.row_bytes(),
+                       program.is_smart()
+                           ? std::max<std::size_t>(lines.filters.size() + lines.items.size(), 1)
+                           : 0);
+  }
   if (pipeline_.distinct || pipeline_.grouped) {
     groups_.emplace(KeyLayout::of(pipeline_.result, pipeline_.key_columns()), options.group_bytes,
                     options.seed);
-    const std::size_t rows = std::max<std::size_t>(1, kScratchBytes / packer_.row_bytes());
+    key_stride_ = static_cast<std::uint32_t>(packer_.row_bytes());
+    if (pipeline_.grouped && groups_->layout().words() != 0) {
+      key_stride_ = 8 * groups_->layout().words();
+    }
+    const std::size_t rows = std::max<std::size_t>(1, kScratchBytes / key_stride_);
     scratch_rows_ = static_cast<std::uint32_t>(std::min<std::size_t>(rows, kBatchRows));
-    scratch_.resize(scratch_rows_ * packer_.row_bytes());
+    scratch_.resize(scratch_rows_ * std::size_t{key_stride_});
   }
+  choose_range_copy(options.isa);
   // Without keys there is one group, even of no rows.
   if (pipeline_.grouped && pipeline_.keys == 0) {
-    const std::vector<std::byte> blank = blank_row(pipeline_);
-    groups_->find_or_insert(blank.data());
+    groups_->find_or_insert(packer_.blank());
   }
   if (is_full() || (pipeline_.limit && *pipeline_.limit == 0)) phase_ = Phase::done;
 }
 
+void BatchRun::choose_range_copy(base::Isa isa) {
+  if (pipeline_.distinct || pipeline_.grouped || program_.is_smart() || decrypted_) return;
+  if (!packer_.packs_whole_rows() || packer_.row_bytes() != RangeCopy::kRowBytes) return;
+  std::vector<ColumnRange> ranges;
+  for (const Stage& filter : program_.filters()) {
+    if (!filter.range) return;
+    ranges.push_back(*filter.range);
+  }
+  range_copy_ = RangeCopy::of(ranges, isa);
+}
+
 std::size_t BatchRun::memory_bytes() const {
-  return memory_.size() + scratch_.size() + (groups_ ? groups_->memory_bytes() : 0);
+  return memory_.size() + scratch_.size() + (decrypted_ ? decrypted_->memory_bytes() : 0) +
+         (groups_ ? groups_->memory_bytes() : 0);
 }
 
 void BatchRun::fail(RunError error) {
@@ -70,6 +98,12 @@ RunState BatchRun::step(std::uint32_t rows_max) {
     switch (phase_) {
       case Phase::reading:
         if (numbers_.rows_read >= end) return RunState::running;
+        if (range_copy_) {
+          if (!copy_ranges(static_cast<std::uint32_t>(end - numbers_.rows_read))) {
+            return RunState::stalled;
+          }
+          break;
+        }
         if (!next_batch(static_cast<std::uint32_t>(end - numbers_.rows_read))) break;
         begin_items();
         break;
@@ -87,46 +121,95 @@ RunState BatchRun::step(std::uint32_t rows_max) {
   }
 }
 
+/// Sees to it that there are rows in the span. False: there are none, or it failed.
+bool BatchRun::next_span() {
+  if (span_at_ != span_.count) return true;
+  Result<RowSpan> span = source_.next();
+  if (!span) {
+    fail({span.error(), 0, 0, {}});
+    return false;
+  }
+  span_ = *span;
+  span_at_ = 0;
+  if (span_.count != 0) return true;
+  end_of_rows();
+  return false;
+}
+
+/// Filters the next rows right into the sink. False: it has no room.
+bool BatchRun::copy_ranges(std::uint32_t rows_max) {
+  if (!next_span()) return true;
+  const std::span<std::byte> room = sink_.room();
+  std::uint64_t left = room.size() / RangeCopy::kRowBytes;
+  if (pipeline_.limit) left = std::min(left, *pipeline_.limit - certain_rows_);
+  // All of them may pass.
+  const auto rows =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>({left, span_.count - span_at_, rows_max}));
+  if (rows == 0) return false;
+  const std::uint32_t kept = range_copy_->copy(span_[span_at_], rows, room.data());
+  if (kept != 0) sink_.commit(kept, std::size_t{kept} * RangeCopy::kRowBytes);
+  span_at_ += rows;
+  certain_rows_ += kept;
+  numbers_.rows_read += rows;
+  numbers_.rows_passed += kept;
+  numbers_.rows_sent += kept;
+  numbers_.bytes_read += std::uint64_t{rows} * RangeCopy::kRowBytes;
+  if (is_full()) phase_ = Phase::done;
+  return true;
+}
+
 /// Takes the next rows and runs the filters over them. False: there are none, or it failed.
 bool BatchRun::next_batch(std::uint32_t rows_max) {
-  if (span_at_ == span_.count) {
-    Result<RowSpan> span = source_.next();
-    if (!span) {
-      fail({span.error(), 0, 0, {}});
-      return false;
-    }
-    span_ = *span;
-    span_at_ = 0;
-    if (span_.count == 0) {
-      end_of_rows();
-      return false;
-    }
+  if (!next_span()) return false;
+  std::uint32_t rows = std::min({kBatchRows, span_.count - span_at_, rows_max});
+  if (decrypted_) {
+    rows = std::min(rows, decrypted_->rows_max());
+    batch_.rows = decrypted_->begin(span_, span_at_, rows);
+  } else {
+    batch_.rows = span_.rows + std::size_t{span_at_} * span_.row_bytes;
   }
-  const std::uint32_t rows = std::min({kBatchRows, span_.count - span_at_, rows_max});
-  batch_.rows = span_.rows + std::size_t{span_at_} * span_.row_bytes;
   batch_.row_bytes = span_.row_bytes;
   batch_.count = rows;
   batch_.dense = true;
   batch_first_ = span_.first_row + span_at_;
   const bool smart = program_.is_smart();
   if (smart) prefetch_ahead(rows);
+  if (decrypted_) decrypt_batch();
   span_at_ += rows;
   numbers_.rows_read += rows;
   for (const Stage& stage : program_.filters()) {
     if (batch_.count == 0) break;
+    if (stage.range) {
+      select(batch_, *stage.range);
+      continue;
+    }
     run_stage(stage);
     select(batch_, registers_[stage.result]);
   }
   numbers_.rows_passed += batch_.count;
   const WantedLines& lines = program_.lines();
   if (smart) {
-    if (!program_.filters().empty()) prefetch(lines.items);
+    if (decrypted_) {
+      for (std::uint32_t i = 0; i < batch_.count; ++i) {
+        decrypted_->decrypt_lines(batch_.number(i), lines.items);
+      }
+    } else if (!program_.filters().empty()) {
+      prefetch(lines.items);
+    }
     numbers_.bytes_read +=
         kLineBytes * (rows * lines.filters.size() + batch_.count * lines.items.size());
   } else {
     numbers_.bytes_read += std::uint64_t{rows} * span_.row_bytes;
   }
   return true;
+}
+
+/// Whole rows, or the lines that filters want; those of items follow for rows that pass.
+void BatchRun::decrypt_batch() {
+  if (!program_.is_smart()) return decrypted_->decrypt_all();
+  for (std::uint32_t row = 0; row < batch_.count; ++row) {
+    decrypted_->decrypt_lines(row, program_.lines().filters);
+  }
 }
 
 /// The lines that filters want, of rows behind this batch.
@@ -206,26 +289,47 @@ bool BatchRun::emit() {
   return true;
 }
 
+/// The rows behind this batch, which are read next: while keys are looked for, memory is idle else.
+/// None where rows have many lines.
+RowSpan BatchRun::rows_ahead() const {
+  if (program_.is_smart() || span_.row_bytes > 2 * kLineBytes || span_at_ == span_.count) return {};
+  return {span_[span_at_], 0, span_.row_bytes, 0};
+}
+
+/// Packs the next rows of the batch, as many as the scratch holds, and looks for all of them.
+void BatchRun::find_distinct() {
+  packed_from_ = packed_to_;
+  packed_to_ = std::min(batch_.count, packed_from_ + scratch_rows_);
+  const std::uint32_t count = packed_to_ - packed_from_;
+  packer_.pack(registers_.data(), batch_, packed_from_, count, scratch_.data());
+  kept_ = groups_->size();
+  const RowSpan ahead = rows_ahead();
+  groups_->find_or_insert(
+      {scratch_.data(), key_stride_, count, nullptr, false, ahead.rows, ahead.row_bytes},
+      row_groups_);
+}
+
 bool BatchRun::emit_distinct() {
   const std::size_t row_bytes = packer_.row_bytes();
   std::span<std::byte> room = sink_.room();
   std::size_t used = 0;
   bool has_room = true;
   while (position_ < batch_.count && !is_full()) {
-    if (position_ == packed_to_) {
-      packed_from_ = packed_to_;
-      packed_to_ = std::min(batch_.count, packed_from_ + scratch_rows_);
-      packer_.pack(registers_.data(), batch_, packed_from_, packed_to_ - packed_from_,
-                   scratch_.data());
+    if (position_ == packed_to_) find_distinct();
+    // Rows of the table are in the order of their first sight, and so are those of the batch.
+    const std::byte* const found = row_groups_[position_ - packed_from_];
+    const bool is_new = found != nullptr && kept_ < groups_->size() && found == groups_->row(kept_);
+    if (found != nullptr && !is_new) {
+      ++position_;
+      continue;
     }
     if ((has_room = room.size() - used * row_bytes >= row_bytes); !has_room) break;
     const std::byte* const row = scratch_.data() + (position_ - packed_from_) * row_bytes;
-    const GroupTable::Found found = groups_->find_or_insert(row);
-    ++position_;
-    if (found.row != nullptr && !found.is_new) continue;
     std::memcpy(room.data() + used * row_bytes, row, row_bytes);
+    ++position_;
     ++used;
-    if (found.is_new) {
+    if (is_new) {
+      ++kept_;
       ++certain_rows_;
     } else {
       ++numbers_.unsure_rows;
@@ -238,31 +342,34 @@ bool BatchRun::emit_distinct() {
   return true;
 }
 
-/// Finds the groups of the rows from position_ on, or of those before one whose group does not fit.
-void BatchRun::find_groups(std::uint32_t count) {
-  const std::size_t row_bytes = packer_.row_bytes();
-  const std::uint32_t begin = position_;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const GroupTable::Found found = groups_->find_or_insert(scratch_.data() + i * row_bytes);
-    if (found.row == nullptr) break;
-    row_groups_[position_++] = found.row;
+/// Finds the groups of the next rows. Returns: of how many; the group of one behind these does not
+/// fit.
+std::uint32_t BatchRun::find_groups(std::uint32_t count) {
+  const bool words = groups_->layout().words() != 0;
+  if (words) {
+    packer_.pack_begins(registers_.data(), batch_, position_, count, key_stride_, scratch_.data());
+  } else {
+    packer_.pack(registers_.data(), batch_, position_, count, scratch_.data());
   }
-  aggregates_.add(registers_.data(), row_groups_, begin, position_);
+  const RowSpan ahead = rows_ahead();
+  return groups_->find_or_insert(
+      {scratch_.data(), key_stride_, count, words ? packer_.blank() : nullptr, true, ahead.rows,
+       ahead.row_bytes},
+      row_groups_);
 }
 
 void BatchRun::group() {
   if (pipeline_.keys == 0) {
-    std::fill_n(row_groups_, batch_.count, groups_->row(0));
-    aggregates_.add(registers_.data(), row_groups_, 0, batch_.count);
+    aggregates_.add_all(registers_.data(), batch_.count, groups_->row(0));
     end_batch();
     return;
   }
   while (position_ < batch_.count) {
     const std::uint32_t count = std::min(batch_.count - position_, scratch_rows_);
-    packer_.pack(registers_.data(), batch_, position_, count, scratch_.data());
-    const std::uint32_t end = position_ + count;
-    find_groups(count);
-    if (position_ == end) continue;
+    const std::uint32_t found = find_groups(count);
+    aggregates_.add(registers_.data(), row_groups_, position_, found);
+    position_ += found;
+    if (found == count) continue;
     // The group of this row does not fit: all go to the client, and the row begins the next ones.
     ++numbers_.flushes;
     if (planted(Bug::overflow_group_lost)) ++position_;

@@ -26,6 +26,7 @@
 #include "table/batch_aggregate.hpp"
 #include "table/batch_pack.hpp"
 #include "table/batch_program.hpp"
+#include "table/decrypted_rows.hpp"
 #include "table/group_table.hpp"
 #include "table/run.hpp"
 
@@ -34,6 +35,8 @@ namespace espalier::table {
 struct RunOptions {
   std::size_t group_bytes = std::size_t{64} << 20;  ///< at least GroupTable::kBytesMin
   std::uint64_t seed = 0;                           ///< of hashes; nobody else should know it
+  CtrCipher* decrypt = nullptr;  ///< of the rows, where the pipeline decrypts; it lives as long
+  base::Isa isa = base::isa();                      ///< the best form of work that may be used
 };
 
 enum class RunState : std::uint8_t {
@@ -77,17 +80,23 @@ class BatchRun {
     failed,
   };
 
+  void choose_range_copy(base::Isa isa);
+  bool next_span();
   bool next_batch(std::uint32_t rows_max);
+  bool copy_ranges(std::uint32_t rows_max);
   void run_stage(const Stage& stage);
   void prefetch(const std::vector<std::uint32_t>& lines) const;
   void prefetch_ahead(std::uint32_t rows) const;
+  void decrypt_batch();
   void begin_items();
   /// The phases. False: the sink has no room.
   bool emit();
   bool emit_distinct();
+  [[nodiscard]] RowSpan rows_ahead() const;
+  void find_distinct();
   bool flush(std::uint32_t groups_max);
   void group();
-  void find_groups(std::uint32_t count);
+  std::uint32_t find_groups(std::uint32_t count);
   void end_batch();
   void end_of_rows();
   void fail(RunError error);
@@ -103,10 +112,13 @@ class BatchRun {
   BatchPacker packer_;
   std::vector<std::byte> memory_;  // of registers
   std::vector<Register> registers_;
+  std::optional<RangeCopy> range_copy_;  // where rows only are filtered by it
   std::optional<GroupTable> groups_;
   std::vector<std::byte> scratch_;  // packed rows, or keys, of one part of a batch
   std::uint32_t scratch_rows_ = 0;
-  std::byte* row_groups_[kBatchRows];
+  std::optional<DecryptedRows> decrypted_;
+  std::uint32_t key_stride_ = 0;       // in it; of keys that are words less than a row's
+  std::byte* row_groups_[kBatchRows];  // of the rows in scratch_
 
   Phase phase_ = Phase::reading;
   RowSpan span_;               // what the source gave
@@ -116,6 +128,7 @@ class BatchRun {
   std::uint32_t position_ = 0;
   std::uint32_t packed_from_ = 0;  // rows of the batch that lie in scratch_
   std::uint32_t packed_to_ = 0;
+  std::size_t kept_ = 0;  // distinct rows of the table that were sent
   std::size_t flushed_ = 0;
   bool at_end_ = false;
   std::uint64_t certain_rows_ = 0;   // sent, and not repeated

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "base/cpu.hpp"
 #include "base/random.hpp"
 #include "table/testing/run_checks.hpp"
 
@@ -35,6 +36,17 @@ TEST(BatchRun, AgreesInBoundedMemory) {
   if (takes_few()) return;
   EXPECT_GT(seen.flushes, 10);
   EXPECT_GT(seen.unsure, 2);
+}
+
+TEST(BatchRun, AgreesOnWholeRowsInEveryForm) {
+  base::Random random(base::seed_from_environment(3));
+  SeenInRuns seen;
+  ASSERT_EQ(difference_in_whole_rows(random, rounds(60), seen), "");
+  if (takes_few()) return;
+  EXPECT_GT(seen.rows, 100);
+  EXPECT_GT(seen.scalar, 100);
+  const bool has_vectors = base::isa() == base::Isa::avx512;
+  EXPECT_GT(seen.avx512, has_vectors ? 100 : -1);
 }
 
 }  // namespace

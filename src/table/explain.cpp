@@ -33,7 +33,9 @@ std::string scan_text(const BatchProgram& program) {
 
 std::vector<std::string> explain(const BatchProgram& program) {
   const Pipeline& pipeline = program.pipeline();
-  std::vector<std::string> lines = {scan_text(program)};
+  std::vector<std::string> lines;
+  if (pipeline.decrypt) lines.emplace_back("decrypt: AES-128-CTR");
+  lines.push_back(scan_text(program));
   for (const Filter& filter : pipeline.filters) {
     lines.push_back("filter: " + expression_text(pipeline, filter.node));
   }
@@ -50,6 +52,7 @@ std::vector<std::string> explain(const BatchProgram& program) {
   }
   if (pipeline.distinct) lines.emplace_back("distinct");
   if (pipeline.limit) lines.push_back("limit: " + std::to_string(*pipeline.limit));
+  if (pipeline.encrypt) lines.emplace_back("encrypt: AES-128-CTR");
   lines.push_back("pack: rows of " + std::to_string(pipeline.result.row_bytes()) + " bytes");
   return lines;
 }

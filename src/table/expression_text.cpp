@@ -34,6 +34,9 @@ std::string expression_text(const Pipeline& pipeline, std::uint16_t index) {
       return child(node.a) + " between " + child(node.b) + " and " + child(node.c);
     case ExpressionKind::like:
       return child(node.a) + " like " + constant_text(pipeline.constants[node.b]);
+    case ExpressionKind::matches:
+      return child(node.a) + ((node.c & wire::kMatchIgnoresCase) != 0 ? " ~* " : " ~ ") +
+             constant_text(pipeline.constants[node.b]);
     case ExpressionKind::in: {
       std::string text = child(node.a) + " in (";
       for (std::size_t i = 0; i < node.c; ++i) {

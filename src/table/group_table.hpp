@@ -2,42 +2,46 @@
 // Rows of a result, one for each key: groups with their states, or distinct rows. In memory of at
 // most so many bytes, in the order in which they came.
 //
-//   index, open addressing         rows, in chunks that never move
-//   +------+-----+------+----      +-----+--------+-----+--------+----
-//   | hash | row | hash | ...      | key | states | key | states | ...
-//   +------+-----+------+----      +-----+--------+-----+--------+----
+//   directory    segments of the index, open addressing     rows, in chunks that never move
+//   +---+        +-----+-----+-----+----                    +-----+--------+-----+--------+----
+//   | 0 |------> | tag | row | tag | ...                    | key | states | key | states | ...
+//   | 1 |---+    +-----+-----+-----+----                    +-----+--------+-----+--------+----
+//   +---+   +--> +-----+-----+-----+----
+//                | tag | row | tag | ...
+//                +-----+-----+-----+----
 //
-// Keys are compared as bytes, so rows must be canonical: zeros where nothing is, one NaN, one zero.
-// The hash depends on a seed, so that nobody can choose keys that collide.
+// A tag is 32 bits of the key's hash. Its upper bits choose the segment, the lower ones the slot
+// where the search begins. There is one segment, which doubles until it has kSegmentSlots; then a
+// full one is split in two [Fagin, Extendible Hashing], so the index grows by a little at a time
+// and no call takes long.
 //
-// The index grows by the way: a greater one stands beside the old one, and each call moves a few of
-// its slots, so that no call takes long.
+// Keys of one word that lie near each other, as numbers of things often do, have an array of their
+// own besides, from key to row: where it knows a row, nothing is hashed, searched or compared.
 //
-// Cost: find is one probe of the index and one of a row; hashing reads the key once.
+// Cost: find is one probe of the index and one of a row. Batches go step by step over all keys,
+// so that lines that are not in the cache come together.
 // Thread: one at a time.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "table/schema.hpp"
+#include "table/group_memory.hpp"
+#include "table/key_layout.hpp"
 
 namespace espalier::table {
 
-/// Where the key of a row lies: its first columns and their null bits.
-struct KeyLayout {
-  std::uint32_t row_bytes = 0;
-  std::uint32_t key_bytes = 0;    ///< from the row's begin
-  std::uint32_t null_offset = 0;  ///< of null bits that belong to the key
-  std::uint32_t null_bytes = 0;
-  std::uint8_t last_mask = 0;  ///< of these, in the last byte
-
-  /// Of the first `key_columns` columns.
-  static KeyLayout of(const Schema& schema, std::size_t key_columns);
-  [[nodiscard]] bool equal(const std::byte* a, const std::byte* b) const;
-  [[nodiscard]] std::uint64_t hash(const std::byte* row, std::uint64_t seed) const;
+/// Keys one behind the other.
+struct KeyBatch {
+  const std::byte* keys = nullptr;   ///< rows; or their begins, where KeyLayout::words() is not 0
+  std::uint32_t stride = 0;          ///< row_bytes; or 8 * KeyLayout::words(), where that is not 0
+  std::uint32_t count = 0;           ///< at most GroupTable::kBatchKeys
+  const std::byte* blank = nullptr;  ///< a row without key, where `keys` are only begins
+  bool stops_when_full = true;       ///< else keys behind one without room are looked for too
+  /// Asked for meanwhile, a line with each key: what is read next. Null: nothing is.
+  const std::byte* ahead = nullptr;
+  std::uint32_t ahead_stride = 0;
 };
 
 class GroupTable {
@@ -45,6 +49,7 @@ class GroupTable {
   /// Less memory than this cannot hold a group of each size.
   static constexpr std::size_t kBytesMin = 64 * 1024;
   static constexpr std::size_t kNoLimit = ~std::size_t{0};
+  static constexpr std::uint32_t kBatchKeys = 256;
 
   /// Requires: bytes_max >= kBytesMin.
   GroupTable(const KeyLayout& layout, std::size_t bytes_max, std::uint64_t seed);
@@ -53,58 +58,79 @@ class GroupTable {
     std::byte* row = nullptr;  ///< null: it is not there, and there is no room
     bool is_new = false;       ///< it was not there, and is now, a copy of the one given
   };
-  Found find_or_insert(const std::byte* row) {
-    return find_or_insert(row, layout_.hash(row, seed_));
-  }
-  /// The same, of a hash that is known.
-  Found find_or_insert(const std::byte* row, std::uint64_t hash);
+  Found find_or_insert(const std::byte* row);
+
+  /// The row of each key, in the order of the keys; new ones are made. Null: there is no room.
+  /// Returns: how many keys have their rows; less than all only where it stops when full.
+  std::uint32_t find_or_insert(const KeyBatch& batch, std::byte** rows);
 
   [[nodiscard]] std::size_t size() const { return size_; }
   /// In the order in which they came. Requires: i < size().
   [[nodiscard]] std::byte* row(std::size_t i) const {
-    return chunks_[i >> chunk_shift_].get() +
+    return chunks_[i >> chunk_shift_] +
            (i & ((std::size_t{1} << chunk_shift_) - 1)) * layout_.row_bytes;
   }
-  /// Forgets all rows and keeps the memory.
+  /// Forgets all rows and keeps the memory. Cost: does not depend on how many there were.
   void clear();
-  [[nodiscard]] std::size_t memory_bytes() const { return memory_bytes_; }
+  [[nodiscard]] std::size_t memory_bytes() const { return memory_.bytes(); }
   [[nodiscard]] const KeyLayout& layout() const { return layout_; }
-  [[nodiscard]] std::uint64_t seed() const { return seed_; }
 
  private:
+  static constexpr std::size_t kSegmentSlots = 8192;
+  static constexpr unsigned kDepthMax = 19;  // 13 more bits of a tag are slots
+  static constexpr std::uint64_t kDirectMax = 65536;
+
   struct Slot {
     std::uint32_t tag;
     std::uint32_t row;  // its number and 1; 0: the slot is free
   };
-
-  /// Slots that were zeros, and cost nothing until they are used.
-  struct Index {
-    struct Free {
-      void operator()(Slot* memory) const;
-    };
-    std::unique_ptr<Slot[], Free> slots;
-    std::size_t size = 0;  ///< a power of two, or 0
-
-    static Index of(std::size_t size);
-    [[nodiscard]] std::size_t bytes() const { return size * sizeof(Slot); }
+  struct Segment {
+    Slot* slots;
+    std::uint32_t used = 0;
+    unsigned depth = 0;  // upper bits that its tags share
   };
 
-  bool grow_index();
-  void migrate();
+  struct View;
+
+  void choose_direct(const KeyBatch& batch);
+  std::uint32_t find_direct(const KeyBatch& batch, std::byte** rows);
+  template <class Keys>
+  std::uint32_t find_all(const Keys& keys, const KeyBatch& batch, std::byte** rows);
+  template <class Keys>
+  std::uint32_t find_in_cache(const Keys& keys, const KeyBatch& batch, std::byte** rows);
+  template <class Keys>
+  std::uint32_t find_in_memory(const Keys& keys, const KeyBatch& batch, std::byte** rows);
+  template <class Keys>
+  std::byte* insert(const Keys& keys, std::uint32_t i, std::uint32_t tag, const std::byte* blank);
+
+  [[nodiscard]] std::size_t entry_of(std::uint32_t tag) const {
+    return static_cast<std::size_t>(std::uint64_t{tag} >> (32 - depth_));
+  }
+  [[nodiscard]] Slot* free_slot(std::uint32_t tag) const;
+  bool make_room(std::uint32_t tag);
+  bool double_segment();
+  bool split_segment(std::uint32_t number);
+  void double_directory();
   bool has_room_for_row();
-  /// The slot of this row, or the free one where it belongs.
-  Slot* probe(const Index& index, const std::byte* row, std::uint64_t hash) const;
 
   KeyLayout layout_;
-  std::size_t bytes_max_;
-  std::uint64_t seed_;
+  KeyHash hash_;
+  GroupMemory memory_;
   unsigned chunk_shift_ = 0;
   std::size_t size_ = 0;
-  std::size_t memory_bytes_ = 0;
-  Index index_;
-  Index old_index_;  // its slots from migrated_ on are not yet in the other
-  std::size_t migrated_ = 0;
-  std::vector<std::unique_ptr<std::byte[]>> chunks_;
+  unsigned depth_ = 0;
+  std::size_t segment_slots_ = 0;
+  std::vector<Slot*> directory_;
+  std::vector<std::uint32_t> owners_;  // which segment an entry of the directory names
+  std::vector<Segment> segments_;
+  std::vector<Slot*> free_segments_;
+  Slot* split_copy_ = nullptr;
+  std::vector<std::byte*> chunks_;
+  // The rows of keys from direct_base_ on, as far as they are known.
+  bool chose_direct_ = false;
+  std::byte** direct_ = nullptr;
+  std::uint64_t direct_base_ = 0;
+  std::uint64_t direct_size_ = 0;
 };
 
 }  // namespace espalier::table

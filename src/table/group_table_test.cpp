@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <string>
@@ -26,14 +27,14 @@ TEST(KeyLayout, TakesTheFirstColumnsAndTheirNullBits) {
   other[schema.column(3).offset] = std::byte{1};
   other[nulls] = std::byte{0x18};  // d and e are no keys
   EXPECT_TRUE(layout.equal(one.data(), other.data()));
-  EXPECT_EQ(layout.hash(one.data(), 5), layout.hash(other.data(), 5));
+  EXPECT_EQ(layout.hash(one.data(), KeyHash(5)), layout.hash(other.data(), KeyHash(5)));
   other[nulls] = std::byte{4};
   EXPECT_FALSE(layout.equal(one.data(), other.data()));
-  EXPECT_NE(layout.hash(one.data(), 5), layout.hash(other.data(), 5));
+  EXPECT_NE(layout.hash(one.data(), KeyHash(5)), layout.hash(other.data(), KeyHash(5)));
   other[nulls] = std::byte{0};
   other[22] = std::byte{1};
   EXPECT_FALSE(layout.equal(one.data(), other.data()));
-  EXPECT_NE(layout.hash(one.data(), 5), layout.hash(one.data(), 6));
+  EXPECT_NE(layout.hash(one.data(), KeyHash(5)), layout.hash(one.data(), KeyHash(6)));
 }
 
 TEST(GroupTable, AgreesWithAMap) {
@@ -53,6 +54,70 @@ TEST(GroupTable, AgreesWithAMap) {
   EXPECT_EQ(groups.size(), model.size());
   groups.clear();
   EXPECT_EQ(groups.size(), 0u);
+}
+
+/// Looks for random keys in batches, and holds the rows against a map's.
+void expect_batches_agree(const char* schema_text, std::size_t keys, std::uint64_t values,
+                          std::size_t bytes_max, base::Random& random) {
+  // Near each other at first and then not, or the other way round.
+  const bool near_first = random.chance(0.5);
+  const Schema schema = *Schema::parse(schema_text);
+  const KeyLayout layout = KeyLayout::of(schema, keys);
+  GroupTable groups(layout, bytes_max, random());
+  const std::vector<std::byte> blank(schema.row_bytes(), std::byte{7});
+  const bool begins = layout.words() != 0;
+  const std::uint32_t stride = begins ? 8 * layout.words() : schema.row_bytes();
+  for (int life = 0; life < 2; ++life) {
+    std::map<std::string, std::size_t> model;
+    bool full = false;
+    for (std::uint64_t i = 0; i < 3 * values && !full; i += GroupTable::kBatchKeys) {
+      std::vector<std::byte> batch(std::size_t{stride} * GroupTable::kBatchKeys);
+      for (std::size_t k = 0; k < GroupTable::kBatchKeys; ++k) {
+        std::uint64_t value = random.below(values);
+        if ((life == 0) != near_first) value *= 0x9e37'79b9'7f4a'7c15;
+        std::memcpy(batch.data() + k * stride, &value, std::min(layout.key_bytes, 8u));
+      }
+      std::byte* rows[GroupTable::kBatchKeys] = {};
+      const std::uint32_t found = groups.find_or_insert(
+          {batch.data(), stride, GroupTable::kBatchKeys, begins ? blank.data() : nullptr, true},
+          rows);
+      for (std::uint32_t k = 0; k < found; ++k) {
+        const std::byte* const key = batch.data() + k * stride;
+        const std::string text(reinterpret_cast<const char*>(key), layout.key_bytes);
+        const auto [at, is_new] = model.emplace(text, model.size());
+        ASSERT_EQ(rows[k], groups.row(at->second)) << schema_text;
+        ASSERT_EQ(std::memcmp(rows[k], key, layout.key_bytes), 0) << schema_text;
+      }
+      full = found < GroupTable::kBatchKeys;
+      ASSERT_LE(groups.memory_bytes(), bytes_max);
+      ASSERT_TRUE(!full || rows[found] == nullptr);
+    }
+    EXPECT_EQ(groups.size(), model.size());
+    EXPECT_EQ(full, bytes_max != GroupTable::kNoLimit);
+    if (begins && layout.key_bytes < schema.row_bytes()) {
+      EXPECT_EQ(groups.row(groups.size() - 1)[schema.row_bytes() - 1], std::byte{7});
+    }
+    groups.clear();
+  }
+}
+
+TEST(GroupTable, BatchesAgreeWithAMap) {
+  base::Random random(base::seed_from_environment(2));
+  constexpr std::size_t kAll = GroupTable::kNoLimit;
+  // In the cache and beyond it, with one segment and with many; keys of 1, 4, 8, 12, 16 bytes and
+  // more, and with null bits.
+  for (const std::uint64_t values : {100, 5000, 5001, 60000, 60001}) {
+    expect_batches_agree("k i64 not null, n i64 not null", 1, values, kAll, random);
+    expect_batches_agree("k i32 not null, n i64 not null", 1, values, kAll, random);
+    expect_batches_agree("k i64 not null, l i32 not null, n i64 not null", 2, values, kAll, random);
+    expect_batches_agree("k i64 not null, l i64 not null", 2, values, kAll, random);
+    expect_batches_agree("k i64, n i64 not null", 1, values, kAll, random);
+    expect_batches_agree("k i64 not null, t text(30) not null", 2, values, kAll, random);
+  }
+  expect_batches_agree("k char(1) not null, n i64 not null", 1, 200, kAll, random);
+  constexpr std::size_t kLittle = std::size_t{4} << 20;
+  expect_batches_agree("k i64 not null, n i64 not null", 1, 1'000'000, kLittle, random);
+  expect_batches_agree("k i64 not null", 1, 100'000, GroupTable::kBytesMin, random);
 }
 
 TEST(GroupTable, StaysWithinItsMemoryAndFindsWhatItHas) {

@@ -15,10 +15,18 @@ using wire::OperatorHeader;
 using wire::OperatorKind;
 using wire::ValueKind;
 
-/// Filters and regular expressions may stand in any order among themselves.
-unsigned rank(OperatorKind kind) {
-  return kind == OperatorKind::regular_expression ? static_cast<unsigned>(OperatorKind::filter)
-                                                  : static_cast<unsigned>(kind);
+unsigned rank(OperatorKind kind) { return static_cast<unsigned>(kind); }
+
+Pipeline of_schema(const Schema& schema) {
+  return {.schema = schema,
+          .constants = {},
+          .nodes = {},
+          .users = {},
+          .filters = {},
+          .items = {},
+          .limit = {},
+          .result = schema,
+          .regexes = {}};
 }
 
 class Check {
@@ -27,7 +35,7 @@ class Check {
       : message_(message),
         constants_(read_constants(message)),
         types_(schema, constants_),
-        pipeline_{schema, {}, {}, {}, {}, {}, 0, false, false, 0, {}, schema} {}
+        pipeline_(of_schema(schema)) {}
 
   PipelineResult<Pipeline> run();
 
@@ -63,14 +71,12 @@ PipelineResult<void> Check::order() {
   bool scans = false;
   for (at_ = 0; at_ < operators.size(); ++at_) {
     const auto kind = static_cast<OperatorKind>(operators[at_].kind);
-    switch (kind) {
-      case OperatorKind::decrypt:
-      case OperatorKind::encrypt:
-      case OperatorKind::regular_expression: return wrong("this version cannot do it");
-      default: break;
+    if (kind == OperatorKind::regular_expression) {
+      return wrong("it stands in the condition of a filter, not by itself");
     }
     scans = scans || kind == OperatorKind::scan;
-    if (!scans) return wrong("it stands before the scan");
+    const bool decrypts = kind == OperatorKind::decrypt;
+    if (!scans && !decrypts) return wrong("it stands before the scan");
     if (at_ == 0) continue;
     const auto last = static_cast<OperatorKind>(operators[at_ - 1].kind);
     const bool repeats = rank(kind) == rank(last) && kind != OperatorKind::filter;
@@ -115,11 +121,13 @@ PipelineResult<void> Check::take(const OperatorHeader& header) {
       return take_items(header);
     case OperatorKind::limit: pipeline_.limit = argument; return {};
     case OperatorKind::distinct:
+    case OperatorKind::decrypt:
+    case OperatorKind::encrypt:
     case OperatorKind::pack:
       if (argument != 0) return wrong("its argument is not 0");
-      if (header.kind == static_cast<std::uint16_t>(OperatorKind::distinct)) {
-        pipeline_.distinct = true;
-      }
+      pipeline_.distinct |= header.kind == static_cast<std::uint16_t>(OperatorKind::distinct);
+      pipeline_.decrypt |= header.kind == static_cast<std::uint16_t>(OperatorKind::decrypt);
+      pipeline_.encrypt |= header.kind == static_cast<std::uint16_t>(OperatorKind::encrypt);
       return {};
     default: return wrong("this version cannot do it");
   }
@@ -202,8 +210,9 @@ PipelineResult<void> Check::make_result() {
 PipelineResult<void> Check::expressions() {
   // An error in an expression is told of the operator that uses it, so the node's user is found
   // first: roots by operator, then each child by its parent.
-  std::vector<std::size_t> user(message_.nodes.size(), 0);
-  for (std::size_t i = 0; i < message_.operators.size(); ++i) {
+  auto& user = pipeline_.users;
+  user.assign(message_.nodes.size(), 0);
+  for (std::uint32_t i = 0; i < message_.operators.size(); ++i) {
     const OperatorHeader& header = message_.operators[i];
     if (header.kind == static_cast<std::uint16_t>(OperatorKind::filter)) user[header.argument] = i;
     for (std::size_t n = 0; n < header.items; ++n) {

@@ -20,12 +20,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "table/pipeline_message.hpp"
+#include "table/regex.hpp"
 #include "table/schema.hpp"
 #include "wire/pipeline.hpp"
 
@@ -74,11 +76,14 @@ struct Item {
 };
 
 struct Pipeline {
-  Schema schema;  ///< the table's
+  Schema schema;         ///< the table's
+  bool decrypt = false;  ///< the table's rows
+  bool encrypt = false;  ///< the result's
   wire::Addressing addressing = wire::Addressing::automatic;
   std::vector<Constant> constants;
   /// Those of the message; behind them, where all columns are wanted, one for each column.
   std::vector<Node> nodes;
+  std::vector<std::uint32_t> users;  ///< of the message's nodes: the operator that uses each
   std::vector<Filter> filters;
   std::vector<Item> items;
   std::uint32_t items_operator = 0;  ///< operator that evaluates the items
@@ -87,6 +92,8 @@ struct Pipeline {
   std::uint16_t keys = 0;  ///< items that are keys of groups: the first ones
   std::optional<std::uint64_t> limit;
   Schema result;
+  /// By node, for those that are regular expressions; empty before compile_regexes().
+  std::vector<std::shared_ptr<const Regex>> regexes;
 
   /// Columns of the result that hold keys: of groups, or with distinct all.
   [[nodiscard]] std::size_t key_columns() const {
@@ -101,6 +108,10 @@ struct Pipeline {
 /// decode_pipeline() and then this.
 [[nodiscard]] PipelineResult<Pipeline> check_pipeline(std::span<const std::byte> bytes,
                                                       const Schema& schema);
+
+/// Compiles the regular expressions of a pipeline, without which no executor runs one that has any.
+/// Errors: the operator, and what the compiler says. Cost: the compiler's.
+[[nodiscard]] PipelineResult<void> compile_regexes(Pipeline& pipeline, RegexCompiler& compiler);
 
 /// Whether `+ - *` and sums take it.
 [[nodiscard]] bool is_numeric(wire::ValueKind kind);

@@ -113,6 +113,11 @@ PipelineBuilder::NodeId PipelineBuilder::in(NodeId a, std::span<const Constant> 
 PipelineBuilder::NodeId PipelineBuilder::like(NodeId a, const Constant& pattern) {
   return append(ExpressionKind::like, a, append_constant(pattern));
 }
+PipelineBuilder::NodeId PipelineBuilder::matches(NodeId a, const Constant& pattern,
+                                                 bool ignore_case) {
+  return append(ExpressionKind::matches, a, append_constant(pattern),
+                ignore_case ? wire::kMatchIgnoresCase : 0);
+}
 
 void PipelineBuilder::project(std::span<const NodeId> values) {
   ESPALIER_ASSERT(items_.empty());
@@ -137,6 +142,7 @@ PipelineMessage PipelineBuilder::message() const {
     message.operators.push_back(
         {static_cast<std::uint16_t>(kind), 0, 0, static_cast<std::uint16_t>(items), argument});
   };
+  if (decrypt_) add(OperatorKind::decrypt, 0);
   add(OperatorKind::scan, static_cast<std::uint64_t>(addressing_));
   for (const NodeId filter : filters_) add(OperatorKind::filter, filter);
   if (grouped_) {
@@ -146,6 +152,7 @@ PipelineMessage PipelineBuilder::message() const {
   }
   if (distinct_) add(OperatorKind::distinct, 0);
   if (limit_) add(OperatorKind::limit, *limit_);
+  if (encrypt_) add(OperatorKind::encrypt, 0);
   add(OperatorKind::pack, 0);
   return message;
 }

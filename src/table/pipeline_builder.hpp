@@ -56,10 +56,16 @@ class PipelineBuilder {
   /// Requires: there is at least one value.
   NodeId in(NodeId a, std::span<const Constant> values);
   NodeId like(NodeId a, const Constant& pattern);
+  /// Whether a regular expression matches in a.
+  NodeId matches(NodeId a, const Constant& pattern, bool ignore_case = false);
 
   void address(wire::Addressing addressing) { addressing_ = addressing; }
   void filter(NodeId condition) { filters_.push_back(condition); }
   void project(std::span<const NodeId> values);
+  /// The table's rows are encrypted.
+  void decrypt() { decrypt_ = true; }
+  /// The result's rows are to be encrypted.
+  void encrypt() { encrypt_ = true; }
   void distinct() { distinct_ = true; }
   void group_by(std::span<const NodeId> keys, std::span<const AggregateOf> aggregates);
   void limit(std::uint64_t rows) { limit_ = rows; }
@@ -81,6 +87,8 @@ class PipelineBuilder {
   std::string heap_;
   wire::Addressing addressing_ = wire::Addressing::automatic;
   std::vector<NodeId> filters_;
+  bool decrypt_ = false;
+  bool encrypt_ = false;
   bool distinct_ = false;
   bool grouped_ = false;
   std::size_t keys_ = 0;

@@ -13,6 +13,7 @@
 #include "table/batch_run.hpp"
 #include "table/reference.hpp"
 #include "table/result.hpp"
+#include "table/testing/literal_regexes.hpp"
 #include "table/testing/random_pipeline.hpp"
 
 namespace espalier::table {
@@ -81,6 +82,10 @@ void run_one(std::span<const std::uint8_t> data) {
     want(!pipeline.error().message().empty(), "a refusal without words");
     return;
   }
+  // The rows here are plain.
+  pipeline->decrypt = false;
+  LiteralRegexes regexes;
+  want(compile_regexes(*pipeline, regexes).has_value(), "a refusal of a literal");
   MemorySource source(rows());
   const auto expected = run_reference(*pipeline, source);
   const BatchProgram program(*std::move(pipeline));

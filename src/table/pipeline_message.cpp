@@ -67,6 +67,7 @@ class FormCheck {
   std::vector<bool> used_;
   std::vector<unsigned> depth_;
   std::size_t next_item_ = 0;
+  std::size_t regexes_ = 0;
 };
 
 /// Null if the constant has the right form, else what is wrong.
@@ -111,7 +112,7 @@ PipelineResult<void> FormCheck::nodes() {
 PipelineResult<void> FormCheck::node(std::size_t i) {
   const ExpressionNode& node = message_.nodes[i];
   const auto kind = static_cast<ExpressionKind>(node.kind);
-  if (kind == ExpressionKind::invalid || kind > ExpressionKind::like) {
+  if (kind == ExpressionKind::invalid || kind > ExpressionKind::matches) {
     return wrong(node_text(i) + " has an unknown kind");
   }
   const std::array operands = {node.a, node.b, node.c};
@@ -132,6 +133,14 @@ PipelineResult<void> FormCheck::node(std::size_t i) {
       break;
     case ExpressionKind::like:
       used_operands = 2;
+      constants_end = std::size_t{node.b} + 1;
+      break;
+    case ExpressionKind::matches:
+      if ((node.c & ~wire::kMatchFlags) != 0) return wrong(node_text(i) + " has an unknown flag");
+      if (++regexes_ > wire::kPipelineRegexesMax) {
+        return wrong("there are more than 16 regular expressions");
+      }
+      used_operands = 3;
       constants_end = std::size_t{node.b} + 1;
       break;
     case ExpressionKind::in:

@@ -46,6 +46,7 @@ std::string_view name_of(ExpressionKind kind) {
     case ExpressionKind::between: return "between";
     case ExpressionKind::in: return "in";
     case ExpressionKind::like: return "like";
+    case ExpressionKind::matches: return "~";
     case ExpressionKind::invalid: break;
   }
   return "unknown node";
@@ -86,7 +87,8 @@ unsigned children_of(ExpressionKind kind) {
     case ExpressionKind::logical_not:
     case ExpressionKind::is_null:
     case ExpressionKind::in:
-    case ExpressionKind::like: return 1;
+    case ExpressionKind::like:
+    case ExpressionKind::matches: return 1;
     case ExpressionKind::between: return 3;
     default: return 2;
   }

@@ -8,7 +8,9 @@
 #include <string>
 
 #include "base/random.hpp"
+#include "table/batch_program.hpp"
 #include "table/pipeline_builder.hpp"
+#include "table/testing/literal_regexes.hpp"
 #include "table/testing/random_pipeline.hpp"
 
 namespace espalier::table {
@@ -104,12 +106,27 @@ TEST(Pipeline, RefusesOperatorsOutOfOrder) {
               m.operators[4] = {6, 0, 0, 0, 0};
             }),
             "operator 4 (distinct): it cannot stand behind group by");
-  for (const int kind : {1, 4, 9}) {
-    EXPECT_NE(refused([=](PipelineMessage& m) {
-                m.operators[0].kind = static_cast<std::uint16_t>(kind);
-              }).find("this version cannot do it"),
-              std::string::npos);
-  }
+  EXPECT_EQ(refused([](PipelineMessage& m) { m.operators[1].kind = 4; }),
+            "expression node 2 is not used");
+  EXPECT_EQ(refused([](PipelineMessage& m) { m.operators[0].kind = 9; }),
+            "operator 0 (encrypt): it stands before the scan");
+  EXPECT_EQ(refused([](PipelineMessage& m) {
+              m.operators.insert(m.operators.begin(), 2, {1, 0, 0, 0, 0});
+            }),
+            "operator 1 (decrypt): it cannot stand behind decrypt");
+  EXPECT_EQ(refused([](PipelineMessage& m) {
+              m.operators.insert(m.operators.begin() + 1, {1, 0, 0, 0, 0});
+            }),
+            "operator 1 (decrypt): it cannot stand behind scan");
+  EXPECT_EQ(refused([](PipelineMessage& m) {
+              m.operators.insert(m.operators.begin(), {1, 0, 0, 0, 7});
+            }),
+            "operator 0 (decrypt): its argument is not 0");
+  EXPECT_EQ(refused([](PipelineMessage& m) {
+              m.operators.insert(m.operators.begin(), {1, 0, 0, 0, 0});
+              m.operators.insert(m.operators.end() - 1, {9, 0, 0, 0, 0});
+            }),
+            "");
 }
 
 TEST(Pipeline, RefusesBadForm) {
@@ -136,7 +153,7 @@ TEST(Pipeline, RefusesBadForm) {
             "operator 3 (group by): item 1 is an aggregate among keys");
   EXPECT_EQ(operators(0, [](auto& o) { o.argument = 3; }),
             "operator 0 (scan): there is no addressing 3");
-  EXPECT_EQ(nodes(2, [](auto& n) { n.kind = 19; }), "expression node 2 has an unknown kind");
+  EXPECT_EQ(nodes(2, [](auto& n) { n.kind = 20; }), "expression node 2 has an unknown kind");
   EXPECT_EQ(nodes(2, [](auto& n) { n.b = 2; }),
             "expression node 2 has a child that does not precede it");
   EXPECT_EQ(nodes(2, [](auto& n) { n.b = 0; }), "expression node 0 is used twice");
@@ -184,6 +201,10 @@ TEST(Pipeline, RefusesTypesThatDoNotFit) {
             "operator 1 (filter): 'like' takes text as its pattern, not integer");
   EXPECT_EQ(condition([](auto& b) { return b.like(b.column(2), text_constant("\xFF")); }),
             "operator 1 (filter): the pattern is not UTF-8");
+  EXPECT_EQ(condition([](auto& b) { return b.matches(b.column(1), text_constant("x")); }),
+            "operator 1 (filter): '~' takes text, not decimal");
+  EXPECT_EQ(condition([](auto& b) { return b.matches(b.column(2), integer_constant(1)); }),
+            "operator 1 (filter): '~' takes text as its pattern, not integer");
   EXPECT_EQ(condition([](auto& b) {
               return b.binary(ExpressionKind::logical_and, b.column(4), b.column(0));
             }),
@@ -197,7 +218,52 @@ TEST(Pipeline, RefusesTypesThatDoNotFit) {
       "operator 1 (filter): the product would have 19 digits behind the point; it may have 18");
 }
 
+/// Takes none.
+class NoRegexes final : public RegexCompiler {
+ public:
+  std::expected<std::shared_ptr<const Regex>, std::string> compile(std::string_view pattern,
+                                                                   RegexOptions options) override {
+    return std::unexpected(std::string(pattern) + (options.ignore_case ? " folded" : "") +
+                           " is bad");
+  }
+};
+
+TEST(Pipeline, RegularExpressionsAreCompiledApart) {
+  PipelineBuilder builder;
+  builder.filter(builder.like(builder.column(2), text_constant("x%")));
+  builder.filter(builder.matches(builder.column(2), text_constant("^x"), true));
+  builder.filter(builder.matches(builder.column(2), null_constant(wire::ValueKind::text)));
+  auto pipeline = check_pipeline(*builder.finish(), schema());
+  ASSERT_TRUE(pipeline);
+  EXPECT_EQ(expression_text(*pipeline, pipeline->filters[1].node), "c ~* '^x'");
+  NoRegexes none;
+  EXPECT_EQ(compile_regexes(*pipeline, none).error().message(),
+            "operator 2 (filter): ^x folded is bad");
+  LiteralRegexes literal;
+  ASSERT_TRUE(compile_regexes(*pipeline, literal));
+  EXPECT_TRUE(BatchProgram(*pipeline).has_regexes());
+
+  PipelineBuilder items;
+  const PipelineBuilder::NodeId values[] = {items.matches(items.column(2), text_constant("a"))};
+  items.project(values);
+  auto projected = check_pipeline(*items.finish(), schema());
+  ASSERT_TRUE(projected);
+  EXPECT_EQ(compile_regexes(*projected, none).error().message(), "operator 1 (project): a is bad");
+}
+
 TEST(Pipeline, KeepsItsLimits) {
+  const auto many_regexes = [](int count) {
+    return condition([=](auto& b) {
+      auto node = b.matches(b.column(2), text_constant("x"));
+      for (int i = 1; i < count; ++i) {
+        node =
+            b.binary(ExpressionKind::logical_or, node, b.matches(b.column(2), text_constant("x")));
+      }
+      return node;
+    });
+  };
+  EXPECT_EQ(many_regexes(16), "");
+  EXPECT_EQ(many_regexes(17), "there are more than 16 regular expressions");
   EXPECT_EQ(condition([](auto& b) {
               auto node = b.column(4);
               for (int i = 0; i < 31; ++i) node = b.unary(ExpressionKind::logical_not, node);

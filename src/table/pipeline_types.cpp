@@ -163,6 +163,12 @@ std::expected<ValueType, std::string> TypeCheck::condition(const wire::Expressio
       }
       if (const char* reason = wrong_with_pattern(constants_[node.b].text)) return wrong(reason);
       break;
+    case ExpressionKind::matches: {
+      const ValueType& pattern = constants_[node.b].type;
+      if (a.kind != ValueKind::text) return wrong(is_not(kind, "text", a));
+      if (!take(pattern)) return wrong(is_not(kind, "text as its pattern", pattern));
+      break;
+    }
     case ExpressionKind::in:
       for (std::size_t i = node.b; i < std::size_t{node.b} + node.c; ++i) {
         if (!take(constants_[i].type)) return wrong(not_comparable(a, constants_[i].type));

@@ -14,6 +14,7 @@ enum class Bug : std::uint8_t {
   source_read_twice,    // what is copied is not what was checked, but read once more
   null_is_zero,         // a null of a row is the value 0
   overflow_group_lost,  // a row whose group does not fit is left out
+  slot_given_twice,     // slots of a reservation that was given up are reserved once more
 };
 
 using base::planted;

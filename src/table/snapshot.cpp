@@ -26,8 +26,11 @@ Result<RowSpan> TableSnapshot::page(std::uint64_t page) const {
   const std::uint64_t end = page + 1 < pages_ ? table_->page(page + 1).first_row : rows_;
   const std::uint64_t count = end - entry.first_row;
   ESPALIER_ASSERT(count >= 1 && count <= table_->schema().rows_per_page());
-  return RowSpan{table_->rows_of(entry), static_cast<std::uint32_t>(count),
-                 table_->schema().row_bytes(), entry.first_row};
+  RowSpan span{table_->rows_of(entry), static_cast<std::uint32_t>(count),
+               table_->schema().row_bytes(), entry.first_row};
+  span.page_offset = sizeof(wire::RowPageHeader);
+  if (table_->encrypted()) span.cipher_page = table_->cipher_page(entry);
+  return span;
 }
 
 std::uint64_t TableSnapshot::page_of(std::uint64_t row) const {
@@ -45,7 +48,10 @@ Result<RowSpan> TableSnapshot::rows_from(std::uint64_t row) const {
   auto span = page(page_of(row));
   if (!span) return span;
   const auto before = static_cast<std::uint32_t>(row - span->first_row);
-  return RowSpan{(*span)[before], span->count - before, span->row_bytes, row};
+  RowSpan rest{(*span)[before], span->count - before, span->row_bytes, row};
+  rest.cipher_page = span->cipher_page;
+  rest.page_offset = span->page_offset + std::size_t{before} * span->row_bytes;
+  return rest;
 }
 
 }  // namespace espalier::table

@@ -29,6 +29,9 @@ struct RowSpan {
   std::uint32_t count = 0;
   std::uint32_t row_bytes = 0;
   std::uint64_t first_row = 0;  ///< number of the first in the table
+  /// Of encrypted rows: where the first lies, in counter blocks.
+  std::uint64_t cipher_page = 0;
+  std::uint64_t page_offset = 0;  ///< bytes from the page's begin
 
   [[nodiscard]] const std::byte* operator[](std::uint32_t i) const {
     return rows + std::size_t{i} * row_bytes;

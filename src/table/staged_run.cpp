@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.hpp"
+
 namespace espalier::table {
 namespace {
 
 // Some tens of microseconds.
 constexpr std::uint32_t kStepRows = 4096;
 constexpr std::uint32_t kStepRowsToGroup = 512;
+// Rows are searched as many as were done in this time.
+constexpr std::uint64_t kSearchNs = 50'000;
 
 }  // namespace
 
@@ -19,11 +23,25 @@ StagedRun::StagedRun(Pipeline pipeline, RowSource& source, const RunOptions& opt
       run_(program_, source, sink_, options) {}
 
 std::uint32_t StagedRun::step_rows() const {
+  if (program_.has_regexes()) return searched_rows_;
   return pipeline().grouped || pipeline().distinct ? kStepRowsToGroup : kStepRows;
 }
 
+void StagedRun::measure(std::uint64_t rows, std::uint64_t ns) {
+  if (rows == 0) return;
+  const std::uint64_t wanted = rows * kSearchNs / std::max<std::uint64_t>(ns, 1);
+  // At most twice as many as the last time: texts behind these may be longer.
+  searched_rows_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+      wanted, 1, std::min<std::uint64_t>(2 * std::uint64_t{searched_rows_}, kStepRowsToGroup)));
+}
+
 RunState StagedRun::step(std::uint32_t rows_max) {
+  const std::uint64_t rows_before = run_.numbers().rows_read;
+  const base::Stopwatch watch;
   const RunState state = run_.step(rows_max);
+  if (program_.has_regexes()) {
+    measure(run_.numbers().rows_read - rows_before, watch.elapsed_ns());
+  }
   memory_bytes_ = std::max<std::uint64_t>(memory_bytes_, run_.memory_bytes());
   return state;
 }

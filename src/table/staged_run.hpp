@@ -39,11 +39,19 @@ class StagedRun {
 
   /// As BatchRun::step.
   RunState step(std::uint32_t rows_max);
-  /// Rows that a step should take: fewer where they go to groups, which are cache misses each.
+  /// Rows that a step should take: fewer where they go to groups, which are cache misses each; by
+  /// the time that they took before where regular expressions are searched, whose cost is the
+  /// patterns' doing.
   [[nodiscard]] std::uint32_t step_rows() const;
 
   /// What the stage holds.
   [[nodiscard]] std::span<const std::byte> rows() const { return std::span(stage_).first(used_); }
+  /// Its end, behind `from` bytes, to be changed in place.
+  [[nodiscard]] std::span<std::byte> rows_behind(std::size_t from) {
+    return std::span(stage_).first(used_).subspan(from);
+  }
+  /// Bytes of rows that were taken before.
+  [[nodiscard]] std::uint64_t bytes_taken() const { return bytes_sent_; }
   /// The stage was taken.
   void clear();
   [[nodiscard]] const Pipeline& pipeline() const { return program_.pipeline(); }
@@ -63,13 +71,16 @@ class StagedRun {
     StagedRun& run_;
   };
 
+  void measure(std::uint64_t rows, std::uint64_t ns);
+
   const BatchProgram program_;
   std::vector<std::byte> stage_;
   std::size_t used_ = 0;
   Stage sink_{*this};
   BatchRun run_;
-  std::uint64_t bytes_sent_ = 0;    // that were cleared
-  std::uint64_t memory_bytes_ = 0;  // the most that it needed
+  std::uint32_t searched_rows_ = 16;  // at once, where there are regular expressions
+  std::uint64_t bytes_sent_ = 0;      // that were cleared
+  std::uint64_t memory_bytes_ = 0;    // the most that it needed
 };
 
 /// What a failed run ends with, for those who asked for it: the source's error, or that of an

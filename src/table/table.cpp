@@ -9,6 +9,8 @@
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
 #include "table/planted_table_bugs.hpp"
+#include "table/secret_memory.hpp"
+#include "table/table_growth.hpp"
 
 namespace espalier::table {
 namespace {
@@ -26,6 +28,7 @@ static_assert(wire::kRowPageBytes == memory::kExtentBytes);
 
 constexpr std::size_t kRowsAt = offsetof(wire::TableHeader, rows);
 constexpr std::size_t kPagesAt = offsetof(wire::TableHeader, pages);
+constexpr std::size_t kCipherPageAt = offsetof(wire::RowPageHeader, cipher_page);
 
 std::uint32_t generation_of(const std::byte* buffer) {
   return load_shared<std::uint32_t>(buffer + offsetof(wire::BufferHeader, generation));
@@ -47,34 +50,40 @@ void go_live(std::byte* buffer) {
                std::memory_order_release);
 }
 
-/// Reads each word of the source once: what its owner writes meanwhile changes no word twice.
-void copy_words_once(std::byte* to, const std::byte* from, std::size_t bytes) {
-#pragma GCC unroll 8
-  for (std::size_t at = 0; at < bytes; at += 8) {
-    const auto word = load_shared<std::uint64_t>(from + at);
-    base::store_plain(to + at, word);
+/// Rows in one piece, which their owner may write meanwhile.
+class SpanSource final : public AppendSource {
+ public:
+  explicit SpanSource(std::span<const std::byte> rows) : rows_(rows) {}
+  void copy(std::uint64_t offset, std::span<std::byte> into) const override {
+    copy_words_once(into.data(), rows_.data() + offset, into.size());
   }
-}
+
+ private:
+  std::span<const std::byte> rows_;
+};
 
 }  // namespace
 
-/// What an append needs besides the last page: taken first, so that nothing can fail afterwards.
-struct Table::Growth {
-  std::uint64_t rows_before = 0;
-  std::uint64_t pages_before = 0;
-  std::byte* tail = nullptr;              // where the next row lies in the last page
-  std::uint64_t tail_rooms = 0;           // rows that it still has room for
-  std::vector<std::uint64_t> pages;       // offsets of new ones
-  std::vector<std::uint64_t> list_parts;  // likewise
-};
+void copy_words_once(std::byte* to, const std::byte* from, std::size_t bytes) {
+#pragma GCC unroll 8
+  for (std::size_t at = 0; at < bytes; at += 8) {
+    base::store_plain(to + at, load_shared<std::uint64_t>(from + at));
+  }
+}
 
-Table::Table(memory::BufferPool& pool, std::uint32_t id, std::string name, Schema schema)
-    : pool_(pool), id_(id), name_(std::move(name)), schema_(std::move(schema)), check_(schema_) {}
+Table::Table(memory::BufferPool& pool, std::uint32_t id, std::string name, Schema schema,
+             TableOptions options)
+    : pool_(pool),
+      id_(id),
+      name_(std::move(name)),
+      schema_(std::move(schema)),
+      check_(schema_),
+      encrypted_(options.encrypted) {}
 
 Result<std::unique_ptr<Table>> Table::create(memory::BufferPool& pool, std::uint32_t id,
-                                             std::string name, Schema schema) {
-  ESPALIER_ASSERT((id & wire::kTableIdBit) != 0);
-  std::unique_ptr<Table> table(new Table(pool, id, std::move(name), std::move(schema)));
+                                             std::string name, Schema schema,
+                                             TableOptions options) {
+  std::unique_ptr<Table> table(new Table(pool, id, std::move(name), std::move(schema), options));
   if (auto opened = table->open(); !opened) return std::unexpected(opened.error());
   return table;
 }
@@ -93,6 +102,11 @@ Result<void> Table::open() {
   header.format = wire::kTableFormat;
   header.row_bytes = schema_.row_bytes();
   header.schema_bytes = static_cast<std::uint32_t>(encoded.size());
+  if (encrypted_) {
+    if (auto drawn = draw_bytes(salt_); !drawn) return drawn;
+    header.cipher = static_cast<std::uint32_t>(wire::TableCipher::aes_128_ctr);
+    std::memcpy(header.salt, salt_.data(), salt_.size());
+  }
   constexpr std::size_t kBegin = sizeof(wire::BufferHeader);
   base::copy_shared(header_ + kBegin, reinterpret_cast<const std::byte*>(&header) + kBegin,
                     sizeof header - kBegin);
@@ -103,6 +117,7 @@ Result<void> Table::open() {
 
 Table::~Table() {
   if (header_ == nullptr) return;
+  if (reserved_) give_back(*reserved_);
   const std::uint64_t count = pages();
   for (std::uint64_t i = 0; i < count; ++i) {
     pool_.release(wire::Ref{page(i).page}.offset(), kPageClass);
@@ -116,17 +131,22 @@ Table::~Table() {
 std::expected<std::uint64_t, AppendError> Table::append(std::span<const std::byte> rows) {
   ESPALIER_ASSERT(rows.size() % schema_.row_bytes() == 0);
   ESPALIER_ASSERT(reinterpret_cast<std::uintptr_t>(rows.data()) % wire::kRowAlignment == 0);
+  return append(SpanSource(rows), rows.size() / schema_.row_bytes());
+}
+
+std::expected<std::uint64_t, AppendError> Table::append(const AppendSource& source,
+                                                        std::uint64_t count) {
   const std::lock_guard lock(append_mutex_);
   if (dropped()) return std::unexpected(AppendError{{Code::dropped, 0, 0}, 0, {}});
+  if (encrypted_) return std::unexpected(AppendError{{Code::unsupported, 0, 0}, 0, {}});
   Growth growth;
-  const std::uint64_t count = rows.size() / schema_.row_bytes();
   AppendError error{{Code::invalid_argument, 0, 0}, 0, {}};
   if (auto reserved = reserve(count, growth); !reserved) {
     error.error = reserved.error();
   } else {
     const bool early = planted(Bug::rows_counted_early);
     if (early) publish(growth.rows_before + count, growth);
-    copy_rows(rows, growth, error);
+    copy_rows(source, count, growth, error);
     if (error.wrong_rows == 0) {
       if (!early) publish(growth.rows_before + count, growth);
       return growth.rows_before;
@@ -146,7 +166,7 @@ Result<void> Table::reserve(std::uint64_t count, Growth& growth) {
     ESPALIER_ASSERT(used > 0 && used <= page_rows);
     growth.tail = pool_.at(wire::Ref{last.page}.offset()) + sizeof(wire::RowPageHeader) +
                   used * schema_.row_bytes();
-    growth.tail_rooms = page_rows - used;
+    growth.tail_rooms = tail_closed_ ? 0 : page_rows - used;
   }
   if (count <= growth.tail_rooms) return {};
   const std::uint64_t pages = base::divide_up(count - growth.tail_rooms, page_rows);
@@ -173,29 +193,41 @@ void Table::give_back(const Growth& growth) {
   for (const std::uint64_t offset : growth.list_parts) pool_.release(offset, kListClass);
 }
 
-void Table::copy_rows(std::span<const std::byte> rows, const Growth& growth,
+// Some rows at a time, which are still in the cache when they are checked.
+void Table::copy_rows(const AppendSource& source, std::uint64_t count, const Growth& growth,
                       AppendError& error) const {
+  constexpr std::uint64_t kBytesAtATime = 16 * 1024;
   const std::uint32_t row_bytes = schema_.row_bytes();
-  const std::uint64_t count = rows.size() / row_bytes;
+  const std::uint64_t at_a_time = std::max<std::uint64_t>(1, kBytesAtATime / row_bytes);
   std::byte* to = growth.tail;
   std::uint64_t room = growth.tail_rooms;
   std::size_t next_page = 0;
-  for (std::uint64_t row = 0; row < count; ++row, --room, to += row_bytes) {
+  for (std::uint64_t row = 0; row < count;) {
     if (room == 0) {
       to = pool_.at(growth.pages[next_page++]) + sizeof(wire::RowPageHeader);
       room = schema_.rows_per_page();
     }
-    copy_words_once(to, rows.data() + row * row_bytes, row_bytes);
-    const auto found = check_.apply(to);
-    if (planted(Bug::source_read_twice)) {
-      copy_words_once(to, rows.data() + row * row_bytes, row_bytes);
-    }
-    if (!found) continue;
-    if (error.wrong_rows++ < kWrongRowsNamed) {
-      error.wrong.push_back({row, found->column, found->fault});
-    }
+    const std::uint64_t some = std::min({at_a_time, room, count - row});
+    const std::span<std::byte> copied(to, some * row_bytes);
+    source.copy(row * row_bytes, copied);
+    check_rows(copied, row, error);
+    if (planted(Bug::source_read_twice)) source.copy(row * row_bytes, copied);
+    row += some;
+    room -= some;
+    to += copied.size();
   }
   ESPALIER_ASSERT(next_page == growth.pages.size());
+}
+
+void Table::check_rows(std::span<std::byte> copied, std::uint64_t first, AppendError& error) const {
+  const std::uint32_t row_bytes = schema_.row_bytes();
+  for (std::uint64_t row = 0; row * row_bytes < copied.size(); ++row) {
+    const auto found = check_.apply(copied.data() + row * row_bytes);
+    if (!found) continue;
+    if (error.wrong_rows++ < kWrongRowsNamed) {
+      error.wrong.push_back({first + row, found->column, found->fault});
+    }
+  }
 }
 
 void Table::publish(std::uint64_t rows, const Growth& growth) {
@@ -211,7 +243,8 @@ void Table::publish(std::uint64_t rows, const Growth& growth) {
       store_shared(header_ + wire::kTableDirectoryOffset + 8 * part, list,
                    std::memory_order_release);
     }
-    const wire::RowPageEntry entry{new_page(offset, number, first_row), first_row};
+    const std::uint64_t cipher_page = growth.cipher_page + (number - growth.pages_before);
+    const wire::RowPageEntry entry{new_page(offset, number, first_row, cipher_page), first_row};
     base::copy_shared(list_part(part) + wire::kRowPageListOffset +
                           number % wire::kRowPageListEntries * sizeof entry,
                       reinterpret_cast<const std::byte*>(&entry), sizeof entry);
@@ -219,18 +252,20 @@ void Table::publish(std::uint64_t rows, const Growth& growth) {
     first_row += schema_.rows_per_page();
   }
   ESPALIER_ASSERT(next_part == growth.list_parts.size());
+  if (!growth.pages.empty()) tail_closed_ = false;
   store_shared(header_ + kPagesAt, number, std::memory_order_release);
   // The one store that makes the append visible.
   store_shared(header_ + kRowsAt, rows, std::memory_order_release);
 }
 
-std::uint64_t Table::new_page(std::uint64_t offset, std::uint64_t page,
-                              std::uint64_t first_row) const {
+std::uint64_t Table::new_page(std::uint64_t offset, std::uint64_t page, std::uint64_t first_row,
+                              std::uint64_t cipher_page) const {
   std::byte* const buffer = pool_.at(offset);
   open_buffer(buffer, sizeof(wire::RowPageHeader), id_);
   store_shared(buffer + offsetof(wire::RowPageHeader, page), page);
   store_shared(buffer + offsetof(wire::RowPageHeader, first_row), first_row);
   store_shared(buffer + offsetof(wire::RowPageHeader, row_bytes), schema_.row_bytes());
+  if (encrypted_) store_shared(buffer + kCipherPageAt, cipher_page);
   go_live(buffer);
   return wire::Ref::make(offset, generation_of(buffer)).bits;
 }
@@ -260,6 +295,10 @@ wire::RowPageEntry Table::page(std::uint64_t page) const {
   return {load_shared<std::uint64_t>(at), load_shared<std::uint64_t>(at + 8)};
 }
 
+std::uint64_t Table::cipher_page(const wire::RowPageEntry& entry) const {
+  return load_shared<std::uint64_t>(pool_.at(wire::Ref{entry.page}.offset()) + kCipherPageAt);
+}
+
 const std::byte* Table::rows_of(const wire::RowPageEntry& entry) const {
   const std::byte* const buffer = pool_.at(wire::Ref{entry.page}.offset());
   ESPALIER_DEBUG_ASSERT(
@@ -281,6 +320,12 @@ TableStats Table::stats() const {
 
 std::string describe(const AppendError& error, const Schema& schema) {
   constexpr std::size_t kNamed = 10;
+  if (error.error.code == Code::unsupported) {
+    return "the table is encrypted: slots are reserved for its rows first";
+  }
+  if (error.error.code == Code::not_found) {
+    return "the reservation has ended: nothing was appended";
+  }
   if (error.wrong_rows == 0) return {};
   std::string words = std::to_string(error.wrong_rows) + " wrong rows, nothing was appended";
   for (std::size_t i = 0; i < std::min(kNamed, error.wrong.size()); ++i) {

@@ -26,11 +26,16 @@
 #include <string>
 #include <vector>
 
+#include "catalog/object.hpp"
 #include "espalier/error.hpp"
 #include "memory/buffer_pool.hpp"
+#include "table/append_source.hpp"
+#include "table/key_bytes.hpp"
+#include "table/query_counts.hpp"
 #include "table/row_check.hpp"
 #include "table/schema.hpp"
 #include "wire/table.hpp"
+#include "wire/table_calls.hpp"
 
 namespace espalier::table {
 
@@ -51,19 +56,36 @@ struct AppendError {
   std::vector<WrongRow> wrong;
 };
 
-/// Which rows are wrong, the first ten by their columns; empty: it was something else.
+/// In words for people: which rows are wrong, the first ten by their columns, or what was not
+/// reserved; empty where the error itself says it.
 [[nodiscard]] std::string describe(const AppendError& error, const Schema& schema);
 
-class Table {
+/// How a table is made.
+struct TableOptions {
+  /// Its rows come encrypted, into slots that were reserved for them.
+  bool encrypted = false;
+};
+
+/// Slots for rows to come, in order; each is reserved once for ever.
+struct Reservation {
+  std::uint64_t number = 0;
+  std::vector<wire::ReservedSlots> slots;
+};
+
+class Table final : public catalog::Object {
  public:
+  static constexpr ObjectKind kKind = ObjectKind::table;
+  /// A reservation that is not filled for so long gives way to the next one.
+  static constexpr std::uint64_t kReservationNs = 10'000'000'000;
   static constexpr std::size_t kWrongRowsNamed = 100;
 
-  /// Makes an empty table. Requires: `id` has wire::kTableIdBit and is never used again; the pool
-  /// outlives the table. Errors: out_of_memory.
+  /// Makes an empty table. Requires: `id` is never used again in this pool; the pool outlives the
+  /// table. Errors: out_of_memory.
   static Result<std::unique_ptr<Table>> create(memory::BufferPool& pool, std::uint32_t id,
-                                               std::string name, Schema schema);
+                                               std::string name, Schema schema,
+                                               TableOptions options = {});
   /// Gives all memory back.
-  ~Table();
+  ~Table() override;
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
@@ -74,12 +96,30 @@ class Table {
   /// Appends rows that lie one behind the other, all or none, also rows that others can write
   /// meanwhile. Returns the number of the first of them.
   /// Cost: one copy; a lock while it lasts; memory for new pages first.
-  /// Errors: see AppendError. Requires: whole rows, aligned to 8.
+  /// Errors: see AppendError; unsupported: the table is encrypted. Requires: whole rows, aligned
+  /// to 8.
   std::expected<std::uint64_t, AppendError> append(std::span<const std::byte> rows);
+  /// The same for so many rows of a source.
+  std::expected<std::uint64_t, AppendError> append(const AppendSource& source, std::uint64_t rows);
+
+  /// Whether its rows are encrypted, with a key of this salt.
+  [[nodiscard]] bool encrypted() const { return encrypted_; }
+  [[nodiscard]] const SaltBytes& salt() const { return salt_; }
+
+  /// Reserves slots for rows that are encrypted for them. There is one reservation at a time: it
+  /// ends by append_reserved(), or by the next one once it is `kReservationNs` old. What it leaves
+  /// empty is never given again: the page ends there, and numbers of pages are given once.
+  /// Errors: busy (another reservation), dropped, out_of_memory, unsupported (not encrypted),
+  /// invalid_argument (no rows).
+  Result<Reservation> reserve_slots(std::uint64_t rows, std::uint64_t now_ns);
+  /// Fills a reservation with as many rows as it has slots, which nobody can check; another number
+  /// of rows gives it up. Returns the number of the first row.
+  /// Errors: not_found (it has ended), invalid_argument, dropped. Requires: as append().
+  Result<std::uint64_t> append_reserved(std::uint64_t reservation, std::span<const std::byte> rows);
 
   /// From now on appends, and readers at their next page, get `dropped`, and readers from elsewhere
   /// find a dead header.
-  void set_dropped();
+  void set_dropped() override;
   [[nodiscard]] bool dropped() const { return dropped_.load(std::memory_order_acquire); }
 
   /// Visible rows. What lies below may be read by whoever holds the table.
@@ -90,7 +130,14 @@ class Table {
   [[nodiscard]] wire::RowPageEntry page(std::uint64_t page) const;
   /// The rows of a page. Requires: `entry` is of this table.
   [[nodiscard]] const std::byte* rows_of(const wire::RowPageEntry& entry) const;
+  /// Of an encrypted table: the page's number in counter blocks.
+  [[nodiscard]] std::uint64_t cipher_page(const wire::RowPageEntry& entry) const;
   [[nodiscard]] TableStats stats() const;
+  /// The queries of it: of whoever runs them.
+  [[nodiscard]] QueryCounts& query_counts() const { return query_counts_; }
+  /// wire::TableFacts and the schema.
+  [[nodiscard]] std::string description() const override;
+  [[nodiscard]] catalog::ObjectNumbers numbers() const override;
 
   /// Where readers from elsewhere begin: offset in the region.
   [[nodiscard]] std::uint64_t header_offset() const { return header_offset_; }
@@ -98,14 +145,20 @@ class Table {
 
  private:
   struct Growth;
-  Table(memory::BufferPool& pool, std::uint32_t id, std::string name, Schema schema);
+  Table(memory::BufferPool& pool, std::uint32_t id, std::string name, Schema schema,
+        TableOptions options);
 
   Result<void> open();
   Result<void> reserve(std::uint64_t rows, Growth& growth);
-  std::uint64_t new_page(std::uint64_t offset, std::uint64_t page, std::uint64_t first_row) const;
-  void copy_rows(std::span<const std::byte> rows, const Growth& growth, AppendError& error) const;
+  std::uint64_t new_page(std::uint64_t offset, std::uint64_t page, std::uint64_t first_row,
+                         std::uint64_t cipher_page) const;
+  void copy_rows(const AppendSource& source, std::uint64_t rows, const Growth& growth,
+                 AppendError& error) const;
+  void check_rows(std::span<std::byte> copied, std::uint64_t first, AppendError& error) const;
   void publish(std::uint64_t rows, const Growth& growth);
   void give_back(const Growth& growth);
+  void end_reservation();
+  void fill_slots(std::span<const std::byte> rows, const Growth& growth) const;
   [[nodiscard]] std::byte* list_part(std::uint64_t part) const;
 
   memory::BufferPool& pool_;
@@ -116,7 +169,16 @@ class Table {
   std::uint64_t header_offset_ = 0;
   std::byte* header_ = nullptr;
   std::atomic<bool> dropped_{false};
-  std::mutex append_mutex_;  // guards what is behind the visible rows
+  mutable QueryCounts query_counts_;
+  const bool encrypted_;
+  SaltBytes salt_{};
+  std::mutex append_mutex_;           // guards what is behind the visible rows, and all below
+  std::unique_ptr<Growth> reserved_;  // of the reservation that is open
+  std::uint64_t reservation_ = 0;     // its number, or the last one's
+  std::uint64_t reserved_rows_ = 0;
+  std::uint64_t reserved_until_ns_ = 0;
+  std::uint64_t next_cipher_page_ = 0;
+  bool tail_closed_ = false;  // slots behind the visible rows of the last page were given once
 };
 
 }  // namespace espalier::table

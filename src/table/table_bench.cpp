@@ -11,11 +11,11 @@
 
 #include "base/byte_source.hpp"
 #include "memory/buffer_pool.hpp"
-#include "table/catalog.hpp"
 #include "table/csv_reader.hpp"
 #include "table/csv_writer.hpp"
 #include "table/row_values.hpp"
 #include "table/snapshot.hpp"
+#include "table/table_object.hpp"
 
 namespace espalier::table {
 namespace {
@@ -53,10 +53,10 @@ void append(benchmark::State& state) {
   const Schema schema = Schema::parse(kSchemas[state.range(0)]).value();
   memory::Region region = *memory::Region::reserve({.bytes_max = std::uint64_t{512} << 20});
   memory::BufferPool pool(region);
-  TableCatalog tables(pool);
+  catalog::Catalog tables;
   const std::vector<std::byte> rows = rows_of(schema, kRows / 16);
   for (auto _ : state) {
-    const auto table = tables.create("t", schema).value();
+    const auto table = create_table(tables, pool, "t", schema).value();
     for (int i = 0; i < 16; ++i) benchmark::DoNotOptimize(table->append(rows));
     (void)tables.drop("t");
   }
@@ -69,8 +69,8 @@ void scan(benchmark::State& state) {
   const Schema schema = Schema::parse(kSchemas[0]).value();
   memory::Region region = *memory::Region::reserve({.bytes_max = std::uint64_t{512} << 20});
   memory::BufferPool pool(region);
-  TableCatalog tables(pool);
-  const auto table = tables.create("t", schema).value();
+  catalog::Catalog tables;
+  const auto table = create_table(tables, pool, "t", schema).value();
   if (!table->append(rows_of(schema, kRows))) state.SkipWithError("no memory");
   for (auto _ : state) {
     std::int64_t sum = 0;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of tables notice one that counts rows too early or reads its source twice.
+// The checks of tables notice one that counts rows too early, reads its source twice, or uses a
+// counter block twice.
 #include <gtest/gtest.h>
 
 #include "table/planted_table_bugs.hpp"
+#include "table/testing/encrypted_checks.hpp"
 #include "table/testing/table_checks.hpp"
 
 namespace espalier::table {
@@ -24,6 +26,15 @@ TEST(TablePlanted, ASourceThatIsReadTwiceIsNoticed) {
     EXPECT_FALSE(appended_rows_are_those_checked(3'000'000));
   }
   EXPECT_TRUE(appended_rows_are_those_checked(2000));
+}
+
+TEST(TablePlanted, ACounterBlockThatIsUsedTwiceIsNoticed) {
+  ASSERT_EQ(difference_in_reservations(1, 300), "");
+  {
+    const base::Planted planted(Bug::slot_given_twice);
+    EXPECT_NE(difference_in_reservations(1, 300), "");
+  }
+  EXPECT_EQ(difference_in_reservations(1, 300), "");
 }
 
 }  // namespace

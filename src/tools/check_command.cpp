@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/impl.hpp"
+#include "cmdline/text_codec.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/json_record.hpp"
@@ -20,12 +21,10 @@
 namespace espalier::tools {
 namespace {
 
-struct Options {
+struct CheckOptions {
   SourceOptions source;
   bool json = false;
 };
-
-std::string shown(const std::string& name) { return encode(name, Encoding::escaped); }
 
 std::string miscounted(std::uint64_t delivered, std::uint64_t counted) {
   return fmt::format("scans deliver {} items where the map's own number is {}", delivered, counted);
@@ -34,7 +33,8 @@ std::string miscounted(std::uint64_t delivered, std::uint64_t counted) {
 /// Checks what a map answers, and shows how far it has come. `steady`: see MapCheckOptions.
 MapCheckReport check_answers(Environment& environment, const Map& map, bool steady,
                              std::uint64_t items) {
-  Progress progress(environment, fmt::format("checking '{}'", shown(map.name())), std::nullopt);
+  Progress progress(environment, fmt::format("checking '{}'", cmdline::escaped(map.name())),
+                    std::nullopt);
   MapCheckOptions options;
   options.max_key_bytes = map.max_key_bytes();
   options.steady = steady;
@@ -59,8 +59,8 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-void print_json(std::ostream& out, const MapStats& stats, const Payload& payload,
-                const std::vector<std::string>& faults) {
+void print_check_json(std::ostream& out, const MapStats& stats, const Payload& payload,
+                      const std::vector<std::string>& faults) {
   nlohmann::ordered_json object;
   set_stats(object, stats);
   object["payload_bytes"] = payload.key_bytes + payload.value_bytes;
@@ -71,8 +71,8 @@ void print_json(std::ostream& out, const MapStats& stats, const Payload& payload
   out << object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
 }
 
-void print_text(std::ostream& out, const MapStats& stats, const Payload& payload,
-                const std::vector<std::string>& faults) {
+void print_check_text(std::ostream& out, const MapStats& stats, const Payload& payload,
+                      const std::vector<std::string>& faults) {
   const std::uint64_t memory_bytes = stats.node_bytes + stats.value_bytes;
   const std::uint64_t payload_bytes = payload.key_bytes + payload.value_bytes;
   out << fmt::format("items       {}\n", format_count(stats.items));
@@ -91,7 +91,7 @@ void print_text(std::ostream& out, const MapStats& stats, const Payload& payload
   for (const std::string& fault : faults) out << fmt::format("fault: {}\n", fault);
 }
 
-Outcome<int> check_files(Environment& environment, const Options& options) {
+Outcome<int> check_files(Environment& environment, const CheckOptions& options) {
   const auto data = load_clean(environment, options.source);
   if (!data) return std::unexpected(data.error());
   const std::vector<std::string> faults = examine(environment, data->map);
@@ -99,20 +99,20 @@ Outcome<int> check_files(Environment& environment, const Options& options) {
   if (!payload) return std::unexpected(payload.error());
   const MapStats stats = data->map.stats();
   if (options.json) {
-    print_json(environment.out, stats, *payload, faults);
+    print_check_json(environment.out, stats, *payload, faults);
   } else {
-    print_text(environment.out, stats, *payload, faults);
+    print_check_text(environment.out, stats, *payload, faults);
   }
   return faults.empty() ? kOk : kFailed;
 }
 
 // --- on a node -----------------------------------------------------------------------------------
 
-std::string counted(std::uint64_t count, std::string_view what) {
+std::string counted_files(std::uint64_t count, std::string_view what) {
   return fmt::format("{} {}{}", format_count(count), what, count == 1 ? "" : "s");
 }
 
-void print_json(std::ostream& out, const Map& map, const MapCheckReport& report) {
+void print_check_json(std::ostream& out, const Map& map, const MapCheckReport& report) {
   nlohmann::ordered_json object;
   set_bytes(object, "map", map.name());
   object["items"] = report.items;
@@ -125,16 +125,17 @@ void print_json(std::ostream& out, const Map& map, const MapCheckReport& report)
   out << object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
 }
 
-void print_text(std::ostream& out, const Map& map, const MapCheckReport& report) {
-  const std::string name = shown(map.name());
+void print_check_text(std::ostream& out, const Map& map, const MapCheckReport& report) {
+  const std::string name = cmdline::escaped(map.name());
   for (const std::string& fault : report.faults) {
     out << fmt::format("map '{}': fault: {}\n", name, fault);
   }
   if (!report.faults.empty()) return;
-  const std::string items = counted(report.items, "item");
+  const std::string items = counted_files(report.items, "item");
   if (map.options().versions) {
     out << fmt::format("map '{}': {}; scans, counts, {} and {} agree; no faults found\n", name,
-                       items, counted(report.gets, "get"), counted(report.floors, "floor"));
+                       items, counted_files(report.gets, "get"),
+                       counted_files(report.floors, "floor"));
   } else {
     out << fmt::format(
         "map '{}': {} in order; without versions no more can be compared; "
@@ -154,7 +155,7 @@ void compare_number(const MapStats& before, const MapStats& after, MapCheckRepor
 /// Checks one map of a node. Fails if the node does.
 Outcome<MapCheckReport> check_served(Environment& environment, const Map& map) {
   client::MapImpl& impl = client::MapImpl::of(map);  // which tells when it cannot tell numbers
-  const auto what = fmt::format("check map '{}'", shown(map.name()));
+  const auto what = fmt::format("check map '{}'", cmdline::escaped(map.name()));
   const auto before = impl.stats();
   if (!before) return call_failed(what, before.error());
   MapCheckReport report = check_answers(environment, map, map.options().versions, before->items);
@@ -167,16 +168,16 @@ Outcome<MapCheckReport> check_served(Environment& environment, const Map& map) {
 }
 
 /// Returns whether no fault was found.
-Outcome<bool> check_named(Environment& environment, const Options& options, const Store& store,
+Outcome<bool> check_named(Environment& environment, const CheckOptions& options, const Store& store,
                           const std::string& address, const std::string& name) {
   const auto map = open_map(store, address, name);
   if (!map) return std::unexpected(map.error());
   const auto report = check_served(environment, *map);
   if (!report) return std::unexpected(report.error());
   if (options.json) {
-    print_json(environment.out, *map, *report);
+    print_check_json(environment.out, *map, *report);
   } else {
-    print_text(environment.out, *map, *report);
+    print_check_text(environment.out, *map, *report);
   }
   return report->faults.empty();
 }
@@ -189,7 +190,7 @@ bool is_gone(const Store& store, const std::string& name) {
 
 void print_gone(std::ostream& out, bool json, const std::string& name) {
   if (!json) {
-    out << fmt::format("map '{}': dropped meanwhile\n", shown(name));
+    out << fmt::format("map '{}': dropped meanwhile\n", cmdline::escaped(name));
     return;
   }
   nlohmann::ordered_json object;
@@ -198,7 +199,7 @@ void print_gone(std::ostream& out, bool json, const std::string& name) {
   out << object.dump() << '\n';
 }
 
-Outcome<int> check_node(Environment& environment, const Options& options,
+Outcome<int> check_node(Environment& environment, const CheckOptions& options,
                         const std::string& address) {
   const auto store = connect(environment, address);
   if (!store) return std::unexpected(store.error());
@@ -220,7 +221,7 @@ Outcome<int> check_node(Environment& environment, const Options& options,
   return sound ? kOk : kFailed;
 }
 
-Outcome<int> check(Environment& environment, const Options& options) {
+Outcome<int> run_check(Environment& environment, const CheckOptions& options) {
   if (auto checked = check_source(environment, options.source); !checked) {
     return std::unexpected(checked.error());
   }
@@ -235,7 +236,7 @@ Outcome<int> check(Environment& environment, const Options& options) {
 }  // namespace
 
 void add_check_command(CLI::App& app, Environment& environment, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CheckOptions>();
   CLI::App& command =
       *app.add_subcommand("check", "Examine the maps of a node, or one that is filled from files");
   add_json_option(command, options->json);
@@ -261,8 +262,8 @@ void add_check_command(CLI::App& app, Environment& environment, Action& chosen) 
       "  espalier check /usr/share/dict/words\n"
       "  espalier check prices.csv --node-bytes 512 --json\n");
   command.callback([options, &environment, &chosen] {
-    chosen =
-        reporting(environment, [options, &environment] { return check(environment, *options); });
+    chosen = reporting(environment,
+                       [options, &environment] { return run_check(environment, *options); });
   });
 }
 

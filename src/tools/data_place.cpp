@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "client/node_address.hpp"
+#include "espalier/kind.hpp"
+#include "tools/json_record.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -40,6 +42,13 @@ Outcome<void> check_not_given(const std::vector<const CLI::Option*>& options, st
 Outcome<void> check_no_map_name(const SourceOptions& options) {
   if (!options.map_name) return {};
   return misused("--map names a map of a node, and no node is given", "Give --at ADDRESS.");
+}
+
+/// What has the name, as its kind says; a later version's kind has no word here.
+std::string kind_of(const Error& error) {
+  const std::string_view kind =
+      error.detail > 255 ? std::string_view() : name(static_cast<ObjectKind>(error.detail));
+  return kind.empty() ? "an object of another kind" : fmt::format("a {}", kind);
 }
 
 }  // namespace
@@ -143,6 +152,7 @@ Outcome<Store> connect(const Environment& environment, const std::string& addres
 Outcome<Map> open_map(const Store& store, const std::string& address, const std::string& name) {
   auto map = store.open_map(name);
   if (map) return *map;
+  if (map.error().code == Code::wrong_kind) return other_kind(address, name, map.error());
   if (map.error().code != Code::not_found) {
     return call_failed(fmt::format("open map '{}'", name), map.error());
   }
@@ -160,6 +170,20 @@ Outcome<Dataset> open_data(Environment& environment, const SourceOptions& option
   LoadReport report;
   report.has_values = true;
   return Dataset{std::move(*store), *map, std::move(report)};
+}
+
+std::unexpected<Failure> name_taken(const std::string& address, const std::string& name,
+                                    const Error& error) {
+  return failed(fmt::format("the node at {} has {} '{}' already", address, kind_of(error),
+                            encode(name, Encoding::escaped)),
+                "Take another name, or drop that one first.");
+}
+
+std::unexpected<Failure> other_kind(const std::string& address, const std::string& name,
+                                    const Error& error) {
+  return failed(fmt::format("'{}' of the node at {} is {}", encode(name, Encoding::escaped),
+                            address, kind_of(error)),
+                "espalier list shows all that it has, with kinds.");
 }
 
 std::unexpected<Failure> call_failed(const std::string& what, const Error& error) {

@@ -51,6 +51,12 @@ inline constexpr std::string_view kDefaultMap = "default";
 /// node. Nobody knows whether there are values in a map on a node: the report says that there are.
 [[nodiscard]] Outcome<Dataset> open_data(Environment& environment, const SourceOptions& options);
 
+/// A name is taken: by what, and what to do. Requires: already_exists.
+[[nodiscard]] std::unexpected<Failure> name_taken(const std::string& address,
+                                                  const std::string& name, const Error& error);
+/// A name is that of another kind: of which, and what to do. Requires: wrong_kind.
+[[nodiscard]] std::unexpected<Failure> other_kind(const std::string& address,
+                                                  const std::string& name, const Error& error);
 /// A call to a node has failed: what could not be done, why, and what to do.
 [[nodiscard]] std::unexpected<Failure> call_failed(const std::string& what, const Error& error);
 

@@ -13,7 +13,7 @@
 namespace espalier::tools {
 namespace {
 
-struct Options {
+struct ExportMapOptions {
   SourceOptions source;
   std::string to;
   std::string output = "-";
@@ -22,7 +22,7 @@ struct Options {
 
 /// The format to write: what --to says, else what the output's name asks for, else TSV, or plain
 /// lines where there are only keys.
-Format output_format(const Options& options, bool has_values) {
+Format output_format(const ExportMapOptions& options, bool has_values) {
   for (const Format format : {Format::lines, Format::csv, Format::tsv, Format::json_lines}) {
     if (options.to == name(format)) return format;
   }
@@ -31,7 +31,7 @@ Format output_format(const Options& options, bool has_values) {
       .value_or(has_values ? Format::tsv : Format::lines);
 }
 
-Outcome<int> export_map(Environment& environment, const Options& options) {
+Outcome<int> export_map(Environment& environment, const ExportMapOptions& options) {
   if (auto checked = check_source(environment, options.source); !checked) {
     return std::unexpected(checked.error());
   }
@@ -48,7 +48,7 @@ Outcome<int> export_map(Environment& environment, const Options& options) {
 }  // namespace
 
 void add_export_command(CLI::App& app, Environment& environment, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExportMapOptions>();
   CLI::App& command =
       *app.add_subcommand("export", "Write all items as text, sorted, one record per key");
   command

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/fabric_link.hpp"
+#include "cmdline/text_codec.hpp"
 
 #include <fmt/format.h>
 
@@ -26,8 +27,6 @@ constexpr std::uint64_t kAnswerNs = 10'000'000'000;  // so long an answer may ta
 constexpr std::uint64_t kTimeoutNs = 8'000'000;  // doubled each time; before a packet is sent again
 constexpr std::uint64_t kLookAgainNs = 10'000'000;
 constexpr std::uint32_t kIdlePolls = 10'000;
-
-std::string shown(const std::string& text) { return encode(text, Encoding::escaped); }
 
 std::string hint_of(const Error& error) { return std::string(fabric::explain(error)); }
 
@@ -105,7 +104,7 @@ std::unexpected<Failure> cannot_listen(const std::string& address, const Error& 
 Outcome<fabric::FabricAddress> fabric_address(const std::string& text) {
   auto address = fabric::parse(text);
   if (address) return std::move(*address);
-  return misused(fmt::format("'{}' is no address of the fabric", shown(text)),
+  return misused(fmt::format("'{}' is no address of the fabric", cmdline::escaped(text)),
                  hint_of(address.error()));
 }
 
@@ -116,13 +115,14 @@ Outcome<FabricLink> FabricLink::open(Environment& environment, const LinkOptions
   if (!options.local.empty()) {
     const auto host = fabric::parse_host(options.local);
     if (!host || target->transport != fabric::FabricAddress::Transport::roce) {
-      return misused(fmt::format("--local '{}' is nothing to send from", shown(options.local)),
-                     host ? "It is for addresses that begin with roce://." : hint_of(host.error()));
+      return misused(
+          fmt::format("--local '{}' is nothing to send from", cmdline::escaped(options.local)),
+          host ? "It is for addresses that begin with roce://." : hint_of(host.error()));
     }
     local = *host;
   }
   FabricLink link;
-  link.address_ = shown(fabric::to_text(*target));
+  link.address_ = cmdline::escaped(fabric::to_text(*target));
   auto regions = fabric::RegionTable::create();
   if (!regions) return cannot_connect(link.address_, regions.error());
   auto opened = environment.reach_on_fabric(*target, std::move(*regions), local);

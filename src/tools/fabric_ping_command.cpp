@@ -26,9 +26,9 @@ using fabric::Completion;
 using fabric::Opcode;
 using fabric::WorkRequest;
 
-constexpr std::uint64_t kCountMax = 1'000'000;
+constexpr std::uint64_t kFabricPingsMax = 1'000'000;
 
-struct Options {
+struct FabricPingOptions {
   LinkOptions link;
   std::uint64_t count = 1000;
   std::uint64_t bytes = 8;
@@ -135,8 +135,8 @@ Outcome<void> check_bytes(const FabricLink& link, Opcode opcode, std::uint64_t b
   return {};
 }
 
-void print(Environment& environment, const Options& options, const FabricLink& link,
-           const RoundTrips& times) {
+void print_trips(Environment& environment, const FabricPingOptions& options, const FabricLink& link,
+                 const RoundTrips& times) {
   if (options.json) {
     nlohmann::ordered_json object;
     object["at"] = link.address();
@@ -154,7 +154,7 @@ void print(Environment& environment, const Options& options, const FabricLink& l
                                  times.text());
 }
 
-Outcome<int> ping(Environment& environment, const Options& options) {
+Outcome<int> ping_memory(Environment& environment, const FabricPingOptions& options) {
   if (options.bytes == 0) return misused("there is nothing to send", "Give --bytes 1 or more.");
   auto link = FabricLink::open(environment, options.link);
   if (!link) return std::unexpected(link.error());
@@ -168,18 +168,18 @@ Outcome<int> ping(Environment& environment, const Options& options) {
   if (auto first = pinger.measure(1); !first) return std::unexpected(first.error());
   auto times = pinger.measure(options.count);
   if (!times) return std::unexpected(times.error());
-  print(environment, options, *link, RoundTrips(std::move(*times)));
+  print_trips(environment, options, *link, RoundTrips(std::move(*times)));
   return kOk;
 }
 
 }  // namespace
 
 void add_fabric_ping(CLI::App& fabric, Environment& environment, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<FabricPingOptions>();
   CLI::App& command = *fabric.add_subcommand("ping", "Measure how long a verb takes");
   add_link_options(command, options->link);
   cmdline::add_number(command, "-c,--count", options->count, "Round trips to measure",
-                      {1, kCountMax});
+                      {1, kFabricPingsMax});
   add_size_option(command, "-b,--bytes", "Bytes of each (default: 8)", options->bytes);
   cmdline::add_number(command, "--in-flight", options->in_flight,
                       "Requests that are on their way at once", {1, FabricLink::kDepth});
@@ -195,8 +195,8 @@ void add_fabric_ping(CLI::App& fabric, Environment& environment, Action& chosen)
       "  espalier fabric ping roce://127.0.0.1/1\n"
       "  espalier fabric ping shm:/tmp/fabric.sock --verb send --bytes 1K --in-flight 16 --json\n");
   command.callback([options, &environment, &chosen] {
-    chosen =
-        reporting(environment, [options, &environment] { return ping(environment, *options); });
+    chosen = reporting(environment,
+                       [options, &environment] { return ping_memory(environment, *options); });
   });
 }
 

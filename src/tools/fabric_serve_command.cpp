@@ -26,9 +26,9 @@ using memory::SharedMemory;
 
 constexpr std::uint64_t kDefaultBytes = 1 << 20;
 constexpr std::uint64_t kSecondsMax = 365 * 24 * 3600;
-constexpr std::uint64_t kSecondNs = 1'000'000'000;
+constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 
-struct Options {
+struct FabricServeOptions {
   std::string address;
   std::uint64_t bytes = 0;
   bool bytes_given = false;  // else those of the file, or the default
@@ -43,7 +43,7 @@ std::unexpected<Failure> file_failed(const std::string& path, const Error& error
 }
 
 /// How many bytes to offer.
-Outcome<std::uint64_t> region_bytes(Environment& environment, const Options& options) {
+Outcome<std::uint64_t> region_bytes(Environment& environment, const FabricServeOptions& options) {
   if (options.bytes_given && options.bytes == 0) return misused("there is nothing to offer");
   if (options.bytes_given) return options.bytes;
   if (!options.file) return kDefaultBytes;
@@ -79,7 +79,7 @@ Outcome<void> fill(Environment& environment, const std::string& path, const Shar
   }
 }
 
-Outcome<SharedMemory> make_memory(Environment& environment, const Options& options) {
+Outcome<SharedMemory> make_memory(Environment& environment, const FabricServeOptions& options) {
   const auto bytes = region_bytes(environment, options);
   if (!bytes) return std::unexpected(bytes.error());
   auto memory = SharedMemory::create("espalier-fabric", *bytes);
@@ -119,7 +119,7 @@ void print_counters(Environment& environment, const std::string& why,
   environment.out << '\n';
 }
 
-Outcome<int> serve(Environment& environment, const Options& options) {
+Outcome<int> serve_memory(Environment& environment, const FabricServeOptions& options) {
   const auto address = fabric_address(options.address);
   if (!address) return std::unexpected(address.error());
   // Before any thread starts, which would take the signals.
@@ -151,7 +151,7 @@ Outcome<int> serve(Environment& environment, const Options& options) {
 
   std::thread server_thread([&server] { server.run(); });
   std::optional<std::uint64_t> at_most_ns;
-  if (options.seconds) at_most_ns = *options.seconds * kSecondNs;
+  if (options.seconds) at_most_ns = *options.seconds * kNsPerSecond;
   const std::string why = stop->wait(at_most_ns);
   server.stop();
   server_thread.join();
@@ -162,7 +162,7 @@ Outcome<int> serve(Environment& environment, const Options& options) {
 }  // namespace
 
 void add_fabric_serve(CLI::App& fabric, Environment& environment, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<FabricServeOptions>();
   CLI::App& command =
       *fabric.add_subcommand("serve", "Offer memory to whoever connects, and send messages back");
   add_fabric_address(command, options->address);
@@ -192,8 +192,8 @@ void add_fabric_serve(CLI::App& fabric, Environment& environment, Action& chosen
       "  espalier fabric serve roce://127.0.0.1:0/1 --file table.bin --read-only\n");
   command.callback([options, bytes, &environment, &chosen] {
     options->bytes_given = bytes->count() != 0;
-    chosen =
-        reporting(environment, [options, &environment] { return serve(environment, *options); });
+    chosen = reporting(environment,
+                       [options, &environment] { return serve_memory(environment, *options); });
   });
 }
 

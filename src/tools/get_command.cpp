@@ -33,15 +33,15 @@ Outcome<std::optional<FoundItem>> look_up(const Map& map, const std::string& key
   }();
   // No key of such a length can be in the map; asking for it is no error of the map's.
   if (!found && found.error().code == Code::key_too_long) {
-    return misused(fmt::format("the key has {} bytes; a key has 1 to {}", key.size(),
-                               map.max_key_bytes()));
+    return misused(
+        fmt::format("the key has {} bytes; a key has 1 to {}", key.size(), map.max_key_bytes()));
   }
   if (!found) return failed(fmt::format("cannot read the map: {}", reason(found.error())));
   return std::move(*found);
 }
 
-void print_json(Environment& environment, const std::string& key,
-                const std::optional<FoundItem>& item, bool floor) {
+void print_found_json(Environment& environment, const std::string& key,
+                      const std::optional<FoundItem>& item, bool floor) {
   nlohmann::ordered_json object;
   set_bytes(object, floor ? "asked" : "key", key);
   object["found"] = item.has_value();
@@ -55,7 +55,7 @@ void print_json(Environment& environment, const std::string& key,
 
 /// One key prints its value alone, so that $(espalier get ...) is the value; several keys, and keys
 /// that were not typed, print themselves as well.
-void print_text(Environment& environment, const GetOptions& options, const FoundItem& item) {
+void print_found_text(Environment& environment, const GetOptions& options, const FoundItem& item) {
   const bool with_key = options.keys.size() > 1 || options.floor;
   const Encoding encoding =
       output_encoding(environment, options.encoding, with_key ? Encoding::tsv : Encoding::raw);
@@ -69,7 +69,7 @@ void print_text(Environment& environment, const GetOptions& options, const Found
   environment.out << text;
 }
 
-Outcome<int> get(Environment& environment, const GetOptions& options) {
+Outcome<int> run_get(Environment& environment, const GetOptions& options) {
   if (auto checked = check_source(environment, options.source); !checked) {
     return std::unexpected(checked.error());
   }
@@ -86,9 +86,9 @@ Outcome<int> get(Environment& environment, const GetOptions& options) {
     const auto item = look_up(data->map, key, options.floor);
     if (!item) return std::unexpected(item.error());
     if (options.json) {
-      print_json(environment, key, *item, options.floor);
+      print_found_json(environment, key, *item, options.floor);
     } else if (*item) {
-      print_text(environment, options, **item);
+      print_found_text(environment, options, **item);
     } else {
       print_note(environment, "not found",
                  fmt::format("{}{}", options.floor ? "no key at or below " : "",
@@ -121,7 +121,8 @@ void add_get_command(CLI::App& app, Environment& environment, Action& chosen) {
       "  espalier get --at unix:/run/espalier/espalier.sock apple\n"
       "  espalier get --file prices.csv -- -k      a key that begins with -\n");
   command.callback([options, &environment, &chosen] {
-    chosen = reporting(environment, [options, &environment] { return get(environment, *options); });
+    chosen =
+        reporting(environment, [options, &environment] { return run_get(environment, *options); });
   });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of a map as JSON, named alike by all commands that tell them.
+// The numbers of maps, tables, queries and helpers as JSON, named alike by all commands.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,6 +7,7 @@
 #include "espalier/types.hpp"
 #include "tools/json_record.hpp"
 #include "tree/write/holders.hpp"
+#include "wire/node_numbers.hpp"
 
 namespace espalier::tools {
 
@@ -26,6 +27,43 @@ inline void set_stats(nlohmann::ordered_json& object, const MapStats& stats) {
   object["read_version"] = stats.read_version;
   object["write_version"] = stats.write_version;
   object["snapshots"] = stats.snapshots;
+}
+
+[[nodiscard]] inline nlohmann::ordered_json queries_json(const wire::QueryTotals& queries) {
+  nlohmann::ordered_json object;
+  object["running"] = queries.running;
+  object["waiting"] = queries.waiting;
+  object["ended"] = queries.ended;
+  object["failed"] = queries.failed;
+  object["refused"] = queries.refused;
+  return object;
+}
+
+[[nodiscard]] inline nlohmann::ordered_json helpers_json(const wire::HelperTotals& helpers) {
+  nlohmann::ordered_json object;
+  object["threads"] = helpers.threads;
+  object["jobs_ready"] = helpers.ready;
+  object["jobs_running"] = helpers.running;
+  object["jobs_waiting"] = helpers.waiting;
+  object["jobs_refused"] = helpers.refused;
+  object["steps"] = helpers.steps;
+  object["long_steps"] = helpers.long_steps;
+  object["longest_step_ns"] = helpers.longest_step_ns;
+  object["busy_ns"] = helpers.busy_ns;
+  return object;
+}
+
+/// Sets a member of `object` for each number of a table.
+inline void set_stats(nlohmann::ordered_json& object, const wire::TableNumbers& stats) {
+  object["rows"] = stats.rows;
+  object["row_bytes"] = stats.row_bytes;
+  object["pages"] = stats.pages;
+  object["memory_bytes"] = stats.memory_bytes;
+  object["queries"] = queries_json(stats.queries);
+  object["rows_read"] = stats.rows_read;
+  object["bytes_read"] = stats.bytes_read;
+  object["rows_sent"] = stats.rows_sent;
+  object["bytes_sent"] = stats.bytes_sent;
 }
 
 /// One that keeps memory from being free.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -11,7 +12,6 @@
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/json_record.hpp"
-#include "tools/table_place.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -21,16 +21,22 @@ struct Options {
   bool json = false;
 };
 
-void print(Environment& environment, const Options& options, std::string_view kind,
-           const std::string& name) {
+void print(Environment& environment, const Options& options, const client::ObjectInfo& object) {
+  const std::string_view named = name(object.kind);
+  // A later version's kind still has a number.
+  const std::string kind =
+      named.empty() ? fmt::format("kind {}", static_cast<int>(object.kind)) : std::string(named);
   if (options.json) {
-    nlohmann::ordered_json object;
-    object["kind"] = kind;
-    set_bytes(object, "name", name);
-    environment.out << object.dump() << '\n';
+    nlohmann::ordered_json json;
+    json["kind"] = kind;
+    set_bytes(json, "name", object.name);
+    json["id"] = object.id;
+    json["entries"] = object.entries;
+    json["memory_bytes"] = object.memory_bytes;
+    environment.out << json.dump() << '\n';
     return;
   }
-  environment.out << fmt::format("{:<7} {}\n", kind, encode(name, Encoding::escaped));
+  environment.out << fmt::format("{:<7} {}\n", kind, encode(object.name, Encoding::escaped));
 }
 
 Outcome<int> list(Environment& environment, const Options& options) {
@@ -38,16 +44,10 @@ Outcome<int> list(Environment& environment, const Options& options) {
   if (!address) return std::unexpected(address.error());
   auto store = connect(environment, *address);
   if (!store) return std::unexpected(store.error());
-  auto maps = client::StoreImpl::of(*store).map_names();
-  if (!maps) return call_failed("list the maps", maps.error());
-  for (const std::string& name : *maps) print(environment, options, "map", name);
-  const auto tables = client::StoreImpl::of(*store).tables();
-  if (!tables) return kOk;
-  const auto listed = tables->list();
-  if (!listed) return refused("list the tables", listed.error());
-  for (const client::TableInfo& table : *listed) {
-    print(environment, options, "table", table.name);
-  }
+  auto objects = client::StoreImpl::of(*store).objects(ObjectKind::any);
+  if (!objects) return call_failed("list what the node keeps", objects.error());
+  std::ranges::stable_sort(*objects, {}, &client::ObjectInfo::kind);
+  for (const client::ObjectInfo& object : *objects) print(environment, options, object);
   return kOk;
 }
 

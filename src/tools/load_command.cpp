@@ -15,7 +15,7 @@
 namespace espalier::tools {
 namespace {
 
-struct Options {
+struct LoadOptions {
   SourceOptions source;
   bool json = false;
 };
@@ -38,20 +38,20 @@ struct Summary {
 };
 
 /// Names of files and maps are bytes too; what is no UTF-8 in them is shown escaped.
-std::string shown(const std::string& text) {
+std::string readable(const std::string& text) {
   return cmdline::is_utf8(text) ? text : encode(text, Encoding::escaped);
 }
 
-void print_json(std::ostream& out, const Summary& summary) {
+void print_load_json(std::ostream& out, const Summary& summary) {
   const LoadReport& report = summary.report;
   nlohmann::ordered_json object;
   object["files"] = nlohmann::ordered_json::array();
   for (const std::string& file : summary.source.files) {
-    object["files"].push_back(shown(file));
+    object["files"].push_back(readable(file));
   }
   if (!summary.address.empty()) {
-    object["at"] = shown(summary.address);
-    object["map"] = shown(summary.map);
+    object["at"] = readable(summary.address);
+    object["map"] = readable(summary.map);
   }
   object["records"] = report.records;
   object["items"] = summary.payload.items;
@@ -66,14 +66,14 @@ void print_json(std::ostream& out, const Summary& summary) {
   object["records_per_s"] = summary.records_per_s();
   object["first_bad_lines"] = nlohmann::ordered_json::array();
   for (const BadLine& bad : report.shown) {
-    object["first_bad_lines"].push_back({{"file", shown(bad.file)},
+    object["first_bad_lines"].push_back({{"file", readable(bad.file)},
                                          {"line", bad.record.line},
-                                         {"reason", shown(bad.record.reason)}});
+                                         {"reason", readable(bad.record.reason)}});
   }
   out << object.dump() << '\n';
 }
 
-void print_text(std::ostream& out, const Summary& summary) {
+void print_load_text(std::ostream& out, const Summary& summary) {
   const LoadReport& report = summary.report;
   const Payload& payload = summary.payload;
   const std::uint64_t payload_bytes = payload.key_bytes + payload.value_bytes;
@@ -97,18 +97,19 @@ void print_text(std::ostream& out, const Summary& summary) {
                      format_bytes(payload.value_bytes));
   out << fmt::format("memory      {}", format_bytes(summary.memory_bytes()));
   if (payload_bytes > 0 && summary.address.empty()) {
-    out << fmt::format(", {:.2f} times keys and values",
-                       static_cast<double>(summary.memory_bytes()) /
-                           static_cast<double>(payload_bytes));
+    out << fmt::format(
+        ", {:.2f} times keys and values",
+        static_cast<double>(summary.memory_bytes()) / static_cast<double>(payload_bytes));
   }
   out << fmt::format("\ntime        {:.3f} s\n", summary.seconds());
 }
 
-Outcome<int> report_load(Environment& environment, const Options& options, const Summary& summary) {
+Outcome<int> report_load(Environment& environment, const LoadOptions& options,
+                         const Summary& summary) {
   if (options.json) {
-    print_json(environment.out, summary);
+    print_load_json(environment.out, summary);
   } else {
-    print_text(environment.out, summary);
+    print_load_text(environment.out, summary);
   }
   if (auto clean = check_clean(options.source, summary.report); !clean) {
     return std::unexpected(clean.error());
@@ -118,7 +119,8 @@ Outcome<int> report_load(Environment& environment, const Options& options, const
 
 /// What lies on a node may be much more than was loaded, so it is not measured: keys and values are
 /// those that were read.
-Outcome<int> load_to(Environment& environment, const Options& options, const std::string& address) {
+Outcome<int> load_to(Environment& environment, const LoadOptions& options,
+                     const std::string& address) {
   const auto store = connect(environment, address);
   if (!store) return std::unexpected(store.error());
   const std::string name = options.source.map_name.value_or(std::string(kDefaultMap));
@@ -132,7 +134,7 @@ Outcome<int> load_to(Environment& environment, const Options& options, const std
                      {*report, payload, stats, options.source, address, name});
 }
 
-Outcome<int> load_files(Environment& environment, const Options& options) {
+Outcome<int> load_files(Environment& environment, const LoadOptions& options) {
   if (auto checked = check_load_source(environment, options.source); !checked) {
     return std::unexpected(checked.error());
   }
@@ -150,7 +152,7 @@ Outcome<int> load_files(Environment& environment, const Options& options) {
 }  // namespace
 
 void add_load_command(CLI::App& app, Environment& environment, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<LoadOptions>();
   CLI::App& command = *app.add_subcommand("load", "Fill a map from files, and tell how that went");
   add_json_option(command, options->json);
   add_source_options(command, options->source, true);

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kStretchBytes = std::uint64_t{8} << 20;  // of values
 constexpr int kTriesMax = 8;  // of one stretch, if its version was given up each time
 
-std::string shown(std::string_view key) {
+std::string quoted_key(std::string_view key) {
   return fmt::format("key '{}'", encode(key, cmdline::Encoding::escaped));
 }
 
@@ -156,13 +156,13 @@ class MapCheck {
         const std::string_view before =
             stretch_.empty() ? std::string_view(last_) : std::string_view(stretch_.back().key);
         if (!(before < item.key) && (!stretch_.empty() || report_.items != 0)) {
-          fault("an ascending scan delivers {} after '{}'", shown(item.key),
+          fault("an ascending scan delivers {} after '{}'", quoted_key(item.key),
                 encode(before, cmdline::Encoding::escaped));
           return in_order = false;
         }
         if (stretch_.size() == options_.stretch_items) {
           fault("an ascending scan delivers {}, and more items than it was asked for",
-                shown(item.key));
+                quoted_key(item.key));
           return in_order = false;
         }
         bytes += item.value.size();
@@ -196,26 +196,26 @@ class MapCheck {
     if (!scanned) return fails("a descending scan", scanned.error());
     if (equal && left != 0 && options_.steady) {
       fault("a descending scan lacks {}, which an ascending one delivers",
-            shown(stretch_[left - 1].key));
+            quoted_key(stretch_[left - 1].key));
     }
     return true;
   }
 
   bool same_as_up(const Item& item, std::size_t left) {
     if (left == 0 || item.key != stretch_[left - 1].key) {
-      fault("a descending scan delivers {} where an ascending one delivers {}", shown(item.key),
-            left == 0 ? "nothing" : shown(stretch_[left - 1].key));
+      fault("a descending scan delivers {} where an ascending one delivers {}",
+            quoted_key(item.key), left == 0 ? "nothing" : quoted_key(stretch_[left - 1].key));
       return false;
     }
     if (digest_of(item.value) == stretch_[left - 1].digest) return true;
-    fault("scans in the two directions deliver different values for {}", shown(item.key));
+    fault("scans in the two directions deliver different values for {}", quoted_key(item.key));
     return false;
   }
 
   bool in_descending_order(const Item& item, std::string_view before) {
     const bool within = item.key >= low_ && (high_.empty() || item.key < high_);
     if (within && (before.empty() || item.key < before)) return true;
-    fault("a descending scan delivers {} after {}", shown(item.key), shown_end(before));
+    fault("a descending scan delivers {} after {}", quoted_key(item.key), shown_end(before));
     return false;
   }
 
@@ -224,7 +224,7 @@ class MapCheck {
     if (!counted) return fails("a count", counted.error());
     if (*counted != stretch_.size()) {
       fault("{} items are counted from {} on, up to {}, where a scan delivers {}", *counted,
-            shown(stretch_.front().key), shown(stretch_.back().key), stretch_.size());
+            quoted_key(stretch_.front().key), quoted_key(stretch_.back().key), stretch_.size());
     }
     return true;
   }
@@ -248,9 +248,9 @@ class MapCheck {
     if (!got) return fails("a get", got.error());
     ++report_.gets;
     if (!*got) {
-      fault("a get does not find {}, which a scan delivers", shown(item.key));
+      fault("a get does not find {}, which a scan delivers", quoted_key(item.key));
     } else if (digest_of((*got)->value) != item.digest) {
-      fault("a get of {} finds another value than a scan", shown(item.key));
+      fault("a get of {} finds another value than a scan", quoted_key(item.key));
     }
     if (!ask_for_floor(item.key, item)) return false;
     // Between an item and the next lie keys that are not there; behind the last, nobody knows yet.
@@ -260,7 +260,7 @@ class MapCheck {
     const auto nothing = answers_->get(absent);
     if (!nothing) return fails("a get", nothing.error());
     ++report_.gets;
-    if (*nothing) fault("a get finds {}, which no scan delivers", shown(absent));
+    if (*nothing) fault("a get finds {}, which no scan delivers", quoted_key(absent));
     return ask_for_floor(absent, item);
   }
 
@@ -269,12 +269,13 @@ class MapCheck {
     if (!floor) return fails("a floor", floor.error());
     ++report_.floors;
     if (!*floor) {
-      fault("there is no floor of {}, where a scan delivers {}", shown(key), shown(wanted.key));
+      fault("there is no floor of {}, where a scan delivers {}", quoted_key(key),
+            quoted_key(wanted.key));
     } else if ((*floor)->key != wanted.key) {
-      fault("the floor of {} is {} where a scan delivers {}", shown(key), shown((*floor)->key),
-            shown(wanted.key));
+      fault("the floor of {} is {} where a scan delivers {}", quoted_key(key),
+            quoted_key((*floor)->key), quoted_key(wanted.key));
     } else if (digest_of((*floor)->value) != wanted.digest) {
-      fault("the floor of {} has another value than a scan delivers", shown(key));
+      fault("the floor of {} has another value than a scan delivers", quoted_key(key));
     }
     return true;
   }
@@ -294,8 +295,9 @@ class MapCheck {
     }
     const bool there = last->has_value();
     if (there != (report_.items != 0) || (there && (*last)->key != last_)) {
-      fault("the greatest key is {} by floor and {} by scan", there ? shown((*last)->key) : "none",
-            report_.items != 0 ? shown(last_) : "none");
+      fault("the greatest key is {} by floor and {} by scan",
+            there ? quoted_key((*last)->key) : "none",
+            report_.items != 0 ? quoted_key(last_) : "none");
     }
   }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cmdline/text_codec.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/json_record.hpp"
@@ -13,14 +14,15 @@
 namespace espalier::tools {
 namespace {
 
-struct Options {
+struct MapWorkOptions {
   std::optional<std::string> at;
   std::string name;
   MapOptions map;
   bool json = false;
 };
 
-using Work = Outcome<int> (*)(Environment&, const Options&, Store&, const std::string& address);
+using MapWork = Outcome<int> (*)(Environment&, const MapWorkOptions&, Store&,
+                                 const std::string& address);
 
 void set_options(nlohmann::ordered_json& object, const MapOptions& options) {
   object["node_bytes"] = options.node_bytes;
@@ -29,13 +31,11 @@ void set_options(nlohmann::ordered_json& object, const MapOptions& options) {
   object["snapshot_bytes_max"] = options.snapshot_bytes_max;
 }
 
-std::string shown(const std::string& name) { return encode(name, Encoding::escaped); }
-
-Outcome<int> list(Environment& environment, const Options& options, Store& store,
-                  const std::string& address) {
+Outcome<int> list_maps(Environment& environment, const MapWorkOptions& options, Store& store,
+                       const std::string& address) {
   for (const std::string& name : store.map_names()) {
     if (!options.json) {
-      environment.out << shown(name) << '\n';
+      environment.out << cmdline::escaped(name) << '\n';
       continue;
     }
     const auto map = open_map(store, address, name);
@@ -48,56 +48,60 @@ Outcome<int> list(Environment& environment, const Options& options, Store& store
   return kOk;
 }
 
-Outcome<int> create(Environment& environment, const Options& options, Store& store,
-                    const std::string& address) {
+Outcome<int> create_map(Environment& environment, const MapWorkOptions& options, Store& store,
+                        const std::string& address) {
   const std::string name = unprotect(options.name);
   const auto made = store.create_map(name, options.map);
   if (!made && made.error().code == Code::already_exists) {
-    return failed(fmt::format("the node at {} has a map '{}' already", address, shown(name)),
-                  "Take another name, or drop that one first.");
+    return name_taken(address, name, made.error());
   }
   if (!made && made.error().code == Code::invalid_argument) {
-    return misused(fmt::format("no map '{}' can be made with these options", shown(name)),
-                   "A name has 1 to 255 bytes; --node-bytes is a power of two from 512 to 65536, "
-                   "--log-bytes a multiple of 64 up to 2048.");
+    return misused(
+        fmt::format("no map '{}' can be made with these options", cmdline::escaped(name)),
+        "A name has 1 to 255 bytes; --node-bytes is a power of two from 512 to 65536, "
+        "--log-bytes a multiple of 64 up to 2048.");
   }
-  if (!made) return call_failed(fmt::format("make map '{}'", shown(name)), made.error());
+  if (!made) return call_failed(fmt::format("make map '{}'", cmdline::escaped(name)), made.error());
   if (options.json) {
     nlohmann::ordered_json object;
     set_bytes(object, "map", name);
     set_options(object, made->options());
     environment.out << object.dump() << '\n';
   } else {
-    environment.out << fmt::format("made map '{}'\n", shown(name));
+    environment.out << fmt::format("made map '{}'\n", cmdline::escaped(name));
   }
   return kOk;
 }
 
-Outcome<int> drop(Environment& environment, const Options& options, Store& store,
-                  const std::string& address) {
+Outcome<int> drop_map(Environment& environment, const MapWorkOptions& options, Store& store,
+                      const std::string& address) {
   const std::string name = unprotect(options.name);
   const auto dropped = store.drop_map(name);
   if (!dropped && dropped.error().code == Code::not_found) {
-    return failed(fmt::format("the node at {} has no map '{}'", address, shown(name)),
+    return failed(fmt::format("the node at {} has no map '{}'", address, cmdline::escaped(name)),
                   "espalier map list shows those that it has.");
   }
-  if (!dropped) return call_failed(fmt::format("drop map '{}'", shown(name)), dropped.error());
+  if (!dropped && dropped.error().code == Code::wrong_kind) {
+    return other_kind(address, name, dropped.error());
+  }
+  if (!dropped)
+    return call_failed(fmt::format("drop map '{}'", cmdline::escaped(name)), dropped.error());
   if (options.json) {
     nlohmann::ordered_json object;
     set_bytes(object, "map", name);
     object["dropped"] = true;
     environment.out << object.dump() << '\n';
   } else {
-    environment.out << fmt::format("dropped map '{}'\n", shown(name));
+    environment.out << fmt::format("dropped map '{}'\n", cmdline::escaped(name));
   }
   return kOk;
 }
 
-CLI::App& add_work(CLI::App& parent, const std::string& name, const std::string& description,
-                   const std::shared_ptr<Options>& options, Environment& environment,
-                   Action& chosen, Work work) {
+CLI::App& add_map_work(CLI::App& parent, const std::string& name, const std::string& description,
+                       const std::shared_ptr<MapWorkOptions>& options, Environment& environment,
+                       Action& chosen, MapWork work) {
   CLI::App& command = *parent.add_subcommand(name, description);
-  if (work != list) command.add_option("NAME", options->name, "Name of the map")->required();
+  if (work != list_maps) command.add_option("NAME", options->name, "Name of the map")->required();
   add_json_option(command, options->json);
   add_address_option(command, options->at);
   command.callback([options, &environment, &chosen, work] {
@@ -115,7 +119,7 @@ CLI::App& add_work(CLI::App& parent, const std::string& name, const std::string&
 }  // namespace
 
 void add_map_command(CLI::App& app, Environment& environment, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<MapWorkOptions>();
   CLI::App& command = *app.add_subcommand("map", "List, make or drop the maps of a node");
   command.require_subcommand(1);
   command.footer(
@@ -123,16 +127,17 @@ void add_map_command(CLI::App& app, Environment& environment, Action& chosen) {
       "  espalier map list --at unix:/run/espalier/espalier.sock\n"
       "  espalier map create --at unix:/run/espalier/espalier.sock words --node-bytes 4096\n"
       "  espalier map drop --at unix:/run/espalier/espalier.sock words\n");
-  add_work(command, "list", "Print the names of all maps", options, environment, chosen, list);
-  CLI::App& creation =
-      add_work(command, "create", "Make an empty map", options, environment, chosen, create);
+  add_map_work(command, "list", "Print the names of all maps", options, environment, chosen,
+               list_maps);
+  CLI::App& creation = add_map_work(command, "create", "Make an empty map", options, environment,
+                                    chosen, create_map);
   add_map_options(creation, options->map);
   add_size_option(creation, "--snapshot-bytes-max",
                   "Old versions that snapshots may hold (default: 256M)",
                   options->map.snapshot_bytes_max)
       ->group("Map");
-  add_work(command, "drop", "Remove a map and all that is in it", options, environment, chosen,
-           drop);
+  add_map_work(command, "drop", "Remove a map and all that is in it", options, environment, chosen,
+               drop_map);
 }
 
 }  // namespace espalier::tools

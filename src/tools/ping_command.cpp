@@ -18,9 +18,9 @@
 namespace espalier::tools {
 namespace {
 
-constexpr std::uint64_t kCountMax = 1'000'000;
+constexpr std::uint64_t kPingsMax = 1'000'000;
 
-struct Options {
+struct PingOptions {
   std::optional<std::string> at;
   std::optional<std::string> map_name;
   std::uint64_t count = 1000;
@@ -42,7 +42,7 @@ Outcome<RoundTrips> measure_reads(Environment& environment, const Map& map, std:
   return RoundTrips(std::move(times));
 }
 
-Outcome<int> ping(Environment& environment, const Options& options) {
+Outcome<int> ping_node(Environment& environment, const PingOptions& options) {
   const auto address = required_address(environment, options.at);
   if (!address) return std::unexpected(address.error());
   const auto store = connect(environment, *address);
@@ -70,10 +70,10 @@ Outcome<int> ping(Environment& environment, const Options& options) {
 }  // namespace
 
 void add_ping_command(CLI::App& app, Environment& environment, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<PingOptions>();
   CLI::App& command = *app.add_subcommand("ping", "Measure how long a node takes to answer");
   cmdline::add_number(command, "-c,--count", options->count, "Round trips to measure",
-                      {1, kCountMax});
+                      {1, kPingsMax});
   add_json_option(command, options->json);
   add_address_option(command, options->at);
   add_map_name_option(command, options->map_name);
@@ -84,8 +84,8 @@ void add_ping_command(CLI::App& app, Environment& environment, Action& chosen) {
       "  espalier ping --at unix:/run/espalier/espalier.sock\n"
       "  espalier ping --at unix:/run/espalier/espalier.sock --count 1 --json\n");
   command.callback([options, &environment, &chosen] {
-    chosen =
-        reporting(environment, [options, &environment] { return ping(environment, *options); });
+    chosen = reporting(environment,
+                       [options, &environment] { return ping_node(environment, *options); });
   });
 }
 

@@ -16,7 +16,7 @@
 namespace espalier::tools {
 namespace {
 
-struct Options {
+struct ScanCommandOptions {
   SourceOptions source;
   std::string low;
   std::string high;
@@ -31,7 +31,7 @@ struct Options {
   bool json = false;
 };
 
-Outcome<KeyRange> range_of(const Options& options) {
+Outcome<KeyRange> range_of(const ScanCommandOptions& options) {
   if (options.prefix && options.has_low) {
     return misused("--prefix and LOW cannot be given together", "A prefix is a range by itself.");
   }
@@ -51,8 +51,8 @@ Outcome<KeyRange> range_of(const Options& options) {
   return KeyRange{std::move(*low), std::move(*high)};
 }
 
-void append_item(std::string& text, const Item& item, const Options& options, bool with_value,
-                 Encoding encoding) {
+void append_item(std::string& text, const Item& item, const ScanCommandOptions& options,
+                 bool with_value, Encoding encoding) {
   if (options.json) {
     nlohmann::ordered_json object;
     set_bytes(object, "key", item.key);
@@ -69,7 +69,7 @@ void append_item(std::string& text, const Item& item, const Options& options, bo
   text += '\n';
 }
 
-Outcome<int> scan(Environment& environment, const Options& options) {
+Outcome<int> run_scan(Environment& environment, const ScanCommandOptions& options) {
   if (auto checked = check_source(environment, options.source); !checked) {
     return std::unexpected(checked.error());
   }
@@ -108,7 +108,7 @@ Outcome<int> scan(Environment& environment, const Options& options) {
 }  // namespace
 
 void add_scan_command(CLI::App& app, Environment& environment, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ScanCommandOptions>();
   CLI::App& command = *app.add_subcommand("scan", "Print the items of a key range, in key order");
   CLI::Option* low = command.add_option(
       "LOW", options->low, "First key of the range; empty: from the smallest (default)");
@@ -141,7 +141,7 @@ void add_scan_command(CLI::App& app, Environment& environment, Action& chosen) {
   command.callback([options, low, &environment, &chosen] {
     options->has_low = low->count() > 0;
     chosen =
-        reporting(environment, [options, &environment] { return scan(environment, *options); });
+        reporting(environment, [options, &environment] { return run_scan(environment, *options); });
   });
 }
 

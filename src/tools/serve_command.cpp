@@ -15,7 +15,7 @@
 namespace espalier::tools {
 namespace {
 
-struct Options {
+struct ServeOptions {
   std::vector<node::FlagValue> flags;
   bool check = false;
   bool print = false;
@@ -59,7 +59,7 @@ std::string section_of(std::string_view key) { return std::string(key.substr(0, 
 /// The value is not looked at here: the table of settings knows what it may be, and tells all that
 /// is wrong at once, wherever it comes from.
 void add_setting(CLI::App& command, const node::Setting& setting,
-                 const std::shared_ptr<Options>& options) {
+                 const std::shared_ptr<ServeOptions>& options) {
   std::string group = "Settings: " + section_of(setting.key);
   std::string what(setting.what);
   if (what.ends_with('.')) what.pop_back();
@@ -74,7 +74,7 @@ void add_setting(CLI::App& command, const node::Setting& setting,
       ->group(std::move(group));
 }
 
-void add_config_options(CLI::App& command, const std::shared_ptr<Options>& options) {
+void add_config_options(CLI::App& command, const std::shared_ptr<ServeOptions>& options) {
   const auto take = [options](std::string_view key) {
     return [options, key](const std::string& text) {
       options->flags.push_back({std::string(key), unprotect(text)});
@@ -103,7 +103,7 @@ void add_config_options(CLI::App& command, const std::shared_ptr<Options>& optio
   for (const node::Setting& setting : node::settings()) add_setting(command, setting, options);
 }
 
-Outcome<int> serve(Environment& environment, const Options& options) {
+Outcome<int> serve_node(Environment& environment, const ServeOptions& options) {
   const node::World world{
       .environment = environment.variables,
       .read_file = [&](const std::string& path) { return read_config(environment.files, path); },
@@ -132,7 +132,7 @@ Outcome<int> serve(Environment& environment, const Options& options) {
 }  // namespace
 
 void add_serve_command(CLI::App& app, Environment& environment, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ServeOptions>();
   CLI::App& command =
       *app.add_subcommand("serve", "Run a memory node, which serves maps to clients");
   add_config_options(command, options);
@@ -148,8 +148,8 @@ void add_serve_command(CLI::App& app, Environment& environment, Action& chosen) 
       "  espalier serve --node-socket /tmp/node.sock --memory-limit 2GiB --map words --map prices\n"
       "  espalier serve --config ./node.toml --check-config\n");
   command.callback([options, &environment, &chosen] {
-    chosen =
-        reporting(environment, [options, &environment] { return serve(environment, *options); });
+    chosen = reporting(environment,
+                       [options, &environment] { return serve_node(environment, *options); });
   });
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier stats: numbers about the maps of a node.
+// espalier stats: numbers about the maps and tables of a node.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "client/impl.hpp"
 #include "node/numbers_format.hpp"
@@ -20,6 +22,7 @@ namespace {
 struct Options {
   std::optional<std::string> at;
   std::optional<std::string> map_name;
+  std::optional<std::string> table_name;
   bool json = false;
 };
 
@@ -46,7 +49,7 @@ void print_text(std::ostream& out, const std::string& name, const MapStats& stat
                      format_count(stats.snapshots));
 }
 
-/// The memory of all maps, and who keeps some of it from being free.
+/// The memory of all objects, and who keeps some of it from being free.
 nlohmann::ordered_json memory_json(const node::NodeNumbers& numbers) {
   nlohmann::ordered_json object;
   object["taken_bytes"] = numbers.memory_taken_bytes;
@@ -62,6 +65,32 @@ nlohmann::ordered_json memory_json(const node::NodeNumbers& numbers) {
   return object;
 }
 
+void print_json(std::ostream& out, const node::TableNumbers& table) {
+  nlohmann::ordered_json object;
+  set_bytes(object, "table", table.name);
+  set_stats(object, table.stats);
+  out << object.dump() << '\n';
+}
+
+std::string queries_text(const wire::QueryTotals& queries) {
+  return fmt::format("{} running, {} waiting, {} ended, {} failed, {} refused",
+                     format_count(queries.running), format_count(queries.waiting),
+                     format_count(queries.ended), format_count(queries.failed),
+                     format_count(queries.refused));
+}
+
+void print_text(std::ostream& out, const node::TableNumbers& table) {
+  const wire::TableNumbers& stats = table.stats;
+  out << fmt::format("table       {}\n", encode(table.name, Encoding::escaped));
+  out << fmt::format("rows        {} of {} bytes\n", format_count(stats.rows), stats.row_bytes);
+  out << fmt::format("memory      {} in {} pages\n", format_bytes(stats.memory_bytes),
+                     format_count(stats.pages));
+  out << fmt::format("queries     {}\n", queries_text(stats.queries));
+  out << fmt::format("read        {} rows, {}; sent {} rows, {}\n", format_count(stats.rows_read),
+                     format_bytes(stats.bytes_read), format_count(stats.rows_sent),
+                     format_bytes(stats.bytes_sent));
+}
+
 std::string holder_line(const tree::Holder& holder) {
   if (holder.kind == tree::Holder::Kind::snapshot) {
     return fmt::format("snapshot of {} at version {} by {}: {}",
@@ -73,7 +102,7 @@ std::string holder_line(const tree::Holder& holder) {
 }
 
 void print_memory(std::ostream& out, const node::NodeNumbers& numbers) {
-  out << fmt::format("all maps    {} of {} taken, {} given by the system\n",
+  out << fmt::format("all         {} of {} taken, {} given by the system\n",
                      format_bytes(numbers.memory_taken_bytes),
                      format_bytes(numbers.memory_limit_bytes),
                      format_bytes(numbers.memory_held_bytes));
@@ -89,6 +118,17 @@ void print_memory(std::ostream& out, const node::NodeNumbers& numbers) {
   }
 }
 
+void print_helpers(std::ostream& out, const node::NodeNumbers& numbers) {
+  const wire::HelperTotals& helpers = numbers.helpers;
+  out << fmt::format("queries     {}\n", queries_text(numbers.queries));
+  out << fmt::format(
+      "helpers     {} threads, worked {}, {} steps; jobs: {} ready, {} running, {} "
+      "waiting, {} refused\n",
+      format_count(helpers.threads), format_nanoseconds(static_cast<double>(helpers.busy_ns)),
+      format_count(helpers.steps), format_count(helpers.ready), format_count(helpers.running),
+      format_count(helpers.waiting), format_count(helpers.refused));
+}
+
 /// Nothing where the node does not tell them: it is older than this command.
 std::optional<node::NodeNumbers> numbers_of(const Store& store) {
   const auto bytes = client::StoreImpl::of(store).node_numbers();
@@ -97,35 +137,78 @@ std::optional<node::NodeNumbers> numbers_of(const Store& store) {
   return numbers ? std::optional(std::move(*numbers)) : std::nullopt;
 }
 
+/// Prints one part after the other, with an empty line between them where people read.
+class Parts {
+ public:
+  Parts(Environment& environment, bool json) : out_(environment.out), json_(json) {}
+
+  void map(const std::string& name, const MapStats& stats) {
+    begin();
+    json_ ? print_json(out_, name, stats) : print_text(out_, name, stats);
+  }
+  void table(const node::TableNumbers& table) {
+    begin();
+    json_ ? print_json(out_, table) : print_text(out_, table);
+  }
+  void node(const node::NodeNumbers& numbers) {
+    begin();
+    if (!json_) {
+      print_memory(out_, numbers);
+      print_helpers(out_, numbers);
+      return;
+    }
+    nlohmann::ordered_json object;
+    object["memory"] = memory_json(numbers);
+    object["queries"] = queries_json(numbers.queries);
+    object["helpers"] = helpers_json(numbers.helpers);
+    out_ << object.dump() << '\n';
+  }
+
+ private:
+  void begin() {
+    if (!std::exchange(first_, false) && !json_) out_ << '\n';
+  }
+
+  std::ostream& out_;
+  bool json_;
+  bool first_ = true;
+};
+
+Outcome<int> print_table(Parts& parts, const Options& options, const std::string& address,
+                         const std::optional<node::NodeNumbers>& numbers) {
+  const std::string& name = *options.table_name;
+  if (!numbers) {
+    return failed(fmt::format("the node at {} does not tell its numbers", address),
+                  "It is older than this command.");
+  }
+  const auto found = std::ranges::find(numbers->tables, name, &node::TableNumbers::name);
+  if (found == numbers->tables.end()) {
+    return failed(
+        fmt::format("the node at {} has no table '{}'", address, encode(name, Encoding::escaped)),
+        "espalier list shows all that it has, with kinds.");
+  }
+  parts.table(*found);
+  return kOk;
+}
+
 Outcome<int> print_stats(Environment& environment, const Options& options) {
   const auto address = required_address(environment, options.at);
   if (!address) return std::unexpected(address.error());
   const auto store = connect(environment, *address);
   if (!store) return std::unexpected(store.error());
+  Parts parts(environment, options.json);
+  if (options.table_name) return print_table(parts, options, *address, numbers_of(*store));
   const auto names = options.map_name ? std::vector{*options.map_name} : store->map_names();
-  bool first = true;
   for (const std::string& name : names) {
     const auto map = open_map(*store, *address, name);
     if (!map) return std::unexpected(map.error());
-    if (options.json) {
-      print_json(environment.out, name, map->stats());
-    } else {
-      if (!first) environment.out << '\n';
-      print_text(environment.out, name, map->stats());
-    }
-    first = false;
+    parts.map(name, map->stats());
   }
   if (options.map_name) return kOk;
   const auto numbers = numbers_of(*store);
   if (!numbers) return kOk;
-  if (options.json) {
-    nlohmann::ordered_json object;
-    object["memory"] = memory_json(*numbers);
-    environment.out << object.dump() << '\n';
-  } else {
-    environment.out << '\n';
-    print_memory(environment.out, *numbers);
-  }
+  for (const node::TableNumbers& table : numbers->tables) parts.table(table);
+  parts.node(*numbers);
   return kOk;
 }
 
@@ -133,17 +216,21 @@ Outcome<int> print_stats(Environment& environment, const Options& options) {
 
 void add_stats_command(CLI::App& app, Environment& environment, Action& chosen) {
   const auto options = std::make_shared<Options>();
-  CLI::App& command =
-      *app.add_subcommand("stats", "Print numbers about the maps of a node and its memory");
+  CLI::App& command = *app.add_subcommand(
+      "stats", "Print numbers about the maps and tables of a node, and its memory");
   add_json_option(command, options->json);
   add_address_option(command, options->at);
   add_map_name_option(command, options->map_name);
   command.get_option("--map")->description(
       "Print numbers of this map only, and none of the memory");
+  command.add_option("--table", options->table_name, "Print numbers of this table only")
+      ->type_name("NAME")
+      ->excludes("--map");
   command.footer(
       "Examples:\n"
       "  espalier stats --at unix:/run/espalier/espalier.sock\n"
-      "  espalier stats --at unix:/run/espalier/espalier.sock --map words --json\n");
+      "  espalier stats --at unix:/run/espalier/espalier.sock --map words --json\n"
+      "  espalier stats --at unix:/run/espalier/espalier.sock --table sales\n");
   command.callback([options, &environment, &chosen] {
     chosen = reporting(environment,
                        [options, &environment] { return print_stats(environment, *options); });

@@ -6,8 +6,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "client/tables.hpp"
 #include "table/schema.hpp"
 #include "tools/commands.hpp"
+#include "tools/data_place.hpp"
 #include "tools/json_record.hpp"
 #include "tools/numbers.hpp"
 #include "tools/table_place.hpp"
@@ -19,6 +21,7 @@ struct Options {
   std::optional<std::string> at;
   std::string name;
   std::string schema;
+  bool encrypted = false;
   bool json = false;
 };
 
@@ -33,6 +36,7 @@ void print_json(std::ostream& out, const TableDescription& table) {
   object["row_bytes"] = table.schema.row_bytes();
   object["pages"] = table.pages;
   object["memory_bytes"] = table.memory_bytes;
+  object["encrypted"] = table.encrypted;
   object["schema"] = table.schema.to_text();
   out << object.dump() << '\n';
 }
@@ -44,19 +48,20 @@ Outcome<int> create(Environment& environment, const Options& options, TablePlace
                    "For example: 'id i64 not null, name text(20), price decimal(12,2)'.");
   }
   const std::string name = unprotect(options.name);
-  const auto made = place.store.create_table(name, *schema);
+  const auto made = client::StoreImpl::of(place.store)
+                        .tables()
+                        ->create(name, client::SchemaImpl::of(*schema).schema, options.encrypted);
   if (!made && made.error().error.code == Code::already_exists) {
-    return failed(
-        fmt::format("the node at {} has a table '{}' already", place.address, shown(name)),
-        "Take another name, or drop that one first.");
+    return name_taken(place.address, name, made.error().error);
   }
   if (!made) return refused(fmt::format("make table '{}'", shown(name)), made.error());
   if (options.json) {
-    const auto table = made->describe();
+    const auto table = client::TableImpl::handle(*made).describe();
     if (!table) return refused(fmt::format("read table '{}'", shown(name)), table.error());
     print_json(environment.out, *table);
   } else {
-    environment.out << fmt::format("made table '{}', rows of {} bytes\n", shown(name),
+    environment.out << fmt::format("made {}table '{}', rows of {} bytes\n",
+                                   options.encrypted ? "encrypted " : "", shown(name),
                                    schema->row_bytes());
   }
   return kOk;
@@ -90,6 +95,7 @@ Outcome<int> describe(Environment& environment, const Options& options, TablePla
                      table->schema.row_bytes());
   out << fmt::format("memory  {} in {} pages\n", format_bytes(table->memory_bytes),
                      format_count(table->pages));
+  if (table->encrypted) out << "cipher  AES-128-CTR\n";
   for (const Column& column : table->schema.columns()) {
     out << fmt::format("column  {} {}{}\n", table::quoted_name(column.name), column.type.to_text(),
                        column.nullable ? "" : " not null");
@@ -103,6 +109,9 @@ Outcome<int> drop(Environment& environment, const Options& options, TablePlace& 
   if (!dropped && dropped.error().error.code == Code::not_found) {
     return failed(fmt::format("the node at {} has no table '{}'", place.address, shown(name)),
                   "espalier table list shows those that it has.");
+  }
+  if (!dropped && dropped.error().error.code == Code::wrong_kind) {
+    return other_kind(place.address, name, dropped.error().error);
   }
   if (!dropped) return refused(fmt::format("drop table '{}'", shown(name)), dropped.error());
   if (options.json) {
@@ -146,9 +155,12 @@ void add_table_command(CLI::App& app, Environment& environment, Action& chosen) 
       "  espalier table create elements 'number i32 not null, symbol char(2), name text(20)'\n"
       "  espalier table load elements elements.csv\n"
       "  espalier table query 'select name from elements where number > 100 limit 3'\n");
-  add_work(command, "create", "Make an empty table", options, environment, chosen, create)
-      .add_option("SCHEMA", options->schema, "Its columns: 'name type [not null], ...'")
+  CLI::App& making =
+      add_work(command, "create", "Make an empty table", options, environment, chosen, create);
+  making.add_option("SCHEMA", options->schema, "Its columns: 'name type [not null], ...'")
       ->required();
+  making.add_flag("--encrypted", options->encrypted,
+                  "Its rows are encrypted before they are sent; load and query take a key");
   add_table_load(command, environment, chosen);
   add_work(command, "list", "Print the names of all tables", options, environment, chosen, list);
   add_work(command, "describe", "Print a table's columns and size", options, environment, chosen,

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "tools/testing/node_fixture.hpp"
 
@@ -108,8 +112,68 @@ TEST_F(TableCommands, StandBesideMapsInTheListOfAll) {
   ASSERT_EQ(tool.run({"list", "--at", address}), kOk) << tool.err();
   EXPECT_EQ(tool.out(), "map     default\ntable   sales\n");
   ASSERT_EQ(tool.run({"list", "--at", address, "--json"}), kOk);
-  EXPECT_THAT(tool.out(), EndsWith("{\"kind\":\"table\",\"name\":\"sales\"}\n"));
+  EXPECT_THAT(tool.out(), HasSubstr("{\"kind\":\"map\",\"name\":\"default\",\"id\":1,"));
+  EXPECT_THAT(tool.out(), HasSubstr("{\"kind\":\"table\",\"name\":\"sales\",\"id\":2,"
+                                    "\"entries\":4,\"memory_bytes\":"));
   EXPECT_EQ(tool.run({"list"}), kUsage);
+}
+
+TEST_F(TableCommands, StatsAndTopTellOfThem) {
+  make_sales();
+  ASSERT_EQ(query("select count(*) from sales"), "count\n4\n");
+  EXPECT_EQ(table({"query", "select id * 9223372036854775807 from sales"}), kFailed);
+  ASSERT_EQ(run({"stats"}), kOk) << tool.err();
+  EXPECT_THAT(tool.out(), HasSubstr("\n\ntable       sales\nrows        4 of "));
+  EXPECT_THAT(tool.out(), HasSubstr("0 running, 0 waiting, 1 ended, 1 failed, 0 refused\n"));
+  EXPECT_THAT(tool.out(), HasSubstr("\nhelpers     "));
+  ASSERT_EQ(run({"stats", "--table", "sales", "--json"}), kOk) << tool.err();
+  const auto stats = nlohmann::json::parse(tool.out());
+  EXPECT_EQ(stats["table"], "sales");
+  EXPECT_EQ(stats["rows"], 4);
+  EXPECT_EQ(stats["queries"]["ended"], 1);
+  EXPECT_EQ(stats["queries"]["failed"], 1);
+  EXPECT_GE(stats["rows_read"], 4);
+  EXPECT_EQ(stats["rows_sent"], 1);
+  EXPECT_GT(stats["bytes_sent"], 0);
+  EXPECT_EQ(run({"stats", "--table", "default"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has no table 'default'"));
+  EXPECT_EQ(run({"stats", "--table", "sales", "--map", "default"}), kUsage);
+  ASSERT_EQ(run({"stats", "--json"}), kOk);
+  const std::string text = tool.out();
+  const auto last = nlohmann::json::parse(text.substr(text.rfind("{\"memory\"")));
+  EXPECT_EQ(last["queries"]["ended"], 1);
+  EXPECT_GE(last["helpers"]["threads"], 1);
+  EXPECT_GE(last["helpers"]["steps"], 1);
+  ASSERT_EQ(run({"top", "--once", "--json"}), kOk) << tool.err();
+  const auto top = nlohmann::json::parse(tool.out());
+  EXPECT_EQ(top["tables"][0]["table"], "sales");
+  EXPECT_EQ(top["tables"][0]["rows"], 4);
+  EXPECT_GT(top["tables"][0]["queries_per_s"], 0);
+  EXPECT_GT(top["memory"]["table_bytes"], 0);
+  EXPECT_EQ(top["queries"]["ended"], 1);
+  EXPECT_GE(top["helpers"]["threads"], 1);
+  ASSERT_EQ(run({"top", "--once"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr("  sales\n"));
+}
+
+TEST_F(TableCommands, ShareTheirNamesWithMaps) {
+  make_sales();
+  EXPECT_EQ(table({"create", "default", "a i64"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has a map 'default' already"));
+  EXPECT_EQ(run_map({"create", "sales"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has a table 'sales' already"));
+  const std::string at = " of the node at " + address;
+  EXPECT_EQ(table({"describe", "default"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("'default'" + at + " is a map"));
+  EXPECT_EQ(table({"drop", "default"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("'default'" + at + " is a map"));
+  EXPECT_EQ(run({"get", "--map", "sales", "a"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("'sales'" + at + " is a table"));
+  EXPECT_EQ(run_map({"drop", "sales"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("'sales'" + at + " is a table"));
+  EXPECT_THAT(tool.err(), HasSubstr("espalier list shows"));
+  ASSERT_EQ(run_map({"list"}), kOk);
+  EXPECT_EQ(tool.out(), "default\n");
 }
 
 TEST_F(TableCommands, WhatIsWrongIsToldWithItsPlace) {
@@ -133,6 +197,112 @@ TEST_F(TableCommands, WhatIsWrongIsToldWithItsPlace) {
   EXPECT_THAT(tool.out(), HasSubstr("2 bad lines left out"));
   EXPECT_EQ(table({"load", "sales", "bad.csv", "--delimiter", ";;"}), kUsage);
   EXPECT_EQ(table({"query", "select id from sales", "--format", "xml"}), kUsage);
+}
+
+TEST_F(TableCommands, SearchWithRegularExpressions) {
+  make_sales();
+  EXPECT_EQ(query("select id from sales where note ~ '^f.*t$' or shop ~* 'C'"), "id\n1\n3\n");
+  EXPECT_EQ(query("select id from sales where note !~ 't'"), "id\n2\n4\n");
+  for (const std::string text : {"select id from sales where note ~ '^[af]'"}) {
+    EXPECT_EQ(query(text), query(text, {"--pull"}));
+  }
+  EXPECT_EQ(table({"query", "select id from sales where note ~ '[a'"}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("the regular expression is wrong at 1, '[a': missing ]"));
+}
+
+class EncryptedTableCommands : public TableCommands {
+ protected:
+  std::string key_file(const std::string& name, const std::string& text, mode_t mode = 0600) {
+    const std::string path = (folder / name).string();
+    std::ofstream(path) << text;
+    EXPECT_EQ(chmod(path.c_str(), mode), 0);
+    return path;
+  }
+  void make_secrets(const std::string& key) {
+    ASSERT_EQ(table({"create", "secrets", "id i64 not null, name text(20)", "--encrypted"}), kOk)
+        << tool.err();
+    EXPECT_THAT(tool.out(), StartsWith("made encrypted table 'secrets'"));
+    tool.files.contents["secrets.csv"] = "id,name\n1,alpha\n2,beta\n3,\n";
+    ASSERT_EQ(table({"load", "secrets", "secrets.csv", "--key-file", key}), kOk) << tool.err();
+  }
+};
+
+TEST_F(EncryptedTableCommands, FromCsvToAnswers) {
+  const std::string key = key_file("key", "000102030405060708090a0b0c0d0e0f\n");
+  make_secrets(key);
+  ASSERT_EQ(table({"load", "secrets", "secrets.csv", "--key-file", key}), kOk) << tool.err();
+  for (const std::vector<std::string>& flags :
+       {std::vector<std::string>{"--key-file", key},
+        std::vector<std::string>{"--key-file", key, "--encrypt-result"}}) {
+    EXPECT_EQ(query("select count(*), sum(id), min(name) from secrets", flags),
+              "count\tsum\tmin\n6\t12\talpha\n");
+    EXPECT_EQ(query("select name from secrets where name ~ 'a$' limit 2", flags),
+              "name\nalpha\nbeta\n");
+  }
+  ASSERT_EQ(table({"export", "secrets", "--key-file", key}), kOk) << tool.err();
+  EXPECT_EQ(tool.out(), "id,name\n1,alpha\n2,beta\n3,\n1,alpha\n2,beta\n3,\n");
+  ASSERT_EQ(table({"describe", "secrets"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr("cipher  AES-128-CTR\n"));
+  ASSERT_EQ(table({"query", "--explain", "--key-file", key, "select id from secrets"}), kOk);
+  EXPECT_THAT(tool.err(), StartsWith("decrypt: AES-128-CTR"));
+  // Another key is no error, and gives another answer.
+  const std::string other = key_file("other", std::string(32, 'f'));
+  EXPECT_EQ(query("select count(*) from secrets where id = 1", {"--key-file", other}),
+            "count\n0\n");
+}
+
+TEST_F(EncryptedTableCommands, AResultOfAPlainTableIsEncryptedToo) {
+  make_sales();
+  const std::string key = key_file("key", std::string(32, 'A'));
+  EXPECT_EQ(query("select id from sales", {"--key-file", key, "--encrypt-result"}),
+            "id\n1\n2\n3\n4\n");
+}
+
+TEST_F(EncryptedTableCommands, KeysTravelInClearOnlyWhereThatIsAllowed) {
+  const std::string key = key_file("key", std::string(32, '1'));
+  make_secrets(key);
+  const std::string socket = address;
+  tool.connect = [socket](const std::string&, Access access) {
+    return Store::connect(socket, {.access = access});
+  };
+  address = "roce://127.0.0.1/1";
+  EXPECT_EQ(table({"query", "select id from secrets", "--key-file", key}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("the key would travel in clear"));
+  EXPECT_EQ(table({"export", "secrets", "--key-file", key}), kUsage);
+  EXPECT_EQ(query("select id from secrets limit 1", {"--key-file", key, "--allow-keys-in-clear"}),
+            "id\n1\n");
+  // A load sends cipher text, and no key.
+  EXPECT_EQ(table({"load", "secrets", "secrets.csv", "--key-file", key}), kOk) << tool.err();
+}
+
+TEST_F(EncryptedTableCommands, KeysComeFromFilesThatNobodyElseReads) {
+  const std::string text = "000102030405060708090a0b0c0d0e0f";
+  make_secrets(key_file("key", text));
+  const auto refused = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"query", "select id from secrets"});
+    EXPECT_NE(table(flags), kOk);
+    return tool.err();
+  };
+  EXPECT_THAT(refused({}), HasSubstr("table 'secrets' is encrypted"));
+  EXPECT_THAT(refused({"--key-file", key_file("open", text, 0644)}),
+              HasSubstr("has mode 0644, and others may read it"));
+  EXPECT_THAT(refused({"--key-file", key_file("group", text, 0640)}), HasSubstr("has mode 0640"));
+  EXPECT_THAT(refused({"--key-file", key_file("short", text.substr(1))}),
+              HasSubstr("has not 32 hexadecimal digits"));
+  EXPECT_THAT(refused({"--key-file", key_file("long", text + "00")}),
+              HasSubstr("has not 32 hexadecimal digits"));
+  EXPECT_THAT(refused({"--key-file", key_file("bad", "g" + text.substr(1))}),
+              HasSubstr("has not 32 hexadecimal digits"));
+  EXPECT_THAT(refused({"--key-file", (folder / "none").string()}),
+              HasSubstr("No such file or directory"));
+  EXPECT_THAT(refused({"--key-file", folder.path().string()}), HasSubstr("is no file"));
+  EXPECT_THAT(refused({"--key-file", key_file("key", text), "--pull"}),
+              HasSubstr("--pull works on plain rows alone"));
+  EXPECT_THAT(refused({"--encrypt-result"}), HasSubstr("--encrypt-result needs a key"));
+  EXPECT_EQ(table({"load", "secrets", "secrets.csv"}), kUsage);
+  make_sales();
+  EXPECT_EQ(table({"load", "sales", "sales.csv", "--key-file", key_file("key", text)}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("is not encrypted, and takes no key"));
 }
 
 TEST_F(TableCommands, AreOfNodesOnly) {

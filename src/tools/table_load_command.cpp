@@ -13,6 +13,7 @@
 #include "tools/json_record.hpp"
 #include "tools/numbers.hpp"
 #include "tools/progress.hpp"
+#include "tools/table_key.hpp"
 #include "tools/table_options.hpp"
 #include "tools/table_place.hpp"
 
@@ -27,6 +28,7 @@ struct Options {
   std::string name;
   std::string file;
   CsvFlags csv;
+  KeyFlags key;
   bool json = false;
 };
 
@@ -46,7 +48,8 @@ std::unexpected<Failure> bad_csv(const std::string& file, const table::CsvFailur
 }
 
 Outcome<Loaded> load_rows(Environment& environment, const std::string& file, ByteSource& source,
-                          const table::CsvOptions& csv, client::TableImpl& table) {
+                          const table::CsvOptions& csv, client::TableImpl& table,
+                          table::CtrCipher* cipher) {
   const std::uint64_t begin_ns = environment.now_ns();
   const auto info = environment.files.info(file);
   Progress progress(environment, file, info ? info->size_bytes : std::nullopt);
@@ -58,7 +61,8 @@ Outcome<Loaded> load_rows(Environment& environment, const std::string& file, Byt
     const auto read = reader.read(rows);
     if (!read) return bad_csv(file, read.error(), loaded.rows);
     if (*read == 0) break;
-    const auto appended = table.append(std::span(rows).first(*read * row_bytes));
+    const std::span<std::byte> part = std::span(rows).first(*read * row_bytes);
+    const auto appended = cipher ? table.append_encrypted(part, *cipher) : table.append(part);
     if (!appended) {
       return refused(fmt::format("append to table '{}' behind {} rows of this file", table.name(),
                                  format_count(loaded.rows)),
@@ -98,8 +102,17 @@ Outcome<int> load(Environment& environment, const Options& options) {
   if (!csv) return std::unexpected(csv.error());
   auto place = open_tables(environment, options.at);
   if (!place) return std::unexpected(place.error());
-  const auto table = open_table(*place, unprotect(options.name));
-  if (!table) return std::unexpected(table.error());
+  const auto opened_table = open_table(*place, unprotect(options.name));
+  if (!opened_table) return std::unexpected(opened_table.error());
+  client::TableImpl& table = *client::TableImpl::of(*opened_table);
+  auto key = table_key(environment, options.key, *place, table);
+  if (!key) return std::unexpected(key.error());
+  std::optional<table::CtrCipher> cipher;
+  if (*key) {
+    auto made = table::CtrCipher::derived(***key, *table.salt(), table::kTableKeyInfo);
+    if (!made) return failed("the rows cannot be encrypted: " + message(made.error()));
+    cipher.emplace(*std::move(made));
+  }
   std::unique_ptr<ByteSource> opened;
   if (options.file != "-") {
     auto file = environment.files.open(options.file);
@@ -110,7 +123,7 @@ Outcome<int> load(Environment& environment, const Options& options) {
   }
   ByteSource& source = opened ? *opened : environment.input;
   const auto loaded =
-      load_rows(environment, options.file, source, *csv, *client::TableImpl::of(*table));
+      load_rows(environment, options.file, source, *csv, table, cipher ? &*cipher : nullptr);
   if (!loaded) return std::unexpected(loaded.error());
   report(environment, options, *loaded);
   return kOk;
@@ -124,6 +137,7 @@ void add_table_load(CLI::App& table, Environment& environment, Action& chosen) {
   command.add_option("NAME", options->name, "Name of the table")->required();
   command.add_option("FILE", options->file, "CSV file; - reads standard input")->required();
   add_csv_flags(command, options->csv, CsvUse::reading);
+  add_key_flags(command, options->key, false);
   add_json_option(command, options->json);
   add_address_option(command, options->at);
   command.footer(

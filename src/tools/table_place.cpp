@@ -30,6 +30,9 @@ Outcome<Table> open_table(const TablePlace& place, const std::string& name) {
                               encode(name, Encoding::escaped)),
                   "espalier table list shows those that it has.");
   }
+  if (!opened && opened.error().error.code == Code::wrong_kind) {
+    return other_kind(place.address, name, opened.error().error);
+  }
   if (!opened) return refused(fmt::format("open table '{}'", name), opened.error());
   return std::move(*opened);
 }

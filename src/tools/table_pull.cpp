@@ -36,8 +36,10 @@ class Pieces final : public table::RowSource {
 
 }  // namespace
 
-table::PipelineResult<std::vector<std::byte>> whole_table(const table::Schema& schema) {
+table::PipelineResult<std::vector<std::byte>> whole_table(const table::Schema& schema,
+                                                          bool encrypted) {
   table::PipelineBuilder builder;
+  if (encrypted) builder.decrypt();
   std::vector<table::PipelineBuilder::NodeId> columns;
   for (std::size_t i = 0; i < schema.columns().size(); ++i) columns.push_back(builder.column(i));
   builder.project(columns);

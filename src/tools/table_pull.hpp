@@ -13,8 +13,8 @@
 namespace espalier::tools {
 
 /// The pipeline that gives every row of a table as it is. Its result has the table's schema.
-[[nodiscard]] table::PipelineResult<std::vector<std::byte>> whole_table(
-    const table::Schema& schema);
+[[nodiscard]] table::PipelineResult<std::vector<std::byte>> whole_table(const table::Schema& schema,
+                                                                        bool encrypted = false);
 
 struct Pulled {
   wire::QueryNumbers numbers{};  ///< of the run here

@@ -14,6 +14,7 @@
 #include "tools/commands.hpp"
 #include "tools/numbers.hpp"
 #include "tools/table_answer.hpp"
+#include "tools/table_key.hpp"
 #include "tools/table_options.hpp"
 #include "tools/table_place.hpp"
 #include "tools/table_pull.hpp"
@@ -23,6 +24,8 @@ namespace {
 
 struct QueryOptions {
   std::optional<std::string> at;
+  KeyFlags key;
+  bool encrypt_result = false;
   std::string query;
   std::string format = "text";
   bool explain = false;
@@ -55,7 +58,7 @@ std::string summary(const Traffic& traffic, bool pulled) {
 
 Outcome<Traffic> run_query(Environment& environment, const QueryOptions& options,
                            client::TableImpl& table, const sql::Query& query,
-                           AnswerWriter& writer) {
+                           const client::UserKeys& keys, AnswerWriter& writer) {
   const std::uint64_t begin_ns = environment.now_ns();
   Traffic traffic;
   sql::Answer answer(query, begin_ns);
@@ -72,7 +75,7 @@ Outcome<Traffic> run_query(Environment& environment, const QueryOptions& options
     traffic.numbers = pulled->numbers;
     traffic.bytes_received = pulled->bytes_received;
   } else {
-    const auto ran = table.run(query.message, query.pipeline.result.row_bytes(), sink);
+    const auto ran = table.run(query.message, query.pipeline.result.row_bytes(), sink, keys);
     if (!ran) return refused(fmt::format("query table '{}'", table.name()), ran.error());
     traffic.numbers = *ran;
   }
@@ -93,7 +96,17 @@ Outcome<int> query(Environment& environment, const QueryOptions& options) {
   const auto opened = open_table(*place, statement->table);
   if (!opened) return std::unexpected(opened.error());
   client::TableImpl& table = *client::TableImpl::of(*opened);
-  const auto translated = sql::translate(*statement, table.schema());
+  if (options.pull && (table.salt() || options.encrypt_result)) {
+    return misused("--pull works on plain rows alone");
+  }
+  auto key = query_key(environment, options.key, options.encrypt_result, *place, table);
+  if (!key) return std::unexpected(key.error());
+  client::UserKeys keys;
+  if (*key && table.salt()) keys.table = &***key;
+  if (*key && options.encrypt_result) keys.result = &***key;
+  const auto translated =
+      sql::translate(*statement, table.schema(),
+                     {.table = table.salt().has_value(), .result = options.encrypt_result});
   if (!translated) return wrong_query(translated.error());
   if (options.explain) {
     for (const std::string& line : table::explain(table::BatchProgram(translated->pipeline))) {
@@ -102,7 +115,7 @@ Outcome<int> query(Environment& environment, const QueryOptions& options) {
   }
   AnswerWriter writer(environment.out, *translated, *format);
   writer.header();
-  const auto traffic = run_query(environment, options, table, *translated, writer);
+  const auto traffic = run_query(environment, options, table, *translated, keys, writer);
   if (!traffic) return std::unexpected(traffic.error());
   environment.out.flush();
   if (options.explain) {
@@ -120,6 +133,7 @@ Outcome<int> query(Environment& environment, const QueryOptions& options) {
 
 struct ExportOptions {
   std::optional<std::string> at;
+  KeyFlags key;
   std::string name;
   CsvFlags csv;
 };
@@ -132,18 +146,22 @@ Outcome<int> export_rows(Environment& environment, const ExportOptions& options)
   const auto opened = open_table(*place, options.name);
   if (!opened) return std::unexpected(opened.error());
   client::TableImpl& table = *client::TableImpl::of(*opened);
-  const auto message = whole_table(table.schema());
+  auto key = query_key(environment, options.key, false, *place, table);
+  if (!key) return std::unexpected(key.error());
+  const client::UserKeys keys{.table = *key ? &***key : nullptr, .result = nullptr};
+  const auto message = whole_table(table.schema(), table.salt().has_value());
   if (!message) return failed("cannot export: " + message.error().message());
   table::CsvWriter writer(table.schema(), *csv);
   std::string text;
   writer.append_header(text);
   const std::size_t row_bytes = table.schema().row_bytes();
-  const auto ran = table.run(*message, row_bytes, [&](std::span<const std::byte> rows) {
+  const auto write = [&](std::span<const std::byte> rows) {
     for (; !rows.empty(); rows = rows.subspan(row_bytes)) writer.append_row(text, rows.data());
     environment.out << text;
     text.clear();
     return environment.out.good();
-  });
+  };
+  const auto ran = table.run(*message, row_bytes, write, keys);
   if (!ran) return refused(fmt::format("export table '{}'", table.name()), ran.error());
   environment.out << text;
   environment.out.flush();
@@ -165,6 +183,9 @@ void add_table_query(CLI::App& table, Environment& environment, Action& chosen) 
   command.add_flag("--pull", options->pull,
                    "Read the whole table across the connection, and work it out here");
   command.add_flag("--quiet", options->quiet, "Do not tell what was read and sent");
+  command.add_flag("--encrypt-result", options->encrypt_result,
+                   "The rows of the result travel encrypted, with the key of --key-file");
+  add_key_flags(command, options->key, true);
   add_address_option(command, options->at);
   command.footer(
       "Examples:\n"
@@ -182,6 +203,7 @@ void add_table_export(CLI::App& table, Environment& environment, Action& chosen)
   CLI::App& command = *table.add_subcommand("export", "Print all rows of a table as CSV");
   command.add_option("NAME", options->name, "Name of the table")->required();
   add_csv_flags(command, options->csv, CsvUse::writing);
+  add_key_flags(command, options->key, true);
   add_address_option(command, options->at);
   command.callback([options, &environment, &chosen] {
     chosen = reporting(environment,

@@ -104,6 +104,16 @@ Json map_json(const MapRates& map) {
   return object;
 }
 
+Json table_json(const TableRates& table) {
+  Json object;
+  set_bytes(object, "table", table.name);
+  set_stats(object, table.stats);
+  object["queries_per_s"] = rounded(table.queries_per_s);
+  object["read_bytes_per_s"] = rounded(table.read_bytes_per_s);
+  object["sent_bytes_per_s"] = rounded(table.sent_bytes_per_s);
+  return object;
+}
+
 Json worker_json(const node::WorkerNumbers& worker) {
   Json object;
   object["in_flight"] = worker.in_flight;
@@ -119,6 +129,7 @@ Json memory_json(const TopView& view) {
   object["limit_bytes"] = view.numbers.memory_limit_bytes;
   object["node_bytes"] = view.node_bytes;
   object["value_bytes"] = view.value_bytes;
+  object["table_bytes"] = view.table_bytes;
   object["retired_bytes"] = view.retired_bytes;
   object["spare_bytes"] = view.spare_bytes;
   object["held_bytes"] = view.numbers.memory_held_bytes;
@@ -168,6 +179,10 @@ void print_json(std::ostream& out, const TopView& view, const std::string& addre
   object["workers"] = array_of(view.numbers.workers, worker_json);
   object["offloads"] = array_of(view.offloads, offload_json);
   object["maps"] = array_of(view.maps, map_json);
+  object["tables"] = array_of(view.tables, table_json);
+  object["queries"] = queries_json(view.numbers.queries);
+  object["queries_per_s"] = rounded(view.queries_per_s);
+  object["helpers"] = helpers_json(view.numbers.helpers);
   object["holders"] = array_of(view.numbers.holders, holder_json);
   out << object.dump() << '\n';
 }
@@ -280,7 +295,7 @@ void add_top_command(CLI::App& app, Environment& environment, Action& chosen) {
       "End after N reports (default: never)", {1, kCountMax});
   command.add_flag("--once", options->once, "Print one report, of all since the node's start")
       ->excludes(count);
-  command.add_option("-s,--sort", options->sort, "What offloads and maps are sorted by")
+  command.add_option("-s,--sort", options->sort, "What offloads, maps and tables are sorted by")
       ->check(CLI::IsMember({"activity", "size", "name"}).description(""))
       ->type_name("activity|size|name")
       ->capture_default_str();

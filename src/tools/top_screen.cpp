@@ -15,7 +15,11 @@
 namespace espalier::tools {
 namespace {
 
-std::string shown(std::string_view bytes) { return encode(bytes, cmdline::Encoding::escaped); }
+/// Bytes a second; what is beyond belief is cut.
+std::string byte_rate(double per_s) {
+  constexpr double kMost = 1e18;
+  return format_bytes(static_cast<std::uint64_t>(std::clamp(per_s, 0.0, kMost)));
+}
 
 /// A number for a narrow column; what is beyond belief is cut.
 std::string short_number(double value) { return cmdline::short_number(std::min(value, 999e9)); }
@@ -43,11 +47,12 @@ std::string cut(std::string text, std::size_t columns) {
 std::vector<std::string> summary_lines(const TopView& view, const TopPicture& picture) {
   const node::NodeNumbers& numbers = view.numbers;
   std::vector<std::string> lines;
-  lines.push_back(
-      fmt::format("espalier {} at {}, up {}; {}", shown(numbers.version), shown(picture.address),
-                  format_duration(static_cast<double>(numbers.uptime_ns) * 1e-9),
-                  view.since_start ? "rates since its start"
-                                   : fmt::format("rates of the last {:.1f} s", view.seconds)));
+  lines.push_back(fmt::format("espalier {} at {}, up {}; {}", cmdline::escaped(numbers.version),
+                              cmdline::escaped(picture.address),
+                              format_duration(static_cast<double>(numbers.uptime_ns) * 1e-9),
+                              view.since_start
+                                  ? "rates since its start"
+                                  : fmt::format("rates of the last {:.1f} s", view.seconds)));
   lines.push_back(
       fmt::format("requests  {} /s, {} in flight; {} /s refused, {} /s found without a doorbell",
                   short_number(view.requests_per_s), short_number(view.in_flight),
@@ -57,13 +62,28 @@ std::vector<std::string> summary_lines(const TopView& view, const TopPicture& pi
                               short_number(view.connections_refused_per_s)));
   lines.push_back(fmt::format("workers   {}, {} /s sleeps, {} /s wake-ups", numbers.workers.size(),
                               short_number(view.sleeps_per_s), short_number(view.wake_ups_per_s)));
+  if (!view.tables.empty()) {
+    const wire::QueryTotals& queries = numbers.queries;
+    lines.push_back(
+        fmt::format("queries   {} running, {} waiting; {} /s over, {} /s failed, {} /s "
+                    "refused",
+                    short_number(queries.running), short_number(queries.waiting),
+                    short_number(view.queries_per_s), short_number(view.queries_failed_per_s),
+                    short_number(view.queries_refused_per_s)));
+    lines.push_back(fmt::format(
+        "helpers   {}, {:.1f} % busy; {} jobs ready, {} waiting",
+        short_number(numbers.helpers.threads), 100 * std::clamp(view.helpers_busy, 0.0, 1.0),
+        short_number(numbers.helpers.ready), short_number(numbers.helpers.waiting)));
+  }
   lines.push_back(fmt::format(
       "memory    {} of {} ({:.1f} %), {} of {} in arriving messages",
       format_bytes(numbers.memory_taken_bytes), format_bytes(numbers.memory_limit_bytes),
       percent(numbers.memory_taken_bytes, numbers.memory_limit_bytes),
       format_bytes(numbers.long_message_bytes), format_bytes(numbers.long_message_limit_bytes)));
-  lines.push_back(fmt::format("          {} nodes, {} values, {} retired, {} spare",
-                              format_bytes(view.node_bytes), format_bytes(view.value_bytes),
+  const std::string tables =
+      view.tables.empty() ? "" : fmt::format(" {} tables,", format_bytes(view.table_bytes));
+  lines.push_back(fmt::format("          {} nodes, {} values,{} {} retired, {} spare",
+                              format_bytes(view.node_bytes), format_bytes(view.value_bytes), tables,
                               format_bytes(view.retired_bytes), format_bytes(view.spare_bytes)));
   lines.push_back(fmt::format("epochs    {}, oldest {}, held by {}; {}/{} places", numbers.epoch,
                               numbers.epoch_oldest, holders(numbers), numbers.epoch_participants,
@@ -123,7 +143,29 @@ std::vector<std::string> map_lines(const TopView& view, TopSort sort) {
         short_number(stats.leaves + stats.interior_nodes),
         stats.items == 0 ? "-" : fmt::format("{:.1f}", std::min(map->bytes_per_item, 99999.9)),
         short_number(map->writes_per_s), short_number(map->unreleased),
-        format_bytes(stats.retired_bytes), short_number(stats.snapshots), shown(map->name)));
+        format_bytes(stats.retired_bytes), short_number(stats.snapshots),
+        cmdline::escaped(map->name)));
+  }
+  return lines;
+}
+
+std::vector<std::string> table_lines(const TopView& view, TopSort sort) {
+  const auto rank = [sort](const TableRates& table) {
+    const auto bytes = static_cast<double>(table.stats.memory_bytes);
+    if (sort == TopSort::name) return std::pair(0.0, 0.0);
+    return sort == TopSort::size ? std::pair(bytes, 0.0) : std::pair(table.read_bytes_per_s, bytes);
+  };
+  constexpr auto kRow = "{:>8}{:>11}{:>11}{:>9}{:>9}{:>10}{:>10}  {}";
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format(kRow, "rows", "memory", "queries/s", "running", "waiting", "read/s",
+                              "sent/s", "table"));
+  for (const TableRates* table : sorted(view.tables, rank)) {
+    const wire::TableNumbers& stats = table->stats;
+    lines.push_back(
+        fmt::format(kRow, short_number(stats.rows), format_bytes(stats.memory_bytes),
+                    short_number(table->queries_per_s), short_number(stats.queries.running),
+                    short_number(stats.queries.waiting), byte_rate(table->read_bytes_per_s),
+                    byte_rate(table->sent_bytes_per_s), cmdline::escaped(table->name)));
   }
   return lines;
 }
@@ -161,18 +203,27 @@ std::vector<ScreenLine> draw_top(const TopView& view, const TopPicture& picture,
   const bool whole = size.rows == 0;
   for (std::string& line : summary_lines(view, picture)) lines.push_back({std::move(line)});
   lines.front().heading = true;
-  std::string offloads_before = picture.trouble.empty() ? "" : "! " + shown(picture.trouble);
+  std::string offloads_before =
+      picture.trouble.empty() ? "" : "! " + cmdline::escaped(picture.trouble);
   lines.push_back({std::move(offloads_before)});
   auto offloads = offload_lines(view, picture.sort);
   auto maps = map_lines(view, picture.sort);
-  // A gap between the tables, and a line of keys; each table gets half, and what the other leaves.
-  const std::size_t used = lines.size() + 2;
-  const std::size_t room = whole ? offloads.size() + maps.size() : std::max(size.rows, used) - used;
+  auto tables = view.tables.empty() ? std::vector<std::string>{} : table_lines(view, picture.sort);
+  // Gaps between the lists, and a line of keys. Tables get a quarter, offloads and maps half of the
+  // rest each, and what the others leave.
+  const std::size_t used = lines.size() + 2 + (tables.empty() ? 0 : 1);
+  const std::size_t all = offloads.size() + maps.size() + tables.size();
+  const std::size_t room = whole ? all : std::max(size.rows, used) - used;
+  const std::size_t for_tables = std::min(
+      tables.size(), std::max(room / 4, room - std::min(room, offloads.size() + maps.size())));
+  const std::size_t rest = room - for_tables;
   const std::size_t for_maps =
-      std::min(maps.size(), std::max(room / 2, room - std::min(room, offloads.size())));
-  add_table(lines, std::move(offloads), room - for_maps);
+      std::min(maps.size(), std::max(rest / 2, rest - std::min(rest, offloads.size())));
+  add_table(lines, std::move(offloads), rest - for_maps);
   lines.push_back({""});
   add_table(lines, std::move(maps), for_maps);
+  if (!tables.empty()) lines.push_back({""});
+  add_table(lines, std::move(tables), for_tables);
   if (!whole) {
     lines.resize(std::max<std::size_t>(size.rows, 1) - 1);
     lines.push_back({fmt::format("q quits, s sorts: now by {}", name(picture.sort))});

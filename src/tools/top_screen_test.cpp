@@ -52,7 +52,7 @@ TopView some_view() {
   view.spare_bytes = std::uint64_t{113} << 20;
   view.offloads = {{"put", 234'567, 100'000'000, 900.0, 768, 4096},
                    {"get", 1'000'000, 5'000'000, 412.0, 384, 1024},
-                   {"map_list", 0, 1, {}, {}, {}},
+                   {"object_list", 0, 1, {}, {}, {}},
                    {"noop", 0, 0, {}, {}, {}}};
   MapRates words{"words", {}, 0, 44.1, 0};
   words.stats.items = 663'473;
@@ -96,7 +96,7 @@ epochs    1234, oldest 1200, held by 1 snapshot, readers 34 behind; 6/256 places
 offload           requests/s   share       p50       p99      mean     total
 get                   1.00 M  81.0 %    384 ns    1.0 us    412 ns    5.00 M
 put                    235 k  19.0 %    768 ns    4.1 us    900 ns     100 M
-map_list                   0   0.0 %         -         -         -         1
+object_list                0   0.0 %         -         -         -         1
 
    items height   nodes  B/item  writes/s unreleased    retired snaps  map
   10.0 M      3  56.2 k    44.1     235 k          7    1.0 MiB     1  pairs
@@ -110,6 +110,49 @@ map_list                   0   0.0 %         -         -         -         1
 
 q quits, s sorts: now by activity
 )");
+}
+
+TopView view_with_tables() {
+  TopView view = some_view();
+  TableRates sales{"sales", {}, 12, 3'221'225'472.0, 2048};
+  sales.stats.rows = 60'000'000;
+  sales.stats.memory_bytes = std::uint64_t{4} << 30;
+  sales.stats.queries = {2, 1, 500, 0, 0};
+  TableRates empty{"empty", {}, 0, 0, 0};
+  empty.stats.memory_bytes = 65'536;
+  view.tables = {empty, sales};
+  view.table_bytes = (std::uint64_t{4} << 30) + 65'536;
+  view.numbers.queries = {2, 1, 500, 3, 4};
+  view.numbers.helpers.threads = 4;
+  view.numbers.helpers.ready = 1;
+  view.queries_per_s = 12;
+  view.queries_failed_per_s = 1;
+  view.helpers_busy = 0.503;
+  return view;
+}
+
+TEST(TopScreen, ShowsTablesWhereThereAreSome) {
+  const std::string text = drawn(view_with_tables(), {80, 30});
+  EXPECT_THAT(text, HasSubstr(R"(
+queries   2 running, 1 waiting; 12 /s over, 1 /s failed, 0 /s refused
+helpers   4, 50.3 % busy; 1 jobs ready, 0 waiting
+memory    )"));
+  EXPECT_THAT(text, HasSubstr("900.0 MiB nodes, 10.0 MiB values, 4.0 GiB tables, 1.0 MiB retired"));
+  EXPECT_THAT(text, HasSubstr(R"(
+    rows     memory  queries/s  running  waiting    read/s    sent/s  table
+  60.0 M    4.0 GiB         12        2        1   3.0 GiB   2.0 KiB  sales
+       0   64.0 KiB          0        0        0       0 B       0 B  empty
+)"));
+  for (std::size_t rows = 1; rows < 40; ++rows) {
+    EXPECT_EQ(draw_top(view_with_tables(), {"a"}, {80, rows}).size(), rows);
+  }
+  // Offloads, maps and tables all have some of a small window.
+  const std::string small = drawn(view_with_tables(), {80, 24});
+  EXPECT_THAT(small, HasSubstr("  table\n"));
+  EXPECT_THAT(small, HasSubstr("  map\n"));
+  EXPECT_THAT(small, HasSubstr("offload "));
+  const auto whole = draw_top(view_with_tables(), {"a"}, {4096, 0});
+  EXPECT_EQ(whole.size(), 9U + 1 + 4 + 1 + 3 + 1 + 3);
 }
 
 TEST(TopScreen, ShowsAllOfItWhereThereIsNoScreen) {
@@ -135,7 +178,7 @@ TEST(TopScreen, HeadingsStandOut) {
 std::vector<std::string> order(TopSort sort) {
   std::vector<std::string> names;
   for (const ScreenLine& line : draw_top(some_view(), {"a", sort}, {80, 24})) {
-    for (const std::string name : {"put", "get", "map_list"}) {
+    for (const std::string name : {"put", "get", "object_list"}) {
       if (line.text.starts_with(name + " ")) names.push_back(name);
     }
     for (const std::string name : {"words", "pairs"}) {
@@ -147,9 +190,9 @@ std::vector<std::string> order(TopSort sort) {
 
 TEST(TopScreen, SortsByActivitySizeOrName) {
   using Names = std::vector<std::string>;
-  EXPECT_EQ(order(TopSort::activity), (Names{"get", "put", "map_list", "pairs", "words"}));
-  EXPECT_EQ(order(TopSort::size), (Names{"put", "get", "map_list", "pairs", "words"}));
-  EXPECT_EQ(order(TopSort::name), (Names{"get", "map_list", "put", "pairs", "words"}));
+  EXPECT_EQ(order(TopSort::activity), (Names{"get", "put", "object_list", "pairs", "words"}));
+  EXPECT_EQ(order(TopSort::size), (Names{"put", "get", "object_list", "pairs", "words"}));
+  EXPECT_EQ(order(TopSort::name), (Names{"get", "object_list", "put", "pairs", "words"}));
   EXPECT_EQ(next(next(next(TopSort::activity))), TopSort::activity);
 }
 
@@ -160,7 +203,7 @@ TEST(TopScreen, TellsHowManyRowsDidNotFit) {
   ASSERT_EQ(lines.size(), 24U);
   EXPECT_EQ(lines[22].text, "... 92 more");
   EXPECT_THAT(lines[8].text, HasSubstr("offload"));
-  EXPECT_THAT(lines[11].text, HasSubstr("map_list")) << "what is short is shown whole";
+  EXPECT_THAT(lines[11].text, HasSubstr("object_list")) << "what is short is shown whole";
 }
 
 TEST(TopScreen, StaysWithinAnyWindow) {
@@ -184,7 +227,7 @@ TEST(TopScreen, TellsOfTrouble) {
 TEST(TopScreen, NothingFromTheNodeSteersTheTerminal) {
   base::Random random(base::seed_from_environment(1));
   for (int i = 0; i < 2000; ++i) {
-    TopView view = some_view();
+    TopView view = view_with_tables();
     const auto garbage = [&] {
       std::string text;
       for (std::uint64_t n = random.below(40); n != 0; --n) {
@@ -196,6 +239,9 @@ TEST(TopScreen, NothingFromTheNodeSteersTheTerminal) {
     };
     view.numbers.version = garbage();
     view.maps[0].name = garbage();
+    view.tables[0].name = garbage();
+    view.tables[1].read_bytes_per_s = 1e300;
+    view.helpers_busy = std::numeric_limits<double>::quiet_NaN();
     view.maps[1].bytes_per_item = std::numeric_limits<double>::infinity();
     view.requests_per_s = 1e300;
     view.numbers.memory_limit_bytes = random();

@@ -85,6 +85,25 @@ MapRates rates_of(const node::MapNumbers& before, const node::MapNumbers& now, c
   return rates;
 }
 
+std::uint64_t over(const wire::QueryTotals& queries) {
+  return queries.ended + queries.failed + queries.refused;
+}
+
+TableRates rates_of(const node::TableNumbers& before, const node::TableNumbers& now,
+                    const Pace& pace) {
+  TableRates rates;
+  rates.name = now.name;
+  rates.stats = now.stats;
+  // Rows never become fewer: a table that has fewer is another one of the same name.
+  const bool same =
+      before.stats.rows <= now.stats.rows && over(before.stats.queries) <= over(now.stats.queries);
+  const wire::TableNumbers earlier = same ? before.stats : wire::TableNumbers{};
+  rates.queries_per_s = pace(over(earlier.queries), over(now.stats.queries));
+  rates.read_bytes_per_s = pace(earlier.bytes_read, now.stats.bytes_read);
+  rates.sent_bytes_per_s = pace(earlier.bytes_sent, now.stats.bytes_sent);
+  return rates;
+}
+
 /// The element of `all` that is like `one` by this member; a new one if there is none.
 template <class T, class Member>
 T like(const std::vector<T>& all, const T& one, Member member) {
@@ -111,8 +130,17 @@ void add_sums(TopView& view, const node::NodeNumbers& before, const Pace& pace) 
     view.value_bytes += map.stats.value_bytes;
     view.retired_bytes += map.stats.retired_bytes;
   }
+  for (const node::TableNumbers& table : now.tables) view.table_bytes += table.stats.memory_bytes;
+  view.queries_per_s = pace(over(before.queries), over(now.queries));
+  view.queries_failed_per_s = pace(before.queries.failed, now.queries.failed);
+  view.queries_refused_per_s = pace(before.queries.refused, now.queries.refused);
+  if (now.helpers.threads != 0) {
+    view.helpers_busy = pace(before.helpers.busy_ns, now.helpers.busy_ns) * 1e-9 /
+                        static_cast<double>(now.helpers.threads);
+  }
   view.spare_bytes =
-      moved(view.node_bytes + view.value_bytes + view.retired_bytes, now.memory_taken_bytes);
+      moved(view.node_bytes + view.value_bytes + view.retired_bytes + view.table_bytes,
+            now.memory_taken_bytes);
 }
 
 }  // namespace
@@ -136,6 +164,10 @@ TopView view_of(const node::NodeNumbers* before, node::NodeNumbers now) {
   for (const node::MapNumbers& map : view.numbers.maps) {
     const auto last = like(earlier.maps, map, &node::MapNumbers::name);
     view.maps.push_back(rates_of(last, map, pace));
+  }
+  for (const node::TableNumbers& table : view.numbers.tables) {
+    const auto last = like(earlier.tables, table, &node::TableNumbers::name);
+    view.tables.push_back(rates_of(last, table, pace));
   }
   return view;
 }

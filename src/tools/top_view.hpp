@@ -31,6 +31,14 @@ struct MapRates {
   std::uint64_t unreleased = 0;
 };
 
+struct TableRates {
+  std::string name;  ///< any bytes
+  wire::TableNumbers stats{};
+  double queries_per_s = 0;  ///< that came to their end, whatever it was
+  double read_bytes_per_s = 0;
+  double sent_bytes_per_s = 0;
+};
+
 struct TopView {
   node::NodeNumbers numbers;
   double seconds = 0;        ///< length of the interval
@@ -47,9 +55,15 @@ struct TopView {
   std::uint64_t node_bytes = 0;  ///< of all maps, and the next two
   std::uint64_t value_bytes = 0;
   std::uint64_t retired_bytes = 0;
+  std::uint64_t table_bytes = 0;  ///< of all tables
+  double queries_per_s = 0;       ///< of all tables: that came to their end, whatever it was
+  double queries_failed_per_s = 0;
+  double queries_refused_per_s = 0;
+  double helpers_busy = 0;        ///< the part of the helpers' time in which they worked
   std::uint64_t spare_bytes = 0;  ///< taken from the system, and in no use
   std::vector<OffloadRates> offloads;
   std::vector<MapRates> maps;
+  std::vector<TableRates> tables;
 };
 
 /// What moved between two readings of the same node. Without an earlier one, or if the node was

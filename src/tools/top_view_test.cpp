@@ -91,6 +91,38 @@ TEST(TopView, MapsAndOffloadsMayComeAndGo) {
   EXPECT_EQ(view.sleeps_per_s, 1000);
 }
 
+node::NodeNumbers with_table(std::uint64_t uptime_ns, std::uint64_t queries) {
+  node::NodeNumbers numbers = reading(uptime_ns, 1000, 50);
+  node::TableNumbers table;
+  table.name = "t";
+  table.stats.rows = 100;
+  table.stats.memory_bytes = 400;
+  table.stats.queries = {1, 2, queries, queries / 10, 0};
+  table.stats.bytes_read = 1000 * queries;
+  table.stats.bytes_sent = 10 * queries;
+  numbers.tables = {table};
+  numbers.queries = {1, 2, queries, queries / 10, queries / 5};
+  numbers.helpers.threads = 4;
+  numbers.helpers.busy_ns = queries * 10'000'000;
+  return numbers;
+}
+
+TEST(TopView, TablesQueriesAndHelpersHaveRatesToo) {
+  const auto before = with_table(10 * kSecond, 100);
+  const TopView view = view_of(&before, with_table(12 * kSecond, 300));
+  EXPECT_EQ(view.tables.at(0).queries_per_s, 110);  // 200 ended and 20 failed
+  EXPECT_EQ(view.tables.at(0).read_bytes_per_s, 100'000);
+  EXPECT_EQ(view.tables.at(0).sent_bytes_per_s, 1000);
+  EXPECT_EQ(view.queries_per_s, 130);
+  EXPECT_EQ(view.queries_failed_per_s, 10);
+  EXPECT_EQ(view.queries_refused_per_s, 20);
+  EXPECT_DOUBLE_EQ(view.helpers_busy, 0.25);  // two seconds of four threads
+  EXPECT_EQ(view.table_bytes, 400U);
+  EXPECT_EQ(view.spare_bytes, 1000U - 333 - 400);
+  // Another table of the same name begins anew.
+  EXPECT_EQ(view_of(&before, with_table(11 * kSecond, 10)).tables.at(0).queries_per_s, 11);
+}
+
 TEST(TopView, LatenciesAreThoseOfTheInterval) {
   auto before = reading(10 * kSecond, 1000, 50);
   before.offloads[0].durations.buckets.fill(7);
@@ -115,6 +147,18 @@ TEST(TopView, BearsNumbersThatCannotBe) {
   now.maps[0].stats = {kMost, kMost, kMost, 0,     kMost, kMost, kMost,
                        kMost, kMost, kMost, kMost, 0,     kMost, kMost};
   now.workers = {{kMost, kMost, kMost, kMost}, {kMost, kMost, kMost, kMost}};
+  now.tables = {{"t",
+                 {kMost,
+                  kMost,
+                  kMost,
+                  kMost,
+                  {kMost, kMost, kMost, kMost, kMost},
+                  kMost,
+                  kMost,
+                  kMost,
+                  kMost}}};
+  now.queries = now.tables[0].stats.queries;
+  now.helpers = {kMost, kMost, kMost, kMost, kMost, kMost, kMost, kMost, kMost};
   const TopView view = view_of(nullptr, now);
   EXPECT_GT(view.requests_per_s, 0);
   EXPECT_EQ(view_of(nullptr, node::NodeNumbers{}).requests_per_s, 0);

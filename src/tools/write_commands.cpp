@@ -19,7 +19,7 @@
 namespace espalier::tools {
 namespace {
 
-struct Options {
+struct WriteOptions {
   SourceOptions source;
   std::vector<std::string> operands;  // put: key and value; erase: keys
   std::optional<Encoding> encoding;
@@ -42,8 +42,9 @@ using Apply = std::function<Outcome<Change>(Map&, const std::vector<std::string>
 
 Failure write_failure(const Map& map, const std::string& key, const Error& error) {
   if (error.code == Code::key_too_long) {
-    return {kUsage, fmt::format("the key has {} bytes; a key has 1 to {}", key.size(),
-                                map.max_key_bytes()), ""};
+    return {kUsage,
+            fmt::format("the key has {} bytes; a key has 1 to {}", key.size(), map.max_key_bytes()),
+            ""};
   }
   return {kFailed, fmt::format("cannot change the map: {}", reason(error)), ""};
 }
@@ -71,7 +72,7 @@ Outcome<Change> apply_erase(Map& map, const std::vector<std::string>& keys) {
 }
 
 /// Refuses files that a map cannot hold whole.
-Outcome<void> check_nothing_lost(const Options& options, const LoadReport& report,
+Outcome<void> check_nothing_lost(const WriteOptions& options, const LoadReport& report,
                                  const std::string& file) {
   const auto keep_column = options.source.reader.value_column;
   const bool tabular = report.format == Format::csv || report.format == Format::tsv;
@@ -82,8 +83,10 @@ Outcome<void> check_nothing_lost(const Options& options, const LoadReport& repor
                   "Mend them, or give --drop-bad-lines.");
   }
   if (tabular && report.columns > 0 && (report.columns != 2 || !first_two)) {
-    return failed(fmt::format("'{}' has {} columns; only files of two, key and value, can be "
-                              "written back without loss", file, report.columns));
+    return failed(
+        fmt::format("'{}' has {} columns; only files of two, key and value, can be "
+                    "written back without loss",
+                    file, report.columns));
   }
   if (options.source.reader.number_lines) {
     return misused("--number-lines only reads: the numbers stand nowhere in the file");
@@ -93,14 +96,15 @@ Outcome<void> check_nothing_lost(const Options& options, const LoadReport& repor
 
 /// The format in which to write `file` back: the one it was read in. A new or empty file has none
 /// but by its name or by --format.
-Format format_to_write(const Options& options, const LoadReport& report, const std::string& file) {
+Format format_to_write(const WriteOptions& options, const LoadReport& report,
+                       const std::string& file) {
   if (report.columns > 0) return report.format;
   return reader_options_for(options.source, file).format.value_or(Format::tsv);
 }
 
 /// Refuses contents that would not be read back as they are.
-Outcome<void> check_fits(const Options& options, const Map& map, const SaveOptions& save_options,
-                         const std::string& file) {
+Outcome<void> check_fits(const WriteOptions& options, const Map& map,
+                         const SaveOptions& save_options, const std::string& file) {
   if (options.source.reader.header && save_options.header.empty()) {
     return failed(fmt::format("'{}' has no header line", file), "Leave --header out.");
   }
@@ -115,7 +119,7 @@ Outcome<void> check_fits(const Options& options, const Map& map, const SaveOptio
                 "Give an empty value (\"\"), or use a .csv or .tsv file.");
 }
 
-void print_change(Environment& environment, const Options& options, const Change& change,
+void print_change(Environment& environment, const WriteOptions& options, const Change& change,
                   std::uint64_t items, const std::string& file = "") {
   // Into a pipe goes the new content of the file; the report goes beside it.
   std::ostream& stream = file == "-" && !options.dry_run ? environment.err : environment.out;
@@ -139,7 +143,7 @@ void print_change(Environment& environment, const Options& options, const Change
 }
 
 /// Loads the file, or begins an empty map for one that is to be created.
-Outcome<Dataset> load_for_change(Environment& environment, const Options& options,
+Outcome<Dataset> load_for_change(Environment& environment, const WriteOptions& options,
                                  const std::string& file, const FileInfo& before) {
   SourceOptions source = options.source;
   if (file != "-" && !before.exists) {
@@ -158,7 +162,7 @@ void report_missing(Environment& environment, const Change& change) {
 }
 
 /// Changes a map where it lies. Each write is there when the command ends; nothing is saved.
-Outcome<int> change_node(Environment& environment, const Options& options,
+Outcome<int> change_node(Environment& environment, const WriteOptions& options,
                          const std::vector<std::string>& operands, const Apply& apply) {
   for (const CLI::Option* option : options.of_files) {
     if (option->count() == 0) continue;
@@ -174,7 +178,7 @@ Outcome<int> change_node(Environment& environment, const Options& options,
   return change->missing.empty() ? kOk : kFailed;
 }
 
-Outcome<int> change_file(Environment& environment, const Options& options,
+Outcome<int> change_file(Environment& environment, const WriteOptions& options,
                          const std::vector<std::string>& operands, const Apply& apply) {
   if (options.source.files.size() != 1) return misused("only one file can be written back");
   const std::string& file = options.source.files[0];
@@ -195,15 +199,14 @@ Outcome<int> change_file(Environment& environment, const Options& options,
   }
   const bool changed = change->inserted + change->replaced + change->erased > 0;
   if (!options.dry_run && (changed || file == "-")) {
-    const auto saved =
-        save_if_unchanged(environment, data->map, file, save_options, before->stamp);
+    const auto saved = save_if_unchanged(environment, data->map, file, save_options, before->stamp);
     if (!saved) return std::unexpected(saved.error());
   }
   print_change(environment, options, *change, data->map.stats().items, file);
   return change->missing.empty() ? kOk : kFailed;
 }
 
-Outcome<int> change_map(Environment& environment, const Options& options, const Apply& apply) {
+Outcome<int> change_map(Environment& environment, const WriteOptions& options, const Apply& apply) {
   if (auto checked = check_source(environment, options.source); !checked) {
     return std::unexpected(checked.error());
   }
@@ -218,7 +221,7 @@ Outcome<int> change_map(Environment& environment, const Options& options, const 
              : change_file(environment, options, operands, apply);
 }
 
-void add_change_options(CLI::App& command, const std::shared_ptr<Options>& options,
+void add_change_options(CLI::App& command, const std::shared_ptr<WriteOptions>& options,
                         Environment& environment, Action& chosen, Apply apply) {
   options->of_files.push_back(
       command.add_flag("--dry-run", options->dry_run, "Say what would be done, and write nothing"));
@@ -237,7 +240,7 @@ void add_change_options(CLI::App& command, const std::shared_ptr<Options>& optio
 }  // namespace
 
 void add_put_command(CLI::App& app, Environment& environment, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<WriteOptions>();
   CLI::App& command =
       *app.add_subcommand("put", "Insert or replace an item, in a file or on a node");
   // Two options, not one of two values: each takes any byte string, brackets included.
@@ -262,7 +265,7 @@ void add_put_command(CLI::App& app, Environment& environment, Action& chosen) {
 }
 
 void add_erase_command(CLI::App& app, Environment& environment, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<WriteOptions>();
   CLI::App& command = *app.add_subcommand("erase", "Remove items, from a file or on a node");
   command.add_option("KEY", options->operands, "Keys to remove")->required();
   command.footer(

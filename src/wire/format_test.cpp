@@ -195,7 +195,7 @@ TEST(TableFormat, Schema) {
 
 TEST(TableFormat, TableHeader) {
   TableHeader header{};
-  header.table_id = kTableIdBit | 1;
+  header.table_id = 0x8000'0001;
   header.generation = 2;
   header.created = kNoNode;
   header.superseded = kLive;
@@ -205,6 +205,8 @@ TEST(TableFormat, TableHeader) {
   header.schema_bytes = 80;
   header.rows = 0x0102;
   header.pages = 3;
+  header.cipher = static_cast<std::uint32_t>(TableCipher::aes_128_ctr);
+  std::memset(header.salt, 5, sizeof header.salt);
   const std::string bytes(bytes_of(header));
   EXPECT_EQ(bytes.substr(0, 8), "\1\0\0\x80\2\0\0\0"s);
   EXPECT_EQ(bytes.substr(8, 16), std::string(16, '\xFF'));
@@ -212,7 +214,8 @@ TEST(TableFormat, TableHeader) {
   EXPECT_EQ(bytes.substr(32, 16), "\1\0\0\0\x40\0\0\0\x50\0\0\0\0\0\0\0"s);
   EXPECT_EQ(bytes.substr(48, 16), std::string(16, '\0'));
   EXPECT_EQ(bytes.substr(64, 16), "\2\1\0\0\0\0\0\0\3\0\0\0\0\0\0\0"s);
-  EXPECT_EQ(bytes.substr(80), std::string(112, '\0'));
+  EXPECT_EQ(bytes.substr(80, 48), std::string(48, '\0'));
+  EXPECT_EQ(bytes.substr(128), "\1\0\0\0\0\0\0\0"s + std::string(32, '\5') + std::string(24, '\0'));
   EXPECT_EQ(kTableSchemaOffset, 192u);
   EXPECT_EQ(kTableDirectoryOffset, 32'768u);
   EXPECT_EQ(kTableDirectoryEntries, 4096u);
@@ -222,10 +225,10 @@ TEST(TableFormat, RowPages) {
   EXPECT_EQ(bytes_of(RowPageEntry{0x0102, 0x0304}), "\2\1\0\0\0\0\0\0\4\3\0\0\0\0\0\0"s);
   EXPECT_EQ(kRowPageListOffset, 32u);
   EXPECT_EQ(kRowPageListEntries, 2046u);
-  const RowPageHeader page{kTableIdBit | 1, 2, kNoNode, kLive, 3, 4, 64, 0, {}};
+  const RowPageHeader page{0x8000'0001, 2, kNoNode, kLive, 3, 4, 64, 0, 6, 0};
   EXPECT_EQ(bytes_of(page), "\1\0\0\x80\2\0\0\0"s + std::string(16, '\xFF') +
-                                "\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0\x40\0\0\0"s +
-                                std::string(20, '\0'));
+                                "\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0\x40\0\0\0"s + "\0\0\0\0\6"s +
+                                std::string(15, '\0'));
   EXPECT_EQ(kRowPageBytes, 2'097'152u);
 }
 
@@ -363,13 +366,20 @@ TEST(RingFormat, NumbersOfANode) {
   header.started_us = 1;
   header.epoch = 2;
   header.dropped_bytes = 4;
+  header.queries.running = 6;
+  header.helpers.threads = 7;
+  header.helpers.refused = 8;
   header.maps = 3;
+  header.tables = 9;
   header.holders = 5;
   EXPECT_EQ(bytes_of(header).substr(0, 8), "\1\0\0\0\0\0\0\0"s);
   EXPECT_EQ(bytes_of(header).substr(80, 8), "\2\0\0\0\0\0\0\0"s);
   EXPECT_EQ(bytes_of(header).substr(152, 8), "\4\0\0\0\0\0\0\0"s);
-  EXPECT_EQ(bytes_of(header).substr(172, 8), "\3\0\0\0\5\0\0\0"s);
-  EXPECT_EQ(bytes_of(header).substr(180), std::string(12, '\0'));
+  EXPECT_EQ(bytes_of(header).substr(160, 8), "\6\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(bytes_of(header).substr(200, 8), "\7\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(bytes_of(header).substr(264, 8), "\x08\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(bytes_of(header).substr(284, 12), "\3\0\0\0\x09\0\0\0\5\0\0\0"s);
+  EXPECT_EQ(bytes_of(header).substr(296), std::string(8, '\0'));
   EXPECT_EQ(bytes_of(HolderEntry{1, 2, 3, 4, 5, 0}).substr(0, 20),
             "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3\0\0\0"s);
   OffloadNumbers offload{};
@@ -384,6 +394,14 @@ TEST(RingFormat, NumbersOfANode) {
   entry.name_bytes = 2;
   EXPECT_EQ(bytes_of(entry).substr(0, 2), "\1\0"s);
   EXPECT_EQ(bytes_of(entry).substr(112), "\2\0\0\0\0\0\0\0"s);
+  TableEntry table{};
+  table.numbers.rows = 1;
+  table.numbers.queries.running = 2;
+  table.numbers.bytes_sent = 3;
+  table.name_bytes = 4;
+  EXPECT_EQ(bytes_of(table).substr(0, 2), "\1\0"s);
+  EXPECT_EQ(bytes_of(table).substr(32, 2), "\2\0"s);
+  EXPECT_EQ(bytes_of(table).substr(96), "\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0"s);
 }
 
 TEST(RingFormat, NumbersOfOffloadsAndBatchKinds) {
@@ -397,8 +415,17 @@ TEST(RingFormat, NumbersOfOffloadsAndBatchKinds) {
   EXPECT_EQ(static_cast<int>(OffloadId::snapshot_close), 23);
   EXPECT_EQ(static_cast<int>(OffloadId::cancel), 24);
   EXPECT_EQ(static_cast<int>(OffloadId::node_stats), 25);
-  EXPECT_EQ(static_cast<int>(BatchKind::if_absent), 1);
-  EXPECT_EQ(static_cast<int>(BatchKind::erase), 6);
+  EXPECT_EQ(static_cast<int>(BatchKind::check), 1);
+  EXPECT_EQ(static_cast<int>(BatchKind::put), 2);
+  EXPECT_EQ(static_cast<int>(BatchKind::erase), 3);
+  EXPECT_EQ(static_cast<int>(ConditionKind::absent), 1);
+  EXPECT_EQ(static_cast<int>(ConditionKind::present), 2);
+  EXPECT_EQ(static_cast<int>(ConditionKind::value), 3);
+  EXPECT_EQ(static_cast<int>(ConditionKind::version), 4);
+  EXPECT_EQ(condition_kind(0), ConditionKind::none);
+  EXPECT_EQ(condition_kind(4), ConditionKind::version);
+  EXPECT_EQ(condition_kind(5), std::nullopt);
+  EXPECT_EQ(condition_kind(255), std::nullopt);
 }
 
 TEST(RingFormat, Handshake) {

@@ -10,7 +10,10 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
+
+#include "espalier/condition.hpp"
 
 namespace espalier::wire {
 
@@ -37,8 +40,8 @@ enum class OffloadId : std::uint8_t {
   sequence = 16,        // key: a sequencer's name; argument: how many tokens
   map_create = 17,      // key: name; payload: MapShape
   map_open = 18,        // key: name
-  map_drop = 19,        // key: name
-  map_list = 20,
+  object_drop = 19,     // key: name; argument: its ObjectKind, 0 for any
+  object_list = 20,     // argument: an ObjectKind, 0 for all; answers what wire/object.hpp draws
   map_stats = 21,
   snapshot_open = 22,
   snapshot_close = 23,  // payload: 8 bytes, the snapshot
@@ -48,12 +51,14 @@ enum class OffloadId : std::uint8_t {
   lease_renew = 27,     // payload: LeaseRenewal
   table_create = 28,    // key: name; payload: schema
   table_open = 29,      // key: name
-  table_drop = 30,      // key: name
-  table_list = 31,
-  table_append = 32,  // map: the table's number; payload: rows
-  table_query = 33,   // map: the table's number; payload: pipeline
+  table_append = 32,    // map: the table's id; payload: rows; key: 8 bytes, a reservation
+  table_query = 33,     // map: the table's id; payload: pipeline; key: RunKeys
+  table_reserve = 34,   // map: the table's id; argument: rows
+  landing_open = 35,    // payload: 8 bytes, how many may be written; answers a LandingGrant
+  landing_close = 36,   // payload: 8 bytes, the window
+  table_commit = 37,    // map: the table's id; payload: LandedRows
 };
-inline constexpr std::uint32_t kOffloadIds = 34;
+inline constexpr std::uint32_t kOffloadIds = 38;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;
@@ -105,8 +110,8 @@ enum class ResponseKind : std::uint8_t {
 
 /// What a chunk is made of: in the bits of `flags` that kChunkBits has.
 enum class ChunkKind : std::uint8_t {
-  items = 0,     // each an ItemHeader, its key, its value
-  rows = 1 << 4, // of a table, or of a query's result
+  items = 0,      // each an ItemHeader, its key, its value
+  rows = 1 << 4,  // of a table, or of a query's result
 };
 
 ///   0          4       8     12     13      14     16        24             32
@@ -158,7 +163,7 @@ static_assert(sizeof(ItemHeader) == 16 && std::has_unique_object_representations
 struct Comparison {
   std::uint64_t version;         // kind version
   std::uint32_t expected_bytes;  // kind value
-  std::uint8_t kind;             // WriteBatch::Condition; 0: no condition
+  std::uint8_t kind;             // ConditionKind
   std::uint8_t erase;            // 1: erase the item, 0: write it
   std::uint16_t reserved;
 };
@@ -169,20 +174,23 @@ struct BatchEntry {
   std::uint64_t version;      // condition on the version
   std::uint32_t value_bytes;  // to write, or expected
   std::uint16_t key_bytes;
-  std::uint8_t kind;  // BatchKind
-  std::uint8_t reserved;
+  std::uint8_t kind;       // BatchKind
+  std::uint8_t condition;  // of a check: ConditionKind, not none; else 0
 };
 static_assert(sizeof(BatchEntry) == 16 && std::has_unique_object_representations_v<BatchEntry>);
 
 enum class BatchKind : std::uint8_t {
   invalid = 0,
-  if_absent = 1,  // the first four as WriteBatch::Condition
-  if_present = 2,
-  if_value = 3,
-  if_version = 4,
-  put = 5,
-  erase = 6,
+  check = 1,  // the key's item is to be as the condition says, or nothing is written
+  put = 2,
+  erase = 3,
 };
+
+/// A condition's kind, of a number from elsewhere; none: there is no such kind.
+[[nodiscard]] constexpr std::optional<ConditionKind> condition_kind(std::uint8_t number) {
+  if (number > static_cast<std::uint8_t>(ConditionKind::version)) return std::nullopt;
+  return static_cast<ConditionKind>(number);
+}
 
 /// What a map is made of: MapOptions.
 struct MapShape {

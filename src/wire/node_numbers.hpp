@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers of a node as they travel: the answer to `node_stats`.
 //
-//   0                   192
-//   +-------------------+---------+----------------+---------------+-----------+--------------+---
-//   | NodeNumbersHeader | version | OffloadNumbers | WorkerNumbers | MapEntry, | HolderEntry, |
-//   |                   | (text)  |                |               | its name  | two names    |
-//   +-------------------+---------+----------------+---------------+-----------+--------------+---
-//                                   `offloads`       `workers`       `maps`      `holders` of them
+//   0                   304
+//   +-------------------+---------+----------------+---------------+-----------+-------------+-----
+//   | NodeNumbersHeader | version | OffloadNumbers | WorkerNumbers | MapEntry, | TableEntry, | ...
+//   |                   | (text)  |                |               | its name  | its name    |
+//   +-------------------+---------+----------------+---------------+-----------+-------------+-----
+//                                   `offloads`       `workers`       `maps`      `tables` of them
+//
+// and then `holders` of HolderEntry, each with two names.
 //
 // Each follows the one before without a gap. src/node/numbers_format.hpp writes and reads them.
 #pragma once
@@ -21,6 +23,30 @@ namespace espalier::wire {
 
 /// Buckets of durations: what docs/metrics.md says about their bounds.
 inline constexpr std::uint32_t kDurationBuckets = 54;
+
+/// Queries of a node or of one table. Counters begin at 0 when it starts, or is made.
+struct QueryTotals {
+  std::uint64_t running;
+  std::uint64_t waiting;
+  std::uint64_t ended;    // with all rows, or early, as the client wanted
+  std::uint64_t failed;   // after they had begun
+  std::uint64_t refused;  // before
+};
+static_assert(sizeof(QueryTotals) == 40 && std::has_unique_object_representations_v<QueryTotals>);
+
+/// Threads for what would keep a worker too long, and their jobs.
+struct HelperTotals {
+  std::uint64_t threads;
+  std::uint64_t ready;  // jobs that wait for a thread
+  std::uint64_t running;
+  std::uint64_t waiting;  // jobs that wait for something else
+  std::uint64_t steps;
+  std::uint64_t long_steps;
+  std::uint64_t longest_step_ns;
+  std::uint64_t busy_ns;  // of all threads
+  std::uint64_t refused;  // jobs
+};
+static_assert(sizeof(HelperTotals) == 72 && std::has_unique_object_representations_v<HelperTotals>);
 
 /// Counters begin at 0 when the node starts.
 struct NodeNumbersHeader {
@@ -44,15 +70,19 @@ struct NodeNumbersHeader {
   std::uint64_t leased_bytes;  // that leases keep, and no epoch
   std::uint64_t dropped_maps;  // that leases keep
   std::uint64_t dropped_bytes;
+  QueryTotals queries;
+  HelperTotals helpers;
   std::uint32_t version_bytes;
   std::uint32_t offloads;
   std::uint32_t workers;
   std::uint32_t maps;
+  std::uint32_t tables;
   std::uint32_t holders;
-  std::uint32_t reserved[3];
+  std::uint32_t reserved[2];
 };
-static_assert(sizeof(NodeNumbersHeader) == 192);
-static_assert(offsetof(NodeNumbersHeader, version_bytes) == 160);
+static_assert(sizeof(NodeNumbersHeader) == 304);
+static_assert(offsetof(NodeNumbersHeader, queries) == 160);
+static_assert(offsetof(NodeNumbersHeader, version_bytes) == 272);
 static_assert(std::has_unique_object_representations_v<NodeNumbersHeader>);
 
 /// Of one offload; those that nobody asked for are left out.
@@ -82,6 +112,30 @@ struct MapEntry {
 };
 static_assert(sizeof(MapEntry) == 120 && offsetof(MapEntry, name_bytes) == 112);
 static_assert(std::has_unique_object_representations_v<MapEntry>);
+
+/// The numbers of a table.
+struct TableNumbers {
+  std::uint64_t rows;
+  std::uint64_t pages;
+  std::uint64_t row_bytes;  // of one row
+  std::uint64_t memory_bytes;
+  QueryTotals queries;
+  std::uint64_t rows_read;  // by its queries, beside the memory
+  std::uint64_t bytes_read;
+  std::uint64_t rows_sent;  // to their clients
+  std::uint64_t bytes_sent;
+};
+static_assert(sizeof(TableNumbers) == 104);
+static_assert(std::has_unique_object_representations_v<TableNumbers>);
+
+/// Of one table; its name follows.
+struct TableEntry {
+  TableNumbers numbers;
+  std::uint32_t name_bytes;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(TableEntry) == 112 && offsetof(TableEntry, name_bytes) == 104);
+static_assert(std::has_unique_object_representations_v<TableEntry>);
 
 /// Who keeps memory from being free; the owner's text follows, then the map's name.
 struct HolderEntry {

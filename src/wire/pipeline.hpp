@@ -42,19 +42,18 @@ static_assert(sizeof(PipelineHeader) == 32 && offsetof(PipelineHeader, bytes) ==
               offsetof(PipelineHeader, heap_bytes) == 20 &&
               std::has_unique_object_representations_v<PipelineHeader>);
 
-/// What an operator does. Operators come in the order of these numbers; filters and regular
-/// expressions, one group of number 3 and 4, as often and in whatever order among themselves.
+/// What an operator does. Operators come in the order of these numbers; filters may be several.
 enum class OperatorKind : std::uint16_t {
   invalid = 0,
-  decrypt = 1,             // not yet
+  decrypt = 1,             // the table's rows, with the key that comes with the run
   scan = 2,                // argument: Addressing
   filter = 3,              // argument: root of a condition; rows go on for which it is true
-  regular_expression = 4,  // not yet
+  regular_expression = 4,  // in no message: a filter's condition has them, ExpressionKind::matches
   project = 5,             // items, each without aggregate
   distinct = 6,            // of what is projected
   group_by = 7,            // items; argument: so many of them, the first, are keys
   limit = 8,               // argument: rows
-  encrypt = 9,             // not yet
+  encrypt = 9,             // the result's rows, likewise
   pack = 10,               // rows of the result's schema
 };
 
@@ -120,7 +119,13 @@ enum class ExpressionKind : std::uint8_t {
   between = 16,      // b <= a and a <= c
   in = 17,           // a is one of the constants b, b + 1, ... b + c - 1
   like = 18,         // a like the constant b, without escape character
+  matches = 19,      // the constant b, a regular expression, matches in a; c: MatchFlags
 };
+
+/// How a regular expression is meant.
+inline constexpr std::uint16_t kMatchIgnoresCase = 1;
+inline constexpr std::uint16_t kMatchFlags = kMatchIgnoresCase;  // all that there are
+inline constexpr std::uint32_t kPipelineRegexesMax = 16;
 
 struct ExpressionNode {
   std::uint8_t kind;  // ExpressionKind

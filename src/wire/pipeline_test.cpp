@@ -46,6 +46,7 @@ TEST(PipelineFormat, NumbersStayWhatTheyAre) {
   EXPECT_EQ(static_cast<int>(OperatorKind::encrypt), 9);
   EXPECT_EQ(static_cast<int>(OperatorKind::pack), 10);
   EXPECT_EQ(static_cast<int>(ExpressionKind::like), 18);
+  EXPECT_EQ(static_cast<int>(ExpressionKind::matches), 19);
   EXPECT_EQ(static_cast<int>(ValueKind::text), 7);
   EXPECT_EQ(static_cast<int>(Addressing::smart), 2);
 }

@@ -34,14 +34,14 @@ enum class ColumnType : std::uint8_t {
   i16 = 2,
   i32 = 3,
   i64 = 4,
-  f32 = 5,         ///< float: IEEE 754 binary32
-  f64 = 6,         ///< double: binary64
-  decimal = 7,     ///< i64, a multiple of 10^-scale, of at most `precision` digits
-  date = 8,        ///< i32: days since 1970-01-01
-  timestamp = 9,   ///< i64: microseconds since 1970-01-01 00:00:00 UTC
-  boolean = 10,    ///< one byte: 0 is false
-  fixed_char = 11, ///< char(n): n bytes, blanks behind the text
-  text = 12,       ///< text(n): the length in 2 bytes, then n bytes, zeros behind the text
+  f32 = 5,          ///< float: IEEE 754 binary32
+  f64 = 6,          ///< double: binary64
+  decimal = 7,      ///< i64, a multiple of 10^-scale, of at most `precision` digits
+  date = 8,         ///< i32: days since 1970-01-01
+  timestamp = 9,    ///< i64: microseconds since 1970-01-01 00:00:00 UTC
+  boolean = 10,     ///< one byte: 0 is false
+  fixed_char = 11,  ///< char(n): n bytes, blanks behind the text
+  text = 12,        ///< text(n): the length in 2 bytes, then n bytes, zeros behind the text
 };
 
 inline constexpr std::uint32_t kColumnsMax = 256;
@@ -84,8 +84,10 @@ static_assert(std::has_unique_object_representations_v<ColumnDescriptor>);
 inline constexpr std::size_t kSchemaBytesMax =
     sizeof(SchemaHeader) + kColumnsMax * sizeof(ColumnDescriptor);
 
-/// Ids of tables have this bit, ids of maps do not: no buffer of one passes for the other's.
-inline constexpr std::uint32_t kTableIdBit = 0x8000'0000;
+/// What the rows of a table are encrypted with. Counter blocks of AES in counter mode are,
+/// big-endian, RowPageHeader::cipher_page and the number of the block of 16 bytes in the page, its
+/// header included; the key is derived from a user's key and the salt (HKDF, SHA-256).
+enum class TableCipher : std::uint32_t { none = 0, aes_128_ctr = 1 };
 
 /// One for each table, at the front of a buffer of 64 KiB; the schema and the directory of the page
 /// list lie in the same buffer.
@@ -105,9 +107,13 @@ struct TableHeader {
   std::uint64_t pages;  // entries of the page list that were ever filled; at least those of `rows`
   std::uint64_t count_reserved[6];
 
-  std::uint64_t key_reserved[8];  // for tables that are encrypted
+  std::uint32_t cipher;  // TableCipher
+  std::uint32_t cipher_reserved;
+  std::uint8_t salt[32];  // of the table's key: drawn when it is made; 0 without cipher
+  std::uint64_t key_reserved[3];
 };
 static_assert(sizeof(TableHeader) == 192);
+static_assert(offsetof(TableHeader, cipher) == 128 && offsetof(TableHeader, salt) == 136);
 static_assert(offsetof(TableHeader, superseded) == offsetof(BufferHeader, superseded));
 static_assert(offsetof(TableHeader, magic) == 24 && offsetof(TableHeader, row_bytes) == 36);
 static_assert(offsetof(TableHeader, rows) == 64 && offsetof(TableHeader, pages) == 72);
@@ -150,12 +156,14 @@ struct RowPageHeader {
   std::uint64_t first_row;
   std::uint32_t row_bytes;
   std::uint32_t reserved;
-  std::uint64_t tail_reserved[2];
+  std::uint64_t cipher_page;  // encrypted tables: its number in counter blocks, given once
+  std::uint64_t tail_reserved;
 };
 static_assert(sizeof(RowPageHeader) == 64);
 static_assert(offsetof(RowPageHeader, superseded) == offsetof(BufferHeader, superseded));
 static_assert(offsetof(RowPageHeader, page) == 24 && offsetof(RowPageHeader, first_row) == 32);
 static_assert(offsetof(RowPageHeader, row_bytes) == 40);
+static_assert(offsetof(RowPageHeader, cipher_page) == 48);
 static_assert(std::has_unique_object_representations_v<RowPageHeader>);
 
 }  // namespace espalier::wire

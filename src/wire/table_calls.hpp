@@ -8,8 +8,8 @@
 
 namespace espalier::wire {
 
-/// What is known of a table: the answer to table_open and table_create, its schema behind it; and
-/// the value of each item of table_list, likewise.
+/// What is known of a table: the answer to table_open and table_create, its schema behind it; in
+/// object_list it follows the ObjectEntry, likewise.
 struct TableFacts {
   std::uint64_t rows;
   std::uint64_t pages;
@@ -18,6 +18,38 @@ struct TableFacts {
   std::uint32_t schema_bytes;
 };
 static_assert(sizeof(TableFacts) == 32 && std::has_unique_object_representations_v<TableFacts>);
+
+/// Behind the schema, where the table is encrypted.
+struct CipherFacts {
+  std::uint32_t cipher;  // TableCipher
+  std::uint32_t reserved;
+  std::uint8_t salt[32];
+};
+static_assert(sizeof(CipherFacts) == 40 && std::has_unique_object_representations_v<CipherFacts>);
+
+/// Flags of table_create, its argument.
+inline constexpr std::uint32_t kCreateEncrypted = 1;
+
+/// Slots that table_reserve reserved: some of these, in the order of the rows.
+struct ReservedSlots {
+  std::uint64_t cipher_page;
+  std::uint32_t first_slot;  // row n of the page lies at RowPageHeader and n * row_bytes
+  std::uint32_t slots;
+};
+static_assert(sizeof(ReservedSlots) == 16 &&
+              std::has_unique_object_representations_v<ReservedSlots>);
+
+/// The keys of one run: the key of table_query. What a flag does not announce is 0.
+struct RunKeys {
+  std::uint32_t flags;  // kTableKey, kResultKey
+  std::uint32_t reserved;
+  std::uint8_t table_key[16];    // the user's, of the operator decrypt
+  std::uint8_t result_key[16];   // likewise, of encrypt
+  std::uint8_t result_salt[32];  // drawn for this run
+};
+inline constexpr std::uint32_t kTableKey = 1;
+inline constexpr std::uint32_t kResultKey = 2;
+static_assert(sizeof(RunKeys) == 72 && std::has_unique_object_representations_v<RunKeys>);
 
 /// What a query did beside the memory: the payload of its answer.
 struct QueryNumbers {

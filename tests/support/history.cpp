@@ -18,8 +18,8 @@ std::string describe_batch(const Operation& operation) {
     constexpr const char* kConditions[] = {"?", "absent", "present", "value", "version"};
     text += fmt::format(" if {} {}", test::quoted(check.key),
                         kConditions[static_cast<std::size_t>(check.kind)]);
-    if (check.kind == WriteBatch::Condition::value) text += " " + test::quoted(check.value);
-    if (check.kind == WriteBatch::Condition::version) text += fmt::format(" {}", check.version);
+    if (check.kind == ConditionKind::value) text += " " + test::quoted(check.value);
+    if (check.kind == ConditionKind::version) text += fmt::format(" {}", check.version);
   }
   for (const auto& write : operation.writes) {
     text += write.erase

@@ -52,7 +52,8 @@ std::string random_payload(Random& random, wire::OffloadId offload) {
   }
   if (offload == wire::OffloadId::write_batch) {
     wire::BatchEntry entry{};
-    entry.kind = static_cast<std::uint8_t>(random.below(8));
+    entry.kind = static_cast<std::uint8_t>(random.below(5));
+    entry.condition = static_cast<std::uint8_t>(random.one_in(2) ? 0 : random.below(6));
     entry.key_bytes = 8;
     entry.value_bytes = static_cast<std::uint32_t>(random.below(20));
     return rings::bytes_of(entry) + "hostile1" + std::string(entry.value_bytes, 'b');

@@ -64,8 +64,8 @@ Store NodeFixture::connect() const {
 
 std::uint64_t NodeFixture::held_snapshots() {
   std::uint64_t held = 0;
-  for (const std::string& name : node_->catalog().names()) {
-    const auto core = node_->catalog().open(name);
+  for (const std::string& name : node_->catalog().names(ObjectKind::map)) {
+    const auto core = node_->catalog().open<tree::MapCore>(name);
     if (core) held += (*core)->store.reclaimer.waiting(**core, false).snapshots;
   }
   return held;
@@ -81,7 +81,7 @@ std::uint32_t NodeFixture::in_flight() const {
 
 // Workers give a dropped map to the helper, which takes it from the list before it frees it.
 void NodeFixture::await_dropped_maps() {
-  const std::size_t maps = node_->catalog().names().size();
+  const std::size_t maps = node_->catalog().list(ObjectKind::map).size();
   while (node_->store().maps.list().size() != maps) std::this_thread::yield();
   std::promise<void> freed;
   node_->services().helpers.run([&freed] { freed.set_value(); });

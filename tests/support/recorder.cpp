@@ -125,7 +125,7 @@ void Recorder::write(const WriteBatch& batch) {
   operation.conditions = batch.conditions();
   for (WriteBatch::Check& check : operation.conditions) {
     // What was read together with the version, for checkers that know values only.
-    if (check.kind != WriteBatch::Condition::version || !last_item_) continue;
+    if (check.kind != ConditionKind::version || !last_item_) continue;
     if (last_item_->key == check.key) check.value = last_item_->value;
   }
   end_write(std::move(operation), map_.write(batch));

@@ -42,10 +42,11 @@ void ReferenceMap::answer_scan(Operation& operation) const {
 bool ReferenceMap::holds(const WriteBatch::Check& check) const {
   const std::string* value = find(check.key);
   switch (check.kind) {
-    case WriteBatch::Condition::absent: return value == nullptr;
-    case WriteBatch::Condition::present: return value != nullptr;
-    case WriteBatch::Condition::value:
-    case WriteBatch::Condition::version: return value != nullptr && *value == check.value;
+    case ConditionKind::none: return true;
+    case ConditionKind::absent: return value == nullptr;
+    case ConditionKind::present: return value != nullptr;
+    case ConditionKind::value:
+    case ConditionKind::version: return value != nullptr && *value == check.value;
   }
   return false;
 }
@@ -124,7 +125,7 @@ std::optional<std::string> ReferenceMap::follow(const Operation& operation) {
   // A condition on a version may fail for no visible reason.
   const bool spurious =
       operation.failed_condition &&
-      operation.conditions.at(*operation.failed_condition).kind == WriteBatch::Condition::version;
+      operation.conditions.at(*operation.failed_condition).kind == ConditionKind::version;
   if (!spurious && !same_answer(operation, right)) {
     return describe(operation) + "\n  should be\n  " + describe(right);
   }

@@ -58,8 +58,7 @@ void Actor::begin(Op op, std::string_view key, std::string_view value, const Rea
   submit({&request_, this, from.held, from.hint, {}});
 }
 
-void Actor::begin(Op op, std::string_view key, std::string_view value,
-                  const tree::WriteCondition& condition) {
+void Actor::begin(Op op, std::string_view key, std::string_view value, const Condition& condition) {
   key_ = key;
   value_ = value;
   request_ = {};
@@ -183,7 +182,7 @@ tree::BatchOutcome Scene::write(const std::vector<Put>& puts,
   std::vector<tree::KeyCondition> conditions;
   if (only_if_absent) {
     absent.assign(*only_if_absent);
-    conditions.push_back({&absent, {tree::WriteCondition::Kind::absent, 0, {}}});
+    conditions.push_back({&absent, {ConditionKind::absent, 0, {}}});
   }
   context.slot.enter();
   const tree::BatchOutcome outcome = tree::write_batch(context, *map, intents, conditions);

@@ -35,8 +35,7 @@ class Actor : private Handler {
   /// Begins a request, which then stands at its first stop. Requires: none is under way.
   void begin(Op op, std::string_view key, std::string_view value = {}, const ReadFrom& from = {});
   /// A write under a condition.
-  void begin(Op op, std::string_view key, std::string_view value,
-             const tree::WriteCondition& condition);
+  void begin(Op op, std::string_view key, std::string_view value, const Condition& condition);
   /// Takes one step. Returns whether the request is answered.
   bool step();
   /// Takes steps until the answer is there, or so many were taken. Returns whether it is there.

@@ -103,7 +103,7 @@ void SmallModel::compile_batch(const Operation& operation, CompiledOperation& ou
   };
   if (operation.failed_condition) {
     const WriteBatch::Check& check = operation.conditions[*operation.failed_condition];
-    if (check.kind == WriteBatch::Condition::version) return;  // may fail for no visible reason
+    if (check.kind == ConditionKind::version) return;  // may fail for no visible reason
     SlotTest test = test_of(check);
     using Is = SlotTest::Is;
     constexpr Is kOpposites[] = {Is::present, Is::absent, Is::other, Is::equal};

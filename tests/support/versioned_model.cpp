@@ -194,11 +194,11 @@ Fit VersionedModel::fit_count(const Operation& operation, Version version) const
 bool VersionedModel::holds(const WriteBatch::Check& check, Version version) const {
   const State state = at(check.key, version);
   switch (check.kind) {
-    case WriteBatch::Condition::absent: return !state.value;
-    case WriteBatch::Condition::present: return state.value.has_value();
-    case WriteBatch::Condition::value: return state.value == check.value;
-    case WriteBatch::Condition::version:
-      return state.value == check.value && state.since <= check.version;
+    case ConditionKind::none: return true;
+    case ConditionKind::absent: return !state.value;
+    case ConditionKind::present: return state.value.has_value();
+    case ConditionKind::value: return state.value == check.value;
+    case ConditionKind::version: return state.value == check.value && state.since <= check.version;
   }
   return false;
 }
@@ -207,7 +207,7 @@ Fit VersionedModel::fit_batch(const Operation& operation, Version version) const
   if (operation.failed_condition) {
     const WriteBatch::Check& check = operation.conditions[*operation.failed_condition];
     // A condition on a version may fail for no reason that a client can see.
-    if (check.kind == WriteBatch::Condition::version || !holds(check, version)) return Fit::yes();
+    if (check.kind == ConditionKind::version || !holds(check, version)) return Fit::yes();
     return Fit::not_before(next_change(check.key, version));
   }
   // Nothing failed and nothing was applied: there was nothing to do.

@@ -70,8 +70,7 @@ WorldHost::WorldHost(fabric::sim::World& world, std::unique_ptr<fabric::Endpoint
       clock_(clock),
       records_(records),
       counts_(counts),
-      store_(reserve_region(), 16),
-      catalog_(store_) {
+      store_(reserve_region(), 16) {
   if (!endpoint_->listen(kHostName)) throw std::runtime_error("the host cannot listen");
   for (std::uint32_t i = 0; i < options.keys; ++i) {
     keys_.push_back(std::string(options.keys_begin_with) + Scene::key(static_cast<int>(i)));
@@ -82,7 +81,7 @@ WorldHost::WorldHost(fabric::sim::World& world, std::unique_ptr<fabric::Endpoint
 WorldHost::~WorldHost() = default;
 
 void WorldHost::make_map() {
-  auto made = catalog_.create(kMap, options_.map);
+  auto made = tree::create_map(store_, kMap, options_.map);
   if (!made) throw std::runtime_error("no map: " + message(made.error()));
   map_ = std::move(*made);
   counts_.headers_reused +=
@@ -106,7 +105,7 @@ void WorldHost::drop_map() {
     wrong_ = wrong;
   }
   writer_.reset();
-  static_cast<void>(catalog_.drop(kMap));
+  static_cast<void>(store_.catalog.drop(kMap));
   record.dropped = clock_.tick();
   map_.reset();
   make_map();

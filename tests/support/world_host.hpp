@@ -22,7 +22,7 @@
 #include "tests/support/one_sided_world.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/walk_recorder.hpp"
-#include "tree/write/catalog.hpp"
+#include "tree/write/map_object.hpp"
 
 namespace espalier::test {
 
@@ -117,7 +117,6 @@ class WorldHost {
   std::uint64_t written_ = 0;
 
   tree::StoreCore store_;
-  tree::Catalog catalog_;
   std::shared_ptr<tree::MapCore> map_;
   std::size_t record_ = 0;              // of the map
   std::vector<std::uint64_t> headers_;  // where maps had theirs

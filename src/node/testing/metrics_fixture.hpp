@@ -29,6 +29,26 @@ inline NodeNumbers some_numbers() {
   map.stats.items = std::uint64_t{1} << 60;
   map.stats.height = 3;
   numbers.maps = {map};
+  numbers.tables = {{"sales",
+                     {.rows = 1000,
+                      .pages = 2,
+                      .row_bytes = 64,
+                      .memory_bytes = 4'259'840,
+                      .queries = {1, 2, 30, 4, 5},
+                      .rows_read = 60'000,
+                      .bytes_read = 3'840'000,
+                      .rows_sent = 700,
+                      .bytes_sent = 5'600}}};
+  numbers.queries = {6, 7, 80, 9, 10};
+  numbers.helpers = {.threads = 3,
+                     .ready = 4,
+                     .running = 2,
+                     .waiting = 1,
+                     .steps = 500,
+                     .long_steps = 5,
+                     .longest_step_ns = 2'000'000,
+                     .busy_ns = 1'500'000'000,
+                     .refused = 12};
   numbers.refused = 11;
   numbers.holders = {{tree::Holder::Kind::snapshot, "process 12", "default", 77, 8192},
                      {tree::Holder::Kind::lease, "session 3", "", 41, 4096}};

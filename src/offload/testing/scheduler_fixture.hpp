@@ -20,6 +20,7 @@
 #include "offload/scheduler.hpp"
 #include "rings/testing/ring_client.hpp"
 #include "tree/write/audit.hpp"
+#include "tree/write/map_object.hpp"
 
 namespace espalier::offload {
 
@@ -49,12 +50,11 @@ class SchedulerFixture {
                             std::uint64_t message_bytes_max = std::uint64_t{64} << 20,
                             std::span<const Offload> own_offloads = {})
       : store_(region(), 64),
-        catalog_(store_),
-        services_(store_, catalog_, message_bytes_max, own_offloads),
+        services_(store_, message_bytes_max, own_offloads),
         doorbells_(must(rings::Doorbells::reserve(4096))),
         client_table_(services_, doorbells_, options),
         scheduler_(std::make_unique<Scheduler>(services_, client_table_, options)) {
-    const auto made = catalog_.create("m", MapOptions{});
+    const auto made = tree::create_map(store_, "m", MapOptions{});
     map_ = must(made)->id;
     client_table_.on_broken = [this](Connection& connection) {
       ++broken_;
@@ -153,8 +153,9 @@ class SchedulerFixture {
   [[nodiscard]] ClientTable& client_table() { return client_table_; }
   [[nodiscard]] Services& services() { return services_; }
   [[nodiscard]] rings::Doorbells& doorbells() { return doorbells_; }
-  [[nodiscard]] tree::Catalog& catalog() { return catalog_; }
-  [[nodiscard]] tree::MapCore& core() { return **catalog_.open("m"); }
+  [[nodiscard]] catalog::Catalog& catalog() { return store_.catalog; }
+  [[nodiscard]] tree::StoreCore& store() { return store_; }
+  [[nodiscard]] tree::MapCore& core() { return **catalog().open<tree::MapCore>("m"); }
   /// How often a connection was told to have broken the protocol.
   [[nodiscard]] int broken() const { return broken_; }
   [[nodiscard]] std::vector<std::string> audit() const { return tree::audit_store(store_); }
@@ -175,7 +176,6 @@ class SchedulerFixture {
   }
 
   tree::StoreCore store_;
-  tree::Catalog catalog_;
   Services services_;
   rings::Doorbells doorbells_;
   ClientTable client_table_;

@@ -11,6 +11,7 @@
 
 #include "base/assert.hpp"
 #include "table/row_values.hpp"
+#include "table/testing/literal_regexes.hpp"
 #include "table/testing/random_table.hpp"
 
 namespace espalier::table {
@@ -101,6 +102,7 @@ class Generator {
   std::optional<std::size_t> column_of(ValueKind kind);
   ValueKind random_kind();
   Constant constant_of(ValueKind kind);
+  Constant pattern();
   NodeId value(ValueKind kind, unsigned depth);
   NodeId number(unsigned depth);
   NodeId condition(unsigned depth);
@@ -151,6 +153,14 @@ Constant Generator::constant_of(ValueKind kind) {
   }
 }
 
+Constant Generator::pattern() {
+  constexpr std::array<std::string_view, 12> kPatterns = {
+      "a",   "B",        "ab",   "^a",   "b$",      "[ab]+\xC3\xA9",
+      "a.b", "\xC3\xA9", "^.?$", "[^a]", "(a|bb)%", ""};
+  if (random_.chance(0.05)) return null_constant(ValueKind::text);
+  return text_constant(kPatterns[random_.below(kPatterns.size())]);
+}
+
 Generator::NodeId Generator::number(unsigned depth) {
   constexpr std::array kOps = {ExpressionKind::add, ExpressionKind::subtract,
                                ExpressionKind::multiply};
@@ -178,7 +188,7 @@ Generator::NodeId Generator::predicate(unsigned depth) {
                                        ExpressionKind::greater, ExpressionKind::greater_equal};
   const ValueKind kind = random_kind();
   const NodeId a = value(kind, depth);
-  switch (random_.below(kind == ValueKind::text ? 6 : 5)) {
+  switch (random_.below(kind == ValueKind::text ? 7 : 5)) {
     case 0: return builder_.unary(ExpressionKind::is_null, a);
     case 1: {
       const NodeId low = value(kind, depth);
@@ -192,6 +202,7 @@ Generator::NodeId Generator::predicate(unsigned depth) {
       return builder_.in(a, constants);
     }
     case 5: return builder_.like(a, constant_of(kind));
+    case 6: return builder_.matches(a, pattern(), random_.chance(0.3));
     default: return builder_.binary(one_of(kComparisons), a, value(kind, depth));
   }
 }
@@ -286,13 +297,17 @@ PipelineBuilder random_builder(base::Random& random, const Schema& schema) {
   return Generator(random, schema).run();
 }
 
-Pipeline random_pipeline(base::Random& random, const Schema& schema) {
+Pipeline random_pipeline(base::Random& random, const Schema& schema, RegexCompiler* regexes) {
+  LiteralRegexes literal;
   // A few have products of too many places, or rows that are too long.
   for (;;) {
     const auto bytes = random_builder(random, schema).finish();
     if (!bytes) continue;
     auto pipeline = check_pipeline(*bytes, schema);
-    if (pipeline) return *std::move(pipeline);
+    if (!pipeline) continue;
+    const auto compiled = compile_regexes(*pipeline, regexes ? *regexes : literal);
+    ESPALIER_ASSERT(compiled.has_value());
+    return *std::move(pipeline);
   }
 }
 

@@ -20,8 +20,10 @@ namespace espalier::table {
 [[nodiscard]] MemoryRows random_small_rows(base::Random& random, const Schema& schema,
                                            std::size_t count, unsigned wild);
 
-/// Any pipeline, checked.
-[[nodiscard]] Pipeline random_pipeline(base::Random& random, const Schema& schema);
+/// Any pipeline, checked. Its regular expressions are `regexes`', else LiteralRegexes'; they are
+/// ones that RE2 takes.
+[[nodiscard]] Pipeline random_pipeline(base::Random& random, const Schema& schema,
+                                       RegexCompiler* regexes = nullptr);
 
 /// The bytes of one that was built of well-typed parts, most of them within all limits.
 [[nodiscard]] PipelineBuilder random_builder(base::Random& random, const Schema& schema);

@@ -13,8 +13,8 @@
 #include "base/random.hpp"
 #include "memory/buffer_pool.hpp"
 #include "memory/region.hpp"
-#include "table/catalog.hpp"
 #include "table/schema.hpp"
+#include "table/table_object.hpp"
 
 namespace espalier::table {
 
@@ -30,6 +30,19 @@ std::vector<std::byte> random_rows(base::Random& random, const Schema& schema, s
 /// A schema that a test knows to be one.
 inline Schema schema_of(std::string_view text) { return Schema::parse(text).value(); }
 
+/// The tables of one pool, by name.
+struct Tables {
+  explicit Tables(memory::BufferPool& pool_in) : pool(pool_in) {}
+  Result<std::shared_ptr<Table>> create(std::string_view name, Schema schema,
+                                        TableOptions options = {}) {
+    return create_table(catalog, pool, name, std::move(schema), options);
+  }
+  Result<std::shared_ptr<Table>> drop(std::string_view name) { return catalog.drop<Table>(name); }
+
+  memory::BufferPool& pool;
+  catalog::Catalog catalog;
+};
+
 /// A region with a pool and the tables in it.
 struct TableStore {
   explicit TableStore(std::uint64_t bytes_max = std::uint64_t{64} << 20)
@@ -37,13 +50,13 @@ struct TableStore {
         pool(region),
         tables(pool) {}
   /// With a name of its own.
-  std::shared_ptr<Table> create(Schema schema) {
-    return tables.create("t" + std::to_string(next++), std::move(schema)).value();
+  std::shared_ptr<Table> create(Schema schema, TableOptions options = {}) {
+    return tables.create("t" + std::to_string(next++), std::move(schema), options).value();
   }
 
   memory::Region region;
   memory::BufferPool pool;
-  TableCatalog tables;
+  Tables tables;
   int next = 0;
 };
 

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <utility>
 #include <vector>
 
+#include "base/cpu.hpp"
 #include "table/batch_run.hpp"
 #include "table/reference.hpp"
 #include "table/result.hpp"
@@ -31,7 +33,12 @@ RunResult run_batches(base::Random& random, const BatchProgram& program, const M
   MemorySource source(rows, 1 + random.below(700));
   const std::size_t row_bytes = program.pipeline().result.row_bytes();
   MemorySink sink(row_bytes * (1 + random.below(random.chance(0.5) ? 3 : 500)));
-  BatchRun run(program, source, sink, {group_bytes, random()});
+  // All forms of the work are tried that this machine has.
+  const auto cap = static_cast<base::Isa>(random.below(3));
+  const base::Isa isa = base::best_isa(base::cpu_features(), cap);
+  seen.scalar += isa == base::Isa::scalar;
+  seen.avx512 += isa == base::Isa::avx512;
+  BatchRun run(program, source, sink, {group_bytes, random(), isa});
   RunResult result{RunState::running, {}, {}, {}, {}};
   while (result.state == RunState::running || result.state == RunState::stalled) {
     result.state = run.step(static_cast<std::uint32_t>(1 + random.below(600)));
@@ -147,14 +154,69 @@ std::string difference_of_runs(base::Random& random, const MemoryRows& rows, Pip
   return "";
 }
 
-std::string difference_in_rounds(base::Random& random, int rounds, SeenInRuns& seen) {
+std::string difference_in_rounds(base::Random& random, int rounds, SeenInRuns& seen,
+                                 RegexCompiler* regexes) {
   for (int round = 0; round < rounds; ++round) {
     const Schema schema = random_small_schema(random);
     const unsigned wild = random.chance(0.3) ? 10 : 0;
     const MemoryRows rows = random_small_rows(random, schema, random.below(1000), wild);
     for (int pipelines = 0; pipelines < 10; ++pipelines) {
-      std::string difference = difference_of_runs(random, rows, random_pipeline(random, schema),
-                                                  std::size_t{1} << 20, seen);
+      std::string difference = difference_of_runs(
+          random, rows, random_pipeline(random, schema, regexes), std::size_t{1} << 20, seen);
+      if (!difference.empty()) return difference;
+    }
+  }
+  return "";
+}
+
+std::string difference_in_whole_rows(base::Random& random, int rounds, SeenInRuns& seen) {
+  using wire::ExpressionKind;
+  constexpr ExpressionKind kComparisons[] = {
+      ExpressionKind::equal,   ExpressionKind::not_equal,  ExpressionKind::less,
+      ExpressionKind::greater, ExpressionKind::less_equal, ExpressionKind::greater_equal};
+  const Schema schema = *Schema::parse(
+      "a i64 not null, b decimal(12,2) not null, c timestamp not null, d i64 not null,"
+      " e i64 not null, f i32 not null, g i32 not null, h i64 not null, i i16 not null,"
+      " j i8 not null, k char(5) not null");
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<std::byte> bytes(random.below(3000) * schema.row_bytes());
+    random.fill(bytes);
+    const MemoryRows rows(schema, std::move(bytes));
+    for (int pipelines = 0; pipelines < 10; ++pipelines) {
+      PipelineBuilder builder;
+      // Borders are values of rows, or at the ends of all numbers.
+      const auto border = [&](std::size_t column) {
+        std::int64_t number = 0;
+        if (rows.size() != 0) {
+          number = static_cast<std::int64_t>(
+              read_value(schema.column(column), rows.row(random.below(rows.size()))).number);
+        }
+        if (random.chance(0.05)) number = std::numeric_limits<std::int64_t>::min();
+        if (random.chance(0.05)) number = std::numeric_limits<std::int64_t>::max();
+        return builder.constant(column == 1   ? decimal_constant(number, 2)
+                                : column == 2 ? timestamp_constant(number)
+                                              : integer_constant(number));
+      };
+      for (std::uint64_t filters = random.below(4); filters-- > 0;) {
+        const std::size_t column = random.below(random.chance(0.7) ? 5 : 10);
+        const auto op = kComparisons[random.below(random.chance(0.9) ? 4 : 6)];
+        const auto left = builder.column(column);
+        if (random.chance(0.3)) {
+          const auto low = border(column);
+          builder.filter(builder.between(left, low, border(column)));
+        } else if (random.chance(0.3)) {
+          builder.filter(builder.binary(op, border(column), left));
+        } else {
+          builder.filter(builder.binary(op, left, border(column)));
+        }
+      }
+      if (random.chance(0.3)) builder.limit(random.below(2000));
+      const auto message = builder.finish();
+      if (!message) return message.error().message();
+      auto checked = check_pipeline(*message, schema);
+      if (!checked) return checked.error().message();
+      std::string difference =
+          difference_of_runs(random, rows, std::move(*checked), std::size_t{1} << 20, seen);
       if (!difference.empty()) return difference;
     }
   }

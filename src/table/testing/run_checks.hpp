@@ -20,6 +20,8 @@ struct SeenInRuns {
   int groups = 0;
   int rows = 0;
   int smart = 0;
+  int scalar = 0;  // by plain C++
+  int avx512 = 0;
 };
 
 /// Runs a pipeline both ways; the batches by steps and rooms of any size, their rows merged. Sums
@@ -31,7 +33,11 @@ struct SeenInRuns {
 
 /// The same for so many rounds of pipelines and rows by chance, with few keys and all the memory,
 /// or with many keys and as little as there may be.
-[[nodiscard]] std::string difference_in_rounds(base::Random& random, int rounds, SeenInRuns& seen);
+[[nodiscard]] std::string difference_in_rounds(base::Random& random, int rounds, SeenInRuns& seen,
+                                               RegexCompiler* regexes = nullptr);
+/// Rows of 64 bytes of which all columns are wanted, and filters by ranges.
+[[nodiscard]] std::string difference_in_whole_rows(base::Random& random, int rounds,
+                                                   SeenInRuns& seen);
 [[nodiscard]] std::string difference_in_little_memory(base::Random& random, int rounds,
                                                       SeenInRuns& seen);
 

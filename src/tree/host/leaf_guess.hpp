@@ -41,7 +41,8 @@ class LeafGuess {
     return notes_ != nullptr && (score_ > 0 || ++pause_ % kPause == 0);
   }
 
-  /// Asks for the notes about a group of children of the node that `lid` names. Requires: pays().
+  /// Asks for the notes about a group of children of the node that `lid` names. Requires:
+  /// is_worth().
   void prepare(wire::Lid lid, std::uint32_t group) const {
     __builtin_prefetch(&notes_[place_of(lid, group * wire::kGroupChildren)]);
   }

@@ -8,21 +8,20 @@
 #include <vector>
 
 #include "memory/region.hpp"
-#include "tree/write/catalog.hpp"
-#include "tree/write/map_core.hpp"
+#include "tree/write/map_object.hpp"
 
 namespace espalier::tree {
 
 /// A store with one map, and a look at whether its root is still what it was.
 class DroppedMapUnderTest {
  public:
-  DroppedMapUnderTest() { map_ = *catalog_.create("name", {}); }
+  DroppedMapUnderTest() { map_ = *create_map(store, "name", {}); }
 
   /// Drops the map, and lets go of it.
   void drop() {
     const wire::Ref root = map_->table.get(map_->root);
     root_offset_ = root.offset();
-    static_cast<void>(catalog_.drop("name"));
+    static_cast<void>(store.catalog.drop("name"));
     map_.reset();
   }
   [[nodiscard]] bool freed() const {
@@ -34,7 +33,6 @@ class DroppedMapUnderTest {
                   8};
 
  private:
-  Catalog catalog_{store};
   std::shared_ptr<MapCore> map_;
   std::uint64_t root_offset_ = 0;
 };

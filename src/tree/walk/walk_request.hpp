@@ -5,8 +5,8 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
+#include "espalier/condition.hpp"
 #include "espalier/types.hpp"
 #include "wire/ref.hpp"
 
@@ -19,25 +19,17 @@ struct HeldVersion {
   std::string owner;  // for operators: "process 12", "session 3"
 };
 
-/// What must hold of a key's newest state for a write to happen.
-struct WriteCondition {
-  enum class Kind : std::uint8_t { none, absent, present, value, version };
-  Kind kind = Kind::none;
-  std::uint64_t version = 0;
-  std::string_view value;
-};
-
 /// A request on its way to a lane.
 struct WalkRequest {
   const Request* request = nullptr;
   Handler* handler = nullptr;
   const HeldVersion* held = nullptr;  // read as of this version; null: the newest released one
   wire::Ref hint{};                   // enter here first
-  WriteCondition condition{};         // of a write
+  Condition condition{};              // of a write: on the key's newest state
 
   /// Nothing but the request: no version to read, no place to enter, no condition.
   [[nodiscard]] bool plain() const {
-    return held == nullptr && !hint && condition.kind == WriteCondition::Kind::none;
+    return held == nullptr && !hint && condition.kind == ConditionKind::none;
   }
 };
 

@@ -58,7 +58,7 @@ class PreparedBatch {
     for (std::size_t i = 0; i < checks.size(); ++i) {
       const BatchCheck& check = checks[i];
       condition_keys_[i].assign(check.key);
-      conditions_.push_back({&condition_keys_[i], {check.kind, check.version, check.value}});
+      conditions_.push_back({&condition_keys_[i], check.condition});
     }
   }
 

@@ -28,9 +28,7 @@ struct BatchWrite {
 
 struct BatchCheck {
   std::string_view key;
-  std::string_view value;     // of Kind::value
-  std::uint64_t version = 0;  // of Kind::version
-  WriteCondition::Kind kind = WriteCondition::Kind::none;
+  Condition condition{};
 };
 
 /// What a batch did, to be told when `wait_for` is released (rule 6).

@@ -11,7 +11,7 @@
 namespace espalier::tree {
 namespace {
 
-using Kind = WriteCondition::Kind;
+using Kind = ConditionKind;
 
 class BatchTest : public ::testing::Test, protected TreeFixture {
  protected:
@@ -56,22 +56,23 @@ TEST_F(BatchTest, TakesKeysInAnyOrderAndTheLastWriteOfEach) {
 TEST_F(BatchTest, AFailedCheckNamesItselfAndWhatToWaitFor) {
   put("key", "value");
   const std::uint64_t version = put("key", "other").version;
-  const auto applied = apply({{"a", "1"}}, {{"key", {}, 0, Kind::present},
-                                            {"none", {}, 0, Kind::none},
-                                            {"key", "value", 0, Kind::value},
-                                            {"key", {}, 0, Kind::absent}});
+  const auto applied = apply({{"a", "1"}}, {{"key", {Kind::present, 0, {}}},
+                                            {"none", {Kind::none, 0, {}}},
+                                            {"key", {Kind::value, 0, "value"}},
+                                            {"key", {Kind::absent, 0, {}}}});
   ASSERT_TRUE(applied);
   EXPECT_EQ(applied->failed_check, 2u);
   EXPECT_GE(applied->wait_for, version);
   EXPECT_EQ(get("a"), "(nothing)");
-  EXPECT_EQ(apply({{"a", "1"}}, {{"key", {}, version, Kind::version}})->failed_check, std::nullopt);
+  EXPECT_EQ(apply({{"a", "1"}}, {{"key", {Kind::version, version, {}}}})->failed_check,
+            std::nullopt);
   EXPECT_EQ(get("a"), "1");
 }
 
 TEST_F(BatchTest, ValuesOutOfLineAreKeptOrTakenBack) {
   const std::string large(5000, 'v');
   const std::uint64_t before = buffers_in_use();
-  EXPECT_EQ(apply({{"a", large}, {"b", large}}, {{"a", {}, 0, Kind::present}})->failed_check, 0u);
+  EXPECT_EQ(apply({{"a", large}, {"b", large}}, {{"a", {Kind::present, 0, {}}}})->failed_check, 0u);
   EXPECT_EQ(buffers_in_use(), before);
   EXPECT_EQ(apply({{"a", large}, {"b", large}, {"b", large}})->failed_check, std::nullopt);
   EXPECT_EQ(get("b"), large);
@@ -129,12 +130,12 @@ TEST_F(BatchTest, RefusesWhatIsTooLong) {
   EXPECT_EQ(refusal({}), Code::invalid_argument);
   EXPECT_EQ(refusal({{key, "1"}}), Code::key_too_long);
   EXPECT_EQ(refusal({{"", "1"}}), Code::key_too_long);
-  EXPECT_EQ(refusal({{"a", "1"}}, {{key, {}, 0, Kind::absent}}), Code::key_too_long);
+  EXPECT_EQ(refusal({{"a", "1"}}, {{key, {Kind::absent, 0, {}}}}), Code::key_too_long);
   EXPECT_EQ(refusal({{"a", value}}), Code::value_too_long);
   EXPECT_EQ(refusal(std::vector<BatchWrite>(kBatchWritesMax + 1, {"a", "1"})),
             Code::invalid_argument);
   EXPECT_EQ(refusal({{"a", "1"}},
-                    std::vector<BatchCheck>(kBatchChecksMax + 1, {"a", {}, 0, Kind::absent})),
+                    std::vector<BatchCheck>(kBatchChecksMax + 1, {"a", {Kind::absent, 0, {}}})),
             Code::invalid_argument);
   EXPECT_EQ(get("a"), "(nothing)");
   EXPECT_EQ(refusal(std::vector<BatchWrite>(kBatchWritesMax, {"a", "1"})), Code::invalid);

@@ -184,8 +184,8 @@ std::string_view stored_value(const MapCore& map, std::string_view value_ref) {
   return {reinterpret_cast<const char*>(at) + sizeof(wire::ValueHeader), value.bytes};
 }
 
-bool holds(const MapCore& map, const NewestState& state, const WriteCondition& condition) {
-  using Kind = WriteCondition::Kind;
+bool holds(const MapCore& map, const NewestState& state, const Condition& condition) {
+  using Kind = ConditionKind;
   switch (condition.kind) {
     case Kind::none: return true;
     case Kind::absent: return !state.existed;

@@ -24,7 +24,7 @@ struct WriteIntent {
   const SearchKey* key = nullptr;
   std::string_view value;  // inline bytes, or the bytes of a ValueRef
   bool out_of_line = false;
-  WriteCondition condition{};
+  Condition condition{};
 };
 
 enum class WriteStatus : std::uint8_t {
@@ -60,7 +60,7 @@ NewestState newest_state(const MapCore& map, const NodeView& leaf, const SearchK
                          const LeafProbe* known = nullptr);
 
 /// Whether the condition holds.
-bool holds(const MapCore& map, const NewestState& state, const WriteCondition& condition);
+bool holds(const MapCore& map, const NewestState& state, const Condition& condition);
 
 /// Whether a write of this kind takes effect on a key that exists or not.
 [[nodiscard]] constexpr bool takes_effect(Op op, bool existed) {

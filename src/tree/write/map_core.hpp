@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of one map on its host, and of one thread that works on maps.
 //
-// MapCore holds no algorithm: walks read through it (walk.hpp), writers change leaves
+// MapCore holds no algorithm: walks read through it (walk/walker.hpp), writers change leaves
 // (leaf_write.hpp), the structure changes under its lock (structure.hpp).
 //
 // Locks, in the order in which they may be taken:
 //   structure lock -> leaf locks in ascending key order -> reclaimer, page table
-//   registry of maps, reclaimer -> spare nodes -> pool
+//   catalogue -> registry of maps, reclaimer -> spare nodes -> pool
 // No lock is held while a walk waits, and no version is taken before all locks are held (rule 11).
 #pragma once
 
@@ -19,6 +19,7 @@
 
 #include "base/epoch.hpp"
 #include "base/lease_table.hpp"
+#include "catalog/catalog.hpp"
 #include "espalier/types.hpp"
 #include "memory/buffer_pool.hpp"
 #include "memory/region.hpp"
@@ -32,7 +33,7 @@
 
 namespace espalier::tree {
 
-/// What the maps of one store share.
+/// What the objects of one store share.
 struct StoreCore {
   /// The epoch table goes into the region's first extent.
   StoreCore(memory::Region region_in, std::uint32_t participants_max)
@@ -56,6 +57,7 @@ struct StoreCore {
   Reclaimer reclaimer;
   MapRegistry maps;  // for audits
   DroppedMaps dropped;
+  catalog::Catalog catalog;  // last, for what it holds gives memory back to the others
 };
 
 /// A counter that many threads add to.
@@ -79,12 +81,14 @@ class ShardedCounter {
 };
 
 /// One map: the view by which it is read, and what writing takes. Lives as long as anybody holds
-/// it, dropped or not (catalog.hpp).
-class MapCore : public MapView {
+/// it, dropped or not (map_object.hpp).
+class MapCore final : public MapView, public catalog::Object {
  public:
+  static constexpr ObjectKind kKind = ObjectKind::map;
+
   static Result<std::unique_ptr<MapCore>> create(StoreCore& store, std::uint32_t id,
                                                  std::string name, const MapOptions& options);
-  ~MapCore();
+  ~MapCore() override;
   MapCore(const MapCore&) = delete;
   MapCore& operator=(const MapCore&) = delete;
 
@@ -108,7 +112,7 @@ class MapCore : public MapView {
   /// map. Its structure stays whole, so that a request under way need not look.
   std::atomic<bool> dropped{false};
   /// Sets it, and says so in the map's header, where readers from elsewhere look.
-  void set_dropped() {
+  void set_dropped() override {
     if (!planted(Bug::drop_not_shown)) {
       base::store_shared<std::uint64_t>(at(header_offset) + offsetof(wire::MapHeader, superseded),
                                         0, std::memory_order_release);
@@ -130,6 +134,9 @@ class MapCore : public MapView {
   /// Has them lie where other nodes lie, so that they keep no extents for themselves.
   void repack_spares();
 
+  /// wire::MapShape.
+  [[nodiscard]] std::string description() const override;
+  [[nodiscard]] catalog::ObjectNumbers numbers() const override;
   /// Bytes of all its buffers: nodes, values, page table, what is reserved and what waits.
   [[nodiscard]] std::uint64_t memory_bytes() const;
 

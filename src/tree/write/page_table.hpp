@@ -40,17 +40,6 @@ class PageTable {
                                                          std::memory_order_acquire);
     return offset == 0 ? 0 : offset + std::uint64_t{8} * (lid % wire::kTablePageEntries);
   }
-  /// The same in two steps, for walkers that have each word brought to them: where the directory
-  /// names the page of `lid` (0: nowhere), and where in that page the entry lies.
-  [[nodiscard]] std::uint64_t directory_entry_offset(wire::Lid lid) const {
-    const std::uint32_t page = lid >> wire::kTablePageShift;
-    return page >= wire::kDirectoryEntries || page < wire::kHeaderWords
-               ? 0
-               : directory_offset_ + std::uint64_t{8} * page;
-  }
-  [[nodiscard]] static std::uint64_t entry_in_page(std::uint64_t page_offset, wire::Lid lid) {
-    return page_offset + std::uint64_t{8} * (lid % wire::kTablePageEntries);
-  }
   [[nodiscard]] wire::Ref get(wire::Lid lid) const {
     const std::uint64_t offset = entry_offset(lid);
     return offset == 0 ? wire::Ref{}

@@ -24,7 +24,7 @@ WriteOutcome write_with_restructure(ThreadContext& context, MapCore& map,
 /// A condition on one key of a batch.
 struct KeyCondition {
   const SearchKey* key = nullptr;
-  WriteCondition condition{};
+  Condition condition{};
 };
 
 struct BatchOutcome {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// `espalier-bench table`: queries of tables, worked out beside the memory and elsewhere.
+//
+// An experiment is a list of queries, each answered in several ways, which are the targets:
+//
+//   read     the whole table by one core, and nothing done; copy: copied. What others are held to.
+//   stage    the executor alone, into 64 KiB that are always free: a node's part of the work
+//   absl     absl::flat_hash_map or _set by hand (group, distinct): the same rows of the result
+//   local    table and work at the client, result in its memory                       [LCPU]
+//   remote   a process works it out, keeps the result, then sends it by a socket      [RCPU]
+//   pull     every row is read from a node, and the work done at the client
+//   pushed   a node works it out and streams what remains                             [FV]
+//
+//   response  all columns of few rows: how long an answer takes               [Farview Fig. 6]
+//   project   three columns of long rows, by lines and by rows                [Farview Fig. 7]
+//   select    all columns of a share of the rows                              [Farview Fig. 8]
+//   distinct  the values of a column                                          [Farview Fig. 9a]
+//   group     sums by the values of a column                                  [Farview Fig. 9b, c]
+//   clients   several clients at a time, each with the distinct query         [Farview Fig. 12]
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/node_transport.hpp"
+#include "bench/output.hpp"
+#include "bench/point_run.hpp"
+#include "bench/table_data.hpp"
+
+namespace espalier::bench {
+
+struct TableOptions : PointOptions {
+  std::vector<std::string> experiments;                ///< none: all
+  std::vector<std::string> targets;                    ///< none: all
+  std::uint64_t table_bytes = std::uint64_t{1} << 30;  ///< about
+  std::vector<NodeTransport> transports{NodeTransport::unix_socket, NodeTransport::shm};
+  std::vector<std::uint64_t> groups{16, 1024, 65536, 1 << 20};  ///< of those in kGroupCounts
+  std::vector<std::uint32_t> clients{1, 6};
+  std::uint64_t short_queries = 200;  ///< response: how many of each
+};
+
+/// The queries of an experiment.
+std::vector<TableQuery> table_queries(const TableOptions& options, std::string_view experiment);
+
+/// Points of the targets read, copy, stage and absl.
+std::vector<MeasuredPoint> stage_points(const TableOptions& options, std::string_view experiment);
+/// Points of the targets local, remote, pull and pushed.
+std::vector<MeasuredPoint> way_points(const TableOptions& options, std::string_view experiment);
+/// The points of --experiment clients.
+std::vector<MeasuredPoint> client_points(const TableOptions& options);
+
+/// The names of all experiments, and of all targets, with commas between.
+std::string table_experiment_names();
+std::string table_target_names();
+
+/// What is wrong with the options, in one sentence; nothing if all is well.
+std::optional<std::string> problem_of(const TableOptions& options);
+
+/// Returns what main should: 1 if points that should agree did not.
+/// Errors: throws std::runtime_error or std::bad_alloc.
+int run_table(const TableOptions& options, const Output& output);
+
+}  // namespace espalier::bench

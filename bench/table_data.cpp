@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/table_data.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <ctime>
+#include <iterator>
+#include <numeric>
+#include <stdexcept>
+
+#include "base/clock.hpp"
+#include "base/cpu.hpp"
+#include "base/random.hpp"
+#include "bench/huge_memory.hpp"
+#include "bench/map_session.hpp"
+#include "bench/mix.hpp"
+#include "table/snapshot.hpp"
+
+namespace espalier::bench {
+namespace {
+
+constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
+
+table::Schema schema_of(std::uint32_t row_bytes) {
+  std::string text;
+  for (std::size_t i = 0; i < row_bytes / kWordBytes; ++i) {
+    text += fmt::format("{}c{} i64 not null", i == 0 ? "" : ", ", i);
+  }
+  auto schema = table::Schema::parse(text);
+  if (!schema) throw std::runtime_error("no schema of rows of this size");
+  return std::move(*schema);
+}
+
+void fill_row(base::Random& random, std::byte* row) {
+  std::uint64_t words[kKeysColumn + std::size(kGroupCounts)] = {random.below(1000),
+                                                                random.below(1000)};
+  for (std::size_t i = 0; i < std::size(kGroupCounts); ++i) {
+    words[kKeysColumn + i] = random.below(kGroupCounts[i]);
+  }
+  std::memcpy(row, words, sizeof words);
+}
+
+std::uint64_t sum_of(const std::byte* at, std::size_t bytes) {
+  std::array<std::uint64_t, 8> sums{};
+  for (std::size_t i = 0; i + sizeof sums <= bytes; i += sizeof sums) {
+    std::array<std::uint64_t, 8> words;
+    std::memcpy(words.data(), at + i, sizeof words);
+    for (std::size_t k = 0; k < words.size(); ++k) sums[k] += words[k];
+  }
+  std::uint64_t sum = 0;
+  for (const std::uint64_t part : sums) sum += part;
+  return sum;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx512f"))) std::uint64_t sum_of_avx512(const std::byte* at,
+                                                               std::size_t bytes) {
+  __m512i sums[4] = {};
+  std::size_t i = 0;
+  for (; i + 256 <= bytes; i += 256) {
+    for (std::size_t k = 0; k < 4; ++k) {
+      sums[k] = _mm512_add_epi64(sums[k], _mm512_loadu_si512(at + i + 64 * k));
+    }
+  }
+  const __m512i all =
+      _mm512_add_epi64(_mm512_add_epi64(sums[0], sums[1]), _mm512_add_epi64(sums[2], sums[3]));
+  std::array<std::uint64_t, 8> lanes;
+  _mm512_storeu_si512(lanes.data(), all);
+  return std::accumulate(lanes.begin(), lanes.end(), sum_of(at + i, bytes - i));
+}
+#endif
+
+template <class Use>
+PassTime pass_over(const TableData& data, Use&& use) {
+  const table::TableSnapshot snapshot(data.table());
+  std::uint64_t checksum = 0;
+  const PassWatch watch;
+  for (std::uint64_t page = 0; page < snapshot.pages(); ++page) {
+    const auto span = value_or_throw(snapshot.page(page), "cannot read the table");
+    checksum += use(span.rows, span.bytes());
+  }
+  PassTime time = watch.elapsed();
+  // The sum is looked at, so that it is made.
+  time.seconds += checksum == 1 ? 1e-9 : 0;
+  return time;
+}
+
+}  // namespace
+
+TableData::TableData(std::uint64_t bytes, std::uint32_t row_bytes, std::uint64_t seed)
+    : region_(value_or_throw(
+          memory::Region::reserve({.bytes_max = bytes + bytes / 8 + (std::uint64_t{64} << 20)}),
+          "no memory for the table")),
+      pool_(region_),
+      tables_(pool_) {
+  table_ = value_or_throw(tables_.create("t", schema_of(row_bytes)), "cannot make a table");
+  base::Random random(seed);
+  const std::uint64_t at_once =
+      std::min<std::uint64_t>(4096, std::max<std::uint64_t>(1, bytes / row_bytes));
+  std::vector<std::byte> rows(at_once * row_bytes);
+  for (std::uint64_t at = 0; at < bytes / row_bytes; at += at_once) {
+    random.fill(rows);
+    for (std::uint64_t i = 0; i < at_once; ++i) fill_row(random, rows.data() + i * row_bytes);
+    if (!table_->append(rows)) throw std::runtime_error("cannot append rows to the table");
+  }
+}
+
+std::shared_ptr<const TableData> TableData::kept_;
+std::array<std::uint64_t, 3> TableData::kept_for_;
+
+std::shared_ptr<const TableData> TableData::of(std::uint64_t bytes, std::uint32_t row_bytes,
+                                               std::uint64_t seed) {
+  const std::array<std::uint64_t, 3> wanted{bytes, row_bytes, seed};
+  if (!kept_ || kept_for_ != wanted) {
+    kept_.reset();
+    kept_ = std::make_shared<const TableData>(bytes, row_bytes, seed);
+    kept_for_ = wanted;
+  }
+  return kept_;
+}
+
+void TableData::forget() { kept_.reset(); }
+
+std::vector<std::byte> message_of(const TableQuery& query) {
+  table::PipelineBuilder builder;
+  query.build(builder);
+  auto message = builder.finish();
+  if (!message) throw std::runtime_error("a query of the benchmark: " + message.error().message());
+  return std::move(*message);
+}
+
+std::uint64_t hash_of_rows(std::span<const std::byte> rows, std::size_t row_bytes) {
+  std::uint64_t sum = 0;
+  for (std::size_t at = 0; at + row_bytes <= rows.size(); at += row_bytes) {
+    std::uint64_t hash = 0;
+    for (std::size_t word = 0; word < row_bytes; word += kWordBytes) {
+      std::uint64_t value = 0;
+      std::memcpy(&value, rows.data() + at + word, kWordBytes);
+      hash = (hash ^ value) * kGolden;
+    }
+    sum += base::mix64(hash);
+  }
+  return sum;
+}
+
+std::uint64_t thread_cpu_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+PassWatch::PassWatch() : cpu_ns_(thread_cpu_ns()) {}
+
+PassTime PassWatch::elapsed() const {
+  const auto seconds = [](std::uint64_t ns) {
+    return static_cast<double>(std::max<std::uint64_t>(ns, 1)) * 1e-9;
+  };
+  return {seconds(watch_.elapsed_ns()), seconds(thread_cpu_ns() - cpu_ns_)};
+}
+
+PassTime read_pass(const TableData& data) {
+#if defined(__x86_64__)
+  if (base::isa() == base::Isa::avx512) return pass_over(data, sum_of_avx512);
+#endif
+  return pass_over(data, sum_of);
+}
+
+PassTime copy_pass(const TableData& data) {
+  // As large as what a table is copied to, and touched before.
+  static HugeBuffer to;
+  if (to.bytes() < data.bytes()) {
+    to = HugeBuffer(data.bytes());
+    std::memset(to.data(), 1, to.bytes());
+  }
+  std::size_t used = 0;
+  return pass_over(data, [&](const std::byte* at, std::size_t bytes) {
+    std::memcpy(to.data() + used, at, bytes);
+    used += bytes;
+    return static_cast<std::uint64_t>(to.data()[used - 1]);
+  });
+}
+
+}  // namespace espalier::bench

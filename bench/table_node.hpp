@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node in a process of its own that holds a table of the benchmark, and another process that
+// works queries out and sends what it kept: what `pushed`, `pull` and `remote` ask.
+//
+// Thread: one at a time; the address from any.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "bench/node_process.hpp"
+#include "bench/node_transport.hpp"
+#include "bench/table_data.hpp"
+#include "client/tables.hpp"
+#include "espalier/map.hpp"
+#include "memory/shared_memory.hpp"
+#include "table/run.hpp"
+
+namespace espalier::bench {
+
+/// One client's way to a table on a node.
+struct TableClient {
+  Store store;
+  std::shared_ptr<client::TableImpl> table;
+
+  /// Errors: throws std::runtime_error.
+  static TableClient open(const std::string& address);
+};
+
+/// Starts a node and copies the table into it. Errors: throws std::runtime_error.
+class TableNode {
+ public:
+  TableNode(const TableData& data, NodeTransport transport);
+  /// The last one is kept, since many points in a row ask for the same.
+  static std::shared_ptr<const TableNode> of(const std::shared_ptr<const TableData>& data,
+                                             NodeTransport transport);
+  static void forget();
+
+  [[nodiscard]] const std::string& address() const { return address_; }
+
+ private:
+  std::string address_;
+  std::unique_ptr<NodeProcess> process_;
+
+  static std::shared_ptr<const TableNode> kept_;
+  static std::weak_ptr<const TableData> kept_for_;
+  static NodeTransport kept_by_;
+};
+
+/// A server as one writes it without operators that stream: it keeps a query's whole result, then
+/// sends it. Errors: throws std::runtime_error.
+class KeepingServer {
+ public:
+  /// Forks: the process has the table because this one has. Requires: `data` lives as long.
+  KeepingServer(const TableData& data, std::span<const std::byte> message);
+  ~KeepingServer();
+  KeepingServer(const KeepingServer&) = delete;
+  KeepingServer& operator=(const KeepingServer&) = delete;
+
+  /// Has it work out the query, and receives the result. Returns how many bytes came.
+  std::size_t ask(std::span<std::byte> into) const;
+
+ private:
+  memory::Descriptor line_;
+  pid_t process_ = -1;
+};
+
+/// Works a query out here, from rows in this process. Returns the bytes of the result, of which
+/// there are at most as many as `into` has. Errors: throws std::runtime_error.
+std::size_t run_locally(table::RowSource& source, const table::Schema& schema,
+                        std::span<const std::byte> message, std::span<std::byte> into);
+
+}  // namespace espalier::bench

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "bench/run_table.hpp"
+#include "bench/testing/point_lines.hpp"
+
+namespace espalier::bench {
+namespace {
+
+TableOptions tiny(const std::string& experiment) {
+  TableOptions options;
+  options.experiments = {experiment};
+  options.table_bytes = std::uint64_t{1} << 20;
+  options.transports = {NodeTransport::unix_socket};
+  options.groups = {16, 65536};
+  options.clients = {2};
+  options.short_queries = 5;
+  options.repeats = 1;
+  options.json = true;
+  options.probe_rounds = 0;
+  return options;
+}
+
+PointLines run(const TableOptions& options) {
+  PointLines lines =
+      slots_of("table", [&](const Output& output) { return run_table(options, output); });
+  EXPECT_EQ(lines.exit_code, 0);
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+  for (const Json& line : lines.runs) {
+    EXPECT_EQ(line.at("complete"), true) << line;
+    EXPECT_GT(line.at("ops_per_s"), 0) << line;
+  }
+  return lines;
+}
+
+std::set<std::string> targets_of(const PointLines& lines) {
+  std::set<std::string> targets;
+  for (const Json& line : lines.runs) targets.insert(line.at("target"));
+  return targets;
+}
+
+// That all ways give the same rows is looked at by the run itself (result_hashes_equal).
+
+TEST(RunTable, SelectsInEveryWay) {
+  const PointLines lines = run(tiny("select"));
+  EXPECT_EQ(targets_of(lines),
+            (std::set<std::string>{"read", "copy", "stage", "local", "remote", "pull", "pushed"}));
+  for (const Json& line : lines.runs) {
+    if (line.value("percent", 0) != 100) continue;
+    EXPECT_EQ(line.at("result_rows"), 16384) << line;
+  }
+  for (const Json& line : lines.runs_with("target", "stage")) {
+    EXPECT_GT(line.at("of_read"), 0) << line;
+    EXPECT_GT(line.at("longest_step_us"), 0) << line;
+    EXPECT_EQ(line.at("bytes_per_op"), 64) << line;
+  }
+  for (const Json& line : lines.runs_with("target", "pull")) {
+    EXPECT_EQ(line.at("bytes_per_op"), 64) << line;
+  }
+}
+
+TEST(RunTable, GroupsBesideAbsl) {
+  TableOptions options = tiny("group");
+  options.targets = {"stage", "absl", "pushed"};
+  const PointLines lines = run(options);
+  EXPECT_EQ(lines.runs.size(), 6u);
+  for (const Json& line : lines.runs) {
+    if (line.value("groups", 0) != 16 || line.at("target") == "absl") continue;
+    EXPECT_EQ(line.at("result_rows"), 16) << line;
+  }
+  options = tiny("distinct");
+  options.targets = {"stage", "absl"};
+  EXPECT_EQ(run(options).runs.size(), 4u);
+}
+
+TEST(RunTable, ProjectsByLinesAndByRows) {
+  TableOptions options = tiny("project");
+  options.targets = {"stage"};
+  const PointLines lines = run(options);
+  EXPECT_EQ(lines.runs.size(), 5u);
+  for (const Json& line : lines.runs) {
+    if (line.at("addressing") != "smart") continue;
+    EXPECT_EQ(line.at("bytes_per_op"), 64) << line;
+  }
+}
+
+TEST(RunTable, AnswersFewRowsAndSeveralClients) {
+  const PointLines few = run(tiny("response"));
+  EXPECT_EQ(targets_of(few), (std::set<std::string>{"local", "remote", "pushed"}));
+  for (const Json& line : few.runs) EXPECT_GT(line.at("ns_p50"), 0) << line;
+  const PointLines together = run(tiny("clients"));
+  ASSERT_EQ(together.runs.size(), 1u);
+  EXPECT_EQ(together.runs[0].at("clients"), 2);
+  EXPECT_GE(together.runs[0].at("slowest_to_fastest"), 1);
+  EXPECT_GT(together.runs[0].at("get_ns_p99_idle"), 0);
+}
+
+TEST(RunTable, SaysWhatIsWrongWithItsOptions) {
+  EXPECT_EQ(problem_of(tiny("select")), std::nullopt);
+  EXPECT_TRUE(problem_of(tiny("join")));
+  TableOptions options = tiny("group");
+  options.groups = {17};
+  EXPECT_TRUE(problem_of(options));
+  options = tiny("group");
+  options.targets = {"elsewhere"};
+  EXPECT_TRUE(problem_of(options));
+  options = tiny("group");
+  options.transports = {NodeTransport::roce_udp};
+  EXPECT_TRUE(problem_of(options));
+  options = tiny("clients");
+  options.clients = {0};
+  EXPECT_TRUE(problem_of(options));
+}
+
+}  // namespace
+}  // namespace espalier::bench

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Points of `espalier-bench table` that end with the result in a client's memory.
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "bench/huge_memory.hpp"
+#include "bench/probe.hpp"
+#include "bench/run_table.hpp"
+#include "bench/table_node.hpp"
+#include "table/result.hpp"
+#include "table/snapshot_source.hpp"
+
+namespace espalier::bench {
+namespace {
+
+constexpr std::uint64_t kMergeSeed = 2;
+
+/// Where a client's rows come to lie.
+HugeBuffer& result_memory(std::uint64_t bytes) {
+  static HugeBuffer memory;
+  if (memory.bytes() < bytes) {
+    memory = HugeBuffer(bytes);
+    std::memset(memory.data(), 1, memory.bytes());
+  }
+  return memory;
+}
+
+/// One way to an answer: `ask` leaves the result in memory; numbers are those of the last time.
+struct Way {
+  std::function<std::size_t(std::span<std::byte> into)> ask;
+  std::function<wire::QueryNumbers()> numbers;  // of a node; else none
+};
+using WayMaker = std::function<Way(const std::shared_ptr<const TableData>&)>;
+
+/// Copies what comes of a query; partial groups become whole ones.
+class Receiver {
+ public:
+  Receiver(const table::Pipeline& pipeline, std::span<std::byte> into)
+      : pipeline_(pipeline), merge_(pipeline, kMergeSeed), into_(into) {}
+
+  bool take(std::span<const std::byte> rows) {
+    if (!merge_.is_streaming()) {
+      merge_.take(rows);
+      return true;
+    }
+    const std::size_t bytes = merge_.take(rows) * pipeline_.result.row_bytes();
+    if (bytes > into_.size() - used_) throw std::runtime_error("more rows than the table has");
+    std::memcpy(into_.data() + used_, rows.data(), bytes);
+    used_ += bytes;
+    return true;
+  }
+  std::size_t finish() {
+    if (merge_.is_streaming()) return used_;
+    const std::size_t row_bytes = pipeline_.result.row_bytes();
+    for (std::size_t i = 0; i < merge_.size(); ++i, used_ += row_bytes) {
+      std::memcpy(into_.data() + used_, merge_.row(i), row_bytes);
+    }
+    return used_;
+  }
+
+ private:
+  const table::Pipeline& pipeline_;
+  table::ResultMerge merge_;
+  std::span<std::byte> into_;
+  std::size_t used_ = 0;
+};
+
+table::Pipeline checked_or_throw(std::span<const std::byte> message, const table::Schema& schema) {
+  auto checked = table::check_pipeline(message, schema);
+  if (!checked) throw std::runtime_error(checked.error().message());
+  return std::move(*checked);
+}
+
+wire::QueryNumbers query_node(TableClient& at, std::span<const std::byte> message,
+                              std::span<std::byte> into, std::size_t& bytes) {
+  const table::Pipeline pipeline = checked_or_throw(message, at.table->schema());
+  Receiver receiver(pipeline, into);
+  const auto done =
+      at.table->run(message, pipeline.result.row_bytes(),
+                    [&](std::span<const std::byte> rows) { return receiver.take(rows); });
+  if (!done) throw std::runtime_error(espalier::message(done.error()));
+  bytes = receiver.finish();
+  return *done;
+}
+
+/// Rows that lie one behind the other.
+class RowsInMemory final : public table::RowSource {
+ public:
+  RowsInMemory(std::span<const std::byte> rows, std::uint32_t row_bytes)
+      : rows_(rows), row_bytes_(row_bytes) {}
+  Result<table::RowSpan> next() override {
+    const std::size_t left = (rows_.size() - used_) / row_bytes_;
+    const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(left, 32768));
+    const table::RowSpan span{rows_.data() + used_, count, row_bytes_, used_ / row_bytes_};
+    used_ += span.bytes();
+    return span;
+  }
+
+ private:
+  std::span<const std::byte> rows_;
+  std::uint32_t row_bytes_;
+  std::size_t used_ = 0;
+};
+
+Way local_way(const std::shared_ptr<const TableData>& data, std::vector<std::byte> message) {
+  return {[=, message = std::move(message)](std::span<std::byte> into) {
+            table::SnapshotSource source(data->table());
+            return run_locally(source, data->table()->schema(), message, into);
+          },
+          {}};
+}
+
+Way remote_way(const std::shared_ptr<const TableData>& data,
+               const std::vector<std::byte>& message) {
+  const auto server = std::make_shared<const KeepingServer>(*data, message);
+  return {[data, server](std::span<std::byte> into) { return server->ask(into); }, {}};
+}
+
+/// What a client and its node have together while a point is measured.
+struct NodeScene {
+  std::shared_ptr<const TableNode> node;
+  TableClient client;
+  wire::QueryNumbers numbers{};
+};
+
+std::shared_ptr<NodeScene> open_scene(const std::shared_ptr<const TableData>& data,
+                                      NodeTransport transport) {
+  auto node = TableNode::of(data, transport);
+  TableClient client = TableClient::open(node->address());
+  return std::make_shared<NodeScene>(NodeScene{std::move(node), std::move(client), {}});
+}
+
+Way pushed_way(const std::shared_ptr<const TableData>& data, NodeTransport transport,
+               std::vector<std::byte> message) {
+  const auto scene = open_scene(data, transport);
+  return {[scene, message = std::move(message)](std::span<std::byte> into) {
+            std::size_t bytes = 0;
+            scene->numbers = query_node(scene->client, message, into, bytes);
+            return bytes;
+          },
+          [scene] { return scene->numbers; }};
+}
+
+Way pull_way(const std::shared_ptr<const TableData>& data, NodeTransport transport,
+             std::vector<std::byte> message) {
+  const auto scene = open_scene(data, transport);
+  const auto pulled = std::make_shared<HugeBuffer>(data->bytes());
+  TableQuery all;
+  all.build = [](table::PipelineBuilder&) {};
+  return {
+      [scene, pulled, whole = message_of(all),
+       message = std::move(message)](std::span<std::byte> into) {
+        std::size_t bytes = 0;
+        scene->numbers = query_node(scene->client, whole, {pulled->data(), pulled->bytes()}, bytes);
+        const table::Schema& schema = scene->client.table->schema();
+        RowsInMemory source({pulled->data(), bytes}, schema.row_bytes());
+        return run_locally(source, schema, message, into);
+      },
+      [scene] { return scene->numbers; }};
+}
+
+PointSample measure_way(const TableOptions& options, const TableQuery& query, const WayMaker& make,
+                        bool is_short) {
+  const auto data = TableData::of(options.table_bytes, query.row_bytes, options.seed);
+  const HugeBuffer& memory = result_memory(data->bytes());
+  const std::span<std::byte> into(memory.data(), memory.bytes());
+  const Way way = make(data);
+  PointSample sample;
+  run_pinned([&] {
+    std::size_t bytes = way.ask(into);  // so that all memory was touched
+    const std::uint64_t queries = is_short ? options.short_queries : 1;
+    const base::Stopwatch watch;
+    for (std::uint64_t i = 0; i < queries; ++i) {
+      const base::Stopwatch one;
+      bytes = way.ask(into);
+      sample.latencies.record(one.elapsed_ns());
+    }
+    sample.took(is_short ? queries : data->rows(), static_cast<double>(watch.elapsed_ns()) * 1e-9);
+    const table::Pipeline pipeline = checked_or_throw(message_of(query), data->table()->schema());
+    const std::size_t row_bytes = pipeline.result.row_bytes();
+    sample.checksum = hash_of_rows(into.first(bytes), row_bytes);
+    sample.numbers.emplace_back("result_rows", static_cast<double>(bytes / row_bytes));
+  });
+  const double rate = static_cast<double>(data->bytes()) / sample.seconds * 1e-9;
+  if (!is_short) sample.numbers.emplace_back("gb_per_s", rate);
+  if (!way.numbers) return sample;
+  const wire::QueryNumbers numbers = way.numbers();
+  const double per_op = is_short ? 1 : 1 / static_cast<double>(data->rows());
+  sample.numbers.emplace_back("round_trips_per_op", per_op);
+  sample.numbers.emplace_back("bytes_per_op", static_cast<double>(numbers.bytes_sent) * per_op);
+  sample.numbers.emplace_back("node_busy_ms", static_cast<double>(numbers.busy_ns) * 1e-6);
+  return sample;
+}
+
+MeasuredPoint way_point(const TableOptions& options, const std::string& target,
+                        const std::string& transport, const TableQuery& query, bool is_short,
+                        WayMaker make) {
+  MeasuredPoint point;
+  point.target = target;
+  point.workload = query.workload;
+  point.parameters = query.parameters;
+  point.parameters["table_bytes"] = options.table_bytes;
+  if (!transport.empty()) point.parameters["transport"] = transport;
+  // The client; the process that serves; a node's helper, which works beside its worker.
+  point.threads = target == "local" ? 1 : target == "remote" ? 2 : 3;
+  point.answers = point.workload + " " + query.parameters.dump();
+  point.measure = [=] { return measure_way(options, query, make, is_short); };
+  return point;
+}
+
+}  // namespace
+
+std::vector<MeasuredPoint> way_points(const TableOptions& options, std::string_view experiment) {
+  std::vector<MeasuredPoint> points;
+  const bool is_short = experiment == "response";
+  const auto wants = [&](std::string_view target) { return is_chosen(options.targets, target); };
+  const std::vector<TableQuery> queries = table_queries(options, experiment);
+  for (const TableQuery& query : queries) {
+    const auto message = message_of(query);
+    if (wants("local")) {
+      points.push_back(way_point(options, "local", "", query, is_short,
+                                 [=](const auto& data) { return local_way(data, message); }));
+    }
+    if (wants("remote")) {
+      points.push_back(way_point(options, "remote", "", query, is_short,
+                                 [=](const auto& data) { return remote_way(data, message); }));
+    }
+  }
+  for (const NodeTransport transport : options.transports) {
+    const std::string by(name(transport));
+    for (const TableQuery& query : queries) {
+      const auto message = message_of(query);
+      if (wants("pull") && !is_short) {
+        points.push_back(way_point(options, "pull", by, query, is_short, [=](const auto& data) {
+          return pull_way(data, transport, message);
+        }));
+      }
+      if (wants("pushed")) {
+        points.push_back(way_point(options, "pushed", by, query, is_short, [=](const auto& data) {
+          return pushed_way(data, transport, message);
+        }));
+      }
+    }
+  }
+  return points;
+}
+
+}  // namespace espalier::bench

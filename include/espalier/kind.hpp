@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kinds of what a store keeps under names.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace espalier {
+
+/// What stands behind a name. The numbers are the protocol's: never reused.
+enum class ObjectKind : std::uint8_t {
+  any = 0,  ///< of no object: whoever asks takes all kinds
+  map = 1,
+  table = 2,
+};
+
+/// "map", "table"; empty for what this version does not know.
+std::string_view name(ObjectKind kind);
+
+}  // namespace espalier

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The objects of one store, by name and by id: what a library embeds and what a node serves. Names
+// and ids are of one space, whatever the kinds.
+//
+// An object is shared: a drop takes away its name and its id, and its memory goes back when the
+// last who holds it lets go, so a thread may go on answering requests on an object that another one
+// has dropped. Nobody waits for anybody, and no answer is about an object of the same name made
+// later.
+//
+// Invariants
+// 1. An id names one object for ever; it is not used again when that object is dropped.
+// 2. An object found here is not marked as dropped at the moment of finding; it may be right after.
+// 3. What is found as of a kind is of that kind: typed calls never return another's object.
+//
+// Thread: any. The lock is taken before all locks of objects and memory, and not held while the
+// memory of an object is given back.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "catalog/object.hpp"
+#include "espalier/error.hpp"
+
+namespace espalier::catalog {
+
+/// An object with what the catalogue itself knows of it.
+struct Entry {
+  ObjectKind kind = ObjectKind::any;
+  std::uint32_t id = 0;
+  std::string name;
+  std::shared_ptr<Object> object;
+};
+using EntryPointer = std::shared_ptr<const Entry>;
+
+class Catalog {
+ public:
+  static constexpr std::size_t kNameBytesMax = 255;
+  [[nodiscard]] static bool is_name(std::string_view name) {
+    return !name.empty() && name.size() <= kNameBytesMax;
+  }
+
+  Catalog() = default;
+  Catalog(const Catalog&) = delete;
+  Catalog& operator=(const Catalog&) = delete;
+
+  // --- of one kind -------------------------------------------------------------------------------
+
+  /// Makes an object: `make(id, name)` returns Result<std::shared_ptr<T>>. Others wait meanwhile.
+  /// Errors: those of `make`; already_exists (detail: the ObjectKind of what has the name),
+  /// invalid_argument (a name of none or too many bytes), unsupported (all ids are used up).
+  template <ObjectOfKind T, class Make>
+  Result<std::shared_ptr<T>> create(std::string_view name, Make&& make) {
+    return typed<T>(add(name, T::kKind, [&make](std::uint32_t id, std::string own_name) {
+      return Result<std::shared_ptr<Object>>(make(id, std::move(own_name)));
+    }));
+  }
+  /// Errors: not_found; wrong_kind (detail: the ObjectKind of what has the name).
+  template <ObjectOfKind T>
+  [[nodiscard]] Result<std::shared_ptr<T>> open(std::string_view name) const {
+    return typed<T>(look_up(name, T::kKind));
+  }
+  /// The object with this id; null: there is none of this kind, or no longer.
+  template <ObjectOfKind T>
+  [[nodiscard]] std::shared_ptr<T> find(std::uint32_t id) const {
+    const EntryPointer found = look_up(id);
+    if (found == nullptr || found->kind != T::kKind) return nullptr;
+    return std::static_pointer_cast<T>(found->object);
+  }
+  /// As drop() below.
+  template <ObjectOfKind T>
+  Result<std::shared_ptr<T>> drop(std::string_view name) {
+    return typed<T>(drop(name, T::kKind));
+  }
+
+  // --- of any kind -------------------------------------------------------------------------------
+
+  /// Takes an object away from all who look for it, and marks it as dropped for those who have it.
+  /// Returns it, so that the caller can clear what it keeps for it; its memory goes back when the
+  /// last holder lets go. Errors: not_found; wrong_kind (detail: its kind, which is not `kind`).
+  Result<EntryPointer> drop(std::string_view name, ObjectKind kind = ObjectKind::any);
+
+  /// Those of a kind, by ascending names.
+  [[nodiscard]] std::vector<EntryPointer> list(ObjectKind kind = ObjectKind::any) const;
+  [[nodiscard]] std::vector<std::string> names(ObjectKind kind = ObjectKind::any) const;
+
+ private:
+  using Make = std::function<Result<std::shared_ptr<Object>>(std::uint32_t, std::string)>;
+
+  Result<EntryPointer> add(std::string_view name, ObjectKind kind, const Make& make);
+  [[nodiscard]] Result<EntryPointer> look_up(std::string_view name, ObjectKind kind) const;
+  [[nodiscard]] EntryPointer look_up(std::uint32_t id) const;
+  template <class T>
+  static Result<std::shared_ptr<T>> typed(const Result<EntryPointer>& found) {
+    if (!found) return std::unexpected(found.error());
+    return std::static_pointer_cast<T>((*found)->object);
+  }
+
+  mutable std::mutex mutex_;  // guards all below
+  std::map<std::string, EntryPointer, std::less<>> by_name_;
+  std::unordered_map<std::uint32_t, EntryPointer> by_id_;
+  std::uint32_t next_id_ = 1;  // 0 once all are used up
+};
+
+}  // namespace espalier::catalog

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the catalogue must know of an object, whatever its kind.
+//
+// A kind is a class derived from Object with its number as `kKind`, beside the data structure, and
+// a function that makes one in a catalogue (tree/write/map_object.hpp, table/table_object.hpp).
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+
+#include "espalier/kind.hpp"
+
+namespace espalier::catalog {
+
+/// Numbers that every kind has, each right but not all of one instant.
+struct ObjectNumbers {
+  std::uint64_t entries = 0;  ///< items of a map, rows of a table
+  std::uint64_t memory_bytes = 0;
+};
+
+class Object {
+ public:
+  virtual ~Object() = default;
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+
+  /// The object has lost its name: who still holds it should answer that there is none, and readers
+  /// from elsewhere find it dead. Called once, under the catalogue's lock.
+  virtual void set_dropped() = 0;
+  /// What it is made of, in the bytes of its kind (docs/formats/objects.md).
+  [[nodiscard]] virtual std::string description() const = 0;
+  /// Cost: some counters, and a lock of its own.
+  [[nodiscard]] virtual ObjectNumbers numbers() const = 0;
+
+ protected:
+  Object() = default;
+};
+
+/// A class of objects of one kind.
+template <class T>
+concept ObjectOfKind = std::derived_from<T, Object> && requires {
+  { T::kKind } -> std::convertible_to<ObjectKind>;
+};
+
+}  // namespace espalier::catalog

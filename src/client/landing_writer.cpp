@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/landing_writer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/bytes.hpp"
+#include "base/clock.hpp"
+
+namespace espalier::client {
+namespace {
+
+constexpr std::size_t kWriteBytes = std::size_t{256} << 10;  // of one WRITE
+constexpr std::uint64_t kPauseNs = 1'000'000'000;            // after a failure
+constexpr std::uint64_t kNapNs = 1'000'000;
+constexpr std::uint64_t kGiveUpNs = 10'000'000'000;  // without a completion
+constexpr int kSpins = 2000;
+
+}  // namespace
+
+bool LandingWriter::open(RemoteRequests& requests, NodeConnection& connection) {
+  if (link_ && link_->pair().state() == fabric::QueuePair::State::connected) return true;
+  link_.reset();
+  const std::uint64_t now = base::monotonic_ns();
+  if (now < not_before_ns_) return false;
+  not_before_ns_ = now + kPauseNs;
+  auto link = connection.open_beside(wire::LinkWay::writes);
+  if (!link) return false;
+  // The window of a pair that failed is as good as another.
+  if (grant_.window == 0) {
+    Outgoing ask;
+    ask.offload = wire::OffloadId::landing_open;
+    ask.payload = base::bytes_of(kWindowBytes);
+    const auto reply = requests.call(ask);
+    if (!reply || reply->payload.size() < sizeof grant_) return false;
+    std::memcpy(&grant_, reply->payload.data(), sizeof grant_);
+  }
+  link_ = std::move(*link);
+  return grant_.window != 0;
+}
+
+// All are in place when the last one's completion has come, for they take effect in order.
+bool LandingWriter::write(std::span<const std::byte> bytes) {
+  std::size_t at = 0;
+  std::uint64_t ended = 0;
+  std::uint64_t posted = 0;
+  std::uint64_t heard_ns = base::monotonic_ns();
+  int spins = 0;
+  while (at < bytes.size() || ended < posted) {
+    if (at < bytes.size()) {
+      const auto some = bytes.subspan(at, std::min(kWriteBytes, bytes.size() - at));
+      const auto request = fabric::WorkRequest::write(posted, some, grant_.key, grant_.base + at);
+      if (link_->pair().post(request).taken == 1) {
+        ++posted;
+        at += some.size();
+        continue;
+      }
+    }
+    fabric::Completion completions[16];
+    const std::size_t count = link_->completions().poll(completions);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (completions[i].status != fabric::Status::success) return false;
+    }
+    ended += count;
+    const std::uint64_t now = base::monotonic_ns();
+    if (count != 0) heard_ns = now;
+    if (now - heard_ns > kGiveUpNs) return false;
+    if (count == 0 && ++spins > kSpins) link_->endpoint().wait(kNapNs);
+  }
+  return true;
+}
+
+std::optional<std::expected<Reply, Refusal>> LandingWriter::append(
+    RemoteRequests& requests, NodeConnection& connection, std::uint32_t table,
+    std::span<const std::byte> rows) {
+  if (rows.size() < kWorthBytes || rows.size() > kWindowBytes) return std::nullopt;
+  if (!open(requests, connection)) return std::nullopt;
+  if (rows.size() > grant_.bytes) return std::nullopt;
+  if (!write(rows)) {
+    // What is still on its way may land in the window later, so it is not used again.
+    Outgoing give_back;
+    give_back.offload = wire::OffloadId::landing_close;
+    give_back.payload = base::bytes_of(grant_.window);
+    static_cast<void>(requests.call(give_back));
+    link_.reset();
+    grant_ = {};
+    return std::nullopt;
+  }
+  const wire::LandedRows landed{grant_.window, 0, rows.size()};
+  Outgoing request;
+  request.offload = wire::OffloadId::table_commit;
+  request.map = table;
+  request.payload = base::bytes_of(landed);
+  return requests.ask(request, {});
+}
+
+}  // namespace espalier::client

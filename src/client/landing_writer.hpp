@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that one thread WRITEs into memory of the node's, and then has appended: one message that
+// says where they lie, instead of messages that carry them.
+//
+// It needs a pair beside the thread's rings and a window that the node gives for the asking. Where
+// either is not to be had (rings in shared memory, transports whose WRITEs may be seen late, a node
+// with no memory to spare), nothing was appended, and the rows go by messages.
+//
+// Thread: one at a time: that of the rings.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "client/remote_pipeline.hpp"
+#include "client/side_link.hpp"
+#include "wire/landing.hpp"
+
+namespace espalier::client {
+
+class LandingWriter {
+ public:
+  /// Bytes of a window; rows that need more go by messages.
+  static constexpr std::uint64_t kWindowBytes = std::uint64_t{8} << 20;
+  /// Fewer bytes than these are sooner sent than written.
+  static constexpr std::size_t kWorthBytes = std::size_t{64} << 10;
+
+  LandingWriter() = default;
+  LandingWriter(const LandingWriter&) = delete;
+  LandingWriter& operator=(const LandingWriter&) = delete;
+
+  /// Writes whole rows and has them appended to a table: all or none. Returns what the node
+  /// answered; nothing if the rows must go by messages, and then the node was not asked to append.
+  /// Cost: the first time a handshake and a request; then the WRITEs, and a request.
+  std::optional<std::expected<Reply, Refusal>> append(RemoteRequests& requests,
+                                                      NodeConnection& connection,
+                                                      std::uint32_t table,
+                                                      std::span<const std::byte> rows);
+
+ private:
+  bool open(RemoteRequests& requests, NodeConnection& connection);
+  bool write(std::span<const std::byte> bytes);
+
+  std::unique_ptr<SideLink> link_;
+  wire::LandingGrant grant_{};
+  std::uint64_t not_before_ns_ = 0;  // when it is tried again to open one
+};
+
+}  // namespace espalier::client

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/side_link.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "base/clock.hpp"
+
+namespace espalier::client {
+namespace {
+
+constexpr std::uint32_t kPosts = 1024;  // and not ended
+constexpr std::uint64_t kNapNs = 10'000'000;
+
+}  // namespace
+
+SideLink::SideLink(std::unique_ptr<fabric::Endpoint> endpoint, wire::LinkWay way)
+    : way_(way),
+      endpoint_(std::move(endpoint)),
+      completions_(*endpoint_, kPosts),
+      receives_(*endpoint_, 1) {}
+
+SideLink::~SideLink() {
+  if (!pair_) return;
+  pair_->close();
+  endpoint_->progress();  // so that the node hears of it
+}
+
+Result<std::unique_ptr<SideLink>> SideLink::open(const fabric::FabricAddress& address,
+                                                 const wire::LinkToken& token, wire::LinkWay way,
+                                                 std::uint64_t timeout_ns) {
+  auto regions = fabric::RegionTable::create();
+  if (!regions) return std::unexpected(regions.error());
+  auto target = fabric::open_for_connecting(address, std::move(*regions));
+  if (!target) return std::unexpected(target.error());
+  std::unique_ptr<SideLink> link(new SideLink(std::move(target->endpoint), way));
+  if (const auto connected = link->connect(*target, token, timeout_ns); !connected) {
+    return std::unexpected(connected.error());
+  }
+  return link;
+}
+
+Result<void> SideLink::connect(const fabric::Connecting& target, const wire::LinkToken& token,
+                               std::uint64_t timeout_ns) {
+  wire::LinkHello hello{};
+  hello.magic = wire::kLinkMagic;
+  hello.protocol = wire::kLinkProtocol;
+  hello.way = static_cast<std::uint8_t>(way_);
+  hello.token = token;
+  fabric::QueuePairOptions options;
+  options.sends = &completions_;
+  options.receives = &receives_;
+  options.receive_depth = 1;
+  options.send_depth = kPosts;
+  options.mtu_bytes = target.mtu_bytes;
+  auto pair = endpoint_->connect(target.target, options, std::as_bytes(std::span(&hello, 1)));
+  if (!pair) return std::unexpected(pair.error());
+  pair_ = std::move(*pair);
+  const std::uint64_t until = base::monotonic_ns() + timeout_ns;
+  while (pair_->state() == fabric::QueuePair::State::connecting) {
+    if (base::monotonic_ns() >= until) return fail(Code::system, ETIMEDOUT);
+    endpoint_->progress();
+    endpoint_->wait(kNapNs);
+  }
+  if (pair_->state() == fabric::QueuePair::State::error) return fail(Code::system, ECONNREFUSED);
+  return check_welcome(token);
+}
+
+Result<void> SideLink::check_welcome(const wire::LinkToken& token) const {
+  wire::LinkWelcome welcome{};
+  const auto data = pair_->peer_data();
+  if (data.size() < sizeof welcome) return fail(Code::corrupt, 1);
+  std::memcpy(&welcome, data.data(), sizeof welcome);
+  if (welcome.magic != wire::kLinkMagic) return fail(Code::corrupt, 1);
+  if (welcome.code != 0) return fail(static_cast<Code>(welcome.code), welcome.detail);
+  if (welcome.way != static_cast<std::uint8_t>(way_) || welcome.token != token) {
+    return fail(Code::corrupt, 2);
+  }
+  return {};
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A queue pair by which one thread READs a node's memory, or WRITEs what the node gave it to write:
+// beside that of its rings, at an endpoint of its own, so that what is refused ends nothing else
+// and nobody waits for a lock.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "fabric/address.hpp"
+#include "fabric/endpoint.hpp"
+#include "wire/ring_link.hpp"
+
+namespace espalier::client {
+
+class SideLink {
+ public:
+  /// Connects for the session that `token` names. Requires: `way` is reads or writes. Errors: those of fabric::open_for_connecting;
+  /// system (ECONNREFUSED, ETIMEDOUT), corrupt (what answers is no node), and why the node refused:
+  /// unsupported (it does not offer that), not_found (no such session), too_many_participants.
+  static Result<std::unique_ptr<SideLink>> open(const fabric::FabricAddress& address,
+                                                const wire::LinkToken& token, wire::LinkWay way,
+                                                std::uint64_t timeout_ns);
+  ~SideLink();
+  SideLink(const SideLink&) = delete;
+  SideLink& operator=(const SideLink&) = delete;
+
+  [[nodiscard]] fabric::Endpoint& endpoint() { return *endpoint_; }
+  [[nodiscard]] fabric::QueuePair& pair() { return *pair_; }
+  [[nodiscard]] fabric::CompletionQueue& completions() { return completions_; }
+
+ private:
+  SideLink(std::unique_ptr<fabric::Endpoint> endpoint, wire::LinkWay way);
+  Result<void> connect(const fabric::Connecting& target, const wire::LinkToken& token,
+                       std::uint64_t timeout_ns);
+  [[nodiscard]] Result<void> check_welcome(const wire::LinkToken& token) const;
+
+  const wire::LinkWay way_;
+  std::unique_ptr<fabric::Endpoint> endpoint_;
+  fabric::CompletionQueue completions_;
+  fabric::CompletionQueue receives_;  // nothing is ever received
+  std::unique_ptr<fabric::QueuePair> pair_;
+};
+
+}  // namespace espalier::client

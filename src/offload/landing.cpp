@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Offloads for clients that WRITE: windows of memory to write into, and rows that lie there.
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/bytes.hpp"
+#include "offload/call.hpp"
+#include "offload/connection.hpp"
+#include "offload/landing_host.hpp"
+#include "offload/payload_reader.hpp"
+#include "table/table.hpp"
+#include "wire/landing.hpp"
+
+namespace espalier::offload {
+namespace {
+
+constexpr const char* kNoWindow = "this session has no such window";
+
+Next landing_open(Call& call) {
+  LandingHost* const host = call.connection().landing.get();
+  if (host == nullptr) return call.fail({Code::unsupported, 0, 0});
+  const auto opened = host->open(PayloadReader(call.payload()).take<std::uint64_t>());
+  if (!opened) return call.fail(opened.error());
+  wire::LandingGrant grant{};
+  grant.window = opened->window;
+  grant.base = opened->region.base;
+  grant.bytes = opened->region.bytes;
+  grant.key = opened->region.key;
+  return call.answer({}, {base::bytes_of(grant)});
+}
+
+Next landing_close(Call& call) {
+  LandingHost* const host = call.connection().landing.get();
+  const auto window = PayloadReader(call.payload()).take<std::uint64_t>();
+  if (host == nullptr || !host->close(window)) {
+    return call.fail({Code::not_found, 0, 0}, kNoWindow);
+  }
+  return call.answer({});
+}
+
+/// Rows in a window. The window lasts as long as this.
+class LandedSource final : public table::AppendSource {
+ public:
+  LandedSource(std::shared_ptr<const LandingWindow> window, std::uint64_t offset)
+      : window_(std::move(window)), offset_(offset) {}
+  void copy(std::uint64_t offset, std::span<std::byte> into) const override {
+    // All of it is there: the window keeps its length, and this was checked against it.
+    const auto copied = window_->region().read_once(offset_ + offset, into);
+    ESPALIER_ASSERT(copied.size() == into.size());
+  }
+
+ private:
+  std::shared_ptr<const LandingWindow> window_;
+  std::uint64_t offset_;
+};
+
+struct CommitState {
+  std::shared_ptr<table::Table> table;
+  std::optional<std::expected<std::uint64_t, table::AppendError>> done;
+};
+
+// The first step of a commit: everything that the client says is checked here.
+Next begin_commit(Call& call, CommitState& state) {
+  const auto landed = PayloadReader(call.payload()).take<wire::LandedRows>();
+  LandingHost* const host = call.connection().landing.get();
+  auto window = host == nullptr ? nullptr : host->find(landed.window);
+  if (!window) return call.fail({Code::not_found, 0, 0}, kNoWindow);
+  state.table = call.services().catalog().find<table::Table>(call.map_number());
+  if (!state.table) return call.fail({Code::not_found, 0, call.map_number()});
+  const std::uint32_t row_bytes = state.table->schema().row_bytes();
+  const std::uint64_t bytes = window->region().bytes();
+  if (landed.offset > bytes || landed.bytes > bytes - landed.offset || landed.offset % 8 != 0) {
+    return call.fail({Code::invalid_argument, 0, 0},
+                     "the rows do not lie in the window, at a multiple of 8 bytes");
+  }
+  if (landed.bytes % row_bytes != 0) {
+    return call.fail({Code::invalid_argument, 0, row_bytes},
+                     "not a whole number of rows of " + std::to_string(row_bytes) + " bytes");
+  }
+  return call.helper([&state,
+                      source = std::make_shared<LandedSource>(std::move(window), landed.offset),
+                      rows = landed.bytes / row_bytes] {
+    state.done.emplace(state.table->append(*source, rows));
+  });
+}
+
+Next table_commit(Call& call) {
+  CommitState& state = call.state<CommitState>();
+  if (!state.done) return begin_commit(call, state);
+  if (!*state.done) {
+    const table::AppendError& error = state.done->error();
+    return call.fail(error.error, table::describe(error, state.table->schema()));
+  }
+  wire::ResponseHeader header{};
+  header.version = **state.done;  // the number of the first
+  return call.answer(header);
+}
+
+constexpr Limits kWord{.payload_bytes_min = 8, .payload_bytes_max = 8};
+
+const Offload kOffloads[] = {
+    {.id = wire::OffloadId::landing_open,
+     .name = "landing_open",
+     .format = "8 bytes: how many the client wants to write",
+     .summary = "gives this session a window of memory to WRITE; answers a LandingGrant",
+     .right = Right::write,
+     .limits = kWord,
+     .step = landing_open},
+    {.id = wire::OffloadId::landing_close,
+     .name = "landing_close",
+     .format = "8 bytes: the window's number",
+     .summary = "takes a window back",
+     .right = Right::write,
+     .limits = kWord,
+     .step = landing_close},
+    {.id = wire::OffloadId::table_commit,
+     .name = "table_commit",
+     .format = "map: the table's id; payload: LandedRows",
+     .summary = "appends all rows that lie in a window, or none; answers the number of the first",
+     .right = Right::write,
+     .limits = {.payload_bytes_min = sizeof(wire::LandedRows),
+                .payload_bytes_max = sizeof(wire::LandedRows)},
+     .step = table_commit},
+};
+
+}  // namespace
+
+std::span<const Offload> landing_offloads() { return kOffloads; }
+
+}  // namespace espalier::offload

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "offload/landing_host.hpp"
+
+#include <utility>
+
+#include "base/bytes.hpp"
+#include "wire/landing.hpp"
+
+namespace espalier::offload {
+namespace {
+
+constexpr std::uint64_t kPageBytes = 4096;  // whole ones are taken
+
+}  // namespace
+
+LandingHost::~LandingHost() {
+  for (const auto& [number, window] : windows_) window->revoke();
+}
+
+Result<LandingHost::Opened> LandingHost::open(std::uint64_t bytes) {
+  using fabric::LandingRegion;
+  if (bytes == 0 || bytes > LandingRegion::kBytesMax) {
+    return fail(Code::invalid_argument, LandingRegion::kBytesMax);
+  }
+  if (windows_.size() >= wire::kLandingWindowsMax) {
+    return fail(Code::too_many_participants, wire::kLandingWindowsMax);
+  }
+  const std::uint64_t taken = base::round_up(bytes, kPageBytes);
+  if (!share_.allows(bytes_ + taken) || !budget_.take(taken)) return fail(Code::out_of_memory);
+  auto region = LandingRegion::create(regions_, {taken, domain_, peer_maps_memory_});
+  if (!region) {
+    budget_.give(taken);
+    return std::unexpected(region.error());
+  }
+  const std::uint64_t number = next_window_++;
+  auto window = std::make_shared<LandingWindow>(std::move(*region), budget_);
+  bytes_ += taken;
+  const fabric::RemoteRegion remote = window->region().remote();
+  windows_.emplace(number, std::move(window));
+  return Opened{number, remote};
+}
+
+std::shared_ptr<const LandingWindow> LandingHost::find(std::uint64_t window) const {
+  const auto found = windows_.find(window);
+  return found == windows_.end() ? nullptr : found->second;
+}
+
+bool LandingHost::close(std::uint64_t window) {
+  const auto found = windows_.find(window);
+  if (found == windows_.end()) return false;
+  found->second->revoke();
+  bytes_ -= found->second->region().bytes();
+  windows_.erase(found);
+  return true;
+}
+
+}  // namespace espalier::offload

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Offloads on objects, whatever their kind: names that are one object's, lists, drops.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "offload/payload_reader.hpp"
+#include "offload/testing/scheduler_fixture.hpp"
+#include "table/schema.hpp"
+#include "wire/object.hpp"
+#include "wire/table_calls.hpp"
+
+namespace espalier::offload {
+namespace {
+
+using wire::OffloadId;
+
+using Items = std::vector<std::pair<std::string, std::string>>;
+
+Items names_and_values(std::string_view payload) {
+  Items items;
+  PayloadReader reader(payload);
+  while (reader.good() && !reader.rest().empty()) {
+    const auto header = reader.take<wire::ItemHeader>();
+    const std::string key(reader.text(header.key_bytes));
+    items.emplace_back(key, reader.text(header.value_bytes));
+  }
+  EXPECT_TRUE(reader.complete());
+  return items;
+}
+
+class ObjectOffloads : public testing::Test {
+ protected:
+  Response call(OffloadId offload, std::string_view key = {}, std::string_view payload = {},
+                std::uint32_t argument = 0) {
+    return node_.call(client_, request_of(offload, node_.map(), ++tag_, argument), key, payload);
+  }
+  void expect_error(const Response& response, Code code, std::uint32_t detail) {
+    EXPECT_TRUE(response.answers());
+    EXPECT_EQ(response.code(), code) << message({response.code(), 0, response.detail()});
+    EXPECT_EQ(response.detail(), detail);
+  }
+  void put(std::string_view key, std::string_view value) {
+    ASSERT_TRUE(call(OffloadId::put, key, value).applied());
+  }
+
+  SchedulerFixture node_;
+  SchedulerFixture::Client& client_ = node_.connect();
+  std::uint32_t tag_ = 0;
+};
+
+constexpr auto kMapKind = static_cast<std::uint32_t>(ObjectKind::map);
+constexpr auto kTableKind = static_cast<std::uint32_t>(ObjectKind::table);
+
+std::string shape_bytes() {
+  wire::MapShape shape{};
+  shape.node_bytes = 1024;
+  shape.log_bytes = 256;
+  shape.versions = 1;
+  shape.snapshot_bytes_max = 1 << 20;
+  return std::string(bytes_of(shape));
+}
+
+std::string schema_bytes() {
+  const auto schema = table::Schema::parse("id i64").value();
+  std::string bytes(schema.encoded_bytes(), '\0');
+  schema.encode(std::as_writable_bytes(std::span(bytes)));
+  return bytes;
+}
+
+TEST_F(ObjectOffloads, MakesOpensListsAndDropsMaps) {
+  const std::string shape = shape_bytes();
+  const Response made = call(OffloadId::map_create, "two", shape);
+  ASSERT_EQ(made.header.code, 0);
+  expect_error(call(OffloadId::map_create, "two", shape), Code::already_exists, kMapKind);
+  EXPECT_EQ(call(OffloadId::map_open, "two").header.version, made.header.version);
+  expect_error(call(OffloadId::map_open, "three"), Code::not_found, 0);
+  EXPECT_EQ(names_and_values(call(OffloadId::object_list).payload).size(), 2u);
+  const auto id = static_cast<std::uint32_t>(made.header.version);
+  EXPECT_TRUE(node_.call(client_, request_of(OffloadId::put, id), "a", "1").applied());
+  EXPECT_EQ(call(OffloadId::object_drop, "two", {}, kMapKind).header.code, 0);
+  expect_error(call(OffloadId::object_drop, "two", {}, kMapKind), Code::not_found, 0);
+  expect_error(node_.call(client_, request_of(OffloadId::get, id), "a"), Code::not_found, id);
+  EXPECT_EQ(names_and_values(call(OffloadId::object_list).payload).size(), 1u);
+}
+
+TEST_F(ObjectOffloads, ANameIsOneObjectsWhateverItsKind) {
+  const Response table = call(OffloadId::table_create, "t", schema_bytes());
+  ASSERT_EQ(table.header.code, 0);
+  const auto id = static_cast<std::uint32_t>(table.header.version);
+  EXPECT_NE(id, node_.map());
+  expect_error(call(OffloadId::map_create, "t", shape_bytes()), Code::already_exists, kTableKind);
+  expect_error(call(OffloadId::table_create, "m", schema_bytes()), Code::already_exists, kMapKind);
+  expect_error(call(OffloadId::table_create, "t", schema_bytes()), Code::already_exists,
+               kTableKind);
+  expect_error(call(OffloadId::map_open, "t"), Code::wrong_kind, kTableKind);
+  expect_error(call(OffloadId::table_open, "m"), Code::wrong_kind, kMapKind);
+  expect_error(call(OffloadId::object_drop, "t", {}, kMapKind), Code::wrong_kind, kTableKind);
+  expect_error(call(OffloadId::object_drop, "m", {}, kTableKind), Code::wrong_kind, kMapKind);
+  // An id says what it is too.
+  expect_error(node_.call(client_, request_of(OffloadId::get, id), "a"), Code::not_found, id);
+  expect_error(node_.call(client_, request_of(OffloadId::table_append, node_.map()), {}, {}),
+               Code::not_found, node_.map());
+  put("a", "1");
+  EXPECT_EQ(call(OffloadId::object_drop, "t").header.code, 0) << "of any kind";
+  EXPECT_EQ(call(OffloadId::map_create, "t", shape_bytes()).header.code, 0);
+}
+
+TEST_F(ObjectOffloads, ListsObjectsOfEachKind) {
+  ASSERT_EQ(call(OffloadId::table_create, "t", schema_bytes()).header.code, 0);
+  put("a", "1");
+  const auto list = [this](std::uint32_t kind) {
+    const Response answer = call(OffloadId::object_list, {}, {}, kind);
+    EXPECT_EQ(answer.header.code, 0);
+    const auto items = names_and_values(answer.payload);
+    EXPECT_EQ(answer.header.version, items.size());
+    return items;
+  };
+  const auto entry_of = [](std::string_view value) {
+    wire::ObjectEntry entry{};
+    EXPECT_GE(value.size(), sizeof entry);
+    std::memcpy(&entry, value.data(), sizeof entry);
+    return entry;
+  };
+  const auto all = list(0);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].first, "m");
+  const wire::ObjectEntry map = entry_of(all[0].second);
+  EXPECT_EQ(map.kind, kMapKind);
+  EXPECT_EQ(map.entries, 1u);
+  EXPECT_EQ(map.memory_bytes, node_.core().memory_bytes());
+  EXPECT_EQ(all[0].second.size(), sizeof map + sizeof(wire::MapShape));
+  EXPECT_EQ(all[1].first, "t");
+  const wire::ObjectEntry table = entry_of(all[1].second);
+  EXPECT_EQ(table.kind, kTableKind);
+  EXPECT_EQ(table.entries, 0u);
+  EXPECT_EQ(table.memory_bytes, wire::kTableHeaderBytes);
+  EXPECT_EQ(all[1].second.size(), sizeof table + sizeof(wire::TableFacts) + schema_bytes().size());
+  ASSERT_EQ(list(kMapKind).size(), 1u);
+  EXPECT_EQ(list(kMapKind)[0].first, "m");
+  ASSERT_EQ(list(kTableKind).size(), 1u);
+  EXPECT_EQ(list(kTableKind)[0].first, "t");
+  EXPECT_TRUE(list(77).empty()) << "a kind of a later version";
+  expect_error(call(OffloadId::object_list, {}, {}, 256), Code::invalid_argument, 256);
+  expect_error(call(OffloadId::object_drop, "m", {}, 1u << 31), Code::invalid_argument, 1u << 31);
+}
+
+}  // namespace
+}  // namespace espalier::offload

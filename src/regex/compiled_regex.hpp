@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// A regular expression that means what RE2 means, searched by Hyperscan where that is the same.
+//
+// Both engines take time in proportion to the text, whatever the pattern; none backtracks. What a
+// pattern may cost is bounded besides: its length, RE2's memory, and the size of its program, which
+// is the factor of that proportion.
+//
+// Thread: any; immutable but for RE2's cache of states, which locks itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "regex/hyperscan.hpp"
+#include "table/regex.hpp"
+
+namespace re2 {
+class RE2;
+}
+
+namespace espalier::regex {
+
+enum class Engines : std::uint8_t {
+  all,       // Hyperscan where it means the same
+  re2_only,  // the oracle
+};
+
+class CompiledRegex final : public table::Regex {
+ public:
+  static constexpr std::size_t kPatternBytesMax = 1024;
+  /// Of RE2: the program, and the states that it keeps.
+  static constexpr std::int64_t kMemoryBytesMax = std::int64_t{1} << 20;
+  /// Instructions of RE2's program. Those with more than the second are RE2's alone: compiling
+  /// them with Hyperscan may take long.
+  static constexpr int kProgramMax = 4096;
+  static constexpr int kHyperscanProgramMax = 400;
+
+  /// Errors: in words, what RE2 has against it and where, or which limit it breaks.
+  /// Cost: some microseconds with RE2, up to milliseconds with Hyperscan.
+  static std::expected<std::shared_ptr<const CompiledRegex>, std::string> compile(
+      std::string_view pattern, table::RegexOptions options, Engines engines = Engines::all);
+  ~CompiledRegex() override;
+  CompiledRegex(const CompiledRegex&) = delete;
+  CompiledRegex& operator=(const CompiledRegex&) = delete;
+
+  void search(std::span<const std::string_view> texts, std::uint8_t* found) const override;
+
+  /// Whether Hyperscan searches at least texts of ASCII.
+  [[nodiscard]] bool has_hyperscan() const { return hyperscan_.has_value(); }
+
+ private:
+  explicit CompiledRegex(std::unique_ptr<re2::RE2> re2);
+  [[nodiscard]] bool search_re2(std::string_view text) const;
+
+  std::unique_ptr<re2::RE2> re2_;
+  std::optional<HyperscanPattern> hyperscan_;
+  bool ascii_only_ = false;  // Hyperscan knows texts of ASCII only
+};
+
+}  // namespace espalier::regex

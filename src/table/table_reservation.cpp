@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Appends to encrypted tables. Who encrypts a row must know its place first, for its counter blocks
+// are made of that; and a place may be given once only, for two texts under one counter block give
+// both away. So slots are reserved, and those that stay empty are dead: the page ends before them.
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "table/planted_table_bugs.hpp"
+#include "table/table_growth.hpp"
+
+namespace espalier::table {
+
+Result<Reservation> Table::reserve_slots(std::uint64_t rows, std::uint64_t now_ns) {
+  if (!encrypted_) return fail(Code::unsupported);
+  if (rows == 0) return fail(Code::invalid_argument);
+  const std::lock_guard lock(append_mutex_);
+  if (dropped()) return fail(Code::dropped);
+  if (reserved_) {
+    if (now_ns < reserved_until_ns_) return fail(Code::busy);
+    end_reservation();
+  }
+  auto growth = std::make_unique<Growth>();
+  if (auto grown = reserve(rows, *growth); !grown) {
+    give_back(*growth);
+    return std::unexpected(grown.error());
+  }
+  growth->cipher_page = next_cipher_page_;
+  next_cipher_page_ += growth->pages.size();
+  Reservation made{++reservation_, {}};
+  std::uint64_t left = rows;
+  const auto give = [&](std::uint64_t page, std::uint64_t first_slot, std::uint64_t rooms) {
+    const auto slots = static_cast<std::uint32_t>(std::min(left, rooms));
+    if (slots != 0) made.slots.push_back({page, static_cast<std::uint32_t>(first_slot), slots});
+    left -= slots;
+  };
+  if (growth->tail_rooms != 0) {
+    const wire::RowPageEntry last = page(growth->pages_before - 1);
+    give(cipher_page(last), growth->rows_before - last.first_row, growth->tail_rooms);
+  }
+  for (std::size_t i = 0; i < growth->pages.size(); ++i) {
+    give(growth->cipher_page + i, 0, schema_.rows_per_page());
+  }
+  ESPALIER_ASSERT(left == 0);
+  reserved_ = std::move(growth);
+  reserved_rows_ = rows;
+  reserved_until_ns_ = now_ns + kReservationNs;
+  return made;
+}
+
+Result<std::uint64_t> Table::append_reserved(std::uint64_t reservation,
+                                             std::span<const std::byte> rows) {
+  ESPALIER_ASSERT(rows.size() % schema_.row_bytes() == 0);
+  const std::lock_guard lock(append_mutex_);
+  if (dropped()) return fail(Code::dropped);
+  if (!reserved_ || reservation != reservation_) return fail(Code::not_found);
+  const std::uint64_t count = rows.size() / schema_.row_bytes();
+  if (count != reserved_rows_) {
+    end_reservation();
+    return fail(Code::invalid_argument);
+  }
+  fill_slots(rows, *reserved_);
+  const std::uint64_t first = reserved_->rows_before;
+  publish(first + count, *reserved_);
+  reserved_.reset();
+  return first;
+}
+
+/// Gives the reservation up. Its slots of the last page stay empty for ever; its pages go back, and
+/// their numbers are not given again.
+void Table::end_reservation() {
+  const bool has_tail = reserved_->tail_rooms != 0;
+  if (has_tail && !planted(Bug::slot_given_twice)) tail_closed_ = true;
+  give_back(*reserved_);
+  reserved_.reset();
+}
+
+/// Cipher text cannot be checked: any bytes are safe to scan.
+void Table::fill_slots(std::span<const std::byte> rows, const Growth& growth) const {
+  const std::size_t row_bytes = schema_.row_bytes();
+  const std::byte* from = rows.data();
+  std::uint64_t left = rows.size() / row_bytes;
+  const auto fill = [&](std::byte* to, std::uint64_t rooms) {
+    const std::size_t bytes = std::min(left, rooms) * row_bytes;
+    copy_words_once(to, from, bytes);
+    from += bytes;
+    left -= bytes / row_bytes;
+  };
+  if (growth.tail_rooms != 0) fill(growth.tail, growth.tail_rooms);
+  for (const std::uint64_t offset : growth.pages) {
+    fill(pool_.at(offset) + sizeof(wire::RowPageHeader), schema_.rows_per_page());
+  }
+  ESPALIER_ASSERT(left == 0);
+}
+
+}  // namespace espalier::table

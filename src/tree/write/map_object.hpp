@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Maps as objects of their store's catalogue (catalog/catalog.hpp): StoreCore::catalog opens, finds
+// and drops them; here they are made.
+//
+// A map that was dropped goes, when the last holder lets go, to those that wait for readers
+// elsewhere (dropped_maps.hpp); one that is left when its store ends goes at once.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "tree/write/map_core.hpp"
+
+namespace espalier::tree {
+
+/// Makes an empty map with a name in its store. The store must outlive it.
+/// Cost: as MapCore::create; whoever looks for an object waits meanwhile.
+/// Errors: those of Catalog::create, invalid_argument (options), out_of_memory.
+Result<std::shared_ptr<MapCore>> create_map(StoreCore& store, std::string_view name,
+                                            const MapOptions& options);
+
+}  // namespace espalier::tree

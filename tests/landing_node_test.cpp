@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that clients WRITE into a node's memory and then have appended: by every way that has it,
+// and from clients that say what is not so, or write while the node reads.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "client/fabric_connection.hpp"
+#include "client/impl.hpp"
+#include "client/side_link.hpp"
+#include "client/tables.hpp"
+#include "node/metrics.hpp"
+#include "table/pipeline_builder.hpp"
+#include "table/value.hpp"
+#include "tests/support/node_fixture.hpp"
+#include "wire/landing.hpp"
+
+namespace espalier {
+namespace {
+
+using client::Outgoing;
+using client::Refusal;
+using client::Reply;
+using table::PipelineBuilder;
+using table::Schema;
+using table::Value;
+using wire::OffloadId;
+
+constexpr std::uint64_t kWindow = std::uint64_t{1} << 20;
+
+class LandingNodes : public test::NodeOverEachWay {
+ protected:
+  void SetUp() override {
+    start();
+    store_.emplace(connect());
+    tables_ = client::StoreImpl::of(*store_).tables();
+    table_ = *tables_->create("t", schema_, false);
+    info_.emplace(tables_->list()->at(0));
+  }
+  [[nodiscard]] std::uint64_t asked_for(OffloadId id) const {
+    for (const node::OffloadNumbers& offload : node::numbers_of(*node_).offloads) {
+      if (offload.id == id) return offload.requests;
+    }
+    return 0;
+  }
+  std::vector<std::byte> rows(std::uint64_t count) const {
+    std::vector<std::byte> bytes(count * schema_.row_bytes());
+    for (std::uint64_t i = 0; i < count; ++i) {
+      std::byte* const row = bytes.data() + i * schema_.row_bytes();
+      write_value(schema_.column(0), Value::of(static_cast<std::int64_t>(i)), row);
+      write_value(schema_.column(1), Value::of_text("note " + std::to_string(i % 13)), row);
+    }
+    return bytes;
+  }
+  std::vector<std::byte> all_rows() {
+    PipelineBuilder builder;
+    const PipelineBuilder::NodeId columns[] = {builder.column(0), builder.column(1)};
+    builder.project(columns);
+    std::vector<std::byte> came;
+    const auto numbers =
+        table_->run(*builder.finish(), schema_.row_bytes(), [&](std::span<const std::byte> some) {
+          came.insert(came.end(), some.begin(), some.end());
+          return true;
+        });
+    EXPECT_TRUE(numbers) << message(numbers.error());
+    return came;
+  }
+
+  const Schema schema_ = *Schema::parse("id i64 not null, note text(12)");
+  std::optional<Store> store_;
+  std::unique_ptr<client::TablesImpl> tables_;
+  std::shared_ptr<client::TableImpl> table_;
+  std::optional<client::TableInfo> info_;
+};
+
+/// A client by hand: rings, a window, and a pair to write it.
+class ByHand {
+ public:
+  explicit ByHand(const std::string& address)
+      : connection_(*client::FabricConnection::open(*fabric::parse(address))),
+        rings_(*client::ThreadRings::open(connection_)),
+        requests_(*rings_, 1) {}
+
+  std::expected<Reply, Refusal> ask(OffloadId id, std::uint32_t map, std::string_view payload) {
+    Outgoing request;
+    request.offload = id;
+    request.map = map;
+    request.payload = payload;
+    return requests_.ask(request);
+  }
+  std::expected<Reply, Refusal> commit(std::uint32_t table, const wire::LandedRows& rows) {
+    return ask(OffloadId::table_commit, table, base::bytes_of(rows));
+  }
+  wire::LandingGrant open(std::uint64_t bytes) {
+    wire::LandingGrant grant{};
+    const auto reply = ask(OffloadId::landing_open, 0, base::bytes_of(bytes));
+    EXPECT_TRUE(reply) << message(reply.error());
+    if (reply) std::memcpy(&grant, reply->payload.data(), sizeof grant);
+    return grant;
+  }
+  std::unique_ptr<client::SideLink> link() {
+    return *connection_->open_beside(wire::LinkWay::writes);
+  }
+  static fabric::Status write(client::SideLink& link, const wire::LandingGrant& grant,
+                              std::span<const std::byte> bytes, std::uint64_t offset = 0) {
+    link.pair().post(fabric::WorkRequest::write(1, bytes, grant.key, grant.base + offset));
+    fabric::Completion completion;
+    while (link.completions().poll({&completion, 1}) == 0) link.endpoint().wait(1'000'000);
+    return completion.status;
+  }
+  void hang_up() { connection_->hang_up(); }
+
+ private:
+  std::shared_ptr<client::FabricConnection> connection_;
+  std::unique_ptr<client::ThreadRings> rings_;
+  client::RemoteRequests requests_;
+};
+
+INSTANTIATE_TEST_SUITE_P(By, LandingNodes, ::testing::ValuesIn(test::kWays), test::way_name);
+
+TEST_P(LandingNodes, ManyRowsAreWrittenAndFewAreSent) {
+  const std::vector<std::byte> sent = rows(20'000);
+  ASSERT_GE(sent.size(), client::LandingWriter::kWorthBytes);
+  const auto first = table_->append(sent);
+  ASSERT_TRUE(first) << message(first.error());
+  EXPECT_EQ(*first, 0u);
+  const auto few = rows(3);
+  EXPECT_EQ(*table_->append(few), 20'000u);
+  const bool writes = way_ != "unix" && way_ != "ofi";
+  EXPECT_EQ(asked_for(OffloadId::table_commit), writes ? 1u : 0u);
+  EXPECT_EQ(asked_for(OffloadId::table_append), writes ? 1u : 2u);
+  std::vector<std::byte> expected = sent;
+  expected.insert(expected.end(), few.begin(), few.end());
+  EXPECT_EQ(all_rows(), expected);
+}
+
+TEST_P(LandingNodes, WrongRowsAreNamedAndNoneIsAppended) {
+  std::vector<std::byte> sent = rows(20'000);
+  const std::uint16_t too_long = 13;
+  std::memcpy(sent.data() + 4321 * schema_.row_bytes() + schema_.column(1).offset, &too_long,
+              sizeof too_long);
+  const auto refused = table_->append(sent);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(message(refused.error()).find("row 4321"), std::string::npos)
+      << message(refused.error());
+  EXPECT_EQ(table_->facts()->rows, 0u);
+  EXPECT_EQ(*table_->append(rows(20'000)), 0u);  // the window serves again
+}
+
+using HostileLandings = LandingNodes;
+INSTANTIATE_TEST_SUITE_P(By, HostileLandings, ::testing::Values("shm", "roce"), test::way_name);
+
+TEST_P(HostileLandings, NothingIsBelievedOfWhatACommitSays) {
+  ByHand client(address());
+  const wire::LandingGrant grant = client.open(kWindow);
+  const std::uint64_t row = schema_.row_bytes();
+  const auto code = [&](const wire::LandedRows& rows, std::uint32_t table) {
+    const auto reply = client.commit(table, rows);
+    return reply ? std::nullopt : std::optional(reply.error().error.code);
+  };
+  EXPECT_EQ(code({grant.window + 1, 0, row}, info_->number), Code::not_found);
+  EXPECT_EQ(code({0, 0, row}, info_->number), Code::not_found);
+  EXPECT_EQ(code({grant.window, 0, row}, info_->number + 1), Code::not_found);
+  EXPECT_EQ(code({grant.window, grant.bytes, row}, info_->number), Code::invalid_argument);
+  EXPECT_EQ(code({grant.window, ~std::uint64_t{7}, row}, info_->number), Code::invalid_argument);
+  EXPECT_EQ(code({grant.window, 8, ~std::uint64_t{0} - 7}, info_->number), Code::invalid_argument);
+  EXPECT_EQ(code({grant.window, 4, row}, info_->number), Code::invalid_argument);
+  EXPECT_EQ(code({grant.window, 0, row + 1}, info_->number), Code::invalid_argument);
+  EXPECT_EQ(code({grant.window, grant.bytes - 8, row}, info_->number), Code::invalid_argument);
+  EXPECT_EQ(table_->facts()->rows, 0u);
+  EXPECT_EQ(code({grant.window, grant.bytes - row, row}, info_->number), std::nullopt);  // zeros
+  EXPECT_EQ(table_->facts()->rows, 1u);
+}
+
+TEST_P(HostileLandings, AWindowIsItsSessionsAndOnlyWhileItIsOpen) {
+  ByHand client(address());
+  ByHand other(address());
+  const wire::LandingGrant grant = client.open(kWindow);
+  const auto bytes = rows(10);
+  {
+    const auto link = client.link();
+    EXPECT_EQ(ByHand::write(*link, grant, bytes), fabric::Status::success);
+  }
+  EXPECT_EQ(other.commit(info_->number, {grant.window, 0, bytes.size()}).error().error.code,
+            Code::not_found);
+  const auto stranger = other.link();
+  EXPECT_EQ(ByHand::write(*stranger, grant, bytes), fabric::Status::remote_access);
+  const auto beyond = client.link();
+  EXPECT_EQ(ByHand::write(*beyond, grant, bytes, grant.bytes - 8), fabric::Status::remote_access);
+  EXPECT_EQ(client.commit(info_->number, {grant.window, 0, bytes.size()})->header.version, 0u);
+  ASSERT_TRUE(client.ask(OffloadId::landing_close, 0, base::bytes_of(grant.window)));
+  const auto late = client.link();
+  EXPECT_EQ(ByHand::write(*late, grant, bytes), fabric::Status::remote_access);
+  EXPECT_EQ(client.commit(info_->number, {grant.window, 0, 24}).error().error.code,
+            Code::not_found);
+  EXPECT_EQ(all_rows(), bytes);
+}
+
+TEST_P(HostileLandings, WhatIsNotGivenBackComesBackWithTheSession) {
+  {
+    ByHand client(address());
+    for (std::uint32_t i = 0; i < wire::kLandingWindowsMax; ++i) client.open(4096);
+    std::vector<std::unique_ptr<client::SideLink>> links;
+    for (std::uint32_t i = 0; i < wire::kLandingWindowsMax; ++i) links.push_back(client.link());
+    EXPECT_EQ(client.ask(OffloadId::landing_open, 0, base::bytes_of(kWindow)).error().error.code,
+              Code::too_many_participants);
+  }
+  tables_.reset();
+  store_.reset();
+  expect_all_came_back();
+}
+
+using HostileLandingsConcurrency = LandingNodes;
+INSTANTIATE_TEST_SUITE_P(By, HostileLandingsConcurrency, ::testing::Values("shm"), test::way_name);
+
+// What was checked is what is appended, whatever the client writes meanwhile.
+TEST_P(HostileLandingsConcurrency, RowsThatChangeWhileTheyAreCommitted) {
+  ByHand client(address());
+  const wire::LandingGrant grant = client.open(kWindow);
+  const auto good = rows(20'000);
+  auto bad = good;
+  const std::uint16_t too_long = 0xFFFF;
+  for (std::uint64_t i = 0; i < 20'000; i += 7) {
+    std::memcpy(bad.data() + i * schema_.row_bytes() + schema_.column(1).offset, &too_long,
+                sizeof too_long);
+  }
+  const auto writing = client.link();
+  ASSERT_EQ(ByHand::write(*writing, grant, good), fabric::Status::success);
+  std::atomic<bool> done{false};
+  std::thread writer([&] {
+    while (!done.load()) {
+      ByHand::write(*writing, grant, bad);
+      ByHand::write(*writing, grant, good);
+    }
+  });
+  std::uint64_t appended = 0;
+  std::uint64_t refused = 0;
+  for (int i = 0; i < 2'000 && (appended < 20 || refused < 20); ++i) {
+    const auto reply = client.commit(info_->number, {grant.window, 0, good.size()});
+    ++(reply ? appended : refused);
+  }
+  done.store(true);
+  writer.join();
+  EXPECT_EQ(table_->facts()->rows, appended * 20'000);
+  const auto came = all_rows();
+  ASSERT_EQ(came.size(), appended * good.size());
+  for (std::uint64_t at = 0; at < came.size(); at += schema_.row_bytes()) {
+    std::uint16_t length = 0;
+    std::memcpy(&length, came.data() + at + schema_.column(1).offset, sizeof length);
+    ASSERT_LE(length, 12u) << at;
+  }
+}
+
+}  // namespace
+}  // namespace espalier
