@@ -20,6 +20,7 @@
 #include "bench/map_session.hpp"
 #include "bench/mix.hpp"
 #include "table/snapshot.hpp"
+#include "table/table_object.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -96,9 +97,9 @@ TableData::TableData(std::uint64_t bytes, std::uint32_t row_bytes, std::uint64_t
     : region_(value_or_throw(
           memory::Region::reserve({.bytes_max = bytes + bytes / 8 + (std::uint64_t{64} << 20)}),
           "no memory for the table")),
-      pool_(region_),
-      tables_(pool_) {
-  table_ = value_or_throw(tables_.create("t", schema_of(row_bytes)), "cannot make a table");
+      pool_(region_) {
+  table_ = value_or_throw(table::create_table(catalog_, pool_, "t", schema_of(row_bytes)),
+                          "cannot make a table");
   base::Random random(seed);
   const std::uint64_t at_once =
       std::min<std::uint64_t>(4096, std::max<std::uint64_t>(1, bytes / row_bytes));

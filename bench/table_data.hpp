@@ -15,9 +15,9 @@
 
 #include "base/clock.hpp"
 #include "bench/report.hpp"
+#include "catalog/catalog.hpp"
 #include "memory/buffer_pool.hpp"
 #include "memory/region.hpp"
-#include "table/catalog.hpp"
 #include "table/pipeline.hpp"
 #include "table/pipeline_builder.hpp"
 
@@ -49,7 +49,7 @@ class TableData {
  private:
   memory::Region region_;
   memory::BufferPool pool_;
-  table::TableCatalog tables_;
+  catalog::Catalog catalog_;
   std::shared_ptr<table::Table> table_;
 
   static std::shared_ptr<const TableData> kept_;

@@ -133,7 +133,7 @@ TEST_P(LandingNodes, ManyRowsAreWrittenAndFewAreSent) {
   EXPECT_EQ(*first, 0u);
   const auto few = rows(3);
   EXPECT_EQ(*table_->append(few), 20'000u);
-  const bool writes = way_ != "unix" && way_ != "ofi";
+  const bool writes = way_ != "unix";
   EXPECT_EQ(asked_for(OffloadId::table_commit), writes ? 1u : 0u);
   EXPECT_EQ(asked_for(OffloadId::table_append), writes ? 1u : 2u);
   std::vector<std::byte> expected = sent;
@@ -212,9 +212,10 @@ TEST_P(HostileLandings, WhatIsNotGivenBackComesBackWithTheSession) {
     EXPECT_EQ(client.ask(OffloadId::landing_open, 0, base::bytes_of(kWindow)).error().error.code,
               Code::too_many_participants);
   }
-  tables_.reset();
-  store_.reset();
-  expect_all_came_back();
+  // A test that fails here hangs, and the watchdog of all tests ends it.
+  while (node_->connections() != 1 || node_->services().budget.used() != 0) {
+    std::this_thread::yield();
+  }
 }
 
 using HostileLandingsConcurrency = LandingNodes;

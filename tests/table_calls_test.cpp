@@ -16,7 +16,7 @@ using namespace literals;
 using std::chrono::year;
 using ::testing::HasSubstr;
 
-constexpr std::uint64_t kSmallMemoryBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kSmallMemoryBytes = std::uint64_t{32} << 20;
 
 using TableCalls = test::TablesAnywhere;
 INSTANTIATE_TEST_SUITE_P(By, TableCalls, ::testing::ValuesIn(test::kPlaces), test::way_name);

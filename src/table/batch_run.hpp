@@ -35,8 +35,9 @@ namespace espalier::table {
 struct RunOptions {
   std::size_t group_bytes = std::size_t{64} << 20;  ///< at least GroupTable::kBytesMin
   std::uint64_t seed = 0;                           ///< of hashes; nobody else should know it
-  CtrCipher* decrypt = nullptr;  ///< of the rows, where the pipeline decrypts; it lives as long
   base::Isa isa = base::isa();                      ///< the best form of work that may be used
+  /// Of the rows, where the pipeline decrypts; it lives as long.
+  CtrCipher* decrypt = nullptr;
 };
 
 enum class RunState : std::uint8_t {

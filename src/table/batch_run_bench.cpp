@@ -11,9 +11,9 @@
 #include "base/random.hpp"
 #include "memory/buffer_pool.hpp"
 #include "table/batch_run.hpp"
-#include "table/catalog.hpp"
 #include "table/pipeline_builder.hpp"
 #include "table/snapshot_source.hpp"
+#include "table/table.hpp"
 
 namespace espalier::table {
 namespace {
@@ -28,12 +28,11 @@ constexpr std::size_t kRows = std::size_t{1} << 22;
 class BenchTable {
  public:
   explicit BenchTable(std::uint64_t groups)
-      : region_(*memory::Region::reserve({.bytes_max = std::uint64_t{512} << 20})),
-        pool_(region_),
-        tables_(pool_) {
-    table_ = *tables_.create(
-        "t", *Schema::parse("a i64 not null, g i64 not null, s i64 not null, c i64 not null,"
-                            " d i64 not null, e i64 not null, f i64 not null, h i64 not null"));
+      : region_(*memory::Region::reserve({.bytes_max = std::uint64_t{512} << 20})), pool_(region_) {
+    table_ = *Table::create(
+        pool_, 1, "t",
+        *Schema::parse("a i64 not null, g i64 not null, s i64 not null, c i64 not null,"
+                       " d i64 not null, e i64 not null, f i64 not null, h i64 not null"));
     constexpr std::size_t kAtOnce = 1 << 14;
     base::Random random(1);
     std::vector<std::byte> bytes(kAtOnce * 64);
@@ -64,7 +63,6 @@ class BenchTable {
  private:
   memory::Region region_;
   memory::BufferPool pool_;
-  TableCatalog tables_;
   std::shared_ptr<Table> table_;
 };
 

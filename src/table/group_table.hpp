@@ -12,8 +12,8 @@
 //
 // A tag is 32 bits of the key's hash. Its upper bits choose the segment, the lower ones the slot
 // where the search begins. There is one segment, which doubles until it has kSegmentSlots; then a
-// full one is split in two [Fagin, Extendible Hashing], so the index grows by a little at a time
-// and no call takes long.
+// full one is split in two [Fagin, Extendible Hashing], so the index grows by a segment at
+// a time.
 //
 // Keys of one word that lie near each other, as numbers of things often do, have an array of their
 // own besides, from key to row: where it knows a row, nothing is hashed, searched or compared.

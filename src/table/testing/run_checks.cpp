@@ -38,7 +38,7 @@ RunResult run_batches(base::Random& random, const BatchProgram& program, const M
   const base::Isa isa = base::best_isa(base::cpu_features(), cap);
   seen.scalar += isa == base::Isa::scalar;
   seen.avx512 += isa == base::Isa::avx512;
-  BatchRun run(program, source, sink, {group_bytes, random(), isa});
+  BatchRun run(program, source, sink, {.group_bytes = group_bytes, .seed = random(), .isa = isa});
   RunResult result{RunState::running, {}, {}, {}, {}};
   while (result.state == RunState::running || result.state == RunState::stalled) {
     result.state = run.step(static_cast<std::uint32_t>(1 + random.below(600)));
