@@ -20,6 +20,7 @@
 #include "memory/region.hpp"
 #include "table/pipeline.hpp"
 #include "table/pipeline_builder.hpp"
+#include "table/table.hpp"
 
 namespace espalier::bench {
 
