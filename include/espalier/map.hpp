@@ -301,14 +301,14 @@ class Store {
   Result<void> drop_map(std::string_view name);
   [[nodiscard]] std::vector<std::string> map_names() const;
 
-  /// Makes an empty table; names are as those of maps, and apart from them. Cost: 64 KiB.
-  /// Include table.hpp. Errors: already_exists, invalid_argument, out_of_memory; of this and the
-  /// next ones also unsupported (an older node).
+  /// Makes an empty table, of rows in clear. Its name is no map's either. Include table.hpp. Cost:
+  /// 64 KiB. Errors: already_exists (detail: the ObjectKind of what has it), invalid_argument,
+  /// out_of_memory; of this and the next ones also unsupported (an older node).
   TableResult<Table> create_table(std::string_view name, const Schema& schema);
-  /// Errors: not_found.
+  /// Errors: not_found; wrong_kind (it is no table; detail: its ObjectKind).
   [[nodiscard]] TableResult<Table> open_table(std::string_view name) const;
   /// Removes a table; queries of it end with `dropped`, and its memory goes back with the last of
-  /// them. Errors: not_found.
+  /// them. Errors: not_found, wrong_kind.
   TableResult<void> drop_table(std::string_view name);
   /// By name.
   [[nodiscard]] TableResult<std::vector<TableDescription>> tables() const;
