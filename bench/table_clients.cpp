@@ -71,12 +71,12 @@ Asked ask_one(TableClient& at, const std::vector<std::byte>& message) {
   const std::size_t row_bytes = 8;  // of distinct values of one column
   Asked asked;
   const base::Stopwatch watch;
-  const auto done = at.tables->query(at.info, row_bytes, message, [&](auto rows) {
+  const auto done = at.table->run(message, row_bytes, [&](auto rows) {
     asked.hash += hash_of_rows(rows, row_bytes);
     asked.rows += rows.size() / row_bytes;
     return true;
   });
-  if (!done) throw std::runtime_error(client::message(done.error()));
+  if (!done) throw std::runtime_error(espalier::message(done.error()));
   asked.seconds = static_cast<double>(watch.elapsed_ns()) * 1e-9;
   return asked;
 }

@@ -27,9 +27,10 @@ namespace {
 constexpr const char* kTableName = "bench";
 constexpr std::uint64_t kSpareBytes = std::uint64_t{256} << 20;
 constexpr std::uint64_t kHashSeed = 1;
+constexpr std::size_t kAppendBytes = std::size_t{1} << 20;
 
 template <class T>
-T table_value_or_throw(client::TableResult<T> result, std::string_view what) {
+T table_value_or_throw(TableResult<T> result, std::string_view what) {
   if (!result) throw std::runtime_error(fmt::format("{}: {}", what, message(result.error())));
   return std::move(*result);
 }
@@ -90,10 +91,9 @@ bool read_all(int line, std::span<std::byte> bytes) {
 
 TableClient TableClient::open(const std::string& address) {
   Store store = value_or_throw(Store::connect(address), "cannot connect to the node");
-  auto tables = client::StoreImpl::of(store).tables();
-  if (!tables) throw std::runtime_error("the node has no tables");
-  auto info = table_value_or_throw(tables->open(kTableName), "cannot open the table");
-  return {std::move(store), std::move(tables), std::move(info)};
+  auto table = table_value_or_throw(client::StoreImpl::of(store).tables()->open(kTableName),
+                                    "cannot open the table");
+  return {std::move(store), std::move(table)};
 }
 
 TableNode::TableNode(const TableData& data, NodeTransport transport) {
@@ -103,18 +103,16 @@ TableNode::TableNode(const TableData& data, NodeTransport transport) {
   address_ = config.node.fabric.empty() ? "unix:" + config.node.socket : config.node.fabric;
   process_ = std::make_unique<NodeProcess>(config);
   const Store store = value_or_throw(Store::connect(address_), "cannot connect to the node");
-  const auto tables = client::StoreImpl::of(store).tables();
-  if (!tables) throw std::runtime_error("the node has no tables");
-  const auto info = table_value_or_throw(tables->create(kTableName, data.table()->schema()),
-                                         "cannot make a table");
+  const auto table = table_value_or_throw(
+      client::StoreImpl::of(store).tables()->create(kTableName, data.table()->schema(), false),
+      "cannot make a table");
   const table::TableSnapshot snapshot(data.table());
   for (std::uint64_t page = 0; page < snapshot.pages(); ++page) {
     const auto rows = value_or_throw(snapshot.page(page), "cannot read the table");
-    const std::size_t at_once =
-        client::RemoteTables::kAppendBytes / rows.row_bytes * rows.row_bytes;
+    const std::size_t at_once = kAppendBytes / rows.row_bytes * rows.row_bytes;
     for (std::size_t at = 0; at < rows.bytes(); at += at_once) {
       static_cast<void>(table_value_or_throw(
-          tables->append(info.number, {rows.rows + at, std::min(at_once, rows.bytes() - at)}),
+          table->append({rows.rows + at, std::min(at_once, rows.bytes() - at)}),
           "cannot append rows"));
     }
   }

@@ -16,7 +16,7 @@
 #include "bench/node_process.hpp"
 #include "bench/node_transport.hpp"
 #include "bench/table_data.hpp"
-#include "client/remote_tables.hpp"
+#include "client/tables.hpp"
 #include "espalier/map.hpp"
 #include "memory/shared_memory.hpp"
 #include "table/run.hpp"
@@ -26,8 +26,7 @@ namespace espalier::bench {
 /// One client's way to a table on a node.
 struct TableClient {
   Store store;
-  std::unique_ptr<client::RemoteTables> tables;
-  client::TableInfo info;
+  std::shared_ptr<client::TableImpl> table;
 
   /// Errors: throws std::runtime_error.
   static TableClient open(const std::string& address);

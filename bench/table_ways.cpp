@@ -76,12 +76,12 @@ table::Pipeline checked_or_throw(std::span<const std::byte> message, const table
 
 wire::QueryNumbers query_node(TableClient& at, std::span<const std::byte> message,
                               std::span<std::byte> into, std::size_t& bytes) {
-  const table::Pipeline pipeline = checked_or_throw(message, at.info.schema);
+  const table::Pipeline pipeline = checked_or_throw(message, at.table->schema());
   Receiver receiver(pipeline, into);
   const auto done =
-      at.tables->query(at.info, pipeline.result.row_bytes(), message,
-                       [&](std::span<const std::byte> rows) { return receiver.take(rows); });
-  if (!done) throw std::runtime_error(client::message(done.error()));
+      at.table->run(message, pipeline.result.row_bytes(),
+                    [&](std::span<const std::byte> rows) { return receiver.take(rows); });
+  if (!done) throw std::runtime_error(espalier::message(done.error()));
   bytes = receiver.finish();
   return *done;
 }
@@ -155,7 +155,7 @@ Way pull_way(const std::shared_ptr<const TableData>& data, NodeTransport transpo
        message = std::move(message)](std::span<std::byte> into) {
         std::size_t bytes = 0;
         scene->numbers = query_node(scene->client, whole, {pulled->data(), pulled->bytes()}, bytes);
-        const table::Schema& schema = scene->client.info.schema;
+        const table::Schema& schema = scene->client.table->schema();
         RowsInMemory source({pulled->data(), bytes}, schema.row_bytes());
         return run_locally(source, schema, message, into);
       },

@@ -14,8 +14,8 @@
 #include "base/bytes.hpp"
 #include "client/fabric_connection.hpp"
 #include "client/impl.hpp"
-#include "client/remote_tables.hpp"
 #include "client/side_link.hpp"
+#include "client/tables.hpp"
 #include "node/metrics.hpp"
 #include "table/pipeline_builder.hpp"
 #include "table/value.hpp"
@@ -41,7 +41,8 @@ class LandingNodes : public test::NodeOverEachWay {
     start();
     store_.emplace(connect());
     tables_ = client::StoreImpl::of(*store_).tables();
-    info_.emplace(*tables_->create("t", schema_));
+    table_ = *tables_->create("t", schema_, false);
+    info_.emplace(tables_->list()->at(0));
   }
   [[nodiscard]] std::uint64_t asked_for(OffloadId id) const {
     for (const node::OffloadNumbers& offload : node::numbers_of(*node_).offloads) {
@@ -63,18 +64,19 @@ class LandingNodes : public test::NodeOverEachWay {
     const PipelineBuilder::NodeId columns[] = {builder.column(0), builder.column(1)};
     builder.project(columns);
     std::vector<std::byte> came;
-    const auto numbers = tables_->query(*tables_->open("t"), schema_.row_bytes(), *builder.finish(),
-                                        [&](std::span<const std::byte> some) {
-                                          came.insert(came.end(), some.begin(), some.end());
-                                          return true;
-                                        });
+    const auto numbers =
+        table_->run(*builder.finish(), schema_.row_bytes(), [&](std::span<const std::byte> some) {
+          came.insert(came.end(), some.begin(), some.end());
+          return true;
+        });
     EXPECT_TRUE(numbers) << message(numbers.error());
     return came;
   }
 
   const Schema schema_ = *Schema::parse("id i64 not null, note text(12)");
   std::optional<Store> store_;
-  std::unique_ptr<client::RemoteTables> tables_;
+  std::unique_ptr<client::TablesImpl> tables_;
+  std::shared_ptr<client::TableImpl> table_;
   std::optional<client::TableInfo> info_;
 };
 
@@ -126,11 +128,11 @@ INSTANTIATE_TEST_SUITE_P(By, LandingNodes, ::testing::ValuesIn(test::kWays), tes
 TEST_P(LandingNodes, ManyRowsAreWrittenAndFewAreSent) {
   const std::vector<std::byte> sent = rows(20'000);
   ASSERT_GE(sent.size(), client::LandingWriter::kWorthBytes);
-  const auto first = tables_->append(info_->number, sent);
+  const auto first = table_->append(sent);
   ASSERT_TRUE(first) << message(first.error());
   EXPECT_EQ(*first, 0u);
   const auto few = rows(3);
-  EXPECT_EQ(*tables_->append(info_->number, few), 20'000u);
+  EXPECT_EQ(*table_->append(few), 20'000u);
   const bool writes = way_ != "unix";
   EXPECT_EQ(asked_for(OffloadId::table_commit), writes ? 1u : 0u);
   EXPECT_EQ(asked_for(OffloadId::table_append), writes ? 1u : 2u);
@@ -144,12 +146,12 @@ TEST_P(LandingNodes, WrongRowsAreNamedAndNoneIsAppended) {
   const std::uint16_t too_long = 13;
   std::memcpy(sent.data() + 4321 * schema_.row_bytes() + schema_.column(1).offset, &too_long,
               sizeof too_long);
-  const auto refused = tables_->append(info_->number, sent);
+  const auto refused = table_->append(sent);
   ASSERT_FALSE(refused);
   EXPECT_NE(message(refused.error()).find("row 4321"), std::string::npos)
       << message(refused.error());
-  EXPECT_EQ(tables_->open("t")->facts.rows, 0u);
-  EXPECT_EQ(*tables_->append(info_->number, rows(20'000)), 0u);  // the window serves again
+  EXPECT_EQ(table_->facts()->rows, 0u);
+  EXPECT_EQ(*table_->append(rows(20'000)), 0u);  // the window serves again
 }
 
 using HostileLandings = LandingNodes;
@@ -172,9 +174,9 @@ TEST_P(HostileLandings, NothingIsBelievedOfWhatACommitSays) {
   EXPECT_EQ(code({grant.window, 4, row}, info_->number), Code::invalid_argument);
   EXPECT_EQ(code({grant.window, 0, row + 1}, info_->number), Code::invalid_argument);
   EXPECT_EQ(code({grant.window, grant.bytes - 8, row}, info_->number), Code::invalid_argument);
-  EXPECT_EQ(tables_->open("t")->facts.rows, 0u);
+  EXPECT_EQ(table_->facts()->rows, 0u);
   EXPECT_EQ(code({grant.window, grant.bytes - row, row}, info_->number), std::nullopt);  // zeros
-  EXPECT_EQ(tables_->open("t")->facts.rows, 1u);
+  EXPECT_EQ(table_->facts()->rows, 1u);
 }
 
 TEST_P(HostileLandings, AWindowIsItsSessionsAndOnlyWhileItIsOpen) {
@@ -247,7 +249,7 @@ TEST_P(HostileLandingsConcurrency, RowsThatChangeWhileTheyAreCommitted) {
   }
   done.store(true);
   writer.join();
-  EXPECT_EQ(tables_->open("t")->facts.rows, appended * 20'000);
+  EXPECT_EQ(table_->facts()->rows, appended * 20'000);
   const auto came = all_rows();
   ASSERT_EQ(came.size(), appended * good.size());
   for (std::uint64_t at = 0; at < came.size(); at += schema_.row_bytes()) {

@@ -156,6 +156,12 @@ TEST(Readme, TheOffloadOfTheDocumentsIsTheOneThatIsTested) {
             std::string::npos);
 }
 
+TEST(Readme, TheProgramOfTablesIsTheOneThatIsBuilt) {
+  const auto programs = blocks(read(kRoot / "docs/tables.md"), "cpp");
+  ASSERT_EQ(programs.size(), 1u);
+  EXPECT_EQ(programs.front(), read(kRoot / "example/first_table.cpp"));
+}
+
 TEST(ReadmeSlow, ItsCommandsPrintWhatItSays) {
   const Workplace workplace;
   const auto sessions = blocks(read(kRoot / "README.md"), "console");

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "client/impl.hpp"
-#include "client/remote_tables.hpp"
+#include "client/tables.hpp"
 #include "node/numbers_format.hpp"
 #include "table/pipeline_builder.hpp"
 #include "table/value.hpp"
@@ -19,7 +19,7 @@
 namespace espalier {
 namespace {
 
-using client::RemoteTables;
+using client::TableImpl;
 using table::PipelineBuilder;
 using table::Schema;
 using table::Value;
@@ -51,11 +51,11 @@ class TableNodes : public test::NodeOverEachWay {
     }
     return bytes;
   }
-  client::TableInfo filled() {
-    auto made = tables_->create("t", schema_);
+  std::shared_ptr<TableImpl> filled() {
+    auto made = tables_->create("t", schema_, false);
     EXPECT_TRUE(made) << message(made.error());
     for (std::uint64_t i = 0; i < kRows; i += 15'000) {
-      const auto appended = tables_->append(made->number, rows(i, 15'000));
+      const auto appended = (*made)->append(rows(i, 15'000));
       EXPECT_TRUE(appended) << message(appended.error());
       EXPECT_EQ(*appended, i);
     }
@@ -81,18 +81,19 @@ class TableNodes : public test::NodeOverEachWay {
 
   const Schema schema_ = *Schema::parse("id i64 not null, shop i32 not null, note text(12)");
   std::optional<Store> store_;
-  std::unique_ptr<RemoteTables> tables_;
+  std::unique_ptr<client::TablesImpl> tables_;
 };
 
 INSTANTIATE_TEST_SUITE_P(By, TableNodes, ::testing::ValuesIn(test::kWays), test::way_name);
 
 TEST_P(TableNodes, RowsComeBackAsTheyWere) {
-  const client::TableInfo info = filled();
-  EXPECT_EQ(info.facts.rows, kRows);
-  EXPECT_EQ(info.schema, schema_);
+  const auto filled_table = filled();
+  TableImpl& table = *filled_table;
+  EXPECT_EQ(table.facts()->rows, kRows);
+  EXPECT_EQ(table.schema(), schema_);
   std::vector<std::byte> came;
   const auto numbers =
-      tables_->query(info, schema_.row_bytes(), everything(), [&](std::span<const std::byte> some) {
+      table.run(everything(), schema_.row_bytes(), [&](std::span<const std::byte> some) {
         came.insert(came.end(), some.begin(), some.end());
         return true;
       });
@@ -102,55 +103,55 @@ TEST_P(TableNodes, RowsComeBackAsTheyWere) {
   EXPECT_EQ(came, rows(0, kRows));
   // A sink that wants no more ends the query early.
   std::size_t calls = 0;
-  const auto cut = tables_->query(info, schema_.row_bytes(), everything(),
-                                  [&](std::span<const std::byte>) { return ++calls < 3; });
+  const auto cut = table.run(everything(), schema_.row_bytes(),
+                             [&](std::span<const std::byte>) { return ++calls < 3; });
   ASSERT_TRUE(cut) << message(cut.error());
   EXPECT_EQ(calls, 3u);
 }
 
 TEST_P(TableNodes, GroupsAreCountedBesideTheMemory) {
-  const client::TableInfo info = filled();
+  const auto table = filled();
   const auto message_bytes = by_group();
   const auto pipeline = table::check_pipeline(message_bytes, schema_);
   ASSERT_TRUE(pipeline);
   std::vector<bool> seen(kGroups);
   const std::size_t row_bytes = pipeline->result.row_bytes();
-  const auto numbers =
-      tables_->query(info, row_bytes, message_bytes, [&](std::span<const std::byte> some) {
-        for (; !some.empty(); some = some.subspan(row_bytes)) {
-          const auto read = [&](std::size_t column) {
-            return static_cast<std::int64_t>(
-                read_value(pipeline->result.column(column), some.data()).number);
-          };
-          const auto group = static_cast<std::uint64_t>(read(0));
-          EXPECT_LT(group, kGroups);
-          EXPECT_FALSE(seen[group]);
-          seen[group] = true;
-          std::int64_t count = 0;
-          std::int64_t sum = 0;
-          for (std::uint64_t id = group; id < kRows; id += kGroups) {
-            ++count;
-            sum += static_cast<std::int64_t>(id);
-          }
-          EXPECT_EQ(read(1), count);
-          EXPECT_EQ(read(2), sum);
-        }
-        return true;
-      });
+  const auto numbers = table->run(message_bytes, row_bytes, [&](std::span<const std::byte> some) {
+    for (; !some.empty(); some = some.subspan(row_bytes)) {
+      const auto read = [&](std::size_t column) {
+        return static_cast<std::int64_t>(
+            read_value(pipeline->result.column(column), some.data()).number);
+      };
+      const auto group = static_cast<std::uint64_t>(read(0));
+      EXPECT_LT(group, kGroups);
+      EXPECT_FALSE(seen[group]);
+      seen[group] = true;
+      std::int64_t count = 0;
+      std::int64_t sum = 0;
+      for (std::uint64_t id = group; id < kRows; id += kGroups) {
+        ++count;
+        sum += static_cast<std::int64_t>(id);
+      }
+      EXPECT_EQ(read(1), count);
+      EXPECT_EQ(read(2), sum);
+    }
+    return true;
+  });
   ASSERT_TRUE(numbers) << message(numbers.error());
   EXPECT_EQ(numbers->rows_sent, kGroups);
-  EXPECT_LT(numbers->bytes_sent, info.facts.memory_bytes / 20);
+  EXPECT_LT(numbers->bytes_sent, table->facts()->memory_bytes / 20);
 }
 
 // A name is one object's, whichever way the client has come, and the node tells of all kinds.
 TEST_P(TableNodes, ShareNamesListAndNumbersWithMaps) {
-  const client::TableInfo info = filled();
+  const auto table = filled();
+  const client::TableInfo info = tables_->list()->at(0);
   constexpr auto kMap = static_cast<std::uint32_t>(ObjectKind::map);
   constexpr auto kTable = static_cast<std::uint32_t>(ObjectKind::table);
   EXPECT_EQ(store_->create_map("t").error(), (Error{Code::already_exists, 0, kTable}));
   EXPECT_EQ(store_->open_map("t").error(), (Error{Code::wrong_kind, 0, kTable}));
   EXPECT_EQ(store_->drop_map("t").error(), (Error{Code::wrong_kind, 0, kTable}));
-  EXPECT_EQ(tables_->create("default", schema_).error().error,
+  EXPECT_EQ(tables_->create("default", schema_, false).error().error,
             (Error{Code::already_exists, 0, kMap}));
   EXPECT_EQ(tables_->open("default").error().error, (Error{Code::wrong_kind, 0, kMap}));
   EXPECT_EQ(tables_->drop("default").error().error, (Error{Code::wrong_kind, 0, kMap}));
@@ -163,8 +164,8 @@ TEST_P(TableNodes, ShareNamesListAndNumbersWithMaps) {
   EXPECT_EQ((*objects)[1].id, info.number);
   EXPECT_EQ((*objects)[1].entries, kRows);
   EXPECT_EQ((*objects)[1].memory_bytes, info.facts.memory_bytes);
-  ASSERT_TRUE(tables_->query(info, schema_.row_bytes(), everything(),
-                             [](std::span<const std::byte>) { return true; }));
+  ASSERT_TRUE(table->run(everything(), schema_.row_bytes(),
+                         [](std::span<const std::byte>) { return true; }));
   const auto bytes = client::StoreImpl::of(*store_).node_numbers();
   ASSERT_TRUE(bytes) << message(bytes.error());
   const auto numbers = node::decode(*bytes);
@@ -186,13 +187,13 @@ using TableNodesConcurrency = TableNodes;
 INSTANTIATE_TEST_SUITE_P(By, TableNodesConcurrency, ::testing::Values("unix"), test::way_name);
 
 TEST_P(TableNodesConcurrency, MapsAnswerAndRowsComeBesideQueries) {
-  const client::TableInfo info = filled();
+  const auto table = filled();
   std::atomic<bool> done{false};
   std::thread appends([&] {
     Store store = connect();
-    const auto tables = client::StoreImpl::of(store).tables();
+    const auto same = *client::StoreImpl::of(store).tables()->open("t");
     for (std::uint64_t i = kRows; i < 2 * kRows && !done.load(); i += 1'000) {
-      EXPECT_TRUE(tables->append(info.number, rows(i, 1'000)));
+      EXPECT_TRUE(same->append(rows(i, 1'000)));
     }
   });
   std::thread gets([&] {
@@ -206,11 +207,11 @@ TEST_P(TableNodesConcurrency, MapsAnswerAndRowsComeBesideQueries) {
   std::uint64_t last = kRows;
   for (int i = 0; i < 6; ++i) {
     std::uint64_t count = 0;
-    const auto numbers = tables_->query(info, schema_.row_bytes(), everything(),
-                                        [&](std::span<const std::byte> some) {
-                                          count += some.size() / schema_.row_bytes();
-                                          return true;
-                                        });
+    const auto numbers =
+        table->run(everything(), schema_.row_bytes(), [&](std::span<const std::byte> some) {
+          count += some.size() / schema_.row_bytes();
+          return true;
+        });
     ASSERT_TRUE(numbers) << message(numbers.error());
     EXPECT_GE(count, last);  // whole appends, and none that was seen goes away
     EXPECT_EQ(count % 1'000, 0u);

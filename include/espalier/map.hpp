@@ -21,9 +21,14 @@
 #include <vector>
 
 #include "espalier/condition.hpp"
+#include "espalier/table_error.hpp"
 #include "espalier/types.hpp"
 
 namespace espalier {
+
+class Schema;
+class Table;
+struct TableDescription;
 
 namespace client {
 class StoreImpl;
@@ -253,7 +258,7 @@ class Pipeline {
   std::unique_ptr<client::PipelineImpl> impl_;
 };
 
-/// Memory with any number of maps in it.
+/// Memory with any number of maps and tables in it.
 class Store {
  public:
   /// Cost: reserves addresses; memory is taken as it is used.
@@ -295,6 +300,18 @@ class Store {
   /// map's nodes. Errors: not_found, wrong_kind.
   Result<void> drop_map(std::string_view name);
   [[nodiscard]] std::vector<std::string> map_names() const;
+
+  /// Makes an empty table, of rows in clear. Its name is no map's either. Include table.hpp. Cost:
+  /// 64 KiB. Errors: already_exists (detail: the ObjectKind of what has it), invalid_argument,
+  /// out_of_memory; of this and the next ones also unsupported (an older node).
+  TableResult<Table> create_table(std::string_view name, const Schema& schema);
+  /// Errors: not_found; wrong_kind (it is no table; detail: its ObjectKind).
+  [[nodiscard]] TableResult<Table> open_table(std::string_view name) const;
+  /// Removes a table; queries of it end with `dropped`, and its memory goes back with the last of
+  /// them. Errors: not_found, wrong_kind.
+  TableResult<void> drop_table(std::string_view name);
+  /// By name.
+  [[nodiscard]] TableResult<std::vector<TableDescription>> tables() const;
 
   /// Takes `count` numbers in a row from the sequencer of this name, which begins at 0 and gives
   /// every number once; returns the first. Sequencers live beside the maps, under names of their

@@ -115,12 +115,14 @@ class EmbeddedStore final : public StoreImpl {
   }
   Result<std::uint64_t> memory_bytes() override { return core_.region.taken_bytes(); }
   Result<std::string> node_numbers() override { return fail(Code::unsupported); }
+  [[nodiscard]] std::unique_ptr<TablesImpl> tables() override;
   void trim() override;
 
  private:
   [[nodiscard]] MapImpl* behind_handles(std::shared_ptr<tree::MapCore> core);
 
-  tree::StoreCore core_;
+  const std::shared_ptr<tree::StoreCore> shared_;  // with all tables that somebody holds
+  tree::StoreCore& core_;
   base::Sequencers sequencers_;
   const std::shared_ptr<CallContextPool> sessions_;
   std::mutex mutex_;  // guards maps_, together with what the catalogue says; taken before its lock

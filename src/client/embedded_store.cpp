@@ -5,6 +5,7 @@
 
 #include "base/machine_memory.hpp"
 #include "client/embedded.hpp"
+#include "client/embedded_tables.hpp"
 
 namespace espalier::client {
 namespace {
@@ -29,7 +30,8 @@ Result<std::unique_ptr<StoreImpl>> EmbeddedStore::open(const StoreOptions& optio
 }
 
 EmbeddedStore::EmbeddedStore(memory::Region region, const StoreOptions& options)
-    : core_(std::move(region), options.participants_max),
+    : shared_(std::make_shared<tree::StoreCore>(std::move(region), options.participants_max)),
+      core_(*shared_),
       sessions_(std::make_shared<CallContextPool>(core_)) {}
 
 EmbeddedStore::~EmbeddedStore() {
@@ -69,6 +71,10 @@ Result<void> EmbeddedStore::drop_map(std::string_view name) {
   map = std::move(found->second);
   maps_.erase(found);
   return {};
+}
+
+std::unique_ptr<TablesImpl> EmbeddedStore::tables() {
+  return std::make_unique<EmbeddedTables>(shared_);
 }
 
 Result<std::vector<ObjectInfo>> EmbeddedStore::objects(ObjectKind kind) {

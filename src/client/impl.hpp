@@ -28,7 +28,7 @@
 
 namespace espalier::client {
 
-class RemoteTables;
+class TablesImpl;
 
 /// Destroyed through this, and never copied.
 class Interface {
@@ -126,8 +126,8 @@ class StoreImpl : public Interface {
   /// The numbers of the node that keeps it, as they travel (wire/node_numbers.hpp).
   /// Errors: unsupported (there is no node, or an older one), connection_lost.
   virtual Result<std::string> node_numbers() = 0;
-  /// The tables of the node that keeps it; null: there is no node.
-  [[nodiscard]] virtual std::unique_ptr<RemoteTables> tables();
+  /// Its tables (client/tables.hpp); never null.
+  [[nodiscard]] virtual std::unique_ptr<TablesImpl> tables() = 0;
   /// What one-sided reads took: those of calls that ended, and of pipelines that are gone.
   [[nodiscard]] virtual tree::WalkTraffic read_traffic() const { return {}; }
   virtual void trim() = 0;

@@ -33,6 +33,7 @@ struct RemoteSession {
   OneSidedCaller one_sided;  // used only if the store asks for that access
   LandingWriter landing;     // of many rows
   bool busy = false;
+  bool spoiled = false;  // an answer may still come that nobody waits for: not to be used again
 };
 
 /// What one-sided reads of a store took. Thread: any.
@@ -159,7 +160,7 @@ class RemoteStore final : public StoreImpl {
   [[nodiscard]] const std::string& page_message() const override { return page_message_; }
   Result<std::uint64_t> memory_bytes() override { return fail(Code::unsupported); }
   Result<std::string> node_numbers() override;
-  [[nodiscard]] std::unique_ptr<RemoteTables> tables() override;
+  [[nodiscard]] std::unique_ptr<TablesImpl> tables() override;
   [[nodiscard]] tree::WalkTraffic read_traffic() const override {
     return sessions_->traffic().sum();
   }

@@ -301,36 +301,55 @@ bool RemoteRequests::send_whole(const Outgoing& request, std::uint32_t tag) {
   return true;
 }
 
-std::expected<Reply, Refusal> RemoteRequests::ask(const Outgoing& request, const ChunkSink& sink) {
+bool RemoteRequests::begin(const Outgoing& request) {
   ESPALIER_ASSERT(pending() == 0);
+  return send_whole(request, begun_tag());
+}
+
+std::optional<Incoming> RemoteRequests::take_piece() {
+  Incoming response;
+  while (rings_.receive(response)) {
+    if (response.header.tag == begun_tag()) return response;
+  }
+  return std::nullopt;
+}
+
+bool RemoteRequests::cancel_begun() {
+  Outgoing cancel;
+  cancel.offload = wire::OffloadId::cancel;
+  cancel.argument = begun_tag();
+  if (!rings_.send(cancel, begun_tag() - 1)) return false;
+  rings_.ring();
+  return true;
+}
+
+Refusal RemoteRequests::refusal_of(const Incoming& piece) {
+  Refusal refusal{error_of(piece), {}};
+  if (piece.payload.size() > sizeof refusal.error.detail) {
+    refusal.words = piece.payload.substr(sizeof refusal.error.detail);
+  }
+  return refusal;
+}
+
+std::expected<Reply, Refusal> RemoteRequests::ask(const Outgoing& request, const ChunkSink& sink) {
   const auto lost = [] { return std::unexpected(Refusal{{Code::connection_lost, 0, 0}, {}}); };
-  const auto tag = static_cast<std::uint32_t>(places_.size()) + 1;
-  if (!send_whole(request, tag)) return lost();
+  if (!begin(request)) return lost();
   for (bool wanted = static_cast<bool>(sink);;) {
-    Incoming response;
-    if (!rings_.receive(response)) {
+    const auto piece = take_piece();
+    if (!piece) {
       if (!rings_.wait()) return lost();
       continue;
     }
-    if (response.header.tag != tag) continue;
-    if (response.header.kind == static_cast<std::uint8_t>(wire::ResponseKind::chunk)) {
-      const auto kind = static_cast<wire::ChunkKind>(response.header.flags & wire::kChunkBits);
-      if (!wanted || sink(kind, response.payload)) continue;
+    if (!is_last(*piece)) {
+      const auto kind = static_cast<wire::ChunkKind>(piece->header.flags & wire::kChunkBits);
+      if (!wanted || sink(kind, piece->payload)) continue;
       wanted = false;
-      Outgoing cancel;
-      cancel.offload = wire::OffloadId::cancel;
-      cancel.argument = tag;
-      // Where it cannot be sent now, the rest comes and is dropped.
-      if (rings_.send(cancel, tag - 1)) rings_.ring();
+      static_cast<void>(cancel_begun());
       continue;
     }
     rings_.enter_idle();
-    if (response.header.code == 0) return Reply{response.header, std::string(response.payload)};
-    Refusal refusal{error_of(response), {}};
-    if (response.payload.size() > sizeof refusal.error.detail) {
-      refusal.words = response.payload.substr(sizeof refusal.error.detail);
-    }
-    return std::unexpected(std::move(refusal));
+    if (piece->header.code == 0) return Reply{piece->header, std::string(piece->payload)};
+    return std::unexpected(refusal_of(*piece));
   }
 }
 

@@ -20,6 +20,7 @@
 
 #include "client/impl.hpp"
 #include "client/thread_rings.hpp"
+#include "espalier/table_error.hpp"
 
 namespace espalier::client {
 
@@ -30,10 +31,7 @@ struct Reply {
 };
 
 /// What a node refused, perhaps with words for people behind what the code says.
-struct Refusal {
-  Error error;
-  std::string words;
-};
+using Refusal = TableError;
 
 /// Takes a chunk of a streamed answer; false: no more is wanted. Its bytes, aligned to 8, are there
 /// until it returns.
@@ -74,6 +72,23 @@ class RemoteRequests {
   /// sink wants no more, the node is told, and its answer waited for.
   std::expected<Reply, Refusal> ask(const Outgoing& request, const ChunkSink& sink = {});
 
+  // The same piece by piece. Nothing else may be in flight.
+  /// Sends a message. False: the connection is lost.
+  bool begin(const Outgoing& request);
+  /// The next piece of its answer, if one has come; there until the next call.
+  std::optional<Incoming> take_piece();
+  /// Waits until take_piece() may bring one, or until about this moment of the monotonic clock.
+  /// False: the connection is lost.
+  bool wait_piece(std::uint64_t until_ns) { return rings_.wait(until_ns); }
+  /// Tells the node that no more is wanted; the last piece is still to come. False: it cannot be
+  /// sent now, and everything comes.
+  bool cancel_begun();
+  [[nodiscard]] static bool is_last(const Incoming& piece) {
+    return piece.header.kind != static_cast<std::uint8_t>(wire::ResponseKind::chunk);
+  }
+  /// Why it was refused. Requires: it is the last piece, of a code other than 0.
+  [[nodiscard]] static Refusal refusal_of(const Incoming& piece);
+
   // The same without waiting. Several may be in flight, but nothing else meanwhile.
   /// An answer to one of them.
   struct Answered {
@@ -104,6 +119,10 @@ class RemoteRequests {
   };
 
   bool send_whole(const Outgoing& request, std::uint32_t tag);
+  // Of an answer that is taken piece by piece; that of a cancel is one below.
+  [[nodiscard]] std::uint32_t begun_tag() const {
+    return static_cast<std::uint32_t>(places_.size()) + 1;
+  }
   void send_more();
   [[nodiscard]] static Outgoing outgoing(const Request& request, const Scope& scope);
   void prepare(const Batch& batch);

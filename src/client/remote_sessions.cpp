@@ -51,6 +51,7 @@ Result<std::unique_ptr<ThreadRings>> RemoteSessions::open_lane() {
 }
 
 Result<std::shared_ptr<RemoteSession>> RemoteSessions::acquire() {
+  if (closed()) return fail(Code::connection_lost);
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(free_, [](const auto& session) { return session->rings->ask_lost_idle(); });
@@ -68,7 +69,9 @@ Result<std::shared_ptr<RemoteSession>> RemoteSessions::acquire() {
 void RemoteSessions::release(std::shared_ptr<RemoteSession> session) {
   const std::lock_guard lock(mutex_);
   session->busy = false;
-  if (!closed() && !session->rings->lost()) free_.push_back(std::move(session));
+  if (!closed() && !session->spoiled && !session->rings->lost()) {
+    free_.push_back(std::move(session));
+  }
 }
 
 void RemoteSessions::release(std::unique_ptr<ThreadRings> rings) {
@@ -91,7 +94,7 @@ void RemoteSessions::close() {
 Result<RemoteLease> RemoteLease::take(const std::shared_ptr<RemoteSessions>& sessions) {
   ThreadLanes::Entry* own = thread_lanes.find(sessions.get());
   if (own != nullptr && !own->session->busy) {
-    if (own->session->rings->ask_lost_idle()) {
+    if (own->session->spoiled || own->session->rings->ask_lost_idle()) {
       auto session = sessions->acquire();
       if (!session) return std::unexpected(session.error());
       own->session = std::move(*session);

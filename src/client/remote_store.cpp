@@ -79,7 +79,7 @@ Result<void> RemoteStore::drop_map(std::string_view name) {
   return {};
 }
 
-std::unique_ptr<RemoteTables> RemoteStore::tables() {
+std::unique_ptr<TablesImpl> RemoteStore::tables() {
   return std::make_unique<RemoteTables>(sessions_);
 }
 

@@ -4,11 +4,8 @@
 #include "catalog/catalog.hpp"
 #include "client/embedded.hpp"
 #include "client/remote.hpp"
-#include "client/remote_tables.hpp"
 
 namespace espalier {
-
-std::unique_ptr<client::RemoteTables> client::StoreImpl::tables() { return nullptr; }
 
 Result<std::vector<std::string>> client::StoreImpl::map_names() {
   auto maps = objects(ObjectKind::map);

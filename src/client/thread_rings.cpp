@@ -152,13 +152,20 @@ bool ThreadRings::spin_for_response() {
   return false;
 }
 
-bool ThreadRings::wait() {
+bool ThreadRings::wait(std::uint64_t until_ns) {
+  constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
   if (!deferred_.empty()) return true;
   if (spin_for_response()) return !broken_;
   for (std::uint64_t sleep_ns = kFirstSleepNs;;
        sleep_ns = std::min(2 * sleep_ns, kLongestSleepNs)) {
     if (connection_->ask_lost()) return !broken_ && responses_.ready();
-    connection_->fall_asleep(ring_, responses_.slots(), sleep_ns);
+    std::uint64_t left_ns = kNever;
+    if (until_ns != kNever) {
+      const std::uint64_t now_ns = base::monotonic_ns();
+      if (now_ns >= until_ns) return !broken_;
+      left_ns = until_ns - now_ns;
+    }
+    connection_->fall_asleep(ring_, responses_.slots(), std::min(sleep_ns, left_ns));
     if (responses_.ready()) return !broken_;
   }
 }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -65,9 +66,10 @@ class ThreadRings {
   }
   /// Takes the next response, if one has come.
   bool receive(Incoming& response);
-  /// Spins, then sleeps until receive() may find something. Returns false if the connection is
-  /// lost, and nothing more will come. Requires: all that was sent was rung for.
-  bool wait();
+  /// Spins, then sleeps until receive() may find something, or until about this moment of the
+  /// monotonic clock. Returns false if the connection is lost, and nothing more will come.
+  /// Requires: all that was sent was rung for.
+  bool wait(std::uint64_t until_ns = std::numeric_limits<std::uint64_t>::max());
   /// Nothing is in flight, and nothing follows at once.
   void enter_idle() {
     if (progresses_) connection_->enter_idle();

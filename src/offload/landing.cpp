@@ -7,11 +7,11 @@
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
-#include "offload/append_words.hpp"
 #include "offload/call.hpp"
 #include "offload/connection.hpp"
 #include "offload/landing_host.hpp"
 #include "offload/payload_reader.hpp"
+#include "table/table.hpp"
 #include "wire/landing.hpp"
 
 namespace espalier::offload {
@@ -93,7 +93,7 @@ Next table_commit(Call& call) {
   if (!state.done) return begin_commit(call, state);
   if (!*state.done) {
     const table::AppendError& error = state.done->error();
-    return call.fail(error.error, words_of(error, state.table->schema()));
+    return call.fail(error.error, table::describe(error, state.table->schema()));
   }
   wire::ResponseHeader header{};
   header.version = **state.done;  // the number of the first

@@ -17,14 +17,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "offload/helper_job.hpp"
 #include "offload/query_limits.hpp"
-#include "table/batch_run.hpp"
 #include "table/ctr_cipher.hpp"
 #include "table/pipeline.hpp"
 #include "table/snapshot_source.hpp"
+#include "table/staged_run.hpp"
 #include "wire/table_calls.hpp"
 
 namespace espalier::offload {
@@ -34,8 +33,6 @@ using SecretKeys = table::Secret<wire::RunKeys>;
 
 class QueryRun {
  public:
-  static constexpr std::size_t kStageBytes = std::size_t{64} << 10;
-
   /// `message`: the pipeline, not checked yet; it lives as long as the run, and so do the limits,
   /// of which it takes memory for its groups, and the compiler. `seed`: of hashes.
   QueryRun(std::shared_ptr<const table::Table> table, std::string_view message, QueryLimits& limits,
@@ -59,10 +56,13 @@ class QueryRun {
 
   /// What the stage holds, and how many rows.
   [[nodiscard]] std::span<const std::byte> staged() const {
-    return std::span(stage_).first(staged_bytes_);
+    return run_ ? run_->rows() : std::span<const std::byte>();
   }
   /// The rows of the stage were sent.
-  void clear_stage();
+  void clear_stage() {
+    if (run_) run_->clear();
+    sealed_bytes_ = 0;
+  }
   /// Whether nothing more comes into the stage.
   [[nodiscard]] bool ended() const { return ended_; }
   /// Why it failed, if it did.
@@ -74,22 +74,9 @@ class QueryRun {
   [[nodiscard]] wire::QueryNumbers numbers() const;
 
  private:
-  /// Into the stage.
-  class Stage final : public table::RowSink {
-   public:
-    explicit Stage(QueryRun& run) : run_(run) {}
-    std::span<std::byte> room() override;
-    void commit(std::size_t rows, std::size_t bytes) override;
-
-   private:
-    QueryRun& run_;
-  };
-
   bool begin();
-  bool begin_ciphers();
+  bool begin_ciphers(const table::Pipeline& pipeline);
   void seal_stage();
-  [[nodiscard]] std::uint32_t rows_at_once() const;
-  void measure(std::uint64_t rows, std::uint64_t ns);
   void end_with(Error error, std::string words);
 
   table::SnapshotSource source_;
@@ -98,22 +85,14 @@ class QueryRun {
   table::RegexCompiler& regexes_;
   const std::uint64_t seed_;
   std::uint64_t group_bytes_ = 0;
-  std::uint32_t searched_rows_ = 16;  // at once, where there are regular expressions
-  std::optional<table::Pipeline> pipeline_;
-  std::optional<table::BatchProgram> program_;
-  Stage sink_{*this};
   std::optional<SecretKeys> keys_;  // until the ciphers are made
   std::optional<table::CtrCipher> table_cipher_;
   std::optional<table::CtrCipher> result_cipher_;
   std::size_t sealed_bytes_ = 0;  // of the stage: encrypted
-  std::optional<table::BatchRun> run_;
-  std::vector<std::byte> stage_;
-  std::size_t staged_bytes_ = 0;
+  std::optional<table::StagedRun> run_;
   bool ended_ = false;
   std::optional<Failure> failure_;
-  std::uint64_t bytes_sent_ = 0;
   std::uint64_t busy_ns_ = 0;
-  std::uint64_t memory_bytes_ = 0;  // the most that it needed
   std::atomic<bool> cancelled_{false};
 };
 

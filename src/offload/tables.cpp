@@ -11,7 +11,6 @@
 
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
-#include "offload/append_words.hpp"
 #include "offload/counted_query.hpp"
 #include "offload/object_calls.hpp"
 #include "offload/query_run.hpp"
@@ -93,7 +92,7 @@ Next table_append(Call& call) {
   }
   if (!*state.done) {
     const table::AppendError& error = state.done->error();
-    return call.fail(error.error, words_of(error, state.table->schema()));
+    return call.fail(error.error, table::describe(error, state.table->schema()));
   }
   wire::ResponseHeader header{};
   header.version = **state.done;  // the number of the first

@@ -318,4 +318,20 @@ TableStats Table::stats() const {
   return stats;
 }
 
+std::string describe(const AppendError& error, const Schema& schema) {
+  constexpr std::size_t kNamed = 10;
+  if (error.error.code == Code::unsupported) {
+    return "the table is encrypted: slots are reserved for its rows first";
+  }
+  if (error.error.code == Code::not_found) {
+    return "the reservation has ended: nothing was appended";
+  }
+  if (error.wrong_rows == 0) return {};
+  std::string words = std::to_string(error.wrong_rows) + " wrong rows, nothing was appended";
+  for (std::size_t i = 0; i < std::min(kNamed, error.wrong.size()); ++i) {
+    words += "; " + describe(error.wrong[i], schema);
+  }
+  return words;
+}
+
 }  // namespace espalier::table

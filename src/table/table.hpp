@@ -56,6 +56,10 @@ struct AppendError {
   std::vector<WrongRow> wrong;
 };
 
+/// In words for people: which rows are wrong, the first ten by their columns, or what was not
+/// reserved; empty where the error itself says it.
+[[nodiscard]] std::string describe(const AppendError& error, const Schema& schema);
+
 /// How a table is made.
 struct TableOptions {
   /// Its rows come encrypted, into slots that were reserved for them.

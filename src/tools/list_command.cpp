@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/impl.hpp"
+#include "client/tables.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/json_record.hpp"

@@ -6,6 +6,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "client/tables.hpp"
+#include "table/schema.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/json_record.hpp"
@@ -27,45 +29,48 @@ using Work = Outcome<int> (*)(Environment&, const Options&, TablePlace&);
 
 std::string shown(const std::string& name) { return encode(name, Encoding::escaped); }
 
-void print_json(std::ostream& out, const client::TableInfo& table) {
+void print_json(std::ostream& out, const TableDescription& table) {
   nlohmann::ordered_json object;
   set_bytes(object, "table", table.name);
-  object["rows"] = table.facts.rows;
-  object["row_bytes"] = table.facts.row_bytes;
-  object["pages"] = table.facts.pages;
-  object["memory_bytes"] = table.facts.memory_bytes;
-  object["encrypted"] = table.salt.has_value();
+  object["rows"] = table.rows;
+  object["row_bytes"] = table.schema.row_bytes();
+  object["pages"] = table.pages;
+  object["memory_bytes"] = table.memory_bytes;
+  object["encrypted"] = table.encrypted;
   object["schema"] = table.schema.to_text();
   out << object.dump() << '\n';
 }
 
 Outcome<int> create(Environment& environment, const Options& options, TablePlace& place) {
-  const auto schema = table::Schema::parse(options.schema);
+  const auto schema = Schema::parse(options.schema);
   if (!schema) {
-    return misused(fmt::format("the schema is wrong at {}: {}", schema.error().position + 1,
-                               schema.error().reason),
+    return misused(message(schema.error()),
                    "For example: 'id i64 not null, name text(20), price decimal(12,2)'.");
   }
   const std::string name = unprotect(options.name);
-  const auto made = place.tables->create(name, *schema, options.encrypted);
+  const auto made = client::StoreImpl::of(place.store)
+                        .tables()
+                        ->create(name, client::SchemaImpl::of(*schema).schema, options.encrypted);
   if (!made && made.error().error.code == Code::already_exists) {
     return name_taken(place.address, name, made.error().error);
   }
   if (!made) return refused(fmt::format("make table '{}'", shown(name)), made.error());
   if (options.json) {
-    print_json(environment.out, *made);
+    const auto table = client::TableImpl::handle(*made).describe();
+    if (!table) return refused(fmt::format("read table '{}'", shown(name)), table.error());
+    print_json(environment.out, *table);
   } else {
     environment.out << fmt::format("made {}table '{}', rows of {} bytes\n",
-                                   made->salt ? "encrypted " : "", shown(name),
-                                   made->facts.row_bytes);
+                                   options.encrypted ? "encrypted " : "", shown(name),
+                                   schema->row_bytes());
   }
   return kOk;
 }
 
 Outcome<int> list(Environment& environment, const Options& options, TablePlace& place) {
-  const auto tables = place.tables->list();
+  const auto tables = place.store.tables();
   if (!tables) return refused("list the tables", tables.error());
-  for (const client::TableInfo& table : *tables) {
+  for (const TableDescription& table : *tables) {
     if (options.json) {
       print_json(environment.out, table);
     } else {
@@ -76,29 +81,31 @@ Outcome<int> list(Environment& environment, const Options& options, TablePlace& 
 }
 
 Outcome<int> describe(Environment& environment, const Options& options, TablePlace& place) {
-  const auto table = open_table(place, unprotect(options.name));
-  if (!table) return std::unexpected(table.error());
+  const auto opened = open_table(place, unprotect(options.name));
+  if (!opened) return std::unexpected(opened.error());
+  const auto table = opened->describe();
+  if (!table) return refused(fmt::format("read table '{}'", options.name), table.error());
   if (options.json) {
     print_json(environment.out, *table);
     return kOk;
   }
   std::ostream& out = environment.out;
   out << fmt::format("table   {}\n", shown(table->name));
-  out << fmt::format("rows    {} of {} bytes\n", format_count(table->facts.rows),
-                     table->facts.row_bytes);
-  out << fmt::format("memory  {} in {} pages\n", format_bytes(table->facts.memory_bytes),
-                     format_count(table->facts.pages));
-  if (table->salt) out << "cipher  AES-128-CTR\n";
-  for (const table::Column& column : table->schema.columns()) {
-    out << fmt::format("column  {} {}{}\n", table::quoted_name(column.name),
-                       table::to_text(column.type), column.nullable ? "" : " not null");
+  out << fmt::format("rows    {} of {} bytes\n", format_count(table->rows),
+                     table->schema.row_bytes());
+  out << fmt::format("memory  {} in {} pages\n", format_bytes(table->memory_bytes),
+                     format_count(table->pages));
+  if (table->encrypted) out << "cipher  AES-128-CTR\n";
+  for (const Column& column : table->schema.columns()) {
+    out << fmt::format("column  {} {}{}\n", table::quoted_name(column.name), column.type.to_text(),
+                       column.nullable ? "" : " not null");
   }
   return kOk;
 }
 
 Outcome<int> drop(Environment& environment, const Options& options, TablePlace& place) {
   const std::string name = unprotect(options.name);
-  const auto dropped = place.tables->drop(name);
+  const auto dropped = place.store.drop_table(name);
   if (!dropped && dropped.error().error.code == Code::not_found) {
     return failed(fmt::format("the node at {} has no table '{}'", place.address, shown(name)),
                   "espalier table list shows those that it has.");

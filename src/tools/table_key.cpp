@@ -88,13 +88,14 @@ Outcome<table::Secret<table::KeyBytes>> read_key_file(const std::string& path) {
 }
 
 Outcome<UserKey> table_key(const Environment&, const KeyFlags& flags, const TablePlace&,
-                           const client::TableInfo& table) {
-  if (!table.salt && flags.file) {
-    return misused(fmt::format("table '{}' is not encrypted, and takes no key", table.name));
+                           const client::TableImpl& table) {
+  if (!table.salt() && flags.file) {
+    return misused(fmt::format("table '{}' is not encrypted, and takes no key", table.name()));
   }
-  if (!table.salt) return UserKey();
+  if (!table.salt()) return UserKey();
   if (!flags.file) {
-    return misused(fmt::format("table '{}' is encrypted", table.name), "Give its key: --key-file.");
+    return misused(fmt::format("table '{}' is encrypted", table.name()),
+                   "Give its key: --key-file.");
   }
   auto key = read_key_file(*flags.file);
   if (!key) return std::unexpected(key.error());
@@ -103,8 +104,8 @@ Outcome<UserKey> table_key(const Environment&, const KeyFlags& flags, const Tabl
 
 Outcome<UserKey> query_key(const Environment& environment, const KeyFlags& flags,
                            bool encrypts_result, const TablePlace& place,
-                           const client::TableInfo& table) {
-  const bool wanted = table.salt || encrypts_result;
+                           const client::TableImpl& table) {
+  const bool wanted = table.salt() || encrypts_result;
   if (wanted && flags.file && !flags.in_clear && !is_memory_of_this_machine(place.address)) {
     return misused(fmt::format("to {} the key would travel in clear", place.address),
                    "Where nobody else can listen, give --allow-keys-in-clear.");

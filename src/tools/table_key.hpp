@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "client/tables.hpp"
 #include "table/ctr_cipher.hpp"
 #include "tools/environment.hpp"
 #include "tools/table_place.hpp"
@@ -36,11 +37,11 @@ void add_key_flags(CLI::App& command, KeyFlags& flags, bool sends);
 /// The key of a table, none where it is not encrypted. Errors: an encrypted table without a file,
 /// or a file for another; those of the file.
 [[nodiscard]] Outcome<UserKey> table_key(const Environment& environment, const KeyFlags& flags,
-                                         const TablePlace& place, const client::TableInfo& table);
+                                         const TablePlace& place, const client::TableImpl& table);
 /// The same where the key travels to the node, and may be for the result. Errors: besides, the way
 /// to the node is no memory of this machine, and --allow-keys-in-clear is missing.
 [[nodiscard]] Outcome<UserKey> query_key(const Environment& environment, const KeyFlags& flags,
                                          bool encrypts_result, const TablePlace& place,
-                                         const client::TableInfo& table);
+                                         const client::TableImpl& table);
 
 }  // namespace espalier::tools

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "client/tables.hpp"
 #include "table/csv_reader.hpp"
 #include "tools/commands.hpp"
 #include "tools/json_record.hpp"
@@ -18,6 +19,9 @@
 
 namespace espalier::tools {
 namespace {
+
+/// Rows that one append carries: large enough to be quick, small enough for any node.
+constexpr std::size_t kAppendBytes = std::size_t{1} << 20;
 
 struct Options {
   std::optional<std::string> at;
@@ -44,25 +48,23 @@ std::unexpected<Failure> bad_csv(const std::string& file, const table::CsvFailur
 }
 
 Outcome<Loaded> load_rows(Environment& environment, const std::string& file, ByteSource& source,
-                          const table::CsvOptions& csv, TablePlace& place,
-                          const client::TableInfo& table, table::CtrCipher* cipher) {
+                          const table::CsvOptions& csv, client::TableImpl& table,
+                          table::CtrCipher* cipher) {
   const std::uint64_t begin_ns = environment.now_ns();
   const auto info = environment.files.info(file);
   Progress progress(environment, file, info ? info->size_bytes : std::nullopt);
-  table::CsvReader reader(source, table.schema, csv);
-  const std::size_t row_bytes = table.schema.row_bytes();
-  std::vector<std::byte> rows(
-      std::max<std::size_t>(client::RemoteTables::kAppendBytes / row_bytes, 1) * row_bytes);
+  table::CsvReader reader(source, table.schema(), csv);
+  const std::size_t row_bytes = table.schema().row_bytes();
+  std::vector<std::byte> rows(std::max<std::size_t>(kAppendBytes / row_bytes, 1) * row_bytes);
   Loaded loaded;
   for (;;) {
     const auto read = reader.read(rows);
     if (!read) return bad_csv(file, read.error(), loaded.rows);
     if (*read == 0) break;
     const std::span<std::byte> part = std::span(rows).first(*read * row_bytes);
-    const auto appended = cipher ? place.tables->append_encrypted(table, part, *cipher)
-                                 : place.tables->append(table.number, part);
+    const auto appended = cipher ? table.append_encrypted(part, *cipher) : table.append(part);
     if (!appended) {
-      return refused(fmt::format("append to table '{}' behind {} rows of this file", table.name,
+      return refused(fmt::format("append to table '{}' behind {} rows of this file", table.name(),
                                  format_count(loaded.rows)),
                      appended.error());
     }
@@ -100,13 +102,14 @@ Outcome<int> load(Environment& environment, const Options& options) {
   if (!csv) return std::unexpected(csv.error());
   auto place = open_tables(environment, options.at);
   if (!place) return std::unexpected(place.error());
-  const auto table = open_table(*place, unprotect(options.name));
-  if (!table) return std::unexpected(table.error());
-  auto key = table_key(environment, options.key, *place, *table);
+  const auto opened_table = open_table(*place, unprotect(options.name));
+  if (!opened_table) return std::unexpected(opened_table.error());
+  client::TableImpl& table = *client::TableImpl::of(*opened_table);
+  auto key = table_key(environment, options.key, *place, table);
   if (!key) return std::unexpected(key.error());
   std::optional<table::CtrCipher> cipher;
   if (*key) {
-    auto made = table::CtrCipher::derived(***key, *table->salt, table::kTableKeyInfo);
+    auto made = table::CtrCipher::derived(***key, *table.salt(), table::kTableKeyInfo);
     if (!made) return failed("the rows cannot be encrypted: " + message(made.error()));
     cipher.emplace(*std::move(made));
   }
@@ -119,8 +122,8 @@ Outcome<int> load(Environment& environment, const Options& options) {
     opened = std::move(*file);
   }
   ByteSource& source = opened ? *opened : environment.input;
-  const auto loaded = load_rows(environment, options.file, source, *csv, *place, *table,
-                                cipher ? &*cipher : nullptr);
+  const auto loaded =
+      load_rows(environment, options.file, source, *csv, table, cipher ? &*cipher : nullptr);
   if (!loaded) return std::unexpected(loaded.error());
   report(environment, options, *loaded);
   return kOk;

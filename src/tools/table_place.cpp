@@ -5,7 +5,6 @@
 
 #include <utility>
 
-#include "client/impl.hpp"
 #include "tools/data_place.hpp"
 #include "tools/json_record.hpp"
 
@@ -15,18 +14,17 @@ Outcome<TablePlace> open_tables(const Environment& environment,
                                 const std::optional<std::string>& at) {
   auto address = required_address(environment, at);
   if (!address) return std::unexpected(address.error());
-  auto store = connect(environment, *address);
-  if (!store) return std::unexpected(store.error());
-  auto tables = client::StoreImpl::of(*store).tables();
-  if (!tables) {
+  if (*address == "embedded") {
     return misused(fmt::format("'{}' is no node, and tables are on nodes", *address),
                    "Start one: espalier serve --node-socket PATH.");
   }
-  return TablePlace{std::move(*address), std::move(*store), std::move(tables)};
+  auto store = connect(environment, *address);
+  if (!store) return std::unexpected(store.error());
+  return TablePlace{std::move(*address), std::move(*store)};
 }
 
-Outcome<client::TableInfo> open_table(TablePlace& place, const std::string& name) {
-  auto opened = place.tables->open(name);
+Outcome<Table> open_table(const TablePlace& place, const std::string& name) {
+  auto opened = place.store.open_table(name);
   if (!opened && opened.error().error.code == Code::not_found) {
     return failed(fmt::format("the node at {} has no table '{}'", place.address,
                               encode(name, Encoding::escaped)),
@@ -39,9 +37,9 @@ Outcome<client::TableInfo> open_table(TablePlace& place, const std::string& name
   return std::move(*opened);
 }
 
-std::unexpected<Failure> refused(const std::string& what, const client::Refusal& refusal) {
-  if (refusal.words.empty()) return call_failed(what, refusal.error);
-  return failed(fmt::format("cannot {}: {}", what, refusal.words));
+std::unexpected<Failure> refused(const std::string& what, const TableError& error) {
+  if (error.words.empty()) return call_failed(what, error.error);
+  return failed(fmt::format("cannot {}: {}", what, error.words));
 }
 
 }  // namespace espalier::tools

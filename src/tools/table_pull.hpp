@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "client/remote_tables.hpp"
+#include "client/tables.hpp"
 #include "table/pipeline.hpp"
 #include "tools/environment.hpp"
 
@@ -22,9 +22,8 @@ struct Pulled {
 };
 
 /// Reads all rows, then runs the pipeline over them. Cost: memory for the whole table.
-[[nodiscard]] Outcome<Pulled> pull_and_run(client::RemoteTables& tables,
-                                           const client::TableInfo& table,
+[[nodiscard]] Outcome<Pulled> pull_and_run(client::TableImpl& table,
                                            const table::Pipeline& pipeline,
-                                           const client::RemoteTables::RowSink& sink);
+                                           const client::TableImpl::RowSink& sink);
 
 }  // namespace espalier::tools

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "client/tables.hpp"
 #include "sql/query.hpp"
 #include "table/csv_writer.hpp"
 #include "table/explain.hpp"
@@ -55,28 +56,27 @@ std::string summary(const Traffic& traffic, bool pulled) {
       format_bytes(traffic.bytes_received));
 }
 
-Outcome<Traffic> run_query(Environment& environment, const QueryOptions& options, TablePlace& place,
-                           const client::TableInfo& table, const sql::Query& query,
+Outcome<Traffic> run_query(Environment& environment, const QueryOptions& options,
+                           client::TableImpl& table, const sql::Query& query,
                            const client::UserKeys& keys, AnswerWriter& writer) {
   const std::uint64_t begin_ns = environment.now_ns();
   Traffic traffic;
   sql::Answer answer(query, begin_ns);
   sql::Answer::Taken taken;
   const sql::Answer::Take print = [&](sql::Answer::Row row) { writer.row(row); };
-  const client::RemoteTables::RowSink sink = [&](std::span<const std::byte> rows) {
+  const client::TableImpl::RowSink sink = [&](std::span<const std::byte> rows) {
     if (!options.pull) traffic.bytes_received += rows.size();
     if (taken) taken = answer.take(rows, print);
     return taken.has_value() && !answer.is_full();
   };
   if (options.pull) {
-    auto pulled = pull_and_run(*place.tables, table, query.pipeline, sink);
+    auto pulled = pull_and_run(table, query.pipeline, sink);
     if (!pulled) return std::unexpected(pulled.error());
     traffic.numbers = pulled->numbers;
     traffic.bytes_received = pulled->bytes_received;
   } else {
-    const auto ran =
-        place.tables->query(table, query.pipeline.result.row_bytes(), query.message, sink, keys);
-    if (!ran) return refused(fmt::format("query table '{}'", table.name), ran.error());
+    const auto ran = table.run(query.message, query.pipeline.result.row_bytes(), sink, keys);
+    if (!ran) return refused(fmt::format("query table '{}'", table.name()), ran.error());
     traffic.numbers = *ran;
   }
   if (taken) taken = answer.finish(print);
@@ -93,19 +93,20 @@ Outcome<int> query(Environment& environment, const QueryOptions& options) {
   if (!statement) return wrong_query(statement.error());
   auto place = open_tables(environment, options.at);
   if (!place) return std::unexpected(place.error());
-  const auto table = open_table(*place, statement->table);
-  if (!table) return std::unexpected(table.error());
-  if (options.pull && (table->salt || options.encrypt_result)) {
+  const auto opened = open_table(*place, statement->table);
+  if (!opened) return std::unexpected(opened.error());
+  client::TableImpl& table = *client::TableImpl::of(*opened);
+  if (options.pull && (table.salt() || options.encrypt_result)) {
     return misused("--pull works on plain rows alone");
   }
-  auto key = query_key(environment, options.key, options.encrypt_result, *place, *table);
+  auto key = query_key(environment, options.key, options.encrypt_result, *place, table);
   if (!key) return std::unexpected(key.error());
   client::UserKeys keys;
-  if (*key && table->salt) keys.table = &***key;
+  if (*key && table.salt()) keys.table = &***key;
   if (*key && options.encrypt_result) keys.result = &***key;
   const auto translated =
-      sql::translate(*statement, table->schema,
-                     {.table = table->salt.has_value(), .result = options.encrypt_result});
+      sql::translate(*statement, table.schema(),
+                     {.table = table.salt().has_value(), .result = options.encrypt_result});
   if (!translated) return wrong_query(translated.error());
   if (options.explain) {
     for (const std::string& line : table::explain(table::BatchProgram(translated->pipeline))) {
@@ -114,7 +115,7 @@ Outcome<int> query(Environment& environment, const QueryOptions& options) {
   }
   AnswerWriter writer(environment.out, *translated, *format);
   writer.header();
-  const auto traffic = run_query(environment, options, *place, *table, *translated, keys, writer);
+  const auto traffic = run_query(environment, options, table, *translated, keys, writer);
   if (!traffic) return std::unexpected(traffic.error());
   environment.out.flush();
   if (options.explain) {
@@ -142,25 +143,26 @@ Outcome<int> export_rows(Environment& environment, const ExportOptions& options)
   if (!csv) return std::unexpected(csv.error());
   auto place = open_tables(environment, options.at);
   if (!place) return std::unexpected(place.error());
-  const auto table = open_table(*place, options.name);
-  if (!table) return std::unexpected(table.error());
-  auto key = query_key(environment, options.key, false, *place, *table);
+  const auto opened = open_table(*place, options.name);
+  if (!opened) return std::unexpected(opened.error());
+  client::TableImpl& table = *client::TableImpl::of(*opened);
+  auto key = query_key(environment, options.key, false, *place, table);
   if (!key) return std::unexpected(key.error());
   const client::UserKeys keys{.table = *key ? &***key : nullptr, .result = nullptr};
-  const auto message = whole_table(table->schema, table->salt.has_value());
+  const auto message = whole_table(table.schema(), table.salt().has_value());
   if (!message) return failed("cannot export: " + message.error().message());
-  table::CsvWriter writer(table->schema, *csv);
+  table::CsvWriter writer(table.schema(), *csv);
   std::string text;
   writer.append_header(text);
-  const std::size_t row_bytes = table->schema.row_bytes();
+  const std::size_t row_bytes = table.schema().row_bytes();
   const auto write = [&](std::span<const std::byte> rows) {
     for (; !rows.empty(); rows = rows.subspan(row_bytes)) writer.append_row(text, rows.data());
     environment.out << text;
     text.clear();
     return environment.out.good();
   };
-  const auto ran = place->tables->query(*table, row_bytes, *message, write, keys);
-  if (!ran) return refused(fmt::format("export table '{}'", table->name), ran.error());
+  const auto ran = table.run(*message, row_bytes, write, keys);
+  if (!ran) return refused(fmt::format("export table '{}'", table.name()), ran.error());
   environment.out << text;
   environment.out.flush();
   if (!environment.out.good()) return failed("cannot write what was read");

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Seeds of hashes, which those whose keys are hashed should not know.
+#pragma once
+
+#include <sys/random.h>
+
+#include <cstdint>
+
+#include "base/clock.hpp"
+
+namespace espalier::client {
+
+/// Cost: a system call.
+[[nodiscard]] inline std::uint64_t draw_seed() {
+  std::uint64_t drawn = 0;
+  if (getrandom(&drawn, sizeof drawn, GRND_NONBLOCK) != sizeof drawn) drawn = base::monotonic_ns();
+  return drawn;
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/embedded_tables.hpp"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/clock.hpp"
+#include "client/draw_seed.hpp"
+#include "table/snapshot_source.hpp"
+#include "table/staged_run.hpp"
+#include "table/table_object.hpp"
+
+namespace espalier::client {
+namespace {
+
+wire::TableFacts facts_of(const table::Table& of) {
+  const table::TableStats stats = of.stats();
+  wire::TableFacts facts{};
+  facts.rows = stats.rows;
+  facts.pages = stats.pages;
+  facts.memory_bytes = stats.memory_bytes;
+  facts.row_bytes = of.schema().row_bytes();
+  facts.schema_bytes = static_cast<std::uint32_t>(of.schema().encoded_bytes());
+  return facts;
+}
+
+/// Applications link no library that compiles regular expressions.
+class NoRegexes final : public table::RegexCompiler {
+ public:
+  std::expected<std::shared_ptr<const table::Regex>, std::string> compile(
+      std::string_view, table::RegexOptions) override {
+    return std::unexpected("regular expressions are searched on nodes alone");
+  }
+};
+
+class EmbeddedRun final : public TableRun {
+ public:
+  EmbeddedRun(std::shared_ptr<tree::StoreCore> core, std::shared_ptr<const table::Table> table,
+              table::Pipeline pipeline, const table::RunOptions& options, RunLimits limits)
+      : core_(std::move(core)),
+        source_(std::move(table)),
+        run_(std::move(pipeline), source_, options),
+        limits_(std::move(limits)) {}
+
+  TableResult<std::span<const std::byte>> next() override;
+  void end() override { done_ = true; }
+  [[nodiscard]] wire::QueryNumbers numbers() const override {
+    wire::QueryNumbers numbers = run_.numbers();
+    numbers.busy_ns = busy_ns_;
+    return numbers;
+  }
+
+ private:
+  // What the table lies in goes last.
+  const std::shared_ptr<tree::StoreCore> core_;
+  table::SnapshotSource source_;
+  table::StagedRun run_;
+  const RunLimits limits_;
+  bool done_ = false;
+  std::uint64_t busy_ns_ = 0;
+};
+
+TableResult<std::span<const std::byte>> EmbeddedRun::next() {
+  const base::Stopwatch watch;
+  run_.clear();
+  while (!done_) {
+    if (auto reached = limits_.reached()) return std::unexpected(*std::move(reached));
+    const table::RunState state = run_.step(run_.step_rows());
+    if (state == table::RunState::failed) {
+      return refuse_table(error_of(run_.error()), run_.error().message());
+    }
+    done_ = state == table::RunState::done;
+    if (state == table::RunState::stalled) break;
+  }
+  busy_ns_ += watch.elapsed_ns();
+  return run_.rows();
+}
+
+class EmbeddedTable final : public TableImpl {
+ public:
+  EmbeddedTable(std::shared_ptr<tree::StoreCore> core, std::shared_ptr<table::Table> table)
+      : TableImpl(table->name(), table->schema()),
+        core_(std::move(core)),
+        table_(std::move(table)) {}
+
+  TableResult<wire::TableFacts> facts() override {
+    if (table_->dropped()) return refuse_table({Code::dropped, 0, 0});
+    return facts_of(*table_);
+  }
+  TableResult<std::uint64_t> append(std::span<const std::byte> rows) override {
+    const auto appended = table_->append(rows);
+    if (appended) return *appended;
+    return refuse_table(appended.error().error, describe(appended.error(), schema()));
+  }
+  TableResult<std::uint64_t> append_encrypted(std::span<std::byte>, table::CtrCipher&) override {
+    return refuse_table({Code::unsupported, 0, 0}, "the table is not encrypted");
+  }
+  TableResult<std::unique_ptr<TableRun>> begin(std::span<const std::byte> pipeline,
+                                               std::size_t result_row_bytes,
+                                               const RunLimits& limits) override;
+
+ private:
+  const std::shared_ptr<tree::StoreCore> core_;  // outlives the table
+  const std::shared_ptr<table::Table> table_;
+};
+
+TableResult<std::unique_ptr<TableRun>> EmbeddedTable::begin(std::span<const std::byte> pipeline,
+                                                            std::size_t result_row_bytes,
+                                                            const RunLimits& limits) {
+  if (table_->dropped()) return refuse_table({Code::dropped, 0, 0});
+  auto checked = table::check_pipeline(pipeline, schema());
+  if (!checked) return refuse_table({Code::invalid_argument, 0, 0}, checked.error().message());
+  NoRegexes regexes;
+  if (const auto compiled = table::compile_regexes(*checked, regexes); !compiled) {
+    return refuse_table({Code::unsupported, 0, 0}, compiled.error().message());
+  }
+  if (checked->decrypt || checked->encrypt) {
+    return refuse_table({Code::unsupported, 0, 0}, "encrypted tables and results are nodes' alone");
+  }
+  ESPALIER_ASSERT(checked->result.row_bytes() == result_row_bytes);
+  table::RunOptions options;
+  options.seed = draw_seed();
+  if (!checked->grouped && !checked->distinct) options.group_bytes = table::GroupTable::kBytesMin;
+  return std::make_unique<EmbeddedRun>(core_, table_, *std::move(checked), options, limits);
+}
+
+}  // namespace
+
+TableResult<std::shared_ptr<TableImpl>> EmbeddedTables::create(std::string_view name,
+                                                               const table::Schema& schema,
+                                                               bool encrypted) {
+  if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
+  if (encrypted) {
+    return refuse_table({Code::unsupported, 0, 0}, "encrypted tables are on nodes alone");
+  }
+  auto made = table::create_table(core_->catalog, core_->pool, name, schema);
+  if (!made) return refuse_table(made.error());
+  return std::make_shared<EmbeddedTable>(core_, *std::move(made));
+}
+
+TableResult<std::shared_ptr<TableImpl>> EmbeddedTables::open(std::string_view name) {
+  if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
+  auto opened = core_->catalog.open<table::Table>(name);
+  if (!opened) return refuse_table(opened.error());
+  return std::make_shared<EmbeddedTable>(core_, *std::move(opened));
+}
+
+TableResult<void> EmbeddedTables::drop(std::string_view name) {
+  if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
+  const auto dropped = core_->catalog.drop<table::Table>(name);
+  if (!dropped) return refuse_table(dropped.error());
+  return {};
+}
+
+TableResult<std::vector<TableInfo>> EmbeddedTables::list() {
+  std::vector<TableInfo> tables;
+  for (const catalog::EntryPointer& entry : core_->catalog.list(ObjectKind::table)) {
+    const auto& table = static_cast<const table::Table&>(*entry->object);
+    tables.push_back({entry->name, entry->id, table.schema(), facts_of(table), {}});
+  }
+  return tables;
+}
+
+}  // namespace espalier::client

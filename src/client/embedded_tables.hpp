@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables in this process's own store: pages out of its memory, queries on the thread that pulls
+// their rows, by the executor that nodes use.
+//
+// Handles and runs keep the memory that they reach, also of a store that is gone.
+//
+// Thread: any, but for a run: one at a time.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "client/embedded.hpp"
+#include "client/tables.hpp"
+
+namespace espalier::client {
+
+class EmbeddedTables final : public TablesImpl {
+ public:
+  explicit EmbeddedTables(std::shared_ptr<tree::StoreCore> core) : core_(std::move(core)) {}
+
+  TableResult<std::shared_ptr<TableImpl>> create(std::string_view name, const table::Schema& schema,
+                                                 bool encrypted) override;
+  TableResult<std::shared_ptr<TableImpl>> open(std::string_view name) override;
+  TableResult<void> drop(std::string_view name) override;
+  TableResult<std::vector<TableInfo>> list() override;
+
+ private:
+  const std::shared_ptr<tree::StoreCore> core_;
+};
+
+}  // namespace espalier::client

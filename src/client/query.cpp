@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "espalier/query.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/row_stream.hpp"
+#include "client/tables.hpp"
+#include "table/explain.hpp"
+
+namespace espalier {
+namespace {
+
+client::RunLimits limits_of(const QueryOptions& options, bool within_call) {
+  client::RunLimits limits;
+  if (options.deadline) {
+    const auto since =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(options.deadline->time_since_epoch());
+    limits.deadline_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(since.count(), 0));
+  }
+  limits.stop = options.stop;
+  limits.within_call = within_call;
+  return limits;
+}
+
+TableResult<std::unique_ptr<client::RowStreamImpl>> begin(client::TableImpl& table,
+                                                          const client::QueryParts& parts,
+                                                          const client::RunLimits& limits) {
+  if (auto wrong = table.wrong_without_key()) return std::unexpected(*std::move(wrong));
+  auto written = client::write_query(parts, table.schema());
+  if (!written) return std::unexpected(std::move(written.error()));
+  auto query = std::make_shared<const client::WrittenQuery>(*std::move(written));
+  auto run = table.begin(query->message, query->pipeline.result.row_bytes(), limits);
+  if (!run) return std::unexpected(std::move(run.error()));
+  return std::make_unique<client::RowStreamImpl>(std::move(query), *std::move(run));
+}
+
+}  // namespace
+
+Query& Query::where(Expr condition) {
+  conditions_.push_back(std::move(condition));
+  return *this;
+}
+
+Query& Query::project(std::vector<Output> columns) {
+  projected_ = true;
+  outputs_ = std::move(columns);
+  return *this;
+}
+
+Query& Query::distinct() {
+  distinct_ = true;
+  return *this;
+}
+
+Query& Query::group_by(std::vector<Output> keys, std::vector<Aggregate> aggregates) {
+  grouped_ = true;
+  outputs_ = std::move(keys);
+  aggregates_ = std::move(aggregates);
+  return *this;
+}
+
+Query& Query::limit(std::uint64_t rows) {
+  limit_ = rows;
+  return *this;
+}
+
+client::QueryParts Query::parts() const {
+  return {conditions_, outputs_, aggregates_, projected_, grouped_, distinct_, limit_};
+}
+
+TableResult<Rows> Query::run(const QueryOptions& options) const {
+  const auto stream = begin(*table_, parts(), limits_of(options, true));
+  if (!stream) return std::unexpected(stream.error());
+  return (*stream)->all();
+}
+
+TableResult<RowStream> Query::stream(const QueryOptions& options) const {
+  auto stream = begin(*table_, parts(), limits_of(options, false));
+  if (!stream) return std::unexpected(std::move(stream.error()));
+  return RowStream(*std::move(stream));
+}
+
+TableResult<std::vector<std::string>> Query::explain() const {
+  auto written = client::write_query(parts(), table_->schema());
+  if (!written) return std::unexpected(std::move(written.error()));
+  return table::explain(table::BatchProgram(std::move(written->pipeline)));
+}
+
+RowStream::RowStream(std::unique_ptr<client::RowStreamImpl> impl) : impl_(std::move(impl)) {}
+RowStream::RowStream(RowStream&&) noexcept = default;
+RowStream& RowStream::operator=(RowStream&&) noexcept = default;
+RowStream::~RowStream() = default;
+
+const std::vector<AnswerColumn>& RowStream::columns() const { return impl_->query().columns; }
+
+TableResult<std::optional<Rows>> RowStream::next() { return impl_->next(); }
+
+void RowStream::cancel() { impl_->cancel(); }
+
+QueryStats RowStream::stats() const {
+  const wire::QueryNumbers numbers = impl_->numbers();
+  return {numbers.rows_read,  numbers.rows_passed, numbers.rows_sent, numbers.bytes_read,
+          numbers.bytes_sent, numbers.flushes,     numbers.busy_ns,   numbers.memory_bytes};
+}
+
+}  // namespace espalier

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/remote_run.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.hpp"
+
+namespace espalier::client {
+namespace {
+
+// How soon a stop is noticed that somebody asks for.
+constexpr std::uint64_t kLookNs = 5'000'000;
+// How long a node may take to end a run: its steps are shorter by far.
+constexpr std::uint64_t kCancelNs = 1'000'000'000;
+
+std::unexpected<TableError> nonsense(const char* words) {
+  return refuse_table({Code::corrupt, 0, 0}, words);
+}
+
+}  // namespace
+
+TableResult<HeldSession> HeldSession::take(const std::shared_ptr<RemoteSessions>& sessions,
+                                           bool within_call) {
+  HeldSession held;
+  if (within_call) {
+    auto lease = RemoteLease::take(sessions);
+    if (!lease) return refuse_table(lease.error());
+    held.lease_.emplace(std::move(*lease));
+    return held;
+  }
+  auto session = sessions->acquire();
+  if (!session) return refuse_table(session.error());
+  held.own_ = std::move(*session);
+  held.sessions_ = sessions;
+  return held;
+}
+
+HeldSession::~HeldSession() {
+  if (own_) sessions_->release(std::move(own_));
+}
+
+TableResult<std::unique_ptr<TableRun>> RemoteRun::begin(HeldSession session, std::uint32_t table,
+                                                        std::span<const std::byte> pipeline,
+                                                        std::size_t row_bytes,
+                                                        const RunLimits& limits) {
+  Outgoing request;
+  request.offload = wire::OffloadId::table_query;
+  request.map = table;
+  request.payload = {reinterpret_cast<const char*>(pipeline.data()), pipeline.size()};
+  std::optional<RunSecrets> secrets;
+  if (limits.keys.table != nullptr || limits.keys.result != nullptr) {
+    auto made = RunSecrets::make(limits.keys);
+    if (!made) {
+      return refuse_table(made.error(), "keys need libcrypto, and memory that may be locked");
+    }
+    secrets.emplace(*std::move(made));
+    request.key = secrets->key();
+  }
+  if (!session->requests.begin(request)) return refuse_table({Code::connection_lost, 0, 0});
+  return std::unique_ptr<TableRun>(
+      new RemoteRun(std::move(session), row_bytes, limits, std::move(secrets)));
+}
+
+std::uint64_t RemoteRun::look_again_ns() const {
+  if (!limits_.stop.stop_possible()) return limits_.deadline_ns;
+  return std::min(limits_.deadline_ns, base::monotonic_ns() + kLookNs);
+}
+
+RemoteRun::Piece RemoteRun::next() {
+  while (session_) {
+    if (auto reached = limits_.reached()) {
+      cancel();
+      return std::unexpected(*std::move(reached));
+    }
+    RemoteRequests& requests = (*session_)->requests;
+    const auto piece = requests.take_piece();
+    if (!piece) {
+      if (requests.wait_piece(look_again_ns())) continue;
+      session_.reset();
+      return refuse_table({Code::connection_lost, 0, 0});
+    }
+    if (RemoteRequests::is_last(*piece)) return finish(*piece);
+    const auto kind = static_cast<wire::ChunkKind>(piece->header.flags & wire::kChunkBits);
+    if (kind == wire::ChunkKind::rows && !piece->payload.empty()) return rows_of(piece->payload);
+  }
+  return std::span<const std::byte>();
+}
+
+std::optional<std::string_view> RemoteRun::take_numbers(const Incoming& last) {
+  if (last.header.code != 0 || last.payload.size() < sizeof numbers_) return std::nullopt;
+  std::memcpy(&numbers_, last.payload.data(), sizeof numbers_);
+  return last.payload.substr(sizeof numbers_);
+}
+
+// The last rows are copied: the message that they came in is the session's, and that goes back.
+RemoteRun::Piece RemoteRun::finish(const Incoming& last) {
+  const auto release = [this] {
+    (*session_)->requests.rest();
+    session_.reset();
+  };
+  if (last.header.code != 0) {
+    Refusal refusal = RemoteRequests::refusal_of(last);
+    release();
+    return std::unexpected(std::move(refusal));
+  }
+  const auto rows = take_numbers(last);
+  if (!rows) {
+    release();
+    return nonsense("the node's answer has no numbers");
+  }
+  take_copy(*rows);
+  release();
+  if (copy_.size() % row_bytes_ != 0) return nonsense("the node's answer has half a row");
+  return std::span<const std::byte>(copy_);
+}
+
+void RemoteRun::take_copy(std::string_view payload) {
+  if (secrets_ && secrets_->decrypts()) return secrets_->decrypt(payload, copy_);
+  const auto* bytes = reinterpret_cast<const std::byte*>(payload.data());
+  copy_.assign(bytes, bytes + payload.size());
+}
+
+RemoteRun::Piece RemoteRun::rows_of(std::string_view payload) {
+  if (payload.size() % row_bytes_ != 0) {
+    cancel();
+    return nonsense("the node's answer has half a row");
+  }
+  const auto* bytes = reinterpret_cast<const std::byte*>(payload.data());
+  const bool plain = !secrets_ || !secrets_->decrypts();
+  if (plain && reinterpret_cast<std::uintptr_t>(bytes) % 8 == 0) {
+    return std::span(bytes, payload.size());
+  }
+  take_copy(payload);
+  return std::span<const std::byte>(copy_);
+}
+
+// What was sent before the node heard of it is thrown away.
+void RemoteRun::cancel() {
+  RemoteRequests& requests = (*session_)->requests;
+  bool sent = requests.cancel_begun();
+  const std::uint64_t until_ns = base::monotonic_ns() + kCancelNs;
+  bool ended = false;
+  while (!ended && base::monotonic_ns() < until_ns) {
+    const auto piece = requests.take_piece();
+    if (!sent) sent = requests.cancel_begun();
+    if (piece) {
+      ended = RemoteRequests::is_last(*piece);
+      if (ended) static_cast<void>(take_numbers(*piece));
+    } else if (!requests.wait_piece(until_ns)) {
+      break;
+    }
+  }
+  if (ended) requests.rest();
+  (*session_)->spoiled = !ended;
+  session_.reset();
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pipeline that runs on a node, whose rows are taken out of the rings as they are pulled: what
+// the rings hold is all that the node runs ahead.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "client/remote.hpp"
+#include "client/run_secrets.hpp"
+#include "client/tables.hpp"
+
+namespace espalier::client {
+
+/// A session for as long as somebody wants it: the thread's own where that is within one call.
+class HeldSession {
+ public:
+  static TableResult<HeldSession> take(const std::shared_ptr<RemoteSessions>& sessions,
+                                       bool within_call);
+  HeldSession(HeldSession&&) noexcept = default;
+  HeldSession& operator=(HeldSession&&) = delete;
+  ~HeldSession();
+  RemoteSession* operator->() const { return lease_ ? &**lease_ : own_.get(); }
+  RemoteSession& operator*() const { return *operator->(); }
+
+ private:
+  HeldSession() = default;
+  std::optional<RemoteLease> lease_;
+  std::shared_ptr<RemoteSession> own_;
+  std::shared_ptr<RemoteSessions> sessions_;
+};
+
+class RemoteRun final : public TableRun {
+ public:
+  /// Asks for a run. Errors: connection_lost; of keys: unsupported, system; others come
+  /// with its rows.
+  static TableResult<std::unique_ptr<TableRun>> begin(HeldSession session, std::uint32_t table,
+                                                      std::span<const std::byte> pipeline,
+                                                      std::size_t row_bytes,
+                                                      const RunLimits& limits);
+  ~RemoteRun() override { RemoteRun::end(); }
+
+  TableResult<std::span<const std::byte>> next() override;
+  void end() override {
+    if (session_) cancel();
+  }
+  [[nodiscard]] wire::QueryNumbers numbers() const override { return numbers_; }
+
+ private:
+  using Piece = TableResult<std::span<const std::byte>>;
+
+  RemoteRun(HeldSession session, std::size_t row_bytes, const RunLimits& limits,
+            std::optional<RunSecrets> secrets)
+      : session_(std::move(session)),
+        row_bytes_(row_bytes),
+        limits_(limits),
+        secrets_(std::move(secrets)) {}
+  [[nodiscard]] std::uint64_t look_again_ns() const;
+  Piece finish(const Incoming& last);
+  /// The numbers of the last message, and the rows behind them; nothing: it has none.
+  std::optional<std::string_view> take_numbers(const Incoming& last);
+  Piece rows_of(std::string_view payload);
+  /// Copies rows, or decrypts them, which it must do in their order.
+  void take_copy(std::string_view payload);
+  void cancel();
+
+  std::optional<HeldSession> session_;  // until the answer is whole
+  const std::size_t row_bytes_;
+  const RunLimits limits_;
+  std::optional<RunSecrets> secrets_;
+  std::vector<std::byte> copy_;  // of rows that did not lie well, or came encrypted
+  wire::QueryNumbers numbers_{};
+};
+
+}  // namespace espalier::client

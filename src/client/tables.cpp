@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tables.hpp"
+
+#include <cerrno>
+
+#include "base/clock.hpp"
+
+namespace espalier::client {
+
+std::optional<TableError> wrong_with_name(std::string_view name) {
+  constexpr std::size_t kNameBytesMax = 255;
+  if (!name.empty() && name.size() <= kNameBytesMax) return std::nullopt;
+  return TableError{{Code::invalid_argument, 0, 0}, "a table's name has 1 to 255 bytes"};
+}
+
+std::optional<TableError> RunLimits::reached() const {
+  if (stop.stop_requested()) {
+    return TableError{{Code::system, 0, ECANCELED}, "the query was cancelled by its caller"};
+  }
+  if (base::monotonic_ns() >= deadline_ns) {
+    return TableError{{Code::system, 0, ETIMEDOUT}, "the query did not end before its deadline"};
+  }
+  return std::nullopt;
+}
+
+std::optional<TableError> TableImpl::wrong_without_key() const {
+  if (!salt_) return std::nullopt;
+  return TableError{
+      {Code::unsupported, 0, 0},
+      "table '" + name_ + "' is encrypted: only the command `espalier table` has keys"};
+}
+
+TableResult<wire::QueryNumbers> TableImpl::run(std::span<const std::byte> pipeline,
+                                               std::size_t result_row_bytes, const RowSink& sink,
+                                               const UserKeys& keys) {
+  RunLimits limits;
+  limits.within_call = true;
+  limits.keys = keys;
+  const auto run = begin(pipeline, result_row_bytes, limits);
+  if (!run) return std::unexpected(run.error());
+  for (;;) {
+    const auto rows = (*run)->next();
+    if (!rows) return std::unexpected(rows.error());
+    if (!rows->empty() && sink(*rows)) continue;
+    (*run)->end();
+    return (*run)->numbers();
+  }
+}
+
+}  // namespace espalier::client
+
+namespace espalier {
+
+std::string message(const TableError& error) {
+  return error.words.empty() ? message(error.error) : error.words;
+}
+
+}  // namespace espalier

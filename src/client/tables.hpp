@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind Table and Query: tables of this process (embedded_tables.hpp) or of a node
+// (remote_tables.hpp), over rows and pipelines in bytes. What follows from these alone, whoever
+// keeps the table, is done above: expressions, merging, values.
+//
+// Thread: any, but for a run: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "client/impl.hpp"
+#include "client/schema.hpp"
+#include "espalier/table.hpp"
+#include "table/ctr_cipher.hpp"
+#include "table/schema.hpp"
+#include "wire/message.hpp"
+#include "wire/table_calls.hpp"
+
+namespace espalier::client {
+
+[[nodiscard]] inline std::unexpected<TableError> refuse_table(Error error, std::string words = {}) {
+  return std::unexpected(TableError{error, std::move(words)});
+}
+
+/// Nothing: a table may have this name.
+[[nodiscard]] std::optional<TableError> wrong_with_name(std::string_view name);
+
+/// A table as it was at one moment.
+struct TableInfo {
+  std::string name;
+  std::uint32_t number = 0;  ///< of this table alone, for as long as its store is there
+  table::Schema schema;
+  wire::TableFacts facts{};
+  std::optional<table::SaltBytes> salt;  ///< of its key, where its rows are encrypted
+};
+
+/// Keys of users that a run takes along; they live until it has begun.
+struct UserKeys {
+  const table::KeyBytes* table = nullptr;   ///< where the pipeline decrypts
+  const table::KeyBytes* result = nullptr;  ///< where it encrypts
+};
+
+/// What a run is told besides its pipeline.
+struct RunLimits {
+  std::uint64_t deadline_ns = std::numeric_limits<std::uint64_t>::max();  ///< monotonic
+  std::stop_token stop{};
+  /// It ends before the call that begins it returns, so it needs no connection of its own.
+  bool within_call = false;
+  UserKeys keys{};
+
+  /// Why it is to end now, if it is.
+  [[nodiscard]] std::optional<TableError> reached() const;
+};
+
+/// A pipeline that runs, whose rows are pulled. It ends with this.
+class TableRun : public Interface {
+ public:
+  /// Rows of the result, whole ones, aligned to 8 and there until the next call; none: the end.
+  /// Errors: as RowStream::next(). Requires: it has not ended, by error or by itself.
+  virtual TableResult<std::span<const std::byte>> next() = 0;
+  /// Ends it, if it has not ended. Cost: on a node, waits for its answer, a second at most.
+  virtual void end() = 0;
+  /// Complete once it has ended.
+  [[nodiscard]] virtual wire::QueryNumbers numbers() const = 0;
+};
+
+class TableImpl : public Interface {
+ public:
+  /// Bytes of rows that one append may have.
+  static constexpr std::size_t kAppendBytesMax = wire::kMessageBytesMax - wire::kRequestHeaderBytes;
+  /// Takes rows of a result, whole ones, aligned to 8; false: no more are wanted.
+  using RowSink = std::function<bool(std::span<const std::byte> rows)>;
+
+  TableImpl(std::string name, table::Schema schema, std::optional<table::SaltBytes> salt = {})
+      : name_(std::move(name)), schema_(SchemaImpl::handle(std::move(schema))), salt_(salt) {}
+  /// What stands behind a handle, and a handle of it.
+  static const std::shared_ptr<TableImpl>& of(const Table& table) { return table.impl_; }
+  static Table handle(std::shared_ptr<TableImpl> impl) { return Table(std::move(impl)); }
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const Schema& public_schema() const { return schema_; }
+  [[nodiscard]] const table::Schema& schema() const { return SchemaImpl::of(schema_).schema; }
+
+  /// Of its key, where its rows are encrypted.
+  [[nodiscard]] const std::optional<table::SaltBytes>& salt() const { return salt_; }
+  /// Nothing: its rows are plain. What takes no keys refuses others with this.
+  [[nodiscard]] std::optional<TableError> wrong_without_key() const;
+
+  /// Errors: not_found, dropped, connection_lost; of all calls.
+  virtual TableResult<wire::TableFacts> facts() = 0;
+  /// Appends whole rows, all or none; returns the number of the first. Errors: out_of_memory,
+  /// invalid_argument (wrong rows, named in words). Requires: they are aligned to 8.
+  virtual TableResult<std::uint64_t> append(std::span<const std::byte> rows) = 0;
+  /// The same for an encrypted table, whose rows it encrypts in place with the table's cipher once
+  /// slots are reserved for them, which waits while another client has some.
+  /// Errors: the same, busy. Requires: it has a salt.
+  virtual TableResult<std::uint64_t> append_encrypted(std::span<std::byte> rows,
+                                                      table::CtrCipher& cipher) = 0;
+  /// Begins to run a pipeline. Keys travel as they are; rows of an encrypted result are decrypted
+  /// here. Errors, here or later: see TableRun; unsupported (no libcrypto), system (no memory may
+  /// be locked for keys).
+  /// Requires: its result has rows of this size.
+  virtual TableResult<std::unique_ptr<TableRun>> begin(std::span<const std::byte> pipeline,
+                                                       std::size_t result_row_bytes,
+                                                       const RunLimits& limits) = 0;
+  /// Runs one to its end, or until the sink wants no more.
+  TableResult<wire::QueryNumbers> run(std::span<const std::byte> pipeline,
+                                      std::size_t result_row_bytes, const RowSink& sink,
+                                      const UserKeys& keys = {});
+
+ private:
+  const std::string name_;
+  const Schema schema_;
+  const std::optional<table::SaltBytes> salt_;
+};
+
+/// The tables of a store. Returned tables are never null.
+class TablesImpl : public Interface {
+ public:
+  /// Errors: see Store.
+  virtual TableResult<std::shared_ptr<TableImpl>> create(std::string_view name,
+                                                         const table::Schema& schema,
+                                                         bool encrypted) = 0;
+  virtual TableResult<std::shared_ptr<TableImpl>> open(std::string_view name) = 0;
+  virtual TableResult<void> drop(std::string_view name) = 0;
+  virtual TableResult<std::vector<TableInfo>> list() = 0;
+};
+
+}  // namespace espalier::client

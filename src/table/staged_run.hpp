@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run whose rows go into a stage: small enough to stay in a core's cache, taken and cleared
+// before the run goes on.
+//
+//   StagedRun run(pipeline, source, options);
+//   for (;;) {
+//     const RunState state = run.step(4096);
+//     if (state == RunState::running) continue;
+//     if (state == RunState::failed) ...
+//     use(run.rows());                          // stalled: the stage is full; done: the last ones
+//     run.clear();
+//     if (state == RunState::done) break;
+//   }
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "table/batch_program.hpp"
+#include "table/batch_run.hpp"
+#include "table/pipeline.hpp"
+#include "wire/table_calls.hpp"
+
+namespace espalier::table {
+
+class StagedRun {
+ public:
+  static constexpr std::size_t kStageBytes = std::size_t{64} << 10;
+
+  /// Requires: `source` lives as long.
+  StagedRun(Pipeline pipeline, RowSource& source, const RunOptions& options);
+  StagedRun(const StagedRun&) = delete;
+  StagedRun& operator=(const StagedRun&) = delete;
+
+  /// As BatchRun::step.
+  RunState step(std::uint32_t rows_max);
+  /// Rows that a step should take: fewer where they go to groups, which are cache misses each; by
+  /// the time that they took before where regular expressions are searched, whose cost is the
+  /// patterns' doing.
+  [[nodiscard]] std::uint32_t step_rows() const;
+
+  /// What the stage holds.
+  [[nodiscard]] std::span<const std::byte> rows() const { return std::span(stage_).first(used_); }
+  /// Its end, behind `from` bytes, to be changed in place.
+  [[nodiscard]] std::span<std::byte> rows_behind(std::size_t from) {
+    return std::span(stage_).first(used_).subspan(from);
+  }
+  /// Bytes of rows that were taken before.
+  [[nodiscard]] std::uint64_t bytes_taken() const { return bytes_sent_; }
+  /// The stage was taken.
+  void clear();
+  [[nodiscard]] const Pipeline& pipeline() const { return program_.pipeline(); }
+  /// Requires: step() said that it failed.
+  [[nodiscard]] const RunError& error() const { return run_.error(); }
+  /// What it did so far; the time is the caller's to say.
+  [[nodiscard]] wire::QueryNumbers numbers() const;
+
+ private:
+  class Stage final : public RowSink {
+   public:
+    explicit Stage(StagedRun& run) : run_(run) {}
+    std::span<std::byte> room() override { return std::span(run_.stage_).subspan(run_.used_); }
+    void commit(std::size_t, std::size_t bytes) override { run_.used_ += bytes; }
+
+   private:
+    StagedRun& run_;
+  };
+
+  void measure(std::uint64_t rows, std::uint64_t ns);
+
+  const BatchProgram program_;
+  std::vector<std::byte> stage_;
+  std::size_t used_ = 0;
+  Stage sink_{*this};
+  BatchRun run_;
+  std::uint32_t searched_rows_ = 16;  // at once, where there are regular expressions
+  std::uint64_t bytes_sent_ = 0;      // that were cleared
+  std::uint64_t memory_bytes_ = 0;    // the most that it needed
+};
+
+/// What a failed run ends with, for those who asked for it: the source's error, or that of an
+/// expression, an invalid argument.
+[[nodiscard]] inline Error error_of(const RunError& error) {
+  return error.source.code != Code::invalid ? error.source : Error{Code::invalid_argument, 0, 0};
+}
+
+}  // namespace espalier::table
