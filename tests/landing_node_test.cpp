@@ -14,6 +14,8 @@
 #include "base/bytes.hpp"
 #include "client/fabric_connection.hpp"
 #include "client/impl.hpp"
+#include "client/landing_writer.hpp"
+#include "client/remote_pipeline.hpp"
 #include "client/side_link.hpp"
 #include "client/tables.hpp"
 #include "node/metrics.hpp"
@@ -29,8 +31,6 @@ using client::Outgoing;
 using client::Refusal;
 using client::Reply;
 using table::PipelineBuilder;
-using table::Schema;
-using table::Value;
 using wire::OffloadId;
 
 constexpr std::uint64_t kWindow = std::uint64_t{1} << 20;
@@ -54,8 +54,8 @@ class LandingNodes : public test::NodeOverEachWay {
     std::vector<std::byte> bytes(count * schema_.row_bytes());
     for (std::uint64_t i = 0; i < count; ++i) {
       std::byte* const row = bytes.data() + i * schema_.row_bytes();
-      write_value(schema_.column(0), Value::of(static_cast<std::int64_t>(i)), row);
-      write_value(schema_.column(1), Value::of_text("note " + std::to_string(i % 13)), row);
+      write_value(schema_.column(0), table::Value::of(static_cast<std::int64_t>(i)), row);
+      write_value(schema_.column(1), table::Value::of_text("note " + std::to_string(i % 13)), row);
     }
     return bytes;
   }
@@ -73,7 +73,7 @@ class LandingNodes : public test::NodeOverEachWay {
     return came;
   }
 
-  const Schema schema_ = *Schema::parse("id i64 not null, note text(12)");
+  const table::Schema schema_ = *table::Schema::parse("id i64 not null, note text(12)");
   std::optional<Store> store_;
   std::unique_ptr<client::TablesImpl> tables_;
   std::shared_ptr<client::TableImpl> table_;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
 
 #include "client/impl.hpp"
 #include "client/tables.hpp"
@@ -46,7 +48,9 @@ Outcome<int> list(Environment& environment, const Options& options) {
   if (!store) return std::unexpected(store.error());
   auto objects = client::StoreImpl::of(*store).objects(ObjectKind::any);
   if (!objects) return call_failed("list what the node keeps", objects.error());
-  std::ranges::stable_sort(*objects, {}, &client::ObjectInfo::kind);
+  std::ranges::sort(*objects, {}, [](const client::ObjectInfo& object) {
+    return std::pair(object.kind, std::string_view(object.name));
+  });
   for (const client::ObjectInfo& object : *objects) print(environment, options, object);
   return kOk;
 }
