@@ -26,7 +26,7 @@ using std::chrono::year;
 using ::testing::HasSubstr;
 
 using TableQueries = test::TablesAnywhere;
-INSTANTIATE_TEST_SUITE_P(By, TableQueries, ::testing::ValuesIn(test::kPlaces), test::way_name);
+INSTANTIATE_TEST_SUITE_P(By, TableQueries, ::testing::ValuesIn(test::kTablePlaces), test::way_name);
 
 // --- conformance ---------------------------------------------------------------------------------
 

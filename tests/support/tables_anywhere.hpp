@@ -57,7 +57,7 @@ class TablesAnywhere : public NodeFixture, public ::testing::WithParamInterface<
   std::optional<Store> store_;
 };
 
-inline constexpr const char* kPlaces[] = {"embedded", "unix",      "shm",   "shm_send",
-                                          "roce",     "roce_send", "memif", "ofi"};
+inline constexpr const char* kTablePlaces[] = {"embedded", "unix",      "shm",   "shm_send",
+                                               "roce",     "roce_send", "memif", "ofi"};
 
 }  // namespace espalier::test
