@@ -239,7 +239,7 @@ void BatchAggregates::add(const Register* registers, std::byte* const* groups, s
                           std::uint32_t count) const {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     add_to(slots_[i],
-           {groups, first, count, &registers[registers_[i]], slots_[i].argument.nullable});
+           {groups, first, count, registers + registers_[i], slots_[i].argument.nullable});
   }
 }
 
@@ -249,7 +249,8 @@ void BatchAggregates::add_all(const Register* registers, std::uint32_t rows, std
   std::fill_n(groups, rows, row);
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const AggregateSlot& slot = slots_[i];
-    const Register& from = registers[registers_[i]];
+    // Of no use, perhaps null, where rows are only counted.
+    const Register* const from = registers + registers_[i];
     const bool nullable = slot.argument.nullable;
     if (!nullable && slot.is_null(row)) prepare_slot(slot, row);
     if (!nullable &&
@@ -258,11 +259,11 @@ void BatchAggregates::add_all(const Register* registers, std::uint32_t rows, std
     } else if (!nullable && slot.aggregate == Aggregate::sum && slot.is_wide()) {
       const Wide sum = wide_of(load<std::int64_t>(row + slot.offset),
                                load<std::int64_t>(row + slot.high_offset)) +
-                       sum_of(from.numbers(), rows);
+                       sum_of(from->numbers(), rows);
       store(row + slot.offset, low_half(sum));
       store(row + slot.high_offset, high_half(sum));
     } else {
-      add_to(slot, {groups, 0, rows, &from, nullable});
+      add_to(slot, {groups, 0, rows, from, nullable});
     }
   }
 }
