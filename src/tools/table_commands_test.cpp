@@ -308,7 +308,7 @@ TEST_F(EncryptedTableCommands, KeysComeFromFilesThatNobodyElseReads) {
 TEST_F(TableCommands, AreOfNodesOnly) {
   EXPECT_EQ(tool.run({"table", "list"}), kUsage);
   EXPECT_EQ(tool.run({"table", "list", "--at", "embedded"}), kUsage);
-  EXPECT_THAT(tool.err(), HasSubstr("tables are on nodes"));
+  EXPECT_THAT(tool.err(), HasSubstr("'embedded' is no address of a node"));
 }
 
 }  // namespace
