@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "offload/payload_reader.hpp"
+#include "offload/testing/items.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
 #include "table/schema.hpp"
 #include "wire/object.hpp"
@@ -18,20 +19,6 @@ namespace espalier::offload {
 namespace {
 
 using wire::OffloadId;
-
-using Items = std::vector<std::pair<std::string, std::string>>;
-
-Items names_and_values(std::string_view payload) {
-  Items items;
-  PayloadReader reader(payload);
-  while (reader.good() && !reader.rest().empty()) {
-    const auto header = reader.take<wire::ItemHeader>();
-    const std::string key(reader.text(header.key_bytes));
-    items.emplace_back(key, reader.text(header.value_bytes));
-  }
-  EXPECT_TRUE(reader.complete());
-  return items;
-}
 
 class ObjectOffloads : public testing::Test {
  protected:
@@ -79,13 +66,13 @@ TEST_F(ObjectOffloads, MakesOpensListsAndDropsMaps) {
   expect_error(call(OffloadId::map_create, "two", shape), Code::already_exists, kMapKind);
   EXPECT_EQ(call(OffloadId::map_open, "two").header.version, made.header.version);
   expect_error(call(OffloadId::map_open, "three"), Code::not_found, 0);
-  EXPECT_EQ(names_and_values(call(OffloadId::object_list).payload).size(), 2u);
+  EXPECT_EQ(items_of(call(OffloadId::object_list).payload).size(), 2u);
   const auto id = static_cast<std::uint32_t>(made.header.version);
   EXPECT_TRUE(node_.call(client_, request_of(OffloadId::put, id), "a", "1").applied());
   EXPECT_EQ(call(OffloadId::object_drop, "two", {}, kMapKind).header.code, 0);
   expect_error(call(OffloadId::object_drop, "two", {}, kMapKind), Code::not_found, 0);
   expect_error(node_.call(client_, request_of(OffloadId::get, id), "a"), Code::not_found, id);
-  EXPECT_EQ(names_and_values(call(OffloadId::object_list).payload).size(), 1u);
+  EXPECT_EQ(items_of(call(OffloadId::object_list).payload).size(), 1u);
 }
 
 TEST_F(ObjectOffloads, ANameIsOneObjectsWhateverItsKind) {
@@ -116,7 +103,7 @@ TEST_F(ObjectOffloads, ListsObjectsOfEachKind) {
   const auto list = [this](std::uint32_t kind) {
     const Response answer = call(OffloadId::object_list, {}, {}, kind);
     EXPECT_EQ(answer.header.code, 0);
-    const auto items = names_and_values(answer.payload);
+    const auto items = items_of(answer.payload);
     EXPECT_EQ(answer.header.version, items.size());
     return items;
   };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "offload/payload_reader.hpp"
+#include "offload/testing/items.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
 
 namespace espalier::offload {
@@ -15,18 +16,6 @@ namespace {
 using wire::OffloadId;
 
 std::string number(std::uint64_t value) { return bytes_of(value); }
-
-std::vector<std::pair<std::string, std::string>> items_of(std::string_view payload) {
-  std::vector<std::pair<std::string, std::string>> items;
-  PayloadReader reader(payload);
-  while (reader.good() && !reader.rest().empty()) {
-    const auto header = reader.take<wire::ItemHeader>();
-    const std::string key(reader.text(header.key_bytes));
-    items.emplace_back(key, reader.text(header.value_bytes));
-  }
-  EXPECT_TRUE(reader.complete());
-  return items;
-}
 
 class SchedulerTest : public testing::Test {
  protected:
@@ -190,7 +179,6 @@ TEST_F(SchedulerTest, WritesBatches) {
 
 TEST_F(SchedulerTest, ReadsRanges) {
   for (const char* key : {"a", "b", "c", "d"}) put(key, std::string("value of ") + key);
-  using Items = std::vector<std::pair<std::string, std::string>>;
   const auto item = [](const char* key) {
     return std::pair<std::string, std::string>(key, std::string("value of ") + key);
   };
