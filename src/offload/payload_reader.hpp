@@ -4,9 +4,15 @@
 
 #include <cstddef>
 #include <cstring>
+#include <span>
 #include <string_view>
 
 namespace espalier::offload {
+
+/// A payload as bytes, which rows, schemas and pipelines are.
+[[nodiscard]] inline std::span<const std::byte> bytes_of_text(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
 
 class PayloadReader {
  public:

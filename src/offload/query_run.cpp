@@ -5,16 +5,9 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "offload/payload_reader.hpp"
 
 namespace espalier::offload {
-namespace {
-
-std::span<const std::byte> bytes_of_text(std::string_view text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
-}
-
-}  // namespace
-
 void QueryRun::end_with(Error error, std::string words) {
   ended_ = true;
   failure_ = Failure{error, std::move(words)};

@@ -13,16 +13,13 @@
 #include "base/clock.hpp"
 #include "offload/counted_query.hpp"
 #include "offload/object_calls.hpp"
+#include "offload/payload_reader.hpp"
 #include "offload/query_run.hpp"
 #include "table/table_object.hpp"
 #include "wire/table_calls.hpp"
 
 namespace espalier::offload {
 namespace {
-
-std::span<const std::byte> bytes_of_text(std::string_view text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
-}
 
 /// What a helper made of a request for a table.
 struct TableState {

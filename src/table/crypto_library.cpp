@@ -1,31 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "table/crypto_library.hpp"
 
-#include <dlfcn.h>
+#include "base/loaded_library.hpp"
 
 namespace espalier::table {
-namespace {
-
-template <class F>
-bool find(void* library, const char* name, F& into) {
-  into = reinterpret_cast<F>(dlsym(library, name));
-  return into != nullptr;
-}
-
-}  // namespace
-
 Result<CryptoFunctions> load_crypto(const char* name) {
-  // It stays: it registers handlers for the end of the program.
-  void* const handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (handle == nullptr) return fail(Code::unsupported);
+  const base::LoadedLibrary library(name);
   CryptoFunctions made;
-  const bool whole = find(handle, "EVP_CIPHER_CTX_new", made.cipher_new) &&
-                     find(handle, "EVP_CIPHER_CTX_free", made.cipher_free) &&
-                     find(handle, "EVP_aes_128_ctr", made.aes_128_ctr) &&
-                     find(handle, "EVP_EncryptInit_ex", made.encrypt_init) &&
-                     find(handle, "EVP_EncryptUpdate", made.encrypt_update) &&
-                     find(handle, "EVP_sha256", made.sha256) && find(handle, "HMAC", made.hmac);
-  dlclose(handle);  // a count; see above
+  const bool whole = library.find("EVP_CIPHER_CTX_new", made.cipher_new) &&
+                     library.find("EVP_CIPHER_CTX_free", made.cipher_free) &&
+                     library.find("EVP_aes_128_ctr", made.aes_128_ctr) &&
+                     library.find("EVP_EncryptInit_ex", made.encrypt_init) &&
+                     library.find("EVP_EncryptUpdate", made.encrypt_update) &&
+                     library.find("EVP_sha256", made.sha256) && library.find("HMAC", made.hmac);
   if (!whole) return fail(Code::unsupported);
   return made;
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/tables.hpp"
+#include "cmdline/text_codec.hpp"
 #include "table/schema.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
@@ -26,8 +27,6 @@ struct Options {
 };
 
 using Work = Outcome<int> (*)(Environment&, const Options&, TablePlace&);
-
-std::string shown(const std::string& name) { return encode(name, Encoding::escaped); }
 
 void print_json(std::ostream& out, const TableDescription& table) {
   nlohmann::ordered_json object;
@@ -54,14 +53,15 @@ Outcome<int> create(Environment& environment, const Options& options, TablePlace
   if (!made && made.error().error.code == Code::already_exists) {
     return name_taken(place.address, name, made.error().error);
   }
-  if (!made) return refused(fmt::format("make table '{}'", shown(name)), made.error());
+  if (!made) return refused(fmt::format("make table '{}'", cmdline::escaped(name)), made.error());
   if (options.json) {
     const auto table = client::TableImpl::handle(*made).describe();
-    if (!table) return refused(fmt::format("read table '{}'", shown(name)), table.error());
+    if (!table)
+      return refused(fmt::format("read table '{}'", cmdline::escaped(name)), table.error());
     print_json(environment.out, *table);
   } else {
     environment.out << fmt::format("made {}table '{}', rows of {} bytes\n",
-                                   options.encrypted ? "encrypted " : "", shown(name),
+                                   options.encrypted ? "encrypted " : "", cmdline::escaped(name),
                                    schema->row_bytes());
   }
   return kOk;
@@ -74,7 +74,7 @@ Outcome<int> list(Environment& environment, const Options& options, TablePlace& 
     if (options.json) {
       print_json(environment.out, table);
     } else {
-      environment.out << shown(table.name) << '\n';
+      environment.out << cmdline::escaped(table.name) << '\n';
     }
   }
   return kOk;
@@ -90,7 +90,7 @@ Outcome<int> describe(Environment& environment, const Options& options, TablePla
     return kOk;
   }
   std::ostream& out = environment.out;
-  out << fmt::format("table   {}\n", shown(table->name));
+  out << fmt::format("table   {}\n", cmdline::escaped(table->name));
   out << fmt::format("rows    {} of {} bytes\n", format_count(table->rows),
                      table->schema.row_bytes());
   out << fmt::format("memory  {} in {} pages\n", format_bytes(table->memory_bytes),
@@ -107,20 +107,22 @@ Outcome<int> drop(Environment& environment, const Options& options, TablePlace& 
   const std::string name = unprotect(options.name);
   const auto dropped = place.store.drop_table(name);
   if (!dropped && dropped.error().error.code == Code::not_found) {
-    return failed(fmt::format("the node at {} has no table '{}'", place.address, shown(name)),
-                  "espalier table list shows those that it has.");
+    return failed(
+        fmt::format("the node at {} has no table '{}'", place.address, cmdline::escaped(name)),
+        "espalier table list shows those that it has.");
   }
   if (!dropped && dropped.error().error.code == Code::wrong_kind) {
     return other_kind(place.address, name, dropped.error().error);
   }
-  if (!dropped) return refused(fmt::format("drop table '{}'", shown(name)), dropped.error());
+  if (!dropped)
+    return refused(fmt::format("drop table '{}'", cmdline::escaped(name)), dropped.error());
   if (options.json) {
     nlohmann::ordered_json object;
     set_bytes(object, "table", name);
     object["dropped"] = true;
     environment.out << object.dump() << '\n';
   } else {
-    environment.out << fmt::format("dropped table '{}'\n", shown(name));
+    environment.out << fmt::format("dropped table '{}'\n", cmdline::escaped(name));
   }
   return kOk;
 }

@@ -2,7 +2,6 @@
 #include "fabric/ofi/library.hpp"
 
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <netinet/in.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
@@ -11,6 +10,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/loaded_library.hpp"
 #include "fabric/roce/udp_address.hpp"
 #include "wire/fabric_ofi.hpp"
 
@@ -27,12 +27,6 @@ constexpr int kMemoryModes = FI_MR_LOCAL | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI
 
 std::unexpected<Error> is_unsupported(Unsupported what) {
   return fail(Code::unsupported, static_cast<std::uint32_t>(what));
-}
-
-template <class F>
-bool find_function(void* library, const char* name, const char* version, F& into) {
-  into = reinterpret_cast<F>(dlvsym(library, name, version));
-  return into != nullptr;
 }
 
 std::string host_text(const roce::IpAddress& ip) {
@@ -70,17 +64,15 @@ std::string_view explain(Unsupported unsupported_reason) {
 }
 
 Result<std::shared_ptr<const Library>> Library::load(const char* name) {
-  // It stays, for its providers may have left threads and handlers behind.
-  void* const handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (handle == nullptr) return is_unsupported(Unsupported::library);
+  const base::LoadedLibrary library(name);
+  if (!library) return is_unsupported(Unsupported::library);
   Functions made;
   decltype(&fi_version) version = nullptr;
-  const bool whole = find_function(handle, "fi_getinfo", "FABRIC_1.3", made.get_info) &&
-                     find_function(handle, "fi_freeinfo", "FABRIC_1.3", made.free_info) &&
-                     find_function(handle, "fi_dupinfo", "FABRIC_1.3", made.copy_info) &&
-                     find_function(handle, "fi_fabric", "FABRIC_1.1", made.fabric) &&
-                     find_function(handle, "fi_version", "FABRIC_1.0", version);
-  dlclose(handle);  // a count; see above
+  const bool whole = library.find("fi_getinfo", "FABRIC_1.3", made.get_info) &&
+                     library.find("fi_freeinfo", "FABRIC_1.3", made.free_info) &&
+                     library.find("fi_dupinfo", "FABRIC_1.3", made.copy_info) &&
+                     library.find("fi_fabric", "FABRIC_1.1", made.fabric) &&
+                     library.find("fi_version", "FABRIC_1.0", version);
   if (!whole || version() < kVersion) return is_unsupported(Unsupported::version);
   return std::make_shared<const Library>(made);
 }

@@ -1,19 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/xdp/library.hpp"
 
-#include <dlfcn.h>
+#include "base/loaded_library.hpp"
 
 namespace espalier::fabric::xdp {
-namespace {
-
-template <class F>
-bool find_function(void* library, const char* name, F& into) {
-  into = reinterpret_cast<F>(dlsym(library, name));
-  return into != nullptr;
-}
-
-}  // namespace
-
 std::string_view explain(Unsupported unsupported_reason) {
   switch (unsupported_reason) {
     case Unsupported::library:
@@ -38,23 +28,19 @@ std::string_view explain(Unsupported unsupported_reason) {
 }
 
 Result<std::shared_ptr<const Library>> Library::load(const char* xdp_name, const char* bpf_name) {
-  // They stay, for what they have made may outlive the port that loaded them.
-  void* const xdp = dlopen(xdp_name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  void* const bpf = dlopen(bpf_name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  const base::LoadedLibrary xdp(xdp_name);
+  const base::LoadedLibrary bpf(bpf_name);
   Library made;
-  const bool whole = xdp != nullptr && bpf != nullptr &&
-                     find_function(xdp, "xsk_umem__create", made.create_frames) &&
-                     find_function(xdp, "xsk_umem__delete", made.delete_frames) &&
-                     find_function(xdp, "xsk_socket__create_shared", made.create_socket) &&
-                     find_function(xdp, "xsk_socket__delete", made.delete_socket) &&
-                     find_function(xdp, "xsk_socket__fd", made.descriptor_of) &&
-                     find_function(bpf, "bpf_map_create", made.create_map) &&
-                     find_function(bpf, "bpf_map_update_elem", made.set_in_map) &&
-                     find_function(bpf, "bpf_prog_load", made.load_program) &&
-                     find_function(bpf, "bpf_link_create", made.attach) &&
-                     find_function(bpf, "bpf_link_detach", made.detach);
-  if (xdp != nullptr) dlclose(xdp);  // counts; see above
-  if (bpf != nullptr) dlclose(bpf);
+  const bool whole = xdp.find("xsk_umem__create", made.create_frames) &&
+                     xdp.find("xsk_umem__delete", made.delete_frames) &&
+                     xdp.find("xsk_socket__create_shared", made.create_socket) &&
+                     xdp.find("xsk_socket__delete", made.delete_socket) &&
+                     xdp.find("xsk_socket__fd", made.descriptor_of) &&
+                     bpf.find("bpf_map_create", made.create_map) &&
+                     bpf.find("bpf_map_update_elem", made.set_in_map) &&
+                     bpf.find("bpf_prog_load", made.load_program) &&
+                     bpf.find("bpf_link_create", made.attach) &&
+                     bpf.find("bpf_link_detach", made.detach);
   if (!whole) return is_unsupported(Unsupported::library);
   return std::make_shared<const Library>(made);
 }
