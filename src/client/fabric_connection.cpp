@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <exception>
 #include <span>
 #include <system_error>
 #include <utility>
+
+#include "client/link_welcome.hpp"
 
 namespace espalier::client {
 namespace {
@@ -153,12 +154,9 @@ Result<void> FabricConnection::dial() {
 }
 
 Result<void> FabricConnection::take_welcome() {
-  wire::LinkWelcome welcome{};
-  const auto data = pair_->peer_data();
-  if (data.size() < sizeof welcome) return fail(Code::corrupt, 1);
-  std::memcpy(&welcome, data.data(), sizeof welcome);
-  if (welcome.magic != wire::kLinkMagic) return fail(Code::corrupt, 1);
-  if (welcome.code != 0) return fail(static_cast<Code>(welcome.code), welcome.detail);
+  const auto read = read_welcome(pair_->peer_data());
+  if (!read) return std::unexpected(read.error());
+  const wire::LinkWelcome& welcome = *read;
   if (welcome.protocol != wire::kLinkProtocol) return fail(Code::unsupported, welcome.protocol);
   const bool same = welcome.request_slots_log2 == wire::slots_log2(layout_.request_slots) &&
                     welcome.response_slots_log2 == wire::slots_log2(layout_.response_slots) &&

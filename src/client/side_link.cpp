@@ -2,11 +2,11 @@
 #include "client/side_link.hpp"
 
 #include <cerrno>
-#include <cstring>
 #include <span>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "client/link_welcome.hpp"
 
 namespace espalier::client {
 namespace {
@@ -69,12 +69,9 @@ Result<void> SideLink::connect(const fabric::Connecting& target, const wire::Lin
 }
 
 Result<void> SideLink::check_welcome(const wire::LinkToken& token) const {
-  wire::LinkWelcome welcome{};
-  const auto data = pair_->peer_data();
-  if (data.size() < sizeof welcome) return fail(Code::corrupt, 1);
-  std::memcpy(&welcome, data.data(), sizeof welcome);
-  if (welcome.magic != wire::kLinkMagic) return fail(Code::corrupt, 1);
-  if (welcome.code != 0) return fail(static_cast<Code>(welcome.code), welcome.detail);
+  const auto read = read_welcome(pair_->peer_data());
+  if (!read) return std::unexpected(read.error());
+  const wire::LinkWelcome& welcome = *read;
   if (welcome.way != static_cast<std::uint8_t>(way_) || welcome.token != token) {
     return fail(Code::corrupt, 2);
   }

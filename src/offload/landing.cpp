@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Offloads for clients that WRITE: windows of memory to write into, and rows that lie there.
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
-#include "offload/call.hpp"
+#include "offload/append_call.hpp"
 #include "offload/connection.hpp"
 #include "offload/landing_host.hpp"
 #include "offload/payload_reader.hpp"
@@ -57,13 +56,8 @@ class LandedSource final : public table::AppendSource {
   std::uint64_t offset_;
 };
 
-struct CommitState {
-  std::shared_ptr<table::Table> table;
-  std::optional<std::expected<std::uint64_t, table::AppendError>> done;
-};
-
 // The first step of a commit: everything that the client says is checked here.
-Next begin_commit(Call& call, CommitState& state) {
+Next begin_commit(Call& call, AppendState& state) {
   const auto rows_there = PayloadReader(call.payload()).take<wire::LandedRows>();
   LandingHost* const host = call.connection().landing.get();
   auto window = host == nullptr ? nullptr : host->find(rows_there.window);
@@ -78,8 +72,7 @@ Next begin_commit(Call& call, CommitState& state) {
                      "the rows do not lie in the window, at a multiple of 8 bytes");
   }
   if (rows_there.bytes % row_bytes != 0) {
-    return call.fail({Code::invalid_argument, 0, row_bytes},
-                     "not a whole number of rows of " + std::to_string(row_bytes) + " bytes");
+    return fail_for_part_of_a_row(call, row_bytes);
   }
   return call.helper([&state,
                       source = std::make_shared<LandedSource>(std::move(window), rows_there.offset),
@@ -89,15 +82,9 @@ Next begin_commit(Call& call, CommitState& state) {
 }
 
 Next table_commit(Call& call) {
-  CommitState& state = call.state<CommitState>();
+  AppendState& state = call.state<AppendState>();
   if (!state.done) return begin_commit(call, state);
-  if (!*state.done) {
-    const table::AppendError& error = state.done->error();
-    return call.fail(error.error, table::describe(error, state.table->schema()));
-  }
-  wire::ResponseHeader header{};
-  header.version = **state.done;  // the number of the first
-  return call.answer(header);
+  return answer_append(call, state);
 }
 
 constexpr Limits kWord{.payload_bytes_min = 8, .payload_bytes_max = 8};

@@ -11,6 +11,7 @@
 
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
+#include "offload/append_call.hpp"
 #include "offload/counted_query.hpp"
 #include "offload/object_calls.hpp"
 #include "offload/payload_reader.hpp"
@@ -52,11 +53,6 @@ Next table_open(Call& call) {
 
 // --- appending -----------------------------------------------------------------------------------
 
-struct AppendState {
-  std::shared_ptr<table::Table> table;
-  std::optional<std::expected<std::uint64_t, table::AppendError>> done;
-};
-
 Next table_append(Call& call) {
   AppendState& state = call.state<AppendState>();
   if (!state.table) {
@@ -64,8 +60,7 @@ Next table_append(Call& call) {
     if (!state.table) return call.fail({Code::not_found, 0, call.map_number()});
     const std::uint32_t row_bytes = state.table->schema().row_bytes();
     if (call.payload().size() % row_bytes != 0) {
-      return call.fail({Code::invalid_argument, 0, row_bytes},
-                       "not a whole number of rows of " + std::to_string(row_bytes) + " bytes");
+      return fail_for_part_of_a_row(call, row_bytes);
     }
     const std::string_view key = call.key();
     if (key.empty()) {
@@ -87,13 +82,7 @@ Next table_append(Call& call) {
       }
     });
   }
-  if (!*state.done) {
-    const table::AppendError& error = state.done->error();
-    return call.fail(error.error, table::describe(error, state.table->schema()));
-  }
-  wire::ResponseHeader header{};
-  header.version = **state.done;  // the number of the first
-  return call.answer(header);
+  return answer_append(call, state);
 }
 
 /// So long a reservation waits for those of others.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
 #include "table/value.hpp"
 #include "table/wide.hpp"
@@ -12,31 +13,25 @@
 namespace espalier::table {
 namespace {
 
+using base::load_plain;
 using wire::Aggregate;
 
 template <class T>
-T load(const std::byte* at) {
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
-
-template <class T>
 int compare_as(const std::byte* a, const std::byte* b) {
-  const T left = load<T>(a);
-  const T right = load<T>(b);
+  const T left = load_plain<T>(a);
+  const T right = load_plain<T>(b);
   return (left > right) - (left < right);
 }
 
 void add_counts(std::byte* into, const std::byte* from) {
-  base::store_le(into, load<std::uint64_t>(into) + load<std::uint64_t>(from));
+  base::store_le(into, load_plain<std::uint64_t>(into) + load_plain<std::uint64_t>(from));
 }
 
 void merge_sum(const AggregateSlot& slot, std::byte* into, const std::byte* from) {
   if (slot.is_wide()) {
     const auto sum_of = [&slot](const std::byte* row) {
-      return wide_of(load<std::int64_t>(row + slot.offset),
-                     load<std::int64_t>(row + slot.high_offset));
+      return wide_of(load_plain<std::int64_t>(row + slot.offset),
+                     load_plain<std::int64_t>(row + slot.high_offset));
     };
     // Partial sums come from elsewhere: they wrap rather than overflow.
     const auto sum = static_cast<Wide>(static_cast<UnsignedWide>(sum_of(into)) +
@@ -45,7 +40,8 @@ void merge_sum(const AggregateSlot& slot, std::byte* into, const std::byte* from
     std::memcpy(into + slot.offset, &halves[0], 8);
     std::memcpy(into + slot.high_offset, &halves[1], 8);
   } else {
-    const double sum = one_nan(load<double>(into + slot.offset) + load<double>(from + slot.offset));
+    const double sum =
+        one_nan(load_plain<double>(into + slot.offset) + load_plain<double>(from + slot.offset));
     std::memcpy(into + slot.offset, &sum, sizeof sum);
   }
 }
@@ -82,8 +78,9 @@ int compare_stored(const AggregateSlot& slot, const std::byte* a, const std::byt
     case ColumnType::i64:
     case ColumnType::decimal:
     case ColumnType::timestamp: return compare_as<std::int64_t>(a, b);
-    case ColumnType::f32: return compare_reals(double{load<float>(a)}, double{load<float>(b)});
-    case ColumnType::f64: return compare_reals(load<double>(a), load<double>(b));
+    case ColumnType::f32:
+      return compare_reals(double{load_plain<float>(a)}, double{load_plain<float>(b)});
+    case ColumnType::f64: return compare_reals(load_plain<double>(a), load_plain<double>(b));
     case ColumnType::fixed_char:
     case ColumnType::text: {
       const Column column{"", slot.argument.stored, false, 0, slot.bytes, 0, 0};

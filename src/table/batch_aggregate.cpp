@@ -2,10 +2,10 @@
 #include "table/batch_aggregate.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <utility>
 
+#include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
 #include "table/row_values.hpp"
 #include "table/value.hpp"
@@ -29,35 +29,25 @@ struct BatchAggregates::Part {
 
 namespace {
 
+using base::load_plain;
+using base::store_plain;
 using wire::Aggregate;
 using wire::ValueKind;
-
-template <class T>
-T load(const std::byte* at) {
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
-
-template <class T>
-void store(std::byte* at, T value) {
-  std::memcpy(at, &value, sizeof value);
-}
 
 template <class Part>
 void count(std::uint32_t offset, const Part& part) {
   for (std::uint32_t i = 0; i < part.count; ++i) {
     std::byte* const at = part.groups[i] + offset;
-    store(at, load<std::uint64_t>(at) + (part.is_null(i) ? 0 : 1));
+    store_plain(at, load_plain<std::uint64_t>(at) + (part.is_null(i) ? 0 : 1));
   }
 }
 
 void add_number(const AggregateSlot& slot, std::byte* row, std::int64_t value) {
-  const Wide sum =
-      wide_of(load<std::int64_t>(row + slot.offset), load<std::int64_t>(row + slot.high_offset)) +
-      value;
-  store(row + slot.offset, low_half(sum));
-  store(row + slot.high_offset, high_half(sum));
+  const Wide sum = wide_of(load_plain<std::int64_t>(row + slot.offset),
+                           load_plain<std::int64_t>(row + slot.high_offset)) +
+                   value;
+  store_plain(row + slot.offset, low_half(sum));
+  store_plain(row + slot.high_offset, high_half(sum));
 }
 
 template <class Part>
@@ -80,7 +70,7 @@ void sum_reals(const AggregateSlot& slot, const Part& part) {
   for (std::uint32_t i = 0; i < part.count; ++i) {
     if (part.is_null(i)) continue;
     std::byte* const row = part.groups[i];
-    store(row + slot.offset, one_nan(load<double>(row + slot.offset) + values[i]));
+    store_plain(row + slot.offset, one_nan(load_plain<double>(row + slot.offset) + values[i]));
     if (part.nullable) slot.clear_null(row);
   }
 }
@@ -93,12 +83,12 @@ void extreme_numbers(const AggregateSlot& slot, const Part& part, const Value* a
   for (std::uint32_t i = 0; i < part.count; ++i) {
     std::byte* const row = part.groups[i];
     const auto value = static_cast<Stored>(values[i]);
-    const auto kept = load<Stored>(row + slot.offset);
+    const auto kept = load_plain<Stored>(row + slot.offset);
     const Stored better = min ? std::min(value, kept) : std::max(value, kept);
     if (!part.nullable) {
-      store(row + slot.offset, better);
+      store_plain(row + slot.offset, better);
     } else if (!part.is_null(i)) {
-      store(row + slot.offset, slot.is_null(row) ? value : better);
+      store_plain(row + slot.offset, slot.is_null(row) ? value : better);
       slot.clear_null(row);
     }
   }
@@ -112,9 +102,9 @@ void extreme_reals(const AggregateSlot& slot, const Part& part) {
     if (part.is_null(i)) continue;
     std::byte* const row = part.groups[i];
     const double value = canonical_real(values[i]);
-    const int order = compare_reals(value, double{load<Stored>(row + slot.offset)});
+    const int order = compare_reals(value, double{load_plain<Stored>(row + slot.offset)});
     if (slot.is_null(row) || (min ? order < 0 : order > 0)) {
-      store(row + slot.offset, static_cast<Stored>(value));
+      store_plain(row + slot.offset, static_cast<Stored>(value));
     }
     slot.clear_null(row);
   }
@@ -170,7 +160,7 @@ void extreme(const AggregateSlot& slot, const Part& part) {
 template <class Stored>
 void store_bound(const AggregateSlot& slot, std::byte* row) {
   using Limits = std::numeric_limits<Stored>;
-  store(row + slot.offset, slot.aggregate == Aggregate::min ? Limits::max() : Limits::min());
+  store_plain(row + slot.offset, slot.aggregate == Aggregate::min ? Limits::max() : Limits::min());
   slot.clear_null(row);
 }
 
@@ -255,13 +245,13 @@ void BatchAggregates::add_all(const Register* registers, std::uint32_t rows, std
     if (!nullable && slot.is_null(row)) prepare_slot(slot, row);
     if (!nullable &&
         (slot.aggregate == Aggregate::count || slot.aggregate == Aggregate::count_rows)) {
-      store(row + slot.offset, load<std::uint64_t>(row + slot.offset) + rows);
+      store_plain(row + slot.offset, load_plain<std::uint64_t>(row + slot.offset) + rows);
     } else if (!nullable && slot.aggregate == Aggregate::sum && slot.is_wide()) {
-      const Wide sum = wide_of(load<std::int64_t>(row + slot.offset),
-                               load<std::int64_t>(row + slot.high_offset)) +
+      const Wide sum = wide_of(load_plain<std::int64_t>(row + slot.offset),
+                               load_plain<std::int64_t>(row + slot.high_offset)) +
                        sum_of(from->numbers(), rows);
-      store(row + slot.offset, low_half(sum));
-      store(row + slot.high_offset, high_half(sum));
+      store_plain(row + slot.offset, low_half(sum));
+      store_plain(row + slot.high_offset, high_half(sum));
     } else {
       add_to(slot, {groups, 0, rows, from, nullable});
     }

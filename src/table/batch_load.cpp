@@ -5,18 +5,14 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/atomic_bytes.hpp"
 #include "table/batch_kernels.hpp"
 #include "table/planted_table_bugs.hpp"
 
 namespace espalier::table {
 namespace {
 
-template <class T>
-T load(const std::byte* at) {
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
+using base::load_plain;
 
 /// Calls `each(i, row)` for all rows that are selected; all of them in order is the usual case.
 template <class Each>
@@ -40,7 +36,7 @@ void load_nulls(const Instruction& instruction, const Register& to, const Batch&
     return;
   }
   for_rows(batch, [=](std::uint32_t i, const std::byte* row) {
-    nulls[i] = (load<std::uint8_t>(row + at) & mask) != 0 ? 1 : 0;
+    nulls[i] = (load_plain<std::uint8_t>(row + at) & mask) != 0 ? 1 : 0;
   });
 }
 
@@ -48,7 +44,7 @@ template <class T, class Out>
 void load_values(const Instruction& instruction, Out* out, const Register& to, const Batch& batch) {
   const std::uint32_t offset = instruction.column->offset;
   for_rows(batch, [=](std::uint32_t i, const std::byte* row) {
-    out[i] = static_cast<Out>(load<T>(row + offset));
+    out[i] = static_cast<Out>(load_plain<T>(row + offset));
   });
   if (!instruction.nullable) return;
   load_nulls(instruction, to, batch);
@@ -93,7 +89,7 @@ std::uint32_t load_text(const Instruction& instruction, const Register* register
     if constexpr (Fixed) {
       while (bytes > 0 && at[bytes - 1] == std::byte{' '}) --bytes;
     } else {
-      bytes = std::min<std::size_t>(load<std::uint16_t>(at), bytes);
+      bytes = std::min<std::size_t>(load_plain<std::uint16_t>(at), bytes);
       at += 2;
     }
     out[i] = {reinterpret_cast<const char*>(at), bytes};
