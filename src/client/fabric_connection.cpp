@@ -326,7 +326,7 @@ void FabricConnection::fall_asleep(std::uint32_t /*ring*/, const rings::SlotRead
                                    std::uint64_t longest_ns) {
   const std::lock_guard lock(mutex_);
   work();
-  if (lost() || responses.ready()) return;
+  if (lost() || responses.ready() || completions_.waiting() != 0) return;
   endpoint_->wait(state_ == State::up ? longest_ns : std::min(longest_ns, kNapNs));
   work();
 }
