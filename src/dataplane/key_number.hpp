@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys of any length as the numbers of 64 bits that tables compare: what all keys of a map begin
+// with is left out, the next 8 bytes are the number, first byte highest, and a shorter key is
+// filled up with zeros. Keys in order have numbers in order, but different keys may share one.
+//
+// Thread: any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dataplane/tree_image.hpp"
+
+namespace espalier::dataplane {
+
+using KeyBytes = std::span<const std::byte>;
+
+/// The number of a key of which `prefix` is left out. A key that does not begin with it has 0 or
+/// the largest number, whichever keeps the order. Cost: linear in the prefix.
+[[nodiscard]] std::uint64_t key_number(KeyBytes prefix, KeyBytes key);
+
+/// How many bytes all of these keys share at their beginning. Cost: linear.
+[[nodiscard]] std::size_t shared_prefix(std::span<const KeyBytes> keys);
+
+/// Which numbers lead to which child.
+struct Branches {
+  std::vector<std::uint64_t> separators;
+  std::vector<NodeNumber> children;
+};
+
+/// The branches of a node whose separators are keys. Where a number does not tell on which side of
+/// a separator its keys lie, they stay at the node (kHere); a child all of whose keys do so has no
+/// branch. Requires: keys ascending, one less than children. Cost: linear.
+[[nodiscard]] Branches number_branches(KeyBytes prefix, std::span<const KeyBytes> separators,
+                                       std::span<const NodeNumber> children);
+
+}  // namespace espalier::dataplane

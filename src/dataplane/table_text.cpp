@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/table_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+namespace espalier::dataplane {
+namespace {
+
+constexpr std::string_view kTitle = "espalier-tables 1";
+
+void put(std::string& into, std::uint64_t number, int base = 10) {
+  char digits[24];
+  const auto end = std::to_chars(digits, digits + sizeof digits, number, base).ptr;
+  into.append(digits, end);
+}
+
+void put_word(std::string& into, std::uint64_t number, int base = 10) {
+  into += ' ';
+  put(into, number, base);
+}
+
+void put_way(std::string& into, const Way& way) {
+  put_word(into, way.address, 16);
+  if (way.next != kNoNode) {
+    into += '>';
+    put(into, way.next);
+  }
+}
+
+// Takes a text apart: lines, and words of a line.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : rest_(text) {}
+
+  /// Goes to the next line that says something. Returns whether there is one.
+  bool next_line() {
+    while (!rest_.empty()) {
+      const std::size_t end = std::min(rest_.find('\n'), rest_.size());
+      line_ = rest_.substr(0, end);
+      rest_.remove_prefix(std::min(end + 1, rest_.size()));
+      ++number_;
+      skip_blanks();
+      if (!line_.empty() && line_.front() != '#') return true;
+    }
+    line_ = {};
+    return false;
+  }
+  [[nodiscard]] std::size_t number() const { return number_; }
+  [[nodiscard]] bool at_end() const { return line_.empty(); }
+  std::string_view word() {
+    const std::size_t end = std::min(line_.find_first_of(" \t\r"), line_.size());
+    const std::string_view found = line_.substr(0, end);
+    line_.remove_prefix(end);
+    skip_blanks();
+    return found;
+  }
+  template <class T>
+  bool number(T& into, int base = 10) {
+    return parse(word(), into, base);
+  }
+  bool way(Way& into) {
+    const std::string_view found = word();
+    const std::size_t arrow = found.find('>');
+    into.next = kNoNode;
+    if (!parse(found.substr(0, arrow), into.address, 16)) return false;
+    return arrow == std::string_view::npos ||
+           (parse(found.substr(arrow + 1), into.next, 10) && into.next != kNoNode);
+  }
+
+ private:
+  void skip_blanks() {
+    line_.remove_prefix(std::min(line_.find_first_not_of(" \t\r"), line_.size()));
+  }
+  template <class T>
+  static bool parse(std::string_view word, T& into, int base) {
+    const char* const end = word.data() + word.size();
+    const auto read = std::from_chars(word.data(), end, into, base);
+    return !word.empty() && read.ec == std::errc() && read.ptr == end;
+  }
+
+  std::string_view rest_;
+  std::string_view line_;
+  std::size_t number_ = 0;
+};
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : reader_(text) {}
+
+  std::expected<IndexTables, TextFault> run() {
+    if (!reader_.next_line() || reader_.word() != "espalier-tables" || reader_.word() != "1" ||
+        !reader_.at_end()) {
+      return refuse("the text does not begin with 'espalier-tables 1'");
+    }
+    while (reader_.next_line()) {
+      if (const char* const reason = take_line()) return refuse(reason);
+    }
+    if (!has_root_) return std::unexpected(TextFault{0, "there is no line 'root'"});
+    if (!check(made_)) {
+      return std::unexpected(TextFault{
+          0, "an entry leads to what does not exist, or entries or pivots are out of order"});
+    }
+    return std::move(made_);
+  }
+
+ private:
+  [[nodiscard]] std::unexpected<TextFault> refuse(std::string reason) const {
+    return std::unexpected(TextFault{reader_.number(), std::move(reason)});
+  }
+
+  // Returns what is wrong, or null.
+  const char* take_line() {
+    const std::string_view kind = reader_.word();
+    const char* wrong = "this line begins with no word that is known";
+    if (kind == "root") wrong = take_root();
+    if (kind == "range") wrong = take_range();
+    if (kind == "way") wrong = take_way();
+    if (kind == "set") wrong = take_set();
+    if (kind == "node") wrong = take_node();
+    if (wrong == nullptr && !reader_.at_end()) return "there are words too many";
+    return wrong;
+  }
+  const char* take_root() {
+    constexpr std::uint32_t kStagesMax = 64;
+    std::uint32_t stages = 0;
+    if (std::exchange(has_root_, true)) return "there are two lines 'root'";
+    if (!reader_.number(made_.root.bits_per_stage) || !reader_.number(stages) ||
+        !reader_.number(made_.root.preset)) {
+      return "wanted: root BITS STAGES PRESET";
+    }
+    if (stages == 0 || stages > kStagesMax) return "there are 1 to 64 stages";
+    made_.root.stages.resize(stages);
+    return nullptr;
+  }
+  const char* take_range() {
+    std::uint32_t stage = 0;
+    RangeEntry entry;
+    if (!reader_.number(stage) || !reader_.number(entry.table) || !reader_.number(entry.first) ||
+        !reader_.number(entry.last) || !reader_.number(entry.result)) {
+      return "wanted: range STAGE TABLE FIRST LAST RESULT [NEXT]";
+    }
+    if (!reader_.at_end() && (!reader_.number(entry.next) || entry.next == kDone)) {
+      return "the next table is no number";
+    }
+    if (stage >= made_.root.stages.size()) return "there is no such stage";
+    made_.root.stages[stage].push_back(entry);
+    return nullptr;
+  }
+  const char* take_way() {
+    if (!reader_.way(made_.ways.emplace_back())) return "wanted: way ADDRESS[>NODE]";
+    return nullptr;
+  }
+  const char* take_set() {
+    constexpr std::size_t kSetsMax = 64;
+    if (made_.sets.size() == kSetsMax) return "there are at most 64 sets";
+    made_.sets.emplace_back();
+    return nullptr;
+  }
+  const char* take_node() {
+    if (made_.sets.empty()) return "there is no line 'set' before it";
+    SetNode& node = made_.sets.back().emplace_back();
+    node.pivots.fill(std::numeric_limits<std::uint64_t>::max());
+    do {
+      if (node.way_count == kWaysMax) return "a node has at most 16 ways";
+      if (node.way_count != 0 && !reader_.number(node.pivots[node.way_count - 1], 16)) {
+        return "a pivot is no hexadecimal number of 64 bits";
+      }
+      if (!reader_.way(node.ways[node.way_count])) return "wanted: node WAY [PIVOT WAY]...";
+      ++node.way_count;
+    } while (!reader_.at_end());
+    std::fill(node.ways.begin() + node.way_count, node.ways.end(), node.ways[node.way_count - 1]);
+    return nullptr;
+  }
+
+  Reader reader_;
+  IndexTables made_;
+  bool has_root_ = false;
+};
+
+}  // namespace
+
+std::string to_text(const IndexTables& tables) {
+  std::string text(kTitle);
+  text += "\nroot";
+  put_word(text, tables.root.bits_per_stage);
+  put_word(text, tables.root.stages.size());
+  put_word(text, tables.root.preset);
+  text += '\n';
+  for (std::size_t stage = 0; stage < tables.root.stages.size(); ++stage) {
+    for (const RangeEntry& entry : tables.root.stages[stage]) {
+      text += "range";
+      for (const std::uint64_t number :
+           {std::uint64_t{stage}, std::uint64_t{entry.table}, std::uint64_t{entry.first},
+            std::uint64_t{entry.last}, std::uint64_t{entry.result}}) {
+        put_word(text, number);
+      }
+      if (entry.next != kDone) put_word(text, entry.next);
+      text += '\n';
+    }
+  }
+  for (const Way& way : tables.ways) {
+    text += "way";
+    put_way(text, way);
+    text += '\n';
+  }
+  for (const NodeSet& set : tables.sets) {
+    text += "set\n";
+    for (const SetNode& node : set) {
+      text += "node";
+      for (std::uint32_t i = 0; i < node.way_count; ++i) {
+        if (i != 0) put_word(text, node.pivots[i - 1], 16);
+        put_way(text, node.ways[i]);
+      }
+      text += '\n';
+    }
+  }
+  return text;
+}
+
+std::expected<IndexTables, TextFault> parse_tables(std::string_view text) {
+  return Parser(text).run();
+}
+
+}  // namespace espalier::dataplane
