@@ -53,7 +53,7 @@ TEST(FatRoot, WhatDoesNotFitLeavesRoomToOthers) {
 
 TEST(FatRoot, RangesCoverAllKeysOnce) {
   base::Random random(base::seed_from_environment(1));
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 100; ++round) {
     const TreeImage tree = random_tree(random, {.levels = 4, .children_max = 6, .here = 0.1});
     const std::size_t ranges_max = 1 + random.below(60);
     const FatRoot root = make_fat_root(tree, ranges_max);
@@ -62,7 +62,7 @@ TEST(FatRoot, RangesCoverAllKeysOnce) {
     for (std::size_t i = 1; i < root.ranges.size(); ++i) {
       ASSERT_LT(root.ranges[i - 1].low, root.ranges[i].low);
     }
-    for (const std::uint64_t key : border_keys(tree)) {
+    for (const std::uint64_t key : border_keys(tree, random)) {
       const auto behind = std::ranges::upper_bound(root.ranges, key, {}, &FatRange::low);
       const FatRange& range = *(behind - 1);
       const auto path = path_of(tree, key);
@@ -97,7 +97,7 @@ TEST(FatRoot, GreedyIsNearTheBestChoiceElsewhere) {
   double worst = 1;
   double sum = 0;
   std::size_t count = 0;
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < 1000; ++round) {
     const TreeImage tree = random_tree(random, {.levels = 3, .children_max = 5});
     std::size_t nodes = 0;
     for (NodeNumber node = 0; node < tree.size(); ++node) nodes += tree.is_leaf(node) ? 0 : 1;

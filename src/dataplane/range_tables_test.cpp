@@ -82,7 +82,7 @@ void check_random(const std::vector<std::uint64_t>& lows, base::Random& random) 
 
 TEST(RangeTables, RandomRangesOf64BitsTakeTwoEntriesEachAtMost) {
   base::Random random(base::seed_from_environment(1));
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 120; ++round) {
     std::set<std::uint64_t> drawn{0};
     const std::size_t count = 1 + random.below(200);
     const std::uint64_t base = random();

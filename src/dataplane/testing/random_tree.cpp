@@ -131,14 +131,21 @@ std::vector<NodeNumber> path_of(const TreeImage& tree, std::uint64_t key) {
   return path;
 }
 
-std::vector<std::uint64_t> border_keys(const TreeImage& tree) {
-  std::vector<std::uint64_t> keys{0, kLargest};
+std::vector<std::uint64_t> border_keys(const TreeImage& tree, base::Random& random,
+                                       std::size_t separators_max) {
+  std::vector<std::uint64_t> separators;
   for (NodeNumber node = 0; node < tree.size(); ++node) {
-    for (const std::uint64_t separator : tree.separators(node)) {
-      keys.push_back(separator);
-      keys.push_back(separator - 1);
-      if (separator != kLargest) keys.push_back(separator + 1);
-    }
+    const auto of = tree.separators(node);
+    separators.insert(separators.end(), of.begin(), of.end());
+  }
+  std::vector<std::uint64_t> keys{0, kLargest};
+  const std::size_t count = std::min(separators.size(), separators_max);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::swap(separators[i], separators[i + random.below(separators.size() - i)]);
+    const std::uint64_t separator = separators[i];
+    keys.push_back(separator);
+    keys.push_back(separator - 1);
+    if (separator != kLargest) keys.push_back(separator + 1);
   }
   return keys;
 }

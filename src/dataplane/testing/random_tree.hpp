@@ -31,8 +31,10 @@ struct TreeShape {
 /// The nodes that a key passes, root first, until a leaf or a kHere.
 [[nodiscard]] std::vector<NodeNumber> path_of(const TreeImage& tree, std::uint64_t key);
 
-/// Keys at which lookups change: each separator, its neighbours, 0, the largest.
-[[nodiscard]] std::vector<std::uint64_t> border_keys(const TreeImage& tree);
+/// Keys at which lookups change: 0, the largest, separators and their neighbours; of many
+/// separators so many by chance.
+[[nodiscard]] std::vector<std::uint64_t> border_keys(const TreeImage& tree, base::Random& random,
+                                                     std::size_t separators_max = 200);
 
 /// By how many READs fewer a merge of these nodes serves all accesses: the sum of theirs.
 [[nodiscard]] std::uint64_t saved_reads(const TreeImage& tree,
