@@ -7,10 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "client/impl.hpp"
-#include "client/tables.hpp"
-#include "table/pipeline.hpp"
-#include "table/pipeline_builder.hpp"
 #include "tests/support/tables_anywhere.hpp"
 
 namespace espalier {
@@ -161,53 +157,6 @@ TEST_P(TableCalls, AHandleNeverReadsAnotherTableOfItsName) {
   writer.add(1, "a", 1, std::nullopt, "x");
   EXPECT_TRUE(is_gone(writer.commit()));
   EXPECT_EQ(*store_->open_table("t")->rows(), 0u);
-}
-
-// Keys are the command's; what searches regular expressions is a node's.
-TEST_P(TableCalls, EncryptedTablesAndRegularExpressionsAreRefusedWhereTheyCannotBe) {
-  open();
-  const Table table = make("t");
-  fill(table, 9);
-  const auto tables = client::StoreImpl::of(*store_).tables();
-  const auto secret = tables->create("secret", client::SchemaImpl::of(table.schema()).schema, true);
-  if (embedded()) {
-    ASSERT_FALSE(secret);
-    EXPECT_EQ(secret.error().error.code, Code::unsupported);
-    EXPECT_EQ(message(secret.error()), "encrypted tables are on nodes alone");
-  } else {
-    ASSERT_TRUE(secret) << message(secret.error());
-    const Table opened = *store_->open_table("secret");
-    EXPECT_TRUE(opened.describe()->encrypted);
-    RowWriter writer = opened.writer();
-    writer.add(1, "a", 1, std::nullopt, "x");
-    const auto appended = writer.commit();
-    ASSERT_FALSE(appended);
-    EXPECT_EQ(appended.error().error.code, Code::unsupported);
-    EXPECT_THAT(message(appended.error()), HasSubstr("table 'secret' is encrypted"));
-    EXPECT_EQ(message(opened.query().run().error()), message(appended.error()));
-    EXPECT_EQ(*opened.rows(), 0u);
-  }
-  EXPECT_FALSE(table.describe()->encrypted);
-  table::PipelineBuilder builder;
-  builder.filter(builder.matches(builder.column(1), table::text_constant("^[ac]"), false));
-  const table::PipelineBuilder::NodeId columns[] = {builder.column(0)};
-  builder.project(columns);
-  const auto bytes = *builder.finish();
-  client::TableImpl& impl = *client::TableImpl::of(table);
-  const std::size_t row_bytes = table::check_pipeline(bytes, impl.schema())->result.row_bytes();
-  std::uint64_t rows = 0;
-  const auto ran = impl.run(bytes, row_bytes, [&](std::span<const std::byte> some) {
-    rows += some.size() / row_bytes;
-    return true;
-  });
-  if (embedded()) {
-    ASSERT_FALSE(ran);
-    EXPECT_EQ(ran.error().error.code, Code::unsupported);
-    EXPECT_THAT(message(ran.error()), HasSubstr("regular expressions are searched on nodes alone"));
-  } else {
-    ASSERT_TRUE(ran) << message(ran.error());
-    EXPECT_EQ(rows, 6u);
-  }
 }
 
 TEST_P(TableCallsOnNodes, AHandleGoesOnWhereItsNodeWasReplaced) {

@@ -8,5 +8,6 @@
 #include "espalier/query.hpp"        // IWYU pragma: export
 #include "espalier/table.hpp"        // IWYU pragma: export
 #include "espalier/table_error.hpp"  // IWYU pragma: export
+#include "espalier/table_key.hpp"    // IWYU pragma: export
 #include "espalier/types.hpp"        // IWYU pragma: export
 #include "espalier/value.hpp"        // IWYU pragma: export

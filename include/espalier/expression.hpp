@@ -24,6 +24,9 @@ namespace client {
 struct ExprNode;
 }  // namespace client
 
+/// Whether letters match those of the other case.
+enum class LetterCase : std::uint8_t { exact, ignored };
+
 /// An expression over the columns of a row. A value, cheap to copy. Thread: const calls from any.
 class Expr {
  public:
@@ -33,6 +36,13 @@ class Expr {
 
   /// `%` stands for any text, `_` for one character of UTF-8, a backslash for what follows it.
   [[nodiscard]] Expr like(std::string_view pattern) const;
+  /// Whether a regular expression matches anywhere in the text: SQL's `~` here, and `~*` where case
+  /// is ignored; `!~` and `!~*` are `!` of these. It means what RE2 means, and takes time in
+  /// proportion to the text; a pattern has at most 1 KiB, a query at most 16. In conditions alone.
+  /// Nodes search: an application links no engine for it, so in a store of its own process such a
+  /// query is refused with unsupported, and like() is what there is.
+  [[nodiscard]] Expr matches(std::string_view pattern,
+                             LetterCase letters = LetterCase::exact) const;
   [[nodiscard]] Expr between(const Expr& low, const Expr& high) const;
   /// Whether it is one of these constants. Requires: at least one.
   [[nodiscard]] Expr in(std::initializer_list<Value> values) const {

@@ -29,6 +29,7 @@ namespace espalier {
 class Schema;
 class Table;
 struct TableDescription;
+struct TableOptions;
 
 namespace client {
 class StoreImpl;
@@ -305,8 +306,14 @@ class Store {
   /// 64 KiB. Errors: already_exists (detail: the ObjectKind of what has it), invalid_argument,
   /// out_of_memory; of this and the next ones also unsupported (an older node).
   TableResult<Table> create_table(std::string_view name, const Schema& schema);
+  /// The same of any rows. Errors: besides, invalid_argument (a key for rows in clear).
+  TableResult<Table> create_table(std::string_view name, const Schema& schema,
+                                  const TableOptions& options);
   /// Errors: not_found; wrong_kind (it is no table; detail: its ObjectKind).
   [[nodiscard]] TableResult<Table> open_table(std::string_view name) const;
+  /// The same with a key. Errors: besides, invalid_argument (its rows are in clear).
+  [[nodiscard]] TableResult<Table> open_table(std::string_view name,
+                                              const TableOptions& options) const;
   /// Removes a table; queries of it end with `dropped`, and its memory goes back with the last of
   /// them. Errors: not_found, wrong_kind.
   TableResult<void> drop_table(std::string_view name);

@@ -147,6 +147,9 @@ struct QueryOptions {
   std::optional<std::chrono::steady_clock::time_point> deadline{};
   /// When a stop is asked for, from whatever thread, it ends with system, ECANCELED.
   std::stop_token stop{};
+  /// The answer's rows travel from a node as cipher text, under a key that is derived of this one
+  /// for this run, and are decrypted here. In a store of this process nothing travels.
+  std::optional<TableKey> result_key{};
 };
 
 /// What a query did beside the memory.
@@ -215,7 +218,10 @@ class Query {
   Query& limit(std::uint64_t rows);
 
   /// Runs it to its end. Cost: memory for the whole answer; on a node, one request. In a store of
-  /// this process it runs on this thread. Errors: as RowStream::next(), and not_found.
+  /// this process it runs on this thread. Errors: as RowStream::next(), and not_found; unsupported
+  /// (Expr::matches in a store of this process; no libcrypto); of keys: invalid_argument (the
+  /// table was opened without its own, or keys would travel in clear: TableOptions), system (no
+  /// memory may be locked).
   [[nodiscard]] TableResult<Rows> run(const QueryOptions& options = {}) const;
   /// Begins to run it. Errors: the same.
   [[nodiscard]] TableResult<RowStream> stream(const QueryOptions& options = {}) const;

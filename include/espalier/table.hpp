@@ -26,6 +26,7 @@
 
 #include "espalier/map.hpp"
 #include "espalier/table_error.hpp"
+#include "espalier/table_key.hpp"
 #include "espalier/value.hpp"
 
 namespace espalier {
@@ -121,6 +122,23 @@ class Schema {
   std::shared_ptr<const client::SchemaImpl> impl_;
 };
 
+/// How a table is made, or opened.
+///
+/// The rows of an encrypted table are cipher text (AES-128-CTR) wherever the table lies; queries
+/// decrypt them beside the memory, with a key that comes with each. There is no integrity: cipher
+/// text that is changed, and a wrong key, give other rows, and no error. docs/tables.md tells what
+/// is kept secret from whom.
+struct TableOptions {
+  /// Of create_table(): its rows are to be encrypted.
+  bool encrypted = false;
+  /// Of an encrypted table: without it the table can be described and dropped, but neither appended
+  /// to nor queried. It stays in memory as long as the handles that were opened with it.
+  std::optional<TableKey> key{};
+  /// Queries of a node may send keys also where others on the way could read them: by any address
+  /// but unix: and shm:. Appends send none.
+  bool allow_keys_in_clear = false;
+};
+
 /// A table as it was at one moment.
 struct TableDescription {
   std::string name;
@@ -128,8 +146,7 @@ struct TableDescription {
   std::uint64_t rows = 0;
   std::uint64_t pages = 0;         ///< of 2 MiB
   std::uint64_t memory_bytes = 0;  ///< pages, and what leads to them
-  /// Its rows are encrypted; the calls of this library append and query plain ones alone.
-  bool encrypted = false;
+  bool encrypted = false;          ///< its rows are
 };
 
 /// Rows on their way into a table: added one by one, checked as they are added, and appended
@@ -165,8 +182,11 @@ class RowWriter {
   [[nodiscard]] std::size_t rows_max() const;
   /// Appends the rows, all or none, and returns the number of the first; the writer is then empty.
   /// Of no rows: the table's number of rows.
-  /// Cost: a copy; on a node, one request. Errors: that of add(); not_found or dropped (the table
-  /// is gone), out_of_memory. The rows stay until clear().
+  /// Cost: a copy; on a node, one request. Of an encrypted table, another copy, which is encrypted
+  /// here, and a request more; appends of several clients wait for each other. Errors: that of
+  /// add(); not_found or dropped (the table is gone), out_of_memory; of an encrypted table also
+  /// invalid_argument (it was opened without its key), busy (another append does not end),
+  /// unsupported (there is no libcrypto), system. The rows stay until clear().
   TableResult<std::uint64_t> commit();
   /// Forgets rows and error.
   void clear();

@@ -3,11 +3,14 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "client/draw_seed.hpp"
+#include "client/sealed_rows.hpp"
 #include "table/snapshot_source.hpp"
 #include "table/staged_run.hpp"
 #include "table/table_object.hpp"
@@ -26,22 +29,34 @@ wire::TableFacts facts_of(const table::Table& of) {
   return facts;
 }
 
+std::optional<table::SaltBytes> salt_of(const table::Table& of) {
+  if (!of.encrypted()) return std::nullopt;
+  return of.salt();
+}
+
+/// So long an append waits for the reservations of others, as on a node.
+constexpr std::uint64_t kReserveTimeoutNs = 30'000'000'000;
+
 /// Applications link no library that compiles regular expressions.
 class NoRegexes final : public table::RegexCompiler {
  public:
   std::expected<std::shared_ptr<const table::Regex>, std::string> compile(
       std::string_view, table::RegexOptions) override {
-    return std::unexpected("regular expressions are searched on nodes alone");
+    return std::unexpected(
+        "regular expressions are searched on nodes alone, for applications link no engine: open "
+        "the table of a node, or use like()");
   }
 };
 
 class EmbeddedRun final : public TableRun {
  public:
   EmbeddedRun(std::shared_ptr<tree::StoreCore> core, std::shared_ptr<const table::Table> table,
-              table::Pipeline pipeline, const table::RunOptions& options, RunLimits limits)
+              table::Pipeline pipeline, table::RunOptions options, RunLimits limits,
+              std::optional<table::CtrCipher> cipher)
       : core_(std::move(core)),
         source_(std::move(table)),
-        run_(std::move(pipeline), source_, options),
+        cipher_(std::move(cipher)),
+        run_(std::move(pipeline), source_, with(options, cipher_)),
         limits_(std::move(limits)) {}
 
   TableResult<std::span<const std::byte>> next() override;
@@ -53,9 +68,16 @@ class EmbeddedRun final : public TableRun {
   }
 
  private:
+  static const table::RunOptions& with(table::RunOptions& options,
+                                       std::optional<table::CtrCipher>& cipher) {
+    if (cipher) options.decrypt = &*cipher;
+    return options;
+  }
+
   // What the table lies in goes last.
   const std::shared_ptr<tree::StoreCore> core_;
   table::SnapshotSource source_;
+  std::optional<table::CtrCipher> cipher_;  // of the table's rows
   table::StagedRun run_;
   const RunLimits limits_;
   bool done_ = false;
@@ -81,7 +103,7 @@ TableResult<std::span<const std::byte>> EmbeddedRun::next() {
 class EmbeddedTable final : public TableImpl {
  public:
   EmbeddedTable(std::shared_ptr<tree::StoreCore> core, std::shared_ptr<table::Table> table)
-      : TableImpl(table->name(), table->schema()),
+      : TableImpl(table->name(), table->schema(), salt_of(*table)),
         core_(std::move(core)),
         table_(std::move(table)) {}
 
@@ -94,18 +116,45 @@ class EmbeddedTable final : public TableImpl {
     if (appended) return *appended;
     return refuse_table(appended.error().error, describe(appended.error(), schema()));
   }
-  TableResult<std::uint64_t> append_encrypted(std::span<std::byte>, table::CtrCipher&) override {
-    return refuse_table({Code::unsupported, 0, 0}, "the table is not encrypted");
-  }
+  TableResult<std::uint64_t> append_encrypted(std::span<std::byte> rows,
+                                              table::CtrCipher& cipher) override;
   TableResult<std::unique_ptr<TableRun>> begin(std::span<const std::byte> pipeline,
                                                std::size_t result_row_bytes,
                                                const RunLimits& limits) override;
 
  private:
+  Result<table::Reservation> reserve(std::uint64_t rows);
+
   const std::shared_ptr<tree::StoreCore> core_;  // outlives the table
   const std::shared_ptr<table::Table> table_;
 };
 
+// Another thread may have a reservation, for as long as it takes it to encrypt.
+Result<table::Reservation> EmbeddedTable::reserve(std::uint64_t rows) {
+  const std::uint64_t until_ns = base::monotonic_ns() + kReserveTimeoutNs;
+  for (;;) {
+    const std::uint64_t now = base::monotonic_ns();
+    auto reserved = table_->reserve_slots(rows, now);
+    if (reserved || reserved.error().code != Code::busy || now > until_ns) return reserved;
+    std::this_thread::yield();
+  }
+}
+
+TableResult<std::uint64_t> EmbeddedTable::append_encrypted(std::span<std::byte> rows,
+                                                           table::CtrCipher& cipher) {
+  const std::size_t row_bytes = schema().row_bytes();
+  const auto reserved = reserve(rows.size() / row_bytes);
+  if (!reserved) return refuse_table(reserved.error());
+  const std::string_view slots(reinterpret_cast<const char*>(reserved->slots.data()),
+                               reserved->slots.size() * sizeof(wire::ReservedSlots));
+  const bool sealed = seal_rows(rows, row_bytes, slots, cipher);
+  ESPALIER_ASSERT(sealed);
+  const auto appended = table_->append_reserved(reserved->number, rows);
+  if (!appended) return refuse_table(appended.error());
+  return *appended;
+}
+
+// Rows of the result go nowhere, so there is nothing to encrypt.
 TableResult<std::unique_ptr<TableRun>> EmbeddedTable::begin(std::span<const std::byte> pipeline,
                                                             std::size_t result_row_bytes,
                                                             const RunLimits& limits) {
@@ -116,14 +165,27 @@ TableResult<std::unique_ptr<TableRun>> EmbeddedTable::begin(std::span<const std:
   if (const auto compiled = table::compile_regexes(*checked, regexes); !compiled) {
     return refuse_table({Code::unsupported, 0, 0}, compiled.error().message());
   }
-  if (checked->decrypt || checked->encrypt) {
-    return refuse_table({Code::unsupported, 0, 0}, "encrypted tables and results are nodes' alone");
+  if (checked->decrypt != table_->encrypted()) {
+    return refuse_table({Code::invalid_argument, 0, 0},
+                        "operator 0 (decrypt): it is for encrypted tables, and for all of them");
+  }
+  if (checked->decrypt != (limits.keys.table != nullptr) ||
+      checked->encrypt != (limits.keys.result != nullptr)) {
+    return refuse_table({Code::invalid_argument, 0, 0},
+                        "the run's keys are not those that its pipeline needs");
+  }
+  std::optional<table::CtrCipher> cipher;
+  if (checked->decrypt) {
+    auto made = table::CtrCipher::derived(*limits.keys.table, table_->salt(), table::kTableKeyInfo);
+    if (!made) return refuse_table(made.error(), std::string(kWhatKeysNeed));
+    cipher.emplace(*std::move(made));
   }
   ESPALIER_ASSERT(checked->result.row_bytes() == result_row_bytes);
   table::RunOptions options;
   options.seed = draw_seed();
   if (!checked->grouped && !checked->distinct) options.group_bytes = table::GroupTable::kBytesMin;
-  return std::make_unique<EmbeddedRun>(core_, table_, *std::move(checked), options, limits);
+  return std::make_unique<EmbeddedRun>(core_, table_, *std::move(checked), options, limits,
+                                       std::move(cipher));
 }
 
 }  // namespace
@@ -132,10 +194,8 @@ TableResult<std::shared_ptr<TableImpl>> EmbeddedTables::create(std::string_view 
                                                                const table::Schema& schema,
                                                                bool encrypted) {
   if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
-  if (encrypted) {
-    return refuse_table({Code::unsupported, 0, 0}, "encrypted tables are on nodes alone");
-  }
-  auto made = table::create_table(core_->catalog, core_->pool, name, schema);
+  auto made =
+      table::create_table(core_->catalog, core_->pool, name, schema, {.encrypted = encrypted});
   if (!made) return refuse_table(made.error());
   return std::make_shared<EmbeddedTable>(core_, *std::move(made));
 }
@@ -158,7 +218,7 @@ TableResult<std::vector<TableInfo>> EmbeddedTables::list() {
   std::vector<TableInfo> tables;
   for (const catalog::EntryPointer& entry : core_->catalog.list(ObjectKind::table)) {
     const auto& table = static_cast<const table::Table&>(*entry->object);
-    tables.push_back({entry->name, entry->id, table.schema(), facts_of(table), {}});
+    tables.push_back({entry->name, entry->id, table.schema(), facts_of(table), salt_of(table)});
   }
   return tables;
 }

@@ -102,6 +102,13 @@ Expr Expr::like(std::string_view pattern) const {
   return ExprNode::handle(std::move(node));
 }
 
+Expr Expr::matches(std::string_view pattern, LetterCase letters) const {
+  ExprNode node = ExprNode::of(ExprNode::operation(ExpressionKind::matches, {*this}));
+  node.constants.push_back(client::constant_of(pattern, node.problem));
+  node.ignores_case = letters == LetterCase::ignored;
+  return ExprNode::handle(std::move(node));
+}
+
 Expr Expr::in(std::span<const Value> values) const {
   ESPALIER_ASSERT(!values.empty());
   ExprNode node = ExprNode::of(ExprNode::operation(ExpressionKind::in, {*this}));

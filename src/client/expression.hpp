@@ -24,7 +24,8 @@ struct ExprNode {
   wire::ExpressionKind kind = wire::ExpressionKind::invalid;
   std::string problem;                     ///< why it cannot stand; empty: it can
   std::string column;                      ///< of a column
-  std::vector<table::Constant> constants;  ///< of a constant, in, like
+  std::vector<table::Constant> constants;  ///< of a constant, in, like, matches
+  bool ignores_case = false;               ///< of matches
   std::vector<std::shared_ptr<const ExprNode>> children;
   std::uint32_t nodes = 1;  ///< itself, and all below
 

@@ -32,6 +32,11 @@ Result<NodeAddress> parse_node_address(std::string_view text) {
   return over;
 }
 
+bool is_far(const NodeAddress& address) {
+  const auto* const over = std::get_if<OverFabric>(&address);
+  return over != nullptr && over->address.transport != fabric::FabricAddress::Transport::shm;
+}
+
 std::string explain_node_address(const Error& error) {
   const auto fault = static_cast<fabric::AddressFault>(error.detail);
   if (fault != fabric::AddressFault::none && fault != fabric::AddressFault::scheme) {

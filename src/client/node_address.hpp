@@ -33,6 +33,10 @@ using NodeAddress = std::variant<UnixPath, OverFabric>;
 /// Errors: invalid_argument (detail: a fabric::AddressFault, or 0 for what is no address at all).
 Result<NodeAddress> parse_node_address(std::string_view text);
 
+/// Whether the way to this node is no memory of this machine, so that others on it could read what
+/// travels.
+[[nodiscard]] bool is_far(const NodeAddress& address);
+
 /// The forms of addresses of nodes, for people.
 inline constexpr std::string_view kNodeAddressForms =
     "unix:PATH, shm:PATH, roce://HOST[:PORT]/SERVICE, "

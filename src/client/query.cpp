@@ -24,9 +24,16 @@ client::RunLimits limits_of(const QueryOptions& options, bool within_call) {
 }
 
 TableResult<std::unique_ptr<client::RowStreamImpl>> begin(client::TableImpl& table,
-                                                          const client::QueryParts& parts,
-                                                          const client::RunLimits& limits) {
-  if (auto wrong = table.wrong_without_key()) return std::unexpected(*std::move(wrong));
+                                                          client::QueryParts parts,
+                                                          const QueryOptions& options,
+                                                          bool within_call) {
+  client::RunLimits limits = limits_of(options, within_call);
+  const TableKey* const result_key = options.result_key ? &*options.result_key : nullptr;
+  const auto keys = table.keys_of_run(result_key);
+  if (!keys) return std::unexpected(keys.error());
+  limits.keys = *keys;
+  parts.decrypt = keys->table != nullptr;
+  parts.encrypt = keys->result != nullptr;
   auto written = client::write_query(parts, table.schema());
   if (!written) return std::unexpected(std::move(written.error()));
   auto query = std::make_shared<const client::WrittenQuery>(*std::move(written));
@@ -34,6 +41,18 @@ TableResult<std::unique_ptr<client::RowStreamImpl>> begin(client::TableImpl& tab
   if (!run) return std::unexpected(std::move(run.error()));
   return std::make_unique<client::RowStreamImpl>(std::move(query), *std::move(run));
 }
+
+/// In place of engines that applications do not link: what is only explained is not searched.
+class NoSearch final : public table::RegexCompiler, public table::Regex {
+ public:
+  std::expected<std::shared_ptr<const table::Regex>, std::string> compile(
+      std::string_view, table::RegexOptions) override {
+    return std::make_shared<NoSearch>();
+  }
+  void search(std::span<const std::string_view>, std::uint8_t*) const override {
+    std::unreachable();
+  }
+};
 
 }  // namespace
 
@@ -66,24 +85,36 @@ Query& Query::limit(std::uint64_t rows) {
 }
 
 client::QueryParts Query::parts() const {
-  return {conditions_, outputs_, aggregates_, projected_, grouped_, distinct_, limit_};
+  return {.conditions = conditions_,
+          .outputs = outputs_,
+          .aggregates = aggregates_,
+          .projected = projected_,
+          .grouped = grouped_,
+          .distinct = distinct_,
+          .limit = limit_};
 }
 
 TableResult<Rows> Query::run(const QueryOptions& options) const {
-  const auto stream = begin(*table_, parts(), limits_of(options, true));
+  const auto stream = begin(*table_, parts(), options, true);
   if (!stream) return std::unexpected(stream.error());
   return (*stream)->all();
 }
 
 TableResult<RowStream> Query::stream(const QueryOptions& options) const {
-  auto stream = begin(*table_, parts(), limits_of(options, false));
+  auto stream = begin(*table_, parts(), options, false);
   if (!stream) return std::unexpected(std::move(stream.error()));
   return RowStream(*std::move(stream));
 }
 
 TableResult<std::vector<std::string>> Query::explain() const {
-  auto written = client::write_query(parts(), table_->schema());
+  client::QueryParts parts = this->parts();
+  parts.decrypt = table_->salt().has_value();
+  auto written = client::write_query(parts, table_->schema());
   if (!written) return std::unexpected(std::move(written.error()));
+  NoSearch regexes;
+  if (const auto compiled = compile_regexes(written->pipeline, regexes); !compiled) {
+    return client::refuse_table({Code::invalid_argument, 0, 0}, compiled.error().message());
+  }
   return table::explain(table::BatchProgram(std::move(written->pipeline)));
 }
 

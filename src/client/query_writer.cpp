@@ -89,6 +89,8 @@ QueryWriter::NodeId QueryWriter::node(const ExprNode& expr) {
     case ExpressionKind::is_null: return builder_.unary(expr.kind, a);
     case ExpressionKind::in: return builder_.in(a, expr.constants);
     case ExpressionKind::like: return builder_.like(a, expr.constants.front());
+    case ExpressionKind::matches:
+      return builder_.matches(a, expr.constants.front(), expr.ignores_case);
     default: break;
   }
   const NodeId b = node(*expr.children[1]);
@@ -138,6 +140,8 @@ void QueryWriter::outputs() {
 }
 
 TableResult<WrittenQuery> QueryWriter::write() {
+  if (parts_.decrypt) builder_.decrypt();
+  if (parts_.encrypt) builder_.encrypt();
   conditions();
   outputs();
   if (parts_.limit) builder_.limit(*parts_.limit);

@@ -26,6 +26,8 @@ struct QueryParts {
   bool grouped = false;
   bool distinct = false;
   std::optional<std::uint64_t> limit;
+  bool decrypt = false;  ///< the table's rows
+  bool encrypt = false;  ///< the result's
 };
 
 struct WrittenQuery {

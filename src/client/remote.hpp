@@ -59,6 +59,7 @@ class RemoteSessions {
   explicit RemoteSessions(NodeAddress address, Access access = Access::rpc)
       : address_(std::move(address)), access_(access) {}
 
+  [[nodiscard]] bool is_far() const { return client::is_far(address_); }
   /// How reads of its maps are done.
   [[nodiscard]] Access access() const { return access_; }
   [[nodiscard]] ReadTraffic& traffic() { return traffic_; }

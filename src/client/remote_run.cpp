@@ -53,7 +53,7 @@ TableResult<std::unique_ptr<TableRun>> RemoteRun::begin(HeldSession session, std
   if (limits.keys.table != nullptr || limits.keys.result != nullptr) {
     auto made = RunSecrets::make(limits.keys);
     if (!made) {
-      return refuse_table(made.error(), "keys need libcrypto, and memory that may be locked");
+      return refuse_table(made.error(), std::string(kWhatKeysNeed));
     }
     secrets.emplace(*std::move(made));
     request.key = secrets->key();

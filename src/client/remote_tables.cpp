@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "client/remote_run.hpp"
+#include "client/sealed_rows.hpp"
 #include "espalier/kind.hpp"
 #include "wire/object.hpp"
 #include "wire/table.hpp"
@@ -70,23 +71,6 @@ TableResult<TableInfo> ask_for_table(RemoteSession& session, std::string_view na
   return std::move(*info);
 }
 
-/// Encrypts rows for the slots that were reserved for them. False: the slots are not theirs.
-bool encrypt_rows(std::span<std::byte> rows, std::size_t row_bytes, std::string_view slots,
-                  table::CtrCipher& cipher) {
-  const std::size_t most = (wire::kRowPageBytes - sizeof(wire::RowPageHeader)) / row_bytes;
-  for (; !slots.empty(); slots.remove_prefix(sizeof(wire::ReservedSlots))) {
-    wire::ReservedSlots some{};
-    if (slots.size() < sizeof some) return false;
-    std::memcpy(&some, slots.data(), sizeof some);
-    const std::size_t bytes = some.slots * row_bytes;
-    if (std::size_t{some.first_slot} + some.slots > most || bytes > rows.size()) return false;
-    cipher.apply(some.cipher_page, sizeof(wire::RowPageHeader) + some.first_slot * row_bytes,
-                 rows.data(), rows.data(), bytes);
-    rows = rows.subspan(bytes);
-  }
-  return rows.empty();
-}
-
 class RemoteTable final : public TableImpl {
  public:
   RemoteTable(std::shared_ptr<RemoteSessions> sessions, std::uint64_t node, TableInfo info)
@@ -102,6 +86,7 @@ class RemoteTable final : public TableImpl {
   TableResult<std::unique_ptr<TableRun>> begin(std::span<const std::byte> pipeline,
                                                std::size_t result_row_bytes,
                                                const RunLimits& limits) override;
+  [[nodiscard]] bool is_far() const override { return sessions_->is_far(); }
 
  private:
   /// The table's number on the node that a session leads to. Errors: not_found; dropped (there is
@@ -184,7 +169,7 @@ TableResult<std::uint64_t> RemoteTable::append_encrypted(std::span<std::byte> ro
   const auto reserved = ask(**session, request);
   if (!reserved) return std::unexpected(reserved.error());
   const std::uint64_t reservation = reserved->header.version;
-  if (!encrypt_rows(rows, row_bytes, reserved->payload, cipher)) {
+  if (!seal_rows(rows, row_bytes, reserved->payload, cipher)) {
     return nonsense("the node reserved other slots than it was asked for");
   }
   Outgoing append;

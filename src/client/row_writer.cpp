@@ -167,10 +167,22 @@ TableResult<void> RowWriterImpl::add(std::span<const Value> values) {
 
 TableResult<std::uint64_t> RowWriterImpl::commit() {
   if (refused_) return std::unexpected(*refused_);
-  if (auto wrong = table_->wrong_without_key()) return std::unexpected(*std::move(wrong));
-  auto first = table_->append(rows_);
+  auto first = table_->salt() ? append_encrypted() : table_->append(rows_);
   if (first) clear();
   return first;
+}
+
+// What is encrypted is a copy: the rows stay where the append fails.
+TableResult<std::uint64_t> RowWriterImpl::append_encrypted() {
+  if (rows_.empty()) {
+    const auto facts = table_->facts();
+    if (!facts) return std::unexpected(facts.error());
+    return facts->rows;
+  }
+  auto cipher = table_->cipher();
+  if (!cipher) return std::unexpected(std::move(cipher.error()));
+  std::vector<std::byte> copy = rows_;
+  return table_->append_encrypted(copy, **cipher);
 }
 
 void RowWriterImpl::clear() {

@@ -42,6 +42,7 @@ class RowWriterImpl {
 
  private:
   std::unexpected<TableError> refuse_row(std::string words);
+  TableResult<std::uint64_t> append_encrypted();
 
   const std::shared_ptr<TableImpl> table_;
   std::vector<std::byte> rows_;

@@ -17,19 +17,34 @@ TableDescription description_of(client::TableInfo info) {
           info.facts.memory_bytes, info.salt.has_value()};
 }
 
-TableResult<Table> handle_of(TableResult<std::shared_ptr<client::TableImpl>> made) {
+TableResult<Table> handle_of(TableResult<std::shared_ptr<client::TableImpl>> made,
+                             const TableOptions& options) {
   if (!made) return std::unexpected(std::move(made.error()));
+  if (auto used = (*made)->use(options); !used) return std::unexpected(std::move(used.error()));
   return client::TableImpl::handle(*std::move(made));
 }
 
 }  // namespace
 
 TableResult<Table> Store::create_table(std::string_view name, const Schema& schema) {
-  return handle_of(impl_->tables()->create(name, client::SchemaImpl::of(schema).schema, false));
+  return create_table(name, schema, {});
 }
 
-TableResult<Table> Store::open_table(std::string_view name) const {
-  return handle_of(impl_->tables()->open(name));
+TableResult<Table> Store::create_table(std::string_view name, const Schema& schema,
+                                       const TableOptions& options) {
+  if (options.key && !options.encrypted) {
+    return client::refuse_table({Code::invalid_argument, 0, 0},
+                                "a key for a table whose rows are not to be encrypted");
+  }
+  return handle_of(
+      impl_->tables()->create(name, client::SchemaImpl::of(schema).schema, options.encrypted),
+      options);
+}
+
+TableResult<Table> Store::open_table(std::string_view name) const { return open_table(name, {}); }
+
+TableResult<Table> Store::open_table(std::string_view name, const TableOptions& options) const {
+  return handle_of(impl_->tables()->open(name), options);
 }
 
 TableResult<void> Store::drop_table(std::string_view name) { return impl_->tables()->drop(name); }

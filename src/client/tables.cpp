@@ -24,10 +24,41 @@ std::optional<TableError> RunLimits::reached() const {
 }
 
 std::optional<TableError> TableImpl::wrong_without_key() const {
-  if (!salt_) return std::nullopt;
-  return TableError{
-      {Code::unsupported, 0, 0},
-      "table '" + name_ + "' is encrypted: only the command `espalier table` has keys"};
+  if (!salt_ || options_.key) return std::nullopt;
+  return TableError{{Code::invalid_argument, 0, 0},
+                    "table '" + name_ + "' is encrypted, and was opened without its key"};
+}
+
+TableResult<void> TableImpl::use(const TableOptions& options) {
+  if (options.key && !salt_) {
+    return refuse_table({Code::invalid_argument, 0, 0},
+                        "table '" + name_ + "' is not encrypted, and takes no key");
+  }
+  options_ = options;
+  return {};
+}
+
+TableResult<std::optional<table::CtrCipher>> TableImpl::cipher() const {
+  if (!salt_) return std::optional<table::CtrCipher>();
+  if (auto wrong = wrong_without_key()) return std::unexpected(*std::move(wrong));
+  auto made =
+      table::CtrCipher::derived(TableKeyImpl::of(*options_.key), *salt_, table::kTableKeyInfo);
+  if (!made) return refuse_table(made.error(), std::string(kWhatKeysNeed));
+  return std::optional<table::CtrCipher>(*std::move(made));
+}
+
+TableResult<UserKeys> TableImpl::keys_of_run(const TableKey* result) const {
+  if (auto wrong = wrong_without_key()) return std::unexpected(*std::move(wrong));
+  UserKeys keys;
+  if (salt_) keys.table = &TableKeyImpl::of(*options_.key);
+  if (result != nullptr) keys.result = &TableKeyImpl::of(*result);
+  const bool some = keys.table != nullptr || keys.result != nullptr;
+  if (some && is_far() && !options_.allow_keys_in_clear) {
+    return refuse_table({Code::invalid_argument, 0, 0},
+                        "the key would travel in clear: where nobody else can listen, allow it "
+                        "(TableOptions::allow_keys_in_clear)");
+  }
+  return keys;
 }
 
 TableResult<wire::QueryNumbers> TableImpl::run(std::span<const std::byte> pipeline,

@@ -21,6 +21,7 @@
 
 #include "client/impl.hpp"
 #include "client/schema.hpp"
+#include "client/table_key.hpp"
 #include "espalier/table.hpp"
 #include "table/ctr_cipher.hpp"
 #include "table/schema.hpp"
@@ -44,6 +45,9 @@ struct TableInfo {
   wire::TableFacts facts{};
   std::optional<table::SaltBytes> salt;  ///< of its key, where its rows are encrypted
 };
+
+inline constexpr std::string_view kWhatKeysNeed =
+    "keys need libcrypto, and memory that may be locked (RLIMIT_MEMLOCK)";
 
 /// Keys of users that a run takes along; they live until it has begun.
 struct UserKeys {
@@ -94,8 +98,17 @@ class TableImpl : public Interface {
 
   /// Of its key, where its rows are encrypted.
   [[nodiscard]] const std::optional<table::SaltBytes>& salt() const { return salt_; }
-  /// Nothing: its rows are plain. What takes no keys refuses others with this.
-  [[nodiscard]] std::optional<TableError> wrong_without_key() const;
+  /// Takes the key of its rows, and what may be done with it, before it is shared.
+  /// Errors: invalid_argument (its rows are plain).
+  TableResult<void> use(const TableOptions& options);
+  /// What encrypts and decrypts its rows; none, where they are plain.
+  /// Errors: invalid_argument (it has no key), unsupported (no libcrypto), system.
+  [[nodiscard]] TableResult<std::optional<table::CtrCipher>> cipher() const;
+  /// The keys that a run takes along, that of its result beside the table's own.
+  /// Errors: invalid_argument (it has no key, or keys would travel in clear).
+  [[nodiscard]] TableResult<UserKeys> keys_of_run(const TableKey* result) const;
+  /// Whether others on the way to its memory could read what travels.
+  [[nodiscard]] virtual bool is_far() const { return false; }
 
   /// Errors: not_found, dropped, connection_lost; of all calls.
   virtual TableResult<wire::TableFacts> facts() = 0;
@@ -104,9 +117,14 @@ class TableImpl : public Interface {
   virtual TableResult<std::uint64_t> append(std::span<const std::byte> rows) = 0;
   /// The same for an encrypted table, whose rows it encrypts in place with the table's cipher once
   /// slots are reserved for them, which waits while another client has some.
-  /// Errors: the same, busy. Requires: it has a salt.
+  /// Errors: the same, busy. Requires: it has a salt. After an error the rows are anything.
   virtual TableResult<std::uint64_t> append_encrypted(std::span<std::byte> rows,
                                                       table::CtrCipher& cipher) = 0;
+  /// Appends rows with that cipher, or without one.
+  TableResult<std::uint64_t> append_with(std::optional<table::CtrCipher>& cipher,
+                                         std::span<std::byte> rows) {
+    return cipher ? append_encrypted(rows, *cipher) : append(rows);
+  }
   /// Begins to run a pipeline. Keys travel as they are; rows of an encrypted result are decrypted
   /// here. Errors, here or later: see TableRun; unsupported (no libcrypto), system (no memory may
   /// be locked for keys).
@@ -122,7 +140,10 @@ class TableImpl : public Interface {
  private:
   const std::string name_;
   const Schema schema_;
+  [[nodiscard]] std::optional<TableError> wrong_without_key() const;
+
   const std::optional<table::SaltBytes> salt_;
+  TableOptions options_;
 };
 
 /// The tables of a store. Returned tables are never null.

@@ -1,50 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/table_key.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstring>
+#include <utility>
 
-#include "memory/shared_memory.hpp"
+#include "client/node_address.hpp"
 
 namespace espalier::tools {
 namespace {
 
-constexpr std::size_t kDigits = 2 * table::kKeyBytes;
-constexpr const char* kHint = "For example: (umask 077; openssl rand -hex 16 > FILE)";
-
-/// The text of a key file, with room to see that it is too long.
-struct KeyText {
-  char digits[kDigits + 2];
-};
-
-std::optional<unsigned> digit(char c) {
-  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
-  if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a' + 10);
-  if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A' + 10);
-  return std::nullopt;
-}
-
-bool is_key(const char* text, ssize_t bytes, table::KeyBytes& key) {
-  const auto count = static_cast<std::size_t>(bytes);
-  const bool line = count == kDigits + 1 && text[kDigits] == '\n';
-  if (count != kDigits && !line) return false;
-  for (std::size_t i = 0; i < key.size(); ++i) {
-    const auto high = digit(text[2 * i]);
-    const auto low = digit(text[2 * i + 1]);
-    if (!high || !low) return false;
-    key[i] = static_cast<std::byte>(*high * 16 + *low);
-  }
-  return true;
-}
-
-bool is_memory_of_this_machine(const std::string& address) {
-  return address.starts_with("unix:") || address.starts_with("shm:");
+Outcome<void> use(const KeyFlags& flags, const std::optional<TableKey>& key,
+                  client::TableImpl& table) {
+  const TableOptions options{.key = key, .allow_keys_in_clear = flags.in_clear};
+  if (auto used = table.use(options); !used) return misused(message(used.error()));
+  return {};
 }
 
 }  // namespace
@@ -57,64 +28,39 @@ void add_key_flags(CLI::App& command, KeyFlags& flags, bool sends) {
                    "Send the key also where others on the way could read it");
 }
 
-Outcome<table::Secret<table::KeyBytes>> read_key_file(const std::string& path) {
-  const memory::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat info {};
-  if (!file || fstat(file.number(), &info) != 0) {
-    return failed(fmt::format("cannot read the key file {}: {}", path, std::strerror(errno)));
-  }
-  if (!S_ISREG(info.st_mode)) return failed(fmt::format("the key file {} is no file", path));
-  if (info.st_uid != geteuid()) {
-    return failed(fmt::format("the key file {} belongs to another user", path));
-  }
-  if ((info.st_mode & 07777) != 0600 && (info.st_mode & 07777) != 0400) {
-    return failed(fmt::format("the key file {} has mode {:04o}, and others may read it", path,
-                              info.st_mode & 07777u),
-                  fmt::format("chmod 600 {}", path));
-  }
-  auto text = table::Secret<KeyText>::make();
-  auto key = table::Secret<table::KeyBytes>::make();
-  if (!text || !key) {
-    return failed("no memory may be locked for the key", "ulimit -l tells how much may be.");
-  }
-  const ssize_t bytes = read(file.number(), (*text)->digits, sizeof(KeyText));
-  if (bytes < 0) {
-    return failed(fmt::format("cannot read the key file {}: {}", path, std::strerror(errno)));
-  }
-  if (!is_key((*text)->digits, bytes, **key)) {
-    return failed(fmt::format("the key file {} has not 32 hexadecimal digits", path), kHint);
-  }
-  return *std::move(key);
-}
-
-Outcome<UserKey> table_key(const Environment&, const KeyFlags& flags, const TablePlace&,
-                           const client::TableImpl& table) {
-  if (!table.salt() && flags.file) {
-    return misused(fmt::format("table '{}' is not encrypted, and takes no key", table.name()));
-  }
-  if (!table.salt()) return UserKey();
-  if (!flags.file) {
+Outcome<void> use_key(const KeyFlags& flags, client::TableImpl& table) {
+  std::optional<TableKey> key;
+  if (flags.file) {
+    auto read = TableKey::read_file(*flags.file);
+    if (!read) return failed(message(read.error()));
+    key = *std::move(read);
+  } else if (table.salt()) {
     return misused(fmt::format("table '{}' is encrypted", table.name()),
                    "Give its key: --key-file.");
   }
-  auto key = read_key_file(*flags.file);
-  if (!key) return std::unexpected(key.error());
-  return UserKey(*std::move(key));
+  return use(flags, key, table);
 }
 
-Outcome<UserKey> query_key(const Environment& environment, const KeyFlags& flags,
-                           bool encrypts_result, const TablePlace& place,
-                           const client::TableImpl& table) {
+Outcome<std::optional<TableKey>> use_query_keys(const KeyFlags& flags, bool encrypts_result,
+                                                const TablePlace& place, client::TableImpl& table) {
   const bool wanted = table.salt() || encrypts_result;
-  if (wanted && flags.file && !flags.in_clear && !is_memory_of_this_machine(place.address)) {
+  const auto address = client::parse_node_address(place.address);
+  const bool far = !address || client::is_far(*address);
+  if (wanted && flags.file && !flags.in_clear && far) {
     return misused(fmt::format("to {} the key would travel in clear", place.address),
                    "Where nobody else can listen, give --allow-keys-in-clear.");
   }
-  if (!encrypts_result) return table_key(environment, flags, place, table);
+  if (!encrypts_result) {
+    if (auto used = use_key(flags, table); !used) return std::unexpected(used.error());
+    return std::optional<TableKey>();
+  }
   if (!flags.file) return misused("--encrypt-result needs a key", "Give one: --key-file.");
-  auto key = read_key_file(*flags.file);
-  if (!key) return std::unexpected(key.error());
-  return UserKey(*std::move(key));
+  auto key = TableKey::read_file(*flags.file);
+  if (!key) return failed(message(key.error()));
+  std::optional<TableKey> own;
+  if (table.salt()) own = *key;
+  if (auto used = use(flags, own, table); !used) return std::unexpected(used.error());
+  return std::optional<TableKey>(*std::move(key));
 }
 
 }  // namespace espalier::tools

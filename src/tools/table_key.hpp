@@ -2,8 +2,6 @@
 // Keys of encrypted tables for the command: from a file that nobody else may read, never from the
 // command line, which other users see.
 //
-// A key file has 32 hexadecimal digits, and perhaps the end of the line.
-//
 // Thread: any.
 #pragma once
 
@@ -11,7 +9,7 @@
 #include <string>
 
 #include "client/tables.hpp"
-#include "table/ctr_cipher.hpp"
+#include "espalier/table_key.hpp"
 #include "tools/environment.hpp"
 #include "tools/table_place.hpp"
 
@@ -26,22 +24,18 @@ struct KeyFlags {
   bool in_clear = false;  ///< keys may travel where others could listen
 };
 
-using UserKey = std::optional<table::Secret<table::KeyBytes>>;
-
 /// `sends`: the command hands the key to the node.
 void add_key_flags(CLI::App& command, KeyFlags& flags, bool sends);
 
-/// Errors: it cannot be read, is another's, others may read it, or it is no key.
-[[nodiscard]] Outcome<table::Secret<table::KeyBytes>> read_key_file(const std::string& path);
-
-/// The key of a table, none where it is not encrypted. Errors: an encrypted table without a file,
-/// or a file for another; those of the file.
-[[nodiscard]] Outcome<UserKey> table_key(const Environment& environment, const KeyFlags& flags,
-                                         const TablePlace& place, const client::TableImpl& table);
-/// The same where the key travels to the node, and may be for the result. Errors: besides, the way
-/// to the node is no memory of this machine, and --allow-keys-in-clear is missing.
-[[nodiscard]] Outcome<UserKey> query_key(const Environment& environment, const KeyFlags& flags,
-                                         bool encrypts_result, const TablePlace& place,
-                                         const client::TableImpl& table);
+/// Has a table use the key of the file. Errors: an encrypted table without a file, or a file for
+/// another; those of TableKey::read_file().
+[[nodiscard]] Outcome<void> use_key(const KeyFlags& flags, client::TableImpl& table);
+/// The same where keys travel to the node, and one may be for the result, which is returned.
+/// Errors: besides, the way to the node is no memory of this machine, and --allow-keys-in-clear is
+/// missing.
+[[nodiscard]] Outcome<std::optional<TableKey>> use_query_keys(const KeyFlags& flags,
+                                                              bool encrypts_result,
+                                                              const TablePlace& place,
+                                                              client::TableImpl& table);
 
 }  // namespace espalier::tools

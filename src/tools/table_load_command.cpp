@@ -48,8 +48,9 @@ std::unexpected<Failure> bad_csv(const std::string& file, const table::CsvFailur
 }
 
 Outcome<Loaded> load_rows(Environment& environment, const std::string& file, ByteSource& source,
-                          const table::CsvOptions& csv, client::TableImpl& table,
-                          table::CtrCipher* cipher) {
+                          const table::CsvOptions& csv, client::TableImpl& table) {
+  auto cipher = table.cipher();
+  if (!cipher) return refused("encrypt the rows", cipher.error());
   const std::uint64_t begin_ns = environment.now_ns();
   const auto info = environment.files.info(file);
   Progress progress(environment, file, info ? info->size_bytes : std::nullopt);
@@ -62,7 +63,7 @@ Outcome<Loaded> load_rows(Environment& environment, const std::string& file, Byt
     if (!read) return bad_csv(file, read.error(), loaded.rows);
     if (*read == 0) break;
     const std::span<std::byte> part = std::span(rows).first(*read * row_bytes);
-    const auto appended = cipher ? table.append_encrypted(part, *cipher) : table.append(part);
+    const auto appended = table.append_with(*cipher, part);
     if (!appended) {
       return refused(fmt::format("append to table '{}' behind {} rows of this file", table.name(),
                                  format_count(loaded.rows)),
@@ -105,14 +106,7 @@ Outcome<int> load(Environment& environment, const Options& options) {
   const auto opened_table = open_table(*place, unprotect(options.name));
   if (!opened_table) return std::unexpected(opened_table.error());
   client::TableImpl& table = *client::TableImpl::of(*opened_table);
-  auto key = table_key(environment, options.key, *place, table);
-  if (!key) return std::unexpected(key.error());
-  std::optional<table::CtrCipher> cipher;
-  if (*key) {
-    auto made = table::CtrCipher::derived(***key, *table.salt(), table::kTableKeyInfo);
-    if (!made) return failed("the rows cannot be encrypted: " + message(made.error()));
-    cipher.emplace(*std::move(made));
-  }
+  if (auto used = use_key(options.key, table); !used) return std::unexpected(used.error());
   std::unique_ptr<ByteSource> opened;
   if (options.file != "-") {
     auto file = environment.files.open(options.file);
@@ -122,8 +116,7 @@ Outcome<int> load(Environment& environment, const Options& options) {
     opened = std::move(*file);
   }
   ByteSource& source = opened ? *opened : environment.input;
-  const auto loaded =
-      load_rows(environment, options.file, source, *csv, table, cipher ? &*cipher : nullptr);
+  const auto loaded = load_rows(environment, options.file, source, *csv, table);
   if (!loaded) return std::unexpected(loaded.error());
   report(environment, options, *loaded);
   return kOk;

@@ -99,11 +99,10 @@ Outcome<int> query(Environment& environment, const QueryOptions& options) {
   if (options.pull && (table.salt() || options.encrypt_result)) {
     return misused("--pull works on plain rows alone");
   }
-  auto key = query_key(environment, options.key, options.encrypt_result, *place, table);
-  if (!key) return std::unexpected(key.error());
-  client::UserKeys keys;
-  if (*key && table.salt()) keys.table = &***key;
-  if (*key && options.encrypt_result) keys.result = &***key;
+  const auto result_key = use_query_keys(options.key, options.encrypt_result, *place, table);
+  if (!result_key) return std::unexpected(result_key.error());
+  const auto keys = table.keys_of_run(*result_key ? &**result_key : nullptr);
+  if (!keys) return misused(message(keys.error()));
   const auto translated =
       sql::translate(*statement, table.schema(),
                      {.table = table.salt().has_value(), .result = options.encrypt_result});
@@ -115,7 +114,7 @@ Outcome<int> query(Environment& environment, const QueryOptions& options) {
   }
   AnswerWriter writer(environment.out, *translated, *format);
   writer.header();
-  const auto traffic = run_query(environment, options, table, *translated, keys, writer);
+  const auto traffic = run_query(environment, options, table, *translated, *keys, writer);
   if (!traffic) return std::unexpected(traffic.error());
   environment.out.flush();
   if (options.explain) {
@@ -146,9 +145,10 @@ Outcome<int> export_rows(Environment& environment, const ExportOptions& options)
   const auto opened = open_table(*place, options.name);
   if (!opened) return std::unexpected(opened.error());
   client::TableImpl& table = *client::TableImpl::of(*opened);
-  auto key = query_key(environment, options.key, false, *place, table);
-  if (!key) return std::unexpected(key.error());
-  const client::UserKeys keys{.table = *key ? &***key : nullptr, .result = nullptr};
+  const auto result_key = use_query_keys(options.key, false, *place, table);
+  if (!result_key) return std::unexpected(result_key.error());
+  const auto keys = table.keys_of_run(nullptr);
+  if (!keys) return misused(message(keys.error()));
   const auto message = whole_table(table.schema(), table.salt().has_value());
   if (!message) return failed("cannot export: " + message.error().message());
   table::CsvWriter writer(table.schema(), *csv);
@@ -161,7 +161,7 @@ Outcome<int> export_rows(Environment& environment, const ExportOptions& options)
     text.clear();
     return environment.out.good();
   };
-  const auto ran = table.run(*message, row_bytes, write, keys);
+  const auto ran = table.run(*message, row_bytes, write, *keys);
   if (!ran) return refused(fmt::format("export table '{}'", table.name()), ran.error());
   environment.out << text;
   environment.out.flush();

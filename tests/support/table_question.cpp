@@ -128,6 +128,13 @@ Expr Translation::expr(std::uint16_t index) {
       untold = untold || pattern.kind() != ValueKind::text;
       return expr(node.a).like(untold ? "" : *pattern.get_if<std::string_view>());
     }
+    case ExpressionKind::matches: {
+      const Value pattern = value_of(message_, message_.constants[node.b]);
+      untold = untold || pattern.kind() != ValueKind::text;
+      return expr(node.a).matches(
+          untold ? "" : *pattern.get_if<std::string_view>(),
+          node.c == wire::kMatchIgnoresCase ? LetterCase::ignored : LetterCase::exact);
+    }
     default: break;
   }
   untold = true;
