@@ -106,6 +106,14 @@ TEST(IndexTables, WhatLeadsNowhereIsRefused) {
   EXPECT_TRUE(refused([](IndexTables& t) { t.root.stages[0].back().next = 7; }));
   EXPECT_TRUE(refused([](IndexTables& t) { std::ranges::reverse(t.root.stages[3]); }));
   EXPECT_TRUE(refused([](IndexTables& t) { t.root.stages[3][0].next = 0; }));
+  EXPECT_TRUE(refused([](IndexTables& t) {
+    auto& entries = t.root.stages[0];
+    const auto leads =
+        std::ranges::find_if(entries, [](const RangeEntry& entry) { return entry.next != kDone; });
+    ASSERT_NE(leads, entries.end());
+    entries.erase(leads + 1, entries.end());
+    leads->last = 0xFFFF;
+  }));
   EXPECT_TRUE(refused([](IndexTables& t) { t.ways[0].next = 30; }));
   EXPECT_TRUE(refused([](IndexTables& t) { t.ways.clear(); }));
   EXPECT_TRUE(refused([](IndexTables& t) { t.sets.clear(); }));

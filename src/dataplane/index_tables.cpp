@@ -22,7 +22,8 @@ bool check_stage(const RangeTables& tables, std::size_t stage, std::uint32_t tab
       return false;
     }
     if (entry.next != kDone) {
-      if (entry.next != tables_below) return false;  // each is led to once, in order
+      // Each is led to once, in order, and from one value.
+      if (entry.next != tables_below || entry.first != entry.last) return false;
       ++tables_below;
     }
     before = &entry;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "dataplane/testing/even_tree.hpp"
 #include "dataplane/tree_image.hpp"
 
 namespace espalier::dataplane {
@@ -22,11 +23,6 @@ struct TreeShape {
 /// A tree by chance: separators dense in places and at the ends of the key space, addresses all
 /// different, a node passed as often as what lies below it.
 [[nodiscard]] TreeImage random_tree(base::Random& random, const TreeShape& shape);
-
-/// A tree of one shape: `levels` of nodes with `fanout` children each, above fanout^levels leaves
-/// of the keys 0, step, 2 step ...; all were passed as `accesses` of their leaves say.
-[[nodiscard]] TreeImage even_tree(std::size_t levels, std::size_t fanout, std::uint64_t step,
-                                  const std::vector<std::uint64_t>& accesses);
 
 /// The nodes that a key passes, root first, until a leaf or a kHere.
 [[nodiscard]] std::vector<NodeNumber> path_of(const TreeImage& tree, std::uint64_t key);

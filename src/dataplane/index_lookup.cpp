@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/index_lookup.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "base/assert.hpp"
+
+namespace espalier::dataplane {
+namespace {
+
+// Walks sub-tables in the order of their keys; each is led to once.
+class RunWriter {
+ public:
+  explicit RunWriter(const RangeTables& tables) : tables_(tables) {}
+
+  std::vector<RangeRun> run() {
+    write(0, 0, 0, tables_.preset);
+    return std::move(runs_);
+  }
+
+ private:
+  // The keys of one sub-table, which begin at `base`; `otherwise` is the result where it has no
+  // entry.
+  void write(std::size_t stage, std::uint32_t table, std::uint64_t base, std::uint32_t otherwise) {
+    const auto& entries = tables_.stages[stage];
+    const std::size_t below = tables_.stages.size() - 1 - stage;
+    const auto shift = static_cast<std::uint32_t>(tables_.bits_per_stage * below);
+    auto at = std::ranges::lower_bound(entries, table, {}, &RangeEntry::table);
+    std::uint64_t cell = 0;
+    for (; at != entries.end() && at->table == table; ++at) {
+      if (cell != at->first) add(base + (cell << shift), otherwise);
+      if (at->next == kDone) {
+        add(base + (std::uint64_t{at->first} << shift), at->result);
+      } else {
+        write(stage + 1, at->next, base + (std::uint64_t{at->first} << shift), at->result);
+      }
+      cell = std::uint64_t{at->last} + 1;
+    }
+    if (cell != std::uint64_t{1} << tables_.bits_per_stage) add(base + (cell << shift), otherwise);
+  }
+  void add(std::uint64_t low, std::uint32_t result) {
+    if (!runs_.empty() && runs_.back().result == result) return;
+    runs_.push_back({low, result});
+  }
+
+  const RangeTables& tables_;
+  std::vector<RangeRun> runs_;
+};
+
+}  // namespace
+
+std::vector<RangeRun> range_runs(const RangeTables& tables) { return RunWriter(tables).run(); }
+
+IndexLookup::IndexLookup(const IndexTables& tables) {
+  const std::vector<RangeRun> runs = range_runs(tables.root);
+  lows_.assign(std::bit_ceil(runs.size()), std::numeric_limits<std::uint64_t>::max());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    lows_[i] = runs[i].low;
+    ways_.push_back(tables.ways[runs[i].result]);
+  }
+  // A key may be the largest number: what is behind the last run is the last run.
+  ways_.resize(lows_.size(), ways_.back());
+  for (const NodeSet& set : tables.sets) {
+    auto& into = sets_.emplace_back();
+    into.reserve(set.size());
+    for (const SetNode& node : set) {
+      Node& made = into.emplace_back();
+      made.pivots = node.pivots;
+      for (std::size_t i = 0; i < kWaysMax; ++i) {
+        made.addresses[i] = node.ways[i].address;
+        made.next[i] = node.ways[i].next;
+      }
+    }
+  }
+}
+
+// The last run that begins at or below the key. The first one begins at 0.
+std::size_t IndexLookup::run_of(std::uint64_t key) const {
+  std::size_t at = 0;
+  for (std::size_t half = lows_.size() / 2; half != 0; half /= 2) {
+    at += lows_[at + half] <= key ? half : 0;
+  }
+  return at;
+}
+
+Found IndexLookup::find(std::uint64_t key) const {
+  const Way& way = ways_[run_of(key)];
+  Found found{way.address, 0};
+  std::uint32_t next = way.next;
+  while (next != kNoNode) {
+    const Node& node = sets_[found.sets][next];
+    // 15 pivots are searched in four steps, each of which halves them.
+    std::size_t at = 0;
+    for (std::size_t half = kWaysMax / 2; half != 0; half /= 2) {
+      at += node.pivots[at + half - 1] <= key ? half : 0;
+    }
+    found.address = node.addresses[at];
+    next = node.next[at];
+    ++found.sets;
+  }
+  return found;
+}
+
+}  // namespace espalier::dataplane

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables in the form that a processor searches fastest: the fat root as one sorted array, the nodes
+// of a set side by side with pivots and ways apart. Answers as find() does (index_tables.hpp).
+//
+// Thread: any while nobody changes it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "dataplane/index_tables.hpp"
+
+namespace espalier::dataplane {
+
+/// Numbers from `low` on, up to the next run, have this result.
+struct RangeRun {
+  std::uint64_t low = 0;
+  std::uint32_t result = 0;
+  friend bool operator==(const RangeRun&, const RangeRun&) = default;
+};
+
+/// What range tables say of all keys, ascending, the first at 0, neighbours of different results.
+/// Requires: tables that check() accepts. Cost: linear in the entries.
+[[nodiscard]] std::vector<RangeRun> range_runs(const RangeTables& tables);
+
+class IndexLookup {
+ public:
+  /// Requires: tables that check() accepts.
+  explicit IndexLookup(const IndexTables& tables);
+
+  /// Cost: about 15 ns for the fat root, and for each set some lines of cache, four of which are
+  /// waited for.
+  [[nodiscard]] Found find(std::uint64_t key) const;
+
+ private:
+  struct alignas(64) Node {
+    std::array<std::uint64_t, kPivotsMax> pivots;
+    std::array<std::uint64_t, kWaysMax> addresses;
+    std::array<std::uint32_t, kWaysMax> next;
+  };
+  [[nodiscard]] std::size_t run_of(std::uint64_t key) const;
+
+  // A power of two, filled up with the last low, so that each search takes as many steps.
+  std::vector<std::uint64_t> lows_;
+  std::vector<Way> ways_;  // of each run
+  std::vector<std::vector<Node>> sets_;
+};
+
+}  // namespace espalier::dataplane

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/index_lookup.hpp"
+
+#include <gtest/gtest.h>
+
+#include "dataplane/compiler.hpp"
+#include "dataplane/testing/random_tree.hpp"
+
+namespace espalier::dataplane {
+namespace {
+
+TEST(IndexLookup, RunsAreTheRangesThatTablesWereMadeOf) {
+  const std::vector<std::uint64_t> lows{
+      0, 1, 0x1'0000, 0x1'0001, 0xFFFF'0000'0000'0000, 0xFFFF'0000'0000'0001};
+  const auto runs = range_runs(make_range_tables(lows));
+  ASSERT_EQ(runs.size(), lows.size());
+  for (std::uint32_t i = 0; i < lows.size(); ++i) EXPECT_EQ(runs[i], (RangeRun{lows[i], i}));
+}
+
+// Tables of any kind, such as nobody compiles: results that come again, gaps, few bits.
+TEST(IndexLookup, RunsSayWhatTablesOfAnyKindSay) {
+  base::Random random(base::seed_from_environment(1));
+  for (int round = 0; round < 300; ++round) {
+    RangeTables tables{.bits_per_stage = 3, .preset = 9, .stages = {}};
+    tables.stages.resize(3);
+    std::uint32_t here = 1;
+    for (auto& entries : tables.stages) {
+      std::uint32_t below = 0;
+      const bool is_last = &entries == &tables.stages.back();
+      for (std::uint32_t table = 0; table < here; ++table) {
+        for (std::uint16_t cell = 0; cell < 8; ++cell) {
+          if (random.chance(0.4)) continue;
+          RangeEntry entry{table, cell, cell, kDone, static_cast<std::uint32_t>(random.below(4))};
+          if (!is_last && random.chance(0.3)) {
+            entry.next = below++;
+          } else if (random.chance(0.3)) {
+            entry.last = cell = static_cast<std::uint16_t>(cell + random.below(8u - cell));
+          }
+          entries.push_back(entry);
+        }
+      }
+      here = below;
+    }
+    const auto runs = range_runs(tables);
+    ASSERT_EQ(runs.front().low, 0u);
+    std::size_t run = 0;
+    for (std::uint64_t key = 0; key < 512; ++key) {
+      if (run + 1 < runs.size() && runs[run + 1].low == key) ++run;
+      ASSERT_EQ(find_range(tables, key), runs[run].result) << "round " << round << " key " << key;
+    }
+    ASSERT_EQ(run, runs.size() - 1);
+  }
+}
+
+TEST(IndexLookup, FindsWhatTheTablesDoRandom) {
+  base::Random random(base::seed_from_environment(2));
+  for (int round = 0; round < 100; ++round) {
+    const TreeImage tree = random_tree(random, {.levels = 4, .children_max = 12, .here = 0.1});
+    const IndexTables tables = compile(tree, {.ranges = 1 + random.below(60),
+                                              .sets = random.below(4),
+                                              .nodes_per_set = 1 + random.below(40)})
+                                   .tables;
+    const IndexLookup lookup(tables);
+    for (const std::uint64_t key : border_keys(tree, random)) {
+      ASSERT_EQ(lookup.find(key), find(tables, key)) << "round " << round << " key " << key;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier::dataplane
