@@ -6,9 +6,12 @@
 #include <limits>
 
 #include "base/assert.hpp"
+#include "dataplane/planted_dataplane_bugs.hpp"
 
 namespace espalier::dataplane {
 namespace {
+
+using base::planted;
 
 // Walks sub-tables in the order of their keys; each is led to once.
 class RunWriter {
@@ -59,15 +62,18 @@ IndexLookup::IndexLookup(const IndexTables& tables) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     lows_[i] = runs[i].low;
     ways_.push_back(tables.ways[runs[i].result]);
+    results_.push_back(runs[i].result);
   }
   // A key may be the largest number: what is behind the last run is the last run.
   ways_.resize(lows_.size(), ways_.back());
+  results_.resize(lows_.size(), results_.back());
   for (const NodeSet& set : tables.sets) {
     auto& into = sets_.emplace_back();
     into.reserve(set.size());
     for (const SetNode& node : set) {
       Node& made = into.emplace_back();
       made.pivots = node.pivots;
+      made.way_count = node.way_count;
       for (std::size_t i = 0; i < kWaysMax; ++i) {
         made.addresses[i] = node.ways[i].address;
         made.next[i] = node.ways[i].next;
@@ -94,13 +100,28 @@ Found IndexLookup::find(std::uint64_t key) const {
     // 15 pivots are searched in four steps, each of which halves them.
     std::size_t at = 0;
     for (std::size_t half = kWaysMax / 2; half != 0; half /= 2) {
-      at += node.pivots[at + half - 1] <= key ? half : 0;
+      const bool left = planted(Bug::separator_off_by_one) && node.pivots[at + half - 1] == key;
+      at += node.pivots[at + half - 1] <= key && !left ? half : 0;
     }
     found.address = node.addresses[at];
     next = node.next[at];
     ++found.sets;
   }
   return found;
+}
+
+void IndexLookup::set_address(const EntryPlace& place, std::uint64_t address) {
+  if (place.set == EntryPlace::kRoot) {
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+      if (results_[i] == place.node) ways_[i].address = address;
+    }
+    return;
+  }
+  Node& node = sets_[place.set][place.node];
+  // Behind the last way all are the last way.
+  const bool is_last = place.way + 1 == node.way_count;
+  const auto begin = node.addresses.begin() + place.way;
+  std::fill(begin, is_last ? node.addresses.end() : begin + 1, address);
 }
 
 }  // namespace espalier::dataplane

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "dataplane/compiler.hpp"
 #include "dataplane/index_tables.hpp"
 
 namespace espalier::dataplane {
@@ -34,17 +35,23 @@ class IndexLookup {
   /// waited for.
   [[nodiscard]] Found find(std::uint64_t key) const;
 
+  /// As set_address() of tables (compiler.hpp). Requires: the place exists. Cost: of the fat root a
+  /// look at each range, below 1 µs; else a store.
+  void set_address(const EntryPlace& place, std::uint64_t address);
+
  private:
   struct alignas(64) Node {
     std::array<std::uint64_t, kPivotsMax> pivots;
     std::array<std::uint64_t, kWaysMax> addresses;
     std::array<std::uint32_t, kWaysMax> next;
+    std::uint32_t way_count;
   };
   [[nodiscard]] std::size_t run_of(std::uint64_t key) const;
 
   // A power of two, filled up with the last low, so that each search takes as many steps.
   std::vector<std::uint64_t> lows_;
-  std::vector<Way> ways_;  // of each run
+  std::vector<Way> ways_;               // of each run
+  std::vector<std::uint32_t> results_;  // the range that each run is of
   std::vector<std::vector<Node>> sets_;
 };
 

@@ -67,5 +67,22 @@ TEST(IndexLookup, FindsWhatTheTablesDoRandom) {
   }
 }
 
+TEST(IndexLookup, AnAddressThatMovesIsChangedWhereItStands) {
+  base::Random random(base::seed_from_environment(3));
+  for (int round = 0; round < 40; ++round) {
+    const TreeImage tree = random_tree(random, {.levels = 3, .children_max = 20, .here = 0.1});
+    IndexTables tables = compile(tree, {.ranges = 20, .sets = 2, .nodes_per_set = 20}).tables;
+    IndexLookup lookup(tables);
+    const auto node = static_cast<NodeNumber>(random.below(tree.size()));
+    for (const EntryPlace& place : places_of(tables, tree.address(node))) {
+      set_address(tables, place, 1 << 30);
+      lookup.set_address(place, 1 << 30);
+    }
+    for (const std::uint64_t key : border_keys(tree, random)) {
+      ASSERT_EQ(lookup.find(key), find(tables, key)) << "round " << round << " key " << key;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace espalier::dataplane

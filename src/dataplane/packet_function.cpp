@@ -7,6 +7,7 @@
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
+#include "dataplane/planted_dataplane_bugs.hpp"
 #include "fabric/roce/icrc.hpp"
 #include "wire/roce.hpp"
 
@@ -14,6 +15,7 @@ namespace espalier::dataplane {
 namespace {
 
 using base::load_be;
+using base::planted;
 using base::store_be;
 using wire::roce::BthBytes;
 using wire::roce::RethBytes;
@@ -116,6 +118,13 @@ void PacketFunction::add(const MapKeys& keys, const IndexTables& tables) {
   maps_.push_back({keys, IndexLookup(tables)});
 }
 
+void PacketFunction::set_address(std::uint32_t keyed_key, const EntryPlace& place,
+                                 std::uint64_t address) {
+  const auto map = std::ranges::find(maps_, keyed_key, [](const Map& of) { return of.keys.keyed; });
+  ESPALIER_ASSERT(map != maps_.end());
+  map->lookup.set_address(place, address);
+}
+
 Processed PacketFunction::process(std::span<std::byte> frame) const {
   const ReadRequestParts request = find_read_request(frame);
   if (request.ib.empty()) return {};
@@ -126,7 +135,12 @@ Processed PacketFunction::process(std::span<std::byte> frame) const {
   const Found found = map->lookup.find(load_be<std::uint64_t>(reth));
   const bool has_checksum = load16(request.udp + kChecksumOffset) != 0;
   const Changing before = has_checksum ? changing_bytes(request.ib.data()) : Changing{};
-  fabric::roce::redirect_read(request.ib, found.address, map->keys.redirect);
+  if (planted(Bug::icrc_not_updated)) {
+    store_be(request.ib.data() + sizeof(BthBytes), found.address);
+    store_be(request.ib.data() + sizeof(BthBytes) + offsetof(RethBytes, key), map->keys.redirect);
+  } else {
+    fabric::roce::redirect_read(request.ib, found.address, map->keys.redirect);
+  }
   if (has_checksum) mend_checksum(request.udp, before, changing_bytes(request.ib.data()));
   return {Outcome::redirected, found.sets};
 }

@@ -46,6 +46,9 @@ class PacketFunction {
   /// Adds a map. Requires: tables that check() accepts; a keyed key that no other map has.
   void add(const MapKeys& keys, const IndexTables& tables);
 
+  /// Has an entry of a map name another address. Requires: the map and the place exist.
+  void set_address(std::uint32_t keyed_key, const EntryPlace& place, std::uint64_t address);
+
   /// Processes a frame where it lies. Cost: about 10 ns, and a lookup where it is one.
   Processed process(std::span<std::byte> frame) const;
 
