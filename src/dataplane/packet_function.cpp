@@ -7,9 +7,9 @@
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
+#include "dataplane/frame_layout.hpp"
 #include "dataplane/planted_dataplane_bugs.hpp"
 #include "fabric/roce/icrc.hpp"
-#include "wire/roce.hpp"
 
 namespace espalier::dataplane {
 namespace {
@@ -25,15 +25,8 @@ constexpr std::size_t kTagBytes = 4;
 constexpr std::size_t kTagsMax = 2;
 constexpr std::size_t kV4BytesMin = 20;
 constexpr std::size_t kV6Bytes = 40;
-constexpr std::size_t kUdpBytes = 8;
-constexpr std::size_t kChecksumOffset = 6;  // in UDP
-constexpr std::uint16_t kTypeVlan = 0x8100;
-constexpr std::uint16_t kTypeServiceVlan = 0x88A8;
-constexpr std::uint16_t kTypeV4 = 0x0800;
-constexpr std::uint16_t kTypeV6 = 0x86DD;
-constexpr std::uint8_t kUdpProtocol = 17;
+constexpr std::size_t kChecksumOffset = 6;       // in UDP
 constexpr std::uint16_t kFragmentBits = 0x3FFF;  // "more follow" and the place
-constexpr std::size_t kRequestBytes = sizeof(BthBytes) + sizeof(RethBytes) + wire::roce::kIcrcBytes;
 
 std::uint8_t load8(const std::byte* at) { return std::to_integer<std::uint8_t>(*at); }
 std::uint16_t load16(const std::byte* at) { return load_be<std::uint16_t>(at); }
@@ -43,7 +36,7 @@ std::size_t v4_header_bytes(std::span<const std::byte> ip) {
   if (ip.size() < kV4BytesMin || load8(ip.data()) >> 4 != 4) return 0;
   const std::size_t header = std::size_t{load8(ip.data()) & 0x0Fu} * 4;
   if (header < kV4BytesMin || load16(ip.data() + 2) != header + kUdpBytes + kRequestBytes) return 0;
-  if ((load16(ip.data() + 6) & kFragmentBits) != 0 || load8(ip.data() + 9) != kUdpProtocol)
+  if ((load16(ip.data() + 6) & kFragmentBits) != 0 || load8(ip.data() + 9) != kProtocolUdp)
     return 0;
   return header;
 }
@@ -51,7 +44,7 @@ std::size_t v4_header_bytes(std::span<const std::byte> ip) {
 std::size_t v6_header_bytes(std::span<const std::byte> ip) {
   if (ip.size() < kV6Bytes || load8(ip.data()) >> 4 != 6) return 0;
   if (load16(ip.data() + 4) != kUdpBytes + kRequestBytes) return 0;
-  return load8(ip.data() + 6) == kUdpProtocol ? kV6Bytes : 0;
+  return load8(ip.data() + 6) == kProtocolUdp ? kV6Bytes : 0;
 }
 
 // The words of what changes, as they stand in the frame: address, key, and ICRC.
@@ -99,8 +92,8 @@ ReadRequestParts find_read_request(std::span<std::byte> frame) {
   }
   const auto ip = frame.subspan(at);
   std::size_t header = 0;
-  if (type == kTypeV4) header = v4_header_bytes(ip);
-  if (type == kTypeV6) header = v6_header_bytes(ip);
+  if (type == kTypeIpv4) header = v4_header_bytes(ip);
+  if (type == kTypeIpv6) header = v6_header_bytes(ip);
   if (header == 0 || ip.size() < header + kUdpBytes + kRequestBytes) return {};
   std::byte* const udp = ip.data() + header;
   if (load16(udp + 2) != wire::roce::kUdpPort) return {};

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The P4 program is not compiled here, for no package has its compiler. So its text is held against
+// the constants of the packet function, and entries against its text; and entries that are read
+// back must do what the tables do that they were written from.
+#include "dataplane/p4_entries.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <fstream>
+#include <iterator>
+
+#include "base/bytes.hpp"
+#include "base/crc32.hpp"
+#include "dataplane/compiler.hpp"
+#include "dataplane/index_lookup.hpp"
+#include "dataplane/p4_constants.hpp"
+#include "dataplane/testing/p4_text.hpp"
+#include "dataplane/testing/random_tree.hpp"
+#include "fabric/roce/icrc.hpp"
+
+namespace espalier::dataplane {
+namespace {
+
+std::string read_file(const std::string& name) {
+  std::ifstream file(std::string(ESPALIER_SOURCE_DIR "/dataplane/p4/") + name);
+  EXPECT_TRUE(file) << name;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(P4Program, ItsConstantsAreThoseOfThePacketFunction) {
+  EXPECT_EQ(read_file("index_constants.p4"), p4_constants());
+}
+
+TEST(P4Program, ItHasTheTablesThatEntriesAreWrittenFor) {
+  const P4Program program = read_p4(read_file("index.p4"));
+  ASSERT_EQ(program.tables.size(), 2 + kP4Stages + 1 + 3 * kP4Sets);
+  const auto kinds = [&program](const std::string& table) {
+    std::string text;
+    for (const P4Key& key : program.tables.at(table).keys) {
+      text += key.kind + std::to_string(key.bits) + " ";
+    }
+    return text;
+  };
+  EXPECT_EQ(kinds("maps"), "exact32 ");
+  for (std::size_t stage = 1; stage <= kP4Stages; ++stage) {
+    const std::string name = "fat_root_" + std::to_string(stage);
+    EXPECT_EQ(kinds(name), "exact16 exact32 range" + std::to_string(kP4BitsPerStage) + " ");
+    // The stages take the number's parts from the highest on.
+    const std::size_t low = 64 - stage * kP4BitsPerStage;
+    EXPECT_EQ(program.tables.at(name).keys[2].field,
+              "meta.number[" + std::to_string(low + 15) + ":" + std::to_string(low) + "]");
+  }
+  EXPECT_EQ(kinds("fat_root_ways"), "exact16 exact32 ");
+  EXPECT_EQ(kinds("set_3_ways"), "exact16 exact32 exact4 ");
+  EXPECT_EQ(program.actions.at("compare"), std::vector<unsigned>(kPivotsMax, 64));
+  EXPECT_EQ(program.actions.at("set_way"), (std::vector<unsigned>{64, 1, 32}));
+}
+
+TEST(P4Program, EntriesFitItAndComeBackRandom) {
+  const P4Program program = read_p4(read_file("index.p4"));
+  base::Random random(base::seed_from_environment(1));
+  for (int round = 0; round < 20; ++round) {
+    const TreeImage tree = random_tree(random, {.levels = 4, .children_max = 12, .here = 0.1});
+    const IndexTables tables =
+        compile(tree, {.ranges = 1 + random.below(40), .sets = random.below(4), .nodes_per_set = 9})
+            .tables;
+    ASSERT_TRUE(fits_p4(tables));
+    std::vector<P4Entry> entries;
+    const std::string text = p4_entries(7, {0xAB, 0xCD}, tables);
+    ASSERT_EQ(read_entries(program, text, entries), "");
+    const ReadBack back = tables_of(entries);
+    ASSERT_EQ(back.keys, (MapKeys{0xAB, 0xCD}));
+    ASSERT_EQ(back.tables, tables);
+    const IndexLookup lookup(back.tables);
+    for (const std::uint64_t key : border_keys(tree, random, 50)) {
+      ASSERT_EQ(lookup.find(key), find(tables, key));
+    }
+  }
+}
+
+TEST(P4Program, EntriesThatItDoesNotHaveAreNoticed) {
+  const P4Program program = read_p4(read_file("index.p4"));
+  const auto fault = [&program](const std::string& line) {
+    std::vector<P4Entry> entries;
+    const std::string found = read_entries(program, "table_add index_ingress." + line, entries);
+    return found.substr(0, found.find(": "));
+  };
+  EXPECT_EQ(fault("maps index_ingress.set_map 0x1 => 0x1 0x2 0x3"), "");
+  EXPECT_EQ(fault("map index_ingress.set_map 0x1 => 0x1 0x2 0x3"), "no table map");
+  EXPECT_EQ(fault("maps index_ingress.take 0x1 => 0x1 0x2 0x3"), "no such action");
+  EXPECT_EQ(fault("maps index_ingress.set_map 0x1 0x2 => 0x1 0x2 0x3"), "more matches than keys");
+  EXPECT_EQ(fault("maps index_ingress.set_map 0x1 => 0x10000 0x2 0x3"), "what an action is given");
+  EXPECT_EQ(fault("maps index_ingress.set_map 0x1 => 0x1 0x2 0x3 0x4"), "words too many");
+  EXPECT_EQ(fault("fat_root_1 index_ingress.take 0x1 0x0 0x5 => 0x1 0x0 0x0 1"),
+            "a match of another kind");
+  EXPECT_EQ(fault("fat_root_1 index_ingress.take 0x1 0x0 0x5->0x10000 => 0x1 0x0 0x0 1"),
+            "a range");
+  EXPECT_EQ(fault("fat_root_1 index_ingress.take 0x1 0x0 0x5->0x6 => 0x1 0x0 0x0"), "no priority");
+}
+
+TEST(P4Program, TablesOfAnotherShapeDoNotFit) {
+  IndexTables tables = compile(even_tree(1, 2, 10, {1, 1}), {}).tables;
+  EXPECT_TRUE(fits_p4(tables));
+  tables.sets.resize(4);
+  EXPECT_FALSE(fits_p4(tables));
+  tables.sets.clear();
+  tables.root.bits_per_stage = 8;
+  EXPECT_FALSE(fits_p4(tables));
+}
+
+// The program's way to the change of an ICRC: CRC-32 of the old fields and of the new ones, each
+// with a length of zeros behind, by exclusive or.
+TEST(P4Program, TwoChecksumsGiveTheChangeOfTheIcrc) {
+  base::Random random(base::seed_from_environment(2));
+  const auto checksum = [](std::uint64_t address, std::uint32_t key) {
+    std::array<std::byte, 16> bytes{};
+    base::store_be(bytes.data(), address);
+    base::store_be(bytes.data() + 8, key);
+    return base::crc32(bytes);
+  };
+  for (int round = 0; round < 1000; ++round) {
+    const std::uint64_t before = random(), after = random();
+    const auto old_key = static_cast<std::uint32_t>(random());
+    const auto new_key = static_cast<std::uint32_t>(random());
+    ASSERT_EQ(checksum(before, old_key) ^ checksum(after, new_key),
+              fabric::roce::icrc_change(before ^ after, old_key ^ new_key));
+  }
+}
+
+}  // namespace
+}  // namespace espalier::dataplane
