@@ -189,6 +189,7 @@ class RowStream {
 
  private:
   friend class Query;
+  friend class Table;
   explicit RowStream(std::unique_ptr<client::RowStreamImpl> impl);
   std::unique_ptr<client::RowStreamImpl> impl_;
 };

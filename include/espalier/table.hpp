@@ -14,12 +14,14 @@
 // whether it was done. unsupported: the node is an older one and has no tables.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +34,7 @@
 namespace espalier {
 
 class Query;
+class RowStream;
 
 namespace client {
 class SchemaImpl;
@@ -135,7 +138,7 @@ struct TableOptions {
   /// to nor queried. It stays in memory as long as the handles that were opened with it.
   std::optional<TableKey> key{};
   /// Queries of a node may send keys also where others on the way could read them: by any address
-  /// but unix: and shm:. Appends send none.
+  /// but unix: and shm:. Appends and read_rows() send none.
   bool allow_keys_in_clear = false;
 };
 
@@ -199,6 +202,15 @@ class RowWriter {
   std::unique_ptr<client::RowWriterImpl> impl_;
 };
 
+/// Which rows are read, and until when.
+struct ReadOptions {
+  std::uint64_t first_row = 0;  ///< by their number in the table
+  std::uint64_t rows = ~std::uint64_t{0};
+  /// As of QueryOptions.
+  std::optional<std::chrono::steady_clock::time_point> deadline{};
+  std::stop_token stop{};
+};
+
 /// A table. A cheap handle: copies name the same table. When it is dropped, calls say not_found or
 /// dropped, also where another one of its name is made.
 /// Thread: all calls from any number of threads.
@@ -213,6 +225,17 @@ class Table {
   [[nodiscard]] TableResult<std::uint64_t> rows() const;
 
   [[nodiscard]] RowWriter writer() const;
+  /// Reads all rows, or a range of them, as they lie, with all columns: what a query of everything
+  /// gives, but nothing runs beside the memory. They are those that the table has when it begins,
+  /// in their order; of numbers behind its end there are none. Include query.hpp.
+  ///
+  /// Where the store was connected with Access::one_sided, rows come by READs of the node's memory
+  /// under a lease, else from the node by chunks; a piece of 256 KiB or less at a time, four ahead.
+  /// Rows of an encrypted table are decrypted here: the key does not travel.
+  /// Errors, here or of RowStream::next(): not_found, dropped; of keys, those of
+  /// RowWriter::commit() but busy; and see ReadOptions.
+  [[nodiscard]] TableResult<RowStream> read_rows() const;
+  [[nodiscard]] TableResult<RowStream> read_rows(const ReadOptions& options) const;
   /// A query of this table, so far of all its rows and columns.
   [[nodiscard]] Query query() const;
 

@@ -3,10 +3,12 @@
 
 #include <cstring>
 
+#include "wire/table.hpp"
+
 namespace espalier::client {
 namespace {
 
-enum Fault : std::uint32_t { kCut = 1, kNotAsked = 2 };
+enum Fault : std::uint32_t { kCut = 1, kNotAsked = 2, kOutside = 3 };
 
 // Takes a field that is long enough; of two the later one counts.
 template <class T>
@@ -21,7 +23,7 @@ bool take_field(T& to, std::string_view content) {
 Result<OneSidedOpening> OneSidedOpening::read(std::string_view payload) {
   OneSidedOpening opening;
   bool has_region = false;
-  bool has_map = false;
+  bool has_object = false;
   bool has_lease = false;
   while (!payload.empty()) {
     wire::FieldHeader header;
@@ -33,13 +35,14 @@ Result<OneSidedOpening> OneSidedOpening::read(std::string_view payload) {
     const std::string_view content = payload.substr(0, header.bytes);
     switch (static_cast<wire::FieldKind>(header.kind)) {
       case wire::FieldKind::region: has_region |= take_field(opening.region, content); break;
-      case wire::FieldKind::map: has_map |= take_field(opening.map, content); break;
+      case wire::FieldKind::map: has_object |= take_field(opening.map, content); break;
+      case wire::FieldKind::table: has_object |= take_field(opening.table, content); break;
       case wire::FieldKind::lease: has_lease |= take_field(opening.lease, content); break;
       default: break;
     }
     payload.remove_prefix(padded);
   }
-  if (!has_region || !has_map || !has_lease) return fail(Code::corrupt, kCut);
+  if (!has_region || !has_object || !has_lease) return fail(Code::corrupt, kCut);
   return opening;
 }
 
@@ -48,6 +51,18 @@ Result<tree::MapView> OneSidedOpening::view_of(std::uint32_t map_id) const {
   if (!view) return view;
   if (view->id != map_id || lease.lease == 0) return fail(Code::corrupt, kNotAsked);
   return view;
+}
+
+Result<wire::TablePlace> OneSidedOpening::place_of(std::uint32_t table_id) const {
+  if (table.table_id != table_id || table_id == 0 || lease.lease == 0) {
+    return fail(Code::corrupt, kNotAsked);
+  }
+  const std::uint64_t end = region.bytes;
+  const bool inside = end >= wire::kTableHeaderBytes &&
+                      table.header_offset <= end - wire::kTableHeaderBytes &&
+                      table.header_offset % wire::kBlockBytes == 0;
+  if (!inside) return fail(Code::corrupt, kOutside);
+  return table;
 }
 
 }  // namespace espalier::client

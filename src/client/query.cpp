@@ -11,7 +11,8 @@
 namespace espalier {
 namespace {
 
-client::RunLimits limits_of(const QueryOptions& options, bool within_call) {
+template <class Options>
+client::RunLimits limits_of(const Options& options, bool within_call) {
   client::RunLimits limits;
   if (options.deadline) {
     const auto since =
@@ -116,6 +117,17 @@ TableResult<std::vector<std::string>> Query::explain() const {
     return client::refuse_table({Code::invalid_argument, 0, 0}, compiled.error().message());
   }
   return table::explain(table::BatchProgram(std::move(written->pipeline)));
+}
+
+TableResult<RowStream> Table::read_rows() const { return read_rows({}); }
+
+TableResult<RowStream> Table::read_rows(const ReadOptions& options) const {
+  auto written = client::write_query({}, impl_->schema());
+  if (!written) return std::unexpected(std::move(written.error()));
+  auto run = impl_->read({options.first_row, options.rows}, limits_of(options, false));
+  if (!run) return std::unexpected(std::move(run.error()));
+  return RowStream(std::make_unique<client::RowStreamImpl>(
+      std::make_shared<const client::WrittenQuery>(*std::move(written)), *std::move(run)));
 }
 
 RowStream::RowStream(std::unique_ptr<client::RowStreamImpl> impl) : impl_(std::move(impl)) {}

@@ -63,6 +63,15 @@ TableResult<std::unique_ptr<TableRun>> RemoteRun::begin(HeldSession session, std
       new RemoteRun(std::move(session), row_bytes, limits, std::move(secrets)));
 }
 
+TableResult<std::unique_ptr<TableRun>> RemoteRun::begin(HeldSession session,
+                                                        const Outgoing& request,
+                                                        std::size_t row_bytes,
+                                                        const RunLimits& limits) {
+  if (!session->requests.begin(request)) return refuse_table({Code::connection_lost, 0, 0});
+  return std::unique_ptr<TableRun>(
+      new RemoteRun(std::move(session), row_bytes, limits, std::nullopt));
+}
+
 std::uint64_t RemoteRun::look_again_ns() const {
   if (!limits_.stop.stop_possible()) return limits_.deadline_ns;
   return std::min(limits_.deadline_ns, base::monotonic_ns() + kLookNs);

@@ -45,6 +45,10 @@ class RemoteRun final : public TableRun {
                                                       std::span<const std::byte> pipeline,
                                                       std::size_t row_bytes,
                                                       const RunLimits& limits);
+  /// The same of any request that is answered by chunks of rows, and at last QueryNumbers and rows.
+  static TableResult<std::unique_ptr<TableRun>> begin(HeldSession session, const Outgoing& request,
+                                                      std::size_t row_bytes,
+                                                      const RunLimits& limits);
   ~RemoteRun() override { RemoteRun::end(); }
 
   TableResult<std::span<const std::byte>> next() override;

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "client/one_sided_rows.hpp"
+#include "client/remote_rows.hpp"
 #include "client/remote_run.hpp"
 #include "client/sealed_rows.hpp"
 #include "espalier/kind.hpp"
@@ -87,6 +89,11 @@ class RemoteTable final : public TableImpl {
                                                std::size_t result_row_bytes,
                                                const RunLimits& limits) override;
   [[nodiscard]] bool is_far() const override { return sessions_->is_far(); }
+
+ protected:
+  TableResult<std::unique_ptr<TableRun>> begin_read(const RowRange& range,
+                                                    std::optional<table::CtrCipher> cipher,
+                                                    const RunLimits& limits) override;
 
  private:
   /// The table's number on the node that a session leads to. Errors: not_found; dropped (there is
@@ -191,6 +198,20 @@ TableResult<std::unique_ptr<TableRun>> RemoteTable::begin(std::span<const std::b
   const auto own = number(**session);
   if (!own) return std::unexpected(own.error());
   return RemoteRun::begin(std::move(*session), *own, pipeline, result_row_bytes, limits);
+}
+
+TableResult<std::unique_ptr<TableRun>> RemoteTable::begin_read(
+    const RowRange& range, std::optional<table::CtrCipher> cipher, const RunLimits& limits) {
+  if (auto reached = limits.reached()) return std::unexpected(*std::move(reached));
+  auto session = HeldSession::take(sessions_, limits.within_call);
+  if (!session) return std::unexpected(session.error());
+  const auto own = number(**session);
+  if (!own) return std::unexpected(own.error());
+  RemoteRead read{*own, schema().row_bytes(), range, std::move(cipher), limits};
+  if (sessions_->access() == Access::one_sided) {
+    return std::make_unique<OneSidedRows>(sessions_, std::move(*session), std::move(read));
+  }
+  return RemoteRows::begin(std::move(*session), std::move(read));
 }
 
 }  // namespace

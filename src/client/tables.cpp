@@ -61,6 +61,13 @@ TableResult<UserKeys> TableImpl::keys_of_run(const TableKey* result) const {
   return keys;
 }
 
+TableResult<std::unique_ptr<TableRun>> TableImpl::read(const RowRange& range,
+                                                       const RunLimits& limits) {
+  auto own = cipher();
+  if (!own) return std::unexpected(std::move(own.error()));
+  return begin_read(range, *std::move(own), limits);
+}
+
 TableResult<wire::QueryNumbers> TableImpl::run(std::span<const std::byte> pipeline,
                                                std::size_t result_row_bytes, const RowSink& sink,
                                                const UserKeys& keys) {

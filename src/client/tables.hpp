@@ -67,7 +67,13 @@ struct RunLimits {
   [[nodiscard]] std::optional<TableError> reached() const;
 };
 
-/// A pipeline that runs, whose rows are pulled. It ends with this.
+/// Rows of a table by number; those behind its end are none.
+struct RowRange {
+  std::uint64_t first = 0;
+  std::uint64_t count = std::numeric_limits<std::uint64_t>::max();
+};
+
+/// A pipeline that runs, or a table that is read, whose rows are pulled. It ends with this.
 class TableRun : public Interface {
  public:
   /// Rows of the result, whole ones, aligned to 8 and there until the next call; none: the end.
@@ -132,16 +138,25 @@ class TableImpl : public Interface {
   virtual TableResult<std::unique_ptr<TableRun>> begin(std::span<const std::byte> pipeline,
                                                        std::size_t result_row_bytes,
                                                        const RunLimits& limits) = 0;
+  /// Begins to read rows as they lie, those that the table has now; of an encrypted table they are
+  /// decrypted here, and no key travels. Errors, here or later: see TableRun; those of cipher().
+  TableResult<std::unique_ptr<TableRun>> read(const RowRange& range, const RunLimits& limits);
   /// Runs one to its end, or until the sink wants no more.
   TableResult<wire::QueryNumbers> run(std::span<const std::byte> pipeline,
                                       std::size_t result_row_bytes, const RowSink& sink,
                                       const UserKeys& keys = {});
 
+ protected:
+  /// As read(), with what decrypts the rows.
+  virtual TableResult<std::unique_ptr<TableRun>> begin_read(const RowRange& range,
+                                                            std::optional<table::CtrCipher> cipher,
+                                                            const RunLimits& limits) = 0;
+
  private:
-  const std::string name_;
-  const Schema schema_;
   [[nodiscard]] std::optional<TableError> wrong_without_key() const;
 
+  const std::string name_;
+  const Schema schema_;
   const std::optional<table::SaltBytes> salt_;
   TableOptions options_;
 };

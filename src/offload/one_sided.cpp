@@ -2,11 +2,14 @@
 // Offloads for clients that walk maps by one-sided READs: where the memory is, and leases.
 #include <cstring>
 #include <string>
+#include <string_view>
 
+#include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
 #include "offload/call.hpp"
 #include "offload/connection.hpp"
+#include "offload/one_sided_fields.hpp"
 #include "offload/one_sided_host.hpp"
 #include "offload/payload_reader.hpp"
 #include "wire/one_sided.hpp"
@@ -14,14 +17,13 @@
 namespace espalier::offload {
 namespace {
 
-template <class T>
-void add_field(std::string& to, wire::FieldKind kind, const T& field) {
-  static_assert(sizeof field % 8 == 0);
+void add_field(std::string& to, wire::FieldKind kind, std::string_view field) {
+  ESPALIER_ASSERT(field.size() % 8 == 0);
   wire::FieldHeader header{};
   header.kind = static_cast<std::uint16_t>(kind);
-  header.bytes = sizeof field;
+  header.bytes = static_cast<std::uint32_t>(field.size());
   to += base::bytes_of(header);
-  to += base::bytes_of(field);
+  to += field;
 }
 
 wire::MapPlace place_of(const tree::MapCore& core) {
@@ -42,21 +44,8 @@ Next one_sided_open(Call& call) {
   if (host == nullptr || !core.options.versions) {
     return call.fail({Code::unsupported, 0, 0});
   }
-  const auto region = host->offer();
-  if (!region) return call.fail(region.error());
-  const auto lease = host->grant(base::monotonic_ns());
-  if (!lease) return call.fail(lease.error());
-  std::string fields;
-  wire::OfferedRegion offered{};
-  offered.base = region->base;
-  offered.bytes = region->bytes;
-  offered.key = region->key;
-  add_field(fields, wire::FieldKind::region, offered);
-  add_field(fields, wire::FieldKind::map, place_of(core));
-  add_field(fields, wire::FieldKind::lease,
-            wire::LeaseGrant{lease->id, lease->epoch, kLeaseTerms.renew_every_ns,
-                             kLeaseTerms.believed_for_ns, kLeaseTerms.lost_after_ns});
-  return call.answer({}, {fields});
+  const wire::MapPlace place = place_of(core);
+  return answer_one_sided(call, *host, wire::FieldKind::map, base::bytes_of(place));
 }
 
 Next lease_renew(Call& call) {
@@ -90,6 +79,25 @@ const Offload kOffloads[] = {
 };
 
 }  // namespace
+
+Next answer_one_sided(Call& call, OneSidedHost& host, wire::FieldKind kind,
+                      std::string_view place) {
+  const auto region = host.offer();
+  if (!region) return call.fail(region.error());
+  const auto lease = host.grant(base::monotonic_ns());
+  if (!lease) return call.fail(lease.error());
+  wire::OfferedRegion offered{};
+  offered.base = region->base;
+  offered.bytes = region->bytes;
+  offered.key = region->key;
+  const wire::LeaseGrant grant{lease->id, lease->epoch, kLeaseTerms.renew_every_ns,
+                               kLeaseTerms.believed_for_ns, kLeaseTerms.lost_after_ns};
+  std::string fields;
+  add_field(fields, wire::FieldKind::region, base::bytes_of(offered));
+  add_field(fields, kind, place);
+  add_field(fields, wire::FieldKind::lease, base::bytes_of(grant));
+  return call.answer({}, {fields});
+}
 
 std::span<const Offload> one_sided_offloads() { return kOffloads; }
 

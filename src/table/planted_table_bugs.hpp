@@ -15,6 +15,7 @@ enum class Bug : std::uint8_t {
   null_is_zero,         // a null of a row is the value 0
   overflow_group_lost,  // a row whose group does not fit is left out
   slot_given_twice,     // slots of a reservation that was given up are reserved once more
+  read_not_confirmed,   // rows that were read from elsewhere are given out as they came
 };
 
 using base::planted;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "client/tables.hpp"
 #include "table/pipeline.hpp"
@@ -12,16 +11,13 @@
 
 namespace espalier::tools {
 
-/// The pipeline that gives every row of a table as it is. Its result has the table's schema.
-[[nodiscard]] table::PipelineResult<std::vector<std::byte>> whole_table(const table::Schema& schema,
-                                                                        bool encrypted = false);
-
 struct Pulled {
   wire::QueryNumbers numbers{};  ///< of the run here
   std::uint64_t bytes_received = 0;
 };
 
-/// Reads all rows, then runs the pipeline over them. Cost: memory for the whole table.
+/// Reads all rows, by READs where the store was connected for that, and runs the pipeline over them
+/// as they come. Requires: it decrypts nothing, for rows are read in plain text.
 [[nodiscard]] Outcome<Pulled> pull_and_run(client::TableImpl& table,
                                            const table::Pipeline& pipeline,
                                            const client::TableImpl::RowSink& sink);

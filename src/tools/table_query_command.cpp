@@ -86,6 +86,28 @@ Outcome<Traffic> run_query(Environment& environment, const QueryOptions& options
   return traffic;
 }
 
+struct QueryKeys {
+  std::optional<TableKey> result;  // while the run has it
+  client::UserKeys run;
+};
+
+/// The keys that the run takes along. What is pulled is decrypted here, and takes none.
+Outcome<QueryKeys> keys_of(const QueryOptions& options, const TablePlace& place,
+                           client::TableImpl& table) {
+  if (options.pull && options.encrypt_result) {
+    return misused("with --pull there is no result to encrypt: nothing runs beside the memory");
+  }
+  if (options.pull) {
+    if (auto used = use_key(options.key, table); !used) return std::unexpected(used.error());
+    return QueryKeys{};
+  }
+  auto result = use_query_keys(options.key, options.encrypt_result, place, table);
+  if (!result) return std::unexpected(result.error());
+  const auto run = table.keys_of_run(*result ? &**result : nullptr);
+  if (!run) return misused(message(run.error()));
+  return QueryKeys{*std::move(result), *run};
+}
+
 Outcome<int> query(Environment& environment, const QueryOptions& options) {
   const auto format = answer_format(options.format);
   if (!format) return misused("--format is text, csv or json, not '" + options.format + "'");
@@ -96,16 +118,11 @@ Outcome<int> query(Environment& environment, const QueryOptions& options) {
   const auto opened = open_table(*place, statement->table);
   if (!opened) return std::unexpected(opened.error());
   client::TableImpl& table = *client::TableImpl::of(*opened);
-  if (options.pull && (table.salt() || options.encrypt_result)) {
-    return misused("--pull works on plain rows alone");
-  }
-  const auto result_key = use_query_keys(options.key, options.encrypt_result, *place, table);
-  if (!result_key) return std::unexpected(result_key.error());
-  const auto keys = table.keys_of_run(*result_key ? &**result_key : nullptr);
-  if (!keys) return misused(message(keys.error()));
+  const auto keys = keys_of(options, *place, table);
+  if (!keys) return std::unexpected(keys.error());
   const auto translated =
       sql::translate(*statement, table.schema(),
-                     {.table = table.salt().has_value(), .result = options.encrypt_result});
+                     {.table = keys->run.table != nullptr, .result = options.encrypt_result});
   if (!translated) return wrong_query(translated.error());
   if (options.explain) {
     for (const std::string& line : table::explain(table::BatchProgram(translated->pipeline))) {
@@ -114,7 +131,7 @@ Outcome<int> query(Environment& environment, const QueryOptions& options) {
   }
   AnswerWriter writer(environment.out, *translated, *format);
   writer.header();
-  const auto traffic = run_query(environment, options, table, *translated, *keys, writer);
+  const auto traffic = run_query(environment, options, table, *translated, keys->run, writer);
   if (!traffic) return std::unexpected(traffic.error());
   environment.out.flush();
   if (options.explain) {
@@ -145,25 +162,26 @@ Outcome<int> export_rows(Environment& environment, const ExportOptions& options)
   const auto opened = open_table(*place, options.name);
   if (!opened) return std::unexpected(opened.error());
   client::TableImpl& table = *client::TableImpl::of(*opened);
-  const auto result_key = use_query_keys(options.key, false, *place, table);
-  if (!result_key) return std::unexpected(result_key.error());
-  const auto keys = table.keys_of_run(nullptr);
-  if (!keys) return misused(message(keys.error()));
-  const auto message = whole_table(table.schema(), table.salt().has_value());
-  if (!message) return failed("cannot export: " + message.error().message());
+  if (auto used = use_key(options.key, table); !used) return std::unexpected(used.error());
+  const std::string what = fmt::format("export table '{}'", table.name());
+  client::RunLimits limits;
+  limits.within_call = true;
+  const auto read = table.read({}, limits);
+  if (!read) return refused(what, read.error());
   table::CsvWriter writer(table.schema(), *csv);
   std::string text;
   writer.append_header(text);
   const std::size_t row_bytes = table.schema().row_bytes();
-  const auto write = [&](std::span<const std::byte> rows) {
-    for (; !rows.empty(); rows = rows.subspan(row_bytes)) writer.append_row(text, rows.data());
+  do {
+    const auto rows = (*read)->next();
+    if (!rows) return refused(what, rows.error());
+    for (auto left = *rows; !left.empty(); left = left.subspan(row_bytes)) {
+      writer.append_row(text, left.data());
+    }
     environment.out << text;
     text.clear();
-    return environment.out.good();
-  };
-  const auto ran = table.run(*message, row_bytes, write, *keys);
-  if (!ran) return refused(fmt::format("export table '{}'", table.name()), ran.error());
-  environment.out << text;
+    if (rows->empty()) break;
+  } while (environment.out.good());
   environment.out.flush();
   if (!environment.out.good()) return failed("cannot write what was read");
   return kOk;
@@ -203,7 +221,7 @@ void add_table_export(CLI::App& table, Environment& environment, Action& chosen)
   CLI::App& command = *table.add_subcommand("export", "Print all rows of a table as CSV");
   command.add_option("NAME", options->name, "Name of the table")->required();
   add_csv_flags(command, options->csv, CsvUse::writing);
-  add_key_flags(command, options->key, true);
+  add_key_flags(command, options->key, false);
   add_address_option(command, options->at);
   command.callback([options, &environment, &chosen] {
     chosen = reporting(environment,

@@ -44,19 +44,21 @@ enum class OffloadId : std::uint8_t {
   object_list = 20,     // argument: an ObjectKind, 0 for all; answers what wire/object.hpp draws
   map_stats = 21,
   snapshot_open = 22,
-  snapshot_close = 23,  // payload: 8 bytes, the snapshot
-  cancel = 24,          // argument: the tag of a scan or count of the same response ring
-  node_stats = 25,      // answers what wire/node_numbers.hpp draws
-  one_sided_open = 26,  // answers fields of wire/one_sided.hpp
-  lease_renew = 27,     // payload: LeaseRenewal
-  table_create = 28,    // key: name; payload: schema
-  table_open = 29,      // key: name
-  table_append = 32,    // map: the table's id; payload: rows; key: 8 bytes, a reservation
-  table_query = 33,     // map: the table's id; payload: pipeline; key: RunKeys
-  table_reserve = 34,   // map: the table's id; argument: rows
-  landing_open = 35,    // payload: 8 bytes, how many may be written; answers a LandingGrant
-  landing_close = 36,   // payload: 8 bytes, the window
-  table_commit = 37,    // map: the table's id; payload: LandedRows
+  snapshot_close = 23,   // payload: 8 bytes, the snapshot
+  cancel = 24,           // argument: the tag of a scan or count of the same response ring
+  node_stats = 25,       // answers what wire/node_numbers.hpp draws
+  one_sided_open = 26,   // answers fields of wire/one_sided.hpp
+  lease_renew = 27,      // payload: LeaseRenewal
+  table_create = 28,     // key: name; payload: schema
+  table_open = 29,       // key: name
+  table_read = 30,       // map: the table's id; payload: RowsWanted
+  one_sided_table = 31,  // map: the table's id; answers fields of wire/one_sided.hpp
+  table_append = 32,     // map: the table's id; payload: rows; key: 8 bytes, a reservation
+  table_query = 33,      // map: the table's id; payload: pipeline; key: RunKeys
+  table_reserve = 34,    // map: the table's id; argument: rows
+  landing_open = 35,     // payload: 8 bytes, how many may be written; answers a LandingGrant
+  landing_close = 36,    // payload: 8 bytes, the window
+  table_commit = 37,     // map: the table's id; payload: LandedRows
 };
 inline constexpr std::uint32_t kOffloadIds = 38;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of

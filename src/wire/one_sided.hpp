@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client is told before it walks a map by READs alone, and how it renews its lease.
+// What a client is told before it reads a map or a table by READs alone, and how it renews its
+// lease.
 // The page docs/formats/one_sided.md draws it.
 //
-// The answer to one_sided_open is a row of fields: each a FieldHeader, then so many bytes, then
-// zeros up to a multiple of 8. Who reads it skips kinds that it does not know, so that later parts
-// add theirs without another version.
+// The answer to one_sided_open, or one_sided_table, is a row of fields: each a FieldHeader, then so
+// many bytes, then zeros up to a multiple of 8. Who reads it skips kinds that it does not know, so
+// that later parts add theirs without another version.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,7 @@ enum class FieldKind : std::uint16_t {
   region = 1,  // OfferedRegion: where the node's memory can be read
   map = 2,     // MapPlace: the map that was asked for
   lease = 3,   // LeaseGrant
+  table = 4,   // TablePlace: the table that was asked for
 };
 
 struct FieldHeader {
@@ -45,6 +47,13 @@ struct MapPlace {
 };
 static_assert(sizeof(MapPlace) == 8 + sizeof(MapHeader) &&
               std::has_unique_object_representations_v<MapPlace>);
+
+struct TablePlace {
+  std::uint64_t header_offset;  // of the table's header in the region
+  std::uint32_t table_id;
+  std::uint32_t generation;  // of that header
+};
+static_assert(sizeof(TablePlace) == 16 && std::has_unique_object_representations_v<TablePlace>);
 
 struct LeaseGrant {
   std::uint64_t lease;  // its name; never 0

@@ -51,6 +51,22 @@ inline constexpr std::uint32_t kTableKey = 1;
 inline constexpr std::uint32_t kResultKey = 2;
 static_assert(sizeof(RunKeys) == 72 && std::has_unique_object_representations_v<RunKeys>);
 
+/// The payload of table_read: rows of the table by number; those behind its end are none.
+struct RowsWanted {
+  std::uint64_t first_row;
+  std::uint64_t rows;
+};
+static_assert(sizeof(RowsWanted) == 16 && std::has_unique_object_representations_v<RowsWanted>);
+
+/// In front of the rows of a chunk of table_read, which lie in one page.
+struct RowsPlace {
+  std::uint64_t first_row;    // the number of the first
+  std::uint64_t cipher_page;  // where that lies, in counter blocks, if the table is encrypted
+  std::uint64_t page_offset;  // in bytes from the page's begin
+  std::uint64_t reserved;
+};
+static_assert(sizeof(RowsPlace) == 32 && std::has_unique_object_representations_v<RowsPlace>);
+
 /// What a query did beside the memory: the payload of its answer.
 struct QueryNumbers {
   std::uint64_t rows_read;

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a streamed answer waits for a client that does not take it.
+//
+// Not by writable(): that waits for as long as the client likes, and what streams holds a place, or
+// memory that is to go back.
+//
+// Thread: that of the scheduler.
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.hpp"
+#include "offload/call.hpp"
+
+namespace espalier::offload {
+
+class ReaderWait {
+ public:
+  /// A client that takes nothing for so long gets no more.
+  static constexpr std::uint64_t kTimeoutNs = 30'000'000'000;
+
+  /// Ends a step for which there is no room: until it is looked for again, or with an error.
+  Next wait(Call& call) {
+    const std::uint64_t now = base::monotonic_ns();
+    if (blocked_since_ns_ == 0) blocked_since_ns_ = now;
+    const std::uint64_t blocked_ns = now - blocked_since_ns_;
+    if (blocked_ns > kTimeoutNs) {
+      return call.fail({Code::busy, 0, 0}, "no row was taken for 30 seconds: it has ended");
+    }
+    return call.at(now + (blocked_ns < kSoonForNs ? kSoonNs : kLaterNs));
+  }
+  /// There was room.
+  void took() { blocked_since_ns_ = 0; }
+  /// Whether wait() has given up, or is about to.
+  [[nodiscard]] bool is_over() const {
+    return blocked_since_ns_ != 0 && base::monotonic_ns() - blocked_since_ns_ > kTimeoutNs;
+  }
+
+ private:
+  // How often is looked: at first, and later.
+  static constexpr std::uint64_t kSoonNs = 200'000;
+  static constexpr std::uint64_t kLaterNs = 10'000'000;
+  static constexpr std::uint64_t kSoonForNs = 50'000'000;
+
+  std::uint64_t blocked_since_ns_ = 0;  // the client takes nothing; 0: it does
+};
+
+}  // namespace espalier::offload
