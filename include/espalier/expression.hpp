@@ -80,6 +80,7 @@ class Expr {
  private:
   friend struct client::ExprNode;
   friend Expr col(std::string_view name);
+  friend Expr parameter(std::string_view name, const Value& value);
   friend Expr null_of(const ColumnType& type);
   enum class Operator : std::uint8_t {
     add = 3,
@@ -105,6 +106,9 @@ class Expr {
 
 /// The column of this very name.
 [[nodiscard]] Expr col(std::string_view name);
+/// A constant with a name, for which runs of a prepared query (Query::prepare) may have other
+/// values of this type. It is this value where none is given. Several may have one name.
+[[nodiscard]] Expr parameter(std::string_view name, const Value& value);
 /// Null, of what a column of this type holds.
 [[nodiscard]] Expr null_of(const ColumnType& type);
 

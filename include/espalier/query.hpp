@@ -19,6 +19,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -38,6 +39,7 @@ namespace espalier {
 namespace client {
 class RowsImpl;
 class RowStreamImpl;
+class PreparedImpl;
 struct QueryParts;
 }  // namespace client
 
@@ -190,8 +192,52 @@ class RowStream {
  private:
   friend class Query;
   friend class Table;
+  friend class PreparedQuery;
   explicit RowStream(std::unique_ptr<client::RowStreamImpl> impl);
   std::unique_ptr<client::RowStreamImpl> impl_;
+};
+
+/// A value for a parameter of a prepared query (expression.hpp).
+struct Argument {
+  std::string_view name;
+  Value value;  ///< of the parameter's type; integers and decimals for any decimal that holds them
+};
+
+/// A query that is kept beside its table, where the memory is: a run sends its number and the
+/// constants. A value: copies name the same one, which is dropped with the last. It belongs to the
+/// sessions that it is run in, at most 256 to each, and is loaded again where there is another.
+/// Thread: const calls from any.
+class PreparedQuery {
+ public:
+  /// As Query::run(). Parameters that are not named have the values that they were written with.
+  /// Errors: besides, invalid_argument (there is no such parameter, or the value has another type),
+  /// too_many_participants (the session keeps 256 already).
+  [[nodiscard]] TableResult<Rows> run(std::initializer_list<Argument> arguments = {},
+                                      const QueryOptions& options = {}) const {
+    return run(std::span(arguments.begin(), arguments.size()), options);
+  }
+  [[nodiscard]] TableResult<Rows> run(std::span<const Argument> arguments,
+                                      const QueryOptions& options = {}) const;
+  /// As Query::stream().
+  [[nodiscard]] TableResult<RowStream> stream(std::initializer_list<Argument> arguments = {},
+                                              const QueryOptions& options = {}) const {
+    return stream(std::span(arguments.begin(), arguments.size()), options);
+  }
+  [[nodiscard]] TableResult<RowStream> stream(std::span<const Argument> arguments,
+                                              const QueryOptions& options = {}) const;
+  [[nodiscard]] const std::vector<AnswerColumn>& columns() const;
+
+ private:
+  friend class client::PreparedImpl;
+  explicit PreparedQuery(std::shared_ptr<const client::PreparedImpl> impl)
+      : impl_(std::move(impl)) {}
+  std::shared_ptr<const client::PreparedImpl> impl_;
+};
+
+/// How results of a prepared query travel.
+enum class ResultForm : std::uint8_t {
+  in_clear,
+  encrypted,  ///< each run brings a key, QueryOptions::result_key
 };
 
 /// A query of one table. A value: calls change it and return it; it may be run as often as one
@@ -226,6 +272,9 @@ class Query {
   [[nodiscard]] TableResult<Rows> run(const QueryOptions& options = {}) const;
   /// Begins to run it. Errors: the same.
   [[nodiscard]] TableResult<RowStream> stream(const QueryOptions& options = {}) const;
+  /// Has it checked now and kept beside the table, to be run again and again. Cost: on a node, a
+  /// request. No key is kept with it. Errors: as run(); too_many_participants (see PreparedQuery).
+  [[nodiscard]] TableResult<PreparedQuery> prepare(ResultForm form = ResultForm::in_clear) const;
   /// What would run beside the memory, a line for each operator.
   [[nodiscard]] TableResult<std::vector<std::string>> explain() const;
 

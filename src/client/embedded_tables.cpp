@@ -148,6 +148,12 @@ TableResult<std::span<const std::byte>> EmbeddedRows::next() {
   return std::span<const std::byte>(plain_);
 }
 
+class EmbeddedKept final : public KeptPipeline {
+ public:
+  explicit EmbeddedKept(table::PipelineMessage message_in) : message(std::move(message_in)) {}
+  const table::PipelineMessage message;
+};
+
 class EmbeddedTable final : public TableImpl {
  public:
   EmbeddedTable(std::shared_ptr<tree::StoreCore> core, std::shared_ptr<table::Table> table)
@@ -169,6 +175,12 @@ class EmbeddedTable final : public TableImpl {
   TableResult<std::unique_ptr<TableRun>> begin(std::span<const std::byte> pipeline,
                                                std::size_t result_row_bytes,
                                                const RunLimits& limits) override;
+
+  TableResult<std::unique_ptr<KeptPipeline>> keep(std::span<const std::byte> pipeline) override;
+  TableResult<std::unique_ptr<TableRun>> begin_kept(KeptPipeline& kept,
+                                                    const table::RunConstants& constants,
+                                                    std::size_t result_row_bytes,
+                                                    const RunLimits& limits) override;
 
  protected:
   TableResult<std::unique_ptr<TableRun>> begin_read(const RowRange& range,
@@ -208,6 +220,28 @@ TableResult<std::uint64_t> EmbeddedTable::append_encrypted(std::span<std::byte> 
   const auto appended = table_->append_reserved(reserved->number, rows);
   if (!appended) return refuse_table(appended.error());
   return *appended;
+}
+
+TableResult<std::unique_ptr<KeptPipeline>> EmbeddedTable::keep(
+    std::span<const std::byte> pipeline) {
+  if (table_->dropped()) return refuse_table({Code::dropped, 0, 0});
+  auto message = table::decode_pipeline(pipeline);
+  if (!message) return refuse_table({Code::invalid_argument, 0, 0}, message.error().message());
+  auto checked = table::check_pipeline(*message, schema());
+  if (!checked) return refuse_table({Code::invalid_argument, 0, 0}, checked.error().message());
+  NoRegexes regexes;
+  if (const auto compiled = table::compile_regexes(*checked, regexes); !compiled) {
+    return refuse_table({Code::unsupported, 0, 0}, compiled.error().message());
+  }
+  return std::make_unique<EmbeddedKept>(*std::move(message));
+}
+
+TableResult<std::unique_ptr<TableRun>> EmbeddedTable::begin_kept(
+    KeptPipeline& kept, const table::RunConstants& constants, std::size_t result_row_bytes,
+    const RunLimits& limits) {
+  const auto message = table::with_constants(static_cast<EmbeddedKept&>(kept).message, constants);
+  if (!message) return refuse_table({Code::invalid_argument, 0, 0}, message.error().message());
+  return begin(*message, result_row_bytes, limits);
 }
 
 // Rows of the result go nowhere, so there is nothing to encrypt.

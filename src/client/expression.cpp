@@ -139,6 +139,15 @@ Expr col(std::string_view name) {
   return ExprNode::handle(std::move(node));
 }
 
+Expr parameter(std::string_view name, const Value& value) {
+  ExprNode node;
+  node.kind = ExpressionKind::constant;
+  node.parameter = name;
+  node.constants.push_back(client::constant_of(value, node.problem));
+  if (name.empty()) node.problem = "a parameter has no name";
+  return ExprNode::handle(std::move(node));
+}
+
 Expr null_of(const ColumnType& type) {
   ExprNode node;
   node.kind = ExpressionKind::constant;

@@ -24,6 +24,7 @@ struct ExprNode {
   wire::ExpressionKind kind = wire::ExpressionKind::invalid;
   std::string problem;                     ///< why it cannot stand; empty: it can
   std::string column;                      ///< of a column
+  std::string parameter;                   ///< of a constant that has a name; empty: it has none
   std::vector<table::Constant> constants;  ///< of a constant, in, like, matches
   bool ignores_case = false;               ///< of matches
   std::vector<std::shared_ptr<const ExprNode>> children;

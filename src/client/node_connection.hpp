@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "client/loaded_numbers.hpp"
 #include "client/side_link.hpp"
 #include "memory/shared_memory.hpp"
 #include "rings/ring.hpp"
@@ -66,6 +67,8 @@ class NodeConnection {
   virtual Result<std::unique_ptr<SideLink>> open_beside(wire::LinkWay /*way*/) {
     return fail(Code::unsupported);
   }
+  /// What its node keeps for it.
+  [[nodiscard]] LoadedNumbers& loaded() { return loaded_; }
   /// Ends the connection, whoever still keeps it.
   virtual void hang_up() = 0;
   /// The node does not keep to the protocol, or is gone.
@@ -81,6 +84,7 @@ class NodeConnection {
 
  private:
   const bool needs_progress_;
+  LoadedNumbers loaded_;
   alignas(64) std::atomic<std::uint64_t> tail_{0};
   alignas(64) std::atomic<bool> lost_{false};
   std::atomic<std::uint32_t> rings_taken_{0};

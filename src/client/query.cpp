@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "client/prepared.hpp"
 #include "client/row_stream.hpp"
 #include "client/tables.hpp"
 #include "table/explain.hpp"
@@ -106,6 +107,31 @@ TableResult<RowStream> Query::stream(const QueryOptions& options) const {
   if (!stream) return std::unexpected(std::move(stream.error()));
   return RowStream(*std::move(stream));
 }
+
+TableResult<PreparedQuery> Query::prepare(ResultForm form) const {
+  client::QueryParts parts = this->parts();
+  parts.decrypt = table_->salt().has_value();
+  parts.encrypt = form == ResultForm::encrypted;
+  return client::PreparedImpl::prepare(table_, parts);
+}
+
+TableResult<Rows> PreparedQuery::run(std::span<const Argument> arguments,
+                                     const QueryOptions& options) const {
+  const auto stream = impl_->begin(arguments, options.result_key ? &*options.result_key : nullptr,
+                                   limits_of(options, true));
+  if (!stream) return std::unexpected(stream.error());
+  return (*stream)->all();
+}
+
+TableResult<RowStream> PreparedQuery::stream(std::span<const Argument> arguments,
+                                             const QueryOptions& options) const {
+  auto stream = impl_->begin(arguments, options.result_key ? &*options.result_key : nullptr,
+                             limits_of(options, false));
+  if (!stream) return std::unexpected(std::move(stream.error()));
+  return RowStream(*std::move(stream));
+}
+
+const std::vector<AnswerColumn>& PreparedQuery::columns() const { return impl_->query().columns; }
 
 TableResult<std::vector<std::string>> Query::explain() const {
   client::QueryParts parts = this->parts();

@@ -40,6 +40,7 @@ class QueryWriter {
   NodeId node(const ExprNode& expr);
   NodeId balanced(ExpressionKind kind, std::span<const Node> parts);
   NodeId column(const std::string& name);
+  NodeId constant(const ExprNode& expr);
   void conditions();
   void outputs();
   TableResult<WrittenQuery> finish();
@@ -51,6 +52,7 @@ class QueryWriter {
   const table::Schema& schema_;
   PipelineBuilder builder_;
   std::vector<std::string> names_;  // that were given
+  std::vector<WrittenQuery::Parameter> parameters_;
   std::string problem_;
 };
 
@@ -58,6 +60,14 @@ QueryWriter::NodeId QueryWriter::column(const std::string& name) {
   const auto number = schema_.find(name);
   if (!number) problem("the table has no column " + table::quoted_name(name));
   return builder_.column(number.value_or(0));
+}
+
+QueryWriter::NodeId QueryWriter::constant(const ExprNode& expr) {
+  const NodeId node = builder_.constant(expr.constants.front());
+  if (!expr.parameter.empty()) {
+    parameters_.push_back({expr.parameter, builder_.nodes()[node].a});
+  }
+  return node;
 }
 
 QueryWriter::NodeId QueryWriter::balanced(ExpressionKind kind, std::span<const Node> parts) {
@@ -74,7 +84,7 @@ QueryWriter::NodeId QueryWriter::node(const ExprNode& expr) {
   }
   switch (expr.kind) {
     case ExpressionKind::column: return column(expr.column);
-    case ExpressionKind::constant: return builder_.constant(expr.constants.front());
+    case ExpressionKind::constant: return constant(expr);
     case ExpressionKind::logical_and:
     case ExpressionKind::logical_or: {
       std::vector<Node> parts;
@@ -176,7 +186,7 @@ TableResult<WrittenQuery> QueryWriter::finish() {
   if (!message) return refuse_table({Code::invalid_argument, 0, 0}, message.error().message());
   auto pipeline = table::check_pipeline(*message, schema_);
   if (!pipeline) return refuse_table({Code::invalid_argument, 0, 0}, pipeline.error().message());
-  WrittenQuery query{*std::move(message), *std::move(pipeline), {}};
+  WrittenQuery query{*std::move(message), *std::move(pipeline), {}, std::move(parameters_)};
   for (std::size_t i = 0; i < query.pipeline.items.size(); ++i) {
     const table::Item& item = query.pipeline.items[i];
     const table::ValueType type = answer_type(item);

@@ -34,6 +34,11 @@ struct WrittenQuery {
   std::vector<std::byte> message;  ///< as it is sent
   table::Pipeline pipeline;
   std::vector<AnswerColumn> columns;  ///< one for each of the pipeline's items
+  struct Parameter {
+    std::string name;
+    std::size_t constant;  ///< its number in the message
+  };
+  std::vector<Parameter> parameters;
 };
 
 /// Errors: invalid_argument, in words.

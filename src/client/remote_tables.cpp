@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "client/one_sided_rows.hpp"
+#include "client/remote_kept.hpp"
 #include "client/remote_rows.hpp"
 #include "client/remote_run.hpp"
 #include "client/sealed_rows.hpp"
@@ -88,6 +89,11 @@ class RemoteTable final : public TableImpl {
   TableResult<std::unique_ptr<TableRun>> begin(std::span<const std::byte> pipeline,
                                                std::size_t result_row_bytes,
                                                const RunLimits& limits) override;
+  TableResult<std::unique_ptr<KeptPipeline>> keep(std::span<const std::byte> pipeline) override;
+  TableResult<std::unique_ptr<TableRun>> begin_kept(KeptPipeline& kept,
+                                                    const table::RunConstants& constants,
+                                                    std::size_t result_row_bytes,
+                                                    const RunLimits& limits) override;
   [[nodiscard]] bool is_far() const override { return sessions_->is_far(); }
 
  protected:
@@ -198,6 +204,34 @@ TableResult<std::unique_ptr<TableRun>> RemoteTable::begin(std::span<const std::b
   const auto own = number(**session);
   if (!own) return std::unexpected(own.error());
   return RemoteRun::begin(std::move(*session), *own, pipeline, result_row_bytes, limits);
+}
+
+TableResult<std::unique_ptr<KeptPipeline>> RemoteTable::keep(std::span<const std::byte> pipeline) {
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return refuse_table(session.error());
+  const auto own = number(**session);
+  if (!own) return std::unexpected(own.error());
+  auto kept = std::make_unique<RemoteKept>(pipeline);
+  // So that what is wrong with it is told now.
+  if (const auto loaded = kept->number(**session, *own); !loaded) {
+    return std::unexpected(loaded.error());
+  }
+  return kept;
+}
+
+TableResult<std::unique_ptr<TableRun>> RemoteTable::begin_kept(KeptPipeline& kept,
+                                                               const table::RunConstants& constants,
+                                                               std::size_t result_row_bytes,
+                                                               const RunLimits& limits) {
+  if (auto reached = limits.reached()) return std::unexpected(*std::move(reached));
+  auto session = HeldSession::take(sessions_, limits.within_call);
+  if (!session) return std::unexpected(session.error());
+  const auto own = number(**session);
+  if (!own) return std::unexpected(own.error());
+  const auto loaded = static_cast<RemoteKept&>(kept).number(**session, *own);
+  if (!loaded) return std::unexpected(loaded.error());
+  const std::vector<std::byte> run = table::encode_loaded_run(*loaded, constants);
+  return RemoteRun::begin(std::move(*session), *own, run, result_row_bytes, limits);
 }
 
 TableResult<std::unique_ptr<TableRun>> RemoteTable::begin_read(

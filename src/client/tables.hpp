@@ -24,6 +24,7 @@
 #include "client/table_key.hpp"
 #include "espalier/table.hpp"
 #include "table/ctr_cipher.hpp"
+#include "table/loaded_pipeline.hpp"
 #include "table/schema.hpp"
 #include "wire/message.hpp"
 #include "wire/table_calls.hpp"
@@ -85,6 +86,9 @@ class TableRun : public Interface {
   [[nodiscard]] virtual wire::QueryNumbers numbers() const = 0;
 };
 
+/// A pipeline that is kept beside its table for as long as this lives.
+class KeptPipeline : public Interface {};
+
 class TableImpl : public Interface {
  public:
   /// Bytes of rows that one append may have.
@@ -138,6 +142,14 @@ class TableImpl : public Interface {
   virtual TableResult<std::unique_ptr<TableRun>> begin(std::span<const std::byte> pipeline,
                                                        std::size_t result_row_bytes,
                                                        const RunLimits& limits) = 0;
+  /// Keeps a pipeline, to run it again with other constants. Errors: not_found, dropped,
+  /// connection_lost; invalid_argument, in words; too_many_participants (a session keeps 256).
+  virtual TableResult<std::unique_ptr<KeptPipeline>> keep(std::span<const std::byte> pipeline) = 0;
+  /// As begin(), of one that this table keeps, with constants of the same types.
+  virtual TableResult<std::unique_ptr<TableRun>> begin_kept(KeptPipeline& kept,
+                                                            const table::RunConstants& constants,
+                                                            std::size_t result_row_bytes,
+                                                            const RunLimits& limits) = 0;
   /// Begins to read rows as they lie, those that the table has now; of an encrypted table they are
   /// decrypted here, and no key travels. Errors, here or later: see TableRun; those of cipher().
   TableResult<std::unique_ptr<TableRun>> read(const RowRange& range, const RunLimits& limits);

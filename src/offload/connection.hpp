@@ -15,6 +15,7 @@
 #include "memory/shared_memory.hpp"
 #include "offload/helper_job.hpp"
 #include "offload/landing_host.hpp"
+#include "offload/loaded_pipelines.hpp"
 #include "offload/one_sided_host.hpp"
 #include "offload/snapshot.hpp"
 #include "rings/message_reader.hpp"
@@ -71,6 +72,8 @@ class Connection {
   /// For each response ring, the requests that wait until it has room.
   std::vector<std::vector<Request*>> stalled;
   std::uint32_t stalled_count = 0;
+  /// Those that it has loaded.
+  LoadedPipelines pipelines{share};
   /// What lets it read the store by itself; null: it may not.
   std::unique_ptr<OneSidedHost> one_sided;
   /// What it may write by itself; null: nothing.

@@ -3,6 +3,7 @@
 // what is asked is done by helpers.
 #include <algorithm>
 #include <cstring>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,10 +13,12 @@
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
 #include "offload/append_call.hpp"
+#include "offload/connection.hpp"
 #include "offload/counted_query.hpp"
 #include "offload/object_calls.hpp"
 #include "offload/payload_reader.hpp"
 #include "offload/query_run.hpp"
+#include "table/loaded_pipeline.hpp"
 #include "table/table_object.hpp"
 #include "wire/table_calls.hpp"
 
@@ -140,6 +143,7 @@ constexpr std::uint64_t kSoonForNs = 50'000'000;
 constexpr std::uint64_t kPlaceNs = 1'000'000;  // between two looks for a place to run
 
 struct QueryState {
+  std::vector<std::byte> message;  // of a loaded pipeline, with this run's constants
   std::optional<SecretKeys> keys;  // until it runs
   QueryLimits::Place running;      // outlives the run
   QueryLimits::Place waiting;
@@ -161,6 +165,32 @@ Next answer_query(Call& call, QueryState& state, std::string_view rows) {
   wire::ResponseHeader header{};
   header.version = numbers.rows_sent;
   return call.answer(header, {base::bytes_of(numbers), rows});
+}
+
+struct RunRefusal {
+  Error error;
+  std::string words;
+};
+
+/// The pipeline that a run of a loaded one means.
+std::expected<std::vector<std::byte>, RunRefusal> message_of_run(
+    const LoadedPipelines& loaded, std::uint32_t table, std::span<const std::byte> payload) {
+  const auto refuse = [](Code code, std::string words) {
+    return std::unexpected(RunRefusal{{code, 0, 0}, std::move(words)});
+  };
+  auto run = table::decode_loaded_run(payload);
+  if (!run) return refuse(Code::invalid_argument, run.error().message());
+  const auto kept = loaded.find(run->pipeline);
+  if (!kept) {
+    return refuse(Code::not_found, "this session keeps no pipeline of the number " +
+                                       std::to_string(run->pipeline) + ": load it again");
+  }
+  if (kept->table != table) {
+    return refuse(Code::invalid_argument, "the pipeline was loaded for another table");
+  }
+  auto message = table::with_constants(kept->message, std::move(run->constants));
+  if (!message) return refuse(Code::invalid_argument, message.error().message());
+  return *std::move(message);
 }
 
 // So many queries run, so many wait, and more are refused.
@@ -189,6 +219,16 @@ Next begin_query(Call& call, QueryState& state) {
     }
     state.counted.begin(std::move(found), services.query_counts);
   }
+  if (const auto payload = bytes_of_text(call.payload());
+      table::is_loaded_run(payload) && state.message.empty()) {
+    auto message =
+        message_of_run(call.connection().pipelines, state.counted.table()->id(), payload);
+    if (!message) {
+      state.counted.fail();
+      return call.fail(message.error().error, message.error().words);
+    }
+    state.message = *std::move(message);
+  }
   if (state.counted.table()->dropped()) {
     state.counted.fail();
     return call.fail({Code::dropped, 0, 0});
@@ -205,8 +245,12 @@ Next begin_query(Call& call, QueryState& state) {
   }
   state.waiting = {};
   state.counted.run();
-  state.run = std::make_unique<QueryRun>(state.counted.table(), call.payload(), limits,
-                                         services.regexes, Services::draw(), std::move(state.keys));
+  const std::string_view pipeline =
+      state.message.empty() ? call.payload()
+                            : std::string_view(reinterpret_cast<const char*>(state.message.data()),
+                                               state.message.size());
+  state.run = std::make_unique<QueryRun>(state.counted.table(), pipeline, limits, services.regexes,
+                                         Services::draw(), std::move(state.keys));
   return call.helper_steps([&run = *state.run](StepContext& context) { return run.step(context); });
 }
 

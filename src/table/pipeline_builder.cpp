@@ -67,7 +67,7 @@ PipelineBuilder::NodeId PipelineBuilder::append(ExpressionKind kind, std::size_t
   return static_cast<NodeId>(nodes_.size() - 1);
 }
 
-std::size_t PipelineBuilder::append_constant(const Constant& value) {
+wire::ConstantValue constant_value(const Constant& value, std::string& heap) {
   wire::ConstantValue constant{};
   constant.kind = static_cast<std::uint8_t>(value.type.kind);
   constant.scale = value.type.scale;
@@ -76,14 +76,18 @@ std::size_t PipelineBuilder::append_constant(const Constant& value) {
     switch (value.type.kind) {
       case ValueKind::text:
         constant.bytes = static_cast<std::uint32_t>(value.text.size());
-        constant.value = heap_.size();
-        heap_ += value.text;
+        constant.value = heap.size();
+        heap += value.text;
         break;
       case ValueKind::real: constant.value = std::bit_cast<std::uint64_t>(value.real); break;
       default: constant.value = static_cast<std::uint64_t>(value.number); break;
     }
   }
-  constants_.push_back(constant);
+  return constant;
+}
+
+std::size_t PipelineBuilder::append_constant(const Constant& value) {
+  constants_.push_back(constant_value(value, heap_));
   return constants_.size() - 1;
 }
 

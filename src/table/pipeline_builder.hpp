@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,6 +36,9 @@ namespace espalier::table {
 [[nodiscard]] Constant text_constant(std::string_view text);
 /// Null, of a kind.
 [[nodiscard]] Constant null_constant(wire::ValueKind kind);
+
+/// As a message has it; its text goes behind what the heap has.
+[[nodiscard]] wire::ConstantValue constant_value(const Constant& value, std::string& heap);
 
 class PipelineBuilder {
  public:

@@ -59,8 +59,10 @@ enum class OffloadId : std::uint8_t {
   landing_open = 35,     // payload: 8 bytes, how many may be written; answers a LandingGrant
   landing_close = 36,    // payload: 8 bytes, the window
   table_commit = 37,     // map: the table's id; payload: LandedRows
+  pipeline_load = 40,    // map: the table's id; payload: pipeline; answers its number
+  pipeline_drop = 41,    // payload: numbers of pipelines, 8 bytes each
 };
-inline constexpr std::uint32_t kOffloadIds = 38;
+inline constexpr std::uint32_t kOffloadIds = 42;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;

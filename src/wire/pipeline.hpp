@@ -42,6 +42,20 @@ static_assert(sizeof(PipelineHeader) == 32 && offsetof(PipelineHeader, bytes) ==
               offsetof(PipelineHeader, heap_bytes) == 20 &&
               std::has_unique_object_representations_v<PipelineHeader>);
 
+/// A run of a pipeline that the node keeps, in place of the pipeline: this, then all its constants
+/// anew, then the heap that their texts lie in, with zeros up to a multiple of 8.
+struct LoadedRun {
+  std::uint32_t magic;      // kLoadedRunMagic
+  std::uint16_t version;    // kPipelineVersion
+  std::uint16_t constants;  // as many as the pipeline has, each of its type
+  std::uint32_t bytes;      // of all
+  std::uint32_t heap_bytes;
+  std::uint64_t pipeline;  // its number, which pipeline_load answered
+};
+inline constexpr std::uint32_t kLoadedRunMagic = 0x5250'5345;  // "ESPR"
+static_assert(sizeof(LoadedRun) == 24 && offsetof(LoadedRun, pipeline) == 16 &&
+              std::has_unique_object_representations_v<LoadedRun>);
+
 /// What an operator does. Operators come in the order of these numbers; filters may be several.
 enum class OperatorKind : std::uint16_t {
   invalid = 0,

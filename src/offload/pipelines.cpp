@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Offloads that keep pipelines for a session, to be run by their numbers.
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/bytes.hpp"
+#include "offload/call.hpp"
+#include "offload/connection.hpp"
+#include "offload/loaded_pipelines.hpp"
+#include "offload/payload_reader.hpp"
+#include "table/pipeline.hpp"
+#include "table/table.hpp"
+
+namespace espalier::offload {
+namespace {
+
+/// What a helper made of a pipeline that is to be kept.
+struct LoadState {
+  std::shared_ptr<table::Table> table;
+  std::optional<table::PipelineResult<table::PipelineMessage>> done;
+};
+
+// Checked whole now, regular expressions too, so that what is wrong is told when it is loaded.
+table::PipelineResult<table::PipelineMessage> checked(std::span<const std::byte> bytes,
+                                                      const table::Table& table,
+                                                      table::RegexCompiler& regexes) {
+  auto message = table::decode_pipeline(bytes);
+  if (!message) return message;
+  auto pipeline = table::check_pipeline(*message, table.schema());
+  if (!pipeline) return std::unexpected(std::move(pipeline.error()));
+  if (auto compiled = table::compile_regexes(*pipeline, regexes); !compiled) {
+    return std::unexpected(std::move(compiled.error()));
+  }
+  return message;
+}
+
+Next pipeline_load(Call& call) {
+  LoadState& state = call.state<LoadState>();
+  if (!state.table) {
+    state.table = call.services().catalog().find<table::Table>(call.map_number());
+    if (!state.table) return call.fail({Code::not_found, 0, call.map_number()});
+    return call.helper(
+        [&state, bytes = bytes_of_text(call.payload()), &regexes = call.services().regexes] {
+          state.done.emplace(checked(bytes, *state.table, regexes));
+        });
+  }
+  auto& done = *state.done;
+  if (!done) return call.fail({Code::invalid_argument, 0, 0}, done.error().message());
+  LoadedPipelines& loaded = call.connection().pipelines;
+  const auto number = loaded.keep({state.table->id(), *std::move(done)});
+  if (!number) {
+    const bool many = number.error().code == Code::too_many_participants;
+    return call.fail(number.error(),
+                     many ? "this session keeps 256 pipelines already: drop one that is not needed"
+                          : "the node has no memory for another pipeline of this session");
+  }
+  wire::ResponseHeader header{};
+  header.version = *number;
+  return call.answer(header);
+}
+
+// Those that are not there are dropped already, by whoever.
+Next pipeline_drop(Call& call) {
+  std::uint64_t dropped = 0;
+  for (std::string_view left = call.payload(); left.size() >= sizeof(std::uint64_t);
+       left.remove_prefix(sizeof(std::uint64_t))) {
+    std::uint64_t number = 0;
+    std::memcpy(&number, left.data(), sizeof number);
+    dropped += call.connection().pipelines.drop(number) ? 1 : 0;
+  }
+  wire::ResponseHeader header{};
+  header.version = dropped;
+  return call.answer(header);
+}
+
+const Offload kOffloads[] = {
+    {.id = wire::OffloadId::pipeline_load,
+     .name = "pipeline_load",
+     .format = "map: the table's id; payload: a pipeline",
+     .summary = "checks a pipeline and keeps it for this session; answers its number",
+     .right = Right::read,
+     .limits = {.payload_bytes_max = wire::kPipelineBytesMax},
+     .step = pipeline_load},
+    {.id = wire::OffloadId::pipeline_drop,
+     .name = "pipeline_drop",
+     .format = "payload: numbers of pipelines, 8 bytes each",
+     .summary = "forgets them; answers how many there were",
+     .right = Right::read,
+     .limits = {.payload_bytes_min = sizeof(std::uint64_t),
+                .payload_bytes_max = LoadedPipelines::kMost * sizeof(std::uint64_t)},
+     .step = pipeline_drop},
+};
+
+}  // namespace
+
+std::span<const Offload> pipeline_offloads() { return kOffloads; }
+
+}  // namespace espalier::offload
