@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bench/run_fabric.hpp"
+#include "bench/run_in_network.hpp"
 #include "bench/run_latency.hpp"
 #include "bench/run_memory.hpp"
 #include "bench/run_rings.hpp"
@@ -213,6 +214,22 @@ void add_memory(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   choose(command, options, output, chosen, run_memory);
 }
 
+void add_in_network(CLI::App& app, const Output& output, cmdline::Action& chosen) {
+  CLI::App& command =
+      *app.add_subcommand("in-network", "READs that are left when switches know the tree's top");
+  const auto options = std::make_shared<InNetworkOptions>();
+  add_list(command, "--experiment", options->experiments,
+           in_network_experiment_names() + "; by default all");
+  add_number(command, "--keys", options->keys, "of the tree; scale: half to five times as many");
+  add_number(command, "--fanout", options->fanout, "children of a node");
+  add_number(command, "--ranges", options->ranges, "of the fat root");
+  add_number(command, "--sets", options->sets, "layers of nodes below it");
+  add_number(command, "--nodes-per-set", options->nodes_per_set, "nodes in each");
+  add_number(command, "--seed", options->seed, "of how ranks are scattered over keys");
+  command.add_flag("--json", options->json, "JSON lines instead of a table");
+  choose(command, options, output, chosen, run_in_network);
+}
+
 void add_rings(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   CLI::App& command = *app.add_subcommand("rings", "how requests could travel in shared memory");
   const auto options = std::make_shared<RingsOptions>();
@@ -331,6 +348,7 @@ void add_bench_commands(CLI::App& app, const Output& output, cmdline::Action& ch
   add_ycsb(app, output, chosen);
   add_tree(app, output, chosen);
   add_memory(app, output, chosen);
+  add_in_network(app, output, chosen);
   add_rings(app, output, chosen);
   add_rpc(app, output, chosen);
   add_table(app, output, chosen);

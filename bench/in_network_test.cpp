@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <stdexcept>
+
+#include "bench/rank_tree.hpp"
+#include "bench/report.hpp"
+#include "bench/run_in_network.hpp"
+#include "dataplane/compiler.hpp"
+
+namespace espalier::bench {
+namespace {
+
+TEST(RankTree, WithoutTablesEachKeyTakesALevelMoreThanTheTreeHas) {
+  const auto accesses = scattered_ranks(1000, 0.99, 1);
+  const RankTree tree = make_rank_tree(accesses, 12);
+  EXPECT_EQ(tree.levels, 3u);
+  const auto tables = dataplane::compile(tree.tree, {.ranges = 1, .sets = 0}).tables;
+  const Trips trips = count_trips(tree, tables, accesses);
+  EXPECT_DOUBLE_EQ(trips.mean, 4);
+  EXPECT_EQ(trips.p99, 4u);
+}
+
+TEST(RankTree, TablesOfAllNodesLeaveOneRead) {
+  const auto accesses = scattered_ranks(1000, 0.99, 1);
+  const RankTree tree = make_rank_tree(accesses, 12);
+  const auto tables = dataplane::compile(tree.tree, {.ranges = 12, .sets = 2}).tables;
+  EXPECT_DOUBLE_EQ(count_trips(tree, tables, accesses).mean, 1);
+}
+
+TEST(RunInNetwork, PrintsAllMeasurements) {
+  InNetworkOptions options;
+  options.keys = 2000;
+  options.ranges = 20;
+  options.nodes_per_set = 30;
+  options.json = true;
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(run_in_network(options, {out, err}), 0);
+  std::istringstream lines(out.str());
+  std::vector<Json> read;
+  for (std::string line; std::getline(lines, line);) read.push_back(Json::parse(line));
+  ASSERT_EQ(read.size(), 6u + 5u + 3u + 7u + 4u + 1u);
+  EXPECT_EQ(read.back().at("measurements"), 25);
+  const auto reads = [&read](std::size_t line) {
+    return read[line].at("round_trips_per_op").get<double>();
+  };
+  // Other requests than the tables were made from take more READs, more layers fewer.
+  EXPECT_LT(reads(6), reads(10));
+  EXPECT_GT(reads(21), reads(24));
+  EXPECT_EQ(read[21].at("sets"), 0);
+
+  options.json = false;
+  options.experiments = {"layers"};
+  std::ostringstream table;
+  EXPECT_EQ(run_in_network(options, {table, err}), 0);
+  EXPECT_NE(table.str().find("total: 4 measurements"), std::string::npos);
+  EXPECT_EQ(err.str(), "");
+}
+
+TEST(RunInNetwork, RefusesOptionsWithASentence) {
+  const auto problem = [](auto change) {
+    InNetworkOptions options;
+    change(options);
+    return problem_of(options).value_or("none");
+  };
+  EXPECT_EQ(problem([](InNetworkOptions&) {}), "none");
+  EXPECT_EQ(problem([](InNetworkOptions& o) { o.keys = 1; }), "--keys must be 2 to 100000000");
+  EXPECT_EQ(problem([](InNetworkOptions& o) { o.ranges = 0; }), "--ranges must be 1 to 65536");
+  EXPECT_EQ(problem([](InNetworkOptions& o) { o.fanout = 1; }), "--fanout must be 2 to 1024");
+  EXPECT_EQ(problem([](InNetworkOptions& o) { o.experiments = {"x"}; }),
+            "--experiment: 'x' is not one of: scale, changed, skew, nodes, layers");
+  InNetworkOptions wrong;
+  wrong.sets = 9;
+  std::ostringstream out;
+  EXPECT_THROW(run_in_network(wrong, {out, out}), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace espalier::bench

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trees as [Fat-B+Tree §V] has them, built from ranks: every node has as many children, one leaf for
+// each key, and a key was asked for as its rank says, with ranks scattered over the keys.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "dataplane/index_tables.hpp"
+#include "dataplane/tree_image.hpp"
+
+namespace espalier::bench {
+
+struct RankTree {
+  std::uint32_t levels = 0;  // of nodes above the leaves
+  std::uint64_t step = 0;    // key i is i * step
+  dataplane::TreeImage tree;
+};
+
+/// How often each key is asked for, in proportion: 1 / (rank + 1)^theta, the ranks scattered by the
+/// seed. They sum to about 2^50. Cost: a power for each key.
+[[nodiscard]] std::vector<std::uint64_t> scattered_ranks(std::uint64_t keys, double theta,
+                                                         std::uint64_t seed);
+
+/// Requires: fanout >= 2, keys.
+[[nodiscard]] RankTree make_rank_tree(const std::vector<std::uint64_t>& accesses,
+                                      std::uint32_t fanout);
+
+/// What READs are left with these tables: from the node that they find down to the leaf, itself
+/// counted. `shares[n]` is the part of all accesses that takes n READs.
+struct Trips {
+  double mean = 0;
+  std::uint32_t p99 = 0;
+  std::vector<double> shares;
+};
+
+/// Exactly, over all keys. Cost: a lookup for each key.
+[[nodiscard]] Trips count_trips(const RankTree& tree, const dataplane::IndexTables& tables,
+                                const std::vector<std::uint64_t>& accesses);
+
+}  // namespace espalier::bench
