@@ -158,7 +158,7 @@ TEST(Readme, TheOffloadOfTheDocumentsIsTheOneThatIsTested) {
 
 TEST(Readme, TheProgramOfTablesIsTheOneThatIsBuilt) {
   const auto programs = blocks(read(kRoot / "docs/tables.md"), "cpp");
-  ASSERT_EQ(programs.size(), 1u);
+  ASSERT_FALSE(programs.empty());  // the others are parts of one
   EXPECT_EQ(programs.front(), read(kRoot / "example/first_table.cpp"));
 }
 
