@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # A rolling load on one node: clients come, work, break the rules, go and are killed, and at the end
-# the node must hold no more than at half time (docs/testing.md). First all come by its socket, then
-# over fabrics too.
+# the node must hold what it held when many had come (docs/testing.md). First all come by its
+# socket, then over fabrics too.
 #
 #   scripts/load-test.sh [SECONDS]    of each, default 600
 #
