@@ -23,6 +23,7 @@ class NodeXdpTest : public NodeFixture {
  protected:
   void SetUp() override {
     if (const std::string missing = fabric::xdp::open_cable(network_); !missing.empty()) {
+      // Not every machine lets us make namespaces with AF_XDP; tests/skips.txt lists these.
       GTEST_SKIP() << missing;
     }
     config_.node.fabric = "roce+xdp://" + NetworkNamespaces::interface_of(1) + "/10.77.0.2/1";

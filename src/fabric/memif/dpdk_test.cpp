@@ -79,6 +79,7 @@ struct Testpmd {
 };
 
 TEST(MemifDpdkSlow, AllVerbsThroughTestpmd) {
+  // DPDK is a peer to be tested with, and no part of us; tests/skips.txt lists this.
   if (access(kProgram, X_OK) != 0) GTEST_SKIP() << kProgram << " is not installed";
   Testpmd between;
   const MemifCounters& near = between.near->counters();

@@ -39,6 +39,7 @@ class RoceNamespacesSlow : public ::testing::Test {
   void SetUp() override {
     std::string why;
     network = NetworkNamespaces::open(why);
+    // Containers often may make no namespaces; tests/skips.txt lists all of these.
     if (!network) GTEST_SKIP() << why;
   }
 
@@ -95,6 +96,7 @@ TEST_F(RoceNamespacesSlow, AllVerbsOverACableThatIsBad) {
       bad = bad && network->run(side, "tc qdisc replace dev veth" + std::to_string(side) +
                                           " root netem " + how);
     }
+    // Bad weather is the kernel's netem, which some are built without.
     if (!bad) GTEST_SKIP() << "no netem: " << network->said();
     for (const bool is_v6 : {false, true}) {
       const EndpointCounters counted = talk(is_v6, 60);
@@ -173,6 +175,7 @@ TEST_F(RoceNamespacesSlow, OthersReadWhatIsOnTheCable) {
         << network->said();
   }
   const Capture capture(*network);
+  // Captures take a right of their own.
   if (!capture.works()) GTEST_SKIP() << "no captures: " << std::strerror(errno);
   for (const bool is_v6 : {false, true}) talk(is_v6, 100);
   std::vector<std::vector<std::byte>> ours;
