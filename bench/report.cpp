@@ -123,6 +123,15 @@ void Table::print(const std::vector<std::string>& cells) {
   out_ << line << std::endl;  // people watch
 }
 
+void print_measurements(std::ostream& out, std::string_view bench, std::uint64_t count, bool json) {
+  if (!json) return fmt::print(out, "total: {} measurements\n", count);
+  Json line;
+  line["bench"] = bench;
+  line["total"] = true;
+  line["measurements"] = count;
+  print_line(out, line);
+}
+
 void say_answers_differ(const Output& output) {
   fmt::print(output.err,
              "espalier-bench: the targets did not answer alike, so one of them is wrong: compare "

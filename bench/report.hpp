@@ -45,6 +45,9 @@ using cmdline::short_number;
 /// Prints one line of JSON.
 void print_line(std::ostream& out, const Json& line);
 
+/// The last line of a benchmark that compares nothing: how many measurements there were.
+void print_measurements(std::ostream& out, std::string_view bench, std::uint64_t count, bool json);
+
 /// Says on standard error why the benchmark fails although it ran to its end.
 void say_answers_differ(const Output& output);
 

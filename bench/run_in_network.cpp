@@ -24,7 +24,7 @@ constexpr double kTheta = base::kZipfTheta;
 
 double rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
-// One measurement: the tree, the tables, and who asks.
+// One measurement: the tree, the tables, and the requests.
 struct Point {
   std::string workload;
   std::uint64_t keys = 0;
@@ -195,15 +195,7 @@ int run_in_network(const InNetworkOptions& options, const Output& output) {
                         std::ranges::find(options.experiments, name) != options.experiments.end();
     if (wanted) run.run(name);
   }
-  if (options.json) {
-    Json line;
-    line["bench"] = "in-network";
-    line["total"] = true;
-    line["measurements"] = run.measurements();
-    print_line(output.out, line);
-  } else {
-    fmt::print(output.out, "total: {} measurements\n", run.measurements());
-  }
+  print_measurements(output.out, "in-network", run.measurements(), options.json);
   return 0;
 }
 

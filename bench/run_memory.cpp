@@ -35,13 +35,13 @@ class MemoryRun {
         out_(output.out),
         progress_(output),
         table_(output.out, {{"measure", -10},
-                             {"block", 8},
-                             {"chains", 6},
-                             {"ns", 8},
-                             {"M lines/s", 9},
-                             {"GB/s", 7},
-                             {"probe ns", 11},
-                             {"pages", -30}}) {}
+                            {"block", 8},
+                            {"chains", 6},
+                            {"ns", 8},
+                            {"M lines/s", 9},
+                            {"GB/s", 7},
+                            {"probe ns", 11},
+                            {"pages", -30}}) {}
 
   void latency() {
     for (std::uint64_t bytes = kBytesMin; bytes <= options_.bytes_max; bytes *= 2) {
@@ -155,15 +155,7 @@ int run_memory(const MemoryOptions& options, const Output& output) {
     run.in_flight();
     run.bandwidth();
   });
-  if (options.json) {
-    Json line;
-    line["bench"] = "memory";
-    line["total"] = true;
-    line["measurements"] = run.measurements();
-    print_line(output.out, line);
-  } else {
-    fmt::print(output.out, "total: {} measurements\n", run.measurements());
-  }
+  print_measurements(output.out, "memory", run.measurements(), options.json);
   return 0;
 }
 

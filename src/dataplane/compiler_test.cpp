@@ -60,6 +60,10 @@ TEST(IndexCompiler, ATreeThatFitsIsWalkedToItsLeaves) {
   EXPECT_EQ(find(compiled.tables, ~std::uint64_t{0}), (Found{12 * 12 * 12 * 64, 2}));
 }
 
+TEST(IndexCompiler, ATreeOfOneLeafLeadsThere) {
+  EXPECT_EQ(find(compile(even_tree(0, 1, 1, {1}), {}).tables, 9).address, 64u);
+}
+
 TEST(IndexCompiler, HotNodesAreInTheSets) {
   std::vector<std::uint64_t> accesses(64, 1);
   for (std::size_t i = 32; i < 36; ++i) accesses[i] = 50;

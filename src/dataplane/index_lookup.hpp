@@ -2,7 +2,7 @@
 // Tables in the form that a processor searches fastest: the fat root as one sorted array, the nodes
 // of a set side by side with pivots and ways apart. Answers as find() does (index_tables.hpp).
 //
-// Thread: any while nobody changes it.
+// Thread: any while it is not changed.
 #pragma once
 
 #include <array>

@@ -17,7 +17,7 @@ TEST(IndexLookup, RunsAreTheRangesThatTablesWereMadeOf) {
   for (std::uint32_t i = 0; i < lows.size(); ++i) EXPECT_EQ(runs[i], (RangeRun{lows[i], i}));
 }
 
-// Tables of any kind, such as nobody compiles: results that come again, gaps, few bits.
+// Tables of any kind, such as are never compiled: results that come again, gaps, few bits.
 TEST(IndexLookup, RunsSayWhatTablesOfAnyKindSay) {
   base::Random random(base::seed_from_environment(1));
   for (int round = 0; round < 300; ++round) {

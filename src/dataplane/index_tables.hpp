@@ -12,7 +12,7 @@
 // How a set compares (set_lookup.hpp): each pivot in two halves of 32 bits, which gives a bit each,
 // ones for all pivots up to the key and zeros behind them; these bits choose the way.
 //
-// Thread: any while nobody changes it.
+// Thread: any while it is not changed.
 #pragma once
 
 #include <array>

@@ -1,56 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/key_number.hpp"
 
-#include <algorithm>
-#include <cstring>
 #include <limits>
 #include <optional>
 
 #include "base/assert.hpp"
+#include "base/bytes.hpp"
 
 namespace espalier::dataplane {
 namespace {
 
 constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
-constexpr std::size_t kNumberBytes = sizeof(std::uint64_t);
-
 // Whether all keys with the number of this one are at least it: then the number alone tells on
 // which side of it a key lies. The least key of a number has no zeros at its end, for without them
 // it would be less and have the same number. The number 0 is also that of keys below the prefix.
-bool is_least_of_its_number(KeyBytes prefix, KeyBytes key) {
-  if (key.size() < prefix.size() || !std::ranges::equal(prefix, key.first(prefix.size()))) {
-    return false;
-  }
-  const KeyBytes rest = key.subspan(prefix.size());
-  return !rest.empty() && rest.size() <= kNumberBytes && rest.back() != std::byte{0};
+bool is_least_of_its_number(std::string_view prefix, std::string_view key) {
+  if (!key.starts_with(prefix)) return false;
+  const std::string_view rest = key.substr(prefix.size());
+  return !rest.empty() && rest.size() <= sizeof(std::uint64_t) && rest.back() != '\0';
 }
 
 }  // namespace
 
-std::uint64_t key_number(KeyBytes prefix, KeyBytes key) {
-  const std::size_t common = std::min(prefix.size(), key.size());
-  const int order = common == 0 ? 0 : std::memcmp(key.data(), prefix.data(), common);
-  if (order != 0) return order < 0 ? 0 : kLargest;
-  if (key.size() < prefix.size()) return 0;
-  const KeyBytes rest = key.subspan(prefix.size());
-  std::uint64_t number = 0;
-  for (std::size_t i = 0; i < kNumberBytes; ++i) {
-    number = number << 8 | (i < rest.size() ? std::to_integer<std::uint64_t>(rest[i]) : 0);
-  }
-  return number;
+std::uint64_t key_number(std::string_view prefix, std::string_view key) {
+  if (key.starts_with(prefix)) return base::load_be64_prefix(key.substr(prefix.size()));
+  return base::compare(key, prefix) < 0 ? 0 : kLargest;
 }
 
-std::size_t shared_prefix(std::span<const KeyBytes> keys) {
+std::size_t shared_prefix(std::span<const std::string_view> keys) {
   if (keys.empty()) return 0;
-  std::size_t shared = keys.front().size();
-  for (const KeyBytes key : keys) {
-    const auto ends = std::ranges::mismatch(keys.front().first(shared), key);
-    shared = static_cast<std::size_t>(ends.in1 - keys.front().begin());
+  std::string_view shared = keys.front();
+  for (const std::string_view key : keys) {
+    shared = shared.substr(0, base::common_prefix_bytes(shared, key));
   }
-  return shared;
+  return shared.size();
 }
 
-Branches number_branches(KeyBytes prefix, std::span<const KeyBytes> separators,
+Branches number_branches(std::string_view prefix, std::span<const std::string_view> separators,
                          std::span<const NodeNumber> children) {
   ESPALIER_ASSERT(separators.size() + 1 == children.size());
   Branches made;

@@ -12,18 +12,15 @@
 namespace espalier::dataplane {
 namespace {
 
-KeyBytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
-
-std::uint64_t number(const std::string& prefix, const std::string& key) {
-  return key_number(bytes_of(prefix), bytes_of(key));
+std::uint64_t number(std::string_view prefix, std::string_view key) {
+  return key_number(prefix, key);
 }
 
 Branches branches(const std::string& prefix, const std::vector<std::string>& separators) {
-  std::vector<KeyBytes> keys;
-  for (const std::string& of : separators) keys.push_back(bytes_of(of));
+  const std::vector<std::string_view> keys(separators.begin(), separators.end());
   std::vector<NodeNumber> children;
   for (NodeNumber i = 0; i <= separators.size(); ++i) children.push_back(i);
-  return number_branches(bytes_of(prefix), keys, children);
+  return number_branches(prefix, keys, children);
 }
 
 TEST(KeyNumber, TheEightBytesBehindThePrefixCount) {
@@ -38,8 +35,8 @@ TEST(KeyNumber, TheEightBytesBehindThePrefixCount) {
 
 TEST(KeyNumber, WhatKeysShare) {
   const std::string a = "user1", b = "user12", c = "user2";
-  EXPECT_EQ(shared_prefix(std::vector{bytes_of(a), bytes_of(b), bytes_of(c)}), 4u);
-  EXPECT_EQ(shared_prefix(std::vector{bytes_of(a), bytes_of(b)}), 5u);
+  EXPECT_EQ(shared_prefix(std::vector<std::string_view>{a, b, c}), 4u);
+  EXPECT_EQ(shared_prefix(std::vector<std::string_view>{a, b}), 5u);
   EXPECT_EQ(shared_prefix({}), 0u);
 }
 

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/p4_entries.hpp"
 
-#include <charconv>
 #include <initializer_list>
 #include <string_view>
 
 #include "base/assert.hpp"
+#include "dataplane/hexadecimal.hpp"
 
 namespace espalier::dataplane {
 namespace {
-
-std::string hex(std::uint64_t number) {
-  char text[16];
-  const auto end = std::to_chars(text, text + sizeof text, number, 16).ptr;
-  return "0x" + std::string(text, end);
-}
 
 // Lines of one table after another.
 class Writer {
@@ -27,13 +21,13 @@ class Writer {
     text_ += action;
     return *this;
   }
-  Writer& match(std::uint64_t number) { return word(hex(number)); }
+  Writer& match(std::uint64_t number) { return word(hexadecimal(number)); }
   Writer& match_range(std::uint64_t first, std::uint64_t last) {
-    return word(hex(first) + "->" + hex(last));
+    return word(hexadecimal(first) + "->" + hexadecimal(last));
   }
   /// Goes from what is matched to what the action is given.
   Writer& then() { return word("=>"); }
-  Writer& give(std::uint64_t number) { return word(hex(number)); }
+  Writer& give(std::uint64_t number) { return word(hexadecimal(number)); }
   Writer& give(const Way& way) {
     const bool leads = way.next != kNoNode;
     return give(way.address).give(leads ? 1 : 0).give(leads ? way.next : 0);

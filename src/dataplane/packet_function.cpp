@@ -7,9 +7,10 @@
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
-#include "dataplane/frame_layout.hpp"
 #include "dataplane/planted_dataplane_bugs.hpp"
 #include "fabric/roce/icrc.hpp"
+#include "wire/ethernet.hpp"
+#include "wire/roce.hpp"
 
 namespace espalier::dataplane {
 namespace {
@@ -17,15 +18,22 @@ namespace {
 using base::load_be;
 using base::planted;
 using base::store_be;
+using wire::kEthernetBytes;
+using wire::kEtherTypeIpv4;
+using wire::kEtherTypeIpv6;
+using wire::kEtherTypeServiceVlan;
+using wire::kEtherTypeVlan;
+using wire::kIpProtocolUdp;
+using wire::kIpv4Bytes;
+using wire::kIpv6Bytes;
+using wire::kUdpBytes;
+using wire::kUdpChecksumOffset;
+using wire::kVlanTagBytes;
 using wire::roce::BthBytes;
+using wire::roce::kReadRequestBytes;
 using wire::roce::RethBytes;
 
-constexpr std::size_t kEthernetBytes = 14;
-constexpr std::size_t kTagBytes = 4;
 constexpr std::size_t kTagsMax = 2;
-constexpr std::size_t kV4BytesMin = 20;
-constexpr std::size_t kV6Bytes = 40;
-constexpr std::size_t kChecksumOffset = 6;       // in UDP
 constexpr std::uint16_t kFragmentBits = 0x3FFF;  // "more follow" and the place
 
 std::uint8_t load8(const std::byte* at) { return std::to_integer<std::uint8_t>(*at); }
@@ -33,18 +41,19 @@ std::uint16_t load16(const std::byte* at) { return load_be<std::uint16_t>(at); }
 
 // The bytes of the IP header, if what follows it is a UDP datagram of just a READ request; else 0.
 std::size_t v4_header_bytes(std::span<const std::byte> ip) {
-  if (ip.size() < kV4BytesMin || load8(ip.data()) >> 4 != 4) return 0;
+  if (ip.size() < kIpv4Bytes || load8(ip.data()) >> 4 != 4) return 0;
   const std::size_t header = std::size_t{load8(ip.data()) & 0x0Fu} * 4;
-  if (header < kV4BytesMin || load16(ip.data() + 2) != header + kUdpBytes + kRequestBytes) return 0;
-  if ((load16(ip.data() + 6) & kFragmentBits) != 0 || load8(ip.data() + 9) != kProtocolUdp)
+  if (header < kIpv4Bytes || load16(ip.data() + 2) != header + kUdpBytes + kReadRequestBytes)
+    return 0;
+  if ((load16(ip.data() + 6) & kFragmentBits) != 0 || load8(ip.data() + 9) != kIpProtocolUdp)
     return 0;
   return header;
 }
 
 std::size_t v6_header_bytes(std::span<const std::byte> ip) {
-  if (ip.size() < kV6Bytes || load8(ip.data()) >> 4 != 6) return 0;
-  if (load16(ip.data() + 4) != kUdpBytes + kRequestBytes) return 0;
-  return load8(ip.data() + 6) == kProtocolUdp ? kV6Bytes : 0;
+  if (ip.size() < kIpv6Bytes || load8(ip.data()) >> 4 != 6) return 0;
+  if (load16(ip.data() + 4) != kUdpBytes + kReadRequestBytes) return 0;
+  return load8(ip.data() + 6) == kIpProtocolUdp ? kIpv6Bytes : 0;
 }
 
 // The words of what changes, as they stand in the frame: address, key, and ICRC.
@@ -54,7 +63,7 @@ Changing changing_bytes(const std::byte* ib) {
   Changing bytes;
   constexpr std::size_t kBefore = offsetof(RethBytes, length);
   std::memcpy(bytes.data(), ib + sizeof(BthBytes), kBefore);
-  std::memcpy(bytes.data() + kBefore, ib + kRequestBytes - wire::roce::kIcrcBytes,
+  std::memcpy(bytes.data() + kBefore, ib + kReadRequestBytes - wire::roce::kIcrcBytes,
               wire::roce::kIcrcBytes);
   return bytes;
 }
@@ -70,7 +79,7 @@ std::uint32_t sum_words(const Changing& bytes, std::uint16_t flipped) {
 // The checksum for the new bytes, by the difference [RFC 1624]. All of them lie at even distances
 // from the header. One that comes to 0 is written as all ones, for 0 says that there is none.
 void mend_checksum(std::byte* udp, const Changing& before, const Changing& after) {
-  std::byte* const at = udp + kChecksumOffset;
+  std::byte* const at = udp + kUdpChecksumOffset;
   std::uint32_t sum = static_cast<std::uint16_t>(~load16(at));
   sum += sum_words(before, 0xFFFF) + sum_words(after, 0);
   while (sum > 0xFFFF) sum = (sum & 0xFFFF) + (sum >> 16);
@@ -85,25 +94,25 @@ ReadRequestParts find_read_request(std::span<std::byte> frame) {
   if (frame.size() < at) return {};
   std::uint16_t type = load16(frame.data() + at - 2);
   for (std::size_t tags = 0; tags < kTagsMax; ++tags) {
-    if (type != kTypeVlan && type != kTypeServiceVlan) break;
-    at += kTagBytes;
+    if (type != kEtherTypeVlan && type != kEtherTypeServiceVlan) break;
+    at += kVlanTagBytes;
     if (frame.size() < at) return {};
     type = load16(frame.data() + at - 2);
   }
   const auto ip = frame.subspan(at);
   std::size_t header = 0;
-  if (type == kTypeIpv4) header = v4_header_bytes(ip);
-  if (type == kTypeIpv6) header = v6_header_bytes(ip);
-  if (header == 0 || ip.size() < header + kUdpBytes + kRequestBytes) return {};
+  if (type == kEtherTypeIpv4) header = v4_header_bytes(ip);
+  if (type == kEtherTypeIpv6) header = v6_header_bytes(ip);
+  if (header == 0 || ip.size() < header + kUdpBytes + kReadRequestBytes) return {};
   std::byte* const udp = ip.data() + header;
   if (load16(udp + 2) != wire::roce::kUdpPort) return {};
-  if (load16(udp + 4) != kUdpBytes + kRequestBytes) return {};
+  if (load16(udp + 4) != kUdpBytes + kReadRequestBytes) return {};
   const std::byte* const bth = udp + kUdpBytes;
   constexpr auto kRead = static_cast<std::uint8_t>(wire::roce::PacketOpcode::read_request);
   constexpr std::uint8_t kFixed =
       wire::roce::kBthPadMask << wire::roce::kBthPadShift | wire::roce::kBthVersionMask;
   if (load8(bth) != kRead || (load8(bth + offsetof(BthBytes, flags)) & kFixed) != 0) return {};
-  return {ip.subspan(header + kUdpBytes, kRequestBytes), udp};
+  return {ip.subspan(header + kUdpBytes, kReadRequestBytes), udp};
 }
 
 void PacketFunction::add(const MapKeys& keys, const IndexTables& tables) {
@@ -126,7 +135,7 @@ Processed PacketFunction::process(std::span<std::byte> frame) const {
   const auto map = std::ranges::find(maps_, key, [](const Map& of) { return of.keys.keyed; });
   if (map == maps_.end()) return {};
   const Found found = map->lookup.find(load_be<std::uint64_t>(reth));
-  const bool has_checksum = load16(request.udp + kChecksumOffset) != 0;
+  const bool has_checksum = load16(request.udp + kUdpChecksumOffset) != 0;
   const Changing before = has_checksum ? changing_bytes(request.ib.data()) : Changing{};
   if (planted(Bug::icrc_not_updated)) {
     store_be(request.ib.data() + sizeof(BthBytes), found.address);

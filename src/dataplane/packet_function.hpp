@@ -11,7 +11,7 @@
 // The ICRC is mended by the difference (icrc.hpp), so that a frame that was damaged on its way here
 // is still refused where it arrives. Where UDP has a checksum, it is mended for both changes.
 //
-// Thread: any while nobody changes it.
+// Thread: any while it is not changed.
 #pragma once
 
 #include <cstddef>

@@ -9,9 +9,7 @@
 #include "dataplane/compiler.hpp"
 #include "dataplane/packet_function.hpp"
 #include "dataplane/testing/even_tree.hpp"
-#include "fabric/roce/frame.hpp"
-#include "fabric/roce/icrc.hpp"
-#include "fabric/roce/packet.hpp"
+#include "dataplane/testing/read_frame.hpp"
 
 namespace espalier::dataplane {
 namespace {
@@ -30,22 +28,9 @@ const TreeImage& tree() {
 
 std::vector<std::vector<std::byte>> make_frames(std::uint32_t key) {
   base::Random random(1);
-  fabric::roce::FrameHeader header;
-  header.flow.source = fabric::roce::IpAddress::v4(10, 0, 0, 1);
-  header.flow.destination = fabric::roce::IpAddress::v4(10, 0, 0, 2);
-  fabric::roce::Headers headers;
-  headers.bth.opcode = fabric::roce::PacketOpcode::read_request;
-  headers.reth.key = key;
-  headers.reth.length = 1024;
-  const std::size_t ib = fabric::roce::packet_bytes(headers.bth.opcode, 0);
-  const std::size_t before = fabric::roce::frame_header_bytes(header);
   std::vector<std::vector<std::byte>> frames;
   for (std::size_t i = 0; i < kFrames; ++i) {
-    headers.reth.address = random.below(std::uint64_t{248'832} * 0x1234'5678'9ABC);
-    auto& frame = frames.emplace_back(before + ib);
-    fabric::roce::write_frame_header(frame.data(), header, ib);
-    fabric::roce::write_packet(frame.data() + before, headers, {});
-    fabric::roce::Icrc(header.flow).seal(std::span(frame).subspan(before));
+    frames.push_back(keyed_frame(random.below(std::uint64_t{248'832} * 0x1234'5678'9ABC), key));
   }
   return frames;
 }

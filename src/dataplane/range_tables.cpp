@@ -44,7 +44,6 @@ class Builder {
   // another range begins, which leads on to the next stage.
   void fill(std::uint32_t stage, std::uint32_t table, const Part& part, std::vector<Part>& below) {
     const std::uint32_t shift = bits_ * (stages_ - 1 - stage);
-    const std::uint64_t cells = std::uint64_t{1} << bits_;
     std::vector<RangeEntry>& entries = made_.stages[stage];
     std::uint64_t cell = 0;
     std::uint32_t range = part.first_range;
@@ -70,8 +69,7 @@ class Builder {
     }
     // What is left has the last range, which is known already: by the preset, or by the entry that
     // led here.
-    ESPALIER_DEBUG_ASSERT(cell <= cells);
-    static_cast<void>(cells);
+    ESPALIER_DEBUG_ASSERT(cell <= std::uint64_t{1} << bits_);
   }
 
   static RangeEntry entry(std::uint32_t table, std::uint64_t first, std::uint64_t last,

@@ -112,32 +112,21 @@ class Layout {
              node_bits + number_bits(kWaysMax), kAddressBits + number_bits(next));
   }
 
+  [[nodiscard]] std::size_t sram_blocks(std::size_t entries, std::size_t bits) const {
+    return divide_up(bits, target_.sram_bits) * divide_up(entries, target_.sram_words);
+  }
   void add_sram(std::string name, std::size_t stage, std::size_t entries, std::size_t key_bits,
                 std::size_t action_bits) {
-    const std::size_t wide = divide_up(key_bits + action_bits, target_.sram_bits);
-    TableUse use{std::move(name),
-                 switch_,
-                 first_stage_ + stage,
-                 entries,
-                 key_bits,
-                 action_bits,
-                 wide * divide_up(entries, target_.sram_words),
-                 0};
-    made_.tables.push_back(std::move(use));
+    made_.tables.push_back({std::move(name), switch_, first_stage_ + stage, entries, key_bits,
+                            action_bits, sram_blocks(entries, key_bits + action_bits), 0});
   }
   // Keys in TCAM, what they lead to in SRAM.
   void add_tcam(std::string name, std::size_t stage, std::size_t entries, std::size_t key_bits,
                 std::size_t action_bits) {
-    const std::size_t wide = divide_up(key_bits, target_.tcam_bits);
-    TableUse use{std::move(name),
-                 switch_,
-                 first_stage_ + stage,
-                 entries,
-                 key_bits,
-                 action_bits,
-                 divide_up(action_bits, target_.sram_bits) * divide_up(entries, target_.sram_words),
-                 wide * divide_up(entries, target_.tcam_words)};
-    made_.tables.push_back(std::move(use));
+    const std::size_t blocks =
+        divide_up(key_bits, target_.tcam_bits) * divide_up(entries, target_.tcam_words);
+    made_.tables.push_back({std::move(name), switch_, first_stage_ + stage, entries, key_bits,
+                            action_bits, sram_blocks(entries, action_bits), blocks});
   }
 
   void check_stages() {

@@ -34,7 +34,6 @@ class TreeImage {
                       std::span<const std::uint64_t> separators,
                       std::span<const NodeNumber> children);
   void set_root(NodeNumber root) { root_ = root; }
-  void set_accesses(NodeNumber node, std::uint64_t accesses) { nodes_[node].accesses = accesses; }
   void set_address(NodeNumber node, std::uint64_t address) { nodes_[node].address = address; }
 
   [[nodiscard]] NodeNumber root() const { return root_; }

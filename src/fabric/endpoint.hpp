@@ -69,8 +69,8 @@ class Endpoint {
   /// Has everything leave that waits to: what was posted, and acknowledgements held back.
   virtual void flush() { progress(); }
   /// Sleeps until progress() may have something to do, somebody calls wake(), or for so long. What
-  /// has been told and nobody has polled does not end it: look at all queues of the endpoint first
-  /// (CompletionQueue::waiting()), for polling one of them makes progress for all.
+  /// has been completed and not been polled does not end it: look at all queues of the endpoint
+  /// first (CompletionQueue::waiting()), for polling one of them makes progress for all.
   virtual void wait(std::uint64_t timeout_ns) = 0;
   /// Ends a wait() that is going on, or the next one. Thread: any.
   virtual void wake() = 0;

@@ -100,6 +100,9 @@ struct RethBytes {
 static_assert(sizeof(RethBytes) == 16 && alignof(RethBytes) == 1);
 static_assert(offsetof(RethBytes, key) == 8 && offsetof(RethBytes, length) == 12);
 
+/// A READ request, from the BTH to the ICRC.
+inline constexpr std::size_t kReadRequestBytes = sizeof(BthBytes) + sizeof(RethBytes) + kIcrcBytes;
+
 /// Header of atomics.
 ///
 ///   0                 8     12            20        28

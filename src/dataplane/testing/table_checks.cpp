@@ -11,35 +11,12 @@
 #include "dataplane/index_lookup.hpp"
 #include "dataplane/installed_function.hpp"
 #include "dataplane/testing/random_tree.hpp"
-#include "fabric/roce/frame.hpp"
-#include "fabric/roce/icrc.hpp"
-#include "fabric/roce/packet.hpp"
+#include "dataplane/testing/read_frame.hpp"
 
 namespace espalier::dataplane {
 namespace {
 
 constexpr MapKeys kKeys{1, 2};
-
-fabric::roce::FrameHeader sample_header() {
-  fabric::roce::FrameHeader header;
-  header.flow.source = fabric::roce::IpAddress::v4(10, 0, 0, 1);
-  header.flow.destination = fabric::roce::IpAddress::v4(10, 0, 0, 2);
-  return header;
-}
-
-std::vector<std::byte> keyed_frame(std::uint64_t number) {
-  const fabric::roce::FrameHeader header = sample_header();
-  fabric::roce::Headers headers;
-  headers.bth.opcode = fabric::roce::PacketOpcode::read_request;
-  headers.reth = {number, kKeys.keyed, 1024};
-  const std::size_t ib = fabric::roce::packet_bytes(headers.bth.opcode, 0);
-  const std::size_t before = fabric::roce::frame_header_bytes(header);
-  std::vector<std::byte> frame(before + ib);
-  fabric::roce::write_frame_header(frame.data(), header, ib);
-  fabric::roce::write_packet(frame.data() + before, headers, {});
-  fabric::roce::Icrc(header.flow).seal(std::span(frame).subspan(before));
-  return frame;
-}
 
 std::uint64_t address_of(const PacketFunction& function, std::vector<std::byte> frame) {
   function.process(frame);
@@ -67,9 +44,9 @@ std::string redirected_frames(std::uint64_t seed, int rounds) {
   PacketFunction function;
   function.add(kKeys,
                compile(even_tree(2, 12, 1 << 20, std::vector<std::uint64_t>(144, 1)), {}).tables);
-  const fabric::roce::FrameHeader header = sample_header();
+  const fabric::roce::FrameHeader header = plain_frame_header();
   for (int round = 0; round < rounds; ++round) {
-    std::vector<std::byte> frame = keyed_frame(random() >> 32);
+    std::vector<std::byte> frame = keyed_frame(random() >> 32, kKeys.keyed);
     if (function.process(frame).outcome != Outcome::redirected) return "a READ was not redirected";
     const auto whole = fabric::roce::parse_frame(frame);
     if (!whole || !fabric::roce::Icrc(header.flow).matches(whole->ib)) return "an ICRC is wrong";
@@ -94,8 +71,8 @@ std::string changes_under_frames(std::uint64_t rounds) {
   std::atomic<int> running{0};
   const auto process = [&] {
     auto reader = installed.make_reader();
-    const std::vector<std::byte> to_left = keyed_frame(5);
-    const std::vector<std::byte> to_right = keyed_frame(1 << 21);
+    const std::vector<std::byte> to_left = keyed_frame(5, kKeys.keyed);
+    const std::vector<std::byte> to_right = keyed_frame(1 << 21, kKeys.keyed);
     ++running;
     while (!stop.load(std::memory_order_relaxed)) {
       reader.with([&](const PacketFunction& in_use) {

@@ -6,23 +6,24 @@
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "fabric/roce/icrc.hpp"
+#include "wire/ethernet.hpp"
 
 namespace espalier::fabric::roce {
 namespace {
 
 using base::load_be;
 using base::store_be;
+using wire::kEthernetBytes;
+using wire::kEtherTypeIpv4;
+using wire::kEtherTypeIpv6;
+using wire::kEtherTypeVlan;
+using wire::kIpProtocolUdp;
+using wire::kIpv4Bytes;
+using wire::kIpv6Bytes;
+using wire::kUdpBytes;
+using wire::kVlanTagBytes;
 using Bytes = std::span<const std::byte>;
 
-constexpr std::size_t kEthernetBytes = 14;
-constexpr std::size_t kTagBytes = 4;
-constexpr std::size_t kV4Bytes = 20;
-constexpr std::size_t kV6Bytes = 40;
-constexpr std::size_t kUdpBytes = 8;
-constexpr std::uint16_t kTypeVlan = 0x8100;
-constexpr std::uint16_t kTypeV4 = 0x0800;
-constexpr std::uint16_t kTypeV6 = 0x86DD;
-constexpr std::uint8_t kUdpProtocol = 17;
 constexpr std::uint16_t kDontFragment = 0x4000;
 
 std::uint16_t load16(const std::byte* at) { return load_be<std::uint16_t>(at); }
@@ -50,7 +51,7 @@ std::uint16_t fold_sum(std::uint64_t sum) {
 /// Of the UDP datagram and what of IP its checksum covers; all ones if a checksum in it is right.
 std::uint16_t udp_sum(const IpFlow& flow, Bytes udp) {
   const std::size_t address_bytes = flow.source.is_v6 ? 16 : 4;
-  std::uint64_t sum = udp.size() + kUdpProtocol;
+  std::uint64_t sum = udp.size() + kIpProtocolUdp;
   sum = sum_words(std::as_bytes(std::span(flow.source.bytes).first(address_bytes)), sum);
   sum = sum_words(std::as_bytes(std::span(flow.destination.bytes).first(address_bytes)), sum);
   return fold_sum(sum_words(udp, sum));
@@ -64,14 +65,14 @@ IpAddress load_address(const std::byte* at, bool is_v6) {
 
 /// Each of these reads a header and returns what it carries; nothing if it is refused.
 std::optional<Bytes> read_v4(Bytes ip, Frame& to) {
-  if (ip.size() < kV4Bytes || load8(ip.data()) != 0x45) return std::nullopt;
+  if (ip.size() < kIpv4Bytes || load8(ip.data()) != 0x45) return std::nullopt;
   const std::byte* const at = ip.data();
   const std::size_t total = load16(at + 2);
   // Of the word with the fragment's place only one flag may be set; the reserved bit is covered by
   // the ICRC, and nobody sets it.
   const std::uint16_t fragment = load16(at + 6);
-  if (total < kV4Bytes || total > ip.size() || (fragment & ~kDontFragment) != 0 ||
-      load8(at + 9) != kUdpProtocol || fold_sum(sum_words(ip.first(kV4Bytes))) != 0xFFFF) {
+  if (total < kIpv4Bytes || total > ip.size() || (fragment & ~kDontFragment) != 0 ||
+      load8(at + 9) != kIpProtocolUdp || fold_sum(sum_words(ip.first(kIpv4Bytes))) != 0xFFFF) {
     return std::nullopt;
   }
   to.traffic_class = load8(at + 1);
@@ -80,15 +81,15 @@ std::optional<Bytes> read_v4(Bytes ip, Frame& to) {
   to.hop_limit = load8(at + 8);
   to.flow.source = load_address(at + 12, false);
   to.flow.destination = load_address(at + 16, false);
-  return ip.subspan(kV4Bytes, total - kV4Bytes);
+  return ip.subspan(kIpv4Bytes, total - kIpv4Bytes);
 }
 
 std::optional<Bytes> read_v6(Bytes ip, Frame& to) {
-  if (ip.size() < kV6Bytes) return std::nullopt;
+  if (ip.size() < kIpv6Bytes) return std::nullopt;
   const std::byte* const at = ip.data();
   const auto first = load_be<std::uint32_t>(at);
   const std::size_t payload = load16(at + 4);
-  if (first >> 28 != 6 || payload > ip.size() - kV6Bytes || load8(at + 6) != kUdpProtocol) {
+  if (first >> 28 != 6 || payload > ip.size() - kIpv6Bytes || load8(at + 6) != kIpProtocolUdp) {
     return std::nullopt;
   }
   to.traffic_class = static_cast<std::uint8_t>(first >> 20);
@@ -96,7 +97,7 @@ std::optional<Bytes> read_v6(Bytes ip, Frame& to) {
   to.hop_limit = load8(at + 7);
   to.flow.source = load_address(at + 8, true);
   to.flow.destination = load_address(at + 24, true);
-  return ip.subspan(kV6Bytes, payload);
+  return ip.subspan(kIpv6Bytes, payload);
 }
 
 bool read_udp(Bytes udp, Frame& to, UdpChecksum checksum) {
@@ -114,15 +115,15 @@ bool read_udp(Bytes udp, Frame& to, UdpChecksum checksum) {
   return udp_sum(to.flow, udp) == 0xFFFF;
 }
 
-std::size_t ip_bytes(const IpFlow& flow) { return flow.source.is_v6 ? kV6Bytes : kV4Bytes; }
+std::size_t ip_bytes(const IpFlow& flow) { return flow.source.is_v6 ? kIpv6Bytes : kIpv4Bytes; }
 
 // The checksum is of the numbers, not of the bytes: to read back what was just written in pieces
 // waits until it has reached the cache, and the line may still be another core's.
 void write_v4(std::byte* at, const FrameHeader& header, std::size_t udp_bytes) {
   const auto first = static_cast<std::uint16_t>(0x4500 | header.traffic_class);
-  const auto total = static_cast<std::uint16_t>(kV4Bytes + udp_bytes);
+  const auto total = static_cast<std::uint16_t>(kIpv4Bytes + udp_bytes);
   const std::uint16_t flags = header.flow.dont_fragment ? kDontFragment : std::uint16_t{0};
-  const auto hops = static_cast<std::uint16_t>(header.hop_limit << 8 | kUdpProtocol);
+  const auto hops = static_cast<std::uint16_t>(header.hop_limit << 8 | kIpProtocolUdp);
   const auto source = load_be<std::uint32_t>(header.flow.source.bytes.data());
   const auto destination = load_be<std::uint32_t>(header.flow.destination.bytes.data());
   const std::uint64_t sum = std::uint64_t{first} + total + header.ip_id + flags + hops +
@@ -142,7 +143,7 @@ void write_v6(std::byte* at, const FrameHeader& header, std::size_t udp_bytes) {
   store_be(at,
            6u << 28 | std::uint32_t{header.traffic_class} << 20 | (header.flow_label & 0xF'FFFF));
   store_be(at + 4, static_cast<std::uint16_t>(udp_bytes));
-  store_be(at + 6, kUdpProtocol);
+  store_be(at + 6, kIpProtocolUdp);
   store_be(at + 7, header.hop_limit);
   std::memcpy(at + 8, header.flow.source.bytes.data(), 16);
   std::memcpy(at + 24, header.flow.destination.bytes.data(), 16);
@@ -157,21 +158,21 @@ std::optional<Frame> parse_frame(Bytes bytes, UdpChecksum checksum) {
   std::memcpy(frame.source.data(), bytes.data() + 6, 6);
   std::uint16_t type = load16(bytes.data() + 12);
   bytes = bytes.subspan(kEthernetBytes);
-  if (type == kTypeVlan) {
-    if (bytes.size() < kTagBytes) return std::nullopt;
+  if (type == kEtherTypeVlan) {
+    if (bytes.size() < kVlanTagBytes) return std::nullopt;
     frame.vlan = load16(bytes.data());
     type = load16(bytes.data() + 2);
-    bytes = bytes.subspan(kTagBytes);
+    bytes = bytes.subspan(kVlanTagBytes);
   }
   std::optional<Bytes> udp;
-  if (type == kTypeV4) udp = read_v4(bytes, frame);
-  if (type == kTypeV6) udp = read_v6(bytes, frame);
+  if (type == kEtherTypeIpv4) udp = read_v4(bytes, frame);
+  if (type == kEtherTypeIpv6) udp = read_v6(bytes, frame);
   if (!udp || !read_udp(*udp, frame, checksum)) return std::nullopt;
   return frame;
 }
 
 std::size_t frame_header_bytes(const FrameHeader& header) {
-  return kEthernetBytes + (header.vlan ? kTagBytes : 0) + ip_bytes(header.flow) + kUdpBytes;
+  return kEthernetBytes + (header.vlan ? kVlanTagBytes : 0) + ip_bytes(header.flow) + kUdpBytes;
 }
 
 std::size_t write_frame_header(std::byte* to, const FrameHeader& header, std::size_t ib_bytes) {
@@ -181,11 +182,11 @@ std::size_t write_frame_header(std::byte* to, const FrameHeader& header, std::si
   std::memcpy(to + 6, header.source.data(), 6);
   std::byte* at = to + 12;
   if (header.vlan) {
-    store_be(at, kTypeVlan);
+    store_be(at, kEtherTypeVlan);
     store_be(at + 2, *header.vlan);
-    at += kTagBytes;
+    at += kVlanTagBytes;
   }
-  store_be(at, flow.source.is_v6 ? kTypeV6 : kTypeV4);
+  store_be(at, flow.source.is_v6 ? kEtherTypeIpv6 : kEtherTypeIpv4);
   at += 2;
   const std::size_t udp_bytes = kUdpBytes + ib_bytes;
   if (flow.source.is_v6) {
@@ -202,9 +203,9 @@ std::size_t write_frame_header(std::byte* to, const FrameHeader& header, std::si
 }
 
 void set_udp_checksum(std::span<std::byte> bytes) {
-  const bool tagged = load16(bytes.data() + 12) == kTypeVlan;
-  const std::size_t ip = kEthernetBytes + (tagged ? kTagBytes : 0);
-  const bool is_v6 = load16(bytes.data() + ip - 2) == kTypeV6;
+  const bool tagged = load16(bytes.data() + 12) == kEtherTypeVlan;
+  const std::size_t ip = kEthernetBytes + (tagged ? kVlanTagBytes : 0);
+  const bool is_v6 = load16(bytes.data() + ip - 2) == kEtherTypeIpv6;
   const std::byte* const addresses = bytes.data() + ip + (is_v6 ? 8 : 12);
   IpFlow flow;
   flow.source = load_address(addresses, is_v6);

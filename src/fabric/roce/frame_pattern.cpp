@@ -5,20 +5,21 @@
 #include <cstring>
 
 #include "base/bytes.hpp"
+#include "wire/ethernet.hpp"
 
 namespace espalier::fabric::roce {
 namespace {
 
 using base::load_be;
 using base::store_be;
+using wire::kEthernetBytes;
+using wire::kIpv4Bytes;
+using wire::kUdpBytes;
 
-constexpr std::size_t kEthernetBytes = 14;
-constexpr std::size_t kV4Bytes = 20;
-constexpr std::size_t kUdpBytes = 8;
 constexpr std::size_t kTotalAt = kEthernetBytes + 2;
 constexpr std::size_t kIdAt = kEthernetBytes + 4;
 constexpr std::size_t kChecksumAt = kEthernetBytes + 10;
-constexpr std::size_t kUdpLengthAt = kEthernetBytes + kV4Bytes + 4;
+constexpr std::size_t kUdpLengthAt = kEthernetBytes + kIpv4Bytes + 4;
 constexpr std::size_t kUdpChecksumAt = kUdpLengthAt + 2;
 
 /// What frames have in common.
@@ -42,14 +43,14 @@ std::uint16_t load16(const std::byte* at) { return load_be<std::uint16_t>(at); }
 }  // namespace
 
 FramePattern::FramePattern(std::span<const std::byte> frame) {
-  constexpr std::uint16_t kTypeV4 = 0x0800;
-  if (frame.size() < kHeaderBytes || load16(frame.data() + kEthernetBytes - 2) != kTypeV4 ||
+  if (frame.size() < kHeaderBytes ||
+      load16(frame.data() + kEthernetBytes - 2) != wire::kEtherTypeIpv4 ||
       frame[kEthernetBytes] != std::byte{0x45} || load16(frame.data() + kUdpChecksumAt) != 0) {
     return;
   }
   std::memcpy(words_.data(), frame.data(), sizeof words_);
   for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= kCommon[i];
-  for (std::size_t at = kEthernetBytes; at < kEthernetBytes + kV4Bytes; at += 2) {
+  for (std::size_t at = kEthernetBytes; at < kEthernetBytes + kIpv4Bytes; at += 2) {
     if (at != kTotalAt && at != kIdAt && at != kChecksumAt) sum_ += load16(frame.data() + at);
   }
   known_ = true;
@@ -68,7 +69,7 @@ std::optional<FramePattern::Like> FramePattern::read(std::span<const std::byte> 
   const std::uint16_t id = load16(at + kIdAt);
   const std::uint32_t sum =
       sum_ + static_cast<std::uint32_t>(total) + id + load16(at + kChecksumAt);
-  if (total > frame.size() - kEthernetBytes || udp < kUdpBytes || total != udp + kV4Bytes ||
+  if (total > frame.size() - kEthernetBytes || udp < kUdpBytes || total != udp + kIpv4Bytes ||
       fold(sum) != 0xFFFF) {
     return std::nullopt;
   }
@@ -77,7 +78,7 @@ std::optional<FramePattern::Like> FramePattern::read(std::span<const std::byte> 
 
 void FramePattern::write(std::byte* to, std::uint16_t ip_id, std::size_t ib_bytes) const {
   const auto udp = static_cast<std::uint16_t>(kUdpBytes + ib_bytes);
-  const auto total = static_cast<std::uint16_t>(kV4Bytes + udp);
+  const auto total = static_cast<std::uint16_t>(kIpv4Bytes + udp);
   std::memcpy(to, words_.data(), sizeof words_);
   store_be(to + kTotalAt, total);
   store_be(to + kIdAt, ip_id);

@@ -132,7 +132,7 @@ std::uint32_t icrc_change(std::uint64_t address_change, std::uint32_t key_change
 }
 
 void redirect_read(std::span<std::byte> ib, std::uint64_t address, std::uint32_t key) {
-  ESPALIER_ASSERT(ib.size() == sizeof(BthBytes) + sizeof(RethBytes) + kIcrcBytes);
+  ESPALIER_ASSERT(ib.size() == wire::roce::kReadRequestBytes);
   std::byte* const reth = ib.data() + sizeof(BthBytes);
   std::byte* const at_key = reth + offsetof(RethBytes, key);
   std::byte* const icrc = reth + sizeof(RethBytes);

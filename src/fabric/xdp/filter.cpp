@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/system_error.hpp"
+#include "wire/ethernet.hpp"
 
 namespace espalier::fabric::xdp {
 namespace {
@@ -109,7 +110,7 @@ std::vector<bpf_insn> filter_program(const roce::PortAddress& address, int socke
   program.copy(kAny, kFrame);
   program.add(BPF_ALU64 | BPF_ADD | BPF_K, kAny, 0, 0, udp_at + kUdpBytes);
   program.pass_if(BPF_JMP | BPF_JGT | BPF_X, kAny, kEnd);
-  program.pass_unless(BPF_H, kTypeAt, htons(six ? 0x86DD : 0x0800));
+  program.pass_unless(BPF_H, kTypeAt, htons(six ? wire::kEtherTypeIpv6 : wire::kEtherTypeIpv4));
   if (six) {
     check_v6(program, address.ip);
   } else {
