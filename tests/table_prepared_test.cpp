@@ -15,6 +15,8 @@
 namespace espalier {
 namespace {
 
+using test::texts;
+
 using namespace literals;
 using std::chrono::year;
 using ::testing::HasSubstr;
@@ -22,18 +24,6 @@ using ::testing::HasSubstr;
 using TablePrepared = test::TablesAnywhere;
 INSTANTIATE_TEST_SUITE_P(By, TablePrepared, ::testing::ValuesIn(test::kTablePlaces),
                          test::way_name);
-
-std::vector<std::string> texts(const TableResult<Rows>& rows) {
-  std::vector<std::string> lines;
-  EXPECT_TRUE(rows) << message(rows.error());
-  if (!rows) return lines;
-  for (const Row row : *rows) {
-    std::string line;
-    for (std::size_t i = 0; i < rows->columns().size(); ++i) line += row.value(i).to_text() + "|";
-    lines.push_back(std::move(line));
-  }
-  return lines;
-}
 
 /// Rows of shops from a price and a day on; one constant is no parameter.
 Query sales_from(const Table& table, const Expr& price, const Expr& day, const Expr& shop) {

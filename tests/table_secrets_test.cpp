@@ -17,6 +17,8 @@
 namespace espalier {
 namespace {
 
+using test::texts;
+
 using namespace literals;
 using ::testing::HasSubstr;
 
@@ -43,19 +45,6 @@ class TableSecrets : public test::TablesAnywhere {
   }
 };
 INSTANTIATE_TEST_SUITE_P(By, TableSecrets, ::testing::ValuesIn(test::kTablePlaces), test::way_name);
-
-/// All rows of an answer as text.
-std::vector<std::string> texts(const TableResult<Rows>& rows) {
-  std::vector<std::string> lines;
-  EXPECT_TRUE(rows) << message(rows.error());
-  if (!rows) return lines;
-  for (const Row row : *rows) {
-    std::string line;
-    for (std::size_t i = 0; i < rows->columns().size(); ++i) line += row.value(i).to_text() + "|";
-    lines.push_back(std::move(line));
-  }
-  return lines;
-}
 
 TEST_P(TableSecrets, AnswersAreThoseOfAPlainTable) {
   open();

@@ -36,7 +36,7 @@ class LoadedNumbers {
     dropped_.push_back(found->second);
     numbers_.erase(found);
   }
-  /// Who takes them has the node drop them.
+  /// The caller has the node drop them.
   [[nodiscard]] std::vector<std::uint64_t> take_dropped() {
     const std::lock_guard lock(mutex_);
     return std::exchange(dropped_, {});

@@ -7,10 +7,6 @@
 namespace espalier::client {
 namespace {
 
-std::string_view text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 void drop(RemoteSession& session, std::span<const std::uint64_t> numbers) {
   constexpr std::size_t kTogether = 256;
   while (!numbers.empty()) {

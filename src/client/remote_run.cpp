@@ -48,7 +48,7 @@ TableResult<std::unique_ptr<TableRun>> RemoteRun::begin(HeldSession session, std
   Outgoing request;
   request.offload = wire::OffloadId::table_query;
   request.map = table;
-  request.payload = {reinterpret_cast<const char*>(pipeline.data()), pipeline.size()};
+  request.payload = text_of(pipeline);
   std::optional<RunSecrets> secrets;
   if (limits.keys.table != nullptr || limits.keys.result != nullptr) {
     auto made = RunSecrets::make(limits.keys);

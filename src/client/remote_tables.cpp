@@ -22,10 +22,6 @@ std::unexpected<TableError> nonsense(std::string words) {
   return refuse_table({Code::corrupt, 0, 0}, std::move(words));
 }
 
-std::string_view text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 // Facts and a schema, from any bytes.
 std::optional<TableInfo> read_info(std::string_view name, std::uint64_t number,
                                    std::string_view payload) {
@@ -105,6 +101,13 @@ class RemoteTable final : public TableImpl {
   /// The table's number on the node that a session leads to. Errors: not_found; dropped (there is
   /// another of its name).
   TableResult<std::uint32_t> number(RemoteSession& session);
+  struct Reached {
+    HeldSession session;
+    std::uint32_t number;
+  };
+  /// A session for a run, and the table's number there. Errors: those of the limits, of a session
+  /// and of number().
+  TableResult<Reached> reach(const RunLimits& limits);
 
   const std::shared_ptr<RemoteSessions> sessions_;
   std::mutex mutex_;  // guards the two below
@@ -195,15 +198,21 @@ TableResult<std::uint64_t> RemoteTable::append_encrypted(std::span<std::byte> ro
   return reply->header.version;
 }
 
-TableResult<std::unique_ptr<TableRun>> RemoteTable::begin(std::span<const std::byte> pipeline,
-                                                          std::size_t result_row_bytes,
-                                                          const RunLimits& limits) {
+TableResult<RemoteTable::Reached> RemoteTable::reach(const RunLimits& limits) {
   if (auto reached = limits.reached()) return std::unexpected(*std::move(reached));
   auto session = HeldSession::take(sessions_, limits.within_call);
   if (!session) return std::unexpected(session.error());
   const auto own = number(**session);
   if (!own) return std::unexpected(own.error());
-  return RemoteRun::begin(std::move(*session), *own, pipeline, result_row_bytes, limits);
+  return Reached{*std::move(session), *own};
+}
+
+TableResult<std::unique_ptr<TableRun>> RemoteTable::begin(std::span<const std::byte> pipeline,
+                                                          std::size_t result_row_bytes,
+                                                          const RunLimits& limits) {
+  auto at = reach(limits);
+  if (!at) return std::unexpected(std::move(at.error()));
+  return RemoteRun::begin(std::move(at->session), at->number, pipeline, result_row_bytes, limits);
 }
 
 TableResult<std::unique_ptr<KeptPipeline>> RemoteTable::keep(std::span<const std::byte> pipeline) {
@@ -223,29 +232,23 @@ TableResult<std::unique_ptr<TableRun>> RemoteTable::begin_kept(KeptPipeline& kep
                                                                const table::RunConstants& constants,
                                                                std::size_t result_row_bytes,
                                                                const RunLimits& limits) {
-  if (auto reached = limits.reached()) return std::unexpected(*std::move(reached));
-  auto session = HeldSession::take(sessions_, limits.within_call);
-  if (!session) return std::unexpected(session.error());
-  const auto own = number(**session);
-  if (!own) return std::unexpected(own.error());
-  const auto loaded = static_cast<RemoteKept&>(kept).number(**session, *own);
+  auto at = reach(limits);
+  if (!at) return std::unexpected(std::move(at.error()));
+  const auto loaded = static_cast<RemoteKept&>(kept).number(*at->session, at->number);
   if (!loaded) return std::unexpected(loaded.error());
   const std::vector<std::byte> run = table::encode_loaded_run(*loaded, constants);
-  return RemoteRun::begin(std::move(*session), *own, run, result_row_bytes, limits);
+  return RemoteRun::begin(std::move(at->session), at->number, run, result_row_bytes, limits);
 }
 
 TableResult<std::unique_ptr<TableRun>> RemoteTable::begin_read(
     const RowRange& range, std::optional<table::CtrCipher> cipher, const RunLimits& limits) {
-  if (auto reached = limits.reached()) return std::unexpected(*std::move(reached));
-  auto session = HeldSession::take(sessions_, limits.within_call);
-  if (!session) return std::unexpected(session.error());
-  const auto own = number(**session);
-  if (!own) return std::unexpected(own.error());
-  RemoteRead read{*own, schema().row_bytes(), range, std::move(cipher), limits};
+  auto at = reach(limits);
+  if (!at) return std::unexpected(std::move(at.error()));
+  RemoteRead read{at->number, schema().row_bytes(), range, std::move(cipher), limits};
   if (sessions_->access() == Access::one_sided) {
-    return std::make_unique<OneSidedRows>(sessions_, std::move(*session), std::move(read));
+    return std::make_unique<OneSidedRows>(sessions_, std::move(at->session), std::move(read));
   }
-  return RemoteRows::begin(std::move(*session), std::move(read));
+  return RemoteRows::begin(std::move(at->session), std::move(read));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 // Thread: one at a time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -18,6 +19,11 @@
 #include "wire/message.hpp"
 
 namespace espalier::client {
+
+/// Bytes as requests carry them.
+[[nodiscard]] inline std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 /// A request on its way out. What it points to must live until it is sent.
 struct Outgoing {

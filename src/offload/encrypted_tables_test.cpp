@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "offload/payload_reader.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
 #include "table/ctr_cipher.hpp"
 #include "table/pipeline_builder.hpp"
@@ -22,10 +23,6 @@ using table::KeyBytes;
 using table::PipelineBuilder;
 using table::SaltBytes;
 using wire::OffloadId;
-
-std::string_view text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 template <class T>
 std::string_view text_of_struct(const T& value) {

@@ -14,6 +14,11 @@ namespace espalier::offload {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
+/// Bytes as a payload, which answers and requests carry.
+[[nodiscard]] inline std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 class PayloadReader {
  public:
   explicit PayloadReader(std::string_view payload) : left_(payload) {}

@@ -62,7 +62,7 @@ Next pipeline_load(Call& call) {
   return call.answer(header);
 }
 
-// Those that are not there are dropped already, by whoever.
+// Those that are not there were dropped before.
 Next pipeline_drop(Call& call) {
   std::uint64_t dropped = 0;
   for (std::string_view left = call.payload(); left.size() >= sizeof(std::uint64_t);

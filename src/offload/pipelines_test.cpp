@@ -8,6 +8,7 @@
 
 #include "base/bytes.hpp"
 #include "base/random.hpp"
+#include "offload/payload_reader.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
 #include "table/loaded_pipeline.hpp"
 #include "table/pipeline_builder.hpp"
@@ -20,10 +21,6 @@ namespace {
 
 using table::PipelineBuilder;
 using wire::OffloadId;
-
-std::string_view text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 class PipelineOffloads : public testing::Test {
  protected:

@@ -8,9 +8,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/clock.hpp"
-#include "offload/call.hpp"
 
 namespace espalier::offload {
 
@@ -19,22 +19,17 @@ class ReaderWait {
   /// A client that takes nothing for so long gets no more.
   static constexpr std::uint64_t kTimeoutNs = 30'000'000'000;
 
-  /// Ends a step for which there is no room: until it is looked for again, or with an error.
-  Next wait(Call& call) {
+  /// When to look for room again, on base::monotonic_ns(); nothing: the client took nothing for
+  /// kTimeoutNs. Once for each step that finds none.
+  [[nodiscard]] std::optional<std::uint64_t> next_look() {
     const std::uint64_t now = base::monotonic_ns();
     if (blocked_since_ns_ == 0) blocked_since_ns_ = now;
     const std::uint64_t blocked_ns = now - blocked_since_ns_;
-    if (blocked_ns > kTimeoutNs) {
-      return call.fail({Code::busy, 0, 0}, "no row was taken for 30 seconds: it has ended");
-    }
-    return call.at(now + (blocked_ns < kSoonForNs ? kSoonNs : kLaterNs));
+    if (blocked_ns > kTimeoutNs) return std::nullopt;
+    return now + (blocked_ns < kSoonForNs ? kSoonNs : kLaterNs);
   }
   /// There was room.
   void took() { blocked_since_ns_ = 0; }
-  /// Whether wait() has given up, or is about to.
-  [[nodiscard]] bool is_over() const {
-    return blocked_since_ns_ != 0 && base::monotonic_ns() - blocked_since_ns_ > kTimeoutNs;
-  }
 
  private:
   // How often is looked: at first, and later.

@@ -85,7 +85,8 @@ Next table_read(Call& call) {
   }
   const std::size_t wanted = over ? sizeof state.numbers : sizeof(wire::RowsPlace) + bytes;
   if ((!over && call.has_deferred()) || !call.response_fits(wanted)) {
-    return state.reader.wait(call);
+    if (const auto at_ns = state.reader.next_look()) return call.at(*at_ns);
+    return call.fail({Code::busy, 0, 0}, "no row was taken for 30 seconds: it has ended");
   }
   if (over) return answer_read(call, state);
   state.reader.took();

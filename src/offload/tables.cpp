@@ -18,6 +18,7 @@
 #include "offload/object_calls.hpp"
 #include "offload/payload_reader.hpp"
 #include "offload/query_run.hpp"
+#include "offload/reader_wait.hpp"
 #include "table/loaded_pipeline.hpp"
 #include "table/table_object.hpp"
 #include "wire/table_calls.hpp"
@@ -128,18 +129,11 @@ Next table_reserve(Call& call) {
   wire::ResponseHeader header{};
   header.version = (*state.done)->number;
   const auto& slots = (*state.done)->slots;
-  return call.answer(header, {{reinterpret_cast<const char*>(slots.data()),
-                               slots.size() * sizeof(wire::ReservedSlots)}});
+  return call.answer(header, {text_of(std::as_bytes(std::span(slots)))});
 }
 
 // --- queries -------------------------------------------------------------------------------------
 
-/// A client that takes nothing for so long gets no more of its query.
-constexpr std::uint64_t kReaderTimeoutNs = 30'000'000'000;
-// How often a client is looked at that does not take its rows: at first, and later.
-constexpr std::uint64_t kSoonNs = 200'000;
-constexpr std::uint64_t kLaterNs = 10'000'000;
-constexpr std::uint64_t kSoonForNs = 50'000'000;
 constexpr std::uint64_t kPlaceNs = 1'000'000;  // between two looks for a place to run
 
 struct QueryState {
@@ -149,7 +143,7 @@ struct QueryState {
   QueryLimits::Place waiting;
   CountedQuery counted;
   std::unique_ptr<QueryRun> run;
-  std::uint64_t blocked_since_ns = 0;  // the client takes nothing; 0: it does
+  ReaderWait reader;
 };
 
 Next answer_query(Call& call, QueryState& state, std::string_view rows) {
@@ -245,25 +239,16 @@ Next begin_query(Call& call, QueryState& state) {
   }
   state.waiting = {};
   state.counted.run();
-  const std::string_view pipeline =
-      state.message.empty() ? call.payload()
-                            : std::string_view(reinterpret_cast<const char*>(state.message.data()),
-                                               state.message.size());
+  const std::string_view pipeline = state.message.empty() ? call.payload() : text_of(state.message);
   state.run = std::make_unique<QueryRun>(state.counted.table(), pipeline, limits, services.regexes,
                                          Services::draw(), std::move(state.keys));
   return call.helper_steps([&run = *state.run](StepContext& context) { return run.step(context); });
 }
 
-// Not by writable(): that waits for as long as the client likes, and a run holds a place.
 Next wait_for_reader(Call& call, QueryState& state) {
-  const std::uint64_t now = base::monotonic_ns();
-  if (state.blocked_since_ns == 0) state.blocked_since_ns = now;
-  const std::uint64_t blocked_ns = now - state.blocked_since_ns;
-  if (blocked_ns > kReaderTimeoutNs) {
-    state.counted.fail();
-    return call.fail({Code::busy, 0, 0}, "no row was taken for 30 seconds: the query has ended");
-  }
-  return call.at(now + (blocked_ns < kSoonForNs ? kSoonNs : kLaterNs));
+  if (const auto at_ns = state.reader.next_look()) return call.at(*at_ns);
+  state.counted.fail();
+  return call.fail({Code::busy, 0, 0}, "no row was taken for 30 seconds: the query has ended");
 }
 
 // By turns: helpers fill the stage, and the scheduler sends it once the client has taken what was
@@ -274,19 +259,18 @@ Next table_query(Call& call) {
   QueryRun& run = *state.run;
   state.counted.read(run.numbers());
   if (run.cancelled()) run.clear_stage();
-  const std::span<const std::byte> staged = run.staged();
-  const std::string_view rows(reinterpret_cast<const char*>(staged.data()), staged.size());
+  const std::string_view rows = text_of(run.staged());
   if (run.ended() || run.cancelled()) {
     if (!call.response_fits(rows.size() + sizeof(wire::QueryNumbers))) {
       return wait_for_reader(call, state);
     }
     return answer_query(call, state, rows);
   }
-  if (!staged.empty()) {
+  if (!rows.empty()) {
     if (call.has_deferred() || !call.response_fits(rows.size())) {
       return wait_for_reader(call, state);
     }
-    state.blocked_since_ns = 0;
+    state.reader.took();
     call.send_chunk(wire::ChunkKind::rows, {}, {rows});
     run.clear_stage();
     state.counted.sent(run.numbers());

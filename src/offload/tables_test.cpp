@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "offload/payload_reader.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
 #include "table/pipeline_builder.hpp"
 #include "table/table.hpp"
@@ -21,10 +22,6 @@ using table::PipelineBuilder;
 using wire::OffloadId;
 
 constexpr const char* kSchemaText = "id i64 not null, shop i32, price decimal(12,2)";
-
-std::string_view text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 class TableOffloads : public testing::Test {
  protected:

@@ -6,7 +6,7 @@
 // moment of the table, however long it takes.
 //
 // A READ succeeds only while the key of the session is good, and that is revoked before its lease
-// ends. Who owns the reader holds the lease, and looks at it before it believes what came.
+// ends. The owner of the reader holds the lease, and looks at it before it believes what came.
 //
 // All bytes are the node's and may be anything: they lead to an error, never outside the region.
 //

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "espalier/query.hpp"
 #include "espalier/table.hpp"
@@ -56,6 +58,19 @@ class TablesAnywhere : public NodeFixture, public ::testing::WithParamInterface<
 
   std::optional<Store> store_;
 };
+
+/// All rows of an answer, a line each.
+inline std::vector<std::string> texts(const TableResult<Rows>& rows) {
+  std::vector<std::string> lines;
+  EXPECT_TRUE(rows) << message(rows.error());
+  if (!rows) return lines;
+  for (const Row row : *rows) {
+    std::string line;
+    for (std::size_t i = 0; i < rows->columns().size(); ++i) line += row.value(i).to_text() + "|";
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
 
 inline constexpr const char* kTablePlaces[] = {"embedded", "unix",      "shm",   "shm_send",
                                                "roce",     "roce_send", "memif", "ofi"};
