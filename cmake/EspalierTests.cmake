@@ -257,16 +257,23 @@ function(espalier_spanning_tests)
   list(FILTER source_tests INCLUDE REGEX "/(layers|scripts|style)_test\\.cpp$")
   list(REMOVE_ITEM tests ${planted} ${source_tests})
   if(NOT TARGET espalier_program)
-    list(FILTER tests EXCLUDE REGEX "/(cli|readme|serve|top)_test\\.cpp$")  # they run the command
+    # They run the command.
+    set(commands "/(cli|lineitem_queries|readme|run_tables|serve|top)_test\\.cpp$")
+    list(FILTER tests EXCLUDE REGEX ${commands})
   endif()
   espalier_test_program(source_test SOURCES ${source_tests} LIBRARIES espalier_source_rules)
-  espalier_test_program(system_test SOURCES ${tests} LIBRARIES espalier_test_support)
+  set(libraries espalier_test_support)
+  if(TARGET espalier_program)
+    find_package(SQLite3 REQUIRED)  # what queries are held against
+    list(APPEND libraries espalier_lineitem SQLite::SQLite3)
+  endif()
+  espalier_test_program(system_test SOURCES ${tests} LIBRARIES ${libraries})
   if(ESPALIER_BUILD_PLANTED)
     espalier_test_program(system_planted_test SOURCES ${planted}
                           LIBRARIES espalier_test_support_planted)
   endif()
   if(TARGET espalier_program)
-    add_dependencies(system_test espalier_program)
+    add_dependencies(system_test espalier_program lineitem_program)
     target_compile_definitions(system_test PRIVATE
       ESPALIER_PROGRAM="$<TARGET_FILE:espalier_program>")
   endif()

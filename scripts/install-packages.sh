@@ -16,7 +16,7 @@ packages=(
   wamerican-insane
 )
 if [[ "${1:-}" == --tests ]]; then
-  packages+=(libgtest-dev libgmock-dev libbenchmark-dev
+  packages+=(libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev
     clang-19 libclang-rt-19-dev tshark python3-scapy iproute2 dpdk-dev)
 fi
 

@@ -49,7 +49,7 @@ struct Traffic {
 std::string summary(const Traffic& traffic, bool pulled) {
   return fmt::format(
       "{} {} in {}; {} {} read {}, {} sent\n", format_count(traffic.rows),
-      traffic.rows == 1 ? "row" : "rows", format_duration(traffic.seconds),
+      traffic.rows == 1 ? "row" : "rows", format_nanoseconds(traffic.seconds * 1e9),
       format_count(traffic.numbers.rows_read), traffic.numbers.rows_read == 1 ? "row" : "rows",
       pulled ? "across the connection"
              : fmt::format("beside the memory ({})", format_bytes(traffic.numbers.bytes_read)),
