@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kScratchBytes = 64 * 1024;
 constexpr std::size_t kLineBytes = 64;
 constexpr std::uint32_t kPrefetchRows = 64;
+constexpr std::uint32_t kGrowthsOfStep = 1;
 
 /// A row of the result before its items are packed. Groups begin by it; that without keys begins
 /// before a row has come, and its states have seen nothing then.
@@ -94,6 +95,7 @@ void BatchRun::fail(RunError error) {
 RunState BatchRun::step(std::uint32_t rows_max) {
   ESPALIER_ASSERT(rows_max > 0);
   const std::uint64_t end = numbers_.rows_read + rows_max;
+  if (groups_) groups_->allow_growths(kGrowthsOfStep);
   for (;;) {
     switch (phase_) {
       case Phase::reading:
@@ -109,8 +111,12 @@ RunState BatchRun::step(std::uint32_t rows_max) {
         break;
       case Phase::emitting:
         if (!(pipeline_.distinct ? emit_distinct() : emit())) return RunState::stalled;
+        if (phase_ == Phase::emitting && is_paused()) return RunState::running;
         break;
-      case Phase::grouping: group(); break;
+      case Phase::grouping:
+        group();
+        if (phase_ == Phase::grouping && is_paused()) return RunState::running;
+        break;
       case Phase::flushing:
         if (!flush(rows_max)) return RunState::stalled;
         // One part of the groups for each step: they may be many.
@@ -297,16 +303,19 @@ RowSpan BatchRun::rows_ahead() const {
 }
 
 /// Packs the next rows of the batch, as many as the scratch holds, and looks for all of them.
-void BatchRun::find_distinct() {
+/// False: the table must grow first, in another step.
+bool BatchRun::find_distinct() {
   packed_from_ = packed_to_;
   packed_to_ = std::min(batch_.count, packed_from_ + scratch_rows_);
   const std::uint32_t count = packed_to_ - packed_from_;
   packer_.pack(registers_.data(), batch_, packed_from_, count, scratch_.data());
   kept_ = groups_->size();
   const RowSpan ahead = rows_ahead();
-  groups_->find_or_insert(
-      {scratch_.data(), key_stride_, count, nullptr, false, ahead.rows, ahead.row_bytes},
-      row_groups_);
+  packed_to_ = packed_from_ + groups_->find_or_insert({scratch_.data(), key_stride_, count, nullptr,
+                                                       false, ahead.rows, ahead.row_bytes},
+                                                      row_groups_);
+  numbers_.growths = groups_->growths();
+  return packed_to_ != packed_from_;
 }
 
 bool BatchRun::emit_distinct() {
@@ -315,7 +324,7 @@ bool BatchRun::emit_distinct() {
   std::size_t used = 0;
   bool has_room = true;
   while (position_ < batch_.count && !is_full()) {
-    if (position_ == packed_to_) find_distinct();
+    if (position_ == packed_to_ && !find_distinct()) break;
     // Rows of the table are in the order of their first sight, and so are those of the batch.
     const std::byte* const found = row_groups_[position_ - packed_from_];
     const bool is_new = found != nullptr && kept_ < groups_->size() && found == groups_->row(kept_);
@@ -338,12 +347,12 @@ bool BatchRun::emit_distinct() {
   if (used != 0) sink_.commit(used, used * row_bytes);
   numbers_.rows_sent += used;
   if (!has_room && used == 0) return false;
-  if (has_room) end_batch();
+  if (position_ == batch_.count || is_full()) end_batch();
   return true;
 }
 
 /// Finds the groups of the next rows. Returns: of how many; the group of one behind these does not
-/// fit.
+/// fit, or not in this step.
 std::uint32_t BatchRun::find_groups(std::uint32_t count) {
   const bool words = groups_->layout().words() != 0;
   if (words) {
@@ -369,7 +378,9 @@ void BatchRun::group() {
     const std::uint32_t found = find_groups(count);
     aggregates_.add(registers_.data(), row_groups_, position_, found);
     position_ += found;
+    numbers_.growths = groups_->growths();
     if (found == count) continue;
+    if (groups_->is_paused()) return;
     // The group of this row does not fit: all go to the client, and the row begins the next ones.
     ++numbers_.flushes;
     if (planted(Bug::overflow_group_lost)) ++position_;

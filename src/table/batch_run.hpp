@@ -13,7 +13,8 @@
 // that do not fit are sent as partial ones, all of them, and grouping begins anew; of distinct,
 // rows that do not fit are sent though they may be repeated. ResultMerge makes that exact.
 //
-// Destroying a run cancels it. Cost: a step takes a time in proportion to its rows.
+// Destroying a run cancels it. Cost: a step takes a time in proportion to its rows, and lets the
+// table of groups grow once: it ends early where that is not enough.
 // Thread: one at a time.
 #pragma once
 
@@ -54,6 +55,7 @@ struct RunNumbers {
   std::uint64_t bytes_read = 0;   ///< beside memory: whole rows, or their wanted lines
   std::uint64_t flushes = 0;      ///< times that the groups did not fit
   std::uint64_t unsure_rows = 0;  ///< sent by distinct though they may be repeated
+  std::uint64_t growths = 0;      ///< of the table of groups; at most one in each step
 };
 
 class BatchRun {
@@ -90,11 +92,12 @@ class BatchRun {
   void prefetch_ahead(std::uint32_t rows) const;
   void decrypt_batch();
   void begin_items();
+  [[nodiscard]] bool is_paused() const { return groups_ && groups_->is_paused(); }
   /// The phases. False: the sink has no room.
   bool emit();
   bool emit_distinct();
   [[nodiscard]] RowSpan rows_ahead() const;
-  void find_distinct();
+  bool find_distinct();
   bool flush(std::uint32_t groups_max);
   void group();
   std::uint32_t find_groups(std::uint32_t count);

@@ -18,6 +18,11 @@ constexpr std::size_t kLineBytes = 64;
 /// Smaller tables lie in the caches, and there are many of them.
 constexpr std::size_t kSmallBytes = std::size_t{1} << 20;
 
+/// Of the lines that so many bytes lie in.
+std::size_t bytes_of_lines(std::size_t bytes) {
+  return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+}
+
 }  // namespace
 
 void GroupMemory::Free::operator()(std::byte* piece) const { std::free(piece); }
@@ -44,15 +49,19 @@ void GroupMemory::add_page() {
   bytes_ += kPageBytes;
 }
 
+bool GroupMemory::fits_page(std::size_t bytes) const {
+  return !pages_.empty() && bytes <= kPageBytes - page_used_;
+}
+
+bool GroupMemory::wants_page(std::size_t bytes) const {
+  return !fits_page(bytes_of_lines(bytes)) && bytes_ >= kSmallBytes && has_room(kPageBytes);
+}
+
 std::byte* GroupMemory::allocate(std::size_t bytes) {
   ESPALIER_ASSERT(bytes <= kPageBytes);
-  bytes = (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
-  bool fits = !pages_.empty() && bytes <= kPageBytes - page_used_;
-  if (!fits && bytes_ >= kSmallBytes && has_room(kPageBytes)) {
-    add_page();
-    fits = true;
-  }
-  if (fits) {
+  bytes = bytes_of_lines(bytes);
+  if (wants_page(bytes)) add_page();
+  if (fits_page(bytes)) {
     std::byte* const piece = pages_.back() + page_used_;
     page_used_ += bytes;
     return piece;
@@ -69,7 +78,7 @@ void GroupMemory::free(std::byte* piece, std::size_t bytes) {
   const auto at = std::ranges::find(pieces_, piece, [](const Piece& one) { return one.get(); });
   if (at == pieces_.end()) return;
   pieces_.erase(at);
-  bytes_ -= (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  bytes_ -= bytes_of_lines(bytes);
 }
 
 }  // namespace espalier::table

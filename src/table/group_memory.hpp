@@ -23,6 +23,8 @@ class GroupMemory {
   /// A piece, aligned to 64 and not filled; null if that were more than there may be. Cost: from
   /// time to time a page of 2 MiB, which the kernel fills with zeros.
   [[nodiscard]] std::byte* allocate(std::size_t bytes);
+  /// Whether a piece would cost such a page.
+  [[nodiscard]] bool wants_page(std::size_t bytes) const;
   /// Takes a piece back; what was cut from a page stays until the end.
   void free(std::byte* piece, std::size_t bytes);
 
@@ -32,6 +34,7 @@ class GroupMemory {
 
  private:
   [[nodiscard]] bool has_room(std::size_t bytes) const { return bytes <= bytes_max_ - bytes_; }
+  [[nodiscard]] bool fits_page(std::size_t bytes) const;
   void add_page();
 
   struct Free {

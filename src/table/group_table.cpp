@@ -111,6 +111,7 @@ bool GroupTable::double_segment() {
   memory_.free(reinterpret_cast<std::byte*>(old), bytes);
   segments_[0].slots = directory_[0] = slots;
   segment_slots_ *= 2;
+  count_growth();
   return true;
 }
 
@@ -166,13 +167,30 @@ bool GroupTable::split_segment(std::uint32_t number) {
     owners_[static_cast<std::size_t>(i)] = other_number;
     directory_[static_cast<std::size_t>(i)] = other;
   }
+  count_growth();
   return true;
+}
+
+/// Whether it may grow now; else the batch is paused.
+bool GroupTable::may_grow() {
+  paused_ = growths_left_ == 0;
+  return !paused_;
+}
+
+void GroupTable::count_growth() {
+  --growths_left_;
+  ++growths_;
 }
 
 bool GroupTable::has_room_for_row() {
   if (size_ >= kRowsMax) return false;
   if (size_ < chunks_.size() << chunk_shift_) return true;
-  std::byte* const chunk = memory_.allocate(std::size_t{layout_.row_bytes} << chunk_shift_);
+  const std::size_t bytes = std::size_t{layout_.row_bytes} << chunk_shift_;
+  if (memory_.wants_page(bytes)) {
+    if (!may_grow()) return false;
+    count_growth();
+  }
+  std::byte* const chunk = memory_.allocate(bytes);
   if (chunk == nullptr) return false;
   chunks_.push_back(chunk);
   return true;
@@ -185,11 +203,11 @@ bool GroupTable::make_room(std::uint32_t tag) {
   if (segment_slots_ < kSegmentSlots) {
     // A small index has slots to spare, so that most searches end at once.
     const bool spares = 16 * segment_slots_ * sizeof(Slot) <= memory_.bytes_max();
-    if (used * 4 > segment_slots_ * (spares ? 1 : 3) && !double_segment() &&
-        used * 4 > segment_slots_ * 3) {
-      return false;
+    const bool is_full = used * 4 > segment_slots_ * 3;
+    if (used * 4 > segment_slots_ * (spares ? 1 : 3)) {
+      if (!may_grow() || (!double_segment() && is_full)) return false;
     }
-  } else if (used * 4 > kSegmentSlots * 3 && !split_segment(number)) {
+  } else if (used * 4 > kSegmentSlots * 3 && (!may_grow() || !split_segment(number))) {
     return false;
   }
   return has_room_for_row();
@@ -267,7 +285,7 @@ std::uint32_t GroupTable::find_in_cache(const Keys& by, const KeyBatch& batch, s
     std::byte* row = view.find(keys, i, tag);
     if (row == nullptr) [[unlikely]] {
       row = insert(keys, i, tag, batch.blank);
-      if (row == nullptr && batch.stops_when_full) return i;
+      if (row == nullptr && stops(batch)) return i;
       view = View(*this);
     }
     rows[i] = row;
@@ -300,7 +318,7 @@ std::uint32_t GroupTable::find_in_memory(const Keys& by, const KeyBatch& batch, 
     rows[i] = view.find(keys, i, tags[i]);
     if (rows[i] != nullptr) continue;
     rows[i] = insert(keys, i, tags[i], batch.blank);
-    if (rows[i] == nullptr && batch.stops_when_full) return i;
+    if (rows[i] == nullptr && stops(batch)) return i;
     view = View(*this);
   }
   return count;
@@ -354,7 +372,7 @@ std::uint32_t GroupTable::find_direct(const KeyBatch& batch, std::byte** rows) {
       const std::uint32_t tag = tag_of(keys.hash(i));
       row = View(*this).find(keys, i, tag);
       if (row == nullptr) row = insert(keys, i, tag, batch.blank);
-      if (row == nullptr && batch.stops_when_full) return i;
+      if (row == nullptr && stops(batch)) return i;
       if (at < size) {
         direct[at] = row;
       } else {
@@ -371,6 +389,7 @@ std::uint32_t GroupTable::find_direct(const KeyBatch& batch, std::byte** rows) {
 
 std::uint32_t GroupTable::find_or_insert(const KeyBatch& batch, std::byte** rows) {
   ESPALIER_ASSERT(batch.count <= kBatchKeys);
+  paused_ = false;
   if (!chose_direct_ && layout_.words() == 1) choose_direct(batch);
   if (direct_ != nullptr) return find_direct(batch, rows);
   switch (layout_.words()) {

@@ -18,6 +18,10 @@
 // Keys of one word that lie near each other, as numbers of things often do, have an array of their
 // own besides, from key to row: where it knows a row, nothing is hashed, searched or compared.
 //
+// Growing costs some tens of microseconds each time: a segment is split or doubled, or a page of
+// 2 MiB is taken. Full segments come in bursts, for hashes fill all of them alike, so a batch may
+// be told how often the table may grow; it stops then, and goes on later.
+//
 // Cost: find is one probe of the index and one of a row. Batches go step by step over all keys,
 // so that lines that are not in the cache come together.
 // Thread: one at a time.
@@ -61,8 +65,16 @@ class GroupTable {
   Found find_or_insert(const std::byte* row);
 
   /// The row of each key, in the order of the keys; new ones are made. Null: there is no room.
-  /// Returns: how many keys have their rows; less than all only where it stops when full.
+  /// Returns: how many keys have their rows; less than all only where it stops when full, or is
+  /// paused.
   std::uint32_t find_or_insert(const KeyBatch& batch, std::byte** rows);
+
+  /// From now on it grows so often; then batches are paused. At first there is no bound.
+  void allow_growths(std::uint32_t count) { growths_left_ = count; }
+  /// Whether the last batch stopped because the table may not grow, though there is room.
+  [[nodiscard]] bool is_paused() const { return paused_; }
+  /// How often it grew.
+  [[nodiscard]] std::uint64_t growths() const { return growths_; }
 
   [[nodiscard]] std::size_t size() const { return size_; }
   /// In the order in which they came. Requires: i < size().
@@ -108,6 +120,10 @@ class GroupTable {
   }
   [[nodiscard]] Slot* free_slot(std::uint32_t tag) const;
   bool make_room(std::uint32_t tag);
+  bool may_grow();
+  void count_growth();
+  /// Whether a batch ends at a key that has no row.
+  [[nodiscard]] bool stops(const KeyBatch& batch) const { return batch.stops_when_full || paused_; }
   bool double_segment();
   bool split_segment(std::uint32_t number);
   void double_directory();
@@ -118,6 +134,9 @@ class GroupTable {
   GroupMemory memory_;
   unsigned chunk_shift_ = 0;
   std::size_t size_ = 0;
+  std::uint32_t growths_left_ = ~std::uint32_t{0};
+  std::uint64_t growths_ = 0;
+  bool paused_ = false;
   unsigned depth_ = 0;
   std::size_t segment_slots_ = 0;
   std::vector<Slot*> directory_;

@@ -145,5 +145,45 @@ TEST(GroupTable, StaysWithinItsMemoryAndFindsWhatItHas) {
   }
 }
 
+/// Looks for a number of random keys, a batch at a time, each of which may let the table grow so
+/// often. Returns the most that it grew in one.
+std::uint64_t most_growths(std::uint32_t allowed, std::uint32_t keys, std::uint64_t& pauses) {
+  const Schema schema = *Schema::parse("k i64 not null, n i64 not null");
+  const KeyLayout layout = KeyLayout::of(schema, 1);
+  GroupTable groups(layout, GroupTable::kNoLimit, 5);
+  const std::vector<std::byte> blank(schema.row_bytes());
+  std::uint64_t most = 0;
+  for (std::uint64_t at = 0; at < keys;) {
+    std::uint64_t batch[GroupTable::kBatchKeys];
+    for (std::uint64_t i = 0; i < std::size(batch); ++i) {
+      batch[i] = base::mix64(1 + at + i);  // all are different
+    }
+    groups.allow_growths(allowed);
+    const std::uint64_t before = groups.growths();
+    std::byte* rows[GroupTable::kBatchKeys] = {};
+    const std::uint32_t found = groups.find_or_insert(
+        {reinterpret_cast<const std::byte*>(batch), 8, GroupTable::kBatchKeys, blank.data(), true},
+        rows);
+    most = std::max(most, groups.growths() - before);
+    EXPECT_EQ(groups.is_paused(), found < GroupTable::kBatchKeys);
+    pauses += groups.is_paused() ? 1 : 0;
+    for (std::uint32_t i = 0; i < found; ++i) EXPECT_EQ(rows[i], groups.row(at + i));
+    at += found;
+    if (::testing::Test::HasFailure()) break;
+  }
+  EXPECT_GE(groups.size(), keys);
+  return most;
+}
+
+// What makes a step long is counted, not timed: segments that are split or doubled, and pages.
+TEST(GroupTable, GrowsInABatchNoOftenerThanItMay) {
+  constexpr std::uint32_t kKeys = 1'000'000;
+  std::uint64_t pauses = 0;
+  EXPECT_GT(most_growths(1000, kKeys, pauses), 3u);  // full segments come in bursts
+  EXPECT_EQ(pauses, 0u);
+  EXPECT_EQ(most_growths(1, kKeys, pauses), 1u);
+  EXPECT_GT(pauses, 10u);
+}
+
 }  // namespace
 }  // namespace espalier::table
