@@ -15,11 +15,10 @@ using table::PipelineBuilder;
 using wire::Aggregate;
 using wire::ExpressionKind;
 
-// Regular expressions and encryption [Farview Fig. 10, 11] stand here with their operators.
-constexpr std::array<std::string_view, 6> kExperiments{"response", "project", "select",
-                                                       "distinct", "group",   "clients"};
-constexpr std::array<std::string_view, 7> kTargets{"read",  "copy",   "stage", "absl",
-                                                   "local", "remote", "pull"};
+constexpr std::array<std::string_view, 8> kExperiments{"response", "project", "select",  "distinct",
+                                                       "group",    "regex",   "decrypt", "clients"};
+constexpr std::array<std::string_view, 10> kTargets{"read", "copy", "stage", "scalar", "absl",
+                                                    "re2",  "evp",  "local", "remote", "pull"};
 constexpr std::string_view kPushed = "pushed";
 
 std::size_t column_of_groups(std::uint64_t groups) {
@@ -50,14 +49,29 @@ TableQuery projected(std::uint32_t row_bytes, bool smart) {
   return query;
 }
 
-TableQuery selected(unsigned percent) {
+TableQuery selected(unsigned percent, bool encrypted) {
   TableQuery query;
-  query.workload = "where";
+  query.workload = encrypted ? "decrypt-where" : "where";
   query.parameters["percent"] = percent;
-  query.build = [percent](PipelineBuilder& builder) {
+  query.kind = encrypted ? TableKind::encrypted : TableKind::words;
+  query.build = [percent, encrypted](PipelineBuilder& builder) {
+    if (encrypted) builder.decrypt();
     builder.filter(
         builder.binary(ExpressionKind::less, builder.column(kThousandColumn),
                        builder.constant(table::integer_constant(std::int64_t{percent} * 10))));
+  };
+  return query;
+}
+
+TableQuery matching(const TextPattern& pattern) {
+  TableQuery query;
+  query.workload = "matches";
+  query.parameters["pattern"] = pattern.name;
+  query.row_bytes = kTextBytes;
+  query.kind = TableKind::texts;
+  query.regex = pattern.regex;
+  query.build = [regex = pattern.regex](PipelineBuilder& builder) {
+    builder.filter(builder.matches(builder.column(0), table::text_constant(regex)));
   };
   return query;
 }
@@ -92,7 +106,11 @@ std::vector<TableQuery> table_queries(const TableOptions& options, std::string_v
       if (row_bytes != 64) queries.push_back(projected(row_bytes, true));
     }
   } else if (experiment == "select") {
-    for (const unsigned percent : {1, 25, 50, 100}) queries.push_back(selected(percent));
+    for (const unsigned percent : {1, 25, 50, 100}) queries.push_back(selected(percent, false));
+  } else if (experiment == "decrypt") {
+    for (const unsigned percent : {1, 25, 100}) queries.push_back(selected(percent, true));
+  } else if (experiment == "regex") {
+    for (const TextPattern& pattern : kPatterns) queries.push_back(matching(pattern));
   } else {
     for (const std::uint64_t groups : options.groups) {
       queries.push_back(keyed(experiment != "group", groups));

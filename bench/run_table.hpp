@@ -5,7 +5,9 @@
 //
 //   read     the whole table by one core, and nothing done; copy: copied. What others are held to.
 //   stage    the executor alone, into 64 KiB that are always free: a node's part of the work
+//   scalar   the same without SIMD (select)
 //   absl     absl::flat_hash_map or _set by hand (group, distinct): the same rows of the result
+//   re2      RE2 by hand, string by string (regex); evp: OpenSSL's EVP, decrypting only (decrypt)
 //   local    table and work at the client, result in its memory                       [LCPU]
 //   remote   a process works it out, keeps the result, then sends it by a socket      [RCPU]
 //   pull     every row is read from a node, and the work done at the client
@@ -16,6 +18,8 @@
 //   select    all columns of a share of the rows                              [Farview Fig. 8]
 //   distinct  the values of a column                                          [Farview Fig. 9a]
 //   group     sums by the values of a column                                  [Farview Fig. 9b, c]
+//   regex     strings of 256 bytes that match a regular expression           [Farview Fig. 10]
+//   decrypt   as select, of encrypted rows                                   [Farview Fig. 11]
 //   clients   several clients at a time, each with the distinct query         [Farview Fig. 12]
 #pragma once
 
@@ -45,7 +49,7 @@ struct TableOptions : PointOptions {
 /// The queries of an experiment.
 std::vector<TableQuery> table_queries(const TableOptions& options, std::string_view experiment);
 
-/// Points of the targets read, copy, stage and absl.
+/// Points of the targets read, copy, stage, scalar, absl, re2 and evp.
 std::vector<MeasuredPoint> stage_points(const TableOptions& options, std::string_view experiment);
 /// Points of the targets local, remote, pull and pushed.
 std::vector<MeasuredPoint> way_points(const TableOptions& options, std::string_view experiment);

@@ -112,7 +112,7 @@ double slowest(const std::vector<Asked>& asked) {
 
 PointSample measure_clients(const TableOptions& options, const TableQuery& query,
                             NodeTransport transport, std::uint32_t count) {
-  const auto data = TableData::of(options.table_bytes, query.row_bytes, options.seed);
+  const auto data = TableData::of(query.spec(options.table_bytes, options.seed));
   const auto node = TableNode::of(data, transport);
   const auto message = message_of(query);
   std::vector<TableClient> clients;

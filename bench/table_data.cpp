@@ -12,6 +12,7 @@
 #include <iterator>
 #include <numeric>
 #include <stdexcept>
+#include <string_view>
 
 #include "base/clock.hpp"
 #include "base/cpu.hpp"
@@ -19,6 +20,8 @@
 #include "bench/huge_memory.hpp"
 #include "bench/map_session.hpp"
 #include "bench/mix.hpp"
+#include "client/sealed_rows.hpp"
+#include "regex/regex_cache.hpp"
 #include "table/snapshot.hpp"
 #include "table/table_object.hpp"
 
@@ -27,9 +30,10 @@ namespace {
 
 constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
 
-table::Schema schema_of(std::uint32_t row_bytes) {
+table::Schema schema_of(const TableSpec& spec) {
   std::string text;
-  for (std::size_t i = 0; i < row_bytes / kWordBytes; ++i) {
+  if (spec.kind == TableKind::texts) text = fmt::format("t char({}) not null", spec.row_bytes);
+  for (std::size_t i = 0; spec.kind != TableKind::texts && i < spec.row_bytes / kWordBytes; ++i) {
     text += fmt::format("{}c{} i64 not null", i == 0 ? "" : ", ", i);
   }
   auto schema = table::Schema::parse(text);
@@ -44,6 +48,23 @@ void fill_row(base::Random& random, std::byte* row) {
     words[kKeysColumn + i] = random.below(kGroupCounts[i]);
   }
   std::memcpy(row, words, sizeof words);
+}
+
+/// Letters and digits, in which half of the time each of the hits stands somewhere in a quarter.
+void fill_text(base::Random& random, std::byte* row) {
+  constexpr std::string_view kLetters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+  for (std::uint32_t i = 0; i < kTextBytes; ++i) {
+    row[i] = static_cast<std::byte>(kLetters[static_cast<std::size_t>(row[i]) % kLetters.size()]);
+  }
+  constexpr std::size_t kPart = kTextBytes / std::size(kPatterns);
+  const std::size_t first = random.below(std::size(kPatterns));
+  for (std::size_t i = 0; i < std::size(kPatterns); ++i) {
+    if (random.below(2) == 0) continue;
+    const std::string_view hit = kPatterns[(first + i) % std::size(kPatterns)].hit;
+    const std::size_t at = kPart * i + random.below(kPart - hit.size());
+    std::memcpy(row + at, hit.data(), hit.size());
+  }
 }
 
 std::uint64_t sum_of(const std::byte* at, std::size_t bytes) {
@@ -93,34 +114,59 @@ PassTime pass_over(const TableData& data, Use&& use) {
 
 }  // namespace
 
-TableData::TableData(std::uint64_t bytes, std::uint32_t row_bytes, std::uint64_t seed)
-    : region_(value_or_throw(
-          memory::Region::reserve({.bytes_max = bytes + bytes / 8 + (std::uint64_t{64} << 20)}),
-          "no memory for the table")),
+TableData::TableData(const TableSpec& spec)
+    : region_(value_or_throw(memory::Region::reserve({.bytes_max = spec.bytes + spec.bytes / 8 +
+                                                                   (std::uint64_t{64} << 20)}),
+                             "no memory for the table")),
       pool_(region_) {
-  table_ = value_or_throw(table::create_table(catalog_, pool_, "t", schema_of(row_bytes)),
+  table_ = value_or_throw(table::create_table(catalog_, pool_, "t", schema_of(spec),
+                                              {.encrypted = spec.kind == TableKind::encrypted}),
                           "cannot make a table");
-  base::Random random(seed);
-  const std::uint64_t at_once =
-      std::min<std::uint64_t>(4096, std::max<std::uint64_t>(1, bytes / row_bytes));
-  std::vector<std::byte> rows(at_once * row_bytes);
-  for (std::uint64_t at = 0; at < bytes / row_bytes; at += at_once) {
+  base::Random random(spec.seed);
+  std::optional<table::CtrCipher> cipher = new_cipher();
+  const std::uint64_t count = spec.bytes / spec.row_bytes;
+  const std::uint64_t at_once = std::clamp<std::uint64_t>(count, 1, 4096);
+  std::vector<std::byte> rows(at_once * spec.row_bytes);
+  for (std::uint64_t at = 0; at < count; at += at_once) {
     random.fill(rows);
-    for (std::uint64_t i = 0; i < at_once; ++i) fill_row(random, rows.data() + i * row_bytes);
-    if (!table_->append(rows)) throw std::runtime_error("cannot append rows to the table");
+    for (std::uint64_t i = 0; i < at_once; ++i) {
+      std::byte* const row = rows.data() + i * spec.row_bytes;
+      spec.kind == TableKind::texts ? fill_text(random, row) : fill_row(random, row);
+    }
+    append(rows, cipher);
   }
 }
 
-std::shared_ptr<const TableData> TableData::kept_;
-std::array<std::uint64_t, 3> TableData::kept_for_;
+std::optional<table::CtrCipher> TableData::new_cipher() const {
+  if (!table_->encrypted()) return std::nullopt;
+  return value_or_throw(table::CtrCipher::derived(key(), table_->salt(), table::kTableKeyInfo),
+                        "cannot encrypt");
+}
 
-std::shared_ptr<const TableData> TableData::of(std::uint64_t bytes, std::uint32_t row_bytes,
-                                               std::uint64_t seed) {
-  const std::array<std::uint64_t, 3> wanted{bytes, row_bytes, seed};
-  if (!kept_ || kept_for_ != wanted) {
+void TableData::append(std::span<std::byte> rows, std::optional<table::CtrCipher>& cipher) {
+  const auto append_or_throw = [](const auto& appended) {
+    if (!appended) throw std::runtime_error("cannot append rows to the table");
+  };
+  if (!cipher) return append_or_throw(table_->append(rows));
+  const std::size_t row_bytes = table_->schema().row_bytes();
+  const auto reserved = value_or_throw(
+      table_->reserve_slots(rows.size() / row_bytes, base::monotonic_ns()), "cannot append");
+  const std::string_view slots(reinterpret_cast<const char*>(reserved.slots.data()),
+                               reserved.slots.size() * sizeof(wire::ReservedSlots));
+  if (!client::seal_rows(rows, row_bytes, slots, *cipher)) {
+    throw std::runtime_error("slots for other rows");
+  }
+  append_or_throw(table_->append_reserved(reserved.number, rows));
+}
+
+std::shared_ptr<const TableData> TableData::kept_;
+TableSpec TableData::kept_for_;
+
+std::shared_ptr<const TableData> TableData::of(const TableSpec& spec) {
+  if (!kept_ || kept_for_ != spec) {
     kept_.reset();
-    kept_ = std::make_shared<const TableData>(bytes, row_bytes, seed);
-    kept_for_ = wanted;
+    kept_ = std::make_shared<const TableData>(spec);
+    kept_for_ = spec;
   }
   return kept_;
 }
@@ -133,6 +179,16 @@ std::vector<std::byte> message_of(const TableQuery& query) {
   auto message = builder.finish();
   if (!message) throw std::runtime_error("a query of the benchmark: " + message.error().message());
   return std::move(*message);
+}
+
+table::Pipeline pipeline_of(std::span<const std::byte> message, const table::Schema& schema) {
+  static regex::RegexCache regexes;
+  auto checked = table::check_pipeline(message, schema);
+  if (!checked) throw std::runtime_error(checked.error().message());
+  if (const auto compiled = table::compile_regexes(*checked, regexes); !compiled) {
+    throw std::runtime_error(compiled.error().message());
+  }
+  return std::move(*checked);
 }
 
 std::uint64_t hash_of_rows(std::span<const std::byte> rows, std::size_t row_bytes) {

@@ -4,11 +4,11 @@
 // Thread: building, one at a time; reading, any.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +18,7 @@
 #include "catalog/catalog.hpp"
 #include "memory/buffer_pool.hpp"
 #include "memory/region.hpp"
+#include "table/ctr_cipher.hpp"
 #include "table/pipeline.hpp"
 #include "table/pipeline_builder.hpp"
 #include "table/table.hpp"
@@ -33,28 +34,60 @@ enum TableColumn : std::size_t {
 /// How many values the columns from kKeysColumn on have, at random.
 inline constexpr std::uint64_t kGroupCounts[] = {16, 1024, 65536, 1 << 20};
 
+/// What the rows of a table of the benchmark are.
+enum class TableKind : std::uint8_t {
+  words,      ///< the columns above
+  encrypted,  ///< the same, encrypted
+  texts,      ///< one column of letters and digits at random; half of them match each pattern
+};
+struct TableSpec {
+  std::uint64_t bytes = 0;  ///< about
+  std::uint32_t row_bytes = 64;
+  TableKind kind = TableKind::words;
+  std::uint64_t seed = 1;
+
+  friend bool operator==(const TableSpec&, const TableSpec&) = default;
+};
+
+inline constexpr std::uint32_t kTextBytes = 256;
+struct TextPattern {
+  const char* name;
+  const char* regex;
+  const char* hit;  ///< what matches stands in half of the texts
+};
+inline constexpr TextPattern kPatterns[] = {
+    {"literal", "Strasse", "Strasse"},
+    {"street", "(Strasse|Str\\.).*(8[0-9]{4})", "Str. 80123"},
+    {"currency", "[0-9]+(USD|EUR|GBP)", "17EUR"},
+    {"letters", "[A-Za-z]{3}:[0-9]{4}", "abc:1234"},
+};
+
 /// A table in this process, on pages as those of a node.
 class TableData {
  public:
-  /// About `bytes` of rows of `row_bytes`. Errors: throws std::runtime_error.
-  TableData(std::uint64_t bytes, std::uint32_t row_bytes, std::uint64_t seed);
+  /// Errors: throws std::runtime_error.
+  explicit TableData(const TableSpec& spec);
   /// The last one is kept, since many points in a row ask for the same.
-  static std::shared_ptr<const TableData> of(std::uint64_t bytes, std::uint32_t row_bytes,
-                                             std::uint64_t seed);
+  static std::shared_ptr<const TableData> of(const TableSpec& spec);
   static void forget();
 
   [[nodiscard]] const std::shared_ptr<table::Table>& table() const { return table_; }
   [[nodiscard]] std::uint64_t rows() const { return table_->rows(); }
   [[nodiscard]] std::uint64_t bytes() const { return rows() * table_->schema().row_bytes(); }
+  /// The user's key of encrypted tables, and what encrypts and decrypts this one; of others none.
+  static table::KeyBytes key() { return {}; }
+  [[nodiscard]] std::optional<table::CtrCipher> new_cipher() const;
 
  private:
+  void append(std::span<std::byte> rows, std::optional<table::CtrCipher>& cipher);
+
   memory::Region region_;
   memory::BufferPool pool_;
   catalog::Catalog catalog_;
   std::shared_ptr<table::Table> table_;
 
   static std::shared_ptr<const TableData> kept_;
-  static std::array<std::uint64_t, 3> kept_for_;
+  static TableSpec kept_for_;
 };
 
 /// One query, and what its point says of it.
@@ -62,12 +95,21 @@ struct TableQuery {
   std::string workload;
   Json parameters;
   std::uint32_t row_bytes = 64;
+  TableKind kind = TableKind::words;
   std::function<void(table::PipelineBuilder&)> build;
-  std::size_t key_column = 0;  ///< of group and distinct, which peers do by hand
+  std::size_t key_column = 0;   ///< of group and distinct, which peers do by hand
+  const char* regex = nullptr;  ///< the same
+
+  [[nodiscard]] TableSpec spec(std::uint64_t bytes, std::uint64_t seed) const {
+    return {bytes, row_bytes, kind, seed};
+  }
 };
 
 /// Its pipeline, as a message. Errors: throws std::runtime_error.
 [[nodiscard]] std::vector<std::byte> message_of(const TableQuery& query);
+/// The same, checked for a table and ready to run. Errors: throws std::runtime_error.
+[[nodiscard]] table::Pipeline pipeline_of(std::span<const std::byte> message,
+                                          const table::Schema& schema);
 
 /// A sum over rows of whole words that does not depend on their order.
 [[nodiscard]] std::uint64_t hash_of_rows(std::span<const std::byte> rows, std::size_t row_bytes);

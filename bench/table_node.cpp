@@ -10,8 +10,10 @@
 #include <csignal>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "base/child_process.hpp"
 #include "bench/huge_memory.hpp"
@@ -77,7 +79,7 @@ bool read_all(int line, std::span<std::byte> bytes) {
     while (read_all(line, {&asked, 1})) {
       table::SnapshotSource source(data.table());
       const std::uint64_t bytes =
-          run_locally(source, data.table()->schema(), message, {result.data(), result.bytes()});
+          run_locally(data, source, message, {result.data(), result.bytes()});
       write_all(line, std::as_bytes(std::span(&bytes, 1)));
       write_all(line, {result.data(), bytes});
     }
@@ -103,17 +105,31 @@ TableNode::TableNode(const TableData& data, NodeTransport transport) {
   address_ = config.node.fabric.empty() ? "unix:" + config.node.socket : config.node.fabric;
   process_ = std::make_unique<NodeProcess>(config);
   const Store store = value_or_throw(Store::connect(address_), "cannot connect to the node");
-  const auto table = table_value_or_throw(
-      client::StoreImpl::of(store).tables()->create(kTableName, data.table()->schema(), false),
-      "cannot make a table");
+  const auto table =
+      table_value_or_throw(client::StoreImpl::of(store).tables()->create(
+                               kTableName, data.table()->schema(), data.table()->encrypted()),
+                           "cannot make a table");
+  // An encrypted table is encrypted anew, for each has a key of its own.
+  auto from = data.new_cipher();
+  auto to =
+      from ? std::optional(value_or_throw(
+                 table::CtrCipher::derived(TableData::key(), *table->salt(), table::kTableKeyInfo),
+                 "cannot encrypt"))
+           : std::nullopt;
+  std::vector<std::byte> plain(from ? kAppendBytes : 0);
   const table::TableSnapshot snapshot(data.table());
   for (std::uint64_t page = 0; page < snapshot.pages(); ++page) {
     const auto rows = value_or_throw(snapshot.page(page), "cannot read the table");
     const std::size_t at_once = kAppendBytes / rows.row_bytes * rows.row_bytes;
     for (std::size_t at = 0; at < rows.bytes(); at += at_once) {
-      static_cast<void>(table_value_or_throw(
-          table->append({rows.rows + at, std::min(at_once, rows.bytes() - at)}),
-          "cannot append rows"));
+      const std::size_t bytes = std::min(at_once, rows.bytes() - at);
+      if (from) {
+        from->apply(rows.cipher_page, rows.page_offset + at, rows.rows + at, plain.data(), bytes);
+      }
+      static_cast<void>(
+          table_value_or_throw(from ? table->append_encrypted(std::span(plain).first(bytes), *to)
+                                    : table->append({rows.rows + at, bytes}),
+                               "cannot append rows"));
     }
   }
 }
@@ -168,13 +184,13 @@ std::size_t KeepingServer::ask(std::span<std::byte> into) const {
   return bytes;
 }
 
-std::size_t run_locally(table::RowSource& source, const table::Schema& schema,
+std::size_t run_locally(const TableData& data, table::RowSource& source,
                         std::span<const std::byte> message, std::span<std::byte> into) {
-  auto checked = table::check_pipeline(message, schema);
-  if (!checked) throw std::runtime_error(checked.error().message());
-  const table::BatchProgram program(std::move(*checked));
+  const table::BatchProgram program(pipeline_of(message, data.table()->schema()));
   MemorySink sink(into);
-  table::BatchRun run(program, source, sink, {.seed = kHashSeed});
+  auto cipher = data.new_cipher();
+  table::BatchRun run(program, source, sink,
+                      {.seed = kHashSeed, .decrypt = cipher ? &*cipher : nullptr});
   table::RunState state = table::RunState::running;
   while (state == table::RunState::running) state = run.step(1 << 16);
   if (state != table::RunState::done) throw std::runtime_error("a query of the benchmark failed");

@@ -70,9 +70,9 @@ class KeepingServer {
   pid_t process_ = -1;
 };
 
-/// Works a query out here, from rows in this process. Returns the bytes of the result, of which
-/// there are at most as many as `into` has. Errors: throws std::runtime_error.
-std::size_t run_locally(table::RowSource& source, const table::Schema& schema,
+/// Works a query of a table out here, from its rows in this process. Returns the bytes of the
+/// result, of which there are at most as many as `into` has. Errors: throws std::runtime_error.
+std::size_t run_locally(const TableData& data, table::RowSource& source,
                         std::span<const std::byte> message, std::span<std::byte> into);
 
 }  // namespace espalier::bench

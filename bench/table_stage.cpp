@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Points of `espalier-bench table` that no client has a part in: the executor into a stage, and
-// what it is held to: reading the same pages, copying them, and the same groups by absl.
+// what it is held to: reading the same pages, copying them, and the same by absl, RE2 and OpenSSL.
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
+#include <re2/re2.h>
 
 #include <algorithm>
 #include <cstring>
@@ -12,72 +13,58 @@
 #include "bench/map_session.hpp"
 #include "bench/probe.hpp"
 #include "bench/run_table.hpp"
-#include "table/batch_run.hpp"
 #include "table/snapshot_source.hpp"
+#include "table/staged_run.hpp"
 #include "table/wide.hpp"
 
 namespace espalier::bench {
 namespace {
 
-constexpr std::uint32_t kRowsAtOnce = 4096;  // as a node does (offload/query_run.cpp)
-constexpr std::uint32_t kRowsToGroupAtOnce = 512;
 constexpr std::size_t kGroupBytes = std::size_t{64} << 20;
-
-/// 64 KiB that are free again as soon as they are written.
-class Stage final : public table::RowSink {
- public:
-  explicit Stage(std::size_t row_bytes, bool hashes) : row_bytes_(row_bytes), hashes_(hashes) {}
-  std::span<std::byte> room() override { return std::span(block_).subspan(used_); }
-  void commit(std::size_t rows, std::size_t bytes) override {
-    if (hashes_) hash_ += hash_of_rows(room().first(bytes), row_bytes_);
-    rows_ += rows;
-    used_ += bytes;
-    if (block_.size() - used_ < std::max(kSpareBytes, row_bytes_)) used_ = 0;
-  }
-  [[nodiscard]] std::uint64_t rows() const { return rows_; }
-  [[nodiscard]] std::uint64_t hash() const { return hash_; }
-
- private:
-  static constexpr std::size_t kSpareBytes = 1024;
-  std::vector<std::byte> block_ = std::vector<std::byte>(std::size_t{64} << 10);
-  std::size_t row_bytes_;
-  bool hashes_;
-  std::size_t used_ = 0;
-  std::uint64_t rows_ = 0;
-  std::uint64_t hash_ = 0;
-};
 
 /// What one run gave.
 struct StageRun {
-  table::RunNumbers numbers;
+  wire::QueryNumbers numbers{};
   std::uint64_t rows = 0;
   std::uint64_t hash = 0;
   PassTime time;
   std::uint64_t longest_step_ns = 0;
 };
 
-StageRun run_into_stage(const TableData& data, const table::BatchProgram& program,
-                        std::uint64_t seed, bool hashes, bool times_steps) {
-  const table::Pipeline& pipeline = program.pipeline();
+struct StageOptions {
+  std::uint64_t seed = 0;
+  base::Isa isa = base::isa();
+  bool looks = false;  ///< at every row, and at the clock after every step
+};
+
+/// A run as a node's helper steps it (offload/query_run.cpp), into 64 KiB that are always taken.
+StageRun run_into_stage(const TableData& data, const table::Pipeline& pipeline,
+                        const StageOptions& options) {
   table::SnapshotSource source(data.table());
-  Stage stage(pipeline.result.row_bytes(), hashes);
+  auto cipher = data.new_cipher();
   StageRun result;
   const PassWatch watch;
-  table::BatchRun run(program, source, stage, {.group_bytes = kGroupBytes, .seed = seed});
-  const bool groups = pipeline.grouped || pipeline.distinct;
+  table::StagedRun run(pipeline, source,
+                       {.group_bytes = kGroupBytes,
+                        .seed = options.seed,
+                        .isa = options.isa,
+                        .decrypt = cipher ? &*cipher : nullptr});
+  const std::size_t row_bytes = pipeline.result.row_bytes();
   table::RunState state = table::RunState::running;
-  while (state == table::RunState::running) {
-    const std::uint64_t begin_ns = times_steps ? thread_cpu_ns() : 0;
-    state = run.step(groups ? kRowsToGroupAtOnce : kRowsAtOnce);
-    if (times_steps) {
+  while (state == table::RunState::running || state == table::RunState::stalled) {
+    const std::uint64_t begin_ns = options.looks ? thread_cpu_ns() : 0;
+    state = run.step(run.step_rows());
+    if (options.looks) {
       result.longest_step_ns = std::max(result.longest_step_ns, thread_cpu_ns() - begin_ns);
     }
+    if (state == table::RunState::running) continue;
+    result.rows += run.rows().size() / row_bytes;
+    if (options.looks) result.hash += hash_of_rows(run.rows(), row_bytes);
+    run.clear();
   }
   result.time = watch.elapsed();
   if (state != table::RunState::done) throw std::runtime_error("a query of the benchmark failed");
   result.numbers = run.numbers();
-  result.rows = stage.rows();
-  result.hash = stage.hash();
   return result;
 }
 
@@ -114,19 +101,20 @@ MeasuredPoint new_point(const TableOptions& options, std::string target, const T
   return point;
 }
 
-MeasuredPoint stage_point(const TableOptions& options, const TableQuery& query) {
-  MeasuredPoint point = new_point(options, "stage", query);
+MeasuredPoint stage_point(const TableOptions& options, const std::string& target,
+                          const TableQuery& query, base::Isa isa) {
+  MeasuredPoint point = new_point(options, target, query);
   point.measure = [=] {
-    const auto data = TableData::of(options.table_bytes, query.row_bytes, options.seed);
-    auto checked = table::check_pipeline(message_of(query), data->table()->schema());
-    if (!checked) throw std::runtime_error(checked.error().message());
-    const table::BatchProgram program(std::move(*checked));
+    const auto data = TableData::of(query.spec(options.table_bytes, options.seed));
+    const table::Pipeline pipeline = pipeline_of(message_of(query), data->table()->schema());
     PointSample sample;
     run_pinned([&] {
-      // Once with the clock at each step, and a look at every row: neither is in the rate.
-      const StageRun hashed = run_into_stage(*data, program, options.seed, true, true);
+      // Once with a look at every row and at the clock: neither is in the rate.
+      StageOptions run{.seed = options.seed, .isa = isa, .looks = true};
+      const StageRun hashed = run_into_stage(*data, pipeline, run);
+      run.looks = false;
       const BesideReading beside(*data);
-      const StageRun timed = run_into_stage(*data, program, options.seed, false, false);
+      const StageRun timed = run_into_stage(*data, pipeline, run);
       if (timed.rows != hashed.rows) throw std::runtime_error("two runs give different rows");
       sample.checksum = hashed.hash;
       beside.add_to(sample, timed.time);
@@ -147,7 +135,7 @@ MeasuredPoint peer_point(const TableOptions& options, std::string target, const 
                          Pass pass) {
   MeasuredPoint point = new_point(options, std::move(target), query);
   point.measure = [=] {
-    const auto data = TableData::of(options.table_bytes, query.row_bytes, options.seed);
+    const auto data = TableData::of(query.spec(options.table_bytes, options.seed));
     PointSample sample;
     run_pinned([&] {
       const BesideReading beside(*data);
@@ -206,14 +194,49 @@ std::uint64_t absl_distinct(const TableData& data, const TableQuery& query, Pass
   return hash;
 }
 
-MeasuredPoint rate_point(const TableOptions& options, const std::string& target,
+std::uint64_t re2_selection(const TableData& data, const TableQuery& query, PassTime& time) {
+  const re2::RE2 regex(query.regex, re2::RE2::Quiet);
+  std::vector<const std::byte*> found;
+  found.reserve(data.rows());
+  const PassWatch watch;
+  for_rows(data, [&](const std::byte* row) {
+    const re2::StringPiece text(reinterpret_cast<const char*>(row), kTextBytes);
+    if (re2::RE2::PartialMatch(text, regex)) found.push_back(row);
+  });
+  time = watch.elapsed();
+  std::uint64_t hash = 0;
+  for (const std::byte* row : found) hash += hash_of_rows({row, kTextBytes}, kTextBytes);
+  return hash;
+}
+
+/// Decrypts everything, 32 KiB at a time, with OpenSSL as it is, and selects nothing.
+std::uint64_t evp_decryption(const TableData& data, const TableQuery&, PassTime& time) {
+  auto cipher =
+      value_or_throw(table::CtrCipher::derived(TableData::key(), data.table()->salt(),
+                                               table::kTableKeyInfo, table::CtrCipher::Form::evp),
+                     "cannot decrypt");
+  std::vector<std::byte> plain(std::size_t{32} << 10);
+  const table::TableSnapshot snapshot(data.table());
+  const PassWatch watch;
+  for (std::uint64_t page = 0; page < snapshot.pages(); ++page) {
+    const auto rows = value_or_throw(snapshot.page(page), "cannot read the table");
+    for (std::size_t at = 0; at < rows.bytes(); at += plain.size()) {
+      const std::size_t bytes = std::min(plain.size(), rows.bytes() - at);
+      cipher.apply(rows.cipher_page, rows.page_offset + at, rows.rows + at, plain.data(), bytes);
+    }
+  }
+  time = watch.elapsed();
+  return 0;
+}
+
+MeasuredPoint rate_point(const TableOptions& options, const std::string& target, TableQuery query,
                          PassTime (*pass)(const TableData&)) {
-  TableQuery query;
   query.workload = "all";
+  query.parameters = {};
   MeasuredPoint point = new_point(options, target, query);
   point.answers = target;
   point.measure = [=] {
-    const auto data = TableData::of(options.table_bytes, query.row_bytes, options.seed);
+    const auto data = TableData::of(query.spec(options.table_bytes, options.seed));
     PointSample sample;
     run_pinned([&] {
       if (target == "copy") static_cast<void>(pass(*data));  // touches what is copied to
@@ -230,14 +253,28 @@ MeasuredPoint rate_point(const TableOptions& options, const std::string& target,
 std::vector<MeasuredPoint> stage_points(const TableOptions& options, std::string_view experiment) {
   std::vector<MeasuredPoint> points;
   if (experiment == "response") return points;
-  if (is_chosen(options.targets, "read")) points.push_back(rate_point(options, "read", read_pass));
-  if (is_chosen(options.targets, "copy")) points.push_back(rate_point(options, "copy", copy_pass));
-  for (const TableQuery& query : table_queries(options, experiment)) {
-    if (is_chosen(options.targets, "stage")) points.push_back(stage_point(options, query));
-    if (!is_chosen(options.targets, "absl")) continue;
-    if (experiment == "group") points.push_back(peer_point(options, "absl", query, absl_groups));
-    if (experiment == "distinct") {
+  const auto wants = [&](std::string_view target) { return is_chosen(options.targets, target); };
+  const std::vector<TableQuery> queries = table_queries(options, experiment);
+  if (wants("read")) points.push_back(rate_point(options, "read", queries.front(), read_pass));
+  if (wants("copy")) points.push_back(rate_point(options, "copy", queries.front(), copy_pass));
+  if (experiment == "decrypt" && wants("evp")) {
+    TableQuery query = queries.front();
+    query.workload = "decrypt-only";
+    points.push_back(peer_point(options, "evp", query, evp_decryption));
+  }
+  for (const TableQuery& query : queries) {
+    if (wants("stage")) points.push_back(stage_point(options, "stage", query, base::isa()));
+    if (wants("scalar") && experiment == "select") {
+      points.push_back(stage_point(options, "scalar", query, base::Isa::scalar));
+    }
+    if (wants("absl") && experiment == "group") {
+      points.push_back(peer_point(options, "absl", query, absl_groups));
+    }
+    if (wants("absl") && experiment == "distinct") {
       points.push_back(peer_point(options, "absl", query, absl_distinct));
+    }
+    if (wants("re2") && experiment == "regex") {
+      points.push_back(peer_point(options, "re2", query, re2_selection));
     }
   }
   return points;

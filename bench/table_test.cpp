@@ -46,8 +46,8 @@ std::set<std::string> targets_of(const PointLines& lines) {
 
 TEST(RunTable, SelectsInEveryWay) {
   const PointLines lines = run(tiny("select"));
-  EXPECT_EQ(targets_of(lines),
-            (std::set<std::string>{"read", "copy", "stage", "local", "remote", "pull", "pushed"}));
+  EXPECT_EQ(targets_of(lines), (std::set<std::string>{"read", "copy", "stage", "scalar", "local",
+                                                      "remote", "pull", "pushed"}));
   for (const Json& line : lines.runs) {
     if (line.value("percent", 0) != 100) continue;
     EXPECT_EQ(line.at("result_rows"), 16384) << line;
@@ -85,6 +85,41 @@ TEST(RunTable, ProjectsByLinesAndByRows) {
     if (line.at("addressing") != "smart") continue;
     EXPECT_EQ(line.at("bytes_per_op"), 64) << line;
   }
+}
+
+TEST(RunTable, SearchesWithRegularExpressionsBesideRe2) {
+  const PointLines lines = run(tiny("regex"));
+  EXPECT_EQ(targets_of(lines), (std::set<std::string>{"read", "copy", "stage", "re2", "local",
+                                                      "remote", "pull", "pushed"}));
+  std::set<std::string> patterns;
+  for (const Json& line : lines.runs_with("target", "stage")) {
+    patterns.insert(line.at("pattern"));
+    EXPECT_GT(line.at("result_rows"), 4096 * 0.45) << line;
+    EXPECT_LT(line.at("result_rows"), 4096 * 0.55) << line;
+  }
+  EXPECT_EQ(patterns.size(), 4u);
+}
+
+TEST(RunTable, DecryptsInEveryWayThatNeedsNoCipherText) {
+  const PointLines lines = run(tiny("decrypt"));
+  EXPECT_EQ(targets_of(lines),
+            (std::set<std::string>{"read", "copy", "evp", "stage", "local", "remote", "pushed"}));
+  for (const Json& line : lines.runs) {
+    if (line.value("percent", 0) != 100) continue;
+    EXPECT_EQ(line.at("result_rows"), 16384) << line;
+  }
+  // The rows are those that the same seed gives without encryption.
+  TableOptions plain = tiny("select");
+  plain.targets = {"stage"};
+  const PointLines beside = run(plain);
+  const auto hash_of = [](const PointLines& of, std::string_view key, int percent) {
+    for (const Json& line : of.runs_with("target", "stage")) {
+      if (line.value("percent", 0) == percent) return line.at(std::string(key));
+    }
+    return Json();
+  };
+  EXPECT_EQ(hash_of(lines, "result_hash", 25), hash_of(beside, "result_hash", 25));
+  EXPECT_NE(hash_of(lines, "result_hash", 25), Json());
 }
 
 TEST(RunTable, AnswersFewRowsAndSeveralClients) {

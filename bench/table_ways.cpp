@@ -68,19 +68,15 @@ class Receiver {
   std::size_t used_ = 0;
 };
 
-table::Pipeline checked_or_throw(std::span<const std::byte> message, const table::Schema& schema) {
-  auto checked = table::check_pipeline(message, schema);
-  if (!checked) throw std::runtime_error(checked.error().message());
-  return std::move(*checked);
-}
-
 wire::QueryNumbers query_node(TableClient& at, std::span<const std::byte> message,
                               std::span<std::byte> into, std::size_t& bytes) {
-  const table::Pipeline pipeline = checked_or_throw(message, at.table->schema());
+  const table::Pipeline pipeline = pipeline_of(message, at.table->schema());
   Receiver receiver(pipeline, into);
+  static const table::KeyBytes key = TableData::key();
   const auto done =
       at.table->run(message, pipeline.result.row_bytes(),
-                    [&](std::span<const std::byte> rows) { return receiver.take(rows); });
+                    [&](std::span<const std::byte> rows) { return receiver.take(rows); },
+                    {.table = pipeline.decrypt ? &key : nullptr, .result = nullptr});
   if (!done) throw std::runtime_error(espalier::message(done.error()));
   bytes = receiver.finish();
   return *done;
@@ -108,7 +104,7 @@ class RowsInMemory final : public table::RowSource {
 Way local_way(const std::shared_ptr<const TableData>& data, std::vector<std::byte> message) {
   return {[=, message = std::move(message)](std::span<std::byte> into) {
             table::SnapshotSource source(data->table());
-            return run_locally(source, data->table()->schema(), message, into);
+            return run_locally(*data, source, message, into);
           },
           {}};
 }
@@ -151,20 +147,19 @@ Way pull_way(const std::shared_ptr<const TableData>& data, NodeTransport transpo
   TableQuery all;
   all.build = [](table::PipelineBuilder&) {};
   return {
-      [scene, pulled, whole = message_of(all),
+      [data, scene, pulled, whole = message_of(all),
        message = std::move(message)](std::span<std::byte> into) {
         std::size_t bytes = 0;
         scene->numbers = query_node(scene->client, whole, {pulled->data(), pulled->bytes()}, bytes);
-        const table::Schema& schema = scene->client.table->schema();
-        RowsInMemory source({pulled->data(), bytes}, schema.row_bytes());
-        return run_locally(source, schema, message, into);
+        RowsInMemory source({pulled->data(), bytes}, data->table()->schema().row_bytes());
+        return run_locally(*data, source, message, into);
       },
       [scene] { return scene->numbers; }};
 }
 
 PointSample measure_way(const TableOptions& options, const TableQuery& query, const WayMaker& make,
                         bool is_short) {
-  const auto data = TableData::of(options.table_bytes, query.row_bytes, options.seed);
+  const auto data = TableData::of(query.spec(options.table_bytes, options.seed));
   const HugeBuffer& memory = result_memory(data->bytes());
   const std::span<std::byte> into(memory.data(), memory.bytes());
   const Way way = make(data);
@@ -179,7 +174,7 @@ PointSample measure_way(const TableOptions& options, const TableQuery& query, co
       sample.latencies.record(one.elapsed_ns());
     }
     sample.took(is_short ? queries : data->rows(), static_cast<double>(watch.elapsed_ns()) * 1e-9);
-    const table::Pipeline pipeline = checked_or_throw(message_of(query), data->table()->schema());
+    const table::Pipeline pipeline = pipeline_of(message_of(query), data->table()->schema());
     const std::size_t row_bytes = pipeline.result.row_bytes();
     sample.checksum = hash_of_rows(into.first(bytes), row_bytes);
     sample.numbers.emplace_back("result_rows", static_cast<double>(bytes / row_bytes));
@@ -233,7 +228,8 @@ std::vector<MeasuredPoint> way_points(const TableOptions& options, std::string_v
     const std::string by(name(transport));
     for (const TableQuery& query : queries) {
       const auto message = message_of(query);
-      if (wants("pull") && !is_short) {
+      // A node hands out no cipher text.
+      if (wants("pull") && !is_short && query.kind != TableKind::encrypted) {
         points.push_back(way_point(options, "pull", by, query, is_short, [=](const auto& data) {
           return pull_way(data, transport, message);
         }));
