@@ -57,6 +57,11 @@ bool GroupMemory::wants_page(std::size_t bytes) const {
   return !fits_page(bytes_of_lines(bytes)) && bytes_ >= kSmallBytes && has_room(kPageBytes);
 }
 
+void GroupMemory::take_page() {
+  add_page();
+  *static_cast<volatile std::byte*>(pages_.back()) = std::byte{0};
+}
+
 std::byte* GroupMemory::allocate(std::size_t bytes) {
   ESPALIER_ASSERT(bytes <= kPageBytes);
   bytes = bytes_of_lines(bytes);

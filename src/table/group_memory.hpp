@@ -25,6 +25,8 @@ class GroupMemory {
   [[nodiscard]] std::byte* allocate(std::size_t bytes);
   /// Whether a piece would cost such a page.
   [[nodiscard]] bool wants_page(std::size_t bytes) const;
+  /// Takes a page, and has it filled with zeros now. Requires: a piece wants one.
+  void take_page();
   /// Takes a piece back; what was cut from a page stays until the end.
   void free(std::byte* piece, std::size_t bytes);
 

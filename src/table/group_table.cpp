@@ -182,14 +182,20 @@ void GroupTable::count_growth() {
   ++growths_;
 }
 
+/// False: it may not be taken now, or was, and with that the batch has grown enough.
+bool GroupTable::has_page_for(std::size_t bytes) {
+  if (!memory_.wants_page(bytes)) return true;
+  if (!may_grow()) return false;
+  memory_.take_page();
+  count_growth();
+  return may_grow();
+}
+
 bool GroupTable::has_room_for_row() {
   if (size_ >= kRowsMax) return false;
   if (size_ < chunks_.size() << chunk_shift_) return true;
   const std::size_t bytes = std::size_t{layout_.row_bytes} << chunk_shift_;
-  if (memory_.wants_page(bytes)) {
-    if (!may_grow()) return false;
-    count_growth();
-  }
+  if (!has_page_for(bytes)) return false;
   std::byte* const chunk = memory_.allocate(bytes);
   if (chunk == nullptr) return false;
   chunks_.push_back(chunk);
@@ -205,10 +211,13 @@ bool GroupTable::make_room(std::uint32_t tag) {
     const bool spares = 16 * segment_slots_ * sizeof(Slot) <= memory_.bytes_max();
     const bool is_full = used * 4 > segment_slots_ * 3;
     if (used * 4 > segment_slots_ * (spares ? 1 : 3)) {
-      if (!may_grow() || (!double_segment() && is_full)) return false;
+      if (!has_page_for(2 * segment_slots_ * sizeof(Slot)) || !may_grow()) return false;
+      if (!double_segment() && is_full) return false;
     }
-  } else if (used * 4 > kSegmentSlots * 3 && (!may_grow() || !split_segment(number))) {
-    return false;
+  } else if (used * 4 > kSegmentSlots * 3) {
+    const std::size_t pieces = (split_copy_ == nullptr ? 1 : 0) + (free_segments_.empty() ? 1 : 0);
+    if (pieces != 0 && !has_page_for(pieces * kSegmentSlots * sizeof(Slot))) return false;
+    if (!may_grow() || !split_segment(number)) return false;
   }
   return has_room_for_row();
 }
@@ -330,8 +339,9 @@ std::uint32_t GroupTable::find_all(const Keys& keys, const KeyBatch& batch, std:
                                        : find_in_cache(keys, batch, rows);
 }
 
-/// Looks at the first keys that come: do they lie near each other?
-void GroupTable::choose_direct(const KeyBatch& batch) {
+/// Looks at the first keys that come: do they lie near each other? False: the batch has grown
+/// enough with that.
+bool GroupTable::choose_direct(const KeyBatch& batch) {
   chose_direct_ = true;
   const WordKeys<1> keys(batch, layout_, hash_);
   std::uint64_t low = ~std::uint64_t{0};
@@ -342,17 +352,19 @@ void GroupTable::choose_direct(const KeyBatch& batch) {
   }
   // Others that come will lie around these: some room on both sides.
   const std::uint64_t base = low - std::min(low, (high - low) / 4);
-  if (high - base >= kDirectMax) return;
+  if (high - base >= kDirectMax) return true;
   const std::uint64_t size =
       std::min(kDirectMax, std::bit_ceil((high - base + 1) + (high - low) / 4));
   const std::size_t bytes = size * sizeof(std::byte*);
-  if (8 * bytes > memory_.bytes_max()) return;
+  if (8 * bytes > memory_.bytes_max()) return true;
   std::byte* const piece = memory_.allocate(bytes);
-  if (piece == nullptr) return;
+  if (piece == nullptr) return true;
   std::memset(piece, 0, bytes);
   direct_ = reinterpret_cast<std::byte**>(piece);
   direct_base_ = base;
   direct_size_ = size;
+  count_growth();
+  return may_grow();
 }
 
 std::uint32_t GroupTable::find_direct(const KeyBatch& batch, std::byte** rows) {
@@ -390,7 +402,7 @@ std::uint32_t GroupTable::find_direct(const KeyBatch& batch, std::byte** rows) {
 std::uint32_t GroupTable::find_or_insert(const KeyBatch& batch, std::byte** rows) {
   ESPALIER_ASSERT(batch.count <= kBatchKeys);
   paused_ = false;
-  if (!chose_direct_ && layout_.words() == 1) choose_direct(batch);
+  if (!chose_direct_ && layout_.words() == 1 && (!may_grow() || !choose_direct(batch))) return 0;
   if (direct_ != nullptr) return find_direct(batch, rows);
   switch (layout_.words()) {
     case 1: return find_all(WordKeys<1>(batch, layout_, hash_), batch, rows);

@@ -18,9 +18,10 @@
 // Keys of one word that lie near each other, as numbers of things often do, have an array of their
 // own besides, from key to row: where it knows a row, nothing is hashed, searched or compared.
 //
-// Growing costs some tens of microseconds each time: a segment is split or doubled, or a page of
-// 2 MiB is taken. Full segments come in bursts, for hashes fill all of them alike, so a batch may
-// be told how often the table may grow; it stops then, and goes on later.
+// Growing costs some tens of microseconds or more each time: a segment is split or doubled, a page
+// of 2 MiB or the array is taken, which the kernel fills with zeros. Full segments come in bursts,
+// for hashes fill all of them alike, so a batch may be told how often the table may grow; it stops
+// then, and goes on later. What takes longest, pages and the array, ends such a batch.
 //
 // Cost: find is one probe of the index and one of a row. Batches go step by step over all keys,
 // so that lines that are not in the cache come together.
@@ -104,7 +105,7 @@ class GroupTable {
 
   struct View;
 
-  void choose_direct(const KeyBatch& batch);
+  bool choose_direct(const KeyBatch& batch);
   std::uint32_t find_direct(const KeyBatch& batch, std::byte** rows);
   template <class Keys>
   std::uint32_t find_all(const Keys& keys, const KeyBatch& batch, std::byte** rows);
@@ -122,6 +123,7 @@ class GroupTable {
   bool make_room(std::uint32_t tag);
   bool may_grow();
   void count_growth();
+  bool has_page_for(std::size_t bytes);
   /// Whether a batch ends at a key that has no row.
   [[nodiscard]] bool stops(const KeyBatch& batch) const { return batch.stops_when_full || paused_; }
   bool double_segment();

@@ -9,9 +9,10 @@
 namespace espalier::table {
 namespace {
 
-// Some tens of microseconds.
+// Some tens of microseconds; so few to group that a page of groups besides is not too much.
 constexpr std::uint32_t kStepRows = 4096;
-constexpr std::uint32_t kStepRowsToGroup = 512;
+constexpr std::uint32_t kStepRowsToGroup = 256;
+constexpr std::uint32_t kStepRowsToSearch = 512;
 // Rows are searched as many as were done in this time.
 constexpr std::uint64_t kSearchNs = 50'000;
 
@@ -32,7 +33,7 @@ void StagedRun::measure(std::uint64_t rows, std::uint64_t ns) {
   const std::uint64_t wanted = rows * kSearchNs / std::max<std::uint64_t>(ns, 1);
   // At most twice as many as the last time: texts behind these may be longer.
   searched_rows_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-      wanted, 1, std::min<std::uint64_t>(2 * std::uint64_t{searched_rows_}, kStepRowsToGroup)));
+      wanted, 1, std::min<std::uint64_t>(2 * std::uint64_t{searched_rows_}, kStepRowsToSearch)));
 }
 
 RunState StagedRun::step(std::uint32_t rows_max) {
