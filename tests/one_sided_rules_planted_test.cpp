@@ -107,6 +107,10 @@ TEST(OneSidedRules, TheReadVersionIsReadForEachWalk) {
   expect_rejected(Bug::stale_read_version, [] { return any_seed(calm(), 5); });
 }
 
+TEST(OneSidedRules, TheReadVersionOfABatchServesNoLaterOne) {
+  expect_rejected(Bug::read_version_kept, [] { return any_seed(calm(), 5); });
+}
+
 TEST(OneSidedRules, TheReadVersionComesBeforeNodesWhereReadsAreNotOrdered) {
   expect_rejected(Bug::version_with_nodes, [] { return any_seed(crowded(), 100); });
 }

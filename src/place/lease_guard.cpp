@@ -26,6 +26,13 @@ void LeaseGuard::end(std::uint32_t tick) {
   }
 }
 
+void LeaseGuard::hold(std::uint32_t tick) {
+  Tick& of = ticks_[tick - first_tick_];
+  ESPALIER_ASSERT(of.walks != 0);
+  ++of.walks;
+  ++in_flight_;
+}
+
 std::optional<LeaseGuard::Asked> LeaseGuard::due(std::uint64_t now_ns) {
   if (asking_ || ended_ || in_flight_ == 0) return std::nullopt;
   const bool wanted = id_ == 0 || !waiting_.empty() || now_ns - as_of_ns_ >= terms_.renew_every_ns;

@@ -41,6 +41,9 @@ class LeaseGuard {
   [[nodiscard]] std::uint32_t begin();
   void end(std::uint32_t tick);
   void idle() const {}
+  /// Holds what a walk in flight holds, which began at `tick`, beyond its end: until end() once
+  /// more. Meanwhile it counts as a walk in flight.
+  void hold(std::uint32_t tick);
 
   // --- for the access ----------------------------------------------------------------------------
   /// Whether what was read under this lease may be believed at this moment.

@@ -14,7 +14,7 @@ constexpr std::uint64_t kWord = sizeof(std::uint64_t);
 
 }  // namespace
 
-std::byte* OneSidedAccess::Landing::room(std::uint64_t wanted) {
+std::byte* Landing::room(std::uint64_t wanted) {
   const std::uint64_t needed = (wanted + kWord - 1) / kWord + 2;
   if (needed * kWord > bytes) {
     words = std::make_unique_for_overwrite<std::uint64_t[]>(needed);
@@ -52,12 +52,31 @@ const std::byte* OneSidedAccess::bytes(std::uint64_t offset, std::uint64_t bytes
 }
 
 const std::byte* OneSidedAccess::map_header(std::uint64_t offset) {
-  std::byte* const at = header_.room(tree::kMapHeaderHead);
+  if (state_->batch) {
+    header_ = state_->batch;
+    return header_->room(tree::kMapHeaderHead);
+  }
+  header_ = state_->batch = std::make_shared<BatchHeader>();
+  std::byte* const at = header_->room(tree::kMapHeaderHead);
   state_->port->want(*reads_, offset, at, tree::kMapHeaderHead);
+  reads_header_ = !reads_->failed;
+  if (reads_->failed) header_->has_come(true);
   return at;
 }
 
+// What a walk reads after the header, where READs keep their order, comes after it. Without its
+// header a walk has failed.
+void OneSidedAccess::take_arrival() {
+  if (!header_) return;
+  if (reads_header_) {
+    reads_header_ = false;
+    header_->has_come(state_->port->failed());
+  }
+  if (!header_->come() || header_->failed()) reads_->failed = true;
+}
+
 void OneSidedAccess::send(std::coroutine_handle<> walk) {
+  if (reads_->wanted.empty()) return header_->wait(walk, *ready_);
   reads_->walk = walk;
   state_->port->send(*reads_);
 }
@@ -72,6 +91,8 @@ void OneSidedAccess::Entry::await_suspend(std::coroutine_handle<> walk) const {
 
 bool OneSidedAccess::enter() {
   reads_->failed = false;
+  header_.reset();
+  reads_header_ = false;
   term_ = state_->lease->term();
   return !state_->lease->ended() && !state_->port->failed();
 }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "place/batch_header.hpp"
 #include "place/lease_guard.hpp"
 #include "place/read_port.hpp"
 #include "tree/node/planted_tree_bugs.hpp"
@@ -27,7 +28,14 @@ struct ReaderState {
   /// What the page table's directory says, by its entries: table pages stay where they are while
   /// the map lives. 0: not known.
   std::vector<std::uint64_t> table_pages;
+  /// What the walks that begin now read the map's header by; null: the next one that begins reads
+  /// it.
+  std::shared_ptr<BatchHeader> batch;
 
+  /// What was read of the header so far is too old for walks that begin from here on.
+  void end_batch() {
+    if (!tree::planted(tree::Bug::read_version_kept)) batch.reset();
+  }
   [[nodiscard]] std::uint64_t now() const { return now_ns(clock); }
 };
 
@@ -59,9 +67,11 @@ class OneSidedAccess {
   };
   struct Arrival {
     OneSidedAccess* access;
-    [[nodiscard]] bool await_ready() const { return access->reads_->wanted.empty(); }
+    [[nodiscard]] bool await_ready() const {
+      return access->reads_->wanted.empty() && !access->waits_for_header();
+    }
     void await_suspend(std::coroutine_handle<> walk) const { access->send(walk); }
-    void await_resume() const noexcept {}
+    void await_resume() const { access->take_arrival(); }
   };
   struct Confirmation {
     OneSidedAccess* access;
@@ -93,14 +103,11 @@ class OneSidedAccess {
   [[nodiscard]] bool may_enter() const;
   bool enter();
   void send(std::coroutine_handle<> walk);
+  [[nodiscard]] bool waits_for_header() const {
+    return header_ && !reads_header_ && !header_->come();
+  }
+  void take_arrival();
   [[nodiscard]] tree::Confirmed confirmed(wire::Ref ref) const;
-
-  // Memory that READs go to, each a whole number of words, and with one to spare at either end.
-  struct Landing {
-    std::unique_ptr<std::uint64_t[]> words;
-    std::uint64_t bytes = 0;
-    std::byte* room(std::uint64_t wanted);
-  };
 
   ReaderState* state_;
   base::ReadyQueue* ready_;
@@ -110,7 +117,8 @@ class OneSidedAccess {
   std::uint64_t node_offset_ = 0;  // of the node whose image this is
   std::uint64_t term_ = 0;         // of the lease under which the walk entered
   Landing node_;
-  Landing header_;
+  std::shared_ptr<BatchHeader> header_;  // from which this walk takes its version
+  bool reads_header_ = false;            // for the batch, and it has not come yet
   Landing bytes_;
   Landing proof_;
   std::unique_ptr<LaneReads> reads_;

@@ -33,17 +33,35 @@ OneSidedReader::OneSidedReader(fabric::Endpoint& endpoint, fabric::QueuePair& pa
                                Options options)
     : place_(view, options.terms),
       now_ns_(std::move(options.now_ns)),
-      port_(pair, completions, region, endpoint.properties()),
+      own_port_(std::in_place, pair, completions, region, endpoint.properties()),
+      port_(*own_port_),
       state_(make_state(port_, place_.guard(), now_ns_)),
       walker_(place_, options.lanes, [this](std::uint32_t, base::ReadyQueue& ready) {
         return OneSidedAccess(state_, place_.view(), ready);
       }) {}
 
+OneSidedReader::OneSidedReader(ReadPort& port, const tree::MapView& view, Options options)
+    : place_(view, options.terms),
+      now_ns_(std::move(options.now_ns)),
+      port_(port),
+      state_(make_state(port_, place_.guard(), now_ns_)),
+      walker_(place_, options.lanes, [this](std::uint32_t, base::ReadyQueue& ready) {
+        return OneSidedAccess(state_, place_.view(), ready);
+      }) {}
+
+std::uint32_t OneSidedReader::hold_completing() {
+  const std::uint32_t tick = walker_.completing_tick();
+  place_.guard().hold(tick);
+  return tick;
+}
+
 void OneSidedReader::submit(std::span<const Request> requests, Handler& handler) {
+  state_.end_batch();
   walker_.submit(requests, handler);
 }
 
 std::size_t OneSidedReader::poll() {
+  state_.end_batch();
   port_.poll();
   return walker_.poll();
 }

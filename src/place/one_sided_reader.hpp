@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "fabric/endpoint.hpp"
@@ -49,6 +50,8 @@ class OneSidedReader {
   OneSidedReader(fabric::Endpoint& endpoint, fabric::QueuePair& pair,
                  fabric::CompletionQueue& completions, const fabric::RemoteRegion& region,
                  const tree::MapView& view, Options options);
+  /// The same by a port that serves other readers, too, all of the same thread; it outlives this.
+  OneSidedReader(ReadPort& port, const tree::MapView& view, Options options);
   OneSidedReader(const OneSidedReader&) = delete;
   OneSidedReader& operator=(const OneSidedReader&) = delete;
 
@@ -58,14 +61,21 @@ class OneSidedReader {
   ///   not_found        the map was dropped
   ///   contended        see Code; a walk tries Walker::kAttemptsMax times
   void submit(std::span<const Request> requests, Handler& handler);
-  void submit(const tree::WalkRequest& request) { walker_.submit(request); }
+  void submit(const tree::WalkRequest& request) {
+    state_.end_batch();
+    walker_.submit(request);
+  }
   /// Takes what has come and lets walks go on. Returns how many are left.
   std::size_t poll();
   [[nodiscard]] std::size_t pending() const { return walker_.pending(); }
 
   [[nodiscard]] LeaseGuard& lease() { return place_.guard(); }
+  /// Keeps readable what the walk that completes just now has read, until lease().end() of the
+  /// tick that it returns. Requires: called by Handler::done of a walk of this reader.
+  [[nodiscard]] std::uint32_t hold_completing();
   /// Ends all reads that wait: there will be no answer from the host any more.
   void fail();
+  /// Of its port.
   [[nodiscard]] const tree::WalkTraffic& traffic() const { return port_.traffic(); }
   [[nodiscard]] std::uint64_t restarts() const { return walker_.restarts(); }
   [[nodiscard]] std::uint64_t met_changes() const { return walker_.met_changes(); }
@@ -73,7 +83,8 @@ class OneSidedReader {
  private:
   OneSidedPlace place_;
   std::function<std::uint64_t()> now_ns_;
-  ReadPort port_;
+  std::optional<ReadPort> own_port_;
+  ReadPort& port_;
   ReaderState state_;
   tree::Walker<OneSidedPlace> walker_;
 };

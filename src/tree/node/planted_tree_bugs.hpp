@@ -21,6 +21,7 @@ enum class Bug : std::uint8_t {
   skip_map_check,              // rule 1: nodes of other maps answer
   read_version_before_epoch,   // rule 2
   stale_read_version,          // rule 2: kept from an earlier request
+  read_version_kept,           // rule 2: what one batch of walks has read serves later ones
   version_before_payload,      // rule 3
   log_not_prefilled,           // rule 3
   stamp_at_unlink,             // rule 5: stamped before the superseding version is released

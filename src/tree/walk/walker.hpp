@@ -77,6 +77,8 @@ class Walker {
   /// Whether a write waits for memory until all that is in flight here has ended: nothing should
   /// begin meanwhile.
   [[nodiscard]] bool short_of_memory() const { return starved_ != 0; }
+  /// The tick of the walk from elsewhere that completes just now. Requires: called by its handler.
+  [[nodiscard]] std::uint32_t completing_tick() const { return completing_tick_; }
   /// Walks from elsewhere that began again, since a node or value had changed or the guard was
   /// lost.
   [[nodiscard]] std::uint64_t restarts() const { return restarts_; }
@@ -158,6 +160,7 @@ class Walker {
   std::uint64_t completed_ = 0;
   std::uint64_t restarts_ = 0;
   std::uint64_t met_changes_ = 0;
+  std::uint32_t completing_tick_ = 0;
 };
 
 }  // namespace espalier::tree

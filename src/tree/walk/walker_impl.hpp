@@ -185,6 +185,7 @@ void Walker<P>::complete(Lane& lane) {
   --busy_;
   ++completed_;
   lane.answer.ok = lane.answer.error.code == Code::invalid;
+  if constexpr (!kInPlace) completing_tick_ = lane.tick;
   lane.task.handler->done(lane.answer);
   place_.guard().end(lane.tick);
   if constexpr (P::kWrites) {
