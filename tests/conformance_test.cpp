@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One workload, beside the memory and through a node, by its rings over each transport and by
-// walks of the client's own: callers must not be able to tell which.
+// One workload, beside the memory and through a node, by its rings over each transport, by walks of
+// the client's own, and through a device before the node: callers must not be able to tell which.
 //
 // Versions are numbers of each map's own writes, made in the same order, so they are compared by
 // what they say: that they grow with each write, and that reads tell those of writes.
@@ -342,9 +342,12 @@ class ConformanceByRings : public ConformanceTest {};
 
 constexpr const char* kRings[] = {"unix", "shm", "roce"};
 constexpr const char* kAlone[] = {"shm_one_sided", "roce_one_sided"};
+constexpr const char* kDevice[] = {"device"};
 INSTANTIATE_TEST_SUITE_P(Rings, ConformanceTest, ::testing::ValuesIn(kRings), way_name);
 INSTANTIATE_TEST_SUITE_P(Alone, ConformanceTest, ::testing::ValuesIn(kAlone), way_name);
+INSTANTIATE_TEST_SUITE_P(Device, ConformanceTest, ::testing::ValuesIn(kDevice), way_name);
 INSTANTIATE_TEST_SUITE_P(Rings, ConformanceByRings, ::testing::ValuesIn(kRings), way_name);
+INSTANTIATE_TEST_SUITE_P(Device, ConformanceByRings, ::testing::ValuesIn(kDevice), way_name);
 
 TEST_P(ConformanceTest, AnswersAreTheSame) {
   run(MapOptions{}, base::seed_from_environment(1), steps_or(scaled(2'000)));

@@ -41,7 +41,7 @@ bool ThreadRings::reserve(std::uint64_t slots) {
   return true;
 }
 
-bool ThreadRings::send(const Outgoing& request, std::uint32_t tag) {
+wire::RequestHeader ThreadRings::header_of(const Outgoing& request, std::uint32_t tag) const {
   wire::RequestHeader header{};
   header.bytes = static_cast<std::uint32_t>(sizeof header + request.key.size() +
                                             request.payload.size() + request.more_payload.size());
@@ -51,6 +51,11 @@ bool ThreadRings::send(const Outgoing& request, std::uint32_t tag) {
   header.key_bytes = static_cast<std::uint16_t>(request.key.size());
   header.map = request.map;
   header.argument = request.argument;
+  return header;
+}
+
+bool ThreadRings::send(const Outgoing& request, std::uint32_t tag) {
+  const wire::RequestHeader header = header_of(request, tag);
   const std::uint32_t slots = wire::slots_of(header.bytes);
   if (slots > batch_slots_max()) return send_long(header, request);
   if (reserved_ == 0 && !reserve(slots)) return false;
@@ -64,6 +69,30 @@ bool ThreadRings::send(const Outgoing& request, std::uint32_t tag) {
   writer.put(request.more_payload.data(), request.more_payload.size());
   tail_ = writer.finish();
   unrung_ = true;
+  return true;
+}
+
+bool ThreadRings::begin_send(const Outgoing& request, std::uint32_t tag) {
+  ESPALIER_ASSERT(stream_.done());
+  if (slots_of(request) <= batch_slots_max()) return send(request, tag);
+  const wire::RequestHeader header = header_of(request, tag);
+  long_message_ =
+      base::joined(base::bytes_of(header), {request.key, request.payload, request.more_payload});
+  const std::uint64_t first = connection_->reserve_anyway(wire::slots_of(header.bytes));
+  stream_ = rings::MessageStream(long_message_.data(), header.bytes, first);
+  send_rest();
+  return true;
+}
+
+bool ThreadRings::send_rest() {
+  if (stream_.done()) return true;
+  const auto room = static_cast<std::int64_t>(requests_.ask_room(stream_.slot()));
+  if (room > 0 && stream_.write(requests_, static_cast<std::uint64_t>(room)) != 0) {
+    tail_ = stream_.slot();
+    unrung_ = true;
+  }
+  if (!stream_.done()) return false;
+  long_message_ = {};
   return true;
 }
 

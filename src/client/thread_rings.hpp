@@ -65,6 +65,11 @@ class ThreadRings {
   /// is no room now: then responses must be received first. A message that is long for the ring is
   /// sent to its end, however long that takes; false then says that the connection is lost.
   bool send(const Outgoing& request, std::uint32_t tag);
+  /// The same, but never waits: of a message that is long for the ring as much goes as there is
+  /// room for now, the rest by send_rest(), and nothing else is sent meanwhile.
+  bool begin_send(const Outgoing& request, std::uint32_t tag);
+  /// Sends more of what was begun. Returns whether all of it is sent.
+  bool send_rest();
   /// Tells the node of what was sent. Cost: a store; a system call if the node sleeps.
   void ring() {
     if (unrung_) connection_->ring(tail_);
@@ -94,6 +99,7 @@ class ThreadRings {
 
  private:
   ThreadRings(std::shared_ptr<NodeConnection> connection, std::uint32_t ring);
+  [[nodiscard]] wire::RequestHeader header_of(const Outgoing& request, std::uint32_t tag) const;
   bool send_long(wire::RequestHeader header, const Outgoing& request);
   bool take(rings::MessageBuffer& into);
   bool spin_for_response();
@@ -106,6 +112,8 @@ class ThreadRings {
   rings::MessageReader responses_;
   rings::MessageBuffer message_;               // the response in hand
   std::deque<rings::MessageBuffer> deferred_;  // that came while a long message was sent
+  std::vector<std::byte> long_message_;        // begun by begin_send()
+  rings::MessageStream stream_;                // of it
   std::uint64_t tail_ = 0;                     // behind what was sent last
   std::uint64_t reserved_ = 0;                 // slots from `next_` on are ours to fill
   std::uint64_t next_ = 0;

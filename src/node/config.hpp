@@ -13,6 +13,9 @@
 
 namespace espalier::node {
 
+/// Where walks of the maps that it serves run: beside their memory, or at a device before it.
+enum class Place : std::uint8_t { host, device };
+
 enum class LogLevel : std::uint8_t { trace, debug, info, warn, error };
 
 /// A map that the node makes when it starts.
@@ -33,6 +36,8 @@ struct Config {
   struct Node {
     std::string socket;
     std::uint32_t socket_mode = 0600;  ///< who may connect, as permissions of a file
+    Place place = Place::host;
+    std::string host;                  ///< of a device: where its host listens
     std::string fabric;                ///< addresses of the fabric, with spaces between
     bool one_sided = false;            ///< clients may read the memory of maps themselves
     std::uint32_t cores = 1;
@@ -71,7 +76,7 @@ struct Config {
   Clients clients;
   Metrics metrics;
   Log log;
-  std::vector<MapConfig> maps = {MapConfig{}};  ///< at least one; no name twice
+  std::vector<MapConfig> maps = {MapConfig{}};  ///< of a host at least one; no name twice
 
   friend bool operator==(const Config&, const Config&) = default;
 };

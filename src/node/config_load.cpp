@@ -50,6 +50,7 @@ class Loader {
     read_flags(flags);
     take_defaults();
     choose_maps();
+    if (loaded_.config.node.place == Place::device) check_device();
     if (!problems_.empty()) return std::unexpected(std::move(problems_));
     return std::move(loaded_);
   }
@@ -291,6 +292,24 @@ class Loader {
     if (loaded_.config.maps.size() > kMapsMax) {
       complain(loaded_.map_origins.front().front(),
                fmt::format("there are more than {} maps", kMapsMax), "make fewer at the start");
+    }
+  }
+
+  /// A device has the maps of its host. What the host lets others read, the device does not.
+  void check_device() {
+    const auto origin = [this](std::string_view key) { return loaded_.origins[*index_of(key)]; };
+    const Config::Node& node = loaded_.config.node;
+    if (fabric_addresses(node.host).size() != 1) {
+      complain(origin("node.place"), "a device needs one host",
+               "give its address: --host shm:PATH, or another one of the fabric");
+    }
+    if (node.one_sided) {
+      complain(origin("node.one_sided"), "a device has no memory of maps to be read",
+               "give node.one_sided to the host");
+    }
+    if (!named_by_flag_.empty() || !named_by_variable_.empty() || !file_maps_.empty()) {
+      complain(loaded_.map_origins.front().front(), "a device makes no maps",
+               "name them at the host, or make them with espalier map create");
     }
   }
 

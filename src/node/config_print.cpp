@@ -42,6 +42,7 @@ std::string print(const Loaded& loaded) {
                share ? fmt::format("{}, {} of this machine", loaded.origins[i], loaded.memory_share)
                      : loaded.origins[i]);
   }
+  if (loaded.config.node.place == Place::device) return out;  // it makes no maps
   for (std::size_t map = 0; map < loaded.config.maps.size(); ++map) {
     out += "\n[[map]]\n";
     for (std::size_t i = 0; i < map_settings().size(); ++i) {

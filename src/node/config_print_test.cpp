@@ -36,6 +36,8 @@ TEST(ConfigPrint, ShowsEveryValueWithItsOrigin) {
             R"([node]
 socket = "/tmp/espalier-1000.sock"    # default
 socket_mode = "0600"                  # default
+place = "host"                        # default
+host = ""                             # default
 fabric = ""                           # default
 one_sided = false                     # default
 cores = 4                             # flag --node-cores

@@ -65,6 +65,12 @@ constexpr std::array kSettings{
     row<Config, &Config::node, &Node::socket_mode>(
         "node.socket_mode", {Kind::mode, 0, 0777}, "0600",
         "Permissions of the socket: who may write to it may connect.", kLive),
+    row<Config, &Config::node, &Node::place>(
+        "node.place", {Kind::place}, "host",
+        "Whether it has maps of its own, or is a device before those of node.host."),
+    row<Config, &Config::node, &Node::host>(
+        "node.host", {Kind::fabric, 0, 4096}, "none",
+        "Of a device, where its host listens, such as shm:/run/espalier/fabric."),
     row<Config, &Config::node, &Node::fabric>(
         "node.fabric", {Kind::fabric, 0, 4096}, "none",
         "Where clients on other machines connect, such as roce://192.0.2.1/1; more with spaces "

@@ -95,6 +95,26 @@ TEST(Config, EverySettingCanBeGivenInEveryWay) {
   }
 }
 
+TEST(Config, ADeviceHasAHostAndNoMaps) {
+  Machine machine;
+  machine.flags = {{"node.place", "device"}, {"node.host", "shm:/host"}};
+  const Loaded loaded = load_good(machine);
+  EXPECT_EQ(loaded.config.node.place, Place::device);
+  EXPECT_EQ(loaded.config.node.host, "shm:/host");
+  EXPECT_EQ(print(loaded).find("[[map]]"), std::string::npos);
+  const auto refusal_with = [&](const FlagValue& flag) {
+    Machine other = machine;
+    std::erase_if(other.flags, [&](const FlagValue& each) { return each.key == flag.key; });
+    other.flags.push_back(flag);
+    const auto refused = other.load();
+    return refused ? std::string() : describe(refused.error().at(0));
+  };
+  EXPECT_NE(refusal_with({"node.host", "none"}).find("a device needs one host"), std::string::npos);
+  EXPECT_NE(refusal_with({"node.host", "shm:/a shm:/b"}).find("one host"), std::string::npos);
+  EXPECT_NE(refusal_with({"map", "words"}).find("a device makes no maps"), std::string::npos);
+  EXPECT_NE(refusal_with({"node.one_sided", "on"}).find("no memory of maps"), std::string::npos);
+}
+
 TEST(Config, TheFileIsTheOneThatIsNamed) {
   Machine machine;
   machine.files = {{kFile, "node.cores = 2"}, {"/a", "node.cores = 3"}, {"/b", "node.cores = 4"}};

@@ -8,6 +8,7 @@
 #include <bit>
 #include <charconv>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/byte_size.hpp"
@@ -18,6 +19,7 @@ namespace espalier::node {
 namespace {
 
 constexpr std::array<std::string_view, 5> kLevels{"trace", "debug", "info", "warn", "error"};
+constexpr std::array<std::string_view, 2> kPlaces{"host", "device"};
 
 using Parsed = std::expected<Value, Wrong>;
 
@@ -113,11 +115,12 @@ Parsed parse_toggle(const Rule& rule, const Raw& raw) {
   return refused(rule, raw);
 }
 
-Parsed parse_level(const Rule& rule, const Raw& raw) {
+/// One of several words, as its number.
+Parsed parse_word(const Rule& rule, std::span<const std::string_view> words, const Raw& raw) {
   const std::string* text = text_of(raw);
-  const auto* const found = text == nullptr ? kLevels.end() : std::ranges::find(kLevels, *text);
-  if (found == kLevels.end()) return refused(rule, raw);
-  return static_cast<std::uint64_t>(found - kLevels.begin());
+  const auto found = text == nullptr ? words.end() : std::ranges::find(words, *text);
+  if (found == words.end()) return refused(rule, raw);
+  return static_cast<std::uint64_t>(found - words.begin());
 }
 
 /// Always text: 600 without quotes would be another number than the one that is meant.
@@ -207,7 +210,8 @@ std::expected<Value, Wrong> parse_value(const Rule& rule, const Raw& raw,
     case Kind::toggle: return parse_toggle(rule, raw);
     case Kind::bytes:
     case Kind::memory: return parse_size(rule, raw, machine_bytes);
-    case Kind::level: return parse_level(rule, raw);
+    case Kind::level: return parse_word(rule, kLevels, raw);
+    case Kind::place: return parse_word(rule, kPlaces, raw);
     case Kind::mode: return parse_mode(rule, raw);
     case Kind::fabric: return parse_fabric(rule, raw);
   }
@@ -235,6 +239,7 @@ std::string allowed(const Rule& rule) {
     case Kind::memory:
       return fmt::format("a size from {} to the machine's memory, or a percentage of that", from);
     case Kind::level: return fmt::format("one of {}", fmt::join(kLevels, ", "));
+    case Kind::place: return fmt::format("one of {}", fmt::join(kPlaces, ", "));
     case Kind::mode:
       return fmt::format("octal permissions from {:04o} to {:04o}", rule.min, rule.max);
     case Kind::fabric: return "addresses of the fabric with spaces between, or none";
@@ -248,6 +253,7 @@ std::string to_toml(const Rule& rule, const Value& value) {
   const std::uint64_t number = std::get<std::uint64_t>(value);
   if (rule.kind == Kind::count) return std::to_string(number);
   if (rule.kind == Kind::level) return toml_string(kLevels.at(number));
+  if (rule.kind == Kind::place) return toml_string(kPlaces.at(number));
   if (rule.kind == Kind::mode) return toml_string(fmt::format("{:04o}", number));
   return toml_string(base::exact_bytes(number));
 }

@@ -27,6 +27,7 @@ enum class Kind : std::uint8_t {
   level,   ///< a LogLevel
   mode,    ///< permissions of a file, as octal text
   fabric,  ///< addresses of the fabric with spaces between, or none
+  place,   ///< a Place
 };
 
 enum class Shape : std::uint8_t { any, power_of_two, multiple_of_64 };

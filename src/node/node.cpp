@@ -52,8 +52,9 @@ Result<void> Node::open_store() {
   }
   offload::HelperOptions helpers;
   helpers.threads = config_.node.helpers != 0 ? config_.node.helpers : config_.node.cores;
-  services_ = std::make_unique<offload::Services>(*store_, config_.clients.message_bytes_max,
-                                                  options_.own_offloads, helpers);
+  services_ =
+      std::make_unique<offload::Services>(*store_, config_.clients.message_bytes_max,
+                                          options_.own_offloads, helpers, options_.device_offloads);
   services_->asymmetric = base::register_asymmetric_barriers();
   return {};
 }
@@ -76,6 +77,10 @@ Result<void> Node::open_page() {
 Result<void> Node::open_workers() {
   for (std::uint32_t i = 0; i < config_.node.cores; ++i) {
     workers_.push_back(std::make_unique<Worker>(*services_, config_, page_, i));
+    if (!options_.host_link) continue;
+    if (const auto reached = workers_.back()->reach_host(options_.host_link); !reached) {
+      return reached;
+    }
   }
   if (const auto opened = open_fabrics(); !opened) return opened;
   for (const auto& worker : workers_) {

@@ -29,6 +29,10 @@ struct NodeOptions {
   /// Where to say at which address of the fabric it could not listen, if it is for that that it
   /// does not start.
   std::string* failed_address = nullptr;
+  /// Of a device: what serves in place of the offloads of a node. Outlives the node.
+  const offload::OffloadTable* device_offloads = nullptr;
+  /// Of a device: how each worker reaches the host, whose maps it serves.
+  MakeHostLink host_link{};
   /// For how long a client over a fabric may be silent before it is asked whether it is there.
   std::uint64_t silence_ns = offload::FabricClientsOptions{}.silence_ns;
 };
@@ -39,6 +43,7 @@ class Node {
   /// already_exists (detail 0: a node listens at this socket; else: metrics.port, at which somebody
   /// else listens; also with NodeOptions::failed_address), invalid_argument (detail: metrics.port,
   /// at which this user may not listen), system (detail: errno).
+  /// And those of NodeOptions::host_link.
   static Result<std::unique_ptr<Node>> start(const Config& config, const NodeOptions& options = {});
   /// Stops: clients are told, and what is in flight is finished.
   ~Node();

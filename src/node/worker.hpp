@@ -57,6 +57,9 @@ struct WorkerCounts {
   std::atomic<std::uint32_t> clients{0};
 };
 
+/// Makes the link of one worker of a device to its host; called by the thread that starts it.
+using MakeHostLink = std::function<Result<std::unique_ptr<offload::HostLink>>()>;
+
 class Worker {
  public:
   /// `page`: the node's page; `number`: which line of it. Followed by start().
@@ -64,6 +67,9 @@ class Worker {
          std::uint32_t number);
   ~Worker();
 
+  /// Serves the maps of a host, and none of its own. Before listen() and start().
+  /// Errors: those of `make`.
+  Result<void> reach_host(const MakeHostLink& make);
   /// What a worker that serves clients of a fabric needs to know.
   struct Fabric {
     std::uint64_t node_id = 0;
@@ -122,6 +128,7 @@ class Worker {
   EventFd wake_event_;  // other threads of the node wake this one
   std::unique_ptr<rings::Doorbells> doorbells_;
   std::unique_ptr<offload::ClientTable> client_table_;
+  std::unique_ptr<offload::HostLink> host_;  // outlives the scheduler; null: there is none
   std::unique_ptr<offload::Scheduler> scheduler_;
   struct Client {
     memory::Descriptor socket;

@@ -12,6 +12,7 @@
 //   released     until its map has released a version
 //   helper       until another thread has done some work
 //   at           until a time
+//   post         until the host has answered, where that is another node (host_link.hpp)
 //
 // Thread: that of the scheduler; for the time of one step.
 #pragma once
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "espalier/types.hpp"
+#include "offload/host_link.hpp"
 #include "offload/request.hpp"
 #include "offload/served_map.hpp"
 #include "offload/services.hpp"
@@ -42,8 +44,9 @@ class [[nodiscard]] Next {
 
 class Call {
  public:
-  Call(Scheduler& scheduler, Request& request, const Completion* walked = nullptr)
-      : scheduler_(scheduler), request_(request), walked_(walked) {}
+  Call(Scheduler& scheduler, Request& request, const Completion* walked = nullptr,
+       const HostAnswer* host_answer = nullptr)
+      : scheduler_(scheduler), request_(request), walked_(walked), host_answer_(host_answer) {}
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
@@ -85,9 +88,17 @@ class Call {
   [[nodiscard]] S* find_state() {
     return request_.state.find<S>();
   }
+  /// Whether what it keeps is an S, and whether it keeps anything.
+  template <class S>
+  [[nodiscard]] bool has_state() const {
+    return request_.state.is<S>();
+  }
+  [[nodiscard]] bool has_any_state() const { return request_.state.made(); }
   /// What the walk that the last step began has found. What it points to is there until the step
   /// returns. Null: this step was not called by a walk.
   [[nodiscard]] const Completion* walked() const { return walked_; }
+  /// The piece of the host's answer that has come. Null: this step was not called by one.
+  [[nodiscard]] const HostAnswer* host_answer() const { return host_answer_; }
   /// Memory for the items of a scan, empty: what an earlier scan left, if there is any.
   [[nodiscard]] std::vector<std::byte> items_memory();
   /// Gives it back, for another scan or to the system.
@@ -110,6 +121,8 @@ class Call {
   /// A message before the last: a part of a streamed answer. Ends nothing.
   void send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
                   std::initializer_list<std::string_view> payload);
+  /// Whether one was sent.
+  [[nodiscard]] bool has_streamed() const { return request_.streamed; }
 
   /// The walk that a step fills in before it calls walk(); what it points to must live until then.
   espalier::Request& new_walk(Op op) {
@@ -131,6 +144,14 @@ class Call {
   Next helper_steps(std::function<JobStep(StepContext&)> work);
   /// Until base::monotonic_ns() is at least this.
   Next at(std::uint64_t monotonic_ns);
+  /// Until the host has answered, or a piece of its answer has come: host_answer().
+  /// Requires: this is a device.
+  Next post(const Post& post);
+  /// Until the next piece of an answer of which one has come.
+  Next more_of_answer() { return {}; }
+  [[nodiscard]] HostLink& host_link();
+  /// The host need say no more than its last piece.
+  void cancel_post();
 
  private:
   [[nodiscard]] HandlerState::Spares& spares();
@@ -138,6 +159,7 @@ class Call {
   Scheduler& scheduler_;
   Request& request_;
   const Completion* walked_;
+  const HostAnswer* host_answer_;
 };
 
 }  // namespace espalier::offload

@@ -51,6 +51,13 @@ class HandlerState {
     ESPALIER_ASSERT(type_ == &kType<S>);
     return std::launder(reinterpret_cast<S*>(block_->bytes));
   }
+  /// Whether it was made as an S.
+  template <class S>
+  [[nodiscard]] bool is() const {
+    return type_ == &kType<S>;
+  }
+  /// Whether it was made at all.
+  [[nodiscard]] bool made() const { return type_ != nullptr; }
   /// Makes it anew.
   template <class S>
   S& make(Spares& spares) {

@@ -21,6 +21,7 @@ ServedMap* MapTable::find(std::uint32_t number) {
 }
 
 std::unique_ptr<ServedMap> MapTable::serve(std::uint32_t number) {
+  if (host_ != nullptr) return host_->serve(number);
   auto core = services_.catalog().find<tree::MapCore>(number);
   if (core == nullptr) return nullptr;
   auto walks = services_.store.epochs.join();

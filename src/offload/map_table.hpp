@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "offload/host_link.hpp"
 #include "offload/served_map.hpp"
 #include "offload/services.hpp"
 
@@ -17,8 +18,9 @@ namespace espalier::offload {
 
 class MapTable {
  public:
-  /// `shard`: of counters.
-  MapTable(Services& services, std::uint32_t shard) : services_(services), shard_(shard) {}
+  /// `shard`: of counters. `host`: where the maps lie; null: in the services' own store.
+  MapTable(Services& services, std::uint32_t shard, HostLink* host)
+      : services_(services), shard_(shard), host_(host) {}
 
   /// The map of this number; null: there is none, or no longer.
   [[nodiscard]] ServedMap* find(std::uint32_t number);
@@ -38,6 +40,7 @@ class MapTable {
 
   Services& services_;
   const std::uint32_t shard_;
+  HostLink* const host_;
   std::unordered_map<std::uint32_t, std::unique_ptr<ServedMap>> maps_;
   std::uint32_t last_number_ = 0;  // and what find() found for it
   ServedMap* last_ = nullptr;

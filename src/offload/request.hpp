@@ -28,7 +28,8 @@ struct alignas(64) Request {
   rings::MessageBuffer message;
   std::uint64_t wanted_bytes = 0;  // of its answer, for which there was no memory; 0: there was
   std::uint32_t index = 0;
-  bool refused = false;  // there was no memory for its message
+  bool refused = false;   // there was no memory for its message
+  bool streamed = false;  // a part of its answer was sent
   HandlerState state;
 
   [[nodiscard]] std::uint32_t ring() const { return header.ring & wire::kRingBits; }

@@ -38,7 +38,7 @@ Scheduler::Scheduler(Services& services, ClientTable& clients, const SchedulerOp
       clients_(clients),
       options_(options),
       offloads_(services.offloads),
-      maps_(services, options.shard) {
+      maps_(services, options.shard, options.host) {
   for (std::uint32_t i = 0; i < kInFlight; ++i) {
     places_.push_back(std::make_unique<Request>());
     places_.back()->index = i;
@@ -60,6 +60,7 @@ bool Scheduler::turn() {
   if (!took_ || turns_ % ClientTable::kTurnsToListen == 0) clients_.listen(turns_);
   took_ = take_requests();
   moved = took_ || moved;
+  if (options_.host != nullptr) moved = options_.host->turn(*this) || moved;
   moved = maps_.step() || moved;
   moved = go_on() || moved;
   if (clients_.waits_for_clients()) {
@@ -81,6 +82,7 @@ bool Scheduler::has_news() {
   publish_in_flight();  // for whoever sleeps next may sleep for long
   // Nobody tells when a version is released.
   return has_resumed_.load(std::memory_order_acquire) || !releases_.empty() ||
+         (options_.host != nullptr && options_.host->waits()) ||
          std::ranges::any_of(clients_.watched(), [this](const Connection* connection) {
            return !connection->broken && may_stall(*connection) && connection->requests.ready();
          });
@@ -148,6 +150,7 @@ bool Scheduler::take_from(Connection& connection, std::uint32_t burst) {
     request.refused = taken == rings::Taken::refused;
     request.timed_since_ns = 0;
     request.wanted_bytes = 0;
+    request.streamed = false;
     ++connection.in_flight;
     // Without this nobody could tell where the answer goes.
     if (request.ring() >= connection.layout().response_rings) {
@@ -353,6 +356,7 @@ void Call::send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
   header.flags = static_cast<std::uint8_t>(kind);
   scheduler_.clients_.send(*request_.connection, request_.ring(), wire::ResponseKind::chunk,
                            request_.header.tag, header, payload);
+  request_.streamed = true;
 }
 
 Next Call::walk(const tree::HeldVersion* held, const Condition& condition) {
@@ -390,6 +394,15 @@ Next Call::helper_steps(std::function<JobStep(StepContext&)> work) {
       }));
   return {};
 }
+
+Next Call::post(const Post& post) {
+  ESPALIER_ASSERT(scheduler_.options_.host != nullptr);
+  scheduler_.options_.host->post(request_, post);
+  return {};
+}
+
+HostLink& Call::host_link() { return *scheduler_.options_.host; }
+void Call::cancel_post() { scheduler_.options_.host->cancel(request_); }
 
 Next Call::at(std::uint64_t monotonic_ns) {
   scheduler_.times_.push_back({&request_, monotonic_ns});

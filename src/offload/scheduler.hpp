@@ -43,6 +43,7 @@ namespace espalier::offload {
 struct SchedulerOptions {
   std::uint32_t in_flight_max = 256;  ///< of one connection
   std::uint32_t shard = 0;            ///< of counters: a number for each scheduler
+  HostLink* host = nullptr;           ///< where its maps lie; null: in the services' own store
 };
 
 /// Numbers about one scheduler. Each is right; they are not of one instant.
@@ -58,7 +59,7 @@ struct SchedulerCounts {
   Durations durations[wire::kOffloadIds];
 };
 
-class Scheduler final : private Handler {
+class Scheduler final : private Handler, private PostedRequests {
  public:
   static constexpr std::uint32_t kInFlight = 256;  ///< of one scheduler
   /// Requests of one client that may be stalled: as many as all its threads may have sent.
@@ -66,7 +67,7 @@ class Scheduler final : private Handler {
   /// And of all clients together, each its share: so much memory clients that never read may take.
   static constexpr std::uint32_t kStalledMaxOfAll = 65536;
 
-  /// `services` and `clients` outlive it.
+  /// `services`, `clients` and the link to a host outlive it.
   Scheduler(Services& services, ClientTable& clients, const SchedulerOptions& options);
   /// Requires: all connections are removed, and turn() was called until idle().
   ~Scheduler() override;
@@ -97,6 +98,7 @@ class Scheduler final : private Handler {
 
   void done(const Completion& completion) override;
   bool items(std::uint64_t tag, std::span<const Item> items) override;
+  void answered(Request& request, const HostAnswer& answer) override;
 
   bool take_requests();
   bool take_from(Connection& connection, std::uint32_t burst);

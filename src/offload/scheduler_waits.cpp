@@ -85,10 +85,23 @@ bool Scheduler::go_on_timed() {
 }
 
 std::uint64_t Scheduler::sleep_limit_ns() const {
-  if (times_.empty()) return std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t of_link = options_.host != nullptr
+                                    ? options_.host->sleep_limit_ns()
+                                    : std::numeric_limits<std::uint64_t>::max();
+  if (times_.empty()) return of_link;
   const std::uint64_t soonest = std::ranges::min_element(times_, {}, &WaitsForTime::ns)->ns;
   const std::uint64_t now = base::monotonic_ns();
-  return soonest > now ? soonest - now : 0;
+  return soonest > now ? std::min(of_link, soonest - now) : 0;
+}
+
+// What a client that has ended had posted stays until the host has answered.
+void Scheduler::answered(Request& request, const HostAnswer& answer) {
+  if (request.connection->closing) {
+    if (answer.last) return release(request);
+    return options_.host->cancel(request);
+  }
+  Call call(*this, request, nullptr, &answer);
+  static_cast<void>(request.offload->step(call));
 }
 
 // On the account of its client, which may have only so many jobs.

@@ -43,12 +43,14 @@ class NumbersSource {
 };
 
 struct Services {
-  /// `own`: offloads beside those of the registry, see offload_table_with().
+  /// `own`: offloads beside those of the registry, see offload_table_with(). `instead`: the table
+  /// that serves in place of all these, of a device; null: none.
   Services(tree::StoreCore& store_in, std::uint64_t message_bytes_max,
-           std::span<const Offload> own = {}, const HelperOptions& helper_options = {})
+           std::span<const Offload> own = {}, const HelperOptions& helper_options = {},
+           const OffloadTable* instead = nullptr)
       : store(store_in),
         budget(message_bytes_max),
-        offloads(offload_table_with(own)),
+        offloads(instead != nullptr ? *instead : offload_table_with(own)),
         helpers(helper_options) {}
 
   [[nodiscard]] catalog::Catalog& catalog() const { return store.catalog; }

@@ -16,6 +16,7 @@
 
 #include "base/byte_size.hpp"
 #include "base/clock.hpp"
+#include "device/device.hpp"
 #include "node/config_change.hpp"
 #include "node/node.hpp"
 #include "tools/fabric_link.hpp"
@@ -59,15 +60,23 @@ void notify_starter(Environment& environment, spdlog::logger& log, std::string_v
   }
 }
 
-void log_start(spdlog::logger& log, const node::Loaded& loaded, const node::Node& node) {
-  const node::Config& config = loaded.config;
-  log.debug("configuration:\n{}", node::print(loaded));
+void log_maps(spdlog::logger& log, const node::Config& config, const node::Node& node) {
   for (const node::MapConfig& map : config.maps) {
     log.info("map '{}': nodes of {}, logs of {}, {}", map.name,
              base::exact_bytes(map.options.node_bytes), base::exact_bytes(map.options.log_bytes),
              map.options.versions ? "versions" : "no versions");
   }
   log.info("memory: at most {}; {}", format_bytes(config.memory.limit), node.page_message());
+}
+
+void log_start(spdlog::logger& log, const node::Loaded& loaded, const node::Node& node) {
+  const node::Config& config = loaded.config;
+  log.debug("configuration:\n{}", node::print(loaded));
+  if (config.node.place == node::Place::device) {
+    log.info("a device before the maps of {}", config.node.host);
+  } else {
+    log_maps(log, config, node);
+  }
   if (config.metrics.port != 0) {
     log.info("metrics at http://127.0.0.1:{}/metrics", config.metrics.port);
   }
@@ -128,7 +137,11 @@ void reload(spdlog::logger& log, node::Node& node, const LoadAgain& load_again) 
     log.error("SIGHUP: the configuration is wrong; all settings stay as they were");
     return;
   }
-  const node::Config& wanted = loaded->config;
+  node::Config wanted = loaded->config;
+  if (wanted.node.place == node::Place::device) {  // what it has none of
+    wanted.maps = node.config().maps;
+    wanted.memory.limit = node.config().memory.limit;
+  }
   const node::ConfigChanges changes = node::changes(node.config(), wanted);
   const spdlog::level::level_enum level = spdlog_level(wanted.log.level);
   log.set_level(std::min(log.level(), level));
@@ -140,17 +153,82 @@ void reload(spdlog::logger& log, node::Node& node, const LoadAgain& load_again) 
   log.set_level(level);
 }
 
+/// What runs in this process: a node, or a device, whose engine may be just about to begin anew.
+class Served {
+ public:
+  /// `failed_address`: as NodeOptions has it.
+  Result<void> start(const node::Config& config, std::string& failed_address, spdlog::logger& log) {
+    node::NodeOptions options;
+    options.failed_address = &failed_address;
+    if (config.node.place == node::Place::host) {
+      auto node = node::Node::start(config, options);
+      if (!node) return std::unexpected(node.error());
+      node_ = std::move(*node);
+      return {};
+    }
+    const auto host = device::host_options(config);
+    if (!host) return std::unexpected(host.error());
+    const auto begun_anew = [&log, host = config.node.host] {
+      log.warn("at {} is another node now: clients were told, and its maps are served", host);
+    };
+    auto device =
+        device::Device::start(config, {.host = *host, .node = options, .begun_anew = begun_anew});
+    if (!device) return std::unexpected(device.error());
+    device_ = std::move(*device);
+    return {};
+  }
+  /// Calls `use` with the node; with none while there is none.
+  template <class Use>
+  auto with_node(const Use& use) {
+    return device_ ? device_->with_node(use) : use(node_.get());
+  }
+  void stop() {
+    node_.reset();
+    device_.reset();
+  }
+
+ private:
+  std::unique_ptr<node::Node> node_;
+  std::unique_ptr<device::Device> device_;
+};
+
 /// Waits for the signal that stops the node, and serves those that do not. Returns its name.
-std::string run_until_stopped(Environment& environment, spdlog::logger& log, node::Node& node,
+std::string run_until_stopped(Environment& environment, spdlog::logger& log, Served& served,
                               StopSignals& signals, const LoadAgain& load_again) {
   for (;;) {
     std::string signal = signals.wait();
     if (signal != "SIGHUP") return signal;
     notify_starter(environment, log,
                    fmt::format("RELOADING=1\nMONOTONIC_USEC={}", base::monotonic_ns() / 1000));
-    reload(log, node, load_again);
+    served.with_node([&](node::Node* node) {
+      if (node != nullptr) return reload(log, *node, load_again);
+      log.error("SIGHUP: the host is being sought; all settings stay as they were");
+    });
     notify_starter(environment, log, "READY=1");
   }
+}
+
+/// Why the host of a device cannot be read, and what to do about it.
+Failure host_failure(const std::string& host, const Error& error) {
+  constexpr std::string_view kStart =
+      "Start one: espalier serve --node-fabric {} --node-one-sided true";
+  if (error.code == Code::unsupported) {
+    return {kFailed, fmt::format("the node at {} does not offer its memory to be read", host),
+            "Start it with --node-one-sided true; ofi: addresses have no one-sided access."};
+  }
+  if (error.code == Code::system && (error.detail == ENOENT || error.detail == ECONNREFUSED)) {
+    return {kFailed, fmt::format("no node listens at {}", host), fmt::format(kStart, host)};
+  }
+  return {kFailed, fmt::format("cannot reach the host at {}: {}", host, reason(error)), ""};
+}
+
+/// Whether the host of a device is there and can be read.
+Outcome<void> check_host(const node::Config& config) {
+  if (config.node.place == node::Place::host) return {};
+  const auto options = device::host_options(config);
+  const auto found = options ? device::find_host(*options) : std::unexpected(options.error());
+  if (found) return {};
+  return std::unexpected(host_failure(config.node.host, found.error()));
 }
 
 }  // namespace
@@ -215,23 +293,28 @@ Outcome<int> run_node(Environment& environment, const node::Loaded& loaded,
     return std::unexpected(checked.error());
   }
   StopSignals signals(StopSignals::Hangup::waited_for);
-  std::string failed_address;
-  node::NodeOptions options;
-  options.failed_address = &failed_address;
-  auto node = node::Node::start(loaded.config, options);
-  if (!node && !failed_address.empty()) {
-    return std::unexpected(cannot_listen(failed_address, node.error()));
+  if (auto checked = check_host(loaded.config); !checked) {
+    return std::unexpected(checked.error());
   }
-  if (!node) return std::unexpected(start_failure(loaded.config, node.error()));
+  std::string failed_address;
   spdlog::logger log = open_log(environment, loaded.config.log.level);
-  log_start(log, loaded, **node);
+  Served served;
+  const auto started = served.start(loaded.config, failed_address, log);
+  if (!started && !failed_address.empty()) {
+    return std::unexpected(cannot_listen(failed_address, started.error()));
+  }
+  if (!started) return std::unexpected(start_failure(loaded.config, started.error()));
+  served.with_node([&](node::Node* node) {
+    if (node != nullptr) log_start(log, loaded, *node);
+  });
   notify_starter(environment, log, "READY=1");
 
-  const std::string signal = run_until_stopped(environment, log, **node, signals, load_again);
-  const std::uint32_t clients = (*node)->connections();
+  const std::string signal = run_until_stopped(environment, log, served, signals, load_again);
+  const std::uint32_t clients = served.with_node(
+      [](const node::Node* node) { return node != nullptr ? node->connections() : 0; });
   log.info("{}: stopping; {} client{} told", signal, clients, clients == 1 ? " is" : "s are");
   notify_starter(environment, log, "STOPPING=1");
-  node->reset();
+  served.stop();
   log.info("stopped");
   return kOk;
 }

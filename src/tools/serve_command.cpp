@@ -49,6 +49,7 @@ std::string type_of(const node::Rule& rule) {
     case node::Kind::bytes: return "SIZE";
     case node::Kind::memory: return "SIZE|PERCENT";
     case node::Kind::level: return "trace|debug|info|warn|error";
+    case node::Kind::place: return "host|device";
     case node::Kind::mode: return "MODE";
   }
   std::unreachable();
@@ -63,9 +64,12 @@ void add_setting(CLI::App& command, const node::Setting& setting,
   std::string group = "Settings: " + section_of(setting.key);
   std::string what(setting.what);
   if (what.ends_with('.')) what.pop_back();
+  // What makes a node a device has short names, too.
+  const bool named_twice = setting.key == "node.place" || setting.key == "node.host";
+  const std::string short_name = named_twice ? ",--" + std::string(setting.key.substr(5)) : "";
   command
       .add_option_function<std::string>(
-          node::flag_name(setting.key),
+          node::flag_name(setting.key) + short_name,
           [options, key = std::string(setting.key)](const std::string& text) {
             options->flags.push_back({key, unprotect(text)});
           },

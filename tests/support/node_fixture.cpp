@@ -30,19 +30,37 @@ std::size_t heap_bytes() {
 }
 
 void NodeFixture::start() {
+  device_.reset();
   node_.reset();
   auto node = node::Node::start(config_, options_);
   ASSERT_TRUE(node) << message(node.error());
   node_ = std::move(*node);
   // The next one listens where this one did.
   if (!node_->fabric_addresses().empty()) config_.node.fabric = node_->fabric_addresses().front();
+  if (way_ == "device") start_device();
   descriptors_ = open_descriptors();
+}
+
+void NodeFixture::start_device() {
+  node::Config config = node_config(folder_, config_.node.cores);
+  config.node.socket = (folder_ / "device").string();
+  config.node.place = node::Place::device;
+  config.node.host = config_.node.fabric;
+  auto host = device::host_options(config);
+  ASSERT_TRUE(host);
+  // A machine that tests may be so busy that nothing moves for seconds.
+  host->timeout_ns = 20'000'000'000;
+  host->silence_ns = 60'000'000'000;
+  auto device = device::Device::start(config, {.host = *host, .node = {}, .begun_anew = [] {}});
+  ASSERT_TRUE(device) << message(device.error());
+  device_ = std::move(*device);
 }
 
 void NodeFixture::reach_by(const std::string& way) {
   way_ = way;
-  config_.node.one_sided = way.ends_with("_one_sided");
-  if (way.starts_with("shm")) config_.node.fabric = "shm:" + (folder_ / "fabric").string();
+  config_.node.one_sided = way.ends_with("_one_sided") || way == "device";
+  if (way.starts_with("shm") || way == "device")
+    config_.node.fabric = "shm:" + (folder_ / "fabric").string();
   if (way.starts_with("memif")) {
     config_.node.fabric = "roce+memif:" + (folder_ / "fabric").string();
   }
@@ -52,6 +70,7 @@ void NodeFixture::reach_by(const std::string& way) {
 
 std::string NodeFixture::address() const {
   if (way_ == "unix") return "unix:" + socket();
+  if (way_ == "device") return device_address();
   return config_.node.fabric + (way_.ends_with("_send") ? "?rings=send" : "");
 }
 

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/testing/open_descriptors.hpp"
+#include "device/device.hpp"
 #include "espalier/map.hpp"
 #include "node/node.hpp"
 #include "tests/support/node_config.hpp"
@@ -32,7 +33,8 @@ class NodeFixture : public testing::Test {
   [[nodiscard]] const std::string& socket() const { return config_.node.socket; }
   /// How stores reach the node: "unix", or by a fabric, "shm", "roce", "memif" or "ofi",
   /// with "_send" behind it where rings are carried as messages, and "_one_sided" where stores
-  /// read by themselves. Before start().
+  /// read by themselves; or "device", by a device before it, which reads it over "shm". Before
+  /// start().
   void reach_by(const std::string& way);
   [[nodiscard]] std::string address() const;
   [[nodiscard]] Store connect() const;
@@ -40,12 +42,19 @@ class NodeFixture : public testing::Test {
   void expect_all_came_back();
   void await_dropped_maps();
   [[nodiscard]] std::uint64_t held_snapshots();
+  /// The device's, of whatever way.
+  [[nodiscard]] std::string device_address() const {
+    return "unix:" + (folder_ / "device").string();
+  }
+  /// Starts a device before the node, which offers its memory over shared memory.
+  void start_device();
   [[nodiscard]] std::uint32_t in_flight() const;
 
   base::TemporaryFolder folder_;
   node::Config config_ = node_config(folder_);
   node::NodeOptions options_;
   std::unique_ptr<node::Node> node_;
+  std::unique_ptr<device::Device> device_;  // null: stores reach the node itself
   std::string way_ = "unix";
   std::size_t descriptors_ = 0;  // open once the node had started
 };

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// One worker's way to the host: rings for what is posted, READs for walks, leases for both.
+//
+//   down --(opened aside)--> up: rings and reads --(reads or lease lost)--> up: rings alone
+//    ^                         |                                                |
+//    +---(the host is gone)----+------------------------------------------------+
+//
+// While it is down, what is asked of the host is answered at once that it is gone. While only the
+// reads are, walks end with an error and the host is asked in their place. A host with another
+// number than the one that it must have is not asked for anything: `on_replaced` is told, and the
+// link stays down, for its maps are others.
+//
+// What never happens
+// - The worker waits: handshakes are done on a thread aside.
+// - An answer that was read under a lease that is lost: walks see to that (place/).
+// - Something is asked twice.
+//
+// Thread: that of the worker; `on_replaced` is called by it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <vector>
+
+#include "device/device_map.hpp"
+#include "device/host_opening.hpp"
+#include "device/host_rings.hpp"
+
+namespace espalier::device {
+
+class DeviceLink final : public offload::HostLink, private MapHost {
+ public:
+  /// Opens the link. Errors: as open_host; not_found (the host is another node).
+  static Result<std::unique_ptr<DeviceLink>> open(const HostOptions& options,
+                                                  std::function<void()> on_replaced);
+  ~DeviceLink() override;
+
+  [[nodiscard]] std::unique_ptr<offload::ServedMap> serve(std::uint32_t number) override;
+  void post(offload::Request& request, const offload::Post& post) override;
+  void cancel(const offload::Request& request) override;
+  bool turn(offload::PostedRequests& posted) override;
+  [[nodiscard]] bool waits() const override;
+  [[nodiscard]] std::uint64_t sleep_limit_ns() const override;
+
+  /// Which connection to the host this is: what was numbered by one means nothing to another.
+  [[nodiscard]] std::uint64_t connection() const { return connections_; }
+  /// Lets the host's snapshot of this number go, if the connection is still the one it is of.
+  void close_snapshot(std::uint64_t connection, std::uint64_t number);
+
+ private:
+  DeviceLink(const HostOptions& options, std::function<void()> on_replaced);
+
+  [[nodiscard]] std::shared_ptr<MapOpening> open_map(std::uint32_t number) override;
+  void renew(const std::shared_ptr<MapReader>& reader) override;
+  void ask_renewal(const std::shared_ptr<MapReader>& reader, const place::LeaseGuard::Asked& asked);
+  void keep_idle_leases();
+
+  bool take_up(OpenedHost opened);
+  void begin_opening();
+  void take_opened();
+  void lose(offload::PostedRequests& posted);
+  void look_for_silence();
+
+  const HostOptions options_;
+  const std::function<void()> on_replaced_;
+  bool replaced_ = false;
+  std::shared_ptr<client::FabricConnection> connection_;  // null: down
+  std::unique_ptr<HostRings> rings_;                      // null: down
+  std::shared_ptr<HostReads> reads_;                      // null: nothing can be read
+  std::vector<std::weak_ptr<MapReader>> readers_;
+  std::vector<offload::Request*> failed_;  // posted while it was down
+  std::future<Result<OpenedHost>> opening_;
+  std::uint64_t again_ns_ = 0;  // when to try to open what is missing
+  std::uint64_t now_ns_ = 0;    // of this turn
+  std::uint64_t connections_ = 0;
+  std::uint64_t leases_kept_ns_ = 0;
+  // When an answer last came while one was awaited, and whether one is asked for to see.
+  std::uint64_t heard_ns_ = 0;
+  std::uint64_t heard_ = 0;
+  bool asked_alive_ = false;
+};
+
+}  // namespace espalier::device

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/device_offloads.hpp"
+
+#include "device/device_link.hpp"
+#include "device/device_map.hpp"
+#include "device/relay.hpp"
+#include "offload/call.hpp"
+#include "offload/connection.hpp"
+#include "offload/payload_reader.hpp"
+
+namespace espalier::device {
+namespace {
+
+using offload::Call;
+using offload::Limits;
+using offload::Next;
+using offload::Offload;
+using wire::OffloadId;
+
+const Offload& node_offload(const Call& call) {
+  return *static_cast<const Offload*>(call.offload().context);
+}
+
+// Errors that the host would give too.
+bool is_the_clients(Code code) {
+  return code == Code::key_too_long || code == Code::invalid_argument;
+}
+
+// A walk that was not to be done here, and of which the client has nothing yet, the host does. What
+// has been sent was of a version that is gone with the lease.
+Next after_failure(Call& call, const Error& error) {
+  if (is_the_clients(error.code)) return call.fail(error);
+  if (call.has_streamed()) return call.fail({Code::contended, 0, 1});
+  if (error.code == Code::not_found) static_cast<DeviceMap&>(call.map()).drop();
+  return begin_relay(call);
+}
+
+Next read(Call& call) {
+  if (is_relayed(call)) return relay(call);
+  const Completion* const walked = call.walked();
+  if (walked != nullptr && !walked->ok) return after_failure(call, walked->error);
+  if (walked == nullptr && !call.has_any_state()) {
+    const bool here = static_cast<DeviceMap&>(call.map()).walks();
+    if (call.at_snapshot() || !here) return begin_relay(call);
+  }
+  return node_offload(call).step(call);
+}
+
+void cancel_read(Call& call) {
+  if (is_relayed(call)) return cancel_relay(call);
+  node_offload(call).cancel(call);
+}
+
+Next ask_host(Call& call) { return is_relayed(call) ? relay(call) : begin_relay(call); }
+
+// The host holds it for the device, which holds it for its client.
+Next snapshot_open(Call& call) {
+  const offload::HostAnswer* const answer = call.host_answer();
+  if (answer == nullptr || answer->header.code != 0) return ask_host(call);
+  auto& link = static_cast<DeviceLink&>(call.host_link());
+  auto snapshot = std::make_shared<RelayedSnapshot>(link, call.map_number(), answer->header.version,
+                                                    answer->header.read_version);
+  const auto number = call.connection().hold(std::move(snapshot));
+  if (!number) return call.fail(number.error());
+  wire::ResponseHeader header{};
+  header.version = *number;
+  header.read_version = answer->header.read_version;
+  return call.answer(header);
+}
+
+Next refuse(Call& call) {
+  return call.fail({Code::unsupported, 0, 0},
+                   *static_cast<const std::string*>(call.offload().context));
+}
+
+// What a request must be like, the host says.
+constexpr Limits kAnything{.key_bytes_max = 65535, .payload_bytes_max = wire::kMessageBytesMax};
+
+enum class Done : std::uint8_t { here, by_walks, by_host, snapshot_open, refused };
+
+Done done_of(OffloadId id) {
+  switch (id) {
+    case OffloadId::noop:
+    case OffloadId::cancel:
+    case OffloadId::snapshot_close: return Done::here;
+    case OffloadId::get:
+    case OffloadId::floor:
+    case OffloadId::scan:
+    case OffloadId::scan_reverse:
+    case OffloadId::scan_floor:
+    case OffloadId::count: return Done::by_walks;
+    case OffloadId::snapshot_open: return Done::snapshot_open;
+    case OffloadId::put:
+    case OffloadId::insert:
+    case OffloadId::update:
+    case OffloadId::erase:
+    case OffloadId::compare_and_set:
+    case OffloadId::add:
+    case OffloadId::write_batch:
+    case OffloadId::count_estimate:
+    case OffloadId::sequence:
+    case OffloadId::map_create:
+    case OffloadId::map_open:
+    case OffloadId::map_stats:
+    case OffloadId::object_drop:
+    case OffloadId::object_list:
+    case OffloadId::node_stats: return Done::by_host;
+    default: return Done::refused;
+  }
+}
+
+}  // namespace
+
+DeviceOffloads::DeviceOffloads(const std::string& host)
+    : refusal_("this is a device; ask its host, at " + host) {
+  const auto all = offload::all_offloads();
+  offloads_.reserve(all.size());
+  for (const Offload& node : all) {
+    offloads_.push_back(of(node));
+    table_[static_cast<std::uint8_t>(node.id)] = &offloads_.back();
+  }
+}
+
+Offload DeviceOffloads::of(const Offload& node) const {
+  Offload made = node;
+  switch (done_of(node.id)) {
+    case Done::here: return made;
+    case Done::by_walks:
+      made.context = &node;
+      made.step = read;
+      if (node.cancel != nullptr) made.cancel = cancel_read;
+      return made;
+    case Done::by_host: made.step = ask_host; break;
+    case Done::snapshot_open: made.step = snapshot_open; break;
+    case Done::refused:
+      made.step = refuse;
+      made.context = &refusal_;
+      break;
+  }
+  made.limits = kAnything;
+  made.items = nullptr;
+  made.cancel = nullptr;
+  return made;
+}
+
+}  // namespace espalier::device

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device before a real node: its answers are the host's, and the host is asked no more than it
+// must be.
+#include "device/device.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.hpp"
+#include "device/testing/device_fixture.hpp"
+
+namespace espalier::device {
+namespace {
+
+using Items = std::vector<std::pair<std::string, std::string>>;
+
+template <class Reader>
+Items scan(const Reader& reader, std::string_view low, std::string_view high,
+           ScanOptions options = {}) {
+  Items items;
+  const auto scanned = reader.scan(
+      low, high,
+      [&](std::span<const Item> some) {
+        for (const Item& item : some) items.emplace_back(item.key, item.value);
+        return true;
+      },
+      options);
+  EXPECT_TRUE(scanned) << message(scanned.error());
+  return items;
+}
+
+class DeviceTest : public DeviceFixture {
+ protected:
+  // Waits until what is asked through the device is answered, and returns that. Meanwhile the host
+  // is away, or the device's own socket, for it begins anew.
+  static Result<std::optional<Found>> get_when_there(const Map& map, const std::string& key) {
+    for (;;) {
+      auto found = map.get(key);
+      if (found) return found;
+      const Code code = found.error().code;
+      if (code != Code::connection_lost && code != Code::system) return found;
+    }
+  }
+};
+
+TEST_F(DeviceTest, AGetIsAWalkOfItsOwn) {
+  start();
+  Store host = connect_to_host();
+  Map at_host = *host.create_map("m", {.node_bytes = 1024, .log_bytes = 256});
+  std::map<std::string, std::string> model;
+  base::Random random(7);
+  for (int i = 0; i < 3000; ++i) {
+    const std::string key = "key" + std::to_string(random.below(3000));
+    const std::string value(random.below(30) == 0 ? random.below(9000) : random.below(60), 'v');
+    ASSERT_TRUE(at_host.put(key, value));
+    model[key] = value;
+  }
+  Store device = connect_to_device();
+  Map at_device = *device.open_map("m");
+  for (int i = 0; i < 2000; ++i) {
+    const std::string key = "key" + std::to_string(random.below(3000));
+    const auto found = at_device.get(key);
+    ASSERT_TRUE(found) << message(found.error());
+    const auto expected = model.find(key);
+    ASSERT_EQ(found->has_value(), expected != model.end()) << key;
+    if (*found) {
+      ASSERT_EQ((*found)->value, expected->second);
+    }
+  }
+  EXPECT_EQ(host_was_asked(wire::OffloadId::get), 0u);
+  EXPECT_EQ(scan(at_device, "", ""), Items(model.begin(), model.end()));
+  EXPECT_EQ(scan(at_device, "key1", "key2", {.reverse = true}),
+            scan(at_host, "key1", "key2", {.reverse = true}));
+  EXPECT_EQ(at_device.count("key1", "key2"), at_host.count("key1", "key2"));
+  EXPECT_EQ((*at_device.floor("key15z"))->key, (*at_host.floor("key15z"))->key);
+  EXPECT_EQ(host_was_asked(wire::OffloadId::scan), 0u);
+}
+
+TEST_F(DeviceTest, WhatItCannotDoTheHostDoes) {
+  start();
+  Store store = connect_to_device();
+  Map map = *store.create_map("made here");
+  EXPECT_EQ(store.map_names(), connect_to_host().map_names());
+  ASSERT_TRUE(map.put("key", "value"));
+  EXPECT_EQ((*map.get("key"))->value, "value");
+  EXPECT_TRUE(map.erase("key")->applied);
+  EXPECT_FALSE(*map.get("key"));
+  WriteBatch batch;
+  batch.put("a", "1").put("b", "2");
+  ASSERT_TRUE(map.write(batch));
+  EXPECT_TRUE(store.sequence("s", 3));
+  EXPECT_EQ(map.stats().items, 2u);
+  // Long messages, too.
+  const std::string longest(std::size_t{16} << 20, 'l');
+  ASSERT_TRUE(map.put("long", longest));
+  const auto found = map.get("long");
+  ASSERT_TRUE(found) << message(found.error());
+  EXPECT_TRUE((*found)->value == longest);
+  ASSERT_TRUE(store.drop_map("made here"));
+  EXPECT_EQ(map.get("a").error().code, Code::not_found);
+  EXPECT_EQ(store.open_map("made here").error().code, Code::not_found);
+}
+
+TEST_F(DeviceTest, SnapshotsAreTheHosts) {
+  start();
+  Store store = connect_to_device();
+  Map map = *store.create_map("m", {.node_bytes = 1024});
+  for (int i = 0; i < 500; ++i) ASSERT_TRUE(map.put("key" + std::to_string(i), "old"));
+  {
+    const auto snapshot = map.snapshot();
+    ASSERT_TRUE(snapshot) << message(snapshot.error());
+    for (int i = 0; i < 500; ++i) ASSERT_TRUE(map.put("key" + std::to_string(i), "new"));
+    EXPECT_EQ((*snapshot->get("key7"))->value, "old");
+    EXPECT_EQ((*snapshot->floor("key7"))->value, "old");
+    const Items items = scan(*snapshot, "", "");
+    ASSERT_EQ(items.size(), 500u);
+    for (const auto& [key, value] : items) ASSERT_EQ(value, "old");
+    EXPECT_EQ(*snapshot->count("", ""), 500u);
+    EXPECT_EQ((*map.get("key7"))->value, "new");
+  }
+}
+
+TEST_F(DeviceTest, AMapWithoutVersionsIsReadByTheHost) {
+  start();
+  Store store = connect_to_device();
+  Map map = *store.create_map("m", {.versions = false});
+  for (int i = 0; i < 600; ++i) ASSERT_TRUE(map.put("key" + std::to_string(i), "value"));
+  EXPECT_EQ((*map.get("key7"))->value, "value");
+  EXPECT_EQ(scan(map, "", "").size(), 600u);
+  EXPECT_EQ(*map.count("", ""), 600u);
+  EXPECT_GT(host_was_asked(wire::OffloadId::get), 0u);
+}
+
+// It answers soon that the host is gone, never with what it knew, and another node in the host's
+// place is another node for its clients too.
+TEST_F(DeviceTest, AHostThatIsReplacedIsAnotherNode) {
+  start();
+  Store store = connect_to_device();
+  Map map = *store.create_map("m");
+  ASSERT_TRUE(map.put("key", "value"));
+  ASSERT_TRUE(map.get("key"));
+  host_.reset();
+  EXPECT_EQ(map.get("key").error().code, Code::connection_lost);
+  EXPECT_EQ(map.put("key", "other").error().code, Code::connection_lost);
+  start_host();
+  {
+    Store host = connect_to_host();
+    ASSERT_TRUE(host.create_map("first"));  // has the number that "m" had
+    Map made = *host.create_map("m");
+    ASSERT_TRUE(made.put("key", "of the other node"));
+  }
+  const auto found = get_when_there(map, "key");
+  ASSERT_TRUE(found) << message(found.error());
+  ASSERT_TRUE(*found);
+  EXPECT_EQ((*found)->value, "of the other node");
+  EXPECT_EQ(device_->replaced(), 1u);
+}
+
+}  // namespace
+}  // namespace espalier::device

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/host_opening.hpp"
+
+#include <utility>
+
+namespace espalier::device {
+
+Result<OpenedHost> open_host(const HostOptions& options) {
+  client::FabricConnectionOptions connecting;
+  connecting.way = options.way;
+  connecting.timeout_ns = options.timeout_ns;
+  auto connection = client::FabricConnection::open(options.address, connecting);
+  if (!connection) return std::unexpected(connection.error());
+  auto rings = client::ThreadRings::open(*connection);
+  if (!rings) return std::unexpected(rings.error());
+  auto reads = (*connection)->open_beside(wire::LinkWay::reads);
+  if (!reads) return std::unexpected(reads.error());
+  return OpenedHost{std::move(*connection), std::move(*rings), std::move(*reads)};
+}
+
+}  // namespace espalier::device

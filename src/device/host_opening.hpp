@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reaching a host: a connection by rings over a fabric, and beside it, for its session, a queue
+// pair by which its memory is read. Both shake hands, which takes as long as the host makes it take
+// and at most the times of the options; so a device that lost its host does it on a thread aside.
+//
+// Thread: any; what is opened belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "client/fabric_connection.hpp"
+#include "client/thread_rings.hpp"
+
+namespace espalier::device {
+
+struct HostOptions {
+  fabric::FabricAddress address;
+  wire::LinkWay way = wire::LinkWay::write;
+  /// How long one try to reach the host takes at most; and how long one that is gone is awaited
+  /// while something is asked of it.
+  std::uint64_t timeout_ns = 1'000'000'000;
+  /// A host that does not answer for so long, though it is asked, is given up.
+  std::uint64_t silence_ns = 3'000'000'000;
+  /// Between two tries.
+  std::uint64_t pause_ns = 50'000'000;
+  /// The number of the node that the host must be; 0: any.
+  std::uint64_t node_id = 0;
+};
+
+struct OpenedHost {
+  std::shared_ptr<client::FabricConnection> connection;
+  std::unique_ptr<client::ThreadRings> rings;
+  std::unique_ptr<client::SideLink> reads;
+};
+
+/// Errors: as FabricConnection::open and SideLink::open: system (ECONNREFUSED, ETIMEDOUT),
+/// unsupported (the host does not offer its memory), corrupt, too_many_participants.
+Result<OpenedHost> open_host(const HostOptions& options);
+
+}  // namespace espalier::device

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/host_rings.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "offload/request.hpp"
+
+namespace espalier::device {
+namespace {
+
+constexpr std::uint32_t kNobody = ~std::uint32_t{0};  // the tag of what nobody waits for
+constexpr int kAnswersPerTurn = 64;
+
+client::Outgoing outgoing_of(const offload::Post& post) {
+  client::Outgoing outgoing;
+  outgoing.offload = post.offload;
+  outgoing.at_snapshot = post.at_snapshot;
+  outgoing.map = post.map;
+  outgoing.argument = post.argument;
+  outgoing.key = post.key;
+  outgoing.payload = post.payload;
+  outgoing.more_payload = post.more_payload;
+  return outgoing;
+}
+
+}  // namespace
+
+void HostRings::post(offload::Request& request, const offload::Post& post) {
+  queue_.push_back({post, {}, {&request, {}, false}});
+}
+
+void HostRings::ask(wire::OffloadId offload, std::uint32_t map, std::string payload,
+                    OnAnswer on_answer) {
+  offload::Post post;
+  post.offload = offload;
+  post.map = map;
+  queue_.push_back({post, std::move(payload), {nullptr, std::move(on_answer), false}});
+}
+
+void HostRings::cancel(const offload::Request& request) {
+  for (Queued& queued : queue_) {
+    if (queued.waiting.request == &request) queued.waiting.cancelled = true;
+  }
+  for (std::uint32_t tag = 0; tag < places_.size(); ++tag) {
+    Waiting& waiting = places_[tag];
+    if (waiting.request == &request && !std::exchange(waiting.cancelled, true)) queue_cancel(tag);
+  }
+}
+
+void HostRings::queue_cancel(std::uint32_t tag) {
+  offload::Post post;
+  post.offload = wire::OffloadId::cancel;
+  post.argument = tag;
+  queue_.push_back({post, {}, {}});
+}
+
+bool HostRings::turn(offload::PostedRequests& posted) {
+  bool moved = send_queued();
+  for (int i = 0; i < kAnswersPerTurn && receive_one(posted); ++i) moved = true;
+  if (!queue_.empty()) moved = send_queued() || moved;
+  if (moved && pending() == 0 && !sending_) rings_->enter_idle();
+  return moved;
+}
+
+bool HostRings::send_queued() {
+  if (sending_) sending_ = !rings_->send_rest();
+  bool sent = false;
+  while (!sending_ && !queue_.empty() && send_first()) sent = true;
+  rings_->ring();
+  return sent;
+}
+
+// Returns false if there is no room now.
+bool HostRings::send_first() {
+  Queued& first = queue_.front();
+  const bool awaited = first.waiting.request != nullptr || first.waiting.on_answer;
+  if (!first.payload.empty()) first.post.payload = first.payload;
+  const std::uint32_t tag = awaited ? take_place(first.waiting) : kNobody;
+  if (!rings_->begin_send(outgoing_of(first.post), tag)) {
+    if (awaited) {
+      places_[tag] = {};
+      free_.push_back(tag);
+      --busy_;
+    }
+    return false;
+  }
+  sending_ = !rings_->send_rest();
+  const bool cancelled = first.waiting.cancelled;  // while it was queued
+  queue_.pop_front();
+  if (cancelled) queue_cancel(tag);
+  return true;
+}
+
+std::uint32_t HostRings::take_place(Waiting waiting) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(places_.size()));
+    places_.emplace_back();
+  }
+  const std::uint32_t tag = free_.back();
+  free_.pop_back();
+  places_[tag] = std::move(waiting);
+  ++busy_;
+  return tag;
+}
+
+bool HostRings::receive_one(offload::PostedRequests& posted) {
+  client::Incoming response;
+  if (!rings_->receive(response)) return false;
+  ++heard_;
+  const std::uint32_t tag = response.header.tag;
+  if (tag >= places_.size()) return true;  // nobody waits for it, or the host is no host
+  Waiting& place = places_[tag];
+  if (place.request == nullptr && !place.on_answer) return true;
+  offload::HostAnswer answer;
+  answer.header = response.header;
+  answer.payload = response.payload;
+  answer.last = response.header.kind != static_cast<std::uint8_t>(wire::ResponseKind::chunk);
+  if (!answer.last) {
+    if (place.request != nullptr) posted.answered(*place.request, answer);
+    return true;
+  }
+  const Waiting waiting = std::exchange(place, {});
+  free_.push_back(tag);
+  --busy_;
+  complete(waiting, answer, posted);
+  return true;
+}
+
+void HostRings::complete(const Waiting& waiting, const offload::HostAnswer& answer,
+                         offload::PostedRequests& posted) {
+  if (waiting.request != nullptr) {
+    posted.answered(*waiting.request, answer);
+  } else if (waiting.on_answer) {
+    waiting.on_answer(answer);
+  }
+}
+
+void HostRings::fail(offload::PostedRequests& posted) {
+  offload::HostAnswer gone;
+  gone.header.code = static_cast<std::uint16_t>(Code::connection_lost);
+  const auto queue = std::exchange(queue_, {});
+  const auto places = std::exchange(places_, {});
+  free_.clear();
+  busy_ = 0;
+  for (const Waiting& waiting : places) complete(waiting, gone, posted);
+  for (const Queued& queued : queue) complete(queued.waiting, gone, posted);
+}
+
+}  // namespace espalier::device

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/map_reader.hpp"
+
+#include <utility>
+
+#include "base/clock.hpp"
+
+namespace espalier::device {
+
+place::ReadPort* HostReads::port(const fabric::RemoteRegion& region) {
+  if (failed()) return nullptr;
+  if (!port_) {
+    region_ = region;
+    port_.emplace(link_->pair(), link_->completions(), region, link_->endpoint().properties());
+  }
+  const bool same =
+      region.base == region_.base && region.bytes == region_.bytes && region.key == region_.key;
+  return same ? &*port_ : nullptr;
+}
+
+void HostReads::fail() {
+  failed_ = true;
+  if (port_) port_->fail();
+}
+
+bool HostReads::failed() const {
+  return failed_ || (port_ && port_->failed()) ||
+         link_->pair().state() == fabric::QueuePair::State::error;
+}
+
+MapReader::MapReader(std::shared_ptr<HostReads> reads_in, place::ReadPort& port,
+                     const tree::MapView& view, const wire::LeaseGrant& grant,
+                     std::uint64_t asked_ns)
+    : reads(std::move(reads_in)),
+      reader(port, view,
+             {.lanes = kLanes,
+              .terms = {.renew_every_ns = grant.renew_every_ns,
+                        .believed_for_ns = grant.believed_for_ns,
+                        .lost_after_ns = grant.lost_after_ns},
+              .now_ns = base::monotonic_ns}) {
+  reader.lease().granted(grant.lease, grant.epoch, asked_ns, base::monotonic_ns());
+}
+
+LeaseSnapshot::LeaseSnapshot(std::shared_ptr<MapReader> reader, std::uint32_t map,
+                             std::uint64_t version, const std::string& owner)
+    : reader_(std::move(reader)), map_(map), tick_(reader_->reader.hold_completing()) {
+  held_.version = version;
+  held_.owner = owner;
+  reader_->held.insert(&held_);
+}
+
+LeaseSnapshot::~LeaseSnapshot() {
+  reader_->held.erase(&held_);
+  reader_->reader.lease().end(tick_);
+}
+
+}  // namespace espalier::device

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the walks of one worker of a device read by: a queue pair to the host's memory, which all
+// maps share, and for each map a reader with a lease.
+//
+// All stand and fall together: the host ends a session's leases with its key. What failed is let go
+// of when the walks that it had have ended, and whatever holds a version by it holds nothing more.
+//
+// Thread: one: that of the worker.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+
+#include "client/one_sided_opening.hpp"
+#include "client/side_link.hpp"
+#include "offload/snapshot.hpp"
+#include "place/one_sided_reader.hpp"
+
+namespace espalier::device {
+
+/// The queue pair, and what is read by it.
+class HostReads {
+ public:
+  explicit HostReads(std::unique_ptr<client::SideLink> link) : link_(std::move(link)) {}
+
+  /// The port to this region, which is the same for all maps of a session. Null: the host names
+  /// another one now, so what was read is void.
+  [[nodiscard]] place::ReadPort* port(const fabric::RemoteRegion& region);
+  /// Nothing more can be read.
+  void fail();
+  [[nodiscard]] bool failed() const;
+
+ private:
+  std::unique_ptr<client::SideLink> link_;
+  fabric::RemoteRegion region_{};
+  std::optional<place::ReadPort> port_;
+  bool failed_ = false;
+};
+
+/// A map, as it is read.
+struct MapReader {
+  static constexpr std::uint32_t kLanes = 64;  // walks of one map in flight
+
+  MapReader(std::shared_ptr<HostReads> reads_in, place::ReadPort& port, const tree::MapView& view,
+            const wire::LeaseGrant& grant, std::uint64_t asked_ns);
+
+  std::shared_ptr<HostReads> reads;
+  place::OneSidedReader reader;
+  /// Versions that are held by this reader's lease.
+  std::unordered_set<const tree::HeldVersion*> held;
+};
+
+/// A version that stays readable as long as the lease of a map's reader holds back what its first
+/// walk could reach. With the lease it is lost: walks at it must go by the same reader.
+class LeaseSnapshot final : public offload::HeldSnapshot {
+ public:
+  /// Requires: called within the completion of a walk of this reader, which has read `version`.
+  LeaseSnapshot(std::shared_ptr<MapReader> reader, std::uint32_t map, std::uint64_t version,
+                const std::string& owner);
+  ~LeaseSnapshot() override;
+
+  [[nodiscard]] const tree::HeldVersion& version() const override { return held_; }
+  [[nodiscard]] std::uint32_t map() const override { return map_; }
+
+ private:
+  std::shared_ptr<MapReader> reader_;
+  std::uint32_t map_;
+  std::uint32_t tick_;
+  tree::HeldVersion held_;
+};
+
+}  // namespace espalier::device

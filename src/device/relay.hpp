@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests that a device has its host answer: they go there as they came, and the answer comes back
+// as it is, piece by piece as fast as the client takes it.
+//
+// Thread: that of the scheduler.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "offload/call.hpp"
+#include "offload/snapshot.hpp"
+
+namespace espalier::device {
+
+class DeviceLink;
+
+/// What such a request keeps while the host has it.
+struct RelayState {
+  struct Piece {
+    wire::ResponseHeader header{};
+    std::string payload;
+  };
+  std::shared_ptr<offload::HeldSnapshot> held;  // the snapshot that it reads, which stays
+  std::uint64_t host_snapshot = 0;              // as the host numbers it
+  std::deque<Piece> pieces;                     // that the client has no room for yet
+  std::size_t bytes = 0;                        // of them
+  bool ended = false;                           // the last piece is among them
+  bool unwanted = false;                        // the client wants no more
+  bool cut = false;                             // the host was told to stop, for there are too many
+};
+
+/// A version that the host holds for a client of the device.
+class RelayedSnapshot final : public offload::HeldSnapshot {
+ public:
+  RelayedSnapshot(DeviceLink& link, std::uint32_t map, std::uint64_t number, std::uint64_t version);
+  ~RelayedSnapshot() override;
+
+  [[nodiscard]] const tree::HeldVersion& version() const override { return held_; }
+  [[nodiscard]] std::uint32_t map() const override { return map_; }
+  /// Its number at the host; 0: that connection has ended, and with it the snapshot.
+  [[nodiscard]] std::uint64_t number() const;
+
+ private:
+  DeviceLink& link_;
+  const std::uint64_t connection_;
+  const std::uint32_t map_;
+  const std::uint64_t number_;
+  tree::HeldVersion held_;
+};
+
+/// Has the host do what was asked, whatever was done of it here.
+offload::Next begin_relay(offload::Call& call);
+/// Whether the host has the request, or had it.
+[[nodiscard]] bool is_relayed(const offload::Call& call);
+/// The step of such a request.
+offload::Next relay(offload::Call& call);
+/// The client wants no more of it.
+void cancel_relay(offload::Call& call);
+
+}  // namespace espalier::device

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a scheduler reaches the node in whose memory its maps lie, where that is not its own: the
+// scheduler is then a device's (docs/design/device.md). Maps are walked through it, and what only
+// the host can do is posted to the host.
+//
+// A post never fails and never waits: whatever becomes of it is told by an answer in a later turn,
+// and if the host is gone by one that says so.
+//
+// Thread: that of the scheduler.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "wire/message.hpp"
+
+namespace espalier::offload {
+
+struct Request;
+class ServedMap;
+
+/// What is asked of the host. The bytes must stay until the answer, or its first piece, has come.
+struct Post {
+  wire::OffloadId offload = wire::OffloadId::invalid;
+  bool at_snapshot = false;
+  std::uint32_t map = 0;
+  std::uint32_t argument = 0;
+  std::string_view key{};
+  std::string_view payload{};       ///< and
+  std::string_view more_payload{};  ///< behind it
+};
+
+/// A piece of the host's answer. Its bytes are there until whoever is told returns.
+struct HostAnswer {
+  wire::ResponseHeader header{};  ///< as the host sent it; or no more than a code, if it did not
+  std::string_view payload{};
+  bool last = true;
+};
+
+/// Is told what becomes of posts.
+class PostedRequests {
+ public:
+  virtual void answered(Request& request, const HostAnswer& answer) = 0;
+
+ protected:
+  ~PostedRequests() = default;
+};
+
+class HostLink {
+ public:
+  virtual ~HostLink() = default;
+  HostLink(const HostLink&) = delete;
+  HostLink& operator=(const HostLink&) = delete;
+
+  /// The map of this number, whether there is one or not: its walks tell.
+  [[nodiscard]] virtual std::unique_ptr<ServedMap> serve(std::uint32_t number) = 0;
+  /// Has the host do something for this request, which is told of each piece of the answer.
+  virtual void post(Request& request, const Post& post) = 0;
+  /// The rest of the answer is not wanted; the last piece still comes.
+  virtual void cancel(const Request& request) = 0;
+  /// Takes what has come, and keeps the link. Returns whether anything was done or is awaited.
+  virtual bool turn(PostedRequests& posted) = 0;
+  /// Whether an answer is awaited: nobody wakes the thread for it.
+  [[nodiscard]] virtual bool waits() const = 0;
+  /// How long one may sleep before the link must be kept.
+  [[nodiscard]] virtual std::uint64_t sleep_limit_ns() const = 0;
+
+ protected:
+  HostLink() = default;
+};
+
+}  // namespace espalier::offload
