@@ -11,6 +11,7 @@
 
 #include "bench/run_rpc.hpp"
 #include "bench/testing/point_lines.hpp"
+#include "bench/testing/redis_fixture.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -110,6 +111,24 @@ TEST(RunRpcConcurrency, TheMapIsMeasuredOnceHereAndOverEachTransport) {
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
 }
 
+class RunRpcPeerConcurrency : public NeedsRedis<testing::Test> {};
+
+TEST_F(RunRpcPeerConcurrency, RedisHasAsManyInFlight) {
+  RpcOptions options = tiny("peer");
+  options.repeats = 1;
+  const PointLines lines = run(options);
+  ASSERT_EQ(lines.medians.size(), 8u);
+  std::set<std::tuple<std::string, std::string, int>> seen;
+  for (const Json& line : lines.runs) {
+    seen.emplace(line.at("target"), line.at("workload"), line.at("in_flight"));
+    EXPECT_EQ(line.at("ops"), 1000);
+    EXPECT_EQ(line.at("keys"), 500);
+    EXPECT_EQ(line.at("threads"), 2) << "one that asks, one that serves";
+  }
+  EXPECT_EQ(seen.size(), 8u);
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+}
+
 TEST(RunRpc, NoopsOneAtATimeHaveLatencies) {
   RpcOptions options = tiny("noop");
   options.in_flight = 1;
@@ -184,7 +203,7 @@ TEST(RunRpc, RefusesOptionsWithASentence) {
   };
   EXPECT_EQ(problem([](RpcOptions&) {}), "");
   EXPECT_EQ(problem([](RpcOptions& o) { o.experiments = {"rdma"}; }),
-            "--experiment rdma: there are noop, map, batch");
+            "--experiment rdma: there are noop, map, batch, peer");
   EXPECT_EQ(problem([](RpcOptions& o) { o.targets = {TargetKind::absl}; }),
             "--target must be node, embedded or both");
   EXPECT_EQ(problem([](RpcOptions& o) {

@@ -19,7 +19,7 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::string_view, 3> kExperiments{"noop", "map", "batch"};
+constexpr std::array<std::string_view, 4> kExperiments{"noop", "map", "batch", "peer"};
 constexpr std::uint64_t kKeysMin = 4;
 constexpr std::uint64_t kNoopsPerOp = 5;  // a no-op is cheaper by about so much
 constexpr std::uint64_t kWarmUpOps = 2000;
@@ -125,6 +125,8 @@ YcsbOptions map_options(const RpcOptions& options, TargetKind target, const Sett
   return result;
 }
 
+}  // namespace
+
 PointSample measure_map(const YcsbOptions& options, KeyCache& keys, Progress& progress) {
   Runner runner(options, keys.get(options), progress);
   const RunResult result = runner.run(options.targets.front(), 0);
@@ -137,6 +139,8 @@ PointSample measure_map(const YcsbOptions& options, KeyCache& keys, Progress& pr
   sample.complete = result.complete;
   return sample;
 }
+
+namespace {
 
 class MapPoints {
  public:
@@ -264,6 +268,9 @@ int run_rpc(const RpcOptions& options, const Output& output) {
   if (is_chosen(options.experiments, "noop")) run.run("noop", noop_points(options));
   if (is_chosen(options.experiments, "map")) run.run("map", MapPoints(options, progress).take());
   if (is_chosen(options.experiments, "batch")) run.run("batch", batch_points(options));
+  if (std::ranges::find(options.experiments, "peer") != options.experiments.end()) {
+    run.run("peer", peer_points(options, progress));
+  }
   return run.finish();
 }
 

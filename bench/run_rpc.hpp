@@ -6,6 +6,8 @@
 //          on a node [Fig. 2], and with as many threads on the same map in this process [Fig. 5]
 //   batch  requests in batches, each of which waits for all answers of the one before: no-ops, and
 //          zipfian gets of pairs of 64 bytes, by the size of the batch [RAMBDA Fig. 10]
+//   peer   GET and SET of a node beside those of Redis, with as many in flight on both sides; only
+//          where it is named, for it needs redis-server
 //
 // Each through any of the transports to a node. The papers' clients are on another machine; ours
 // share this one with the node.
@@ -30,7 +32,7 @@ inline constexpr std::uint64_t kKeysThatFit = 0;
 struct RpcOptions : PointOptions {
   RpcOptions() { repeats = 3; }  // each run of a map loads it anew
 
-  std::vector<std::string> experiments;                                     ///< none: all
+  std::vector<std::string> experiments;                                     ///< none: all but peer
   std::vector<TargetKind> targets{TargetKind::node, TargetKind::embedded};  ///< map
   std::vector<NodeTransport> transports{NodeTransport::unix_socket};        ///< to the node
   std::vector<std::uint32_t> threads{1, 2};                                 ///< that ask
@@ -62,6 +64,15 @@ std::optional<std::string> problem_of(const RpcOptions& options);
 
 /// The points of `batch`.
 std::vector<MeasuredPoint> batch_points(const RpcOptions& options);
+
+class KeyCache;
+class Progress;
+struct YcsbOptions;
+
+/// The points of `peer`, of the first number of keys. `progress` outlives them.
+std::vector<MeasuredPoint> peer_points(const RpcOptions& options, Progress& progress);
+/// One run of the only target of these options.
+PointSample measure_map(const YcsbOptions& options, KeyCache& keys, Progress& progress);
 
 /// Returns what main should: 1 if points that should agree did not.
 /// Errors: throws std::runtime_error or std::bad_alloc.

@@ -268,6 +268,12 @@ function(espalier_spanning_tests)
     list(APPEND libraries espalier_lineitem SQLite::SQLite3)
   endif()
   espalier_test_program(system_test SOURCES ${tests} LIBRARIES ${libraries})
+  # Its operator new can fail: no other program has that one.
+  file(GLOB heap_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/heap/*.cpp)
+  if(TARGET espalier_node)
+    espalier_test_program(heap_test SOURCES ${heap_tests}
+                          LIBRARIES espalier_client_testing espalier_node_testing)
+  endif()
   if(ESPALIER_BUILD_PLANTED)
     espalier_test_program(system_planted_test SOURCES ${planted}
                           LIBRARIES espalier_test_support_planted)

@@ -52,7 +52,7 @@ typedef int32_t espalier_code;
 #define ESPALIER_INVALID_ARGUMENT 1  ///< an argument is outside what is allowed; nothing was done
 #define ESPALIER_KEY_TOO_LONG 2      ///< the key is empty, or too long for the map's node size
 #define ESPALIER_VALUE_TOO_LONG 3    ///< the value is longer than 16 MiB
-#define ESPALIER_OUT_OF_MEMORY 4     ///< the limit is reached; nothing was changed, reads go on
+#define ESPALIER_OUT_OF_MEMORY 4     ///< the store or the process has none left; nothing was changed
 #define ESPALIER_CONDITION_FAILED 5  ///< a condition did not hold; nothing was changed
 #define ESPALIER_SNAPSHOT_EXPIRED 6  ///< it held more memory than it may and was given up
 #define ESPALIER_ALREADY_EXISTS 7    ///< something has this name

@@ -7,6 +7,11 @@
 // Keys are 1 byte to max_key_bytes() long (460 for nodes of 8 KiB and more), in memcmp order;
 // values 0 bytes to 16 MiB.
 //
+// Where memory runs out, be it that of the store (StoreOptions::memory_bytes_max) or the process's
+// own, every call that returns a Result returns out_of_memory: it has changed nothing, holds
+// nothing, and may be repeated. All other calls throw std::bad_alloc where the process has none,
+// and have changed nothing either; but those that close, drop and destroy never do.
+//
 // Cost is given in cold cache lines for 16-byte keys and values in 8 KiB nodes; "descent" is about
 // 5 lines of the leaf, interior nodes being warm.
 #pragma once

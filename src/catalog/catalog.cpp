@@ -29,8 +29,13 @@ Result<EntryPointer> Catalog::add(std::string_view name, ObjectKind kind, const 
   ESPALIER_ASSERT(*made != nullptr);
   const auto entry =
       std::make_shared<const Entry>(Entry{kind, next_id_++, std::string(name), std::move(*made)});
-  by_id_.emplace(entry->id, entry);
-  by_name_.emplace(entry->name, entry);
+  const auto by_name = by_name_.emplace(entry->name, entry).first;
+  try {
+    by_id_.emplace(entry->id, entry);
+  } catch (...) {  // no memory: it is in both or in none
+    by_name_.erase(by_name);
+    throw;
+  }
   return entry;
 }
 

@@ -55,6 +55,7 @@ class Catalog {
   // --- of one kind -------------------------------------------------------------------------------
 
   /// Makes an object: `make(id, name)` returns Result<std::shared_ptr<T>>. Others wait meanwhile.
+  /// Throws std::bad_alloc, and then there is no such object.
   /// Errors: those of `make`; already_exists (detail: the ObjectKind of what has the name),
   /// invalid_argument (a name of none or too many bytes), unsupported (all ids are used up).
   template <ObjectOfKind T, class Make>

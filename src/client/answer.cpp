@@ -2,6 +2,7 @@
 #include "client/answer.hpp"
 
 #include <limits>
+#include <new>
 #include <utility>
 
 namespace espalier::client {
@@ -18,10 +19,16 @@ Result<Completion> run(Runner& runner, const Request& request, Answer& answer) {
 
 void Answer::done(const Completion& done) {
   completion = done;
-  if (value != nullptr && done.found) value->assign(done.value);
-  key.assign(done.key);
-  completion.key = key;
-  completion.value = {};
+  completion.key = completion.value = {};
+  // What was written is done; only reads have bytes to copy.
+  try {
+    if (value != nullptr && done.found) value->assign(done.value);
+    key.assign(done.key);
+    completion.key = key;
+  } catch (const std::bad_alloc&) {
+    completion.ok = false;
+    completion.error = {Code::out_of_memory, 0, 0};
+  }
 }
 
 bool Answer::items(std::uint64_t, std::span<const Item> items) {

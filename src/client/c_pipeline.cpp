@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/try_reserve.hpp"
 #include "client/c_handles.hpp"
 
 namespace c = espalier::client::c;
@@ -41,7 +42,12 @@ struct espalier_pipeline final : private espalier::Handler {
     flight.unfinished = requests.size();
     free_.pop_back();
     const Working working(*this);
-    pipeline_.submit(flight.requests, *this);
+    try {
+      pipeline_.submit(flight.requests, *this);
+    } catch (...) {  // no memory, and none of them was submitted
+      finished_.push_back(&flight);
+      throw;
+    }
   }
   std::size_t poll() {
     const Working working(*this);
@@ -89,9 +95,10 @@ struct espalier_pipeline final : private espalier::Handler {
   // a completion needs none.
   Flight& next_flight() {
     if (free_.empty()) {
+      espalier::base::reserve_more(flights_, 1);
+      finished_.reserve(flights_.capacity());
+      free_.reserve(flights_.capacity());
       flights_.push_back(std::make_unique<Flight>());
-      finished_.reserve(flights_.size());
-      free_.reserve(flights_.size());
       free_.push_back(flights_.back().get());
     }
     return *free_.back();

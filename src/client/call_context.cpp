@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/try_reserve.hpp"
+
 namespace espalier::client {
 namespace {
 
@@ -63,13 +65,15 @@ Result<CallContext*> CallContextPool::acquire() {
     free_.pop_back();
     return session;
   }
+  base::reserve_more(all_, 1);
+  free_.reserve(all_.capacity());  // so that each finds room when it is released
   auto slot = store_->epochs.join();
   if (!slot) return std::unexpected(slot.error());
   all_.push_back(std::make_unique<CallContext>(*store_, std::move(*slot), next_index_++));
   return all_.back().get();
 }
 
-void CallContextPool::release(CallContext* session) {
+void CallContextPool::release(CallContext* session) noexcept {
   const std::lock_guard lock(mutex_);
   if (store_ == nullptr) return;
   session->busy = false;
@@ -100,11 +104,14 @@ Result<SessionLease> SessionLease::take(const std::shared_ptr<CallContextPool>& 
     own->busy = true;
     return SessionLease(own, nullptr);
   }
+  if (own == nullptr) {
+    thread_sessions.drop_closed();
+    base::reserve_more(thread_sessions.entries, 1);
+  }
   const auto session = pool->acquire();
   if (!session) return std::unexpected(session.error());
   (*session)->busy = true;
   if (own != nullptr) return SessionLease(*session, pool.get());
-  thread_sessions.drop_closed();
   thread_sessions.entries.push_back({pool, *session});
   return SessionLease(*session, nullptr);
 }

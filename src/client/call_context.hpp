@@ -45,9 +45,9 @@ class CallContextPool {
  public:
   explicit CallContextPool(tree::StoreCore& store) : store_(&store) {}
 
-  /// Errors: too_many_participants.
+  /// Errors: too_many_participants; std::bad_alloc.
   Result<CallContext*> acquire();
-  void release(CallContext* session);
+  void release(CallContext* session) noexcept;
   /// Destroys all sessions. No thread may be using one.
   void close();
   /// Drops every session's engine for a map that goes away.

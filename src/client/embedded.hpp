@@ -59,8 +59,8 @@ class EmbeddedMap final : public MapImpl {
 
 class EmbeddedSnapshot final : public SnapshotImpl {
  public:
-  EmbeddedSnapshot(EmbeddedMap& map, std::list<tree::HeldVersion>::iterator held)
-      : map_(map), held_(held) {}
+  /// Holds the newest released version; `slot` is that of the calling thread's session.
+  EmbeddedSnapshot(EmbeddedMap& map, base::EpochSlot& slot);
   ~EmbeddedSnapshot() override { map_.core().store.reclaimer.drop(map_.core(), held_); }
 
   [[nodiscard]] Version version() const override { return held_->version; }

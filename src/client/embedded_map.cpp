@@ -29,6 +29,23 @@ class LetGo {
   tree::MapExecutor& executor_;
 };
 
+struct SessionReturn {
+  CallContextPool* sessions;
+  void operator()(CallContext* session) const { sessions->release(session); }
+};
+
+// An exposed epoch, for as long as this lives.
+class Exposed {
+ public:
+  explicit Exposed(base::EpochSlot& slot) : slot_(slot) { slot_.enter(); }
+  ~Exposed() { slot_.exit(); }
+  Exposed(const Exposed&) = delete;
+  Exposed& operator=(const Exposed&) = delete;
+
+ private:
+  base::EpochSlot& slot_;
+};
+
 Result<std::uint64_t> run_count(Runner& runner, std::string_view low, std::string_view high) {
   const auto request = scan_request(low, high, {});
   if (!request) return std::unexpected(request.error());
@@ -168,18 +185,24 @@ Result<std::unique_ptr<SnapshotImpl>> EmbeddedMap::snapshot() {
   if (!core_->options.versions) return fail(Code::unsupported);
   const auto session = SessionLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  base::EpochSlot& slot = (*session)->thread.slot;
-  slot.enter();
-  const auto held = core_->store.reclaimer.hold(*core_, core_->clock.released(),
-                                                "process " + std::to_string(getpid()));
-  slot.exit();
-  return std::make_unique<EmbeddedSnapshot>(*this, held);
+  return std::make_unique<EmbeddedSnapshot>(*this, (*session)->thread.slot);
+}
+
+EmbeddedSnapshot::EmbeddedSnapshot(EmbeddedMap& map, base::EpochSlot& slot) : map_(map) {
+  std::string owner = "process " + std::to_string(getpid());
+  const Exposed exposed(slot);
+  held_ =
+      map.core().store.reclaimer.hold(map.core(), map.core().clock.released(), std::move(owner));
 }
 
 Result<std::unique_ptr<PipelineImpl>> EmbeddedMap::open_pipeline(std::uint32_t in_flight) {
   const auto session = sessions_->acquire();
   if (!session) return std::unexpected(session.error());
-  return std::make_unique<EmbeddedPipeline>(*core_, sessions_, *session, in_flight);
+  // It gives the session back, also if it does not come to be.
+  std::unique_ptr<CallContext, SessionReturn> own(*session, SessionReturn{sessions_.get()});
+  auto pipeline = std::make_unique<EmbeddedPipeline>(*core_, sessions_, *session, in_flight);
+  own.release();
+  return pipeline;
 }
 
 Result<MapStats> EmbeddedMap::stats() {

@@ -50,7 +50,12 @@ Result<MapImpl*> EmbeddedStore::create_map(std::string_view name, const MapOptio
   const std::lock_guard lock(mutex_);
   auto core = tree::create_map(core_, name, options);
   if (!core) return std::unexpected(core.error());
-  return behind_handles(std::move(*core));
+  try {
+    return behind_handles(*core);
+  } catch (...) {  // no memory for a handle: then there is no map either
+    static_cast<void>(core_.catalog.drop<tree::MapCore>(name));
+    throw;
+  }
 }
 
 Result<MapImpl*> EmbeddedStore::open_map(std::string_view name) {

@@ -4,32 +4,48 @@
 #include <utility>
 
 #include "client/answer.hpp"
+#include "client/no_memory.hpp"
 
 namespace espalier {
 
+using client::or_out_of_memory;
+
 Result<std::optional<Found>> Map::get(std::string_view key) const {
-  std::optional<Found> found(std::in_place);
-  const auto there = impl_->get(key, found->value, found->version);
-  if (!there) return std::unexpected(there.error());
-  if (!*there) found.reset();
-  return found;
+  return or_out_of_memory([&]() -> Result<std::optional<Found>> {
+    std::optional<Found> found(std::in_place);
+    const auto there = impl_->get(key, found->value, found->version);
+    if (!there) return std::unexpected(there.error());
+    if (!*there) found.reset();
+    return found;
+  });
 }
 
 Result<bool> Map::get(std::string_view key, std::string& value) const {
   Version version = 0;
-  return impl_->get(key, value, version);
+  return or_out_of_memory([&] { return impl_->get(key, value, version); });
 }
 
+namespace {
+
+Result<Written> write(client::MapImpl& map, Op op, std::string_view key, std::string_view value,
+                      const Condition& condition = {}) {
+  return or_out_of_memory([&] { return map.write_if(op, key, value, condition); });
+}
+
+}  // namespace
+
 Result<Written> Map::put(std::string_view key, std::string_view value) {
-  return impl_->write_if(Op::put, key, value, {});
+  return espalier::write(*impl_, Op::put, key, value);
 }
 Result<Written> Map::insert(std::string_view key, std::string_view value) {
-  return impl_->write_if(Op::insert, key, value, {});
+  return espalier::write(*impl_, Op::insert, key, value);
 }
 Result<Written> Map::update(std::string_view key, std::string_view value) {
-  return impl_->write_if(Op::update, key, value, {});
+  return espalier::write(*impl_, Op::update, key, value);
 }
-Result<Written> Map::erase(std::string_view key) { return impl_->write_if(Op::erase, key, {}, {}); }
+Result<Written> Map::erase(std::string_view key) {
+  return espalier::write(*impl_, Op::erase, key, {});
+}
 
 Result<Written> Map::modify(
     std::string_view key,
@@ -39,7 +55,7 @@ Result<Written> Map::modify(
     if (!found) return std::unexpected(found.error());
     const auto now = *found ? change((*found)->value) : change(std::nullopt);
     // An erase of nothing is a write that checks and changes nothing.
-    const auto written = impl_->write_if(now ? Op::put : Op::erase, key,
+    const auto written = espalier::write(*impl_, now ? Op::put : Op::erase, key,
                                          now ? std::string_view(*now) : std::string_view{},
                                          client::unchanged(*found, options().versions));
     if (written || written.error().code != Code::condition_failed) return written;
@@ -52,35 +68,37 @@ Result<Written> Map::compare_and_set(std::string_view key, std::optional<std::st
   Condition condition;
   condition.kind = expected ? Kind::value : Kind::absent;
   condition.value = expected.value_or(std::string_view{});
-  return impl_->write_if(desired ? Op::put : Op::erase, key, desired.value_or(std::string_view{}),
-                         condition);
+  return espalier::write(*impl_, desired ? Op::put : Op::erase, key,
+                         desired.value_or(std::string_view{}), condition);
 }
 
 Result<std::uint64_t> Map::add(std::string_view key, std::uint64_t amount) {
-  return impl_->add(key, amount);
+  return or_out_of_memory([&] { return impl_->add(key, amount); });
 }
 
-Result<Written> Map::write(const WriteBatch& batch) { return impl_->write(batch); }
+Result<Written> Map::write(const WriteBatch& batch) {
+  return or_out_of_memory([&] { return impl_->write(batch); });
+}
 
 Result<std::uint64_t> Map::scan(std::string_view low, std::string_view high, const ItemSink& sink,
                                 ScanOptions options) const {
-  return impl_->scan(low, high, sink, options);
+  return or_out_of_memory([&] { return impl_->scan(low, high, sink, options); });
 }
 
 Result<std::optional<FoundItem>> Map::floor(std::string_view key) const {
-  return client::find_item(*impl_, Op::floor, key);
+  return or_out_of_memory([&] { return client::find_item(*impl_, Op::floor, key); });
 }
 
 Result<std::uint64_t> Map::count(std::string_view low, std::string_view high) const {
-  return impl_->count(low, high);
+  return or_out_of_memory([&] { return impl_->count(low, high); });
 }
 
 Result<std::uint64_t> Map::count_estimate(std::string_view low, std::string_view high) const {
-  return impl_->count_estimate(low, high);
+  return or_out_of_memory([&] { return impl_->count_estimate(low, high); });
 }
 
 Result<Snapshot> Map::snapshot() const {
-  auto impl = impl_->snapshot();
+  auto impl = or_out_of_memory([&] { return impl_->snapshot(); });
   if (!impl) return std::unexpected(impl.error());
   return Snapshot(std::move(*impl));
 }

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "client/impl.hpp"
+#include "client/no_memory.hpp"
 
 namespace espalier {
 
@@ -12,7 +13,7 @@ Pipeline::~Pipeline() = default;
 
 Result<Pipeline> Pipeline::open(const Map& map, std::uint32_t in_flight) {
   if (in_flight < 1 || in_flight > 256) return fail(Code::invalid_argument, in_flight);
-  auto impl = map.impl_->open_pipeline(in_flight);
+  auto impl = client::or_out_of_memory([&] { return map.impl_->open_pipeline(in_flight); });
   if (!impl) return std::unexpected(impl.error());
   return Pipeline(std::move(*impl));
 }

@@ -66,10 +66,10 @@ class RemoteSessions {
 
   /// Errors: as connect_to().
   Result<std::shared_ptr<RemoteSession>> acquire();
-  void release(std::shared_ptr<RemoteSession> session);
+  void release(std::shared_ptr<RemoteSession> session) noexcept;
   /// A lane that nobody else uses, for a pipeline. Errors: the same.
   Result<std::unique_ptr<ThreadRings>> open_lane();
-  void release(std::unique_ptr<ThreadRings> rings);
+  void release(std::unique_ptr<ThreadRings> rings) noexcept;
   /// Ends all connections: threads that used them may keep their sessions for long.
   void close();
   [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_relaxed); }
@@ -131,6 +131,7 @@ class RemoteMap final : public MapImpl {
   }
   /// The map's number on the node that the session leads to.
   Result<Scope> scope(RemoteSession& session);
+  Result<Scope> scope(RemoteRequests& requests, const NodeConnection& connection);
 
  private:
   Result<Reply> call(Outgoing request);
@@ -169,6 +170,7 @@ class RemoteStore final : public StoreImpl {
 
  private:
   Result<MapImpl*> keep(std::string_view name, Outgoing request);
+  Result<MapImpl*> keep(RemoteSession& session, const Outgoing& request);
 
   const std::shared_ptr<RemoteSessions> sessions_;
   const std::string page_message_ = "memory of a node";

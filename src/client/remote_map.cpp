@@ -42,19 +42,36 @@ Result<Outgoing> count_request(std::string_view low, std::string_view high,
 /// Reads as of a version that the node holds for us, until it or the connection ends.
 class RemoteSnapshot final : public SnapshotImpl {
  public:
-  /// Takes over a session of its own: the snapshot belongs to that session's connection.
-  RemoteSnapshot(std::shared_ptr<RemoteSessions> sessions, std::unique_ptr<ThreadRings> rings,
-                 const Scope& scope, Version version)
-      : sessions_(std::move(sessions)), scope_(scope), version_(version) {
+  /// Takes over a session of its own: the snapshot belongs to that session's connection. It holds
+  /// nothing before open().
+  RemoteSnapshot(std::shared_ptr<RemoteSessions> sessions, std::unique_ptr<ThreadRings> rings)
+      : sessions_(std::move(sessions)) {
     askers_.push_back(std::make_unique<Asker>(std::move(rings)));
   }
 
   ~RemoteSnapshot() override {
-    Outgoing close;
-    close.offload = wire::OffloadId::snapshot_close;
-    close.payload = base::bytes_of(scope_.snapshot);
-    static_cast<void>(askers_.front()->requests.call(close));  // a lost connection has closed it
+    if (scope_.snapshot != 0) {
+      Outgoing close;
+      close.offload = wire::OffloadId::snapshot_close;
+      close.payload = base::bytes_of(scope_.snapshot);
+      static_cast<void>(askers_.front()->requests.call(close));  // a lost connection has closed it
+    }
     for (const auto& asker : askers_) sessions_->release(std::move(asker->rings));
+  }
+
+  [[nodiscard]] RemoteRequests& requests() { return askers_.front()->requests; }
+  [[nodiscard]] NodeConnection& connection() { return askers_.front()->rings->connection(); }
+  /// Has the node hold the newest version of a map.
+  Result<void> open(const Scope& scope) {
+    Outgoing outgoing;
+    outgoing.offload = wire::OffloadId::snapshot_open;
+    outgoing.map = scope.map;
+    const auto reply = requests().call(outgoing);
+    if (!reply) return std::unexpected(reply.error());
+    scope_ = scope;
+    scope_.snapshot = reply->header.version;
+    version_ = reply->header.read_version;
+    return {};
   }
 
   [[nodiscard]] Version version() const override { return version_; }
@@ -109,8 +126,8 @@ class RemoteSnapshot final : public SnapshotImpl {
   std::recursive_mutex mutex_;  // a snapshot may be read by several threads, its lanes by one
   std::vector<std::unique_ptr<Asker>> askers_;  // its own, and one for each depth of sinks
   std::size_t depth_ = 0;                       // of those that are asking
-  const Scope scope_;
-  const Version version_;
+  Scope scope_{};
+  Version version_ = 0;
 };
 
 class RemotePipeline final : public PipelineImpl {
@@ -156,12 +173,16 @@ RemoteMap::RemoteMap(std::shared_ptr<RemoteSessions> sessions, std::string name,
 
 // Another node has other numbers for its maps: there it is opened by its name.
 Result<Scope> RemoteMap::scope(RemoteSession& session) {
-  const std::uint64_t node = session.rings->connection().node_id();
+  return scope(session.requests, session.rings->connection());
+}
+
+Result<Scope> RemoteMap::scope(RemoteRequests& requests, const NodeConnection& connection) {
+  const std::uint64_t node = connection.node_id();
   if (node_id_.load(std::memory_order_acquire) != node) {
     Outgoing open;
     open.offload = wire::OffloadId::map_open;
     open.key = name_;
-    const auto reply = session.requests.call(open);
+    const auto reply = requests.call(open);
     if (!reply) return std::unexpected(reply.error());
     const std::lock_guard lock(mutex_);
     id_.store(static_cast<std::uint32_t>(reply->header.version), std::memory_order_relaxed);
@@ -348,22 +369,11 @@ Result<std::uint64_t> RemoteMap::count_estimate(std::string_view low, std::strin
 Result<std::unique_ptr<SnapshotImpl>> RemoteMap::snapshot() {
   auto rings = sessions_->open_lane();
   if (!rings) return std::unexpected(rings.error());
-  RemoteSession session(std::move(*rings));
-  // A lane that is not given back is lost for as long as its connection lasts.
-  const auto give_back = [&](const Error& error) {
-    sessions_->release(std::move(session.rings));
-    return std::unexpected(error);
-  };
-  auto place = scope(session);
-  if (!place) return give_back(place.error());
-  Outgoing outgoing;
-  outgoing.offload = wire::OffloadId::snapshot_open;
-  outgoing.map = place->map;
-  const auto reply = session.requests.call(outgoing);
-  if (!reply) return give_back(reply.error());
-  place->snapshot = reply->header.version;
-  return std::make_unique<RemoteSnapshot>(sessions_, std::move(session.rings), *place,
-                                          reply->header.read_version);
+  auto snapshot = std::make_unique<RemoteSnapshot>(sessions_, std::move(*rings));
+  const auto place = scope(snapshot->requests(), snapshot->connection());
+  if (!place) return std::unexpected(place.error());
+  if (const auto held = snapshot->open(*place); !held) return std::unexpected(held.error());
+  return snapshot;
 }
 
 Result<std::unique_ptr<PipelineImpl>> RemoteMap::open_pipeline(std::uint32_t in_flight) {

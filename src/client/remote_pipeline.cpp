@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -62,7 +63,10 @@ bool take_item(std::string_view& payload, Item& item) {
 
 RemoteRequests::RemoteRequests(ThreadRings& rings, std::uint32_t in_flight)
     : rings_(rings), places_(in_flight) {
+  free_.reserve(in_flight);
   for (std::uint32_t i = in_flight; i != 0; --i) free_.push_back(i - 1);
+  prepared_.reserve(in_flight);
+  items_.reserve(kItemsTogether);
 }
 
 RemoteRequests::~RemoteRequests() { drain(); }
@@ -120,27 +124,37 @@ void RemoteRequests::send_more() {
 // Sends the batch's next requests, as many as can be sent together. Returns false if none can be.
 bool RemoteRequests::send_some(Batch& batch) {
   if (const Code code = refuse(batch.requests.front(), batch.scope); code != Code::invalid) {
-    Completion completion;
-    completion.error = {code, 0, 0};
-    if (code == Code::key_too_long) completion.error.detail = batch.scope.max_key_bytes;
-    if (code == Code::value_too_long) completion.error.detail = wire::kValueBytesMax;
-    const Request& request = batch.requests.front();
-    batch.requests = batch.requests.subspan(1);
-    --queued_;
-    complete(request, *batch.handler, completion);
+    Error error{code, 0, 0};
+    if (code == Code::key_too_long) error.detail = batch.scope.max_key_bytes;
+    if (code == Code::value_too_long) error.detail = wire::kValueBytesMax;
+    refuse_next(batch, error);
     return true;
   }
   prepare(batch);
   for (const Outgoing& next : prepared_) {
     const std::uint32_t number = free_.back();
-    if (!rings_.send(next, number)) return false;
-    places_[number] = {&batch.requests.front(), batch.handler, false, 0};
+    try {
+      if (!rings_.send(next, number)) return false;
+    } catch (const std::bad_alloc&) {  // it is long, alone, and nothing of it was sent
+      refuse_next(batch, {Code::out_of_memory, 0, 0});
+      return true;
+    }
+    places_[number] = {&batch.requests.front(), batch.handler, false, false, 0};
     free_.pop_back();
     --queued_;
     ++busy_;
     batch.requests = batch.requests.subspan(1);
   }
   return true;
+}
+
+void RemoteRequests::refuse_next(Batch& batch, const Error& error) {
+  Completion completion;
+  completion.error = error;
+  const Request& request = batch.requests.front();
+  batch.requests = batch.requests.subspan(1);
+  --queued_;
+  complete(request, *batch.handler, completion);
 }
 
 // What a message cannot even say is refused here; all else the node decides.
@@ -203,7 +217,11 @@ bool RemoteRequests::take_one() {
   // Not of anything in flight: an answer to a cancel, or nonsense. Nobody waits for either.
   if (number >= places_.size() || places_[number].request == nullptr) return true;
   if (response.header.kind == static_cast<std::uint8_t>(wire::ResponseKind::chunk)) {
-    take_items(places_[number], response.payload);
+    if (response.refused) {
+      refuse_items(places_[number]);
+    } else {
+      take_items(places_[number], response.payload);
+    }
   } else {
     finish(number, response);
   }
@@ -211,13 +229,23 @@ bool RemoteRequests::take_one() {
 }
 
 void RemoteRequests::take_items(Place& place, std::string_view payload) {
-  if (place.stopped) return;
-  items_.clear();
-  Item item;
-  while (take_item(payload, item)) items_.push_back(item);
-  if (items_.empty()) return;
-  place.items += items_.size();
-  if (place.handler->items(place.request->tag, items_)) return;
+  while (!place.stopped) {
+    items_.clear();
+    Item item;
+    while (items_.size() < kItemsTogether && take_item(payload, item)) items_.push_back(item);
+    if (items_.empty()) return;
+    place.items += items_.size();
+    if (!place.handler->items(place.request->tag, items_)) stop(place);
+  }
+}
+
+// There was no memory for a chunk: with what is missing, the scan ends.
+void RemoteRequests::refuse_items(Place& place) {
+  place.no_memory = true;
+  if (!place.stopped) stop(place);
+}
+
+void RemoteRequests::stop(Place& place) {
   place.stopped = true;
   Outgoing cancel;
   cancel.offload = wire::OffloadId::cancel;
@@ -234,7 +262,9 @@ void RemoteRequests::finish(std::uint32_t number, const Incoming& response) {
   completion.found = (response.header.flags & wire::kFound) != 0;
   completion.applied = (response.header.flags & wire::kApplied) != 0;
   completion.read_version = response.header.read_version;
-  if (response.header.code != 0) {
+  if (place.no_memory) {
+    completion.error = {Code::out_of_memory, 0, 0};
+  } else if (response.header.code != 0) {
     completion.error = error_of(response);
   } else if (is_scan(request.op)) {
     take_items(place, response.payload);
@@ -309,7 +339,10 @@ bool RemoteRequests::begin(const Outgoing& request) {
 std::optional<Incoming> RemoteRequests::take_piece() {
   Incoming response;
   while (rings_.receive(response)) {
-    if (response.header.tag == begun_tag()) return response;
+    if (response.header.tag != begun_tag()) continue;
+    // A piece that is missing cannot be told from one that was never sent.
+    if (response.refused && !is_last(response)) rings_.lose();
+    return response;
   }
   return std::nullopt;
 }
@@ -326,7 +359,10 @@ bool RemoteRequests::cancel_begun() {
 Refusal RemoteRequests::refusal_of(const Incoming& piece) {
   Refusal refusal{error_of(piece), {}};
   if (piece.payload.size() > sizeof refusal.error.detail) {
-    refusal.words = piece.payload.substr(sizeof refusal.error.detail);
+    try {
+      refusal.words = piece.payload.substr(sizeof refusal.error.detail);
+    } catch (const std::bad_alloc&) {  // the code says enough
+    }
   }
   return refusal;
 }

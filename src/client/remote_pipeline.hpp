@@ -66,7 +66,8 @@ class RemoteRequests {
   [[nodiscard]] std::uint64_t completed() const { return completed_; }
 
   /// Sends a message that is no request of a map's, and waits for its answer.
-  /// Errors: connection_lost, and what the node answers. Requires: nothing is pending.
+  /// Errors: connection_lost, and what the node answers; std::bad_alloc, before anything is sent of
+  /// a long message, or when the node has done what it asks. Requires: nothing is pending.
   Result<Reply> call(const Outgoing& request);
   /// The same, of an offload that streams its answer, or says in words what was wrong. Where the
   /// sink wants no more, the node is told, and its answer waited for.
@@ -114,7 +115,8 @@ class RemoteRequests {
   struct Place {
     const Request* request = nullptr;
     Handler* handler = nullptr;
-    bool stopped = false;  // a scan whose handler wants no more
+    bool stopped = false;    // a scan whose handler wants no more
+    bool no_memory = false;  // for something that has come of it
     std::uint64_t items = 0;
   };
 
@@ -129,7 +131,10 @@ class RemoteRequests {
   bool send_some(Batch& batch);
   [[nodiscard]] static Code refuse(const Request& request, const Scope& scope);
   bool take_one();
+  void refuse_next(Batch& batch, const Error& error);
   void take_items(Place& place, std::string_view payload);
+  void refuse_items(Place& place);
+  void stop(Place& place);
   void finish(std::uint32_t number, const Incoming& response);
   void complete(const Request& request, Handler& handler, Completion& completion);
   void lose_all();
@@ -143,7 +148,8 @@ class RemoteRequests {
   std::size_t busy_ = 0;
   std::uint64_t completed_ = 0;
   std::uint32_t fruitless_ = 0;  // looks in a row that found no answer
-  std::vector<Item> items_;      // of the response in hand
+  static constexpr std::size_t kItemsTogether = 256;
+  std::vector<Item> items_;  // of the response in hand
 };
 
 }  // namespace espalier::client

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/try_reserve.hpp"
 #include "client/remote.hpp"
 
 namespace espalier::client {
@@ -42,10 +43,11 @@ Result<std::unique_ptr<ThreadRings>> RemoteSessions::open_lane() {
   if (connection_ && !connection_->lost() && !connection_->needs_progress()) {
     if (auto rings = ThreadRings::open(connection_)) return rings;
   }
+  std::erase_if(all_, [](const auto& connection) { return connection.expired(); });
+  base::reserve_more(all_, 1);
   auto connected = connect_to(address_);
   if (!connected) return std::unexpected(connected.error());
   connection_ = std::move(*connected);
-  std::erase_if(all_, [](const auto& connection) { return connection.expired(); });
   all_.push_back(connection_);
   return ThreadRings::open(connection_);
 }
@@ -63,20 +65,28 @@ Result<std::shared_ptr<RemoteSession>> RemoteSessions::acquire() {
   }
   auto rings = open_lane();
   if (!rings) return std::unexpected(rings.error());
-  return std::make_shared<RemoteSession>(std::move(*rings));
+  try {
+    return std::make_shared<RemoteSession>(std::move(*rings));
+  } catch (...) {  // no memory: the lane stays for another try, unless it went with the session
+    if (*rings) release(std::move(*rings));
+    throw;
+  }
 }
 
-void RemoteSessions::release(std::shared_ptr<RemoteSession> session) {
+// What cannot be kept for want of memory is lost to its connection, as of clients that come and go.
+void RemoteSessions::release(std::shared_ptr<RemoteSession> session) noexcept {
   const std::lock_guard lock(mutex_);
   session->busy = false;
-  if (!closed() && !session->spoiled && !session->rings->lost()) {
+  if (!closed() && !session->spoiled && !session->rings->lost() && base::try_reserve(free_, 1)) {
     free_.push_back(std::move(session));
   }
 }
 
-void RemoteSessions::release(std::unique_ptr<ThreadRings> rings) {
+void RemoteSessions::release(std::unique_ptr<ThreadRings> rings) noexcept {
   const std::lock_guard lock(mutex_);
-  if (!closed() && !rings->lost()) free_rings_.push_back(std::move(rings));
+  if (!closed() && !rings->lost() && base::try_reserve(free_rings_, 1)) {
+    free_rings_.push_back(std::move(rings));
+  }
 }
 
 void RemoteSessions::close() {
@@ -102,11 +112,14 @@ Result<RemoteLease> RemoteLease::take(const std::shared_ptr<RemoteSessions>& ses
     own->session->busy = true;
     return RemoteLease(own->session, nullptr);
   }
+  if (own == nullptr) {
+    std::erase_if(thread_lanes.entries, [](const auto& entry) { return entry.sessions->closed(); });
+    base::reserve_more(thread_lanes.entries, 1);
+  }
   auto session = sessions->acquire();
   if (!session) return std::unexpected(session.error());
   (*session)->busy = true;
   if (own != nullptr) return RemoteLease(std::move(*session), sessions);
-  std::erase_if(thread_lanes.entries, [](const auto& entry) { return entry.sessions->closed(); });
   thread_lanes.entries.push_back({sessions, *session});
   return RemoteLease(std::move(*session), nullptr);
 }

@@ -10,9 +10,21 @@
 #include "wire/object.hpp"
 
 namespace espalier::client {
+namespace {
+
+Outgoing drop_request(std::string_view name) {
+  Outgoing request;
+  request.offload = wire::OffloadId::object_drop;
+  request.key = name;
+  request.argument = static_cast<std::uint32_t>(ObjectKind::map);
+  return request;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const NodeAddress& address, Access access) {
   auto sessions = std::make_shared<RemoteSessions>(address, access);
+  auto store = std::make_unique<RemoteStore>(sessions);  // which ends them if this fails
   // So that an address that leads nowhere is told now, and so is a node that cannot be read.
   const auto session = RemoteLease::take(sessions);
   if (!session) return std::unexpected(session.error());
@@ -20,7 +32,7 @@ Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const NodeAddress& addre
     const auto reads = (*session)->rings->connection().open_beside(wire::LinkWay::reads);
     if (!reads) return std::unexpected(reads.error());
   }
-  return std::make_unique<RemoteStore>(std::move(sessions));
+  return store;
 }
 
 RemoteStore::RemoteStore(std::shared_ptr<RemoteSessions> sessions)
@@ -34,13 +46,26 @@ Result<MapImpl*> RemoteStore::keep(std::string_view name, Outgoing request) {
   const auto session = RemoteLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
   request.key = name;
-  const auto reply = (*session)->requests.call(request);
+  try {
+    return keep(**session, request);
+  } catch (...) {  // no memory for what the node made: then it is to go again
+    if (request.offload == wire::OffloadId::map_create) {
+      static_cast<void>((*session)->requests.call(drop_request(name)));
+    }
+    throw;
+  }
+}
+
+// Throws std::bad_alloc when the node has answered, and not before: the message is short.
+Result<MapImpl*> RemoteStore::keep(RemoteSession& session, const Outgoing& request) {
+  const std::string_view name = request.key;
+  const auto reply = session.requests.call(request);
   if (!reply) return std::unexpected(reply.error());
   wire::MapShape shape{};
   if (reply->payload.size() != sizeof shape) return fail(Code::corrupt);
   std::memcpy(&shape, reply->payload.data(), sizeof shape);
   const auto id = static_cast<std::uint32_t>(reply->header.version);
-  const std::uint64_t node = (*session)->rings->connection().node_id();
+  const std::uint64_t node = session.rings->connection().node_id();
   const std::lock_guard lock(mutex_);
   RemoteMap*& known = by_name_[std::string(name)];
   if (known == nullptr || !known->is(node, id)) {
@@ -70,11 +95,7 @@ Result<void> RemoteStore::drop_map(std::string_view name) {
   if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
   const auto session = RemoteLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  Outgoing request;
-  request.offload = wire::OffloadId::object_drop;
-  request.key = name;
-  request.argument = static_cast<std::uint32_t>(ObjectKind::map);
-  const auto reply = (*session)->requests.call(request);
+  const auto reply = (*session)->requests.call(drop_request(name));
   if (!reply) return std::unexpected(reply.error());
   return {};
 }

@@ -3,6 +3,7 @@
 
 #include "catalog/catalog.hpp"
 #include "client/embedded.hpp"
+#include "client/no_memory.hpp"
 #include "client/remote.hpp"
 
 namespace espalier {
@@ -15,22 +16,26 @@ Result<std::vector<std::string>> client::StoreImpl::map_names() {
   return names;
 }
 
+using client::or_out_of_memory;
+
 Store::Store(std::unique_ptr<client::StoreImpl> impl) : impl_(std::move(impl)) {}
 Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
 Store::~Store() = default;
 
 Result<Store> Store::open(const StoreOptions& options) {
-  auto impl = client::EmbeddedStore::open(options);
+  auto impl = or_out_of_memory([&] { return client::EmbeddedStore::open(options); });
   if (!impl) return std::unexpected(impl.error());
   return Store(std::move(*impl));
 }
 
 Result<Store> Store::connect(std::string_view address, const StoreOptions& options) {
   if (address == "embedded") return open(options);
-  const auto node = client::parse_node_address(address);
-  if (!node) return std::unexpected(node.error());
-  auto impl = client::RemoteStore::connect(*node, options.access);
+  auto impl = or_out_of_memory([&]() -> Result<std::unique_ptr<client::StoreImpl>> {
+    const auto node = client::parse_node_address(address);
+    if (!node) return std::unexpected(node.error());
+    return client::RemoteStore::connect(*node, options.access);
+  });
   if (!impl) return std::unexpected(impl.error());
   return Store(std::move(*impl));
 }
@@ -46,18 +51,20 @@ std::string Store::explain_address(std::string_view address) {
 }
 
 Result<Map> Store::create_map(std::string_view name, const MapOptions& options) {
-  const auto map = impl_->create_map(name, options);
+  const auto map = or_out_of_memory([&] { return impl_->create_map(name, options); });
   if (!map) return std::unexpected(map.error());
   return Map(*map);
 }
 
 Result<Map> Store::open_map(std::string_view name) const {
-  const auto map = impl_->open_map(name);
+  const auto map = or_out_of_memory([&] { return impl_->open_map(name); });
   if (!map) return std::unexpected(map.error());
   return Map(*map);
 }
 
-Result<void> Store::drop_map(std::string_view name) { return impl_->drop_map(name); }
+Result<void> Store::drop_map(std::string_view name) {
+  return or_out_of_memory([&] { return impl_->drop_map(name); });
+}
 
 // What cannot be asked for has no names, and no bytes.
 std::vector<std::string> Store::map_names() const {
@@ -66,7 +73,7 @@ std::vector<std::string> Store::map_names() const {
 
 Result<std::uint64_t> Store::sequence(std::string_view name, std::uint32_t count) {
   if (!catalog::Catalog::is_name(name) || count == 0) return fail(Code::invalid_argument);
-  return impl_->sequence(name, count);
+  return or_out_of_memory([&] { return impl_->sequence(name, count); });
 }
 
 const std::string& Store::page_message() const { return impl_->page_message(); }

@@ -2,6 +2,7 @@
 #include "client/thread_rings.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -112,7 +113,7 @@ bool ThreadRings::send_long(wire::RequestHeader header, const Outgoing& request)
     }
     rings::MessageBuffer response;
     if (take(response)) {
-      deferred_.push_back(std::move(response));
+      if (!keep_for_later(response)) return false;
     } else if (++spins % kSpins == 0) {
       if (connection_->ask_lost()) return false;
       connection_->ring(stream.slot());  // should it have gone to sleep
@@ -126,16 +127,34 @@ bool ThreadRings::send_long(wire::RequestHeader header, const Outgoing& request)
   return true;
 }
 
-// A ring that cannot be read any further belongs to a connection that is lost.
+// Half of a long message is sent, and the answer cannot be kept: then nothing more can come.
+bool ThreadRings::keep_for_later(rings::MessageBuffer& response) {
+  try {
+    deferred_.push_back(std::move(response));
+    return true;
+  } catch (const std::bad_alloc&) {
+    connection_->lose();
+    return false;
+  }
+}
+
+// A ring that cannot be read any further belongs to a connection that is lost. An answer for which
+// there is no memory becomes one that says so.
 bool ThreadRings::take(rings::MessageBuffer& into) {
   if (broken_) return false;
   if (progresses_ && !responses_.ready()) connection_->make_progress();
   const rings::Taken taken = responses_.take(into);
-  if (taken == rings::Taken::broken || taken == rings::Taken::refused) {
+  if (taken == rings::Taken::broken) {
     broken_ = true;
     connection_->lose();
   }
-  return taken == rings::Taken::message;
+  if (taken == rings::Taken::refused) {
+    auto header = base::load_plain<wire::ResponseHeader>(into.data());
+    header.bytes = 0;  // so long is no answer of a node
+    header.code = static_cast<std::uint16_t>(Code::out_of_memory);
+    base::store_plain(into.data(), header);
+  }
+  return taken == rings::Taken::message || taken == rings::Taken::refused;
 }
 
 bool ThreadRings::receive(Incoming& response) {
@@ -146,6 +165,8 @@ bool ThreadRings::receive(Incoming& response) {
     return false;
   }
   response.header = base::load_plain<wire::ResponseHeader>(message_.data());
+  response.refused = response.header.bytes == 0;
+  if (response.refused) response.header.bytes = sizeof response.header;
   response.payload = {reinterpret_cast<const char*>(message_.data()) + sizeof response.header,
                       response.header.bytes - sizeof response.header};
   return true;

@@ -40,6 +40,8 @@ struct Outgoing {
 struct Incoming {
   wire::ResponseHeader header{};
   std::string_view payload{};
+  bool refused =
+      false;  ///< there was no memory for it: its code is out_of_memory, payload it has none
 };
 
 class ThreadRings {
@@ -88,6 +90,7 @@ class ThreadRings {
   /// Waits a little until send() may find room. Returns false if the connection is lost.
   bool wait_for_room();
   [[nodiscard]] bool lost() const { return connection_->lost(); }
+  void lose() { connection_->lose(); }
   /// The same, asking the socket. Cost: a system call.
   bool ask_lost() { return connection_->ask_lost(); }
   /// The same before something is begun, with nothing in flight.
@@ -102,6 +105,7 @@ class ThreadRings {
   [[nodiscard]] wire::RequestHeader header_of(const Outgoing& request, std::uint32_t tag) const;
   bool send_long(wire::RequestHeader header, const Outgoing& request);
   bool take(rings::MessageBuffer& into);
+  bool keep_for_later(rings::MessageBuffer& response);
   bool spin_for_response();
 
   std::shared_ptr<NodeConnection> connection_;

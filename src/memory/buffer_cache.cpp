@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // BufferCache of memory/buffer_pool.hpp.
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <thread>
 
 #include "base/assert.hpp"
+#include "base/try_reserve.hpp"
 #include "memory/buffer_pool.hpp"
 
 namespace espalier::memory {
@@ -51,6 +53,10 @@ void BufferCache::release(std::uint64_t offset, SizeClass cls) {
   Bin& bin = bins_[cls];
   pool_.retire_header(offset);
   const Work work(*this);
+  if (!base::try_reserve(bin.buffers, 1)) {  // no room to keep it here
+    count(bin, -1);
+    return pool_.give(cls, {&offset, 1});
+  }
   bin.buffers.push_back(offset);
   count(bin, -1);
   if (bin.buffers.size() > bin.reserved + capacity(cls)) shrink(cls, bin, capacity(cls) / 2);
@@ -69,17 +75,22 @@ Result<void> BufferCache::reserve(SizeClass cls, std::uint32_t n) {
 
 Result<void> BufferCache::fill(SizeClass cls, Bin& bin, std::uint32_t n) {
   if (n <= bin.buffers.size()) return {};
-  std::vector<std::uint64_t> fresh(n - bin.buffers.size());
-  for (std::size_t have = 0; have < fresh.size();) {
-    const auto taken = pool_.take(cls, std::span(fresh).subspan(have));
+  const std::size_t missing = n - bin.buffers.size();
+  if (!base::try_reserve(bin.buffers, missing)) return pool_.region_.out_of_memory();
+  // Below what lies there, which is hotter; the pool's hottest comes first.
+  bin.buffers.insert(bin.buffers.begin(), missing, 0);
+  const auto fresh = std::span(bin.buffers).first(missing);
+  for (std::size_t have = 0; have < missing;) {
+    const auto taken = pool_.take(cls, fresh.subspan(have));
     if (!taken) {
-      pool_.give(cls, std::span(fresh).first(have));
+      pool_.give(cls, fresh.first(have));
+      bin.buffers.erase(bin.buffers.begin(),
+                        std::next(bin.buffers.begin(), static_cast<std::ptrdiff_t>(missing)));
       return std::unexpected(taken.error());
     }
     have += *taken;
   }
-  // Below what lies there, which is hotter; the pool's hottest comes first in `fresh`.
-  bin.buffers.insert(bin.buffers.begin(), fresh.rbegin(), fresh.rend());
+  std::ranges::reverse(fresh);
   count(bin, 0);
   return {};
 }
@@ -119,6 +130,7 @@ void BufferCache::wait_for_recall() {
 Result<void> BufferCache::refill(SizeClass cls, Bin& bin) {
   std::array<std::uint64_t, kCachedBuffers / 2> fresh;
   const std::uint32_t want = std::max(capacity(cls) / 2, 1u);
+  if (!base::try_reserve(bin.buffers, want)) return pool_.region_.out_of_memory();
   const auto taken = pool_.take(cls, std::span(fresh).first(want));
   if (!taken) return std::unexpected(taken.error());
   const auto filled = std::span(fresh).first(*taken);
@@ -129,14 +141,16 @@ Result<void> BufferCache::refill(SizeClass cls, Bin& bin) {
 
 void BufferCache::shrink(SizeClass cls, Bin& bin, std::uint32_t keep) {
   const std::size_t stay = std::max(keep, bin.reserved);
-  if (bin.buffers.size() <= stay) return;
-  const std::size_t go = bin.buffers.size() - stay;
-  // Out of the stack first, so that no moment counts a buffer twice.
-  const auto coldest_end = std::next(bin.buffers.begin(), static_cast<std::ptrdiff_t>(go));
-  const std::vector<std::uint64_t> coldest(bin.buffers.begin(), coldest_end);
-  bin.buffers.erase(bin.buffers.begin(), coldest_end);
-  count(bin, 0);
-  pool_.give(cls, coldest);
+  while (bin.buffers.size() > stay) {
+    std::array<std::uint64_t, 2 * kCachedBuffers> coldest;
+    const std::size_t go = std::min(bin.buffers.size() - stay, coldest.size());
+    // Out of the stack first, so that no moment counts a buffer twice.
+    const auto coldest_end = std::next(bin.buffers.begin(), static_cast<std::ptrdiff_t>(go));
+    std::copy(bin.buffers.begin(), coldest_end, coldest.begin());
+    bin.buffers.erase(bin.buffers.begin(), coldest_end);
+    count(bin, 0);
+    pool_.give(cls, std::span(coldest).first(go));
+  }
 }
 
 void BufferCache::count(Bin& bin, std::int64_t in_use_change) {

@@ -98,11 +98,11 @@ void BufferPool::repack_free(SizeClass cls, std::span<std::uint64_t> offsets) {
   if (class_bytes(cls) >= kExtentBytes) return;  // each is a unit of its own
   ESPALIER_ASSERT(offsets.size() <= buffers_per_unit(cls));
   Class& c = classes_[cls];
-  std::vector<UnitIndex> emptied;
+  UnitIndex emptied = kNone;
   {
     const std::lock_guard lock(c.mutex);
     for (const std::uint64_t offset : offsets) {
-      if (give_locked(c, offset)) emptied.push_back(unit_of(offset));
+      if (give_locked(c, offset)) add_to(emptied, unit_of(offset));
     }
     // Of the units that this emptied one stays as the spare, with room for all.
     for (std::size_t n = 0; n < offsets.size();) {
@@ -116,7 +116,7 @@ void BufferPool::repack_free(SizeClass cls, std::span<std::uint64_t> offsets) {
     }
     c.free -= offsets.size();
   }
-  for (const UnitIndex unit : emptied) give_unit(c, unit);
+  give_units(c, emptied);
 }
 
 bool BufferPool::is_buffer_begin(std::uint64_t offset, BufferKind kind,
@@ -199,16 +199,15 @@ std::uint64_t BufferPool::take_slot(UnitIndex unit, SizeClass cls) {
 
 void BufferPool::give(SizeClass cls, std::span<const std::uint64_t> offsets) {
   Class& c = classes_[cls];
-  std::vector<UnitIndex> emptied;
+  UnitIndex emptied = kNone;
   {
     const std::lock_guard lock(c.mutex);
     for (const std::uint64_t offset : offsets) {
       ESPALIER_ASSERT(class_at(unit_of(offset)) == cls);
-      if (give_locked(c, offset)) emptied.push_back(unit_of(offset));
+      if (give_locked(c, offset)) add_to(emptied, unit_of(offset));
     }
   }
-  // Giving pages back takes long: not under the lock.
-  for (const UnitIndex unit : emptied) give_unit(c, unit);
+  give_units(c, emptied);  // giving pages back takes long: not under the lock
 }
 
 bool BufferPool::give_locked(Class& c, std::uint64_t offset) {

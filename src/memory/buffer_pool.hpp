@@ -22,6 +22,9 @@
 // I6. Where a buffer ever began, no buffer has its inside, and the other way round: a unit keeps
 //     its class, and an extent of slabs keeps its kind.
 //
+// Where the heap has nothing for the pool's own lists, that is out_of_memory too; to give a buffer
+// back needs none. Only to make a cache throws std::bad_alloc.
+//
 // Thread: BufferPool any; BufferCache one at a time. Locks: caches, then one class, then the slabs'
 // and the region's; never two classes at a time.
 #pragma once
@@ -196,6 +199,9 @@ class BufferPool {
   bool give_locked(Class& c, std::uint64_t offset);
   /// Takes a wholly free unit from its class's numbers; the caller gives its memory back.
   void disown_locked(Class& c, UnitIndex unit);
+  /// Disowned units on their way to give_unit(), linked by their `next`.
+  void add_to(UnitIndex& emptied, UnitIndex unit);
+  void give_units(Class& c, UnitIndex emptied);
   /// Gives the memory of a disowned unit back, and the unit to its class for later.
   void give_unit(Class& c, UnitIndex unit);
   void link(Class& c, UnitIndex unit);

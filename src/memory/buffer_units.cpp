@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Units of a BufferPool (memory/buffer_pool.hpp): how a class comes by memory and gives it back.
+#include <new>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -23,10 +24,15 @@ bool BufferPool::grow(SizeClass cls) {
   if (unit == kNone) return false;
   const bool whole = is_whole(unit);
   Class& c = classes_[cls];
+  const std::uint32_t buffers = whole ? buffers_per_extent(cls) : buffers_per_slab(cls);
+  auto* const free_stack = new (std::nothrow) std::uint16_t[buffers];
+  if (free_stack == nullptr) {
+    give_unit(c, unit);
+    return false;
+  }
   const std::lock_guard lock(c.mutex);
   Unit& u = units_[unit];
-  const std::uint32_t buffers = whole ? buffers_per_extent(cls) : buffers_per_slab(cls);
-  u.free_stack = new std::uint16_t[buffers];
+  u.free_stack = free_stack;
   u.free_count = 0;
   u.carved = 0;
   u.generation_first = next_generation(u.generation_high);
@@ -113,6 +119,17 @@ void BufferPool::give_unit(Class& c, UnitIndex unit) {
   region_.give(unit * kSlabBytes, unit_bytes(unit));
   const std::lock_guard lock(c.mutex);
   units_[unit].next = std::exchange(c.empty[is_whole(unit)], unit);
+}
+
+void BufferPool::add_to(UnitIndex& emptied, UnitIndex unit) {
+  units_[unit].next = std::exchange(emptied, unit);
+}
+
+void BufferPool::give_units(Class& c, UnitIndex emptied) {
+  while (emptied != kNone) {
+    const UnitIndex unit = std::exchange(emptied, units_[emptied].next);
+    give_unit(c, unit);
+  }
 }
 
 BufferPool::UnitIndex BufferPool::fullest_locked(const Class& c) const {

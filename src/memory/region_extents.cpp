@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -168,8 +169,11 @@ void Region::Extents::mark(std::uint64_t offset, std::uint64_t bytes, bool taken
 void Region::Extents::collapse_later(std::uint64_t offset, std::uint64_t bytes) {
   if (pages_ != PageKind::collapsed || bytes % kExtentBytes != 0) return;
   const std::lock_guard lock(mutex_);
-  for (std::uint64_t at = offset; at < offset + bytes; at += kExtentBytes) {
-    to_collapse_.push_back(at);
+  try {
+    for (std::uint64_t at = offset; at < offset + bytes; at += kExtentBytes) {
+      to_collapse_.push_back(at);
+    }
+  } catch (const std::bad_alloc&) {  // they stay in small pages, which is slower and no more
   }
   wake_.notify_one();
 }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -83,6 +84,7 @@ Result<void> Worker::make_scheduler() {
   options.host = host_.get();
   scheduler_ = std::make_unique<offload::Scheduler>(services_, *client_table_, options);
   scheduler_->wake = [this] { wake(); };
+  broken_.reserve(config_.clients.connections_max);
   return {};
 }
 
@@ -285,7 +287,12 @@ bool Worker::adopt() {
     has_pending_.store(false, std::memory_order_relaxed);
   }
   for (PendingClient& pending : pending_clients) {
-    if (!welcome(std::move(pending))) counts_.clients.fetch_sub(1, std::memory_order_relaxed);
+    bool welcomed = false;
+    try {
+      welcomed = welcome(std::move(pending));
+    } catch (const std::bad_alloc&) {  // its socket is closed, and it may come again
+    }
+    if (!welcomed) counts_.clients.fetch_sub(1, std::memory_order_relaxed);
   }
   return !pending_clients.empty();
 }
@@ -299,6 +306,18 @@ bool Worker::welcome(PendingClient pending) {
     return false;
   }
   connection.doorbell = doorbell->place;
+  const auto give_up = [&] {
+    clients_.erase(socket);
+    doorbells_->close(doorbell->place);
+    return false;
+  };
+  try {  // before anything is promised
+    clients_.try_emplace(socket);
+    client_table_->expect(connection);
+  } catch (const std::bad_alloc&) {
+    refuse(socket, {Code::out_of_memory, 0, 0});
+    return give_up();
+  }
   wire::Welcome welcome{};
   welcome.request_slots = connection.layout().request_slots;
   welcome.response_slots = connection.layout().response_slots;
@@ -313,12 +332,11 @@ bool Worker::welcome(PendingClient pending) {
   event.data.fd = socket;
   if (!send_welcome(socket, welcome, descriptors) ||
       epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, socket, &event) != 0) {
-    doorbells_->close(doorbell->place);
-    return false;
+    return give_up();
   }
   connection.memory().close_descriptor();
   connection.owner_number = socket;
-  clients_.emplace(socket, Client{std::move(pending.socket), &connection});
+  clients_.at(socket) = Client{std::move(pending.socket), &connection};
   client_table_->add(std::move(pending.connection));
   return true;
 }
@@ -335,7 +353,9 @@ void Worker::remove(int socket) {
 }
 
 void Worker::end_broken() {
-  for (offload::Connection* const connection : std::exchange(broken_, {})) {
+  while (!broken_.empty()) {
+    offload::Connection* const connection = broken_.back();
+    broken_.pop_back();
     const auto ended = [connection](const auto& fabric) { return fabric->end_broken(*connection); };
     if (connection->link() == nullptr) {
       remove(connection->owner_number);

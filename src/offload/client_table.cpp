@@ -7,6 +7,7 @@
 #include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "base/own_counter.hpp"
+#include "base/try_reserve.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -23,8 +24,20 @@ constexpr std::uint32_t kUnannouncedMax = 3;
 
 // --- beginnings and ends -------------------------------------------------------------------------
 
+void ClientTable::expect(const Connection& connection) {
+  const std::size_t connections = connections_.size() + 1;
+  base::reserve_more(connections_, 1);
+  for (std::vector<Connection*>* list : {&watched_, &backlogged_, &ended_}) {
+    base::reserve_more(*list, connections - list->size());
+  }
+  const std::size_t rings = response_rings_ + connection.layout().response_rings;
+  base::reserve_more(touched_, rings - touched_.size());
+  if (by_doorbell_.size() <= connection.doorbell) by_doorbell_.resize(connection.doorbell + 1);
+}
+
 void ClientTable::add(std::unique_ptr<Connection> connection) {
-  if (by_doorbell_.size() <= connection->doorbell) by_doorbell_.resize(connection->doorbell + 1);
+  expect(*connection);
+  response_rings_ += connection->layout().response_rings;
   by_doorbell_[connection->doorbell] = connection.get();
   connection->moved_ns = now_ns_;
   connections_.push_back(std::move(connection));
@@ -34,7 +47,7 @@ void ClientTable::add(std::unique_ptr<Connection> connection) {
 }
 
 void ClientTable::break_off(Connection& connection) {
-  connection.broken = true;
+  if (std::exchange(connection.broken, true)) return;
   if (on_broken) on_broken(connection);
 }
 
@@ -62,6 +75,7 @@ void ClientTable::end_closed() {
 void ClientTable::end(Connection& connection) {
   ESPALIER_ASSERT(connection.closing && connection.in_flight == 0);
   if (on_ended) on_ended(connection);
+  response_rings_ -= connection.layout().response_rings;
   const auto at = std::ranges::find_if(connections_,
                                        [&](const auto& each) { return each.get() == &connection; });
   std::swap(*at, connections_.back());

@@ -58,7 +58,11 @@ class ClientTable {
 
   // --- beginnings and ends -----------------------------------------------------------------------
 
-  /// Serves a connection from now on.
+  /// Makes room for a connection that is about to be added, so that neither that nor anything that
+  /// happens to it later asks the heap for memory, but for answers that are deferred.
+  /// Errors: std::bad_alloc.
+  void expect(const Connection& connection);
+  /// Serves a connection from now on. Errors: as expect(), if that was not called.
   void add(std::unique_ptr<Connection> connection);
   /// Takes nothing from it any more, and gives it nothing. It is destroyed when nothing of it is in
   /// flight: at once, or by end_closed().
@@ -98,6 +102,7 @@ class ClientTable {
   // --- the way of answers ------------------------------------------------------------------------
 
   /// Sends one message, or defers it where the ring has no room. Dropped if the client is closing.
+  /// Errors: std::bad_alloc, and nothing was sent.
   void send(Connection& connection, std::uint32_t ring, wire::ResponseKind kind, std::uint32_t tag,
             const wire::ResponseHeader& header, std::initializer_list<std::string_view> payload);
   /// Whether a message with so many bytes can be sent or deferred now, its header included.
@@ -134,6 +139,7 @@ class ClientTable {
   std::vector<Connection*> watched_;
   std::vector<Connection*> backlogged_;
   std::vector<rings::ResponseRing*> touched_;
+  std::size_t response_rings_ = 0;  // of all connections
   std::vector<Connection*> ended_;
   std::uint64_t now_ns_ = 0;  // not long ago
   std::uint64_t next_sweep_ns_ = 0;

@@ -17,14 +17,13 @@
 #include "offload/landing_host.hpp"
 #include "offload/loaded_pipelines.hpp"
 #include "offload/one_sided_host.hpp"
+#include "offload/request.hpp"
 #include "offload/snapshot.hpp"
 #include "rings/message_reader.hpp"
 #include "rings/response_ring.hpp"
 #include "rings/ring_link.hpp"
 
 namespace espalier::offload {
-
-struct Request;
 
 class Connection {
  public:
@@ -70,7 +69,7 @@ class Connection {
   bool broken = false;            // it broke the protocol, and is to be ended
   bool closing = false;           // ends when nothing of it is in flight
   /// For each response ring, the requests that wait until it has room.
-  std::vector<std::vector<Request*>> stalled;
+  std::vector<StalledRequests> stalled;
   std::uint32_t stalled_count = 0;
   /// Those that it has loaded.
   LoadedPipelines pipelines{share};

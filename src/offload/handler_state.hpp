@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "base/try_reserve.hpp"
 
 namespace espalier::offload {
 
@@ -29,7 +30,9 @@ class HandlerState {
       return block;
     }
     void keep(std::unique_ptr<Block> block) {
-      if (blocks_.size() < kMost) blocks_.push_back(std::move(block));
+      if (blocks_.size() < kMost && base::try_reserve(blocks_, 1)) {
+        blocks_.push_back(std::move(block));
+      }
     }
 
    private:

@@ -100,14 +100,23 @@ Result<JobId> HelperPool::submit(std::unique_ptr<HelperJob> work, const JobOptio
   const JobId id{++last_job_};
   // What the clock of a wait cannot tell is centuries away.
   const bool in_time = options.deadline_ns <= std::uint64_t{1} << 62;
+  std::list<Job> alone;  // until there is memory for all that it takes
+  Job& job = alone.emplace_back(id, **client, std::move(work),
+                                in_time ? options.deadline_ns : JobOptions::kNoDeadline);
+  const auto by_id = by_id_.emplace(number_of(id), &job).first;
+  auto deadline = deadlines_.end();
+  try {
+    if (in_time) deadline = deadlines_.emplace(job.deadline_ns, &job).first;
+  } catch (...) {
+    by_id_.erase(by_id);
+    throw;
+  }
   std::list<Job>& jobs = (*client)->jobs;
-  Job& job = jobs.emplace_back(id, **client, std::move(work),
-                               in_time ? options.deadline_ns : JobOptions::kNoDeadline);
+  jobs.splice(jobs.end(), alone);
   job.at = std::prev(jobs.end());
-  by_id_.emplace(number_of(id), &job);
   if (options.client != kNodeClient) ++client_jobs_;
   queue_.push(job);
-  if (in_time && deadlines_.emplace(job.deadline_ns, &job).first == deadlines_.begin()) {
+  if (in_time && deadline == deadlines_.begin()) {
     more_.notify_all();  // those that sleep until a later one must not
   } else {
     more_.notify_one();
@@ -164,7 +173,7 @@ void HelperPool::end(Job& job, JobEnd how) {
   if (job.deadline_ns != JobOptions::kNoDeadline) deadlines_.erase({job.deadline_ns, &job});
   job.state = JobState::ending;
   job.end = how;
-  ending_.push_back(&job);
+  ending_.push(&job);
   more_.notify_one();
 }
 
@@ -186,7 +195,7 @@ void HelperPool::end_client(ClientId id, std::function<void()> ended) {
   ++closing_clients_;
   for (Job& job : client.jobs) cancel(job);
   if (!client.jobs.empty()) return;
-  closed_.push_back(&client);
+  closed_.push(&client);
   more_.notify_one();
 }
 

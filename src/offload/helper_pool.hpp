@@ -17,7 +17,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
@@ -28,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/chain.hpp"
 #include "espalier/error.hpp"
 #include "offload/fair_queue.hpp"
 #include "offload/helper_job.hpp"
@@ -87,6 +87,7 @@ class HelperPool {
     std::unique_ptr<HelperJob> work;
     const std::uint64_t deadline_ns;
     std::list<Job>::iterator at;  // in client.jobs
+    Job* next_ending = nullptr;
     JobState state = JobState::ready;
     JobEnd end = JobEnd::done;  // if it is ending
     bool woken = false;         // since its present step began
@@ -98,6 +99,7 @@ class HelperPool {
     ClientId id{};
     bool closing = false;
     std::function<void()> ended;
+    Client* next_closed = nullptr;
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -124,8 +126,9 @@ class HelperPool {
   std::unordered_map<std::uint64_t, std::unique_ptr<Client>> clients_;
   std::unordered_map<std::uint64_t, Job*> by_id_;       // all jobs
   std::set<std::pair<std::uint64_t, Job*>> deadlines_;  // of jobs that are not ending
-  std::deque<Job*> ending_;
-  std::deque<Client*> closed_;  // without jobs, whose callback is to be called
+  base::Chain<Job, &Job::next_ending> ending_;
+  base::Chain<Client, &Client::next_closed>
+      closed_;  // without jobs, whose callback is to be called
   std::uint64_t last_job_ = 0;
   std::uint64_t last_client_ = 0;
   std::uint64_t client_jobs_ = 0;  // of all but the node itself

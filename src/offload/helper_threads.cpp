@@ -35,12 +35,10 @@ void HelperPool::work(std::uint32_t number) {
   while (!finished()) {
     end_overdue();
     if (!closed_.empty()) {
-      Client& client = *closed_.front();
-      closed_.pop_front();
+      Client& client = *closed_.pop();
       finish_client(lock, client);
     } else if (!ending_.empty()) {
-      Job& job = *ending_.front();
-      ending_.pop_front();
+      Job& job = *ending_.pop();
       finish_job(lock, job);
     } else if (FairQueue::Item* const item = queue_.pop(); item != nullptr) {
       step(lock, static_cast<Job&>(*item));
@@ -140,7 +138,7 @@ void HelperPool::erase(Job& job) {
   by_id_.erase(static_cast<std::uint64_t>(job.id));
   if (client.id != kNodeClient) --client_jobs_;
   client.jobs.erase(job.at);
-  if (client.closing && client.jobs.empty()) closed_.push_back(&client);
+  if (client.closing && client.jobs.empty()) closed_.push(&client);
 }
 
 void HelperPool::finish_client(Lock& lock, Client& client) {

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/try_reserve.hpp"
+
 namespace espalier::offload {
 
 ServedMap* MapTable::find(std::uint32_t number) {
@@ -12,6 +14,7 @@ ServedMap* MapTable::find(std::uint32_t number) {
   if (known == maps_.end()) {
     auto served = serve(number);
     if (served == nullptr) return nullptr;
+    base::reserve_more(walking_, maps_.size() + 1 - walking_.size());
     known = maps_.emplace(number, std::move(served)).first;
   }
   if (known->second->dropped()) return nullptr;

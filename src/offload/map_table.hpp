@@ -22,7 +22,7 @@ class MapTable {
   MapTable(Services& services, std::uint32_t shard, HostLink* host)
       : services_(services), shard_(shard), host_(host) {}
 
-  /// The map of this number; null: there is none, or no longer.
+  /// The map of this number; null: there is none, or no longer. Errors: std::bad_alloc.
   [[nodiscard]] ServedMap* find(std::uint32_t number);
   /// Has the map's walks stepped until none is in flight.
   void begin_walks(ServedMap& map) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/chain.hpp"
 #include "espalier/types.hpp"
 #include "offload/handler_state.hpp"
 #include "rings/message_reader.hpp"
@@ -26,10 +27,12 @@ struct alignas(64) Request {
   wire::RequestHeader header{};
   std::uint64_t timed_since_ns = 0;  // 0: it is not timed
   rings::MessageBuffer message;
+  Request* next_stalled = nullptr;
   std::uint64_t wanted_bytes = 0;  // of its answer, for which there was no memory; 0: there was
   std::uint32_t index = 0;
-  bool refused = false;   // there was no memory for its message
-  bool streamed = false;  // a part of its answer was sent
+  bool refused = false;    // there was no memory for its message
+  bool no_memory = false;  // the heap had none for what it is after: that is to be its answer
+  bool streamed = false;   // a part of its answer was sent
   HandlerState state;
 
   [[nodiscard]] std::uint32_t ring() const { return header.ring & wire::kRingBits; }
@@ -47,5 +50,8 @@ struct alignas(64) Request {
  private:
   [[nodiscard]] const char* text() const { return reinterpret_cast<const char*>(message.data()); }
 };
+
+/// Requests that wait until their client has read.
+using StalledRequests = base::Chain<Request, &Request::next_stalled>;
 
 }  // namespace espalier::offload

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/own_counter.hpp"
+#include "base/try_reserve.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -15,12 +16,21 @@ namespace {
 constexpr std::uint32_t kBurst = 16;  // requests that a ring gives at its turn
 constexpr std::uint32_t kTurnsToMaintain = 256;
 
-/// What a request has helpers do; then the request goes on.
+/// What a request has helpers do; then the request goes on, or where there was no memory for that,
+/// is answered so.
 class RequestJob final : public HelperJob {
  public:
-  RequestJob(std::function<JobStep(StepContext&)> work, std::function<void()> resume)
-      : work_(std::move(work)), resume_(std::move(resume)) {}
-  JobStep step(StepContext& context) override { return work_(context); }
+  RequestJob(std::function<JobStep(StepContext&)> work, std::function<void()> resume,
+             Request& request)
+      : work_(std::move(work)), resume_(std::move(resume)), request_(request) {}
+  JobStep step(StepContext& context) override {
+    try {
+      return work_(context);
+    } catch (const std::bad_alloc&) {
+      request_.no_memory = true;  // nobody else looks at it before it is resumed
+      return JobStep::done;
+    }
+  }
   void ended(JobEnd) override {
     work_ = nullptr;  // what it holds goes before the request does
     resume_();
@@ -29,6 +39,7 @@ class RequestJob final : public HelperJob {
  private:
   std::function<JobStep(StepContext&)> work_;
   std::function<void()> resume_;
+  Request& request_;
 };
 
 }  // namespace
@@ -39,11 +50,9 @@ Scheduler::Scheduler(Services& services, ClientTable& clients, const SchedulerOp
       options_(options),
       offloads_(services.offloads),
       maps_(services, options.shard, options.host) {
-  for (std::uint32_t i = 0; i < kInFlight; ++i) {
-    places_.push_back(std::make_unique<Request>());
-    places_.back()->index = i;
-  }
-  for (std::uint32_t i = kInFlight; i != 0; --i) free_.push_back(places_[i - 1].get());
+  for (std::uint32_t i = 0; i < kInFlight; ++i) add_place();
+  std::ranges::reverse(free_);
+  spare_items_.reserve(kSpares);
 }
 
 Scheduler::~Scheduler() { ESPALIER_ASSERT(idle() && handed_over_ == 0); }
@@ -72,7 +81,12 @@ bool Scheduler::turn() {
   clients_.end_closed();
   if (turns_ % kTurnsToMaintain == 0) {
     publish_in_flight();
-    if (clients_.maintain()) maps_.let_go_of_dropped();
+    if (clients_.maintain()) {
+      try {
+        maps_.let_go_of_dropped();
+      } catch (const std::bad_alloc&) {  // the next time, then
+      }
+    }
   }
   return moved;
 }
@@ -134,7 +148,9 @@ bool Scheduler::take_requests() {
 bool Scheduler::take_from(Connection& connection, std::uint32_t burst) {
   bool took = false;
   for (; burst != 0 && busy() < kInFlight && !connection.broken; --burst) {
-    Request& request = free_place();
+    Request* const place = free_place();
+    if (place == nullptr) break;
+    Request& request = *place;
     const rings::Taken taken = connection.requests.take(request.message);
     if (taken == rings::Taken::nothing) break;
     if (taken == rings::Taken::broken) {
@@ -148,6 +164,7 @@ bool Scheduler::take_from(Connection& connection, std::uint32_t burst) {
     request.map = nullptr;
     request.offload = nullptr;
     request.refused = taken == rings::Taken::refused;
+    request.no_memory = false;
     request.timed_since_ns = 0;
     request.wanted_bytes = 0;
     request.streamed = false;
@@ -166,13 +183,31 @@ bool Scheduler::take_from(Connection& connection, std::uint32_t burst) {
 }
 
 // There are more places than are busy at a time, if some wait for their clients.
-Request& Scheduler::free_place() {
+Request* Scheduler::free_place() noexcept {
   if (free_.empty()) [[unlikely]] {
-    places_.push_back(std::make_unique<Request>());
-    places_.back()->index = static_cast<std::uint32_t>(places_.size() - 1);
-    free_.push_back(places_.back().get());
+    try {
+      add_place();
+    } catch (const std::bad_alloc&) {  // its ring keeps the request until there is a place
+      return nullptr;
+    }
   }
-  return *free_.back();
+  return free_.back();
+}
+
+// With it, room in all lists in which its request may stand.
+void Scheduler::add_place() {
+  const std::size_t places = places_.size() + 1;
+  const auto make_room = [places](auto&... lists) {
+    (base::reserve_more(lists, places - lists.size()), ...);
+  };
+  make_room(places_, free_, again_, going_on_, deferred_, going_deferred_, releases_, times_);
+  {
+    const std::lock_guard lock(mutex_);
+    make_room(resumed_, going_resumed_);
+  }
+  places_.push_back(std::make_unique<Request>());
+  places_.back()->index = static_cast<std::uint32_t>(places - 1);
+  free_.push_back(places_.back().get());
 }
 
 void Scheduler::begin(Request& request) {
@@ -184,12 +219,23 @@ void Scheduler::begin(Request& request) {
     request.header.key_bytes = 0;
     return fail(request, {Code::invalid_argument, 0, 0});
   }
-  if (check(request)) step(request);
+  bool good = false;
+  guarded(request, [&] { good = check(request); });
+  if (good) step(request);
 }
 
-void Scheduler::step(Request& request) {
-  Call call(*this, request);
-  static_cast<void>(request.offload->step(call));
+void Scheduler::step(Request& request) noexcept {
+  if (request.no_memory) [[unlikely]]
+    return answer_no_memory(request);
+  guarded(request, [&] {
+    Call call(*this, request);
+    static_cast<void>(request.offload->step(call));
+  });
+}
+
+// An offload throws before it has handed its request on, so the request is in no list.
+void Scheduler::answer_no_memory(Request& request) noexcept {
+  if (request.connection != nullptr) fail(request, {Code::out_of_memory, 0, 0});
 }
 
 // Answers a request that its offload cannot take.
@@ -260,16 +306,27 @@ void Scheduler::walk(Request& request, const tree::HeldVersion* held, const Cond
 
 void Scheduler::done(const Completion& completion) {
   Request& request = *places_[completion.tag];
-  Call call(*this, request, &completion);
   in_walk_ = true;
-  static_cast<void>(request.offload->step(call));
+  if (request.no_memory) [[unlikely]] {
+    answer_no_memory(request);
+  } else {
+    guarded(request, [&] {
+      Call call(*this, request, &completion);
+      static_cast<void>(request.offload->step(call));
+    });
+  }
   in_walk_ = false;
 }
 
 bool Scheduler::items(std::uint64_t tag, std::span<const Item> items) {
   Request& request = *places_[tag];
   Call call(*this, request);
-  return request.offload->items(call, items);
+  try {
+    return request.offload->items(call, items);
+  } catch (const std::bad_alloc&) {  // the walk ends, and then the request
+    request.no_memory = true;
+    return false;
+  }
 }
 
 // --- answers -------------------------------------------------------------------------------------
@@ -277,8 +334,15 @@ bool Scheduler::items(std::uint64_t tag, std::span<const Item> items) {
 void Scheduler::answer(Request& request, const wire::ResponseHeader& header,
                        std::initializer_list<std::string_view> payload) {
   ESPALIER_ASSERT(request.connection != nullptr);  // taken, and not answered yet
-  clients_.send(*request.connection, request.ring(), wire::ResponseKind::answer, request.header.tag,
-                header, payload);
+  try {
+    clients_.send(*request.connection, request.ring(), wire::ResponseKind::answer,
+                  request.header.tag, header, payload);
+  } catch (const std::bad_alloc&) {
+    // What was only read can still be refused. Of a write that is done nobody may say that it is
+    // not, and where not even a refusal can be deferred, the client waits in vain.
+    if (header.code == 0 && request.offload->right == Right::read) throw;
+    clients_.break_off(*request.connection);
+  }
   if (request.timed_since_ns != 0) [[unlikely]]
     end_timing(request);
   release(request);
@@ -389,9 +453,9 @@ Next Call::helper(std::function<void()> work) {
 Next Call::helper_steps(std::function<JobStep(StepContext&)> work) {
   scheduler_.hand_over(
       request_,
-      std::make_unique<RequestJob>(std::move(work), [&scheduler = scheduler_, &request = request_] {
-        scheduler.resume(request);
-      }));
+      std::make_unique<RequestJob>(
+          std::move(work),
+          [&scheduler = scheduler_, &request = request_] { scheduler.resume(request); }, request_));
   return {};
 }
 

@@ -12,6 +12,11 @@
 // then, for others must not wait for that client, nor must those of the same client that answer to
 // another ring. What may be stalled is bounded for each client (client_table.hpp).
 //
+// Where the heap has nothing, the request that meets that is answered with out_of_memory: its
+// offload throws std::bad_alloc, before it changes anything, and guarded() has the answer. The
+// scheduler's own lists have room for every request before it is taken. Where even an answer cannot
+// be deferred, its client's connection ends, and no other.
+//
 // What never happens
 // - Nothing here waits. What must wait (another writer's version, a full response ring, another
 //   thread) is looked at again in a later turn.
@@ -29,6 +34,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -66,6 +72,7 @@ class Scheduler final : private Handler, private PostedRequests {
   static constexpr std::uint32_t kStalledMax = wire::kResponseRingsMax * 256;
   /// And of all clients together, each its share: so much memory clients that never read may take.
   static constexpr std::uint32_t kStalledMaxOfAll = 65536;
+  static constexpr std::size_t kSpares = 32;  ///< memory of scans that is kept for others
 
   /// `services`, `clients` and the link to a host outlive it.
   Scheduler(Services& services, ClientTable& clients, const SchedulerOptions& options);
@@ -102,12 +109,25 @@ class Scheduler final : private Handler, private PostedRequests {
 
   bool take_requests();
   bool take_from(Connection& connection, std::uint32_t burst);
-  Request& free_place();
+  /// A place for one more; null: there is no memory for it now.
+  [[nodiscard]] Request* free_place() noexcept;
+  void add_place();
   /// Those in flight that are not stalled.
   [[nodiscard]] std::size_t busy() const { return places_.size() - free_.size() - stalled_; }
   void begin(Request& request);
   [[nodiscard]] bool check(Request& request);
-  void step(Request& request);
+  void step(Request& request) noexcept;
+  /// Does what is to be done for a request, and answers it with out_of_memory if that throws
+  /// std::bad_alloc.
+  template <class Work>
+  void guarded(Request& request, const Work& work) noexcept {
+    try {
+      work();
+    } catch (const std::bad_alloc&) {
+      answer_no_memory(request);
+    }
+  }
+  void answer_no_memory(Request& request) noexcept;
   void begin_timing(Request& request);
   void end_timing(Request& request);
   void publish_in_flight();
@@ -180,6 +200,7 @@ class Scheduler final : private Handler, private PostedRequests {
 
   std::mutex mutex_;  // guards resumed_
   std::vector<Request*> resumed_;
+  std::vector<Request*> going_resumed_;  // of them, in this turn
   std::atomic<bool> has_resumed_{false};
   SchedulerCounts counts_;
 };

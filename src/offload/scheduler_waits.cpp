@@ -11,7 +11,6 @@
 namespace espalier::offload {
 namespace {
 
-constexpr std::size_t kSpares = 32;  // memory of scans that is kept for others
 constexpr std::size_t kSpareBytes = std::size_t{128} << 10;
 constexpr std::size_t kGoOnTogether = 16;  // requests of one ring, when it has room again
 
@@ -44,7 +43,7 @@ bool Scheduler::go_on_deferred() {
     if (each.request->connection->closing) {
       release(*each.request);
     } else {
-      walk(*each.request, each.held, each.condition);
+      guarded(*each.request, [&] { walk(*each.request, each.held, each.condition); });
     }
   }
   going_deferred_.clear();
@@ -127,21 +126,21 @@ void Scheduler::resume(Request& request) {
 }
 
 void Scheduler::take_resumed() {
-  std::vector<Request*> resumed;
   {
     const std::lock_guard lock(mutex_);
-    resumed.swap(resumed_);
+    going_resumed_.swap(resumed_);
     has_resumed_.store(false, std::memory_order_relaxed);
   }
-  handed_over_ -= static_cast<std::uint32_t>(resumed.size());
+  handed_over_ -= static_cast<std::uint32_t>(going_resumed_.size());
   // The job of a client that has ended may have been cancelled: its request ends here.
-  for (Request* request : resumed) {
+  for (Request* request : going_resumed_) {
     if (request->connection->closing) {
       release(*request);
     } else {
       step(*request);
     }
   }
+  going_resumed_.clear();
 }
 
 // --- memory for items ----------------------------------------------------------------------------
@@ -179,7 +178,7 @@ void Scheduler::stall(Request& request) {
   if (request.wanted_bytes != 0)
     services_.waiting_for_memory.fetch_add(1, std::memory_order_relaxed);
   Connection& connection = *request.connection;
-  connection.stalled[request.ring()].push_back(&request);
+  connection.stalled[request.ring()].push(&request);
   ++connection.stalled_count;
   ++stalled_;
 }
@@ -187,16 +186,12 @@ void Scheduler::stall(Request& request) {
 // Not all at once, for each may fill the ring again. Those that want memory which is not there do
 // not keep others behind them: some of it may be theirs.
 bool Scheduler::go_on_stalled(Connection& connection, std::uint32_t ring) {
-  std::vector<Request*>& stalled = connection.stalled[ring];
+  StalledRequests& stalled = connection.stalled[ring];
   std::size_t gone = 0;
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < stalled.size(); ++i) {
-    Request& request = *stalled[i];
+  stalled.sort_out([&](Request* each) {
+    Request& request = *each;
     const bool full = gone >= kGoOnTogether || busy() >= 2 * kInFlight;
-    if (full || !may_go_on(connection, request)) {
-      stalled[kept++] = &request;
-      continue;
-    }
+    if (full || !may_go_on(connection, request)) return stalled.push(each);
     ++gone;
     --connection.stalled_count;
     --stalled_;
@@ -206,8 +201,7 @@ bool Scheduler::go_on_stalled(Connection& connection, std::uint32_t ring) {
     } else {
       again_.push_back(&request);
     }
-  }
-  stalled.resize(kept);
+  });
   return gone != 0;
 }
 
@@ -237,11 +231,11 @@ bool Scheduler::may_stall(const Connection& connection) const {
 // What waits for the client itself, or for a time, is in no other thread's hands: it ends here.
 void Scheduler::drop_waiting(Connection& connection) {
   stalled_ -= std::exchange(connection.stalled_count, 0);
-  for (std::vector<Request*>& of_ring : connection.stalled) {
-    for (Request* request : std::exchange(of_ring, {})) {
+  for (StalledRequests& of_ring : connection.stalled) {
+    of_ring.sort_out([this](Request* request) {
       no_longer_waits(*request);
       release(*request);
-    }
+    });
   }
   std::erase_if(times_, [&](const WaitsForTime& waiting) {
     if (waiting.request->connection != &connection) return false;

@@ -25,7 +25,8 @@ namespace espalier::tree {
 
 template <Access A>
 inline bool HostExecutor<A>::group_is_next() {
-  return !lanes_.short_of_memory() && lanes_.waiting() < lanes_.lanes() && batches_.next();
+  return !lanes_.short_of_memory() && lanes_.waiting() < lanes_.lanes() && batches_.next() &&
+         may_wait();
 }
 
 // Takes requests until the group is full, or lanes have enough to do.

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/try_reserve.hpp"
 #include "tree/host/group_state.hpp"
 #include "tree/host/host_place.hpp"
 #include "tree/node/search_kits.hpp"
@@ -30,6 +31,7 @@ class HostExecutor {
   /// Scans of more items take a lane: their bytes stream in by themselves.
   static constexpr std::uint32_t kGroupScanItems = 4096;
 
+  /// Errors: std::bad_alloc. Later only submit and run throw it, with nothing queued.
   HostExecutor(ThreadContext& context, MapCore& map, std::uint32_t lanes,
                const MakeAccess& make_access);
 
@@ -95,6 +97,10 @@ class HostExecutor {
                                                               std::uint32_t few);
 #endif
 
+  /// Room for answers of writes that may all have to wait for a release; else nothing begins.
+  [[nodiscard]] bool may_wait() noexcept {
+    return base::try_reserve(waiting_, 2 * groups_[0].slots.size());
+  }
   [[nodiscard]] bool group_is_next();
   [[nodiscard]] bool group_has_work() { return groups_[1 - turn_].count != 0 || group_is_next(); }
   [[gnu::noinline]] void fill(Group& group);

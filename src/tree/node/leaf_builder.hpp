@@ -58,6 +58,27 @@ inline void for_newest_entries(const NodeView& leaf, const Take& take) {
   }
 }
 
+/// Calls `take(reference)` with the ValueRef's bytes of each out-of-line value in a leaf's newest
+/// state. Cost: for each such value in the sorted block, the log's places.
+/// Requires: the leaf cannot change.
+template <class Take>
+inline void for_stored_values(const NodeView& leaf, const Take& take) {
+  std::uint16_t replaced[wire::kLogSlotsMax];  // places in the sorted block
+  std::uint32_t count = 0;
+  for_newest_entries(leaf, [&](const LogItem& item) {
+    if ((item.flags & wire::kLogShadowsSorted) != 0) {
+      replaced[count++] = static_cast<std::uint16_t>(item.place);
+    }
+    if (!item.erase() && item.out_of_line) take(item.value);
+  });
+  std::uint32_t offset = leaf.geometry().sorted_begin;
+  while (offset < leaf.sorted_end()) {
+    const SortedItem item = leaf.sorted_item(offset);
+    if (item.out_of_line && !std::count(replaced, replaced + count, offset)) take(item.value);
+    offset = item.end;
+  }
+}
+
 /// Room for sorted items in a leaf with these fences, in bytes. A log wants some of it too.
 [[nodiscard]] std::uint32_t leaf_room(const Geometry& g, std::string_view low,
                                       std::string_view high);

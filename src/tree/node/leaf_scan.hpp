@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/try_reserve.hpp"
 #include "espalier/types.hpp"
 #include "tree/node/leaf_builder.hpp"
 #include "tree/node/leaf_search.hpp"
@@ -60,13 +61,22 @@ class LeafScan {
     return take_from(rest_, items, room, out_of_line, ahead);
   }
 
-  /// Takes up to `room` items from the high end, descending.
+  /// Makes room for what take_back gathers of a leaf that is well-formed. False: the process has no
+  /// memory for it. Cost: once.
+  [[nodiscard]] bool reserve_back() noexcept {
+    gathered_.clear();
+    return base::try_reserve(gathered_, kGatheredMax);
+  }
+  /// Takes up to `room` items from the high end, descending. Requires: reserve_back.
   std::uint32_t take_back(Item* items, std::uint32_t room, std::uint64_t& out_of_line);
 
   /// Where the next sorted item begins, of those that take() takes.
   [[nodiscard]] std::uint32_t offset() const { return rest_.offset; }
 
  private:
+  // A chunk is cut into 128 units at most, and an item takes one; another may reach into it.
+  static constexpr std::size_t kGatheredMax = 129 + wire::kLogSlotsMax;
+
   /// What is left to take: sorted items [offset, end), entries [log_first, log_last) of log_.
   struct Rest {
     std::uint32_t offset = 0;

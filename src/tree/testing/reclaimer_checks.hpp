@@ -15,9 +15,12 @@ class ReclaimerUnderTest {
   std::uint64_t retire(std::uint64_t version) {
     const std::uint64_t offset = *tree.context().cache.allocate(tree.map().node_class);
     go_live(tree.map().at(offset), version);
-    const Retired retired{offset, version, tree.map().node_class, 0};
-    reclaimer().retire(tree.map(), {&retired, 1});
+    retire(tree.map(), {offset, version, tree.map().node_class, 0});
     return offset;
+  }
+  void retire(MapCore& map, const Retired& one) {
+    EXPECT_TRUE(tree.context().retired.reserve(1));
+    reclaimer().retire(map, tree.context().retired, {&one, 1});
   }
   /// Collects as often as it takes for what can be freed to be freed.
   void collect() {

@@ -13,7 +13,6 @@
 // Thread: a walker belongs to one thread at a time.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <span>
 #include <vector>
@@ -61,10 +60,14 @@ class Walker {
   Walker(P& place, std::uint32_t lanes, const MakeAccess& make_access);
 
   /// Queues requests; what they point to must live until their completion.
+  /// Errors: std::bad_alloc, and nothing is queued. From then on nothing asks the heap for anything
+  /// but scans that descend, which may be refused with out_of_memory, and handlers.
   void submit(std::span<const Request> requests, Handler& handler);
   void submit(const WalkRequest& request);
+  /// Keeps room for so many that are taken over at a time. Errors: std::bad_alloc.
+  void expect(std::size_t requests) { singles_.keep_free(requests); }
   /// The same for a request that arrived before and was begun elsewhere.
-  void take_over(const WalkRequest& request) { singles_.push_back(request); }
+  void take_over(const WalkRequest& request) noexcept { singles_.hand_over(request); }
   /// Resumes each busy lane once. False if nothing could be done.
   bool turn();
   /// Runs until something has completed, nothing is left, or all walks wait for bytes that do not
@@ -152,7 +155,7 @@ class Walker {
   base::ReadyQueue ready_;
   std::vector<Lane> lanes_;
   std::vector<Lane*> idle_;
-  std::deque<WalkRequest> singles_;
+  WalkQueue singles_;
   RequestQueue batches_;
   std::size_t queued_ = 0;   // in batches
   std::size_t busy_ = 0;     // lanes

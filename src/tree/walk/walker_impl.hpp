@@ -18,6 +18,7 @@ namespace espalier::tree {
 template <class P>
 Walker<P>::Walker(P& place, std::uint32_t lanes, const MakeAccess& make_access)
     : place_(place), ready_(lanes), lanes_(lanes) {
+  idle_.reserve(lanes);
   for (std::uint32_t i = 0; i < lanes; ++i) {
     lanes_[i].walk = walk(lanes_[i], make_access(i, ready_));
     ready_.push(lanes_[i].walk.handle());
@@ -34,7 +35,7 @@ void Walker<P>::submit(std::span<const Request> requests, Handler& handler) {
 
 template <class P>
 void Walker<P>::submit(const WalkRequest& request) {
-  singles_.push_back(request);
+  singles_.add(request);
   place_.guard().stale();
 }
 
@@ -43,7 +44,7 @@ inline bool Walker<P>::take_request(Lane& lane) {
   if (starved_ != 0) return false;  // what is in flight ends first
   if (!singles_.empty()) {
     lane.task = singles_.front();
-    singles_.pop_front();
+    singles_.pop();
   } else if (queued_ != 0 && batches_.next()) {
     lane.task = {&batches_.front(), &batches_.handler(), nullptr, {}, {}};
     batches_.pop();
@@ -133,6 +134,10 @@ bool Walker<P>::prepare(Lane& lane) {
     case Op::scan_reverse:
     case Op::scan_floor:
       if (!prepare_scan(lane)) return false;
+      if (lane.goal == Goal::backward && !lane.scan.leaf.reserve_back()) {
+        refuse(lane, Code::out_of_memory);
+        return false;
+      }
       break;
     default: refuse(lane, Code::invalid_argument); return false;
   }

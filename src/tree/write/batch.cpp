@@ -2,6 +2,7 @@
 #include "tree/write/batch.hpp"
 
 #include <algorithm>
+#include <new>
 #include <vector>
 
 namespace espalier::tree {
@@ -103,11 +104,10 @@ class PreparedBatch {
   std::vector<KeyCondition> conditions_;
 };
 
-}  // namespace
-
-Result<BatchApplied> apply_batch(ThreadContext& context, MapCore& map,
-                                 std::span<const BatchWrite> writes,
-                                 std::span<const BatchCheck> checks) {
+// Throws std::bad_alloc with nothing changed.
+Result<BatchApplied> prepare_and_apply(ThreadContext& context, MapCore& map,
+                                       std::span<const BatchWrite> writes,
+                                       std::span<const BatchCheck> checks) {
   PreparedBatch prepared(context, map);
   if (const auto done = prepared.prepare(writes, checks); !done) {
     return std::unexpected(done.error());
@@ -139,6 +139,18 @@ Result<BatchApplied> apply_batch(ThreadContext& context, MapCore& map,
   applied.version = outcome.version;
   applied.existed = outcome.existed;
   return applied;
+}
+
+}  // namespace
+
+Result<BatchApplied> apply_batch(ThreadContext& context, MapCore& map,
+                                 std::span<const BatchWrite> writes,
+                                 std::span<const BatchCheck> checks) noexcept {
+  try {
+    return prepare_and_apply(context, map, writes, checks);
+  } catch (const std::bad_alloc&) {
+    return fail(Code::out_of_memory);
+  }
 }
 
 }  // namespace espalier::tree

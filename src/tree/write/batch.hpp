@@ -51,6 +51,6 @@ struct BatchApplied {
 /// Requires: the worker exposes no epoch. An engine with walks in flight does: take another worker.
 Result<BatchApplied> apply_batch(ThreadContext& context, MapCore& map,
                                  std::span<const BatchWrite> writes,
-                                 std::span<const BatchCheck> checks);
+                                 std::span<const BatchCheck> checks) noexcept;
 
 }  // namespace espalier::tree

@@ -2,8 +2,10 @@
 #include "tree/write/change.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "base/assert.hpp"
+#include "base/try_reserve.hpp"
 #include "tree/node/planted_tree_bugs.hpp"
 #include "tree/walk/next_step.hpp"
 
@@ -36,15 +38,18 @@ std::byte* find_leaf(const MapCore& map, const SearchKey& key, Path& path) {
 
 Change::~Change() {
   if (!committed_) {
+    for (std::size_t i = links_.size(); i-- > 0;) {
+      set_link(links_[i].at, links_[i].field, links_[i].before);
+    }
     for (const NewNode& node : built_) {
-      stock_.push_back(node.node);
+      stock_.push_back(node.node);  // from where it came, so there is room
       if (node.fresh_lid) map_->table.release(node.lid);
     }
   }
   give_back();
 }
 
-void Change::give_back() {
+void Change::give_back() noexcept {
   {
     const std::lock_guard lock(map_->spare_mutex);
     while (!stock_.empty() && map_->spare_nodes.size() < MapCore::kSpareNodes) {
@@ -59,6 +64,7 @@ void Change::give_back() {
 }
 
 Result<void> Change::reserve(std::uint32_t nodes, std::uint32_t lids, bool erase) {
+  base::reserve_more(stock_, nodes - std::min<std::size_t>(nodes, stock_.size()));
   while (stock_.size() < nodes) {
     if (const auto offset = context_->cache.allocate(map_->node_class)) {
       stock_.push_back(map_->at(*offset));
@@ -74,6 +80,11 @@ Result<void> Change::reserve(std::uint32_t nodes, std::uint32_t lids, bool erase
   }
   constexpr std::uint32_t kSpareLids = 128;
   return map_->table.reserve(lids + (erase ? 0 : kSpareLids));
+}
+
+void Change::expect(std::size_t built, std::size_t dead) {
+  base::reserve_more(built_, built);
+  base::reserve_more(dead_, dead);
 }
 
 std::byte* Change::take_buffer() {
@@ -143,13 +154,19 @@ void Change::link_neighbours(std::span<std::byte* const> olds, std::span<const w
   // Neighbours are hints: if one is rebuilt just now, the store is lost, and a scan walks again.
   const wire::Lid left = view(olds.front()).left();
   const wire::Lid right = view(olds.back()).right();
-  const auto set = [&](wire::Lid at, std::size_t field, wire::Lid to) {
-    if (const wire::Ref ref = map_->table.get(at)) {
-      base::store_shared<wire::Lid>(map_->at(ref.offset()) + field, to);
-    }
+  const auto set = [&](wire::Lid at, std::size_t field, wire::Lid before, wire::Lid to) {
+    if (at == 0) return;
+    links_.push_back({at, field, before});
+    set_link(at, field, to);
   };
-  if (left != 0) set(left, offsetof(wire::NodeHeader, right), lids.front());
-  if (right != 0) set(right, offsetof(wire::NodeHeader, left), lids.back());
+  set(left, offsetof(wire::NodeHeader, right), view(olds.front()).lid(), lids.front());
+  set(right, offsetof(wire::NodeHeader, left), view(olds.back()).lid(), lids.back());
+}
+
+void Change::set_link(wire::Lid at, std::size_t field, wire::Lid to) {
+  if (const wire::Ref ref = map_->table.get(at)) {
+    base::store_shared<wire::Lid>(map_->at(ref.offset()) + field, to);
+  }
 }
 
 std::vector<Child> Change::replace_leaves(std::span<std::byte* const> olds,
@@ -159,8 +176,11 @@ std::vector<Child> Change::replace_leaves(std::span<std::byte* const> olds,
   const std::string_view outer_high = view(olds.back()).high_fence();
   const bool in_place = olds.size() == 1 && cuts.size() == 1;
   std::vector<wire::Lid> lids(cuts.size());
-  for (wire::Lid& lid : lids) lid = in_place ? first.lid() : map_->table.allocate();
   std::vector<Child> children;
+  children.reserve(cuts.size());
+  expect(cuts.size(), olds.size());
+  base::reserve_more(links_, 2);
+  for (wire::Lid& lid : lids) lid = in_place ? first.lid() : map_->table.allocate();
   std::string_view low = first.low_fence();
   for (std::size_t i = 0; i < cuts.size(); ++i) {
     const bool last = i + 1 == cuts.size();
@@ -201,6 +221,8 @@ std::vector<Child> Change::build_layer(std::uint32_t level, std::span<const Chil
                           last ? high : children[at + count].separator);
     }
     if (!fit) continue;
+    expect(parts, 0);
+    layer.reserve(parts);
     for (std::size_t at = 0; at < children.size(); at += per_part) {
       const std::size_t count = std::min(per_part, children.size() - at);
       const bool last = at + count == children.size();
@@ -218,6 +240,7 @@ std::vector<Child> Change::build_layer(std::uint32_t level, std::span<const Chil
 
 // The same LID with other children.
 void Change::rebuild(std::byte* node, std::span<const Child> children) {
+  expect(1, 1);
   const NodeView old = view(node);
   NodeFrame frame = frame_for({&node, 1}, old.low_fence(), old.high_fence());
   frame.lid = old.lid();
@@ -235,6 +258,7 @@ void Change::grow_root(std::byte* root, std::span<const Child> children) {
   while (!interior_fits(map_->geometry, layer, {}, {})) {
     layer = build_layer(level++, layer, {}, {}, {&root, 1});
   }
+  expect(1, 1);
   NodeFrame frame = frame_for({&root, 1}, {}, {});
   if (planted(Bug::root_without_predecessor)) frame.old_ref = {};
   frame.lid = map_->root;
@@ -249,6 +273,7 @@ void Change::collapse_root(std::byte* root, const Child& child) {
   const auto found = std::find_if(built_.begin(), built_.end(),
                                   [&](const NewNode& node) { return node.lid == child.lid; });
   ESPALIER_ASSERT(found != built_.end() && found->fresh_lid);
+  expect(0, 1);
   NodeFrame frame = frame_for({&root, 1}, {}, {});
   if (planted(Bug::root_without_predecessor)) frame.old_ref = {};
   base::store_shared<wire::Lid>(found->node + offsetof(wire::NodeHeader, lid), map_->root);
@@ -358,7 +383,12 @@ wire::Ref Change::successor_of(const DeadNode& dead) const {
   return {};  // the walker goes back to the root
 }
 
-void Change::commit(std::uint64_t version) {
+void Change::prepare_commit(std::size_t values) {
+  retired_.reserve(dead_.size());
+  if (!context_->retired.reserve(dead_.size() + values)) throw std::bad_alloc();
+}
+
+void Change::commit(std::uint64_t version) noexcept {
   for (const NewNode& node : built_) go_live(node.node, version);
   // First what nobody can reach yet; then the LIDs that live on, each of which swaps a subtree in.
   for (const bool fresh : {true, false}) {
@@ -373,19 +403,18 @@ void Change::commit(std::uint64_t version) {
   committed_ = true;
 }
 
-void Change::retire(std::uint64_t version) {
-  std::vector<Retired> retired;
+void Change::retire(std::uint64_t version) noexcept {
   std::int64_t leaves = 0;
   std::int64_t interior = 0;
   for (const DeadNode& dead : dead_) {
-    retired.push_back(
+    retired_.push_back(
         {static_cast<std::uint64_t>(dead.node - map_->base), version, map_->node_class, dead.lid});
     (view(dead.node).leaf() ? leaves : interior) -= 1;
   }
   for (const NewNode& node : built_) (node.level == 0 ? leaves : interior) += 1;
   map_->leaves.fetch_add(static_cast<std::uint64_t>(leaves), std::memory_order_relaxed);
   map_->interior_nodes.fetch_add(static_cast<std::uint64_t>(interior), std::memory_order_relaxed);
-  map_->store.reclaimer.retire(*map_, retired);
+  map_->store.reclaimer.retire(*map_, context_->retired, retired_);
 }
 
 std::vector<std::size_t> cut_evenly(std::span<const Record> records, const Geometry& g,

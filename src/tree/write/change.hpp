@@ -3,6 +3,8 @@
 // page-table writes that make it take effect.
 //
 // Until `commit` nothing is visible; if a Change is destroyed before, its buffers and LIDs go back.
+// What prepares it throws std::bad_alloc where the process has no memory for its lists; the caller
+// then lets go of its locks, and the Change of all that it took.
 #pragma once
 
 #include <span>
@@ -61,15 +63,19 @@ class Change {
   /// Carries splices up the tree until every changed subtree hangs on an unchanged LID.
   void splice(std::vector<Splice> splices);
 
+  /// All is built. Sees to it that what follows needs no memory: to hand to the reclaimer what was
+  /// replaced, and `values` besides.
+  void prepare_commit(std::size_t values);
+
   /// Gives back what was taken and not needed. Call before the structure lock goes: an erase takes
   /// several times what it needs of the spares, and the next one would find too few.
-  void give_back();
+  void give_back() noexcept;
 
-  /// Makes everything take effect under `version`. Cannot fail.
-  void commit(std::uint64_t version);
+  /// Makes everything take effect under `version`. Cannot fail. Requires: prepare_commit.
+  void commit(std::uint64_t version) noexcept;
 
   /// Hands what was replaced to the reclaimer. Call after the version is done.
-  void retire(std::uint64_t version);
+  void retire(std::uint64_t version) noexcept;
 
  private:
   struct NewNode {
@@ -87,7 +93,15 @@ class Change {
     Path path;  // to the parent's own parent
     std::vector<Child> children;
   };
+  /// A neighbour's word that names another node than before.
+  struct Link {
+    wire::Lid at;
+    std::size_t field;
+    wire::Lid before;
+  };
 
+  /// Room for so many nodes more, so that to add them allocates nothing.
+  void expect(std::size_t built, std::size_t dead);
   std::byte* take_buffer();
   [[nodiscard]] NodeFrame frame_for(std::span<std::byte* const> olds, std::string_view low,
                                     std::string_view high) const;
@@ -100,6 +114,7 @@ class Change {
   bool merge_with_neighbour(Parent& parent, std::vector<Splice>& above);
   void change_parent(Parent& parent, bool may_merge, std::vector<Splice>& above);
   void link_neighbours(std::span<std::byte* const> olds, std::span<const wire::Lid> lids);
+  void set_link(wire::Lid at, std::size_t field, wire::Lid to);
   [[nodiscard]] wire::Ref successor_of(const DeadNode& dead) const;
   [[nodiscard]] NodeView view(const std::byte* node) const { return {node, map_->geometry}; }
 
@@ -108,6 +123,8 @@ class Change {
   std::vector<std::byte*> stock_;
   std::vector<NewNode> built_;
   std::vector<DeadNode> dead_;
+  std::vector<Link> links_;
+  std::vector<Retired> retired_;  // room for it
   bool committed_ = false;
 };
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tree/write/dropped_maps.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -14,53 +12,63 @@ namespace espalier::tree {
 DroppedMaps::DroppedMaps(base::EpochTable epochs, const base::LeaseTable& leases)
     : epochs_(epochs), leases_(&leases) {}
 
-DroppedMaps::~DroppedMaps() = default;
+DroppedMaps::~DroppedMaps() {
+  while (first_ != nullptr) {
+    const std::unique_ptr<MapCore> map(std::exchange(first_, first_->waiting.next));
+  }
+}
 
-void DroppedMaps::add(std::unique_ptr<MapCore> map) {
+void DroppedMaps::add(std::unique_ptr<MapCore> map) noexcept {
   ESPALIER_ASSERT(map->dropped.load(std::memory_order_relaxed));
   if (planted(Bug::dropped_map_freed_at_once)) return;
   const std::uint64_t bytes = map->memory_bytes();
   {
     const std::lock_guard lock(mutex_);
-    const std::uint64_t stamp = epochs_.current();
+    map->waiting = {nullptr, bytes, epochs_.current()};
     epochs_.advance();
-    waiting_.push_back({std::move(map), bytes, stamp});
+    MapCore* const added = map.release();
+    (first_ == nullptr ? first_ : last_->waiting.next) = added;
+    last_ = added;
   }
   collect();
 }
 
-void DroppedMaps::collect() {
-  std::vector<Waiting> free;  // given back after the lock, for that may take long
-  {
-    const std::lock_guard lock(mutex_);
-    const std::uint64_t oldest = leases_->oldest();
-    const auto kept = std::ranges::find_if(
-        waiting_, [&](const Waiting& waiting) { return waiting.stamp >= oldest; });
-    free.assign(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(kept));
-    waiting_.erase(waiting_.begin(), kept);
+std::unique_ptr<MapCore> DroppedMaps::take_free() {
+  const std::lock_guard lock(mutex_);
+  if (first_ == nullptr || first_->waiting.stamp >= leases_->oldest()) return nullptr;
+  return std::unique_ptr<MapCore>(std::exchange(first_, first_->waiting.next));
+}
+
+// Each is given back after the lock, for that may take long.
+void DroppedMaps::collect() noexcept {
+  while (take_free() != nullptr) {
   }
 }
 
 bool DroppedMaps::due() const {
   const std::lock_guard lock(mutex_);
-  return !waiting_.empty() && waiting_.front().stamp < leases_->oldest();
+  return first_ != nullptr && first_->waiting.stamp < leases_->oldest();
 }
 
 std::uint64_t DroppedMaps::bytes_held_since(std::uint64_t epoch) const {
   const std::lock_guard lock(mutex_);
   std::uint64_t bytes = 0;
-  for (const Waiting& waiting : waiting_) bytes += waiting.stamp < epoch ? 0 : waiting.bytes;
+  for (const MapCore* map = first_; map != nullptr; map = map->waiting.next) {
+    bytes += map->waiting.stamp < epoch ? 0 : map->waiting.bytes;
+  }
   return bytes;
 }
 
 std::uint64_t DroppedMaps::oldest_stamp() const {
   const std::lock_guard lock(mutex_);
-  return waiting_.empty() ? 0 : waiting_.front().stamp;
+  return first_ == nullptr ? 0 : first_->waiting.stamp;
 }
 
 std::size_t DroppedMaps::size() const {
   const std::lock_guard lock(mutex_);
-  return waiting_.size();
+  std::size_t size = 0;
+  for (const MapCore* map = first_; map != nullptr; map = map->waiting.next) ++size;
+  return size;
 }
 
 }  // namespace espalier::tree

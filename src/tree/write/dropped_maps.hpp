@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "base/epoch.hpp"
 #include "base/lease_table.hpp"
@@ -23,6 +22,13 @@
 namespace espalier::tree {
 
 class MapCore;
+
+/// What a map has for the time when it was dropped: then nothing may ask for memory.
+struct DroppedMap {
+  MapCore* next = nullptr;
+  std::uint64_t bytes = 0;
+  std::uint64_t stamp = 0;
+};
 
 class DroppedMaps {
  public:
@@ -33,9 +39,9 @@ class DroppedMaps {
   DroppedMaps& operator=(const DroppedMaps&) = delete;
 
   /// Takes a dropped map that no thread of the host holds, and frees it if no lease holds it back.
-  void add(std::unique_ptr<MapCore> map);
+  void add(std::unique_ptr<MapCore> map) noexcept;
   /// Frees those that no lease holds back any more. Cost: that of giving back all their buffers.
-  void collect();
+  void collect() noexcept;
   /// Whether collect() would free one.
   [[nodiscard]] bool due() const;
 
@@ -48,16 +54,15 @@ class DroppedMaps {
   [[nodiscard]] std::uint64_t oldest_stamp() const;
 
  private:
-  struct Waiting {
-    std::unique_ptr<MapCore> map;
-    std::uint64_t bytes = 0;
-    std::uint64_t stamp = 0;
-  };
+  /// The one that has waited longest, if no lease holds it back.
+  [[nodiscard]] std::unique_ptr<MapCore> take_free();
 
   base::EpochTable epochs_;
   const base::LeaseTable* leases_;
-  mutable std::mutex mutex_;      // guards the rest
-  std::vector<Waiting> waiting_;  // stamps ascend
+  mutable std::mutex mutex_;  // guards the rest, and what maps here have in `waiting`
+  // Those that wait, linked; stamps ascend.
+  MapCore* first_ = nullptr;
+  MapCore* last_ = nullptr;
 };
 
 }  // namespace espalier::tree

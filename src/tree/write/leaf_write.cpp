@@ -89,9 +89,9 @@ bool merge_log(ThreadContext& context, MapCore& map, std::byte* leaf, const Writ
   return true;
 }
 
-void retire_leaf(MapCore& map, std::byte* leaf, std::uint64_t version) {
+void retire_leaf(ThreadContext& context, MapCore& map, std::byte* leaf, std::uint64_t version) {
   const Retired retired{static_cast<std::uint64_t>(leaf - map.base), version, map.node_class, 0};
-  map.store.reclaimer.retire(map, {&retired, 1});
+  map.store.reclaimer.retire(map, context.retired, {&retired, 1});
 }
 
 void append_and_unlock(MapCore& map, std::byte* leaf, const WriteIntent& intent,
@@ -281,9 +281,13 @@ void supersede(std::byte* node, std::uint64_t version, wire::Ref successor) {
 }
 
 WriteOutcome write_to_leaf(ThreadContext& context, MapCore& map, std::byte* leaf,
-                           const WriteIntent& intent, const LeafProbe* known) {
+                           const WriteIntent& intent, const LeafProbe* known) noexcept {
   WriteOutcome outcome;
   map.clock.admit();
+  if (!context.retired.reserve(2)) {  // for this leaf, and for a value
+    outcome.status = WriteStatus::out_of_memory;
+    return outcome;
+  }
   if (context.cache.reserved(map.node_class) == 0) {
     // Not yet a failure: the log may have room.
     if (!context.cache.reserve(map.node_class, 1)) map.store.reclaimer.collect(context.cache);
@@ -341,8 +345,8 @@ WriteOutcome write_to_leaf(ThreadContext& context, MapCore& map, std::byte* leaf
     if (early != 0) map.clock.done(early);
   }
   map.clock.done(outcome.version);
-  if (merged) retire_leaf(map, leaf, outcome.version);
-  retire_value(map, state, outcome.version);
+  if (merged) retire_leaf(context, map, leaf, outcome.version);
+  retire_value(context, map, state, outcome.version);
   if (state.existed != (intent.op != Op::erase)) {
     map.items.add(context.index, state.existed ? -1 : 1);
   }
@@ -372,7 +376,8 @@ void discard_value(ThreadContext& context, MapCore& map, const wire::ValueRef& v
   context.cache.release(wire::Ref{value.ref}.offset(), size_class);
 }
 
-void retire_value(MapCore& map, const NewestState& state, std::uint64_t version) {
+void retire_value(ThreadContext& context, MapCore& map, const NewestState& state,
+                  std::uint64_t version) noexcept {
   if (!state.existed || !state.out_of_line) return;
   wire::ValueRef value;
   std::memcpy(&value, state.value.data(), sizeof value);
@@ -383,7 +388,7 @@ void retire_value(MapCore& map, const NewestState& state, std::uint64_t version)
     map.store.pool.release(retired.offset, retired.size_class);
     return;
   }
-  map.store.reclaimer.retire(map, {&retired, 1});
+  map.store.reclaimer.retire(map, context.retired, {&retired, 1});
 }
 
 }  // namespace espalier::tree

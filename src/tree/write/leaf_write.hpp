@@ -133,16 +133,19 @@ void apply_to_records(std::vector<Record>& records, const WriteIntent& intent);
 void supersede(std::byte* node, std::uint64_t version, wire::Ref successor);
 
 /// Does the write in `leaf` if that needs no change of structure. `known`: see newest_state.
+/// Once the leaf is locked it asks the heap for nothing.
 /// Requires: the worker's epoch is exposed since before the leaf was found.
 WriteOutcome write_to_leaf(ThreadContext& context, MapCore& map, std::byte* leaf,
-                           const WriteIntent& intent, const LeafProbe* known = nullptr);
+                           const WriteIntent& intent, const LeafProbe* known = nullptr) noexcept;
 
 /// Copies a value into a buffer of its own. Errors: out_of_memory.
 Result<wire::ValueRef> store_value(ThreadContext& context, MapCore& map, std::string_view value);
 /// Takes back a stored value that was not used.
 void discard_value(ThreadContext& context, MapCore& map, const wire::ValueRef& value);
-/// Retires the out-of-line value (if it is one) that was replaced at `version`.
-void retire_value(MapCore& map, const NewestState& state, std::uint64_t version);
+/// Retires the out-of-line value (if it is one) that was replaced at `version`. Requires: then an
+/// element in the context's stock.
+void retire_value(ThreadContext& context, MapCore& map, const NewestState& state,
+                  std::uint64_t version) noexcept;
 /// The bytes of an out-of-line value; empty if the reference is stale.
 std::string_view stored_value(const MapCore& map, std::string_view value_ref);
 

@@ -31,6 +31,7 @@ Result<std::unique_ptr<MapCore>> MapCore::create(StoreCore& store, std::uint32_t
                                                  std::string name, const MapOptions& options) {
   if (!Geometry::valid(options)) return fail(Code::invalid_argument);
   std::unique_ptr<MapCore> map(new MapCore(store, id, std::move(name), options));
+  map->spare_nodes.reserve(kSpareNodes);
   const auto header = store.pool.allocate(kHeaderClass);
   if (!header) return std::unexpected(header.error());
   map->header_offset = *header;
@@ -40,6 +41,7 @@ Result<std::unique_ptr<MapCore>> MapCore::create(StoreCore& store, std::uint32_t
     return std::unexpected(table.error());
   }
   if (const auto root = map->make_root(); !root) return std::unexpected(root.error());
+  store.reclaimer.add(*map);
   store.maps.add(*map);
   return map;
 }
@@ -89,15 +91,12 @@ void MapCore::free_subtree(wire::Lid lid) {
   const wire::Ref ref = table.get(lid);
   const NodeView node = view(ref);
   if (node.leaf()) {
-    std::vector<Record> records;
-    gather_newest(node, records);
-    for (const Record& record : records) {
-      if (!record.out_of_line) continue;
+    for_stored_values(node, [this](const char* reference) {
       wire::ValueRef value;
-      std::memcpy(&value, record.value, sizeof value);
+      std::memcpy(&value, reference, sizeof value);
       store.pool.release(wire::Ref{value.ref}.offset(),
                          memory::BufferPool::class_of(sizeof(wire::ValueHeader) + value.bytes));
-    }
+    });
   } else {
     for (std::uint32_t i = 0; i < node.children(); ++i) free_subtree(node.child(i));
   }
@@ -118,9 +117,7 @@ std::uint64_t MapCore::memory_bytes() const {
     nodes += spare_nodes.size();
   }
   bytes += nodes * memory::BufferPool::class_bytes(node_class);
-  for (const auto& [offset, size_class] : table.buffers()) {
-    bytes += memory::BufferPool::class_bytes(size_class);
-  }
+  bytes += table.bytes();
   return bytes + store.reclaimer.waiting(*this, false).bytes;
 }
 
@@ -144,9 +141,9 @@ void make_room(ThreadContext& context) {
 }
 
 MapCore::~MapCore() {
+  store.reclaimer.forget(*this);
   if (header_offset == 0) return;
   store.maps.remove(*this);
-  store.reclaimer.forget(*this);
   for (const std::uint64_t spare : spare_nodes) store.pool.release(spare, node_class);
   if (root != 0) free_subtree(root);
   table.destroy();

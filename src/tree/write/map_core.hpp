@@ -111,6 +111,7 @@ class MapCore final : public MapView, public catalog::Object {
   /// Set once, when the map loses its name: who still holds it should answer that there is no such
   /// map. Its structure stays whole, so that a request under way need not look.
   std::atomic<bool> dropped{false};
+  DroppedMap waiting;  // once nobody holds it: DroppedMaps' own
   /// Sets it, and says so in the map's header, where readers from elsewhere look.
   void set_dropped() override {
     if (!planted(Bug::drop_not_shown)) {
@@ -121,7 +122,8 @@ class MapCore final : public MapView, public catalog::Object {
   }
   std::mutex structure;  // splits, merges and all else that changes interior nodes
 
-  // Node buffers put by for erases, which must succeed in a full store: they make room.
+  // Node buffers put by for erases, which must succeed in a full store: they make room. The list
+  // itself has room for all of them from the beginning.
   mutable std::mutex spare_mutex;
   std::vector<std::uint64_t> spare_nodes;  // guarded by spare_mutex
   static constexpr std::size_t kSpareNodes = 32;
@@ -170,7 +172,8 @@ struct ThreadContext {
   StoreCore& store;
   base::EpochSlot slot;
   memory::BufferCache cache;
-  std::uint32_t index;  // picks the shard of counters
+  RetiredStock retired;  // for what its writes unlink
+  std::uint32_t index;   // picks the shard of counters
 };
 
 /// For a write that finds no memory: frees what waits and can be freed, gives back all that is put

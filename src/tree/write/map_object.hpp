@@ -15,7 +15,8 @@ namespace espalier::tree {
 
 /// Makes an empty map with a name in its store. The store must outlive it.
 /// Cost: as MapCore::create; whoever looks for an object waits meanwhile.
-/// Errors: those of Catalog::create, invalid_argument (options), out_of_memory.
+/// Errors: those of Catalog::create, invalid_argument (options), out_of_memory; std::bad_alloc, and
+/// then there is no such map.
 Result<std::shared_ptr<MapCore>> create_map(StoreCore& store, std::string_view name,
                                             const MapOptions& options);
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/assert.hpp"
+#include "base/try_reserve.hpp"
 #include "tree/node/leaf_builder.hpp"
 
 namespace espalier::tree {
@@ -43,7 +44,10 @@ Result<void> PageTable::create(memory::Region& region, memory::BufferPool& pool,
 }
 
 void PageTable::destroy() {
-  for (const auto& [offset, size_class] : buffers()) pool_->release(offset, size_class);
+  for (std::uint32_t page = wire::kHeaderWords; page < pages_; ++page) {
+    pool_->release(page_offset(page), kPageClass);
+  }
+  pool_->release(directory_offset_, kDirectoryClass);
   directory_ = nullptr;
 }
 
@@ -58,8 +62,9 @@ Result<void> PageTable::add_page() {
   return {};
 }
 
-Result<void> PageTable::reserve(std::uint32_t count) {
+Result<void> PageTable::reserve(std::uint32_t count) noexcept {
   const std::lock_guard lock(mutex_);
+  if (!base::try_reserve(free_, in_use_ + count)) return fail(Code::out_of_memory);
   // A page that is added has room for thousands; the words of its header are skipped.
   while (free_.size() + ((pages_ << wire::kTablePageShift) - next_) < count + wire::kHeaderWords) {
     if (const auto added = add_page(); !added) return added;
@@ -67,7 +72,7 @@ Result<void> PageTable::reserve(std::uint32_t count) {
   return {};
 }
 
-wire::Lid PageTable::allocate() {
+wire::Lid PageTable::allocate() noexcept {
   const std::lock_guard lock(mutex_);
   ++in_use_;
   if (!free_.empty()) {
@@ -80,7 +85,7 @@ wire::Lid PageTable::allocate() {
   return next_++;
 }
 
-void PageTable::release(wire::Lid lid) {
+void PageTable::release(wire::Lid lid) noexcept {
   set(lid, {});
   const std::lock_guard lock(mutex_);
   --in_use_;
@@ -97,10 +102,15 @@ std::vector<std::pair<std::uint64_t, std::uint32_t>> PageTable::buffers() const 
   std::vector<std::pair<std::uint64_t, std::uint32_t>> result;
   result.emplace_back(directory_offset_, kDirectoryClass);
   for (std::uint32_t page = wire::kHeaderWords; page < pages_; ++page) {
-    result.emplace_back(base::load_plain<std::uint64_t>(directory_ + std::size_t{8} * page),
-                        kPageClass);
+    result.emplace_back(page_offset(page), kPageClass);
   }
   return result;
+}
+
+std::uint64_t PageTable::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return memory::BufferPool::class_bytes(kDirectoryClass) +
+         (pages_ - wire::kHeaderWords) * memory::BufferPool::class_bytes(kPageClass);
 }
 
 }  // namespace espalier::tree

@@ -52,19 +52,25 @@ class PageTable {
   }
 
   /// Makes sure that the next `count` allocations succeed. Errors: out_of_memory.
-  Result<void> reserve(std::uint32_t count);
+  Result<void> reserve(std::uint32_t count) noexcept;
   /// Requires: reserved.
-  wire::Lid allocate();
-  /// Takes back a LID whose node is reclaimed; its entry becomes 0.
-  void release(wire::Lid lid);
+  wire::Lid allocate() noexcept;
+  /// Takes back a LID whose node is reclaimed; its entry becomes 0. It asks for no memory: room to
+  /// keep the LID was reserved with it.
+  void release(wire::Lid lid) noexcept;
 
   /// LIDs that are neither free nor never used.
   [[nodiscard]] std::uint64_t in_use() const;
   /// Buffers that the table itself takes: pages, and the directory.
   [[nodiscard]] std::vector<std::pair<std::uint64_t, std::uint32_t>> buffers() const;
+  /// The bytes of those.
+  [[nodiscard]] std::uint64_t bytes() const;
 
  private:
   Result<void> add_page();
+  [[nodiscard]] std::uint64_t page_offset(std::uint32_t page) const {
+    return base::load_plain<std::uint64_t>(directory_ + std::size_t{8} * page);
+  }
 
   memory::Region* region_ = nullptr;
   memory::BufferPool* pool_ = nullptr;
@@ -73,8 +79,8 @@ class PageTable {
   std::uint64_t directory_offset_ = 0;
   std::uint32_t map_id_ = 0;
 
-  mutable std::mutex mutex_;  // guards the rest
-  std::vector<wire::Lid> free_;
+  mutable std::mutex mutex_;     // guards the rest
+  std::vector<wire::Lid> free_;  // with room for all that are in use and all that are reserved
   std::uint32_t pages_ = 0;
   wire::Lid next_ = 0;  // the smallest LID never used
   std::uint64_t in_use_ = 0;

@@ -11,12 +11,19 @@
 
 namespace espalier::tree {
 
-void Reclaimer::stamp(MapCore& map, const Retired& retired, std::uint64_t epoch) {
-  stamped_.push_back({retired, &map, epoch});
+void Reclaimer::stamp(RetiredNode* node, std::uint64_t epoch) {
+  node->stamp = epoch;
+  stamped_.push(node);
 }
 
-void Reclaimer::free(MapCore& map, const Retired& retired, memory::BufferCache* cache) {
-  if (retired.lid != 0) map.table.release(retired.lid);
+void Reclaimer::free(RetiredNode* node, memory::BufferCache* cache) {
+  const Retired retired = node->retired;
+  if (retired.lid != 0) node->map->table.release(retired.lid);
+  if (spares_.size() < kSparesMax) {
+    spares_.put(node);
+  } else {
+    delete node;
+  }
   if (retired.offset == 0) return;
   if (cache != nullptr) {
     cache->release(retired.offset, retired.size_class);
@@ -33,32 +40,41 @@ bool Reclaimer::needed(const PerMap& state, std::uint64_t version) {
   return false;
 }
 
-void Reclaimer::retire(MapCore& map, std::span<const Retired> retired) {
+void Reclaimer::add(MapCore& map) {
   const std::lock_guard lock(mutex_);
-  PerMap& state = maps_[&map];
+  maps_.try_emplace(&map);
+}
+
+void Reclaimer::retire(MapCore& map, RetiredStock& stock,
+                       std::span<const Retired> retired) noexcept {
+  const std::lock_guard lock(mutex_);
+  PerMap& state = of(map);
   std::uint64_t bytes = 0;
   for (const Retired& one : retired) {
     if (one.offset != 0) bytes += memory::BufferPool::class_bytes(one.size_class);
+    RetiredNode* const node = stock.take();
+    node->retired = one;
+    node->map = &map;
     if (planted(Bug::stamp_at_unlink)) {
-      stamp(map, one, epochs_.current());
+      stamp(node, epochs_.current());
     } else {
-      state.unreleased.push_back(one);
+      state.unreleased.push(node);
     }
   }
+  while (stock.size() < kStocked && spares_.size() != 0) stock.put(spares_.take());
   base::count_own(retired_since_, static_cast<std::uint32_t>(retired.size()));
   base::count_own(retired_bytes_since_, bytes);
 }
 
-bool Reclaimer::collect(memory::BufferCache& cache) {
+bool Reclaimer::collect(memory::BufferCache& cache) noexcept {
   const std::lock_guard lock(mutex_);
   retired_since_.store(0, std::memory_order_relaxed);
   retired_bytes_since_.store(0, std::memory_order_relaxed);
   const std::uint64_t epoch = epochs_.current();
   for (auto& [map, state] : maps_) {
     const std::uint64_t released = map->clock.released();
-    while (!state.unreleased.empty() && state.unreleased.front().version <= released) {
-      stamp(*map, state.unreleased.front(), epoch);
-      state.unreleased.pop_front();
+    while (!state.unreleased.empty() && state.unreleased.front().retired.version <= released) {
+      stamp(state.unreleased.pop(), epoch);
     }
   }
   epochs_.advance();
@@ -67,21 +83,21 @@ bool Reclaimer::collect(memory::BufferCache& cache) {
   if (!planted(Bug::lease_not_counted)) oldest = std::min(oldest, leases_->oldest());
   bool freed = false;
   while (!stamped_.empty() && stamped_.front().stamp < oldest) {
-    const Stamped entry = stamped_.front();
-    stamped_.pop_front();
-    PerMap& state = maps_[entry.map];
-    if (needed(state, entry.retired.version)) {
-      state.held.push_back(entry.retired);
-      state.held_bytes += memory::BufferPool::class_bytes(entry.retired.size_class);
-      expire_beyond_limit(*entry.map, state);
+    RetiredNode* const node = stamped_.pop();
+    MapCore& map = *node->map;
+    const std::uint32_t size_class = node->retired.size_class;
+    PerMap& state = of(map);
+    if (needed(state, node->retired.version)) {
+      state.held.push(node);
+      state.held_bytes += memory::BufferPool::class_bytes(size_class);
+      expire_beyond_limit(state, map.options.snapshot_bytes_max);
     } else {
-      free(*entry.map, entry.retired, &cache);
+      free(node, &cache);
       freed = true;
       // First what erases have taken of the spares: else writes of other threads, short of memory
       // too, take what is freed again and again, and an erase finds nothing.
-      if (entry.map->spares_taken.load(std::memory_order_relaxed) &&
-          entry.retired.size_class == entry.map->node_class) {
-        entry.map->refill_spares(cache);
+      if (map.spares_taken.load(std::memory_order_relaxed) && size_class == map.node_class) {
+        map.refill_spares(cache);
       }
     }
   }
@@ -90,9 +106,9 @@ bool Reclaimer::collect(memory::BufferCache& cache) {
 
 bool Reclaimer::waits_for_readers() const {
   const std::lock_guard lock(mutex_);
-  return !stamped_.empty() ||
-         std::any_of(maps_.begin(), maps_.end(),
-                     [](const auto& entry) { return !entry.second.unreleased.empty(); });
+  return !stamped_.empty() || std::any_of(maps_.begin(), maps_.end(), [](const auto& entry) {
+    return !entry.second.unreleased.empty();
+  });
 }
 
 bool Reclaimer::waits_for_leases() const {
@@ -102,35 +118,33 @@ bool Reclaimer::waits_for_leases() const {
 }
 
 // Stamps anew what no snapshot needs any longer.
-void Reclaimer::release_held(MapCore& map, PerMap& state) {
+void Reclaimer::release_held(PerMap& state) {
   const std::uint64_t epoch = epochs_.current();
-  std::deque<Retired> kept;
-  for (const Retired& one : state.held) {
-    if (needed(state, one.version)) {
-      kept.push_back(one);
+  state.held.sort_out([&](RetiredNode* node) {
+    if (needed(state, node->retired.version)) {
+      state.held.push(node);
     } else {
-      state.held_bytes -= memory::BufferPool::class_bytes(one.size_class);
-      stamp(map, one, epoch);
+      state.held_bytes -= memory::BufferPool::class_bytes(node->retired.size_class);
+      stamp(node, epoch);
     }
-  }
-  state.held.swap(kept);
+  });
 }
 
-void Reclaimer::expire_beyond_limit(MapCore& map, PerMap& state) {
-  while (state.held_bytes > map.options.snapshot_bytes_max) {
+void Reclaimer::expire_beyond_limit(PerMap& state, std::uint64_t bytes_max) {
+  while (state.held_bytes > bytes_max) {
     const auto oldest = std::find_if(
         state.versions.begin(), state.versions.end(),
         [](const HeldVersion& held) { return !held.expired.load(std::memory_order_relaxed); });
     if (oldest == state.versions.end()) break;
     oldest->expired.store(true, std::memory_order_seq_cst);
-    release_held(map, state);
+    release_held(state);
   }
 }
 
 std::list<HeldVersion>::iterator Reclaimer::hold(MapCore& map, std::uint64_t version,
                                                  std::string owner) {
   const std::lock_guard lock(mutex_);
-  auto& versions = maps_[&map].versions;
+  auto& versions = of(map).versions;
   // Two threads may register in the other order than they read.
   auto after = versions.end();
   while (after != versions.begin() && std::prev(after)->version > version) --after;
@@ -140,30 +154,27 @@ std::list<HeldVersion>::iterator Reclaimer::hold(MapCore& map, std::uint64_t ver
   return held;
 }
 
-void Reclaimer::drop(MapCore& map, std::list<HeldVersion>::iterator held) {
+void Reclaimer::drop(MapCore& map, std::list<HeldVersion>::iterator held) noexcept {
   const std::lock_guard lock(mutex_);
-  PerMap& state = maps_[&map];
+  PerMap& state = of(map);
   state.versions.erase(held);
-  release_held(map, state);
+  release_held(state);
 }
 
-void Reclaimer::forget(MapCore& map) {
+void Reclaimer::forget(MapCore& map) noexcept {
   const std::lock_guard lock(mutex_);
   const auto found = maps_.find(&map);
-  if (found != maps_.end()) {
-    for (const Retired& one : found->second.unreleased) free(map, one, nullptr);
-    for (const Retired& one : found->second.held) free(map, one, nullptr);
-    maps_.erase(found);
-  }
-  std::deque<Stamped> kept;
-  for (const Stamped& entry : stamped_) {
-    if (entry.map == &map) {
-      free(map, entry.retired, nullptr);
+  if (found == maps_.end()) return;  // it was never added
+  while (!found->second.unreleased.empty()) free(found->second.unreleased.pop(), nullptr);
+  while (!found->second.held.empty()) free(found->second.held.pop(), nullptr);
+  maps_.erase(found);
+  stamped_.sort_out([&](RetiredNode* node) {
+    if (node->map == &map) {
+      free(node, nullptr);
     } else {
-      kept.push_back(entry);
+      stamped_.push(node);
     }
-  }
-  stamped_.swap(kept);
+  });
 }
 
 std::uint64_t Reclaimer::bytes_held_by_leases() const {
@@ -171,11 +182,13 @@ std::uint64_t Reclaimer::bytes_held_by_leases() const {
   const std::uint64_t exposed = epochs_.oldest();
   const std::lock_guard lock(mutex_);
   std::uint64_t bytes = 0;
-  for (const Stamped& entry : stamped_) {
-    if (entry.stamp >= exposed) break;  // stamps ascend
-    if (entry.stamp < leased || entry.retired.offset == 0) continue;
-    bytes += memory::BufferPool::class_bytes(entry.retired.size_class);
-  }
+  stamped_.for_each([&](const RetiredNode& node) {
+    if (node.stamp >= exposed) return false;  // stamps ascend
+    if (node.stamp >= leased && node.retired.offset != 0) {
+      bytes += memory::BufferPool::class_bytes(node.retired.size_class);
+    }
+    return true;
+  });
   return bytes;
 }
 
@@ -184,14 +197,15 @@ std::vector<std::uint64_t> Reclaimer::bytes_held_since(
   std::vector<std::uint64_t> bytes(epochs.size());
   {
     const std::lock_guard lock(mutex_);
-    for (const Stamped& entry : stamped_) {
-      if (entry.retired.offset == 0) continue;
+    stamped_.for_each([&](const RetiredNode& node) {
       // The newest epoch that keeps it; all older ones do too.
-      const auto after = std::ranges::upper_bound(epochs, entry.stamp);
-      if (after == epochs.begin()) continue;
-      bytes[static_cast<std::size_t>(after - epochs.begin()) - 1] +=
-          memory::BufferPool::class_bytes(entry.retired.size_class);
-    }
+      const auto after = std::ranges::upper_bound(epochs, node.stamp);
+      if (node.retired.offset != 0 && after != epochs.begin()) {
+        bytes[static_cast<std::size_t>(after - epochs.begin()) - 1] +=
+            memory::BufferPool::class_bytes(node.retired.size_class);
+      }
+      return true;
+    });
   }
   for (std::size_t i = bytes.size(); i > 1; --i) bytes[i - 2] += bytes[i - 1];
   return bytes;
@@ -208,12 +222,14 @@ std::vector<Holder> Reclaimer::snapshot_holders() const {
     }
     const auto of_map = std::span(holders).subspan(first);
     if (of_map.empty()) continue;
-    for (const Retired& one : state.held) {
+    state.held.for_each([&](const RetiredNode& node) {
       // The newest snapshot that needs it; all older ones do too.
-      const auto after = std::ranges::lower_bound(of_map, one.version, {}, &Holder::since);
-      if (after == of_map.begin()) continue;
-      std::prev(after)->bytes += memory::BufferPool::class_bytes(one.size_class);
-    }
+      const auto after = std::ranges::lower_bound(of_map, node.retired.version, {}, &Holder::since);
+      if (after != of_map.begin()) {
+        std::prev(after)->bytes += memory::BufferPool::class_bytes(node.retired.size_class);
+      }
+      return true;
+    });
     for (std::size_t i = of_map.size(); i > 1; --i) of_map[i - 2].bytes += of_map[i - 1].bytes;
   }
   return holders;
@@ -222,20 +238,21 @@ std::vector<Holder> Reclaimer::snapshot_holders() const {
 Reclaimer::Waiting Reclaimer::waiting(const MapCore& map, bool list) const {
   const std::lock_guard lock(mutex_);
   Waiting result;
-  const auto add = [&](const Retired& one) {
+  const auto add = [&](const RetiredNode& node) {
+    const Retired& one = node.retired;
+    if (node.map != &map) return true;
     if (one.offset != 0) result.bytes += memory::BufferPool::class_bytes(one.size_class);
     if (one.lid != 0) ++result.lids;
     if (list && one.offset != 0) result.buffers.push_back(one);
+    return true;
   };
   for (const auto& [other, state] : maps_) {
     if (other != &map) continue;
-    for (const Retired& one : state.unreleased) add(one);
-    for (const Retired& one : state.held) add(one);
+    state.unreleased.for_each(add);
+    state.held.for_each(add);
     result.snapshots = state.versions.size();
   }
-  for (const Stamped& entry : stamped_) {
-    if (entry.map == &map) add(entry.retired);
-  }
+  stamped_.for_each(add);
   return result;
 }
 

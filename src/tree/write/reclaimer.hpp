@@ -15,13 +15,14 @@
 // 3. Snapshots of one map hold at most its limit; beyond it the oldest of them expires.
 //
 // 4. A buffer is free only when every exposed epoch and every lease is newer than its stamp.
+// 5. What was unlinked is never lost for want of memory: the elements of all lists were there
+//    before it was unlinked (retired_list.hpp), and to collect asks the heap for nothing.
 //
 // Thread: any; one mutex, taken once per handful of writes.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <list>
 #include <mutex>
 #include <span>
@@ -34,28 +35,22 @@
 #include "memory/buffer_pool.hpp"
 #include "tree/walk/walk_request.hpp"
 #include "tree/write/holders.hpp"
+#include "tree/write/retired_list.hpp"
 #include "wire/node.hpp"
 
 namespace espalier::tree {
-
-class MapCore;
-
-/// A buffer (and perhaps a LID) that was unlinked at `version`.
-struct Retired {
-  std::uint64_t offset = 0;
-  std::uint64_t version = 0;
-  std::uint32_t size_class = 0;
-  wire::Lid lid = 0;  // released with the buffer; 0: none
-};
 
 class Reclaimer {
  public:
   Reclaimer(memory::BufferPool& pool, base::EpochTable epochs, const base::LeaseTable& leases)
       : pool_(&pool), epochs_(epochs), leases_(&leases) {}
 
-  void retire(MapCore& map, std::span<const Retired> retired);
+  /// Begins to serve a map, until forget(). Errors: std::bad_alloc.
+  void add(MapCore& map);
+  /// Takes over what was unlinked. Requires: as many elements in stock.
+  void retire(MapCore& map, RetiredStock& stock, std::span<const Retired> retired) noexcept;
   /// Frees what can be freed, into spares and `cache`. Returns whether anything was freed.
-  bool collect(memory::BufferCache& cache);
+  bool collect(memory::BufferCache& cache) noexcept;
   /// Whether something would be freed if readers, here or elsewhere, let go of it, or writes under
   /// way were released.
   [[nodiscard]] bool waits_for_readers() const;
@@ -71,13 +66,13 @@ class Reclaimer {
   }
 
   /// Registers a held version. The caller's epoch must be exposed since before it read `version`.
-  /// `owner` tells operators who holds it.
+  /// `owner` tells operators who holds it. Errors: std::bad_alloc, and nothing is held.
   std::list<HeldVersion>::iterator hold(MapCore& map, std::uint64_t version,
                                         std::string owner = {});
-  void drop(MapCore& map, std::list<HeldVersion>::iterator held);
+  void drop(MapCore& map, std::list<HeldVersion>::iterator held) noexcept;
 
   /// Forgets a map that is being dropped and frees all that waits for it.
-  void forget(MapCore& map);
+  void forget(MapCore& map) noexcept;
 
   struct Waiting {
     std::uint64_t bytes = 0;
@@ -98,29 +93,30 @@ class Reclaimer {
 
  private:
   struct PerMap {
-    std::deque<Retired> unreleased;
-    std::deque<Retired> held;
+    RetiredList unreleased;
+    RetiredList held;
     std::uint64_t held_bytes = 0;
     std::list<HeldVersion> versions;  // ascending
   };
-  struct Stamped {
-    Retired retired;
-    MapCore* map;
-    std::uint64_t stamp;
-  };
+  /// A stock that is used up is filled up to so many, from what was freed.
+  static constexpr std::size_t kStocked = 8;
+  /// Elements that are kept for that; more go back to the heap.
+  static constexpr std::size_t kSparesMax = 1024;
 
-  void stamp(MapCore& map, const Retired& retired, std::uint64_t epoch);
-  void free(MapCore& map, const Retired& retired, memory::BufferCache* cache);
+  [[nodiscard]] PerMap& of(MapCore& map) { return maps_.find(&map)->second; }
+  void stamp(RetiredNode* node, std::uint64_t epoch);
+  void free(RetiredNode* node, memory::BufferCache* cache);
   [[nodiscard]] static bool needed(const PerMap& state, std::uint64_t version);
-  void release_held(MapCore& map, PerMap& state);
-  void expire_beyond_limit(MapCore& map, PerMap& state);
+  void release_held(PerMap& state);
+  void expire_beyond_limit(PerMap& state, std::uint64_t bytes_max);
 
   memory::BufferPool* pool_;
   base::EpochTable epochs_;
   const base::LeaseTable* leases_;
   mutable std::mutex mutex_;  // guards all below
   std::unordered_map<MapCore*, PerMap> maps_;
-  std::deque<Stamped> stamped_;  // stamps ascend
+  RetiredList stamped_;  // stamps ascend
+  RetiredStock spares_;
   std::atomic<std::uint32_t> retired_since_{0};
   std::atomic<std::uint64_t> retired_bytes_since_{0};
 };

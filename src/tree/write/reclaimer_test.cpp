@@ -91,7 +91,7 @@ TEST(Reclaimer, ReleasesLidsWithTheirBuffers) {
   map.table.set(lid, map.ref_of(map.at(offset)));
   const std::uint64_t version = released_version(map);
   const Retired retired{offset, version, map.node_class, lid};
-  under.reclaimer().retire(map, {&retired, 1});
+  under.retire(map, retired);
   const auto waiting = under.reclaimer().waiting(map, true);
   EXPECT_EQ(waiting.lids, 1u);
   EXPECT_EQ(waiting.bytes, 8192u);
@@ -120,7 +120,7 @@ TEST(Reclaimer, IsDueAtOnceAfterALargeValue) {
   const auto offset = under.tree.map().store.pool.allocate(kLarge);
   ASSERT_TRUE(offset);
   const Retired value{*offset, released_version(under.tree.map()), kLarge, 0};
-  under.reclaimer().retire(under.tree.map(), {&value, 1});
+  under.retire(under.tree.map(), value);
   EXPECT_TRUE(under.reclaimer().due());
   under.collect();
   EXPECT_FALSE(under.reclaimer().due());
@@ -137,7 +137,7 @@ TEST(Reclaimer, ForgetsADroppedMapAndFreesItsBuffers) {
     offsets.push_back(*under.tree.context().cache.allocate(other->node_class));
     go_live(store.region.at(offsets.back()), version);
     const Retired retired{offsets.back(), version, other->node_class, 0};
-    store.reclaimer.retire(*other, {&retired, 1});
+    under.retire(*other, retired);
     if (i == 0) under.collect();
     if (i == 1) store.reclaimer.collect(under.tree.context().cache);
   }

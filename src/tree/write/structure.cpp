@@ -2,9 +2,11 @@
 #include "tree/write/structure.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/try_reserve.hpp"
 #include "tree/node/planted_tree_bugs.hpp"
 #include "tree/write/change.hpp"
 
@@ -31,7 +33,8 @@ std::byte* lock_current(MapCore& map, wire::Lid lid) {
 
 // Ends a change of one leaf and its neighbours: readers of the version that it returns see it.
 // Requires: the structure lock, which is given back.
-std::uint64_t publish(MapCore& map, Change& change, std::unique_lock<std::mutex>& structure) {
+std::uint64_t publish(MapCore& map, Change& change,
+                      std::unique_lock<std::mutex>& structure) noexcept {
   change.give_back();
   ESPALIER_ASSERT(structure.owns_lock());
   const std::uint64_t version = map.clock.take();
@@ -45,7 +48,15 @@ std::uint64_t publish(MapCore& map, Change& change, std::unique_lock<std::mutex>
 std::uint32_t height(const MapCore& map) { return map.node(map.root).level() + 1; }
 
 // A leaf that cannot take a write as it is, its records with the write, and what to do about it.
+// Unlocks the leaves, unless they were replaced.
 struct Rearrangement {
+  Rearrangement() { olds.reserve(3); }  // so that a leaf that was locked is surely kept here
+  ~Rearrangement() {
+    for (std::byte* old : olds) unlock(old);
+  }
+  Rearrangement(const Rearrangement&) = delete;
+  Rearrangement& operator=(const Rearrangement&) = delete;
+
   std::vector<std::byte*> olds;  // locked, ascending
   std::vector<Record> records;
   std::vector<std::size_t> cuts;
@@ -78,13 +89,12 @@ bool take_neighbour(MapCore& map, const Path& path, Side side, Rearrangement& pl
   const bool right = side == Side::right;
   if (right ? step.index + 1 >= parent.children() : step.index == 0) return false;
   std::byte* other = lock_current(map, parent.child(right ? step.index + 1 : step.index - 1));
+  plan.olds.insert(right ? plan.olds.end() : plan.olds.begin(), other);
   std::vector<Record> records;
   gather_newest({other, map.geometry}, records);
   if (right) {
-    plan.olds.push_back(other);
     plan.records.insert(plan.records.end(), records.begin(), records.end());
   } else {
-    plan.olds.insert(plan.olds.begin(), other);
     plan.records.insert(plan.records.begin(), records.begin(), records.end());
     plan.first_child = step.index - 1;
   }
@@ -97,10 +107,10 @@ bool take_neighbour(MapCore& map, const Path& path, Rearrangement& plan) {
 }
 
 void drop_neighbour(std::byte* leaf, Rearrangement& plan) {
-  for (std::byte* old : plan.olds) {
+  std::erase_if(plan.olds, [leaf](std::byte* old) {
     if (old != leaf) unlock(old);
-  }
-  plan.olds = {leaf};
+    return old != leaf;
+  });
 }
 
 // Whether the leaves' items may lie evenly in as many leaves; then `plan.cuts` say how.
@@ -151,13 +161,14 @@ bool plan_growth(MapCore& map, const Path& path, std::byte* leaf, const WriteInt
   return true;
 }
 
-// Too empty: merge with a neighbour if both fit one leaf, else only merge the log.
-void plan_shrinking(MapCore& map, const Path& path, std::byte* leaf, Rearrangement& plan) {
+// Too empty: merge with a neighbour if both fit one leaf, else only merge the log. Returns whether
+// leaves are merged.
+bool plan_shrinking(MapCore& map, const Path& path, std::byte* leaf, Rearrangement& plan) {
   const Geometry& g = map.geometry;
   const std::vector<Record> alone = plan.records;
   const std::uint32_t index = plan.first_child;
   plan.cuts = {0};
-  if (!take_neighbour(map, path, plan)) return;
+  if (!take_neighbour(map, path, plan)) return false;
   const std::uint64_t limit = merge_limit(g, NodeView(plan.olds.front(), g).low_fence(),
                                           NodeView(plan.olds.back(), g).high_fence());
   const std::uint64_t bytes = placed_bytes(plan.records, g);
@@ -166,12 +177,12 @@ void plan_shrinking(MapCore& map, const Path& path, std::byte* leaf, Rearrangeme
       (alone.empty() &&
        cuts_fit(plan.records, g, plan.cuts, NodeView(plan.olds.front(), g).low_fence(),
                 NodeView(plan.olds.back(), g).high_fence()))) {
-    map.merges.fetch_add(1, std::memory_order_relaxed);
-    return;
+    return true;
   }
   drop_neighbour(leaf, plan);
   plan.records = alone;
   plan.first_child = index;
+  return false;
 }
 
 void rearrange(Change& change, const Path& path, const Rearrangement& plan) {
@@ -191,10 +202,9 @@ Result<void> reserve(Change& change, ThreadContext& context, MapCore& map, std::
   return change.reserve(nodes, lids, erase);
 }
 
-}  // namespace
-
-WriteOutcome write_with_restructure(ThreadContext& context, MapCore& map,
-                                    const WriteIntent& intent) {
+// Throws std::bad_alloc with nothing changed and nothing locked, as all that prepares changes.
+WriteOutcome restructure_and_write(ThreadContext& context, MapCore& map,
+                                   const WriteIntent& intent) {
   WriteOutcome outcome;
   map.clock.admit();
   std::unique_lock structure(map.structure);
@@ -205,37 +215,50 @@ WriteOutcome write_with_restructure(ThreadContext& context, MapCore& map,
     return outcome;
   }
   Path path;
+  Rearrangement plan;
   std::byte* leaf =
       lock_current(map, NodeView(find_leaf(map, *intent.key, path), map.geometry).lid());
+  plan.olds.push_back(leaf);
   const NodeView node(leaf, map.geometry);
   const NewestState state = newest_state(map, node, *intent.key);
   const bool condition = holds(map, state, intent.condition);
   if (!condition || !takes_effect(intent.op, state.existed) ||
       (log_has_room(node, 1, log_bytes(intent)) && !empties_leaf(map, node, intent))) {
-    // Something changed since the caller looked: let it look again.
-    unlock(leaf);
-    return outcome;
+    return outcome;  // something changed since the caller looked: let it look again
   }
-  Rearrangement plan;
-  plan.olds = {leaf};
   plan.first_child = path.empty() ? 0 : path.back().index;
   gather_newest(node, plan.records);
   apply_to_records(plan.records, intent);
   const std::uint64_t bytes = placed_bytes(plan.records, map.geometry);
+  std::atomic<std::uint64_t>* counter = nullptr;
   if (bytes > rebuild_limit(map.geometry, node.low_fence(), node.high_fence(), intent)) {
     const bool split = plan_growth(map, path, leaf, intent, plan);
-    (split ? map.splits : map.redistributions).fetch_add(1, std::memory_order_relaxed);
-  } else {
-    plan_shrinking(map, path, leaf, plan);
+    counter = split ? &map.splits : &map.redistributions;
+  } else if (plan_shrinking(map, path, leaf, plan)) {
+    counter = &map.merges;
   }
   rearrange(change, path, plan);
+  change.prepare_commit(1);
   const std::uint64_t version = publish(map, change, structure);
-  retire_value(map, state, version);
+  plan.olds.clear();
+  if (counter != nullptr) counter->fetch_add(1, std::memory_order_relaxed);
+  retire_value(context, map, state, version);
   if (state.existed != (intent.op != Op::erase)) {
     map.items.add(context.index, state.existed ? -1 : 1);
   }
   outcome = {WriteStatus::done, true, state.existed, version, version};
   return outcome;
+}
+
+}  // namespace
+
+WriteOutcome write_with_restructure(ThreadContext& context, MapCore& map,
+                                    const WriteIntent& intent) noexcept {
+  try {
+    return restructure_and_write(context, map, intent);
+  } catch (const std::bad_alloc&) {
+    return {.status = WriteStatus::out_of_memory};
+  }
 }
 
 namespace {
@@ -247,9 +270,11 @@ struct LeafShare {
   std::size_t first = 0;  // of the batch's writes
   std::size_t count = 0;
   std::uint32_t bytes = 0;  // of log, or of sorted block: an upper bound for both
+  bool fits_log = false;
 };
 
-// A batch on its way through the tree. Holds the structure lock and its leaves' locks.
+// A batch on its way through the tree. Holds the structure lock and its leaves' locks, and lets go
+// of them whatever happens.
 class BatchWriter {
  public:
   BatchWriter(ThreadContext& context, MapCore& map, std::span<const WriteIntent> writes,
@@ -261,11 +286,14 @@ class BatchWriter {
         change_(context, map),
         erases_(std::all_of(writes.begin(), writes.end(),
                             [](const WriteIntent& one) { return one.op == Op::erase; })) {}
+  ~BatchWriter() { unlock_all(); }
+  BatchWriter(const BatchWriter&) = delete;
+  BatchWriter& operator=(const BatchWriter&) = delete;
 
   BatchOutcome run() {
     BatchOutcome outcome;
     map_.clock.admit();
-    const std::lock_guard structure(map_.structure);
+    structure_ = std::unique_lock(map_.structure);
     find_shares();
     const std::uint32_t nodes = nodes_needed();
     if (!reserve(change_, context_, map_, nodes, erases_ ? 0 : nodes, erases_)) {
@@ -279,11 +307,9 @@ class BatchWriter {
     for (const std::byte* leaf : locked_) {
       outcome.wait_for = std::max(outcome.wait_for, newest_version({leaf, map_.geometry}));
     }
-    if (!planted(Bug::conditions_before_lock) && !check(outcome)) {
-      unlock_all();
-      return outcome;
-    }
-    write(outcome);
+    if (!planted(Bug::conditions_before_lock) && !check(outcome)) return outcome;
+    prepare();
+    publish(outcome);
     return outcome;
   }
 
@@ -319,6 +345,7 @@ class BatchWriter {
 
   // In ascending order; whoever locks several leaves holds the structure lock.
   void lock_all() {
+    locked_.reserve(shares_.size() + conditions_.size());
     for (LeafShare& share : shares_) {
       share.leaf = lock_current(map_, NodeView(share.leaf, map_.geometry).lid());
       locked_.push_back(share.leaf);
@@ -331,8 +358,9 @@ class BatchWriter {
     }
   }
 
-  void unlock_all() {
+  void unlock_all() noexcept {
     for (std::byte* leaf : locked_) unlock(leaf);
+    locked_.clear();
   }
 
   bool check(BatchOutcome& outcome) const {
@@ -348,36 +376,46 @@ class BatchWriter {
     return true;
   }
 
-  void write(BatchOutcome& outcome) {
+  // All that may fail. The logs are not touched: what lies there unpublished must be blank.
+  void prepare() {
+    entries_.reserve(writes_.size());
+    appended_.reserve(shares_.size());
+    rebuilt_.reserve(shares_.size());
+    thin_.reserve(shares_.size());
+    look();
     std::vector<Splice> splices;
-    for (const LeafShare& share : shares_) {
-      const auto writes = writes_.subspan(share.first, share.count);
-      if (log_has_room({share.leaf, map_.geometry}, static_cast<std::uint32_t>(share.count),
-                       share.bytes)) {
-        append(share.leaf, writes);
-      } else {
-        rebuild(share, writes, splices);
-      }
+    for (LeafShare& share : shares_) {
+      share.fits_log = log_has_room({share.leaf, map_.geometry},
+                                    static_cast<std::uint32_t>(share.count), share.bytes);
+      if (!share.fits_log) rebuild(share, splices);
     }
     change_.splice(std::move(splices));
-    publish(outcome);
+    change_.prepare_commit(static_cast<std::size_t>(std::ranges::count_if(
+        replaced_, [](const NewestState& state) { return state.existed && state.out_of_line; })));
   }
 
-  NewestState look(const NodeView& leaf, const WriteIntent& intent) {
-    const NewestState state = newest_state(map_, leaf, *intent.key);
-    existed_ = existed_ || state.existed;
-    replaced_.push_back(state);
-    if (state.existed != (intent.op != Op::erase)) items_ += state.existed ? -1 : 1;
-    return state;
+  // At what each write replaces.
+  void look() {
+    replaced_.reserve(writes_.size());
+    for (const LeafShare& share : shares_) {
+      for (const WriteIntent& intent : writes_.subspan(share.first, share.count)) {
+        const NewestState state = newest_state(map_, {share.leaf, map_.geometry}, *intent.key);
+        existed_ = existed_ || state.existed;
+        if (state.existed != (intent.op != Op::erase)) items_ += state.existed ? -1 : 1;
+        replaced_.push_back(state);
+      }
+    }
   }
 
-  void append(std::byte* leaf, std::span<const WriteIntent> writes) {
+  void append(const LeafShare& share) noexcept {
+    std::byte* const leaf = share.leaf;
     const NodeView node(leaf, map_.geometry);
     const wire::LockWord lock = node.lock_word();
     Appended appended{leaf, lock.entries(), lock.units()};
     bool erased = false;
-    for (const WriteIntent& intent : writes) {
-      const NewestState state = look(node, intent);
+    for (std::size_t i = share.first; i < share.first + share.count; ++i) {
+      const WriteIntent& intent = writes_[i];
+      const NewestState& state = replaced_[i];
       if (intent.op == Op::erase && !state.existed) continue;
       erased = erased || intent.op == Op::erase;
       entries_.push_back(
@@ -388,19 +426,16 @@ class BatchWriter {
     appended_.push_back(appended);
     // As empties_leaf() has it: for no further write may come.
     if (erased && node.lid() != map_.root && node.items() <= appended.entries) {
-      thin_.push_back(writes.front().key);
+      thin_.push_back(writes_[share.first].key);
     }
   }
 
-  void rebuild(const LeafShare& share, std::span<const WriteIntent> writes,
-               std::vector<Splice>& splices) {
+  void rebuild(const LeafShare& share, std::vector<Splice>& splices) {
     const NodeView node(share.leaf, map_.geometry);
     std::vector<Record> records;
     gather_newest(node, records);
-    for (const WriteIntent& intent : writes) {
-      (void)look(node, intent);
-      apply_to_records(records, intent);
-    }
+    const auto writes = writes_.subspan(share.first, share.count);
+    for (const WriteIntent& intent : writes) apply_to_records(records, intent);
     const std::uint64_t bytes = placed_bytes(records, map_.geometry);
     const std::string_view low = node.low_fence();
     const std::string_view high = node.high_fence();
@@ -421,15 +456,22 @@ class BatchWriter {
     splices.push_back({share.path, first, 1, std::move(children)});
   }
 
-  void publish(BatchOutcome& outcome) {
+  void publish(BatchOutcome& outcome) noexcept {
+    for (const LeafShare& share : shares_) {
+      if (share.fits_log) append(share);
+    }
     change_.give_back();
+    publish_entries(outcome);
+  }
+
+  void publish_entries(BatchOutcome& outcome) noexcept {
     const std::uint64_t version = map_.clock.take();
     if (planted(Bug::batch_in_two_versions) && entries_.size() > 1) {
       publish_entry(entries_.front(), version);
       entries_.erase(entries_.begin());
       map_.clock.done(version);
       reached(Moment::half_published);
-      return publish(outcome);
+      return publish_entries(outcome);
     }
     for (std::byte* entry : entries_) {
       publish_entry(entry, version);
@@ -443,9 +485,10 @@ class BatchWriter {
                                        [&](const Appended& one) { return one.leaf == leaf; });
       if (!written) unlock(leaf);
     }
+    locked_.clear();
     map_.clock.done(version);
     change_.retire(version);
-    for (const NewestState& state : replaced_) retire_value(map_, state, version);
+    for (const NewestState& state : replaced_) retire_value(context_, map_, state, version);
     map_.items.add(context_.index, items_);
     outcome.status = WriteStatus::done;
     outcome.version = outcome.wait_for = version;
@@ -463,6 +506,7 @@ class BatchWriter {
   MapCore& map_;
   std::span<const WriteIntent> writes_;
   std::span<const KeyCondition> conditions_;
+  std::unique_lock<std::mutex> structure_;  // goes last
   Change change_;
   const bool erases_;  // and nothing else: works in a full store
   std::vector<LeafShare> shares_;
@@ -479,33 +523,51 @@ class BatchWriter {
 }  // namespace
 
 BatchOutcome write_batch(ThreadContext& context, MapCore& map, std::span<const WriteIntent> writes,
-                         std::span<const KeyCondition> conditions) {
-  return BatchWriter(context, map, writes, conditions).run();
+                         std::span<const KeyCondition> conditions) noexcept {
+  try {
+    return BatchWriter(context, map, writes, conditions).run();
+  } catch (const std::bad_alloc&) {
+    BatchOutcome outcome;
+    outcome.status = WriteStatus::out_of_memory;
+    return outcome;
+  }
 }
 
-bool merge_thin_leaf(ThreadContext& context, MapCore& map, const SearchKey& key) {
-  Change change(context, map);
+namespace {
+
+bool merge_leaf(ThreadContext& context, MapCore& map, const SearchKey& key) {
   map.clock.admit();
   std::unique_lock structure(map.structure);
+  Change change(context, map);
   const std::uint32_t nodes = 8 + 3 * height(map);
   // Not of what is put by for erases: this can wait.
   if (!reserve(change, context, map, nodes, nodes, false)) return false;
   Path path;
   Rearrangement plan;
   std::byte* leaf = lock_current(map, NodeView(find_leaf(map, key, path), map.geometry).lid());
-  plan.olds = {leaf};
+  plan.olds.push_back(leaf);
   plan.first_child = path.empty() ? 0 : path.back().index;
   gather_newest({leaf, map.geometry}, plan.records);
-  if (placed_bytes(plan.records, map.geometry) < merge_threshold(map.geometry)) {
-    plan_shrinking(map, path, leaf, plan);
-  }
-  if (plan.olds.size() == 1) {
-    unlock(leaf);
+  if (placed_bytes(plan.records, map.geometry) >= merge_threshold(map.geometry) ||
+      !plan_shrinking(map, path, leaf, plan)) {
     return false;
   }
   rearrange(change, path, plan);
+  change.prepare_commit(0);
   publish(map, change, structure);
+  plan.olds.clear();
+  map.merges.fetch_add(1, std::memory_order_relaxed);
   return true;
+}
+
+}  // namespace
+
+bool merge_thin_leaf(ThreadContext& context, MapCore& map, const SearchKey& key) noexcept {
+  try {
+    return merge_leaf(context, map, key);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 }  // namespace espalier::tree

@@ -8,6 +8,10 @@
 // A change builds all new nodes beside the old ones, takes one version, makes the new nodes live
 // under it, and swaps each changed subtree in by one page-table write. Readers at older versions
 // are led from the new nodes to their predecessors [Honeycomb §3.4].
+//
+// Until the version is taken, a change may find no memory, of the store or of the process: then it
+// gives back what it took, unlocks its leaves, and nothing has changed. From then on it asks for
+// none.
 #pragma once
 
 #include <span>
@@ -19,7 +23,7 @@ namespace espalier::tree {
 
 /// Does a write that needs a change of structure. Requires: as write_to_leaf. Waits for locks.
 WriteOutcome write_with_restructure(ThreadContext& context, MapCore& map,
-                                    const WriteIntent& intent);
+                                    const WriteIntent& intent) noexcept;
 
 /// A condition on one key of a batch.
 struct KeyCondition {
@@ -40,11 +44,11 @@ struct BatchOutcome {
 /// Applies all writes under one version if all conditions hold.
 /// Requires: writes ascend by key, each key once; the worker's epoch is exposed.
 BatchOutcome write_batch(ThreadContext& context, MapCore& map, std::span<const WriteIntent> writes,
-                         std::span<const KeyCondition> conditions);
+                         std::span<const KeyCondition> conditions) noexcept;
 
 /// Merges the leaf of this key with a neighbour if it holds little and both fit one leaf. Nobody
 /// can read a difference. Returns whether it did; where there is no memory for it, it does nothing.
 /// Requires: the worker's epoch is exposed. Waits for locks.
-bool merge_thin_leaf(ThreadContext& context, MapCore& map, const SearchKey& key);
+bool merge_thin_leaf(ThreadContext& context, MapCore& map, const SearchKey& key) noexcept;
 
 }  // namespace espalier::tree

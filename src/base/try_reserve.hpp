@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Room made before it is needed: what comes after a version was taken, or between a lock and its
+// release, must not ask the heap for anything.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <new>
+
+namespace espalier::base {
+
+/// Makes room for `more` elements beside those that the container has, so that adding them
+/// allocates nothing. False: the process has no memory for it, and nothing was changed.
+/// Cost: where it grows, it grows at least twofold.
+template <class Container>
+[[nodiscard]] bool try_reserve(Container& container, std::size_t more) noexcept {
+  const std::size_t wanted = container.size() + more;
+  if (wanted <= container.capacity()) [[likely]]
+    return true;
+  try {
+    container.reserve(std::max(wanted, 2 * container.size()));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+/// The same for callers that pass std::bad_alloc on.
+template <class Container>
+void reserve_more(Container& container, std::size_t more) {
+  if (!try_reserve(container, more)) throw std::bad_alloc();
+}
+
+}  // namespace espalier::base

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists of what was unlinked, whose elements are made before anything is unlinked: to hand a buffer
+// to the reclaimer, and all that the reclaimer does with it, asks the heap for nothing.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <utility>
+
+#include "base/chain.hpp"
+#include "wire/node.hpp"
+
+namespace espalier::tree {
+
+class MapCore;
+
+/// A buffer (and perhaps a LID) that was unlinked at `version`.
+struct Retired {
+  std::uint64_t offset = 0;
+  std::uint64_t version = 0;
+  std::uint32_t size_class = 0;
+  wire::Lid lid = 0;  // released with the buffer; 0: none
+};
+
+/// An element: what waits, of which map, and since which epoch once it is stamped.
+struct RetiredNode {
+  Retired retired;
+  MapCore* map = nullptr;
+  std::uint64_t stamp = 0;
+  RetiredNode* next = nullptr;
+};
+
+using RetiredList = base::Chain<RetiredNode, &RetiredNode::next>;
+
+/// Elements in stock: a writer sees to it that it has as many as it may retire before it locks, or
+/// at the latest before it takes a version.
+class RetiredStock {
+ public:
+  RetiredStock() = default;
+  RetiredStock(const RetiredStock&) = delete;
+  RetiredStock& operator=(const RetiredStock&) = delete;
+  ~RetiredStock() {
+    while (first_ != nullptr) delete take();
+  }
+
+  [[nodiscard]] std::size_t size() const { return size_; }
+  /// Whether there are so many now. Cost: a comparison, and what is missing is allocated.
+  [[nodiscard]] bool reserve(std::size_t count) noexcept {
+    while (size_ < count) [[unlikely]] {
+        auto* const node = new (std::nothrow) RetiredNode;
+        if (node == nullptr) return false;
+        put(node);
+      }
+    return true;
+  }
+  /// Requires: there is one.
+  RetiredNode* take() {
+    --size_;
+    return std::exchange(first_, first_->next);
+  }
+  void put(RetiredNode* node) {
+    node->next = std::exchange(first_, node);
+    ++size_;
+  }
+
+ private:
+  RetiredNode* first_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace espalier::tree

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// A heap that has nothing at every single allocation that a node makes for one request: the request
+// is served, or answered with out_of_memory and has changed nothing; its client stays connected,
+// and other clients notice nothing.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "offload/testing/scheduler_fixture.hpp"
+#include "tests/heap/failing_heap.hpp"
+
+namespace espalier::test {
+namespace {
+
+using offload::message_of;
+using offload::request_of;
+using offload::Response;
+using offload::SchedulerFixture;
+using wire::OffloadId;
+
+struct NodeRequest {
+  std::string name;
+  OffloadId offload;
+  std::string key{};
+  std::string payload{};
+  bool of_map = true;
+  std::uint32_t argument = 0;
+
+  friend void PrintTo(const NodeRequest& request, std::ostream* out) { *out << request.name; }
+};
+
+std::string batch_put(const std::string& key, const std::string& value) {
+  wire::BatchEntry entry{};
+  entry.kind = static_cast<std::uint8_t>(wire::BatchKind::put);
+  entry.key_bytes = static_cast<std::uint16_t>(key.size());
+  entry.value_bytes = static_cast<std::uint32_t>(value.size());
+  return rings::bytes_of(entry) + key + value;
+}
+
+std::vector<NodeRequest> node_requests() {
+  const std::string long_value(6000, 'l');
+  return {
+      {"Noop", OffloadId::noop, {}, {}, false},
+      {"Get", OffloadId::get, "key 105"},
+      {"GetAStoredValue", OffloadId::get, "key 107"},
+      {"Put", OffloadId::put, "key 105", "another value"},
+      {"PutALongValue", OffloadId::put, "key 107", long_value},
+      {"Insert", OffloadId::insert, "a new key", "another value"},
+      {"Erase", OffloadId::erase, "key 105"},
+      {"Floor", OffloadId::floor, "key 105 and more"},
+      {"Scan", OffloadId::scan},
+      {"ScanBackwards", OffloadId::scan_reverse},
+      {"Count", OffloadId::count},
+      {"WriteBatch",
+       OffloadId::write_batch,
+       {},
+       batch_put("key 105", "new") + batch_put("key 150", long_value),
+       true,
+       2},
+      {"OpenSnapshot", OffloadId::snapshot_open},
+      {"OpenAMap", OffloadId::map_open, "m", {}, false},
+      {"ListObjects", OffloadId::object_list, {}, {}, false},
+  };
+}
+
+class HeapScheduler : public ::testing::TestWithParam<NodeRequest> {
+ protected:
+  using Client = SchedulerFixture::Client;
+
+  // What every world begins with.
+  static void fill(SchedulerFixture& node, Client& client) {
+    for (int i = 0; i < 100; ++i) {
+      const std::string key = "key " + std::to_string(100 + i);
+      const std::string value(i % 7 == 0 ? 5000 : 20, 'v');
+      ASSERT_TRUE(node.call(client, request_of(OffloadId::put, node.map()), key, value).applied());
+    }
+  }
+};
+
+TEST_P(HeapScheduler, NoMemoryAtEveryAllocation) {
+  const NodeRequest& asked = GetParam();
+  constexpr std::int64_t kMost = 2000;
+  for (const auto failure : {FailingHeap::Failure::once, FailingHeap::Failure::for_good}) {
+    bool failed = true;
+    std::int64_t n = 0;
+    for (; failed && n < kMost; ++n) {
+      SCOPED_TRACE("allocation " + std::to_string(n) +
+                   (failure == FailingHeap::Failure::once ? " fails" : " and all others"));
+      SchedulerFixture node;
+      Client& other = node.connect();
+      fill(node, other);
+      Client& client = node.connect({1024, 1024, 1});
+      const std::string message =
+          message_of(request_of(asked.offload, asked.of_map ? node.map() : 0, 7, asked.argument),
+                     asked.key, asked.payload);
+      client->post(message);
+      client->ring();
+      FailingHeap heap(n, failure);
+      node.turns(200);
+      heap.stop();
+      failed = heap.failed();
+      Response response;
+      do {
+        response = node.wait(client);
+        ASSERT_NE(response.header.kind, 0) << "no answer came";
+      } while (!response.answers());
+      EXPECT_EQ(response.header.tag, 7u);
+      const Code code = response.code();
+      if (code != Code::invalid) {
+        EXPECT_EQ(code, Code::out_of_memory);
+        EXPECT_TRUE(failed);
+      }
+      EXPECT_EQ(node.broken(), 0);
+      // Others are served, and so is this client the next time.
+      EXPECT_TRUE(node.call(other, request_of(OffloadId::get, node.map()), "key 100").found());
+      const Response again = node.call(client, message);
+      EXPECT_EQ(again.code(), Code::invalid);
+      EXPECT_TRUE(node.run_until_idle());
+      const std::vector<std::string> wrong = node.audit();
+      EXPECT_TRUE(wrong.empty()) << wrong.front();
+      ASSERT_FALSE(HasFailure());
+    }
+    EXPECT_LT(n, kMost);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Requests, HeapScheduler, ::testing::ValuesIn(node_requests()),
+                         [](const auto& request) { return request.param.name; });
+
+}  // namespace
+}  // namespace espalier::test
