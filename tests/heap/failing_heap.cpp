@@ -75,6 +75,10 @@ void* operator new[](std::size_t bytes, std::align_val_t alignment,
   return take(bytes, static_cast<std::size_t>(alignment));
 }
 
+// g++ holds std::free() for a mismatch once it has these inlined; they are each other's match.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
 void operator delete(void* at) noexcept { std::free(at); }
 void operator delete[](void* at) noexcept { std::free(at); }
 void operator delete(void* at, std::size_t) noexcept { std::free(at); }

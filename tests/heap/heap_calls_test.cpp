@@ -83,7 +83,9 @@ espalier_code scan(CallWorld& world, std::uint32_t reverse, std::uint64_t limit)
   const espalier_code code =
       espalier_map_scan(world.map, bytes(""), bytes(""), &options, count_items, &world, nullptr);
   const std::uint64_t all = limit == 0 ? kItems : limit;
-  if (code == ESPALIER_OK) EXPECT_EQ(world.count, all);
+  if (code == ESPALIER_OK) {
+    EXPECT_EQ(world.count, all);
+  }
   return code;
 }
 
@@ -91,8 +93,9 @@ espalier_code get(CallWorld& world, int i) {
   std::uint32_t found = 0;
   const std::string key = key_of(i);
   const espalier_code code = espalier_map_get(world.map, bytes(key), world.item, &found);
-  if (code == ESPALIER_OK)
+  if (code == ESPALIER_OK) {
     EXPECT_EQ(espalier_item_value(world.item).size, i % 7 == 0 ? 5000u : 20u);
+  }
   return code;
 }
 
