@@ -7,23 +7,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/support/conformance_requests.hpp"
 #include "tests/support/node_fixture.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/store.hpp"
 
 namespace espalier::test {
 namespace {
-
-std::string text(const Error& error) {
-  return "error " + std::to_string(static_cast<int>(error.code)) + '/' +
-         std::to_string(error.detail);
-}
 
 /// One of the two: does what it is told, and says what came of it.
 class Side {
@@ -38,7 +33,7 @@ class Side {
   [[nodiscard]] Map& map() { return *map_; }
 
   std::string written(const Result<Written>& result) {
-    if (!result) return text(result.error());
+    if (!result) return error_text(result.error());
     std::string said = result->applied ? "applied" : "not applied";
     if (result->existed) said += ", existed";
     const bool versions = map_->options().versions;
@@ -50,12 +45,12 @@ class Side {
     return said;
   }
   [[nodiscard]] std::string found(const Result<std::optional<Found>>& result) const {
-    if (!result) return text(result.error());
+    if (!result) return error_text(result.error());
     if (!*result) return "nothing";
     return (*result)->value + known((*result)->version);
   }
   [[nodiscard]] std::string found(const Result<std::optional<FoundItem>>& result) const {
-    if (!result) return text(result.error());
+    if (!result) return error_text(result.error());
     if (!*result) return "nothing";
     return (*result)->key + ": " + (*result)->value + known((*result)->version);
   }
@@ -77,13 +72,13 @@ class Side {
           return taken < stop_after;
         },
         options);
-    if (!count) return text(count.error());
+    if (!count) return error_text(count.error());
     if (taken < stop_after) said += std::to_string(*count);
     return said;
   }
   void learn(Version version) { newest_ = std::max(newest_, version); }
   static std::string number(const Result<std::uint64_t>& result) {
-    return result ? std::to_string(*result) : text(result.error());
+    return result ? std::to_string(*result) : error_text(result.error());
   }
 
  private:
@@ -122,18 +117,8 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
     EXPECT_EQ(sides[0].map().stats().items, sides[1].map().stats().items);
   }
 
-  static std::string key(Random& random) {
-    if (random.one_in(60)) return {};
-    if (random.one_in(60)) return std::string(random.between(400, 700), 'k');
-    std::string made = "key" + std::to_string(random.below(700));
-    if (random.one_in(6)) made += std::string(random.below(60), 'x');
-    return made;
-  }
-  static std::string value(Random& random) {
-    if (random.one_in(500)) return std::string((16u << 20) + 1, 'l');
-    if (random.one_in(40)) return std::string(random.below(100'000), 'm');
-    return std::string(random.below(60), static_cast<char>('a' + random.below(26)));
-  }
+  static std::string key(Random& random) { return conformance_key(random); }
+  static std::string value(Random& random) { return conformance_value(random); }
 
   static std::string do_one(Side& side, Random& random) {
     switch (random.below(18)) {
@@ -228,7 +213,7 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
   static std::string use_snapshot(Side& side, Random& random) {
     if (!side.snapshot) {
       auto taken = side.map().snapshot();
-      if (!taken) return text(taken.error());
+      if (!taken) return error_text(taken.error());
       side.snapshot.emplace(std::move(*taken));
     }
     if (random.one_in(4)) {
@@ -254,16 +239,17 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
         options.node_bytes = random.one_in(5) ? 1000 : 1024;
         options.log_bytes = random.one_in(5) ? 63 : 256;
         const auto made = side.store().create_map(name, options);
-        return made ? made->name() + std::to_string(made->max_key_bytes()) : text(made.error());
+        return made ? made->name() + std::to_string(made->max_key_bytes())
+                    : error_text(made.error());
       }
       case 1: {
         if (name == "tested") return "kept";
         const auto dropped = side.store().drop_map(name);
-        return dropped ? "dropped" : text(dropped.error());
+        return dropped ? "dropped" : error_text(dropped.error());
       }
       case 2: {
         const auto opened = side.store().open_map(name);
-        return opened ? std::to_string(opened->options().node_bytes) : text(opened.error());
+        return opened ? std::to_string(opened->options().node_bytes) : error_text(opened.error());
       }
       default: {
         std::string all;
@@ -278,63 +264,18 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
     const std::string low = key(random);
     // An estimate is by the shape of the tree, which is not always the same.
     const auto estimated = side.map().count_estimate(low, key(random));
-    return estimated ? "some" : text(estimated.error());
+    return estimated ? "some" : error_text(estimated.error());
   }
 
-  /// Gathers completions by their tags.
-  struct Gather final : Handler {
-    void done(const Completion& completion) override {
-      std::string& text = said[completion.tag];
-      if (!completion.ok) text += test::text(completion.error);
-      text += completion.found ? "found " : "not found ";
-      if (completion.applied) {
-        text += "applied ";
-        newest = std::max(newest, completion.version);
-      }
-      text += std::to_string(static_cast<int>(completion.op)) + ' ';
-      text.append(completion.key).append(completion.value);
-      // Of a floor it is not said how many items are delivered.
-      if (completion.op != Op::floor) text += std::to_string(completion.items);
-    }
-    bool items(std::uint64_t tag, std::span<const Item> run) override {
-      for (const Item& item : run) said[tag].append(item.key).append("=").append(item.value);
-      return true;
-    }
-    std::map<std::uint64_t, std::string> said;
-    Version newest = 0;
-  };
-  // Requests of one run are concurrent: either reads of all kinds, or writes of different keys.
   static std::string pipeline(Side& side, Random& random) {
     auto opened = Pipeline::open(side.map(), static_cast<std::uint32_t>(random.between(1, 64)));
-    if (!opened) return text(opened.error());
-    const bool writes = random.one_in(2);
-    std::vector<Request> requests(random.below(40));
-    std::vector<std::string> keys;
-    std::vector<std::string> values;
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-      keys.push_back(writes ? "pipe" + std::to_string(i) : key(random));
-      values.push_back(random.one_in(3) ? std::string() : key(random));
-    }
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-      constexpr Op kReads[] = {Op::get,          Op::floor,      Op::scan,
-                               Op::scan_reverse, Op::scan_floor, Op::invalid};
-      constexpr Op kWrites[] = {Op::put, Op::insert, Op::update, Op::erase};
-      Request& request = requests[i];
-      request.op = writes ? random.pick(kWrites) : random.pick(kReads);
-      request.tag = i;
-      request.key = keys[i];
-      if (writes) request.value = values[i];
-      const bool scans =
-          request.op == Op::scan || request.op == Op::scan_reverse || request.op == Op::scan_floor;
-      if (scans) request.high = values[i];
-      if (random.one_in(3)) request.limit = static_cast<std::uint32_t>(random.below(30));
-    }
+    if (!opened) return error_text(opened.error());
+    const auto requests =
+        random.one_in(2) ? ConformanceRequests::writes(random) : ConformanceRequests::reads(random);
     Gather gather;
-    opened->run(requests, gather);
+    opened->run(requests.all(), gather);
     side.learn(gather.newest);
-    std::string all;
-    for (const auto& [tag, said] : gather.said) all += std::to_string(tag) + ' ' + said + '\n';
-    return all;
+    return gather.all();
   }
 };
 

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reads of the conformance workload, by a client that walks alone in a simulated fabric, beside
+// those of the embedded map that it walks: callers must not be able to tell which answered.
+//
+// One map is read both ways, so versions are compared as they are. Where the fabric loses a pair or
+// a walk gives up, the client asks again, as the library does.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/embedded.hpp"
+#include "fabric/sim/testing/two_ends.hpp"
+#include "place/one_sided_reader.hpp"
+#include "tests/support/conformance_requests.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/support/store.hpp"
+#include "tests/support/world_host.hpp"
+
+namespace espalier::test {
+namespace {
+
+using fabric::QueuePair;
+using fabric::sim::End;
+using fabric::sim::World;
+
+/// Gathers answers; takes back what was said by a walk that was not brought to an end.
+struct Repeating final : Gather {
+  void done(const Completion& completion) override {
+    const Code code = completion.ok ? Code::invalid : completion.error.code;
+    if (code != Code::contended && code != Code::connection_lost) return Gather::done(completion);
+    said.erase(completion.tag);
+    again.push_back(completion.tag);
+  }
+  std::vector<std::uint64_t> again;
+};
+
+/// A client of a map that lies in this process, at the other end of a simulated fabric.
+class SimulatedClient {
+ public:
+  SimulatedClient(std::uint64_t seed, const fabric::sim::Faults& faults, tree::MapCore& map)
+      : world_(seed, faults),
+        random_(seed + 1),
+        store_(map.store),
+        here_(world_.add_node("client")),
+        there_(world_.add_node(kHostName)) {
+    if (!there_->listen(kHostName)) throw std::runtime_error("the host cannot listen");
+    region_ = *there_->regions().offer({store_.region.at(0), store_.region.bytes()},
+                                       fabric::RemoteRights::read, 0);
+    remote_ = region_.remote();
+    wire::MapHeader header;
+    std::memcpy(&header, store_.region.at(map.header_offset), sizeof header);
+    view_ = *tree::MapView::read(header, map.header_offset, store_.region.bytes(), nullptr);
+  }
+  ~SimulatedClient() { close(); }
+
+  /// Asks until each is answered.
+  std::string answers(const std::vector<Request>& requests) {
+    Repeating gather;
+    for (const Request& request : requests) gather.again.push_back(request.tag);
+    while (!gather.again.empty()) {
+      if (!reader_) open();
+      std::vector<Request> asked;
+      for (const std::uint64_t tag : gather.again) asked.push_back(requests[tag]);
+      gather.again.clear();
+      reader_->submit(asked, gather);
+      finish();
+    }
+    return gather.all();
+  }
+
+  [[nodiscard]] const fabric::sim::Counts& counts() const { return world_.counts(); }
+
+ private:
+  void open() {
+    for (;;) {
+      ends_.emplace_back(std::make_unique<End>(*here_), std::make_unique<End>(*there_));
+      auto& [mine, other] = ends_.back();
+      if (fabric::sim::connect(world_, *mine, *other, kHostName)) break;
+      while (const auto request = there_->next_request()) there_->reject(*request);
+    }
+    place::OneSidedReader::Options options;
+    options.lanes = 4;
+    options.terms = kWorldTerms;
+    options.now_ns = [this] { return world_.now_ns(); };
+    End& mine = *ends_.back().first;
+    reader_ = std::make_unique<place::OneSidedReader>(*here_, *mine.pair, mine.sends, remote_,
+                                                      view_, options);
+  }
+  void finish() {
+    QueuePair& pair = *ends_.back().first->pair;
+    while (reader_->poll() != 0) {
+      if (const auto asked = reader_->lease().due(world_.now_ns())) answer(*asked);
+      if (pair.state() == QueuePair::State::error) reader_->fail();
+      here_->wait(random_.below(3000));
+    }
+    if (pair.state() == QueuePair::State::error) close();
+  }
+  // The host hears at once, and answers at once.
+  void answer(const place::LeaseGuard::Asked& asked) {
+    const std::uint64_t now = world_.now_ns();
+    if (asked.id == 0) {
+      const auto granted = store_.leases.grant(1, now);
+      lease_ = granted.id;
+      return reader_->lease().granted(granted.id, granted.epoch, now, now);
+    }
+    const auto renewed = store_.leases.renew(asked.id, asked.oldest, now);
+    ASSERT_TRUE(renewed);
+    reader_->lease().renewed(*renewed, now);
+  }
+  void close() {
+    if (!reader_) return;
+    reader_.reset();
+    if (lease_ != 0) store_.leases.end(std::exchange(lease_, 0));
+    auto& [mine, other] = ends_.back();
+    mine->pair.reset();
+    other->pair.reset();
+  }
+
+  World world_;
+  Random random_;
+  tree::StoreCore& store_;
+  std::unique_ptr<fabric::Endpoint> here_;
+  std::unique_ptr<fabric::Endpoint> there_;
+  fabric::Registration region_;
+  fabric::RemoteRegion remote_;
+  tree::MapView view_;
+  std::vector<std::pair<std::unique_ptr<End>, std::unique_ptr<End>>> ends_;
+  std::unique_ptr<place::OneSidedReader> reader_;
+  base::LeaseId lease_ = 0;
+};
+
+void write_some(Map& map, Random& random) {
+  for (std::uint64_t n = random.below(60); n != 0; --n) {
+    const std::string key = conformance_key(random);
+    if (random.one_in(3)) {
+      static_cast<void>(map.erase(key));
+    } else {
+      static_cast<void>(map.put(key, conformance_value(random)));
+    }
+  }
+}
+
+void compare(std::uint64_t seed, const fabric::sim::Faults& faults, const MapOptions& options) {
+  SCOPED_TRACE(seed_text(seed));
+  Store store = open_store();
+  auto map = store.create_map("tested", options);
+  ASSERT_TRUE(map);
+  SimulatedClient client(seed, faults, client::EmbeddedMap::of(*map).core());
+  auto pipeline = Pipeline::open(*map, 8);
+  ASSERT_TRUE(pipeline);
+  Random random(seed);
+  std::uint64_t found = 0;
+  for (std::uint64_t round = 0; round < steps_or(scaled(60)); ++round) {
+    write_some(*map, random);
+    const auto reads = ConformanceRequests::reads(random);
+    Gather expected;
+    pipeline->run(reads.all(), expected);
+    ASSERT_EQ(client.answers(reads.all()), expected.all()) << "round " << round;
+    found += expected.said.size();
+  }
+  EXPECT_GT(found, 0u);
+  if (faults.loss > 0) {
+    EXPECT_GT(client.counts().lost, 0u);
+  }
+}
+
+TEST(OneSidedSimConformance, AnswersAreTheSame) { compare(seed_from_environment(1), {}, {}); }
+
+TEST(OneSidedSimConformance, AnswersAreTheSameInSmallNodes) {
+  compare(seed_from_environment(2), {}, {.node_bytes = 512, .log_bytes = 64});
+}
+
+TEST(OneSidedSimConformance, AnswersAreTheSameInBadWeather) {
+  const std::uint64_t first = seed_from_environment(3);
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    compare(first + i, fabric::sim::Faults::harsh(), {.node_bytes = 1024, .log_bytes = 128});
+  }
+}
+
+}  // namespace
+}  // namespace espalier::test
