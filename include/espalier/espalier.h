@@ -52,7 +52,7 @@ typedef int32_t espalier_code;
 #define ESPALIER_INVALID_ARGUMENT 1  ///< an argument is outside what is allowed; nothing was done
 #define ESPALIER_KEY_TOO_LONG 2      ///< the key is empty, or too long for the map's node size
 #define ESPALIER_VALUE_TOO_LONG 3    ///< the value is longer than 16 MiB
-#define ESPALIER_OUT_OF_MEMORY 4     ///< the store or the process has none left; nothing was changed
+#define ESPALIER_OUT_OF_MEMORY 4     ///< the store or the process has none left; nothing changed
 #define ESPALIER_CONDITION_FAILED 5  ///< a condition did not hold; nothing was changed
 #define ESPALIER_SNAPSHOT_EXPIRED 6  ///< it held more memory than it may and was given up
 #define ESPALIER_ALREADY_EXISTS 7    ///< something has this name
@@ -196,9 +196,9 @@ typedef struct espalier_map_stats {
   uint64_t value_bytes;    ///< memory of out-of-line values
   uint64_t retired_bytes;  ///< memory unlinked and not yet free
   uint64_t log_merges;
-  uint64_t splits;  ///< of leaves
+  uint64_t splits;           ///< of leaves
   uint64_t redistributions;  ///< splits avoided by giving items to a sibling
-  uint64_t merges;  ///< of nodes
+  uint64_t merges;           ///< of nodes
   espalier_version_number read_version;
   espalier_version_number write_version;
   uint64_t snapshots;

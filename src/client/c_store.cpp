@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of the C API: stores, and the maps in them.
 #include <exception>
+#include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -14,10 +16,18 @@ using espalier::Result;
 
 namespace {
 
-// A handle of a map that was made or opened.
-Result<void> hand_out(Result<Map> map, const espalier_store& store, espalier_map** handle) {
+struct FreeRoom {
+  void operator()(void* room) const { ::operator delete(room); }
+};
+
+// A handle of the map that `reach` makes or opens. Room for it is taken first: a map that was made
+// is not left without a handle.
+template <class Reach>
+Result<void> hand_out(const espalier_store& store, espalier_map** handle, const Reach& reach) {
+  std::unique_ptr<void, FreeRoom> room(::operator new(sizeof(espalier_map)));
+  const Result<Map> map = reach();
   if (!map) return std::unexpected(map.error());
-  *handle = new espalier_map{*map, store.uses};
+  *handle = new (room.release()) espalier_map{*map, store.uses};
   return {};
 }
 
@@ -92,13 +102,15 @@ espalier_code espalier_map_create(espalier_store* store, espalier_bytes name,
                                            .log_bytes = known.log_bytes,
                                            .versions = known.versions != 0,
                                            .snapshot_bytes_max = known.snapshot_bytes_max};
-                  return hand_out(store->store.create_map(c::view(name), made_of), *store, map);
+                  return hand_out(*store, map,
+                                  [&] { return store->store.create_map(c::view(name), made_of); });
                 });
 }
 
 espalier_code espalier_map_open(espalier_store* store, espalier_bytes name, espalier_map** map) {
-  return c::run(__func__, {c::given(store, "store"), c::good(name, "name"), c::given(map, "map")},
-                [&] { return hand_out(store->store.open_map(c::view(name)), *store, map); });
+  return c::run(
+      __func__, {c::given(store, "store"), c::good(name, "name"), c::given(map, "map")},
+      [&] { return hand_out(*store, map, [&] { return store->store.open_map(c::view(name)); }); });
 }
 
 void espalier_map_close(espalier_map* map) { delete map; }

@@ -23,6 +23,11 @@ class EmbeddedMap final : public MapImpl {
   EmbeddedMap(std::shared_ptr<tree::MapCore> core, std::shared_ptr<CallContextPool> sessions)
       : core_(std::move(core)), sessions_(std::move(sessions)) {}
 
+  /// Room for the handle of a map that is made next: nothing but begin() may be called.
+  explicit EmbeddedMap(std::shared_ptr<CallContextPool> sessions)
+      : sessions_(std::move(sessions)) {}
+  void begin(std::shared_ptr<tree::MapCore> core) noexcept { core_ = std::move(core); }
+
   /// What stands behind a handle. Requires: its store is embedded.
   static EmbeddedMap& of(const Map& map) { return static_cast<EmbeddedMap&>(MapImpl::of(map)); }
 
@@ -53,7 +58,7 @@ class EmbeddedMap final : public MapImpl {
  private:
   Result<bool> scan_few(const Request& request, const ItemSink& sink);
 
-  const std::shared_ptr<tree::MapCore> core_;
+  std::shared_ptr<tree::MapCore> core_;
   const std::shared_ptr<CallContextPool> sessions_;
 };
 
@@ -119,6 +124,8 @@ class EmbeddedStore final : public StoreImpl {
   void trim() override;
 
  private:
+  using MapsById = std::unordered_map<std::uint32_t, std::unique_ptr<EmbeddedMap>>;
+  [[nodiscard]] MapsById::node_type handle_room();
   [[nodiscard]] MapImpl* behind_handles(std::shared_ptr<tree::MapCore> core);
 
   const std::shared_ptr<tree::StoreCore> shared_;  // with all tables that somebody holds
@@ -126,7 +133,7 @@ class EmbeddedStore final : public StoreImpl {
   base::Sequencers sequencers_;
   const std::shared_ptr<CallContextPool> sessions_;
   std::mutex mutex_;  // guards maps_, together with what the catalogue says; taken before its lock
-  std::unordered_map<std::uint32_t, std::unique_ptr<EmbeddedMap>> maps_;  // by id
+  MapsById maps_;
 };
 
 }  // namespace espalier::client

@@ -46,16 +46,23 @@ MapImpl* EmbeddedStore::behind_handles(std::shared_ptr<tree::MapCore> core) {
   return map.get();
 }
 
+// All that a handle of one more map needs, taken before there is the map: a call that has no memory
+// for it then has made none.
+EmbeddedStore::MapsById::node_type EmbeddedStore::handle_room() {
+  MapsById made;
+  made.emplace(0, std::make_unique<EmbeddedMap>(sessions_));
+  maps_.reserve(maps_.size() + 1);
+  return made.extract(made.begin());
+}
+
 Result<MapImpl*> EmbeddedStore::create_map(std::string_view name, const MapOptions& options) {
   const std::lock_guard lock(mutex_);
+  MapsById::node_type room = handle_room();
   auto core = tree::create_map(core_, name, options);
   if (!core) return std::unexpected(core.error());
-  try {
-    return behind_handles(*core);
-  } catch (...) {  // no memory for a handle: then there is no map either
-    static_cast<void>(core_.catalog.drop<tree::MapCore>(name));
-    throw;
-  }
+  room.key() = (*core)->id;
+  room.mapped()->begin(std::move(*core));
+  return maps_.insert(std::move(room)).position->second.get();
 }
 
 Result<MapImpl*> EmbeddedStore::open_map(std::string_view name) {

@@ -133,7 +133,7 @@ espalier_code run_pipeline(CallWorld& world) {
   return code == ESPALIER_OK && world.refusals != 0 ? ESPALIER_OUT_OF_MEMORY : code;
 }
 
-std::vector<HeapCall> heap_calls() {
+std::vector<HeapCall> calls_on_maps() {
   return {
       {"Gets", [](CallWorld& w) { return get(w, 5); }},
       {"GetsAStoredValue", [](CallWorld& w) { return get(w, 7); }},
@@ -172,6 +172,11 @@ std::vector<HeapCall> heap_calls() {
       {"Adds", [](CallWorld& w) { return espalier_map_add(w.map, bytes("counter"), 1, nullptr); },
        [](CallWorld& w) { espalier_map_erase(w.map, bytes("counter"), nullptr); }},
       {"WritesABatch", [](CallWorld& w) { return espalier_map_write(w.map, w.batch, nullptr); }},
+  };
+}
+
+std::vector<HeapCall> calls_that_make() {
+  return {
       {"MakesAnItem", [](CallWorld& w) { return espalier_item_create(&w.made_item); },
        [](CallWorld& w) { espalier_item_destroy(std::exchange(w.made_item, nullptr)); }},
       {"MakesABatch",
@@ -234,6 +239,12 @@ std::vector<HeapCall> heap_calls() {
          EXPECT_EQ(espalier_store_close(std::exchange(w.made_store, nullptr)), 0);
        }},
   };
+}
+
+std::vector<HeapCall> heap_calls() {
+  std::vector<HeapCall> all = calls_on_maps();
+  for (HeapCall& call : calls_that_make()) all.push_back(std::move(call));
+  return all;
 }
 
 /// The place of a store: in this process, or a node's.

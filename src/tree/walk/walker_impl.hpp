@@ -134,10 +134,6 @@ bool Walker<P>::prepare(Lane& lane) {
     case Op::scan_reverse:
     case Op::scan_floor:
       if (!prepare_scan(lane)) return false;
-      if (lane.goal == Goal::backward && !lane.scan.leaf.reserve_back()) {
-        refuse(lane, Code::out_of_memory);
-        return false;
-      }
       break;
     default: refuse(lane, Code::invalid_argument); return false;
   }
@@ -182,6 +178,10 @@ bool Walker<P>::prepare_scan(Lane& lane) {
     lane.scan.remaining = 0;
   }
   lane.key = lane.goal == Goal::forward ? lane.scan.low : lane.scan.high;
+  if (lane.goal == Goal::backward && !lane.scan.leaf.reserve_back()) {
+    refuse(lane, Code::out_of_memory);
+    return false;
+  }
   return true;
 }
 

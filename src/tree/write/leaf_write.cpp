@@ -293,15 +293,21 @@ WriteOutcome write_to_leaf(ThreadContext& context, MapCore& map, std::byte* leaf
     if (!context.cache.reserve(map.node_class, 1)) map.store.reclaimer.collect(context.cache);
   }
   const std::uint64_t early = planted(Bug::version_before_lock) ? map.clock.take() : 0;
+  const auto give_back_early = [&] {
+    if (early != 0) map.clock.done(early);
+  };
+  const auto leave = [&] {
+    unlock(leaf);
+    give_back_early();
+  };
   reached(Moment::before_lock);
   if (!try_lock(leaf)) {
-    if (early != 0) map.clock.done(early);
+    give_back_early();
     return outcome;
   }
   const NodeView node(leaf, map.geometry);
   if (node.superseded() != wire::kLive || !node.covers(*intent.key)) {
-    unlock(leaf);
-    if (early != 0) map.clock.done(early);
+    leave();
     outcome.status = WriteStatus::moved;
     return outcome;
   }
@@ -312,37 +318,33 @@ WriteOutcome write_to_leaf(ThreadContext& context, MapCore& map, std::byte* leaf
       holds(map, state, intent.condition) ? WriteStatus::done : WriteStatus::condition_failed;
   bool merged = false;
   if (outcome.applied && empties_leaf(map, node, intent)) {
-    unlock(leaf);
-    if (early != 0) map.clock.done(early);
+    leave();
     outcome.applied = false;
     outcome.status = WriteStatus::restructure;
     return outcome;
   }
   if (!outcome.applied) {
     outcome.wait_for = newest_version(node);
-    unlock(leaf);
-    if (early != 0) map.clock.done(early);
+    leave();
     return outcome;
   }
   if (log_has_room(node, 1, log_bytes(intent))) {
     append_and_unlock(map, leaf, intent, state, outcome, early);
   } else if (context.cache.reserved(map.node_class) == 0 &&
              !context.cache.reserve(map.node_class, 1)) {
-    unlock(leaf);
-    if (early != 0) map.clock.done(early);
+    leave();
     // An erase finds buffers that were put by, where the structure is changed.
     const bool erase = intent.op == Op::erase;
     outcome.applied = false;
     outcome.status = erase ? WriteStatus::restructure : WriteStatus::out_of_memory;
     return outcome;
   } else if (!merge_log(context, map, leaf, intent, state, outcome)) {
-    unlock(leaf);
-    if (early != 0) map.clock.done(early);
+    leave();
     outcome.status = WriteStatus::restructure;
     return outcome;
   } else {
     merged = true;
-    if (early != 0) map.clock.done(early);
+    give_back_early();
   }
   map.clock.done(outcome.version);
   if (merged) retire_leaf(context, map, leaf, outcome.version);
