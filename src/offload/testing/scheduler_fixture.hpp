@@ -144,8 +144,13 @@ class SchedulerFixture {
   }
   /// Whether everything that was in flight has come to its end.
   bool run_until_idle() {
-    for (int i = 0; i < kTimeout && !scheduler_->idle(); ++i) turn();
-    return scheduler_->idle();
+    return run_until([this] { return scheduler_->idle(); });
+  }
+  /// Turns until this holds. False: it never did.
+  template <class Condition>
+  bool run_until(const Condition& condition) {
+    for (int i = 0; i < kTimeout && !condition(); ++i) turn();
+    return condition();
   }
 
   [[nodiscard]] std::uint32_t map() const { return map_; }

@@ -122,6 +122,16 @@ void write_value(std::byte* at, std::uint32_t map_id, std::string_view value) {
   }
 }
 
+// Before the leaf is locked. False: nothing can be handed to the reclaimer.
+bool make_ready(ThreadContext& context, MapCore& map) {
+  if (!context.retired.reserve(2)) return false;  // for a leaf, and for a value
+  if (context.cache.reserved(map.node_class) == 0) {
+    // Not yet a failure: the log may have room.
+    if (!context.cache.reserve(map.node_class, 1)) map.store.reclaimer.collect(context.cache);
+  }
+  return true;
+}
+
 }  // namespace
 
 bool try_lock(std::byte* leaf) {
@@ -284,13 +294,9 @@ WriteOutcome write_to_leaf(ThreadContext& context, MapCore& map, std::byte* leaf
                            const WriteIntent& intent, const LeafProbe* known) noexcept {
   WriteOutcome outcome;
   map.clock.admit();
-  if (!context.retired.reserve(2)) {  // for this leaf, and for a value
+  if (!make_ready(context, map)) {
     outcome.status = WriteStatus::out_of_memory;
     return outcome;
-  }
-  if (context.cache.reserved(map.node_class) == 0) {
-    // Not yet a failure: the log may have room.
-    if (!context.cache.reserve(map.node_class, 1)) map.store.reclaimer.collect(context.cache);
   }
   const std::uint64_t early = planted(Bug::version_before_lock) ? map.clock.take() : 0;
   const auto give_back_early = [&] {
