@@ -92,10 +92,10 @@ class DevicePrograms : public ::testing::Test {
 
 TEST_F(DevicePrograms, CommandsWorkAsAtANode) {
   start_both();
-  EXPECT_EQ(run("seq 20000 | $E load --at unix:device --json -"), 0) << err_;
+  EXPECT_EQ(run(R"(seq 20000 | sed 's/.*/&\tv&/' | $E load --at unix:device --json -)"), 0) << err_;
   EXPECT_THAT(out_, HasSubstr("\"items\":20000,"));
   EXPECT_EQ(run("$E get --at unix:device 4711"), 0) << err_;
-  EXPECT_EQ(out_, "4711\t\n");
+  EXPECT_EQ(out_, "v4711\n");
   EXPECT_EQ(run("$E scan --at unix:device --keys-only --prefix 1999"), 0) << err_;
   const std::string scanned = out_;
   EXPECT_EQ(run("$E scan --at unix:host --keys-only --prefix 1999"), 0) << err_;
