@@ -166,7 +166,7 @@ TEST(OneSidedRules, AValueOutOfLineIsConfirmedToo) {
   options.map = {.node_bytes = 8192, .log_bytes = 512};
   options.one_in_long = 1;
   options.long_bytes = 2600;  // all in buffers of one class
-  expect_rejected(Bug::value_not_confirmed, [&] { return any_seed(options, 6); });
+  expect_rejected(Bug::value_not_confirmed, [&] { return any_seed(options, 20); });
 }
 
 // A log entry at the end of what was brought belongs to the items that follow.
