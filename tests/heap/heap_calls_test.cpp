@@ -72,7 +72,7 @@ struct HeapCall {
   std::function<espalier_code(CallWorld&)> call;
   std::function<void(CallWorld&)> undo = [](CallWorld&) {};
 
-  friend void PrintTo(const HeapCall& call, std::ostream* out) { *out << call.name; }
+  friend void PrintTo(const HeapCall& each, std::ostream* out) { *out << each.name; }
 };
 
 espalier_code scan(CallWorld& world, std::uint32_t reverse, std::uint64_t limit) {
