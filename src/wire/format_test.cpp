@@ -88,7 +88,7 @@ TEST(Format, NodeHeaderFieldsOfTheSecondLine) {
   EXPECT_EQ(header.log_begin, 0x6D6Cu);
   EXPECT_EQ(header.log_end, 0x6F6Eu);
   EXPECT_EQ(header.old2_low_key_prefix, 0x7776757473727170u);
-  EXPECT_EQ(header.reserved, 0x7F7E7D7C7B7A7978u);
+  EXPECT_EQ(header.self_ref, 0x7F7E7D7C7B7A7978u);
 }
 
 TEST(Format, NodeKinds) {

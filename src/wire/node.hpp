@@ -40,35 +40,35 @@ enum class NodeKind : std::uint8_t { invalid = 0, leaf = 1, interior = 2 };
 /// chunk to read; the second is for scans, writers and walkers that came to the wrong place.
 struct NodeHeader {
   std::uint32_t map_id;
-  std::uint32_t generation;     // see BufferHeader
-  std::uint64_t created;        // version at which this state of the node came to be
-  std::uint64_t superseded;     // kLive, or the version at which it stopped being current
+  std::uint32_t generation;       // see BufferHeader
+  std::uint64_t created;          // version at which this state of the node came to be
+  std::uint64_t superseded;       // kLive, or the version at which it stopped being current
   std::uint64_t low_key_prefix;   // first 8 bytes of the low fence, zero padded, big-endian
   std::uint64_t high_key_prefix;  // same of the high fence; all ones if there is none
   std::uint64_t key_prefix_base;  // heads are normalised: see key_prefix_shift
-  std::uint64_t lock;           // see LockWord
+  std::uint64_t lock;             // see LockWord
   NodeKind kind;
-  std::uint8_t level;           // 0 in leaves
+  std::uint8_t level;  // 0 in leaves
   std::uint8_t
-      key_prefix_shift;         // head = saturate((first 8 bytes after the prefix) - base) << shift
-  std::uint8_t chunks;          // chunks in use (leaf), groups in use (interior)
-  std::uint16_t prefix_bytes;   // all keys of the node share so many first bytes
-  std::uint16_t sorted_end;     // leaf: end of the sorted block; interior: begin of the key slots
+      key_prefix_shift;        // head = saturate((first 8 bytes after the prefix) - base) << shift
+  std::uint8_t chunks;         // chunks in use (leaf), groups in use (interior)
+  std::uint16_t prefix_bytes;  // all keys of the node share so many first bytes
+  std::uint16_t sorted_end;    // leaf: end of the sorted block; interior: begin of the key slots
 
   std::uint64_t old_ref;        // state before `created`; below old2_low if there are two
   std::uint64_t old2_ref;       // after a merge: state before `created` from old2_low on
   std::uint64_t successor_ref;  // set with `superseded`: where the low end of the range went
   Lid lid;
-  Lid left;                     // neighbours on the leaf level: hints, never trusted
+  Lid left;  // neighbours on the leaf level: hints, never trusted
   Lid right;
-  std::uint16_t low_bytes;      // length of the low fence; 0: below all keys
-  std::uint16_t high_bytes;     // length of the high fence; 0: above all keys
-  std::uint16_t fence_begin;    // the low fence begins here, the high fence follows it
-  std::uint16_t items;          // items of the sorted block; children of an interior node
+  std::uint16_t low_bytes;    // length of the low fence; 0: below all keys
+  std::uint16_t high_bytes;   // length of the high fence; 0: above all keys
+  std::uint16_t fence_begin;  // the low fence begins here, the high fence follows it
+  std::uint16_t items;        // items of the sorted block; children of an interior node
   std::uint16_t log_begin;
-  std::uint16_t log_end;        // bytes from here on are not log
+  std::uint16_t log_end;              // bytes from here on are not log
   std::uint64_t old2_low_key_prefix;  // first 8 bytes of the low fence of old2
-  std::uint64_t reserved;       // 0
+  std::uint64_t self_ref;             // this buffer, for who was led here by somebody else
 };
 
 static_assert(sizeof(NodeHeader) == 128);
@@ -90,6 +90,7 @@ static_assert(offsetof(NodeHeader, lid) == 88);
 static_assert(offsetof(NodeHeader, low_bytes) == 100);
 static_assert(offsetof(NodeHeader, log_begin) == 108);
 static_assert(offsetof(NodeHeader, old2_low_key_prefix) == 112);
+static_assert(offsetof(NodeHeader, self_ref) == 120);
 
 /// Lock bit, sequence, and fill of the log in one word, so that a writer publishes an entry, moves
 /// the sequence on and unlocks with one store [Honeycomb §3.4].
@@ -134,8 +135,8 @@ inline constexpr std::uint32_t kLogBytesMax = 2048;
 /// as far in the future (DESIGN §2.1 rule 3).
 struct LogEntry {
   std::uint64_t version;
-  std::uint16_t reserved;    // 0
-  std::uint8_t order_hint;   // its place in key order among the entries before it
+  std::uint16_t reserved;   // 0
+  std::uint8_t order_hint;  // its place in key order among the entries before it
   std::uint8_t flags;
   std::uint16_t key_bytes;
   std::uint16_t value_bytes;  // kOutOfLine: a ValueRef follows the key

@@ -226,6 +226,7 @@ void write_fences(std::byte* buffer, const Geometry& g, const NodeFrame& frame,
   header.old_ref = frame.old_ref.bits;
   header.old2_ref = frame.old2_ref.bits;
   header.old2_low_key_prefix = frame.old2_low_key_prefix;
+  header.self_ref = frame.self.bits;
 }
 
 void build_leaf(std::byte* buffer, const Geometry& g, std::span<const Record> records,

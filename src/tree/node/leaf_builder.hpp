@@ -94,6 +94,7 @@ struct NodeFrame {
   wire::Ref old_ref{};
   wire::Ref old2_ref{};
   std::uint64_t old2_low_key_prefix = 0;
+  wire::Ref self{};  // the buffer that it is laid out in
 };
 
 /// A leaf's sorted block as it was laid out.

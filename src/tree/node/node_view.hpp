@@ -114,6 +114,8 @@ class NodeView {
   [[nodiscard]] wire::Ref successor_ref() const {
     return {base::load_shared<std::uint64_t>(at_ + offsetof(wire::NodeHeader, successor_ref))};
   }
+  /// What it says of the buffer that it lies in.
+  [[nodiscard]] wire::Ref self_ref() const { return {load(&wire::NodeHeader::self_ref)}; }
   [[nodiscard]] wire::Lid lid() const { return load(&wire::NodeHeader::lid); }
   [[nodiscard]] wire::Lid left() const {
     return base::load_shared<wire::Lid>(at_ + offsetof(wire::NodeHeader, left));

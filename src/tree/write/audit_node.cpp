@@ -14,7 +14,8 @@ void audit_identity(NodeAudit& a) {
                   "its generation is not the one that the page table expects");
   a.report.expect(a.header.superseded == wire::kLive, "it is in the tree but not live");
   a.report.expect(!wire::LockWord{a.header.lock}.locked(), "it is locked");
-  a.report.expect(a.header.reserved == 0, "its reserved word is not 0");
+  a.report.expect(a.header.self_ref == a.place.ref.bits,
+                  "its reference to itself is not what the page table says");
 }
 
 bool audit_shape(NodeAudit& a) {

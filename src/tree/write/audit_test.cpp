@@ -89,7 +89,8 @@ TEST_F(AuditTest, RefusesWrongIdentity) {
                "its generation is not the one that the page table expects");
   expect_field(leaf_, &H::superseded, std::uint64_t{0}, "it is in the tree but not live");
   expect_field(leaf_, &H::lock, field(leaf_, &H::lock) | 1, "it is locked");
-  expect_field(leaf_, &H::reserved, std::uint64_t{1}, "its reserved word is not 0");
+  expect_field(leaf_, &H::self_ref, field(leaf_, &H::self_ref) + 1,
+               "its reference to itself is not what the page table says");
 }
 
 TEST_F(AuditTest, RefusesWrongShape) {
@@ -390,7 +391,7 @@ TEST_F(AuditTest, AccountsForTheBuffersOfAllMaps) {
 
 TEST_F(AuditTest, StopsAfterSoManyComplaints) {
   const std::uint64_t one = 1;
-  std::memcpy(leaf_ + offsetof(H, reserved), &one, sizeof one);
+  std::memcpy(leaf_ + offsetof(H, self_ref), &one, sizeof one);
   tree_.map().items.add(0, 5);
   EXPECT_EQ(audit(tree_.map(), 1).size(), 1u);
   EXPECT_EQ(audit(tree_.map(), 20).size(), 2u);
@@ -405,7 +406,7 @@ TEST_F(AuditTest, FindsNearlyEveryChangedByte) {
            (at >= offsetof(H, created) && at < offsetof(H, superseded)) ||
            (at >= offsetof(H, old_ref) && at < offsetof(H, successor_ref)) ||
            (at >= offsetof(H, left) && at < offsetof(H, low_bytes)) ||
-           (at >= offsetof(H, old2_low_key_prefix) && at < offsetof(H, reserved));
+           (at >= offsetof(H, old2_low_key_prefix) && at < offsetof(H, self_ref));
   };
   std::vector<std::uint32_t> unnoticed;
   for (std::uint32_t at = 0; at < g().node_bytes; ++at) {

@@ -191,6 +191,7 @@ std::vector<Child> Change::replace_leaves(std::span<std::byte* const> olds,
     frame.left = i == 0 ? first.left() : lids[i - 1];
     frame.right = last ? view(olds.back()).right() : lids[i + 1];
     std::byte* buffer = take_buffer();
+    frame.self = map_->ref_of(buffer);
     build_leaf(buffer, map_->geometry, records.subspan(cuts[i], end - cuts[i]), frame);
     built_.push_back({buffer, 0, lids[i], !in_place});
     children.push_back({low, lids[i]});
@@ -230,6 +231,7 @@ std::vector<Child> Change::build_layer(std::uint32_t level, std::span<const Chil
       NodeFrame frame = frame_for(olds, part_low, last ? high : children[at + count].separator);
       frame.lid = map_->table.allocate();
       std::byte* buffer = take_buffer();
+      frame.self = map_->ref_of(buffer);
       build_interior(buffer, map_->geometry, level, children.subspan(at, count), frame);
       built_.push_back({buffer, level, frame.lid, true});
       layer.push_back({part_low, frame.lid});
@@ -245,6 +247,7 @@ void Change::rebuild(std::byte* node, std::span<const Child> children) {
   NodeFrame frame = frame_for({&node, 1}, old.low_fence(), old.high_fence());
   frame.lid = old.lid();
   std::byte* buffer = take_buffer();
+  frame.self = map_->ref_of(buffer);
   build_interior(buffer, map_->geometry, old.level(), children, frame);
   built_.push_back({buffer, old.level(), frame.lid, false});
   dead_.push_back({node, 0});
@@ -263,6 +266,7 @@ void Change::grow_root(std::byte* root, std::span<const Child> children) {
   if (planted(Bug::root_without_predecessor)) frame.old_ref = {};
   frame.lid = map_->root;
   std::byte* buffer = take_buffer();
+  frame.self = map_->ref_of(buffer);
   build_interior(buffer, map_->geometry, level, layer, frame);
   built_.push_back({buffer, level, frame.lid, false});
   if (!leaf) dead_.push_back({root, 0});

@@ -74,7 +74,8 @@ bool merge_log(ThreadContext& context, MapCore& map, std::byte* leaf, const Writ
   const auto offset = context.cache.allocate(map.node_class);
   ESPALIER_ASSERT(offset.has_value());  // reserved before the lock was taken
   std::byte* buffer = map.at(*offset);
-  NodeFrame frame{map.id, old.lid(), old.left(), old.right(), low, high, map.ref_of(leaf), {}, 0};
+  NodeFrame frame{map.id, old.lid(),        old.left(), old.right(), low,
+                  high,   map.ref_of(leaf), {},         0,           map.ref_of(buffer)};
   if (planted(Bug::no_predecessor) || !map.options.versions) frame.old_ref = {};
   merge.build(buffer, frame);
 

@@ -54,6 +54,7 @@ Result<void> MapCore::make_root() {
   NodeFrame frame;
   frame.map_id = id;
   frame.lid = root;
+  frame.self = ref_of(at(*buffer));
   build_leaf(at(*buffer), geometry, {}, frame);
   go_live(at(*buffer), 0);
   table.set(root, ref_of(at(*buffer)));
