@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/exposed_epoch.hpp"
 #include "client/answer.hpp"
 #include "client/embedded.hpp"
 #include "tree/node/planted_tree_bugs.hpp"
@@ -32,18 +33,6 @@ class LetGo {
 struct SessionReturn {
   CallContextPool* sessions;
   void operator()(CallContext* session) const { sessions->release(session); }
-};
-
-// An exposed epoch, for as long as this lives.
-class Exposed {
- public:
-  explicit Exposed(base::EpochSlot& slot) : slot_(slot) { slot_.enter(); }
-  ~Exposed() { slot_.exit(); }
-  Exposed(const Exposed&) = delete;
-  Exposed& operator=(const Exposed&) = delete;
-
- private:
-  base::EpochSlot& slot_;
 };
 
 Result<std::uint64_t> run_count(Runner& runner, std::string_view low, std::string_view high) {
@@ -190,7 +179,7 @@ Result<std::unique_ptr<SnapshotImpl>> EmbeddedMap::snapshot() {
 
 EmbeddedSnapshot::EmbeddedSnapshot(EmbeddedMap& map, base::EpochSlot& slot) : map_(map) {
   std::string owner = "process " + std::to_string(getpid());
-  const Exposed exposed(slot);
+  const base::ExposedEpoch exposed(slot);
   held_ =
       map.core().store.reclaimer.hold(map.core(), map.core().clock.released(), std::move(owner));
 }

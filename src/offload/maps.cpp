@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "base/exposed_epoch.hpp"
 #include "offload/connection.hpp"
 #include "offload/object_calls.hpp"
 #include "offload/payload_reader.hpp"
@@ -54,11 +55,12 @@ Next map_stats(Call& call) {
 Next snapshot_open(Call& call) {
   HostMap& map = call.host_map();
   if (!map.keeps_versions()) return call.fail({Code::unsupported, 0, 0});
-  map.calls.slot.enter();
-  const std::uint64_t version = map.released();
-  auto snapshot = map.hold(version, call.connection().peer);
-  map.calls.slot.exit();
-  const auto number = call.connection().hold(std::move(snapshot));
+  std::uint64_t version = 0;
+  const auto number = [&] {
+    const base::ExposedEpoch exposed(map.calls.slot);
+    version = map.released();
+    return call.connection().hold(map.hold(version, call.connection().peer));
+  }();
   if (!number) return call.fail(number.error());
   wire::ResponseHeader header{};
   header.version = *number;
