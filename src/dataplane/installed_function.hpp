@@ -29,6 +29,7 @@ struct EntryChange {
   std::uint32_t keyed_key = 0;
   EntryPlace place;
   std::uint64_t address = 0;
+  friend bool operator==(const EntryChange&, const EntryChange&) = default;
 };
 
 class InstalledFunction {

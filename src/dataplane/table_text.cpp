@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "dataplane/text_reader.hpp"
+
 namespace espalier::dataplane {
 namespace {
 
@@ -29,62 +31,6 @@ void put_way(std::string& into, const Way& way) {
     put(into, way.next);
   }
 }
-
-// Takes a text apart: lines, and words of a line.
-class Reader {
- public:
-  explicit Reader(std::string_view text) : rest_(text) {}
-
-  /// Goes to the next line that says something. Returns whether there is one.
-  bool next_line() {
-    while (!rest_.empty()) {
-      const std::size_t end = std::min(rest_.find('\n'), rest_.size());
-      line_ = rest_.substr(0, end);
-      rest_.remove_prefix(std::min(end + 1, rest_.size()));
-      ++number_;
-      skip_blanks();
-      if (!line_.empty() && line_.front() != '#') return true;
-    }
-    line_ = {};
-    return false;
-  }
-  [[nodiscard]] std::size_t number() const { return number_; }
-  [[nodiscard]] bool at_end() const { return line_.empty(); }
-  std::string_view word() {
-    const std::size_t end = std::min(line_.find_first_of(" \t\r"), line_.size());
-    const std::string_view found = line_.substr(0, end);
-    line_.remove_prefix(end);
-    skip_blanks();
-    return found;
-  }
-  template <class T>
-  bool number(T& into, int base = 10) {
-    return parse(word(), into, base);
-  }
-  bool way(Way& into) {
-    const std::string_view found = word();
-    const std::size_t arrow = found.find('>');
-    into.next = kNoNode;
-    if (!parse(found.substr(0, arrow), into.address, 16)) return false;
-    return arrow == std::string_view::npos ||
-           (parse(found.substr(arrow + 1), into.next, 10) && into.next != kNoNode);
-  }
-
- private:
-  void skip_blanks() {
-    line_.remove_prefix(std::min(line_.find_first_not_of(" \t\r"), line_.size()));
-  }
-  template <class T>
-  static bool parse(std::string_view word, T& into, int base) {
-    const char* const end = word.data() + word.size();
-    const auto read = std::from_chars(word.data(), end, into, base);
-    return !word.empty() && read.ec == std::errc() && read.ptr == end;
-  }
-
-  std::string_view rest_;
-  std::string_view line_;
-  std::size_t number_ = 0;
-};
 
 class Parser {
  public:
@@ -175,7 +121,7 @@ class Parser {
     return nullptr;
   }
 
-  Reader reader_;
+  TextReader reader_;
   IndexTables made_;
   bool has_root_ = false;
 };

@@ -31,6 +31,7 @@ void add_stats_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_top_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_ping_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_fabric_command(CLI::App& app, Environment& environment, Action& chosen);
+void add_switch_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_table_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_bench_command(CLI::App& app, Environment& environment, Action& chosen);
 

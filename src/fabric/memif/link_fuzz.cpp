@@ -185,7 +185,7 @@ class Hostile {
     static Arrivals arrivals;
     arrivals.clear();
     const std::byte* const begin = arrivals.take(0).data();
-    std::vector<std::span<const std::byte>> frames;
+    std::vector<std::span<std::byte>> frames;
     link->in().take(most, arrivals, frames);
     want(frames.size() <= most, "more frames come than were asked for");
     for (const auto frame : frames) {

@@ -150,7 +150,7 @@ class Port final : public MemifPort {
   std::vector<std::byte> lost_;  // where packets are written that go nowhere
 
   Arrivals arrivals_;
-  std::vector<std::span<const std::byte>> frames_;
+  std::vector<std::span<std::byte>> frames_;
   std::vector<roce::Arrived> burst_;
   MemifCounters counters_;
 };

@@ -213,7 +213,7 @@ void ReceivingRing::fall_asleep() {
 }
 
 void ReceivingRing::take(std::size_t most, Arrivals& arrivals,
-                         std::vector<std::span<const std::byte>>& frames) {
+                         std::vector<std::span<std::byte>>& frames) {
   if (broken_) return;
   const bool own = !own_slots_.empty();
   const std::uint16_t come = ahead(own ? ring_.tail() : ring_.head(), taken_);

@@ -108,7 +108,8 @@ class SendingRing {
   bool broken_ = false;
 };
 
-/// Frames that were copied out; their memory is used again with the next burst.
+/// Frames that were copied out, the receiver's to change; their memory is used again with the next
+/// burst.
 class Arrivals {
  public:
   static constexpr std::size_t kFramesMax = 64;
@@ -141,7 +142,7 @@ class ReceivingRing {
 
   /// Copies out as many frames as have come, at most `most`, and gives back their room. Those that
   /// no frame of ours can be are skipped, and counted. Requires: most <= Arrivals::kFramesMax.
-  void take(std::size_t most, Arrivals& arrivals, std::vector<std::span<const std::byte>>& frames);
+  void take(std::size_t most, Arrivals& arrivals, std::vector<std::span<std::byte>>& frames);
   [[nodiscard]] std::uint64_t skipped() const { return skipped_; }
   [[nodiscard]] bool broken() const { return broken_; }
 

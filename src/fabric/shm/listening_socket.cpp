@@ -27,8 +27,9 @@ std::optional<SocketFile> find_socket(const std::string& path) {
   return SocketFile{found.st_dev, found.st_ino};
 }
 
-memory::Descriptor make_socket() {
-  return memory::Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+memory::Descriptor make_socket(ListeningSocket::Kind kind) {
+  const int type = kind == ListeningSocket::Kind::stream ? SOCK_STREAM : SOCK_SEQPACKET;
+  return memory::Descriptor(socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 // Of those who start at one place at a time, one after the other finds out who is there: else each
@@ -48,22 +49,23 @@ memory::Descriptor lock_folder_of(const std::string& path) {
 
 }  // namespace
 
-Result<ListeningSocket> ListeningSocket::open(std::string_view path, mode_t mode) {
+Result<ListeningSocket> ListeningSocket::open(std::string_view path, mode_t mode, Kind kind) {
   const auto address = base::UnixAddress::file(path);
   if (!address) return std::unexpected(address.error());
   const std::string name(path);
   memory::Descriptor alone = lock_folder_of(name);
   {
-    const memory::Descriptor probe = make_socket();
+    const memory::Descriptor probe = make_socket(kind);
     if (!probe) return base::refused_by_system();
-    if (connect(probe.number(), address->get(), address->bytes()) == 0 || errno == EAGAIN) {
+    if (connect(probe.number(), address->get(), address->bytes()) == 0 || errno == EAGAIN ||
+        errno == EPROTOTYPE) {  // of the other kind, and alive
       return fail(Code::already_exists);
     }
     // A file that is no socket refuses in the same way, and may be somebody's data.
     if (errno == ECONNREFUSED && find_socket(name)) unlink(name.c_str());
   }
   ListeningSocket made;
-  made.socket_ = make_socket();
+  made.socket_ = make_socket(kind);
   if (!made.socket_) return base::refused_by_system();
   if (bind(made.number(), address->get(), address->bytes()) != 0) {
     return base::refused_by_system();

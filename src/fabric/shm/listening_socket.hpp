@@ -7,6 +7,7 @@
 
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,11 +20,15 @@ namespace espalier::fabric::shm {
 
 class ListeningSocket {
  public:
+  /// What goes over its connections.
+  enum class Kind : std::uint8_t { messages, stream };
+
   /// Makes the file and listens. A socket that nobody answers any more is removed first; what
   /// lives, or is no socket, is not. `mode`: the permissions of the file, from the first connection
   /// on; as it is, only this user may connect. Errors: invalid_argument (no path of a socket),
   /// already_exists (another process listens there), system (detail: errno).
-  static Result<ListeningSocket> open(std::string_view path, mode_t mode = S_IRUSR | S_IWUSR);
+  static Result<ListeningSocket> open(std::string_view path, mode_t mode = S_IRUSR | S_IWUSR,
+                                      Kind kind = Kind::messages);
   ListeningSocket(ListeningSocket&& other) noexcept
       : path_(std::exchange(other.path_, {})),
         file_(other.file_),

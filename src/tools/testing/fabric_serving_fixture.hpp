@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: `espalier fabric serve` on a thread of its own, on files in memory.
+// For tests: `espalier fabric serve`, or another command that runs until it is told to stop, on a
+// thread of its own, on files in memory.
 #pragma once
 
 #include <condition_variable>
@@ -20,11 +21,12 @@ namespace espalier::tools {
 /// A command that serves until this ends, or stop().
 class Serving {
  public:
-  explicit Serving(std::vector<std::string> arguments, std::string content = "") {
+  explicit Serving(std::vector<std::string> arguments, std::string content = "",
+                   const std::vector<std::string>& command = {"fabric", "serve"}) {
     tool_.has_fabric = true;
     tool_.files.contents["content"] = std::move(content);
     tool_.notice_stop = [this] { return std::make_unique<Stop>(*this); };
-    arguments.insert(arguments.begin(), {"fabric", "serve"});
+    arguments.insert(arguments.begin(), command.begin(), command.end());
     thread_ = std::thread([this, arguments = std::move(arguments)] {
       exit_code_ = tool_.run(arguments);
       publish("");  // it has failed

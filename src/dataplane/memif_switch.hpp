@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// A switch between clients and a node, each at the far end of a memif link (fabric/memif/link.hpp):
+// what clients send goes through the packet function on its way to the node.
+//
+//   client -- link n --> clients' socket | switch | node's socket -- link n --> node
+//
+// A client's link has the same number behind the switch, so addresses stay as they are and neither
+// end knows of the switch. The link to the node is made when a client comes and ends with the
+// client's, and the other way round; a number that somebody has at the node already is refused to
+// clients for a while, so that they take another. All packets of a pair take one way and keep their
+// order. Frames that find no room are lost, as in any switch.
+//
+// Only frames towards the node are rewritten: keys are the node's, and a client may offer memory by
+// a key of the same number.
+//
+// Thread: one at a time, but for wake() and counters().
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "dataplane/installed_function.hpp"
+#include "espalier/error.hpp"
+
+namespace espalier::dataplane {
+
+struct SwitchCounters {
+  /// READs that were redirected by so many sets, the last entry being for those and more.
+  static constexpr std::size_t kSetsMax = 8;
+
+  std::uint64_t to_node = 0;  // frames that went on
+  std::uint64_t to_clients = 0;
+  std::uint64_t lost = 0;        // for want of room, or of a link
+  std::uint64_t links_up = 0;    // came up, from client to node
+  std::uint64_t links_down = 0;  // ended, after they had been up
+  std::array<std::uint64_t, kSetsMax + 1> redirected{};
+};
+
+class MemifSwitch {
+ public:
+  struct Options {
+    std::string clients;  // the socket that it listens at
+    std::string node;     // the one that it connects to
+  };
+
+  /// `function` outlives it. The node need not be there yet: clients come through when it is.
+  /// Errors: invalid_argument (no path of a socket), already_exists (a process listens at
+  /// `clients`), system.
+  static Result<std::unique_ptr<MemifSwitch>> open(const Options& options,
+                                                   InstalledFunction& function);
+  MemifSwitch() = default;
+  MemifSwitch(const MemifSwitch&) = delete;
+  MemifSwitch& operator=(const MemifSwitch&) = delete;
+  virtual ~MemifSwitch() = default;
+
+  /// Moves at most a burst of each link in each direction. Returns how many frames came.
+  virtual std::size_t poll() = 0;
+  /// Sleeps until a frame or a client comes, or wake(), or for so long.
+  virtual void wait(std::uint64_t timeout_ns) = 0;
+  virtual void wake() = 0;
+  /// As of some moment during the call.
+  [[nodiscard]] virtual SwitchCounters counters() const = 0;
+  /// Links from client to node that are up. As counters().
+  [[nodiscard]] virtual std::size_t links() const = 0;
+};
+
+}  // namespace espalier::dataplane

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/switch_program.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "dataplane/text_reader.hpp"
+
+namespace espalier::dataplane {
+namespace {
+
+constexpr std::string_view kTitle = "espalier-switch 1";
+
+void put_word(std::string& into, std::uint64_t number, int base) {
+  char digits[24];
+  into += ' ';
+  into.append(digits, std::to_chars(digits, digits + sizeof digits, number, base).ptr);
+}
+
+/// A map's part of a text: its keys, and where its tables begin.
+struct Section {
+  MapKeys keys;
+  std::size_t line = 0;   // behind that of the keys
+  std::size_t begin = 0;  // of the tables
+};
+
+std::unexpected<TextFault> refuse(std::size_t line, std::string reason) {
+  return std::unexpected(TextFault{line, std::move(reason)});
+}
+
+bool exists(const IndexTables& tables, const EntryPlace& place) {
+  if (place.set == EntryPlace::kRoot) return place.node < tables.ways.size();
+  if (place.set >= tables.sets.size()) return false;
+  const NodeSet& set = tables.sets[place.set];
+  return place.node < set.size() && place.way < set[place.node].way_count;
+}
+
+}  // namespace
+
+std::expected<SwitchProgram, TextFault> SwitchProgram::parse(std::string_view text) {
+  TextReader reader(text);
+  if (!reader.next_line() || reader.word() != "espalier-switch" || reader.word() != "1" ||
+      !reader.at_end()) {
+    return refuse(reader.number(), "the text does not begin with 'espalier-switch 1'");
+  }
+  SwitchProgram program;
+  std::optional<Section> section;
+  // Takes the section that ends here.
+  const auto take = [&](std::size_t end) -> std::expected<void, TextFault> {
+    if (!section) return {};
+    auto tables = parse_tables(text.substr(section->begin, end - section->begin));
+    if (!tables) {
+      TextFault fault = std::move(tables.error());
+      fault.line += section->line;
+      return std::unexpected(std::move(fault));
+    }
+    if (!program.add({section->keys, *std::move(tables)})) {
+      return refuse(section->line, "a map has this key already, or there are more than 64 maps");
+    }
+    return {};
+  };
+  while (reader.next_line()) {
+    const bool is_map = reader.word() == "map";
+    if (!is_map && section) continue;  // of its tables
+    if (!is_map) return refuse(reader.number(), "wanted: map KEYED REDIRECT");
+    if (auto taken = take(reader.line_begin()); !taken) return std::unexpected(taken.error());
+    section.emplace();
+    if (!reader.number(section->keys.keyed, 16) || !reader.number(section->keys.redirect, 16) ||
+        !reader.at_end()) {
+      return refuse(reader.number(), "wanted: map KEYED REDIRECT, two numbers of 32 bits");
+    }
+    section->line = reader.number();
+    section->begin = reader.line_end();
+  }
+  if (auto taken = take(text.size()); !taken) return std::unexpected(taken.error());
+  return program;
+}
+
+std::string SwitchProgram::text() const {
+  std::string text(kTitle);
+  text += '\n';
+  for (const SwitchMap& map : maps_) {
+    text += "map";
+    put_word(text, map.keys.keyed, 16);
+    put_word(text, map.keys.redirect, 16);
+    text += '\n';
+    text += to_text(map.tables);
+  }
+  return text;
+}
+
+bool SwitchProgram::add(SwitchMap map) {
+  const bool known = std::ranges::any_of(
+      maps_, [&](const SwitchMap& other) { return other.keys.keyed == map.keys.keyed; });
+  if (known || maps_.size() == kMapsMax) return false;
+  maps_.push_back(std::move(map));
+  return true;
+}
+
+PacketFunction SwitchProgram::function() const {
+  PacketFunction function;
+  for (const SwitchMap& map : maps_) function.add(map.keys, map.tables);
+  return function;
+}
+
+std::expected<std::vector<EntryChange>, TextFault> SwitchProgram::parse_changes(
+    std::string_view text) const {
+  TextReader reader(text);
+  std::vector<EntryChange> changes;
+  while (reader.next_line()) {
+    EntryChange change;
+    bool good = reader.word() == "change" && reader.number(change.keyed_key, 16);
+    const std::string_view where = reader.word();
+    if (where == "way") {
+      good = good && reader.number(change.place.node);
+    } else {
+      good = good && where == "set" && reader.number(change.place.set) &&
+             change.place.set != EntryPlace::kRoot && reader.number(change.place.node) &&
+             reader.number(change.place.way);
+    }
+    if (!good || !reader.number(change.address, 16) || !reader.at_end()) {
+      return refuse(reader.number(),
+                    "wanted: change KEYED way RANGE ADDRESS, or change KEYED set SET NODE WAY "
+                    "ADDRESS");
+    }
+    const auto map = std::ranges::find_if(
+        maps_, [&](const SwitchMap& each) { return each.keys.keyed == change.keyed_key; });
+    if (map == maps_.end()) return refuse(reader.number(), "there is no map of this key");
+    if (!exists(map->tables, change.place))
+      return refuse(reader.number(), "there is no such entry");
+    changes.push_back(change);
+  }
+  return changes;
+}
+
+void SwitchProgram::make(std::span<const EntryChange> changes) {
+  for (const EntryChange& change : changes) {
+    const auto map = std::ranges::find_if(
+        maps_, [&](const SwitchMap& each) { return each.keys.keyed == change.keyed_key; });
+    set_address(map->tables, change.place, change.address);
+  }
+}
+
+std::string to_text(std::span<const EntryChange> changes) {
+  std::string text;
+  for (const EntryChange& change : changes) {
+    text += "change";
+    put_word(text, change.keyed_key, 16);
+    if (change.place.set == EntryPlace::kRoot) {
+      text += " way";
+      put_word(text, change.place.node, 10);
+    } else {
+      text += " set";
+      put_word(text, change.place.set, 10);
+      put_word(text, change.place.node, 10);
+      put_word(text, change.place.way, 10);
+    }
+    put_word(text, change.address, 16);
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace espalier::dataplane

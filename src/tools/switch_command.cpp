@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// espalier switch run, install, status: a switch between clients and a node, which redirects READs
+// by tables.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include "dataplane/memif_switch.hpp"
+#include "dataplane/switch_control.hpp"
+#include "tools/commands.hpp"
+#include "tools/fabric_link.hpp"
+#include "tools/numbers.hpp"
+
+namespace espalier::tools {
+namespace {
+
+using cmdline::escaped;
+using dataplane::ControlClient;
+using dataplane::ControlServer;
+using dataplane::InstalledFunction;
+using dataplane::MemifSwitch;
+using dataplane::SwitchControl;
+using dataplane::SwitchCounters;
+
+constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
+// Polls without a frame before the switch sleeps.
+constexpr std::uint32_t kQuietPolls = 2000;
+
+struct SwitchOptions {
+  std::string clients;
+  std::string node;
+  std::string control;
+  std::optional<std::string> tables;
+  bool spin = false;
+};
+
+std::unexpected<Failure> cannot_serve(const std::string& path, const Error& error) {
+  if (error.code == Code::invalid_argument) {
+    return misused(fmt::format("'{}' is no path of a socket", escaped(path)),
+                   "Give one of 1 to 107 bytes.");
+  }
+  return cannot_listen(escaped(path), error);
+}
+
+Outcome<std::string> text_of_file(Environment& environment, const std::string& path) {
+  const auto refused = [&](const Error& error) {
+    return failed(fmt::format("cannot read '{}': {}", escaped(path), reason(error)));
+  };
+  auto source = environment.files.open(path);
+  if (!source) return refused(source.error());
+  std::string text;
+  std::array<char, 65536> some;
+  for (;;) {
+    const auto count = (*source)->read(some);
+    if (!count) return refused(count.error());
+    if (*count == 0) return text;
+    text.append(some.data(), *count);
+    if (text.size() > dataplane::kControlBytesMax) {
+      return failed(fmt::format("'{}' is longer than {}", escaped(path),
+                                format_bytes(dataplane::kControlBytesMax)));
+    }
+  }
+}
+
+void add_counters(std::string& text, const MemifSwitch& of) {
+  const SwitchCounters counters = of.counters();
+  const auto add = [&](std::string_view name, std::uint64_t value) {
+    text += fmt::format("{} {}\n", name, value);
+  };
+  add("links", of.links());
+  add("links_up", counters.links_up);
+  add("links_down", counters.links_down);
+  add("frames_to_node", counters.to_node);
+  add("frames_to_clients", counters.to_clients);
+  add("frames_lost", counters.lost);
+  std::uint64_t redirected = 0;
+  for (const std::uint64_t count : counters.redirected) redirected += count;
+  add("redirected", redirected);
+  for (std::size_t sets = 0; sets < counters.redirected.size(); ++sets) {
+    add(fmt::format("redirected_by_sets_{}", sets), counters.redirected[sets]);
+  }
+}
+
+// Moves frames until it is told to stop.
+void forward(MemifSwitch& the_switch, const std::atomic<bool>& stop, bool spin) {
+  std::uint32_t quiet = 0;
+  while (!stop.load(std::memory_order_relaxed)) {
+    quiet = the_switch.poll() == 0 ? quiet + 1 : 0;
+    if (quiet < kQuietPolls || spin) continue;
+    the_switch.wait(kNsPerSecond);
+    quiet = 0;
+  }
+}
+
+Outcome<int> run_switch(Environment& environment, const SwitchOptions& options) {
+  // Before any thread starts, which would take the signals.
+  const auto stop = environment.notice_stop();
+  if (stop == nullptr) return failed("no switch can run here, for nobody could stop it");
+  InstalledFunction function;
+  const auto opened = MemifSwitch::open({options.clients, options.node}, function);
+  if (!opened) return cannot_serve(options.clients, opened.error());
+  MemifSwitch& the_switch = **opened;
+  SwitchControl control(function,
+                        [&the_switch](std::string& text) { add_counters(text, the_switch); });
+  if (options.tables) {
+    const auto text = text_of_file(environment, *options.tables);
+    if (!text) return std::unexpected(text.error());
+    if (const auto installed = control.ask("install", *text); !installed) {
+      return failed(fmt::format("'{}': {}", escaped(*options.tables), installed.error()));
+    }
+  }
+  const auto server = ControlServer::open(options.control, control);
+  if (!server) return cannot_serve(options.control, server.error());
+  environment.out << fmt::format(
+      "a switch: clients come to roce+memif:{}, the node is at roce+memif:{}, tables by {}\n",
+      escaped(options.clients), escaped(options.node), escaped(options.control));
+  environment.out.flush();
+
+  std::atomic<bool> ends{false};
+  std::thread forwarding([&] { forward(the_switch, ends, options.spin); });
+  std::thread controlling([&] { (*server)->run(); });
+  const std::string why = stop->wait({});
+  ends.store(true);
+  the_switch.wake();
+  (*server)->stop();
+  forwarding.join();
+  controlling.join();
+  const SwitchCounters counters = the_switch.counters();
+  environment.out << fmt::format("stopped ({}): {} frames to the node, {} to clients, {} lost\n",
+                                 why, format_count(counters.to_node),
+                                 format_count(counters.to_clients), format_count(counters.lost));
+  return kOk;
+}
+
+Outcome<ControlClient> reach_switch(const std::string& path) {
+  auto client = ControlClient::connect(path);
+  if (client) return std::move(*client);
+  if (client.error().code == Code::invalid_argument) return cannot_serve(path, client.error());
+  if (client.error().code == Code::connection_lost) {
+    return failed(fmt::format("no switch answers at '{}'", escaped(path)),
+                  "Start one: espalier switch run --clients PATH --node PATH --control PATH.");
+  }
+  return failed(fmt::format("cannot reach '{}': {}", escaped(path), reason(client.error())));
+}
+
+std::unexpected<Failure> did_not(const ControlClient& client, const std::string& path) {
+  if (!client.refused().empty()) return failed("the switch refuses: " + escaped(client.refused()));
+  return failed(fmt::format("the switch at '{}' is gone, or is none", escaped(path)));
+}
+
+Outcome<int> install_tables(Environment& environment, const SwitchOptions& options) {
+  const auto text = text_of_file(environment, *options.tables);
+  if (!text) return std::unexpected(text.error());
+  auto client = reach_switch(options.control);
+  if (!client) return std::unexpected(client.error());
+  if (!client->ask("install", *text)) return did_not(*client, options.control);
+  environment.out << "installed\n";
+  return kOk;
+}
+
+Outcome<int> print_status(Environment& environment, const SwitchOptions& options, bool json) {
+  auto client = reach_switch(options.control);
+  if (!client) return std::unexpected(client.error());
+  const auto status = client->ask("status");
+  if (!status) return did_not(*client, options.control);
+  nlohmann::ordered_json object;
+  std::istringstream lines(*status);
+  std::string name;
+  std::uint64_t value = 0;
+  while (lines >> name >> value) {
+    object[name] = value;
+    if (!json) environment.out << fmt::format("{:<24} {}\n", name, format_count(value));
+  }
+  if (json) environment.out << object.dump() << '\n';
+  return kOk;
+}
+
+CLI::Option* add_path(CLI::App& command, const std::string& name, const std::string& what,
+                      std::string& into) {
+  return command
+      .add_option_function<std::string>(
+          name, [&into](const std::string& text) { into = unprotect(text); }, what)
+      ->type_name("PATH");
+}
+
+void add_control(CLI::App& command, std::string& into) {
+  add_path(command, "--control", "The socket at which a switch takes tables and is asked", into)
+      ->required();
+}
+
+void add_run(CLI::App& above, Environment& environment, Action& chosen) {
+  const auto options = std::make_shared<SwitchOptions>();
+  CLI::App& command = *above.add_subcommand("run", "Forward frames between clients and a node");
+  add_path(command, "--clients", "The socket of memif at which clients connect", options->clients)
+      ->required();
+  add_path(command, "--node", "The socket of memif at which the node listens", options->node)
+      ->required();
+  add_control(command, options->control);
+  command
+      .add_option_function<std::string>(
+          "--tables", [options](const std::string& text) { options->tables = unprotect(text); },
+          "A file with what to run with at first (default: no tables)")
+      ->type_name("FILE");
+  command.add_flag("--spin", options->spin, "Never sleep: answers sooner, and takes a core");
+  command.footer(
+      "Everything goes through untouched but READs by a key that the tables know, which carry a\n"
+      "number where an address would be; they get the address of its node. The node listens with\n"
+      "--node-fabric roce+memif:PATH, and clients use roce+memif: with the path of --clients.\n"
+      "Runs until SIGTERM or SIGINT. Whoever may connect to the sockets may change the tables:\n"
+      "they are this user's alone.\n"
+      "Examples:\n"
+      "  espalier switch run --clients /tmp/c.sock --node /tmp/n.sock --control /tmp/s.sock\n");
+  command.callback([options, &environment, &chosen] {
+    chosen = reporting(environment,
+                       [options, &environment] { return run_switch(environment, *options); });
+  });
+}
+
+void add_install(CLI::App& above, Environment& environment, Action& chosen) {
+  const auto options = std::make_shared<SwitchOptions>();
+  CLI::App& command = *above.add_subcommand("install", "Give a switch other tables");
+  command
+      .add_option_function<std::string>(
+          "FILE", [options](const std::string& text) { options->tables = unprotect(text); },
+          "What it is to run with, as docs/formats/index_tables.md writes it")
+      ->type_name("")
+      ->required();
+  add_control(command, options->control);
+  command.footer(
+      "All of it takes effect at once, and no frame is lost. Exits with 1 if the tables are not\n"
+      "good; then nothing has changed.\n"
+      "Examples:\n"
+      "  espalier switch install tables.txt --control /tmp/s.sock\n");
+  command.callback([options, &environment, &chosen] {
+    chosen = reporting(environment,
+                       [options, &environment] { return install_tables(environment, *options); });
+  });
+}
+
+void add_status(CLI::App& above, Environment& environment, Action& chosen) {
+  struct StatusOptions {
+    SwitchOptions of;
+    bool json = false;
+  };
+  const auto options = std::make_shared<StatusOptions>();
+  CLI::App& command = *above.add_subcommand("status", "Show what a switch knows and does");
+  add_control(command, options->of.control);
+  add_json_option(command, options->json);
+  command.footer(
+      "redirected_by_sets_N counts READs that so many layers of nodes took part in; with 0 the\n"
+      "fat root alone knew where they go.\n"
+      "Examples:\n"
+      "  espalier switch status --control /tmp/s.sock --json\n");
+  command.callback([options, &environment, &chosen] {
+    chosen = reporting(environment, [options, &environment] {
+      return print_status(environment, options->of, options->json);
+    });
+  });
+}
+
+}  // namespace
+
+void add_switch_command(CLI::App& app, Environment& environment, Action& chosen) {
+  CLI::App& command =
+      *app.add_subcommand("switch", "A switch that redirects READs: run, install, status");
+  command.require_subcommand(1);
+  command.footer(
+      "Examples:\n"
+      "  espalier switch run --clients /tmp/c.sock --node /tmp/n.sock --control /tmp/s.sock\n"
+      "  espalier switch status --control /tmp/s.sock\n");
+  add_run(command, environment, chosen);
+  add_install(command, environment, chosen);
+  add_status(command, environment, chosen);
+}
+
+}  // namespace espalier::tools

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// `espalier switch`: one that runs on a thread of its own, between `fabric serve` and its ping.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/temporary_folder.hpp"
+#include "tools/testing/fabric_serving_fixture.hpp"
+#include "tools/testing/tool_fixture.hpp"
+
+namespace espalier::tools {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr const char* kTables =
+    "espalier-switch 1\nmap 1 2\nespalier-tables 1\nroot 16 4 0\nway 40>0\nset\nnode 0 5 40\n";
+
+class SwitchCommandConcurrency : public ::testing::Test {
+ protected:
+  SwitchCommandConcurrency() { tool.has_fabric = true; }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return (folder / name).string(); }
+  [[nodiscard]] std::vector<std::string> sockets() const {
+    return {"--clients", path("c"), "--node", path("n"), "--control", path("s")};
+  }
+  nlohmann::json status() {
+    EXPECT_EQ(tool.run({"switch", "status", "--control", path("s"), "--json"}), kOk) << tool.err();
+    return nlohmann::json::parse(tool.out());
+  }
+
+  base::TemporaryFolder folder;
+  Tool tool;
+};
+
+TEST_F(SwitchCommandConcurrency, FramesGoThroughAndAreCounted) {
+  Serving node({"roce+memif:" + path("n")});
+  ASSERT_THAT(node.said(), StartsWith("listening at ")) << node.tool().err();
+  Serving between(sockets(), "", {"switch", "run"});
+  ASSERT_THAT(between.said(), StartsWith("a switch: clients come to ")) << between.tool().err();
+  ASSERT_EQ(tool.run({"fabric", "ping", "roce+memif:" + path("c"), "--count", "50"}), kOk)
+      << tool.err();
+  const auto now = status();
+  EXPECT_GE(now["frames_to_node"], 50);
+  EXPECT_GE(now["frames_to_clients"], 50);
+  EXPECT_EQ(now["frames_lost"], 0);
+  EXPECT_EQ(now["redirected"], 0);
+  EXPECT_EQ(now["maps"], 0);
+  EXPECT_EQ(between.stop(), kOk);
+  EXPECT_THAT(between.tool().out(), HasSubstr("stopped (SIGTERM): "));
+}
+
+TEST_F(SwitchCommandConcurrency, TablesAreTakenFromFiles) {
+  auto words = sockets();
+  words.insert(words.end(), {"--tables", "content"});
+  Serving between(words, kTables, {"switch", "run"});
+  EXPECT_EQ(status()["maps"], 1);
+  tool.files.contents["none"] = "espalier-switch 1\n";
+  EXPECT_EQ(tool.run({"switch", "install", "none", "--control", path("s")}), kOk) << tool.err();
+  EXPECT_EQ(status()["maps"], 0);
+  tool.files.contents["bad"] = "espalier-switch 1\nmap 1\n";
+  EXPECT_EQ(tool.run({"switch", "install", "bad", "--control", path("s")}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("the switch refuses: line 2: wanted: map KEYED REDIRECT"));
+  EXPECT_EQ(status()["programs_installed"], 2);
+  EXPECT_EQ(tool.run({"switch", "status", "--control", path("s")}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr("programs_installed       2\n"));
+}
+
+TEST_F(SwitchCommandConcurrency, WhatIsWrongIsSaid) {
+  EXPECT_EQ(tool.run({"switch", "status", "--control", path("s")}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("no switch answers at "));
+  EXPECT_EQ(tool.run({"switch", "status"}), kUsage);
+  EXPECT_EQ(tool.run({"switch", "run", "--clients", path("c")}), kUsage);
+  EXPECT_EQ(tool.run({"switch"}), kUsage);
+  auto words = sockets();
+  words.insert(words.end(), {"--tables", "content"});
+  {
+    Serving bad(words, "espalier-switch 2\n", {"switch", "run"});
+    EXPECT_EQ(bad.stop(), kFailed);
+    EXPECT_THAT(bad.tool().err(), HasSubstr("'content': line 1: the text does not begin with"));
+  }
+  Serving first(sockets(), "", {"switch", "run"});
+  Serving second(sockets(), "", {"switch", "run"});
+  EXPECT_EQ(second.stop(), kFailed);
+  EXPECT_THAT(second.tool().err(), HasSubstr("somebody listens at "));
+  Serving nowhere({"--clients", "", "--node", "n", "--control", "s"}, "", {"switch", "run"});
+  EXPECT_EQ(nowhere.stop(), kUsage);
+}
+
+}  // namespace
+}  // namespace espalier::tools
