@@ -22,6 +22,11 @@ enum class Bug : std::uint8_t {
   void_waits_for_nobody,   // make_void() returns while accesses go on
   void_seen_before_only,   // a READ over `shm` does not look again after its last byte
 
+  // Of shared keys (shared_map.hpp).
+  shared_keys_outlive_own,    // who has lost its own key reads by the shared ones
+  changed_duplicate_dropped,  // a duplicate that carries another address is no duplicate
+  shared_read_of_any_length,  // it may have more packets for answer than one
+
   // Of links (rings/ring_link.hpp).
   slots_not_mirrored_again,  // what an earlier pair may not have delivered is taken for delivered
   delivered_too_far,         // a slot counts as delivered before it is in place

@@ -103,24 +103,29 @@ Result<Registration> RegionTable::offer(const OfferedMemory& memory, RemoteRight
     if (!descriptor) return base::refused_by_system();
   }
   const std::scoped_lock lock(mutex_);
+  const auto taken = take_place();
+  if (!taken) return std::unexpected(taken.error());
+  Place& place = *taken->place;
+  place.rights = rights;
+  place.domain = domain;
+  place.base = taken->base + reinterpret_cast<std::uintptr_t>(memory.at) % kAtomicBytes;
+  place.memory = memory;
+  place.descriptor = std::move(descriptor);
+  const RemoteRegion remote{place.base, memory.bytes, taken->key, 0};
+  set_word(place, taken->key, taken->key);
+  return Registration(shared_from_this(), remote);
+}
+
+Result<RegionTable::Taken> RegionTable::take_place() {
   const auto where = draw();
   const auto tag = draw();
   if (!where || !tag) return std::unexpected((where ? tag : where).error());
   const auto number = free_place();
   if (!number) return std::unexpected(number.error());
-
   Place& place = *place_of(*number);
-  const RegionKey key = make_key(*tag, *number, place.key_before);
-  place.key_before = key;
-  place.rights = rights;
-  place.domain = domain;
-  place.base = base::round_down(kBaseMin + base::scale(*where, kBaseSpan - kBaseMin), kPageBytes) +
-               reinterpret_cast<std::uintptr_t>(memory.at) % kAtomicBytes;
-  place.memory = memory;
-  place.descriptor = std::move(descriptor);
-  const RemoteRegion remote{place.base, memory.bytes, key, 0};
-  set_word(place, key, key);
-  return Registration(shared_from_this(), remote);
+  place.key_before = make_key(*tag, *number, place.key_before);
+  return Taken{&place, place.key_before,
+               base::round_down(kBaseMin + base::scale(*where, kBaseSpan - kBaseMin), kPageBytes)};
 }
 
 // Peers that load by themselves look at the shared word after their last byte: so it says first
@@ -147,8 +152,10 @@ void RegionTable::revoke(RegionKey key) {
   const RegionKey word = place->word.load(std::memory_order_relaxed);
   if (word != key && word != void_word(key)) return;
   set_word(*place, key, 0);
+  const Dismissed gone = dismiss_everywhere(key);
   wait_for_readers();
   place->descriptor.close();
+  place->shared.reset();
   free_.push_back(key & kPlaceMask);
 }
 
@@ -207,6 +214,7 @@ ReadSource RegionTable::Reader::find_source(RegionKey key, std::uint64_t address
 bool RegionTable::permits(const Place& place, std::uint64_t address, std::uint64_t bytes,
                           RemoteRights rights, Domain domain) {
   if (place.domain != domain || !includes(place.rights, rights)) return false;
+  if (place.shared != nullptr) return false;
   const std::uint64_t offset = address - place.base;
   return offset <= place.memory.bytes && bytes <= place.memory.bytes - offset;
 }
@@ -217,7 +225,9 @@ Result<RegionTable::Mapping> RegionTable::mapping(RegionKey key, Domain domain) 
   if (key == 0 || place == nullptr) return fail(Code::not_found);
   const RegionKey word = place->word.load(std::memory_order_relaxed);
   const bool is_void = word == void_word(key);
-  if ((word != key && !is_void) || place->domain != domain) return fail(Code::not_found);
+  if ((word != key && !is_void) || place->domain != domain || place->shared != nullptr) {
+    return fail(Code::not_found);
+  }
   const RemoteRegion remote{place->base, place->memory.bytes, key, 0};
   if (is_void) return Mapping{remote, place->rights, {}, 0, true};
   if (!place->descriptor) return fail(Code::unsupported);

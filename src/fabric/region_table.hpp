@@ -22,6 +22,9 @@
 // By a void key a READ brings zeros, so that one that comes late does not end its pair; all else is
 // refused.
 //
+// Keys of a third kind are shared by sessions, for switches that know none (shared_map.hpp). Only
+// transports that send packets know them: to find() and find_source() they are no keys.
+//
 // Invariants
 // I1. After revoke() or make_void() no access begins, and those that had begun in this process are
 //     over: the memory is its owner's again.
@@ -40,6 +43,7 @@
 
 #include "base/barrier.hpp"
 #include "espalier/error.hpp"
+#include "fabric/shared_map.hpp"
 #include "fabric/types.hpp"
 #include "memory/shared_memory.hpp"
 
@@ -57,6 +61,9 @@ struct OfferedMemory {
 };
 
 class RegionTable;
+
+/// Which of a SharedMap's keys.
+enum class SharedKind : std::uint8_t { keyed, redirect };
 
 /// Where a READ gets its bytes from.
 struct ReadSource {
@@ -111,6 +118,18 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
   /// good (any more) changes nothing. Requires: this thread is not between enter() and leave().
   void revoke(RegionKey key);
 
+  /// Offers a key that those who are admitted to the map share. Of a redirect key addresses are
+  /// those of `bytes` bytes from a random number on; of a keyed one they are numbers, any of 64
+  /// bits. Errors: invalid_argument (no bytes, or nobody who answers), out_of_memory, system.
+  Result<Registration> offer_shared(const std::shared_ptr<SharedMap>& map, SharedKind kind,
+                                    std::uint64_t bytes = 0);
+  /// The session that alone has this good key may read by the map's shared ones, from its domain,
+  /// until revoke() or make_void() of it, or dismiss(). Of a domain one key counts: the last.
+  /// Cost: a wait for accesses that go on. Requires: as revoke(). Errors: not_found.
+  Result<void> admit(SharedMap& map, RegionKey key);
+  /// It may not any more. Requires: as revoke().
+  void dismiss(SharedMap& map, RegionKey key);
+
   /// From now on a READ by the key brings zeros, of whatever is within the region and granted, and
   /// all else by it is refused. Waits for accesses that go on, as revoke() does: then the memory is
   /// the caller's. The place stays taken until revoke(), which is due when no READ by the key can
@@ -138,6 +157,10 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
     /// The same for a READ, to which a void key brings zeros.
     [[nodiscard]] ReadSource find_source(RegionKey key, std::uint64_t address, std::uint64_t bytes,
                                          Domain domain) const;
+
+    /// The same for a READ whose key may be shared. Requires: as find(), also while it is used.
+    [[nodiscard]] SharedSource find_shared(RegionKey key, std::uint64_t address,
+                                           Domain domain) const;
 
    private:
     friend class RegionTable;
@@ -169,7 +192,15 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
     std::uint64_t base = 0;
     OfferedMemory memory;
     memory::Descriptor descriptor;
+    std::shared_ptr<SharedMap> shared;  // whose key it is; null: it is no shared one
+    SharedKind shared_kind = SharedKind::keyed;
   };
+  struct Taken {
+    Place* place = nullptr;
+    RegionKey key = 0;
+    std::uint64_t base = 0;
+  };
+  using Dismissed = std::vector<std::unique_ptr<const SharedMap::Members>>;
   static constexpr std::uint32_t kPlacesPerChunk = 256;
   struct Chunk {
     Place places[kPlacesPerChunk];
@@ -182,6 +213,10 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
                                     RemoteRights rights, Domain domain);
   void set_word(Place& place, RegionKey key, RegionKey word);
   [[nodiscard]] Result<std::uint32_t> free_place();
+  /// A place with its next key, and a number that addresses may begin at.
+  [[nodiscard]] Result<Taken> take_place();
+  static std::unique_ptr<const SharedMap::Members> without(SharedMap& map, RegionKey key);
+  Dismissed dismiss_everywhere(RegionKey key);
   void wait_for_readers();
 
   memory::SharedMemory words_;
@@ -191,6 +226,8 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
   std::vector<std::unique_ptr<Chunk>> owned_;
   std::vector<std::uint32_t> free_;
   std::vector<Reader*> readers_;
+  std::vector<std::weak_ptr<SharedMap>> shared_maps_;
+  std::uint64_t shared_maps_made_ = 0;
   std::optional<std::uint64_t> seed_;
 };
 

@@ -112,6 +112,7 @@ void PacketNetwork::inject(const PortAddress& from, const PortAddress& to,
 }
 
 void PacketNetwork::fly(const PortAddress& from, const PortAddress& to, std::vector<std::byte> ib) {
+  if (middle) middle(from, to, ib);
   const std::uint64_t arrives = now_ns_ + random_.between(faults.delay_min_ns, faults.delay_max_ns);
   if (arrives < last_arrival_ns_) ++counters_.overtaken;
   last_arrival_ns_ = std::max(last_arrival_ns_, arrives);

@@ -45,6 +45,10 @@ class PacketNetwork {
   /// Sees all that ports send, as it leaves; null: nobody looks.
   std::function<void(const PortAddress& from, const PortAddress& to, std::span<const std::byte> ib)>
       tap;
+  /// What stands on the way and may change packets, or redirect them: it sees each that is not
+  /// lost, duplicates one by one; null: nothing.
+  std::function<void(const PortAddress& from, const PortAddress& to, std::span<std::byte> ib)>
+      middle;
   struct Counters {
     std::uint64_t sent = 0;
     std::uint64_t departures = 0;  // packets that a port flushes together are one

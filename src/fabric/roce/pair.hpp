@@ -100,6 +100,22 @@ class Pair final : public QueuePair {
     reader_.leave();
     return static_cast<bool>(from);
   }
+  /// Calls use(source) if the key is a shared one that the peer may read by; says whether it is.
+  template <class Use>
+  [[nodiscard]] bool access_shared(RegionKey key, std::uint64_t address, const Use& use) {
+    reader_.enter();
+    const SharedSource from = reader_.find_shared(key, address, options().domain);
+    if (from.answers()) use(from);
+    reader_.leave();
+    return from.answers();
+  }
+  /// Whose shared key it is, whether or not the peer may use it; 0: nobody's.
+  [[nodiscard]] std::uint64_t shared_map_of(RegionKey key) {
+    reader_.enter();
+    const std::uint64_t map = reader_.find_shared(key, 0, options().domain).map;
+    reader_.leave();
+    return map;
+  }
   [[nodiscard]] bool may_access(RegionKey key, std::uint64_t address, std::size_t bytes,
                                 RemoteRights rights) {
     return access(key, address, bytes, rights, [](std::byte*) {});
@@ -113,7 +129,7 @@ class Pair final : public QueuePair {
   RegionTable::Reader& reader_;
   std::uint32_t first_psn_;
   std::uint64_t ack_delay_until_ns_ = 0;  // an acknowledgement, at the latest; 0: none
-  bool has_sent_ = false;            // since it owes one
+  bool has_sent_ = false;                 // since it owes one
   PeerFacts peer_;
   Requester requester_;
   Responder responder_;

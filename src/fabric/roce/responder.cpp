@@ -91,19 +91,33 @@ void Responder::execute_read(const Packet& packet) {
   const auto ask = [&](const std::byte* from) {
     if (from != nullptr) base::prefetch(from, from + std::min(reth.length, kAskedAhead));
   };
+  std::uint64_t map = 0;
   if (reth.length != 0 && !pair_.access_source(reth.key, reth.address, reth.length, ask)) {
-    return refuse(NakCode::remote_access, Status::remote_access);
+    map = shared_map_of(reth);
+    if (map == 0) return refuse(NakCode::remote_access, Status::remote_access);
+    if (reth.length > mtu_ && !planted(Bug::shared_read_of_any_length)) {
+      return refuse(NakCode::invalid_request, Status::remote_invalid);
+    }
   }
   Answer answer;
   answer.kind = Answer::Kind::read;
   answer.psn = expected_;
   answer.packets = std::max(1u, base::divide_up(reth.length, mtu_));
   answer.reth = reth;
-  remember({read_request, expected_, answer.packets, reth, 0});
+  answer.shared = map != 0;
+  remember({read_request, expected_, answer.packets, reth, 0, map});
   done(answer.packets);
   answer.aeth = Aeth::ack(msn_);
   answers_.push_back(answer);
   pair_.has_work();
+}
+
+// Of which map, if the peer may read by this key; else 0.
+std::uint64_t Responder::shared_map_of(const Reth& reth) {
+  std::uint64_t map = 0;
+  const bool may = pair_.access_shared(reth.key, reth.address,
+                                       [&](const SharedSource& source) { map = source.map; });
+  return may ? map : 0;
 }
 
 // Returns false if the peer may not.
@@ -132,7 +146,7 @@ void Responder::execute_atomic(const Packet& packet) {
   if (!reached) return refuse(NakCode::remote_access, Status::remote_access);
   answer.kind = Answer::Kind::atomic;
   answer.psn = expected_;
-  remember({packet.bth.opcode, expected_, 1, {}, answer.old_value});
+  remember({packet.bth.opcode, expected_, 1, {}, answer.old_value, 0});
   done(1);
   answer.aeth = Aeth::ack(msn_);
   answers_.push_back(answer);
@@ -254,7 +268,10 @@ void Responder::repeat_read(const Packet& packet) {
                       reth.length <= old->reth.length - from;
   const std::uint32_t packets = std::max(1u, base::divide_up(reth.length, mtu_));
   const auto first = static_cast<std::uint32_t>(psn_distance(old->psn, packet.bth.psn));
-  if (!within || packets > old->packets - first) return;
+  const bool sent_elsewhere = old->map != 0 && first == 0 && reth.length == old->reth.length &&
+                              !planted(Bug::changed_duplicate_dropped) &&
+                              pair_.shared_map_of(reth.key) == old->map;
+  if ((!within && !sent_elsewhere) || packets > old->packets - first) return;
   ++pair_.counters().reads_again;
   Answer answer;
   answer.kind = Answer::Kind::read;
@@ -262,6 +279,7 @@ void Responder::repeat_read(const Packet& packet) {
   answer.packets = packets;
   answer.reth = reth;
   answer.repeated = true;
+  answer.shared = old->map != 0;
   answer.aeth = Aeth::ack(msn_);
   answers_.push_back(answer);
   pair_.has_work();
@@ -366,6 +384,10 @@ bool Responder::send_read_part(Answer& answer) {
   headers.bth.psn = psn_plus(answer.psn, answer.sent);
   headers.aeth = answer.aeth;
   bool room = true;
+  const auto read = [&](const auto& put) {
+    if (answer.shared) return send_shared(answer, headers, room);
+    return pair_.access_source(answer.reth.key, answer.reth.address + offset, bytes, put);
+  };
   const auto put = [&](const std::byte* from) {
     std::byte* const payload = pair_.begin_packet(headers, bytes);
     room = payload != nullptr;
@@ -379,7 +401,7 @@ bool Responder::send_read_part(Answer& answer) {
   };
   if (bytes == 0) {
     put(nullptr);
-  } else if (!pair_.access_source(answer.reth.key, answer.reth.address + offset, bytes, put)) {
+  } else if (!read(put)) {
     // Revoked since it was asked for.
     const std::uint32_t psn = headers.bth.psn;
     if (answer.repeated) {
@@ -396,6 +418,18 @@ bool Responder::send_read_part(Answer& answer) {
   }
   if (room) ++answer.sent;
   return room;
+}
+
+// Returns false if the peer may not.
+bool Responder::send_shared(const Answer& answer, Headers& headers, bool& room) {
+  const std::uint32_t bytes = std::min(mtu_, answer.reth.length);
+  return pair_.access_shared(answer.reth.key, answer.reth.address, [&](const SharedSource& source) {
+    std::byte* const payload = pair_.begin_packet(headers, bytes);
+    room = payload != nullptr;
+    if (!room) return;
+    source.read({payload, bytes});
+    pair_.end_packet();
+  });
 }
 
 void Responder::flush() {

@@ -10,7 +10,9 @@
 // I1. Nothing takes effect but the request that carries the expected PSN. A duplicate of a WRITE or
 //     SEND is acknowledged again, one of a READ read again within what was asked then, and one of
 //     an atomic answered from memory; one that is not remembered is dropped. A duplicate ends
-//     nothing: it may have been late, and what it names is gone.
+//     nothing: it may have been late, and what it names is gone. A READ by a shared key is read
+//     again by whichever of the map's keys its duplicate carries, and wherever that says: a switch
+//     on the way has other tables by now.
 // I2. A gap is told once for each time that the peer sends what is behind it: when PSNs go back and
 //     what is missing is still missing, it got lost again.
 // I3. What a peer can make this remember is bounded: kRemembered READs and atomics, and
@@ -64,6 +66,7 @@ class Responder {
     std::uint32_t packets = 0;
     Reth reth;
     std::uint64_t old_value = 0;
+    std::uint64_t map = 0;  // of a READ by a shared key
   };
   struct Answer {
     enum class Kind : std::uint8_t { acknowledge, read, atomic };
@@ -76,6 +79,7 @@ class Responder {
     Aeth aeth;
     bool last = false;      // behind it, the pair ends
     bool repeated = false;  // to a duplicate
+    bool shared = false;    // of a READ by a shared key
   };
 
   /// Whether no more answers can wait. What would need one is then as if it were lost.
@@ -84,6 +88,7 @@ class Responder {
   void repeat(const Packet& packet);
   void repeat_read(const Packet& packet);
   void execute_read(const Packet& packet);
+  [[nodiscard]] std::uint64_t shared_map_of(const Reth& reth);
   void execute_atomic(const Packet& packet);
   [[nodiscard]] bool change_word(const Packet& packet, std::uint64_t& old_value);
   void execute_part(const Packet& packet);
@@ -100,6 +105,7 @@ class Responder {
   void not_ready();
   bool send(Answer& answer);
   bool send_read_part(Answer& answer);
+  [[nodiscard]] bool send_shared(const Answer& answer, Headers& headers, bool& room);
   bool send_short(const Answer& answer);
 
   Pair& pair_;

@@ -109,6 +109,7 @@ class HandScene {
     QueuePairOptions made;
     made.sends = &queue;
     made.delayed_acks = delayed_acks;
+    made.domain = domain;
     return made;
   }
   void turn(int times = 1) {
@@ -173,6 +174,7 @@ class HandScene {
   [[nodiscard]] Pair& engine(const HandPeer& peer) const { return *endpoint.find(peer.pair); }
 
   bool delayed_acks = false;  // pairs that are made from now on
+  Domain domain = 0;          // the same
   PacketNetwork network;
   std::vector<std::byte> memory;
   RoceEndpoint endpoint;
