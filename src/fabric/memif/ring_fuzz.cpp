@@ -22,7 +22,7 @@ using base::FuzzInput;
 using base::want;
 
 using wire::memif::DescriptorBytes;
-using Bytes = std::span<const std::byte>;
+using Bytes = std::span<std::byte>;
 
 constexpr std::uint32_t kLog2SlotsMax = 6;
 constexpr std::uint32_t kOut = 0;  // where what lies, in the first region
