@@ -177,6 +177,39 @@ TEST(OneSidedRules, APartOfALeafLeavesEntriesToTheNext) {
   expect_rejected(Bug::window_takes_what_follows, [&] { return any_seed(options, 80); });
 }
 
+// --- caches: what is remembered leads to a leaf, and the leaf answers ----------------------------
+
+OneSidedOptions remembering_calmly() {
+  OneSidedOptions options = calm();
+  options.cache_bytes = 64 << 10;
+  options.hints = false;
+  return options;
+}
+
+TEST(OneSidedRules, ALeafThatACacheLeadsToAnswersForItself) {
+  for (const bool in_order : {false, true}) {
+    OneSidedOptions options = remembering_calmly();
+    options.faults.reads_in_order = in_order;
+    expect_rejected(Bug::cache_trusted, [&] { return any_seed(options, 3); });
+  }
+}
+
+TEST(OneSidedRules, AReadVersionIsNotRemembered) {
+  for (const bool in_order : {false, true}) {
+    OneSidedOptions options = remembering_calmly();
+    options.faults.reads_in_order = in_order;
+    expect_rejected(Bug::read_version_kept, [&] { return any_seed(options, 3); });
+  }
+}
+
+TEST(OneSidedRules, AReadAfterTheLastByteConfirmsWhatACacheLedTo) {
+  OneSidedOptions options = without_leases();
+  options.cache_bytes = 64 << 10;
+  options.faults.reads_in_order = true;
+  expect_rejected(Bug::not_confirmed, [&] { return any_seed(options, 5); });
+  expect_rejected(Bug::generation_not_confirmed, [&] { return any_seed(options, 5); });
+}
+
 // --- what is gone: maps and nodes ----------------------------------------------------------------
 
 // The next map takes its buffers while walks of the dropped one go on.

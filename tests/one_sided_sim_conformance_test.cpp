@@ -44,8 +44,11 @@ struct Repeating final : Gather {
 /// A client of a map that lies in this process, at the other end of a simulated fabric.
 class SimulatedClient {
  public:
-  SimulatedClient(std::uint64_t seed, const fabric::sim::Faults& faults, tree::MapCore& map)
-      : world_(seed, faults),
+  /// `cache_bytes`: what it remembers of nodes.
+  SimulatedClient(std::uint64_t seed, const fabric::sim::Faults& faults, tree::MapCore& map,
+                  std::uint64_t cache_bytes)
+      : cache_(cache_bytes),
+        world_(seed, faults),
         random_(seed + 1),
         store_(map.store),
         here_(world_.add_node("client")),
@@ -89,6 +92,7 @@ class SimulatedClient {
     options.lanes = 4;
     options.terms = kWorldTerms;
     options.now_ns = [this] { return world_.now_ns(); };
+    if (cache_.bytes() != 0) options.cache = &cache_;
     End& mine = *ends_.back().first;
     reader_ = std::make_unique<place::OneSidedReader>(*here_, *mine.pair, mine.sends, remote_,
                                                       *view_, options);
@@ -123,6 +127,7 @@ class SimulatedClient {
     other->pair.reset();
   }
 
+  place::NodeCache cache_;
   World world_;
   Random random_;
   tree::StoreCore& store_;
@@ -147,12 +152,13 @@ void write_some(Map& map, Random& random) {
   }
 }
 
-void compare(std::uint64_t seed, const fabric::sim::Faults& faults, const MapOptions& options) {
+void compare(std::uint64_t seed, const fabric::sim::Faults& faults, const MapOptions& options,
+             std::uint64_t cache_bytes = 0) {
   SCOPED_TRACE(seed_text(seed));
   Store store = open_store();
   auto map = store.create_map("tested", options);
   ASSERT_TRUE(map);
-  SimulatedClient client(seed, faults, client::EmbeddedMap::of(*map).core());
+  SimulatedClient client(seed, faults, client::EmbeddedMap::of(*map).core(), cache_bytes);
   auto pipeline = Pipeline::open(*map, 8);
   ASSERT_TRUE(pipeline);
   Random random(seed);
@@ -181,6 +187,16 @@ TEST(OneSidedSimConformance, AnswersAreTheSameInBadWeather) {
   const std::uint64_t first = seed_from_environment(3);
   for (std::uint64_t i = 0; i < 4; ++i) {
     compare(first + i, fabric::sim::Faults::harsh(), {.node_bytes = 1024, .log_bytes = 128});
+  }
+}
+
+TEST(OneSidedSimConformance, AnswersAreTheSameWhereNodesAreRemembered) {
+  const std::uint64_t first = seed_from_environment(4);
+  fabric::sim::Faults faults;
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    if (i == 2) faults = fabric::sim::Faults::harsh();
+    faults.reads_in_order = i % 2 == 0;
+    compare(first + i, faults, {.node_bytes = 1024, .log_bytes = 128}, 128 << 10);
   }
 }
 

@@ -82,6 +82,68 @@ TEST(OneSidedSim, KeysThatBeginAlikeAreFoundAtOnce) {
   EXPECT_EQ(counts.restarts, 0u);
 }
 
+// What clients remember of nodes leads them down, and the host changes these all the time.
+OneSidedOptions remembering() {
+  OneSidedOptions options;
+  options.cache_bytes = 16 << 10;  // less than all nodes
+  options.hints = false;
+  options.pauses = false;
+  return options;
+}
+
+TEST(OneSidedSim, CachesOnlyLeadTheWay) {
+  OneSidedCounts counts;
+  run_seeds(remembering(), 20, counts);
+  EXPECT_EQ(counts.refused, 0u);
+  EXPECT_GT(counts.cache_hits, counts.cache_descents / 2);
+}
+
+TEST(OneSidedSim, CachesOnlyLeadTheWayWhereReadsKeepTheirOrder) {
+  for (const bool leaf_heads : {false, true}) {
+    OneSidedCounts counts;
+    OneSidedOptions options = remembering();
+    options.leaf_heads = leaf_heads;
+    options.faults = fabric::sim::Faults::harsh();
+    options.faults.reads_in_order = true;
+    options.pauses = true;
+    run_seeds(options, 20, counts);
+    EXPECT_GT(counts.torn_reads, 0u);
+    EXPECT_GT(counts.leases_lost, 0u);
+    EXPECT_GT(counts.cache_hits, counts.cache_descents / 2);
+  }
+}
+
+TEST(OneSidedSim, CachesOnlyLeadTheWayInBadWeather) {
+  OneSidedCounts counts;
+  OneSidedOptions options = remembering();
+  options.faults = fabric::sim::Faults::harsh();
+  options.pauses = true;
+  options.hints = true;
+  options.drops = 4;
+  run_seeds(options, 20, counts);
+  EXPECT_GT(counts.reads_reordered, 0u);
+  EXPECT_GT(counts.headers_reused, 0u);
+}
+
+// Entries become those of other nodes, of earlier generations, of other maps, and no nodes at all.
+TEST(OneSidedSim, NoAnswerIsWrongWhateverACacheHolds) {
+  for (const bool in_order : {false, true}) {
+    OneSidedCounts counts;
+    OneSidedOptions options = remembering();
+    options.forged_cache = true;
+    options.drops = 3;
+    options.faults = fabric::sim::Faults::harsh();
+    options.faults.reads_in_order = in_order;
+    run_seeds(options, 20, counts);
+    options.map = {.node_bytes = 2048, .log_bytes = 256};
+    options.keys = 600;
+    options.cache_bytes = 256 << 10;
+    options.drops = 0;
+    run_seeds(options, 10, counts);
+    EXPECT_GT(counts.answers, counts.refused);
+  }
+}
+
 // A host that forgets leases, and does not say so: generations tell what was used again.
 TEST(OneSidedSim, NoAnswerIsWrongWhereLeasesKeepNothing) {
   OneSidedCounts counts;

@@ -130,9 +130,12 @@ typedef struct espalier_store_options {
   uint64_t memory_bytes_max;  ///< limit on memory in use; 0: three quarters of the machine's
   uint32_t huge_pages;        ///< 1: where there are some, 0: no
   uint32_t access;            ///< of a store on a node: an espalier_access
+  /// with ESPALIER_ACCESS_ONE_SIDED: what each thread and each pipeline may remember of nodes that
+  /// it reads; 0: nothing
+  uint64_t cache_bytes;
 } espalier_store_options;
 #define ESPALIER_STORE_OPTIONS_INIT \
-  { sizeof(espalier_store_options), 256, 0, 1, 0 }
+  { sizeof(espalier_store_options), 256, 0, 1, 0, 33554432 }
 
 /// Opens the store at an address: "embedded", which is new and empty, or "unix:PATH" and the
 /// addresses of fabrics ("shm:PATH", "roce://HOST[:PORT]/SERVICE"), that of the node which listens

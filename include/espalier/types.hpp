@@ -76,6 +76,10 @@ struct StoreOptions {
   /// its memory where it was started with node.one_sided, by shm: and roce: addresses; who may read
   /// one map so may read the whole store.
   Access access = Access::rpc;
+  /// connect, with Access::one_sided: what each thread and each pipeline may remember of nodes of
+  /// the maps that it reads, so that a get asks for its leaf alone; taken as it is used. 0: nothing
+  /// is remembered, and a get walks down from the root
+  std::uint64_t cache_bytes = std::uint64_t{32} << 20;
 };
 
 enum class Op : std::uint8_t {

@@ -50,11 +50,11 @@ espalier_code espalier_store_open(const char* address, const espalier_store_opti
   bool refused = false;
   const auto open = [&]() -> Result<void> {
     auto opened = espalier::Store::connect(
-        address,
-        {.memory_bytes_max = known.memory_bytes_max,
-         .participants_max = known.participants_max,
-         .huge_pages = known.huge_pages != 0,
-         .access = known.access == 0 ? espalier::Access::rpc : espalier::Access::one_sided});
+        address, {.memory_bytes_max = known.memory_bytes_max,
+                  .participants_max = known.participants_max,
+                  .huge_pages = known.huge_pages != 0,
+                  .access = known.access == 0 ? espalier::Access::rpc : espalier::Access::one_sided,
+                  .cache_bytes = known.cache_bytes});
     refused = !opened;
     if (!opened) return std::unexpected(opened.error());
     *store = new espalier_store{std::move(*opened)};

@@ -25,7 +25,8 @@ namespace espalier::client {
 
 class OneSidedCaller final : public KeepaliveTarget {
  public:
-  OneSidedCaller() = default;
+  /// `cache_bytes`: as OneSidedMaps has it.
+  explicit OneSidedCaller(std::uint64_t cache_bytes) : maps_(1, cache_bytes) {}
   ~OneSidedCaller();
   OneSidedCaller(const OneSidedCaller&) = delete;
   OneSidedCaller& operator=(const OneSidedCaller&) = delete;
@@ -51,7 +52,7 @@ class OneSidedCaller final : public KeepaliveTarget {
   void have_keepalive();
   void walk(RemoteRequests& requests, place::OneSidedReader& reader);
 
-  OneSidedMaps maps_{1};
+  OneSidedMaps maps_;
   std::uint64_t fallbacks_ = 0;
   std::shared_ptr<KeepaliveThread> keepalive_;  // of who has scanned
   std::mutex mutex_;                            // a scan's, but for the time of its sink

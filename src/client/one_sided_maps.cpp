@@ -29,22 +29,26 @@ Outgoing renewal_request(const wire::LeaseRenewal& renewal) {
 }  // namespace
 
 struct OneSidedMaps::OpenedMap {
-  OpenedMap(SideLink& link, std::uint32_t lanes, const fabric::RemoteRegion& region,
-            const tree::MapView& view_in, const wire::LeaseGrant& grant, std::uint64_t asked_ns)
+  OpenedMap(SideLink& link, place::NodeCache* cache, std::uint32_t lanes,
+            const fabric::RemoteRegion& region, const tree::MapView& view_in,
+            const wire::LeaseGrant& grant, std::uint64_t asked_ns)
       : view(view_in),
         reader(link.endpoint(), link.pair(), link.completions(), region, view,
                {.lanes = lanes,
                 .terms = {.renew_every_ns = grant.renew_every_ns,
                           .believed_for_ns = grant.believed_for_ns,
                           .lost_after_ns = grant.lost_after_ns},
-                .now_ns = base::monotonic_ns}) {
+                .now_ns = base::monotonic_ns,
+                .cache = cache}) {
     reader.lease().granted(grant.lease, grant.epoch, asked_ns, base::monotonic_ns());
   }
   tree::MapView view;
   place::OneSidedReader reader;
 };
 
-OneSidedMaps::OneSidedMaps(std::uint32_t lanes) : lanes_(lanes) {}
+OneSidedMaps::OneSidedMaps(std::uint32_t lanes, std::uint64_t cache_bytes)
+    : lanes_(lanes), cache_bytes_(cache_bytes) {}
+
 OneSidedMaps::~OneSidedMaps() = default;
 
 Result<place::OneSidedReader*> OneSidedMaps::open(RemoteRequests& requests,
@@ -70,6 +74,7 @@ Result<place::OneSidedReader*> OneSidedMaps::open_anew(RemoteRequests& requests,
   if (!link_) {
     auto link = connection.open_beside(wire::LinkWay::reads);
     if (!link) return std::unexpected(link.error());
+    if (cache_bytes_ != 0) cache_ = std::make_unique<place::NodeCache>(cache_bytes_);
     link_ = std::move(*link);
   }
   Outgoing ask;
@@ -84,8 +89,8 @@ Result<place::OneSidedReader*> OneSidedMaps::open_anew(RemoteRequests& requests,
   if (!view) return std::unexpected(view.error());
   const fabric::RemoteRegion region{opening->region.base, opening->region.bytes,
                                     opening->region.key, 0};
-  auto opened =
-      std::make_unique<OpenedMap>(*link_, lanes_, region, *view, opening->lease, asked_ns);
+  auto opened = std::make_unique<OpenedMap>(*link_, cache_.get(), lanes_, region, *view,
+                                            opening->lease, asked_ns);
   return &maps_.emplace(map, std::move(opened)).first->second->reader;
 }
 
@@ -166,6 +171,7 @@ void OneSidedMaps::close() {
   ESPALIER_ASSERT(kept_.empty());
   ended_ = traffic();
   maps_.clear();
+  cache_.reset();  // another link may lead to another node
   link_.reset();
 }
 

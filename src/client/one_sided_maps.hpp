@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "client/side_link.hpp"
 #include "client/remote_pipeline.hpp"
+#include "client/side_link.hpp"
 #include "place/one_sided_reader.hpp"
 
 namespace espalier::client {
@@ -21,8 +21,8 @@ class OneSidedMaps {
   /// Looks in vain before a thread that waits for READs sleeps.
   static constexpr std::uint32_t kSpins = 2000;
 
-  /// `lanes`: walks in flight on each map.
-  explicit OneSidedMaps(std::uint32_t lanes);
+  /// `lanes`: walks in flight on each map. `cache_bytes`: what is remembered of nodes, at most.
+  OneSidedMaps(std::uint32_t lanes, std::uint64_t cache_bytes);
   ~OneSidedMaps();
   OneSidedMaps(const OneSidedMaps&) = delete;
   OneSidedMaps& operator=(const OneSidedMaps&) = delete;
@@ -61,12 +61,14 @@ class OneSidedMaps {
                                            std::uint32_t map);
 
   const std::uint32_t lanes_;
+  const std::uint64_t cache_bytes_;
   // The last failure to open a map, and until when it is not tried again.
   Error failure_{};
   std::uint32_t failed_map_ = 0;
   std::uint64_t failed_until_ns_ = 0;
   // Readers end before the link that they read by.
   std::unique_ptr<SideLink> link_;
+  std::unique_ptr<place::NodeCache> cache_;  // of what is read by this link
   std::unordered_map<std::uint32_t, std::unique_ptr<OpenedMap>> maps_;
   std::vector<place::LeaseGuard*> kept_;  // that keep() has asked for, by ticket; null: answered
   tree::WalkTraffic ended_;               // of readers that are gone

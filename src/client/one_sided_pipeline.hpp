@@ -33,7 +33,8 @@ class OneSidedPipeline final : public PipelineImpl {
   /// which waits for its answers. They are handed to `give_back` at the end, with what reads took.
   using GiveBack = std::function<void(std::unique_ptr<ThreadRings>, const tree::WalkTraffic&)>;
   OneSidedPipeline(std::unique_ptr<ThreadRings> rings, std::unique_ptr<ThreadRings> control,
-                   GiveBack give_back, const Scope& scope, std::uint32_t in_flight);
+                   GiveBack give_back, const Scope& scope, std::uint32_t in_flight,
+                   std::uint64_t cache_bytes);
   ~OneSidedPipeline() override;
 
   void submit(std::span<const Request> requests, Handler& handler) override;

@@ -26,8 +26,8 @@ namespace espalier::client {
 
 /// A lane, and the requests of the calls that use it one at a time.
 struct RemoteSession {
-  explicit RemoteSession(std::unique_ptr<ThreadRings> lane_in)
-      : rings(std::move(lane_in)), requests(*rings, 1) {}
+  RemoteSession(std::unique_ptr<ThreadRings> lane_in, std::uint64_t cache_bytes)
+      : rings(std::move(lane_in)), requests(*rings, 1), one_sided(cache_bytes) {}
   std::unique_ptr<ThreadRings> rings;
   RemoteRequests requests;
   OneSidedCaller one_sided;  // used only if the store asks for that access
@@ -56,12 +56,14 @@ class ReadTraffic {
 /// Sessions of one store: connects when one is needed and there is none.
 class RemoteSessions {
  public:
-  explicit RemoteSessions(NodeAddress address, Access access = Access::rpc)
-      : address_(std::move(address)), access_(access) {}
+  RemoteSessions(NodeAddress address, const StoreOptions& options)
+      : address_(std::move(address)), access_(options.access), cache_bytes_(options.cache_bytes) {}
 
   [[nodiscard]] bool is_far() const { return client::is_far(address_); }
   /// How reads of its maps are done.
   [[nodiscard]] Access access() const { return access_; }
+  /// What who reads alone may remember of nodes.
+  [[nodiscard]] std::uint64_t cache_bytes() const { return cache_bytes_; }
   [[nodiscard]] ReadTraffic& traffic() { return traffic_; }
 
   /// Errors: as connect_to().
@@ -77,6 +79,7 @@ class RemoteSessions {
  private:
   NodeAddress address_;
   const Access access_;
+  const std::uint64_t cache_bytes_;
   ReadTraffic traffic_;
   std::mutex mutex_;                            // guards all below
   std::shared_ptr<NodeConnection> connection_;  // the newest one; more lanes than it has: another
@@ -150,7 +153,7 @@ class RemoteStore final : public StoreImpl {
  public:
   /// Connects to the node at this address. Errors: as connect_to().
   static Result<std::unique_ptr<StoreImpl>> connect(const NodeAddress& address,
-                                                    Access access = Access::rpc);
+                                                    const StoreOptions& options = {});
   explicit RemoteStore(std::shared_ptr<RemoteSessions> sessions);
   ~RemoteStore() override;
 

@@ -381,7 +381,7 @@ Result<std::unique_ptr<PipelineImpl>> RemoteMap::open_pipeline(std::uint32_t in_
   if (!rings) return std::unexpected(rings.error());
   Scope place;
   {
-    RemoteSession session(std::move(*rings));
+    RemoteSession session(std::move(*rings), 0);
     const auto found = scope(session);
     *rings = std::move(session.rings);
     if (!found) {
@@ -408,7 +408,7 @@ Result<std::unique_ptr<PipelineImpl>> RemoteMap::open_pipeline(std::uint32_t in_
           sessions->release(std::move(lane));
           sessions->traffic().add({}, read);
         },
-        place, in_flight);
+        place, in_flight, sessions_->cache_bytes());
   }
   return std::make_unique<RemotePipeline>(sessions_, std::move(*rings), place, in_flight);
 }

@@ -22,13 +22,14 @@ Outgoing drop_request(std::string_view name) {
 
 }  // namespace
 
-Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const NodeAddress& address, Access access) {
-  auto sessions = std::make_shared<RemoteSessions>(address, access);
+Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const NodeAddress& address,
+                                                        const StoreOptions& options) {
+  auto sessions = std::make_shared<RemoteSessions>(address, options);
   auto store = std::make_unique<RemoteStore>(sessions);  // which ends them if this fails
   // So that an address that leads nowhere is told now, and so is a node that cannot be read.
   const auto session = RemoteLease::take(sessions);
   if (!session) return std::unexpected(session.error());
-  if (access == Access::one_sided) {
+  if (options.access == Access::one_sided) {
     const auto reads = (*session)->rings->connection().open_beside(wire::LinkWay::reads);
     if (!reads) return std::unexpected(reads.error());
   }

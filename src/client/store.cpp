@@ -34,7 +34,7 @@ Result<Store> Store::connect(std::string_view address, const StoreOptions& optio
   auto impl = or_out_of_memory([&]() -> Result<std::unique_ptr<client::StoreImpl>> {
     const auto node = client::parse_node_address(address);
     if (!node) return std::unexpected(node.error());
-    return client::RemoteStore::connect(*node, options.access);
+    return client::RemoteStore::connect(*node, options);
   });
   if (!impl) return std::unexpected(impl.error());
   return Store(std::move(*impl));

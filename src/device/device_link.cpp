@@ -183,7 +183,7 @@ bool DeviceLink::take_up(OpenedHost opened) {
     heard_ns_ = now_ns_;
     asked_alive_ = false;
   }
-  reads_ = std::make_shared<HostReads>(std::move(opened.reads));
+  reads_ = std::make_shared<HostReads>(std::move(opened.reads), options_.cache_bytes);
   return true;
 }
 

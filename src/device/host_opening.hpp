@@ -26,6 +26,8 @@ struct HostOptions {
   std::uint64_t pause_ns = 50'000'000;
   /// The number of the node that the host must be; 0: any.
   std::uint64_t node_id = 0;
+  /// What each worker remembers of interior nodes, at most; the roots of maps aside.
+  std::uint64_t cache_bytes = std::uint64_t{64} << 20;
 };
 
 struct OpenedHost {

@@ -37,7 +37,10 @@ MapReader::MapReader(std::shared_ptr<HostReads> reads_in, place::ReadPort& port,
               .terms = {.renew_every_ns = grant.renew_every_ns,
                         .believed_for_ns = grant.believed_for_ns,
                         .lost_after_ns = grant.lost_after_ns},
-              .now_ns = base::monotonic_ns}) {
+              .now_ns = base::monotonic_ns,
+              // An append to a leaf's log changes no mapping: leaves are read each time.
+              .cache = &reads->cache(),
+              .remembers_leaves = false}) {
   reader.lease().granted(grant.lease, grant.epoch, asked_ns, base::monotonic_ns());
 }
 

@@ -24,7 +24,11 @@ namespace espalier::device {
 /// The queue pair, and what is read by it.
 class HostReads {
  public:
-  explicit HostReads(std::unique_ptr<client::SideLink> link) : link_(std::move(link)) {}
+  /// `cache_bytes`: what is remembered of interior nodes, of all maps, at most.
+  HostReads(std::unique_ptr<client::SideLink> link, std::uint64_t cache_bytes)
+      : link_(std::move(link)), cache_(cache_bytes) {}
+
+  [[nodiscard]] place::NodeCache& cache() { return cache_; }
 
   /// The port to this region, which is the same for all maps of a session. Null: the host names
   /// another one now, so what was read is void.
@@ -35,6 +39,7 @@ class HostReads {
 
  private:
   std::unique_ptr<client::SideLink> link_;
+  place::NodeCache cache_;
   fabric::RemoteRegion region_{};
   std::optional<place::ReadPort> port_;
   bool failed_ = false;

@@ -37,9 +37,10 @@ struct Config {
     std::string socket;
     std::uint32_t socket_mode = 0600;  ///< who may connect, as permissions of a file
     Place place = Place::host;
-    std::string host;                  ///< of a device: where its host listens
-    std::string fabric;                ///< addresses of the fabric, with spaces between
-    bool one_sided = false;            ///< clients may read the memory of maps themselves
+    std::string host;                               ///< of a device: where its host listens
+    std::uint64_t cache = std::uint64_t{64} << 20;  ///< of a device: bytes of each worker
+    std::string fabric;      ///< addresses of the fabric, with spaces between
+    bool one_sided = false;  ///< clients may read the memory of maps themselves
     std::uint32_t cores = 1;
     std::uint32_t helpers = 0;  ///< 0: as many as workers
     bool pin = false;

@@ -38,6 +38,7 @@ socket = "/tmp/espalier-1000.sock"    # default
 socket_mode = "0600"                  # default
 place = "host"                        # default
 host = ""                             # default
+cache = "64MiB"                       # default
 fabric = ""                           # default
 one_sided = false                     # default
 cores = 4                             # flag --node-cores

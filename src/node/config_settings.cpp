@@ -71,6 +71,9 @@ constexpr std::array kSettings{
     row<Config, &Config::node, &Node::host>(
         "node.host", {Kind::fabric, 0, 4096}, "none",
         "Of a device, where its host listens, such as shm:/run/espalier/fabric."),
+    row<Config, &Config::node, &Node::cache>(
+        "node.cache", {Kind::bytes, 0, std::uint64_t{1} << 40}, "64MiB",
+        "Of a device, how much each worker remembers of interior nodes of its host's maps."),
     row<Config, &Config::node, &Node::fabric>(
         "node.fabric", {Kind::fabric, 0, 4096}, "none",
         "Where clients on other machines connect, such as roce://192.0.2.1/1; more with spaces "

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "place/one_sided_access.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <span>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
@@ -34,6 +37,36 @@ OneSidedAccess::OneSidedAccess(ReaderState& state, const tree::MapView& view,
   reads_->ready = &ready;
 }
 
+void OneSidedAccess::enter(wire::Ref ref, std::uint32_t level) {
+  ref_ = ref;
+  interior_ = level != 0;
+  parts_used_ = 0;
+}
+
+// Chunk by chunk, so that whole ones can be kept.
+void OneSidedAccess::learn_node(const std::byte* image) {
+  if (state_->cache == nullptr || failed()) return;
+  for (const Part& part : std::span(parts_).first(std::exchange(parts_used_, 0))) {
+    state_->cache->keep_node(ref_, image, part.begin, part.end);
+  }
+}
+
+void OneSidedAccess::want_proof(wire::Ref ref) {
+  if (!reads_in_order() || tree::planted(tree::Bug::not_confirmed)) return;
+  read_proof(ref);
+  proof_of_ = ref;
+}
+
+void OneSidedAccess::read_proof(wire::Ref ref) {
+  want_bytes(ref.offset(), proof_.room(sizeof(wire::BufferHeader)), sizeof(wire::BufferHeader));
+}
+
+// What comes after a proof has none.
+void OneSidedAccess::want_bytes(std::uint64_t offset, std::byte* into, std::uint64_t bytes) {
+  proof_of_ = {};
+  state_->port->want(*reads_, offset, into, bytes);
+}
+
 const std::byte* OneSidedAccess::image(std::uint64_t offset) {
   node_offset_ = offset;
   return node_.room(node_bytes_);
@@ -42,12 +75,19 @@ const std::byte* OneSidedAccess::image(std::uint64_t offset) {
 void OneSidedAccess::want(const std::byte* image, std::uint32_t begin, std::uint32_t bytes) {
   std::byte* const at = node_.room(node_bytes_);
   ESPALIER_ASSERT(image == at && begin <= node_bytes_ && bytes <= node_bytes_ - begin);
-  state_->port->want(*reads_, node_offset_ + begin, at + begin, bytes);
+  if (interior_ && state_->cache != nullptr && bytes != 0) {
+    constexpr std::uint32_t kMask = NodeCache::kChunkBytes - 1;
+    const std::uint32_t end = std::min((begin + bytes + kMask) & ~kMask, node_bytes_);
+    begin &= ~kMask;
+    bytes = end - begin;
+    if (parts_used_ != parts_.size()) parts_[parts_used_++] = {begin, end};
+  }
+  want_bytes(node_offset_ + begin, at + begin, bytes);
 }
 
 const std::byte* OneSidedAccess::bytes(std::uint64_t offset, std::uint64_t bytes) {
   std::byte* const at = bytes_.room(bytes);
-  state_->port->want(*reads_, offset, at, bytes);
+  want_bytes(offset, at, bytes);
   return at;
 }
 
@@ -91,6 +131,7 @@ void OneSidedAccess::Entry::await_suspend(std::coroutine_handle<> walk) const {
 
 bool OneSidedAccess::enter() {
   reads_->failed = false;
+  proof_of_ = {};
   header_.reset();
   reads_header_ = false;
   term_ = state_->lease->term();
@@ -99,8 +140,7 @@ bool OneSidedAccess::enter() {
 
 void OneSidedAccess::Confirmation::await_suspend(std::coroutine_handle<> walk) const {
   OneSidedAccess& of = *access;
-  of.state_->port->want(*of.reads_, ref.offset(), of.proof_.room(sizeof(wire::BufferHeader)),
-                        sizeof(wire::BufferHeader));
+  of.read_proof(ref);
   if (of.reads_->wanted.empty()) {  // it cannot be asked for
     of.ready_->push(walk);
   } else {
@@ -132,7 +172,10 @@ void OneSidedAccess::Belief::await_suspend(std::coroutine_handle<> walk) const {
   access->state_->lease->wait(walk, *access->ready_, true);
 }
 
-bool OneSidedAccess::Belief::await_resume() const {
+// Once more: a walk that was woken may have been resumed late.
+bool OneSidedAccess::Belief::await_resume() const { return await_ready() && same_lease(); }
+
+bool OneSidedAccess::Belief::same_lease() const {
   return access->term_ == access->state_->lease->term();
 }
 

@@ -5,6 +5,7 @@
 // Thread: that of its port.
 #pragma once
 
+#include <array>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,7 @@
 
 #include "place/batch_header.hpp"
 #include "place/lease_guard.hpp"
+#include "place/map_cache.hpp"
 #include "place/read_port.hpp"
 #include "tree/node/planted_tree_bugs.hpp"
 #include "tree/walk/map_view.hpp"
@@ -25,6 +27,7 @@ struct ReaderState {
   LeaseGuard* lease = nullptr;
   std::uint64_t (*now_ns)(const void*) = nullptr;
   const void* clock = nullptr;
+  MapCache* cache = nullptr;  // null: nothing is remembered
   /// What the page table's directory says, by its entries: table pages stay where they are while
   /// the map lives. 0: not known.
   std::vector<std::uint64_t> table_pages;
@@ -45,6 +48,25 @@ class OneSidedAccess {
 
   OneSidedAccess(ReaderState& state, const tree::MapView& view, base::ReadyQueue& ready);
 
+  // --- what is remembered (tree/walk/cached_way.hpp) ---------------------------------------------
+  [[nodiscard]] tree::CachedWay descend(tree::Cursor& cursor, wire::Lid lid, std::uint32_t level) {
+    if (state_->cache == nullptr) return {{}, lid, level, false};
+    return state_->cache->descend(cursor, lid, level);
+  }
+  void enter(wire::Ref ref, std::uint32_t level);
+  [[nodiscard]] const std::byte* leaf_head(wire::Ref ref) {
+    return state_->cache == nullptr ? nullptr : state_->cache->leaf_head(ref);
+  }
+  void learn_place(wire::Lid lid, wire::Ref ref) {
+    if (state_->cache != nullptr) state_->cache->keep_place(lid, ref);
+  }
+  void learn_node(const std::byte* image);
+  void learn_leaf(const std::byte* image) {
+    if (state_->cache != nullptr) state_->cache->keep_leaf(ref_, image);
+  }
+  void want_proof(wire::Ref ref);
+
+  // --- what is brought (tree/walk/access.hpp) ----------------------------------------------------
   [[nodiscard]] const std::byte* image(std::uint64_t offset);
   void want(const std::byte* image, std::uint32_t begin, std::uint32_t bytes);
   [[nodiscard]] const std::byte* bytes(std::uint64_t offset, std::uint64_t bytes);
@@ -76,7 +98,9 @@ class OneSidedAccess {
   struct Confirmation {
     OneSidedAccess* access;
     wire::Ref ref;
-    [[nodiscard]] bool await_ready() const { return tree::planted(tree::Bug::not_confirmed); }
+    [[nodiscard]] bool await_ready() const {
+      return access->proof_of_ == ref || tree::planted(tree::Bug::not_confirmed);
+    }
     void await_suspend(std::coroutine_handle<> walk) const;
     [[nodiscard]] tree::Confirmed await_resume() const { return access->confirmed(ref); }
   };
@@ -84,14 +108,16 @@ class OneSidedAccess {
   [[nodiscard]] Arrival arrived(tree::Warmth) { return {this}; }
   /// By a READ of the buffer's header, after the last byte: it succeeds only while the key is good,
   /// so the lease was held until then. And the lease must have been renewed not long ago.
+  /// Where want_proof() has asked for it, it has come with the rest.
   [[nodiscard]] Confirmation confirm(wire::Ref ref) { return {this, ref}; }
   /// Until the lease is believed again, or lost. At once if it is believed.
   struct Belief {
     OneSidedAccess* access;
     [[nodiscard]] bool await_ready() const;
     void await_suspend(std::coroutine_handle<> walk) const;
-    /// Whether it is the lease under which the walk entered.
+    /// Whether it is the lease under which the walk entered, and believed at this moment.
     [[nodiscard]] bool await_resume() const;
+    [[nodiscard]] bool same_lease() const;
   };
   [[nodiscard]] Belief believed() { return {this}; }
   [[nodiscard]] base::Pause again() const { return {ready_, false}; }
@@ -102,6 +128,8 @@ class OneSidedAccess {
   }
   [[nodiscard]] bool may_enter() const;
   bool enter();
+  void want_bytes(std::uint64_t offset, std::byte* into, std::uint64_t bytes);
+  void read_proof(wire::Ref ref);
   void send(std::coroutine_handle<> walk);
   [[nodiscard]] bool waits_for_header() const {
     return header_ && !reads_header_ && !header_->come();
@@ -121,8 +149,18 @@ class OneSidedAccess {
   bool reads_header_ = false;            // for the batch, and it has not come yet
   Landing bytes_;
   Landing proof_;
+  wire::Ref proof_of_{};   // what was wanted last is the proof of this buffer
+  wire::Ref ref_{};        // of the node, as the walk named it
+  bool interior_ = false;  // and whether it expects an interior one
+  // Parts of the node that were wanted, and that are not remembered yet.
+  struct Part {
+    std::uint32_t begin;
+    std::uint32_t end;
+  };
+  std::array<Part, 4> parts_{};
+  std::uint32_t parts_used_ = 0;
   std::unique_ptr<LaneReads> reads_;
 };
-static_assert(tree::RemoteAccess<OneSidedAccess>);
+static_assert(tree::RememberingAccess<OneSidedAccess>);
 
 }  // namespace espalier::place

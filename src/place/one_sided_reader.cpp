@@ -12,7 +12,13 @@ template class Walker<place::OneSidedPlace>;
 namespace espalier::place {
 namespace {
 
-ReaderState make_state(ReadPort& port, LeaseGuard& lease,
+std::optional<MapCache> make_cache(const tree::MapView& view,
+                                   const OneSidedReader::Options& options) {
+  if (options.cache == nullptr) return std::nullopt;
+  return std::optional<MapCache>(std::in_place, *options.cache, view, options.remembers_leaves);
+}
+
+ReaderState make_state(ReadPort& port, LeaseGuard& lease, std::optional<MapCache>& cache,
                        const std::function<std::uint64_t()>& now_ns) {
   ReaderState state;
   state.port = &port;
@@ -21,6 +27,7 @@ ReaderState make_state(ReadPort& port, LeaseGuard& lease,
     return (*static_cast<const std::function<std::uint64_t()>*>(clock))();
   };
   state.clock = &now_ns;
+  state.cache = cache ? &*cache : nullptr;
   state.table_pages.resize(wire::kDirectoryEntries);
   return state;
 }
@@ -35,7 +42,8 @@ OneSidedReader::OneSidedReader(fabric::Endpoint& endpoint, fabric::QueuePair& pa
       now_ns_(std::move(options.now_ns)),
       own_port_(std::in_place, pair, completions, region, endpoint.properties()),
       port_(*own_port_),
-      state_(make_state(port_, place_.guard(), now_ns_)),
+      cache_(make_cache(place_.view(), options)),
+      state_(make_state(port_, place_.guard(), cache_, now_ns_)),
       walker_(place_, options.lanes, [this](std::uint32_t, base::ReadyQueue& ready) {
         return OneSidedAccess(state_, place_.view(), ready);
       }) {}
@@ -44,7 +52,8 @@ OneSidedReader::OneSidedReader(ReadPort& port, const tree::MapView& view, Option
     : place_(view, options.terms),
       now_ns_(std::move(options.now_ns)),
       port_(port),
-      state_(make_state(port_, place_.guard(), now_ns_)),
+      cache_(make_cache(place_.view(), options)),
+      state_(make_state(port_, place_.guard(), cache_, now_ns_)),
       walker_(place_, options.lanes, [this](std::uint32_t, base::ReadyQueue& ready) {
         return OneSidedAccess(state_, place_.view(), ready);
       }) {}

@@ -43,6 +43,12 @@ class OneSidedReader {
     std::uint32_t lanes = 32;  // walks in flight
     base::LeaseTerms terms{};
     std::function<std::uint64_t()> now_ns;  // any clock that does not go back
+    /// What it remembers of nodes, with others of the same thread and store; outlives it. Null:
+    /// nothing.
+    NodeCache* cache = nullptr;
+    /// Whether heads of leaves are remembered, too: then a get waits once, where READs keep their
+    /// order.
+    bool remembers_leaves = true;
   };
 
   /// `pair` is connected and tells its completions in `completions`, which serves nothing else;
@@ -79,12 +85,15 @@ class OneSidedReader {
   [[nodiscard]] const tree::WalkTraffic& traffic() const { return port_.traffic(); }
   [[nodiscard]] std::uint64_t restarts() const { return walker_.restarts(); }
   [[nodiscard]] std::uint64_t met_changes() const { return walker_.met_changes(); }
+  /// Null: it remembers nothing.
+  [[nodiscard]] MapCache* cache() { return cache_ ? &*cache_ : nullptr; }
 
  private:
   OneSidedPlace place_;
   std::function<std::uint64_t()> now_ns_;
   std::optional<ReadPort> own_port_;
   ReadPort& port_;
+  std::optional<MapCache> cache_;
   ReaderState state_;
   tree::Walker<OneSidedPlace> walker_;
 };

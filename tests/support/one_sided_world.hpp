@@ -36,11 +36,14 @@ struct OneSidedOptions {
   std::uint64_t one_in_long = 6;   // of values is perhaps longer than a node holds,
   std::uint64_t long_bytes = 0;    // and at least so long
   bool erases = true;
-  bool pauses = true;        // the host does nothing for a while, leases are lost meanwhile
-  std::uint32_t drops = 0;   // so often a map is dropped, and another made at once
-  bool keeps_leases = true;  // else each is forgotten at once, and its reader is not told
-  bool hints = true;         // half of the walks enter at a node of a cache, or anywhere
-  bool only_scans = false;   // of everything
+  bool pauses = true;             // the host does nothing for a while, leases are lost meanwhile
+  std::uint32_t drops = 0;        // so often a map is dropped, and another made at once
+  bool keeps_leases = true;       // else each is forgotten at once, and its reader is not told
+  bool hints = true;              // half of the walks enter at a node of a cache, or anywhere
+  bool only_scans = false;        // of everything
+  std::uint64_t cache_bytes = 0;  // in which each client remembers nodes of one host's life
+  bool leaf_heads = true;         // and heads of leaves, as clients do and devices do not
+  bool forged_cache = false;      // of which somebody changes entries all the time
   /// READs come between the steps of a write too, where libraries have such moments: those with
   /// planted bugs.
   bool slow_writes = false;
@@ -63,6 +66,8 @@ struct OneSidedCounts {
   std::uint64_t reads_reordered = 0;
   std::uint64_t round_trips = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t cache_descents = 0;
+  std::uint64_t cache_hits = 0;
   std::uint64_t maps = 0;
   std::uint64_t headers_reused = 0;  // maps whose header lies where an earlier one's lay
   std::uint64_t deaths = 0;

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "place/testing/node_cache_forger.hpp"
 #include "tests/support/scene.hpp"
 
 namespace espalier::test {
@@ -58,6 +59,7 @@ void WorldClient::turn() {
 }
 
 void WorldClient::use_reader() {
+  if (options_.forged_cache) forge_cache();
   submit();
   reader_->poll();
   if (const auto asked = reader_->lease().due(world_.now_ns())) ask_host(*asked);
@@ -168,13 +170,31 @@ void WorldClient::open_reader() {
   options.lanes = 4;
   options.terms = kWorldTerms;
   options.now_ns = [this] { return world_.now_ns(); };
+  if (options_.cache_bytes != 0 && cached_life_ != host_->life()) {
+    cache_ = std::make_unique<place::NodeCache>(options_.cache_bytes);
+    cached_life_ = host_->life();
+  }
+  options.cache = cache_.get();
+  options.remembers_leaves = options_.leaf_heads;
   ++life_;
   reader_ = std::make_unique<place::OneSidedReader>(*endpoint_, *end_.pair, end_.sends, region_,
                                                     opening_->view, options);
 }
 
+void WorldClient::forge_cache() {
+  hints_.follow(host_of_now().map());
+  const std::function<wire::Ref()> any = [this] { return hints_.any(); };
+  place::NodeCacheForger forger(*cache_, random_, any);
+  if (random_.one_in(4)) forger.forge(20);
+  if (random_.one_in(20)) forger.forge_root(*reader_->cache());
+}
+
 void WorldClient::close() {
   if (!reader_) return;
+  if (reader_->cache() != nullptr) {
+    counts_.cache_descents += reader_->cache()->descents();
+    counts_.cache_hits += reader_->cache()->hits();
+  }
   counts_.restarts += reader_->restarts();
   counts_.met_changes += reader_->met_changes();
   counts_.round_trips += reader_->traffic().round_trips;

@@ -52,6 +52,7 @@ class WorldClient {
   void choose_map();
   void go_on_connecting();
   void open_reader();
+  void forge_cache();
   void close();
   void ask_host(const place::LeaseGuard::Asked& asked);
   // A request about the lease, on its way.
@@ -85,6 +86,8 @@ class WorldClient {
   std::uint32_t domain_ = 0;
   fabric::RemoteRegion region_;
   std::optional<WorldHost::Opening> opening_;
+  std::unique_ptr<place::NodeCache> cache_;  // of one life of the host
+  std::uint32_t cached_life_ = 0;            // which
   std::unique_ptr<place::OneSidedReader> reader_;
   std::uint64_t life_ = 0;                 // changes with the reader
   std::uint64_t heard_ns_ = 0;             // when the host gave the last grant or renewal

@@ -51,6 +51,7 @@ enum class Bug : std::uint8_t {
   value_not_confirmed,         // rule 4: of values out of line there is no such READ
   rest_not_confirmed,          // rule 4: of a leaf's bytes that are brought later there is none
   window_takes_what_follows,   // a part of a leaf delivers log entries of the part above it
+  cache_trusted,               // a leaf that a cache leads to is not asked whether it may answer
   belief_not_checked,          // a host that answers no renewal is believed for ever
   drop_not_shown,              // the header of a dropped map still says that it lives
   snapshot_not_held,           // old versions are freed although a snapshot needs them

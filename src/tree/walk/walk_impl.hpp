@@ -62,6 +62,9 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
       const std::byte* image = nullptr;
       Confirmed lost = Confirmed::yes;
       std::uint32_t roots = 0;
+      wire::Lid guessed = 0;  // the node that the cache says is here; 0: the page table said it
+      bool look_up = false;   // what the cache says is not asked for once
+      PointBytes brought;     // of the leaf, with its head
       for (std::uint32_t nodes = 0;; ++nodes) {
         if constexpr (!kInPlace) {
           if (access.failed()) {
@@ -73,12 +76,26 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
             lost = Confirmed::changed;
             break;
           }
-          if (!ref) {  // by way of the page table, whose words are brought like all else
-            const wire::Lid lid = lane.lid != 0 ? std::exchange(lane.lid, 0) : map().root;
+          wire::Lid lid = 0;
+          if (!ref) {  // as far as the cache knows the way
+            lid = lane.lid != 0 ? std::exchange(lane.lid, 0) : map().root;
             if (lid == map().root) {
               lane.level = 1;
               ++roots;
             }
+            guessed = 0;
+            if constexpr (kRemembers) {
+              if (!std::exchange(look_up, false) && !lane.past_cache) {
+                const CachedWay way = access.descend(lane, lid, lane.level);
+                lid = way.lid;
+                lane.level = way.level;
+                lane.past_cache = way.misled;
+                ref = way.ref;
+                if (ref) guessed = lid;
+              }
+            }
+          }
+          if (!ref) {  // by way of the page table, whose words are brought like all else
             const std::uint64_t named = map().directory_entry_offset(lid);
             if (named == 0) continue;
             std::uint64_t page = access.table_page(named);
@@ -97,14 +114,17 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
             co_await access.arrived(Warmth::warm);
             if (access.failed()) continue;
             ref.bits = base::load_shared<std::uint64_t>(word, std::memory_order_acquire);
+            if constexpr (kRemembers) access.learn_place(lid, ref);
           }
           if (!ref || !map().holds_node(ref)) {
             ref = {};
             continue;
           }
         }
+        if constexpr (kRemembers) access.enter(ref, lane.level);
         image = access.image(ref.offset());
         want_head(access, image, lane, warmth);
+        if constexpr (kRemembers) brought = want_guess(access, image, lane, ref);
         co_await access.arrived(warmth);
         const NodeView node(image, map().geometry);
         const NodeHead head = NodeHead::read(image);
@@ -115,16 +135,31 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
             continue;
           }
           if (head.leaf() && lane.level != 0) {  // it was taken for an interior node
+            if constexpr (kRemembers) access.enter(ref, 0);
             const Geometry& g = map().geometry;
             if (g.sorted_begin > g.groups_begin) {
               access.want(image, g.groups_begin, g.sorted_begin - g.groups_begin);
             }
           }
-          if (needs_fences(lane, head) && !lane.scan.whole_leaf) want_fences(access, node);
+          if (needs_fences(lane, head) && !lane.scan.whole_leaf &&
+              brought.fences_begin > node.fence_begin()) {
+            want_fences(access, node);
+          }
           co_await access.arrived(warmth);
           if (access.failed()) continue;
         }
-        const Step step = visit(map(), lane, node, head, ref);
+        Step step = visit(map(), lane, node, head, ref);
+        if constexpr (kRemembers) {
+          if (planted(Bug::cache_trusted) && guessed != 0 && head.leaf())
+            step.kind = StepKind::leaf;
+          // What was remembered has misled the walk. If it was where the node is, the page table
+          // knows better.
+          if (step.kind == StepKind::root) {
+            look_up = guessed != 0 && is_another(head, ref);
+            lane.past_cache = !look_up;
+            lane.lid = look_up ? guessed : 0;
+          }
+        }
         if (step.kind == StepKind::leaf) break;
         if (step.kind != StepKind::child) {
           ref = step.ref;
@@ -149,6 +184,7 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
             co_await access.arrived(warmth);
             if (access.failed()) continue;
           }
+          if constexpr (kRemembers) access.learn_node(image);
         }
         warmth = head.level() == 1 ? Warmth::cold : Warmth::warm;
         const std::uint32_t child = child_of(lane, node, group, map().kit);
@@ -175,18 +211,27 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
       const NodeView leaf(image, map().geometry);
       if (lane.goal == Goal::point) {
         const LeafProbe probe = probe_leaf(leaf, lane.key, map().kit);
-        want_leaf_part(access, leaf, lane, probe);
+        bool at_hand = false;
+        if constexpr (kRemembers) at_hand = brought.have(point_bytes(leaf, probe));
+        if (!at_hand) want_leaf_part(access, leaf, lane, probe);
+        if constexpr (kRemembers) {
+          if (!at_hand) access.want_proof(ref);
+        }
         co_await access.arrived(Warmth::cold);
         bool out_of_line = false;
         lane.answer.found =
             find_point(lane.key, leaf, probe, lane.read_version, lane.answer, out_of_line);
         const bool could = !out_of_line || begin_value(lane, lane.answer.value);
         Confirmed sure = co_await access.confirm(ref);
+        if constexpr (kRemembers) {
+          if (sure == Confirmed::yes) access.learn_leaf(image);
+        }
         if (sure == Confirmed::yes && !could) sure = Confirmed::changed;
         if (sure == Confirmed::yes && out_of_line) {
           const wire::Ref at{lane.value.ref};
           const std::byte* value =
               access.bytes(at.offset(), sizeof(wire::ValueHeader) + lane.value.bytes);
+          if constexpr (kRemembers) access.want_proof(at);
           co_await access.arrived(Warmth::cold);
           if (!planted(Bug::value_not_confirmed)) sure = co_await access.confirm(at);
           if (sure == Confirmed::yes && !value_is_whole(lane, value)) sure = Confirmed::changed;
@@ -230,6 +275,9 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
         }
         co_await access.arrived(Warmth::cold);
         Confirmed sure = co_await access.confirm(ref);
+        if constexpr (kRemembers) {
+          if (sure == Confirmed::yes) access.learn_leaf(image);
+        }
         if constexpr (!kInPlace) {
           if (sure == Confirmed::yes && !co_await access.believed()) sure = Confirmed::lost;
         }

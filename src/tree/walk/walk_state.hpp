@@ -60,6 +60,7 @@ struct Lane : Cursor {
   wire::Lid lid = 0;  // not in place: what to look up where there is no reference; 0: the root
   std::uint32_t level = 0;   // not in place: of the node that the walk expects to come to
   bool has_version = false;  // not in place: the read version has come
+  bool past_cache = false;   // not in place: what is remembered has misled it
   ScanState scan;
   base::WalkTask walk;
 };

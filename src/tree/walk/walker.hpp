@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "tree/walk/access.hpp"
+#include "tree/walk/cached_way.hpp"
 #include "tree/walk/next_step.hpp"
 #include "tree/walk/read_guard.hpp"
 #include "tree/walk/request_queue.hpp"
@@ -52,6 +53,7 @@ class Walker {
  public:
   using A = typename P::AccessType;
   static constexpr bool kInPlace = A::kInPlace;
+  static constexpr bool kRemembers = RememberingAccess<A>;
   static_assert(kInPlace || RemoteAccess<A>);
   /// `make_access` gives each lane its access, from the lane's index and the ready queue.
   using MakeAccess = std::function<A(std::uint32_t lane, base::ReadyQueue& queue)>;
@@ -125,6 +127,9 @@ class Walker {
   [[nodiscard]] bool wants_whole_leaf(const Lane& lane) const;
   void want_leaf_part(A& access, const NodeView& leaf, const Lane& lane,
                       const LeafProbe& probe) const;
+  [[nodiscard]] PointBytes want_guess(A& access, const std::byte* image, const Lane& lane,
+                                      wire::Ref ref) const;
+  [[nodiscard]] bool is_another(const NodeHead& head, wire::Ref ref) const;
   void want_group(A& access, const NodeView& node, const Lane& lane,
                   const GroupChoice& choice) const;
   [[nodiscard]] bool take_version(Lane& lane, const std::byte* header) const;

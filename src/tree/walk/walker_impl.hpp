@@ -53,6 +53,7 @@ inline bool Walker<P>::take_request(Lane& lane) {
     return false;
   }
   lane.attempts = 0;
+  lane.past_cache = false;
   ++busy_;
   return true;
 }
@@ -290,13 +291,15 @@ template <class P>
 void Walker<P>::want_leaf_part(A& access, const NodeView& leaf, const Lane& lane,
                                const LeafProbe& probe) const {
   const Geometry& g = map().geometry;
-  std::uint32_t begin = probe.begin;
-  if (probe.tied && !kInPlace) {  // in place, the last of the tied chunks nearly always has it
-    const std::uint32_t first = probe.rank.below == 0 ? 0 : probe.rank.below - 1;
-    begin = g.sorted_begin + (first << g.chunk_shift);
+  if constexpr (!kInPlace) {
+    const PointBytes part = point_bytes(leaf, probe);
+    if (part.end > part.begin) access.want(leaf.bytes(), part.begin, part.end - part.begin);
+    access.want(leaf.bytes(), part.log_begin, part.log_end - part.log_begin);
+    return;
   }
-  if (probe.end > begin) access.want(leaf.bytes(), begin, probe.end - begin);
-  if (lane.goal == Goal::write || (!kInPlace && probe.log_matches != 0)) {
+  // In place, the last of the tied chunks nearly always has the key.
+  if (probe.end > probe.begin) access.want(leaf.bytes(), probe.begin, probe.end - probe.begin);
+  if (lane.goal == Goal::write) {
     const std::uint32_t used = leaf.lock_word().units() * wire::kLogUnitBytes;
     const std::uint32_t log = std::min(leaf.log_begin(), g.node_bytes);
     access.want(leaf.bytes(), log, std::min(used + 64, g.node_bytes - log));
@@ -305,6 +308,36 @@ void Walker<P>::want_leaf_part(A& access, const NodeView& leaf, const Lane& lane
       access.want(leaf.bytes(), offset, 64);
     }
   }
+}
+
+// From elsewhere: what a leaf's head, as it is remembered, says that will be wanted of the leaf
+// besides it. The head itself comes too, and decides.
+template <class P>
+PointBytes Walker<P>::want_guess(A& access, const std::byte* image, const Lane& lane,
+                                 wire::Ref ref) const {
+  PointBytes guess;
+  if constexpr (kRemembers) {
+    if (lane.goal != Goal::point || lane.level != 0) return guess;
+    const std::byte* const remembered = access.leaf_head(ref);
+    if (remembered == nullptr) return guess;
+    const NodeView head(remembered, map().geometry);
+    guess = guessed_point_bytes(head, probe_leaf(head, lane.key, map().kit));
+    if (guess.end > guess.begin) access.want(image, guess.begin, guess.end - guess.begin);
+    access.want(image, guess.log_begin, guess.log_end - guess.log_begin);
+    if (needs_fences(lane, NodeHead::read(remembered))) {
+      guess.fences_begin = std::min(head.fence_begin(), map().geometry.node_bytes);
+      access.want(image, guess.fences_begin, map().geometry.node_bytes - guess.fences_begin);
+    }
+    access.want_proof(ref);
+  }
+  return guess;
+}
+
+// Whether something else lies where this node is said to be.
+template <class P>
+bool Walker<P>::is_another(const NodeHead& head, wire::Ref ref) const {
+  return head.map_id() != map().id || head.superseded == 0 ||
+         (head.generation() & wire::kGenerationMask) != ref.generation();
 }
 
 // Takes the read version from the map's header, if that is still the map's.
@@ -337,6 +370,7 @@ bool Walker<P>::restart(Lane& lane, Confirmed why) {
   if (why == Confirmed::changed) ++met_changes_;
   lane.hint = {};
   lane.lid = 0;
+  lane.past_cache = true;
   lane.other_predecessor = {};
   // What was delivered is of a version whose nodes may be gone with the lease.
   const bool version_is_lost = why == Confirmed::lost && lane.answer.items != 0;

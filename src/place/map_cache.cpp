@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "place/map_cache.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "tree/walk/next_step.hpp"
+
+namespace espalier::place {
+namespace {
+
+constexpr std::uint32_t kChunk = NodeCache::kChunkBytes;
+constexpr std::uint32_t kHeaderLine = 64;  // of a leaf's header, what its chunk begins with
+constexpr std::size_t kLock = offsetof(wire::NodeHeader, lock);
+
+/// Room for an image, and for searches that look at whole vectors.
+std::unique_ptr<std::uint64_t[]> image_room(std::uint32_t node_bytes) {
+  return std::make_unique<std::uint64_t[]>((node_bytes + 64) / 8);
+}
+
+}  // namespace
+
+MapCache::MapCache(NodeCache& nodes, const tree::MapView& view, bool leaves)
+    : nodes_(nodes),
+      view_(view),
+      leaves_(leaves),
+      scratch_(image_room(view.geometry.node_bytes)),
+      root_(image_room(view.geometry.node_bytes)) {}
+
+const std::byte* MapCache::find(wire::Ref ref, std::uint32_t chunk) const {
+  if (ref == root_ref_ && chunk < root_has_.size()) {
+    return root_has_[chunk] ? root_bytes() + std::size_t{chunk} * kChunk : nullptr;
+  }
+  return nodes_.find(ref, chunk);
+}
+
+void MapCache::keep(wire::Ref ref, std::uint32_t chunk, std::span<const std::byte> bytes) {
+  if (ref != root_ref_) return nodes_.keep(ref, chunk, bytes);
+  std::memcpy(root_bytes() + std::size_t{chunk} * kChunk, bytes.data(), bytes.size());
+  root_has_.set(chunk);
+}
+
+// Whether these bytes of a node are kept; then they are in the scratch image.
+bool MapCache::bring(wire::Ref ref, std::uint32_t begin, std::uint32_t end) {
+  end = std::min(end, view_.geometry.node_bytes);
+  for (std::uint32_t chunk = begin / kChunk; chunk * kChunk < end; ++chunk) {
+    const std::byte* const kept = find(ref, chunk);
+    if (kept == nullptr) return false;
+    std::memcpy(scratch() + std::size_t{chunk} * kChunk, kept, kChunk);
+  }
+  return true;
+}
+
+bool MapCache::bring_groups(const tree::Cursor& cursor, const tree::NodeView& node,
+                            const tree::GroupChoice& choice, wire::Ref ref) {
+  std::uint32_t first = choice.first;
+  std::uint32_t last = choice.last;
+  const bool from_end = tree::from_the_end(cursor);
+  if (from_end) {
+    const std::uint32_t children = node.children();
+    first = last = children == 0 ? 0 : (children - 1) / wire::kGroupChildren;
+  }
+  constexpr std::uint32_t kGroup = sizeof(wire::ChildGroup);
+  if (!bring(ref, node.group_offset(first), node.group_offset(last) + kGroup)) return false;
+  if (from_end || !tree::ties_among_children(node, choice, view_.kit)) return true;
+  return bring(ref, node.sorted_end(), view_.geometry.node_bytes);
+}
+
+// One node down. False: no further; then `way` says where the walk goes on.
+bool MapCache::step_down(tree::Cursor& cursor, tree::CachedWay& way) {
+  const tree::Geometry& g = view_.geometry;
+  const bool root = way.lid == view_.root;
+  if (!bring(way.ref, 0, g.groups_begin)) {
+    const bool leaf = root && leaves_ && nodes_.find(way.ref, kLeafHead) != nullptr;
+    if (leaf) way.level = 0;
+    return false;
+  }
+  const tree::NodeView node(scratch(), g);
+  const tree::NodeHead head = tree::NodeHead::read(scratch());
+  if (tree::needs_fences(cursor, head) &&
+      !bring(way.ref, std::min(node.fence_begin(), g.node_bytes), g.node_bytes)) {
+    return false;
+  }
+  const tree::Step step = tree::visit(view_, cursor, node, head, way.ref);
+  // Levels fall from node to node, whatever the bytes say: so the way has an end.
+  const bool level_is_meant = head.level() != 0 && (root || head.level() == way.level);
+  if (step.kind != tree::StepKind::child || !level_is_meant) {
+    way = {{}, view_.root, 1, true};
+    return false;
+  }
+  const tree::GroupChoice choice = tree::choose_group(node, head, cursor.key, view_.kit);
+  if (!bring_groups(cursor, node, choice, way.ref)) return false;
+  const wire::Lid child = node.child(tree::child_of(cursor, node, choice, view_.kit));
+  way = {{}, child, head.level() - 1, child == 0 || child == view_.root};
+  if (way.misled) way = {{}, view_.root, 1, true};
+  return !way.misled;
+}
+
+tree::CachedWay MapCache::descend(tree::Cursor& cursor, wire::Lid lid, std::uint32_t level) {
+  ++descents_;
+  tree::CachedWay way{{}, lid, level, false};
+  // The newest state leads to the newest leaf, which names what was there before.
+  const std::uint64_t version = std::exchange(cursor.read_version, tree::kNewest);
+  const wire::Ref other = std::exchange(cursor.other_predecessor, {});
+  do {
+    way.ref = way.lid == view_.root && root_ref_ ? root_ref_ : nodes_.place(view_.id, way.lid);
+    if (way.ref && !view_.holds_node(way.ref)) way.ref = {};
+  } while (way.ref && way.level != 0 && step_down(cursor, way));
+  cursor.read_version = version;
+  cursor.other_predecessor = other;
+  if (way.ref && way.level == 0) ++hits_;
+  return way;
+}
+
+// --- what is kept --------------------------------------------------------------------------------
+
+void MapCache::keep_node(wire::Ref ref, const std::byte* image, std::uint32_t begin,
+                         std::uint32_t end) {
+  const tree::NodeView node(image, view_.geometry);
+  if (node.superseded() != wire::kLive) return;  // none is led to it again
+  if (node.lid() == view_.root && ref != root_ref_) {
+    root_ref_ = ref;
+    root_has_.reset();
+  }
+  const std::uint32_t first = (begin + kChunk - 1) / kChunk;
+  if (first == 0) keep_place(node.lid(), ref);
+  if (first != 0 && find(ref, 0) == nullptr) return;  // it has no room
+  for (std::uint32_t chunk = first; (chunk + 1) * kChunk <= end; ++chunk) {
+    keep(ref, chunk, {image + std::size_t{chunk} * kChunk, kChunk});
+  }
+}
+
+// A leaf's header line, in which where its fences begin stands in place of what its log has become,
+// and behind it the key prefixes and starts of its chunks.
+std::uint32_t MapCache::leaf_head_bytes() const {
+  const tree::Geometry& g = view_.geometry;
+  return kHeaderLine + g.starts_begin + g.chunks_max - g.key_prefixes_begin;
+}
+
+void MapCache::keep_leaf(wire::Ref ref, const std::byte* image) {
+  const tree::NodeView leaf(image, view_.geometry);
+  if (leaf.superseded() != wire::kLive) return;
+  keep_place(leaf.lid(), ref);
+  if (leaf.lid() == view_.root) root_ref_ = {};
+  const std::uint32_t bytes = leaf_head_bytes();
+  if (!leaves_ || bytes > kChunk || nodes_.find(ref, kLeafHead) != nullptr) return;
+  std::byte head[kChunk];
+  std::memcpy(head, image, kHeaderLine);
+  const std::uint64_t fences = leaf.fence_begin();
+  std::memcpy(head + kLock, &fences, sizeof fences);
+  std::memcpy(head + kHeaderLine, image + view_.geometry.key_prefixes_begin, bytes - kHeaderLine);
+  nodes_.keep(ref, kLeafHead, {head, bytes});
+}
+
+const std::byte* MapCache::leaf_head(wire::Ref ref) {
+  const std::byte* const head = leaves_ ? nodes_.find(ref, kLeafHead) : nullptr;
+  if (head == nullptr) return nullptr;
+  std::memcpy(scratch(), head, kHeaderLine);
+  std::memcpy(scratch() + offsetof(wire::NodeHeader, fence_begin), head + kLock,
+              sizeof(wire::NodeHeader::fence_begin));
+  std::memset(scratch() + kLock, 0, sizeof(wire::NodeHeader::lock));
+  std::memcpy(scratch() + view_.geometry.key_prefixes_begin, head + kHeaderLine,
+              leaf_head_bytes() - kHeaderLine);
+  return scratch();
+}
+
+}  // namespace espalier::place

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a reader remembers of one map: the way down to leaves, and, if it is asked to, the heads of
+// leaves, which tell where in a leaf a key is.
+//
+//   root      a copy of its own, which nothing displaces
+//   interior  a node gets room when its head was missed, then what else is read of it [Honeycomb
+//             §5]; what is kept is of a reference, so it stays true of that, whatever is written
+//   leaves    where they are; and of their heads what stays while the leaf lives, in one chunk
+//
+// The way down is a hint: what it comes to is read fresh, its range and versions decide. Read
+// versions have no part in it, for they are not known yet where a walk begins.
+//
+// Differs from [Honeycomb §5]: chunks of nodes are displaced one by one, not whole nodes; entries
+// do not die when mappings change, but are found out by the leaf, and the walk replaces them.
+//
+// Thread: one.
+#pragma once
+
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "place/node_cache.hpp"
+#include "tree/walk/cached_way.hpp"
+#include "tree/walk/map_view.hpp"
+
+namespace espalier::place {
+
+class MapCache {
+ public:
+  /// `nodes` and `view` outlive it. `leaves`: whether heads of leaves are kept, too.
+  MapCache(NodeCache& nodes, const tree::MapView& view, bool leaves);
+
+  /// Leads down from node `lid`, of this level as far as is known, for the cursor's key.
+  [[nodiscard]] tree::CachedWay descend(tree::Cursor& cursor, wire::Lid lid, std::uint32_t level);
+  /// What is kept of a leaf's head, as an image of the node; null: nothing. Good until the next
+  /// call.
+  [[nodiscard]] const std::byte* leaf_head(wire::Ref ref);
+
+  void keep_place(wire::Lid lid, wire::Ref ref) { nodes_.keep_place(view_.id, lid, ref); }
+  /// Keeps what [begin, end) of an interior node's image has, and where it is. Requires: it was
+  /// found to be a node of the map, and its header is at hand.
+  void keep_node(wire::Ref ref, const std::byte* image, std::uint32_t begin, std::uint32_t end);
+  /// Keeps what a leaf's head tells. Requires: that is at hand, and was confirmed.
+  void keep_leaf(wire::Ref ref, const std::byte* image);
+
+  /// Ways down that were asked for, and those that led to a leaf.
+  [[nodiscard]] std::uint64_t descents() const { return descents_; }
+  [[nodiscard]] std::uint64_t hits() const { return hits_; }
+
+ private:
+  friend class NodeCacheForger;  // place/testing/node_cache_forger.hpp
+
+  /// Of a leaf's head, the number that its chunk has.
+  static constexpr std::uint32_t kLeafHead = ~std::uint32_t{0};
+
+  [[nodiscard]] const std::byte* find(wire::Ref ref, std::uint32_t chunk) const;
+  void keep(wire::Ref ref, std::uint32_t chunk, std::span<const std::byte> bytes);
+  [[nodiscard]] bool bring(wire::Ref ref, std::uint32_t begin, std::uint32_t end);
+  [[nodiscard]] bool bring_groups(const tree::Cursor& cursor, const tree::NodeView& node,
+                                  const tree::GroupChoice& choice, wire::Ref ref);
+  [[nodiscard]] bool step_down(tree::Cursor& cursor, tree::CachedWay& way);
+  [[nodiscard]] std::byte* scratch() { return reinterpret_cast<std::byte*>(scratch_.get()); }
+  [[nodiscard]] std::byte* root_bytes() const { return reinterpret_cast<std::byte*>(root_.get()); }
+  [[nodiscard]] std::uint32_t leaf_head_bytes() const;
+
+  NodeCache& nodes_;
+  const tree::MapView& view_;
+  const bool leaves_;
+  std::unique_ptr<std::uint64_t[]> scratch_;  // an image, of what is looked at just now
+  std::unique_ptr<std::uint64_t[]> root_;
+  wire::Ref root_ref_{};
+  std::bitset<wire::kNodeBytesMax / NodeCache::kChunkBytes> root_has_;
+  std::uint64_t descents_ = 0;
+  std::uint64_t hits_ = 0;
+};
+
+}  // namespace espalier::place

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a reader that remembers nodes asks of the memory, and how often it waits: in a simulated
+// fabric without faults, and as a client of a real node.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.hpp"
+#include "client/impl.hpp"
+#include "fabric/sim/testing/two_ends.hpp"
+#include "place/one_sided_reader.hpp"
+#include "tests/support/node_fixture.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/support/walk_recorder.hpp"
+#include "tree/write/map_object.hpp"
+
+namespace espalier::test {
+namespace {
+
+/// Keys that are alike in their first 8 bytes, so that fences and separators decide.
+std::string numbered_key(std::uint64_t i) { return "key" + std::to_string(1'000'000 + i); }
+/// Keys of which nearly no two begin alike.
+std::string scattered_key(std::uint64_t i) {
+  return std::to_string(base::mix64(i + 1)) + "/" + std::to_string(i);
+}
+
+memory::Region region_for_cache() {
+  auto region = memory::Region::reserve({.bytes_max = std::uint64_t{1} << 28, .huge_pages = false});
+  EXPECT_TRUE(region) << message(region.error());
+  return std::move(*region);
+}
+
+struct CacheSetting {
+  bool in_order = true;
+  std::uint64_t cache_bytes = 4 << 20;  // 0: none
+  bool leaf_heads = true;
+  std::string (*key)(std::uint64_t) = scattered_key;
+  MapOptions map{.node_bytes = 1024, .log_bytes = 256};
+};
+
+/// A map in a simulated node, whose host writes it here, and a reader of it.
+class CacheScene : private Handler {
+ public:
+  explicit CacheScene(const CacheSetting& setting)
+      : key_(setting.key),
+        world_(1, faults_of(setting)),
+        host_(world_.add_node("host")),
+        client_(world_.add_node("client")),
+        here_(*client_),
+        there_(*host_),
+        cache_(setting.cache_bytes) {
+    region_ = *host_->regions().offer({store_.region.at(0), store_.region.bytes()},
+                                      fabric::RemoteRights::read, 0);
+    map_ = *tree::create_map(store_, "map", setting.map);
+    writer_ = std::make_unique<HostWalker>(store_, *map_, 1, clock_);
+    EXPECT_TRUE(host_->listen("host"));
+    EXPECT_TRUE(connect(world_, here_, there_, "host"));
+    auto view = view_of(*map_);
+    place::OneSidedReader::Options options;
+    options.now_ns = [this] { return world_.now_ns(); };
+    options.terms.believed_for_ns = ~std::uint64_t{0} >> 1;
+    options.terms.renew_every_ns = ~std::uint64_t{0} >> 1;
+    options.cache = setting.cache_bytes == 0 ? nullptr : &cache_;
+    options.remembers_leaves = setting.leaf_heads;
+    reader_.emplace(*client_, *here_.pair, here_.sends, region_.remote(), view, options);
+    reader_->lease().granted(1, store_.epochs.current(), world_.now_ns(), world_.now_ns());
+  }
+
+  void put(const std::string& key, const std::string& value) {
+    Question question;
+    question.op = Op::put;
+    question.key = key;
+    question.value = value;
+    writer_->ask(std::move(question));
+  }
+  void fill(std::uint64_t keys) {
+    for (std::uint64_t i = 0; i < keys; ++i) put(key_(i), "value" + std::to_string(i));
+  }
+  std::optional<std::string> get(const std::string& key) {
+    Request request;
+    request.op = Op::get;
+    request.key = key;
+    found_.reset();
+    answered_ = false;
+    reader_->submit({&request, 1}, *this);
+    while (reader_->poll() != 0) client_->wait(1'000'000);
+    EXPECT_TRUE(answered_);
+    return found_;
+  }
+  /// Gets of keys that are there, at random; returns the waits for each.
+  double waits_per_get(std::uint64_t keys, int gets, Random& random) {
+    const std::uint64_t before = reader_->traffic().round_trips;
+    for (int i = 0; i < gets; ++i) {
+      const std::uint64_t number = random.below(keys);
+      EXPECT_EQ(get(key_(number)), "value" + std::to_string(number));
+    }
+    return static_cast<double>(reader_->traffic().round_trips - before) / gets;
+  }
+  [[nodiscard]] place::OneSidedReader& reader() { return *reader_; }
+  [[nodiscard]] const tree::MapCore& map() const { return *map_; }
+
+ private:
+  static fabric::sim::Faults faults_of(const CacheSetting& setting) {
+    fabric::sim::Faults faults;
+    faults.reads_in_order = setting.in_order;
+    return faults;
+  }
+  tree::MapView view_of(const tree::MapCore& map) {
+    wire::MapHeader header;
+    std::memcpy(&header, store_.region.at(map.header_offset), sizeof header);
+    auto view = tree::MapView::read(header, map.header_offset, store_.region.bytes(), nullptr);
+    EXPECT_TRUE(view);
+    return *view;
+  }
+  void done(const Completion& completion) override {
+    EXPECT_TRUE(completion.ok) << message(completion.error);
+    answered_ = completion.ok;
+    if (completion.ok && completion.found) found_ = std::string(completion.value);
+  }
+
+  std::string (*key_)(std::uint64_t);
+  fabric::sim::World world_;
+  std::unique_ptr<fabric::Endpoint> host_;
+  std::unique_ptr<fabric::Endpoint> client_;
+  tree::StoreCore store_{region_for_cache(), 16};
+  Clock clock_;
+  std::shared_ptr<tree::MapCore> map_;
+  std::unique_ptr<HostWalker> writer_;
+  fabric::Registration region_;
+  fabric::sim::End here_;
+  fabric::sim::End there_;
+  place::NodeCache cache_;
+  std::optional<place::OneSidedReader> reader_;
+  bool answered_ = false;
+  std::optional<std::string> found_;
+};
+
+constexpr std::uint64_t kNumberedKeys = 20'000;
+constexpr int kWarmGets = 2'000;
+
+double warm_waits(const CacheSetting& setting) {
+  CacheScene scene(setting);
+  scene.fill(kNumberedKeys);
+  Random random(seed_from_environment(1));
+  scene.waits_per_get(kNumberedKeys, 3 * kWarmGets, random);  // each leaf was met, nearly
+  const std::uint64_t descents = setting.cache_bytes == 0 ? 0 : scene.reader().cache()->descents();
+  const std::uint64_t hits = setting.cache_bytes == 0 ? 0 : scene.reader().cache()->hits();
+  const double waits = scene.waits_per_get(kNumberedKeys, kWarmGets, random);
+  if (setting.cache_bytes != 0) {
+    const std::uint64_t asked = scene.reader().cache()->descents() - descents;
+    const std::uint64_t hit = scene.reader().cache()->hits() - hits;
+    EXPECT_GE(hit * 100, asked * 99);
+  }
+  EXPECT_EQ(scene.reader().restarts(), 0u);
+  return waits;
+}
+
+TEST(OneSidedCache, AWarmGetWaitsOnceWhereReadsKeepTheirOrder) {
+  EXPECT_LE(warm_waits({}), 1.05);
+  EXPECT_LE(warm_waits({.key = numbered_key}), 1.05);
+  EXPECT_LE(warm_waits({.map = {.node_bytes = 8192, .log_bytes = 512}}), 1.05);
+}
+
+TEST(OneSidedCache, AWarmGetWaitsThreeTimesElsewhere) {
+  EXPECT_LE(warm_waits({.in_order = false}), 3.05);
+  EXPECT_LE(warm_waits({.in_order = false, .key = numbered_key}), 3.05);
+}
+
+TEST(OneSidedCache, WithoutHeadsOfLeavesAWarmGetWaitsTwice) {
+  EXPECT_LE(warm_waits({.leaf_heads = false}), 2.05);
+}
+
+TEST(OneSidedCache, WithoutACacheAGetWaitsForEachLevel) {
+  EXPECT_GT(warm_waits({.cache_bytes = 0}), 5.0);
+}
+
+// The root is there although nothing else has room.
+TEST(OneSidedCache, TheRootStays) {
+  const double without = warm_waits({.cache_bytes = 0, .leaf_heads = false});
+  CacheScene scene({.cache_bytes = 1, .leaf_heads = false});
+  scene.fill(kNumberedKeys);
+  Random random(seed_from_environment(1));
+  scene.waits_per_get(kNumberedKeys, kWarmGets, random);
+  EXPECT_LT(scene.waits_per_get(kNumberedKeys, kWarmGets, random), without - 1.5);
+}
+
+// Each write is seen at once, whatever it moves; and what is remembered follows.
+TEST(OneSidedCache, WhatIsWrittenIsSeenAtOnce) {
+  CacheScene scene({});
+  scene.fill(2'000);
+  Random random(seed_from_environment(1));
+  scene.waits_per_get(2'000, 4'000, random);
+  for (int i = 0; i < 6'000; ++i) {
+    const std::uint64_t number = random.below(3'000);  // new keys too: nodes split
+    const std::string value = "new" + std::to_string(i);
+    scene.put(scattered_key(number), value);
+    ASSERT_EQ(scene.get(scattered_key(number)), value);
+  }
+  for (std::uint64_t i = 0; i < 3'000; ++i)
+    scene.put(scattered_key(i), "value" + std::to_string(i));
+  scene.waits_per_get(3'000, 9'000, random);
+  EXPECT_LE(scene.waits_per_get(3'000, 2'000, random), 1.1);
+}
+
+// --- as a client of a real node ------------------------------------------------------------------
+
+class OneSidedCacheNode : public NodeFixture, public ::testing::WithParamInterface<const char*> {
+ protected:
+  OneSidedCacheNode() {
+    reach_by(GetParam());
+    config_.node.one_sided = true;
+  }
+};
+
+TEST_P(OneSidedCacheNode, AWarmGetWaitsAsSeldomAsItCan) {
+  start();
+  Store asking = connect();
+  Map asked = *asking.create_map("m");
+  for (std::uint64_t i = 0; i < kNumberedKeys; ++i) {
+    ASSERT_TRUE(asked.put(numbered_key(i), "value" + std::to_string(i)));
+  }
+  const auto waits = [&](const StoreOptions& options) {
+    Store reading = *Store::connect(address(), options);
+    Map read = *reading.open_map("m");
+    Random random(seed_from_environment(1));
+    const auto gets = [&] {
+      for (int i = 0; i < kWarmGets; ++i) {
+        const std::uint64_t number = random.below(kNumberedKeys);
+        const auto found = read.get(numbered_key(number));
+        ASSERT_TRUE(found && *found);
+        ASSERT_EQ((*found)->value, "value" + std::to_string(number));
+      }
+    };
+    const auto trips = [&] { return client::StoreImpl::of(reading).read_traffic().round_trips; };
+    gets();
+    const std::uint64_t before = trips();
+    gets();
+    return static_cast<double>(trips() - before) / kWarmGets;
+  };
+  const bool in_order = std::string(GetParam()) == "shm";
+  EXPECT_LE(waits({.access = Access::one_sided}), in_order ? 1.05 : 3.05);
+  EXPECT_GE(waits({.access = Access::one_sided, .cache_bytes = 0}), 5.0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, OneSidedCacheNode, ::testing::Values("shm", "roce"),
+                         [](const auto& way) { return std::string(way.param); });
+
+}  // namespace
+}  // namespace espalier::test
