@@ -121,29 +121,32 @@ void BufferPool::repack_free(SizeClass cls, std::span<std::uint64_t> offsets) {
 
 bool BufferPool::is_buffer_begin(std::uint64_t offset, BufferKind kind,
                                  std::uint32_t generation) const {
-  if (offset < kExtentBytes || offset >= region_.bytes()) return false;
+  return (generation & wire::kGenerationMask) != 0 &&
+         ((generation_in_use(offset, kind) ^ generation) & wire::kGenerationMask) == 0;
+}
+
+std::uint32_t BufferPool::generation_in_use(std::uint64_t offset, BufferKind kind) const {
+  if (offset < kExtentBytes || offset >= region_.bytes()) return 0;
   const UnitIndex unit = unit_of(offset);
   const std::uint8_t tag = tag_of(unit);
-  if (tag == 0) return false;
+  if (tag == 0) return 0;
   const SizeClass cls = (tag & ~kWhole) - 1u;
   const bool whole = (tag & kWhole) != 0;
   const std::uint64_t first = first_buffer(unit);
   if (kind_of(cls) != kind || offset < first || (offset - first) % class_bytes(cls) != 0 ||
       (offset - first) / class_bytes(cls) >=
           (whole ? buffers_per_extent(cls) : buffers_per_slab(cls))) {
-    return false;
+    return 0;
   }
   // Without memory there is nothing to read, and to read it would bring some.
   if (std::atomic_ref(const_cast<std::uint32_t&>(units_[unit].buffers))
           .load(std::memory_order_relaxed) == 0) {
-    return false;
+    return 0;
   }
   std::byte* const buffer = region_.at(offset);
   // A buffer is released by superseded = 0, then by another generation.
   const bool filled = superseded_at(buffer).load(std::memory_order_acquire) != 0;
-  return filled && (generation & wire::kGenerationMask) != 0 &&
-         ((generation_at(buffer).load(std::memory_order_relaxed) ^ generation) &
-          wire::kGenerationMask) == 0;
+  return filled ? generation_at(buffer).load(std::memory_order_relaxed) : 0;
 }
 
 ClassStats BufferPool::stats(SizeClass cls) const {

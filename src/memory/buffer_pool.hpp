@@ -100,6 +100,9 @@ class BufferPool {
   /// Thread: any; who needs the answer to hold must have exposed an epoch before.
   [[nodiscard]] bool is_buffer_begin(std::uint64_t offset, BufferKind kind,
                                      std::uint32_t generation) const;
+  /// Under which generation a buffer of this kind that begins there is in use; 0: none is. The
+  /// rest as is_buffer_begin.
+  [[nodiscard]] std::uint32_t generation_in_use(std::uint64_t offset, BufferKind kind) const;
 
   [[nodiscard]] ClassStats stats(SizeClass cls) const;
   /// Bytes that are taken from the region and in no use, here and in caches: free for buffers of

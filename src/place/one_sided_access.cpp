@@ -8,6 +8,7 @@
 
 #include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
+#include "dataplane/key_number.hpp"
 #include "tree/node/planted_tree_bugs.hpp"
 
 namespace espalier::place {
@@ -52,7 +53,7 @@ void OneSidedAccess::learn_node(const std::byte* image) {
 }
 
 void OneSidedAccess::want_proof(wire::Ref ref) {
-  if (!reads_in_order() || tree::planted(tree::Bug::not_confirmed)) return;
+  if (!reads_in_order() || is_confirmed(ref) || tree::planted(tree::Bug::not_confirmed)) return;
   read_proof(ref);
   proof_of_ = ref;
 }
@@ -69,12 +70,16 @@ void OneSidedAccess::want_bytes(std::uint64_t offset, std::byte* into, std::uint
 
 const std::byte* OneSidedAccess::image(std::uint64_t offset) {
   node_offset_ = offset;
+  come_ = {};
+  come_bytes_ = 0;
   return node_.room(node_bytes_);
 }
 
 void OneSidedAccess::want(const std::byte* image, std::uint32_t begin, std::uint32_t bytes) {
   std::byte* const at = node_.room(node_bytes_);
   ESPALIER_ASSERT(image == at && begin <= node_bytes_ && bytes <= node_bytes_ - begin);
+  if (begin + bytes <= come_bytes_) return;
+  come_ = {};  // of what is read beside it, another moment may come
   if (interior_ && state_->cache != nullptr && bytes != 0) {
     constexpr std::uint32_t kMask = NodeCache::kChunkBytes - 1;
     const std::uint32_t end = std::min((begin + bytes + kMask) & ~kMask, node_bytes_);
@@ -83,6 +88,23 @@ void OneSidedAccess::want(const std::byte* image, std::uint32_t begin, std::uint
     if (parts_used_ != parts_.size()) parts_[parts_used_++] = {begin, end};
   }
   want_bytes(node_offset_ + begin, at + begin, bytes);
+}
+
+const std::byte* OneSidedAccess::node_by_key(const tree::SearchKey& key) {
+  const KeyedReads& keyed = *state_->keyed;
+  proof_of_ = {};
+  come_ = {};
+  come_bytes_ = std::min(keyed.bytes, node_bytes_);
+  std::byte* const at = node_.room(node_bytes_);
+  state_->port->want_keyed(*reads_, keyed.key, dataplane::key_number(keyed.prefix, key.view()), at,
+                           come_bytes_);
+  return at;
+}
+
+void OneSidedAccess::came_to(wire::Ref ref) {
+  enter(ref, 0);  // nothing was wanted of it, so nothing is remembered but a leaf's head
+  node_offset_ = ref.offset();
+  come_ = ref;
 }
 
 const std::byte* OneSidedAccess::bytes(std::uint64_t offset, std::uint64_t bytes) {
@@ -150,6 +172,7 @@ void OneSidedAccess::Confirmation::await_suspend(std::coroutine_handle<> walk) c
 
 tree::Confirmed OneSidedAccess::confirmed(wire::Ref ref) const {
   if (reads_->failed || term_ != state_->lease->term()) return tree::Confirmed::lost;
+  if (is_confirmed(ref)) return tree::Confirmed::yes;
   if (tree::planted(tree::Bug::not_confirmed) ||
       tree::planted(tree::Bug::generation_not_confirmed)) {
     return tree::Confirmed::yes;

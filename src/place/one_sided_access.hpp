@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "place/batch_header.hpp"
@@ -20,6 +22,14 @@
 #include "tree/walk/map_view.hpp"
 
 namespace espalier::place {
+
+/// How walks ask for a node by their key: a switch on the way, or else the node at its end, sends
+/// one that it takes for the right one.
+struct KeyedReads {
+  fabric::RegionKey key = 0;
+  std::string prefix;       // what the numbers of keys leave out
+  std::uint32_t bytes = 0;  // that one packet carries; a larger node's rest is read by itself
+};
 
 /// What all walks of one reader share.
 struct ReaderState {
@@ -34,6 +44,7 @@ struct ReaderState {
   /// What the walks that begin now read the map's header by; null: the next one that begins reads
   /// it.
   std::shared_ptr<BatchHeader> batch;
+  std::optional<KeyedReads> keyed;
 
   /// What was read of the header so far is too old for walks that begin from here on.
   void end_batch() {
@@ -81,6 +92,14 @@ class OneSidedAccess {
   /// Whether a READ failed since the walk entered.
   [[nodiscard]] bool failed() const { return reads_->failed; }
 
+  /// Whether a walk can begin with a READ of its key.
+  [[nodiscard]] bool reads_by_key() const { return state_->keyed.has_value(); }
+  /// Brings the beginning of the node that is sent for this key, as an image of no offset yet.
+  [[nodiscard]] const std::byte* node_by_key(const tree::SearchKey& key);
+  /// What has come says that it is this one.
+  void came_to(wire::Ref ref);
+  [[nodiscard]] bool node_is_whole() const { return come_bytes_ == node_bytes_; }
+
   struct Entry {
     OneSidedAccess* access;
     [[nodiscard]] bool await_ready() const { return access->may_enter(); }
@@ -99,7 +118,8 @@ class OneSidedAccess {
     OneSidedAccess* access;
     wire::Ref ref;
     [[nodiscard]] bool await_ready() const {
-      return access->proof_of_ == ref || tree::planted(tree::Bug::not_confirmed);
+      return access->proof_of_ == ref || access->is_confirmed(ref) ||
+             tree::planted(tree::Bug::not_confirmed);
     }
     void await_suspend(std::coroutine_handle<> walk) const;
     [[nodiscard]] tree::Confirmed await_resume() const { return access->confirmed(ref); }
@@ -136,6 +156,8 @@ class OneSidedAccess {
   }
   void take_arrival();
   [[nodiscard]] tree::Confirmed confirmed(wire::Ref ref) const;
+  /// Whether all that there is of this node came by one READ that the node itself confirmed.
+  [[nodiscard]] bool is_confirmed(wire::Ref ref) const { return come_ == ref && ref; }
 
   ReaderState* state_;
   base::ReadyQueue* ready_;
@@ -143,7 +165,9 @@ class OneSidedAccess {
   std::uint32_t node_bytes_;
   std::uint32_t map_id_;
   std::uint64_t node_offset_ = 0;  // of the node whose image this is
-  std::uint64_t term_ = 0;         // of the lease under which the walk entered
+  wire::Ref come_{};  // the node whose beginning came by key, if nothing was added to it
+  std::uint32_t come_bytes_ = 0;  // of the image, which need not be read
+  std::uint64_t term_ = 0;        // of the lease under which the walk entered
   Landing node_;
   std::shared_ptr<BatchHeader> header_;  // from which this walk takes its version
   bool reads_header_ = false;            // for the batch, and it has not come yet

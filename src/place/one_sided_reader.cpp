@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/assert.hpp"
 #include "tree/walk/walk_impl.hpp"
 
 namespace espalier::tree {
@@ -73,6 +74,11 @@ std::size_t OneSidedReader::poll() {
   state_.end_batch();
   port_.poll();
   return walker_.poll();
+}
+
+void OneSidedReader::read_by_key(KeyedReads keyed) {
+  ESPALIER_ASSERT(keyed.bytes % 8 == 0 && keyed.bytes >= sizeof(wire::NodeHeader));
+  state_.keyed = std::move(keyed);
 }
 
 void OneSidedReader::fail() {

@@ -75,6 +75,11 @@ class OneSidedReader {
   std::size_t poll();
   [[nodiscard]] std::size_t pending() const { return walker_.pending(); }
 
+  /// From here on gets, and scans from a key on, begin with a READ of their key: one trip where
+  /// the leaf comes. A walk that is led astray goes on by itself.
+  /// Requires: the pair's session was admitted to the key; the bytes are a multiple of 8, and at
+  /// least a node's header.
+  void read_by_key(KeyedReads keyed);
   [[nodiscard]] LeaseGuard& lease() { return place_.guard(); }
   /// Keeps readable what the walk that completes just now has read, until lease().end() of the
   /// tick that it returns. Requires: called by Handler::done of a walk of this reader.

@@ -44,6 +44,17 @@ void ReadPort::want(LaneReads& lane, std::uint64_t offset, std::byte* into, std:
   }
 }
 
+void ReadPort::want_keyed(LaneReads& lane, fabric::RegionKey key, std::uint64_t number,
+                          std::byte* into, std::uint64_t bytes) {
+  ESPALIER_DEBUG_ASSERT(!lane.waiting && bytes % kWord == 0);
+  if (failed_) {
+    lane.failed = true;
+    return;
+  }
+  lane.wanted.push_back(fabric::WorkRequest::read(0, {into, bytes}, key, number).unsignalled());
+  traffic_.bytes += bytes;
+}
+
 void ReadPort::send(LaneReads& lane) {
   ESPALIER_ASSERT(!lane.waiting && !lane.wanted.empty());
   lane.wanted.back().signalled = true;

@@ -46,6 +46,10 @@ class ReadPort {
   /// to what the lane wants. `into` is where the byte at `offset` goes; what is read beside it goes
   /// beside it. Requires: the lane waits for nothing.
   void want(LaneReads& lane, std::uint64_t offset, std::byte* into, std::uint64_t bytes);
+  /// Adds a READ by a shared key (fabric/shared_map.hpp) whose address is a number. Requires: as
+  /// want(); bytes that are a multiple of 8 and fit a packet.
+  void want_keyed(LaneReads& lane, fabric::RegionKey key, std::uint64_t number, std::byte* into,
+                  std::uint64_t bytes);
   /// Hands over what the lane wants; its walk is made ready when all has come or nothing more will.
   void send(LaneReads& lane);
   /// Takes what has come. False if nothing had.

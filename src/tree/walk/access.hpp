@@ -34,6 +34,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tree/node/search_key.hpp"
 #include "wire/map_header.hpp"
 
 namespace espalier::tree {
@@ -83,6 +84,19 @@ concept RemoteAccess = Access<A> &&(!A::kInPlace) && requires(A access, std::uin
   access.learn_table_page(offset, offset);
   { access.failed() } -> std::same_as<bool>;
   { access.reads_in_order() } -> std::same_as<bool>;
+};
+
+/// One that can bring a node by a key instead of a reference, from whoever knows one:
+///   reads_by_key()           whether it does so
+///   node_by_key(key)         bring the beginning of a node for this key; returns its image
+///   came_to(ref)             the node that has come says that it is this one
+///   node_is_whole()          all of it came by that
+template <class A>
+concept KeyedAccess = RemoteAccess<A> && requires(A access, wire::Ref ref, SearchKey key) {
+  { access.reads_by_key() } -> std::same_as<bool>;
+  { access.node_by_key(key) } -> std::same_as<const std::byte*>;
+  access.came_to(ref);
+  { access.node_is_whole() } -> std::same_as<bool>;
 };
 
 /// Always confirmed, at once.

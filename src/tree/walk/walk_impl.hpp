@@ -65,6 +65,8 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
       wire::Lid guessed = 0;  // the node that the cache says is here; 0: the page table said it
       bool look_up = false;   // what the cache says is not asked for once
       PointBytes brought;     // of the leaf, with its head
+      bool by_key = false;    // a node comes by its key, once; what leads astray is not asked again
+      if constexpr (KeyedAccess<A>) by_key = begins_by_key(lane) && access.reads_by_key();
       for (std::uint32_t nodes = 0;; ++nodes) {
         if constexpr (!kInPlace) {
           if (access.failed()) {
@@ -75,6 +77,23 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
           if (roots > kRootsMax || nodes > kNodesMax) {
             lost = Confirmed::changed;
             break;
+          }
+          if constexpr (KeyedAccess<A>) {
+            if (by_key && nodes == 0) {
+              image = access.node_by_key(lane.key);
+              co_await access.arrived(Warmth::cold);
+              if (access.failed()) continue;
+              if (header != nullptr && !take_version(lane, std::exchange(header, nullptr))) {
+                lane.answer.error = {Code::not_found, 0, 0};
+                continue;
+              }
+              ref = NodeView(image, map().geometry).self_ref();
+              by_key = ref && map().holds_node(ref);
+              ref = by_key ? ref : wire::Ref{};
+              if (by_key) access.came_to(ref);
+            } else {
+              by_key = false;
+            }
           }
           wire::Lid lid = 0;
           if (!ref) {  // as far as the cache knows the way
@@ -121,10 +140,14 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
             continue;
           }
         }
-        if constexpr (kRemembers) access.enter(ref, lane.level);
-        image = access.image(ref.offset());
-        want_head(access, image, lane, warmth);
-        if constexpr (kRemembers) brought = want_guess(access, image, lane, ref);
+        if (!by_key) {
+          if constexpr (kRemembers) access.enter(ref, lane.level);
+          image = access.image(ref.offset());
+          want_head(access, image, lane, warmth);
+          if constexpr (kRemembers) brought = want_guess(access, image, lane, ref);
+        } else if constexpr (KeyedAccess<A>) {
+          lane.scan.whole_leaf = access.node_is_whole();
+        }
         co_await access.arrived(warmth);
         const NodeView node(image, map().geometry);
         const NodeHead head = NodeHead::read(image);

@@ -125,6 +125,11 @@ class Walker {
   // On the way (walker_impl.hpp).
   void want_head(A& access, const std::byte* image, Lane& lane, Warmth warmth) const;
   [[nodiscard]] bool wants_whole_leaf(const Lane& lane) const;
+  /// Whether a walk may ask for its leaf by its key.
+  [[nodiscard]] static bool begins_by_key(const Lane& lane) {
+    return lane.attempts == 0 && !lane.hint && lane.lid == 0 && lane.key.bytes() != 0 &&
+           lane.answer.items == 0 && (lane.goal == Goal::point || lane.goal == Goal::forward);
+  }
   void want_leaf_part(A& access, const NodeView& leaf, const Lane& lane,
                       const LeafProbe& probe) const;
   [[nodiscard]] PointBytes want_guess(A& access, const std::byte* image, const Lane& lane,

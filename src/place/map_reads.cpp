@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "place/map_reads.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.hpp"
+#include "fabric/shared_copy.hpp"
+#include "tree/walk/next_step.hpp"
+
+namespace espalier::place {
+namespace {
+
+// A key of this number: what is left out, and its bytes without the zeros that fill it up. Others
+// may have the same number; they lie in the same leaf or behind it.
+std::string key_of(std::string_view prefix, std::uint64_t number, std::size_t bytes_max) {
+  std::string key(prefix);
+  for (int shift = 56; shift >= 0; shift -= 8) key += static_cast<char>(number >> shift & 0xFF);
+  while (key.size() > std::max<std::size_t>(1, prefix.size()) && key.back() == '\0') {
+    key.pop_back();
+  }
+  if (key.size() > bytes_max) key.resize(bytes_max);
+  return key;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<MapReads>> MapReads::create(tree::StoreCore& store,
+                                                   std::shared_ptr<const tree::MapCore> map,
+                                                   std::string prefix) {
+  auto slot = store.epochs.join();
+  if (!slot) return std::unexpected(slot.error());
+  return std::shared_ptr<MapReads>(
+      new MapReads(std::move(map), std::move(prefix), std::move(*slot)));
+}
+
+MapReads::MapReads(std::shared_ptr<const tree::MapCore> map, std::string prefix,
+                   base::EpochSlot slot)
+    : map_(std::move(map)), prefix_(std::move(prefix)), slot_(std::move(slot)) {}
+
+void MapReads::read_keyed(std::uint64_t number, std::span<std::byte> into) {
+  tree::Cursor cursor;
+  cursor.key.assign(key_of(prefix_, number, map_->geometry.key_bytes_max));
+  const std::scoped_lock lock(mutex_);
+  slot_.enter();
+  cursor.read_version = map_->clock.released();
+  copy(tree::find_leaf(*map_, cursor, {}).offset(), into);
+  slot_.exit();
+}
+
+void MapReads::read_at(std::uint64_t offset, std::span<std::byte> into) {
+  const std::scoped_lock lock(mutex_);
+  slot_.enter();
+  copy(offset, into);
+  slot_.exit();
+}
+
+// What is in use before the first byte and after the last one is the same node all the while: a
+// buffer that is released has another generation ever after.
+void MapReads::copy(std::uint64_t offset, std::span<std::byte> into) const {
+  constexpr auto kNode = memory::BufferKind::node;
+  const memory::BufferPool& pool = map_->store.pool;
+  const auto bytes = std::min<std::size_t>(into.size(), map_->geometry.node_bytes);
+  std::ranges::fill(into.subspan(bytes), std::byte{0});
+  const std::uint32_t before = pool.generation_in_use(offset, kNode);
+  bool whole = before != 0 && map_->view(wire::Ref::make(offset, before)).map_id() == map_->id;
+  if (whole) {
+    fabric::copy_from_shared(into.data(), map_->at(offset), bytes);
+    whole = pool.generation_in_use(offset, kNode) == before;
+  }
+  if (!whole) std::ranges::fill(into.first(bytes), std::byte{0});
+}
+
+}  // namespace espalier::place
