@@ -126,32 +126,40 @@ TEST(SchedulerWaits, AClientThatEndsIsNotKeptByATimeFarAway) {
   EXPECT_EQ(CountedState::living, 0);
 }
 
+struct HelperWork {
+  mutable std::atomic<bool> begun{false};  // the helper says so
+  std::atomic<bool> may_end{true};
+};
+
 // Has a helper fill its state in, while the client may come to its end.
 Next ask_helper(Call& call) {
   CountedState& state = call.state<CountedState>();
   if (state.steps++ != 0) return call.answer({}, {state.text});
-  const auto& may_end = *static_cast<const std::atomic<bool>*>(call.offload().context);
-  return call.helper([&state, &may_end] {
-    while (!may_end.load(std::memory_order_acquire)) std::this_thread::yield();
+  const auto& work = *static_cast<const HelperWork*>(call.offload().context);
+  return call.helper([&state, &work] {
+    work.begun.store(true, std::memory_order_release);
+    while (!work.may_end.load(std::memory_order_acquire)) std::this_thread::yield();
     state.text = "helped";
   });
 }
 
 TEST(SchedulerConcurrency, AHelperThatWorksForAClientThatEndedKeepsItsRequest) {
-  std::atomic<bool> may_end{true};
-  const Offload own = own_offload(ask_helper, &may_end);
+  HelperWork work;
+  const Offload own = own_offload(ask_helper, &work);
   SchedulerFixture node({}, std::uint64_t{1} << 20, {&own, 1});
   auto& client = node.connect();
   EXPECT_EQ(node.call(client, request_of(kOwn)).payload, "helped");
-  may_end.store(false);
+  work.begun.store(false);
+  work.may_end.store(false);
   client->post(message_of(request_of(kOwn)));
   client->ring();
-  node.turns(3);
+  // What no helper has begun ends with its client.
+  ASSERT_TRUE(node.run_until([&] { return work.begun.load(std::memory_order_acquire); }));
   node.disconnect(client);
   node.turns(10);
   EXPECT_FALSE(client.ended);
   EXPECT_EQ(CountedState::living, 1);
-  may_end.store(true, std::memory_order_release);
+  work.may_end.store(true, std::memory_order_release);
   EXPECT_TRUE(node.run_until_idle());
   node.turn();
   EXPECT_TRUE(client.ended);
