@@ -284,9 +284,11 @@ class ConformanceByRings : public ConformanceTest {};
 constexpr const char* kRings[] = {"unix", "shm", "roce"};
 constexpr const char* kAlone[] = {"shm_one_sided", "roce_one_sided"};
 constexpr const char* kDevice[] = {"device"};
+constexpr const char* kSwitch[] = {"in_network"};
 INSTANTIATE_TEST_SUITE_P(Rings, ConformanceTest, ::testing::ValuesIn(kRings), way_name);
 INSTANTIATE_TEST_SUITE_P(Alone, ConformanceTest, ::testing::ValuesIn(kAlone), way_name);
 INSTANTIATE_TEST_SUITE_P(Device, ConformanceTest, ::testing::ValuesIn(kDevice), way_name);
+INSTANTIATE_TEST_SUITE_P(Switch, ConformanceTest, ::testing::ValuesIn(kSwitch), way_name);
 INSTANTIATE_TEST_SUITE_P(Rings, ConformanceByRings, ::testing::ValuesIn(kRings), way_name);
 INSTANTIATE_TEST_SUITE_P(Device, ConformanceByRings, ::testing::ValuesIn(kDevice), way_name);
 

@@ -120,7 +120,8 @@ typedef struct espalier_store espalier_store;
 /// How a client reads the maps of a node.
 typedef enum espalier_access {
   ESPALIER_ACCESS_RPC = 0,       ///< it asks the node, which answers
-  ESPALIER_ACCESS_ONE_SIDED = 1  ///< it walks the maps itself, by READs of the node's memory
+  ESPALIER_ACCESS_ONE_SIDED = 1,  ///< it walks the maps itself, by READs of the node's memory
+  ESPALIER_ACCESS_IN_NETWORK = 2  ///< the same by READs that carry the key, for switches
 } espalier_access;
 
 /// Of a store in this process, but for `access`; one on a node has its own.
@@ -130,7 +131,7 @@ typedef struct espalier_store_options {
   uint64_t memory_bytes_max;  ///< limit on memory in use; 0: three quarters of the machine's
   uint32_t huge_pages;        ///< 1: where there are some, 0: no
   uint32_t access;            ///< of a store on a node: an espalier_access
-  /// with ESPALIER_ACCESS_ONE_SIDED: what each thread and each pipeline may remember of nodes that
+  /// with one of the other two: what each thread and each pipeline may remember of nodes that
   /// it reads; 0: nothing
   uint64_t cache_bytes;
 } espalier_store_options;
@@ -139,7 +140,8 @@ typedef struct espalier_store_options {
 
 /// Opens the store at an address: "embedded", which is new and empty, or "unix:PATH" and the
 /// addresses of fabrics ("shm:PATH", "roce://HOST[:PORT]/SERVICE"), that of the node which listens
-/// there. ESPALIER_ACCESS_ONE_SIDED needs a fabric and a node that allows it, else the call answers
+/// there. ESPALIER_ACCESS_ONE_SIDED needs a fabric and a node that allows it,
+/// ESPALIER_ACCESS_IN_NETWORK one of packets ("roce..."), else the call answers
 /// ESPALIER_UNSUPPORTED. `options` may be null. Given back by espalier_store_close.
 espalier_code espalier_store_open(const char* address, const espalier_store_options* options,
                                   espalier_store** store);

@@ -62,6 +62,9 @@ struct MapStats {
 enum class Access : std::uint8_t {
   rpc = 0,        ///< it asks the node, which answers
   one_sided = 1,  ///< it walks the maps itself, by READs of the node's memory
+  /// The same, by READs that carry the key: switches on the way that know the map's tree send them
+  /// to the leaf (espalier switch), and where none does the node finds it.
+  in_network = 2,
 };
 
 /// What a store of maps is made of.
@@ -73,12 +76,12 @@ struct StoreOptions {
   /// explicit ones where there are some, else transparent ones
   bool huge_pages = true;
   /// connect: how gets, floors and scans outside snapshots are done. A node offers
-  /// its memory where it was started with node.one_sided, by shm: and roce: addresses; who may read
-  /// one map so may read the whole store.
+  /// its memory where it was started with node.one_sided, by shm: and roce addresses, and those
+  /// that carry a key by roce addresses only; who may read one map so may read the whole store.
   Access access = Access::rpc;
-  /// connect, with Access::one_sided: what each thread and each pipeline may remember of nodes of
-  /// the maps that it reads, so that a get asks for its leaf alone; taken as it is used. 0: nothing
-  /// is remembered, and a get walks down from the root
+  /// connect, with one_sided or in_network: what each thread and each pipeline may remember of
+  /// nodes of the maps that it reads, so that a get asks for its leaf alone; taken as it is used.
+  /// 0: nothing is remembered, and a get walks down from the root
   std::uint64_t cache_bytes = std::uint64_t{32} << 20;
 };
 

@@ -49,22 +49,26 @@ espalier_code espalier_store_open(const char* address, const espalier_store_opti
                                                : espalier_store_options ESPALIER_STORE_OPTIONS_INIT;
   bool refused = false;
   const auto open = [&]() -> Result<void> {
-    auto opened = espalier::Store::connect(
-        address, {.memory_bytes_max = known.memory_bytes_max,
-                  .participants_max = known.participants_max,
-                  .huge_pages = known.huge_pages != 0,
-                  .access = known.access == 0 ? espalier::Access::rpc : espalier::Access::one_sided,
-                  .cache_bytes = known.cache_bytes});
+    auto opened =
+        espalier::Store::connect(address, {.memory_bytes_max = known.memory_bytes_max,
+                                           .participants_max = known.participants_max,
+                                           .huge_pages = known.huge_pages != 0,
+                                           .access = static_cast<espalier::Access>(known.access),
+                                           .cache_bytes = known.cache_bytes});
     refused = !opened;
     if (!opened) return std::unexpected(opened.error());
     *store = new espalier_store{std::move(*opened)};
     return {};
   };
-  const espalier_code code = c::run(__func__,
-                                    {c::given(address, "address"), c::given(store, "store"), size,
-                                     c::either(known.huge_pages, "options.huge_pages"),
-                                     c::either(known.access, "options.access")},
-                                    open);
+  const espalier_code code =
+      c::run(__func__,
+             {c::given(address, "address"),
+              c::given(store, "store"),
+              size,
+              c::either(known.huge_pages, "options.huge_pages"),
+              {"options.access",
+               known.access <= ESPALIER_ACCESS_IN_NETWORK ? nullptr : "is no way to read"}},
+             open);
   if (refused && code == ESPALIER_INVALID_ARGUMENT) explain_address(__func__, address);
   return code;
 }

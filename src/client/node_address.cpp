@@ -37,6 +37,15 @@ bool is_far(const NodeAddress& address) {
   return over != nullptr && over->address.transport != fabric::FabricAddress::Transport::shm;
 }
 
+bool sends_packets(const NodeAddress& address) {
+  using Transport = fabric::FabricAddress::Transport;
+  const auto* const over = std::get_if<OverFabric>(&address);
+  if (over == nullptr) return false;
+  const Transport transport = over->address.transport;
+  return transport == Transport::roce || transport == Transport::memif ||
+         transport == Transport::xdp;
+}
+
 std::string explain_node_address(const Error& error) {
   const auto fault = static_cast<fabric::AddressFault>(error.detail);
   if (fault != fabric::AddressFault::none && fault != fabric::AddressFault::scheme) {

@@ -37,6 +37,9 @@ Result<NodeAddress> parse_node_address(std::string_view text);
 /// travels.
 [[nodiscard]] bool is_far(const NodeAddress& address);
 
+/// Whether the way to this node is one of packets, so that switches can be on it.
+[[nodiscard]] bool sends_packets(const NodeAddress& address);
+
 /// The forms of addresses of nodes, for people.
 inline constexpr std::string_view kNodeAddressForms =
     "unix:PATH, shm:PATH, roce://HOST[:PORT]/SERVICE, "

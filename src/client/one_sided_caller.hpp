@@ -25,8 +25,7 @@ namespace espalier::client {
 
 class OneSidedCaller final : public KeepaliveTarget {
  public:
-  /// `cache_bytes`: as OneSidedMaps has it.
-  explicit OneSidedCaller(std::uint64_t cache_bytes) : maps_(1, cache_bytes) {}
+  explicit OneSidedCaller(const WalkOptions& options) : maps_(1, options) {}
   ~OneSidedCaller();
   OneSidedCaller(const OneSidedCaller&) = delete;
   OneSidedCaller& operator=(const OneSidedCaller&) = delete;

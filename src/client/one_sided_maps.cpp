@@ -46,8 +46,8 @@ struct OneSidedMaps::OpenedMap {
   place::OneSidedReader reader;
 };
 
-OneSidedMaps::OneSidedMaps(std::uint32_t lanes, std::uint64_t cache_bytes)
-    : lanes_(lanes), cache_bytes_(cache_bytes) {}
+OneSidedMaps::OneSidedMaps(std::uint32_t lanes, const WalkOptions& options)
+    : lanes_(lanes), options_(options) {}
 
 OneSidedMaps::~OneSidedMaps() = default;
 
@@ -74,12 +74,15 @@ Result<place::OneSidedReader*> OneSidedMaps::open_anew(RemoteRequests& requests,
   if (!link_) {
     auto link = connection.open_beside(wire::LinkWay::reads);
     if (!link) return std::unexpected(link.error());
-    if (cache_bytes_ != 0) cache_ = std::make_unique<place::NodeCache>(cache_bytes_);
+    if (options_.cache_bytes != 0) {
+      cache_ = std::make_unique<place::NodeCache>(options_.cache_bytes);
+    }
     link_ = std::move(*link);
   }
   Outgoing ask;
   ask.offload = wire::OffloadId::one_sided_open;
   ask.map = map;
+  ask.argument = options_.by_key ? wire::kReadsByKey : 0;
   const std::uint64_t asked_ns = base::monotonic_ns();
   const auto reply = requests.call(ask);
   if (!reply) return std::unexpected(reply.error());
@@ -89,8 +92,13 @@ Result<place::OneSidedReader*> OneSidedMaps::open_anew(RemoteRequests& requests,
   if (!view) return std::unexpected(view.error());
   const fabric::RemoteRegion region{opening->region.base, opening->region.bytes,
                                     opening->region.key, 0};
+  if (options_.by_key && !opening->keyed) return fail(Code::unsupported);
   auto opened = std::make_unique<OpenedMap>(*link_, cache_.get(), lanes_, region, *view,
                                             opening->lease, asked_ns);
+  if (options_.by_key) {
+    const std::uint32_t bytes = std::min(link_->mtu_bytes(), view->geometry.node_bytes);
+    opened->reader.read_by_key({opening->keyed->key, opening->keyed->prefix, bytes});
+  }
   return &maps_.emplace(map, std::move(opened)).first->second->reader;
 }
 

@@ -16,13 +16,19 @@
 
 namespace espalier::client {
 
+/// How walks go about it.
+struct WalkOptions {
+  std::uint64_t cache_bytes = 0;  ///< what is remembered of nodes, at most
+  bool by_key = false;            ///< they begin with READs that carry a key
+};
+
 class OneSidedMaps {
  public:
   /// Looks in vain before a thread that waits for READs sleeps.
   static constexpr std::uint32_t kSpins = 2000;
 
-  /// `lanes`: walks in flight on each map. `cache_bytes`: what is remembered of nodes, at most.
-  OneSidedMaps(std::uint32_t lanes, std::uint64_t cache_bytes);
+  /// `lanes`: walks in flight on each map.
+  OneSidedMaps(std::uint32_t lanes, const WalkOptions& options);
   ~OneSidedMaps();
   OneSidedMaps(const OneSidedMaps&) = delete;
   OneSidedMaps& operator=(const OneSidedMaps&) = delete;
@@ -31,8 +37,8 @@ class OneSidedMaps {
   /// A failure is remembered for a while, and told again at once: a handshake with a node that does
   /// not answer may take seconds.
   /// Cost: the first time a handshake and a request. Requires: nothing pends at `requests`.
-  /// Errors: unsupported (the node or the map offers no one-sided access), not_found,
-  /// connection_lost, corrupt, system.
+  /// Errors: unsupported (the node or the map offers no one-sided access, or none by key),
+  /// not_found, connection_lost, corrupt, system.
   Result<place::OneSidedReader*> open(RemoteRequests& requests, NodeConnection& connection,
                                       std::uint32_t map);
   /// Asks the node for what the lease needs now, if anything. Requires: as open().
@@ -61,7 +67,7 @@ class OneSidedMaps {
                                            std::uint32_t map);
 
   const std::uint32_t lanes_;
-  const std::uint64_t cache_bytes_;
+  const WalkOptions options_;
   // The last failure to open a map, and until when it is not tried again.
   Error failure_{};
   std::uint32_t failed_map_ = 0;

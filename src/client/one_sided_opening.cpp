@@ -18,6 +18,17 @@ bool take_field(T& to, std::string_view content) {
   return true;
 }
 
+// None, if its prefix is cut, or longer than keys are.
+std::optional<OneSidedOpening::Keyed> keyed_of(std::string_view content) {
+  wire::KeyedPlace place{};
+  if (!take_field(place, content)) return std::nullopt;
+  content.remove_prefix(sizeof place);
+  if (place.prefix_bytes > content.size() || place.prefix_bytes > wire::kKeyBytesMax) {
+    return std::nullopt;
+  }
+  return OneSidedOpening::Keyed{place.key, std::string(content.substr(0, place.prefix_bytes))};
+}
+
 }  // namespace
 
 Result<OneSidedOpening> OneSidedOpening::read(std::string_view payload) {
@@ -38,6 +49,11 @@ Result<OneSidedOpening> OneSidedOpening::read(std::string_view payload) {
       case wire::FieldKind::map: has_object |= take_field(opening.map, content); break;
       case wire::FieldKind::table: has_object |= take_field(opening.table, content); break;
       case wire::FieldKind::lease: has_lease |= take_field(opening.lease, content); break;
+      case wire::FieldKind::keyed: opening.keyed = keyed_of(content); break;
+      case wire::FieldKind::redirect:
+        opening.redirect.emplace();
+        if (!take_field(*opening.redirect, content)) opening.redirect.reset();
+        break;
       default: break;
     }
     payload.remove_prefix(padded);

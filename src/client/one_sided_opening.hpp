@@ -6,15 +6,24 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "espalier/error.hpp"
+#include "fabric/types.hpp"
 #include "tree/walk/map_view.hpp"
 #include "wire/one_sided.hpp"
 
 namespace espalier::client {
 
 struct OneSidedOpening {
+  /// READs of the map that carry a key.
+  struct Keyed {
+    fabric::RegionKey key = 0;
+    std::string prefix;  ///< that all keys of the map began with
+  };
+
   /// Reads the fields; those of kinds that are not known are skipped, and of what is longer than
   /// expected the begin counts. Errors: corrupt (detail 1: a field is cut or missing).
   static Result<OneSidedOpening> read(std::string_view payload);
@@ -29,6 +38,8 @@ struct OneSidedOpening {
   wire::MapPlace map{};      ///< all zeros, where a table was asked for
   wire::TablePlace table{};  ///< likewise, where a map was
   wire::LeaseGrant lease{};
+  std::optional<Keyed> keyed;                   ///< where it was asked for
+  std::optional<wire::RedirectPlace> redirect;  ///< likewise, for who fills tables
 };
 
 }  // namespace espalier::client

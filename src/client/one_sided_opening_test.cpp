@@ -55,6 +55,29 @@ TEST(OneSidedOpening, TellsRegionMapAndLease) {
   EXPECT_EQ(opening->view_of(8).error().detail, 2u) << "another map";
 }
 
+TEST(OneSidedOpening, TellsTheKeysOfReadsThatCarryOne) {
+  const std::string others = kLease + field(2, base::bytes_of(good_place())) + kRegion;
+  const auto keyed = [](std::uint32_t prefix_bytes, std::string_view prefix) {
+    return field(
+        5, std::string(base::bytes_of(wire::KeyedPlace{9, prefix_bytes})) + std::string(prefix));
+  };
+  const auto opening = OneSidedOpening::read(
+      others + keyed(5, "user-") + field(6, base::bytes_of(wire::RedirectPlace{64, 128, 10, 0})));
+  ASSERT_TRUE(opening);
+  ASSERT_TRUE(opening->keyed);
+  EXPECT_EQ(opening->keyed->key, 9u);
+  EXPECT_EQ(opening->keyed->prefix, "user-");
+  ASSERT_TRUE(opening->redirect);
+  EXPECT_EQ(opening->redirect->base, 64u);
+  EXPECT_FALSE(OneSidedOpening::read(others)->keyed);
+  EXPECT_FALSE(OneSidedOpening::read(others)->redirect);
+  EXPECT_FALSE(OneSidedOpening::read(others + keyed(9, "user-"))->keyed) << "it is cut";
+  EXPECT_FALSE(OneSidedOpening::read(others + keyed(461, std::string(461, 'k')))->keyed)
+      << "longer than keys are";
+  EXPECT_FALSE(OneSidedOpening::read(others + field(5, "1234"))->keyed);
+  EXPECT_FALSE(OneSidedOpening::read(others + field(6, "12345678"))->redirect);
+}
+
 TEST(OneSidedOpening, TellsWhereATableLies) {
   const auto place_of = [](wire::TablePlace place, std::uint32_t asked = 9) {
     const auto opening = OneSidedOpening::read(kLease + field(4, base::bytes_of(place)) + kRegion);

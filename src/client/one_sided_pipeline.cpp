@@ -11,14 +11,14 @@ namespace espalier::client {
 OneSidedPipeline::OneSidedPipeline(std::unique_ptr<ThreadRings> rings,
                                    std::unique_ptr<ThreadRings> control, GiveBack give_back,
                                    const Scope& scope, std::uint32_t in_flight,
-                                   std::uint64_t cache_bytes)
+                                   const WalkOptions& options)
     : rings_(std::move(rings)),
       control_rings_(std::move(control)),
       give_back_(std::move(give_back)),
       scope_(scope),
       requests_(std::make_unique<RemoteRequests>(*rings_, in_flight)),
       control_(std::make_unique<RemoteRequests>(*control_rings_, 1)),
-      maps_(in_flight, cache_bytes),
+      maps_(in_flight, options),
       places_(in_flight) {
   for (std::uint32_t i = in_flight; i != 0; --i) free_.push_back(i - 1);
 }

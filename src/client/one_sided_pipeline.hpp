@@ -34,7 +34,7 @@ class OneSidedPipeline final : public PipelineImpl {
   using GiveBack = std::function<void(std::unique_ptr<ThreadRings>, const tree::WalkTraffic&)>;
   OneSidedPipeline(std::unique_ptr<ThreadRings> rings, std::unique_ptr<ThreadRings> control,
                    GiveBack give_back, const Scope& scope, std::uint32_t in_flight,
-                   std::uint64_t cache_bytes);
+                   const WalkOptions& options);
   ~OneSidedPipeline() override;
 
   void submit(std::span<const Request> requests, Handler& handler) override;

@@ -26,8 +26,8 @@ namespace espalier::client {
 
 /// A lane, and the requests of the calls that use it one at a time.
 struct RemoteSession {
-  RemoteSession(std::unique_ptr<ThreadRings> lane_in, std::uint64_t cache_bytes)
-      : rings(std::move(lane_in)), requests(*rings, 1), one_sided(cache_bytes) {}
+  RemoteSession(std::unique_ptr<ThreadRings> lane_in, const WalkOptions& walks)
+      : rings(std::move(lane_in)), requests(*rings, 1), one_sided(walks) {}
   std::unique_ptr<ThreadRings> rings;
   RemoteRequests requests;
   OneSidedCaller one_sided;  // used only if the store asks for that access
@@ -57,13 +57,15 @@ class ReadTraffic {
 class RemoteSessions {
  public:
   RemoteSessions(NodeAddress address, const StoreOptions& options)
-      : address_(std::move(address)), access_(options.access), cache_bytes_(options.cache_bytes) {}
+      : address_(std::move(address)),
+        access_(options.access),
+        walks_{.cache_bytes = options.cache_bytes, .by_key = options.access == Access::in_network} {
+  }
 
   [[nodiscard]] bool is_far() const { return client::is_far(address_); }
-  /// How reads of its maps are done.
-  [[nodiscard]] Access access() const { return access_; }
-  /// What who reads alone may remember of nodes.
-  [[nodiscard]] std::uint64_t cache_bytes() const { return cache_bytes_; }
+  /// Whether its maps are read by READs, and not by asking the node.
+  [[nodiscard]] bool reads_alone() const { return access_ != Access::rpc; }
+  [[nodiscard]] const WalkOptions& walks() const { return walks_; }
   [[nodiscard]] ReadTraffic& traffic() { return traffic_; }
 
   /// Errors: as connect_to().
@@ -79,7 +81,7 @@ class RemoteSessions {
  private:
   NodeAddress address_;
   const Access access_;
-  const std::uint64_t cache_bytes_;
+  const WalkOptions walks_;
   ReadTraffic traffic_;
   std::mutex mutex_;                            // guards all below
   std::shared_ptr<NodeConnection> connection_;  // the newest one; more lanes than it has: another

@@ -196,7 +196,7 @@ Result<void> RemoteMap::run(const Request& request, Handler& handler) {
   if (!session) return std::unexpected(session.error());
   const auto place = scope(**session);
   if (!place) return std::unexpected(place.error());
-  if (sessions_->access() == Access::one_sided && OneSidedCaller::serves(request.op)) {
+  if (sessions_->reads_alone() && OneSidedCaller::serves(request.op)) {
     RemoteSession& by = **session;
     const tree::WalkTraffic before = by.one_sided.traffic();
     const auto done =
@@ -381,7 +381,7 @@ Result<std::unique_ptr<PipelineImpl>> RemoteMap::open_pipeline(std::uint32_t in_
   if (!rings) return std::unexpected(rings.error());
   Scope place;
   {
-    RemoteSession session(std::move(*rings), 0);
+    RemoteSession session(std::move(*rings), {});
     const auto found = scope(session);
     *rings = std::move(session.rings);
     if (!found) {
@@ -390,7 +390,7 @@ Result<std::unique_ptr<PipelineImpl>> RemoteMap::open_pipeline(std::uint32_t in_
     }
     place = *found;
   }
-  if (sessions_->access() == Access::one_sided) {
+  if (sessions_->reads_alone()) {
     auto control = sessions_->open_lane();
     if (!control) {
       sessions_->release(std::move(*rings));
@@ -408,7 +408,7 @@ Result<std::unique_ptr<PipelineImpl>> RemoteMap::open_pipeline(std::uint32_t in_
           sessions->release(std::move(lane));
           sessions->traffic().add({}, read);
         },
-        place, in_flight, sessions_->cache_bytes());
+        place, in_flight, sessions_->walks());
   }
   return std::make_unique<RemotePipeline>(sessions_, std::move(*rings), place, in_flight);
 }

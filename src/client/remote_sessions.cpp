@@ -66,7 +66,7 @@ Result<std::shared_ptr<RemoteSession>> RemoteSessions::acquire() {
   auto rings = open_lane();
   if (!rings) return std::unexpected(rings.error());
   try {
-    return std::make_shared<RemoteSession>(std::move(*rings), cache_bytes_);
+    return std::make_shared<RemoteSession>(std::move(*rings), walks_);
   } catch (...) {  // no memory: the lane stays for another try, unless it went with the session
     if (*rings) release(std::move(*rings));
     throw;

@@ -29,7 +29,10 @@ Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const NodeAddress& addre
   // So that an address that leads nowhere is told now, and so is a node that cannot be read.
   const auto session = RemoteLease::take(sessions);
   if (!session) return std::unexpected(session.error());
-  if (options.access == Access::one_sided) {
+  if (options.access == Access::in_network && !sends_packets(address)) {
+    return fail(Code::unsupported);
+  }
+  if (options.access != Access::rpc) {
     const auto reads = (*session)->rings->connection().open_beside(wire::LinkWay::reads);
     if (!reads) return std::unexpected(reads.error());
   }

@@ -245,7 +245,7 @@ TableResult<std::unique_ptr<TableRun>> RemoteTable::begin_read(
   auto at = reach(limits);
   if (!at) return std::unexpected(std::move(at.error()));
   RemoteRead read{at->number, schema().row_bytes(), range, std::move(cipher), limits};
-  if (sessions_->access() == Access::one_sided) {
+  if (sessions_->reads_alone()) {
     return std::make_unique<OneSidedRows>(sessions_, std::move(at->session), std::move(read));
   }
   return RemoteRows::begin(std::move(at->session), std::move(read));

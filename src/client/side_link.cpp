@@ -54,7 +54,7 @@ Result<void> SideLink::connect(const fabric::Connecting& target, const wire::Lin
   options.receives = &receives_;
   options.receive_depth = 1;
   options.send_depth = kPosts;
-  options.mtu_bytes = target.mtu_bytes;
+  options.mtu_bytes = mtu_bytes_ = target.mtu_bytes;
   auto pair = endpoint_->connect(target.target, options, std::as_bytes(std::span(&hello, 1)));
   if (!pair) return std::unexpected(pair.error());
   pair_ = std::move(*pair);

@@ -31,6 +31,8 @@ class SideLink {
   [[nodiscard]] fabric::Endpoint& endpoint() { return *endpoint_; }
   [[nodiscard]] fabric::QueuePair& pair() { return *pair_; }
   [[nodiscard]] fabric::CompletionQueue& completions() { return completions_; }
+  /// What one packet carries, of transports that send packets.
+  [[nodiscard]] std::uint32_t mtu_bytes() const { return mtu_bytes_; }
 
  private:
   SideLink(std::unique_ptr<fabric::Endpoint> endpoint, wire::LinkWay way);
@@ -43,6 +45,7 @@ class SideLink {
   fabric::CompletionQueue completions_;
   fabric::CompletionQueue receives_;  // nothing is ever received
   std::unique_ptr<fabric::QueuePair> pair_;
+  std::uint32_t mtu_bytes_ = 0;
 };
 
 }  // namespace espalier::client

@@ -71,6 +71,10 @@ FabricClients::FabricClients(std::unique_ptr<fabric::Endpoint> endpoint, Service
       options_(std::move(options)),
       completions_(*endpoint_, most_receives(options_) + options_.posts_max),
       receives_(completions_, most_receives(options_)) {
+  // Keys that sessions share are known to transports of packets alone.
+  if (options_.one_sided && endpoint_->properties().transport == "roce") {
+    index_ = std::make_unique<IndexHost>(services_.store, endpoint_->regions());
+  }
   post_receives();
 }
 
@@ -337,7 +341,7 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
   session->connection->peer = "session " + std::to_string(number);
   if (options_.one_sided) {
     session->connection->one_sided = std::make_unique<OneSidedHost>(
-        services_.store, endpoint_->regions(), session->domain, number);
+        services_.store, endpoint_->regions(), session->domain, number, index_.get());
   }
   // A peer that is told that its WRITEs are done relies on their being there for us to read.
   if (endpoint_->properties().write_is_placed) {

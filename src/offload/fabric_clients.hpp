@@ -97,9 +97,9 @@ class FabricClients {
     std::unique_ptr<fabric::QueuePair> pair;
     std::unique_ptr<fabric::QueuePair> reads;  // by which the client READs, if it wants to
     std::vector<std::unique_ptr<fabric::QueuePair>> writes;  // by which it WRITEs its windows
-    bool met = false;                          // a pair of it was connected: it knows its name
-    std::uint64_t heard_ns = 0;                // and asked whether it is there
-    std::uint64_t lost_ns = 0;                 // its pair; 0: it has one
+    bool met = false;            // a pair of it was connected: it knows its name
+    std::uint64_t heard_ns = 0;  // and asked whether it is there
+    std::uint64_t lost_ns = 0;   // its pair; 0: it has one
     std::uint64_t completions_before_close =
         0;  // of a pair that ended: those before this one are its own
     std::uint32_t quiet_turns = 0;
@@ -156,6 +156,7 @@ class FabricClients {
   Result<std::uint64_t> draw();
 
   std::unique_ptr<fabric::Endpoint> endpoint_;
+  std::unique_ptr<IndexHost> index_;  // null: no switch can be on the way
   Services& services_;
   Scheduler& scheduler_;
   rings::Doorbells& doorbells_;

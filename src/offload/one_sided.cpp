@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Offloads for clients that walk maps by one-sided READs: where the memory is, and leases.
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -17,15 +18,6 @@
 namespace espalier::offload {
 namespace {
 
-void add_field(std::string& to, wire::FieldKind kind, std::string_view field) {
-  ESPALIER_ASSERT(field.size() % 8 == 0);
-  wire::FieldHeader header{};
-  header.kind = static_cast<std::uint16_t>(kind);
-  header.bytes = static_cast<std::uint32_t>(field.size());
-  to += base::bytes_of(header);
-  to += field;
-}
-
 wire::MapPlace place_of(const tree::MapCore& core) {
   wire::MapPlace place{};
   place.header_offset = core.header_offset;
@@ -38,14 +30,73 @@ wire::MapPlace place_of(const tree::MapCore& core) {
   return place;
 }
 
+/// The lowest and the highest key of a map, as far as walks have found them.
+struct MapEnds {
+  std::string low;
+  std::string high;
+  std::uint32_t walks = 0;  // that have ended
+};
+
+bool take_end(Call& call, std::span<const Item> items) {
+  MapEnds& ends = call.state<MapEnds>();
+  (ends.walks == 0 ? ends.low : ends.high).assign(items.front().key);
+  return true;
+}
+
+Next walk_to_end(Call& call, Op op) {
+  call.new_walk(op).limit = 1;
+  return call.walk();
+}
+
+// What all keys begin with is told by the first and the last.
+Next open_by_key(Call& call, OneSidedHost& host, bool fills_tables) {
+  IndexHost* const index = host.index();
+  if (index == nullptr) return call.fail({Code::unsupported, 0, 0});
+  if (!call.has_state<MapEnds>()) {
+    call.new_state<MapEnds>();
+    return walk_to_end(call, Op::scan);
+  }
+  const Completion* const walked = call.walked();
+  if (walked != nullptr && !walked->ok) return call.fail(walked->error);
+  MapEnds& ends = call.state<MapEnds>();
+  if (++ends.walks == 1) return walk_to_end(call, Op::scan_reverse);
+  const std::shared_ptr<tree::MapCore>& core = call.host_map().core;
+  const auto map = index->offer(core, ends.low, ends.high);
+  if (!map) return call.fail(map.error());
+  if (const auto offered = host.offer(); !offered) return call.fail(offered.error());
+  if (const auto admitted = host.admit(*map); !admitted) return call.fail(admitted.error());
+  std::string more;
+  const wire::KeyedPlace keyed{(*map)->keyed_key(),
+                               static_cast<std::uint32_t>((*map)->prefix().size())};
+  add_field(more, wire::FieldKind::keyed, std::string(base::bytes_of(keyed)) + (*map)->prefix());
+  if (fills_tables) {
+    const auto redirect = host.open_redirect(*map);
+    if (!redirect) return call.fail(redirect.error());
+    const wire::RedirectPlace place{redirect->base, redirect->bytes, redirect->key, 0};
+    add_field(more, wire::FieldKind::redirect, base::bytes_of(place));
+  }
+  const wire::MapPlace place = place_of(*core);
+  return answer_one_sided(call, host, wire::FieldKind::map, base::bytes_of(place), more);
+}
+
 Next one_sided_open(Call& call) {
   OneSidedHost* const host = call.connection().one_sided.get();
   const tree::MapCore& core = *call.host_map().core;
   if (host == nullptr || !core.options.versions) {
     return call.fail({Code::unsupported, 0, 0});
   }
+  if ((call.argument() & ~wire::kReadsByKey) != 0) return call.fail({Code::unsupported, 0, 0});
+  if (call.argument() != 0) return open_by_key(call, *host, false);
   const wire::MapPlace place = place_of(core);
   return answer_one_sided(call, *host, wire::FieldKind::map, base::bytes_of(place));
+}
+
+Next index_open(Call& call) {
+  OneSidedHost* const host = call.connection().one_sided.get();
+  if (host == nullptr || !call.map().keeps_versions()) {
+    return call.fail({Code::unsupported, 0, 0});
+  }
+  return open_by_key(call, *host, true);
 }
 
 Next lease_renew(Call& call) {
@@ -62,12 +113,22 @@ Next lease_renew(Call& call) {
 const Offload kOffloads[] = {
     {.id = wire::OffloadId::one_sided_open,
      .name = "one_sided_open",
-     .format = "map: the map to be walked",
+     .format = "map: the map to be walked; argument: 1 for READs by key",
      .summary = "offers the node's memory to be read by this session alone, and grants it a lease; "
                 "answers fields (wire/one_sided.hpp)",
      .right = Right::read,
      .limits = {.map = true},
-     .step = one_sided_open},
+     .step = one_sided_open,
+     .items = take_end},
+    {.id = wire::OffloadId::index_open,
+     .name = "index_open",
+     .format = "map: the map whose READs by key are to be redirected",
+     .summary = "as one_sided_open for READs by key, for who fills the tables of switches; a field "
+                "more names the key that they write",
+     .right = Right::admin,
+     .limits = {.map = true},
+     .step = index_open,
+     .items = take_end},
     {.id = wire::OffloadId::lease_renew,
      .name = "lease_renew",
      .format = "LeaseRenewal: the lease, and the oldest epoch of walks in flight",
@@ -80,8 +141,17 @@ const Offload kOffloads[] = {
 
 }  // namespace
 
-Next answer_one_sided(Call& call, OneSidedHost& host, wire::FieldKind kind,
-                      std::string_view place) {
+void add_field(std::string& to, wire::FieldKind kind, std::string_view field) {
+  wire::FieldHeader header{};
+  header.kind = static_cast<std::uint16_t>(kind);
+  header.bytes = static_cast<std::uint32_t>(field.size());
+  to += base::bytes_of(header);
+  to += field;
+  to.append((8 - field.size() % 8) % 8, '\0');
+}
+
+Next answer_one_sided(Call& call, OneSidedHost& host, wire::FieldKind kind, std::string_view place,
+                      std::string_view more) {
   const auto region = host.offer();
   if (!region) return call.fail(region.error());
   const auto lease = host.grant(base::monotonic_ns());
@@ -96,6 +166,7 @@ Next answer_one_sided(Call& call, OneSidedHost& host, wire::FieldKind kind,
   add_field(fields, wire::FieldKind::region, base::bytes_of(offered));
   add_field(fields, kind, place);
   add_field(fields, wire::FieldKind::lease, base::bytes_of(grant));
+  fields += more;
   return call.answer({}, {fields});
 }
 

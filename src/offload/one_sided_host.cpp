@@ -19,6 +19,38 @@ void fence_and_end(fabric::Registration& region, base::LeaseTable& leases,
   held.clear();
 }
 
+// Its own key goes first: with it goes the right to use the shared ones.
+void OneSidedHost::fence() {
+  fence_and_end(region_, store_.leases, leases_);
+  for (Redirect& redirect : redirects_) IndexHost::retire(*redirect.map, std::move(redirect.key));
+  redirects_.clear();
+  admitted_.clear();
+}
+
+Result<void> OneSidedHost::admit(const std::shared_ptr<IndexedMap>& map) {
+  ESPALIER_ASSERT(region_);
+  const bool known = std::ranges::find(admitted_, map) != admitted_.end();
+  if (!known && admitted_.size() >= kIndexedMax) return fail(Code::out_of_memory, kIndexedMax);
+  admitted_.reserve(admitted_.size() + 1);
+  if (const auto admitted = regions_.admit(map->shared(), region_.remote().key); !admitted) {
+    return admitted;
+  }
+  if (!known) admitted_.push_back(map);
+  return {};
+}
+
+Result<fabric::RemoteRegion> OneSidedHost::open_redirect(const std::shared_ptr<IndexedMap>& map) {
+  ESPALIER_ASSERT(region_ && index_ != nullptr);
+  const auto known = std::ranges::find(redirects_, map, &Redirect::map);
+  if (known != redirects_.end()) return known->key.remote();
+  if (redirects_.size() >= kIndexedMax) return fail(Code::out_of_memory, kIndexedMax);
+  redirects_.reserve(redirects_.size() + 1);
+  auto key = index_->offer_redirect(*map);
+  if (!key) return std::unexpected(key.error());
+  redirects_.push_back({map, std::move(*key)});
+  return redirects_.back().key.remote();
+}
+
 Result<fabric::RemoteRegion> OneSidedHost::offer() {
   if (region_) return region_.remote();
   const memory::Region& region = store_.region;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lets one client read the store's memory by itself: a registration of the region for its
-// session alone, and its leases.
+// session alone, its leases, and the maps that it READs by key or fills tables for.
 //
 // Thread: that of the client's scheduler.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/lease_table.hpp"
 #include "fabric/region_table.hpp"
+#include "offload/index_host.hpp"
 #include "tree/write/map_core.hpp"
 
 namespace espalier::offload {
@@ -26,10 +28,11 @@ void fence_and_end(fabric::Registration& region, base::LeaseTable& leases,
 class OneSidedHost {
  public:
   /// `domain`: of the session's queue pairs. `regions`: of the endpoint at which they are.
-  /// `session`: its number, by which operators know it.
+  /// `session`: its number, by which operators know it. `index`: of the endpoint; null: no READ
+  /// there can carry a key, for no switch is on its way. It outlives this.
   OneSidedHost(tree::StoreCore& store, fabric::RegionTable& regions, fabric::Domain domain,
-               std::uint64_t session)
-      : store_(store), regions_(regions), domain_(domain), session_(session) {}
+               std::uint64_t session, IndexHost* index = nullptr)
+      : store_(store), regions_(regions), domain_(domain), session_(session), index_(index) {}
   ~OneSidedHost() { fence(); }
   OneSidedHost(const OneSidedHost&) = delete;
   OneSidedHost& operator=(const OneSidedHost&) = delete;
@@ -41,20 +44,35 @@ class OneSidedHost {
   Result<base::LeaseTable::Granted> grant(std::uint64_t now_ns);
   /// Errors: as LeaseTable::renew; not_found for a lease that is not the session's.
   Result<std::uint64_t> renew(base::LeaseId lease, std::uint64_t oldest, std::uint64_t now_ns);
+  /// Null: none of its READs can carry a key.
+  [[nodiscard]] IndexHost* index() { return index_; }
+  /// Lets the session READ a map by key, until it is fenced. Requires: offer() has succeeded.
+  Result<void> admit(const std::shared_ptr<IndexedMap>& map);
+  /// The session's own redirect key of a map, for tables: good until it is fenced.
+  /// Requires: as admit(). Errors: out_of_memory (too many of them), system.
+  Result<fabric::RemoteRegion> open_redirect(const std::shared_ptr<IndexedMap>& map);
   /// Its number: the owner of its leases.
   [[nodiscard]] std::uint64_t session() const { return session_; }
-  /// As fence_and_end.
-  void fence() { fence_and_end(region_, store_.leases, leases_); }
+  /// As fence_and_end; and its redirect keys are void from then on.
+  void fence();
 
  private:
   static constexpr std::size_t kLeasesMax = 64;
+  static constexpr std::size_t kIndexedMax = 64;
+  struct Redirect {
+    std::shared_ptr<IndexedMap> map;
+    fabric::Registration key;
+  };
 
   tree::StoreCore& store_;
   fabric::RegionTable& regions_;
   fabric::Domain domain_;
   std::uint64_t session_;
+  IndexHost* index_;
   fabric::Registration region_;
   std::vector<base::LeaseId> leases_;
+  std::vector<std::shared_ptr<IndexedMap>> admitted_;  // which keep their keys for it
+  std::vector<Redirect> redirects_;
 };
 
 }  // namespace espalier::offload

@@ -64,9 +64,12 @@ Outcome<void> check_source(const Environment& environment, const SourceOptions& 
                    "Give --file FILE, or --file - for standard input; or --at ADDRESS for a map on "
                    "a node.");
   }
-  if (!address && options.one_sided) {
-    return misused("--one-sided reads the memory of a node, and no node is given",
-                   "Give --at ADDRESS, such as --at shm:/run/espalier/fabric.sock.");
+  if (!address && options.access != Access::rpc) {
+    const bool by_key = options.access == Access::in_network;
+    return misused(fmt::format("--{} reads the memory of a node, and no node is given",
+                               by_key ? "in-network" : "one-sided"),
+                   by_key ? "Give --at ADDRESS, such as --at roce+memif:/run/espalier/packets.sock."
+                          : "Give --at ADDRESS, such as --at shm:/run/espalier/fabric.sock.");
   }
   if (!address) {
     if (auto checked = check_no_map_name(options); !checked) return checked;
@@ -118,7 +121,14 @@ Outcome<Store> connect(const Environment& environment, const std::string& addres
   auto store = environment.connect(address, access);
   if (store) return std::move(*store);
   const Error& error = store.error();
-  if (access == Access::one_sided && error.code == Code::unsupported) {
+  if (access == Access::in_network && error.code == Code::unsupported &&
+      !address.starts_with("roce")) {
+    return failed(fmt::format("no READ to {} can carry a key", address),
+                  "Switches are on the way of packets: start the node with --node-fabric "
+                  "roce+memif:PATH --node-one-sided on, and give --at roce+memif:PATH, the node's "
+                  "or a switch's.");
+  }
+  if (access != Access::rpc && error.code == Code::unsupported) {
     return failed(fmt::format("the node at {} does not offer its memory to be read", address),
                   address.starts_with("unix:")
                       ? "One-sided access goes by shm: or roce: addresses: start the node with "
@@ -163,7 +173,7 @@ Outcome<Map> open_map(const Store& store, const std::string& address, const std:
 Outcome<Dataset> open_data(Environment& environment, const SourceOptions& options) {
   const auto address = data_address(environment, options);
   if (!address) return load_clean(environment, options);
-  auto store = connect(environment, *address, options.one_sided ? Access::one_sided : Access::rpc);
+  auto store = connect(environment, *address, options.access);
   if (!store) return std::unexpected(std::move(store.error()));
   auto map = open_map(*store, *address, options.map_name.value_or(std::string(kDefaultMap)));
   if (!map) return std::unexpected(std::move(map.error()));

@@ -111,7 +111,7 @@ void add_get_command(CLI::App& app, Environment& environment, Action& chosen) {
   add_json_option(command, options->json);
   add_encoding_option(command, options->encoding);
   add_source_options(command, options->source, false);
-  add_one_sided_option(command, options->source.one_sided);
+  add_access_options(command, options->source.access);
   command.footer(
       "Exits with 1 if a key is not there.\n"
       "Examples:\n"

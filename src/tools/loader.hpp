@@ -20,16 +20,16 @@ namespace espalier::tools {
 
 /// Which data, how to read it, and into what kind of map.
 struct SourceOptions {
-  std::vector<std::string> files;     ///< "-": standard input
-  std::optional<Format> format;       ///< nullopt: told from each file's name, then its content
-  ReaderOptions reader;               ///< its format is not used
-  bool strict = false;                ///< any bad line makes the command fail
+  std::vector<std::string> files;  ///< "-": standard input
+  std::optional<Format> format;    ///< nullopt: told from each file's name, then its content
+  ReaderOptions reader;            ///< its format is not used
+  bool strict = false;             ///< any bad line makes the command fail
   std::optional<std::uint64_t> bad_lines_max;  ///< stop when there are more
   MapOptions map;
-  std::uint64_t memory_bytes_max = 0;  ///< 0: as the environment says
-  std::optional<std::string> at;       ///< the address of a node, as given
+  std::uint64_t memory_bytes_max = 0;   ///< 0: as the environment says
+  std::optional<std::string> at;        ///< the address of a node, as given
   std::optional<std::string> map_name;  ///< a map of that node, as given
-  bool one_sided = false;               ///< read the node's memory, do not ask the node
+  Access access = Access::rpc;          ///< of a node: whether it is asked, or read
   /// Options that say how files are read, and those that say what map is made of them: without
   /// meaning for a map that lies on a node.
   std::vector<const CLI::Option*> reading;
@@ -46,17 +46,17 @@ struct BadLine {
 struct LoadReport {
   static constexpr std::uint64_t kShownMax = 20;  ///< bad lines that are shown and kept
 
-  std::uint64_t records = 0;      ///< good ones, duplicates included
-  std::uint64_t duplicates = 0;   ///< records whose key was there already; the last one stays
+  std::uint64_t records = 0;     ///< good ones, duplicates included
+  std::uint64_t duplicates = 0;  ///< records whose key was there already; the last one stays
   std::uint64_t bad_lines = 0;
   std::uint64_t blank_lines = 0;
   std::uint64_t input_bytes = 0;
   std::uint64_t key_bytes = 0;  ///< of all good records
   std::uint64_t value_bytes = 0;
   std::uint64_t elapsed_ns = 0;
-  std::vector<BadLine> shown;     ///< the first bad lines
-  bool stopped_early = false;     ///< there were more bad lines than allowed
-  bool has_values = false;        ///< some file had more than keys
+  std::vector<BadLine> shown;  ///< the first bad lines
+  bool stopped_early = false;  ///< there were more bad lines than allowed
+  bool has_values = false;     ///< some file had more than keys
   // Of the last file, for whoever writes it back:
   Format format = Format::lines;
   std::string header;

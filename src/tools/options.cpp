@@ -127,11 +127,19 @@ void add_source_options(CLI::App& command, SourceOptions& options, bool position
   add_map_name_option(command, options.map_name);
 }
 
-void add_one_sided_option(CLI::App& command, bool& one_sided) {
-  command
-      .add_flag("--one-sided", one_sided,
-                "Read the node's memory instead of asking the node (shm: and roce: addresses)")
-      ->group("Data");
+void add_access_options(CLI::App& command, Access& access) {
+  const auto add = [&](const std::string& name, Access of, const std::string& what) {
+    return command
+        .add_flag_callback(
+            name, [&access, of] { access = of; }, what)
+        ->group("Data");
+  };
+  CLI::Option* const one_sided =
+      add("--one-sided", Access::one_sided,
+          "Read the node's memory instead of asking the node (shm: and roce: addresses)");
+  add("--in-network", Access::in_network,
+      "The same by READs that carry the key, for switches on the way (roce: addresses)")
+      ->excludes(one_sided);
 }
 
 void add_address_option(CLI::App& command, std::optional<std::string>& at) {

@@ -28,8 +28,8 @@ using cmdline::unprotect;
 /// Adds --file, --format and all else that says which data to read; and --at and --map, for data on
 /// a node. `positional`: FILE... may also stand without --file.
 void add_source_options(CLI::App& command, SourceOptions& options, bool positional);
-/// --one-sided, of commands that only read.
-void add_one_sided_option(CLI::App& command, bool& one_sided);
+/// --one-sided and --in-network, of commands that only read.
+void add_access_options(CLI::App& command, Access& access);
 /// Adds --node-bytes, --log-bytes, --no-versions. Returns them.
 std::vector<const CLI::Option*> add_map_options(CLI::App& command, MapOptions& options);
 /// Adds --at, the address of a node.

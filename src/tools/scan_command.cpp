@@ -128,7 +128,7 @@ void add_scan_command(CLI::App& app, Environment& environment, Action& chosen) {
   add_json_option(command, options->json);
   add_encoding_option(command, options->encoding);
   add_source_options(command, options->source, false);
-  add_one_sided_option(command, options->source.one_sided);
+  add_access_options(command, options->source.access);
   command.footer(
       "Prints one item per line: key, tab, value. In the output \\t \\n \\r \\\\ stand for these\n"
       "bytes, on a terminal \\xNN for all others that cannot be shown; see --encoding.\n"

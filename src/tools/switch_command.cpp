@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // espalier switch run, install, status: a switch between clients and a node, which redirects READs
-// by tables.
+// by tables. Its controller has a file of its own.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -269,14 +269,15 @@ void add_status(CLI::App& above, Environment& environment, Action& chosen) {
 }  // namespace
 
 void add_switch_command(CLI::App& app, Environment& environment, Action& chosen) {
-  CLI::App& command =
-      *app.add_subcommand("switch", "A switch that redirects READs: run, install, status");
+  CLI::App& command = *app.add_subcommand(
+      "switch", "A switch that redirects READs: run, controller, install, status");
   command.require_subcommand(1);
   command.footer(
       "Examples:\n"
       "  espalier switch run --clients /tmp/c.sock --node /tmp/n.sock --control /tmp/s.sock\n"
       "  espalier switch status --control /tmp/s.sock\n");
   add_run(command, environment, chosen);
+  add_switch_controller(command, environment, chosen);
   add_install(command, environment, chosen);
   add_status(command, environment, chosen);
 }

@@ -47,7 +47,7 @@ enum class OffloadId : std::uint8_t {
   snapshot_close = 23,   // payload: 8 bytes, the snapshot
   cancel = 24,           // argument: the tag of a scan or count of the same response ring
   node_stats = 25,       // answers what wire/node_numbers.hpp draws
-  one_sided_open = 26,   // answers fields of wire/one_sided.hpp
+  one_sided_open = 26,   // argument: what is wanted; answers fields of wire/one_sided.hpp
   lease_renew = 27,      // payload: LeaseRenewal
   table_create = 28,     // key: name; payload: schema
   table_open = 29,       // key: name
@@ -59,6 +59,7 @@ enum class OffloadId : std::uint8_t {
   landing_open = 35,     // payload: 8 bytes, how many may be written; answers a LandingGrant
   landing_close = 36,    // payload: 8 bytes, the window
   table_commit = 37,     // map: the table's id; payload: LandedRows
+  index_open = 39,       // map: the map to be indexed; answers fields of wire/one_sided.hpp
   pipeline_load = 40,    // map: the table's id; payload: pipeline; answers its number
   pipeline_drop = 41,    // payload: numbers of pipelines, 8 bytes each
 };

@@ -18,11 +18,16 @@ namespace espalier::wire {
 
 enum class FieldKind : std::uint16_t {
   invalid = 0,
-  region = 1,  // OfferedRegion: where the node's memory can be read
-  map = 2,     // MapPlace: the map that was asked for
-  lease = 3,   // LeaseGrant
-  table = 4,   // TablePlace: the table that was asked for
+  region = 1,    // OfferedRegion: where the node's memory can be read
+  map = 2,       // MapPlace: the map that was asked for
+  lease = 3,     // LeaseGrant
+  table = 4,     // TablePlace: the table that was asked for
+  keyed = 5,     // KeyedPlace, and the prefix behind it: READs of the map that carry a key
+  redirect = 6,  // RedirectPlace: where tables in switches may send them
 };
+
+/// `argument` of one_sided_open: READs that carry a key are wanted; answered with field `keyed`.
+inline constexpr std::uint32_t kReadsByKey = 1;
 
 struct FieldHeader {
   std::uint16_t kind;      // FieldKind
@@ -54,6 +59,25 @@ struct TablePlace {
   std::uint32_t generation;  // of that header
 };
 static_assert(sizeof(TablePlace) == 16 && std::has_unique_object_representations_v<TablePlace>);
+
+/// A READ by this key has a number for its address: 8 bytes of a key, behind what all keys of the
+/// map began with, so many bytes, when this was offered. It brings the beginning of a node.
+struct KeyedPlace {
+  std::uint32_t key;
+  std::uint32_t prefix_bytes;  // and so many bytes follow
+};
+static_assert(sizeof(KeyedPlace) == 8 && std::has_unique_object_representations_v<KeyedPlace>);
+
+/// A READ by this key brings the beginning of the node that begins at its address, counted from
+/// `base` as the region's offsets are. It is for tables in switches.
+struct RedirectPlace {
+  std::uint64_t base;
+  std::uint64_t bytes;
+  std::uint32_t key;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(RedirectPlace) == 24 &&
+              std::has_unique_object_representations_v<RedirectPlace>);
 
 struct LeaseGrant {
   std::uint64_t lease;  // its name; never 0

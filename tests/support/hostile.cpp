@@ -130,7 +130,7 @@ bool send_with_descriptors(int socket, std::string_view packet, int count) {
 }
 
 void expect_descriptors(std::size_t count) {
-  while (open_descriptors() > count) std::this_thread::yield();
+  while (open_descriptors() != count) std::this_thread::yield();
 }
 
 void live_and_die(const std::string& socket, std::uint64_t seed) {

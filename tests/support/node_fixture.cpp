@@ -31,6 +31,8 @@ std::size_t heap_bytes() {
 
 void NodeFixture::start() {
   device_.reset();
+  controller_.reset();
+  switch_.reset();
   node_.reset();
   auto node = node::Node::start(config_, options_);
   ASSERT_TRUE(node) << message(node.error());
@@ -38,6 +40,7 @@ void NodeFixture::start() {
   // The next one listens where this one did.
   if (!node_->fabric_addresses().empty()) config_.node.fabric = node_->fabric_addresses().front();
   if (way_ == "device") start_device();
+  if (way_ == "in_network") start_switch();
   descriptors_ = open_descriptors();
 }
 
@@ -56,12 +59,30 @@ void NodeFixture::start_device() {
   device_ = std::move(*device);
 }
 
+void NodeFixture::open_switch() {
+  switch_.reset();
+  auto opened = dataplane::RunningSwitch::open(
+      {{(folder_ / "clients").string(), (folder_ / "fabric").string()}, control()});
+  ASSERT_TRUE(opened) << message(opened.error());
+  switch_ = std::move(*opened);
+}
+
+void NodeFixture::start_switch() {
+  open_switch();
+  client::IndexController::Options options;
+  options.node = *client::parse_node_address(config_.node.fabric);
+  options.map = "tested";
+  options.control = control();
+  controller_ =
+      std::make_unique<client::ControllerThread>(std::move(options), std::chrono::milliseconds(2));
+}
+
 void NodeFixture::reach_by(const std::string& way) {
   way_ = way;
-  config_.node.one_sided = way.ends_with("_one_sided") || way == "device";
+  config_.node.one_sided = way.ends_with("_one_sided") || way == "device" || way == "in_network";
   if (way.starts_with("shm") || way == "device")
     config_.node.fabric = "shm:" + (folder_ / "fabric").string();
-  if (way.starts_with("memif")) {
+  if (way.starts_with("memif") || way == "in_network") {
     config_.node.fabric = "roce+memif:" + (folder_ / "fabric").string();
   }
   if (way == "ofi") config_.node.fabric = "ofi://tcp/127.0.0.1:0";
@@ -71,11 +92,14 @@ void NodeFixture::reach_by(const std::string& way) {
 std::string NodeFixture::address() const {
   if (way_ == "unix") return "unix:" + socket();
   if (way_ == "device") return device_address();
+  if (way_ == "in_network") return "roce+memif:" + (folder_ / "clients").string();
   return config_.node.fabric + (way_.ends_with("_send") ? "?rings=send" : "");
 }
 
 Store NodeFixture::connect() const {
-  const Access access = way_.ends_with("_one_sided") ? Access::one_sided : Access::rpc;
+  const Access access = way_ == "in_network"           ? Access::in_network
+                        : way_.ends_with("_one_sided") ? Access::one_sided
+                                                       : Access::rpc;
   auto store = Store::connect(address(), {.access = access});
   EXPECT_TRUE(store) << message(store.error());
   return std::move(*store);
@@ -110,8 +134,7 @@ void NodeFixture::await_dropped_maps() {
 void NodeFixture::expect_all_came_back() {
   // A test that fails here hangs, and the watchdog of all tests ends it.
   while (node_->connections() != 0 || in_flight() != 0) std::this_thread::yield();
-  // Of what an earlier test has left to its threads some may end meanwhile, so there may be fewer.
-  while (open_descriptors() > descriptors_) std::this_thread::yield();
+  while (open_descriptors() != descriptors_) std::this_thread::yield();
   while (node_->services().budget.used() != 0) std::this_thread::yield();
   await_dropped_maps();
   EXPECT_EQ(held_snapshots(), 0u);

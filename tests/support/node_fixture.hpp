@@ -12,6 +12,8 @@
 #include <thread>
 
 #include "base/testing/open_descriptors.hpp"
+#include "client/controller_thread.hpp"
+#include "dataplane/running_switch.hpp"
 #include "device/device.hpp"
 #include "espalier/map.hpp"
 #include "node/node.hpp"
@@ -33,8 +35,9 @@ class NodeFixture : public testing::Test {
   [[nodiscard]] const std::string& socket() const { return config_.node.socket; }
   /// How stores reach the node: "unix", or by a fabric, "shm", "roce", "memif" or "ofi",
   /// with "_send" behind it where rings are carried as messages, and "_one_sided" where stores
-  /// read by themselves; or "device", by a device before it, which reads it over "shm". Before
-  /// start().
+  /// read by themselves; or "device", by a device before it, which reads it over "shm"; or
+  /// "in_network", through a switch whose tables follow the map "tested", by READs that carry keys.
+  /// Before start().
   void reach_by(const std::string& way);
   [[nodiscard]] std::string address() const;
   [[nodiscard]] Store connect() const;
@@ -48,13 +51,20 @@ class NodeFixture : public testing::Test {
   }
   /// Starts a device before the node, which offers its memory over shared memory.
   void start_device();
+  /// Opens a switch before a node that is reached over memif, in place of the one that there is.
+  void open_switch();
+  [[nodiscard]] std::string control() const { return (folder_ / "control").string(); }
+  /// Opens one, and starts its controller.
+  void start_switch();
   [[nodiscard]] std::uint32_t in_flight() const;
 
   base::TemporaryFolder folder_;
   node::Config config_ = node_config(folder_);
   node::NodeOptions options_;
   std::unique_ptr<node::Node> node_;
-  std::unique_ptr<device::Device> device_;  // null: stores reach the node itself
+  std::unique_ptr<device::Device> device_;            // null: stores reach the node itself
+  std::unique_ptr<dataplane::RunningSwitch> switch_;  // null: no switch is on the way
+  std::unique_ptr<client::ControllerThread> controller_;
   std::string way_ = "unix";
   std::size_t descriptors_ = 0;  // open once the node had started
 };

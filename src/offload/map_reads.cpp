@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "place/map_reads.hpp"
+#include "offload/map_reads.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,7 @@
 #include "fabric/shared_copy.hpp"
 #include "tree/walk/next_step.hpp"
 
-namespace espalier::place {
+namespace espalier::offload {
 namespace {
 
 // A key of this number: what is left out, and its bytes without the zeros that fill it up. Others
@@ -26,7 +26,7 @@ std::string key_of(std::string_view prefix, std::uint64_t number, std::size_t by
 }  // namespace
 
 Result<std::shared_ptr<MapReads>> MapReads::create(tree::StoreCore& store,
-                                                   std::shared_ptr<const tree::MapCore> map,
+                                                   std::weak_ptr<const tree::MapCore> map,
                                                    std::string prefix) {
   auto slot = store.epochs.join();
   if (!slot) return std::unexpected(slot.error());
@@ -34,41 +34,56 @@ Result<std::shared_ptr<MapReads>> MapReads::create(tree::StoreCore& store,
       new MapReads(std::move(map), std::move(prefix), std::move(*slot)));
 }
 
-MapReads::MapReads(std::shared_ptr<const tree::MapCore> map, std::string prefix,
-                   base::EpochSlot slot)
+MapReads::MapReads(std::weak_ptr<const tree::MapCore> map, std::string prefix, base::EpochSlot slot)
     : map_(std::move(map)), prefix_(std::move(prefix)), slot_(std::move(slot)) {}
 
+std::shared_ptr<const tree::MapCore> MapReads::map() const {
+  auto map = map_.lock();
+  if (map != nullptr && map->dropped.load(std::memory_order_acquire)) map.reset();
+  return map;
+}
+
 void MapReads::read_keyed(std::uint64_t number, std::span<std::byte> into) {
+  const auto map = this->map();
+  if (map == nullptr) {
+    std::ranges::fill(into, std::byte{0});
+    return;
+  }
   tree::Cursor cursor;
-  cursor.key.assign(key_of(prefix_, number, map_->geometry.key_bytes_max));
+  cursor.key.assign(key_of(prefix_, number, map->geometry.key_bytes_max));
   const std::scoped_lock lock(mutex_);
   slot_.enter();
-  cursor.read_version = map_->clock.released();
-  copy(tree::find_leaf(*map_, cursor, {}).offset(), into);
+  cursor.read_version = map->clock.released();
+  copy(*map, tree::find_leaf(*map, cursor, {}).offset(), into);
   slot_.exit();
 }
 
 void MapReads::read_at(std::uint64_t offset, std::span<std::byte> into) {
+  const auto map = this->map();
+  if (map == nullptr) {
+    std::ranges::fill(into, std::byte{0});
+    return;
+  }
   const std::scoped_lock lock(mutex_);
   slot_.enter();
-  copy(offset, into);
+  copy(*map, offset, into);
   slot_.exit();
 }
 
 // What is in use before the first byte and after the last one is the same node all the while: a
 // buffer that is released has another generation ever after.
-void MapReads::copy(std::uint64_t offset, std::span<std::byte> into) const {
+void MapReads::copy(const tree::MapCore& map, std::uint64_t offset, std::span<std::byte> into) {
   constexpr auto kNode = memory::BufferKind::node;
-  const memory::BufferPool& pool = map_->store.pool;
-  const auto bytes = std::min<std::size_t>(into.size(), map_->geometry.node_bytes);
+  const memory::BufferPool& pool = map.store.pool;
+  const auto bytes = std::min<std::size_t>(into.size(), map.geometry.node_bytes);
   std::ranges::fill(into.subspan(bytes), std::byte{0});
   const std::uint32_t before = pool.generation_in_use(offset, kNode);
-  bool whole = before != 0 && map_->view(wire::Ref::make(offset, before)).map_id() == map_->id;
+  bool whole = before != 0 && map.view(wire::Ref::make(offset, before)).map_id() == map.id;
   if (whole) {
-    fabric::copy_from_shared(into.data(), map_->at(offset), bytes);
+    fabric::copy_from_shared(into.data(), map.at(offset), bytes);
     whole = pool.generation_in_use(offset, kNode) == before;
   }
   if (!whole) std::ranges::fill(into.first(bytes), std::byte{0});
 }
 
-}  // namespace espalier::place
+}  // namespace espalier::offload

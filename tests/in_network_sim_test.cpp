@@ -23,19 +23,18 @@
 #include "fabric/roce/endpoint.hpp"
 #include "fabric/roce/packet_network.hpp"
 #include "fabric/testing/seeds.hpp"
-
-#include "place/index_controller.hpp"
-#include "place/map_reads.hpp"
+#include "offload/map_reads.hpp"
+#include "place/index_follower.hpp"
 #include "place/one_sided_reader.hpp"
-
 #include "tree/testing/map_objects.hpp"
 
-namespace espalier::place {
+namespace espalier::test {
 namespace {
 
 using fabric::roce::PacketNetwork;
 using fabric::roce::PortAddress;
 using fabric::roce::RoceEndpoint;
+using offload::MapReads;
 
 constexpr const char* kPrefix = "user";
 
@@ -82,8 +81,6 @@ class SwitchWorld {
     own = *host.regions().offer({store.region.at(0), store.region.bytes()},
                                 fabric::RemoteRights::read, kDomain);
     EXPECT_TRUE(host.regions().admit(*shared, own.remote().key));
-    controller.emplace(function, dataplane::MapKeys{keyed.remote().key, redirect.remote().key},
-                       kPrefix, redirect.remote().base);
     network.middle = [this](const PortAddress& from, const PortAddress& to,
                             std::span<std::byte> ib) {
       if (on_packet) on_packet();
@@ -114,12 +111,26 @@ class SwitchWorld {
       if (get->key == name) get->may_be.insert("+" + value);
     }
   }
+  [[nodiscard]] dataplane::MapKeys keys() const {
+    return {keyed.remote().key, redirect.remote().key};
+  }
   void install(const dataplane::TableLimits& limits = {}) {
+    place::IndexFollower follower(keys(), kPrefix, redirect.remote().base, limits);
+    place::LocalRegion region(store.region.at(0));
     auto slot = *store.epochs.join();
     slot.enter();
-    controller->install(*map, limits);
+    ASSERT_TRUE(follower.follow(*map, region));
     slot.exit();
+    install(follower.tables());
   }
+  /// Tables that came from elsewhere. Requires: check() accepts them.
+  void install(const dataplane::IndexTables& to) {
+    tables = to;
+    dataplane::PacketFunction with;
+    with.add(keys(), tables);
+    function.install(with);
+  }
+  void clear() { function.install({}); }
   void use_switch(std::uint32_t bytes = 4096) {
     reader->read_by_key({keyed.remote().key, kPrefix, bytes});
   }
@@ -192,7 +203,7 @@ class SwitchWorld {
   fabric::Registration own;
   dataplane::InstalledFunction function;
   dataplane::ProcessSwitch through{function};
-  std::optional<place::IndexController> controller;
+  dataplane::IndexTables tables;  // installed last, cleared or not
   std::function<void()> on_packet;
   std::unique_ptr<fabric::QueuePair> host_pair;
   std::unique_ptr<fabric::QueuePair> client_pair;
@@ -231,7 +242,7 @@ class SwitchWorld {
 
 const MapOptions kOptions{.node_bytes = 4096, .log_bytes = 512};
 
-TEST(InNetwork, AGetTakesOneTripWhereItTookSeveral) {
+TEST(InNetworkSim, AGetTakesOneTripWhereItTookSeveral) {
   SwitchWorld world(base::seed_from_environment(5), kOptions, 20'000);
   const std::uint32_t some[] = {0, 1, 17, 4999, 10'000, 19'999};
   for (const std::uint32_t i : some) world.trips_of(SwitchWorld::key(i));  // page table learned
@@ -246,7 +257,7 @@ TEST(InNetwork, AGetTakesOneTripWhereItTookSeveral) {
 }
 
 // What a READ meets that no table has is answered by the node.
-TEST(InNetwork, WithoutTablesTheNodeAnswersByItself) {
+TEST(InNetworkSim, WithoutTablesTheNodeAnswersByItself) {
   SwitchWorld world(base::seed_from_environment(6), kOptions, 5000);
   world.use_switch();
   for (const std::uint32_t i : {0u, 77u, 4999u}) {
@@ -256,7 +267,7 @@ TEST(InNetwork, WithoutTablesTheNodeAnswersByItself) {
 }
 
 // Of tables that end above the leaves the rest of the way is walked.
-TEST(InNetwork, SmallTablesSaveFewerTrips) {
+TEST(InNetworkSim, SmallTablesSaveFewerTrips) {
   SwitchWorld world(base::seed_from_environment(7), kOptions, 20'000);
   const auto name = SwitchWorld::key(12'345);
   world.trips_of(name);
@@ -268,7 +279,7 @@ TEST(InNetwork, SmallTablesSaveFewerTrips) {
   EXPECT_LT(with, alone);
 }
 
-TEST(InNetwork, OfANodeLargerThanAPacketTheRestIsReadToo) {
+TEST(InNetworkSim, OfANodeLargerThanAPacketTheRestIsReadToo) {
   SwitchWorld world(base::seed_from_environment(8), {.node_bytes = 8192, .log_bytes = 512}, 5000);
   world.install({.ranges = 4000});
   world.use_switch();
@@ -277,7 +288,7 @@ TEST(InNetwork, OfANodeLargerThanAPacketTheRestIsReadToo) {
   }
 }
 
-TEST(InNetwork, AValueOutOfLineIsReadByItself) {
+TEST(InNetworkSim, AValueOutOfLineIsReadByItself) {
   SwitchWorld world(base::seed_from_environment(9), kOptions, 1000);
   world.put(SwitchWorld::key(500), std::string(10'000, 'v'));
   world.install({.ranges = 4000});
@@ -298,7 +309,7 @@ struct Scan final : Handler {
 };
 
 // A scan begins at the leaf that was sent, and goes on from leaf to leaf by itself.
-TEST(InNetwork, AScanBeginsThroughTheSwitch) {
+TEST(InNetworkSim, AScanBeginsThroughTheSwitch) {
   SwitchWorld world(base::seed_from_environment(11), kOptions, 5000);
   world.install({.ranges = 4000});
   world.use_switch();
@@ -320,7 +331,7 @@ TEST(InNetwork, AScanBeginsThroughTheSwitch) {
 }
 
 // A session whose key is gone has lost the shared ones, too.
-TEST(InNetwork, AFencedSessionGetsNoAnswers) {
+TEST(InNetworkSim, AFencedSessionGetsNoAnswers) {
   SwitchWorld world(base::seed_from_environment(10), kOptions, 1000);
   world.install({.ranges = 4000});
   world.use_switch();
@@ -334,7 +345,7 @@ TEST(InNetwork, AFencedSessionGetsNoAnswers) {
 
 /// Well-formed tables that say anything: addresses anywhere.
 dataplane::IndexTables lying(const SwitchWorld& world, base::Random& random) {
-  dataplane::IndexTables tables = world.controller->tables();
+  dataplane::IndexTables tables = world.tables;
   const auto lie = [&](dataplane::Way& way) {
     const std::uint64_t offset = random.below(world.store.region.bytes() + 4096);
     way.address =
@@ -371,9 +382,9 @@ std::string run_bad_weather(std::uint64_t seed, std::uint64_t& redirected, std::
     if (changing || !random.chance(1.0 / 6)) return;
     changing = true;
     switch (random.below(3)) {
-      case 0: world.controller->clear(); break;
+      case 0: world.clear(); break;
       case 1: world.install(); break;
-      default: world.controller->install(lying(world, random)); break;
+      default: world.install(lying(world, random)); break;
     }
     changing = false;
   };
@@ -400,7 +411,7 @@ std::string run_bad_weather(std::uint64_t seed, std::uint64_t& redirected, std::
   return wrong;
 }
 
-TEST(InNetwork, AnswersAreRightInBadWeatherWithTablesThatChangeAndLie) {
+TEST(InNetworkSim, AnswersAreRightInBadWeatherWithTablesThatChangeAndLie) {
   const std::uint64_t first = base::seed_from_environment(1);
   fabric::Seeds seeds(2);
   std::uint64_t redirected = 0;
@@ -417,4 +428,4 @@ TEST(InNetwork, AnswersAreRightInBadWeatherWithTablesThatChangeAndLie) {
 }
 
 }  // namespace
-}  // namespace espalier::place
+}  // namespace espalier::test

@@ -6,6 +6,8 @@
 // second READ to be believed, whoever named the address, and tables in switches hold no memory. A
 // buffer is believed to be one by the pool's own table; what a READ says is only looked up there.
 //
+// A map that is dropped brings zeros from then on.
+//
 // Thread: any; one READ at a time, the others wait.
 #pragma once
 
@@ -19,14 +21,14 @@
 #include "fabric/shared_map.hpp"
 #include "tree/write/map_core.hpp"
 
-namespace espalier::place {
+namespace espalier::offload {
 
 class MapReads final : public fabric::SharedReads {
  public:
   /// `prefix`: what the numbers of keys leave out (dataplane/key_number.hpp). The store outlives
-  /// it. Errors: too_many_participants, system.
+  /// it; the map need not. Errors: too_many_participants, system.
   static Result<std::shared_ptr<MapReads>> create(tree::StoreCore& store,
-                                                  std::shared_ptr<const tree::MapCore> map,
+                                                  std::weak_ptr<const tree::MapCore> map,
                                                   std::string prefix);
 
   /// Cost: a descent, and a copy.
@@ -34,13 +36,15 @@ class MapReads final : public fabric::SharedReads {
   void read_at(std::uint64_t offset, std::span<std::byte> into) override;
 
  private:
-  MapReads(std::shared_ptr<const tree::MapCore> map, std::string prefix, base::EpochSlot slot);
-  void copy(std::uint64_t offset, std::span<std::byte> into) const;
+  MapReads(std::weak_ptr<const tree::MapCore> map, std::string prefix, base::EpochSlot slot);
+  /// Null: it is gone.
+  [[nodiscard]] std::shared_ptr<const tree::MapCore> map() const;
+  static void copy(const tree::MapCore& map, std::uint64_t offset, std::span<std::byte> into);
 
-  const std::shared_ptr<const tree::MapCore> map_;
+  const std::weak_ptr<const tree::MapCore> map_;
   const std::string prefix_;
   std::mutex mutex_;  // of the slot
   base::EpochSlot slot_;
 };
 
-}  // namespace espalier::place
+}  // namespace espalier::offload

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/index_controller.hpp"
+
+#include <utility>
+
+#include "dataplane/switch_program.hpp"
+
+namespace espalier::client {
+
+using dataplane::ControlClient;
+using place::IndexFollower;
+
+std::expected<IndexController::Did, IndexController::Fault> IndexController::round() {
+  const auto changes = read_tree();
+  if (!changes) return std::unexpected(changes.error());
+  // A switch that has begun anew has no tables, and says so by having ended the connection.
+  if (auto reached = reach_switch(); !reached) return std::unexpected(std::move(reached.error()));
+  if (current_ && *changes && (*changes)->empty()) return Did::nothing;
+  if (current_ && *changes) {
+    current_ = false;
+    auto done = send("change", dataplane::to_text(**changes));
+    if (!done) return std::unexpected(std::move(done.error()));
+    current_ = true;
+    changes_ += (*changes)->size();
+    return Did::changed;
+  }
+  current_ = false;
+  dataplane::SwitchProgram program;
+  static_cast<void>(program.add({follower_->keys(), follower_->tables()}));
+  if (auto done = send("install", program.text()); !done) {
+    return std::unexpected(std::move(done.error()));
+  }
+  current_ = true;
+  return Did::installed;
+}
+
+void IndexController::clear() {
+  if (!control_) return;
+  static_cast<void>(send("install", dataplane::SwitchProgram().text()));
+  current_ = false;
+}
+
+std::expected<IndexFollower::Changes, IndexController::Fault> IndexController::read_tree() {
+  if (!link_) {
+    auto opened = IndexLink::open(options_.node, options_.map);
+    if (!opened) return std::unexpected(Fault{Fault::Side::node, opened.error(), {}});
+    link_ = std::move(*opened);
+    follower_.emplace(link_->keys(), link_->prefix(), link_->base(), options_.limits);
+    current_ = false;
+  }
+  if (const auto kept = link_->keep(); !kept) return std::unexpected(lose_node(kept.error()));
+  if (const auto there = link_->check_map(); !there) {
+    return std::unexpected(lose_node(there.error()));
+  }
+  auto changes = follower_->follow(link_->view(), *link_);
+  if (!changes) return std::unexpected(lose_node(changes.error()));
+  return *std::move(changes);
+}
+
+// Its keys are void from now on, or will be soon: the next link has others.
+IndexController::Fault IndexController::lose_node(const Error& error) {
+  follower_.reset();
+  link_.reset();
+  current_ = false;
+  return {Fault::Side::node, error, {}};
+}
+
+std::expected<void, IndexController::Fault> IndexController::reach_switch() {
+  if (control_ && send("status", {})) return {};
+  auto connected = ControlClient::connect(options_.control);
+  if (!connected) return std::unexpected(Fault{Fault::Side::control, connected.error(), {}});
+  control_.emplace(std::move(*connected));
+  current_ = false;
+  return {};
+}
+
+std::expected<std::string, IndexController::Fault> IndexController::send(std::string_view word,
+                                                                         std::string_view body) {
+  auto answer = control_->ask(word, body);
+  if (answer) return *std::move(answer);
+  Fault fault{Fault::Side::control, answer.error(), control_->refused()};
+  if (fault.words.empty()) control_.reset();
+  return std::unexpected(std::move(fault));
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/index_link.hpp"
+
+#include <algorithm>
+#include <coroutine>
+#include <utility>
+
+#include "base/bytes.hpp"
+#include "base/clock.hpp"
+
+namespace espalier::client {
+namespace {
+
+constexpr std::uint64_t kNapNs = 1'000'000;
+constexpr std::uint32_t kSpins = 2000;  // looks in vain before a nap
+// A lease is lost after more than twice that.
+constexpr std::uint64_t kRenewShare = 4;
+
+}  // namespace
+
+Result<std::unique_ptr<IndexLink>> IndexLink::open(const NodeAddress& address,
+                                                   std::string_view map) {
+  if (!sends_packets(address)) return fail(Code::unsupported);
+  auto connection = connect_to(address);
+  if (!connection) return std::unexpected(connection.error());
+  auto rings = ThreadRings::open(*connection);
+  if (!rings) return std::unexpected(rings.error());
+  auto link = (*connection)->open_beside(wire::LinkWay::reads);
+  if (!link) return std::unexpected(link.error());
+  std::unique_ptr<IndexLink> made(
+      new IndexLink(std::move(*connection), std::move(*rings), std::move(*link)));
+  if (const auto opened = made->open_map(map); !opened) return std::unexpected(opened.error());
+  return made;
+}
+
+IndexLink::IndexLink(std::shared_ptr<NodeConnection> connection, std::unique_ptr<ThreadRings> rings,
+                     std::unique_ptr<SideLink> link)
+    : connection_(std::move(connection)),
+      rings_(std::move(rings)),
+      requests_(*rings_, 1),
+      link_(std::move(link)) {}
+
+Result<void> IndexLink::open_map(std::string_view name) {
+  Outgoing ask;
+  ask.offload = wire::OffloadId::map_open;
+  ask.key = name;
+  const auto opened = requests_.call(ask);
+  if (!opened) return std::unexpected(opened.error());
+  const auto number = static_cast<std::uint32_t>(opened->header.version);
+  ask = {};
+  ask.offload = wire::OffloadId::index_open;
+  ask.map = number;
+  renewed_ns_ = base::monotonic_ns();
+  const auto reply = requests_.call(ask);
+  if (!reply) return std::unexpected(reply.error());
+  auto opening = OneSidedOpening::read(reply->payload);
+  if (!opening) return std::unexpected(opening.error());
+  opening_ = std::move(*opening);
+  if (!opening_.keyed || !opening_.redirect) return fail(Code::unsupported);
+  const auto view = opening_.view_of(number);
+  if (!view) return std::unexpected(view.error());
+  view_.emplace(*view);
+  epoch_ = opening_.lease.epoch;
+  const fabric::RemoteRegion region{opening_.region.base, opening_.region.bytes,
+                                    opening_.region.key, 0};
+  port_.emplace(link_->pair(), link_->completions(), region, link_->endpoint().properties());
+  return {};
+}
+
+// No walk is in flight that the lease would have to hold memory for: what comes torn, or of another
+// node, is looked at by who reads.
+Result<void> IndexLink::keep() {
+  const std::uint64_t now = base::monotonic_ns();
+  if (now - renewed_ns_ < opening_.lease.lost_after_ns / kRenewShare) return {};
+  const wire::LeaseRenewal renewal{opening_.lease.lease, epoch_};
+  Outgoing ask;
+  ask.offload = wire::OffloadId::lease_renew;
+  ask.payload = base::bytes_of(renewal);
+  const auto reply = requests_.call(ask);
+  if (!reply) return fail(Code::connection_lost);
+  epoch_ = reply->header.version;
+  renewed_ns_ = now;
+  return {};
+}
+
+Result<void> IndexLink::check_map() {
+  alignas(8) wire::MapHeader header{};
+  const Want want{view_->header_offset, std::as_writable_bytes(std::span(&header, 1))};
+  if (const auto come = read({&want, 1}); !come) return come;
+  if (view_->same_map(header.map_id, header.generation, header.superseded)) return {};
+  return fail(Code::not_found);
+}
+
+Result<void> IndexLink::read(std::span<const Want> wanted) {
+  base::ReadyQueue ready(1);
+  place::LaneReads lane;
+  lane.ready = &ready;
+  lane.walk = std::noop_coroutine();
+  for (const Want& want : wanted) {
+    port_->want(lane, want.offset, want.into.data(), want.into.size());
+  }
+  if (lane.failed) return fail(Code::connection_lost);
+  if (lane.wanted.empty()) return {};
+  port_->send(lane);
+  std::uint32_t quiet = 0;
+  while (lane.waiting) {
+    if (port_->poll()) quiet = 0;
+    const auto kept = keep();
+    if (!kept || link_->pair().state() == fabric::QueuePair::State::error) port_->fail();
+    if (++quiet > kSpins) link_->endpoint().wait(kNapNs);
+  }
+  return lane.failed ? fail(Code::connection_lost) : Result<void>();
+}
+
+}  // namespace espalier::client

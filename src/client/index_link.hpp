@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way of who fills the tables of switches to one map of a node: rings for what is asked, READs
+// for its tree, and a lease, on which both the right to read and the key that the tables write
+// depend. It ends when the map is dropped, the lease is lost or the node is gone; another may then
+// be opened, with other keys.
+//
+// Thread: one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "client/node_address.hpp"
+#include "client/one_sided_opening.hpp"
+#include "client/remote_pipeline.hpp"
+#include "client/side_link.hpp"
+#include "dataplane/packet_function.hpp"
+#include "place/read_port.hpp"
+#include "place/tree_crawl.hpp"
+
+namespace espalier::client {
+
+class IndexLink final : public place::RegionSource {
+ public:
+  /// Errors: unsupported (no READ to this address can carry a key, or the node does not offer its
+  /// memory), not_found and wrong_kind (of the map), and those of FabricConnection::open.
+  static Result<std::unique_ptr<IndexLink>> open(const NodeAddress& address, std::string_view map);
+
+  /// The keys that clients and tables use for the map.
+  [[nodiscard]] dataplane::MapKeys keys() const {
+    return {opening_.keyed->key, opening_.redirect->key};
+  }
+  /// What the numbers of its keys leave out.
+  [[nodiscard]] const std::string& prefix() const { return opening_.keyed->prefix; }
+  /// Where the addresses of nodes begin, as tables have them.
+  [[nodiscard]] std::uint64_t base() const { return opening_.redirect->base; }
+  [[nodiscard]] const tree::MapView& view() const { return *view_; }
+
+  /// Renews the lease where it is due; to be called at least three times a second. Errors:
+  /// connection_lost (the lease is lost, or the node is gone), and then it is over.
+  Result<void> keep();
+  /// Whether the map is still there. Errors: not_found (it was dropped), connection_lost.
+  Result<void> check_map();
+  Result<void> read(std::span<const Want> wanted) override;
+
+ private:
+  IndexLink(std::shared_ptr<NodeConnection> connection, std::unique_ptr<ThreadRings> rings,
+            std::unique_ptr<SideLink> link);
+  Result<void> open_map(std::string_view name);
+
+  const std::shared_ptr<NodeConnection> connection_;
+  const std::unique_ptr<ThreadRings> rings_;
+  RemoteRequests requests_;
+  const std::unique_ptr<SideLink> link_;
+  OneSidedOpening opening_;
+  std::optional<tree::MapView> view_;
+  std::optional<place::ReadPort> port_;
+  std::uint64_t epoch_ = 0;       // that the node told last
+  std::uint64_t renewed_ns_ = 0;  // when that was asked
+};
+
+}  // namespace espalier::client

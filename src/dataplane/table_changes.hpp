@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is new of a map's tables: where only addresses are others, a switch need be told no more.
+//
+// Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "dataplane/index_tables.hpp"
+#include "dataplane/installed_function.hpp"
+
+namespace espalier::dataplane {
+
+/// The entries that name another address in `to` than in `from`; nothing: the tables differ in more
+/// than addresses. `keyed_key`: of the map. Cost: linear.
+[[nodiscard]] std::optional<std::vector<EntryChange>> changes_between(const IndexTables& from,
+                                                                      const IndexTables& to,
+                                                                      std::uint32_t keyed_key);
+
+}  // namespace espalier::dataplane

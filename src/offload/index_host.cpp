@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "offload/index_host.hpp"
+
+#include <utility>
+
+#include "base/bytes.hpp"
+#include "offload/map_reads.hpp"
+
+namespace espalier::offload {
+
+Result<std::shared_ptr<IndexedMap>> IndexHost::offer(const std::shared_ptr<tree::MapCore>& map,
+                                                     std::string_view low, std::string_view high) {
+  const bool few = low == high;
+  const std::string_view prefix = few ? "" : low.substr(0, base::common_prefix_bytes(low, high));
+  std::erase_if(maps_, [](const auto& entry) {
+    const auto core = entry.second->map_.lock();
+    return core == nullptr || core->dropped.load(std::memory_order_acquire);
+  });
+  if (const auto known = maps_.find(map->id); known != maps_.end()) {
+    const IndexedMap& offered = *known->second;
+    const bool good = few || prefix.starts_with(offered.prefix_);
+    if (good && !(offered.provisional_ && !prefix.empty())) return known->second;
+  } else if (maps_.size() >= kMapsMax) {
+    return fail(Code::too_many_participants, kMapsMax);
+  }
+  auto made = std::make_shared<IndexedMap>();
+  made->map_ = map;
+  made->prefix_ = prefix;
+  made->provisional_ = few;
+  auto reads = MapReads::create(store_, map, made->prefix_);
+  if (!reads) return std::unexpected(reads.error());
+  made->shared_ = std::make_shared<fabric::SharedMap>(std::move(*reads));
+  auto keyed = regions_.offer_shared(made->shared_, fabric::SharedKind::keyed);
+  if (!keyed) return std::unexpected(keyed.error());
+  made->keyed_ = std::move(*keyed);
+  maps_[map->id] = made;
+  return made;
+}
+
+Result<fabric::Registration> IndexHost::offer_redirect(IndexedMap& map) {
+  return regions_.offer_shared(map.shared_, fabric::SharedKind::redirect, store_.region.bytes());
+}
+
+void IndexHost::retire(IndexedMap& map, fabric::Registration redirect) {
+  redirect.make_void();
+  map.void_keys_.push_back(std::move(redirect));
+  if (map.void_keys_.size() > IndexedMap::kVoidKeysMax) map.void_keys_.pop_front();
+}
+
+}  // namespace espalier::offload

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The maps of which clients of one endpoint READ by key, with tables in switches on the way or
+// without: what all keys of such a map begin with, and the keys of regions that go with it
+// (fabric/shared_map.hpp).
+//
+//   keyed key      one for all sessions, which are admitted to it one by one
+//   redirect key   one for each session that fills tables; when the session has lost its lease, or
+//                  ends, the key is void: READs that old tables send there bring zeros, and whoever
+//                  asked walks by himself
+//
+// Thread: that of the endpoint's scheduler.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "fabric/region_table.hpp"
+#include "tree/write/map_core.hpp"
+
+namespace espalier::offload {
+
+/// One map, as it is offered.
+class IndexedMap {
+ public:
+  /// What the numbers of keys leave out.
+  [[nodiscard]] const std::string& prefix() const { return prefix_; }
+  [[nodiscard]] fabric::RegionKey keyed_key() const { return keyed_.remote().key; }
+  [[nodiscard]] fabric::SharedMap& shared() { return *shared_; }
+
+ private:
+  friend class IndexHost;
+  /// Void keys that are kept for tables that still name them. A switch that keeps the tables of
+  /// more controllers than that, all of them gone, has READs refused.
+  static constexpr std::size_t kVoidKeysMax = 64;
+
+  std::weak_ptr<const tree::MapCore> map_;
+  std::string prefix_;
+  bool provisional_ = false;  // there were too few keys to tell what they share
+  std::shared_ptr<fabric::SharedMap> shared_;
+  fabric::Registration keyed_;
+  std::deque<fabric::Registration> void_keys_;
+};
+
+class IndexHost {
+ public:
+  static constexpr std::size_t kMapsMax = 64;
+
+  IndexHost(tree::StoreCore& store, fabric::RegionTable& regions)
+      : store_(store), regions_(regions) {}
+
+  /// A map whose keys go from `low` to `high`; both empty: it has none. What is offered already
+  /// stays, as long as all keys begin with its prefix; else the map is offered anew, and who opened
+  /// it before keeps what he has.
+  /// Errors: too_many_participants (kMapsMax maps; or of the store's epochs), out_of_memory.
+  Result<std::shared_ptr<IndexedMap>> offer(const std::shared_ptr<tree::MapCore>& map,
+                                            std::string_view low, std::string_view high);
+  /// A redirect key. Errors: out_of_memory, system.
+  Result<fabric::Registration> offer_redirect(IndexedMap& map);
+  /// Makes it void, and keeps it.
+  static void retire(IndexedMap& map, fabric::Registration redirect);
+
+ private:
+  tree::StoreCore& store_;
+  fabric::RegionTable& regions_;
+  std::unordered_map<std::uint32_t, std::shared_ptr<IndexedMap>> maps_;  // by their ids
+};
+
+}  // namespace espalier::offload

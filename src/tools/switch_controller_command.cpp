@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// espalier switch controller: has the tables of a switch follow a map of a node.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "client/index_controller.hpp"
+#include "cmdline/number_option.hpp"
+#include "tools/commands.hpp"
+#include "tools/data_place.hpp"
+#include "tools/numbers.hpp"
+
+namespace espalier::tools {
+namespace {
+
+using client::IndexController;
+using cmdline::escaped;
+
+constexpr std::uint64_t kNsPerMs = 1'000'000;
+// What one switch holds: the range tables number with 16 bits, and entries are kept twice.
+constexpr std::uint64_t kRangesMax = 30'000;
+constexpr std::uint64_t kSetsMax = 8;
+constexpr std::uint64_t kNodesMax = 100'000;
+
+struct ControllerOptions {
+  std::optional<std::string> at;
+  std::optional<std::string> map;
+  std::string control;
+  dataplane::TableLimits limits;
+  std::uint32_t every_ms = 100;
+  bool json = false;
+};
+
+/// What it says of itself while it runs: a line when something is another than before.
+class Reports {
+ public:
+  Reports(Environment& environment, const ControllerOptions& options, std::string address)
+      : environment_(environment), options_(options), address_(std::move(address)) {}
+
+  void installed(const IndexController& controller) {
+    trouble_.clear();
+    std::uint64_t nodes = 0;
+    const dataplane::IndexTables& tables = controller.follower()->tables();
+    for (const auto& set : tables.sets) nodes += set.size();
+    ++installed_;
+    if (options_.json) {
+      const nlohmann::ordered_json line{{"event", "installed"},
+                                        {"tree_nodes", controller.follower()->nodes()},
+                                        {"ranges", tables.ways.size()},
+                                        {"nodes", nodes},
+                                        {"entries_changed", controller.changes()}};
+      environment_.out << line.dump() << '\n';
+    } else {
+      environment_.out << fmt::format(
+          "installed: a tree of {} nodes, as {} ranges and {} nodes in sets\n",
+          format_count(controller.follower()->nodes()), format_count(tables.ways.size()),
+          format_count(nodes));
+    }
+    environment_.out.flush();
+  }
+  void well() { trouble_.clear(); }
+  void trouble(const IndexController::Fault& fault) {
+    const std::string words = in_words(fault);
+    if (words == trouble_) return;  // the same goes on
+    trouble_ = words;
+    print_note(environment_, "warning", words + "; it is tried again");
+  }
+  void stopped(const IndexController& controller, const std::string& why) {
+    if (options_.json) return;
+    environment_.out << fmt::format("stopped ({}): {} times installed, {} entries changed\n", why,
+                                    format_count(installed_), format_count(controller.changes()));
+  }
+
+  [[nodiscard]] std::string in_words(const IndexController::Fault& fault) const {
+    if (fault.side == IndexController::Fault::Side::node) {
+      return fmt::format("map '{}' at {} cannot be read: {}", escaped(name()), address_,
+                         reason(fault.error));
+    }
+    if (!fault.words.empty()) return "the switch refuses: " + escaped(fault.words);
+    return fmt::format("no switch answers at '{}'", escaped(options_.control));
+  }
+  [[nodiscard]] std::string name() const { return options_.map.value_or(std::string(kDefaultMap)); }
+
+ private:
+  Environment& environment_;
+  const ControllerOptions& options_;
+  const std::string address_;
+  std::string trouble_;
+  std::uint64_t installed_ = 0;
+};
+
+// What will not be better in the next round.
+bool is_final(const IndexController::Fault& fault) {
+  const Code code = fault.error.code;
+  return code == Code::unsupported || code == Code::wrong_kind || code == Code::invalid_argument;
+}
+
+std::unexpected<Failure> refused(const Reports& reports, const IndexController::Fault& fault) {
+  const bool node = fault.side == IndexController::Fault::Side::node;
+  if (node && fault.error.code == Code::unsupported) {
+    return failed(reports.in_words(fault),
+                  "A controller reads the node's memory over packets: start the node with "
+                  "--node-fabric roce+memif:PATH --node-one-sided on, and give --at "
+                  "roce+memif:PATH.");
+  }
+  if (node && fault.error.code == Code::not_found) {
+    return failed(reports.in_words(fault), "espalier map list shows the maps that a node has.");
+  }
+  if (node) return failed(reports.in_words(fault));
+  return failed(reports.in_words(fault),
+                "Start one: espalier switch run --clients PATH --node PATH --control PATH.");
+}
+
+Outcome<int> control(Environment& environment, const ControllerOptions& options) {
+  const auto address = required_address(environment, options.at);
+  if (!address) return std::unexpected(address.error());
+  const auto stop = environment.notice_stop();
+  if (stop == nullptr) return failed("no controller can run here, for nobody could stop it");
+  Reports reports(environment, options, *address);
+  IndexController controller(
+      {*client::parse_node_address(*address), reports.name(), options.control, options.limits});
+  for (;;) {
+    const auto did = controller.round();
+    if (!did && is_final(did.error())) return refused(reports, did.error());
+    if (!did) {
+      reports.trouble(did.error());
+    } else if (*did == IndexController::Did::installed) {
+      reports.installed(controller);
+    } else {
+      reports.well();
+    }
+    const std::string why = stop->wait(options.every_ms * kNsPerMs);
+    if (why.empty()) continue;
+    controller.clear();
+    reports.stopped(controller, why);
+    return kOk;
+  }
+}
+
+}  // namespace
+
+void add_switch_controller(CLI::App& above, Environment& environment, Action& chosen) {
+  const auto options = std::make_shared<ControllerOptions>();
+  CLI::App& command =
+      *above.add_subcommand("controller", "Have the tables of a switch follow a map");
+  add_address_option(command, options->at);
+  add_map_name_option(command, options->map);
+  command
+      .add_option_function<std::string>(
+          "--control", [options](const std::string& text) { options->control = unprotect(text); },
+          "The socket at which the switch takes tables")
+      ->type_name("PATH")
+      ->required();
+  cmdline::add_number(command, "--every", options->every_ms,
+                      "Milliseconds between two looks at the tree", {1, 60'000});
+  cmdline::add_number(command, "--ranges", options->limits.ranges,
+                      "Ranges of the fat root, at most", {1, kRangesMax});
+  cmdline::add_number(command, "--sets", options->limits.sets, "Layers of nodes below it, at most",
+                      {0, kSetsMax});
+  cmdline::add_number(command, "--nodes", options->limits.nodes_per_set,
+                      "Nodes of each layer, at most", {1, kNodesMax});
+  add_json_option(command, options->json);
+  command.footer(
+      "Reads the tree of a map by READs of the node's memory, compiles it, and tells the switch\n"
+      "what is new, until SIGTERM or SIGINT; then it empties the switch. A switch has one\n"
+      "controller. Answers are right without it and whatever it does, for clients look at what\n"
+      "comes; a READ that meets no table is answered by the node.\n"
+      "Examples:\n"
+      "  espalier switch controller --at roce+memif:/tmp/n.sock --control /tmp/s.sock\n"
+      "  espalier switch controller --at roce+memif:/tmp/n.sock --map m --control /tmp/s.sock\n");
+  command.callback([options, &environment, &chosen] {
+    chosen =
+        reporting(environment, [options, &environment] { return control(environment, *options); });
+  });
+}
+
+}  // namespace espalier::tools

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients of a real node whose READs carry keys, through a switch whose tables a controller fills:
+// their answers are right whatever becomes of switch, controller and map, and a get takes one trip
+// where the tables know its leaf.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "client/impl.hpp"
+#include "espalier/espalier.h"
+#include "tests/support/node_fixture.hpp"
+#include "tests/support/seed.hpp"
+
+namespace espalier::test {
+namespace {
+
+using client::IndexController;
+using Did = IndexController::Did;
+
+constexpr MapOptions kOptions{.node_bytes = 4096, .log_bytes = 512};
+
+std::string key_of(std::uint64_t number) {
+  const std::string digits = std::to_string(number);
+  return "user" + std::string(7 - digits.size(), '0') + digits;
+}
+
+class InNetwork : public NodeFixture {
+ protected:
+  InNetwork() {
+    reach_by("memif");
+    config_.node.one_sided = true;
+  }
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (folder_ / name).string();
+  }
+  [[nodiscard]] IndexController controller() const {
+    return IndexController(
+        {*client::parse_node_address(config_.node.fabric), "m", control(), {.ranges = 4000}});
+  }
+  void fill(std::uint64_t keys, const MapOptions& options = kOptions) {
+    writer_.emplace(*Store::connect(config_.node.fabric));
+    written_.emplace(*writer_->create_map("m", options));
+    for (std::uint64_t i = 0; i < keys; ++i) put(key_of(i), "value " + std::to_string(i));
+  }
+  void put(const std::string& key, const std::string& value) {
+    ASSERT_TRUE(written_->put(key, value));
+    model_[key] = value;
+  }
+  void open_reader() {
+    auto store = Store::connect("roce+memif:" + path("clients"), {.access = Access::in_network});
+    ASSERT_TRUE(store) << message(store.error());
+    reader_.emplace(std::move(*store));
+    auto map = reader_->open_map("m");
+    ASSERT_TRUE(map) << message(map.error());
+    read_.emplace(*map);
+  }
+  /// READs that a right answer waited for.
+  std::uint64_t trips_of(const std::string& key) {
+    const auto trips = [&] { return client::StoreImpl::of(*reader_).read_traffic().round_trips; };
+    const std::uint64_t before = trips();
+    const auto found = read_->get(key);
+    EXPECT_TRUE(found) << message(found.error());
+    const auto expected = model_.find(key);
+    EXPECT_EQ(found && *found ? std::optional((*found)->value) : std::nullopt,
+              expected == model_.end() ? std::nullopt : std::optional(expected->second))
+        << key;
+    return trips() - before;
+  }
+  static Did did(const std::expected<Did, IndexController::Fault>& round) {
+    EXPECT_TRUE(round) << message(round.error().error) << ": " << round.error().words;
+    return round.value_or(Did::nothing);
+  }
+
+  std::optional<Store> writer_;
+  std::optional<Map> written_;
+  std::optional<Store> reader_;
+  std::optional<Map> read_;
+  std::map<std::string, std::string> model_;
+};
+
+TEST_F(InNetwork, AGetTakesOneTrip) {
+  start();
+  fill(20'000);
+  open_switch();
+  open_reader();
+  trips_of(key_of(5));  // opens the map
+  const std::uint64_t before = switch_->redirected();
+  EXPECT_EQ(trips_of(key_of(17)), 1u) << "the node finds the leaf where no table does";
+  EXPECT_EQ(switch_->redirected(), before);
+  IndexController controller = this->controller();
+  ASSERT_EQ(did(controller.round()), Did::installed);
+  for (std::uint64_t i = 0; i < 20'000; i += 371) EXPECT_EQ(trips_of(key_of(i)), 1u);
+  EXPECT_EQ(trips_of("user9"), 1u) << "it is not there";
+  EXPECT_GE(switch_->redirected(), before + 20'000 / 371);
+  EXPECT_EQ(did(controller.round()), Did::nothing);
+}
+
+TEST_F(InNetwork, TablesFollowLeavesThatMove) {
+  start();
+  fill(5'000);
+  open_switch();
+  IndexController controller = this->controller();
+  ASSERT_EQ(did(controller.round()), Did::installed);
+  open_reader();
+  trips_of(key_of(5));
+  Random random(seed_from_environment(3));
+  std::uint64_t behind = 0;  // gets that tables led astray
+  for (int i = 0; i < 3'000; ++i) {
+    put(key_of(random.below(5'000)), "new " + std::to_string(i));
+    if (i % 100 != 0) continue;
+    behind += trips_of(key_of(random.below(5'000))) == 1 ? 0 : 1;
+    did(controller.round());
+    EXPECT_EQ(trips_of(key_of(random.below(5'000))), 1u) << "once it was told";
+  }
+  EXPECT_GT(controller.changes(), 0u);
+  EXPECT_GT(behind, 0u);
+  put(key_of(4'999'999), std::string(3'000, 'v'));  // nodes split
+  for (std::uint64_t i = 6'000; i < 9'000; ++i) put(key_of(i), std::string(40, 'w'));
+  EXPECT_EQ(did(controller.round()), Did::installed) << "the tree has another shape";
+  for (std::uint64_t i = 6'000; i < 9'000; i += 97) EXPECT_EQ(trips_of(key_of(i)), 1u);
+}
+
+TEST_F(InNetwork, ASwitchThatBeginsAnewIsToldEverything) {
+  start();
+  fill(2'000);
+  open_switch();
+  IndexController controller = this->controller();
+  ASSERT_EQ(did(controller.round()), Did::installed);
+  switch_.reset();
+  EXPECT_FALSE(controller.round()) << "it is gone";
+  open_switch();
+  EXPECT_EQ(did(controller.round()), Did::installed);
+  open_reader();
+  trips_of(key_of(1));
+  const std::uint64_t before = switch_->redirected();
+  EXPECT_EQ(trips_of(key_of(77)), 1u);
+  EXPECT_GT(switch_->redirected(), before);
+  controller.clear();
+  EXPECT_EQ(trips_of(key_of(78)), 1u) << "by the node";
+}
+
+// The key that tables write is its controller's own, and void when that has gone.
+TEST_F(InNetwork, TablesOfAControllerThatIsGoneLeadNowhere) {
+  start();
+  fill(2'000);
+  open_switch();
+  open_reader();
+  {
+    IndexController controller = this->controller();
+    ASSERT_EQ(did(controller.round()), Did::installed);
+    trips_of(key_of(1));
+    EXPECT_EQ(trips_of(key_of(5)), 1u);
+  }
+  while (node_->connections() > 3) std::this_thread::yield();
+  for (std::uint64_t i = 0; i < 2'000; i += 111) EXPECT_GT(trips_of(key_of(i)), 1u);
+  IndexController other = this->controller();
+  ASSERT_EQ(did(other.round()), Did::installed);
+  EXPECT_EQ(trips_of(key_of(6)), 1u);
+}
+
+TEST_F(InNetwork, ADroppedMapIsNotRead) {
+  start();
+  fill(1'000);
+  open_switch();
+  IndexController controller = this->controller();
+  ASSERT_EQ(did(controller.round()), Did::installed);
+  open_reader();
+  trips_of(key_of(1));
+  ASSERT_TRUE(writer_->drop_map("m"));
+  const auto found = read_->get(key_of(2));
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, Code::not_found);
+  const auto round = controller.round();
+  ASSERT_FALSE(round);
+  EXPECT_EQ(round.error().error.code, Code::not_found);
+  model_.clear();
+  written_.emplace(*writer_->create_map("m", kOptions));
+  for (std::uint64_t i = 0; i < 500; ++i) put(key_of(i), "again " + std::to_string(i));
+  EXPECT_EQ(did(controller.round()), Did::installed);
+  open_reader();
+  trips_of(key_of(1));
+  EXPECT_EQ(trips_of(key_of(2)), 1u);
+}
+
+// What keys have in common is looked at when the map is opened; keys that came later and do not
+// begin so are found all the same.
+TEST_F(InNetwork, KeysBesideThePrefixAreFound) {
+  start();
+  fill(1'000);
+  open_switch();
+  open_reader();
+  IndexController controller = this->controller();
+  ASSERT_EQ(did(controller.round()), Did::installed);
+  put("another", "1");
+  put("zebra", "2");
+  put("user", "3");
+  for (const char* const key : {"another", "zebra", "user", "user0000500", "v"}) trips_of(key);
+  IndexController later = this->controller();
+  EXPECT_EQ(did(later.round()), Did::installed);
+  for (const char* const key : {"another", "zebra", "user", "user0000500", "v"}) trips_of(key);
+  open_reader();
+  trips_of(key_of(1));
+  for (const char* const key : {"zebra", "v"}) {
+    EXPECT_EQ(trips_of(key), 1u) << key;
+  }
+}
+
+TEST_F(InNetwork, OtherWaysAreRefused) {
+  config_.node.fabric = "shm:" + path("shared");
+  start();
+  for (const std::string& address : {"unix:" + socket(), "shm:" + path("shared")}) {
+    const auto store = Store::connect(address, {.access = Access::in_network});
+    ASSERT_FALSE(store) << address;
+    EXPECT_EQ(store.error().code, Code::unsupported);
+  }
+  IndexController controller({*client::parse_node_address("shm:" + path("shared")), "m", "c", {}});
+  const auto round = controller.round();
+  ASSERT_FALSE(round);
+  EXPECT_EQ(round.error().error.code, Code::unsupported);
+}
+
+TEST_F(InNetwork, ANodeThatOffersNoMemoryIsRefused) {
+  config_.node.one_sided = false;
+  start();
+  const auto store = Store::connect(address(), {.access = Access::in_network});
+  ASSERT_FALSE(store);
+  EXPECT_EQ(store.error().code, Code::unsupported);
+}
+
+// Over UDP, where READs keep no order, the version takes a trip of its own.
+TEST_F(InNetwork, OverUdpItTakesTwo) {
+  reach_by("roce");
+  config_.node.one_sided = true;
+  start();
+  fill(2'000);
+  auto store = Store::connect(address(), {.access = Access::in_network});
+  ASSERT_TRUE(store) << message(store.error());
+  reader_.emplace(std::move(*store));
+  read_.emplace(*reader_->open_map("m"));
+  trips_of(key_of(1));
+  for (std::uint64_t i = 0; i < 2'000; i += 333) EXPECT_EQ(trips_of(key_of(i)), 2u);
+}
+
+TEST_F(InNetwork, TheCApiReadsSoToo) {
+  start();
+  fill(500);
+  open_switch();
+  espalier_store_options options = ESPALIER_STORE_OPTIONS_INIT;
+  options.access = ESPALIER_ACCESS_IN_NETWORK;
+  espalier_store* store = nullptr;
+  const std::string at = "roce+memif:" + path("clients");
+  ASSERT_EQ(espalier_store_open(at.c_str(), &options, &store), ESPALIER_OK)
+      << espalier_error_message();
+  espalier_map* map = nullptr;
+  ASSERT_EQ(espalier_map_open(store, {"m", 1}, &map), ESPALIER_OK) << espalier_error_message();
+  espalier_item* item = nullptr;
+  ASSERT_EQ(espalier_item_create(&item), ESPALIER_OK);
+  const std::string key = key_of(33);
+  std::uint32_t found = 0;
+  ASSERT_EQ(espalier_map_get(map, {key.data(), key.size()}, item, &found), ESPALIER_OK);
+  EXPECT_EQ(found, 1u);
+  espalier_item_destroy(item);
+  espalier_map_close(map);
+  EXPECT_EQ(espalier_store_close(store), ESPALIER_OK);
+  EXPECT_EQ(switch_->redirected(), 0u);
+}
+
+}  // namespace
+}  // namespace espalier::test
