@@ -16,6 +16,7 @@
 #include "bench/run_memory.hpp"
 #include "bench/run_rings.hpp"
 #include "bench/run_rpc.hpp"
+#include "bench/run_switch.hpp"
 #include "bench/run_table.hpp"
 #include "bench/run_tree.hpp"
 #include "bench/run_ycsb.hpp"
@@ -230,6 +231,28 @@ void add_in_network(CLI::App& app, const Output& output, cmdline::Action& chosen
   choose(command, options, output, chosen, run_in_network);
 }
 
+void add_switch(CLI::App& app, const Output& output, cmdline::Action& chosen) {
+  CLI::App& command =
+      *app.add_subcommand("switch", "gets through a switch, beside those that it does not help");
+  const auto options = std::make_shared<SwitchRunOptions>();
+  command.add_option("--node-address", options->node_address,
+                     "where clients come to a switch that runs, as roce+memif:PATH (default: node, "
+                     "switch and controller of the run's own)");
+  command.add_option("--map", options->map, "the map there, which has the keys");
+  add_number(command, "--keys", options->keys, "of the run's own map; of another, as many at most");
+  add_number(command, "--value-bytes", options->value_bytes, "of the run's own map");
+  add_number(command, "--node-bytes", options->node_bytes, "of the run's own map");
+  add_number(command, "--ops", options->ops, "gets of each way in each round");
+  add_number(command, "--in-flight", options->in_flight, "gets in flight, for the rate");
+  add_number(command, "--rounds", options->rounds, "in which the ways take turns");
+  add_number(command, "--ranges", options->ranges, "of the fat root");
+  add_number(command, "--sets", options->sets, "layers of nodes below it");
+  add_number(command, "--nodes-per-set", options->nodes_per_set, "nodes in each");
+  add_number(command, "--seed", options->seed, "of the keys that are asked for");
+  command.add_flag("--json", options->json, "JSON lines instead of a table");
+  choose(command, options, output, chosen, run_switch);
+}
+
 void add_rings(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   CLI::App& command = *app.add_subcommand("rings", "how requests could travel in shared memory");
   const auto options = std::make_shared<RingsOptions>();
@@ -349,6 +372,7 @@ void add_bench_commands(CLI::App& app, const Output& output, cmdline::Action& ch
   add_tree(app, output, chosen);
   add_memory(app, output, chosen);
   add_in_network(app, output, chosen);
+  add_switch(app, output, chosen);
   add_rings(app, output, chosen);
   add_rpc(app, output, chosen);
   add_table(app, output, chosen);

@@ -14,10 +14,10 @@ class App;
 
 namespace espalier::bench {
 
-/// Adds `ycsb | tree | memory | in-network | rings | rpc | latency | fabric` to `app`. Parsing runs
-/// nothing: a benchmark that was asked for is put into `chosen`, and returns the exit code: 0, 1
-/// (answers differ), 2 (wrong options). It throws std::exception when it cannot run. What `output`
-/// names must live as long as `chosen`.
+/// Adds `ycsb | tree | memory | in-network | switch | rings | rpc | latency | fabric` to `app`.
+/// Parsing runs nothing: a benchmark that was asked for is put into `chosen`, and returns the exit
+/// code: 0, 1 (answers differ), 2 (wrong options). It throws std::exception when it cannot run.
+/// What `output` names must live as long as `chosen`.
 void add_bench_commands(CLI::App& app, const Output& output, cmdline::Action& chosen);
 
 /// Runs the program with the given arguments, its name not among them. Returns the exit code.

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ./run shows, tiny: its scripts run with the programs of this build, in a folder that looks
+// like the project's.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <string>
+
+#include "base/temporary_folder.hpp"
+
+namespace espalier::test {
+
+class RunScript : public ::testing::Test {
+ protected:
+  RunScript() {
+    namespace fs = std::filesystem;
+    fs::create_directories(folder_ / "build/release");
+    fs::create_directory_symlink(fs::path(ESPALIER_PROGRAM).parent_path(),
+                                 folder_ / "build/release/bin");
+    fs::create_directory_symlink(fs::path(ESPALIER_SOURCE_DIR) / "scripts", folder_ / "scripts");
+  }
+  // A script leaves processes running, as it should, but not behind a test.
+  ~RunScript() override {
+    for (const char* const name : {"controller", "run", "node"}) {
+      const std::string text = read("build/run/" + std::string(name) + ".pid");
+      if (!text.empty()) ::kill(std::stoi(text), SIGKILL);
+    }
+  }
+
+  /// Runs a shell command in the folder; what it says is in output_. Returns its exit code.
+  int run(const std::string& command) {
+    const std::string line = "cd '" + folder_.string() + "' && { " + command + "; } >output 2>&1";
+    const int status = std::system(line.c_str());  // NOLINT: the test's own words
+    output_ = read("output");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  /// Runs lines of commands, until one fails.
+  int run_all(const std::string& commands) {
+    const std::string quoted = std::regex_replace(commands, std::regex("'"), "'\\''");
+    return run("bash -c 'set -e; " + quoted + "'");
+  }
+  /// The commands that a script has offered to try.
+  [[nodiscard]] std::string offered() const {
+    const std::size_t begin = output_.find("Try it:\n") + 8;
+    return output_.substr(begin, output_.find("\n\n", begin) - begin);
+  }
+  [[nodiscard]] std::string read(const std::string& name) const {
+    std::ifstream in(folder_ / name);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  base::TemporaryFolder folder_;
+  std::string output_;
+};
+
+}  // namespace espalier::test
