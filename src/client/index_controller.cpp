@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/clock.hpp"
 #include "dataplane/switch_program.hpp"
 
 namespace espalier::client {
@@ -52,9 +53,23 @@ std::expected<IndexFollower::Changes, IndexController::Fault> IndexController::r
   if (const auto there = link_->check_map(); !there) {
     return std::unexpected(lose_node(there.error()));
   }
+  if (const auto counted = count_leaves(); !counted) {
+    return std::unexpected(lose_node(counted.error()));
+  }
   auto changes = follower_->follow(link_->view(), *link_);
   if (!changes) return std::unexpected(lose_node(changes.error()));
   return *std::move(changes);
+}
+
+// After there are tables, for it is they that would be better.
+Result<void> IndexController::count_leaves() {
+  const std::uint64_t now = base::monotonic_ns();
+  if (follower_->nodes() == 0 || now - counted_ns_ < options_.count_every_ns) return {};
+  counted_ns_ = now;
+  auto counts = link_->read_counts();
+  if (!counts) return std::unexpected(counts.error());
+  const auto taken = follower_->consider(link_->view(), *link_, *std::move(counts));
+  return taken ? Result<void>() : std::unexpected(taken.error());
 }
 
 // Its keys are void from now on, or will be soon: the next link has others.

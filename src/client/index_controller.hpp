@@ -26,6 +26,8 @@ class IndexController {
     std::string map;
     std::string control;  ///< the socket of the switch
     dataplane::TableLimits limits;
+    /// Between two looks at which leaves are read most.
+    std::uint64_t count_every_ns = 1'000'000'000;
   };
   /// What a round has done.
   enum class Did : std::uint8_t {
@@ -58,6 +60,7 @@ class IndexController {
 
  private:
   std::expected<place::IndexFollower::Changes, Fault> read_tree();
+  Result<void> count_leaves();
   std::expected<void, Fault> reach_switch();
   std::expected<std::string, Fault> send(std::string_view word, std::string_view body);
   Fault lose_node(const Error& error);
@@ -68,6 +71,7 @@ class IndexController {
   std::optional<dataplane::ControlClient> control_;
   bool current_ = false;  // the switch has what was compiled last
   std::uint64_t changes_ = 0;
+  std::uint64_t counted_ns_ = 0;
 };
 
 }  // namespace espalier::client

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <coroutine>
+#include <cstring>
 #include <utility>
 
 #include "base/bytes.hpp"
@@ -89,6 +90,23 @@ Result<void> IndexLink::check_map() {
   if (const auto come = read({&want, 1}); !come) return come;
   if (view_->same_map(header.map_id, header.generation, header.superseded)) return {};
   return fail(Code::not_found);
+}
+
+Result<place::LeafCounts> IndexLink::read_counts() {
+  Outgoing ask;
+  ask.offload = wire::OffloadId::index_counts;
+  ask.map = view_->id;
+  const auto reply = requests_.call(ask);
+  if (!reply) return fail(Code::connection_lost);
+  if (reply->header.version != opening_.keyed->key) return fail(Code::contended);
+  place::LeafCounts counts;
+  std::string_view rows = reply->payload;
+  wire::LeafCount row{};
+  for (; rows.size() >= sizeof row; rows.remove_prefix(sizeof row)) {
+    std::memcpy(&row, rows.data(), sizeof row);
+    counts[row.lid] = row.answers;
+  }
+  return counts;
 }
 
 Result<void> IndexLink::read(std::span<const Want> wanted) {

@@ -44,6 +44,9 @@ class IndexLink final : public place::RegionSource {
   Result<void> keep();
   /// Whether the map is still there. Errors: not_found (it was dropped), connection_lost.
   Result<void> check_map();
+  /// How often leaves are read, as far as the node knows. Errors: connection_lost; contended (the
+  /// map is offered under another key now: the link is to be opened anew).
+  Result<place::LeafCounts> read_counts();
   Result<void> read(std::span<const Want> wanted) override;
 
  private:

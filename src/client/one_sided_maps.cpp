@@ -18,11 +18,14 @@ constexpr std::uint64_t kKeepNs = 1'000'000;  // at most, in which the keepalive
 constexpr std::uint64_t kPauseNs = 100'000'000;
 constexpr std::uint64_t kPauseFactor = 4;
 
-// What it points to must live until it is sent.
-Outgoing renewal_request(const wire::LeaseRenewal& renewal) {
+// What it points to must live until it is sent. Which leaves were read travels with it.
+Outgoing renewal_request(const wire::LeaseRenewal& renewal, std::uint32_t map,
+                         const tree::LeafSamples& samples) {
   Outgoing ask;
   ask.offload = wire::OffloadId::lease_renew;
+  ask.map = map;
   ask.payload = base::bytes_of(renewal);
+  ask.more_payload = text_of(std::as_bytes(samples.leaves()));
   return ask;
 }
 
@@ -108,18 +111,20 @@ void OneSidedMaps::renew(RemoteRequests& requests, place::LeaseGuard& lease) {
   if (!asked) return;
   // A session stands and falls with all its leases, those of maps that are not read now too.
   for (const auto& [map, opened] : maps_) {
-    place::LeaseGuard& other = opened->reader.lease();
-    if (&other == &lease) continue;
-    if (const auto idle = other.idle_due(now)) ask_renewal(requests, other, *idle);
+    place::LeaseGuard& each = opened->reader.lease();
+    const auto due = &each == &lease ? asked : each.idle_due(now);
+    if (due) ask_renewal(requests, map, opened->reader, *due);
   }
-  ask_renewal(requests, lease, *asked);
 }
 
-void OneSidedMaps::ask_renewal(RemoteRequests& requests, place::LeaseGuard& lease,
+void OneSidedMaps::ask_renewal(RemoteRequests& requests, std::uint32_t map,
+                               place::OneSidedReader& reader,
                                const place::LeaseGuard::Asked& asked) {
-  if (asked.id == 0) return lease.end_all();  // another comes with another reader
+  if (asked.id == 0) return reader.lease().end_all();  // another comes with another reader
   const wire::LeaseRenewal renewal{asked.id, asked.oldest};
-  take_renewal(lease, requests.call(renewal_request(renewal)));
+  const auto reply = requests.call(renewal_request(renewal, map, reader.samples()));
+  reader.samples().clear();
+  take_renewal(reader.lease(), reply);
 }
 
 void OneSidedMaps::take_renewal(place::LeaseGuard& lease, const Result<Reply>& reply) {
@@ -139,8 +144,9 @@ void OneSidedMaps::keep(RemoteRequests& requests) {
     const wire::LeaseRenewal renewal{asked->id, asked->oldest};
     if (asked->id == 0) {
       lease.end_all();
-    } else if (requests.send_alone(renewal_request(renewal),
+    } else if (requests.send_alone(renewal_request(renewal, map, opened->reader.samples()),
                                    static_cast<std::uint32_t>(kept_.size()))) {
+      opened->reader.samples().clear();
       kept_.push_back(&lease);
     } else {
       lease.not_asked();

@@ -41,7 +41,8 @@ class OneSidedMaps {
   /// not_found, connection_lost, corrupt, system.
   Result<place::OneSidedReader*> open(RemoteRequests& requests, NodeConnection& connection,
                                       std::uint32_t map);
-  /// Asks the node for what the lease needs now, if anything. Requires: as open().
+  /// Asks the node for what the lease needs now, if anything, and tells it which leaves were read.
+  /// Requires: as open(); it is the lease of one of the readers.
   void renew(RemoteRequests& requests, place::LeaseGuard& lease);
   /// Keeps leases while the thread of the rings is elsewhere: asks for renewals that are due, and
   /// takes those that have come, for a millisecond at most. Between the first call and
@@ -58,8 +59,8 @@ class OneSidedMaps {
 
  private:
   struct OpenedMap;
-  static void ask_renewal(RemoteRequests& requests, place::LeaseGuard& lease,
-                          const place::LeaseGuard::Asked& asked);
+  static void ask_renewal(RemoteRequests& requests, std::uint32_t map,
+                          place::OneSidedReader& reader, const place::LeaseGuard::Asked& asked);
   static void take_renewal(place::LeaseGuard& lease, const Result<Reply>& reply);
   void take_kept(RemoteRequests& requests);
 

@@ -58,6 +58,11 @@ class IndexHost {
   /// Errors: too_many_participants (kMapsMax maps; or of the store's epochs), out_of_memory.
   Result<std::shared_ptr<IndexedMap>> offer(const std::shared_ptr<tree::MapCore>& map,
                                             std::string_view low, std::string_view high);
+  /// Under which key the map is offered now; 0: it is not.
+  [[nodiscard]] fabric::RegionKey keyed_key(std::uint32_t map) const {
+    const auto known = maps_.find(map);
+    return known == maps_.end() ? 0 : known->second->keyed_key();
+  }
   /// A redirect key. Errors: out_of_memory, system.
   Result<fabric::Registration> offer_redirect(IndexedMap& map);
   /// Makes it void, and keeps it.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Offloads for clients that walk maps by one-sided READs: where the memory is, and leases.
+#include <array>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -99,15 +101,43 @@ Next index_open(Call& call) {
   return open_by_key(call, *host, true);
 }
 
+// What a client counted is a hint: leaves of a map that is not there count nowhere.
+void count_leaves(Call& call, std::string_view lids) {
+  std::array<wire::Lid, wire::kSampledLeavesMax> leaves{};
+  if (lids.empty() || lids.size() % sizeof(wire::Lid) != 0 || lids.size() > sizeof leaves) return;
+  std::memcpy(leaves.data(), lids.data(), lids.size());
+  const auto map = call.services().catalog().find<tree::MapCore>(call.map_number());
+  if (map == nullptr) return;
+  map->heat.add(std::span(leaves).first(lids.size() / sizeof(wire::Lid)), base::monotonic_ns());
+}
+
 Next lease_renew(Call& call) {
   OneSidedHost* const host = call.connection().one_sided.get();
   if (host == nullptr) return call.fail({Code::unsupported, 0, 0});
   const auto renewal = PayloadReader(call.payload()).take<wire::LeaseRenewal>();
   const auto epoch = host->renew(renewal.lease, renewal.oldest, base::monotonic_ns());
   if (!epoch) return call.fail(epoch.error());
+  count_leaves(call, call.payload().substr(sizeof renewal));
   wire::ResponseHeader header{};
   header.version = *epoch;
   return call.answer(header);
+}
+
+Next index_counts(Call& call) {
+  const std::size_t wanted = call.argument() != 0 ? call.argument() : tree::LeafHeat::kLeavesMax;
+  std::string rows;
+  for (const auto& [lid, answers] :
+       call.host_map().core->heat.most_read(wanted, base::monotonic_ns())) {
+    const wire::LeafCount row{lid, answers};
+    rows += base::bytes_of(row);
+  }
+  if (!call.response_fits(rows.size())) return call.writable();
+  OneSidedHost* const host = call.connection().one_sided.get();
+  wire::ResponseHeader header{};
+  if (host != nullptr && host->index() != nullptr) {
+    header.version = host->index()->keyed_key(call.map_number());
+  }
+  return call.answer(header, {rows});
 }
 
 const Offload kOffloads[] = {
@@ -131,12 +161,23 @@ const Offload kOffloads[] = {
      .items = take_end},
     {.id = wire::OffloadId::lease_renew,
      .name = "lease_renew",
-     .format = "LeaseRenewal: the lease, and the oldest epoch of walks in flight",
-     .summary = "renews a lease; answers the present epoch as version",
+     .format = "LeaseRenewal: the lease, and the oldest epoch of walks in flight; then up to 32 "
+               "LIDs of leaves of a map",
+     .summary = "renews a lease, and counts an answer of each of these leaves; answers the present "
+                "epoch as version",
      .right = Right::read,
      .limits = {.payload_bytes_min = sizeof(wire::LeaseRenewal),
-                .payload_bytes_max = sizeof(wire::LeaseRenewal)},
+                .payload_bytes_max =
+                    sizeof(wire::LeaseRenewal) + wire::kSampledLeavesMax * sizeof(wire::Lid)},
      .step = lease_renew},
+    {.id = wire::OffloadId::index_counts,
+     .name = "index_counts",
+     .format = "map: the map; argument: how many leaves at most, 0 for all that are known",
+     .summary = "answers which leaves are read most, and how often (wire/one_sided.hpp); as "
+                "version, the key by which clients that open the map now READ it",
+     .right = Right::read,
+     .limits = {.map = true},
+     .step = index_counts},
 };
 
 }  // namespace

@@ -16,6 +16,12 @@ namespace {
 constexpr std::uint32_t kBurst = 16;  // requests that a ring gives at its turn
 constexpr std::uint32_t kTurnsToMaintain = 256;
 
+// Whether its answer is that of the leaf of its key.
+bool reads_a_leaf(wire::OffloadId id) {
+  using enum wire::OffloadId;
+  return id == get || id == floor || id == scan || id == scan_reverse || id == scan_floor;
+}
+
 /// What a request has helpers do; then the request goes on, or where there was no memory for that,
 /// is answered so.
 class RequestJob final : public HelperJob {
@@ -282,7 +288,11 @@ void Scheduler::begin_timing(Request& request) {
   request.timed_since_ns = base::monotonic_ns();
 }
 
+// Which is about one of 64.
 void Scheduler::end_timing(Request& request) {
+  if (request.map != nullptr && reads_a_leaf(request.offload->id)) {
+    request.map->count_answer(request.key());
+  }
   counts_.durations[SchedulerCounts::place_of(request.header.offload)].record(
       base::monotonic_ns() - request.timed_since_ns);
 }

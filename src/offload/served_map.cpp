@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload/served_map.hpp"
 
+#include "base/clock.hpp"
+#include "tree/walk/next_step.hpp"
+
 namespace espalier::offload {
 namespace {
 
@@ -32,6 +35,17 @@ void HostMap::submit(const tree::WalkRequest& walk) {
 // The map may have grown since it was last walked.
 void HostMap::begin_walks() {
   if (!walking) interleave_warm_ = core->far_interior();
+}
+
+void HostMap::count_answer(std::string_view key) {
+  if (key.size() > core->geometry.key_bytes_max) return;
+  tree::Cursor cursor;
+  cursor.key.assign(key);
+  calls.slot.enter();
+  cursor.read_version = core->clock.released();
+  const wire::Lid leaf = core->view(tree::find_leaf(*core, cursor, {})).lid();
+  calls.slot.exit();
+  core->heat.add({&leaf, 1}, base::monotonic_ns());
 }
 
 std::shared_ptr<HeldSnapshot> HostMap::hold(std::uint64_t version, const std::string& owner) {

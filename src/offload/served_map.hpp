@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "offload/snapshot.hpp"
@@ -37,6 +38,8 @@ class ServedMap {
   [[nodiscard]] virtual bool dropped() const = 0;
   /// The newest version that readers see.
   [[nodiscard]] virtual std::uint64_t released() const = 0;
+  /// An answer was given from the leaf of this key, and so were many that this is not told of.
+  virtual void count_answer(std::string_view /*key*/) {}
   /// What frees the map when it is the last to hold it, which takes time by the map's size.
   [[nodiscard]] virtual std::shared_ptr<void> keep() const = 0;
 
@@ -63,6 +66,8 @@ class HostMap final : public ServedMap {
     return core->dropped.load(std::memory_order_acquire);
   }
   [[nodiscard]] std::uint64_t released() const override { return core->clock.released(); }
+  /// Cost: a descent.
+  void count_answer(std::string_view key) override;
   [[nodiscard]] std::shared_ptr<void> keep() const override { return core; }
 
   const std::shared_ptr<tree::MapCore> core;

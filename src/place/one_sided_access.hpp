@@ -19,6 +19,7 @@
 #include "place/map_cache.hpp"
 #include "place/read_port.hpp"
 #include "tree/node/planted_tree_bugs.hpp"
+#include "tree/walk/leaf_samples.hpp"
 #include "tree/walk/map_view.hpp"
 
 namespace espalier::place {
@@ -45,6 +46,7 @@ struct ReaderState {
   /// it.
   std::shared_ptr<BatchHeader> batch;
   std::optional<KeyedReads> keyed;
+  tree::LeafSamples samples;
 
   /// What was read of the header so far is too old for walks that begin from here on.
   void end_batch() {
@@ -99,6 +101,7 @@ class OneSidedAccess {
   /// What has come says that it is this one.
   void came_to(wire::Ref ref);
   [[nodiscard]] bool node_is_whole() const { return come_bytes_ == node_bytes_; }
+  void answered(wire::Lid leaf) { state_->samples.answered(leaf); }
 
   struct Entry {
     OneSidedAccess* access;
@@ -185,6 +188,6 @@ class OneSidedAccess {
   std::uint32_t parts_used_ = 0;
   std::unique_ptr<LaneReads> reads_;
 };
-static_assert(tree::RememberingAccess<OneSidedAccess>);
+static_assert(tree::RememberingAccess<OneSidedAccess> && tree::SamplingAccess<OneSidedAccess>);
 
 }  // namespace espalier::place

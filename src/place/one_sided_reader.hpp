@@ -86,6 +86,9 @@ class OneSidedReader {
   [[nodiscard]] std::uint32_t hold_completing();
   /// Ends all reads that wait: there will be no answer from the host any more.
   void fail();
+  /// From which leaves it answered: some, for the host to know which are read most; the owner sends
+  /// and clears them.
+  [[nodiscard]] tree::LeafSamples& samples() { return state_.samples; }
   /// Of its port.
   [[nodiscard]] const tree::WalkTraffic& traffic() const { return port_.traffic(); }
   [[nodiscard]] std::uint64_t restarts() const { return walker_.restarts(); }

@@ -21,11 +21,13 @@ constexpr std::uint32_t kLevelsMax = 32;
 // Nodes stand in the order in which they were met, children behind their parents.
 class Crawl {
  public:
-  Crawl(const tree::MapView& map, RegionSource& source, std::string_view prefix, std::uint64_t base)
+  Crawl(const tree::MapView& map, RegionSource& source, std::string_view prefix, std::uint64_t base,
+        const LeafCounts& counts)
       : map_(map),
         source_(source),
         prefix_(prefix),
         base_(base),
+        counts_(counts),
         nodes_max_(map.region_bytes / map.geometry.node_bytes),
         images_(kAtOnce * map.geometry.node_bytes / sizeof(std::uint64_t)) {}
 
@@ -33,7 +35,7 @@ class Crawl {
     const auto root = ref_of(map_.root);
     if (!root) return std::unexpected(root.error());
     if (!*root) return fail(Code::contended);
-    nodes_.push_back({*root, kLevelsMax, {}, {}});
+    nodes_.push_back({*root, map_.root, kLevelsMax, {}, {}});
     for (std::size_t begin = 0; begin < nodes_.size();) {
       const auto end = read_some(begin);
       if (!end) return std::unexpected(end.error());
@@ -45,6 +47,7 @@ class Crawl {
  private:
   struct Node {
     wire::Ref ref;
+    wire::Lid lid;
     std::uint32_t level;                  // of the root: kLevelsMax
     std::vector<std::uint32_t> children;  // places in nodes_; kHere: nowhere now
     std::vector<std::string> separators;  // ascending
@@ -91,7 +94,7 @@ class Crawl {
       if (!child) return std::unexpected(child.error());
       if (nodes_.size() > nodes_max_) return fail(Code::corrupt);
       children.push_back(*child ? static_cast<std::uint32_t>(nodes_.size()) : dataplane::kHere);
-      if (*child) nodes_.push_back({*child, level - 1, {}, {}});
+      if (*child) nodes_.push_back({*child, image.child(i), level - 1, {}, {}});
     }
     nodes_[parent].children = std::move(children);
     nodes_[parent].separators = std::move(separators);
@@ -163,7 +166,8 @@ class Crawl {
       const std::uint64_t address = base_ + nodes_[i].ref.offset();
       std::vector<dataplane::NodeNumber> children = parts[i].branches.children;
       if (children.empty()) {
-        numbers[i] = image.add_leaf(address, 1);
+        const auto counted = counts_.find(nodes_[i].lid);
+        numbers[i] = image.add_leaf(address, counted == counts_.end() ? 1 : 1 + counted->second);
         continue;
       }
       std::uint64_t accesses = 0;
@@ -182,6 +186,7 @@ class Crawl {
   RegionSource& source_;
   const std::string_view prefix_;
   const std::uint64_t base_;
+  const LeafCounts& counts_;
   const std::uint64_t nodes_max_;
   std::vector<std::uint64_t> images_;
   std::vector<Node> nodes_;
@@ -198,8 +203,9 @@ Result<void> LocalRegion::read(std::span<const Want> wanted) {
 }
 
 Result<dataplane::TreeImage> crawl(const tree::MapView& map, RegionSource& source,
-                                   std::string_view prefix, std::uint64_t base) {
-  return Crawl(map, source, prefix, base).run();
+                                   std::string_view prefix, std::uint64_t base,
+                                   const LeafCounts& counts) {
+  return Crawl(map, source, prefix, base, counts).run();
 }
 
 }  // namespace espalier::place

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 
 #include "dataplane/tree_image.hpp"
 #include "espalier/error.hpp"
@@ -44,11 +45,15 @@ class LocalRegion final : public RegionSource {
   const std::byte* memory_;
 };
 
-/// The tree as it is now. The address of a node is `base` and its offset in the region; every leaf
-/// counts as passed once, as long as nothing counts them.
+/// How often leaves were passed, by their LIDs; those that it does not name, never.
+using LeafCounts = std::unordered_map<wire::Lid, std::uint64_t>;
+
+/// The tree as it is now. The address of a node is `base` and its offset in the region; what leaves
+/// count as passed is once more than `counts` says.
 /// Cost: the bytes of all interior nodes and of the page table; a round trip for 64 nodes.
 /// Errors: those of the source; contended (there is no root now); corrupt (more nodes than fit).
 [[nodiscard]] Result<dataplane::TreeImage> crawl(const tree::MapView& map, RegionSource& source,
-                                                 std::string_view prefix, std::uint64_t base);
+                                                 std::string_view prefix, std::uint64_t base,
+                                                 const LeafCounts& counts = {});
 
 }  // namespace espalier::place

@@ -121,8 +121,10 @@ Outcome<int> control(Environment& environment, const ControllerOptions& options)
   const auto stop = environment.notice_stop();
   if (stop == nullptr) return failed("no controller can run here, for nobody could stop it");
   Reports reports(environment, options, *address);
-  IndexController controller(
-      {*client::parse_node_address(*address), reports.name(), options.control, options.limits});
+  IndexController controller({.node = *client::parse_node_address(*address),
+                              .map = reports.name(),
+                              .control = options.control,
+                              .limits = options.limits});
   for (;;) {
     const auto did = controller.round();
     if (!did && is_final(did.error())) return refused(reports, did.error());

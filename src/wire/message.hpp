@@ -48,7 +48,7 @@ enum class OffloadId : std::uint8_t {
   cancel = 24,           // argument: the tag of a scan or count of the same response ring
   node_stats = 25,       // answers what wire/node_numbers.hpp draws
   one_sided_open = 26,   // argument: what is wanted; answers fields of wire/one_sided.hpp
-  lease_renew = 27,      // payload: LeaseRenewal
+  lease_renew = 27,      // payload: LeaseRenewal, LIDs of leaves of the map
   table_create = 28,     // key: name; payload: schema
   table_open = 29,       // key: name
   table_read = 30,       // map: the table's id; payload: RowsWanted
@@ -62,8 +62,9 @@ enum class OffloadId : std::uint8_t {
   index_open = 39,       // map: the map to be indexed; answers fields of wire/one_sided.hpp
   pipeline_load = 40,    // map: the table's id; payload: pipeline; answers its number
   pipeline_drop = 41,    // payload: numbers of pipelines, 8 bytes each
+  index_counts = 43,     // map: the map; argument: how many; answers rows of LeafCount
 };
-inline constexpr std::uint32_t kOffloadIds = 42;
+inline constexpr std::uint32_t kOffloadIds = 44;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;

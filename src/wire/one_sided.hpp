@@ -88,11 +88,20 @@ struct LeaseGrant {
 };
 static_assert(sizeof(LeaseGrant) == 40 && std::has_unique_object_representations_v<LeaseGrant>);
 
-/// The payload of lease_renew. The answer's `version` is the present epoch.
+/// The payload of lease_renew; behind it may stand LIDs, 4 bytes each, of leaves of the request's
+/// map that answers were from, one for 64 answers. The answer's `version` is the present epoch.
 struct LeaseRenewal {
   std::uint64_t lease;
   std::uint64_t oldest;  // epoch of the walks in flight, or the one told last
 };
+inline constexpr std::uint32_t kSampledLeavesMax = 32;
 static_assert(sizeof(LeaseRenewal) == 16 && std::has_unique_object_representations_v<LeaseRenewal>);
+
+/// An answer of index_counts is a row of these, those of the most read leaves first.
+struct LeafCount {
+  std::uint32_t lid;
+  std::uint32_t answers;  // that were counted, one of 64, and halved each half second
+};
+static_assert(sizeof(LeafCount) == 8 && std::has_unique_object_representations_v<LeafCount>);
 
 }  // namespace espalier::wire

@@ -99,6 +99,13 @@ concept KeyedAccess = RemoteAccess<A> && requires(A access, wire::Ref ref, Searc
   { access.node_is_whole() } -> std::same_as<bool>;
 };
 
+/// One that wants to know from which leaves answers were:
+///   answered(lid)            one was given from this leaf
+template <class A>
+concept SamplingAccess = RemoteAccess<A> && requires(A access, wire::Lid leaf) {
+  access.answered(leaf);
+};
+
 /// Always confirmed, at once.
 struct Certain {
   [[nodiscard]] bool await_ready() const noexcept { return true; }

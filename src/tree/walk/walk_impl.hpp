@@ -264,6 +264,9 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
         if constexpr (!kInPlace) {
           if (sure == Confirmed::yes && !co_await access.believed()) sure = Confirmed::lost;
         }
+        if constexpr (SamplingAccess<A>) {
+          if (sure == Confirmed::yes) access.answered(leaf.lid());
+        }
         going = sure != Confirmed::yes && restart(lane, sure);
       } else if (lane.goal == Goal::write) {
         if constexpr (P::kWrites) {
@@ -306,6 +309,7 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
         }
         bool over = false;
         if (sure == Confirmed::yes) {
+          if constexpr (SamplingAccess<A>) access.answered(leaf.lid());
           if constexpr (kInPlace) {
             begin_scan(lane, leaf);
           } else {

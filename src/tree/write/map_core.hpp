@@ -26,6 +26,7 @@
 #include "tree/node/planted_tree_bugs.hpp"
 #include "tree/walk/map_view.hpp"
 #include "tree/write/dropped_maps.hpp"
+#include "tree/write/leaf_heat.hpp"
 #include "tree/write/map_registry.hpp"
 #include "tree/write/page_table.hpp"
 #include "tree/write/reclaimer.hpp"
@@ -156,6 +157,7 @@ class MapCore final : public MapView, public catalog::Object {
   std::atomic<std::uint64_t> splits{0};
   std::atomic<std::uint64_t> redistributions{0};
   std::atomic<std::uint64_t> merges{0};
+  mutable LeafHeat heat;
 
  private:
   MapCore(StoreCore& store_in, std::uint32_t id_in, std::string name_in,
