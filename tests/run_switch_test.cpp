@@ -13,7 +13,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class RunSwitchSlow : public test::RunScript {};
+class RunSwitchSlow : public test::RunScript {
+ protected:
+  RunSwitchSlow() : RunScript(ESPALIER_PROGRAM, ESPALIER_SOURCE_DIR) {}
+};
 
 TEST_F(RunSwitchSlow, AGetThroughTheSwitchTakesOneReadAndAllStays) {
   ASSERT_EQ(run("ESPALIER_RUN_KEYS=20000 ESPALIER_RUN_OPS=200 scripts/run-switch.sh"), 0)

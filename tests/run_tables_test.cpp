@@ -14,7 +14,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class RunTablesSlow : public test::RunScript {};
+class RunTablesSlow : public test::RunScript {
+ protected:
+  RunTablesSlow() : RunScript(ESPALIER_PROGRAM, ESPALIER_SOURCE_DIR) {}
+};
 
 TEST_F(RunTablesSlow, EachQueryIsAnsweredInBothWaysAndTheNodeStays) {
   ASSERT_EQ(run("ESPALIER_RUN_SCALE=0.001 scripts/run-tables.sh"), 0) << output_;

@@ -21,12 +21,12 @@ namespace espalier::test {
 
 class RunScript : public ::testing::Test {
  protected:
-  RunScript() {
+  /// `program`: the command, beside which the others lie. `sources`: the project's folder.
+  RunScript(const std::filesystem::path& program, const std::filesystem::path& sources) {
     namespace fs = std::filesystem;
     fs::create_directories(folder_ / "build/release");
-    fs::create_directory_symlink(fs::path(ESPALIER_PROGRAM).parent_path(),
-                                 folder_ / "build/release/bin");
-    fs::create_directory_symlink(fs::path(ESPALIER_SOURCE_DIR) / "scripts", folder_ / "scripts");
+    fs::create_directory_symlink(program.parent_path(), folder_ / "build/release/bin");
+    fs::create_directory_symlink(sources / "scripts", folder_ / "scripts");
   }
   // A script leaves processes running, as it should, but not behind a test.
   ~RunScript() override {
