@@ -88,6 +88,17 @@ class InNetwork : public NodeFixture {
     return Did::nothing;
   }
 
+  /// A get takes so many trips: at once, or once leases that a busy machine has lost are there again.
+  void expect_trips(std::uint64_t wanted, const std::string& key,
+                    IndexController* controller = nullptr) {
+    std::uint64_t trips = 0;
+    for (int i = 0; i < 50 && trips != wanted; ++i) {
+      if (i != 0 && controller != nullptr) did(*controller);
+      trips = trips_of(key);
+    }
+    EXPECT_EQ(trips, wanted) << key;
+  }
+
   bool lost_ = false;  // a lease, ever
   std::optional<Store> writer_;
   std::optional<Map> written_;
@@ -103,12 +114,12 @@ TEST_F(InNetwork, AGetTakesOneTrip) {
   open_reader();
   trips_of(key_of(5));  // opens the map
   const std::uint64_t before = switch_->redirected();
-  EXPECT_EQ(trips_of(key_of(17)), 1u) << "the node finds the leaf where no table does";
+  expect_trips(1, key_of(17));  // the node finds the leaf where no table does
   EXPECT_EQ(switch_->redirected(), before);
   IndexController controller = this->controller();
   ASSERT_EQ(did(controller), Did::installed);
-  for (std::uint64_t i = 0; i < 8'000; i += 171) EXPECT_EQ(trips_of(key_of(i)), 1u);
-  EXPECT_EQ(trips_of("user9"), 1u) << "it is not there";
+  for (std::uint64_t i = 0; i < 8'000; i += 171) expect_trips(1, key_of(i), &controller);
+  expect_trips(1, "user9", &controller);  // it is not there
   EXPECT_GE(switch_->redirected(), before + 8'000 / 171);
   EXPECT_TRUE(did(controller) == Did::nothing || lost_);
 }
@@ -128,14 +139,14 @@ TEST_F(InNetwork, TablesFollowLeavesThatMove) {
     if (i % 100 != 0) continue;
     behind += trips_of(key_of(random.below(5'000))) == 1 ? 0 : 1;
     did(controller);
-    EXPECT_EQ(trips_of(key_of(random.below(5'000))), 1u) << "once it was told";
+    expect_trips(1, key_of(random.below(5'000)), &controller);  // once it was told
   }
   EXPECT_GT(controller.changes(), 0u);
   EXPECT_GT(behind, 0u);
   put(key_of(4'999'999), std::string(3'000, 'v'));  // nodes split
   for (std::uint64_t i = 6'000; i < 9'000; ++i) put(key_of(i), std::string(40, 'w'));
   EXPECT_EQ(did(controller), Did::installed) << "the tree has another shape";
-  for (std::uint64_t i = 6'000; i < 9'000; i += 97) EXPECT_EQ(trips_of(key_of(i)), 1u);
+  for (std::uint64_t i = 6'000; i < 9'000; i += 97) expect_trips(1, key_of(i), &controller);
 }
 
 // Tables that are too small for all leaves get those that are read: what clients count, by READs
@@ -187,10 +198,10 @@ TEST_F(InNetwork, ASwitchThatBeginsAnewIsToldEverything) {
   open_reader();
   trips_of(key_of(1));
   const std::uint64_t before = switch_->redirected();
-  EXPECT_EQ(trips_of(key_of(77)), 1u);
+  expect_trips(1, key_of(77), &controller);
   EXPECT_GT(switch_->redirected(), before);
   controller.clear();
-  EXPECT_EQ(trips_of(key_of(78)), 1u) << "by the node";
+  expect_trips(1, key_of(78));  // by the node
 }
 
 // The key that tables write is its controller's own, and void when that has gone.
@@ -203,13 +214,13 @@ TEST_F(InNetwork, TablesOfAControllerThatIsGoneLeadNowhere) {
     IndexController controller = this->controller();
     ASSERT_EQ(did(controller), Did::installed);
     trips_of(key_of(1));
-    EXPECT_EQ(trips_of(key_of(5)), 1u);
+    expect_trips(1, key_of(5), &controller);
   }
   while (node_->connections() > 3) std::this_thread::yield();
   for (std::uint64_t i = 0; i < 2'000; i += 111) EXPECT_GT(trips_of(key_of(i)), 1u);
   IndexController other = this->controller();
   ASSERT_EQ(did(other), Did::installed);
-  EXPECT_EQ(trips_of(key_of(6)), 1u);
+  expect_trips(1, key_of(6), &other);
 }
 
 TEST_F(InNetwork, ADroppedMapIsNotRead) {
@@ -224,7 +235,8 @@ TEST_F(InNetwork, ADroppedMapIsNotRead) {
   const auto found = read_->get(key_of(2));
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, Code::not_found);
-  const auto round = controller.round();
+  auto round = controller.round();
+  if (!round && round.error().error.code == Code::connection_lost) round = controller.round();
   ASSERT_FALSE(round);
   EXPECT_EQ(round.error().error.code, Code::not_found);
   model_.clear();
@@ -233,7 +245,7 @@ TEST_F(InNetwork, ADroppedMapIsNotRead) {
   EXPECT_EQ(did(controller), Did::installed);
   open_reader();
   trips_of(key_of(1));
-  EXPECT_EQ(trips_of(key_of(2)), 1u);
+  expect_trips(1, key_of(2), &controller);
 }
 
 // What keys have in common is looked at when the map is opened; keys that came later and do not
@@ -256,7 +268,7 @@ TEST_F(InNetwork, KeysBesideThePrefixAreFound) {
   const std::uint64_t before = switch_->redirected();
   for (const char* const key : {"another", "zebra", "user", "user0000500", "v"}) trips_of(key);
   for (const char* const key : {"zebra", "v"}) {
-    EXPECT_EQ(trips_of(key), 1u) << key;
+    expect_trips(1, key, &controller);
   }
   EXPECT_GT(switch_->redirected(), before);
 }
@@ -297,7 +309,7 @@ TEST_F(InNetwork, OverUdpItTakesTwo) {
   reader_.emplace(std::move(*store));
   read_.emplace(*reader_->open_map("m"));
   trips_of(key_of(1));
-  for (std::uint64_t i = 0; i < 2'000; i += 333) EXPECT_EQ(trips_of(key_of(i)), 2u);
+  for (std::uint64_t i = 0; i < 2'000; i += 333) expect_trips(2, key_of(i));
 }
 
 TEST_F(InNetwork, TheCApiReadsSoToo) {
