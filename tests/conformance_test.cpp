@@ -82,8 +82,11 @@ class Side {
   }
 
  private:
+  // A leaf that is merged may give its items the version of the merge, which no answer has named;
+  // when leaves are merged depends on the order in which writes in flight are done.
   [[nodiscard]] std::string known(Version version) const {
-    return version > newest_ ? " of a version to come" : "";
+    const bool yet_to_come = version > newest_ && version > map_->stats().write_version;
+    return yet_to_come ? " of a version to come" : "";
   }
 
   Store store_;
