@@ -88,7 +88,7 @@ class InNetwork : public NodeFixture {
     return Did::nothing;
   }
 
-  /// A get takes so many trips: at once, or once leases that a busy machine has lost are there again.
+  /// A get takes so many trips; where a busy machine has lost leases, once they are there again.
   void expect_trips(std::uint64_t wanted, const std::string& key,
                     IndexController* controller = nullptr) {
     std::uint64_t trips = 0;
