@@ -53,23 +53,19 @@ std::expected<IndexFollower::Changes, IndexController::Fault> IndexController::r
   if (const auto there = link_->check_map(); !there) {
     return std::unexpected(lose_node(there.error()));
   }
-  if (const auto counted = count_leaves(); !counted) {
-    return std::unexpected(lose_node(counted.error()));
-  }
-  auto changes = follower_->follow(link_->view(), *link_);
+  auto counts = count_leaves();
+  if (!counts) return std::unexpected(lose_node(counts.error()));
+  auto changes = follower_->follow(link_->view(), *link_, *std::move(counts));
   if (!changes) return std::unexpected(lose_node(changes.error()));
   return *std::move(changes);
 }
 
-// After there are tables, for it is they that would be better.
-Result<void> IndexController::count_leaves() {
+// Nothing while they are not due.
+Result<place::LeafCounts> IndexController::count_leaves() {
   const std::uint64_t now = base::monotonic_ns();
-  if (follower_->nodes() == 0 || now - counted_ns_ < options_.count_every_ns) return {};
+  if (now - counted_ns_ < options_.count_every_ns) return place::LeafCounts();
   counted_ns_ = now;
-  auto counts = link_->read_counts();
-  if (!counts) return std::unexpected(counts.error());
-  const auto taken = follower_->consider(link_->view(), *link_, *std::move(counts));
-  return taken ? Result<void>() : std::unexpected(taken.error());
+  return link_->read_counts();
 }
 
 // Its keys are void from now on, or will be soon: the next link has others.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The controller of a switch: has its tables follow a map of a node. Round by round it reads the
-// tree, compiles it, and tells the switch what is new. Whoever of the two is gone is sought again
-// in the next round, and then the switch is told everything.
+// tree, compiles it, and sends the switch what is new. A node or a switch that is gone is sought
+// again in the next round, and then the switch gets everything.
 //
-// A switch has one controller: what it is told whole replaces all that it had.
+// A switch has one controller: tables that are installed replace all that it had.
 //
 // Thread: one.
 #pragma once
@@ -33,9 +33,9 @@ class IndexController {
   enum class Did : std::uint8_t {
     nothing,    // all was as before
     changed,    // entries name other addresses
-    installed,  // the switch was told everything
+    installed,  // the switch got everything
   };
-  /// Who could not be reached, or has refused.
+  /// Which side could not be reached, or has refused.
   struct Fault {
     enum class Side : std::uint8_t { node, control };
     Side side = Side::node;
@@ -45,7 +45,7 @@ class IndexController {
 
   explicit IndexController(Options options) : options_(std::move(options)) {}
 
-  /// Cost: as IndexFollower::follow(), and a text of the tables where they are told whole.
+  /// Cost: as IndexFollower::follow(), and a text of the tables where they are installed.
   std::expected<Did, Fault> round();
 
   /// Leaves the switch without tables, if it can be reached: the node answers in their place.
@@ -60,7 +60,7 @@ class IndexController {
 
  private:
   std::expected<place::IndexFollower::Changes, Fault> read_tree();
-  Result<void> count_leaves();
+  Result<place::LeafCounts> count_leaves();
   std::expected<void, Fault> reach_switch();
   std::expected<std::string, Fault> send(std::string_view word, std::string_view body);
   Fault lose_node(const Error& error);

@@ -26,12 +26,12 @@ class IndexFollower {
 
   /// Entries that are others than after the last call; nothing: the tables are to be told whole.
   using Changes = std::optional<std::vector<dataplane::EntryChange>>;
-  /// Reads and compiles the tree as it is now. Cost and errors: as crawl(); and compile()'s cost.
-  Result<Changes> follow(const tree::MapView& map, RegionSource& source);
-  /// Leaves are read so often now. Takes it up, for follow(), where tables that are made for it
-  /// would send kGain more of all READs to their leaves than those of the last call do; so tables
-  /// are not told whole for each small change. True: it did. Cost and errors: as follow().
-  Result<bool> consider(const tree::MapView& map, RegionSource& source, LeafCounts counts);
+  /// Reads and compiles the tree as it is now. `counts`: how often its leaves are read by now, or
+  /// nothing. They are taken up where tables that are made for them send kGain more of all READs to
+  /// their leaves than those made for the counts before, so that tables do not change their shape
+  /// for each small change of the workload.
+  /// Cost and errors: as crawl(); and compile()'s cost, with counts twice.
+  Result<Changes> follow(const tree::MapView& map, RegionSource& source, LeafCounts counts = {});
   static constexpr double kGain = 0.02;
 
   [[nodiscard]] const dataplane::MapKeys& keys() const { return keys_; }

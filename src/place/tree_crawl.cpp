@@ -18,20 +18,17 @@ constexpr std::size_t kAtOnce = 64;  // nodes that are asked for together
 // More than any tree has: what is torn by a change under way leads no deeper.
 constexpr std::uint32_t kLevelsMax = 32;
 
-// Nodes stand in the order in which they were met, children behind their parents.
+}  // namespace
+
 class Crawl {
  public:
-  Crawl(const tree::MapView& map, RegionSource& source, std::string_view prefix, std::uint64_t base,
-        const LeafCounts& counts)
+  Crawl(const tree::MapView& map, RegionSource& source)
       : map_(map),
         source_(source),
-        prefix_(prefix),
-        base_(base),
-        counts_(counts),
         nodes_max_(map.region_bytes / map.geometry.node_bytes),
         images_(kAtOnce * map.geometry.node_bytes / sizeof(std::uint64_t)) {}
 
-  Result<dataplane::TreeImage> run() {
+  Result<CrawledTree> run() {
     const auto root = ref_of(map_.root);
     if (!root) return std::unexpected(root.error());
     if (!*root) return fail(Code::contended);
@@ -41,17 +38,11 @@ class Crawl {
       if (!end) return std::unexpected(end.error());
       begin = *end;
     }
-    return assembled();
+    return std::move(tree_);
   }
 
  private:
-  struct Node {
-    wire::Ref ref;
-    wire::Lid lid;
-    std::uint32_t level;                  // of the root: kLevelsMax
-    std::vector<std::uint32_t> children;  // places in nodes_; kHere: nowhere now
-    std::vector<std::string> separators;  // ascending
-  };
+  using Node = CrawledTree::Node;
 
   // Reads the next nodes above leaves, and adds their children. Returns behind which it stopped.
   Result<std::size_t> read_some(std::size_t begin) {
@@ -120,80 +111,70 @@ class Crawl {
     return wire::Ref{page[lid % wire::kTablePageEntries]};
   }
 
-  // What numbers lead to a node, both ends included, and its branches among them.
-  struct Part {
-    bool reached = false;
-    std::uint64_t first = 0;
-    std::uint64_t last = 0;
-    dataplane::Branches branches;
-  };
-
-  // From above, so that each node has only such branches as its numbers reach: keys that tie, and
-  // nodes that were read at another moment than those above them, have others.
-  [[nodiscard]] std::vector<Part> parts() const {
-    std::vector<Part> parts(nodes_.size());
-    parts.front() = {true, 0, ~std::uint64_t{0}, {}};
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (!parts[i].reached || nodes_[i].children.empty()) continue;
-      parts[i].branches = clipped(nodes_[i], parts[i]);
-      const auto& [separators, children] = parts[i].branches;
-      for (std::size_t k = 0; k < children.size(); ++k) {
-        if (children[k] == dataplane::kHere) continue;
-        const std::uint64_t first = k == 0 ? parts[i].first : separators[k - 1];
-        const std::uint64_t last = k == separators.size() ? parts[i].last : separators[k] - 1;
-        parts[children[k]] = {true, first, last, {}};
-      }
-    }
-    return parts;
-  }
-
-  [[nodiscard]] dataplane::Branches clipped(const Node& node, const Part& part) const {
-    const std::vector<std::string_view> keys(node.separators.begin(), node.separators.end());
-    auto all = dataplane::number_branches(prefix_, keys, node.children);
-    const auto begin = std::ranges::upper_bound(all.separators, part.first);
-    const auto end = std::ranges::upper_bound(all.separators, part.last);
-    const auto from = all.children.begin() + (begin - all.separators.begin());
-    const auto to = all.children.begin() + (end - all.separators.begin()) + 1;
-    return {{begin, end}, {from, to}};
-  }
-
-  [[nodiscard]] dataplane::TreeImage assembled() const {
-    const std::vector<Part> parts = this->parts();
-    dataplane::TreeImage image;
-    std::vector<dataplane::NodeNumber> numbers(nodes_.size());
-    for (std::size_t i = nodes_.size(); i-- != 0;) {
-      if (!parts[i].reached) continue;
-      const std::uint64_t address = base_ + nodes_[i].ref.offset();
-      std::vector<dataplane::NodeNumber> children = parts[i].branches.children;
-      if (children.empty()) {
-        const auto counted = counts_.find(nodes_[i].lid);
-        numbers[i] = image.add_leaf(address, counted == counts_.end() ? 1 : 1 + counted->second);
-        continue;
-      }
-      std::uint64_t accesses = 0;
-      for (dataplane::NodeNumber& child : children) {
-        if (child == dataplane::kHere) continue;
-        child = numbers[child];
-        accesses += image.accesses(child);
-      }
-      numbers[i] = image.add_node(address, accesses, parts[i].branches.separators, children);
-    }
-    image.set_root(numbers.front());
-    return image;
-  }
-
   const tree::MapView& map_;
   RegionSource& source_;
-  const std::string_view prefix_;
-  const std::uint64_t base_;
-  const LeafCounts& counts_;
   const std::uint64_t nodes_max_;
   std::vector<std::uint64_t> images_;
-  std::vector<Node> nodes_;
+  CrawledTree tree_;
+  std::vector<Node>& nodes_ = tree_.nodes_;
   std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> pages_;  // by who names them
 };
 
-}  // namespace
+// From above, so that each node has only such branches as its numbers reach: keys that tie, and
+// nodes that were read at another moment than those above them, have others.
+std::vector<CrawledTree::Part> CrawledTree::parts(std::string_view prefix) const {
+  std::vector<Part> parts(nodes_.size());
+  parts.front() = {true, 0, ~std::uint64_t{0}, {}};
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!parts[i].reached || nodes_[i].children.empty()) continue;
+    parts[i].branches = clipped(nodes_[i], parts[i], prefix);
+    const auto& [separators, children] = parts[i].branches;
+    for (std::size_t k = 0; k < children.size(); ++k) {
+      if (children[k] == dataplane::kHere) continue;
+      const std::uint64_t first = k == 0 ? parts[i].first : separators[k - 1];
+      const std::uint64_t last = k == separators.size() ? parts[i].last : separators[k] - 1;
+      parts[children[k]] = {true, first, last, {}};
+    }
+  }
+  return parts;
+}
+
+dataplane::Branches CrawledTree::clipped(const Node& node, const Part& part,
+                                         std::string_view prefix) {
+  const std::vector<std::string_view> keys(node.separators.begin(), node.separators.end());
+  auto all = dataplane::number_branches(prefix, keys, node.children);
+  const auto begin = std::ranges::upper_bound(all.separators, part.first);
+  const auto end = std::ranges::upper_bound(all.separators, part.last);
+  const auto from = all.children.begin() + (begin - all.separators.begin());
+  const auto to = all.children.begin() + (end - all.separators.begin()) + 1;
+  return {{begin, end}, {from, to}};
+}
+
+dataplane::TreeImage CrawledTree::image(std::string_view prefix, std::uint64_t base,
+                                        const LeafCounts& counts) const {
+  const std::vector<Part> parts = this->parts(prefix);
+  dataplane::TreeImage image;
+  std::vector<dataplane::NodeNumber> numbers(nodes_.size());
+  for (std::size_t i = nodes_.size(); i-- != 0;) {
+    if (!parts[i].reached) continue;
+    const std::uint64_t address = base + nodes_[i].ref.offset();
+    std::vector<dataplane::NodeNumber> children = parts[i].branches.children;
+    if (children.empty()) {
+      const auto counted = counts.find(nodes_[i].lid);
+      numbers[i] = image.add_leaf(address, counted == counts.end() ? 1 : 1 + counted->second);
+      continue;
+    }
+    std::uint64_t accesses = 0;
+    for (dataplane::NodeNumber& child : children) {
+      if (child == dataplane::kHere) continue;
+      child = numbers[child];
+      accesses += image.accesses(child);
+    }
+    numbers[i] = image.add_node(address, accesses, parts[i].branches.separators, children);
+  }
+  image.set_root(numbers.front());
+  return image;
+}
 
 Result<void> LocalRegion::read(std::span<const Want> wanted) {
   for (const Want& want : wanted) {
@@ -202,10 +183,8 @@ Result<void> LocalRegion::read(std::span<const Want> wanted) {
   return {};
 }
 
-Result<dataplane::TreeImage> crawl(const tree::MapView& map, RegionSource& source,
-                                   std::string_view prefix, std::uint64_t base,
-                                   const LeafCounts& counts) {
-  return Crawl(map, source, prefix, base, counts).run();
+Result<CrawledTree> crawl(const tree::MapView& map, RegionSource& source) {
+  return Crawl(map, source).run();
 }
 
 }  // namespace espalier::place

@@ -11,9 +11,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
+#include "dataplane/key_number.hpp"
 #include "dataplane/tree_image.hpp"
 #include "espalier/error.hpp"
 #include "tree/walk/map_view.hpp"
@@ -48,12 +51,42 @@ class LocalRegion final : public RegionSource {
 /// How often leaves were passed, by their LIDs; those that it does not name, never.
 using LeafCounts = std::unordered_map<wire::Lid, std::uint64_t>;
 
-/// The tree as it is now. The address of a node is `base` and its offset in the region; what leaves
-/// count as passed is once more than `counts` says.
-/// Cost: the bytes of all interior nodes and of the page table; a round trip for 64 nodes.
-/// Errors: those of the source; contended (there is no root now); corrupt (more nodes than fit).
-[[nodiscard]] Result<dataplane::TreeImage> crawl(const tree::MapView& map, RegionSource& source,
-                                                 std::string_view prefix, std::uint64_t base,
-                                                 const LeafCounts& counts = {});
+/// What was read of a tree.
+class CrawledTree {
+ public:
+  /// The tree for the compiler. `prefix`: what the numbers of keys leave out. The address of a node
+  /// is `base` and its offset in the region; a leaf counts as passed once more than `counts` says.
+  /// Cost: linear.
+  [[nodiscard]] dataplane::TreeImage image(std::string_view prefix, std::uint64_t base,
+                                           const LeafCounts& counts = {}) const;
+
+ private:
+  friend class Crawl;
+  struct Node {
+    wire::Ref ref;
+    wire::Lid lid;
+    std::uint32_t level;                  // of the root: kLevelsMax
+    std::vector<std::uint32_t> children;  // places in nodes_; kHere: nowhere now
+    std::vector<std::string> separators;  // ascending
+  };
+  // What numbers lead to a node, both ends included, and its branches among them.
+  struct Part {
+    bool reached = false;
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+    dataplane::Branches branches;
+  };
+  [[nodiscard]] std::vector<Part> parts(std::string_view prefix) const;
+  [[nodiscard]] static dataplane::Branches clipped(const Node& node, const Part& part,
+                                                   std::string_view prefix);
+
+  // In the order in which they were met: children stand behind their parents.
+  std::vector<Node> nodes_;
+};
+
+/// Reads the tree as it is now. Cost: the bytes of all interior nodes and of the page table; a
+/// round trip for 64 nodes. Errors: those of the source; contended (there is no root now); corrupt
+/// (more nodes than fit).
+[[nodiscard]] Result<CrawledTree> crawl(const tree::MapView& map, RegionSource& source);
 
 }  // namespace espalier::place

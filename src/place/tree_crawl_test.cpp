@@ -30,7 +30,9 @@ class CrawlTest : public ::testing::Test {
   void put(const std::string& key) { user_->put(key, "value of " + key); }
   Result<dataplane::TreeImage> image(std::string_view prefix = "") {
     LocalRegion region(store_.region.at(0));
-    return crawl(*map_, region, prefix, kBase);
+    const auto tree = crawl(*map_, region);
+    if (!tree) return std::unexpected(tree.error());
+    return tree->image(prefix, kBase);
   }
   /// The leaf of a key, as the host finds it.
   std::uint64_t leaf_of(const std::string& key) {
@@ -125,11 +127,12 @@ TEST_F(CrawlTest, WhateverTheBytesSayTablesCanBeMadeOrItIsRefused) {
   for (std::uint64_t i = 0; i < 300; ++i) {
     LyingRegion region(store_.region.at(0), store_.region.bytes(), seed + i,
                        i % 3 == 0 ? 0.9 : 0.05);
-    const auto tree = crawl(*map_, region, "user", kBase);
+    const auto tree = crawl(*map_, region);
     if (!tree) continue;
     ++made;
-    const auto tables =
-        dataplane::compile(*tree, {.ranges = 1 + i * 3, .sets = 3, .nodes_per_set = 60}).tables;
+    const auto tables = dataplane::compile(tree->image("user", kBase),
+                                           {.ranges = 1 + i * 3, .sets = 3, .nodes_per_set = 60})
+                            .tables;
     ASSERT_TRUE(dataplane::check(tables)) << seed + i;
   }
   EXPECT_GT(made, 100u);
@@ -155,7 +158,7 @@ TEST_F(CrawlTest, ALostConnectionIsSaid) {
   int reads = 0;
   for (;; ++reads) {
     EndingRegion region(store_.region.at(0), reads);
-    const auto tree = crawl(*map_, region, "", kBase);
+    const auto tree = crawl(*map_, region);
     if (tree) break;
     EXPECT_EQ(tree.error().code, Code::connection_lost);
   }
