@@ -63,6 +63,12 @@ bool check_node(const SetNode& node) {
 
 }  // namespace
 
+std::size_t nodes_in_sets(const IndexTables& tables) {
+  std::size_t sum = 0;
+  for (const NodeSet& set : tables.sets) sum += set.size();
+  return sum;
+}
+
 Found find(const IndexTables& tables, std::uint64_t key) {
   const Way* way = &tables.ways[find_range(tables.root, key)];
   Found found{way->address, 0};

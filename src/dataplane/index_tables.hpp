@@ -54,6 +54,9 @@ struct IndexTables {
   friend bool operator==(const IndexTables&, const IndexTables&) = default;
 };
 
+/// Nodes in all sets.
+[[nodiscard]] std::size_t nodes_in_sets(const IndexTables& tables);
+
 struct Found {
   std::uint64_t address = 0;
   std::uint32_t sets = 0;  // that took part

@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <string>
 
 #include "dataplane/installed_function.hpp"
@@ -38,6 +39,10 @@ struct SwitchCounters {
   std::uint64_t links_up = 0;    // came up, from client to node
   std::uint64_t links_down = 0;  // ended, after they had been up
   std::array<std::uint64_t, kSetsMax + 1> redirected{};
+
+  [[nodiscard]] std::uint64_t redirected_in_all() const {
+    return std::accumulate(redirected.begin(), redirected.end(), std::uint64_t{0});
+  }
 };
 
 class MemifSwitch {

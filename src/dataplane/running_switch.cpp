@@ -4,12 +4,6 @@
 #include <utility>
 
 namespace espalier::dataplane {
-namespace {
-
-constexpr std::uint32_t kQuietPolls = 200;  // in a row, before it sleeps
-constexpr std::uint64_t kNapNs = 1'000'000;
-
-}  // namespace
 
 Result<std::unique_ptr<RunningSwitch>> RunningSwitch::open(const Options& options) {
   std::unique_ptr<RunningSwitch> running(new RunningSwitch);
@@ -19,35 +13,10 @@ Result<std::unique_ptr<RunningSwitch>> RunningSwitch::open(const Options& option
   auto server = ControlServer::open(options.control, running->control_);
   if (!server) return std::unexpected(server.error());
   running->server_ = std::move(*server);
-  running->forwarding_ = std::thread([self = running.get()] { self->forward(); });
-  running->controlling_ = std::thread([self = running.get()] { self->server_->run(); });
+  running->threads_.emplace(*running->switch_, *running->server_, false);
   return running;
 }
 
-RunningSwitch::~RunningSwitch() {
-  ends_.store(true, std::memory_order_relaxed);
-  if (forwarding_.joinable()) {
-    switch_->wake();
-    forwarding_.join();
-  }
-  if (controlling_.joinable()) {
-    server_->stop();
-    controlling_.join();
-  }
-}
-
-void RunningSwitch::forward() {
-  std::uint32_t quiet = 0;
-  while (!ends_.load(std::memory_order_relaxed)) {
-    quiet = switch_->poll() == 0 ? quiet + 1 : 0;
-    if (quiet >= kQuietPolls) switch_->wait(kNapNs);
-  }
-}
-
-std::uint64_t RunningSwitch::redirected() const {
-  std::uint64_t sum = 0;
-  for (const std::uint64_t count : switch_->counters().redirected) sum += count;
-  return sum;
-}
+std::uint64_t RunningSwitch::redirected() const { return switch_->counters().redirected_in_all(); }
 
 }  // namespace espalier::dataplane

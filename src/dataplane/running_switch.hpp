@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A switch between clients and a node, with its control, on two threads of its own.
+// A switch between clients and a node, with its control and its threads.
 //
 // Thread: any.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
-#include <thread>
 
 #include "dataplane/memif_switch.hpp"
 #include "dataplane/switch_control.hpp"
+#include "dataplane/switch_threads.hpp"
 
 namespace espalier::dataplane {
 
@@ -23,7 +23,6 @@ class RunningSwitch {
   };
   /// Errors: as MemifSwitch::open and ControlServer::open.
   static Result<std::unique_ptr<RunningSwitch>> open(const Options& options);
-  ~RunningSwitch();
   RunningSwitch(const RunningSwitch&) = delete;
   RunningSwitch& operator=(const RunningSwitch&) = delete;
 
@@ -32,15 +31,12 @@ class RunningSwitch {
 
  private:
   RunningSwitch() = default;
-  void forward();
 
   InstalledFunction function_;
   std::unique_ptr<MemifSwitch> switch_;
   SwitchControl control_{function_, [](std::string&) {}};
   std::unique_ptr<ControlServer> server_;
-  std::atomic<bool> ends_{false};
-  std::thread forwarding_;
-  std::thread controlling_;
+  std::optional<SwitchThreads> threads_;
 };
 
 }  // namespace espalier::dataplane

@@ -97,7 +97,7 @@ std::string SwitchControl::status() const {
   std::uint64_t nodes = 0;
   for (const SwitchMap& map : program_.maps()) {
     ranges += map.tables.ways.size();
-    for (const NodeSet& set : map.tables.sets) nodes += set.size();
+    nodes += nodes_in_sets(map.tables);
   }
   add_number(text, "maps", program_.maps().size());
   add_number(text, "ranges", ranges);

@@ -5,16 +5,16 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
-#include <thread>
+#include <utility>
 
 #include "dataplane/memif_switch.hpp"
 #include "dataplane/switch_control.hpp"
+#include "dataplane/switch_threads.hpp"
 #include "tools/commands.hpp"
 #include "tools/fabric_link.hpp"
 #include "tools/numbers.hpp"
@@ -29,10 +29,6 @@ using dataplane::InstalledFunction;
 using dataplane::MemifSwitch;
 using dataplane::SwitchControl;
 using dataplane::SwitchCounters;
-
-constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
-// Polls without a frame before the switch sleeps.
-constexpr std::uint32_t kQuietPolls = 2000;
 
 struct SwitchOptions {
   std::string clients;
@@ -81,22 +77,9 @@ void add_counters(std::string& text, const MemifSwitch& of) {
   add("frames_to_node", counters.to_node);
   add("frames_to_clients", counters.to_clients);
   add("frames_lost", counters.lost);
-  std::uint64_t redirected = 0;
-  for (const std::uint64_t count : counters.redirected) redirected += count;
-  add("redirected", redirected);
+  add("redirected", counters.redirected_in_all());
   for (std::size_t sets = 0; sets < counters.redirected.size(); ++sets) {
     add(fmt::format("redirected_by_sets_{}", sets), counters.redirected[sets]);
-  }
-}
-
-// Moves frames until it is told to stop.
-void forward(MemifSwitch& the_switch, const std::atomic<bool>& stop, bool spin) {
-  std::uint32_t quiet = 0;
-  while (!stop.load(std::memory_order_relaxed)) {
-    quiet = the_switch.poll() == 0 ? quiet + 1 : 0;
-    if (quiet < kQuietPolls || spin) continue;
-    the_switch.wait(kNsPerSecond);
-    quiet = 0;
   }
 }
 
@@ -124,15 +107,10 @@ Outcome<int> run_switch(Environment& environment, const SwitchOptions& options) 
       escaped(options.clients), escaped(options.node), escaped(options.control));
   environment.out.flush();
 
-  std::atomic<bool> ends{false};
-  std::thread forwarding([&] { forward(the_switch, ends, options.spin); });
-  std::thread controlling([&] { (*server)->run(); });
+  std::optional<dataplane::SwitchThreads> threads(std::in_place, the_switch, **server,
+                                                  options.spin);
   const std::string why = stop->wait({});
-  ends.store(true);
-  the_switch.wake();
-  (*server)->stop();
-  forwarding.join();
-  controlling.join();
+  threads.reset();
   const SwitchCounters counters = the_switch.counters();
   environment.out << fmt::format("stopped ({}): {} frames to the node, {} to clients, {} lost\n",
                                  why, format_count(counters.to_node),

@@ -43,9 +43,8 @@ class Reports {
 
   void installed(const IndexController& controller) {
     trouble_.clear();
-    std::uint64_t nodes = 0;
     const dataplane::IndexTables& tables = controller.follower()->tables();
-    for (const auto& set : tables.sets) nodes += set.size();
+    const std::uint64_t nodes = nodes_in_sets(tables);
     ++installed_;
     if (options_.json) {
       const nlohmann::ordered_json line{{"event", "installed"},
