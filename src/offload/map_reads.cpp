@@ -13,13 +13,12 @@ namespace {
 
 // A key of this number: what is left out, and its bytes without the zeros that fill it up. Others
 // may have the same number; they lie in the same leaf or behind it.
-std::string key_of(std::string_view prefix, std::uint64_t number, std::size_t bytes_max) {
+std::string key_of(std::string_view prefix, std::uint64_t number) {
   std::string key(prefix);
   for (int shift = 56; shift >= 0; shift -= 8) key += static_cast<char>(number >> shift & 0xFF);
   while (key.size() > std::max<std::size_t>(1, prefix.size()) && key.back() == '\0') {
     key.pop_back();
   }
-  if (key.size() > bytes_max) key.resize(bytes_max);
   return key;
 }
 
@@ -37,36 +36,31 @@ Result<std::shared_ptr<MapReads>> MapReads::create(tree::StoreCore& store,
 MapReads::MapReads(std::weak_ptr<const tree::MapCore> map, std::string prefix, base::EpochSlot slot)
     : map_(std::move(map)), prefix_(std::move(prefix)), slot_(std::move(slot)) {}
 
-std::shared_ptr<const tree::MapCore> MapReads::map() const {
-  auto map = map_.lock();
-  if (map != nullptr && map->dropped.load(std::memory_order_acquire)) map.reset();
-  return map;
-}
-
 void MapReads::read_keyed(std::uint64_t number, std::span<std::byte> into) {
-  const auto map = this->map();
-  if (map == nullptr) {
-    std::ranges::fill(into, std::byte{0});
-    return;
-  }
+  const std::string key = key_of(prefix_, number);
   tree::Cursor cursor;
-  cursor.key.assign(key_of(prefix_, number, map->geometry.key_bytes_max));
-  const std::scoped_lock lock(mutex_);
-  slot_.enter();
-  cursor.read_version = map->clock.released();
-  copy(*map, tree::find_leaf(*map, cursor, {}).offset(), into);
-  slot_.exit();
+  answer(into, [&](const tree::MapCore& map) {
+    cursor.key.assign(std::string_view(key).substr(0, map.geometry.key_bytes_max));
+    cursor.read_version = map.clock.released();
+    return tree::find_leaf(map, cursor, {}).offset();
+  });
 }
 
 void MapReads::read_at(std::uint64_t offset, std::span<std::byte> into) {
-  const auto map = this->map();
-  if (map == nullptr) {
+  answer(into, [offset](const tree::MapCore&) { return offset; });
+}
+
+// `find` says within the epoch where the node begins.
+template <class Find>
+void MapReads::answer(std::span<std::byte> into, const Find& find) {
+  const auto map = map_.lock();
+  if (map == nullptr || map->dropped.load(std::memory_order_acquire)) {
     std::ranges::fill(into, std::byte{0});
     return;
   }
   const std::scoped_lock lock(mutex_);
   slot_.enter();
-  copy(*map, offset, into);
+  copy(*map, find(*map), into);
   slot_.exit();
 }
 

@@ -37,8 +37,8 @@ class MapReads final : public fabric::SharedReads {
 
  private:
   MapReads(std::weak_ptr<const tree::MapCore> map, std::string prefix, base::EpochSlot slot);
-  /// Null: it is gone.
-  [[nodiscard]] std::shared_ptr<const tree::MapCore> map() const;
+  template <class Find>
+  void answer(std::span<std::byte> into, const Find& find);
   static void copy(const tree::MapCore& map, std::uint64_t offset, std::span<std::byte> into);
 
   const std::weak_ptr<const tree::MapCore> map_;

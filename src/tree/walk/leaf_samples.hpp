@@ -10,19 +10,18 @@
 #include <cstdint>
 #include <span>
 
-#include "wire/node.hpp"
+#include "wire/one_sided.hpp"
 
 namespace espalier::tree {
 
 class LeafSamples {
  public:
   static constexpr std::uint32_t kAnswersPerSample = 64;
-  static constexpr std::size_t kMax = 32;
 
   void answered(wire::Lid leaf) {
     if (--until_next_ != 0) return;
     until_next_ = kAnswersPerSample;
-    if (count_ != kMax) leaves_[count_++] = leaf;
+    if (count_ != wire::kSampledLeavesMax) leaves_[count_++] = leaf;
   }
   [[nodiscard]] std::span<const wire::Lid> leaves() const {
     return std::span(leaves_).first(count_);
@@ -32,7 +31,7 @@ class LeafSamples {
  private:
   std::uint32_t until_next_ = kAnswersPerSample;
   std::size_t count_ = 0;
-  std::array<wire::Lid, kMax> leaves_{};
+  std::array<wire::Lid, wire::kSampledLeavesMax> leaves_{};
 };
 
 }  // namespace espalier::tree
