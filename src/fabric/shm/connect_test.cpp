@@ -214,6 +214,41 @@ TEST(ShmConnectConcurrency, SeveralPairsTakeReceivesFromOneQueue) {
   target.pair.reset();
 }
 
+// The socket's end is seen by another thread, perhaps before anybody looks into the ring.
+TEST(ShmConnectConcurrency, WhatWasSentLastIsReceivedThoughTheSocketHasEnded) {
+  Connected two;
+  constexpr std::uint64_t kMessages = 200;  // more than are taken in one go
+  std::vector<std::array<std::byte, 8>> into(kMessages);
+  QueuePairOptions options = two.target.options();
+  options.receive_depth = kMessages;
+  Side client;
+  QueuePairOptions of_client = client.options();
+  of_client.send_depth = kMessages;
+  connect(client, two.target, two.path(), of_client, options);
+  for (std::uint64_t i = 0; i < kMessages; ++i) {
+    const Receive receive{i, into[i]};
+    ASSERT_EQ(two.target.pair->post_receives({&receive, 1}), 1u);
+  }
+  for (std::uint64_t i = 0; i < kMessages; ++i) {
+    const auto request = WorkRequest::send_immediate(i, {}, static_cast<std::uint32_t>(i));
+    ASSERT_EQ(client.pair->post(request.as_inline().unsignalled()).taken, 1u) << i;
+  }
+  client.pair->close();
+  // Who comes now is told of after the end.
+  Side late;
+  late.pair = *late.endpoint->connect(two.path(), late.options(), {});
+  while (!two.target.endpoint->next_request()) std::this_thread::yield();
+  two.target.endpoint->progress();
+  EXPECT_EQ(two.target.pair->state(), QueuePair::State::error);
+  EXPECT_EQ(two.target.pair->ended_by(), Status::success);
+  for (std::uint64_t i = 0; i < kMessages; ++i) {
+    const auto completion = two.target.take(two.target.receives);
+    ASSERT_TRUE(completion) << i;
+    EXPECT_EQ(completion->status, Status::success) << i;
+    EXPECT_EQ(completion->immediate, i);
+  }
+}
+
 TEST(ShmConnectConcurrency, BothSidesMayReachTheOther) {
   Connected two;
   auto memory = *memory::SharedMemory::create("of the client", 4096);

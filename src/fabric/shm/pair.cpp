@@ -12,7 +12,6 @@
 namespace espalier::fabric::shm {
 namespace {
 
-constexpr std::uint32_t kRingSlots = 1024;
 constexpr std::uint64_t kRedialNs = 1'000'000;
 
 }  // namespace
@@ -125,6 +124,7 @@ Status Pair::peer_end_status() const {
 void Pair::lose() {
   if (!channel_) return end(Status::retry_exceeded);
   take_done();
+  if (state() == State::connected) receive_rest();
   if (state() == State::error) return;
   const Status why = peer_end_status();
   const auto failure = base::load_shared<std::uint32_t>(

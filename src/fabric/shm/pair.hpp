@@ -9,6 +9,8 @@
 // Invariants
 // I1. While requests have begun and are not ended, all of them went through the ring.
 // I2. completed_ <= sent_: messages that the peer has taken were written wholly.
+// I3. A pair whose socket has ended takes what its ring still holds, as far as there are receives,
+//     before it ends: what was said last, a close note mostly, counts as much as all before.
 //
 // Thread: that of its endpoint.
 #pragma once
@@ -30,6 +32,9 @@
 namespace espalier::fabric::shm {
 
 class Pair;
+
+/// Lines of a connection's ring, each way.
+inline constexpr std::uint32_t kRingSlots = 1024;
 
 /// What the pairs of an endpoint have in common.
 struct Host {
@@ -57,7 +62,7 @@ class Pair final : public QueuePair {
   /// Does what there is to do, but for what attend() sees. Cost: a load while there is nothing.
   void progress() {
     if (state() != State::connected) return redial();
-    if (reader_.ready()) receive();
+    if (reader_.ready()) static_cast<void>(receive());
     if (!queue_.empty()) send_on();
   }
   /// Takes what the service has put down.
@@ -110,7 +115,8 @@ class Pair final : public QueuePair {
   }
 
   // What comes: pair_receive.cpp.
-  void receive();
+  bool receive();
+  void receive_rest();
   [[nodiscard]] Taken take_piece(const wire::FabricPieceHead& head);
   [[nodiscard]] Taken begin_message(const wire::FabricPieceHead& head);
   [[nodiscard]] bool place(const wire::FabricPieceHead& head);

@@ -29,14 +29,24 @@ FabricPiece kind_of(const wire::FabricPieceHead& head) {
 
 }  // namespace
 
-void Pair::receive() {
+// What the peer sent before its end. A ring holds only so much, and a peer that is gone adds
+// nothing to it; one that still writes is no longer listened to.
+void Pair::receive_rest() {
+  constexpr int kTurns = 2 * kRingSlots / kPiecesAtATime;
+  for (int i = 0; i < kTurns && state() == State::connected && reader_.ready(); ++i) {
+    if (!receive()) return;
+  }
+}
+
+// Returns whether anything was taken.
+bool Pair::receive() {
   const std::uint64_t done = done_;
   const std::uint64_t starved = starved_;
   bool moved = false;
   for (int i = 0; i < kPiecesAtATime && reader_.ready(); ++i) {
     wire::FabricPieceHead head;
     const Taken taken = reader_.look(head) ? take_piece(head) : refuse(Status::remote_invalid);
-    if (taken == Taken::failed) return;
+    if (taken == Taken::failed) return false;
     if (taken == Taken::starved) break;
     reader_.next(head);
     moved = true;
@@ -51,6 +61,7 @@ void Pair::receive() {
     base::store_shared(channel_.mine(offsetof(wire::FabricSide, starved)), starved_);
   }
   if (moved || starved_ != starved) wake_peer();
+  return moved;
 }
 
 // Ends the pair; the peer tells its request with this.
