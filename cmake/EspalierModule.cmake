@@ -122,6 +122,18 @@ function(espalier_batches target sources)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sources})
 endfunction()
 
+# Compiles these sources of a module as one, so that what they call in each other for each request
+# can be in line. Their names must not clash.
+function(espalier_together name)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/src/${name}/ OUTPUT_VARIABLE sources)
+  set_source_files_properties(${sources} PROPERTIES UNITY_GROUP together)
+  set_target_properties(espalier_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(espalier_${name} PRIVATE
+                           $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
 # A static library, or an interface library where there is nothing to compile. A name that ends in
 # _planted gets the switches, and passes them on to what links it: headers read them too.
 function(espalier_library target sources)

@@ -9,20 +9,26 @@
 
 namespace espalier::base {
 
-/// Makes room for `more` elements beside those that the container has, so that adding them
-/// allocates nothing. False: the process has no memory for it, and nothing was changed.
-/// Cost: where it grows, it grows at least twofold.
+/// What try_reserve() does where there is no room: apart, so that the look at the room is in line.
 template <class Container>
-[[nodiscard]] bool try_reserve(Container& container, std::size_t more) noexcept {
-  const std::size_t wanted = container.size() + more;
-  if (wanted <= container.capacity()) [[likely]]
-    return true;
+[[nodiscard, gnu::noinline]] bool try_grow(Container& container, std::size_t wanted) noexcept {
   try {
     container.reserve(std::max(wanted, 2 * container.size()));
     return true;
   } catch (const std::bad_alloc&) {
     return false;
   }
+}
+
+/// Makes room for `more` elements beside those that the container has, so that adding them
+/// allocates nothing. False: the process has no memory for it, and nothing was changed.
+/// Cost: where it grows, it grows at least twofold.
+template <class Container>
+[[nodiscard]] inline bool try_reserve(Container& container, std::size_t more) noexcept {
+  const std::size_t wanted = container.size() + more;
+  if (wanted <= container.capacity()) [[likely]]
+    return true;
+  return try_grow(container, wanted);
 }
 
 /// The same for callers that pass std::bad_alloc on.

@@ -213,9 +213,7 @@ bool ClientTable::flush(Connection& connection, std::uint32_t ring) {
 }
 
 void ClientTable::touch(rings::ResponseRing& ring) {
-  if (ring.touched) return;
-  ring.touched = true;
-  touched_.push_back(&ring);
+  if (!ring.touch()) touched_.push_back(&ring);
 }
 
 // The other half stands in the client: it says that it sleeps, and then looks once more.
@@ -223,7 +221,7 @@ void ClientTable::wake_readers() {
   if (touched_.empty()) return;
   base::frequent_barrier(services_.asymmetric);
   for (rings::ResponseRing* ring : touched_) {
-    ring->touched = false;
+    ring->looked_after();
     if (!ring->reader_sleeps()) continue;
     ring->wake_reader();
     base::count_own(counts_.wakes);

@@ -2,6 +2,7 @@
 // One request in flight, as the scheduler keeps it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -17,7 +18,13 @@ struct Offload;
 class ServedMap;
 
 /// What an answer is made of comes first, in two lines that the walk asks for in time: of all that
-/// many walks in flight touch, little is still near when it is needed again.
+/// many walks in flight touch, little is still near when it is needed again. A request whose
+/// message is one slot, and whose offload keeps nothing, touches four lines in all.
+///
+///    0  walk
+///   64  where it belongs, what it says, flags
+///  128  what few requests need; whether the message and the state have memory of their own
+///  192  the message's first slots
 struct alignas(64) Request {
   espalier::Request walk{};  // of the walk
   Connection* connection = nullptr;
@@ -25,15 +32,16 @@ struct alignas(64) Request {
   ServedMap* map = nullptr;
   /// What the request says: a copy that nobody else can change.
   wire::RequestHeader header{};
-  std::uint64_t timed_since_ns = 0;  // 0: it is not timed
-  rings::MessageBuffer message;
-  Request* next_stalled = nullptr;
-  std::uint64_t wanted_bytes = 0;  // of its answer, for which there was no memory; 0: there was
   std::uint32_t index = 0;
   bool refused = false;    // there was no memory for its message
   bool no_memory = false;  // the heap had none for what it is after: that is to be its answer
   bool streamed = false;   // a part of its answer was sent
+  bool timed = false;      // since `timed_since_ns`
+  Request* next_stalled = nullptr;
+  std::uint64_t wanted_bytes = 0;  // of its answer, for which there was no memory; 0: there was
+  std::uint64_t timed_since_ns = 0;
   HandlerState state;
+  rings::MessageBuffer message;
 
   [[nodiscard]] std::uint32_t ring() const { return header.ring & wire::kRingBits; }
   [[nodiscard]] std::string_view key() const {
@@ -50,6 +58,8 @@ struct alignas(64) Request {
  private:
   [[nodiscard]] const char* text() const { return reinterpret_cast<const char*>(message.data()); }
 };
+
+static_assert(offsetof(Request, index) == 120 && offsetof(Request, message) == 168);
 
 /// Requests that wait until their client has read.
 using StalledRequests = base::Chain<Request, &Request::next_stalled>;

@@ -171,7 +171,7 @@ bool Scheduler::take_from(Connection& connection, std::uint32_t burst) {
     request.offload = nullptr;
     request.refused = taken == rings::Taken::refused;
     request.no_memory = false;
-    request.timed_since_ns = 0;
+    request.timed = false;
     request.wanted_bytes = 0;
     request.streamed = false;
     ++connection.in_flight;
@@ -285,16 +285,18 @@ bool Scheduler::check(Request& request) {
 // distances always the same of them might be timed.
 void Scheduler::begin_timing(Request& request) {
   until_timed_ = 1 + (++timed_ * 2'654'435'769u >> 16) % 127;
+  request.timed = true;
   request.timed_since_ns = base::monotonic_ns();
 }
 
 // Which is about one of 64.
 void Scheduler::end_timing(Request& request) {
-  if (request.map != nullptr && reads_a_leaf(request.offload->id)) {
-    request.map->count_answer(request.key());
-  }
+  const std::uint64_t now = base::monotonic_ns();
   counts_.durations[SchedulerCounts::place_of(request.header.offload)].record(
-      base::monotonic_ns() - request.timed_since_ns);
+      now - request.timed_since_ns);
+  if (request.map != nullptr && reads_a_leaf(request.offload->id)) {
+    request.map->count_answer(request.key(), now);
+  }
 }
 
 // --- walks ---------------------------------------------------------------------------------------
@@ -353,7 +355,7 @@ void Scheduler::answer(Request& request, const wire::ResponseHeader& header,
     if (header.code == 0 && request.offload->right == Right::read) throw;
     clients_.break_off(*request.connection);
   }
-  if (request.timed_since_ns != 0) [[unlikely]]
+  if (request.timed) [[unlikely]]
     end_timing(request);
   release(request);
 }

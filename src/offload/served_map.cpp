@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload/served_map.hpp"
 
-#include "base/clock.hpp"
 #include "tree/walk/next_step.hpp"
 
 namespace espalier::offload {
@@ -37,7 +36,11 @@ void HostMap::begin_walks() {
   if (!walking) interleave_warm_ = core->far_interior();
 }
 
-void HostMap::count_answer(std::string_view key) {
+void HostMap::count_answer(std::string_view key, std::uint64_t now_ns) {
+  if (const wire::Lid leaf = executor_->answering(); leaf != 0) {
+    core->heat.add({&leaf, 1}, now_ns);
+    return;
+  }
   if (key.size() > core->geometry.key_bytes_max) return;
   tree::Cursor cursor;
   cursor.key.assign(key);
@@ -45,7 +48,7 @@ void HostMap::count_answer(std::string_view key) {
   cursor.read_version = core->clock.released();
   const wire::Lid leaf = core->view(tree::find_leaf(*core, cursor, {})).lid();
   calls.slot.exit();
-  core->heat.add({&leaf, 1}, base::monotonic_ns());
+  core->heat.add({&leaf, 1}, now_ns);
 }
 
 std::shared_ptr<HeldSnapshot> HostMap::hold(std::uint64_t version, const std::string& owner) {

@@ -39,7 +39,7 @@ class ServedMap {
   /// The newest version that readers see.
   [[nodiscard]] virtual std::uint64_t released() const = 0;
   /// An answer was given from the leaf of this key, and so were many that this is not told of.
-  virtual void count_answer(std::string_view /*key*/) {}
+  virtual void count_answer(std::string_view /*key*/, std::uint64_t /*now_ns*/) {}
   /// What frees the map when it is the last to hold it, which takes time by the map's size.
   [[nodiscard]] virtual std::shared_ptr<void> keep() const = 0;
 
@@ -66,8 +66,8 @@ class HostMap final : public ServedMap {
     return core->dropped.load(std::memory_order_acquire);
   }
   [[nodiscard]] std::uint64_t released() const override { return core->clock.released(); }
-  /// Cost: a descent.
-  void count_answer(std::string_view key) override;
+  /// Cost: within the completion of the key's walk, a lock and a look-up; else a descent besides.
+  void count_answer(std::string_view key, std::uint64_t now_ns) override;
   [[nodiscard]] std::shared_ptr<void> keep() const override { return core; }
 
   const std::shared_ptr<tree::MapCore> core;

@@ -49,10 +49,10 @@ class MessageBuffer {
  private:
   void clear_heap();
 
-  alignas(64) std::byte bytes_[kInPlace];
   std::unique_ptr<std::byte[]> heap_;
   MessageShare* share_ = nullptr;  // of which the heap memory is
   std::uint32_t heap_bytes_ = 0;
+  alignas(8) std::byte bytes_[kInPlace];
 };
 
 /// What take() found.

@@ -12,6 +12,7 @@
 #include <initializer_list>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rings/message_budget.hpp"
@@ -20,7 +21,7 @@
 
 namespace espalier::rings {
 
-class ResponseRing {
+class alignas(64) ResponseRing {
  public:
   ResponseRing() = default;
   /// `side`: the client's wire::ResponseSide for this ring.
@@ -53,7 +54,7 @@ class ResponseRing {
   }
   /// Whether a message of so many bytes would go straight into slots.
   [[nodiscard]] bool has_room(std::uint64_t bytes) {
-    if (!backlog_.empty() || bytes > wire::kMessageBytesMax) return false;
+    if (backlog_bytes_ != 0 || bytes > wire::kMessageBytesMax) return false;
     const std::uint32_t slots = wire::slots_of(static_cast<std::uint32_t>(bytes));
     return space_.room(tail_) >= slots || space_.ask_room(tail_) >= slots;
   }
@@ -63,6 +64,10 @@ class ResponseRing {
   /// Drops the backlog: no client will read it.
   void clear();
 
+  /// Says that something was written since its reader was last looked after; returns whether that
+  /// was said before.
+  bool touch() { return std::exchange(touched_, true); }
+  void looked_after() { touched_ = false; }
   /// Whether the reader has said that it sleeps. Requires: a barrier since the last message.
   [[nodiscard]] bool reader_sleeps() const {
     return base::load_shared<std::uint32_t>(sleeping_word()) != 0;
@@ -70,22 +75,21 @@ class ResponseRing {
   /// Wakes it. Cost: a system call.
   void wake_reader();
 
-  bool touched =
-      false;  ///< the client table's: something was written since it last looked for sleepers
-
  private:
   [[nodiscard]] std::byte* sleeping_word() const {
     return side_ + offsetof(wire::ResponseSide, sleeping);
   }
   void defer(wire::ResponseHeader header, std::initializer_list<std::string_view> parts);
 
+  // What a message needs that finds room: one line.
   SlotSpace space_;
+  std::uint64_t tail_ = 0;
+  std::uint64_t backlog_bytes_ = 0;  // 0: there is no backlog
+  bool touched_ = false;
   std::byte* side_ = nullptr;
   MessageShare* share_ = nullptr;
-  std::uint64_t tail_ = 0;
   std::deque<std::vector<std::byte>> backlog_;
   MessageStream sending_;  // the first of the backlog
-  std::uint64_t backlog_bytes_ = 0;
 };
 
 }  // namespace espalier::rings

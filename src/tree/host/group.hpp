@@ -115,7 +115,9 @@ inline void HostExecutor<A>::complete(GroupSlot& slot, Completion& answer) {
   sign(answer, *slot.request);
   --queued_;
   ++completed_;
+  answering_ = slot.lid;
   slot.handler->done(answer);
+  answering_ = 0;
 }
 
 // The lane walks anew.

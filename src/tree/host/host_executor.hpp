@@ -57,6 +57,8 @@ class HostExecutor {
   /// Runs until nothing is left.
   void drain();
   [[nodiscard]] std::size_t pending() const { return queued_ + lanes_.pending(); }
+  /// The leaf whose answer the handler is being given; 0: none, or one that is not known here.
+  [[nodiscard]] wire::Lid answering() const { return answering_; }
 
  private:
   /// Of a write that is not released yet.
@@ -161,6 +163,7 @@ class HostExecutor {
   RequestQueue batches_;
   std::size_t queued_ = 0;       // not answered, and in no lane
   std::uint64_t completed_ = 0;  // but for lanes
+  wire::Lid answering_ = 0;
 };
 
 /// What executes a thread's requests on one map.
