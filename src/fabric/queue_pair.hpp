@@ -52,6 +52,17 @@ struct Posted {
   Stopped stopped = Stopped::no;
 };
 
+/// A part of a region of the peer, as this process maps it: stores go there as those of WRITEs do,
+/// but for their order, which is the caller's own. It stays mapped while this lives, whatever
+/// becomes of the pair. Thread: any.
+class PeerMemory {
+ public:
+  virtual ~PeerMemory() = default;
+  [[nodiscard]] virtual std::span<std::byte> bytes() const = 0;
+  /// Whether its key is good. What is stored after that has ended is nobody's.
+  [[nodiscard]] virtual bool good() const = 0;
+};
+
 class QueuePair {
  public:
   enum class State : std::uint8_t { connecting, connected, error };
@@ -79,6 +90,15 @@ class QueuePair {
   /// receives of its own.
   std::size_t post_receives(std::span<const Receive> receives);
   [[nodiscard]] std::uint32_t receives_posted() const { return receives_->posted(); }
+
+  /// Memory of the peer that may be written, to be stored to. Null: the transport maps none, the
+  /// peer has not granted it, or it is not mapped yet: it was asked for, and the next call may find
+  /// it. Cost: where it is mapped, an allocation.
+  [[nodiscard]] virtual std::shared_ptr<PeerMemory> writable_memory(RegionKey /*key*/,
+                                                                    std::uint64_t /*remote*/,
+                                                                    std::uint64_t /*bytes*/) {
+    return nullptr;
+  }
 
   /// Ends the connection from this side: what is in flight is flushed at once.
   virtual void close() = 0;

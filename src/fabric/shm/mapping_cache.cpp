@@ -19,7 +19,8 @@ void MappingCache::insert(const Window& window, memory::SharedMemory memory) {
   if (const auto older = mapped_.find(window.key); older != mapped_.end()) forget(older);
   make_room(memory.bytes());
   bytes_ += memory.bytes();
-  mapped_.emplace(window.key, Mapped{window, std::move(memory)});
+  mapped_.emplace(window.key,
+                  Mapped{window, std::make_shared<const memory::SharedMemory>(std::move(memory))});
 }
 
 void MappingCache::make_room(std::uint64_t bytes) {
@@ -37,7 +38,7 @@ void MappingCache::make_room(std::uint64_t bytes) {
 
 // Requires: the front is emptied before anybody looks again.
 void MappingCache::forget(std::unordered_map<RegionKey, Mapped>::iterator entry) {
-  bytes_ -= entry->second.memory.bytes();
+  bytes_ -= entry->second.memory->bytes();
   mapped_.erase(entry);
 }
 

@@ -15,6 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 
 #include "fabric/types.hpp"
@@ -60,6 +61,11 @@ class MappingCache {
   /// Takes in a mapping, of no more than bytes_max. Those of revoked keys go; if there are still
   /// too many, or too long ones, so do others. What find() gave before is no more.
   void insert(const Window& window, memory::SharedMemory memory);
+  /// What keeps a region mapped that find() gave.
+  [[nodiscard]] std::shared_ptr<const memory::SharedMemory> mapping(RegionKey key) const {
+    const auto found = mapped_.find(key);
+    return found == mapped_.end() ? nullptr : found->second.memory;
+  }
   void clear();
   [[nodiscard]] std::size_t size() const { return mapped_.size(); }
 
@@ -67,7 +73,7 @@ class MappingCache {
   static constexpr std::size_t kFront = 64;
   struct Mapped {
     Window window;
-    memory::SharedMemory memory;
+    std::shared_ptr<const memory::SharedMemory> memory;
   };
   [[nodiscard]] const Window* find_behind(RegionKey key);
   void make_room(std::uint64_t bytes);

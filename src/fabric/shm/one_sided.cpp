@@ -2,8 +2,51 @@
 #include "fabric/shm/one_sided.hpp"
 
 #include <cstring>
+#include <span>
 
 namespace espalier::fabric::shm {
+namespace {
+
+/// A part of a window, with what keeps it and its key's word mapped.
+class MappedPart final : public PeerMemory {
+ public:
+  MappedPart(std::shared_ptr<const memory::SharedMemory> memory,
+             std::shared_ptr<const memory::SharedMemory> words, const Window& window,
+             std::span<std::byte> bytes)
+      : memory_(std::move(memory)),
+        words_(std::move(words)),
+        word_(window.word),
+        key_(window.key),
+        bytes_(bytes) {}
+  [[nodiscard]] std::span<std::byte> bytes() const override { return bytes_; }
+  [[nodiscard]] bool good() const override {
+    return base::load_shared<RegionKey>(word_, std::memory_order_acquire) == key_;
+  }
+
+ private:
+  std::shared_ptr<const memory::SharedMemory> memory_;
+  std::shared_ptr<const memory::SharedMemory> words_;
+  const std::byte* word_;
+  RegionKey key_;
+  std::span<std::byte> bytes_;
+};
+
+}  // namespace
+
+std::shared_ptr<PeerMemory> OneSided::writable(RegionKey key, std::uint64_t remote,
+                                               std::uint64_t bytes, bool& asks) {
+  const Window* const window = cache_.find(key);
+  asks = window == nullptr && key != 0 && word(key) == key;
+  if (window == nullptr || !good(*window)) return nullptr;
+  const std::uint64_t offset = remote - window->base;
+  if (offset > window->bytes || bytes > window->bytes - offset ||
+      !includes(window->rights, RemoteRights::write)) {
+    return nullptr;
+  }
+  auto mapping = cache_.mapping(key);
+  return std::make_shared<MappedPart>(std::move(mapping), words_, *window,
+                                      std::span(window->at + offset, bytes));
+}
 
 OneSided::Outcome OneSided::run(const WorkRequest& request, std::uint64_t& old_value) {
   if (request.bytes == 0) return Outcome::done;

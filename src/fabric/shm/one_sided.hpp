@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <utility>
 
@@ -22,6 +23,7 @@
 #include "base/barrier.hpp"
 #include "base/prefetch.hpp"
 #include "fabric/planted_fabric_bugs.hpp"
+#include "fabric/queue_pair.hpp"
 #include "fabric/shared_copy.hpp"
 #include "fabric/shm/mapping_cache.hpp"
 #include "fabric/types.hpp"
@@ -38,7 +40,9 @@ class OneSided {
   };
 
   /// `words`: the peer's good keys.
-  void open(memory::SharedMemory words) { words_ = std::move(words); }
+  void open(memory::SharedMemory words) {
+    words_ = std::make_shared<const memory::SharedMemory>(std::move(words));
+  }
   void close() {
     cache_.clear();
     voids_.clear();
@@ -58,26 +62,30 @@ class OneSided {
   }
   /// Takes in what the peer answered for a key.
   void insert(Window window, memory::SharedMemory memory) {
-    window.word = word_of(words_, window.key);
+    window.word = word_of(*words_, window.key);
     cache_.insert(window, std::move(memory));
   }
   /// The same for a void key, which has no memory any more: only its bounds and rights count.
   void insert_void(const Window& window);
   [[nodiscard]] std::size_t mappings() const { return cache_.size(); }
+  /// Memory of the peer that may be written, for as long as somebody has it; null: it is not mapped
+  /// (`asks` is then whether it may be asked for), or not granted.
+  [[nodiscard]] std::shared_ptr<PeerMemory> writable(RegionKey key, std::uint64_t remote,
+                                                     std::uint64_t bytes, bool& asks);
 
  private:
   static bool good(const Window& window) {
     return base::load_shared<RegionKey>(window.word, std::memory_order_acquire) == window.key;
   }
   [[nodiscard]] RegionKey word(RegionKey key) const {
-    return base::load_shared<RegionKey>(word_of(words_, key), std::memory_order_acquire);
+    return base::load_shared<RegionKey>(word_of(*words_, key), std::memory_order_acquire);
   }
   [[nodiscard]] static bool permits(const Window& window, const WorkRequest& request);
   [[nodiscard]] Outcome run_unmapped(const WorkRequest& request) const;
   [[nodiscard]] Outcome read_void(const WorkRequest& request) const;
   static std::uint64_t change(const WorkRequest& request, std::byte* at);
 
-  memory::SharedMemory words_;
+  std::shared_ptr<const memory::SharedMemory> words_;
   MappingCache cache_;
   std::unordered_map<RegionKey, Window> voids_;  // kMappingsMax at most
 };

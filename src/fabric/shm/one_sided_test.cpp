@@ -56,6 +56,95 @@ TEST(ShmOneSidedConcurrency, CopiesAnyBytesFromAnywhereToAnywhere) {
   EXPECT_EQ(std::memcmp(expected.data(), two.memory.at(0), expected.size()), 0);
 }
 
+// --- memory that is stored to --------------------------------------------------------------------
+
+/// Asks until it is there.
+std::shared_ptr<PeerMemory> mapped(Connected& two, std::uint64_t remote, std::uint64_t bytes) {
+  std::shared_ptr<PeerMemory> memory;
+  until(two.client, two.target, [&] {
+    memory = two.client.pair->writable_memory(two.remote().key, remote, bytes);
+    return memory != nullptr;
+  });
+  return memory;
+}
+
+TEST(ShmOneSidedConcurrency, MemoryOfThePeerCanBeStoredTo) {
+  Connected two;
+  const RemoteRegion& remote = two.remote();
+  EXPECT_EQ(two.client.pair->writable_memory(remote.key, remote.base, 64), nullptr);  // not yet
+  const auto memory = mapped(two, remote.at(128), 4096);
+  ASSERT_EQ(memory->bytes().size(), 4096u);
+  EXPECT_TRUE(memory->good());
+  std::memcpy(memory->bytes().data() + 8, "some words", 10);
+  EXPECT_EQ(text_of({two.memory.at(136), 10}), "some words");
+  // What is stored is there before what is said of it.
+  std::array<std::byte, 8> into{};
+  const Receive receive{1, into};
+  ASSERT_EQ(two.target.pair->post_receives({&receive, 1}), 1u);
+  two.client.pair->post(WorkRequest::send_immediate(1, {}, 5));
+  EXPECT_EQ(two.next(two.target.receives).immediate, 5u);
+  // Only what is within the region.
+  const auto refused = [&](std::uint64_t at, std::uint64_t bytes) {
+    return two.client.pair->writable_memory(remote.key, at, bytes) == nullptr;
+  };
+  EXPECT_FALSE(refused(remote.base, remote.bytes));
+  EXPECT_TRUE(refused(remote.base, remote.bytes + 1));
+  EXPECT_TRUE(refused(remote.at(8), remote.bytes));
+  EXPECT_TRUE(refused(remote.base - 8, 16));
+  EXPECT_TRUE(refused(remote.base, ~std::uint64_t{0}));
+  EXPECT_TRUE(refused(~std::uint64_t{0}, 8));
+}
+
+TEST(ShmOneSidedConcurrency, MemoryIsStoredToOnlyByAGoodKey) {
+  Connected two;
+  const RemoteRegion remote = two.remote();
+  for (const RegionKey key : {RegionKey{0}, remote.key ^ 0x10000, remote.key ^ 1}) {
+    EXPECT_EQ(two.client.pair->writable_memory(key, remote.base, 8), nullptr);
+    until(two.client, two.target, [] { return true; });
+    EXPECT_EQ(two.client.pair->writable_memory(key, remote.base, 8), nullptr);
+  }
+  EXPECT_EQ(two.client.pair->state(), QueuePair::State::connected);
+  const auto memory = mapped(two, remote.base, 8);
+  two.region.revoke();
+  EXPECT_FALSE(memory->good());
+  EXPECT_EQ(two.client.pair->writable_memory(remote.key, remote.base, 8), nullptr);
+}
+
+TEST(ShmOneSidedConcurrency, MemoryIsNotStoredToThatIsToBeReadOnly) {
+  Connected two(4096, RemoteRights::read);
+  std::array<std::byte, 8> into;
+  const RemoteRegion& remote = two.remote();
+  ASSERT_EQ(two.run(WorkRequest::read(1, into, remote.key, remote.base)).status, Status::success);
+  EXPECT_EQ(two.client.pair->writable_memory(remote.key, remote.base, 8), nullptr);
+}
+
+// Whoever stores need not know when the pair ends.
+TEST(ShmOneSidedConcurrency, MemoryStaysMappedWhileSomebodyHasIt) {
+  Connected two;
+  const auto memory = mapped(two, two.remote().base, 64);
+  two.client.pair->close();
+  EXPECT_EQ(two.client.pair->writable_memory(two.remote().key, two.remote().base, 64), nullptr);
+  two.client.pair.reset();
+  memory->bytes()[3] = std::byte{7};
+  EXPECT_EQ(*two.memory.at(3), std::byte{7});
+  EXPECT_TRUE(memory->good());
+}
+
+// A question for memory that is refused is nobody's request, and one in turn is told for itself.
+TEST(ShmOneSidedConcurrency, AQuestionForMemoryDoesNotEndRequestsOfOthers) {
+  Connected two;
+  const auto other = *two.target.table->offer(
+      {two.memory.at(0), two.memory.bytes(), two.memory.descriptor(), 0}, kAllRights, 9);
+  const RegionKey refused = other.remote().key;  // of another domain
+  std::array<std::byte, 8> bytes{};
+  EXPECT_EQ(two.client.pair->writable_memory(refused, other.remote().base, 8), nullptr);
+  const RemoteRegion& remote = two.remote();
+  EXPECT_EQ(two.run(WorkRequest::write(1, bytes, remote.key, remote.base)).status, Status::success);
+  EXPECT_EQ(two.client.pair->writable_memory(refused, other.remote().base, 8), nullptr);
+  EXPECT_EQ(two.run(WorkRequest::write(2, bytes, refused, other.remote().base)).status,
+            Status::remote_access);
+}
+
 TEST(ShmOneSidedConcurrency, AtomicsTellTheOldValue) {
   Connected two;
   const RegionKey key = two.remote().key;

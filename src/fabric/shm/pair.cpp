@@ -99,9 +99,10 @@ void Pair::attend() {
     join(std::move(welcome->channel), std::move(welcome->words), welcome->data);
   }
   if (auto answer = link_->take_answer(); answer && asked_ != 0) {
-    asked_ = 0;
-    if (answer->status != Status::success) return fail_front(answer->status);
-    if (answer->is_void) {
+    const RegionKey asked = std::exchange(asked_, 0);
+    if (answer->status != Status::success) {
+      if (front_waits_for(asked)) return fail_front(answer->status);
+    } else if (answer->is_void) {
       one_sided_.insert_void(answer->window);
     } else {
       one_sided_.insert(answer->window, std::move(answer->memory));

@@ -50,6 +50,8 @@ class Pair final : public QueuePair {
        const Host& host);
   ~Pair() override;
 
+  std::shared_ptr<PeerMemory> writable_memory(RegionKey key, std::uint64_t remote,
+                                              std::uint64_t bytes) override;
   void close() override;
 
   // For the endpoint.
@@ -107,6 +109,7 @@ class Pair final : public QueuePair {
   [[nodiscard]] bool write_next();
   void fail_front(Status why);
   void ask(RegionKey key);
+  [[nodiscard]] bool front_waits_for(RegionKey key) const;
   void look_for_starving();
   void wake_peer();
   [[nodiscard]] bool goes_by_ring(const WorkRequest& request) const {

@@ -168,9 +168,24 @@ void Pair::fail_front(Status why) {
   end(why);
 }
 
+std::shared_ptr<PeerMemory> Pair::writable_memory(RegionKey key, std::uint64_t remote,
+                                                  std::uint64_t bytes) {
+  if (state() != State::connected) return nullptr;
+  bool asks = false;
+  auto memory = one_sided_.writable(key, remote, bytes, asks);
+  if (asks) ask(key);
+  return memory;
+}
+
+// Whether the request whose turn it is cannot begin before this key's memory is there.
+bool Pair::front_waits_for(RegionKey key) const {
+  return queue_.any_waiting() && !queue_.any_begun() && queue_.next().key == key &&
+         !goes_by_ring(queue_.next());
+}
+
 // Where the socket has no room, progress() tries again.
 void Pair::ask(RegionKey key) {
-  if (asked_ == key) return;
+  if (asked_ != 0) return;  // one question at a time
   link_->asked.store(key);
   if (send_ask(link_->socket.number(), key)) {
     asked_ = key;
