@@ -84,6 +84,17 @@ Result<std::unique_ptr<SideLink>> FabricConnection::open_beside(wire::LinkWay wa
   return SideLink::open(*address_, token, way, options_.timeout_ns);
 }
 
+Result<NodeConnection::WritableMemory> FabricConnection::offer_memory(std::uint64_t bytes) {
+  auto memory = memory::SharedMemory::create("espalier-results", bytes);
+  if (!memory) return std::unexpected(memory.error());
+  const std::lock_guard lock(mutex_);
+  auto region = endpoint_->regions().offer({memory->at(0), bytes, memory->descriptor(), 0},
+                                           fabric::RemoteRights::write);
+  if (!region) return std::unexpected(region.error());
+  offered_.push_back({std::move(*memory), std::move(*region)});
+  return WritableMemory{offered_.back().memory.at(0), offered_.back().region.remote()};
+}
+
 // --- connecting ----------------------------------------------------------------------------------
 
 Result<void> FabricConnection::connect_first() {

@@ -68,6 +68,7 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
   bool ask_lost() override;
   bool ask_lost_idle() override;
   Result<std::unique_ptr<SideLink>> open_beside(wire::LinkWay way) override;
+  Result<WritableMemory> offer_memory(std::uint64_t bytes) override;
   void hang_up() override;
   void keep() override;
 
@@ -76,6 +77,12 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
 
  private:
   enum class State : std::uint8_t { connecting, up, waiting };
+  /// What the node may write beside the rings: of no other connection, for its pair is the only one
+  /// of the endpoint.
+  struct Offered {
+    memory::SharedMemory memory;
+    fabric::Registration region;  // goes first
+  };
 
   FabricConnection(fabric::Connecting way, const FabricConnectionOptions& options);
   Result<void> connect_first();
@@ -104,6 +111,7 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
   std::vector<std::byte> buffers_;  // of receives
   std::unique_ptr<rings::RingLink> link_;
   fabric::Registration region_;
+  std::vector<Offered> offered_;
   std::unique_ptr<fabric::QueuePair> pair_;
   wire::LinkToken token_{};
   State state_ = State::connecting;

@@ -67,6 +67,16 @@ class NodeConnection {
   virtual Result<std::unique_ptr<SideLink>> open_beside(wire::LinkWay /*way*/) {
     return fail(Code::unsupported);
   }
+  /// Memory of this process into which the node may write, for as long as the connection lives.
+  struct WritableMemory {
+    std::byte* at;
+    fabric::RemoteRegion remote;
+  };
+  /// Makes some, of zeros. Errors: unsupported (nothing is written: of rings in shared memory),
+  /// out_of_memory, system.
+  virtual Result<WritableMemory> offer_memory(std::uint64_t /*bytes*/) {
+    return fail(Code::unsupported);
+  }
   /// What its node keeps for it.
   [[nodiscard]] LoadedNumbers& loaded() { return loaded_; }
   /// Ends the connection, whoever still keeps it.

@@ -21,6 +21,7 @@
 #include "client/node_address.hpp"
 #include "client/one_sided_caller.hpp"
 #include "client/remote_pipeline.hpp"
+#include "client/result_buffers.hpp"
 
 namespace espalier::client {
 
@@ -32,6 +33,7 @@ struct RemoteSession {
   RemoteRequests requests;
   OneSidedCaller one_sided;  // used only if the store asks for that access
   LandingWriter landing;     // of many rows
+  ResultBuffers results;     // of queries
   bool busy = false;
   bool spoiled = false;  // an answer may still come that nobody waits for: not to be used again
 };

@@ -351,7 +351,11 @@ bool RemoteRequests::cancel_begun() {
   Outgoing cancel;
   cancel.offload = wire::OffloadId::cancel;
   cancel.argument = begun_tag();
-  if (!rings_.send(cancel, begun_tag() - 1)) return false;
+  return send_aside(cancel);
+}
+
+bool RemoteRequests::send_aside(const Outgoing& request) {
+  if (!rings_.send(request, begun_tag() - 1)) return false;
   rings_.ring();
   return true;
 }

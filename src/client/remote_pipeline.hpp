@@ -84,6 +84,8 @@ class RemoteRequests {
   /// Tells the node that no more is wanted; the last piece is still to come. False: it cannot be
   /// sent now, and everything comes.
   bool cancel_begun();
+  /// Sends a message besides, whose answer nobody wants. False: it cannot be sent now.
+  bool send_aside(const Outgoing& request);
   [[nodiscard]] static bool is_last(const Incoming& piece) {
     return piece.header.kind != static_cast<std::uint8_t>(wire::ResponseKind::chunk);
   }

@@ -58,6 +58,9 @@ TableResult<std::unique_ptr<TableRun>> RemoteRun::begin(HeldSession session, std
     secrets.emplace(*std::move(made));
     request.key = secrets->key();
   }
+  const bool offered = limits.into_buffers &&
+                       session->results.offer(session->requests, session->rings->connection());
+  if (offered) request.argument = wire::kQueryIntoBuffers;
   if (!session->requests.begin(request)) return refuse_table({Code::connection_lost, 0, 0});
   return std::unique_ptr<TableRun>(
       new RemoteRun(std::move(session), row_bytes, limits, std::move(secrets)));
@@ -73,7 +76,7 @@ TableResult<std::unique_ptr<TableRun>> RemoteRun::begin(HeldSession session,
 }
 
 std::uint64_t RemoteRun::look_again_ns() const {
-  if (!limits_.stop.stop_possible()) return limits_.deadline_ns;
+  if (!limits_.stop.stop_possible() && read_.empty()) return limits_.deadline_ns;
   return std::min(limits_.deadline_ns, base::monotonic_ns() + kLookNs);
 }
 
@@ -84,17 +87,46 @@ RemoteRun::Piece RemoteRun::next() {
       return std::unexpected(*std::move(reached));
     }
     RemoteRequests& requests = (*session_)->requests;
+    read_.give_back(requests);
     const auto piece = requests.take_piece();
     if (!piece) {
       if (requests.wait_piece(look_again_ns())) continue;
       session_.reset();
       return refuse_table({Code::connection_lost, 0, 0});
     }
+    may_change_ = false;
     if (RemoteRequests::is_last(*piece)) return finish(*piece);
-    const auto kind = static_cast<wire::ChunkKind>(piece->header.flags & wire::kChunkBits);
-    if (kind == wire::ChunkKind::rows && !piece->payload.empty()) return rows_of(piece->payload);
+    const Piece rows = take(*piece);
+    if (!rows || !rows->empty()) return rows;
   }
   return std::span<const std::byte>();
+}
+
+/// The rows of a chunk; none: it is of a kind that is not known here.
+RemoteRun::Piece RemoteRun::take(const Incoming& piece) {
+  const auto kind = static_cast<wire::ChunkKind>(piece.header.flags & wire::kChunkBits);
+  if (kind == wire::ChunkKind::rows && !piece.payload.empty()) return rows_of(piece.payload);
+  if (kind == wire::ChunkKind::placed) return placed_rows(piece.payload);
+  return std::span<const std::byte>();
+}
+
+// The buffer goes back with the next piece, for until then the caller has its rows.
+RemoteRun::Piece RemoteRun::placed_rows(std::string_view payload) {
+  wire::ResultPlace place{};
+  std::optional<std::span<const std::byte>> rows;
+  if (payload.size() == sizeof place) {
+    std::memcpy(&place, payload.data(), sizeof place);
+    rows = (*session_)->results.find(place);
+  }
+  if (!rows || rows->empty()) {
+    cancel();
+    return nonsense("the node says that rows lie where there is no buffer");
+  }
+  buffer_bytes_ += rows->size();
+  if ((place.flags & wire::kBufferFull) != 0) read_.add(place.buffer);
+  const Piece taken = rows_of(text_of(*rows));
+  may_change_ = taken && taken->data() == rows->data();
+  return taken;
 }
 
 std::optional<std::string_view> RemoteRun::take_numbers(const Incoming& last) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "client/remote.hpp"
+#include "client/result_buffers.hpp"
 #include "client/run_secrets.hpp"
 #include "client/tables.hpp"
 
@@ -56,6 +57,8 @@ class RemoteRun final : public TableRun {
     if (session_) cancel();
   }
   [[nodiscard]] wire::QueryNumbers numbers() const override { return numbers_; }
+  [[nodiscard]] bool may_change() const override { return may_change_; }
+  [[nodiscard]] std::uint64_t buffer_bytes() const override { return buffer_bytes_; }
 
  private:
   using Piece = TableResult<std::span<const std::byte>>;
@@ -66,6 +69,8 @@ class RemoteRun final : public TableRun {
         row_bytes_(row_bytes),
         limits_(limits),
         secrets_(std::move(secrets)) {}
+  Piece take(const Incoming& piece);
+  Piece placed_rows(std::string_view payload);
   [[nodiscard]] std::uint64_t look_again_ns() const;
   Piece finish(const Incoming& last);
   /// The numbers of the last message, and the rows behind them; nothing: it has none.
@@ -80,6 +85,9 @@ class RemoteRun final : public TableRun {
   const RunLimits limits_;
   std::optional<RunSecrets> secrets_;
   std::vector<std::byte> copy_;  // of rows that did not lie well, or came encrypted
+  bool may_change_ = false;      // the rows of the last piece lie in a buffer
+  std::uint64_t buffer_bytes_ = 0;
+  ReadBuffers read_;  // with the last piece
   wire::QueryNumbers numbers_{};
 };
 

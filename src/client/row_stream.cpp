@@ -43,9 +43,15 @@ TableResult<bool> RowStreamImpl::pull(std::vector<std::byte>& rows) {
     }
     const bool last = came->empty();
     if (!last) {
-      const std::size_t taken = merge_.take(*came) * query_->pipeline.result.row_bytes();
+      std::span<const std::byte> some = *came;
+      // Merging reads them more than once.
+      if (run_->may_change() && !merge_.is_streaming()) {
+        copy_.assign(some.begin(), some.end());
+        some = copy_;
+      }
+      const std::size_t taken = merge_.take(some) * query_->pipeline.result.row_bytes();
       if (merge_.is_streaming()) {
-        rows.insert(rows.end(), came->begin(), came->begin() + static_cast<std::ptrdiff_t>(taken));
+        rows.insert(rows.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(taken));
       }
     }
     // What comes behind the limit changes nothing.

@@ -42,6 +42,7 @@ class RowStreamImpl {
   const std::shared_ptr<const WrittenQuery> query_;
   table::ResultMerge merge_;
   std::unique_ptr<TableRun> run_;  // null: it has ended
+  std::vector<std::byte> copy_;    // of rows that may change
   wire::QueryNumbers numbers_{};
   std::optional<TableError> error_;
   std::size_t groups_taken_ = 0;

@@ -76,9 +76,14 @@ TableResult<wire::QueryNumbers> TableImpl::run(std::span<const std::byte> pipeli
   limits.keys = keys;
   const auto run = begin(pipeline, result_row_bytes, limits);
   if (!run) return std::unexpected(run.error());
+  std::vector<std::byte> copy;
   for (;;) {
-    const auto rows = (*run)->next();
+    auto rows = (*run)->next();
     if (!rows) return std::unexpected(rows.error());
+    if ((*run)->may_change()) {
+      copy.assign(rows->begin(), rows->end());
+      *rows = copy;
+    }
     if (!rows->empty() && sink(*rows)) continue;
     (*run)->end();
     return (*run)->numbers();

@@ -62,6 +62,8 @@ struct RunLimits {
   std::stop_token stop{};
   /// It ends before the call that begins it returns, so it needs no connection of its own.
   bool within_call = false;
+  /// Rows may be written into memory here, where the node can; else they come by chunks.
+  bool into_buffers = true;
   UserKeys keys{};
 
   /// Why it is to end now, if it is.
@@ -84,6 +86,11 @@ class TableRun : public Interface {
   virtual void end() = 0;
   /// Complete once it has ended.
   [[nodiscard]] virtual wire::QueryNumbers numbers() const = 0;
+  /// Whether those rows lie where a node can write: then each byte of them is to be read once, and
+  /// what was found there to be used.
+  [[nodiscard]] virtual bool may_change() const { return false; }
+  /// Bytes of rows that came in memory which the node wrote.
+  [[nodiscard]] virtual std::uint64_t buffer_bytes() const { return 0; }
 };
 
 /// A pipeline that is kept beside its table for as long as this lives.
@@ -93,7 +100,8 @@ class TableImpl : public Interface {
  public:
   /// Bytes of rows that one append may have.
   static constexpr std::size_t kAppendBytesMax = wire::kMessageBytesMax - wire::kRequestHeaderBytes;
-  /// Takes rows of a result, whole ones, aligned to 8; false: no more are wanted.
+  /// Takes rows of a result, whole ones, aligned to 8, which nobody else changes; false: no more
+  /// are wanted.
   using RowSink = std::function<bool(std::span<const std::byte> rows)>;
 
   TableImpl(std::string name, table::Schema schema, std::optional<table::SaltBytes> salt = {})

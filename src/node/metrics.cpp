@@ -196,6 +196,9 @@ constexpr Metric kMetrics[] = {
     {"espalier_queries_refused_total", "counter", "",
      "Queries that never began: there was no such table, or no place to run or wait.",
      of_queries<&wire::QueryTotals::refused>},
+    {"espalier_result_buffer_bytes_total", "counter", "",
+     "Bytes of results that were written into memory of clients.",
+     of_node<&NodeNumbers::result_buffer_bytes>},
 
     {"espalier_objects", "gauge", "kind", "Objects that have a name.", objects},
     {"espalier_memory_taken_bytes", "gauge", "", "Memory that all objects take together.",

@@ -58,6 +58,7 @@ struct NodeNumbers {
   std::vector<MapNumbers> maps;
   std::vector<TableNumbers> tables;
   wire::QueryTotals queries{};  ///< of all tables, those that are gone too
+  std::uint64_t result_buffer_bytes = 0;  ///< of results, written into buffers of clients
   wire::HelperTotals helpers{};
   std::uint64_t refused = 0;
   std::uint64_t connections_refused = 0;

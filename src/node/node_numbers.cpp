@@ -97,6 +97,7 @@ void add_tables(NodeNumbers& numbers, const Node& node) {
           counts.rows_sent.load(kRelaxed), counts.bytes_sent.load(kRelaxed)}});
   }
   numbers.queries = totals_of(node.services().query_counts);
+  numbers.result_buffer_bytes = node.services().result_buffer_bytes.load(kRelaxed);
 }
 
 void add_helpers(NodeNumbers& numbers, const Node& node) {

@@ -40,6 +40,7 @@ constexpr std::pair<std::uint64_t Header::*, std::uint64_t NodeNumbers::*> kSame
     {&Header::leased_bytes, &NodeNumbers::leased_bytes},
     {&Header::dropped_maps, &NodeNumbers::dropped_maps},
     {&Header::dropped_bytes, &NodeNumbers::dropped_bytes},
+    {&Header::result_buffer_bytes, &NodeNumbers::result_buffer_bytes},
 };
 
 Header header_of(const NodeNumbers& numbers) {

@@ -62,6 +62,8 @@ class Call {
   [[nodiscard]] bool at_snapshot() const { return (request_.header.ring & wire::kAtSnapshot) != 0; }
   [[nodiscard]] std::uint32_t map_number() const { return request_.header.map; }
   [[nodiscard]] Connection& connection() { return *request_.connection; }
+  /// That of its answer.
+  [[nodiscard]] std::uint32_t response_ring() const { return request_.ring(); }
 
   // --- what it works on --------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@
 #include "offload/loaded_pipelines.hpp"
 #include "offload/one_sided_host.hpp"
 #include "offload/request.hpp"
+#include "offload/result_host.hpp"
 #include "offload/snapshot.hpp"
 #include "rings/message_reader.hpp"
 #include "rings/response_ring.hpp"
@@ -77,6 +78,8 @@ class Connection {
   std::unique_ptr<OneSidedHost> one_sided;
   /// What it may write by itself; null: nothing.
   std::unique_ptr<LandingHost> landing;
+  /// Where results are written that it wants so; null: nowhere.
+  std::unique_ptr<ResultHost> results;
   ClientId helper_client = kNodeClient;  // of the jobs of its requests; the node's: none was made
   int owner_number = -1;                 // by which whoever handed it over knows it
 

@@ -52,6 +52,11 @@ std::uint32_t most_receives(const FabricClientsOptions& options) {
   return kReceives + 2 * most_sessions(options) + kRefusedMax + 1;  // one who is about to come
 }
 
+// Beside the posts of rings, of which they take none.
+std::uint32_t most_result_writes(const FabricClientsOptions& options) {
+  return static_cast<std::uint32_t>(ResultHost::kWritesMax) * most_sessions(options);
+}
+
 bool all_zero(const wire::LinkToken& token) { return token[0] == 0 && token[1] == 0; }
 
 std::uint32_t slots_of_log2(std::uint8_t log2, std::uint32_t most) {
@@ -69,7 +74,8 @@ FabricClients::FabricClients(std::unique_ptr<fabric::Endpoint> endpoint, Service
       scheduler_(scheduler),
       doorbells_(doorbells),
       options_(std::move(options)),
-      completions_(*endpoint_, most_receives(options_) + options_.posts_max),
+      completions_(*endpoint_,
+                   most_receives(options_) + options_.posts_max + most_result_writes(options_)),
       receives_(completions_, most_receives(options_)) {
   // Keys that sessions share are known to transports of packets alone.
   if (options_.one_sided && endpoint_->properties().transport == "roce") {
@@ -187,7 +193,12 @@ void FabricClients::take(const Completion& completion) {
                        completion.opcode == fabric::Opcode::receive_write;
   if (!receive) {
     if (session == nullptr) return;
-    session->connection->link()->completed(completion);
+    Connection& connection = *session->connection;
+    if (ResultHost::is_of_result(completion)) {
+      connection.results->completed(completion);
+    } else {
+      connection.link()->completed(completion);
+    }
     if (completion.status == fabric::Status::success && std::exchange(session->asked, false)) {
       counts_.answered.fetch_add(1, std::memory_order_relaxed);
     }
@@ -227,6 +238,7 @@ void FabricClients::activate(Session& session) {
 bool FabricClients::has_more(const Session& session) const {
   Connection& connection = *session.connection;
   return connection.in_flight != 0 || connection.backlogged || connection.link()->busy() ||
+         connection.results->writes() != 0 ||
          connection.link()->delivered_behind(0, connection.requests.slots().head());
 }
 
@@ -343,6 +355,7 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
     session->connection->one_sided = std::make_unique<OneSidedHost>(
         services_.store, endpoint_->regions(), session->domain, number, index_.get());
   }
+  session->connection->results = std::make_unique<ResultHost>(layout.response_rings);
   // A peer that is told that its WRITEs are done relies on their being there for us to read.
   if (endpoint_->properties().write_is_placed) {
     session->connection->landing = std::make_unique<LandingHost>(
@@ -404,6 +417,7 @@ Result<void> FabricClients::attach(Session& session, const fabric::ConnectReques
   session.completions_before_close = 0;
   session.heard_ns = options_.now_ns();
   by_pair_.insert_or_assign(session.pair->number(), Numbered{&session, next_before});
+  connection.results->attach(*session.pair);  // before its rings tell of what is written
   connection.link()->attach(*session.pair,
                             {static_cast<wire::LinkWay>(hello.way), hello.key, hello.base});
   activate(session);
@@ -535,6 +549,7 @@ void FabricClients::lose(Session& session) {
   by_pair_.erase(session.pair->number());
   session.pair->close();
   session.pair.reset();
+  session.connection->results->detach();
   session.region.revoke();
   session.lost_ns = options_.now_ns();
 }

@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "offload/helper_job.hpp"
 #include "offload/query_limits.hpp"
@@ -58,6 +59,17 @@ class QueryRun {
   [[nodiscard]] std::span<const std::byte> staged() const {
     return run_ ? run_->rows() : std::span<const std::byte>();
   }
+  /// The memory of the stage, to be taken for another one; see StagedRun::stage().
+  /// Requires: it holds rows.
+  [[nodiscard]] std::vector<std::byte>& stage() { return run_->stage(); }
+  /// How much it holds at most. Requires: the same.
+  [[nodiscard]] std::size_t stage_bytes() const { return run_->stage_bytes(); }
+  /// Whether rows may go into memory that others change. Requires: the same.
+  [[nodiscard]] bool only_stores() const { return run_->only_stores() && !result_cipher_; }
+  /// See StagedRun::write_into(). Requires: the same; the stage was cleared.
+  void write_into(std::span<std::byte> memory) { run_->write_into(memory); }
+  /// Whether that is where rows go.
+  [[nodiscard]] bool writes_into_memory() const { return run_ && run_->writes_into_memory(); }
   /// The rows of the stage were sent.
   void clear_stage() {
     if (run_) run_->clear();

@@ -75,8 +75,10 @@ std::span<const Offload> counter_offloads();
 std::span<const Offload> node_offloads();
 std::span<const Offload> one_sided_offloads();
 std::span<const Offload> table_offloads();
+std::span<const Offload> query_offloads();
 std::span<const Offload> table_read_offloads();
 std::span<const Offload> pipeline_offloads();
 std::span<const Offload> landing_offloads();
+std::span<const Offload> result_offloads();
 
 }  // namespace espalier::offload

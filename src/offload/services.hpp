@@ -14,6 +14,7 @@
 #include "base/sequencers.hpp"
 #include "offload/helper_pool.hpp"
 #include "offload/query_limits.hpp"
+#include "offload/reader_wait.hpp"
 #include "offload/registry.hpp"
 #include "regex/regex_cache.hpp"
 #include "rings/message_budget.hpp"
@@ -69,6 +70,10 @@ struct Services {
   base::Sequencers sequencers;
   NumbersSource numbers;
   QueryLimits queries;
+  /// A query whose client takes nothing for so long ends.
+  std::atomic<std::uint64_t> reader_timeout_ns{ReaderWait::kTimeoutNs};
+  /// Bytes of results that were written into buffers of clients.
+  std::atomic<std::uint64_t> result_buffer_bytes{0};
   table::QueryCounts query_counts;  // of all tables
   regex::RegexCache regexes;
   HelperPool helpers;

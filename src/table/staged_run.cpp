@@ -18,9 +18,21 @@ constexpr std::uint64_t kSearchNs = 50'000;
 
 }  // namespace
 
+namespace {
+
+// A null is told by setting a bit of a byte that other columns have bits in.
+bool has_nulls(const Schema& result) {
+  return std::ranges::any_of(result.columns(),
+                             [](const Column& column) { return column.nullable; });
+}
+
+}  // namespace
+
 StagedRun::StagedRun(Pipeline pipeline, RowSource& source, const RunOptions& options)
     : program_(std::move(pipeline)),
-      stage_(std::max<std::size_t>(kStageBytes, program_.pipeline().result.row_bytes())),
+      only_stores_(!has_nulls(program_.pipeline().result)),
+      stage_bytes_(std::max<std::size_t>(kStageBytes, program_.pipeline().result.row_bytes())),
+      stage_(stage_bytes_),
       run_(program_, source, sink_, options) {}
 
 std::uint32_t StagedRun::step_rows() const {
@@ -37,6 +49,8 @@ void StagedRun::measure(std::uint64_t rows, std::uint64_t ns) {
 }
 
 RunState StagedRun::step(std::uint32_t rows_max) {
+  if (into_.empty() && stage_.size() != stage_bytes_)
+    stage_ = std::vector<std::byte>(stage_bytes_);  // it was taken
   const std::uint64_t rows_before = run_.numbers().rows_read;
   const base::Stopwatch watch;
   const RunState state = run_.step(rows_max);

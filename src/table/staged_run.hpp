@@ -44,16 +44,28 @@ class StagedRun {
   /// patterns' doing.
   [[nodiscard]] std::uint32_t step_rows() const;
 
+  /// Rows go there from now on, and no more into the stage; none: into the stage again. Aligned to
+  /// 8; it is never read. Requires: only_stores(), the stage was taken; until the next call it is
+  /// there.
+  void write_into(std::span<std::byte> memory) { into_ = memory; }
+  /// Whether rows can go into memory that others change: nothing of them is read again.
+  [[nodiscard]] bool only_stores() const { return only_stores_; }
+  [[nodiscard]] bool writes_into_memory() const { return !into_.empty(); }
+
   /// What the stage holds.
-  [[nodiscard]] std::span<const std::byte> rows() const { return std::span(stage_).first(used_); }
+  [[nodiscard]] std::span<const std::byte> rows() const { return place().first(used_); }
   /// Its end, behind `from` bytes, to be changed in place.
   [[nodiscard]] std::span<std::byte> rows_behind(std::size_t from) {
-    return std::span(stage_).first(used_).subspan(from);
+    return place().first(used_).subspan(from);
   }
   /// Bytes of rows that were taken before.
   [[nodiscard]] std::uint64_t bytes_taken() const { return bytes_sent_; }
   /// The stage was taken.
   void clear();
+  /// The stage itself, its rows in front, to be taken for another one, perhaps an empty one, before
+  /// clear(): where rows are to stay as they are while the run goes on.
+  [[nodiscard]] std::vector<std::byte>& stage() { return stage_; }
+  [[nodiscard]] std::size_t stage_bytes() const { return stage_bytes_; }
   [[nodiscard]] const Pipeline& pipeline() const { return program_.pipeline(); }
   /// Requires: step() said that it failed.
   [[nodiscard]] const RunError& error() const { return run_.error(); }
@@ -64,7 +76,7 @@ class StagedRun {
   class Stage final : public RowSink {
    public:
     explicit Stage(StagedRun& run) : run_(run) {}
-    std::span<std::byte> room() override { return std::span(run_.stage_).subspan(run_.used_); }
+    std::span<std::byte> room() override { return run_.place().subspan(run_.used_); }
     void commit(std::size_t, std::size_t bytes) override { run_.used_ += bytes; }
 
    private:
@@ -72,9 +84,16 @@ class StagedRun {
   };
 
   void measure(std::uint64_t rows, std::uint64_t ns);
+  [[nodiscard]] std::span<const std::byte> place() const {
+    return into_.empty() ? std::span(stage_) : std::span<const std::byte>(into_);
+  }
+  [[nodiscard]] std::span<std::byte> place() { return into_.empty() ? std::span(stage_) : into_; }
 
   const BatchProgram program_;
+  const bool only_stores_;
+  const std::size_t stage_bytes_;
   std::vector<std::byte> stage_;
+  std::span<std::byte> into_;  // in place of it; empty: none
   std::size_t used_ = 0;
   Stage sink_{*this};
   BatchRun run_;

@@ -54,7 +54,7 @@ enum class OffloadId : std::uint8_t {
   table_read = 30,       // map: the table's id; payload: RowsWanted
   one_sided_table = 31,  // map: the table's id; answers fields of wire/one_sided.hpp
   table_append = 32,     // map: the table's id; payload: rows; key: 8 bytes, a reservation
-  table_query = 33,      // map: the table's id; payload: pipeline; key: RunKeys
+  table_query = 33,      // map: the table's id; payload: pipeline; key: RunKeys; argument: flags
   table_reserve = 34,    // map: the table's id; argument: rows
   landing_open = 35,     // payload: 8 bytes, how many may be written; answers a LandingGrant
   landing_close = 36,    // payload: 8 bytes, the window
@@ -63,8 +63,10 @@ enum class OffloadId : std::uint8_t {
   pipeline_load = 40,    // map: the table's id; payload: pipeline; answers its number
   pipeline_drop = 41,    // payload: numbers of pipelines, 8 bytes each
   index_counts = 43,     // map: the map; argument: how many; answers rows of LeafCount
+  result_open = 44,      // payload: ResultOffer; of the response ring of its answer
+  result_return = 45,    // payload: numbers of buffers, 4 bytes each; likewise
 };
-inline constexpr std::uint32_t kOffloadIds = 44;
+inline constexpr std::uint32_t kOffloadIds = 46;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;
@@ -116,8 +118,9 @@ enum class ResponseKind : std::uint8_t {
 
 /// What a chunk is made of: in the bits of `flags` that kChunkBits has.
 enum class ChunkKind : std::uint8_t {
-  items = 0,      // each an ItemHeader, its key, its value
-  rows = 1 << 4,  // of a table, or of a query's result
+  items = 0,        // each an ItemHeader, its key, its value
+  rows = 1 << 4,    // of a table, or of a query's result
+  placed = 2 << 4,  // a ResultPlace: rows of a result, which were written into a buffer
 };
 
 ///   0          4       8     12     13      14     16        24             32

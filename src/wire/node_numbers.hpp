@@ -78,9 +78,10 @@ struct NodeNumbersHeader {
   std::uint32_t maps;
   std::uint32_t tables;
   std::uint32_t holders;
-  std::uint32_t reserved[2];
+  std::uint64_t result_buffer_bytes;  // of results, that were written into buffers of clients
 };
 static_assert(sizeof(NodeNumbersHeader) == 304);
+static_assert(offsetof(NodeNumbersHeader, result_buffer_bytes) == 296);
 static_assert(offsetof(NodeNumbersHeader, queries) == 160);
 static_assert(offsetof(NodeNumbersHeader, version_bytes) == 272);
 static_assert(std::has_unique_object_representations_v<NodeNumbersHeader>);

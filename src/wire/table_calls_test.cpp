@@ -7,11 +7,23 @@
 #include <string>
 
 #include "base/bytes.hpp"
+#include "wire/message.hpp"
+#include "wire/result_buffers.hpp"
 
 namespace espalier::wire {
 namespace {
 
 using base::bytes_of;
+
+TEST(ResultBuffers, FieldsLieWhereTheDocumentDrawsThem) {
+  const ResultOffer offer{0x0102030405060708, 0x0A0B, 3, 0x0C0D0E0F, 0};
+  EXPECT_EQ(bytes_of(offer), std::string("\x08\x07\x06\x05\x04\x03\x02\x01\x0B\x0A\0\0\x03\0\0\0"
+                                         "\x0F\x0E\x0D\x0C\0\0\0\0",
+                                         24));
+  const ResultPlace place{1, 0x0200, 0x0304, kBufferFull};
+  EXPECT_EQ(bytes_of(place), std::string("\x01\0\0\0\0\x02\0\0\x04\x03\0\0\x01\0\0\0", 16));
+  EXPECT_EQ(static_cast<int>(ChunkKind::placed), 0x20);
+}
 
 TEST(TableCalls, FieldsLieWhereTheDocumentDrawsThem) {
   TableFacts facts{};

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queries of tables: a pipeline that helpers run beside the memory, whose rows go by chunks or into
+// buffers of the client's.
+#include <cstring>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/clock.hpp"
+#include "offload/call.hpp"
+#include "offload/connection.hpp"
+#include "offload/counted_query.hpp"
+#include "offload/payload_reader.hpp"
+#include "offload/query_run.hpp"
+#include "offload/reader_wait.hpp"
+#include "offload/result_host.hpp"
+#include "table/loaded_pipeline.hpp"
+#include "table/table.hpp"
+#include "wire/table_calls.hpp"
+
+namespace espalier::offload {
+namespace {
+
+constexpr std::uint64_t kPlaceNs = 1'000'000;  // between two looks for a place to run
+
+struct QueryState {
+  std::vector<std::byte> message;  // of a loaded pipeline, with this run's constants
+  std::optional<SecretKeys> keys;  // until it runs
+  QueryLimits::Place running;      // outlives the run
+  QueryLimits::Place waiting;
+  CountedQuery counted;
+  std::unique_ptr<QueryRun> run;
+  std::shared_ptr<ResultSet> buffers;   // null: rows go by chunks
+  std::optional<ResultWriter> results;  // since the first rows were written there
+  ReaderWait reader;
+};
+
+Next answer_query(Call& call, QueryState& state, std::string_view rows) {
+  const QueryRun& run = *state.run;
+  wire::QueryNumbers numbers = run.numbers();
+  state.counted.read(numbers);
+  if (run.failure()) {
+    state.counted.fail();
+    return call.fail(run.failure()->error, run.failure()->words);
+  }
+  numbers.bytes_sent += rows.size();
+  state.counted.sent(numbers);
+  wire::ResponseHeader header{};
+  header.version = numbers.rows_sent;
+  return call.answer(header, {base::bytes_of(numbers), rows});
+}
+
+struct RunRefusal {
+  Error error;
+  std::string words;
+};
+
+/// The pipeline that a run of a loaded one means.
+std::expected<std::vector<std::byte>, RunRefusal> message_of_run(
+    const LoadedPipelines& loaded, std::uint32_t table, std::span<const std::byte> payload) {
+  const auto refuse = [](Code code, std::string words) {
+    return std::unexpected(RunRefusal{{code, 0, 0}, std::move(words)});
+  };
+  auto run = table::decode_loaded_run(payload);
+  if (!run) return refuse(Code::invalid_argument, run.error().message());
+  const auto kept = loaded.find(run->pipeline);
+  if (!kept) {
+    return refuse(Code::not_found, "this session keeps no pipeline of the number " +
+                                       std::to_string(run->pipeline) + ": load it again");
+  }
+  if (kept->table != table) {
+    return refuse(Code::invalid_argument, "the pipeline was loaded for another table");
+  }
+  auto message = table::with_constants(kept->message, std::move(run->constants));
+  if (!message) return refuse(Code::invalid_argument, message.error().message());
+  return *std::move(message);
+}
+
+// The buffers of the request's response ring, where it wants its rows there.
+std::optional<RunRefusal> take_buffers(Call& call, QueryState& state) {
+  if (call.argument() == 0) return std::nullopt;
+  if (call.argument() != wire::kQueryIntoBuffers) {
+    return RunRefusal{{Code::invalid_argument, 0, call.argument()}, "an unknown flag"};
+  }
+  const ResultHost* const host = call.connection().results.get();
+  if (host != nullptr) state.buffers = host->find(call.response_ring());
+  if (state.buffers) return std::nullopt;
+  return RunRefusal{{Code::not_found, 0, 0}, "this response ring has no buffers for results"};
+}
+
+// So many queries run, so many wait, and more are refused.
+Next begin_query(Call& call, QueryState& state) {
+  Services& services = call.services();
+  if (const std::string_view key = call.key(); !key.empty() && !state.counted.begun()) {
+    if (key.size() != sizeof(wire::RunKeys)) {
+      call.wipe_key();
+      services.query_counts.refused.fetch_add(1, std::memory_order_relaxed);
+      return call.fail({Code::invalid_argument, 0, 0}, "these bytes are no keys of a run");
+    }
+    auto keys = SecretKeys::make();
+    if (keys) std::memcpy(&**keys, key.data(), key.size());
+    call.wipe_key();
+    if (!keys) {
+      services.query_counts.refused.fetch_add(1, std::memory_order_relaxed);
+      return call.fail(keys.error(), "this node may lock no more memory for keys (RLIMIT_MEMLOCK)");
+    }
+    state.keys.emplace(*std::move(keys));
+  }
+  if (!state.counted.begun()) {
+    auto found = services.catalog().find<table::Table>(call.map_number());
+    if (!found) {
+      services.query_counts.refused.fetch_add(1, std::memory_order_relaxed);
+      return call.fail({Code::not_found, 0, call.map_number()});
+    }
+    state.counted.begin(std::move(found), services.query_counts);
+    if (const auto refusal = take_buffers(call, state)) {
+      state.counted.refuse();
+      return call.fail(refusal->error, refusal->words);
+    }
+  }
+  if (const auto payload = bytes_of_text(call.payload());
+      table::is_loaded_run(payload) && state.message.empty()) {
+    auto message =
+        message_of_run(call.connection().pipelines, state.counted.table()->id(), payload);
+    if (!message) {
+      state.counted.fail();
+      return call.fail(message.error().error, message.error().words);
+    }
+    state.message = *std::move(message);
+  }
+  if (state.counted.table()->dropped()) {
+    state.counted.fail();
+    return call.fail({Code::dropped, 0, 0});
+  }
+  QueryLimits& limits = services.queries;
+  state.running = limits.run();
+  if (!state.running) {
+    if (!state.waiting) state.waiting = limits.wait();
+    if (!state.waiting) {
+      state.counted.refuse();
+      return call.fail({Code::busy, 0, 0});
+    }
+    return call.at(base::monotonic_ns() + kPlaceNs);
+  }
+  state.waiting = {};
+  state.counted.run();
+  const std::string_view pipeline = state.message.empty() ? call.payload() : text_of(state.message);
+  state.run = std::make_unique<QueryRun>(state.counted.table(), pipeline, limits, services.regexes,
+                                         Services::draw(), std::move(state.keys));
+  return call.helper_steps([&run = *state.run](StepContext& context) { return run.step(context); });
+}
+
+Next wait_for_reader(Call& call, QueryState& state, std::uint64_t soon_ns = ReaderWait::kSoonNs) {
+  const std::uint64_t timeout_ns =
+      call.services().reader_timeout_ns.load(std::memory_order_relaxed);
+  if (const auto at_ns = state.reader.next_look(timeout_ns, soon_ns)) return call.at(*at_ns);
+  state.counted.fail();
+  return call.fail({Code::busy, 0, 0}, "no row was taken for 30 seconds: the query has ended");
+}
+
+// Whether the rows of the stage go into a buffer.
+bool goes_into_buffer(Call& call, QueryState& state) {
+  if (!state.buffers || state.results) return state.results.has_value();
+  const std::size_t block = state.run->stage_bytes();
+  // Another query of this ring has them, or a row is longer than each.
+  if (state.buffers->in_use || block > state.buffers->offer.buffer_bytes) {
+    state.buffers.reset();
+    return false;
+  }
+  state.results.emplace(*call.connection().results, state.buffers, block);
+  return true;
+}
+
+Next refuse_buffers(Call& call, QueryState& state) {
+  state.counted.fail();
+  return call.fail({Code::invalid_argument, 0, 0},
+                   "the node may not write into the buffers that were offered for results");
+}
+
+// A block is written first, and the message that tells where comes behind it by the same pair; what
+// was stored into the client's memory is there already. False: not now, or never, if it is broken.
+bool send_placed(Call& call, QueryState& state) {
+  QueryRun& run = *state.run;
+  const std::size_t bytes = run.staged().size();
+  const bool stored = run.writes_into_memory();
+  const auto place =
+      stored ? state.results->close_buffer(bytes) : state.results->write(run.stage(), bytes);
+  if (!place) return false;
+  state.reader.took();
+  call.services().result_buffer_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  call.send_chunk(wire::ChunkKind::placed, {}, {base::bytes_of(*place)});
+  run.clear_stage();
+  if (stored) run.write_into({});
+  state.counted.sent(run.numbers());
+  return true;
+}
+
+// Helpers go on: into a buffer of the client's, where its memory is mapped, else into the stage.
+Next go_on(Call& call, QueryState& state) {
+  QueryRun& run = *state.run;
+  if (state.results && run.only_stores() && state.results->maps()) {
+    const std::span<std::byte> room = state.results->open_buffer();
+    if (room.empty()) return wait_for_reader(call, state, ReaderWait::kVerySoonNs);
+    state.reader.took();
+    run.write_into(room);
+  }
+  return call.helper_steps([&run](StepContext& context) { return run.step(context); });
+}
+
+Next send_rows(Call& call, QueryState& state, std::string_view rows) {
+  const bool placed = goes_into_buffer(call, state);
+  if (call.has_deferred() ||
+      !call.response_fits(placed ? sizeof(wire::ResultPlace) : rows.size())) {
+    return wait_for_reader(call, state);
+  }
+  if (placed) {
+    if (state.results->broken()) return refuse_buffers(call, state);
+    if (!send_placed(call, state)) return wait_for_reader(call, state, ReaderWait::kVerySoonNs);
+    return go_on(call, state);
+  }
+  state.reader.took();
+  call.send_chunk(wire::ChunkKind::rows, {}, {rows});
+  state.run->clear_stage();
+  state.counted.sent(state.run->numbers());
+  return go_on(call, state);
+}
+
+// The last rows come with the answer, but for those that are in a buffer already.
+Next end_query(Call& call, QueryState& state, std::string_view rows) {
+  const QueryRun& run = *state.run;
+  if (!call.response_fits(rows.size() + sizeof(wire::QueryNumbers))) {
+    return wait_for_reader(call, state);
+  }
+  if (run.writes_into_memory() && !rows.empty() && !run.failure()) {
+    if (call.has_deferred()) return wait_for_reader(call, state);
+    if (!send_placed(call, state)) return refuse_buffers(call, state);
+    rows = {};
+  }
+  if (state.results && state.results->broken()) return refuse_buffers(call, state);
+  return answer_query(call, state, rows);
+}
+
+// By turns: helpers fill the stage, or a buffer, and the scheduler sends it once the client has
+// taken what was sent before, or has a buffer to write into.
+Next table_query(Call& call) {
+  QueryState& state = call.state<QueryState>();
+  if (!state.run) return begin_query(call, state);
+  QueryRun& run = *state.run;
+  state.counted.read(run.numbers());
+  if (run.cancelled()) run.clear_stage();
+  const std::string_view rows = text_of(run.staged());
+  if (run.ended() || run.cancelled()) return end_query(call, state, rows);
+  return rows.empty() ? go_on(call, state) : send_rows(call, state, rows);
+}
+
+void cancel_query(Call& call) {
+  if (QueryState* const state = call.find_state<QueryState>(); state && state->run) {
+    state->run->cancel();
+  }
+}
+
+const Offload kOffloads[] = {
+    {.id = wire::OffloadId::table_query,
+     .name = "table_query",
+     .format = "map: the table's id; payload: a pipeline; key: RunKeys, if it needs any; argument: "
+               "1 into buffers",
+     .summary = "runs it beside the memory; chunks of result rows, then QueryNumbers and the last "
+                "rows",
+     .right = Right::read,
+     .limits = {.key_bytes_max = sizeof(wire::RunKeys),
+                .payload_bytes_max = wire::kPipelineBytesMax},
+     .step = table_query,
+     .cancel = cancel_query},
+};
+
+}  // namespace
+
+std::span<const Offload> query_offloads() { return kOffloads; }
+
+}  // namespace espalier::offload
