@@ -17,8 +17,9 @@ using wire::ExpressionKind;
 
 constexpr std::array<std::string_view, 8> kExperiments{"response", "project", "select",  "distinct",
                                                        "group",    "regex",   "decrypt", "clients"};
-constexpr std::array<std::string_view, 10> kTargets{"read", "copy", "stage", "scalar", "absl",
-                                                    "re2",  "evp",  "local", "remote", "pull"};
+constexpr std::array<std::string_view, 12> kTargets{"read",   "copy", "stage",  "scalar",
+                                                    "absl",   "re2",  "evp",    "local",
+                                                    "remote", "pull", "chunks", "buffers"};
 constexpr std::string_view kPushed = "pushed";
 
 std::size_t column_of_groups(std::uint64_t groups) {

@@ -12,6 +12,8 @@
 //   remote   a process works it out, keeps the result, then sends it by a socket      [RCPU]
 //   pull     every row is read from a node, and the work done at the client
 //   pushed   a node works it out and streams what remains                             [FV]
+//   chunks   what remains comes to the client by messages, who only counts it (project, select)
+//   buffers  the same, written into the client's memory (shm)
 //
 //   response  all columns of few rows: how long an answer takes               [Farview Fig. 6]
 //   project   three columns of long rows, by lines and by rows                [Farview Fig. 7]
@@ -51,7 +53,7 @@ std::vector<TableQuery> table_queries(const TableOptions& options, std::string_v
 
 /// Points of the targets read, copy, stage, scalar, absl, re2 and evp.
 std::vector<MeasuredPoint> stage_points(const TableOptions& options, std::string_view experiment);
-/// Points of the targets local, remote, pull and pushed.
+/// Points of the targets local, remote, pull, pushed, chunks and buffers.
 std::vector<MeasuredPoint> way_points(const TableOptions& options, std::string_view experiment);
 /// The points of --experiment clients.
 std::vector<MeasuredPoint> client_points(const TableOptions& options);

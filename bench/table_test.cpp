@@ -45,12 +45,25 @@ std::set<std::string> targets_of(const PointLines& lines) {
 // That all ways give the same rows is looked at by the run itself (result_hashes_equal).
 
 TEST(RunTable, SelectsInEveryWay) {
-  const PointLines lines = run(tiny("select"));
-  EXPECT_EQ(targets_of(lines), (std::set<std::string>{"read", "copy", "stage", "scalar", "local",
-                                                      "remote", "pull", "pushed"}));
+  TableOptions options = tiny("select");
+  options.transports.push_back(NodeTransport::shm);
+  const PointLines lines = run(options);
+  EXPECT_EQ(targets_of(lines),
+            (std::set<std::string>{"read", "copy", "stage", "scalar", "local", "remote", "pull",
+                                   "pushed", "chunks", "buffers"}));
   for (const Json& line : lines.runs) {
     if (line.value("percent", 0) != 100) continue;
     EXPECT_EQ(line.at("result_rows"), 16384) << line;
+  }
+  for (const Json& line : lines.runs_with("target", "chunks")) {
+    EXPECT_EQ(line.at("buffer_bytes_per_op"), 0) << line;
+  }
+  for (const Json& line : lines.runs_with("target", "buffers")) {
+    EXPECT_EQ(line.at("transport"), "shm") << line;
+    EXPECT_LE(line.at("buffer_bytes_per_op"), line.at("bytes_per_op")) << line;
+    // All but what one stage holds, which comes with the answer.
+    if (line.at("percent") != 100) continue;
+    EXPECT_GT(line.at("buffer_bytes_per_op"), 59) << line;
   }
   for (const Json& line : lines.runs_with("target", "stage")) {
     EXPECT_GT(line.at("of_read"), 0) << line;

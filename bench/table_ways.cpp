@@ -190,6 +190,75 @@ PointSample measure_way(const TableOptions& options, const TableQuery& query, co
   return sample;
 }
 
+/// What comes of a query while nothing is done with it but counting.
+struct Arrival {
+  wire::QueryNumbers numbers{};
+  std::uint64_t rows = 0;
+  std::uint64_t hash = 0;
+  std::uint64_t buffer_bytes = 0;
+};
+
+Arrival await_rows(TableClient& at, std::span<const std::byte> message, std::size_t row_bytes,
+                   bool into_buffers, bool looks) {
+  client::RunLimits limits;
+  limits.within_call = true;
+  limits.into_buffers = into_buffers;
+  const auto run = at.table->begin(message, row_bytes, limits);
+  if (!run) throw std::runtime_error(espalier::message(run.error()));
+  Arrival arrival;
+  for (;;) {
+    const auto rows = (*run)->next();
+    if (!rows) throw std::runtime_error(espalier::message(rows.error()));
+    if (rows->empty()) break;
+    arrival.rows += rows->size() / row_bytes;
+    if (looks) arrival.hash += hash_of_rows(*rows, row_bytes);
+  }
+  arrival.numbers = (*run)->numbers();
+  arrival.buffer_bytes = (*run)->buffer_bytes();
+  return arrival;
+}
+
+MeasuredPoint arrival_point(const TableOptions& options, NodeTransport transport,
+                            const TableQuery& query, bool into_buffers) {
+  MeasuredPoint point;
+  point.target = into_buffers ? "buffers" : "chunks";
+  point.workload = query.workload;
+  point.parameters = query.parameters;
+  point.parameters["table_bytes"] = options.table_bytes;
+  point.parameters["transport"] = std::string(name(transport));
+  point.threads = 3;
+  point.answers = point.workload + " " + query.parameters.dump();
+  point.measure = [=] {
+    const auto data = TableData::of(query.spec(options.table_bytes, options.seed));
+    const auto scene = open_scene(data, transport);
+    const auto message = message_of(query);
+    const table::Pipeline pipeline = pipeline_of(message, data->table()->schema());
+    const std::size_t row_bytes = pipeline.result.row_bytes();
+    PointSample sample;
+    run_pinned([&] {
+      // Once with a look at every row, which is not in the rate.
+      const Arrival hashed = await_rows(scene->client, message, row_bytes, into_buffers, true);
+      const base::Stopwatch watch;
+      const Arrival timed = await_rows(scene->client, message, row_bytes, into_buffers, false);
+      sample.took(data->rows(), static_cast<double>(watch.elapsed_ns()) * 1e-9);
+      if (timed.rows != hashed.rows) throw std::runtime_error("two runs give different rows");
+      sample.checksum = hashed.hash;
+      const auto rows = static_cast<double>(data->rows());
+      sample.numbers.emplace_back("result_rows", static_cast<double>(timed.rows));
+      sample.numbers.emplace_back("gb_per_s",
+                                  static_cast<double>(data->bytes()) / sample.seconds * 1e-9);
+      sample.numbers.emplace_back("bytes_per_op",
+                                  static_cast<double>(timed.numbers.bytes_sent) / rows);
+      sample.numbers.emplace_back("buffer_bytes_per_op",
+                                  static_cast<double>(timed.buffer_bytes) / rows);
+      sample.numbers.emplace_back("node_busy_ms",
+                                  static_cast<double>(timed.numbers.busy_ns) * 1e-6);
+    });
+    return sample;
+  };
+  return point;
+}
+
 MeasuredPoint way_point(const TableOptions& options, const std::string& target,
                         const std::string& transport, const TableQuery& query, bool is_short,
                         WayMaker make) {
@@ -211,6 +280,8 @@ MeasuredPoint way_point(const TableOptions& options, const std::string& target,
 std::vector<MeasuredPoint> way_points(const TableOptions& options, std::string_view experiment) {
   std::vector<MeasuredPoint> points;
   const bool is_short = experiment == "response";
+  // Nothing is merged, so that each row comes once.
+  const bool comes_as_it_is = experiment == "project" || experiment == "select";
   const auto wants = [&](std::string_view target) { return is_chosen(options.targets, target); };
   const std::vector<TableQuery> queries = table_queries(options, experiment);
   for (const TableQuery& query : queries) {
@@ -238,6 +309,11 @@ std::vector<MeasuredPoint> way_points(const TableOptions& options, std::string_v
         points.push_back(way_point(options, "pushed", by, query, is_short, [=](const auto& data) {
           return pushed_way(data, transport, message);
         }));
+      }
+      if (!comes_as_it_is) continue;
+      if (wants("chunks")) points.push_back(arrival_point(options, transport, query, false));
+      if (wants("buffers") && transport == NodeTransport::shm) {
+        points.push_back(arrival_point(options, transport, query, true));
       }
     }
   }
