@@ -16,6 +16,7 @@
 #include "bench/run_memory.hpp"
 #include "bench/run_rings.hpp"
 #include "bench/run_rpc.hpp"
+#include "bench/run_sequencer.hpp"
 #include "bench/run_switch.hpp"
 #include "bench/run_table.hpp"
 #include "bench/run_tree.hpp"
@@ -343,6 +344,22 @@ void add_table(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   choose(command, options, output, chosen, run_table);
 }
 
+void add_sequencer(CLI::App& app, const Output& output, cmdline::Action& chosen) {
+  CLI::App& command =
+      *app.add_subcommand("sequencer", "numbers that clients take of one sequencer");
+  const auto options = std::make_shared<SequencerOptions>();
+  add_choices(command, "--form", options->forms, parse_sequencer_form,
+              "rpc, one-sided; both by default");
+  add_choices(command, "--transport", options->transports, parse_node_transport,
+              node_transport_names() + "; to the node; shm,roce-udp by default");
+  add_numbers(command, "--clients", options->clients, "at a time, each a thread; 1,2 by default");
+  add_numbers(command, "--range", options->ranges, "numbers of one request; 1,16 by default");
+  add_number(command, "--node-cores", options->node_cores, "workers of the node");
+  add_number(command, "--ops", options->ops, "requests of all clients");
+  add_point_options(command, *options);
+  choose(command, options, output, chosen, run_sequencer);
+}
+
 void add_fabric(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   CLI::App& command = *app.add_subcommand("fabric", "the verbs, transport by transport");
   const auto options = std::make_shared<FabricOptions>();
@@ -377,6 +394,7 @@ void add_bench_commands(CLI::App& app, const Output& output, cmdline::Action& ch
   add_rpc(app, output, chosen);
   add_table(app, output, chosen);
   add_latency(app, output, chosen);
+  add_sequencer(app, output, chosen);
   add_fabric(app, output, chosen);
 }
 

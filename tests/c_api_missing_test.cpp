@@ -9,6 +9,36 @@ class CApiMissing : public CApi {};
 
 INSTANTIATE_TEST_SUITE_P(At, CApiMissing, ::testing::ValuesIn(kPlaces), way_name);
 
+TEST_P(CApiMissing, RefusesWhatIsMissingOfSequencers) {
+  const espalier_bytes k = b("k");
+  espalier_sequencer* numbers = nullptr;
+  espalier_number_range range{};
+  espalier_sequencer_state state = ESPALIER_SEQUENCER_STATE_INIT;
+  null(espalier_sequencer_create(nullptr, k, 0, &numbers), "store");
+  lies(espalier_sequencer_create(store_, kLie, 0, &numbers), "name");
+  null(espalier_sequencer_create(store_, k, 0, nullptr), "sequencer");
+  null(espalier_sequencer_open(nullptr, k, &numbers), "store");
+  lies(espalier_sequencer_open(store_, kLie, &numbers), "name");
+  null(espalier_sequencer_open(store_, k, nullptr), "sequencer");
+  null(espalier_sequencer_drop(nullptr, k), "store");
+  lies(espalier_sequencer_drop(store_, kLie), "name");
+  null(espalier_sequencer_take(nullptr, 1, &range), "sequencer");
+  null(espalier_sequencer_seal(nullptr, &state), "sequencer");
+  null(espalier_sequencer_advance(nullptr, 0, &state), "sequencer");
+  null(espalier_sequencer_follow(nullptr, &state), "sequencer");
+  null(espalier_sequencer_describe(nullptr, &state), "sequencer");
+  good(espalier_sequencer_create(store_, k, 0, &numbers));
+  null(espalier_sequencer_take(numbers, 1, nullptr), "range");
+  null(espalier_sequencer_describe(numbers, nullptr), "state");
+  state.struct_bytes = 0;
+  bad(espalier_sequencer_seal(numbers, &state), ESPALIER_INVALID_ARGUMENT, "struct_bytes");
+  bad(espalier_sequencer_advance(numbers, 0, &state), ESPALIER_INVALID_ARGUMENT, "struct_bytes");
+  bad(espalier_sequencer_follow(numbers, &state), ESPALIER_INVALID_ARGUMENT, "struct_bytes");
+  bad(espalier_sequencer_describe(numbers, &state), ESPALIER_INVALID_ARGUMENT, "struct_bytes");
+  espalier_sequencer_close(numbers);
+  espalier_sequencer_close(nullptr);
+}
+
 TEST_P(CApiMissing, RefusesWhatIsMissing) {
   std::uint32_t small = 0;
   std::uint64_t number = 0;

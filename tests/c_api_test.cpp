@@ -23,13 +23,13 @@ TEST(CApiVersion, IsThatOfTheProject) {
 }
 
 TEST(CApiErrors, HaveTheNamesAndNumbersOfTheCppOnes) {
-  for (int code = 1; code <= ESPALIER_WRONG_KIND; ++code) {
+  for (int code = 1; code <= ESPALIER_EXHAUSTED; ++code) {
     EXPECT_EQ(espalier_code_name(code), name(static_cast<Code>(code)));
     EXPECT_NE(std::string(espalier_code_name(code)), "unknown");
   }
   EXPECT_STREQ(espalier_code_name(ESPALIER_OK), "ok");
   EXPECT_STREQ(espalier_code_name(ESPALIER_INTERNAL), "internal");
-  for (const int code : {-1, ESPALIER_WRONG_KIND + 1, 999, 1001, 1 << 16, (1 << 16) + 1}) {
+  for (const int code : {-1, ESPALIER_EXHAUSTED + 1, 999, 1001, 1 << 16, (1 << 16) + 1}) {
     EXPECT_STREQ(espalier_code_name(code), "unknown") << code;
   }
 }
@@ -281,6 +281,47 @@ TEST_P(CApi, AddsAndCounts) {
   bad(espalier_sequence(store_, b(""), 1, &first), ESPALIER_INVALID_ARGUMENT, "allows");
   bad(espalier_sequence(store_, b(std::string(256, 's')), 1, &first), ESPALIER_INVALID_ARGUMENT,
       "allows");
+}
+
+TEST_P(CApi, TakesNumbersByEpochs) {
+  espalier_sequencer* numbers = nullptr;
+  espalier_sequencer* other = nullptr;
+  espalier_number_range range{99, 99, 99};
+  espalier_sequencer_state state = ESPALIER_SEQUENCER_STATE_INIT;
+  good(espalier_sequencer_create(store_, b("orders"), 10, &numbers));
+  bad(espalier_sequencer_create(store_, b("orders"), 0, &other), ESPALIER_ALREADY_EXISTS,
+      "sequencer");
+  bad(espalier_map_open(store_, b("orders"), &map_), ESPALIER_WRONG_KIND, "it is a sequencer");
+  good(espalier_sequencer_open(store_, b("orders"), &other));
+  good(espalier_sequencer_take(numbers, 16, &range));
+  EXPECT_EQ(range.first, 10u);
+  EXPECT_EQ(range.count, 16u);
+  EXPECT_EQ(range.epoch, 1u);
+  bad(espalier_sequencer_take(numbers, 0, &range), ESPALIER_INVALID_ARGUMENT, "allows");
+  good(espalier_sequencer_seal(numbers, &state));
+  EXPECT_EQ(state.sealed, 1u);
+  EXPECT_EQ(state.next, 26u);
+  EXPECT_EQ(state.requests, 1u);
+  bad(espalier_sequencer_take(other, 1, &range), ESPALIER_SEALED, "sealed");
+  EXPECT_EQ(espalier_error_detail(), 1u);
+  good(espalier_sequencer_advance(numbers, 100, nullptr));
+  bad(espalier_sequencer_take(other, 1, &range), ESPALIER_SEALED, "sealed");
+  EXPECT_EQ(espalier_error_detail(), 2u);
+  EXPECT_EQ(range.first, 10u) << "left as it was";
+  good(espalier_sequencer_follow(other, &state));
+  EXPECT_EQ(state.epoch, 2u);
+  EXPECT_EQ(state.sealed, 0u);
+  EXPECT_EQ(state.first, 100u);
+  good(espalier_sequencer_take(other, 1, &range));
+  EXPECT_EQ(range.first, 100u);
+  EXPECT_EQ(range.epoch, 2u);
+  bad(espalier_sequencer_advance(other, ~std::uint64_t{0}, nullptr), ESPALIER_INVALID_ARGUMENT,
+      "allows");
+  good(espalier_sequencer_drop(store_, b("orders")));
+  bad(espalier_sequencer_describe(other, &state), ESPALIER_NOT_FOUND, "nothing of this name");
+  bad(espalier_sequencer_open(store_, b("orders"), &other), ESPALIER_NOT_FOUND, "name");
+  espalier_sequencer_close(numbers);
+  espalier_sequencer_close(other);
 }
 
 TEST_P(CApi, ScansBothWaysWithinBounds) {

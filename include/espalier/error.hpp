@@ -38,6 +38,10 @@ enum class Code : std::uint16_t {
   busy = 16,     ///< the node has as much of this kind to do as it takes; ask again later
   /// the name is that of another kind of object; detail: its ObjectKind (espalier/kind.hpp)
   wrong_kind = 17,
+  /// the epoch of a sequencer takes no more numbers; detail: the sequencer's epoch now. If that is
+  /// another one, follow it; else begin one
+  sealed = 18,
+  exhausted = 19,  ///< a sequencer has fewer numbers left than were asked for, or no more epochs
 };
 
 /// An 8-byte error: a code, and a detail whose meaning the code gives (errno, a limit, an index).

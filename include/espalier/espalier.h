@@ -70,6 +70,9 @@ typedef int32_t espalier_code;
 #define ESPALIER_BUSY 16
 /// The name is that of another kind of object, such as a table's; the detail is the kind.
 #define ESPALIER_WRONG_KIND 17
+/// The epoch of a sequencer gives no more numbers; the detail is the epoch that it has now.
+#define ESPALIER_SEALED 18
+#define ESPALIER_EXHAUSTED 19  ///< a sequencer has not so many numbers left, or no more epochs
 #define ESPALIER_INTERNAL 1000  ///< a defect of the library: please report it with the message
 
 /// Of the last call of this thread that failed: its code, ESPALIER_OK if none did.
@@ -149,10 +152,67 @@ espalier_code espalier_store_open(const char* address, const espalier_store_opti
 /// pipelines of it are open; its maps may still be closed later.
 espalier_code espalier_store_close(espalier_store* store);
 
-/// Takes `count` numbers in a row from the sequencer of this name (1 to 255 bytes), which begins at
-/// 0 and gives out every number once; `first` gets the first of them.
+/// Takes `count` numbers in a row from the counter of this name (1 to 255 bytes), which begins at 0
+/// and gives out every number once; `first` gets the first of them. Such a counter can neither be
+/// sealed nor dropped; an espalier_sequencer can.
 espalier_code espalier_sequence(espalier_store* store, espalier_bytes name, uint32_t count,
                                 uint64_t* first);
+
+// --- sequencers ----------------------------------------------------------------------------------
+
+/// A handle of one sequencer, which gives each number once, by epochs. It takes numbers of the
+/// epoch that it knows and of no other: after a seal its calls return ESPALIER_SEALED, with the
+/// epoch that there is now as the detail, until it is told to follow. See sequencer.hpp.
+typedef struct espalier_sequencer espalier_sequencer;
+
+/// Numbers that nobody else has: first, first + 1, ... first + count - 1.
+typedef struct espalier_number_range {
+  uint64_t first;
+  uint32_t count;
+  uint32_t epoch;
+} espalier_number_range;
+
+/// A sequencer as it was at one moment.
+typedef struct espalier_sequencer_state {
+  uint32_t struct_bytes;
+  uint32_t epoch;        ///< the first one is 1
+  uint32_t sealed;       ///< 1: the epoch gives no more numbers
+  uint32_t overwritten;  ///< 1: a client did more to its word than add; so it was sealed
+  uint64_t first;        ///< where the epoch began
+  uint64_t next;         ///< all numbers that were given are below
+  uint64_t requests;     ///< for numbers, that the node answered
+  uint64_t node_adds;    ///< atomic adds that it made for them
+} espalier_sequencer_state;
+#define ESPALIER_SEQUENCER_STATE_INIT \
+  { sizeof(espalier_sequencer_state), 0, 0, 0, 0, 0, 0, 0 }
+
+/// Makes a sequencer whose numbers begin at `first`; names have 1 to 255 bytes. Given back by
+/// espalier_sequencer_close, as is that of espalier_sequencer_open.
+espalier_code espalier_sequencer_create(espalier_store* store, espalier_bytes name, uint64_t first,
+                                        espalier_sequencer** sequencer);
+espalier_code espalier_sequencer_open(espalier_store* store, espalier_bytes name,
+                                      espalier_sequencer** sequencer);
+/// Gives the handle back; the sequencer stays.
+void espalier_sequencer_close(espalier_sequencer* sequencer);
+espalier_code espalier_sequencer_drop(espalier_store* store, espalier_bytes name);
+
+/// Takes `count` numbers in a row. ESPALIER_SEALED, ESPALIER_EXHAUSTED: nothing was taken.
+espalier_code espalier_sequencer_take(espalier_sequencer* sequencer, uint32_t count,
+                                      espalier_number_range* range);
+/// Ends the handle's epoch for all clients. In this call and the next ones `state` may be null; if
+/// it is not, the caller sets state->struct_bytes, as ESPALIER_SEQUENCER_STATE_INIT does.
+espalier_code espalier_sequencer_seal(espalier_sequencer* sequencer,
+                                      espalier_sequencer_state* state);
+/// Ends the handle's epoch, and goes on with it in the next, which begins above all numbers that
+/// were given and not below `at_least`. ESPALIER_INVALID_ARGUMENT with the detail 1: a client wrote
+/// over the word, so `at_least` must name a number above which all are free.
+espalier_code espalier_sequencer_advance(espalier_sequencer* sequencer, uint64_t at_least,
+                                         espalier_sequencer_state* state);
+/// Goes on in the epoch that the sequencer has now.
+espalier_code espalier_sequencer_follow(espalier_sequencer* sequencer,
+                                        espalier_sequencer_state* state);
+espalier_code espalier_sequencer_describe(const espalier_sequencer* sequencer,
+                                          espalier_sequencer_state* state);
 
 // --- maps ----------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@
 #include "espalier/expression.hpp"   // IWYU pragma: export
 #include "espalier/map.hpp"          // IWYU pragma: export
 #include "espalier/query.hpp"        // IWYU pragma: export
+#include "espalier/sequencer.hpp"    // IWYU pragma: export
 #include "espalier/table.hpp"        // IWYU pragma: export
 #include "espalier/table_error.hpp"  // IWYU pragma: export
 #include "espalier/table_key.hpp"    // IWYU pragma: export

@@ -12,9 +12,10 @@ enum class ObjectKind : std::uint8_t {
   any = 0,  ///< of no object: whoever asks takes all kinds
   map = 1,
   table = 2,
+  sequencer = 3,
 };
 
-/// "map", "table"; empty for what this version does not know.
+/// "map", "table", "sequencer"; empty for what this version does not know.
 std::string_view name(ObjectKind kind);
 
 }  // namespace espalier

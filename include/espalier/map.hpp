@@ -32,7 +32,9 @@
 namespace espalier {
 
 class Schema;
+class Sequencer;
 class Table;
+struct SequencerDescription;
 struct TableDescription;
 struct TableOptions;
 
@@ -325,12 +327,26 @@ class Store {
   /// By name.
   [[nodiscard]] TableResult<std::vector<TableDescription>> tables() const;
 
-  /// Takes `count` numbers in a row from the sequencer of this name, which begins at 0 and gives
-  /// every number once; returns the first. Sequencers live beside the maps, under names of their
-  /// own, as long as the store. Cost: a lock that all sequencers share.
+  /// Takes `count` numbers in a row from the counter of this name, which begins at 0 and gives each
+  /// number once; returns the first. These live beside the maps, under names of their own, as long
+  /// as the store, and can neither be sealed nor dropped: sequencer.hpp has what can. Cost: a lock
+  /// that all of them share.
   /// Errors: invalid_argument (a name has 1 to 255 bytes; a count of 0), out_of_memory (there are
   /// 65536 sequencers).
   Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count = 1);
+
+  /// Makes a sequencer, whose numbers begin at `first`. Its name is no map's or table's either.
+  /// Include sequencer.hpp. Errors: already_exists (detail: the ObjectKind of what has the name),
+  /// invalid_argument (a name has 1 to 255 bytes; `first` is too large), out_of_memory; of this and
+  /// the next ones also unsupported (an older node).
+  Result<Sequencer> create_sequencer(std::string_view name, std::uint64_t first = 0);
+  /// A handle of the epoch that it has now. Errors: not_found; wrong_kind (it is no sequencer;
+  /// detail: its ObjectKind).
+  [[nodiscard]] Result<Sequencer> open_sequencer(std::string_view name) const;
+  /// Removes a sequencer. Errors: not_found, wrong_kind.
+  Result<void> drop_sequencer(std::string_view name);
+  /// By name.
+  [[nodiscard]] Result<std::vector<SequencerDescription>> sequencers() const;
 
   /// Which pages carry the memory, for people: "explicit 2 MiB pages", "transparent huge pages",
   /// "4 KiB pages (why)".

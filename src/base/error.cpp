@@ -27,6 +27,8 @@ std::string_view name(Code code) {
     case Code::dropped: return "dropped";
     case Code::busy: return "busy";
     case Code::wrong_kind: return "wrong_kind";
+    case Code::sealed: return "sealed";
+    case Code::exhausted: return "exhausted";
   }
   return "unknown";  // a number from elsewhere, made by a later version perhaps
 }
@@ -36,6 +38,7 @@ std::string_view name(ObjectKind kind) {
     case ObjectKind::any: break;
     case ObjectKind::map: return "map";
     case ObjectKind::table: return "table";
+    case ObjectKind::sequencer: return "sequencer";
   }
   return "";
 }
@@ -75,6 +78,12 @@ std::string_view sentence(Code code) {
     case Code::contended:
       return "A one-sided read lost its hold on the memory before it was done; ask again.";
     case Code::wrong_kind: return "This name is that of another kind of object.";
+    case Code::sealed:
+      return "This epoch of the sequencer is sealed and gives no more numbers; follow the epoch "
+             "that it has now, or begin a new one.";
+    case Code::exhausted:
+      return "The sequencer has fewer numbers left, or no more epochs; ask for fewer, or make "
+             "another sequencer.";
     case Code::busy: return "The node has as much of this kind to do as it takes; ask again later.";
     case Code::dropped:
       return "The table was dropped meanwhile; what was read of it so far is not all.";

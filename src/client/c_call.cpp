@@ -104,6 +104,8 @@ const char* espalier_code_name(espalier_code code) {
   static_assert(ESPALIER_DROPPED == static_cast<int>(espalier::Code::dropped));
   static_assert(ESPALIER_BUSY == static_cast<int>(espalier::Code::busy));
   static_assert(ESPALIER_WRONG_KIND == static_cast<int>(espalier::Code::wrong_kind));
+  static_assert(ESPALIER_SEALED == static_cast<int>(espalier::Code::sealed));
+  static_assert(ESPALIER_EXHAUSTED == static_cast<int>(espalier::Code::exhausted));
   if (code == ESPALIER_OK) return "ok";
   if (code == ESPALIER_INTERNAL) return "internal";
   if (code < 0 || code > ESPALIER_INTERNAL) return "unknown";

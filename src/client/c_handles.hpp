@@ -15,6 +15,7 @@
 
 #include "client/c_call.hpp"
 #include "espalier/map.hpp"
+#include "espalier/sequencer.hpp"
 
 namespace espalier::client::c {
 
@@ -92,6 +93,10 @@ struct espalier_store {
 struct espalier_map {
   espalier::Map map;
   espalier::client::c::Uses uses;
+};
+
+struct espalier_sequencer {
+  espalier::Sequencer sequencer;
 };
 
 struct espalier_batch {

@@ -121,6 +121,7 @@ class EmbeddedStore final : public StoreImpl {
   Result<std::uint64_t> memory_bytes() override { return core_.region.taken_bytes(); }
   Result<std::string> node_numbers() override { return fail(Code::unsupported); }
   [[nodiscard]] std::unique_ptr<TablesImpl> tables() override;
+  [[nodiscard]] std::unique_ptr<SequencersImpl> sequencers() override;
   void trim() override;
 
  private:

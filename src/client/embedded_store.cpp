@@ -5,6 +5,7 @@
 
 #include "base/machine_memory.hpp"
 #include "client/embedded.hpp"
+#include "client/embedded_sequencers.hpp"
 #include "client/embedded_tables.hpp"
 
 namespace espalier::client {
@@ -87,6 +88,10 @@ Result<void> EmbeddedStore::drop_map(std::string_view name) {
 
 std::unique_ptr<TablesImpl> EmbeddedStore::tables() {
   return std::make_unique<EmbeddedTables>(shared_);
+}
+
+std::unique_ptr<SequencersImpl> EmbeddedStore::sequencers() {
+  return std::make_unique<EmbeddedSequencers>(shared_);
 }
 
 Result<std::vector<ObjectInfo>> EmbeddedStore::objects(ObjectKind kind) {

@@ -28,6 +28,7 @@
 
 namespace espalier::client {
 
+class SequencersImpl;
 class TablesImpl;
 
 /// Destroyed through this, and never copied.
@@ -101,7 +102,7 @@ struct ObjectInfo {
   ObjectKind kind = ObjectKind::any;
   std::uint32_t id = 0;
   std::string name;
-  std::uint64_t entries = 0;  ///< items of a map, rows of a table
+  std::uint64_t entries = 0;  ///< items of a map, rows of a table, numbers of an epoch
   std::uint64_t memory_bytes = 0;
 };
 
@@ -128,6 +129,8 @@ class StoreImpl : public Interface {
   virtual Result<std::string> node_numbers() = 0;
   /// Its tables (client/tables.hpp); never null.
   [[nodiscard]] virtual std::unique_ptr<TablesImpl> tables() = 0;
+  /// Its sequencers (client/sequencers.hpp); never null.
+  [[nodiscard]] virtual std::unique_ptr<SequencersImpl> sequencers() = 0;
   /// What one-sided reads took: those of calls that ended, and of pipelines that are gone.
   [[nodiscard]] virtual tree::WalkTraffic read_traffic() const { return {}; }
   virtual void trim() = 0;

@@ -22,6 +22,7 @@
 #include "client/one_sided_caller.hpp"
 #include "client/remote_pipeline.hpp"
 #include "client/result_buffers.hpp"
+#include "client/sequencer_adder.hpp"
 
 namespace espalier::client {
 
@@ -34,6 +35,7 @@ struct RemoteSession {
   OneSidedCaller one_sided;  // used only if the store asks for that access
   LandingWriter landing;     // of many rows
   ResultBuffers results;     // of queries
+  SequencerAdder adder;      // as one_sided
   bool busy = false;
   bool spoiled = false;  // an answer may still come that nobody waits for: not to be used again
 };
@@ -170,6 +172,7 @@ class RemoteStore final : public StoreImpl {
   Result<std::uint64_t> memory_bytes() override { return fail(Code::unsupported); }
   Result<std::string> node_numbers() override;
   [[nodiscard]] std::unique_ptr<TablesImpl> tables() override;
+  [[nodiscard]] std::unique_ptr<SequencersImpl> sequencers() override;
   [[nodiscard]] tree::WalkTraffic read_traffic() const override {
     return sessions_->traffic().sum();
   }

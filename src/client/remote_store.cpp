@@ -5,6 +5,7 @@
 #include "base/bytes.hpp"
 #include "catalog/catalog.hpp"
 #include "client/remote.hpp"
+#include "client/remote_sequencers.hpp"
 #include "client/remote_tables.hpp"
 #include "tree/map_forms.hpp"
 #include "wire/object.hpp"
@@ -106,6 +107,10 @@ Result<void> RemoteStore::drop_map(std::string_view name) {
 
 std::unique_ptr<TablesImpl> RemoteStore::tables() {
   return std::make_unique<RemoteTables>(sessions_);
+}
+
+std::unique_ptr<SequencersImpl> RemoteStore::sequencers() {
+  return std::make_unique<RemoteSequencers>(sessions_);
 }
 
 Result<std::string> RemoteStore::node_numbers() {

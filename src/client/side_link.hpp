@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue pair by which one thread READs a node's memory, or WRITEs what the node gave it to write:
-// beside that of its rings, at an endpoint of its own, so that what is refused ends nothing else
-// and nobody waits for a lock.
+// A queue pair by which one thread READs a node's memory, or WRITEs and adds to what the node gave
+// it for that: beside that of its rings, at an endpoint of its own, so that what is refused ends
+// nothing else and nobody waits for a lock.
 //
 // Thread: one at a time.
 #pragma once

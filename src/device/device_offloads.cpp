@@ -99,6 +99,11 @@ Done done_of(OffloadId id) {
     case OffloadId::write_batch:
     case OffloadId::count_estimate:
     case OffloadId::sequence:
+    case OffloadId::sequencer_create:
+    case OffloadId::sequencer_open:
+    case OffloadId::sequencer_take:
+    case OffloadId::sequencer_seal:
+    case OffloadId::sequencer_advance:
     case OffloadId::map_create:
     case OffloadId::map_open:
     case OffloadId::map_stats:

@@ -107,6 +107,7 @@ void helper_jobs(Samples& samples, const NodeNumbers& numbers) {
 void objects(Samples& samples, const NodeNumbers& numbers) {
   samples.add(std::uint64_t{numbers.maps.size()}, {{"kind", name(ObjectKind::map)}});
   samples.add(std::uint64_t{numbers.tables.size()}, {{"kind", name(ObjectKind::table)}});
+  samples.add(numbers.sequencers, {{"kind", name(ObjectKind::sequencer)}});
 }
 
 void requests(Samples& samples, const NodeNumbers& numbers) {

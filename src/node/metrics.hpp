@@ -57,7 +57,8 @@ struct NodeNumbers {
   std::vector<WorkerNumbers> workers;
   std::vector<MapNumbers> maps;
   std::vector<TableNumbers> tables;
-  wire::QueryTotals queries{};  ///< of all tables, those that are gone too
+  std::uint64_t sequencers = 0;           ///< how many there are; node_stats does not tell
+  wire::QueryTotals queries{};            ///< of all tables, those that are gone too
   std::uint64_t result_buffer_bytes = 0;  ///< of results, written into buffers of clients
   wire::HelperTotals helpers{};
   std::uint64_t refused = 0;

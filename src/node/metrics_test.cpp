@@ -34,6 +34,7 @@ TEST(Metrics, AreWhatAStrictReaderTakes) {
   const Labels sales = {{"table", "sales"}};
   EXPECT_EQ(read.at("espalier_objects").at({{"kind", "map"}}), 1);
   EXPECT_EQ(read.at("espalier_objects").at({{"kind", "table"}}), 1);
+  EXPECT_EQ(read.at("espalier_objects").at({{"kind", "sequencer"}}), 0);
   EXPECT_EQ(read.at("espalier_table_rows").at(sales), 1000);
   EXPECT_EQ(read.at("espalier_table_memory_bytes").at(sales), 4'259'840);
   EXPECT_EQ(read.at("espalier_table_queries_running").at(sales), 1);

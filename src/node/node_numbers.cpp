@@ -137,6 +137,7 @@ NodeNumbers numbers_of(const Node& node) {
   numbers.epoch_participants_limit = store.epochs.participants_max();
   add_maps(numbers, node);
   add_tables(numbers, node);
+  numbers.sequencers = node.catalog().list(ObjectKind::sequencer).size();
   add_helpers(numbers, node);
   return numbers;
 }

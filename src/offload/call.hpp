@@ -34,6 +34,7 @@
 namespace espalier::offload {
 
 class Scheduler;
+class TakeBatches;
 
 /// How a step ended. Only a Call makes one.
 class [[nodiscard]] Next {
@@ -152,6 +153,8 @@ class Call {
   /// Until the next piece of an answer of which one has come.
   Next more_of_answer() { return {}; }
   [[nodiscard]] HostLink& host_link();
+  /// Those of this scheduler's turn.
+  [[nodiscard]] TakeBatches& take_batches();
   /// The host need say no more than its last piece.
   void cancel_post();
 

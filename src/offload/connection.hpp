@@ -19,6 +19,7 @@
 #include "offload/one_sided_host.hpp"
 #include "offload/request.hpp"
 #include "offload/result_host.hpp"
+#include "offload/sequencer_host.hpp"
 #include "offload/snapshot.hpp"
 #include "rings/message_reader.hpp"
 #include "rings/response_ring.hpp"
@@ -80,6 +81,8 @@ class Connection {
   std::unique_ptr<LandingHost> landing;
   /// Where results are written that it wants so; null: nowhere.
   std::unique_ptr<ResultHost> results;
+  /// The words that it may add to by itself; null: none.
+  std::unique_ptr<SequencerHost> sequencers;
   ClientId helper_client = kNodeClient;  // of the jobs of its requests; the node's: none was made
   int owner_number = -1;                 // by which whoever handed it over knows it
 

@@ -362,6 +362,11 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
         endpoint_->regions(), session->domain, endpoint_->properties().peer_maps_memory,
         services_.budget, session->connection->share);
   }
+  // All who add to a word must be seen by one atomic unit, the node's own adds included.
+  if (options_.one_sided && endpoint_->properties().atomic_with_processor) {
+    session->connection->sequencers =
+        std::make_unique<SequencerHost>(endpoint_->regions(), session->domain);
+  }
   scheduler_.clients().add(std::move(*connection));
   counts_.sessions.fetch_add(1, std::memory_order_relaxed);
   return sessions_.emplace(*token, std::move(session)).first->second.get();
@@ -561,6 +566,7 @@ void FabricClients::remove(Session& session) {
   Connection& connection = *session.connection;
   connection.one_sided.reset();
   connection.landing.reset();
+  connection.sequencers.reset();
   if (session.reads) session.reads->close();
   for (const auto& pair : session.writes) pair->close();
   writes_ -= session.writes.size();

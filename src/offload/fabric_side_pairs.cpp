@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // FabricClients of fabric_clients.hpp: the pairs of a session beside that of its rings, by which
-// its client READs the store or WRITEs its windows.
+// its client READs the store, WRITEs its windows, or adds to words of sequencers.
 #include <cstring>
 #include <span>
 #include <utility>
@@ -38,13 +38,16 @@ Result<void> FabricClients::accept_reads(const fabric::ConnectRequest& request,
   return {};
 }
 
-// Such a pair reaches the windows of its session, which it asks for by its rings, and nothing else.
+// Such a pair reaches what its session was given to WRITE or to add to, which it asks for by its
+// rings, and nothing else.
 Result<void> FabricClients::accept_writes(const fabric::ConnectRequest& request,
                                           const wire::LinkHello& hello) {
   const auto known = sessions_.find(hello.token);
   if (known == sessions_.end()) return fail(Code::not_found);
   Session& session = *known->second;
-  if (!session.connection->landing) return fail(Code::unsupported);
+  if (!session.connection->landing && !session.connection->sequencers) {
+    return fail(Code::unsupported);
+  }
   remove_dead_writes(session);
   if (session.writes.size() >= wire::kLandingWindowsMax) {
     return fail(Code::too_many_participants, wire::kLandingWindowsMax);

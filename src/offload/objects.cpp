@@ -79,8 +79,8 @@ const Offload kOffloads[] = {
     {.id = wire::OffloadId::object_drop,
      .name = "object_drop",
      .format = "key: the object's name; argument: its kind, 0 for any",
-     .summary = "removes a map or table; its memory comes back when nobody reads it any more, and "
-                "queries of it that run end with dropped",
+     .summary = "removes a map, table or sequencer; its memory comes back when nobody reads it any "
+                "more, and queries of it that run end with dropped",
      .right = Right::admin,
      .limits = kObjectName,
      .step = object_drop},
@@ -88,7 +88,7 @@ const Offload kOffloads[] = {
      .name = "object_list",
      .format = "argument: a kind, 0 for all",
      .summary = "answers the names and numbers of all objects, and an ObjectEntry of each with its "
-                "MapShape, or its TableFacts and schema, as items",
+                "MapShape, its TableFacts and schema, or its SequencerFacts, as items",
      .right = Right::none,
      .limits = {},
      .step = object_list},

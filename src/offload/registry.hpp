@@ -80,5 +80,6 @@ std::span<const Offload> table_read_offloads();
 std::span<const Offload> pipeline_offloads();
 std::span<const Offload> landing_offloads();
 std::span<const Offload> result_offloads();
+std::span<const Offload> sequencer_offloads();
 
 }  // namespace espalier::offload

@@ -43,6 +43,7 @@
 #include "offload/durations.hpp"
 #include "offload/map_table.hpp"
 #include "offload/registry.hpp"
+#include "offload/take_batch.hpp"
 
 namespace espalier::offload {
 
@@ -178,6 +179,7 @@ class Scheduler final : private Handler, private PostedRequests {
   const SchedulerOptions options_;
   const OffloadTable& offloads_;
   MapTable maps_;
+  TakeBatches take_batches_;
   std::size_t first_ = 0;  // of the watched clients, whose turn is next
   std::vector<std::unique_ptr<Request>> places_;
   std::vector<Request*> free_;

@@ -9,9 +9,10 @@
 
 namespace espalier::wire {
 
-/// What its kind tells of it follows: of a map MapShape, of a table TableFacts and its schema.
+/// What its kind tells of it follows: of a map MapShape, of a table TableFacts and its schema, of a
+/// sequencer SequencerFacts.
 struct ObjectEntry {
-  std::uint64_t entries;  // items of a map, rows of a table
+  std::uint64_t entries;  // items of a map, rows of a table, numbers of an epoch
   std::uint64_t memory_bytes;
   std::uint8_t kind;  // ObjectKind
   std::uint8_t reserved[7];

@@ -39,7 +39,8 @@ enum class LinkWay : std::uint8_t {
   write = 1,   // WRITE with immediate, into the peer's ring
   send = 2,    // SEND with immediate; the peer puts them there
   reads = 3,   // none: a second pair of a session that is there, by which its client READs
-  writes = 4,  // none: another such, by which it WRITEs landing windows (wire/landing.hpp)
+  writes = 4,  // none: another such, by which it WRITEs landing windows (wire/landing.hpp), or adds
+               // to words of sequencers (wire/sequencer.hpp)
 };
 
 /// Names a session to its node: random, never all zero. Who knows it can take the session over.

@@ -44,6 +44,7 @@ struct CallWorld {
   espalier_store* made_store = nullptr;
   espalier_map* made_map = nullptr;
   espalier_item* made_item = nullptr;
+  espalier_sequencer* made_sequencer = nullptr;
   espalier_batch* made_batch = nullptr;
   espalier_snapshot* made_snapshot = nullptr;
   espalier_pipeline* made_pipeline = nullptr;
@@ -241,9 +242,23 @@ std::vector<HeapCall> calls_that_make() {
   };
 }
 
+HeapCall makes_a_sequencer() {
+  return {"MakesASequencer",
+          [](CallWorld& w) {
+            return espalier_sequencer_create(w.store, bytes("a sequencer with a long name"), 0,
+                                             &w.made_sequencer);
+          },
+          [](CallWorld& w) {
+            espalier_sequencer_close(std::exchange(w.made_sequencer, nullptr));
+            EXPECT_EQ(espalier_sequencer_drop(w.store, bytes("a sequencer with a long name")),
+                      ESPALIER_OK);
+          }};
+}
+
 std::vector<HeapCall> heap_calls() {
   std::vector<HeapCall> all = calls_on_maps();
   for (HeapCall& call : calls_that_make()) all.push_back(std::move(call));
+  all.push_back(makes_a_sequencer());
   return all;
 }
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// `espalier-bench sequencer`: numbers that clients take of one sequencer, by asking the node and by
+// FETCH_ADD on its memory, one at a time and in ranges [DPU §6, Figs. 11 and 12].
+//
+//   rpc         the node is asked, and adds once for each batch that it polls
+//   one-sided   the client adds to the word itself
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/node_transport.hpp"
+#include "bench/output.hpp"
+#include "bench/point_run.hpp"
+
+namespace espalier::bench {
+
+enum class SequencerForm : std::uint8_t { rpc, one_sided };
+
+[[nodiscard]] std::string_view name(SequencerForm form);
+[[nodiscard]] std::optional<SequencerForm> parse_sequencer_form(std::string_view text);
+
+struct SequencerOptions : PointOptions {
+  std::vector<SequencerForm> forms{SequencerForm::rpc, SequencerForm::one_sided};
+  /// Those over which nobody can add are left out of the other form.
+  std::vector<NodeTransport> transports{NodeTransport::shm, NodeTransport::roce_udp};
+  std::vector<std::uint32_t> clients{1, 2};
+  std::vector<std::uint32_t> ranges{1, 16};  ///< numbers of one request
+  std::uint32_t node_cores = 1;
+  std::uint64_t ops = 100'000;  ///< requests of all clients together
+};
+
+/// What is wrong with the options, in one sentence; nothing if all is well.
+std::optional<std::string> problem_of(const SequencerOptions& options);
+
+/// Returns what main should: 1 if numbers were missing or came twice.
+/// Errors: throws std::runtime_error or std::bad_alloc.
+int run_sequencer(const SequencerOptions& options, const Output& output);
+
+}  // namespace espalier::bench

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "bench/run_sequencer.hpp"
+#include "bench/testing/point_lines.hpp"
+
+namespace espalier::bench {
+namespace {
+
+SequencerOptions tiny() {
+  SequencerOptions options;
+  options.repeats = 1;
+  options.ops = 60;
+  options.probe_rounds = 0;
+  options.json = true;
+  return options;
+}
+
+PointLines run(const SequencerOptions& options) {
+  return slots_of("sequencer",
+                  [&](const Output& output) { return run_sequencer(options, output); });
+}
+
+TEST(RunSequencerConcurrency, BothFormsGiveAllNumbersOnce) {
+  SequencerOptions options = tiny();
+  options.transports.push_back(NodeTransport::unix_socket);
+  const PointLines lines = run(options);
+  EXPECT_EQ(lines.exit_code, 0);
+  // shm and roce-udp in both forms, unix in one; 1 and 2 clients, 1 and 16 numbers.
+  ASSERT_EQ(lines.medians.size(), 20u);
+  ASSERT_EQ(lines.runs_with("form", "one-sided").size(), 8u);
+  for (const Json& line : lines.runs) {
+    EXPECT_EQ(line.at("ops"), 60);
+    EXPECT_GE(line.at("numbers_per_s").get<double>(), line.at("ops_per_s").get<double>() * 0.99);
+    EXPECT_EQ(line.contains("node_adds_per_request"), line.at("form") == "rpc");
+    EXPECT_LE(line.at("ns_p50"), line.at("ns_p999"));
+  }
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+}
+
+TEST(RunSequencer, WrongOptionsAreRefused) {
+  SequencerOptions options = tiny();
+  options.ranges = {1, 0};
+  EXPECT_TRUE(problem_of(options));
+  options = tiny();
+  options.clients = {};
+  EXPECT_TRUE(problem_of(options));
+  options = tiny();
+  options.forms = {SequencerForm::one_sided};
+  options.transports = {NodeTransport::unix_socket};
+  EXPECT_TRUE(problem_of(options));
+  options = tiny();
+  options.ops = 0;
+  std::ostringstream out;
+  EXPECT_THROW(static_cast<void>(run_sequencer(options, {out, out})), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace espalier::bench

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of sequencers: each is broken once, and the checks must notice.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "sequencer/planted_sequencer_bugs.hpp"
+#include "sequencer/sequencer.hpp"
+#include "tests/support/sequencer_world.hpp"
+
+namespace espalier::test {
+namespace {
+
+using sequencer::Bug;
+using sequencer::Sequencer;
+
+// What is wrong in the first seed in which something is.
+std::string any_seed() {
+  SequencerCounts counts;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const std::string wrong = run_sequencer_world(seed, {}, counts);
+    if (!wrong.empty()) return "seed " + std::to_string(seed) + ": " + wrong;
+  }
+  return "";
+}
+
+// A client writes the word back; whoever asks may get nothing, but nothing twice.
+std::string word_written_back() {
+  Sequencer numbers(1, "n", 0);
+  const auto window = numbers.window();
+  const auto first = numbers.take(wire::kAnyEpoch, 50);
+  window->page->word().store(wire::sequencer_word(1, 10));
+  const auto second = numbers.take(wire::kAnyEpoch, 5);
+  if (!second || second->first >= first->end()) return "";
+  return "number " + std::to_string(second->first) + " was given twice";
+}
+
+// A client that has the page of an epoch that is over writes there.
+std::string page_of_an_epoch_before() {
+  Sequencer numbers(1, "n", 0);
+  const auto before = numbers.window();
+  static_cast<void>(numbers.advance(1, 0));
+  const auto now = numbers.window();
+  before->page->word().store(wire::sequencer_word(2, 77));
+  const auto taken = numbers.take(2, 1);
+  if (taken && taken->first == 0) return "";
+  return "a client of epoch 1 moved the numbers of epoch 2";
+}
+
+void expect_noticed(Bug bug, std::string (*check)()) {
+  ASSERT_EQ(check(), "") << "without a bug";
+  const base::Planted planted(bug);
+  const std::string wrong = check();
+  EXPECT_NE(wrong, "") << "the bug was not noticed";
+  ::testing::Test::RecordProperty("rejected_because", wrong);
+}
+
+TEST(SequencerPlanted, ANumberOfASealedEpochTakenAsGoodIsNoticed) {
+  expect_noticed(Bug::seal_ignored, any_seed);
+}
+
+TEST(SequencerPlanted, AWordThatIsBelievedIsNoticed) {
+  expect_noticed(Bug::word_believed, word_written_back);
+}
+
+TEST(SequencerPlanted, APageOfAnotherEpochUsedAgainIsNoticed) {
+  expect_noticed(Bug::page_used_again, page_of_an_epoch_before);
+}
+
+}  // namespace
+}  // namespace espalier::test
