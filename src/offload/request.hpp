@@ -2,7 +2,6 @@
 // One request in flight, as the scheduler keeps it.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -59,7 +58,7 @@ struct alignas(64) Request {
   [[nodiscard]] const char* text() const { return reinterpret_cast<const char*>(message.data()); }
 };
 
-static_assert(offsetof(Request, index) == 120 && offsetof(Request, message) == 168);
+static_assert(sizeof(Request) == 192 + rings::MessageBuffer::kInPlace);
 
 /// Requests that wait until their client has read.
 using StalledRequests = base::Chain<Request, &Request::next_stalled>;
