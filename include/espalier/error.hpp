@@ -29,7 +29,8 @@ enum class Code : std::uint16_t {
   /// bytes that should be a structure of ours are not; detail tells which rule
   corrupt = 11,
   unsupported = 12,  ///< this build or machine cannot do it
-  /// the node is gone or said that it stops; a write without an answer may or may not be done
+  /// the node is gone or said that it stops; a write without an answer may or may not be done.
+  /// detail, of a map over several nodes: 1 + the number of the shard whose node it was
   connection_lost = 13,
   /// a one-sided read lost its hold on the memory, or met changes too often; ask again. detail: 1
   /// if items were delivered already
@@ -42,6 +43,11 @@ enum class Code : std::uint16_t {
   /// another one, follow it; else begin one
   sealed = 18,
   exhausted = 19,  ///< a sequencer has fewer numbers left than were asked for, or no more epochs
+  /// the node has not the shard of this key any more, or never had: nothing was done
+  wrong_shard = 20,
+  /// the keys of a batch lie in several shards of a map, whose nodes cannot write it as one:
+  /// nothing was done
+  crosses_shards = 21,
 };
 
 /// An 8-byte error: a code, and a detail whose meaning the code gives (errno, a limit, an index).

@@ -73,6 +73,10 @@ typedef int32_t espalier_code;
 /// The epoch of a sequencer gives no more numbers; the detail is the epoch that it has now.
 #define ESPALIER_SEALED 18
 #define ESPALIER_EXHAUSTED 19  ///< a sequencer has not so many numbers left, or no more epochs
+/// The node does not have this part of a map over several nodes; nothing was done.
+#define ESPALIER_WRONG_SHARD 20
+/// The keys of a batch lie in several shards of a map; nothing was done.
+#define ESPALIER_CROSSES_SHARDS 21
 #define ESPALIER_INTERNAL 1000  ///< a defect of the library: please report it with the message
 
 /// Of the last call of this thread that failed: its code, ESPALIER_OK if none did.

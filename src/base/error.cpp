@@ -29,6 +29,8 @@ std::string_view name(Code code) {
     case Code::wrong_kind: return "wrong_kind";
     case Code::sealed: return "sealed";
     case Code::exhausted: return "exhausted";
+    case Code::wrong_shard: return "wrong_shard";
+    case Code::crosses_shards: return "crosses_shards";
   }
   return "unknown";  // a number from elsewhere, made by a later version perhaps
 }
@@ -84,6 +86,14 @@ std::string_view sentence(Code code) {
     case Code::exhausted:
       return "The sequencer has fewer numbers left, or no more epochs; ask for fewer, or make "
              "another sequencer.";
+    case Code::wrong_shard:
+      return "The node does not have this part of the map, and nothing was done; open the map "
+             "again "
+             "(espalier shard status shows which node has which keys).";
+    case Code::crosses_shards:
+      return "The keys of the batch lie in several shards of the map, and nothing was done; write "
+             "those of each shard in a batch of their own (espalier shard status shows the "
+             "borders).";
     case Code::busy: return "The node has as much of this kind to do as it takes; ask again later.";
     case Code::dropped:
       return "The table was dropped meanwhile; what was read of it so far is not all.";
@@ -103,6 +113,11 @@ std::string message(const Error& error) {
   std::string text(sentence(error.code));
   if (error.code == Code::system) {
     return text + std::generic_category().message(static_cast<int>(error.detail)) + ".";
+  }
+  if (error.code == Code::connection_lost && error.detail != 0) {
+    return "The node of shard " + std::to_string(error.detail - 1) +
+           " of the map cannot be reached, and a write without an answer may or may not be done; "
+           "the other shards go on (espalier shard status shows which node it is).";
   }
   if (error.code == Code::wrong_kind && error.detail != 0) {
     const std::string_view kind = kind_name(error.detail);

@@ -12,7 +12,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::uint16_t kLastCode = 19;
+constexpr std::uint16_t kLastCode = 21;
 
 TEST(Error, EveryCodeHasItsOwnNameAndSentence) {
   std::set<std::string_view> names;
@@ -38,6 +38,11 @@ TEST(Error, NumbersFromElsewhereAreToldApart) {
 TEST(Error, DetailIsSaid) {
   EXPECT_NE(message({Code::system, 0, ENOMEM}).find("Cannot allocate memory"), std::string::npos);
   EXPECT_NE(message({Code::corrupt, 0, 42}).find("42"), std::string::npos);
+}
+
+TEST(Error, NamesTheShardWhoseNodeIsLost) {
+  EXPECT_NE(message({Code::connection_lost, 0, 3}).find("node of shard 2 "), std::string::npos);
+  EXPECT_EQ(message({Code::connection_lost, 0, 0}).find("shard"), std::string::npos);
 }
 
 TEST(Error, NamesTheKindThatHasAName) {

@@ -123,7 +123,7 @@ Result<Written> EmbeddedMap::write(const WriteBatch& batch) {
   const auto applied = tree::apply_batch(thread, *core_, writes, checks);
   if (!applied) return std::unexpected(applied.error());
   const bool at_once = tree::planted(tree::Bug::acknowledge_before_release);
-  while (!at_once && core_->clock.released() < applied->wait_for) std::this_thread::yield();
+  while (!at_once && core_->clock.released_now() < applied->wait_for) std::this_thread::yield();
   tree::Reclaimer& reclaimer = core_->store.reclaimer;
   if (reclaimer.due()) reclaimer.collect(thread.cache);
   if (applied->failed_check) return fail(Code::condition_failed, *applied->failed_check);

@@ -106,6 +106,9 @@ Done done_of(OffloadId id) {
     case OffloadId::sequencer_advance:
     case OffloadId::map_create:
     case OffloadId::map_open:
+    case OffloadId::shard_create:
+    case OffloadId::release_hold:
+    case OffloadId::release_confirm:
     case OffloadId::map_stats:
     case OffloadId::object_drop:
     case OffloadId::object_list:

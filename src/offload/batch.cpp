@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The offload that writes several items at once, on conditions.
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -39,6 +40,11 @@ struct Entries {
     }
     return reader.complete();
   }
+  /// Whether the own shard of this map has all their keys.
+  [[nodiscard]] bool lie_in(const wire::ShardMap& map) const {
+    const auto has = [&map](const auto& entry) { return map.has(map.own, entry.key); };
+    return std::ranges::all_of(writes, has) && std::ranges::all_of(checks, has);
+  }
 };
 
 // A batch is written in one piece, so one of more entries or bytes than these is not for the
@@ -67,6 +73,7 @@ Result<tree::BatchApplied> apply(tree::ThreadContext& context, tree::MapCore& ma
                                  std::string_view payload, std::uint32_t count) {
   Entries entries;
   if (!entries.read(payload, count)) return fail(Code::invalid_argument, count);
+  if (map.shard != nullptr && !entries.lie_in(*map.shard)) return fail(Code::wrong_shard);
   return tree::apply_batch(context, map, entries.writes, entries.checks);
 }
 

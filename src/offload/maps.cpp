@@ -17,10 +17,22 @@
 namespace espalier::offload {
 namespace {
 
+constexpr std::uint32_t kKnowsShards = 1;  // the argument of who does not take a part for the whole
+
 Next map_open(Call& call) {
+  if (call.argument() > kKnowsShards) {
+    return call.fail({Code::invalid_argument, 0, call.argument()});
+  }
   const auto core = call.services().catalog().open<tree::MapCore>(call.key());
   if (!core) return call.fail(core.error());
-  return answer_object(call, (*core)->id, **core);
+  if ((*core)->shard == nullptr) return answer_object(call, (*core)->id, **core);
+  if (call.argument() != kKnowsShards) {
+    return call.fail({Code::unsupported, 0, (*core)->shard->own},
+                     "the node has a shard of this map only, and this client knows no shards");
+  }
+  wire::ResponseHeader header{};
+  header.version = (*core)->id;
+  return call.answer(header, {(*core)->description(), wire::bytes_of(*(*core)->shard)});
 }
 
 /// What making a map came to, on the helper.
@@ -87,8 +99,8 @@ const Offload kOffloads[] = {
      .step = map_create},
     {.id = wire::OffloadId::map_open,
      .name = "map_open",
-     .format = "key: the map's name",
-     .summary = "answers a map's number and shape",
+     .format = "key: the map's name; argument: 1 of a client that knows shards",
+     .summary = "answers a map's number and shape, and of a shard its shard map",
      .right = Right::none,
      .limits = kObjectName,
      .step = map_open},

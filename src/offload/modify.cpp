@@ -90,14 +90,15 @@ const Offload kOffloads[] = {
      .right = Right::write,
      .limits = {.map = true,
                 .payload_bytes_min = sizeof(wire::Comparison),
-                .payload_bytes_max = wire::kMessageBytesMax},
+                .payload_bytes_max = wire::kMessageBytesMax,
+                .keys = Keys::one},
      .step = compare_and_set},
     {.id = wire::OffloadId::add,
      .name = "add",
      .format = "key; 8 bytes, little-endian",
      .summary = "adds to a value of 8 bytes, an absent one being 0; answers the sum",
      .right = Right::write,
-     .limits = {.map = true, .payload_bytes_min = 8, .payload_bytes_max = 8},
+     .limits = {.map = true, .payload_bytes_min = 8, .payload_bytes_max = 8, .keys = Keys::one},
      .step = add},
 };
 

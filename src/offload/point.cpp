@@ -44,10 +44,13 @@ Next write(Call& call) {
   return call.walk();
 }
 
-constexpr Limits kRead{
-    .map = true, .payload_bytes_max = sizeof(std::uint64_t), .at_snapshot = true};
-constexpr Limits kErase{.map = true};
-constexpr Limits kWrite{.map = true, .payload_bytes_max = wire::kMessageBytesMax};
+constexpr Limits kRead{.map = true,
+                       .payload_bytes_max = sizeof(std::uint64_t),
+                       .at_snapshot = true,
+                       .keys = Keys::one};
+constexpr Limits kErase{.map = true, .keys = Keys::one};
+constexpr Limits kWrite{
+    .map = true, .payload_bytes_max = wire::kMessageBytesMax, .keys = Keys::one};
 
 const Offload kOffloads[] = {
     {.id = wire::OffloadId::noop,

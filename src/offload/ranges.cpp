@@ -207,8 +207,11 @@ Next count_estimate(Call& call) {
   return call.answer(header);
 }
 
-constexpr Limits kRange{.map = true, .payload_bytes_max = 65535, .at_snapshot = true};
-constexpr Limits kEstimate{.map = true, .payload_bytes_max = 65535};
+constexpr Limits kRange{
+    .map = true, .payload_bytes_max = 65535, .at_snapshot = true, .keys = Keys::range};
+constexpr Limits kFloor{
+    .map = true, .payload_bytes_max = 65535, .at_snapshot = true, .keys = Keys::one};
+constexpr Limits kEstimate{.map = true, .payload_bytes_max = 65535, .keys = Keys::range};
 
 constexpr Offload scan_offload(wire::OffloadId id, std::string_view name, std::string_view format,
                                std::string_view summary, Next (*step)(Call&)) {
@@ -238,7 +241,7 @@ const Offload kOffloads[] = {
      .format = "key; snapshot",
      .summary = "answers the item with the largest key not above this one",
      .right = Right::read,
-     .limits = kRange,
+     .limits = kFloor,
      .step = floor},
     {.id = wire::OffloadId::count,
      .name = "count",

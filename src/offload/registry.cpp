@@ -13,9 +13,9 @@ std::vector<Offload> gather() {
   std::vector<Offload> all;
   for (const auto group :
        {point_offloads(), range_offloads(), modify_offloads(), batch_offloads(), object_offloads(),
-        map_offloads(), counter_offloads(), node_offloads(), one_sided_offloads(), table_offloads(),
-        query_offloads(), table_read_offloads(), pipeline_offloads(), landing_offloads(),
-        result_offloads(), sequencer_offloads()}) {
+        map_offloads(), shard_offloads(), counter_offloads(), node_offloads(), one_sided_offloads(),
+        table_offloads(), query_offloads(), table_read_offloads(), pipeline_offloads(),
+        landing_offloads(), result_offloads(), sequencer_offloads()}) {
     all.insert(all.end(), group.begin(), group.end());
   }
   std::ranges::sort(all, {}, &Offload::id);

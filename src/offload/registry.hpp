@@ -24,6 +24,13 @@ enum class Right : std::uint8_t {
   admin = 3,  ///< what concerns all clients: making and dropping
 };
 
+/// Which keys a request names, of which a node that has a shard of a map asks whether it has them.
+enum class Keys : std::uint8_t {
+  none = 0,   ///< none, or its offload asks
+  one = 1,    ///< its key
+  range = 2,  ///< all from its key up to what ends its payload
+};
+
 /// What a request of an offload must look like before its handler sees it.
 struct Limits {
   bool map = false;  // names a map that is there
@@ -32,6 +39,7 @@ struct Limits {
   std::uint32_t payload_bytes_min = 0;
   std::uint32_t payload_bytes_max = 0;
   bool at_snapshot = false;  // may read at a snapshot, which then begins its payload
+  Keys keys = Keys::none;    // of its map
 };
 
 struct Offload {
@@ -71,6 +79,7 @@ std::span<const Offload> modify_offloads();
 std::span<const Offload> batch_offloads();
 std::span<const Offload> object_offloads();
 std::span<const Offload> map_offloads();
+std::span<const Offload> shard_offloads();
 std::span<const Offload> counter_offloads();
 std::span<const Offload> node_offloads();
 std::span<const Offload> one_sided_offloads();

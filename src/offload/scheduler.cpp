@@ -22,6 +22,18 @@ bool reads_a_leaf(wire::OffloadId id) {
   return id == get || id == floor || id == scan || id == scan_reverse || id == scan_floor;
 }
 
+// Whether the node's own shard has all keys that a request names.
+bool in_shard(const wire::ShardMap& map, const Request& request) {
+  const Keys keys = request.offload->limits.keys;
+  if (keys == Keys::none) return true;
+  // What no map takes, the offload refuses.
+  if (keys == Keys::one) return request.key().empty() || map.has(map.own, request.key());
+  const bool at_snapshot = (request.header.ring & wire::kAtSnapshot) != 0;
+  std::string_view high = request.payload();
+  high.remove_prefix(std::min(high.size(), at_snapshot ? sizeof(std::uint64_t) : 0));
+  return map.has_range(map.own, request.key(), high);
+}
+
 /// What a request has helpers do; then the request goes on, or where there was no memory for that,
 /// is answered so.
 class RequestJob final : public HelperJob {
@@ -276,6 +288,11 @@ bool Scheduler::check(Request& request) {
   }
   if (payload < limits.payload_bytes_min || payload > limits.payload_bytes_max) {
     fail(request, {Code::invalid_argument, 0, payload});
+    return false;
+  }
+  if (limits.map && request.map->shard != nullptr && !in_shard(*request.map->shard, request))
+      [[unlikely]] {
+    fail(request, {Code::wrong_shard, 0, request.map->shard->own});
     return false;
   }
   return true;

@@ -11,10 +11,11 @@ constexpr std::uint32_t kLanes = 32;  // walks of one map that run together
 }  // namespace
 
 HostMap::HostMap(std::shared_ptr<tree::MapCore> core_in, base::EpochSlot walks_slot,
-                 base::EpochSlot calls_slot, std::uint32_t shard)
+                 base::EpochSlot calls_slot, std::uint32_t counters)
     : core(std::move(core_in)),
-      calls(core->store, std::move(calls_slot), shard),
-      walks_(core->store, std::move(walks_slot), shard) {
+      calls(core->store, std::move(calls_slot), counters),
+      walks_(core->store, std::move(walks_slot), counters) {
+  shard = core->shard.get();
   executor_ = std::make_unique<tree::MapExecutor>(
       walks_, *core, kLanes, [this](std::uint32_t, base::ReadyQueue& queue) {
         return tree::HostAccess(core->base, queue, true, &interleave_warm_);

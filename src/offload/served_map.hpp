@@ -43,6 +43,8 @@ class ServedMap {
   /// What frees the map when it is the last to hold it, which takes time by the map's size.
   [[nodiscard]] virtual std::shared_ptr<void> keep() const = 0;
 
+  /// Of a shard: which keys it has. Null: all of them.
+  const wire::ShardMap* shard = nullptr;
   std::uint32_t users = 0;  ///< requests in flight that name it
   bool walking = false;     ///< has walks in flight
 
@@ -54,7 +56,7 @@ class ServedMap {
 class HostMap final : public ServedMap {
  public:
   HostMap(std::shared_ptr<tree::MapCore> core_in, base::EpochSlot walks_slot,
-          base::EpochSlot calls_slot, std::uint32_t shard);
+          base::EpochSlot calls_slot, std::uint32_t counters);
 
   void submit(const espalier::Request& walk, Handler& handler) override;
   void submit(const tree::WalkRequest& walk) override;
@@ -65,7 +67,7 @@ class HostMap final : public ServedMap {
   [[nodiscard]] bool dropped() const override {
     return core->dropped.load(std::memory_order_acquire);
   }
-  [[nodiscard]] std::uint64_t released() const override { return core->clock.released(); }
+  [[nodiscard]] std::uint64_t released() const override { return core->clock.released_now(); }
   /// Cost: within the completion of the key's walk, a lock and a look-up; else a descent besides.
   void count_answer(std::string_view key, std::uint64_t now_ns) override;
   [[nodiscard]] std::shared_ptr<void> keep() const override { return core; }

@@ -39,7 +39,7 @@ enum class OffloadId : std::uint8_t {
   count_estimate = 15,  // payload: high
   sequence = 16,        // key: a sequencer's name; argument: how many tokens
   map_create = 17,      // key: name; payload: MapShape
-  map_open = 18,        // key: name
+  map_open = 18,        // key: name; argument: 1 for a client that knows shards
   object_drop = 19,     // key: name; argument: its ObjectKind, 0 for any
   object_list = 20,     // argument: an ObjectKind, 0 for all; answers what wire/object.hpp draws
   map_stats = 21,
@@ -71,8 +71,11 @@ enum class OffloadId : std::uint8_t {
   sequencer_seal = 49,     // map: the sequencer's id; payload: its epoch
   sequencer_advance = 50,  // map: the sequencer's id; payload: SequencerAdvance
   one_sided_sequencer = 51,  // map: the sequencer's id; answers a SequencerGrant
+  shard_create = 56,         // key: name; payload: MapShape and what wire/shard.hpp draws
+  release_hold = 57,         // map: a map; answers a hold and the read version at which it stands
+  release_confirm = 58,      // map: a map; payload: 8 bytes, a hold
 };
-inline constexpr std::uint32_t kOffloadIds = 52;
+inline constexpr std::uint32_t kOffloadIds = 59;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;

@@ -130,7 +130,7 @@ void HostExecutor<A>::hand_to_lane(GroupSlot& slot) {
 // Gives the answers of writes that are released by now; false if there was none (rules 6 and 7).
 template <Access A>
 bool HostExecutor<A>::answer_released_writes() {
-  const std::uint64_t released = map_.clock.released();
+  const std::uint64_t released = map_.clock.released_now();
   const std::size_t before = waiting_.size();
   std::erase_if(waiting_, [&](const WaitingAnswer& waiting) {
     if (waiting.wait_for > released) return false;

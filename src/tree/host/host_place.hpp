@@ -51,7 +51,7 @@ class HostPlaceBase {
   /// tried a moment ago.
   bool make_room(Lane& lane);
   [[nodiscard]] bool released(std::uint64_t version) const {
-    return map_.clock.released() >= version;
+    return map_.clock.released_now() >= version;
   }
   /// A write is over: gives back what waits, if that is worthwhile.
   void ended_write() {

@@ -54,6 +54,9 @@ enum class Bug : std::uint8_t {
   cache_trusted,               // a leaf that a cache leads to is not asked whether it may answer
   belief_not_checked,          // a host that answers no renewal is believed for ever
   drop_not_shown,              // the header of a dropped map still says that it lives
+  holds_without_end,           // a hold of releases stands as long as its client likes
+  hold_ignored,                // versions are released while one stands
+  hold_end_releases_nothing,   // what was done meanwhile waits for the next write
   snapshot_not_held,           // old versions are freed although a snapshot needs them
 };
 

@@ -31,6 +31,7 @@
 #include "tree/write/page_table.hpp"
 #include "tree/write/reclaimer.hpp"
 #include "tree/write/version_clock.hpp"
+#include "wire/shard.hpp"
 
 namespace espalier::tree {
 
@@ -121,6 +122,9 @@ class MapCore final : public MapView, public catalog::Object {
     }
     dropped.store(true, std::memory_order_release);
   }
+  /// Of a shard: which keys it has, and where the others are. Null: the whole map is here. Set
+  /// before anybody finds it, and never again.
+  std::unique_ptr<const wire::ShardMap> shard;
   std::mutex structure;  // splits, merges and all else that changes interior nodes
 
   // Node buffers put by for erases, which must succeed in a full store: they make room. The list

@@ -19,5 +19,9 @@ namespace espalier::tree {
 /// then there is no such map.
 Result<std::shared_ptr<MapCore>> create_map(StoreCore& store, std::string_view name,
                                             const MapOptions& options);
+/// The same of a shard. Errors: besides, invalid_argument (what is wrong with `shard` for a map of
+/// these options; detail: a wire::ShardFault).
+Result<std::shared_ptr<MapCore>> create_shard(StoreCore& store, std::string_view name,
+                                              const MapOptions& options, wire::ShardMap shard);
 
 }  // namespace espalier::tree

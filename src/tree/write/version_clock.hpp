@@ -11,6 +11,9 @@
 // 1. read_version <= write_version.
 // 2. Every version <= read_version is done.
 // 3. At most kWindow versions are outstanding; `admit` waits for room before a version is taken.
+// 4. While a hold stands (release_hold.hpp), the read version does not rise, but for a version that
+//    was on its way when it was granted. Who ends a hold releases what was done meanwhile; a writer
+//    that misses that it ended has marked its version as done before it looked.
 #pragma once
 
 #include <atomic>
@@ -21,6 +24,7 @@
 #include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
 #include "tree/node/planted_tree_bugs.hpp"
+#include "tree/write/release_hold.hpp"
 #include "wire/map_header.hpp"
 
 namespace espalier::tree {
@@ -42,10 +46,32 @@ class VersionClock {
     return base::load_shared<std::uint64_t>(header_ + kWrite);
   }
 
-  /// Waits until a version may be taken. Call before locking anything.
-  void admit() const {
-    while (versions_ && taken() - released() > kWindow / 2) std::this_thread::yield();
+  /// The same for who waits for a release: ends a hold whose time is over. Cost: a load more.
+  [[nodiscard]] std::uint64_t released_now() {
+    if (hold_.stands()) [[unlikely]]
+      end_overdue_hold();
+    return released();
   }
+
+  /// Waits until a version may be taken. Call before locking anything.
+  void admit() {
+    while (versions_ && taken() - released_now() > kWindow / 2) std::this_thread::yield();
+  }
+
+  /// Holds releases for a moment; 0: not now. Requires: versions are on.
+  [[nodiscard]] std::uint64_t hold() {
+    // What one that is over has kept back, and nobody has waited for, goes first.
+    if (hold_.stands()) end_overdue_hold();
+    return hold_.grant();
+  }
+  /// Ends a hold. Returns whether it stood until now.
+  [[nodiscard]] bool end_hold(std::uint64_t number) {
+    const bool stood = hold_.end(number);
+    if (!hold_.stands()) release_from(released());  // else another client's stands
+    return stood;
+  }
+  /// For tests: the clock by which holds end.
+  void set_time(std::uint64_t (*now_ns)() noexcept) { hold_.now_ns = now_ns; }
 
   /// Takes the next write version; 0 if versions are off.
   [[nodiscard]] std::uint64_t take() {
@@ -64,19 +90,33 @@ class VersionClock {
     ESPALIER_ASSERT(version > read.load() && version <= taken());  // taken, and not done before
     // While version - 1 is the newest released one, nobody but this writer can move on. The
     // exchanges are full fences: of two writers that finish together at least one sees the other.
-    if (read.load() == version - 1) {
+    if (read.load() == version - 1 && !held()) [[likely]] {
       read.exchange(version);
       release_from(version);
       return;
     }
     done_[version % kWindow].exchange(version);
-    release_from(read.load());
+    if (!held()) release_from(read.load());
   }
 
  private:
   static constexpr std::uint64_t kWindow = 4096;
   static constexpr std::size_t kRead = offsetof(wire::MapHeader, read_version);
   static constexpr std::size_t kWrite = offsetof(wire::MapHeader, write_version);
+
+  // Whether releases are to wait.
+  [[nodiscard]] bool held() {
+    if (!hold_.stands()) [[likely]]
+      return false;
+    return !planted(Bug::hold_ignored) && !end_overdue_hold();
+  }
+
+  // Returns whether no hold stands now.
+  bool end_overdue_hold() {
+    const bool none = hold_.end_overdue();
+    if (none && !planted(Bug::hold_end_releases_nothing)) release_from(released());
+    return none;
+  }
 
   // Moves the read version on from `released` over all versions that are done.
   void release_from(std::uint64_t released) {
@@ -87,6 +127,7 @@ class VersionClock {
   }
 
   std::byte* header_ = nullptr;
+  ReleaseHold hold_;
   bool versions_ = true;
   std::unique_ptr<std::atomic<std::uint64_t>[]> done_;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of the version clock notice a clock that releases out of order.
+// The checks of the version clock notice a clock that breaks a rule.
 #include <gtest/gtest.h>
 
-#include "tree/testing/version_clock_checks.hpp"
+#include "tree/testing/release_hold_checks.hpp"
 
 namespace espalier::tree {
 namespace {
@@ -14,6 +14,25 @@ TEST(VersionClockPlanted, ReleasingOutOfOrderIsNoticed) {
     EXPECT_FALSE(releases_wait_for_earlier_versions());
   }
   EXPECT_TRUE(releases_wait_for_earlier_versions());
+}
+
+TEST(VersionClockPlanted, HoldsThatHoldNothingAreNoticed) {
+  ASSERT_TRUE(a_hold_keeps_versions_back());
+  const base::Planted planted(Bug::hold_ignored);
+  EXPECT_FALSE(a_hold_keeps_versions_back());
+}
+
+TEST(VersionClockPlanted, HoldsWithoutEndAreNoticed) {
+  ASSERT_TRUE(a_hold_ends_by_itself());
+  ASSERT_TRUE(holds_are_seldom());
+  const base::Planted planted(Bug::holds_without_end);
+  EXPECT_FALSE(a_hold_ends_by_itself());
+  EXPECT_FALSE(holds_are_seldom());
+}
+
+TEST(VersionClockPlanted, HoldsThatEndInSilenceAreNoticed) {
+  const base::Planted planted(Bug::hold_end_releases_nothing);
+  EXPECT_FALSE(a_hold_ends_by_itself());
 }
 
 }  // namespace
