@@ -28,6 +28,14 @@ class Side {
     if (!made) throw std::runtime_error(message(made.error()));
     map_.emplace(*made);
   }
+  /// Of a map over several nodes that was made. `borders`: batches keep to one shard, and versions
+  /// of several are not compared.
+  Side(Store store, std::vector<std::string> borders)
+      : store_(std::move(store)), borders_(std::move(borders)) {
+    auto opened = store_.open_map("tested");
+    if (!opened) throw std::runtime_error(message(opened.error()));
+    map_.emplace(*opened);
+  }
 
   [[nodiscard]] Store& store() { return store_; }
   [[nodiscard]] Map& map() { return *map_; }
@@ -37,7 +45,7 @@ class Side {
     std::string said = result->applied ? "applied" : "not applied";
     if (result->existed) said += ", existed";
     const bool versions = map_->options().versions;
-    if (result->applied && versions && result->version != 0) {
+    if (result->applied && versions && result->version != 0 && borders_.empty()) {
       if (result->version <= newest_) said += ", and its version is old";
       newest_ = result->version;
     }
@@ -91,6 +99,7 @@ class Side {
 
   Store store_;
   std::optional<Map> map_;
+  std::vector<std::string> borders_;
   Version newest_ = 0;
 
  public:
@@ -101,12 +110,13 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
  protected:
   void SetUp() override {
     reach_by(GetParam());
+    borders().clear();
     start();
   }
 
   void run(const MapOptions& options, std::uint64_t seed, std::uint64_t steps) {
     SCOPED_TRACE(seed_text(seed));
-    Side sides[] = {Side(open_store(), options), Side(connect(), options)};
+    Side sides[] = {Side(open_store(), options), there(options)};
     Random random(seed);
     for (std::uint64_t step = 0; step < steps; ++step) {
       const std::uint64_t what = random();
@@ -118,6 +128,23 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
       ASSERT_EQ(said[0], said[1]) << "step " << step;
     }
     EXPECT_EQ(sides[0].map().stats().items, sides[1].map().stats().items);
+  }
+
+  /// The side that is not beside the memory.
+  Side there(const MapOptions& options) {
+    if (!is_sharded()) return Side(connect(), options);
+    borders() = way_ == "sharded_three" ? std::vector<std::string>{"key2", "key5xx"}
+                                        : std::vector<std::string>{"key35"};
+    make_sharded("tested", options, borders());
+    return Side(connect(), borders());
+  }
+  /// Of the map; empty: it lies on one node.
+  static std::vector<std::string>& borders() {
+    static std::vector<std::string> all;
+    return all;
+  }
+  static std::ptrdiff_t shard_of(const std::string& key) {
+    return std::ranges::upper_bound(borders(), key) - borders().begin();
   }
 
   static std::string key(Random& random) { return conformance_key(random); }
@@ -170,8 +197,10 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
   }
   static std::string write_batch(Side& side, Random& random) {
     WriteBatch batch;
+    const std::string first = key(random);
     for (std::uint64_t n = random.below(random.one_in(10) ? 300 : 6); n != 0; --n) {
-      const std::string name = key(random);
+      std::string name = key(random);
+      if (shard_of(name) != shard_of(first)) name = first;  // no batch crosses a border
       switch (random.below(7)) {
         case 0: batch.erase(name); break;
         case 1: batch.only_if_absent(name); break;
@@ -288,10 +317,15 @@ constexpr const char* kRings[] = {"unix", "shm", "roce"};
 constexpr const char* kAlone[] = {"shm_one_sided", "roce_one_sided"};
 constexpr const char* kDevice[] = {"device"};
 constexpr const char* kSwitch[] = {"in_network"};
+constexpr const char* kSharded[] = {"sharded", "sharded_three", "sharded_one_sided"};
+constexpr const char* kShardedByRings[] = {"sharded", "sharded_three"};
 INSTANTIATE_TEST_SUITE_P(Rings, ConformanceTest, ::testing::ValuesIn(kRings), way_name);
 INSTANTIATE_TEST_SUITE_P(Alone, ConformanceTest, ::testing::ValuesIn(kAlone), way_name);
 INSTANTIATE_TEST_SUITE_P(Device, ConformanceTest, ::testing::ValuesIn(kDevice), way_name);
 INSTANTIATE_TEST_SUITE_P(Switch, ConformanceTest, ::testing::ValuesIn(kSwitch), way_name);
+INSTANTIATE_TEST_SUITE_P(Shards, ConformanceTest, ::testing::ValuesIn(kSharded), way_name);
+INSTANTIATE_TEST_SUITE_P(Shards, ConformanceByRings, ::testing::ValuesIn(kShardedByRings),
+                         way_name);
 INSTANTIATE_TEST_SUITE_P(Rings, ConformanceByRings, ::testing::ValuesIn(kRings), way_name);
 INSTANTIATE_TEST_SUITE_P(Device, ConformanceByRings, ::testing::ValuesIn(kDevice), way_name);
 
@@ -315,7 +349,7 @@ TEST_P(ConformanceByRings, AnswersAreTheSameWithoutVersions) {
 
 // What the random ones meet too seldom.
 TEST_P(ConformanceTest, RefusalsAreTheSame) {
-  Side sides[] = {Side(open_store(), {}), Side(connect(), {})};
+  Side sides[] = {Side(open_store(), MapOptions{}), there({})};
   std::vector<std::string> said[2];
   const std::string too_long((16u << 20) + 1, 'v');
   const std::string long_key(1'000, 'k');

@@ -23,8 +23,14 @@
 #include "client/remote_pipeline.hpp"
 #include "client/result_buffers.hpp"
 #include "client/sequencer_adder.hpp"
+#include "wire/shard.hpp"
 
 namespace espalier::client {
+
+class PeerSessions;
+class RemoteSnapshot;
+struct OpenedMap;
+class ShardedMap;
 
 /// A lane, and the requests of the calls that use it one at a time.
 struct RemoteSession {
@@ -112,10 +118,18 @@ class RemoteLease {
   std::shared_ptr<RemoteSessions> extra_;  // where to return one that is not the thread's own
 };
 
+/// Which part of which map over several nodes a node is to have.
+struct ShardIdentity {
+  std::uint64_t uid = 0;
+  std::uint32_t number = 0;
+};
+
 class RemoteMap final : public MapImpl {
  public:
+  /// `shard`: it is a part; on a node that has started anew it is this part or none.
   RemoteMap(std::shared_ptr<RemoteSessions> sessions, std::string name, std::uint64_t node_id,
-            std::uint32_t id, const wire::MapShape& shape);
+            std::uint32_t id, const wire::MapShape& shape,
+            std::optional<ShardIdentity> shard = std::nullopt);
 
   Result<void> run(const Request& request, Handler& handler) override;
   Result<bool> get(std::string_view key, std::string& value, Version& version) override;
@@ -128,6 +142,8 @@ class RemoteMap final : public MapImpl {
   Result<std::uint64_t> count(std::string_view low, std::string_view high) override;
   Result<std::uint64_t> count_estimate(std::string_view low, std::string_view high) override;
   Result<std::unique_ptr<SnapshotImpl>> snapshot() override;
+  /// One with a lane of its own that holds nothing yet. Errors: as snapshot().
+  Result<std::unique_ptr<RemoteSnapshot>> prepare_snapshot();
   Result<std::unique_ptr<PipelineImpl>> open_pipeline(std::uint32_t in_flight) override;
   [[nodiscard]] const std::string& name() const override { return name_; }
   [[nodiscard]] const MapOptions& options() const override { return options_; }
@@ -138,18 +154,20 @@ class RemoteMap final : public MapImpl {
   [[nodiscard]] bool is(std::uint64_t node_id, std::uint32_t id) const {
     return node_id_.load(std::memory_order_acquire) == node_id && id_.load() == id;
   }
+  /// Refuses a batch that no node would take. Errors: as Map::write.
+  [[nodiscard]] Result<void> check(const WriteBatch& batch) const;
   /// The map's number on the node that the session leads to.
   Result<Scope> scope(RemoteSession& session);
   Result<Scope> scope(RemoteRequests& requests, const NodeConnection& connection);
 
  private:
   Result<Reply> call(Outgoing request);
-  [[nodiscard]] Result<void> check(const WriteBatch& batch) const;
 
   const std::shared_ptr<RemoteSessions> sessions_;
   const std::string name_;
   MapOptions options_;
   std::uint32_t max_key_bytes_;
+  const std::optional<ShardIdentity> shard_;
   std::mutex mutex_;  // guards the two below while they change together
   std::atomic<std::uint64_t> node_id_;
   std::atomic<std::uint32_t> id_;
@@ -160,7 +178,7 @@ class RemoteStore final : public StoreImpl {
   /// Connects to the node at this address. Errors: as connect_to().
   static Result<std::unique_ptr<StoreImpl>> connect(const NodeAddress& address,
                                                     const StoreOptions& options = {});
-  explicit RemoteStore(std::shared_ptr<RemoteSessions> sessions);
+  RemoteStore(std::shared_ptr<RemoteSessions> sessions, const StoreOptions& options);
   ~RemoteStore() override;
 
   Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) override;
@@ -173,20 +191,22 @@ class RemoteStore final : public StoreImpl {
   Result<std::string> node_numbers() override;
   [[nodiscard]] std::unique_ptr<TablesImpl> tables() override;
   [[nodiscard]] std::unique_ptr<SequencersImpl> sequencers() override;
-  [[nodiscard]] tree::WalkTraffic read_traffic() const override {
-    return sessions_->traffic().sum();
-  }
+  [[nodiscard]] tree::WalkTraffic read_traffic() const override;
   void trim() override {}
 
  private:
   Result<MapImpl*> keep(std::string_view name, Outgoing request);
   Result<MapImpl*> keep(RemoteSession& session, const Outgoing& request);
+  Result<void> drop_others(std::string_view name, const wire::ShardMap& map);
+  MapImpl* keep_sharded(RemoteSession& session, std::string_view name, const OpenedMap& opened);
 
   const std::shared_ptr<RemoteSessions> sessions_;
+  const std::shared_ptr<PeerSessions> peers_;
   const std::string page_message_ = "memory of a node";
-  std::mutex mutex_;  // guards maps_
-  std::vector<std::unique_ptr<RemoteMap>> maps_;
+  std::mutex mutex_;  // guards all below
+  std::vector<std::unique_ptr<MapImpl>> maps_;
   std::map<std::string, RemoteMap*, std::less<>> by_name_;
+  std::map<std::string, ShardedMap*, std::less<>> sharded_by_name_;
 };
 
 }  // namespace espalier::client

@@ -8,8 +8,11 @@
 
 #include "base/bytes.hpp"
 #include "client/answer.hpp"
+#include "client/count_request.hpp"
 #include "client/one_sided_pipeline.hpp"
+#include "client/opened_map.hpp"
 #include "client/remote.hpp"
+#include "client/remote_snapshot.hpp"
 #include "tree/map_forms.hpp"
 #include "tree/write/batch.hpp"
 
@@ -25,110 +28,6 @@ Written written_of(const wire::ResponseHeader& header) {
   const bool applied = (header.flags & wire::kApplied) != 0;
   return {applied ? header.version : 0, applied, (header.flags & wire::kFound) != 0};
 }
-
-// Only the number travels back.
-Result<Outgoing> count_request(std::string_view low, std::string_view high,
-                               std::uint32_t max_key_bytes) {
-  if (low.size() > max_key_bytes || high.size() > max_key_bytes) {
-    return fail(Code::key_too_long, max_key_bytes);
-  }
-  Outgoing outgoing;
-  outgoing.offload = wire::OffloadId::count;
-  outgoing.key = low;
-  outgoing.payload = high;
-  return outgoing;
-}
-
-/// Reads as of a version that the node holds for us, until it or the connection ends.
-class RemoteSnapshot final : public SnapshotImpl {
- public:
-  /// Takes over a session of its own: the snapshot belongs to that session's connection. It holds
-  /// nothing before open().
-  RemoteSnapshot(std::shared_ptr<RemoteSessions> sessions, std::unique_ptr<ThreadRings> rings)
-      : sessions_(std::move(sessions)) {
-    askers_.push_back(std::make_unique<Asker>(std::move(rings)));
-  }
-
-  ~RemoteSnapshot() override {
-    if (scope_.snapshot != 0) {
-      Outgoing close;
-      close.offload = wire::OffloadId::snapshot_close;
-      close.payload = base::bytes_of(scope_.snapshot);
-      static_cast<void>(askers_.front()->requests.call(close));  // a lost connection has closed it
-    }
-    for (const auto& asker : askers_) sessions_->release(std::move(asker->rings));
-  }
-
-  [[nodiscard]] RemoteRequests& requests() { return askers_.front()->requests; }
-  [[nodiscard]] NodeConnection& connection() { return askers_.front()->rings->connection(); }
-  /// Has the node hold the newest version of a map.
-  Result<void> open(const Scope& scope) {
-    Outgoing outgoing;
-    outgoing.offload = wire::OffloadId::snapshot_open;
-    outgoing.map = scope.map;
-    const auto reply = requests().call(outgoing);
-    if (!reply) return std::unexpected(reply.error());
-    scope_ = scope;
-    scope_.snapshot = reply->header.version;
-    version_ = reply->header.read_version;
-    return {};
-  }
-
-  [[nodiscard]] Version version() const override { return version_; }
-
-  Result<void> run(const Request& request, Handler& handler) override {
-    return ask([&](RemoteRequests& requests) -> Result<void> {
-      requests.submit({&request, 1}, handler, scope_);
-      requests.drain();
-      return {};
-    });
-  }
-
-  Result<std::uint64_t> count(std::string_view low, std::string_view high) override {
-    auto outgoing = count_request(low, high, scope_.max_key_bytes);
-    if (!outgoing) return std::unexpected(outgoing.error());
-    outgoing->map = scope_.map;
-    outgoing->at_snapshot = true;
-    outgoing->payload = base::bytes_of(scope_.snapshot);
-    outgoing->more_payload = high;
-    return ask([&](RemoteRequests& requests) -> Result<std::uint64_t> {
-      const auto reply = requests.call(*outgoing);
-      if (!reply) return std::unexpected(reply.error());
-      return reply->header.version;
-    });
-  }
-
- private:
-  struct Asker {
-    explicit Asker(std::unique_ptr<ThreadRings> lane_in)
-        : rings(std::move(lane_in)), requests(*rings, 1) {}
-    std::unique_ptr<ThreadRings> rings;
-    RemoteRequests requests;
-  };
-
-  /// Asks on the snapshot's own lane; from inside a sink of the same snapshot on another lane of
-  /// its connection, for an answer on the first one is just being delivered.
-  template <class Ask>
-  std::invoke_result_t<Ask, RemoteRequests&> ask(Ask ask) {
-    const std::lock_guard lock(mutex_);
-    if (depth_ == askers_.size()) {
-      auto rings = ThreadRings::open(askers_.front()->rings->shared_connection());
-      if (!rings) return std::unexpected(rings.error());
-      askers_.push_back(std::make_unique<Asker>(std::move(*rings)));
-    }
-    RemoteRequests& requests = askers_[depth_++]->requests;
-    const std::unique_ptr<std::size_t, void (*)(std::size_t*)> up(
-        &depth_, [](std::size_t* depth) { --*depth; });
-    return ask(requests);
-  }
-
-  const std::shared_ptr<RemoteSessions> sessions_;
-  std::recursive_mutex mutex_;  // a snapshot may be read by several threads, its lanes by one
-  std::vector<std::unique_ptr<Asker>> askers_;  // its own, and one for each depth of sinks
-  std::size_t depth_ = 0;                       // of those that are asking
-  Scope scope_{};
-  Version version_ = 0;
-};
 
 class RemotePipeline final : public PipelineImpl {
  public:
@@ -163,11 +62,13 @@ class RemotePipeline final : public PipelineImpl {
 }  // namespace
 
 RemoteMap::RemoteMap(std::shared_ptr<RemoteSessions> sessions, std::string name,
-                     std::uint64_t node_id, std::uint32_t id, const wire::MapShape& shape)
+                     std::uint64_t node_id, std::uint32_t id, const wire::MapShape& shape,
+                     std::optional<ShardIdentity> shard)
     : sessions_(std::move(sessions)),
       name_(std::move(name)),
       options_(tree::options_of(shape)),
       max_key_bytes_(shape.key_bytes_max),
+      shard_(shard),
       node_id_(node_id),
       id_(id) {}
 
@@ -179,13 +80,16 @@ Result<Scope> RemoteMap::scope(RemoteSession& session) {
 Result<Scope> RemoteMap::scope(RemoteRequests& requests, const NodeConnection& connection) {
   const std::uint64_t node = connection.node_id();
   if (node_id_.load(std::memory_order_acquire) != node) {
-    Outgoing open;
-    open.offload = wire::OffloadId::map_open;
-    open.key = name_;
-    const auto reply = requests.call(open);
-    if (!reply) return std::unexpected(reply.error());
+    const auto opened = open_map_by(requests, name_, shard_.has_value());
+    if (!opened) return std::unexpected(opened.error());
+    // A part of another map, or no part, is not what this was made for.
+    const auto same = [&] {
+      return opened->shard && opened->shard->uid == shard_->uid &&
+             opened->shard->own == shard_->number;
+    };
+    if (shard_ && !same()) return fail(Code::wrong_shard, shard_->number);
     const std::lock_guard lock(mutex_);
-    id_.store(static_cast<std::uint32_t>(reply->header.version), std::memory_order_relaxed);
+    id_.store(opened->id, std::memory_order_relaxed);
     node_id_.store(node, std::memory_order_release);
   }
   return Scope{id_.load(std::memory_order_relaxed), max_key_bytes_, 0};
@@ -366,14 +270,21 @@ Result<std::uint64_t> RemoteMap::count_estimate(std::string_view low, std::strin
   return reply->header.version;
 }
 
-Result<std::unique_ptr<SnapshotImpl>> RemoteMap::snapshot() {
+Result<std::unique_ptr<RemoteSnapshot>> RemoteMap::prepare_snapshot() {
   auto rings = sessions_->open_lane();
   if (!rings) return std::unexpected(rings.error());
   auto snapshot = std::make_unique<RemoteSnapshot>(sessions_, std::move(*rings));
   const auto place = scope(snapshot->requests(), snapshot->connection());
   if (!place) return std::unexpected(place.error());
-  if (const auto held = snapshot->open(*place); !held) return std::unexpected(held.error());
+  snapshot->bind(*place);
   return snapshot;
+}
+
+Result<std::unique_ptr<SnapshotImpl>> RemoteMap::snapshot() {
+  auto snapshot = prepare_snapshot();
+  if (!snapshot) return std::unexpected(snapshot.error());
+  if (const auto held = (*snapshot)->open(); !held) return std::unexpected(held.error());
+  return std::unique_ptr<SnapshotImpl>(std::move(*snapshot));
 }
 
 Result<std::unique_ptr<PipelineImpl>> RemoteMap::open_pipeline(std::uint32_t in_flight) {

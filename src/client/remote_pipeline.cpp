@@ -372,12 +372,15 @@ Refusal RemoteRequests::refusal_of(const Incoming& piece) {
 }
 
 std::expected<Reply, Refusal> RemoteRequests::ask(const Outgoing& request, const ChunkSink& sink) {
-  const auto lost = [] { return std::unexpected(Refusal{{Code::connection_lost, 0, 0}, {}}); };
-  if (!begin(request)) return lost();
+  if (!begin(request)) return std::unexpected(Refusal{{Code::connection_lost, 0, 0}, {}});
+  return await(sink);
+}
+
+std::expected<Reply, Refusal> RemoteRequests::await(const ChunkSink& sink) {
   for (bool wanted = static_cast<bool>(sink);;) {
     const auto piece = take_piece();
     if (!piece) {
-      if (!rings_.wait()) return lost();
+      if (!rings_.wait()) return std::unexpected(Refusal{{Code::connection_lost, 0, 0}, {}});
       continue;
     }
     if (!is_last(*piece)) {

@@ -76,6 +76,8 @@ class RemoteRequests {
   // The same piece by piece. Nothing else may be in flight.
   /// Sends a message. False: the connection is lost.
   bool begin(const Outgoing& request);
+  /// Waits for the whole answer, as ask() does.
+  std::expected<Reply, Refusal> await(const ChunkSink& sink = {});
   /// The next piece of its answer, if one has come; there until the next call.
   std::optional<Incoming> take_piece();
   /// Waits until take_piece() may bring one, or until about this moment of the monotonic clock.

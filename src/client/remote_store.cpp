@@ -4,9 +4,12 @@
 
 #include "base/bytes.hpp"
 #include "catalog/catalog.hpp"
+#include "client/opened_map.hpp"
+#include "client/peer_sessions.hpp"
 #include "client/remote.hpp"
 #include "client/remote_sequencers.hpp"
 #include "client/remote_tables.hpp"
+#include "client/sharded_map.hpp"
 #include "tree/map_forms.hpp"
 #include "wire/object.hpp"
 
@@ -26,7 +29,7 @@ Outgoing drop_request(std::string_view name) {
 Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const NodeAddress& address,
                                                         const StoreOptions& options) {
   auto sessions = std::make_shared<RemoteSessions>(address, options);
-  auto store = std::make_unique<RemoteStore>(sessions);  // which ends them if this fails
+  auto store = std::make_unique<RemoteStore>(sessions, options);  // which ends them if this fails
   // So that an address that leads nowhere is told now, and so is a node that cannot be read.
   const auto session = RemoteLease::take(sessions);
   if (!session) return std::unexpected(session.error());
@@ -40,10 +43,21 @@ Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const NodeAddress& addre
   return store;
 }
 
-RemoteStore::RemoteStore(std::shared_ptr<RemoteSessions> sessions)
-    : sessions_(std::move(sessions)) {}
+RemoteStore::RemoteStore(std::shared_ptr<RemoteSessions> sessions, const StoreOptions& options)
+    : sessions_(std::move(sessions)), peers_(std::make_shared<PeerSessions>(options)) {}
 
-RemoteStore::~RemoteStore() { sessions_->close(); }
+RemoteStore::~RemoteStore() {
+  sessions_->close();
+  peers_->close();
+}
+
+tree::WalkTraffic RemoteStore::read_traffic() const {
+  tree::WalkTraffic sum = sessions_->traffic().sum();
+  const tree::WalkTraffic of_peers = peers_->traffic();
+  sum.round_trips += of_peers.round_trips;
+  sum.bytes += of_peers.bytes;
+  return sum;
+}
 
 // Handles are raw pointers and stay valid, so a map that was opened is kept, even if one of the
 // same name is made later.
@@ -66,16 +80,33 @@ Result<MapImpl*> RemoteStore::keep(RemoteSession& session, const Outgoing& reque
   const std::string_view name = request.key;
   const auto reply = session.requests.call(request);
   if (!reply) return std::unexpected(reply.error());
-  wire::MapShape shape{};
-  if (reply->payload.size() != sizeof shape) return fail(Code::corrupt);
-  std::memcpy(&shape, reply->payload.data(), sizeof shape);
-  const auto id = static_cast<std::uint32_t>(reply->header.version);
+  const auto opened = OpenedMap::read(*reply);
+  if (!opened) return std::unexpected(opened.error());
+  if (opened->shard) return keep_sharded(session, name, *opened);
   const std::uint64_t node = session.rings->connection().node_id();
   const std::lock_guard lock(mutex_);
   RemoteMap*& known = by_name_[std::string(name)];
-  if (known == nullptr || !known->is(node, id)) {
-    maps_.push_back(std::make_unique<RemoteMap>(sessions_, std::string(name), node, id, shape));
-    known = maps_.back().get();
+  if (known == nullptr || !known->is(node, opened->id)) {
+    auto map =
+        std::make_unique<RemoteMap>(sessions_, std::string(name), node, opened->id, opened->shape);
+    RemoteMap* const made = map.get();
+    maps_.push_back(std::move(map));
+    known = made;
+  }
+  return known;
+}
+
+// The handle of an older one follows by itself, but may be of other options.
+MapImpl* RemoteStore::keep_sharded(RemoteSession& session, std::string_view name,
+                                   const OpenedMap& opened) {
+  const std::lock_guard lock(mutex_);
+  ShardedMap*& known = sharded_by_name_[std::string(name)];
+  if (known == nullptr || known->nodes()->map().uid != opened.shard->uid) {
+    auto map = std::make_unique<ShardedMap>(
+        std::string(name), opened, session.rings->connection().node_id(), sessions_, peers_);
+    ShardedMap* const made = map.get();
+    maps_.push_back(std::move(map));
+    known = made;
   }
   return known;
 }
@@ -93,6 +124,7 @@ Result<MapImpl*> RemoteStore::open_map(std::string_view name) {
   if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
   Outgoing request;
   request.offload = wire::OffloadId::map_open;
+  request.argument = 1;  // it takes no part for the whole
   return keep(name, request);
 }
 
@@ -100,9 +132,39 @@ Result<void> RemoteStore::drop_map(std::string_view name) {
   if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
   const auto session = RemoteLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  const auto reply = (*session)->requests.call(drop_request(name));
+  RemoteRequests& requests = (*session)->requests;
+  const auto opened = open_map_by(requests, name, true);
+  if (!opened) return std::unexpected(opened.error());
+  const auto others = opened->shard ? drop_others(name, *opened->shard) : Result<void>();
+  const auto reply = requests.call(drop_request(name));
   if (!reply) return std::unexpected(reply.error());
-  return {};
+  return others;
+}
+
+// Of a map that lies on several nodes, whatever can be dropped is: a node that is gone leaves its
+// shard, which can be dropped there later. One that has another map of this name keeps it.
+Result<void> RemoteStore::drop_others(std::string_view name, const wire::ShardMap& map) {
+  Result<void> all;
+  for (std::size_t i = 0; i < map.size(); ++i) {
+    if (i == map.own) continue;
+    const auto drop = [&]() -> Result<void> {
+      const auto sessions = peers_->of(map.shards[i].address);
+      if (!sessions) return std::unexpected(sessions.error());
+      const auto session = RemoteLease::take(*sessions);
+      if (!session) return std::unexpected(session.error());
+      const auto opened = open_map_by((*session)->requests, name, true);
+      if (!opened && is_outdated(opened.error())) return {};
+      if (!opened) return std::unexpected(opened.error());
+      if (!opened->shard || opened->shard->uid != map.uid) return {};
+      const auto reply = (*session)->requests.call(drop_request(name));
+      if (!reply) return std::unexpected(reply.error());
+      return {};
+    };
+    if (const auto dropped = drop(); !dropped && all) {
+      all = std::unexpected(error_of_shard(dropped.error(), i));
+    }
+  }
+  return all;
 }
 
 std::unique_ptr<TablesImpl> RemoteStore::tables() {

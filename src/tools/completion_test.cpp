@@ -99,6 +99,9 @@ TEST_F(Completion, EveryCommandAndOptionIsInEveryScript) {
     for (const std::string command : {"list", "create", "drop"}) {
       expect_words(words_of_help({"map", command}));
     }
+    for (const std::string command : {"create", "status"}) {
+      expect_words(words_of_help({"shard", command}));
+    }
   }
 }
 

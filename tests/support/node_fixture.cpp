@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "client/sharding.hpp"
 #include "tree/write/audit.hpp"
 
 namespace espalier::test {
@@ -40,6 +41,7 @@ void NodeFixture::start() {
   // The next one listens where this one did.
   if (!node_->fabric_addresses().empty()) config_.node.fabric = node_->fabric_addresses().front();
   if (way_ == "device") start_device();
+  if (is_sharded()) start_others();
   if (way_ == "in_network") start_switch();
   descriptors_ = open_descriptors();
 }
@@ -57,6 +59,41 @@ void NodeFixture::start_device() {
   auto device = device::Device::start(config, {.host = *host, .node = {}, .begun_anew = [] {}});
   ASSERT_TRUE(device) << message(device.error());
   device_ = std::move(*device);
+}
+
+void NodeFixture::start_others() {
+  others_.clear();
+  const std::size_t more = way_ == "sharded_three" ? 2 : 1;
+  for (std::size_t i = 1; i <= more; ++i) {
+    node::Config config = node_config(folder_, config_.node.cores);
+    config.node.socket = socket() + std::to_string(i);
+    if (!config_.node.fabric.empty()) config.node.fabric = config_.node.fabric + std::to_string(i);
+    config.node.one_sided = config_.node.one_sided;
+    auto node = node::Node::start(config, options_);
+    ASSERT_TRUE(node) << message(node.error());
+    others_.push_back(std::move(*node));
+    other_configs_.push_back(std::move(config));
+  }
+}
+
+std::vector<std::string> NodeFixture::shard_addresses() const {
+  std::vector<std::string> addresses{address()};
+  for (std::size_t i = 1; i <= others_.size(); ++i) {
+    addresses.push_back(address() + std::to_string(i));
+  }
+  return addresses;
+}
+
+void NodeFixture::make_sharded(const std::string& name, const MapOptions& options,
+                               const std::vector<std::string>& borders) {
+  const std::vector<std::string> addresses = shard_addresses();
+  ASSERT_EQ(borders.size() + 1, addresses.size());
+  std::vector<wire::Shard> shards{{"", addresses.front()}};
+  for (std::size_t i = 0; i < borders.size(); ++i) {
+    shards.push_back({borders[i], addresses[i + 1]});
+  }
+  const auto made = client::create_shards(name, options, shards);
+  ASSERT_TRUE(made) << message(made.error().error) << made.error().words;
 }
 
 void NodeFixture::open_switch() {
@@ -80,7 +117,7 @@ void NodeFixture::start_switch() {
 void NodeFixture::reach_by(const std::string& way) {
   way_ = way;
   config_.node.one_sided = way.ends_with("_one_sided") || way == "device" || way == "in_network";
-  if (way.starts_with("shm") || way == "device")
+  if (way.starts_with("shm") || way == "device" || way == "sharded_one_sided")
     config_.node.fabric = "shm:" + (folder_ / "fabric").string();
   if (way.starts_with("memif") || way == "in_network") {
     config_.node.fabric = "roce+memif:" + (folder_ / "fabric").string();
@@ -90,7 +127,7 @@ void NodeFixture::reach_by(const std::string& way) {
 }
 
 std::string NodeFixture::address() const {
-  if (way_ == "unix") return "unix:" + socket();
+  if (way_ == "unix" || way_ == "sharded" || way_ == "sharded_three") return "unix:" + socket();
   if (way_ == "device") return device_address();
   if (way_ == "in_network") return "roce+memif:" + (folder_ / "clients").string();
   return config_.node.fabric + (way_.ends_with("_send") ? "?rings=send" : "");

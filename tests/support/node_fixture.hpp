@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/testing/open_descriptors.hpp"
 #include "client/controller_thread.hpp"
@@ -37,6 +38,7 @@ class NodeFixture : public testing::Test {
   /// with "_send" behind it where rings are carried as messages, and "_one_sided" where stores
   /// read by themselves; or "device", by a device before it, which reads it over "shm"; or
   /// "in_network", through a switch whose tables follow the map "tested", by READs that carry keys.
+  /// "sharded" has a node more, and "sharded_three" has two, for maps that make_sharded() makes.
   /// Before start().
   void reach_by(const std::string& way);
   [[nodiscard]] std::string address() const;
@@ -57,11 +59,21 @@ class NodeFixture : public testing::Test {
   /// Opens one, and starts its controller.
   void start_switch();
   [[nodiscard]] std::uint32_t in_flight() const;
+  [[nodiscard]] bool is_sharded() const { return way_.starts_with("sharded"); }
+  /// As clients reach the nodes, this one first.
+  [[nodiscard]] std::vector<std::string> shard_addresses() const;
+  /// Makes a map over all of them: node i has the keys from borders[i - 1] on.
+  void make_sharded(const std::string& name, const MapOptions& options,
+                    const std::vector<std::string>& borders);
+  /// Starts those besides this one.
+  void start_others();
 
   base::TemporaryFolder folder_;
   node::Config config_ = node_config(folder_);
   node::NodeOptions options_;
   std::unique_ptr<node::Node> node_;
+  std::vector<node::Config> other_configs_;
+  std::vector<std::unique_ptr<node::Node>> others_;   // of maps that lie on several
   std::unique_ptr<device::Device> device_;            // null: stores reach the node itself
   std::unique_ptr<dataplane::RunningSwitch> switch_;  // null: no switch is on the way
   std::unique_ptr<client::ControllerThread> controller_;

@@ -124,7 +124,7 @@ std::optional<std::string> check_history(const History& history, const WorkloadO
   ++report.histories;
   report.operations += history.operations.size();
   report.overlapping += count_overlapping(history);
-  if (versions) {
+  if (versions && options.replay) {
     if (auto wrong = replay_versions(history)) return wrong;
   }
   if (options.search) {

@@ -37,6 +37,7 @@ struct WorkloadOptions {
   bool batches = true;
   bool modifies = true;
   bool snapshots = true;
+  bool replay = true;   ///< where the map gives versions: those of one node are in one order
   bool search = false;  ///< look for a linearization too, versions aside
   std::uint64_t search_steps_max = 200'000;
   bool audit = true;                ///< after each round

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Switches that break one rule of clients at a time (base/planted.hpp).
+#pragma once
+
+#include <cstdint>
+
+#include "base/planted.hpp"
+
+namespace espalier::client {
+
+enum class Bug : std::uint8_t {
+  none,
+  cut_not_collected_again,  // snapshots of several nodes are taken for one without asking again
+  hold_taken_for_granted,   // nodes that granted holds are not asked whether these stood
+  hold_version_not_asked,   // a hold that stood is believed, whatever version the node tells
+  holds_left_standing,      // holds are not ended where another node granted none
+};
+
+using base::planted;
+
+}  // namespace espalier::client

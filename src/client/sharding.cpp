@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/sharding.hpp"
+
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/bytes.hpp"
+#include "client/draw_seed.hpp"
+#include "client/node_address.hpp"
+#include "client/opened_map.hpp"
+#include "client/remote.hpp"
+#include "tree/map_forms.hpp"
+
+namespace espalier::client {
+namespace {
+
+/// A node that is asked a few things.
+class Asked {
+ public:
+  ~Asked() {
+    if (sessions_ != nullptr) sessions_->close();
+  }
+  Asked() = default;
+  Asked(const Asked&) = delete;
+  Asked& operator=(const Asked&) = delete;
+
+  Result<void> connect(const std::string& address) {
+    const auto parsed = parse_node_address(address);
+    if (!parsed) return std::unexpected(parsed.error());
+    sessions_ = std::make_shared<RemoteSessions>(*parsed, StoreOptions{});
+    auto session = sessions_->acquire();
+    if (!session) return std::unexpected(session.error());
+    session_ = std::move(*session);
+    return {};
+  }
+  [[nodiscard]] RemoteRequests& requests() { return session_->requests; }
+
+ private:
+  std::shared_ptr<RemoteSessions> sessions_;
+  std::shared_ptr<RemoteSession> session_;
+};
+
+std::expected<void, Refusal> create(Asked& node, std::string_view name, const MapOptions& options,
+                                    const wire::ShardMap& map) {
+  const wire::MapShape shape = tree::shape_of(options);
+  const std::string bytes = wire::bytes_of(map);
+  Outgoing request;
+  request.offload = wire::OffloadId::shard_create;
+  request.key = name;
+  request.payload = base::bytes_of(shape);
+  request.more_payload = bytes;
+  auto reply = node.requests().ask(request);
+  if (!reply) return std::unexpected(std::move(reply.error()));
+  return {};
+}
+
+bool drop(Asked& node, std::string_view name) {
+  Outgoing request;
+  request.offload = wire::OffloadId::object_drop;
+  request.key = name;
+  request.argument = static_cast<std::uint32_t>(ObjectKind::map);
+  return node.requests().call(request).has_value();
+}
+
+Result<MapStats> stats(Asked& node, std::uint32_t id) {
+  Outgoing request;
+  request.offload = wire::OffloadId::map_stats;
+  request.map = id;
+  const auto reply = node.requests().call(request);
+  if (!reply) return std::unexpected(reply.error());
+  wire::MapNumbers numbers{};
+  if (reply->payload.size() != sizeof numbers) return fail(Code::corrupt);
+  std::memcpy(&numbers, reply->payload.data(), sizeof numbers);
+  return tree::stats_of(numbers);
+}
+
+void look_at(ShardReport& report, const std::string& name, const wire::ShardMap& map,
+             std::size_t number) {
+  Asked node;
+  if (const auto connected = node.connect(report.shard.address); !connected) {
+    report.stats = std::unexpected(connected.error());
+    return;
+  }
+  const auto opened = open_map_by(node.requests(), name, true);
+  if (!opened) {
+    report.stats = std::unexpected(opened.error());
+    return;
+  }
+  report.agrees = opened->shard && opened->shard->same(map) && opened->shard->own == number;
+  report.stats = stats(node, opened->id);
+}
+
+}  // namespace
+
+std::expected<void, ShardFailure> create_shards(std::string_view name, const MapOptions& options,
+                                                const std::vector<wire::Shard>& shards) {
+  wire::ShardMap map;
+  map.uid = draw_seed();
+  map.shards = shards;
+  constexpr std::uint32_t kAnyKey = 65535;  // the nodes know how long keys may be
+  if (const auto fault = wire::fault_of(map, kAnyKey); fault != wire::ShardFault::invalid) {
+    return std::unexpected(
+        ShardFailure{0,
+                     {Code::invalid_argument, 0, static_cast<std::uint32_t>(fault)},
+                     std::string(wire::text_of(fault)),
+                     {}});
+  }
+  // All are reached before any is asked to make something.
+  std::vector<Asked> nodes(shards.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto connected = nodes[i].connect(shards[i].address);
+    if (!connected) return std::unexpected(ShardFailure{i, connected.error(), {}, {}});
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    map.own = static_cast<std::uint32_t>(i);
+    auto made = create(nodes[i], name, options, map);
+    if (made) continue;
+    ShardFailure failure{i, made.error().error, std::move(made.error().words), {}};
+    for (std::size_t before = 0; before < i; ++before) {
+      if (!drop(nodes[before], name)) failure.left.push_back(before);
+    }
+    // Without an answer it may be there or not.
+    if (failure.error.code == Code::connection_lost) failure.left.push_back(i);
+    return std::unexpected(std::move(failure));
+  }
+  return {};
+}
+
+Result<ShardingReport> report_shards(const std::string& address, std::string_view name) {
+  ShardingReport report;
+  {
+    Asked first;
+    if (const auto connected = first.connect(address); !connected) {
+      return std::unexpected(connected.error());
+    }
+    auto opened = open_map_by(first.requests(), name, true);
+    if (!opened) return std::unexpected(opened.error());
+    if (!opened->shard) return fail(Code::wrong_kind);
+    report.map = std::move(*opened->shard);
+    report.options = tree::options_of(opened->shape);
+  }
+  for (std::size_t i = 0; i < report.map.size(); ++i) {
+    ShardReport& shard = report.shards.emplace_back();
+    shard.shard = report.map.shards[i];
+    shard.high = report.map.high(i);
+    look_at(shard, std::string(name), report.map, i);
+  }
+  return report;
+}
+
+}  // namespace espalier::client
