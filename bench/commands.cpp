@@ -14,6 +14,7 @@
 #include "bench/run_in_network.hpp"
 #include "bench/run_latency.hpp"
 #include "bench/run_memory.hpp"
+#include "bench/run_place.hpp"
 #include "bench/run_rings.hpp"
 #include "bench/run_rpc.hpp"
 #include "bench/run_sequencer.hpp"
@@ -254,6 +255,25 @@ void add_switch(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   choose(command, options, output, chosen, run_switch);
 }
 
+void add_place(CLI::App& app, const Output& output, cmdline::Action& chosen) {
+  CLI::App& command =
+      *app.add_subcommand("place", "a map over two nodes, by the share of keys of the second");
+  const auto options = std::make_shared<PlaceOptions>();
+  add_numbers(command, "--shares", options->shares,
+              "percent of the keys on the second node; 0,25,50,75,100 by default");
+  add_numbers(command, "--reads", options->reads,
+              "percent of the requests that read; 100,50 by default");
+  add_number(command, "--keys", options->keys, "of the map");
+  add_number(command, "--value-bytes", options->value_bytes, "of each value");
+  add_number(command, "--ops", options->ops, "requests of each thread");
+  add_number(command, "--threads", options->threads, "that ask");
+  add_number(command, "--in-flight", options->in_flight, "requests of a thread on each node");
+  add_number(command, "--node-cores", options->node_cores, "of each node");
+  add_number(command, "--seed", options->seed, "of the keys that are asked for");
+  command.add_flag("--json", options->json, "JSON lines instead of a table");
+  choose(command, options, output, chosen, run_place);
+}
+
 void add_rings(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   CLI::App& command = *app.add_subcommand("rings", "how requests could travel in shared memory");
   const auto options = std::make_shared<RingsOptions>();
@@ -390,6 +410,7 @@ void add_bench_commands(CLI::App& app, const Output& output, cmdline::Action& ch
   add_memory(app, output, chosen);
   add_in_network(app, output, chosen);
   add_switch(app, output, chosen);
+  add_place(app, output, chosen);
   add_rings(app, output, chosen);
   add_rpc(app, output, chosen);
   add_table(app, output, chosen);

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/report.hpp"
+#include "bench/run_place.hpp"
+
+namespace espalier::bench {
+namespace {
+
+PlaceOptions tiny() {
+  PlaceOptions options;
+  options.keys = 1000;
+  options.ops = 500;
+  return options;
+}
+
+TEST(RunPlace, MeasuresEachShareWithAndWithoutWrites) {
+  PlaceOptions options = tiny();
+  options.json = true;
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(run_place(options, {out, err}), 0);
+  std::istringstream lines(out.str());
+  std::vector<Json> read;
+  for (std::string line; std::getline(lines, line);) read.push_back(Json::parse(line));
+  ASSERT_EQ(read.size(), 11u);
+  EXPECT_EQ(read[0].at("share_percent"), 0);
+  EXPECT_EQ(read[0].at("read_percent"), 100);
+  EXPECT_EQ(read[9].at("share_percent"), 100);
+  EXPECT_EQ(read[9].at("read_percent"), 50);
+  for (std::size_t i = 0; i < 10; ++i) EXPECT_GT(read[i].at("ops_per_second").get<double>(), 0);
+  EXPECT_EQ(read[10].at("measurements"), 10);
+}
+
+TEST(RunPlace, PrintsATable) {
+  PlaceOptions options = tiny();
+  options.shares = {50};
+  std::ostringstream out;
+  EXPECT_EQ(run_place(options, {out, out}), 0);
+  EXPECT_NE(out.str().find("50 %"), std::string::npos);
+  EXPECT_NE(out.str().find("total: 2 measurements"), std::string::npos);
+}
+
+TEST(RunPlace, WrongOptionsAreRefused) {
+  PlaceOptions options = tiny();
+  options.shares = {101};
+  std::ostringstream out;
+  EXPECT_THROW(run_place(options, {out, out}), std::runtime_error);
+  options = tiny();
+  options.keys = 1;
+  EXPECT_TRUE(problem_of(options));
+  options = tiny();
+  options.threads = 0;
+  EXPECT_TRUE(problem_of(options));
+}
+
+}  // namespace
+}  // namespace espalier::bench

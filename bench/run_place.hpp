@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// `espalier-bench place`: a map over two nodes, by the share of its keys that the second one has,
+// read only and half of it written [DPU §4]. The nodes are of this process, each with cores of its
+// own where there are enough; a pipeline asks both, with so many requests in flight on each.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/output.hpp"
+
+namespace espalier::bench {
+
+struct PlaceOptions {
+  std::vector<std::uint64_t> shares;  ///< of keys on the second node, in percent; empty: 0, 25, ...
+  std::vector<std::uint64_t> reads;   ///< of all requests, in percent; empty: 100, 50
+  std::uint64_t keys = 1'000'000;
+  std::uint64_t value_bytes = 16;
+  std::uint64_t ops = 1'000'000;
+  std::uint32_t threads = 1;
+  std::uint32_t in_flight = 16;
+  std::uint32_t node_cores = 1;  ///< of each node
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+
+/// What is wrong with the options, in one sentence; nothing if all is well.
+std::optional<std::string> problem_of(const PlaceOptions& options);
+
+/// Returns what main should. Errors: throws std::runtime_error or std::bad_alloc.
+int run_place(const PlaceOptions& options, const Output& output);
+
+}  // namespace espalier::bench
