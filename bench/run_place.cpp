@@ -174,7 +174,7 @@ int run_place(const PlaceOptions& options, const Output& output) {
       line["node_cores"] = options.node_cores;
       line["seed"] = options.seed;
       line["ops"] = options.ops * options.threads;
-      line["ops_per_second"] = rate;
+      line["ops_per_s"] = rate;
       print_line(output.out, line);
     }
   }
