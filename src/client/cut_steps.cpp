@@ -102,20 +102,30 @@ Result<void> cut_all(std::span<CutPart* const> parts, const NameError& name,
                      const std::function<bool()>& go_on) {
   CutAttempt steps(parts, name);
   Some moved = steps.all();
-  for (int tries = 0; tries < kFreeTries; ++tries) {
-    if (const auto opened = steps.open(moved); !opened) return opened;
-    if (parts.size() == 1) return {};
+  // Opens those that have moved on. Returns whether none has since.
+  const auto free_try = [&]() -> Result<bool> {
+    if (const auto opened = steps.open(moved); !opened) return std::unexpected(opened.error());
+    if (parts.size() == 1) return true;
     auto now = steps.collect();
     if (!now) return std::unexpected(now.error());
-    if (!CutAttempt::has(*now, true)) return {};
     moved = std::move(*now);
+    return !CutAttempt::has(moved, true);
+  };
+  const auto came = [](const Result<bool>& taken) { return !taken || *taken; };
+  const auto end = [](const Result<bool>& taken) {
+    return taken ? Result<void>() : std::unexpected(taken.error());
+  };
+  for (int tries = 0; tries < kFreeTries; ++tries) {
+    if (const auto taken = free_try(); came(taken)) return end(taken);
   }
-  do {
-    const auto taken = steps.open_held();
-    if (!taken) return std::unexpected(taken.error());
-    if (*taken) return {};
-  } while (go_on());
-  return fail(Code::busy);
+  while (true) {
+    if (const auto taken = steps.open_held(); came(taken)) return end(taken);
+    if (!go_on()) return fail(Code::busy);
+    // Where a round trip takes longer than a hold stands, as on a machine that has too much to do,
+    // holds come to nothing; but who wrote may have paused.
+    moved = steps.all();
+    if (const auto taken = free_try(); came(taken)) return end(taken);
+  }
 }
 
 }  // namespace espalier::client

@@ -61,8 +61,9 @@ inline constexpr int kFreeTries = 3;
 /// An error, and the part that met it.
 using NameError = std::function<Error(const Error&, std::size_t part)>;
 
-/// Opens all parts, of one moment. `go_on`: called before another try to hold all nodes; false: no
-/// more. Errors: of the parts, as `name` has them; busy (no try came to anything).
+/// Opens all parts, of one moment. `go_on`: called after each try to hold all nodes that came to
+/// nothing, before one without holds and the next with them; false: no more. Errors: of the parts,
+/// as `name` has them; busy (no try came to anything).
 [[nodiscard]] Result<void> cut_all(std::span<CutPart* const> parts, const NameError& name,
                                    const std::function<bool()>& go_on);
 

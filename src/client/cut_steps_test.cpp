@@ -27,6 +27,16 @@ TEST(CutSteps, TakeNoHoldsWhereNobodyWrites) {
   EXPECT_EQ(reached.held, 0u);
 }
 
+TEST(CutSteps, NeedNoHoldsOnceWritesPause) {
+  CutReached reached;
+  CutWorld world(base::seed_from_environment(3), 2);
+  world.grant_none();
+  // Writes at every step, so that nothing is had without a hold, until the third try for one.
+  EXPECT_EQ(world.cut(1, reached, /*pause_after=*/3), "");
+  EXPECT_EQ(reached.cuts, 1u);
+  EXPECT_EQ(reached.held, 0u);
+}
+
 /// Fails in one way.
 class Failing final : public CutPart {
  public:

@@ -35,8 +35,12 @@ class CutWorld {
     note();
   }
 
-  /// Takes one cut. `writes_in`: one step in so many brings writes; 0: none. Returns what is wrong.
-  std::string cut(std::uint64_t writes_in, CutReached& reached) {
+  /// From now on no node holds its releases.
+  void grant_none() { grants_none_ = true; }
+
+  /// Takes one cut. `writes_in`: one step in so many brings writes; 0: none. `pause_after`: so many
+  /// tries to hold, after which nobody writes. Returns what is wrong.
+  std::string cut(std::uint64_t writes_in, CutReached& reached, int pause_after = 200) {
     writes_in_ = writes_in;
     states_ = {versions_};
     granted_ = ended_ = 0;
@@ -48,6 +52,7 @@ class CutWorld {
         [&] {
           now_ += random_.below(60'000'000);
           step();
+          if (--pause_after == 0) writes_in_ = 0;
           return --tries != 0;
         });
     if (granted_ != 0) ++reached.held;
@@ -128,7 +133,8 @@ class CutWorld {
       answered_ = world_.versions_[number_];
       if (asked_ == Asked::open) snapshot_ = answered_;
       if (asked_ == Asked::hold) {
-        grants_ = !granted_before_ || world_.now_ - granted_ns_ >= kApartNs;
+        grants_ =
+            !world_.grants_none_ && (!granted_before_ || world_.now_ - granted_ns_ >= kApartNs);
         if (!grants_) return;
         granted_before_ = true;
         granted_ns_ = world_.now_;
@@ -186,6 +192,7 @@ class CutWorld {
   std::uint64_t ended_ = 0;
   std::uint64_t broken_ = 0;
   bool twice_ = false;
+  bool grants_none_ = false;
 };
 
 /// Many cuts of many seeds; returns what is wrong with the first that is.
