@@ -24,6 +24,7 @@
 #include "table/value.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/node_fixture.hpp"
+#include "tests/support/results_by_hand.hpp"
 #include "tests/support/seed.hpp"
 #include "wire/result_buffers.hpp"
 
@@ -202,85 +203,13 @@ TEST_P(ResultNodes, TwoStreamsAtATimeHaveBuffersOfTheirOwn) {
 
 // --- clients by hand -----------------------------------------------------------------------------
 
-/// Rings, and memory that the node may write.
-class ByHand {
+using test::ResultsByHand;
+
+class ByHand : public ResultsByHand {
  public:
   static constexpr std::uint32_t kBuffers = 2;
-  static constexpr std::uint32_t kBufferBytes = wire::kResultBufferBytesMin;
 
-  explicit ByHand(const std::string& address)
-      : connection_(*client::FabricConnection::open(*fabric::parse(address))),
-        rings_(*client::ThreadRings::open(connection_)),
-        requests_(*rings_, 1),
-        memory_(*connection_->offer_memory(std::uint64_t{kBuffers} * kBufferBytes)) {}
-
-  std::optional<Error> ask(OffloadId id, std::string_view payload, std::uint32_t map = 0,
-                           std::uint32_t argument = 0) {
-    Outgoing request;
-    request.offload = id;
-    request.payload = payload;
-    request.map = map;
-    request.argument = argument;
-    const auto reply = requests_.ask(request);
-    return reply ? std::nullopt : std::optional(reply.error().error);
-  }
-  [[nodiscard]] wire::ResultOffer good_offer() const {
-    return {memory_.remote.base, kBufferBytes, kBuffers, memory_.remote.key, 0};
-  }
-  std::optional<Error> offer(const wire::ResultOffer& offer) {
-    return ask(OffloadId::result_open, base::bytes_of(offer));
-  }
-  void begin(std::uint32_t table) {
-    pipeline_ = everything();
-    Outgoing request;
-    request.offload = OffloadId::table_query;
-    request.map = table;
-    request.payload = client::text_of(pipeline_);
-    request.argument = wire::kQueryIntoBuffers;
-    ASSERT_TRUE(requests_.begin(request));
-  }
-  /// Without waiting for what is answered.
-  void give_back(std::initializer_list<std::uint32_t> buffers) {
-    Outgoing request;
-    request.offload = OffloadId::result_return;
-    request.payload = client::text_of(std::as_bytes(std::span(buffers)));
-    ASSERT_TRUE(requests_.send_aside(request));
-  }
-  /// Of the next piece, where its rows lie; nothing: it is the last one.
-  std::optional<wire::ResultPlace> next() {
-    for (;;) {
-      const auto piece = requests_.take_piece();
-      if (!piece) {
-        EXPECT_TRUE(requests_.wait_piece(base::monotonic_ns() + 1'000'000'000));
-        continue;
-      }
-      if (RemoteRequests::is_last(*piece)) {
-        last_ = piece->header.code == 0 ? std::nullopt
-                                        : std::optional(RemoteRequests::refusal_of(*piece));
-        return std::nullopt;
-      }
-      wire::ResultPlace place{};
-      EXPECT_EQ(piece->payload.size(), sizeof place);
-      std::memcpy(&place, piece->payload.data(), sizeof place);
-      EXPECT_LT(place.buffer, kBuffers);
-      EXPECT_LE(std::uint64_t{place.offset} + place.bytes, kBufferBytes);
-      return place;
-    }
-  }
-  /// How the last query ended; nothing: well.
-  [[nodiscard]] const std::optional<client::Refusal>& ended_by() const { return last_; }
-  [[nodiscard]] std::byte* at(const wire::ResultPlace& place) const {
-    return memory_.at + std::size_t{place.buffer} * kBufferBytes + place.offset;
-  }
-  [[nodiscard]] const client::FabricConnection::WritableMemory& memory() const { return memory_; }
-
- private:
-  std::shared_ptr<client::FabricConnection> connection_;
-  std::unique_ptr<client::ThreadRings> rings_;
-  RemoteRequests requests_;
-  client::FabricConnection::WritableMemory memory_;
-  std::vector<std::byte> pipeline_;
-  std::optional<client::Refusal> last_;
+  explicit ByHand(const std::string& address) : ResultsByHand(address, kBuffers, everything()) {}
 };
 
 class HostileResults : public ResultNodes {

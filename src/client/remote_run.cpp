@@ -87,9 +87,10 @@ RemoteRun::Piece RemoteRun::next() {
       return std::unexpected(*std::move(reached));
     }
     RemoteRequests& requests = (*session_)->requests;
-    read_.give_back(requests);
+    if (read_.many()) read_.give_back(requests);
     const auto piece = requests.take_piece();
     if (!piece) {
+      read_.give_back(requests);  // the node may have nothing to write into
       if (requests.wait_piece(look_again_ns())) continue;
       session_.reset();
       return refuse_table({Code::connection_lost, 0, 0});

@@ -23,7 +23,7 @@ namespace espalier::client {
 
 class ResultBuffers {
  public:
-  static constexpr std::uint32_t kBuffers = 4;
+  static constexpr std::uint32_t kBuffers = 16;
   static constexpr std::uint32_t kBufferBytes = std::uint32_t{256} << 10;
 
   ResultBuffers() = default;
@@ -48,6 +48,8 @@ class ReadBuffers {
  public:
   void add(std::uint32_t buffer) { buffers_.push_back(buffer); }
   [[nodiscard]] bool empty() const { return buffers_.empty(); }
+  /// Whether there are so many that a message for them is worth while.
+  [[nodiscard]] bool many() const { return buffers_.size() >= ResultBuffers::kBuffers / 4; }
   /// Gives them back, where there is room for the message; else they are kept for the next time.
   void give_back(RemoteRequests& requests);
 

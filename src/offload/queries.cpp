@@ -2,6 +2,7 @@
 // Queries of tables: a pipeline that helpers run beside the memory, whose rows go by chunks or into
 // buffers of the client's.
 #include <cstring>
+#include <deque>
 #include <expected>
 #include <memory>
 #include <optional>
@@ -26,6 +27,7 @@ namespace espalier::offload {
 namespace {
 
 constexpr std::uint64_t kPlaceNs = 1'000'000;  // between two looks for a place to run
+constexpr std::uint64_t kHalfNs = 200'000;     // for half of the buffers, where some are free
 
 struct QueryState {
   std::vector<std::byte> message;  // of a loaded pipeline, with this run's constants
@@ -181,45 +183,78 @@ Next refuse_buffers(Call& call, QueryState& state) {
                    "the node may not write into the buffers that were offered for results");
 }
 
-// A block is written first, and the message that tells where comes behind it by the same pair; what
-// was stored into the client's memory is there already. False: not now, or never, if it is broken.
-bool send_placed(Call& call, QueryState& state) {
-  QueryRun& run = *state.run;
-  const std::size_t bytes = run.staged().size();
-  const bool stored = run.writes_into_memory();
-  const auto place =
-      stored ? state.results->close_buffer(bytes) : state.results->write(run.stage(), bytes);
-  if (!place) return false;
+// A message that says where rows lie comes behind them: it is sent by the pair that wrote them, or
+// they are there already.
+void tell_of(Call& call, QueryState& state, const wire::ResultPlace& place) {
   state.reader.took();
-  call.services().result_buffer_bytes.fetch_add(bytes, std::memory_order_relaxed);
-  call.send_chunk(wire::ChunkKind::placed, {}, {base::bytes_of(*place)});
+  call.services().result_buffer_bytes.fetch_add(place.bytes, std::memory_order_relaxed);
+  call.send_chunk(wire::ChunkKind::placed, {}, {base::bytes_of(place)});
+}
+
+// False: not now, or never, if it is broken.
+bool write_stage(Call& call, QueryState& state) {
+  QueryRun& run = *state.run;
+  const auto place = state.results->write(run.stage(), run.staged().size());
+  if (!place) return false;
+  tell_of(call, state, *place);
   run.clear_stage();
-  if (stored) run.write_into({});
   state.counted.sent(run.numbers());
   return true;
 }
 
-// Helpers go on: into a buffer of the client's, where its memory is mapped, else into the stage.
+// Whether a chunk with so many bytes may be sent.
+bool may_send(Call& call, std::size_t bytes) {
+  return !call.has_deferred() && call.response_fits(bytes);
+}
+
+// Of buffers that were filled. What it says is how the step ends; nothing: all were told of.
+std::optional<Next> tell_of_filled(Call& call, QueryState& state) {
+  std::deque<QueryRun::Filled>& filled = state.run->filled();
+  if (filled.empty()) return std::nullopt;
+  for (; !filled.empty(); filled.pop_front()) {
+    if (!may_send(call, sizeof(wire::ResultPlace))) return wait_for_reader(call, state);
+    const auto place = state.results->close_buffer(filled.front().room, filled.front().bytes);
+    if (!place) return refuse_buffers(call, state);
+    tell_of(call, state, *place);
+  }
+  state.counted.sent(state.run->numbers());
+  return std::nullopt;
+}
+
+// Half of the buffers at a time, so that the client reads one half while the other is filled. Less
+// where it has not given so many back for a while.
+bool open_buffers(QueryState& state) {
+  ResultWriter& results = *state.results;
+  const std::uint32_t half = (results.buffers() + 1) / 2;
+  const std::uint32_t free = results.free_buffers();
+  if (free == 0 || (free < half && !state.reader.waited(kHalfNs))) return false;
+  std::vector<ResultRoom> rooms;
+  rooms.reserve(half);
+  while (rooms.size() < half && results.free_buffers() != 0) {
+    rooms.push_back(*results.open_buffer());
+  }
+  state.run->write_into(std::move(rooms));
+  state.reader.took();
+  return true;
+}
+
+// Helpers go on: into buffers of the client's, where its memory is mapped, else into the stage.
 Next go_on(Call& call, QueryState& state) {
   QueryRun& run = *state.run;
-  if (state.results && run.only_stores() && state.results->maps()) {
-    const std::span<std::byte> room = state.results->open_buffer();
-    if (room.empty()) return wait_for_reader(call, state, ReaderWait::kVerySoonNs);
-    state.reader.took();
-    run.write_into(room);
+  if (state.results && run.only_stores() && state.results->maps() && !open_buffers(state)) {
+    return wait_for_reader(call, state, ReaderWait::kVerySoonNs);
   }
   return call.helper_steps([&run](StepContext& context) { return run.step(context); });
 }
 
 Next send_rows(Call& call, QueryState& state, std::string_view rows) {
   const bool placed = goes_into_buffer(call, state);
-  if (call.has_deferred() ||
-      !call.response_fits(placed ? sizeof(wire::ResultPlace) : rows.size())) {
+  if (!may_send(call, placed ? sizeof(wire::ResultPlace) : rows.size())) {
     return wait_for_reader(call, state);
   }
   if (placed) {
     if (state.results->broken()) return refuse_buffers(call, state);
-    if (!send_placed(call, state)) return wait_for_reader(call, state, ReaderWait::kVerySoonNs);
+    if (!write_stage(call, state)) return wait_for_reader(call, state, ReaderWait::kVerySoonNs);
     return go_on(call, state);
   }
   state.reader.took();
@@ -231,27 +266,26 @@ Next send_rows(Call& call, QueryState& state, std::string_view rows) {
 
 // The last rows come with the answer, but for those that are in a buffer already.
 Next end_query(Call& call, QueryState& state, std::string_view rows) {
-  const QueryRun& run = *state.run;
   if (!call.response_fits(rows.size() + sizeof(wire::QueryNumbers))) {
     return wait_for_reader(call, state);
-  }
-  if (run.writes_into_memory() && !rows.empty() && !run.failure()) {
-    if (call.has_deferred()) return wait_for_reader(call, state);
-    if (!send_placed(call, state)) return refuse_buffers(call, state);
-    rows = {};
   }
   if (state.results && state.results->broken()) return refuse_buffers(call, state);
   return answer_query(call, state, rows);
 }
 
-// By turns: helpers fill the stage, or a buffer, and the scheduler sends it once the client has
-// taken what was sent before, or has a buffer to write into.
+// By turns: helpers fill the stage, or buffers, and the scheduler sends it, or tells of them, once
+// the client has taken what was sent before, or has a buffer to write into.
 Next table_query(Call& call) {
   QueryState& state = call.state<QueryState>();
   if (!state.run) return begin_query(call, state);
   QueryRun& run = *state.run;
   state.counted.read(run.numbers());
-  if (run.cancelled()) run.clear_stage();
+  // Of what will not be told of, the buffers are the node's again when the run ends.
+  if (run.cancelled() || run.failure()) {
+    run.filled().clear();
+    run.clear_stage();
+  }
+  if (const auto next = tell_of_filled(call, state)) return *next;
   const std::string_view rows = text_of(run.staged());
   if (run.ended() || run.cancelled()) return end_query(call, state, rows);
   return rows.empty() ? go_on(call, state) : send_rows(call, state, rows);

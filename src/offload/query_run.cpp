@@ -90,6 +90,27 @@ void QueryRun::seal_stage() {
   sealed_bytes_ += rows.size();
 }
 
+void QueryRun::write_into(std::vector<ResultRoom> rooms) {
+  rooms_ = std::move(rooms);
+  room_ = 0;
+  run_->write_into(rooms_.front().memory);
+}
+
+/// What is in the present room stays there, and rows go into the next one. False: there is none.
+bool QueryRun::next_room() {
+  if (const std::size_t bytes = run_->rows().size(); bytes != 0) {
+    filled_.push_back({rooms_[room_], bytes});
+    run_->clear();
+  }
+  if (++room_ < rooms_.size()) {
+    run_->write_into(rooms_[room_].memory);
+    return true;
+  }
+  rooms_.clear();
+  run_->write_into({});
+  return false;
+}
+
 JobStep QueryRun::step(StepContext& context) {
   const base::Stopwatch watch;
   if (!run_ && !begin()) return JobStep::done;
@@ -102,9 +123,12 @@ JobStep QueryRun::step(StepContext& context) {
     }
     switch (run_->step(run_->step_rows())) {
       case table::RunState::running: break;
-      case table::RunState::stalled: says = JobStep::done; break;
+      case table::RunState::stalled:
+        if (rooms_.empty() || !next_room()) says = JobStep::done;
+        break;
       case table::RunState::done:
         ended_ = true;
+        if (!rooms_.empty()) next_room();
         says = JobStep::done;
         break;
       case table::RunState::failed:

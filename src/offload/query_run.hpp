@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,6 +22,7 @@
 
 #include "offload/helper_job.hpp"
 #include "offload/query_limits.hpp"
+#include "offload/result_host.hpp"
 #include "table/ctr_cipher.hpp"
 #include "table/pipeline.hpp"
 #include "table/snapshot_source.hpp"
@@ -66,10 +68,17 @@ class QueryRun {
   [[nodiscard]] std::size_t stage_bytes() const { return run_->stage_bytes(); }
   /// Whether rows may go into memory that others change. Requires: the same.
   [[nodiscard]] bool only_stores() const { return run_->only_stores() && !result_cipher_; }
-  /// See StagedRun::write_into(). Requires: the same; the stage was cleared.
-  void write_into(std::span<std::byte> memory) { run_->write_into(memory); }
-  /// Whether that is where rows go.
-  [[nodiscard]] bool writes_into_memory() const { return run_ && run_->writes_into_memory(); }
+  /// Rows go there from now on, one after the other, and no more into the stage (see
+  /// StagedRun::write_into()); a step ends when they are full. Requires: the same; the stage was
+  /// cleared, and what was filled was taken; there is one room at least.
+  void write_into(std::vector<ResultRoom> rooms);
+  /// A room that no more rows come into.
+  struct Filled {
+    ResultRoom room;
+    std::size_t bytes = 0;
+  };
+  /// Those that were filled, in the order of their rows. Whoever takes them clears this.
+  [[nodiscard]] std::deque<Filled>& filled() { return filled_; }
   /// The rows of the stage were sent.
   void clear_stage() {
     if (run_) run_->clear();
@@ -89,6 +98,7 @@ class QueryRun {
   bool begin();
   bool begin_ciphers(const table::Pipeline& pipeline);
   void seal_stage();
+  bool next_room();
   void end_with(Error error, std::string words);
 
   table::SnapshotSource source_;
@@ -102,6 +112,9 @@ class QueryRun {
   std::optional<table::CtrCipher> result_cipher_;
   std::size_t sealed_bytes_ = 0;  // of the stage: encrypted
   std::optional<table::StagedRun> run_;
+  std::vector<ResultRoom> rooms_;  // into which rows go
+  std::size_t room_ = 0;           // of them: the one that is being filled
+  std::deque<Filled> filled_;
   bool ended_ = false;
   std::optional<Failure> failure_;
   std::uint64_t busy_ns_ = 0;

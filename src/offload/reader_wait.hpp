@@ -34,6 +34,10 @@ class ReaderWait {
     if (blocked_ns > timeout_ns) return std::nullopt;
     return now + (blocked_ns < kSoonForNs ? soon_ns : kLaterNs);
   }
+  /// Whether there was none for so long.
+  [[nodiscard]] bool waited(std::uint64_t ns) const {
+    return blocked_since_ns_ != 0 && base::monotonic_ns() - blocked_since_ns_ >= ns;
+  }
   /// There was room.
   void took() { blocked_since_ns_ = 0; }
 

@@ -148,25 +148,34 @@ bool ResultWriter::maps() {
   return memory_ != nullptr;
 }
 
-std::span<std::byte> ResultWriter::open_buffer() {
-  if (!buffer_ && set_->free == 0) return {};
-  const std::uint32_t buffer = next_buffer();
-  if (!buffer_) used_ = 0;
-  buffer_ = buffer;
-  set_->free &= ~(std::uint32_t{1} << buffer);
-  const std::size_t whole = set_->offer.buffer_bytes;
-  return memory_->bytes().subspan(buffer * whole, whole).subspan(used_);
+std::uint32_t ResultWriter::free_buffers() const {
+  return static_cast<std::uint32_t>(std::popcount(set_->free)) + (buffer_ ? 1 : 0);
 }
 
-std::optional<wire::ResultPlace> ResultWriter::close_buffer(std::size_t bytes) {
-  ESPALIER_ASSERT(buffer_ && bytes <= set_->offer.buffer_bytes - used_);
+std::optional<ResultRoom> ResultWriter::open_buffer() {
+  if (free_buffers() == 0) return std::nullopt;
+  const std::uint32_t buffer = next_buffer();
+  const std::uint32_t offset = buffer_ ? used_ : 0;
+  buffer_.reset();
+  set_->free &= ~(std::uint32_t{1} << buffer);
+  open_ |= std::uint32_t{1} << buffer;
+  const std::size_t whole = set_->offer.buffer_bytes;
+  return ResultRoom{buffer, offset,
+                    memory_->bytes().subspan(buffer * whole, whole).subspan(offset)};
+}
+
+std::optional<wire::ResultPlace> ResultWriter::close_buffer(const ResultRoom& room,
+                                                            std::size_t bytes) {
+  const std::uint32_t bit = std::uint32_t{1} << room.buffer;
+  ESPALIER_ASSERT((open_ & bit) != 0 && bytes <= room.memory.size());
   if (!memory_->good()) {
     set_->broken = true;
     return std::nullopt;
   }
-  const std::uint32_t buffer = *std::exchange(buffer_, std::nullopt);
-  set_->out |= std::uint32_t{1} << buffer;
-  return wire::ResultPlace{buffer, used_, static_cast<std::uint32_t>(bytes), wire::kBufferFull};
+  open_ &= ~bit;
+  set_->out |= bit;
+  return wire::ResultPlace{room.buffer, room.offset, static_cast<std::uint32_t>(bytes),
+                           wire::kBufferFull};
 }
 
 std::optional<wire::ResultPlace> ResultWriter::write(std::vector<std::byte>& block,

@@ -103,6 +103,13 @@ class ResultHost {
   std::vector<std::vector<std::byte>> spares_;
 };
 
+/// A buffer, or what is left of one, to be stored to where the client's memory is mapped.
+struct ResultRoom {
+  std::uint32_t buffer = 0;
+  std::uint32_t offset = 0;  // in it
+  std::span<std::byte> memory{};
+};
+
 /// What one run writes into the buffers of its ring.
 class ResultWriter {
  public:
@@ -121,14 +128,19 @@ class ResultWriter {
   /// not ended.
   std::optional<wire::ResultPlace> write(std::vector<std::byte>& block, std::size_t bytes);
 
-  // The same without a block, where the client's memory is mapped: rows are stored into a buffer.
+  // The same without blocks, where the client's memory is mapped: rows are stored into buffers, of
+  // which several may be in hand.
   /// Whether there is such memory. Once there is, there is for as long as this lives.
   [[nodiscard]] bool maps();
-  /// What is left of a buffer, to be stored to; none: the client has all of them. Requires: maps().
-  [[nodiscard]] std::span<std::byte> open_buffer();
-  /// So many bytes were stored into it, and no more will be. Nothing: the key is good no longer,
-  /// and they are nobody's.
-  std::optional<wire::ResultPlace> close_buffer(std::size_t bytes);
+  [[nodiscard]] std::uint32_t buffers() const { return set_->offer.buffers; }
+  /// How many can be opened now.
+  [[nodiscard]] std::uint32_t free_buffers() const;
+  /// One to be stored to, the one that was begun first; none: all are open, or the client's.
+  /// Requires: maps().
+  [[nodiscard]] std::optional<ResultRoom> open_buffer();
+  /// So many bytes were stored there, and no more will be. Nothing: the key is good no longer, and
+  /// they are nobody's. Requires: open_buffer() gave it, and it was not closed.
+  std::optional<wire::ResultPlace> close_buffer(const ResultRoom& room, std::size_t bytes);
 
  private:
   [[nodiscard]] std::uint32_t next_buffer() const;
@@ -136,8 +148,9 @@ class ResultWriter {
   ResultHost& host_;
   const std::shared_ptr<ResultSet> set_;
   const std::size_t block_bytes_;
-  std::optional<std::uint32_t> buffer_;         // that is being filled
+  std::optional<std::uint32_t> buffer_;         // that is being filled, by blocks
   std::uint32_t used_ = 0;                      // of it
+  std::uint32_t open_ = 0;                      // a bit for each buffer that is stored to
   std::shared_ptr<fabric::PeerMemory> memory_;  // null: none is mapped
 };
 

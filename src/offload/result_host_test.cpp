@@ -196,12 +196,21 @@ TEST_F(ResultHosts, RowsAreStoredStraightIntoBuffers) {
   ASSERT_TRUE(writer.write(from, kBlock));
   end_writes();
   until(two_.client, two_.target, [&] { return writer.maps(); });
-  // What is left of the buffer that was begun, then whole ones.
+  // What is left of the buffer that was begun, then whole ones: all may be in hand at a time.
+  EXPECT_EQ(writer.free_buffers(), kBuffers);
+  std::vector<ResultRoom> rooms;
+  while (const auto room = writer.open_buffer()) rooms.push_back(*room);
+  ASSERT_EQ(rooms.size(), kBuffers);
+  EXPECT_EQ(writer.free_buffers(), 0u);
+  EXPECT_EQ(given_back({0}), Code::invalid_argument);  // none is the client's yet
   for (std::uint32_t i = 0; i < kBuffers; ++i) {
-    const std::span<std::byte> room = writer.open_buffer();
-    ASSERT_EQ(room.size(), i == 0 ? kBufferBytes - kBlock : kBufferBytes);
-    std::fill_n(room.begin(), kBlock, std::byte{static_cast<std::uint8_t>(i + 2)});
-    const auto place = writer.close_buffer(kBlock);
+    const ResultRoom& room = rooms[i];
+    ASSERT_EQ(room.memory.size(), i == 0 ? kBufferBytes - kBlock : kBufferBytes);
+    EXPECT_EQ(room.offset, i == 0 ? kBlock : 0);
+    std::fill_n(room.memory.begin(), kBlock, std::byte{static_cast<std::uint8_t>(i + 2)});
+  }
+  for (std::uint32_t i = 0; i < kBuffers; ++i) {
+    const auto place = writer.close_buffer(rooms[i], kBlock);
     ASSERT_TRUE(place);
     EXPECT_EQ(place->buffer, i);
     EXPECT_EQ(place->offset, i == 0 ? kBlock : 0);
@@ -210,14 +219,31 @@ TEST_F(ResultHosts, RowsAreStoredStraightIntoBuffers) {
     EXPECT_TRUE(lies_at(i * kBufferBytes + place->offset, static_cast<std::uint8_t>(i + 2)));
   }
   EXPECT_TRUE(lies_at(0, 1));
-  EXPECT_TRUE(writer.open_buffer().empty());
+  EXPECT_FALSE(writer.open_buffer());
   EXPECT_EQ(given_back({2}), Code::invalid);
-  EXPECT_EQ(writer.open_buffer().size(), kBufferBytes);
+  EXPECT_EQ(writer.free_buffers(), 1u);
+  const auto again = writer.open_buffer();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->buffer, 2u);
+  EXPECT_EQ(again->memory.size(), kBufferBytes);
   EXPECT_EQ(given_back({2}), Code::invalid_argument);
   // By a key that is good no longer nothing is told.
   region_.revoke();
-  EXPECT_FALSE(writer.close_buffer(kBlock));
+  EXPECT_FALSE(writer.close_buffer(*again, kBlock));
   EXPECT_TRUE(writer.broken());
+}
+
+TEST_F(ResultHosts, BuffersThatWereOpenAtTheEndServeTheNextRun) {
+  ASSERT_TRUE(host_.open(0, good_offer()));
+  host_.attach(pair());
+  for (int run = 0; run < 3; ++run) {
+    ResultWriter writer(host_, host_.find(0), kBlock);
+    until(two_.client, two_.target, [&] { return writer.maps(); });
+    ASSERT_EQ(writer.free_buffers(), kBuffers) << run;
+    const auto first = writer.open_buffer();
+    ASSERT_TRUE(first && writer.open_buffer());
+    ASSERT_TRUE(writer.close_buffer(*first, kBlock));
+  }
 }
 
 TEST_F(ResultHosts, AKeyThatIsNoneEndsThePairAndTheRun) {

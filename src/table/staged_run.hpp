@@ -50,7 +50,6 @@ class StagedRun {
   void write_into(std::span<std::byte> memory) { into_ = memory; }
   /// Whether rows can go into memory that others change: nothing of them is read again.
   [[nodiscard]] bool only_stores() const { return only_stores_; }
-  [[nodiscard]] bool writes_into_memory() const { return !into_.empty(); }
 
   /// What the stage holds.
   [[nodiscard]] std::span<const std::byte> rows() const { return place().first(used_); }
