@@ -57,6 +57,8 @@ enum class Bug : std::uint8_t {
   holds_without_end,           // a hold of releases stands as long as its client likes
   hold_ignored,                // versions are released while one stands
   hold_end_releases_nothing,   // what was done meanwhile waits for the next write
+  feed_before_table,           // the feed tells a change before the page table has it
+  feed_check_ignored,          // halves of two entries of the feed are taken for one
   snapshot_not_held,           // old versions are freed although a snapshot needs them
 };
 
@@ -68,6 +70,7 @@ enum class Moment : std::uint8_t {
   before_payload,             // of a log entry whose value is still to be written
   before_version,             // of a log entry that is whole, but for its version
   half_published,             // of a batch whose entries are being published
+  feed_claimed,               // of an entry of the feed that is still to be written
 };
 
 using base::planted;

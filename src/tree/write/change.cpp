@@ -397,7 +397,7 @@ void Change::commit(std::uint64_t version) noexcept {
   // First what nobody can reach yet; then the LIDs that live on, each of which swaps a subtree in.
   for (const bool fresh : {true, false}) {
     for (const NewNode& node : built_) {
-      if (node.fresh_lid == fresh) map_->table.set(node.lid, map_->ref_of(node.node));
+      if (node.fresh_lid == fresh) map_->table.set(node.lid, map_->ref_of(node.node), version);
     }
   }
   for (const DeadNode& dead : dead_) {

@@ -82,7 +82,7 @@ bool merge_log(ThreadContext& context, MapCore& map, std::byte* leaf, const Writ
   const std::uint64_t version = map.clock.take();
   go_live(buffer, version);
   const wire::Ref ref = map.ref_of(buffer);
-  map.table.set(old.lid(), ref);
+  map.table.set(old.lid(), ref, version);
   supersede(leaf, version, ref);
   unlock(leaf);
   outcome.version = outcome.wait_for = version;

@@ -57,7 +57,7 @@ Result<void> MapCore::make_root() {
   frame.self = ref_of(at(*buffer));
   build_leaf(at(*buffer), geometry, {}, frame);
   go_live(at(*buffer), 0);
-  table.set(root, ref_of(at(*buffer)));
+  table.set(root, ref_of(at(*buffer)), 0);
 
   std::byte* header = at(header_offset);
   wire::MapHeader fields{};

@@ -12,6 +12,7 @@ namespace {
 
 const std::uint32_t kPageClass = memory::table_class_of(wire::kTablePageBytes);
 const std::uint32_t kDirectoryClass = memory::table_class_of(wire::kDirectoryBytes);
+static_assert(wire::kFeedBytes == wire::kDirectoryBytes);  // the feed's class is the same
 
 // Zeroes a fresh buffer behind its header and makes it live.
 void open_buffer(std::byte* buffer, std::size_t bytes, std::uint32_t map_id) {
@@ -29,6 +30,7 @@ Result<void> PageTable::create(memory::Region& region, memory::BufferPool& pool,
   pool_ = &pool;
   base_ = region.at(0);
   map_id_ = map_id;
+  feed_.attach(region, pool, map_id);
   const auto offset = pool.allocate(kDirectoryClass);
   if (!offset) return std::unexpected(offset.error());
   directory_offset_ = *offset;
@@ -44,6 +46,7 @@ Result<void> PageTable::create(memory::Region& region, memory::BufferPool& pool,
 }
 
 void PageTable::destroy() {
+  feed_.destroy();
   for (std::uint32_t page = wire::kHeaderWords; page < pages_; ++page) {
     pool_->release(page_offset(page), kPageClass);
   }
@@ -86,7 +89,7 @@ wire::Lid PageTable::allocate() noexcept {
 }
 
 void PageTable::release(wire::Lid lid) noexcept {
-  set(lid, {});
+  set(lid, {}, 0);
   const std::lock_guard lock(mutex_);
   --in_use_;
   free_.push_back(lid);
@@ -104,12 +107,16 @@ std::vector<std::pair<std::uint64_t, std::uint32_t>> PageTable::buffers() const 
   for (std::uint32_t page = wire::kHeaderWords; page < pages_; ++page) {
     result.emplace_back(page_offset(page), kPageClass);
   }
+  if (const std::uint64_t feed = feed_.offset(); feed != 0) {
+    result.emplace_back(feed, kDirectoryClass);
+  }
   return result;
 }
 
 std::uint64_t PageTable::bytes() const {
   const std::lock_guard lock(mutex_);
-  return memory::BufferPool::class_bytes(kDirectoryClass) +
+  const std::uint64_t large = feed_.offset() != 0 ? 2 : 1;
+  return large * memory::BufferPool::class_bytes(kDirectoryClass) +
          (pages_ - wire::kHeaderWords) * memory::BufferPool::class_bytes(kPageClass);
 }
 

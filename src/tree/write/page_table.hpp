@@ -5,7 +5,9 @@
 // Invariants
 // 1. An entry is changed only by the writer that holds the node's lock (leaves) or the map's
 //    structure lock (all nodes), by one release store: that store swaps a whole subtree.
-// 2. The LID of an unlinked node keeps its last buffer until that buffer is reclaimed; then its
+// 2. Whoever changes an entry tells the mapping feed of it behind that store, before it lets go of
+//    that lock (mapping_feed.hpp).
+// 3. The LID of an unlinked node keeps its last buffer until that buffer is reclaimed; then its
 //    entry becomes 0 and the LID may be used again.
 //
 // Thread: lookups any; the rest any, serialised inside.
@@ -19,6 +21,7 @@
 #include "espalier/error.hpp"
 #include "memory/buffer_pool.hpp"
 #include "memory/region.hpp"
+#include "tree/write/mapping_feed.hpp"
 #include "wire/map_header.hpp"
 
 namespace espalier::tree {
@@ -46,10 +49,15 @@ class PageTable {
                        : wire::Ref{base::load_shared<std::uint64_t>(base_ + offset,
                                                                     std::memory_order_acquire)};
   }
-  void set(wire::Lid lid, wire::Ref ref) {
+  /// `version`: at which the node there came to be.
+  void set(wire::Lid lid, wire::Ref ref, std::uint64_t version) {
+    if (planted(Bug::feed_before_table)) feed_.publish(lid, ref, version);
     base::store_shared<std::uint64_t>(base_ + entry_offset(lid), ref.bits,
                                       std::memory_order_release);
+    if (!planted(Bug::feed_before_table)) feed_.publish(lid, ref, version);
   }
+  /// Tells of each change, while it is followed.
+  [[nodiscard]] MappingFeed& feed() { return feed_; }
 
   /// Makes sure that the next `count` allocations succeed. Errors: out_of_memory.
   Result<void> reserve(std::uint32_t count) noexcept;
@@ -61,7 +69,7 @@ class PageTable {
 
   /// LIDs that are neither free nor never used.
   [[nodiscard]] std::uint64_t in_use() const;
-  /// Buffers that the table itself takes: pages, and the directory.
+  /// Buffers that the table itself takes: pages, the directory, the feed's.
   [[nodiscard]] std::vector<std::pair<std::uint64_t, std::uint32_t>> buffers() const;
   /// The bytes of those.
   [[nodiscard]] std::uint64_t bytes() const;
@@ -78,6 +86,7 @@ class PageTable {
   std::byte* directory_ = nullptr;
   std::uint64_t directory_offset_ = 0;
   std::uint32_t map_id_ = 0;
+  MappingFeed feed_;
 
   mutable std::mutex mutex_;     // guards the rest
   std::vector<wire::Lid> free_;  // with room for all that are in use and all that are reserved

@@ -35,7 +35,7 @@ TEST_F(PageTableTest, EntriesLieWhereOneSidedReadersFindThem) {
   ASSERT_TRUE(table_.reserve(1));
   const wire::Lid lid = table_.allocate();
   const wire::Ref ref = wire::Ref::make(1 << 22, 5);
-  table_.set(lid, ref);
+  table_.set(lid, ref, 1);
   EXPECT_EQ(table_.get(lid), ref);
   const std::byte* directory = region_.at(table_.directory_offset());
   const auto page = base::load_plain<std::uint64_t>(directory + 8 * (lid >> 12));
@@ -75,7 +75,7 @@ TEST_F(PageTableTest, ReservedLidsNeedNoMemory) {
 TEST_F(PageTableTest, AReleasedLidIsForgottenAndComesBack) {
   ASSERT_TRUE(table_.reserve(2));
   const wire::Lid lid = table_.allocate();
-  table_.set(lid, wire::Ref::make(512, 1));
+  table_.set(lid, wire::Ref::make(512, 1), 1);
   table_.release(lid);
   EXPECT_FALSE(table_.get(lid));
   EXPECT_EQ(table_.in_use(), 0u);

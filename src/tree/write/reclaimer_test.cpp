@@ -88,7 +88,7 @@ TEST(Reclaimer, ReleasesLidsWithTheirBuffers) {
   ASSERT_TRUE(map.table.reserve(1));
   const wire::Lid lid = map.table.allocate();
   const std::uint64_t offset = *under.tree.context().cache.allocate(map.node_class);
-  map.table.set(lid, map.ref_of(map.at(offset)));
+  map.table.set(lid, map.ref_of(map.at(offset)), 0);
   const std::uint64_t version = released_version(map);
   const Retired retired{offset, version, map.node_class, lid};
   under.retire(map, retired);
