@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -79,6 +80,12 @@ class CacheScene : private Handler {
     question.value = value;
     writer_->ask(std::move(question));
   }
+  void erase(const std::string& key) {
+    Question question;
+    question.op = Op::erase;
+    question.key = key;
+    writer_->ask(std::move(question));
+  }
   void fill(std::uint64_t keys) {
     for (std::uint64_t i = 0; i < keys; ++i) put(key_(i), "value" + std::to_string(i));
   }
@@ -95,12 +102,25 @@ class CacheScene : private Handler {
   }
   /// Gets of keys that are there, at random; returns the waits for each.
   double waits_per_get(std::uint64_t keys, int gets, Random& random) {
-    const std::uint64_t before = reader_->traffic().round_trips;
+    const std::uint64_t before = trips();
     for (int i = 0; i < gets; ++i) {
       const std::uint64_t number = random.below(keys);
       EXPECT_EQ(get(key_(number)), "value" + std::to_string(number));
     }
-    return static_cast<double>(reader_->traffic().round_trips - before) / gets;
+    return static_cast<double>(trips() - before) / gets;
+  }
+  /// Has the reader follow the map's feed.
+  void follow() {
+    const auto place = map_->table.feed().add_follower();
+    ASSERT_TRUE(place) << message(place.error());
+    const auto cursor = place::FeedCursor::create(*place, reader_->view());
+    ASSERT_TRUE(cursor) << message(cursor.error());
+    reader_->follow(*cursor);
+  }
+  /// Round trips of walks, those of the feed left out.
+  [[nodiscard]] std::uint64_t trips() const {
+    const std::uint64_t feed = reader_->feed() == nullptr ? 0 : reader_->feed()->counts().reads;
+    return reader_->traffic().round_trips - feed;
   }
   [[nodiscard]] place::OneSidedReader& reader() { return *reader_; }
   [[nodiscard]] const tree::MapCore& map() const { return *map_; }
@@ -188,6 +208,70 @@ TEST(OneSidedCache, TheRootStays) {
   Random random(seed_from_environment(1));
   scene.waits_per_get(kNumberedKeys, kWarmGets, random);
   EXPECT_LT(scene.waits_per_get(kNumberedKeys, kWarmGets, random), without - 1.5);
+}
+
+/// Waits of a get while others write, with cold heads of leaves or none, as a device has it.
+double waits_while_leaves_move(bool follows, place::FeedFollower::Counts& counts) {
+  CacheScene scene({.leaf_heads = false});
+  scene.fill(5'000);
+  Random random(seed_from_environment(1));
+  if (follows) scene.follow();
+  scene.waits_per_get(5'000, 20'000, random);
+  double waits = 0;
+  constexpr int kRounds = 300;
+  for (int round = 0; round < kRounds; ++round) {
+    for (int i = 0; i < 50; ++i) {
+      const std::uint64_t number = random.below(5'000);
+      scene.put(scattered_key(number), "value" + std::to_string(number));
+    }
+    scene.waits_per_get(5'000, 40, random);  // the feed has its time
+    waits += scene.waits_per_get(5'000, 20, random) / kRounds;
+  }
+  if (follows) counts = scene.reader().feed()->counts();
+  return waits;
+}
+
+TEST(OneSidedCache, TheFeedTellsWhereLeavesHaveMoved) {
+  place::FeedFollower::Counts counts;
+  const double without = waits_while_leaves_move(false, counts);
+  EXPECT_EQ(counts.changes, 0u);
+  const double with = waits_while_leaves_move(true, counts);
+  EXPECT_LT(with, 2.05);
+  EXPECT_GT(without, with + 0.1);
+  EXPECT_GT(counts.changes, 1000u);
+  EXPECT_GT(counts.replaced, counts.changes / 2);
+  EXPECT_EQ(counts.behind, 1u);  // when it began
+}
+
+// Nodes that split and merge, LIDs that are given up, a reader that is behind time and again.
+TEST(OneSidedCache, AnswersAreRightWhateverTheFeedHasTold) {
+  CacheScene scene({.map = {.node_bytes = 512, .log_bytes = 64}});
+  scene.follow();
+  Random random(seed_from_environment(2));
+  std::map<std::uint64_t, std::string> model;
+  for (int round = 0; round < 60; ++round) {
+    const std::uint64_t writes = random.below(10) == 0 ? 5'000 : random.below(200);
+    for (std::uint64_t i = 0; i < writes; ++i) {
+      const std::uint64_t number = random.below(2'000);
+      if (random.below(3) == 0) {
+        scene.erase(scattered_key(number));
+        model.erase(number);
+      } else {
+        model[number] = "value" + std::to_string(random.below(1'000'000));
+        scene.put(scattered_key(number), model[number]);
+      }
+    }
+    for (int i = 0; i < 100; ++i) {
+      const std::uint64_t number = random.below(2'000);
+      const auto expected = model.find(number);
+      const auto found = scene.get(scattered_key(number));
+      ASSERT_EQ(found.has_value(), expected != model.end());
+      if (found) {
+        ASSERT_EQ(*found, expected->second);
+      }
+    }
+  }
+  EXPECT_GT(scene.reader().feed()->counts().behind, 1u);
 }
 
 // Each write is seen at once, whatever it moves; and what is remembered follows.

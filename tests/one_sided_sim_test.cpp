@@ -125,6 +125,25 @@ TEST(OneSidedSim, CachesOnlyLeadTheWayInBadWeather) {
   EXPECT_GT(counts.headers_reused, 0u);
 }
 
+// The feed comes torn and late, is overrun, is off for a moment, and is of maps that are dropped.
+TEST(OneSidedSim, TheFeedOnlyKeepsCachesFresh) {
+  for (const bool in_order : {false, true}) {
+    OneSidedCounts counts;
+    OneSidedOptions options = remembering();
+    options.follows_feed = true;
+    options.map = {.node_bytes = 512, .log_bytes = 64};
+    options.faults = fabric::sim::Faults::harsh();
+    options.faults.reads_in_order = in_order;
+    options.pauses = true;
+    options.drops = 3;
+    run_seeds(options, 20, counts);
+    EXPECT_GT(counts.torn_reads, 0u);
+    EXPECT_GT(counts.feed_replaced, 0u);
+    EXPECT_GT(counts.feed_changes, counts.feed_replaced);
+    EXPECT_GT(counts.feed_behind, counts.maps);
+  }
+}
+
 // Entries become those of other nodes, of earlier generations, of other maps, and no nodes at all.
 TEST(OneSidedSim, NoAnswerIsWrongWhateverACacheHolds) {
   for (const bool in_order : {false, true}) {

@@ -29,7 +29,37 @@ std::optional<OneSidedOpening::Keyed> keyed_of(std::string_view content) {
   return OneSidedOpening::Keyed{place.key, std::string(content.substr(0, place.prefix_bytes))};
 }
 
+struct Field {
+  wire::FieldKind kind = wire::FieldKind::invalid;
+  std::string_view content;
+};
+
+// Takes the first field off the payload. Nothing: it is cut.
+std::optional<Field> next_field(std::string_view& payload) {
+  wire::FieldHeader header;
+  if (payload.size() < sizeof header) return std::nullopt;
+  std::memcpy(&header, payload.data(), sizeof header);
+  payload.remove_prefix(sizeof header);
+  const std::uint64_t padded = (std::uint64_t{header.bytes} + 7) & ~std::uint64_t{7};
+  if (padded > payload.size()) return std::nullopt;
+  const Field field{static_cast<wire::FieldKind>(header.kind), payload.substr(0, header.bytes)};
+  payload.remove_prefix(padded);
+  return field;
+}
+
 }  // namespace
+
+Result<wire::FeedPlace> read_feed_place(std::string_view payload) {
+  wire::FeedPlace place{};
+  bool has_place = false;
+  while (!payload.empty()) {
+    const auto field = next_field(payload);
+    if (!field) return fail(Code::corrupt, kCut);
+    if (field->kind == wire::FieldKind::feed) has_place |= take_field(place, field->content);
+  }
+  if (!has_place) return fail(Code::corrupt, kCut);
+  return place;
+}
 
 Result<OneSidedOpening> OneSidedOpening::read(std::string_view payload) {
   OneSidedOpening opening;
@@ -37,14 +67,10 @@ Result<OneSidedOpening> OneSidedOpening::read(std::string_view payload) {
   bool has_object = false;
   bool has_lease = false;
   while (!payload.empty()) {
-    wire::FieldHeader header;
-    if (payload.size() < sizeof header) return fail(Code::corrupt, kCut);
-    std::memcpy(&header, payload.data(), sizeof header);
-    payload.remove_prefix(sizeof header);
-    const std::uint64_t padded = (std::uint64_t{header.bytes} + 7) & ~std::uint64_t{7};
-    if (padded > payload.size()) return fail(Code::corrupt, kCut);
-    const std::string_view content = payload.substr(0, header.bytes);
-    switch (static_cast<wire::FieldKind>(header.kind)) {
+    const auto field = next_field(payload);
+    if (!field) return fail(Code::corrupt, kCut);
+    const std::string_view content = field->content;
+    switch (field->kind) {
       case wire::FieldKind::region: has_region |= take_field(opening.region, content); break;
       case wire::FieldKind::map: has_object |= take_field(opening.map, content); break;
       case wire::FieldKind::table: has_object |= take_field(opening.table, content); break;
@@ -56,7 +82,6 @@ Result<OneSidedOpening> OneSidedOpening::read(std::string_view payload) {
         break;
       default: break;
     }
-    payload.remove_prefix(padded);
   }
   if (!has_region || !has_object || !has_lease) return fail(Code::corrupt, kCut);
   return opening;

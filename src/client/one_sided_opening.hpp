@@ -13,6 +13,7 @@
 #include "espalier/error.hpp"
 #include "fabric/types.hpp"
 #include "tree/walk/map_view.hpp"
+#include "wire/mapping_feed.hpp"
 #include "wire/one_sided.hpp"
 
 namespace espalier::client {
@@ -41,5 +42,10 @@ struct OneSidedOpening {
   std::optional<Keyed> keyed;                   ///< where it was asked for
   std::optional<wire::RedirectPlace> redirect;  ///< likewise, for who fills tables
 };
+
+/// What a node answers to feed_open: where the feed lies. Whether it can lie there, FeedCursor
+/// looks.
+/// Errors: corrupt (a field is cut or missing).
+[[nodiscard]] Result<wire::FeedPlace> read_feed_place(std::string_view payload);
 
 }  // namespace espalier::client

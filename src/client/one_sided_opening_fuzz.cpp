@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as a node's answer to one_sided_open: nothing behind them is read, fields that
-// nobody knows change nothing, and a view that is made of them lies in the region.
+// Arbitrary bytes as a node's answer to one_sided_open and to feed_open: nothing behind them is
+// read, fields that nobody knows change nothing, and a view or a feed that is made of them lies in
+// the region.
 //
 // Input: the fields.
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "base/bytes.hpp"
 #include "base/testing/fuzz_input.hpp"
 #include "client/one_sided_opening.hpp"
+#include "place/feed_cursor.hpp"
 #include "wire/table.hpp"
 
 namespace espalier::client {
@@ -25,10 +27,25 @@ bool alike(const OneSidedOpening& a, const OneSidedOpening& b) {
          base::bytes_of(a.lease) == base::bytes_of(b.lease);
 }
 
+void look_at_feed(std::string_view payload, const tree::MapView& view) {
+  const auto place = read_feed_place(payload);
+  if (!place) return want(place.error().code == Code::corrupt, "refused as something else");
+  const auto cursor = place::FeedCursor::create(*place, view);
+  if (!cursor) return want(cursor.error().code == Code::corrupt, "refused as something else");
+  const std::uint64_t begin = cursor->header_offset();
+  want(begin <= view.region_bytes && view.region_bytes - begin >= wire::kFeedBytes,
+       "a feed outside of the region");
+  want(cursor->entries_offset() + cursor->entries_bytes() <= begin + wire::kFeedBytes,
+       "entries outside of the feed");
+}
+
 void run(const std::uint8_t* data, std::size_t size) {
   const std::unique_ptr<char[]> exact(new char[size]);  // so that a byte too far is seen
   if (size != 0) std::memcpy(exact.get(), data, size);
   const std::string_view payload(exact.get(), size);
+  tree::MapView any;
+  any.region_bytes = std::uint64_t{1} << 30;
+  look_at_feed(payload, any);
   const auto opening = OneSidedOpening::read(payload);
   wire::FieldHeader unknown{};
   unknown.kind = 0x7FFF;
@@ -57,6 +74,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   const std::uint64_t root = view->directory_entry_offset(view->root);
   want(root >= view->directory_offset && root - view->directory_offset < wire::kDirectoryBytes,
        "a root outside of the directory");
+  look_at_feed(payload, *view);
   want(!opening->view_of(view->id + 1), "the view of a map that was not asked for");
 }
 

@@ -126,9 +126,25 @@ std::shared_ptr<MapOpening> DeviceLink::open_map(std::uint32_t number) {
   rings_->ask(wire::OffloadId::one_sided_open, number, {},
               [this, opening, number, asked_ns, reads = reads_](const offload::HostAnswer& answer) {
                 opening->result = reader_from(answer, reads, number, asked_ns);
-                if (*opening->result) readers_.emplace_back(**opening->result);
+                if (!*opening->result) return;
+                readers_.emplace_back(**opening->result);
+                follow(number, **opening->result);
               });
   return opening;
+}
+
+// Where it is refused, entries of the cache are found out by leaves alone.
+void DeviceLink::follow(std::uint32_t number, const std::shared_ptr<MapReader>& reader) {
+  if (!rings_) return;
+  rings_->ask(wire::OffloadId::feed_open, number, {},
+              [weak = std::weak_ptr(reader)](const offload::HostAnswer& answer) {
+                const auto kept = weak.lock();
+                if (!kept || answer.header.code != 0) return;
+                const auto place = client::read_feed_place(answer.payload);
+                if (!place) return;
+                const auto cursor = place::FeedCursor::create(*place, kept->reader.view());
+                if (cursor) kept->reader.follow(*cursor);
+              });
 }
 
 void DeviceLink::renew(const std::shared_ptr<MapReader>& reader) {

@@ -53,6 +53,7 @@ class DeviceLink final : public offload::HostLink, private MapHost {
   DeviceLink(const HostOptions& options, std::function<void()> on_replaced);
 
   [[nodiscard]] std::shared_ptr<MapOpening> open_map(std::uint32_t number) override;
+  void follow(std::uint32_t number, const std::shared_ptr<MapReader>& reader);
   void renew(const std::shared_ptr<MapReader>& reader) override;
   void ask_renewal(const std::shared_ptr<MapReader>& reader, const place::LeaseGuard::Asked& asked);
   void keep_idle_leases();

@@ -80,6 +80,29 @@ TEST_F(DeviceTest, AGetIsAWalkOfItsOwn) {
   EXPECT_EQ(host_was_asked(wire::OffloadId::scan), 0u);
 }
 
+TEST_F(DeviceTest, ItFollowsWhatMoves) {
+  start();
+  Store host = connect_to_host();
+  Map at_host = *host.create_map("m", {.node_bytes = 1024, .log_bytes = 256});
+  for (int i = 0; i < 2000; ++i) ASSERT_TRUE(at_host.put("key" + std::to_string(i), "old"));
+  Store device = connect_to_device();
+  Map at_device = *device.open_map("m");
+  ASSERT_TRUE(at_device.get("key1"));
+  const std::uint64_t opened = host_was_asked(wire::OffloadId::one_sided_open);
+  EXPECT_GT(opened, 0u);
+  base::Random random(8);
+  for (int i = 0; i < 5000; ++i) {
+    const std::string key = "key" + std::to_string(random.below(2500));  // new ones too
+    const std::string value = std::to_string(i);
+    ASSERT_TRUE(at_host.put(key, value));
+    const auto found = at_device.get(key);
+    ASSERT_TRUE(found) << message(found.error());
+    ASSERT_TRUE(*found) << key;
+    ASSERT_EQ((*found)->value, value);
+  }
+  EXPECT_EQ(host_was_asked(wire::OffloadId::feed_open), opened) << "for each map that it opened";
+}
+
 TEST_F(DeviceTest, WhatItCannotDoTheHostDoes) {
   start();
   Store store = connect_to_device();

@@ -123,6 +123,17 @@ Next lease_renew(Call& call) {
   return call.answer(header);
 }
 
+Next feed_open(Call& call) {
+  OneSidedHost* const host = call.connection().one_sided.get();
+  const std::shared_ptr<tree::MapCore>& core = call.host_map().core;
+  if (host == nullptr || !core->options.versions) return call.fail({Code::unsupported, 0, 0});
+  const auto place = host->follow(core);
+  if (!place) return call.fail(place.error());
+  std::string fields;
+  add_field(fields, wire::FieldKind::feed, base::bytes_of(*place));
+  return call.answer({}, {fields});
+}
+
 Next index_counts(Call& call) {
   const std::size_t wanted = call.argument() != 0 ? call.argument() : tree::LeafHeat::kLeavesMax;
   std::string rows;
@@ -178,6 +189,15 @@ const Offload kOffloads[] = {
      .right = Right::read,
      .limits = {.map = true},
      .step = index_counts},
+    {.id = wire::OffloadId::feed_open,
+     .name = "feed_open",
+     .format = "map: a map of which the session holds a lease",
+     .summary =
+         "tells the map's nodes that move in a ring of the memory, until the session's leases "
+         "end; answers where that is (wire/mapping_feed.hpp)",
+     .right = Right::read,
+     .limits = {.map = true},
+     .step = feed_open},
 };
 
 }  // namespace

@@ -25,6 +25,27 @@ void OneSidedHost::fence() {
   for (Redirect& redirect : redirects_) IndexHost::retire(*redirect.map, std::move(redirect.key));
   redirects_.clear();
   admitted_.clear();
+  for (const auto& followed : followed_) {
+    if (const auto map = followed.lock()) map->table.feed().remove_follower();
+  }
+  followed_.clear();
+}
+
+Result<wire::FeedPlace> OneSidedHost::follow(const std::shared_ptr<tree::MapCore>& map) {
+  if (leases_.empty()) return fail(Code::not_found);
+  std::erase_if(followed_, [](const auto& followed) { return followed.expired(); });
+  const bool known =
+      std::ranges::any_of(followed_, [&](const auto& one) { return one.lock() == map; });
+  if (!known && followed_.size() >= kFollowedMax) return fail(Code::out_of_memory, kFollowedMax);
+  followed_.reserve(followed_.size() + 1);
+  const auto place = map->table.feed().add_follower();
+  if (!place) return place;
+  if (known) {
+    map->table.feed().remove_follower();
+  } else {
+    followed_.push_back(map);
+  }
+  return place;
 }
 
 Result<void> OneSidedHost::admit(const std::shared_ptr<IndexedMap>& map) {

@@ -51,14 +51,19 @@ class OneSidedHost {
   /// The session's own redirect key of a map, for tables: good until it is fenced.
   /// Requires: as admit(). Errors: out_of_memory (too many of them), system.
   Result<fabric::RemoteRegion> open_redirect(const std::shared_ptr<IndexedMap>& map);
+  /// Has the map's changes told in its mapping feed, until the session is fenced. Asked again, it
+  /// says the same. Errors: not_found (the session holds no lease); out_of_memory (too many maps,
+  /// or no memory for the feed); too_many_participants (of the map's followers).
+  Result<wire::FeedPlace> follow(const std::shared_ptr<tree::MapCore>& map);
   /// Its number: the owner of its leases.
   [[nodiscard]] std::uint64_t session() const { return session_; }
-  /// As fence_and_end; and its redirect keys are void from then on.
+  /// As fence_and_end; and its redirect keys are void from then on, and it follows no map.
   void fence();
 
  private:
   static constexpr std::size_t kLeasesMax = 64;
   static constexpr std::size_t kIndexedMax = 64;
+  static constexpr std::size_t kFollowedMax = 64;
   struct Redirect {
     std::shared_ptr<IndexedMap> map;
     fabric::Registration key;
@@ -73,6 +78,7 @@ class OneSidedHost {
   std::vector<base::LeaseId> leases_;
   std::vector<std::shared_ptr<IndexedMap>> admitted_;  // which keep their keys for it
   std::vector<Redirect> redirects_;
+  std::vector<std::weak_ptr<tree::MapCore>> followed_;
 };
 
 }  // namespace espalier::offload

@@ -131,6 +131,28 @@ void MapCache::keep_node(wire::Ref ref, const std::byte* image, std::uint32_t be
   }
 }
 
+bool MapCache::moved(const MappingChange& change) {
+  const bool root = change.lid == view_.root;
+  const wire::Ref known = nodes_.move_place(view_.id, change.lid, change.ref);
+  const wire::Ref before = root && root_ref_ ? root_ref_ : known;
+  if (!before || before == change.ref) return false;
+  if (root) {
+    root_ref_ = {};
+    keep_place(change.lid, change.ref);
+    return true;
+  }
+  nodes_.forget(before, kLeafHead);
+  if (nodes_.find(before, 0) == nullptr) return true;  // a leaf, or what is displaced in time
+  const std::uint32_t chunks = (view_.geometry.node_bytes + kChunk - 1) / kChunk;
+  for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) nodes_.forget(before, chunk);
+  return true;
+}
+
+void MapCache::forget_places() {
+  nodes_.forget_places(view_.id);
+  root_ref_ = {};
+}
+
 // A leaf's header line, in which where its fences begin stands in place of what its log has become,
 // and behind it the key prefixes and starts of its chunks.
 std::uint32_t MapCache::leaf_head_bytes() const {

@@ -10,8 +10,11 @@
 // The way down is a hint: what it comes to is read fresh, its range and versions decide. Read
 // versions have no part in it, for they are not known yet where a walk begins.
 //
-// Differs from [Honeycomb §5]: chunks of nodes are displaced one by one, not whole nodes; entries
-// do not die when mappings change, but are found out by the leaf, and the walk replaces them.
+// What the mapping feed tells replaces places, and ends what is kept of the node that was there
+// before. Without a feed, or before it has come, entries are found out by the leaf, and the walk
+// replaces them.
+//
+// Differs from [Honeycomb §5]: chunks of nodes are displaced one by one, not whole nodes.
 //
 // Thread: one.
 #pragma once
@@ -21,6 +24,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "place/feed_cursor.hpp"
 #include "place/node_cache.hpp"
 #include "tree/walk/cached_way.hpp"
 #include "tree/walk/map_view.hpp"
@@ -44,6 +48,12 @@ class MapCache {
   void keep_node(wire::Ref ref, const std::byte* image, std::uint32_t begin, std::uint32_t end);
   /// Keeps what a leaf's head tells. Requires: that is at hand, and was confirmed.
   void keep_leaf(wire::Ref ref, const std::byte* image);
+
+  /// The feed says that a node has moved: where it is known, that is replaced, and what was kept of
+  /// the node before ends. Returns whether it was.
+  bool moved(const MappingChange& change);
+  /// What was known of places is too old.
+  void forget_places();
 
   /// Ways down that were asked for, and those that led to a leaf.
   [[nodiscard]] std::uint64_t descents() const { return descents_; }

@@ -71,4 +71,30 @@ void NodeCache::keep_place(std::uint32_t map, wire::Lid lid, wire::Ref ref) {
   *way = {node, ref.bits};
 }
 
+void NodeCache::forget(wire::Ref ref, std::uint32_t chunk) {
+  if (chunks_.count == 0 || !ref) return;
+  for (ChunkTag& tag : chunks_.of(hash_of(ref.bits, chunk)).tags) {
+    if (tag.ref == ref.bits && tag.chunk == chunk) tag = {};
+  }
+}
+
+wire::Ref NodeCache::move_place(std::uint32_t map, wire::Lid lid, wire::Ref ref) {
+  if (places_.count == 0 || lid == 0) return {};
+  const std::uint64_t node = node_of(map, lid);
+  auto& ways = places_.of(hash_of(node, 0)).ways;
+  auto* const way = std::ranges::find(ways, node, &Place::node);
+  if (way == ways.end()) return {};
+  const wire::Ref before{way->ref};
+  *way = ref ? Place{node, ref.bits} : Place{};
+  return before;
+}
+
+void NodeCache::forget_places(std::uint32_t map) {
+  for (std::uint64_t i = 0; i < places_.count; ++i) {
+    for (Place& place : places_.sets[i].ways) {
+      if (place.node >> 32 == map) place = {};
+    }
+  }
+}
+
 }  // namespace espalier::place

@@ -45,6 +45,13 @@ class NodeCache {
   /// Where a node was last seen; none: not known.
   [[nodiscard]] wire::Ref place(std::uint32_t map, wire::Lid lid) const;
   void keep_place(std::uint32_t map, wire::Lid lid, wire::Ref ref);
+  /// Forgets a chunk, if it is here.
+  void forget(wire::Ref ref, std::uint32_t chunk);
+  /// Sets where a node is now, if it was known where it was; none: that is forgotten. Returns where
+  /// it was.
+  wire::Ref move_place(std::uint32_t map, wire::Lid lid, wire::Ref ref);
+  /// Forgets where nodes of this map are. Cost: linear in what all places take.
+  void forget_places(std::uint32_t map);
 
   /// What its tables take.
   [[nodiscard]] std::uint64_t bytes() const {

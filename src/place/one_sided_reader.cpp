@@ -73,12 +73,17 @@ void OneSidedReader::submit(std::span<const Request> requests, Handler& handler)
 std::size_t OneSidedReader::poll() {
   state_.end_batch();
   port_.poll();
+  if (feed_) feed_->poll(now_ns_());
   return walker_.poll();
 }
 
 void OneSidedReader::read_by_key(KeyedReads keyed) {
   ESPALIER_ASSERT(keyed.bytes % 8 == 0 && keyed.bytes >= sizeof(wire::NodeHeader));
   state_.keyed = std::move(keyed);
+}
+
+void OneSidedReader::follow(const FeedCursor& feed) {
+  if (cache_) feed_.emplace(port_, *cache_, feed);
 }
 
 void OneSidedReader::fail() {

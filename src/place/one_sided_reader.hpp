@@ -15,6 +15,7 @@
 #include <span>
 
 #include "fabric/endpoint.hpp"
+#include "place/feed_follower.hpp"
 #include "place/one_sided_access.hpp"
 #include "tree/walk/walker.hpp"
 
@@ -80,6 +81,12 @@ class OneSidedReader {
   /// Requires: the pair's session was admitted to the key; the bytes are a multiple of 8, and at
   /// least a node's header.
   void read_by_key(KeyedReads keyed);
+  /// From here on what is remembered follows the map's mapping feed, while the reader is polled.
+  /// Without a cache it does nothing.
+  void follow(const FeedCursor& feed);
+  /// Null: it follows none.
+  [[nodiscard]] const FeedFollower* feed() const { return feed_ ? &*feed_ : nullptr; }
+  [[nodiscard]] const tree::MapView& view() const { return place_.view(); }
   [[nodiscard]] LeaseGuard& lease() { return place_.guard(); }
   /// Keeps readable what the walk that completes just now has read, until lease().end() of the
   /// tick that it returns. Requires: called by Handler::done of a walk of this reader.
@@ -102,6 +109,7 @@ class OneSidedReader {
   std::optional<ReadPort> own_port_;
   ReadPort& port_;
   std::optional<MapCache> cache_;
+  std::optional<FeedFollower> feed_;
   ReaderState state_;
   tree::Walker<OneSidedPlace> walker_;
 };

@@ -103,7 +103,13 @@ bool ReadPort::poll() {
     }
   }
   while (!failed_ && !backlog_.empty() && post(*backlog_.front())) backlog_.pop_front();
+  if (!left_.empty()) std::erase_if(left_, [](const auto& one) { return !one.first->waiting; });
   return moved;
+}
+
+void ReadPort::keep_until_done(const LaneReads& lane, std::shared_ptr<void> room) {
+  ESPALIER_ASSERT(lane.waiting);
+  left_.emplace_back(&lane, std::move(room));
 }
 
 void ReadPort::fail() {

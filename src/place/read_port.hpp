@@ -16,7 +16,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/task.hpp"
@@ -54,6 +56,9 @@ class ReadPort {
   void send(LaneReads& lane);
   /// Takes what has come. False if nothing had.
   bool poll();
+  /// Keeps what a lane's READs write to, which its owner has no more use for, until they have come.
+  /// Requires: the lane waits, and lies in `room`.
+  void keep_until_done(const LaneReads& lane, std::shared_ptr<void> room);
   /// Fails all that waits, and all that is wanted from here on.
   void fail();
 
@@ -74,6 +79,7 @@ class ReadPort {
   bool failed_ = false;
   std::deque<LaneReads*> backlog_;    // whose READs found no room, in order
   std::deque<LaneReads*> in_flight_;  // in the order in which they complete
+  std::vector<std::pair<const LaneReads*, std::shared_ptr<void>>> left_;  // by their owners
   tree::WalkTraffic traffic_;
 };
 

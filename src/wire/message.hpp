@@ -74,8 +74,9 @@ enum class OffloadId : std::uint8_t {
   shard_create = 56,         // key: name; payload: MapShape and what wire/shard.hpp draws
   release_hold = 57,         // map: a map; answers a hold and the read version at which it stands
   release_confirm = 58,      // map: a map; payload: 8 bytes, a hold
+  feed_open = 59,            // map: a map; answers field `feed` of wire/one_sided.hpp
 };
-inline constexpr std::uint32_t kOffloadIds = 59;
+inline constexpr std::uint32_t kOffloadIds = 60;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;

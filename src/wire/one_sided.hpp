@@ -24,6 +24,7 @@ enum class FieldKind : std::uint16_t {
   table = 4,     // TablePlace: the table that was asked for
   keyed = 5,     // KeyedPlace, and the prefix behind it: READs of the map that carry a key
   redirect = 6,  // RedirectPlace: where tables in switches may send them
+  feed = 7,      // FeedPlace (wire/mapping_feed.hpp): where changes of the map's mappings are told
 };
 
 /// `argument` of one_sided_open: READs that carry a key are wanted; answered with field `keyed`.

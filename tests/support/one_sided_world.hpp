@@ -43,6 +43,7 @@ struct OneSidedOptions {
   bool only_scans = false;        // of everything
   std::uint64_t cache_bytes = 0;  // in which each client remembers nodes of one host's life
   bool leaf_heads = true;         // and heads of leaves, as clients do and devices do not
+  bool follows_feed = false;      // which is off for a moment now and then
   bool forged_cache = false;      // of which somebody changes entries all the time
   /// READs come between the steps of a write too, where libraries have such moments: those with
   /// planted bugs.
@@ -68,6 +69,9 @@ struct OneSidedCounts {
   std::uint64_t bytes = 0;
   std::uint64_t cache_descents = 0;
   std::uint64_t cache_hits = 0;
+  std::uint64_t feed_changes = 0;
+  std::uint64_t feed_replaced = 0;
+  std::uint64_t feed_behind = 0;
   std::uint64_t maps = 0;
   std::uint64_t headers_reused = 0;  // maps whose header lies where an earlier one's lay
   std::uint64_t deaths = 0;

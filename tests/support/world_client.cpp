@@ -179,6 +179,8 @@ void WorldClient::open_reader() {
   ++life_;
   reader_ = std::make_unique<place::OneSidedReader>(*endpoint_, *end_.pair, end_.sends, region_,
                                                     opening_->view, options);
+  if (!options_.follows_feed) return;
+  reader_->follow(place::FeedCursor::create(opening_->feed, reader_->view()).value());
 }
 
 void WorldClient::forge_cache() {
@@ -194,6 +196,11 @@ void WorldClient::close() {
   if (reader_->cache() != nullptr) {
     counts_.cache_descents += reader_->cache()->descents();
     counts_.cache_hits += reader_->cache()->hits();
+  }
+  if (reader_->feed() != nullptr) {
+    counts_.feed_changes += reader_->feed()->counts().changes;
+    counts_.feed_replaced += reader_->feed()->counts().replaced;
+    counts_.feed_behind += reader_->feed()->counts().behind;
   }
   counts_.restarts += reader_->restarts();
   counts_.met_changes += reader_->met_changes();

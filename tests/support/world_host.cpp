@@ -94,6 +94,7 @@ void WorldHost::make_map() {
   records_.push_back(std::move(record));
   writer_ = std::make_unique<HostWalker>(store_, *map_, 6, clock_);
   for (std::uint32_t i = 0; i < options_.keys; ++i) writer_->ask(next_write());
+  if (options_.follows_feed) feed_ = map_->table.feed().add_follower().value();
 }
 
 // Its buffers are free as soon as leases allow; what comes next takes them.
@@ -129,6 +130,11 @@ Question WorldHost::next_write() {
 void WorldHost::write() {
   if (dead()) return;
   if (drop_wanted_) drop_map();
+  if (options_.follows_feed && random_.one_in(200)) {
+    map_->table.feed().remove_follower();
+    writer_->ask(next_write());
+    static_cast<void>(map_->table.feed().add_follower().value());
+  }
   {
     const SlowWrites slow(meanwhile);
     writer_->ask(next_write());
@@ -156,7 +162,7 @@ WorldHost::Opening WorldHost::opening() const {
   std::memcpy(&header, store_.region.at(map_->header_offset), sizeof header);
   auto view = tree::MapView::read(header, map_->header_offset, store_.region.bytes(), nullptr);
   if (!view) throw std::runtime_error("no view: " + message(view.error()));
-  return {life_, record_, *view};
+  return {life_, record_, *view, feed_};
 }
 
 void WorldHost::accept() {

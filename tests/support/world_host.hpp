@@ -64,6 +64,7 @@ class WorldHost {
     std::uint32_t life = 0;
     std::size_t map = 0;  // which of the records
     tree::MapView view;
+    wire::FeedPlace feed{};  // where clients follow it
   };
   /// How a client says whose session it connects for.
   struct Hello {
@@ -118,6 +119,7 @@ class WorldHost {
 
   tree::StoreCore store_;
   std::shared_ptr<tree::MapCore> map_;
+  wire::FeedPlace feed_{};
   std::size_t record_ = 0;              // of the map
   std::vector<std::uint64_t> headers_;  // where maps had theirs
   std::unique_ptr<HostWalker> writer_;
