@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/index_controller.hpp"
 
+#include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "dataplane/switch_program.hpp"
@@ -43,11 +46,9 @@ void IndexController::clear() {
 
 std::expected<IndexFollower::Changes, IndexController::Fault> IndexController::read_tree() {
   if (!link_) {
-    auto opened = IndexLink::open(options_.node, options_.map);
-    if (!opened) return std::unexpected(Fault{Fault::Side::node, opened.error(), {}});
-    link_ = std::move(*opened);
-    follower_.emplace(link_->keys(), link_->prefix(), link_->base(), options_.limits);
-    current_ = false;
+    if (const auto opened = open_link(); !opened) {
+      return std::unexpected(Fault{Fault::Side::node, opened.error(), {}});
+    }
   }
   if (const auto kept = link_->keep(); !kept) return std::unexpected(lose_node(kept.error()));
   if (const auto there = link_->check_map(); !there) {
@@ -55,9 +56,63 @@ std::expected<IndexFollower::Changes, IndexController::Fault> IndexController::r
   }
   auto counts = count_leaves();
   if (!counts) return std::unexpected(lose_node(counts.error()));
-  auto changes = follower_->follow(link_->view(), *link_, *std::move(counts));
-  if (!changes) return std::unexpected(lose_node(changes.error()));
-  return *std::move(changes);
+  if (const auto read = read_feed(); !read) return std::unexpected(lose_node(read.error()));
+  if (const auto shape = read_shape(); !shape) return std::unexpected(lose_node(shape.error()));
+  return follower_->changes(*std::move(counts));
+}
+
+Result<void> IndexController::open_link() {
+  auto opened = IndexLink::open(options_.node, options_.map);
+  if (!opened) return std::unexpected(opened.error());
+  link_ = std::move(*opened);
+  follower_.emplace(link_->keys(), link_->prefix(), link_->base(), options_.limits);
+  feed_.reset();
+  if (auto feed = link_->follow(); feed) feed_ = std::move(*feed);
+  stale_ = true;
+  read_ns_ = 0;
+  current_ = false;
+  return {};
+}
+
+// All of it that is there: what it tells stands before a tree that is read afterwards.
+Result<void> IndexController::read_feed() {
+  if (!feed_) return {};
+  const auto landing = std::make_unique<place::FeedCursor::Landing>();
+  std::vector<place::MappingChange> changes;
+  do {
+    const place::RegionSource::Want wanted[] = {
+        {feed_->header_offset(), landing->header},
+        {feed_->entries_offset(), std::span(landing->entries).first(feed_->entries_bytes())}};
+    if (const auto read = link_->read(wanted); !read) return read;
+    changes.clear();
+    switch (feed_->take(*landing, changes)) {
+      case place::FeedCursor::Came::entries: break;
+      case place::FeedCursor::Came::behind:
+        ++counts_.behind;
+        stale_ = true;
+        break;
+      case place::FeedCursor::Came::ended: feed_.reset(); return {};
+    }
+    counts_.moves += changes.size();
+    for (const place::MappingChange& change : changes) {
+      if (!follower_->moved(change)) stale_ = true;
+    }
+    // What the writer has begun and not published yet comes with the next round.
+  } while (!changes.empty() && feed_->waiting() != 0);
+  return {};
+}
+
+// Without a feed each time.
+Result<void> IndexController::read_shape() {
+  if (feed_ && !stale_) return {};
+  const std::uint64_t now = base::monotonic_ns();
+  const bool read_before = read_ns_ != 0;
+  if (read_before && now - read_ns_ < options_.read_every_ns) return {};
+  read_ns_ = now;
+  if (const auto read = follower_->read(link_->view(), *link_); !read) return read;
+  ++counts_.trees;
+  stale_ = false;
+  return {};
 }
 
 // Nothing while they are not due.

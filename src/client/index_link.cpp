@@ -92,6 +92,17 @@ Result<void> IndexLink::check_map() {
   return fail(Code::not_found);
 }
 
+Result<place::FeedCursor> IndexLink::follow() {
+  Outgoing ask;
+  ask.offload = wire::OffloadId::feed_open;
+  ask.map = view_->id;
+  const auto reply = requests_.call(ask);
+  if (!reply) return std::unexpected(reply.error());
+  const auto place = read_feed_place(reply->payload);
+  if (!place) return std::unexpected(place.error());
+  return place::FeedCursor::create(*place, *view_);
+}
+
 Result<place::LeafCounts> IndexLink::read_counts() {
   Outgoing ask;
   ask.offload = wire::OffloadId::index_counts;

@@ -18,6 +18,7 @@
 #include "client/remote_pipeline.hpp"
 #include "client/side_link.hpp"
 #include "dataplane/packet_function.hpp"
+#include "place/feed_cursor.hpp"
 #include "place/read_port.hpp"
 #include "place/tree_crawl.hpp"
 
@@ -39,6 +40,9 @@ class IndexLink final : public place::RegionSource {
   [[nodiscard]] std::uint64_t base() const { return opening_.redirect->base; }
   [[nodiscard]] const tree::MapView& view() const { return *view_; }
 
+  /// Has the node tell the map's mapping feed, for as long as the lease stands, and says where it
+  /// lies. Errors: unsupported (the node has none), and those of feed_open; corrupt.
+  Result<place::FeedCursor> follow();
   /// Renews the lease where it is due; to be called at least three times a second. Errors:
   /// connection_lost (the lease is lost, or the node is gone), and then it is over.
   Result<void> keep();

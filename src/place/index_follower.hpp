@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Has the tables of switches follow a map: reads its tree, compiles it, and says what they are to
-// be told.
+// be told. Where the map's mapping feed says that leaves have moved, their entries alone change.
 //
 // Thread: one at a time.
 #pragma once
@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "dataplane/compiler.hpp"
 #include "dataplane/installed_function.hpp"
 #include "dataplane/packet_function.hpp"
+#include "place/feed_cursor.hpp"
 #include "place/tree_crawl.hpp"
 
 namespace espalier::place {
@@ -26,11 +28,20 @@ class IndexFollower {
 
   /// Entries that are others than after the last call; nothing: the tables are to be told whole.
   using Changes = std::optional<std::vector<dataplane::EntryChange>>;
-  /// Reads and compiles the tree as it is now. `counts`: how often its leaves are read by now, or
-  /// nothing. They are taken up where tables that are made for them send kGain more of all READs to
-  /// their leaves than those made for the counts before, so that tables do not change their shape
-  /// for each small change of the workload.
-  /// Cost and errors: as crawl(); and compile()'s cost, with counts twice.
+  /// Reads the tree as it is now; moves that were told before are forgotten. Cost and errors: as
+  /// crawl().
+  Result<void> read(const tree::MapView& map, RegionSource& source);
+  /// The mapping feed says that a node has moved. Returns false if the tree has another shape now,
+  /// or was not read yet: it is to be read. Cost: constant; linear the first time after compiling.
+  bool moved(const MappingChange& change);
+  /// Says what is new since the last call: of a tree that was read since, compiled; else the
+  /// entries of leaves that have moved. `counts`: how often its leaves are read by now, or nothing.
+  /// They are taken up where tables that are made for them send kGain more of all READs to their
+  /// leaves than those made for the counts before, so that tables do not change their shape for
+  /// each small change of the workload. Cost: compile()'s where the tree was read, twice with
+  /// counts; else linear in what has moved. Requires: it was read once.
+  [[nodiscard]] Changes changes(LeafCounts counts = {});
+  /// Both, of the tree as it is now.
   Result<Changes> follow(const tree::MapView& map, RegionSource& source, LeafCounts counts = {});
   static constexpr double kGain = 0.02;
 
@@ -41,13 +52,21 @@ class IndexFollower {
   [[nodiscard]] std::size_t nodes() const { return nodes_; }
 
  private:
+  Changes compile(LeafCounts counts);
+  void find_places();
+
   const dataplane::MapKeys keys_;
   const std::string prefix_;
   const std::uint64_t base_;
   const dataplane::TableLimits limits_;
   LeafCounts counts_;
-  dataplane::IndexTables tables_;
+  dataplane::IndexTables tables_;  // as switches were told
   std::size_t nodes_ = 0;
+  std::optional<CrawledTree> tree_;
+  bool compiled_ = false;  // tables_ are of tree_, but for what has moved since
+  std::vector<CrawledTree::Move> moves_;
+  // Which entries name an address; empty, or of all.
+  std::unordered_map<std::uint64_t, std::vector<dataplane::EntryPlace>> places_;
 };
 
 }  // namespace espalier::place

@@ -150,6 +150,20 @@ dataplane::Branches CrawledTree::clipped(const Node& node, const Part& part,
   return {{begin, end}, {from, to}};
 }
 
+CrawledTree::Moved CrawledTree::move(wire::Lid lid, wire::Ref ref, Move& move) {
+  if (by_lid_.empty()) {
+    for (std::uint32_t i = 0; i < nodes_.size(); ++i) by_lid_[nodes_[i].lid] = i;
+  }
+  const auto known = by_lid_.find(lid);
+  if (known == by_lid_.end()) return Moved::nothing;
+  Node& node = nodes_[known->second];
+  if (node.ref == ref) return Moved::nothing;
+  if (node.level != 0 || !ref) return Moved::shape;
+  move = {node.ref.offset(), ref.offset()};
+  node.ref = ref;
+  return Moved::leaf;
+}
+
 dataplane::TreeImage CrawledTree::image(std::string_view prefix, std::uint64_t base,
                                         const LeafCounts& counts) const {
   const std::vector<Part> parts = this->parts(prefix);

@@ -60,6 +60,19 @@ class CrawledTree {
   [[nodiscard]] dataplane::TreeImage image(std::string_view prefix, std::uint64_t base,
                                            const LeafCounts& counts = {}) const;
 
+  /// A leaf that has moved within the region, from one address to another, `base` left out.
+  struct Move {
+    std::uint64_t from = 0;
+    std::uint64_t to = 0;
+  };
+  enum class Moved : std::uint8_t {
+    nothing,  // it is not of the tree, as far as was read, or is there already
+    leaf,
+    shape,  // the node is none, or not a leaf: the tree is to be read again
+  };
+  /// The mapping feed says where this node is now. Cost: constant; linear the first time.
+  Moved move(wire::Lid lid, wire::Ref ref, Move& move);
+
  private:
   friend class Crawl;
   struct Node {
@@ -82,6 +95,7 @@ class CrawledTree {
 
   // In the order in which they were met: children stand behind their parents.
   std::vector<Node> nodes_;
+  std::unordered_map<wire::Lid, std::uint32_t> by_lid_;  // empty, or of all of them
 };
 
 /// Reads the tree as it is now. Cost: the bytes of all interior nodes and of the page table; a

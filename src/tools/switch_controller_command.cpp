@@ -21,6 +21,7 @@ using client::IndexController;
 using cmdline::escaped;
 
 constexpr std::uint64_t kNsPerMs = 1'000'000;
+constexpr std::uint64_t kReadEveryNs = 100 * kNsPerMs;  // between two looks at the whole tree
 // What one switch holds: the range tables number with 16 bits, and entries are kept twice.
 constexpr std::uint64_t kRangesMax = 30'000;
 constexpr std::uint64_t kSetsMax = 8;
@@ -31,7 +32,7 @@ struct ControllerOptions {
   std::optional<std::string> map;
   std::string control;
   dataplane::TableLimits limits;
-  std::uint32_t every_ms = 100;
+  std::uint32_t every_ms = 10;
   bool json = false;
 };
 
@@ -123,7 +124,8 @@ Outcome<int> control(Environment& environment, const ControllerOptions& options)
   IndexController controller({.node = *client::parse_node_address(*address),
                               .map = reports.name(),
                               .control = options.control,
-                              .limits = options.limits});
+                              .limits = options.limits,
+                              .read_every_ns = kReadEveryNs});
   for (;;) {
     const auto did = controller.round();
     if (!did && is_final(did.error())) return refused(reports, did.error());
@@ -157,7 +159,7 @@ void add_switch_controller(CLI::App& above, Environment& environment, Action& ch
       ->type_name("PATH")
       ->required();
   cmdline::add_number(command, "--every", options->every_ms,
-                      "Milliseconds between two looks at the tree", {1, 60'000});
+                      "Milliseconds between two looks at what has moved", {1, 60'000});
   cmdline::add_number(command, "--ranges", options->limits.ranges,
                       "Ranges of the fat root, at most", {1, kRangesMax});
   cmdline::add_number(command, "--sets", options->limits.sets, "Layers of nodes below it, at most",
@@ -166,9 +168,12 @@ void add_switch_controller(CLI::App& above, Environment& environment, Action& ch
                       "Nodes of each layer, at most", {1, kNodesMax});
   add_json_option(command, options->json);
   command.footer(
-      "Reads the tree of a map by READs of the node's memory, compiles it, and tells the switch\n"
-      "what is new, until SIGTERM or SIGINT; then it empties the switch. A switch has one\n"
-      "controller. Answers are right without it and whatever it does, for clients look at what\n"
+      "Reads the tree of a map by READs of the node's memory, compiles it, follows its leaves, "
+      "and\n"
+      "tells the switch what is new, until SIGTERM or SIGINT; then it empties the switch. A "
+      "switch\n"
+      "has one controller. Answers are right without it and whatever it does, for clients look at "
+      "what\n"
       "comes; a READ that meets no table is answered by the node.\n"
       "Examples:\n"
       "  espalier switch controller --at roce+memif:/tmp/n.sock --control /tmp/s.sock\n"
