@@ -146,6 +146,8 @@ void add_common_options(CLI::App& command, YcsbOptions& options) {
   add_number(command, "--node-bytes", options.node_bytes, "node size (embedded and node only)");
   add_number(command, "--log-bytes", options.log_bytes,
              "log block of a leaf (embedded and node only)");
+  add_number(command, "--subscribers", options.subscribers,
+             "threads that follow the map's mapping feed meanwhile (embedded only)");
   add_number(command, "--node-cores", options.node_cores,
              "workers of the node (node and one-sided only)");
   command.add_option("--node-address", options.node_address,

@@ -61,6 +61,7 @@ void add_parameters(Json& line, const RunResult& result, const YcsbOptions& opti
     line["versions"] = options.versions;
     line["node_bytes"] = options.node_bytes;
     line["log_bytes"] = options.log_bytes;
+    if (result.target == TargetKind::embedded) line["subscribers"] = options.subscribers;
   }
   line["seed"] = options.seed;
   line["repeat"] = result.repeat;
@@ -80,6 +81,10 @@ Json to_json(std::string_view bench, const RunResult& result, const YcsbOptions&
   line["ns_p50"] = result.latencies.percentile(0.5);
   line["ns_p99"] = result.latencies.percentile(0.99);
   line["ns_p999"] = result.latencies.percentile(0.999);
+  if (result.feed_news) {
+    line["feed_changes"] = result.feed_news->changes;
+    line["feed_behind"] = result.feed_news->behind;
+  }
   if (result.traffic && result.all_ops != 0) {
     const auto ops = static_cast<double>(result.all_ops);
     line["round_trips_per_op"] = rounded(static_cast<double>(result.traffic->round_trips) / ops);

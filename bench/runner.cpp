@@ -111,6 +111,7 @@ void Runner::measure(Target& target, RunResult& result) {
   require_no_errors(result.target, done.answers);
   result.ops = done.ops;
   result.all_ops = done.ops + done.latencies.count();
+  result.feed_news = target.end_subscribers();
   if (traffic) {
     const PathTraffic now = *target.traffic();
     result.traffic =

@@ -31,6 +31,7 @@ struct RunResult {
   std::uint64_t ops = 0;  ///< measured ones, without the latency part
   double seconds = 0;
   std::uint64_t scanned_items = 0;
+  std::optional<FeedNews> feed_news;   ///< since the map was made
   std::optional<PathTraffic> traffic;  ///< of all operations, those of the latency part too
   std::uint64_t all_ops = 0;           ///< of these
   Latencies latencies;

@@ -43,8 +43,9 @@ struct TargetOptions {
   bool versions = true;         ///< embedded only, and the next two
   std::uint32_t node_bytes = 8192;
   std::uint32_t log_bytes = 512;
-  std::uint32_t node_cores = 1;  ///< node and one_sided only, as the next two: its workers
-  std::string node_address{};    ///< one that runs already; empty: our own
+  std::uint32_t subscribers = 0;  ///< embedded only: threads that follow its mapping feed
+  std::uint32_t node_cores = 1;   ///< node and one_sided only, as the next two: its workers
+  std::string node_address{};     ///< one that runs already; empty: our own
   NodeTransport transport = NodeTransport::unix_socket;  ///< how our own is asked
   bool one_sided = false;       ///< node only: clients read its memory by themselves
   std::string redis_address{};  ///< redis only: one that runs already; empty: our own
@@ -55,6 +56,12 @@ struct TargetOptions {
 struct PathTraffic {
   std::uint64_t round_trips = 0;
   std::uint64_t bytes = 0;
+};
+
+/// What subscribers to a map's mapping feed were told, all together.
+struct FeedNews {
+  std::uint64_t changes = 0;
+  std::uint64_t behind = 0;  // times that one of them began, or was overtaken
 };
 
 /// Of single operations, in nanoseconds.
@@ -104,6 +111,8 @@ class Target {
   virtual Contents contents() = 0;
   /// What the reads of sessions that are gone have taken since this was made.
   [[nodiscard]] virtual std::optional<PathTraffic> traffic() const { return std::nullopt; }
+  /// Ends those who follow its mapping feed, and says what they were told; nothing: nobody did.
+  virtual std::optional<FeedNews> end_subscribers() { return std::nullopt; }
   /// How this target was run, for people.
   [[nodiscard]] virtual std::string settings() const = 0;
   /// Which pages carry it; empty if only the operating system can tell.

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our own map, in this process.
+#include <optional>
+
+#include "bench/feed_subscribers.hpp"
 #include "bench/map_session.hpp"
 
 namespace espalier::bench {
@@ -11,7 +14,9 @@ class EmbeddedTarget : public Target {
       : options_(options),
         store_(value_or_throw(Store::open(), "cannot open a store")),
         map_(value_or_throw(store_.create_map("bench", map_options_of(options)),
-                            "cannot create a map")) {}
+                            "cannot create a map")) {
+    if (options.subscribers != 0) subscribers_.emplace(map_, options.subscribers);
+  }
 
   std::unique_ptr<TargetSession> open_session() override {
     return open_session_with(options_.in_flight);
@@ -23,11 +28,13 @@ class EmbeddedTarget : public Target {
   Contents contents() override { return contents_of(map_); }
 
   [[nodiscard]] std::string settings() const override {
-    const std::string calls =
-        options_.in_flight == 1
-            ? "synchronous calls"
-            : fmt::format("{} in flight on each thread", options_.in_flight);
+    const std::string calls = options_.in_flight == 1
+                                  ? "synchronous calls"
+                                  : fmt::format("{} in flight on each thread", options_.in_flight);
     return fmt::format("{}, versions {}", calls, options_.versions ? "on" : "off");
+  }
+  std::optional<FeedNews> end_subscribers() override {
+    return subscribers_ ? std::optional(subscribers_->end()) : std::nullopt;
   }
   [[nodiscard]] std::string pages() const override { return store_.page_message(); }
 
@@ -35,6 +42,7 @@ class EmbeddedTarget : public Target {
   TargetOptions options_;
   Store store_;
   Map map_;
+  std::optional<FeedSubscribers> subscribers_;
 };
 
 }  // namespace

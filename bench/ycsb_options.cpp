@@ -15,6 +15,7 @@ namespace {
 constexpr std::uint64_t kKeysMax = 4'000'000'000;  // indices have 32 bits
 constexpr std::uint32_t kThreadsMax = 256;
 constexpr std::uint32_t kInFlightMax = 256;
+constexpr std::uint32_t kSubscribersMax = 64;
 constexpr std::uint64_t kTailOpsMax = 200'000;  // enough for a 99.9th percentile
 
 std::optional<std::string> problem_of_keys(const YcsbOptions& options) {
@@ -78,6 +79,9 @@ std::optional<std::string> problem_of(const YcsbOptions& options) {
   if (!options.redis_address.empty() && options.redis_tcp) {
     return "--redis-tcp is for a Redis of the run's own: --redis-address says it for another";
   }
+  if (options.subscribers > kSubscribersMax) {
+    return fmt::format("--subscribers must be at most {}", kSubscribersMax);
+  }
   if (options.repeats < 1 || options.repeats > 1000) return "--repeats must be 1 to 1000";
   if (!(options.seconds >= 0)) return "--seconds must not be negative";
   if (options.ops > kKeysMax) return fmt::format("--ops must be at most {}", kKeysMax);
@@ -137,6 +141,7 @@ TargetOptions target_options_of(TargetKind kind, const YcsbOptions& options,
   result.versions = options.versions;
   result.node_bytes = options.node_bytes;
   result.log_bytes = options.log_bytes;
+  result.subscribers = options.subscribers;
   result.node_cores = options.node_cores;
   result.node_address = options.node_address;
   result.transport = options.transport_of(kind);

@@ -40,8 +40,9 @@ struct YcsbOptions {
   bool versions = true;          ///< embedded only, and the next two
   std::uint32_t node_bytes = 8192;
   std::uint32_t log_bytes = 512;
-  std::uint32_t node_cores = 1;  ///< target node: its workers
-  std::string node_address;      ///< target node: one that runs already; empty: our own
+  std::uint32_t subscribers = 0;  ///< embedded only: threads that follow the map's mapping feed
+  std::uint32_t node_cores = 1;   ///< target node: its workers
+  std::string node_address;       ///< target node: one that runs already; empty: our own
   /// How a node of the run's own is asked; none: see transport_of().
   std::optional<NodeTransport> transport;
   std::string redis_address;  ///< target redis: one that runs already; empty: our own

@@ -34,6 +34,7 @@ TEST(YcsbOptions, ProblemsNameTheFlag) {
       {"--node-bytes", [](YcsbOptions& options) { options.node_bytes = 1000; }},
       {"--redis-address", [](YcsbOptions& options) { options.redis_address = "localhost"; }},
       {"--log-bytes", [](YcsbOptions& options) { options.log_bytes = 100; }},
+      {"--subscribers", [](YcsbOptions& options) { options.subscribers = 1000; }},
       {"--transport",
        [](YcsbOptions& options) {
          options.node_address = "unix:/run/node.sock";

@@ -119,6 +119,19 @@ TEST(YcsbConcurrency, TwoThreadsAnswerAlike) {
   }
 }
 
+TEST(YcsbConcurrency, SubscribersAreToldWhatMoves) {
+  YcsbOptions options = tiny(Workload::a);
+  options.targets = {TargetKind::embedded, TargetKind::absl};
+  options.subscribers = 2;
+  expect_same_answers(options);
+  const Outcome outcome = run(options);
+  const Json& line = outcome.lines.front();
+  EXPECT_EQ(line.at("subscribers"), 2);
+  EXPECT_GT(line.at("feed_changes").get<std::uint64_t>(), 0u);
+  EXPECT_GE(line.at("feed_behind").get<std::uint64_t>(), 2u);  // when they began
+  EXPECT_FALSE(outcome.lines.at(1).contains("subscribers"));
+}
+
 TEST(YcsbConcurrency, TheNodeAnswersAsOthersDoOnEveryTransport) {
   for (const NodeTransport transport : all_node_transports()) {
     SCOPED_TRACE(name(transport));

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that follow the mapping feed of a map in this process, as devices do: every 50
+// microseconds each reads the header and the next entries, and at once while more waits.
+//
+// Thread: the one that made it.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "bench/target.hpp"
+#include "espalier/map.hpp"
+#include "place/feed_follower.hpp"
+#include "tree/write/map_core.hpp"
+
+namespace espalier::bench {
+
+class FeedSubscribers {
+ public:
+  /// Requires: the map is of this process, and outlives it. Errors: throws std::runtime_error.
+  FeedSubscribers(const Map& map, std::uint32_t count);
+  ~FeedSubscribers();
+  FeedSubscribers(const FeedSubscribers&) = delete;
+  FeedSubscribers& operator=(const FeedSubscribers&) = delete;
+
+  /// Ends them, when they have read all that was told. Returns what all together were told.
+  FeedNews end();
+
+ private:
+  struct Reader {
+    place::FeedCursor cursor;
+    FeedNews news;
+    std::vector<place::MappingChange> changes;
+    place::FeedCursor::Landing landing;
+    std::thread thread;
+  };
+  void read(Reader& reader) const;
+  void follow(Reader& reader);
+
+  tree::MapCore& core_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stop_ = false;  // guarded by mutex_
+  std::vector<std::unique_ptr<Reader>> readers_;
+};
+
+}  // namespace espalier::bench
