@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Switches that break one rule of the region table, of the transports `roce` and `shm`, or of links
-// that carry rings, at a time (base/planted.hpp).
+// that carry rings and results, at a time (base/planted.hpp).
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ enum class Bug : std::uint8_t {
   not_ready_takes_message,    // a SEND that found no receive counts as executed
 
   // Of void keys (region_table.hpp).
-  void_key_serves_bytes,   // a READ by a void key brings what lies there
-  void_waits_for_nobody,   // make_void() returns while accesses go on
-  void_seen_before_only,   // a READ over `shm` does not look again after its last byte
+  void_key_serves_bytes,  // a READ by a void key brings what lies there
+  void_waits_for_nobody,  // make_void() returns while accesses go on
+  void_seen_before_only,  // a READ over `shm` does not look again after its last byte
 
   // Of shared keys (shared_map.hpp).
   shared_keys_outlive_own,    // who has lost its own key reads by the shared ones
@@ -31,6 +31,10 @@ enum class Bug : std::uint8_t {
   slots_not_mirrored_again,  // what an earlier pair may not have delivered is taken for delivered
   delivered_too_far,         // a slot counts as delivered before it is in place
   credit_without_delivery,   // a writer may use slots again that are only mirrored, not read
+
+  // Of results that are written beside the rings, by their pair (offload/result_host.hpp).
+  result_told_first,         // a message names a block that is written when the next one comes
+  result_not_written_again,  // what an earlier pair may not have written is taken for written
 
   // Of links with hostile peers.
   note_of_any_ring,        // whatever ring a note names is taken for the first

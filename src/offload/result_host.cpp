@@ -8,6 +8,7 @@
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
+#include "fabric/planted_fabric_bugs.hpp"
 
 namespace espalier::offload {
 
@@ -59,8 +60,17 @@ bool ResultHost::post(const Write& write) {
              .taken == 1;
 }
 
+// What was written last, before anything that is said of it.
+bool ResultHost::post_in_turn() {
+  if (fabric::planted(fabric::Bug::result_told_first)) {
+    return writes_.size() < 2 || post(writes_[writes_.size() - 2]);
+  }
+  return post(writes_.back());
+}
+
 void ResultHost::attach(fabric::QueuePair& pair) {
   pair_ = &pair;
+  if (fabric::planted(fabric::Bug::result_not_written_again)) writes_.clear();
   // A new pair has room for all of them.
   for (const Write& write : writes_) {
     if (!post(write)) write.set->broken = true;
@@ -98,7 +108,7 @@ bool ResultHost::write(const std::shared_ptr<ResultSet>& set, std::uint64_t to,
   if (!may_write()) return false;
   Write& made = writes_.emplace_back(Write{next_, set, to, {}, bytes});
   made.from.swap(from);
-  if (post(made)) {
+  if (post_in_turn()) {
     ++next_;
     return true;
   }

@@ -95,6 +95,7 @@ class ResultHost {
     std::size_t bytes;
   };
   [[nodiscard]] bool post(const Write& write);
+  [[nodiscard]] bool post_in_turn();
 
   std::vector<std::shared_ptr<ResultSet>> sets_;  // by ring
   fabric::QueuePair* pair_ = nullptr;

@@ -15,6 +15,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -95,13 +96,19 @@ class LinkWorld {
     return {};
   }
   std::string go_on(LinkReached& reached) {
+    plan_trouble(reached);
+    std::string wrong = work(options_.requests, reached);
+    count_resumed(reached);
+    return wrong;
+  }
+  void plan_trouble(LinkReached& reached) {
     if (options_.cuts) plan_cuts(reached);
     if (options_.pauses) plan_pauses(reached);
-    std::string wrong = work(options_.requests, reached);
+  }
+  void count_resumed(LinkReached& reached) const {
     reached.resumed += connection_->resumed();
     reached.node_resumed += clients_->counts().resumed;
     reached.lost_pairs += clients_->counts().lost;
-    return wrong;
   }
   std::string work(std::uint32_t requests, LinkReached& reached) {
     const std::uint64_t until = world_.now_ns() + options_.give_up_ms * kMs;
@@ -156,6 +163,7 @@ class LinkWorld {
 
   [[nodiscard]] fabric::sim::World& world() { return world_; }
   [[nodiscard]] FabricConnection& connection() { return *connection_; }
+  [[nodiscard]] ThreadRings& rings() { return *rings_; }
   /// How many sessions were let in and have not gone.
   [[nodiscard]] std::int64_t admitted() const { return admitted_; }
   /// The name of the first session, which nobody but its client should know.
@@ -234,6 +242,7 @@ class LinkWorld {
   void tick() {
     if (ended_) return;
     if (clients_ && !paused_) {
+      await_helpers();
       clients_->turn();
       serving_->scheduler().turn();
       for (offload::Connection* connection : std::exchange(broken_, {})) {
@@ -242,6 +251,15 @@ class LinkWorld {
       clients_->turn();
     }
     world_.after(tick_ns_, [this] { tick(); });
+  }
+
+  // What they do takes none of the world's time.
+  void await_helpers() {
+    for (;;) {
+      const auto numbers = serving_->services().helpers.numbers();
+      if (numbers.ready + numbers.running == 0) return;
+      std::this_thread::yield();
+    }
   }
 
   // Between the cuts or across them, for longer than a pair bears, or not.
