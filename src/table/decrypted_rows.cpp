@@ -8,11 +8,23 @@
 
 namespace espalier::table {
 
+namespace {
+
+std::uint32_t rows_together(std::uint32_t row_bytes, std::size_t lines) {
+  const std::size_t wanted = lines == 0 ? row_bytes : lines * DecryptedRows::kLineBytes;
+  return static_cast<std::uint32_t>(
+      std::clamp<std::size_t>(DecryptedRows::kBytes / wanted, 1, kBatchRows));
+}
+
+}  // namespace
+
+std::size_t DecryptedRows::bytes_of(std::uint32_t row_bytes, std::size_t lines) {
+  return std::size_t{rows_together(row_bytes, lines)} * row_bytes + kLineBytes;
+}
+
 DecryptedRows::DecryptedRows(CtrCipher& cipher, std::uint32_t row_bytes, std::size_t lines)
-    : cipher_(cipher), row_bytes_(row_bytes) {
-  const std::size_t wanted = lines == 0 ? row_bytes : lines * kLineBytes;
-  rows_max_ = static_cast<std::uint32_t>(std::clamp<std::size_t>(kBytes / wanted, 1, kBatchRows));
-  memory_.resize(std::size_t{rows_max_} * row_bytes + kLineBytes);
+    : cipher_(cipher), row_bytes_(row_bytes), rows_max_(rows_together(row_bytes, lines)) {
+  memory_.resize(bytes_of(row_bytes, lines));
   const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
   rows_ = memory_.data() + (kLineBytes - address % kLineBytes) % kLineBytes;
 }

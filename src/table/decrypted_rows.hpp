@@ -23,6 +23,8 @@ class DecryptedRows {
   /// Rows together, but for one that is longer; of those of which lines are wanted, so many lines.
   static constexpr std::size_t kBytes = std::size_t{32} << 10;
 
+  /// What memory_bytes() will be.
+  [[nodiscard]] static std::size_t bytes_of(std::uint32_t row_bytes, std::size_t lines);
   /// `lines`: how many of a row are wanted; 0: all of it. The cipher lives as long.
   DecryptedRows(CtrCipher& cipher, std::uint32_t row_bytes, std::size_t lines);
   ~DecryptedRows() { cleanse(memory_.data(), memory_.size()); }

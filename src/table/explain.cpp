@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "table/explain.hpp"
 
+#include <algorithm>
+#include <set>
 #include <span>
+
+#include "table/decrypted_rows.hpp"
+#include "table/staged_run.hpp"
 
 namespace espalier::table {
 namespace {
@@ -29,7 +34,54 @@ std::string scan_text(const BatchProgram& program) {
          std::to_string(lines.total);
 }
 
+// What the instructions of an operator need that none before it did.
+std::size_t register_bytes(const Stage& stage, std::set<std::uint16_t>& seen) {
+  std::size_t bytes = 0;
+  for (const Instruction& instruction : stage.code) {
+    if (seen.insert(instruction.to).second) bytes += Register::kBytes;
+  }
+  return bytes;
+}
+
+std::size_t clear_rows_bytes(const BatchProgram& program) {
+  const WantedLines& lines = program.lines();
+  const std::size_t wanted = std::max<std::size_t>(lines.filters.size() + lines.items.size(), 1);
+  return DecryptedRows::bytes_of(program.pipeline().schema.row_bytes(),
+                                 program.is_smart() ? wanted : 0);
+}
+
 }  // namespace
+
+std::vector<OperatorState> operator_states(const BatchProgram& program,
+                                           std::uint64_t memory_bytes) {
+  const Pipeline& pipeline = program.pipeline();
+  std::vector<OperatorState> states;
+  std::size_t left = memory_bytes;
+  const auto add = [&](std::string_view name, std::size_t bytes) {
+    states.push_back({name, bytes});
+    left -= std::min(left, bytes);
+  };
+  if (pipeline.decrypt) add("decrypt", clear_rows_bytes(program));
+  add("scan", 0);
+  std::set<std::uint16_t> seen;
+  for (const Stage& filter : program.filters()) add("filter", register_bytes(filter, seen));
+  const std::size_t items = register_bytes(program.items(), seen);
+  const std::size_t rest = (program.registers() - seen.size()) * Register::kBytes;
+  // Keys of a batch, and groups or distinct rows; where there are neither, constants.
+  if (pipeline.grouped) {
+    states.push_back({"group", std::max(left, items + rest)});
+  } else if (pipeline.distinct) {
+    add("project", items + rest);
+    states.push_back({"distinct", left});
+  } else {
+    states.push_back({"project", std::max(left, items + rest)});
+  }
+  if (pipeline.limit) states.push_back({"limit", 0});
+  if (pipeline.encrypt) states.push_back({"encrypt", 0});
+  states.push_back(
+      {"pack", std::max<std::size_t>(StagedRun::kStageBytes, pipeline.result.row_bytes())});
+  return states;
+}
 
 std::vector<std::string> explain(const BatchProgram& program) {
   const Pipeline& pipeline = program.pipeline();

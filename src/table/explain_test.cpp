@@ -5,7 +5,12 @@
 
 #include <string>
 
+#include "base/random.hpp"
 #include "table/pipeline_builder.hpp"
+#include "table/staged_run.hpp"
+#include "table/testing/literal_regexes.hpp"
+#include "table/testing/memory_rows.hpp"
+#include "table/testing/random_pipeline.hpp"
 
 namespace espalier::table {
 namespace {
@@ -54,6 +59,53 @@ TEST(Explain, WholeRowsWhereMostLinesAreWanted) {
   narrow.project(values);
   narrow.address(wire::Addressing::full);
   EXPECT_EQ(explanation(narrow), "scan: whole rows\nproject: a\npack: rows of 8 bytes\n");
+}
+
+std::string names(const std::vector<OperatorState>& states) {
+  std::string text;
+  for (const OperatorState& state : states) text += std::string(state.name) + " ";
+  return text;
+}
+
+// All that a run keeps is some operator's, the stage besides.
+TEST(Explain, StatesOfOperatorsAreWhatARunKeeps) {
+  const std::uint64_t seed = base::seed_from_environment(1);
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  base::Random random(seed);
+  LiteralRegexes regexes;
+  std::size_t groups = 0;
+  for (int round = 0; round < 300; ++round) {
+    const Schema small = random_small_schema(random);
+    const MemoryRows rows = random_small_rows(random, small, 500, 0);
+    const Pipeline pipeline = random_pipeline(random, small, &regexes);
+    MemorySource source(rows);
+    StagedRun run(pipeline, source, {});
+    for (auto state = RunState::running; state != RunState::done && state != RunState::failed;) {
+      state = run.step(4096);
+      run.clear();
+    }
+    const BatchProgram program(pipeline);
+    const std::uint64_t memory = run.numbers().memory_bytes;
+    const auto states = operator_states(program, memory);
+    std::size_t sum = 0;
+    for (const OperatorState& state : states) sum += state.bytes;
+    EXPECT_EQ(sum, memory + states.back().bytes) << names(states);
+    EXPECT_EQ(states.size(), explain(program).size()) << names(states);
+    if (pipeline.grouped || pipeline.distinct) ++groups;
+  }
+  EXPECT_GT(groups, 0u);
+}
+
+TEST(Explain, ClearRowsAreTheStateOfDecrypting) {
+  PipelineBuilder builder;
+  builder.decrypt();
+  const PipelineBuilder::NodeId values[] = {builder.column(0)};
+  builder.project(values);
+  const BatchProgram program(*check_pipeline(*builder.finish(), schema()));
+  const auto states = operator_states(program, 0);
+  EXPECT_EQ(names(states), "decrypt scan project pack ");
+  EXPECT_GT(states[0].bytes, std::size_t{8} << 10);
+  EXPECT_EQ(states.back().bytes, StagedRun::kStageBytes);
 }
 
 }  // namespace

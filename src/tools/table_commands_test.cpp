@@ -85,6 +85,9 @@ TEST_F(TableCommands, TellsWhatWasReadAndSent) {
   EXPECT_THAT(tool.err(), HasSubstr("filter: price > 1"));
   EXPECT_THAT(tool.err(), HasSubstr("count(*)"));
   EXPECT_THAT(tool.err(), HasSubstr("; 4 rows read beside the memory ("));
+  EXPECT_THAT(tool.err(), HasSubstr("\nstate: scan 0 B, filter "));
+  EXPECT_THAT(tool.err(), HasSubstr(", pack 64"));
+  EXPECT_THAT(tool.err(), HasSubstr("\nrows: 0 B in buffers, "));
   EXPECT_THAT(tool.err(), EndsWith(" sent\n"));
 }
 

@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
 
 #include "client/tables.hpp"
 #include "sql/query.hpp"
@@ -42,6 +44,7 @@ std::unexpected<Failure> wrong_query(const sql::SqlError& error) {
 struct Traffic {
   wire::QueryNumbers numbers{};
   std::uint64_t bytes_received = 0;
+  std::uint64_t buffer_bytes = 0;  // of these, written into this process's memory
   std::uint64_t rows = 0;
   double seconds = 0;
 };
@@ -54,6 +57,49 @@ std::string summary(const Traffic& traffic, bool pulled) {
       pulled ? "across the connection"
              : fmt::format("beside the memory ({})", format_bytes(traffic.numbers.bytes_read)),
       format_bytes(traffic.bytes_received));
+}
+
+TableResult<void> run_beside(client::TableImpl& table, const sql::Query& query,
+                             const client::UserKeys& keys, const client::TableImpl::RowSink& sink,
+                             Traffic& traffic) {
+  client::RunLimits limits;
+  limits.within_call = true;
+  limits.keys = keys;
+  const auto run = table.begin(query.message, query.pipeline.result.row_bytes(), limits);
+  if (!run) return std::unexpected(run.error());
+  std::vector<std::byte> copy;
+  for (bool more = true; more;) {
+    const auto rows = (*run)->next();
+    if (!rows) return std::unexpected(rows.error());
+    copy.assign(rows->begin(), rows->end());  // they may change
+    more = !copy.empty() && sink(copy);
+  }
+  (*run)->end();
+  traffic.numbers = (*run)->numbers();
+  traffic.buffer_bytes = (*run)->buffer_bytes();
+  return {};
+}
+
+/// What stood beside the memory, and how the rows came.
+std::string explain_run(const sql::Query& query, const Traffic& traffic, bool pulled) {
+  const wire::QueryNumbers& numbers = traffic.numbers;
+  std::string text =
+      fmt::format("memory: {} of registers and groups", format_bytes(numbers.memory_bytes));
+  if (numbers.flushes != 0) {
+    text += fmt::format("; groups were sent {} times as parts, and merged here", numbers.flushes);
+  }
+  text += "\nstate:";
+  const table::BatchProgram program(query.pipeline);
+  std::string_view between = " ";
+  for (const auto& state : table::operator_states(program, numbers.memory_bytes)) {
+    text += fmt::format("{}{} {}", between, state.name, format_bytes(state.bytes));
+    between = ", ";
+  }
+  text += '\n';
+  if (pulled) return text;
+  return text + fmt::format("rows: {} in buffers, {} in messages\n",
+                            format_bytes(traffic.buffer_bytes),
+                            format_bytes(traffic.bytes_received - traffic.buffer_bytes));
 }
 
 Outcome<Traffic> run_query(Environment& environment, const QueryOptions& options,
@@ -75,9 +121,8 @@ Outcome<Traffic> run_query(Environment& environment, const QueryOptions& options
     traffic.numbers = pulled->numbers;
     traffic.bytes_received = pulled->bytes_received;
   } else {
-    const auto ran = table.run(query.message, query.pipeline.result.row_bytes(), sink, keys);
+    const auto ran = run_beside(table, query, keys, sink, traffic);
     if (!ran) return refused(fmt::format("query table '{}'", table.name()), ran.error());
-    traffic.numbers = *ran;
   }
   if (taken) taken = answer.finish(print);
   if (!taken) return failed("the answer cannot be worked out: " + taken.error());
@@ -134,15 +179,7 @@ Outcome<int> query(Environment& environment, const QueryOptions& options) {
   const auto traffic = run_query(environment, options, table, *translated, keys->run, writer);
   if (!traffic) return std::unexpected(traffic.error());
   environment.out.flush();
-  if (options.explain) {
-    environment.err << fmt::format("memory: {} of registers and groups",
-                                   format_bytes(traffic->numbers.memory_bytes));
-    if (traffic->numbers.flushes != 0) {
-      environment.err << fmt::format("; groups were sent {} times as parts, and merged here",
-                                     traffic->numbers.flushes);
-    }
-    environment.err << '\n';
-  }
+  if (options.explain) environment.err << explain_run(*translated, *traffic, options.pull);
   if (!options.quiet) environment.err << summary(*traffic, options.pull);
   return kOk;
 }
