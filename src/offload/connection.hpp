@@ -73,6 +73,7 @@ class Connection {
   /// For each response ring, the requests that wait until it has room.
   std::vector<StalledRequests> stalled;
   std::uint32_t stalled_count = 0;
+  std::uint32_t timed_count = 0;  // requests that wait for a time
   /// Those that it has loaded.
   LoadedPipelines pipelines{share};
   /// What lets it read the store by itself; null: it may not.

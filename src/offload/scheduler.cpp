@@ -149,7 +149,8 @@ bool Scheduler::take_requests() {
     if (at >= rings) at -= rings;
     Connection& connection = *watched[at];
     const std::uint32_t most = std::min(share, options_.in_flight_max);
-    const std::uint32_t has = connection.in_flight - connection.stalled_count;
+    const std::uint32_t has =
+        connection.in_flight - connection.stalled_count - connection.timed_count;
     if (connection.broken || has >= most || !may_stall(connection)) continue;
     if (take_from(connection, std::min(kBurst, most - has))) {
       connection.quiet_turns = 0;
@@ -499,7 +500,7 @@ HostLink& Call::host_link() { return *scheduler_.options_.host; }
 void Call::cancel_post() { scheduler_.options_.host->cancel(request_); }
 
 Next Call::at(std::uint64_t monotonic_ns) {
-  scheduler_.times_.push_back({&request_, monotonic_ns});
+  scheduler_.wait_until(request_, monotonic_ns);
   return {};
 }
 

@@ -10,7 +10,8 @@
 //
 // A request whose response ring is full is stalled until its client has read: it counts for nothing
 // then, for others must not wait for that client, nor must those of the same client that answer to
-// another ring. What may be stalled is bounded for each client (client_table.hpp).
+// another ring. So does one that waits for a time, such as a query that has no place to run in yet:
+// a few hundred of these would leave no request in. What may be stalled is bounded for each client (client_table.hpp).
 //
 // Where the heap has nothing, the request that meets that is answered with out_of_memory: its
 // offload throws std::bad_alloc, before it changes anything, and guarded() has the answer. The
@@ -113,8 +114,10 @@ class Scheduler final : private Handler, private PostedRequests {
   /// A place for one more; null: there is no memory for it now.
   [[nodiscard]] Request* free_place() noexcept;
   void add_place();
-  /// Those in flight that are not stalled.
-  [[nodiscard]] std::size_t busy() const { return places_.size() - free_.size() - stalled_; }
+  /// Those in flight that are not stalled, and do not wait for a time.
+  [[nodiscard]] std::size_t busy() const {
+    return places_.size() - free_.size() - stalled_ - times_.size();
+  }
   void begin(Request& request);
   [[nodiscard]] bool check(Request& request);
   void step(Request& request) noexcept;
@@ -135,6 +138,7 @@ class Scheduler final : private Handler, private PostedRequests {
 
   void walk(Request& request, const tree::HeldVersion* held, const Condition& condition);
   void wait_until_writable(Request& request);
+  void wait_until(Request& request, std::uint64_t monotonic_ns);
   void hand_over(Request& request, std::unique_ptr<HelperJob> job);
   void resume(Request& request);
   void answer(Request& request, const wire::ResponseHeader& header,

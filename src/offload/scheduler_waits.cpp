@@ -77,6 +77,7 @@ bool Scheduler::go_on_timed() {
     Request& request = *times_[i].request;
     times_[i] = times_.back();
     times_.pop_back();
+    --request.connection->timed_count;
     step(request);
     moved = true;
   }
@@ -174,6 +175,11 @@ void Scheduler::wait_until_writable(Request& request) {
   clients_.watch_backlog(connection);
 }
 
+void Scheduler::wait_until(Request& request, std::uint64_t monotonic_ns) {
+  times_.push_back({&request, monotonic_ns});
+  ++request.connection->timed_count;
+}
+
 void Scheduler::stall(Request& request) {
   if (request.wanted_bytes != 0)
     services_.waiting_for_memory.fetch_add(1, std::memory_order_relaxed);
@@ -222,8 +228,8 @@ bool Scheduler::may_go_on(Connection& connection, const Request& request) const 
 
 // Whether its next request may be taken, though it may have to wait aside.
 bool Scheduler::may_stall(const Connection& connection) const {
-  const std::uint32_t has = connection.stalled_count;
-  if (has < 16 || stalled_ < kStalledMaxOfAll / 2) [[likely]]
+  const std::uint32_t has = connection.stalled_count + connection.timed_count;
+  if (has < 16 || stalled_ + times_.size() < kStalledMaxOfAll / 2) [[likely]]
     return has < kStalledMax;
   return has < kStalledMaxOfAll / clients_.size();
 }
@@ -239,6 +245,7 @@ void Scheduler::drop_waiting(Connection& connection) {
   }
   std::erase_if(times_, [&](const WaitsForTime& waiting) {
     if (waiting.request->connection != &connection) return false;
+    --connection.timed_count;
     release(*waiting.request);
     return true;
   });

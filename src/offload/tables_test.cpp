@@ -225,10 +225,11 @@ TEST_F(TableOffloads, AClientThatDoesNotReadHoldsUpNobodyAndKeepsAStage) {
   EXPECT_EQ(node_.services().budget.used(), 0u);
 }
 
+// A thousand are open: their clients read nothing until all were asked.
 TEST_F(TableOffloads, SoManyQueriesRunAndTheOthersWait) {
-  constexpr std::uint32_t kRowsHere = 20'000;
-  constexpr std::uint32_t kReaders = 10;
-  constexpr std::uint32_t kAskedByEach = 10;
+  constexpr std::uint32_t kRowsHere = 10'000;
+  constexpr std::uint32_t kReaders = 25;
+  constexpr std::uint32_t kAskedByEach = 40;
   fill(kRowsHere);
   std::vector<SchedulerFixture::Client*> readers;
   for (std::uint32_t i = 0; i < kReaders; ++i) {
@@ -242,6 +243,7 @@ TEST_F(TableOffloads, SoManyQueriesRunAndTheOthersWait) {
   }
   node_.turns(5'000);
   EXPECT_EQ(node_.services().queries.running(), QueryLimits::kRunning);
+  EXPECT_EQ(node_.services().query_counts.waiting, kReaders * kAskedByEach - QueryLimits::kRunning);
   EXPECT_TRUE(call(OffloadId::noop, "").answers());
   std::uint64_t bytes = 0;
   std::uint32_t answered = 0;
