@@ -11,7 +11,8 @@
 // A request whose response ring is full is stalled until its client has read: it counts for nothing
 // then, for others must not wait for that client, nor must those of the same client that answer to
 // another ring. So does one that waits for a time, such as a query that has no place to run in yet:
-// a few hundred of these would leave no request in. What may be stalled is bounded for each client (client_table.hpp).
+// a few hundred of these would leave no request in. What may be stalled is bounded for each client
+// (client_table.hpp).
 //
 // Where the heap has nothing, the request that meets that is answered with out_of_memory: its
 // offload throws std::bad_alloc, before it changes anything, and guarded() has the answer. The

@@ -2,8 +2,8 @@
 // Arbitrary bytes as the rows that a node sends for a query: the client merges them to no more rows
 // than came, whatever they are, takes none beyond the limit, and can give every value.
 //
-// Input: 8 bytes, from which schema and pipeline are drawn; then chunks, of which each begins with a
-// byte that says how many rows it has.
+// Input: 8 bytes, from which schema and pipeline are drawn; then chunks, each behind a byte that
+// says how many rows it has.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
