@@ -32,9 +32,13 @@ Result<wire::SequencerGrant> SequencerAdder::ask_word(RemoteRequests& requests,
   ask.map = number;
   const auto reply = requests.call(ask);
   if (!reply) return std::unexpected(reply.error());
+  return read_grant(reply->payload);
+}
+
+Result<wire::SequencerGrant> SequencerAdder::read_grant(std::string_view payload) {
   wire::SequencerGrant grant{};
-  if (reply->payload.size() != sizeof grant) return fail(Code::corrupt);
-  std::memcpy(&grant, reply->payload.data(), sizeof grant);
+  if (payload.size() != sizeof grant) return fail(Code::corrupt);
+  std::memcpy(&grant, payload.data(), sizeof grant);
   return grant;
 }
 
