@@ -52,7 +52,10 @@ class Reports {
                                         {"tree_nodes", controller.follower()->nodes()},
                                         {"ranges", tables.ways.size()},
                                         {"nodes", nodes},
-                                        {"entries_changed", controller.changes()}};
+                                        {"entries_changed", controller.changes()},
+                                        {"moves", controller.counts().moves},
+                                        {"trees_read", controller.counts().trees},
+                                        {"feed_behind", controller.counts().behind}};
       environment_.out << line.dump() << '\n';
     } else {
       environment_.out << fmt::format(
