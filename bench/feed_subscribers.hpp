@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that follow the mapping feed of a map in this process, as devices do: every 50
-// microseconds each reads the header and the next entries, and at once while more waits.
+// microseconds each reads the header and the next entries, and at once while more waits. They run
+// on the last cores, as writers do on the first ones.
 //
 // Thread: the one that made it.
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -42,9 +42,7 @@ class FeedSubscribers {
   void follow(Reader& reader);
 
   tree::MapCore& core_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stop_ = false;  // guarded by mutex_
+  std::atomic<bool> stop_{false};
   std::vector<std::unique_ptr<Reader>> readers_;
 };
 

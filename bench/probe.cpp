@@ -32,6 +32,12 @@ void pin_worker(std::uint32_t index) {
   [[maybe_unused]] const auto pinned = base::pin_this_thread(cores()[index % cores().size()]);
 }
 
+void pin_beside(std::uint32_t index) {
+  if (cores().empty()) return;
+  const auto count = static_cast<std::uint32_t>(cores().size());
+  pin_worker(count - 1 - index % count);
+}
+
 void run_pinned(const std::function<void()>& work) {
   std::exception_ptr error;
   std::jthread([&] {

@@ -12,6 +12,9 @@ namespace espalier::bench {
 /// enough; further ones share. Where the system refuses, the thread stays where it is.
 void pin_worker(std::uint32_t index);
 
+/// The same, counted from the last core, for who works beside a benchmark.
+void pin_beside(std::uint32_t index);
+
 /// Runs `work` on a pinned thread of its own and waits for it. Errors: rethrows what it threw.
 void run_pinned(const std::function<void()>& work);
 
