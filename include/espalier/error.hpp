@@ -48,6 +48,9 @@ enum class Code : std::uint16_t {
   /// the keys of a batch lie in several shards of a map, whose nodes cannot write it as one:
   /// nothing was done
   crosses_shards = 21,
+  /// the node does not let this client do it; nothing was done. detail: 1 it takes the role read, 2
+  /// write, 3 admin; 0: the client's role is for objects of other names
+  not_permitted = 22,
 };
 
 /// An 8-byte error: a code, and a detail whose meaning the code gives (errno, a limit, an index).

@@ -77,6 +77,9 @@ typedef int32_t espalier_code;
 #define ESPALIER_WRONG_SHARD 20
 /// The keys of a batch lie in several shards of a map; nothing was done.
 #define ESPALIER_CROSSES_SHARDS 21
+/// The node does not let this client do it; nothing was done. The detail: 1 it takes the role read,
+/// 2 write, 3 admin; 0 the client's role is for objects of other names.
+#define ESPALIER_NOT_PERMITTED 22
 #define ESPALIER_INTERNAL 1000  ///< a defect of the library: please report it with the message
 
 /// Of the last call of this thread that failed: its code, ESPALIER_OK if none did.

@@ -31,6 +31,7 @@ std::string_view name(Code code) {
     case Code::exhausted: return "exhausted";
     case Code::wrong_shard: return "wrong_shard";
     case Code::crosses_shards: return "crosses_shards";
+    case Code::not_permitted: return "not_permitted";
   }
   return "unknown";  // a number from elsewhere, made by a later version perhaps
 }
@@ -94,6 +95,9 @@ std::string_view sentence(Code code) {
       return "The keys of the batch lie in several shards of the map, and nothing was done; write "
              "those of each shard in a batch of their own (espalier shard status shows the "
              "borders).";
+    case Code::not_permitted:
+      return "The node does not let this client do it, and nothing was done; ask whoever runs the "
+             "node for a role that may.";
     case Code::busy: return "The node has as much of this kind to do as it takes; ask again later.";
     case Code::dropped:
       return "The table was dropped meanwhile; what was read of it so far is not all.";
@@ -118,6 +122,16 @@ std::string message(const Error& error) {
     return "The node of shard " + std::to_string(error.detail - 1) +
            " of the map cannot be reached, and a write without an answer may or may not be done; "
            "the other shards go on (espalier shard status shows which node it is).";
+  }
+  if (error.code == Code::not_permitted && error.detail != 0 && error.detail <= 3) {
+    constexpr std::string_view kRoles[] = {"read", "write", "admin"};
+    return "This takes the role " + std::string(kRoles[error.detail - 1]) +
+           ", which the node does not grant to this client; nothing was done. Ask whoever runs the "
+           "node for a secret of that role.";
+  }
+  if (error.code == Code::not_permitted) {
+    return "The node lets this client use objects whose names begin otherwise, or none that "
+           "concerns all of them; nothing was done.";
   }
   if (error.code == Code::wrong_kind && error.detail != 0) {
     const std::string_view kind = kind_name(error.detail);

@@ -89,6 +89,9 @@ class Catalog {
   /// last holder lets go. Errors: not_found; wrong_kind (detail: its kind, which is not `kind`).
   Result<EntryPointer> drop(std::string_view name, ObjectKind kind = ObjectKind::any);
 
+  /// The object with this id; null: there is none, or no longer.
+  [[nodiscard]] EntryPointer find_any(std::uint32_t id) const { return look_up(id); }
+
   /// Those of a kind, by ascending names.
   [[nodiscard]] std::vector<EntryPointer> list(ObjectKind kind = ObjectKind::any) const;
   [[nodiscard]] std::vector<std::string> names(ObjectKind kind = ObjectKind::any) const;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -27,6 +28,13 @@ ucred peer_of(int socket) {
   socklen_t bytes = sizeof credentials;
   const int got = getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes);
   return got == 0 ? credentials : ucred{0, ~std::uint32_t{0}, ~std::uint32_t{0}};
+}
+
+/// Who may take the node's memory anyway, by a debugger, is an admin; others whom the socket's mode
+/// lets in may write.
+offload::Access access_of_user(std::uint32_t user) {
+  const bool own = user == 0 || user == geteuid();
+  return {"user " + std::to_string(user), own ? offload::Right::admin : offload::Right::write};
 }
 
 memory::Descriptor open_spare() {
@@ -180,6 +188,7 @@ void Listener::greet(int socket) {
   pending.connection = std::move(*connection);
   const ucred peer = peer_of(socket);
   pending.connection->peer = "process " + std::to_string(peer.pid);
+  pending.connection->access = access_of_user(peer.uid);
   pending.user = peer.uid;
   serve_(std::move(pending));
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "memory/shared_memory.hpp"
+#include "offload/access.hpp"
 #include "offload/helper_job.hpp"
 #include "offload/landing_host.hpp"
 #include "offload/loaded_pipelines.hpp"
@@ -70,6 +71,7 @@ class Connection {
   bool backlogged = false;        // one of its response rings is full, or was just now
   bool broken = false;            // it broke the protocol, and is to be ended
   bool closing = false;           // ends when nothing of it is in flight
+  Access access;                  // what it may do; who made it says so
   /// For each response ring, the requests that wait until it has room.
   std::vector<StalledRequests> stalled;
   std::uint32_t stalled_count = 0;

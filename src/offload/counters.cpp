@@ -21,6 +21,7 @@ const Offload kOffloads[] = {
      .summary = "answers the first of so many numbers in a row that nobody else gets",
      .right = Right::write,
      .limits = {.key_bytes_min = 1, .key_bytes_max = 255},
+     .object = Names::by_name,
      .step = sequence},
 };
 

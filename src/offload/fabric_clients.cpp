@@ -351,6 +351,7 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
   session->connection->doorbell = doorbell->place;
   const std::uint64_t number = ++services_.sessions_begun;
   session->connection->peer = "session " + std::to_string(number);
+  session->connection->access = Access::everything();
   if (options_.one_sided) {
     session->connection->one_sided = std::make_unique<OneSidedHost>(
         services_.store, endpoint_->regions(), session->domain, number, index_.get());

@@ -111,6 +111,7 @@ const Offload kOffloads[] = {
      .right = Right::write,
      .limits = {.payload_bytes_min = sizeof(wire::LandedRows),
                 .payload_bytes_max = sizeof(wire::LandedRows)},
+     .object = Names::by_id,
      .step = table_commit},
 };
 

@@ -33,6 +33,7 @@ const Offload kOffloads[] = {
      .summary = "answers the node's numbers, those of its workers, offloads, maps and tables",
      .right = Right::read,
      .limits = {},
+     .object = Names::all,
      .step = node_stats},
 };
 

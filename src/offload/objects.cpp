@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "offload/connection.hpp"
 #include "offload/object_calls.hpp"
 #include "wire/object.hpp"
 
@@ -65,9 +66,13 @@ Next object_list(Call& call) {
     const auto kind = kind_of(call.argument());
     if (!kind) return call.fail({Code::invalid_argument, 0, call.argument()});
     const catalog::Catalog& catalog = call.services().catalog();
-    return call.helper([&catalog, &state, kind = *kind] {
-      for (const catalog::EntryPointer& entry : catalog.list(kind)) add_item(state, *entry);
-    });
+    // Of others' objects not even the names are told.
+    return call.helper(
+        [&catalog, &state, kind = *kind, prefix = call.connection().access.prefix()] {
+          for (const catalog::EntryPointer& entry : catalog.list(kind)) {
+            if (entry->name.starts_with(prefix)) add_item(state, *entry);
+          }
+        });
   }
   if (!call.response_fits(state.items.size())) return call.writable();
   wire::ResponseHeader header{};
@@ -83,13 +88,14 @@ const Offload kOffloads[] = {
                 "more, and queries of it that run end with dropped",
      .right = Right::admin,
      .limits = kObjectName,
+     .object = Names::by_name,
      .step = object_drop},
     {.id = wire::OffloadId::object_list,
      .name = "object_list",
      .format = "argument: a kind, 0 for all",
      .summary = "answers the names and numbers of all objects, and an ObjectEntry of each with its "
                 "MapShape, its TableFacts and schema, or its SequencerFacts, as items",
-     .right = Right::none,
+     .right = Right::read,
      .limits = {},
      .step = object_list},
 };

@@ -83,6 +83,7 @@ const Offload kOffloads[] = {
      .summary = "checks a pipeline and keeps it for this session; answers its number",
      .right = Right::read,
      .limits = {.payload_bytes_max = wire::kPipelineBytesMax},
+     .object = Names::by_id,
      .step = pipeline_load},
     {.id = wire::OffloadId::pipeline_drop,
      .name = "pipeline_drop",

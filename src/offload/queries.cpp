@@ -307,6 +307,7 @@ const Offload kOffloads[] = {
      .right = Right::read,
      .limits = {.key_bytes_max = sizeof(wire::RunKeys),
                 .payload_bytes_max = wire::kPipelineBytesMax},
+     .object = Names::by_id,
      .step = table_query,
      .cancel = cancel_query},
 };

@@ -31,6 +31,14 @@ enum class Keys : std::uint8_t {
   range = 2,  ///< all from its key up to what ends its payload
 };
 
+/// How a request says which object it concerns, of which a node asks whether the client may use it.
+enum class Names : std::uint8_t {
+  nothing = 0,  ///< it concerns none, or only what the client has been given before
+  by_id = 1,    ///< its header has the object's number
+  by_name = 2,  ///< its key is the object's name
+  all = 3,      ///< it concerns the whole store
+};
+
 /// What a request of an offload must look like before its handler sees it.
 struct Limits {
   bool map = false;  // names a map that is there
@@ -49,6 +57,8 @@ struct Offload {
   std::string_view summary;  ///< what it does and answers
   Right right = Right::none;
   Limits limits;
+  /// Of offloads on maps `nothing` means by_id.
+  Names object = Names::nothing;
 
   /// Does what can be done now: see call.hpp. Must neither wait nor run for more than some
   /// microseconds. After a walk it runs inside the walk's epoch.

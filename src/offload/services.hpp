@@ -62,6 +62,8 @@ struct Services {
   rings::MessageBudget budget;
   /// How many messages were refused, for the budget had too little left.
   std::atomic<std::uint64_t> refused_messages{0};
+  /// How many requests were refused, for their clients may not do that.
+  std::atomic<std::uint64_t> denied{0};
   /// How many requests wait until it has enough for their answers.
   std::atomic<std::uint64_t> waiting_for_memory{0};
   /// Sessions over fabrics that began: the last one's number, by which operators know it.

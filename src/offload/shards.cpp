@@ -79,6 +79,7 @@ const Offload kOffloads[] = {
                 .key_bytes_max = kObjectName.key_bytes_max,
                 .payload_bytes_min = sizeof(wire::MapShape) + sizeof(wire::ShardMapHeader),
                 .payload_bytes_max = sizeof(wire::MapShape) + wire::kShardMapBytesMax},
+     .object = Names::by_name,
      .step = shard_create},
     {.id = wire::OffloadId::release_hold,
      .name = "release_hold",

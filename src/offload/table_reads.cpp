@@ -119,6 +119,7 @@ const Offload kOffloads[] = {
      .right = Right::read,
      .limits = {.payload_bytes_min = sizeof(wire::RowsWanted),
                 .payload_bytes_max = sizeof(wire::RowsWanted)},
+     .object = Names::by_id,
      .step = table_read,
      .cancel = cancel_read},
     {.id = wire::OffloadId::one_sided_table,
@@ -127,6 +128,7 @@ const Offload kOffloads[] = {
      .summary = "as one_sided_open, of a table",
      .right = Right::read,
      .limits = {},
+     .object = Names::all,
      .step = one_sided_table},
 };
 

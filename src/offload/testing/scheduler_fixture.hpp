@@ -79,6 +79,7 @@ class SchedulerFixture {
     auto connection = must(Connection::create(layout, services_.budget));
     const auto doorbell = must(doorbells_.open(user));
     connection->doorbell = doorbell.place;
+    connection->access = Access::everything();
     auto page = must(memory::SharedMemory::attach(memory::Descriptor(dup(doorbell.page)),
                                                   wire::kDoorbellPageBytes, memory::Rights::write));
     std::byte* const word = page.at(std::size_t{doorbell.in_page} * wire::kDoorbellBytes);
