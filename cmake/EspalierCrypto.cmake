@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What encrypted tables are compiled with: OpenSSL's headers alone. libcrypto is loaded when it is
-# first wanted (src/table/crypto_library.cpp), so nothing links against it.
+# first wanted (src/crypto/crypto_library.cpp), so nothing links against it.
 find_path(ESPALIER_OPENSSL_INCLUDE_DIR openssl/evp.h)
 mark_as_advanced(ESPALIER_OPENSSL_INCLUDE_DIR)
 if(NOT ESPALIER_OPENSSL_INCLUDE_DIR)

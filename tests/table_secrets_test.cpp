@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "table/secret_memory.hpp"
+#include "crypto/secret_memory.hpp"
 #include "table/table.hpp"
 #include "tests/support/tables_anywhere.hpp"
 
@@ -177,17 +177,17 @@ TEST_P(TableSecretsOnNodes, WhatLiesInMemoryIsCipherText) {
 
 TEST_P(TableSecrets, KeysGoWithTheLastThatUsesThem) {
   open();
-  const std::size_t before = table::secret_pages_taken();
+  const std::size_t before = crypto::secret_pages_taken();
   {
     const Table secret = make_secret("secret");
     fill(secret, 50'000);
-    EXPECT_EQ(table::secret_pages_taken(), before + 1);
+    EXPECT_EQ(crypto::secret_pages_taken(), before + 1);
     auto stream = secret.query().stream({.result_key = key_of(kOtherDigits)});
     ASSERT_TRUE(stream && stream->next());
-    EXPECT_GT(table::secret_pages_taken(), before + 1);
+    EXPECT_GT(crypto::secret_pages_taken(), before + 1);
   }
   // A node ends a run a moment after its client.
-  while (table::secret_pages_taken() != before) std::this_thread::yield();
+  while (crypto::secret_pages_taken() != before) std::this_thread::yield();
 }
 
 // --- regular expressions -------------------------------------------------------------------------

@@ -6,7 +6,7 @@
 namespace espalier::client {
 
 Result<RunSecrets> RunSecrets::make(const UserKeys& keys) {
-  auto sent = table::Secret<wire::RunKeys>::make();
+  auto sent = crypto::Secret<wire::RunKeys>::make();
   if (!sent) return std::unexpected(sent.error());
   RunSecrets made(*std::move(sent));
   wire::RunKeys& run = *made.sent_;
@@ -18,7 +18,7 @@ Result<RunSecrets> RunSecrets::make(const UserKeys& keys) {
     run.flags |= wire::kResultKey;
     std::memcpy(run.result_key, keys.result->data(), sizeof run.result_key);
     table::SaltBytes salt;
-    if (auto drawn = table::draw_bytes(salt); !drawn) return std::unexpected(drawn.error());
+    if (auto drawn = crypto::draw_bytes(salt); !drawn) return std::unexpected(drawn.error());
     std::memcpy(run.result_salt, salt.data(), sizeof run.result_salt);
     auto cipher = table::CtrCipher::derived(*keys.result, salt, table::kResultKeyInfo);
     if (!cipher) return std::unexpected(cipher.error());

@@ -32,9 +32,9 @@ class RunSecrets {
   void decrypt(std::string_view rows, std::vector<std::byte>& plain);
 
  private:
-  explicit RunSecrets(table::Secret<wire::RunKeys> sent) : sent_(std::move(sent)) {}
+  explicit RunSecrets(crypto::Secret<wire::RunKeys> sent) : sent_(std::move(sent)) {}
 
-  table::Secret<wire::RunKeys> sent_;
+  crypto::Secret<wire::RunKeys> sent_;
   std::optional<table::CtrCipher> result_;
   std::uint64_t offset_ = 0;
 };

@@ -7,22 +7,22 @@
 #include <memory>
 #include <utility>
 
+#include "crypto/secret_memory.hpp"
 #include "espalier/table_key.hpp"
 #include "table/key_bytes.hpp"
-#include "table/secret_memory.hpp"
 
 namespace espalier::client {
 
 class TableKeyImpl {
  public:
-  explicit TableKeyImpl(table::Secret<table::KeyBytes> bytes) : bytes_(std::move(bytes)) {}
+  explicit TableKeyImpl(crypto::Secret<table::KeyBytes> bytes) : bytes_(std::move(bytes)) {}
   static const table::KeyBytes& of(const TableKey& key) { return *key.impl_->bytes_; }
-  static TableKey handle(table::Secret<table::KeyBytes> bytes) {
+  static TableKey handle(crypto::Secret<table::KeyBytes> bytes) {
     return TableKey(std::make_shared<const TableKeyImpl>(std::move(bytes)));
   }
 
  private:
-  const table::Secret<table::KeyBytes> bytes_;
+  const crypto::Secret<table::KeyBytes> bytes_;
 };
 
 }  // namespace espalier::client

@@ -35,16 +35,16 @@ TEST(TableKey, IsReadFromDigits) {
 }
 
 TEST(TableKey, IsOneSecretPageHoweverOftenItIsCopied) {
-  const std::size_t before = table::secret_pages_taken();
+  const std::size_t before = crypto::secret_pages_taken();
   {
     const TableKey key = *TableKey::parse(kDigits);
     const TableKey copy = key;  // NOLINT: that is what is tried
-    EXPECT_EQ(table::secret_pages_taken(), before + 1);
+    EXPECT_EQ(crypto::secret_pages_taken(), before + 1);
     EXPECT_EQ(&TableKeyImpl::of(copy), &TableKeyImpl::of(key));
     EXPECT_FALSE(TableKey::parse("no key"));
-    EXPECT_EQ(table::secret_pages_taken(), before + 1);
+    EXPECT_EQ(crypto::secret_pages_taken(), before + 1);
   }
-  EXPECT_EQ(table::secret_pages_taken(), before);
+  EXPECT_EQ(crypto::secret_pages_taken(), before);
 }
 
 TEST(TableKey, ComesFromFilesThatNobodyElseReads) {

@@ -169,21 +169,21 @@ TEST_F(EncryptedTables, AResultThatIsEncryptedIsOneStream) {
 
 TEST_F(EncryptedTables, KeysGoWhenTheRunEndsIsCancelledOrLosesItsClient) {
   for (std::uint64_t first = 0; first < 100'000; first += 10'000) append(first, 10'000);
-  const std::size_t before = table::secret_pages_taken();
+  const std::size_t before = crypto::secret_pages_taken();
   PipelineBuilder builder;
   builder.decrypt();
   builder.encrypt();
   const std::string all(text_of(*builder.finish()));
   const wire::RunKeys both = keys(wire::kTableKey | wire::kResultKey);
   ASSERT_EQ(call(OffloadId::table_query, text_of_struct(both), all).header.code, 0);
-  EXPECT_EQ(table::secret_pages_taken(), before);
+  EXPECT_EQ(crypto::secret_pages_taken(), before);
 
   auto& reader = node_.connect({64, 64, 1});
   reader->post(
       message_of(request_of(OffloadId::table_query, table_, 7), text_of_struct(both), all));
   reader->ring();
   node_.turns(5'000);
-  EXPECT_GT(table::secret_pages_taken(), before) << "it waits for its client";
+  EXPECT_GT(crypto::secret_pages_taken(), before) << "it waits for its client";
   reader->post(message_of(request_of(OffloadId::cancel, 0, 8, 7)));
   reader->ring();
   Response last;
@@ -192,7 +192,7 @@ TEST_F(EncryptedTables, KeysGoWhenTheRunEndsIsCancelledOrLosesItsClient) {
     ASSERT_NE(last.header.kind, 0);
   }
   ASSERT_TRUE(node_.run_until_idle());
-  EXPECT_EQ(table::secret_pages_taken(), before);
+  EXPECT_EQ(crypto::secret_pages_taken(), before);
   node_.disconnect(reader);
 
   for (int turns = 1; turns < 100; turns += 9) {
@@ -207,7 +207,7 @@ TEST_F(EncryptedTables, KeysGoWhenTheRunEndsIsCancelledOrLosesItsClient) {
     ASSERT_TRUE(going.ended);
   }
   while (node_.services().helpers.numbers().clients != 1) std::this_thread::yield();
-  EXPECT_EQ(table::secret_pages_taken(), before);
+  EXPECT_EQ(crypto::secret_pages_taken(), before);
 }
 
 TEST_F(EncryptedTables, KeysAreThoseThatThePipelineNeeds) {

@@ -32,7 +32,7 @@
 namespace espalier::offload {
 
 /// The keys of a run, which come with its request.
-using SecretKeys = table::Secret<wire::RunKeys>;
+using SecretKeys = crypto::Secret<wire::RunKeys>;
 
 class QueryRun {
  public:

@@ -24,7 +24,7 @@ void store_big_endian(std::uint64_t number, unsigned char* to) {
   std::memcpy(to, &number, sizeof number);
 }
 
-void sign(const CryptoFunctions& functions, std::span<const std::byte> key,
+void sign(const crypto::CryptoFunctions& functions, std::span<const std::byte> key,
           std::span<const std::byte> text, std::byte* out) {
   unsigned int bytes = 0;
   const void* const made =
@@ -39,7 +39,7 @@ Result<void> derive_key(std::span<const std::byte> secret, std::span<const std::
                         std::string_view info, std::span<std::byte> out) {
   constexpr std::size_t kInfoMax = 128;
   ESPALIER_ASSERT(out.size() <= 255 * kHashBytes && info.size() <= kInfoMax);
-  const auto functions = crypto_functions();
+  const auto functions = crypto::crypto_functions();
   if (!functions) return std::unexpected(functions.error());
   struct {
     std::byte key[kHashBytes];
@@ -61,12 +61,12 @@ Result<void> derive_key(std::span<const std::byte> secret, std::span<const std::
     std::memcpy(out.data() + done, work.last, bytes);
     done += bytes;
   }
-  cleanse(&work, sizeof work);
+  crypto::cleanse(&work, sizeof work);
   return {};
 }
 
-Result<CtrCipher> CtrCipher::of_schedule(Secret<Schedule> schedule, Form form) {
-  const auto functions = crypto_functions();
+Result<CtrCipher> CtrCipher::of_schedule(crypto::Secret<Schedule> schedule, Form form) {
+  const auto functions = crypto::crypto_functions();
   if (!functions) return std::unexpected(functions.error());
   CtrCipher cipher(std::move(schedule), **functions);
   if (form == Form::best && has_vaes()) {
@@ -84,7 +84,7 @@ Result<CtrCipher> CtrCipher::of_schedule(Secret<Schedule> schedule, Form form) {
 }
 
 Result<CtrCipher> CtrCipher::of_key(std::span<const std::byte, kKeyBytes> key, Form form) {
-  auto schedule = Secret<Schedule>::make();
+  auto schedule = crypto::Secret<Schedule>::make();
   if (!schedule) return std::unexpected(schedule.error());
   std::memcpy((*schedule)->key.data(), key.data(), key.size());
   return of_schedule(*std::move(schedule), form);
@@ -92,7 +92,7 @@ Result<CtrCipher> CtrCipher::of_key(std::span<const std::byte, kKeyBytes> key, F
 
 Result<CtrCipher> CtrCipher::derived(std::span<const std::byte, kKeyBytes> user_key,
                                      const SaltBytes& salt, std::string_view info, Form form) {
-  auto schedule = Secret<Schedule>::make();
+  auto schedule = crypto::Secret<Schedule>::make();
   if (!schedule) return std::unexpected(schedule.error());
   if (auto made = derive_key(user_key, salt, info, (*schedule)->key); !made) {
     return std::unexpected(made.error());
@@ -112,7 +112,7 @@ void CtrCipher::apply_evp(std::uint64_t page, std::uint64_t block, std::size_t w
     unsigned char skipped[kCipherBlockBytes] = {};
     done = done && functions_->encrypt_update(context_.get(), skipped, &written, skipped,
                                               static_cast<int>(within)) == 1;
-    cleanse(skipped, sizeof skipped);
+    crypto::cleanse(skipped, sizeof skipped);
   }
   for (std::size_t at = 0; at < bytes; at += kTogether) {
     const auto part = static_cast<int>(std::min(kTogether, bytes - at));

@@ -17,9 +17,9 @@
 #include <span>
 #include <string_view>
 
-#include "table/crypto_library.hpp"
+#include "crypto/crypto_library.hpp"
+#include "crypto/secret_memory.hpp"
 #include "table/key_bytes.hpp"
-#include "table/secret_memory.hpp"
 
 namespace espalier::table {
 
@@ -64,14 +64,14 @@ class CtrCipher {
     alignas(64) std::byte rounds[11][16];
     KeyBytes key;
   };
-  CtrCipher(Secret<Schedule> schedule, const CryptoFunctions& functions)
+  CtrCipher(crypto::Secret<Schedule> schedule, const crypto::CryptoFunctions& functions)
       : schedule_(std::move(schedule)), functions_(&functions) {}
-  static Result<CtrCipher> of_schedule(Secret<Schedule> schedule, Form form);
+  static Result<CtrCipher> of_schedule(crypto::Secret<Schedule> schedule, Form form);
   void apply_evp(std::uint64_t page, std::uint64_t block, std::size_t within, const std::byte* in,
                  std::byte* out, std::size_t bytes);
 
-  Secret<Schedule> schedule_;
-  const CryptoFunctions* functions_;
+  crypto::Secret<Schedule> schedule_;
+  const crypto::CryptoFunctions* functions_;
   std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context_{nullptr, nullptr};
   bool vaes_ = false;
 };

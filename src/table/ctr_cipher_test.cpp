@@ -148,8 +148,8 @@ TEST(CtrCipher, KeysOfTablesAndResultsDiffer) {
 }
 
 TEST(CryptoLibrary, IsMissedInWordsOnlyWhereItIsWanted) {
-  EXPECT_EQ(load_crypto("libcrypto-that-is-not-there.so").error().code, Code::unsupported);
-  EXPECT_EQ(load_crypto("libm.so.6").error().code, Code::unsupported) << "another library";
+  EXPECT_EQ(crypto::load_crypto("libcrypto-that-is-not-there.so").error().code, Code::unsupported);
+  EXPECT_EQ(crypto::load_crypto("libm.so.6").error().code, Code::unsupported) << "another library";
 }
 
 /// What the kernel says of the pages around an address (/proc/self/smaps).
@@ -182,7 +182,7 @@ constexpr bool locks_memory() {
 }
 
 TEST(SecretMemory, IsLockedAndKeptOutOfDumpsAndChildren) {
-  auto secret = Secret<KeyBytes>::make();
+  auto secret = crypto::Secret<KeyBytes>::make();
   ASSERT_TRUE(secret.has_value());
   const std::string flags = flags_of(&**secret);
   EXPECT_EQ(flags.find(" lo ") != std::string::npos, locks_memory()) << flags;
@@ -192,7 +192,7 @@ TEST(SecretMemory, IsLockedAndKeptOutOfDumpsAndChildren) {
 
 TEST(SecretMemory, IsOverwritten) {
   std::vector<std::byte> bytes(100, std::byte{7});
-  cleanse(bytes.data(), 50);
+  crypto::cleanse(bytes.data(), 50);
   EXPECT_EQ(bytes[49], std::byte{0});
   EXPECT_EQ(bytes[50], std::byte{7});
 }

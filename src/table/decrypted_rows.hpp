@@ -27,7 +27,7 @@ class DecryptedRows {
   [[nodiscard]] static std::size_t bytes_of(std::uint32_t row_bytes, std::size_t lines);
   /// `lines`: how many of a row are wanted; 0: all of it. The cipher lives as long.
   DecryptedRows(CtrCipher& cipher, std::uint32_t row_bytes, std::size_t lines);
-  ~DecryptedRows() { cleanse(memory_.data(), memory_.size()); }
+  ~DecryptedRows() { crypto::cleanse(memory_.data(), memory_.size()); }
   DecryptedRows(const DecryptedRows&) = delete;
   DecryptedRows& operator=(const DecryptedRows&) = delete;
 

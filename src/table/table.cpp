@@ -8,8 +8,8 @@
 #include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
+#include "crypto/secret_memory.hpp"
 #include "table/planted_table_bugs.hpp"
-#include "table/secret_memory.hpp"
 #include "table/table_growth.hpp"
 
 namespace espalier::table {
@@ -103,7 +103,7 @@ Result<void> Table::open() {
   header.row_bytes = schema_.row_bytes();
   header.schema_bytes = static_cast<std::uint32_t>(encoded.size());
   if (encrypted_) {
-    if (auto drawn = draw_bytes(salt_); !drawn) return drawn;
+    if (auto drawn = crypto::draw_bytes(salt_); !drawn) return drawn;
     header.cipher = static_cast<std::uint32_t>(wire::TableCipher::aes_128_ctr);
     std::memcpy(header.salt, salt_.data(), salt_.size());
   }

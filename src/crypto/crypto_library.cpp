@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "table/crypto_library.hpp"
+#include "crypto/crypto_library.hpp"
 
 #include "base/loaded_library.hpp"
 
-namespace espalier::table {
+namespace espalier::crypto {
 Result<CryptoFunctions> load_crypto(const char* name) {
   const base::LoadedLibrary library(name);
   CryptoFunctions made;
@@ -23,4 +23,4 @@ Result<const CryptoFunctions*> crypto_functions() {
   return &*functions;
 }
 
-}  // namespace espalier::table
+}  // namespace espalier::crypto

@@ -10,7 +10,7 @@
 
 #include "espalier/error.hpp"
 
-namespace espalier::table {
+namespace espalier::crypto {
 
 /// libcrypto's functions, of its interface 3.
 struct CryptoFunctions {
@@ -31,4 +31,4 @@ inline constexpr const char* kCryptoLibrary = "libcrypto.so.3";
 /// The same of another file, each time anew.
 [[nodiscard]] Result<CryptoFunctions> load_crypto(const char* name);
 
-}  // namespace espalier::table
+}  // namespace espalier::crypto

@@ -13,7 +13,7 @@
 
 #include "espalier/error.hpp"
 
-namespace espalier::table {
+namespace espalier::crypto {
 
 inline constexpr std::size_t kSecretPageBytes = 4096;
 
@@ -58,4 +58,4 @@ class Secret {
   T* value_;
 };
 
-}  // namespace espalier::table
+}  // namespace espalier::crypto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "table/secret_memory.hpp"
+#include "crypto/secret_memory.hpp"
 
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -10,7 +10,7 @@
 
 #include "base/system_error.hpp"
 
-namespace espalier::table {
+namespace espalier::crypto {
 namespace {
 
 std::atomic<std::size_t> taken{0};
@@ -53,4 +53,4 @@ Result<void> draw_bytes(std::span<std::byte> bytes) {
 
 void cleanse(void* bytes, std::size_t count) noexcept { explicit_bzero(bytes, count); }
 
-}  // namespace espalier::table
+}  // namespace espalier::crypto

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What other users of the machine may do at a node whose socket lets them in.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "espalier/map.hpp"
+#include "espalier/sequencer.hpp"
+#include "espalier/table.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/node_fixture.hpp"
+
+namespace espalier::test {
+namespace {
+
+constexpr uid_t kNobody = 65534;
+
+/// What came of a call, in a word.
+template <class T>
+std::string word(const T& result) {
+  return result ? "done" : std::string(name(result.error().code));
+}
+
+/// Does all that takes another role, and what does not.
+std::string try_all(const std::string& address) {
+  auto store = Store::connect(address);
+  if (!store) return "connect: " + message(store.error());
+  std::string done;
+  const auto note = [&done](std::string_view what, const std::string& came) {
+    done += std::string(what) + ": " + came + "\n";
+  };
+  auto map = store->open_map("default");
+  note("open", word(map));
+  if (!map) return done;
+  note("put", word(map->put("k", "of another user")));
+  note("get", word(map->get("k")));
+  note("snapshot", word(map->snapshot()));
+  note("list", word(store->sequencers()));
+  note("create map", word(store->create_map("mine")));
+  note("drop map", word(store->drop_map("default")));
+  note("create sequencer", word(store->create_sequencer("numbers")));
+  return done;
+}
+
+class NodeAccess : public NodeFixture {
+ protected:
+  // Others must be able to reach the socket at all.
+  void open_to_others() {
+    config_.node.socket_mode = 0666;
+    ASSERT_EQ(chmod(folder_.path().c_str(), 0711), 0);
+    start();
+  }
+};
+
+TEST_F(NodeAccess, ItsOwnUserMayDoAll) {
+  open_to_others();
+  EXPECT_EQ(try_all("unix:" + socket()),
+            "open: done\nput: done\nget: done\nsnapshot: done\nlist: done\ncreate map: done\n"
+            "drop map: done\ncreate sequencer: done\n");
+}
+
+// Only root can be somebody else; as any other user the test above is all there is.
+TEST_F(NodeAccess, OtherUsersMayReadAndWriteAndNotMakeOrDrop) {
+  Child other([](Line& line) {
+    std::string address;
+    if (!line.receive(address)) return 1;
+    if (geteuid() == 0 && seteuid(kNobody) != 0) return 2;
+    return line.send(try_all(address)) ? 0 : 3;
+  });
+  open_to_others();
+  ASSERT_TRUE(other.line().send("unix:" + socket()));
+  std::string done;
+  ASSERT_TRUE(other.line().receive(done));
+  EXPECT_EQ(other.wait(), 0);
+  const std::string refused = geteuid() == 0 ? "not_permitted" : "done";
+  EXPECT_EQ(done, "open: done\nput: done\nget: done\nsnapshot: done\nlist: done\ncreate map: " +
+                      refused + "\ndrop map: " + refused + "\ncreate sequencer: " + refused + "\n");
+  EXPECT_EQ(connect().open_map("default").has_value(), geteuid() == 0);
+}
+
+TEST_F(NodeAccess, TheRefusalNamesTheRole) {
+  EXPECT_THAT(message({Code::not_permitted, 0, 3}), testing::HasSubstr("takes the role admin"));
+  EXPECT_THAT(message({Code::not_permitted, 0, 0}), testing::HasSubstr("names begin otherwise"));
+  EXPECT_THAT(message({Code::not_permitted, 0, 9}), testing::HasSubstr("names begin otherwise"));
+}
+
+}  // namespace
+}  // namespace espalier::test
