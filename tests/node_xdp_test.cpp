@@ -26,6 +26,7 @@ class NodeXdpTest : public NodeFixture {
       // Not every machine lets us make namespaces with AF_XDP; tests/skips.txt lists these.
       GTEST_SKIP() << missing;
     }
+    config_.clients.open = true;
     config_.node.fabric = "roce+xdp://" + NetworkNamespaces::interface_of(1) + "/10.77.0.2/1";
     network_->at(1, [this] {
       start();

@@ -78,7 +78,8 @@ typedef int32_t espalier_code;
 /// The keys of a batch lie in several shards of a map; nothing was done.
 #define ESPALIER_CROSSES_SHARDS 21
 /// The node does not let this client do it; nothing was done. The detail: 1 it takes the role read,
-/// 2 write, 3 admin; 0 the client's role is for objects of other names.
+/// 2 write, 3 admin; 0 the client's role is for objects of other names; 4 the node wants a secret,
+/// 5 it knows another, 6 it knows none.
 #define ESPALIER_NOT_PERMITTED 22
 #define ESPALIER_INTERNAL 1000  ///< a defect of the library: please report it with the message
 
@@ -129,7 +130,7 @@ typedef struct espalier_store espalier_store;
 
 /// How a client reads the maps of a node.
 typedef enum espalier_access {
-  ESPALIER_ACCESS_RPC = 0,       ///< it asks the node, which answers
+  ESPALIER_ACCESS_RPC = 0,        ///< it asks the node, which answers
   ESPALIER_ACCESS_ONE_SIDED = 1,  ///< it walks the maps itself, by READs of the node's memory
   ESPALIER_ACCESS_IN_NETWORK = 2  ///< the same by READs that carry the key, for switches
 } espalier_access;

@@ -129,6 +129,18 @@ std::string message(const Error& error) {
            ", which the node does not grant to this client; nothing was done. Ask whoever runs the "
            "node for a secret of that role.";
   }
+  if (error.code == Code::not_permitted && error.detail == 4) {
+    return "The node lets in only those who prove who they are; name a file with your name and "
+           "secret (ESPALIER_SECRET_FILE).";
+  }
+  if (error.code == Code::not_permitted && error.detail == 5) {
+    return "The node does not know this name with this secret; ask whoever runs it for a line of "
+           "its secrets file.";
+  }
+  if (error.code == Code::not_permitted && error.detail == 6) {
+    return "The node has not proven that it knows the secret, so it may be another; check the "
+           "address, or come without a secret.";
+  }
   if (error.code == Code::not_permitted) {
     return "The node lets this client use objects whose names begin otherwise, or none that "
            "concerns all of them; nothing was done.";

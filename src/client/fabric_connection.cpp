@@ -76,12 +76,18 @@ Result<std::shared_ptr<FabricConnection>> FabricConnection::open(
 
 Result<std::unique_ptr<SideLink>> FabricConnection::open_beside(wire::LinkWay way) {
   if (!address_) return fail(Code::unsupported);
-  wire::LinkToken token;
+  wire::LinkHello hello{};
+  hello.magic = wire::kLinkMagic;
+  hello.protocol = wire::kLinkProtocol;
+  hello.way = static_cast<std::uint8_t>(way);
+  Result<std::vector<std::byte>> said = fail(Code::invalid);
   {
     const std::lock_guard lock(mutex_);
-    token = token_;
+    hello.token = token_;
+    said = signed_hello(hello);
   }
-  return SideLink::open(*address_, token, way, options_.timeout_ns);
+  if (!said) return std::unexpected(said.error());
+  return SideLink::open(*address_, *said, options_.timeout_ns);
 }
 
 Result<NodeConnection::WritableMemory> FabricConnection::offer_memory(std::uint64_t bytes) {
@@ -107,6 +113,7 @@ Result<void> FabricConnection::connect_first() {
   const bool sent = options_.way == wire::LinkWay::send;
   buffers_.resize(sent ? std::size_t{kReceives} * rings::RingLink::kMirroredBytesMax : 0);
   post_receives();
+  if (auto proven = prove(); !proven) return proven;
   const std::uint64_t until = options_.now_ns() + options_.timeout_ns;
   if (const auto dialled = dial(); !dialled) return dialled;
   // Of some transports it shows at once that nobody is there.
@@ -133,8 +140,34 @@ void FabricConnection::post_receives() {
   }
 }
 
-// A region for each pair: what was sent through the one before finds none.
-Result<void> FabricConnection::dial() {
+// Before there are rings: the session is the node's answer to the proof.
+Result<void> FabricConnection::prove() {
+  if (options_.secret == nullptr) return {};
+  LinkProverOptions options;
+  options.timeout_ns = options_.timeout_ns;
+  options.pair_timeout_ns = options_.pair_timeout_ns;
+  options.mtu_bytes = mtu_bytes_;
+  options.now_ns = options_.now_ns;
+  auto proven = prove_link(*endpoint_, target_, *options_.secret, own_hello(), options);
+  if (!proven) return std::unexpected(proven.error());
+  proven_ = std::move(*proven);
+  token_ = proven_->token;
+  node_id_ = proven_->node_id;
+  return {};
+}
+
+Result<std::vector<std::byte>> FabricConnection::signed_hello(const wire::LinkHello& hello) {
+  const auto bytes = [](const auto& said) {
+    const auto all = std::as_bytes(std::span(&said, 1));
+    return std::vector<std::byte>(all.begin(), all.end());
+  };
+  if (!proven_) return bytes(hello);
+  const auto said = proven_->sign(hello);
+  if (!said) return std::unexpected(said.error());
+  return bytes(*said);
+}
+
+wire::LinkHello FabricConnection::own_hello() const {
   wire::LinkHello hello{};
   hello.magic = wire::kLinkMagic;
   hello.protocol = wire::kLinkProtocol;
@@ -143,6 +176,12 @@ Result<void> FabricConnection::dial() {
   hello.response_slots_log2 = wire::slots_log2(layout_.response_slots);
   hello.response_rings = static_cast<std::uint8_t>(layout_.response_rings);
   hello.token = token_;
+  return hello;
+}
+
+// A region for each pair: what was sent through the one before finds none.
+Result<void> FabricConnection::dial() {
+  wire::LinkHello hello = own_hello();
   if (options_.way == wire::LinkWay::write) {
     auto region = endpoint_->regions().offer(
         {memory_.at(0), memory_.bytes(), memory_.descriptor(), 0}, fabric::RemoteRights::write);
@@ -158,7 +197,9 @@ Result<void> FabricConnection::dial() {
   options.mtu_bytes = mtu_bytes_;
   options.timeout_ns = options_.pair_timeout_ns;
   options.delayed_acks = true;
-  auto pair = endpoint_->connect(target_, options, std::as_bytes(std::span(&hello, 1)));
+  const auto said = signed_hello(hello);
+  if (!said) return std::unexpected(said.error());
+  auto pair = endpoint_->connect(target_, options, *said);
   if (!pair) return std::unexpected(pair.error());
   pair_ = std::move(*pair);
   return {};

@@ -24,6 +24,8 @@
 
 #include "base/clock.hpp"
 #include "client/keepalive_thread.hpp"
+#include "client/known_secret.hpp"
+#include "client/link_prover.hpp"
 #include "client/node_connection.hpp"
 #include "fabric/address.hpp"
 #include "fabric/endpoint.hpp"
@@ -45,13 +47,16 @@ struct FabricConnectionOptions {
   /// Somebody calls keep() now and then, so what can leave with the next request may wait for it.
   bool has_keepalive = false;
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;
+  /// Who comes, and proves it; null: whoever it is. Then the node must prove itself too.
+  std::shared_ptr<const KnownSecret> secret = nullptr;
 };
 
 class FabricConnection final : public NodeConnection, public KeepaliveTarget {
  public:
   /// Errors: those of fabric::open_for_connecting but connection_lost; system (ECONNREFUSED: nobody
   /// serves there; ETIMEDOUT: nobody answers; EAGAIN: no thread is to be had), corrupt (what
-  /// answers is no node), and why the node refused: unsupported, too_many_participants.
+  /// answers is no node), and why the node refused: unsupported, too_many_participants;
+  /// not_permitted, as prove_link() has it.
   static Result<std::shared_ptr<FabricConnection>> open(const fabric::FabricAddress& address,
                                                         FabricConnectionOptions options = {});
   /// The same through an endpoint that is there, without the keepalive thread of the process.
@@ -86,7 +91,10 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
 
   FabricConnection(fabric::Connecting way, const FabricConnectionOptions& options);
   Result<void> connect_first();
+  Result<void> prove();
   Result<void> dial();
+  [[nodiscard]] wire::LinkHello own_hello() const;
+  Result<std::vector<std::byte>> signed_hello(const wire::LinkHello& hello);
   Result<void> take_welcome();
   void work();
   std::size_t mirror_and_take();
@@ -114,6 +122,7 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
   std::vector<Offered> offered_;
   std::unique_ptr<fabric::QueuePair> pair_;
   wire::LinkToken token_{};
+  std::optional<ProvenSession> proven_;  // null: nobody asked for proofs
   State state_ = State::connecting;
   std::uint64_t give_up_ns_ = 0;
   std::uint64_t again_ns_ = 0;

@@ -62,6 +62,11 @@ Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address) {
   const auto& over = std::get<OverFabric>(address);
   FabricConnectionOptions options;
   options.way = over.way;
+  if (fabric::reach_of(over.address) != fabric::Reach::user) {
+    auto secret = KnownSecret::of_process();
+    if (!secret) return std::unexpected(secret.error().error);
+    options.secret = std::move(*secret);
+  }
   return FabricConnection::open(over.address, options);
 }
 

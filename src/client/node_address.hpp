@@ -49,7 +49,8 @@ inline constexpr std::string_view kNodeAddressForms =
 /// What was expected in place of an address that parse_node_address() refuses, in a sentence.
 [[nodiscard]] std::string explain_node_address(const Error& error);
 
-/// Errors: as RingConnection::open, or FabricConnection::open.
+/// By a network, as whom KnownSecret::of_process() says.
+/// Errors: as RingConnection::open, or FabricConnection::open, and those of of_process().
 Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address);
 
 }  // namespace espalier::client

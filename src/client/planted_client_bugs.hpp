@@ -14,6 +14,8 @@ enum class Bug : std::uint8_t {
   hold_taken_for_granted,   // nodes that granted holds are not asked whether these stood
   hold_version_not_asked,   // a hold that stood is believed, whatever version the node tells
   holds_left_standing,      // holds are not ended where another node granted none
+  proof_nonce_repeated,     // a client draws no numbers of its own for its proofs
+  node_proof_not_checked,   // a client believes whoever says that it has proven itself
 };
 
 using base::planted;

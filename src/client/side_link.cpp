@@ -2,6 +2,7 @@
 #include "client/side_link.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -16,11 +17,8 @@ constexpr std::uint64_t kNapNs = 10'000'000;
 
 }  // namespace
 
-SideLink::SideLink(std::unique_ptr<fabric::Endpoint> endpoint, wire::LinkWay way)
-    : way_(way),
-      endpoint_(std::move(endpoint)),
-      completions_(*endpoint_, kPosts),
-      receives_(*endpoint_, 1) {}
+SideLink::SideLink(std::unique_ptr<fabric::Endpoint> endpoint)
+    : endpoint_(std::move(endpoint)), completions_(*endpoint_, kPosts), receives_(*endpoint_, 1) {}
 
 SideLink::~SideLink() {
   if (!pair_) return;
@@ -29,33 +27,28 @@ SideLink::~SideLink() {
 }
 
 Result<std::unique_ptr<SideLink>> SideLink::open(const fabric::FabricAddress& address,
-                                                 const wire::LinkToken& token, wire::LinkWay way,
+                                                 std::span<const std::byte> hello,
                                                  std::uint64_t timeout_ns) {
   auto regions = fabric::RegionTable::create();
   if (!regions) return std::unexpected(regions.error());
   auto target = fabric::open_for_connecting(address, std::move(*regions));
   if (!target) return std::unexpected(target.error());
-  std::unique_ptr<SideLink> link(new SideLink(std::move(target->endpoint), way));
-  if (const auto connected = link->connect(*target, token, timeout_ns); !connected) {
+  std::unique_ptr<SideLink> link(new SideLink(std::move(target->endpoint)));
+  if (const auto connected = link->connect(*target, hello, timeout_ns); !connected) {
     return std::unexpected(connected.error());
   }
   return link;
 }
 
-Result<void> SideLink::connect(const fabric::Connecting& target, const wire::LinkToken& token,
+Result<void> SideLink::connect(const fabric::Connecting& target, std::span<const std::byte> hello,
                                std::uint64_t timeout_ns) {
-  wire::LinkHello hello{};
-  hello.magic = wire::kLinkMagic;
-  hello.protocol = wire::kLinkProtocol;
-  hello.way = static_cast<std::uint8_t>(way_);
-  hello.token = token;
   fabric::QueuePairOptions options;
   options.sends = &completions_;
   options.receives = &receives_;
   options.receive_depth = 1;
   options.send_depth = kPosts;
   options.mtu_bytes = mtu_bytes_ = target.mtu_bytes;
-  auto pair = endpoint_->connect(target.target, options, std::as_bytes(std::span(&hello, 1)));
+  auto pair = endpoint_->connect(target.target, options, hello);
   if (!pair) return std::unexpected(pair.error());
   pair_ = std::move(*pair);
   const std::uint64_t until = base::monotonic_ns() + timeout_ns;
@@ -65,14 +58,16 @@ Result<void> SideLink::connect(const fabric::Connecting& target, const wire::Lin
     endpoint_->wait(kNapNs);
   }
   if (pair_->state() == fabric::QueuePair::State::error) return fail(Code::system, ECONNREFUSED);
-  return check_welcome(token);
+  wire::LinkHello said{};
+  std::memcpy(&said, hello.data(), sizeof said);
+  return check_welcome(said);
 }
 
-Result<void> SideLink::check_welcome(const wire::LinkToken& token) const {
+Result<void> SideLink::check_welcome(const wire::LinkHello& hello) const {
   const auto read = read_welcome(pair_->peer_data());
   if (!read) return std::unexpected(read.error());
   const wire::LinkWelcome& welcome = *read;
-  if (welcome.way != static_cast<std::uint8_t>(way_) || welcome.token != token) {
+  if (welcome.way != hello.way || welcome.token != hello.token) {
     return fail(Code::corrupt, 2);
   }
   return {};

@@ -6,8 +6,10 @@
 // Thread: one at a time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "fabric/address.hpp"
 #include "fabric/endpoint.hpp"
@@ -17,12 +19,13 @@ namespace espalier::client {
 
 class SideLink {
  public:
-  /// Connects for the session that `token` names. Requires: `way` is reads or writes.
+  /// Connects for the session that the hello names. Requires: its way is reads or writes.
   /// Errors: those of fabric::open_for_connecting; system (ECONNREFUSED, ETIMEDOUT),
   /// corrupt (what answers is no node), and why the node refused: unsupported (it does not offer
   /// that), not_found (no such session), too_many_participants.
+  /// `hello`: a wire::LinkHello, or a LinkProvenHello.
   static Result<std::unique_ptr<SideLink>> open(const fabric::FabricAddress& address,
-                                                const wire::LinkToken& token, wire::LinkWay way,
+                                                std::span<const std::byte> hello,
                                                 std::uint64_t timeout_ns);
   ~SideLink();
   SideLink(const SideLink&) = delete;
@@ -35,12 +38,11 @@ class SideLink {
   [[nodiscard]] std::uint32_t mtu_bytes() const { return mtu_bytes_; }
 
  private:
-  SideLink(std::unique_ptr<fabric::Endpoint> endpoint, wire::LinkWay way);
-  Result<void> connect(const fabric::Connecting& target, const wire::LinkToken& token,
+  explicit SideLink(std::unique_ptr<fabric::Endpoint> endpoint);
+  Result<void> connect(const fabric::Connecting& target, std::span<const std::byte> hello,
                        std::uint64_t timeout_ns);
-  [[nodiscard]] Result<void> check_welcome(const wire::LinkToken& token) const;
+  [[nodiscard]] Result<void> check_welcome(const wire::LinkHello& hello) const;
 
-  const wire::LinkWay way_;
   std::unique_ptr<fabric::Endpoint> endpoint_;
   fabric::CompletionQueue completions_;
   fabric::CompletionQueue receives_;  // nothing is ever received

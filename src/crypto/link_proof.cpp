@@ -41,10 +41,8 @@ Result<Digest> node_digest(const SecretBytes& secret, const wire::LinkChallenge&
 }
 
 Result<void> session_key(const SecretBytes& secret, const wire::LinkChallenge& challenge,
-                         const wire::LinkProof& proof, const wire::LinkToken& token,
-                         SecretBytes& key) {
-  auto made = hmac_sha256(
-      secret, {bytes_of(kSession), bytes_of(challenge), bytes_of(proof), bytes_of(token)});
+                         const wire::LinkProof& proof, SecretBytes& key) {
+  auto made = hmac_sha256(secret, {bytes_of(kSession), bytes_of(challenge), bytes_of(proof)});
   if (!made) return std::unexpected(made.error());
   std::ranges::copy(*made, key.begin());
   cleanse(made->data(), made->size());

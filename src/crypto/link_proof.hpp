@@ -22,11 +22,10 @@ namespace espalier::crypto {
                                          const wire::LinkChallenge& challenge,
                                          const wire::LinkProof& proof,
                                          const wire::LinkProven& proven);
-/// The key of a session, which is never sent.
+/// The key of the session that comes of it, which is never sent.
 [[nodiscard]] Result<void> session_key(const SecretBytes& secret,
                                        const wire::LinkChallenge& challenge,
-                                       const wire::LinkProof& proof, const wire::LinkToken& token,
-                                       SecretBytes& key);
+                                       const wire::LinkProof& proof, SecretBytes& key);
 /// The mark of a hello of that session.
 [[nodiscard]] Result<std::uint64_t> hello_mark(const SecretBytes& key,
                                                const wire::LinkHello& hello);

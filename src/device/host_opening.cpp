@@ -9,6 +9,11 @@ Result<OpenedHost> open_host(const HostOptions& options) {
   client::FabricConnectionOptions connecting;
   connecting.way = options.way;
   connecting.timeout_ns = options.timeout_ns;
+  if (fabric::reach_of(options.address) != fabric::Reach::user) {
+    auto secret = client::KnownSecret::of_process();
+    if (!secret) return std::unexpected(secret.error().error);
+    connecting.secret = std::move(*secret);
+  }
   auto connection = client::FabricConnection::open(options.address, connecting);
   if (!connection) return std::unexpected(connection.error());
   auto rings = client::ThreadRings::open(*connection);

@@ -237,6 +237,18 @@ Result<Route> find_route(const roce::PortAddress& to, const std::optional<roce::
 
 }  // namespace
 
+Reach reach_of(const FabricAddress& address) {
+  using Transport = FabricAddress::Transport;
+  switch (address.transport) {
+    case Transport::shm:
+    case Transport::memif: return Reach::user;
+    case Transport::xdp: return Reach::network;
+    case Transport::roce:
+    case Transport::ofi: break;
+  }
+  return address.where.ip.is_loopback() ? Reach::machine : Reach::network;
+}
+
 std::string_view explain(AddressFault fault) {
   switch (fault) {
     case AddressFault::none: break;

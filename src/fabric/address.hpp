@@ -46,6 +46,14 @@ struct FabricAddress {
   friend bool operator==(const FabricAddress&, const FabricAddress&) = default;
 };
 
+/// Who can come to an address.
+enum class Reach : std::uint8_t {
+  user = 0,     // this user, and root: it is a socket that lets in nobody else
+  machine = 1,  // whoever is on this machine
+  network = 2,  // others too
+};
+[[nodiscard]] Reach reach_of(const FabricAddress& address);
+
 /// What is wrong with an address: the detail of the error.
 enum class AddressFault : std::uint32_t {
   none = 0,

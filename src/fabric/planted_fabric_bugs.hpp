@@ -44,6 +44,9 @@ enum class Bug : std::uint8_t {
   one_domain_for_all,      // through the pair of one session the memory of others is reached
   refused_not_closed,      // a pair that was made to refuse is dropped with what it has taken
   posts_taken_by_anybody,  // nothing is set aside for those who come after
+  challenge_repeated,      // who is to prove himself is given the same number as others
+  proof_not_checked,       // whoever names a name is taken for it
+  hello_taken_twice,       // a hello that was heard on the way may be said again
   receives_held_by_all,    // those who leave messages unfinished leave no receive to others
 };
 

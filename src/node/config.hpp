@@ -55,6 +55,8 @@ struct Config {
     friend bool operator==(const Memory&, const Memory&) = default;
   };
   struct Clients {
+    std::string secrets;  ///< a file; empty: nobody proves who he is
+    bool open = false;    ///< without it, addresses of networks are for whoever comes
     std::uint32_t connections_max = 10'000;
     std::uint32_t in_flight_max = 256;
     std::uint64_t response_bytes_max = std::uint64_t{4} << 20;

@@ -105,6 +105,12 @@ constexpr std::array kSettings{
     row<Config, &Config::memory, &Memory::huge_pages>(
         "memory.huge_pages", kToggle, "true",
         "Whether to use huge pages: explicit ones where there are some, else transparent ones."),
+    row<Config, &Config::clients, &Clients::secrets>(
+        "clients.secrets", {Kind::path, 0, 4096}, "none",
+        "The file of those who may come to node.fabric, with the secrets that they must prove."),
+    row<Config, &Config::clients, &Clients::open>(
+        "clients.open", kToggle, "false",
+        "Whether, without such a file, whoever reaches an address of a network may do all."),
     row<Config, &Config::clients, &Clients::connections_max>(
         "clients.connections_max", {Kind::count, 1, 65'536}, "10000",
         "Connections at a time; more are turned away."),
@@ -206,11 +212,11 @@ std::string flag_name(std::string_view key) {
 bool is_variable_of_others(std::string_view name) {
   // ESPALIER_AT says which node commands ask, ESPALIER_ISA caps the kernels of the tree; the others
   // are of tests and scripts.
-  constexpr std::array<std::string_view, 14> kOthers{
-      "ESPALIER_AT",           "ESPALIER_ISA",      "ESPALIER_SEED",      "ESPALIER_STEPS",
-      "ESPALIER_FUZZ_SECONDS", "ESPALIER_JOBS",     "ESPALIER_RUN_KEYS",  "ESPALIER_LOAD_SECONDS",
-      "ESPALIER_SEEDS",        "ESPALIER_TEST_SET", "ESPALIER_FEW_SEEDS", "ESPALIER_BUDGETS",
-      "ESPALIER_RUN_SCALE",    "ESPALIER_RUN_OPS"};
+  constexpr std::array<std::string_view, 15> kOthers{
+      "ESPALIER_AT",           "ESPALIER_ISA",      "ESPALIER_SEED",       "ESPALIER_STEPS",
+      "ESPALIER_FUZZ_SECONDS", "ESPALIER_JOBS",     "ESPALIER_RUN_KEYS",   "ESPALIER_LOAD_SECONDS",
+      "ESPALIER_SEEDS",        "ESPALIER_TEST_SET", "ESPALIER_FEW_SEEDS",  "ESPALIER_BUDGETS",
+      "ESPALIER_RUN_SCALE",    "ESPALIER_RUN_OPS",  "ESPALIER_SECRET_FILE"};
   return std::ranges::find(kOthers, name) != kOthers.end();
 }
 

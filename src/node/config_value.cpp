@@ -189,6 +189,13 @@ std::string toml_string(std::string_view text) {
   return result + '"';
 }
 
+// Where there may be none, that word says so; a file of this name is ./none.
+std::expected<Value, Wrong> parse_path(const Rule& rule, const Raw& raw) {
+  auto text = parse_text(rule, raw);
+  if (text && rule.min == 0 && std::get<std::string>(*text) == "none") return std::string();
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::string_view> fabric_addresses(std::string_view text) {
@@ -204,7 +211,7 @@ std::vector<std::string_view> fabric_addresses(std::string_view text) {
 std::expected<Value, Wrong> parse_value(const Rule& rule, const Raw& raw,
                                         std::uint64_t machine_bytes) {
   switch (rule.kind) {
-    case Kind::path:
+    case Kind::path: return parse_path(rule, raw);
     case Kind::name: return parse_text(rule, raw);
     case Kind::count: return parse_count(rule, raw);
     case Kind::toggle: return parse_toggle(rule, raw);
@@ -223,6 +230,10 @@ std::string allowed(const Rule& rule) {
   const std::string to = base::exact_bytes(rule.max);
   switch (rule.kind) {
     case Kind::path:
+      if (rule.min == 0) {
+        return fmt::format("a path of up to {} bytes, UTF-8 without control characters, or none",
+                           rule.max);
+      }
       return fmt::format("a path of {} to {} bytes, UTF-8 without control characters", rule.min,
                          rule.max);
     case Kind::name:

@@ -26,8 +26,8 @@ Result<std::unique_ptr<Node>> Node::start(const Config& config, const NodeOption
   }
   base::raise_descriptor_limit();  // every client needs one
   std::unique_ptr<Node> node(new Node(config, options));
-  for (const auto step :
-       {&Node::open_store, &Node::open_page, &Node::open_workers, &Node::open_metrics}) {
+  for (const auto step : {&Node::open_store, &Node::open_page, &Node::open_secrets,
+                          &Node::open_workers, &Node::open_metrics}) {
     if (const auto done = ((*node).*step)(); !done) return std::unexpected(done.error());
   }
   return node;
@@ -74,6 +74,15 @@ Result<void> Node::open_page() {
   return {};
 }
 
+Result<void> Node::open_secrets() {
+  if (config_.clients.secrets.empty()) return {};
+  secrets_ = std::make_unique<offload::Secrets>();
+  auto loaded = secrets_->load(config_.clients.secrets);
+  if (loaded) return {};
+  if (options_.secret_mistakes != nullptr) *options_.secret_mistakes = std::move(loaded.error());
+  return fail(Code::invalid_argument);
+}
+
 Result<void> Node::open_workers() {
   for (std::uint32_t i = 0; i < config_.node.cores; ++i) {
     workers_.push_back(std::make_unique<Worker>(*services_, config_, page_, i));
@@ -104,6 +113,7 @@ Result<void> Node::open_fabrics() {
   Worker::Fabric fabric;
   fabric.node_id = base::load_plain<std::uint64_t>(page_.at(offsetof(wire::NodePage, node_id)));
   fabric.silence_ns = options_.silence_ns;
+  fabric.secrets = secrets_.get();
   fabric.has_room = [this] { return connections() < config_.clients.connections_max; };
   for (const std::string_view each : node::fabric_addresses(config_.node.fabric)) {
     Worker& worker = *workers_[fabric_addresses_.size() % workers_.size()];
@@ -136,6 +146,12 @@ std::vector<Node::NotChanged> Node::change(const Config& wanted) {
     if (const auto done = serve_metrics_at(next.metrics.port); !done) {
       result.push_back({"metrics.port", done.error()});
       next.metrics.port = config_.metrics.port;
+    }
+  }
+  if (secrets_) {
+    if (auto loaded = secrets_->load(config_.clients.secrets); !loaded) {
+      result.push_back(
+          {"clients.secrets", {Code::invalid_argument, 0, 0}, std::move(loaded.error())});
     }
   }
   // Other threads read what does not change here, and nothing else.

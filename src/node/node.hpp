@@ -17,6 +17,7 @@
 #include "node/http_listener.hpp"
 #include "node/listener.hpp"
 #include "node/worker.hpp"
+#include "offload/secrets.hpp"
 #include "offload/services.hpp"
 
 namespace espalier::node {
@@ -29,6 +30,8 @@ struct NodeOptions {
   /// Where to say at which address of the fabric it could not listen, if it is for that that it
   /// does not start.
   std::string* failed_address = nullptr;
+  /// Where to say what is wrong with clients.secrets, if it is for that that it does not start.
+  std::vector<std::string>* secret_mistakes = nullptr;
   /// Of a device: what serves in place of the offloads of a node. Outlives the node.
   const offload::OffloadTable* device_offloads = nullptr;
   /// Of a device: how each worker reaches the host, whose maps it serves.
@@ -42,7 +45,8 @@ class Node {
   /// Makes the maps and begins to serve. Errors: those of Store::open and Store::create_map,
   /// already_exists (detail 0: a node listens at this socket; else: metrics.port, at which somebody
   /// else listens; also with NodeOptions::failed_address), invalid_argument (detail: metrics.port,
-  /// at which this user may not listen), system (detail: errno).
+  /// at which this user may not listen; also with NodeOptions::secret_mistakes), system (detail:
+  /// errno), not_permitted (with failed_address: of a network, while nobody need prove anything).
   /// And those of NodeOptions::host_link.
   static Result<std::unique_ptr<Node>> start(const Config& config, const NodeOptions& options = {});
   /// Stops: clients are told, and what is in flight is finished.
@@ -54,11 +58,13 @@ class Node {
   struct NotChanged {
     std::string_view key;
     Error error;
+    std::vector<std::string> words{};  ///< of clients.secrets, what is wrong with the file
   };
   /// Goes on with what `wanted` has of settings that a running node can change
   /// (node/config_settings.hpp), log.level among them, which is its owner's to obey. Clients notice
   /// nothing. Returns the settings that stay as they were: node.socket_mode (not_found: the
-  /// socket's file does not lie there any more; system), metrics.port (as start()).
+  /// socket's file does not lie there any more; system), metrics.port (as start()), and
+  /// clients.secrets, whose file is read again each time, if that cannot be: those before stay.
   /// Thread: one at a time, and none that starts, stops or asks for the configuration.
   [[nodiscard]] std::vector<NotChanged> change(const Config& wanted);
 
@@ -84,6 +90,7 @@ class Node {
   Node(const Config& config, const NodeOptions& options) : config_(config), options_(options) {}
   Result<void> open_store();
   Result<void> open_page();
+  Result<void> open_secrets();
   Result<void> open_workers();
   Result<void> open_fabrics();
   Result<void> open_metrics();
@@ -92,6 +99,7 @@ class Node {
   Config config_;
   NodeOptions options_;
   std::unique_ptr<tree::StoreCore> store_;
+  std::unique_ptr<offload::Secrets> secrets_;  // null: nobody proves who he is
   std::unique_ptr<offload::Services> services_;
   memory::SharedMemory page_;
   std::vector<std::string> fabric_addresses_;

@@ -91,6 +91,10 @@ Result<void> Worker::make_scheduler() {
 Result<std::string> Worker::listen(const std::string& address, const Fabric& fabric) {
   const auto parsed = fabric::parse(address);
   if (!parsed) return std::unexpected(parsed.error());
+  const fabric::Reach reach = fabric::reach_of(*parsed);
+  if (reach == fabric::Reach::network && fabric.secrets == nullptr && !config_.clients.open) {
+    return fail(Code::not_permitted, 4);
+  }
   if (const auto made = make_scheduler(); !made) return std::unexpected(made.error());
   auto regions = fabric::RegionTable::create();
   if (!regions) return std::unexpected(regions.error());
@@ -99,6 +103,8 @@ Result<std::string> Worker::listen(const std::string& address, const Fabric& fab
   offload::FabricClientsOptions options;
   options.node_id = fabric.node_id;
   options.silence_ns = fabric.silence_ns;
+  // The socket of those that are paths lets in this user alone, who may do all anyway.
+  options.secrets = reach == fabric::Reach::user ? nullptr : fabric.secrets;
   // Over libfabric the target's own processor does READs, which is no better than to ask it.
   options.one_sided =
       config_.node.one_sided && listening->endpoint->properties().transport != "ofi";

@@ -73,11 +73,13 @@ class Worker {
   /// What a worker that serves clients of a fabric needs to know.
   struct Fabric {
     std::uint64_t node_id = 0;
-    std::uint64_t silence_ns = 0;    // as in offload::FabricClientsOptions
-    std::function<bool()> has_room;  // for one more client of the node; any thread
+    std::uint64_t silence_ns = 0;               // as in offload::FabricClientsOptions
+    std::function<bool()> has_room;             // for one more client of the node; any thread
+    const offload::Secrets* secrets = nullptr;  // of those who come by a network
   };
   /// Serves clients at this address of the fabric, too. Before start(). Returns the address with
-  /// what was free for it to take. Errors: those of fabric::open_for_listening, system.
+  /// what was free for it to take. Errors: those of fabric::open_for_listening, system,
+  /// not_permitted (it is of a network, and nobody need prove who he is).
   Result<std::string> listen(const std::string& address, const Fabric& fabric);
   /// Errors: system.
   Result<void> start();

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_set>
 #include <utility>
 
 #include "base/system_error.hpp"
@@ -25,8 +24,6 @@ constexpr std::uint32_t kRefusedMax = 64;
 constexpr std::uint64_t kRefusedNs = 1'000'000'000;
 constexpr std::uint64_t kCloseNs = 50'000'000;
 constexpr std::uint64_t kHouseNs = 10'000'000;
-constexpr std::uint64_t kSweepNs = 1'000'000;  // between sweeps of leases that are asked for
-constexpr std::uint64_t kLeasedShare = 8;      // of the memory: so much of it leases alone may hold
 constexpr std::uint64_t kNapNs = 1'000'000;
 // Nothing to carry for so long: nobody stays awake for it. Nor is it looked at, if nothing is to
 // come of it.
@@ -81,6 +78,7 @@ FabricClients::FabricClients(std::unique_ptr<fabric::Endpoint> endpoint, Service
   if (options_.one_sided && endpoint_->properties().transport == "roce") {
     index_ = std::make_unique<IndexHost>(services_.store, endpoint_->regions());
   }
+  if (options_.secrets != nullptr) make_doors();
   post_receives();
 }
 
@@ -128,6 +126,7 @@ bool FabricClients::turn() {
     if (count < std::size(batch)) break;
   }
   accept_all();
+  if (doors_) moved = doors_->turn() || moved;
   remove_ended();
   if (turns_ % 64 == 0 || !moved) maintain();
   idle_turns_ = moved ? 0 : idle_turns_ + 1;
@@ -290,6 +289,10 @@ Result<void> FabricClients::accept(const fabric::ConnectRequest& request) {
   if (hello.magic != wire::kLinkMagic) return fail(Code::invalid_argument);
   if (hello.protocol != wire::kLinkProtocol) return fail(Code::unsupported, wire::kLinkProtocol);
   const auto way = static_cast<wire::LinkWay>(hello.way);
+  if (way == wire::LinkWay::prove && doors_) return doors_->open(request, hello);
+  if (doors_) {
+    if (auto proven = check_proven(request); !proven) return proven;
+  }
   if (way == wire::LinkWay::reads) return accept_reads(request, hello);
   if (way == wire::LinkWay::writes) return accept_writes(request, hello);
   if (way != wire::LinkWay::write && way != wire::LinkWay::send) return fail(Code::unsupported);
@@ -304,7 +307,7 @@ Result<void> FabricClients::accept(const fabric::ConnectRequest& request) {
 }
 
 Result<FabricClients::Session*> FabricClients::session_for(const wire::LinkHello& hello) {
-  if (all_zero(hello.token)) return new_session(hello);
+  if (all_zero(hello.token)) return new_session(hello, Access::everything());
   const auto known = sessions_.find(hello.token);
   if (known == sessions_.end()) return fail(Code::not_found);
   Session& session = *known->second;
@@ -317,11 +320,14 @@ Result<FabricClients::Session*> FabricClients::session_for(const wire::LinkHello
     return fail(Code::invalid_argument);
   }
   if (session.pair) lose(session);
-  counts_.resumed.fetch_add(1, std::memory_order_relaxed);
+  if (!std::exchange(session.awaited, false)) {
+    counts_.resumed.fetch_add(1, std::memory_order_relaxed);
+  }
   return &session;
 }
 
-Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello& hello) {
+Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello& hello,
+                                                           const Access& access) {
   wire::ConnectionLayout layout;
   layout.request_slots = slots_of_log2(hello.request_slots_log2, options_.request_slots_max);
   layout.response_slots = slots_of_log2(hello.response_slots_log2, options_.response_slots_max);
@@ -351,7 +357,7 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
   session->connection->doorbell = doorbell->place;
   const std::uint64_t number = ++services_.sessions_begun;
   session->connection->peer = "session " + std::to_string(number);
-  session->connection->access = Access::everything();
+  session->connection->access = access;
   if (options_.one_sided) {
     session->connection->one_sided = std::make_unique<OneSidedHost>(
         services_.store, endpoint_->regions(), session->domain, number, index_.get());
@@ -470,6 +476,7 @@ void FabricClients::maintain() {
     return refused.until_ns < now || refused.pair->state() == fabric::QueuePair::State::error;
   });
   if (options_.one_sided) sweep_leases(now);
+  const bool reloaded = secrets_were_loaded();
   for (const auto& [token, session] : sessions_) {
     if (session->reads && session->reads->state() == fabric::QueuePair::State::error) {
       session->reads.reset();
@@ -480,13 +487,16 @@ void FabricClients::maintain() {
       session->met = true;
     }
     const bool ended = session->pair && session->pair->state() == fabric::QueuePair::State::error;
+    const std::uint64_t wait_ns = session->awaited ? LinkDoors::kOpenNs : options_.resume_ns;
     if (ended && !has_had_its_say(*session)) continue;
     if (ended && !session->met) {
       to_remove_.push_back(session.get());  // nobody knows its name
     } else if (ended) {
       counts_.lost.fetch_add(1, std::memory_order_relaxed);
       lose(*session);
-    } else if (!session->pair && now - session->lost_ns > options_.resume_ns) {
+    } else if (reloaded && is_known_no_more(*session)) {
+      to_remove_.push_back(session.get());
+    } else if (!session->pair && now - session->lost_ns > wait_ns) {
       counts_.expired.fetch_add(1, std::memory_order_relaxed);
       to_remove_.push_back(session.get());
     } else if (session->pair && now - session->heard_ns > options_.silence_ns) {
@@ -498,43 +508,6 @@ void FabricClients::maintain() {
     }
   }
   remove_ended();
-}
-
-// Writes that are short of memory do not wait for the next round of the house.
-void FabricClients::sweep_if_asked() {
-  const std::uint64_t asked = services_.store.leases.sweeps_asked();
-  if (asked == sweeps_seen_) return;
-  const std::uint64_t now = options_.now_ns();
-  if (now - swept_ns_ < kSweepNs) return;
-  sweeps_seen_ = asked;
-  sweep_leases(now);
-}
-
-// A session whose lease was not renewed is fenced; and, when leases alone hold more than an eighth
-// of the memory, those that hold the oldest epoch; and those that keep erases from going on. A map
-// that was dropped counts once every lease that is renewed has had the time to come after it.
-void FabricClients::sweep_leases(std::uint64_t now_ns) {
-  swept_ns_ = now_ns;
-  tree::StoreCore& store = services_.store;
-  const std::uint64_t stamp = store.dropped.oldest_stamp();
-  if (std::exchange(dropped_stamp_, stamp) != stamp) dropped_since_ns_ = now_ns;
-  const bool overdue = now_ns - dropped_since_ns_ > kLeaseTerms.lost_after_ns;
-  const std::uint64_t held =
-      store.reclaimer.bytes_held_by_leases() + (overdue ? store.dropped.bytes() : 0);
-  const bool too_much = held > store.region.limit_bytes() / kLeasedShare;
-  const std::uint64_t epoch =
-      std::max(too_much ? store.leases.oldest() + 1 : 0, store.leases.end_below());
-  const std::uint64_t before =
-      now_ns < kLeaseTerms.lost_after_ns ? 0 : now_ns - kLeaseTerms.lost_after_ns;
-  std::unordered_set<std::uint64_t> late;
-  for (const auto& lease : store.leases.overdue(before, epoch)) late.insert(lease.owner);
-  if (!late.empty()) {
-    for (const auto& [token, session] : sessions_) {
-      OneSidedHost& host = *session->connection->one_sided;
-      if (late.contains(host.session())) host.fence();
-    }
-  }
-  if (store.dropped.due()) services_.helpers.run([&store] { store.dropped.collect(); });
 }
 
 // What an ended pair has left behind may be a close note; what others say meanwhile does not

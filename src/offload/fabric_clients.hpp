@@ -26,7 +26,10 @@
 
 #include "base/clock.hpp"
 #include "fabric/endpoint.hpp"
+#include "offload/link_doors.hpp"
 #include "offload/scheduler.hpp"
+#include "offload/secrets.hpp"
+#include "offload/seen_numbers.hpp"
 #include "rings/ring_link.hpp"
 #include "wire/ring_link.hpp"
 
@@ -46,6 +49,8 @@ struct FabricClientsOptions {
   std::uint32_t sessions_max = 10'000;  ///< fewer, if posts_max is too small for their own posts
   /// Whether clients may read the store's memory by themselves, where the transport READs.
   bool one_sided = false;
+  /// Who may come, and must prove that it is he; null: whoever comes may do all. Outlives them.
+  const Secrets* secrets = nullptr;
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;
   /// Random numbers that nobody can guess; else those of the system.
   std::function<std::uint64_t()> draw;
@@ -87,6 +92,10 @@ class FabricClients {
   /// these.
   bool end_broken(const Connection& connection);
   [[nodiscard]] const FabricCounts& counts() const { return counts_; }
+  /// Of those who prove who they are; null: nobody must.
+  [[nodiscard]] const DoorCounts* door_counts() const {
+    return doors_ ? &doors_->counts() : nullptr;
+  }
 
  private:
   struct Session {
@@ -97,9 +106,12 @@ class FabricClients {
     std::unique_ptr<fabric::QueuePair> pair;
     std::unique_ptr<fabric::QueuePair> reads;  // by which the client READs, if it wants to
     std::vector<std::unique_ptr<fabric::QueuePair>> writes;  // by which it WRITEs its windows
-    bool met = false;            // a pair of it was connected: it knows its name
-    std::uint64_t heard_ns = 0;  // and asked whether it is there
-    std::uint64_t lost_ns = 0;   // its pair; 0: it has one
+    bool met = false;              // a pair of it was connected: it knows its name
+    bool awaited = false;          // it was proven, and its first pair is to come
+    SeenNumbers hellos;            // of its client's hellos, where proofs are asked
+    crypto::SecretPool::Slot key;  // by which they are signed
+    std::uint64_t heard_ns = 0;    // and asked whether it is there
+    std::uint64_t lost_ns = 0;     // its pair; 0: it has one
     std::uint64_t completions_before_close =
         0;  // of a pair that ended: those before this one are its own
     std::uint32_t quiet_turns = 0;
@@ -137,7 +149,13 @@ class FabricClients {
   Result<void> accept_writes(const fabric::ConnectRequest& request, const wire::LinkHello& hello);
   void remove_dead_writes(Session& session);
   Result<Session*> session_for(const wire::LinkHello& hello);
-  Result<Session*> new_session(const wire::LinkHello& hello);
+  Result<Session*> new_session(const wire::LinkHello& hello, const Access& access);
+  void make_doors();
+  Result<wire::LinkToken> admit_proven(const wire::LinkHello& hello, const Access& access,
+                                       const crypto::SecretBytes& key);
+  Result<void> check_proven(const fabric::ConnectRequest& request);
+  [[nodiscard]] bool secrets_were_loaded();
+  [[nodiscard]] bool is_known_no_more(const Session& session) const;
   Result<wire::LinkToken> new_token();
   Result<void> attach(Session& session, const fabric::ConnectRequest& request,
                       const wire::LinkHello& hello);
@@ -171,6 +189,8 @@ class FabricClients {
   std::unordered_map<std::uint32_t, Numbered> by_pair_;
   std::vector<Session*> active_;
   std::vector<Refused> refused_;
+  std::unique_ptr<LinkDoors> doors_;  // null: nobody proves anything
+  std::uint64_t secrets_seen_ = 0;    // their generation, at the last look
   std::vector<Session*> to_remove_;
   fabric::Domain next_domain_ = 1;
   std::size_t writes_ = 0;  // pairs of all sessions by which they WRITE

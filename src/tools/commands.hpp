@@ -28,6 +28,7 @@ void add_serve_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_list_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_map_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_shard_command(CLI::App& app, Environment& environment, Action& chosen);
+void add_secret_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_stats_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_top_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_ping_command(CLI::App& app, Environment& environment, Action& chosen);

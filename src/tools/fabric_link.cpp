@@ -95,6 +95,12 @@ std::unexpected<Failure> cannot_listen(const std::string& address, const Error& 
                       : "Give one that is; 127.0.0.1 for others on this machine.");
   }
   if (error == Error{Code::system, 0, ENODEV}) return no_interface(address);
+  if (error.code == Code::not_permitted) {
+    return failed(
+        fmt::format("{} is of a network, and nobody would have to prove who he is", address),
+        "Name a file of those who may come, clients.secrets ('espalier secret new' writes its "
+        "lines), or, on a network that nobody else reaches, say --clients-open.");
+  }
   if (error.code == Code::unsupported) {
     return failed(fmt::format("cannot listen at {}", address), std::string(fabric::explain(error)));
   }

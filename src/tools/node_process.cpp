@@ -121,6 +121,9 @@ void log_not_changed(spdlog::logger& log, const node::Config& wanted,
                      const node::Node::NotChanged& failed) {
   if (failed.key == "metrics.port") {
     log.error("metrics.port stays as it was: {}", start_failure(wanted, failed.error).what);
+  } else if (!failed.words.empty()) {
+    for (const std::string& words : failed.words) log.error("{}", words);
+    log.error("{} stays as it was", failed.key);
   } else if (failed.error.code == Code::not_found) {
     log.error("{} stays as it was: the socket's file is not there any more", failed.key);
   } else {
@@ -156,10 +159,15 @@ void reload(spdlog::logger& log, node::Node& node, const LoadAgain& load_again) 
 /// What runs in this process: a node, or a device, whose engine may be just about to begin anew.
 class Served {
  public:
-  /// `failed_address`: as NodeOptions has it.
-  Result<void> start(const node::Config& config, std::string& failed_address, spdlog::logger& log) {
+  /// Why it does not start, as NodeOptions has it.
+  struct Failures {
+    std::string address;
+    std::vector<std::string> secrets;
+  };
+  Result<void> start(const node::Config& config, Failures& failures, spdlog::logger& log) {
     node::NodeOptions options;
-    options.failed_address = &failed_address;
+    options.failed_address = &failures.address;
+    options.secret_mistakes = &failures.secrets;
     if (config.node.place == node::Place::host) {
       auto node = node::Node::start(config, options);
       if (!node) return std::unexpected(node.error());
@@ -296,12 +304,17 @@ Outcome<int> run_node(Environment& environment, const node::Loaded& loaded,
   if (auto checked = check_host(loaded.config); !checked) {
     return std::unexpected(checked.error());
   }
-  std::string failed_address;
+  Served::Failures failures;
   spdlog::logger log = open_log(environment, loaded.config.log.level);
   Served served;
-  const auto started = served.start(loaded.config, failed_address, log);
-  if (!started && !failed_address.empty()) {
-    return std::unexpected(cannot_listen(failed_address, started.error()));
+  const auto started = served.start(loaded.config, failures, log);
+  if (!started && !failures.address.empty()) {
+    return std::unexpected(cannot_listen(failures.address, started.error()));
+  }
+  if (!started && !failures.secrets.empty()) {
+    std::string words = "clients.secrets cannot be used:";
+    for (const std::string& each : failures.secrets) words += "\n  " + each;
+    return std::unexpected(Failure{kFailed, words, "'espalier secret new' writes such lines."});
   }
   if (!started) return std::unexpected(start_failure(loaded.config, started.error()));
   served.with_node([&](node::Node* node) {

@@ -41,6 +41,7 @@ enum class LinkWay : std::uint8_t {
   reads = 3,   // none: a second pair of a session that is there, by which its client READs
   writes = 4,  // none: another such, by which it WRITEs landing windows (wire/landing.hpp), or adds
                // to words of sequencers (wire/sequencer.hpp)
+  prove = 5,   // none: a pair by which a client proves who it is (wire/link_proof.hpp)
 };
 
 /// Names a session to its node: random, never all zero. Who knows it can take the session over.

@@ -120,6 +120,12 @@ class HostileLink {
     if (said == nullptr || said->code != 0) return {};
     return {1u << said->request_slots_log2, 1u << said->response_slots_log2, said->response_rings};
   }
+  /// Whether it is one by which something can be proven.
+  [[nodiscard]] bool accepted_door() {
+    const wire::LinkWelcome* const said = welcome();
+    return said != nullptr && said->code == 0 &&
+           said->way == static_cast<std::uint8_t>(wire::LinkWay::prove);
+  }
   /// Whether it is a session's.
   [[nodiscard]] bool accepted() { return layout().valid(); }
 
@@ -191,6 +197,9 @@ class HostileLink {
   }
   /// How the last of its requests ended that was told.
   [[nodiscard]] std::optional<Status> last() const { return last_; }
+  /// Messages without a number that have come, oldest first.
+  [[nodiscard]] std::deque<std::string>& messages() { return messages_; }
+  [[nodiscard]] std::uint32_t number() const { return pair_ ? pair_->number() : 0; }
   /// Requests that are not told yet.
   [[nodiscard]] std::uint32_t posted() const { return posted_; }
   /// The slot behind those of its request ring that it has carried.
@@ -225,6 +234,11 @@ class HostileLink {
       return;
     }
     if (completion.status != Status::success) return;
+    if (!completion.with_immediate && completion.opcode == fabric::Opcode::receive) {
+      const auto* const text = reinterpret_cast<const char*>(buffers_.data());
+      messages_.emplace_back(text + completion.work_id * room_.bytes_each,
+                             std::min<std::size_t>(completion.bytes, room_.bytes_each));
+    }
     const wire::LinkNote note = wire::to_note(completion.immediate);
     if (completion.with_immediate && note.kind == wire::LinkNoteKind::slots) {
       std::uint64_t& known = came_[note.ring];
@@ -248,6 +262,7 @@ class HostileLink {
   std::uint64_t came_[wire::kResponseRingsMax] = {};
   std::uint32_t posted_ = 0;
   std::optional<Status> last_;
+  std::deque<std::string> messages_;
 };
 
 }  // namespace espalier::client

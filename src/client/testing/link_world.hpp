@@ -10,6 +10,9 @@
 // Thread: one at a time.
 #pragma once
 
+#include <sys/stat.h>
+
+#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,6 +23,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "base/temporary_folder.hpp"
 #include "client/fabric_connection.hpp"
 #include "client/thread_rings.hpp"
 #include "fabric/sim/world.hpp"
@@ -50,12 +54,15 @@ struct LinkWorldOptions {
   std::uint64_t resume_ms = 2'000;
   std::uint32_t sessions_max = 4000;
   std::uint32_t posts_max = offload::FabricClientsOptions{}.posts_max;
+  bool secrets = false;  // the node asks for proofs, and the client has one
+  std::optional<bool> client_has_secret = std::nullopt;  // if that is another matter
 };
 
 class LinkWorld {
  public:
   LinkWorld(std::uint64_t seed, const LinkWorldOptions& options)
       : options_(options), random_(seed), world_(seed, faults(seed)) {
+    if (options.secrets) write_secrets(std::string(kSecretLine) + "\nother read " + kOtherSecret);
     start_node(world_.add_node("n"));
     tick();
   }
@@ -85,6 +92,7 @@ class LinkWorld {
     options.pair_timeout_ns = kMs;
     options.timeout_ns = 4'000 * kMs;
     options.silence_ns = 20 * kMs;
+    if (options_.client_has_secret.value_or(options_.secrets)) options.secret = secret();
     fabric::Connecting way{client_came_ ? world_.add_endpoint("c") : world_.add_node("c"), "n"};
     client_came_ = true;
     auto opened = FabricConnection::open(std::move(way), options);
@@ -158,6 +166,24 @@ class LinkWorld {
     connection_.reset();
   }
 
+  /// Writes the secrets file of the node and has it loaded. Returns whether it was.
+  bool write_secrets(const std::string& lines) {
+    const std::string path = (folder_ / "secrets").string();
+    std::ofstream(path) << lines << '\n';
+    chmod(path.c_str(), 0600);
+    return secrets_.load(path).has_value();
+  }
+  /// Those of the client.
+  static std::shared_ptr<const KnownSecret> secret(std::string_view line = kSecretLine) {
+    crypto::SecretBytes bytes{};
+    const auto credential = crypto::parse_credential(line, bytes);
+    return KnownSecret::make((**credential).name, bytes).value();
+  }
+  static constexpr const char* kSecretLine =
+      "client write 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+  static constexpr const char* kOtherSecret =
+      "ff0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+
   /// The rings of the client.
   static constexpr wire::ConnectionLayout kRings{64, 64, 2};
 
@@ -200,6 +226,7 @@ class LinkWorld {
     options.resume_ns = options_.resume_ms * kMs;
     options.posts_max = options_.posts_max;
     options.sessions_max = options_.sessions_max;
+    options.secrets = options_.secrets ? &secrets_ : nullptr;
     options.admit = [this](bool comes) {
       if (comes && admitted_ >= options_.sessions_max) return false;
       admitted_ += comes ? 1 : -1;
@@ -382,6 +409,8 @@ class LinkWorld {
   }
 
   const LinkWorldOptions options_;
+  const base::TemporaryFolder folder_;
+  offload::Secrets secrets_;
   base::Random random_;
   fabric::sim::World world_;
   // The node; null while it is down.

@@ -25,6 +25,13 @@ struct IpAddress {
     if (is_v6) return bytes;
     return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, bytes[0], bytes[1], bytes[2], bytes[3]};
   }
+  /// Whether no other machine can come to it.
+  [[nodiscard]] constexpr bool is_loopback() const {
+    if (!is_v6) return bytes[0] == 127;
+    constexpr std::array<std::uint8_t, 16> kOne{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+    const bool is_mapped = gid() == v4(bytes[12], bytes[13], bytes[14], bytes[15]).gid();
+    return bytes == kOne || (is_mapped && bytes[12] == 127);
+  }
   friend constexpr bool operator==(const IpAddress&, const IpAddress&) = default;
 };
 

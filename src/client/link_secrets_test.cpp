@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients of a node that asks for proofs: those who know a secret, and those who do not.
+#include <gtest/gtest.h>
+
+#include "client/testing/secret_checks.hpp"
+#include "fabric/testing/seeds.hpp"
+
+namespace espalier::client {
+namespace {
+
+using offload::LinkDoors;
+
+TEST(LinkSecrets, AreProvenBeforeThereIsASession) {
+  SecretScene scene;
+  ASSERT_EQ(scene.serve(), "");
+  EXPECT_EQ(scene.counts().sessions, 1u);
+  EXPECT_EQ(scene.counts().resumed, 0u);
+  EXPECT_EQ(scene.world.clients().door_counts()->proven, 1u);
+  EXPECT_EQ(scene.world.clients().door_counts()->wrong, 0u);
+}
+
+TEST(LinkSecrets, GiveTheRoleThatTheNodeHasForThem) {
+  SecretScene scene;
+  auto door = scene.knock();
+  ASSERT_TRUE(door);
+  crypto::SecretBytes other{};
+  const auto line =
+      crypto::parse_credential(std::string("other read ") + LinkWorld::kOtherSecret, other);
+  ASSERT_TRUE(line && *line);
+  const wire::LinkProof proof = SecretScene::proof_of(*door, "other", other);
+  const auto proven = scene.prove(*door, proof);
+  ASSERT_TRUE(proven);
+  ASSERT_EQ(proven->code, 0u);
+  EXPECT_EQ(proven->digest, crypto::node_digest(other, door->challenge, proof, *proven).value());
+  // Its first pair has to come.
+  EXPECT_EQ(scene.counts().sessions, 2u);
+  EXPECT_TRUE(scene.wait([&] { return scene.counts().sessions == 1; }, 7000));
+  EXPECT_EQ(scene.serve(), "");
+}
+
+TEST(LinkSecrets, WrongOnesAreRefusedAlike) { EXPECT_EQ(check_wrong_secrets(), ""); }
+TEST(LinkSecrets, AProofIsGoodOnce) { EXPECT_EQ(check_proofs_said_again(), ""); }
+TEST(LinkSecrets, NoChallengeComesTwice) { EXPECT_EQ(check_challenges_differ(), ""); }
+TEST(LinkSecrets, AHelloIsGoodOnce) { EXPECT_EQ(check_hellos_said_again(), ""); }
+
+TEST(LinkSecrets, WhoProvesNothingHasNothing) {
+  SecretScene scene;
+  for (const auto way :
+       {wire::LinkWay::write, wire::LinkWay::send, wire::LinkWay::reads, wire::LinkWay::writes}) {
+    const auto link = scene.dial(link_hello(way, HostileScene::kRings));
+    ASSERT_NE(link->welcome(), nullptr);
+    EXPECT_EQ(link->welcome()->code, static_cast<std::uint32_t>(Code::not_permitted));
+    EXPECT_EQ(link->welcome()->detail, 4u);
+    EXPECT_EQ(link->welcome()->key, 0u);
+  }
+  // Nor has who knows the name of another's session: the node says no more of it than that.
+  const auto stolen = scene.world.first_token();
+  for (const auto way : {wire::LinkWay::send, wire::LinkWay::reads, wire::LinkWay::writes}) {
+    wire::LinkProvenHello hello{link_hello(way, LinkWorld::kRings, stolen), 12345};
+    hello.hello.reserved = 100;
+    const auto link = scene.dial(std::string(base::bytes_of(hello)));
+    ASSERT_NE(link->welcome(), nullptr);
+    EXPECT_NE(link->welcome()->code, 0u);
+  }
+  EXPECT_EQ(scene.counts().sessions, 1u);
+  EXPECT_EQ(scene.serve(), "");
+}
+
+TEST(LinkSecrets, WhoSaysNothingAtADoorIsGoneInTime) {
+  SecretScene scene;
+  std::vector<SecretScene::Door> doors;
+  for (int i = 0; i < 8; ++i) {
+    auto door = scene.knock();
+    ASSERT_TRUE(door);
+    doors.push_back(std::move(*door));
+  }
+  EXPECT_TRUE(scene.wait([&] { return scene.world.clients().door_counts()->late == 8; }, 6000));
+  EXPECT_TRUE(scene.wait([&] { return doors.front().link->ended(); }));
+  EXPECT_EQ(scene.counts().sessions, 1u);
+  EXPECT_EQ(scene.serve(), "");
+}
+
+// Whatever is said at a door: a part of a proof, more than one, another's message, nothing.
+TEST(LinkSecrets, NonsenseAtADoorIsRefused) {
+  SecretScene scene;
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, sizeof(wire::LinkProof) - 1,
+                                  sizeof(wire::LinkProof) + 1, std::size_t{4000}}) {
+    auto door = scene.knock();
+    ASSERT_TRUE(door);
+    std::string said(
+        base::bytes_of(SecretScene::proof_of(*door, "client", SecretScene::right_secret())));
+    said.resize(bytes, 'x');
+    door->link->send(said, std::nullopt);
+    const auto answer = scene.answer(*door);
+    EXPECT_TRUE(!answer || (answer->code != 0 && answer->token == wire::LinkToken{})) << bytes;
+  }
+  auto door = scene.knock();
+  ASSERT_TRUE(door);
+  const auto good = SecretScene::proof_of(*door, "client", SecretScene::right_secret());
+  // What the node says itself is no proof.
+  door->link->send(std::string(base::bytes_of(door->challenge)), std::nullopt);
+  door->link->send(std::string(base::bytes_of(good)), std::nullopt);
+  const auto answer = scene.answer(*door);
+  ASSERT_TRUE(answer);
+  EXPECT_NE(answer->code, 0u) << "a door takes one message";
+  EXPECT_EQ(scene.counts().sessions, 1u);
+  EXPECT_EQ(scene.serve(), "");
+}
+
+TEST(LinkSecrets, DoorsAreBounded) {
+  SecretScene scene;
+  std::vector<std::unique_ptr<HostileLink>> links;
+  std::size_t refusals = 0;
+  for (std::size_t i = 0; i < LinkDoors::kDoorsMax + 20; ++i) {
+    links.push_back(scene.dial(link_hello(wire::LinkWay::prove, HostileScene::kRings),
+                               {.receives = 2, .bytes_each = 128}));
+    refusals += links.back()->accepted_door() ? 0 : 1;
+  }
+  EXPECT_GE(refusals, 20u);
+  EXPECT_EQ(scene.serve(), "");
+}
+
+TEST(LinkSecrets, OfNamesThatAreTakenOutEnd) {
+  SecretScene scene;
+  ASSERT_EQ(scene.serve(), "");
+  ASSERT_TRUE(scene.world.write_secrets(std::string("other read ") + LinkWorld::kOtherSecret));
+  EXPECT_TRUE(scene.wait([&] { return scene.counts().sessions == 0; }, 1000));
+  EXPECT_FALSE(scene.world.write_secrets("other read abc")) << "what is wrong changes nothing";
+}
+
+TEST(LinkSecrets, ANodeThatKnowsNoneIsNotBelieved) {
+  LinkWorldOptions options = HostileScene::calm();
+  options.client_has_secret = true;  // of a node that asks nobody
+  LinkWorld world(3, options);
+  EXPECT_EQ(world.connect(), "cannot connect: " + message({Code::not_permitted, 0, 6}));
+}
+
+TEST(LinkSecrets, WhoHasNoneIsToldSo) {
+  LinkWorldOptions options = HostileScene::calm();
+  options.secrets = true;
+  options.client_has_secret = false;
+  LinkWorld world(3, options);
+  EXPECT_EQ(world.connect(), "cannot connect: " + message({Code::not_permitted, 0, 4}));
+}
+
+// As fabric_seeds_test has it: whatever becomes of the pairs, each of which is asked for anew.
+TEST(LinkSecretSeeds, EverythingIsDoneOnceWhateverBecomesOfThePairs) {
+  const std::uint64_t first = base::seed_from_environment(2000);
+  LinkReached reached;
+  LinkWorldOptions options;
+  options.secrets = true;
+  const fabric::Seeds seeds(40);
+  for (std::uint64_t i = 0; i < seeds.count(); ++i) {
+    LinkWorld world(first + i, options);
+    ASSERT_EQ(world.run(reached), "") << "seed " << first + i;
+    ASSERT_EQ(world.node().audit(), std::vector<std::string>{}) << "seed " << first + i;
+  }
+  if (!seeds.enough()) return;
+  EXPECT_GT(reached.resumed, 0u);
+  EXPECT_GT(reached.node_resumed, 0u);
+}
+
+}  // namespace
+}  // namespace espalier::client

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: a node that asks for proofs, and who would like to do without: by guessing, by saying
+// again what was heard, by playing the node. The checks return what is wrong; empty: nothing.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "client/testing/hostile_checks.hpp"
+#include "crypto/link_proof.hpp"
+
+namespace espalier::client {
+
+class SecretScene : public HostileScene {
+ public:
+  SecretScene() : HostileScene(with_secrets()) {}
+
+  /// A door of the node's, and what it was asked there.
+  struct Door {
+    std::unique_ptr<HostileLink> link;
+    wire::LinkChallenge challenge{};
+  };
+  std::optional<Door> knock() {
+    Door door;
+    door.link = dial(link_hello(wire::LinkWay::prove, kRings));
+    if (!door.link->accepted_door()) return std::nullopt;
+    const std::string said = hear(*door.link);
+    if (said.size() != sizeof door.challenge) return std::nullopt;
+    std::memcpy(&door.challenge, said.data(), said.size());
+    return door;
+  }
+  /// The next message there; empty: none came in time.
+  std::string hear(HostileLink& link, std::uint64_t ms = 1000) {
+    wait(
+        [&] {
+          link.poll();
+          return !link.messages().empty() || link.ended();
+        },
+        ms);
+    if (link.messages().empty()) return {};
+    std::string said = std::move(link.messages().front());
+    link.messages().pop_front();
+    return said;
+  }
+  /// What the node answers to a proof.
+  std::optional<wire::LinkProven> prove(Door& door, const wire::LinkProof& proof) {
+    door.link->send(std::string(base::bytes_of(proof)), std::nullopt);
+    return answer(door);
+  }
+  std::optional<wire::LinkProven> answer(Door& door) {
+    const std::string said = hear(*door.link);
+    wire::LinkProven proven{};
+    if (said.size() != sizeof proven) return std::nullopt;
+    std::memcpy(&proven, said.data(), said.size());
+    return proven;
+  }
+  /// A proof as who knows the secret makes it.
+  static wire::LinkProof proof_of(const Door& door, std::string_view name,
+                                  const crypto::SecretBytes& secret) {
+    wire::LinkProof proof{};
+    proof.magic = wire::kProofMagic;
+    proof.step = static_cast<std::uint32_t>(wire::ProofStep::proof);
+    proof.client_pair = door.link->number();
+    proof.nonce.fill(std::byte{7});
+    std::memcpy(proof.name.data(), name.data(), std::min(name.size(), proof.name.size()));
+    proof.digest = crypto::client_digest(secret, door.challenge, proof).value();
+    return proof;
+  }
+  static const crypto::SecretBytes& right_secret() {
+    static const auto secret = LinkWorld::secret();
+    return secret->bytes();
+  }
+
+ private:
+  static LinkWorldOptions with_secrets() {
+    LinkWorldOptions options = calm();
+    options.secrets = true;
+    return options;
+  }
+};
+
+inline bool refused(const std::optional<wire::LinkProven>& proven) {
+  return proven && proven->token == wire::LinkToken{} &&
+         proven->code == static_cast<std::uint32_t>(Code::not_permitted) && proven->detail == 5;
+}
+
+/// A proof that was heard at one door is good at no other.
+inline std::string check_proofs_said_again() {
+  SecretScene scene;
+  auto first = scene.knock();
+  auto second = scene.knock();
+  if (!first || !second) return "no door";
+  const wire::LinkProof proof = SecretScene::proof_of(*first, "client", scene.right_secret());
+  const auto proven = scene.prove(*first, proof);
+  if (!proven || proven->code != 0) return "a good proof is refused";
+  return refused(scene.prove(*second, proof)) ? "" : "a proof is taken twice";
+}
+
+/// What the node asks differs each time, in what it has drawn.
+inline std::string check_challenges_differ() {
+  SecretScene scene;
+  std::set<wire::ProofNonce> seen;
+  for (int i = 0; i < 20; ++i) {
+    const auto door = scene.knock();
+    if (!door) return "no door";
+    if (!seen.insert(door->challenge.nonce).second) return "a challenge comes twice";
+  }
+  return {};
+}
+
+/// A name is not enough.
+inline std::string check_wrong_secrets() {
+  SecretScene scene;
+  crypto::SecretBytes wrong = scene.right_secret();
+  wrong[31] ^= std::byte{1};
+  for (const std::string_view name : {"client", "other", "nobody", "", "client client"}) {
+    auto door = scene.knock();
+    if (!door) return "no door";
+    if (!refused(scene.prove(*door, SecretScene::proof_of(*door, name, wrong)))) {
+      return "somebody is let in as '" + std::string(name) + "' by a wrong secret";
+    }
+  }
+  return scene.serve();
+}
+
+/// A hello that was heard on the way is good once, and each bit of it counts.
+inline std::string check_hellos_said_again() {
+  SecretScene scene;
+  auto door = scene.knock();
+  if (!door) return "no door";
+  const wire::LinkProof proof = SecretScene::proof_of(*door, "client", scene.right_secret());
+  const auto proven = scene.prove(*door, proof);
+  if (!proven || proven->code != 0) return "a good proof is refused";
+  auto key = crypto::Secret<crypto::SecretBytes>::make();
+  if (!key || !crypto::session_key(scene.right_secret(), door->challenge, proof, **key)) {
+    return "no key";
+  }
+  ProvenSession session{proven->token, door->challenge.node_id, std::move(*key), 0};
+  const auto hello = session.sign(link_hello(wire::LinkWay::send, HostileScene::kRings));
+  if (!hello) return "not signed";
+  for (std::size_t bit = 0; bit < 8 * sizeof *hello; bit += 7) {
+    wire::LinkProvenHello other = *hello;
+    reinterpret_cast<char*>(&other)[bit / 8] ^= static_cast<char>(1 << (bit % 8));
+    if (scene.dial(std::string(base::bytes_of(other)))->accepted()) {
+      return "bit " + std::to_string(bit) + " of a hello does not count";
+    }
+  }
+  const auto link = scene.dial(std::string(base::bytes_of(*hello)));
+  if (!link->accepted() || !scene.answers(*link)) return "a good hello is refused";
+  if (scene.dial(std::string(base::bytes_of(*hello)))->accepted()) return "a hello is taken twice";
+  if (!scene.answers(*link)) return "who said it first has lost his pair";
+  return scene.serve();
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// FabricClients of fabric_clients.hpp: clients who prove who they are, where the node has secrets.
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "crypto/link_proof.hpp"
+#include "offload/fabric_clients.hpp"
+
+namespace espalier::offload {
+
+void FabricClients::make_doors() {
+  LinkDoorsOptions options;
+  options.node_id = options_.node_id;
+  options.pair_timeout_ns = options_.pair_timeout_ns;
+  options.now_ns = options_.now_ns;
+  options.draw = [this] { return draw(); };
+  options.admit = [this](const wire::LinkHello& hello, const Access& access,
+                         const crypto::SecretBytes& key) {
+    return admit_proven(hello, access, key);
+  };
+  doors_ = std::make_unique<LinkDoors>(*endpoint_, *options_.secrets, std::move(options));
+  secrets_seen_ = options_.secrets->generation();
+}
+
+// The session waits for its first pair, as one that lost its pair waits for the next.
+Result<wire::LinkToken> FabricClients::admit_proven(const wire::LinkHello& hello,
+                                                    const Access& access,
+                                                    const crypto::SecretBytes& key) {
+  auto slot = options_.secrets->pool()->take();
+  if (!slot) return std::unexpected(slot.error());
+  const auto made = new_session(hello, access);
+  if (!made) return std::unexpected(made.error());
+  Session& session = **made;
+  session.key = std::move(*slot);
+  *session.key = key;
+  session.awaited = true;
+  session.lost_ns = options_.now_ns();
+  return session.token;
+}
+
+// Each pair of a session is asked for by its key, and no hello is good twice.
+Result<void> FabricClients::check_proven(const fabric::ConnectRequest& request) {
+  wire::LinkProvenHello proven{};
+  if (request.data.size() < sizeof proven) return fail(Code::not_permitted, 4);
+  std::memcpy(&proven, request.data.data(), sizeof proven);
+  const auto known = sessions_.find(proven.hello.token);
+  // Who names no session has proven nothing; one that is gone is another matter.
+  if (known == sessions_.end()) {
+    const bool none = proven.hello.token == wire::LinkToken{};
+    return none ? fail(Code::not_permitted, 4) : fail(Code::not_found);
+  }
+  Session& session = *known->second;
+  const auto mark = crypto::hello_mark(*session.key, proven.hello);
+  if (!mark) return std::unexpected(mark.error());
+  const bool same = crypto::equal_in_secret(std::as_bytes(std::span(&*mark, 1)),
+                                            std::as_bytes(std::span(&proven.mark, 1)));
+  if (!same || !session.hellos.take(proven.hello.reserved)) return fail(Code::not_permitted, 5);
+  return {};
+}
+
+bool FabricClients::secrets_were_loaded() {
+  if (options_.secrets == nullptr) return false;
+  const std::uint64_t generation = options_.secrets->generation();
+  return std::exchange(secrets_seen_, generation) != generation;
+}
+
+// Its name was taken out of the secrets, or may do something else now.
+bool FabricClients::is_known_no_more(const Session& session) const {
+  return !options_.secrets->still(session.connection->access);
+}
+
+}  // namespace espalier::offload

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "offload/link_doors.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "crypto/link_proof.hpp"
+#include "fabric/planted_fabric_bugs.hpp"
+
+namespace espalier::offload {
+namespace {
+
+constexpr fabric::Domain kNoDomain = ~fabric::Domain{0};
+constexpr std::uint32_t kReceives = 2 * LinkDoors::kDoorsMax;
+constexpr std::uint32_t kSendsOfDoor = 2;
+
+Error denied() { return {Code::not_permitted, 0, 5}; }
+
+// A name that fills its place, or ends with zeros alone; empty: it is none.
+std::string_view name_of(const wire::LinkProof& proof) {
+  const std::string_view all(proof.name.data(), proof.name.size());
+  const std::string_view name = all.substr(0, all.find('\0'));
+  const bool ends = all.find_first_not_of('\0', name.size()) == std::string_view::npos;
+  return ends && crypto::is_credential_name(name) ? name : std::string_view();
+}
+
+}  // namespace
+
+LinkDoors::LinkDoors(fabric::Endpoint& endpoint, const Secrets& secrets, LinkDoorsOptions options)
+    : endpoint_(endpoint),
+      secrets_(secrets),
+      options_(std::move(options)),
+      completions_(endpoint, kReceives + kSendsOfDoor * kDoorsMax),
+      receives_(completions_, kReceives),
+      buffers_(kReceives) {
+  for (std::uint64_t i = 0; i < kReceives; ++i) {
+    const fabric::Receive receive{i, std::as_writable_bytes(std::span(&buffers_[i], 1))};
+    receives_.post({&receive, 1});
+  }
+}
+
+LinkDoors::~LinkDoors() {
+  for (const auto& [number, door] : doors_) door->pair->close();
+  doors_.clear();
+}
+
+Result<void> LinkDoors::open(const fabric::ConnectRequest& request, const wire::LinkHello& hello) {
+  if (doors_.size() >= kDoorsMax) return fail(Code::too_many_participants, kDoorsMax);
+  auto door = std::make_unique<Door>();
+  door->hello = hello;
+  wire::LinkChallenge& challenge = door->challenge;
+  challenge.magic = wire::kProofMagic;
+  challenge.step = static_cast<std::uint32_t>(wire::ProofStep::challenge);
+  challenge.node_id = options_.node_id;
+  const bool drawn_anew = !fabric::planted(fabric::Bug::challenge_repeated);
+  for (std::size_t at = 0; drawn_anew && at < challenge.nonce.size(); at += sizeof(std::uint64_t)) {
+    const auto drawn = options_.draw();
+    if (!drawn) return std::unexpected(drawn.error());
+    std::memcpy(challenge.nonce.data() + at, &*drawn, sizeof *drawn);
+  }
+  wire::LinkWelcome welcome{};
+  welcome.magic = wire::kLinkMagic;
+  welcome.protocol = wire::kLinkProtocol;
+  welcome.way = hello.way;
+  welcome.node_id = options_.node_id;
+  fabric::QueuePairOptions options;
+  options.sends = &completions_;
+  options.shared_receives = &receives_;
+  options.send_depth = kSendsOfDoor;
+  options.domain = kNoDomain;
+  options.timeout_ns = options_.pair_timeout_ns;
+  auto pair = endpoint_.accept(request, options, std::as_bytes(std::span(&welcome, 1)));
+  if (!pair) return std::unexpected(pair.error());
+  door->pair = std::move(*pair);
+  door->from = taken_ + completions_.waiting();
+  challenge.node_pair = door->pair->number();
+  door->until_ns = options_.now_ns() + kOpenNs;
+  const auto sent =
+      door->pair->post(fabric::WorkRequest::send(0, std::as_bytes(std::span(&door->challenge, 1))));
+  if (sent.taken != 1) return fail(Code::out_of_memory);
+  doors_[door->pair->number()] = std::move(door);
+  return {};
+}
+
+bool LinkDoors::turn() {
+  if (doors_.empty()) return false;
+  bool moved = false;
+  fabric::Completion batch[16];
+  const std::size_t count = completions_.poll(batch);
+  for (std::size_t i = 0; i < count; ++i) take(batch[i]);
+  moved = count != 0;
+  const std::uint64_t now = options_.now_ns();
+  std::erase_if(doors_, [&](const auto& entry) {
+    Door& door = *entry.second;
+    if (door.answer_ns != 0 && door.answer_ns <= now) send(door);
+    const bool late = door.until_ns <= now;
+    const bool ended = door.pair->state() == fabric::QueuePair::State::error;
+    if (!late && !ended) return false;
+    if (late && !door.took) counts_.late.fetch_add(1, std::memory_order_relaxed);
+    if (!ended) door.pair->close();
+    moved = true;
+    return true;
+  });
+  return moved;
+}
+
+void LinkDoors::take(const fabric::Completion& completion) {
+  const std::uint64_t number = taken_++;
+  const bool receive = completion.opcode == fabric::Opcode::receive ||
+                       completion.opcode == fabric::Opcode::receive_write;
+  if (!receive) return;
+  wire::LinkProof& buffer = buffers_[completion.work_id];
+  const auto at = doors_.find(completion.pair);
+  if (at != doors_.end() && number >= at->second->from && !at->second->took &&
+      completion.status == fabric::Status::success &&
+      completion.opcode == fabric::Opcode::receive) {
+    const std::size_t bytes = std::min<std::size_t>(completion.bytes, sizeof buffer);
+    prove(*at->second, std::as_bytes(std::span(&buffer, 1)).first(bytes));
+  }
+  const fabric::Receive again{completion.work_id, std::as_writable_bytes(std::span(&buffer, 1))};
+  receives_.post({&again, 1});
+}
+
+void LinkDoors::prove(Door& door, std::span<const std::byte> message) {
+  door.took = true;
+  wire::LinkProof proof{};
+  if (message.size() != sizeof proof) return refuse(door, {Code::invalid_argument, 0, 0});
+  std::memcpy(&proof, message.data(), sizeof proof);  // the buffer is nobody else's
+  if (proof.magic != wire::kProofMagic ||
+      proof.step != static_cast<std::uint32_t>(wire::ProofStep::proof)) {
+    return refuse(door, {Code::invalid_argument, 0, 0});
+  }
+  if (const auto good = check(door, proof); !good) {
+    counts_.wrong.fetch_add(1, std::memory_order_relaxed);
+    return refuse(door, good.error());
+  }
+  counts_.proven.fetch_add(1, std::memory_order_relaxed);
+  send(door);
+}
+
+// Every wrong proof is refused by the same words, and has cost as much, whether there is such a
+// name or not.
+Result<void> LinkDoors::check(Door& door, const wire::LinkProof& proof) {
+  const auto secret = crypto::Secret<crypto::SecretBytes>::make();
+  if (!secret) return std::unexpected(secret.error());
+  const std::optional<Access> access = secrets_.find(name_of(proof), **secret);
+  const auto digest = crypto::client_digest(**secret, door.challenge, proof);
+  if (!digest) return std::unexpected(digest.error());
+  const bool same = crypto::equal_in_secret(*digest, proof.digest) ||
+                    fabric::planted(fabric::Bug::proof_not_checked);
+  if (!same || !access) return std::unexpected(denied());
+  const auto key = crypto::Secret<crypto::SecretBytes>::make();
+  if (!key) return std::unexpected(key.error());
+  if (auto made = crypto::session_key(**secret, door.challenge, proof, **key); !made) return made;
+  const auto token = options_.admit(door.hello, *access, **key);
+  if (!token) return std::unexpected(token.error());
+  wire::LinkProven& answer = door.answer;
+  answer.magic = wire::kProofMagic;
+  answer.step = static_cast<std::uint32_t>(wire::ProofStep::proven);
+  answer.token = *token;
+  const auto proven = crypto::node_digest(**secret, door.challenge, proof, answer);
+  if (!proven) return std::unexpected(proven.error());
+  answer.digest = *proven;
+  return {};
+}
+
+void LinkDoors::refuse(Door& door, const Error& error) {
+  door.answer = {};
+  door.answer.magic = wire::kProofMagic;
+  door.answer.step = static_cast<std::uint32_t>(wire::ProofStep::proven);
+  door.answer.code = static_cast<std::uint32_t>(error.code);
+  door.answer.detail = error.detail;
+  door.answer_ns = options_.now_ns() + kWrongNs;
+}
+
+// Its client closes the pair when it has heard.
+void LinkDoors::send(Door& door) {
+  door.answer_ns = 0;
+  static_cast<void>(
+      door.pair->post(fabric::WorkRequest::send(1, std::as_bytes(std::span(&door.answer, 1)))));
+}
+
+}  // namespace espalier::offload

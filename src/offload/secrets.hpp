@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may come to a node over a fabric: names, with what each may do and the secret that proves it.
+//
+// Thread: any. Loading again replaces all at once.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "crypto/secret_pool.hpp"
+#include "offload/access.hpp"
+
+namespace espalier::offload {
+
+class Secrets {
+ public:
+  /// Most names of a node.
+  static constexpr std::size_t kNamesMax = 100'000;
+
+  /// Nobody, until load().
+  Secrets() : pool_(crypto::SecretPool::make()) {}
+
+  /// Takes the lines of a file in place of those before, if all are good; else nothing changes.
+  /// Returns how many there are, or what is wrong, a line of text for each mistake and at most ten.
+  std::expected<std::size_t, std::vector<std::string>> load(const std::string& path);
+
+  /// Copies the secret of a name. Returns what it may do; nothing: there is no such name, and
+  /// `secret` is one that nobody knows, so that finding out takes as long.
+  [[nodiscard]] std::optional<Access> find(std::string_view name,
+                                           crypto::SecretBytes& secret) const;
+  /// Whether somebody who came with this may still: the name is there, with this role and names.
+  [[nodiscard]] bool still(const Access& access) const;
+  /// Rises with each load that took something.
+  [[nodiscard]] std::uint64_t generation() const {
+    return generation_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] const std::shared_ptr<crypto::SecretPool>& pool() const { return pool_; }
+
+ private:
+  struct Entry {
+    Right role = Right::none;
+    std::string prefix;
+    crypto::SecretPool::Slot secret;
+  };
+  using Entries = std::map<std::string, Entry, std::less<>>;
+
+  const std::shared_ptr<crypto::SecretPool> pool_;
+  mutable std::mutex mutex_;  // guards entries_
+  Entries entries_;
+  std::atomic<std::uint64_t> generation_{0};
+};
+
+}  // namespace espalier::offload

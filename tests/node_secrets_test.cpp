@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node that asks who comes: by roles, over the transports that reach further than this user.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "espalier/map.hpp"
+#include "espalier/sequencer.hpp"
+#include "tests/support/node_fixture.hpp"
+
+namespace espalier::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kVariable = "ESPALIER_SECRET_FILE";
+
+class NodeSecrets : public NodeFixture, public ::testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override {
+    for (const auto& [name, line] : lines_) write(name, line);
+    config_.clients.secrets = (folder_ / "node.secrets").string();
+    write_node({"reader", "writer", "admin", "shop"});
+    config_.node.one_sided = true;
+    config_.node.fabric = GetParam();
+    start();
+  }
+  void TearDown() override { unsetenv(kVariable); }
+
+  void write(const std::string& name, const std::string& text) {
+    const std::string path = (folder_ / name).string();
+    std::ofstream(path) << text << '\n';
+    ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  }
+  void write_node(const std::vector<std::string>& names) {
+    std::string all;
+    for (const std::string& name : names) all += lines_.at(name) + "\n";
+    write("node.secrets", all);
+  }
+  /// A store as this one, who is a file's name; empty: as nobody.
+  Result<Store> come_as(const std::string& name, const StoreOptions& options = {}) {
+    if (name.empty()) {
+      unsetenv(kVariable);
+    } else {
+      setenv(kVariable, (folder_ / name).c_str(), 1);
+    }
+    return Store::connect(node_->fabric_addresses().front(), options);
+  }
+
+  static std::string line(const std::string& name, const std::string& role, char digit,
+                          const std::string& names = "") {
+    return name + " " + role + " 0" + std::string(62, digit) + "0" +
+           (names.empty() ? "" : " " + names);
+  }
+  const std::map<std::string, std::string> lines_{
+      {"reader", line("reader", "read", 'a')}, {"writer", line("writer", "write", 'b')},
+      {"admin", line("admin", "admin", 'c')},  {"shop", line("shop", "admin", 'd', "orders/*")},
+      {"false", line("admin", "admin", 'e')},  {"stranger", line("stranger", "admin", 'f')}};
+};
+
+INSTANTIATE_TEST_SUITE_P(Over, NodeSecrets,
+                         ::testing::Values("roce://127.0.0.1:0/1", "ofi://tcp/127.0.0.1:0"),
+                         [](const auto& way) {
+                           return std::string(way.param).substr(0,
+                                                                std::string(way.param).find(':'));
+                         });
+
+template <class T>
+Error error_of(const Result<T>& result) {
+  return result ? Error{} : result.error();
+}
+std::string value_of(const Map& map) {
+  std::string value;
+  const auto got = map.get("k", value);
+  return got ? value : message(got.error());
+}
+constexpr Error refused(std::uint32_t detail) { return {Code::not_permitted, 0, detail}; }
+
+TEST_P(NodeSecrets, GiveEachWhatHisRoleMay) {
+  auto admin = come_as("admin");
+  ASSERT_TRUE(admin) << message(admin.error());
+  auto made = admin->create_map("m");
+  ASSERT_TRUE(made) << message(made.error());
+  ASSERT_TRUE(made->put("k", "v"));
+
+  auto writer = come_as("writer");
+  ASSERT_TRUE(writer) << message(writer.error());
+  auto written = writer->open_map("m");
+  ASSERT_TRUE(written);
+  EXPECT_TRUE(written->put("k", "w"));
+  EXPECT_EQ(error_of(writer->create_map("n")), refused(3));
+  EXPECT_EQ(error_of(writer->drop_map("m")), refused(3));
+
+  auto reader = come_as("reader");
+  ASSERT_TRUE(reader) << message(reader.error());
+  auto read = reader->open_map("m");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(value_of(*read), "w");
+  EXPECT_TRUE(read->snapshot());
+  EXPECT_EQ(error_of(read->put("k", "x")), refused(2));
+  EXPECT_EQ(error_of(read->erase("k")), refused(2));
+  EXPECT_EQ(value_of(*read), "w");
+
+  auto shop = come_as("shop");
+  ASSERT_TRUE(shop) << message(shop.error());
+  EXPECT_EQ(error_of(shop->open_map("m")), refused(0));
+  EXPECT_EQ(error_of(shop->create_map("other")), refused(0));
+  auto orders = shop->create_map("orders/new");
+  ASSERT_TRUE(orders) << message(orders.error());
+  EXPECT_TRUE(orders->put("k", "v"));
+  EXPECT_THAT(shop->map_names(), ElementsAre("orders/new"));
+}
+
+TEST_P(NodeSecrets, RefuseWhoKnowsNone) {
+  EXPECT_EQ(error_of(come_as("")), refused(4));
+  EXPECT_EQ(error_of(come_as("false")), refused(5));
+  EXPECT_EQ(error_of(come_as("stranger")), refused(5));
+  // Who needs none where he is known anyway may have one.
+  setenv(kVariable, (folder_ / "stranger").c_str(), 1);
+  EXPECT_TRUE(Store::connect("unix:" + socket()));
+  // A file that is none is told before anybody is asked.
+  write("nonsense", "nonsense");
+  EXPECT_EQ(error_of(come_as("nonsense")).code, Code::invalid_argument);
+  EXPECT_EQ(error_of(come_as("not there")).code, Code::system);
+}
+
+TEST_P(NodeSecrets, AreReadAgain) {
+  auto reader = come_as("reader");
+  ASSERT_TRUE(reader);
+  auto map = reader->open_map("default");
+  ASSERT_TRUE(map);
+  ASSERT_TRUE(map->get("k"));
+  EXPECT_EQ(error_of(come_as("stranger")), refused(5));
+  write_node({"stranger", "writer"});
+  EXPECT_TRUE(node_->change(config_).empty());
+  EXPECT_TRUE(come_as("stranger"));
+  // The reader's session has ended, and he comes as nobody who is known.
+  setenv(kVariable, (folder_ / "reader").c_str(), 1);
+  Error last{};
+  for (int i = 0; i < 10'000 && last.code != Code::not_permitted; ++i)
+    last = error_of(map->get("k"));
+  EXPECT_EQ(last, refused(5));
+  write("node.secrets", "wrong");
+  const auto not_changed = node_->change(config_);
+  ASSERT_EQ(not_changed.size(), 1u);
+  EXPECT_EQ(not_changed[0].key, "clients.secrets");
+  EXPECT_THAT(not_changed[0].words, ElementsAre(HasSubstr("line 1")));
+  EXPECT_TRUE(come_as("writer"));
+}
+
+// By READs alone, through a pair beside that of the rings, which is proven too.
+TEST_P(NodeSecrets, LetReadersReadAloneWhereRolesAreForAll) {
+  if (std::string_view(GetParam()).starts_with("ofi")) return;  // where nobody reads alone
+  auto reader = come_as("reader", {.access = Access::one_sided});
+  ASSERT_TRUE(reader) << message(reader.error());
+  auto map = reader->open_map("default");
+  ASSERT_TRUE(map) << message(map.error());
+  ASSERT_TRUE(come_as("writer")->open_map("default")->put("k", "v"));
+  EXPECT_EQ(value_of(*map), "v");
+  auto shop = come_as("shop", {.access = Access::one_sided});
+  ASSERT_TRUE(shop) << message(shop.error());
+  ASSERT_TRUE(come_as("admin")->create_map("orders/x"));
+  EXPECT_EQ(error_of(come_as("shop", {.access = Access::one_sided})->open_map("orders/x")),
+            refused(0));
+}
+
+TEST(NodeSecretsAtStart, ANetworkIsNotForEverybody) {
+  const base::TemporaryFolder folder;
+  node::Config config = node_config(folder);
+  config.node.fabric = "roce://192.0.2.1/1";
+  std::string address;
+  node::NodeOptions options;
+  options.failed_address = &address;
+  const auto started = node::Node::start(config, options);
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error(), refused(4));
+  EXPECT_EQ(address, "roce://192.0.2.1/1");
+}
+
+TEST(NodeSecretsAtStart, AFileThatIsWrongIsTold) {
+  const base::TemporaryFolder folder;
+  node::Config config = node_config(folder);
+  config.clients.secrets = (folder / "none").string();
+  std::vector<std::string> mistakes;
+  node::NodeOptions options;
+  options.secret_mistakes = &mistakes;
+  const auto started = node::Node::start(config, options);
+  ASSERT_FALSE(started);
+  EXPECT_THAT(mistakes, ElementsAre(HasSubstr("No such file")));
+}
+
+}  // namespace
+}  // namespace espalier::test
