@@ -43,6 +43,8 @@ TEST(LinkSecrets, AProofIsGoodOnce) { EXPECT_EQ(check_proofs_said_again(), ""); 
 TEST(LinkSecrets, NoChallengeComesTwice) { EXPECT_EQ(check_challenges_differ(), ""); }
 TEST(LinkSecrets, AHelloIsGoodOnce) { EXPECT_EQ(check_hellos_said_again(), ""); }
 
+TEST(LinkSecrets, AreNotToldToFalseNodes) { EXPECT_EQ(check_false_nodes(), ""); }
+
 TEST(LinkSecrets, WhoProvesNothingHasNothing) {
   SecretScene scene;
   for (const auto way :

@@ -158,4 +158,112 @@ inline std::string check_hellos_said_again() {
   return scene.serve();
 }
 
+/// Somebody who plays a node, and knows no secret: it keeps what proofs come, and says that all is
+/// proven.
+class FalseNode {
+ public:
+  explicit FalseNode(fabric::sim::World& world)
+      : world_(world), endpoint_(world.add_node("f")), completions_(*endpoint_, 256) {
+    listens_ = endpoint_->listen("f").has_value();
+    tick();
+  }
+  ~FalseNode() { *ended_ = true; }
+  FalseNode(const FalseNode&) = delete;
+  FalseNode& operator=(const FalseNode&) = delete;
+
+  /// What becomes of a client with a secret.
+  Result<std::shared_ptr<FabricConnection>> meet() {
+    FabricConnectionOptions options;
+    options.request_slots = options.response_slots = 64;
+    options.response_rings = 1;
+    options.now_ns = [this] { return world_.now_ns(); };
+    options.timeout_ns = 2'000'000'000;
+    options.secret = LinkWorld::secret();
+    return FabricConnection::open({world_.add_node("c" + std::to_string(++clients_)), "f"},
+                                  options);
+  }
+  [[nodiscard]] bool listens() const { return listens_; }
+  [[nodiscard]] const std::vector<wire::LinkProof>& proofs() const { return proofs_; }
+
+ private:
+  struct Pair {
+    std::unique_ptr<fabric::QueuePair> pair;
+    wire::LinkChallenge challenge{};
+    wire::LinkProof proof{};
+    wire::LinkProven proven{};
+  };
+
+  void tick() {
+    endpoint_->progress();
+    while (const auto request = endpoint_->next_request()) accept(*request);
+    fabric::Completion completion;
+    while (completions_.poll({&completion, 1}) != 0) {
+      const bool came = completion.opcode == fabric::Opcode::receive &&
+                        completion.status == fabric::Status::success;
+      for (const auto& pair : pairs_) {
+        if (came && pair->pair->number() == completion.pair) answer(*pair);
+      }
+    }
+    world_.after(5'000, [this, ended = ended_] {
+      if (!*ended) tick();
+    });
+  }
+  void accept(const fabric::ConnectRequest& request) {
+    auto made = std::make_unique<Pair>();
+    wire::LinkWelcome welcome{};
+    welcome.magic = wire::kLinkMagic;
+    welcome.protocol = wire::kLinkProtocol;
+    welcome.way = static_cast<std::uint8_t>(wire::LinkWay::prove);
+    welcome.node_id = 5;
+    fabric::QueuePairOptions options;
+    options.sends = &completions_;
+    auto pair = endpoint_->accept(request, options, std::as_bytes(std::span(&welcome, 1)));
+    if (!pair) return;
+    made->pair = std::move(*pair);
+    const fabric::Receive receive{0, std::as_writable_bytes(std::span(&made->proof, 1))};
+    made->pair->post_receives({&receive, 1});
+    made->challenge.magic = wire::kProofMagic;
+    made->challenge.step = static_cast<std::uint32_t>(wire::ProofStep::challenge);
+    made->challenge.node_id = 5;
+    made->pair->post(fabric::WorkRequest::send(1, std::as_bytes(std::span(&made->challenge, 1))));
+    pairs_.push_back(std::move(made));
+  }
+  void answer(Pair& pair) {
+    proofs_.push_back(pair.proof);
+    pair.proven.magic = wire::kProofMagic;
+    pair.proven.step = static_cast<std::uint32_t>(wire::ProofStep::proven);
+    pair.proven.token = {1, 2};
+    pair.proven.digest = pair.proof.digest;  // the best that it has
+    pair.pair->post(fabric::WorkRequest::send(2, std::as_bytes(std::span(&pair.proven, 1))));
+  }
+
+  fabric::sim::World& world_;
+  std::unique_ptr<fabric::Endpoint> endpoint_;
+  fabric::CompletionQueue completions_;
+  std::vector<std::unique_ptr<Pair>> pairs_;
+  std::vector<wire::LinkProof> proofs_;
+  std::shared_ptr<bool> ended_ = std::make_shared<bool>(false);
+  bool listens_ = false;
+  int clients_ = 0;
+};
+
+/// A node that sends back what it was sent has proven nothing; and it learns nothing by asking the
+/// same again.
+inline std::string check_false_nodes() {
+  fabric::sim::World world(3, {});
+  FalseNode node(world);
+  if (!node.listens()) return "cannot listen";
+  std::set<wire::ProofNonce> seen;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto met = node.meet();
+    if (met) return "a false node has a client";
+    if (met.error() != Error{Code::not_permitted, 0, 6}) {
+      return "the client says of a false node: " + message(met.error());
+    }
+    if (node.proofs().size() != i + 1) return "no proof came";
+    if (!seen.insert(node.proofs().back().nonce).second) return "two proofs have the same number";
+  }
+  return {};
+}
+
 }  // namespace espalier::client
