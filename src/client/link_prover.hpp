@@ -37,7 +37,8 @@ struct LinkProverOptions {
 /// Cost: three round trips. `hello` has the sizes of the rings that will be asked for.
 /// Errors: those of Endpoint::connect(); system (ECONNREFUSED, ETIMEDOUT; no memory may be locked),
 /// unsupported (no libcrypto), corrupt (what answers is no node), not_permitted (detail 5: the node
-/// does not know this name and secret; 6: it has not proven that it does), and why the node refused.
+/// does not know this name and secret; 6: it has not proven that it does), and why else the node
+/// refused.
 Result<ProvenSession> prove_link(fabric::Endpoint& endpoint, const std::string& target,
                                  const KnownSecret& secret, const wire::LinkHello& hello,
                                  const LinkProverOptions& options);
