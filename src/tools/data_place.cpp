@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "client/known_secret.hpp"
 #include "client/node_address.hpp"
 #include "espalier/kind.hpp"
 #include "tools/json_record.hpp"
@@ -139,6 +140,11 @@ Outcome<Store> connect(const Environment& environment, const std::string& addres
   const auto node = client::parse_node_address(address);
   const bool over_fabric = node && std::holds_alternative<client::OverFabric>(*node);
   const std::string path = address.substr(address.find(':') + 1);
+  if (over_fabric && error.code != Code::not_permitted) {
+    if (const auto secret = client::KnownSecret::of_process(); !secret) {
+      return failed(secret.error().words, "ESPALIER_SECRET_FILE names it.");
+    }
+  }
   if (error.code == Code::system && (error.detail == ENOENT || error.detail == ECONNREFUSED)) {
     return failed(fmt::format("no node listens at {}", address),
                   over_fabric ? fmt::format("Start one: espalier serve --node-fabric {}", address)
