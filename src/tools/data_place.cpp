@@ -11,6 +11,7 @@
 #include "client/node_address.hpp"
 #include "espalier/kind.hpp"
 #include "tools/json_record.hpp"
+#include "tools/options.hpp"
 
 namespace espalier::tools {
 namespace {
