@@ -35,13 +35,12 @@ using client::Incoming;
 using client::Outgoing;
 using client::RemoteRequests;
 using table::PipelineBuilder;
-using table::Schema;
 using wire::OffloadId;
 
 constexpr std::uint64_t kRows = 60'000;
 constexpr const char* kSchemaText = "id i64 not null, shop i32 not null, note text(12)";
 
-std::vector<std::byte> rows_of(const Schema& schema, std::uint64_t count) {
+std::vector<std::byte> rows_of(const table::Schema& schema, std::uint64_t count) {
   std::vector<std::byte> bytes(count * schema.row_bytes());
   for (std::uint64_t i = 0; i < count; ++i) {
     std::byte* const row = bytes.data() + i * schema.row_bytes();
@@ -102,7 +101,7 @@ class ResultNodes : public test::NodeOverEachWay {
     return came;
   }
 
-  const Schema schema_ = *Schema::parse(kSchemaText);
+  const table::Schema schema_ = *table::Schema::parse(kSchemaText);
   std::optional<Store> store_;
   std::unique_ptr<client::TablesImpl> tables_;
   std::shared_ptr<client::TableImpl> table_;
@@ -136,7 +135,7 @@ TEST_P(ResultNodes, EveryPipelineHasTheSameAnswer) {
   base::Random random(seed);
   std::uint64_t into_buffers = 0;
   for (std::uint64_t round = 0; round < test::steps_or(6); ++round) {
-    const Schema schema = table::random_small_schema(random);
+    const table::Schema schema = table::random_small_schema(random);
     const auto rows = table::random_small_rows(random, schema, 20'000, round % 2 == 0 ? 0 : 1);
     const std::string name = "t" + std::to_string(round);
     const auto table = *tables_->create(name, schema, false);
