@@ -12,7 +12,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::uint16_t kLastCode = 21;
+constexpr std::uint16_t kLastCode = 22;
 
 TEST(Error, EveryCodeHasItsOwnNameAndSentence) {
   std::set<std::string_view> names;
@@ -38,6 +38,16 @@ TEST(Error, NumbersFromElsewhereAreToldApart) {
 TEST(Error, DetailIsSaid) {
   EXPECT_NE(message({Code::system, 0, ENOMEM}).find("Cannot allocate memory"), std::string::npos);
   EXPECT_NE(message({Code::corrupt, 0, 42}).find("42"), std::string::npos);
+}
+
+TEST(Error, SaysWhatAClientMayNotDo) {
+  std::set<std::string> sentences;
+  for (std::uint32_t detail = 0; detail <= 6; ++detail) {
+    sentences.insert(message({Code::not_permitted, 0, detail}));
+  }
+  EXPECT_EQ(sentences.size(), 7u);
+  EXPECT_NE(message({Code::not_permitted, 0, 2}).find("the role write"), std::string::npos);
+  EXPECT_NE(message({Code::not_permitted, 0, 4}).find("ESPALIER_SECRET_FILE"), std::string::npos);
 }
 
 TEST(Error, NamesTheShardWhoseNodeIsLost) {

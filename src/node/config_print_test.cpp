@@ -53,6 +53,8 @@ limit = "6GiB"                        # default, 75% of this machine
 huge_pages = true                     # default
 
 [clients]
+secrets = ""                          # default
+open = false                          # default
 connections_max = 10000               # default
 in_flight_max = 256                   # default
 response_bytes_max = "4MiB"           # default
