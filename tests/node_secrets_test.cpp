@@ -167,7 +167,7 @@ TEST_P(NodeSecrets, LetReadersReadAloneWhereRolesAreForAll) {
   auto shop = come_as("shop", {.access = Access::one_sided});
   ASSERT_TRUE(shop) << message(shop.error());
   ASSERT_TRUE(come_as("admin")->create_map("orders/x"));
-  const auto alone = come_as("shop", {.access = Access::one_sided})->open_map("orders/x");
+  const auto alone = shop->open_map("orders/x");
   ASSERT_TRUE(alone);
   EXPECT_EQ(error_of(alone->get("k")), refused(0));
 }
