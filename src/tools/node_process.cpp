@@ -17,6 +17,7 @@
 #include "base/byte_size.hpp"
 #include "base/clock.hpp"
 #include "device/device.hpp"
+#include "fabric/address.hpp"
 #include "node/config_change.hpp"
 #include "node/node.hpp"
 #include "tools/fabric_link.hpp"
@@ -69,6 +70,20 @@ void log_maps(spdlog::logger& log, const node::Config& config, const node::Node&
   log.info("memory: at most {}; {}", format_bytes(config.memory.limit), node.page_message());
 }
 
+/// Who may come to an address of the fabric.
+void log_address(spdlog::logger& log, const node::Config& config, const std::string& address) {
+  const auto parsed = fabric::parse(address);
+  const fabric::Reach reach = parsed ? fabric::reach_of(*parsed) : fabric::Reach::network;
+  if (reach == fabric::Reach::user) {
+    log.info("listening at {}: this user may do all", address);
+  } else if (!config.clients.secrets.empty()) {
+    log.info("listening at {}: for those of {}", address, config.clients.secrets);
+  } else {
+    log.log(reach == fabric::Reach::network ? spdlog::level::warn : spdlog::level::info,
+            "listening at {}: whoever reaches it may do all, and proves nothing", address);
+  }
+}
+
 void log_start(spdlog::logger& log, const node::Loaded& loaded, const node::Node& node) {
   const node::Config& config = loaded.config;
   log.debug("configuration:\n{}", node::print(loaded));
@@ -83,7 +98,7 @@ void log_start(spdlog::logger& log, const node::Loaded& loaded, const node::Node
   log.info("listening at unix:{}, permissions {:04o}, with {} worker{}", config.node.socket,
            config.node.socket_mode, config.node.cores, config.node.cores == 1 ? "" : "s");
   for (const std::string& address : node.fabric_addresses()) {
-    log.info("listening at {}: whoever reaches it may read and write everything", address);
+    log_address(log, config, address);
   }
 }
 
