@@ -286,9 +286,14 @@ class Store {
   /// where they were. While there is such a connection, one thread of the process, which blocks
   /// all signals, answers for those that nobody works with just now.
   ///
-  /// Errors: invalid_argument (no such kind of address), system (nobody listens there, or not for
-  /// us; ETIMEDOUT: nobody answers), too_many_participants, unsupported (another version),
-  /// corrupt, connection_lost.
+  /// By an address of a network (roce: and ofi:) this process comes as the line of the file says
+  /// that ESPALIER_SECRET_FILE names, and proves it; so does the node (docs/security.md). Without
+  /// that variable it comes as nobody.
+  ///
+  /// Errors: invalid_argument (no such kind of address; that file has no such line), system (nobody
+  /// listens there, or not for us; ETIMEDOUT: nobody answers; that file cannot be read),
+  /// not_permitted (detail 4: the node wants a secret; 5: it knows another; 6: it knows none),
+  /// too_many_participants, unsupported (another version), corrupt, connection_lost.
   static Result<Store> connect(std::string_view address, const StoreOptions& options = {});
   /// Why connect() takes no such address: a sentence with the address and what was expected. Empty:
   /// it has a form that connect() takes.
