@@ -10,8 +10,8 @@
 #include "base/random.hpp"
 #include "dataplane/key_number.hpp"
 #include "fabric/shared_copy.hpp"
+#include "place/testing/leaf_of.hpp"
 #include "tree/testing/map_objects.hpp"
-#include "tree/walk/next_step.hpp"
 
 namespace espalier::place {
 namespace {
@@ -52,13 +52,7 @@ class IndexFollowing : public ::testing::Test {
   }
   /// The leaf of a key, as the host finds it.
   std::uint64_t leaf_of(const std::string& key) {
-    tree::Cursor cursor;
-    cursor.key.assign(key);
-    cursor.read_version = map_->clock.released();
-    context_.slot.enter();
-    const std::uint64_t offset = tree::find_leaf(*map_, cursor, {}).offset();
-    context_.slot.exit();
-    return kBase + offset;
+    return kBase + leaf_offset_of(*map_, context_, key);
   }
   /// Keys whose leaf the switch's tables do not know.
   std::uint64_t astray() {

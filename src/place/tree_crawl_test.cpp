@@ -13,8 +13,8 @@
 #include "base/random.hpp"
 #include "dataplane/compiler.hpp"
 #include "dataplane/key_number.hpp"
+#include "place/testing/leaf_of.hpp"
 #include "tree/testing/map_objects.hpp"
-#include "tree/walk/next_step.hpp"
 
 namespace espalier::place {
 namespace {
@@ -36,13 +36,7 @@ class CrawlTest : public ::testing::Test {
   }
   /// The leaf of a key, as the host finds it.
   std::uint64_t leaf_of(const std::string& key) {
-    tree::Cursor cursor;
-    cursor.key.assign(key);
-    cursor.read_version = map_->clock.released();
-    context_.slot.enter();
-    const std::uint64_t offset = tree::find_leaf(*map_, cursor, {}).offset();
-    context_.slot.exit();
-    return kBase + offset;
+    return kBase + leaf_offset_of(*map_, context_, key);
   }
 
   tree::StoreCore store_ = tree::make_store();

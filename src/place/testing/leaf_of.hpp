@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: which leaf has a key, as the host itself finds it.
+//
+// Thread: that of the context.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tree/testing/map_objects.hpp"
+#include "tree/walk/next_step.hpp"
+
+namespace espalier::place {
+
+/// The offset of the leaf of a key in the store's region, at the newest released version.
+inline std::uint64_t leaf_offset_of(const tree::MapCore& map, tree::ThreadContext& context,
+                                    const std::string& key) {
+  tree::Cursor cursor;
+  cursor.key.assign(key);
+  cursor.read_version = map.clock.released();
+  context.slot.enter();
+  const std::uint64_t offset = tree::find_leaf(map, cursor, {}).offset();
+  context.slot.exit();
+  return offset;
+}
+
+}  // namespace espalier::place
