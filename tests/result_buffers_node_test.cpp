@@ -23,6 +23,7 @@
 #include "table/testing/random_pipeline.hpp"
 #include "table/value.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/column_pipeline.hpp"
 #include "tests/support/node_fixture.hpp"
 #include "tests/support/results_by_hand.hpp"
 #include "tests/support/seed.hpp"
@@ -34,7 +35,6 @@ namespace {
 using client::Incoming;
 using client::Outgoing;
 using client::RemoteRequests;
-using table::PipelineBuilder;
 using wire::OffloadId;
 
 constexpr std::uint64_t kRows = 60'000;
@@ -53,13 +53,7 @@ std::vector<std::byte> rows_of(const table::Schema& schema, std::uint64_t count)
   return bytes;
 }
 
-std::vector<std::byte> everything() {
-  PipelineBuilder builder;
-  const PipelineBuilder::NodeId columns[] = {builder.column(0), builder.column(1),
-                                             builder.column(2)};
-  builder.project(columns);
-  return *builder.finish();
-}
+std::vector<std::byte> everything() { return test::pipeline_of_columns(3); }
 
 class ResultNodes : public test::NodeOverEachWay {
  protected:

@@ -17,6 +17,7 @@
 #include "client/tables.hpp"
 #include "table/pipeline_builder.hpp"
 #include "table/value.hpp"
+#include "tests/support/column_pipeline.hpp"
 #include "tests/support/node_fixture.hpp"
 #include "tests/support/results_by_hand.hpp"
 #include "tests/support/seed.hpp"
@@ -24,7 +25,6 @@
 namespace espalier {
 namespace {
 
-using table::PipelineBuilder;
 using table::Schema;
 using test::ResultsByHand;
 
@@ -46,14 +46,6 @@ std::vector<std::byte> numbered_rows(const Schema& schema) {
   return bytes;
 }
 
-std::vector<std::byte> all_columns() {
-  PipelineBuilder builder;
-  const PipelineBuilder::NodeId columns[] = {builder.column(0), builder.column(1),
-                                             builder.column(2)};
-  builder.project(columns);
-  return *builder.finish();
-}
-
 class ResultRooms : public test::NodeOverEachWay {
  protected:
   void SetUp() override {
@@ -65,7 +57,7 @@ class ResultRooms : public test::NodeOverEachWay {
     number_ = tables_->list()->at(0).number;
   }
   [[nodiscard]] ResultsByHand reader(std::uint32_t buffers) const {
-    return {address(), buffers, all_columns()};
+    return {address(), buffers, test::pipeline_of_columns(3)};
   }
   /// Takes the next piece, whose rows are those that come next. False: there was none.
   [[nodiscard]] bool take(ResultsByHand& reader, std::size_t& at,

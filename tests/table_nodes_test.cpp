@@ -14,6 +14,7 @@
 #include "node/numbers_format.hpp"
 #include "table/pipeline_builder.hpp"
 #include "table/value.hpp"
+#include "tests/support/column_pipeline.hpp"
 #include "tests/support/node_fixture.hpp"
 
 namespace espalier {
@@ -61,13 +62,7 @@ class TableNodes : public test::NodeOverEachWay {
     }
     return *tables_->open("t");
   }
-  std::vector<std::byte> everything() const {
-    PipelineBuilder builder;
-    const PipelineBuilder::NodeId columns[] = {builder.column(0), builder.column(1),
-                                               builder.column(2)};
-    builder.project(columns);
-    return *builder.finish();
-  }
+  static std::vector<std::byte> everything() { return test::pipeline_of_columns(3); }
   /// count(*) and sum(id) of each group.
   std::vector<std::byte> by_group() const {
     PipelineBuilder builder;
