@@ -51,7 +51,7 @@ class NoSearch final : public table::RegexCompiler, public table::Regex {
       std::string_view, table::RegexOptions) override {
     return std::make_shared<NoSearch>();
   }
-  void search(std::span<const std::string_view>, std::uint8_t*) const override {
+  void search(std::span<const std::string_view>, std::size_t, std::uint8_t*) const override {
     std::unreachable();
   }
 };

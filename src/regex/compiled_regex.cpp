@@ -3,21 +3,35 @@
 
 #include <re2/re2.h>
 
+#include <array>
 #include <cstring>
 #include <utility>
 
+#include "base/prefetch.hpp"
 #include "regex/common_subset.hpp"
 
 namespace espalier::regex {
 namespace {
 
+/// As a number, for what lies beside the text.
+std::uintptr_t address_of(std::string_view text) {
+  return reinterpret_cast<std::uintptr_t>(text.data());
+}
+
 bool is_ascii(std::string_view text) {
-  std::uint64_t all = 0;
+  constexpr std::size_t kWords = 8;
+  std::array<std::uint64_t, kWords> sums{};  // that do not wait for each other
+  std::array<std::uint64_t, kWords> words;
   std::size_t at = 0;
+  for (; at + sizeof words <= text.size(); at += sizeof words) {
+    std::memcpy(words.data(), text.data() + at, sizeof words);
+    for (std::size_t i = 0; i < kWords; ++i) sums[i] |= words[i];
+  }
+  std::uint64_t all = 0;
+  for (const std::uint64_t sum : sums) all |= sum;
   for (; at + 8 <= text.size(); at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, text.data() + at, sizeof word);
-    all |= word;
+    std::memcpy(words.data(), text.data() + at, 8);
+    all |= words[0];
   }
   for (; at < text.size(); ++at) all |= static_cast<unsigned char>(text[at]);
   return (all & 0x8080'8080'8080'8080) == 0;
@@ -74,10 +88,14 @@ bool CompiledRegex::search_re2(std::string_view text) const {
                      re2::RE2::UNANCHORED, nullptr, 0);
 }
 
-void CompiledRegex::search(std::span<const std::string_view> texts, std::uint8_t* found) const {
+void CompiledRegex::search(std::span<const std::string_view> texts, std::size_t ahead,
+                           std::uint8_t* found) const {
   const bool fast = hyperscan_ && hyperscan_->prepare();
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::string_view text = texts[i];
+    for (std::size_t at = ahead; ahead != 0 && at < ahead + text.size(); at += base::kLineBytes) {
+      base::prefetch_line(reinterpret_cast<const void*>(address_of(text) + at));
+    }
     std::optional<bool> matches;
     if (fast && text.empty()) matches = false;
     if (fast && !text.empty() && (!ascii_only_ || is_ascii(text))) {

@@ -49,7 +49,8 @@ class CompiledRegex final : public table::Regex {
   CompiledRegex(const CompiledRegex&) = delete;
   CompiledRegex& operator=(const CompiledRegex&) = delete;
 
-  void search(std::span<const std::string_view> texts, std::uint8_t* found) const override;
+  void search(std::span<const std::string_view> texts, std::size_t ahead,
+              std::uint8_t* found) const override;
 
   /// Whether Hyperscan searches at least texts of ASCII.
   [[nodiscard]] bool has_hyperscan() const { return hyperscan_.has_value(); }

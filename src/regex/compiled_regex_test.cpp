@@ -18,7 +18,7 @@ bool found(std::string_view pattern, std::string_view text, bool ignore_case = f
   const auto regex = CompiledRegex::compile(pattern, {.ignore_case = ignore_case});
   EXPECT_TRUE(regex.has_value()) << pattern;
   std::uint8_t answer = 2;
-  if (regex) (*regex)->search({&text, 1}, &answer);
+  if (regex) (*regex)->search({&text, 1}, 0, &answer);
   return answer == 1;
 }
 
@@ -140,7 +140,7 @@ TEST(CompiledRegex, HostilePatternsCostLittle) {
     const base::Stopwatch searching;
     const std::string_view view = text;
     std::uint8_t answer = 0;
-    (*regex)->search({&view, 1}, &answer);
+    (*regex)->search({&view, 1}, 0, &answer);
     EXPECT_LT(searching.elapsed_ns(), 500'000'000u) << pattern;
   }
 }
@@ -152,10 +152,11 @@ class Checked final : public table::RegexCompiler {
    public:
     Both(std::shared_ptr<const table::Regex> one, std::shared_ptr<const table::Regex> other)
         : one_(std::move(one)), other_(std::move(other)) {}
-    void search(std::span<const std::string_view> texts, std::uint8_t* answers) const override {
-      one_->search(texts, answers);
+    void search(std::span<const std::string_view> texts, std::size_t,
+                std::uint8_t* answers) const override {
+      one_->search(texts, 0, answers);
       std::vector<std::uint8_t> others(texts.size());
-      other_->search(texts, others.data());
+      other_->search(texts, 0, others.data());
       EXPECT_TRUE(std::equal(others.begin(), others.end(), answers));
     }
 

@@ -14,7 +14,7 @@ namespace {
 
 bool found(const table::Regex& regex, std::string_view text) {
   std::uint8_t answer = 0;
-  regex.search({&text, 1}, &answer);
+  regex.search({&text, 1}, 0, &answer);
   return answer == 1;
 }
 

@@ -51,6 +51,7 @@ struct Batch {
   const std::byte* rows = nullptr;
   std::uint32_t row_bytes = 0;
   std::uint32_t count = 0;  ///< selected ones
+  std::size_t ahead = 0;    ///< bytes from a row to one of the next batch; 0: there is none
   bool dense = true;        ///< these are the first `count`; else those that `selected` numbers
   std::uint16_t selected[kBatchRows];
 

@@ -19,7 +19,8 @@ std::uint32_t search(const Instruction& instruction, const Register* registers,
   const Register& to = registers[instruction.to];
   const Register& a = registers[instruction.a];
   std::uint8_t* const truths = to.truths();
-  instruction.regex->search(std::span<const std::string_view>(a.texts(), batch.count), truths);
+  instruction.regex->search(std::span<const std::string_view>(a.texts(), batch.count), batch.ahead,
+                            truths);
   if (!instruction.nullable) return batch.count;
   std::uint8_t* const nulls = to.nulls();
   std::memcpy(nulls, a.nulls(), batch.count);

@@ -55,6 +55,7 @@ BatchRun::BatchRun(const BatchProgram& program, RowSource& source, RowSink& sink
   if (pipeline_.distinct || pipeline_.grouped) {
     groups_.emplace(KeyLayout::of(pipeline_.result, pipeline_.key_columns()), options.group_bytes,
                     options.seed);
+    if (groups_->layout().words() == 1) direct_sums_ = DirectSums::of(program, aggregates_.slots());
     key_stride_ = static_cast<std::uint32_t>(packer_.row_bytes());
     if (pipeline_.grouped && groups_->layout().words() != 0) {
       key_stride_ = 8 * groups_->layout().words();
@@ -72,7 +73,7 @@ BatchRun::BatchRun(const BatchProgram& program, RowSource& source, RowSink& sink
 }
 
 void BatchRun::choose_range_copy(base::Isa isa) {
-  if (pipeline_.distinct || pipeline_.grouped || program_.is_smart() || decrypted_) return;
+  if (pipeline_.distinct || pipeline_.grouped || program_.is_smart()) return;
   if (!packer_.packs_whole_rows() || packer_.row_bytes() != RangeCopy::kRowBytes) return;
   std::vector<ColumnRange> ranges;
   for (const Stage& filter : program_.filters()) {
@@ -149,10 +150,16 @@ bool BatchRun::copy_ranges(std::uint32_t rows_max) {
   std::uint64_t left = room.size() / RangeCopy::kRowBytes;
   if (pipeline_.limit) left = std::min(left, *pipeline_.limit - certain_rows_);
   // All of them may pass.
-  const auto rows =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>({left, span_.count - span_at_, rows_max}));
+  const std::uint32_t together = decrypted_ ? decrypted_->rows_max() : rows_max;
+  const auto rows = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>({left, span_.count - span_at_, rows_max, together}));
   if (rows == 0) return false;
-  const std::uint32_t kept = range_copy_->copy(span_[span_at_], rows, room.data());
+  const std::byte* from = span_[span_at_];
+  if (decrypted_) {
+    from = decrypted_->begin(span_, span_at_, rows);
+    decrypted_->decrypt_all();
+  }
+  const std::uint32_t kept = range_copy_->copy(from, rows, room.data());
   if (kept != 0) sink_.commit(kept, std::size_t{kept} * RangeCopy::kRowBytes);
   span_at_ += rows;
   certain_rows_ += kept;
@@ -177,6 +184,8 @@ bool BatchRun::next_batch(std::uint32_t rows_max) {
   batch_.row_bytes = span_.row_bytes;
   batch_.count = rows;
   batch_.dense = true;
+  batch_.ahead =
+      decrypted_ || rows == span_.count - span_at_ ? 0 : std::size_t{rows} * span_.row_bytes;
   batch_first_ = span_.first_row + span_at_;
   const bool smart = program_.is_smart();
   if (smart) prefetch_ahead(rows);
@@ -258,8 +267,15 @@ void BatchRun::begin_items() {
     const std::uint64_t left = *pipeline_.limit - certain_rows_;
     batch_.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(batch_.count, left));
   }
-  if (batch_.count != 0) run_stage(program_.items());
+  items_loaded_ = false;
+  // Else only where they turn out to be needed: they are columns, and cannot fail.
+  if (batch_.count != 0 && !direct_sums_) load_items();
   phase_ = pipeline_.grouped ? Phase::grouping : Phase::emitting;
+}
+
+void BatchRun::load_items() {
+  if (!items_loaded_) run_stage(program_.items());
+  items_loaded_ = true;
 }
 
 void BatchRun::end_batch() {
@@ -302,6 +318,15 @@ RowSpan BatchRun::rows_ahead() const {
   return {span_[span_at_], 0, span_.row_bytes, 0};
 }
 
+/// The rows of the batch from position_ on.
+DirectRows BatchRun::direct_rows() const {
+  const std::size_t skipped = batch_.dense ? std::size_t{position_} * batch_.row_bytes : 0;
+  const RowSpan ahead = rows_ahead();
+  return {batch_.rows + skipped, batch_.row_bytes,
+          batch_.dense ? nullptr : batch_.selected + position_, batch_.count - position_,
+          ahead.rows};
+}
+
 /// Packs the next rows of the batch, as many as the scratch holds, and looks for all of them.
 /// False: the table must grow first, in another step.
 bool BatchRun::find_distinct() {
@@ -324,6 +349,13 @@ bool BatchRun::emit_distinct() {
   std::size_t used = 0;
   bool has_room = true;
   while (position_ < batch_.count && !is_full()) {
+    if (position_ == packed_to_ && takes_rows_as_they_are()) {
+      const std::uint32_t known = groups_->count_known(direct_rows(), direct_sums_->key_from);
+      numbers_.direct_rows += known;
+      position_ += known;
+      packed_to_ = position_;
+      if (position_ == batch_.count) break;
+    }
     if (position_ == packed_to_ && !find_distinct()) break;
     // Rows of the table are in the order of their first sight, and so are those of the batch.
     const std::byte* const found = row_groups_[position_ - packed_from_];
@@ -374,9 +406,17 @@ void BatchRun::group() {
     return;
   }
   while (position_ < batch_.count) {
-    const std::uint32_t count = std::min(batch_.count - position_, scratch_rows_);
-    const std::uint32_t found = find_groups(count);
-    aggregates_.add(registers_.data(), row_groups_, position_, found);
+    std::uint32_t count = batch_.count - position_;
+    std::uint32_t found = 0;
+    if (takes_rows_as_they_are()) {
+      found = groups_->add_direct(direct_rows(), *direct_sums_, packer_.blank());
+      numbers_.direct_rows += found;
+    } else {
+      load_items();
+      count = std::min(count, scratch_rows_);
+      found = find_groups(count);
+      aggregates_.add(registers_.data(), row_groups_, position_, found);
+    }
     position_ += found;
     numbers_.growths = groups_->growths();
     if (found == count) continue;

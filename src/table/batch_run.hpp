@@ -28,6 +28,7 @@
 #include "table/batch_pack.hpp"
 #include "table/batch_program.hpp"
 #include "table/decrypted_rows.hpp"
+#include "table/direct_rows.hpp"
 #include "table/group_table.hpp"
 #include "table/run.hpp"
 
@@ -55,6 +56,7 @@ struct RunNumbers {
   std::uint64_t bytes_read = 0;   ///< beside memory: whole rows, or their wanted lines
   std::uint64_t flushes = 0;      ///< times that the groups did not fit
   std::uint64_t unsure_rows = 0;  ///< sent by distinct though they may be repeated
+  std::uint64_t direct_rows = 0;  ///< that went to their groups as they are
   std::uint64_t growths = 0;      ///< of the table of groups; at most one in each step
 };
 
@@ -97,6 +99,9 @@ class BatchRun {
   bool emit();
   bool emit_distinct();
   [[nodiscard]] RowSpan rows_ahead() const;
+  [[nodiscard]] bool takes_rows_as_they_are() const { return direct_sums_ && groups_->is_direct(); }
+  [[nodiscard]] DirectRows direct_rows() const;
+  void load_items();
   bool find_distinct();
   bool flush(std::uint32_t groups_max);
   void group();
@@ -118,7 +123,9 @@ class BatchRun {
   std::vector<Register> registers_;
   std::optional<RangeCopy> range_copy_;  // where rows only are filtered by it
   std::optional<GroupTable> groups_;
-  std::vector<std::byte> scratch_;  // packed rows, or keys, of one part of a batch
+  std::optional<DirectSums> direct_sums_;  // where keys and aggregates are no more than these
+  bool items_loaded_ = false;              // of the batch, into registers
+  std::vector<std::byte> scratch_;         // packed rows, or keys, of one part of a batch
   std::uint32_t scratch_rows_ = 0;
   std::optional<DecryptedRows> decrypted_;
   std::uint32_t key_stride_ = 0;       // in it; of keys that are words less than a row's

@@ -56,6 +56,16 @@ TEST(BatchRun, AgreesOnWholeRowsInEveryForm) {
   EXPECT_GT(seen.avx512, has_vectors ? 100 : -1);
 }
 
+TEST(BatchRun, AgreesOnKeysThatLieNearEachOther) {
+  base::Random random(base::seed_from_environment(4));
+  SeenInRuns seen;
+  ASSERT_EQ(difference_in_near_keys(random, rounds(150), seen), "");
+  if (takes_few()) return;
+  EXPECT_GT(seen.direct, 200);
+  EXPECT_GT(seen.flushes, 10);
+  EXPECT_GT(seen.stalls, 100);
+}
+
 /// Runs a query of rows whose keys all differ, and returns the most that its table of groups grew
 /// in one step.
 std::uint64_t most_growths_in_a_step(const PipelineBuilder& builder, std::uint64_t& growths) {

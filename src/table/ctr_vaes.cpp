@@ -16,6 +16,9 @@ constexpr std::size_t kBlock = 16;
 constexpr std::size_t kWide = 64;     // a register: four blocks
 constexpr std::size_t kInFlight = 8;  // registers: AES takes a few cycles for each round
 constexpr std::size_t kRounds = 10;
+// Asked for ahead of the cipher, which is quicker than memory comes by itself: the processor's own
+// prefetching ends where a page of 4 KiB does.
+constexpr std::size_t kAhead = 2048;
 
 template <int Constant>
 ESPALIER_VAES __m128i next_round_key(__m128i key) {
@@ -67,6 +70,7 @@ ESPALIER_VAES void apply_groups(const std::byte* rounds, __m512i numbers, const 
     __m512i state[kInFlight];
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < kInFlight; ++i) {
+      __builtin_prefetch(in + i * kWide + kAhead);
       state[i] = _mm512_xor_si512(big_endian(numbers), keys[0]);
       numbers = _mm512_add_epi64(numbers, four);
     }

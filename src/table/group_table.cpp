@@ -395,8 +395,20 @@ std::uint32_t GroupTable::find_direct(const KeyBatch& batch, std::byte** rows) {
     if (far) base::prefetch_to_write(row);
   }
   // The first keys were not like those that come now, as where rows are sorted by them.
-  if (2 * outside > batch.count) direct_ = nullptr;
+  give_up_direct(outside, batch.count);
   return batch.count;
+}
+
+bool GroupTable::is_direct() const { return direct_ != nullptr && memory_bytes() <= kCachedBytes; }
+
+/// The row of one key that the array may not know yet. Null: there is no room, or it is paused.
+std::byte* GroupTable::row_of_word(std::uint64_t word, const std::byte* blank) {
+  const KeyBatch batch{reinterpret_cast<const std::byte*>(&word), sizeof word, 1, blank};
+  std::byte* row = nullptr;
+  find_in_cache(WordKeys<1>(batch, layout_, hash_), batch, &row);
+  const std::uint64_t at = word - direct_base_;
+  if (at < direct_size_) direct_[at] = row;
+  return row;
 }
 
 std::uint32_t GroupTable::find_or_insert(const KeyBatch& batch, std::byte** rows) {

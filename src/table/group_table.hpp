@@ -37,6 +37,9 @@
 
 namespace espalier::table {
 
+struct DirectRows;
+struct DirectSums;
+
 /// Keys one behind the other.
 struct KeyBatch {
   const std::byte* keys = nullptr;   ///< rows; or their begins, where KeyLayout::words() is not 0
@@ -69,6 +72,15 @@ class GroupTable {
   /// Returns: how many keys have their rows; less than all only where it stops when full, or is
   /// paused.
   std::uint32_t find_or_insert(const KeyBatch& batch, std::byte** rows);
+
+  /// Whether the array of near keys is there, and it and the groups stay in the core's cache.
+  [[nodiscard]] bool is_direct() const;
+  /// Adds rows to their groups; new ones are made of `blank` and the key. Returns: how many it
+  /// added; less than all where there is no room for the next one's group, or where it is paused.
+  /// Requires: is_direct(); keys are one word.
+  std::uint32_t add_direct(const DirectRows& rows, const DirectSums& sums, const std::byte* blank);
+  /// How many of the first rows have keys that the array knows. Requires: as above.
+  [[nodiscard]] std::uint32_t count_known(const DirectRows& rows, std::uint32_t key_from) const;
 
   /// From now on it grows so often; then batches are paused. At first there is no bound.
   void allow_growths(std::uint32_t count) { growths_left_ = count; }
@@ -107,6 +119,17 @@ class GroupTable {
 
   bool choose_direct(const KeyBatch& batch);
   std::uint32_t find_direct(const KeyBatch& batch, std::byte** rows);
+  template <bool All, class Add>
+  std::uint32_t add_direct_as(const DirectRows& rows, std::uint32_t key_from,
+                              const std::byte* blank, const Add& add);
+  template <class Add>
+  std::uint32_t add_direct_by(const DirectRows& rows, const DirectSums& sums,
+                              const std::byte* blank);
+  std::byte* row_of_word(std::uint64_t word, const std::byte* blank);
+  /// Forgets the array where most keys of a batch lay outside it.
+  void give_up_direct(std::uint32_t outside, std::uint32_t count) {
+    if (2 * outside > count) direct_ = nullptr;
+  }
   template <class Keys>
   std::uint32_t find_all(const Keys& keys, const KeyBatch& batch, std::byte** rows);
   template <class Keys>

@@ -167,7 +167,7 @@ std::expected<Value, std::uint16_t> combine(const Pipeline& pipeline, std::uint1
       if (a.null || pipeline.constants[node.b].null) return Value{};
       const std::string_view text = a.text;
       std::uint8_t found = 0;
-      pipeline.regexes[index]->search({&text, 1}, &found);
+      pipeline.regexes[index]->search({&text, 1}, 0, &found);
       return truth(found != 0);
     }
     default: return compare(node.kind, a, node.a, b, node.b);

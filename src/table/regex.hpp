@@ -5,6 +5,7 @@
 // Thread: any.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -18,9 +19,11 @@ namespace espalier::table {
 class Regex {
  public:
   virtual ~Regex() = default;
-  /// found[i] is 1 if it matches anywhere in texts[i], which may be any bytes, else 0.
+  /// found[i] is 1 if it matches anywhere in texts[i], which may be any bytes, else 0. Unless
+  /// `ahead` is 0, what lies so many bytes behind each text is asked for meanwhile.
   /// Cost: linear in the texts.
-  virtual void search(std::span<const std::string_view> texts, std::uint8_t* found) const = 0;
+  virtual void search(std::span<const std::string_view> texts, std::size_t ahead,
+                      std::uint8_t* found) const = 0;
 };
 
 /// How a regular expression is meant.

@@ -20,7 +20,8 @@ class LiteralRegex final : public Regex {
   LiteralRegex(std::string_view pattern, bool ignore_case)
       : ignore_case_(ignore_case), pattern_(folded(pattern)) {}
 
-  void search(std::span<const std::string_view> texts, std::uint8_t* found) const override {
+  void search(std::span<const std::string_view> texts, std::size_t,
+              std::uint8_t* found) const override {
     for (std::size_t i = 0; i < texts.size(); ++i) {
       found[i] = folded(texts[i]).find(pattern_) != std::string::npos ? 1 : 0;
     }

@@ -22,6 +22,7 @@ struct SeenInRuns {
   int smart = 0;
   int scalar = 0;  // by plain C++
   int avx512 = 0;
+  int direct = 0;  // rows that went to their groups as they are
 };
 
 /// Runs a pipeline both ways; the batches by steps and rooms of any size, their rows merged. Sums
@@ -38,6 +39,9 @@ struct SeenInRuns {
 /// Rows of 64 bytes of which all columns are wanted, and filters by ranges.
 [[nodiscard]] std::string difference_in_whole_rows(base::Random& random, int rounds,
                                                    SeenInRuns& seen);
+/// Groups and distinct rows by one key whose values lie near each other, mostly.
+[[nodiscard]] std::string difference_in_near_keys(base::Random& random, int rounds,
+                                                  SeenInRuns& seen);
 [[nodiscard]] std::string difference_in_little_memory(base::Random& random, int rounds,
                                                       SeenInRuns& seen);
 
