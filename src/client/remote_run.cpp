@@ -15,6 +15,14 @@ constexpr std::uint64_t kLookNs = 5'000'000;
 // How long a node may take to end a run: its steps are shorter by far.
 constexpr std::uint64_t kCancelNs = 1'000'000'000;
 
+/// How many milliseconds a run may take that begins now; 0: any.
+std::uint32_t time_of(const RunLimits& limits) {
+  const std::uint64_t now = base::monotonic_ns();
+  if (limits.deadline_ns <= now) return 1;
+  const std::uint64_t ms = (limits.deadline_ns - now) / 1'000'000 + 1;
+  return ms > wire::kQueryTimeMaxMs ? 0 : static_cast<std::uint32_t>(ms);
+}
+
 std::unexpected<TableError> nonsense(const char* words) {
   return refuse_table({Code::corrupt, 0, 0}, words);
 }
@@ -60,7 +68,8 @@ TableResult<std::unique_ptr<TableRun>> RemoteRun::begin(HeldSession session, std
   }
   const bool offered = limits.into_buffers &&
                        session->results.offer(session->requests, session->rings->connection());
-  if (offered) request.argument = wire::kQueryIntoBuffers;
+  request.argument = time_of(limits) << wire::kQueryTimeShift;
+  if (offered) request.argument |= wire::kQueryIntoBuffers;
   if (!session->requests.begin(request)) return refuse_table({Code::connection_lost, 0, 0});
   return std::unique_ptr<TableRun>(
       new RemoteRun(std::move(session), row_bytes, limits, std::move(secrets)));

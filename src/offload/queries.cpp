@@ -36,6 +36,7 @@ struct QueryState {
   QueryLimits::Place waiting;
   CountedQuery counted;
   std::unique_ptr<QueryRun> run;
+  std::uint64_t deadline_ns = JobOptions::kNoDeadline;
   std::shared_ptr<ResultSet> buffers;   // null: rows go by chunks
   std::optional<ResultWriter> results;  // since the first rows were written there
   ReaderWait reader;
@@ -84,14 +85,27 @@ std::expected<std::vector<std::byte>, RunRefusal> message_of_run(
 
 // The buffers of the request's response ring, where it wants its rows there.
 std::optional<RunRefusal> take_buffers(Call& call, QueryState& state) {
-  if (call.argument() == 0) return std::nullopt;
-  if (call.argument() != wire::kQueryIntoBuffers) {
-    return RunRefusal{{Code::invalid_argument, 0, call.argument()}, "an unknown flag"};
-  }
+  if ((call.argument() & wire::kQueryIntoBuffers) == 0) return std::nullopt;
   const ResultHost* const host = call.connection().results.get();
   if (host != nullptr) state.buffers = host->find(call.response_ring());
   if (state.buffers) return std::nullopt;
   return RunRefusal{{Code::not_found, 0, 0}, "this response ring has no buffers for results"};
+}
+
+// From when the request came.
+void take_deadline(Call& call, QueryState& state) {
+  const std::uint64_t ms = call.argument() >> wire::kQueryTimeShift;
+  if (ms != 0) state.deadline_ns = base::monotonic_ns() + ms * 1'000'000;
+}
+
+bool is_late(const QueryState& state) {
+  return state.deadline_ns != JobOptions::kNoDeadline &&
+         base::monotonic_ns() >= state.deadline_ns;
+}
+
+Next end_late(Call& call, QueryState& state) {
+  state.counted.fail();
+  return call.fail(QueryRun::too_late().error, QueryRun::too_late().words);
 }
 
 // So many queries run, so many wait, and more are refused.
@@ -119,6 +133,7 @@ Next begin_query(Call& call, QueryState& state) {
       return call.fail({Code::not_found, 0, call.map_number()});
     }
     state.counted.begin(std::move(found), services.query_counts);
+    take_deadline(call, state);
     if (const auto refusal = take_buffers(call, state)) {
       state.counted.refuse();
       return call.fail(refusal->error, refusal->words);
@@ -138,6 +153,7 @@ Next begin_query(Call& call, QueryState& state) {
     state.counted.fail();
     return call.fail({Code::dropped, 0, 0});
   }
+  if (is_late(state)) return end_late(call, state);
   QueryLimits& limits = services.queries;
   state.running = limits.run();
   if (!state.running) {
@@ -152,13 +168,15 @@ Next begin_query(Call& call, QueryState& state) {
   state.counted.run();
   const std::string_view pipeline = state.message.empty() ? call.payload() : text_of(state.message);
   state.run = std::make_unique<QueryRun>(state.counted.table(), pipeline, limits, services.regexes,
-                                         Services::draw(), std::move(state.keys));
+                                         Services::draw(), std::move(state.keys),
+                                         state.deadline_ns);
   return call.helper_steps([&run = *state.run](StepContext& context) { return run.step(context); });
 }
 
 Next wait_for_reader(Call& call, QueryState& state, std::uint64_t soon_ns = ReaderWait::kSoonNs) {
   const std::uint64_t timeout_ns =
       call.services().reader_timeout_ns.load(std::memory_order_relaxed);
+  if (is_late(state)) return end_late(call, state);
   if (const auto at_ns = state.reader.next_look(timeout_ns, soon_ns)) return call.at(*at_ns);
   state.counted.fail();
   return call.fail({Code::busy, 0, 0}, "no row was taken for 30 seconds: the query has ended");
@@ -301,7 +319,7 @@ const Offload kOffloads[] = {
     {.id = wire::OffloadId::table_query,
      .name = "table_query",
      .format = "map: the table's id; payload: a pipeline; key: RunKeys, if it needs any; argument: "
-               "1 into buffers",
+               "1 into buffers, and twice the milliseconds that it may take",
      .summary = "runs it beside the memory; chunks of result rows, then QueryNumbers and the last "
                 "rows",
      .right = Right::read,

@@ -3,16 +3,20 @@
 // read nor one that goes away keeps anything.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "offload/payload_reader.hpp"
+#include "offload/query_run.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
 #include "table/pipeline_builder.hpp"
 #include "table/table.hpp"
 #include "table/value.hpp"
+#include "wire/result_buffers.hpp"
 #include "wire/table_calls.hpp"
 
 namespace espalier::offload {
@@ -329,6 +333,53 @@ TEST_F(TableOffloads, AQueryIsCountedInOneStateUntilItsEnd) {
   EXPECT_EQ(counts.running, 0u);
   EXPECT_EQ(counts.ended, 2u) << "a client that goes away is an end too";
   EXPECT_EQ(counts.failed, 0u);
+}
+
+TEST_F(TableOffloads, ADeadlineEndsAQueryWhoseClientTakesNothing) {
+  fill(200'000);
+  auto& slow = node_.connect({64, 64, 1});
+  wire::RequestHeader header = request_of(OffloadId::table_query, table_, 1);
+  constexpr std::uint32_t kMs = 5;
+  header.argument = kMs << wire::kQueryTimeShift;
+  const std::uint64_t begin_ns = base::monotonic_ns();
+  slow->post(message_of(header, "", everything(schema_)));
+  slow->ring();
+  const auto& counts = node_.services().query_counts;
+  ASSERT_TRUE(node_.run_until([&] { return counts.failed == 1; }));
+  EXPECT_GE(base::monotonic_ns() - begin_ns, kMs * 1'000'000u);
+  Response last = node_.wait(slow);
+  while (!last.answers()) last = node_.wait(slow);
+  EXPECT_EQ(last.code(), Code::system);
+  EXPECT_NE(last.payload.find("before its deadline"), std::string::npos) << last.payload;
+  EXPECT_TRUE(node_.run_until_idle());
+}
+
+TEST_F(TableOffloads, ADeadlineEndsAQueryThatWaitsForAPlace) {
+  fill(10'000);
+  std::vector<QueryLimits::Place> taken;
+  while (auto place = node_.services().queries.run()) taken.push_back(std::move(place));
+  auto& waiting = node_.connect({64, 64, 1});
+  wire::RequestHeader header = request_of(OffloadId::table_query, table_, 1);
+  header.argument = 2u << wire::kQueryTimeShift;
+  waiting->post(message_of(header, "", everything(schema_)));
+  waiting->ring();
+  EXPECT_EQ(node_.wait(waiting).code(), Code::system);
+  EXPECT_EQ(node_.services().query_counts.waiting, 0u);
+}
+
+TEST_F(TableOffloads, ADeadlineEndsAQueryInTheMiddleOfItsWork) {
+  fill(50'000);
+  const std::string pipeline = everything(schema_);
+  const std::atomic<bool> cancelled{false};
+  for (const bool late : {true, false}) {
+    const std::uint64_t deadline_ns = late ? base::monotonic_ns() : JobOptions::kNoDeadline;
+    QueryRun run(node_.catalog().find<table::Table>(table_), pipeline, node_.services().queries,
+                 node_.services().regexes, 1, {}, deadline_ns);
+    StepContext context(JobId{}, JobOptions::kNoDeadline, cancelled);
+    ASSERT_EQ(run.step(context), JobStep::done);
+    EXPECT_EQ(run.failure().has_value(), late);
+    EXPECT_EQ(run.ended(), late) << "else its stage is full";
+  }
 }
 
 TEST_F(TableOffloads, AQueryThatWaitsForAPlaceEndsWhenItsTableIsDropped) {

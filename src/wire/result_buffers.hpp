@@ -8,9 +8,12 @@
 
 namespace espalier::wire {
 
-/// Flags of table_query, its argument: rows go into the buffers that were offered for its response
-/// ring.
+/// The argument of table_query. A flag: rows go into the buffers that were offered for its response
+/// ring. And in the bits above it: in how many milliseconds from now the run is to end; 0: in its
+/// own time.
 inline constexpr std::uint32_t kQueryIntoBuffers = 1;
+inline constexpr unsigned kQueryTimeShift = 1;
+inline constexpr std::uint32_t kQueryTimeMaxMs = (std::uint32_t{1} << 31) - 1;
 
 /// Buffers of one response ring, and how long each may be.
 inline constexpr std::uint32_t kResultBuffersMax = 16;
