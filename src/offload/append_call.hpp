@@ -4,34 +4,67 @@
 #pragma once
 
 #include <cstdint>
-#include <expected>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "base/clock.hpp"
 #include "offload/call.hpp"
+#include "table/append_run.hpp"
 #include "table/table.hpp"
 
 namespace espalier::offload {
 
 struct AppendState {
   std::shared_ptr<table::Table> table;
-  std::optional<std::expected<std::uint64_t, table::AppendError>> done;
+  std::unique_ptr<const table::AppendSource> source;
+  std::optional<table::AppendRun> run;
+  bool waits = false;  // for another append's end
 };
+
+/// So long an append rests that waits for another's end.
+inline constexpr std::uint64_t kAppendAgainNs = 200'000;
 
 inline Next fail_for_part_of_a_row(Call& call, std::uint32_t row_bytes) {
   return call.fail({Code::invalid_argument, 0, row_bytes},
                    "not a whole number of rows of " + std::to_string(row_bytes) + " bytes");
 }
 
-/// The number of the first row, or why nothing was appended. Requires: it is done.
-inline Next answer_append(Call& call, const AppendState& state) {
-  if (!*state.done) {
-    const table::AppendError& error = state.done->error();
+/// Has a helper go on with it.
+inline Next go_on_appending(Call& call, AppendState& state) {
+  return call.helper_steps([&run = *state.run](StepContext& context) {
+    while (run.step() == table::AppendRun::Step::again) {
+      if (context.should_return()) return JobStep::again;
+    }
+    return JobStep::done;
+  });
+}
+
+/// Appends rows of a source, which the state keeps from now on.
+inline Next begin_append(Call& call, AppendState& state,
+                         std::unique_ptr<const table::AppendSource> source, std::uint64_t rows,
+                         std::optional<std::uint64_t> reservation = std::nullopt) {
+  state.source = std::move(source);
+  state.run.emplace(*state.table, *state.source, rows, reservation);
+  return go_on_appending(call, state);
+}
+
+/// Once a helper has given it back: the number of the first row, or why nothing was appended. Or it
+/// is another append's turn still.
+inline Next end_append(Call& call, AppendState& state) {
+  if (std::exchange(state.waits, false)) return go_on_appending(call, state);
+  if (!state.run->ended()) {
+    state.waits = true;
+    return call.at(base::monotonic_ns() + kAppendAgainNs);
+  }
+  const table::AppendRun::Appended& result = state.run->result();
+  if (!result) {
+    const table::AppendError& error = result.error();
     return call.fail(error.error, table::describe(error, state.table->schema()));
   }
   wire::ResponseHeader header{};
-  header.version = **state.done;
+  header.version = *result;
   return call.answer(header);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "offload/fabric_clients.hpp"
+#include "offload/free_dropped.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -48,7 +49,7 @@ void FabricClients::sweep_leases(std::uint64_t now_ns) {
       if (late.contains(host.session())) host.fence();
     }
   }
-  if (store.dropped.due()) services_.helpers.run([&store] { store.dropped.collect(); });
+  if (store.dropped.due()) begin_to_free(services_);
 }
 
 }  // namespace espalier::offload

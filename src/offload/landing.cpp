@@ -74,17 +74,14 @@ Next begin_commit(Call& call, AppendState& state) {
   if (rows_there.bytes % row_bytes != 0) {
     return fail_for_part_of_a_row(call, row_bytes);
   }
-  return call.helper([&state,
-                      source = std::make_shared<LandedSource>(std::move(window), rows_there.offset),
-                      rows = rows_there.bytes / row_bytes] {
-    state.done.emplace(state.table->append(*source, rows));
-  });
+  return begin_append(call, state,
+                      std::make_unique<LandedSource>(std::move(window), rows_there.offset),
+                      rows_there.bytes / row_bytes);
 }
 
 Next table_commit(Call& call) {
   AppendState& state = call.state<AppendState>();
-  if (!state.done) return begin_commit(call, state);
-  return answer_append(call, state);
+  return state.run ? end_append(call, state) : begin_commit(call, state);
 }
 
 constexpr Limits kWord{.payload_bytes_min = 8, .payload_bytes_max = 8};

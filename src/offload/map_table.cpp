@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/try_reserve.hpp"
+#include "offload/free_dropped.hpp"
 
 namespace espalier::offload {
 
@@ -48,9 +49,11 @@ void MapTable::let_go_of_dropped() {
     ServedMap& map = *entry.second;
     if (!map.dropped() || map.users != 0 || map.walking) return false;
     if (last_ == &map) last_ = nullptr;
-    services_.helpers.run([kept = map.keep()] {});
+    begin_to_free(services_, map.keep());
     return true;
   });
+  // Others than this table may have held one last: a snapshot, say.
+  if (services_.store.dropped.due()) begin_to_free(services_);
 }
 
 }  // namespace espalier::offload

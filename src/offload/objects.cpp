@@ -7,6 +7,7 @@
 
 #include "base/bytes.hpp"
 #include "offload/connection.hpp"
+#include "offload/free_dropped.hpp"
 #include "offload/object_calls.hpp"
 #include "wire/object.hpp"
 
@@ -29,11 +30,16 @@ Next object_drop(Call& call) {
     const auto kind = kind_of(call.argument());
     if (!kind) return call.fail({Code::invalid_argument, 0, call.argument()});
     catalog::Catalog& catalog = call.services().catalog();
-    return call.helper([&catalog, &state, name = call.key(), kind = *kind] {
-      // Its memory goes back here, if nothing else holds it.
-      const auto dropped = catalog.drop(name, kind);
-      state.done = dropped ? Result<void>() : std::unexpected(dropped.error());
-    });
+    tree::DroppedMaps& maps = call.services().store.dropped;
+    return call.helper_steps(
+        [&catalog, &maps, &state, name = call.key(), kind = *kind](StepContext& context) {
+          if (!state.done) {
+            const auto dropped = catalog.drop(name, kind);
+            state.done = dropped ? Result<void>() : std::unexpected(dropped.error());
+          }
+          // Its memory goes back here, if nothing else holds it.
+          return free_dropped(maps, context);
+        });
   }
   if (!*state.done) return call.fail(state.done->error());
   return call.answer({});

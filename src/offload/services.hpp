@@ -52,7 +52,12 @@ struct Services {
       : store(store_in),
         budget(message_bytes_max),
         offloads(instead != nullptr ? *instead : offload_table_with(own)),
-        helpers(helper_options) {}
+        helpers(helper_options) {
+    store.dropped.free_in_steps(true);
+  }
+  ~Services() { store.dropped.free_in_steps(false); }
+  Services(const Services&) = delete;
+  Services& operator=(const Services&) = delete;
 
   [[nodiscard]] catalog::Catalog& catalog() const { return store.catalog; }
   /// A seed that clients cannot guess. Cost: a system call. Thread: any.
@@ -77,6 +82,8 @@ struct Services {
   /// Bytes of results that were written into buffers of clients.
   std::atomic<std::uint64_t> result_buffer_bytes{0};
   table::QueryCounts query_counts;  // of all tables
+  /// Jobs that free dropped maps (offload/free_dropped.hpp).
+  std::atomic<std::uint32_t> freeing_jobs{0};
   regex::RegexCache regexes;
   HelperPool helpers;
   /// Barriers of those who go to sleep are heavy, so that others need only light ones.

@@ -60,26 +60,16 @@ Next table_append(Call& call) {
       return fail_for_part_of_a_row(call, row_bytes);
     }
     const std::string_view key = call.key();
-    if (key.empty()) {
-      return call.helper([&state, rows = bytes_of_text(call.payload())] {
-        state.done.emplace(state.table->append(rows));
-      });
-    }
-    if (key.size() != sizeof(std::uint64_t)) {
+    if (!key.empty() && key.size() != sizeof(std::uint64_t)) {
       return call.fail({Code::invalid_argument, 0, 0}, "the key is no reservation's number");
     }
-    std::uint64_t reservation = 0;
-    std::memcpy(&reservation, key.data(), sizeof reservation);
-    return call.helper([&state, reservation, rows = bytes_of_text(call.payload())] {
-      const auto appended = state.table->append_reserved(reservation, rows);
-      if (appended) {
-        state.done.emplace(*appended);
-      } else {
-        state.done.emplace(std::unexpected(table::AppendError{appended.error(), 0, {}}));
-      }
-    });
+    std::optional<std::uint64_t> reservation;
+    if (!key.empty()) std::memcpy(&reservation.emplace(), key.data(), sizeof(std::uint64_t));
+    const auto rows = bytes_of_text(call.payload());
+    return begin_append(call, state, std::make_unique<table::SpanSource>(rows),
+                        rows.size() / row_bytes, reservation);
   }
-  return answer_append(call, state);
+  return end_append(call, state);
 }
 
 /// So long a reservation waits for those of others.

@@ -62,7 +62,7 @@ struct RowKeys {
   }
 };
 
-std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash); }
+std::uint32_t tag_of(std::uint64_t hash) { return KeyHash::tag_of(hash); }
 
 }  // namespace
 
@@ -421,6 +421,18 @@ std::uint32_t GroupTable::find_or_insert(const KeyBatch& batch, std::byte** rows
     case 2: return find_all(WordKeys<2>(batch, layout_, hash_), batch, rows);
     default: return find_all(RowKeys{batch.keys, batch.stride, layout_, hash_}, batch, rows);
   }
+}
+
+std::uint64_t GroupTable::displacement() const {
+  std::uint64_t sum = 0;
+  const std::size_t mask = segment_slots_ - 1;
+  for (const Segment& segment : segments_) {
+    for (std::size_t at = 0; at < segment_slots_; ++at) {
+      const Slot& slot = segment.slots[at];
+      if (slot.row != 0) sum += (at - slot.tag) & mask;
+    }
+  }
+  return sum;
 }
 
 GroupTable::Found GroupTable::find_or_insert(const std::byte* row) {

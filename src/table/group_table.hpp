@@ -97,6 +97,9 @@ class GroupTable {
   }
   /// Forgets all rows and keeps the memory. Cost: does not depend on how many there were.
   void clear();
+  /// By how many slots, all rows together, the index has them behind where a search for them
+  /// begins. Cost: linear in the index.
+  [[nodiscard]] std::uint64_t displacement() const;
   [[nodiscard]] std::size_t memory_bytes() const { return memory_.bytes(); }
   [[nodiscard]] const KeyLayout& layout() const { return layout_; }
 

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
@@ -183,6 +185,63 @@ TEST(GroupTable, GrowsInABatchNoOftenerThanItMay) {
   EXPECT_EQ(pauses, 0u);
   EXPECT_EQ(most_growths(1, kKeys, pauses), 1u);
   EXPECT_GT(pauses, 10u);
+}
+
+/// Slots by which rows are displaced, for each key, where all of these are looked for.
+double displacement(const std::vector<std::uint64_t>& keys, std::uint64_t seed) {
+  const Schema schema = *Schema::parse("k i64 not null");
+  GroupTable groups(KeyLayout::of(schema, 1), GroupTable::kNoLimit, seed);
+  for (const std::uint64_t key : keys) {
+    groups.find_or_insert(reinterpret_cast<const std::byte*>(&key));
+  }
+  EXPECT_EQ(groups.size(), keys.size());
+  return static_cast<double>(groups.displacement()) / static_cast<double>(keys.size());
+}
+
+TEST(GroupTable, KeysAtEqualDistancesAreFoundAsSoonAsOthers) {
+  base::Random random(base::seed_from_environment(7));
+  const int seeds = std::getenv("ESPALIER_FEW_SEEDS") != nullptr ? 20 : 300;
+  for (int i = 0; i < seeds; ++i) {
+    const std::uint64_t seed = random();
+    for (const unsigned shift : {0u, 12u, 20u, 28u, 36u, 44u, 48u}) {
+      std::vector<std::uint64_t> keys(4096);
+      for (std::uint64_t k = 0; k < keys.size(); ++k) keys[k] = k << shift;
+      ASSERT_LT(displacement(keys, seed), 2.0) << "seed " << seed << ", shift " << shift;
+    }
+  }
+}
+
+// Whoever knew the seed could make searches long, but neither wrong nor endless.
+TEST(GroupTable, KeysWhoseTagsAreAlikeAreAllFound) {
+  constexpr std::uint64_t kSeed = 11;
+  const KeyHash hash(kSeed);
+  const Schema schema = *Schema::parse("k i64 not null");
+  // Those of one slot, and those of one segment however often it is split.
+  for (const auto& [mask, count] : {std::pair{0x1FFFu, 1500}, std::pair{0xFFF0'0000u, 9000}}) {
+    std::vector<std::uint64_t> keys;
+    for (std::uint64_t key = 0; std::ssize(keys) < count; ++key) {
+      if ((KeyHash::tag_of(hash.of(key * 7919)) & mask) == 0) keys.push_back(key * 7919);
+    }
+    GroupTable groups(KeyLayout::of(schema, 1), GroupTable::kNoLimit, kSeed);
+    for (int round = 0; round < 2; ++round) {
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        const auto found = groups.find_or_insert(reinterpret_cast<const std::byte*>(&keys[i]));
+        ASSERT_EQ(found.row, groups.row(i));
+        ASSERT_EQ(found.is_new, round == 0);
+      }
+    }
+    EXPECT_EQ(groups.size(), keys.size());
+  }
+  // Where there is little memory, there is no room at some time.
+  GroupTable little(KeyLayout::of(schema, 1), GroupTable::kBytesMin, kSeed);
+  std::uint64_t held = 0;
+  for (std::uint64_t key = 0; held < 100'000; ++key) {
+    if ((KeyHash::tag_of(hash.of(key)) & 0xFF00'0000) != 0) continue;
+    if (little.find_or_insert(reinterpret_cast<const std::byte*>(&key)).row == nullptr) break;
+    ++held;
+  }
+  EXPECT_EQ(little.size(), held);
+  EXPECT_LE(little.memory_bytes(), GroupTable::kBytesMin);
 }
 
 }  // namespace

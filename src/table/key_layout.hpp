@@ -17,11 +17,18 @@
 
 namespace espalier::table {
 
-/// Hashes words by one multiplication each, whose halves meet: every bit of a word and of two
-/// secrets reaches every bit of the result.
+/// Hashes words by one multiplication each, whose halves meet. Which words hashes of one seed share
+/// cannot be told without it; but bits of a hash by themselves are no better than a product's, and
+/// so some of them are taken by tag_of().
 class KeyHash {
  public:
   explicit KeyHash(std::uint64_t seed) : seed_(seed), factor_(base::mix64(seed) | 1) {}
+
+  /// 32 bits that all lower ones of a hash have reached. Its own would not do: under one seed of a
+  /// hundred, keys at the same distance from each other meet there.
+  [[nodiscard]] static std::uint32_t tag_of(std::uint64_t hash) {
+    return static_cast<std::uint32_t>(hash * 0x9e37'79b9'7f4a'7c15 >> 32);
+  }
 
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
   [[nodiscard]] std::uint64_t of(std::uint64_t word) const { return fold(seed_, word); }

@@ -9,7 +9,7 @@
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
 #include "crypto/secret_memory.hpp"
-#include "table/planted_table_bugs.hpp"
+#include "table/append_run.hpp"
 #include "table/table_growth.hpp"
 
 namespace espalier::table {
@@ -49,18 +49,6 @@ void go_live(std::byte* buffer) {
   store_shared(buffer + offsetof(wire::BufferHeader, superseded), wire::kLive,
                std::memory_order_release);
 }
-
-/// Rows in one piece, which their owner may write meanwhile.
-class SpanSource final : public AppendSource {
- public:
-  explicit SpanSource(std::span<const std::byte> rows) : rows_(rows) {}
-  void copy(std::uint64_t offset, std::span<std::byte> into) const override {
-    copy_words_once(into.data(), rows_.data() + offset, into.size());
-  }
-
- private:
-  std::span<const std::byte> rows_;
-};
 
 }  // namespace
 
@@ -136,24 +124,11 @@ std::expected<std::uint64_t, AppendError> Table::append(std::span<const std::byt
 
 std::expected<std::uint64_t, AppendError> Table::append(const AppendSource& source,
                                                         std::uint64_t count) {
-  const std::lock_guard lock(append_mutex_);
-  if (dropped()) return std::unexpected(AppendError{{Code::dropped, 0, 0}, 0, {}});
-  if (encrypted_) return std::unexpected(AppendError{{Code::unsupported, 0, 0}, 0, {}});
-  Growth growth;
-  AppendError error{{Code::invalid_argument, 0, 0}, 0, {}};
-  if (auto reserved = reserve(count, growth); !reserved) {
-    error.error = reserved.error();
-  } else {
-    const bool early = planted(Bug::rows_counted_early);
-    if (early) publish(growth.rows_before + count, growth);
-    copy_rows(source, count, growth, error);
-    if (error.wrong_rows == 0) {
-      if (!early) publish(growth.rows_before + count, growth);
-      return growth.rows_before;
-    }
+  AppendRun run(*this, source, count);
+  run.wait_for_turn();
+  while (run.step() != AppendRun::Step::done) {
   }
-  give_back(growth);
-  return std::unexpected(std::move(error));
+  return run.result();
 }
 
 Result<void> Table::reserve(std::uint64_t count, Growth& growth) {
@@ -191,43 +166,6 @@ Result<void> Table::reserve(std::uint64_t count, Growth& growth) {
 void Table::give_back(const Growth& growth) {
   for (const std::uint64_t offset : growth.pages) pool_.release(offset, kPageClass);
   for (const std::uint64_t offset : growth.list_parts) pool_.release(offset, kListClass);
-}
-
-// Some rows at a time, which are still in the cache when they are checked.
-void Table::copy_rows(const AppendSource& source, std::uint64_t count, const Growth& growth,
-                      AppendError& error) const {
-  constexpr std::uint64_t kBytesAtATime = 16 * 1024;
-  const std::uint32_t row_bytes = schema_.row_bytes();
-  const std::uint64_t at_a_time = std::max<std::uint64_t>(1, kBytesAtATime / row_bytes);
-  std::byte* to = growth.tail;
-  std::uint64_t room = growth.tail_rooms;
-  std::size_t next_page = 0;
-  for (std::uint64_t row = 0; row < count;) {
-    if (room == 0) {
-      to = pool_.at(growth.pages[next_page++]) + sizeof(wire::RowPageHeader);
-      room = schema_.rows_per_page();
-    }
-    const std::uint64_t some = std::min({at_a_time, room, count - row});
-    const std::span<std::byte> copied(to, some * row_bytes);
-    source.copy(row * row_bytes, copied);
-    check_rows(copied, row, error);
-    if (planted(Bug::source_read_twice)) source.copy(row * row_bytes, copied);
-    row += some;
-    room -= some;
-    to += copied.size();
-  }
-  ESPALIER_ASSERT(next_page == growth.pages.size());
-}
-
-void Table::check_rows(std::span<std::byte> copied, std::uint64_t first, AppendError& error) const {
-  const std::uint32_t row_bytes = schema_.row_bytes();
-  for (std::uint64_t row = 0; row * row_bytes < copied.size(); ++row) {
-    const auto found = check_.apply(copied.data() + row * row_bytes);
-    if (!found) continue;
-    if (error.wrong_rows++ < kWrongRowsNamed) {
-      error.wrong.push_back({first + row, found->column, found->fault});
-    }
-  }
 }
 
 void Table::publish(std::uint64_t rows, const Growth& growth) {

@@ -21,7 +21,6 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +29,7 @@
 #include "espalier/error.hpp"
 #include "memory/buffer_pool.hpp"
 #include "table/append_source.hpp"
+#include "table/append_turn.hpp"
 #include "table/key_bytes.hpp"
 #include "table/query_counts.hpp"
 #include "table/row_check.hpp"
@@ -95,7 +95,8 @@ class Table final : public catalog::Object {
 
   /// Appends rows that lie one behind the other, all or none, also rows that others can write
   /// meanwhile. Returns the number of the first of them.
-  /// Cost: one copy; a lock while it lasts; memory for new pages first.
+  /// Cost: one copy; other appends wait while it lasts; memory for new pages first. AppendRun does
+  /// the same in steps.
   /// Errors: see AppendError; unsupported: the table is encrypted. Requires: whole rows, aligned
   /// to 8.
   std::expected<std::uint64_t, AppendError> append(std::span<const std::byte> rows);
@@ -109,7 +110,7 @@ class Table final : public catalog::Object {
   /// Reserves slots for rows that are encrypted for them. There is one reservation at a time: it
   /// ends by append_reserved(), or by the next one once it is `kReservationNs` old. What it leaves
   /// empty is never given again: the page ends there, and numbers of pages are given once.
-  /// Errors: busy (another reservation), dropped, out_of_memory, unsupported (not encrypted),
+  /// Errors: busy (another reservation, or an append), dropped, out_of_memory, unsupported (not encrypted),
   /// invalid_argument (no rows).
   Result<Reservation> reserve_slots(std::uint64_t rows, std::uint64_t now_ns);
   /// Fills a reservation with as many rows as it has slots, which nobody can check; another number
@@ -144,6 +145,7 @@ class Table final : public catalog::Object {
   [[nodiscard]] memory::BufferPool& pool() const { return pool_; }
 
  private:
+  friend class AppendRun;
   struct Growth;
   Table(memory::BufferPool& pool, std::uint32_t id, std::string name, Schema schema,
         TableOptions options);
@@ -152,13 +154,9 @@ class Table final : public catalog::Object {
   Result<void> reserve(std::uint64_t rows, Growth& growth);
   std::uint64_t new_page(std::uint64_t offset, std::uint64_t page, std::uint64_t first_row,
                          std::uint64_t cipher_page) const;
-  void copy_rows(const AppendSource& source, std::uint64_t rows, const Growth& growth,
-                 AppendError& error) const;
-  void check_rows(std::span<std::byte> copied, std::uint64_t first, AppendError& error) const;
   void publish(std::uint64_t rows, const Growth& growth);
   void give_back(const Growth& growth);
   void end_reservation();
-  void fill_slots(std::span<const std::byte> rows, const Growth& growth) const;
   [[nodiscard]] std::byte* list_part(std::uint64_t part) const;
 
   memory::BufferPool& pool_;
@@ -172,7 +170,7 @@ class Table final : public catalog::Object {
   mutable QueryCounts query_counts_;
   const bool encrypted_;
   SaltBytes salt_{};
-  std::mutex append_mutex_;           // guards what is behind the visible rows, and all below
+  AppendTurn append_turn_;            // guards what is behind the visible rows, and all below
   std::unique_ptr<Growth> reserved_;  // of the reservation that is open
   std::uint64_t reservation_ = 0;     // its number, or the last one's
   std::uint64_t reserved_rows_ = 0;

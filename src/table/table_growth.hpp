@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an append needs besides the last page: taken first, so that nothing can fail afterwards.
 //
-// Thread: whoever holds the table's append lock.
+// Thread: that of the append whose turn it is.
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "table/append_run.hpp"
 #include "table/planted_table_bugs.hpp"
 #include "table/table_growth.hpp"
 
@@ -14,7 +15,8 @@ namespace espalier::table {
 Result<Reservation> Table::reserve_slots(std::uint64_t rows, std::uint64_t now_ns) {
   if (!encrypted_) return fail(Code::unsupported);
   if (rows == 0) return fail(Code::invalid_argument);
-  const std::lock_guard lock(append_mutex_);
+  const AppendTurn::Held turn = append_turn_.try_take();
+  if (!turn) return fail(Code::busy);
   if (dropped()) return fail(Code::dropped);
   if (reserved_) {
     if (now_ns < reserved_until_ns_) return fail(Code::busy);
@@ -51,19 +53,13 @@ Result<Reservation> Table::reserve_slots(std::uint64_t rows, std::uint64_t now_n
 Result<std::uint64_t> Table::append_reserved(std::uint64_t reservation,
                                              std::span<const std::byte> rows) {
   ESPALIER_ASSERT(rows.size() % schema_.row_bytes() == 0);
-  const std::lock_guard lock(append_mutex_);
-  if (dropped()) return fail(Code::dropped);
-  if (!reserved_ || reservation != reservation_) return fail(Code::not_found);
-  const std::uint64_t count = rows.size() / schema_.row_bytes();
-  if (count != reserved_rows_) {
-    end_reservation();
-    return fail(Code::invalid_argument);
+  const SpanSource source(rows);
+  AppendRun run(*this, source, rows.size() / schema_.row_bytes(), reservation);
+  run.wait_for_turn();
+  while (run.step() != AppendRun::Step::done) {
   }
-  fill_slots(rows, *reserved_);
-  const std::uint64_t first = reserved_->rows_before;
-  publish(first + count, *reserved_);
-  reserved_.reset();
-  return first;
+  if (!run.result()) return std::unexpected(run.result().error().error);
+  return *run.result();
 }
 
 /// Gives the reservation up. Its slots of the last page stay empty for ever; its pages go back, and
@@ -73,24 +69,6 @@ void Table::end_reservation() {
   if (has_tail && !planted(Bug::slot_given_twice)) tail_closed_ = true;
   give_back(*reserved_);
   reserved_.reset();
-}
-
-/// Cipher text cannot be checked: any bytes are safe to scan.
-void Table::fill_slots(std::span<const std::byte> rows, const Growth& growth) const {
-  const std::size_t row_bytes = schema_.row_bytes();
-  const std::byte* from = rows.data();
-  std::uint64_t left = rows.size() / row_bytes;
-  const auto fill = [&](std::byte* to, std::uint64_t rooms) {
-    const std::size_t bytes = std::min(left, rooms) * row_bytes;
-    copy_words_once(to, from, bytes);
-    from += bytes;
-    left -= bytes / row_bytes;
-  };
-  if (growth.tail_rooms != 0) fill(growth.tail, growth.tail_rooms);
-  for (const std::uint64_t offset : growth.pages) {
-    fill(pool_.at(offset) + sizeof(wire::RowPageHeader), schema_.rows_per_page());
-  }
-  ESPALIER_ASSERT(left == 0);
 }
 
 }  // namespace espalier::table

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "offload/scheduler.hpp"
 #include "rings/testing/ring_client.hpp"
 #include "tree/write/audit.hpp"
@@ -116,7 +117,7 @@ class SchedulerFixture {
   }
   /// Turns until a response comes. One of kind invalid says that none came.
   Response wait(Client& client, std::uint32_t ring = 0) {
-    for (int i = 0; i < kTimeout; ++i) {
+    for (Timeout timeout; !timeout.passed();) {
       if (auto response = client->receive(ring)) return std::move(*response);
       if (client->flush()) client->ring();
       turn();
@@ -150,7 +151,7 @@ class SchedulerFixture {
   /// Turns until this holds. False: it never did.
   template <class Condition>
   bool run_until(const Condition& condition) {
-    for (int i = 0; i < kTimeout && !condition(); ++i) turn();
+    for (Timeout timeout; !condition() && !timeout.passed();) turn();
     return condition();
   }
 
@@ -167,7 +168,16 @@ class SchedulerFixture {
   [[nodiscard]] std::vector<std::string> audit() const { return tree::audit_store(store_); }
 
  private:
-  static constexpr int kTimeout = 2'000'000;
+  /// Whether what is waited for will not come any more: a helper may wait long for a processor.
+  class Timeout {
+   public:
+    bool passed() { return ++turns_ % 1024 == 0 && watch_.elapsed_ns() > kTimeoutNs; }
+
+   private:
+    static constexpr std::uint64_t kTimeoutNs = 60'000'000'000;
+    base::Stopwatch watch_;
+    std::uint32_t turns_ = 0;
+  };
 
   template <class T>
   static T must(Result<T> result) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tree/write/dropped_maps.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -24,13 +25,13 @@ void DroppedMaps::add(std::unique_ptr<MapCore> map) noexcept {
   const std::uint64_t bytes = map->memory_bytes();
   {
     const std::lock_guard lock(mutex_);
-    map->waiting = {nullptr, bytes, epochs_.current()};
+    map->waiting = {nullptr, bytes, bytes, epochs_.current()};
     epochs_.advance();
     MapCore* const added = map.release();
     (first_ == nullptr ? first_ : last_->waiting.next) = added;
     last_ = added;
   }
-  collect();
+  if (!in_steps_.load(std::memory_order_relaxed)) collect();
 }
 
 std::unique_ptr<MapCore> DroppedMaps::take_free() {
@@ -43,6 +44,24 @@ std::unique_ptr<MapCore> DroppedMaps::take_free() {
 void DroppedMaps::collect() noexcept {
   while (take_free() != nullptr) {
   }
+}
+
+// What was given back of it waits no more. Its stamp is below those of all that wait.
+void DroppedMaps::put_back(std::unique_ptr<MapCore> map) {
+  const std::lock_guard lock(mutex_);
+  DroppedMap& waiting = map->waiting;
+  waiting.bytes = waiting.all_bytes - std::min(waiting.all_bytes, map->freed_bytes());
+  waiting.next = first_;
+  if (first_ == nullptr) last_ = map.get();
+  first_ = map.release();
+}
+
+bool DroppedMaps::collect_some(std::uint32_t nodes) noexcept {
+  std::unique_ptr<MapCore> map = take_free();
+  if (map == nullptr) return false;
+  if (!map->free_nodes(nodes)) put_back(std::move(map));
+  map.reset();
+  return due();
 }
 
 bool DroppedMaps::due() const {

@@ -12,6 +12,7 @@
 // Thread: any.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -26,7 +27,8 @@ class MapCore;
 /// What a map has for the time when it was dropped: then nothing may ask for memory.
 struct DroppedMap {
   MapCore* next = nullptr;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;      ///< that wait
+  std::uint64_t all_bytes = 0;  ///< when it began to wait
   std::uint64_t stamp = 0;
 };
 
@@ -38,10 +40,15 @@ class DroppedMaps {
   DroppedMaps(const DroppedMaps&) = delete;
   DroppedMaps& operator=(const DroppedMaps&) = delete;
 
-  /// Takes a dropped map that no thread of the host holds, and frees it if no lease holds it back.
+  /// Takes a dropped map that no thread of the host holds, and frees it if no lease holds it back;
+  /// not where others free in steps.
   void add(std::unique_ptr<MapCore> map) noexcept;
   /// Frees those that no lease holds back any more. Cost: that of giving back all their buffers.
   void collect() noexcept;
+  /// From now on (or no more), others call collect_some() where due() says so.
+  void free_in_steps(bool in_steps) { in_steps_.store(in_steps, std::memory_order_relaxed); }
+  /// The same for about so many nodes. Returns whether there is more.
+  [[nodiscard]] bool collect_some(std::uint32_t nodes) noexcept;
   /// Whether collect() would free one.
   [[nodiscard]] bool due() const;
 
@@ -57,7 +64,10 @@ class DroppedMaps {
   /// The one that has waited longest, if no lease holds it back.
   [[nodiscard]] std::unique_ptr<MapCore> take_free();
 
+  void put_back(std::unique_ptr<MapCore> map);
+
   base::EpochTable epochs_;
+  std::atomic<bool> in_steps_{false};
   const base::LeaseTable* leases_;
   mutable std::mutex mutex_;  // guards the rest, and what maps here have in `waiting`
   // Those that wait, linked; stamps ascend.

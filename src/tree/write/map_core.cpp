@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 #include "tree/node/leaf_builder.hpp"
 
@@ -87,21 +89,47 @@ Result<void> MapCore::make_root() {
   return {};
 }
 
-// Gives back a subtree with its out-of-line values. Nobody may use the map any more.
-void MapCore::free_subtree(wire::Lid lid) {
-  const wire::Ref ref = table.get(lid);
+// Others must not come upon it while its nodes go.
+void MapCore::begin_freeing() {
+  if (std::exchange(freeing_.begun, true)) return;
+  store.reclaimer.forget(*this);
+  store.maps.remove(*this);
+  if (root != 0) freeing_.way[freeing_.depth++] = {root, 0};
+}
+
+void MapCore::free_node(const Freeing::Level& level) {
+  const wire::Ref ref = table.get(level.lid);
   const NodeView node = view(ref);
   if (node.leaf()) {
     for_stored_values(node, [this](const char* reference) {
       wire::ValueRef value;
       std::memcpy(&value, reference, sizeof value);
-      store.pool.release(wire::Ref{value.ref}.offset(),
-                         memory::BufferPool::class_of(sizeof(wire::ValueHeader) + value.bytes));
+      const memory::SizeClass of =
+          memory::BufferPool::class_of(sizeof(wire::ValueHeader) + value.bytes);
+      store.pool.release(wire::Ref{value.ref}.offset(), of);
+      freeing_.bytes += memory::BufferPool::class_bytes(of);
     });
-  } else {
-    for (std::uint32_t i = 0; i < node.children(); ++i) free_subtree(node.child(i));
   }
   store.pool.release(ref.offset(), node_class);
+  freeing_.bytes += memory::BufferPool::class_bytes(node_class);
+}
+
+bool MapCore::free_nodes(std::uint32_t nodes) {
+  begin_freeing();
+  while (freeing_.depth != 0 && nodes != 0) {
+    Freeing::Level& level = freeing_.way[freeing_.depth - 1];
+    const NodeView node = view(table.get(level.lid));
+    if (node.leaf() || level.next_child == node.children()) {
+      free_node(level);
+      --freeing_.depth;
+      --nodes;
+      continue;
+    }
+    const wire::Lid child = node.child(level.next_child++);
+    ESPALIER_ASSERT(freeing_.depth < freeing_.way.size());
+    freeing_.way[freeing_.depth++] = {child, 0};
+  }
+  return freeing_.depth == 0;
 }
 
 void MapCore::repack_spares() {
@@ -142,11 +170,13 @@ void make_room(ThreadContext& context) {
 }
 
 MapCore::~MapCore() {
-  store.reclaimer.forget(*this);
-  if (header_offset == 0) return;
-  store.maps.remove(*this);
+  if (header_offset == 0) {
+    store.reclaimer.forget(*this);
+    return;
+  }
+  while (!free_nodes(std::numeric_limits<std::uint32_t>::max())) {
+  }
   for (const std::uint64_t spare : spare_nodes) store.pool.release(spare, node_class);
-  if (root != 0) free_subtree(root);
   table.destroy();
   store.pool.release(header_offset, kHeaderClass);
 }

@@ -10,6 +10,7 @@
 // No lock is held while a walk waits, and no version is taken before all locks are held (rule 11).
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -114,6 +115,11 @@ class MapCore final : public MapView, public catalog::Object {
   /// map. Its structure stays whole, so that a request under way need not look.
   std::atomic<bool> dropped{false};
   DroppedMap waiting;  // once nobody holds it: DroppedMaps' own
+  /// Gives back so many of its nodes, with their values; nothing may ask for memory meanwhile.
+  /// Returns whether all were. Requires: nobody uses the map any more, nor will.
+  bool free_nodes(std::uint32_t nodes);
+  /// Bytes that free_nodes() has given back.
+  [[nodiscard]] std::uint64_t freed_bytes() const { return freeing_.bytes; }
   /// Sets it, and says so in the map's header, where readers from elsewhere look.
   void set_dropped() override {
     if (!planted(Bug::drop_not_shown)) {
@@ -167,7 +173,22 @@ class MapCore final : public MapView, public catalog::Object {
   MapCore(StoreCore& store_in, std::uint32_t id_in, std::string name_in,
           const MapOptions& options_in);
   Result<void> make_root();
-  void free_subtree(wire::Lid lid);
+
+  /// Where giving back the nodes of a dropped map has come to.
+  struct Freeing {
+    static constexpr std::size_t kLevelsMax = 64;  // of two children each, more than there are LIDs
+    struct Level {
+      wire::Lid lid;
+      std::uint32_t next_child;
+    };
+    bool begun = false;
+    std::uint32_t depth = 0;
+    std::array<Level, kLevelsMax> way{};  // from the root
+    std::uint64_t bytes = 0;              // given back
+  };
+  void begin_freeing();
+  void free_node(const Freeing::Level& level);
+  Freeing freeing_;
 };
 
 /// One thread's hold on a store: its epoch slot and its private buffers.

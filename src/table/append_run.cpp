@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "table/append_run.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "table/planted_table_bugs.hpp"
+#include "table/table_growth.hpp"
+
+namespace espalier::table {
+
+void SpanSource::copy(std::uint64_t offset, std::span<std::byte> into) const {
+  copy_words_once(into.data(), rows_.data() + offset, into.size());
+}
+
+AppendRun::AppendRun(Table& table, const AppendSource& source, std::uint64_t rows,
+                     std::optional<std::uint64_t> reservation)
+    : table_(table), source_(source), rows_(rows), reservation_(reservation) {}
+
+// Slots of a reservation that were begun are dead.
+AppendRun::~AppendRun() {
+  if (!growth_) return;
+  if (reservation_) {
+    table_.reserved_ = std::move(growth_);
+    table_.end_reservation();
+  } else {
+    table_.give_back(*growth_);
+  }
+}
+
+void AppendRun::wait_for_turn() {
+  if (!turn_) turn_ = table_.append_turn_.take();
+}
+
+void AppendRun::fail(Error error) {
+  result_.emplace(std::unexpected(AppendError{error, 0, {}}));
+  turn_ = {};
+}
+
+AppendRun::Step AppendRun::step() {
+  if (result_) return Step::done;
+  if (!turn_ && !(turn_ = table_.append_turn_.try_take())) return Step::busy;
+  if (!growth_) begin();
+  if (growth_) copy_some();
+  if (growth_ && row_ == rows_) finish();
+  return result_ ? Step::done : Step::again;
+}
+
+void AppendRun::begin() {
+  if (table_.dropped()) return fail({Code::dropped, 0, 0});
+  if (reservation_) {
+    begin_reserved();
+  } else if (table_.encrypted()) {
+    return fail({Code::unsupported, 0, 0});
+  } else {
+    auto growth = std::make_unique<Table::Growth>();
+    if (auto reserved = table_.reserve(rows_, *growth); !reserved) {
+      table_.give_back(*growth);
+      return fail(reserved.error());
+    }
+    growth_ = std::move(growth);
+  }
+  if (!growth_) return;
+  to_ = growth_->tail;
+  room_ = growth_->tail_rooms;
+  if (planted(Bug::rows_counted_early)) {
+    table_.publish(growth_->rows_before + rows_, *growth_);
+    counted_ = true;
+  }
+}
+
+void AppendRun::begin_reserved() {
+  if (!table_.reserved_ || *reservation_ != table_.reservation_) {
+    return fail({Code::not_found, 0, 0});
+  }
+  if (rows_ != table_.reserved_rows_) {
+    table_.end_reservation();
+    return fail({Code::invalid_argument, 0, 0});
+  }
+  growth_ = std::move(table_.reserved_);
+}
+
+// Some rows at a time, which are still in the cache when they are checked.
+void AppendRun::copy_some() {
+  constexpr std::uint64_t kBytesAtATime = 16 * 1024;
+  const std::uint32_t row_bytes = table_.schema().row_bytes();
+  const std::uint64_t at_a_time = std::max<std::uint64_t>(1, kBytesAtATime / row_bytes);
+  for (std::size_t bytes = 0; row_ < rows_ && bytes < kStepBytes;) {
+    if (room_ == 0) {
+      to_ = table_.pool_.at(growth_->pages[next_page_++]) + sizeof(wire::RowPageHeader);
+      room_ = table_.schema().rows_per_page();
+    }
+    const std::uint64_t some = std::min({at_a_time, room_, rows_ - row_});
+    const std::span<std::byte> copied(to_, some * row_bytes);
+    source_.copy(row_ * row_bytes, copied);
+    // Cipher text cannot be checked: any bytes are safe to scan.
+    if (!table_.encrypted()) check_rows(copied);
+    if (planted(Bug::source_read_twice)) source_.copy(row_ * row_bytes, copied);
+    row_ += some;
+    room_ -= some;
+    to_ += copied.size();
+    bytes += copied.size();
+  }
+}
+
+void AppendRun::check_rows(std::span<std::byte> copied) {
+  const std::uint32_t row_bytes = table_.schema().row_bytes();
+  for (std::uint64_t row = 0; row * row_bytes < copied.size(); ++row) {
+    const auto found = table_.check_.apply(copied.data() + row * row_bytes);
+    if (!found) continue;
+    if (error_.wrong_rows++ < Table::kWrongRowsNamed) {
+      error_.wrong.push_back({row_ + row, found->column, found->fault});
+    }
+  }
+}
+
+void AppendRun::finish() {
+  ESPALIER_ASSERT(next_page_ == growth_->pages.size());
+  if (error_.wrong_rows == 0) {
+    if (!counted_) table_.publish(growth_->rows_before + rows_, *growth_);
+    result_.emplace(growth_->rows_before);
+  } else {
+    table_.give_back(*growth_);
+    result_.emplace(std::unexpected(std::move(error_)));
+  }
+  growth_.reset();
+  turn_ = {};
+}
+
+}  // namespace espalier::table
