@@ -143,8 +143,9 @@ class Call {
   /// meanwhile. Answers out_of_memory, and runs nothing, if the client has too many jobs.
   Next helper(std::function<void()> work);
   /// The same in steps (helper_job.hpp), between which other clients have their turns. Ends without
-  /// another step when the client ends.
-  Next helper_steps(std::function<JobStep(StepContext&)> work);
+  /// another step when the client ends, and behind a deadline, on base::monotonic_ns().
+  Next helper_steps(std::function<JobStep(StepContext&)> work,
+                    std::uint64_t deadline_ns = JobOptions::kNoDeadline);
   /// Until base::monotonic_ns() is at least this.
   Next at(std::uint64_t monotonic_ns);
   /// Until the host has answered, or a piece of its answer has come: host_answer().

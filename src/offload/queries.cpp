@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Queries of tables: a pipeline that helpers run beside the memory, whose rows go by chunks or into
 // buffers of the client's.
+#include <cerrno>
 #include <cstring>
 #include <deque>
 #include <expected>
@@ -99,14 +100,15 @@ void take_deadline(Call& call, QueryState& state) {
 }
 
 bool is_late(const QueryState& state) {
-  return state.deadline_ns != JobOptions::kNoDeadline &&
-         base::monotonic_ns() >= state.deadline_ns;
+  return state.deadline_ns != JobOptions::kNoDeadline && base::monotonic_ns() >= state.deadline_ns;
 }
 
 Next end_late(Call& call, QueryState& state) {
   state.counted.fail();
-  return call.fail(QueryRun::too_late().error, QueryRun::too_late().words);
+  return call.fail({Code::system, 0, ETIMEDOUT}, "the query did not end before its deadline");
 }
+
+Next go_on(Call& call, QueryState& state);
 
 // So many queries run, so many wait, and more are refused.
 Next begin_query(Call& call, QueryState& state) {
@@ -168,9 +170,8 @@ Next begin_query(Call& call, QueryState& state) {
   state.counted.run();
   const std::string_view pipeline = state.message.empty() ? call.payload() : text_of(state.message);
   state.run = std::make_unique<QueryRun>(state.counted.table(), pipeline, limits, services.regexes,
-                                         Services::draw(), std::move(state.keys),
-                                         state.deadline_ns);
-  return call.helper_steps([&run = *state.run](StepContext& context) { return run.step(context); });
+                                         Services::draw(), std::move(state.keys));
+  return go_on(call, state);
 }
 
 Next wait_for_reader(Call& call, QueryState& state, std::uint64_t soon_ns = ReaderWait::kSoonNs) {
@@ -262,7 +263,8 @@ Next go_on(Call& call, QueryState& state) {
   if (state.results && run.only_stores() && state.results->maps() && !open_buffers(state)) {
     return wait_for_reader(call, state, ReaderWait::kVerySoonNs);
   }
-  return call.helper_steps([&run](StepContext& context) { return run.step(context); });
+  return call.helper_steps([&run](StepContext& context) { return run.step(context); },
+                           state.deadline_ns);
 }
 
 Next send_rows(Call& call, QueryState& state, std::string_view rows) {
@@ -299,10 +301,12 @@ Next table_query(Call& call) {
   QueryRun& run = *state.run;
   state.counted.read(run.numbers());
   // Of what will not be told of, the buffers are the node's again when the run ends.
-  if (run.cancelled() || run.failure()) {
+  const bool late = !run.ended() && is_late(state);
+  if (run.cancelled() || run.failure() || late) {
     run.filled().clear();
     run.clear_stage();
   }
+  if (late) return end_late(call, state);
   if (const auto next = tell_of_filled(call, state)) return *next;
   const std::string_view rows = text_of(run.staged());
   if (run.ended() || run.cancelled()) return end_query(call, state, rows);
@@ -326,6 +330,7 @@ const Offload kOffloads[] = {
      .limits = {.key_bytes_max = sizeof(wire::RunKeys),
                 .payload_bytes_max = wire::kPipelineBytesMax},
      .object = Names::by_id,
+     .secret_key = true,
      .step = table_query,
      .cancel = cancel_query},
 };

@@ -121,12 +121,6 @@ JobStep QueryRun::step(StepContext& context) {
       says = JobStep::done;
       break;
     }
-    if (deadline_ns_ != JobOptions::kNoDeadline && base::monotonic_ns() >= deadline_ns_) {
-      ended_ = true;
-      failure_ = too_late();
-      says = JobStep::done;
-      break;
-    }
     switch (run_->step(run_->step_rows())) {
       case table::RunState::running: break;
       case table::RunState::stalled:

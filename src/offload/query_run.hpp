@@ -10,7 +10,6 @@
 #pragma once
 
 #include <atomic>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -38,17 +37,14 @@ using SecretKeys = crypto::Secret<wire::RunKeys>;
 class QueryRun {
  public:
   /// `message`: the pipeline, not checked yet; it lives as long as the run, and so do the limits,
-  /// of which it takes memory for its groups, and the compiler. `seed`: of hashes. `deadline_ns`:
-  /// on base::monotonic_ns(); a step behind it is the last.
+  /// of which it takes memory for its groups, and the compiler. `seed`: of hashes.
   QueryRun(std::shared_ptr<const table::Table> table, std::string_view message, QueryLimits& limits,
-           table::RegexCompiler& regexes, std::uint64_t seed, std::optional<SecretKeys> keys = {},
-           std::uint64_t deadline_ns = JobOptions::kNoDeadline)
+           table::RegexCompiler& regexes, std::uint64_t seed, std::optional<SecretKeys> keys = {})
       : source_(std::move(table)),
         message_(message),
         limits_(limits),
         regexes_(regexes),
         seed_(seed),
-        deadline_ns_(deadline_ns),
         keys_(std::move(keys)) {}
   ~QueryRun() { limits_.give_group_bytes(group_bytes_); }
   QueryRun(const QueryRun&) = delete;
@@ -96,9 +92,6 @@ class QueryRun {
     std::string words;
   };
   [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
-  static Failure too_late() {
-    return {{Code::system, 0, ETIMEDOUT}, "the query did not end before its deadline"};
-  }
   [[nodiscard]] wire::QueryNumbers numbers() const;
 
  private:
@@ -113,7 +106,6 @@ class QueryRun {
   QueryLimits& limits_;
   table::RegexCompiler& regexes_;
   const std::uint64_t seed_;
-  const std::uint64_t deadline_ns_;
   std::uint64_t group_bytes_ = 0;
   std::optional<SecretKeys> keys_;  // until the ciphers are made
   std::optional<table::CtrCipher> table_cipher_;

@@ -59,6 +59,8 @@ struct Offload {
   Limits limits;
   /// Of offloads on maps `nothing` means by_id.
   Names object = Names::nothing;
+  /// Its key is a secret: the message's copy is overwritten whatever becomes of the request.
+  bool secret_key = false;
 
   /// Does what can be done now: see call.hpp. Must neither wait nor run for more than some
   /// microseconds. After a walk it runs inside the walk's epoch.

@@ -404,6 +404,12 @@ bool Scheduler::response_fits(Request& request, std::uint64_t bytes) {
 
 void Scheduler::release(Request& request) {
   Connection& connection = *request.connection;
+  // Also of what was refused, or ended, before its offload has read it.
+  const Offload* const offload = offloads_[request.header.offload];
+  const bool whole = !request.refused &&
+                     request.header.key_bytes <= request.header.bytes - wire::kRequestHeaderBytes;
+  if (offload != nullptr && offload->secret_key && whole) [[unlikely]]
+    request.wipe_key();
   if (request.map != nullptr) --request.map->users;
   request.map = nullptr;
   request.connection = nullptr;
@@ -489,12 +495,13 @@ Next Call::helper(std::function<void()> work) {
   });
 }
 
-Next Call::helper_steps(std::function<JobStep(StepContext&)> work) {
+Next Call::helper_steps(std::function<JobStep(StepContext&)> work, std::uint64_t deadline_ns) {
   scheduler_.hand_over(
       request_,
       std::make_unique<RequestJob>(
           std::move(work),
-          [&scheduler = scheduler_, &request = request_] { scheduler.resume(request); }, request_));
+          [&scheduler = scheduler_, &request = request_] { scheduler.resume(request); }, request_),
+      deadline_ns);
   return {};
 }
 

@@ -140,7 +140,7 @@ class Scheduler final : private Handler, private PostedRequests {
   void walk(Request& request, const tree::HeldVersion* held, const Condition& condition);
   void wait_until_writable(Request& request);
   void wait_until(Request& request, std::uint64_t monotonic_ns);
-  void hand_over(Request& request, std::unique_ptr<HelperJob> job);
+  void hand_over(Request& request, std::unique_ptr<HelperJob> job, std::uint64_t deadline_ns);
   void resume(Request& request);
   void answer(Request& request, const wire::ResponseHeader& header,
               std::initializer_list<std::string_view> payload);

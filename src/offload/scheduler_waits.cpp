@@ -105,14 +105,15 @@ void Scheduler::answered(Request& request, const HostAnswer& answer) {
 }
 
 // On the account of its client, which may have only so many jobs.
-void Scheduler::hand_over(Request& request, std::unique_ptr<HelperJob> job) {
+void Scheduler::hand_over(Request& request, std::unique_ptr<HelperJob> job,
+                          std::uint64_t deadline_ns) {
   Connection& connection = *request.connection;
   if (connection.closing) return release(request);
   if (connection.helper_client == kNodeClient) {
     connection.helper_client = services_.helpers.add_client();
   }
   const auto submitted =
-      services_.helpers.submit(std::move(job), {.client = connection.helper_client});
+      services_.helpers.submit(std::move(job), {connection.helper_client, deadline_ns});
   if (!submitted) return fail(request, submitted.error());
   ++handed_over_;
 }

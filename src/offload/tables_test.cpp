@@ -367,18 +367,31 @@ TEST_F(TableOffloads, ADeadlineEndsAQueryThatWaitsForAPlace) {
   EXPECT_EQ(node_.services().query_counts.waiting, 0u);
 }
 
-TEST_F(TableOffloads, ADeadlineEndsAQueryInTheMiddleOfItsWork) {
-  fill(50'000);
-  const std::string pipeline = everything(schema_);
-  const std::atomic<bool> cancelled{false};
-  for (const bool late : {true, false}) {
-    const std::uint64_t deadline_ns = late ? base::monotonic_ns() : JobOptions::kNoDeadline;
-    QueryRun run(node_.catalog().find<table::Table>(table_), pipeline, node_.services().queries,
-                 node_.services().regexes, 1, {}, deadline_ns);
-    StepContext context(JobId{}, JobOptions::kNoDeadline, cancelled);
-    ASSERT_EQ(run.step(context), JobStep::done);
-    EXPECT_EQ(run.failure().has_value(), late);
-    EXPECT_EQ(run.ended(), late) << "else its stage is full";
+TEST_F(TableOffloads, ADeadlineEndsAQueryThatWaitsForAHelper) {
+  fill(10'000);
+  std::atomic<bool> go_on{false};
+  node_.services().helpers.run([&go_on] { go_on.wait(false); });
+  auto& waiting = node_.connect({64, 64, 1});
+  wire::RequestHeader header = request_of(OffloadId::table_query, table_, 1);
+  header.argument = 1u << wire::kQueryTimeShift;
+  waiting->post(message_of(header, "", everything(schema_)));
+  waiting->ring();
+  const table::QueryCounts& counts = node_.catalog().find<table::Table>(table_)->query_counts();
+  EXPECT_TRUE(node_.run_until([&] { return counts.running == 1; }));
+  const std::uint64_t late_ns = base::monotonic_ns() + 1'000'000;
+  EXPECT_TRUE(node_.run_until([&] { return base::monotonic_ns() > late_ns; }));
+  go_on = true;
+  go_on.notify_all();
+  EXPECT_EQ(node_.wait(waiting).code(), Code::system);
+  EXPECT_EQ(counts.rows_read, 0u);
+}
+
+// Whatever becomes of such a request, the scheduler overwrites its message's copy.
+TEST(SecretKeys, AreThoseOfTheOffloadsThatTakeKeysOfRuns) {
+  EXPECT_TRUE(find_offload(static_cast<std::uint8_t>(OffloadId::table_query))->secret_key);
+  for (const auto& offload : all_offloads()) {
+    const bool takes_keys = offload.format.find("RunKeys") != std::string_view::npos;
+    EXPECT_EQ(offload.secret_key, takes_keys) << offload.name;
   }
 }
 
