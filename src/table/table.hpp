@@ -110,8 +110,8 @@ class Table final : public catalog::Object {
   /// Reserves slots for rows that are encrypted for them. There is one reservation at a time: it
   /// ends by append_reserved(), or by the next one once it is `kReservationNs` old. What it leaves
   /// empty is never given again: the page ends there, and numbers of pages are given once.
-  /// Errors: busy (another reservation, or an append), dropped, out_of_memory, unsupported (not encrypted),
-  /// invalid_argument (no rows).
+  /// Errors: busy (another reservation, or an append), dropped, out_of_memory, unsupported (not
+  /// encrypted), invalid_argument (no rows).
   Result<Reservation> reserve_slots(std::uint64_t rows, std::uint64_t now_ns);
   /// Fills a reservation with as many rows as it has slots, which nobody can check; another number
   /// of rows gives it up. Returns the number of the first row.
