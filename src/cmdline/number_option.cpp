@@ -36,7 +36,7 @@ CLI::ValidationError not_expected(const std::string& names, const std::string& t
                                   const std::string& expected) {
   const std::string name = names.substr(names.rfind(',') + 1);
   return CLI::ValidationError(
-      name, fmt::format("'{}' is not {}", encode(unprotect(text), Encoding::escaped), expected));
+      name, fmt::format("'{}' is not {}", encode(text, Encoding::escaped), expected));
 }
 
 template std::optional<std::uint32_t> parse_number(std::string_view, Range<std::uint32_t>);

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
 #include <string_view>
 #include <utility>
 
@@ -113,6 +114,15 @@ Outcome<void> check_command_name(CLI::App& app, const std::vector<std::string>& 
                  did_you_mean(word, names) + fmt::format("See {} --help.", app.get_name()));
 }
 
+/// Takes the marks off what options are given, before anything looks at it.
+void take_marks_off(CLI::App& app) {
+  const std::function<std::string(std::string)> take_off = unprotect;
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() > 0) option->transform(take_off);
+  }
+  for (CLI::App* command : app.get_subcommands({})) take_marks_off(*command);
+}
+
 /// "espalier help scan" is "espalier scan --help".
 void rewrite_help(std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front() != "help") return;
@@ -131,6 +141,7 @@ std::optional<int> parse(CLI::App& app, std::span<const std::string> arguments, 
   if (auto checked = check_command_name(app, words); !checked) {
     return print_failure(messages, checked.error());
   }
+  take_marks_off(app);
   std::ranges::reverse(words);  // the parser takes them from the back
   try {
     app.parse(words);

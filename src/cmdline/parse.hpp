@@ -4,7 +4,8 @@
 //
 // The parser gives a meaning of its own to empty arguments and to ones in brackets or braces:
 // "[a,b]" would become two keys, "{}" none. protect() marks such arguments with a NUL at their end,
-// which no real argument can hold, and unprotect() takes it off.
+// which no real argument can hold, and parse() takes it off again when the parser has split the line,
+// before options check and keep what they were given.
 #pragma once
 
 #include <functional>
@@ -25,9 +26,9 @@ namespace espalier::cmdline {
 /// What the parsed command line asks for; returns an exit code.
 using Action = std::function<int()>;
 
-/// Parses `arguments`, the program's name not among them, by what `app` knows; commands that need
-/// unmarked operands unprotect() them. "help scan" is "scan --help". Prints help, version and
-/// mistakes.
+/// Parses `arguments`, the program's name not among them, by what `app` knows; options and
+/// operands get their text as it was typed. "help scan" is "scan --help". Prints help, version and
+/// mistakes. Changes `app`, so it parses once.
 /// Returns: nothing when the line is right and the chosen command is to be run; else the exit code.
 [[nodiscard]] std::optional<int> parse(CLI::App& app, std::span<const std::string> arguments,
                                        std::ostream& out, const Messages& messages);

@@ -28,6 +28,46 @@ TEST(Parse, ValuesBehindAnEqualsSignAreProtectedToo) {
   EXPECT_THAT(protect({"--", "--prefix="}), ElementsAre("--", "--prefix="));
 }
 
+TEST(Parse, OptionsGetTheirTextAsItWasTyped) {
+  for (const std::string text : {"", "[a,b]", "[]", "[", "{}", "{a}", "%%", "plain"}) {
+    std::string bound = "before";
+    std::string called = "before";
+    std::string checked = "before";
+    std::vector<std::string> list;
+    CLI::App app("Keeps words", "keeper");
+    CLI::App& keep = *app.add_subcommand("keep", "Keep words")->add_subcommand("all", "All");
+    keep.add_option("--bound", bound)->check([&](const std::string& given) {
+      checked = given;
+      return std::string();
+    });
+    keep.add_option_function<std::string>("NAME", [&](const std::string& to) { called = to; });
+    keep.add_option("WORD", list);
+    std::ostringstream out;
+    const Messages messages{"keeper", out};
+    EXPECT_EQ(cmdline::parse(app, std::vector{"keep"s, "all"s, "--bound"s, text, text, text, text},
+                             out, messages),
+              std::nullopt)
+        << out.str();
+    EXPECT_EQ(bound, text);
+    EXPECT_EQ(called, text);
+    EXPECT_EQ(checked, text);
+    EXPECT_THAT(list, ElementsAre(text, text));
+  }
+}
+
+TEST(Parse, ALoneWordInBracesIsOneOfAList) {
+  for (const std::string text : {"", "[a,b]", "{}", "%%"}) {
+    std::vector<std::string> list;
+    CLI::App app("Keeps words", "keeper");
+    app.add_subcommand("keep", "Keep words")->add_option("--word", list);
+    std::ostringstream out;
+    const std::string joined = "--word=" + text;
+    EXPECT_EQ(cmdline::parse(app, std::vector{"keep"s, joined}, out, {"keeper", out}), std::nullopt)
+        << out.str();
+    EXPECT_THAT(list, ElementsAre(text));
+  }
+}
+
 /// A program with one command, and what it printed last.
 class Greeter {
  public:

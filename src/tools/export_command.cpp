@@ -27,8 +27,7 @@ Format output_format(const ExportMapOptions& options, bool has_values) {
     if (options.to == name(format)) return format;
   }
   if (options.json) return Format::json_lines;
-  return format_of_name(unprotect(options.output))
-      .value_or(has_values ? Format::tsv : Format::lines);
+  return format_of_name(options.output).value_or(has_values ? Format::tsv : Format::lines);
 }
 
 Outcome<int> export_map(Environment& environment, const ExportMapOptions& options) {
@@ -39,7 +38,7 @@ Outcome<int> export_map(Environment& environment, const ExportMapOptions& option
   if (!data) return std::unexpected(data.error());
   const SaveOptions save_options{output_format(options, data->report.has_values),
                                  options.source.reader.separator, ""};
-  const std::string output = unprotect(options.output);
+  const std::string& output = options.output;
   const auto saved = save(environment, data->map, output, save_options);
   if (!saved) return std::unexpected(saved.error());
   return kOk;

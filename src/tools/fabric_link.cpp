@@ -67,7 +67,7 @@ std::unexpected<Failure> cannot_connect(const std::string& address, const Error&
 void add_fabric_address(CLI::App& command, std::string& address) {
   command
       .add_option_function<std::string>(
-          "ADDRESS", [&address](const std::string& text) { address = unprotect(text); },
+          "ADDRESS", [&address](const std::string& text) { address = text; },
           "shm:PATH, roce://HOST[:PORT]/SERVICE, roce+memif:PATH, "
           "roce+xdp://INTERFACE/HOST[:PORT]/SERVICE or ofi://PROVIDER/HOST[:PORT]")
       ->type_name("")
@@ -78,7 +78,7 @@ void add_link_options(CLI::App& command, LinkOptions& options) {
   add_fabric_address(command, options.address);
   command
       .add_option_function<std::string>(
-          "--local", [&options](const std::string& text) { options.local = unprotect(text); },
+          "--local", [&options](const std::string& text) { options.local = text; },
           "roce: address to send from (default: the one that leads there)")
       ->type_name("HOST");
 }

@@ -171,7 +171,7 @@ void add_fabric_serve(CLI::App& fabric, Environment& environment, Action& chosen
       options->bytes);
   command
       .add_option_function<std::string>(
-          "-f,--file", [options](const std::string& text) { options->file = unprotect(text); },
+          "-f,--file", [options](const std::string& text) { options->file = text; },
           "File whose bytes to offer, in memory; zeros follow it (default: zeros)")
       ->type_name("FILE");
   command.add_flag("--read-only", options->read_only, "Let nobody write, nor add");

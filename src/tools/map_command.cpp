@@ -50,7 +50,7 @@ Outcome<int> list_maps(Environment& environment, const MapWorkOptions& options, 
 
 Outcome<int> create_map(Environment& environment, const MapWorkOptions& options, Store& store,
                         const std::string& address) {
-  const std::string name = unprotect(options.name);
+  const std::string& name = options.name;
   const auto made = store.create_map(name, options.map);
   if (!made && made.error().code == Code::already_exists) {
     return name_taken(address, name, made.error());
@@ -75,7 +75,7 @@ Outcome<int> create_map(Environment& environment, const MapWorkOptions& options,
 
 Outcome<int> drop_map(Environment& environment, const MapWorkOptions& options, Store& store,
                       const std::string& address) {
-  const std::string name = unprotect(options.name);
+  const std::string& name = options.name;
   const auto dropped = store.drop_map(name);
   if (!dropped && dropped.error().code == Code::not_found) {
     return failed(fmt::format("the node at {} has no map '{}'", address, cmdline::escaped(name)),

@@ -12,15 +12,14 @@
 namespace espalier::tools {
 namespace {
 
-/// An option whose text `accept` turns into something; what it says against the text is a usage
-/// error. The text is unprotected first.
+/// An option whose text `accept` turns into something; what it says against it is a usage error.
 CLI::Option* add_text_option(
     CLI::App& command, const std::string& names, const std::string& type,
     const std::string& description,
     const std::function<std::optional<std::string>(const std::string&)>& accept) {
   const std::function<void(const std::string&)> checked = [names, accept](const std::string& text) {
-    if (const auto wrong = accept(unprotect(text))) {
-      throw CLI::ValidationError(names, fmt::format("'{}' {}", unprotect(text), *wrong));
+    if (const auto wrong = accept(text)) {
+      throw CLI::ValidationError(names, fmt::format("'{}' {}", text, *wrong));
     }
   };
   return command.add_option_function<std::string>(names, checked, description)->type_name(type);
@@ -85,7 +84,7 @@ void add_limit_options(CLI::App& command, SourceOptions& options) {
 void add_source_options(CLI::App& command, SourceOptions& options, bool positional) {
   const std::function<void(const std::vector<std::string>&)> take_files =
       [&options](const std::vector<std::string>& files) {
-        for (const std::string& file : files) options.files.push_back(unprotect(file));
+        options.files.insert(options.files.end(), files.begin(), files.end());
       };
   if (positional) {
     command.add_option_function<std::vector<std::string>>("FILE", take_files,
@@ -202,8 +201,8 @@ void add_json_option(CLI::App& command, bool& json) {
 
 Outcome<std::string> operand_bytes(const std::string& operand, std::optional<Encoding> encoding,
                                    std::string_view what) {
-  auto bytes = decode(unprotect(operand), encoding.value_or(Encoding::raw));
-  if (!bytes) return misused(fmt::format("{} '{}': {}", what, unprotect(operand), bytes.error()));
+  auto bytes = decode(operand, encoding.value_or(Encoding::raw));
+  if (!bytes) return misused(fmt::format("{} '{}': {}", what, operand, bytes.error()));
   return std::move(*bytes);
 }
 

@@ -23,7 +23,6 @@ namespace espalier::tools {
 
 using cmdline::Action;
 using cmdline::Encoding;
-using cmdline::unprotect;
 
 /// Adds --file, --format and all else that says which data to read; and --at and --map, for data on
 /// a node. `positional`: FILE... may also stand without --file.

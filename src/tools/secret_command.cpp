@@ -116,8 +116,8 @@ void add_secret_command(CLI::App& app, Environment& environment, Action& chosen)
       ->type_name("PREFIX*");
   making.add_option("--file", options->file, "Where to (default: NAME.secret)")->type_name("FILE");
   making.callback([options, &environment, &chosen] {
-    chosen = reporting(environment,
-                       [options, &environment] { return make_new(environment, *options); });
+    chosen =
+        reporting(environment, [options, &environment] { return make_new(environment, *options); });
   });
 }
 

@@ -106,7 +106,7 @@ void print_text(std::ostream& out, const SequencerDescription& of) {
 }
 
 Outcome<int> create(Environment& environment, const Options& options, Place& place) {
-  const std::string name = unprotect(options.name);
+  const std::string& name = options.name;
   const auto made = place.store.create_sequencer(name, options.first);
   if (!made && made.error().code == Code::already_exists) {
     return name_taken(place.address, name, made.error());
@@ -123,7 +123,7 @@ Outcome<int> create(Environment& environment, const Options& options, Place& pla
 }
 
 Outcome<int> take(Environment& environment, const Options& options, Place& place) {
-  const std::string name = unprotect(options.name);
+  const std::string& name = options.name;
   auto opened = open(place, options, name);
   if (!opened) return std::unexpected(opened.error());
   const auto taken = opened->take(options.count);
@@ -153,14 +153,14 @@ Outcome<int> print(Environment& environment, const Options& options, const Place
 }
 
 Outcome<int> seal(Environment& environment, const Options& options, Place& place) {
-  const std::string name = unprotect(options.name);
+  const std::string& name = options.name;
   auto opened = open(place, options, name);
   if (!opened) return std::unexpected(opened.error());
   return print(environment, options, place, "seal", name, opened->seal());
 }
 
 Outcome<int> advance(Environment& environment, const Options& options, Place& place) {
-  const std::string name = unprotect(options.name);
+  const std::string& name = options.name;
   auto opened = open(place, options, name);
   if (!opened) return std::unexpected(opened.error());
   return print(environment, options, place, "begin an epoch of", name,
@@ -168,7 +168,7 @@ Outcome<int> advance(Environment& environment, const Options& options, Place& pl
 }
 
 Outcome<int> describe(Environment& environment, const Options& options, Place& place) {
-  const std::string name = unprotect(options.name);
+  const std::string& name = options.name;
   auto opened = open(place, options, name);
   if (!opened) return std::unexpected(opened.error());
   return print(environment, options, place, "read", name, opened->describe());
@@ -188,7 +188,7 @@ Outcome<int> list(Environment& environment, const Options& options, Place& place
 }
 
 Outcome<int> drop(Environment& environment, const Options& options, Place& place) {
-  const std::string name = unprotect(options.name);
+  const std::string& name = options.name;
   const auto dropped = place.store.drop_sequencer(name);
   if (!dropped) return fail_named(place, "drop", name, dropped.error());
   if (options.json) {

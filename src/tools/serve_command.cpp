@@ -71,7 +71,7 @@ void add_setting(CLI::App& command, const node::Setting& setting,
       .add_option_function<std::string>(
           node::flag_name(setting.key) + short_name,
           [options, key = std::string(setting.key)](const std::string& text) {
-            options->flags.push_back({key, unprotect(text)});
+            options->flags.push_back({key, text});
           },
           fmt::format("{} (default: {})", what, setting.fallback))
       ->type_name(type_of(setting.rule))
@@ -81,7 +81,7 @@ void add_setting(CLI::App& command, const node::Setting& setting,
 void add_config_options(CLI::App& command, const std::shared_ptr<ServeOptions>& options) {
   const auto take = [options](std::string_view key) {
     return [options, key](const std::string& text) {
-      options->flags.push_back({std::string(key), unprotect(text)});
+      options->flags.push_back({std::string(key), text});
     };
   };
   command

@@ -56,7 +56,7 @@ Outcome<std::vector<wire::Shard>> shards_of(const Options& options) {
 
 std::unexpected<Failure> not_made(const Options& options, const std::vector<wire::Shard>& shards,
                                   const client::ShardFailure& failure) {
-  const std::string name = cmdline::escaped(unprotect(options.name));
+  const std::string name = cmdline::escaped(options.name);
   const std::string& address = shards[failure.shard].address;
   if (failure.error.code == Code::invalid_argument && !failure.words.empty()) {
     return misused(fmt::format("map '{}' cannot be split so: {}", name, failure.words),
@@ -83,7 +83,7 @@ std::unexpected<Failure> not_made(const Options& options, const std::vector<wire
 Outcome<int> create(Environment& environment, const Options& options) {
   const auto shards = shards_of(options);
   if (!shards) return std::unexpected(shards.error());
-  const std::string name = unprotect(options.name);
+  const std::string& name = options.name;
   const auto made = client::create_shards(name, options.map, *shards);
   if (!made) return not_made(options, *shards, made.error());
   if (options.json) {
@@ -163,7 +163,7 @@ void print_table(Environment& environment, const client::ShardingReport& report)
 Outcome<int> status(Environment& environment, const Options& options) {
   const auto address = required_address(environment, options.at);
   if (!address) return std::unexpected(address.error());
-  const std::string name = unprotect(options.name);
+  const std::string& name = options.name;
   const auto report = client::report_shards(*address, name);
   if (!report) {
     const Error& error = report.error();

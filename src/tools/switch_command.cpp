@@ -165,7 +165,7 @@ CLI::Option* add_path(CLI::App& command, const std::string& name, const std::str
                       std::string& into) {
   return command
       .add_option_function<std::string>(
-          name, [&into](const std::string& text) { into = unprotect(text); }, what)
+          name, [&into](const std::string& text) { into = text; }, what)
       ->type_name("PATH");
 }
 
@@ -184,7 +184,7 @@ void add_run(CLI::App& above, Environment& environment, Action& chosen) {
   add_control(command, options->control);
   command
       .add_option_function<std::string>(
-          "--tables", [options](const std::string& text) { options->tables = unprotect(text); },
+          "--tables", [options](const std::string& text) { options->tables = text; },
           "A file with what to run with at first (default: no tables)")
       ->type_name("FILE");
   command.add_flag("--spin", options->spin, "Never sleep: answers sooner, and takes a core");
@@ -207,7 +207,7 @@ void add_install(CLI::App& above, Environment& environment, Action& chosen) {
   CLI::App& command = *above.add_subcommand("install", "Give a switch other tables");
   command
       .add_option_function<std::string>(
-          "FILE", [options](const std::string& text) { options->tables = unprotect(text); },
+          "FILE", [options](const std::string& text) { options->tables = text; },
           "What it is to run with, as docs/formats/index_tables.md writes it")
       ->type_name("")
       ->required();

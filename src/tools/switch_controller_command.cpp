@@ -157,7 +157,7 @@ void add_switch_controller(CLI::App& above, Environment& environment, Action& ch
   add_map_name_option(command, options->map);
   command
       .add_option_function<std::string>(
-          "--control", [options](const std::string& text) { options->control = unprotect(text); },
+          "--control", [options](const std::string& text) { options->control = text; },
           "The socket at which the switch takes tables")
       ->type_name("PATH")
       ->required();

@@ -46,7 +46,7 @@ Outcome<int> create(Environment& environment, const Options& options, TablePlace
     return misused(message(schema.error()),
                    "For example: 'id i64 not null, name text(20), price decimal(12,2)'.");
   }
-  const std::string name = unprotect(options.name);
+  const std::string& name = options.name;
   const auto made = client::StoreImpl::of(place.store)
                         .tables()
                         ->create(name, client::SchemaImpl::of(*schema).schema, options.encrypted);
@@ -81,10 +81,11 @@ Outcome<int> list(Environment& environment, const Options& options, TablePlace& 
 }
 
 Outcome<int> describe(Environment& environment, const Options& options, TablePlace& place) {
-  const auto opened = open_table(place, unprotect(options.name));
+  const auto opened = open_table(place, options.name);
   if (!opened) return std::unexpected(opened.error());
   const auto table = opened->describe();
-  if (!table) return refused(fmt::format("read table '{}'", options.name), table.error());
+  if (!table)
+    return refused(fmt::format("read table '{}'", cmdline::escaped(options.name)), table.error());
   if (options.json) {
     print_json(environment.out, *table);
     return kOk;
@@ -104,7 +105,7 @@ Outcome<int> describe(Environment& environment, const Options& options, TablePla
 }
 
 Outcome<int> drop(Environment& environment, const Options& options, TablePlace& place) {
-  const std::string name = unprotect(options.name);
+  const std::string& name = options.name;
   const auto dropped = place.store.drop_table(name);
   if (!dropped && dropped.error().error.code == Code::not_found) {
     return failed(

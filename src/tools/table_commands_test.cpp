@@ -79,6 +79,39 @@ TEST_F(TableCommands, ExportsWhatWasLoaded) {
   EXPECT_THAT(tool.out(), StartsWith("1\tab\t1.50\t2024-01-01\tfirst\n"));
 }
 
+// The parser of command lines has a meaning of its own for words in brackets and for none at all.
+TEST_F(TableCommands, TakesWordsAsTheyWereTyped) {
+  const std::string name = "[a,b]";
+  ASSERT_EQ(table({"create", name, "id i64 not null, note text(9)"}), kOk) << tool.err();
+  tool.files.contents["[x]"] = "id,note\n1,[]\n2,\"[]\"\n3,\n";
+  ASSERT_EQ(table({"load", name, "[x]", "--null", "[]"}), kOk) << tool.err();
+  EXPECT_THAT(tool.out(), StartsWith("loaded 3 rows into table '[a,b]' in "));
+  EXPECT_EQ(query("select id from \"[a,b]\" where note is null"), "id\n1\n");
+  ASSERT_EQ(table({"export", name, "--null", "[]"}), kOk) << tool.err();
+  EXPECT_EQ(tool.out(), "id,note\n1,[]\n2,\"[]\"\n3,\n");
+  for (const std::vector<std::string>& none :
+       {std::vector<std::string>{"--null", ""}, std::vector<std::string>{"--null="}}) {
+    std::vector<std::string> words{"export", name};
+    words.insert(words.end(), none.begin(), none.end());
+    ASSERT_EQ(table(words), kOk) << tool.err();
+    EXPECT_EQ(tool.out(), "id,note\n1,\n2,[]\n3,\"\"\n");
+  }
+  EXPECT_EQ(table({"export", "[c]"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has no table '[c]'"));
+  EXPECT_EQ(table({"load", name, "[y]"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("cannot read [y]: "));
+  EXPECT_EQ(table({"load", name, "[x]", "--skip-bad", "some"}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("'some' is not a whole number"));
+  EXPECT_EQ(table({"load", name, "[x]", "--delimiter", ""}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("--delimiter '' is not one character"));
+  EXPECT_EQ(table({"query", ""}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("there is no query"));
+  EXPECT_EQ(table({"query", "[x]", "--format", ""}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("not ''"));
+  EXPECT_EQ(table({"export", name, "--key-file", ""}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("No such file"));
+}
+
 TEST_F(TableCommands, TellsWhatWasReadAndSent) {
   make_sales();
   ASSERT_EQ(table({"query", "--explain", "select count(*) from sales where price > 1"}), kOk);

@@ -21,8 +21,12 @@ Outcome<void> use(const KeyFlags& flags, const std::optional<TableKey>& key,
 }  // namespace
 
 void add_key_flags(CLI::App& command, KeyFlags& flags, bool sends) {
-  command.add_option("--key-file", flags.file,
-                     "File of the key of an encrypted table: 32 hexadecimal digits, mode 0600");
+  // An empty name is one, too: it names no file, and is no missing option.
+  command
+      .add_option_function<std::string>(
+          "--key-file", [&flags](const std::string& file) { flags.file = file; },
+          "File of the key of an encrypted table: 32 hexadecimal digits, mode 0600")
+      ->type_name("FILE");
   if (!sends) return;
   command.add_flag("--allow-keys-in-clear", flags.in_clear,
                    "Send the key also where others on the way could read it");

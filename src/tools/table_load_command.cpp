@@ -103,7 +103,7 @@ Outcome<int> load(Environment& environment, const Options& options) {
   if (!csv) return std::unexpected(csv.error());
   auto place = open_tables(environment, options.at);
   if (!place) return std::unexpected(place.error());
-  const auto opened_table = open_table(*place, unprotect(options.name));
+  const auto opened_table = open_table(*place, options.name);
   if (!opened_table) return std::unexpected(opened_table.error());
   client::TableImpl& table = *client::TableImpl::of(*opened_table);
   if (auto used = use_key(options.key, table); !used) return std::unexpected(used.error());

@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cmdline/number_option.hpp"
+
 namespace espalier::tools {
 
 void add_csv_flags(CLI::App& command, CsvFlags& flags, CsvUse use) {
@@ -15,7 +17,7 @@ void add_csv_flags(CLI::App& command, CsvFlags& flags, CsvUse use) {
       ->group("CSV");
   command.add_flag("--no-header", flags.no_header, "No line of column names")->group("CSV");
   if (use == CsvUse::reading) {
-    command.add_option("--skip-bad", flags.skip_bad, "Bad lines that may be left out")
+    cmdline::add_number(command, "--skip-bad", flags.skip_bad, "Bad lines that may be left out")
         ->group("CSV");
   }
 }
