@@ -52,6 +52,24 @@ TEST(Progress, IsSilentOffATerminalAndForShortWork) {
   EXPECT_EQ(shown(true, 1), "");
 }
 
+TEST(Progress, APieceIsToldAtOnce) {
+  MemorySource input("");
+  MemoryFiles files;
+  std::ostringstream out;
+  std::ostringstream err;
+  std::uint64_t clock_ns = 0;
+  Environment environment{.input = input,
+                          .out = out,
+                          .err = err,
+                          .files = files,
+                          .err_is_terminal = true,
+                          .now_ns = [&] { return clock_ns += 500'000'000; }};
+  Progress progress(environment, "t.csv", 4096);
+  progress.update_piece(1024, 10);
+  EXPECT_EQ(err.str(),
+            "\r\x1b[Kt.csv: 10 records, 1.0 KiB of 4.0 KiB (25 %), 20/s, 2.0 KiB/s, 0:02 left");
+}
+
 TEST(Progress, WipesItsLine) {
   const std::string text = shown(true, 1'000'000'000);
   EXPECT_TRUE(text.starts_with("\r\x1b[Kloading: "));

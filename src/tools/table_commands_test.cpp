@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -110,6 +111,38 @@ TEST_F(TableCommands, TakesWordsAsTheyWereTyped) {
   EXPECT_THAT(tool.err(), HasSubstr("not ''"));
   EXPECT_EQ(table({"export", name, "--key-file", ""}), kFailed);
   EXPECT_THAT(tool.err(), HasSubstr("No such file"));
+}
+
+/// Shares of the whole that a progress line has shown, in their order.
+std::vector<int> shares_shown(const std::string& text) {
+  std::vector<int> shares;
+  for (std::size_t at = text.find(" %)"); at != std::string::npos; at = text.find(" %)", at + 1)) {
+    shares.push_back(std::stoi(text.substr(text.rfind('(', at) + 1)));
+  }
+  return shares;
+}
+
+TEST_F(TableCommands, LoadTellsHowMuchOfTheFileIsRead) {
+  ASSERT_EQ(table({"create", "wide", "id i64 not null, note text(1000)"}), kOk) << tool.err();
+  std::string& text = tool.files.contents["wide.csv"];
+  text = "id,note\n";
+  for (int i = 0; i < 4000; ++i) text += std::to_string(i) + "," + std::string(200, 'x') + "\n";
+  tool.err_is_terminal = true;
+  tool.tick_ns = 500'000'000;
+  ASSERT_EQ(table({"load", "wide", "wide.csv"}), kOk) << tool.err();
+  const std::vector<int> shares = shares_shown(tool.err());
+  ASSERT_GE(shares.size(), 4U) << tool.err();  // of 4 MB of rows, a MiB at a time
+  EXPECT_TRUE(std::ranges::is_sorted(shares));
+  EXPECT_LT(shares.front(), 50);
+  EXPECT_EQ(shares.back(), 100);
+  EXPECT_THAT(tool.err(), HasSubstr("wide.csv: 1,"));
+  EXPECT_THAT(tool.err(), HasSubstr(" left"));
+  // Of standard input nothing knows how much there is.
+  tool.input = text;
+  ASSERT_EQ(table({"load", "wide", "-"}), kOk) << tool.err();
+  EXPECT_THAT(tool.err(), HasSubstr("standard input: 1,"));
+  EXPECT_THAT(tool.err(), HasSubstr(" of ?, "));
+  EXPECT_TRUE(shares_shown(tool.err()).empty()) << tool.err();
 }
 
 TEST_F(TableCommands, TellsWhatWasReadAndSent) {

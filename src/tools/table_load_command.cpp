@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "client/tables.hpp"
@@ -22,6 +24,7 @@ namespace {
 
 /// Rows that one append carries: large enough to be quick, small enough for any node.
 constexpr std::size_t kAppendBytes = std::size_t{1} << 20;
+constexpr std::string_view kStandardInput = "-";
 
 struct Options {
   std::optional<std::string> at;
@@ -47,13 +50,20 @@ std::unexpected<Failure> bad_csv(const std::string& file, const table::CsvFailur
                             format_count(rows)));
 }
 
+/// Bytes that there are to read, where that is known.
+std::optional<std::uint64_t> size_of(Environment& environment, const std::string& file) {
+  if (file == kStandardInput) return std::nullopt;
+  const auto info = environment.files.info(file);
+  return info ? info->size_bytes : std::nullopt;
+}
+
 Outcome<Loaded> load_rows(Environment& environment, const std::string& file, ByteSource& source,
                           const table::CsvOptions& csv, client::TableImpl& table) {
   auto cipher = table.cipher();
   if (!cipher) return refused("encrypt the rows", cipher.error());
   const std::uint64_t begin_ns = environment.now_ns();
-  const auto info = environment.files.info(file);
-  Progress progress(environment, file, info ? info->size_bytes : std::nullopt);
+  Progress progress(environment, file == kStandardInput ? "standard input" : file,
+                    size_of(environment, file));
   table::CsvReader reader(source, table.schema(), csv);
   const std::size_t row_bytes = table.schema().row_bytes();
   std::vector<std::byte> rows(std::max<std::size_t>(kAppendBytes / row_bytes, 1) * row_bytes);
@@ -70,7 +80,7 @@ Outcome<Loaded> load_rows(Environment& environment, const std::string& file, Byt
                      appended.error());
     }
     loaded.rows += *read;
-    progress.update_items(loaded.rows, loaded.rows);
+    progress.update_piece(reader.consumed_bytes(), loaded.rows);
   }
   progress.wipe();
   loaded.skipped = reader.skipped();
@@ -108,7 +118,7 @@ Outcome<int> load(Environment& environment, const Options& options) {
   client::TableImpl& table = *client::TableImpl::of(*opened_table);
   if (auto used = use_key(options.key, table); !used) return std::unexpected(used.error());
   std::unique_ptr<ByteSource> opened;
-  if (options.file != "-") {
+  if (options.file != kStandardInput) {
     auto file = environment.files.open(options.file);
     if (!file) {
       return failed(fmt::format("cannot read {}: {}", options.file, reason(file.error())));
