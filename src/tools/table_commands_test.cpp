@@ -9,8 +9,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "node/metrics.hpp"
 #include "tools/testing/node_fixture.hpp"
 
 namespace espalier::tools {
@@ -373,6 +375,50 @@ TEST_F(EncryptedTableCommands, KeysComeFromFilesThatNobodyElseReads) {
   make_sales();
   EXPECT_EQ(table({"load", "sales", "sales.csv", "--key-file", key_file("key", text)}), kUsage);
   EXPECT_THAT(tool.err(), HasSubstr("is not encrypted, and takes no key"));
+}
+
+/// A node whose memory may be read, and how its tables were read.
+class OneSidedTableCommands : public EncryptedTableCommands {
+ protected:
+  OneSidedTableCommands() {
+    config.node.fabric = "shm:" + (folder / "f").string();
+    config.node.one_sided = true;
+  }
+  void SetUp() override {
+    EncryptedTableCommands::SetUp();
+    address = config.node.fabric;
+  }
+  /// Readings by READs, and those that asked the node for rows.
+  [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> readings() const {
+    std::pair<std::uint64_t, std::uint64_t> found;
+    for (const node::OffloadNumbers& offload : node::numbers_of(*node).offloads) {
+      if (offload.id == wire::OffloadId::one_sided_table) found.first = offload.requests;
+      if (offload.id == wire::OffloadId::table_read) found.second = offload.requests;
+    }
+    return found;
+  }
+};
+
+TEST_F(OneSidedTableCommands, PullAndExportReadTheNodesMemory) {
+  make_sales();
+  const std::string key = key_file("key", "000102030405060708090a0b0c0d0e0f\n");
+  make_secrets(key);
+  const std::string text = "select shop, count(*), avg(price) from sales group by shop";
+  const std::string pushed = query(text);
+  EXPECT_EQ(query(text, {"--pull"}), pushed);
+  EXPECT_EQ(readings(), std::pair(std::uint64_t{0}, std::uint64_t{1}));
+  EXPECT_EQ(query(text, {"--pull", "--one-sided"}), pushed);
+  EXPECT_EQ(readings(), std::pair(std::uint64_t{1}, std::uint64_t{1}));
+  ASSERT_EQ(table({"export", "sales", "--one-sided"}), kOk) << tool.err();
+  EXPECT_EQ(tool.out(), tool.files.contents["sales.csv"]);
+  EXPECT_EQ(query("select id, name from secrets", {"--pull", "--one-sided", "--key-file", key}),
+            "id\tname\n1\talpha\n2\tbeta\n3\tNULL\n");
+  EXPECT_EQ(readings(), std::pair(std::uint64_t{3}, std::uint64_t{1}));
+  EXPECT_EQ(table({"query", text, "--one-sided"}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("Give --pull too."));
+  address = "unix:" + config.node.socket;
+  EXPECT_EQ(table({"export", "sales", "--one-sided"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("does not offer its memory to be read"));
 }
 
 TEST_F(TableCommands, AreOfNodesOnly) {

@@ -22,6 +22,12 @@ void add_csv_flags(CLI::App& command, CsvFlags& flags, CsvUse use) {
   }
 }
 
+void add_one_sided_flag(CLI::App& command, Access& access) {
+  command.add_flag_callback(
+      "--one-sided", [&access] { access = Access::one_sided; },
+      "Read rows out of the node's memory instead of asking the node (shm: and roce: addresses)");
+}
+
 Outcome<table::CsvOptions> csv_options(const CsvFlags& flags) {
   table::CsvOptions options;
   const std::string separator = flags.delimiter == "tab" ? "\t" : flags.delimiter;

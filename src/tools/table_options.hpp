@@ -24,6 +24,8 @@ struct CsvFlags {
 enum class CsvUse : std::uint8_t { reading, writing };
 
 void add_csv_flags(CLI::App& command, CsvFlags& flags, CsvUse use);
+/// --one-sided, of commands that read rows as they lie.
+void add_one_sided_flag(CLI::App& command, Access& access);
 [[nodiscard]] Outcome<table::CsvOptions> csv_options(const CsvFlags& flags);
 
 }  // namespace espalier::tools

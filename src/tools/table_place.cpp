@@ -11,14 +11,14 @@
 namespace espalier::tools {
 
 Outcome<TablePlace> open_tables(const Environment& environment,
-                                const std::optional<std::string>& at) {
+                                const std::optional<std::string>& at, Access access) {
   auto address = required_address(environment, at);
   if (!address) return std::unexpected(address.error());
   if (*address == "embedded") {
     return misused(fmt::format("'{}' is no node, and tables are on nodes", *address),
                    "Start one: espalier serve --node-socket PATH.");
   }
-  auto store = connect(environment, *address);
+  auto store = connect(environment, *address, access);
   if (!store) return std::unexpected(store.error());
   return TablePlace{std::move(*address), std::move(*store)};
 }

@@ -18,7 +18,8 @@ struct TablePlace {
 
 /// Connects to the node that --at or ESPALIER_AT names.
 [[nodiscard]] Outcome<TablePlace> open_tables(const Environment& environment,
-                                              const std::optional<std::string>& at);
+                                              const std::optional<std::string>& at,
+                                              Access access = Access::rpc);
 [[nodiscard]] Outcome<Table> open_table(const TablePlace& place, const std::string& name);
 /// A call to a node has failed: what could not be done, and why.
 [[nodiscard]] std::unexpected<Failure> refused(const std::string& what, const TableError& error);

@@ -32,6 +32,7 @@ struct QueryOptions {
   std::string format = "text";
   bool explain = false;
   bool pull = false;
+  Access access = Access::rpc;  ///< by which rows are pulled
   bool quiet = false;
 };
 
@@ -156,9 +157,13 @@ Outcome<QueryKeys> keys_of(const QueryOptions& options, const TablePlace& place,
 Outcome<int> query(Environment& environment, const QueryOptions& options) {
   const auto format = answer_format(options.format);
   if (!format) return misused("--format is text, csv or json, not '" + options.format + "'");
+  if (options.access != Access::rpc && !options.pull) {
+    return misused("--one-sided says how rows are pulled, and a query runs beside the memory",
+                   "Give --pull too.");
+  }
   const auto statement = sql::parse(options.query);
   if (!statement) return wrong_query(statement.error());
-  auto place = open_tables(environment, options.at);
+  auto place = open_tables(environment, options.at, options.access);
   if (!place) return std::unexpected(place.error());
   const auto opened = open_table(*place, statement->table);
   if (!opened) return std::unexpected(opened.error());
@@ -188,13 +193,14 @@ struct ExportOptions {
   std::optional<std::string> at;
   KeyFlags key;
   std::string name;
+  Access access = Access::rpc;
   CsvFlags csv;
 };
 
 Outcome<int> export_rows(Environment& environment, const ExportOptions& options) {
   const auto csv = csv_options(options.csv);
   if (!csv) return std::unexpected(csv.error());
-  auto place = open_tables(environment, options.at);
+  auto place = open_tables(environment, options.at, options.access);
   if (!place) return std::unexpected(place.error());
   const auto opened = open_table(*place, options.name);
   if (!opened) return std::unexpected(opened.error());
@@ -237,6 +243,7 @@ void add_table_query(CLI::App& table, Environment& environment, Action& chosen) 
   command.add_flag("--explain", options->explain, "Show what runs beside the memory");
   command.add_flag("--pull", options->pull,
                    "Read the whole table across the connection, and work it out here");
+  add_one_sided_flag(command, options->access);
   command.add_flag("--quiet", options->quiet, "Do not tell what was read and sent");
   command.add_flag("--encrypt-result", options->encrypt_result,
                    "The rows of the result travel encrypted, with the key of --key-file");
@@ -258,6 +265,7 @@ void add_table_export(CLI::App& table, Environment& environment, Action& chosen)
   CLI::App& command = *table.add_subcommand("export", "Print all rows of a table as CSV");
   command.add_option("NAME", options->name, "Name of the table")->required();
   add_csv_flags(command, options->csv, CsvUse::writing);
+  add_one_sided_flag(command, options->access);
   add_key_flags(command, options->key, false);
   add_address_option(command, options->at);
   command.callback([options, &environment, &chosen] {
