@@ -55,8 +55,7 @@ TableQuery selected(unsigned percent, bool encrypted) {
   query.workload = encrypted ? "decrypt-where" : "where";
   query.parameters["percent"] = percent;
   query.kind = encrypted ? TableKind::encrypted : TableKind::words;
-  query.build = [percent, encrypted](PipelineBuilder& builder) {
-    if (encrypted) builder.decrypt();
+  query.build = [percent](PipelineBuilder& builder) {
     builder.filter(
         builder.binary(ExpressionKind::less, builder.column(kThousandColumn),
                        builder.constant(table::integer_constant(std::int64_t{percent} * 10))));

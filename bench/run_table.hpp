@@ -10,7 +10,7 @@
 //   re2      RE2 by hand, string by string (regex); evp: OpenSSL's EVP, decrypting only (decrypt)
 //   local    table and work at the client, result in its memory                       [LCPU]
 //   remote   a process works it out, keeps the result, then sends it by a socket      [RCPU]
-//   pull     every row is read from a node, and the work done at the client
+//   pull     every row is read from a node, by READs over shm, and the work done at the client
 //   pushed   a node works it out and streams what remains                             [FV]
 //   chunks   what remains comes to the client by messages, who only counts it (project, select)
 //   buffers  the same, written into the client's memory (shm)

@@ -173,8 +173,9 @@ std::shared_ptr<const TableData> TableData::of(const TableSpec& spec) {
 
 void TableData::forget() { kept_.reset(); }
 
-std::vector<std::byte> message_of(const TableQuery& query) {
+std::vector<std::byte> message_of(const TableQuery& query, bool plain) {
   table::PipelineBuilder builder;
+  if (query.kind == TableKind::encrypted && !plain) builder.decrypt();
   query.build(builder);
   auto message = builder.finish();
   if (!message) throw std::runtime_error("a query of the benchmark: " + message.error().message());

@@ -96,7 +96,7 @@ struct TableQuery {
   Json parameters;
   std::uint32_t row_bytes = 64;
   TableKind kind = TableKind::words;
-  std::function<void(table::PipelineBuilder&)> build;
+  std::function<void(table::PipelineBuilder&)> build;  ///< all but the decryption
   std::size_t key_column = 0;   ///< of group and distinct, which peers do by hand
   const char* regex = nullptr;  ///< the same
 
@@ -105,8 +105,9 @@ struct TableQuery {
   }
 };
 
-/// Its pipeline, as a message. Errors: throws std::runtime_error.
-[[nodiscard]] std::vector<std::byte> message_of(const TableQuery& query);
+/// Its pipeline, as a message. It decrypts rows of an encrypted table, unless they are `plain`
+/// already. Errors: throws std::runtime_error.
+[[nodiscard]] std::vector<std::byte> message_of(const TableQuery& query, bool plain = false);
 /// The same, checked for a table and ready to run. Errors: throws std::runtime_error.
 [[nodiscard]] table::Pipeline pipeline_of(std::span<const std::byte> message,
                                           const table::Schema& schema);

@@ -91,8 +91,11 @@ bool read_all(int line, std::span<std::byte> bytes) {
 
 }  // namespace
 
-TableClient TableClient::open(const std::string& address) {
-  Store store = value_or_throw(Store::connect(address), "cannot connect to the node");
+bool has_reads(NodeTransport transport) { return transport == NodeTransport::shm; }
+
+TableClient TableClient::open(const std::string& address, Access access) {
+  Store store =
+      value_or_throw(Store::connect(address, {.access = access}), "cannot connect to the node");
   auto table = table_value_or_throw(client::StoreImpl::of(store).tables()->open(kTableName),
                                     "cannot open the table");
   return {std::move(store), std::move(table)};
@@ -102,6 +105,7 @@ TableNode::TableNode(const TableData& data, NodeTransport transport) {
   node::Config config = own_node_config(1);
   config.memory.limit = data.bytes() + data.bytes() / 8 + kSpareBytes;
   prepare(config, transport);
+  config.node.one_sided = has_reads(transport);
   address_ = config.node.fabric.empty() ? "unix:" + config.node.socket : config.node.fabric;
   process_ = std::make_unique<NodeProcess>(config);
   const Store store = value_or_throw(Store::connect(address_), "cannot connect to the node");
@@ -188,7 +192,7 @@ std::size_t run_locally(const TableData& data, table::RowSource& source,
                         std::span<const std::byte> message, std::span<std::byte> into) {
   const table::BatchProgram program(pipeline_of(message, data.table()->schema()));
   MemorySink sink(into);
-  auto cipher = data.new_cipher();
+  auto cipher = program.pipeline().decrypt ? data.new_cipher() : std::nullopt;
   table::BatchRun run(program, source, sink,
                       {.seed = kHashSeed, .decrypt = cipher ? &*cipher : nullptr});
   table::RunState state = table::RunState::running;

@@ -29,8 +29,11 @@ struct TableClient {
   std::shared_ptr<client::TableImpl> table;
 
   /// Errors: throws std::runtime_error.
-  static TableClient open(const std::string& address);
+  static TableClient open(const std::string& address, Access access = Access::rpc);
 };
+
+/// Whether clients read the memory of such a node by READs.
+[[nodiscard]] bool has_reads(NodeTransport transport);
 
 /// Starts a node and copies the table into it. Errors: throws std::runtime_error.
 class TableNode {

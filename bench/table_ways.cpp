@@ -123,9 +123,9 @@ struct NodeScene {
 };
 
 std::shared_ptr<NodeScene> open_scene(const std::shared_ptr<const TableData>& data,
-                                      NodeTransport transport) {
+                                      NodeTransport transport, Access access = Access::rpc) {
   auto node = TableNode::of(data, transport);
-  TableClient client = TableClient::open(node->address());
+  TableClient client = TableClient::open(node->address(), access);
   return std::make_shared<NodeScene>(NodeScene{std::move(node), std::move(client), {}});
 }
 
@@ -140,21 +140,44 @@ Way pushed_way(const std::shared_ptr<const TableData>& data, NodeTransport trans
           [scene] { return scene->numbers; }};
 }
 
+/// Copies all rows of a node's table to here, decrypted. Returns their bytes.
+std::size_t pull_rows(NodeScene& scene, std::span<std::byte> into) {
+  client::RunLimits limits;
+  limits.within_call = true;
+  const auto rows = scene.client.table->read({}, limits);
+  if (!rows) throw std::runtime_error(espalier::message(rows.error()));
+  std::size_t used = 0;
+  for (;;) {
+    const auto piece = (*rows)->next();
+    if (!piece) throw std::runtime_error(espalier::message(piece.error()));
+    if (piece->empty()) break;
+    if (piece->size() > into.size() - used) throw std::runtime_error("more rows than there were");
+    std::memcpy(into.data() + used, piece->data(), piece->size());
+    used += piece->size();
+  }
+  scene.numbers = (*rows)->numbers();
+  return used;
+}
+
+/// `message` is for plain rows: they are decrypted as they come.
 Way pull_way(const std::shared_ptr<const TableData>& data, NodeTransport transport,
              std::vector<std::byte> message) {
-  const auto scene = open_scene(data, transport);
+  const Access access = has_reads(transport) ? Access::one_sided : Access::rpc;
+  const auto scene = open_scene(data, transport, access);
+  if (data->table()->encrypted()) {
+    const table::KeyBytes bytes = TableData::key();
+    const auto key = TableKey::make(bytes);
+    if (!key) throw std::runtime_error(espalier::message(key.error()));
+    const auto used = scene->client.table->use({.key = *key});
+    if (!used) throw std::runtime_error(espalier::message(used.error()));
+  }
   const auto pulled = std::make_shared<HugeBuffer>(data->bytes());
-  TableQuery all;
-  all.build = [](table::PipelineBuilder&) {};
-  return {
-      [data, scene, pulled, whole = message_of(all),
-       message = std::move(message)](std::span<std::byte> into) {
-        std::size_t bytes = 0;
-        scene->numbers = query_node(scene->client, whole, {pulled->data(), pulled->bytes()}, bytes);
-        RowsInMemory source({pulled->data(), bytes}, data->table()->schema().row_bytes());
-        return run_locally(*data, source, message, into);
-      },
-      [scene] { return scene->numbers; }};
+  return {[data, scene, pulled, message = std::move(message)](std::span<std::byte> into) {
+            const std::size_t bytes = pull_rows(*scene, {pulled->data(), pulled->bytes()});
+            RowsInMemory source({pulled->data(), bytes}, data->table()->schema().row_bytes());
+            return run_locally(*data, source, message, into);
+          },
+          [scene] { return scene->numbers; }};
 }
 
 PointSample measure_way(const TableOptions& options, const TableQuery& query, const WayMaker& make,
@@ -299,10 +322,10 @@ std::vector<MeasuredPoint> way_points(const TableOptions& options, std::string_v
     const std::string by(name(transport));
     for (const TableQuery& query : queries) {
       const auto message = message_of(query);
-      // A node hands out no cipher text.
-      if (wants("pull") && !is_short && query.kind != TableKind::encrypted) {
+      if (wants("pull") && !is_short) {
+        const auto plain = message_of(query, true);
         points.push_back(way_point(options, "pull", by, query, is_short, [=](const auto& data) {
-          return pull_way(data, transport, message);
+          return pull_way(data, transport, plain);
         }));
       }
       if (wants("pushed")) {
