@@ -99,6 +99,14 @@ TEST(SqlQuery, TextsDatesAndTimestamps) {
   EXPECT_EQ(answer("select id from t where city not like 'B%'"), "5\n");
   EXPECT_EQ(answer("select id from t where code = 'ab'"), "2\n");
   EXPECT_EQ(answer("select id from t where code = ''"), "5\n");
+  // Blanks behind char(n) are nothing, and so are those of a constant beside it; of text they are.
+  EXPECT_EQ(answer("select id from t where code = 'ab   ' or '   ' = code"), "2\n5\n");
+  EXPECT_EQ(answer("select id from t where code in ('abc ', 'a  ', ' a')"), "1\n3\n4\n");
+  EXPECT_EQ(answer("select id from t where code between 'ab  ' and 'abc '"), "2\n4\n");
+  EXPECT_EQ(answer("select id from t where code >= 'ab ' and code <> 'ab  '"), "4\n");
+  EXPECT_EQ(answer("select id, 'ab ' from t where city = 'Bonn '"), "");
+  EXPECT_EQ(answer("select 'ab ', code = 'ab ' from t where id = 2"), "ab ,true\n");
+  EXPECT_EQ(answer("select id from t where code like 'ab '"), "");
   EXPECT_EQ(answer("select id from t where born < '1971-01-01'"), "1\n5\n");
   EXPECT_EQ(answer("select id from t where born >= date '1971-01-01'"), "2\n4\n");
   EXPECT_EQ(answer("select count(*) from t where seen = '1970-01-01 00:00:01'"), "5\n");

@@ -245,6 +245,7 @@ PipelineResult<void> Check::operators() {
 PipelineResult<Pipeline> Check::run() {
   PipelineResult<void> checked = order();
   if (checked) checked = expressions();
+  if (checked) compare_chars_without_blanks(pipeline_.nodes, constants_);
   if (checked) checked = operators();
   if (checked && pipeline_.items.empty()) take_all_columns();
   if (checked) checked = make_result();

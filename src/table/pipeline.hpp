@@ -4,7 +4,9 @@
 // Types. Integers of any width are integers of 64 bits, float and double are reals. `+ - *` take
 // numbers: a real makes the result a real, else a decimal makes it a decimal of 18 digits, whose
 // scale is the greater one of + and -, the sum of *. Comparisons take two numbers, or two values of
-// one kind; numbers compare exactly, but as reals where one is a real. Nothing else is converted.
+// one kind; numbers compare exactly, but as reals where one is a real. Where one is a column of
+// char(n), blanks behind a constant count as little as those behind the column. Nothing else is
+// converted.
 //
 // Results are rows of a schema too, `result`. A group's row holds its keys, then for each aggregate
 // the state from which rows of one group, sent apart, are merged:
@@ -80,6 +82,8 @@ struct Pipeline {
   bool decrypt = false;  ///< the table's rows
   bool encrypt = false;  ///< the result's
   wire::Addressing addressing = wire::Addressing::automatic;
+  /// Those of the message; behind them, where char(n) is compared with texts that end in blanks,
+  /// the same without those.
   std::vector<Constant> constants;
   /// Those of the message; behind them, where all columns are wanted, one for each column.
   std::vector<Node> nodes;

@@ -228,6 +228,40 @@ class NoRegexes final : public RegexCompiler {
   }
 };
 
+TEST(Pipeline, CharColumnsAreComparedWithoutBlanks) {
+  const Schema chars = *Schema::parse("a char(4), b text(4)");
+  PipelineBuilder builder;
+  const auto equal = [&](std::size_t column, const char* text) {
+    builder.filter(builder.binary(ExpressionKind::equal, builder.column(column),
+                                  builder.constant(text_constant(text))));
+  };
+  equal(0, "x  ");
+  equal(1, "x  ");
+  equal(0, "   ");
+  const Constant several[] = {text_constant(" y "), null_constant(ValueKind::text),
+                              text_constant("z")};
+  builder.filter(builder.in(builder.column(0), several));
+  const auto low = builder.constant(text_constant("a "));
+  const auto high = builder.constant(text_constant("b  "));
+  builder.filter(builder.between(builder.column(0), low, high));
+  builder.filter(builder.like(builder.column(0), text_constant("x ")));
+  const PipelineBuilder::NodeId items[] = {builder.constant(text_constant("x "))};
+  builder.project(items);
+  const auto pipeline = check_pipeline(*builder.finish(), chars);
+  ASSERT_TRUE(pipeline);
+  const auto filter = [&](std::size_t i) {
+    return expression_text(*pipeline, pipeline->filters.at(i).node);
+  };
+  EXPECT_EQ(filter(0), "a = 'x'");
+  EXPECT_EQ(filter(1), "b = 'x  '");
+  EXPECT_EQ(filter(2), "a = ''");
+  EXPECT_EQ(filter(3), "a in (' y', null, 'z')");
+  EXPECT_EQ(filter(4), "a between 'a' and 'b'");
+  EXPECT_EQ(filter(5), "a like 'x '");
+  EXPECT_EQ(expression_text(*pipeline, pipeline->items.at(0).node), "'x '");
+  EXPECT_EQ(pipeline->constants.size(), 20U);  // those ten, once more
+}
+
 TEST(Pipeline, RegularExpressionsAreCompiledApart) {
   PipelineBuilder builder;
   builder.filter(builder.like(builder.column(2), text_constant("x%")));

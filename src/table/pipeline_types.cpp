@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
 #include "base/assert.hpp"
 #include "table/like.hpp"
@@ -23,6 +24,20 @@ bool comparable(const ValueType& a, const ValueType& b) {
 
 std::string not_comparable(const ValueType& a, const ValueType& b) {
   return std::string(name_of(a.kind)) + " is compared with " + std::string(name_of(b.kind));
+}
+
+bool compares(ExpressionKind kind) {
+  return (kind >= ExpressionKind::equal && kind <= ExpressionKind::greater_equal) ||
+         kind == ExpressionKind::between || kind == ExpressionKind::in;
+}
+
+bool ends_in_blank(const Constant& constant) { return constant.text.ends_with(' '); }
+
+Constant without_blanks(Constant constant) {
+  if (!ends_in_blank(constant)) return constant;
+  constant.text.resize(constant.text.find_last_not_of(' ') + 1);  // npos + 1: none is left
+  constant.type.stored = stored_text(constant.text.size());
+  return constant;
 }
 
 std::string is_not(ExpressionKind kind, std::string_view wanted, const ValueType& found) {
@@ -101,6 +116,32 @@ std::vector<Constant> read_constants(const PipelineMessage& message) {
     constants.push_back(std::move(constant));
   }
   return constants;
+}
+
+void compare_chars_without_blanks(std::vector<Node>& nodes, std::vector<Constant>& constants) {
+  if (std::ranges::none_of(constants, ends_in_blank)) return;
+  // All of them behind those of the message, in the same order: in() asks for constants in a row,
+  // and whatever a message says, there are at most twice as many.
+  const auto count = static_cast<std::uint16_t>(constants.size());
+  constants.reserve(std::size_t{count} * 2);
+  for (std::size_t i = 0; i < count; ++i) constants.push_back(without_blanks(constants[i]));
+  const auto is_char = [&](std::uint16_t node) {
+    return nodes[node].type.stored.kind == ColumnType::fixed_char;
+  };
+  for (Node& node : nodes) {
+    if (!compares(node.kind)) continue;
+    const std::uint16_t all[] = {node.a, node.b, node.c};
+    const std::span operands = std::span(all).first(children_of(node.kind));
+    if (std::ranges::none_of(operands, is_char)) continue;
+    const auto without = [count](std::uint16_t constant) {
+      return static_cast<std::uint16_t>(constant + count);
+    };
+    if (node.kind == ExpressionKind::in) node.b = without(node.b);
+    for (const std::uint16_t operand : operands) {
+      Node& at = nodes[operand];
+      if (at.kind == ExpressionKind::constant) at.a = without(at.a);
+    }
+  }
 }
 
 std::expected<ValueType, std::string> TypeCheck::leaf(const wire::ExpressionNode& node) const {

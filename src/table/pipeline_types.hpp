@@ -33,6 +33,10 @@ class TypeCheck {
   const std::vector<Constant>& constants_;
 };
 
+/// Comparisons with char(n) columns leave out the blanks behind their constants' texts, as they do
+/// behind the columns': such texts are added to the constants once more, without blanks.
+void compare_chars_without_blanks(std::vector<Node>& nodes, std::vector<Constant>& constants);
+
 /// A type that computed values of this kind have.
 [[nodiscard]] ValueType computed_type(wire::ValueKind kind, std::uint8_t scale, bool nullable);
 

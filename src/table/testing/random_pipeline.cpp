@@ -149,7 +149,10 @@ Constant Generator::constant_of(ValueKind kind) {
     case ValueKind::real: return real_constant(random_real(random_, wild));
     case ValueKind::date: return date_constant(static_cast<std::int32_t>(small));
     case ValueKind::timestamp: return timestamp_constant(small);
-    default: return text_constant(random_text(random_, 20));
+    default: {
+      const std::string text = random_text(random_, 20);
+      return text_constant(random_.chance(0.1) ? text + "  " : text);
+    }
   }
 }
 
