@@ -5,14 +5,14 @@
 
 #include <algorithm>
 
+#include "base/utf8.hpp"
+
 namespace espalier::cmdline {
 namespace {
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 
 constexpr std::uint8_t byte_of(char c) { return static_cast<std::uint8_t>(c); }
-
-constexpr bool is_continuation(char c) { return (byte_of(c) & 0xC0) == 0x80; }
 
 void append_hex(std::string& out, char c) {
   out += kHexDigits[byte_of(c) >> 4];
@@ -57,7 +57,7 @@ bool append_short_escape(std::string& out, char c) {
 void encode_escaped(std::string& out, std::string_view bytes) {
   while (!bytes.empty()) {
     const char c = bytes.front();
-    const std::size_t length = utf8_sequence_bytes(bytes);
+    const std::size_t length = base::utf8_sequence_bytes(bytes);
     const bool printable_ascii = length == 1 && c >= 0x20 && c != 0x7F;
     const bool printable = length > 1 && !steers_terminal(code_point(bytes.substr(0, length)));
     if (append_short_escape(out, c)) {
@@ -162,33 +162,6 @@ std::expected<std::string, std::string> decode(std::string_view text, Encoding e
   std::string out;
   if (auto wrong = decode_to(out, text, encoding)) return std::unexpected(std::move(*wrong));
   return out;
-}
-
-std::size_t utf8_sequence_bytes(std::string_view text) {
-  if (text.empty()) return 0;
-  const std::uint8_t lead = byte_of(text[0]);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
-  for (const char c : text.substr(1, length - 1)) {
-    if (!is_continuation(c)) return 0;
-  }
-  // The second byte decides the cases that the lead byte alone leaves open.
-  const std::uint8_t second = byte_of(text[1]);
-  if (lead == 0xE0 && second < 0xA0) return 0;  // overlong
-  if (lead == 0xED && second > 0x9F) return 0;  // surrogates
-  if (lead == 0xF0 && second < 0x90) return 0;  // overlong
-  if (lead == 0xF4 && second > 0x8F) return 0;  // above 10FFFF
-  return length;
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = utf8_sequence_bytes(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
 }
 
 }  // namespace espalier::cmdline

@@ -43,11 +43,4 @@ void encode_to(std::string& out, std::string_view bytes, Encoding encoding);
 [[nodiscard]] std::expected<std::string, std::string> decode(std::string_view text,
                                                              Encoding encoding);
 
-/// Length in bytes (1 to 4) of the well-formed UTF-8 sequence at the front of `text`; 0 if there is
-/// none (overlong forms, surrogates and numbers above 10FFFF are not well-formed).
-[[nodiscard]] std::size_t utf8_sequence_bytes(std::string_view text);
-
-/// Whether all of `text` is well-formed UTF-8.
-[[nodiscard]] bool is_utf8(std::string_view text);
-
 }  // namespace espalier::cmdline

@@ -60,18 +60,5 @@ TEST(TextCodec, AnUnknownEscapeIsAnErrorWithItsPlace) {
   EXPECT_EQ(decode("\\x41\\x7A", Encoding::tsv), "Az");
 }
 
-TEST(TextCodec, KnowsWellFormedUtf8) {
-  EXPECT_TRUE(is_utf8(""));
-  EXPECT_TRUE(is_utf8("A\xC2\x80\xE0\xA0\x80\xED\x9F\xBF\xF0\x90\x80\x80\xF4\x8F\xBF\xBF"));
-  EXPECT_FALSE(is_utf8("\x80"));              // continuation without a lead
-  EXPECT_FALSE(is_utf8("\xC1\x81"));          // overlong
-  EXPECT_FALSE(is_utf8("\xE0\x9F\xBF"));      // overlong
-  EXPECT_FALSE(is_utf8("\xED\xA0\x80"));      // surrogate
-  EXPECT_FALSE(is_utf8("\xF0\x8F\xBF\xBF"));  // overlong
-  EXPECT_FALSE(is_utf8("\xF4\x90\x80\x80"));  // above 10FFFF
-  EXPECT_FALSE(is_utf8("\xF5\x80\x80\x80"));
-  EXPECT_FALSE(is_utf8("\xE2\x82"));  // cut off
-}
-
 }  // namespace
 }  // namespace espalier::cmdline

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
+
+#include "base/utf8.hpp"
 
 namespace espalier::sql {
 namespace {
@@ -37,11 +40,23 @@ std::size_t first_position(const Json& node) {
   return first;
 }
 
+/// Without the word, for that is what cannot be shown.
+std::unexpected<SqlError> not_utf8(const std::string& text, std::size_t position) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  const auto byte = static_cast<unsigned char>(text[position]);
+  return std::unexpected(SqlError{position, "",
+                                  std::string("the byte 0x") + kDigits[byte >> 4] +
+                                      kDigits[byte & 15] + " begins no character of UTF-8"});
+}
+
 }  // namespace
 
 SqlResult<Json> parse_tree(const std::string& text) {
   if (const std::size_t zero = text.find('\0'); zero != std::string::npos) {
     return refuse(text, zero, "a query has no zero bytes");
+  }
+  if (const std::size_t good = base::utf8_prefix_bytes(text); good != text.size()) {
+    return not_utf8(text, good);
   }
   const Parsed parsed(text.c_str());
   if (const PgQueryError* error = parsed.get().error) {

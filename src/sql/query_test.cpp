@@ -180,11 +180,29 @@ struct Refused {
   std::string_view message;
 };
 
+TEST(SqlQuery, LimitsAreNamed) {
+  std::string nodes = "select id from t where id = 0";
+  for (int i = 1; i < 90; ++i) nodes += " or id = " + std::to_string(i);
+  EXPECT_EQ(answer(nodes), "at 1, 'select': there are more than 256 expression nodes");
+  std::string constants = "select id from t where id in (0";
+  for (int i = 1; i < 2049; ++i) constants += "," + std::to_string(i);
+  EXPECT_EQ(answer(constants + ")"), "at 1, 'select': there are more than 2048 constants");
+  std::string sums = "select id";
+  for (int i = 0; i < 33; ++i) sums += " + 1";
+  EXPECT_EQ(answer(sums + " from t"), "at 1, 'select': an expression is more than 32 deep");
+  EXPECT_EQ(answer("select '" + std::string(64 * 1024, 'x') + "' from t"),
+            "at 1, 'select': the query has more than 64 KiB");
+}
+
 TEST(SqlQuery, RefusesWhatIsOutsideWithPositionAndWord) {
   for (const Refused& refused : std::initializer_list<Refused>{
            {"selec id from t", "at 1, 'selec': syntax error at or near \"selec\""},
            {"", "at 1: there is no query"},
            {"select id from", "at 15: syntax error at end of input"},
+           {"select 'Z\xC3\xBC\xFFrich' from t",
+            "at 12: the byte 0xFF begins no character of UTF-8"},
+           {"select id from t where city = '\xE4'",
+            "at 32: the byte 0xE4 begins no character of UTF-8"},
            {"delete from t", "at 1, 'delete': only select is supported"},
            {"select id from t; select 1", "at 19, 'select': there may be one query"},
            {"select id from t order by id", "at 27, 'id': order by is not supported"},

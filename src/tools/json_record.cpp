@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.hpp"
 #include "cmdline/text_codec.hpp"
 
 namespace espalier::tools {
@@ -35,7 +36,7 @@ std::optional<std::string> read_bytes(const Json& object, const std::string& nam
 }  // namespace
 
 void set_bytes(nlohmann::ordered_json& object, std::string_view name, std::string_view bytes) {
-  if (cmdline::is_utf8(bytes)) {
+  if (base::is_utf8(bytes)) {
     object[std::string(name)] = bytes;
   } else {
     object[std::string(name) + "_hex"] = encode(bytes, cmdline::Encoding::hex);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/numbers.hpp"
@@ -39,7 +40,7 @@ struct Summary {
 
 /// Names of files and maps are bytes too; what is no UTF-8 in them is shown escaped.
 std::string readable(const std::string& text) {
-  return cmdline::is_utf8(text) ? text : encode(text, Encoding::escaped);
+  return base::is_utf8(text) ? text : encode(text, Encoding::escaped);
 }
 
 void print_load_json(std::ostream& out, const Summary& summary) {

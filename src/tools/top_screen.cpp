@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/utf8.hpp"
 #include "cmdline/short_number.hpp"
 #include "cmdline/text_codec.hpp"
 #include "tools/numbers.hpp"
@@ -38,7 +39,7 @@ double percent(std::uint64_t part, std::uint64_t whole) {
 std::string cut(std::string text, std::size_t columns) {
   std::size_t at = 0;
   for (std::size_t i = 0; i < columns && at < text.size(); ++i) {
-    at += std::max<std::size_t>(1, cmdline::utf8_sequence_bytes(std::string_view(text).substr(at)));
+    at += std::max<std::size_t>(1, base::utf8_sequence_bytes(std::string_view(text).substr(at)));
   }
   if (at < text.size()) text.resize(at);
   return text;

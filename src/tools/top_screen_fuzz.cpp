@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "cmdline/text_codec.hpp"
+#include "base/utf8.hpp"
 #include "node/numbers_format.hpp"
 #include "tools/top_screen.hpp"
 
@@ -21,7 +21,7 @@ void look_at(const TopView& view, ScreenSize size) {
     const auto lines = draw_top(view, {"unix:s", sort}, size);
     require(size.rows == 0 || lines.size() == size.rows);
     for (const ScreenLine& line : lines) {
-      require(cmdline::is_utf8(line.text));
+      require(base::is_utf8(line.text));
       for (const char c : line.text) {
         require(static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) != 0x7f);
       }
