@@ -286,7 +286,7 @@ SqlResult<Expr> ExpressionParser::null_test(const Json& members, unsigned depth)
 }
 
 SqlResult<Expr> ExpressionParser::parse(const Json& node, unsigned depth) const {
-  if (++depth > kDepthMax) return refuse_at(node, "the expression is nested too deeply");
+  if (++depth > kDepthMax) return refuse_at(node, "the expression is nested more than 200 deep");
   const auto [kind, members] = tree_node(node);
   if (kind == "ColumnRef") {
     if (is_star(node)) return refuse_at(node, "* stands for columns, not for a value");
