@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/record_extent.hpp"
 #include "tools/json_record.hpp"
@@ -36,7 +37,7 @@ std::optional<AnswerFormat> answer_format(std::string_view name) {
 void AnswerWriter::line(const std::string& text) { out_ << text << '\n'; }
 
 void AnswerWriter::header() {
-  if (format_ == AnswerFormat::json) return;
+  if (format_ == AnswerFormat::json || std::exchange(has_header_, true)) return;
   std::string text;
   for (const sql::OutputColumn& column : query_.columns) {
     if (!text.empty()) text += format_ == AnswerFormat::csv ? ',' : '\t';
@@ -55,6 +56,7 @@ std::string AnswerWriter::field(const table::Value& value, const table::ValueTyp
 
 void AnswerWriter::row(sql::Answer::Row values) {
   if (format_ == AnswerFormat::json) return json_row(values);
+  header();
   std::string text;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (i != 0) text += format_ == AnswerFormat::csv ? ',' : '\t';

@@ -23,11 +23,13 @@ class AnswerWriter {
   AnswerWriter(std::ostream& out, const sql::Query& query, AnswerFormat format)
       : out_(out), query_(query), format_(format) {}
 
-  /// The line that names the columns, where the format has one.
-  void header();
+  /// Writes a row, and before the first the line that names the columns, where the format has one.
   void row(sql::Answer::Row values);
+  /// The answer is whole: without rows it is that line alone.
+  void finish() { header(); }
 
  private:
+  void header();
   [[nodiscard]] std::string field(const table::Value& value, const table::ValueType& type) const;
   void json_row(sql::Answer::Row values);
   void line(const std::string& text);
@@ -35,6 +37,7 @@ class AnswerWriter {
   std::ostream& out_;
   const sql::Query& query_;
   const AnswerFormat format_;
+  bool has_header_ = false;
 };
 
 }  // namespace espalier::tools

@@ -259,6 +259,12 @@ TEST_F(TableCommands, WhatIsWrongIsToldWithItsPlace) {
   EXPECT_THAT(tool.err(), HasSubstr("no column colour"));
   EXPECT_EQ(table({"query", "select id * 9223372036854775807 from sales"}), kFailed);
   EXPECT_THAT(tool.err(), HasSubstr("overflow"));
+  EXPECT_EQ(tool.out(), "") << "no row came, and so no header";
+  EXPECT_EQ(table({"query", "--pull", "select id * 9223372036854775807 from sales"}), kFailed);
+  EXPECT_EQ(tool.out(), "");
+  EXPECT_EQ(query("select id, note from sales where id > 9"), "id\tnote\n");
+  EXPECT_EQ(query("select id from sales where id > 9", {"--format", "csv"}), "id\n");
+  EXPECT_EQ(query("select id from sales where id > 9", {"--format", "json"}), "");
   tool.files.contents["bad.csv"] = "id,price\n5,1.00\nsix,2.00\n7,3.001\n";
   EXPECT_EQ(table({"load", "sales", "bad.csv"}), kFailed);
   EXPECT_THAT(tool.err(), HasSubstr("bad.csv: line 3, column id"));

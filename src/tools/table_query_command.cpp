@@ -180,9 +180,9 @@ Outcome<int> query(Environment& environment, const QueryOptions& options) {
     }
   }
   AnswerWriter writer(environment.out, *translated, *format);
-  writer.header();
   const auto traffic = run_query(environment, options, table, *translated, keys->run, writer);
   if (!traffic) return std::unexpected(traffic.error());
+  writer.finish();
   environment.out.flush();
   if (options.explain) environment.err << explain_run(*translated, *traffic, options.pull);
   if (!options.quiet) environment.err << summary(*traffic, options.pull);
