@@ -8,6 +8,9 @@
 #include "offload/testing/scheduler_fixture.hpp"
 
 // [docs/offloads.md]
+#include <cstring>
+
+#include "base/bytes.hpp"
 #include "offload/call.hpp"
 #include "offload/registry.hpp"
 

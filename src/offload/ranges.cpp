@@ -261,7 +261,8 @@ const Offload kOffloads[] = {
      .step = count_estimate},
     {.id = wire::OffloadId::cancel,
      .name = "cancel",
-     .format = "argument: the tag of a scan or count of the same response ring",
+     .format = "argument: the tag of a scan, count, table_read or table_query of the same response "
+               "ring",
      .summary = "ends it early: it is answered with what it has",
      .limits = {},
      .step = cancel},

@@ -45,7 +45,7 @@ enum class OffloadId : std::uint8_t {
   map_stats = 21,
   snapshot_open = 22,
   snapshot_close = 23,     // payload: 8 bytes, the snapshot
-  cancel = 24,             // argument: the tag of a scan or count of the same response ring
+  cancel = 24,             // argument: tag of a scan, count, table_read or table_query, same ring
   node_stats = 25,         // answers what wire/node_numbers.hpp draws
   one_sided_open = 26,     // argument: what is wanted; answers fields of wire/one_sided.hpp
   lease_renew = 27,        // payload: LeaseRenewal, LIDs of leaves of the map
