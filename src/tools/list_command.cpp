@@ -38,7 +38,7 @@ void print(Environment& environment, const Options& options, const client::Objec
     environment.out << json.dump() << '\n';
     return;
   }
-  environment.out << fmt::format("{:<7} {}\n", kind, encode(object.name, Encoding::escaped));
+  environment.out << fmt::format("{:<9} {}\n", kind, encode(object.name, Encoding::escaped));
 }
 
 Outcome<int> list(Environment& environment, const Options& options) {

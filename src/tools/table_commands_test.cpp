@@ -180,8 +180,9 @@ TEST_F(TableCommands, ListsDescribesAndDrops) {
 
 TEST_F(TableCommands, StandBesideMapsInTheListOfAll) {
   make_sales();
+  ASSERT_EQ(tool.run({"seq", "create", "orders", "--at", address}), kOk) << tool.err();
   ASSERT_EQ(tool.run({"list", "--at", address}), kOk) << tool.err();
-  EXPECT_EQ(tool.out(), "map     default\ntable   sales\n");
+  EXPECT_EQ(tool.out(), "map       default\ntable     sales\nsequencer orders\n");
   ASSERT_EQ(tool.run({"list", "--at", address, "--json"}), kOk);
   EXPECT_THAT(tool.out(), HasSubstr("{\"kind\":\"map\",\"name\":\"default\",\"id\":1,"));
   EXPECT_THAT(tool.out(), HasSubstr("{\"kind\":\"table\",\"name\":\"sales\",\"id\":2,"
