@@ -143,7 +143,7 @@ void add_access_options(CLI::App& command, Access& access) {
 
 void add_address_option(CLI::App& command, std::optional<std::string>& at) {
   add_text_option(command, "--at", "ADDRESS",
-                  "Node that holds the map, as unix:PATH (default: ESPALIER_AT)",
+                  "Address of the node, as unix:PATH (default: ESPALIER_AT)",
                   [&at](const std::string& text) -> std::optional<std::string> {
                     at = text;
                     return std::nullopt;

@@ -20,6 +20,7 @@ namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class TableCommands : public NodeTool {
@@ -273,6 +274,13 @@ TEST_F(TableCommands, WhatIsWrongIsToldWithItsPlace) {
   EXPECT_EQ(table({"load", "sales", "bad.csv", "--skip-bad", "2"}), kOk);
   EXPECT_THAT(tool.out(), HasSubstr("loaded 1 rows"));
   EXPECT_THAT(tool.out(), HasSubstr("2 bad lines left out"));
+  EXPECT_THAT(tool.err(), Not(HasSubstr("more bad")));
+  for (int i = 0; i < 22; ++i) tool.files.contents["bad.csv"] += "x,1.00\n";
+  EXPECT_EQ(table({"load", "sales", "bad.csv", "--skip-bad", "30"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr("24 bad lines left out"));
+  EXPECT_THAT(tool.err(), HasSubstr("bad.csv: line 22, column id"));
+  EXPECT_THAT(tool.err(), Not(HasSubstr("bad.csv: line 23")));
+  EXPECT_THAT(tool.err(), EndsWith("bad.csv: 4 more bad lines were left out\n"));
   EXPECT_EQ(table({"load", "sales", "bad.csv", "--delimiter", ";;"}), kUsage);
   EXPECT_EQ(table({"query", "select id from sales", "--format", "xml"}), kUsage);
 }

@@ -87,6 +87,11 @@ Outcome<Loaded> load_rows(Environment& environment, const std::string& file, Byt
   for (const table::CsvError& skipped : reader.first_skipped()) {
     print_note(environment, "warning", file + ": " + table::describe(skipped));
   }
+  if (const std::uint64_t more = loaded.skipped - reader.first_skipped().size(); more != 0) {
+    print_note(environment, "warning",
+               fmt::format("{}: {} more bad {} left out", file, format_count(more),
+                           more == 1 ? "line was" : "lines were"));
+  }
   loaded.seconds = static_cast<double>(environment.now_ns() - begin_ns) * 1e-9;
   return loaded;
 }
