@@ -1,25 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // What two programs of others make of our RoCEv2 packets: tshark of every header and connection
-// message, scapy of every ICRC. They come as captures, of all kinds, over IPv4 and IPv6.
+// message, scapy of every ICRC, and of the checksums of frames that switches have changed. They come
+// as captures, of all kinds, over IPv4 and IPv6.
 //
 // tshark does not check the ICRC, and guesses at what payloads are: those who guess are switched
 // off, for they call malformed what is not theirs. Nothing else may be malformed.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <initializer_list>
 #include <set>
+#include <span>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "base/random.hpp"
 #include "base/temporary_folder.hpp"
+#include "dataplane/testing/frame_corpus.hpp"
+#include "fabric/roce/testing/capture.hpp"
 #include "tests/support/roce_samples.hpp"
 
 namespace espalier::fabric::roce {
@@ -30,21 +36,11 @@ using sample::hex;
 using sample::Sample;
 using sample::Value;
 
-/// Writes a file of the old capture format, in this machine's byte order as it allows.
 void write_capture(const std::filesystem::path& path, const std::vector<Sample>& samples) {
+  CapturedFrames frames;
+  for (const Sample& sample : samples) frames.push_back(sample.frame);
   std::ofstream file(path, std::ios::binary);
-  const auto words = [&file](std::initializer_list<std::uint32_t> all) {
-    for (const std::uint32_t word : all) {
-      file.write(reinterpret_cast<const char*>(&word), sizeof word);
-    }
-  };
-  words({0xA1B2C3D4, 0x0004'0002, 0, 0, 65535, 1 /* Ethernet */});
-  for (const Sample& sample : samples) {
-    const auto bytes = static_cast<std::uint32_t>(sample.frame.size());
-    words({1, 0, bytes, bytes});
-    file.write(reinterpret_cast<const char*>(sample.frame.data()), bytes);
-  }
-  ASSERT_TRUE(file.flush());
+  ASSERT_TRUE(file << to_capture(frames) << std::flush);
 }
 
 std::string content(const std::filesystem::path& path) {
@@ -124,19 +120,60 @@ TEST(RoceOraclesSlow, TsharkReadsWhatWeWrote) {
   }
 }
 
-TEST(RoceOraclesSlow, ScapyComesToTheSameIcrc) {
-  const auto samples = all_samples(base::seed_from_environment(82));
+/// What scapy says of each frame of a file: the ICRC, and the UDP checksum.
+std::vector<std::pair<std::string, std::string>> asked_of_scapy(const std::filesystem::path& path) {
   const base::TemporaryFolder folder;
-  write_capture(folder / "all.pcap", samples);
   // Debian's own interpreter: another one that comes first on the path has not Debian's modules.
   const auto lines =
       lines_of(folder, std::string("HOME=") + folder.string() +
                            " /usr/bin/python3 " ESPALIER_SOURCE_DIR "/tests/roce_scapy_icrc.py " +
-                           (folder / "all.pcap").string());
-  ASSERT_EQ(lines.size(), samples.size());
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    EXPECT_EQ(lines[i], hex(std::span(samples[i].frame).last(4))) << samples[i].name;
+                           path.string());
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const std::string& line : lines) {
+    const std::size_t blank = line.find(' ');
+    all.emplace_back(line.substr(0, blank), line.substr(blank + 1));
   }
+  return all;
+}
+
+TEST(RoceOraclesSlow, ScapyComesToTheSameIcrc) {
+  const auto samples = all_samples(base::seed_from_environment(82));
+  const base::TemporaryFolder folder;
+  write_capture(folder / "all.pcap", samples);
+  const auto said = asked_of_scapy(folder / "all.pcap");
+  ASSERT_EQ(said.size(), samples.size());
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    EXPECT_EQ(said[i].first, hex(std::span(samples[i].frame).last(4))) << samples[i].name;
+  }
+}
+
+// The frames that switches are held against: as they come, and as a switch sends them on.
+TEST(RoceOraclesSlow, ScapyComesToTheChecksumsOfTheCorpusOfSwitches) {
+  const std::filesystem::path corpus(ESPALIER_SOURCE_DIR "/src/dataplane/frames");
+  std::size_t right = 0, wrong = 0;
+  for (const std::string file : {"opcodes", "keys", "headers", "damaged"}) {
+    for (const std::string side : {".in", ".out"}) {
+      const std::filesystem::path path = corpus / (file + side + ".pcap");
+      const auto frames = parse_capture(content(path));
+      ASSERT_TRUE(frames) << path;
+      const auto said = asked_of_scapy(path);
+      ASSERT_EQ(said.size(), frames->size()) << path;
+      for (std::size_t i = 0; i < said.size(); ++i) {
+        const auto ip = std::span((*frames)[i]).subspan(dataplane::ip_offset((*frames)[i]));
+        const std::size_t udp = dataplane::udp_offset((*frames)[i]);
+        const bool v6 = std::to_integer<unsigned>(ip[0]) >> 4 == 6;
+        const auto length = base::load_be<std::uint16_t>(ip.data() + (v6 ? 4 : 2));
+        const auto packet = ip.first(length + (v6 ? 40u : 0u));
+        const auto checksum = std::span((*frames)[i]).subspan(udp + 6, 2);
+        const bool good = said[i].first == hex(packet.last(4)) &&
+                          (hex(checksum) == "0000" || said[i].second == hex(checksum));
+        EXPECT_EQ(good, file != "damaged") << path << ", frame " << i;
+        ++(good ? right : wrong);
+      }
+    }
+  }
+  EXPECT_GT(right, 700u);
+  EXPECT_GT(wrong, 50u);
 }
 
 }  // namespace

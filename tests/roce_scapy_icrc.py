@@ -1,17 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-# Prints, for each packet of a capture, the ICRC that scapy works out for it, as it lies in the
-# packet. scapy.contrib.roce knows that of IPv4; that of IPv6 is made here, from scapy's own reading
-# of the headers and zlib's CRC.
+# Prints, for each frame of a capture, the ICRC that scapy works out for it, as it lies in the
+# packet, and the UDP checksum. scapy.contrib.roce knows the ICRC of IPv4; that of IPv6 is made here,
+# from scapy's own reading of the headers and zlib's CRC.
 #
 #   /usr/bin/python3 roce_scapy_icrc.py <file.pcap>
+import socket
 import struct
 import sys
 import zlib
 
 from scapy.contrib.roce import BTH
-from scapy.layers.inet import IP, UDP
-from scapy.layers.inet6 import IPv6
-from scapy.utils import PcapReader
+from scapy.layers.inet import IP, UDP, in4_chksum
+from scapy.layers.inet6 import IPv6, in6_chksum
+from scapy.utils import RawPcapReader
+
+
+def ip_of(frame):
+    """The IP packet, without tags before it and without what Ethernet fills up behind it."""
+    at = 12
+    while frame[at : at + 2] in (b"\x81\x00", b"\x88\xa8"):
+        at += 4
+    at += 2
+    if frame[at] >> 4 == 4:
+        ip = IP(frame[at:])
+        return IP(frame[at : at + ip.len])
+    ip = IPv6(frame[at:])
+    return IPv6(frame[at : at + 40 + ip.plen])
 
 
 def icrc_of_ipv6(ip):
@@ -27,9 +41,14 @@ def icrc_of_ipv6(ip):
     return struct.pack("<I", zlib.crc32(b"\xff" * 8 + headers + bytes(payload[:-4])))
 
 
-for packet in PcapReader(sys.argv[1]):
-    if IP in packet:
-        icrc = packet[BTH].compute_icrc(None)
-    else:
-        icrc = icrc_of_ipv6(packet[IPv6])
-    print(icrc.hex())
+def udp_checksum(ip):
+    udp = bytearray(bytes(ip[UDP]))
+    udp[6:8] = b"\0\0"
+    of = in6_chksum if IPv6 in ip else in4_chksum
+    return of(socket.IPPROTO_UDP, ip, bytes(udp)) or 0xFFFF
+
+
+for frame, _ in RawPcapReader(sys.argv[1]):
+    ip = ip_of(frame)
+    icrc = icrc_of_ipv6(ip) if IPv6 in ip else ip[BTH].compute_icrc(None)
+    print(icrc.hex(), "%04x" % udp_checksum(ip))

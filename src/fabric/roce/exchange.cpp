@@ -78,7 +78,9 @@ class PortExchange::Mailbox {
 class PortExchange::Port final : public PacketPort {
  public:
   Port(PortExchange& exchange, std::shared_ptr<Mailbox> mailbox)
-      : exchange_(exchange), mailbox_(std::move(mailbox)) {}
+      : exchange_(exchange),
+        mailbox_(std::move(mailbox)),
+        middle_(exchange.make_middle_ ? exchange.make_middle_() : nullptr) {}
   ~Port() override {
     for (const Way& way : ways_) way.ring->abandon();
     mailbox_->close();
@@ -94,17 +96,18 @@ class PortExchange::Port final : public PacketPort {
   std::byte* begin(const PortAddress& to, std::size_t bytes) override {
     bytes += wire::roce::kIcrcBytes;
     if (bytes > PacketRing::kPacketBytesMax) return nullptr;
-    const Way* const way = way_to(to);
-    writing_ = way != nullptr ? way->ring.get() : nullptr;
+    writing_ = way_to(to);
     if (writing_ != nullptr) {
-      if (std::byte* const at = writing_->begin(bytes)) return at;
+      if (std::byte* const at = writing_->ring->begin(bytes)) return at;
       writing_ = nullptr;
     }
     lost_.resize(PacketRing::kPacketBytesMax);
     return lost_.data();
   }
   void seal() override {
-    if (writing_ != nullptr) writing_->seal();
+    if (writing_ == nullptr) return;
+    const std::span<std::byte> packet = writing_->ring->seal();
+    if (middle_) middle_(address(), writing_->mailbox->address(), packet);
   }
   void flush() override {
     for (const Way& way : ways_) {
@@ -139,8 +142,9 @@ class PortExchange::Port final : public PacketPort {
 
   PortExchange& exchange_;
   std::shared_ptr<Mailbox> mailbox_;
+  const Middle middle_;
   std::vector<Way> ways_;
-  PacketRing* writing_ = nullptr;
+  const Way* writing_ = nullptr;
   std::vector<std::byte> lost_;  // where packets to nobody are written
   std::vector<std::shared_ptr<PacketRing>> rings_;
   std::vector<Arrived> burst_;
@@ -160,7 +164,8 @@ const PortExchange::Port::Way* PortExchange::Port::way_to(const PortAddress& to)
   return &ways_.emplace_back(Way{std::move(mailbox), std::move(ring)});
 }
 
-PortExchange::PortExchange() = default;
+PortExchange::PortExchange(std::function<Middle()> make_middle)
+    : make_middle_(std::move(make_middle)) {}
 PortExchange::~PortExchange() = default;
 
 std::shared_ptr<PortExchange::Mailbox> PortExchange::find(const PortAddress& address) {

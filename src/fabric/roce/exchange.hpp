@@ -3,14 +3,17 @@
 // with no kernel between them.
 //
 // From each port to each other one goes a ring of packets (packet_ring.hpp), made when the first is
-// sent. Packets are sealed and checked all the same, for what stands between two ports may one day
-// be a switch. A full ring loses packets, as networks do, and so does one to nobody.
+// sent. Packets are sealed and checked all the same, for a switch may stand between two ports. A
+// full ring loses packets, as networks do, and so does one to nobody.
 //
 // Thread: open() any; each port one at a time. Ports end before the exchange does.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "fabric/roce/port.hpp"
@@ -19,7 +22,13 @@ namespace espalier::fabric::roce {
 
 class PortExchange {
  public:
-  PortExchange();
+  /// What stands on the way and may change packets, or redirect them: it sees each, sealed.
+  using Middle =
+      std::function<void(const PortAddress& from, const PortAddress& to, std::span<std::byte> ib)>;
+
+  /// `make_middle`: called for each port; what it makes sees what this port sends, in the thread of
+  /// the port, and ends with it. Null: nothing stands on the way.
+  explicit PortExchange(std::function<Middle()> make_middle = nullptr);
   PortExchange(const PortExchange&) = delete;
   PortExchange& operator=(const PortExchange&) = delete;
   ~PortExchange();
@@ -33,6 +42,7 @@ class PortExchange {
 
   [[nodiscard]] std::shared_ptr<Mailbox> find(const PortAddress& address);
 
+  const std::function<Middle()> make_middle_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<Mailbox>> mailboxes_;
 };

@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/atomic_bytes.hpp"
@@ -62,12 +63,15 @@ class PacketRing {
     writing_bytes_ = bytes;
     return line(written_) + kLengthBytes;
   }
-  void seal() {
+  /// Returns the packet with its ICRC, which may still be changed before publish().
+  std::span<std::byte> seal() {
     std::byte* const at = line(written_);
-    icrc_.seal({at + kLengthBytes, writing_bytes_});
+    const std::span packet(at + kLengthBytes, writing_bytes_);
+    icrc_.seal(packet);
     base::store_plain(at, static_cast<std::uint32_t>(writing_bytes_));
     written_ += lines_of(writing_bytes_);
     base::prefetch_to_write(line(written_ + kAhead));
+    return packet;
   }
   /// Returns whether there was something to be told of.
   bool publish() {
