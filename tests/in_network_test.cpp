@@ -121,6 +121,9 @@ TEST_F(InNetwork, AGetTakesOneTrip) {
   for (std::uint64_t i = 0; i < 8'000; i += 171) expect_trips(1, key_of(i), &controller);
   expect_trips(1, "user9", &controller);  // it is not there
   EXPECT_GE(switch_->redirected(), before + 8'000 / 171);
+  const offload::IndexReadCounts& met = node_->services().index_reads;
+  EXPECT_GE(met.resolved.load(), 1u) << "before there were tables";
+  EXPECT_GE(met.leaves.load(), 8'000u / 171);
   EXPECT_TRUE(did(controller) == Did::nothing || lost_);
 }
 

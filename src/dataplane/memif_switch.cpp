@@ -107,6 +107,7 @@ class Switch final : public MemifSwitch {
   std::atomic<std::uint64_t> lost_{0};
   std::atomic<std::uint64_t> links_up_{0};
   std::atomic<std::uint64_t> links_down_{0};
+  std::atomic<std::uint64_t> reads_passed_{0};
   std::array<std::atomic<std::uint64_t>, SwitchCounters::kSetsMax + 1> redirected_{};
 };
 
@@ -208,6 +209,10 @@ std::size_t Switch::move(MemifLink& from, MemifLink& to, bool to_node) {
       for (const auto frame : frames_) {
         const Processed processed = function.process(frame);
         if (processed.outcome == Outcome::passed) continue;
+        if (processed.outcome == Outcome::read_passed) {
+          base::count_own(reads_passed_);
+          continue;
+        }
         base::count_own(
             redirected_[std::min<std::size_t>(processed.sets, SwitchCounters::kSetsMax)]);
       }
@@ -289,6 +294,7 @@ SwitchCounters Switch::counters() const {
   counters.lost = lost_.load(std::memory_order_relaxed);
   counters.links_up = links_up_.load(std::memory_order_relaxed);
   counters.links_down = links_down_.load(std::memory_order_relaxed);
+  counters.reads_passed = reads_passed_.load(std::memory_order_relaxed);
   for (std::size_t i = 0; i < redirected_.size(); ++i) {
     counters.redirected[i] = redirected_[i].load(std::memory_order_relaxed);
   }

@@ -35,9 +35,10 @@ struct SwitchCounters {
 
   std::uint64_t to_node = 0;  // frames that went on
   std::uint64_t to_clients = 0;
-  std::uint64_t lost = 0;        // for want of room, or of a link
-  std::uint64_t links_up = 0;    // came up, from client to node
-  std::uint64_t links_down = 0;  // ended, after they had been up
+  std::uint64_t lost = 0;          // for want of room, or of a link
+  std::uint64_t links_up = 0;      // came up, from client to node
+  std::uint64_t links_down = 0;    // ended, after they had been up
+  std::uint64_t reads_passed = 0;  // READ requests by keys that no table is for
   std::array<std::uint64_t, kSetsMax + 1> redirected{};
 
   [[nodiscard]] std::uint64_t redirected_in_all() const {

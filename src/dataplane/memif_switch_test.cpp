@@ -41,6 +41,7 @@ TEST(MemifSwitch, WhatIsForNoTableGoesThrough) {
   EXPECT_GE(counters.to_clients, SwitchLine::kBlocks);
   EXPECT_EQ(counters.lost, 0u);
   EXPECT_EQ(counters.redirected, SwitchCounters{}.redirected);
+  EXPECT_GE(counters.reads_passed, SwitchLine::kBlocks);
   EXPECT_EQ(line.the_switch().links(), 1u);
 }
 

@@ -127,24 +127,33 @@ void PacketFunction::set_address(std::uint32_t keyed_key, const EntryPlace& plac
   map->lookup.set_address(place, address);
 }
 
+Processed PacketFunction::redirect(std::uint32_t& key, std::uint64_t& address) const {
+  const auto map = std::ranges::find(maps_, key, [](const Map& of) { return of.keys.keyed; });
+  if (map == maps_.end()) return {Outcome::read_passed, 0};
+  const Found found = map->lookup.find(address);
+  key = map->keys.redirect;
+  address = found.address;
+  return {Outcome::redirected, found.sets};
+}
+
 Processed PacketFunction::process(std::span<std::byte> frame) const {
   const ReadRequestParts request = find_read_request(frame);
   if (request.ib.empty()) return {};
-  const std::byte* const reth = request.ib.data() + sizeof(BthBytes);
-  const auto key = load_be<std::uint32_t>(reth + offsetof(RethBytes, key));
-  const auto map = std::ranges::find(maps_, key, [](const Map& of) { return of.keys.keyed; });
-  if (map == maps_.end()) return {};
-  const Found found = map->lookup.find(load_be<std::uint64_t>(reth));
+  std::byte* const reth = request.ib.data() + sizeof(BthBytes);
+  auto key = load_be<std::uint32_t>(reth + offsetof(RethBytes, key));
+  auto address = load_be<std::uint64_t>(reth);
+  const Processed done = redirect(key, address);
+  if (done.outcome != Outcome::redirected) return done;
   const bool has_checksum = load16(request.udp + kUdpChecksumOffset) != 0;
   const Changing before = has_checksum ? changing_bytes(request.ib.data()) : Changing{};
   if (planted(Bug::icrc_not_updated)) {
-    store_be(request.ib.data() + sizeof(BthBytes), found.address);
-    store_be(request.ib.data() + sizeof(BthBytes) + offsetof(RethBytes, key), map->keys.redirect);
+    store_be(reth, address);
+    store_be(reth + offsetof(RethBytes, key), key);
   } else {
-    fabric::roce::redirect_read(request.ib, found.address, map->keys.redirect);
+    fabric::roce::redirect_read(request.ib, address, key);
   }
   if (has_checksum) mend_checksum(request.udp, before, changing_bytes(request.ib.data()));
-  return {Outcome::redirected, found.sets};
+  return done;
 }
 
 }  // namespace espalier::dataplane

@@ -31,7 +31,8 @@ struct MapKeys {
 };
 
 enum class Outcome : std::uint8_t {
-  passed,  // no READ by a keyed key
+  passed,       // no READ request
+  read_passed,  // one by a key that no map has: a client's own, or a keyed one without tables
   redirected,
 };
 
@@ -51,6 +52,8 @@ class PacketFunction {
 
   /// Processes a frame where it lies. Cost: about 10 ns, and a lookup where it is one.
   Processed process(std::span<std::byte> frame) const;
+  /// The same for a READ of a transport that has no packets: by this key, of this address.
+  Processed redirect(std::uint32_t& key, std::uint64_t& address) const;
 
  private:
   struct Map {

@@ -91,7 +91,7 @@ TEST(PacketFunction, AllElsePassesUntouched) {
   const Switch at(random);
   const auto passes = [&at](Bytes frame) {
     const Bytes before = frame;
-    return at.function.process(frame) == Processed{} && frame == before;
+    return at.function.process(frame).outcome != Outcome::redirected && frame == before;
   };
   for (int round = 0; round < 50; ++round) {
     const FrameHeader header = draw_header(random);
@@ -170,6 +170,33 @@ TEST(PacketFunction, AWrongIcrcIsNotMadeRight) {
     frame[ib + bytes[random.below(7)]] ^= static_cast<std::byte>(1u << random.below(8));
     ASSERT_EQ(at.function.process(frame).outcome, Outcome::redirected);
     ASSERT_FALSE(Icrc(header.flow).matches(std::span(frame).subspan(ib), header.ip_id));
+  }
+}
+
+TEST(PacketFunction, ReadsThatPassAreToldFromAllElse) {
+  base::Random random(base::seed_from_environment(6));
+  const Switch at(random);
+  Bytes read = read_frame(random, draw_header(random), 5, kKeys.redirect, true);
+  EXPECT_EQ(at.function.process(read), (Processed{Outcome::read_passed, 0}));
+  Headers headers = fabric::roce::sample::headers(random, PacketOpcode::fetch_add, 0);
+  Bytes other = sealed_frame(draw_header(random), headers);
+  EXPECT_EQ(at.function.process(other), Processed{});
+  EXPECT_EQ(PacketFunction().process(read).outcome, Outcome::read_passed);
+}
+
+// What transports do that have no packets.
+TEST(PacketFunction, AReadWithoutAPacketGoesTheSameWay) {
+  base::Random random(base::seed_from_environment(7));
+  const Switch at(random);
+  for (const std::uint64_t number : border_keys(at.tree, random, 40)) {
+    std::uint32_t key = kKeys.keyed;
+    std::uint64_t address = number;
+    const Found found = find(at.tables, number);
+    ASSERT_EQ(at.function.redirect(key, address), (Processed{Outcome::redirected, found.sets}));
+    ASSERT_EQ(key, kKeys.redirect);
+    ASSERT_EQ(address, found.address);
+    ASSERT_EQ(at.function.redirect(key, address).outcome, Outcome::read_passed);
+    ASSERT_EQ(address, found.address);
   }
 }
 

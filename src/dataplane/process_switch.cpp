@@ -20,9 +20,19 @@ void ProcessSwitch::process(const fabric::roce::PortAddress& from,
   std::ranges::copy(ib, frame_.begin() + static_cast<std::ptrdiff_t>(before));
   Processed done;
   reader_.with([&](const PacketFunction& function) { done = function.process(frame_); });
+  count(done);
   if (done.outcome != Outcome::redirected) return;
-  ++counters_.redirected;
   std::ranges::copy(std::span(frame_).subspan(before), ib.begin());
+}
+
+void ProcessSwitch::process(std::uint32_t& key, std::uint64_t& address) {
+  ++counters_.packets;
+  reader_.with([&](const PacketFunction& function) { count(function.redirect(key, address)); });
+}
+
+void ProcessSwitch::count(const Processed& done) {
+  counters_.redirected += done.outcome == Outcome::redirected ? 1 : 0;
+  counters_.reads_passed += done.outcome == Outcome::read_passed ? 1 : 0;
 }
 
 }  // namespace espalier::dataplane

@@ -66,6 +66,7 @@ void add_number(std::string& text, std::string_view name, std::uint64_t value) {
 }  // namespace
 
 SwitchControl::Answer SwitchControl::ask(std::string_view word, std::string_view body) {
+  const std::scoped_lock lock(mutex_);
   if (word == "install") return install(body);
   if (word == "change") return change(body);
   if (word == "program") return program_.text();

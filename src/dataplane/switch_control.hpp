@@ -20,6 +20,7 @@
 #include <expected>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -35,7 +36,7 @@ inline constexpr std::uint64_t kControlBytesMax = std::uint64_t{64} << 20;
 /// For a request, and for its answer.
 inline constexpr std::uint64_t kControlLongestNs = 10'000'000'000;
 
-/// Does requests, without a socket. Thread: one at a time.
+/// Does requests, without a socket, one after the other. Thread: any.
 class SwitchControl {
  public:
   /// Adds lines "name value" of what the switch counts.
@@ -54,6 +55,7 @@ class SwitchControl {
   Answer change(std::string_view text);
   [[nodiscard]] std::string status() const;
 
+  std::mutex mutex_;  // of all below
   InstalledFunction& function_;
   const AddStatus add_status_;
   SwitchProgram program_;

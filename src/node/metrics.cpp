@@ -110,6 +110,13 @@ void objects(Samples& samples, const NodeNumbers& numbers) {
   samples.add(numbers.sequencers, {{"kind", name(ObjectKind::sequencer)}});
 }
 
+void index_reads(Samples& samples, const NodeNumbers& numbers) {
+  samples.add(numbers.index_reads.resolved, {{"met", "no_table"}});
+  samples.add(numbers.index_reads.leaves, {{"met", "leaf"}});
+  samples.add(numbers.index_reads.interior, {{"met", "interior_node"}});
+  samples.add(numbers.index_reads.nothing, {{"met", "nothing"}});
+}
+
 void requests(Samples& samples, const NodeNumbers& numbers) {
   for (const OffloadNumbers& offload : numbers.offloads) {
     samples.add(offload.requests, {{"offload", offload.name}});
@@ -200,6 +207,10 @@ constexpr Metric kMetrics[] = {
     {"espalier_result_buffer_bytes_total", "counter", "",
      "Bytes of results that were written into memory of clients.",
      of_node<&NodeNumbers::result_buffer_bytes>},
+
+    {"espalier_index_reads_total", "counter", "met",
+     "READs by key, and what they met: no table, or by a table a leaf, a node above, or nothing.",
+     index_reads},
 
     {"espalier_objects", "gauge", "kind", "Objects that have a name.", objects},
     {"espalier_memory_taken_bytes", "gauge", "", "Memory that all objects take together.",

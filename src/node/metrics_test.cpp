@@ -152,7 +152,8 @@ TEST(MetricsReader, RefusesWhatPrometheusMight) {
 
 TEST(MetricsDocument, HasEveryMetricAsTheTableHasIt) {
   std::ifstream in(std::string(ESPALIER_SOURCE_DIR) + "/docs/metrics.md");
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  text.resize(text.find("\n## A switch\n"));  // of which switch_metrics_test.cpp takes care
   std::string rows;
   for (const Metric& metric : metrics()) {
     const std::string labels = metric.labels.empty() ? "" : "`" + std::string(metric.labels) + "`";

@@ -106,6 +106,12 @@ void add_helpers(NodeNumbers& numbers, const Node& node) {
                      now.long_steps, now.longest_step_ns, now.busy_ns, now.refused};
 }
 
+wire::IndexReadTotals totals_of(const offload::IndexReadCounts& counts) {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  return {counts.resolved.load(kRelaxed), counts.leaves.load(kRelaxed),
+          counts.interior.load(kRelaxed), counts.nothing.load(kRelaxed)};
+}
+
 }  // namespace
 
 NodeNumbers numbers_of(const Node& node) {
@@ -139,6 +145,7 @@ NodeNumbers numbers_of(const Node& node) {
   add_tables(numbers, node);
   numbers.sequencers = node.catalog().list(ObjectKind::sequencer).size();
   add_helpers(numbers, node);
+  numbers.index_reads = totals_of(node.services().index_reads);
   return numbers;
 }
 

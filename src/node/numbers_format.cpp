@@ -51,6 +51,7 @@ Header header_of(const NodeNumbers& numbers) {
   for (const auto& [in_header, in_numbers] : kSame) header.*in_header = numbers.*in_numbers;
   header.queries = numbers.queries;
   header.helpers = numbers.helpers;
+  header.index_reads = numbers.index_reads;
   header.version_bytes = static_cast<std::uint32_t>(numbers.version.size());
   header.offloads = static_cast<std::uint32_t>(
       std::ranges::count_if(numbers.offloads, [](const auto& o) { return o.requests != 0; }));
@@ -67,6 +68,7 @@ NodeNumbers from_header(const Header& header) {
   for (const auto& [in_header, in_numbers] : kSame) numbers.*in_numbers = header.*in_header;
   numbers.queries = header.queries;
   numbers.helpers = header.helpers;
+  numbers.index_reads = header.index_reads;
   return numbers;
 }
 

@@ -76,7 +76,8 @@ FabricClients::FabricClients(std::unique_ptr<fabric::Endpoint> endpoint, Service
       receives_(completions_, most_receives(options_)) {
   // Keys that sessions share are known to transports of packets alone.
   if (options_.one_sided && endpoint_->properties().transport == "roce") {
-    index_ = std::make_unique<IndexHost>(services_.store, endpoint_->regions());
+    index_ = std::make_unique<IndexHost>(services_.store, endpoint_->regions(),
+                                         &services_.index_reads);
   }
   if (options_.secrets != nullptr) make_doors();
   post_receives();

@@ -27,7 +27,7 @@ Result<std::shared_ptr<IndexedMap>> IndexHost::offer(const std::shared_ptr<tree:
   made->map_ = map;
   made->prefix_ = prefix;
   made->provisional_ = few;
-  auto reads = MapReads::create(store_, map, made->prefix_);
+  auto reads = MapReads::create(store_, map, made->prefix_, counts_);
   if (!reads) return std::unexpected(reads.error());
   made->shared_ = std::make_shared<fabric::SharedMap>(std::move(*reads));
   auto keyed = regions_.offer_shared(made->shared_, fabric::SharedKind::keyed);

@@ -19,6 +19,7 @@
 #include <unordered_map>
 
 #include "fabric/region_table.hpp"
+#include "offload/index_reads.hpp"
 #include "tree/write/map_core.hpp"
 
 namespace espalier::offload {
@@ -49,8 +50,9 @@ class IndexHost {
  public:
   static constexpr std::size_t kMapsMax = 64;
 
-  IndexHost(tree::StoreCore& store, fabric::RegionTable& regions)
-      : store_(store), regions_(regions) {}
+  /// `counts`: as of MapReads; all outlive it.
+  IndexHost(tree::StoreCore& store, fabric::RegionTable& regions, IndexReadCounts* counts = nullptr)
+      : store_(store), regions_(regions), counts_(counts) {}
 
   /// A map whose keys go from `low` to `high`; both empty: it has none. What is offered already
   /// stays, as long as all keys begin with its prefix; else the map is offered anew, and who opened
@@ -75,3 +77,4 @@ class IndexHost {
 };
 
 }  // namespace espalier::offload
+  IndexReadCounts* const counts_;

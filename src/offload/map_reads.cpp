@@ -2,6 +2,7 @@
 #include "offload/map_reads.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/bytes.hpp"
@@ -23,18 +24,27 @@ std::string key_of(std::string_view prefix, std::uint64_t number) {
 }
 
 }  // namespace
+// Of a node's beginning; false of less than that.
+bool is_leaf(std::span<const std::byte> node) {
+  wire::NodeHeader header;
+  if (node.size() < sizeof header) return false;
+  std::memcpy(&header, node.data(), sizeof header);
+  return header.level == 0;
+}
+
 
 Result<std::shared_ptr<MapReads>> MapReads::create(tree::StoreCore& store,
                                                    std::weak_ptr<const tree::MapCore> map,
-                                                   std::string prefix) {
+                                                   std::string prefix, IndexReadCounts* counts) {
   auto slot = store.epochs.join();
   if (!slot) return std::unexpected(slot.error());
   return std::shared_ptr<MapReads>(
-      new MapReads(std::move(map), std::move(prefix), std::move(*slot)));
+      new MapReads(std::move(map), std::move(prefix), std::move(*slot), counts));
 }
 
-MapReads::MapReads(std::weak_ptr<const tree::MapCore> map, std::string prefix, base::EpochSlot slot)
-    : map_(std::move(map)), prefix_(std::move(prefix)), slot_(std::move(slot)) {}
+MapReads::MapReads(std::weak_ptr<const tree::MapCore> map, std::string prefix, base::EpochSlot slot,
+                   IndexReadCounts* counts)
+    : map_(std::move(map)), prefix_(std::move(prefix)), slot_(std::move(slot)), counts_(counts) {}
 
 void MapReads::read_keyed(std::uint64_t number, std::span<std::byte> into) {
   const std::string key = key_of(prefix_, number);
@@ -45,28 +55,32 @@ void MapReads::read_keyed(std::uint64_t number, std::span<std::byte> into) {
     return tree::find_leaf(map, cursor, {}).offset();
   });
 }
+  if (counts_ != nullptr) counts_->resolved.fetch_add(1, std::memory_order_relaxed);
 
 void MapReads::read_at(std::uint64_t offset, std::span<std::byte> into) {
-  answer(into, [offset](const tree::MapCore&) { return offset; });
+  const bool node = answer(into, [offset](const tree::MapCore&) { return offset; });
+  if (counts_ == nullptr) return;
+  auto& met = is_leaf(into) ? counts_->leaves : counts_->interior;
+  (node ? met : counts_->nothing).fetch_add(1, std::memory_order_relaxed);
 }
 
-// `find` says within the epoch where the node begins.
 template <class Find>
-void MapReads::answer(std::span<std::byte> into, const Find& find) {
+bool MapReads::answer(std::span<std::byte> into, const Find& find) {
   const auto map = map_.lock();
   if (map == nullptr || map->dropped.load(std::memory_order_acquire)) {
     std::ranges::fill(into, std::byte{0});
-    return;
+    return false;
   }
   const std::scoped_lock lock(mutex_);
   slot_.enter();
-  copy(*map, find(*map), into);
+  const bool node = copy(*map, find(*map), into);
   slot_.exit();
 }
+  return node;
 
 // What is in use before the first byte and after the last one is the same node all the while: a
 // buffer that is released has another generation ever after.
-void MapReads::copy(const tree::MapCore& map, std::uint64_t offset, std::span<std::byte> into) {
+bool MapReads::copy(const tree::MapCore& map, std::uint64_t offset, std::span<std::byte> into) {
   constexpr auto kNode = memory::BufferKind::node;
   const memory::BufferPool& pool = map.store.pool;
   const auto bytes = std::min<std::size_t>(into.size(), map.geometry.node_bytes);
@@ -81,3 +95,4 @@ void MapReads::copy(const tree::MapCore& map, std::uint64_t offset, std::span<st
 }
 
 }  // namespace espalier::offload
+  return whole;

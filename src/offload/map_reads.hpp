@@ -19,32 +19,38 @@
 
 #include "base/epoch.hpp"
 #include "fabric/shared_map.hpp"
+#include "offload/index_reads.hpp"
 #include "tree/write/map_core.hpp"
 
 namespace espalier::offload {
 
 class MapReads final : public fabric::SharedReads {
  public:
-  /// `prefix`: what the numbers of keys leave out (dataplane/key_number.hpp). The store outlives
-  /// it; the map need not. Errors: too_many_participants, system.
+  /// `prefix`: what the numbers of keys leave out (dataplane/key_number.hpp). `counts`: of the node;
+  /// null: nothing is counted. The store and the counts outlive it; the map need not.
+  /// Errors: too_many_participants, system.
   static Result<std::shared_ptr<MapReads>> create(tree::StoreCore& store,
                                                   std::weak_ptr<const tree::MapCore> map,
-                                                  std::string prefix);
+                                                  std::string prefix,
+                                                  IndexReadCounts* counts = nullptr);
 
   /// Cost: a descent, and a copy.
   void read_keyed(std::uint64_t number, std::span<std::byte> into) override;
   void read_at(std::uint64_t offset, std::span<std::byte> into) override;
 
  private:
-  MapReads(std::weak_ptr<const tree::MapCore> map, std::string prefix, base::EpochSlot slot);
+  MapReads(std::weak_ptr<const tree::MapCore> map, std::string prefix, base::EpochSlot slot,
+           IndexReadCounts* counts);
+  /// Returns whether a node came. `find` says within the epoch where it begins.
   template <class Find>
-  void answer(std::span<std::byte> into, const Find& find);
-  static void copy(const tree::MapCore& map, std::uint64_t offset, std::span<std::byte> into);
+  bool answer(std::span<std::byte> into, const Find& find);
+  static bool copy(const tree::MapCore& map, std::uint64_t offset, std::span<std::byte> into);
 
   const std::weak_ptr<const tree::MapCore> map_;
   const std::string prefix_;
   std::mutex mutex_;  // of the slot
   base::EpochSlot slot_;
+  IndexReadCounts* const counts_;
 };
 
 }  // namespace espalier::offload

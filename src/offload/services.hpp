@@ -13,6 +13,7 @@
 
 #include "base/sequencers.hpp"
 #include "offload/helper_pool.hpp"
+#include "offload/index_reads.hpp"
 #include "offload/query_limits.hpp"
 #include "offload/reader_wait.hpp"
 #include "offload/registry.hpp"
@@ -81,6 +82,7 @@ struct Services {
   std::atomic<std::uint64_t> reader_timeout_ns{ReaderWait::kTimeoutNs};
   /// Bytes of results that were written into buffers of clients.
   std::atomic<std::uint64_t> result_buffer_bytes{0};
+  IndexReadCounts index_reads;
   table::QueryCounts query_counts;  // of all tables
   /// Jobs that free dropped maps (offload/free_dropped.hpp).
   std::atomic<std::uint32_t> freeing_jobs{0};

@@ -53,6 +53,15 @@ inline void set_stats(nlohmann::ordered_json& object, const MapStats& stats) {
   return object;
 }
 
+[[nodiscard]] inline nlohmann::ordered_json index_reads_json(const wire::IndexReadTotals& reads) {
+  nlohmann::ordered_json object;
+  object["resolved"] = reads.resolved;
+  object["leaves"] = reads.leaves;
+  object["interior_nodes"] = reads.interior;
+  object["nothing"] = reads.nothing;
+  return object;
+}
+
 /// Sets a member of `object` for each number of a table.
 inline void set_stats(nlohmann::ordered_json& object, const wire::TableNumbers& stats) {
   object["rows"] = stats.rows;

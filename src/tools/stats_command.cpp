@@ -8,8 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "client/impl.hpp"
-#include "node/numbers_format.hpp"
+#include "tools/asked_numbers.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/json_record.hpp"
@@ -129,12 +128,14 @@ void print_helpers(std::ostream& out, const node::NodeNumbers& numbers) {
       format_count(helpers.waiting), format_count(helpers.refused));
 }
 
-/// Nothing where the node does not tell them: it is older than this command.
-std::optional<node::NodeNumbers> numbers_of(const Store& store) {
-  const auto bytes = client::StoreImpl::of(store).node_numbers();
-  if (!bytes) return std::nullopt;
-  auto numbers = node::decode(*bytes);
-  return numbers ? std::optional(std::move(*numbers)) : std::nullopt;
+void print_index_reads(std::ostream& out, const node::NodeNumbers& numbers) {
+  const wire::IndexReadTotals& reads = numbers.index_reads;
+  if (reads.resolved + reads.leaves + reads.interior + reads.nothing == 0) return;
+  out << fmt::format(
+      "by key      {} READs met no table; tables sent {} to leaves, {} to nodes above, {} "
+      "nowhere\n",
+      format_count(reads.resolved), format_count(reads.leaves), format_count(reads.interior),
+      format_count(reads.nothing));
 }
 
 /// Prints one part after the other, with an empty line between them where people read.
@@ -155,12 +156,14 @@ class Parts {
     if (!json_) {
       print_memory(out_, numbers);
       print_helpers(out_, numbers);
+      print_index_reads(out_, numbers);
       return;
     }
     nlohmann::ordered_json object;
     object["memory"] = memory_json(numbers);
     object["queries"] = queries_json(numbers.queries);
     object["helpers"] = helpers_json(numbers.helpers);
+    object["index_reads"] = index_reads_json(numbers.index_reads);
     out_ << object.dump() << '\n';
   }
 

@@ -12,12 +12,17 @@
 #include <sstream>
 #include <utility>
 
+#include "cmdline/number_option.hpp"
 #include "dataplane/memif_switch.hpp"
 #include "dataplane/switch_control.hpp"
 #include "dataplane/switch_threads.hpp"
+#include "node/http_listener.hpp"
+#include "tools/asked_numbers.hpp"
 #include "tools/commands.hpp"
+#include "tools/data_place.hpp"
 #include "tools/fabric_link.hpp"
 #include "tools/numbers.hpp"
+#include "tools/switch_metrics.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -35,6 +40,8 @@ struct SwitchOptions {
   std::string node;
   std::string control;
   std::optional<std::string> tables;
+  std::optional<std::string> at;  // of the node, for its numbers
+  std::uint32_t metrics_port = 0;
   bool spin = false;
 };
 
@@ -77,10 +84,21 @@ void add_counters(std::string& text, const MemifSwitch& of) {
   add("frames_to_node", counters.to_node);
   add("frames_to_clients", counters.to_clients);
   add("frames_lost", counters.lost);
+  add("reads_passed", counters.reads_passed);
   add("redirected", counters.redirected_in_all());
   for (std::size_t sets = 0; sets < counters.redirected.size(); ++sets) {
     add(fmt::format("redirected_by_sets_{}", sets), counters.redirected[sets]);
   }
+}
+
+Outcome<void> serve_metrics(node::HttpListener& metrics, std::uint32_t port) {
+  if (port == 0) return {};
+  const auto started = metrics.start(static_cast<std::uint16_t>(port));
+  if (started) return {};
+  if (started.error().code == Code::already_exists) {
+    return failed(fmt::format("another process listens at port {}", port));
+  }
+  return failed(fmt::format("cannot listen at port {}: {}", port, reason(started.error())));
 }
 
 Outcome<int> run_switch(Environment& environment, const SwitchOptions& options) {
@@ -102,6 +120,11 @@ Outcome<int> run_switch(Environment& environment, const SwitchOptions& options) 
   }
   const auto server = ControlServer::open(options.control, control);
   if (!server) return cannot_serve(options.control, server.error());
+  node::HttpListener metrics(
+      [&control] { return switch_metrics_text(control.ask("status", {}).value_or("")); });
+  if (const auto served = serve_metrics(metrics, options.metrics_port); !served) {
+    return std::unexpected(served.error());
+  }
   environment.out << fmt::format(
       "a switch: clients come to roce+memif:{}, the node is at roce+memif:{}, tables by {}\n",
       escaped(options.clients), escaped(options.node), escaped(options.control));
@@ -111,6 +134,7 @@ Outcome<int> run_switch(Environment& environment, const SwitchOptions& options) 
                                                   options.spin);
   const std::string why = stop->wait({});
   threads.reset();
+  metrics.stop();
   const SwitchCounters counters = the_switch.counters();
   environment.out << fmt::format("stopped ({}): {} frames to the node, {} to clients, {} lost\n",
                                  why, format_count(counters.to_node),
@@ -144,18 +168,39 @@ Outcome<int> install_tables(Environment& environment, const SwitchOptions& optio
   return kOk;
 }
 
+/// What READs by key meet at the node, as lines of a status.
+Outcome<std::string> status_of_node(Environment& environment, const std::string& address) {
+  const auto store = connect(environment, address);
+  if (!store) return std::unexpected(store.error());
+  const auto numbers = numbers_of(*store);
+  if (!numbers) {
+    return failed(fmt::format("the node at {} does not tell its numbers", address),
+                  "It is older than this command.");
+  }
+  const wire::IndexReadTotals& reads = numbers->index_reads;
+  return fmt::format(
+      "node_reads_resolved {}\nnode_reads_at_leaves {}\nnode_reads_at_interior_nodes {}\n"
+      "node_reads_at_nothing {}\nnode_held_bytes {}\n",
+      reads.resolved, reads.leaves, reads.interior, reads.nothing, numbers->leased_bytes);
+}
+
 Outcome<int> print_status(Environment& environment, const SwitchOptions& options, bool json) {
   auto client = reach_switch(options.control);
   if (!client) return std::unexpected(client.error());
-  const auto status = client->ask("status");
+  auto status = client->ask("status");
   if (!status) return did_not(*client, options.control);
+  if (options.at) {
+    const auto of_node = status_of_node(environment, *options.at);
+    if (!of_node) return std::unexpected(of_node.error());
+    *status += *of_node;
+  }
   nlohmann::ordered_json object;
   std::istringstream lines(*status);
   std::string name;
   std::uint64_t value = 0;
   while (lines >> name >> value) {
     object[name] = value;
-    if (!json) environment.out << fmt::format("{:<24} {}\n", name, format_count(value));
+    if (!json) environment.out << fmt::format("{:<28} {}\n", name, format_count(value));
   }
   if (json) environment.out << object.dump() << '\n';
   return kOk;
@@ -187,6 +232,8 @@ void add_run(CLI::App& above, Environment& environment, Action& chosen) {
           "--tables", [options](const std::string& text) { options->tables = text; },
           "A file with what to run with at first (default: no tables)")
       ->type_name("FILE");
+  cmdline::add_number(command, "--metrics-port", options->metrics_port,
+                      "The port at which Prometheus reads what it counts; 0: none", {0, 65'535});
   command.add_flag("--spin", options->spin, "Never sleep: answers sooner, and takes a core");
   command.footer(
       "Everything goes through untouched but READs by a key that the tables know, which carry a\n"
@@ -231,12 +278,15 @@ void add_status(CLI::App& above, Environment& environment, Action& chosen) {
   const auto options = std::make_shared<StatusOptions>();
   CLI::App& command = *above.add_subcommand("status", "Show what a switch knows and does");
   add_control(command, options->of.control);
+  add_address_option(command, options->of.at);
   add_json_option(command, options->json);
   command.footer(
       "redirected_by_sets_N counts READs that so many layers of nodes took part in; with 0 the\n"
-      "fat root alone knew where they go.\n"
+      "fat root alone knew where they go. reads_passed counts READs by other keys. With --at it\n"
+      "shows what READs by key met at the node: node_reads_resolved those that no table had met.\n"
       "Examples:\n"
-      "  espalier switch status --control /tmp/s.sock --json\n");
+      "  espalier switch status --control /tmp/s.sock --json\n"
+      "  espalier switch status --control /tmp/s.sock --at roce+memif:/tmp/n.sock\n");
   command.callback([options, &environment, &chosen] {
     chosen = reporting(environment, [options, &environment] {
       return print_status(environment, options->of, options->json);

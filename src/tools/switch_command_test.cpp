@@ -67,7 +67,7 @@ TEST_F(SwitchCommandConcurrency, TablesAreTakenFromFiles) {
   EXPECT_THAT(tool.err(), HasSubstr("the switch refuses: line 2: wanted: map KEYED REDIRECT"));
   EXPECT_EQ(status()["programs_installed"], 2);
   EXPECT_EQ(tool.run({"switch", "status", "--control", path("s")}), kOk);
-  EXPECT_THAT(tool.out(), HasSubstr("programs_installed       2\n"));
+  EXPECT_THAT(tool.out(), HasSubstr("programs_installed           2\n"));
 }
 
 TEST_F(SwitchCommandConcurrency, WhatIsWrongIsSaid) {

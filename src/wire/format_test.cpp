@@ -372,6 +372,7 @@ TEST(RingFormat, NumbersOfANode) {
   header.maps = 3;
   header.tables = 9;
   header.holders = 5;
+  header.index_reads = {1, 2, 3, 4};
   EXPECT_EQ(bytes_of(header).substr(0, 8), "\1\0\0\0\0\0\0\0"s);
   EXPECT_EQ(bytes_of(header).substr(80, 8), "\2\0\0\0\0\0\0\0"s);
   EXPECT_EQ(bytes_of(header).substr(152, 8), "\4\0\0\0\0\0\0\0"s);
@@ -379,7 +380,9 @@ TEST(RingFormat, NumbersOfANode) {
   EXPECT_EQ(bytes_of(header).substr(200, 8), "\7\0\0\0\0\0\0\0"s);
   EXPECT_EQ(bytes_of(header).substr(264, 8), "\x08\0\0\0\0\0\0\0"s);
   EXPECT_EQ(bytes_of(header).substr(284, 12), "\3\0\0\0\x09\0\0\0\5\0\0\0"s);
-  EXPECT_EQ(bytes_of(header).substr(296), std::string(8, '\0'));
+  EXPECT_EQ(
+      bytes_of(header).substr(296),
+      std::string(8, '\0') + "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0"s);
   EXPECT_EQ(bytes_of(HolderEntry{1, 2, 3, 4, 5, 0}).substr(0, 20),
             "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3\0\0\0"s);
   OffloadNumbers offload{};

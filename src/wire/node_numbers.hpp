@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers of a node as they travel: the answer to `node_stats`.
 //
-//   0                   304
+//   0                   336
 //   +-------------------+---------+----------------+---------------+-----------+-------------+-----
 //   | NodeNumbersHeader | version | OffloadNumbers | WorkerNumbers | MapEntry, | TableEntry, | ...
 //   |                   | (text)  |                |               | its name  | its name    |
@@ -48,6 +48,16 @@ struct HelperTotals {
 };
 static_assert(sizeof(HelperTotals) == 72 && std::has_unique_object_representations_v<HelperTotals>);
 
+/// READs by keys that sessions share: what tables in switches make of them.
+struct IndexReadTotals {
+  std::uint64_t resolved;  // no table had met them: the node found the leaf
+  std::uint64_t leaves;    // a table had sent them to a leaf
+  std::uint64_t interior;  // or to a node above leaves
+  std::uint64_t nothing;   // or where there is no node of the map any more
+};
+static_assert(sizeof(IndexReadTotals) == 32 &&
+              std::has_unique_object_representations_v<IndexReadTotals>);
+
 /// Counters begin at 0 when the node starts.
 struct NodeNumbersHeader {
   std::uint64_t started_us;  // when the process started, microseconds since 1970
@@ -79,8 +89,10 @@ struct NodeNumbersHeader {
   std::uint32_t tables;
   std::uint32_t holders;
   std::uint64_t result_buffer_bytes;  // of results, that were written into buffers of clients
+  IndexReadTotals index_reads;
 };
-static_assert(sizeof(NodeNumbersHeader) == 304);
+static_assert(sizeof(NodeNumbersHeader) == 336);
+static_assert(offsetof(NodeNumbersHeader, index_reads) == 304);
 static_assert(offsetof(NodeNumbersHeader, result_buffer_bytes) == 296);
 static_assert(offsetof(NodeNumbersHeader, queries) == 160);
 static_assert(offsetof(NodeNumbersHeader, version_bytes) == 272);

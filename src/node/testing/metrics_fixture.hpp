@@ -40,6 +40,7 @@ inline NodeNumbers some_numbers() {
                       .rows_sent = 700,
                       .bytes_sent = 5'600}}};
   numbers.queries = {6, 7, 80, 9, 10};
+  numbers.index_reads = {.resolved = 11, .leaves = 900, .interior = 12, .nothing = 13};
   numbers.helpers = {.threads = 3,
                      .ready = 4,
                      .running = 2,
