@@ -26,6 +26,7 @@
 #include "offload/map_reads.hpp"
 #include "place/index_follower.hpp"
 #include "place/one_sided_reader.hpp"
+#include "tests/support/lying_tables.hpp"
 #include "tree/testing/map_objects.hpp"
 
 namespace espalier::test {
@@ -131,6 +132,9 @@ class SwitchWorld {
     function.install(with);
   }
   void clear() { function.install({}); }
+  [[nodiscard]] dataplane::IndexTables lying(base::Random& random) const {
+    return lying_tables(tables, redirect.remote().base, store.region.bytes(), random);
+  }
   void use_switch(std::uint32_t bytes = 4096) {
     reader->read_by_key({keyed.remote().key, kPrefix, bytes});
   }
@@ -343,30 +347,6 @@ TEST(InNetworkSim, AFencedSessionGetsNoAnswers) {
   EXPECT_FALSE(world.gets.back()->got.found);
 }
 
-/// Well-formed tables that say anything: addresses anywhere.
-dataplane::IndexTables lying(const SwitchWorld& world, base::Random& random) {
-  dataplane::IndexTables tables = world.tables;
-  const auto lie = [&](dataplane::Way& way) {
-    const std::uint64_t offset = random.below(world.store.region.bytes() + 4096);
-    way.address =
-        world.redirect.remote().base + (random.chance(1.0 / 2) ? offset / 512 * 512 : offset);
-    if (random.chance(1.0 / 10)) way.address = random();
-  };
-  for (dataplane::Way& way : tables.ways) lie(way);
-  for (dataplane::NodeSet& set : tables.sets) {
-    for (dataplane::SetNode& node : set) {
-      for (std::size_t i = 0; i < node.ways.size(); ++i) {
-        if (i < node.way_count) {
-          lie(node.ways[i]);
-        } else {
-          node.ways[i] = node.ways[node.way_count - 1];
-        }
-      }
-    }
-  }
-  return tables;
-}
-
 std::string run_bad_weather(std::uint64_t seed, std::uint64_t& redirected, std::uint64_t& again) {
   constexpr std::uint32_t kKeys = 800;
   SwitchWorld world(seed, {.node_bytes = 1024, .log_bytes = 256}, kKeys, 20'000);
@@ -384,7 +364,7 @@ std::string run_bad_weather(std::uint64_t seed, std::uint64_t& redirected, std::
     switch (random.below(3)) {
       case 0: world.clear(); break;
       case 1: world.install(); break;
-      default: world.install(lying(world, random)); break;
+      default: world.install(world.lying(random)); break;
     }
     changing = false;
   };

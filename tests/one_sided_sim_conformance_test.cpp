@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reads of the conformance workload, by a client that walks alone in a simulated fabric, beside
-// those of the embedded map that it walks: callers must not be able to tell which answered.
+// those of the embedded map that it walks: callers must not be able to tell which answered. So for
+// clients that remember nodes, and for those whose READs carry keys, through a switch.
 //
 // One map is read both ways, so versions are compared as they are. Where the fabric loses a pair or
 // a walk gives up, the client asks again, as the library does.
@@ -16,7 +17,10 @@
 #include <vector>
 
 #include "client/embedded.hpp"
+#include "dataplane/process_switch.hpp"
 #include "fabric/sim/testing/two_ends.hpp"
+#include "offload/map_reads.hpp"
+#include "place/index_follower.hpp"
 #include "place/one_sided_reader.hpp"
 #include "tests/support/conformance_requests.hpp"
 #include "tests/support/seed.hpp"
@@ -41,13 +45,19 @@ struct Repeating final : Gather {
   std::vector<std::uint64_t> again;
 };
 
+/// How a client reads.
+struct Reading {
+  std::uint64_t cache_bytes = 0;  ///< what it remembers of nodes
+  bool by_key = false;            ///< READs carry keys, through a switch
+};
+
 /// A client of a map that lies in this process, at the other end of a simulated fabric.
 class SimulatedClient {
  public:
-  /// `cache_bytes`: what it remembers of nodes.
   SimulatedClient(std::uint64_t seed, const fabric::sim::Faults& faults, tree::MapCore& map,
-                  std::uint64_t cache_bytes)
-      : cache_(cache_bytes),
+                  const Reading& reading)
+      : cache_(reading.cache_bytes),
+        map_(map),
         world_(seed, faults),
         random_(seed + 1),
         store_(map.store),
@@ -60,8 +70,28 @@ class SimulatedClient {
     wire::MapHeader header;
     std::memcpy(&header, store_.region.at(map.header_offset), sizeof header);
     view_.emplace(*tree::MapView::read(header, map.header_offset, store_.region.bytes(), nullptr));
+    if (reading.by_key) read_by_key();
   }
-  ~SimulatedClient() { close(); }
+  ~SimulatedClient() {
+    close();
+    world_.middle = nullptr;
+  }
+  /// READs that the switch has redirected.
+  [[nodiscard]] std::uint64_t redirected() const { return through_.counters().redirected; }
+
+  /// Fills the switch's tables, of the tree as it is, or empties them.
+  void fill_tables() {
+    dataplane::PacketFunction with;
+    if (!random_.one_in(4)) {
+      const dataplane::MapKeys keys{keyed_.remote().key, redirect_.remote().key};
+      place::IndexFollower follower(keys, "", redirect_.remote().base,
+                                    {.ranges = 40, .sets = 1, .nodes_per_set = 40});
+      place::LocalRegion region(store_.region.at(0));
+      ASSERT_TRUE(follower.follow(map_, region));  // nobody writes
+      with.add(keys, follower.tables());
+    }
+    function_.install(with);
+  }
 
   /// Asks until each is answered.
   std::string answers(const std::vector<Request>& requests) {
@@ -81,6 +111,17 @@ class SimulatedClient {
   [[nodiscard]] const fabric::sim::Counts& counts() { return world_.counts(); }
 
  private:
+  void read_by_key() {
+    auto map = store_.catalog.find<tree::MapCore>(map_.id);
+    shared_ = std::make_shared<fabric::SharedMap>(*offload::MapReads::create(store_, map, ""));
+    keyed_ = *there_->regions().offer_shared(shared_, fabric::SharedKind::keyed);
+    redirect_ = *there_->regions().offer_shared(shared_, fabric::SharedKind::redirect,
+                                                store_.region.bytes());
+    ASSERT_TRUE(there_->regions().admit(*shared_, remote_.key));
+    world_.middle = [this](fabric::RegionKey& key, std::uint64_t& address) {
+      through_.process(key, address);
+    };
+  }
   void open() {
     for (;;) {
       ends_.emplace_back(std::make_unique<End>(*here_), std::make_unique<End>(*there_));
@@ -96,6 +137,7 @@ class SimulatedClient {
     End& mine = *ends_.back().first;
     reader_ = std::make_unique<place::OneSidedReader>(*here_, *mine.pair, mine.sends, remote_,
                                                       *view_, options);
+    if (shared_) reader_->read_by_key({keyed_.remote().key, "", view_->geometry.node_bytes});
   }
   void finish() {
     QueuePair& pair = *ends_.back().first->pair;
@@ -128,6 +170,7 @@ class SimulatedClient {
   }
 
   place::NodeCache cache_;
+  tree::MapCore& map_;
   World world_;
   Random random_;
   tree::StoreCore& store_;
@@ -135,6 +178,11 @@ class SimulatedClient {
   std::unique_ptr<fabric::Endpoint> there_;
   fabric::Registration region_;
   fabric::RemoteRegion remote_;
+  std::shared_ptr<fabric::SharedMap> shared_;  // null: READs carry no keys
+  fabric::Registration keyed_;
+  fabric::Registration redirect_;
+  dataplane::InstalledFunction function_;
+  dataplane::ProcessSwitch through_{function_};
   std::optional<tree::MapView> view_;
   std::vector<std::pair<std::unique_ptr<End>, std::unique_ptr<End>>> ends_;
   std::unique_ptr<place::OneSidedReader> reader_;
@@ -153,18 +201,19 @@ void write_some(Map& map, Random& random) {
 }
 
 void compare(std::uint64_t seed, const fabric::sim::Faults& faults, const MapOptions& options,
-             std::uint64_t cache_bytes = 0) {
+             const Reading& reading = {}) {
   SCOPED_TRACE(seed_text(seed));
   Store store = open_store();
   auto map = store.create_map("tested", options);
   ASSERT_TRUE(map);
-  SimulatedClient client(seed, faults, client::EmbeddedMap::of(*map).core(), cache_bytes);
+  SimulatedClient client(seed, faults, client::EmbeddedMap::of(*map).core(), reading);
   auto pipeline = Pipeline::open(*map, 8);
   ASSERT_TRUE(pipeline);
   Random random(seed);
   std::uint64_t found = 0;
   for (std::uint64_t round = 0; round < steps_or(scaled(200)); ++round) {
     write_some(*map, random);
+    if (reading.by_key) client.fill_tables();
     const auto reads = ConformanceRequests::reads(random);
     Gather expected;
     pipeline->run(reads.all(), expected);
@@ -172,6 +221,7 @@ void compare(std::uint64_t seed, const fabric::sim::Faults& faults, const MapOpt
     found += expected.said.size();
   }
   EXPECT_GT(found, 0u);
+  EXPECT_EQ(client.redirected() > 0, reading.by_key);
   if (faults.loss > 0) {
     EXPECT_GT(client.counts().lost, 0u);
   }
@@ -196,7 +246,17 @@ TEST(OneSidedSimConformance, AnswersAreTheSameWhereNodesAreRemembered) {
   for (std::uint64_t i = 0; i < 4; ++i) {
     if (i == 2) faults = fabric::sim::Faults::harsh();
     faults.reads_in_order = i % 2 == 0;
-    compare(first + i, faults, {.node_bytes = 1024, .log_bytes = 128}, 128 << 10);
+    compare(first + i, faults, {.node_bytes = 1024, .log_bytes = 128}, {.cache_bytes = 128 << 10});
+  }
+}
+
+TEST(OneSidedSimConformance, AnswersAreTheSameThroughASwitch) {
+  const std::uint64_t first = seed_from_environment(5);
+  fabric::sim::Faults faults;
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    if (i == 2) faults = fabric::sim::Faults::harsh();
+    faults.reads_in_order = i % 2 == 0;
+    compare(first + i, faults, {.node_bytes = 1024, .log_bytes = 128}, {.by_key = true});
   }
 }
 

@@ -163,6 +163,60 @@ TEST(OneSidedSim, NoAnswerIsWrongWhateverACacheHolds) {
   }
 }
 
+// READs carry keys, and a switch on their way has tables that are right, old, of none, or that lie;
+// its controller loses leases. (`sim` knows no packets: the switch looks the READs up as they are.)
+OneSidedOptions by_key() {
+  OneSidedOptions options;
+  options.by_key = true;
+  options.hints = false;
+  options.keys = 200;
+  return options;
+}
+
+TEST(OneSidedSim, TablesInASwitchOnlyLeadTheWay) {
+  for (const bool in_order : {false, true}) {
+    OneSidedCounts counts;
+    OneSidedOptions options = by_key();
+    options.pauses = false;
+    options.faults.reads_in_order = in_order;
+    run_seeds(options, 10, counts);
+    EXPECT_EQ(counts.refused, 0u);
+    EXPECT_GT(counts.reads_redirected, counts.answers / 8);
+    EXPECT_GT(counts.reads_resolved, 0u);
+    EXPECT_GT(counts.reads_at_nothing, 0u);
+    EXPECT_GT(counts.redirect_keys_lost, 0u);
+  }
+}
+
+TEST(OneSidedSim, TablesInASwitchOnlyLeadTheWayInBadWeather) {
+  for (const bool in_order : {false, true}) {
+    OneSidedCounts counts;
+    OneSidedOptions options = by_key();
+    options.faults = fabric::sim::Faults::harsh();
+    options.faults.reads_in_order = in_order;
+    options.drops = 3;
+    run_seeds(options, 10, counts);
+    options.map = {.node_bytes = 2048, .log_bytes = 256};  // larger than a packet
+    options.hints = true;
+    options.cache_bytes = 64 << 10;
+    run_seeds(options, 5, counts);
+    EXPECT_GT(counts.answers, counts.refused);
+    EXPECT_GT(counts.leases_lost, 0u);
+    EXPECT_GT(counts.reads_redirected, 0u);
+  }
+}
+
+TEST(OneSidedSim, TablesOfANodeThatDiedLeadNowhere) {
+  OneSidedCounts counts;
+  OneSidedOptions options = by_key();
+  options.faults = fabric::sim::Faults::harsh();
+  options.death = Death::node;
+  options.deaths = 2;
+  run_seeds(options, 10, counts);
+  EXPECT_GT(counts.deaths, 0u);
+  EXPECT_GT(counts.answers_of_successors, 0u);
+}
+
 // A host that forgets leases, and does not say so: generations tell what was used again.
 TEST(OneSidedSim, NoAnswerIsWrongWhereLeasesKeepNothing) {
   OneSidedCounts counts;

@@ -74,10 +74,11 @@ FabricClients::FabricClients(std::unique_ptr<fabric::Endpoint> endpoint, Service
       completions_(*endpoint_,
                    most_receives(options_) + options_.posts_max + most_result_writes(options_)),
       receives_(completions_, most_receives(options_)) {
-  // Keys that sessions share are known to transports of packets alone.
-  if (options_.one_sided && endpoint_->properties().transport == "roce") {
-    index_ = std::make_unique<IndexHost>(services_.store, endpoint_->regions(),
-                                         &services_.index_reads);
+  // Keys that sessions share are known to transports of packets alone, and where such are tried.
+  const std::string_view transport = endpoint_->properties().transport;
+  if (options_.one_sided && (transport == "roce" || transport == "sim")) {
+    index_ =
+        std::make_unique<IndexHost>(services_.store, endpoint_->regions(), &services_.index_reads);
   }
   if (options_.secrets != nullptr) make_doors();
   post_receives();

@@ -5,11 +5,13 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tests/support/version_replay.hpp"
 #include "tests/support/world_client.hpp"
 #include "tests/support/world_host.hpp"
+#include "tests/support/world_switch.hpp"
 
 namespace espalier::test {
 namespace {
@@ -28,6 +30,7 @@ class OneSidedWorld {
         world_(seed, options.faults),
         random_(seed + 2) {
     add_host(world_.add_node(kHostName));
+    if (options.by_key) switch_.emplace(world_, hosts_, seed + 3, counts_);
     for (std::uint32_t i = 0; i < options.clients; ++i) {
       clients_.push_back(std::make_unique<WorldClient>(world_, hosts_, i, seed + 10 + i, options_,
                                                        clock_, records_, counts_));
@@ -50,6 +53,7 @@ class OneSidedWorld {
       if (world_.now_ns() > kWorldNs) return "the clients do not come to an end";
     }
     over_ = true;
+    switch_.reset();
     return wrong();
   }
 
@@ -124,6 +128,7 @@ class OneSidedWorld {
   World world_;
   Random random_;
   std::deque<HostOfNow> hosts_;
+  std::optional<WorldSwitch> switch_;
   std::vector<std::unique_ptr<WorldClient>> clients_;
   std::uint64_t paused_until_ns_ = 0;
   bool over_ = false;

@@ -45,6 +45,7 @@ struct OneSidedOptions {
   bool leaf_heads = true;         // and heads of leaves, as clients do and devices do not
   bool follows_feed = false;      // which is off for a moment now and then
   bool forged_cache = false;      // of which somebody changes entries all the time
+  bool by_key = false;            // walks begin with a READ of their key, through world_switch.hpp
   /// READs come between the steps of a write too, where libraries have such moments: those with
   /// planted bugs.
   bool slow_writes = false;
@@ -72,6 +73,10 @@ struct OneSidedCounts {
   std::uint64_t feed_changes = 0;
   std::uint64_t feed_replaced = 0;
   std::uint64_t feed_behind = 0;
+  std::uint64_t reads_redirected = 0;    // by the switch
+  std::uint64_t reads_resolved = 0;      // by the host, which no table had met
+  std::uint64_t reads_at_nothing = 0;    // that a table had sent where there is no node
+  std::uint64_t redirect_keys_lost = 0;  // with leases of controllers
   std::uint64_t maps = 0;
   std::uint64_t headers_reused = 0;  // maps whose header lies where an earlier one's lay
   std::uint64_t deaths = 0;

@@ -20,6 +20,7 @@ constexpr std::uint64_t kKeepaliveNs = 6'000'000;
 constexpr std::uint64_t kConnectNs = 5'000'000;
 constexpr std::uint64_t kRetryNs = 300'000;
 constexpr std::uint32_t kRetries = 50;
+constexpr std::uint32_t kPacketBytes = 1024;  // of a READ by key
 
 }  // namespace
 
@@ -139,6 +140,7 @@ void WorldClient::connect() {
   region_ = host.session(domain_).region.remote();
   ++counts_.sessions;
   choose_map();
+  if (opening_->indexed) host.admit(domain_, *opening_->indexed);
   const WorldHost::Hello hello{host.life(), domain_};
   auto pair = endpoint_->connect(kHostName, end_.options, std::as_bytes(std::span(&hello, 1)));
   if (!pair) throw std::runtime_error("no pair: " + message(pair.error()));
@@ -179,6 +181,10 @@ void WorldClient::open_reader() {
   ++life_;
   reader_ = std::make_unique<place::OneSidedReader>(*endpoint_, *end_.pair, end_.sends, region_,
                                                     opening_->view, options);
+  if (const auto& map = opening_->indexed) {
+    const std::uint32_t bytes = std::min(options_.map.node_bytes, kPacketBytes);
+    reader_->read_by_key({map->keyed_key(), map->prefix(), bytes});
+  }
   if (!options_.follows_feed) return;
   reader_->follow(place::FeedCursor::create(opening_->feed, reader_->view()).value());
 }

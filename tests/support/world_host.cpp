@@ -75,6 +75,9 @@ WorldHost::WorldHost(fabric::sim::World& world, std::unique_ptr<fabric::Endpoint
   for (std::uint32_t i = 0; i < options.keys; ++i) {
     keys_.push_back(std::string(options.keys_begin_with) + Scene::key(static_cast<int>(i)));
   }
+  if (options.by_key) {
+    index_ = std::make_unique<offload::IndexHost>(store_, endpoint_->regions(), &index_reads_);
+  }
   make_map();
 }
 
@@ -95,6 +98,10 @@ void WorldHost::make_map() {
   writer_ = std::make_unique<HostWalker>(store_, *map_, 6, clock_);
   for (std::uint32_t i = 0; i < options_.keys; ++i) writer_->ask(next_write());
   if (options_.follows_feed) feed_ = map_->table.feed().add_follower().value();
+  if (!options_.by_key) return;
+  auto indexed = index_->offer(map_, std::ranges::min(keys_), std::ranges::max(keys_));
+  if (!indexed) throw std::runtime_error("no READs by key: " + message(indexed.error()));
+  indexed_ = std::move(*indexed);
 }
 
 // Its buffers are free as soon as leases allow; what comes next takes them.
@@ -162,7 +169,13 @@ WorldHost::Opening WorldHost::opening() const {
   std::memcpy(&header, store_.region.at(map_->header_offset), sizeof header);
   auto view = tree::MapView::read(header, map_->header_offset, store_.region.bytes(), nullptr);
   if (!view) throw std::runtime_error("no view: " + message(view.error()));
-  return {life_, record_, *view, feed_};
+  return {life_, record_, *view, feed_, indexed_};
+}
+
+void WorldHost::admit(std::uint32_t domain, offload::IndexedMap& map) {
+  const fabric::RegionKey key = session(domain).region.remote().key;
+  const auto admitted = endpoint_->regions().admit(map.shared(), key);
+  if (!admitted) throw std::runtime_error("not admitted: " + message(admitted.error()));
 }
 
 void WorldHost::accept() {
@@ -200,6 +213,8 @@ void WorldHost::die() {
 }
 
 std::string WorldHost::wrong() {
+  counts_.reads_resolved += index_reads_.resolved.exchange(0);
+  counts_.reads_at_nothing += index_reads_.nothing.exchange(0);
   const std::string wrong = take_log(writer_->recorder, records_[record_], options_, counts_);
   return wrong_.empty() ? wrong : wrong_;
 }

@@ -18,6 +18,7 @@
 
 #include "base/lease_table.hpp"
 #include "fabric/sim/testing/two_ends.hpp"
+#include "offload/index_host.hpp"
 #include "tests/support/history.hpp"
 #include "tests/support/one_sided_world.hpp"
 #include "tests/support/seed.hpp"
@@ -64,7 +65,8 @@ class WorldHost {
     std::uint32_t life = 0;
     std::size_t map = 0;  // which of the records
     tree::MapView view;
-    wire::FeedPlace feed{};  // where clients follow it
+    wire::FeedPlace feed{};                          // where clients follow it
+    std::shared_ptr<offload::IndexedMap> indexed{};  // how they READ it by key; null: they do not
   };
   /// How a client says whose session it connects for.
   struct Hello {
@@ -86,6 +88,11 @@ class WorldHost {
   std::uint32_t open_session();
   [[nodiscard]] Session& session(std::uint32_t domain) { return sessions_[domain - 1]; }
   [[nodiscard]] Opening opening() const;
+  /// Lets a session READ a map by key.
+  void admit(std::uint32_t domain, offload::IndexedMap& map);
+  /// Of READs by key, if there are such.
+  [[nodiscard]] offload::IndexHost& index() { return *index_; }
+  [[nodiscard]] const std::shared_ptr<offload::IndexedMap>& indexed() const { return indexed_; }
 
   /// From here on it does nothing more by itself.
   void die();
@@ -118,6 +125,9 @@ class WorldHost {
   std::uint64_t written_ = 0;
 
   tree::StoreCore store_;
+  offload::IndexReadCounts index_reads_;
+  std::unique_ptr<offload::IndexHost> index_;
+  std::shared_ptr<offload::IndexedMap> indexed_;  // the map that there is
   std::shared_ptr<tree::MapCore> map_;
   wire::FeedPlace feed_{};
   std::size_t record_ = 0;              // of the map

@@ -35,6 +35,9 @@ void World::send(Message message) {
 void World::deliver(Message message) {
   const bool late = random_.chance(faults_.late);
   if (late) ++counts_.late;
+  if (middle && message.kind == Message::Kind::request && message.opcode == Opcode::read) {
+    middle(message.key, message.remote);
+  }
   const std::uint64_t delay = (late ? faults_.late_ns : faults_.delay_ns).draw(random_);
   const std::uint32_t owner = message.to.endpoint;
   const std::uint64_t tag = tag_of(What::message, message.from, message.sequence) +

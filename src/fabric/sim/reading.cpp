@@ -16,8 +16,12 @@ void Responder::begin_reading(Message request, bool again) {
   Reading& reading = readings_[id];
   reading.request = std::move(request);
   reading.again = again;
-  reading.pieces =
-      cut_in_pieces(reading.request.remote, reading.request.bytes, world.faults(), world.random());
+  if (reading.request.bytes != 0 && is_shared_read(pair_, reading.request)) {
+    reading.pieces.push_back({0, reading.request.bytes, 0});
+  } else {
+    reading.pieces = cut_in_pieces(reading.request.remote, reading.request.bytes, world.faults(),
+                                   world.random());
+  }
   reading.data.resize(reading.request.bytes);
   if (reading.pieces.empty()) return finish_reading(id);
   if (reading.pieces.size() > 1) {

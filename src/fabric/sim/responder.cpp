@@ -2,6 +2,7 @@
 #include "fabric/sim/responder.hpp"
 
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "fabric/sim/endpoint.hpp"
@@ -24,6 +25,18 @@ bool with_source(Pair& pair, const Message& request, const Piece& piece, Use use
   return static_cast<bool>(from);
 }
 
+// The same of a READ by a key that sessions share; nothing: it goes by another one.
+template <class Use>
+std::optional<bool> with_shared(Pair& pair, const Message& request, Use use) {
+  RegionTable::Reader& reader = pair.endpoint().reader();
+  reader.enter();
+  const SharedSource from = reader.find_shared(request.key, request.remote, pair.options().domain);
+  if (from.answers()) use(from);
+  reader.leave();
+  if (from.kind == SharedSource::Kind::none) return std::nullopt;
+  return from.answers();
+}
+
 // The same for what changes them.
 template <class Use>
 bool with_region(Pair& pair, const Message& request, const Piece& piece, Use use) {
@@ -38,8 +51,15 @@ bool with_region(Pair& pair, const Message& request, const Piece& piece, Use use
 
 }  // namespace
 
+bool is_shared_read(Pair& pair, const Message& request) {
+  return request.opcode == Opcode::read &&
+         with_shared(pair, request, [](const SharedSource&) {}).has_value();
+}
+
 bool copy_from_region(Pair& pair, const Message& request, const Piece& piece, std::byte* to) {
   if (request.opcode == Opcode::read) {
+    const auto read = [&](const SharedSource& from) { from.read({to, piece.bytes}); };
+    if (const auto shared = with_shared(pair, request, read)) return *shared;
     return with_source(pair, request, piece, [&](const std::byte* at) {
       if (at != nullptr) {
         std::memcpy(to, at, piece.bytes);
@@ -120,8 +140,12 @@ Status Responder::check(const Message& request) const {
   if (is_send(request.opcode) || request.bytes == 0) return Status::success;
   const Piece all{0, request.bytes, 0};
   const auto nothing = [](const std::byte*) {};
-  const bool good = request.opcode == Opcode::read ? with_source(pair_, request, all, nothing)
-                                                   : with_region(pair_, request, all, nothing);
+  if (request.opcode != Opcode::read) {
+    return with_region(pair_, request, all, nothing) ? Status::success : Status::remote_access;
+  }
+  const auto shared = with_shared(pair_, request, [](const SharedSource&) {});
+  if (shared && request.bytes > kSharedReadBytesMax) return Status::remote_invalid;
+  const bool good = shared ? *shared : with_source(pair_, request, all, nothing);
   return good ? Status::success : Status::remote_access;
 }
 

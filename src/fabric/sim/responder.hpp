@@ -58,8 +58,13 @@ struct Failure {
   Status own_status = Status::success;  // why the pair ends here
 };
 
+/// What one packet would carry: a READ by a shared key is no longer (fabric/shared_map.hpp).
+inline constexpr std::uint32_t kSharedReadBytesMax = 4096;
+
+/// Whether a READ goes by a shared key; then all of it is read at one moment.
+[[nodiscard]] bool is_shared_read(Pair& pair, const Message& request);
 /// Copies bytes of a region, while it is found: all of them or none; for a READ by a void key they
-/// are zeros.
+/// are zeros. Requires of a READ by a shared key: the piece is all of it.
 bool copy_from_region(Pair& pair, const Message& request, const Piece& piece, std::byte* to);
 bool copy_to_region(Pair& pair, const Message& request, const Piece& piece, const std::byte* from);
 

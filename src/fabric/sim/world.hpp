@@ -24,6 +24,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -84,6 +85,10 @@ class World {
   /// is not touched.
   void cut(std::string_view from, std::string_view to);
   void heal(std::string_view from, std::string_view to);
+
+  /// What stands on the way of READs and may redirect them, as a switch does that has tables: it
+  /// sees the key and the address of each one that is sent, duplicates one by one; null: nothing.
+  std::function<void(RegionKey& key, std::uint64_t& address)> middle;
 
   /// May be changed at any time, but for what says otherwise there.
   [[nodiscard]] Faults& faults() { return faults_; }
