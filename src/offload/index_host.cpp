@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "dataplane/planted_dataplane_bugs.hpp"
 #include "offload/map_reads.hpp"
 
 namespace espalier::offload {
@@ -42,7 +43,7 @@ Result<fabric::Registration> IndexHost::offer_redirect(IndexedMap& map) {
 }
 
 void IndexHost::retire(IndexedMap& map, fabric::Registration redirect) {
-  redirect.make_void();
+  if (!base::planted(dataplane::Bug::entry_outlives_lease)) redirect.make_void();
   map.void_keys_.push_back(std::move(redirect));
   if (map.void_keys_.size() > IndexedMap::kVoidKeysMax) map.void_keys_.pop_front();
 }

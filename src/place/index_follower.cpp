@@ -5,6 +5,7 @@
 
 #include "base/assert.hpp"
 #include "dataplane/hit_share.hpp"
+#include "dataplane/planted_dataplane_bugs.hpp"
 #include "dataplane/table_changes.hpp"
 
 namespace espalier::place {
@@ -26,7 +27,9 @@ bool IndexFollower::moved(const MappingChange& change) {
   CrawledTree::Move move;
   switch (tree_->move(change.lid, change.ref, move)) {
     case CrawledTree::Moved::nothing: break;
-    case CrawledTree::Moved::leaf: moves_.push_back(move); break;
+    case CrawledTree::Moved::leaf:
+      if (!base::planted(dataplane::Bug::moved_leaf_kept)) moves_.push_back(move);
+      break;
     case CrawledTree::Moved::shape: return false;
   }
   return true;

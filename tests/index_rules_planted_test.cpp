@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables in switches hold no memory of the node. So it has two rules: the key that they write is
+// void once their controller has lost its lease, and what an entry names is asked of the pool. Each
+// is broken once, and a check notices.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/random.hpp"
+#include "dataplane/key_number.hpp"
+#include "dataplane/planted_dataplane_bugs.hpp"
+#include "dataplane/process_switch.hpp"
+#include "fabric/sim/testing/two_ends.hpp"
+#include "offload/map_reads.hpp"
+#include "offload/one_sided_host.hpp"
+#include "place/index_follower.hpp"
+#include "tests/support/forged_leaf.hpp"
+#include "tree/testing/map_objects.hpp"
+
+namespace espalier::test {
+namespace {
+
+using dataplane::Bug;
+
+constexpr const char* kPrefix = "user";
+
+memory::Region shared_region() {
+  constexpr std::uint64_t kBytes = std::uint64_t{256} << 20;
+  return std::move(
+      *memory::Region::reserve({.bytes_max = kBytes, .huge_pages = false, .shared = true}));
+}
+
+/// A node, a client whose READs carry keys, a switch on their way, and the session of the
+/// controller that filled its tables, over the simulated fabric.
+class LeaseScene {
+ public:
+  explicit LeaseScene(std::uint64_t seed) : world_(seed) {
+    for (int i = 0; i < 2000; ++i) user_.put(key(i), "value");
+    map_ = *index_.offer(core_, key(0), key(1999));
+    for (offload::OneSidedHost* const session : {&controller_, &reader_}) {
+      EXPECT_TRUE(session->offer());
+      EXPECT_TRUE(session->grant(world_.now_ns()));
+      EXPECT_TRUE(session->admit(map_));
+    }
+    fill_tables();
+    world_.middle = [this](fabric::RegionKey& key, std::uint64_t& address) {
+      through_.process(key, address);
+    };
+    there_.options.domain = kReader;
+    EXPECT_TRUE(host_->listen("host"));
+    EXPECT_TRUE(fabric::sim::connect(world_, here_, there_, "host"));
+  }
+  ~LeaseScene() {
+    here_.pair.reset();
+    there_.pair.reset();
+    world_.middle = nullptr;
+  }
+
+  /// The node that a READ of a key brings; nothing: it brought zeros. False: the READ failed.
+  bool read(int i, std::optional<wire::Ref>& node) {
+    alignas(8) std::array<std::byte, 512> bytes{};
+    const std::uint64_t number = dataplane::key_number(map_->prefix(), key(i));
+    here_.completions.clear();
+    here_.pair->post(fabric::WorkRequest::read(1, bytes, map_->keyed_key(), number));
+    if (!here_.wait_completed(world_, 1)) return false;
+    if (here_.completions[0].status != fabric::Status::success) return false;
+    const tree::NodeView view(bytes.data(), core_->geometry);
+    const bool zeros = std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
+    node = zeros ? std::nullopt : std::optional(view.self_ref());
+    return true;
+  }
+  /// As the node's sweep of leases does when a session was not heard of.
+  void lose_lease() { controller_.fence(); }
+  void empty_switch() { function_.install({}); }
+  [[nodiscard]] std::uint64_t redirected() const { return through_.counters().redirected; }
+
+ private:
+  static constexpr fabric::Domain kController = 1;
+  static constexpr fabric::Domain kReader = 2;
+
+  static std::string key(int i) { return kPrefix + std::to_string(10'000 + i); }
+  void fill_tables() {
+    const auto redirect = controller_.open_redirect(map_);
+    ASSERT_TRUE(redirect);
+    const dataplane::MapKeys keys{map_->keyed_key(), redirect->key};
+    place::IndexFollower follower(keys, map_->prefix(), redirect->base, {.ranges = 500});
+    place::LocalRegion region(store_.region.at(0));
+    ASSERT_TRUE(follower.follow(*core_, region));
+    dataplane::PacketFunction with;
+    with.add(keys, follower.tables());
+    function_.install(with);
+  }
+
+  tree::StoreCore store_{shared_region(), 16};
+  tree::ThreadContext context_{store_, *store_.epochs.join(), 0};
+  std::shared_ptr<tree::MapCore> core_ = *tree::create_map(store_, "map", {.node_bytes = 512});
+  tree::MapUser user_{context_, core_};
+  fabric::sim::World world_;
+  std::unique_ptr<fabric::Endpoint> host_ = world_.add_node("host");
+  std::unique_ptr<fabric::Endpoint> client_ = world_.add_node("client");
+  offload::IndexHost index_{store_, host_->regions()};
+  std::shared_ptr<offload::IndexedMap> map_;
+  offload::OneSidedHost controller_{store_, host_->regions(), kController, 1, &index_};
+  offload::OneSidedHost reader_{store_, host_->regions(), kReader, 2, &index_};
+  dataplane::InstalledFunction function_;
+  dataplane::ProcessSwitch through_{function_};
+  fabric::sim::End here_{*client_};
+  fabric::sim::End there_{*host_};
+};
+
+/// What is wrong with READs whose controller loses its lease; "" if nothing is.
+std::string reads_beyond_a_lease(std::uint64_t seed) {
+  LeaseScene scene(seed);
+  std::optional<wire::Ref> node;
+  if (!scene.read(77, node) || !node || scene.redirected() != 1) return "no table led to a leaf";
+  scene.lose_lease();
+  for (const int i : {77, 1234}) {
+    if (!scene.read(i, node)) return "a READ by old tables was refused";
+    if (node) return "an entry led to a node after its lease";
+  }
+  scene.empty_switch();
+  if (!scene.read(77, node) || !node) return "the node did not find the leaf by itself";
+  return "";
+}
+
+/// What is wrong with READs that tables send into a value whose bytes are leaves; "" if nothing is.
+std::string reads_into_a_value() {
+  constexpr std::size_t kBytes = 65'536;
+  Scene scene({.node_bytes = 512, .log_bytes = 128});
+  scene.a.put("k", "honest");
+  const std::string image = forged_leaf(scene, "k", "honest", "forged");
+  if (image.empty()) return "no image was made";
+  scene.a.put("large", value_of_leaves(image, 7, kBytes));
+  const std::shared_ptr<const tree::MapCore> map(scene.map.get(), [](const tree::MapCore*) {});
+  const auto reads = *offload::MapReads::create(scene.store, map, "");
+  alignas(8) std::array<std::byte, 512> bytes{};
+  const std::uint64_t leaf = scene.leaf_of("k").offset();
+  reads->read_at(leaf, bytes);
+  if (tree::NodeView(bytes.data(), scene.map->geometry).self_ref().offset() != leaf) {
+    return "a leaf did not come";
+  }
+  const std::uint64_t value = value_of(scene, "large").offset();
+  for (std::uint64_t at = 0; at + bytes.size() <= kBytes; at += wire::kBlockBytes) {
+    reads->read_at(value + at, bytes);
+    if (std::ranges::any_of(bytes, [](std::byte b) { return b != std::byte{0}; })) {
+      return "an entry led into a value";
+    }
+  }
+  return "";
+}
+
+TEST(IndexRules, AnEntryThatOutlivesItsLeaseIsNoticed) {
+  const base::Planted planted(Bug::entry_outlives_lease);
+  EXPECT_EQ(reads_beyond_a_lease(base::seed_from_environment(1)),
+            "an entry led to a node after its lease");
+}
+
+TEST(IndexRules, AnEntryThatIsTakenAtItsWordIsNoticed) {
+  const base::Planted planted(Bug::entry_taken_at_its_word);
+  EXPECT_EQ(reads_into_a_value(), "an entry led into a value");
+}
+
+TEST(IndexRules, WithoutABugNothingIsNoticed) {
+  EXPECT_EQ(reads_beyond_a_lease(base::seed_from_environment(1)), "");
+  EXPECT_EQ(reads_into_a_value(), "");
+}
+
+}  // namespace
+}  // namespace espalier::test
