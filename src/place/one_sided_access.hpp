@@ -101,6 +101,7 @@ class OneSidedAccess {
   /// What has come says that it is this one.
   void came_to(wire::Ref ref);
   [[nodiscard]] bool node_is_whole() const { return come_bytes_ == node_bytes_; }
+  [[nodiscard]] bool node_has_come(std::uint32_t bytes) const { return come_bytes_ >= bytes; }
   void answered(wire::Lid leaf) { state_->samples.answered(leaf); }
 
   struct Entry {

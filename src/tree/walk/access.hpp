@@ -91,12 +91,14 @@ concept RemoteAccess = Access<A> &&(!A::kInPlace) && requires(A access, std::uin
 ///   node_by_key(key)         bring the beginning of a node for this key; returns its image
 ///   came_to(ref)             the node that has come says that it is this one
 ///   node_is_whole()          all of it came by that
+///   node_has_come(bytes)     at least its first ones did
 template <class A>
 concept KeyedAccess = RemoteAccess<A> && requires(A access, wire::Ref ref, SearchKey key) {
   { access.reads_by_key() } -> std::same_as<bool>;
   { access.node_by_key(key) } -> std::same_as<const std::byte*>;
   access.came_to(ref);
   { access.node_is_whole() } -> std::same_as<bool>;
+  { access.node_has_come(std::uint32_t{}) } -> std::same_as<bool>;
 };
 
 /// One that wants to know from which leaves answers were:

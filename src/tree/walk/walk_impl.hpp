@@ -147,6 +147,8 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
           if constexpr (kRemembers) brought = want_guess(access, image, lane, ref);
         } else if constexpr (KeyedAccess<A>) {
           lane.scan.whole_leaf = access.node_is_whole();
+          brought =
+              lane.scan.whole_leaf ? PointBytes{} : want_rest_of_point(access, image, lane, ref);
         }
         co_await access.arrived(warmth);
         const NodeView node(image, map().geometry);

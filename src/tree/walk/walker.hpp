@@ -134,6 +134,10 @@ class Walker {
                       const LeafProbe& probe) const;
   [[nodiscard]] PointBytes want_guess(A& access, const std::byte* image, const Lane& lane,
                                       wire::Ref ref) const;
+  [[nodiscard]] PointBytes want_rest_of_point(A& access, const std::byte* image, const Lane& lane,
+                                              wire::Ref ref) const;
+  void want_point(A& access, const std::byte* image, const Lane& lane, const NodeView& head,
+                  PointBytes& bytes, wire::Ref ref) const;
   [[nodiscard]] bool is_another(const NodeHead& head, wire::Ref ref) const;
   void want_group(A& access, const NodeView& node, const Lane& lane,
                   const GroupChoice& choice) const;

@@ -322,15 +322,39 @@ PointBytes Walker<P>::want_guess(A& access, const std::byte* image, const Lane& 
     if (remembered == nullptr) return guess;
     const NodeView head(remembered, map().geometry);
     guess = guessed_point_bytes(head, probe_leaf(head, lane.key, map().kit));
-    if (guess.end > guess.begin) access.want(image, guess.begin, guess.end - guess.begin);
-    access.want(image, guess.log_begin, guess.log_end - guess.log_begin);
-    if (needs_fences(lane, NodeHead::read(remembered))) {
-      guess.fences_begin = std::min(head.fence_begin(), map().geometry.node_bytes);
-      access.want(image, guess.fences_begin, map().geometry.node_bytes - guess.fences_begin);
+    want_point(access, image, lane, head, guess, ref);
+  }
+  return guess;
+}
+
+// From elsewhere: of a leaf whose beginning has come by its key, and is larger than a packet, what
+// decides about the key besides, with its proof, so that all of it is waited for once.
+template <class P>
+PointBytes Walker<P>::want_rest_of_point(A& access, const std::byte* image, const Lane& lane,
+                                         wire::Ref ref) const {
+  PointBytes rest;
+  if constexpr (kRemembers && KeyedAccess<A>) {
+    const NodeView head(image, map().geometry);
+    const bool leads = access.node_has_come(map().geometry.sorted_begin);
+    if (lane.goal != Goal::point || !head.leaf() || !leads) return rest;
+    rest = point_bytes(head, probe_leaf(head, lane.key, map().kit));
+    want_point(access, image, lane, head, rest, ref);
+  }
+  return rest;
+}
+
+template <class P>
+void Walker<P>::want_point(A& access, const std::byte* image, const Lane& lane,
+                           const NodeView& head, PointBytes& bytes, wire::Ref ref) const {
+  if constexpr (kRemembers) {
+    if (bytes.end > bytes.begin) access.want(image, bytes.begin, bytes.end - bytes.begin);
+    access.want(image, bytes.log_begin, bytes.log_end - bytes.log_begin);
+    if (needs_fences(lane, NodeHead::read(head.bytes()))) {
+      bytes.fences_begin = std::min(head.fence_begin(), map().geometry.node_bytes);
+      access.want(image, bytes.fences_begin, map().geometry.node_bytes - bytes.fences_begin);
     }
     access.want_proof(ref);
   }
-  return guess;
 }
 
 // Whether something else lies where this node is said to be.
