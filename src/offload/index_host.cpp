@@ -6,13 +6,14 @@
 #include "base/bytes.hpp"
 #include "dataplane/planted_dataplane_bugs.hpp"
 #include "offload/map_reads.hpp"
+#include "offload/prefix_of_most.hpp"
 
 namespace espalier::offload {
 
 Result<std::shared_ptr<IndexedMap>> IndexHost::offer(const std::shared_ptr<tree::MapCore>& map,
                                                      std::string_view low, std::string_view high) {
   const bool few = low == high;
-  const std::string_view prefix = few ? "" : low.substr(0, base::common_prefix_bytes(low, high));
+  const std::string prefix = few ? "" : prefix_of(*map, low, high);
   std::erase_if(maps_, [](const auto& entry) {
     const auto core = entry.second->map_.lock();
     return core == nullptr || core->dropped.load(std::memory_order_acquire);
@@ -36,6 +37,14 @@ Result<std::shared_ptr<IndexedMap>> IndexHost::offer(const std::shared_ptr<tree:
   made->keyed_ = std::move(*keyed);
   maps_[map->id] = made;
   return made;
+}
+
+// Where no slot is to be had, all keys begin with it.
+std::string IndexHost::prefix_of(const tree::MapCore& map, std::string_view low,
+                                 std::string_view high) {
+  auto slot = store_.epochs.join();
+  if (slot) return prefix_of_most(map, low, high, *slot);
+  return std::string(low.substr(0, base::common_prefix_bytes(low, high)));
 }
 
 Result<fabric::Registration> IndexHost::offer_redirect(IndexedMap& map) {

@@ -54,9 +54,10 @@ class IndexHost {
   IndexHost(tree::StoreCore& store, fabric::RegionTable& regions, IndexReadCounts* counts = nullptr)
       : store_(store), regions_(regions), counts_(counts) {}
 
-  /// A map whose keys go from `low` to `high`; both empty: it has none. What is offered already
-  /// stays, as long as all keys begin with its prefix; else the map is offered anew, and who opened
-  /// it before keeps what he has.
+  /// A map whose keys go from `low` to `high`; both empty: it has none. Its prefix is what most keys
+  /// begin with (prefix_of_most.hpp). What is offered already stays, as long as most keys begin
+  /// with its prefix; else the map is offered anew, and those who opened it before keep what they
+  /// have.
   /// Errors: too_many_participants (kMapsMax maps; or of the store's epochs), out_of_memory.
   Result<std::shared_ptr<IndexedMap>> offer(const std::shared_ptr<tree::MapCore>& map,
                                             std::string_view low, std::string_view high);
@@ -71,10 +72,13 @@ class IndexHost {
   static void retire(IndexedMap& map, fabric::Registration redirect);
 
  private:
+  [[nodiscard]] std::string prefix_of(const tree::MapCore& map, std::string_view low,
+                                      std::string_view high);
+
   tree::StoreCore& store_;
   fabric::RegionTable& regions_;
+  IndexReadCounts* const counts_;
   std::unordered_map<std::uint32_t, std::shared_ptr<IndexedMap>> maps_;  // by their ids
 };
 
 }  // namespace espalier::offload
-  IndexReadCounts* const counts_;
