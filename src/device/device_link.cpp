@@ -158,8 +158,12 @@ void DeviceLink::ask_renewal(const std::shared_ptr<MapReader>& reader,
     reader->reader.lease().end_all();
     return reader->reads->fail();
   }
+  // With it goes from which leaves the device has answered, as clients tell it that read alone.
   const wire::LeaseRenewal renewal{asked.id, asked.oldest};
-  rings_->ask(wire::OffloadId::lease_renew, 0, std::string(base::bytes_of(renewal)),
+  std::string payload(base::bytes_of(renewal));
+  for (const wire::Lid leaf : reader->reader.samples().leaves()) payload += base::bytes_of(leaf);
+  reader->reader.samples().clear();
+  rings_->ask(wire::OffloadId::lease_renew, reader->reader.view().id, std::move(payload),
               [weak = std::weak_ptr(reader)](const offload::HostAnswer& answer) {
                 const auto kept = weak.lock();
                 if (!kept) return;

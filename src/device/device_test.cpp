@@ -10,8 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/random.hpp"
 #include "device/testing/device_fixture.hpp"
+#include "tree/walk/next_step.hpp"
+#include "tree/write/map_core.hpp"
 
 namespace espalier::device {
 namespace {
@@ -101,6 +104,32 @@ TEST_F(DeviceTest, ItFollowsWhatMoves) {
     ASSERT_EQ((*found)->value, value);
   }
   EXPECT_EQ(host_was_asked(wire::OffloadId::feed_open), opened) << "for each map that it opened";
+}
+
+// One answer of 64 is counted by its leaf, and the counts go to the host with a lease's renewal.
+TEST_F(DeviceTest, TheHostLearnsWhichLeavesAreRead) {
+  start();
+  Store host = connect_to_host();
+  Map at_host = *host.create_map("m", {.node_bytes = 1024, .log_bytes = 256});
+  for (int i = 0; i < 2000; ++i) ASSERT_TRUE(at_host.put("key" + std::to_string(i), "v"));
+  Store device = connect_to_device();
+  Map at_device = *device.open_map("m");
+  const auto map = host_->catalog().open<tree::MapCore>("m");
+  ASSERT_TRUE(map);
+  std::vector<tree::LeafHeat::Count> counts;
+  for (int i = 0; i < 10'000'000 && counts.empty(); ++i) {
+    ASSERT_TRUE(at_device.get("key77"));
+    if (i % 64 == 0) counts = (*map)->heat.most_read(10, base::monotonic_ns());
+  }
+  ASSERT_EQ(counts.size(), 1u) << "one leaf was read";
+  EXPECT_EQ(host_was_asked(wire::OffloadId::get), 0u);
+  tree::Cursor cursor;
+  cursor.key.assign("key77");
+  cursor.read_version = (*map)->clock.released();
+  auto slot = *host_->store().epochs.join();
+  slot.enter();
+  EXPECT_EQ((*map)->view(tree::find_leaf(**map, cursor, {})).lid(), counts.front().lid);
+  slot.exit();
 }
 
 TEST_F(DeviceTest, WhatItCannotDoTheHostDoes) {
