@@ -252,6 +252,10 @@ void add_switch(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   add_number(command, "--ranges", options->ranges, "of the fat root");
   add_number(command, "--sets", options->sets, "layers of nodes below it");
   add_number(command, "--nodes-per-set", options->nodes_per_set, "nodes in each");
+  add_number(command, "--writes", options->write_percent,
+             "of 100 requests, in a way of its own; 0: none");
+  add_number(command, "--delay", options->delay_ms,
+             "milliseconds between two looks of the run's own controller at what has moved");
   add_number(command, "--seed", options->seed, "of the keys that are asked for");
   command.add_flag("--json", options->json, "JSON lines instead of a table");
   choose(command, options, output, chosen, run_switch);

@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -31,16 +32,19 @@ namespace {
 struct Way {
   const char* name;
   Access access;
-  bool cache;
+  bool cache = false;
+  bool writes = false;
 };
-constexpr std::array<Way, 4> kWays{{{"rpc", Access::rpc, false},
-                                    {"one-sided", Access::one_sided, false},
+constexpr std::array<Way, 5> kWays{{{"rpc", Access::rpc},
+                                    {"one-sided", Access::one_sided},
                                     {"one-sided-cache", Access::one_sided, true},
-                                    {"in-network", Access::in_network, false}}};
+                                    {"in-network", Access::in_network},
+                                    {"in-network-writes", Access::in_network, false, true}}};
 
 /// What one way took in one round.
 struct Sample {
   double trips = 0;  // READs that a get waited for
+  double hits = 0;   // of all gets, those that waited for one
   double bytes = 0;
   double median_ns = 0;
   double p99_ns = 0;
@@ -80,14 +84,13 @@ class OwnLine {
     controlling.map = options.map;
     controlling.control = path("control");
     controlling.limits = limits;
-    controller_ = std::make_unique<client::ControllerThread>(std::move(controlling), kBetween);
+    controller_ = std::make_unique<client::ControllerThread>(
+        std::move(controlling), std::chrono::milliseconds(options.delay_ms));
     while (controller_->rounds() == 0) std::this_thread::yield();
   }
   [[nodiscard]] std::string address() const { return "roce+memif:" + path("clients"); }
 
  private:
-  static constexpr std::chrono::milliseconds kBetween{100};
-
   [[nodiscard]] std::string path(const std::string& name) const {
     return (folder_ / name).string();
   }
@@ -119,18 +122,21 @@ class SwitchRun {
     std::array<std::vector<Sample>, kWays.size()> samples;
     for (std::uint32_t round = 0; round < options_.rounds; ++round) {
       for (std::size_t way = 0; way < kWays.size(); ++way) {
+        if (kWays[way].writes && options_.write_percent == 0) continue;
         progress_.show(
             fmt::format("round {} of {}: {}", round + 1, options_.rounds, kWays[way].name));
         samples[way].push_back(measure(kWays[way], options_.seed + round));
       }
     }
     progress_.clear();
-    for (std::size_t way = 0; way < kWays.size(); ++way) print(kWays[way], samples[way]);
+    for (std::size_t way = 0; way < kWays.size(); ++way) {
+      if (!samples[way].empty()) print(kWays[way], samples[way]);
+    }
   }
 
  private:
   std::vector<std::string> read_keys() {
-    const Store store = connect({"rpc", Access::rpc, false});
+    const Store store = connect({"rpc", Access::rpc});
     const Map map = open(store);
     std::vector<std::string> keys;
     value_or_throw(map.scan("", "",
@@ -161,27 +167,58 @@ class SwitchRun {
   Sample measure(const Way& way, std::uint64_t seed) {
     const Store store = connect(way);
     const Map map = open(store);
+    Writes writes(*this, way, seed);
     base::Random random(seed);
     for (std::uint64_t i = 0; i < options_.ops / 4; ++i) get(map, draw(random));  // caches fill
     const auto traffic = [&] { return client::StoreImpl::of(store).read_traffic(); };
     const tree::WalkTraffic before = traffic();
     base::Histogram latencies;
+    std::uint64_t hits = 0;
+    std::uint64_t trips = before.round_trips;
     for (std::uint64_t i = 0; i < options_.ops; ++i) {
+      writes.some();
       const std::string& key = draw(random);
       const base::Stopwatch watch;
       get(map, key);
       latencies.record(watch.elapsed_ns());
+      const std::uint64_t before_it = std::exchange(trips, traffic().round_trips);
+      hits += trips - before_it == 1 ? 1 : 0;
     }
     const tree::WalkTraffic after = traffic();
     const auto per_get = [&](std::uint64_t sum) {
       return static_cast<double>(sum) / static_cast<double>(options_.ops);
     };
     return {.trips = per_get(after.round_trips - before.round_trips),
+            .hits = per_get(hits),
             .bytes = per_get(after.bytes - before.bytes),
             .median_ns = static_cast<double>(latencies.percentile(0.5)),
             .p99_ns = static_cast<double>(latencies.percentile(0.99)),
-            .rate = rate_of(map, random)};
+            .rate = way.writes ? 0 : rate_of(map, random)};
   }
+  // What a way writes between its gets, by another client.
+  class Writes {
+   public:
+    Writes(const SwitchRun& run, const Way& way, std::uint64_t seed)
+        : run_(run), random_(seed + 1'000'000), value_(run.options_.value_bytes, 'w') {
+      if (!way.writes) return;
+      store_.emplace(run.connect({"rpc", Access::rpc}));
+      map_.emplace(run.open(*store_));
+    }
+    // As many as belong to one get.
+    void some() {
+      while (map_ && random_.below(100) < run_.options_.write_percent) {
+        value_or_throw(map_->put(run_.draw(random_), value_), "cannot write");
+      }
+    }
+
+   private:
+    const SwitchRun& run_;
+    base::Random random_;
+    const std::string value_;
+    std::optional<Store> store_;
+    std::optional<Map> map_;
+  };
+
   static void get(const Map& map, const std::string& key) {
     if (!value_or_throw(map.get(key), "cannot get")) {
       throw std::runtime_error("a key is not there: " + key);
@@ -225,19 +262,25 @@ class SwitchRun {
       line["rounds"] = samples.size();
       if (way.access != Access::rpc) {
         line["round_trips_per_op"] = trips;
+        line["one_trip_share"] = median(&Sample::hits);
         line["bytes_per_op"] = median(&Sample::bytes);
+      }
+      if (way.writes) {
+        line["write_percent"] = options_.write_percent;
+        line["delay_ms"] = options_.delay_ms;
       }
       line["p50_ns"] = median(&Sample::median_ns);
       line["p99_ns"] = median(&Sample::p99_ns);
-      line["ops_per_second"] = median(&Sample::rate);
+      if (!way.writes) line["ops_per_second"] = median(&Sample::rate);
       return print_line(out_, line);
     }
     const bool counted = way.access != Access::rpc;
     table_.row({std::string(way.name), counted ? fmt::format("{:.2f}", trips) : "-",
+                counted ? fmt::format("{:.1f}", median(&Sample::hits) * 100) : "-",
                 counted ? fmt::format("{:.0f}", median(&Sample::bytes)) : "-",
                 fmt::format("{:.1f}", median(&Sample::median_ns) * 1e-3),
                 fmt::format("{:.1f}", median(&Sample::p99_ns) * 1e-3),
-                fmt::format("{:.0f}", median(&Sample::rate) * 1e-3)});
+                way.writes ? "-" : fmt::format("{:.0f}", median(&Sample::rate) * 1e-3)});
   }
 
  public:
@@ -251,9 +294,14 @@ class SwitchRun {
   const std::vector<std::string> keys_;
   const base::Zipf zipf_;
   std::uint64_t measurements_ = 0;
-  Table table_{
-      out_,
-      {{"way", -16}, {"READs", 6}, {"bytes", 7}, {"p50 us", 8}, {"p99 us", 8}, {"k gets/s", 9}}};
+  Table table_{out_,
+               {{"way", -18},
+                {"READs", 6},
+                {"one %", 6},
+                {"bytes", 7},
+                {"p50 us", 8},
+                {"p99 us", 8},
+                {"k gets/s", 9}}};
 };
 
 }  // namespace
@@ -273,6 +321,8 @@ std::optional<std::string> problem_of(const SwitchRunOptions& options) {
   if (options.nodes_per_set < 1 || options.nodes_per_set > 100'000) {
     return "--nodes-per-set must be 1 to 100000";
   }
+  if (options.write_percent > 90) return "--writes must be 0 to 90";
+  if (options.delay_ms < 1 || options.delay_ms > 60'000) return "--delay must be 1 to 60000";
   if (!options.node_address.empty() && !options.node_address.starts_with("roce")) {
     return "--node-address must be one of packets, such as roce+memif:PATH";
   }

@@ -7,6 +7,8 @@
 //   one-sided        the client walks by READs, and remembers nothing but the page table
 //   one-sided-cache  and remembers interior nodes and heads of leaves
 //   in-network       READs that carry the key, which the switch redirects
+//   in-network-writes  the same, while so many of 100 requests are writes (--writes), beside which
+//                    tables age until the controller looks again (--delay)
 #pragma once
 
 #include <cstdint>
@@ -29,6 +31,8 @@ struct SwitchRunOptions {
   std::uint64_t ranges = 600;
   std::uint64_t sets = 3;
   std::uint64_t nodes_per_set = 3600;
+  std::uint32_t write_percent = 0;  ///< of the requests of a way of its own; 0: there is none
+  std::uint32_t delay_ms = 10;      ///< of our own controller, between two looks at what has moved
   std::uint64_t seed = 1;
   bool json = false;
 };

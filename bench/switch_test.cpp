@@ -36,7 +36,29 @@ TEST(RunSwitch, AGetThroughTheSwitchTakesFewerReads) {
   EXPECT_EQ(read[3].at("target"), "in-network");
   EXPECT_GT(read[1].at("round_trips_per_op").get<double>(), 3);
   EXPECT_LT(read[3].at("round_trips_per_op").get<double>(), 1.1);
+  EXPECT_GT(read[3].at("one_trip_share").get<double>(), 0.9);
   EXPECT_EQ(read[4].at("measurements"), 4);
+}
+
+TEST(RunSwitch, WritesAgeTables) {
+  SwitchRunOptions options = tiny();
+  options.json = true;
+  options.write_percent = 50;
+  std::ostringstream out;
+  EXPECT_EQ(run_switch(options, {out, out}), 0);
+  std::istringstream lines(out.str());
+  std::vector<Json> read;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('{')) read.push_back(Json::parse(line));
+  }
+  ASSERT_EQ(read.size(), 6u);
+  EXPECT_EQ(read[4].at("target"), "in-network-writes");
+  EXPECT_EQ(read[4].at("write_percent"), 50);
+  EXPECT_EQ(read[4].at("delay_ms"), 10);
+  EXPECT_GE(read[4].at("round_trips_per_op").get<double>(), 1);
+  EXPECT_LE(read[4].at("one_trip_share").get<double>(), 1);
+  EXPECT_FALSE(read[4].contains("ops_per_second"));
+  EXPECT_EQ(read[5].at("measurements"), 5);
 }
 
 TEST(RunSwitch, PrintsATable) {
@@ -54,6 +76,12 @@ TEST(RunSwitch, WrongOptionsAreRefused) {
   EXPECT_THROW(run_switch(options, {out, out}), std::runtime_error);
   options = tiny();
   options.node_bytes = 1000;
+  EXPECT_TRUE(problem_of(options));
+  options = tiny();
+  options.write_percent = 91;
+  EXPECT_TRUE(problem_of(options));
+  options = tiny();
+  options.delay_ms = 0;
   EXPECT_TRUE(problem_of(options));
   options = tiny();
   options.rounds = 0;
