@@ -144,6 +144,22 @@ TEST(OneSidedSim, TheFeedOnlyKeepsCachesFresh) {
   }
 }
 
+// And where it tells of moves that never were, it costs time.
+TEST(OneSidedSim, NoAnswerIsWrongWhateverTheFeedTells) {
+  for (const bool in_order : {false, true}) {
+    OneSidedCounts counts;
+    OneSidedOptions options = remembering();
+    options.follows_feed = true;
+    options.lying_feed = true;
+    options.map = {.node_bytes = 512, .log_bytes = 64};
+    options.faults.reads_in_order = in_order;
+    options.drops = 1;
+    run_seeds(options, 20, counts);
+    EXPECT_GT(counts.feed_replaced, counts.answers / 10);
+    EXPECT_GT(counts.answers, 10 * counts.refused);
+  }
+}
+
 // Entries become those of other nodes, of earlier generations, of other maps, and no nodes at all.
 TEST(OneSidedSim, NoAnswerIsWrongWhateverACacheHolds) {
   for (const bool in_order : {false, true}) {

@@ -79,7 +79,9 @@ Result<void> IndexController::read_feed() {
   if (!feed_) return {};
   const auto landing = std::make_unique<place::FeedCursor::Landing>();
   std::vector<place::MappingChange> changes;
-  do {
+  bool more = true;
+  while (more) {
+    const bool knew = feed_->entries_bytes() != 0;
     const place::RegionSource::Want wanted[] = {
         {feed_->header_offset(), landing->header},
         {feed_->entries_offset(), std::span(landing->entries).first(feed_->entries_bytes())}};
@@ -98,7 +100,8 @@ Result<void> IndexController::read_feed() {
       if (!follower_->moved(change)) stale_ = true;
     }
     // What the writer has begun and not published yet comes with the next round.
-  } while (!changes.empty() && feed_->waiting() != 0);
+    more = feed_->waiting() != 0 && (!knew || !changes.empty());
+  }
   return {};
 }
 

@@ -32,11 +32,10 @@ Outgoing renewal_request(const wire::LeaseRenewal& renewal, std::uint32_t map,
 }  // namespace
 
 struct OneSidedMaps::OpenedMap {
-  OpenedMap(SideLink& link, place::NodeCache* cache, std::uint32_t lanes,
-            const fabric::RemoteRegion& region, const tree::MapView& view_in,
-            const wire::LeaseGrant& grant, std::uint64_t asked_ns)
+  OpenedMap(place::ReadPort& port, place::NodeCache* cache, std::uint32_t lanes,
+            const tree::MapView& view_in, const wire::LeaseGrant& grant, std::uint64_t asked_ns)
       : view(view_in),
-        reader(link.endpoint(), link.pair(), link.completions(), region, view,
+        reader(port, view,
                {.lanes = lanes,
                 .terms = {.renew_every_ns = grant.renew_every_ns,
                           .believed_for_ns = grant.believed_for_ns,
@@ -93,16 +92,37 @@ Result<place::OneSidedReader*> OneSidedMaps::open_anew(RemoteRequests& requests,
   if (!opening) return std::unexpected(opening.error());
   const auto view = opening->view_of(map);
   if (!view) return std::unexpected(view.error());
+  if (options_.by_key && !opening->keyed) return fail(Code::unsupported);
   const fabric::RemoteRegion region{opening->region.base, opening->region.bytes,
                                     opening->region.key, 0};
-  if (options_.by_key && !opening->keyed) return fail(Code::unsupported);
-  auto opened = std::make_unique<OpenedMap>(*link_, cache_.get(), lanes_, region, *view,
-                                            opening->lease, asked_ns);
+  if (!port_) {
+    port_.emplace(link_->pair(), link_->completions(), region, link_->endpoint().properties());
+  } else if (port_->region() != region) {
+    // The session has another key, so what all maps were read by is void.
+    close();
+    return open_anew(requests, connection, map);
+  }
+  auto opened =
+      std::make_unique<OpenedMap>(*port_, cache_.get(), lanes_, *view, opening->lease, asked_ns);
   if (options_.by_key) {
     const std::uint32_t bytes = std::min(link_->mtu_bytes(), view->geometry.node_bytes);
     opened->reader.read_by_key({opening->keyed->key, opening->keyed->prefix, bytes});
   }
+  if (cache_) follow(requests, map, opened->reader);
   return &maps_.emplace(map, std::move(opened)).first->second->reader;
+}
+
+// Where it is refused, entries of the cache are found out by leaves alone.
+void OneSidedMaps::follow(RemoteRequests& requests, std::uint32_t map,
+                          place::OneSidedReader& reader) {
+  Outgoing ask;
+  ask.offload = wire::OffloadId::feed_open;
+  ask.map = map;
+  const auto reply = requests.call(ask);
+  if (!reply) return;
+  const auto place = read_feed_place(reply->payload);
+  if (!place) return;
+  if (const auto cursor = place::FeedCursor::create(*place, reader.view())) reader.follow(*cursor);
 }
 
 void OneSidedMaps::renew(RemoteRequests& requests, place::LeaseGuard& lease) {
@@ -186,15 +206,13 @@ void OneSidedMaps::close() {
   ended_ = traffic();
   maps_.clear();
   cache_.reset();  // another link may lead to another node
-  link_.reset();
+  link_.reset();   // from here on nothing comes to the memory that the port keeps
+  port_.reset();
 }
 
 tree::WalkTraffic OneSidedMaps::traffic() const {
   tree::WalkTraffic sum = ended_;
-  for (const auto& [map, opened] : maps_) {
-    sum.round_trips += opened->reader.traffic().round_trips;
-    sum.bytes += opened->reader.traffic().bytes;
-  }
+  if (port_) sum += port_->traffic();
   return sum;
 }
 

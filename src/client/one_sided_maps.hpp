@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The maps that one thread walks alone: a second connection for its READs, and for each map a
-// reader with a lease. What is asked of the node goes by the thread's rings.
+// The maps that one thread walks alone: a second connection for its READs, which all of them share,
+// and for each map a reader with a lease, which follows the map's mapping feed while it is used.
+// What is asked of the node goes by the thread's rings.
 //
 // Thread: one at a time: that of the rings.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -66,6 +68,7 @@ class OneSidedMaps {
 
   Result<place::OneSidedReader*> open_anew(RemoteRequests& requests, NodeConnection& connection,
                                            std::uint32_t map);
+  static void follow(RemoteRequests& requests, std::uint32_t map, place::OneSidedReader& reader);
 
   const std::uint32_t lanes_;
   const WalkOptions options_;
@@ -73,7 +76,9 @@ class OneSidedMaps {
   Error failure_{};
   std::uint32_t failed_map_ = 0;
   std::uint64_t failed_until_ns_ = 0;
-  // Readers end before the link that they read by.
+  // Readers end before the link that they read by, and that before the port, which keeps what READs
+  // of readers that have ended still write to.
+  std::optional<place::ReadPort> port_;
   std::unique_ptr<SideLink> link_;
   std::unique_ptr<place::NodeCache> cache_;  // of what is read by this link
   std::unordered_map<std::uint32_t, std::unique_ptr<OpenedMap>> maps_;

@@ -27,9 +27,7 @@ tree::WalkTraffic PeerSessions::traffic() {
   const std::lock_guard lock(mutex_);
   tree::WalkTraffic sum;
   for (const auto& [address, sessions] : by_address_) {
-    const tree::WalkTraffic each = sessions->traffic().sum();
-    sum.round_trips += each.round_trips;
-    sum.bytes += each.bytes;
+    sum += sessions->traffic().sum();
   }
   return sum;
 }

@@ -53,9 +53,7 @@ RemoteStore::~RemoteStore() {
 
 tree::WalkTraffic RemoteStore::read_traffic() const {
   tree::WalkTraffic sum = sessions_->traffic().sum();
-  const tree::WalkTraffic of_peers = peers_->traffic();
-  sum.round_trips += of_peers.round_trips;
-  sum.bytes += of_peers.bytes;
+  sum += peers_->traffic();
   return sum;
 }
 

@@ -10,12 +10,9 @@ namespace espalier::device {
 place::ReadPort* HostReads::port(const fabric::RemoteRegion& region) {
   if (failed()) return nullptr;
   if (!port_) {
-    region_ = region;
     port_.emplace(link_->pair(), link_->completions(), region, link_->endpoint().properties());
   }
-  const bool same =
-      region.base == region_.base && region.bytes == region_.bytes && region.key == region_.key;
-  return same ? &*port_ : nullptr;
+  return port_->region() == region ? &*port_ : nullptr;
 }
 
 void HostReads::fail() {

@@ -38,10 +38,10 @@ class HostReads {
   [[nodiscard]] bool failed() const;
 
  private:
+  // It keeps what READs of readers that have ended still write to, so it goes after the link.
+  std::optional<place::ReadPort> port_;
   std::unique_ptr<client::SideLink> link_;
   place::NodeCache cache_;
-  fabric::RemoteRegion region_{};
-  std::optional<place::ReadPort> port_;
   bool failed_ = false;
 };
 

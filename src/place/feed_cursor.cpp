@@ -22,8 +22,9 @@ std::uint64_t FeedCursor::entries_offset() const {
 }
 
 std::uint32_t FeedCursor::entries_bytes() const {
-  const auto left = static_cast<std::uint32_t>(wire::kFeedEntries - next_ % wire::kFeedEntries);
-  return std::min(kAtOnce, left) * static_cast<std::uint32_t>(sizeof(wire::FeedEntry));
+  const std::uint64_t left = wire::kFeedEntries - next_ % wire::kFeedEntries;
+  const std::uint64_t count = std::min({std::uint64_t{kAtOnce}, left, waiting()});
+  return static_cast<std::uint32_t>(count * sizeof(wire::FeedEntry));
 }
 
 FeedCursor::Came FeedCursor::fall_behind() {
@@ -39,12 +40,12 @@ FeedCursor::Came FeedCursor::take(const Landing& landing, std::vector<MappingCha
                     header.superseded != 0 && header.magic == wire::kFeedMagic &&
                     header.format == wire::kFeedFormat && header.entries == wire::kFeedEntries;
   if (!ours) return Came::ended;
+  const std::uint32_t bytes = entries_bytes();  // as they were asked for
   tail_ = std::max(header.tail, next_);
   const bool gap = std::exchange(gaps_, header.gaps) != header.gaps;
   if (!began_ || gap || tail_ - next_ > wire::kFeedEntries) return fall_behind();
 
   const std::size_t before = changes.size();
-  const std::uint32_t bytes = entries_bytes();
   for (std::uint32_t at = 0; at < bytes; at += sizeof(wire::FeedEntry)) {
     wire::FeedEntry entry;
     std::memcpy(&entry, landing.entries.data() + at, sizeof entry);
@@ -59,7 +60,7 @@ FeedCursor::Came FeedCursor::take(const Landing& landing, std::vector<MappingCha
     changes.push_back({entry.lid, {entry.ref}, entry.version});
     ++next_;
   }
-  tail_ = std::max(tail_, next_);  // entries may have come later than the header did
+  tail_ = std::max(tail_, next_);  // this header may be older than the last one
   return Came::entries;
 }
 

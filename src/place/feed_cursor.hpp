@@ -2,6 +2,10 @@
 // A reader's end of a map's mapping feed (wire/mapping_feed.hpp): says which bytes of the ring are
 // to be read next, and what those that came tell.
 //
+// Only entries below the tail that was read last are asked for: those ahead of it are what writers
+// write next, and a line that a reader has just read costs the next writer a cache miss. So a
+// reader that knows of none reads the header alone.
+//
 // Bytes may be torn, late, of two moments, or forged. An entry counts if it has the number that is
 // expected and its check is right; else it is awaited. What an entry says is a hint, so that one
 // that is wrong although it counted costs time.
@@ -49,8 +53,8 @@ class FeedCursor {
 
   /// Where the header lies in the region.
   [[nodiscard]] std::uint64_t header_offset() const { return offset_; }
-  /// Where the next entries lie, and how many bytes of them are to be read: at least one, and none
-  /// beyond the ring's end.
+  /// Where the next entries lie, and how many bytes of them are to be read: those that are known to
+  /// wait, none beyond the ring's end; 0: the header alone.
   [[nodiscard]] std::uint64_t entries_offset() const;
   [[nodiscard]] std::uint32_t entries_bytes() const;
 

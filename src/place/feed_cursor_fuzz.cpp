@@ -49,8 +49,7 @@ void run(const std::uint8_t* data, std::size_t size) {
     data += 3 + bytes;
     size -= 3 + bytes;
     const std::uint64_t from = cursor->entries_offset() - kOffset;
-    want(from >= sizeof header && cursor->entries_bytes() != 0 &&
-             from + cursor->entries_bytes() <= wire::kFeedBytes,
+    want(from >= sizeof header && from + cursor->entries_bytes() <= wire::kFeedBytes,
          "entries outside of the ring");
     std::memcpy(landing.header.data(), ring.get(), sizeof header);
     std::memcpy(landing.entries.data(), ring.get() + from, cursor->entries_bytes());

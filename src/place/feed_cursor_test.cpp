@@ -81,6 +81,7 @@ TEST_F(FeedCursorTest, WhoIsAWholeRingBehindReadsTheTable) {
   std::uint64_t version = 0;
   for (std::uint32_t i = 0; i < wire::kFeedEntries; ++i) table_.move(i % 8, ++version);
   EXPECT_EQ(reader.poll(), Came::entries);  // just not yet
+  EXPECT_EQ(reader.poll(), Came::entries);
   EXPECT_EQ(reader.taken(), FeedCursor::kAtOnce);
   reader.catch_up();
   EXPECT_EQ(reader.taken(), wire::kFeedEntries);
@@ -89,6 +90,25 @@ TEST_F(FeedCursorTest, WhoIsAWholeRingBehindReadsTheTable) {
   EXPECT_TRUE(table_.knows_all(reader));
   reader.catch_up();
   EXPECT_EQ(reader.taken(), wire::kFeedEntries);
+}
+
+// Lines ahead of the tail are the writers' next: a reader that has just read them costs them time.
+TEST_F(FeedCursorTest, NoEntryIsAskedForThatIsNotKnownToBeThere) {
+  FeedReader reader = table_.follow();
+  EXPECT_EQ(reader.cursor().entries_bytes(), 0u);
+  reader.catch_up();
+  EXPECT_EQ(reader.cursor().entries_bytes(), 0u);
+  for (std::uint64_t version = 1; version <= 3; ++version) table_.move(0, version);
+  reader.poll();
+  EXPECT_EQ(reader.taken(), 0u);
+  EXPECT_EQ(reader.cursor().entries_bytes(), 3 * sizeof(wire::FeedEntry));
+  table_.move(0, 4);
+  reader.poll();
+  EXPECT_EQ(reader.taken(), 3u);
+  EXPECT_EQ(reader.cursor().entries_bytes(), sizeof(wire::FeedEntry));
+  reader.poll();
+  EXPECT_EQ(reader.taken(), 4u);
+  EXPECT_EQ(reader.cursor().entries_bytes(), 0u);
 }
 
 // Entries that were read later than the header.
@@ -173,7 +193,6 @@ TEST_F(FeedCursorTest, RandomBytesDoNoHarm) {
     ASSERT_EQ(reader.taken(), 0u);
     const FeedCursor& cursor = reader.cursor();
     ASSERT_GE(cursor.entries_offset(), begin + sizeof(wire::FeedHeader));
-    ASSERT_GT(cursor.entries_bytes(), 0u);
     ASSERT_LE(cursor.entries_offset() + cursor.entries_bytes(), begin + wire::kFeedBytes);
   }
 }

@@ -11,6 +11,7 @@ FeedFollower::FeedFollower(ReadPort& port, MapCache& cache, FeedCursor cursor)
     : port_(port), cache_(cache), cursor_(std::move(cursor)), room_(std::make_shared<Room>()) {
   room_->lane.ready = &room_->ready;
   room_->lane.walk = std::noop_coroutine();
+  room_->lane.aside = true;
 }
 
 FeedFollower::~FeedFollower() {
@@ -20,7 +21,7 @@ FeedFollower::~FeedFollower() {
 void FeedFollower::poll(std::uint64_t now_ns) {
   if (ended_ || room_->lane.waiting) return;
   if (asked_) take();
-  if (!ended_ && (cursor_.waiting() != 0 || now_ns >= next_ns_)) ask(now_ns);
+  if (!ended_ && (at_once_ || now_ns >= next_ns_)) ask(now_ns);
 }
 
 // The header is asked for first; in which order both are read, the cursor does not care.
@@ -47,6 +48,7 @@ void FeedFollower::take() {
     ended_ = true;
     return;
   }
+  const bool had_entries = cursor_.entries_bytes() != 0;
   switch (cursor_.take(room_->landing, changes_)) {
     case FeedCursor::Came::entries: break;
     case FeedCursor::Came::behind:
@@ -55,7 +57,10 @@ void FeedFollower::take() {
       break;
     case FeedCursor::Came::ended: ended_ = true; break;
   }
-  pause_ns_ = changes_.empty() ? std::min(2 * pause_ns_, kQuietNs) : kEveryNs;
+  const bool quiet = changes_.empty() && cursor_.waiting() == 0;
+  pause_ns_ = quiet ? std::min(2 * pause_ns_, kQuietNs) : kEveryNs;
+  // What a writer has begun and not published yet is not asked for again and again.
+  at_once_ = cursor_.waiting() != 0 && (!had_entries || !changes_.empty());
   counts_.changes += changes_.size();
   for (const MappingChange& change : changes_) {
     if (cache_.moved(change)) ++counts_.replaced;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps what a reader remembers of a map up to date by the map's mapping feed: reads a piece of it
-// now and then, beside the READs of walks, and tells the cache.
+// Keeps what a reader remembers of a map up to date by the map's mapping feed: reads its header now
+// and then, and what waits behind it, beside the READs of walks, and tells the cache.
 //
 // It is for freshness alone. Walks ask the leaf that they come to, confirm it, and hold a lease,
 // whatever the cache said; so changes that come late, or never, cost time.
@@ -61,6 +61,7 @@ class FeedFollower {
   std::shared_ptr<Room> room_;
   std::vector<MappingChange> changes_;  // empty; kept for its memory
   bool asked_ = false;
+  bool at_once_ = false;  // more waits, and may be read
   bool ended_ = false;
   std::uint64_t next_ns_ = 0;
   std::uint64_t pause_ns_ = kEveryNs;

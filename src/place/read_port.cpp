@@ -60,7 +60,7 @@ void ReadPort::send(LaneReads& lane) {
   lane.wanted.back().signalled = true;
   lane.waiting = true;
   lane.posted = 0;
-  ++traffic_.round_trips;
+  ++(lane.aside ? traffic_.asides : traffic_.round_trips);
   if (failed_) {
     lane.failed = true;
     return finish(lane);

@@ -33,6 +33,7 @@ struct LaneReads {
   std::size_t posted = 0;                   // of them
   bool waiting = false;                     // handed over and not come yet
   bool failed = false;                      // since the walk last looked
+  bool aside = false;                       // not of a walk: such waits are counted apart
   std::coroutine_handle<> walk;
   base::ReadyQueue* ready = nullptr;
 };
@@ -65,6 +66,7 @@ class ReadPort {
   [[nodiscard]] bool failed() const { return failed_; }
   [[nodiscard]] bool reads_in_order() const { return reads_in_order_; }
   [[nodiscard]] const tree::WalkTraffic& traffic() const { return traffic_; }
+  [[nodiscard]] const fabric::RemoteRegion& region() const { return region_; }
   [[nodiscard]] std::uint64_t region_bytes() const { return region_.bytes; }
 
  private:

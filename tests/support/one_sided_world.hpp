@@ -44,6 +44,7 @@ struct OneSidedOptions {
   std::uint64_t cache_bytes = 0;  // in which each client remembers nodes of one host's life
   bool leaf_heads = true;         // and heads of leaves, as clients do and devices do not
   bool follows_feed = false;      // which is off for a moment now and then
+  bool lying_feed = false;        // and has whole entries of what never was
   bool forged_cache = false;      // of which somebody changes entries all the time
   bool by_key = false;            // walks begin with a READ of their key, through world_switch.hpp
   /// READs come between the steps of a write too, where libraries have such moments: those with

@@ -134,9 +134,18 @@ Question WorldHost::next_write() {
   return question;
 }
 
+// Tells that a node has moved which did not, to where another one is, or none.
+void WorldHost::lie() {
+  const auto any_lid = [this] { return static_cast<wire::Lid>(random_.between(1, 40)); };
+  wire::Ref where = map_->ref(any_lid());
+  if (random_.one_in(4)) where.bits ^= std::uint64_t{1} << random_.below(64);
+  map_->table.feed().publish(any_lid(), where, random_.below(1'000'000));
+}
+
 void WorldHost::write() {
   if (dead()) return;
   if (drop_wanted_) drop_map();
+  if (options_.lying_feed && random_.one_in(2)) lie();
   if (options_.follows_feed && random_.one_in(200)) {
     map_->table.feed().remove_follower();
     writer_->ask(next_write());

@@ -109,6 +109,7 @@ class WorldHost {
   void make_map();
   void drop_map();
   Question next_write();
+  void lie();
 
   fabric::sim::World& world_;
   std::unique_ptr<fabric::Endpoint> endpoint_;

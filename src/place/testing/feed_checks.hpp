@@ -21,6 +21,7 @@ inline std::uint64_t halves_taken(FeedTable& table, FeedReader& reader, std::uin
   table.move(5, version);
   std::uint64_t now[kWords];
   std::memcpy(now, at, sizeof now);
+  reader.poll();  // of the header, which tells that there is one
   reader.bring();
   std::uint64_t taken = 0;
   for (unsigned old = 1; old + 1 < 1u << kWords; ++old) {

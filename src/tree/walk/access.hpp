@@ -59,7 +59,15 @@ inline constexpr std::uint32_t kMapHeaderHead = offsetof(wire::MapHeader, read_v
 /// What an access from elsewhere brought: waits for bytes, and the bytes.
 struct WalkTraffic {
   std::uint64_t round_trips = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;   // those of `asides` too
+  std::uint64_t asides = 0;  // round trips for which no walk waited: those of mapping feeds
+
+  WalkTraffic& operator+=(const WalkTraffic& other) {
+    round_trips += other.round_trips;
+    bytes += other.bytes;
+    asides += other.asides;
+    return *this;
+  }
 };
 
 template <class A>
