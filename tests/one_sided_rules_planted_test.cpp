@@ -210,6 +210,39 @@ TEST(OneSidedRules, AReadAfterTheLastByteConfirmsWhatACacheLedTo) {
   expect_rejected(Bug::generation_not_confirmed, [&] { return any_seed(options, 5); });
 }
 
+// --- leaves that are brought before a scan comes to them -----------------------------------------
+
+OneSidedOptions scanning(OneSidedOptions options, bool in_order) {
+  options.cache_bytes = 64 << 10;
+  options.hints = false;
+  options.keys = 200;
+  options.reads = 60;
+  options.only_scans = true;
+  options.faults.reads_in_order = in_order;
+  return options;
+}
+
+TEST(OneSidedRules, ALeafThatIsBroughtAheadServesOneScan) {
+  for (const bool in_order : {false, true}) {
+    const OneSidedOptions options = scanning(calm(), in_order);
+    expect_rejected(Bug::ahead_kept, [&] { return any_seed(options, 3); });
+  }
+}
+
+TEST(OneSidedRules, ALeafThatIsBroughtAheadAnswersForItself) {
+  for (const bool in_order : {false, true}) {
+    const OneSidedOptions options = scanning(calm(), in_order);
+    expect_rejected(Bug::cache_trusted, [&] { return any_seed(options, 5); });
+  }
+}
+
+TEST(OneSidedRules, AReadAfterTheLastByteConfirmsWhatIsBroughtAhead) {
+  for (const bool in_order : {false, true}) {
+    const OneSidedOptions options = scanning(without_leases(), in_order);
+    expect_rejected(Bug::ahead_not_confirmed, [&] { return any_seed(options, 20); });
+  }
+}
+
 // --- what is gone: maps and nodes ----------------------------------------------------------------
 
 // The next map takes its buffers while walks of the dropped one go on.

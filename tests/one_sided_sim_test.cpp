@@ -125,6 +125,30 @@ TEST(OneSidedSim, CachesOnlyLeadTheWayInBadWeather) {
   EXPECT_GT(counts.headers_reused, 0u);
 }
 
+// Leaves come ahead of scans, torn, late and in any order, while the host changes them; entries
+// that lead to them become others.
+TEST(OneSidedSim, LeavesThatComeAheadAnswerForThemselves) {
+  for (const bool in_order : {false, true}) {
+    for (const bool forged : {false, true}) {
+      OneSidedCounts counts;
+      OneSidedOptions options = remembering();
+      options.cache_bytes = 64 << 10;
+      options.map = {.node_bytes = 512, .log_bytes = 64};
+      options.keys = 200;
+      options.reads = 60;
+      options.only_scans = true;
+      options.forged_cache = forged;
+      options.faults = fabric::sim::Faults::harsh();
+      options.faults.reads_in_order = in_order;
+      options.pauses = true;
+      options.drops = 2;
+      run_seeds(options, 6, counts);
+      EXPECT_GT(counts.leaves_ahead, forged ? 30u : 300u);
+      EXPECT_GT(counts.leases_lost, 0u);
+    }
+  }
+}
+
 // The feed comes torn and late, is overrun, is off for a moment, and is of maps that are dropped.
 TEST(OneSidedSim, TheFeedOnlyKeepsCachesFresh) {
   for (const bool in_order : {false, true}) {

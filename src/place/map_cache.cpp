@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
+#include "base/atomic_bytes.hpp"
 #include "tree/walk/next_step.hpp"
 
 namespace espalier::place {
@@ -91,14 +93,23 @@ bool MapCache::step_down(tree::Cursor& cursor, tree::CachedWay& way) {
   }
   const tree::GroupChoice choice = tree::choose_group(node, head, cursor.key, view_.kit);
   if (!bring_groups(cursor, node, choice, way.ref)) return false;
-  const wire::Lid child = node.child(tree::child_of(cursor, node, choice, view_.kit));
+  above_ = way.ref;
+  child_ = tree::child_of(cursor, node, choice, view_.kit);
+  const wire::Lid child = node.child(child_);
   way = {{}, child, head.level() - 1, child == 0 || child == view_.root};
   if (way.misled) way = {{}, view_.root, 1, true};
   return !way.misled;
 }
 
 tree::CachedWay MapCache::descend(tree::Cursor& cursor, wire::Lid lid, std::uint32_t level) {
+  const tree::CachedWay way = go_down(cursor, lid, level);
   ++descents_;
+  if (way.ref && way.level == 0) ++hits_;
+  return way;
+}
+
+tree::CachedWay MapCache::go_down(tree::Cursor& cursor, wire::Lid lid, std::uint32_t level) {
+  above_ = {};
   tree::CachedWay way{{}, lid, level, false};
   // The newest state leads to the newest leaf, which names what was there before.
   const std::uint64_t version = std::exchange(cursor.read_version, tree::kNewest);
@@ -109,8 +120,59 @@ tree::CachedWay MapCache::descend(tree::Cursor& cursor, wire::Lid lid, std::uint
   } while (way.ref && way.level != 0 && step_down(cursor, way));
   cursor.read_version = version;
   cursor.other_predecessor = other;
-  if (way.ref && way.level == 0) ++hits_;
   return way;
+}
+
+namespace {
+
+/// How the node above leaves has a bound, as the key prefixes of its children are: nothing, if it
+/// does not lie in that node.
+std::optional<std::uint32_t> bound_in(const tree::NodeHead& head, bool forward,
+                                      const tree::SearchKey* bound) {
+  if (bound == nullptr) return std::nullopt;
+  const bool beyond =
+      forward ? bound->prefix() >= head.high_key_prefix : bound->prefix() <= head.low_key_prefix;
+  if (beyond) return std::nullopt;
+  return static_cast<std::uint32_t>(head.scaled(*bound) >> 32);
+}
+
+}  // namespace
+
+MapCache::Neighbours MapCache::neighbours(tree::Cursor& cursor, const tree::SearchKey* bound,
+                                          std::span<wire::Lid> lids) {
+  Neighbours found;
+  const tree::CachedWay way = go_down(cursor, view_.root, 1);
+  found.known = above_ && way.level == 0 && !way.misled;
+  if (!found.known) return found;
+  found.above = above_;
+  const tree::NodeView node(scratch(), view_.geometry);
+  const bool forward = cursor.goal == tree::Goal::forward;
+  const auto until = bound_in(tree::NodeHead::read(scratch()), forward, bound);
+  const std::uint32_t children = node.children();
+  std::uint32_t group = ~std::uint32_t{0};
+  for (std::uint32_t child = child_; found.count < lids.size();) {
+    if (forward ? child + 1 >= children : child == 0) break;
+    child = forward ? child + 1 : child - 1;
+    if (std::exchange(group, child / wire::kGroupChildren) != group) {
+      const std::uint32_t begin = node.group_offset(group);
+      const std::uint32_t end = begin + static_cast<std::uint32_t>(sizeof(wire::ChildGroup));
+      if (end > view_.geometry.node_bytes) break;
+      if (!bring(above_, begin, end)) {
+        found.missing_begin = begin / kChunk * kChunk;
+        found.missing_bytes = (end + kChunk - 1) / kChunk * kChunk - found.missing_begin;
+        break;
+      }
+    }
+    const auto prefix =
+        base::load_plain<std::uint32_t>(scratch() + node.group_offset(group) +
+                                        sizeof(std::uint32_t) * (child % wire::kGroupChildren));
+    if (forward && until && prefix > *until) break;
+    const wire::Lid lid = node.child(child);
+    if (lid == 0 || lid == view_.root) break;
+    lids[found.count++] = lid;
+    if (!forward && until && prefix < *until) break;
+  }
+  return found;
 }
 
 // --- what is kept --------------------------------------------------------------------------------
@@ -128,6 +190,13 @@ void MapCache::keep_node(wire::Ref ref, const std::byte* image, std::uint32_t be
   if (first != 0 && find(ref, 0) == nullptr) return;  // it has no room
   for (std::uint32_t chunk = first; (chunk + 1) * kChunk <= end; ++chunk) {
     keep(ref, chunk, {image + std::size_t{chunk} * kChunk, kChunk});
+  }
+}
+
+void MapCache::keep_piece(wire::Ref ref, std::uint32_t begin, std::span<const std::byte> bytes) {
+  if (find(ref, 0) == nullptr) return;  // it has no room
+  for (std::uint32_t at = 0; at + kChunk <= bytes.size(); at += kChunk) {
+    keep(ref, (begin + at) / kChunk, bytes.subspan(at, kChunk));
   }
 }
 

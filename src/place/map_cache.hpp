@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "place/feed_cursor.hpp"
 #include "place/node_cache.hpp"
@@ -42,10 +43,28 @@ class MapCache {
   /// call.
   [[nodiscard]] const std::byte* leaf_head(wire::Ref ref);
 
+  /// Which leaves follow another one, as the node above it has it.
+  struct Neighbours {
+    bool known = false;  // that node is kept
+    std::uint32_t count = 0;
+    wire::Ref above{};
+    // Which part of that node is missing to know of more; no bytes: none is.
+    std::uint32_t missing_begin = 0;
+    std::uint32_t missing_bytes = 0;
+  };
+  /// The LIDs of the leaves that follow the one of the cursor's key, in the direction of its walk,
+  /// up to that which has the bound, if one is given; as many as there is room for.
+  [[nodiscard]] Neighbours neighbours(tree::Cursor& cursor, const tree::SearchKey* bound,
+                                      std::span<wire::Lid> lids);
+
+  [[nodiscard]] wire::Ref place(wire::Lid lid) const { return nodes_.place(view_.id, lid); }
   void keep_place(wire::Lid lid, wire::Ref ref) { nodes_.keep_place(view_.id, lid, ref); }
   /// Keeps what [begin, end) of an interior node's image has, and where it is. Requires: it was
   /// found to be a node of the map, and its header is at hand.
   void keep_node(wire::Ref ref, const std::byte* image, std::uint32_t begin, std::uint32_t end);
+  /// Keeps bytes of an interior node from `begin` on, if its head has room. Requires: whole pieces,
+  /// as neighbours() said that they are missing.
+  void keep_piece(wire::Ref ref, std::uint32_t begin, std::span<const std::byte> bytes);
   /// Keeps what a leaf's head tells. Requires: that is at hand, and was confirmed.
   void keep_leaf(wire::Ref ref, const std::byte* image);
 
@@ -71,6 +90,7 @@ class MapCache {
   [[nodiscard]] bool bring_groups(const tree::Cursor& cursor, const tree::NodeView& node,
                                   const tree::GroupChoice& choice, wire::Ref ref);
   [[nodiscard]] bool step_down(tree::Cursor& cursor, tree::CachedWay& way);
+  [[nodiscard]] tree::CachedWay go_down(tree::Cursor& cursor, wire::Lid lid, std::uint32_t level);
   [[nodiscard]] std::byte* scratch() { return reinterpret_cast<std::byte*>(scratch_.get()); }
   [[nodiscard]] std::byte* root_bytes() const { return reinterpret_cast<std::byte*>(root_.get()); }
   [[nodiscard]] std::uint32_t leaf_head_bytes() const;
@@ -82,6 +102,10 @@ class MapCache {
   std::unique_ptr<std::uint64_t[]> root_;
   wire::Ref root_ref_{};
   std::bitset<wire::kNodeBytesMax / NodeCache::kChunkBytes> root_has_;
+  // The node through which the last way went last, which is in the scratch image, and which of its
+  // children it took.
+  wire::Ref above_{};
+  std::uint32_t child_ = 0;
   std::uint64_t descents_ = 0;
   std::uint64_t hits_ = 0;
 };

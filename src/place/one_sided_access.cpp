@@ -30,6 +30,7 @@ std::byte* Landing::room(std::uint64_t wanted) {
 OneSidedAccess::OneSidedAccess(ReaderState& state, const tree::MapView& view,
                                base::ReadyQueue& ready)
     : state_(&state),
+      view_(&view),
       ready_(&ready),
       directory_offset_(view.directory_offset),
       node_bytes_(view.geometry.node_bytes),
@@ -56,6 +57,28 @@ void OneSidedAccess::want_proof(wire::Ref ref) {
   if (!reads_in_order() || is_confirmed(ref) || tree::planted(tree::Bug::not_confirmed)) return;
   read_proof(ref);
   proof_of_ = ref;
+}
+
+void OneSidedAccess::want_ahead(tree::Cursor& cursor, const tree::SearchKey* bound,
+                                std::uint32_t leaves) {
+  if (state_->cache == nullptr || state_->leaves_ahead == 0) return;
+  if (!ahead_) ahead_ = std::make_unique<LeavesAhead>(*state_, *view_);
+  ahead_->want(*reads_, cursor, bound, leaves);
+  // Behind their last bytes, where READs keep their order.
+  if (reads_in_order()) ahead_->want_proofs(*reads_);
+  proof_of_ = {};
+}
+
+tree::LeafAhead OneSidedAccess::take_ahead(wire::Lid lid) {
+  if (!ahead_) return {};
+  const LeavesAhead::Taken taken = ahead_->take(lid, node_);
+  if (!taken.here) return {taken.ref, nullptr};
+  enter(taken.ref, 0);  // all of it is here, so nothing will be wanted
+  node_offset_ = taken.ref.offset();
+  come_ = taken.proved ? taken.ref : wire::Ref{};
+  come_bytes_ = node_bytes_;
+  proof_of_ = {};
+  return {taken.ref, node_.room(node_bytes_)};
 }
 
 void OneSidedAccess::read_proof(wire::Ref ref) {
@@ -129,12 +152,14 @@ const std::byte* OneSidedAccess::map_header(std::uint64_t offset) {
 // What a walk reads after the header, where READs keep their order, comes after it. Without its
 // header a walk has failed.
 void OneSidedAccess::take_arrival() {
-  if (!header_) return;
-  if (reads_header_) {
-    reads_header_ = false;
-    header_->has_come(state_->port->failed());
+  if (header_) {
+    if (reads_header_) {
+      reads_header_ = false;
+      header_->has_come(state_->port->failed());
+    }
+    if (!header_->come() || header_->failed()) reads_->failed = true;
   }
-  if (!header_->come() || header_->failed()) reads_->failed = true;
+  if (ahead_) ahead_->come(reads_->failed);
 }
 
 void OneSidedAccess::send(std::coroutine_handle<> walk) {
@@ -157,12 +182,14 @@ bool OneSidedAccess::enter() {
   header_.reset();
   reads_header_ = false;
   term_ = state_->lease->term();
+  if (ahead_ && !tree::planted(tree::Bug::ahead_kept)) ahead_->clear();
   return !state_->lease->ended() && !state_->port->failed();
 }
 
 void OneSidedAccess::Confirmation::await_suspend(std::coroutine_handle<> walk) const {
   OneSidedAccess& of = *access;
   of.read_proof(ref);
+  if (of.ahead_) of.ahead_->want_proofs(*of.reads_);
   if (of.reads_->wanted.empty()) {  // it cannot be asked for
     of.ready_->push(walk);
   } else {
@@ -170,19 +197,15 @@ void OneSidedAccess::Confirmation::await_suspend(std::coroutine_handle<> walk) c
   }
 }
 
-tree::Confirmed OneSidedAccess::confirmed(wire::Ref ref) const {
+tree::Confirmed OneSidedAccess::confirmed(wire::Ref ref) {
+  if (ahead_) ahead_->come(reads_->failed);
   if (reads_->failed || term_ != state_->lease->term()) return tree::Confirmed::lost;
   if (is_confirmed(ref)) return tree::Confirmed::yes;
   if (tree::planted(tree::Bug::not_confirmed) ||
       tree::planted(tree::Bug::generation_not_confirmed)) {
     return tree::Confirmed::yes;
   }
-  wire::BufferHeader header;
-  std::memcpy(&header, proof_.words.get() + 1, sizeof header);
-  const bool ours = header.map_id == map_id_ || tree::planted(tree::Bug::skip_map_check);
-  const bool same = ours && header.superseded != 0 &&
-                    (header.generation & wire::kGenerationMask) == ref.generation();
-  return same ? tree::Confirmed::yes : tree::Confirmed::changed;
+  return is_still(proof_, ref, map_id_) ? tree::Confirmed::yes : tree::Confirmed::changed;
 }
 
 bool OneSidedAccess::Belief::await_ready() const {

@@ -16,9 +16,11 @@
 
 #include "place/batch_header.hpp"
 #include "place/lease_guard.hpp"
+#include "place/leaves_ahead.hpp"
 #include "place/map_cache.hpp"
 #include "place/read_port.hpp"
 #include "tree/node/planted_tree_bugs.hpp"
+#include "tree/walk/ahead_access.hpp"
 #include "tree/walk/leaf_samples.hpp"
 #include "tree/walk/map_view.hpp"
 
@@ -30,6 +32,12 @@ struct KeyedReads {
   fabric::RegionKey key = 0;
   std::string prefix;       // what the numbers of keys leave out
   std::uint32_t bytes = 0;  // that one packet carries; a larger node's rest is read by itself
+};
+
+/// Of leaves that scans had brought ahead.
+struct AheadCounts {
+  std::uint64_t asked = 0;
+  std::uint64_t taken = 0;  // that the scan came to
 };
 
 /// What all walks of one reader share.
@@ -47,6 +55,8 @@ struct ReaderState {
   std::shared_ptr<BatchHeader> batch;
   std::optional<KeyedReads> keyed;
   tree::LeafSamples samples;
+  std::uint32_t leaves_ahead = 0;  // that a scan has brought at once, at most
+  AheadCounts ahead;
 
   /// What was read of the header so far is too old for walks that begin from here on.
   void end_batch() {
@@ -78,6 +88,13 @@ class OneSidedAccess {
     if (state_->cache != nullptr) state_->cache->keep_leaf(ref_, image);
   }
   void want_proof(wire::Ref ref);
+
+  // --- leaves that a scan will come to (tree/walk/ahead_access.hpp) ------------------------------
+  void want_ahead(tree::Cursor& cursor, const tree::SearchKey* bound, std::uint32_t leaves);
+  [[nodiscard]] tree::LeafAhead take_ahead(wire::Lid lid);
+  [[nodiscard]] bool seeks_above(tree::Cursor& cursor) {
+    return ahead_ && ahead_->seeks_above(cursor);
+  }
 
   // --- what is brought (tree/walk/access.hpp) ----------------------------------------------------
   [[nodiscard]] const std::byte* image(std::uint64_t offset);
@@ -159,11 +176,12 @@ class OneSidedAccess {
     return header_ && !reads_header_ && !header_->come();
   }
   void take_arrival();
-  [[nodiscard]] tree::Confirmed confirmed(wire::Ref ref) const;
+  [[nodiscard]] tree::Confirmed confirmed(wire::Ref ref);
   /// Whether all that there is of this node came by one READ that the node itself confirmed.
   [[nodiscard]] bool is_confirmed(wire::Ref ref) const { return come_ == ref && ref; }
 
   ReaderState* state_;
+  const tree::MapView* view_;
   base::ReadyQueue* ready_;
   std::uint64_t directory_offset_;
   std::uint32_t node_bytes_;
@@ -187,8 +205,9 @@ class OneSidedAccess {
   };
   std::array<Part, 4> parts_{};
   std::uint32_t parts_used_ = 0;
+  std::unique_ptr<LeavesAhead> ahead_;  // null: no scan had any
   std::unique_ptr<LaneReads> reads_;
 };
-static_assert(tree::RememberingAccess<OneSidedAccess> && tree::SamplingAccess<OneSidedAccess>);
+static_assert(tree::AheadAccess<OneSidedAccess> && tree::SamplingAccess<OneSidedAccess>);
 
 }  // namespace espalier::place

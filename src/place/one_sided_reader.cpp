@@ -20,7 +20,7 @@ std::optional<MapCache> make_cache(const tree::MapView& view,
 }
 
 ReaderState make_state(ReadPort& port, LeaseGuard& lease, std::optional<MapCache>& cache,
-                       const std::function<std::uint64_t()>& now_ns) {
+                       const std::function<std::uint64_t()>& now_ns, std::uint32_t leaves_ahead) {
   ReaderState state;
   state.port = &port;
   state.lease = &lease;
@@ -29,6 +29,7 @@ ReaderState make_state(ReadPort& port, LeaseGuard& lease, std::optional<MapCache
   };
   state.clock = &now_ns;
   state.cache = cache ? &*cache : nullptr;
+  state.leaves_ahead = leaves_ahead;
   state.table_pages.resize(wire::kDirectoryEntries);
   return state;
 }
@@ -44,7 +45,7 @@ OneSidedReader::OneSidedReader(fabric::Endpoint& endpoint, fabric::QueuePair& pa
       own_port_(std::in_place, pair, completions, region, endpoint.properties()),
       port_(*own_port_),
       cache_(make_cache(place_.view(), options)),
-      state_(make_state(port_, place_.guard(), cache_, now_ns_)),
+      state_(make_state(port_, place_.guard(), cache_, now_ns_, options.leaves_ahead)),
       walker_(place_, options.lanes, [this](std::uint32_t, base::ReadyQueue& ready) {
         return OneSidedAccess(state_, place_.view(), ready);
       }) {}
@@ -54,7 +55,7 @@ OneSidedReader::OneSidedReader(ReadPort& port, const tree::MapView& view, Option
       now_ns_(std::move(options.now_ns)),
       port_(port),
       cache_(make_cache(place_.view(), options)),
-      state_(make_state(port_, place_.guard(), cache_, now_ns_)),
+      state_(make_state(port_, place_.guard(), cache_, now_ns_, options.leaves_ahead)),
       walker_(place_, options.lanes, [this](std::uint32_t, base::ReadyQueue& ready) {
         return OneSidedAccess(state_, place_.view(), ready);
       }) {}

@@ -50,6 +50,9 @@ class OneSidedReader {
     /// Whether heads of leaves are remembered, too: then a get waits once, where READs keep their
     /// order.
     bool remembers_leaves = true;
+    /// Leaves that a scan has brought before it comes to them, at once and at most; 0: none, and
+    /// without a cache none.
+    std::uint32_t leaves_ahead = LeavesAhead::kMost;
   };
 
   /// `pair` is connected and tells its completions in `completions`, which serves nothing else;
@@ -98,6 +101,7 @@ class OneSidedReader {
   [[nodiscard]] tree::LeafSamples& samples() { return state_.samples; }
   /// Of its port.
   [[nodiscard]] const tree::WalkTraffic& traffic() const { return port_.traffic(); }
+  [[nodiscard]] const AheadCounts& ahead() const { return state_.ahead; }
   [[nodiscard]] std::uint64_t restarts() const { return walker_.restarts(); }
   [[nodiscard]] std::uint64_t met_changes() const { return walker_.met_changes(); }
   /// Null: it remembers nothing.

@@ -71,6 +71,7 @@ struct OneSidedCounts {
   std::uint64_t bytes = 0;
   std::uint64_t cache_descents = 0;
   std::uint64_t cache_hits = 0;
+  std::uint64_t leaves_ahead = 0;  // that scans came to
   std::uint64_t feed_changes = 0;
   std::uint64_t feed_replaced = 0;
   std::uint64_t feed_behind = 0;

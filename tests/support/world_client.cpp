@@ -203,6 +203,7 @@ void WorldClient::close() {
     counts_.cache_descents += reader_->cache()->descents();
     counts_.cache_hits += reader_->cache()->hits();
   }
+  counts_.leaves_ahead += reader_->ahead().taken;
   if (reader_->feed() != nullptr) {
     counts_.feed_changes += reader_->feed()->counts().changes;
     counts_.feed_replaced += reader_->feed()->counts().replaced;

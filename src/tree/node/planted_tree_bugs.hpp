@@ -52,6 +52,8 @@ enum class Bug : std::uint8_t {
   rest_not_confirmed,          // rule 4: of a leaf's bytes that are brought later there is none
   window_takes_what_follows,   // a part of a leaf delivers log entries of the part above it
   cache_trusted,               // a leaf that a cache leads to is not asked whether it may answer
+  ahead_not_confirmed,         // rule 4: of leaves that are brought ahead there is no such READ
+  ahead_kept,                  // rule 2: leaves that one scan had brought ahead serve the next
   belief_not_checked,          // a host that answers no renewal is believed for ever
   drop_not_shown,              // the header of a dropped map still says that it lives
   holds_without_end,           // a hold of releases stands as long as its client likes

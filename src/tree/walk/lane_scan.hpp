@@ -47,6 +47,38 @@ bool Walker<P>::wants_whole_leaf(const Lane& lane) const {
          (far_bound(lane) == nullptr || lane.answer.items != 0);
 }
 
+// From elsewhere: of how many leaves behind the one that comes a scan probably takes items. Without
+// a limit the client may have enough at any item, so it is so many as it has passed, and two.
+template <class P>
+std::uint32_t Walker<P>::leaves_ahead(const Lane& lane) const {
+  constexpr std::uint64_t kSmallItem = 32;
+  constexpr std::uint64_t kMost = 1024;
+  const ScanState& scan = lane.scan;
+  const bool scans = lane.goal == Goal::forward || lane.goal == Goal::backward;
+  if (!scans || lane.finding_floor || lane.past_cache || scan.remaining == 0) return 0;
+  if (scan.remaining > kNoLimit / 2) return std::min<std::uint32_t>(scan.leaves, kMost) + 2;
+  // The first leaf has perhaps only its last items in the range, and says little of the others.
+  constexpr std::uint32_t kFew = 3;
+  const std::uint64_t guess = map().geometry.node_bytes / kSmallItem;
+  std::uint64_t of_each = scan.leaves == 0 ? guess : lane.answer.items / scan.leaves;
+  if (scan.leaves < kFew) of_each = std::max(of_each, guess / 2);
+  return static_cast<std::uint32_t>(
+      std::min((scan.remaining - 1) / std::max<std::uint64_t>(of_each, 1), kMost));
+}
+
+// From elsewhere: what follows comes with the leaf, and, of a leaf that comes as a whole, the proof
+// that it was still this one.
+template <class P>
+void Walker<P>::want_ahead(A& access, Lane& lane, wire::Ref ref) const {
+  if constexpr (AheadAccess<A>) {
+    if (lane.level != 0) return;
+    if (const std::uint32_t leaves = leaves_ahead(lane); leaves != 0) {
+      access.want_ahead(lane, far_bound(lane), leaves);
+    }
+    if (lane.scan.whole_leaf) access.want_proof(ref);
+  }
+}
+
 // From elsewhere bytes are dear: of a leaf whose head is there, the chunks where the scan begins
 // and its items probably end, the log, and the fences.
 template <class P>
@@ -207,6 +239,10 @@ void Walker<P>::go_to(Lane& lane, wire::Lid lid) const {
 // Moves the cursor behind this leaf; false if the range ends here.
 template <class P>
 bool Walker<P>::leave_leaf(Lane& lane, const NodeView& leaf) {
+  if constexpr (!kInPlace) {
+    ++lane.scan.leaves;
+    lane.past_cache = false;  // what has misled the walk to this leaf says nothing of the next
+  }
   if (lane.goal == Goal::forward) {
     const std::string_view end = leaf.high_fence();
     if (end.empty()) return false;
@@ -238,7 +274,8 @@ bool Walker<P>::next_leg(Lane& lane) {
   lane.answer.items = 0;
   lane.scan.range = {true, !request.high.empty()};
   if (lane.scan.range.has_high) lane.scan.high.assign_successor(request.high);
-  lane.scan.remaining = request.limit == 0 ? ~std::uint64_t{0} : request.limit;
+  lane.scan.remaining = request.limit == 0 ? kNoLimit : request.limit;
+  lane.scan.leaves = 0;
   lane.goal = Goal::forward;
   lane.key = lane.scan.low;
   lane.hint = {};

@@ -65,7 +65,8 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
       wire::Lid guessed = 0;  // the node that the cache says is here; 0: the page table said it
       bool look_up = false;   // what the cache says is not asked for once
       PointBytes brought;     // of the leaf, with its head
-      bool by_key = false;    // a node comes by its key, once; what leads astray is not asked again
+      const std::byte* ahead = nullptr;  // the leaf that a scan goes on to, if it has come before
+      bool by_key = false;  // a node comes by its key, once; what leads astray is not asked again
       if constexpr (KeyedAccess<A>) by_key = begins_by_key(lane) && access.reads_by_key();
       for (std::uint32_t nodes = 0;; ++nodes) {
         if constexpr (!kInPlace) {
@@ -97,14 +98,24 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
           }
           wire::Lid lid = 0;
           if (!ref) {  // as far as the cache knows the way
+            const bool follows = nodes == 0 && lane.lid != 0;
             lid = lane.lid != 0 ? std::exchange(lane.lid, 0) : map().root;
-            if (lid == map().root) {
+            guessed = 0;
+            if constexpr (AheadAccess<A>) {
+              if (follows && !lane.past_cache) {
+                const LeafAhead known = access.take_ahead(lid);
+                ref = known.ref;
+                ahead = known.image;
+                if (ref) guessed = lid;
+                if (!ref && leaves_ahead(lane) != 0 && access.seeks_above(lane)) lid = map().root;
+              }
+            }
+            if (!ref && lid == map().root) {
               lane.level = 1;
               ++roots;
             }
-            guessed = 0;
             if constexpr (kRemembers) {
-              if (!std::exchange(look_up, false) && !lane.past_cache) {
+              if (!ref && !std::exchange(look_up, false) && !lane.past_cache) {
                 const CachedWay way = access.descend(lane, lid, lane.level);
                 lid = way.lid;
                 lane.level = way.level;
@@ -140,11 +151,15 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
             continue;
           }
         }
-        if (!by_key) {
+        if (ahead != nullptr) {
+          image = std::exchange(ahead, nullptr);
+          lane.scan.whole_leaf = true;
+        } else if (!by_key) {
           if constexpr (kRemembers) access.enter(ref, lane.level);
           image = access.image(ref.offset());
           want_head(access, image, lane, warmth);
           if constexpr (kRemembers) brought = want_guess(access, image, lane, ref);
+          want_ahead(access, lane, ref);
         } else if constexpr (KeyedAccess<A>) {
           lane.scan.whole_leaf = access.node_is_whole();
           brought =

@@ -27,6 +27,7 @@ struct ScanState {
   SearchKey high;  // exclusive
   ScanRange range;
   std::uint64_t remaining = 0;
+  std::uint32_t leaves = 0;  // not in place: that were passed
   LeafScan leaf;
   LeafWindow window{};               // not in place: what of the leaf has been brought,
   bool whole_leaf = false;           // it was all brought at once,

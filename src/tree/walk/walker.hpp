@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "tree/walk/access.hpp"
+#include "tree/walk/ahead_access.hpp"
 #include "tree/walk/cached_way.hpp"
 #include "tree/walk/next_step.hpp"
 #include "tree/walk/read_guard.hpp"
@@ -99,6 +100,9 @@ class Walker {
   static constexpr std::uint32_t kNodesMax = 1u << 20;
 
  private:
+  /// What remains of a scan without a limit.
+  static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
+
   /// Awaited by a lane that has nothing to do: at once if there is a request, else until one comes.
   struct Next {
     Walker* walker;
@@ -149,6 +153,8 @@ class Walker {
   // At the leaf (walker_impl.hpp, lane_scan.hpp).
   void begin_scan(Lane& lane, const NodeView& leaf);
   void want_scan_part(A& access, const NodeView& leaf, Lane& lane) const;
+  [[nodiscard]] std::uint32_t leaves_ahead(const Lane& lane) const;
+  void want_ahead(A& access, Lane& lane, wire::Ref ref) const;
   void want_window(A& access, const NodeView& leaf, Lane& lane) const;
   void want_fences(A& access, const NodeView& node) const;
   void want_bound(A& access, const NodeView& leaf, Lane& lane) const;

@@ -163,7 +163,8 @@ template <class P>
 bool Walker<P>::prepare_scan(Lane& lane) {
   const Request& request = *lane.task.request;
   const bool from_floor = request.op == Op::floor || request.op == Op::scan_floor;
-  lane.scan.remaining = request.limit == 0 ? ~std::uint64_t{0} : request.limit;
+  lane.scan.remaining = request.limit == 0 ? kNoLimit : request.limit;
+  lane.scan.leaves = 0;
   lane.scan.range = {!request.key.empty(), !request.high.empty()};
   lane.scan.low.assign(request.key);
   lane.scan.high.assign(request.high);
