@@ -8,6 +8,7 @@
 #include <string>
 
 #include "client/impl.hpp"
+#include "node/metrics.hpp"
 #include "tests/support/cache_scene.hpp"
 #include "tests/support/node_fixture.hpp"
 
@@ -214,6 +215,11 @@ TEST_P(OneSidedCacheNode, AClientFollowsTheFeedsOfItsMaps) {
     const auto found = read.at(name).get(key);
     ASSERT_TRUE(found && *found) << i;
     ASSERT_EQ((*found)->value, model[name][key]);
+  }
+  for (const node::MapNumbers& map : node::numbers_of(*node_).maps) {
+    if (map.name != "a" && map.name != "b") continue;
+    EXPECT_EQ(map.feed.followers, 1u);
+    EXPECT_GT(map.feed.entries, 10u);
   }
 }
 

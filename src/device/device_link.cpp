@@ -16,6 +16,7 @@ namespace espalier::device {
 namespace {
 
 constexpr std::uint64_t kKeepLeasesNs = 50'000'000;
+constexpr std::uint64_t kCountNs = 1'000'000;
 constexpr std::uint64_t kSleepNs = 100'000'000;  // while there are leases to keep
 constexpr std::uint64_t kSleepDownNs = 10'000'000;
 
@@ -104,6 +105,7 @@ bool DeviceLink::turn(offload::PostedRequests& posted) {
   const bool whole = rings_ && reads_;
   if (!whole && !replaced_ && !opening_.valid() && now_ns_ >= again_ns_) begin_opening();
   if (now_ns_ - leases_kept_ns_ >= kKeepLeasesNs) keep_idle_leases();
+  if (now_ns_ - counted_ns_ >= kCountNs) count();
   return moved || waits();
 }
 
@@ -190,6 +192,15 @@ void DeviceLink::keep_idle_leases() {
   });
 }
 
+// What they did since; those that end tell by themselves.
+void DeviceLink::count() {
+  counted_ns_ = now_ns_;
+  if (reads_) reads_->count();
+  for (const std::weak_ptr<MapReader>& weak : readers_) {
+    if (const auto reader = weak.lock()) reader->count();
+  }
+}
+
 // --- up and down ---------------------------------------------------------------------------------
 
 // Returns false if it is not the host that it must be.
@@ -203,7 +214,7 @@ bool DeviceLink::take_up(OpenedHost opened) {
     heard_ns_ = now_ns_;
     asked_alive_ = false;
   }
-  reads_ = std::make_shared<HostReads>(std::move(opened.reads), options_.cache_bytes);
+  reads_ = std::make_shared<HostReads>(std::move(opened.reads), options_.cache_bytes, counts_);
   return true;
 }
 

@@ -57,6 +57,7 @@ class DeviceLink final : public offload::HostLink, private MapHost {
   void renew(const std::shared_ptr<MapReader>& reader) override;
   void ask_renewal(const std::shared_ptr<MapReader>& reader, const place::LeaseGuard::Asked& asked);
   void keep_idle_leases();
+  void count();
 
   bool take_up(OpenedHost opened);
   void begin_opening();
@@ -77,6 +78,7 @@ class DeviceLink final : public offload::HostLink, private MapHost {
   std::uint64_t now_ns_ = 0;    // of this turn
   std::uint64_t connections_ = 0;
   std::uint64_t leases_kept_ns_ = 0;
+  std::uint64_t counted_ns_ = 0;
   // When an answer last came while one was awaited, and whether one is asked for to see.
   std::uint64_t heard_ns_ = 0;
   std::uint64_t heard_ = 0;

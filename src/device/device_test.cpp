@@ -187,6 +187,39 @@ TEST_F(DeviceTest, AMapWithoutVersionsIsReadByTheHost) {
   EXPECT_GT(host_was_asked(wire::OffloadId::get), 0u);
 }
 
+// The counters of both sides tell of the feed that the device follows.
+TEST_F(DeviceTest, TheFeedIsCounted) {
+  start();
+  Store host = connect_to_host();
+  Map at_host = *host.create_map("m", {.node_bytes = 512, .log_bytes = 64});
+  const auto key = [](int i) { return "key" + std::to_string(i); };
+  for (int i = 0; i < 2000; ++i) ASSERT_TRUE(at_host.put(key(i), "old"));
+  Store device = connect_to_device();
+  Map at_device = *device.open_map("m");
+  const auto of_device = [this] {
+    return device_->with_node(
+        [](const node::Node* node) { return node::numbers_of(*node).device; });
+  };
+  // Until the device was told of moves of nodes that it knows.
+  for (int i = 0; of_device().feed_replaced < 10; i = (i + 7) % 2000) {
+    ASSERT_TRUE(at_host.put(key(i), "new"));
+    ASSERT_TRUE(*at_device.get(key((i + 1000) % 2000)));
+  }
+  const node::DeviceNumbers numbers = of_device();
+  EXPECT_GE(numbers.feed_changes, numbers.feed_replaced);
+  EXPECT_GE(numbers.feed_behind, 1u);
+  EXPECT_GE(numbers.feed_reads, 1u);
+  EXPECT_GT(numbers.round_trips, 0u);
+  EXPECT_GT(numbers.bytes, numbers.round_trips);
+  EXPECT_GT(numbers.hits, 0u);
+  for (const node::MapNumbers& map : node::numbers_of(*host_).maps) {
+    if (map.name != "m") continue;
+    EXPECT_EQ(map.feed.followers, 1u);
+    EXPECT_GE(map.feed.entries, numbers.feed_changes);
+  }
+  EXPECT_EQ(node::numbers_of(*host_).device.round_trips, 0u);
+}
+
 // It answers soon that the host is gone, never with what it knew, and another node in the host's
 // place is another node for its clients too.
 TEST_F(DeviceTest, AHostThatIsReplacedIsAnotherNode) {

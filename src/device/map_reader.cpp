@@ -25,6 +25,12 @@ bool HostReads::failed() const {
          link_->pair().state() == fabric::QueuePair::State::error;
 }
 
+void HostReads::count() {
+  if (!port_) return;
+  trips_.publish(counts_.round_trips, port_->traffic().round_trips);
+  bytes_.publish(counts_.bytes, port_->traffic().bytes);
+}
+
 MapReader::MapReader(std::shared_ptr<HostReads> reads_in, place::ReadPort& port,
                      const tree::MapView& view, const wire::LeaseGrant& grant,
                      std::uint64_t asked_ns)
@@ -39,6 +45,20 @@ MapReader::MapReader(std::shared_ptr<HostReads> reads_in, place::ReadPort& port,
               .cache = &reads->cache(),
               .remembers_leaves = false}) {
   reader.lease().granted(grant.lease, grant.epoch, asked_ns, base::monotonic_ns());
+}
+
+void MapReader::count() {
+  offload::HostCounts& counts = reads->counts();
+  if (const place::MapCache* const cache = reader.cache()) {
+    descents_.publish(counts.descents, cache->descents());
+    hits_.publish(counts.hits, cache->hits());
+  }
+  if (const place::FeedFollower* const feed = reader.feed()) {
+    feed_reads_.publish(counts.feed_reads, feed->counts().reads);
+    feed_changes_.publish(counts.feed_changes, feed->counts().changes);
+    feed_replaced_.publish(counts.feed_replaced, feed->counts().replaced);
+    feed_behind_.publish(counts.feed_behind, feed->counts().behind);
+  }
 }
 
 LeaseSnapshot::LeaseSnapshot(std::shared_ptr<MapReader> reader, std::uint32_t map,

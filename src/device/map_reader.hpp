@@ -8,25 +8,45 @@
 // Thread: one: that of the worker.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 #include "client/one_sided_opening.hpp"
 #include "client/side_link.hpp"
+#include "offload/host_link.hpp"
 #include "offload/snapshot.hpp"
 #include "place/one_sided_reader.hpp"
 
 namespace espalier::device {
 
+/// Adds to a counter what a number of this thread's has grown by.
+class Counted {
+ public:
+  void publish(std::atomic<std::uint64_t>& counter, std::uint64_t now) {
+    const std::uint64_t before = std::exchange(published_, now);
+    if (now != before) counter.fetch_add(now - before, std::memory_order_relaxed);
+  }
+
+ private:
+  std::uint64_t published_ = 0;
+};
+
 /// The queue pair, and what is read by it.
 class HostReads {
  public:
-  /// `cache_bytes`: what is remembered of interior nodes, of all maps, at most.
-  HostReads(std::unique_ptr<client::SideLink> link, std::uint64_t cache_bytes)
-      : link_(std::move(link)), cache_(cache_bytes) {}
+  /// `cache_bytes`: what is remembered of interior nodes, of all maps, at most. `counts` outlive
+  /// it.
+  HostReads(std::unique_ptr<client::SideLink> link, std::uint64_t cache_bytes,
+            offload::HostCounts& counts)
+      : link_(std::move(link)), cache_(cache_bytes), counts_(counts) {}
+  ~HostReads() { count(); }
+  HostReads(const HostReads&) = delete;
+  HostReads& operator=(const HostReads&) = delete;
 
   [[nodiscard]] place::NodeCache& cache() { return cache_; }
 
@@ -36,12 +56,18 @@ class HostReads {
   /// Nothing more can be read.
   void fail();
   [[nodiscard]] bool failed() const;
+  /// Tells what was read since it last did.
+  void count();
+  [[nodiscard]] offload::HostCounts& counts() { return counts_; }
 
  private:
   // It keeps what READs of readers that have ended still write to, so it goes after the link.
   std::optional<place::ReadPort> port_;
   std::unique_ptr<client::SideLink> link_;
   place::NodeCache cache_;
+  offload::HostCounts& counts_;
+  Counted trips_;
+  Counted bytes_;
   bool failed_ = false;
 };
 
@@ -51,11 +77,25 @@ struct MapReader {
 
   MapReader(std::shared_ptr<HostReads> reads_in, place::ReadPort& port, const tree::MapView& view,
             const wire::LeaseGrant& grant, std::uint64_t asked_ns);
+  ~MapReader() { count(); }
+  MapReader(const MapReader&) = delete;
+  MapReader& operator=(const MapReader&) = delete;
+
+  /// Tells what it did since it last did.
+  void count();
 
   std::shared_ptr<HostReads> reads;
   place::OneSidedReader reader;
   /// Versions that are held by this reader's lease.
   std::unordered_set<const tree::HeldVersion*> held;
+
+ private:
+  Counted descents_;
+  Counted hits_;
+  Counted feed_reads_;
+  Counted feed_changes_;
+  Counted feed_replaced_;
+  Counted feed_behind_;
 };
 
 /// A version that stays readable as long as the lease of a map's reader holds back what its first

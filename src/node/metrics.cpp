@@ -70,6 +70,33 @@ void of_maps(Samples& samples, const NodeNumbers& numbers) {
 }
 
 template <auto Member>
+void of_feeds(Samples& samples, const NodeNumbers& numbers) {
+  for (const MapNumbers& map : numbers.maps) {
+    samples.add(map.feed.*Member, {{"map", shown_name(map.name)}});
+  }
+}
+
+template <auto Member>
+void of_sequencers(Samples& samples, const NodeNumbers& numbers) {
+  for (const SequencerNumbers& sequencer : numbers.sequencers) {
+    samples.add(std::uint64_t{sequencer.facts.*Member},
+                {{"sequencer", shown_name(sequencer.name)}});
+  }
+}
+
+void sealed(Samples& samples, const NodeNumbers& numbers) {
+  for (const SequencerNumbers& sequencer : numbers.sequencers) {
+    const bool is_sealed = (sequencer.facts.flags & wire::kSequencerIsSealed) != 0;
+    samples.add(std::uint64_t{is_sealed}, {{"sequencer", shown_name(sequencer.name)}});
+  }
+}
+
+template <auto Member>
+void of_device(Samples& samples, const NodeNumbers& numbers) {
+  samples.add(numbers.device.*Member);
+}
+
+template <auto Member>
 void of_tables(Samples& samples, const NodeNumbers& numbers) {
   for (const TableNumbers& table : numbers.tables) {
     samples.add(table.stats.*Member, {{"table", shown_name(table.name)}});
@@ -107,7 +134,7 @@ void helper_jobs(Samples& samples, const NodeNumbers& numbers) {
 void objects(Samples& samples, const NodeNumbers& numbers) {
   samples.add(std::uint64_t{numbers.maps.size()}, {{"kind", name(ObjectKind::map)}});
   samples.add(std::uint64_t{numbers.tables.size()}, {{"kind", name(ObjectKind::table)}});
-  samples.add(numbers.sequencers, {{"kind", name(ObjectKind::sequencer)}});
+  samples.add(numbers.sequencer_count, {{"kind", name(ObjectKind::sequencer)}});
 }
 
 void index_reads(Samples& samples, const NodeNumbers& numbers) {
@@ -277,6 +304,44 @@ constexpr Metric kMetrics[] = {
     {"espalier_map_redistributions_total", "counter", "map",
      "Splits avoided by giving items to a neighbour.", of_maps<&MapStats::redistributions>},
     {"espalier_map_merges_total", "counter", "map", "Nodes merged.", of_maps<&MapStats::merges>},
+
+    {"espalier_feed_followers", "gauge", "map", "Readers from elsewhere that follow its feed.",
+     of_feeds<&wire::FeedNumbers::followers>},
+    {"espalier_feed_entries_total", "counter", "map",
+     "Moves of nodes that its mapping feed has told.", of_feeds<&wire::FeedNumbers::entries>},
+    {"espalier_feed_gaps_total", "counter", "map",
+     "Times that entries of its feed may be missing: one was left out, or the feed was off.",
+     of_feeds<&wire::FeedNumbers::gaps>},
+
+    {"espalier_sequencer_next", "gauge", "sequencer", "All numbers that it gave are below.",
+     of_sequencers<&wire::SequencerFacts::next>},
+    {"espalier_sequencer_epoch", "gauge", "sequencer", "Its epoch.",
+     of_sequencers<&wire::SequencerFacts::epoch>},
+    {"espalier_sequencer_sealed", "gauge", "sequencer", "1: its epoch has ended.", sealed},
+    {"espalier_sequencer_requests_total", "counter", "sequencer",
+     "Requests for its numbers that the node answered.",
+     of_sequencers<&wire::SequencerFacts::requests>},
+    {"espalier_sequencer_adds_total", "counter", "sequencer",
+     "Adds to its word that the node made for them.", of_sequencers<&wire::SequencerFacts::adds>},
+
+    {"espalier_device_round_trips_total", "counter", "",
+     "Times that walks of a device waited for READs of its host's memory.",
+     of_device<&DeviceNumbers::round_trips>},
+    {"espalier_device_read_bytes_total", "counter", "",
+     "Bytes that a device has read of its host's memory.", of_device<&DeviceNumbers::bytes>},
+    {"espalier_device_descents_total", "counter", "",
+     "Ways down that a device's cache was asked for.", of_device<&DeviceNumbers::descents>},
+    {"espalier_device_hits_total", "counter", "", "Those that it knew down to the leaf.",
+     of_device<&DeviceNumbers::hits>},
+    {"espalier_device_feed_reads_total", "counter", "",
+     "READs by which a device follows mapping feeds.", of_device<&DeviceNumbers::feed_reads>},
+    {"espalier_device_feed_changes_total", "counter", "", "Moves of nodes that feeds have told it.",
+     of_device<&DeviceNumbers::feed_changes>},
+    {"espalier_device_feed_replaced_total", "counter", "",
+     "Of these, moves of nodes that its cache knew.", of_device<&DeviceNumbers::feed_replaced>},
+    {"espalier_device_feed_behind_total", "counter", "",
+     "Times that it began with a feed or was lapped by it, and asks the page table again.",
+     of_device<&DeviceNumbers::feed_behind>},
 
     {"espalier_table_rows", "gauge", "table", "Rows.", of_tables<&wire::TableNumbers::rows>},
     {"espalier_table_row_bytes", "gauge", "table", "Bytes of one row.",

@@ -42,11 +42,30 @@ struct WorkerNumbers {
 struct MapNumbers {
   std::string name;  ///< any bytes
   MapStats stats;
+  wire::FeedNumbers feed{};
 };
 
 struct TableNumbers {
   std::string name;  ///< any bytes
   wire::TableNumbers stats{};
+};
+
+struct SequencerNumbers {
+  std::string name;  ///< any bytes
+  wire::SequencerFacts facts{};
+};
+
+/// What a device has read of its host and remembers of it; node_stats, which asks the host, does
+/// not tell. All zeros elsewhere.
+struct DeviceNumbers {
+  std::uint64_t round_trips = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t descents = 0;
+  std::uint64_t hits = 0;
+  std::uint64_t feed_reads = 0;
+  std::uint64_t feed_changes = 0;
+  std::uint64_t feed_replaced = 0;
+  std::uint64_t feed_behind = 0;
 };
 
 struct NodeNumbers {
@@ -57,9 +76,10 @@ struct NodeNumbers {
   std::vector<WorkerNumbers> workers;
   std::vector<MapNumbers> maps;
   std::vector<TableNumbers> tables;
-  std::uint64_t sequencers = 0;           ///< how many there are; node_stats does not tell
-  wire::QueryTotals queries{};            ///< of all tables, those that are gone too
-  std::uint64_t result_buffer_bytes = 0;  ///< of results, written into buffers of clients
+  std::uint64_t sequencer_count = 0;         ///< those that there are
+  std::vector<SequencerNumbers> sequencers;  ///< those that were asked most, of all
+  wire::QueryTotals queries{};               ///< of all tables, those that are gone too
+  std::uint64_t result_buffer_bytes = 0;     ///< of results, written into buffers of clients
   wire::HelperTotals helpers{};
   wire::IndexReadTotals index_reads{};  ///< of all maps
   std::uint64_t refused = 0;
@@ -81,6 +101,7 @@ struct NodeNumbers {
   std::uint64_t dropped_maps = 0;
   std::uint64_t dropped_bytes = 0;
   std::vector<tree::Holder> holders;  ///< of most bytes first
+  DeviceNumbers device;
 };
 
 /// Reads them while the node works: each is right, they are not of one instant. The node must not

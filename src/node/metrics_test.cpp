@@ -34,7 +34,16 @@ TEST(Metrics, AreWhatAStrictReaderTakes) {
   const Labels sales = {{"table", "sales"}};
   EXPECT_EQ(read.at("espalier_objects").at({{"kind", "map"}}), 1);
   EXPECT_EQ(read.at("espalier_objects").at({{"kind", "table"}}), 1);
-  EXPECT_EQ(read.at("espalier_objects").at({{"kind", "sequencer"}}), 0);
+  EXPECT_EQ(read.at("espalier_objects").at({{"kind", "sequencer"}}), 1);
+  const Labels orders = {{"sequencer", "orders"}};
+  EXPECT_EQ(read.at("espalier_sequencer_next").at(orders), 1234);
+  EXPECT_EQ(read.at("espalier_sequencer_epoch").at(orders), 3);
+  EXPECT_EQ(read.at("espalier_sequencer_sealed").at(orders), 1);
+  EXPECT_EQ(read.at("espalier_sequencer_requests_total").at(orders), 50);
+  EXPECT_EQ(read.at("espalier_sequencer_adds_total").at(orders), 40);
+  EXPECT_EQ(read.at("espalier_feed_entries_total").at({{"map", "default"}}), 21);
+  EXPECT_EQ(read.at("espalier_feed_gaps_total").at({{"map", "default"}}), 22);
+  EXPECT_EQ(read.at("espalier_feed_followers").at({{"map", "default"}}), 23);
   EXPECT_EQ(read.at("espalier_table_rows").at(sales), 1000);
   EXPECT_EQ(read.at("espalier_table_memory_bytes").at(sales), 4'259'840);
   EXPECT_EQ(read.at("espalier_table_queries_running").at(sales), 1);

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <string>
 
 #include "base/clock.hpp"
 #include "base/process_id.hpp"
 #include "node/metrics.hpp"
 #include "node/node.hpp"
+#include "sequencer/sequencer.hpp"
 #include "table/table.hpp"
 #include "tree/write/map_stats.hpp"
 
@@ -74,7 +76,9 @@ void add_maps(NodeNumbers& numbers, const Node& node) {
   if (!slot) return;
   for (const catalog::EntryPointer& entry : node.catalog().list(ObjectKind::map)) {
     const auto& map = static_cast<const tree::MapCore&>(*entry->object);
-    numbers.maps.push_back({entry->name, tree::stats_of(map, *slot)});
+    const tree::MappingFeed::Numbers feed = map.table.feed().numbers();
+    numbers.maps.push_back(
+        {entry->name, tree::stats_of(map, *slot), {feed.entries, feed.gaps, feed.followers}});
   }
 }
 
@@ -98,6 +102,36 @@ void add_tables(NodeNumbers& numbers, const Node& node) {
   }
   numbers.queries = totals_of(node.services().query_counts);
   numbers.result_buffer_bytes = node.services().result_buffer_bytes.load(kRelaxed);
+}
+
+void add_sequencers(NodeNumbers& numbers, const Node& node) {
+  for (const catalog::EntryPointer& entry : node.catalog().list(ObjectKind::sequencer)) {
+    const auto& sequencer = static_cast<const sequencer::Sequencer&>(*entry->object);
+    numbers.sequencers.push_back({entry->name, sequencer.facts()});
+  }
+  numbers.sequencer_count = numbers.sequencers.size();
+  if (numbers.sequencer_count <= wire::kSequencersTold) return;
+  const auto requests = [](const SequencerNumbers& of) { return of.facts.requests; };
+  std::ranges::nth_element(numbers.sequencers, numbers.sequencers.begin() + wire::kSequencersTold,
+                           std::ranges::greater(), requests);
+  numbers.sequencers.resize(wire::kSequencersTold);
+}
+
+void add_device(NodeNumbers& numbers, const Node& node) {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  DeviceNumbers& device = numbers.device;
+  for (const auto& worker : node.workers()) {
+    const offload::HostCounts* const counts = worker->host_counts();
+    if (counts == nullptr) continue;
+    device.round_trips += counts->round_trips.load(kRelaxed);
+    device.bytes += counts->bytes.load(kRelaxed);
+    device.descents += counts->descents.load(kRelaxed);
+    device.hits += counts->hits.load(kRelaxed);
+    device.feed_reads += counts->feed_reads.load(kRelaxed);
+    device.feed_changes += counts->feed_changes.load(kRelaxed);
+    device.feed_replaced += counts->feed_replaced.load(kRelaxed);
+    device.feed_behind += counts->feed_behind.load(kRelaxed);
+  }
 }
 
 void add_helpers(NodeNumbers& numbers, const Node& node) {
@@ -143,7 +177,8 @@ NodeNumbers numbers_of(const Node& node) {
   numbers.epoch_participants_limit = store.epochs.participants_max();
   add_maps(numbers, node);
   add_tables(numbers, node);
-  numbers.sequencers = node.catalog().list(ObjectKind::sequencer).size();
+  add_sequencers(numbers, node);
+  add_device(numbers, node);
   add_helpers(numbers, node);
   numbers.index_reads = totals_of(node.services().index_reads);
   return numbers;

@@ -41,6 +41,7 @@ constexpr std::pair<std::uint64_t Header::*, std::uint64_t NodeNumbers::*> kSame
     {&Header::dropped_maps, &NodeNumbers::dropped_maps},
     {&Header::dropped_bytes, &NodeNumbers::dropped_bytes},
     {&Header::result_buffer_bytes, &NodeNumbers::result_buffer_bytes},
+    {&Header::sequencer_count, &NodeNumbers::sequencer_count},
 };
 
 Header header_of(const NodeNumbers& numbers) {
@@ -59,6 +60,7 @@ Header header_of(const NodeNumbers& numbers) {
   header.maps = static_cast<std::uint32_t>(numbers.maps.size());
   header.tables = static_cast<std::uint32_t>(numbers.tables.size());
   header.holders = static_cast<std::uint32_t>(numbers.holders.size());
+  header.sequencers = static_cast<std::uint32_t>(numbers.sequencers.size());
   return header;
 }
 
@@ -133,7 +135,8 @@ std::string encode(const NodeNumbers& numbers) {
   }
   for (const MapNumbers& map : numbers.maps) {
     const auto name_bytes = static_cast<std::uint32_t>(map.name.size());
-    bytes.append(base::bytes_of(wire::MapEntry{tree::numbers_of(map.stats), name_bytes, 0}));
+    bytes.append(
+        base::bytes_of(wire::MapEntry{tree::numbers_of(map.stats), name_bytes, 0, map.feed}));
     bytes += map.name;
   }
   for (const TableNumbers& table : numbers.tables) {
@@ -142,6 +145,11 @@ std::string encode(const NodeNumbers& numbers) {
     bytes += table.name;
   }
   for (const tree::Holder& holder : numbers.holders) append(bytes, holder);
+  for (const SequencerNumbers& sequencer : numbers.sequencers) {
+    const auto name_bytes = static_cast<std::uint32_t>(sequencer.name.size());
+    bytes.append(base::bytes_of(wire::SequencerEntry{sequencer.facts, name_bytes, 0}));
+    bytes += sequencer.name;
+  }
   return bytes;
 }
 
@@ -162,7 +170,7 @@ Result<NodeNumbers> decode(std::string_view bytes) {
   for (std::uint32_t i = 0; i < header.maps && reader.good(); ++i) {
     const auto entry = reader.take<wire::MapEntry>();
     numbers.maps.push_back(
-        {std::string(reader.text(entry.name_bytes)), tree::stats_of(entry.numbers)});
+        {std::string(reader.text(entry.name_bytes)), tree::stats_of(entry.numbers), entry.feed});
   }
   for (std::uint32_t i = 0; i < header.tables && reader.good(); ++i) {
     const auto entry = reader.take<wire::TableEntry>();
@@ -170,6 +178,10 @@ Result<NodeNumbers> decode(std::string_view bytes) {
   }
   for (std::uint32_t i = 0; i < header.holders && reader.good(); ++i) {
     numbers.holders.push_back(take_holder(reader));
+  }
+  for (std::uint32_t i = 0; i < header.sequencers && reader.good(); ++i) {
+    const auto entry = reader.take<wire::SequencerEntry>();
+    numbers.sequencers.push_back({std::string(reader.text(entry.name_bytes)), entry.facts});
   }
   if (!reader.complete()) return fail(Code::corrupt);
   return numbers;

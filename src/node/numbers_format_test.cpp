@@ -16,18 +16,32 @@ namespace {
 NodeNumbers full_numbers() {
   NodeNumbers numbers = some_numbers();
   std::uint64_t next = 100;
-  for (std::uint64_t* const member :
-       {&numbers.uptime_ns, &numbers.refused, &numbers.connections_refused, &numbers.client_wakes,
-        &numbers.unannounced, &numbers.memory_taken_bytes, &numbers.memory_limit_bytes,
-        &numbers.long_message_bytes, &numbers.long_message_limit_bytes, &numbers.epoch,
-        &numbers.epoch_oldest, &numbers.epoch_participants, &numbers.epoch_participants_limit,
-        &numbers.memory_held_bytes, &numbers.memory_free_bytes, &numbers.leases,
-        &numbers.leased_bytes, &numbers.dropped_maps, &numbers.dropped_bytes}) {
+  for (std::uint64_t* const member : {&numbers.uptime_ns,
+                                      &numbers.refused,
+                                      &numbers.connections_refused,
+                                      &numbers.client_wakes,
+                                      &numbers.unannounced,
+                                      &numbers.memory_taken_bytes,
+                                      &numbers.memory_limit_bytes,
+                                      &numbers.long_message_bytes,
+                                      &numbers.long_message_limit_bytes,
+                                      &numbers.epoch,
+                                      &numbers.epoch_oldest,
+                                      &numbers.epoch_participants,
+                                      &numbers.epoch_participants_limit,
+                                      &numbers.memory_held_bytes,
+                                      &numbers.memory_free_bytes,
+                                      &numbers.leases,
+                                      &numbers.leased_bytes,
+                                      &numbers.dropped_maps,
+                                      &numbers.dropped_bytes,
+                                      &numbers.sequencer_count}) {
     *member = ++next;
   }
   MapNumbers odd;
   odd.name = std::string("\0\x1b[2J", 5);
   odd.stats = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+  odd.feed = {15, 16, 17};
   numbers.maps.push_back(odd);
   numbers.tables.push_back({"t\x7f", {1, 2, 3, 4, {5, 6, 7, 8, 9}, 10, 11, 12, 13}});
   return numbers;
@@ -60,11 +74,13 @@ TEST(NumbersFormat, LiesAsItsPictureSays) {
   EXPECT_EQ(header.maps, 2U);
   EXPECT_EQ(header.tables, 2U);
   EXPECT_EQ(header.holders, 2U);
+  EXPECT_EQ(header.sequencers, 1U);
   EXPECT_EQ(bytes.size(), sizeof header + 5 + sizeof(wire::OffloadNumbers) +
                               2 * sizeof(wire::WorkerNumbers) + 2 * sizeof(wire::MapEntry) +
                               std::strlen("default") + 5 + 2 * sizeof(wire::TableEntry) +
                               std::strlen("sales") + 2 + 2 * sizeof(wire::HolderEntry) +
-                              std::strlen("process 12default") + std::strlen("session 3"));
+                              std::strlen("process 12default") + std::strlen("session 3") +
+                              sizeof(wire::SequencerEntry) + std::strlen("orders"));
 }
 
 TEST(NumbersFormat, AnEmptyNodeHasAHeader) {

@@ -94,6 +94,10 @@ class Worker {
   [[nodiscard]] std::span<const std::unique_ptr<offload::FabricClients>> fabrics() const {
     return fabrics_;
   }
+  /// Null: its maps lie in this process.
+  [[nodiscard]] const offload::HostCounts* host_counts() const {
+    return host_ ? &host_->counts() : nullptr;
+  }
   [[nodiscard]] const offload::SchedulerCounts& scheduler_counts() const {
     return scheduler_->counts();
   }

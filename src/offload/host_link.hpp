@@ -9,6 +9,7 @@
 // Thread: that of the scheduler.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -47,6 +48,19 @@ class PostedRequests {
   ~PostedRequests() = default;
 };
 
+/// What was read of the host's memory, and what is remembered of it. Written by the scheduler's
+/// thread; any may read it.
+struct HostCounts {
+  std::atomic<std::uint64_t> round_trips{0};  // that walks waited for
+  std::atomic<std::uint64_t> bytes{0};
+  std::atomic<std::uint64_t> descents{0};  // ways down that the cache was asked for
+  std::atomic<std::uint64_t> hits{0};      // those that it knew down to the leaf
+  std::atomic<std::uint64_t> feed_reads{0};
+  std::atomic<std::uint64_t> feed_changes{0};   // that were told
+  std::atomic<std::uint64_t> feed_replaced{0};  // of nodes that the cache knew
+  std::atomic<std::uint64_t> feed_behind{0};    // times that it forgot where nodes are
+};
+
 class HostLink {
  public:
   virtual ~HostLink() = default;
@@ -65,9 +79,12 @@ class HostLink {
   [[nodiscard]] virtual bool waits() const = 0;
   /// How long one may sleep before the link must be kept.
   [[nodiscard]] virtual std::uint64_t sleep_limit_ns() const = 0;
+  /// Thread: any, while the link lives.
+  [[nodiscard]] const HostCounts& counts() const { return counts_; }
 
  protected:
   HostLink() = default;
+  HostCounts counts_;
 };
 
 }  // namespace espalier::offload

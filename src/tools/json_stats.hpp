@@ -29,6 +29,26 @@ inline void set_stats(nlohmann::ordered_json& object, const MapStats& stats) {
   object["snapshots"] = stats.snapshots;
 }
 
+/// Of a map's mapping feed.
+[[nodiscard]] inline nlohmann::ordered_json feed_json(const wire::FeedNumbers& feed) {
+  nlohmann::ordered_json object;
+  object["followers"] = feed.followers;
+  object["entries"] = feed.entries;
+  object["gaps"] = feed.gaps;
+  return object;
+}
+
+/// Sets a member of `object` for each number of a sequencer.
+inline void set_stats(nlohmann::ordered_json& object, const wire::SequencerFacts& facts) {
+  object["epoch"] = facts.epoch;
+  object["first"] = facts.first;
+  object["next"] = facts.next;
+  object["sealed"] = (facts.flags & wire::kSequencerIsSealed) != 0;
+  object["overwritten"] = (facts.flags & wire::kSequencerOverwritten) != 0;
+  object["requests"] = facts.requests;
+  object["node_adds"] = facts.adds;
+}
+
 [[nodiscard]] inline nlohmann::ordered_json queries_json(const wire::QueryTotals& queries) {
   nlohmann::ordered_json object;
   object["running"] = queries.running;

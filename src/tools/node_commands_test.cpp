@@ -151,6 +151,23 @@ TEST_F(NodeCommands, StatsTellsOfEveryMap) {
   EXPECT_EQ(object["map"], "default");
   EXPECT_EQ(object["items"], 1);
   EXPECT_GT(object["node_bytes"], 0);
+  EXPECT_EQ(object["feed"]["followers"], 0);
+}
+
+TEST_F(NodeCommands, StatsAndTopTellOfSequencers) {
+  ASSERT_EQ(tool.run({"seq", "create", "--at", address, "orders"}), kOk) << tool.err();
+  ASSERT_EQ(tool.run({"seq", "take", "--at", address, "orders", "16"}), kOk) << tool.err();
+  ASSERT_EQ(run({"stats"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr("\n\nsequencer   orders\nepoch       1, from 0, next 16\n"
+                                    "asked       1 times, answered by 1 adds\n"));
+  ASSERT_EQ(run({"top", "--once"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr("state  sequencer\n"));
+  EXPECT_THAT(tool.out(), HasSubstr("open  orders\n"));
+  ASSERT_EQ(run({"top", "--once", "--json"}), kOk);
+  const auto object = nlohmann::json::parse(tool.out());
+  EXPECT_EQ(object["sequencers"][0]["sequencer"], "orders");
+  EXPECT_EQ(object["sequencers"][0]["next"], 16);
+  EXPECT_EQ(object["maps"][0]["feed"]["entries"], 0);
 }
 
 TEST_F(NodeCommands, PingMeasuresRoundTrips) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier stats: numbers about the maps and tables of a node.
+// espalier stats: numbers about the maps, tables and sequencers of a node.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -25,14 +25,20 @@ struct Options {
   bool json = false;
 };
 
-void print_json(std::ostream& out, const std::string& name, const MapStats& stats) {
+/// What is known of a map's feed; nothing where the node does not tell.
+using Feed = std::optional<wire::FeedNumbers>;
+
+void print_json(std::ostream& out, const std::string& name, const MapStats& stats,
+                const Feed& feed) {
   nlohmann::ordered_json object;
   set_bytes(object, "map", name);
   set_stats(object, stats);
+  if (feed) object["feed"] = feed_json(*feed);
   out << object.dump() << '\n';
 }
 
-void print_text(std::ostream& out, const std::string& name, const MapStats& stats) {
+void print_text(std::ostream& out, const std::string& name, const MapStats& stats,
+                const Feed& feed) {
   out << fmt::format("map         {}\n", encode(name, Encoding::escaped));
   out << fmt::format("items       {}\n", format_count(stats.items));
   out << fmt::format("height      {} ({} leaves, {} interior nodes)\n", stats.height,
@@ -46,6 +52,30 @@ void print_text(std::ostream& out, const std::string& name, const MapStats& stat
   out << fmt::format("versions    {} read, {} written, {} snapshots\n",
                      format_count(stats.read_version), format_count(stats.write_version),
                      format_count(stats.snapshots));
+  if (feed && (feed->followers != 0 || feed->entries != 0)) {
+    out << fmt::format("feed        {} followers, {} moves told, {} gaps\n",
+                       format_count(feed->followers), format_count(feed->entries),
+                       format_count(feed->gaps));
+  }
+}
+
+void print_json(std::ostream& out, const node::SequencerNumbers& sequencer) {
+  nlohmann::ordered_json object;
+  set_bytes(object, "sequencer", sequencer.name);
+  set_stats(object, sequencer.facts);
+  out << object.dump() << '\n';
+}
+
+void print_text(std::ostream& out, const node::SequencerNumbers& sequencer) {
+  const wire::SequencerFacts& facts = sequencer.facts;
+  const bool overwritten = (facts.flags & wire::kSequencerOverwritten) != 0;
+  const bool sealed = (facts.flags & wire::kSequencerIsSealed) != 0;
+  out << fmt::format("sequencer   {}\n", encode(sequencer.name, Encoding::escaped));
+  out << fmt::format("epoch       {}, from {}, next {}{}\n", facts.epoch, format_count(facts.first),
+                     format_count(facts.next),
+                     overwritten ? ", overwritten" : (sealed ? ", sealed" : ""));
+  out << fmt::format("asked       {} times, answered by {} adds\n", format_count(facts.requests),
+                     format_count(facts.adds));
 }
 
 /// The memory of all objects, and who keeps some of it from being free.
@@ -143,9 +173,13 @@ class Parts {
  public:
   Parts(Environment& environment, bool json) : out_(environment.out), json_(json) {}
 
-  void map(const std::string& name, const MapStats& stats) {
+  void map(const std::string& name, const MapStats& stats, const Feed& feed) {
     begin();
-    json_ ? print_json(out_, name, stats) : print_text(out_, name, stats);
+    json_ ? print_json(out_, name, stats, feed) : print_text(out_, name, stats, feed);
+  }
+  void sequencer(const node::SequencerNumbers& sequencer) {
+    begin();
+    json_ ? print_json(out_, sequencer) : print_text(out_, sequencer);
   }
   void table(const node::TableNumbers& table) {
     begin();
@@ -194,23 +228,29 @@ Outcome<int> print_table(Parts& parts, const Options& options, const std::string
   return kOk;
 }
 
+Feed feed_of(const std::optional<node::NodeNumbers>& numbers, const std::string& name) {
+  if (!numbers) return std::nullopt;
+  const auto found = std::ranges::find(numbers->maps, name, &node::MapNumbers::name);
+  return found == numbers->maps.end() ? Feed() : Feed(found->feed);
+}
+
 Outcome<int> print_stats(Environment& environment, const Options& options) {
   const auto address = required_address(environment, options.at);
   if (!address) return std::unexpected(address.error());
   const auto store = connect(environment, *address);
   if (!store) return std::unexpected(store.error());
   Parts parts(environment, options.json);
-  if (options.table_name) return print_table(parts, options, *address, numbers_of(*store));
+  const auto numbers = numbers_of(*store);
+  if (options.table_name) return print_table(parts, options, *address, numbers);
   const auto names = options.map_name ? std::vector{*options.map_name} : store->map_names();
   for (const std::string& name : names) {
     const auto map = open_map(*store, *address, name);
     if (!map) return std::unexpected(map.error());
-    parts.map(name, map->stats());
+    parts.map(name, map->stats(), feed_of(numbers, name));
   }
-  if (options.map_name) return kOk;
-  const auto numbers = numbers_of(*store);
-  if (!numbers) return kOk;
+  if (options.map_name || !numbers) return kOk;
   for (const node::TableNumbers& table : numbers->tables) parts.table(table);
+  for (const node::SequencerNumbers& sequencer : numbers->sequencers) parts.sequencer(sequencer);
   parts.node(*numbers);
   return kOk;
 }
@@ -220,7 +260,7 @@ Outcome<int> print_stats(Environment& environment, const Options& options) {
 void add_stats_command(CLI::App& app, Environment& environment, Action& chosen) {
   const auto options = std::make_shared<Options>();
   CLI::App& command = *app.add_subcommand(
-      "stats", "Print numbers about the maps and tables of a node, and its memory");
+      "stats", "Print numbers about the maps, tables and sequencers of a node, and its memory");
   add_json_option(command, options->json);
   add_address_option(command, options->at);
   add_map_name_option(command, options->map_name);

@@ -101,6 +101,18 @@ Json map_json(const MapRates& map) {
   set_stats(object, map.stats);
   object["bytes_per_item"] = rounded(map.bytes_per_item);
   object["writes_per_s"] = rounded(map.writes_per_s);
+  object["feed"] = feed_json(map.feed);
+  object["feed"]["moves_per_s"] = rounded(map.moves_per_s);
+  return object;
+}
+
+Json sequencer_json(const SequencerRates& sequencer) {
+  Json object;
+  set_bytes(object, "sequencer", sequencer.name);
+  set_stats(object, sequencer.facts);
+  object["numbers_per_s"] = rounded(sequencer.numbers_per_s);
+  object["requests_per_s"] = rounded(sequencer.requests_per_s);
+  object["node_adds_per_s"] = rounded(sequencer.adds_per_s);
   return object;
 }
 
@@ -180,6 +192,7 @@ void print_json(std::ostream& out, const TopView& view, const std::string& addre
   object["offloads"] = array_of(view.offloads, offload_json);
   object["maps"] = array_of(view.maps, map_json);
   object["tables"] = array_of(view.tables, table_json);
+  object["sequencers"] = array_of(view.sequencers, sequencer_json);
   object["queries"] = queries_json(view.numbers.queries);
   object["queries_per_s"] = rounded(view.queries_per_s);
   object["helpers"] = helpers_json(view.numbers.helpers);
@@ -295,7 +308,9 @@ void add_top_command(CLI::App& app, Environment& environment, Action& chosen) {
       "End after N reports (default: never)", {1, kCountMax});
   command.add_flag("--once", options->once, "Print one report, of all since the node's start")
       ->excludes(count);
-  command.add_option("-s,--sort", options->sort, "What offloads, maps and tables are sorted by")
+  command
+      .add_option("-s,--sort", options->sort,
+                  "What offloads, maps, tables and sequencers are sorted by")
       ->check(CLI::IsMember({"activity", "size", "name"}).description(""))
       ->type_name("activity|size|name")
       ->capture_default_str();

@@ -86,6 +86,11 @@ std::vector<std::string> summary_lines(const TopView& view, const TopPicture& pi
   lines.push_back(fmt::format("          {} nodes, {} values,{} {} retired, {} spare",
                               format_bytes(view.node_bytes), format_bytes(view.value_bytes), tables,
                               format_bytes(view.retired_bytes), format_bytes(view.spare_bytes)));
+  if (view.feed_followers != 0) {
+    lines.push_back(fmt::format("feeds     {} followers, {} /s moves told",
+                                short_number(view.feed_followers),
+                                short_number(view.feed_moves_per_s)));
+  }
   lines.push_back(fmt::format("epochs    {}, oldest {}, held by {}; {}/{} places", numbers.epoch,
                               numbers.epoch_oldest, holders(numbers), numbers.epoch_participants,
                               numbers.epoch_participants_limit));
@@ -171,6 +176,31 @@ std::vector<std::string> table_lines(const TopView& view, TopSort sort) {
   return lines;
 }
 
+std::string_view state_of(const wire::SequencerFacts& facts) {
+  if ((facts.flags & wire::kSequencerOverwritten) != 0) return "overwritten";
+  return (facts.flags & wire::kSequencerIsSealed) != 0 ? "sealed" : "open";
+}
+
+std::vector<std::string> sequencer_lines(const TopView& view, TopSort sort) {
+  const auto rank = [sort](const SequencerRates& sequencer) {
+    const auto next = static_cast<double>(sequencer.facts.next);
+    if (sort == TopSort::name) return std::pair(0.0, 0.0);
+    return sort == TopSort::size ? std::pair(next, 0.0) : std::pair(sequencer.numbers_per_s, next);
+  };
+  constexpr auto kRow = "{:>16}{:>7}{:>12}{:>12}{:>9}{:>13}  {}";
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format(kRow, "next", "epoch", "numbers/s", "requests/s", "adds/s", "state",
+                              "sequencer"));
+  for (const SequencerRates* sequencer : sorted(view.sequencers, rank)) {
+    const wire::SequencerFacts& facts = sequencer->facts;
+    lines.push_back(
+        fmt::format(kRow, facts.next, facts.epoch, short_number(sequencer->numbers_per_s),
+                    short_number(sequencer->requests_per_s), short_number(sequencer->adds_per_s),
+                    state_of(facts), cmdline::escaped(sequencer->name)));
+  }
+  return lines;
+}
+
 /// A table in so much room; its last row tells how many did not fit.
 void add_table(std::vector<ScreenLine>& to, std::vector<std::string> lines, std::size_t room) {
   if (room == 0) return;
@@ -210,14 +240,21 @@ std::vector<ScreenLine> draw_top(const TopView& view, const TopPicture& picture,
   auto offloads = offload_lines(view, picture.sort);
   auto maps = map_lines(view, picture.sort);
   auto tables = view.tables.empty() ? std::vector<std::string>{} : table_lines(view, picture.sort);
-  // Gaps between the lists, and a line of keys. Tables get a quarter, offloads and maps half of the
-  // rest each, and what the others leave.
-  const std::size_t used = lines.size() + 2 + (tables.empty() ? 0 : 1);
-  const std::size_t all = offloads.size() + maps.size() + tables.size();
+  auto sequencers =
+      view.sequencers.empty() ? std::vector<std::string>{} : sequencer_lines(view, picture.sort);
+  // Gaps between the lists, and a line of keys. Tables and sequencers get a quarter each, offloads
+  // and maps half of the rest each, and what the others leave.
+  const std::size_t used =
+      lines.size() + 2 + (tables.empty() ? 0 : 1) + (sequencers.empty() ? 0 : 1);
+  const std::size_t first_two = offloads.size() + maps.size();
+  const std::size_t all = first_two + tables.size() + sequencers.size();
   const std::size_t room = whole ? all : std::max(size.rows, used) - used;
-  const std::size_t for_tables = std::min(
-      tables.size(), std::max(room / 4, room - std::min(room, offloads.size() + maps.size())));
-  const std::size_t rest = room - for_tables;
+  const auto share = [room](std::size_t of, std::size_t others) {
+    return std::min(of, std::max(room / 4, room - std::min(room, others)));
+  };
+  const std::size_t for_sequencers = share(sequencers.size(), first_two + tables.size());
+  const std::size_t for_tables = share(tables.size(), first_two + for_sequencers);
+  const std::size_t rest = room - std::min(room, for_tables + for_sequencers);
   const std::size_t for_maps =
       std::min(maps.size(), std::max(rest / 2, rest - std::min(rest, offloads.size())));
   add_table(lines, std::move(offloads), rest - for_maps);
@@ -225,6 +262,8 @@ std::vector<ScreenLine> draw_top(const TopView& view, const TopPicture& picture,
   add_table(lines, std::move(maps), for_maps);
   if (!tables.empty()) lines.push_back({""});
   add_table(lines, std::move(tables), for_tables);
+  if (!sequencers.empty()) lines.push_back({""});
+  add_table(lines, std::move(sequencers), for_sequencers);
   if (!whole) {
     lines.resize(std::max<std::size_t>(size.rows, 1) - 1);
     lines.push_back({fmt::format("q quits, s sorts: now by {}", name(picture.sort))});

@@ -155,6 +155,31 @@ memory    )"));
   EXPECT_EQ(whole.size(), 9U + 1 + 4 + 1 + 3 + 1 + 3);
 }
 
+TEST(TopScreen, ShowsSequencersAndFeedsWhereThereAreSome) {
+  TopView view = view_with_tables();
+  view.sequencers = {
+      {"orders",
+       {.first = 0, .next = 123'456, .requests = 9, .adds = 8, .epoch = 1, .flags = 0},
+       10,
+       5,
+       4},
+      {"old", {.first = 0, .next = 7, .requests = 0, .adds = 0, .epoch = 3, .flags = 1}, 0, 0, 0}};
+  view.feed_followers = 3;
+  view.feed_moves_per_s = 1'500;
+  const std::string text = drawn(view, {80, 40});
+  EXPECT_THAT(text, HasSubstr("\nfeeds     3 followers, 1.50 k /s moves told\n"));
+  EXPECT_THAT(text, HasSubstr(R"(
+            next  epoch   numbers/s  requests/s   adds/s        state  sequencer
+          123456      1          10           5        4         open  orders
+               7      3           0           0        0       sealed  old
+)"));
+  for (std::size_t rows = 1; rows < 50; ++rows) {
+    EXPECT_EQ(draw_top(view, {"a"}, {80, rows}).size(), rows);
+  }
+  const auto whole = draw_top(view, {"a"}, {4096, 0});
+  EXPECT_EQ(whole.size(), 10U + 1 + 4 + 1 + 3 + 1 + 3 + 1 + 3);
+}
+
 TEST(TopScreen, ShowsAllOfItWhereThereIsNoScreen) {
   TopView view = some_view();
   view.since_start = true;

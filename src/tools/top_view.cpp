@@ -82,6 +82,8 @@ MapRates rates_of(const node::MapNumbers& before, const node::MapNumbers& now, c
   const auto items = static_cast<double>(now.stats.items);
   rates.bytes_per_item = items > 0 ? bytes / items : 0;
   rates.unreleased = moved(now.stats.read_version, now.stats.write_version);
+  rates.feed = now.feed;
+  rates.moves_per_s = pace(same ? before.feed.entries : 0, now.feed.entries);
   return rates;
 }
 
@@ -101,6 +103,22 @@ TableRates rates_of(const node::TableNumbers& before, const node::TableNumbers& 
   rates.queries_per_s = pace(over(earlier.queries), over(now.stats.queries));
   rates.read_bytes_per_s = pace(earlier.bytes_read, now.stats.bytes_read);
   rates.sent_bytes_per_s = pace(earlier.bytes_sent, now.stats.bytes_sent);
+  return rates;
+}
+
+SequencerRates rates_of(const node::SequencerNumbers& before, const node::SequencerNumbers& now,
+                        const Pace& pace) {
+  SequencerRates rates;
+  rates.name = now.name;
+  rates.facts = now.facts;
+  // Numbers never fall: one that has lower ones is another of the same name.
+  const bool same = before.facts.next <= now.facts.next && before.facts.epoch <= now.facts.epoch &&
+                    before.facts.epoch != 0;
+  // What lies between two epochs was not given.
+  const bool same_epoch = same && before.facts.epoch == now.facts.epoch;
+  rates.numbers_per_s = pace(same_epoch ? before.facts.next : now.facts.first, now.facts.next);
+  rates.requests_per_s = pace(same ? before.facts.requests : 0, now.facts.requests);
+  rates.adds_per_s = pace(same ? before.facts.adds : 0, now.facts.adds);
   return rates;
 }
 
@@ -164,10 +182,16 @@ TopView view_of(const node::NodeNumbers* before, node::NodeNumbers now) {
   for (const node::MapNumbers& map : view.numbers.maps) {
     const auto last = like(earlier.maps, map, &node::MapNumbers::name);
     view.maps.push_back(rates_of(last, map, pace));
+    view.feed_followers += map.feed.followers;
+    view.feed_moves_per_s += view.maps.back().moves_per_s;
   }
   for (const node::TableNumbers& table : view.numbers.tables) {
     const auto last = like(earlier.tables, table, &node::TableNumbers::name);
     view.tables.push_back(rates_of(last, table, pace));
+  }
+  for (const node::SequencerNumbers& sequencer : view.numbers.sequencers) {
+    const auto last = like(earlier.sequencers, sequencer, &node::SequencerNumbers::name);
+    view.sequencers.push_back(rates_of(last, sequencer, pace));
   }
   return view;
 }

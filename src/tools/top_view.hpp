@@ -29,6 +29,8 @@ struct MapRates {
   double bytes_per_item = 0;
   /// Versions that writes have taken and that are not yet released.
   std::uint64_t unreleased = 0;
+  wire::FeedNumbers feed{};
+  double moves_per_s = 0;  ///< that its mapping feed told
 };
 
 struct TableRates {
@@ -37,6 +39,14 @@ struct TableRates {
   double queries_per_s = 0;  ///< that came to their end, whatever it was
   double read_bytes_per_s = 0;
   double sent_bytes_per_s = 0;
+};
+
+struct SequencerRates {
+  std::string name;  ///< any bytes
+  wire::SequencerFacts facts{};
+  double numbers_per_s = 0;  ///< given, by asking and by adding
+  double requests_per_s = 0;
+  double adds_per_s = 0;  ///< that the node made for these
 };
 
 struct TopView {
@@ -64,6 +74,9 @@ struct TopView {
   std::vector<OffloadRates> offloads;
   std::vector<MapRates> maps;
   std::vector<TableRates> tables;
+  std::vector<SequencerRates> sequencers;
+  std::uint64_t feed_followers = 0;  ///< of all maps, and the next one
+  double feed_moves_per_s = 0;
 };
 
 /// What moved between two readings of the same node. Without an earlier one, or if the node was

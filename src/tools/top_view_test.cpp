@@ -123,6 +123,37 @@ TEST(TopView, TablesQueriesAndHelpersHaveRatesToo) {
   EXPECT_EQ(view_of(&before, with_table(11 * kSecond, 10)).tables.at(0).queries_per_s, 11);
 }
 
+node::NodeNumbers with_sequencer(std::uint64_t uptime_ns, std::uint32_t epoch, std::uint64_t first,
+                                 std::uint64_t next, std::uint64_t requests) {
+  node::NodeNumbers numbers = reading(uptime_ns, 0, 50);
+  numbers.sequencers = {{"s",
+                         {.first = first,
+                          .next = next,
+                          .requests = requests,
+                          .adds = 1,
+                          .epoch = epoch,
+                          .flags = 0}}};
+  numbers.maps[0].feed = {.entries = requests, .gaps = 0, .followers = 2};
+  return numbers;
+}
+
+TEST(TopView, SequencersAndFeedsHaveRatesToo) {
+  const auto before = with_sequencer(10 * kSecond, 1, 0, 1'000, 100);
+  const TopView view = view_of(&before, with_sequencer(12 * kSecond, 1, 0, 5'000, 300));
+  EXPECT_EQ(view.sequencers.at(0).numbers_per_s, 2'000);
+  EXPECT_EQ(view.sequencers.at(0).requests_per_s, 100);
+  EXPECT_EQ(view.sequencers.at(0).adds_per_s, 0);
+  EXPECT_EQ(view.feed_followers, 2U);
+  EXPECT_EQ(view.feed_moves_per_s, 100);
+  // What lies between two epochs was not given.
+  const TopView later = view_of(&before, with_sequencer(11 * kSecond, 2, 90'000, 90'500, 300));
+  EXPECT_EQ(later.sequencers.at(0).numbers_per_s, 500);
+  // Another one of the same name begins anew.
+  const TopView another = view_of(&before, with_sequencer(11 * kSecond, 1, 0, 10, 5));
+  EXPECT_EQ(another.sequencers.at(0).numbers_per_s, 10);
+  EXPECT_EQ(another.sequencers.at(0).requests_per_s, 5);
+}
+
 TEST(TopView, LatenciesAreThoseOfTheInterval) {
   auto before = reading(10 * kSecond, 1000, 50);
   before.offloads[0].durations.buckets.fill(7);

@@ -380,9 +380,18 @@ TEST(RingFormat, NumbersOfANode) {
   EXPECT_EQ(bytes_of(header).substr(200, 8), "\7\0\0\0\0\0\0\0"s);
   EXPECT_EQ(bytes_of(header).substr(264, 8), "\x08\0\0\0\0\0\0\0"s);
   EXPECT_EQ(bytes_of(header).substr(284, 12), "\3\0\0\0\x09\0\0\0\5\0\0\0"s);
-  EXPECT_EQ(
-      bytes_of(header).substr(296),
-      std::string(8, '\0') + "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0"s);
+  header.sequencer_count = 10;
+  header.sequencers = 11;
+  EXPECT_EQ(bytes_of(header).substr(296),
+            std::string(8, '\0') +
+                "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0"s +
+                "\x0a\0\0\0\0\0\0\0"s + "\x0b\0\0\0\0\0\0\0"s);
+  SequencerEntry sequencer{};
+  sequencer.facts.first = 1;
+  sequencer.facts.epoch = 2;
+  sequencer.name_bytes = 3;
+  EXPECT_EQ(bytes_of(sequencer).substr(0, 8), "\1\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(bytes_of(sequencer).substr(32), "\2\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0"s);
   EXPECT_EQ(bytes_of(HolderEntry{1, 2, 3, 4, 5, 0}).substr(0, 20),
             "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3\0\0\0"s);
   OffloadNumbers offload{};
@@ -396,7 +405,9 @@ TEST(RingFormat, NumbersOfANode) {
   entry.numbers.items = 1;
   entry.name_bytes = 2;
   EXPECT_EQ(bytes_of(entry).substr(0, 2), "\1\0"s);
-  EXPECT_EQ(bytes_of(entry).substr(112), "\2\0\0\0\0\0\0\0"s);
+  entry.feed = {3, 4, 5};
+  EXPECT_EQ(bytes_of(entry).substr(112),
+            "\2\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0"s + "\4\0\0\0\0\0\0\0\5\0\0\0\0\0\0\0"s);
   TableEntry table{};
   table.numbers.rows = 1;
   table.numbers.queries.running = 2;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers of a node as they travel: the answer to `node_stats`.
 //
-//   0                   336
+//   0                   352
 //   +-------------------+---------+----------------+---------------+-----------+-------------+-----
 //   | NodeNumbersHeader | version | OffloadNumbers | WorkerNumbers | MapEntry, | TableEntry, | ...
 //   |                   | (text)  |                |               | its name  | its name    |
 //   +-------------------+---------+----------------+---------------+-----------+-------------+-----
 //                                   `offloads`       `workers`       `maps`      `tables` of them
 //
-// and then `holders` of HolderEntry, each with two names.
+// and then `holders` of HolderEntry, each with two names, and `sequencers` of SequencerEntry, each
+// with its name.
 //
 // Each follows the one before without a gap. src/node/numbers_format.hpp writes and reads them.
 #pragma once
@@ -18,6 +19,7 @@
 #include <type_traits>
 
 #include "wire/message.hpp"
+#include "wire/sequencer.hpp"
 
 namespace espalier::wire {
 
@@ -90,9 +92,13 @@ struct NodeNumbersHeader {
   std::uint32_t holders;
   std::uint64_t result_buffer_bytes;  // of results, that were written into buffers of clients
   IndexReadTotals index_reads;
+  std::uint64_t sequencer_count;  // that there are
+  std::uint32_t sequencers;       // that are told of: kSequencersTold at most
+  std::uint32_t reserved;
 };
-static_assert(sizeof(NodeNumbersHeader) == 336);
+static_assert(sizeof(NodeNumbersHeader) == 352);
 static_assert(offsetof(NodeNumbersHeader, index_reads) == 304);
+static_assert(offsetof(NodeNumbersHeader, sequencer_count) == 336);
 static_assert(offsetof(NodeNumbersHeader, result_buffer_bytes) == 296);
 static_assert(offsetof(NodeNumbersHeader, queries) == 160);
 static_assert(offsetof(NodeNumbersHeader, version_bytes) == 272);
@@ -117,13 +123,23 @@ struct WorkerNumbers {
 static_assert(sizeof(WorkerNumbers) == 32);
 static_assert(std::has_unique_object_representations_v<WorkerNumbers>);
 
+/// Of a map's mapping feed. All zeros: it was never followed.
+struct FeedNumbers {
+  std::uint64_t entries;  // moves of nodes that were told, ever
+  std::uint64_t gaps;     // times that some may be missing
+  std::uint64_t followers;
+};
+static_assert(sizeof(FeedNumbers) == 24 && std::has_unique_object_representations_v<FeedNumbers>);
+
 /// Of one map; its name follows.
 struct MapEntry {
   MapNumbers numbers;
   std::uint32_t name_bytes;
   std::uint32_t reserved;
+  FeedNumbers feed;
 };
-static_assert(sizeof(MapEntry) == 120 && offsetof(MapEntry, name_bytes) == 112);
+static_assert(sizeof(MapEntry) == 144 && offsetof(MapEntry, name_bytes) == 112);
+static_assert(offsetof(MapEntry, feed) == 120);
 static_assert(std::has_unique_object_representations_v<MapEntry>);
 
 /// The numbers of a table.
@@ -161,5 +177,17 @@ struct HolderEntry {
 };
 static_assert(sizeof(HolderEntry) == 32);
 static_assert(std::has_unique_object_representations_v<HolderEntry>);
+
+/// Sequencers that are told of, those that were asked most, at most.
+inline constexpr std::uint32_t kSequencersTold = 256;
+
+/// Of one sequencer; its name follows.
+struct SequencerEntry {
+  SequencerFacts facts;
+  std::uint32_t name_bytes;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(SequencerEntry) == 48 && offsetof(SequencerEntry, name_bytes) == 40);
+static_assert(std::has_unique_object_representations_v<SequencerEntry>);
 
 }  // namespace espalier::wire

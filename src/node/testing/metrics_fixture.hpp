@@ -28,6 +28,7 @@ inline NodeNumbers some_numbers() {
   map.name = "default";
   map.stats.items = std::uint64_t{1} << 60;
   map.stats.height = 3;
+  map.feed = {.entries = 21, .gaps = 22, .followers = 23};
   numbers.maps = {map};
   numbers.tables = {{"sales",
                      {.rows = 1000,
@@ -53,6 +54,14 @@ inline NodeNumbers some_numbers() {
   numbers.refused = 11;
   numbers.holders = {{tree::Holder::Kind::snapshot, "process 12", "default", 77, 8192},
                      {tree::Holder::Kind::lease, "session 3", "", 41, 4096}};
+  numbers.sequencer_count = 1;
+  numbers.sequencers = {{"orders",
+                         {.first = 100,
+                          .next = 1234,
+                          .requests = 50,
+                          .adds = 40,
+                          .epoch = 3,
+                          .flags = wire::kSequencerIsSealed}}};
   return numbers;
 }
 

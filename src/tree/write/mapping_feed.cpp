@@ -76,6 +76,14 @@ std::uint32_t MappingFeed::followers() const {
   return followers_;
 }
 
+MappingFeed::Numbers MappingFeed::numbers() const {
+  const std::lock_guard lock(mutex_);
+  if (offset_ == 0) return {};
+  const std::byte* const ring = region_->at(offset_);
+  return {base::load_shared<std::uint64_t>(ring + kTail),
+          base::load_shared<std::uint64_t>(ring + kGaps), followers_};
+}
+
 std::uint64_t MappingFeed::offset() const {
   const std::lock_guard lock(mutex_);
   return offset_;

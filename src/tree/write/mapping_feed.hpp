@@ -48,6 +48,12 @@ class MappingFeed {
   /// Turns it off with the last one.
   void remove_follower();
   [[nodiscard]] std::uint32_t followers() const;
+  struct Numbers {
+    std::uint64_t entries = 0;  // that were begun, ever
+    std::uint64_t gaps = 0;     // times that some may be missing: one was left out, or it was off
+    std::uint64_t followers = 0;
+  };
+  [[nodiscard]] Numbers numbers() const;
 
   /// Requires: the page table says so by now (I1, I2). Cost: a load, while nobody follows.
   void publish(wire::Lid lid, wire::Ref ref, std::uint64_t version) noexcept {

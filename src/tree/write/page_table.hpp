@@ -58,6 +58,7 @@ class PageTable {
   }
   /// Tells of each change, while it is followed.
   [[nodiscard]] MappingFeed& feed() { return feed_; }
+  [[nodiscard]] const MappingFeed& feed() const { return feed_; }
 
   /// Makes sure that the next `count` allocations succeed. Errors: out_of_memory.
   Result<void> reserve(std::uint32_t count) noexcept;
