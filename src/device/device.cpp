@@ -20,6 +20,7 @@ Result<HostOptions> host_options(const node::Config& config) {
   HostOptions options;
   options.address = std::move(*address);
   options.cache_bytes = config.node.cache;
+  options.balance = config.node.balance;
   return options;
 }
 

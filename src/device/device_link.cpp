@@ -16,6 +16,7 @@ namespace espalier::device {
 namespace {
 
 constexpr std::uint64_t kKeepLeasesNs = 50'000'000;
+constexpr std::size_t kForwardedMax = 32;  // that wait for the host, with all else that does
 constexpr std::uint64_t kCountNs = 1'000'000;
 constexpr std::uint64_t kSleepNs = 100'000'000;  // while there are leases to keep
 constexpr std::uint64_t kSleepDownNs = 10'000'000;
@@ -73,6 +74,12 @@ std::unique_ptr<offload::ServedMap> DeviceLink::serve(std::uint32_t number) {
 void DeviceLink::post(offload::Request& request, const offload::Post& post) {
   if (rings_) return rings_->post(request, post);
   failed_.push_back(&request);
+}
+
+bool DeviceLink::forwards() {
+  if (options_.balance == 0 || !rings_ || rings_->pending() >= kForwardedMax) return false;
+  counts_.forwarded.fetch_add(1, std::memory_order_relaxed);
+  return true;
 }
 
 void DeviceLink::cancel(const offload::Request& request) {
@@ -214,7 +221,8 @@ bool DeviceLink::take_up(OpenedHost opened) {
     heard_ns_ = now_ns_;
     asked_alive_ = false;
   }
-  reads_ = std::make_shared<HostReads>(std::move(opened.reads), options_.cache_bytes, counts_);
+  reads_ = std::make_shared<HostReads>(std::move(opened.reads), options_.cache_bytes,
+                                       options_.balance, counts_);
   return true;
 }
 

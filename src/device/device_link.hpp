@@ -44,6 +44,9 @@ class DeviceLink final : public offload::HostLink, private MapHost {
   [[nodiscard]] bool waits() const override;
   [[nodiscard]] std::uint64_t sleep_limit_ns() const override;
 
+  /// Whether the host is to do a read that could wait for its turn here; counts those. It has room
+  /// while few posts wait for it.
+  [[nodiscard]] bool forwards();
   /// Which connection to the host this is: what was numbered by one means nothing to another.
   [[nodiscard]] std::uint64_t connection() const { return connections_; }
   /// Lets the host's snapshot of this number go, if the connection is still the one it is of.

@@ -54,6 +54,10 @@ class DeviceMap final : public offload::ServedMap {
 
   /// Whether the host offers this map to be read, as far as is known.
   [[nodiscard]] bool walks() const { return !refused_; }
+  /// Whether all that walks here is busy, so that what comes next has to wait.
+  [[nodiscard]] bool saturated() const {
+    return reader_ && reader_->reader.pending() >= MapReader::kLanes;
+  }
   /// The host says that there is no such map any more.
   void drop() { dropped_ = true; }
 

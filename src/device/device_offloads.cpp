@@ -40,8 +40,14 @@ Next read(Call& call) {
   const Completion* const walked = call.walked();
   if (walked != nullptr && !walked->ok) return after_failure(call, walked->error);
   if (walked == nullptr && !call.has_any_state()) {
-    const bool here = static_cast<DeviceMap&>(call.map()).walks();
-    if (call.at_snapshot() || !here) return begin_relay(call);
+    const auto& map = static_cast<DeviceMap&>(call.map());
+    if (call.at_snapshot() || !map.walks()) return begin_relay(call);
+    // What is answered by one item: a scan could be more than is relayed (device/relay.cpp).
+    const OffloadId id = call.offload().id;
+    const bool is_short = id == OffloadId::get || id == OffloadId::floor;
+    if (is_short && map.saturated() && static_cast<DeviceLink&>(call.host_link()).forwards()) {
+      return begin_relay(call);
+    }
   }
   return node_offload(call).step(call);
 }

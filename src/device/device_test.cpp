@@ -220,6 +220,108 @@ TEST_F(DeviceTest, TheFeedIsCounted) {
   EXPECT_EQ(node::numbers_of(*host_).device.round_trips, 0u);
 }
 
+/// Holds answers against what was put.
+class Expected final : public Handler {
+ public:
+  explicit Expected(const std::vector<std::string>& values) : values_(values) {}
+  void done(const Completion& completion) override {
+    const bool right =
+        completion.ok && completion.found && completion.value == values_[completion.tag];
+    right ? ++right_ : ++wrong_;
+  }
+  [[nodiscard]] std::uint64_t right() const { return right_; }
+  [[nodiscard]] std::uint64_t wrong() const { return wrong_; }
+
+ private:
+  const std::vector<std::string>& values_;
+  std::uint64_t right_ = 0;
+  std::uint64_t wrong_ = 0;
+};
+
+class BalancedDevice : public DeviceTest {
+ protected:
+  static constexpr std::uint64_t kKeys = 10'000;
+  static constexpr std::size_t kGets = 8'000;
+
+  static std::string key_of(std::uint64_t number) { return "key" + std::to_string(number); }
+  void fill() {
+    start_host();
+    Store host = connect_to_host();
+    Map map = *host.create_map("m", {.node_bytes = 512, .log_bytes = 64});
+    for (std::uint64_t from = 0; from < kKeys; from += 100) {
+      WriteBatch batch;
+      for (std::uint64_t i = from; i < from + 100; ++i) batch.put(key_of(i), "v" + key_of(i));
+      ASSERT_TRUE(map.write(batch));
+    }
+  }
+  node::DeviceNumbers numbers() {
+    return device_->with_node(
+        [](const node::Node* node) { return node::numbers_of(*node).device; });
+  }
+  /// What so many gets at a time took, of a device with this weight that knows all nodes.
+  node::DeviceNumbers cost_of_gets(std::uint32_t balance, std::uint32_t in_flight) {
+    device_.reset();
+    device_config_.node.balance = balance;
+    start_device();
+    Store device = connect_to_device();
+    const Map map = *device.open_map("m");
+    EXPECT_EQ(scan(map, "", "").size(), kKeys);
+    base::Random random(base::seed_from_environment(8));
+    std::vector<std::string> keys;
+    std::vector<std::string> values;
+    for (std::size_t i = 0; i < kGets; ++i) {
+      keys.push_back(key_of(random.below(kKeys)));
+      values.push_back("v" + keys.back());
+    }
+    std::vector<Request> gets(kGets);
+    for (std::size_t i = 0; i < kGets; ++i) gets[i] = {.op = Op::get, .tag = i, .key = keys[i]};
+    auto pipeline = Pipeline::open(map, in_flight);
+    EXPECT_TRUE(pipeline);
+    Expected expected(values);
+    pipeline->run(gets, expected);
+    const node::DeviceNumbers before = when_counted(kGets);
+    pipeline->run(gets, expected);
+    EXPECT_EQ(expected.right(), 2 * kGets);
+    EXPECT_EQ(expected.wrong(), 0u);
+    node::DeviceNumbers after = when_counted(2 * kGets);
+    after.remembered_bytes -= before.remembered_bytes;
+    after.bytes -= before.bytes;
+    after.balanced -= before.balanced;
+    after.forwarded -= before.forwarded;
+    return after;
+  }
+
+ private:
+  // A worker tells now and then what it has done.
+  node::DeviceNumbers when_counted(std::uint64_t gets) {
+    for (;;) {
+      const node::DeviceNumbers now = numbers();
+      if (now.descents + now.forwarded >= gets) return now;
+    }
+  }
+};
+
+// Under load it reads nodes that it has, and has the host do gets; no answer is another.
+TEST_F(BalancedDevice, ABalancerChangesWhereNodesAreReadAndNoAnswer) {
+  fill();
+  const node::DeviceNumbers off = cost_of_gets(0, 256);
+  EXPECT_EQ(off.balanced, 0u);
+  EXPECT_EQ(off.forwarded, 0u);
+  EXPECT_EQ(host_was_asked(wire::OffloadId::get), 0u);
+  const node::DeviceNumbers on = cost_of_gets(1, 256);
+  EXPECT_GT(on.balanced, kGets / 100);
+  EXPECT_GT(on.forwarded, 0u);
+  EXPECT_GE(host_was_asked(wire::OffloadId::get), on.forwarded);
+  EXPECT_LT(on.remembered_bytes, off.remembered_bytes);
+}
+
+TEST_F(BalancedDevice, NothingIsDividedWhileFewWait) {
+  fill();
+  const node::DeviceNumbers few = cost_of_gets(1, 4);
+  EXPECT_EQ(few.balanced, 0u);
+  EXPECT_EQ(few.forwarded, 0u);
+}
+
 // It answers soon that the host is gone, never with what it knew, and another node in the host's
 // place is another node for its clients too.
 TEST_F(DeviceTest, AHostThatIsReplacedIsAnotherNode) {

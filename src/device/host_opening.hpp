@@ -28,6 +28,9 @@ struct HostOptions {
   std::uint64_t node_id = 0;
   /// What each worker remembers of interior nodes, at most; the roots of maps aside.
   std::uint64_t cache_bytes = std::uint64_t{64} << 20;
+  /// The balancer's weight (place/balancer.hpp); 0: nothing that is remembered is read, and no read
+  /// that can be done here is forwarded.
+  std::uint32_t balance = 0;
 };
 
 struct OpenedHost {

@@ -43,7 +43,8 @@ MapReader::MapReader(std::shared_ptr<HostReads> reads_in, place::ReadPort& port,
               .now_ns = base::monotonic_ns,
               // An append to a leaf's log changes no mapping: leaves are read each time.
               .cache = &reads->cache(),
-              .remembers_leaves = false}) {
+              .remembers_leaves = false,
+              .balance = reads->balance()}) {
   reader.lease().granted(grant.lease, grant.epoch, asked_ns, base::monotonic_ns());
 }
 
@@ -52,6 +53,10 @@ void MapReader::count() {
   if (const place::MapCache* const cache = reader.cache()) {
     descents_.publish(counts.descents, cache->descents());
     hits_.publish(counts.hits, cache->hits());
+    remembered_bytes_.publish(counts.remembered_bytes, cache->taken_bytes());
+  }
+  if (const place::Balancer* const balancer = reader.balancer()) {
+    balanced_.publish(counts.balanced, balancer->sent());
   }
   if (const place::FeedFollower* const feed = reader.feed()) {
     feed_reads_.publish(counts.feed_reads, feed->counts().reads);

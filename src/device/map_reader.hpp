@@ -39,16 +39,17 @@ class Counted {
 /// The queue pair, and what is read by it.
 class HostReads {
  public:
-  /// `cache_bytes`: what is remembered of interior nodes, of all maps, at most. `counts` outlive
-  /// it.
+  /// `cache_bytes`: what is remembered of interior nodes, of all maps, at most. `balance`: the
+  /// weight of each reader's balancer. `counts` outlive it.
   HostReads(std::unique_ptr<client::SideLink> link, std::uint64_t cache_bytes,
-            offload::HostCounts& counts)
-      : link_(std::move(link)), cache_(cache_bytes), counts_(counts) {}
+            std::uint32_t balance, offload::HostCounts& counts)
+      : link_(std::move(link)), cache_(cache_bytes), balance_(balance), counts_(counts) {}
   ~HostReads() { count(); }
   HostReads(const HostReads&) = delete;
   HostReads& operator=(const HostReads&) = delete;
 
   [[nodiscard]] place::NodeCache& cache() { return cache_; }
+  [[nodiscard]] std::uint32_t balance() const { return balance_; }
 
   /// The port to this region, which is the same for all maps of a session. Null: the host names
   /// another one now, so what was read is void.
@@ -65,6 +66,7 @@ class HostReads {
   std::optional<place::ReadPort> port_;
   std::unique_ptr<client::SideLink> link_;
   place::NodeCache cache_;
+  const std::uint32_t balance_;
   offload::HostCounts& counts_;
   Counted trips_;
   Counted bytes_;
@@ -92,6 +94,8 @@ struct MapReader {
  private:
   Counted descents_;
   Counted hits_;
+  Counted remembered_bytes_;
+  Counted balanced_;
   Counted feed_reads_;
   Counted feed_changes_;
   Counted feed_replaced_;

@@ -39,8 +39,9 @@ struct Config {
     Place place = Place::host;
     std::string host;                               ///< of a device: where its host listens
     std::uint64_t cache = std::uint64_t{64} << 20;  ///< of a device: bytes of each worker
-    std::string fabric;      ///< addresses of the fabric, with spaces between
-    bool one_sided = false;  ///< clients may read the memory of maps themselves
+    std::uint32_t balance = 0;  ///< of a device: the balancer's weight; 0: it has none
+    std::string fabric;         ///< addresses of the fabric, with spaces between
+    bool one_sided = false;     ///< clients may read the memory of maps themselves
     std::uint32_t cores = 1;
     std::uint32_t helpers = 0;  ///< 0: as many as workers
     bool pin = false;

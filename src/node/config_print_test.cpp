@@ -39,6 +39,7 @@ socket_mode = "0600"                  # default
 place = "host"                        # default
 host = ""                             # default
 cache = "64MiB"                       # default
+balance = 0                           # default
 fabric = ""                           # default
 one_sided = false                     # default
 cores = 4                             # flag --node-cores

@@ -74,6 +74,10 @@ constexpr std::array kSettings{
     row<Config, &Config::node, &Node::cache>(
         "node.cache", {Kind::bytes, 0, std::uint64_t{1} << 40}, "64MiB",
         "Of a device, how much each worker remembers of interior nodes of its host's maps."),
+    row<Config, &Config::node, &Node::balance>(
+        "node.balance", {Kind::count, 0, 1000}, "0",
+        "Of a device under load, for how many bytes that it takes of its own memory it reads one "
+        "of the host's, though it need not, while that has room; 0: it never does."),
     row<Config, &Config::node, &Node::fabric>(
         "node.fabric", {Kind::fabric, 0, 4096}, "none",
         "Where clients on other machines connect, such as roce://192.0.2.1/1; more with spaces "

@@ -62,6 +62,9 @@ struct DeviceNumbers {
   std::uint64_t bytes = 0;
   std::uint64_t descents = 0;
   std::uint64_t hits = 0;
+  std::uint64_t remembered_bytes = 0;
+  std::uint64_t balanced = 0;
+  std::uint64_t forwarded = 0;
   std::uint64_t feed_reads = 0;
   std::uint64_t feed_changes = 0;
   std::uint64_t feed_replaced = 0;

@@ -127,6 +127,9 @@ void add_device(NodeNumbers& numbers, const Node& node) {
     device.bytes += counts->bytes.load(kRelaxed);
     device.descents += counts->descents.load(kRelaxed);
     device.hits += counts->hits.load(kRelaxed);
+    device.remembered_bytes += counts->remembered_bytes.load(kRelaxed);
+    device.balanced += counts->balanced.load(kRelaxed);
+    device.forwarded += counts->forwarded.load(kRelaxed);
     device.feed_reads += counts->feed_reads.load(kRelaxed);
     device.feed_changes += counts->feed_changes.load(kRelaxed);
     device.feed_replaced += counts->feed_replaced.load(kRelaxed);

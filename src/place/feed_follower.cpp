@@ -33,6 +33,7 @@ void FeedFollower::ask(std::uint64_t now_ns) {
   port_.want(lane, cursor_.entries_offset(), landing.entries.data(), cursor_.entries_bytes());
   if (lane.failed) {
     lane.wanted.clear();
+    lane.bytes = 0;
     ended_ = true;
     return;
   }

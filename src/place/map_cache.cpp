@@ -50,8 +50,18 @@ bool MapCache::bring(wire::Ref ref, std::uint32_t begin, std::uint32_t end) {
     const std::byte* const kept = find(ref, chunk);
     if (kept == nullptr) return false;
     std::memcpy(scratch() + std::size_t{chunk} * kChunk, kept, kChunk);
+    taken_bytes_ += kChunk;
+    if (balancer_ != nullptr && ref != root_ref_) balancer_->took(kChunk);
   }
   return true;
+}
+
+// The root is asked for by each walk, and lies nearest.
+bool MapCache::goes_to_host(const tree::CachedWay& way) {
+  if (balancer_ == nullptr || way.lid == view_.root) return false;
+  constexpr std::uint64_t kGroup = sizeof(wire::ChildGroup);
+  return find(way.ref, 0) != nullptr &&
+         balancer_->sends_to_host(view_.geometry.groups_begin + kGroup);
 }
 
 bool MapCache::bring_groups(const tree::Cursor& cursor, const tree::NodeView& node,
@@ -102,13 +112,14 @@ bool MapCache::step_down(tree::Cursor& cursor, tree::CachedWay& way) {
 }
 
 tree::CachedWay MapCache::descend(tree::Cursor& cursor, wire::Lid lid, std::uint32_t level) {
-  const tree::CachedWay way = go_down(cursor, lid, level);
+  const tree::CachedWay way = go_down(cursor, lid, level, true);
   ++descents_;
   if (way.ref && way.level == 0) ++hits_;
   return way;
 }
 
-tree::CachedWay MapCache::go_down(tree::Cursor& cursor, wire::Lid lid, std::uint32_t level) {
+tree::CachedWay MapCache::go_down(tree::Cursor& cursor, wire::Lid lid, std::uint32_t level,
+                                  bool balanced) {
   above_ = {};
   tree::CachedWay way{{}, lid, level, false};
   // The newest state leads to the newest leaf, which names what was there before.
@@ -117,7 +128,7 @@ tree::CachedWay MapCache::go_down(tree::Cursor& cursor, wire::Lid lid, std::uint
   do {
     way.ref = way.lid == view_.root && root_ref_ ? root_ref_ : nodes_.place(view_.id, way.lid);
     if (way.ref && !view_.holds_node(way.ref)) way.ref = {};
-  } while (way.ref && way.level != 0 && step_down(cursor, way));
+  } while (way.ref && way.level != 0 && !(balanced && goes_to_host(way)) && step_down(cursor, way));
   cursor.read_version = version;
   cursor.other_predecessor = other;
   return way;
@@ -141,7 +152,7 @@ std::optional<std::uint32_t> bound_in(const tree::NodeHead& head, bool forward,
 MapCache::Neighbours MapCache::neighbours(tree::Cursor& cursor, const tree::SearchKey* bound,
                                           std::span<wire::Lid> lids) {
   Neighbours found;
-  const tree::CachedWay way = go_down(cursor, view_.root, 1);
+  const tree::CachedWay way = go_down(cursor, view_.root, 1, false);
   found.known = above_ && way.level == 0 && !way.misled;
   if (!found.known) return found;
   found.above = above_;

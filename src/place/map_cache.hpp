@@ -25,6 +25,7 @@
 #include <memory>
 #include <span>
 
+#include "place/balancer.hpp"
 #include "place/feed_cursor.hpp"
 #include "place/node_cache.hpp"
 #include "tree/walk/cached_way.hpp"
@@ -74,6 +75,12 @@ class MapCache {
   /// What was known of places is too old.
   void forget_places();
 
+  /// From here on nodes that are kept are read of the host's memory, where this says so. Null: none
+  /// is. It outlives the cache, or is taken from it.
+  void set_balancer(Balancer* balancer) { balancer_ = balancer; }
+
+  /// Bytes that ways down took of what is kept.
+  [[nodiscard]] std::uint64_t taken_bytes() const { return taken_bytes_; }
   /// Ways down that were asked for, and those that led to a leaf.
   [[nodiscard]] std::uint64_t descents() const { return descents_; }
   [[nodiscard]] std::uint64_t hits() const { return hits_; }
@@ -86,11 +93,13 @@ class MapCache {
 
   [[nodiscard]] const std::byte* find(wire::Ref ref, std::uint32_t chunk) const;
   void keep(wire::Ref ref, std::uint32_t chunk, std::span<const std::byte> bytes);
+  [[nodiscard]] bool goes_to_host(const tree::CachedWay& way);
   [[nodiscard]] bool bring(wire::Ref ref, std::uint32_t begin, std::uint32_t end);
   [[nodiscard]] bool bring_groups(const tree::Cursor& cursor, const tree::NodeView& node,
                                   const tree::GroupChoice& choice, wire::Ref ref);
   [[nodiscard]] bool step_down(tree::Cursor& cursor, tree::CachedWay& way);
-  [[nodiscard]] tree::CachedWay go_down(tree::Cursor& cursor, wire::Lid lid, std::uint32_t level);
+  [[nodiscard]] tree::CachedWay go_down(tree::Cursor& cursor, wire::Lid lid, std::uint32_t level,
+                                        bool balanced);
   [[nodiscard]] std::byte* scratch() { return reinterpret_cast<std::byte*>(scratch_.get()); }
   [[nodiscard]] std::byte* root_bytes() const { return reinterpret_cast<std::byte*>(root_.get()); }
   [[nodiscard]] std::uint32_t leaf_head_bytes() const;
@@ -106,6 +115,8 @@ class MapCache {
   // children it took.
   wire::Ref above_{};
   std::uint32_t child_ = 0;
+  Balancer* balancer_ = nullptr;
+  std::uint64_t taken_bytes_ = 0;
   std::uint64_t descents_ = 0;
   std::uint64_t hits_ = 0;
 };

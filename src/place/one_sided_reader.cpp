@@ -14,9 +14,18 @@ namespace espalier::place {
 namespace {
 
 std::optional<MapCache> make_cache(const tree::MapView& view,
-                                   const OneSidedReader::Options& options) {
+                                   const OneSidedReader::Options& options,
+                                   std::optional<Balancer>& balancer) {
   if (options.cache == nullptr) return std::nullopt;
-  return std::optional<MapCache>(std::in_place, *options.cache, view, options.remembers_leaves);
+  std::optional<MapCache> cache(std::in_place, *options.cache, view, options.remembers_leaves);
+  if (balancer) cache->set_balancer(&*balancer);
+  return cache;
+}
+
+std::optional<Balancer> make_balancer(const OneSidedReader::Options& options,
+                                      const ReadPort& port) {
+  if (options.balance == 0) return std::nullopt;
+  return std::optional<Balancer>(std::in_place, options.balance, port);
 }
 
 ReaderState make_state(ReadPort& port, LeaseGuard& lease, std::optional<MapCache>& cache,
@@ -44,7 +53,8 @@ OneSidedReader::OneSidedReader(fabric::Endpoint& endpoint, fabric::QueuePair& pa
       now_ns_(std::move(options.now_ns)),
       own_port_(std::in_place, pair, completions, region, endpoint.properties()),
       port_(*own_port_),
-      cache_(make_cache(place_.view(), options)),
+      balancer_(make_balancer(options, port_)),
+      cache_(make_cache(place_.view(), options, balancer_)),
       state_(make_state(port_, place_.guard(), cache_, now_ns_, options.leaves_ahead)),
       walker_(place_, options.lanes, [this](std::uint32_t, base::ReadyQueue& ready) {
         return OneSidedAccess(state_, place_.view(), ready);
@@ -54,7 +64,8 @@ OneSidedReader::OneSidedReader(ReadPort& port, const tree::MapView& view, Option
     : place_(view, options.terms),
       now_ns_(std::move(options.now_ns)),
       port_(port),
-      cache_(make_cache(place_.view(), options)),
+      balancer_(make_balancer(options, port_)),
+      cache_(make_cache(place_.view(), options, balancer_)),
       state_(make_state(port_, place_.guard(), cache_, now_ns_, options.leaves_ahead)),
       walker_(place_, options.lanes, [this](std::uint32_t, base::ReadyQueue& ready) {
         return OneSidedAccess(state_, place_.view(), ready);
@@ -75,6 +86,7 @@ std::size_t OneSidedReader::poll() {
   state_.end_batch();
   port_.poll();
   if (feed_) feed_->poll(now_ns_());
+  if (balancer_) balancer_->set_walks(walker_.pending());
   return walker_.poll();
 }
 

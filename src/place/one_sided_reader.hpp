@@ -53,6 +53,9 @@ class OneSidedReader {
     /// Leaves that a scan has brought before it comes to them, at once and at most; 0: none, and
     /// without a cache none.
     std::uint32_t leaves_ahead = LeavesAhead::kMost;
+    /// Under load some nodes that are remembered are read all the same (place/balancer.hpp), by
+    /// this weight; 0: none.
+    std::uint32_t balance = 0;
   };
 
   /// `pair` is connected and tells its completions in `completions`, which serves nothing else;
@@ -75,6 +78,8 @@ class OneSidedReader {
     state_.end_batch();
     walker_.submit(request);
   }
+  /// Null: it divides nothing.
+  [[nodiscard]] const Balancer* balancer() const { return balancer_ ? &*balancer_ : nullptr; }
   /// Takes what has come and lets walks go on. Returns how many are left.
   std::size_t poll();
   [[nodiscard]] std::size_t pending() const { return walker_.pending(); }
@@ -105,6 +110,7 @@ class OneSidedReader {
   [[nodiscard]] std::uint64_t restarts() const { return walker_.restarts(); }
   [[nodiscard]] std::uint64_t met_changes() const { return walker_.met_changes(); }
   /// Null: it remembers nothing.
+  [[nodiscard]] const MapCache* cache() const { return cache_ ? &*cache_ : nullptr; }
   [[nodiscard]] MapCache* cache() { return cache_ ? &*cache_ : nullptr; }
 
  private:
@@ -112,6 +118,7 @@ class OneSidedReader {
   std::function<std::uint64_t()> now_ns_;
   std::optional<ReadPort> own_port_;
   ReadPort& port_;
+  std::optional<Balancer> balancer_;
   std::optional<MapCache> cache_;
   std::optional<FeedFollower> feed_;
   ReaderState state_;

@@ -2,6 +2,7 @@
 #include "place/read_port.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.hpp"
 
@@ -38,6 +39,7 @@ void ReadPort::want(LaneReads& lane, std::uint64_t offset, std::byte* into, std:
     lane.wanted.push_back(
         fabric::WorkRequest::read(0, {into, part}, region_.key, region_.at(offset)).unsignalled());
     traffic_.bytes += part;
+    lane.bytes += part;
     offset += part;
     into += part;
     left -= part;
@@ -53,6 +55,7 @@ void ReadPort::want_keyed(LaneReads& lane, fabric::RegionKey key, std::uint64_t 
   }
   lane.wanted.push_back(fabric::WorkRequest::read(0, {into, bytes}, key, number).unsignalled());
   traffic_.bytes += bytes;
+  lane.bytes += bytes;
 }
 
 void ReadPort::send(LaneReads& lane) {
@@ -60,6 +63,7 @@ void ReadPort::send(LaneReads& lane) {
   lane.wanted.back().signalled = true;
   lane.waiting = true;
   lane.posted = 0;
+  bytes_in_flight_ += lane.bytes;
   ++(lane.aside ? traffic_.asides : traffic_.round_trips);
   if (failed_) {
     lane.failed = true;
@@ -81,6 +85,7 @@ bool ReadPort::post(LaneReads& lane) {
 void ReadPort::finish(LaneReads& lane) {
   ESPALIER_ASSERT(lane.waiting && lane.walk && lane.ready != nullptr);
   lane.wanted.clear();
+  bytes_in_flight_ -= std::exchange(lane.bytes, 0);
   lane.waiting = false;
   lane.ready->push(lane.walk);
 }

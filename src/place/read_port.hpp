@@ -34,6 +34,7 @@ struct LaneReads {
   bool waiting = false;                     // handed over and not come yet
   bool failed = false;                      // since the walk last looked
   bool aside = false;                       // not of a walk: such waits are counted apart
+  std::uint64_t bytes = 0;                  // of all that is wanted
   std::coroutine_handle<> walk;
   base::ReadyQueue* ready = nullptr;
 };
@@ -66,6 +67,8 @@ class ReadPort {
   [[nodiscard]] bool failed() const { return failed_; }
   [[nodiscard]] bool reads_in_order() const { return reads_in_order_; }
   [[nodiscard]] const tree::WalkTraffic& traffic() const { return traffic_; }
+  /// Of what is asked for and has not come.
+  [[nodiscard]] std::uint64_t bytes_in_flight() const { return bytes_in_flight_; }
   [[nodiscard]] const fabric::RemoteRegion& region() const { return region_; }
   [[nodiscard]] std::uint64_t region_bytes() const { return region_.bytes; }
 
@@ -83,6 +86,7 @@ class ReadPort {
   std::deque<LaneReads*> in_flight_;  // in the order in which they complete
   std::vector<std::pair<const LaneReads*, std::shared_ptr<void>>> left_;  // by their owners
   tree::WalkTraffic traffic_;
+  std::uint64_t bytes_in_flight_ = 0;
 };
 
 }  // namespace espalier::place

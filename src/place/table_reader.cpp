@@ -76,6 +76,7 @@ Result<void> TableReader::read(std::uint64_t offset, std::byte* into, std::size_
   if (lane_.failed && !port_.failed()) {
     lane_.failed = false;
     lane_.wanted.clear();
+    lane_.bytes = 0;
     return fail(Code::corrupt, kPageList);
   }
   if (lane_.failed) return fail(Code::connection_lost);
