@@ -10,10 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/run_device.hpp"
 #include "bench/run_fabric.hpp"
 #include "bench/run_in_network.hpp"
 #include "bench/run_latency.hpp"
 #include "bench/run_memory.hpp"
+#include "bench/run_one_sided.hpp"
 #include "bench/run_place.hpp"
 #include "bench/run_rings.hpp"
 #include "bench/run_rpc.hpp"
@@ -275,9 +277,52 @@ void add_place(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   add_number(command, "--threads", options->threads, "that ask");
   add_number(command, "--in-flight", options->in_flight, "requests of a thread on each node");
   add_number(command, "--node-cores", options->node_cores, "of each node");
+  command.add_flag("--one-sided", options->one_sided,
+                   "read by READs of either node's memory, over shm");
   add_number(command, "--seed", options->seed, "of the keys that are asked for");
   command.add_flag("--json", options->json, "JSON lines instead of a table");
   choose(command, options, output, chosen, run_place);
+}
+
+// What benchmarks of reads share (bench/read_load.hpp).
+void add_read_options(CLI::App& command, ReadLoad& load) {
+  add_number(command, "--keys", load.keys, "of the map");
+  add_number(command, "--value-bytes", load.value_bytes, "of each value");
+  add_number(command, "--ops", load.ops, "requests of each thread");
+  add_number(command, "--scans", load.scan_percent, "percent of them that scan");
+  add_number(command, "--scan-items", load.scan_items, "of each scan");
+  add_number(command, "--threads", load.threads, "that ask");
+  add_number(command, "--in-flight", load.in_flight, "requests of each thread");
+  add_number(command, "--seed", load.seed, "of the keys that are asked for");
+}
+
+void add_one_sided(CLI::App& app, const Output& output, cmdline::Action& chosen) {
+  CLI::App& command =
+      *app.add_subcommand("one-sided", "reads by a client alone, by node size and memory");
+  const auto options = std::make_shared<OneSidedBenchOptions>();
+  add_choices(command, "--transports", options->transports, parse_node_transport,
+              "shm, roce-udp, roce-udp6, roce-memif; shm,roce-udp by default");
+  add_numbers(command, "--node-bytes", options->node_bytes,
+              "sizes of nodes; 512,1024,2048,4096,8192 by default");
+  add_numbers(command, "--cache", options->cache_bytes,
+              "bytes that the client remembers; 0,33554432 by default");
+  add_read_options(command, options->load);
+  command.add_flag("--json", options->json, "JSON lines instead of a table");
+  choose(command, options, output, chosen, run_one_sided);
+}
+
+void add_device(CLI::App& app, const Output& output, cmdline::Action& chosen) {
+  CLI::App& command =
+      *app.add_subcommand("device", "reads through a device, by its memory and balancer");
+  const auto options = std::make_shared<DeviceBenchOptions>();
+  add_numbers(command, "--cache", options->cache_bytes,
+              "bytes that the device remembers besides the root; 0,1048576,67108864 by default");
+  add_numbers(command, "--balance", options->balances,
+              "weights of its balancer, 0 being none; 0,1 by default");
+  add_number(command, "--node-bytes", options->node_bytes, "size of nodes");
+  add_read_options(command, options->load);
+  command.add_flag("--json", options->json, "JSON lines instead of a table");
+  choose(command, options, output, chosen, run_device);
 }
 
 void add_rings(CLI::App& app, const Output& output, cmdline::Action& chosen) {
@@ -417,6 +462,8 @@ void add_bench_commands(CLI::App& app, const Output& output, cmdline::Action& ch
   add_in_network(app, output, chosen);
   add_switch(app, output, chosen);
   add_place(app, output, chosen);
+  add_one_sided(app, output, chosen);
+  add_device(app, output, chosen);
   add_rings(app, output, chosen);
   add_rpc(app, output, chosen);
   add_table(app, output, chosen);

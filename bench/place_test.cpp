@@ -37,6 +37,20 @@ TEST(RunPlace, MeasuresEachShareWithAndWithoutWrites) {
   EXPECT_EQ(read[10].at("measurements"), 10);
 }
 
+TEST(RunPlace, ReadsAlone) {
+  PlaceOptions options = tiny();
+  options.shares = {25};
+  options.one_sided = true;
+  options.json = true;
+  std::ostringstream out;
+  EXPECT_EQ(run_place(options, {out, out}), 0);
+  std::istringstream lines(out.str());
+  std::string line;
+  ASSERT_TRUE(std::getline(lines, line));
+  EXPECT_EQ(Json::parse(line).at("access"), "one-sided");
+  EXPECT_GT(Json::parse(line).at("ops_per_s").get<double>(), 0);
+}
+
 TEST(RunPlace, PrintsATable) {
   PlaceOptions options = tiny();
   options.shares = {50};

@@ -14,6 +14,7 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "bench/map_session.hpp"
+#include "bench/node_transport.hpp"
 #include "bench/own_node.hpp"
 #include "bench/progress.hpp"
 #include "bench/report.hpp"
@@ -46,12 +47,15 @@ class TwoNodes {
       : nodes_{start_own_node(spinning(options)), start_own_node(spinning(options))} {
     const std::uint64_t first = options.keys - options.keys * share / 100;
     const std::string border = first == options.keys ? "user~" : key_of(first);
-    const std::vector<wire::Shard> shards = {{"", local_address(*nodes_[0])},
-                                             {border, local_address(*nodes_[1])}};
+    const auto way = options.one_sided ? NodeTransport::shm : NodeTransport::unix_socket;
+    const std::vector<wire::Shard> shards = {{"", address_of(*nodes_[0], way)},
+                                             {border, address_of(*nodes_[1], way)}};
     if (const auto made = client::create_shards(kMap, {}, shards); !made) {
       throw std::runtime_error("cannot make the map: " + message(made.error().error));
     }
-    store_.emplace(value_or_throw(Store::connect(shards[0].address), "cannot connect"));
+    const Access access = options.one_sided ? Access::one_sided : Access::rpc;
+    store_.emplace(
+        value_or_throw(Store::connect(shards[0].address, {.access = access}), "cannot connect"));
     map_.emplace(value_or_throw(store_->open_map(kMap), "cannot open the map"));
     fill(options);
   }
@@ -61,6 +65,8 @@ class TwoNodes {
   static node::Config spinning(const PlaceOptions& options) {
     node::Config config = spinning_node_config(options.node_cores);
     config.memory.limit = (std::uint64_t{256} << 20) + options.keys * (options.value_bytes + 128);
+    config.node.one_sided = options.one_sided;
+    if (options.one_sided) prepare(config, NodeTransport::shm);
     return config;
   }
   void fill(const PlaceOptions& options) {
@@ -172,6 +178,7 @@ int run_place(const PlaceOptions& options, const Output& output) {
       line["threads"] = options.threads;
       line["in_flight"] = options.in_flight;
       line["node_cores"] = options.node_cores;
+      line["access"] = options.one_sided ? "one-sided" : "rpc";
       line["seed"] = options.seed;
       line["ops"] = options.ops * options.threads;
       line["ops_per_s"] = rate;

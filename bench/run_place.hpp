@@ -22,6 +22,7 @@ struct PlaceOptions {
   std::uint32_t threads = 1;
   std::uint32_t in_flight = 16;
   std::uint32_t node_cores = 1;  ///< of each node
+  bool one_sided = false;        ///< reads by READs of either node's memory, over shm
   std::uint64_t seed = 1;
   bool json = false;
 };

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/read_load.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "bench/map_session.hpp"
+
+namespace espalier::bench {
+namespace {
+
+constexpr std::size_t kReadsTogether = 4096;  // requests that are made before their clock runs
+
+std::string read_key(std::uint64_t number) { return fmt::format("user{:012}", number); }
+
+/// Counts answers that cannot be.
+class ReadChecks final : public Handler {
+ public:
+  explicit ReadChecks(const ReadLoad& load) : load_(load) {}
+  void begin_batch(std::size_t requests) { scans_.assign(requests, {}); }
+  /// The scan with this tag has keys [from, end).
+  void expect(std::uint64_t tag, std::uint64_t from, std::uint64_t end) {
+    scans_[tag] = {from, end};
+  }
+  void done(const Completion& completion) override {
+    bool good = completion.ok;
+    if (completion.op == Op::get) {
+      good = good && completion.found && completion.value.size() == load_.value_bytes;
+    }
+    if (completion.op == Op::scan) {
+      good = good && scans_[completion.tag].next == scans_[completion.tag].end;
+    }
+    wrong_ += good ? 0 : 1;
+  }
+  bool items(std::uint64_t tag, std::span<const Item> items) override {
+    for (const Item& item : items) {
+      if (item.key != read_key(scans_[tag].next++) || item.value.size() != load_.value_bytes)
+        ++wrong_;
+    }
+    return true;
+  }
+  [[nodiscard]] std::uint64_t wrong() const { return wrong_; }
+
+ private:
+  struct Scan {
+    std::uint64_t next = 0;  // the number of the key that comes next
+    std::uint64_t end = 0;
+  };
+  const ReadLoad& load_;
+  std::vector<Scan> scans_;  // by tag
+  std::uint64_t wrong_ = 0;
+};
+
+std::uint64_t read_alone(const Map& map, const ReadLoad& load, std::uint64_t seed,
+                         std::atomic<std::uint64_t>& wrong) {
+  Pipeline pipeline = value_or_throw(Pipeline::open(map, load.in_flight), "no pipeline");
+  base::Random random(seed);
+  ReadChecks checks(load);
+  std::vector<std::string> keys(kReadsTogether);
+  std::vector<Request> requests(kReadsTogether);
+  std::uint64_t ns = 0;
+  for (std::uint64_t done = 0; done < load.ops; done += kReadsTogether) {
+    const std::size_t count = std::min<std::uint64_t>(kReadsTogether, load.ops - done);
+    checks.begin_batch(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t number = random.below(load.keys);
+      const bool scans = random.below(100) < load.scan_percent;
+      keys[i] = read_key(number);
+      requests[i] = {.op = scans ? Op::scan : Op::get, .tag = i, .key = keys[i]};
+      if (!scans) continue;
+      requests[i].limit = static_cast<std::uint32_t>(load.scan_items);
+      checks.expect(i, number, std::min(number + load.scan_items, load.keys));
+    }
+    const base::Stopwatch watch;
+    pipeline.run(std::span(requests).first(count), checks);
+    ns += watch.elapsed_ns();
+  }
+  wrong += checks.wrong();
+  return ns;
+}
+
+}  // namespace
+
+std::optional<std::string> problem_of(const ReadLoad& load) {
+  if (load.keys < 100 || load.keys > 100'000'000) return "--keys must be 100 to 100000000";
+  if (load.value_bytes > 400) return "--value-bytes must be 0 to 400";
+  if (load.ops < 1 || load.ops > 1'000'000'000) return "--ops must be 1 to 1000000000";
+  if (load.scan_percent > 100) return "--scans must be 0 to 100";
+  if (load.scan_items < 1 || load.scan_items > 100'000) return "--scan-items must be 1 to 100000";
+  if (load.threads < 1 || load.threads > 256) return "--threads must be 1 to 256";
+  if (load.in_flight < 1 || load.in_flight > 256) return "--in-flight must be 1 to 256";
+  return std::nullopt;
+}
+
+void fill(const Map& map, const ReadLoad& load) {
+  Pipeline pipeline = value_or_throw(Pipeline::open(map, 64), "no pipeline");
+  const std::string value(load.value_bytes, 'v');
+  ReadChecks checks(load);
+  std::vector<std::string> keys(kReadsTogether);
+  std::vector<Request> puts(kReadsTogether);
+  for (std::uint64_t from = 0; from < load.keys; from += kReadsTogether) {
+    const std::size_t count = std::min<std::uint64_t>(kReadsTogether, load.keys - from);
+    for (std::size_t i = 0; i < count; ++i) {
+      keys[i] = read_key(from + i);
+      puts[i] = {.op = Op::put, .key = keys[i], .value = value};
+    }
+    pipeline.run(std::span(puts).first(count), checks);
+  }
+  if (checks.wrong() != 0) throw std::runtime_error("cannot fill the map");
+}
+
+double read(const Map& map, const ReadLoad& load, std::uint64_t round) {
+  std::atomic<std::uint64_t> wrong{0};
+  std::vector<std::uint64_t> took(load.threads);
+  std::vector<std::jthread> threads;
+  for (std::uint32_t t = 0; t < load.threads; ++t) {
+    const std::uint64_t seed = (load.seed * 1000 + round) * 1000 + t;
+    threads.emplace_back([&, t, seed] { took[t] = read_alone(map, load, seed, wrong); });
+  }
+  threads.clear();
+  if (wrong != 0) throw std::runtime_error("answers are wrong");
+  const auto longest = static_cast<double>(*std::ranges::max_element(took));
+  return static_cast<double>(load.ops * load.threads) * 1e9 / longest;
+}
+
+}  // namespace espalier::bench

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads of a map that a benchmark has filled itself, by pipelines of so many threads: gets of keys
+// at random, and scans of a few items from such keys. Every answer is held against what was put.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "espalier/map.hpp"
+
+namespace espalier::bench {
+
+struct ReadLoad {
+  std::uint64_t keys = 100'000;
+  std::uint64_t value_bytes = 16;
+  std::uint64_t ops = 100'000;     ///< of each thread
+  std::uint64_t scan_percent = 0;  ///< of them are scans,
+  std::uint64_t scan_items = 50;   ///< of so many items
+  std::uint32_t threads = 1;
+  std::uint32_t in_flight = 32;  ///< of each thread
+  std::uint64_t seed = 1;
+};
+
+/// What is wrong with it, in one sentence; nothing if all is well.
+std::optional<std::string> problem_of(const ReadLoad& load);
+
+/// Puts all keys. Errors: throws std::runtime_error.
+void fill(const Map& map, const ReadLoad& load);
+
+/// Reads so many times, and returns requests a second by the slowest thread's clock. `rounds` are
+/// told apart by their keys. Errors: throws std::runtime_error, if an answer is wrong, too.
+double read(const Map& map, const ReadLoad& load, std::uint64_t round);
+
+}  // namespace espalier::bench

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/run_one_sided.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+
+#include "bench/map_session.hpp"
+#include "bench/own_node.hpp"
+#include "bench/progress.hpp"
+#include "bench/report.hpp"
+#include "client/impl.hpp"
+
+namespace espalier::bench {
+namespace {
+
+constexpr const char* kOneSidedMap = "read";
+
+struct OneSidedPoint {
+  NodeTransport transport = NodeTransport::shm;
+  std::uint64_t node_bytes = 0;
+  std::uint64_t cache_bytes = 0;
+};
+
+struct OneSidedMeasured {
+  double ops_per_s = 0;
+  double round_trips_per_op = 0;
+  double bytes_per_op = 0;
+};
+
+std::unique_ptr<node::Node> start_read_node(const ReadLoad& load, NodeTransport transport) {
+  node::Config config = spinning_node_config();
+  config.memory.limit = (std::uint64_t{256} << 20) + load.keys * (load.value_bytes + 160);
+  config.node.one_sided = true;
+  prepare(config, transport);
+  return start_own_node(config);
+}
+
+// The first round is for what is remembered.
+OneSidedMeasured measure_alone(const node::Node& node, const ReadLoad& load,
+                               const OneSidedPoint& point) {
+  Store store = value_or_throw(
+      Store::connect(address_of(node, point.transport),
+                     {.access = Access::one_sided, .cache_bytes = point.cache_bytes}),
+      "cannot connect");
+  const auto traffic = [&] { return client::StoreImpl::of(store).read_traffic(); };
+  const Map map = value_or_throw(store.open_map(kOneSidedMap), "cannot open the map");
+  read(map, load, 0);
+  const tree::WalkTraffic before = traffic();
+  OneSidedMeasured measured;
+  measured.ops_per_s = read(map, load, 1);
+  const tree::WalkTraffic after = traffic();
+  const auto ops = static_cast<double>(load.ops * load.threads);
+  measured.round_trips_per_op = static_cast<double>(after.round_trips - before.round_trips) / ops;
+  measured.bytes_per_op = static_cast<double>(after.bytes - before.bytes) / ops;
+  return measured;
+}
+
+class OneSidedReport {
+ public:
+  OneSidedReport(const OneSidedBenchOptions& options, const Output& output)
+      : options_(options),
+        out_(output.out),
+        table_(output.out, {{"transport", -12},
+                            {"node bytes", 10},
+                            {"cache", 10},
+                            {"k ops/s", 10},
+                            {"trips/op", 9},
+                            {"bytes/op", 9}}) {}
+  void add(const OneSidedPoint& point, const OneSidedMeasured& measured) {
+    ++count_;
+    if (!options_.json) {
+      table_.row({std::string(name(point.transport)), std::to_string(point.node_bytes),
+                  std::to_string(point.cache_bytes),
+                  fmt::format("{:.1f}", measured.ops_per_s / 1e3),
+                  fmt::format("{:.2f}", measured.round_trips_per_op),
+                  fmt::format("{:.0f}", measured.bytes_per_op)});
+      return;
+    }
+    Json line;
+    line["bench"] = "one-sided";
+    line["transport"] = name(point.transport);
+    line["node_bytes"] = point.node_bytes;
+    line["cache_bytes"] = point.cache_bytes;
+    line["keys"] = options_.load.keys;
+    line["scan_percent"] = options_.load.scan_percent;
+    line["threads"] = options_.load.threads;
+    line["in_flight"] = options_.load.in_flight;
+    line["ops_per_s"] = measured.ops_per_s;
+    line["round_trips_per_op"] = measured.round_trips_per_op;
+    line["bytes_per_op"] = measured.bytes_per_op;
+    print_line(out_, line);
+  }
+  void end() { print_measurements(out_, "one-sided", count_, options_.json); }
+
+ private:
+  const OneSidedBenchOptions& options_;
+  std::ostream& out_;
+  Table table_;
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace
+
+std::optional<std::string> problem_of(const OneSidedBenchOptions& options) {
+  if (const auto problem = problem_of(options.load)) return problem;
+  const auto fits = [](std::uint64_t bytes) {
+    return std::has_single_bit(bytes) && bytes >= 512 && bytes <= 65'536;
+  };
+  if (!std::ranges::all_of(options.node_bytes, fits)) {
+    return "--node-bytes must be powers of two from 512 to 65536";
+  }
+  const auto reads = [](NodeTransport transport) {
+    return transport == NodeTransport::shm || transport == NodeTransport::roce_udp ||
+           transport == NodeTransport::roce_udp6 || transport == NodeTransport::roce_memif;
+  };
+  if (!std::ranges::all_of(options.transports, reads)) {
+    return "--transports must be shm, roce-udp, roce-udp6 or roce-memif";
+  }
+  return std::nullopt;
+}
+
+int run_one_sided(const OneSidedBenchOptions& options, const Output& output) {
+  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
+  const auto or_default = [](const auto& given, auto fallback) {
+    return given.empty() ? fallback : given;
+  };
+  const auto transports =
+      or_default(options.transports, std::vector{NodeTransport::shm, NodeTransport::roce_udp});
+  const auto sizes =
+      or_default(options.node_bytes, std::vector<std::uint64_t>{512, 1024, 2048, 4096, 8192});
+  const auto caches =
+      or_default(options.cache_bytes, std::vector<std::uint64_t>{0, std::uint64_t{32} << 20});
+  Progress progress(output);
+  OneSidedReport report(options, output);
+  for (const NodeTransport transport : transports) {
+    for (const std::uint64_t node_bytes : sizes) {
+      progress.show(fmt::format("nodes of {} bytes over {}", node_bytes, name(transport)));
+      const auto node = start_read_node(options.load, transport);
+      Store store = value_or_throw(Store::connect(local_address(*node)), "cannot connect");
+      const Map map = value_or_throw(
+          store.create_map(kOneSidedMap, {.node_bytes = static_cast<std::uint32_t>(node_bytes)}),
+          "cannot make the map");
+      fill(map, options.load);
+      for (const std::uint64_t cache_bytes : caches) {
+        const OneSidedPoint point{transport, node_bytes, cache_bytes};
+        const OneSidedMeasured measured = measure_alone(*node, options.load, point);
+        progress.clear();
+        report.add(point, measured);
+      }
+    }
+  }
+  report.end();
+  return 0;
+}
+
+}  // namespace espalier::bench
