@@ -12,91 +12,16 @@
 #include "offload/sequencer_host.hpp"
 #include "sequencer/answer.hpp"
 #include "sequencer/sequencer.hpp"
+#include "tests/support/sequencer_history.hpp"
 
 namespace espalier::test {
 namespace {
-
-using fabric::Completion;
-using sequencer::Range;
 
 constexpr int kAdders = 3;
 constexpr int kAskers = 2;
 constexpr std::uint32_t kInFlight = 4;  // adds of one client
 constexpr std::uint64_t kLastsNs = 2'000'000;
 constexpr std::uint64_t kDrainNs = 400'000'000;
-
-/// Numbers that a client took as good.
-struct Given {
-  Range range;
-  std::uint64_t begun_ns = 0;
-  std::uint64_t told_ns = 0;
-};
-/// An epoch's end, as who asked for it knows it.
-struct Sealed {
-  std::uint64_t told_ns = 0;
-  std::uint64_t next = 0;
-};
-
-std::string text_of(const Range& range) {
-  return std::to_string(range.first) + " to " + std::to_string(range.end() - 1) + " of epoch " +
-         std::to_string(range.epoch);
-}
-
-/// What was taken, and what is wrong with it.
-class History {
- public:
-  void give(const Given& given) { given_.push_back(given); }
-  void seal(std::uint32_t epoch, const Sealed& sealed) { sealed_.emplace(epoch, sealed); }
-  [[nodiscard]] const Sealed* seal_of(std::uint32_t epoch) const {
-    const auto found = sealed_.find(epoch);
-    return found == sealed_.end() ? nullptr : &found->second;
-  }
-  [[nodiscard]] std::string wrong() {
-    for (const Given& given : given_) {
-      const Sealed* const sealed = seal_of(given.range.epoch);
-      if (sealed == nullptr) continue;
-      if (given.begun_ns > sealed->told_ns) {
-        return text_of(given.range) + " were taken after the seal was acknowledged";
-      }
-      if (given.range.end() > sealed->next) {
-        return text_of(given.range) + " are not below what the seal said";
-      }
-    }
-    std::string twice = wrong_with_numbers();
-    return twice.empty() ? wrong_with_time() : twice;
-  }
-
- private:
-  // No number twice, and epochs rise with them.
-  std::string wrong_with_numbers() {
-    std::ranges::sort(given_, {}, [](const Given& given) { return given.range.first; });
-    for (std::size_t i = 1; i < given_.size(); ++i) {
-      const Range& before = given_[i - 1].range;
-      const Range& range = given_[i].range;
-      if (before.end() > range.first) return text_of(before) + ", and " + text_of(range);
-      if (before.epoch > range.epoch) return text_of(before) + " are below " + text_of(range);
-    }
-    return "";
-  }
-  // What was taken after another was told is above it.
-  std::string wrong_with_time() {
-    std::vector<Given> by_told = given_;
-    std::ranges::sort(by_told, {}, &Given::told_ns);
-    std::ranges::sort(given_, {}, &Given::begun_ns);
-    std::size_t done = 0;
-    std::uint64_t above = 0;
-    for (const Given& given : given_) {
-      for (; done < by_told.size() && by_told[done].told_ns < given.begun_ns; ++done) {
-        above = std::max(above, by_told[done].range.end());
-      }
-      if (given.range.first < above) return text_of(given.range) + " came too late";
-    }
-    return "";
-  }
-
-  std::vector<Given> given_;
-  std::map<std::uint32_t, Sealed> sealed_;
-};
 
 class SequencerWorld {
  public:
@@ -166,7 +91,8 @@ class SequencerWorld {
 
   void work(Adder& adder) {
     adder.here.poll();
-    for (const Completion& done : std::exchange(adder.here.completions, {})) take(adder, done);
+    for (const fabric::Completion& done : std::exchange(adder.here.completions, {}))
+      take(adder, done);
     if (adder.here.pair->state() == fabric::QueuePair::State::error) {
       adder.lost = true;  // its adds may be done or not, and nobody knows their numbers
       ++counts_.pairs_lost;
@@ -180,7 +106,7 @@ class SequencerWorld {
                                                         adder.grant->word, add.count);
     if (adder.here.pair->post(request).taken == 1) adder.adds.emplace(adder.posted, add);
   }
-  void take(Adder& adder, const Completion& done) {
+  void take(Adder& adder, const fabric::Completion& done) {
     const auto found = adder.adds.find(done.work_id);
     if (found == adder.adds.end()) return;
     const Add add = found->second;
@@ -246,7 +172,7 @@ class SequencerWorld {
   SequencerCounts& counts_;
   sequencer::Sequencer numbers_{1, "n", 0};
   std::vector<std::unique_ptr<Adder>> adders_;
-  History history_;
+  SequencerHistory history_;
   std::uint64_t ends_ns_ = ~std::uint64_t{0};
 };
 
