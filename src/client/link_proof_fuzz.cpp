@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as what somebody says to a node that asks for proofs: at its doors, and by hellos
+// Arbitrary bytes as what somebody says to a node that asks for proofs: as proofs, and as hellos
 // of sessions. Whatever it is, nobody is let in who has not said what only he can who knows a
 // secret, and a client beside it is served by the pair that it had.
 //
@@ -47,20 +47,20 @@ bool change(FuzzInput& input, std::string& said) {
   return said != before;
 }
 
-void say_at_a_door(SecretScene& scene, FuzzInput& input) {
-  auto door = scene.knock();
-  if (!door) return;  // all are taken
-  std::string said(base::bytes_of(SecretScene::proof_of(*door, "client", scene.right_secret())));
+void send_as_proof(SecretScene& scene, FuzzInput& input) {
+  auto peer = scene.ask_challenge();
+  if (!peer) return;  // as many as may be are pending
+  std::string said(base::bytes_of(SecretScene::proof_of(*peer, "client", scene.right_secret())));
   const bool changed = change(input, said);
-  const std::uint64_t proven = scene.world.clients().door_counts()->proven;
+  const std::uint64_t proven = scene.world.clients().authentication_counts()->accepted;
   if (input.below(4) == 0) {
-    door->link->send(said, static_cast<std::uint32_t>(input.below(8)) << 29);
+    peer->link->send(said, static_cast<std::uint32_t>(input.below(8)) << 29);
   } else {
-    door->link->send(said, std::nullopt);
+    peer->link->send(said, std::nullopt);
   }
-  if (input.below(2) == 0) door->link->send(said, std::nullopt);  // once more
-  const auto answer = scene.answer(*door);
-  const bool is_in = scene.world.clients().door_counts()->proven != proven;
+  if (input.below(2) == 0) peer->link->send(said, std::nullopt);  // once more
+  const auto answer = scene.answer(*peer);
+  const bool is_in = scene.world.clients().authentication_counts()->accepted != proven;
   want(!is_in || !changed, "somebody is let in by what is no proof");
   if (changed && answer) {
     want(answer->code != 0 && answer->token == wire::LinkToken{}, "a session is told");
@@ -76,14 +76,14 @@ void ask_for_a_pair(SecretScene& scene, FuzzInput& input) {
   std::string said(base::bytes_of(hello));
   static_cast<void>(change(input, said));
   const auto link = scene.dial(said.substr(0, fabric::kConnectDataMax));
-  want(!link->accepted() || link->accepted_door(), "a pair of a session is given to nobody");
+  want(!link->accepted() || link->accepted_pending(), "a pair of a session is given to nobody");
 }
 
 void run(FuzzInput input) {
   Stage& stage = stage_for_an_input();
   SecretScene& scene = stage.scene;
   for (int acts = 0; acts < kActsMax && !input.over(); ++acts) {
-    input.below(2) == 0 ? say_at_a_door(scene, input) : ask_for_a_pair(scene, input);
+    input.below(2) == 0 ? send_as_proof(scene, input) : ask_for_a_pair(scene, input);
   }
   const std::string wrong = scene.serve();
   want(wrong.empty(), wrong.c_str());

@@ -35,12 +35,12 @@ TEST(SecretRules, AHelloThatIsTakenTwiceIsNoticed) {
 
 TEST(SecretRules, AClientThatBelievesAnyNodeIsNoticed) {
   const base::Planted planted(Bug::node_proof_not_checked);
-  expect_noticed(check_false_nodes(), "false node");
+  expect_noticed(check_rogue_nodes(), "rogue node");
 }
 
 TEST(SecretRules, AClientThatDrawsNothingIsNoticed) {
   const base::Planted planted(Bug::proof_nonce_repeated);
-  expect_noticed(check_false_nodes(), "the same number");
+  expect_noticed(check_rogue_nodes(), "the same number");
 }
 
 }  // namespace

@@ -8,30 +8,30 @@
 namespace espalier::client {
 namespace {
 
-using offload::LinkDoors;
+using offload::LinkAuthenticator;
 
 TEST(LinkSecrets, AreProvenBeforeThereIsASession) {
   SecretScene scene;
   ASSERT_EQ(scene.serve(), "");
   EXPECT_EQ(scene.counts().sessions, 1u);
   EXPECT_EQ(scene.counts().resumed, 0u);
-  EXPECT_EQ(scene.world.clients().door_counts()->proven, 1u);
-  EXPECT_EQ(scene.world.clients().door_counts()->wrong, 0u);
+  EXPECT_EQ(scene.world.clients().authentication_counts()->accepted, 1u);
+  EXPECT_EQ(scene.world.clients().authentication_counts()->wrong, 0u);
 }
 
 TEST(LinkSecrets, GiveTheRoleThatTheNodeHasForThem) {
   SecretScene scene;
-  auto door = scene.knock();
-  ASSERT_TRUE(door);
+  auto peer = scene.ask_challenge();
+  ASSERT_TRUE(peer);
   crypto::SecretBytes other{};
   const auto line =
       crypto::parse_credential(std::string("other read ") + LinkWorld::kOtherSecret, other);
   ASSERT_TRUE(line && *line);
-  const wire::LinkProof proof = SecretScene::proof_of(*door, "other", other);
-  const auto proven = scene.prove(*door, proof);
+  const wire::LinkProof proof = SecretScene::proof_of(*peer, "other", other);
+  const auto proven = scene.prove(*peer, proof);
   ASSERT_TRUE(proven);
   ASSERT_EQ(proven->code, 0u);
-  EXPECT_EQ(proven->digest, crypto::node_digest(other, door->challenge, proof, *proven).value());
+  EXPECT_EQ(proven->digest, crypto::node_digest(other, peer->challenge, proof, *proven).value());
   // Its first pair has to come.
   EXPECT_EQ(scene.counts().sessions, 2u);
   EXPECT_TRUE(scene.wait([&] { return scene.counts().sessions == 1; }, 7000));
@@ -43,7 +43,7 @@ TEST(LinkSecrets, AProofIsGoodOnce) { EXPECT_EQ(check_proofs_said_again(), ""); 
 TEST(LinkSecrets, NoChallengeComesTwice) { EXPECT_EQ(check_challenges_differ(), ""); }
 TEST(LinkSecrets, AHelloIsGoodOnce) { EXPECT_EQ(check_hellos_said_again(), ""); }
 
-TEST(LinkSecrets, AreNotToldToFalseNodes) { EXPECT_EQ(check_false_nodes(), ""); }
+TEST(LinkSecrets, AreNotToldToRogueNodes) { EXPECT_EQ(check_rogue_nodes(), ""); }
 
 TEST(LinkSecrets, WhoProvesNothingHasNothing) {
   SecretScene scene;
@@ -68,55 +68,56 @@ TEST(LinkSecrets, WhoProvesNothingHasNothing) {
   EXPECT_EQ(scene.serve(), "");
 }
 
-TEST(LinkSecrets, WhoSaysNothingAtADoorIsGoneInTime) {
+TEST(LinkSecrets, APeerThatSendsNoProofIsGoneInTime) {
   SecretScene scene;
-  std::vector<SecretScene::Door> doors;
+  std::vector<SecretScene::Challenged> peers;
   for (int i = 0; i < 8; ++i) {
-    auto door = scene.knock();
-    ASSERT_TRUE(door);
-    doors.push_back(std::move(*door));
+    auto peer = scene.ask_challenge();
+    ASSERT_TRUE(peer);
+    peers.push_back(std::move(*peer));
   }
-  EXPECT_TRUE(scene.wait([&] { return scene.world.clients().door_counts()->late == 8; }, 6000));
-  EXPECT_TRUE(scene.wait([&] { return doors.front().link->ended(); }));
+  EXPECT_TRUE(scene.wait(
+      [&] { return scene.world.clients().authentication_counts()->timed_out == 8; }, 6000));
+  EXPECT_TRUE(scene.wait([&] { return peers.front().link->ended(); }));
   EXPECT_EQ(scene.counts().sessions, 1u);
   EXPECT_EQ(scene.serve(), "");
 }
 
-// Whatever is said at a door: a part of a proof, more than one, another's message, nothing.
-TEST(LinkSecrets, NonsenseAtADoorIsRefused) {
+// Whatever comes in place of a proof: a part of one, more than one, another's message, nothing.
+TEST(LinkSecrets, NonsenseIsRefused) {
   SecretScene scene;
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, sizeof(wire::LinkProof) - 1,
                                   sizeof(wire::LinkProof) + 1, std::size_t{4000}}) {
-    auto door = scene.knock();
-    ASSERT_TRUE(door);
+    auto peer = scene.ask_challenge();
+    ASSERT_TRUE(peer);
     std::string said(
-        base::bytes_of(SecretScene::proof_of(*door, "client", SecretScene::right_secret())));
+        base::bytes_of(SecretScene::proof_of(*peer, "client", SecretScene::right_secret())));
     said.resize(bytes, 'x');
-    door->link->send(said, std::nullopt);
-    const auto answer = scene.answer(*door);
+    peer->link->send(said, std::nullopt);
+    const auto answer = scene.answer(*peer);
     EXPECT_TRUE(!answer || (answer->code != 0 && answer->token == wire::LinkToken{})) << bytes;
   }
-  auto door = scene.knock();
-  ASSERT_TRUE(door);
-  const auto good = SecretScene::proof_of(*door, "client", SecretScene::right_secret());
+  auto peer = scene.ask_challenge();
+  ASSERT_TRUE(peer);
+  const auto good = SecretScene::proof_of(*peer, "client", SecretScene::right_secret());
   // What the node says itself is no proof.
-  door->link->send(std::string(base::bytes_of(door->challenge)), std::nullopt);
-  door->link->send(std::string(base::bytes_of(good)), std::nullopt);
-  const auto answer = scene.answer(*door);
+  peer->link->send(std::string(base::bytes_of(peer->challenge)), std::nullopt);
+  peer->link->send(std::string(base::bytes_of(good)), std::nullopt);
+  const auto answer = scene.answer(*peer);
   ASSERT_TRUE(answer);
-  EXPECT_NE(answer->code, 0u) << "a door takes one message";
+  EXPECT_NE(answer->code, 0u) << "each pair takes one message";
   EXPECT_EQ(scene.counts().sessions, 1u);
   EXPECT_EQ(scene.serve(), "");
 }
 
-TEST(LinkSecrets, DoorsAreBounded) {
+TEST(LinkSecrets, PendingPeersAreBounded) {
   SecretScene scene;
   std::vector<std::unique_ptr<HostileLink>> links;
   std::size_t refusals = 0;
-  for (std::size_t i = 0; i < LinkDoors::kDoorsMax + 20; ++i) {
+  for (std::size_t i = 0; i < LinkAuthenticator::kPendingMax + 20; ++i) {
     links.push_back(scene.dial(link_hello(wire::LinkWay::prove, HostileScene::kRings),
                                {.receives = 2, .bytes_each = 128}));
-    refusals += links.back()->accepted_door() ? 0 : 1;
+    refusals += links.back()->accepted_pending() ? 0 : 1;
   }
   EXPECT_GE(refusals, 20u);
   EXPECT_EQ(scene.serve(), "");

@@ -80,7 +80,7 @@ FabricClients::FabricClients(std::unique_ptr<fabric::Endpoint> endpoint, Service
     index_ =
         std::make_unique<IndexHost>(services_.store, endpoint_->regions(), &services_.index_reads);
   }
-  if (options_.secrets != nullptr) make_doors();
+  if (options_.secrets != nullptr) make_authenticator();
   post_receives();
 }
 
@@ -128,7 +128,7 @@ bool FabricClients::turn() {
     if (count < std::size(batch)) break;
   }
   accept_all();
-  if (doors_) moved = doors_->turn() || moved;
+  if (authenticator_) moved = authenticator_->turn() || moved;
   remove_ended();
   if (turns_ % 64 == 0 || !moved) maintain();
   idle_turns_ = moved ? 0 : idle_turns_ + 1;
@@ -291,8 +291,9 @@ Result<void> FabricClients::accept(const fabric::ConnectRequest& request) {
   if (hello.magic != wire::kLinkMagic) return fail(Code::invalid_argument);
   if (hello.protocol != wire::kLinkProtocol) return fail(Code::unsupported, wire::kLinkProtocol);
   const auto way = static_cast<wire::LinkWay>(hello.way);
-  if (way == wire::LinkWay::prove && doors_) return doors_->open(request, hello);
-  if (doors_) {
+  if (way == wire::LinkWay::prove && authenticator_)
+    return authenticator_->challenge(request, hello);
+  if (authenticator_) {
     if (auto proven = check_proven(request); !proven) return proven;
   }
   if (way == wire::LinkWay::reads) return accept_reads(request, hello);
@@ -489,7 +490,8 @@ void FabricClients::maintain() {
       session->met = true;
     }
     const bool ended = session->pair && session->pair->state() == fabric::QueuePair::State::error;
-    const std::uint64_t wait_ns = session->awaited ? LinkDoors::kOpenNs : options_.resume_ns;
+    const std::uint64_t wait_ns =
+        session->awaited ? LinkAuthenticator::kTimeoutNs : options_.resume_ns;
     if (ended && !has_had_its_say(*session)) continue;
     if (ended && !session->met) {
       to_remove_.push_back(session.get());  // nobody knows its name

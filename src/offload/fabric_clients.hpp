@@ -26,7 +26,7 @@
 
 #include "base/clock.hpp"
 #include "fabric/endpoint.hpp"
-#include "offload/link_doors.hpp"
+#include "offload/link_authenticator.hpp"
 #include "offload/scheduler.hpp"
 #include "offload/secrets.hpp"
 #include "offload/seen_numbers.hpp"
@@ -93,8 +93,8 @@ class FabricClients {
   bool end_broken(const Connection& connection);
   [[nodiscard]] const FabricCounts& counts() const { return counts_; }
   /// Of those who prove who they are; null: nobody must.
-  [[nodiscard]] const DoorCounts* door_counts() const {
-    return doors_ ? &doors_->counts() : nullptr;
+  [[nodiscard]] const AuthenticationCounts* authentication_counts() const {
+    return authenticator_ ? &authenticator_->counts() : nullptr;
   }
 
  private:
@@ -150,7 +150,7 @@ class FabricClients {
   void remove_dead_writes(Session& session);
   Result<Session*> session_for(const wire::LinkHello& hello);
   Result<Session*> new_session(const wire::LinkHello& hello, const Access& access);
-  void make_doors();
+  void make_authenticator();
   Result<wire::LinkToken> admit_proven(const wire::LinkHello& hello, const Access& access,
                                        const crypto::SecretBytes& key);
   Result<void> check_proven(const fabric::ConnectRequest& request);
@@ -189,8 +189,8 @@ class FabricClients {
   std::unordered_map<std::uint32_t, Numbered> by_pair_;
   std::vector<Session*> active_;
   std::vector<Refused> refused_;
-  std::unique_ptr<LinkDoors> doors_;  // null: nobody proves anything
-  std::uint64_t secrets_seen_ = 0;    // their generation, at the last look
+  std::unique_ptr<LinkAuthenticator> authenticator_;  // null: nobody proves anything
+  std::uint64_t secrets_seen_ = 0;                    // their generation, at the last look
   std::vector<Session*> to_remove_;
   fabric::Domain next_domain_ = 1;
   std::size_t writes_ = 0;  // pairs of all sessions by which they WRITE

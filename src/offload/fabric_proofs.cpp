@@ -9,8 +9,8 @@
 
 namespace espalier::offload {
 
-void FabricClients::make_doors() {
-  LinkDoorsOptions options;
+void FabricClients::make_authenticator() {
+  LinkAuthenticatorOptions options;
   options.node_id = options_.node_id;
   options.pair_timeout_ns = options_.pair_timeout_ns;
   options.now_ns = options_.now_ns;
@@ -19,7 +19,8 @@ void FabricClients::make_doors() {
                          const crypto::SecretBytes& key) {
     return admit_proven(hello, access, key);
   };
-  doors_ = std::make_unique<LinkDoors>(*endpoint_, *options_.secrets, std::move(options));
+  authenticator_ =
+      std::make_unique<LinkAuthenticator>(*endpoint_, *options_.secrets, std::move(options));
   secrets_seen_ = options_.secrets->generation();
 }
 

@@ -121,7 +121,7 @@ class HostileLink {
     return {1u << said->request_slots_log2, 1u << said->response_slots_log2, said->response_rings};
   }
   /// Whether it is one by which something can be proven.
-  [[nodiscard]] bool accepted_door() {
+  [[nodiscard]] bool accepted_pending() {
     const wire::LinkWelcome* const said = welcome();
     return said != nullptr && said->code == 0 &&
            said->way == static_cast<std::uint8_t>(wire::LinkWay::prove);

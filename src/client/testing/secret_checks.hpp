@@ -21,19 +21,19 @@ class SecretScene : public HostileScene {
  public:
   SecretScene() : HostileScene(with_secrets()) {}
 
-  /// A door of the node's, and what it was asked there.
-  struct Door {
+  /// A pair of a peer that is pending, and its challenge.
+  struct Challenged {
     std::unique_ptr<HostileLink> link;
     wire::LinkChallenge challenge{};
   };
-  std::optional<Door> knock() {
-    Door door;
-    door.link = dial(link_hello(wire::LinkWay::prove, kRings));
-    if (!door.link->accepted_door()) return std::nullopt;
-    const std::string said = hear(*door.link);
-    if (said.size() != sizeof door.challenge) return std::nullopt;
-    std::memcpy(&door.challenge, said.data(), said.size());
-    return door;
+  std::optional<Challenged> ask_challenge() {
+    Challenged peer;
+    peer.link = dial(link_hello(wire::LinkWay::prove, kRings));
+    if (!peer.link->accepted_pending()) return std::nullopt;
+    const std::string said = hear(*peer.link);
+    if (said.size() != sizeof peer.challenge) return std::nullopt;
+    std::memcpy(&peer.challenge, said.data(), said.size());
+    return peer;
   }
   /// The next message there; empty: none came in time.
   std::string hear(HostileLink& link, std::uint64_t ms = 1000) {
@@ -49,27 +49,27 @@ class SecretScene : public HostileScene {
     return said;
   }
   /// What the node answers to a proof.
-  std::optional<wire::LinkProven> prove(Door& door, const wire::LinkProof& proof) {
-    door.link->send(std::string(base::bytes_of(proof)), std::nullopt);
-    return answer(door);
+  std::optional<wire::LinkProven> prove(Challenged& peer, const wire::LinkProof& proof) {
+    peer.link->send(std::string(base::bytes_of(proof)), std::nullopt);
+    return answer(peer);
   }
-  std::optional<wire::LinkProven> answer(Door& door) {
-    const std::string said = hear(*door.link);
+  std::optional<wire::LinkProven> answer(Challenged& peer) {
+    const std::string said = hear(*peer.link);
     wire::LinkProven proven{};
     if (said.size() != sizeof proven) return std::nullopt;
     std::memcpy(&proven, said.data(), said.size());
     return proven;
   }
   /// A proof as who knows the secret makes it.
-  static wire::LinkProof proof_of(const Door& door, std::string_view name,
+  static wire::LinkProof proof_of(const Challenged& peer, std::string_view name,
                                   const crypto::SecretBytes& secret) {
     wire::LinkProof proof{};
     proof.magic = wire::kProofMagic;
     proof.step = static_cast<std::uint32_t>(wire::ProofStep::proof);
-    proof.client_pair = door.link->number();
+    proof.client_pair = peer.link->number();
     proof.nonce.fill(std::byte{7});
     std::memcpy(proof.name.data(), name.data(), std::min(name.size(), proof.name.size()));
-    proof.digest = crypto::client_digest(secret, door.challenge, proof).value();
+    proof.digest = crypto::client_digest(secret, peer.challenge, proof).value();
     return proof;
   }
   static const crypto::SecretBytes& right_secret() {
@@ -90,12 +90,12 @@ inline bool refused(const std::optional<wire::LinkProven>& proven) {
          proven->code == static_cast<std::uint32_t>(Code::not_permitted) && proven->detail == 5;
 }
 
-/// A proof that was heard at one door is good at no other.
+/// A proof of one challenge is good for no other.
 inline std::string check_proofs_said_again() {
   SecretScene scene;
-  auto first = scene.knock();
-  auto second = scene.knock();
-  if (!first || !second) return "no door";
+  auto first = scene.ask_challenge();
+  auto second = scene.ask_challenge();
+  if (!first || !second) return "no challenge";
   const wire::LinkProof proof = SecretScene::proof_of(*first, "client", scene.right_secret());
   const auto proven = scene.prove(*first, proof);
   if (!proven || proven->code != 0) return "a good proof is refused";
@@ -107,9 +107,9 @@ inline std::string check_challenges_differ() {
   SecretScene scene;
   std::set<wire::ProofNonce> seen;
   for (int i = 0; i < 20; ++i) {
-    const auto door = scene.knock();
-    if (!door) return "no door";
-    if (!seen.insert(door->challenge.nonce).second) return "a challenge comes twice";
+    const auto peer = scene.ask_challenge();
+    if (!peer) return "no challenge";
+    if (!seen.insert(peer->challenge.nonce).second) return "a challenge comes twice";
   }
   return {};
 }
@@ -120,9 +120,9 @@ inline std::string check_wrong_secrets() {
   crypto::SecretBytes wrong = scene.right_secret();
   wrong[31] ^= std::byte{1};
   for (const std::string_view name : {"client", "other", "nobody", "", "client client"}) {
-    auto door = scene.knock();
-    if (!door) return "no door";
-    if (!refused(scene.prove(*door, SecretScene::proof_of(*door, name, wrong)))) {
+    auto peer = scene.ask_challenge();
+    if (!peer) return "no challenge";
+    if (!refused(scene.prove(*peer, SecretScene::proof_of(*peer, name, wrong)))) {
       return "somebody is let in as '" + std::string(name) + "' by a wrong secret";
     }
   }
@@ -132,16 +132,16 @@ inline std::string check_wrong_secrets() {
 /// A hello that was heard on the way is good once, and each bit of it counts.
 inline std::string check_hellos_said_again() {
   SecretScene scene;
-  auto door = scene.knock();
-  if (!door) return "no door";
-  const wire::LinkProof proof = SecretScene::proof_of(*door, "client", scene.right_secret());
-  const auto proven = scene.prove(*door, proof);
+  auto peer = scene.ask_challenge();
+  if (!peer) return "no challenge";
+  const wire::LinkProof proof = SecretScene::proof_of(*peer, "client", scene.right_secret());
+  const auto proven = scene.prove(*peer, proof);
   if (!proven || proven->code != 0) return "a good proof is refused";
   auto key = crypto::Secret<crypto::SecretBytes>::make();
-  if (!key || !crypto::session_key(scene.right_secret(), door->challenge, proof, **key)) {
+  if (!key || !crypto::session_key(scene.right_secret(), peer->challenge, proof, **key)) {
     return "no key";
   }
-  ProvenSession session{proven->token, door->challenge.node_id, std::move(*key), 0};
+  ProvenSession session{proven->token, peer->challenge.node_id, std::move(*key), 0};
   const auto hello = session.sign(link_hello(wire::LinkWay::send, HostileScene::kRings));
   if (!hello) return "not signed";
   for (std::size_t bit = 0; bit < 8 * sizeof *hello; bit += 7) {
@@ -158,18 +158,17 @@ inline std::string check_hellos_said_again() {
   return scene.serve();
 }
 
-/// Somebody who plays a node, and knows no secret: it keeps what proofs come, and says that all is
-/// proven.
-class FalseNode {
+/// Plays a node, and knows no secret: it keeps the proofs that come, and accepts all of them.
+class RogueNode {
  public:
-  explicit FalseNode(fabric::sim::World& world)
+  explicit RogueNode(fabric::sim::World& world)
       : world_(world), endpoint_(world.add_node("f")), completions_(*endpoint_, 256) {
     listens_ = endpoint_->listen("f").has_value();
     tick();
   }
-  ~FalseNode() { *ended_ = true; }
-  FalseNode(const FalseNode&) = delete;
-  FalseNode& operator=(const FalseNode&) = delete;
+  ~RogueNode() { *ended_ = true; }
+  RogueNode(const RogueNode&) = delete;
+  RogueNode& operator=(const RogueNode&) = delete;
 
   /// What becomes of a client with a secret.
   Result<std::shared_ptr<FabricConnection>> meet() {
@@ -249,16 +248,16 @@ class FalseNode {
 
 /// A node that sends back what it was sent has proven nothing; and it learns nothing by asking the
 /// same again.
-inline std::string check_false_nodes() {
+inline std::string check_rogue_nodes() {
   fabric::sim::World world(3, {});
-  FalseNode node(world);
+  RogueNode node(world);
   if (!node.listens()) return "cannot listen";
   std::set<wire::ProofNonce> seen;
   for (std::size_t i = 0; i < 4; ++i) {
     const auto met = node.meet();
-    if (met) return "a false node has a client";
+    if (met) return "a rogue node has a client";
     if (met.error() != Error{Code::not_permitted, 0, 6}) {
-      return "the client says of a false node: " + message(met.error());
+      return "the client says of a rogue node: " + message(met.error());
     }
     if (node.proofs().size() != i + 1) return "no proof came";
     if (!seen.insert(node.proofs().back().nonce).second) return "two proofs have the same number";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "offload/link_doors.hpp"
+#include "offload/link_authenticator.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -14,8 +14,8 @@ namespace espalier::offload {
 namespace {
 
 constexpr fabric::Domain kNoDomain = ~fabric::Domain{0};
-constexpr std::uint32_t kReceives = 2 * LinkDoors::kDoorsMax;
-constexpr std::uint32_t kSendsOfDoor = 2;
+constexpr std::uint32_t kReceives = 2 * LinkAuthenticator::kPendingMax;
+constexpr std::uint32_t kSendsOfPeer = 2;
 
 Error denied() { return {Code::not_permitted, 0, 5}; }
 
@@ -29,11 +29,12 @@ std::string_view name_of(const wire::LinkProof& proof) {
 
 }  // namespace
 
-LinkDoors::LinkDoors(fabric::Endpoint& endpoint, const Secrets& secrets, LinkDoorsOptions options)
+LinkAuthenticator::LinkAuthenticator(fabric::Endpoint& endpoint, const Secrets& secrets,
+                                     LinkAuthenticatorOptions options)
     : endpoint_(endpoint),
       secrets_(secrets),
       options_(std::move(options)),
-      completions_(endpoint, kReceives + kSendsOfDoor * kDoorsMax),
+      completions_(endpoint, kReceives + kSendsOfPeer * kPendingMax),
       receives_(completions_, kReceives),
       buffers_(kReceives) {
   for (std::uint64_t i = 0; i < kReceives; ++i) {
@@ -42,16 +43,17 @@ LinkDoors::LinkDoors(fabric::Endpoint& endpoint, const Secrets& secrets, LinkDoo
   }
 }
 
-LinkDoors::~LinkDoors() {
-  for (const auto& [number, door] : doors_) door->pair->close();
-  doors_.clear();
+LinkAuthenticator::~LinkAuthenticator() {
+  for (const auto& [number, peer] : pending_) peer->pair->close();
+  pending_.clear();
 }
 
-Result<void> LinkDoors::open(const fabric::ConnectRequest& request, const wire::LinkHello& hello) {
-  if (doors_.size() >= kDoorsMax) return fail(Code::too_many_participants, kDoorsMax);
-  auto door = std::make_unique<Door>();
-  door->hello = hello;
-  wire::LinkChallenge& challenge = door->challenge;
+Result<void> LinkAuthenticator::challenge(const fabric::ConnectRequest& request,
+                                          const wire::LinkHello& hello) {
+  if (pending_.size() >= kPendingMax) return fail(Code::too_many_participants, kPendingMax);
+  auto peer = std::make_unique<PendingPeer>();
+  peer->hello = hello;
+  wire::LinkChallenge& challenge = peer->challenge;
   challenge.magic = wire::kProofMagic;
   challenge.step = static_cast<std::uint32_t>(wire::ProofStep::challenge);
   challenge.node_id = options_.node_id;
@@ -69,118 +71,118 @@ Result<void> LinkDoors::open(const fabric::ConnectRequest& request, const wire::
   fabric::QueuePairOptions options;
   options.sends = &completions_;
   options.shared_receives = &receives_;
-  options.send_depth = kSendsOfDoor;
+  options.send_depth = kSendsOfPeer;
   options.domain = kNoDomain;
   options.timeout_ns = options_.pair_timeout_ns;
   auto pair = endpoint_.accept(request, options, std::as_bytes(std::span(&welcome, 1)));
   if (!pair) return std::unexpected(pair.error());
-  door->pair = std::move(*pair);
-  door->from = taken_ + completions_.waiting();
-  challenge.node_pair = door->pair->number();
-  door->until_ns = options_.now_ns() + kOpenNs;
+  peer->pair = std::move(*pair);
+  peer->from = taken_ + completions_.waiting();
+  challenge.node_pair = peer->pair->number();
+  peer->until_ns = options_.now_ns() + kTimeoutNs;
   const auto sent =
-      door->pair->post(fabric::WorkRequest::send(0, std::as_bytes(std::span(&door->challenge, 1))));
+      peer->pair->post(fabric::WorkRequest::send(0, std::as_bytes(std::span(&peer->challenge, 1))));
   if (sent.taken != 1) return fail(Code::out_of_memory);
-  doors_[door->pair->number()] = std::move(door);
+  pending_[peer->pair->number()] = std::move(peer);
   return {};
 }
 
-bool LinkDoors::turn() {
-  if (doors_.empty()) return false;
+bool LinkAuthenticator::turn() {
+  if (pending_.empty()) return false;
   bool moved = false;
   fabric::Completion batch[16];
   const std::size_t count = completions_.poll(batch);
   for (std::size_t i = 0; i < count; ++i) take(batch[i]);
   moved = count != 0;
   const std::uint64_t now = options_.now_ns();
-  std::erase_if(doors_, [&](const auto& entry) {
-    Door& door = *entry.second;
-    if (door.answer_ns != 0 && door.answer_ns <= now) send(door);
-    const bool late = door.until_ns <= now;
-    const bool ended = door.pair->state() == fabric::QueuePair::State::error;
+  std::erase_if(pending_, [&](const auto& entry) {
+    PendingPeer& peer = *entry.second;
+    if (peer.answer_ns != 0 && peer.answer_ns <= now) send(peer);
+    const bool late = peer.until_ns <= now;
+    const bool ended = peer.pair->state() == fabric::QueuePair::State::error;
     if (!late && !ended) return false;
-    if (late && !door.took) counts_.late.fetch_add(1, std::memory_order_relaxed);
-    if (!ended) door.pair->close();
+    if (late && !peer.took) counts_.timed_out.fetch_add(1, std::memory_order_relaxed);
+    if (!ended) peer.pair->close();
     moved = true;
     return true;
   });
   return moved;
 }
 
-void LinkDoors::take(const fabric::Completion& completion) {
+void LinkAuthenticator::take(const fabric::Completion& completion) {
   const std::uint64_t number = taken_++;
   const bool receive = completion.opcode == fabric::Opcode::receive ||
                        completion.opcode == fabric::Opcode::receive_write;
   if (!receive) return;
   wire::LinkProof& buffer = buffers_[completion.work_id];
-  const auto at = doors_.find(completion.pair);
-  if (at != doors_.end() && number >= at->second->from && !at->second->took &&
+  const auto at = pending_.find(completion.pair);
+  if (at != pending_.end() && number >= at->second->from && !at->second->took &&
       completion.status == fabric::Status::success &&
       completion.opcode == fabric::Opcode::receive) {
     const std::size_t bytes = std::min<std::size_t>(completion.bytes, sizeof buffer);
-    prove(*at->second, std::as_bytes(std::span(&buffer, 1)).first(bytes));
+    take_proof(*at->second, std::as_bytes(std::span(&buffer, 1)).first(bytes));
   }
   const fabric::Receive again{completion.work_id, std::as_writable_bytes(std::span(&buffer, 1))};
   receives_.post({&again, 1});
 }
 
-void LinkDoors::prove(Door& door, std::span<const std::byte> message) {
-  door.took = true;
+void LinkAuthenticator::take_proof(PendingPeer& peer, std::span<const std::byte> message) {
+  peer.took = true;
   wire::LinkProof proof{};
-  if (message.size() != sizeof proof) return refuse(door, {Code::invalid_argument, 0, 0});
+  if (message.size() != sizeof proof) return reject(peer, {Code::invalid_argument, 0, 0});
   std::memcpy(&proof, message.data(), sizeof proof);  // the buffer is nobody else's
   if (proof.magic != wire::kProofMagic ||
       proof.step != static_cast<std::uint32_t>(wire::ProofStep::proof)) {
-    return refuse(door, {Code::invalid_argument, 0, 0});
+    return reject(peer, {Code::invalid_argument, 0, 0});
   }
-  if (const auto good = check(door, proof); !good) {
+  if (const auto good = check(peer, proof); !good) {
     counts_.wrong.fetch_add(1, std::memory_order_relaxed);
-    return refuse(door, good.error());
+    return reject(peer, good.error());
   }
-  counts_.proven.fetch_add(1, std::memory_order_relaxed);
-  send(door);
+  counts_.accepted.fetch_add(1, std::memory_order_relaxed);
+  send(peer);
 }
 
 // Every wrong proof is refused by the same words, and has cost as much, whether there is such a
 // name or not.
-Result<void> LinkDoors::check(Door& door, const wire::LinkProof& proof) {
+Result<void> LinkAuthenticator::check(PendingPeer& peer, const wire::LinkProof& proof) {
   const auto secret = crypto::Secret<crypto::SecretBytes>::make();
   if (!secret) return std::unexpected(secret.error());
   const std::optional<Access> access = secrets_.find(name_of(proof), **secret);
-  const auto digest = crypto::client_digest(**secret, door.challenge, proof);
+  const auto digest = crypto::client_digest(**secret, peer.challenge, proof);
   if (!digest) return std::unexpected(digest.error());
   const bool same = crypto::equal_in_secret(*digest, proof.digest) ||
                     fabric::planted(fabric::Bug::proof_not_checked);
   if (!same || !access) return std::unexpected(denied());
   const auto key = crypto::Secret<crypto::SecretBytes>::make();
   if (!key) return std::unexpected(key.error());
-  if (auto made = crypto::session_key(**secret, door.challenge, proof, **key); !made) return made;
-  const auto token = options_.admit(door.hello, *access, **key);
+  if (auto made = crypto::session_key(**secret, peer.challenge, proof, **key); !made) return made;
+  const auto token = options_.admit(peer.hello, *access, **key);
   if (!token) return std::unexpected(token.error());
-  wire::LinkProven& answer = door.answer;
+  wire::LinkProven& answer = peer.answer;
   answer.magic = wire::kProofMagic;
   answer.step = static_cast<std::uint32_t>(wire::ProofStep::proven);
   answer.token = *token;
-  const auto proven = crypto::node_digest(**secret, door.challenge, proof, answer);
+  const auto proven = crypto::node_digest(**secret, peer.challenge, proof, answer);
   if (!proven) return std::unexpected(proven.error());
   answer.digest = *proven;
   return {};
 }
 
-void LinkDoors::refuse(Door& door, const Error& error) {
-  door.answer = {};
-  door.answer.magic = wire::kProofMagic;
-  door.answer.step = static_cast<std::uint32_t>(wire::ProofStep::proven);
-  door.answer.code = static_cast<std::uint32_t>(error.code);
-  door.answer.detail = error.detail;
-  door.answer_ns = options_.now_ns() + kWrongNs;
+void LinkAuthenticator::reject(PendingPeer& peer, const Error& error) {
+  peer.answer = {};
+  peer.answer.magic = wire::kProofMagic;
+  peer.answer.step = static_cast<std::uint32_t>(wire::ProofStep::proven);
+  peer.answer.code = static_cast<std::uint32_t>(error.code);
+  peer.answer.detail = error.detail;
+  peer.answer_ns = options_.now_ns() + kRejectionDelayNs;
 }
 
 // Its client closes the pair when it has heard.
-void LinkDoors::send(Door& door) {
-  door.answer_ns = 0;
+void LinkAuthenticator::send(PendingPeer& peer) {
+  peer.answer_ns = 0;
   static_cast<void>(
-      door.pair->post(fabric::WorkRequest::send(1, std::as_bytes(std::span(&door.answer, 1)))));
+      peer.pair->post(fabric::WorkRequest::send(1, std::as_bytes(std::span(&peer.answer, 1)))));
 }
 
 }  // namespace espalier::offload
