@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -107,6 +108,16 @@ void add_list(CLI::App& command, const char* flag, std::vector<To>& to, const st
   command.add_option(flag, to, help)->delimiter(',')->allow_extra_args(false);
 }
 
+// Of those that take a node's address. All connections of the process look there; a path is no
+// secret.
+void add_secret_file(CLI::App& command) {
+  command.add_option_function<std::string>(
+      "--secret-file",
+      [](const std::string& path) { setenv("ESPALIER_SECRET_FILE", path.c_str(), 1); },
+      "file with the name and secret by which to come to that node, if it is one of a network "
+      "(default: ESPALIER_SECRET_FILE)");
+}
+
 // What all of them share.
 template <class Options>
 void add_output_options(CLI::App& command, Options& options) {
@@ -155,6 +166,7 @@ void add_common_options(CLI::App& command, YcsbOptions& options) {
   command.add_option("--node-address", options.node_address,
                      "a node that runs already, as unix:PATH or an address of the fabric; else one "
                      "is started for the run");
+  add_secret_file(command);
   add_choice(
       command, "--transport", options.transport, parse_node_transport,
       node_transport_names() + " (the run's own node only); unix by default, of one-sided shm");
@@ -244,6 +256,7 @@ void add_switch(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   command.add_option("--node-address", options->node_address,
                      "where clients come to a switch that runs, as roce+memif:PATH (default: node, "
                      "switch and controller of the run's own)");
+  add_secret_file(command);
   command.add_option("--map", options->map, "the map there, which has the keys");
   add_number(command, "--keys", options->keys, "of the run's own map; of another, as many at most");
   add_number(command, "--value-bytes", options->value_bytes, "of the run's own map");

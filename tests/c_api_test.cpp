@@ -58,6 +58,36 @@ TEST(CApiErrors, OfAddresses) {
   EXPECT_EQ(espalier_store_close(nullptr), ESPALIER_OK);
 }
 
+TEST(CApiSecrets, AreReadOrMade) {
+  espalier_secret* secret = nullptr;
+  std::string bytes(32, 'x');
+  EXPECT_EQ(espalier_secret_create(espalier_text("a"), {bytes.data(), 31}, &secret),
+            ESPALIER_INVALID_ARGUMENT);
+  EXPECT_THAT(espalier_error_message(), HasSubstr("bytes is not 32 bytes long"));
+  EXPECT_EQ(espalier_secret_create(espalier_text("a"), {bytes.data(), 32}, &secret),
+            ESPALIER_INVALID_ARGUMENT);
+  EXPECT_THAT(espalier_error_message(), HasSubstr("espalier_secret_create: "));
+  EXPECT_THAT(espalier_error_message(), HasSubstr("32 bytes that were drawn"));
+  bytes[0] = 'y';
+  EXPECT_EQ(espalier_secret_create(espalier_text("a b"), {bytes.data(), 32}, &secret),
+            ESPALIER_INVALID_ARGUMENT);
+  EXPECT_EQ(espalier_secret_create(espalier_text("a"), {bytes.data(), 32}, nullptr),
+            ESPALIER_INVALID_ARGUMENT);
+  EXPECT_EQ(secret, nullptr);
+  ASSERT_EQ(espalier_secret_create(espalier_text("a"), {bytes.data(), 32}, &secret), ESPALIER_OK);
+  espalier_store_options options = ESPALIER_STORE_OPTIONS_INIT;
+  options.secret = secret;  // of no meaning here
+  espalier_store* store = nullptr;
+  EXPECT_EQ(espalier_store_open("embedded", &options, &store), ESPALIER_OK);
+  EXPECT_EQ(espalier_store_close(store), ESPALIER_OK);
+  espalier_secret_destroy(secret);
+  espalier_secret_destroy(nullptr);
+  EXPECT_EQ(espalier_secret_read(nullptr, &secret), ESPALIER_INVALID_ARGUMENT);
+  EXPECT_EQ(espalier_secret_read("/no/such/file", &secret), ESPALIER_SYSTEM);
+  EXPECT_THAT(espalier_error_message(), HasSubstr("cannot read the secret file /no/such/file"));
+  EXPECT_EQ(espalier_error_detail(), static_cast<std::uint32_t>(ENOENT));
+}
+
 TEST(CApiOptions, KnowOlderAndNewerCallers) {
   struct Newer {
     espalier_store_options known;

@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "espalier/espalier.h"
 #include "espalier/map.hpp"
 #include "espalier/sequencer.hpp"
 #include "tests/support/node_fixture.hpp"
@@ -129,6 +132,45 @@ TEST_P(NodeSecrets, RefuseWhoKnowsNone) {
   write("nonsense", "nonsense");
   EXPECT_EQ(error_of(come_as("nonsense")).code, Code::invalid_argument);
   EXPECT_EQ(error_of(come_as("not there")).code, Code::system);
+}
+
+TEST_P(NodeSecrets, MayBeGivenByTheProgram) {
+  const auto writer = ClientSecret::read_file((folder_ / "writer").string());
+  ASSERT_TRUE(writer) << message(writer.error());
+  auto store = come_as("stranger", {.secret = *writer});
+  ASSERT_TRUE(store) << message(store.error()) << ": the variable counts for less";
+  auto map = store->open_map("default");
+  ASSERT_TRUE(map);
+  EXPECT_TRUE(map->put("k", "v"));
+  EXPECT_EQ(error_of(store->create_map("n")), refused(3));
+  // Further connections of the store have it too: of another thread, for one.
+  std::thread([&] { EXPECT_EQ(value_of(*map), "v"); }).join();
+  std::array<std::byte, ClientSecret::kBytes> bytes{};
+  bytes[0] = std::byte{1};
+  EXPECT_EQ(error_of(come_as("writer", {.secret = *ClientSecret::make("writer", bytes)})),
+            refused(5));
+}
+
+TEST_P(NodeSecrets, MayBeGivenByAProgramInC) {
+  setenv(kVariable, (folder_ / "stranger").c_str(), 1);
+  espalier_secret* secret = nullptr;
+  ASSERT_EQ(espalier_secret_read((folder_ / "writer").c_str(), &secret), ESPALIER_OK)
+      << espalier_error_message();
+  espalier_store_options options = ESPALIER_STORE_OPTIONS_INIT;
+  options.secret = secret;
+  espalier_store* store = nullptr;
+  const std::string& address = node_->fabric_addresses().front();
+  ASSERT_EQ(espalier_store_open(address.c_str(), &options, &store), ESPALIER_OK)
+      << espalier_error_message();
+  espalier_secret_destroy(secret);
+  espalier_map* map = nullptr;
+  ASSERT_EQ(espalier_map_open(store, espalier_text("default"), &map), ESPALIER_OK);
+  EXPECT_EQ(espalier_map_put(map, espalier_text("k"), espalier_text("v"), nullptr), ESPALIER_OK);
+  EXPECT_EQ(espalier_map_drop(store, espalier_text("default")), ESPALIER_NOT_PERMITTED);
+  espalier_map_close(map);
+  EXPECT_EQ(espalier_store_close(store), ESPALIER_OK);
+  options.secret = nullptr;
+  EXPECT_EQ(espalier_store_open(address.c_str(), &options, &store), ESPALIER_NOT_PERMITTED);
 }
 
 TEST_P(NodeSecrets, AreReadAgain) {

@@ -135,7 +135,19 @@ typedef enum espalier_access {
   ESPALIER_ACCESS_IN_NETWORK = 2  ///< the same by READs that carry the key, for switches
 } espalier_access;
 
-/// Of a store in this process, but for `access`; one on a node has its own.
+/// A name, and the secret that proves it to nodes of a network (docs/security.md), in memory that is
+/// locked, in no core dump, and overwritten in the end.
+typedef struct espalier_secret espalier_secret;
+/// Of 32 bytes that were drawn. The caller overwrites its own.
+espalier_code espalier_secret_create(espalier_bytes name, espalier_bytes bytes,
+                                     espalier_secret** secret);
+/// Of a file with one line, as "espalier secret new" writes it, which is its owner's alone.
+espalier_code espalier_secret_read(const char* path, espalier_secret** secret);
+/// Stores that were opened with it go on. Null is allowed.
+void espalier_secret_destroy(espalier_secret* secret);
+
+/// Of a store in this process, but for `access`, `cache_bytes` and `secret`; one on a node has its
+/// own.
 typedef struct espalier_store_options {
   uint32_t struct_bytes;
   uint32_t participants_max;  ///< threads that may use it at a time
@@ -145,9 +157,11 @@ typedef struct espalier_store_options {
   /// with one of the other two: what each thread and each pipeline may remember of nodes that
   /// it reads; 0: nothing
   uint64_t cache_bytes;
+  /// of a store on a node of a network; null: that of the file that ESPALIER_SECRET_FILE names
+  const espalier_secret* secret;
 } espalier_store_options;
 #define ESPALIER_STORE_OPTIONS_INIT \
-  { sizeof(espalier_store_options), 256, 0, 1, 0, 33554432 }
+  { sizeof(espalier_store_options), 256, 0, 1, 0, 33554432, NULL }
 
 /// Opens the store at an address: "embedded", which is new and empty, or "unix:PATH" and the
 /// addresses of fabrics ("shm:PATH", "roce://HOST[:PORT]/SERVICE"), that of the node which listens

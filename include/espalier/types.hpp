@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "espalier/client_secret.hpp"
 #include "espalier/error.hpp"
 
 namespace espalier {
@@ -83,6 +84,8 @@ struct StoreOptions {
   /// nodes of the maps that it reads, so that a get asks for its leaf alone; taken as it is used.
   /// 0: nothing is remembered, and a get walks down from the root
   std::uint64_t cache_bytes = std::uint64_t{32} << 20;
+  /// connect, by an address of a network: as whom. None: as ESPALIER_SECRET_FILE says
+  ClientSecret secret{};
 };
 
 enum class Op : std::uint8_t {

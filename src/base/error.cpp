@@ -130,8 +130,9 @@ std::string message(const Error& error) {
            "node for a secret of that role.";
   }
   if (error.code == Code::not_permitted && error.detail == 4) {
-    return "The node lets in only those who prove who they are; name a file with your name and "
-           "secret (ESPALIER_SECRET_FILE).";
+    return "The node authenticates its clients, and this one has no secret; name a file with your "
+           "name "
+           "and secret (StoreOptions::secret, --secret-file or ESPALIER_SECRET_FILE).";
   }
   if (error.code == Code::not_permitted && error.detail == 5) {
     return "The node does not know this name with this secret; ask whoever runs it for a line of "

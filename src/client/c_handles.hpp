@@ -85,6 +85,10 @@ struct espalier_item {
   std::string asked;  // the next key, which may be bytes of the item itself
 };
 
+struct espalier_secret {
+  const espalier::ClientSecret secret;
+};
+
 struct espalier_store {
   espalier::Store store;
   espalier::client::c::Uses uses = std::make_shared<std::atomic<std::uint32_t>>(0);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of the C API: stores, and the maps in them.
 #include <exception>
+#include <initializer_list>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "client/impl.hpp"
 
 namespace c = espalier::client::c;
+using espalier::ClientSecret;
 using espalier::Map;
 using espalier::MapOptions;
 using espalier::Result;
@@ -31,6 +34,24 @@ Result<void> hand_out(const espalier_store& store, espalier_map** handle, const 
   return {};
 }
 
+// Makes one, or keeps the words of what was wrong, which have nothing of it.
+template <class Make>
+espalier_code hand_out_secret(const char* call, std::initializer_list<c::Check> checks,
+                              espalier_secret** handle, const Make& make) {
+  std::string words;
+  const espalier_code code = c::run(call, checks, [&]() -> Result<void> {
+    auto made = make();
+    if (!made) {
+      words = espalier::message(made.error());
+      return std::unexpected(made.error().error);
+    }
+    *handle = new espalier_secret{std::move(*made)};
+    return {};
+  });
+  if (!words.empty()) c::explain(call, words.c_str());
+  return code;
+}
+
 // Says which address it was that is none, and what was expected, if that is what was wrong.
 void explain_address(const char* call, const char* address) noexcept {
   try {
@@ -42,6 +63,28 @@ void explain_address(const char* call, const char* address) noexcept {
 
 }  // namespace
 
+espalier_code espalier_secret_create(espalier_bytes name, espalier_bytes bytes,
+                                     espalier_secret** secret) {
+  const bool whole = bytes.size == ClientSecret::kBytes && bytes.data != nullptr;
+  return hand_out_secret(
+      __func__,
+      {c::good(name, "name"),
+       {"bytes", whole ? nullptr : "is not 32 bytes long"},
+       c::given(secret, "secret")},
+      secret, [&] {
+        return ClientSecret::make(
+            c::view(name), std::span<const std::byte, ClientSecret::kBytes>(
+                               static_cast<const std::byte*>(bytes.data), ClientSecret::kBytes));
+      });
+}
+
+espalier_code espalier_secret_read(const char* path, espalier_secret** secret) {
+  return hand_out_secret(__func__, {c::given(path, "path"), c::given(secret, "secret")}, secret,
+                         [&] { return ClientSecret::read_file(path); });
+}
+
+void espalier_secret_destroy(espalier_secret* secret) { delete secret; }
+
 espalier_code espalier_store_open(const char* address, const espalier_store_options* options,
                                   espalier_store** store) {
   const c::Check size = c::sized(options, sizeof *options, "options");
@@ -49,12 +92,13 @@ espalier_code espalier_store_open(const char* address, const espalier_store_opti
                                                : espalier_store_options ESPALIER_STORE_OPTIONS_INIT;
   bool refused = false;
   const auto open = [&]() -> Result<void> {
-    auto opened =
-        espalier::Store::connect(address, {.memory_bytes_max = known.memory_bytes_max,
-                                           .participants_max = known.participants_max,
-                                           .huge_pages = known.huge_pages != 0,
-                                           .access = static_cast<espalier::Access>(known.access),
-                                           .cache_bytes = known.cache_bytes});
+    espalier::StoreOptions reached{.memory_bytes_max = known.memory_bytes_max,
+                                   .participants_max = known.participants_max,
+                                   .huge_pages = known.huge_pages != 0,
+                                   .access = static_cast<espalier::Access>(known.access),
+                                   .cache_bytes = known.cache_bytes};
+    if (known.secret != nullptr) reached.secret = known.secret->secret;
+    auto opened = espalier::Store::connect(address, reached);
     refused = !opened;
     if (!opened) return std::unexpected(opened.error());
     *store = new espalier_store{std::move(*opened)};

@@ -62,7 +62,7 @@ std::expected<IndexFollower::Changes, IndexController::Fault> IndexController::r
 }
 
 Result<void> IndexController::open_link() {
-  auto opened = IndexLink::open(options_.node, options_.map);
+  auto opened = IndexLink::open(options_.node, options_.map, options_.secret);
   if (!opened) return std::unexpected(opened.error());
   link_ = std::move(*opened);
   follower_.emplace(link_->keys(), link_->prefix(), link_->base(), options_.limits);

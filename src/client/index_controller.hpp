@@ -28,6 +28,7 @@ class IndexController {
     std::string map;
     std::string control;  ///< the socket of the switch
     dataplane::TableLimits limits;
+    ClientSecret secret{};  ///< of the role admin, where the node has secrets
     /// Between two looks at which leaves are read most.
     std::uint64_t count_every_ns = 1'000'000'000;
     /// Between two times that the tree is read whole, at least.

@@ -1,59 +1,108 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/known_secret.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
-namespace espalier::client {
+#include "crypto/credential_file.hpp"
 
-Result<std::shared_ptr<const KnownSecret>> KnownSecret::make(std::string name,
-                                                             const crypto::SecretBytes& bytes) {
+namespace espalier::client {
+namespace {
+
+std::unexpected<SecretError> refuse(const Error& error, std::string words) {
+  return std::unexpected(SecretError{error, std::move(words)});
+}
+
+}  // namespace
+
+SecretResult<std::shared_ptr<const KnownSecret>> KnownSecret::make(
+    std::string name, const crypto::SecretBytes& bytes) {
+  const Error wrong{Code::invalid_argument, 0, 0};
+  if (!crypto::is_credential_name(name)) {
+    return refuse(wrong, "the name of a client has 1 to 32 letters, digits, '.', '-' and '_'");
+  }
+  if (!crypto::is_drawn(bytes)) {
+    return refuse(wrong, "the secret of a client is 32 bytes that were drawn");
+  }
   auto kept = crypto::Secret<crypto::SecretBytes>::make();
-  if (!kept) return std::unexpected(kept.error());
+  if (!kept) {
+    return refuse(kept.error(),
+                  "no memory may be locked for the secret (RLIMIT_MEMLOCK; ulimit -l tells it)");
+  }
   **kept = bytes;
   return std::shared_ptr<const KnownSecret>(new KnownSecret(std::move(name), std::move(*kept)));
 }
 
-std::expected<std::shared_ptr<const KnownSecret>, crypto::SecretFileError> KnownSecret::read_file(
-    const std::string& path) {
-  const auto refuse = [&path](const Error& error, std::string_view words) {
-    return std::unexpected(
-        crypto::SecretFileError{error, "the secret file " + path + std::string(words)});
+SecretResult<std::shared_ptr<const KnownSecret>> KnownSecret::read_file(const std::string& path) {
+  std::shared_ptr<const KnownSecret> known;
+  SecretError failure;
+  const auto take = [&](const crypto::Credential& credential,
+                        const crypto::SecretBytes& secret) -> std::string {
+    if (known != nullptr) return "a client has one name, and this is a second one";
+    auto made = make(credential.name, secret);
+    if (!made) {
+      failure = std::move(made.error());
+      return failure.words;
+    }
+    known = std::move(*made);
+    return {};
   };
-  const Error wrong{Code::invalid_argument, 0, 0};
-  auto bytes = crypto::Secret<crypto::SecretBytes>::make();
-  auto of_line = crypto::Secret<crypto::SecretBytes>::make();
-  if (!bytes || !of_line) {
-    return refuse(bytes ? of_line.error() : bytes.error(),
-                  ": no memory may be locked for it (RLIMIT_MEMLOCK; ulimit -l tells it)");
+  const auto read = crypto::read_credentials(path, "secret file", take);
+  if (!read) {
+    const bool of_line = failure.error.code != Code::invalid;
+    return refuse(of_line ? failure.error : read.error().error, read.error().mistakes.front());
   }
-  std::string name;
-  std::string fault;
-  const auto read = crypto::read_secret_lines(
-      path, "secret file", [&](std::uint32_t number, std::string_view line) {
-        const auto credential = crypto::parse_credential(line, **of_line);
-        if (credential && !*credential) return true;
-        if (!credential) {
-          fault = ", line " + std::to_string(number) + ": " + credential.error();
-        } else if (!name.empty()) {
-          fault = " has several names, and only one can come";
-        } else {
-          name = (*credential)->name;
-          **bytes = **of_line;
-        }
-        return fault.empty();
-      });
-  if (!read) return std::unexpected(read.error());
-  if (!fault.empty()) return refuse(wrong, fault);
-  if (name.empty()) return refuse(wrong, " has no line: name role secret");
-  return std::shared_ptr<const KnownSecret>(new KnownSecret(std::move(name), std::move(*bytes)));
+  if (known == nullptr) {
+    return refuse({Code::invalid_argument, 0, 0},
+                  "the secret file " + path + " has no line: name role secret");
+  }
+  return known;
 }
 
-std::expected<std::shared_ptr<const KnownSecret>, crypto::SecretFileError>
-KnownSecret::of_process() {
+SecretResult<std::shared_ptr<const KnownSecret>> KnownSecret::of_process() {
   const char* const path = std::getenv("ESPALIER_SECRET_FILE");
   if (path == nullptr || *path == '\0') return nullptr;
   return read_file(path);
 }
 
+SecretResult<std::shared_ptr<const KnownSecret>> KnownSecret::or_of_process(
+    std::shared_ptr<const KnownSecret> given) {
+  if (given != nullptr) return given;
+  return of_process();
+}
+
 }  // namespace espalier::client
+
+namespace espalier {
+
+std::string message(const SecretError& error) {
+  return error.words.empty() ? message(error.error) : error.words + ".";
+}
+
+SecretResult<ClientSecret> ClientSecret::make(std::string_view name,
+                                              std::span<const std::byte, kBytes> secret) {
+  static_assert(kBytes == crypto::kSecretBytes);
+  const auto room = crypto::Secret<crypto::SecretBytes>::make();
+  if (!room) {
+    return std::unexpected(
+        SecretError{room.error(),
+                    "no memory may be locked for the secret (RLIMIT_MEMLOCK; ulimit -l tells it)"});
+  }
+  std::ranges::copy(secret, (*room)->begin());
+  auto known = client::KnownSecret::make(std::string(name), **room);
+  if (!known) return std::unexpected(std::move(known.error()));
+  return client::KnownSecret::handle(std::move(*known));
+}
+
+SecretResult<ClientSecret> ClientSecret::read_file(const std::string& path) {
+  auto known = client::KnownSecret::read_file(path);
+  if (!known) return std::unexpected(std::move(known.error()));
+  return client::KnownSecret::handle(std::move(*known));
+}
+
+std::string_view ClientSecret::name() const {
+  return known_ == nullptr ? std::string_view() : std::string_view(known_->name());
+}
+
+}  // namespace espalier

@@ -1,32 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// The name under which this process comes to nodes, and the secret that proves it.
+// What stands behind a ClientSecret: a name, and the secret that proves it to nodes.
 //
 // Thread: immutable; safe to read from any.
 #pragma once
 
-#include <expected>
 #include <memory>
 #include <string>
 
 #include "crypto/credential.hpp"
-#include "crypto/secret_file.hpp"
 #include "crypto/secret_memory.hpp"
+#include "espalier/client_secret.hpp"
 
 namespace espalier::client {
 
 class KnownSecret {
  public:
-  /// Errors: system (no memory may be locked).
-  static Result<std::shared_ptr<const KnownSecret>> make(std::string name,
-                                                         const crypto::SecretBytes& bytes);
-  /// Of a file that has one line as a node's secrets file has (crypto/credential.hpp), whose role
-  /// and names do not matter here. Errors, in words: those of crypto::read_secret_lines();
-  /// invalid_argument (none, or several, or something else).
-  static std::expected<std::shared_ptr<const KnownSecret>, crypto::SecretFileError> read_file(
-      const std::string& path);
+  /// As ClientSecret::make and ClientSecret::read_file; of a file, role and names do not matter.
+  static SecretResult<std::shared_ptr<const KnownSecret>> make(std::string name,
+                                                               const crypto::SecretBytes& bytes);
+  static SecretResult<std::shared_ptr<const KnownSecret>> read_file(const std::string& path);
 
   /// That of the file which ESPALIER_SECRET_FILE names, as it is now; null: none is named.
-  static std::expected<std::shared_ptr<const KnownSecret>, crypto::SecretFileError> of_process();
+  static SecretResult<std::shared_ptr<const KnownSecret>> of_process();
+  /// The one that was given, or else of_process().
+  static SecretResult<std::shared_ptr<const KnownSecret>> or_of_process(
+      std::shared_ptr<const KnownSecret> given);
+
+  /// What stands behind a handle; null: nothing.
+  static const std::shared_ptr<const KnownSecret>& of(const ClientSecret& secret) {
+    return secret.known_;
+  }
+  static ClientSecret handle(std::shared_ptr<const KnownSecret> known) {
+    return ClientSecret(std::move(known));
+  }
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const crypto::SecretBytes& bytes() const { return *bytes_; }

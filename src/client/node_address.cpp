@@ -55,7 +55,8 @@ std::string explain_node_address(const Error& error) {
          "; behind those of a fabric ?rings=send or ?rings=write may stand.";
 }
 
-Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address) {
+Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address,
+                                                   std::shared_ptr<const KnownSecret> secret) {
   if (const auto* const path = std::get_if<UnixPath>(&address)) {
     return RingConnection::open(path->path);
   }
@@ -63,9 +64,9 @@ Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address) {
   FabricConnectionOptions options;
   options.way = over.way;
   if (fabric::reach_of(over.address) != fabric::Reach::user) {
-    auto secret = KnownSecret::of_process();
-    if (!secret) return std::unexpected(secret.error().error);
-    options.secret = std::move(*secret);
+    auto known = KnownSecret::or_of_process(std::move(secret));
+    if (!known) return std::unexpected(known.error().error);
+    options.secret = std::move(*known);
   }
   return FabricConnection::open(over.address, options);
 }

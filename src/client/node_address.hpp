@@ -15,6 +15,7 @@
 #include <string_view>
 #include <variant>
 
+#include "client/known_secret.hpp"
 #include "client/node_connection.hpp"
 #include "fabric/address.hpp"
 #include "wire/ring_link.hpp"
@@ -49,8 +50,9 @@ inline constexpr std::string_view kNodeAddressForms =
 /// What was expected in place of an address that parse_node_address() refuses, in a sentence.
 [[nodiscard]] std::string explain_node_address(const Error& error);
 
-/// By a network, as whom KnownSecret::of_process() says.
+/// By a network, with this secret; null: with that of KnownSecret::of_process().
 /// Errors: as RingConnection::open, or FabricConnection::open, and those of of_process().
-Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address);
+Result<std::shared_ptr<NodeConnection>> connect_to(
+    const NodeAddress& address, std::shared_ptr<const KnownSecret> secret = nullptr);
 
 }  // namespace espalier::client

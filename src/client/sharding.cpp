@@ -25,10 +25,10 @@ class Asked {
   Asked(const Asked&) = delete;
   Asked& operator=(const Asked&) = delete;
 
-  Result<void> connect(const std::string& address) {
+  Result<void> connect(const std::string& address, const ClientSecret& secret) {
     const auto parsed = parse_node_address(address);
     if (!parsed) return std::unexpected(parsed.error());
-    sessions_ = std::make_shared<RemoteSessions>(*parsed, StoreOptions{});
+    sessions_ = std::make_shared<RemoteSessions>(*parsed, StoreOptions{.secret = secret});
     auto session = sessions_->acquire();
     if (!session) return std::unexpected(session.error());
     session_ = std::move(*session);
@@ -76,9 +76,9 @@ Result<MapStats> stats(Asked& node, std::uint32_t id) {
 }
 
 void look_at(ShardReport& report, const std::string& name, const wire::ShardMap& map,
-             std::size_t number) {
+             std::size_t number, const ClientSecret& secret) {
   Asked node;
-  if (const auto connected = node.connect(report.shard.address); !connected) {
+  if (const auto connected = node.connect(report.shard.address, secret); !connected) {
     report.stats = std::unexpected(connected.error());
     return;
   }
@@ -94,7 +94,8 @@ void look_at(ShardReport& report, const std::string& name, const wire::ShardMap&
 }  // namespace
 
 std::expected<void, ShardFailure> create_shards(std::string_view name, const MapOptions& options,
-                                                const std::vector<wire::Shard>& shards) {
+                                                const std::vector<wire::Shard>& shards,
+                                                const ClientSecret& secret) {
   wire::ShardMap map;
   map.uid = draw_seed();
   map.shards = shards;
@@ -109,7 +110,7 @@ std::expected<void, ShardFailure> create_shards(std::string_view name, const Map
   // All are reached before any is asked to make something.
   std::vector<Asked> nodes(shards.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const auto connected = nodes[i].connect(shards[i].address);
+    const auto connected = nodes[i].connect(shards[i].address, secret);
     if (!connected) return std::unexpected(ShardFailure{i, connected.error(), {}, {}});
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -127,11 +128,12 @@ std::expected<void, ShardFailure> create_shards(std::string_view name, const Map
   return {};
 }
 
-Result<ShardingReport> report_shards(const std::string& address, std::string_view name) {
+Result<ShardingReport> report_shards(const std::string& address, std::string_view name,
+                                     const ClientSecret& secret) {
   ShardingReport report;
   {
     Asked first;
-    if (const auto connected = first.connect(address); !connected) {
+    if (const auto connected = first.connect(address, secret); !connected) {
       return std::unexpected(connected.error());
     }
     auto opened = open_map_by(first.requests(), name, true);
@@ -144,7 +146,7 @@ Result<ShardingReport> report_shards(const std::string& address, std::string_vie
     ShardReport& shard = report.shards.emplace_back();
     shard.shard = report.map.shards[i];
     shard.high = report.map.high(i);
-    look_at(shard, std::string(name), report.map, i);
+    look_at(shard, std::string(name), report.map, i, secret);
   }
   return report;
 }

@@ -28,7 +28,8 @@ struct ShardFailure {
 /// Cost: connects to each; a round trip or two. Errors: those of map_create, of connecting;
 /// invalid_argument (detail: a wire::ShardFault, where the borders or addresses are wrong).
 [[nodiscard]] std::expected<void, ShardFailure> create_shards(
-    std::string_view name, const MapOptions& options, const std::vector<wire::Shard>& shards);
+    std::string_view name, const MapOptions& options, const std::vector<wire::Shard>& shards,
+    const ClientSecret& secret = {});
 
 /// What a node says of its shard.
 struct ShardReport {
@@ -49,6 +50,7 @@ struct ShardingReport {
 /// Errors: of the node that is asked first: as Store::connect and Store::open_map; wrong_kind
 /// (detail 0: the map lies on that node alone).
 [[nodiscard]] Result<ShardingReport> report_shards(const std::string& address,
-                                                   std::string_view name);
+                                                   std::string_view name,
+                                                   const ClientSecret& secret = {});
 
 }  // namespace espalier::client

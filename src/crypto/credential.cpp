@@ -46,6 +46,10 @@ bool is_credential_name(std::string_view name) {
          std::ranges::all_of(name, is_name_byte);
 }
 
+bool is_drawn(const SecretBytes& secret) {
+  return std::ranges::count(secret, secret[0]) != static_cast<std::ptrdiff_t>(secret.size());
+}
+
 std::expected<std::optional<Credential>, CredentialFault> parse_credential(std::string_view line,
                                                                            SecretBytes& secret) {
   secret = {};
@@ -66,8 +70,7 @@ std::expected<std::optional<Credential>, CredentialFault> parse_credential(std::
         "behind the role stands a secret of 64 hexadecimal digits, such as 'espalier "
         "secret new' writes");
   }
-  // Zeros, or one byte over and over, are no secret that anybody drew.
-  if (std::ranges::count(secret, secret[0]) == static_cast<std::ptrdiff_t>(secret.size())) {
+  if (!is_drawn(secret)) {
     secret = {};
     return fault("the secret was not drawn: 'espalier secret new' draws one");
   }

@@ -33,6 +33,9 @@ enum class Role : std::uint8_t { read = 1, write = 2, admin = 3 };
 /// Whether this can be the name of somebody who comes.
 [[nodiscard]] bool is_credential_name(std::string_view name);
 
+/// Whether a secret can have been drawn: zeros, or one byte over and over, were not.
+[[nodiscard]] bool is_drawn(const SecretBytes& secret);
+
 /// A line without its secret.
 struct Credential {
   std::string name;

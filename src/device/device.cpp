@@ -19,6 +19,7 @@ Result<HostOptions> host_options(const node::Config& config) {
   if (!address) return std::unexpected(address.error());
   HostOptions options;
   options.address = std::move(*address);
+  options.secret_file = config.node.secret_file;
   options.cache_bytes = config.node.cache;
   options.balance = config.node.balance;
   return options;

@@ -5,15 +5,19 @@
 
 namespace espalier::device {
 
+SecretResult<std::shared_ptr<const client::KnownSecret>> secret_of(const HostOptions& options) {
+  if (fabric::reach_of(options.address) == fabric::Reach::user) return nullptr;
+  if (options.secret_file.empty()) return client::KnownSecret::of_process();
+  return client::KnownSecret::read_file(options.secret_file);
+}
+
 Result<OpenedHost> open_host(const HostOptions& options) {
   client::FabricConnectionOptions connecting;
   connecting.way = options.way;
   connecting.timeout_ns = options.timeout_ns;
-  if (fabric::reach_of(options.address) != fabric::Reach::user) {
-    auto secret = client::KnownSecret::of_process();
-    if (!secret) return std::unexpected(secret.error().error);
-    connecting.secret = std::move(*secret);
-  }
+  auto secret = secret_of(options);
+  if (!secret) return std::unexpected(secret.error().error);
+  connecting.secret = std::move(*secret);
   auto connection = client::FabricConnection::open(options.address, connecting);
   if (!connection) return std::unexpected(connection.error());
   auto rings = client::ThreadRings::open(*connection);

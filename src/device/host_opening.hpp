@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "client/fabric_connection.hpp"
 #include "client/thread_rings.hpp"
@@ -17,6 +18,9 @@ namespace espalier::device {
 struct HostOptions {
   fabric::FabricAddress address;
   wire::LinkWay way = wire::LinkWay::write;
+  /// Where its name and secret stand, by which it comes to a host of a network, read at each try;
+  /// empty: where ESPALIER_SECRET_FILE says.
+  std::string secret_file;
   /// How long one try to reach the host takes at most; and how long one that is gone is awaited
   /// while something is asked of it.
   std::uint64_t timeout_ns = 1'000'000'000;
@@ -33,6 +37,9 @@ struct HostOptions {
   std::uint32_t balance = 0;
 };
 
+/// The secret of a device. Errors: those of KnownSecret::read_file.
+SecretResult<std::shared_ptr<const client::KnownSecret>> secret_of(const HostOptions& options);
+
 struct OpenedHost {
   std::shared_ptr<client::FabricConnection> connection;
   std::unique_ptr<client::ThreadRings> rings;
@@ -40,7 +47,8 @@ struct OpenedHost {
 };
 
 /// Errors: as FabricConnection::open and SideLink::open: system (ECONNREFUSED, ETIMEDOUT),
-/// unsupported (the host does not offer its memory), corrupt, too_many_participants.
+/// unsupported (the host does not offer its memory), corrupt, too_many_participants, not_permitted;
+/// those of KnownSecret::read_file.
 Result<OpenedHost> open_host(const HostOptions& options);
 
 }  // namespace espalier::device

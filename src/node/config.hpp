@@ -37,7 +37,8 @@ struct Config {
     std::string socket;
     std::uint32_t socket_mode = 0600;  ///< who may connect, as permissions of a file
     Place place = Place::host;
-    std::string host;                               ///< of a device: where its host listens
+    std::string host;         ///< of a device: where its host listens
+    std::string secret_file;  ///< of a device: by which it comes to its host; empty: the process's
     std::uint64_t cache = std::uint64_t{64} << 20;  ///< of a device: bytes of each worker
     std::uint32_t balance = 0;  ///< of a device: the balancer's weight; 0: it has none
     std::string fabric;         ///< addresses of the fabric, with spaces between

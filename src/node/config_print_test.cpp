@@ -38,6 +38,7 @@ socket = "/tmp/espalier-1000.sock"    # default
 socket_mode = "0600"                  # default
 place = "host"                        # default
 host = ""                             # default
+secret_file = ""                      # default
 cache = "64MiB"                       # default
 balance = 0                           # default
 fabric = ""                           # default

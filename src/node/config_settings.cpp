@@ -71,6 +71,10 @@ constexpr std::array kSettings{
     row<Config, &Config::node, &Node::host>(
         "node.host", {Kind::fabric, 0, 4096}, "none",
         "Of a device, where its host listens, such as shm:/run/espalier/fabric."),
+    row<Config, &Config::node, &Node::secret_file>(
+        "node.secret_file", {Kind::path, 0, 4096}, "none",
+        "Of a device, the file with the name and secret by which it comes to its host; none: that "
+        "of ESPALIER_SECRET_FILE."),
     row<Config, &Config::node, &Node::cache>(
         "node.cache", {Kind::bytes, 0, std::uint64_t{1} << 40}, "64MiB",
         "Of a device, how much each worker remembers of interior nodes of its host's maps."),

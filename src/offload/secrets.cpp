@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "crypto/secret_file.hpp"
+#include "crypto/credential_file.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -12,40 +12,26 @@ static_assert(static_cast<int>(crypto::Role::read) == static_cast<int>(Right::re
 static_assert(static_cast<int>(crypto::Role::write) == static_cast<int>(Right::write));
 static_assert(static_cast<int>(crypto::Role::admin) == static_cast<int>(Right::admin));
 
-constexpr std::size_t kMistakesMax = 10;
-
 }  // namespace
 
 std::expected<std::size_t, std::vector<std::string>> Secrets::load(const std::string& path) {
   Entries read;
-  std::vector<std::string> mistakes;
-  const auto take = [&](std::uint32_t number, std::string_view line) {
-    const auto mistake = [&](std::string_view words) {
-      mistakes.push_back("the secrets file " + path + ", line " + std::to_string(number) + ": " +
-                         std::string(words));
-      return mistakes.size() < kMistakesMax;
-    };
-    auto slot = pool_->take();
-    if (!slot) {
-      mistake("no memory may be locked for it (RLIMIT_MEMLOCK; ulimit -l tells it)");
-      return false;
-    }
-    auto credential = crypto::parse_credential(line, **slot);
-    if (!credential) return mistake(credential.error());
-    if (!*credential) return true;
+  const auto take = [&](crypto::Credential credential,
+                        const crypto::SecretBytes& secret) -> std::string {
     if (read.size() >= kNamesMax) {
-      mistake("there are more than " + std::to_string(kNamesMax) + " names");
-      return false;
+      return "there are more than " + std::to_string(kNamesMax) + " names";
     }
-    std::string name = (*credential)->name;
-    Entry entry{static_cast<Right>((*credential)->role), std::move((*credential)->prefix),
+    auto slot = pool_->take();
+    if (!slot) return "no memory may be locked for it (RLIMIT_MEMLOCK; ulimit -l tells it)";
+    **slot = secret;
+    Entry entry{static_cast<Right>(credential.role), std::move(credential.prefix),
                 std::move(*slot)};
-    const auto [at, is_new] = read.emplace(std::move(name), std::move(entry));
-    return is_new || mistake("the name " + at->first + " was there before");
+    const auto [at, is_new] = read.emplace(std::move(credential.name), std::move(entry));
+    return is_new ? "" : "the name " + at->first + " was there before";
   };
-  const auto whole = crypto::read_secret_lines(path, "secrets file", take);
-  if (!whole) mistakes.push_back(whole.error().words);
-  if (!mistakes.empty()) return std::unexpected(std::move(mistakes));
+  if (auto whole = crypto::read_credentials(path, "secrets file", take); !whole) {
+    return std::unexpected(std::move(whole.error().mistakes));
+  }
   const std::size_t names = read.size();
   {
     const std::lock_guard lock(mutex_);

@@ -119,8 +119,20 @@ Outcome<std::string> required_address(const Environment& environment,
   return std::move(*address);
 }
 
+Outcome<ClientSecret> client_secret(const Environment& environment) {
+  if (!environment.secret_file) return ClientSecret();
+  auto secret = ClientSecret::read_file(*environment.secret_file);
+  if (!secret) return failed(secret.error().words, "--secret-file names it.");
+  return std::move(*secret);
+}
+
 Outcome<Store> connect(const Environment& environment, const std::string& address, Access access) {
-  auto store = environment.connect(address, access);
+  StoreOptions options;
+  options.access = access;
+  auto secret = client_secret(environment);
+  if (!secret) return std::unexpected(secret.error());
+  options.secret = std::move(*secret);
+  auto store = environment.connect(address, options);
   if (store) return std::move(*store);
   const Error& error = store.error();
   if (access == Access::in_network && error.code == Code::unsupported &&
@@ -141,9 +153,9 @@ Outcome<Store> connect(const Environment& environment, const std::string& addres
   const auto node = client::parse_node_address(address);
   const bool over_fabric = node && std::holds_alternative<client::OverFabric>(*node);
   const std::string path = address.substr(address.find(':') + 1);
-  if (over_fabric && error.code != Code::not_permitted) {
-    if (const auto secret = client::KnownSecret::of_process(); !secret) {
-      return failed(secret.error().words, "ESPALIER_SECRET_FILE names it.");
+  if (over_fabric && !environment.secret_file && error.code != Code::not_permitted) {
+    if (const auto found = client::KnownSecret::of_process(); !found) {
+      return failed(found.error().words, "ESPALIER_SECRET_FILE names it.");
     }
   }
   if (error.code == Code::system && (error.detail == ENOENT || error.detail == ECONNREFUSED)) {

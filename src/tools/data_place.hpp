@@ -41,6 +41,10 @@ inline constexpr std::string_view kDefaultMap = "default";
 [[nodiscard]] Outcome<std::string> required_address(const Environment& environment,
                                                     const std::optional<std::string>& at);
 
+/// The secret by which this run comes to nodes of a network: that of the file which --secret-file
+/// names; none: it is not given, and the library looks for one.
+[[nodiscard]] Outcome<ClientSecret> client_secret(const Environment& environment);
+
 /// Connects to a node. Fails with what to do about it.
 [[nodiscard]] Outcome<Store> connect(const Environment& environment, const std::string& address,
                                      Access access = Access::rpc);

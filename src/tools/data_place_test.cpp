@@ -91,7 +91,9 @@ TEST_F(DataPlace, StandardInputIsReadOnce) {
 
 TEST_F(DataPlace, SaysWhyANodeCannotBeReached) {
   const auto why = [&](Error error) {
-    environment.connect = [error](const std::string&, Access) { return std::unexpected(error); };
+    environment.connect = [error](const std::string&, const StoreOptions&) {
+      return std::unexpected(error);
+    };
     const Failure failure = connect(environment, "unix:/n").error();
     return failure.what + " / " + failure.hint;
   };

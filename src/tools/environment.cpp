@@ -7,7 +7,8 @@
 
 namespace espalier::tools {
 
-Result<Store> Environment::refuse_to_connect(const std::string& /*address*/, Access /*access*/) {
+Result<Store> Environment::refuse_to_connect(const std::string& /*address*/,
+                                             const StoreOptions& /*options*/) {
   return fail(Code::unsupported);
 }
 

@@ -55,8 +55,10 @@ struct Environment {
   std::uint64_t user_id = 0;
   /// Memory of the machine, or of this process's control group if that is less; 0: not known.
   std::uint64_t machine_bytes = 0;
+  /// What --secret-file names; nothing: it is not given.
+  std::optional<std::string> secret_file{};
   /// Connects to the node at an address, as Store::connect.
-  std::function<Result<Store>(const std::string& address, Access access)> connect =
+  std::function<Result<Store>(const std::string& address, const StoreOptions& options)> connect =
       refuse_to_connect;
   /// Runs a node until it is told to stop; returns the exit code.
   std::function<Outcome<int>(Environment&, const node::Loaded&, const LoadAgain&)> serve =
@@ -82,7 +84,7 @@ struct Environment {
   /// Waits so long.
   std::function<void(std::uint64_t ns)> pause = [](std::uint64_t) {};
 
-  static Result<Store> refuse_to_connect(const std::string& address, Access access);
+  static Result<Store> refuse_to_connect(const std::string& address, const StoreOptions& options);
   static Outcome<int> refuse_to_serve(Environment& environment, const node::Loaded& loaded,
                                       const LoadAgain& load_again);
   static Failure refuse_to_start_bench(const std::vector<std::string>& arguments);

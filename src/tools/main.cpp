@@ -59,7 +59,7 @@ int run_on_this_machine(const std::vector<std::string>& arguments, std::ostream&
       .user_id = ::geteuid(),
       .machine_bytes = base::usable_memory_bytes(),
       .connect = [](const std::string& address,
-                    Access access) { return Store::connect(address, {.access = access}); },
+                    const StoreOptions& options) { return Store::connect(address, options); },
       .serve = run_node,
       .start_bench = start_bench_program,
       .listen_on_fabric = fabric::open_for_listening,

@@ -249,6 +249,11 @@ Failure host_failure(const std::string& host, const Error& error) {
 Outcome<void> check_host(const node::Config& config) {
   if (config.node.place == node::Place::host) return {};
   const auto options = device::host_options(config);
+  if (options) {
+    if (const auto secret = device::secret_of(*options); !secret) {
+      return failed(secret.error().words, "--secret-file or ESPALIER_SECRET_FILE names it.");
+    }
+  }
   const auto found = options ? device::find_host(*options) : std::unexpected(options.error());
   if (found) return {};
   return std::unexpected(host_failure(config.node.host, found.error()));

@@ -151,6 +151,25 @@ void add_address_option(CLI::App& command, std::optional<std::string>& at) {
       ->group("Node");
 }
 
+// Which are those that take the address of one.
+void add_secret_file_options(CLI::App& app, std::optional<std::string>& secret_file) {
+  for (CLI::App* const command : app.get_subcommands({})) {
+    add_secret_file_options(*command, secret_file);
+  }
+  if (app.get_option_no_throw("--at") == nullptr && app.get_option_no_throw("--shard") == nullptr) {
+    return;
+  }
+  add_text_option(app, "--secret-file", "PATH",
+                  "File with the name and secret by which to come to a node of a network (default: "
+                  "ESPALIER_SECRET_FILE)",
+                  [&secret_file](const std::string& text) -> std::optional<std::string> {
+                    if (text.empty()) return "is no path";
+                    secret_file = text;
+                    return std::nullopt;
+                  })
+      ->group("Node");
+}
+
 void add_map_name_option(CLI::App& command, std::optional<std::string>& name) {
   add_text_option(command, "--map", "NAME", "Map of the node (default: default)",
                   [&name](const std::string& text) -> std::optional<std::string> {

@@ -10,6 +10,7 @@
 #include "cmdline/completion.hpp"
 #include "cmdline/parse.hpp"
 #include "tools/commands.hpp"
+#include "tools/options.hpp"
 
 #ifndef ESPALIER_VERSION
 #define ESPALIER_VERSION "unknown"
@@ -42,6 +43,7 @@ void add_commands(CLI::App& app, Environment& environment, Action& chosen) {
         add_ping_command, add_fabric_command, add_switch_command, add_bench_command}) {
     add(app, environment, chosen);
   }
+  add_secret_file_options(app, environment.secret_file);
   cmdline::add_completion_command(app, environment.out, chosen);
 }
 

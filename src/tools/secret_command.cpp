@@ -89,7 +89,7 @@ Outcome<int> make_new(Environment& environment, const Options& options) {
       "wrote {0}\n"
       "The node: append it to the file that its clients.secrets names, and send it SIGHUP:\n"
       "  cat {0} >> SECRETS\n"
-      "The client: ESPALIER_SECRET_FILE={0}\n",
+      "The client: --secret-file {0}, or ESPALIER_SECRET_FILE={0}\n",
       cmdline::escaped(path));
   return kOk;
 }

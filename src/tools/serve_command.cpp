@@ -65,8 +65,9 @@ void add_setting(CLI::App& command, const node::Setting& setting,
   std::string what(setting.what);
   if (what.ends_with('.')) what.pop_back();
   // What makes a node a device has short names, too.
-  const bool named_twice = setting.key == "node.place" || setting.key == "node.host";
-  const std::string short_name = named_twice ? ",--" + std::string(setting.key.substr(5)) : "";
+  const bool named_twice = setting.key == "node.place" || setting.key == "node.host" ||
+                           setting.key == "node.secret_file";
+  const std::string short_name = named_twice ? "," + node::flag_name(setting.key.substr(5)) : "";
   command
       .add_option_function<std::string>(
           node::flag_name(setting.key) + short_name,

@@ -123,11 +123,14 @@ Outcome<int> control(Environment& environment, const ControllerOptions& options)
   if (!address) return std::unexpected(address.error());
   const auto stop = environment.notice_stop();
   if (stop == nullptr) return failed("no controller can run here, for nobody could stop it");
+  const auto secret = client_secret(environment);
+  if (!secret) return std::unexpected(secret.error());
   Reports reports(environment, options, *address);
   IndexController controller({.node = *client::parse_node_address(*address),
                               .map = reports.name(),
                               .control = options.control,
                               .limits = options.limits,
+                              .secret = *secret,
                               .read_every_ns = kReadEveryNs});
   for (;;) {
     const auto did = controller.round();

@@ -348,8 +348,8 @@ TEST_F(EncryptedTableCommands, KeysTravelInClearOnlyWhereThatIsAllowed) {
   const std::string key = key_file("key", std::string(32, '1'));
   make_secrets(key);
   const std::string socket = address;
-  tool.connect = [socket](const std::string&, Access access) {
-    return Store::connect(socket, {.access = access});
+  tool.connect = [socket](const std::string&, const StoreOptions& options) {
+    return Store::connect(socket, options);
   };
   address = "roce://127.0.0.1/1";
   EXPECT_EQ(table({"query", "select id from secrets", "--key-file", key}), kUsage);

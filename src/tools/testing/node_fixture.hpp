@@ -20,8 +20,8 @@ class NodeTool : public ::testing::Test {
     config.node.socket = (folder / "s").string();
     config.memory.limit = std::uint64_t{64} << 20;
     config.memory.huge_pages = false;
-    tool.connect = [](const std::string& where, Access access) {
-      return Store::connect(where, {.access = access});
+    tool.connect = [](const std::string& where, const StoreOptions& options) {
+      return Store::connect(where, options);
     };
   }
   void SetUp() override {

@@ -22,7 +22,7 @@ class Tool {
   std::string input;  ///< standard input of the next command
   std::vector<std::pair<std::string, std::string>> variables;
   /// How to reach nodes; nothing: there are none.
-  std::function<Result<Store>(const std::string& address, Access access)> connect;
+  std::function<Result<Store>(const std::string& address, const StoreOptions& options)> connect;
   /// What becomes of nodes that are to be started; nothing: none is.
   std::function<Outcome<int>(Environment&, const node::Loaded&, const LoadAgain&)> serve;
   /// What becomes of the program of the benchmarks; nothing: there is none.
