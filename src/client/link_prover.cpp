@@ -21,6 +21,7 @@ namespace {
 using fabric::QueuePair;
 
 constexpr std::uint64_t kNapNs = 10'000'000;
+constexpr std::uint64_t kAgainNs = 50'000'000;
 constexpr std::uint32_t kReceives = 2;  // a challenge, and what came of the proof
 constexpr std::uint32_t kSends = 2;
 constexpr std::size_t kMessageBytesMax = 256;
@@ -127,6 +128,15 @@ class Exchange {
   std::unique_ptr<QueuePair> pair_;
 };
 
+// A node that has as many pending peers as it takes may have room soon.
+void rest(fabric::Endpoint& endpoint, const LinkProverOptions& options) {
+  const std::uint64_t until = options.now_ns() + kAgainNs;
+  while (options.now_ns() < until) {
+    endpoint.progress();
+    endpoint.wait(kNapNs);
+  }
+}
+
 Result<wire::LinkProof> make_proof(const KnownSecret& secret, const wire::LinkChallenge& challenge,
                                    std::uint32_t pair) {
   wire::LinkProof proof{};
@@ -160,12 +170,20 @@ Result<ProvenSession> prove_link(fabric::Endpoint& endpoint, const std::string& 
                                  const LinkProverOptions& options) {
   auto key = crypto::Secret<crypto::SecretBytes>::make();
   if (!key) return std::unexpected(key.error());
-  Exchange exchange(endpoint, options);
   wire::LinkHello asks = hello;
   asks.way = static_cast<std::uint8_t>(wire::LinkWay::prove);
-  if (auto connected = exchange.connect(target, asks); !connected) {
-    return std::unexpected(connected.error());
+  const std::uint64_t until = options.now_ns() + options.timeout_ns;
+  std::optional<Exchange> opened;
+  for (;;) {
+    opened.emplace(endpoint, options);
+    const auto connected = opened->connect(target, asks);
+    if (connected) break;
+    const bool busy = connected.error().code == Code::too_many_participants;
+    if (!busy || options.now_ns() >= until) return std::unexpected(connected.error());
+    opened.reset();
+    rest(endpoint, options);
   }
+  Exchange& exchange = *opened;
   const auto challenge = exchange.receive<wire::LinkChallenge>(wire::ProofStep::challenge);
   if (!challenge) return std::unexpected(challenge.error());
   const auto proof = make_proof(secret, *challenge, exchange.pair_number());

@@ -110,16 +110,79 @@ TEST(LinkSecrets, NonsenseIsRefused) {
   EXPECT_EQ(scene.serve(), "");
 }
 
-TEST(LinkSecrets, PendingPeersAreBounded) {
+// From one place come more than may be pending of it; those of others come as before.
+TEST(LinkSecrets, OnePlaceHoldsABoundedPartOfThePendingPeers) {
   SecretScene scene;
+  const offload::AuthenticationCounts& counts = *scene.world.clients().authentication_counts();
   std::vector<std::unique_ptr<HostileLink>> links;
-  std::size_t refusals = 0;
+  std::size_t pending = 0;
   for (std::size_t i = 0; i < LinkAuthenticator::kPendingMax + 20; ++i) {
     links.push_back(scene.dial(link_hello(wire::LinkWay::prove, HostileScene::kRings),
                                {.receives = 2, .bytes_each = 128}));
-    refusals += links.back()->accepted_pending() ? 0 : 1;
+    pending += links.back()->accepted_pending() ? 1 : 0;
   }
-  EXPECT_GE(refusals, 20u);
+  EXPECT_EQ(pending, offload::PeerSources::kPendingMax);
+  EXPECT_LE(4 * offload::PeerSources::kPendingMax, LinkAuthenticator::kPendingMax);
+  EXPECT_EQ(counts.pending, pending);
+  EXPECT_EQ(counts.limited, links.size() - pending);
+  EXPECT_EQ(scene.serve(), "");
+  // Another client comes during the flood, and has its session at once.
+  scene.world.forget();
+  const std::uint64_t before = scene.world.world().now_ns();
+  EXPECT_EQ(scene.world.connect(), "");
+  EXPECT_LT(scene.world.world().now_ns() - before, 100'000'000u);
+  EXPECT_EQ(scene.serve(), "");
+  // And those that say nothing are gone in five seconds.
+  EXPECT_TRUE(scene.wait([&] { return counts.pending == 0; }, 5100));
+  EXPECT_EQ(counts.timed_out, pending);
+  EXPECT_TRUE(scene.ask_challenge());
+}
+
+TEST(LinkSecrets, WrongProofsOfOnePlaceAreAnsweredEverLater) {
+  SecretScene scene;
+  crypto::SecretBytes wrong = scene.right_secret();
+  wrong[0] ^= std::byte{1};
+  std::uint64_t before = 0;
+  for (int i = 0; i < 4; ++i) {
+    auto peer = scene.ask_challenge();
+    ASSERT_TRUE(peer);
+    const std::uint64_t begin = scene.world.world().now_ns();
+    ASSERT_TRUE(refused(scene.prove(*peer, SecretScene::proof_of(*peer, "client", wrong), 4500)));
+    const std::uint64_t took = scene.world.world().now_ns() - begin;
+    EXPECT_GE(took, offload::PeerSources::kDelayNs << i);
+    EXPECT_GT(took, before + before / 2);
+    before = took;
+  }
+  EXPECT_EQ(scene.world.clients().authentication_counts()->wrong, 4u);
+  // It holds fewer now, and a right proof of it is still taken, at once.
+  std::vector<SecretScene::Challenged> peers;
+  while (auto peer = scene.ask_challenge()) peers.push_back(std::move(*peer));
+  EXPECT_EQ(peers.size(), offload::PeerSources::kSuspectPendingMax);
+  const auto proven =
+      scene.prove(peers[0], SecretScene::proof_of(peers[0], "client", scene.right_secret()), 100);
+  ASSERT_TRUE(proven);
+  EXPECT_EQ(proven->code, 0u);
+  EXPECT_EQ(scene.serve(), "") << "what one place did is nothing to another";
+}
+
+// A client waits until the node has room for it, as long as it waits for anything.
+TEST(LinkSecrets, AClientThatIsOneTooManyTriesAgain) {
+  SecretScene scene;
+  std::vector<std::unique_ptr<fabric::Endpoint>> places;
+  std::vector<std::unique_ptr<HostileLink>> links;
+  for (std::size_t i = 0; i < LinkAuthenticator::kPendingMax; ++i) {
+    if (i % 32 == 0) places.push_back(scene.world.world().add_node("p" + std::to_string(i)));
+    links.push_back(std::make_unique<HostileLink>(
+        *places.back(), 100'000, HostileLink::Room{.receives = 2, .bytes_each = 128}));
+    links.back()->dial("n", link_hello(wire::LinkWay::prove, HostileScene::kRings));
+    scene.wait([&] { return links.back()->welcome() != nullptr; });
+  }
+  const offload::AuthenticationCounts& counts = *scene.world.clients().authentication_counts();
+  ASSERT_EQ(counts.pending, LinkAuthenticator::kPendingMax);
+  scene.world.forget();
+  scene.world.world().after(1'000'000'000, [&] { links.clear(); });
+  EXPECT_EQ(scene.world.connect(), "");
+  EXPECT_GT(counts.limited, 1u);
   EXPECT_EQ(scene.serve(), "");
 }
 

@@ -188,6 +188,8 @@ void Listener::greet(int socket) {
   pending.connection = std::move(*connection);
   const ucred peer = peer_of(socket);
   pending.connection->peer = "process " + std::to_string(peer.pid);
+  pending.connection->address =
+      "unix process " + std::to_string(peer.pid) + " of user " + std::to_string(peer.uid);
   pending.connection->access = access_of_user(peer.uid);
   pending.user = peer.uid;
   serve_(std::move(pending));

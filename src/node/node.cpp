@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <system_error>
 
 #include "base/assert.hpp"
 #include "base/barrier.hpp"
@@ -56,6 +57,13 @@ Result<void> Node::open_store() {
       std::make_unique<offload::Services>(*store_, config_.clients.message_bytes_max,
                                           options_.own_offloads, helpers, options_.device_offloads);
   services_->asymmetric = base::register_asymmetric_barriers();
+  if (options_.audit) {
+    try {
+      audit_ = std::make_unique<AuditThread>(services_->audit, options_.audit);
+    } catch (const std::system_error& error) {
+      return fail(Code::system, static_cast<std::uint32_t>(error.code().value()));
+    }
+  }
   return {};
 }
 
@@ -193,6 +201,7 @@ Node::~Node() {
   if (services_) services_->numbers.set(nullptr);
   listener_.reset();
   workers_.clear();
+  audit_.reset();
   services_.reset();
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "memory/shared_memory.hpp"
+#include "node/audit_thread.hpp"
 #include "node/config.hpp"
 #include "node/http_listener.hpp"
 #include "node/listener.hpp"
@@ -36,6 +37,8 @@ struct NodeOptions {
   const offload::OffloadTable* device_offloads = nullptr;
   /// Of a device: how each worker reaches the host, whose maps it serves.
   MakeHostLink host_link{};
+  /// Where records of the audit log go, by a thread of the node's; none: nothing is kept.
+  AuditSink audit{};
   /// For how long a client over a fabric may be silent before it is asked whether it is there.
   std::uint64_t silence_ns = offload::FabricClientsOptions{}.silence_ns;
 };
@@ -101,6 +104,7 @@ class Node {
   std::unique_ptr<tree::StoreCore> store_;
   std::unique_ptr<offload::Secrets> secrets_;  // null: nobody proves who he is
   std::unique_ptr<offload::Services> services_;
+  std::unique_ptr<AuditThread> audit_;  // null: nobody wants records
   memory::SharedMemory page_;
   std::vector<std::string> fabric_addresses_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -56,7 +56,8 @@ class Connection {
   bool drop_snapshot(std::uint64_t number) { return snapshots_.erase(number) != 0; }
   [[nodiscard]] std::shared_ptr<HeldSnapshot> snapshot(std::uint64_t number) const;
 
-  std::string peer;           // for operators: "process 12", "session 3"
+  std::string peer;     // for operators: "process 12", "session 3"
+  std::string address;  // where it comes from: "unix process 12 of user 0", "roce 192.0.2.1:4791"
   rings::MessageShare share;  // of the memory for messages
   /// When it last gave or took something, as far as it is known; ns.
   std::uint64_t moved_ns = 0;

@@ -299,7 +299,7 @@ Result<void> FabricClients::accept(const fabric::ConnectRequest& request) {
   if (way == wire::LinkWay::reads) return accept_reads(request, hello);
   if (way == wire::LinkWay::writes) return accept_writes(request, hello);
   if (way != wire::LinkWay::write && way != wire::LinkWay::send) return fail(Code::unsupported);
-  const auto session = session_for(hello);
+  const auto session = session_for(hello, request.peer);
   if (!session) return std::unexpected(session.error());
   if (auto attached = attach(**session, request, hello); !attached) {
     // One that was never there is not kept for whoever does not know its name.
@@ -309,8 +309,9 @@ Result<void> FabricClients::accept(const fabric::ConnectRequest& request) {
   return {};
 }
 
-Result<FabricClients::Session*> FabricClients::session_for(const wire::LinkHello& hello) {
-  if (all_zero(hello.token)) return new_session(hello, Access::everything());
+Result<FabricClients::Session*> FabricClients::session_for(const wire::LinkHello& hello,
+                                                           const std::string& peer) {
+  if (all_zero(hello.token)) return new_session(hello, Access::everything(), peer);
   const auto known = sessions_.find(hello.token);
   if (known == sessions_.end()) return fail(Code::not_found);
   Session& session = *known->second;
@@ -323,6 +324,7 @@ Result<FabricClients::Session*> FabricClients::session_for(const wire::LinkHello
     return fail(Code::invalid_argument);
   }
   if (session.pair) lose(session);
+  session.connection->address = address_of(peer);
   if (!std::exchange(session.awaited, false)) {
     counts_.resumed.fetch_add(1, std::memory_order_relaxed);
   }
@@ -330,7 +332,8 @@ Result<FabricClients::Session*> FabricClients::session_for(const wire::LinkHello
 }
 
 Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello& hello,
-                                                           const Access& access) {
+                                                           const Access& access,
+                                                           const std::string& peer) {
   wire::ConnectionLayout layout;
   layout.request_slots = slots_of_log2(hello.request_slots_log2, options_.request_slots_max);
   layout.response_slots = slots_of_log2(hello.response_slots_log2, options_.response_slots_max);
@@ -361,6 +364,7 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
   const std::uint64_t number = ++services_.sessions_begun;
   session->connection->peer = "session " + std::to_string(number);
   session->connection->access = access;
+  session->connection->address = address_of(peer);
   if (options_.one_sided) {
     session->connection->one_sided = std::make_unique<OneSidedHost>(
         services_.store, endpoint_->regions(), session->domain, number, index_.get());
@@ -454,6 +458,9 @@ fabric::QueuePairOptions FabricClients::pair_options(fabric::Domain domain) {
 // Told through a connection that is made for it: one that is not made says no reason.
 void FabricClients::refuse(const fabric::ConnectRequest& request, const Error& error) {
   counts_.refused.fetch_add(1, std::memory_order_relaxed);
+  if (error.code == Code::not_permitted || error.code == Code::too_many_participants) {
+    audit_refusal("connect", {}, request.peer, error);
+  }
   if (refused_.size() >= kRefusedMax) return endpoint_->reject(request);
   wire::LinkWelcome welcome{};
   welcome.magic = wire::kLinkMagic;

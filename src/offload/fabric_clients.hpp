@@ -148,11 +148,15 @@ class FabricClients {
   Result<void> accept_reads(const fabric::ConnectRequest& request, const wire::LinkHello& hello);
   Result<void> accept_writes(const fabric::ConnectRequest& request, const wire::LinkHello& hello);
   void remove_dead_writes(Session& session);
-  Result<Session*> session_for(const wire::LinkHello& hello);
-  Result<Session*> new_session(const wire::LinkHello& hello, const Access& access);
+  Result<Session*> session_for(const wire::LinkHello& hello, const std::string& peer);
+  Result<Session*> new_session(const wire::LinkHello& hello, const Access& access,
+                               const std::string& peer);
   void make_authenticator();
   Result<wire::LinkToken> admit_proven(const wire::LinkHello& hello, const Access& access,
-                                       const crypto::SecretBytes& key);
+                                       const crypto::SecretBytes& key, const std::string& peer);
+  [[nodiscard]] std::string address_of(std::string_view peer) const;
+  void audit_refusal(std::string_view act, std::string_view name, std::string_view peer,
+                     const Error& why);
   Result<void> check_proven(const fabric::ConnectRequest& request);
   [[nodiscard]] bool secrets_were_loaded();
   [[nodiscard]] bool is_known_no_more(const Session& session) const;

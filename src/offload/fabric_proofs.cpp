@@ -2,6 +2,8 @@
 // FabricClients of fabric_clients.hpp: clients who prove who they are, where the node has secrets.
 #include <cstring>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "crypto/link_proof.hpp"
@@ -16,8 +18,11 @@ void FabricClients::make_authenticator() {
   options.now_ns = options_.now_ns;
   options.draw = [this] { return draw(); };
   options.admit = [this](const wire::LinkHello& hello, const Access& access,
-                         const crypto::SecretBytes& key) {
-    return admit_proven(hello, access, key);
+                         const crypto::SecretBytes& key, const std::string& peer) {
+    return admit_proven(hello, access, key, peer);
+  };
+  options.rejected = [this](std::string_view name, const std::string& peer, const Error& why) {
+    audit_refusal("authenticate", name, peer, why);
   };
   authenticator_ =
       std::make_unique<LinkAuthenticator>(*endpoint_, *options_.secrets, std::move(options));
@@ -27,10 +32,11 @@ void FabricClients::make_authenticator() {
 // The session waits for its first pair, as one that lost its pair waits for the next.
 Result<wire::LinkToken> FabricClients::admit_proven(const wire::LinkHello& hello,
                                                     const Access& access,
-                                                    const crypto::SecretBytes& key) {
+                                                    const crypto::SecretBytes& key,
+                                                    const std::string& peer) {
   auto slot = options_.secrets->pool()->take();
   if (!slot) return std::unexpected(slot.error());
-  const auto made = new_session(hello, access);
+  const auto made = new_session(hello, access, peer);
   if (!made) return std::unexpected(made.error());
   Session& session = **made;
   session.key = std::move(*slot);
@@ -58,6 +64,22 @@ Result<void> FabricClients::check_proven(const fabric::ConnectRequest& request) 
                                             std::as_bytes(std::span(&proven.mark, 1)));
   if (!same || !session.hellos.take(proven.hello.reserved)) return fail(Code::not_permitted, 5);
   return {};
+}
+
+std::string FabricClients::address_of(std::string_view peer) const {
+  return std::string(endpoint_->properties().transport) + " " + std::string(peer);
+}
+
+void FabricClients::audit_refusal(std::string_view act, std::string_view name,
+                                  std::string_view peer, const Error& why) {
+  services_.audit.refused([&] {
+    AuditRecord record;
+    record.act = act;
+    record.name = name;
+    record.address = address_of(peer);
+    record.outcome = why;
+    return record;
+  });
 }
 
 bool FabricClients::secrets_were_loaded() {

@@ -50,10 +50,26 @@ LinkAuthenticator::~LinkAuthenticator() {
 
 Result<void> LinkAuthenticator::challenge(const fabric::ConnectRequest& request,
                                           const wire::LinkHello& hello) {
-  if (pending_.size() >= kPendingMax) return fail(Code::too_many_participants, kPendingMax);
+  std::string source = source_of(request.peer);
+  if (pending_.size() >= kPendingMax || !sources_.enter(source, options_.now_ns())) {
+    counts_.limited.fetch_add(1, std::memory_order_relaxed);
+    return fail(Code::too_many_participants, kPendingMax);
+  }
   auto peer = std::make_unique<PendingPeer>();
+  peer->name = request.peer;
+  peer->source = std::move(source);
   peer->hello = hello;
-  wire::LinkChallenge& challenge = peer->challenge;
+  if (auto begun = begin(request, *peer); !begun) {
+    sources_.left(peer->source);
+    return begun;
+  }
+  pending_[peer->pair->number()] = std::move(peer);
+  counts_.pending.store(static_cast<std::uint32_t>(pending_.size()), std::memory_order_relaxed);
+  return {};
+}
+
+Result<void> LinkAuthenticator::begin(const fabric::ConnectRequest& request, PendingPeer& peer) {
+  wire::LinkChallenge& challenge = peer.challenge;
   challenge.magic = wire::kProofMagic;
   challenge.step = static_cast<std::uint32_t>(wire::ProofStep::challenge);
   challenge.node_id = options_.node_id;
@@ -66,7 +82,7 @@ Result<void> LinkAuthenticator::challenge(const fabric::ConnectRequest& request,
   wire::LinkWelcome welcome{};
   welcome.magic = wire::kLinkMagic;
   welcome.protocol = wire::kLinkProtocol;
-  welcome.way = hello.way;
+  welcome.way = peer.hello.way;
   welcome.node_id = options_.node_id;
   fabric::QueuePairOptions options;
   options.sends = &completions_;
@@ -76,14 +92,13 @@ Result<void> LinkAuthenticator::challenge(const fabric::ConnectRequest& request,
   options.timeout_ns = options_.pair_timeout_ns;
   auto pair = endpoint_.accept(request, options, std::as_bytes(std::span(&welcome, 1)));
   if (!pair) return std::unexpected(pair.error());
-  peer->pair = std::move(*pair);
-  peer->from = taken_ + completions_.waiting();
-  challenge.node_pair = peer->pair->number();
-  peer->until_ns = options_.now_ns() + kTimeoutNs;
+  peer.pair = std::move(*pair);
+  peer.from = taken_ + completions_.waiting();
+  challenge.node_pair = peer.pair->number();
+  peer.until_ns = options_.now_ns() + kTimeoutNs;
   const auto sent =
-      peer->pair->post(fabric::WorkRequest::send(0, std::as_bytes(std::span(&peer->challenge, 1))));
+      peer.pair->post(fabric::WorkRequest::send(0, std::as_bytes(std::span(&peer.challenge, 1))));
   if (sent.taken != 1) return fail(Code::out_of_memory);
-  pending_[peer->pair->number()] = std::move(peer);
   return {};
 }
 
@@ -103,9 +118,11 @@ bool LinkAuthenticator::turn() {
     if (!late && !ended) return false;
     if (late && !peer.took) counts_.timed_out.fetch_add(1, std::memory_order_relaxed);
     if (!ended) peer.pair->close();
+    leave_source(peer);
     moved = true;
     return true;
   });
+  counts_.pending.store(static_cast<std::uint32_t>(pending_.size()), std::memory_order_relaxed);
   return moved;
 }
 
@@ -129,17 +146,18 @@ void LinkAuthenticator::take(const fabric::Completion& completion) {
 void LinkAuthenticator::take_proof(PendingPeer& peer, std::span<const std::byte> message) {
   peer.took = true;
   wire::LinkProof proof{};
-  if (message.size() != sizeof proof) return reject(peer, {Code::invalid_argument, 0, 0});
+  const Error no_proof{Code::invalid_argument, 0, 0};
+  if (message.size() != sizeof proof) return reject(peer, {}, no_proof);
   std::memcpy(&proof, message.data(), sizeof proof);  // the buffer is nobody else's
   if (proof.magic != wire::kProofMagic ||
       proof.step != static_cast<std::uint32_t>(wire::ProofStep::proof)) {
-    return reject(peer, {Code::invalid_argument, 0, 0});
+    return reject(peer, {}, no_proof);
   }
   if (const auto good = check(peer, proof); !good) {
-    counts_.wrong.fetch_add(1, std::memory_order_relaxed);
-    return reject(peer, good.error());
+    return reject(peer, name_of(proof), good.error());
   }
   counts_.accepted.fetch_add(1, std::memory_order_relaxed);
+  leave_source(peer);
   send(peer);
 }
 
@@ -157,7 +175,7 @@ Result<void> LinkAuthenticator::check(PendingPeer& peer, const wire::LinkProof& 
   const auto key = crypto::Secret<crypto::SecretBytes>::make();
   if (!key) return std::unexpected(key.error());
   if (auto made = crypto::session_key(**secret, peer.challenge, proof, **key); !made) return made;
-  const auto token = options_.admit(peer.hello, *access, **key);
+  const auto token = options_.admit(peer.hello, *access, **key, peer.name);
   if (!token) return std::unexpected(token.error());
   wire::LinkProven& answer = peer.answer;
   answer.magic = wire::kProofMagic;
@@ -169,13 +187,22 @@ Result<void> LinkAuthenticator::check(PendingPeer& peer, const wire::LinkProof& 
   return {};
 }
 
-void LinkAuthenticator::reject(PendingPeer& peer, const Error& error) {
+void LinkAuthenticator::reject(PendingPeer& peer, std::string_view name, const Error& error) {
+  const bool wrong = error.code == Code::not_permitted || error.code == Code::invalid_argument;
+  (wrong ? counts_.wrong : counts_.failed).fetch_add(1, std::memory_order_relaxed);
   peer.answer = {};
   peer.answer.magic = wire::kProofMagic;
   peer.answer.step = static_cast<std::uint32_t>(wire::ProofStep::proven);
   peer.answer.code = static_cast<std::uint32_t>(error.code);
   peer.answer.detail = error.detail;
-  peer.answer_ns = options_.now_ns() + kRejectionDelayNs;
+  const std::uint64_t now = options_.now_ns();
+  peer.answer_ns = now + (wrong ? sources_.wrong(peer.source, now) : PeerSources::kDelayNs);
+  options_.rejected(name, peer.name, error);
+}
+
+// Those that are authenticated take no place from others where they come from.
+void LinkAuthenticator::leave_source(PendingPeer& peer) {
+  if (std::exchange(peer.of_source, false)) sources_.left(peer.source);
 }
 
 // Its client closes the pair when it has heard.

@@ -8,7 +8,9 @@
 //
 // What never happens
 // - A peer that is not authenticated holds more than that, or for longer.
-// - More than kPendingMax peers are pending; further ones are refused.
+// - More than kPendingMax peers are pending, or more of one place than peer_sources.hpp says;
+//   further ones are refused.
+// - A place that sent wrong proofs learns of the next one as soon as of the first.
 // - A challenge is good twice: its nonce is drawn, and its pair takes one proof.
 //
 // Thread: that of the endpoint.
@@ -20,12 +22,15 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "fabric/completion_queue.hpp"
 #include "fabric/endpoint.hpp"
 #include "fabric/receive_queue.hpp"
+#include "offload/peer_sources.hpp"
 #include "offload/secrets.hpp"
 #include "wire/link_proof.hpp"
 
@@ -37,10 +42,14 @@ struct LinkAuthenticatorOptions {
   std::function<std::uint64_t()> now_ns;
   /// Random numbers that nobody can guess.
   std::function<Result<std::uint64_t>()> draw;
-  /// Makes a session for an authenticated client, whose pairs are asked for by this key.
+  /// Makes a session for an authenticated client, whose pairs are asked for by this key. `peer`:
+  /// what the transport calls it.
   std::function<Result<wire::LinkToken>(const wire::LinkHello&, const Access&,
-                                        const crypto::SecretBytes& key)>
+                                        const crypto::SecretBytes& key, const std::string& peer)>
       admit;
+  /// Hears of each proof that was not accepted: the name that was said (empty: none that can be),
+  /// the peer, and why.
+  std::function<void(std::string_view name, const std::string& peer, const Error& why)> rejected;
 };
 
 /// Numbers about it. Thread: any.
@@ -48,14 +57,15 @@ struct AuthenticationCounts {
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> wrong{0};      ///< proofs that were none
   std::atomic<std::uint64_t> timed_out{0};  ///< peers that sent no proof in time
+  std::atomic<std::uint64_t> failed{0};     ///< good proofs, for which no session could be made
+  std::atomic<std::uint64_t> limited{0};    ///< peers refused, for as many as may be were pending
+  std::atomic<std::uint32_t> pending{0};    ///< peers, now
 };
 
 class LinkAuthenticator {
  public:
   static constexpr std::size_t kPendingMax = 256;
   static constexpr std::uint64_t kTimeoutNs = 5'000'000'000;
-  /// Wrong proofs are answered so much later, which slows guessing.
-  static constexpr std::uint64_t kRejectionDelayNs = 250'000'000;
 
   /// `endpoint` and `secrets` outlive it.
   LinkAuthenticator(fabric::Endpoint& endpoint, const Secrets& secrets,
@@ -64,8 +74,8 @@ class LinkAuthenticator {
   LinkAuthenticator(const LinkAuthenticator&) = delete;
   LinkAuthenticator& operator=(const LinkAuthenticator&) = delete;
 
-  /// Makes the peer pending, and challenges it. Errors: too_many_participants (as many are), those
-  /// of Endpoint::accept().
+  /// Makes the peer pending, and challenges it. Errors: too_many_participants (as many are, of
+  /// all or of its place), those of Endpoint::accept().
   Result<void> challenge(const fabric::ConnectRequest& request, const wire::LinkHello& hello);
   /// Takes proofs, answers them, and ends peers that are late. Returns whether anything happened.
   bool turn();
@@ -75,6 +85,9 @@ class LinkAuthenticator {
  private:
   struct PendingPeer {
     std::unique_ptr<fabric::QueuePair> pair;
+    std::string name;       // what the transport calls it
+    std::string source;     // its place
+    bool of_source = true;  // counted there
     wire::LinkHello hello{};
     wire::LinkChallenge challenge{};
     wire::LinkProven answer{};
@@ -84,10 +97,12 @@ class LinkAuthenticator {
     bool took = false;            // its proof
   };
 
+  Result<void> begin(const fabric::ConnectRequest& request, PendingPeer& peer);
   void take(const fabric::Completion& completion);
   void take_proof(PendingPeer& peer, std::span<const std::byte> message);
   [[nodiscard]] Result<void> check(PendingPeer& peer, const wire::LinkProof& proof);
-  void reject(PendingPeer& peer, const Error& error);
+  void reject(PendingPeer& peer, std::string_view name, const Error& error);
+  void leave_source(PendingPeer& peer);
   void send(PendingPeer& peer);
 
   fabric::Endpoint& endpoint_;
@@ -97,7 +112,8 @@ class LinkAuthenticator {
   fabric::ReceiveQueue receives_;
   std::vector<wire::LinkProof> buffers_;
   std::unordered_map<std::uint32_t, std::unique_ptr<PendingPeer>>
-      pending_;              // by their pairs' numbers
+      pending_;  // by their pairs' numbers
+  PeerSources sources_;
   std::uint64_t taken_ = 0;  // completions, ever
   AuthenticationCounts counts_;
 };

@@ -271,6 +271,7 @@ bool Scheduler::check(Request& request) {
     if (const auto error = request.connection->access.denied(
             *request.offload, request.key(), request.header.map, services_.catalog())) {
       services_.denied.fetch_add(1, std::memory_order_relaxed);
+      audit_refusal(request, *error);
       fail(request, *error);
       return false;
     }
@@ -383,6 +384,8 @@ void Scheduler::answer(Request& request, const wire::ResponseHeader& header,
   }
   if (request.timed) [[unlikely]]
     end_timing(request);
+  if (request.offload != nullptr && request.offload->right == Right::admin) [[unlikely]]
+    audit_act(request, header, payload);
   release(request);
 }
 

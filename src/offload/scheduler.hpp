@@ -146,6 +146,9 @@ class Scheduler final : private Handler, private PostedRequests {
               std::initializer_list<std::string_view> payload);
   void fail(Request& request, Error error, std::string_view words = {});
   void cancel(const Request& asks, std::uint32_t tag);
+  void audit_refusal(const Request& request, const Error& why) noexcept;
+  void audit_act(const Request& request, const wire::ResponseHeader& header,
+                 std::initializer_list<std::string_view> payload) noexcept;
   [[nodiscard]] bool response_fits(Request& request, std::uint64_t bytes);
   [[nodiscard]] std::vector<std::byte> items_memory();
   void keep_memory(std::vector<std::byte> items);

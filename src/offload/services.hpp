@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/sequencers.hpp"
+#include "offload/audit_log.hpp"
 #include "offload/helper_pool.hpp"
 #include "offload/index_reads.hpp"
 #include "offload/query_limits.hpp"
@@ -70,6 +71,7 @@ struct Services {
   std::atomic<std::uint64_t> refused_messages{0};
   /// How many requests were refused, for their clients may not do that.
   std::atomic<std::uint64_t> denied{0};
+  AuditLog audit;
   /// How many requests wait until it has enough for their answers.
   std::atomic<std::uint64_t> waiting_for_memory{0};
   /// Sessions over fabrics that began: the last one's number, by which operators know it.

@@ -19,8 +19,11 @@
 #include "device/device.hpp"
 #include "fabric/address.hpp"
 #include "node/config_change.hpp"
+#include "node/config_value.hpp"
 #include "node/node.hpp"
+#include "tools/audit_line.hpp"
 #include "tools/fabric_link.hpp"
+#include "tools/hourly.hpp"
 #include "tools/notify.hpp"
 #include "tools/numbers.hpp"
 #include "tools/stop_signals.hpp"
@@ -82,6 +85,37 @@ void log_address(spdlog::logger& log, const node::Config& config, const std::str
     log.log(reach == fabric::Reach::network ? spdlog::level::warn : spdlog::level::info,
             "listening at {}: whoever reaches it may do all, and proves nothing", address);
   }
+}
+
+/// Whether the node serves a network without authenticating anybody.
+bool is_open_to_a_network(const node::Config& config) {
+  if (!config.clients.open || !config.clients.secrets.empty()) return false;
+  return std::ranges::any_of(node::fabric_addresses(config.node.fabric), [](std::string_view each) {
+    const auto parsed = fabric::parse(each);
+    return parsed && fabric::reach_of(*parsed) == fabric::Reach::network;
+  });
+}
+
+void warn_of_open_network(spdlog::logger& log, const node::Config& config) {
+  log.warn("clients.open is set: whoever reaches {} may do all, and proves nothing",
+           config.node.fabric);
+}
+
+void audit(spdlog::logger& log, const offload::AuditRecord& record) {
+  log.log(record.refusal ? spdlog::level::warn : spdlog::level::info, "{}", audit_line(record));
+}
+
+/// What the user of this machine did who sent a signal.
+void audit_signal(spdlog::logger& log, std::string_view act, const std::string& sender,
+                  std::string_view object, const Error& outcome) {
+  offload::AuditRecord record;
+  record.act = act;
+  record.name = "SIGHUP";
+  record.role = offload::Right::admin;
+  record.address = sender;
+  record.object = object;
+  record.outcome = outcome;
+  audit(log, record);
 }
 
 void log_start(spdlog::logger& log, const node::Loaded& loaded, const node::Node& node) {
@@ -148,9 +182,12 @@ void log_not_changed(spdlog::logger& log, const node::Config& wanted,
 
 /// Takes what a running node can take of the configuration as it is by now. What is logged of that
 /// goes by the more talkative of the old and the new level.
-void reload(spdlog::logger& log, node::Node& node, const LoadAgain& load_again) {
+void reload(spdlog::logger& log, node::Node& node, const LoadAgain& load_again,
+            const std::string& sender) {
   const auto loaded = load_again();
+  const Error wrong{Code::invalid_argument, 0, 0};
   if (!loaded) {
+    audit_signal(log, "reload_configuration", sender, {}, wrong);
     for (const node::Problem& problem : loaded.error()) log.error(node::describe(problem));
     log.error("SIGHUP: the configuration is wrong; all settings stay as they were");
     return;
@@ -166,6 +203,13 @@ void reload(spdlog::logger& log, node::Node& node, const LoadAgain& load_again) 
   log.info("SIGHUP: the configuration is read again; {}",
            changes.settings.empty() && changes.maps.empty() ? "nothing differs" : "it differs");
   const NotChanged not_changed = node.change(wanted);
+  audit_signal(log, "reload_configuration", sender, {}, {});
+  if (const std::string& file = node.config().clients.secrets; !file.empty()) {
+    const auto failed =
+        std::ranges::find(not_changed, "clients.secrets", &node::Node::NotChanged::key);
+    audit_signal(log, "reload_secrets", sender, file,
+                 failed == not_changed.end() ? Error{} : failed->error);
+  }
   log_changes(log, changes, not_changed);
   for (const auto& failed : not_changed) log_not_changed(log, wanted, failed);
   log.set_level(level);
@@ -183,6 +227,7 @@ class Served {
     node::NodeOptions options;
     options.failed_address = &failures.address;
     options.secret_mistakes = &failures.secrets;
+    options.audit = [&log](const offload::AuditRecord& record) { audit(log, record); };
     if (config.node.place == node::Place::host) {
       auto node = node::Node::start(config, options);
       if (!node) return std::unexpected(node.error());
@@ -215,16 +260,23 @@ class Served {
   std::unique_ptr<device::Device> device_;
 };
 
-/// Waits for the signal that stops the node, and serves those that do not. Returns its name.
+/// Waits for the signal that stops the node, and serves those that do not; each hour it warns of
+/// what is open to everybody. Returns the signal's name.
 std::string run_until_stopped(Environment& environment, spdlog::logger& log, Served& served,
-                              StopSignals& signals, const LoadAgain& load_again) {
+                              StopSignals& signals, const node::Config& config,
+                              const LoadAgain& load_again) {
+  const bool warns = is_open_to_a_network(config);
+  Hourly warning(environment.now_ns());
   for (;;) {
-    std::string signal = signals.wait();
+    std::string signal =
+        signals.wait(warns ? std::optional(warning.left_ns(environment.now_ns())) : std::nullopt);
+    if (warns && warning.take(environment.now_ns())) warn_of_open_network(log, config);
+    if (signal.empty()) continue;
     if (signal != "SIGHUP") return signal;
     notify_starter(environment, log,
                    fmt::format("RELOADING=1\nMONOTONIC_USEC={}", base::monotonic_ns() / 1000));
     served.with_node([&](node::Node* node) {
-      if (node != nullptr) return reload(log, *node, load_again);
+      if (node != nullptr) return reload(log, *node, load_again, signals.sender());
       log.error("SIGHUP: the host is being sought; all settings stay as they were");
     });
     notify_starter(environment, log, "READY=1");
@@ -342,7 +394,8 @@ Outcome<int> run_node(Environment& environment, const node::Loaded& loaded,
   });
   notify_starter(environment, log, "READY=1");
 
-  const std::string signal = run_until_stopped(environment, log, served, signals, load_again);
+  const std::string signal =
+      run_until_stopped(environment, log, served, signals, loaded.config, load_again);
   const std::uint32_t clients = served.with_node(
       [](const node::Node* node) { return node != nullptr ? node->connections() : 0; });
   log.info("{}: stopping; {} client{} told", signal, clients, clients == 1 ? " is" : "s are");

@@ -12,19 +12,19 @@ namespace {
 
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
 
-/// The signal that came; 0: none within the time.
-int wait_for(const sigset_t& signals, std::optional<std::uint64_t> at_most_ns) {
+/// The signal that came, and about it `info`; 0: none within the time.
+int wait_for(const sigset_t& signals, std::optional<std::uint64_t> at_most_ns, siginfo_t& info) {
   const std::uint64_t begin = base::monotonic_ns();
   for (;;) {
-    int signal = 0;
     if (!at_most_ns) {
-      if (sigwait(&signals, &signal) == 0) return signal;
+      const int signal = sigwaitinfo(&signals, &info);
+      if (signal > 0) return signal;
       continue;
     }
     const std::uint64_t gone = base::monotonic_ns() - begin;
     const std::uint64_t left = *at_most_ns > gone ? *at_most_ns - gone : 0;
     const timespec time{static_cast<time_t>(left / kSecondNs), static_cast<long>(left % kSecondNs)};
-    signal = sigtimedwait(&signals, nullptr, &time);
+    const int signal = sigtimedwait(&signals, &info, &time);
     if (signal > 0) return signal;
     if (errno != EINTR) return 0;
   }
@@ -52,8 +52,11 @@ StopSignals::~StopSignals() {
 }
 
 std::string StopSignals::wait(std::optional<std::uint64_t> at_most_ns) {
-  const int signal = wait_for(signals_, at_most_ns);
+  siginfo_t info{};
+  const int signal = wait_for(signals_, at_most_ns, info);
+  sender_ = "process " + std::to_string(info.si_pid) + " of user " + std::to_string(info.si_uid);
   if (signal == SIGHUP) return "SIGHUP";
+  if (signal == 0 && sigismember(&signals_, SIGHUP) == 1) return "";
   ::signal(SIGTERM, SIG_DFL);
   ::signal(SIGINT, SIG_DFL);
   sigset_t ending;

@@ -24,12 +24,16 @@ class StopSignals final : public StopRequest {
 
   /// Waits for one of them, and returns its name. From then on they end the process: also where
   /// whoever started it had them ignored, as shells do with SIGINT for what runs in the background.
-  /// SIGHUP is returned too where it is waited for, and changes nothing: wait again.
+  /// SIGHUP is returned too where it is waited for, and changes nothing, nor does there the end of
+  /// the time: wait again.
   [[nodiscard]] std::string wait(std::optional<std::uint64_t> at_most_ns = {}) override;
+  /// Who sent the one that came last: "process 12 of user 0".
+  [[nodiscard]] const std::string& sender() const { return sender_; }
 
  private:
   sigset_t signals_{};
   sigset_t before_{};
+  std::string sender_;
 };
 
 }  // namespace espalier::tools

@@ -48,13 +48,14 @@ class SecretScene : public HostileScene {
     link.messages().pop_front();
     return said;
   }
-  /// What the node answers to a proof.
-  std::optional<wire::LinkProven> prove(Challenged& peer, const wire::LinkProof& proof) {
+  /// What the node answers to a proof, if that comes in time.
+  std::optional<wire::LinkProven> prove(Challenged& peer, const wire::LinkProof& proof,
+                                        std::uint64_t ms = 1000) {
     peer.link->send(std::string(base::bytes_of(proof)), std::nullopt);
-    return answer(peer);
+    return answer(peer, ms);
   }
-  std::optional<wire::LinkProven> answer(Challenged& peer) {
-    const std::string said = hear(*peer.link);
+  std::optional<wire::LinkProven> answer(Challenged& peer, std::uint64_t ms = 1000) {
+    const std::string said = hear(*peer.link, ms);
     wire::LinkProven proven{};
     if (said.size() != sizeof proven) return std::nullopt;
     std::memcpy(&proven, said.data(), said.size());
@@ -122,7 +123,7 @@ inline std::string check_wrong_secrets() {
   for (const std::string_view name : {"client", "other", "nobody", "", "client client"}) {
     auto peer = scene.ask_challenge();
     if (!peer) return "no challenge";
-    if (!refused(scene.prove(*peer, SecretScene::proof_of(*peer, name, wrong)))) {
+    if (!refused(scene.prove(*peer, SecretScene::proof_of(*peer, name, wrong), 4500))) {
       return "somebody is let in as '" + std::string(name) + "' by a wrong secret";
     }
   }
