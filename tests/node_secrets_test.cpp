@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <condition_variable>
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "espalier/espalier.h"
 #include "espalier/map.hpp"
 #include "espalier/sequencer.hpp"
+#include "node/metrics.hpp"
 #include "tests/support/node_fixture.hpp"
 
 namespace espalier::test {
@@ -22,6 +25,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 constexpr const char* kVariable = "ESPALIER_SECRET_FILE";
 
@@ -33,9 +37,17 @@ class NodeSecrets : public NodeFixture, public ::testing::WithParamInterface<con
     write_node({"reader", "writer", "admin", "shop"});
     config_.node.one_sided = true;
     config_.node.fabric = GetParam();
+    options_.audit = [this](const offload::AuditRecord& record) {
+      const std::lock_guard lock(audit_mutex_);
+      audit_.push_back(record);
+      audited_.notify_all();
+    };
     start();
   }
-  void TearDown() override { unsetenv(kVariable); }
+  void TearDown() override {
+    unsetenv(kVariable);
+    node_.reset();  // which still has records for us
+  }
 
   void write(const std::string& name, const std::string& text) {
     const std::string path = (folder_ / name).string();
@@ -57,6 +69,21 @@ class NodeSecrets : public NodeFixture, public ::testing::WithParamInterface<con
     return Store::connect(node_->fabric_addresses().front(), options);
   }
 
+  /// Waits for the record of an act of this name with this outcome, and returns it.
+  offload::AuditRecord audited(const std::string& act, const std::string& name, Code outcome) {
+    std::unique_lock lock(audit_mutex_);
+    std::size_t seen = 0;
+    for (;;) {
+      for (; seen < audit_.size(); ++seen) {
+        const offload::AuditRecord& record = audit_[seen];
+        if (record.act == act && record.name == name && record.outcome.code == outcome) {
+          return record;
+        }
+      }
+      audited_.wait(lock);
+    }
+  }
+
   static std::string line(const std::string& name, const std::string& role, char digit,
                           const std::string& names = "") {
     return name + " " + role + " 0" + std::string(62, digit) + "0" +
@@ -66,6 +93,10 @@ class NodeSecrets : public NodeFixture, public ::testing::WithParamInterface<con
       {"reader", line("reader", "read", 'a')}, {"writer", line("writer", "write", 'b')},
       {"admin", line("admin", "admin", 'c')},  {"shop", line("shop", "admin", 'd', "orders/*")},
       {"false", line("admin", "admin", 'e')},  {"stranger", line("stranger", "admin", 'f')}};
+
+  std::mutex audit_mutex_;  // guards the next two
+  std::condition_variable audited_;
+  std::vector<offload::AuditRecord> audit_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Over, NodeSecrets,
@@ -195,6 +226,47 @@ TEST_P(NodeSecrets, AreReadAgain) {
   EXPECT_EQ(not_changed[0].key, "clients.secrets");
   EXPECT_THAT(not_changed[0].words, ElementsAre(HasSubstr("line 1")));
   EXPECT_TRUE(come_as("writer"));
+}
+
+// Of the client's name, role and address, of the object, and of what came of it.
+TEST_P(NodeSecrets, AreInTheAuditLogWithWhatTheirClientsDo) {
+  const std::string transport = std::string(GetParam()).substr(0, 4) == "roce" ? "roce" : "ofi";
+  auto admin = come_as("admin");
+  ASSERT_TRUE(admin);
+  auto map = admin->create_map("m");
+  ASSERT_TRUE(map);
+  auto reader = come_as("reader");
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(error_of(reader->open_map("m")->put("k", "v")), refused(2));
+  EXPECT_EQ(error_of(reader->drop_map("m")), refused(3));
+  EXPECT_EQ(error_of(come_as("false")), refused(5));
+  EXPECT_EQ(error_of(come_as("")), refused(4));
+
+  const auto made = audited("map_create", "admin", Code::invalid);
+  EXPECT_FALSE(made.refusal);
+  EXPECT_EQ(made.role, offload::Right::admin);
+  EXPECT_EQ(made.object, "m");
+  EXPECT_THAT(made.address, StartsWith(transport + " 127.0.0.1:"));
+  const auto put = audited("put", "reader", Code::not_permitted);
+  EXPECT_TRUE(put.refusal);
+  EXPECT_EQ(put.outcome.detail, 2u);
+  EXPECT_EQ(put.object, "m") << "the name of the map whose number was said";
+  EXPECT_EQ(audited("object_drop", "reader", Code::not_permitted).object, "m");
+  const auto wrong = audited("authenticate", "admin", Code::not_permitted);
+  EXPECT_EQ(wrong.role, offload::Right::none) << "it was not authenticated as that";
+  EXPECT_EQ(wrong.outcome.detail, 5u);
+  EXPECT_THAT(wrong.address, StartsWith(transport + " 127.0.0.1:"));
+  EXPECT_EQ(audited("connect", "", Code::not_permitted).outcome.detail, 4u);
+
+  const node::NodeNumbers numbers = node::numbers_of(*node_);
+  EXPECT_EQ(numbers.access.authenticated, 2u);
+  EXPECT_EQ(numbers.access.wrong_proofs, 1u);
+  EXPECT_EQ(numbers.access.denied, 2u);
+  EXPECT_EQ(numbers.access.audit_left_out, 0u);
+  const std::string text = node::metrics_text(numbers);
+  EXPECT_THAT(text, HasSubstr("espalier_authentications_total{result=\"accepted\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("espalier_authentications_total{result=\"wrong_proof\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("espalier_requests_denied_total 2\n"));
 }
 
 // By READs alone, through a pair beside that of the rings, which is proven too.

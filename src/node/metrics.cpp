@@ -125,6 +125,20 @@ void seconds_of_helpers(Samples& samples, const NodeNumbers& numbers) {
   samples.add(static_cast<double>(numbers.helpers.*Member) / kNsPerSecond);
 }
 
+template <auto Member>
+void of_access(Samples& samples, const NodeNumbers& numbers) {
+  samples.add(numbers.access.*Member);
+}
+
+void authentications(Samples& samples, const NodeNumbers& numbers) {
+  const wire::AccessTotals& access = numbers.access;
+  samples.add(access.authenticated, {{"result", "accepted"}});
+  samples.add(access.wrong_proofs, {{"result", "wrong_proof"}});
+  samples.add(access.failed, {{"result", "failed"}});
+  samples.add(access.timed_out, {{"result", "timed_out"}});
+  samples.add(access.limited, {{"result", "limited"}});
+}
+
 void helper_jobs(Samples& samples, const NodeNumbers& numbers) {
   samples.add(numbers.helpers.ready, {{"state", "ready"}});
   samples.add(numbers.helpers.running, {{"state", "running"}});
@@ -193,6 +207,18 @@ constexpr Metric kMetrics[] = {
      of_workers<&WorkerNumbers::connections>},
     {"espalier_connections_refused_total", "counter", "", "Clients turned away as they came.",
      of_node<&NodeNumbers::connections_refused>},
+    {"espalier_requests_denied_total", "counter", "",
+     "Requests refused, for the role of their client does not allow them.",
+     of_access<&wire::AccessTotals::denied>},
+    {"espalier_authentications_total", "counter", "result",
+     "Peers over fabrics that were asked for a proof: accepted, wrong_proof, failed (a good proof, "
+     "but no session could be made), timed_out, or limited (as many as may be were pending).",
+     authentications},
+    {"espalier_pending_peers", "gauge", "", "Peers over fabrics that are not authenticated yet.",
+     of_access<&wire::AccessTotals::pending>},
+    {"espalier_audit_left_out_total", "counter", "",
+     "Refusals and acts of which the audit log has no line, for too many came.",
+     of_access<&wire::AccessTotals::audit_left_out>},
     {"espalier_worker_sleeps_total", "counter", "worker",
      "How often a worker went to sleep for want of work.", of_workers<&WorkerNumbers::sleeps>},
     {"espalier_worker_wake_ups_total", "counter", "worker",

@@ -85,6 +85,7 @@ struct NodeNumbers {
   std::uint64_t result_buffer_bytes = 0;     ///< of results, written into buffers of clients
   wire::HelperTotals helpers{};
   wire::IndexReadTotals index_reads{};  ///< of all maps
+  wire::AccessTotals access{};
   std::uint64_t refused = 0;
   std::uint64_t connections_refused = 0;
   std::uint64_t client_wakes = 0;

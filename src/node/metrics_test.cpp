@@ -61,6 +61,15 @@ TEST(Metrics, AreWhatAStrictReaderTakes) {
   EXPECT_EQ(read.at("espalier_helper_jobs").at({{"state", "running"}}), 2);
   EXPECT_EQ(read.at("espalier_helper_busy_seconds_total").at(), 1.5);
   EXPECT_EQ(read.at("espalier_helper_longest_step_seconds").at(), 0.002);
+  EXPECT_EQ(read.at("espalier_requests_denied_total").at(), 21);
+  const ReadMetric& authentications = read.at("espalier_authentications_total");
+  EXPECT_EQ(authentications.at({{"result", "accepted"}}), 22);
+  EXPECT_EQ(authentications.at({{"result", "wrong_proof"}}), 23);
+  EXPECT_EQ(authentications.at({{"result", "failed"}}), 24);
+  EXPECT_EQ(authentications.at({{"result", "timed_out"}}), 25);
+  EXPECT_EQ(authentications.at({{"result", "limited"}}), 26);
+  EXPECT_EQ(read.at("espalier_pending_peers").at(), 27);
+  EXPECT_EQ(read.at("espalier_audit_left_out_total").at(), 28);
   const ReadMetric& held = read.at("espalier_held_bytes");
   EXPECT_EQ(held.at({{"kind", "snapshot"}, {"owner", "process 12"}, {"map", "default"}}), 8192);
   EXPECT_EQ(held.at({{"kind", "lease"}, {"owner", "session 3"}, {"map", ""}}), 4096);

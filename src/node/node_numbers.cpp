@@ -137,6 +137,25 @@ void add_device(NodeNumbers& numbers, const Node& node) {
   }
 }
 
+void add_access(NodeNumbers& numbers, const Node& node) {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  wire::AccessTotals& access = numbers.access;
+  access.denied = node.services().denied.load(kRelaxed);
+  access.audit_left_out = node.services().audit.left_out();
+  for (const auto& worker : node.workers()) {
+    for (const auto& fabric : worker->fabrics()) {
+      const offload::AuthenticationCounts* const counts = fabric->authentication_counts();
+      if (counts == nullptr) continue;
+      access.authenticated += counts->accepted.load(kRelaxed);
+      access.wrong_proofs += counts->wrong.load(kRelaxed);
+      access.failed += counts->failed.load(kRelaxed);
+      access.timed_out += counts->timed_out.load(kRelaxed);
+      access.limited += counts->limited.load(kRelaxed);
+      access.pending += counts->pending.load(kRelaxed);
+    }
+  }
+}
+
 void add_helpers(NodeNumbers& numbers, const Node& node) {
   const offload::HelperNumbers now = node.services().helpers.numbers();
   numbers.helpers = {now.threads,    now.ready,           now.running, now.waiting, now.steps,
@@ -184,6 +203,7 @@ NodeNumbers numbers_of(const Node& node) {
   add_device(numbers, node);
   add_helpers(numbers, node);
   numbers.index_reads = totals_of(node.services().index_reads);
+  add_access(numbers, node);
   return numbers;
 }
 

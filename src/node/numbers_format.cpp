@@ -53,6 +53,7 @@ Header header_of(const NodeNumbers& numbers) {
   header.queries = numbers.queries;
   header.helpers = numbers.helpers;
   header.index_reads = numbers.index_reads;
+  header.access = numbers.access;
   header.version_bytes = static_cast<std::uint32_t>(numbers.version.size());
   header.offloads = static_cast<std::uint32_t>(
       std::ranges::count_if(numbers.offloads, [](const auto& o) { return o.requests != 0; }));
@@ -71,6 +72,7 @@ NodeNumbers from_header(const Header& header) {
   numbers.queries = header.queries;
   numbers.helpers = header.helpers;
   numbers.index_reads = header.index_reads;
+  numbers.access = header.access;
   return numbers;
 }
 

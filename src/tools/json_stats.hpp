@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of maps, tables, queries and helpers as JSON, named alike by all commands.
+// The numbers of maps, tables, queries, helpers and access control as JSON, named alike by all commands.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -79,6 +79,19 @@ inline void set_stats(nlohmann::ordered_json& object, const wire::SequencerFacts
   object["leaves"] = reads.leaves;
   object["interior_nodes"] = reads.interior;
   object["nothing"] = reads.nothing;
+  return object;
+}
+
+[[nodiscard]] inline nlohmann::ordered_json access_json(const wire::AccessTotals& access) {
+  nlohmann::ordered_json object;
+  object["authenticated"] = access.authenticated;
+  object["wrong_proofs"] = access.wrong_proofs;
+  object["failed"] = access.failed;
+  object["timed_out"] = access.timed_out;
+  object["limited"] = access.limited;
+  object["pending"] = access.pending;
+  object["denied"] = access.denied;
+  object["audit_left_out"] = access.audit_left_out;
   return object;
 }
 

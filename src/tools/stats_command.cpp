@@ -168,6 +168,17 @@ void print_index_reads(std::ostream& out, const node::NodeNumbers& numbers) {
       format_count(reads.nothing));
 }
 
+void print_access(std::ostream& out, const node::NodeNumbers& numbers) {
+  const wire::AccessTotals& access = numbers.access;
+  out << fmt::format(
+      "access      {} peers authenticated, {} wrong proofs, {} failed, {} timed out, {} beyond the "
+      "limit, {} pending; {} requests denied; {} records not kept\n",
+      format_count(access.authenticated), format_count(access.wrong_proofs),
+      format_count(access.failed), format_count(access.timed_out), format_count(access.limited),
+      format_count(access.pending), format_count(access.denied),
+      format_count(access.audit_left_out));
+}
+
 /// Prints one part after the other, with an empty line between them where people read.
 class Parts {
  public:
@@ -191,6 +202,7 @@ class Parts {
       print_memory(out_, numbers);
       print_helpers(out_, numbers);
       print_index_reads(out_, numbers);
+      print_access(out_, numbers);
       return;
     }
     nlohmann::ordered_json object;
@@ -198,6 +210,7 @@ class Parts {
     object["queries"] = queries_json(numbers.queries);
     object["helpers"] = helpers_json(numbers.helpers);
     object["index_reads"] = index_reads_json(numbers.index_reads);
+    object["access"] = access_json(numbers.access);
     out_ << object.dump() << '\n';
   }
 

@@ -196,6 +196,7 @@ void print_json(std::ostream& out, const TopView& view, const std::string& addre
   object["queries"] = queries_json(view.numbers.queries);
   object["queries_per_s"] = rounded(view.queries_per_s);
   object["helpers"] = helpers_json(view.numbers.helpers);
+  object["access"] = access_json(view.numbers.access);
   object["holders"] = array_of(view.numbers.holders, holder_json);
   out << object.dump() << '\n';
 }

@@ -61,6 +61,13 @@ std::vector<std::string> summary_lines(const TopView& view, const TopPicture& pi
   lines.push_back(fmt::format("clients   {} connected, {} /s woken, {} /s turned away",
                               short_number(view.connections), short_number(view.client_wakes_per_s),
                               short_number(view.connections_refused_per_s)));
+  const wire::AccessTotals& access = numbers.access;
+  if (access.authenticated + access.denied + access.pending + rejected(access) != 0) {
+    lines.push_back(
+        fmt::format("access    {} /s authenticated, {} /s not, {} pending; {} /s requests denied",
+                    short_number(view.authenticated_per_s), short_number(view.rejected_per_s),
+                    short_number(access.pending), short_number(view.denied_per_s)));
+  }
   lines.push_back(fmt::format("workers   {}, {} /s sleeps, {} /s wake-ups", numbers.workers.size(),
                               short_number(view.sleeps_per_s), short_number(view.wake_ups_per_s)));
   if (!view.tables.empty()) {

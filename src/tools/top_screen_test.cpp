@@ -83,6 +83,20 @@ std::string drawn(const TopView& view, ScreenSize size, TopSort sort = TopSort::
   return text_of(draw_top(view, {"unix:/tmp/node.sock", sort, trouble}, size));
 }
 
+TEST(TopScreen, ShowsAccessControlWhereThereIsAny) {
+  TopView view = some_view();
+  EXPECT_EQ(drawn(view, {80, 24}).find("access"), std::string::npos);
+  view.numbers.access.timed_out = 7;
+  view.numbers.access.pending = 3;
+  view.authenticated_per_s = 5;
+  view.rejected_per_s = 1000;
+  view.denied_per_s = 12;
+  EXPECT_NE(drawn(view, {80, 24})
+                .find("\naccess    5 /s authenticated, 1.00 k /s not, 3 pending; 12 /s requests "
+                      "denied\nworkers "),
+            std::string::npos);
+}
+
 TEST(TopScreen, FitsTheUsualTerminal) {
   EXPECT_EQ(drawn(some_view(), {80, 24}),
             R"(espalier 0.1.0 at unix:/tmp/node.sock, up 1:02:03; rates of the last 1.0 s

@@ -135,6 +135,9 @@ void add_sums(TopView& view, const node::NodeNumbers& before, const Pace& pace) 
   view.unannounced_per_s = pace(before.unannounced, now.unannounced);
   view.connections_refused_per_s = pace(before.connections_refused, now.connections_refused);
   view.client_wakes_per_s = pace(before.client_wakes, now.client_wakes);
+  view.denied_per_s = pace(before.access.denied, now.access.denied);
+  view.authenticated_per_s = pace(before.access.authenticated, now.access.authenticated);
+  view.rejected_per_s = pace(rejected(before.access), rejected(now.access));
   for (std::size_t i = 0; i < now.workers.size(); ++i) {
     const node::WorkerNumbers& worker = now.workers[i];
     const auto earlier = i < before.workers.size() ? before.workers[i] : node::WorkerNumbers{};
@@ -162,6 +165,10 @@ void add_sums(TopView& view, const node::NodeNumbers& before, const Pace& pace) 
 }
 
 }  // namespace
+
+std::uint64_t rejected(const wire::AccessTotals& access) {
+  return access.wrong_proofs + access.failed + access.timed_out + access.limited;
+}
 
 TopView view_of(const node::NodeNumbers* before, node::NodeNumbers now) {
   const node::NodeNumbers nothing;

@@ -57,6 +57,9 @@ struct TopView {
   double refused_per_s = 0;
   double unannounced_per_s = 0;
   double connections_refused_per_s = 0;
+  double denied_per_s = 0;         ///< requests that roles do not allow
+  double authenticated_per_s = 0;  ///< peers over fabrics
+  double rejected_per_s = 0;       ///< peers that were not authenticated, for whatever reason
   double client_wakes_per_s = 0;
   double sleeps_per_s = 0;
   double wake_ups_per_s = 0;
@@ -82,6 +85,9 @@ struct TopView {
 /// What moved between two readings of the same node. Without an earlier one, or if the node was
 /// started anew meanwhile, it is what moved since its start.
 [[nodiscard]] TopView view_of(const node::NodeNumbers* before, node::NodeNumbers now);
+
+/// Peers that were not authenticated, for whatever reason.
+[[nodiscard]] std::uint64_t rejected(const wire::AccessTotals& access);
 
 /// What keeps memory from becoming free, in words: readers that are behind, snapshots, or nothing.
 [[nodiscard]] std::string holders(const node::NodeNumbers& numbers);

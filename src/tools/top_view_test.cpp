@@ -107,6 +107,32 @@ node::NodeNumbers with_table(std::uint64_t uptime_ns, std::uint64_t queries) {
   return numbers;
 }
 
+TEST(TopView, AccessControlHasRatesToo) {
+  auto before = reading(10 * kSecond, 1000, 50);
+  auto now = reading(12 * kSecond, 1000, 50);
+  before.access = {.denied = 10,
+                   .authenticated = 5,
+                   .wrong_proofs = 1,
+                   .failed = 1,
+                   .timed_out = 1,
+                   .limited = 1,
+                   .pending = 9,
+                   .audit_left_out = 0};
+  now.access = {.denied = 30,
+                .authenticated = 9,
+                .wrong_proofs = 2,
+                .failed = 3,
+                .timed_out = 4,
+                .limited = 5,
+                .pending = 2,
+                .audit_left_out = 0};
+  const TopView view = view_of(&before, now);
+  EXPECT_EQ(view.denied_per_s, 10);
+  EXPECT_EQ(view.authenticated_per_s, 2);
+  EXPECT_EQ(view.rejected_per_s, 5);
+  EXPECT_EQ(view.numbers.access.pending, 2u);
+}
+
 TEST(TopView, TablesQueriesAndHelpersHaveRatesToo) {
   const auto before = with_table(10 * kSecond, 100);
   const TopView view = view_of(&before, with_table(12 * kSecond, 300));

@@ -382,10 +382,12 @@ TEST(RingFormat, NumbersOfANode) {
   EXPECT_EQ(bytes_of(header).substr(284, 12), "\3\0\0\0\x09\0\0\0\5\0\0\0"s);
   header.sequencer_count = 10;
   header.sequencers = 11;
+  header.access.denied = 12;
   EXPECT_EQ(bytes_of(header).substr(296),
             std::string(8, '\0') +
                 "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0"s +
-                "\x0a\0\0\0\0\0\0\0"s + "\x0b\0\0\0\0\0\0\0"s);
+                "\x0a\0\0\0\0\0\0\0"s + "\x0b\0\0\0\0\0\0\0"s + "\x0c\0\0\0\0\0\0\0"s +
+                std::string(56, '\0'));
   SequencerEntry sequencer{};
   sequencer.facts.first = 1;
   sequencer.facts.epoch = 2;

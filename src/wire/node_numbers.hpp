@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers of a node as they travel: the answer to `node_stats`.
 //
-//   0                   352
+//   0                   416
 //   +-------------------+---------+----------------+---------------+-----------+-------------+-----
 //   | NodeNumbersHeader | version | OffloadNumbers | WorkerNumbers | MapEntry, | TableEntry, | ...
 //   |                   | (text)  |                |               | its name  | its name    |
@@ -60,6 +60,19 @@ struct IndexReadTotals {
 static_assert(sizeof(IndexReadTotals) == 32 &&
               std::has_unique_object_representations_v<IndexReadTotals>);
 
+/// Who was authenticated over fabrics by a secret, and who or what was refused.
+struct AccessTotals {
+  std::uint64_t denied;         // requests that roles do not allow
+  std::uint64_t authenticated;  // peers, by their proofs
+  std::uint64_t wrong_proofs;
+  std::uint64_t failed;          // good proofs, for which no session could be made
+  std::uint64_t timed_out;       // peers that sent no proof in time
+  std::uint64_t limited;         // peers, for as many as may be were pending
+  std::uint64_t pending;         // peers, now
+  std::uint64_t audit_left_out;  // records of the audit log that were not kept
+};
+static_assert(sizeof(AccessTotals) == 64 && std::has_unique_object_representations_v<AccessTotals>);
+
 /// Counters begin at 0 when the node starts.
 struct NodeNumbersHeader {
   std::uint64_t started_us;  // when the process started, microseconds since 1970
@@ -95,10 +108,12 @@ struct NodeNumbersHeader {
   std::uint64_t sequencer_count;  // that there are
   std::uint32_t sequencers;       // that are told of: kSequencersTold at most
   std::uint32_t reserved;
+  AccessTotals access;
 };
-static_assert(sizeof(NodeNumbersHeader) == 352);
+static_assert(sizeof(NodeNumbersHeader) == 416);
 static_assert(offsetof(NodeNumbersHeader, index_reads) == 304);
 static_assert(offsetof(NodeNumbersHeader, sequencer_count) == 336);
+static_assert(offsetof(NodeNumbersHeader, access) == 352);
 static_assert(offsetof(NodeNumbersHeader, result_buffer_bytes) == 296);
 static_assert(offsetof(NodeNumbersHeader, queries) == 160);
 static_assert(offsetof(NodeNumbersHeader, version_bytes) == 272);

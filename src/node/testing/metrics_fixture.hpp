@@ -51,6 +51,14 @@ inline NodeNumbers some_numbers() {
                      .longest_step_ns = 2'000'000,
                      .busy_ns = 1'500'000'000,
                      .refused = 12};
+  numbers.access = {.denied = 21,
+                    .authenticated = 22,
+                    .wrong_proofs = 23,
+                    .failed = 24,
+                    .timed_out = 25,
+                    .limited = 26,
+                    .pending = 27,
+                    .audit_left_out = 28};
   numbers.refused = 11;
   numbers.holders = {{tree::Holder::Kind::snapshot, "process 12", "default", 77, 8192},
                      {tree::Holder::Kind::lease, "session 3", "", 41, 4096}};
