@@ -11,6 +11,9 @@ namespace {
 class LinkBreach : public ::testing::TestWithParam<Breach> {};
 
 TEST_P(LinkBreach, EndsNobodyButWhoCommitsIt) { EXPECT_EQ(check_breach(GetParam()), ""); }
+TEST_P(LinkBreach, OfAnAuthenticatedClientEndsNobodyElse) {
+  EXPECT_EQ(check_breach(GetParam(), true), "");
+}
 
 std::string name_of(const ::testing::TestParamInfo<Breach>& breach) { return breach.param.name; }
 INSTANTIATE_TEST_SUITE_P(Notes, LinkBreach, ::testing::ValuesIn(breaches_of_notes()), name_of);
@@ -18,6 +21,7 @@ INSTANTIATE_TEST_SUITE_P(Memory, LinkBreach, ::testing::ValuesIn(breaches_of_mem
 
 TEST(HostileLinks, NobodyReachesTheMemoryOfAnotherSession) {
   EXPECT_EQ(check_memory_of_others(), "");
+  EXPECT_EQ(check_memory_of_others(true), "") << "with secrets";
 }
 
 TEST(HostileLinks, ANameWithTheWrongRingsIsRefusedAndHarmsNobody) {
@@ -26,6 +30,7 @@ TEST(HostileLinks, ANameWithTheWrongRingsIsRefusedAndHarmsNobody) {
 
 TEST(HostileLinks, WhoTakesNothingLeavesOthersTheirPosts) {
   EXPECT_EQ(check_posts_for_others(), "");
+  EXPECT_EQ(check_posts_for_others(true), "") << "with secrets";
 }
 
 TEST(HostileLinksSlow, ARejectedClientHandsBackTheReceivesThatItTook) {

@@ -134,8 +134,10 @@ std::string check_what_is_left(LinkWorld& world) {
   return {};
 }
 
-std::string run(std::uint64_t seed, wire::LinkWay way, Reached& reached, std::uint64_t* trace) {
-  const LinkWorldOptions options = options_of(seed, way);
+std::string run(std::uint64_t seed, wire::LinkWay way, Reached& reached, std::uint64_t* trace,
+                bool secrets = false) {
+  LinkWorldOptions options = options_of(seed, way);
+  options.secrets = secrets;
   LinkWorld world(seed, options);
   std::string wrong = world.connect();
   if (!wrong.empty()) return wrong;
@@ -187,6 +189,22 @@ TEST_P(HostileSeeds, AClientIsServedAndNothingOfThemIsLeft) {
   EXPECT_GT(reached.broken, 0u);
   EXPECT_GT(reached.expired, 0u);
   RecordProperty("longest_ms", static_cast<int>(reached.longest_ns / kMs));
+}
+
+// They have no secret, and so no session, whatever they do.
+TEST_P(HostileSeeds, WhereSecretsAreAskedTheyGetNothing) {
+  const std::uint64_t first = base::seed_from_environment(6000);
+  Reached reached;
+  const fabric::Seeds seeds(10);
+  for (std::uint64_t i = 0; i < seeds.count(); ++i) {
+    ASSERT_EQ(run(first + i, GetParam(), reached, nullptr, true), "") << "seed " << first + i;
+  }
+  EXPECT_EQ(reached.lore.accepted, 0u);
+  EXPECT_EQ(reached.lore.took_over, 0u);
+  EXPECT_EQ(reached.lore.answered, 0u);
+  EXPECT_EQ(reached.broken, 0u);
+  if (!seeds.enough()) return;
+  EXPECT_GT(reached.lore.rejected, 0u);
 }
 
 TEST_P(HostileSeeds, ASeedRepeatsAllThatHappens) {

@@ -7,14 +7,19 @@
 // Thread: one at a time.
 #pragma once
 
+#include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/bytes.hpp"
+#include "client/link_prover.hpp"
 #include "client/testing/hostile_link.hpp"
 #include "client/testing/link_world.hpp"
+#include "crypto/link_proof.hpp"
 #include "rings/testing/ring_client.hpp"
 
 namespace espalier::client {
@@ -58,6 +63,80 @@ class HostileScene {
     wait([&] { return link->welcome() != nullptr || link->ended(); });
     return link;
   }
+  static LinkWorldOptions with_secrets(LinkWorldOptions options) {
+    options.secrets = true;
+    return options;
+  }
+
+  // --- of a node with secrets --------------------------------------------------------------------
+
+  /// A pair of a peer that is pending, and its challenge.
+  struct Challenged {
+    std::unique_ptr<HostileLink> link;
+    wire::LinkChallenge challenge{};
+  };
+  std::optional<Challenged> ask_challenge(
+      const wire::LinkHello& hello = link_hello(wire::LinkWay::prove, kRings)) {
+    Challenged peer;
+    peer.link = dial(hello);
+    if (!peer.link->accepted_pending()) return std::nullopt;
+    const std::string said = hear(*peer.link);
+    if (said.size() != sizeof peer.challenge) return std::nullopt;
+    std::memcpy(&peer.challenge, said.data(), said.size());
+    return peer;
+  }
+  /// The next message there; empty: none came in time.
+  std::string hear(HostileLink& link, std::uint64_t ms = 1000) {
+    wait(
+        [&] {
+          link.poll();
+          return !link.messages().empty() || link.ended();
+        },
+        ms);
+    if (link.messages().empty()) return {};
+    std::string said = std::move(link.messages().front());
+    link.messages().pop_front();
+    return said;
+  }
+  /// What the node answers to a proof, if that comes in time.
+  std::optional<wire::LinkProven> prove(Challenged& peer, const wire::LinkProof& proof,
+                                        std::uint64_t ms = 1000) {
+    peer.link->send(std::string(base::bytes_of(proof)), std::nullopt);
+    return answer(peer, ms);
+  }
+  std::optional<wire::LinkProven> answer(Challenged& peer, std::uint64_t ms = 1000) {
+    const std::string said = hear(*peer.link, ms);
+    wire::LinkProven proven{};
+    if (said.size() != sizeof proven) return std::nullopt;
+    std::memcpy(&proven, said.data(), said.size());
+    return proven;
+  }
+  /// A proof as who knows the secret makes it.
+  static wire::LinkProof proof_of(const Challenged& peer, std::string_view name,
+                                  const crypto::SecretBytes& secret) {
+    wire::LinkProof proof{};
+    proof.magic = wire::kProofMagic;
+    proof.step = static_cast<std::uint32_t>(wire::ProofStep::proof);
+    proof.client_pair = peer.link->number();
+    proof.nonce.fill(std::byte{7});
+    std::memcpy(proof.name.data(), name.data(), std::min(name.size(), proof.name.size()));
+    proof.digest = crypto::client_digest(secret, peer.challenge, proof).value();
+    return proof;
+  }
+  /// A pair of a session of its own: of a node with secrets, as the client "other", which has one.
+  std::unique_ptr<HostileLink> dial_session(wire::LinkHello hello,
+                                            const HostileLink::Room& room = {}) {
+    if (world.clients().authentication_counts() == nullptr) return dial(hello, room);
+    auto link = std::make_unique<HostileLink>(*unknown_peer_, 100'000, room);
+    link->name_memory(hello);
+    const auto said = authenticated(hello);
+    if (said) link->dial("n", base::bytes_of(*said));
+    wait([&] { return link->welcome() != nullptr || link->ended(); });
+    return link;
+  }
+
+  // --- and of any --------------------------------------------------------------------------------
+
   /// Whether a condition holds in time.
   template <class Condition>
   bool wait(Condition condition, std::uint64_t ms = 20) {
@@ -88,6 +167,25 @@ class HostileScene {
   const std::string wrong;
 
  private:
+  /// The hello of a session that was proven for it; nothing: none was.
+  std::optional<wire::LinkProvenHello> authenticated(const wire::LinkHello& hello) {
+    crypto::SecretBytes secret{};
+    static_cast<void>(
+        crypto::parse_credential(std::string("other read ") + LinkWorld::kOtherSecret, secret));
+    wire::LinkHello asks = hello;
+    asks.way = static_cast<std::uint8_t>(wire::LinkWay::prove);
+    auto peer = ask_challenge(asks);
+    auto key = crypto::Secret<crypto::SecretBytes>::make();
+    if (!peer || !key) return std::nullopt;
+    const wire::LinkProof proof = proof_of(*peer, "other", secret);
+    const auto proven = prove(*peer, proof);
+    if (!proven || proven->code != 0) return std::nullopt;
+    if (!crypto::session_key(secret, peer->challenge, proof, **key)) return std::nullopt;
+    ProvenSession session{proven->token, peer->challenge.node_id, std::move(*key), 0};
+    auto said = session.sign(hello);
+    return said ? std::optional(*said) : std::nullopt;
+  }
+
   static constexpr std::uint64_t kCalmSeed = 3;
   std::unique_ptr<fabric::Endpoint> unknown_peer_;
 };
@@ -187,9 +285,11 @@ inline std::vector<Breach> breaches_of_memory() {
   };
 }
 
-inline std::string check_breach(const Breach& breach) {
-  HostileScene scene;
-  const auto link = scene.dial(link_hello(breach.way, HostileScene::kRings));
+/// `secrets`: of a client that has proven who it is.
+inline std::string check_breach(const Breach& breach, bool secrets = false) {
+  HostileScene scene(secrets ? HostileScene::with_secrets(HostileScene::calm())
+                             : HostileScene::calm());
+  const auto link = scene.dial_session(link_hello(breach.way, HostileScene::kRings));
   if (!link->accepted() || !scene.answers(*link)) return "a good session is not served";
   breach.commit(*link);
   const auto& counts = scene.counts();
@@ -208,11 +308,12 @@ inline std::string check_breach(const Breach& breach) {
 // --- what is another's ---------------------------------------------------------------------------
 
 /// A WRITE to a session's memory through the pair of another.
-inline std::string check_memory_of_others() {
-  HostileScene scene;
+inline std::string check_memory_of_others(bool secrets = false) {
+  HostileScene scene(secrets ? HostileScene::with_secrets(HostileScene::calm())
+                             : HostileScene::calm());
   const wire::LinkHello hello = link_hello(wire::LinkWay::write, HostileScene::kRings);
-  const auto victim = scene.dial(hello);
-  const auto thief = scene.dial(hello);
+  const auto victim = scene.dial_session(hello);
+  const auto thief = scene.dial_session(hello);
   if (!victim->accepted() || !thief->accepted()) return "a good hello is refused";
   thief->write(victim->welcome()->key, victim->welcome()->base, std::string(8, 'x'));
   const auto rejected = [&] { return thief->poll(), thief->last().has_value(); };
@@ -246,15 +347,16 @@ inline std::string check_stolen_names() {
 // --- what is everybody's -------------------------------------------------------------------------
 
 /// Many peers who take nothing that is sent to them: others are sent to all the same.
-inline std::string check_posts_for_others() {
+inline std::string check_posts_for_others(bool secrets = false) {
   LinkWorldOptions options = HostileScene::calm();
+  options.secrets = secrets;
   options.posts_max = 512;
   options.sessions_max = 16;
   HostileScene scene(options);
   const wire::LinkHello hello = link_hello(wire::LinkWay::send, {256, 256, 1});
   std::vector<std::unique_ptr<HostileLink>> links;
   for (int i = 0; i < 8; ++i) {
-    links.push_back(scene.dial(hello, {0, 0}));
+    links.push_back(scene.dial_session(hello, {0, 0}));
     if (!links.back()->accepted()) return "a good hello is refused";
   }
   for (int i = 0; i < 140; ++i) {

@@ -192,8 +192,12 @@ class LinkWorld {
   [[nodiscard]] ThreadRings& rings() { return *rings_; }
   /// How many sessions were let in and have not gone.
   [[nodiscard]] std::int64_t admitted() const { return admitted_; }
-  /// The name of the first session, which nobody but its client should know.
-  [[nodiscard]] wire::LinkToken first_token() const { return {drawn_.at(0), drawn_.at(1)}; }
+  /// The name of the first session, which nobody but its client should know. Where secrets are
+  /// asked, the challenge was drawn before it.
+  [[nodiscard]] wire::LinkToken first_token() const {
+    const std::size_t at = options_.secrets ? sizeof(wire::ProofNonce) / sizeof(drawn_[0]) : 0;
+    return {drawn_.at(at), drawn_.at(at + 1)};
+  }
   [[nodiscard]] offload::FabricClients& clients() { return *clients_; }
   [[nodiscard]] offload::SchedulerFixture& node() { return *serving_; }
 

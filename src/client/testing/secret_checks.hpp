@@ -19,70 +19,11 @@ namespace espalier::client {
 
 class SecretScene : public HostileScene {
  public:
-  SecretScene() : HostileScene(with_secrets()) {}
+  SecretScene() : HostileScene(with_secrets(calm())) {}
 
-  /// A pair of a peer that is pending, and its challenge.
-  struct Challenged {
-    std::unique_ptr<HostileLink> link;
-    wire::LinkChallenge challenge{};
-  };
-  std::optional<Challenged> ask_challenge() {
-    Challenged peer;
-    peer.link = dial(link_hello(wire::LinkWay::prove, kRings));
-    if (!peer.link->accepted_pending()) return std::nullopt;
-    const std::string said = hear(*peer.link);
-    if (said.size() != sizeof peer.challenge) return std::nullopt;
-    std::memcpy(&peer.challenge, said.data(), said.size());
-    return peer;
-  }
-  /// The next message there; empty: none came in time.
-  std::string hear(HostileLink& link, std::uint64_t ms = 1000) {
-    wait(
-        [&] {
-          link.poll();
-          return !link.messages().empty() || link.ended();
-        },
-        ms);
-    if (link.messages().empty()) return {};
-    std::string said = std::move(link.messages().front());
-    link.messages().pop_front();
-    return said;
-  }
-  /// What the node answers to a proof, if that comes in time.
-  std::optional<wire::LinkProven> prove(Challenged& peer, const wire::LinkProof& proof,
-                                        std::uint64_t ms = 1000) {
-    peer.link->send(std::string(base::bytes_of(proof)), std::nullopt);
-    return answer(peer, ms);
-  }
-  std::optional<wire::LinkProven> answer(Challenged& peer, std::uint64_t ms = 1000) {
-    const std::string said = hear(*peer.link, ms);
-    wire::LinkProven proven{};
-    if (said.size() != sizeof proven) return std::nullopt;
-    std::memcpy(&proven, said.data(), said.size());
-    return proven;
-  }
-  /// A proof as who knows the secret makes it.
-  static wire::LinkProof proof_of(const Challenged& peer, std::string_view name,
-                                  const crypto::SecretBytes& secret) {
-    wire::LinkProof proof{};
-    proof.magic = wire::kProofMagic;
-    proof.step = static_cast<std::uint32_t>(wire::ProofStep::proof);
-    proof.client_pair = peer.link->number();
-    proof.nonce.fill(std::byte{7});
-    std::memcpy(proof.name.data(), name.data(), std::min(name.size(), proof.name.size()));
-    proof.digest = crypto::client_digest(secret, peer.challenge, proof).value();
-    return proof;
-  }
   static const crypto::SecretBytes& right_secret() {
     static const auto secret = LinkWorld::secret();
     return secret->bytes();
-  }
-
- private:
-  static LinkWorldOptions with_secrets() {
-    LinkWorldOptions options = calm();
-    options.secrets = true;
-    return options;
   }
 };
 
