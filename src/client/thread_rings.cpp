@@ -44,11 +44,11 @@ bool ThreadRings::reserve(std::uint64_t slots) {
 
 wire::RequestHeader ThreadRings::header_of(const Outgoing& request, std::uint32_t tag) const {
   wire::RequestHeader header{};
-  header.bytes = static_cast<std::uint32_t>(sizeof header + request.key.size() +
-                                            request.payload.size() + request.more_payload.size());
+  header.bytes = static_cast<std::uint32_t>(request.bytes());
   header.tag = tag;
   header.offload = static_cast<std::uint8_t>(request.offload);
-  header.ring = static_cast<std::uint8_t>(ring_ | (request.at_snapshot ? wire::kAtSnapshot : 0));
+  header.ring = static_cast<std::uint8_t>(ring_ | (request.at_snapshot ? wire::kAtSnapshot : 0) |
+                                          (request.principal.empty() ? 0 : wire::kOnBehalf));
   header.key_bytes = static_cast<std::uint16_t>(request.key.size());
   header.map = request.map;
   header.argument = request.argument;
@@ -68,6 +68,7 @@ bool ThreadRings::send(const Outgoing& request, std::uint32_t tag) {
   writer.put(request.key.data(), request.key.size());
   writer.put(request.payload.data(), request.payload.size());
   writer.put(request.more_payload.data(), request.more_payload.size());
+  writer.put(request.principal.data(), request.principal.size());
   tail_ = writer.finish();
   unrung_ = true;
   return true;
@@ -77,8 +78,8 @@ bool ThreadRings::begin_send(const Outgoing& request, std::uint32_t tag) {
   ESPALIER_ASSERT(stream_.done());
   if (slots_of(request) <= batch_slots_max()) return send(request, tag);
   const wire::RequestHeader header = header_of(request, tag);
-  long_message_ =
-      base::joined(base::bytes_of(header), {request.key, request.payload, request.more_payload});
+  long_message_ = base::joined(base::bytes_of(header), {request.key, request.payload,
+                                                        request.more_payload, request.principal});
   const std::uint64_t first = connection_->reserve_anyway(wire::slots_of(header.bytes));
   stream_ = rings::MessageStream(long_message_.data(), header.bytes, first);
   send_rest();
@@ -100,7 +101,8 @@ bool ThreadRings::send_rest() {
 // The node reads requests only from those who take its answers, so these are taken meanwhile.
 bool ThreadRings::send_long(wire::RequestHeader header, const Outgoing& request) {
   const std::vector<std::byte> message =
-      base::joined(base::bytes_of(header), {request.key, request.payload, request.more_payload});
+      base::joined(base::bytes_of(header),
+                   {request.key, request.payload, request.more_payload, request.principal});
   const std::uint32_t slots = wire::slots_of(header.bytes);
   rings::MessageStream stream(message.data(), header.bytes, connection_->reserve_anyway(slots));
   std::uint32_t spins = 0;

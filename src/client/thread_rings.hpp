@@ -34,6 +34,13 @@ struct Outgoing {
   std::string_view key{};
   std::string_view payload{};       ///< and
   std::string_view more_payload{};  ///< behind it
+  /// On whose behalf it is relayed, as wire/principal.hpp draws it; empty: nobody's.
+  std::string_view principal{};
+
+  [[nodiscard]] std::size_t bytes() const {
+    return wire::kRequestHeaderBytes + key.size() + payload.size() + more_payload.size() +
+           principal.size();
+  }
 };
 
 /// A response that has come. The bytes stay until the next one is received.
@@ -53,9 +60,7 @@ class ThreadRings {
 
   /// Slots that a request will take.
   [[nodiscard]] static std::uint32_t slots_of(const Outgoing& request) {
-    return wire::slots_of(static_cast<std::uint32_t>(wire::kRequestHeaderBytes +
-                                                     request.key.size() + request.payload.size() +
-                                                     request.more_payload.size()));
+    return wire::slots_of(static_cast<std::uint32_t>(request.bytes()));
   }
   /// Most slots that a request may take to be sent at once.
   [[nodiscard]] std::uint64_t batch_slots_max() const { return requests_.count() / 2; }

@@ -41,7 +41,10 @@ Next read(Call& call) {
   if (walked != nullptr && !walked->ok) return after_failure(call, walked->error);
   if (walked == nullptr && !call.has_any_state()) {
     const auto& map = static_cast<DeviceMap&>(call.map());
-    if (call.at_snapshot() || !map.walks()) return begin_relay(call);
+    // Of a map that its client did not open here, the host knows the name, and whether it may.
+    const bool here =
+        map.walks() && call.connection().access.knows_that_it_may_use(call.map_number());
+    if (call.at_snapshot() || !here) return begin_relay(call);
     // What is answered by one item: a scan could be more than is relayed (device/relay.cpp).
     const OffloadId id = call.offload().id;
     const bool is_short = id == OffloadId::get || id == OffloadId::floor;
@@ -58,6 +61,15 @@ void cancel_read(Call& call) {
 }
 
 Next ask_host(Call& call) { return is_relayed(call) ? relay(call) : begin_relay(call); }
+
+// The host has found that the client may use an object of this name.
+Next open_map(Call& call) {
+  const offload::HostAnswer* const answer = call.host_answer();
+  if (answer != nullptr && answer->last && answer->header.code == 0) {
+    call.connection().access.remember(static_cast<std::uint32_t>(answer->header.version));
+  }
+  return ask_host(call);
+}
 
 // The host holds it for the device, which holds it for its client.
 Next snapshot_open(Call& call) {
@@ -82,7 +94,7 @@ Next refuse(Call& call) {
 // What a request must be like, the host says.
 constexpr Limits kAnything{.key_bytes_max = 65535, .payload_bytes_max = wire::kMessageBytesMax};
 
-enum class Done : std::uint8_t { here, by_walks, by_host, snapshot_open, refused };
+enum class Done : std::uint8_t { here, by_walks, by_host, open_map, snapshot_open, refused };
 
 Done done_of(OffloadId id) {
   switch (id) {
@@ -96,6 +108,8 @@ Done done_of(OffloadId id) {
     case OffloadId::scan_floor:
     case OffloadId::count: return Done::by_walks;
     case OffloadId::snapshot_open: return Done::snapshot_open;
+    case OffloadId::map_create:
+    case OffloadId::map_open: return Done::open_map;
     case OffloadId::put:
     case OffloadId::insert:
     case OffloadId::update:
@@ -110,8 +124,6 @@ Done done_of(OffloadId id) {
     case OffloadId::sequencer_take:
     case OffloadId::sequencer_seal:
     case OffloadId::sequencer_advance:
-    case OffloadId::map_create:
-    case OffloadId::map_open:
     case OffloadId::shard_create:
     case OffloadId::release_hold:
     case OffloadId::release_confirm:
@@ -145,6 +157,7 @@ Offload DeviceOffloads::of(const Offload& node) const {
       if (node.cancel != nullptr) made.cancel = cancel_read;
       return made;
     case Done::by_host: made.step = ask_host; break;
+    case Done::open_map: made.step = open_map; break;
     case Done::snapshot_open: made.step = snapshot_open; break;
     case Done::refused:
       made.step = refuse;

@@ -21,6 +21,7 @@ client::Outgoing outgoing_of(const offload::Post& post) {
   outgoing.key = post.key;
   outgoing.payload = post.payload;
   outgoing.more_payload = post.more_payload;
+  outgoing.principal = post.principal;
   return outgoing;
 }
 

@@ -6,6 +6,7 @@
 #include "base/bytes.hpp"
 #include "device/device_link.hpp"
 #include "offload/connection.hpp"
+#include "offload/principal.hpp"
 #include "offload/reads.hpp"
 
 namespace espalier::device {
@@ -74,6 +75,8 @@ Next begin_relay(Call& call) {
   post.argument = call.argument();
   post.key = call.key();
   post.payload = call.payload();
+  state.principal = offload::bytes_of(call.principal());
+  post.principal = state.principal;
   if (call.at_snapshot()) {
     const offload::ReadSource source = offload::read_source(call, nullptr);
     if (!source.found) return call.fail({Code::not_found, 0, 0});

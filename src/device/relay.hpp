@@ -25,6 +25,7 @@ struct RelayState {
   };
   std::shared_ptr<offload::HeldSnapshot> held;  // the snapshot that it reads, which stays
   std::uint64_t host_snapshot = 0;              // as the host numbers it
+  std::string principal;                        // who asks, as the host is told
   std::deque<Piece> pieces;                     // that the client has no room for yet
   std::size_t bytes = 0;                        // of them
   bool ended = false;                           // the last piece is among them

@@ -54,9 +54,22 @@ class Access {
   /// the id, of which there is no object). Cost: for a new id, the catalogue's lock.
   [[nodiscard]] std::optional<Error> denied(const Offload& offload, std::string_view key,
                                             std::uint32_t id, const catalog::Catalog& catalog);
+  /// The same on a device, which knows no names of its host's objects: what is asked for by its
+  /// number is let pass, for the host to check.
+  [[nodiscard]] std::optional<Error> denied_at_device(const Offload& offload,
+                                                      std::string_view key) const;
+  /// Whether it may use this object, as far as is known here without asking.
+  [[nodiscard]] bool knows_that_it_may_use(std::uint32_t id) const {
+    if (prefix_.empty()) return true;
+    const auto known = remembered_.find(id);
+    return known != remembered_.end() && known->second;
+  }
+  /// Whoever knows the object's name has found that it may use it.
+  void remember(std::uint32_t id);
 
  private:
   [[nodiscard]] std::optional<bool> may_use(std::uint32_t id, const catalog::Catalog& catalog);
+  [[nodiscard]] std::optional<Error> denied_by_role(const Offload& offload) const;
 
   Right at_once_ = Right::none;  // the role, if it is for all names
   Right role_ = Right::none;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "offload/principal.hpp"
 #include "offload/testing/items.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
 
@@ -108,6 +109,78 @@ TEST_F(AccessTest, ARoleForAPrefixSeesNothingThatConcernsAll) {
   std::vector<std::string> names;
   for (const auto& [name, value] : items_of(list.payload)) names.push_back(name);
   EXPECT_EQ(names, std::vector<std::string>{"orders/new"});
+}
+
+// What a device relays is checked as what its client asks for itself, and no device gets more by
+// that than it has.
+TEST_F(AccessTest, WhatIsRelayedIsForTheRoleOfThePrincipal) {
+  const std::uint32_t own = make_map("orders/new");
+  const std::uint32_t others = make_map("people");
+  const auto on_behalf = [&](SchedulerFixture::Client& client, const PrincipalView& principal,
+                             OffloadId offload, std::uint32_t object, std::string_view key = {},
+                             std::string payload = {}) {
+    wire::RequestHeader header = request_of(offload, object, ++tag_);
+    header.ring |= wire::kOnBehalf;
+    return node_.call(client, header, key, payload + bytes_of(principal));
+  };
+  const auto error_of = [](const Response& response) -> Error {
+    return {response.code(), 0, response.code() == Code::invalid ? 0 : response.detail()};
+  };
+  SchedulerFixture::Client& device = connect({"device", Right::admin});
+  const PrincipalView shop{Right::write, "shop", "orders/"};
+  const PrincipalView reader{Right::read, "reader", ""};
+  const Error other_names{Code::not_permitted, 0, 0};
+  EXPECT_EQ(error_of(on_behalf(device, shop, OffloadId::put, own, "k", "v")).code, Code::invalid);
+  const Response read = on_behalf(device, reader, OffloadId::get, own, "k");
+  EXPECT_EQ(read.payload, "v") << "the principal is no part of the payload";
+  EXPECT_EQ(error_of(on_behalf(device, shop, OffloadId::put, others, "k", "v")), other_names);
+  EXPECT_EQ(error_of(on_behalf(device, shop, OffloadId::get, others, "k")), other_names);
+  EXPECT_EQ(error_of(on_behalf(device, shop, OffloadId::map_open, 0, "people")), other_names);
+  EXPECT_EQ(error_of(on_behalf(device, shop, OffloadId::object_drop, 0, "orders/new")),
+            (Error{Code::not_permitted, 0, 3}));
+  EXPECT_EQ(error_of(on_behalf(device, reader, OffloadId::put, own, "k", "w")),
+            (Error{Code::not_permitted, 0, 2}));
+  EXPECT_EQ(error_of(on_behalf(device, shop, OffloadId::node_stats, 0)), other_names);
+  const Response list = on_behalf(device, shop, OffloadId::object_list, 0);
+  std::vector<std::string> names;
+  for (const auto& [name, value] : items_of(list.payload)) names.push_back(name);
+  EXPECT_EQ(names, std::vector<std::string>{"orders/new"});
+
+  // Only an administrator of all may speak for others.
+  const PrincipalView admin{Right::admin, "admin", ""};
+  SchedulerFixture::Client& writer = connect({"w", Right::write});
+  SchedulerFixture::Client& of_names = connect({"n", Right::admin, "orders/"});
+  for (SchedulerFixture::Client* const client : {&writer, &of_names}) {
+    EXPECT_EQ(error_of(on_behalf(*client, admin, OffloadId::noop, 0)),
+              (Error{Code::not_permitted, 0, 3}));
+    EXPECT_EQ(error_of(on_behalf(*client, reader, OffloadId::get, own, "k")),
+              (Error{Code::not_permitted, 0, 3}));
+  }
+  // A principal that is none, or reaches into the key.
+  wire::RequestHeader header = request_of(OffloadId::get, own, ++tag_);
+  header.ring |= wire::kOnBehalf;
+  EXPECT_EQ(node_.call(device, header, "k", "").code(), Code::invalid_argument);
+  EXPECT_EQ(node_.call(device, header, bytes_of(reader), "").code(), Code::invalid_argument);
+  EXPECT_EQ(node_.call(device, header, "k", std::string(20, '\x14')).code(),
+            Code::invalid_argument);
+  EXPECT_FALSE(device.ended);
+}
+
+TEST_F(AccessTest, ADeviceChecksRolesAndLeavesNumbersToItsHost) {
+  Access shop("shop", Right::write, "orders/");
+  const auto denied = [&](OffloadId id, std::string_view key) {
+    return shop.denied_at_device(*find_offload(static_cast<std::uint8_t>(id)), key);
+  };
+  EXPECT_EQ(denied(OffloadId::object_drop, "orders/x"), (Error{Code::not_permitted, 0, 3}));
+  EXPECT_EQ(denied(OffloadId::map_open, "people"), (Error{Code::not_permitted, 0, 0}));
+  EXPECT_EQ(denied(OffloadId::node_stats, ""), (Error{Code::not_permitted, 0, 0}));
+  EXPECT_EQ(denied(OffloadId::map_open, "orders/x"), std::nullopt);
+  EXPECT_EQ(denied(OffloadId::get, "k"), std::nullopt);
+  EXPECT_FALSE(shop.knows_that_it_may_use(7));
+  shop.remember(7);
+  EXPECT_TRUE(shop.knows_that_it_may_use(7));
+  EXPECT_FALSE(shop.knows_that_it_may_use(8));
+  EXPECT_TRUE(Access("all", Right::read).knows_that_it_may_use(8));
 }
 
 // Else a role for a prefix would reach others' objects through the one that was forgotten.

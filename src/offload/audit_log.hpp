@@ -33,7 +33,8 @@ struct AuditRecord {
                                ///< the record only tells what was left out
   std::string name;            ///< of the client: as it is authenticated, or as it says
   Right role = Right::none;    ///< none: it was not authenticated
-  std::string address;         ///< where it comes from
+  std::string via;             ///< the device that relays; empty: none does
+  std::string address;         ///< where it, or that device, comes from
   std::string object;          ///< a name, any bytes; "#7": a number; empty: it concerns none
   Error outcome;               ///< Code::invalid: done
   std::uint64_t left_out = 0;  ///< records before this one that were not kept

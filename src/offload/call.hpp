@@ -27,6 +27,7 @@
 
 #include "espalier/types.hpp"
 #include "offload/host_link.hpp"
+#include "offload/principal.hpp"
 #include "offload/request.hpp"
 #include "offload/served_map.hpp"
 #include "offload/services.hpp"
@@ -63,6 +64,8 @@ class Call {
   [[nodiscard]] bool at_snapshot() const { return (request_.header.ring & wire::kAtSnapshot) != 0; }
   [[nodiscard]] std::uint32_t map_number() const { return request_.header.map; }
   [[nodiscard]] Connection& connection() { return *request_.connection; }
+  /// Who asks: the connection's client, or the one on whose behalf it relays.
+  [[nodiscard]] PrincipalView principal() const;
   /// That of its answer.
   [[nodiscard]] std::uint32_t response_ring() const { return request_.ring(); }
 

@@ -30,6 +30,7 @@ struct Post {
   std::string_view key{};
   std::string_view payload{};       ///< and
   std::string_view more_payload{};  ///< behind it
+  std::string_view principal{};     ///< on whose behalf; empty: the device's own
 };
 
 /// A piece of the host's answer. Its bytes are there until whoever is told returns.

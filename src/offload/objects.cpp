@@ -74,7 +74,7 @@ Next object_list(Call& call) {
     const catalog::Catalog& catalog = call.services().catalog();
     // Of others' objects not even the names are told.
     return call.helper(
-        [&catalog, &state, kind = *kind, prefix = call.connection().access.prefix()] {
+        [&catalog, &state, kind = *kind, prefix = std::string(call.principal().prefix)] {
           for (const catalog::EntryPointer& entry : catalog.list(kind)) {
             if (entry->name.starts_with(prefix)) add_item(state, *entry);
           }

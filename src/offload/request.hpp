@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/bytes.hpp"
 #include "base/chain.hpp"
 #include "espalier/types.hpp"
 #include "offload/handler_state.hpp"
@@ -45,6 +46,12 @@ struct alignas(64) Request {
   [[nodiscard]] std::uint32_t ring() const { return header.ring & wire::kRingBits; }
   [[nodiscard]] std::string_view key() const {
     return {text() + wire::kRequestKeyOffset, header.key_bytes};
+  }
+  /// Whether a device relays it; then its message ends with the principal, which `header.bytes`
+  /// leaves out once it was read.
+  [[nodiscard]] bool on_behalf() const { return (header.ring & wire::kOnBehalf) != 0; }
+  [[nodiscard]] std::string_view whole_message() const {
+    return {text(), base::load_plain<wire::RequestHeader>(message.data()).bytes};
   }
   /// Overwrites the key, which is secret, once it was read.
   void wipe_key() { message.wipe(wire::kRequestKeyOffset, header.key_bytes); }

@@ -267,17 +267,12 @@ bool Scheduler::check(Request& request) {
   base::count_own(counts_.requests[SchedulerCounts::place_of(request.header.offload)]);
   if (--until_timed_ == 0) [[unlikely]]
     begin_timing(request);
-  if (!request.connection->access.may_at_once(request.offload->right)) [[unlikely]] {
-    if (const auto error = request.connection->access.denied(
-            *request.offload, request.key(), request.header.map, services_.catalog())) {
-      services_.denied.fetch_add(1, std::memory_order_relaxed);
-      audit_refusal(request, *error);
-      fail(request, *error);
-      return false;
-    }
-  }
+  const bool may = request.connection->access.may_at_once(request.offload->right);
+  if ((!may || request.on_behalf()) && !check_access(request)) [[unlikely]]
+    return false;
   const Limits& limits = request.offload->limits;
-  const unsigned known = wire::kRingBits | (limits.at_snapshot ? wire::kAtSnapshot : 0u);
+  const unsigned known =
+      wire::kRingBits | wire::kOnBehalf | (limits.at_snapshot ? wire::kAtSnapshot : 0u);
   if ((request.header.ring & ~known) != 0) {
     fail(request, {Code::invalid_argument, 0, request.header.ring});
     return false;

@@ -66,6 +66,7 @@ std::string audit_line(const offload::AuditRecord& record) {
   }
   append_field(line, "name", record.name);
   append_field(line, "role", offload::name(record.role));
+  append_field(line, "via", record.via);
   append_field(line, "from", record.address);
   append_field(line, "object", record.object);
   if (record.left_out != 0) line += fmt::format(" left_out={}", record.left_out);

@@ -42,6 +42,19 @@ TEST(AuditLine, SaysWhatAnAdministratorDidAndWhatCameOfIt) {
   EXPECT_EQ(audit_line(record).find("outcome=wrong_kind detail=3"), 23u);
 }
 
+TEST(AuditLine, NamesTheDeviceThatRelays) {
+  AuditRecord record;
+  record.act = "put";
+  record.name = "shop";
+  record.role = Right::write;
+  record.via = "device1";
+  record.address = "roce 192.0.2.9:4791";
+  record.outcome = {Code::not_permitted, 0, 0};
+  EXPECT_EQ(audit_line(record),
+            "audit act=put outcome=not_permitted reason=other_names name=shop role=write "
+            "via=device1 from=\"roce 192.0.2.9:4791\"");
+}
+
 TEST(AuditLine, IsOneLineWhateverANameHas) {
   AuditRecord record;
   record.act = "authenticate";

@@ -90,7 +90,7 @@ struct RequestHeader {
   std::uint32_t bytes;   // of the message, this header included, later sequence words not
   std::uint32_t tag;     // handed back in the answer
   std::uint8_t offload;  // OffloadId
-  std::uint8_t ring;     // low bits: the response ring of the answer; kAtSnapshot
+  std::uint8_t ring;     // low bits: the response ring of the answer; kAtSnapshot, kOnBehalf
   std::uint16_t key_bytes;
   std::uint64_t hint;      // wire::Ref of a node to enter at; 0: none
   std::uint32_t map;       // 0: none
@@ -104,6 +104,8 @@ inline constexpr std::uint32_t kRequestKeyOffset = kRequestHeaderBytes;
 inline constexpr std::uint8_t kRingBits = 0x0F;
 /// Reads: the payload begins with 8 bytes that name a snapshot, and that is what is read.
 inline constexpr std::uint8_t kAtSnapshot = 0x80;
+/// It ends with the principal on whose behalf it is relayed (wire/principal.hpp).
+inline constexpr std::uint8_t kOnBehalf = 0x40;
 
 /// A header as the four words that it is in memory. Whoever fills in the header that words_of()
 /// takes hands it to others by value only: then it stays in registers. Out of memory the compiler
