@@ -54,10 +54,10 @@ class IndexHost {
   IndexHost(tree::StoreCore& store, fabric::RegionTable& regions, IndexReadCounts* counts = nullptr)
       : store_(store), regions_(regions), counts_(counts) {}
 
-  /// A map whose keys go from `low` to `high`; both empty: it has none. Its prefix is what most keys
-  /// begin with (prefix_of_most.hpp). What is offered already stays, as long as most keys begin
-  /// with its prefix; else the map is offered anew, and those who opened it before keep what they
-  /// have.
+  /// A map whose keys go from `low` to `high`; both empty: it has none. Its prefix is what most
+  /// keys begin with (prefix_of_most.hpp). What is offered already stays, as long as most keys
+  /// begin with its prefix; else the map is offered anew, and those who opened it before keep what
+  /// they have.
   /// Errors: too_many_participants (kMapsMax maps; or of the store's epochs), out_of_memory.
   Result<std::shared_ptr<IndexedMap>> offer(const std::shared_ptr<tree::MapCore>& map,
                                             std::string_view low, std::string_view high);

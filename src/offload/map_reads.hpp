@@ -26,8 +26,8 @@ namespace espalier::offload {
 
 class MapReads final : public fabric::SharedReads {
  public:
-  /// `prefix`: what the numbers of keys leave out (dataplane/key_number.hpp). `counts`: of the node;
-  /// null: nothing is counted. The store and the counts outlive it; the map need not.
+  /// `prefix`: what the numbers of keys leave out (dataplane/key_number.hpp). `counts`: of the
+  /// node; null: nothing is counted. The store and the counts outlive it; the map need not.
   /// Errors: too_many_participants, system.
   static Result<std::shared_ptr<MapReads>> create(tree::StoreCore& store,
                                                   std::weak_ptr<const tree::MapCore> map,
