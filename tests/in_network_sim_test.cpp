@@ -294,17 +294,6 @@ TEST(InNetworkSim, OfANodeLargerThanAPacketTheRestIsReadToo) {
   EXPECT_EQ(world.trips_of(SwitchWorld::key(2500) + "x"), 2u) << "it is not there";
 }
 
-// Where READs may pass each other, what confirms them comes after them.
-TEST(InNetworkSim, OfALargerNodeTheProofIsATripWhereReadsHaveNoOrder) {
-  SwitchWorld world(base::seed_from_environment(12), {.node_bytes = 8192, .log_bytes = 512}, 5000,
-                    3000);
-  world.install({.ranges = 4000});
-  world.use_switch();
-  for (std::uint32_t i = 0; i < 5000; i += 333) {
-    EXPECT_EQ(world.trips_of(SwitchWorld::key(i)), 4u);  // the version has one, too
-  }
-}
-
 TEST(InNetworkSim, AValueOutOfLineIsReadByItself) {
   SwitchWorld world(base::seed_from_environment(9), kOptions, 1000);
   world.put(SwitchWorld::key(500), std::string(10'000, 'v'));
