@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/random.hpp"
+#include "base/utf8.hpp"
 #include "cmdline/text_codec.hpp"
 
 namespace espalier::tools {
@@ -289,7 +290,7 @@ TEST(TopScreen, NothingFromTheNodeSteersTheTerminal) {
     const ScreenSize size{1 + random.below(100), 1 + random.below(30)};
     for (const ScreenLine& line : draw_top(view, {address}, size)) {
       for (const char c : line.text) ASSERT_GE(static_cast<unsigned char>(c), 0x20);
-      ASSERT_TRUE(cmdline::is_utf8(line.text)) << line.text;
+      ASSERT_TRUE(base::is_utf8(line.text)) << line.text;
       ASSERT_EQ(line.text.find("\xe2\x80\xae"), std::string::npos) << "turns the writing round";
     }
   }
