@@ -115,8 +115,8 @@ step "beside the memory (pushed), and with all rows read across the connection f
 printf '%-26s %10s %12s   %10s %12s\n' "" pushed "" pulled "" query time "bytes moved" time \
   "bytes moved"
 cat "$answers.table"
-echo "Both answers were equal each time. Pulled rows were read out of the node's memory by READs, and"
-echo "encrypted ones decrypted by the client, whose key did not travel for that."
+echo "Both answers were equal each time. Pulled rows were read out of the node's memory by READs,"
+echo "and encrypted ones decrypted by the client, whose key did not travel for that."
 
 trap - EXIT
 cat <<END

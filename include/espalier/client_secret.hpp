@@ -36,8 +36,8 @@ using SecretResult = std::expected<T, SecretError>;
 /// One sentence for people: what was wrong and what to do about it.
 std::string message(const SecretError& error);
 
-/// A name and its secret (docs/security.md). A value: copies share what is behind it, so a secret is
-/// in memory once. Whatever it was made of, its maker overwrites. Thread: const calls from any.
+/// A name and its secret (docs/security.md). A value: copies share what is behind it, so a secret
+/// is in memory once. Whatever it was made of, its maker overwrites. Thread: const calls from any.
 class ClientSecret {
  public:
   static constexpr std::size_t kBytes = 32;

@@ -135,8 +135,8 @@ typedef enum espalier_access {
   ESPALIER_ACCESS_IN_NETWORK = 2  ///< the same by READs that carry the key, for switches
 } espalier_access;
 
-/// A name, and the secret that proves it to nodes of a network (docs/security.md), in memory that is
-/// locked, in no core dump, and overwritten in the end.
+/// A name, and the secret that proves it to nodes of a network (docs/security.md), in memory that
+/// is locked, in no core dump, and overwritten in the end.
 typedef struct espalier_secret espalier_secret;
 /// Of 32 bytes that were drawn. The caller overwrites its own.
 espalier_code espalier_secret_create(espalier_bytes name, espalier_bytes bytes,

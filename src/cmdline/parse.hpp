@@ -4,8 +4,8 @@
 //
 // The parser gives a meaning of its own to empty arguments and to ones in brackets or braces:
 // "[a,b]" would become two keys, "{}" none. protect() marks such arguments with a NUL at their end,
-// which no real argument can hold, and parse() takes it off again when the parser has split the line,
-// before options check and keep what they were given.
+// which no real argument can hold, and parse() takes it off again when the parser has split the
+// line, before options check and keep what they were given.
 #pragma once
 
 #include <functional>

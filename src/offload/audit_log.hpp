@@ -51,8 +51,8 @@ class AuditLog {
 
   /// Keeps records from now on; without this all are dropped.
   void open() { open_.store(true, std::memory_order_relaxed); }
-  /// Keeps a refusal, if the rate allows it. `make` makes the record, and is called only then. Where
-  /// there is no memory for it, it is left out.
+  /// Keeps a refusal, if the rate allows it. `make` makes the record, and is called only then.
+  /// Where there is no memory for it, it is left out.
   template <class Make>
   void refused(const Make& make) noexcept {
     if (take_token()) keep(make, true);

@@ -3,8 +3,8 @@
 // pending, and how many of its proofs were wrong lately. One place cannot hold what is there for
 // all, and guesses slower with each try.
 //
-// A place is an IPv4 address, the first 64 bits of an IPv6 address, of which one host has as many as
-// it likes, or whatever else a transport calls a peer.
+// A place is an IPv4 address, the first 64 bits of an IPv6 address, of which one host has as many
+// as it likes, or whatever else a transport calls a peer.
 //
 // Thread: one.
 #pragma once
@@ -30,7 +30,8 @@ class PeerSources {
   static constexpr std::uint64_t kHalfLifeNs = 60'000'000'000;  ///< of what wrong proofs count
   static constexpr std::size_t kSourcesMax = 4096;
 
-  /// One more peer of this place, if it may be pending. Returns whether it may; if so left() follows.
+  /// One more peer of this place, if it may be pending. Returns whether it may; if so left()
+  /// follows.
   [[nodiscard]] bool enter(const std::string& source, std::uint64_t now_ns);
   void left(const std::string& source);
   /// A proof was wrong. Returns how long its rejection is to wait.

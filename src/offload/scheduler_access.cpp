@@ -55,7 +55,8 @@ std::uint32_t detail_of(std::initializer_list<std::string_view> payload) {
 
 PrincipalView Call::principal() const { return principal_of(request_); }
 
-// Only an administrator of all may speak for others: no relay gives anybody more than it has itself.
+// Only an administrator of all may speak for others: no relay gives anybody more than it has
+// itself.
 bool Scheduler::check_access(Request& request) {
   Access& own = request.connection->access;
   std::optional<Error> error;

@@ -4,8 +4,8 @@
 //     audit act=put outcome=not_permitted reason=takes_write name=shop role=read
 //           from="roce 192.0.2.1:4791" object="orders/1"
 //
-// without the break. Fields that say nothing are left out. What stands in quotes has '"' and '\' with
-// a backslash before them, and bytes that are no text as \xNN.
+// without the break. Fields that say nothing are left out. What stands in quotes has '"' and '\'
+// with a backslash before them, and bytes that are no text as \xNN.
 #pragma once
 
 #include <string>

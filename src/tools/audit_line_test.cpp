@@ -39,7 +39,7 @@ TEST(AuditLine, SaysWhatAnAdministratorDidAndWhatCameOfIt) {
             "audit act=object_drop outcome=done name=\"user 1000\" role=admin "
             "from=\"unix process 12 of user 1000\" object=m");
   record.outcome = {Code::wrong_kind, 0, 3};
-  EXPECT_EQ(audit_line(record).find("outcome=wrong_kind detail=3"), 23u);
+  EXPECT_EQ(audit_line(record).find("outcome=wrong_kind detail=3"), 22u);
 }
 
 TEST(AuditLine, NamesTheDeviceThatRelays) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of maps, tables, queries, helpers and access control as JSON, named alike by all commands.
+// The numbers of maps, tables, queries, helpers, access control and READs by key as JSON, named
+// alike by all commands.
 #pragma once
 
 #include <nlohmann/json.hpp>

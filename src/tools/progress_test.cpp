@@ -67,7 +67,7 @@ TEST(Progress, APieceIsToldAtOnce) {
   Progress progress(environment, "t.csv", 4096);
   progress.update_piece(1024, 10);
   EXPECT_EQ(err.str(),
-            "\r\x1b[Kt.csv: 10 records, 1.0 KiB of 4.0 KiB (25 %), 20/s, 2.0 KiB/s, 0:02 left");
+            "\r\x1b[Kt.csv: 10 records, 1.0 KiB of 4.0 KiB (25 %), 20/s, 2.0 KiB/s, 0:01 left");
 }
 
 TEST(Progress, WipesItsLine) {

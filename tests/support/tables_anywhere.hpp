@@ -38,7 +38,7 @@ class TablesAnywhere : public NodeFixture, public ::testing::WithParamInterface<
     store_.emplace(connect());
   }
   Table make(const std::string& name, const std::string& schema = kSalesSchema) {
-    const auto table = store_->create_table(name, *Schema::parse(schema));
+    const auto table = store_->create_table(name, *espalier::Schema::parse(schema));
     EXPECT_TRUE(table) << message(table.error());
     return *table;
   }
