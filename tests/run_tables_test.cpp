@@ -31,7 +31,7 @@ TEST_F(RunTablesSlow, EachQueryIsAnsweredInBothWaysAndTheNodeStays) {
   }
   EXPECT_THAT(output_, HasSubstr("\nrevenue\n"));
   EXPECT_THAT(output_, HasSubstr("... 28 rows\n"));
-  EXPECT_THAT(output_, HasSubstr("\nencrypted ones decrypted by the client"));
+  EXPECT_THAT(output_, HasSubstr("encrypted ones decrypted by the client"));
   EXPECT_THAT(output_, HasSubstr("Where to go from here:"));
   // Every command that it names does what it should, but for the one of a whole screen.
   std::string commands = offered();

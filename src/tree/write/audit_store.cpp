@@ -62,6 +62,10 @@ void audit_lids(const MapCore& map, const Reclaimer::Waiting& waiting, const Tre
   audit_owner(map, buffers.front().first, "the page table's directory", report);
   for (std::size_t page = 1; page < buffers.size(); ++page) {  // pages follow the directory
     const std::uint64_t offset = buffers[page].first;
+    if (buffers[page].second == buffers.front().second) {  // the mapping feed, behind all pages
+      audit_owner(map, offset, "the mapping feed", report);
+      continue;
+    }
     audit_owner(map, offset, "a page of the page table", report);
     const auto first =
         static_cast<wire::Lid>((page - 1 + wire::kHeaderWords) << wire::kTablePageShift);

@@ -85,7 +85,8 @@ TEST(ReleaseHoldConcurrency, NothingIsLeftBehind) {
   std::atomic<std::uint64_t> written{0};
   for (int w = 0; w < 3; ++w) {
     writers.emplace_back([&] {
-      for (int i = 0; i < 2'000; ++i) {
+      // For as long as it takes the other thread to come to its first hold, too.
+      for (int i = 0; i < 2'000 || holds == 0; ++i) {
         clock->admit();
         const std::uint64_t version = clock->take();
         clock->done(version);
@@ -97,8 +98,8 @@ TEST(ReleaseHoldConcurrency, NothingIsLeftBehind) {
   for (std::thread& writer : writers) writer.join();
   stop = true;
   holder.join();
-  EXPECT_EQ(written, 6'000u);
-  EXPECT_EQ(clock->released(), 6'000u);
+  EXPECT_GE(written, 6'000u);
+  EXPECT_EQ(clock->released(), written);
   EXPECT_GT(holds, 0u);
 }
 
