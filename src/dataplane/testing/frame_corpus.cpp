@@ -145,7 +145,10 @@ Frames key_frames() {
   const TreeImage tree = first_tree();
   Frames frames;
   for (const std::uint64_t number : border_keys(tree, random, 60)) {
-    frames.push_back(read_of(random.chance(0.5), number, random.chance(0.5)));
+    // One draw after the other: compilers differ in which argument they work out first.
+    const bool checksum = random.chance(0.5);
+    const bool v6 = random.chance(0.5);
+    frames.push_back(read_of(v6, number, checksum));
   }
   for (const bool v6 : {false, true}) {
     for (const bool checksum : {false, true}) {
