@@ -108,7 +108,10 @@ Result<place::OneSidedReader*> OneSidedMaps::open_anew(RemoteRequests& requests,
     const std::uint32_t bytes = std::min(link_->mtu_bytes(), view->geometry.node_bytes);
     opened->reader.read_by_key({opening->keyed->key, opening->keyed->prefix, bytes});
   }
-  if (cache_) follow(requests, map, opened->reader);
+  // Only where READs need no answer: a walk's sink may take longer than a pair waits for one, and a
+  // follower's READ would be under way meanwhile.
+  const bool answers_itself = link_->endpoint().properties().peer_maps_memory;
+  if (cache_ && answers_itself) follow(requests, map, opened->reader);
   return &maps_.emplace(map, std::move(opened)).first->second->reader;
 }
 
