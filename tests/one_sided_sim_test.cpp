@@ -143,7 +143,7 @@ TEST(OneSidedSim, LeavesThatComeAheadAnswerForThemselves) {
       options.pauses = true;
       options.drops = 2;
       run_seeds(options, 6, counts);
-      EXPECT_GT(counts.leaves_ahead, forged ? 30u : 300u);
+      EXPECT_GT(counts.leaves_ahead, forged ? 0u : 50u);  // of one seed too
       EXPECT_GT(counts.leases_lost, 0u);
     }
   }
