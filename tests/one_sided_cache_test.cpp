@@ -186,7 +186,7 @@ TEST_P(OneSidedCacheNode, AWarmGetWaitsAsSeldomAsItCan) {
   EXPECT_GE(waits({.access = Access::one_sided, .cache_bytes = 0}), 5.0);
 }
 
-// Two maps by one thread, of which each follows its own feed, by one pair for READs; over shm alone.
+// Two maps by one thread, of which each follows its own feed, by one pair for READs; over shm.
 TEST_P(OneSidedCacheNode, AClientFollowsTheFeedsOfItsMaps) {
   start();
   Store asking = connect();
