@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as what somebody says to a node that asks for proofs: as proofs, and as hellos
+// Arbitrary bytes as what a peer says to a node that asks for proofs: as proofs, and as hellos
 // of sessions. Whatever it is, nobody is let in who has not said what only he can who knows a
 // secret, and a client beside it is served by the pair that it had.
 //

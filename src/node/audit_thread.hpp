@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands the records of an audit log to whoever writes them, on a thread of its own: a log that is
-// slow holds up this thread, and no worker.
+// Hands the records of an audit log to the function that writes them, on a thread of its own: a log
+// that is slow holds up this thread, and no worker.
 //
 // Thread: start and end one at a time; `sink` is called by the thread alone.
 #pragma once

@@ -64,7 +64,7 @@ class Access {
     const auto known = remembered_.find(id);
     return known != remembered_.end() && known->second;
   }
-  /// Whoever knows the object's name has found that it may use it.
+  /// The peer that knows the object's name has found that it may use it.
   void remember(std::uint32_t id);
 
  private:

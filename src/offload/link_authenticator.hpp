@@ -40,7 +40,7 @@ struct LinkAuthenticatorOptions {
   std::uint64_t node_id = 0;
   std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns;
   std::function<std::uint64_t()> now_ns;
-  /// Random numbers that nobody can guess.
+  /// Random numbers that no client can guess.
   std::function<Result<std::uint64_t>()> draw;
   /// Makes a session for an authenticated client, whose pairs are asked for by this key. `peer`:
   /// what the transport calls it.

@@ -211,7 +211,7 @@ TEST(GroupTable, KeysAtEqualDistancesAreFoundAsSoonAsOthers) {
   }
 }
 
-// Whoever knew the seed could make searches long, but neither wrong nor endless.
+// A client that knew the seed could make searches long, but neither wrong nor endless.
 TEST(GroupTable, KeysWhoseTagsAreAlikeAreAllFound) {
   constexpr std::uint64_t kSeed = 11;
   const KeyHash hash(kSeed);

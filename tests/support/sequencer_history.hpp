@@ -22,7 +22,7 @@ struct Given {
   std::uint64_t begun_ns = 0;
   std::uint64_t told_ns = 0;
 };
-/// An epoch's end, as who asked for it knows it.
+/// An epoch's end, as the client that asked for it knows it.
 struct Sealed {
   std::uint64_t told_ns = 0;
   std::uint64_t next = 0;

@@ -111,7 +111,7 @@ class HostileScene {
     std::memcpy(&proven, said.data(), said.size());
     return proven;
   }
-  /// A proof as who knows the secret makes it.
+  /// A proof as a client that knows the secret makes it.
   static wire::LinkProof proof_of(const Challenged& peer, std::string_view name,
                                   const crypto::SecretBytes& secret) {
     wire::LinkProof proof{};
@@ -285,7 +285,7 @@ inline std::vector<Breach> breaches_of_memory() {
   };
 }
 
-/// `secrets`: of a client that has proven who it is.
+/// `secrets`: of a client that was authenticated.
 inline std::string check_breach(const Breach& breach, bool secrets = false) {
   HostileScene scene(secrets ? HostileScene::with_secrets(HostileScene::calm())
                              : HostileScene::calm());

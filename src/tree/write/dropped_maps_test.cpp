@@ -55,7 +55,7 @@ TEST_F(MapObjects, ADroppedMapIsFreedInSteps) {
     }
     ASSERT_TRUE(drop("name"));
   }
-  ASSERT_EQ(store_.dropped.size(), 1u) << "who dropped it does not free it";
+  ASSERT_EQ(store_.dropped.size(), 1u) << "the thread that dropped it does not free it";
   ASSERT_TRUE(store_.dropped.due());
   std::uint64_t waiting = store_.dropped.bytes();
   int steps = 1;

@@ -116,7 +116,7 @@ class MapCore final : public MapView, public catalog::Object {
   std::atomic<bool> dropped{false};
   DroppedMap waiting;  // once nobody holds it: DroppedMaps' own
   /// Gives back so many of its nodes, with their values; nothing may ask for memory meanwhile.
-  /// Returns whether all were. Requires: nobody uses the map any more, nor will.
+  /// Returns whether all were. Requires: no thread uses the map any more, nor will.
   bool free_nodes(std::uint32_t nodes);
   /// Bytes that free_nodes() has given back.
   [[nodiscard]] std::uint64_t freed_bytes() const { return freeing_.bytes; }
