@@ -68,6 +68,7 @@ offload::Offload follow_offload(const ChaseBlock& list) {
           .name = "follow",
           .format = "argument: how many links; payload: 8 bytes, a node of the list",
           .summary = "answers the node at the end of the last link",
+          .right = offload::Right::read,
           .limits = {.payload_bytes_min = sizeof(std::uint64_t),
                      .payload_bytes_max = sizeof(std::uint64_t)},
           .step = follow,

@@ -138,7 +138,8 @@ void add_point_options(CLI::App& command, Options& options) {
 void add_common_options(CLI::App& command, YcsbOptions& options) {
   add_choices(
       command, "--target", options.targets, parse_target,
-      "embedded, node, one-sided, absl, rocksdb, lmdb, redis; several with commas take turns");
+      "embedded, node, one-sided, device, absl, rocksdb, lmdb, redis; several with commas take "
+      "turns");
   add_choice(command, "--key-set", options.key_source, parse_key_source, "random, words, file");
   command.add_option("--key-file", options.key_file, "file with a key on each line");
   add_number(command, "--keys", options.keys, "keys to load; from files at most so many, 0: all");
@@ -251,18 +252,29 @@ void add_in_network(CLI::App& app, const Output& output, cmdline::Action& chosen
 
 void add_switch(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   CLI::App& command =
-      *app.add_subcommand("switch", "gets through a switch, beside those that it does not help");
+      *app.add_subcommand("switch", "what a switch saves that knows the tree's top, and costs");
   const auto options = std::make_shared<SwitchRunOptions>();
+  add_list(command, "--experiment", options->experiments,
+           switch_experiment_names() + "; by default all, with --node-address gets");
   command.add_option("--node-address", options->node_address,
                      "where clients come to a switch that runs, as roce+memif:PATH (default: node, "
                      "switch and controller of the run's own)");
   add_secret_file(command);
   command.add_option("--map", options->map, "the map there, which has the keys");
-  add_number(command, "--keys", options->keys, "of the run's own map; of another, as many at most");
-  add_number(command, "--value-bytes", options->value_bytes, "of the run's own map");
+  add_number(command, "--keys", options->keys,
+             "of the run's own map or tree; of another map, as many at most");
+  add_number(command, "--value-bytes", options->value_bytes,
+             "of the run's own map; hops: of its leaves, 4000 at most");
   add_number(command, "--node-bytes", options->node_bytes, "of the run's own map");
-  add_number(command, "--ops", options->ops, "gets of each way in each round");
+  add_number(command, "--ops", options->ops, "gets and hops: gets of each way in each round");
   add_number(command, "--in-flight", options->in_flight, "gets in flight, for the rate");
+  add_number(command, "--frames", options->frames,
+             "function and forward: frames of each kind in each round");
+  add_number(command, "--updates", options->updates, "install: nodes that move");
+  add_number(command, "--installs", options->installs,
+             "install: compilations, and whole tables that are replaced");
+  add_number(command, "--model-trip", options->model_trip_ns,
+             "nanoseconds of a trip, for model_... (16100 as the paper has)");
   add_number(command, "--rounds", options->rounds, "in which the ways take turns");
   add_number(command, "--ranges", options->ranges, "of the fat root");
   add_number(command, "--sets", options->sets, "layers of nodes below it");
@@ -290,6 +302,11 @@ void add_place(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   add_number(command, "--threads", options->threads, "that ask");
   add_number(command, "--in-flight", options->in_flight, "requests of a thread on each node");
   add_number(command, "--node-cores", options->node_cores, "of each node");
+  add_number(
+      command, "--slow", options->slowness,
+      "how many times as slow the second node's workers are as this machine: they spin after "
+      "each turn");
+  add_number(command, "--repeats", options->repeats, "rounds");
   command.add_flag("--one-sided", options->one_sided,
                    "read by READs of either node's memory, over shm");
   add_number(command, "--seed", options->seed, "of the keys that are asked for");
@@ -326,12 +343,27 @@ void add_one_sided(CLI::App& app, const Output& output, cmdline::Action& chosen)
 
 void add_device(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   CLI::App& command =
-      *app.add_subcommand("device", "reads through a device, by its memory and balancer");
+      *app.add_subcommand("device", "requests through a device, beside its host alone");
   const auto options = std::make_shared<DeviceBenchOptions>();
+  add_list(command, "--experiment", options->experiments,
+           device_experiment_names() + "; cache by default");
   add_numbers(command, "--cache", options->cache_bytes,
-              "bytes that the device remembers besides the root; 0,1048576,67108864 by default");
+              "bytes that the device remembers besides the root; 0,1048576,67108864 by default "
+              "(cache), 67108864 (ycsb), from 0 to what knows each leaf (miss)");
   add_numbers(command, "--balance", options->balances,
-              "weights of its balancer, 0 being none; 0,1 by default");
+              "weights of its balancer, 0 being none; 0,1 by default (cache), 0 (ycsb, miss)");
+  add_number(command, "--slow", options->slowness,
+             "how many times as slow the device's worker is as this machine: it spins after each "
+             "turn");
+  add_choices(command, "--places", options->places, parse_device_place,
+              "host, one-sided, device (ycsb); all by default");
+  add_choices(command, "--workload", options->workloads, parse_workload,
+              "a b c d e f, cloud, get, scan, mixed (ycsb); a,b,c,d,e,f,cloud by default");
+  add_choices(command, "--distribution", options->distributions, parse_distribution,
+              "zipfian, uniform, latest (ycsb); zipfian,uniform by default, of d latest,uniform");
+  add_numbers(command, "--scan-share", options->scan_shares,
+              "shares of scans (ycsb, workload cloud); 0.5,0.8,1 by default");
+  add_number(command, "--repeats", options->repeats, "rounds, in which all ways take turns");
   add_number(command, "--node-bytes", options->node_bytes, "size of nodes");
   add_read_options(command, options->load);
   command.add_flag("--json", options->json, "JSON lines instead of a table");

@@ -2,12 +2,18 @@
 #include "bench/commands.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "base/temporary_folder.hpp"
+#include "bench/own_node.hpp"
 #include "bench/report.hpp"
 
 namespace espalier::bench {
@@ -156,6 +162,28 @@ TEST(BenchCommandsConcurrency, YcsbOverATransport) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(parse_lines(outcome.out).front().at("transport"), "roce-udp");
   EXPECT_NE(run("ycsb --transport pigeon").err.find("roce-udp"), std::string::npos);
+}
+
+// A node that asks who comes, and is told by the path of a file, once, for all connections.
+TEST(BenchCommands, NodesWithSecretsAreMeasuredByAFileWithOne) {
+  const base::TemporaryFolder folder;
+  const std::string path = (folder.path() / "admin").string();
+  std::ofstream(path) << "bench admin 0" << std::string(62, 'a') << "0\n";
+  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  node::Config config = own_node_config();
+  config.node.pin = false;
+  config.node.fabric = "roce://127.0.0.1:0/1";
+  config.clients.secrets = path;
+  const auto node = start_own_node(config);
+  const std::string line =
+      "ycsb --target node --workload c --keys 100 --ops 100 --seconds 0 --repeats 1"
+      " --probe-rounds 0 --json --node-address " +
+      node->fabric_addresses().front();
+  EXPECT_THROW(run(line), std::runtime_error);  // the node wants a secret
+  const Outcome known = run(line + " --secret-file " + path);
+  unsetenv("ESPALIER_SECRET_FILE");
+  EXPECT_EQ(known.exit_code, 0) << known.err;
+  EXPECT_EQ(parse_lines(known.out).back().at("result_hashes_equal"), true) << known.out;
 }
 
 TEST(BenchCommands, LatencyRunsWhatItIsAsked) {

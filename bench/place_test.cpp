@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -37,6 +39,52 @@ TEST(RunPlace, MeasuresEachShareWithAndWithoutWrites) {
   EXPECT_EQ(read[10].at("measurements"), 10);
 }
 
+TEST(RunPlace, ASlowedSecondNodeIsSaid) {
+  PlaceOptions options = tiny();
+  options.shares = {50};
+  options.slowness = 2.5;
+  options.repeats = 2;
+  options.json = true;
+  std::ostringstream out;
+  EXPECT_EQ(run_place(options, {out, out}), 0);
+  std::istringstream lines(out.str());
+  std::vector<Json> read;
+  for (std::string line; std::getline(lines, line);) read.push_back(Json::parse(line));
+  ASSERT_EQ(read.size(), 5u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(read[i].at("slowness"), 2.5);
+    EXPECT_EQ(read[i].at("repeat"), i / 2);
+  }
+}
+
+// Costs are measured, and the model is what follows of them.
+TEST(RunPlace, TheModelIsTheSlowestSides) {
+  PlaceOptions options = tiny();
+  options.shares = {0, 50};
+  options.reads = {100};
+  options.slowness = 4;
+  options.json = true;
+  std::ostringstream out;
+  EXPECT_EQ(run_place(options, {out, out}), 0);
+  std::istringstream lines(out.str());
+  for (std::uint64_t share : options.shares) {
+    std::string text;
+    ASSERT_TRUE(std::getline(lines, text));
+    const Json line = Json::parse(text);
+    SCOPED_TRACE(text);
+    const double client = line.at("client_cpu_ns_per_op");
+    const double first = line.at("first_cpu_ns_per_op");
+    const double second = line.at("second_cpu_ns_per_op");
+    EXPECT_GT(client, 0);
+    EXPECT_GT(first, 0);
+    EXPECT_GE(second, 0);
+    if (share == 0) {
+      EXPECT_LT(second, first);
+    }
+    EXPECT_DOUBLE_EQ(line.at("model_ops_per_s"), 1e9 / std::max({client, first, 4 * second}));
+  }
+}
+
 TEST(RunPlace, ReadsAlone) {
   PlaceOptions options = tiny();
   options.shares = {25};
@@ -70,6 +118,9 @@ TEST(RunPlace, WrongOptionsAreRefused) {
   EXPECT_TRUE(problem_of(options));
   options = tiny();
   options.threads = 0;
+  EXPECT_TRUE(problem_of(options));
+  options = tiny();
+  options.slowness = 0;
   EXPECT_TRUE(problem_of(options));
 }
 

@@ -58,31 +58,54 @@ class ReadChecks final : public Handler {
   std::uint64_t wrong_ = 0;
 };
 
+/// Requests at random, and what is known of their answers.
+class Reads {
+ public:
+  Reads(const ReadLoad& load, std::uint64_t seed)
+      : load_(load), random_(seed), checks_(load), keys_(kReadsTogether) {}
+
+  /// So many others, at most kReadsTogether.
+  std::span<const Request> draw(std::size_t count) {
+    requests_.resize(count);
+    checks_.begin_batch(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t number = random_.below(load_.keys);
+      const bool scans = random_.below(100) < load_.scan_percent;
+      keys_[i] = read_key(number);
+      requests_[i] = {.op = scans ? Op::scan : Op::get, .tag = i, .key = keys_[i]};
+      if (!scans) continue;
+      requests_[i].limit = static_cast<std::uint32_t>(load_.scan_items);
+      checks_.expect(i, number, std::min(number + load_.scan_items, load_.keys));
+    }
+    return requests_;
+  }
+  [[nodiscard]] ReadChecks& checks() { return checks_; }
+
+ private:
+  const ReadLoad& load_;
+  base::Random random_;
+  ReadChecks checks_;
+  std::vector<std::string> keys_;
+  std::vector<Request> requests_;
+};
+
+// Of each thread in each round.
+std::uint64_t seed_of(const ReadLoad& load, std::uint64_t round, std::uint64_t thread) {
+  return (load.seed * 1000 + round) * 1000 + thread;
+}
+
 std::uint64_t read_alone(const Map& map, const ReadLoad& load, std::uint64_t seed,
                          std::atomic<std::uint64_t>& wrong) {
   Pipeline pipeline = value_or_throw(Pipeline::open(map, load.in_flight), "no pipeline");
-  base::Random random(seed);
-  ReadChecks checks(load);
-  std::vector<std::string> keys(kReadsTogether);
-  std::vector<Request> requests(kReadsTogether);
+  Reads reads(load, seed);
   std::uint64_t ns = 0;
   for (std::uint64_t done = 0; done < load.ops; done += kReadsTogether) {
-    const std::size_t count = std::min<std::uint64_t>(kReadsTogether, load.ops - done);
-    checks.begin_batch(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint64_t number = random.below(load.keys);
-      const bool scans = random.below(100) < load.scan_percent;
-      keys[i] = read_key(number);
-      requests[i] = {.op = scans ? Op::scan : Op::get, .tag = i, .key = keys[i]};
-      if (!scans) continue;
-      requests[i].limit = static_cast<std::uint32_t>(load.scan_items);
-      checks.expect(i, number, std::min(number + load.scan_items, load.keys));
-    }
+    const auto requests = reads.draw(std::min<std::uint64_t>(kReadsTogether, load.ops - done));
     const base::Stopwatch watch;
-    pipeline.run(std::span(requests).first(count), checks);
+    pipeline.run(requests, reads.checks());
     ns += watch.elapsed_ns();
   }
-  wrong += checks.wrong();
+  wrong += reads.checks().wrong();
   return ns;
 }
 
@@ -121,13 +144,26 @@ double read(const Map& map, const ReadLoad& load, std::uint64_t round) {
   std::vector<std::uint64_t> took(load.threads);
   std::vector<std::jthread> threads;
   for (std::uint32_t t = 0; t < load.threads; ++t) {
-    const std::uint64_t seed = (load.seed * 1000 + round) * 1000 + t;
+    const std::uint64_t seed = seed_of(load, round, t);
     threads.emplace_back([&, t, seed] { took[t] = read_alone(map, load, seed, wrong); });
   }
   threads.clear();
   if (wrong != 0) throw std::runtime_error("answers are wrong");
   const auto longest = static_cast<double>(*std::ranges::max_element(took));
   return static_cast<double>(load.ops * load.threads) * 1e9 / longest;
+}
+
+std::uint64_t read_by_turns(const Map& map, const ReadLoad& load, std::uint64_t round,
+                            ClientTurns& turns) {
+  Pipeline pipeline = value_or_throw(Pipeline::open(map, load.in_flight), "no pipeline");
+  Reads reads(load, seed_of(load, round, 0));
+  const std::uint64_t ops = std::min(load.ops, kCostBatches * load.in_flight);
+  for (std::uint64_t done = 0; done < ops; done += load.in_flight) {
+    const std::size_t count = std::min<std::uint64_t>(load.in_flight, ops - done);
+    turns.run(pipeline, reads.draw(count), reads.checks());
+  }
+  if (reads.checks().wrong() != 0) throw std::runtime_error("answers are wrong");
+  return ops;
 }
 
 }  // namespace espalier::bench

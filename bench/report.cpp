@@ -31,8 +31,7 @@ std::string_view name(KeySource source) {
 
 // How a target in another place is asked; nothing where an address that was given says it.
 std::string_view transport_of(TargetKind kind, const YcsbOptions& options) {
-  const bool ours = kind == TargetKind::node || kind == TargetKind::one_sided;
-  if (ours && options.node_address.empty()) {
+  if (is_ours(kind) && kind != TargetKind::embedded && options.node_address.empty()) {
     return name(options.transport_of(kind));
   }
   if (kind == TargetKind::redis && options.redis_address.empty()) {
@@ -62,6 +61,11 @@ void add_parameters(Json& line, const RunResult& result, const YcsbOptions& opti
     line["node_bytes"] = options.node_bytes;
     line["log_bytes"] = options.log_bytes;
     if (result.target == TargetKind::embedded) line["subscribers"] = options.subscribers;
+    if (result.target == TargetKind::device) {
+      line["cache_bytes"] = options.cache_bytes;
+      line["balance"] = options.balance;
+      line["slowness"] = options.slowness;
+    }
   }
   line["seed"] = options.seed;
   line["repeat"] = result.repeat;
@@ -89,6 +93,10 @@ Json to_json(std::string_view bench, const RunResult& result, const YcsbOptions&
     const auto ops = static_cast<double>(result.all_ops);
     line["round_trips_per_op"] = rounded(static_cast<double>(result.traffic->round_trips) / ops);
     line["bytes_per_op"] = rounded(static_cast<double>(result.traffic->bytes) / ops);
+    if (result.target == TargetKind::device) {
+      line["hit_share"] = result.traffic->hit_share();
+      line["forwarded_per_op"] = static_cast<double>(result.traffic->of_device.forwarded) / ops;
+    }
   }
   if (result.load_ops_per_s > 0) line["load_ops_per_s"] = std::round(result.load_ops_per_s);
   line["bytes_per_item"] = rounded(result.bytes_per_item);

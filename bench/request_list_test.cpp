@@ -143,11 +143,14 @@ TEST_F(RequestLists, KeysAreCoveredOnceByAllThreads) {
 }
 
 TEST_F(RequestLists, AscendingMeansAscending) {
-  const RequestList list = make_requests(keys_, [] {
-    RequestPlan plan = plan_for(Workload::load_ascending);
-    plan.ops = kKeys;
-    return plan;
-  }(), 0);
+  const RequestList list = make_requests(
+      keys_,
+      [] {
+        RequestPlan plan = plan_for(Workload::load_ascending);
+        plan.ops = kKeys;
+        return plan;
+      }(),
+      0);
   for (std::uint64_t i = 1; i < kKeys; ++i) {
     ASSERT_LT(list.requests()[i - 1].key, list.requests()[i].key);
   }

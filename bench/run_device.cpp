@@ -4,79 +4,95 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <memory>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 
+#include "bench/device_workloads.hpp"
 #include "bench/map_session.hpp"
-#include "bench/node_transport.hpp"
+#include "bench/own_device.hpp"
 #include "bench/own_node.hpp"
+#include "bench/point_run.hpp"
 #include "bench/progress.hpp"
 #include "bench/report.hpp"
-#include "device/device.hpp"
-#include "node/metrics.hpp"
+#include "bench/turn_costs.hpp"
 
 namespace espalier::bench {
 namespace {
 
 constexpr const char* kDeviceMap = "read";
+constexpr std::array<std::string_view, 3> kDeviceExperiments{"cache", "ycsb", "miss"};
+constexpr std::array<std::pair<std::string_view, TargetKind>, 3> kPlaces{{
+    {"host", TargetKind::node},
+    {"one-sided", TargetKind::one_sided},
+    {"device", TargetKind::device},
+}};
+
+/// Processor time of each side, for a request.
+struct DeviceCosts {
+  double client_ns = 0;
+  double host_ns = 0;
+  double device_ns = 0;
+};
 
 struct DeviceMeasured {
   double ops_per_s = 0;
-  node::DeviceNumbers device;  // of these requests
+  PathTraffic traffic;  // of these requests
+  DeviceCosts costs{};  // of others, by turns
 };
 
-node::DeviceNumbers moved_since(const node::DeviceNumbers& before, const node::DeviceNumbers& now) {
-  node::DeviceNumbers moved;
-  moved.round_trips = now.round_trips - before.round_trips;
-  moved.bytes = now.bytes - before.bytes;
-  moved.descents = now.descents - before.descents;
-  moved.hits = now.hits - before.hits;
-  moved.remembered_bytes = now.remembered_bytes - before.remembered_bytes;
-  moved.balanced = now.balanced - before.balanced;
-  moved.forwarded = now.forwarded - before.forwarded;
-  return moved;
+double model_of(const DeviceBenchOptions& options, const DeviceCosts& costs) {
+  const Side sides[] = {
+      {.cpu_ns_per_op = costs.client_ns, .cores = static_cast<double>(options.load.threads)},
+      {.cpu_ns_per_op = costs.host_ns},
+      {.cpu_ns_per_op = costs.device_ns, .slowness = options.slowness}};
+  return model_ops_per_s(sides);
 }
 
 std::unique_ptr<node::Node> start_host(const ReadLoad& load) {
   node::Config config = spinning_node_config();
   config.memory.limit = (std::uint64_t{256} << 20) + load.keys * (load.value_bytes + 160);
-  config.node.one_sided = true;
-  prepare(config, NodeTransport::shm);
+  prepare_host(config);
   return start_own_node(config);
 }
 
-std::unique_ptr<device::Device> start_device(const node::Node& host, std::uint64_t cache_bytes,
-                                             std::uint64_t balance) {
-  node::Config config = spinning_node_config();
-  config.node.place = node::Place::device;
-  config.node.host = address_of(host, NodeTransport::shm);
-  config.node.cache = cache_bytes;
-  config.node.balance = static_cast<std::uint32_t>(balance);
-  device::DeviceOptions options;
-  options.host = value_or_throw(device::host_options(config), "no such host");
-  return value_or_throw(device::Device::start(config, options), "cannot start a device");
-}
-
-/// Asks at this address; the first round is for what is remembered.
-double ask_rounds(const std::string& address, const ReadLoad& load, const auto& between) {
-  Store store = value_or_throw(Store::connect(address), "cannot connect");
+/// Asks at this address; the first round is for what is remembered, and the last one for what
+/// requests cost. `between` is given the store. `device`: null if the host is asked itself.
+DeviceMeasured ask_rounds(const std::string& address, const ReadLoad& load, const node::Node& host,
+                          const node::Node* device, const auto& between) {
+  const Store store = value_or_throw(Store::connect(address), "cannot connect");
   const Map map = value_or_throw(store.open_map(kDeviceMap), "cannot open the map");
+  DeviceMeasured measured;
   read(map, load, 0);
-  between();
-  return read(map, load, 1);
+  between(store);
+  measured.ops_per_s = read(map, load, 1);
+  between(store);
+  ClientTurns turns(false);
+  const WorkerMeter at_host(host);
+  std::optional<WorkerMeter> at_device;
+  if (device != nullptr) at_device.emplace(*device);
+  const auto ops = static_cast<double>(read_by_turns(map, load, 2, turns));
+  measured.costs = {.client_ns = turns.cpu_ns() / ops,
+                    .host_ns = at_host.cpu_ns() / ops,
+                    .device_ns = at_device ? at_device->cpu_ns() / ops : 0};
+  return measured;
 }
 
-DeviceMeasured measure_device(device::Device& device, const ReadLoad& load) {
-  const auto numbers = [&] {
-    return device.with_node([](const node::Node* node) { return node::numbers_of(*node).device; });
-  };
-  const std::string address =
-      device.with_node([](const node::Node* node) { return local_address(*node); });
-  DeviceMeasured measured;
-  node::DeviceNumbers before;
-  measured.ops_per_s = ask_rounds(address, load, [&] { before = numbers(); });
-  measured.device = moved_since(before, numbers());
+DeviceMeasured measure_device(device::Device& device, const node::Node& host,
+                              const ReadLoad& load) {
+  PathTraffic now;
+  PathTraffic of_round;
+  const std::string address = address_of(device, NodeTransport::unix_socket);
+  // It stays, for its host does.
+  const node::Node* const node = device.with_node([](const node::Node* is) { return is; });
+  DeviceMeasured measured = ask_rounds(address, load, host, node, [&](const Store& store) {
+    const PathTraffic before = std::exchange(now, traffic_of(device, host, store, kDeviceMap));
+    of_round = now - before;
+  });
+  measured.traffic = of_round;
   return measured;
 }
 
@@ -93,47 +109,62 @@ class DeviceReport {
                             {"own B/op", 10},
                             {"hits", 8},
                             {"balanced", 10},
-                            {"forwarded", 10}}) {}
+                            {"forwarded", 10},
+                            {"client ns", 10},
+                            {"host ns", 8},
+                            {"device ns", 10},
+                            {"model k/s", 10}}) {}
 
-  void add_host(double ops_per_s) { add("host", 0, 0, {ops_per_s, {}}); }
-  void add(const char* place, std::uint64_t cache_bytes, std::uint64_t balance,
-           const DeviceMeasured& measured) {
+  void add_host(std::uint32_t repeat, const DeviceMeasured& measured) {
+    add("host", repeat, 0, 0, measured);
+  }
+  void add(const char* place, std::uint32_t repeat, std::uint64_t cache_bytes,
+           std::uint64_t balance, const DeviceMeasured& measured) {
     ++count_;
     const auto ops = static_cast<double>(options_.load.ops * options_.load.threads);
-    const node::DeviceNumbers& device = measured.device;
+    const PathTraffic& traffic = measured.traffic;
+    const PathTraffic::OfDevice& device = traffic.of_device;
     const auto per_op = [&](std::uint64_t count) { return static_cast<double>(count) / ops; };
-    const double hits = device.descents == 0 ? 0
-                                             : static_cast<double>(device.hits) /
-                                                   static_cast<double>(device.descents);
     if (!options_.json) {
       table_.row({place, std::to_string(cache_bytes), std::to_string(balance),
                   fmt::format("{:.1f}", measured.ops_per_s / 1e3),
-                  fmt::format("{:.0f}", per_op(device.bytes)),
-                  fmt::format("{:.0f}", per_op(device.remembered_bytes)),
-                  fmt::format("{:.1f} %", 100 * hits), std::to_string(device.balanced),
-                  std::to_string(device.forwarded)});
+                  fmt::format("{:.0f}", per_op(traffic.bytes)),
+                  fmt::format("{:.0f}", per_op(device.own_bytes)),
+                  fmt::format("{:.1f} %", 100 * traffic.hit_share()),
+                  std::to_string(device.balanced), std::to_string(device.forwarded),
+                  fmt::format("{:.0f}", measured.costs.client_ns),
+                  fmt::format("{:.0f}", measured.costs.host_ns),
+                  fmt::format("{:.0f}", measured.costs.device_ns),
+                  fmt::format("{:.1f}", model_of(options_, measured.costs) / 1e3)});
       return;
     }
     Json line;
     line["bench"] = "device";
+    line["experiment"] = "cache";
     line["place"] = place;
     line["cache_bytes"] = cache_bytes;
     line["balance"] = balance;
+    line["slowness"] = options_.slowness;
     line["node_bytes"] = options_.node_bytes;
     line["keys"] = options_.load.keys;
     line["scan_percent"] = options_.load.scan_percent;
     line["threads"] = options_.load.threads;
     line["in_flight"] = options_.load.in_flight;
+    line["repeat"] = repeat;
     line["ops_per_s"] = measured.ops_per_s;
-    line["host_bytes_per_op"] = per_op(device.bytes);
-    line["own_bytes_per_op"] = per_op(device.remembered_bytes);
-    line["round_trips_per_op"] = per_op(device.round_trips);
-    line["hit_share"] = hits;
+    line["host_bytes_per_op"] = per_op(traffic.bytes);
+    line["own_bytes_per_op"] = per_op(device.own_bytes);
+    line["round_trips_per_op"] = per_op(traffic.round_trips);
+    line["hit_share"] = traffic.hit_share();
     line["balanced_per_op"] = per_op(device.balanced);
     line["forwarded_per_op"] = per_op(device.forwarded);
+    line["client_cpu_ns_per_op"] = measured.costs.client_ns;
+    line["host_cpu_ns_per_op"] = measured.costs.host_ns;
+    line["device_cpu_ns_per_op"] = measured.costs.device_ns;
+    line["model_ops_per_s"] = model_of(options_, measured.costs);
     print_line(out_, line);
   }
-  void end() { print_measurements(out_, "device", count_, options_.json); }
+  [[nodiscard]] std::uint64_t measurements() const { return count_; }
 
  private:
   const DeviceBenchOptions& options_;
@@ -142,21 +173,8 @@ class DeviceReport {
   std::uint64_t count_ = 0;
 };
 
-}  // namespace
-
-std::optional<std::string> problem_of(const DeviceBenchOptions& options) {
-  if (const auto problem = problem_of(options.load)) return problem;
-  if (!std::has_single_bit(options.node_bytes) || options.node_bytes < 512 ||
-      options.node_bytes > 65'536) {
-    return "--node-bytes must be a power of two from 512 to 65536";
-  }
-  const auto weighs = [](std::uint64_t balance) { return balance <= 1000; };
-  if (!std::ranges::all_of(options.balances, weighs)) return "--balance must be 0 to 1000";
-  return std::nullopt;
-}
-
-int run_device(const DeviceBenchOptions& options, const Output& output) {
-  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
+/// Returns how many measurements there were.
+std::uint64_t run_cache(const DeviceBenchOptions& options, const Output& output) {
   const std::vector<std::uint64_t> caches =
       options.cache_bytes.empty()
           ? std::vector<std::uint64_t>{0, std::uint64_t{1} << 20, std::uint64_t{64} << 20}
@@ -172,20 +190,98 @@ int run_device(const DeviceBenchOptions& options, const Output& output) {
       store.create_map(kDeviceMap, {.node_bytes = static_cast<std::uint32_t>(options.node_bytes)}),
       "cannot make the map");
   fill(map, options.load);
-  const double alone = ask_rounds(local_address(*host), options.load, [] {});
-  progress.clear();
-  report.add_host(alone);
-  for (const std::uint64_t cache_bytes : caches) {
-    for (const std::uint64_t balance : balances) {
-      progress.show(fmt::format("a device that remembers {} bytes", cache_bytes));
-      const auto device = start_device(*host, cache_bytes, balance);
-      const DeviceMeasured measured = measure_device(*device, options.load);
-      progress.clear();
-      report.add("device", cache_bytes, balance, measured);
+  for (std::uint32_t repeat = 0; repeat < options.repeats; ++repeat) {
+    const DeviceMeasured alone =
+        ask_rounds(local_address(*host), options.load, *host, nullptr, [](const Store&) {});
+    progress.clear();
+    report.add_host(repeat, alone);
+    for (const std::uint64_t cache_bytes : caches) {
+      for (const std::uint64_t balance : balances) {
+        progress.show(fmt::format("a device that remembers {} bytes", cache_bytes));
+        const auto device = start_own_device(*host, {.cache_bytes = cache_bytes,
+                                                     .balance = static_cast<std::uint32_t>(balance),
+                                                     .slowness = options.slowness,
+                                                     .spins = true});
+        const DeviceMeasured measured = measure_device(*device, *host, options.load);
+        progress.clear();
+        report.add("device", repeat, cache_bytes, balance, measured);
+      }
     }
   }
-  report.end();
-  return 0;
+  return report.measurements();
+}
+
+std::optional<std::string> problem_of_workloads(const DeviceBenchOptions& options) {
+  if (options.cache_bytes.size() > 1) return "--experiment ycsb takes one --cache";
+  if (options.places.empty()) return "--places names no place";
+  if (options.workloads.empty()) return "--workload names no workload";
+  if (options.distributions.empty()) return "--distribution names none";
+  const auto covers = [](Workload workload) { return covers_keys(workload); };
+  if (std::ranges::any_of(options.workloads, covers)) {
+    return "--workload must be of those that ask a map that is there: a to f, cloud, get, scan, "
+           "mixed";
+  }
+  const auto is_share = [](double share) { return share >= 0 && share <= 1; };
+  if (!std::ranges::all_of(options.scan_shares, is_share)) return "--scan-share must be 0 to 1";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string device_experiment_names() {
+  return fmt::to_string(fmt::join(kDeviceExperiments, ", "));
+}
+
+std::string_view place_name(TargetKind kind) {
+  for (const auto& [name, place] : kPlaces) {
+    if (place == kind) return name;
+  }
+  return "?";
+}
+
+std::optional<TargetKind> parse_device_place(std::string_view text) {
+  for (const auto& [name, place] : kPlaces) {
+    if (name == text) return place;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> problem_of(const DeviceBenchOptions& options) {
+  if (auto problem = problem_of_experiments(options.experiments, kDeviceExperiments)) {
+    return problem;
+  }
+  if (options.experiments.empty()) return "--experiment names none";
+  if (auto problem = problem_of(options.load)) return problem;
+  if (!std::has_single_bit(options.node_bytes) || options.node_bytes < 512 ||
+      options.node_bytes > 65'536) {
+    return "--node-bytes must be a power of two from 512 to 65536";
+  }
+  const auto weighs = [](std::uint64_t balance) { return balance <= 1000; };
+  if (!std::ranges::all_of(options.balances, weighs)) return "--balance must be 0 to 1000";
+  if (!(options.slowness >= 1) || options.slowness > 1000) return "--slow must be 1 to 1000";
+  if (options.repeats < 1 || options.repeats > 1000) return "--repeats must be 1 to 1000";
+  const bool ycsb = is_chosen(options.experiments, "ycsb");
+  if ((ycsb || is_chosen(options.experiments, "miss")) && options.balances.size() > 1) {
+    return "--experiment ycsb and miss take one --balance";
+  }
+  return ycsb ? problem_of_workloads(options) : std::nullopt;
+}
+
+int run_device(const DeviceBenchOptions& options, const Output& output) {
+  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
+  std::uint64_t measurements = 0;
+  bool equal = true;
+  if (is_chosen(options.experiments, "cache")) measurements += run_cache(options, output);
+  if (is_chosen(options.experiments, "ycsb") || is_chosen(options.experiments, "miss")) {
+    DeviceWorkloads workloads(options, output);
+    if (is_chosen(options.experiments, "ycsb")) workloads.run_ycsb();
+    if (is_chosen(options.experiments, "miss")) workloads.run_miss();
+    measurements += workloads.measurements();
+    equal = workloads.equal();
+  }
+  print_measurements(output.out, "device", measurements, options.json);
+  if (!equal) say_answers_differ(output);
+  return equal ? 0 : 1;
 }
 
 }  // namespace espalier::bench

@@ -1,32 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench device`: reads through a device before a node, by what it may remember and by its
-// balancer's weight [Honeycomb §6.6, Fig. 16], beside asking the host. Host and device are of this
-// process.
+// `espalier-bench device`: requests through a device before a node, beside asking that node alone.
+// Host and device are of this process, with a worker each.
+//
+//   cache   reads, by what the device may remember and by its balancer's weight [Honeycomb §6.6,
+//           Fig. 16]; beside the clock's rate stands a model's: turn_costs.hpp
+//   ycsb    YCSB and honeycomb's cloud storage, which write too [Honeycomb Figs. 10 and 11]; also
+//           by clients that read the node's memory alone
+//   miss    gets, by the share of them whose way the device has to read of its host's memory
+//           [Rambda Fig. 1]
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/output.hpp"
 #include "bench/read_load.hpp"
+#include "bench/target.hpp"
+#include "bench/workload.hpp"
 
 namespace espalier::bench {
 
 struct DeviceBenchOptions {
-  ReadLoad load{};
-  /// Of the device, besides the root, which it always keeps. Empty: 0, 1 MiB, 64 MiB.
+  std::vector<std::string> experiments{"cache"};
+  ReadLoad load{};  ///< ycsb and miss take all of it but the share of scans
+  /// Of the device, besides the root, which it always keeps. Empty: 0, 1 MiB, 64 MiB (cache);
+  /// 64 MiB (ycsb); from nothing to what knows each leaf (miss).
   std::vector<std::uint64_t> cache_bytes;
-  std::vector<std::uint64_t> balances;  ///< weights; 0: off. Empty: 0, 1
+  std::vector<std::uint64_t> balances;  ///< weights; 0: off. Empty: 0, 1 (cache), 0 (ycsb, miss)
   std::uint64_t node_bytes = 8192;
+  double slowness = 1;        ///< of the device's core: node::WorkerCore
+  std::uint32_t repeats = 1;  ///< rounds, in each of which all ways take turns
+  // Those below: ycsb.
+  std::vector<TargetKind> places{TargetKind::node, TargetKind::one_sided, TargetKind::device};
+  std::vector<Workload> workloads{Workload::a, Workload::b, Workload::c,    Workload::d,
+                                  Workload::e, Workload::f, Workload::cloud};
+  /// zipfian: of workload d, latest.
+  std::vector<Distribution> distributions{Distribution::zipfian, Distribution::uniform};
+  std::vector<double> scan_shares{0.5, 0.8, 1};  ///< workload cloud
   bool json = false;
 };
+
+/// The names of all experiments, with commas between.
+[[nodiscard]] std::string device_experiment_names();
+
+/// Where the map is asked, as lines have it: host, one-sided, device.
+[[nodiscard]] std::string_view place_name(TargetKind kind);
+[[nodiscard]] std::optional<TargetKind> parse_device_place(std::string_view text);
 
 /// What is wrong with the options, in one sentence; nothing if all is well.
 std::optional<std::string> problem_of(const DeviceBenchOptions& options);
 
-/// Returns what main should. Errors: throws std::runtime_error or std::bad_alloc.
+/// Returns what main should: 1 if the answers of two ways differ.
+/// Errors: throws std::runtime_error or std::bad_alloc.
 int run_device(const DeviceBenchOptions& options, const Output& output);
 
 }  // namespace espalier::bench

@@ -12,12 +12,14 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/cpu.hpp"
 #include "base/random.hpp"
 #include "bench/map_session.hpp"
 #include "bench/node_transport.hpp"
 #include "bench/own_node.hpp"
 #include "bench/progress.hpp"
 #include "bench/report.hpp"
+#include "bench/turn_costs.hpp"
 #include "client/sharding.hpp"
 
 namespace espalier::bench {
@@ -44,9 +46,10 @@ class Checks final : public Handler {
 class TwoNodes {
  public:
   TwoNodes(const PlaceOptions& options, std::uint64_t share)
-      : nodes_{start_own_node(spinning(options)), start_own_node(spinning(options))} {
-    const std::uint64_t first = options.keys - options.keys * share / 100;
-    const std::string border = first == options.keys ? "user~" : key_of(first);
+      : nodes_{start_own_node(spinning(options)),
+               start_own_node(spinning(options), second_of(options))},
+        keys_of_first_(options.keys - options.keys * share / 100) {
+    const std::string border = keys_of_first_ == options.keys ? "user~" : key_of(keys_of_first_);
     const auto way = options.one_sided ? NodeTransport::shm : NodeTransport::unix_socket;
     const std::vector<wire::Shard> shards = {{"", address_of(*nodes_[0], way)},
                                              {border, address_of(*nodes_[1], way)}};
@@ -60,6 +63,9 @@ class TwoNodes {
     fill(options);
   }
   [[nodiscard]] const Map& map() const { return *map_; }
+  [[nodiscard]] const node::Node& first() const { return *nodes_[0]; }
+  [[nodiscard]] const node::Node& second() const { return *nodes_[1]; }
+  [[nodiscard]] bool is_of_second(std::uint64_t key) const { return key >= keys_of_first_; }
 
  private:
   static node::Config spinning(const PlaceOptions& options) {
@@ -68,6 +74,11 @@ class TwoNodes {
     config.node.one_sided = options.one_sided;
     if (options.one_sided) prepare(config, NodeTransport::shm);
     return config;
+  }
+  static node::NodeOptions second_of(const PlaceOptions& options) {
+    node::NodeOptions second;
+    second.core = {.taken = options.node_cores, .slowness = options.slowness};
+    return second;
   }
   void fill(const PlaceOptions& options) {
     Pipeline pipeline = value_or_throw(Pipeline::open(*map_, 64), "no pipeline");
@@ -87,34 +98,98 @@ class TwoNodes {
   }
 
   std::unique_ptr<node::Node> nodes_[2];
+  const std::uint64_t keys_of_first_;
   std::optional<Store> store_;
   std::optional<Map> map_;
+};
+
+/// Requests at random, of one thread.
+class PlaceRequests {
+ public:
+  PlaceRequests(const PlaceOptions& options, std::uint64_t reads, std::uint64_t seed)
+      : options_(options), reads_(reads), random_(seed), value_(options.value_bytes, 'w') {
+    keys_.resize(kTogether);
+    requests_.reserve(kTogether);
+  }
+  void clear() { requests_.clear(); }
+  /// Adds one, and returns the number of its key. Requires: there are less than kTogether.
+  std::uint64_t add() {
+    const std::uint64_t number = random_.below(options_.keys);
+    const bool read = random_.below(100) < reads_;
+    std::string& key = keys_[requests_.size()] = key_of(number);
+    requests_.push_back({.op = read ? Op::get : Op::put, .key = key});
+    if (!read) requests_.back().value = value_;
+    return number;
+  }
+  [[nodiscard]] std::span<const Request> all() const { return requests_; }
+
+ private:
+  const PlaceOptions& options_;
+  const std::uint64_t reads_;
+  base::Random random_;
+  const std::string value_;
+  std::vector<std::string> keys_;
+  std::vector<Request> requests_;
 };
 
 /// What one thread does; returns the time that its requests took.
 std::uint64_t ask(const Map& map, const PlaceOptions& options, std::uint64_t reads,
                   std::uint64_t seed, std::atomic<std::uint64_t>& wrong) {
   Pipeline pipeline = value_or_throw(Pipeline::open(map, options.in_flight), "no pipeline");
-  base::Random random(seed);
-  const std::string value(options.value_bytes, 'w');
+  PlaceRequests requests(options, reads, seed);
   Checks checks;
-  std::vector<std::string> keys(kTogether);
-  std::vector<Request> requests(kTogether);
   std::uint64_t ns = 0;
   for (std::uint64_t done = 0; done < options.ops; done += kTogether) {
     const std::size_t count = std::min<std::uint64_t>(kTogether, options.ops - done);
-    for (std::size_t i = 0; i < count; ++i) {
-      keys[i] = key_of(random.below(options.keys));
-      const bool read = random.below(100) < reads;
-      requests[i] = {.op = read ? Op::get : Op::put, .key = keys[i]};
-      if (!read) requests[i].value = value;
-    }
+    requests.clear();
+    for (std::size_t i = 0; i < count; ++i) requests.add();
     const base::Stopwatch watch;
-    pipeline.run(std::span(requests).first(count), checks);
+    pipeline.run(requests.all(), checks);
     ns += watch.elapsed_ns();
   }
   wrong += checks.wrong();
   return ns;
+}
+
+/// Processor time of each side, for a request.
+struct PlaceCosts {
+  double client_ns = 0;
+  double first_ns = 0;
+  double second_ns = 0;
+};
+
+// By turns: as many requests at a time as are in flight on a node.
+PlaceCosts costs_of(const TwoNodes& nodes, const PlaceOptions& options, std::uint64_t reads) {
+  Pipeline pipeline = value_or_throw(Pipeline::open(nodes.map(), options.in_flight), "no pipeline");
+  PlaceRequests requests(options, reads, options.seed * 1000 + 999);
+  Checks checks;
+  ClientTurns turns(options.one_sided);
+  const WorkerMeter first(nodes.first());
+  const WorkerMeter second(nodes.second());
+  const std::uint64_t ops = std::min(options.ops, kCostBatches * options.in_flight);
+  std::uint64_t done = 0;
+  while (done < ops) {
+    requests.clear();
+    std::uint32_t of_node[2] = {0, 0};
+    while (std::ranges::max(of_node) < options.in_flight) {
+      ++of_node[nodes.is_of_second(requests.add()) ? 1 : 0];
+    }
+    turns.run(pipeline, requests.all(), checks);
+    done += requests.all().size();
+  }
+  if (checks.wrong() != 0) throw std::runtime_error("answers are wrong");
+  const auto per_op = [&](double ns) { return ns / static_cast<double>(done); };
+  return {per_op(turns.cpu_ns()), per_op(first.cpu_ns()), per_op(second.cpu_ns())};
+}
+
+double model_of(const PlaceOptions& options, const PlaceCosts& costs) {
+  const Side sides[] = {
+      {.cpu_ns_per_op = costs.client_ns, .cores = static_cast<double>(options.threads)},
+      {.cpu_ns_per_op = costs.first_ns, .cores = static_cast<double>(options.node_cores)},
+      {.cpu_ns_per_op = costs.second_ns,
+       .cores = static_cast<double>(options.node_cores),
+       .slowness = options.slowness}};
+  return model_ops_per_s(sides);
 }
 
 double measure(const Map& map, const PlaceOptions& options, std::uint64_t reads) {
@@ -131,6 +206,40 @@ double measure(const Map& map, const PlaceOptions& options, std::uint64_t reads)
   return static_cast<double>(options.ops * options.threads) * 1e9 / longest;
 }
 
+struct PlaceMeasured {
+  std::uint64_t share = 0;
+  std::uint64_t reads = 0;
+  std::uint32_t repeat = 0;
+  double ops_per_s = 0;
+  PlaceCosts costs{};
+};
+
+Json place_line(const PlaceOptions& options, const PlaceMeasured& measured) {
+  Json line;
+  line["bench"] = "place";
+  line["target"] = "sharded";
+  line["workload"] = measured.reads == 100 ? "get" : "mixed";
+  line["share_percent"] = measured.share;
+  line["read_percent"] = measured.reads;
+  line["keys"] = options.keys;
+  line["value_bytes"] = options.value_bytes;
+  line["threads"] = options.threads;
+  line["in_flight"] = options.in_flight;
+  line["node_cores"] = options.node_cores;
+  line["slowness"] = options.slowness;
+  line["access"] = options.one_sided ? "one-sided" : "rpc";
+  line["crowded"] = options.threads + 2 * options.node_cores > base::usable_cores().size();
+  line["seed"] = options.seed;
+  line["repeat"] = measured.repeat;
+  line["ops"] = options.ops * options.threads;
+  line["ops_per_s"] = measured.ops_per_s;
+  line["client_cpu_ns_per_op"] = measured.costs.client_ns;
+  line["first_cpu_ns_per_op"] = measured.costs.first_ns;
+  line["second_cpu_ns_per_op"] = measured.costs.second_ns;
+  line["model_ops_per_s"] = model_of(options, measured.costs);
+  return line;
+}
+
 }  // namespace
 
 std::optional<std::string> problem_of(const PlaceOptions& options) {
@@ -142,6 +251,8 @@ std::optional<std::string> problem_of(const PlaceOptions& options) {
   if (options.ops < 1 || options.ops > 1'000'000'000) return "--ops must be 1 to 1000000000";
   if (options.threads < 1 || options.threads > 256) return "--threads must be 1 to 256";
   if (options.in_flight < 1 || options.in_flight > 256) return "--in-flight must be 1 to 256";
+  if (!(options.slowness >= 1) || options.slowness > 1000) return "--slow must be 1 to 1000";
+  if (options.repeats < 1 || options.repeats > 1000) return "--repeats must be 1 to 1000";
   if (options.node_cores < 1 || options.node_cores > 64) return "--node-cores must be 1 to 64";
   return std::nullopt;
 }
@@ -153,36 +264,32 @@ int run_place(const PlaceOptions& options, const Output& output) {
   const std::vector<std::uint64_t> all_reads =
       options.reads.empty() ? std::vector<std::uint64_t>{100, 50} : options.reads;
   Progress progress(output);
-  Table table(output.out, {{"second node", -12}, {"reads", 6}, {"k ops/s", 10}});
+  Table table(output.out, {{"second node", -12},
+                           {"reads", 6},
+                           {"k ops/s", 10},
+                           {"client ns", 10},
+                           {"first ns", 9},
+                           {"second ns", 10},
+                           {"model k/s", 10}});
   std::uint64_t measurements = 0;
   for (const std::uint64_t share : shares) {
     progress.show(fmt::format("{} % of the keys on the second node", share));
     const TwoNodes nodes(options, share);
-    for (const std::uint64_t reads : all_reads) {
-      const double rate = measure(nodes.map(), options, reads);
-      progress.clear();
-      ++measurements;
-      if (!options.json) {
-        table.row({fmt::format("{} %", share), fmt::format("{} %", reads),
-                   fmt::format("{:.1f}", rate * 1e-3)});
-        continue;
+    for (std::uint32_t repeat = 0; repeat < options.repeats; ++repeat) {
+      for (const std::uint64_t reads : all_reads) {
+        const double rate = measure(nodes.map(), options, reads);
+        const PlaceCosts costs = costs_of(nodes, options, reads);
+        progress.clear();
+        ++measurements;
+        if (options.json) {
+          print_line(output.out, place_line(options, {share, reads, repeat, rate, costs}));
+        } else {
+          table.row({fmt::format("{} %", share), fmt::format("{} %", reads),
+                     fmt::format("{:.1f}", rate * 1e-3), fmt::format("{:.0f}", costs.client_ns),
+                     fmt::format("{:.0f}", costs.first_ns), fmt::format("{:.0f}", costs.second_ns),
+                     fmt::format("{:.1f}", model_of(options, costs) * 1e-3)});
+        }
       }
-      Json line;
-      line["bench"] = "place";
-      line["target"] = "sharded";
-      line["workload"] = reads == 100 ? "get" : "mixed";
-      line["share_percent"] = share;
-      line["read_percent"] = reads;
-      line["keys"] = options.keys;
-      line["value_bytes"] = options.value_bytes;
-      line["threads"] = options.threads;
-      line["in_flight"] = options.in_flight;
-      line["node_cores"] = options.node_cores;
-      line["access"] = options.one_sided ? "one-sided" : "rpc";
-      line["seed"] = options.seed;
-      line["ops"] = options.ops * options.threads;
-      line["ops_per_s"] = rate;
-      print_line(output.out, line);
     }
   }
   print_measurements(output.out, "place", measurements, options.json);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `espalier-bench place`: a map over two nodes, by the share of its keys that the second one has,
 // read only and half of it written [DPU §4]. The nodes are of this process, each with cores of its
-// own where there are enough; a pipeline asks both, with so many requests in flight on each.
+// own where there are enough; a pipeline asks both, with so many requests in flight on each. Beside
+// the clock's rate stands a model's: turn_costs.hpp.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,11 @@ struct PlaceOptions {
   std::uint32_t threads = 1;
   std::uint32_t in_flight = 16;
   std::uint32_t node_cores = 1;  ///< of each node
-  bool one_sided = false;        ///< reads by READs of either node's memory, over shm
+  /// Of the second node's cores, standing for weaker ones: node::WorkerCore. READs of its memory
+  /// take no part in it.
+  double slowness = 1;
+  std::uint32_t repeats = 1;  ///< rounds over all points of a share
+  bool one_sided = false;     ///< reads by READs of either node's memory, over shm
   std::uint64_t seed = 1;
   bool json = false;
 };

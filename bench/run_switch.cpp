@@ -5,308 +5,66 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <memory>
-#include <optional>
 #include <stdexcept>
-#include <utility>
-#include <vector>
+#include <string_view>
 
-#include "base/clock.hpp"
-#include "base/histogram.hpp"
-#include "base/random.hpp"
-#include "base/temporary_folder.hpp"
-#include "base/zipf.hpp"
-#include "bench/map_session.hpp"
-#include "bench/median.hpp"
-#include "bench/own_node.hpp"
-#include "bench/progress.hpp"
 #include "bench/report.hpp"
-#include "client/controller_thread.hpp"
-#include "client/impl.hpp"
-#include "dataplane/running_switch.hpp"
+#include "bench/switch_experiments.hpp"
 
 namespace espalier::bench {
 namespace {
 
-struct Way {
+struct SwitchExperiment {
   const char* name;
-  Access access;
-  bool cache = false;
-  bool writes = false;
+  SwitchOutcome (*run)(const SwitchRunOptions& options, const Output& output);
 };
-constexpr std::array<Way, 5> kWays{{{"rpc", Access::rpc},
-                                    {"one-sided", Access::one_sided},
-                                    {"one-sided-cache", Access::one_sided, true},
-                                    {"in-network", Access::in_network},
-                                    {"in-network-writes", Access::in_network, false, true}}};
+constexpr std::array<SwitchExperiment, 5> kSwitchExperiments{{{"gets", run_switch_gets},
+                                                              {"hops", run_switch_hops},
+                                                              {"function", run_switch_function},
+                                                              {"forward", run_switch_forward},
+                                                              {"install", run_switch_install}}};
 
-/// What one way took in one round.
-struct Sample {
-  double trips = 0;  // READs that a get waited for
-  double hits = 0;   // of all gets, those that waited for one
-  double bytes = 0;
-  double median_ns = 0;
-  double p99_ns = 0;
-  double rate = 0;  // gets a second, so many in flight
-};
+bool is_wanted(const SwitchRunOptions& options, std::string_view name) {
+  if (!options.experiments.empty()) {
+    return std::ranges::find(options.experiments, name) != options.experiments.end();
+  }
+  return options.node_address.empty() || name == "gets";
+}
 
-/// Checks that each get finds its key.
-class Finds final : public Handler {
- public:
-  void done(const Completion& completion) override { missed_ += completion.found ? 0 : 1; }
-  [[nodiscard]] std::uint64_t missed() const { return missed_; }
-
- private:
-  std::uint64_t missed_ = 0;
-};
-
-// A node with a map, a switch before it, and its controller, all in this process.
-class OwnLine {
- public:
-  explicit OwnLine(const SwitchRunOptions& options)
-      : node_(start()),
-        switch_(value_or_throw(
-            dataplane::RunningSwitch::open({{path("clients"), path("node")}, path("control")}),
-            "no switch")),
-        store_(
-            value_or_throw(Store::connect(local_address(*node_)), "cannot connect to the node")) {
-    Map map = value_or_throw(store_.create_map(options.map, {.node_bytes = options.node_bytes}),
-                             "cannot create a map");
-    const std::string value(options.value_bytes, 'v');
-    for (std::uint64_t i = 0; i < options.keys; ++i) {
-      value_or_throw(map.put(fmt::format("user{:012}", i), value), "cannot fill the map");
+std::optional<std::string> problem_of_experiments(const SwitchRunOptions& options) {
+  for (const std::string& each : options.experiments) {
+    if (std::ranges::find(kSwitchExperiments, each, &SwitchExperiment::name) ==
+        kSwitchExperiments.end()) {
+      return fmt::format("--experiment: '{}' is not one of: {}", each, switch_experiment_names());
     }
-    const dataplane::TableLimits limits{
-        .ranges = options.ranges, .sets = options.sets, .nodes_per_set = options.nodes_per_set};
-    client::IndexController::Options controlling;
-    controlling.node = *client::parse_node_address("roce+memif:" + path("node"));
-    controlling.map = options.map;
-    controlling.control = path("control");
-    controlling.limits = limits;
-    controller_ = std::make_unique<client::ControllerThread>(
-        std::move(controlling), std::chrono::milliseconds(options.delay_ms));
-    while (controller_->rounds() == 0) std::this_thread::yield();
-  }
-  [[nodiscard]] std::string address() const { return "roce+memif:" + path("clients"); }
-
- private:
-  [[nodiscard]] std::string path(const std::string& name) const {
-    return (folder_ / name).string();
-  }
-  std::unique_ptr<node::Node> start() {
-    node::Config config = own_node_config();
-    config.node.one_sided = true;
-    config.node.fabric = "roce+memif:" + path("node");
-    return start_own_node(config);
-  }
-
-  base::TemporaryFolder folder_;
-  std::unique_ptr<node::Node> node_;
-  std::unique_ptr<dataplane::RunningSwitch> switch_;
-  Store store_;
-  std::unique_ptr<client::ControllerThread> controller_;
-};
-
-class SwitchRun {
- public:
-  SwitchRun(const SwitchRunOptions& options, const Output& output, std::string address)
-      : options_(options),
-        out_(output.out),
-        progress_(output),
-        address_(std::move(address)),
-        keys_(read_keys()),
-        zipf_(keys_.size()) {}
-
-  void run() {
-    std::array<std::vector<Sample>, kWays.size()> samples;
-    for (std::uint32_t round = 0; round < options_.rounds; ++round) {
-      for (std::size_t way = 0; way < kWays.size(); ++way) {
-        if (kWays[way].writes && options_.write_percent == 0) continue;
-        progress_.show(
-            fmt::format("round {} of {}: {}", round + 1, options_.rounds, kWays[way].name));
-        samples[way].push_back(measure(kWays[way], options_.seed + round));
-      }
-    }
-    progress_.clear();
-    for (std::size_t way = 0; way < kWays.size(); ++way) {
-      if (!samples[way].empty()) print(kWays[way], samples[way]);
+    if (!options.node_address.empty() && each != "gets") {
+      return fmt::format("--node-address is of gets; {} has a switch of its own", each);
     }
   }
-
- private:
-  std::vector<std::string> read_keys() {
-    const Store store = connect({"rpc", Access::rpc});
-    const Map map = open(store);
-    std::vector<std::string> keys;
-    value_or_throw(map.scan("", "",
-                            [&](std::span<const Item> items) {
-                              for (const Item& item : items) keys.emplace_back(item.key);
-                              return keys.size() < options_.keys;
-                            },
-                            {.limit = static_cast<std::uint32_t>(options_.keys)}),
-                   "cannot read the keys");
-    if (keys.empty()) throw std::runtime_error("the map '" + options_.map + "' is empty");
-    return keys;
+  if (options.frames < 64 || options.frames > 10'000'000'000) {
+    return "--frames must be 64 to 10000000000";
   }
-  [[nodiscard]] Store connect(const Way& way) const {
-    StoreOptions options;
-    options.access = way.access;
-    if (!way.cache) options.cache_bytes = 0;
-    return value_or_throw(Store::connect(address_, options),
-                          fmt::format("cannot connect to {} for {}", address_, way.name));
+  if (options.updates < 1 || options.updates > 1'000'000) return "--updates must be 1 to 1000000";
+  if (options.installs < 1 || options.installs > 10'000) return "--installs must be 1 to 10000";
+  if (options.model_trip_ns < 1 || options.model_trip_ns > 1'000'000'000) {
+    return "--model-trip must be 1 to 1000000000";
   }
-  [[nodiscard]] Map open(const Store& store) const {
-    return value_or_throw(store.open_map(options_.map), "cannot open '" + options_.map + "'");
-  }
-  // Hot keys are scattered over the map.
-  const std::string& draw(base::Random& random) const {
-    return keys_[base::mix64(zipf_(random) + 1) % keys_.size()];
-  }
-
-  Sample measure(const Way& way, std::uint64_t seed) {
-    const Store store = connect(way);
-    const Map map = open(store);
-    Writes writes(*this, way, seed);
-    base::Random random(seed);
-    for (std::uint64_t i = 0; i < options_.ops / 4; ++i) get(map, draw(random));  // caches fill
-    const auto traffic = [&] { return client::StoreImpl::of(store).read_traffic(); };
-    const tree::WalkTraffic before = traffic();
-    base::Histogram latencies;
-    std::uint64_t hits = 0;
-    std::uint64_t trips = before.round_trips;
-    for (std::uint64_t i = 0; i < options_.ops; ++i) {
-      writes.some();
-      const std::string& key = draw(random);
-      const base::Stopwatch watch;
-      get(map, key);
-      latencies.record(watch.elapsed_ns());
-      const std::uint64_t before_it = std::exchange(trips, traffic().round_trips);
-      hits += trips - before_it == 1 ? 1 : 0;
-    }
-    const tree::WalkTraffic after = traffic();
-    const auto per_get = [&](std::uint64_t sum) {
-      return static_cast<double>(sum) / static_cast<double>(options_.ops);
-    };
-    return {.trips = per_get(after.round_trips - before.round_trips),
-            .hits = per_get(hits),
-            .bytes = per_get(after.bytes - before.bytes),
-            .median_ns = static_cast<double>(latencies.percentile(0.5)),
-            .p99_ns = static_cast<double>(latencies.percentile(0.99)),
-            .rate = way.writes ? 0 : rate_of(map, random)};
-  }
-  // What a way writes between its gets, by another client.
-  class Writes {
-   public:
-    Writes(const SwitchRun& run, const Way& way, std::uint64_t seed)
-        : run_(run), random_(seed + 1'000'000), value_(run.options_.value_bytes, 'w') {
-      if (!way.writes) return;
-      store_.emplace(run.connect({"rpc", Access::rpc}));
-      map_.emplace(run.open(*store_));
-    }
-    // As many as belong to one get.
-    void some() {
-      while (map_ && random_.below(100) < run_.options_.write_percent) {
-        value_or_throw(map_->put(run_.draw(random_), value_), "cannot write");
-      }
-    }
-
-   private:
-    const SwitchRun& run_;
-    base::Random random_;
-    const std::string value_;
-    std::optional<Store> store_;
-    std::optional<Map> map_;
-  };
-
-  static void get(const Map& map, const std::string& key) {
-    if (!value_or_throw(map.get(key), "cannot get")) {
-      throw std::runtime_error("a key is not there: " + key);
-    }
-  }
-  double rate_of(const Map& map, base::Random& random) const {
-    Pipeline pipeline = value_or_throw(Pipeline::open(map, options_.in_flight), "no pipeline");
-    std::vector<Request> gets(options_.ops);
-    for (Request& each : gets) {
-      each.op = Op::get;
-      each.key = draw(random);
-    }
-    Finds finds;
-    pipeline.run(std::span(gets).first(gets.size() / 4), finds);  // the map is opened
-    const base::Stopwatch watch;
-    pipeline.run(gets, finds);
-    const auto ns = static_cast<double>(watch.elapsed_ns());
-    if (finds.missed() != 0) throw std::runtime_error("keys are not there");
-    return static_cast<double>(options_.ops) * 1e9 / ns;
-  }
-
-  void print(const Way& way, const std::vector<Sample>& samples) {
-    const auto median = [&](double Sample::*field) {
-      std::vector<double> values;
-      for (const Sample& sample : samples) values.push_back(sample.*field);
-      return median_of(std::move(values));
-    };
-    ++measurements_;
-    const double trips = median(&Sample::trips);
-    if (options_.json) {
-      Json line;
-      line["bench"] = "switch";
-      line["target"] = way.name;
-      line["workload"] = "get";
-      line["keys"] = keys_.size();
-      line["value_bytes"] = options_.value_bytes;
-      line["threads"] = 1;
-      line["in_flight"] = options_.in_flight;
-      line["seed"] = options_.seed;
-      line["ops"] = options_.ops;
-      line["rounds"] = samples.size();
-      if (way.access != Access::rpc) {
-        line["round_trips_per_op"] = trips;
-        line["one_trip_share"] = median(&Sample::hits);
-        line["bytes_per_op"] = median(&Sample::bytes);
-      }
-      if (way.writes) {
-        line["write_percent"] = options_.write_percent;
-        line["delay_ms"] = options_.delay_ms;
-      }
-      line["p50_ns"] = median(&Sample::median_ns);
-      line["p99_ns"] = median(&Sample::p99_ns);
-      if (!way.writes) line["ops_per_second"] = median(&Sample::rate);
-      return print_line(out_, line);
-    }
-    const bool counted = way.access != Access::rpc;
-    table_.row({std::string(way.name), counted ? fmt::format("{:.2f}", trips) : "-",
-                counted ? fmt::format("{:.1f}", median(&Sample::hits) * 100) : "-",
-                counted ? fmt::format("{:.0f}", median(&Sample::bytes)) : "-",
-                fmt::format("{:.1f}", median(&Sample::median_ns) * 1e-3),
-                fmt::format("{:.1f}", median(&Sample::p99_ns) * 1e-3),
-                way.writes ? "-" : fmt::format("{:.0f}", median(&Sample::rate) * 1e-3)});
-  }
-
- public:
-  [[nodiscard]] std::uint64_t measurements() const { return measurements_; }
-
- private:
-  const SwitchRunOptions& options_;
-  std::ostream& out_;
-  Progress progress_;
-  const std::string address_;
-  const std::vector<std::string> keys_;
-  const base::Zipf zipf_;
-  std::uint64_t measurements_ = 0;
-  Table table_{out_,
-               {{"way", -18},
-                {"READs", 6},
-                {"one %", 6},
-                {"bytes", 7},
-                {"p50 us", 8},
-                {"p99 us", 8},
-                {"k gets/s", 9}}};
-};
+  return std::nullopt;
+}
 
 }  // namespace
 
+std::string switch_experiment_names() {
+  std::string names;
+  for (const SwitchExperiment& each : kSwitchExperiments) {
+    if (!names.empty()) names += ", ";
+    names += each.name;
+  }
+  return names;
+}
+
 std::optional<std::string> problem_of(const SwitchRunOptions& options) {
+  if (auto problem = problem_of_experiments(options)) return problem;
   if (options.keys < 2 || options.keys > 100'000'000) return "--keys must be 2 to 100000000";
   if (options.value_bytes > 65536) return "--value-bytes must be 0 to 65536";
   if (options.node_bytes < 512 || options.node_bytes > 65536 ||
@@ -331,11 +89,20 @@ std::optional<std::string> problem_of(const SwitchRunOptions& options) {
 
 int run_switch(const SwitchRunOptions& options, const Output& output) {
   if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
-  const auto own = options.node_address.empty() ? std::make_unique<OwnLine>(options) : nullptr;
-  SwitchRun run(options, output, own ? own->address() : options.node_address);
-  run.run();
-  print_measurements(output.out, "switch", run.measurements(), options.json);
-  return 0;
+  SwitchOutcome all;
+  for (const SwitchExperiment& each : kSwitchExperiments) {
+    if (!is_wanted(options, each.name)) continue;
+    const SwitchOutcome outcome = each.run(options, output);
+    all.measurements += outcome.measurements;
+    all.right = all.right && outcome.right;
+  }
+  print_measurements(output.out, "switch", all.measurements, options.json);
+  if (all.right) return 0;
+  fmt::print(
+      output.err,
+      "espalier-bench: the switch lost frames, or led some astray: see dropped and misrouted "
+      "of the lines\n");
+  return 1;
 }
 
 }  // namespace espalier::bench

@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench switch`: gets through a switch that knows the top of the map's tree, beside those
-// that ask the node and those that walk the tree by READs, all through the same switch over memif
+// `espalier-bench switch`: what a switch that knows the top of a tree saves, and what it costs
 // [Fat-B+Tree §V-B].
+//
+//   gets      of a map, through one switch over memif, in one way after another (below)
+//   hops      READs through the paper's tree, from the root and from where the tables lead; client,
+//             switch and node take turns on one core, so that each hop costs both ways the same
+//   function  nanoseconds of the packet function, by kinds of frames
+//   forward   frames a second of the switch, with tables and without
+//   install   compiling tables, changing one node's entries and replacing all of them while frames
+//             are forwarded; none may be lost, or led where neither the old nor the new ones lead
+//
+// The ways of `gets`:
 //
 //   rpc              the node is asked
 //   one-sided        the client walks by READs, and remembers nothing but the page table
@@ -14,18 +23,24 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bench/output.hpp"
 
 namespace espalier::bench {
 
 struct SwitchRunOptions {
+  std::vector<std::string> experiments;  ///< empty: all; with a node's address `gets`
   std::string node_address;     ///< where clients come to a switch that runs; empty: all of our own
   std::string map = "default";  ///< there, which has the keys
-  std::uint64_t keys = 200'000;
+  std::uint64_t keys = 200'000;  ///< of the map, and of the trees of the others
   std::uint64_t value_bytes = 100;
   std::uint32_t node_bytes = 4096;
-  std::uint64_t ops = 20'000;  ///< of each way in each round
+  std::uint64_t ops = 20'000;        ///< of each way in each round
+  std::uint64_t frames = 1'000'000;  ///< of each kind in each round, of `function` and `forward`
+  std::uint64_t updates = 2'000;     ///< of `install`: of one node's entries
+  std::uint64_t installs = 20;       ///< of `install`: compilations, and of whole tables
+  std::uint64_t model_trip_ns = 16'100;  ///< for `model_...`: a trip from client to node and back
   std::uint32_t in_flight = 16;
   std::uint32_t rounds = 5;  ///< in which the ways take turns
   std::uint64_t ranges = 600;
@@ -37,10 +52,14 @@ struct SwitchRunOptions {
   bool json = false;
 };
 
+/// Names of the experiments, with commas.
+[[nodiscard]] std::string switch_experiment_names();
+
 /// What is wrong with the options, in one sentence; nothing if all is well.
 std::optional<std::string> problem_of(const SwitchRunOptions& options);
 
-/// Returns what main should. Errors: throws std::runtime_error or std::bad_alloc.
+/// Returns what main should: 1 where frames were lost or led astray. Errors: throws
+/// std::runtime_error or std::bad_alloc.
 int run_switch(const SwitchRunOptions& options, const Output& output);
 
 }  // namespace espalier::bench

@@ -113,9 +113,7 @@ void Runner::measure(Target& target, RunResult& result) {
   result.all_ops = done.ops + done.latencies.count();
   result.feed_news = target.end_subscribers();
   if (traffic) {
-    const PathTraffic now = *target.traffic();
-    result.traffic =
-        PathTraffic{now.round_trips - traffic->round_trips, now.bytes - traffic->bytes};
+    result.traffic = *target.traffic() - *traffic;
   }
   result.seconds = done.seconds;
   result.scanned_items = done.scanned_items;

@@ -19,54 +19,154 @@ SwitchRunOptions tiny() {
   options.node_bytes = 1024;
   options.ops = 200;
   options.rounds = 1;
+  options.frames = 5000;
+  options.updates = 30;
+  options.installs = 3;
   return options;
 }
 
-TEST(RunSwitch, AGetThroughTheSwitchTakesFewerReads) {
+SwitchRunOptions tiny(const char* experiment) {
   SwitchRunOptions options = tiny();
+  options.experiments = {experiment};
   options.json = true;
+  if (options.experiments.front() == "gets") return options;
+  options.ranges = 100;  // fewer than nodes, so that tables end above some leaves
+  options.nodes_per_set = 60;
+  return options;
+}
+
+std::vector<Json> lines_of(const SwitchRunOptions& options) {
   std::ostringstream out;
   std::ostringstream err;
   EXPECT_EQ(run_switch(options, {out, err}), 0);
+  EXPECT_EQ(err.str(), "");
   std::istringstream lines(out.str());
   std::vector<Json> read;
   for (std::string line; std::getline(lines, line);) read.push_back(Json::parse(line));
-  ASSERT_EQ(read.size(), 5u);
+  return read;
+}
+
+double number(const Json& line, const char* name) { return line.at(name).get<double>(); }
+
+TEST(RunSwitch, AGetThroughTheSwitchTakesFewerReads) {
+  const std::vector<Json> read = lines_of(tiny("gets"));
+  ASSERT_EQ(read.size(), 6u);
   EXPECT_EQ(read[0].at("target"), "rpc");
   EXPECT_EQ(read[3].at("target"), "in-network");
-  EXPECT_GT(read[1].at("round_trips_per_op").get<double>(), 3);
-  EXPECT_LT(read[3].at("round_trips_per_op").get<double>(), 1.1);
-  EXPECT_GT(read[3].at("one_trip_share").get<double>(), 0.9);
-  EXPECT_EQ(read[4].at("measurements"), 4);
+  EXPECT_GT(number(read[1], "round_trips_per_op"), 3);
+  EXPECT_LT(number(read[3], "round_trips_per_op"), 1.1);
+  EXPECT_GT(number(read[3], "one_trip_share"), 0.9);
+  EXPECT_DOUBLE_EQ(number(read[1], "model_latency_ns"),
+                   16'100 * number(read[1], "round_trips_per_op"));
+  const Json& ratios = read[4];
+  EXPECT_EQ(ratios.at("target"), "in-network/one-sided");
+  EXPECT_DOUBLE_EQ(number(ratios, "p50_ratio"),
+                   number(read[3], "p50_ns") / number(read[1], "p50_ns"));
+  EXPECT_DOUBLE_EQ(number(ratios, "ops_per_second_ratio"),
+                   number(read[3], "ops_per_second") / number(read[1], "ops_per_second"));
+  EXPECT_GT(number(ratios, "model_ops_per_second_ratio"), 2.7);
+  EXPECT_FALSE(ratios.contains("one_trip_share_ratio"));
+  EXPECT_EQ(read[5].at("measurements"), 4);
 }
 
 TEST(RunSwitch, WritesAgeTables) {
-  SwitchRunOptions options = tiny();
-  options.json = true;
+  SwitchRunOptions options = tiny("gets");
   options.write_percent = 50;
-  std::ostringstream out;
-  EXPECT_EQ(run_switch(options, {out, out}), 0);
-  std::istringstream lines(out.str());
-  std::vector<Json> read;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with('{')) read.push_back(Json::parse(line));
-  }
-  ASSERT_EQ(read.size(), 6u);
+  const std::vector<Json> read = lines_of(options);
+  ASSERT_EQ(read.size(), 7u);
   EXPECT_EQ(read[4].at("target"), "in-network-writes");
   EXPECT_EQ(read[4].at("write_percent"), 50);
   EXPECT_EQ(read[4].at("delay_ms"), 10);
-  EXPECT_GE(read[4].at("round_trips_per_op").get<double>(), 1);
-  EXPECT_LE(read[4].at("one_trip_share").get<double>(), 1);
+  EXPECT_GE(number(read[4], "round_trips_per_op"), 1);
+  EXPECT_LE(number(read[4], "one_trip_share"), 1);
   EXPECT_FALSE(read[4].contains("ops_per_second"));
-  EXPECT_EQ(read[5].at("measurements"), 5);
+  EXPECT_DOUBLE_EQ(number(read[5], "one_trip_share_ratio"),
+                   number(read[4], "one_trip_share") / number(read[3], "one_trip_share"));
+  EXPECT_EQ(read[6].at("measurements"), 5);
 }
 
-TEST(RunSwitch, PrintsATable) {
+TEST(RunSwitch, HopsWalkFromTheRootOrFromWhereTablesLead) {
+  const std::vector<Json> read = lines_of(tiny("hops"));
+  ASSERT_EQ(read.size(), 4u);
+  EXPECT_EQ(read[0].at("target"), "without-tables");
+  EXPECT_EQ(number(read[0], "round_trips_per_op"), 5);  // 3000 keys: four levels and the leaf
+  EXPECT_EQ(number(read[0], "model_latency_ns"), 5 * 16'100);
+  EXPECT_EQ(read[1].at("target"), "with-tables");
+  EXPECT_GE(number(read[1], "round_trips_per_op"), 1);
+  EXPECT_LT(number(read[1], "round_trips_per_op"), 3);
+  EXPECT_EQ(read[0].at("read_bytes"), read[1].at("read_bytes"));
+  EXPECT_GT(number(read[1], "ns_per_trip"), 0);
+  EXPECT_GT(number(read[1], "ops_per_second"), 0);
+  EXPECT_DOUBLE_EQ(number(read[2], "model_ops_per_second_ratio"),
+                   5 / number(read[1], "round_trips_per_op"));
+  EXPECT_DOUBLE_EQ(number(read[2], "mean_ratio"),
+                   number(read[1], "mean_ns") / number(read[0], "mean_ns"));
+}
+
+TEST(RunSwitch, ATripCostsWhatIsSaid) {
+  SwitchRunOptions options = tiny("hops");
+  options.model_trip_ns = 1000;
+  EXPECT_EQ(number(lines_of(options)[0], "model_latency_ns"), 5000);
+}
+
+TEST(RunSwitch, TheFunctionIsTimedByKindsOfFrames) {
+  const std::vector<Json> read = lines_of(tiny("function"));
+  ASSERT_EQ(read.size(), 8u);
+  const char* const kinds[] = {"parse", "other",       "miss",     "fat-root",
+                               "hit",   "hit-uniform", "hit-alone"};
+  for (std::size_t i = 0; i < std::size(kinds); ++i) {
+    EXPECT_EQ(read[i].at("target"), kinds[i]);
+    EXPECT_EQ(read[i].at("ops"), 5000);
+    EXPECT_GT(number(read[i], "ns_per_frame"), 0);
+    EXPECT_DOUBLE_EQ(number(read[i], "ns_above_parsing"),
+                     number(read[i], "ns_per_frame") - number(read[0], "ns_per_frame"));
+  }
+}
+
+TEST(RunSwitch, ForwardingLosesNothing) {
+  const std::vector<Json> read = lines_of(tiny("forward"));
+  ASSERT_EQ(read.size(), 4u);
+  EXPECT_EQ(read[0].at("target"), "without-tables");
+  EXPECT_EQ(read[1].at("target"), "with-tables");
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(read[i].at("ops"), 5000);
+    EXPECT_EQ(read[i].at("dropped"), 0);
+    EXPECT_EQ(read[i].at("misrouted"), 0);
+    // The switch is a part of all that the core does.
+    EXPECT_GT(number(read[i], "switch_frames_per_second"), number(read[i], "frames_per_second"));
+  }
+  EXPECT_DOUBLE_EQ(
+      number(read[2], "switch_frames_per_second_ratio"),
+      number(read[1], "switch_frames_per_second") / number(read[0], "switch_frames_per_second"));
+}
+
+TEST(RunSwitch, TablesChangeUnderFrames) {
+  const std::vector<Json> read = lines_of(tiny("install"));
+  ASSERT_EQ(read.size(), 4u);
+  EXPECT_EQ(read[0].at("target"), "compile");
+  EXPECT_EQ(read[0].at("ranges"), 1024);
+  EXPECT_EQ(read[0].at("ops"), 3);
+  EXPECT_FALSE(read[0].contains("dropped"));
+  EXPECT_EQ(read[1].at("target"), "update");
+  EXPECT_EQ(read[1].at("ops"), 30);
+  EXPECT_EQ(read[2].at("target"), "replace");
+  EXPECT_EQ(read[2].at("ops"), 3);
+  for (std::size_t i = 1; i < 3; ++i) {
+    EXPECT_EQ(read[i].at("dropped"), 0);
+    EXPECT_EQ(read[i].at("misrouted"), 0);
+    EXPECT_GT(number(read[i], "frames"), 512 * number(read[i], "ops"));
+    EXPECT_LE(number(read[i], "p50_ns"), number(read[i], "p99_ns"));
+  }
+}
+
+TEST(RunSwitch, PrintsATableOfEachExperiment) {
   std::ostringstream out;
   std::ostringstream err;
   EXPECT_EQ(run_switch(tiny(), {out, err}), 0);
-  EXPECT_NE(out.str().find("in-network"), std::string::npos);
-  EXPECT_NE(out.str().find("total: 4 measurements"), std::string::npos);
+  for (const char* const word : {"in-network", "with-tables", "hit-uniform", "replace"}) {
+    EXPECT_NE(out.str().find(word), std::string::npos) << word;
+  }
+  EXPECT_NE(out.str().find("total: 18 measurements"), std::string::npos);
 }
 
 TEST(RunSwitch, WrongOptionsAreRefused) {
@@ -85,6 +185,17 @@ TEST(RunSwitch, WrongOptionsAreRefused) {
   EXPECT_TRUE(problem_of(options));
   options = tiny();
   options.rounds = 0;
+  EXPECT_TRUE(problem_of(options));
+  options = tiny("hop");
+  EXPECT_EQ(problem_of(options),
+            "--experiment: 'hop' is not one of: gets, hops, function, forward, install");
+  options = tiny("hops");
+  options.node_address = "roce+memif:/somewhere";
+  EXPECT_EQ(problem_of(options), "--node-address is of gets; hops has a switch of its own");
+  options.experiments = {"gets"};
+  EXPECT_FALSE(problem_of(options));
+  options = tiny();
+  options.updates = 0;
   EXPECT_TRUE(problem_of(options));
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -15,6 +17,7 @@
 #include "bench/map_session.hpp"
 #include "bench/run_table.hpp"
 #include "bench/table_node.hpp"
+#include "bench/table_way.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -22,6 +25,8 @@ namespace {
 constexpr std::uint64_t kMapKeys = 1000;
 constexpr const char* kMapName = "beside";
 constexpr double kIdleSeconds = 0.5;
+constexpr std::size_t kResultRowBytes = 8;  // of distinct values of one column
+constexpr std::size_t kAnswerBytesMax = kResultRowBytes << 20;
 
 std::string key_of(std::uint64_t number) { return fmt::format("{:08}", number); }
 
@@ -68,12 +73,11 @@ struct Asked {
 };
 
 Asked ask_one(TableClient& at, const std::vector<std::byte>& message) {
-  const std::size_t row_bytes = 8;  // of distinct values of one column
   Asked asked;
   const base::Stopwatch watch;
-  const auto done = at.table->run(message, row_bytes, [&](auto rows) {
-    asked.hash += hash_of_rows(rows, row_bytes);
-    asked.rows += rows.size() / row_bytes;
+  const auto done = at.table->run(message, kResultRowBytes, [&](auto rows) {
+    asked.hash += hash_of_rows(rows, kResultRowBytes);
+    asked.rows += rows.size() / kResultRowBytes;
     return true;
   });
   if (!done) throw std::runtime_error(espalier::message(done.error()));
@@ -81,9 +85,9 @@ Asked ask_one(TableClient& at, const std::vector<std::byte>& message) {
   return asked;
 }
 
-/// All clients begin together. Errors: rethrows what one of them threw.
-std::vector<Asked> ask_together(std::vector<TableClient>& clients, std::size_t count,
-                                const std::vector<std::byte>& message) {
+/// All clients begin together, each on its own thread. Errors: rethrows what one of them threw.
+template <class AskOne>
+std::vector<Asked> ask_together(std::size_t count, AskOne&& ask) {
   std::vector<Asked> asked(count);
   std::exception_ptr error;
   std::mutex mutex;
@@ -94,7 +98,7 @@ std::vector<Asked> ask_together(std::vector<TableClient>& clients, std::size_t c
       try {
         ready.fetch_add(1);
         while (ready.load() < count) std::this_thread::yield();
-        asked[i] = ask_one(clients[i], message);
+        asked[i] = ask(i);
       } catch (...) {
         const std::scoped_lock lock(mutex);
         error = std::current_exception();
@@ -106,8 +110,56 @@ std::vector<Asked> ask_together(std::vector<TableClient>& clients, std::size_t c
   return asked;
 }
 
+std::vector<Asked> ask_together(std::vector<TableClient>& clients, std::size_t count,
+                                const std::vector<std::byte>& message) {
+  return ask_together(count, [&](std::size_t i) { return ask_one(clients[i], message); });
+}
+
 double slowest(const std::vector<Asked>& asked) {
   return std::ranges::max_element(asked, {}, &Asked::seconds)->seconds;
+}
+
+/// What all clients reached beside what one did.
+void add_rates(PointSample& sample, const TableData& data, const std::vector<Asked>& alone,
+               const std::vector<Asked>& together) {
+  const double seconds = slowest(together);
+  sample.took(data.rows() * together.size(), seconds);
+  for (const Asked& one : together) sample.checksum = one.hash;
+  for (const Asked& one : together) {
+    if (one.hash != alone[0].hash) throw std::runtime_error("clients' answers differ");
+    sample.latencies.record(static_cast<std::uint64_t>(one.seconds * 1e9));
+  }
+  const double fastest = std::ranges::min_element(together, {}, &Asked::seconds)->seconds;
+  const auto bytes = static_cast<double>(data.bytes());
+  const double total = bytes * static_cast<double>(together.size()) / seconds;
+  sample.numbers.emplace_back("gb_per_s", total * 1e-9);
+  sample.numbers.emplace_back("of_one", total / (bytes / alone[0].seconds));
+  sample.numbers.emplace_back("slowest_to_fastest", seconds / fastest);
+}
+
+using WayMaker = std::function<TableWay(const std::shared_ptr<const TableData>&)>;
+
+/// Each client goes such a way of its own.
+PointSample measure_ways(const TableOptions& options, const TableQuery& query, const WayMaker& make,
+                         std::uint32_t count) {
+  const auto data = TableData::of(query.spec(options.table_bytes, options.seed));
+  std::vector<TableWay> ways;
+  for (std::uint32_t i = 0; i < count; ++i) ways.push_back(make(data));
+  std::vector<std::vector<std::byte>> answers(count, std::vector<std::byte>(kAnswerBytesMax));
+  const auto ask = [&](std::size_t i) {
+    Asked asked;
+    const base::Stopwatch watch;
+    const std::size_t bytes = ways[i].ask(answers[i]);
+    asked.seconds = static_cast<double>(watch.elapsed_ns()) * 1e-9;
+    asked.hash = hash_of_rows(std::span(answers[i]).first(bytes), kResultRowBytes);
+    asked.rows = bytes / kResultRowBytes;
+    return asked;
+  };
+  static_cast<void>(ask_together(count, ask));  // so that all was touched
+  const std::vector<Asked> alone = ask_together(1, ask);
+  PointSample sample;
+  add_rates(sample, *data, alone, ask_together(count, ask));
+  return sample;
 }
 
 PointSample measure_clients(const TableOptions& options, const TableQuery& query,
@@ -147,18 +199,7 @@ PointSample measure_clients(const TableOptions& options, const TableQuery& query
   }
 
   PointSample sample;
-  sample.took(data->rows() * count, seconds);
-  for (const Asked& one : together) sample.checksum = one.hash;
-  for (const Asked& one : together) {
-    if (one.hash != alone[0].hash) throw std::runtime_error("clients' answers differ");
-    sample.latencies.record(static_cast<std::uint64_t>(one.seconds * 1e9));
-  }
-  const double fastest = std::ranges::min_element(together, {}, &Asked::seconds)->seconds;
-  const double total = static_cast<double>(data->bytes()) * count / seconds;
-  sample.numbers.emplace_back("gb_per_s", total * 1e-9);
-  sample.numbers.emplace_back("of_one",
-                              total / (static_cast<double>(data->bytes()) / alone[0].seconds));
-  sample.numbers.emplace_back("slowest_to_fastest", seconds / fastest);
+  add_rates(sample, *data, alone, together);
   const auto p99 = [](const base::Histogram& of) {
     return of.count() == 0 ? 0.0 : static_cast<double>(of.percentile(0.99));
   };
@@ -170,25 +211,41 @@ PointSample measure_clients(const TableOptions& options, const TableQuery& query
 }  // namespace
 
 std::vector<MeasuredPoint> client_points(const TableOptions& options) {
-  std::vector<MeasuredPoint> points;
-  if (!is_chosen(options.targets, "pushed")) return points;
   TableOptions one = options;
   one.groups = {options.groups[std::min<std::size_t>(1, options.groups.size() - 1)]};
   const TableQuery query = table_queries(one, "distinct").front();
-  for (const NodeTransport transport : options.transports) {
+  const auto message = message_of(query);
+  std::vector<MeasuredPoint> points;
+  // `others`: the threads and processes that work besides each client.
+  const auto add = [&](const std::string& target, const std::string& transport,
+                       std::uint32_t others, auto measure) {
+    if (!is_chosen(options.targets, target)) return;
     for (const std::uint32_t count : options.clients) {
       MeasuredPoint point;
-      point.target = "pushed";
+      point.target = target;
       point.workload = query.workload;
       point.parameters = query.parameters;
       point.parameters["table_bytes"] = options.table_bytes;
-      point.parameters["transport"] = name(transport);
+      if (!transport.empty()) point.parameters["transport"] = transport;
       point.parameters["clients"] = count;
-      point.threads = count + 2;  // clients, the node's worker, and its helper
+      point.threads = count + others;
       point.answers = "distinct";
-      point.measure = [=] { return measure_clients(options, query, transport, count); };
+      point.measure = [=] { return measure(count); };
       points.push_back(std::move(point));
     }
+  };
+  const auto by_ways = [=](WayMaker make) {
+    return [=](std::uint32_t count) { return measure_ways(options, query, make, count); };
+  };
+  add("local", "", 0, by_ways([=](const auto& data) { return local_way(data, message); }));
+  add("remote", "", 1, by_ways([=](const auto& data) { return remote_way(data, message); }));
+  for (const NodeTransport transport : options.transports) {
+    const std::string by(name(transport));
+    add("pull", by, 1, by_ways([=](const auto& data) {
+          return pull_way(data, transport, message_of(query, true));
+        }));
+    add("pushed", by, 2,
+        [=](std::uint32_t count) { return measure_clients(options, query, transport, count); });
   }
   return points;
 }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <ctime>
 #include <iterator>
 #include <numeric>
 #include <stdexcept>
@@ -16,6 +15,7 @@
 
 #include "base/clock.hpp"
 #include "base/cpu.hpp"
+#include "base/cpu_clock.hpp"
 #include "base/random.hpp"
 #include "bench/huge_memory.hpp"
 #include "bench/map_session.hpp"
@@ -206,20 +206,13 @@ std::uint64_t hash_of_rows(std::span<const std::byte> rows, std::size_t row_byte
   return sum;
 }
 
-std::uint64_t thread_cpu_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(time.tv_nsec);
-}
-
-PassWatch::PassWatch() : cpu_ns_(thread_cpu_ns()) {}
+PassWatch::PassWatch() : cpu_ns_(base::thread_cpu_ns()) {}
 
 PassTime PassWatch::elapsed() const {
   const auto seconds = [](std::uint64_t ns) {
     return static_cast<double>(std::max<std::uint64_t>(ns, 1)) * 1e-9;
   };
-  return {seconds(watch_.elapsed_ns()), seconds(thread_cpu_ns() - cpu_ns_)};
+  return {seconds(watch_.elapsed_ns()), seconds(base::thread_cpu_ns() - cpu_ns_)};
 }
 
 PassTime read_pass(const TableData& data) {

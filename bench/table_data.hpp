@@ -130,8 +130,6 @@ class PassWatch {
   base::Stopwatch watch_;
   std::uint64_t cpu_ns_;
 };
-/// Processor time of the calling thread.
-[[nodiscard]] std::uint64_t thread_cpu_ns();
 
 /// How long one core takes to read, or to copy, the table's own pages in order.
 [[nodiscard]] PassTime read_pass(const TableData& data);

@@ -172,6 +172,8 @@ KeepingServer::KeepingServer(const TableData& data, std::span<const std::byte> m
 }
 
 KeepingServer::~KeepingServer() {
+  // The servers that were forked after this one have the line too; this ends it for all.
+  shutdown(line_.number(), SHUT_RDWR);
   line_.close();
   base::wait_for_child(process_);
 }

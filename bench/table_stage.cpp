@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/cpu_clock.hpp"
 #include "bench/map_session.hpp"
 #include "bench/probe.hpp"
 #include "bench/run_table.hpp"
@@ -52,10 +53,10 @@ StageRun run_into_stage(const TableData& data, const table::Pipeline& pipeline,
   const std::size_t row_bytes = pipeline.result.row_bytes();
   table::RunState state = table::RunState::running;
   while (state == table::RunState::running || state == table::RunState::stalled) {
-    const std::uint64_t begin_ns = options.looks ? thread_cpu_ns() : 0;
+    const std::uint64_t begin_ns = options.looks ? base::thread_cpu_ns() : 0;
     state = run.step(run.step_rows());
     if (options.looks) {
-      result.longest_step_ns = std::max(result.longest_step_ns, thread_cpu_ns() - begin_ns);
+      result.longest_step_ns = std::max(result.longest_step_ns, base::thread_cpu_ns() - begin_ns);
     }
     if (state == table::RunState::running) continue;
     result.rows += run.rows().size() / row_bytes;

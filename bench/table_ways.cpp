@@ -10,6 +10,7 @@
 #include "bench/probe.hpp"
 #include "bench/run_table.hpp"
 #include "bench/table_node.hpp"
+#include "bench/table_way.hpp"
 #include "table/result.hpp"
 #include "table/snapshot_source.hpp"
 
@@ -28,12 +29,7 @@ HugeBuffer& result_memory(std::uint64_t bytes) {
   return memory;
 }
 
-/// One way to an answer: `ask` leaves the result in memory; numbers are those of the last time.
-struct Way {
-  std::function<std::size_t(std::span<std::byte> into)> ask;
-  std::function<wire::QueryNumbers()> numbers;  // of a node; else none
-};
-using WayMaker = std::function<Way(const std::shared_ptr<const TableData>&)>;
+using WayMaker = std::function<TableWay(const std::shared_ptr<const TableData>&)>;
 
 /// Copies what comes of a query; partial groups become whole ones.
 class Receiver {
@@ -101,20 +97,6 @@ class RowsInMemory final : public table::RowSource {
   std::size_t used_ = 0;
 };
 
-Way local_way(const std::shared_ptr<const TableData>& data, std::vector<std::byte> message) {
-  return {[=, message = std::move(message)](std::span<std::byte> into) {
-            table::SnapshotSource source(data->table());
-            return run_locally(*data, source, message, into);
-          },
-          {}};
-}
-
-Way remote_way(const std::shared_ptr<const TableData>& data,
-               const std::vector<std::byte>& message) {
-  const auto server = std::make_shared<const KeepingServer>(*data, message);
-  return {[data, server](std::span<std::byte> into) { return server->ask(into); }, {}};
-}
-
 /// What a client and its node have together while a point is measured.
 struct NodeScene {
   std::shared_ptr<const TableNode> node;
@@ -129,8 +111,8 @@ std::shared_ptr<NodeScene> open_scene(const std::shared_ptr<const TableData>& da
   return std::make_shared<NodeScene>(NodeScene{std::move(node), std::move(client), {}});
 }
 
-Way pushed_way(const std::shared_ptr<const TableData>& data, NodeTransport transport,
-               std::vector<std::byte> message) {
+TableWay pushed_way(const std::shared_ptr<const TableData>& data, NodeTransport transport,
+                    std::vector<std::byte> message) {
   const auto scene = open_scene(data, transport);
   return {[scene, message = std::move(message)](std::span<std::byte> into) {
             std::size_t bytes = 0;
@@ -159,33 +141,12 @@ std::size_t pull_rows(NodeScene& scene, std::span<std::byte> into) {
   return used;
 }
 
-/// `message` is for plain rows: they are decrypted as they come.
-Way pull_way(const std::shared_ptr<const TableData>& data, NodeTransport transport,
-             std::vector<std::byte> message) {
-  const Access access = has_reads(transport) ? Access::one_sided : Access::rpc;
-  const auto scene = open_scene(data, transport, access);
-  if (data->table()->encrypted()) {
-    const table::KeyBytes bytes = TableData::key();
-    const auto key = TableKey::make(bytes);
-    if (!key) throw std::runtime_error(espalier::message(key.error()));
-    const auto used = scene->client.table->use({.key = *key});
-    if (!used) throw std::runtime_error(espalier::message(used.error()));
-  }
-  const auto pulled = std::make_shared<HugeBuffer>(data->bytes());
-  return {[data, scene, pulled, message = std::move(message)](std::span<std::byte> into) {
-            const std::size_t bytes = pull_rows(*scene, {pulled->data(), pulled->bytes()});
-            RowsInMemory source({pulled->data(), bytes}, data->table()->schema().row_bytes());
-            return run_locally(*data, source, message, into);
-          },
-          [scene] { return scene->numbers; }};
-}
-
 PointSample measure_way(const TableOptions& options, const TableQuery& query, const WayMaker& make,
                         bool is_short) {
   const auto data = TableData::of(query.spec(options.table_bytes, options.seed));
   const HugeBuffer& memory = result_memory(data->bytes());
   const std::span<std::byte> into(memory.data(), memory.bytes());
-  const Way way = make(data);
+  const TableWay way = make(data);
   PointSample sample;
   run_pinned([&] {
     std::size_t bytes = way.ask(into);  // so that all memory was touched
@@ -299,6 +260,40 @@ MeasuredPoint way_point(const TableOptions& options, const std::string& target,
 }
 
 }  // namespace
+
+TableWay local_way(const std::shared_ptr<const TableData>& data, std::vector<std::byte> message) {
+  return {[=, message = std::move(message)](std::span<std::byte> into) {
+            table::SnapshotSource source(data->table());
+            return run_locally(*data, source, message, into);
+          },
+          {}};
+}
+
+TableWay remote_way(const std::shared_ptr<const TableData>& data,
+                    const std::vector<std::byte>& message) {
+  const auto server = std::make_shared<const KeepingServer>(*data, message);
+  return {[data, server](std::span<std::byte> into) { return server->ask(into); }, {}};
+}
+
+TableWay pull_way(const std::shared_ptr<const TableData>& data, NodeTransport transport,
+                  std::vector<std::byte> message) {
+  const Access access = has_reads(transport) ? Access::one_sided : Access::rpc;
+  const auto scene = open_scene(data, transport, access);
+  if (data->table()->encrypted()) {
+    const table::KeyBytes bytes = TableData::key();
+    const auto key = TableKey::make(bytes);
+    if (!key) throw std::runtime_error(espalier::message(key.error()));
+    const auto used = scene->client.table->use({.key = *key});
+    if (!used) throw std::runtime_error(espalier::message(used.error()));
+  }
+  const auto pulled = std::make_shared<HugeBuffer>(data->bytes());
+  return {[data, scene, pulled, message = std::move(message)](std::span<std::byte> into) {
+            const std::size_t bytes = pull_rows(*scene, {pulled->data(), pulled->bytes()});
+            RowsInMemory source({pulled->data(), bytes}, data->table()->schema().row_bytes());
+            return run_locally(*data, source, message, into);
+          },
+          [scene] { return scene->numbers; }};
+}
 
 std::vector<MeasuredPoint> way_points(const TableOptions& options, std::string_view experiment) {
   std::vector<MeasuredPoint> points;

@@ -8,10 +8,11 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, TargetKind>, 7> kTargets{{
+constexpr std::array<std::pair<std::string_view, TargetKind>, 8> kTargets{{
     {"embedded", TargetKind::embedded},
     {"node", TargetKind::node},
     {"one-sided", TargetKind::one_sided},
+    {"device", TargetKind::device},
     {"absl", TargetKind::absl},
     {"rocksdb", TargetKind::rocksdb},
     {"lmdb", TargetKind::lmdb},
@@ -49,6 +50,7 @@ std::unique_ptr<Target> make_target(TargetKind kind, const TargetOptions& option
       alone.one_sided = true;
       return make_node_target(alone);
     }
+    case TargetKind::device: return make_device_target(options);
     case TargetKind::absl: return make_absl_target(options);
     case TargetKind::rocksdb: return make_rocksdb_target(options);
     case TargetKind::lmdb: return make_lmdb_target(options);

@@ -21,11 +21,21 @@
 
 namespace espalier::bench {
 
-enum class TargetKind : std::uint8_t { embedded, node, one_sided, absl, rocksdb, lmdb, redis };
+enum class TargetKind : std::uint8_t {
+  embedded,
+  node,
+  one_sided,
+  device,
+  absl,
+  rocksdb,
+  lmdb,
+  redis
+};
 
 /// Whether it is our own map, wherever it lies.
 constexpr bool is_ours(TargetKind kind) {
-  return kind == TargetKind::embedded || kind == TargetKind::node || kind == TargetKind::one_sided;
+  return kind == TargetKind::embedded || kind == TargetKind::node ||
+         kind == TargetKind::one_sided || kind == TargetKind::device;
 }
 
 std::string_view name(TargetKind kind);
@@ -44,18 +54,45 @@ struct TargetOptions {
   std::uint32_t node_bytes = 8192;
   std::uint32_t log_bytes = 512;
   std::uint32_t subscribers = 0;  ///< embedded only: threads that follow its mapping feed
-  std::uint32_t node_cores = 1;   ///< node and one_sided only, as the next two: its workers
-  std::string node_address{};     ///< one that runs already; empty: our own
+  std::uint32_t node_cores = 1;   ///< node, one_sided and device's host: its workers
+  std::string node_address{};  ///< node and one_sided only: one that runs already; empty: our own
   NodeTransport transport = NodeTransport::unix_socket;  ///< how our own is asked
-  bool one_sided = false;       ///< node only: clients read its memory by themselves
-  std::string redis_address{};  ///< redis only: one that runs already; empty: our own
-  bool redis_tcp = false;       ///< redis only: our own listens at a TCP port
+  bool one_sided = false;         ///< node only: clients read its memory by themselves
+  std::uint64_t cache_bytes = 0;  ///< device only, and the next two: what it remembers
+  std::uint32_t balance = 0;      ///< weight of its balancer; 0: none
+  double slowness = 1;            ///< of its core, as node::WorkerCore has it
+  std::string redis_address{};    ///< redis only: one that runs already; empty: our own
+  bool redis_tcp = false;         ///< redis only: our own listens at a TCP port
 };
 
 /// What reads of a target took, where that is counted.
 struct PathTraffic {
   std::uint64_t round_trips = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;  ///< that were read of the node's memory
+  /// All zeros where the target is no device.
+  struct OfDevice {
+    std::uint64_t own_bytes = 0;  ///< that came of its own memory
+    std::uint64_t descents = 0;   ///< ways down to leaves
+    std::uint64_t hits = 0;       ///< those that it knew
+    std::uint64_t balanced = 0;   ///< nodes that it knew, and that were read all the same
+    std::uint64_t forwarded =
+        0;  ///< requests that its host's processor did: all writes, some reads
+  } of_device{};
+
+  friend PathTraffic operator-(const PathTraffic& now, const PathTraffic& before) {
+    const OfDevice& to = now.of_device;
+    const OfDevice& from = before.of_device;
+    return {now.round_trips - before.round_trips,
+            now.bytes - before.bytes,
+            {to.own_bytes - from.own_bytes, to.descents - from.descents, to.hits - from.hits,
+             to.balanced - from.balanced, to.forwarded - from.forwarded}};
+  }
+  /// Of the ways down; 0 if there were none.
+  [[nodiscard]] double hit_share() const {
+    return of_device.descents == 0
+               ? 0
+               : static_cast<double>(of_device.hits) / static_cast<double>(of_device.descents);
+  }
 };
 
 /// What subscribers to a map's mapping feed were told, all together.
@@ -125,6 +162,7 @@ class Target {
 std::unique_ptr<Target> make_target(TargetKind kind, const TargetOptions& options);
 std::unique_ptr<Target> make_embedded_target(const TargetOptions& options);
 std::unique_ptr<Target> make_node_target(const TargetOptions& options);
+std::unique_ptr<Target> make_device_target(const TargetOptions& options);
 std::unique_ptr<Target> make_absl_target(const TargetOptions& options);
 std::unique_ptr<Target> make_rocksdb_target(const TargetOptions& options);
 std::unique_ptr<Target> make_lmdb_target(const TargetOptions& options);

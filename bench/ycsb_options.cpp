@@ -41,6 +41,8 @@ std::optional<std::string> problem_of_map(const YcsbOptions& options) {
   if (options.log_bytes > 2048 || options.log_bytes % 64 != 0) {
     return "--log-bytes must be a multiple of 64 from 0 to 2048";
   }
+  if (options.balance > 1000) return "--balance must be 0 to 1000";
+  if (!(options.slowness >= 1) || options.slowness > 1000) return "--slow must be 1 to 1000";
   if (options.node_cores < 1 || options.node_cores > 62) return "--node-cores must be 1 to 62";
   return std::nullopt;
 }
@@ -72,6 +74,10 @@ std::optional<std::string> problem_of(const YcsbOptions& options) {
   }
   if (alone && !reaches_memory(options.transport_of(TargetKind::one_sided))) {
     return "one-sided reads go over shm and roce only: give --transport shm, or leave it out";
+  }
+  if (!options.node_address.empty() &&
+      std::ranges::count(options.targets, TargetKind::device) != 0) {
+    return "target device is of the run's own: ask one that runs already as --target node";
   }
   if (!options.node_address.empty() && options.transport) {
     return "--transport is for a node of the run's own: --node-address says it for another";
@@ -145,6 +151,9 @@ TargetOptions target_options_of(TargetKind kind, const YcsbOptions& options,
   result.node_cores = options.node_cores;
   result.node_address = options.node_address;
   result.transport = options.transport_of(kind);
+  result.cache_bytes = options.cache_bytes;
+  result.balance = options.balance;
+  result.slowness = options.slowness;
   result.redis_address = options.redis_address;
   result.redis_tcp = options.redis_tcp;
   return result;

@@ -41,10 +41,13 @@ struct YcsbOptions {
   std::uint32_t node_bytes = 8192;
   std::uint32_t log_bytes = 512;
   std::uint32_t subscribers = 0;  ///< embedded only: threads that follow the map's mapping feed
-  std::uint32_t node_cores = 1;   ///< target node: its workers
+  std::uint32_t node_cores = 1;   ///< targets node, one_sided, and device's host: its workers
   std::string node_address;       ///< target node: one that runs already; empty: our own
   /// How a node of the run's own is asked; none: see transport_of().
   std::optional<NodeTransport> transport;
+  std::uint64_t cache_bytes = std::uint64_t{64} << 20;  ///< target device, and the next two
+  std::uint32_t balance = 0;                            ///< weight of its balancer; 0: none
+  double slowness = 1;                                  ///< of its core: node::WorkerCore
   std::string redis_address;  ///< target redis: one that runs already; empty: our own
   bool redis_tcp = false;     ///< target redis: our own listens at a TCP port
   bool json = false;

@@ -34,6 +34,13 @@ TEST(YcsbOptions, ProblemsNameTheFlag) {
       {"--node-bytes", [](YcsbOptions& options) { options.node_bytes = 1000; }},
       {"--redis-address", [](YcsbOptions& options) { options.redis_address = "localhost"; }},
       {"--log-bytes", [](YcsbOptions& options) { options.log_bytes = 100; }},
+      {"--balance", [](YcsbOptions& options) { options.balance = 1001; }},
+      {"--slow", [](YcsbOptions& options) { options.slowness = 0.9; }},
+      {"--target node",
+       [](YcsbOptions& options) {
+         options.targets = {TargetKind::device};
+         options.node_address = "unix:/run/device.sock";
+       }},
       {"--subscribers", [](YcsbOptions& options) { options.subscribers = 1000; }},
       {"--transport",
        [](YcsbOptions& options) {

@@ -166,6 +166,37 @@ TEST(YcsbConcurrency, ClientsThatReadAloneAnswerAsOthersDo) {
   }
 }
 
+TEST(YcsbConcurrency, ADeviceAnswersAsOthersDo) {
+  for (const NodeTransport transport : {NodeTransport::unix_socket, NodeTransport::shm}) {
+    SCOPED_TRACE(name(transport));
+    for (const Workload workload : {Workload::f, Workload::e, Workload::erase}) {
+      YcsbOptions options = tiny(workload);
+      options.targets = {TargetKind::embedded, TargetKind::device};
+      options.transport = transport;
+      options.keys = 500;
+      options.ops = 300;
+      expect_same_answers(options);
+      options.in_flight = 1;
+      expect_same_answers(options);
+    }
+  }
+}
+
+TEST(Ycsb, LinesOfADeviceTellWhatItDid) {
+  YcsbOptions options = tiny(Workload::c);
+  options.targets = {TargetKind::device};
+  options.cache_bytes = 0;
+  options.ops = 300;
+  const Outcome outcome = run(options);
+  ASSERT_FALSE(outcome.lines.empty());
+  const Json& line = outcome.lines[0];
+  EXPECT_EQ(line.at("target"), "device");
+  EXPECT_EQ(line.at("cache_bytes"), 0);
+  EXPECT_GE(line.at("bytes_per_op"), 512);  // of its host
+  EXPECT_EQ(line.at("hit_share"), 0);
+  EXPECT_EQ(line.at("forwarded_per_op"), 0);
+}
+
 TEST(Ycsb, LinesOfOneSidedReadsTellWhatTheyTook) {
   YcsbOptions options = tiny(Workload::c);
   options.targets = {TargetKind::one_sided};

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# The one library that applications link, and how they find it: a CMake package with the targets
-# espalier::client and, for programs in C, espalier::c; and a pkg-config file.
+# The library that applications link, and how they find it: a CMake package with the targets
+# espalier::client and, for programs in C, espalier::c; and a pkg-config file. A second one,
+# espalier::regex, is for those that search regular expressions in a store of their own.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -21,8 +22,26 @@ target_include_directories(espalier INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(espalier INTERFACE Threads::Threads)
 
+# By their names, as the linker finds them where the package is installed.
+set(regex_libraries re2)
+get_target_property(hyperscan espalier_hyperscan INTERFACE_LINK_LIBRARIES)
+if(hyperscan)
+  list(APPEND regex_libraries hs)
+endif()
+add_library(espalier_with_regex STATIC $<TARGET_OBJECTS:espalier_regex>)
+add_library(espalier::regex ALIAS espalier_with_regex)
+set_target_properties(espalier_with_regex PROPERTIES LINKER_LANGUAGE CXX EXPORT_NAME regex
+                                                     OUTPUT_NAME espalier-regex)
+if(TARGET espalier_quick)
+  add_dependencies(espalier_quick espalier_with_regex)  # which tests install
+endif()
+target_link_libraries(espalier_with_regex INTERFACE
+  espalier $<BUILD_INTERFACE:espalier_re2> $<BUILD_INTERFACE:espalier_hyperscan>
+  "$<INSTALL_INTERFACE:${regex_libraries}>")
+
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/espalier)
-install(TARGETS espalier EXPORT espalier ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS espalier espalier_with_regex EXPORT espalier
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/espalier DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(EXPORT espalier NAMESPACE espalier:: FILE espalier-targets.cmake DESTINATION ${package_dir})
@@ -37,7 +56,12 @@ install(FILES ${PROJECT_BINARY_DIR}/espalier-config.cmake
 # The prefix is told relative to the file, so that an installed tree can be moved.
 file(RELATIVE_PATH prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/espalier.pc.in ${PROJECT_BINARY_DIR}/espalier.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/espalier.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+list(TRANSFORM regex_libraries PREPEND -l)
+list(JOIN regex_libraries " " regex_libraries)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/espalier-regex.pc.in
+               ${PROJECT_BINARY_DIR}/espalier-regex.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/espalier.pc ${PROJECT_BINARY_DIR}/espalier-regex.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # The command's manual pages, and what runs the node as a service, with the path of the program.

@@ -203,7 +203,7 @@ function(espalier_fuzzer source)
     # What it finds that is new goes into the first folder, which must not be that of the sources.
     set(found ${PROJECT_BINARY_DIR}/fuzz/found/${subject})
     file(MAKE_DIRECTORY ${found})
-    set(arguments -runs=2000 -seed=1 -max_len=4096 -verbosity=0 ${found})
+    set(arguments -runs=2000 -max_total_time=30 -seed=1 -max_len=4096 -verbosity=0 ${found})
     if(EXISTS ${folder}/corpus/${subject})
       list(APPEND arguments ${folder}/corpus/${subject})
     endif()
@@ -239,7 +239,7 @@ function(espalier_spanning_tests)
   if(ESPALIER_BUILD_PLANTED)
     # There is no node with switches: what needs one or other processes is left out.
     set(nodes "/(child|client_processes|forked_node|hostile|load_worker|node_fixture|node_program")
-    string(APPEND nodes "|rolling_load|terminal_program)\\.cpp$")
+    string(APPEND nodes "|role_fixture|role_matrix|rolling_load|terminal_program)\\.cpp$")
     list(FILTER support EXCLUDE REGEX "${nodes}")
     espalier_library(espalier_test_support_planted "${support}" espalier_client_testing_planted
                      ${common})

@@ -31,6 +31,7 @@ if(WAY STREQUAL "package")
       -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_PREFIX_PATH=${prefix})
   run(${CMAKE_COMMAND} --build ${work}/build)
   run(${work}/build/consumer)
+  run(${work}/build/consumer_regex)
   run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/c -B ${work}/build_c -G ${GENERATOR}
       -D CMAKE_C_COMPILER=${C_COMPILER} -D CMAKE_PREFIX_PATH=${prefix})
   run(${CMAKE_COMMAND} --build ${work}/build_c)
@@ -43,6 +44,13 @@ else()
   separate_arguments(flags UNIX_COMMAND ${flags})
   run(${COMPILER} -std=c++23 ${SOURCE}/tests/consumer/main.cpp -o ${work}/consumer ${flags})
   run(${work}/consumer)
+  execute_process(COMMAND ${PKG_CONFIG} --cflags --libs espalier-regex
+                  OUTPUT_VARIABLE regex_flags OUTPUT_STRIP_TRAILING_WHITESPACE
+                  COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(regex_flags UNIX_COMMAND ${regex_flags})
+  run(${COMPILER} -std=c++23 ${SOURCE}/tests/consumer/regex.cpp -o ${work}/consumer_regex
+      ${regex_flags})
+  run(${work}/consumer_regex)
   run(${C_COMPILER} -std=c99 ${SOURCE}/tests/consumer/c/main.c -o ${work}/consumer_c ${flags})
   run(${work}/consumer_c)
 endif()

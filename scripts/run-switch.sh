@@ -113,9 +113,10 @@ Try it:
   espalier put --map pairs user000000000099 new
   espalier get user000000000099 --map pairs --in-network
   espalier switch status --control $control
+  espalier switch resources --control $control
 
 Where to go from here:
   docs/design/index_in_network.md  how it works, and what makes wrong tables harmless
-  docs/command.md                  switch run, controller, install, status
+  docs/command.md                  switch run, controller, install, status, resources, entries
   espalier-bench switch --help     the same with nodes, values and tables of other sizes
 END

@@ -8,6 +8,7 @@
 # ESPALIER_SEED  the first seed; the one that was used is printed
 # ESPALIER_JOBS  jobs at a time for the build, default one for each core
 set -euo pipefail
+shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 source scripts/common.sh
 
@@ -24,14 +25,34 @@ step "build"
 configure release
 cmake --build --preset release --target fabric_test client_test -j "$(jobs)"
 
-for suite in fabric_test:RoceSeeds fabric_test:SimRandom client_test:Ways/LinkSeeds \
-  client_test:Ways/HostileSeeds client_test:Ways/HostileNodeSeeds; do
-  program=build/release/bin/${suite%%:*}
-  suite=${suite#*:}
-  step "$suite: $seeds seeds"
-  # A filter that matches nothing would pass.
-  "$program" --gtest_filter="$suite.*" --gtest_list_tests | grep -q "^$suite\."
-  ESPALIER_SEEDS=$seeds "$program" --gtest_filter="$suite.*"
-done
+# Its lines with its name before them, for several run at a time.
+run_case() {
+  local program=$1 name=$2
+  env ESPALIER_SEEDS="$seeds" "$program" --gtest_filter="$name" 2>&1 |
+    sed -u -n "/^Running main\|^\[=\|^\[-\|^Note: \|^ *$/d; s|^|${name#Ways/}: |p"
+}
+export -f run_case
+export seeds
+
+# The cases of a suite; a filter that matches nothing would pass.
+cases_of() {
+  local program=build/release/bin/$1 suite=$2
+  "$program" --gtest_filter="$suite.*" --gtest_list_tests |
+    awk -v program="$program" -v suite="$suite" \
+      '$1 == suite "." { found = 1; next }
+       found { print program, suite "." $1 }
+       END { exit !found }'
+}
+
+# Those that take longest first, so that none is left alone at the end.
+cases=$(
+  cases_of client_test Ways/HostileSeeds
+  cases_of client_test Ways/HostileNodeSeeds
+  cases_of client_test Ways/LinkSeeds
+  cases_of fabric_test RoceSeeds
+  cases_of fabric_test SimRandom
+)
+step "$(wc -l <<<"$cases") worlds, $seeds seeds of each"
+xargs -P "$(jobs)" -L 1 bash -c 'set -euo pipefail; run_case "$@"' run_case <<<"$cases"
 
 step "all passed, $seeds seeds"

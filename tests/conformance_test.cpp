@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One workload, beside the memory and through a node, by its rings over each transport, by walks of
-// the client's own, and through a device before the node: callers must not be able to tell which.
+// the client's own, and through a device before the node, with its balancer and without: callers
+// must not be able to tell which.
 //
 // Versions are numbers of each map's own writes, made in the same order, so they are compared by
 // what they say: that they grow with each write, and that reads tell those of writes.
@@ -12,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "node/metrics.hpp"
 #include "tests/support/conformance_requests.hpp"
 #include "tests/support/node_fixture.hpp"
 #include "tests/support/seed.hpp"
@@ -114,20 +116,54 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
     start();
   }
 
-  void run(const MapOptions& options, std::uint64_t seed, std::uint64_t steps) {
+  /// `more`: so many items are there before, and now and then many are asked for at a time.
+  void run(const MapOptions& options, std::uint64_t seed, std::uint64_t steps,
+           std::uint64_t more = 0) {
     SCOPED_TRACE(seed_text(seed));
     Side sides[] = {Side(open_store(), options), there(options)};
+    for (Side& side : sides) ASSERT_NO_FATAL_FAILURE(fill(side, more));
     Random random(seed);
     for (std::uint64_t step = 0; step < steps; ++step) {
       const std::uint64_t what = random();
       std::string said[2];
       for (int i = 0; i < 2; ++i) {
         Random same(what);
-        said[i] = do_one(sides[i], same);
+        const bool many = more != 0 && step % 40 == 0;
+        said[i] = many ? get_many(sides[i], same, more) : do_one(sides[i], same);
       }
       ASSERT_EQ(said[0], said[1]) << "step " << step;
     }
     EXPECT_EQ(sides[0].map().stats().items, sides[1].map().stats().items);
+    if (switch_) {
+      EXPECT_GT(switch_->redirected(), 0u) << "nothing went by its tables";
+    }
+  }
+
+  /// Puts so many items between those of the workload.
+  static void fill(Side& side, std::uint64_t items) {
+    constexpr std::uint64_t kTogether = 100;
+    for (std::uint64_t from = 0; from < items; from += kTogether) {
+      WriteBatch batch;
+      for (std::uint64_t i = from; i < std::min(items, from + kTogether); ++i) {
+        batch.put("key" + std::to_string(i) + '+', "more");
+      }
+      ASSERT_EQ(side.written(side.map().write(batch)), "applied");
+    }
+  }
+
+  /// Of those items most.
+  static std::string get_many(Side& side, Random& random, std::uint64_t items) {
+    auto opened = Pipeline::open(side.map(), 256);
+    if (!opened) return error_text(opened.error());
+    std::vector<std::string> keys(4'000);
+    std::vector<Request> gets(keys.size());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      keys[i] = "key" + std::to_string(random.below(items + items / 10)) + '+';
+      gets[i] = {.op = random.one_in(10) ? Op::floor : Op::get, .tag = i, .key = keys[i]};
+    }
+    Gather gather;
+    opened->run(gets, gather);
+    return gather.all();
   }
 
   /// The side that is not beside the memory.
@@ -312,16 +348,20 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
 };
 
 class ConformanceByRings : public ConformanceTest {};
+class ConformanceInDeepTrees : public ConformanceTest {};
 
 constexpr const char* kRings[] = {"unix", "shm", "roce"};
 constexpr const char* kAlone[] = {"shm_one_sided", "roce_one_sided"};
 constexpr const char* kDevice[] = {"device"};
+constexpr const char* kRemembering[] = {"shm_one_sided", "device", "device_balanced"};
 constexpr const char* kSwitch[] = {"in_network"};
 constexpr const char* kSharded[] = {"sharded", "sharded_three", "sharded_one_sided"};
 constexpr const char* kShardedByRings[] = {"sharded", "sharded_three"};
 INSTANTIATE_TEST_SUITE_P(Rings, ConformanceTest, ::testing::ValuesIn(kRings), way_name);
 INSTANTIATE_TEST_SUITE_P(Alone, ConformanceTest, ::testing::ValuesIn(kAlone), way_name);
 INSTANTIATE_TEST_SUITE_P(Device, ConformanceTest, ::testing::ValuesIn(kDevice), way_name);
+INSTANTIATE_TEST_SUITE_P(Remembering, ConformanceInDeepTrees, ::testing::ValuesIn(kRemembering),
+                         way_name);
 INSTANTIATE_TEST_SUITE_P(Switch, ConformanceTest, ::testing::ValuesIn(kSwitch), way_name);
 INSTANTIATE_TEST_SUITE_P(Shards, ConformanceTest, ::testing::ValuesIn(kSharded), way_name);
 INSTANTIATE_TEST_SUITE_P(Shards, ConformanceByRings, ::testing::ValuesIn(kShardedByRings),
@@ -345,6 +385,21 @@ TEST_P(ConformanceByRings, AnswersAreTheSameWithoutVersions) {
   MapOptions options;
   options.versions = false;
   run(options, base::seed_from_environment(3), steps_or(scaled(1'500)));
+}
+
+// So many levels that nodes below the root are remembered, too. Of these a device with a balancer
+// reads many of the host's memory although it has them, and some gets it leaves to the host.
+TEST_P(ConformanceInDeepTrees, AnswersAreTheSameWhereverNodesAreRead) {
+  MapOptions options;
+  options.node_bytes = 512;
+  options.log_bytes = 64;
+  run(options, base::seed_from_environment(4), steps_or(scaled(800)), 5'000);
+  if (!is_device()) return;
+  const node::DeviceNumbers numbers =
+      device_->with_node([](const node::Node* node) { return node::numbers_of(*node).device; });
+  EXPECT_GT(numbers.hits, 0u);
+  EXPECT_EQ(numbers.balanced != 0, way_ == "device_balanced");
+  EXPECT_EQ(numbers.forwarded != 0, way_ == "device_balanced");
 }
 
 // What the random ones meet too seldom.

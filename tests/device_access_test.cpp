@@ -3,11 +3,8 @@
 // clients as a node does, and has the host check on whose behalf it asks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <condition_variable>
-#include <fstream>
-#include <map>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -15,13 +12,11 @@
 #include <vector>
 
 #include "client/impl.hpp"
-#include "client/known_secret.hpp"
-#include "client/node_address.hpp"
 #include "client/remote_pipeline.hpp"
 #include "client/thread_rings.hpp"
 #include "espalier/map.hpp"
 #include "espalier/sequencer.hpp"
-#include "tests/support/node_fixture.hpp"
+#include "tests/support/role_fixture.hpp"
 
 namespace espalier::test {
 namespace {
@@ -41,17 +36,15 @@ std::string value_of(const Map& map) {
   return got ? value : message(got.error());
 }
 
-class DeviceAccess : public NodeFixture {
+class DeviceAccess : public RoleFixture {
  protected:
   void SetUp() override {
-    write("reader", line("reader", "read", 'a'));
-    write("admin", line("admin", "admin", 'c'));
-    write("shop", line("shop", "admin", 'd', "orders/*"));
-    write("device", line("device", "admin", 'e'));
-    write("weak", line("weak", "read", 'f'));
-    write("host.secrets", line("device", "admin", 'e') + line("weak", "read", 'f'));
-    write("device.secrets", line("reader", "read", 'a') + line("admin", "admin", 'c') +
-                                line("shop", "admin", 'd', "orders/*"));
+    const std::string device = line("device", "admin", '1');
+    const std::string weak = line("weak", "read", '2');
+    write("device", device);
+    write("weak", weak);
+    write("host.secrets", device + weak);
+    write("device.secrets", all_lines());
     config_.clients.secrets = path("host.secrets");
     config_.node.one_sided = true;
     config_.node.fabric = "roce://127.0.0.1:0/1";
@@ -65,19 +58,6 @@ class DeviceAccess : public NodeFixture {
   void TearDown() override {
     device_.reset();
     node_.reset();  // which still has records for us
-  }
-
-  [[nodiscard]] std::string path(const std::string& name) const {
-    return (folder_ / name).string();
-  }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(path(name)) << text;
-    ASSERT_EQ(chmod(path(name).c_str(), 0600), 0);
-  }
-  static std::string line(const std::string& name, const std::string& role, char digit,
-                          const std::string& names = "") {
-    return name + " " + role + " 0" + std::string(62, digit) + "0" +
-           (names.empty() ? "" : " " + names) + "\n";
   }
 
   /// Starts a device that comes to the node by this file.
@@ -103,19 +83,13 @@ class DeviceAccess : public NodeFixture {
   }
   /// A store by way of the device, as this file says.
   [[nodiscard]] Store come_as(const std::string& name) const {
-    auto secret = ClientSecret::read_file(path(name));
-    EXPECT_TRUE(secret) << message(secret.error());
-    auto store = Store::connect(device_fabric_, {.secret = *secret});
+    auto store = Store::connect(device_fabric_, {.secret = secret(name)});
     if (!store) throw std::runtime_error(message(store.error()));
     return std::move(*store);
   }
   /// What a get by a map's number comes to, by whoever has this file.
   [[nodiscard]] Error get_by_number(const std::string& name, std::uint32_t map) const {
-    const auto secret = ClientSecret::read_file(path(name));
-    const auto address = client::parse_node_address(device_fabric_);
-    auto connection = client::connect_to(address.value(), client::KnownSecret::of(secret.value()));
-    if (!connection) return connection.error();
-    const auto rings = client::ThreadRings::open(std::move(*connection));
+    const auto rings = roles::open_rings(device_fabric_, secret(name));
     if (!rings) return rings.error();
     client::RemoteRequests requests(**rings, 1);
     client::Outgoing get;
@@ -161,9 +135,7 @@ TEST_F(DeviceAccess, ItProvesItselfToItsHost) {
 TEST_F(DeviceAccess, ItChecksItsClientsByTheSameRules) {
   ASSERT_TRUE(start_device_as("device"));
   EXPECT_EQ(error_of(Store::connect(device_fabric_)), refused(4));
-  EXPECT_EQ(
-      error_of(Store::connect(device_fabric_, {.secret = *ClientSecret::read_file(path("weak"))})),
-      refused(5))
+  EXPECT_EQ(error_of(Store::connect(device_fabric_, {.secret = secret("weak")})), refused(5))
       << "a client of the host is none of the device";
   Store admin = come_as("admin");
   auto made = admin.create_map("m");
@@ -217,6 +189,13 @@ TEST_F(DeviceAccess, TheHostKnowsOnWhoseBehalfADeviceAsks) {
   EXPECT_EQ(made.role, offload::Right::admin);
   EXPECT_EQ(made.object, "orders/new");
   EXPECT_THAT(made.address, HasSubstr("roce 127.0.0.1:"));
+}
+
+// Its clients by their own secrets, and the host by the name and role that the device says.
+TEST_F(DeviceAccess, EachRequestIsRefusedOrDoneAsWritten) {
+  for (const std::string prefix : {"", kPrefix}) make(prefix);
+  ASSERT_TRUE(start_device_as("device"));
+  expect_all_as_written(device_fabric_, "device");
 }
 
 // What a device may not do itself it does for nobody.

@@ -345,8 +345,53 @@ TEST(InNetworkSim, AFencedSessionGetsNoAnswers) {
   world.ask(SwitchWorld::key(2));
   world.own.revoke();
   for (int i = 0; i < 1000 && !world.gets.back()->got.done; ++i) world.turn();
+  EXPECT_EQ(world.client_pair->state(), fabric::QueuePair::State::error);
   ASSERT_TRUE(world.gets.back()->got.done || world.reader->pending() == 1);
   EXPECT_FALSE(world.gets.back()->got.found);
+}
+
+// A READ that was changed on its way is no gap in its pair, nor is the next one. With
+// ESPALIER_SEEDS=1000 it is a million gets.
+TEST(InNetworkSim, TablesThatChangeAreNeverAGapInAPair) {
+  constexpr std::uint64_t kGetsOfASeed = 1000;
+  const std::uint64_t seed = base::seed_from_environment(12);
+  fabric::Seeds seeds(20);
+  SwitchWorld world(seed, kOptions, 5000);
+  base::Random random(seed);
+  world.install({.ranges = 4000});
+  world.use_switch();
+  const dataplane::IndexTables good = world.tables;
+  bool changing = false;
+  world.on_packet = [&] {
+    if (std::exchange(changing, true)) return;
+    switch (random.below(600)) {
+      case 0: world.clear(); break;
+      case 1: world.install(good); break;
+      case 2: world.install(world.lying(random)); break;
+      default: break;
+    }
+    changing = false;
+  };
+  for (std::uint64_t i = 0; i < seeds.count(); ++i) {
+    const std::uint64_t until = world.answers + kGetsOfASeed;
+    while (world.answers + world.gets.size() < until || !world.gets.empty()) {
+      if (world.gets.size() < 4 && world.answers + world.gets.size() < until) {
+        world.ask(SwitchWorld::key(static_cast<std::uint32_t>(random.below(5010))));
+      }
+      world.turn();
+      ASSERT_EQ(world.validate(), "");
+      ASSERT_EQ(world.client_pair->state(), fabric::QueuePair::State::connected);
+    }
+    seeds.done();
+  }
+  EXPECT_EQ(world.errors, 0u);
+  EXPECT_EQ(world.client.counters().sequence_naks, 0u);
+  EXPECT_EQ(world.client.counters().go_back_n_events, 0u);
+  EXPECT_EQ(world.host.counters().gaps, 0u);
+  EXPECT_EQ(world.client.counters().malformed + world.host.counters().malformed, 0u);
+  EXPECT_GT(world.through.counters().redirected, 0u);
+  seeds.report("gets", world.answers);
+  seeds.report("READs redirected", world.through.counters().redirected);
 }
 
 std::string run_bad_weather(std::uint64_t seed, std::uint64_t& redirected, std::uint64_t& again) {

@@ -1,111 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clients of a real node whose READs carry keys, through a switch whose tables a controller fills:
-// their answers are right whatever becomes of switch, controller and map, and a get takes one trip
-// where the tables know its leaf.
+// their answers are right whatever becomes of the map, and a get takes one trip where the tables
+// know its leaf.
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <memory>
-#include <optional>
 #include <string>
-#include <utility>
 
-#include "client/impl.hpp"
-#include "espalier/espalier.h"
-#include "tests/support/node_fixture.hpp"
+#include "tests/support/in_network_fixture.hpp"
 #include "tests/support/seed.hpp"
 
 namespace espalier::test {
 namespace {
-
-using client::IndexController;
-using Did = IndexController::Did;
-
-constexpr MapOptions kOptions{.node_bytes = 4096, .log_bytes = 512};
-
-std::string key_of(std::uint64_t number) {
-  const std::string digits = std::to_string(number);
-  return "user" + std::string(7 - digits.size(), '0') + digits;
-}
-
-class InNetwork : public NodeFixture {
- protected:
-  InNetwork() {
-    reach_by("memif");
-    config_.node.one_sided = true;
-  }
-  [[nodiscard]] std::string path(const std::string& name) const {
-    return (folder_ / name).string();
-  }
-  [[nodiscard]] IndexController controller(std::size_t ranges = 4000, std::size_t sets = 3) const {
-    return IndexController({.node = *client::parse_node_address(config_.node.fabric),
-                            .map = "m",
-                            .control = control(),
-                            .limits = {.ranges = ranges, .sets = sets},
-                            .count_every_ns = 0});
-  }
-  void fill(std::uint64_t keys, const MapOptions& options = kOptions) {
-    writer_.emplace(*Store::connect(config_.node.fabric));
-    written_.emplace(*writer_->create_map("m", options));
-    for (std::uint64_t i = 0; i < keys; ++i) put(key_of(i), "value " + std::to_string(i));
-  }
-  void put(const std::string& key, const std::string& value) {
-    ASSERT_TRUE(written_->put(key, value));
-    model_[key] = value;
-  }
-  void open_reader() {
-    auto store = Store::connect("roce+memif:" + path("clients"), {.access = Access::in_network});
-    ASSERT_TRUE(store) << message(store.error());
-    reader_.emplace(std::move(*store));
-    auto map = reader_->open_map("m");
-    ASSERT_TRUE(map) << message(map.error());
-    read_.emplace(*map);
-  }
-  /// READs that a right answer waited for.
-  std::uint64_t trips_of(const std::string& key) {
-    const auto trips = [&] { return client::StoreImpl::of(*reader_).read_traffic().round_trips; };
-    const std::uint64_t before = trips();
-    const auto found = read_->get(key);
-    EXPECT_TRUE(found) << message(found.error());
-    const auto expected = model_.find(key);
-    EXPECT_EQ(found && *found ? std::optional((*found)->value) : std::nullopt,
-              expected == model_.end() ? std::nullopt : std::optional(expected->second))
-        << key;
-    return trips() - before;
-  }
-  /// A round that comes about. Where the machine is so busy that the controller's lease was lost
-  /// since the round before, it is told everything anew.
-  Did did(IndexController& controller) {
-    for (int i = 0; i < 100; ++i) {
-      const auto round = controller.round();
-      if (round) return *round;
-      lost_ = round.error().error.code == Code::connection_lost;
-      EXPECT_TRUE(lost_) << message(round.error().error) << ": " << round.error().words;
-      if (!lost_) break;
-    }
-    return Did::nothing;
-  }
-
-  /// A get takes so many trips; where a busy machine has lost leases, once they are there again.
-  void expect_trips(std::uint64_t wanted, const std::string& key,
-                    IndexController* controller = nullptr) {
-    std::uint64_t trips = 0;
-    for (int i = 0; i < 50 && trips != wanted; ++i) {
-      if (i != 0 && controller != nullptr) did(*controller);
-      trips = trips_of(key);
-    }
-    EXPECT_EQ(trips, wanted) << key;
-  }
-
-  bool lost_ = false;  // a lease, ever
-  std::optional<Store> writer_;
-  std::optional<Map> written_;
-  std::optional<Store> reader_;
-  std::optional<Map> read_;
-  std::map<std::string, std::string> model_;
-};
 
 TEST_F(InNetwork, AGetTakesOneTrip) {
   start();
@@ -150,80 +57,6 @@ TEST_F(InNetwork, TablesFollowLeavesThatMove) {
   for (std::uint64_t i = 6'000; i < 9'000; ++i) put(key_of(i), std::string(40, 'w'));
   EXPECT_EQ(did(controller), Did::installed) << "the tree has another shape";
   for (std::uint64_t i = 6'000; i < 9'000; i += 97) expect_trips(1, key_of(i), &controller);
-}
-
-// Tables that are too small for all leaves get those that are read: what clients count, by READs
-// and by rings, decides.
-TEST_F(InNetwork, SmallTablesTakeUpWhatIsRead) {
-  start();
-  fill(20'000, {.node_bytes = 1024, .log_bytes = 128});
-  open_switch();
-  IndexController controller = this->controller(100, 0);
-  ASSERT_EQ(did(controller), Did::installed);
-  open_reader();
-  constexpr std::uint64_t kGets = 400;
-  const auto trips_around = [&](std::uint64_t hot) {
-    std::uint64_t trips = 0;
-    for (std::uint64_t i = 0; i < kGets; ++i) trips += trips_of(key_of(hot + i % 100));
-    return static_cast<double>(trips) / kGets;
-  };
-  // Counts travel with renewals of leases, so it takes some rounds; of these a few may fail, where
-  // the machine is so busy that the controller's own lease is lost.
-  for (const std::uint64_t hot : {12'000u, 3'000u}) {
-    double trips = trips_around(hot);
-    EXPECT_GT(trips, 1.5) << "too many leaves for these tables";
-    for (int i = 0; i < 300 && trips > 1.01; ++i) {
-      static_cast<void>(controller.round());
-      trips = trips_around(hot);
-    }
-    EXPECT_LE(trips, 1.01) << "they were made for what is read";
-  }
-  double trips = 2;
-  for (int i = 0; i < 100 && trips > 1.01; ++i) {
-    for (std::uint64_t k = 0; k < 3'000; ++k) ASSERT_TRUE(written_->get(key_of(17'000 + k % 50)));
-    static_cast<void>(controller.round());
-    static_cast<void>(controller.round());
-    trips = static_cast<double>(trips_of(key_of(17'020)));
-  }
-  EXPECT_EQ(trips, 1) << "by rings it counts, too";
-}
-
-TEST_F(InNetwork, ASwitchThatBeginsAnewIsToldEverything) {
-  start();
-  fill(2'000);
-  open_switch();
-  IndexController controller = this->controller();
-  ASSERT_EQ(did(controller), Did::installed);
-  switch_.reset();
-  EXPECT_FALSE(controller.round()) << "it is gone";
-  open_switch();
-  EXPECT_EQ(did(controller), Did::installed);
-  open_reader();
-  trips_of(key_of(1));
-  const std::uint64_t before = switch_->redirected();
-  expect_trips(1, key_of(77), &controller);
-  EXPECT_GT(switch_->redirected(), before);
-  controller.clear();
-  expect_trips(1, key_of(78));  // by the node
-}
-
-// The key that tables write is its controller's own, and void when that has gone.
-TEST_F(InNetwork, TablesOfAControllerThatIsGoneLeadNowhere) {
-  start();
-  fill(2'000);
-  open_switch();
-  open_reader();
-  {
-    IndexController controller = this->controller();
-    ASSERT_EQ(did(controller), Did::installed);
-    trips_of(key_of(1));
-    expect_trips(1, key_of(5), &controller);
-  }
-  while (node_->connections() > 3) std::this_thread::yield();
-  for (std::uint64_t i = 0; i < 2'000; i += 111) EXPECT_GT(trips_of(key_of(i)), 1u);
-  IndexController other = this->controller();
-  ASSERT_EQ(did(other), Did::installed);
-  expect_trips(1, key_of(6), &other);
 }
 
 TEST_F(InNetwork, ADroppedMapIsNotRead) {
@@ -306,7 +139,7 @@ TEST_F(InNetwork, OtherWaysAreRefused) {
   }
   IndexController controller({.node = *client::parse_node_address("shm:" + path("shared")),
                               .map = "m",
-                              .control = "c",
+                              .controls = {"c"},
                               .limits = {}});
   const auto round = controller.round();
   ASSERT_FALSE(round);

@@ -2,16 +2,23 @@
 // What other users of the machine may do at a node whose socket lets them in.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <condition_variable>
+#include <mutex>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "base/unix_address.hpp"
 #include "espalier/map.hpp"
 #include "espalier/sequencer.hpp"
 #include "espalier/table.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/node_fixture.hpp"
+#include "tests/support/raw_client.hpp"
 
 namespace espalier::test {
 namespace {
@@ -85,6 +92,42 @@ TEST_F(NodeAccess, TheRefusalNamesTheRole) {
   EXPECT_THAT(message({Code::not_permitted, 0, 3}), testing::HasSubstr("takes the role admin"));
   EXPECT_THAT(message({Code::not_permitted, 0, 0}), testing::HasSubstr("names begin otherwise"));
   EXPECT_THAT(message({Code::not_permitted, 0, 9}), testing::HasSubstr("names begin otherwise"));
+}
+
+// Each with the process that asked, and why it was refused.
+TEST_F(NodeAccess, RefusalsAreInTheAuditLog) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<offload::AuditRecord> records;
+  options_.audit = [&](const offload::AuditRecord& record) {
+    const std::lock_guard lock(mutex);
+    records.push_back(record);
+    changed.notify_all();
+  };
+  config_.clients.connections_max = 1;
+  start();
+  const auto first = RawClient::open(socket(), {64, 64, 1});
+  ASSERT_TRUE(first);
+  while (node_->connections() != 1) std::this_thread::yield();
+  EXPECT_FALSE(RawClient::open(socket(), {64, 64, 1}));
+  const auto address = base::UnixAddress::file(socket());
+  ASSERT_TRUE(address);
+  const memory::Descriptor client(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::connect(client.number(), address->get(), address->bytes()), 0);
+  ASSERT_EQ(::send(client.number(), "hello", 5, MSG_NOSIGNAL), 5);
+  const std::string me =
+      "unix process " + std::to_string(getpid()) + " of user " + std::to_string(geteuid());
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return records.size() == 2; });
+  for (const offload::AuditRecord& record : records) {
+    EXPECT_TRUE(record.refusal);
+    EXPECT_EQ(record.act, "connect");
+    EXPECT_EQ(record.address, me);
+  }
+  EXPECT_EQ(records[0].outcome, (Error{Code::too_many_participants, 0, 1}));
+  EXPECT_EQ(records[1].outcome.code, Code::invalid_argument);
+  lock.unlock();
+  node_.reset();  // which has records for us until then
 }
 
 }  // namespace

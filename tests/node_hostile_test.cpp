@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,7 +30,7 @@ using wire::OffloadId;
 constexpr wire::ConnectionLayout kRings{64, 64, 2};
 constexpr std::uint32_t kAMap = 1;  // the number of the first map of a node
 
-class HostileTest : public NodeFixture {
+class HostileFixture : public NodeFixture {
  protected:
   void SetUp() override {
     start();
@@ -72,14 +74,28 @@ class HostileTest : public NodeFixture {
   std::uint64_t seed_ = 0;
 };
 
-TEST_F(HostileTest, GarbageInEveryLine) {
+/// Of a node whose clients by networks have secrets, and of one that knows of none.
+class HostileTest : public HostileFixture, public ::testing::WithParamInterface<bool> {
+ protected:
+  HostileTest() {
+    if (!GetParam()) return;
+    ask_for_secrets();
+    config_.node.fabric = "roce://127.0.0.1:0/1";
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Secrets, HostileTest, ::testing::Bool(), [](const auto& secrets) {
+  return std::string(secrets.param ? "known" : "none");
+});
+
+TEST_P(HostileTest, GarbageInEveryLine) {
   beside_a_witness(scaled(300), [&](Random& random) {
     const auto client = open({64, 64, static_cast<std::uint32_t>(random.between(1, 16))});
     write_garbage(*client, random, 200);
   });
 }
 
-TEST_F(HostileTest, RequestsOfRandomFields) {
+TEST_P(HostileTest, RequestsOfRandomFields) {
   beside_a_witness(scaled(300), [&](Random& random) {
     const auto client = open();
     for (int i = 0; i < 100 && !client->ended(); ++i) {
@@ -91,7 +107,7 @@ TEST_F(HostileTest, RequestsOfRandomFields) {
   });
 }
 
-TEST_F(HostileTest, LengthsThatLie) {
+TEST_P(HostileTest, LengthsThatLie) {
   beside_a_witness(scaled(300), [&](Random& random) {
     const auto client = open();
     wire::RequestHeader header = request_of(OffloadId::put, kAMap);
@@ -105,7 +121,7 @@ TEST_F(HostileTest, LengthsThatLie) {
   });
 }
 
-TEST_F(HostileTest, CreditsThatLie) {
+TEST_P(HostileTest, CreditsThatLie) {
   beside_a_witness(scaled(40), [&](Random& random) {
     const auto client = open();
     for (int i = 0; i < 30; ++i) {
@@ -121,7 +137,7 @@ TEST_F(HostileTest, CreditsThatLie) {
   });
 }
 
-TEST_F(HostileTest, ScribblingOverTheWholeConnectionPage) {
+TEST_P(HostileTest, ScribblingOverTheWholeConnectionPage) {
   beside_a_witness(scaled(40), [&](Random& random) {
     const auto client = open();
     for (int i = 0; i < 200; ++i) {
@@ -134,7 +150,7 @@ TEST_F(HostileTest, ScribblingOverTheWholeConnectionPage) {
   });
 }
 
-TEST_F(HostileTest, ScribblingOverTheDoorbellsOfAllClientsOfAUser) {
+TEST_P(HostileTest, ScribblingOverTheDoorbellsOfAllClientsOfAUser) {
   const auto client = open();
   std::atomic<bool> stop{false};
   std::thread scribbler([&] {
@@ -162,7 +178,7 @@ TEST_F(HostileTest, ScribblingOverTheDoorbellsOfAllClientsOfAUser) {
   expect_descriptors(descriptors_);
 }
 
-TEST_F(HostileTest, RequestsThatChangeWhileTheyAreRead) {
+TEST_P(HostileTest, RequestsThatChangeWhileTheyAreRead) {
   beside_a_witness(scaled(30), [&](Random& random) {
     const auto client = open();
     std::atomic<bool> stop{false};
@@ -187,7 +203,7 @@ TEST_F(HostileTest, RequestsThatChangeWhileTheyAreRead) {
 
 // --- at the socket -------------------------------------------------------------------------------
 
-TEST_F(HostileTest, NonsenseInsteadOfAHello) {
+TEST_P(HostileTest, NonsenseInsteadOfAHello) {
   wire::Hello good = RawClient::hello(kRings);
   std::vector<std::string> packets{"", "x", std::string(1 << 16, 'x'),
                                    rings::bytes_of(good) + "more", rings::bytes_of(good).substr(1)};
@@ -215,7 +231,7 @@ TEST_F(HostileTest, NonsenseInsteadOfAHello) {
 }
 
 // The process has no descriptor left for them. Their own are those they had before.
-TEST_F(HostileTest, MoreClientsThanThereAreDescriptors) {
+TEST_P(HostileTest, MoreClientsThanThereAreDescriptors) {
   constexpr int kClients = 50;
   rlimit usual{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
@@ -246,7 +262,7 @@ TEST_F(HostileTest, MoreClientsThanThereAreDescriptors) {
   EXPECT_TRUE(open()->call(request_of(OffloadId::noop)));
 }
 
-TEST_F(HostileTest, LayoutsOfAllSizesAreMadePossible) {
+TEST_P(HostileTest, LayoutsOfAllSizesAreMadePossible) {
   constexpr std::uint32_t kNumbers[] = {0, 1, 63, 64, 65, 1000, 65'536, 65'537, ~0u};
   beside_a_witness(scaled(100), [&](Random& random) {
     const auto client = open({random.pick(kNumbers), random.pick(kNumbers), random.pick(kNumbers)});
@@ -257,7 +273,7 @@ TEST_F(HostileTest, LayoutsOfAllSizesAreMadePossible) {
   });
 }
 
-TEST_F(HostileTest, OtherBytesThanOneEndTheConnection) {
+TEST_P(HostileTest, OtherBytesThanOneEndTheConnection) {
   beside_a_witness(scaled(20), [&](Random&) {
     for (const std::string& packet :
          {std::string("\0", 1), std::string("\2"), std::string("\xFF"), std::string("\1\1"),
@@ -270,7 +286,7 @@ TEST_F(HostileTest, OtherBytesThanOneEndTheConnection) {
   });
 }
 
-TEST_F(HostileTest, BytesThatWakeWithoutEnd) {
+TEST_P(HostileTest, BytesThatWakeWithoutEnd) {
   std::vector<std::unique_ptr<RawClient>> clients;
   for (int i = 0; i < 3; ++i) clients.push_back(open());
   std::atomic<bool> stop{false};
@@ -291,7 +307,7 @@ TEST_F(HostileTest, BytesThatWakeWithoutEnd) {
   expect_all_came_back();
 }
 
-TEST_F(HostileTest, DescriptorsThatNobodyAskedFor) {
+TEST_P(HostileTest, DescriptorsThatNobodyAskedFor) {
   beside_a_witness(scaled(50), [&](Random&) {
     const std::string hello = rings::bytes_of(RawClient::hello(kRings));
     const auto socket = memory::connect_packets(this->socket());
@@ -306,7 +322,7 @@ TEST_F(HostileTest, DescriptorsThatNobodyAskedFor) {
 
 // --- those that stop -----------------------------------------------------------------------------
 
-TEST_F(HostileTest, AClientThatStopsInTheMiddleOfAMessage) {
+TEST_P(HostileTest, AClientThatStopsInTheMiddleOfAMessage) {
   std::vector<std::unique_ptr<RawClient>> stopped;
   beside_a_witness(20, [&](Random& random) {
     stopped.push_back(open());
@@ -318,7 +334,7 @@ TEST_F(HostileTest, AClientThatStopsInTheMiddleOfAMessage) {
   });
 }
 
-TEST_F(HostileTest, RingsThatNobodyReads) {
+TEST_P(HostileTest, RingsThatNobodyReads) {
   std::vector<std::unique_ptr<RawClient>> stopped;
   beside_a_witness(60, [&](Random& random) {
     stopped.push_back(open({512, 64, 2}));
@@ -333,7 +349,7 @@ TEST_F(HostileTest, RingsThatNobodyReads) {
   });
 }
 
-TEST_F(HostileTest, AClientWithAFullRingIsServedOnAnother) {
+TEST_P(HostileTest, AClientWithAFullRingIsServedOnAnother) {
   const auto client = open({512, 64, 2});
   for (int i = 0; i < 200; ++i)
     client->rings().post(message_of(request_of(OffloadId::scan, kAMap)));
@@ -348,7 +364,7 @@ TEST_F(HostileTest, AClientWithAFullRingIsServedOnAnother) {
 
 // --- comings and goings --------------------------------------------------------------------------
 
-TEST_F(HostileTest, AThousandConnectionsOpenedAndClosed) {
+TEST_P(HostileTest, AThousandConnectionsOpenedAndClosed) {
   std::vector<std::unique_ptr<RawClient>> open_now;
   std::uint64_t opened = 0;
   beside_a_witness(scaled(1000), [&](Random& random) {
@@ -361,7 +377,7 @@ TEST_F(HostileTest, AThousandConnectionsOpenedAndClosed) {
   });
 }
 
-TEST_F(HostileTest, MoreConnectionsThanMayBeAreRefused) {
+TEST_P(HostileTest, MoreConnectionsThanMayBeAreRefused) {
   config_.clients.connections_max = 5;
   start();
   std::vector<std::unique_ptr<RawClient>> clients;
@@ -375,7 +391,7 @@ TEST_F(HostileTest, MoreConnectionsThanMayBeAreRefused) {
   EXPECT_NE(open(), nullptr);
 }
 
-TEST_F(HostileTest, ANodeThatStopsTellsItsClientsAndFinishesWhatIsInFlight) {
+TEST_P(HostileTest, ANodeThatStopsTellsItsClientsAndFinishesWhatIsInFlight) {
   for (int round = 0; round < 20; ++round) {
     std::vector<std::unique_ptr<RawClient>> clients;
     Random random(seed_ + static_cast<std::uint64_t>(round));
@@ -391,7 +407,7 @@ TEST_F(HostileTest, ANodeThatStopsTellsItsClientsAndFinishesWhatIsInFlight) {
   }
 }
 
-TEST_F(HostileTest, MemoryStaysWhatItIsOverManyRounds) {
+TEST_P(HostileTest, MemoryStaysWhatItIsOverManyRounds) {
   const auto round = [&](Random& random) {
     const auto client = open({512, 64, 2});
     for (int i = 0; i < 200; ++i) client->rings().post(random_request(random));
@@ -410,7 +426,7 @@ TEST_F(HostileTest, MemoryStaysWhatItIsOverManyRounds) {
 
 // --- death ---------------------------------------------------------------------------------------
 
-class HostileProcessTest : public HostileTest {
+class HostileProcessTest : public HostileFixture {
  protected:
   // The nursery is forked while this process has one thread.
   HostileProcessTest() : nursery_(socket()) {}

@@ -210,6 +210,34 @@ TEST(OneSidedRules, AReadAfterTheLastByteConfirmsWhatACacheLedTo) {
   expect_rejected(Bug::generation_not_confirmed, [&] { return any_seed(options, 5); });
 }
 
+// --- gets in groups ------------------------------------------------------------------------------
+
+OneSidedOptions in_groups(OneSidedOptions options) {
+  options.cache_bytes = 256 << 10;
+  options.groups_gets = true;
+  options.faults.reads_in_order = true;
+  return options;
+}
+
+TEST(OneSidedRules, EachGroupOfGetsReadsTheReadVersion) {
+  expect_rejected(Bug::read_version_kept,
+                  [&] { return any_seed(in_groups(remembering_calmly()), 3); });
+}
+
+TEST(OneSidedRules, AReadAfterTheLastByteConfirmsWhatAGroupHasBrought) {
+  const OneSidedOptions options = in_groups(without_leases());
+  expect_rejected(Bug::not_confirmed, [&] { return any_seed(options, 5); });
+  expect_rejected(Bug::generation_not_confirmed, [&] { return any_seed(options, 5); });
+}
+
+TEST(OneSidedRules, AGroupOfGetsBelievesADeadNodeForAShortTime) {
+  OneSidedOptions options = in_groups(harsh());
+  options.hints = false;
+  options.death = Death::process;
+  options.deaths = 3;
+  expect_rejected(Bug::belief_not_checked, [&] { return any_seed(options, 3); });
+}
+
 // --- leaves that are brought before a scan comes to them -----------------------------------------
 
 OneSidedOptions scanning(OneSidedOptions options, bool in_order) {

@@ -26,6 +26,9 @@ void run_seeds(const OneSidedOptions& options, std::uint64_t usually, OneSidedCo
   seeds.report("leases lost", counts.leases_lost);
 }
 
+/// Whether so many are run that what happens seldom must have happened.
+bool are_enough(std::uint64_t usually) { return fabric::Seeds(scaled(usually)).count() >= usually; }
+
 TEST(OneSidedSim, AnswersAreRightInGoodWeather) {
   OneSidedCounts counts;
   OneSidedOptions options;
@@ -122,7 +125,43 @@ TEST(OneSidedSim, CachesOnlyLeadTheWayInBadWeather) {
   options.drops = 4;
   run_seeds(options, 20, counts);
   EXPECT_GT(counts.reads_reordered, 0u);
+  if (!are_enough(20)) return;
   EXPECT_GT(counts.headers_reused, 0u);
+}
+
+// Gets go in groups, whose READs come torn and late while the host changes what they are of.
+TEST(OneSidedSim, GetsOfAGroupAnswerAsOthersDo) {
+  for (const bool harsh : {false, true}) {
+    OneSidedCounts counts;
+    OneSidedOptions options = remembering();
+    options.cache_bytes = 256 << 10;
+    options.groups_gets = true;
+    options.follows_feed = true;
+    if (harsh) options.faults = fabric::sim::Faults::harsh();
+    options.faults.reads_in_order = true;
+    options.pauses = harsh;
+    options.drops = harsh ? 3 : 0;
+    run_seeds(options, 20, counts);
+    EXPECT_GT(counts.grouped_gets, counts.answers / 100);
+    options.map = {.node_bytes = 512, .log_bytes = 64};  // several levels
+    run_seeds(options, 20, counts);
+  }
+}
+
+// The memory of a dead process is there, and groups of gets know it for a short time only.
+TEST(OneSidedSim, GroupsOfGetsSurviveTheDeathOfANode) {
+  OneSidedCounts counts;
+  OneSidedOptions options = remembering();
+  options.cache_bytes = 256 << 10;
+  options.groups_gets = true;
+  options.faults = fabric::sim::Faults::harsh();
+  options.faults.reads_in_order = true;
+  options.death = Death::process;
+  options.deaths = 3;
+  run_seeds(options, 10, counts);
+  EXPECT_GT(counts.deaths, 0u);
+  if (!are_enough(10)) return;
+  EXPECT_GT(counts.grouped_gets, 0u);
 }
 
 // Leaves come ahead of scans, torn, late and in any order, while the host changes them; entries
@@ -193,6 +232,7 @@ TEST(OneSidedSim, NoAnswerIsWrongWhateverACacheHolds) {
     options.drops = 3;
     options.faults = fabric::sim::Faults::harsh();
     options.faults.reads_in_order = in_order;
+    options.groups_gets = in_order;
     run_seeds(options, 20, counts);
     options.map = {.node_bytes = 2048, .log_bytes = 256};
     options.keys = 600;

@@ -223,7 +223,7 @@ class HostileResults : public ResultNodes {
            node_->services().query_counts.waiting.load();
   }
 };
-INSTANTIATE_TEST_SUITE_P(By, HostileResults, ::testing::Values("shm", "roce", "ofi"),
+INSTANTIATE_TEST_SUITE_P(By, HostileResults, ::testing::Values("shm", "roce", "ofi", "roce_known"),
                          test::way_name);
 
 TEST_P(HostileResults, NothingIsBelievedOfWhatAnOfferSays) {
@@ -271,8 +271,8 @@ TEST_P(HostileResults, MemoryThatTheNodeMayNotWrite) {
     const bool written = wrong >= 2;
     ASSERT_FALSE(client.offer(offer));
     client.begin(number_);
-    while (const auto place = client.next()) {
-      if ((place->flags & wire::kBufferFull) != 0) client.give_back({place->buffer});
+    // Nothing is given back, or the node could do with the first buffer alone.
+    while (client.next()) {
     }
     ASSERT_TRUE(client.ended_by()) << wrong;
     EXPECT_EQ(client.ended_by()->error.code, Code::invalid_argument) << wrong;
@@ -391,7 +391,8 @@ TEST_P(HostileResults, ANodeThatStopsInTheMiddleWaitsForNobody) {
 
 // What a node says of buffers is as hostile.
 TEST_P(HostileResults, PlacesThatAreNoneAreNotRead) {
-  const auto connection = *client::FabricConnection::open(*fabric::parse(address()));
+  const auto connection =
+      *client::FabricConnection::open(*fabric::parse(address()), test::as_this_process());
   const auto rings = *client::ThreadRings::open(connection);
   RemoteRequests requests(*rings, 1);
   client::ResultBuffers buffers;

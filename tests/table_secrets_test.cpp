@@ -12,6 +12,7 @@
 
 #include "crypto/secret_memory.hpp"
 #include "table/table.hpp"
+#include "tests/support/store.hpp"
 #include "tests/support/tables_anywhere.hpp"
 
 namespace espalier {
@@ -192,23 +193,15 @@ TEST_P(TableSecrets, KeysGoWithTheLastThatUsesThem) {
 
 // --- regular expressions -------------------------------------------------------------------------
 
-TEST_P(TableSecrets, RegularExpressionsAreSearchedOnNodes) {
+TEST_P(TableSecrets, RegularExpressionsAreSearchedAnywhere) {
   open();
   const Table table = make("sales");
   fill(table, 90);
   const auto found = [&](const Expr& condition) {
     return table.query().where(condition).aggregate({count()}).run();
   };
-  const auto first = found(col("shop").matches("^[ac]"));
-  // Explained it is anywhere.
   EXPECT_TRUE(table.query().where(col("shop").matches("^[ac]")).explain());
-  if (embedded()) {
-    ASSERT_FALSE(first);
-    EXPECT_EQ(first.error().error.code, Code::unsupported);
-    EXPECT_THAT(message(first.error()), HasSubstr("regular expressions are searched on nodes"));
-    return;
-  }
-  EXPECT_EQ(texts(first), std::vector<std::string>{"60|"});
+  EXPECT_EQ(texts(found(col("shop").matches("^[ac]"))), std::vector<std::string>{"60|"});
   EXPECT_EQ(texts(found(!col("shop").matches("^[ac]"))), std::vector<std::string>{"30|"});
   EXPECT_EQ(texts(found(col("shop").matches("^[AC]"))), std::vector<std::string>{"0|"});
   EXPECT_EQ(texts(found(col("shop").matches("^[AC]", LetterCase::ignored))),
@@ -228,6 +221,18 @@ TEST_P(TableSecrets, RegularExpressionsAreSearchedOnNodes) {
   Expr many = col("shop").matches("0");
   for (int i = 1; i < 17; ++i) many = many || col("shop").matches(std::to_string(i));
   EXPECT_THAT(words(many), HasSubstr("there are more than 16 regular expressions"));
+}
+
+TEST(TableRegexes, AStoreThatWasGivenNoneSaysHowToHaveThem) {
+  Store store = test::open_store({.memory_bytes_max = test::kTableMemoryBytes});
+  const auto table = store.create_table("t", *Schema::parse("name text(9)"));
+  ASSERT_TRUE(table) << message(table.error());
+  const Query query = table->query().where(col("name").matches("^a"));
+  EXPECT_TRUE(query.explain());
+  for (const auto& refused : {query.run().error(), query.prepare().error()}) {
+    EXPECT_EQ(refused.error.code, Code::unsupported);
+    EXPECT_THAT(message(refused), HasSubstr("StoreOptions::regexes"));
+  }
 }
 
 }  // namespace

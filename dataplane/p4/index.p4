@@ -153,7 +153,8 @@ parser index_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.more_fragments,
                           hdr.ipv4.fragment, hdr.ipv4.protocol) {
             (4, 5, 0, 0, PROTOCOL_UDP): ipv4_length;
-            (4, 6 .. 15, 0, 0, PROTOCOL_UDP): ipv4_options;
+            (4, 4w6 &&& 4w14, 0, 0, PROTOCOL_UDP): ipv4_options;
+            (4, 4w8 &&& 4w8, 0, 0, PROTOCOL_UDP): ipv4_options;
             default: accept;
         }
     }
@@ -199,15 +200,17 @@ control no_verification(inout headers_t hdr, inout metadata_t meta) {
     apply { }
 }
 
-// Whether a >= b, by the sign of a difference of 32 bits: where the highest bits differ, that of a
-// tells.
-bit<1> half_reaches(in bit<32> a, in bit<32> b) {
-    return (a ^ b)[31:31] == 1 ? a[31:31] : ~(a - b)[31:31];
-}
-
-bit<1> reaches(in bit<64> key, in bit<64> pivot) {
-    return key[63:32] != pivot[63:32] ? half_reaches(key[63:32], pivot[63:32])
-                                      : half_reaches(key[31:0], pivot[31:0]);
+// Whether a number is at least a pivot: by the higher halves, or where these are equal the lower
+// ones, and of each half by the sign of a difference of 32 bits; where the highest bits differ, that
+// of the number tells. One expression without calls or branches, as it stands in an action.
+bit<1> reaches(in bit<64> number, in bit<64> pivot) {
+    bit<32> high = number[63:32] - pivot[63:32];
+    bit<32> low = number[31:0] - pivot[31:0];
+    bit<1> high_reaches = (number[63:63] & ~pivot[63:63])
+        | (~(number[63:63] ^ pivot[63:63]) & ~high[31:31]);
+    bit<1> low_reaches = (number[31:31] & ~pivot[31:31])
+        | (~(number[31:31] ^ pivot[31:31]) & ~low[31:31]);
+    return high != 0 ? high_reaches : low_reaches;
 }
 
 control index_ingress(inout headers_t hdr, inout metadata_t meta,
@@ -523,28 +526,36 @@ control index_ingress(inout headers_t hdr, inout metadata_t meta,
             if (meta.leads == 1) {
                 fat_root_4.apply();
             }
-            fat_root_ways.apply();
-            if (meta.has_node == 1) {
-                set_1_pivots.apply();
-                set_1_child.apply();
-                set_1_ways.apply();
-            }
-            if (meta.has_node == 1) {
-                set_2_pivots.apply();
-                set_2_child.apply();
-                set_2_ways.apply();
-            }
-            if (meta.has_node == 1) {
-                set_3_pivots.apply();
-                set_3_child.apply();
-                set_3_ways.apply();
-            }
-            redirect();
-            bit<1> has_checksum = hdr.udp.checksum != 0 ? 1w1 : 1w0;
-            sum_before();
-            write();
-            if (has_checksum == 1) {
-                sum_after();
+            // A range without a way: its tables are not there whole, and the READ passes.
+            if (fat_root_ways.apply().hit) {
+                if (meta.has_node == 1) {
+                    meta.has_node = 0;
+                    if (set_1_pivots.apply().hit) {
+                        set_1_child.apply();
+                        set_1_ways.apply();
+                    }
+                }
+                if (meta.has_node == 1) {
+                    meta.has_node = 0;
+                    if (set_2_pivots.apply().hit) {
+                        set_2_child.apply();
+                        set_2_ways.apply();
+                    }
+                }
+                if (meta.has_node == 1) {
+                    meta.has_node = 0;
+                    if (set_3_pivots.apply().hit) {
+                        set_3_child.apply();
+                        set_3_ways.apply();
+                    }
+                }
+                redirect();
+                bit<1> has_checksum = hdr.udp.checksum != 0 ? 1w1 : 1w0;
+                sum_before();
+                write();
+                if (has_checksum == 1) {
+                    sum_after();
+                }
             }
         }
     }

@@ -39,8 +39,8 @@ class Expr {
   /// Whether a regular expression matches anywhere in the text: SQL's `~` here, and `~*` where case
   /// is ignored; `!~` and `!~*` are `!` of these. It means what RE2 means, and takes time in
   /// proportion to the text; a pattern has at most 1 KiB, a query at most 16. In conditions alone.
-  /// Nodes search: an application links no engine for it, so in a store of its own process such a
-  /// query is refused with unsupported, and like() is what there is.
+  /// Nodes search them, and stores of this process that were opened with an engine for it
+  /// (StoreOptions::regexes, espalier/regex.hpp); others refuse such a query with unsupported.
   [[nodiscard]] Expr matches(std::string_view pattern,
                              LetterCase letters = LetterCase::exact) const;
   [[nodiscard]] Expr between(const Expr& low, const Expr& high) const;

@@ -266,9 +266,9 @@ class Query {
 
   /// Runs it to its end. Cost: memory for the whole answer; on a node, one request. In a store of
   /// this process it runs on this thread. Errors: as RowStream::next(), and not_found; unsupported
-  /// (Expr::matches in a store of this process; no libcrypto); of keys: invalid_argument (the
-  /// table was opened without its own, or keys would travel in clear: TableOptions), system (no
-  /// memory may be locked).
+  /// (Expr::matches in a store that was opened without StoreOptions::regexes; no libcrypto); of
+  /// keys: invalid_argument (the table was opened without its own, or keys would travel in clear:
+  /// TableOptions), system (no memory may be locked).
   [[nodiscard]] TableResult<Rows> run(const QueryOptions& options = {}) const;
   /// Begins to run it. Errors: the same.
   [[nodiscard]] TableResult<RowStream> stream(const QueryOptions& options = {}) const;

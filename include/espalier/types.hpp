@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -11,6 +12,10 @@
 #include "espalier/error.hpp"
 
 namespace espalier {
+
+namespace table {
+class RegexCompiler;
+}
 
 /// Numbers writes of one map in the order in which they take effect. 0 is before every write.
 using Version = std::uint64_t;
@@ -86,6 +91,9 @@ struct StoreOptions {
   std::uint64_t cache_bytes = std::uint64_t{32} << 20;
   /// connect, by an address of a network: as whom. None: as ESPALIER_SECRET_FILE says
   ClientSecret secret{};
+  /// open: what Expr::matches takes, regular_expressions() of espalier/regex.hpp. None: queries
+  /// with it are refused, unsupported; nodes have their own
+  std::shared_ptr<table::RegexCompiler> regexes{};
 };
 
 enum class Op : std::uint8_t {

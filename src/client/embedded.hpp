@@ -131,6 +131,7 @@ class EmbeddedStore final : public StoreImpl {
 
   const std::shared_ptr<tree::StoreCore> shared_;  // with all tables that somebody holds
   tree::StoreCore& core_;
+  const std::shared_ptr<table::RegexCompiler> regexes_;  // of StoreOptions; may be null
   base::Sequencers sequencers_;
   const std::shared_ptr<CallContextPool> sessions_;
   std::mutex mutex_;  // guards maps_, together with what the catalogue says; taken before its lock

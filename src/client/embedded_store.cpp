@@ -33,6 +33,7 @@ Result<std::unique_ptr<StoreImpl>> EmbeddedStore::open(const StoreOptions& optio
 EmbeddedStore::EmbeddedStore(memory::Region region, const StoreOptions& options)
     : shared_(std::make_shared<tree::StoreCore>(std::move(region), options.participants_max)),
       core_(*shared_),
+      regexes_(options.regexes),
       sessions_(std::make_shared<CallContextPool>(core_)) {}
 
 EmbeddedStore::~EmbeddedStore() {
@@ -87,7 +88,7 @@ Result<void> EmbeddedStore::drop_map(std::string_view name) {
 }
 
 std::unique_ptr<TablesImpl> EmbeddedStore::tables() {
-  return std::make_unique<EmbeddedTables>(shared_);
+  return std::make_unique<EmbeddedTables>(shared_, regexes_);
 }
 
 std::unique_ptr<SequencersImpl> EmbeddedStore::sequencers() {

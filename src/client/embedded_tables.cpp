@@ -38,14 +38,15 @@ std::optional<table::SaltBytes> salt_of(const table::Table& of) {
 /// So long an append waits for the reservations of others, as on a node.
 constexpr std::uint64_t kReserveTimeoutNs = 30'000'000'000;
 
-/// Applications link no library that compiles regular expressions.
+/// Of a store that was given nothing that compiles regular expressions.
 class NoRegexes final : public table::RegexCompiler {
  public:
   std::expected<std::shared_ptr<const table::Regex>, std::string> compile(
       std::string_view, table::RegexOptions) override {
     return std::unexpected(
-        "regular expressions are searched on nodes alone, for applications link no engine: open "
-        "the table of a node, or use like()");
+        "this store has nothing to search regular expressions with: open it with "
+        "StoreOptions::regexes, regular_expressions() of the library espalier::regex, or use "
+        "like()");
   }
 };
 
@@ -156,9 +157,11 @@ class EmbeddedKept final : public KeptPipeline {
 
 class EmbeddedTable final : public TableImpl {
  public:
-  EmbeddedTable(std::shared_ptr<tree::StoreCore> core, std::shared_ptr<table::Table> table)
+  EmbeddedTable(std::shared_ptr<tree::StoreCore> core,
+                std::shared_ptr<table::RegexCompiler> regexes, std::shared_ptr<table::Table> table)
       : TableImpl(table->name(), table->schema(), salt_of(*table)),
         core_(std::move(core)),
+        regexes_(std::move(regexes)),
         table_(std::move(table)) {}
 
   TableResult<wire::TableFacts> facts() override {
@@ -192,8 +195,10 @@ class EmbeddedTable final : public TableImpl {
 
  private:
   Result<table::Reservation> reserve(std::uint64_t rows);
+  [[nodiscard]] TableResult<void> compile(table::Pipeline& pipeline) const;
 
   const std::shared_ptr<tree::StoreCore> core_;  // outlives the table
+  const std::shared_ptr<table::RegexCompiler> regexes_;
   const std::shared_ptr<table::Table> table_;
 };
 
@@ -222,6 +227,14 @@ TableResult<std::uint64_t> EmbeddedTable::append_encrypted(std::span<std::byte> 
   return *appended;
 }
 
+TableResult<void> EmbeddedTable::compile(table::Pipeline& pipeline) const {
+  NoRegexes none;
+  const auto compiled = table::compile_regexes(pipeline, regexes_ ? *regexes_ : none);
+  if (compiled) return {};
+  const Code code = regexes_ ? Code::invalid_argument : Code::unsupported;
+  return refuse_table({code, 0, 0}, compiled.error().message());
+}
+
 TableResult<std::unique_ptr<KeptPipeline>> EmbeddedTable::keep(
     std::span<const std::byte> pipeline) {
   if (table_->dropped()) return refuse_table({Code::dropped, 0, 0});
@@ -229,10 +242,7 @@ TableResult<std::unique_ptr<KeptPipeline>> EmbeddedTable::keep(
   if (!message) return refuse_table({Code::invalid_argument, 0, 0}, message.error().message());
   auto checked = table::check_pipeline(*message, schema());
   if (!checked) return refuse_table({Code::invalid_argument, 0, 0}, checked.error().message());
-  NoRegexes regexes;
-  if (const auto compiled = table::compile_regexes(*checked, regexes); !compiled) {
-    return refuse_table({Code::unsupported, 0, 0}, compiled.error().message());
-  }
+  if (auto compiled = compile(*checked); !compiled) return std::unexpected(compiled.error());
   return std::make_unique<EmbeddedKept>(*std::move(message));
 }
 
@@ -251,10 +261,7 @@ TableResult<std::unique_ptr<TableRun>> EmbeddedTable::begin(std::span<const std:
   if (table_->dropped()) return refuse_table({Code::dropped, 0, 0});
   auto checked = table::check_pipeline(pipeline, schema());
   if (!checked) return refuse_table({Code::invalid_argument, 0, 0}, checked.error().message());
-  NoRegexes regexes;
-  if (const auto compiled = table::compile_regexes(*checked, regexes); !compiled) {
-    return refuse_table({Code::unsupported, 0, 0}, compiled.error().message());
-  }
+  if (auto compiled = compile(*checked); !compiled) return std::unexpected(compiled.error());
   if (checked->decrypt != table_->encrypted()) {
     return refuse_table({Code::invalid_argument, 0, 0},
                         "operator 0 (decrypt): it is for encrypted tables, and for all of them");
@@ -287,14 +294,14 @@ TableResult<std::shared_ptr<TableImpl>> EmbeddedTables::create(std::string_view 
   auto made =
       table::create_table(core_->catalog, core_->pool, name, schema, {.encrypted = encrypted});
   if (!made) return refuse_table(made.error());
-  return std::make_shared<EmbeddedTable>(core_, *std::move(made));
+  return std::make_shared<EmbeddedTable>(core_, regexes_, *std::move(made));
 }
 
 TableResult<std::shared_ptr<TableImpl>> EmbeddedTables::open(std::string_view name) {
   if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
   auto opened = core_->catalog.open<table::Table>(name);
   if (!opened) return refuse_table(opened.error());
-  return std::make_shared<EmbeddedTable>(core_, *std::move(opened));
+  return std::make_shared<EmbeddedTable>(core_, regexes_, *std::move(opened));
 }
 
 TableResult<void> EmbeddedTables::drop(std::string_view name) {

@@ -13,12 +13,16 @@
 
 #include "client/embedded.hpp"
 #include "client/tables.hpp"
+#include "table/regex.hpp"
 
 namespace espalier::client {
 
 class EmbeddedTables final : public TablesImpl {
  public:
-  explicit EmbeddedTables(std::shared_ptr<tree::StoreCore> core) : core_(std::move(core)) {}
+  /// `regexes`: what compiles those of queries; or null, and they are refused.
+  EmbeddedTables(std::shared_ptr<tree::StoreCore> core,
+                 std::shared_ptr<table::RegexCompiler> regexes)
+      : core_(std::move(core)), regexes_(std::move(regexes)) {}
 
   TableResult<std::shared_ptr<TableImpl>> create(std::string_view name, const table::Schema& schema,
                                                  bool encrypted) override;
@@ -28,6 +32,7 @@ class EmbeddedTables final : public TablesImpl {
 
  private:
   const std::shared_ptr<tree::StoreCore> core_;
+  const std::shared_ptr<table::RegexCompiler> regexes_;
 };
 
 }  // namespace espalier::client

@@ -4,27 +4,38 @@
 // 1000 seeds; ESPALIER_SEEDS says how many instead (docs/testing.md).
 #include <gtest/gtest.h>
 
+#include <string>
+#include <tuple>
+
 #include "client/testing/hostile_node_world.hpp"
+#include "client/testing/link_world.hpp"
 #include "fabric/testing/seeds.hpp"
 
 namespace espalier::client {
 namespace {
 
-class HostileNodeSeeds : public ::testing::TestWithParam<wire::LinkWay> {};
+/// The way of the rings, and whether the client has a secret, which the node knows.
+class HostileNodeSeeds : public ::testing::TestWithParam<std::tuple<wire::LinkWay, bool>> {};
 
 INSTANTIATE_TEST_SUITE_P(Ways, HostileNodeSeeds,
-                         ::testing::Values(wire::LinkWay::write, wire::LinkWay::send),
+                         ::testing::Combine(::testing::Values(wire::LinkWay::write,
+                                                              wire::LinkWay::send),
+                                            ::testing::Bool()),
                          [](const auto& way) {
-                           return std::string(way.param == wire::LinkWay::write ? "Write" : "Send");
+                           const bool writes = std::get<0>(way.param) == wire::LinkWay::write;
+                           return std::string(writes ? "Write" : "Send") +
+                                  (std::get<1>(way.param) ? "Secret" : "");
                          });
 
 TEST_P(HostileNodeSeeds, EveryRequestEndsOnceAndTheEndIsFound) {
   const std::uint64_t first = base::seed_from_environment(6000);
+  const auto [way, has_secret] = GetParam();
+  const auto secret = LinkWorld::secret();
   NodeReached reached;
   const fabric::Seeds seeds(1000);
   for (std::uint64_t i = 0; i < seeds.count(); ++i) {
     Choices choices(first + i);
-    HostileNodeWorld world(choices, GetParam());
+    HostileNodeWorld world(choices, way, has_secret ? secret : nullptr);
     ASSERT_EQ(world.run(reached), "") << "seed " << first + i;
   }
   if (!seeds.enough()) return;
@@ -89,7 +100,10 @@ TEST(HostileNode, AWelcomeThatMakesNoSenseIsRefused) {
   EXPECT_EQ(refusal([](auto& bad) { bad.response_slots_log2 = 255; }), corrupt(2));
   EXPECT_EQ(refusal([](auto& bad) { bad.response_rings = 0; }), corrupt(2));
   EXPECT_EQ(refusal([](auto& bad) { bad.token = {}; }), corrupt(3));
-  EXPECT_EQ(refusal([](auto& bad) { bad.code = 1'000'000; }).detail, 0u);
+  EXPECT_EQ(refusal([](auto& bad) { bad.code = 1'000; }), (Error{static_cast<Code>(1'000), 0, 0}));
+  EXPECT_EQ(refusal([](auto& bad) { bad.code = 1'000'000; }), corrupt(1));
+  EXPECT_EQ(refusal([](auto& bad) { bad.code = 1 << 16; }), corrupt(1))
+      << "no error without a code";
   const auto short_one = open_at(base::bytes_of(good).substr(1));
   ASSERT_FALSE(short_one);
   EXPECT_EQ(short_one.error(), corrupt(1));

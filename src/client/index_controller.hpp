@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controller of a switch: has its tables follow a map of a node. Round by round it reads the
-// map's mapping feed and sends the switch the entries of leaves that have moved. When it begins,
-// when it is behind the feed, and when the tree has another shape, it reads the tree and compiles
-// it. A node or a switch that is gone is sought again in the next round, and then the switch gets
-// everything.
+// The controller of switches: has their tables follow a map of a node. Round by round it reads the
+// map's mapping feed and sends them the entries of leaves that have moved. When it begins, when it
+// is behind the feed, and when the tree has another shape, it reads the tree and compiles it. A
+// node or a switch that is gone is sought again in the next round, and then that switch gets
+// everything. Several controllers, of other maps, may fill the tables of one switch.
 //
-// A switch has one controller: tables that are installed replace all that it had.
+// The key that the tables write is good while the controller's lease is. So the lease is renewed
+// while something takes long, and where it is lost the switches forget the map at once.
 //
 // Thread: one.
 #pragma once
@@ -14,9 +15,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "client/index_link.hpp"
-#include "dataplane/switch_control.hpp"
+#include "dataplane/control_client.hpp"
 #include "place/index_follower.hpp"
 
 namespace espalier::client {
@@ -26,9 +30,12 @@ class IndexController {
   struct Options {
     NodeAddress node;
     std::string map;
-    std::string control;  ///< the socket of the switch
+    std::vector<std::string> controls;  ///< the sockets of the switches
     dataplane::TableLimits limits;
     ClientSecret secret{};  ///< of the role admin, where the node has secrets
+    /// Keys that somebody has read, as often as they are here: they count in place of what the
+    /// node has counted. Empty: that.
+    std::vector<std::string> trace{};
     /// Between two looks at which leaves are read most.
     std::uint64_t count_every_ns = 1'000'000'000;
     /// Between two times that the tree is read whole, at least.
@@ -40,7 +47,7 @@ class IndexController {
     std::uint64_t moves = 0;   // changes that the feed told
     std::uint64_t behind = 0;  // times that it was behind the feed, or began
   };
-  /// What a round has done.
+  /// What a round has done; at the switch that was told most.
   enum class Did : std::uint8_t {
     nothing,    // all was as before
     changed,    // entries name other addresses
@@ -51,16 +58,18 @@ class IndexController {
     enum class Side : std::uint8_t { node, control };
     Side side = Side::node;
     Error error;
-    std::string words;  ///< the switch's; empty: none
+    std::string words;    ///< the switch's; empty: none
+    std::string control;  ///< which switch
   };
 
-  explicit IndexController(Options options) : options_(std::move(options)) {}
+  explicit IndexController(Options options);
 
-  /// Cost: some round trips; as IndexFollower::follow() where the tree is read; and a text of the
-  /// tables where they are installed.
+  /// The fault of one switch keeps no other one from being told. To be called at least three times
+  /// a second. Cost: some round trips; as IndexFollower::follow() where the tree is read; and a
+  /// text of the tables where they are installed.
   std::expected<Did, Fault> round();
 
-  /// Leaves the switch without tables, if it can be reached: the node answers in their place.
+  /// Has the switches that can be reached forget the map: the node answers in their place.
   void clear();
 
   /// Null: none was read yet. Of the last round.
@@ -72,24 +81,42 @@ class IndexController {
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
  private:
+  struct Switch {
+    explicit Switch(std::string at) : control(std::move(at)) {}
+    std::string control;
+    std::optional<dataplane::ControlClient> client;
+    bool current = false;  // it has what was compiled last
+    bool filled = false;   // it may have something of this controller
+    std::uint64_t asked_ns = 0;
+    std::uint64_t rests_until_ns = 0;  // after a fault that the next round would meet again
+    std::optional<Fault> fault;        // that one
+  };
+
   std::expected<place::IndexFollower::Changes, Fault> read_tree();
   Result<place::LeafCounts> count_leaves();
   Result<void> open_link();
   Result<void> read_feed();
   Result<void> read_shape();
-  std::expected<void, Fault> reach_switch();
-  std::expected<std::string, Fault> send(std::string_view word, std::string_view body);
+  std::expected<Did, Fault> update(Switch& to, std::string_view changes);
+  std::expected<void, Fault> reach(Switch& to);
+  std::expected<std::string, Fault> send(Switch& to, std::string_view word, std::string_view body,
+                                         std::uint64_t longest_ns);
+  const std::string& program();
+  template <class Work>
+  auto while_kept(const Work& work);
+  void keep(const Switch* besides = nullptr);
   Fault lose_node(const Error& error);
 
   const Options options_;
+  std::vector<Switch> switches_;
   std::unique_ptr<IndexLink> link_;
   std::optional<place::IndexFollower> follower_;  // of this link
-  std::optional<dataplane::ControlClient> control_;
   std::optional<place::FeedCursor> feed_;  // nothing: there is none, and each round reads the tree
   bool stale_ = false;                     // the tree has another shape than was read
   std::uint64_t read_ns_ = 0;              // when it was read
   Counts counts_;
-  bool current_ = false;  // the switch has what was compiled last
+  bool keeps_ = false;   // it is asking switches, and one of them is waited for
+  std::string program_;  // what the tables are as text; empty: not made yet
   std::uint64_t changes_ = 0;
   std::uint64_t counted_ns_ = 0;
 };

@@ -131,6 +131,7 @@ Result<void> IndexLink::read(std::span<const Want> wanted) {
   if (lane.failed) return fail(Code::connection_lost);
   if (lane.wanted.empty()) return {};
   port_->send(lane);
+  if (meanwhile_) meanwhile_();
   std::uint32_t quiet = 0;
   while (lane.waiting) {
     if (port_->poll()) quiet = 0;

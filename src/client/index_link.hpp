@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,6 +54,8 @@ class IndexLink final : public place::RegionSource {
   /// map is offered under another key now: the link is to be opened anew).
   Result<place::LeafCounts> read_counts();
   Result<void> read(std::span<const Want> wanted) override;
+  /// What is called with each read, for reading a tree takes long.
+  void call_while_reading(std::function<void()> meanwhile) { meanwhile_ = std::move(meanwhile); }
 
  private:
   IndexLink(std::shared_ptr<NodeConnection> connection, std::unique_ptr<ThreadRings> rings,
@@ -66,6 +69,7 @@ class IndexLink final : public place::RegionSource {
   OneSidedOpening opening_;
   std::optional<tree::MapView> view_;
   std::optional<place::ReadPort> port_;
+  std::function<void()> meanwhile_;
   std::uint64_t epoch_ = 0;       // that the node told last
   std::uint64_t renewed_ns_ = 0;  // when that was asked
 };

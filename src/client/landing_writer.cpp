@@ -71,12 +71,18 @@ bool LandingWriter::write(std::span<const std::byte> bytes) {
   return true;
 }
 
-std::optional<std::expected<Reply, Refusal>> LandingWriter::append(
-    RemoteRequests& requests, NodeConnection& connection, std::uint32_t table,
-    std::span<const std::byte> rows) {
-  if (rows.size() < kWorthBytes || rows.size() > kWindowBytes) return std::nullopt;
-  if (!open(requests, connection)) return std::nullopt;
-  if (rows.size() > grant_.bytes) return std::nullopt;
+bool LandingWriter::prepare(RemoteRequests& requests, NodeConnection& connection,
+                            std::size_t bytes) {
+  if (bytes < kWorthBytes || bytes > kWindowBytes) return false;
+  return open(requests, connection) && bytes <= grant_.bytes;
+}
+
+std::optional<std::expected<Reply, Refusal>> LandingWriter::append(RemoteRequests& requests,
+                                                                   NodeConnection& connection,
+                                                                   std::uint32_t table,
+                                                                   std::span<const std::byte> rows,
+                                                                   std::string_view reservation) {
+  if (!prepare(requests, connection, rows.size())) return std::nullopt;
   if (!write(rows)) {
     // What is still on its way may land in the window later, so it is not used again.
     Outgoing give_back;
@@ -91,6 +97,7 @@ std::optional<std::expected<Reply, Refusal>> LandingWriter::append(
   Outgoing request;
   request.offload = wire::OffloadId::table_commit;
   request.map = table;
+  request.key = reservation;
   request.payload = base::bytes_of(there);
   return requests.ask(request, {});
 }

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "client/remote_pipeline.hpp"
 #include "client/side_link.hpp"
@@ -32,13 +33,19 @@ class LandingWriter {
   LandingWriter(const LandingWriter&) = delete;
   LandingWriter& operator=(const LandingWriter&) = delete;
 
-  /// Writes whole rows and has them appended to a table: all or none. Returns what the node
+  /// Whether so many bytes of rows would be written, as far as that is known before; gets what that
+  /// needs. For who wants no handshake between this and append(), which does the same.
+  /// Cost: the first time a handshake and a request.
+  bool prepare(RemoteRequests& requests, NodeConnection& connection, std::size_t bytes);
+  /// Writes whole rows and has them appended to a table: all or none, into the slots of a
+  /// reservation where `reservation` is its number in bytes and not empty. Returns what the node
   /// answered; nothing if the rows must go by messages, and then the node was not asked to append.
-  /// Cost: the first time a handshake and a request; then the WRITEs, and a request.
+  /// Cost: that of prepare(); then the WRITEs, and a request.
   std::optional<std::expected<Reply, Refusal>> append(RemoteRequests& requests,
                                                       NodeConnection& connection,
                                                       std::uint32_t table,
-                                                      std::span<const std::byte> rows);
+                                                      std::span<const std::byte> rows,
+                                                      std::string_view reservation = {});
 
  private:
   bool open(RemoteRequests& requests, NodeConnection& connection);

@@ -191,9 +191,7 @@ Result<ProvenSession> prove_link(fabric::Endpoint& endpoint, const std::string& 
   if (auto sent = exchange.send(*proof); !sent) return std::unexpected(sent.error());
   const auto proven = exchange.receive<wire::LinkProven>(wire::ProofStep::proven);
   if (!proven) return std::unexpected(proven.error());
-  if (proven->code != 0) {
-    return fail(static_cast<Code>(proven->code), proven->detail);
-  }
+  if (proven->code != 0) return std::unexpected(refusal_of(proven->code, proven->detail));
   const auto digest = crypto::node_digest(secret.bytes(), *challenge, *proof, *proven);
   if (!digest) return std::unexpected(digest.error());
   const bool same =

@@ -33,6 +33,11 @@ TEST(SecretRules, AHelloThatIsTakenTwiceIsNoticed) {
   expect_noticed(check_hellos_said_again(), "taken twice");
 }
 
+TEST(SecretRules, AHelloThatIsTakenLateIsNoticed) {
+  const base::Planted planted(FabricBug::hello_taken_late);
+  expect_noticed(check_hellos_said_late(), "taken late");
+}
+
 TEST(SecretRules, AClientThatBelievesAnyNodeIsNoticed) {
   const base::Planted planted(Bug::node_proof_not_checked);
   expect_noticed(check_rogue_nodes(), "rogue node");

@@ -33,7 +33,8 @@ Outgoing renewal_request(const wire::LeaseRenewal& renewal, std::uint32_t map,
 
 struct OneSidedMaps::OpenedMap {
   OpenedMap(place::ReadPort& port, place::NodeCache* cache, std::uint32_t lanes,
-            const tree::MapView& view_in, const wire::LeaseGrant& grant, std::uint64_t asked_ns)
+            const tree::MapView& view_in, const wire::LeaseGrant& grant, std::uint64_t asked_ns,
+            bool groups_gets)
       : view(view_in),
         reader(port, view,
                {.lanes = lanes,
@@ -41,7 +42,8 @@ struct OneSidedMaps::OpenedMap {
                           .believed_for_ns = grant.believed_for_ns,
                           .lost_after_ns = grant.lost_after_ns},
                 .now_ns = base::monotonic_ns,
-                .cache = cache}) {
+                .cache = cache,
+                .groups_gets = groups_gets}) {
     reader.lease().granted(grant.lease, grant.epoch, asked_ns, base::monotonic_ns());
   }
   tree::MapView view;
@@ -102,16 +104,15 @@ Result<place::OneSidedReader*> OneSidedMaps::open_anew(RemoteRequests& requests,
     close();
     return open_anew(requests, connection, map);
   }
-  auto opened =
-      std::make_unique<OpenedMap>(*port_, cache_.get(), lanes_, *view, opening->lease, asked_ns);
+  // Where READs take their time, walks go on whenever theirs have come; groups wait for all.
+  const bool groups_gets = link_->endpoint().properties().reads_end_in_post;
+  auto opened = std::make_unique<OpenedMap>(*port_, cache_.get(), lanes_, *view, opening->lease,
+                                            asked_ns, groups_gets);
   if (options_.by_key) {
     const std::uint32_t bytes = std::min(link_->mtu_bytes(), view->geometry.node_bytes);
     opened->reader.read_by_key({opening->keyed->key, opening->keyed->prefix, bytes});
   }
-  // Only where READs need no answer: a walk's sink may take longer than a pair waits for one, and a
-  // follower's READ would be under way meanwhile.
-  const bool answers_itself = link_->endpoint().properties().peer_maps_memory;
-  if (cache_ && answers_itself) follow(requests, map, opened->reader);
+  if (cache_) follow(requests, map, opened->reader);
   return &maps_.emplace(map, std::move(opened)).first->second->reader;
 }
 

@@ -69,7 +69,7 @@ void OneSidedPipeline::start() {
     free_.pop_back();
     ++reading_;
     places_[number].begin(*this, queued, number);
-    reader_->submit({&places_[number].request, 1}, places_[number]);
+    reader_->submit({queued.request, 1}, places_[number]);
   }
 }
 
@@ -94,8 +94,6 @@ void OneSidedPipeline::Place::begin(OneSidedPipeline& owner, const Queued& queue
   queued_ = queued;
   number_ = number;
   delivered_ = false;
-  request = *queued.request;
-  request.tag = number;
 }
 
 void OneSidedPipeline::Place::done(const Completion& completion) {
@@ -112,9 +110,7 @@ void OneSidedPipeline::Place::done(const Completion& completion) {
     return;
   }
   ++owner.completed_;
-  Completion answer = completion;
-  answer.tag = queued.request->tag;
-  queued.handler->done(answer);
+  queued.handler->done(completion);
 }
 
 bool OneSidedPipeline::Place::items(std::uint64_t, std::span<const Item> items) {

@@ -52,13 +52,12 @@ class OneSidedPipeline final : public PipelineImpl {
     Handler* handler = nullptr;
     bool again = false;  // it was lost once
   };
-  /// A read in flight: its tag is its place.
+  /// A read in flight.
   class Place final : public Handler {
    public:
     void begin(OneSidedPipeline& owner, const Queued& queued, std::uint32_t number);
     void done(const Completion& completion) override;
     bool items(std::uint64_t tag, std::span<const Item> items) override;
-    Request request;  // with the place as its tag
 
    private:
     OneSidedPipeline* owner_ = nullptr;

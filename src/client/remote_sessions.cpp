@@ -8,6 +8,9 @@
 namespace espalier::client {
 namespace {
 
+// A store that is closed while its process ends finds the main thread's lanes gone.
+thread_local bool thread_has_ended = false;
+
 // The sessions that this thread keeps, one per store that it used. Given back when it ends.
 struct ThreadLanes {
   struct Entry {
@@ -17,6 +20,7 @@ struct ThreadLanes {
   std::vector<Entry> entries;
 
   ~ThreadLanes() {
+    thread_has_ended = true;
     for (Entry& entry : entries) entry.sessions->release(std::move(entry.session));
   }
   Entry* find(const RemoteSessions* sessions) {
@@ -89,16 +93,23 @@ void RemoteSessions::release(std::unique_ptr<ThreadRings> rings) noexcept {
   }
 }
 
+// Other threads keep what they have of it until they use another store, or end; its connections are
+// over all the same.
 void RemoteSessions::close() {
-  const std::lock_guard lock(mutex_);
-  closed_.store(true, std::memory_order_relaxed);
-  free_.clear();
-  free_rings_.clear();
-  connection_.reset();
-  for (const auto& each : all_) {
-    if (const auto connection = each.lock()) connection->hang_up();
+  {
+    const std::lock_guard lock(mutex_);
+    closed_.store(true, std::memory_order_relaxed);
+    free_.clear();
+    free_rings_.clear();
+    connection_.reset();
+    for (const auto& each : all_) {
+      if (const auto connection = each.lock()) connection->hang_up();
+    }
+    all_.clear();
   }
-  all_.clear();
+  if (thread_has_ended) return;
+  std::erase_if(thread_lanes.entries,
+                [this](const auto& entry) { return entry.sessions.get() == this; });
 }
 
 Result<RemoteLease> RemoteLease::take(const std::shared_ptr<RemoteSessions>& sessions) {

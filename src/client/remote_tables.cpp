@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/bytes.hpp"
 #include "client/one_sided_rows.hpp"
 #include "client/remote_kept.hpp"
 #include "client/remote_rows.hpp"
@@ -105,6 +106,11 @@ class RemoteTable final : public TableImpl {
     HeldSession session;
     std::uint32_t number;
   };
+  /// Has rows appended, written where that is to be had, else by a message; into the slots of a
+  /// reservation, where its number is not empty.
+  static TableResult<std::uint64_t> append_rows(RemoteSession& session, std::uint32_t table,
+                                                std::span<const std::byte> rows,
+                                                std::string_view reservation = {});
   /// A session for a run, and the table's number there. Errors: those of the limits, of a session
   /// and of number().
   TableResult<Reached> reach(const RunLimits& limits);
@@ -155,14 +161,21 @@ TableResult<std::uint64_t> RemoteTable::append(std::span<const std::byte> rows) 
   if (!session) return refuse_table(session.error());
   const auto own = number(**session);
   if (!own) return std::unexpected(own.error());
-  auto reply =
-      (*session)->landing.append((*session)->requests, (*session)->rings->connection(), *own, rows);
+  return append_rows(**session, *own, rows);
+}
+
+TableResult<std::uint64_t> RemoteTable::append_rows(RemoteSession& session, std::uint32_t table,
+                                                    std::span<const std::byte> rows,
+                                                    std::string_view reservation) {
+  auto reply = session.landing.append(session.requests, session.rings->connection(), table, rows,
+                                      reservation);
   if (!reply) {
     Outgoing request;
     request.offload = wire::OffloadId::table_append;
-    request.map = *own;
+    request.map = table;
+    request.key = reservation;
     request.payload = text_of(rows);
-    reply = ask(**session, request);
+    reply = ask(session, request);
   }
   if (!*reply) return std::unexpected(reply->error());
   return (*reply)->header.version;
@@ -178,6 +191,8 @@ TableResult<std::uint64_t> RemoteTable::append_encrypted(std::span<std::byte> ro
   const auto own = number(**session);
   if (!own) return std::unexpected(own.error());
   const std::size_t row_bytes = schema().row_bytes();
+  // Others wait while slots are reserved, so what takes long is done before.
+  (*session)->landing.prepare((*session)->requests, (*session)->rings->connection(), rows.size());
   Outgoing request;
   request.offload = wire::OffloadId::table_reserve;
   request.map = *own;
@@ -188,14 +203,7 @@ TableResult<std::uint64_t> RemoteTable::append_encrypted(std::span<std::byte> ro
   if (!seal_rows(rows, row_bytes, reserved->payload, cipher)) {
     return nonsense("the node reserved other slots than it was asked for");
   }
-  Outgoing append;
-  append.offload = wire::OffloadId::table_append;
-  append.map = *own;
-  append.key = {reinterpret_cast<const char*>(&reservation), sizeof reservation};
-  append.payload = text_of(rows);
-  const auto reply = ask(**session, append);
-  if (!reply) return std::unexpected(reply.error());
-  return reply->header.version;
+  return append_rows(**session, *own, rows, base::bytes_of(reservation));
 }
 
 TableResult<RemoteTable::Reached> RemoteTable::reach(const RunLimits& limits) {

@@ -10,44 +10,46 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "dataplane/control_line.hpp"
 
 namespace espalier::dataplane {
 
-bool ControlStream::wait(short events, std::uint64_t until_ns) const {
-  std::array<pollfd, 2> watched{pollfd{socket_, events, 0}, pollfd{wake_, POLLIN, 0}};
+// Also where bytes trickle.
+void ControlStream::look(const Wait& wait) {
+  const std::uint64_t now = base::monotonic_ns();
+  if (!wait.meanwhile || now - looked_ns_ < kLookNs) return;
+  looked_ns_ = now;
+  wait.meanwhile();
+}
+
+bool ControlStream::ready(short events, const Wait& wait) {
+  pollfd watched{socket_, events, 0};
   for (;;) {
-    int timeout_ms = -1;
-    if (until_ns != kForEver) {
-      const std::uint64_t now = base::monotonic_ns();
-      if (now >= until_ns) return false;
-      timeout_ms =
-          static_cast<int>(std::min<std::uint64_t>((until_ns - now) / 1'000'000 + 1, 1000));
-    }
-    const int ready = ::poll(watched.data(), watched.size(), timeout_ms);
+    const std::uint64_t now = base::monotonic_ns();
+    if (now >= wait.until_ns) return false;
+    const std::uint64_t look_ns = std::min(wait.until_ns - now, kLookNs);
+    const int ready = ::poll(&watched, 1, static_cast<int>(look_ns / 1'000'000 + 1));
     if (ready < 0 && errno != EINTR) return false;
-    if (ready <= 0) continue;
-    return watched[1].revents == 0;
+    if (ready > 0) return true;
+    look(wait);
   }
 }
 
-bool ControlStream::receive(std::uint64_t until_ns) {
+bool ControlStream::receive(const Wait& wait) {
   std::array<char, 65536> some;
   for (;;) {
     const ssize_t count = ::recv(socket_, some.data(), some.size(), MSG_DONTWAIT);
     if (count > 0) {
       come_.append(some.data(), static_cast<std::size_t>(count));
+      look(wait);
       return true;
     }
     if (count == 0 || (errno != EAGAIN && errno != EINTR)) return false;
-    if (!wait(POLLIN, until_ns)) return false;
+    if (!ready(POLLIN, wait)) return false;
   }
 }
 
-std::optional<std::string> ControlStream::line(std::uint64_t longest_ns, std::uint64_t begin_ns) {
-  const std::uint64_t begin_until_ns =
-      begin_ns == kForEver ? kForEver : base::monotonic_ns() + begin_ns;
-  if (come_.empty() && !receive(begin_until_ns)) return std::nullopt;
-  const std::uint64_t until_ns = base::monotonic_ns() + longest_ns;
+std::optional<std::string> ControlStream::line(const Wait& wait) {
   for (;;) {
     const std::size_t end = come_.find('\n');
     if (end != std::string::npos) {
@@ -55,29 +57,28 @@ std::optional<std::string> ControlStream::line(std::uint64_t longest_ns, std::ui
       come_.erase(0, end + 1);
       return line;
     }
-    if (come_.size() > kLineBytesMax || !receive(until_ns)) return std::nullopt;
+    if (come_.size() > kControlLineBytesMax || !receive(wait)) return std::nullopt;
   }
 }
 
-std::optional<std::string> ControlStream::bytes(std::uint64_t count, std::uint64_t longest_ns) {
-  const std::uint64_t until_ns = base::monotonic_ns() + longest_ns;
+std::optional<std::string> ControlStream::bytes(std::uint64_t count, const Wait& wait) {
   while (come_.size() < count) {
-    if (!receive(until_ns)) return std::nullopt;
+    if (!receive(wait)) return std::nullopt;
   }
   std::string rest = come_.substr(count);
   come_.resize(count);
   return std::exchange(come_, std::move(rest));
 }
 
-bool ControlStream::send(std::string_view text, std::uint64_t longest_ns) {
-  const std::uint64_t until_ns = base::monotonic_ns() + longest_ns;
+bool ControlStream::send(std::string_view text, const Wait& wait) {
   while (!text.empty()) {
     const ssize_t count = ::send(socket_, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (count > 0) {
       text.remove_prefix(static_cast<std::size_t>(count));
+      look(wait);
     } else if (errno != EAGAIN && errno != EINTR) {
       return false;
-    } else if (!wait(POLLOUT, until_ns)) {
+    } else if (!ready(POLLOUT, wait)) {
       return false;
     }
   }

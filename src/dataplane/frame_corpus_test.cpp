@@ -101,6 +101,34 @@ TEST(FrameCorpus, ItsFilesAreWhatIsMade) {
   }
 }
 
+// In bursts of all lengths, in which some frames are redirected and some pass.
+TEST(FrameCorpus, BurstsAreProcessedAsEachFrameAlone) {
+  const PacketFunction function = corpus_program().function();
+  Frames all;
+  for_each_file([&](const CorpusFile&, const Frames& in, const Frames&) {
+    all.insert(all.end(), in.begin(), in.end());
+  });
+  base::Random random(base::seed_from_environment(1));
+  std::size_t redirected = 0;
+  for (int round = 0; round < 300; ++round) {
+    Frames burst;
+    for (std::uint64_t left = random.below(200); left != 0; --left) {
+      burst.push_back(all[random.below(all.size())]);
+    }
+    const Frames before = burst;
+    const std::vector<std::span<std::byte>> frames(burst.begin(), burst.end());
+    std::vector<Processed> done(burst.size(), {Outcome::redirected, 9});
+    function.process(frames, done);
+    for (std::size_t i = 0; i < burst.size(); ++i) {
+      Frame alone = before[i];
+      ASSERT_EQ(done[i], function.process(alone)) << "round " << round;
+      ASSERT_EQ(burst[i], alone) << "round " << round;
+      redirected += done[i].outcome == Outcome::redirected ? 1 : 0;
+    }
+  }
+  EXPECT_GT(redirected, 0u);
+}
+
 TEST(FrameCorpus, ItHasWhatDecides) {
   std::set<std::pair<bool, unsigned>> opcodes;
   std::map<std::string, std::size_t> redirected;
@@ -168,16 +196,13 @@ TEST(FrameCorpus, WhatGoesOnIsRightByDefinition) {
 
 TEST(FrameCorpus, EntriesOfP4SayTheSame) {
   const P4Program p4 = read_p4(read_file(ESPALIER_SOURCE_DIR "/dataplane/p4/index.p4"));
-  PacketFunction function;
-  std::uint16_t number = 0;
-  const SwitchProgram program = corpus_program();
-  for (const SwitchMap& map : program.maps()) {
-    ASSERT_TRUE(fits_p4(map.tables));
-    std::vector<P4Entry> entries;
-    ASSERT_EQ(read_entries(p4, p4_entries(++number, map.keys, map.tables), entries), "");
-    const ReadBack back = tables_of(entries);
-    function.add(back.keys, back.tables);
-  }
+  const auto text = p4_entries(corpus_program());
+  ASSERT_TRUE(text) << text.error();
+  std::vector<P4Entry> entries;
+  ASSERT_EQ(read_entries(p4, *text, entries), "");
+  const auto back = program_of(entries);
+  ASSERT_TRUE(back);
+  const PacketFunction function = back->function();
   for_each_file([&](const CorpusFile&, const Frames& in, const Frames& out) {
     EXPECT_EQ(processed(function, in), out);
   });

@@ -4,14 +4,18 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <utility>
 
 #include "base/assert.hpp"
+#include "base/prefetch.hpp"
 #include "dataplane/planted_dataplane_bugs.hpp"
 
 namespace espalier::dataplane {
 namespace {
 
 using base::planted;
+
+constexpr std::uint64_t kTop = std::numeric_limits<std::uint64_t>::max();
 
 // Walks sub-tables in the order of their keys; each is led to once.
 class RunWriter {
@@ -52,43 +56,63 @@ class RunWriter {
   std::vector<RangeRun> runs_;
 };
 
+/// Without a branch, which would be guessed wrong every other time: a `?:` may become one.
+template <class T>
+T if_holds(bool holds, T value) {
+  return value & (T{0} - static_cast<T>(holds));
+}
+
 }  // namespace
 
 std::vector<RangeRun> range_runs(const RangeTables& tables) { return RunWriter(tables).run(); }
 
-IndexLookup::IndexLookup(const IndexTables& tables) {
+IndexLookup::IndexLookup(const IndexTables& tables, base::Isa isa) : find_together_(form_of(isa)) {
   const std::vector<RangeRun> runs = range_runs(tables.root);
-  lows_.assign(std::bit_ceil(runs.size()), std::numeric_limits<std::uint64_t>::max());
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    lows_[i] = runs[i].low;
-    ways_.push_back(tables.ways[runs[i].result]);
-    results_.push_back(runs[i].result);
+  for (const RangeRun& run : runs) {
+    ways_.push_back(tables.ways[run.result]);
+    results_.push_back(run.result);
   }
   // A key may be the largest number: what is behind the last run is the last run.
-  ways_.resize(lows_.size(), ways_.back());
-  results_.resize(lows_.size(), results_.back());
+  const std::size_t filled = std::max(std::bit_ceil(runs.size()), kLowsTogether);
+  ways_.resize(filled, ways_.back());
+  results_.resize(filled, results_.back());
+  const auto low_of = [&runs](std::size_t run) { return run < runs.size() ? runs[run].low : kTop; };
+  std::size_t every = 1;  // how many runs a low of this level stands for
+  for (; every == 1 || every < filled; every *= kLowsTogether) {
+    const std::size_t sixteens = (filled / every + kLowsTogether - 1) / kLowsTogether;
+    auto& level = levels_.emplace_back(sixteens * kLowsTogether);
+    for (std::size_t i = 0; i < level.size(); ++i) level[i] = low_of(i * every);
+  }
+  top_last_ = static_cast<std::uint32_t>(filled / (every / kLowsTogether) - 1);
   for (const NodeSet& set : tables.sets) {
     auto& into = sets_.emplace_back();
-    into.reserve(set.size());
+    into.nodes.reserve(set.size());
     for (const SetNode& node : set) {
-      Node& made = into.emplace_back();
-      made.pivots = node.pivots;
-      made.way_count = node.way_count;
-      for (std::size_t i = 0; i < kWaysMax; ++i) {
-        made.addresses[i] = node.ways[i].address;
-        made.next[i] = node.ways[i].next;
-      }
+      Node& made = into.nodes.emplace_back();
+      made.lows[0] = 0;
+      std::ranges::copy(node.pivots, made.lows.begin() + 1);
+      made.ways = node.ways;
+      into.way_counts.push_back(node.way_count);
     }
   }
 }
 
 // The last run that begins at or below the key. The first one begins at 0.
 std::size_t IndexLookup::run_of(std::uint64_t key) const {
+  const auto& lows = levels_.front();
   std::size_t at = 0;
-  for (std::size_t half = lows_.size() / 2; half != 0; half /= 2) {
-    at += lows_[at + half] <= key ? half : 0;
+  for (std::size_t half = ways_.size() / 2; half != 0; half /= 2) {
+    at += if_holds(lows[at + half] <= key, half);
   }
   return at;
+}
+
+// Where a set has no nodes: nobody goes there.
+const IndexLookup::Node IndexLookup::kNoNodes{};
+
+const IndexLookup::Node* IndexLookup::nodes_of(std::size_t set) const {
+  const bool has_some = set < sets_.size() && !sets_[set].nodes.empty();
+  return has_some ? sets_[set].nodes.data() : &kNoNodes;
 }
 
 Found IndexLookup::find(std::uint64_t key) const {
@@ -96,18 +120,124 @@ Found IndexLookup::find(std::uint64_t key) const {
   Found found{way.address, 0};
   std::uint32_t next = way.next;
   while (next != kNoNode) {
-    const Node& node = sets_[found.sets][next];
-    // 15 pivots are searched in four steps, each of which halves them.
+    const Node& node = sets_[found.sets].nodes[next];
+    // Of 16 lows in four steps, each of which halves them.
     std::size_t at = 0;
     for (std::size_t half = kWaysMax / 2; half != 0; half /= 2) {
-      const bool left = planted(Bug::separator_off_by_one) && node.pivots[at + half - 1] == key;
-      at += node.pivots[at + half - 1] <= key && !left ? half : 0;
+      const bool left = planted(Bug::separator_off_by_one) && node.lows[at + half] == key;
+      at += if_holds(node.lows[at + half] <= key && !left, half);
     }
-    found.address = node.addresses[at];
-    next = node.next[at];
+    found.address = node.ways[at].address;
+    next = node.ways[at].next;
     ++found.sets;
   }
   return found;
+}
+
+// --- keys together -------------------------------------------------------------------------------
+
+// Each step is the same few instructions for all keys of a burst, none of which waits for what
+// another one needs: the processor works on several at a time, where one alone waits for each load.
+struct IndexLookup::Walk {
+  /// A key that goes on, and where.
+  struct Sought {
+    std::uint64_t key;
+    std::uint32_t number;
+    std::uint32_t node;  // of the set that is looked at
+  };
+
+  std::span<Found> found;
+  std::array<Sought, kTogether> sought;  // those that go on
+
+  /// Takes a way; returns how many go on, of whom `on` did before. What is found is written at each
+  /// step, and who goes on is counted by a sum: how deep the tables know a key would be guessed
+  /// wrong. So the line of a node that is there is asked for even where nobody goes on.
+  std::size_t take(std::uint64_t key, std::uint32_t number, const Way& way, std::size_t sets,
+                   const Node* nodes, std::size_t on) {
+    const std::uint32_t next = way.next;
+    const bool goes_on = next != kNoNode;
+    const Node& node = nodes[if_holds(goes_on, next)];
+    base::prefetch_line(node.lows.data());
+    base::prefetch_line(node.lows.data() + 8);
+    found[number].address = way.address;
+    found[number].sets = static_cast<std::uint32_t>(sets);
+    sought[on] = {key, number, next};
+    return on + (goes_on ? 1 : 0);
+  }
+
+  template <class Form>
+  [[gnu::always_inline]] static std::uint32_t run_of(const IndexLookup& in, std::uint64_t key) {
+    std::size_t level = in.levels_.size() - 1;
+    const std::uint32_t top = Form::last_reached(in.levels_[level].data(), key);
+    std::uint32_t at = std::min(top, in.top_last_);
+    while (level-- != 0) {
+      at *= static_cast<std::uint32_t>(kLowsTogether);
+      at += Form::last_reached(in.levels_[level].data() + at, key);
+    }
+    return at;
+  }
+
+  template <class Form>
+  [[gnu::always_inline]] static void run(const IndexLookup& in, std::span<const std::uint64_t> keys,
+                                         std::span<Found> found) {
+    Walk walk;
+    walk.found = found;
+    std::array<const Way*, kTogether> ways;
+    for (std::size_t i = 0; i < keys.size(); ++i) ways[i] = &in.ways_[run_of<Form>(in, keys[i])];
+    const Node* nodes = in.nodes_of(0);
+    std::size_t on = 0;
+    for (std::uint32_t i = 0; i < keys.size(); ++i) {
+      on = walk.take(keys[i], i, *ways[i], 0, nodes, on);
+    }
+    for (std::size_t set = 1; on != 0; ++set) {
+      const std::size_t count = std::exchange(on, 0);
+      for (std::size_t i = 0; i < count; ++i) {
+        const Sought& each = walk.sought[i];
+        const Node& node = nodes[each.node];
+        ways[i] = &node.ways[Form::last_reached(node.lows.data(), each.key)];
+        base::prefetch_line(ways[i]);
+      }
+      nodes = in.nodes_of(set);
+      for (std::size_t i = 0; i < count; ++i) {
+        const Sought each = walk.sought[i];
+        on = walk.take(each.key, each.number, *ways[i], set, nodes, on);
+      }
+    }
+  }
+
+  static void run_plain(const IndexLookup& in, std::span<const std::uint64_t> keys,
+                        std::span<Found> found) {
+    run<PlainLows>(in, keys, found);
+  }
+#if defined(ESPALIER_HAVE_X86_LOWS)
+  ESPALIER_LOWS_AVX2 static void run_avx2(const IndexLookup& in,
+                                          std::span<const std::uint64_t> keys,
+                                          std::span<Found> found) {
+    run<Avx2Lows>(in, keys, found);
+  }
+  ESPALIER_LOWS_AVX512 static void run_avx512(const IndexLookup& in,
+                                              std::span<const std::uint64_t> keys,
+                                              std::span<Found> found) {
+    run<Avx512Lows>(in, keys, found);
+  }
+#endif
+};
+
+IndexLookup::FindTogether IndexLookup::form_of(base::Isa isa) {
+#if defined(ESPALIER_HAVE_X86_LOWS)
+  if (isa == base::Isa::avx512) return Walk::run_avx512;
+  if (isa == base::Isa::avx2) return Walk::run_avx2;
+#endif
+  static_cast<void>(isa);
+  return Walk::run_plain;
+}
+
+void IndexLookup::find_together(std::span<const std::uint64_t> keys, std::span<Found> found) const {
+  if (planted(Bug::separator_off_by_one)) {
+    for (std::size_t i = 0; i < keys.size(); ++i) found[i] = find(keys[i]);
+    return;
+  }
+  find_together_(*this, keys, found);
 }
 
 void IndexLookup::set_address(const EntryPlace& place, std::uint64_t address) {
@@ -117,11 +247,13 @@ void IndexLookup::set_address(const EntryPlace& place, std::uint64_t address) {
     }
     return;
   }
-  Node& node = sets_[place.set][place.node];
+  Set& set = sets_[place.set];
+  Node& node = set.nodes[place.node];
   // Behind the last way all are the last way.
-  const bool is_last = place.way + 1 == node.way_count;
-  const auto begin = node.addresses.begin() + place.way;
-  std::fill(begin, is_last ? node.addresses.end() : begin + 1, address);
+  const bool is_last = place.way + 1 == set.way_counts[place.node];
+  const auto begin = node.ways.begin() + place.way;
+  const auto end = is_last ? node.ways.end() : begin + 1;
+  for (auto way = begin; way != end; ++way) way->address = address;
 }
 
 }  // namespace espalier::dataplane

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables in the form that a processor searches fastest: the fat root as one sorted array, the nodes
-// of a set side by side with pivots and ways apart. Answers as find() does (index_tables.hpp).
+// Tables in the form that a processor searches fastest: the fat root as one sorted array with a
+// tree of sixteen ways above it, the nodes of a set side by side with lows and ways apart, so that
+// each step down is one search among sixteen numbers (low_search.hpp). Answers as find() does
+// (index_tables.hpp).
 //
 // Thread: any while it is not changed.
 #pragma once
@@ -8,10 +10,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "base/cpu.hpp"
 #include "dataplane/compiler.hpp"
 #include "dataplane/index_tables.hpp"
+#include "dataplane/low_search.hpp"
 
 namespace espalier::dataplane {
 
@@ -28,31 +33,51 @@ struct RangeRun {
 
 class IndexLookup {
  public:
-  /// Requires: tables that check() accepts.
-  explicit IndexLookup(const IndexTables& tables);
+  /// Requires: tables that check() accepts; a processor that has these instructions.
+  explicit IndexLookup(const IndexTables& tables, base::Isa isa = base::isa());
 
   /// Cost: about 15 ns for the fat root, and for each set some lines of cache, four of which are
   /// waited for.
   [[nodiscard]] Found find(std::uint64_t key) const;
+
+  /// Keys that are looked for together, at most.
+  static constexpr std::size_t kTogether = 32;
+  /// The same for some keys, step by step for all of them: none waits for what another one needs.
+  /// Requires: at most kTogether, and as many `found`. Cost: a fraction of that of one by one.
+  void find_together(std::span<const std::uint64_t> keys, std::span<Found> found) const;
 
   /// As set_address() of tables (compiler.hpp). Requires: the place exists. Cost: of the fat root a
   /// look at each range, below 1 µs; else a store.
   void set_address(const EntryPlace& place, std::uint64_t address);
 
  private:
+  // Two lines to search in, and one more for the way.
   struct alignas(64) Node {
-    std::array<std::uint64_t, kPivotsMax> pivots;
-    std::array<std::uint64_t, kWaysMax> addresses;
-    std::array<std::uint32_t, kWaysMax> next;
-    std::uint32_t way_count;
+    std::array<std::uint64_t, kLowsTogether> lows;  // 0, and the pivots
+    std::array<Way, kWaysMax> ways;
   };
+  static_assert(kWaysMax == kLowsTogether);
+  struct Set {
+    std::vector<Node> nodes;
+    std::vector<std::uint32_t> way_counts;  // of each node
+  };
+  struct Walk;
+  static const Node kNoNodes;
+  [[nodiscard]] const Node* nodes_of(std::size_t set) const;
+  using FindTogether = void (*)(const IndexLookup&, std::span<const std::uint64_t>,
+                                std::span<Found>);
+  static FindTogether form_of(base::Isa isa);
   [[nodiscard]] std::size_t run_of(std::uint64_t key) const;
 
-  // A power of two, filled up with the last low, so that each search takes as many steps.
-  std::vector<std::uint64_t> lows_;
+  // The lowest level first, whose size is a power of two, filled up with the largest number, so
+  // that a search by halves always takes as many steps. Each level above has every sixteenth, up to
+  // one of no more than sixteen; it alone is filled up, behind top_last_.
+  std::vector<std::vector<std::uint64_t>> levels_;
+  std::uint32_t top_last_ = 0;
   std::vector<Way> ways_;               // of each run
   std::vector<std::uint32_t> results_;  // the range that each run is of
-  std::vector<std::vector<Node>> sets_;
+  std::vector<Set> sets_;
+  FindTogether find_together_;
 };
 
 }  // namespace espalier::dataplane

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <set>
+
 #include "dataplane/compiler.hpp"
 #include "dataplane/testing/random_tree.hpp"
 
@@ -64,6 +67,67 @@ TEST(IndexLookup, FindsWhatTheTablesDoRandom) {
     for (const std::uint64_t key : border_keys(tree, random)) {
       ASSERT_EQ(lookup.find(key), find(tables, key)) << "round " << round << " key " << key;
     }
+  }
+}
+
+std::vector<base::Isa> forms() {
+  std::vector<base::Isa> forms{base::Isa::scalar};
+  for (const base::Isa isa : {base::Isa::avx2, base::Isa::avx512}) {
+    if (base::best_isa(base::cpu_features(), isa) == isa) forms.push_back(isa);
+  }
+  return forms;
+}
+
+void expect_alike(const IndexTables& tables, std::span<const std::uint64_t> keys,
+                  base::Random& random) {
+  for (const base::Isa isa : forms()) {
+    const IndexLookup lookup(tables, isa);
+    for (std::size_t at = 0; at < keys.size();) {
+      const std::size_t count =
+          std::min<std::size_t>(keys.size() - at, random.below(IndexLookup::kTogether + 1));
+      std::vector<Found> found(count);
+      lookup.find_together(keys.subspan(at, count), found);
+      for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(found[i], find(tables, keys[at + i])) << name(isa) << " key " << keys[at + i];
+        ASSERT_EQ(found[i], lookup.find(keys[at + i])) << name(isa) << " key " << keys[at + i];
+      }
+      at += count;
+    }
+  }
+}
+
+TEST(IndexLookup, KeysTogetherFindWhatEachFindsAloneRandom) {
+  base::Random random(base::seed_from_environment(4));
+  for (int round = 0; round < 100; ++round) {
+    const TreeImage tree = random_tree(random, {.levels = 4, .children_max = 12, .here = 0.1});
+    const std::size_t ranges = 1 + random.below(60);
+    const std::size_t sets = random.below(4);
+    const std::size_t nodes = 1 + random.below(40);
+    const auto compiled =
+        compile(tree, {.ranges = ranges, .sets = sets, .nodes_per_set = nodes}).tables;
+    expect_alike(compiled, border_keys(tree, random), random);
+    if (HasFatalFailure()) FAIL() << "round " << round;
+  }
+}
+
+// Fat roots around each size at which there is a level more, and with runs up to the last number.
+TEST(IndexLookup, FatRootsOfAnySizeAreSearchedTogetherRandom) {
+  base::Random random(base::seed_from_environment(5));
+  for (const std::size_t ranges :
+       {1u, 2u, 15u, 16u, 17u, 31u, 33u, 255u, 256u, 257u, 600u, 1024u, 4095u, 4096u, 4097u}) {
+    std::set<std::uint64_t> lows{0, std::numeric_limits<std::uint64_t>::max()};
+    while (lows.size() < ranges) lows.insert(random());
+    std::vector<std::uint64_t> sorted(lows.begin(), lows.end());
+    if (random.chance(0.5) || ranges == 1) sorted.pop_back();
+    IndexTables tables{.root = make_range_tables(sorted), .ways = {}, .sets = {}};
+    std::vector<std::uint64_t> keys{std::numeric_limits<std::uint64_t>::max()};
+    for (std::size_t i = 0; i < sorted.size(); ++i) {
+      tables.ways.push_back({1000 + i, kNoNode});
+      for (const int by : {-1, 0, 1}) keys.push_back(sorted[i] + static_cast<std::uint64_t>(by));
+      keys.push_back(random());
+    }
+    expect_alike(tables, keys, random);
+    if (HasFatalFailure()) FAIL() << ranges << " ranges";
   }
 }
 

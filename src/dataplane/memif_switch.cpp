@@ -84,6 +84,7 @@ class Switch final : public MemifSwitch {
   void end(Path& path);
   [[nodiscard]] bool is_free(std::uint32_t number) const;
   [[nodiscard]] std::size_t move(MemifLink& from, MemifLink& to, bool to_node);
+  void count_done();
   [[nodiscard]] bool fall_asleep();
   void take_events();
 
@@ -100,6 +101,7 @@ class Switch final : public MemifSwitch {
 
   fabric::memif::Arrivals arrivals_;
   std::vector<std::span<std::byte>> frames_;
+  std::vector<Processed> done_;  // with each of them
 
   std::atomic<std::uint64_t> up_{0};
   std::atomic<std::uint64_t> to_node_{0};
@@ -198,6 +200,20 @@ void Switch::look_at_links() {
   turns_to_look_ = all_up_ ? kTurnsUp : kTurnsAgreeing;
 }
 
+void Switch::count_done() {
+  std::array<std::uint64_t, SwitchCounters::kSetsMax + 1> redirected{};
+  std::uint64_t reads_passed = 0;
+  for (const Processed& done : done_) {
+    if (done.outcome == Outcome::read_passed) ++reads_passed;
+    if (done.outcome != Outcome::redirected) continue;
+    ++redirected[std::min<std::size_t>(done.sets, SwitchCounters::kSetsMax)];
+  }
+  if (reads_passed != 0) base::count_own(reads_passed_, reads_passed);
+  for (std::size_t sets = 0; sets < redirected.size(); ++sets) {
+    if (redirected[sets] != 0) base::count_own(redirected_[sets], redirected[sets]);
+  }
+}
+
 // A frame is processed in memory of our own, and only then goes where a peer can write too.
 std::size_t Switch::move(MemifLink& from, MemifLink& to, bool to_node) {
   arrivals_.clear();
@@ -205,18 +221,9 @@ std::size_t Switch::move(MemifLink& from, MemifLink& to, bool to_node) {
   from.in().take(kBurst, arrivals_, frames_);
   if (frames_.empty()) return 0;
   if (to_node) {
-    function_.with([this](const PacketFunction& function) {
-      for (const auto frame : frames_) {
-        const Processed processed = function.process(frame);
-        if (processed.outcome == Outcome::passed) continue;
-        if (processed.outcome == Outcome::read_passed) {
-          base::count_own(reads_passed_);
-          continue;
-        }
-        base::count_own(
-            redirected_[std::min<std::size_t>(processed.sets, SwitchCounters::kSetsMax)]);
-      }
-    });
+    done_.resize(frames_.size());
+    function_.with([this](const PacketFunction& function) { function.process(frames_, done_); });
+    count_done();
   }
   std::uint64_t gone = 0;
   for (const auto frame : frames_) {

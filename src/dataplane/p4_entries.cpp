@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/p4_entries.hpp"
 
-#include <initializer_list>
 #include <string_view>
+#include <utility>
+#include <vector>
 
-#include "base/assert.hpp"
 #include "dataplane/hexadecimal.hpp"
 
 namespace espalier::dataplane {
@@ -77,22 +77,71 @@ void write_set(Writer& writer, std::uint16_t map, std::size_t number, const Node
   }
 }
 
-}  // namespace
-
-bool fits_p4(const IndexTables& tables) {
-  return tables.sets.size() <= kP4Sets && tables.root.stages.size() == kP4Stages &&
-         tables.root.bits_per_stage == kP4BitsPerStage;
+void write_map(Writer& writer, std::uint16_t number, const SwitchMap& map) {
+  write_root(writer, number, map.tables);
+  for (std::size_t set = 0; set < map.tables.sets.size(); ++set) {
+    write_set(writer, number, set + 1, map.tables.sets[set]);
+  }
+  writer.add("maps", "set_map").match(map.keys.keyed).then();
+  writer.give(number).give(map.keys.redirect).give(map.tables.root.preset).end();
 }
 
-std::string p4_entries(std::uint16_t map, const MapKeys& keys, const IndexTables& tables) {
-  ESPALIER_ASSERT(fits_p4(tables));
-  Writer writer;
-  writer.add("maps", "set_map").match(keys.keyed).then();
-  writer.give(map).give(keys.redirect).give(tables.root.preset).end();
-  write_root(writer, map, tables);
-  for (std::size_t set = 0; set < tables.sets.size(); ++set) {
-    write_set(writer, map, set + 1, tables.sets[set]);
+// What the tables of all maps take, and how much of it there is.
+struct Use {
+  std::string what;
+  std::size_t wanted = 0;
+  std::size_t there = 0;
+};
+
+std::vector<Use> uses_of(const SwitchProgram& program) {
+  std::vector<Use> uses{{"maps", program.maps().size(), kP4Maps}, {"ranges", 0, kP4Ranges}};
+  for (std::size_t stage = 0; stage < kP4Stages; ++stage) {
+    uses.push_back(
+        {"entries of stage " + std::to_string(stage + 1) + " of the fat root", 0, kP4StageEntries});
   }
+  for (std::size_t set = 0; set < kP4Sets; ++set) {
+    uses.push_back({"nodes of set " + std::to_string(set + 1), 0, kP4Nodes});
+  }
+  for (const SwitchMap& map : program.maps()) {
+    uses[1].wanted += map.tables.ways.size();
+    for (std::size_t stage = 0; stage < kP4Stages; ++stage) {
+      uses[2 + stage].wanted += map.tables.root.stages[stage].size();
+    }
+    for (std::size_t set = 0; set < map.tables.sets.size(); ++set) {
+      uses[2 + kP4Stages + set].wanted += map.tables.sets[set].size();
+    }
+  }
+  return uses;
+}
+
+std::string what_does_not_fit(const SwitchProgram& program) {
+  for (const SwitchMap& map : program.maps()) {
+    if (map.tables.sets.size() > kP4Sets) {
+      return "tables of " + std::to_string(map.tables.sets.size()) +
+             " sets of nodes, and there are " + std::to_string(kP4Sets);
+    }
+    const RangeTables& root = map.tables.root;
+    if (root.stages.size() != kP4Stages || root.bits_per_stage != kP4BitsPerStage) {
+      return "a fat root that is not of four stages of 16 bits";
+    }
+  }
+  for (const Use& use : uses_of(program)) {
+    if (use.wanted <= use.there) continue;
+    return std::to_string(use.wanted) + " " + use.what + ", and there is room for " +
+           std::to_string(use.there);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::expected<std::string, std::string> p4_entries(const SwitchProgram& program) {
+  if (std::string fault = what_does_not_fit(program); !fault.empty()) {
+    return std::unexpected(std::move(fault));
+  }
+  Writer writer;
+  std::uint16_t number = 0;
+  for (const SwitchMap& map : program.maps()) write_map(writer, number++, map);
   return writer.take();
 }
 

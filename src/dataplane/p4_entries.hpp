@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of a map's tables for the P4 program (dataplane/p4/index.p4), as lines that bmv2's
+// The entries of a switch's tables for the P4 program (dataplane/p4/index.p4), as lines that bmv2's
 // runtime CLI takes.
 //
 // Thread: any.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <string>
 
-#include "dataplane/index_tables.hpp"
-#include "dataplane/packet_function.hpp"
+#include "dataplane/switch_program.hpp"
 
 namespace espalier::dataplane {
 
@@ -18,11 +19,14 @@ inline constexpr std::size_t kP4Sets = 3;
 inline constexpr std::size_t kP4Stages = 4;
 inline constexpr std::uint32_t kP4BitsPerStage = 16;
 
-/// Whether the P4 program has as many sets and stages as these tables.
-[[nodiscard]] bool fits_p4(const IndexTables& tables);
+/// What its tables hold, all maps together.
+inline constexpr std::size_t kP4Maps = 64;
+inline constexpr std::size_t kP4StageEntries = 2048;  // of each stage of the fat root
+inline constexpr std::size_t kP4Ranges = 1024;
+inline constexpr std::size_t kP4Nodes = 4096;  // of each set
 
-/// One `table_add` for each entry. `map` tells maps apart. Requires: fits_p4(tables).
-[[nodiscard]] std::string p4_entries(std::uint16_t map, const MapKeys& keys,
-                                     const IndexTables& tables);
+/// One `table_add` for each entry of all maps, or a sentence that says what does not fit into the
+/// P4 program. A map's keys come after all that they lead to: until then its READs pass.
+[[nodiscard]] std::expected<std::string, std::string> p4_entries(const SwitchProgram& program);
 
 }  // namespace espalier::dataplane

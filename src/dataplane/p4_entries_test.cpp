@@ -46,13 +46,22 @@ TEST(P4Program, ItHasTheTablesThatEntriesAreWrittenFor) {
   for (std::size_t stage = 1; stage <= kP4Stages; ++stage) {
     const std::string name = "fat_root_" + std::to_string(stage);
     EXPECT_EQ(kinds(name), "exact16 exact32 range" + std::to_string(kP4BitsPerStage) + " ");
+    EXPECT_EQ(program.tables.at(name).size, kP4StageEntries);
     // The stages take the number's parts from the highest on.
     const std::size_t low = 64 - stage * kP4BitsPerStage;
     EXPECT_EQ(program.tables.at(name).keys[2].field,
               "meta.number[" + std::to_string(low + 15) + ":" + std::to_string(low) + "]");
   }
   EXPECT_EQ(kinds("fat_root_ways"), "exact16 exact32 ");
-  EXPECT_EQ(kinds("set_3_ways"), "exact16 exact32 exact4 ");
+  EXPECT_EQ(program.tables.at("fat_root_ways").size, kP4Ranges);
+  EXPECT_EQ(program.tables.at("maps").size, kP4Maps);
+  for (std::size_t set = 1; set <= kP4Sets; ++set) {
+    const std::string name = "set_" + std::to_string(set);
+    EXPECT_EQ(kinds(name + "_pivots"), "exact16 exact32 ");
+    EXPECT_EQ(kinds(name + "_ways"), "exact16 exact32 exact4 ");
+    EXPECT_EQ(program.tables.at(name + "_pivots").size, kP4Nodes);
+    EXPECT_EQ(program.tables.at(name + "_ways").size, kP4Nodes * kWaysMax);
+  }
   EXPECT_EQ(program.actions.at("compare"), std::vector<unsigned>(kPivotsMax, 64));
   EXPECT_EQ(program.actions.at("set_way"), (std::vector<unsigned>{64, 1, 32}));
 }
@@ -61,20 +70,26 @@ TEST(P4Program, EntriesFitItAndComeBackRandom) {
   const P4Program program = read_p4(read_file("index.p4"));
   base::Random random(base::seed_from_environment(1));
   for (int round = 0; round < 20; ++round) {
-    const TreeImage tree = random_tree(random, {.levels = 4, .children_max = 12, .here = 0.1});
-    const IndexTables tables =
-        compile(tree, {.ranges = 1 + random.below(40), .sets = random.below(4), .nodes_per_set = 9})
-            .tables;
-    ASSERT_TRUE(fits_p4(tables));
+    SwitchProgram written;
+    std::vector<TreeImage> trees;
+    for (std::uint32_t map = 0; map < 1 + random.below(3); ++map) {
+      trees.push_back(random_tree(random, {.levels = 4, .children_max = 12, .here = 0.1}));
+      const TableLimits limits{
+          .ranges = 1 + random.below(40), .sets = random.below(4), .nodes_per_set = 9};
+      ASSERT_TRUE(written.add({{0xAB + map, 0xCD + map}, compile(trees.back(), limits).tables}));
+    }
+    const auto text = p4_entries(written);
+    ASSERT_TRUE(text) << text.error();
     std::vector<P4Entry> entries;
-    const std::string text = p4_entries(7, {0xAB, 0xCD}, tables);
-    ASSERT_EQ(read_entries(program, text, entries), "");
-    const ReadBack back = tables_of(entries);
-    ASSERT_EQ(back.keys, (MapKeys{0xAB, 0xCD}));
-    ASSERT_EQ(back.tables, tables);
-    const IndexLookup lookup(back.tables);
-    for (const std::uint64_t key : border_keys(tree, random, 50)) {
-      ASSERT_EQ(lookup.find(key), find(tables, key));
+    ASSERT_EQ(read_entries(program, *text, entries), "");
+    const auto back = program_of(entries);
+    ASSERT_TRUE(back) << "keys before what they lead to";
+    ASSERT_EQ(*back, written);
+    for (std::size_t map = 0; map < trees.size(); ++map) {
+      const IndexLookup lookup(back->maps()[map].tables);
+      for (const std::uint64_t key : border_keys(trees[map], random, 50)) {
+        ASSERT_EQ(lookup.find(key), find(written.maps()[map].tables, key));
+      }
     }
   }
 }
@@ -99,14 +114,35 @@ TEST(P4Program, EntriesThatItDoesNotHaveAreNoticed) {
   EXPECT_EQ(fault("fat_root_1 index_ingress.take 0x1 0x0 0x5->0x6 => 0x1 0x0 0x0"), "no priority");
 }
 
-TEST(P4Program, TablesOfAnotherShapeDoNotFit) {
-  IndexTables tables = compile(even_tree(1, 2, 10, {1, 1}), {}).tables;
-  EXPECT_TRUE(fits_p4(tables));
+TEST(P4Program, WhatDoesNotFitIsRefusedInWords) {
+  const auto fault = [](const IndexTables& tables, std::uint32_t maps = 1) {
+    SwitchProgram program;
+    for (std::uint32_t map = 1; map <= maps; ++map) {
+      EXPECT_TRUE(program.add({{map, 1000 + map}, tables}));
+    }
+    const auto entries = p4_entries(program);
+    return entries ? "" : entries.error();
+  };
+  const IndexTables good = compile(even_tree(1, 2, 10, {1, 1}), {}).tables;
+  EXPECT_EQ(fault(good), "");
+  EXPECT_EQ(fault(good, 64), "");
+  IndexTables tables = good;
   tables.sets.resize(4);
-  EXPECT_FALSE(fits_p4(tables));
-  tables.sets.clear();
+  EXPECT_EQ(fault(tables), "tables of 4 sets of nodes, and there are 3");
+  tables = good;
   tables.root.bits_per_stage = 8;
-  EXPECT_FALSE(fits_p4(tables));
+  EXPECT_EQ(fault(tables), "a fat root that is not of four stages of 16 bits");
+  tables = good;
+  tables.ways.resize(kP4Ranges);
+  EXPECT_EQ(fault(tables), "");
+  EXPECT_EQ(fault(tables, 2), "2048 ranges, and there is room for 1024");
+  tables = good;
+  tables.root.stages[2].resize(kP4StageEntries + 1);
+  EXPECT_EQ(fault(tables), "2049 entries of stage 3 of the fat root, and there is room for 2048");
+  tables = good;
+  tables.sets.resize(1);
+  tables.sets[0].resize(kP4Nodes + 1);
+  EXPECT_EQ(fault(tables), "4097 nodes of set 1, and there is room for 4096");
 }
 
 // The program's way to the change of an ICRC: CRC-32 of the old fields and of the new ones, each

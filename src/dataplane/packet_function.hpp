@@ -52,14 +52,22 @@ class PacketFunction {
 
   /// Processes a frame where it lies. Cost: about 10 ns, and a lookup where it is one.
   Processed process(std::span<std::byte> frame) const;
+  /// The same for each of a burst, in order; what is looked up is looked up together. Requires: as
+  /// many `done`. Cost: a fourth of that of one by one where all are redirected.
+  void process(std::span<const std::span<std::byte>> frames, std::span<Processed> done) const;
   /// The same for a READ of a transport that has no packets: by this key, of this address.
   Processed redirect(std::uint32_t& key, std::uint64_t& address) const;
 
  private:
   struct Map {
     MapKeys keys;
+    std::uint32_t icrc_of_keys;  // by what an ICRC changes when one becomes the other
     IndexLookup lookup;
   };
+  struct Batch;
+  [[nodiscard]] const Map* find_map(std::uint32_t keyed_key) const;
+  static void redirect_all(Batch& batch, std::span<Processed> done);
+
   std::vector<Map> maps_;
 };
 

@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "dataplane/control_server.hpp"
 #include "dataplane/memif_switch.hpp"
-#include "dataplane/switch_control.hpp"
 #include "dataplane/switch_threads.hpp"
 
 namespace espalier::dataplane {

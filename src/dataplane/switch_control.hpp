@@ -1,40 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a switch is told what to run with, and says what it does: over a UNIX socket, by a line for
-// each request, and so many bytes behind it where the line says so.
+// How a switch is told what to run with, and says what it does: by requests of a word, and so many
+// bytes behind it where the word wants them. control_server.hpp serves them at a socket.
 //
-//   install BYTES   a program (switch_program.hpp) in place of the one that there is
-//   change BYTES    changes of entries, all of them at once
+//   put BYTES       the maps of a controller, a program (switch_program.hpp) in place of those that
+//                   it has put before; they go when the controller does
+//   install BYTES   a program in place of all that there is; it stays
+//   change BYTES    changes of entries, all of them at once; of maps that another one holds, none
+//   held            how many maps this connection holds
 //   program         what it runs with
 //   status          a line "name value" for each number
 //
 //   ok BYTES        the answer follows
 //   error BYTES     what was wrong, in words; nothing was changed
 //
-// A connection asks as often as it likes. Requests are answered one after the other, and who does
-// not bring one to its end within seconds is let go. The socket is its user's alone.
-//
-// Thread: one that serves; stop() any.
+// Tables without a controller are worse than none: the key that they write is void once the
+// controller's lease is lost, and each READ that they redirect brings nothing. So what is put is
+// held by a connection, and the switch forgets it when that ends, or says nothing for
+// kHolderSilentNs.
 #pragma once
 
 #include <cstdint>
 #include <expected>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
-#include "dataplane/control_stream.hpp"
 #include "dataplane/installed_function.hpp"
 #include "dataplane/switch_program.hpp"
-#include "fabric/shm/listening_socket.hpp"
 
 namespace espalier::dataplane {
 
-/// What a request may bring: some millions of entries.
-inline constexpr std::uint64_t kControlBytesMax = std::uint64_t{64} << 20;
-/// For a request, and for its answer.
-inline constexpr std::uint64_t kControlLongestNs = 10'000'000'000;
+/// Who holds maps and asks nothing for so long has lost them.
+inline constexpr std::uint64_t kHolderSilentNs = 3'000'000'000;
 
 /// Does requests, without a socket, one after the other. Thread: any.
 class SwitchControl {
@@ -46,67 +45,32 @@ class SwitchControl {
   SwitchControl(InstalledFunction& function, AddStatus add_status)
       : function_(function), add_status_(std::move(add_status)) {}
 
+  /// A connection, by a number that no other one has had.
+  using Holder = std::uint64_t;
+  static constexpr Holder kNobody = 0;
+
   using Answer = std::expected<std::string, std::string>;  // else what was wrong
-  /// Does the request of a word, with what belongs to it.
-  Answer ask(std::string_view word, std::string_view body);
+  /// Does the request of a word, with what belongs to it. Who is nobody cannot put.
+  Answer ask(std::string_view word, std::string_view body, Holder holder = kNobody);
+  /// It is gone, or silent: what it has put goes. Cost: constant if it holds nothing; else as put.
+  void drop(Holder holder);
 
  private:
+  Answer put(std::string_view text, Holder holder);
   Answer install(std::string_view text);
-  Answer change(std::string_view text);
+  Answer change(std::string_view text, Holder holder);
+  [[nodiscard]] std::string held_by_another(std::uint32_t key, Holder holder) const;
+  void take(SwitchProgram program);
+  [[nodiscard]] SwitchProgram without(Holder holder) const;
   [[nodiscard]] std::string status() const;
 
   std::mutex mutex_;  // of all below
   InstalledFunction& function_;
   const AddStatus add_status_;
   SwitchProgram program_;
+  std::unordered_map<std::uint32_t, Holder> holders_;  // of its maps, by keyed keys, where held
   std::uint64_t installed_ = 0;
   std::uint64_t changed_ = 0;  // entries
-};
-
-/// Serves a control at a socket.
-class ControlServer {
- public:
-  /// Errors: as ListeningSocket::open.
-  static Result<std::unique_ptr<ControlServer>> open(std::string_view path, SwitchControl& control);
-  ControlServer(const ControlServer&) = delete;
-  ControlServer& operator=(const ControlServer&) = delete;
-
-  /// Until stop().
-  void run();
-  void stop();
-
- private:
-  ControlServer(fabric::shm::ListeningSocket listening, memory::Descriptor wake,
-                SwitchControl& control)
-      : listening_(std::move(listening)), wake_(std::move(wake)), control_(control) {}
-  [[nodiscard]] bool serve(ControlStream& stream);
-
-  fabric::shm::ListeningSocket listening_;
-  memory::Descriptor wake_;
-  SwitchControl& control_;
-};
-
-/// A client of one. Thread: one at a time.
-class ControlClient {
- public:
-  /// Errors: invalid_argument (no path of a socket), connection_lost (no switch serves there),
-  /// system.
-  static Result<ControlClient> connect(std::string_view path);
-
-  /// Asks by a word of the above, with what belongs to it. What was wrong comes as `refused`.
-  /// Errors: connection_lost (the switch is gone, or answers nothing for kControlLongestNs, or
-  /// nonsense).
-  Result<std::string> ask(std::string_view word, std::string_view body = {});
-  /// What was wrong with the last request; empty if nothing was.
-  [[nodiscard]] const std::string& refused() const { return refused_; }
-
- private:
-  explicit ControlClient(memory::Descriptor socket)
-      : socket_(std::move(socket)), stream_(std::make_unique<ControlStream>(socket_.number())) {}
-
-  memory::Descriptor socket_;
-  std::unique_ptr<ControlStream> stream_;
-  std::string refused_;
 };
 
 }  // namespace espalier::dataplane

@@ -98,6 +98,10 @@ bool SwitchProgram::add(SwitchMap map) {
   return true;
 }
 
+void SwitchProgram::remove(std::uint32_t keyed_key) {
+  std::erase_if(maps_, [&](const SwitchMap& map) { return map.keys.keyed == keyed_key; });
+}
+
 PacketFunction SwitchProgram::function() const {
   PacketFunction function;
   for (const SwitchMap& map : maps_) function.add(map.keys, map.tables);

@@ -31,6 +31,8 @@ class SwitchProgram {
 
   /// False: a map has this keyed key, or there are kMapsMax.
   [[nodiscard]] bool add(SwitchMap map);
+  /// The map of this keyed key, if there is one.
+  void remove(std::uint32_t keyed_key);
   [[nodiscard]] const std::vector<SwitchMap>& maps() const { return maps_; }
   [[nodiscard]] PacketFunction function() const;
 

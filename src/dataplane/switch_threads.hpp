@@ -7,8 +7,8 @@
 #include <atomic>
 #include <thread>
 
+#include "dataplane/control_server.hpp"
 #include "dataplane/memif_switch.hpp"
-#include "dataplane/switch_control.hpp"
 
 namespace espalier::dataplane {
 

@@ -47,6 +47,7 @@ enum class Bug : std::uint8_t {
   challenge_repeated,      // who is to prove himself is given the same number as others
   proof_not_checked,       // whoever names a name is taken for it
   hello_taken_twice,       // a hello that was heard on the way may be said again
+  hello_taken_late,        // a hello that was kept back is good after the next one came
   receives_held_by_all,    // those who leave messages unfinished leave no receive to others
 };
 

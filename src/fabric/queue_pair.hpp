@@ -86,6 +86,9 @@ class QueuePair {
   /// has ended they are flushed.
   Posted post(std::span<const WorkRequest> requests);
   Posted post(const WorkRequest& request) { return post({&request, 1}); }
+  /// Says what will be posted before long, so that where this process reads and writes the peer's
+  /// memory itself, it asks for that by now. Says nothing of whether it may be done.
+  virtual void prefetch(std::span<const WorkRequest> /*requests*/) const {}
   /// Hands over room for messages; returns how many there was room for. Requires: the pair has
   /// receives of its own.
   std::size_t post_receives(std::span<const Receive> receives);

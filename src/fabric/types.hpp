@@ -283,6 +283,8 @@ struct Properties {
   std::string_view transport;
   /// A READ reads all its bytes after earlier READs of its pair have read theirs. Else: a fence.
   bool reads_in_order = false;
+  /// A READ of a connected pair mostly ends inside post(): to wait for it costs next to nothing.
+  bool reads_end_in_post = false;
   /// A completed WRITE can be seen by the peer's processor.
   bool write_is_placed = false;
   /// Atomics are atomic against the processor of the peer too, not only among themselves.

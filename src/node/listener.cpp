@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <string>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -22,19 +23,9 @@ constexpr std::uint64_t kHelloNs = 5'000'000'000;  // so long a client may be si
 constexpr std::size_t kPendingMax = 1024;
 constexpr std::uint32_t kSlotsMax = 1u << 14;  // of one ring: 1 MiB
 
-/// Whose process is at the other end; a user that is none where the system does not say.
-ucred peer_of(int socket) {
-  ucred credentials{};
-  socklen_t bytes = sizeof credentials;
-  const int got = getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes);
-  return got == 0 ? credentials : ucred{0, ~std::uint32_t{0}, ~std::uint32_t{0}};
-}
-
-/// Who may take the node's memory anyway, by a debugger, is an admin; others whom the socket's mode
-/// lets in may write.
-offload::Access access_of_user(std::uint32_t user) {
-  const bool own = user == 0 || user == geteuid();
-  return {"user " + std::to_string(user), own ? offload::Right::admin : offload::Right::write};
+/// As the audit log has it.
+std::string address_of(const PeerUser& peer) {
+  return "unix process " + std::to_string(peer.process) + " of user " + std::to_string(peer.user);
 }
 
 memory::Descriptor open_spare() {
@@ -50,11 +41,12 @@ bool watch(int epoll, int descriptor) {
 
 }  // namespace
 
-Listener::Listener(const Config& config, rings::MessageBudget& budget,
+Listener::Listener(const Config& config, rings::MessageBudget& budget, offload::AuditLog& audit,
                    std::function<void(PendingClient)> serve,
                    std::function<std::uint32_t()> connections)
     : config_(config),
       budget_(budget),
+      audit_(audit),
       serve_(std::move(serve)),
       connections_(std::move(connections)) {}
 
@@ -117,8 +109,7 @@ void Listener::accept_all() {
       return;
     }
     if (pending_.size() >= kPendingMax) {
-      refuse(client.number(), {Code::too_many_participants, 0, kPendingMax});
-      refused_.fetch_add(1, std::memory_order_relaxed);
+      refuse_client(client.number(), {Code::too_many_participants, 0, kPendingMax});
       continue;
     }
     const int number = client.number();
@@ -134,12 +125,24 @@ bool Listener::reject() {
       accept4(socket_->number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   const bool answered = static_cast<bool>(client);
   if (answered) {
-    refuse(client.number(), {Code::too_many_participants, 0, 0});
-    refused_.fetch_add(1, std::memory_order_relaxed);
+    refuse_client(client.number(), {Code::too_many_participants, 0, 0});
     client.close();
   }
   spare_ = open_spare();
   return answered;
+}
+
+void Listener::refuse_client(int socket, const Error& error) {
+  refuse(socket, error);
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  audit_.refused([&] {
+    offload::AuditRecord record;
+    record.act = "connect";
+    const auto peer = peer_user(socket);
+    record.address = peer ? address_of(*peer) : "unix";
+    record.outcome = error;
+    return record;
+  });
 }
 
 // Whoever waits at the door keeps the socket readable: without a pause nothing else would be done.
@@ -174,24 +177,15 @@ void Listener::greet(int socket) {
   pending_.erase(at);
   epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, socket, nullptr);
   const auto hello = receive_hello(socket);
-  if (!hello) {
-    refuse(socket, {Code::invalid_argument, 0, 0});
-    refused_.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  auto connection = admit(*hello);
-  if (!connection) {
-    refuse(socket, connection.error());
-    refused_.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
+  if (!hello) return refuse_client(socket, {Code::invalid_argument, 0, 0});
+  const auto peer = peer_user(socket);
+  auto connection = peer ? admit(*hello) : std::unexpected(peer.error());
+  if (!connection) return refuse_client(socket, connection.error());
   pending.connection = std::move(*connection);
-  const ucred peer = peer_of(socket);
-  pending.connection->peer = "process " + std::to_string(peer.pid);
-  pending.connection->address =
-      "unix process " + std::to_string(peer.pid) + " of user " + std::to_string(peer.uid);
-  pending.connection->access = access_of_user(peer.uid);
-  pending.user = peer.uid;
+  pending.connection->peer = "process " + std::to_string(peer->process);
+  pending.connection->address = address_of(*peer);
+  pending.connection->access = access_of_user(peer->user, users_);
+  pending.user = peer->user;
   serve_(std::move(pending));
 }
 

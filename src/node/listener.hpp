@@ -18,15 +18,18 @@
 #include "memory/shared_memory.hpp"
 #include "node/config.hpp"
 #include "node/event_fd.hpp"
+#include "node/peer_user.hpp"
 #include "node/worker.hpp"
+#include "offload/audit_log.hpp"
 #include "wire/handshake.hpp"
 
 namespace espalier::node {
 
 class Listener {
  public:
-  /// `serve` gets each client that is to be served. `connections` tells how many there are.
-  Listener(const Config& config, rings::MessageBudget& budget,
+  /// `serve` gets each client that is to be served. `connections` tells how many there are. Who is
+  /// refused is in the audit log, which outlives this, as `budget` does.
+  Listener(const Config& config, rings::MessageBudget& budget, offload::AuditLog& audit,
            std::function<void(PendingClient)> serve, std::function<std::uint32_t()> connections);
   ~Listener();
 
@@ -51,11 +54,14 @@ class Listener {
   bool reject();
   void rest();
   void greet(int socket);
+  void refuse_client(int socket, const Error& error);
   void drop_late();
   [[nodiscard]] Result<std::unique_ptr<offload::Connection>> admit(const wire::Hello& hello) const;
 
   const Config& config_;
+  const KnownUsers users_ = known_users();
   rings::MessageBudget& budget_;
+  offload::AuditLog& audit_;
   std::function<void(PendingClient)> serve_;
   std::function<std::uint32_t()> connections_;
   std::optional<fabric::shm::ListeningSocket> socket_;

@@ -211,8 +211,9 @@ constexpr Metric kMetrics[] = {
      "Requests refused, for the role of their client does not allow them.",
      of_access<&wire::AccessTotals::denied>},
     {"espalier_authentications_total", "counter", "result",
-     "Peers over fabrics that were asked for a proof: accepted, wrong_proof, failed (a good proof, "
-     "but no session could be made), timed_out, or limited (as many as may be were pending).",
+     "Peers over fabrics that were asked for a proof: accepted, wrong_proof (a wrong mark of a "
+     "session too), failed (a good proof, but no session could be made), timed_out, or limited "
+     "(refused or pushed out, for as many as may be were pending).",
      authentications},
     {"espalier_pending_peers", "gauge", "", "Peers over fabrics that are not authenticated yet.",
      of_access<&wire::AccessTotals::pending>},

@@ -94,6 +94,7 @@ Result<void> Node::open_secrets() {
 Result<void> Node::open_workers() {
   for (std::uint32_t i = 0; i < config_.node.cores; ++i) {
     workers_.push_back(std::make_unique<Worker>(*services_, config_, page_, i));
+    workers_.back()->set_core(options_.core);
     if (!options_.host_link) continue;
     if (const auto reached = workers_.back()->reach_host(options_.host_link); !reached) {
       return reached;
@@ -109,7 +110,7 @@ Result<void> Node::open_workers() {
     });
     (*least)->enqueue(std::move(pending));
   };
-  listener_ = std::make_unique<Listener>(config_, services_->budget, serve,
+  listener_ = std::make_unique<Listener>(config_, services_->budget, services_->audit, serve,
                                          [this] { return connections(); });
   // Before the first client comes, and after all that is told about is there.
   services_->numbers.set([this] { return encode(numbers_of(*this)); });

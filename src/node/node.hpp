@@ -37,6 +37,8 @@ struct NodeOptions {
   const offload::OffloadTable* device_offloads = nullptr;
   /// Of a device: how each worker reaches the host, whose maps it serves.
   MakeHostLink host_link{};
+  /// Of the cores of its workers, in benchmarks.
+  WorkerCore core{};
   /// Where records of the audit log go, by a thread of the node's; none: nothing is kept.
   AuditSink audit{};
   /// For how long a client over a fabric may be silent before it is asked whether it is there.

@@ -16,6 +16,7 @@
 #include "base/barrier.hpp"
 #include "base/clock.hpp"
 #include "base/cpu.hpp"
+#include "base/cpu_clock.hpp"
 #include "base/system_error.hpp"
 #include "fabric/address.hpp"
 #include "node/handshake_packets.hpp"
@@ -27,6 +28,7 @@ namespace {
 constexpr std::uint32_t kTurnsPerLook = 1024;  // at the sockets, while there is work
 constexpr int kPacketsPerLook = 64;            // from one socket: whoever floods it comes again
 constexpr std::uint64_t kFinishNs = 1'000'000'000;  // for what is in flight when the node stops
+constexpr std::uint64_t kLaggedNsMax = 1'000'000;   // a turn that took longer was interrupted
 constexpr int kBackloggedSleepMs = 1;  // a client that drains its ring rings no doorbell
 
 }  // namespace
@@ -151,15 +153,12 @@ void Worker::set_times(const WorkerTimes& times) {
 
 void Worker::run() {
   pthread_setname_np(pthread_self(), ("worker-" + std::to_string(number_)).c_str());
-  if (config_.node.pin) {
-    const auto cores = base::usable_cores();
-    // Where there are fewer cores than workers, pinning is no use: they run where they can.
-    // From the last core on, for clients that pin themselves begin with the first.
-    if (number_ < cores.size()) {
-      static_cast<void>(base::pin_this_thread(cores[cores.size() - 1 - number_]));
-    }
-  }
+  if (config_.node.pin) pin();
+  const bool lags = core_.slowness > 1;
   while (!stopping_.load(std::memory_order_acquire)) {
+    const std::uint64_t began_ns = lags ? base::monotonic_ns() : 0;
+    const bool metered = metered_.load(std::memory_order_relaxed);
+    const std::uint64_t cpu_began_ns = metered ? base::thread_cpu_ns() : 0;
     bool moved = scheduler_->turn();
     for (const auto& fabric : fabrics_) moved = fabric->turn() || moved;
     if (has_pending_.load(std::memory_order_acquire)) moved = adopt() || moved;
@@ -168,9 +167,34 @@ void Worker::run() {
       look_at_sockets(0);
       give_memory_back();
     }
+    if (metered && moved) count_turn(cpu_began_ns);
+    if (lags) lag(began_ns);
     spin_or_sleep(moved);
   }
   finish();
+}
+
+// Where there are fewer cores than workers, pinning is no use: they run where they can. From the
+// last core on, for clients that pin themselves begin with the first.
+void Worker::pin() {
+  const auto cores = base::usable_cores();
+  const std::size_t place = std::size_t{core_.taken} + number_;
+  const std::size_t for_clients = core_.taken == 0 ? 0 : 1;
+  if (place + for_clients >= cores.size()) return;
+  static_cast<void>(base::pin_this_thread(cores[cores.size() - 1 - place]));
+}
+
+void Worker::lag(std::uint64_t began_ns) const {
+  const std::uint64_t now_ns = base::monotonic_ns();
+  const auto took_ns = static_cast<double>(std::min(now_ns - began_ns, kLaggedNsMax));
+  const std::uint64_t until_ns =
+      now_ns + static_cast<std::uint64_t>((core_.slowness - 1) * took_ns);
+  while (base::monotonic_ns() < until_ns) base::spin_pause();
+}
+
+void Worker::count_turn(std::uint64_t cpu_began_ns) {
+  counts_.busy_cpu_ns.fetch_add(base::thread_cpu_ns() - cpu_began_ns, std::memory_order_relaxed);
+  counts_.busy_turns.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Worker::spin_or_sleep(bool moved) {

@@ -55,6 +55,20 @@ struct WorkerCounts {
   std::atomic<std::uint64_t> sleeps{0};
   std::atomic<std::uint64_t> wake_ups{0};  ///< by a client's byte, or by another thread
   std::atomic<std::uint32_t> clients{0};
+  // While it is metered:
+  std::atomic<std::uint64_t> busy_turns{0};   ///< in which something was done
+  std::atomic<std::uint64_t> busy_cpu_ns{0};  ///< processor time that those took
+};
+
+/// What a benchmark says of the core of a worker, and no configuration.
+struct WorkerCore {
+  /// The last cores are those of workers of other nodes beside it: where workers are pinned, its
+  /// own have those before them, except the first core, which is left to clients.
+  std::uint32_t taken = 0;
+  /// How many times as slow as this machine's the core is to be. The worker spins after each of
+  /// its turns, for (slowness - 1) times what that took: so rates are those of a weaker core, and a
+  /// request's latency lacks the spinning of its last turn. Threads of helpers stay as they are.
+  double slowness = 1;
 };
 
 /// Makes the link of one worker of a device to its host; called by the thread that starts it.
@@ -70,6 +84,8 @@ class Worker {
   /// Serves the maps of a host, and none of its own. Before listen() and start().
   /// Errors: those of `make`.
   Result<void> reach_host(const MakeHostLink& make);
+  /// Before start().
+  void set_core(const WorkerCore& core) { core_ = core; }
   /// What a worker that serves clients of a fabric needs to know.
   struct Fabric {
     std::uint64_t node_id = 0;
@@ -89,6 +105,9 @@ class Worker {
   void enqueue(PendingClient pending);
   /// Goes by these times from now on.
   void set_times(const WorkerTimes& times);
+  /// Counts the processor time of its turns from now on, or no more; a benchmark asks for it, for
+  /// the clock costs two calls into the kernel a turn.
+  void set_metered(bool metered) { metered_.store(metered, std::memory_order_relaxed); }
   [[nodiscard]] const WorkerCounts& counts() const { return counts_; }
   /// Of each address of the fabric that it serves.
   [[nodiscard]] std::span<const std::unique_ptr<offload::FabricClients>> fabrics() const {
@@ -108,6 +127,9 @@ class Worker {
  private:
   Result<void> make_scheduler();
   void run();
+  void pin();
+  void lag(std::uint64_t began_ns) const;
+  void count_turn(std::uint64_t cpu_began_ns);
   bool adopt();
   bool welcome(PendingClient pending);
   void spin_or_sleep(bool moved);
@@ -129,6 +151,7 @@ class Worker {
   memory::SharedMemory& page_;
   std::uint32_t number_;
   WorkerTimes times_;
+  WorkerCore core_;
   memory::Descriptor page_descriptor_;  // of the node's page, read only
   memory::Descriptor epoll_;
   EventFd wake_event_;  // other threads of the node wake this one
@@ -156,6 +179,7 @@ class Worker {
   std::optional<WorkerTimes> pending_times_;
   std::atomic<bool> has_pending_{false};  // in one of them
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> metered_{false};
   WorkerCounts counts_;
   std::thread thread_;
 };

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "offload/call.hpp"
 #include "offload/principal.hpp"
 #include "offload/testing/items.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
@@ -164,6 +165,37 @@ TEST_F(AccessTest, WhatIsRelayedIsForTheRoleOfThePrincipal) {
   EXPECT_EQ(node_.call(device, header, "k", std::string(20, '\x14')).code(),
             Code::invalid_argument);
   EXPECT_FALSE(device.ended);
+}
+
+// A program's own offload whose row says no right, of a map that it asks for by a number.
+TEST(AccessOfOwnOffloads, ARoleForAPrefixReachesNoOtherMap) {
+  const Offload own{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
+                    .name = "own",
+                    .format = "nothing",
+                    .summary = "answers",
+                    .limits = {.map = true},
+                    .step = [](Call& call) { return call.answer({}); }};
+  SchedulerFixture node({}, std::uint64_t{1} << 20, {&own, 1});
+  const auto make_map = [&](std::string_view name) {
+    return tree::create_map(node.store(), name, MapOptions{}).value()->id;
+  };
+  const std::uint32_t orders = make_map("orders/new");
+  const std::uint32_t people = make_map("people");
+  const auto ask = [&](Access access, std::uint32_t map) -> Error {
+    SchedulerFixture::Client& client = node.connect();
+    client.connection->access = std::move(access);
+    const Response response = node.call(client, request_of(own.id, map, 1));
+    return {response.code(), 0, response.code() == Code::invalid ? 0 : response.detail()};
+  };
+  const Error takes_admin{Code::not_permitted, 0, 3};
+  const Error other_names{Code::not_permitted, 0, 0};
+  EXPECT_EQ(ask({"shop", Right::admin, "orders/"}, orders).code, Code::invalid);
+  EXPECT_EQ(ask({"shop", Right::admin, "orders/"}, people), other_names);
+  for (const std::uint32_t map : {orders, people}) {
+    EXPECT_EQ(ask({"clerk", Right::read, "orders/"}, map), takes_admin);
+    EXPECT_EQ(ask({"w", Right::write}, map), takes_admin);
+    EXPECT_EQ(ask({"admin", Right::admin}, map).code, Code::invalid);
+  }
 }
 
 TEST_F(AccessTest, ADeviceChecksRolesAndLeavesNumbersToItsHost) {

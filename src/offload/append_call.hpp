@@ -4,13 +4,16 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "offload/call.hpp"
+#include "offload/connection.hpp"
 #include "table/append_run.hpp"
 #include "table/table.hpp"
 
@@ -41,12 +44,21 @@ inline Next go_on_appending(Call& call, AppendState& state) {
   });
 }
 
-/// Appends rows of a source, which the state keeps from now on.
+/// Appends rows of a source, which the state keeps from now on. The request's key names the
+/// reservation of its session that they fill, where the table is encrypted.
 inline Next begin_append(Call& call, AppendState& state,
-                         std::unique_ptr<const table::AppendSource> source, std::uint64_t rows,
-                         std::optional<std::uint64_t> reservation = std::nullopt) {
+                         std::unique_ptr<const table::AppendSource> source, std::uint64_t rows) {
+  const std::string_view key = call.key();
+  std::optional<table::ReservationClaim> claim;
+  if (!key.empty()) {
+    if (key.size() != sizeof claim->number) {
+      return call.fail({Code::invalid_argument, 0, 0}, "the key is no reservation's number");
+    }
+    claim.emplace().reserver = call.connection().reserver;
+    std::memcpy(&claim->number, key.data(), sizeof claim->number);
+  }
   state.source = std::move(source);
-  state.run.emplace(*state.table, *state.source, rows, reservation);
+  state.run.emplace(*state.table, *state.source, rows, std::move(claim));
   return go_on_appending(call, state);
 }
 

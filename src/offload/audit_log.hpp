@@ -29,7 +29,8 @@ namespace espalier::offload {
 
 struct AuditRecord {
   bool refusal = false;
-  std::string act;             ///< an offload's name, "authenticate", "connect"; empty: no act,
+  std::string act;             ///< an offload's name, "authenticate", "connect", "end_session"
+                               ///< (for its name's secrets changed); empty: no act,
                                ///< the record only tells what was left out
   std::string name;            ///< of the client: as it is authenticated, or as it says
   Right role = Right::none;    ///< none: it was not authenticated

@@ -25,6 +25,7 @@
 #include "rings/message_reader.hpp"
 #include "rings/response_ring.hpp"
 #include "rings/ring_link.hpp"
+#include "table/reserver.hpp"
 
 namespace espalier::offload {
 
@@ -83,6 +84,8 @@ class Connection {
   std::unique_ptr<OneSidedHost> one_sided;
   /// What it may write by itself; null: nothing.
   std::unique_ptr<LandingHost> landing;
+  /// As which it reserves slots of encrypted tables: what it leaves unfilled ends with it.
+  const std::shared_ptr<const table::Reserver> reserver = std::make_shared<const table::Reserver>();
   /// Where results are written that it wants so; null: nowhere.
   std::unique_ptr<ResultHost> results;
   /// The words that it may add to by itself; null: none.

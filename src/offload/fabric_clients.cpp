@@ -128,6 +128,7 @@ bool FabricClients::turn() {
     if (count < std::size(batch)) break;
   }
   accept_all();
+  send_late_refusals();
   if (authenticator_) moved = authenticator_->turn() || moved;
   remove_ended();
   if (turns_ % 64 == 0 || !moved) maintain();
@@ -146,6 +147,7 @@ bool FabricClients::has_news() {
 // leases some of them may have to end.
 std::uint64_t FabricClients::sleep_limit_ns() const {
   if (!active_.empty()) return kNapNs;
+  if (!late_refusals_.empty()) return kHouseNs;
   const bool leased = options_.one_sided && services_.store.leases.size() != 0;
   return leased ? std::min(options_.silence_ns, kHouseNs) : options_.silence_ns;
 }
@@ -294,7 +296,9 @@ Result<void> FabricClients::accept(const fabric::ConnectRequest& request) {
   if (way == wire::LinkWay::prove && authenticator_)
     return authenticator_->challenge(request, hello);
   if (authenticator_) {
-    if (auto proven = check_proven(request); !proven) return proven;
+    const auto proven = check_proven(request);
+    if (!proven) return std::unexpected(proven.error());
+    if (!*proven) return {};  // it is refused later
   }
   if (way == wire::LinkWay::reads) return accept_reads(request, hello);
   if (way == wire::LinkWay::writes) return accept_writes(request, hello);
@@ -455,12 +459,14 @@ fabric::QueuePairOptions FabricClients::pair_options(fabric::Domain domain) {
   return options;
 }
 
-// Told through a connection that is made for it: one that is not made says no reason.
 void FabricClients::refuse(const fabric::ConnectRequest& request, const Error& error) {
   counts_.refused.fetch_add(1, std::memory_order_relaxed);
-  if (error.code == Code::not_permitted || error.code == Code::too_many_participants) {
-    audit_refusal("connect", {}, request.peer, error);
-  }
+  audit_refusal("connect", {}, request.peer, error);
+  send_refusal(request, error);
+}
+
+// Told through a connection that is made for it: one that is not made says no reason.
+void FabricClients::send_refusal(const fabric::ConnectRequest& request, const Error& error) {
   if (refused_.size() >= kRefusedMax) return endpoint_->reject(request);
   wire::LinkWelcome welcome{};
   welcome.magic = wire::kLinkMagic;
@@ -486,7 +492,7 @@ void FabricClients::maintain() {
     return refused.until_ns < now || refused.pair->state() == fabric::QueuePair::State::error;
   });
   if (options_.one_sided) sweep_leases(now);
-  const bool reloaded = secrets_were_loaded();
+  end_unknown();
   for (const auto& [token, session] : sessions_) {
     if (session->reads && session->reads->state() == fabric::QueuePair::State::error) {
       session->reads.reset();
@@ -505,8 +511,6 @@ void FabricClients::maintain() {
     } else if (ended) {
       counts_.lost.fetch_add(1, std::memory_order_relaxed);
       lose(*session);
-    } else if (reloaded && is_known_no_more(*session)) {
-      to_remove_.push_back(session.get());
     } else if (!session->pair && now - session->lost_ns > wait_ns) {
       counts_.expired.fetch_add(1, std::memory_order_relaxed);
       to_remove_.push_back(session.get());

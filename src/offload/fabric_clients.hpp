@@ -26,10 +26,10 @@
 
 #include "base/clock.hpp"
 #include "fabric/endpoint.hpp"
+#include "offload/hello_numbers.hpp"
 #include "offload/link_authenticator.hpp"
 #include "offload/scheduler.hpp"
 #include "offload/secrets.hpp"
-#include "offload/seen_numbers.hpp"
 #include "rings/ring_link.hpp"
 #include "wire/ring_link.hpp"
 
@@ -106,12 +106,13 @@ class FabricClients {
     std::unique_ptr<fabric::QueuePair> pair;
     std::unique_ptr<fabric::QueuePair> reads;  // by which the client READs, if it wants to
     std::vector<std::unique_ptr<fabric::QueuePair>> writes;  // by which it WRITEs its windows
-    bool met = false;              // a pair of it was connected: it knows its name
-    bool awaited = false;          // it was proven, and its first pair is to come
-    SeenNumbers hellos;            // of its client's hellos, where proofs are asked
-    crypto::SecretPool::Slot key;  // by which they are signed
-    std::uint64_t heard_ns = 0;    // and asked whether it is there
-    std::uint64_t lost_ns = 0;     // its pair; 0: it has one
+    bool met = false;                // a pair of it was connected: it knows its name
+    bool awaited = false;            // it was proven, and its first pair is to come
+    HelloNumbers hellos;             // of its client's hellos, where proofs are asked
+    crypto::SecretPool::Slot key;    // by which they are signed
+    std::uint64_t secrets_line = 0;  // whose secret proved it (Secrets::Owner)
+    std::uint64_t heard_ns = 0;      // and asked whether it is there
+    std::uint64_t lost_ns = 0;       // its pair; 0: it has one
     std::uint64_t completions_before_close =
         0;  // of a pair that ended: those before this one are its own
     std::uint32_t quiet_turns = 0;
@@ -126,6 +127,12 @@ class FabricClients {
   struct Refused {
     std::unique_ptr<fabric::QueuePair> pair;
     std::uint64_t until_ns;
+  };
+  /// A hello with a wrong mark, which hears of that later.
+  struct LateRefusal {
+    fabric::ConnectRequest request;
+    Error error;
+    std::uint64_t at_ns;
   };
   struct TokenHash {
     std::size_t operator()(const wire::LinkToken& token) const { return token[0]; }
@@ -152,18 +159,23 @@ class FabricClients {
   Result<Session*> new_session(const wire::LinkHello& hello, const Access& access,
                                const std::string& peer);
   void make_authenticator();
-  Result<wire::LinkToken> admit_proven(const wire::LinkHello& hello, const Access& access,
+  Result<wire::LinkToken> admit_proven(const wire::LinkHello& hello, const Secrets::Owner& owner,
                                        const crypto::SecretBytes& key, const std::string& peer);
   [[nodiscard]] std::string address_of(std::string_view peer) const;
   void audit_refusal(std::string_view act, std::string_view name, std::string_view peer,
                      const Error& why);
-  Result<void> check_proven(const fabric::ConnectRequest& request);
+  void audit_end(const Session& session);
+  Result<bool> check_proven(const fabric::ConnectRequest& request);
+  void refuse_late(const fabric::ConnectRequest& request, const Error& error);
+  void send_late_refusals();
   [[nodiscard]] bool secrets_were_loaded();
   [[nodiscard]] bool is_known_no_more(const Session& session) const;
+  void end_unknown();
   Result<wire::LinkToken> new_token();
   Result<void> attach(Session& session, const fabric::ConnectRequest& request,
                       const wire::LinkHello& hello);
   void refuse(const fabric::ConnectRequest& request, const Error& error);
+  void send_refusal(const fabric::ConnectRequest& request, const Error& error);
   [[nodiscard]] fabric::QueuePairOptions pair_options(fabric::Domain domain);
   bool mirror_active();
   [[nodiscard]] bool has_more(const Session& session) const;
@@ -193,6 +205,7 @@ class FabricClients {
   std::unordered_map<std::uint32_t, Numbered> by_pair_;
   std::vector<Session*> active_;
   std::vector<Refused> refused_;
+  std::vector<LateRefusal> late_refusals_;
   std::unique_ptr<LinkAuthenticator> authenticator_;  // null: nobody proves anything
   std::uint64_t secrets_seen_ = 0;                    // their generation, at the last look
   std::vector<Session*> to_remove_;

@@ -17,10 +17,9 @@ void FabricClients::make_authenticator() {
   options.pair_timeout_ns = options_.pair_timeout_ns;
   options.now_ns = options_.now_ns;
   options.draw = [this] { return draw(); };
-  options.admit = [this](const wire::LinkHello& hello, const Access& access,
-                         const crypto::SecretBytes& key, const std::string& peer) {
-    return admit_proven(hello, access, key, peer);
-  };
+  options.admit = [this](const wire::LinkHello& hello, const Secrets::Owner& owner,
+                         const crypto::SecretBytes& key,
+                         const std::string& peer) { return admit_proven(hello, owner, key, peer); };
   options.rejected = [this](std::string_view name, const std::string& peer, const Error& why) {
     audit_refusal("authenticate", name, peer, why);
   };
@@ -31,23 +30,25 @@ void FabricClients::make_authenticator() {
 
 // The session waits for its first pair, as one that lost its pair waits for the next.
 Result<wire::LinkToken> FabricClients::admit_proven(const wire::LinkHello& hello,
-                                                    const Access& access,
+                                                    const Secrets::Owner& owner,
                                                     const crypto::SecretBytes& key,
                                                     const std::string& peer) {
   auto slot = options_.secrets->pool()->take();
   if (!slot) return std::unexpected(slot.error());
-  const auto made = new_session(hello, access, peer);
+  const auto made = new_session(hello, owner.access, peer);
   if (!made) return std::unexpected(made.error());
   Session& session = **made;
   session.key = std::move(*slot);
   *session.key = key;
+  session.secrets_line = owner.line;
   session.awaited = true;
   session.lost_ns = options_.now_ns();
   return session.token;
 }
 
-// Each pair of a session is asked for by its key, and no hello is good twice.
-Result<void> FabricClients::check_proven(const fabric::ConnectRequest& request) {
+// Each pair of a session is asked for by its key, and no hello is good twice, or late. Returns
+// false where the mark is wrong: then the peer is refused later.
+Result<bool> FabricClients::check_proven(const fabric::ConnectRequest& request) {
   wire::LinkProvenHello proven{};
   if (request.data.size() < sizeof proven) return fail(Code::not_permitted, 4);
   std::memcpy(&proven, request.data.data(), sizeof proven);
@@ -62,8 +63,41 @@ Result<void> FabricClients::check_proven(const fabric::ConnectRequest& request) 
   if (!mark) return std::unexpected(mark.error());
   const bool same = crypto::equal_in_secret(std::as_bytes(std::span(&*mark, 1)),
                                             std::as_bytes(std::span(&proven.mark, 1)));
-  if (!same || !session.hellos.take(proven.hello.reserved)) return fail(Code::not_permitted, 5);
-  return {};
+  const Error wrong{Code::not_permitted, 0, 5};
+  if (!same) {
+    refuse_late(request, wrong);
+    return false;
+  }
+  const auto way = static_cast<wire::LinkWay>(proven.hello.way);
+  if (!session.hellos.take(way, proven.hello.reserved)) return std::unexpected(wrong);
+  // Secrets were loaded just now, and maintain() has not seen it yet.
+  if (is_known_no_more(session)) {
+    to_remove_.push_back(&session);
+    audit_end(session);
+    return fail(Code::not_found);
+  }
+  return true;
+}
+
+// As a wrong proof is, and counted with those. The transport keeps the request meanwhile, so few
+// wait; the others are refused at once, without a reason.
+void FabricClients::refuse_late(const fabric::ConnectRequest& request, const Error& error) {
+  constexpr std::size_t kLateMax = 32;
+  counts_.refused.fetch_add(1, std::memory_order_relaxed);
+  audit_refusal("authenticate", {}, request.peer, error);
+  const std::uint64_t wait_ns = authenticator_->count_wrong(request.peer);
+  if (late_refusals_.size() >= kLateMax) return endpoint_->reject(request);
+  late_refusals_.push_back({request, error, options_.now_ns() + wait_ns});
+}
+
+void FabricClients::send_late_refusals() {
+  if (late_refusals_.empty()) return;
+  const std::uint64_t now = options_.now_ns();
+  std::erase_if(late_refusals_, [&](const LateRefusal& late) {
+    if (late.at_ns > now) return false;
+    send_refusal(late.request, late.error);
+    return true;
+  });
 }
 
 std::string FabricClients::address_of(std::string_view peer) const {
@@ -82,15 +116,39 @@ void FabricClients::audit_refusal(std::string_view act, std::string_view name,
   });
 }
 
+// What became of those whom an administrator took out of the secrets.
+void FabricClients::audit_end(const Session& session) {
+  services_.audit.acted([&] {
+    const Connection& connection = *session.connection;
+    AuditRecord record;
+    record.act = "end_session";
+    record.name = connection.access.who();
+    record.role = connection.access.role();
+    record.address = connection.address;
+    return record;
+  });
+}
+
 bool FabricClients::secrets_were_loaded() {
   if (options_.secrets == nullptr) return false;
   const std::uint64_t generation = options_.secrets->generation();
   return std::exchange(secrets_seen_, generation) != generation;
 }
 
-// Its name was taken out of the secrets, or may do something else now.
+// Its name was taken out of the secrets, may do something else now, or has another secret.
 bool FabricClients::is_known_no_more(const Session& session) const {
-  return !options_.secrets->still(session.connection->access);
+  return !options_.secrets->still(session.connection->access.who(), session.secrets_line);
+}
+
+// All at once, whatever state their pairs are in: that secrets were loaded is seen only once.
+void FabricClients::end_unknown() {
+  if (!secrets_were_loaded()) return;
+  for (const auto& [token, session] : sessions_) {
+    if (!is_known_no_more(*session)) continue;
+    to_remove_.push_back(session.get());
+    audit_end(*session);
+  }
+  remove_ended();
 }
 
 }  // namespace espalier::offload

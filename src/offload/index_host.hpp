@@ -34,9 +34,10 @@ class IndexedMap {
 
  private:
   friend class IndexHost;
-  /// Void keys that are kept for tables that still name them. A switch that keeps the tables of
-  /// more controllers than that, all of them gone, has READs refused.
-  static constexpr std::size_t kVoidKeysMax = 64;
+  /// Void keys that are kept for tables that still name them. Switches forget the tables of who is
+  /// gone (dataplane/switch_control.hpp); those that were installed from a file stay, and when so
+  /// many more controllers have gone their READs are refused.
+  static constexpr std::size_t kVoidKeysMax = 1024;
 
   std::weak_ptr<const tree::MapCore> map_;
   std::string prefix_;

@@ -51,7 +51,7 @@ LinkAuthenticator::~LinkAuthenticator() {
 Result<void> LinkAuthenticator::challenge(const fabric::ConnectRequest& request,
                                           const wire::LinkHello& hello) {
   std::string source = source_of(request.peer);
-  if (pending_.size() >= kPendingMax || !sources_.enter(source, options_.now_ns())) {
+  if (!enter(source)) {
     counts_.limited.fetch_add(1, std::memory_order_relaxed);
     return fail(Code::too_many_participants, kPendingMax);
   }
@@ -66,6 +66,37 @@ Result<void> LinkAuthenticator::challenge(const fabric::ConnectRequest& request,
   pending_[peer->pair->number()] = std::move(peer);
   counts_.pending.store(static_cast<std::uint32_t>(pending_.size()), std::memory_order_relaxed);
   return {};
+}
+
+bool LinkAuthenticator::enter(const std::string& source) {
+  if (!sources_.enter(source, options_.now_ns())) return false;
+  if (pending_.size() < kPendingMax || push_one_out(source)) return true;
+  sources_.left(source);
+  return false;
+}
+
+// Of the other places the one that holds most gives its oldest, unless it would have fewer then
+// than the new peer's. So each place has a fair part of the slots, and who is pushed out has had as
+// long to prove who it is as all the others needed to come.
+bool LinkAuthenticator::push_one_out(const std::string& source) {
+  const std::uint32_t own = sources_.pending(source);
+  std::uint32_t most = 0;
+  auto found = pending_.end();
+  for (auto at = pending_.begin(); at != pending_.end(); ++at) {
+    const PendingPeer& peer = *at->second;
+    if (!peer.of_source || peer.source == source) continue;  // authenticated, or no other
+    const std::uint32_t held = sources_.pending(peer.source);
+    if (held < own || held < most) continue;
+    if (held == most && peer.until_ns >= found->second->until_ns) continue;
+    most = held;
+    found = at;
+  }
+  if (found == pending_.end()) return false;
+  counts_.limited.fetch_add(1, std::memory_order_relaxed);
+  found->second->pair->close();
+  leave_source(*found->second);
+  pending_.erase(found);
+  return true;
 }
 
 Result<void> LinkAuthenticator::begin(const fabric::ConnectRequest& request, PendingPeer& peer) {
@@ -102,10 +133,16 @@ Result<void> LinkAuthenticator::begin(const fabric::ConnectRequest& request, Pen
   return {};
 }
 
+std::uint64_t LinkAuthenticator::count_wrong(std::string_view peer) {
+  counts_.wrong.fetch_add(1, std::memory_order_relaxed);
+  return sources_.wrong(source_of(peer), options_.now_ns());
+}
+
 bool LinkAuthenticator::turn() {
   if (pending_.empty()) return false;
   bool moved = false;
-  fabric::Completion batch[16];
+  // As many as can come of the peers that one turn accepts, and of those that they push out.
+  fabric::Completion batch[64];
   const std::size_t count = completions_.poll(batch);
   for (std::size_t i = 0; i < count; ++i) take(batch[i]);
   moved = count != 0;
@@ -166,16 +203,16 @@ void LinkAuthenticator::take_proof(PendingPeer& peer, std::span<const std::byte>
 Result<void> LinkAuthenticator::check(PendingPeer& peer, const wire::LinkProof& proof) {
   const auto secret = crypto::Secret<crypto::SecretBytes>::make();
   if (!secret) return std::unexpected(secret.error());
-  const std::optional<Access> access = secrets_.find(name_of(proof), **secret);
+  const std::optional<Secrets::Owner> owner = secrets_.find(name_of(proof), **secret);
   const auto digest = crypto::client_digest(**secret, peer.challenge, proof);
   if (!digest) return std::unexpected(digest.error());
   const bool same = crypto::equal_in_secret(*digest, proof.digest) ||
                     fabric::planted(fabric::Bug::proof_not_checked);
-  if (!same || !access) return std::unexpected(denied());
+  if (!same || !owner) return std::unexpected(denied());
   const auto key = crypto::Secret<crypto::SecretBytes>::make();
   if (!key) return std::unexpected(key.error());
   if (auto made = crypto::session_key(**secret, peer.challenge, proof, **key); !made) return made;
-  const auto token = options_.admit(peer.hello, *access, **key, peer.name);
+  const auto token = options_.admit(peer.hello, *owner, **key, peer.name);
   if (!token) return std::unexpected(token.error());
   wire::LinkProven& answer = peer.answer;
   answer.magic = wire::kProofMagic;

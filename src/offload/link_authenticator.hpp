@@ -9,7 +9,8 @@
 // What never happens
 // - A peer that is not authenticated holds more than that, or for longer.
 // - More than kPendingMax peers are pending, or more of one place than peer_sources.hpp says;
-//   further ones are refused.
+//   further ones are refused, or push out those of places that hold more.
+// - Places that hold many slots keep the peers of others out.
 // - A place that sent wrong proofs learns of the next one as soon as of the first.
 // - A challenge is good twice: its nonce is drawn, and its pair takes one proof.
 //
@@ -44,7 +45,7 @@ struct LinkAuthenticatorOptions {
   std::function<Result<std::uint64_t>()> draw;
   /// Makes a session for an authenticated client, whose pairs are asked for by this key. `peer`:
   /// what the transport calls it.
-  std::function<Result<wire::LinkToken>(const wire::LinkHello&, const Access&,
+  std::function<Result<wire::LinkToken>(const wire::LinkHello&, const Secrets::Owner&,
                                         const crypto::SecretBytes& key, const std::string& peer)>
       admit;
   /// Hears of each proof that was not accepted: the name that was said (empty: none that can be),
@@ -55,10 +56,11 @@ struct LinkAuthenticatorOptions {
 /// Numbers about it. Thread: any.
 struct AuthenticationCounts {
   std::atomic<std::uint64_t> accepted{0};
-  std::atomic<std::uint64_t> wrong{0};      ///< proofs that were none
+  std::atomic<std::uint64_t> wrong{0};      ///< proofs that were none, marks of hellos among them
   std::atomic<std::uint64_t> timed_out{0};  ///< peers that sent no proof in time
   std::atomic<std::uint64_t> failed{0};     ///< good proofs, for which no session could be made
-  std::atomic<std::uint64_t> limited{0};    ///< peers refused, for as many as may be were pending
+  std::atomic<std::uint64_t> limited{0};    ///< peers refused, or pushed out, for as many as may be
+                                            ///< were pending
   std::atomic<std::uint32_t> pending{0};    ///< peers, now
 };
 
@@ -74,9 +76,12 @@ class LinkAuthenticator {
   LinkAuthenticator(const LinkAuthenticator&) = delete;
   LinkAuthenticator& operator=(const LinkAuthenticator&) = delete;
 
-  /// Makes the peer pending, and challenges it. Errors: too_many_participants (as many are, of
-  /// all or of its place), those of Endpoint::accept().
+  /// Makes the peer pending, and challenges it. Errors: too_many_participants (as many are of its
+  /// place; or of all, and no place holds more than its own), those of Endpoint::accept().
   Result<void> challenge(const fabric::ConnectRequest& request, const wire::LinkHello& hello);
+  /// Counts a wrong proof that came without a challenge: the mark of a hello. Returns how long its
+  /// refusal is to wait.
+  [[nodiscard]] std::uint64_t count_wrong(std::string_view peer);
   /// Takes proofs, answers them, and ends peers that are late. Returns whether anything happened.
   bool turn();
   [[nodiscard]] std::size_t size() const { return pending_.size(); }
@@ -102,6 +107,8 @@ class LinkAuthenticator {
   void take_proof(PendingPeer& peer, std::span<const std::byte> message);
   [[nodiscard]] Result<void> check(PendingPeer& peer, const wire::LinkProof& proof);
   void reject(PendingPeer& peer, std::string_view name, const Error& error);
+  [[nodiscard]] bool enter(const std::string& source);
+  [[nodiscard]] bool push_one_out(const std::string& source);
   void leave_source(PendingPeer& peer);
   void send(PendingPeer& peer);
 

@@ -19,11 +19,12 @@ void fence_and_end(fabric::Registration& region, base::LeaseTable& leases,
   held.clear();
 }
 
-// Its own key goes first: with it goes the right to use the shared ones.
+// What tables name by its redirect keys is held by its leases, so these keys are void before. With
+// its own key goes the right to use the shared ones.
 void OneSidedHost::fence() {
-  fence_and_end(region_, store_.leases, leases_);
   for (Redirect& redirect : redirects_) IndexHost::retire(*redirect.map, std::move(redirect.key));
   redirects_.clear();
+  fence_and_end(region_, store_.leases, leases_);
   admitted_.clear();
   for (const auto& followed : followed_) {
     if (const auto map = followed.lock()) map->table.feed().remove_follower();

@@ -34,6 +34,11 @@ class PeerSources {
   /// follows.
   [[nodiscard]] bool enter(const std::string& source, std::uint64_t now_ns);
   void left(const std::string& source);
+  /// How many of this place are pending.
+  [[nodiscard]] std::uint32_t pending(const std::string& source) const {
+    const auto found = sources_.find(source);
+    return found == sources_.end() ? 0 : found->second.pending;
+  }
   /// A proof was wrong. Returns how long its rejection is to wait.
   [[nodiscard]] std::uint64_t wrong(const std::string& source, std::uint64_t now_ns);
   [[nodiscard]] std::size_t size() const { return sources_.size(); }

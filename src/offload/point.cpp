@@ -57,6 +57,7 @@ const Offload kOffloads[] = {
      .name = "noop",
      .format = "nothing",
      .summary = "answers",
+     .right = Right::none,
      .limits = {.key_bytes_max = 65535, .payload_bytes_max = wire::kMessageBytesMax},
      .step = noop},
     {.id = wire::OffloadId::get,

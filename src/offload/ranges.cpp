@@ -264,6 +264,7 @@ const Offload kOffloads[] = {
      .format = "argument: the tag of a scan, count, table_read or table_query of the same response "
                "ring",
      .summary = "ends it early: it is answered with what it has",
+     .right = Right::none,
      .limits = {},
      .step = cancel},
 };

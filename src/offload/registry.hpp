@@ -55,7 +55,8 @@ struct Offload {
   std::string_view name;
   std::string_view format;   ///< of the request, beyond its header
   std::string_view summary;  ///< what it does and answers
-  Right right = Right::none;
+  /// Of one that names an object never `none`, which would let roles for other names have it.
+  Right right = Right::admin;
   Limits limits;
   /// Of offloads on maps `nothing` means by_id.
   Names object = Names::nothing;
@@ -81,7 +82,8 @@ using OffloadTable = std::array<const Offload*, 256>;
 [[nodiscard]] std::span<const Offload> all_offloads();
 
 /// The table with a program's own beside them, which must live as long as it. Requires: their
-/// numbers are from wire::kOwnOffloadIds on, and each another.
+/// numbers are from wire::kOwnOffloadIds on, and each another; those that name an object take a
+/// right.
 [[nodiscard]] OffloadTable offload_table_with(std::span<const Offload> own);
 
 // One group of offloads per file.

@@ -51,6 +51,24 @@ TEST(RegistryDeathTest, OffloadsOfAProgramTakeNoNumberOfTheProtocols) {
   EXPECT_DEATH(static_cast<void>(offload_table_with({&own, 1})), "kOwnOffloadIds");
 }
 
+// Which is how a role for a prefix would reach the objects of others.
+TEST(RegistryDeathTest, WhatNamesAnObjectTakesARight) {
+  Offload own = all_offloads().front();
+  own.id = static_cast<wire::OffloadId>(wire::kOwnOffloadIds);
+  ASSERT_EQ(own.right, Right::none);
+  static_cast<void>(offload_table_with({&own, 1}));
+  for (const Names names : {Names::by_id, Names::by_name, Names::all}) {
+    own.object = names;
+    EXPECT_DEATH(static_cast<void>(offload_table_with({&own, 1})), "names_object");
+  }
+  own.object = Names::nothing;
+  own.limits.map = true;
+  EXPECT_DEATH(static_cast<void>(offload_table_with({&own, 1})), "names_object");
+  own.right = Right::read;
+  static_cast<void>(offload_table_with({&own, 1}));
+  EXPECT_EQ(Offload{}.right, Right::admin) << "what is forgotten is for administrators";
+}
+
 TEST(Registry, TheDocumentHasARowForEachAndNoOthers) {
   const std::string path = std::string(ESPALIER_SOURCE_DIR) + "/docs/offloads.md";
   std::ifstream file(path);

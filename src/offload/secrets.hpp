@@ -32,12 +32,17 @@ class Secrets {
   /// Returns how many there are, or what is wrong, a line of text for each mistake and at most ten.
   std::expected<std::size_t, std::vector<std::string>> load(const std::string& path);
 
-  /// Copies the secret of a name. Returns what it may do; nothing: there is no such name, and
+  /// Who a name is.
+  struct Owner {
+    Access access;
+    /// Of what its line says: another if the role, the names or the secret are others.
+    std::uint64_t line = 0;
+  };
+  /// Copies the secret of a name. Returns who that is; nothing: there is no such name, and
   /// `secret` is one that nobody knows, so that finding out takes as long.
-  [[nodiscard]] std::optional<Access> find(std::string_view name,
-                                           crypto::SecretBytes& secret) const;
-  /// Whether somebody who came with this may still: the name is there, with this role and names.
-  [[nodiscard]] bool still(const Access& access) const;
+  [[nodiscard]] std::optional<Owner> find(std::string_view name, crypto::SecretBytes& secret) const;
+  /// Whether somebody who came by this may still: the name's line has said the same since then.
+  [[nodiscard]] bool still(std::string_view name, std::uint64_t line) const;
   /// Rises with each load that took something.
   [[nodiscard]] std::uint64_t generation() const {
     return generation_.load(std::memory_order_acquire);
@@ -49,12 +54,16 @@ class Secrets {
     Right role = Right::none;
     std::string prefix;
     crypto::SecretPool::Slot secret;
+    std::uint64_t line = 0;
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
 
+  void number_lines(Entries& read);
+
   const std::shared_ptr<crypto::SecretPool> pool_;
-  mutable std::mutex mutex_;  // guards entries_
+  mutable std::mutex mutex_;  // guards the next two
   Entries entries_;
+  std::uint64_t lines_ = 0;  // that said something new, ever
   std::atomic<std::uint64_t> generation_{0};
 };
 

@@ -6,9 +6,11 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <map>
 #include <string>
 
 #include "base/temporary_folder.hpp"
+#include "offload/hello_numbers.hpp"
 #include "offload/seen_numbers.hpp"
 
 namespace espalier::offload {
@@ -40,14 +42,14 @@ TEST_F(SecretsTest, AreFoundByName) {
   crypto::SecretBytes secret{};
   const auto shop = secrets_.find("shop", secret);
   ASSERT_TRUE(shop);
-  EXPECT_EQ(shop->who(), "shop");
-  EXPECT_EQ(shop->role(), Right::write);
-  EXPECT_EQ(shop->prefix(), "orders/");
+  EXPECT_EQ(shop->access.who(), "shop");
+  EXPECT_EQ(shop->access.role(), Right::write);
+  EXPECT_EQ(shop->access.prefix(), "orders/");
   EXPECT_EQ(secret[31], std::byte{0xa1});
-  EXPECT_FALSE(shop->may_at_once(Right::read)) << "it is not for all names";
+  EXPECT_FALSE(shop->access.may_at_once(Right::read)) << "it is not for all names";
   const auto admin = secrets_.find("admin", secret);
   ASSERT_TRUE(admin);
-  EXPECT_TRUE(admin->may_at_once(Right::admin));
+  EXPECT_TRUE(admin->access.may_at_once(Right::admin));
   // Of who is not there a secret is drawn that nobody knows.
   secret = {};
   EXPECT_FALSE(secrets_.find("nobody", secret));
@@ -75,19 +77,27 @@ TEST_F(SecretsTest, AMistakeChangesNothingAndAllOfThemAreTold) {
   EXPECT_EQ(secret[31], std::byte{0xa1});
 }
 
-TEST_F(SecretsTest, WhoIsTakenOutOrMayDoOtherThingsIsNoLongerKnown) {
-  ASSERT_TRUE(load("a write " + kA + "\nb write " + kA + "\nc write " + kA + " x*\n"));
+TEST_F(SecretsTest, WhoIsTakenOutOrIsAnotherIsNoLongerKnown) {
+  const std::string as_before = "same write " + kA + " x*\n";
+  ASSERT_TRUE(load("a write " + kA + "\nb write " + kA + "\nc write " + kA + " x*\n" + as_before));
   crypto::SecretBytes secret{};
-  const Access a = *secrets_.find("a", secret);
-  const Access b = *secrets_.find("b", secret);
-  const Access c = *secrets_.find("c", secret);
-  EXPECT_TRUE(secrets_.still(a) && secrets_.still(b) && secrets_.still(c));
-  ASSERT_TRUE(load("a write " + kB + "\nb read " + kA + "\nc write " + kA + " y*\n"));
-  EXPECT_TRUE(secrets_.still(a)) << "with another secret it is the same name";
-  EXPECT_FALSE(secrets_.still(b));
-  EXPECT_FALSE(secrets_.still(c));
-  ASSERT_TRUE(load("b read " + kA));
-  EXPECT_FALSE(secrets_.still(a));
+  std::map<std::string, std::uint64_t> lines;
+  for (const std::string name : {"a", "b", "c", "same"}) {
+    lines[name] = secrets_.find(name, secret)->line;
+    EXPECT_TRUE(secrets_.still(name, lines[name]));
+  }
+  ASSERT_TRUE(load("a write " + kB + "\nb read " + kA + "\nnew read " + kB + "\nc write " + kA +
+                   " y*\n" + as_before));
+  EXPECT_FALSE(secrets_.still("a", lines["a"])) << "it has another secret";
+  EXPECT_FALSE(secrets_.still("b", lines["b"])) << "it has another role";
+  EXPECT_FALSE(secrets_.still("c", lines["c"])) << "it is for other names";
+  EXPECT_TRUE(secrets_.still("same", lines["same"]));
+  // What it was once it is not again for those of that time.
+  ASSERT_TRUE(load("a write " + kA + "\n" + as_before));
+  EXPECT_FALSE(secrets_.still("a", lines["a"]));
+  EXPECT_TRUE(secrets_.still("a", secrets_.find("a", secret)->line));
+  EXPECT_FALSE(secrets_.still("b", lines["b"]));
+  EXPECT_TRUE(secrets_.still("same", lines["same"]));
 }
 
 TEST_F(SecretsTest, LieInFewPagesAndAreOverwritten) {
@@ -119,6 +129,26 @@ TEST(SeenNumbers, AreTakenOnceAndALittleOutOfOrder) {
   EXPECT_TRUE(seen.take(~std::uint32_t{0} - 63));
   EXPECT_FALSE(seen.take(~std::uint32_t{0} - 64));
   EXPECT_FALSE(seen.take(0));
+}
+
+TEST(HelloNumbers, RiseWhereAPairTakesThePlaceOfAnother) {
+  using enum wire::LinkWay;
+  HelloNumbers hellos;
+  EXPECT_FALSE(hellos.take(write, 0));
+  EXPECT_TRUE(hellos.take(write, 1));
+  EXPECT_TRUE(hellos.take(send, 4)) << "both are of the rings";
+  EXPECT_FALSE(hellos.take(write, 4));
+  EXPECT_FALSE(hellos.take(write, 3)) << "it came late";
+  EXPECT_TRUE(hellos.take(reads, 2)) << "each kind has its own";
+  EXPECT_TRUE(hellos.take(reads, 8));
+  EXPECT_FALSE(hellos.take(reads, 8));
+  EXPECT_FALSE(hellos.take(reads, 7));
+  EXPECT_TRUE(hellos.take(writes, 9));
+  EXPECT_TRUE(hellos.take(writes, 6)) << "those stand beside each other";
+  EXPECT_FALSE(hellos.take(writes, 6));
+  EXPECT_TRUE(hellos.take(send, 5));
+  EXPECT_FALSE(hellos.take(reads, 0));
+  EXPECT_FALSE(hellos.take(writes, 0));
 }
 
 }  // namespace

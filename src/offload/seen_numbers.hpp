@@ -6,8 +6,6 @@
 
 #include <cstdint>
 
-#include "fabric/planted_fabric_bugs.hpp"
-
 namespace espalier::offload {
 
 class SeenNumbers {
@@ -17,7 +15,6 @@ class SeenNumbers {
 
   /// Whether this one comes for the first time. Of 0 it never is.
   [[nodiscard]] bool take(std::uint32_t number) {
-    if (fabric::planted(fabric::Bug::hello_taken_twice)) return true;
     if (number > highest_) {
       const std::uint32_t up = number - highest_;
       seen_ = up < kWindow ? seen_ << up | 1 : 1;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Offloads on tables: making and opening them, and appending rows. All work by the size of what is
 // asked is done by helpers. Queries of them are in queries.cpp.
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,15 +58,9 @@ Next table_append(Call& call) {
     if (call.payload().size() % row_bytes != 0) {
       return fail_for_part_of_a_row(call, row_bytes);
     }
-    const std::string_view key = call.key();
-    if (!key.empty() && key.size() != sizeof(std::uint64_t)) {
-      return call.fail({Code::invalid_argument, 0, 0}, "the key is no reservation's number");
-    }
-    std::optional<std::uint64_t> reservation;
-    if (!key.empty()) std::memcpy(&reservation.emplace(), key.data(), sizeof(std::uint64_t));
     const auto rows = bytes_of_text(call.payload());
     return begin_append(call, state, std::make_unique<table::SpanSource>(rows),
-                        rows.size() / row_bytes, reservation);
+                        rows.size() / row_bytes);
   }
   return end_append(call, state);
 }
@@ -95,8 +88,8 @@ Next table_reserve(Call& call) {
     state.since_ns = base::monotonic_ns();
   }
   if (!state.done) {
-    return call.helper([&state, rows = call.argument()] {
-      state.done.emplace(state.table->reserve_slots(rows, base::monotonic_ns()));
+    return call.helper([&state, rows = call.argument(), reserver = call.connection().reserver] {
+      state.done.emplace(state.table->reserve_slots(rows, base::monotonic_ns(), reserver));
     });
   }
   if (!*state.done) {

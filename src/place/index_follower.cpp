@@ -38,7 +38,7 @@ bool IndexFollower::moved(const MappingChange& change) {
 // An entry that several moves changed is named as often: the last one counts.
 IndexFollower::Changes IndexFollower::changes(LeafCounts counts) {
   ESPALIER_ASSERT(tree_);
-  if (!compiled_ || !counts.empty()) return compile(std::move(counts));
+  if (compiles(counts)) return compile(std::move(counts));
   std::vector<EntryChange> changes;
   if (moves_.empty()) return changes;
   if (places_.empty()) find_places();

@@ -41,6 +41,14 @@ class IndexFollower {
   /// each small change of the workload. Cost: compile()'s where the tree was read, twice with
   /// counts; else linear in what has moved. Requires: it was read once.
   [[nodiscard]] Changes changes(LeafCounts counts = {});
+  /// Whether changes() would compile.
+  [[nodiscard]] bool compiles(const LeafCounts& counts) const {
+    return !compiled_ || !counts.empty();
+  }
+  /// What those keys would count, by the tree that was read. Requires: it was read once.
+  [[nodiscard]] LeafCounts count(std::span<const std::string> keys) const {
+    return tree_->count(keys);
+  }
   /// Both, of the tree as it is now.
   Result<Changes> follow(const tree::MapView& map, RegionSource& source, LeafCounts counts = {});
   static constexpr double kGain = 0.02;

@@ -35,6 +35,24 @@ TEST(IndexFollowing, AnotherShapeIsToBeRead) {
   EXPECT_EQ(index.astray(), 0u);
 }
 
+// The feed tells of a leaf that was where another one is by now: that was before the tree was read.
+TEST(IndexFollowing, AMoveToWhereAnotherLeafIsHasTheTreeReadAnew) {
+  FollowedIndex index;
+  const std::string key = FollowedIndex::key_of(10);
+  const std::string of_other = FollowedIndex::key_of(2000);
+  const auto tree = crawl(*index.map, index.region);
+  ASSERT_TRUE(tree);
+  const LeafCounts counts = tree->count({{key, key, of_other}});
+  ASSERT_EQ(counts.size(), 2u);
+  for (const auto& [lid, count] : counts) {
+    const std::string& elsewhere = count == 2 ? of_other : key;
+    EXPECT_FALSE(index.follower.moved({lid, leaf_ref_of(*index.map, index.context, elsewhere), 1}));
+    EXPECT_TRUE(index.follower.moved(
+        {lid, leaf_ref_of(*index.map, index.context, count == 2 ? key : of_other), 1}));
+  }
+  EXPECT_TRUE(index.follower.changes()->empty());
+}
+
 // What moves between reading and telling is told, whichever is first.
 TEST(IndexFollowing, CountsCompileTheTreeAsItHasMoved) {
   base::Random random(base::seed_from_environment(18));

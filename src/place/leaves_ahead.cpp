@@ -12,9 +12,9 @@
 
 namespace espalier::place {
 
-bool is_still(const Landing& header, wire::Ref ref, std::uint32_t map_id) {
+bool is_still(const std::byte* header, wire::Ref ref, std::uint32_t map_id) {
   wire::BufferHeader read;
-  std::memcpy(&read, header.words.get() + 1, sizeof read);
+  std::memcpy(&read, header, sizeof read);
   const bool ours = read.map_id == map_id || tree::planted(tree::Bug::skip_map_check);
   return ours && read.superseded != 0 &&
          (read.generation & wire::kGenerationMask) == ref.generation();

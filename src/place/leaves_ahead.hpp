@@ -29,7 +29,10 @@ namespace espalier::place {
 struct ReaderState;
 
 /// Whether these bytes, which are the header of a buffer, say that it is still this one.
-[[nodiscard]] bool is_still(const Landing& header, wire::Ref ref, std::uint32_t map_id);
+[[nodiscard]] bool is_still(const std::byte* header, wire::Ref ref, std::uint32_t map_id);
+[[nodiscard]] inline bool is_still(const Landing& header, wire::Ref ref, std::uint32_t map_id) {
+  return is_still(reinterpret_cast<const std::byte*>(header.words.get() + 1), ref, map_id);
+}
 
 class LeavesAhead {
  public:

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/atomic_bytes.hpp"
+#include "base/prefetch.hpp"
 #include "tree/walk/next_step.hpp"
 
 namespace espalier::place {
@@ -14,7 +15,9 @@ namespace {
 
 constexpr std::uint32_t kChunk = NodeCache::kChunkBytes;
 constexpr std::uint32_t kHeaderLine = 64;  // of a leaf's header, what its chunk begins with
-constexpr std::size_t kLock = offsetof(wire::NodeHeader, lock);
+// Of a leaf's head that is kept.
+constexpr std::size_t kLock =
+    offsetof(wire::NodeHeader, lock) - offsetof(wire::NodeHeader, low_key_prefix);
 
 /// Room for an image, and for searches that look at whole vectors.
 std::unique_ptr<std::uint64_t[]> image_room(std::uint32_t node_bytes) {
@@ -28,7 +31,8 @@ MapCache::MapCache(NodeCache& nodes, const tree::MapView& view, bool leaves)
       view_(view),
       leaves_(leaves),
       scratch_(image_room(view.geometry.node_bytes)),
-      root_(image_room(view.geometry.node_bytes)) {}
+      root_(image_room(view.geometry.node_bytes)),
+      slots_bytes_(slots_bytes()) {}
 
 const std::byte* MapCache::find(wire::Ref ref, std::uint32_t chunk) const {
   if (ref == root_ref_ && chunk < root_has_.size()) {
@@ -134,6 +138,83 @@ tree::CachedWay MapCache::go_down(tree::Cursor& cursor, wire::Lid lid, std::uint
   return way;
 }
 
+// --- ways down of many gets ----------------------------------------------------------------------
+
+// Levels fall from node to node, as above, and all is looked at where it is kept.
+bool MapCache::find_group(const tree::SearchKey& key, GroupAbove& above) {
+  if (view_.geometry.groups_begin > kChunk) return false;  // a node's head is more than one chunk
+  above.ref = root_ref_;
+  for (std::uint32_t level = 0;;) {
+    const std::byte* const at = above.ref ? find(above.ref, 0) : nullptr;
+    if (at == nullptr) return false;
+    const tree::NodeHead head = tree::NodeHead::read(at);
+    const bool level_is_meant = head.level() != 0 && (level == 0 || head.level() == level);
+    if (!level_is_meant || !tree::answers_by_head(view_, key, tree::kNewest, at, head, above.ref)) {
+      return false;
+    }
+    const tree::NodeView node(at, view_.geometry);
+    const tree::GroupChoice choice = tree::choose_group(node, head, key, view_.kit);
+    const std::uint32_t offset = node.group_offset(choice.first);
+    above.chunk = offset / kChunk;
+    above.begin = offset % kChunk;
+    above.scaled = static_cast<std::uint32_t>(choice.scaled >> 32);
+    above.first = choice.first == 0;
+    if (choice.first != choice.last ||
+        offset + sizeof(wire::ChildGroup) > view_.geometry.node_bytes) {
+      return false;
+    }
+    level = head.level() - 1;
+    if (level == 0) {
+      if (above.ref == root_ref_) return true;
+      nodes_.prefetch_tags(above.ref, above.chunk);
+      if (above.in_two_chunks()) nodes_.prefetch_tags(above.ref, above.chunk + 1);
+      return true;
+    }
+    if (!bring_group(above)) return false;
+    const wire::Lid lid = child_of(above);
+    if (lid == 0) return false;
+    above.ref = nodes_.place(view_.id, lid);
+  }
+}
+
+bool MapCache::bring_group(GroupAbove& above) const {
+  const std::byte* const chunk = find(above.ref, above.chunk);
+  if (chunk == nullptr) return false;
+  if (above.in_two_chunks()) {
+    const std::byte* const next = find(above.ref, above.chunk + 1);
+    if (next == nullptr) return false;
+    const std::size_t here = kChunk - above.begin;
+    std::memcpy(above.copy, chunk + above.begin, here);
+    std::memcpy(above.copy + here, next, sizeof above.copy - here);
+    above.group = above.copy;
+    return true;
+  }
+  above.group = chunk + above.begin;
+  base::prefetch_line(above.group);
+  base::prefetch_line(above.group + base::kLineBytes);
+  return true;
+}
+
+wire::Lid MapCache::child_of(const GroupAbove& above) const {
+  const tree::Rank rank = view_.kit.rank32(above.group, above.scaled);
+  // Child 0 of a node begins at or below every key that it covers.
+  const bool child_0 = above.first && rank.below_or_equal == 0;
+  if (!child_0 && (rank.below == 0 || rank.below != rank.below_or_equal)) return 0;
+  const std::uint32_t child = child_0 ? 0 : rank.below - 1;
+  const auto lid = base::load_plain<wire::Lid>(above.group + offsetof(wire::ChildGroup, children) +
+                                               sizeof(wire::Lid) * child);
+  return lid == view_.root ? 0 : lid;
+}
+
+wire::Lid MapCache::leaf_in(const GroupAbove& above) {
+  const wire::Lid lid = child_of(above);
+  if (lid == 0) return 0;
+  nodes_.prefetch_place(view_.id, lid);
+  ++descents_;
+  ++hits_;
+  return lid;
+}
+
 namespace {
 
 /// How the node above leaves has a bound, as the key prefixes of its children are: nothing, if it
@@ -233,11 +314,31 @@ void MapCache::forget_places() {
   root_ref_ = {};
 }
 
-// A leaf's header line, in which where its fences begin stands in place of what its log has become,
-// and behind it the key prefixes and starts of its chunks.
-std::uint32_t MapCache::leaf_head_bytes() const {
+// --- heads of leaves -----------------------------------------------------------------------------
+//
+//   40  the header's first line, without identity and versions: key prefixes of the fences, scale,
+//       lock, shape; in place of kind and level, which all leaves share, where the fences begin
+//       the log's slots, as they were; left out where there is no room for them
+//       key prefixes and starts of the chunks
+namespace {
+
+constexpr std::size_t kLineBegin = offsetof(wire::NodeHeader, low_key_prefix);
+constexpr std::size_t kLineBytes = kHeaderLine - kLineBegin;
+constexpr std::size_t kKindInLine = offsetof(wire::NodeHeader, kind) - kLineBegin;
+static_assert(offsetof(wire::NodeHeader, level) == offsetof(wire::NodeHeader, kind) + 1 &&
+              sizeof(wire::NodeHeader::fence_begin) == 2);
+
+}  // namespace
+
+std::uint32_t MapCache::slots_bytes() const {
   const tree::Geometry& g = view_.geometry;
-  return kHeaderLine + g.starts_begin + g.chunks_max - g.key_prefixes_begin;
+  const std::uint32_t slots = g.key_prefixes_begin - g.slots_begin;
+  return kLineBytes + slots + chunk_heads_bytes() <= kChunk ? slots : 0;
+}
+
+std::uint32_t MapCache::chunk_heads_bytes() const {
+  const tree::Geometry& g = view_.geometry;
+  return g.starts_begin + g.chunks_max - g.key_prefixes_begin;
 }
 
 void MapCache::keep_leaf(wire::Ref ref, const std::byte* image) {
@@ -245,25 +346,41 @@ void MapCache::keep_leaf(wire::Ref ref, const std::byte* image) {
   if (leaf.superseded() != wire::kLive) return;
   keep_place(leaf.lid(), ref);
   if (leaf.lid() == view_.root) root_ref_ = {};
-  const std::uint32_t bytes = leaf_head_bytes();
-  if (!leaves_ || bytes > kChunk || nodes_.find(ref, kLeafHead) != nullptr) return;
+  if (!leaves_ || kLineBytes + chunk_heads_bytes() > kChunk) return;
+  // All but the log stays as it is while the leaf lives.
+  const std::byte* const kept = nodes_.find(ref, kLeafHead);
+  const bool same_log =
+      slots_bytes_ == 0 ||
+      (kept != nullptr && base::load_plain<std::uint64_t>(kept + kLock) == leaf.lock_word().bits);
+  if (kept != nullptr && same_log) return;
   std::byte head[kChunk];
-  std::memcpy(head, image, kHeaderLine);
-  const std::uint64_t fences = leaf.fence_begin();
-  std::memcpy(head + kLock, &fences, sizeof fences);
-  std::memcpy(head + kHeaderLine, image + view_.geometry.key_prefixes_begin, bytes - kHeaderLine);
-  nodes_.keep(ref, kLeafHead, {head, bytes});
+  std::memcpy(head, image + kLineBegin, kLineBytes);
+  const auto fences = static_cast<std::uint16_t>(leaf.fence_begin());
+  std::memcpy(head + kKindInLine, &fences, sizeof fences);
+  std::memcpy(head + kLineBytes, image + view_.geometry.slots_begin, slots_bytes_);
+  const std::uint32_t bytes = chunk_heads_bytes();
+  std::memcpy(head + kLineBytes + slots_bytes_, image + view_.geometry.key_prefixes_begin, bytes);
+  nodes_.keep(ref, kLeafHead, {head, kLineBytes + slots_bytes_ + bytes});
 }
 
 const std::byte* MapCache::leaf_head(wire::Ref ref) {
-  const std::byte* const head = leaves_ ? nodes_.find(ref, kLeafHead) : nullptr;
-  if (head == nullptr) return nullptr;
-  std::memcpy(scratch(), head, kHeaderLine);
-  std::memcpy(scratch() + offsetof(wire::NodeHeader, fence_begin), head + kLock,
-              sizeof(wire::NodeHeader::fence_begin));
-  std::memset(scratch() + kLock, 0, sizeof(wire::NodeHeader::lock));
-  std::memcpy(scratch() + view_.geometry.key_prefixes_begin, head + kHeaderLine,
-              leaf_head_bytes() - kHeaderLine);
+  const std::byte* const kept = kept_leaf_head(ref);
+  return kept == nullptr ? nullptr : leaf_head_from(kept);
+}
+
+const std::byte* MapCache::leaf_head_from(const std::byte* head) {
+  std::memcpy(scratch() + kLineBegin, head, kLineBytes);
+  std::uint16_t fences = 0;
+  std::memcpy(&fences, head + kKindInLine, sizeof fences);
+  base::store_plain(scratch() + offsetof(wire::NodeHeader, fence_begin), fences);
+  base::store_plain(scratch() + offsetof(wire::NodeHeader, kind), wire::NodeKind::leaf);
+  base::store_plain(scratch() + offsetof(wire::NodeHeader, level), std::uint8_t{0});
+  if (slots_bytes_ == 0) {
+    base::store_plain(scratch() + offsetof(wire::NodeHeader, lock), std::uint64_t{0});
+  }
+  std::memcpy(scratch() + view_.geometry.slots_begin, head + kLineBytes, slots_bytes_);
+  std::memcpy(scratch() + view_.geometry.key_prefixes_begin, head + kLineBytes + slots_bytes_,
+              chunk_heads_bytes());
   return scratch();
 }
 

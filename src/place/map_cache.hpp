@@ -5,7 +5,8 @@
 //   root      a copy of its own, which nothing displaces
 //   interior  a node gets room when its head was missed, then what else is read of it [Honeycomb
 //             §5]; what is kept is of a reference, so it stays true of that, whatever is written
-//   leaves    where they are; and of their heads what stays while the leaf lives, in one chunk
+//   leaves    where they are; and of their heads what stays while the leaf lives, in one chunk,
+//             with the slots of its log, which tell whether a key may be in that
 //
 // The way down is a hint: what it comes to is read fresh, its range and versions decide. Read
 // versions have no part in it, for they are not known yet where a walk begins.
@@ -43,6 +44,38 @@ class MapCache {
   /// What is kept of a leaf's head, as an image of the node; null: nothing. Good until the next
   /// call.
   [[nodiscard]] const std::byte* leaf_head(wire::Ref ref);
+  /// Whether such a head has the slots of the leaf's log, as they were when it was kept.
+  [[nodiscard]] bool knows_logs() const { return slots_bytes_ != 0; }
+
+  // The same in steps, for many gets at a time: each step looks at what the one before has asked
+  // for. What is rare is left out.
+
+  /// The group of children in which a get's key is, of the node above its leaf.
+  struct GroupAbove {
+    wire::Ref ref{};
+    std::uint32_t chunk = 0;   // of that node, in which the group is,
+    std::uint32_t begin = 0;   // and where
+    std::uint32_t scaled = 0;  // the key, as the children's key prefixes are
+    bool first = false;        // it is the node's first group
+    const std::byte* group = nullptr;
+    std::byte copy[sizeof(wire::ChildGroup)];  // of a group that lies in two chunks
+    [[nodiscard]] bool in_two_chunks() const {
+      return begin + sizeof(wire::ChildGroup) > NodeCache::kChunkBytes;
+    }
+  };
+  /// False: not all of the way is kept, or something on it ties.
+  [[nodiscard]] bool find_group(const tree::SearchKey& key, GroupAbove& above);
+  /// False: it is not kept. Good until something is kept.
+  [[nodiscard]] bool bring_group(GroupAbove& above) const;
+  /// The leaf to which the key leads; 0: key prefixes do not tell.
+  [[nodiscard]] wire::Lid leaf_in(const GroupAbove& above);
+  void prefetch_leaf_head(wire::Ref ref) const { nodes_.prefetch_tags(ref, kLeafHead); }
+  /// A leaf's head as it is kept; null: it is not. Good until something is kept.
+  [[nodiscard]] const std::byte* kept_leaf_head(wire::Ref ref) const {
+    return leaves_ ? nodes_.find(ref, kLeafHead) : nullptr;
+  }
+  /// The same as leaf_head() makes of that.
+  [[nodiscard]] const std::byte* leaf_head_from(const std::byte* kept);
 
   /// Which leaves follow another one, as the node above it has it.
   struct Neighbours {
@@ -102,13 +135,16 @@ class MapCache {
                                         bool balanced);
   [[nodiscard]] std::byte* scratch() { return reinterpret_cast<std::byte*>(scratch_.get()); }
   [[nodiscard]] std::byte* root_bytes() const { return reinterpret_cast<std::byte*>(root_.get()); }
-  [[nodiscard]] std::uint32_t leaf_head_bytes() const;
+  [[nodiscard]] wire::Lid child_of(const GroupAbove& above) const;
+  [[nodiscard]] std::uint32_t slots_bytes() const;
+  [[nodiscard]] std::uint32_t chunk_heads_bytes() const;
 
   NodeCache& nodes_;
   const tree::MapView& view_;
   const bool leaves_;
   std::unique_ptr<std::uint64_t[]> scratch_;  // an image, of what is looked at just now
   std::unique_ptr<std::uint64_t[]> root_;
+  const std::uint32_t slots_bytes_;  // of a leaf's log, in what is kept of its head; 0: none are
   wire::Ref root_ref_{};
   std::bitset<wire::kNodeBytesMax / NodeCache::kChunkBytes> root_has_;
   // The node through which the last way went last, which is in the scratch image, and which of its

@@ -80,6 +80,9 @@ class OneSidedAccess {
   [[nodiscard]] const std::byte* leaf_head(wire::Ref ref) {
     return state_->cache == nullptr ? nullptr : state_->cache->leaf_head(ref);
   }
+  [[nodiscard]] bool knows_logs() const {
+    return state_->cache != nullptr && state_->cache->knows_logs();
+  }
   void learn_place(wire::Lid lid, wire::Ref ref) {
     if (state_->cache != nullptr) state_->cache->keep_place(lid, ref);
   }

@@ -43,6 +43,14 @@ ReaderState make_state(ReadPort& port, LeaseGuard& lease, std::optional<MapCache
   return state;
 }
 
+void make_group(std::optional<GetGroup>& gets, ReaderState& state, const tree::MapView& view,
+                const OneSidedReader::Options& options) {
+  if (options.groups_gets && options.remembers_leaves && options.balance == 0 &&
+      state.cache != nullptr && state.port->reads_in_order()) {
+    gets.emplace(state, view, options.lanes);
+  }
+}
+
 }  // namespace
 
 OneSidedReader::OneSidedReader(fabric::Endpoint& endpoint, fabric::QueuePair& pair,
@@ -58,7 +66,9 @@ OneSidedReader::OneSidedReader(fabric::Endpoint& endpoint, fabric::QueuePair& pa
       state_(make_state(port_, place_.guard(), cache_, now_ns_, options.leaves_ahead)),
       walker_(place_, options.lanes, [this](std::uint32_t, base::ReadyQueue& ready) {
         return OneSidedAccess(state_, place_.view(), ready);
-      }) {}
+      }) {
+  make_group(gets_, state_, place_.view(), options);
+}
 
 OneSidedReader::OneSidedReader(ReadPort& port, const tree::MapView& view, Options options)
     : place_(view, options.terms),
@@ -69,7 +79,9 @@ OneSidedReader::OneSidedReader(ReadPort& port, const tree::MapView& view, Option
       state_(make_state(port_, place_.guard(), cache_, now_ns_, options.leaves_ahead)),
       walker_(place_, options.lanes, [this](std::uint32_t, base::ReadyQueue& ready) {
         return OneSidedAccess(state_, place_.view(), ready);
-      }) {}
+      }) {
+  make_group(gets_, state_, place_.view(), options);
+}
 
 std::uint32_t OneSidedReader::hold_completing() {
   const std::uint32_t tick = walker_.completing_tick();
@@ -77,9 +89,28 @@ std::uint32_t OneSidedReader::hold_completing() {
   return tick;
 }
 
+void OneSidedReader::submit(const tree::WalkRequest& request) {
+  if (gets_ && request.plain()) return submit({request.request, 1}, *request.handler);
+  state_.end_batch();
+  walker_.submit(request);
+}
+
 void OneSidedReader::submit(std::span<const Request> requests, Handler& handler) {
   state_.end_batch();
-  walker_.submit(requests, handler);
+  if (!gets_) return walker_.submit(requests, handler);
+  const auto is_get = [](const Request& request) { return request.op == Op::get; };
+  while (!requests.empty()) {
+    const bool gets = is_get(requests.front());
+    std::size_t count = 1;
+    while (count != requests.size() && is_get(requests[count]) == gets) ++count;
+    if (gets) {
+      walker_.expect(gets_->pending() + count);  // which may all become walks
+      gets_->submit(requests.first(count), handler);
+    } else {
+      walker_.submit(requests.first(count), handler);
+    }
+    requests = requests.subspan(count);
+  }
 }
 
 std::size_t OneSidedReader::poll() {
@@ -87,12 +118,18 @@ std::size_t OneSidedReader::poll() {
   port_.poll();
   if (feed_) feed_->poll(now_ns_());
   if (balancer_) balancer_->set_walks(walker_.pending());
-  return walker_.poll();
+  if (gets_) {
+    gets_->poll([this](const tree::WalkRequest& request) { walker_.take_over(request); });
+  }
+  walker_.poll();
+  return pending();
 }
 
 void OneSidedReader::read_by_key(KeyedReads keyed) {
   ESPALIER_ASSERT(keyed.bytes % 8 == 0 && keyed.bytes >= sizeof(wire::NodeHeader));
   state_.keyed = std::move(keyed);
+  ESPALIER_ASSERT(pending() == 0);
+  gets_.reset();
 }
 
 void OneSidedReader::follow(const FeedCursor& feed) {

@@ -16,6 +16,7 @@
 
 #include "fabric/endpoint.hpp"
 #include "place/feed_follower.hpp"
+#include "place/get_group.hpp"
 #include "place/one_sided_access.hpp"
 #include "tree/walk/walker.hpp"
 
@@ -56,6 +57,9 @@ class OneSidedReader {
     /// Under load some nodes that are remembered are read all the same (place/balancer.hpp), by
     /// this weight; 0: none.
     std::uint32_t balance = 0;
+    /// Whether gets go in groups (place/get_group.hpp), where READs keep their order, nodes and
+    /// heads of leaves are remembered, and nothing is balanced.
+    bool groups_gets = false;
   };
 
   /// `pair` is connected and tells its completions in `completions`, which serves nothing else;
@@ -74,15 +78,14 @@ class OneSidedReader {
   ///   not_found        the map was dropped
   ///   contended        see Code; a walk tries Walker::kAttemptsMax times
   void submit(std::span<const Request> requests, Handler& handler);
-  void submit(const tree::WalkRequest& request) {
-    state_.end_batch();
-    walker_.submit(request);
-  }
+  void submit(const tree::WalkRequest& request);
   /// Null: it divides nothing.
   [[nodiscard]] const Balancer* balancer() const { return balancer_ ? &*balancer_ : nullptr; }
   /// Takes what has come and lets walks go on. Returns how many are left.
   std::size_t poll();
-  [[nodiscard]] std::size_t pending() const { return walker_.pending(); }
+  [[nodiscard]] std::size_t pending() const {
+    return walker_.pending() + (gets_ ? gets_->pending() : 0);
+  }
 
   /// From here on gets, and scans from a key on, begin with a READ of their key: one trip where
   /// the leaf comes. A walk that is led astray goes on by itself.
@@ -109,6 +112,8 @@ class OneSidedReader {
   [[nodiscard]] const AheadCounts& ahead() const { return state_.ahead; }
   [[nodiscard]] std::uint64_t restarts() const { return walker_.restarts(); }
   [[nodiscard]] std::uint64_t met_changes() const { return walker_.met_changes(); }
+  /// Gets that were answered in groups.
+  [[nodiscard]] std::uint64_t grouped() const { return gets_ ? gets_->answered() : 0; }
   /// Null: it remembers nothing.
   [[nodiscard]] const MapCache* cache() const { return cache_ ? &*cache_ : nullptr; }
   [[nodiscard]] MapCache* cache() { return cache_ ? &*cache_ : nullptr; }
@@ -123,6 +128,7 @@ class OneSidedReader {
   std::optional<FeedFollower> feed_;
   ReaderState state_;
   tree::Walker<OneSidedPlace> walker_;
+  std::optional<GetGroup> gets_;  // null: gets are walks like all else
 };
 
 }  // namespace espalier::place

@@ -64,7 +64,7 @@ void ReadPort::send(LaneReads& lane) {
   lane.waiting = true;
   lane.posted = 0;
   bytes_in_flight_ += lane.bytes;
-  ++(lane.aside ? traffic_.asides : traffic_.round_trips);
+  (lane.aside ? traffic_.asides : traffic_.round_trips) += lane.walks;
   if (failed_) {
     lane.failed = true;
     return finish(lane);

@@ -35,6 +35,7 @@ struct LaneReads {
   bool failed = false;                      // since the walk last looked
   bool aside = false;                       // not of a walk: such waits are counted apart
   std::uint64_t bytes = 0;                  // of all that is wanted
+  std::size_t walks = 1;                    // that wait for it
   std::coroutine_handle<> walk;
   base::ReadyQueue* ready = nullptr;
 };
@@ -54,6 +55,10 @@ class ReadPort {
   /// want(); bytes that are a multiple of 8 and fit a packet.
   void want_keyed(LaneReads& lane, fabric::RegionKey key, std::uint64_t number, std::byte* into,
                   std::uint64_t bytes);
+  /// Asks ahead for what the lane wants from this READ on, where it takes no more than that.
+  void prefetch(const LaneReads& lane, std::size_t from) const {
+    pair_.prefetch(std::span(lane.wanted).subspan(from));
+  }
   /// Hands over what the lane wants; its walk is made ready when all has come or nothing more will.
   void send(LaneReads& lane);
   /// Takes what has come. False if nothing had.

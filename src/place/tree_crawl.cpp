@@ -150,16 +150,41 @@ dataplane::Branches CrawledTree::clipped(const Node& node, const Part& part,
   return {{begin, end}, {from, to}};
 }
 
+LeafCounts CrawledTree::count(std::span<const std::string> keys) const {
+  LeafCounts counts;
+  for (const std::string& key : keys) {
+    std::uint32_t at = 0;
+    while (at != dataplane::kHere && !nodes_[at].children.empty()) {
+      const auto& separators = nodes_[at].separators;
+      const auto beyond = std::ranges::upper_bound(
+          separators, key, [](const auto& a, const auto& b) { return base::compare(a, b) < 0; });
+      at = nodes_[at].children[static_cast<std::size_t>(beyond - separators.begin())];
+    }
+    if (at != dataplane::kHere && nodes_[at].level == 0) ++counts[nodes_[at].lid];
+  }
+  return counts;
+}
+
 CrawledTree::Moved CrawledTree::move(wire::Lid lid, wire::Ref ref, Move& move) {
   if (by_lid_.empty()) {
-    for (std::uint32_t i = 0; i < nodes_.size(); ++i) by_lid_[nodes_[i].lid] = i;
+    for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+      by_lid_[nodes_[i].lid] = i;
+      by_offset_[nodes_[i].ref.offset()] = i;
+    }
   }
   const auto known = by_lid_.find(lid);
   if (known == by_lid_.end()) return Moved::nothing;
   Node& node = nodes_[known->second];
   if (node.ref == ref) return Moved::nothing;
   if (node.level != 0 || !ref) return Moved::shape;
+  const auto there = by_offset_.emplace(ref.offset(), known->second).first->second;
+  if (there != known->second) return Moved::shape;
+  if (node.ref.offset() == ref.offset()) {  // its buffer was used again, for itself
+    node.ref = ref;
+    return Moved::nothing;
+  }
   move = {node.ref.offset(), ref.offset()};
+  by_offset_.erase(move.from);
   node.ref = ref;
   return Moved::leaf;
 }

@@ -60,6 +60,10 @@ class CrawledTree {
   [[nodiscard]] dataplane::TreeImage image(std::string_view prefix, std::uint64_t base,
                                            const LeafCounts& counts = {}) const;
 
+  /// How often each of these keys would pass a leaf, as far as the tree was read. Cost: a search in
+  /// each level of the tree, for each key.
+  [[nodiscard]] LeafCounts count(std::span<const std::string> keys) const;
+
   /// A leaf that has moved within the region, from one address to another, `base` left out.
   struct Move {
     std::uint64_t from = 0;
@@ -68,7 +72,9 @@ class CrawledTree {
   enum class Moved : std::uint8_t {
     nothing,  // it is not of the tree, as far as was read, or is there already
     leaf,
-    shape,  // the node is none, or not a leaf: the tree is to be read again
+    // The tree is to be read again: the node is none, or not a leaf, or another one is there, for
+    // this is told from before the tree was read.
+    shape,
   };
   /// The mapping feed says where this node is now. Cost: constant; linear the first time.
   Moved move(wire::Lid lid, wire::Ref ref, Move& move);
@@ -95,7 +101,9 @@ class CrawledTree {
 
   // In the order in which they were met: children stand behind their parents.
   std::vector<Node> nodes_;
-  std::unordered_map<wire::Lid, std::uint32_t> by_lid_;  // empty, or of all of them
+  // Empty, or of all of them.
+  std::unordered_map<wire::Lid, std::uint32_t> by_lid_;
+  std::unordered_map<std::uint64_t, std::uint32_t> by_offset_;
 };
 
 /// Reads the tree as it is now. Cost: the bytes of all interior nodes and of the page table; a

@@ -15,13 +15,13 @@ void SpanSource::copy(std::uint64_t offset, std::span<std::byte> into) const {
 }
 
 AppendRun::AppendRun(Table& table, const AppendSource& source, std::uint64_t rows,
-                     std::optional<std::uint64_t> reservation)
-    : table_(table), source_(source), rows_(rows), reservation_(reservation) {}
+                     std::optional<ReservationClaim> claim)
+    : table_(table), source_(source), rows_(rows), claim_(std::move(claim)) {}
 
 // Slots of a reservation that were begun are dead.
 AppendRun::~AppendRun() {
   if (!growth_) return;
-  if (reservation_) {
+  if (claim_) {
     table_.reserved_ = std::move(growth_);
     table_.end_reservation();
   } else {
@@ -49,7 +49,7 @@ AppendRun::Step AppendRun::step() {
 
 void AppendRun::begin() {
   if (table_.dropped()) return fail({Code::dropped, 0, 0});
-  if (reservation_) {
+  if (claim_) {
     begin_reserved();
   } else if (table_.encrypted()) {
     return fail({Code::unsupported, 0, 0});
@@ -71,9 +71,11 @@ void AppendRun::begin() {
 }
 
 void AppendRun::begin_reserved() {
-  if (!table_.reserved_ || *reservation_ != table_.reservation_) {
-    return fail({Code::not_found, 0, 0});
-  }
+  // Another's reservation is answered as one that has ended, and stays as it is: its number can be
+  // guessed.
+  const bool own = claim_->number == table_.reservation_ && claim_->reserver &&
+                   claim_->reserver == table_.reserver_.lock();
+  if (!table_.reserved_ || !own) return fail({Code::not_found, 0, 0});
   if (rows_ != table_.reserved_rows_) {
     table_.end_reservation();
     return fail({Code::invalid_argument, 0, 0});

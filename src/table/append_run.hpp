@@ -43,10 +43,10 @@ class AppendRun {
   };
   using Appended = std::expected<std::uint64_t, AppendError>;
 
-  /// Table and source live as long. `reservation`: whose slots the rows go to, of an encrypted
-  /// table.
+  /// Table and source live as long. `claim`: to the reservation whose slots the rows go to, of an
+  /// encrypted table.
   AppendRun(Table& table, const AppendSource& source, std::uint64_t rows,
-            std::optional<std::uint64_t> reservation = std::nullopt);
+            std::optional<ReservationClaim> claim = std::nullopt);
   ~AppendRun();
   AppendRun(const AppendRun&) = delete;
   AppendRun& operator=(const AppendRun&) = delete;
@@ -72,7 +72,7 @@ class AppendRun {
   Table& table_;
   const AppendSource& source_;
   const std::uint64_t rows_;
-  const std::optional<std::uint64_t> reservation_;
+  const std::optional<ReservationClaim> claim_;
   AppendTurn::Held turn_;
   std::unique_ptr<Table::Growth> growth_;
   bool counted_ = false;     // by a planted fault, before the rows are there

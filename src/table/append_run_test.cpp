@@ -99,7 +99,7 @@ TEST(AppendRun, AReservationThatWasFilledInPartIsDead) {
   const auto reservation = table->reserve_slots(kRows, 0);
   ASSERT_TRUE(reservation);
   {
-    AppendRun run(*table, source, kRows, reservation->number);
+    AppendRun run(*table, source, kRows, ReservationClaim{reservation->number});
     ASSERT_EQ(run.step(), Step::again);
     EXPECT_EQ(table->reserve_slots(1, ~std::uint64_t{0}).error().code, Code::busy)
         << "also when it is old: an append has the turn";

@@ -115,13 +115,15 @@ void keep(Batch& batch, const ColumnRange& range) {
 /// A row is one vector: all its columns are compared at once, with ranges that all values are in
 /// where no filter asks. Each row is stored where the next one goes, and stays if it passed.
 __attribute__((target("avx512f,avx512bw,avx512vl"))) std::uint32_t copy_avx512(
-    const std::byte* rows, std::uint32_t count, std::byte* out, const std::int64_t* low,
-    const std::int64_t* high) {
+    const std::byte* rows, std::uint32_t count, std::size_t ahead, std::byte* out,
+    const std::int64_t* low, const std::int64_t* high) {
   const __m512i lows = _mm512_loadu_si512(low);
   const __m512i highs = _mm512_loadu_si512(high);
   std::byte* to = out;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const __m512i row = _mm512_loadu_si512(rows + std::size_t{i} * RangeCopy::kRowBytes);
+    const std::byte* const from = rows + std::size_t{i} * RangeCopy::kRowBytes;
+    __builtin_prefetch(from + ahead);
+    const __m512i row = _mm512_loadu_si512(from);
     _mm512_storeu_si512(to, row);
     const __mmask8 above = _mm512_cmpge_epi64_mask(row, lows);
     const __mmask8 within = _mm512_mask_cmple_epi64_mask(above, row, highs);
@@ -213,11 +215,13 @@ std::optional<RangeCopy> RangeCopy::of(std::span<const ColumnRange> ranges, base
 #endif
 }
 
-std::uint32_t RangeCopy::copy(const std::byte* rows, std::uint32_t count, std::byte* out) const {
+std::uint32_t RangeCopy::copy(const std::byte* rows, std::uint32_t count, std::size_t ahead,
+                              std::byte* out) const {
 #if defined(__x86_64__)
-  return copy_avx512(rows, count, out, low_.data(), high_.data());
+  return copy_avx512(rows, count, ahead, out, low_.data(), high_.data());
 #else
   static_cast<void>(rows);
+  static_cast<void>(ahead);
   static_cast<void>(out);
   return count;
 #endif

@@ -155,11 +155,13 @@ bool BatchRun::copy_ranges(std::uint32_t rows_max) {
       std::min<std::uint64_t>({left, span_.count - span_at_, rows_max, together}));
   if (rows == 0) return false;
   const std::byte* from = span_[span_at_];
+  std::size_t ahead = RangeCopy::kAheadBytes;
   if (decrypted_) {
+    ahead = 0;  // they lie in the cache
     from = decrypted_->begin(span_, span_at_, rows);
     decrypted_->decrypt_all();
   }
-  const std::uint32_t kept = range_copy_->copy(from, rows, room.data());
+  const std::uint32_t kept = range_copy_->copy(from, rows, ahead, room.data());
   if (kept != 0) sink_.commit(kept, std::size_t{kept} * RangeCopy::kRowBytes);
   span_at_ += rows;
   certain_rows_ += kept;

@@ -4,9 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -150,51 +148,6 @@ TEST(CtrCipher, KeysOfTablesAndResultsDiffer) {
 TEST(CryptoLibrary, IsMissedInWordsOnlyWhereItIsWanted) {
   EXPECT_EQ(crypto::load_crypto("libcrypto-that-is-not-there.so").error().code, Code::unsupported);
   EXPECT_EQ(crypto::load_crypto("libm.so.6").error().code, Code::unsupported) << "another library";
-}
-
-/// What the kernel says of the pages around an address (/proc/self/smaps).
-std::string flags_of(const void* at) {
-  std::ifstream maps("/proc/self/smaps");
-  const auto wanted = reinterpret_cast<std::uintptr_t>(at);
-  bool here = false;
-  std::string line;
-  while (std::getline(maps, line)) {
-    std::uintptr_t begin = 0;
-    std::uintptr_t end = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2 && line.find(':') > 10) {
-      here = begin <= wanted && wanted < end;
-    }
-    if (here && line.starts_with("VmFlags:")) return line + " ";
-  }
-  return {};
-}
-
-/// Sanitizers make mlock() do nothing.
-constexpr bool locks_memory() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return false;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-  return false;
-#endif
-#endif
-  return true;
-}
-
-TEST(SecretMemory, IsLockedAndKeptOutOfDumpsAndChildren) {
-  auto secret = crypto::Secret<KeyBytes>::make();
-  ASSERT_TRUE(secret.has_value());
-  const std::string flags = flags_of(&**secret);
-  EXPECT_EQ(flags.find(" lo ") != std::string::npos, locks_memory()) << flags;
-  EXPECT_NE(flags.find(" dd "), std::string::npos) << flags;
-  EXPECT_NE(flags.find(" dc "), std::string::npos) << flags;
-}
-
-TEST(SecretMemory, IsOverwritten) {
-  std::vector<std::byte> bytes(100, std::byte{7});
-  crypto::cleanse(bytes.data(), 50);
-  EXPECT_EQ(bytes[49], std::byte{0});
-  EXPECT_EQ(bytes[50], std::byte{7});
 }
 
 }  // namespace

@@ -38,6 +38,29 @@ TEST(EncryptedTable, ReservationsBelongToEncryptedTablesAlone) {
   EXPECT_EQ(table->reserve_slots(1, 0).error().code, Code::dropped);
 }
 
+TEST(EncryptedTable, AReservationEndsWithItsReserver) {
+  TableStore store;
+  const auto table = store.create(schema_of("a i64 not null"), {.encrypted = true});
+  auto session = std::make_shared<const Reserver>();
+  const auto first = table->reserve_slots(3, 0, session);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(table->reserve_slots(1, 0).error().code, Code::busy);
+  session.reset();
+  const auto next = table->reserve_slots(1, 0);
+  ASSERT_TRUE(next);
+  // The slots of the one that is gone stay dead.
+  EXPECT_NE(next->slots.front().cipher_page, first->slots.front().cipher_page);
+}
+
+TEST(EncryptedTable, RefusedAppendsAreTold) {
+  const Schema schema = schema_of("a i64 not null");
+  EXPECT_EQ(describe({{Code::not_found, 0, 0}, 0, {}}, schema),
+            "the reservation has ended, or is another session's: nothing was appended");
+  EXPECT_EQ(describe({{Code::invalid_argument, 0, 0}, 0, {}}, schema),
+            "the reservation was for another number of rows, and has ended: nothing was appended");
+  EXPECT_EQ(describe({{Code::out_of_memory, 0, 0}, 0, {}}, schema), "");
+}
+
 TEST(EncryptedTable, ItsHeaderHasCipherAndSaltAndItsPagesNoPlainText) {
   TableStore store;
   const auto table = store.create(schema_of("a char(56) not null"), {.encrypted = true});

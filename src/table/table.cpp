@@ -262,9 +262,12 @@ std::string describe(const AppendError& error, const Schema& schema) {
     return "the table is encrypted: slots are reserved for its rows first";
   }
   if (error.error.code == Code::not_found) {
-    return "the reservation has ended: nothing was appended";
+    return "the reservation has ended, or is another session's: nothing was appended";
   }
-  if (error.wrong_rows == 0) return {};
+  if (error.wrong_rows == 0) {
+    if (error.error.code != Code::invalid_argument) return {};
+    return "the reservation was for another number of rows, and has ended: nothing was appended";
+  }
   std::string words = std::to_string(error.wrong_rows) + " wrong rows, nothing was appended";
   for (std::size_t i = 0; i < std::min(kNamed, error.wrong.size()); ++i) {
     words += "; " + describe(error.wrong[i], schema);

@@ -32,6 +32,7 @@
 #include "table/append_turn.hpp"
 #include "table/key_bytes.hpp"
 #include "table/query_counts.hpp"
+#include "table/reserver.hpp"
 #include "table/row_check.hpp"
 #include "table/schema.hpp"
 #include "wire/table.hpp"
@@ -108,14 +109,19 @@ class Table final : public catalog::Object {
   [[nodiscard]] const SaltBytes& salt() const { return salt_; }
 
   /// Reserves slots for rows that are encrypted for them. There is one reservation at a time: it
-  /// ends by append_reserved(), or by the next one once it is `kReservationNs` old. What it leaves
-  /// empty is never given again: the page ends there, and numbers of pages are given once.
+  /// ends by an append that fills it, or by the next one once its reserver is gone or it is
+  /// `kReservationNs` old. What it leaves empty is never given again: the page ends there, and
+  /// numbers of pages are given once.
   /// Errors: busy (another reservation, or an append), dropped, out_of_memory, unsupported (not
   /// encrypted), invalid_argument (no rows).
-  Result<Reservation> reserve_slots(std::uint64_t rows, std::uint64_t now_ns);
-  /// Fills a reservation with as many rows as it has slots, which nobody can check; another number
-  /// of rows gives it up. Returns the number of the first row.
-  /// Errors: not_found (it has ended), invalid_argument, dropped. Requires: as append().
+  Result<Reservation> reserve_slots(
+      std::uint64_t rows, std::uint64_t now_ns,
+      const std::shared_ptr<const Reserver>& reserver = process_reserver());
+  /// Fills a reservation of this process with as many rows as it has slots, which nobody can check;
+  /// another number of rows gives it up. Returns the number of the first row. AppendRun does the
+  /// same for any reserver, from any source.
+  /// Errors: not_found (it has ended, or is another's), invalid_argument, dropped. Requires: as
+  /// append().
   Result<std::uint64_t> append_reserved(std::uint64_t reservation, std::span<const std::byte> rows);
 
   /// From now on appends, and readers at their next page, get `dropped`, and readers from elsewhere
@@ -173,6 +179,7 @@ class Table final : public catalog::Object {
   AppendTurn append_turn_;            // guards what is behind the visible rows, and all below
   std::unique_ptr<Growth> reserved_;  // of the reservation that is open
   std::uint64_t reservation_ = 0;     // its number, or the last one's
+  std::weak_ptr<const Reserver> reserver_;
   std::uint64_t reserved_rows_ = 0;
   std::uint64_t reserved_until_ns_ = 0;
   std::uint64_t next_cipher_page_ = 0;

@@ -12,14 +12,20 @@
 
 namespace espalier::table {
 
-Result<Reservation> Table::reserve_slots(std::uint64_t rows, std::uint64_t now_ns) {
+const std::shared_ptr<const Reserver>& process_reserver() {
+  static const auto process = std::make_shared<const Reserver>();
+  return process;
+}
+
+Result<Reservation> Table::reserve_slots(std::uint64_t rows, std::uint64_t now_ns,
+                                         const std::shared_ptr<const Reserver>& reserver) {
   if (!encrypted_) return fail(Code::unsupported);
   if (rows == 0) return fail(Code::invalid_argument);
   const AppendTurn::Held turn = append_turn_.try_take();
   if (!turn) return fail(Code::busy);
   if (dropped()) return fail(Code::dropped);
   if (reserved_) {
-    if (now_ns < reserved_until_ns_) return fail(Code::busy);
+    if (now_ns < reserved_until_ns_ && !reserver_.expired()) return fail(Code::busy);
     end_reservation();
   }
   auto growth = std::make_unique<Growth>();
@@ -45,6 +51,7 @@ Result<Reservation> Table::reserve_slots(std::uint64_t rows, std::uint64_t now_n
   }
   ESPALIER_ASSERT(left == 0);
   reserved_ = std::move(growth);
+  reserver_ = reserver;
   reserved_rows_ = rows;
   reserved_until_ns_ = now_ns + kReservationNs;
   return made;
@@ -54,7 +61,7 @@ Result<std::uint64_t> Table::append_reserved(std::uint64_t reservation,
                                              std::span<const std::byte> rows) {
   ESPALIER_ASSERT(rows.size() % schema_.row_bytes() == 0);
   const SpanSource source(rows);
-  AppendRun run(*this, source, rows.size() / schema_.row_bytes(), reservation);
+  AppendRun run(*this, source, rows.size() / schema_.row_bytes(), ReservationClaim{reservation});
   run.wait_for_turn();
   while (run.step() != AppendRun::Step::done) {
   }

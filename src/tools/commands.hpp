@@ -51,8 +51,10 @@ void add_table_load(CLI::App& table, Environment& environment, Action& chosen);
 void add_table_query(CLI::App& table, Environment& environment, Action& chosen);
 void add_table_export(CLI::App& table, Environment& environment, Action& chosen);
 
-/// The command of `switch` that has a file of its own.
+/// Those of the commands of `switch` that are not with it.
 void add_switch_controller(CLI::App& above, Environment& environment, Action& chosen);
+void add_switch_resources(CLI::App& above, Environment& environment, Action& chosen);
+void add_switch_entries(CLI::App& above, Environment& environment, Action& chosen);
 
 /// The commands of `fabric`.
 void add_fabric_serve(CLI::App& fabric, Environment& environment, Action& chosen);

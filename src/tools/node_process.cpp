@@ -180,6 +180,25 @@ void log_not_changed(spdlog::logger& log, const node::Config& wanted,
   }
 }
 
+/// What became of the secrets, which are read again with each SIGHUP.
+void audit_secrets(spdlog::logger& log, const node::Node& node, const NotChanged& not_changed,
+                   const std::string& sender) {
+  const std::string& file = node.config().clients.secrets;
+  if (file.empty()) return;
+  const auto failed =
+      std::ranges::find(not_changed, "clients.secrets", &node::Node::NotChanged::key);
+  audit_signal(log, "reload_secrets", sender, file,
+               failed == not_changed.end() ? Error{} : failed->error);
+}
+
+/// A configuration that is wrong keeps nobody in whose name was taken out of the secrets.
+void reload_secrets(spdlog::logger& log, node::Node& node, const std::string& sender) {
+  const node::Config same = node.config();
+  const NotChanged not_changed = node.change(same);
+  audit_secrets(log, node, not_changed, sender);
+  for (const auto& failed : not_changed) log_not_changed(log, same, failed);
+}
+
 /// Takes what a running node can take of the configuration as it is by now. What is logged of that
 /// goes by the more talkative of the old and the new level.
 void reload(spdlog::logger& log, node::Node& node, const LoadAgain& load_again,
@@ -190,7 +209,7 @@ void reload(spdlog::logger& log, node::Node& node, const LoadAgain& load_again,
     audit_signal(log, "reload_configuration", sender, {}, wrong);
     for (const node::Problem& problem : loaded.error()) log.error(node::describe(problem));
     log.error("SIGHUP: the configuration is wrong; all settings stay as they were");
-    return;
+    return reload_secrets(log, node, sender);
   }
   node::Config wanted = loaded->config;
   if (wanted.node.place == node::Place::device) {  // what it has none of
@@ -204,12 +223,7 @@ void reload(spdlog::logger& log, node::Node& node, const LoadAgain& load_again,
            changes.settings.empty() && changes.maps.empty() ? "nothing differs" : "it differs");
   const NotChanged not_changed = node.change(wanted);
   audit_signal(log, "reload_configuration", sender, {}, {});
-  if (const std::string& file = node.config().clients.secrets; !file.empty()) {
-    const auto failed =
-        std::ranges::find(not_changed, "clients.secrets", &node::Node::NotChanged::key);
-    audit_signal(log, "reload_secrets", sender, file,
-                 failed == not_changed.end() ? Error{} : failed->error);
-  }
+  audit_secrets(log, node, not_changed, sender);
   log_changes(log, changes, not_changed);
   for (const auto& failed : not_changed) log_not_changed(log, wanted, failed);
   log.set_level(level);

@@ -12,7 +12,8 @@ namespace espalier::tools {
 
 /// Starts a node, and runs it until SIGTERM or SIGINT. Its clients are told, and what they have in
 /// flight is finished. With each SIGHUP it loads its configuration again and takes what a running
-/// node can take; if anything is wrong, everything stays as it was. Logs to `environment.err`.
+/// node can take; if anything is wrong, everything stays as it was, but for the secrets, which have
+/// a file of their own and are read again all the same. Logs to `environment.err`.
 /// Fails if the node cannot start.
 /// Thread: the only one of the process.
 [[nodiscard]] Outcome<int> run_node(Environment& environment, const node::Loaded& loaded,

@@ -15,10 +15,12 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <expected>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -68,9 +70,7 @@ class NodeProcess : public testing::Test {
                               }
                               return now_ns += Hourly::kHourNs;
                             }};
-    const auto ended = run_node(environment, loaded_, [this] {
-      return std::expected<node::Loaded, std::vector<node::Problem>>(loaded_);
-    });
+    const auto ended = run_node(environment, loaded_, [this] { return again_.value_or(loaded_); });
     EXPECT_TRUE(ended) << ended.error().what;
     return err.str();
   }
@@ -83,6 +83,8 @@ class NodeProcess : public testing::Test {
 
   const base::TemporaryFolder folder_;
   node::Loaded loaded_;
+  /// What it finds when it loads its configuration again; nothing: the same.
+  std::optional<std::expected<node::Loaded, std::vector<node::Problem>>> again_;
 };
 
 /// Where others may reach this machine; empty: nowhere, it has its loopback interface alone.
@@ -173,6 +175,31 @@ TEST_F(NodeProcess, LogsWhatAdministratorsDoAndWhatReloadsCameTo) {
                                {2, {}}});
   EXPECT_THAT(bad, HasSubstr("audit act=reload_secrets outcome=invalid_argument"));
   EXPECT_THAT(bad, Not(HasSubstr("1111")));
+}
+
+// Who takes a name out of the secrets relies on its sessions ending.
+TEST_F(NodeProcess, ReadsSecretsAgainWhereTheConfigurationIsWrong) {
+  const std::string line = "a read 0" + std::string(62, '1') + "0\n";
+  loaded_.config.clients.secrets = write("secrets", line);
+  again_ = std::unexpected(std::vector<node::Problem>(1));
+  const auto end = [] {
+    ASSERT_EQ(pthread_kill(pthread_self(), SIGHUP), 0);
+    ASSERT_EQ(pthread_kill(pthread_self(), SIGTERM), 0);
+  };
+  const std::string good = run({{1, end}, {2, {}}});
+  EXPECT_THAT(good, HasSubstr("audit act=reload_configuration outcome=invalid_argument"));
+  EXPECT_THAT(good, HasSubstr("audit act=reload_secrets outcome=done name=SIGHUP role=admin"));
+  EXPECT_THAT(good, HasSubstr("the configuration is wrong"));
+  const std::string bad = run({{1,
+                                [&] {
+                                  write("secrets", line + "damaged\n");
+                                  end();
+                                }},
+                               {2, {}}});
+  EXPECT_THAT(bad, HasSubstr("audit act=reload_configuration outcome=invalid_argument"));
+  EXPECT_THAT(bad, HasSubstr("audit act=reload_secrets outcome=invalid_argument"));
+  EXPECT_THAT(bad, HasSubstr("line 2"));
+  EXPECT_THAT(bad, HasSubstr("clients.secrets stays as it was"));
 }
 
 }  // namespace

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // espalier switch run, install, status: a switch between clients and a node, which redirects READs
-// by tables. Its controller has a file of its own.
+// by tables. Its controller has a file of its own, and so have the commands that look at tables.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cerrno>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,7 +12,6 @@
 
 #include "cmdline/number_option.hpp"
 #include "dataplane/memif_switch.hpp"
-#include "dataplane/switch_control.hpp"
 #include "dataplane/switch_threads.hpp"
 #include "node/http_listener.hpp"
 #include "tools/asked_numbers.hpp"
@@ -23,12 +20,12 @@
 #include "tools/fabric_link.hpp"
 #include "tools/numbers.hpp"
 #include "tools/switch_metrics.hpp"
+#include "tools/switch_reach.hpp"
 
 namespace espalier::tools {
 namespace {
 
 using cmdline::escaped;
-using dataplane::ControlClient;
 using dataplane::ControlServer;
 using dataplane::InstalledFunction;
 using dataplane::MemifSwitch;
@@ -44,34 +41,6 @@ struct SwitchOptions {
   std::uint32_t metrics_port = 0;
   bool spin = false;
 };
-
-std::unexpected<Failure> cannot_serve(const std::string& path, const Error& error) {
-  if (error.code == Code::invalid_argument) {
-    return misused(fmt::format("'{}' is no path of a socket", escaped(path)),
-                   "Give one of 1 to 107 bytes.");
-  }
-  return cannot_listen(escaped(path), error);
-}
-
-Outcome<std::string> text_of_file(Environment& environment, const std::string& path) {
-  const auto refused = [&](const Error& error) {
-    return failed(fmt::format("cannot read '{}': {}", escaped(path), reason(error)));
-  };
-  auto source = environment.files.open(path);
-  if (!source) return refused(source.error());
-  std::string text;
-  std::array<char, 65536> some;
-  for (;;) {
-    const auto count = (*source)->read(some);
-    if (!count) return refused(count.error());
-    if (*count == 0) return text;
-    text.append(some.data(), *count);
-    if (text.size() > dataplane::kControlBytesMax) {
-      return failed(fmt::format("'{}' is longer than {}", escaped(path),
-                                format_bytes(dataplane::kControlBytesMax)));
-    }
-  }
-}
 
 void add_counters(std::string& text, const MemifSwitch& of) {
   const SwitchCounters counters = of.counters();
@@ -142,22 +111,6 @@ Outcome<int> run_switch(Environment& environment, const SwitchOptions& options) 
   return kOk;
 }
 
-Outcome<ControlClient> reach_switch(const std::string& path) {
-  auto client = ControlClient::connect(path);
-  if (client) return std::move(*client);
-  if (client.error().code == Code::invalid_argument) return cannot_serve(path, client.error());
-  if (client.error().code == Code::connection_lost) {
-    return failed(fmt::format("no switch answers at '{}'", escaped(path)),
-                  "Start one: espalier switch run --clients PATH --node PATH --control PATH.");
-  }
-  return failed(fmt::format("cannot reach '{}': {}", escaped(path), reason(client.error())));
-}
-
-std::unexpected<Failure> did_not(const ControlClient& client, const std::string& path) {
-  if (!client.refused().empty()) return failed("the switch refuses: " + escaped(client.refused()));
-  return failed(fmt::format("the switch at '{}' is gone, or is none", escaped(path)));
-}
-
 Outcome<int> install_tables(Environment& environment, const SwitchOptions& options) {
   const auto text = text_of_file(environment, *options.tables);
   if (!text) return std::unexpected(text.error());
@@ -204,19 +157,6 @@ Outcome<int> print_status(Environment& environment, const SwitchOptions& options
   }
   if (json) environment.out << object.dump() << '\n';
   return kOk;
-}
-
-CLI::Option* add_path(CLI::App& command, const std::string& name, const std::string& what,
-                      std::string& into) {
-  return command
-      .add_option_function<std::string>(
-          name, [&into](const std::string& text) { into = text; }, what)
-      ->type_name("PATH");
-}
-
-void add_control(CLI::App& command, std::string& into) {
-  add_path(command, "--control", "The socket at which a switch takes tables and is asked", into)
-      ->required();
 }
 
 void add_run(CLI::App& above, Environment& environment, Action& chosen) {
@@ -298,7 +238,8 @@ void add_status(CLI::App& above, Environment& environment, Action& chosen) {
 
 void add_switch_command(CLI::App& app, Environment& environment, Action& chosen) {
   CLI::App& command = *app.add_subcommand(
-      "switch", "A switch that redirects READs: run, controller, install, status");
+      "switch",
+      "A switch that redirects READs: run, controller, install, status, resources, entries");
   command.require_subcommand(1);
   command.footer(
       "Examples:\n"
@@ -308,6 +249,8 @@ void add_switch_command(CLI::App& app, Environment& environment, Action& chosen)
   add_switch_controller(command, environment, chosen);
   add_install(command, environment, chosen);
   add_status(command, environment, chosen);
+  add_switch_resources(command, environment, chosen);
+  add_switch_entries(command, environment, chosen);
 }
 
 }  // namespace espalier::tools

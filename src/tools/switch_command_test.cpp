@@ -14,6 +14,7 @@
 namespace espalier::tools {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -70,12 +71,57 @@ TEST_F(SwitchCommandConcurrency, TablesAreTakenFromFiles) {
   EXPECT_THAT(tool.out(), HasSubstr("programs_installed           2\n"));
 }
 
+TEST_F(SwitchCommandConcurrency, TablesAreShownAsHardwareHasThem) {
+  auto words = sockets();
+  words.insert(words.end(), {"--tables", "content"});
+  Serving between(words, kTables, {"switch", "run"});
+  ASSERT_EQ(tool.run({"switch", "resources", "--control", path("s")}), kOk) << tool.err();
+  EXPECT_THAT(tool.out(), StartsWith("map 1: target tofino, 1 switch, "));
+  EXPECT_THAT(tool.out(), HasSubstr("fat root"));
+  ASSERT_EQ(tool.run({"switch", "entries", "--control", path("s")}), kOk) << tool.err();
+  EXPECT_THAT(tool.out(), HasSubstr("\ntable_add index_ingress.set_1_pivots index_ingress.compare "
+                                    "0x0 0x0 => 0x5 0xffffffffffffffff "));
+  EXPECT_THAT(tool.out(), EndsWith("table_add index_ingress.maps index_ingress.set_map 0x1 => 0x0 "
+                                   "0x2 0x0\n"));
+
+  tool.files.contents["tables"] = kTables;
+  ASSERT_EQ(tool.run({"switch", "resources", "tables", "--json"}), kOk) << tool.err();
+  const auto line = nlohmann::json::parse(tool.out());
+  EXPECT_EQ(line["map"], "1");
+  std::uint64_t sram = 0;
+  for (const auto& table : line["tables"]) sram += table["sram_blocks"].get<std::uint64_t>();
+  EXPECT_EQ(line["sram_blocks"], sram);
+  EXPECT_EQ(tool.run({"switch", "resources", "tables", "--sram-blocks", "0"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("the tables of the map with the key 1 do not fit: stage "));
+  tool.files.contents["none"] = "espalier-switch 1\n";
+  EXPECT_EQ(tool.run({"switch", "resources", "none"}), kFailed);
+  tool.files.contents["bad"] = "espalier-switch 1\nmap 1\n";
+  EXPECT_EQ(tool.run({"switch", "entries", "bad"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("'bad': line 2: wanted: map KEYED REDIRECT"));
+  tool.files.contents["other"] =
+      "espalier-switch 1\nmap 1 2\nespalier-tables 1\nroot 8 8 0\nway 40\n";
+  EXPECT_EQ(tool.run({"switch", "entries", "other"}), kFailed);
+  EXPECT_THAT(tool.err(),
+              HasSubstr("the P4 program has no room for these tables: a fat root that"));
+  EXPECT_EQ(tool.run({"switch", "entries"}), kUsage);
+  EXPECT_EQ(tool.run({"switch", "resources", "--json"}), kUsage);
+  EXPECT_EQ(tool.run({"switch", "entries", "tables", "--control", path("s")}), kUsage);
+}
+
 TEST_F(SwitchCommandConcurrency, WhatIsWrongIsSaid) {
   EXPECT_EQ(tool.run({"switch", "status", "--control", path("s")}), kFailed);
   EXPECT_THAT(tool.err(), HasSubstr("no switch answers at "));
   EXPECT_EQ(tool.run({"switch", "status"}), kUsage);
   EXPECT_EQ(tool.run({"switch", "run", "--clients", path("c")}), kUsage);
   EXPECT_EQ(tool.run({"switch"}), kUsage);
+  EXPECT_EQ(tool.run({"switch", "controller", "--at", "roce+memif:" + path("n"), "--control",
+                      path("s"), "--sets", "8", "--nodes", "20000"}),
+            kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("8 sets of 20000 nodes are more than a switch takes"));
+  EXPECT_EQ(tool.run({"switch", "controller", "--at", "roce+memif:" + path("n"), "--control",
+                      path("s"), "--control", path("s")}),
+            kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("a switch is named twice"));
   auto words = sockets();
   words.insert(words.end(), {"--tables", "content"});
   {

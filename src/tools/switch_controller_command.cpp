@@ -6,13 +6,17 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "client/index_controller.hpp"
 #include "cmdline/number_option.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/numbers.hpp"
+#include "tools/switch_reach.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -25,13 +29,16 @@ constexpr std::uint64_t kReadEveryNs = 100 * kNsPerMs;  // between two looks at 
 // What one switch holds: the range tables number with 16 bits, and entries are kept twice.
 constexpr std::uint64_t kRangesMax = 30'000;
 constexpr std::uint64_t kSetsMax = 8;
-constexpr std::uint64_t kNodesMax = 100'000;
+constexpr std::uint64_t kNodesMax = 80'000;  // in all sets: 750 bytes of text each, at most
+// The controller's lease is renewed in its rounds.
+constexpr std::uint32_t kEveryMsMax = 250;
 
 struct ControllerOptions {
   std::optional<std::string> at;
   std::optional<std::string> map;
-  std::string control;
+  std::vector<std::string> controls;
   dataplane::TableLimits limits;
+  std::string trace;  // a file; empty: none
   std::uint32_t every_ms = 10;
   bool json = false;
 };
@@ -83,8 +90,11 @@ class Reports {
       return fmt::format("map '{}' at {} cannot be read: {}", escaped(name()), address_,
                          reason(fault.error));
     }
-    if (!fault.words.empty()) return "the switch refuses: " + escaped(fault.words);
-    return fmt::format("no switch answers at '{}'", escaped(options_.control));
+    if (!fault.words.empty()) {
+      return fmt::format("the switch at '{}' refuses: {}", escaped(fault.control),
+                         escaped(fault.words));
+    }
+    return fmt::format("no switch answers at '{}'", escaped(fault.control));
   }
   [[nodiscard]] std::string name() const { return options_.map.value_or(std::string(kDefaultMap)); }
 
@@ -96,8 +106,10 @@ class Reports {
   std::uint64_t installed_ = 0;
 };
 
-// What will not be better in the next round.
+// What will not be better in the next round. What a switch refuses may be: the controller before
+// this one is forgotten soon.
 bool is_final(const IndexController::Fault& fault) {
+  if (!fault.words.empty()) return false;
   const Code code = fault.error.code;
   return code == Code::unsupported || code == Code::wrong_kind || code == Code::invalid_argument;
 }
@@ -118,9 +130,40 @@ std::unexpected<Failure> refused(const Reports& reports, const IndexController::
                 "Start one: espalier switch run --clients PATH --node PATH --control PATH.");
 }
 
+/// Keys, one for each line, as `espalier` prints them.
+Outcome<std::vector<std::string>> keys_of_trace(Environment& environment, const std::string& path) {
+  std::vector<std::string> keys;
+  if (path.empty()) return keys;
+  const auto text = text_of_file(environment, path);
+  if (!text) return std::unexpected(text.error());
+  std::istringstream lines(*text);
+  std::size_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    auto key = cmdline::decode(line, cmdline::Encoding::escaped);
+    if (!key) {
+      return failed(fmt::format("'{}': line {}: {}", escaped(path), number, key.error()));
+    }
+    keys.push_back(*std::move(key));
+  }
+  if (keys.empty()) return failed(fmt::format("'{}' has no key", escaped(path)));
+  return keys;
+}
+
 Outcome<int> control(Environment& environment, const ControllerOptions& options) {
+  if (options.limits.sets * options.limits.nodes_per_set > kNodesMax) {
+    return misused(fmt::format("{} sets of {} nodes are more than a switch takes",
+                               options.limits.sets, options.limits.nodes_per_set),
+                   fmt::format("Give at most {} nodes in all sets.", kNodesMax));
+  }
   const auto address = required_address(environment, options.at);
   if (!address) return std::unexpected(address.error());
+  if (const std::set<std::string> each(options.controls.begin(), options.controls.end());
+      each.size() != options.controls.size()) {
+    return misused("a switch is named twice", "Give --control once for each switch.");
+  }
+  auto trace = keys_of_trace(environment, options.trace);
+  if (!trace) return std::unexpected(trace.error());
   const auto stop = environment.notice_stop();
   if (stop == nullptr) return failed("no controller can run here, for nobody could stop it");
   const auto secret = client_secret(environment);
@@ -128,9 +171,10 @@ Outcome<int> control(Environment& environment, const ControllerOptions& options)
   Reports reports(environment, options, *address);
   IndexController controller({.node = *client::parse_node_address(*address),
                               .map = reports.name(),
-                              .control = options.control,
+                              .controls = options.controls,
                               .limits = options.limits,
                               .secret = *secret,
+                              .trace = *std::move(trace),
                               .read_every_ns = kReadEveryNs});
   for (;;) {
     const auto did = controller.round();
@@ -159,28 +203,37 @@ void add_switch_controller(CLI::App& above, Environment& environment, Action& ch
   add_address_option(command, options->at);
   add_map_name_option(command, options->map);
   command
-      .add_option_function<std::string>(
-          "--control", [options](const std::string& text) { options->control = text; },
-          "The socket at which the switch takes tables")
+      .add_option_function<std::vector<std::string>>(
+          "--control", [options](const std::vector<std::string>& all) { options->controls = all; },
+          "The socket at which a switch takes tables; again for each switch")
       ->type_name("PATH")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->required();
   cmdline::add_number(command, "--every", options->every_ms,
-                      "Milliseconds between two looks at what has moved", {1, 60'000});
+                      "Milliseconds between two looks at what has moved", {1, kEveryMsMax});
   cmdline::add_number(command, "--ranges", options->limits.ranges,
                       "Ranges of the fat root, at most", {1, kRangesMax});
   cmdline::add_number(command, "--sets", options->limits.sets, "Layers of nodes below it, at most",
                       {0, kSetsMax});
   cmdline::add_number(command, "--nodes", options->limits.nodes_per_set,
                       "Nodes of each layer, at most", {1, kNodesMax});
+  add_path(
+      command, "--trace",
+      "A file of keys that were read, one for each line, by which nodes are chosen, in place of "
+      "what the node counts",
+      options->trace)
+      ->type_name("FILE");
   add_json_option(command, options->json);
   command.footer(
       "Reads the tree of a map by READs of the node's memory, compiles it, follows its leaves, "
       "and\n"
-      "tells the switch what is new, until SIGTERM or SIGINT; then it empties the switch. A "
-      "switch\n"
-      "has one controller. Answers are right without it and whatever it does, for clients look at "
-      "what\n"
-      "comes; a READ that meets no table is answered by the node.\n"
+      "tells the switches what is new, until SIGTERM or SIGINT. A switch forgets the map when its\n"
+      "controller ends, is killed, or says nothing for three seconds. Controllers of other maps "
+      "may\n"
+      "fill the same switch; a map has one. Answers are right without it and whatever it does, "
+      "for\n"
+      "clients look at what comes; a READ that meets no table is answered by the node.\n"
       "Examples:\n"
       "  espalier switch controller --at roce+memif:/tmp/n.sock --control /tmp/s.sock\n"
       "  espalier switch controller --at roce+memif:/tmp/n.sock --map m --control /tmp/s.sock\n");

@@ -13,6 +13,8 @@ namespace {
 
 constexpr SwitchMetric kMetrics[] = {
     {"espalier_switch_maps", "gauge", "", "Maps that the tables are for.", "maps"},
+    {"espalier_switch_maps_held", "gauge", "",
+     "Of these maps, those that a controller fills and the switch forgets with it.", "maps_held"},
     {"espalier_switch_ranges", "gauge", "", "Ranges of all fat roots.", "ranges"},
     {"espalier_switch_nodes", "gauge", "", "Nodes in all sets.", "nodes"},
     {"espalier_switch_generation", "gauge", "",

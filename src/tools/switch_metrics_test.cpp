@@ -37,7 +37,7 @@ TEST(SwitchMetrics, KnowEveryNumberOfTheControl) {
   dataplane::InstalledFunction function;
   dataplane::SwitchControl control(function, [](std::string&) {});
   const ReadMetrics read = MetricsReader::read(switch_metrics_text(*control.ask("status", {})));
-  for (const char* const name : {"maps", "ranges", "nodes", "generation",
+  for (const char* const name : {"maps", "maps_held", "ranges", "nodes", "generation",
                                  "programs_installed_total", "entries_changed_total"}) {
     EXPECT_EQ(read.at(std::string("espalier_switch_") + name).samples.size(), 1u) << name;
   }

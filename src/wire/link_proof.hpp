@@ -63,8 +63,9 @@ struct LinkProven {
 static_assert(sizeof(LinkProven) == 72 && std::has_unique_object_representations_v<LinkProven>);
 static_assert(offsetof(LinkProven, digest) == 40);
 
-/// How a client of a proven session asks for a pair. `hello.reserved` counts them from 1 on: a node
-/// takes none that is not above the one before.
+/// How a client of a proven session asks for a pair. `hello.reserved` counts them from 1 on: for
+/// the rings, and for READs, a node takes none that is not above all that came for the same; for
+/// WRITEs, of which a session has several pairs, each once, and none far below the highest.
 struct LinkProvenHello {
   LinkHello hello;
   std::uint64_t mark;  // the first 8 bytes of the digest of `hello`, by the session's key

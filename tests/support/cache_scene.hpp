@@ -42,6 +42,7 @@ struct CacheSetting {
   bool in_order = true;
   std::uint64_t cache_bytes = 4 << 20;  // 0: none
   bool leaf_heads = true;
+  bool groups_gets = false;
   std::uint32_t leaves_ahead = place::LeavesAhead::kMost;
   bool holds_memory = false;  // the reader has a lease that the host knows of
   std::string (*key)(std::uint64_t) = scattered_key;
@@ -72,6 +73,7 @@ class CacheScene : private Handler {
     options.terms.renew_every_ns = ~std::uint64_t{0} >> 1;
     options.cache = setting.cache_bytes == 0 ? nullptr : &cache_;
     options.remembers_leaves = setting.leaf_heads;
+    options.groups_gets = setting.groups_gets;
     options.leaves_ahead = setting.leaves_ahead;
     reader_.emplace(*client_, *here_.pair, here_.sends, region_.remote(), view, options);
     base::LeaseTable::Granted lease{1, store_.epochs.current()};

@@ -2,8 +2,10 @@
 #include "tests/support/node_fixture.hpp"
 
 #include <malloc.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <future>
 #include <map>
@@ -30,6 +32,10 @@ std::size_t heap_bytes() {
   return info.uordblks + info.hblkhd;
 }
 
+NodeFixture::~NodeFixture() {
+  if (!config_.clients.secrets.empty()) unsetenv("ESPALIER_SECRET_FILE");
+}
+
 void NodeFixture::start() {
   device_.reset();
   controller_.reset();
@@ -40,7 +46,7 @@ void NodeFixture::start() {
   node_ = std::move(*node);
   // The next one listens where this one did.
   if (!node_->fabric_addresses().empty()) config_.node.fabric = node_->fabric_addresses().front();
-  if (way_ == "device") start_device();
+  if (is_device()) start_device();
   if (is_sharded()) start_others();
   if (way_ == "in_network") start_switch();
   descriptors_ = open_descriptors();
@@ -51,6 +57,7 @@ void NodeFixture::start_device() {
   config.node.socket = (folder_ / "device").string();
   config.node.place = node::Place::device;
   config.node.host = config_.node.fabric;
+  config.node.balance = way_ == "device_balanced" ? 1 : 0;
   auto host = device::host_options(config);
   ASSERT_TRUE(host);
   // A machine that tests may be so busy that nothing moves for seconds.
@@ -109,26 +116,35 @@ void NodeFixture::start_switch() {
   client::IndexController::Options options;
   options.node = *client::parse_node_address(config_.node.fabric);
   options.map = "tested";
-  options.control = control();
+  options.controls = {control()};
   controller_ =
       std::make_unique<client::ControllerThread>(std::move(options), std::chrono::milliseconds(2));
 }
 
 void NodeFixture::reach_by(const std::string& way) {
   way_ = way;
-  config_.node.one_sided = way.ends_with("_one_sided") || way == "device" || way == "in_network";
-  if (way.starts_with("shm") || way == "device" || way == "sharded_one_sided")
+  config_.node.one_sided = way.ends_with("_one_sided") || is_device() || way == "in_network";
+  if (way.starts_with("shm") || is_device() || way == "sharded_one_sided")
     config_.node.fabric = "shm:" + (folder_ / "fabric").string();
   if (way.starts_with("memif") || way == "in_network") {
     config_.node.fabric = "roce+memif:" + (folder_ / "fabric").string();
   }
-  if (way == "ofi") config_.node.fabric = "ofi://tcp/127.0.0.1:0";
+  if (way.starts_with("ofi")) config_.node.fabric = "ofi://tcp/127.0.0.1:0";
   if (way.starts_with("roce")) config_.node.fabric = "roce://127.0.0.1:0/1";
+  if (way.ends_with("_known")) ask_for_secrets();
+}
+
+void NodeFixture::ask_for_secrets() {
+  const std::string path = (folder_ / "clients.secrets").string();
+  std::ofstream(path) << "client admin 0" << std::string(62, 'a') << "0\n";
+  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  config_.clients.secrets = path;
+  ASSERT_EQ(setenv("ESPALIER_SECRET_FILE", path.c_str(), 1), 0);
 }
 
 std::string NodeFixture::address() const {
   if (way_ == "unix" || way_ == "sharded" || way_ == "sharded_three") return "unix:" + socket();
-  if (way_ == "device") return device_address();
+  if (is_device()) return device_address();
   if (way_ == "in_network") return "roce+memif:" + (folder_ / "clients").string();
   return config_.node.fabric + (way_.ends_with("_send") ? "?rings=send" : "");
 }

@@ -32,17 +32,22 @@ std::size_t heap_bytes();
 /// Starts a node at a socket of its own; one test at a time in each process.
 class NodeFixture : public testing::Test {
  protected:
+  ~NodeFixture() override;
   void start();
   [[nodiscard]] const std::string& socket() const { return config_.node.socket; }
   /// How stores reach the node: "unix", or by a fabric, "shm", "roce", "memif" or "ofi",
   /// with "_send" behind it where rings are carried as messages, and "_one_sided" where stores
-  /// read by themselves; or "device", by a device before it, which reads it over "shm"; or
-  /// "in_network", through a switch whose tables follow the map "tested", by READs that carry keys.
-  /// "sharded" has a node more, and "sharded_three" has two, for maps that make_sharded() makes.
-  /// Before start().
+  /// read by themselves; or "device", by a device before it, which reads it over "shm", and
+  /// "device_balanced", where its balancer has some of what it knows read of the host all the same;
+  /// or "in_network", through a switch whose tables follow the map "tested", by READs that carry
+  /// keys. "_known" behind a fabric: its clients have to prove a secret, which all of this process
+  /// have from ESPALIER_SECRET_FILE, as administrators. "sharded" has a node more, and
+  /// "sharded_three" has two, for maps that make_sharded() makes. Before start().
   void reach_by(const std::string& way);
   [[nodiscard]] std::string address() const;
   [[nodiscard]] Store connect() const;
+  /// Writes a file of secrets for the node, and one for the clients of this process.
+  void ask_for_secrets();
   /// Waits until nobody is connected and nothing is left of those who were, and looks at the map.
   void expect_all_came_back();
   void await_dropped_maps();
@@ -59,6 +64,7 @@ class NodeFixture : public testing::Test {
   /// Opens one, and starts its controller.
   void start_switch();
   [[nodiscard]] std::uint32_t in_flight() const;
+  [[nodiscard]] bool is_device() const { return way_.starts_with("device"); }
   [[nodiscard]] bool is_sharded() const { return way_.starts_with("sharded"); }
   /// As clients reach the nodes, this one first.
   [[nodiscard]] std::vector<std::string> shard_addresses() const;

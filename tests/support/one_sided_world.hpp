@@ -43,6 +43,7 @@ struct OneSidedOptions {
   bool only_scans = false;        // of everything
   std::uint64_t cache_bytes = 0;  // in which each client remembers nodes of one host's life
   bool leaf_heads = true;         // and heads of leaves, as clients do and devices do not
+  bool groups_gets = false;       // where READs keep their order
   bool follows_feed = false;      // which is off for a moment now and then
   bool lying_feed = false;        // and has whole entries of what never was
   bool forged_cache = false;      // of which somebody changes entries all the time
@@ -71,6 +72,7 @@ struct OneSidedCounts {
   std::uint64_t bytes = 0;
   std::uint64_t cache_descents = 0;
   std::uint64_t cache_hits = 0;
+  std::uint64_t grouped_gets = 0;
   std::uint64_t leaves_ahead = 0;  // that scans came to
   std::uint64_t feed_changes = 0;
   std::uint64_t feed_replaced = 0;

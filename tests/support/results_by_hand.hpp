@@ -21,6 +21,7 @@
 #include "base/clock.hpp"
 #include "client/fabric_connection.hpp"
 #include "client/remote_pipeline.hpp"
+#include "tests/support/landing_by_hand.hpp"
 #include "wire/result_buffers.hpp"
 
 namespace espalier::test {
@@ -33,7 +34,7 @@ class ResultsByHand {
   /// `pipeline`: what begin() asks for.
   ResultsByHand(const std::string& address, std::uint32_t buffers, std::vector<std::byte> pipeline)
       : buffers_(buffers),
-        connection_(*client::FabricConnection::open(*fabric::parse(address))),
+        connection_(*client::FabricConnection::open(*fabric::parse(address), as_this_process())),
         rings_(*client::ThreadRings::open(connection_)),
         requests_(*rings_, 1),
         memory_(*connection_->offer_memory(std::uint64_t{buffers} * kBufferBytes)),

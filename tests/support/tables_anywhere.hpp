@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "espalier/query.hpp"
+#include "espalier/regex.hpp"
 #include "espalier/table.hpp"
 #include "tests/support/node_fixture.hpp"
 
@@ -27,7 +28,9 @@ class TablesAnywhere : public NodeFixture, public ::testing::WithParamInterface<
   [[nodiscard]] static bool embedded() { return std::string_view(GetParam()) == "embedded"; }
   void open(std::uint64_t memory_bytes = kTableMemoryBytes) {
     if (embedded()) {
-      auto store = Store::open({.memory_bytes_max = memory_bytes, .huge_pages = false});
+      auto store = Store::open({.memory_bytes_max = memory_bytes,
+                                .huge_pages = false,
+                                .regexes = regular_expressions()});
       ASSERT_TRUE(store);
       store_.emplace(std::move(*store));
       return;

@@ -124,6 +124,7 @@ std::optional<std::string> check_history(const History& history, const WorkloadO
   ++report.histories;
   report.operations += history.operations.size();
   report.overlapping += count_overlapping(history);
+  for (const Operation& operation : history.operations) report.refused += operation.refused ? 1 : 0;
   if (versions && options.replay) {
     if (auto wrong = replay_versions(history)) return wrong;
   }

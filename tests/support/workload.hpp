@@ -49,6 +49,7 @@ struct WorkloadReport {
   std::uint64_t histories = 0;
   std::uint64_t operations = 0;
   std::uint64_t overlapping = 0;  ///< operations that began during one of another thread
+  std::uint64_t refused = 0;      ///< operations that changed nothing, and said why
   std::uint64_t searched = 0;     ///< histories in which a linearization was found
   std::uint64_t unknown = 0;      ///< histories in which the search gave up
 };

@@ -178,6 +178,7 @@ void WorldClient::open_reader() {
   }
   options.cache = cache_.get();
   options.remembers_leaves = options_.leaf_heads;
+  options.groups_gets = options_.groups_gets;
   ++life_;
   reader_ = std::make_unique<place::OneSidedReader>(*endpoint_, *end_.pair, end_.sends, region_,
                                                     opening_->view, options);
@@ -202,6 +203,7 @@ void WorldClient::close() {
   if (reader_->cache() != nullptr) {
     counts_.cache_descents += reader_->cache()->descents();
     counts_.cache_hits += reader_->cache()->hits();
+    counts_.grouped_gets += reader_->grouped();
   }
   counts_.leaves_ahead += reader_->ahead().taken;
   if (reader_->feed() != nullptr) {

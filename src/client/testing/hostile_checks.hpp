@@ -123,13 +123,41 @@ class HostileScene {
     proof.digest = crypto::client_digest(secret, peer.challenge, proof).value();
     return proof;
   }
+  /// A session that was proven, which waits for its first pair; nothing: it was refused.
+  std::optional<ProvenSession> proven_session(const wire::LinkHello& hello, std::string_view name,
+                                              const crypto::SecretBytes& secret) {
+    wire::LinkHello asks = hello;
+    asks.way = static_cast<std::uint8_t>(wire::LinkWay::prove);
+    auto peer = ask_challenge(asks);
+    auto key = crypto::Secret<crypto::SecretBytes>::make();
+    if (!peer || !key) return std::nullopt;
+    const wire::LinkProof proof = proof_of(*peer, name, secret);
+    const auto proven = prove(*peer, proof);
+    if (!proven || proven->code != 0) return std::nullopt;
+    if (!crypto::session_key(secret, peer->challenge, proof, **key)) return std::nullopt;
+    return ProvenSession{proven->token, peer->challenge.node_id, std::move(*key), 0};
+  }
+  /// The same as the client "other".
+  std::optional<ProvenSession> other_session(
+      const wire::LinkHello& hello = link_hello(wire::LinkWay::send, kRings)) {
+    crypto::SecretBytes secret{};
+    static_cast<void>(
+        crypto::parse_credential(std::string("other read ") + LinkWorld::kOtherSecret, secret));
+    return proven_session(hello, "other", secret);
+  }
+  /// A pair of such a session; null: no hello could be signed.
+  std::unique_ptr<HostileLink> dial_as(ProvenSession& session, wire::LinkWay way) {
+    const auto said = session.sign(link_hello(way, kRings));
+    return said ? dial(std::string(base::bytes_of(*said))) : nullptr;
+  }
   /// A pair of a session of its own: of a node with secrets, as the client "other", which has one.
   std::unique_ptr<HostileLink> dial_session(wire::LinkHello hello,
                                             const HostileLink::Room& room = {}) {
     if (world.clients().authentication_counts() == nullptr) return dial(hello, room);
     auto link = std::make_unique<HostileLink>(*unknown_peer_, 100'000, room);
     link->name_memory(hello);
-    const auto said = authenticated(hello);
+    auto session = other_session(hello);
+    const auto said = session ? session->sign(hello) : fail(Code::not_permitted);
     if (said) link->dial("n", base::bytes_of(*said));
     wait([&] { return link->welcome() != nullptr || link->ended(); });
     return link;
@@ -167,25 +195,6 @@ class HostileScene {
   const std::string wrong;
 
  private:
-  /// The hello of a session that was proven for it; nothing: none was.
-  std::optional<wire::LinkProvenHello> authenticated(const wire::LinkHello& hello) {
-    crypto::SecretBytes secret{};
-    static_cast<void>(
-        crypto::parse_credential(std::string("other read ") + LinkWorld::kOtherSecret, secret));
-    wire::LinkHello asks = hello;
-    asks.way = static_cast<std::uint8_t>(wire::LinkWay::prove);
-    auto peer = ask_challenge(asks);
-    auto key = crypto::Secret<crypto::SecretBytes>::make();
-    if (!peer || !key) return std::nullopt;
-    const wire::LinkProof proof = proof_of(*peer, "other", secret);
-    const auto proven = prove(*peer, proof);
-    if (!proven || proven->code != 0) return std::nullopt;
-    if (!crypto::session_key(secret, peer->challenge, proof, **key)) return std::nullopt;
-    ProvenSession session{proven->token, peer->challenge.node_id, std::move(*key), 0};
-    auto said = session.sign(hello);
-    return said ? std::optional(*said) : std::nullopt;
-  }
-
   static constexpr std::uint64_t kCalmSeed = 3;
   std::unique_ptr<fabric::Endpoint> unknown_peer_;
 };
@@ -308,9 +317,8 @@ inline std::string check_breach(const Breach& breach, bool secrets = false) {
 // --- what is another's ---------------------------------------------------------------------------
 
 /// A WRITE to a session's memory through the pair of another.
-inline std::string check_memory_of_others(bool secrets = false) {
-  HostileScene scene(secrets ? HostileScene::with_secrets(HostileScene::calm())
-                             : HostileScene::calm());
+inline std::string check_memory_of_others(const LinkWorldOptions& options = HostileScene::calm()) {
+  HostileScene scene(options);
   const wire::LinkHello hello = link_hello(wire::LinkWay::write, HostileScene::kRings);
   const auto victim = scene.dial_session(hello);
   const auto thief = scene.dial_session(hello);
@@ -323,8 +331,8 @@ inline std::string check_memory_of_others(bool secrets = false) {
 }
 
 /// A session is asked for by its name, with other rings than it has, or by half the name.
-inline std::string check_stolen_names() {
-  HostileScene scene;
+inline std::string check_stolen_names(const LinkWorldOptions& options = HostileScene::calm()) {
+  HostileScene scene(options);
   const wire::LinkToken name = scene.world.first_token();
   const wire::LinkHello good = link_hello(wire::LinkWay::write, LinkWorld::kRings, name);
   std::vector<std::pair<wire::LinkHello, Code>> hellos(7, {good, Code::invalid_argument});
@@ -338,7 +346,8 @@ inline std::string check_stolen_names() {
   for (const auto& [hello, code] : hellos) {
     const auto link = scene.dial(hello);
     if (link->welcome() == nullptr) return "it says nothing";
-    if (static_cast<Code>(link->welcome()->code) != code) return "a session was handed over";
+    const Code said = static_cast<Code>(link->welcome()->code);
+    if (said != (options.secrets ? Code::not_permitted : code)) return "a session was handed over";
     if (std::string wrong = scene.serve(); !wrong.empty()) return wrong;
   }
   return scene.counts().resumed == 0 ? std::string() : "a session went on";
@@ -347,9 +356,7 @@ inline std::string check_stolen_names() {
 // --- what is everybody's -------------------------------------------------------------------------
 
 /// Many peers who take nothing that is sent to them: others are sent to all the same.
-inline std::string check_posts_for_others(bool secrets = false) {
-  LinkWorldOptions options = HostileScene::calm();
-  options.secrets = secrets;
+inline std::string check_posts_for_others(LinkWorldOptions options = HostileScene::calm()) {
   options.posts_max = 512;
   options.sessions_max = 16;
   HostileScene scene(options);
@@ -371,8 +378,7 @@ inline std::string check_posts_for_others(bool secrets = false) {
 
 /// Peers who are turned away, and send something that is about to land when they are forgotten: the
 /// receives that they took come back.
-inline std::string check_receives_for_others() {
-  LinkWorldOptions options = HostileScene::calm();
+inline std::string check_receives_for_others(LinkWorldOptions options = HostileScene::calm()) {
   options.tick_ns = 200'000;
   HostileScene scene(options);
   wire::LinkHello hello = link_hello(wire::LinkWay::send, HostileScene::kRings);
@@ -395,9 +401,8 @@ inline std::string check_receives_for_others() {
 
 /// More sessions than there are receives for everybody, each with a message that it has begun and
 /// does not end.
-inline std::string check_unfinished_messages() {
+inline std::string check_unfinished_messages(LinkWorldOptions options = HostileScene::calm()) {
   constexpr int kSessions = 1100;
-  LinkWorldOptions options = HostileScene::calm();
   options.give_up_ms = 20;
   HostileScene scene(options);
   const wire::LinkHello hello = link_hello(wire::LinkWay::send, {64, 64, 1});

@@ -17,6 +17,7 @@
 
 #include "client/testing/choices.hpp"
 #include "client/testing/hostile_link.hpp"
+#include "client/testing/node_prover.hpp"
 #include "fabric/sim/world.hpp"
 #include "rings/testing/ring_client.hpp"
 
@@ -24,8 +25,11 @@ namespace espalier::client {
 
 class HostileNode {
  public:
-  HostileNode(fabric::sim::World& world, std::string name)
+  /// `secret`: that of its client, which asks for a proof that the node knows it; or null.
+  HostileNode(fabric::sim::World& world, std::string name,
+              std::shared_ptr<const KnownSecret> secret = nullptr)
       : world_(world), name_(std::move(name)), slots_(kMemoryBytes / sizeof(Line)) {
+    if (secret) prover_.emplace(std::move(secret));
     begin(world.add_node(name_));
   }
   ~HostileNode() { end(); }
@@ -36,6 +40,7 @@ class HostileNode {
   void act(Choices& choices) {
     poll();
     if (auto request = endpoint_->next_request()) return answer(*request, choices);
+    if (prover_ && prover_->heard_proof()) return prover_->prove(kToken, choices);
     if (!pair_) return;
     if (patient_) return go_on(choices);
     switch (choices.below(10)) {
@@ -74,10 +79,12 @@ class HostileNode {
   static constexpr std::uint32_t kReceives = 32;
   static constexpr std::uint32_t kPostsMax = 256;
   static constexpr std::size_t kReceiveBytes = 4096;
+  static constexpr wire::LinkToken kToken{1, 2};
 
   void begin(std::unique_ptr<fabric::Endpoint> endpoint) {
     endpoint_ = std::move(endpoint);
     completions_.emplace(*endpoint_, 1024);
+    if (prover_) prover_->begin(*endpoint_);
     static_cast<void>(endpoint_->listen(name_));
     region_ = *endpoint_->regions().offer({slots_.data()->bytes, kMemoryBytes},
                                           fabric::RemoteRights::write);
@@ -85,6 +92,7 @@ class HostileNode {
   void end() {
     if (pair_) pair_->close();
     pair_.reset();
+    if (prover_) prover_->end();
     completions_.reset();
     region_.revoke();
     endpoint_.reset();
@@ -124,11 +132,14 @@ class HostileNode {
     welcome.magic = wire::kLinkMagic;
     welcome.protocol = wire::kLinkProtocol;
     welcome.way = hello_.way;
+    welcome.node_id = 7;
+    if (prover_ && hello_.way == static_cast<std::uint8_t>(wire::LinkWay::prove)) {
+      return prover_->challenge(*endpoint_, request, welcome, choices);
+    }
     welcome.request_slots_log2 = hello_.request_slots_log2;
     welcome.response_slots_log2 = hello_.response_slots_log2;
     welcome.response_rings = hello_.response_rings;
-    welcome.node_id = 7;
-    welcome.token = hello_.token == wire::LinkToken{} ? wire::LinkToken{1, 2} : hello_.token;
+    welcome.token = hello_.token == wire::LinkToken{} ? kToken : hello_.token;
     welcome.base = region_.remote().base;
     welcome.key = region_.remote().key;
     std::string bytes(base::bytes_of(welcome));
@@ -267,6 +278,7 @@ class HostileNode {
   std::vector<std::byte> read_ = std::vector<std::byte>(64);
   std::unique_ptr<fabric::Endpoint> endpoint_;
   std::optional<fabric::CompletionQueue> completions_;
+  std::optional<NodeProver> prover_;
   fabric::Registration region_;
   std::deque<std::string> kept_;
   std::unique_ptr<fabric::QueuePair> pair_;

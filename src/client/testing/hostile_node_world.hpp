@@ -32,8 +32,10 @@ struct NodeReached {
 
 class HostileNodeWorld {
  public:
-  HostileNodeWorld(Choices& choices, wire::LinkWay way)
-      : choices_(choices), way_(way), world_(1), node_(world_, "n") {
+  /// `secret`: that of the client, which node knows, too; or null.
+  HostileNodeWorld(Choices& choices, wire::LinkWay way,
+                   std::shared_ptr<const KnownSecret> secret = nullptr)
+      : choices_(choices), way_(way), secret_(secret), world_(1), node_(world_, "n", secret) {
     act();
   }
 
@@ -48,6 +50,7 @@ class HostileNodeWorld {
     options.pair_timeout_ns = 100'000;
     options.timeout_ns = kTimeoutNs;
     options.silence_ns = 1'000'000;
+    options.secret = secret_;
     const std::uint64_t begin = world_.now_ns();
     auto connection =
         FabricConnection::open(fabric::Connecting{world_.add_node("c"), "n"}, options);
@@ -140,6 +143,7 @@ class HostileNodeWorld {
 
   Choices& choices_;
   const wire::LinkWay way_;
+  const std::shared_ptr<const KnownSecret> secret_;
   fabric::sim::World world_;
   HostileNode node_;
   std::uint64_t gone_ns_ = 0;

@@ -74,17 +74,10 @@ inline std::string check_wrong_secrets() {
 /// A hello that was heard on the way is good once, and each bit of it counts.
 inline std::string check_hellos_said_again() {
   SecretScene scene;
-  auto peer = scene.ask_challenge();
-  if (!peer) return "no challenge";
-  const wire::LinkProof proof = SecretScene::proof_of(*peer, "client", scene.right_secret());
-  const auto proven = scene.prove(*peer, proof);
-  if (!proven || proven->code != 0) return "a good proof is refused";
-  auto key = crypto::Secret<crypto::SecretBytes>::make();
-  if (!key || !crypto::session_key(scene.right_secret(), peer->challenge, proof, **key)) {
-    return "no key";
-  }
-  ProvenSession session{proven->token, peer->challenge.node_id, std::move(*key), 0};
-  const auto hello = session.sign(link_hello(wire::LinkWay::send, HostileScene::kRings));
+  const wire::LinkHello asks = link_hello(wire::LinkWay::send, HostileScene::kRings);
+  auto session = scene.proven_session(asks, "client", scene.right_secret());
+  if (!session) return "a good proof is refused";
+  const auto hello = session->sign(asks);
   if (!hello) return "not signed";
   for (std::size_t bit = 0; bit < 8 * sizeof *hello; bit += 7) {
     wire::LinkProvenHello other = *hello;
@@ -97,6 +90,27 @@ inline std::string check_hellos_said_again() {
   if (!link->accepted() || !scene.answers(*link)) return "a good hello is refused";
   if (scene.dial(std::string(base::bytes_of(*hello)))->accepted()) return "a hello is taken twice";
   if (!scene.answers(*link)) return "who said it first has lost his pair";
+  return scene.serve();
+}
+
+/// A hello that was kept back on the way is void when the next one has come, wherever it is said.
+inline std::string check_hellos_said_late() {
+  SecretScene scene;
+  const auto elsewhere = scene.world.world().add_node("e");
+  const wire::LinkHello asks = link_hello(wire::LinkWay::send, HostileScene::kRings);
+  auto session = scene.proven_session(asks, "client", scene.right_secret());
+  if (!session) return "a good proof is refused";
+  const auto kept = session->sign(asks);
+  if (!kept) return "not signed";
+  const auto link = scene.dial_as(*session, wire::LinkWay::send);
+  if (!link || !link->accepted() || !scene.answers(*link)) return "a good hello is refused";
+  HostileLink late(*elsewhere, 100'000, {});
+  late.dial("n", base::bytes_of(*kept));
+  scene.wait([&] { return late.welcome() != nullptr || late.ended(); });
+  if (late.accepted()) return "a hello is taken late";
+  if (!scene.answers(*link)) return "whose hello was taken has lost its pair";
+  const auto next = scene.dial_as(*session, wire::LinkWay::send);
+  if (!next || !next->accepted() || !scene.answers(*next)) return "the next hello is refused";
   return scene.serve();
 }
 

@@ -5,6 +5,9 @@
 #include <charconv>
 #include <limits>
 #include <sstream>
+#include <utility>
+
+#include "dataplane/p4_entries.hpp"
 
 namespace espalier::dataplane {
 namespace {
@@ -142,6 +145,33 @@ std::uint32_t count_ways(const SetNode& node) {
   return count;
 }
 
+// One entry, into the map that it is of.
+void read_back(const P4Entry& entry, SwitchMap& map) {
+  IndexTables& tables = map.tables;
+  const auto match = [&entry](std::size_t i) {
+    return static_cast<std::uint32_t>(entry.matches.at(i));
+  };
+  const auto given = [&entry](std::size_t i) {
+    return static_cast<std::uint32_t>(entry.given.at(i));
+  };
+  if (entry.table == "maps") {
+    map.keys = {match(0), given(1)};
+    tables.root.preset = given(2);
+  } else if (entry.table == "fat_root_ways") {
+    if (tables.ways.size() <= match(1)) tables.ways.resize(match(1) + 1);
+    tables.ways[match(1)] = way_of_entry(entry);
+  } else if (entry.table.starts_with("fat_root_")) {
+    tables.root.stages.resize(kP4Stages);
+    tables.root.stages[static_cast<std::size_t>(entry.table.back() - '1')].push_back(
+        {match(1), static_cast<std::uint16_t>(match(2)), static_cast<std::uint16_t>(match(3)),
+         given(1) != 0 ? given(2) : kDone, given(0)});
+  } else if (entry.table.ends_with("_pivots")) {
+    std::ranges::copy(entry.given, node_at(tables, entry.table, match(1)).pivots.begin());
+  } else {
+    node_at(tables, entry.table, match(1)).ways[match(2)] = way_of_entry(entry);
+  }
+}
+
 }  // namespace
 
 P4Program read_p4(std::string_view text) {
@@ -162,6 +192,11 @@ P4Program read_p4(std::string_view text) {
       table.keys.push_back(read_key(key, fields));
     }
     table.actions = split(between(body, body.find("actions = "), '{', '}'), ';');
+    constexpr std::string_view kSize = "size = ";
+    if (const std::size_t size = body.find(kSize); size != std::string_view::npos) {
+      const char* const digits = body.data() + size + kSize.size();
+      std::from_chars(digits, body.data() + body.size(), table.size);
+    }
   }
   return program;
 }
@@ -175,36 +210,27 @@ std::string read_entries(const P4Program& program, std::string_view text,
   return "";
 }
 
-ReadBack tables_of(const std::vector<P4Entry>& entries) {
-  ReadBack made;
-  IndexTables& tables = made.tables;
-  tables.root.stages.resize(4);
+std::optional<SwitchProgram> program_of(const std::vector<P4Entry>& entries) {
+  struct Made {
+    SwitchMap map;
+    bool has_keys = false;
+  };
+  std::map<std::uint64_t, Made> made;
   for (const P4Entry& entry : entries) {
-    const auto match = [&entry](std::size_t i) {
-      return static_cast<std::uint32_t>(entry.matches.at(i));
-    };
-    const auto given = [&entry](std::size_t i) {
-      return static_cast<std::uint32_t>(entry.given.at(i));
-    };
-    if (entry.table == "maps") {
-      made.keys = {match(0), given(1)};
-      tables.root.preset = given(2);
-    } else if (entry.table == "fat_root_ways") {
-      tables.ways.push_back(way_of_entry(entry));
-    } else if (entry.table.starts_with("fat_root_")) {
-      tables.root.stages[static_cast<std::size_t>(entry.table.back() - '1')].push_back(
-          {match(1), static_cast<std::uint16_t>(match(2)), static_cast<std::uint16_t>(match(3)),
-           given(1) != 0 ? given(2) : kDone, given(0)});
-    } else if (entry.table.ends_with("_pivots")) {
-      std::ranges::copy(entry.given, node_at(tables, entry.table, match(1)).pivots.begin());
-    } else {
-      node_at(tables, entry.table, match(1)).ways[match(2)] = way_of_entry(entry);
+    const bool is_keys = entry.table == "maps";
+    Made& one = made[is_keys ? entry.given.at(0) : entry.matches.at(0)];
+    if (std::exchange(one.has_keys, is_keys)) return std::nullopt;
+    read_back(entry, one.map);
+  }
+  SwitchProgram program;
+  for (auto& [number, one] : made) {
+    one.map.tables.root.stages.resize(kP4Stages);
+    for (NodeSet& set : one.map.tables.sets) {
+      for (SetNode& node : set) node.way_count = count_ways(node);
     }
+    if (!program.add(std::move(one.map))) return std::nullopt;
   }
-  for (NodeSet& set : tables.sets) {
-    for (SetNode& node : set) node.way_count = count_ways(node);
-  }
-  return made;
+  return program;
 }
 
 }  // namespace espalier::dataplane

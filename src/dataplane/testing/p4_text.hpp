@@ -8,12 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "dataplane/index_tables.hpp"
-#include "dataplane/packet_function.hpp"
+#include "dataplane/switch_program.hpp"
 
 namespace espalier::dataplane {
 
@@ -26,6 +26,7 @@ struct P4Key {
 struct P4Table {
   std::vector<P4Key> keys;
   std::vector<std::string> actions;
+  std::size_t size = 0;  // 0: it says none
 };
 
 struct P4Program {
@@ -48,11 +49,8 @@ struct P4Entry {
 [[nodiscard]] std::string read_entries(const P4Program& program, std::string_view text,
                                        std::vector<P4Entry>& into);
 
-/// The tables of the one map that entries are of.
-struct ReadBack {
-  MapKeys keys;
-  IndexTables tables;
-};
-[[nodiscard]] ReadBack tables_of(const std::vector<P4Entry>& entries);
+/// The maps that entries are of, in the order of their numbers. Nothing: an entry comes after the
+/// keys of its map, which would lead to tables that are not there whole.
+[[nodiscard]] std::optional<SwitchProgram> program_of(const std::vector<P4Entry>& entries);
 
 }  // namespace espalier::dataplane

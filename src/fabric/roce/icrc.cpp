@@ -120,11 +120,8 @@ bool Icrc::matches(std::span<const std::byte> ib, std::uint16_t ip_id) const {
 }
 
 std::uint32_t icrc_change(std::uint64_t address_change, std::uint32_t key_change) {
-  // The length, 4 bytes that stay, lies between these and the end.
-  std::uint32_t change = 0;
-  for (unsigned i = 0; i < 8; ++i) {
-    change ^= kCrc32Tables[8 + i][static_cast<std::uint8_t>(address_change >> (8 * i))];
-  }
+  std::uint32_t change = icrc_change_of_address(address_change);
+  // The length, 4 bytes that stay, lies between the key and the end.
   for (unsigned i = 0; i < 4; ++i) {
     change ^= kCrc32Tables[4 + i][static_cast<std::uint8_t>(key_change >> (8 * i))];
   }

@@ -278,6 +278,33 @@ TEST_F(RoceRules, WhoDoesNotAnswerIsAskedOftenInTheTimeOfTheRetries) {
   EXPECT_LE(took, 9 * scene.options().timeout_ns);
 }
 
+// A program does something else between posting and looking, as a scan does in its caller's code.
+TEST_F(RoceRules, TimeInWhichNobodyTurnsTheEndpointIsNoWaitForAnAnswer) {
+  const auto pair = scene.to(peer);
+  std::vector<std::byte> message(8);
+  const std::uint64_t retries_ns = 8 * scene.options().timeout_ns;
+  std::uint32_t psn = peer.peer_psn;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    ASSERT_EQ(pair->post(WorkRequest::send(i, message)).taken, 1u);
+    scene.network.advance(10 * retries_ns);
+    while (count_of(peer.hear(), send_only) == 0) scene.turn();
+    peer.send(acknowledgement(psn++, Aeth::ack(i + 1)));
+    scene.turn(3);
+    ASSERT_EQ(pair->state(), QueuePair::State::connected);
+    ASSERT_EQ(scene.completions().size(), 1u);
+  }
+  // It is found out all the same that a peer is gone, by as many looks as there are tries.
+  ASSERT_EQ(pair->post(WorkRequest::send(4, message)).taken, 1u);
+  int looks = 0;
+  for (; pair->state() == QueuePair::State::connected; ++looks) {
+    scene.network.advance(10 * retries_ns);
+    scene.turn(20);  // the clock is looked at seldom where nothing comes
+    ASSERT_LT(looks, 100);
+  }
+  EXPECT_EQ(pair->ended_by(), Status::retry_exceeded);
+  EXPECT_GE(looks, 8);
+}
+
 TEST_F(RoceRules, APeerThatHasBecomeSlowIsNotAskedTwiceForEver) {
   const auto pair = scene.to(peer);
   std::vector<std::byte> message(8);

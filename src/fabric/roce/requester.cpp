@@ -23,7 +23,9 @@ namespace {
 // 2. Nothing comes at all. That may be a peer whose thread does not run just now; so only a few
 //    packets ask, and each time the wait is longer. It grows slowly as long as it is known that the
 //    network loses packets: then the peer runs, and each wait is lost time.
-// 3. What counts against `retries` is a wait as long as the pair's timeout, and nothing else.
+// 3. What counts against `retries` is a wait as long as the pair's timeout, and nothing else. Time
+//    in which nobody turned the endpoint is no wait: what was posted before may not have left yet,
+//    and who comes back after a second has waited once, not eight times.
 //
 // Waits begin with how soon answers came lately, at the soonest. A mean will not do: where threads
 // wait for processors it is a thousand times longer, and whoever waits so long after a loss misses
@@ -458,7 +460,10 @@ std::uint64_t Requester::expire(std::uint64_t now_ns) {
     pair_.has_work();
   }
   if (oldest_ == end_ || acked_ == highest_sent_) return 0;
-  if (now_ns < heard_ns_ + rto_ns_) return heard_ns_ + rto_ns_;
+  const std::uint64_t due_ns = heard_ns_ + rto_ns_;
+  if (now_ns < due_ns) return due_ns;
+  const std::uint64_t late_ns = now_ns - due_ns;
+  if (late_ns > limits_.timeout_ns) moved_ns_ += late_ns - limits_.timeout_ns;
   if (now_ns - moved_ns_ >= (limits_.retries + std::uint64_t{1}) * limits_.timeout_ns) {
     fail_at(acked_, Status::retry_exceeded);
     return 0;

@@ -271,7 +271,8 @@ void Responder::repeat_read(const Packet& packet) {
   const bool sent_elsewhere = old->map != 0 && first == 0 && reth.length == old->reth.length &&
                               !planted(Bug::changed_duplicate_dropped) &&
                               pair_.shared_map_of(reth.key) == old->map;
-  if ((!within && !sent_elsewhere) || packets > old->packets - first) return;
+  const bool of_nothing = reth.length == 0 && old->reth.length == 0;  // whatever its key is now
+  if ((!within && !sent_elsewhere && !of_nothing) || packets > old->packets - first) return;
   ++pair_.counters().reads_again;
   Answer answer;
   answer.kind = Answer::Kind::read;

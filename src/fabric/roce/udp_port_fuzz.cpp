@@ -47,6 +47,22 @@ PortAddress loopback(bool six) {
   return {IpAddress::v6({0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}), 0};
 }
 
+// To any port, or to another one with the same low bits: by these a port finds what it remembers of
+// flows, so the second flow takes the first one's place.
+bool bind_beside(int socket, PortAddress& at) {
+  constexpr std::uint32_t kApart = 64;
+  if (at.udp_port == 0) return bind_below_flows(socket, at);
+  PortAddress other = at;
+  const std::uint32_t begin = 20'000 / kApart * kApart + at.udp_port % kApart;
+  for (std::uint32_t port = begin; port < kFlowPorts; port += kApart) {
+    other.udp_port = static_cast<std::uint16_t>(port);
+    if (!bind_below_flows(socket, other)) continue;
+    at = other;
+    return true;
+  }
+  return false;
+}
+
 /// One of ours that listens, and who speak to it: plain sockets, and another of ours.
 class Scene {
  public:
@@ -61,11 +77,7 @@ class Scene {
       const int whole = six ? IPV6_PMTUDISC_DO : IP_PMTUDISC_DO;
       setsockopt(unknown_peer.socket.number(), six ? IPPROTO_IPV6 : IPPROTO_IP,
                  six ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER, &whole, sizeof whole);
-      // What a port remembers of flows it finds by low bits, so the second takes the first's place.
-      while (at.udp_port < kFlowPorts && !bind_below_flows(unknown_peer.socket.number(), at)) {
-        at.udp_port += 64;
-      }
-      want(at.udp_port < kFlowPorts, "there is no socket to speak from");
+      want(bind_beside(unknown_peer.socket.number(), at), "there is no socket to speak from");
       unknown_peer.own = at;
     }
   }
@@ -223,7 +235,7 @@ class Scene {
   std::unique_ptr<UdpPort> peer_;
   std::array<UnknownPeer, 2> unknown_peers_;
   const UnknownPeer* speaker_ = nullptr;  // null: ours
-  std::vector<Bytes> sent_;            // parts, and not taken yet
+  std::vector<Bytes> sent_;               // parts, and not taken yet
 };
 
 // Opened once, for what a port has seen before means nothing to it.

@@ -17,6 +17,7 @@ namespace {
 constexpr Properties kProperties{
     .transport = "shm",
     .reads_in_order = true,
+    .reads_end_in_post = true,
     .write_is_placed = true,
     .atomic_with_processor = true,
     .peer_makes_progress = false,

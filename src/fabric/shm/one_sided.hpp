@@ -13,6 +13,7 @@
 // Thread: that of the queue pair's endpoint.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -54,12 +55,20 @@ class OneSided {
   /// time as the processor can keep in flight. Returns false for all that is not as it should be:
   /// then run() tells.
   [[nodiscard]] bool read_inline(const WorkRequest& request);
-  /// Asks for the memory that a request will need; for any, if its region is not mapped.
+  /// Asks for the memory that a request will need, up to kPrefetchBytes of it: more of one stretch
+  /// the processor fetches by itself. For any memory, if its region is not mapped.
   void prefetch(const WorkRequest& request) const {
     const Window& window = cache_.front(request.key);
-    base::prefetch_line(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(window.at) +
-                                                      (request.remote - window.base)));
+    const std::uintptr_t at =
+        reinterpret_cast<std::uintptr_t>(window.at) + (request.remote - window.base);
+    const std::uintptr_t end = at + std::min(request.bytes, kPrefetchBytes);
+    std::uintptr_t line = at;
+    do {
+      base::prefetch_line(reinterpret_cast<const void*>(line));
+      line = (line & ~(base::kLineBytes - 1)) + base::kLineBytes;
+    } while (line < end);
   }
+  static constexpr std::uint32_t kPrefetchBytes = 1024;
   /// Takes in what the peer answered for a key.
   void insert(Window window, memory::SharedMemory memory) {
     window.word = word_of(*words_, window.key);

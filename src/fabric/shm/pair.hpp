@@ -52,6 +52,7 @@ class Pair final : public QueuePair {
 
   std::shared_ptr<PeerMemory> writable_memory(RegionKey key, std::uint64_t remote,
                                               std::uint64_t bytes) override;
+  void prefetch(std::span<const WorkRequest> requests) const override;
   void close() override;
 
   // For the endpoint.

@@ -48,6 +48,10 @@ std::size_t Pair::begin(std::span<const WorkRequest> requests) {
   return taken == requests.size() ? taken : begin_in_turn(requests, taken);
 }
 
+void Pair::prefetch(std::span<const WorkRequest> requests) const {
+  for (const WorkRequest& request : requests) one_sided_.prefetch(request);
+}
+
 // What needs nothing but loads and stores. Returns how many were taken.
 inline std::size_t Pair::run_inline(std::span<const WorkRequest> requests) {
   const std::size_t count = requests.size();

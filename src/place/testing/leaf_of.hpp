@@ -12,16 +12,21 @@
 
 namespace espalier::place {
 
-/// The offset of the leaf of a key in the store's region, at the newest released version.
-inline std::uint64_t leaf_offset_of(const tree::MapCore& map, tree::ThreadContext& context,
-                                    const std::string& key) {
+/// The leaf of a key, at the newest released version.
+inline wire::Ref leaf_ref_of(const tree::MapCore& map, tree::ThreadContext& context,
+                             const std::string& key) {
   tree::Cursor cursor;
   cursor.key.assign(key);
   cursor.read_version = map.clock.released();
   context.slot.enter();
-  const std::uint64_t offset = tree::find_leaf(map, cursor, {}).offset();
+  const wire::Ref ref = tree::find_leaf(map, cursor, {});
   context.slot.exit();
-  return offset;
+  return ref;
+}
+/// Its offset in the store's region.
+inline std::uint64_t leaf_offset_of(const tree::MapCore& map, tree::ThreadContext& context,
+                                    const std::string& key) {
+  return leaf_ref_of(map, context, key).offset();
 }
 
 }  // namespace espalier::place

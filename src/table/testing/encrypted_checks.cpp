@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "table/append_run.hpp"
 #include "table/snapshot.hpp"
 
 namespace espalier::table {
@@ -54,6 +55,15 @@ std::vector<std::byte> plain_rows(const std::shared_ptr<Table>& table, CtrCipher
   return rows;
 }
 
+AppendRun::Appended fill(Table& table, ReservationClaim claim, std::span<const std::byte> rows) {
+  const SpanSource source(rows);
+  AppendRun run(table, source, rows.size() / table.schema().row_bytes(), std::move(claim));
+  run.wait_for_turn();
+  while (run.step() != AppendRun::Step::done) {
+  }
+  return run.result();
+}
+
 }  // namespace
 
 std::string difference_in_reservations(std::uint64_t seed, int rounds) {
@@ -65,9 +75,12 @@ std::string difference_in_reservations(std::uint64_t seed, int rounds) {
   std::set<std::pair<std::uint64_t, std::uint32_t>> given;
   std::vector<std::byte> wanted;
   std::uint64_t now_ns = 0;
+  auto session = std::make_shared<const Reserver>();
+  const auto other = std::make_shared<const Reserver>();
   for (int round = 0; round < rounds; ++round) {
-    const std::uint64_t count = 1 + random.below(random.chance(0.1) ? 12'000 : 300);
-    const auto reservation = table->reserve_slots(count, now_ns);
+    const bool many = random.chance(0.1);
+    const std::uint64_t count = 1 + random.below(many ? 12'000 : 300);
+    const auto reservation = table->reserve_slots(count, now_ns, session);
     if (!reservation) return "a reservation is refused";
     std::uint64_t slots = 0;
     for (const wire::ReservedSlots& some : reservation->slots) {
@@ -80,22 +93,30 @@ std::string difference_in_reservations(std::uint64_t seed, int rounds) {
     }
     if (slots != count) return "another number of slots";
     if (table->reserve_slots(1, now_ns).error().code != Code::busy) return "two reservations";
-    if (random.chance(0.2)) {
+    if (random.chance(0.1)) {
       now_ns += Table::kReservationNs;
       continue;
     }
+    if (random.chance(0.1)) {
+      session = std::make_shared<const Reserver>();  // the one before is gone
+      continue;
+    }
+    const std::uint64_t number = reservation->number;
     std::vector<std::byte> rows(count * row_bytes);
     random.fill(std::span(rows).first(std::min<std::size_t>(rows.size(), 4096)));
     const std::vector<std::byte> plain = rows;
     encrypt_for(*reservation, row_bytes, cipher, rows);
     if (random.chance(0.1)) {
       const auto short_one = std::span(rows).first(rows.size() - row_bytes);
-      if (table->append_reserved(reservation->number, short_one)) return "too few rows are taken";
-      if (table->append_reserved(reservation->number, rows)) return "a reservation is used again";
+      if (fill(*table, {number, other}, short_one)) return "another's append is taken";
+      if (fill(*table, {number, session}, short_one)) return "too few rows are taken";
+      if (fill(*table, {number, session}, rows)) return "a reservation is used again";
       continue;
     }
-    if (table->append_reserved(reservation->number + 1, rows)) return "another's reservation";
-    const auto first = table->append_reserved(reservation->number, rows);
+    if (fill(*table, {number + 1, session}, rows)) return "a number that was not given is taken";
+    if (fill(*table, {number, other}, rows)) return "another fills a reservation";
+    if (fill(*table, {number, nullptr}, rows)) return "an append of no session is taken";
+    const auto first = fill(*table, {number, session}, rows);
     if (!first || *first != wanted.size() / row_bytes) return "an append is refused";
     if (wanted.size() < (std::size_t{40} << 20)) {
       wanted.insert(wanted.end(), plain.begin(), plain.end());

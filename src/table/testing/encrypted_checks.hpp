@@ -23,9 +23,10 @@ void encrypt_for(const Reservation& reservation, std::size_t row_bytes, CtrCiphe
 [[nodiscard]] std::string append_encrypted(base::Random& random, Table& table, CtrCipher& cipher,
                                            std::span<const std::byte> rows);
 
-/// Reserves, fills, gives up and outlives reservations by chance. Checks that no slot is reserved
-/// twice, that rows come back from where their reservation said, and that the memory of what was
-/// given up goes back. Returns: what is wrong.
+/// Reserves, fills, gives up and outlives reservations by chance, for sessions that come and go.
+/// Checks that no slot is reserved twice, that others neither fill nor end a reservation, that
+/// rows come back from where their reservation said, and that the memory of what was given up goes
+/// back. Returns: what is wrong.
 [[nodiscard]] std::string difference_in_reservations(std::uint64_t seed, int rounds);
 
 }  // namespace espalier::table

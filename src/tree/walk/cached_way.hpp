@@ -28,6 +28,7 @@ struct CachedWay {
 ///   enter(ref, level)            the next image is of this node, of which it may remember parts
 ///   leaf_head(ref)               what it remembers of a leaf's head, as an image of the node in
 ///                                which nothing else is but where the fences begin; null: nothing
+///   knows_logs()                 whether such a head has the log's slots, as they were
 ///   learn_place(lid, ref)        the page table said so
 ///   learn_node(image)            what was wanted of an interior node of this map has come
 ///   learn_leaf(image)            the same of a leaf's head, which was confirmed
@@ -40,6 +41,7 @@ concept RememberingAccess = RemoteAccess<A> &&
   { access.descend(cursor, lid, level) } -> std::same_as<CachedWay>;
   access.enter(ref, level);
   { access.leaf_head(ref) } -> std::same_as<const std::byte*>;
+  { access.knows_logs() } -> std::same_as<bool>;
   access.learn_place(lid, ref);
   access.learn_node(image);
   access.learn_leaf(image);
@@ -83,11 +85,14 @@ struct PointBytes {
   return bytes;
 }
 
-/// The same from a head that is remembered: the sorted block is what it was, the log may have
-/// become as long as a log may be.
-[[nodiscard]] inline PointBytes guessed_point_bytes(const NodeView& leaf, const LeafProbe& probe) {
+/// The same from a head that is remembered: the sorted block is what it was. The log may have
+/// become as long as a log may be; it is not asked for where no slot of it had the key's tag: few
+/// keys are there, and a walk that finds such a slot now asks once more.
+[[nodiscard]] inline PointBytes guessed_point_bytes(const NodeView& leaf, const LeafProbe& probe,
+                                                    bool knows_log) {
   const Geometry& g = leaf.geometry();
   PointBytes bytes = point_bytes(leaf, probe);
+  if (knows_log && probe.log_matches == 0) return bytes;
   bytes.log_begin = std::min(leaf.log_begin(), g.node_bytes);
   bytes.log_end = bytes.log_begin + std::min(g.log_bytes + 64, g.node_bytes - bytes.log_begin);
   return bytes;

@@ -322,7 +322,7 @@ PointBytes Walker<P>::want_guess(A& access, const std::byte* image, const Lane& 
     const std::byte* const remembered = access.leaf_head(ref);
     if (remembered == nullptr) return guess;
     const NodeView head(remembered, map().geometry);
-    guess = guessed_point_bytes(head, probe_leaf(head, lane.key, map().kit));
+    guess = guessed_point_bytes(head, probe_leaf(head, lane.key, map().kit), access.knows_logs());
     want_point(access, image, lane, head, guess, ref);
   }
   return guess;

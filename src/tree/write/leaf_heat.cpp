@@ -42,15 +42,20 @@ std::vector<LeafHeat::Count> LeafHeat::most_read(std::size_t count, std::uint64_
   return counts;
 }
 
+void LeafHeat::halve_each(std::uint64_t ns) {
+  const std::scoped_lock lock(mutex_);
+  halve_ns_ = ns;
+}
+
 void LeafHeat::age(std::uint64_t now_ns) {
   if (halved_ns_ == 0) halved_ns_ = now_ns;
-  while (now_ns - halved_ns_ >= kHalveNs && now_ns > halved_ns_) {
+  while (now_ns - halved_ns_ >= halve_ns_ && now_ns > halved_ns_) {
     if (answers_.empty()) {
       halved_ns_ = now_ns;
       break;
     }
     halve();
-    halved_ns_ += kHalveNs;
+    halved_ns_ += halve_ns_;
   }
 }
 

@@ -34,6 +34,8 @@ class LeafHeat {
   void add(std::span<const wire::Lid> leaves, std::uint64_t now_ns) noexcept;
   /// The most read ones, at most so many. Cost: sorts all.
   [[nodiscard]] std::vector<Count> most_read(std::size_t count, std::uint64_t now_ns);
+  /// Halves so often from now on. For tests, which a busy machine may give few answers in a time.
+  void halve_each(std::uint64_t ns);
 
  private:
   void age(std::uint64_t now_ns);
@@ -42,6 +44,7 @@ class LeafHeat {
   std::mutex mutex_;
   std::unordered_map<wire::Lid, std::uint32_t> answers_;
   std::uint64_t halved_ns_ = 0;
+  std::uint64_t halve_ns_ = kHalveNs;
 };
 
 }  // namespace espalier::tree

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two memif links of a switch, a client's and a node's, both held by one program that sends
+// frames into the one and takes them from the other.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fabric/memif/link.hpp"
+#include "fabric/memif/ring.hpp"
+#include "fabric/shm/listening_socket.hpp"
+
+namespace espalier::bench {
+
+class FrameLinks {
+ public:
+  /// Frames that may be under way: fewer than a ring of either link holds, so that a switch that
+  /// loses one does it for no want of room.
+  static constexpr std::size_t kUnderWayMax = 256;
+  static constexpr std::size_t kBurst = fabric::memif::Arrivals::kFramesMax;
+
+  /// Listens as the node at this path. Errors: throws std::runtime_error.
+  explicit FrameLinks(const std::string& node);
+  /// Brings both links up, through a switch at whose path of clients nobody else is; `turn` is
+  /// called meanwhile, for a switch that no thread moves. Errors: as above, after ten seconds.
+  void connect(const std::string& clients, const std::function<void()>& turn);
+
+  /// Sends frames, without a look at whether there is room behind. False: none in the first ring.
+  bool send(std::span<const std::byte> frame);
+  /// Lets the switch see what was sent, and wakes it.
+  void publish();
+  /// At most a burst of what has come to the node; good until the next call.
+  [[nodiscard]] std::span<const std::span<std::byte>> receive();
+
+ private:
+  fabric::shm::ListeningSocket listening_;
+  std::unique_ptr<fabric::memif::MemifLink> client_;
+  std::unique_ptr<fabric::memif::MemifLink> node_;
+  fabric::memif::Arrivals arrivals_;
+  std::vector<std::span<std::byte>> frames_;
+};
+
+}  // namespace espalier::bench

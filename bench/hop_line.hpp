@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client, a switch and a node over memif, which take turns on one thread, so that a trip costs
+// the same whatever it brings. The memory of the node holds a tree from ranks (rank_tree.hpp)
+// in blocks of one size, a node or a leaf in each, and answers READs and nothing else.
+//
+//   words of a node   level | its number in the level | n | n separators | n + 1 children
+//   words of a leaf   0     | the number of its key   | the value
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/histogram.hpp"
+#include "base/temporary_folder.hpp"
+#include "bench/switch_frames.hpp"
+#include "dataplane/compiler.hpp"
+#include "dataplane/installed_function.hpp"
+#include "dataplane/memif_switch.hpp"
+#include "fabric/endpoint.hpp"
+
+namespace espalier::bench {
+
+class HopLine {
+ public:
+  /// The longest value of a leaf: a READ by a key fits one packet.
+  static constexpr std::uint64_t kValueBytesMax = 4000;
+
+  /// `keys` outlive it. Longer values are cut. Errors: throws std::runtime_error.
+  HopLine(const RankedKeys& keys, std::uint64_t value_bytes, const dataplane::TableLimits& limits);
+  ~HopLine();
+  HopLine(const HopLine&) = delete;
+  HopLine& operator=(const HopLine&) = delete;
+
+  /// Bytes of each READ.
+  [[nodiscard]] std::uint64_t read_bytes() const { return block_bytes_; }
+  /// Whether the switch has its tables, and gets begin where these lead.
+  void set_tables(bool with);
+  /// Gets these keys, so many in flight, and holds what comes against them. Counts the nanoseconds
+  /// of each in `latencies`, if given. Returns the READs. Errors: throws std::runtime_error.
+  std::uint64_t run(std::span<const std::uint64_t> keys, std::uint32_t in_flight,
+                    base::Histogram* latencies);
+
+ private:
+  struct End;
+  struct Get {
+    std::vector<std::byte> block;
+    std::uint64_t key = 0;
+    std::uint64_t start_ns = 0;
+  };
+
+  void fill();
+  void connect();
+  void turn();
+  void begin(std::size_t slot, std::uint64_t key);
+  void read(std::size_t slot, std::uint32_t by_key, std::uint64_t address);
+  /// Goes on with what has come. True: the get is over.
+  bool go_on(std::size_t slot);
+  /// Where a block of a level lies.
+  [[nodiscard]] std::uint64_t address_of(std::uint64_t level, std::uint64_t number) const;
+  [[nodiscard]] std::uint64_t relocated(std::uint64_t address) const;
+  [[nodiscard]] dataplane::IndexTables relocated(dataplane::IndexTables tables) const;
+  [[nodiscard]] std::string path(const char* name) const { return (folder_ / name).string(); }
+
+  const RankedKeys& keys_;
+  const std::uint64_t block_bytes_;
+  std::vector<std::uint64_t> counts_;       // of blocks of each level, leaves first
+  std::vector<std::uint64_t> first_block_;  // of each level
+  std::vector<std::byte> memory_;
+  base::TemporaryFolder folder_;
+  dataplane::InstalledFunction function_;
+  dataplane::PacketFunction tables_;
+  bool with_tables_ = false;
+  std::vector<Get> gets_;
+  std::unique_ptr<End> node_;
+  std::unique_ptr<dataplane::MemifSwitch> switch_;
+  std::unique_ptr<End> client_;
+  std::uint64_t reads_ = 0;
+};
+
+}  // namespace espalier::bench

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/histogram.hpp"
+#include "base/random.hpp"
+#include "base/temporary_folder.hpp"
+#include "base/zipf.hpp"
+#include "bench/map_session.hpp"
+#include "bench/median.hpp"
+#include "bench/own_node.hpp"
+#include "bench/progress.hpp"
+#include "bench/report.hpp"
+#include "bench/switch_experiments.hpp"
+#include "client/controller_thread.hpp"
+#include "client/impl.hpp"
+#include "dataplane/running_switch.hpp"
+
+namespace espalier::bench {
+namespace {
+
+struct Way {
+  const char* name;
+  Access access;
+  bool cache = false;
+  bool writes = false;
+};
+constexpr std::array<Way, 5> kWays{{{"rpc", Access::rpc},
+                                    {"one-sided", Access::one_sided},
+                                    {"one-sided-cache", Access::one_sided, true},
+                                    {"in-network", Access::in_network},
+                                    {"in-network-writes", Access::in_network, false, true}}};
+
+constexpr std::size_t kWalking = 1;
+constexpr std::size_t kKeyed = 3;
+constexpr std::size_t kWriting = 4;
+
+/// What one way took in one round.
+struct Sample {
+  double trips = 0;  // READs that a get waited for
+  double hits = 0;   // of all gets, those that waited for one
+  double bytes = 0;
+  double median_ns = 0;
+  double p99_ns = 0;
+  double rate = 0;  // gets a second, so many in flight
+};
+
+/// Checks that each get finds its key.
+class Finds final : public Handler {
+ public:
+  void done(const Completion& completion) override { missed_ += completion.found ? 0 : 1; }
+  [[nodiscard]] std::uint64_t missed() const { return missed_; }
+
+ private:
+  std::uint64_t missed_ = 0;
+};
+
+// A node with a map, a switch before it, and its controller, all in this process.
+class OwnLine {
+ public:
+  explicit OwnLine(const SwitchRunOptions& options)
+      : node_(start()),
+        switch_(value_or_throw(
+            dataplane::RunningSwitch::open({{path("clients"), path("node")}, path("control")}),
+            "no switch")),
+        store_(
+            value_or_throw(Store::connect(local_address(*node_)), "cannot connect to the node")) {
+    Map map = value_or_throw(store_.create_map(options.map, {.node_bytes = options.node_bytes}),
+                             "cannot create a map");
+    const std::string value(options.value_bytes, 'v');
+    for (std::uint64_t i = 0; i < options.keys; ++i) {
+      value_or_throw(map.put(fmt::format("user{:012}", i), value), "cannot fill the map");
+    }
+    const dataplane::TableLimits limits{
+        .ranges = options.ranges, .sets = options.sets, .nodes_per_set = options.nodes_per_set};
+    client::IndexController::Options controlling;
+    controlling.node = *client::parse_node_address("roce+memif:" + path("node"));
+    controlling.map = options.map;
+    controlling.controls = {path("control")};
+    controlling.limits = limits;
+    controller_ = std::make_unique<client::ControllerThread>(
+        std::move(controlling), std::chrono::milliseconds(options.delay_ms));
+    while (controller_->rounds() == 0) std::this_thread::yield();
+  }
+  [[nodiscard]] std::string address() const { return "roce+memif:" + path("clients"); }
+
+ private:
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (folder_ / name).string();
+  }
+  std::unique_ptr<node::Node> start() {
+    node::Config config = own_node_config();
+    config.node.one_sided = true;
+    config.node.fabric = "roce+memif:" + path("node");
+    return start_own_node(config);
+  }
+
+  base::TemporaryFolder folder_;
+  std::unique_ptr<node::Node> node_;
+  std::unique_ptr<dataplane::RunningSwitch> switch_;
+  Store store_;
+  std::unique_ptr<client::ControllerThread> controller_;
+};
+
+class GetsRun {
+ public:
+  GetsRun(const SwitchRunOptions& options, const Output& output, std::string address)
+      : options_(options),
+        out_(output.out),
+        progress_(output),
+        address_(std::move(address)),
+        keys_(read_keys()),
+        zipf_(keys_.size()) {}
+
+  void run() {
+    std::array<std::vector<Sample>, kWays.size()> samples;
+    for (std::uint32_t round = 0; round < options_.rounds; ++round) {
+      for (std::size_t way = 0; way < kWays.size(); ++way) {
+        if (kWays[way].writes && options_.write_percent == 0) continue;
+        progress_.show(
+            fmt::format("round {} of {}: {}", round + 1, options_.rounds, kWays[way].name));
+        samples[way].push_back(measure(kWays[way], options_.seed + round));
+      }
+    }
+    progress_.clear();
+    for (std::size_t way = 0; way < kWays.size(); ++way) {
+      if (!samples[way].empty()) print(kWays[way], samples[way]);
+    }
+    print_ratios(samples);
+  }
+
+ private:
+  std::vector<std::string> read_keys() {
+    const Store store = connect({"rpc", Access::rpc});
+    const Map map = open(store);
+    std::vector<std::string> keys;
+    value_or_throw(map.scan("", "",
+                            [&](std::span<const Item> items) {
+                              for (const Item& item : items) keys.emplace_back(item.key);
+                              return keys.size() < options_.keys;
+                            },
+                            {.limit = static_cast<std::uint32_t>(options_.keys)}),
+                   "cannot read the keys");
+    if (keys.empty()) throw std::runtime_error("the map '" + options_.map + "' is empty");
+    return keys;
+  }
+  [[nodiscard]] Store connect(const Way& way) const {
+    StoreOptions options;
+    options.access = way.access;
+    if (!way.cache) options.cache_bytes = 0;
+    return value_or_throw(Store::connect(address_, options),
+                          fmt::format("cannot connect to {} for {}", address_, way.name));
+  }
+  [[nodiscard]] Map open(const Store& store) const {
+    return value_or_throw(store.open_map(options_.map), "cannot open '" + options_.map + "'");
+  }
+  // Hot keys are scattered over the map.
+  const std::string& draw(base::Random& random) const {
+    return keys_[base::mix64(zipf_(random) + 1) % keys_.size()];
+  }
+
+  Sample measure(const Way& way, std::uint64_t seed) {
+    const Store store = connect(way);
+    const Map map = open(store);
+    Writes writes(*this, way, seed);
+    base::Random random(seed);
+    for (std::uint64_t i = 0; i < options_.ops / 4; ++i) get(map, draw(random));  // caches fill
+    const auto traffic = [&] { return client::StoreImpl::of(store).read_traffic(); };
+    const tree::WalkTraffic before = traffic();
+    base::Histogram latencies;
+    std::uint64_t hits = 0;
+    std::uint64_t trips = before.round_trips;
+    for (std::uint64_t i = 0; i < options_.ops; ++i) {
+      writes.some();
+      const std::string& key = draw(random);
+      const base::Stopwatch watch;
+      get(map, key);
+      latencies.record(watch.elapsed_ns());
+      const std::uint64_t before_it = std::exchange(trips, traffic().round_trips);
+      hits += trips - before_it == 1 ? 1 : 0;
+    }
+    const tree::WalkTraffic after = traffic();
+    const auto per_get = [&](std::uint64_t sum) {
+      return static_cast<double>(sum) / static_cast<double>(options_.ops);
+    };
+    return {.trips = per_get(after.round_trips - before.round_trips),
+            .hits = per_get(hits),
+            .bytes = per_get(after.bytes - before.bytes),
+            .median_ns = static_cast<double>(latencies.percentile(0.5)),
+            .p99_ns = static_cast<double>(latencies.percentile(0.99)),
+            .rate = way.writes ? 0 : rate_of(map, random)};
+  }
+  // What a way writes between its gets, by another client.
+  class Writes {
+   public:
+    Writes(const GetsRun& run, const Way& way, std::uint64_t seed)
+        : run_(run), random_(seed + 1'000'000), value_(run.options_.value_bytes, 'w') {
+      if (!way.writes) return;
+      store_.emplace(run.connect({"rpc", Access::rpc}));
+      map_.emplace(run.open(*store_));
+    }
+    // As many as belong to one get.
+    void some() {
+      while (map_ && random_.below(100) < run_.options_.write_percent) {
+        value_or_throw(map_->put(run_.draw(random_), value_), "cannot write");
+      }
+    }
+
+   private:
+    const GetsRun& run_;
+    base::Random random_;
+    const std::string value_;
+    std::optional<Store> store_;
+    std::optional<Map> map_;
+  };
+
+  static void get(const Map& map, const std::string& key) {
+    if (!value_or_throw(map.get(key), "cannot get")) {
+      throw std::runtime_error("a key is not there: " + key);
+    }
+  }
+  double rate_of(const Map& map, base::Random& random) const {
+    Pipeline pipeline = value_or_throw(Pipeline::open(map, options_.in_flight), "no pipeline");
+    std::vector<Request> gets(options_.ops);
+    for (Request& each : gets) {
+      each.op = Op::get;
+      each.key = draw(random);
+    }
+    Finds finds;
+    pipeline.run(std::span(gets).first(gets.size() / 4), finds);  // the map is opened
+    const base::Stopwatch watch;
+    pipeline.run(gets, finds);
+    const auto ns = static_cast<double>(watch.elapsed_ns());
+    if (finds.missed() != 0) throw std::runtime_error("keys are not there");
+    return static_cast<double>(options_.ops) * 1e9 / ns;
+  }
+
+  void print(const Way& way, const std::vector<Sample>& samples) {
+    const auto median = [&](double Sample::*field) {
+      std::vector<double> values;
+      for (const Sample& sample : samples) values.push_back(sample.*field);
+      return median_of(std::move(values));
+    };
+    ++measurements_;
+    const double trips = median(&Sample::trips);
+    if (options_.json) {
+      Json line;
+      line["bench"] = "switch";
+      line["target"] = way.name;
+      line["workload"] = "get";
+      line["keys"] = keys_.size();
+      line["value_bytes"] = options_.value_bytes;
+      line["threads"] = 1;
+      line["in_flight"] = options_.in_flight;
+      line["seed"] = options_.seed;
+      line["ops"] = options_.ops;
+      line["rounds"] = samples.size();
+      if (way.access != Access::rpc) {
+        line["round_trips_per_op"] = trips;
+        line["model_latency_ns"] = trips * static_cast<double>(options_.model_trip_ns);
+        line["one_trip_share"] = median(&Sample::hits);
+        line["bytes_per_op"] = median(&Sample::bytes);
+      }
+      if (way.writes) {
+        line["write_percent"] = options_.write_percent;
+        line["delay_ms"] = options_.delay_ms;
+      }
+      line["p50_ns"] = median(&Sample::median_ns);
+      line["p99_ns"] = median(&Sample::p99_ns);
+      if (!way.writes) line["ops_per_second"] = median(&Sample::rate);
+      return print_line(out_, line);
+    }
+    const bool counted = way.access != Access::rpc;
+    table_.row({std::string(way.name), counted ? fmt::format("{:.2f}", trips) : "-",
+                counted ? fmt::format("{:.1f}", median(&Sample::hits) * 100) : "-",
+                counted ? fmt::format("{:.0f}", median(&Sample::bytes)) : "-",
+                fmt::format("{:.1f}", median(&Sample::median_ns) * 1e-3),
+                fmt::format("{:.1f}", median(&Sample::p99_ns) * 1e-3),
+                way.writes ? "-" : fmt::format("{:.0f}", median(&Sample::rate) * 1e-3)});
+  }
+
+  // Round by round, for what goes on beside a round slows both.
+  static double ratio(const std::vector<Sample>& of, const std::vector<Sample>& to,
+                      double Sample::*field) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < of.size(); ++i) ratios.push_back(of[i].*field / (to[i].*field));
+    return median_of(std::move(ratios));
+  }
+  // What the tables save, beside what their trips alone would, and what writes leave of their hits.
+  void print_ratios(const std::array<std::vector<Sample>, kWays.size()>& samples) {
+    const auto& walking = samples[kWalking];
+    const auto& keyed = samples[kKeyed];
+    const auto& writing = samples[kWriting];
+    const double latency = ratio(keyed, walking, &Sample::median_ns);
+    const double rate = ratio(keyed, walking, &Sample::rate);
+    const double trips = ratio(walking, keyed, &Sample::trips);
+    if (options_.json) {
+      Json line;
+      line["bench"] = "switch";
+      line["target"] = "in-network/one-sided";
+      line["workload"] = "get";
+      line["rounds"] = keyed.size();
+      line["p50_ratio"] = latency;
+      line["ops_per_second_ratio"] = rate;
+      line["model_trip_ns"] = options_.model_trip_ns;
+      line["model_latency_ratio"] = 1 / trips;
+      line["model_ops_per_second_ratio"] = trips;
+      if (!writing.empty()) {
+        line["write_percent"] = options_.write_percent;
+        line["delay_ms"] = options_.delay_ms;
+        line["one_trip_share_ratio"] = ratio(writing, keyed, &Sample::hits);
+      }
+      return print_line(out_, line);
+    }
+    fmt::print(out_,
+               "in-network / one-sided: p50 {:.3f}, gets/s {:.2f}; by trips of {} ns alone {:.3f} "
+               "and {:.2f}\n",
+               latency, rate, options_.model_trip_ns, 1 / trips, trips);
+    if (writing.empty()) return;
+    fmt::print(out_, "gets of one READ, with {} % writes / without: {:.3f}\n",
+               options_.write_percent, ratio(writing, keyed, &Sample::hits));
+  }
+
+ public:
+  [[nodiscard]] std::uint64_t measurements() const { return measurements_; }
+
+ private:
+  const SwitchRunOptions& options_;
+  std::ostream& out_;
+  Progress progress_;
+  const std::string address_;
+  const std::vector<std::string> keys_;
+  const base::Zipf zipf_;
+  std::uint64_t measurements_ = 0;
+  Table table_{out_,
+               {{"way", -18},
+                {"READs", 6},
+                {"one %", 6},
+                {"bytes", 7},
+                {"p50 us", 8},
+                {"p99 us", 8},
+                {"k gets/s", 9}}};
+};
+
+}  // namespace
+
+SwitchOutcome run_switch_gets(const SwitchRunOptions& options, const Output& output) {
+  const auto own = options.node_address.empty() ? std::make_unique<OwnLine>(options) : nullptr;
+  GetsRun run(options, output, own ? own->address() : options.node_address);
+  run.run();
+  return {run.measurements(), true};
+}
+
+}  // namespace espalier::bench

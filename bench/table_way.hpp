@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ways to the answer of a query that end with the result in a client's memory: what `local`,
+// `remote` and `pull` of `espalier-bench table` do.
+//
+// Thread: one at a time, each.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "bench/node_transport.hpp"
+#include "bench/table_data.hpp"
+#include "wire/table.hpp"
+
+namespace espalier::bench {
+
+struct TableWay {
+  /// Leaves the result there, and returns its bytes. Errors: throws std::runtime_error.
+  std::function<std::size_t(std::span<std::byte> into)> ask;
+  /// Those of the last time, of a node; else none.
+  std::function<wire::QueryNumbers()> numbers;
+};
+
+/// From rows in this process.
+TableWay local_way(const std::shared_ptr<const TableData>& data, std::vector<std::byte> message);
+/// By a process that keeps the whole result before it sends it.
+TableWay remote_way(const std::shared_ptr<const TableData>& data,
+                    const std::vector<std::byte>& message);
+/// From all rows of a node's table. `message` is for plain rows: they are decrypted as they come.
+TableWay pull_way(const std::shared_ptr<const TableData>& data, NodeTransport transport,
+                  std::vector<std::byte> message);
+
+}  // namespace espalier::bench

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node whose clients have roles, by a file of secrets, and objects of theirs and of others.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "client/impl.hpp"
+#include "espalier/map.hpp"
+#include "tests/support/node_fixture.hpp"
+#include "tests/support/role_matrix.hpp"
+
+namespace espalier::test {
+
+class RoleFixture : public NodeFixture {
+ protected:
+  /// What the names of some objects begin with, for which some roles are good.
+  static constexpr const char* kPrefix = "orders/";
+
+  /// Writes the files of all clients.
+  RoleFixture();
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (folder_ / name).string();
+  }
+  void write(const std::string& name, const std::string& text) const;
+  static std::string line(const std::string& name, const std::string& role, char digit,
+                          const std::string& names = "") {
+    return name + " " + role + " 0" + std::string(62, digit) + "0" +
+           (names.empty() ? "" : " " + names) + "\n";
+  }
+  /// Those of all clients, as a node has them.
+  [[nodiscard]] std::string all_lines() const;
+  [[nodiscard]] ClientSecret secret(const std::string& name) const {
+    return ClientSecret::read_file(path(name)).value();
+  }
+  /// The node itself, by its own user.
+  [[nodiscard]] Store admin() const { return *Store::connect("unix:" + socket()); }
+
+  /// A map "m", a sequencer "s" and a table "t", with this in front.
+  void make(const std::string& prefix);
+  /// What is to be there when a client begins, of what those before it made or dropped.
+  void restore(const std::string& prefix);
+  [[nodiscard]] roles::Objects objects(const std::string& prefix) const;
+  /// All that can be changed, as text: of objects whose names do not begin so.
+  [[nodiscard]] std::string state(const std::string& but = "-") const;
+  /// The names of all objects.
+  [[nodiscard]] std::string names() const;
+  /// Each client asks for everything at an address, of both kinds of names; `by` as in
+  /// roles::expect_as_written.
+  void expect_all_as_written(const std::string& address, std::string_view by);
+
+  const std::map<std::string, std::string> lines_{
+      {"reader", line("reader", "read", 'a')},
+      {"writer", line("writer", "write", 'b')},
+      {"admin", line("admin", "admin", 'c')},
+      {"shop", line("shop", "admin", 'd', std::string(kPrefix) + "*")},
+      {"clerk", line("clerk", "read", 'e', std::string(kPrefix) + "*")}};
+  const std::map<std::string, roles::Client> clients_{{"reader", {roles::Right::read}},
+                                                      {"writer", {roles::Right::write}},
+                                                      {"admin", {roles::Right::admin}},
+                                                      {"shop", {roles::Right::admin, kPrefix}},
+                                                      {"clerk", {roles::Right::read, kPrefix}}};
+};
+
+}  // namespace espalier::test

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every request there is, with who may ask for it and what comes of it then: what a node or a
+// device refuses and does is held against this table. An offload without a row fails a test.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/thread_rings.hpp"
+#include "espalier/client_secret.hpp"
+#include "espalier/error.hpp"
+#include "offload/registry.hpp"
+
+namespace espalier::test::roles {
+
+using offload::Names;
+using offload::Right;
+using wire::OffloadId;
+
+/// What comes of a request that is allowed.
+enum class Then : std::uint8_t {
+  done,
+  by_node,    // done, but by no device: that says whom to ask
+  by_fabric,  // done over transports of the fabric, which have memory to write or to add to
+  by_reads,   // done where clients READ the store by themselves, `shm`, `roce`, `roce+memif`
+  other,      // another error: what it says besides is not right, or its transport cannot
+};
+/// What a request says of the answer before it.
+enum class Says : std::uint8_t {
+  nothing,
+  version,  // the version of its header, in 8 bytes, if it was done
+  payload,  // the first 8 bytes of its payload
+};
+enum class On : std::uint8_t { nothing, map, table, sequencer };
+
+struct Row {
+  OffloadId id;
+  Right right;
+  Names names;  // how it says which object it concerns
+  Then then;
+  On on = On::nothing;  // whose number it says
+  std::string key{};    // behind the prefix of names, where it is a name
+  std::string payload{};
+  std::uint32_t argument = 0;
+  Says says = Says::nothing;  // in place of the payload
+};
+
+/// Objects whose names begin alike, and their numbers.
+struct Objects {
+  std::string prefix;
+  std::map<On, std::uint32_t> numbers;
+};
+/// Who comes: a role, and the beginning of names that it is for.
+struct Client {
+  Right role = Right::none;
+  std::string prefix{};
+};
+/// In the order in which they are asked.
+const std::vector<Row>& rows();
+
+Result<std::unique_ptr<client::ThreadRings>> open_rings(const std::string& address,
+                                                        const ClientSecret& secret);
+/// Asks for everything, one after the other. Returns the codes and details that came, or the one
+/// for which there is no connection.
+std::vector<Error> ask_all(const std::string& address, const ClientSecret& secret,
+                           const Objects& objects);
+
+/// Holds what came against the table. `by`: the transport ("unix", "shm", "roce", "roce+memif",
+/// "ofi"), or "device".
+void expect_as_written(const std::vector<Error>& came, const Client& client, const Objects& objects,
+                       std::string_view by);
+
+}  // namespace espalier::test::roles
