@@ -21,6 +21,7 @@
 namespace espalier::test {
 namespace {
 
+constexpr std::uint64_t kNumberOfNoMap = 1'000'000;
 constexpr unsigned kWatchdogSeconds = 120;
 
 std::string random_bytes(Random& random, std::size_t bytes) {
@@ -71,7 +72,9 @@ std::string random_payload(Random& random, wire::OffloadId offload) {
 
 std::string random_request(Random& random) {
   const auto offload = static_cast<wire::OffloadId>(random.below(wire::kOffloadIds + 1));
-  const auto map = static_cast<std::uint32_t>(random.one_in(10) ? random.below(5) : 1);
+  // Of numbers that a map could have that of the default one alone: others' maps are looked at.
+  const std::uint64_t no_map = random.one_in(2) ? 0 : kNumberOfNoMap + random.below(4);
+  const auto map = static_cast<std::uint32_t>(random.one_in(10) ? no_map : 1);
   wire::RequestHeader header =
       rings::request_of(offload, map, static_cast<std::uint32_t>(random.below(8)),
                         static_cast<std::uint32_t>(random.below(random.one_in(4) ? ~0u : 4)));
