@@ -39,12 +39,11 @@ Result<void> Sequencer::check_epoch(std::uint32_t epoch) const {
   return {};
 }
 
-// One who adds meanwhile makes it try again, and has taken his numbers before the seal.
+// One who adds meanwhile has taken his numbers before the seal, or finds it. In one step whatever is
+// done to the word meanwhile: to try until nobody else writes could take as long as a client likes.
 void Sequencer::end_epoch() const {
-  const std::atomic_ref<std::uint64_t> at = word();
-  std::uint64_t seen = at.load(std::memory_order_acquire);
-  while (!at.compare_exchange_weak(seen, seen | kSequencerSeal, std::memory_order_acq_rel)) {
-  }
+  const std::uint64_t seal = wire::sequencer_word(epoch_, 0) | kSequencerSeal;
+  const std::uint64_t seen = word().exchange(seal, std::memory_order_acq_rel);
   const bool ours = wire::sequencer_epoch(seen) == epoch_;
   if (ours) next_ = std::max(next_, wire::sequencer_counter(seen));
   sealed_ = true;
