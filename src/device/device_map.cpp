@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/device_map.hpp"
 
+#include <limits>
 #include <utility>
 
 namespace espalier::device {
+namespace {
+
+constexpr std::uint64_t kAskAgainNs = 100'000'000;
+
+}  // namespace
 
 void DeviceMap::submit(const espalier::Request& walk, Handler& handler) {
   submit(tree::WalkRequest{&walk, &handler, nullptr, {}, {}});
@@ -17,7 +23,7 @@ void DeviceMap::submit(const tree::WalkRequest& walk) {
     return refuse(walk, Code::contended);
   }
   if (usable) return reader_->reader.submit(walk);
-  if (refused_) return refuse(walk, Code::unsupported);
+  if (!walks()) return refuse(walk, Code::unsupported);
   waiting_.push_back(walk);
 }
 
@@ -52,8 +58,10 @@ void DeviceMap::take_opening() {
     return;
   }
   const Code code = opened.error().code;
-  // What the map or the host does not allow stays so; else the next walk tries again.
-  refused_ = code == Code::unsupported || code == Code::out_of_memory;
+  // What the map or the host does not allow stays so; memory may come back, but not each walk
+  // asks; else the next walk tries again.
+  if (code == Code::unsupported) refused_until_ns_ = std::numeric_limits<std::uint64_t>::max();
+  if (code == Code::out_of_memory) refused_until_ns_ = base::monotonic_ns() + kAskAgainNs;
   if (code == Code::not_found) drop();
   for (const tree::WalkRequest& walk : waiting) refuse(walk, code);
 }

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "device/map_reader.hpp"
 #include "offload/served_map.hpp"
 
@@ -53,7 +54,9 @@ class DeviceMap final : public offload::ServedMap {
   [[nodiscard]] std::shared_ptr<void> keep() const override { return nullptr; }
 
   /// Whether the host offers this map to be read, as far as is known.
-  [[nodiscard]] bool walks() const { return !refused_; }
+  [[nodiscard]] bool walks() const {
+    return refused_until_ns_ == 0 || base::monotonic_ns() >= refused_until_ns_;
+  }
   /// Whether all that walks here is busy, so that what comes next has to wait.
   [[nodiscard]] bool saturated() const {
     return reader_ && reader_->reader.pending() >= MapReader::kLanes;
@@ -76,7 +79,7 @@ class DeviceMap final : public offload::ServedMap {
     Code code;
   };
   std::vector<Failed> failed_;  // to be told in the next turn
-  bool refused_ = false;
+  std::uint64_t refused_until_ns_ = 0;  // walks, by the host; 0: they are not
   bool dropped_ = false;
 };
 

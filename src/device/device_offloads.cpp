@@ -86,6 +86,14 @@ Next snapshot_open(Call& call) {
   return call.answer(header);
 }
 
+// Nobody will close what the host has opened for a client that is gone.
+void close_opened_snapshot(Call& call) {
+  const offload::HostAnswer& answer = *call.host_answer();
+  if (answer.header.code != 0) return;
+  auto& link = static_cast<DeviceLink&>(call.host_link());
+  link.close_snapshot(link.connection(), answer.header.version);
+}
+
 Next refuse(Call& call) {
   return call.fail({Code::unsupported, 0, 0},
                    *static_cast<const std::string*>(call.offload().context));
@@ -158,7 +166,10 @@ Offload DeviceOffloads::of(const Offload& node) const {
       return made;
     case Done::by_host: made.step = ask_host; break;
     case Done::open_map: made.step = open_map; break;
-    case Done::snapshot_open: made.step = snapshot_open; break;
+    case Done::snapshot_open:
+      made.step = snapshot_open;
+      made.client_gone = close_opened_snapshot;
+      break;
     case Done::refused:
       made.step = refuse;
       made.context = &refusal_;

@@ -49,11 +49,13 @@ void HostRings::cancel(const offload::Request& request) {
   }
 }
 
+// It names a tag, so it goes before whatever could take that tag anew: the host begins requests in
+// the order in which they come.
 void HostRings::queue_cancel(std::uint32_t tag) {
   offload::Post post;
   post.offload = wire::OffloadId::cancel;
   post.argument = tag;
-  queue_.push_back({post, {}, {}});
+  queue_.push_front({post, {}, {}});
 }
 
 bool HostRings::turn(offload::PostedRequests& posted) {

@@ -70,6 +70,9 @@ struct Offload {
   bool (*items)(Call&, std::span<const Item>) = nullptr;
   /// The client wants no more of it. Null: it cannot be ended early.
   void (*cancel)(Call&) = nullptr;
+  /// The host's last answer to what it posted has come, and its client is gone: to give back what
+  /// the host keeps for it. Null: there is nothing.
+  void (*client_gone)(Call&) = nullptr;
   /// What its functions want to know besides; of those below, nothing.
   const void* context = nullptr;
 };

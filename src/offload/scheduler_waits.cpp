@@ -97,8 +97,12 @@ std::uint64_t Scheduler::sleep_limit_ns() const {
 // What a client that has ended had posted stays until the host has answered.
 void Scheduler::answered(Request& request, const HostAnswer& answer) {
   if (request.connection->closing) {
-    if (answer.last) return release(request);
-    return options_.host->cancel(request);
+    if (!answer.last) return options_.host->cancel(request);
+    if (request.offload->client_gone != nullptr) {
+      Call call(*this, request, nullptr, &answer);
+      request.offload->client_gone(call);
+    }
+    return release(request);
   }
   Call call(*this, request, nullptr, &answer);
   static_cast<void>(request.offload->step(call));
