@@ -78,7 +78,7 @@ class DeviceMap final : public offload::ServedMap {
     tree::WalkRequest walk;
     Code code;
   };
-  std::vector<Failed> failed_;  // to be told in the next turn
+  std::vector<Failed> failed_;          // to be told in the next turn
   std::uint64_t refused_until_ns_ = 0;  // walks, by the host; 0: they are not
   bool dropped_ = false;
 };
