@@ -39,8 +39,8 @@ Result<void> Sequencer::check_epoch(std::uint32_t epoch) const {
   return {};
 }
 
-// One who adds meanwhile has taken his numbers before the seal, or finds it. In one step whatever is
-// done to the word meanwhile: to try until nobody else writes could take as long as a client likes.
+// One who adds meanwhile has taken his numbers before the seal, or finds it. In one step, whatever
+// is done to the word: to try until nobody else writes could take as long as a client likes.
 void Sequencer::end_epoch() const {
   const std::uint64_t seal = wire::sequencer_word(epoch_, 0) | kSequencerSeal;
   const std::uint64_t seen = word().exchange(seal, std::memory_order_acq_rel);

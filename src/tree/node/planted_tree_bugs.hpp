@@ -60,6 +60,7 @@ enum class Bug : std::uint8_t {
   hold_ignored,                // versions are released while one stands
   hold_end_releases_nothing,   // what was done meanwhile waits for the next write
   feed_before_table,           // the feed tells a change before the page table has it
+  moved_node_kept,             // what a cache has of a node outlives its mapping
   feed_check_ignored,          // halves of two entries of the feed are taken for one
   snapshot_not_held,           // old versions are freed although a snapshot needs them
 };
