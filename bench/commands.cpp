@@ -471,6 +471,9 @@ void add_sequencer(CLI::App& app, const Output& output, cmdline::Action& chosen)
   add_numbers(command, "--clients", options->clients, "at a time, each a thread; 1,2 by default");
   add_numbers(command, "--range", options->ranges, "numbers of one request; 1,16 by default");
   add_number(command, "--node-cores", options->node_cores, "workers of the node");
+  add_number(command, "--slow", options->slowness,
+             "how many times as slow the node's workers are as this machine: they spin after each "
+             "turn");
   add_number(command, "--ops", options->ops, "requests of all clients");
   add_point_options(command, *options);
   choose(command, options, output, chosen, run_sequencer);

@@ -36,6 +36,8 @@ TEST(RunOneSided, MeasuresEachSizeWithAndWithoutMemory) {
     EXPECT_EQ(read[i].at("node_bytes"), i < 2 ? 512 : 2048);
     EXPECT_GT(read[i].at("ops_per_s").get<double>(), 0);
     EXPECT_GT(read[i].at("bytes_per_op").get<double>(), 0);
+    EXPECT_GT(read[i].at("get_ns_p50").get<double>(), 0);
+    EXPECT_LE(read[i].at("get_ns_p50"), read[i].at("get_ns_p99"));
   }
   // What is remembered need not be waited for.
   EXPECT_GT(read[0].at("round_trips_per_op").get<double>(),

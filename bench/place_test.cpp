@@ -35,7 +35,11 @@ TEST(RunPlace, MeasuresEachShareWithAndWithoutWrites) {
   EXPECT_EQ(read[0].at("read_percent"), 100);
   EXPECT_EQ(read[9].at("share_percent"), 100);
   EXPECT_EQ(read[9].at("read_percent"), 50);
-  for (std::size_t i = 0; i < 10; ++i) EXPECT_GT(read[i].at("ops_per_s").get<double>(), 0);
+  for (std::size_t i = 0; i < 10; ++i) {
+    EXPECT_GT(read[i].at("ops_per_s").get<double>(), 0);
+    EXPECT_GT(read[i].at("ns_p50").get<double>(), 0);
+    EXPECT_LE(read[i].at("ns_p50"), read[i].at("ns_p99"));
+  }
   EXPECT_EQ(read[10].at("measurements"), 10);
 }
 

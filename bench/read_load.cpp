@@ -12,6 +12,7 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "bench/map_session.hpp"
+#include "bench/one_at_a_time.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -151,6 +152,17 @@ double read(const Map& map, const ReadLoad& load, std::uint64_t round) {
   if (wrong != 0) throw std::runtime_error("answers are wrong");
   const auto longest = static_cast<double>(*std::ranges::max_element(took));
   return static_cast<double>(load.ops * load.threads) * 1e9 / longest;
+}
+
+base::Histogram latencies_of_gets(const Map& map, const ReadLoad& load, std::uint64_t round) {
+  ReadLoad gets = load;
+  gets.scan_percent = 0;
+  Pipeline pipeline = value_or_throw(Pipeline::open(map, 1), "no pipeline");
+  Reads reads(gets, seed_of(gets, round, 0));
+  const auto requests = reads.draw(std::min<std::uint64_t>(kReadsTogether, gets.ops));
+  base::Histogram latencies = one_at_a_time(pipeline, requests, reads.checks());
+  if (reads.checks().wrong() != 0) throw std::runtime_error("answers are wrong");
+  return latencies;
 }
 
 std::uint64_t read_by_turns(const Map& map, const ReadLoad& load, std::uint64_t round,

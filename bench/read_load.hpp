@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/histogram.hpp"
 #include "bench/turn_costs.hpp"
 #include "espalier/map.hpp"
 
@@ -32,6 +33,10 @@ void fill(const Map& map, const ReadLoad& load);
 /// Reads so many times, and returns requests a second by the slowest thread's clock. `rounds` are
 /// told apart by their keys. Errors: throws std::runtime_error, if an answer is wrong, too.
 double read(const Map& map, const ReadLoad& load, std::uint64_t round);
+
+/// What gets of keys at random take one at a time, in nanoseconds: 4096 of them, or as many as a
+/// thread of the load does. Errors: as read().
+base::Histogram latencies_of_gets(const Map& map, const ReadLoad& load, std::uint64_t round);
 
 /// Reads on this thread, by turns with those who answer, as many at a time as are in flight: as
 /// much as costs take, and no more than a thread of the load does. Returns how many.

@@ -28,6 +28,7 @@ struct OneSidedMeasured {
   double ops_per_s = 0;
   double round_trips_per_op = 0;
   double bytes_per_op = 0;
+  base::Histogram latencies{};  // of one get at a time
 };
 
 std::unique_ptr<node::Node> start_read_node(const ReadLoad& load, NodeTransport transport) {
@@ -55,6 +56,7 @@ OneSidedMeasured measure_alone(const node::Node& node, const ReadLoad& load,
   const auto ops = static_cast<double>(load.ops * load.threads);
   measured.round_trips_per_op = static_cast<double>(after.round_trips - before.round_trips) / ops;
   measured.bytes_per_op = static_cast<double>(after.bytes - before.bytes) / ops;
+  measured.latencies = latencies_of_gets(map, load, 2);
   return measured;
 }
 
@@ -68,7 +70,9 @@ class OneSidedReport {
                             {"cache", 10},
                             {"k ops/s", 10},
                             {"trips/op", 9},
-                            {"bytes/op", 9}}) {}
+                            {"bytes/op", 9},
+                            {"p50 ns", 8},
+                            {"p99 ns", 8}}) {}
   void add(const OneSidedPoint& point, const OneSidedMeasured& measured) {
     ++count_;
     if (!options_.json) {
@@ -76,7 +80,9 @@ class OneSidedReport {
                   std::to_string(point.cache_bytes),
                   fmt::format("{:.1f}", measured.ops_per_s / 1e3),
                   fmt::format("{:.2f}", measured.round_trips_per_op),
-                  fmt::format("{:.0f}", measured.bytes_per_op)});
+                  fmt::format("{:.0f}", measured.bytes_per_op),
+                  std::to_string(measured.latencies.percentile(0.5)),
+                  std::to_string(measured.latencies.percentile(0.99))});
       return;
     }
     Json line;
@@ -91,6 +97,8 @@ class OneSidedReport {
     line["ops_per_s"] = measured.ops_per_s;
     line["round_trips_per_op"] = measured.round_trips_per_op;
     line["bytes_per_op"] = measured.bytes_per_op;
+    line["get_ns_p50"] = measured.latencies.percentile(0.5);
+    line["get_ns_p99"] = measured.latencies.percentile(0.99);
     print_line(out_, line);
   }
   void end() { print_measurements(out_, "one-sided", count_, options_.json); }

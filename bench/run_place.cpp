@@ -16,6 +16,7 @@
 #include "base/random.hpp"
 #include "bench/map_session.hpp"
 #include "bench/node_transport.hpp"
+#include "bench/one_at_a_time.hpp"
 #include "bench/own_node.hpp"
 #include "bench/progress.hpp"
 #include "bench/report.hpp"
@@ -206,11 +207,22 @@ double measure(const Map& map, const PlaceOptions& options, std::uint64_t reads)
   return static_cast<double>(options.ops * options.threads) * 1e9 / longest;
 }
 
+base::Histogram latencies_of(const Map& map, const PlaceOptions& options, std::uint64_t reads) {
+  Pipeline pipeline = value_or_throw(Pipeline::open(map, 1), "no pipeline");
+  PlaceRequests requests(options, reads, options.seed * 1000 + 998);
+  Checks checks;
+  for (std::size_t i = 0; i < std::min<std::uint64_t>(kTogether, options.ops); ++i) requests.add();
+  base::Histogram latencies = one_at_a_time(pipeline, requests.all(), checks);
+  if (checks.wrong() != 0) throw std::runtime_error("answers are wrong");
+  return latencies;
+}
+
 struct PlaceMeasured {
   std::uint64_t share = 0;
   std::uint64_t reads = 0;
   std::uint32_t repeat = 0;
   double ops_per_s = 0;
+  base::Histogram latencies{};  // of one request at a time
   PlaceCosts costs{};
 };
 
@@ -233,6 +245,8 @@ Json place_line(const PlaceOptions& options, const PlaceMeasured& measured) {
   line["repeat"] = measured.repeat;
   line["ops"] = options.ops * options.threads;
   line["ops_per_s"] = measured.ops_per_s;
+  line["ns_p50"] = measured.latencies.percentile(0.5);
+  line["ns_p99"] = measured.latencies.percentile(0.99);
   line["client_cpu_ns_per_op"] = measured.costs.client_ns;
   line["first_cpu_ns_per_op"] = measured.costs.first_ns;
   line["second_cpu_ns_per_op"] = measured.costs.second_ns;
@@ -267,6 +281,8 @@ int run_place(const PlaceOptions& options, const Output& output) {
   Table table(output.out, {{"second node", -12},
                            {"reads", 6},
                            {"k ops/s", 10},
+                           {"p50 ns", 8},
+                           {"p99 ns", 8},
                            {"client ns", 10},
                            {"first ns", 9},
                            {"second ns", 10},
@@ -278,15 +294,19 @@ int run_place(const PlaceOptions& options, const Output& output) {
     for (std::uint32_t repeat = 0; repeat < options.repeats; ++repeat) {
       for (const std::uint64_t reads : all_reads) {
         const double rate = measure(nodes.map(), options, reads);
+        const base::Histogram latencies = latencies_of(nodes.map(), options, reads);
         const PlaceCosts costs = costs_of(nodes, options, reads);
         progress.clear();
         ++measurements;
         if (options.json) {
-          print_line(output.out, place_line(options, {share, reads, repeat, rate, costs}));
+          print_line(output.out,
+                     place_line(options, {share, reads, repeat, rate, latencies, costs}));
         } else {
           table.row({fmt::format("{} %", share), fmt::format("{} %", reads),
-                     fmt::format("{:.1f}", rate * 1e-3), fmt::format("{:.0f}", costs.client_ns),
-                     fmt::format("{:.0f}", costs.first_ns), fmt::format("{:.0f}", costs.second_ns),
+                     fmt::format("{:.1f}", rate * 1e-3), std::to_string(latencies.percentile(0.5)),
+                     std::to_string(latencies.percentile(0.99)),
+                     fmt::format("{:.0f}", costs.client_ns), fmt::format("{:.0f}", costs.first_ns),
+                     fmt::format("{:.0f}", costs.second_ns),
                      fmt::format("{:.1f}", model_of(options, costs) * 1e-3)});
         }
       }

@@ -29,6 +29,8 @@ struct Setting {
   NodeTransport transport = NodeTransport::shm;
   std::uint32_t clients = 1;
   std::uint32_t range = 1;
+  std::uint32_t node_cores = 1;
+  double slowness = 1;
 };
 
 // Over the others nobody reaches the node's memory by himself.
@@ -62,11 +64,13 @@ struct Client {
   }
 };
 
-PointSample measure(const Setting& setting, std::uint32_t node_cores, std::uint64_t ops) {
-  node::Config config = spinning_node_config(node_cores);
+PointSample measure(const Setting& setting, std::uint64_t ops) {
+  node::Config config = spinning_node_config(setting.node_cores);
   prepare(config, setting.transport);
   config.node.one_sided = has_one_sided(setting.transport);
-  const auto node = start_own_node(config);
+  node::NodeOptions place;
+  place.core.slowness = setting.slowness;
+  const auto node = start_own_node(config, place);
   Store store = value_or_throw(Store::connect("unix:" + config.node.socket), "cannot connect");
   const Sequencer numbers =
       value_or_throw(store.create_sequencer(kName), "cannot make a sequencer");
@@ -105,11 +109,10 @@ std::vector<MeasuredPoint> points_of(const SequencerOptions& options) {
     point.parameters["clients"] = setting.clients;
     point.parameters["range"] = setting.range;
     point.parameters["node_cores"] = options.node_cores;
+    point.parameters["slowness"] = options.slowness;
     point.threads = setting.clients + options.node_cores;
     point.answers = "requests";  // as many as were made, whatever their range
-    point.measure = [setting, cores = options.node_cores, ops = options.ops] {
-      return measure(setting, cores, ops);
-    };
+    point.measure = [setting, ops = options.ops] { return measure(setting, ops); };
     points.push_back(std::move(point));
   };
   for (const NodeTransport transport : options.transports) {
@@ -117,7 +120,7 @@ std::vector<MeasuredPoint> points_of(const SequencerOptions& options) {
       for (const std::uint32_t range : options.ranges) {
         for (const SequencerForm form : options.forms) {
           if (form == SequencerForm::one_sided && !has_one_sided(transport)) continue;
-          add({form, transport, clients, range});
+          add({form, transport, clients, range, options.node_cores, options.slowness});
         }
       }
     }
@@ -149,6 +152,7 @@ std::optional<std::string> problem_of(const SequencerOptions& options) {
   if (outside(options.clients, 256)) return "--clients must be 1 to 256";
   if (outside(options.ranges, 1u << 20)) return "--range must be 1 to 1048576";
   if (options.node_cores < 1 || options.node_cores > 64) return "--node-cores must be 1 to 64";
+  if (!(options.slowness >= 1) || options.slowness > 1000) return "--slow must be 1 to 1000";
   if (options.ops < 1 || options.ops > 1'000'000'000) return "--ops must be 1 to 1000000000";
   if (options.repeats < 1 || options.repeats > 1000) return "--repeat must be 1 to 1000";
   if (points_of(options).empty()) {

@@ -30,6 +30,7 @@ struct SequencerOptions : PointOptions {
   std::vector<std::uint32_t> clients{1, 2};
   std::vector<std::uint32_t> ranges{1, 16};  ///< numbers of one request
   std::uint32_t node_cores = 1;
+  double slowness = 1;          ///< of the node's workers: the other place's [DPU §6]
   std::uint64_t ops = 100'000;  ///< requests of all clients together
 };
 

@@ -40,9 +40,25 @@ TEST(RunSequencerConcurrency, BothFormsGiveAllNumbersOnce) {
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
 }
 
+// Whoever adds himself does not wait for the node's workers.
+TEST(RunSequencerConcurrency, ANodeThatIsSlowIsSaid) {
+  SequencerOptions options = tiny();
+  options.transports = {NodeTransport::shm};
+  options.clients = {1};
+  options.ranges = {1};
+  options.slowness = 3;
+  const PointLines lines = run(options);
+  EXPECT_EQ(lines.exit_code, 0);
+  ASSERT_EQ(lines.runs.size(), 2u);
+  for (const Json& line : lines.runs) EXPECT_EQ(line.at("slowness"), 3);
+}
+
 TEST(RunSequencer, WrongOptionsAreRefused) {
   SequencerOptions options = tiny();
   options.ranges = {1, 0};
+  EXPECT_TRUE(problem_of(options));
+  options = tiny();
+  options.slowness = 0.5;
   EXPECT_TRUE(problem_of(options));
   options = tiny();
   options.clients = {};
