@@ -5,64 +5,22 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 
-#include "device/device.hpp"
 #include "espalier/map.hpp"
 #include "node/metrics.hpp"
 #include "node/node.hpp"
-#include "tests/support/child.hpp"
+#include "tests/support/device_process.hpp"
 #include "tests/support/node_config.hpp"
 
 namespace espalier::test {
 namespace {
 
 constexpr std::uint64_t kSilenceNs = 500'000'000;
-// Machines that test may be so busy that nothing moves for seconds.
-constexpr std::uint64_t kHostTimeoutNs = 10'000'000'000;
-
-const std::string kStart = "start";
-const std::string kServes = "serves";
-
-int serve_as_device(Line& line, const node::Config& config) {
-  std::string asked;
-  if (!line.receive(asked)) return 0;
-  auto host = device::host_options(config);
-  if (!host) return 1;
-  host->timeout_ns = kHostTimeoutNs;
-  auto device = device::Device::start(config, {.host = *host, .node = {}, .begun_anew = [] {}});
-  line.send(device ? kServes : message(device.error()));
-  while (line.receive(asked)) {
-  }
-  return 0;
-}
-
-/// Forked when it is made, so before anything has threads; serves when it is asked to.
-class DeviceProcess {
- public:
-  explicit DeviceProcess(const node::Config& config)
-      : child_([&config](Line& line) { return serve_as_device(line, config); }) {}
-
-  void start() {
-    std::string said;
-    child_.line().send(kStart);
-    if (!child_.line().receive(said)) said = "it died";
-    if (said != kServes) throw std::runtime_error("the device cannot start: " + said);
-  }
-  void stop() const { ::kill(child_.process(), SIGSTOP); }
-  void go_on() const { ::kill(child_.process(), SIGCONT); }
-  void kill() {
-    child_.kill();
-    EXPECT_EQ(child_.wait(), -SIGKILL);
-  }
-
- private:
-  Child child_;
-};
-
 class DeviceProcesses : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -169,7 +127,7 @@ TEST_F(DeviceProcesses, AKilledDeviceLeavesNothingAtItsHost) {
     ASSERT_TRUE(map.get("key"));
     EXPECT_EQ(snapshots(), 1u);
     EXPECT_NE(numbers().leases, 0u);
-    first_.kill();
+    EXPECT_EQ(first_.kill(), -SIGKILL);
     EXPECT_FALSE(map.get("key"));
   }
   wait_until_leases_end();

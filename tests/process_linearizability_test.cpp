@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/support/client_processes.hpp"
+#include "tests/support/device_process.hpp"
 #include "tests/support/forked_node.hpp"
 #include "tests/support/history_bytes.hpp"
 #include "tests/support/node_config.hpp"
@@ -48,6 +49,21 @@ class ProcessLinearizabilityConcurrency : public ::testing::Test {
         {options_.address, Access::rpc}, {"shm:", Access::one_sided}, {"roce:", Access::one_sided}};
   }
 
+  /// One process asks the node, another a device before it, and the third reads alone.
+  void ask_a_device_too() {
+    config_.node.one_sided = true;
+    config_.node.fabric = "shm:" + (folder_ / "fabric").string();
+    config_.clients.resume_seconds =
+        1;  // at the end the device is killed, and the host waits for it
+    device_ = node_config(folder_);
+    device_->node.socket = (folder_ / "device").string();
+    device_->node.place = node::Place::device;
+    device_->node.host = config_.node.fabric;
+    options_.ways = {{options_.address, Access::rpc},
+                     {"unix:" + device_->node.socket, Access::rpc},
+                     {"shm:", Access::one_sided}};
+  }
+
   /// Runs rounds until one is refused. Returns why it was. Where a fault is to be planted, only
   /// rounds count in which there was an occasion for it.
   std::optional<std::string> run(std::uint64_t seed, std::uint64_t rounds) {
@@ -55,6 +71,8 @@ class ProcessLinearizabilityConcurrency : public ::testing::Test {
     const bool versions = options_.map == "default";
     if (!versions) options_.each.ranges = options_.each.snapshots = false;
     ForkedNode node(config_);
+    std::optional<DeviceProcess> device;
+    if (device_) device.emplace(*device_).start();
     // Ports are known once the node has taken them.
     for (ClientWay& way : options_.ways) {
       for (const std::string& address : node.fabric_addresses()) {
@@ -65,6 +83,7 @@ class ProcessLinearizabilityConcurrency : public ::testing::Test {
     // From here on this process may have threads, and a connection.
     std::optional<std::string> wrong = check_rounds(clients, rounds, versions);
     if (wrong) return seed_text(options_.each.seed) + ": " + *wrong;
+    if (device) device->kill();  // the node has rested when all are gone
     const std::string of_node = node.stop();
     return of_node.empty() ? std::nullopt : std::optional(of_node);
   }
@@ -124,6 +143,7 @@ class ProcessLinearizabilityConcurrency : public ::testing::Test {
 
   base::TemporaryFolder folder_;
   node::Config config_ = node_config(folder_, 2);
+  std::optional<node::Config> device_;
   ClientProcessesOptions options_;
   WorkloadReport report_;
   std::uint64_t faults_ = 0;
@@ -198,6 +218,29 @@ TEST_F(ProcessLinearizabilityConcurrency, ManyShortHistoriesOfProcessesThatReadA
   options_.each.operations_per_phase = 10;
   options_.each.search = true;
   expect_accepted(73, steps_or(scaled(60)));
+}
+
+TEST_F(ProcessLinearizabilityConcurrency, LongHistoriesOfProcessesThatAskADeviceToo) {
+  ask_a_device_too();
+  options_.each.operations = steps_or(scaled(2000));
+  expect_accepted(75, 2);
+}
+
+TEST_F(ProcessLinearizabilityConcurrency, ManyShortHistoriesOfProcessesThatAskADeviceToo) {
+  ask_a_device_too();
+  options_.each.keys = 14;
+  options_.each.in_flight = 4;
+  options_.each.operations = 20;
+  options_.each.operations_per_phase = 10;
+  options_.each.search = true;
+  expect_accepted(76, steps_or(scaled(60)));
+}
+
+TEST_F(ProcessLinearizabilityConcurrency, StaleReadsOfAProcessThatAsksADeviceAreRefused) {
+  ask_a_device_too();
+  std::swap(options_.ways[0], options_.ways[1]);  // the first process has the fault
+  options_.each.operations = steps_or(scaled(3000));
+  expect_refused(Fault::stale_reads, 77);
 }
 
 TEST_F(ProcessLinearizabilityConcurrency, StaleReadsOfAProcessThatReadsAloneAreRefused) {
