@@ -159,6 +159,10 @@ base::Histogram latencies_of_gets(const Map& map, const ReadLoad& load, std::uin
   gets.scan_percent = 0;
   Pipeline pipeline = value_or_throw(Pipeline::open(map, 1), "no pipeline");
   Reads reads(gets, seed_of(gets, round, 0));
+  for (std::uint64_t done = 0; done < gets.ops; done += kReadsTogether) {
+    pipeline.run(reads.draw(std::min<std::uint64_t>(kReadsTogether, gets.ops - done)),
+                 reads.checks());
+  }
   const auto requests = reads.draw(std::min<std::uint64_t>(kReadsTogether, gets.ops));
   base::Histogram latencies = one_at_a_time(pipeline, requests, reads.checks());
   if (reads.checks().wrong() != 0) throw std::runtime_error("answers are wrong");

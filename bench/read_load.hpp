@@ -34,8 +34,8 @@ void fill(const Map& map, const ReadLoad& load);
 /// told apart by their keys. Errors: throws std::runtime_error, if an answer is wrong, too.
 double read(const Map& map, const ReadLoad& load, std::uint64_t round);
 
-/// What gets of keys at random take one at a time, in nanoseconds: 4096 of them, or as many as a
-/// thread of the load does. Errors: as read().
+/// What gets of keys at random take one at a time, in nanoseconds: 4096 of them at most. Before
+/// them go as many as a thread of the load does, for what a pipeline remembers. Errors: as read().
 base::Histogram latencies_of_gets(const Map& map, const ReadLoad& load, std::uint64_t round);
 
 /// Reads on this thread, by turns with those who answer, as many at a time as are in flight: as
