@@ -64,6 +64,15 @@ class ProcessLinearizabilityConcurrency : public ::testing::Test {
                      {"shm:", Access::one_sided}};
   }
 
+  /// Of so few operations that each can be searched.
+  void make_histories_short() {
+    options_.each.keys = 14;
+    options_.each.in_flight = 4;
+    options_.each.operations = 20;
+    options_.each.operations_per_phase = 10;
+    options_.each.search = true;
+  }
+
   /// Runs rounds until one is refused. Returns why it was. Where a fault is to be planted, only
   /// rounds count in which there was an occasion for it.
   std::optional<std::string> run(std::uint64_t seed, std::uint64_t rounds) {
@@ -169,11 +178,7 @@ TEST_F(ProcessLinearizabilityConcurrency, LongHistoriesInOneLeaf) {
 }
 
 TEST_F(ProcessLinearizabilityConcurrency, ManyShortHistories) {
-  options_.each.keys = 14;
-  options_.each.in_flight = 4;
-  options_.each.operations = 20;
-  options_.each.operations_per_phase = 10;
-  options_.each.search = true;
+  make_histories_short();
   expect_accepted(64, steps_or(scaled(200)));
 }
 
@@ -212,11 +217,7 @@ TEST_F(ProcessLinearizabilityConcurrency, LongHistoriesOfProcessesThatReadAloneT
 
 TEST_F(ProcessLinearizabilityConcurrency, ManyShortHistoriesOfProcessesThatReadAloneToo) {
   read_alone_too();
-  options_.each.keys = 14;
-  options_.each.in_flight = 4;
-  options_.each.operations = 20;
-  options_.each.operations_per_phase = 10;
-  options_.each.search = true;
+  make_histories_short();
   expect_accepted(73, steps_or(scaled(60)));
 }
 
@@ -228,11 +229,7 @@ TEST_F(ProcessLinearizabilityConcurrency, LongHistoriesOfProcessesThatAskADevice
 
 TEST_F(ProcessLinearizabilityConcurrency, ManyShortHistoriesOfProcessesThatAskADeviceToo) {
   ask_a_device_too();
-  options_.each.keys = 14;
-  options_.each.in_flight = 4;
-  options_.each.operations = 20;
-  options_.each.operations_per_phase = 10;
-  options_.each.search = true;
+  make_histories_short();
   expect_accepted(76, steps_or(scaled(60)));
 }
 
