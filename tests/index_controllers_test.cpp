@@ -167,6 +167,39 @@ TEST_F(IndexControllers, TablesThatNameAVoidKeyLeadNowhere) {
   expect_trips(1, key_of(6), &other);
 }
 
+// Tables that are told whole write a key of their own, and that of the tables before ends.
+TEST_F(IndexControllers, EachGenerationOfTablesHasAKeyOfItsOwn) {
+  start();
+  fill(2'000);
+  open_switch();
+  open_reader();
+  IndexController controller = this->controller();
+  ASSERT_EQ(did(controller), Did::installed);
+  auto asker = *dataplane::ControlClient::connect(control());
+  const std::string first = *asker.ask("program");
+  trips_of(key_of(1));
+  expect_trips(1, key_of(5), &controller);
+  for (std::uint64_t i = 9'000; i < 10'000; ++i) put(key_of(i), "leaves more");
+  ASSERT_EQ(did(controller), Did::installed);
+  const std::string second = *asker.ask("program");
+  const auto keys = [](const std::string& program) {
+    return (*dataplane::SwitchProgram::parse(program)).maps().front().keys;
+  };
+  EXPECT_NE(keys(first).redirect, keys(second).redirect);
+  EXPECT_EQ(keys(first).keyed == keys(second).keyed, !lost_);
+  expect_trips(1, key_of(5), &controller);
+  expect_trips(1, key_of(9'500), &controller);
+  std::uint64_t trips = 1;
+  for (int i = 0; i < 1'000 && trips == 1; ++i) {
+    did(controller);
+    ASSERT_TRUE(asker.ask("install", first));
+    trips = trips_of(key_of(5));
+  }
+  EXPECT_GT(trips, 1u) << "its key is good for ever";
+  did(controller);
+  expect_trips(1, key_of(5), &controller);
+}
+
 TEST_F(IndexControllers, TwoMapsHaveTheirTablesInOneSwitch) {
   start();
   fill(2'000);

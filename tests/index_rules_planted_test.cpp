@@ -77,14 +77,15 @@ class LeaseScene {
   }
   /// As the node's sweep of leases does when a session was not heard of.
   void lose_lease() { controller_.fence(); }
+  [[nodiscard]] bool begin_generation() {
+    return controller_.begin_generation(core_->id).has_value();
+  }
+  [[nodiscard]] bool end_generations_before() {
+    return controller_.end_generations_before(core_->id).has_value();
+  }
   void empty_switch() { function_.install({}); }
   [[nodiscard]] std::uint64_t redirected() const { return through_.counters().redirected; }
 
- private:
-  static constexpr fabric::Domain kController = 1;
-  static constexpr fabric::Domain kReader = 2;
-
-  static std::string key(int i) { return kPrefix + std::to_string(10'000 + i); }
   void fill_tables() {
     const auto redirect = controller_.open_redirect(map_);
     ASSERT_TRUE(redirect);
@@ -96,6 +97,12 @@ class LeaseScene {
     with.add(keys, follower.tables());
     function_.install(with);
   }
+
+ private:
+  static constexpr fabric::Domain kController = 1;
+  static constexpr fabric::Domain kReader = 2;
+
+  static std::string key(int i) { return kPrefix + std::to_string(10'000 + i); }
 
   tree::StoreCore store_{shared_region(), 16};
   tree::ThreadContext context_{store_, *store_.epochs.join(), 0};
@@ -127,6 +134,31 @@ std::string reads_beyond_a_lease(std::uint64_t seed) {
   scene.empty_switch();
   if (!scene.read(77, node) || !node) return "the node did not find the leaf by itself";
   return "";
+}
+
+/// What is wrong with READs by tables of a generation that ends; "" if nothing is.
+std::string reads_beyond_a_generation(std::uint64_t seed) {
+  LeaseScene scene(seed);
+  std::optional<wire::Ref> node;
+  if (!scene.end_generations_before()) return "there were none to end, which is no fault";
+  if (!scene.read(77, node) || !node) return "no table led to a leaf";
+  // The switch has not got the tables of the new one yet.
+  if (!scene.begin_generation()) return "none was begun";
+  if (!scene.read(77, node) || !node) return "the generation before ended early";
+  if (!scene.end_generations_before() || !scene.read(77, node)) return "a READ was refused";
+  if (node) return "an entry led to a node after its generation";
+  scene.fill_tables();
+  if (!scene.read(77, node) || !node) return "the tables of the new one led to no leaf";
+  // Two are good, and no third.
+  for (int i = 0; i < 2; ++i) {
+    if (!scene.begin_generation() || !scene.read(77, node)) return "a READ was refused";
+  }
+  if (node) return "three generations were good";
+  scene.fill_tables();
+  scene.lose_lease();
+  if (scene.begin_generation()) return "one began without a lease";
+  if (!scene.read(77, node) || node) return "an entry led to a node after its lease";
+  return scene.redirected() == 7 ? "" : "the switch let READs pass";
 }
 
 /// What is wrong with READs that tables send into a value whose bytes are leaves; "" if nothing is.
@@ -161,6 +193,12 @@ TEST(IndexRules, AnEntryThatOutlivesItsLeaseIsNoticed) {
             "an entry led to a node after its lease");
 }
 
+TEST(IndexRules, AnEntryThatOutlivesItsGenerationIsNoticed) {
+  const base::Planted planted(Bug::entry_outlives_lease);
+  EXPECT_EQ(reads_beyond_a_generation(base::seed_from_environment(1)),
+            "an entry led to a node after its generation");
+}
+
 TEST(IndexRules, AnEntryThatIsTakenAtItsWordIsNoticed) {
   const base::Planted planted(Bug::entry_taken_at_its_word);
   EXPECT_EQ(reads_into_a_value(), "an entry led into a value");
@@ -168,6 +206,7 @@ TEST(IndexRules, AnEntryThatIsTakenAtItsWordIsNoticed) {
 
 TEST(IndexRules, WithoutABugNothingIsNoticed) {
   EXPECT_EQ(reads_beyond_a_lease(base::seed_from_environment(1)), "");
+  EXPECT_EQ(reads_beyond_a_generation(base::seed_from_environment(1)), "");
   EXPECT_EQ(reads_into_a_value(), "");
 }
 

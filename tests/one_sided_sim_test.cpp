@@ -265,6 +265,7 @@ TEST(OneSidedSim, TablesInASwitchOnlyLeadTheWay) {
     EXPECT_GT(counts.reads_resolved, 0u);
     EXPECT_GT(counts.reads_at_nothing, 0u);
     EXPECT_GT(counts.redirect_keys_lost, 0u);
+    EXPECT_GT(counts.generations_begun, 0u);
   }
 }
 

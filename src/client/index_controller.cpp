@@ -26,6 +26,8 @@ constexpr std::uint64_t kAskNs = dataplane::kHolderSilentNs / 6;
 /// What takes a switch no time is waited for so long, and beside something else so long.
 constexpr std::uint64_t kShortNs = 1'000'000'000;
 constexpr std::uint64_t kBesideNs = 200'000'000;
+/// READs that switches have redirected come to the node within that, or are lost.
+constexpr std::uint64_t kLateReadsNs = 100'000'000;
 /// So long nothing is asked of a switch that has not answered, and of one that has refused tables.
 constexpr std::uint64_t kSlowRestsNs = 3'000'000'000;
 constexpr std::uint64_t kRefusedRestsNs = 500'000'000;
@@ -49,7 +51,9 @@ std::expected<IndexController::Did, IndexController::Fault> IndexController::rou
   if (!changes) return std::unexpected(changes.error());
   if (!*changes || !(*changes)->empty()) program_.clear();
   if (!*changes) {
-    for (Switch& each : switches_) each.current = false;
+    if (const auto begun = begin_generation(); !begun) {
+      return std::unexpected(lose_node(begun.error()));
+    }
   }
   const std::string text = *changes ? dataplane::to_text(**changes) : std::string();
   Did did = Did::nothing;
@@ -62,6 +66,9 @@ std::expected<IndexController::Did, IndexController::Fault> IndexController::rou
     if (!done && !fault) fault = done.error();
   }
   if (changed) changes_ += (*changes)->size();
+  if (const auto ended = end_generation_before(); !ended) {
+    return std::unexpected(lose_node(ended.error()));
+  }
   if (fault) return std::unexpected(*std::move(fault));
   return did;
 }
@@ -119,12 +126,37 @@ Result<void> IndexController::open_link() {
   link_ = std::move(*opened);
   link_->call_while_reading([this] { keep(); });
   follower_.emplace(link_->keys(), link_->prefix(), link_->base(), options_.limits);
+  installed_ = before_ = false;
   feed_.reset();
   if (auto feed = link_->follow(); feed) feed_ = std::move(*feed);
   stale_ = true;
   read_ns_ = 0;
   program_.clear();
   return {};
+}
+
+// Tables are told whole. The first ones of a link write the key that it came with.
+Result<void> IndexController::begin_generation() {
+  for (Switch& each : switches_) each.current = false;
+  if (!std::exchange(installed_, true)) return {};
+  if (const auto begun = link_->begin_generation(); !begun) return begun;
+  follower_->begin_generation(link_->keys().redirect, link_->base());
+  program_.clear();
+  before_ = true;
+  before_ends_ns_ = 0;
+  return {};
+}
+
+// A switch that could not be told may go on with its tables for a while, and the node lets two
+// generations be good.
+Result<void> IndexController::end_generation_before() {
+  const auto may_have_it = [](const Switch& each) { return each.filled && !each.current; };
+  if (!link_ || !before_ || std::ranges::any_of(switches_, may_have_it)) return {};
+  const std::uint64_t now = base::monotonic_ns();
+  if (before_ends_ns_ == 0) before_ends_ns_ = now + kLateReadsNs;
+  if (now < before_ends_ns_) return {};
+  before_ = false;
+  return link_->end_generations_before();
 }
 
 // All of it that is there: what it tells stands before a tree that is read afterwards.

@@ -6,7 +6,9 @@
 // everything. Several controllers, of other maps, may fill the tables of one switch.
 //
 // The key that the tables write is good while the controller's lease is. So the lease is renewed
-// while something takes long, and where it is lost the switches forget the map at once.
+// while something takes long, and where it is lost the switches forget the map at once. Tables that
+// are told whole write a key of their own; that of the tables before is void once every switch has
+// the new ones.
 //
 // Thread: one.
 #pragma once
@@ -95,6 +97,8 @@ class IndexController {
   std::expected<place::IndexFollower::Changes, Fault> read_tree();
   Result<place::LeafCounts> count_leaves();
   Result<void> open_link();
+  Result<void> begin_generation();
+  Result<void> end_generation_before();
   Result<void> read_feed();
   Result<void> read_shape();
   std::expected<Did, Fault> update(Switch& to, std::string_view changes);
@@ -115,6 +119,10 @@ class IndexController {
   bool stale_ = false;                     // the tree has another shape than was read
   std::uint64_t read_ns_ = 0;              // when it was read
   Counts counts_;
+  bool installed_ = false;  // switches may have tables of the present generation
+  bool before_ = false;     // and the key of the one before is good
+  /// When that is to end, for no switch has tables that write it any more; or 0.
+  std::uint64_t before_ends_ns_ = 0;
   bool keeps_ = false;   // it is asking switches, and one of them is waited for
   std::string program_;  // what the tables are as text; empty: not made yet
   std::uint64_t changes_ = 0;

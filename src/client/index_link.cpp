@@ -84,6 +84,27 @@ Result<void> IndexLink::keep() {
   return {};
 }
 
+Result<void> IndexLink::begin_generation() {
+  Outgoing ask;
+  ask.offload = wire::OffloadId::index_generation;
+  ask.map = view_->id;
+  const auto reply = requests_.call(ask);
+  if (!reply) return std::unexpected(reply.error());
+  const auto place = read_redirect_place(reply->payload);
+  if (!place) return std::unexpected(place.error());
+  opening_.redirect = *place;
+  return {};
+}
+
+Result<void> IndexLink::end_generations_before() {
+  Outgoing ask;
+  ask.offload = wire::OffloadId::index_generation;
+  ask.map = view_->id;
+  ask.argument = wire::kEndsGenerations;
+  if (const auto reply = requests_.call(ask); !reply) return std::unexpected(reply.error());
+  return {};
+}
+
 Result<void> IndexLink::check_map() {
   alignas(8) wire::MapHeader header{};
   const Want want{view_->header_offset, std::as_writable_bytes(std::span(&header, 1))};

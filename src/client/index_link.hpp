@@ -48,6 +48,11 @@ class IndexLink final : public place::RegionSource {
   /// Renews the lease where it is due; to be called at least three times a second. Errors:
   /// connection_lost (the lease is lost, or the node is gone), and then it is over.
   Result<void> keep();
+  /// Another redirect key, which keys() and base() name from now on; the one before stays good
+  /// until the next, or end_generations_before(). Errors: connection_lost; those of offering a key.
+  Result<void> begin_generation();
+  /// No switch has tables of generations before: their keys are void. Errors: connection_lost.
+  Result<void> end_generations_before();
   /// Whether the map is still there. Errors: not_found (it was dropped), connection_lost.
   Result<void> check_map();
   /// How often leaves are read, as far as the node knows. Errors: connection_lost; contended (the

@@ -47,18 +47,28 @@ std::optional<Field> next_field(std::string_view& payload) {
   return field;
 }
 
-}  // namespace
-
-Result<wire::FeedPlace> read_feed_place(std::string_view payload) {
-  wire::FeedPlace place{};
-  bool has_place = false;
+// The one field of this kind, among others that do not matter.
+template <class T>
+Result<T> only_field(wire::FieldKind kind, std::string_view payload) {
+  T found{};
+  bool has_it = false;
   while (!payload.empty()) {
     const auto field = next_field(payload);
     if (!field) return fail(Code::corrupt, kCut);
-    if (field->kind == wire::FieldKind::feed) has_place |= take_field(place, field->content);
+    if (field->kind == kind) has_it |= take_field(found, field->content);
   }
-  if (!has_place) return fail(Code::corrupt, kCut);
-  return place;
+  if (!has_it) return fail(Code::corrupt, kCut);
+  return found;
+}
+
+}  // namespace
+
+Result<wire::FeedPlace> read_feed_place(std::string_view payload) {
+  return only_field<wire::FeedPlace>(wire::FieldKind::feed, payload);
+}
+
+Result<wire::RedirectPlace> read_redirect_place(std::string_view payload) {
+  return only_field<wire::RedirectPlace>(wire::FieldKind::redirect, payload);
 }
 
 Result<OneSidedOpening> OneSidedOpening::read(std::string_view payload) {

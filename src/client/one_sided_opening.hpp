@@ -48,4 +48,7 @@ struct OneSidedOpening {
 /// Errors: corrupt (a field is cut or missing).
 [[nodiscard]] Result<wire::FeedPlace> read_feed_place(std::string_view payload);
 
+/// What a node answers to index_generation. Errors: as read_feed_place().
+[[nodiscard]] Result<wire::RedirectPlace> read_redirect_place(std::string_view payload);
+
 }  // namespace espalier::client

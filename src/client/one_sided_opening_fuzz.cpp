@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as a node's answer to one_sided_open and to feed_open: nothing behind them is
+// Arbitrary bytes as a node's answer to one_sided_open, feed_open and
+// index_generation: nothing behind them is
 // read, fields that nobody knows change nothing, and a view or a feed that is made of them lies in
 // the region.
 //
@@ -39,6 +40,11 @@ void look_at_feed(std::string_view payload, const tree::MapView& view) {
        "entries outside of the feed");
 }
 
+void look_at_redirect(std::string_view payload) {
+  const auto place = read_redirect_place(payload);
+  if (!place) want(place.error().code == Code::corrupt, "refused as something else");
+}
+
 void run(const std::uint8_t* data, std::size_t size) {
   const std::unique_ptr<char[]> exact(new char[size]);  // so that a byte too far is seen
   if (size != 0) std::memcpy(exact.get(), data, size);
@@ -46,6 +52,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   tree::MapView any;
   any.region_bytes = std::uint64_t{1} << 30;
   look_at_feed(payload, any);
+  look_at_redirect(payload);
   const auto opening = OneSidedOpening::read(payload);
   wire::FieldHeader unknown{};
   unknown.kind = 0x7FFF;

@@ -27,6 +27,7 @@ Result<std::shared_ptr<IndexedMap>> IndexHost::offer(const std::shared_ptr<tree:
   }
   auto made = std::make_shared<IndexedMap>();
   made->map_ = map;
+  made->id_ = map->id;
   made->prefix_ = prefix;
   made->provisional_ = few;
   auto reads = MapReads::create(store_, map, made->prefix_, counts_);
@@ -51,10 +52,10 @@ Result<fabric::Registration> IndexHost::offer_redirect(IndexedMap& map) {
   return regions_.offer_shared(map.shared_, fabric::SharedKind::redirect, store_.region.bytes());
 }
 
-void IndexHost::retire(IndexedMap& map, fabric::Registration redirect) {
+void IndexHost::retire(fabric::Registration redirect) {
   if (!base::planted(dataplane::Bug::entry_outlives_lease)) redirect.make_void();
-  map.void_keys_.push_back(std::move(redirect));
-  if (map.void_keys_.size() > IndexedMap::kVoidKeysMax) map.void_keys_.pop_front();
+  void_keys_.push_back(std::move(redirect));
+  if (void_keys_.size() > kVoidKeysMax) void_keys_.pop_front();
 }
 
 }  // namespace espalier::offload

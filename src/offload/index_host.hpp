@@ -4,9 +4,9 @@
 // (fabric/shared_map.hpp).
 //
 //   keyed key      one for all sessions, which are admitted to it one by one
-//   redirect key   one for each session that fills tables; when the session has lost its lease, or
-//                  ends, the key is void: READs that old tables send there bring zeros, and whoever
-//                  asked walks by himself
+//   redirect key   one for each generation of the tables that a session fills; when no switch has
+//                  these any more, or the session has lost its lease or ends, the key is void:
+//                  READs that old tables send there bring zeros, and whoever asked walks by himself
 //
 // Thread: that of the endpoint's scheduler.
 #pragma once
@@ -29,22 +29,19 @@ class IndexedMap {
  public:
   /// What the numbers of keys leave out.
   [[nodiscard]] const std::string& prefix() const { return prefix_; }
+  [[nodiscard]] std::uint32_t id() const { return id_; }
   [[nodiscard]] fabric::RegionKey keyed_key() const { return keyed_.remote().key; }
   [[nodiscard]] fabric::SharedMap& shared() { return *shared_; }
 
  private:
   friend class IndexHost;
-  /// Void keys that are kept for tables that still name them. Switches forget the tables of who is
-  /// gone (dataplane/switch_control.hpp); those that were installed from a file stay, and when so
-  /// many more controllers have gone their READs are refused.
-  static constexpr std::size_t kVoidKeysMax = 1024;
 
   std::weak_ptr<const tree::MapCore> map_;
+  std::uint32_t id_ = 0;
   std::string prefix_;
   bool provisional_ = false;  // there were too few keys to tell what they share
   std::shared_ptr<fabric::SharedMap> shared_;
   fabric::Registration keyed_;
-  std::deque<fabric::Registration> void_keys_;
 };
 
 class IndexHost {
@@ -69,10 +66,15 @@ class IndexHost {
   }
   /// A redirect key. Errors: out_of_memory, system.
   Result<fabric::Registration> offer_redirect(IndexedMap& map);
-  /// Makes it void, and keeps it.
-  static void retire(IndexedMap& map, fabric::Registration redirect);
+  /// Makes it void, and keeps it. Cost: a wait for accesses that go on.
+  void retire(fabric::Registration redirect);
 
  private:
+  /// Void keys that are kept for tables that still name them. Switches forget the tables of who is
+  /// gone (dataplane/switch_control.hpp); those that were installed from a file stay, and when so
+  /// many more generations have ended their READs are refused.
+  static constexpr std::size_t kVoidKeysMax = 8192;
+
   [[nodiscard]] std::string prefix_of(const tree::MapCore& map, std::string_view low,
                                       std::string_view high);
 
@@ -80,6 +82,7 @@ class IndexHost {
   fabric::RegionTable& regions_;
   IndexReadCounts* const counts_;
   std::unordered_map<std::uint32_t, std::shared_ptr<IndexedMap>> maps_;  // by their ids
+  std::deque<fabric::Registration> void_keys_;
 };
 
 }  // namespace espalier::offload

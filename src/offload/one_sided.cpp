@@ -50,6 +50,11 @@ Next walk_to_end(Call& call, Op op) {
   return call.walk();
 }
 
+void add_redirect(std::string& to, const fabric::RemoteRegion& redirect) {
+  const wire::RedirectPlace place{redirect.base, redirect.bytes, redirect.key, 0};
+  add_field(to, wire::FieldKind::redirect, base::bytes_of(place));
+}
+
 // What all keys begin with is told by the first and the last.
 Next open_by_key(Call& call, OneSidedHost& host, bool fills_tables) {
   IndexHost* const index = host.index();
@@ -74,8 +79,7 @@ Next open_by_key(Call& call, OneSidedHost& host, bool fills_tables) {
   if (fills_tables) {
     const auto redirect = host.open_redirect(*map);
     if (!redirect) return call.fail(redirect.error());
-    const wire::RedirectPlace place{redirect->base, redirect->bytes, redirect->key, 0};
-    add_field(more, wire::FieldKind::redirect, base::bytes_of(place));
+    add_redirect(more, *redirect);
   }
   const wire::MapPlace place = place_of(*core);
   return answer_one_sided(call, host, wire::FieldKind::map, base::bytes_of(place), more);
@@ -99,6 +103,23 @@ Next index_open(Call& call) {
     return call.fail({Code::unsupported, 0, 0});
   }
   return open_by_key(call, *host, true);
+}
+
+Next index_generation(Call& call) {
+  OneSidedHost* const host = call.connection().one_sided.get();
+  if (host == nullptr || (call.argument() & ~wire::kEndsGenerations) != 0) {
+    return call.fail({Code::unsupported, 0, 0});
+  }
+  std::string fields;
+  if (call.argument() == wire::kEndsGenerations) {
+    const auto ended = host->end_generations_before(call.map_number());
+    if (!ended) return call.fail(ended.error());
+  } else {
+    const auto redirect = host->begin_generation(call.map_number());
+    if (!redirect) return call.fail(redirect.error());
+    add_redirect(fields, *redirect);
+  }
+  return call.answer({}, {fields});
 }
 
 // What a client counted is a hint: leaves of a map that is not there count nowhere.
@@ -172,6 +193,16 @@ const Offload kOffloads[] = {
      .object = Names::all,
      .step = index_open,
      .items = take_end},
+    {.id = wire::OffloadId::index_generation,
+     .name = "index_generation",
+     .format = "map: a map that the session has opened by index_open; argument: 1 where no switch "
+               "has tables of earlier generations any more, else 0",
+     .summary = "answers the key that a new generation of tables writes; the one before stays good "
+                "until the next; or makes void all but the newest",
+     .right = Right::admin,
+     .limits = {.map = true},
+     .object = Names::all,
+     .step = index_generation},
     {.id = wire::OffloadId::lease_renew,
      .name = "lease_renew",
      .format = "LeaseRenewal: the lease, and the oldest epoch of walks in flight; then up to 32 "

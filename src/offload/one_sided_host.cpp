@@ -22,7 +22,10 @@ void fence_and_end(fabric::Registration& region, base::LeaseTable& leases,
 // What tables name by its redirect keys is held by its leases, so these keys are void before. With
 // its own key goes the right to use the shared ones.
 void OneSidedHost::fence() {
-  for (Redirect& redirect : redirects_) IndexHost::retire(*redirect.map, std::move(redirect.key));
+  for (Redirect& redirect : redirects_) {
+    if (redirect.before) index_->retire(std::move(redirect.before));
+    index_->retire(std::move(redirect.key));
+  }
   redirects_.clear();
   fence_and_end(region_, store_.leases, leases_);
   admitted_.clear();
@@ -69,8 +72,33 @@ Result<fabric::RemoteRegion> OneSidedHost::open_redirect(const std::shared_ptr<I
   redirects_.reserve(redirects_.size() + 1);
   auto key = index_->offer_redirect(*map);
   if (!key) return std::unexpected(key.error());
-  redirects_.push_back({map, std::move(*key)});
+  redirects_.push_back({map, std::move(*key), {}});
   return redirects_.back().key.remote();
+}
+
+// The map may have been offered anew since, and then the last one is meant.
+OneSidedHost::Redirect* OneSidedHost::redirect_of(std::uint32_t map) {
+  for (auto at = redirects_.rbegin(); at != redirects_.rend(); ++at) {
+    if (at->map->id() == map) return &*at;
+  }
+  return nullptr;
+}
+
+Result<fabric::RemoteRegion> OneSidedHost::begin_generation(std::uint32_t map) {
+  Redirect* const redirect = redirect_of(map);
+  if (redirect == nullptr) return fail(Code::not_found);
+  auto key = index_->offer_redirect(*redirect->map);
+  if (!key) return std::unexpected(key.error());
+  if (redirect->before) index_->retire(std::move(redirect->before));
+  redirect->before = std::exchange(redirect->key, std::move(*key));
+  return redirect->key.remote();
+}
+
+Result<void> OneSidedHost::end_generations_before(std::uint32_t map) {
+  Redirect* const redirect = redirect_of(map);
+  if (redirect == nullptr) return fail(Code::not_found);
+  if (redirect->before) index_->retire(std::move(redirect->before));
+  return {};
 }
 
 Result<fabric::RemoteRegion> OneSidedHost::offer() {

@@ -48,9 +48,15 @@ class OneSidedHost {
   [[nodiscard]] IndexHost* index() { return index_; }
   /// Lets the session READ a map by key, until it is fenced. Requires: offer() has succeeded.
   Result<void> admit(const std::shared_ptr<IndexedMap>& map);
-  /// The session's own redirect key of a map, for tables: good until it is fenced.
+  /// The redirect key of the newest generation of tables that the session fills for a map.
   /// Requires: as admit(). Errors: out_of_memory (too many of them), system.
   Result<fabric::RemoteRegion> open_redirect(const std::shared_ptr<IndexedMap>& map);
+  /// Another one, for the next generation. The one before stays good until the next begins, or
+  /// end_generations_before(). Errors: not_found (there is none), out_of_memory, system.
+  Result<fabric::RemoteRegion> begin_generation(std::uint32_t map);
+  /// No switch has tables of generations before the newest: their keys are void from now on.
+  /// Errors: not_found.
+  Result<void> end_generations_before(std::uint32_t map);
   /// Has the map's changes told in its mapping feed, until the session is fenced. Asked again, it
   /// says the same. Errors: not_found (the session holds no lease); out_of_memory (too many maps,
   /// or no memory for the feed); too_many_participants (of the map's followers).
@@ -67,7 +73,10 @@ class OneSidedHost {
   struct Redirect {
     std::shared_ptr<IndexedMap> map;
     fabric::Registration key;
+    fabric::Registration before;  // of the generation before; may be none
   };
+  /// Null: there is none.
+  [[nodiscard]] Redirect* redirect_of(std::uint32_t map);
 
   tree::StoreCore& store_;
   fabric::RegionTable& regions_;

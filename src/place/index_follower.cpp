@@ -76,6 +76,19 @@ IndexFollower::Changes IndexFollower::compile(LeafCounts counts) {
   return changes;
 }
 
+void IndexFollower::begin_generation(std::uint32_t redirect, std::uint64_t base) {
+  const std::uint64_t by = base - base_;
+  for (dataplane::Way& way : tables_.ways) way.address += by;
+  for (dataplane::NodeSet& set : tables_.sets) {
+    for (dataplane::SetNode& node : set) {
+      for (dataplane::Way& way : node.ways) way.address += by;
+    }
+  }
+  keys_.redirect = redirect;
+  base_ = base;
+  places_.clear();
+}
+
 void IndexFollower::find_places() {
   for (std::uint32_t way = 0; way < tables_.ways.size(); ++way) {
     places_[tables_.ways[way].address].push_back({EntryPlace::kRoot, way, 0});

@@ -45,6 +45,9 @@ class IndexFollower {
   [[nodiscard]] bool compiles(const LeafCounts& counts) const {
     return !compiled_ || !counts.empty();
   }
+  /// Tables are to be told whole by another redirect key, whose addresses begin at `base`. Cost:
+  /// linear.
+  void begin_generation(std::uint32_t redirect, std::uint64_t base);
   /// What those keys would count, by the tree that was read. Requires: it was read once.
   [[nodiscard]] LeafCounts count(std::span<const std::string> keys) const {
     return tree_->count(keys);
@@ -63,9 +66,9 @@ class IndexFollower {
   Changes compile(LeafCounts counts);
   void find_places();
 
-  const dataplane::MapKeys keys_;
+  dataplane::MapKeys keys_;
   const std::string prefix_;
-  const std::uint64_t base_;
+  std::uint64_t base_;
   const dataplane::TableLimits limits_;
   LeafCounts counts_;
   dataplane::IndexTables tables_;  // as switches were told

@@ -75,8 +75,9 @@ enum class OffloadId : std::uint8_t {
   release_hold = 57,         // map: a map; answers a hold and the read version at which it stands
   release_confirm = 58,      // map: a map; payload: 8 bytes, a hold
   feed_open = 59,            // map: a map; answers field `feed` of wire/one_sided.hpp
+  index_generation = 60,     // map: the map; argument: what is wanted; answers field `redirect`
 };
-inline constexpr std::uint32_t kOffloadIds = 60;
+inline constexpr std::uint32_t kOffloadIds = 61;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;

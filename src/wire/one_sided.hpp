@@ -30,6 +30,10 @@ enum class FieldKind : std::uint16_t {
 /// `argument` of one_sided_open: READs that carry a key are wanted; answered with field `keyed`.
 inline constexpr std::uint32_t kReadsByKey = 1;
 
+/// `argument` of index_generation: nothing, for a redirect key of a new generation of tables; or
+/// this, once no switch has tables of the generations before: their keys are void then.
+inline constexpr std::uint32_t kEndsGenerations = 1;
+
 struct FieldHeader {
   std::uint16_t kind;      // FieldKind
   std::uint16_t reserved;  // 0

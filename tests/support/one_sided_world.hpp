@@ -81,6 +81,7 @@ struct OneSidedCounts {
   std::uint64_t reads_resolved = 0;      // by the host, which no table had met
   std::uint64_t reads_at_nothing = 0;    // that a table had sent where there is no node
   std::uint64_t redirect_keys_lost = 0;  // with leases of controllers
+  std::uint64_t generations_begun = 0;   // of tables, by keys of their own
   std::uint64_t maps = 0;
   std::uint64_t headers_reused = 0;  // maps whose header lies where an earlier one's lay
   std::uint64_t deaths = 0;

@@ -41,6 +41,7 @@ void WorldSwitch::change() {
       return install(
           lying_tables(tables_, redirect_.remote().base, host_->store().region.bytes(), random_));
     case 2: return lose_lease();
+    case 3: return begin_generation();
     default: return compile();
   }
 }
@@ -49,15 +50,29 @@ void WorldSwitch::begin() {
   if (map_) lose_lease();
   host_ = hosts_.back().get();
   map_ = host_->indexed();
+  redirect_ = offer_redirect();
+  compile();
+}
+
+// What the switch has goes on writing the key of the generation before, which is void when another
+// one begins before the tables are others.
+void WorldSwitch::begin_generation() {
+  if (before_) host_->index().retire(std::move(before_));
+  before_ = std::exchange(redirect_, offer_redirect());
+  ++counts_.generations_begun;
+  if (random_.one_in(2)) compile();
+}
+
+fabric::Registration WorldSwitch::offer_redirect() {
   auto redirect = host_->index().offer_redirect(*map_);
   if (!redirect) throw std::runtime_error("no redirect key: " + message(redirect.error()));
-  redirect_ = std::move(*redirect);
-  compile();
+  return std::move(*redirect);
 }
 
 // The node makes its key void; what the switch has stays there.
 void WorldSwitch::lose_lease() {
-  offload::IndexHost::retire(*map_, std::exchange(redirect_, {}));
+  if (before_) host_->index().retire(std::exchange(before_, {}));
+  host_->index().retire(std::exchange(redirect_, {}));
   map_.reset();
   ++counts_.redirect_keys_lost;
 }

@@ -33,6 +33,9 @@ class WorldSwitch {
   void begin();
   void lose_lease();
   void compile();
+  /// Tables that are made from now on write another key.
+  void begin_generation();
+  fabric::Registration offer_redirect();
   void install(const dataplane::IndexTables& tables);
 
   fabric::sim::World& world_;
@@ -44,6 +47,7 @@ class WorldSwitch {
   WorldHost* host_ = nullptr;  // whose map it follows
   std::shared_ptr<offload::IndexedMap> map_;
   fabric::Registration redirect_;
+  fabric::Registration before_;    // of the tables before
   dataplane::IndexTables tables_;  // compiled last
 };
 
