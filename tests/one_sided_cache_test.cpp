@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 
 #include "client/impl.hpp"
 #include "node/metrics.hpp"
+#include "place/testing/node_cache_forger.hpp"
 #include "tests/support/cache_scene.hpp"
 #include "tests/support/node_fixture.hpp"
 
@@ -41,6 +43,21 @@ TEST(OneSidedCache, AWarmGetWaitsOnceWhereReadsKeepTheirOrder) {
   EXPECT_LE(warm_waits({.map = {.node_bytes = 8192, .log_bytes = 512}}), 1.05);
 }
 
+/// Alike in more than their first 8 bytes: of a node above leaves all children tie in these.
+std::string padded_key(std::uint64_t i) {
+  const std::string digits = std::to_string(i);
+  return "user" + std::string(12 - digits.size(), '0') + digits;
+}
+
+TEST(OneSidedCache, SoItDoesWhereAllChildrenOfANodeTie) {
+  for (const std::uint32_t node_bytes : {1024U, 2048U, 4096U, 8192U}) {
+    CacheSetting setting{.key = padded_key, .map = {.node_bytes = node_bytes}};
+    EXPECT_LE(warm_waits(setting), 1.05) << node_bytes;
+    setting.groups_gets = true;
+    EXPECT_LE(warm_waits(setting), 1.05) << node_bytes;
+  }
+}
+
 TEST(OneSidedCache, SoDoWarmGetsOfAGroup) {
   EXPECT_LE(warm_waits({.groups_gets = true}), 1.05);
   EXPECT_LE(warm_waits({.groups_gets = true, .key = numbered_key}), 1.05);
@@ -68,6 +85,43 @@ TEST(OneSidedCache, TheRootStays) {
   Random random(seed_from_environment(1));
   scene.waits_per_get(kNumberedKeys, kWarmGets, random);
   EXPECT_LT(scene.waits_per_get(kNumberedKeys, kWarmGets, random), without - 1.5);
+}
+
+// Places of interior nodes that are others' now, and places that nothing is at any more.
+TEST(OneSidedCache, AWalkThatWasMisledPassesByWhatIsRemembered) {
+  const std::function<wire::Ref()> none = [] { return wire::Ref{}; };
+  for (const bool swapped : {true, false}) {
+    CacheScene scene({});
+    scene.fill(5'000);
+    Random random(seed_from_environment(1));
+    place::NodeCacheForger forger(scene.cache(), random, none);
+    scene.waits_per_get(5'000, 10'000, random);
+    const double warm = scene.waits_per_get(5'000, 1'000, random);
+    double waits = 0;
+    constexpr int kGets = 200;
+    for (int i = 0; i < kGets; ++i) {
+      swapped ? forger.swap_places() : forger.outdate_places();
+      const std::uint64_t before = scene.reader().cache()->descents();
+      waits += scene.waits_per_get(5'000, 1, random) / kGets;
+      EXPECT_EQ(scene.reader().cache()->descents(), before + 1) << "it was asked once more";
+    }
+    EXPECT_GT(waits, warm + 1) << "nothing was misled";
+  }
+}
+
+// As a device takes requests: one read version for all that it takes together, and a new one for
+// the next.
+TEST(OneSidedCache, GetsThatAreTakenTogetherReadTheVersionOnce) {
+  for (const bool in_order : {true, false}) {
+    CacheScene scene({.in_order = in_order, .leaf_heads = false});
+    scene.fill(5'000);
+    Random random(seed_from_environment(1));
+    scene.waits_per_get(5'000, 10'000, random);
+    EXPECT_EQ(scene.headers_read_together(100, 1), 1u);
+    for (std::uint64_t from = 0; from < 5'000; from += 500) {
+      EXPECT_EQ(scene.headers_read_together(from, 32), 1u) << from;
+    }
+  }
 }
 
 /// Waits of a get while others write, with cold heads of leaves or none, as a device has it.

@@ -108,9 +108,21 @@ void OneSidedAccess::want(const std::byte* image, std::uint32_t begin, std::uint
     const std::uint32_t end = std::min((begin + bytes + kMask) & ~kMask, node_bytes_);
     begin &= ~kMask;
     bytes = end - begin;
-    if (parts_used_ != parts_.size()) parts_[parts_used_++] = {begin, end};
+    note_part({begin, end});
   }
   want_bytes(node_offset_ + begin, at + begin, bytes);
+}
+
+// Groups of children that tie lie side by side, and are one part, however many they are.
+void OneSidedAccess::note_part(Part part) {
+  if (parts_used_ != 0) {
+    Part& last = parts_[parts_used_ - 1];
+    if (part.begin <= last.end && last.begin <= part.end) {
+      last = {std::min(last.begin, part.begin), std::max(last.end, part.end)};
+      return;
+    }
+  }
+  if (parts_used_ != parts_.size()) parts_[parts_used_++] = part;
 }
 
 const std::byte* OneSidedAccess::node_by_key(const tree::SearchKey& key) {

@@ -167,6 +167,13 @@ class OneSidedAccess {
   [[nodiscard]] base::Pause again() const { return {ready_, false}; }
 
  private:
+  /// Of a node's image.
+  struct Part {
+    std::uint32_t begin;
+    std::uint32_t end;
+  };
+
+  void note_part(Part part);
   [[nodiscard]] std::size_t entry_of(std::uint64_t named) const {
     return static_cast<std::size_t>(named - directory_offset_) / 8;
   }
@@ -202,10 +209,6 @@ class OneSidedAccess {
   wire::Ref ref_{};        // of the node, as the walk named it
   bool interior_ = false;  // and whether it expects an interior one
   // Parts of the node that were wanted, and that are not remembered yet.
-  struct Part {
-    std::uint32_t begin;
-    std::uint32_t end;
-  };
   std::array<Part, 4> parts_{};
   std::uint32_t parts_used_ = 0;
   std::unique_ptr<LeavesAhead> ahead_;  // null: no scan had any

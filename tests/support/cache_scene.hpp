@@ -108,6 +108,25 @@ class CacheScene : private Handler {
     EXPECT_TRUE(answered_);
     return found_;
   }
+  /// Gets of so many keys from this one on, all taken together; returns how often the map's header
+  /// was read for them.
+  std::uint64_t headers_read_together(std::uint64_t from, std::size_t gets) {
+    std::uint64_t headers = 0;
+    const std::uint64_t begin = region_.remote().base + map_->header_offset;
+    world_.middle = [&](fabric::RegionKey&, const std::uint64_t& address) {
+      headers += address >= begin && address < begin + sizeof(wire::MapHeader) ? 1 : 0;
+    };
+    std::vector<std::string> keys;
+    std::vector<Request> requests(gets);
+    for (std::size_t i = 0; i < gets; ++i) keys.push_back(key_(from + i));
+    for (std::size_t i = 0; i < gets; ++i) requests[i] = {.op = Op::get, .key = keys[i]};
+    answered_ = false;
+    reader_->submit(requests, *this);
+    while (reader_->poll() != 0) client_->wait(1'000'000);
+    EXPECT_TRUE(answered_);
+    world_.middle = nullptr;
+    return headers;
+  }
   /// Gets of keys that are there, at random; returns the waits for each.
   double waits_per_get(std::uint64_t keys, int gets, Random& random) {
     const std::uint64_t before = trips();
@@ -143,6 +162,7 @@ class CacheScene : private Handler {
   [[nodiscard]] std::uint64_t trips() const { return reader_->traffic().round_trips; }
   [[nodiscard]] place::OneSidedReader& reader() { return *reader_; }
   [[nodiscard]] const tree::MapCore& map() const { return *map_; }
+  [[nodiscard]] place::NodeCache& cache() { return cache_; }
 
  private:
   static fabric::sim::Faults faults_of(const CacheSetting& setting) {

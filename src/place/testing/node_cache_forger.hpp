@@ -11,6 +11,7 @@
 #include <cstring>
 #include <functional>
 #include <span>
+#include <utility>
 
 #include "base/random.hpp"
 #include "place/map_cache.hpp"
@@ -39,6 +40,21 @@ class NodeCacheForger {
       }
     }
   }
+  /// Every node is where another one is.
+  void swap_places() {
+    std::uint64_t* last = nullptr;
+    for_each_place([&](NodeCache::Place& place) {
+      if (last != nullptr) std::swap(*last, place.ref);
+      last = &place.ref;
+    });
+  }
+  /// Every node was where it is remembered, and is there no more.
+  void outdate_places() {
+    for_each_place([](NodeCache::Place& place) {
+      const wire::Ref ref{place.ref};
+      place.ref = wire::Ref::make(ref.offset(), ref.generation() - 1).bits;
+    });
+  }
   /// Changes the root that a map's cache has.
   void forge_root(MapCache& map) {
     const std::span root(map.root_bytes(), map.view_.geometry.node_bytes);
@@ -48,6 +64,13 @@ class NodeCacheForger {
   }
 
  private:
+  void for_each_place(const auto& change) {
+    for (std::uint64_t i = 0; i < cache_.places_.count; ++i) {
+      for (NodeCache::Place& place : cache_.places_.sets[i].ways) {
+        if (place.node != 0) change(place);
+      }
+    }
+  }
   // Other bytes, those of another entry, or one word that is another.
   void forge_bytes(std::span<std::byte> bytes) {
     const std::uint64_t how = random_.below(3);
