@@ -43,6 +43,24 @@ TEST(RunPlace, MeasuresEachShareWithAndWithoutWrites) {
   EXPECT_EQ(read[10].at("measurements"), 10);
 }
 
+TEST(RunPlace, ReadsAloneOfBothNodes) {
+  PlaceOptions options = tiny();
+  options.one_sided = true;
+  options.shares = {50};
+  options.reads = {100};
+  options.node_bytes = 2048;
+  options.cache_bytes = 1 << 20;
+  options.json = true;
+  std::ostringstream out;
+  EXPECT_EQ(run_place(options, {out, out}), 0);
+  const Json line = Json::parse(out.str().substr(0, out.str().find('\n')));
+  EXPECT_EQ(line.at("access"), "one-sided");
+  EXPECT_EQ(line.at("node_bytes"), 2048);
+  EXPECT_EQ(line.at("cache_bytes"), 1 << 20);
+  options.node_bytes = 3000;
+  EXPECT_TRUE(problem_of(options));
+}
+
 TEST(RunPlace, ASlowedSecondNodeIsSaid) {
   PlaceOptions options = tiny();
   options.shares = {50};

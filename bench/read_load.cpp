@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -80,10 +81,21 @@ class Reads {
     }
     return requests_;
   }
+  /// Gets of the next keys of warm_stride; none behind the last one.
+  std::span<const Request> warm() {
+    requests_.clear();
+    for (; load_.warm_stride != 0 && requests_.size() < kReadsTogether && warm_ < load_.keys;
+         warm_ += load_.warm_stride) {
+      std::string& key = keys_[requests_.size()] = read_key(warm_);
+      requests_.push_back({.op = Op::get, .key = key});
+    }
+    return requests_;
+  }
   [[nodiscard]] ReadChecks& checks() { return checks_; }
 
  private:
   const ReadLoad& load_;
+  std::uint64_t warm_ = 0;  // the number of the next key of warm()
   base::Random random_;
   ReadChecks checks_;
   std::vector<std::string> keys_;
@@ -95,10 +107,18 @@ std::uint64_t seed_of(const ReadLoad& load, std::uint64_t round, std::uint64_t t
   return (load.seed * 1000 + round) * 1000 + thread;
 }
 
+void warm(Pipeline& pipeline, Reads& reads) {
+  for (auto gets = reads.warm(); !gets.empty(); gets = reads.warm()) {
+    pipeline.run(gets, reads.checks());
+  }
+}
+
 std::uint64_t read_alone(const Map& map, const ReadLoad& load, std::uint64_t seed,
-                         std::atomic<std::uint64_t>& wrong) {
+                         std::barrier<>& all_warm, std::atomic<std::uint64_t>& wrong) {
   Pipeline pipeline = value_or_throw(Pipeline::open(map, load.in_flight), "no pipeline");
   Reads reads(load, seed);
+  warm(pipeline, reads);
+  all_warm.arrive_and_wait();
   std::uint64_t ns = 0;
   for (std::uint64_t done = 0; done < load.ops; done += kReadsTogether) {
     const auto requests = reads.draw(std::min<std::uint64_t>(kReadsTogether, load.ops - done));
@@ -142,11 +162,12 @@ void fill(const Map& map, const ReadLoad& load) {
 
 double read(const Map& map, const ReadLoad& load, std::uint64_t round) {
   std::atomic<std::uint64_t> wrong{0};
+  std::barrier all_warm(load.threads);
   std::vector<std::uint64_t> took(load.threads);
   std::vector<std::jthread> threads;
   for (std::uint32_t t = 0; t < load.threads; ++t) {
     const std::uint64_t seed = seed_of(load, round, t);
-    threads.emplace_back([&, t, seed] { took[t] = read_alone(map, load, seed, wrong); });
+    threads.emplace_back([&, t, seed] { took[t] = read_alone(map, load, seed, all_warm, wrong); });
   }
   threads.clear();
   if (wrong != 0) throw std::runtime_error("answers are wrong");
@@ -159,10 +180,7 @@ base::Histogram latencies_of_gets(const Map& map, const ReadLoad& load, std::uin
   gets.scan_percent = 0;
   Pipeline pipeline = value_or_throw(Pipeline::open(map, 1), "no pipeline");
   Reads reads(gets, seed_of(gets, round, 0));
-  for (std::uint64_t done = 0; done < gets.ops; done += kReadsTogether) {
-    pipeline.run(reads.draw(std::min<std::uint64_t>(kReadsTogether, gets.ops - done)),
-                 reads.checks());
-  }
+  warm(pipeline, reads);
   const auto requests = reads.draw(std::min<std::uint64_t>(kReadsTogether, gets.ops));
   base::Histogram latencies = one_at_a_time(pipeline, requests, reads.checks());
   if (reads.checks().wrong() != 0) throw std::runtime_error("answers are wrong");

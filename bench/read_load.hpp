@@ -21,21 +21,30 @@ struct ReadLoad {
   std::uint64_t scan_items = 50;   ///< of so many items
   std::uint32_t threads = 1;
   std::uint32_t in_flight = 32;  ///< of each thread
+  /// What a pipeline remembers is empty when it begins. Before its clock runs each thread gets one
+  /// key of so many in a row, from the first to the last; 0: none.
+  std::uint64_t warm_stride = 0;
   std::uint64_t seed = 1;
 };
 
 /// What is wrong with it, in one sentence; nothing if all is well.
 std::optional<std::string> problem_of(const ReadLoad& load);
 
+/// A stride that leaves out no leaf of nodes of this size.
+[[nodiscard]] constexpr std::uint64_t stride_of_leaves(std::uint64_t node_bytes) {
+  return node_bytes / 128;
+}
+
 /// Puts all keys. Errors: throws std::runtime_error.
 void fill(const Map& map, const ReadLoad& load);
 
 /// Reads so many times, and returns requests a second by the slowest thread's clock. `rounds` are
-/// told apart by their keys. Errors: throws std::runtime_error, if an answer is wrong, too.
+/// told apart by their keys. No clock runs before all threads have got the keys of warm_stride.
+/// Errors: throws std::runtime_error, if an answer is wrong, too.
 double read(const Map& map, const ReadLoad& load, std::uint64_t round);
 
-/// What gets of keys at random take one at a time, in nanoseconds: 4096 of them at most. Before
-/// them go as many as a thread of the load does, for what a pipeline remembers. Errors: as read().
+/// What gets of keys at random take one at a time, in nanoseconds: 4096 of them at most, behind
+/// the keys of warm_stride. Errors: as read().
 base::Histogram latencies_of_gets(const Map& map, const ReadLoad& load, std::uint64_t round);
 
 /// Reads on this thread, by turns with those who answer, as many at a time as are in flight: as

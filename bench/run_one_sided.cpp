@@ -39,23 +39,31 @@ std::unique_ptr<node::Node> start_read_node(const ReadLoad& load, NodeTransport 
   return start_own_node(config);
 }
 
-// The first round is for what is remembered.
-OneSidedMeasured measure_alone(const node::Node& node, const ReadLoad& load,
-                               const OneSidedPoint& point) {
-  Store store = value_or_throw(
+// A pipeline counts when it ends, and what it takes to remember is not meant: so as many that do
+// nothing else are taken off.
+OneSidedMeasured measure_alone(const node::Node& node, ReadLoad load, const OneSidedPoint& point) {
+  if (point.cache_bytes != 0) load.warm_stride = stride_of_leaves(point.node_bytes);
+  ReadLoad only_warm = load;
+  only_warm.ops = 0;
+  const Store store = value_or_throw(
       Store::connect(address_of(node, point.transport),
                      {.access = Access::one_sided, .cache_bytes = point.cache_bytes}),
       "cannot connect");
   const auto traffic = [&] { return client::StoreImpl::of(store).read_traffic(); };
   const Map map = value_or_throw(store.open_map(kOneSidedMap), "cannot open the map");
-  read(map, load, 0);
-  const tree::WalkTraffic before = traffic();
+  const tree::WalkTraffic begin = traffic();
+  read(map, only_warm, 0);
+  const tree::WalkTraffic warm = traffic();
   OneSidedMeasured measured;
   measured.ops_per_s = read(map, load, 1);
-  const tree::WalkTraffic after = traffic();
-  const auto ops = static_cast<double>(load.ops * load.threads);
-  measured.round_trips_per_op = static_cast<double>(after.round_trips - before.round_trips) / ops;
-  measured.bytes_per_op = static_cast<double>(after.bytes - before.bytes) / ops;
+  const tree::WalkTraffic end = traffic();
+  const auto per_op = [&](std::uint64_t tree::WalkTraffic::*count) {
+    const double all = static_cast<double>(end.*count) - static_cast<double>(warm.*count);
+    const double warming = static_cast<double>(warm.*count) - static_cast<double>(begin.*count);
+    return std::max(0.0, all - warming) / static_cast<double>(load.ops * load.threads);
+  };
+  measured.round_trips_per_op = per_op(&tree::WalkTraffic::round_trips);
+  measured.bytes_per_op = per_op(&tree::WalkTraffic::bytes);
   measured.latencies = latencies_of_gets(map, load, 2);
   return measured;
 }

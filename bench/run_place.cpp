@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -19,6 +20,7 @@
 #include "bench/one_at_a_time.hpp"
 #include "bench/own_node.hpp"
 #include "bench/progress.hpp"
+#include "bench/read_load.hpp"
 #include "bench/report.hpp"
 #include "bench/turn_costs.hpp"
 #include "client/sharding.hpp"
@@ -54,12 +56,14 @@ class TwoNodes {
     const auto way = options.one_sided ? NodeTransport::shm : NodeTransport::unix_socket;
     const std::vector<wire::Shard> shards = {{"", address_of(*nodes_[0], way)},
                                              {border, address_of(*nodes_[1], way)}};
-    if (const auto made = client::create_shards(kMap, {}, shards); !made) {
+    const MapOptions shape{.node_bytes = static_cast<std::uint32_t>(options.node_bytes)};
+    if (const auto made = client::create_shards(kMap, shape, shards); !made) {
       throw std::runtime_error("cannot make the map: " + message(made.error().error));
     }
     const Access access = options.one_sided ? Access::one_sided : Access::rpc;
-    store_.emplace(
-        value_or_throw(Store::connect(shards[0].address, {.access = access}), "cannot connect"));
+    store_.emplace(value_or_throw(
+        Store::connect(shards[0].address, {.access = access, .cache_bytes = options.cache_bytes}),
+        "cannot connect"));
     map_.emplace(value_or_throw(store_->open_map(kMap), "cannot open the map"));
     fill(options);
   }
@@ -133,12 +137,30 @@ class PlaceRequests {
   std::vector<Request> requests_;
 };
 
+/// What a pipeline that reads alone remembers is empty when it begins.
+void warm(Pipeline& pipeline, const PlaceOptions& options, Checks& checks) {
+  if (!options.one_sided || options.cache_bytes == 0) return;
+  std::vector<std::string> keys;
+  std::vector<Request> gets;
+  for (std::uint64_t number = 0; number < options.keys;) {
+    keys.clear();
+    gets.clear();
+    for (; keys.size() < kTogether && number < options.keys;
+         number += stride_of_leaves(options.node_bytes)) {
+      keys.push_back(key_of(number));
+    }
+    for (const std::string& key : keys) gets.push_back({.op = Op::get, .key = key});
+    pipeline.run(gets, checks);
+  }
+}
+
 /// What one thread does; returns the time that its requests took.
 std::uint64_t ask(const Map& map, const PlaceOptions& options, std::uint64_t reads,
                   std::uint64_t seed, std::atomic<std::uint64_t>& wrong) {
   Pipeline pipeline = value_or_throw(Pipeline::open(map, options.in_flight), "no pipeline");
   PlaceRequests requests(options, reads, seed);
   Checks checks;
+  warm(pipeline, options, checks);
   std::uint64_t ns = 0;
   for (std::uint64_t done = 0; done < options.ops; done += kTogether) {
     const std::size_t count = std::min<std::uint64_t>(kTogether, options.ops - done);
@@ -164,6 +186,7 @@ PlaceCosts costs_of(const TwoNodes& nodes, const PlaceOptions& options, std::uin
   Pipeline pipeline = value_or_throw(Pipeline::open(nodes.map(), options.in_flight), "no pipeline");
   PlaceRequests requests(options, reads, options.seed * 1000 + 999);
   Checks checks;
+  warm(pipeline, options, checks);
   ClientTurns turns(options.one_sided);
   const WorkerMeter first(nodes.first());
   const WorkerMeter second(nodes.second());
@@ -211,6 +234,7 @@ base::Histogram latencies_of(const Map& map, const PlaceOptions& options, std::u
   Pipeline pipeline = value_or_throw(Pipeline::open(map, 1), "no pipeline");
   PlaceRequests requests(options, reads, options.seed * 1000 + 998);
   Checks checks;
+  warm(pipeline, options, checks);
   for (std::size_t i = 0; i < std::min<std::uint64_t>(kTogether, options.ops); ++i) requests.add();
   base::Histogram latencies = one_at_a_time(pipeline, requests.all(), checks);
   if (checks.wrong() != 0) throw std::runtime_error("answers are wrong");
@@ -235,6 +259,8 @@ Json place_line(const PlaceOptions& options, const PlaceMeasured& measured) {
   line["read_percent"] = measured.reads;
   line["keys"] = options.keys;
   line["value_bytes"] = options.value_bytes;
+  line["node_bytes"] = options.node_bytes;
+  if (options.one_sided) line["cache_bytes"] = options.cache_bytes;
   line["threads"] = options.threads;
   line["in_flight"] = options.in_flight;
   line["node_cores"] = options.node_cores;
@@ -267,6 +293,10 @@ std::optional<std::string> problem_of(const PlaceOptions& options) {
   if (options.in_flight < 1 || options.in_flight > 256) return "--in-flight must be 1 to 256";
   if (!(options.slowness >= 1) || options.slowness > 1000) return "--slow must be 1 to 1000";
   if (options.repeats < 1 || options.repeats > 1000) return "--repeats must be 1 to 1000";
+  if (!std::has_single_bit(options.node_bytes) || options.node_bytes < 512 ||
+      options.node_bytes > 65'536) {
+    return "--node-bytes must be a power of two from 512 to 65536";
+  }
   if (options.node_cores < 1 || options.node_cores > 64) return "--node-cores must be 1 to 64";
   return std::nullopt;
 }

@@ -28,6 +28,9 @@ struct PlaceOptions {
   double slowness = 1;
   std::uint32_t repeats = 1;  ///< rounds over all points of a share
   bool one_sided = false;     ///< reads by READs of either node's memory, over shm
+  std::uint64_t node_bytes = 8192;
+  /// What a pipeline of one_sided remembers; it is filled before the clock runs.
+  std::uint64_t cache_bytes = std::uint64_t{32} << 20;
   std::uint64_t seed = 1;
   bool json = false;
 };

@@ -116,6 +116,14 @@ TEST(StyleRules, CodeRulesFindWhatTheyShould) {
   EXPECT_EQ(code_findings("src/tree/x.cpp", "operand(1); asleep(2);\n"), "");
 }
 
+TEST(StyleRules, OnlyBaseMayAssumeX86) {
+  const std::string x86 = "#include <immintrin.h>\n";
+  EXPECT_EQ(code_findings("src/base/x.cpp", x86), "");
+  EXPECT_NE(code_findings("src/tree/x.cpp", x86), "");
+  EXPECT_NE(code_findings("src/tree/x.cpp", "#if 1\n" + x86 + "#endif\n"), "");
+  EXPECT_EQ(code_findings("src/tree/x.cpp", "#if defined(__x86_64__)\n" + x86 + "#endif\n"), "");
+}
+
 TEST(StyleRules, LongFilesNeedAReason) {
   std::string lines;
   for (int i = 0; i < 601; ++i) lines += "\n";

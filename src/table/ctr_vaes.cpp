@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "table/ctr_vaes.hpp"
 
+#if defined(__x86_64__)
 #include <immintrin.h>
 
 #include <algorithm>
@@ -149,3 +150,23 @@ ESPALIER_VAES void apply_ctr_vaes(const std::byte* rounds, std::uint64_t page, s
 }
 
 }  // namespace espalier::table
+
+#else  // no other processor has VAES, and nobody calls these
+
+#include "base/assert.hpp"
+
+namespace espalier::table {
+
+bool has_vaes() { return false; }
+
+void expand_key_vaes(const std::byte* /*key*/, std::byte* /*rounds*/) { ESPALIER_ASSERT(false); }
+
+void apply_ctr_vaes(const std::byte* /*rounds*/, std::uint64_t /*page*/, std::uint64_t /*block*/,
+                    std::size_t /*within*/, const std::byte* /*in*/, std::byte* /*out*/,
+                    std::size_t /*bytes*/) {
+  ESPALIER_ASSERT(false);
+}
+
+}  // namespace espalier::table
+
+#endif
