@@ -24,6 +24,11 @@ void run_seeds(const OneSidedOptions& options, std::uint64_t usually, OneSidedCo
   seeds.report("answers", counts.answers);
   seeds.report("walks that began again", counts.restarts);
   seeds.report("leases lost", counts.leases_lost);
+  if (!options.by_key) return;
+  seeds.report("READs redirected", counts.reads_redirected);
+  seeds.report("READs sent where there is no node", counts.reads_at_nothing);
+  seeds.report("entries of tables that followed", counts.entries_followed);
+  seeds.report("pauses of controllers", counts.controller_pauses);
 }
 
 /// Whether so many are run that what happens seldom must have happened.
@@ -266,6 +271,9 @@ TEST(OneSidedSim, TablesInASwitchOnlyLeadTheWay) {
     EXPECT_GT(counts.reads_at_nothing, 0u);
     EXPECT_GT(counts.redirect_keys_lost, 0u);
     EXPECT_GT(counts.generations_begun, 0u);
+    EXPECT_GT(counts.controller_pauses, 0u);
+    EXPECT_GT(counts.entries_followed, 0u);
+    EXPECT_EQ(counts.entries_astray, 0u);
   }
 }
 
@@ -284,7 +292,25 @@ TEST(OneSidedSim, TablesInASwitchOnlyLeadTheWayInBadWeather) {
     EXPECT_GT(counts.answers, counts.refused);
     EXPECT_GT(counts.leases_lost, 0u);
     EXPECT_GT(counts.reads_redirected, 0u);
+    EXPECT_GT(counts.controller_pauses, 0u);
+    EXPECT_GT(counts.entries_followed, 0u);
+    EXPECT_EQ(counts.entries_astray, 0u);
   }
+}
+
+// A fifth of all messages is lost, so that READs go again and again through tables that change.
+TEST(OneSidedSim, TablesInASwitchOnlyLeadTheWayWhereAFifthIsLost) {
+  OneSidedCounts counts;
+  OneSidedOptions options = by_key();
+  options.faults = fabric::sim::Faults::harsh();
+  options.faults.loss = 0.2;
+  run_seeds(options, 5, counts);
+  EXPECT_GT(counts.answers, counts.refused);
+  EXPECT_GT(counts.messages_lost, counts.answers / 10);
+  EXPECT_GT(counts.reads_redirected, 0u);
+  EXPECT_GT(counts.controller_pauses, 0u);
+  EXPECT_GT(counts.entries_followed, 0u);
+  EXPECT_EQ(counts.entries_astray, 0u);
 }
 
 TEST(OneSidedSim, TablesOfANodeThatDiedLeadNowhere) {

@@ -114,6 +114,7 @@ class OneSidedWorld {
     }
     counts_.torn_reads += world_.counts().torn_reads;
     counts_.reads_reordered += world_.counts().reads_reordered;
+    counts_.messages_lost += world_.counts().lost;
     for (const MapRecord& record : records_) {
       if (const auto wrong = replay_versions(record.history)) return record.name + ": " + *wrong;
     }

@@ -68,6 +68,7 @@ struct OneSidedCounts {
   std::uint64_t long_values = 0;  // read
   std::uint64_t torn_reads = 0;
   std::uint64_t reads_reordered = 0;
+  std::uint64_t messages_lost = 0;
   std::uint64_t round_trips = 0;
   std::uint64_t bytes = 0;
   std::uint64_t cache_descents = 0;
@@ -82,6 +83,9 @@ struct OneSidedCounts {
   std::uint64_t reads_at_nothing = 0;    // that a table had sent where there is no node
   std::uint64_t redirect_keys_lost = 0;  // with leases of controllers
   std::uint64_t generations_begun = 0;   // of tables, by keys of their own
+  std::uint64_t entries_followed = 0;    // of tables, where leaves had moved
+  std::uint64_t entries_astray = 0;      // of these, those that named no node of that moment
+  std::uint64_t controller_pauses = 0;   // while READs went on
   std::uint64_t maps = 0;
   std::uint64_t headers_reused = 0;  // maps whose header lies where an earlier one's lay
   std::uint64_t deaths = 0;

@@ -97,7 +97,7 @@ void WorldHost::make_map() {
   records_.push_back(std::move(record));
   writer_ = std::make_unique<HostWalker>(store_, *map_, 6, clock_);
   for (std::uint32_t i = 0; i < options_.keys; ++i) writer_->ask(next_write());
-  if (options_.follows_feed) feed_ = map_->table.feed().add_follower().value();
+  if (options_.follows_feed || options_.by_key) feed_ = map_->table.feed().add_follower().value();
   if (!options_.by_key) return;
   auto indexed = index_->offer(map_, std::ranges::min(keys_), std::ranges::max(keys_));
   if (!indexed) throw std::runtime_error("no READs by key: " + message(indexed.error()));

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/world_switch.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
-#include "place/index_follower.hpp"
+#include "fabric/shared_copy.hpp"
 #include "tests/support/lying_tables.hpp"
 
 namespace espalier::test {
@@ -19,7 +21,11 @@ WorldSwitch::WorldSwitch(fabric::sim::World& world, std::deque<std::unique_ptr<W
                          std::uint64_t seed, OneSidedCounts& counts)
     : world_(world), hosts_(hosts), random_(seed), counts_(counts) {
   world_.middle = [this](fabric::RegionKey& key, std::uint64_t& address) {
-    if (random_.one_in(12)) change();
+    if (reads_of_pause_ != 0) {
+      --reads_of_pause_;
+    } else if (random_.one_in(12)) {
+      change();
+    }
     through_.process(key, address);
   };
 }
@@ -34,15 +40,18 @@ void WorldSwitch::change() {
   const bool of_now = host_ == hosts_.back().get() && map_ == host_->indexed();
   if (!of_now && random_.one_in(4)) return begin();
   if (!map_) return;
-  if (tables_.ways.empty()) return compile();  // there were none yet
-  switch (random_.below(8)) {
-    case 0: return function_.install({});  // it has begun anew
+  const dataplane::IndexTables& tables = follower_->tables();
+  if (tables.ways.empty()) return follow();  // there were none yet
+  switch (random_.below(9)) {
+    case 0: current_ = false; return function_.install({});  // it has begun anew
     case 1:
+      current_ = current_ && random_.one_in(2);  // or some lies stay
       return install(
-          lying_tables(tables_, redirect_.remote().base, host_->store().region.bytes(), random_));
+          lying_tables(tables, redirect_.remote().base, host_->store().region.bytes(), random_));
     case 2: return lose_lease();
     case 3: return begin_generation();
-    default: return compile();
+    case 4: return pause();
+    default: return follow();
   }
 }
 
@@ -51,7 +60,14 @@ void WorldSwitch::begin() {
   host_ = hosts_.back().get();
   map_ = host_->indexed();
   redirect_ = offer_redirect();
-  compile();
+  const WorldHost::Opening opening = host_->opening();
+  view_.emplace(opening.view);
+  feed_.emplace(place::FeedCursor::create(opening.feed, *view_).value());
+  follower_.emplace(dataplane::MapKeys{map_->keyed_key(), redirect_.remote().key}, map_->prefix(),
+                    redirect_.remote().base, kLimits);
+  stale_ = true;
+  current_ = false;
+  follow();
 }
 
 // What the switch has goes on writing the key of the generation before, which is void when another
@@ -59,8 +75,10 @@ void WorldSwitch::begin() {
 void WorldSwitch::begin_generation() {
   if (before_) host_->index().retire(std::move(before_));
   before_ = std::exchange(redirect_, offer_redirect());
+  follower_->begin_generation(redirect_.remote().key, redirect_.remote().base);
+  current_ = false;
   ++counts_.generations_begun;
-  if (random_.one_in(2)) compile();
+  if (random_.one_in(2)) follow();
 }
 
 fabric::Registration WorldSwitch::offer_redirect() {
@@ -77,23 +95,80 @@ void WorldSwitch::lose_lease() {
   ++counts_.redirect_keys_lost;
 }
 
-void WorldSwitch::compile() {
+void WorldSwitch::pause() {
+  reads_of_pause_ = random_.between(1, 200);
+  ++counts_.controller_pauses;
+  if (random_.one_in(3)) lose_lease();
+}
+
+void WorldSwitch::follow() {
   if (map_ != host_->indexed()) return;  // it was dropped, and the tree is gone
-  place::IndexFollower follower({map_->keyed_key(), redirect_.remote().key}, map_->prefix(),
-                                redirect_.remote().base, kLimits);
+  read_feed();
+  if (stale_ && !read_tree()) return;
+  const auto changes = follower_->changes();
+  if (changes && current_) {
+    function_.set_addresses(*changes);
+    counts_.entries_followed += changes->size();
+    count_astray(*changes);
+    return;
+  }
+  // As controllers do; a switch that takes all anew may have it by the key that there is.
+  if (!changes && random_.one_in(4)) return begin_generation();
+  install(follower_->tables());
+  current_ = true;
+}
+
+// What was told last of each entry is of now, for nothing happens meanwhile.
+void WorldSwitch::count_astray(const std::vector<dataplane::EntryChange>& changes) {
+  for (auto change = changes.begin(); change != changes.end(); ++change) {
+    const auto is_of_it = [&](const auto& later) { return later.place == change->place; };
+    if (std::any_of(change + 1, changes.end(), is_of_it)) continue;
+    const std::uint64_t offset = change->address - redirect_.remote().base;
+    if (!view_->holds(offset, view_->geometry.node_bytes)) {
+      ++counts_.entries_astray;
+      continue;
+    }
+    const tree::NodeView node(host_->store().region.at(offset), view_->geometry);
+    const bool is_there = node.map_id() == map_->id() && node.self_ref().offset() == offset &&
+                          node.superseded() == wire::kLive;
+    counts_.entries_astray += is_there ? 0 : 1;
+  }
+}
+
+// All of it that is there: what it tells stands before a tree that is read afterwards.
+void WorldSwitch::read_feed() {
+  const std::byte* const memory = host_->store().region.at(0);
+  place::FeedCursor::Landing landing;
+  std::vector<place::MappingChange> changes;
+  bool more = true;
+  while (more) {
+    const bool knew = feed_->entries_bytes() != 0;
+    fabric::copy_from_shared(landing.header.data(), memory + feed_->header_offset(),
+                             landing.header.size());
+    fabric::copy_from_shared(landing.entries.data(), memory + feed_->entries_offset(),
+                             feed_->entries_bytes());
+    changes.clear();
+    if (feed_->take(landing, changes) != place::FeedCursor::Came::entries) stale_ = true;
+    for (const place::MappingChange& change : changes) {
+      if (!follower_->moved(change)) stale_ = true;
+    }
+    more = feed_->waiting() != 0 && (!knew || !changes.empty());
+  }
+}
+
+bool WorldSwitch::read_tree() {
   place::LocalRegion region(host_->store().region.at(0));
   auto slot = *host_->store().epochs.join();
   slot.enter();
-  const auto read = follower.follow(host_->map(), region);
+  const auto read = follower_->read(*view_, region);
   slot.exit();
-  if (!read) return;  // a root that is being replaced
-  tables_ = follower.tables();
-  install(tables_);
+  stale_ = !read;  // of a root that is being replaced
+  return !stale_;
 }
 
 void WorldSwitch::install(const dataplane::IndexTables& tables) {
   dataplane::PacketFunction with;
-  with.add({map_->keyed_key(), redirect_.remote().key}, tables);
+  with.add(follower_->keys(), tables);
   function_.install(with);
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The switch of one_sided_world.hpp, and its controller: READs that carry a key meet tables that
 // are of the tree as it is, of the tree as it was, of none, or that lie; between a READ and its
-// duplicate they become others. Now and then the controller has lost its lease, and old tables go
-// on naming a key that is void; and it never hears of a host's death but by chance.
+// duplicate they become others. The controller follows the map's mapping feed, changes single
+// entries, and reads the tree again where it has another shape. Now and then it is paused while
+// many READs pass, or has lost its lease, and old tables go on naming a key that is void; and it
+// never hears of a host's death but by chance.
 //
 // Thread: one.
 #pragma once
@@ -10,9 +12,13 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "dataplane/process_switch.hpp"
 #include "offload/index_host.hpp"
+#include "place/feed_cursor.hpp"
+#include "place/index_follower.hpp"
 #include "tests/support/world_host.hpp"
 
 namespace espalier::test {
@@ -32,8 +38,14 @@ class WorldSwitch {
   /// Takes up the map that there is, by a redirect key of its own.
   void begin();
   void lose_lease();
-  void compile();
-  /// Tables that are made from now on write another key.
+  /// The controller does nothing while many READs pass. Its lease is lost meanwhile, or not.
+  void pause();
+  /// Tells the switch what has moved since, or all.
+  void follow();
+  void count_astray(const std::vector<dataplane::EntryChange>& changes);
+  void read_feed();
+  bool read_tree();
+  /// Tables that are told from now on write another key.
   void begin_generation();
   fabric::Registration offer_redirect();
   void install(const dataplane::IndexTables& tables);
@@ -47,8 +59,13 @@ class WorldSwitch {
   WorldHost* host_ = nullptr;  // whose map it follows
   std::shared_ptr<offload::IndexedMap> map_;
   fabric::Registration redirect_;
-  fabric::Registration before_;    // of the tables before
-  dataplane::IndexTables tables_;  // compiled last
+  fabric::Registration before_;  // of the tables before
+  std::optional<tree::MapView> view_;
+  std::optional<place::FeedCursor> feed_;
+  std::optional<place::IndexFollower> follower_;
+  bool stale_ = true;     // the tree is to be read again
+  bool current_ = false;  // the switch has tables of the follower's shape, by its keys
+  std::uint64_t reads_of_pause_ = 0;
 };
 
 }  // namespace espalier::test
