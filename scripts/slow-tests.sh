@@ -23,7 +23,7 @@ scripts/install-packages.sh --tests
 
 step "build"
 configure release
-cmake --build --preset release --target fabric_test client_test -j "$(jobs)"
+cmake --build --preset release --target fabric_test client_test system_test -j "$(jobs)"
 
 # Its lines with its name before them, for several run at a time.
 run_case() {
@@ -46,11 +46,13 @@ cases_of() {
 
 # Those that take longest first, so that none is left alone at the end.
 cases=$(
+  cases_of system_test OneSidedSim
   cases_of client_test Ways/HostileSeeds
   cases_of client_test Ways/HostileNodeSeeds
   cases_of client_test Ways/LinkSeeds
   cases_of fabric_test RoceSeeds
   cases_of fabric_test SimRandom
+  cases_of system_test InNetworkSim
 )
 step "$(wc -l <<<"$cases") worlds, $seeds seeds of each"
 xargs -P "$(jobs)" -L 1 bash -c 'set -euo pipefail; run_case "$@"' run_case <<<"$cases"
