@@ -28,14 +28,15 @@ Outgoing drop_request(std::string_view name) {
 
 Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const NodeAddress& address,
                                                         const StoreOptions& options) {
+  // Whether a node listens there or not.
+  if (options.access == Access::in_network && !sends_packets(address)) {
+    return fail(Code::unsupported);
+  }
   auto sessions = std::make_shared<RemoteSessions>(address, options);
   auto store = std::make_unique<RemoteStore>(sessions, options);  // which ends them if this fails
   // So that an address that leads nowhere is told now, and so is a node that cannot be read.
   const auto session = RemoteLease::take(sessions);
   if (!session) return std::unexpected(session.error());
-  if (options.access == Access::in_network && !sends_packets(address)) {
-    return fail(Code::unsupported);
-  }
   if (options.access != Access::rpc) {
     const auto reads = (*session)->rings->connection().open_beside(wire::LinkWay::reads);
     if (!reads) return std::unexpected(reads.error());

@@ -125,5 +125,26 @@ TEST(DataPlaceOfCommands, OptionsWithoutMeaningAreRefused) {
   EXPECT_EQ(tool.run({"load", "a.csv", "--format", "csv", "--at", "unix:/n"}), kFailed);
 }
 
+// What can carry a key is said, whatever listens there.
+TEST(DataPlaceOfCommands, ReadsByKeyNeedAWayOfPackets) {
+  Tool tool;
+  tool.connect = [](const std::string& where, const StoreOptions& options) {
+    EXPECT_EQ(options.access, Access::in_network);
+    return Store::connect(where, options);
+  };
+  for (const std::string address : {"shm:/n", "unix:/n", "ofi://tcp/127.0.0.1:7"}) {
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"get", "k"}, std::vector<std::string>{"scan"}}) {
+      std::vector<std::string> all = words;
+      all.insert(all.end(), {"--at", address, "--in-network"});
+      EXPECT_EQ(tool.run(all), kFailed) << address;
+      EXPECT_THAT(tool.err(), HasSubstr("no READ to " + address + " can carry a key"));
+      EXPECT_THAT(tool.err(), HasSubstr("--node-fabric roce+memif:PATH --node-one-sided on"));
+      EXPECT_THAT(tool.err(), HasSubstr("give --at roce+memif:PATH, the node's or a switch's"));
+    }
+  }
+  EXPECT_EQ(tool.run({"get", "k", "--at", "unix:/n", "--in-network", "--one-sided"}), kUsage);
+}
+
 }  // namespace
 }  // namespace espalier::tools
