@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/switch_world.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "offload/map_reads.hpp"
+#include "tests/support/lying_tables.hpp"
+
+namespace espalier::test {
+namespace {
+
+using fabric::roce::PacketPort;
+using fabric::roce::PortAddress;
+using fabric::roce::PortExchange;
+
+PortAddress address(std::uint8_t last) {
+  return {fabric::roce::IpAddress::v4(10, 0, 0, last), 4791};
+}
+
+}  // namespace
+
+SwitchWorld::SwitchWorld(std::uint64_t seed, const MapOptions& options, std::uint32_t key_count,
+                         Way by, std::uint64_t delay_max_ns)
+    : way(by),
+      network(seed),
+      exchange([this] {
+        return PortExchange::Middle([this](const PortAddress& from, const PortAddress& to,
+                                           std::span<std::byte> ib) { pass(from, to, ib); });
+      }),
+      store(tree::make_store()),
+      context(store, *store.epochs.join(), 0),
+      map(*tree::create_map(store, "map", options)),
+      user(context, map),
+      host(open_port(2), *fabric::RegionTable::create(seed + 1),
+           fabric::NumberSource::of_seed(seed + 2)),
+      client(open_port(1), *fabric::RegionTable::create(seed + 3),
+             fabric::NumberSource::of_seed(seed + 4)),
+      host_done(host, 1024),
+      client_done(client, 1024) {
+  network.faults.delay_max_ns = delay_max_ns;  // more than the least: READs have no order
+  for (std::uint32_t i = 0; i < key_count; ++i) put(key(i), "value " + std::to_string(i));
+  shared = std::make_shared<fabric::SharedMap>(*offload::MapReads::create(store, map, kPrefix));
+  keyed = *host.regions().offer_shared(shared, fabric::SharedKind::keyed);
+  redirect =
+      *host.regions().offer_shared(shared, fabric::SharedKind::redirect, store.region.bytes());
+  own = *host.regions().offer({store.region.at(0), store.region.bytes()},
+                              fabric::RemoteRights::read, kDomain);
+  EXPECT_TRUE(host.regions().admit(*shared, own.remote().key));
+  network.middle = [this](const PortAddress& from, const PortAddress& to, std::span<std::byte> ib) {
+    pass(from, to, ib);
+  };
+  connect();
+}
+
+SwitchWorld::~SwitchWorld() {
+  if (reader) {
+    reader->fail();
+    reader->poll();
+  }
+  network.middle = nullptr;
+}
+
+std::unique_ptr<PacketPort> SwitchWorld::open_port(std::uint8_t last) {
+  if (way == Way::network) return network.open(address(last));
+  return std::move(*exchange.open(address(last)));
+}
+
+void SwitchWorld::pass(const PortAddress& from, const PortAddress& to, std::span<std::byte> ib) {
+  if (on_packet) on_packet();
+  through.process(from, to, ib);
+}
+
+std::uint64_t SwitchWorld::now_ns() const {
+  return way == Way::network ? network.now_ns() : base::monotonic_ns();
+}
+
+void SwitchWorld::put(const std::string& name, const std::string& value) {
+  user.put(name, value);
+  model[name] = value;
+  for (const auto& get : gets) {
+    if (get->key == name) get->may_be.insert("+" + value);
+  }
+}
+
+void SwitchWorld::install(const dataplane::TableLimits& limits) {
+  place::IndexFollower follower(keys(), kPrefix, redirect.remote().base, limits);
+  place::LocalRegion region(store.region.at(0));
+  auto slot = *store.epochs.join();
+  slot.enter();
+  ASSERT_TRUE(follower.follow(*map, region));
+  slot.exit();
+  install(follower.tables());
+}
+
+void SwitchWorld::install(const dataplane::IndexTables& to) {
+  tables = to;
+  dataplane::PacketFunction with;
+  with.add(keys(), tables);
+  function.install(with);
+}
+
+dataplane::IndexTables SwitchWorld::lying(base::Random& random) const {
+  return lying_tables(tables, redirect.remote().base, store.region.bytes(), random);
+}
+
+void SwitchWorld::turn() {
+  host.progress();
+  client.progress();
+  if (reader) {
+    reader->poll();
+    if (const auto asked = reader->lease().due(now_ns())) answer_lease(*asked);
+  }
+  if (way == Way::network) network.advance(5'000);
+}
+
+void SwitchWorld::answer_lease(const place::LeaseGuard::Asked& asked) {
+  const std::uint64_t now = now_ns();
+  if (asked.id == 0) {
+    const auto granted = store.leases.grant(1, now);
+    return reader->lease().granted(granted.id, granted.epoch, now, now);
+  }
+  const auto renewed = store.leases.renew(asked.id, asked.oldest, now);
+  if (!renewed) return reader->lease().lost();
+  reader->lease().renewed(*renewed, now);
+}
+
+void SwitchWorld::ask(const std::string& name) {
+  auto& get = gets.emplace_back(std::make_unique<Get>());
+  get->key = name;
+  get->request.op = Op::get;
+  get->request.key = get->key;
+  const auto found = model.find(name);
+  get->may_be.insert(found == model.end() ? "-" : "+" + found->second);
+  reader->submit(tree::WalkRequest{&get->request, get.get(), nullptr, {}, {}});
+}
+
+std::string SwitchWorld::validate() {
+  std::string wrong;
+  std::erase_if(gets, [&](const auto& get) {
+    if (!get->over) return false;
+    if (get->error != Code::invalid) {
+      ++errors;
+    } else if (!get->may_be.contains(get->found ? "+" + get->value : "-")) {
+      wrong = get->key + " was answered by '" + get->value + "'";
+    }
+    ++answers;
+    return true;
+  });
+  return wrong;
+}
+
+std::uint64_t SwitchWorld::trips_of(const std::string& name) {
+  const std::uint64_t before = reader->traffic().round_trips;
+  ask(name);
+  for (int i = 0; i < 100'000 && !gets.back()->over; ++i) turn();
+  EXPECT_EQ(errors, 0u);
+  EXPECT_EQ(validate(), "");
+  EXPECT_TRUE(gets.empty());
+  return reader->traffic().round_trips - before;
+}
+
+void SwitchWorld::connect() {
+  ASSERT_TRUE(host.listen("7"));
+  fabric::QueuePairOptions options;
+  options.sends = &client_done;
+  client_pair = *client.connect(fabric::roce::to_text(address(2)) + "/7", options, {});
+  for (int i = 0; i < 1000 && client_pair->state() == fabric::QueuePair::State::connecting; ++i) {
+    turn();
+    if (const auto request = host.next_request()) {
+      options.sends = &host_done;
+      options.domain = kDomain;
+      host_pair = *host.accept(*request, options, {});
+    }
+  }
+  ASSERT_EQ(client_pair->state(), fabric::QueuePair::State::connected);
+  wire::MapHeader header;
+  std::memcpy(&header, store.region.at(map->header_offset), sizeof header);
+  const auto view = *tree::MapView::read(header, map->header_offset, store.region.bytes(), nullptr);
+  place::OneSidedReader::Options how;
+  how.lanes = 4;
+  how.now_ns = [this] { return now_ns(); };
+  reader = std::make_unique<place::OneSidedReader>(client, *client_pair, client_done, own.remote(),
+                                                   view, how);
+}
+
+}  // namespace espalier::test

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// A map behind a switch, in one thread: a node, a client that walks the map by READs, and between
+// them a switch inside this process, whose tables are compiled from the map's tree. The network is
+// one of a seed, in a time of its own, or an exchange of packets in the machine's time.
+//
+// Thread: one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+
+#include "base/random.hpp"
+#include "dataplane/process_switch.hpp"
+#include "fabric/roce/endpoint.hpp"
+#include "fabric/roce/exchange.hpp"
+#include "fabric/roce/packet_network.hpp"
+#include "place/index_follower.hpp"
+#include "place/one_sided_reader.hpp"
+#include "tree/testing/map_objects.hpp"
+
+namespace espalier::test {
+
+class SwitchWorld {
+ public:
+  static constexpr const char* kPrefix = "user";  // of all keys
+  static constexpr fabric::Domain kDomain = 1;    // the client's
+  enum class Way : std::uint8_t { network, exchange };
+
+  SwitchWorld(std::uint64_t seed, const MapOptions& options, std::uint32_t keys,
+              Way way = Way::network, std::uint64_t delay_max_ns = 1000);
+  ~SwitchWorld();
+  SwitchWorld(const SwitchWorld&) = delete;
+  SwitchWorld& operator=(const SwitchWorld&) = delete;
+
+  static std::string key(std::uint32_t i) {
+    const std::string digits = std::to_string(i);
+    return kPrefix + std::string(7 - digits.size(), '0') + digits;
+  }
+  void put(const std::string& name, const std::string& value);
+  void install(const dataplane::TableLimits& limits = {});
+  /// Tables that came from elsewhere. Requires: check() accepts them.
+  void install(const dataplane::IndexTables& to);
+  void clear() { function.install({}); }
+  [[nodiscard]] dataplane::IndexTables lying(base::Random& random) const;
+  /// Gets and scans begin with a READ of their key from now on.
+  void use_switch(std::uint32_t bytes = 4096) {
+    reader->read_by_key({keyed.remote().key, kPrefix, bytes});
+  }
+  /// Both sides do what they have to, and the network goes on.
+  void turn();
+  void ask(const std::string& name);
+  /// What is wrong with the answers that have come; forgets them.
+  std::string validate();
+  /// Asks and waits. Returns how many trips it took.
+  std::uint64_t trips_of(const std::string& name);
+
+  /// One get in flight, and every value that its key had meanwhile: "+value", or "-": none.
+  struct Get final : Handler {
+    std::string key;
+    Request request;
+    bool over = false;
+    bool found = false;
+    Code error = Code::invalid;
+    std::string value;
+    std::set<std::string> may_be;
+    void done(const Completion& completion) override {
+      over = true;
+      found = completion.found;
+      error = completion.error.code;
+      if (found) value = completion.value;
+    }
+  };
+
+  const Way way;
+  fabric::roce::PacketNetwork network;
+  fabric::roce::PortExchange exchange;
+  tree::StoreCore store;
+  tree::ThreadContext context;
+  std::shared_ptr<tree::MapCore> map;
+  tree::MapUser user;
+  fabric::roce::RoceEndpoint host;
+  fabric::roce::RoceEndpoint client;
+  fabric::CompletionQueue host_done;
+  fabric::CompletionQueue client_done;
+  std::shared_ptr<fabric::SharedMap> shared;
+  fabric::Registration keyed;
+  fabric::Registration redirect;
+  fabric::Registration own;
+  dataplane::InstalledFunction function;
+  dataplane::ProcessSwitch through{function};
+  dataplane::IndexTables tables;  // installed last, cleared or not
+  std::function<void()> on_packet;
+  std::unique_ptr<fabric::QueuePair> host_pair;
+  std::unique_ptr<fabric::QueuePair> client_pair;
+  std::map<std::string, std::string> model;
+  std::deque<std::unique_ptr<Get>> gets;
+  std::uint64_t answers = 0;
+  std::uint64_t errors = 0;
+  std::unique_ptr<place::OneSidedReader> reader;
+
+ private:
+  std::unique_ptr<fabric::roce::PacketPort> open_port(std::uint8_t last);
+  void connect();
+  void pass(const fabric::roce::PortAddress& from, const fabric::roce::PortAddress& to,
+            std::span<std::byte> ib);
+  void answer_lease(const place::LeaseGuard::Asked& asked);
+  [[nodiscard]] dataplane::MapKeys keys() const {
+    return {keyed.remote().key, redirect.remote().key};
+  }
+  [[nodiscard]] std::uint64_t now_ns() const;
+};
+
+}  // namespace espalier::test
