@@ -309,6 +309,9 @@ void add_place(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   add_number(command, "--repeats", options->repeats, "rounds");
   command.add_flag("--one-sided", options->one_sided,
                    "read by READs of either node's memory, over shm");
+  add_number(command, "--node-bytes", options->node_bytes, "size of nodes");
+  add_number(command, "--cache", options->cache_bytes,
+             "bytes that a client remembers that reads by READs; it is filled before");
   add_number(command, "--seed", options->seed, "of the keys that are asked for");
   command.add_flag("--json", options->json, "JSON lines instead of a table");
   choose(command, options, output, chosen, run_place);
@@ -352,6 +355,12 @@ void add_device(CLI::App& app, const Output& output, cmdline::Action& chosen) {
               "(cache), 67108864 (ycsb), from 0 to what knows each leaf (miss)");
   add_numbers(command, "--balance", options->balances,
               "weights of its balancer, 0 being none; 0,1 by default (cache), 0 (ycsb, miss)");
+  command.add_flag("--bare", options->bare,
+                   "first a device that remembers nothing, the root included (cache)");
+  add_number(command, "--own-gbps", options->own_gbps,
+             "what the device's own memory gives, for the model of both ways (cache)");
+  add_number(command, "--host-gbps", options->host_gbps,
+             "what the way to its host's memory gives, likewise");
   add_number(command, "--slow", options->slowness,
              "how many times as slow the device's worker is as this machine: it spins after each "
              "turn");

@@ -61,6 +61,24 @@ TEST(RunDevice, MeasuresTheHostAndTheDeviceWithAndWithoutItsBalancer) {
   EXPECT_EQ(read[10].at("measurements"), 10);
 }
 
+// What each kind of memory saves, as in [Honeycomb Fig. 16]: the root, then interior nodes. And
+// where the device's own memory is narrow, its balancer has both ways carry more together.
+TEST(RunDevice, RootAndInteriorNodesEachCutWhatIsReadOfTheHost) {
+  DeviceBenchOptions options = tiny_device();
+  options.bare = true;
+  options.cache_bytes = {0, 16 << 20};
+  options.load.in_flight = 256;
+  options.own_gbps = 1;
+  const std::vector<Json> read = lines_of(options);
+  ASSERT_EQ(read.size(), 7u);
+  EXPECT_EQ(read[1].at("pins_roots"), false);
+  EXPECT_EQ(number(read[1], "own_bytes_per_op") + number(read[1], "hit_share"), 0);
+  EXPECT_GT(number(read[1], "host_bytes_per_op"), number(read[2], "host_bytes_per_op"));
+  EXPECT_GT(number(read[2], "host_bytes_per_op"), number(read[4], "host_bytes_per_op"));
+  EXPECT_EQ(read[5].at("balance"), 1);
+  EXPECT_GT(number(read[5], "model_memory_ops_per_s"), number(read[4], "model_memory_ops_per_s"));
+}
+
 // Costs are measured, and the model is what follows of them.
 TEST(RunDevice, TheModelIsTheSlowestSides) {
   DeviceBenchOptions options = tiny_device();

@@ -47,6 +47,7 @@ std::unique_ptr<device::Device> start_own_device(const node::Node& host,
   prepare(config, options.transport);
   device::DeviceOptions device;
   device.host = value_or_throw(device::host_options(config), "no such host");
+  device.host.pins_roots = options.pins_roots;
   device.node.core = {.taken = host.config().node.cores, .slowness = options.slowness};
   return value_or_throw(device::Device::start(config, device), "cannot start a device");
 }

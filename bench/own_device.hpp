@@ -17,6 +17,7 @@ namespace espalier::bench {
 
 struct OwnDeviceOptions {
   std::uint64_t cache_bytes = std::uint64_t{64} << 20;
+  bool pins_roots = true;  ///< else nothing is remembered
   std::uint32_t balance = 0;
   double slowness = 1;  ///< see node::WorkerCore
   bool spins = false;   ///< its worker does not go to sleep between two requests

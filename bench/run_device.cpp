@@ -52,6 +52,14 @@ double model_of(const DeviceBenchOptions& options, const DeviceCosts& costs) {
   return model_ops_per_s(sides);
 }
 
+/// Requests a second that both ways to interior nodes and leaves would carry, if nothing else took
+/// time: the device's own memory, and that of its host. 0: neither was asked.
+double memory_model_of(const DeviceBenchOptions& options, double own_bytes, double host_bytes) {
+  const double seconds =
+      1e-9 * std::max(own_bytes / options.own_gbps, host_bytes / options.host_gbps);
+  return seconds == 0 ? 0 : 1 / seconds;
+}
+
 std::unique_ptr<node::Node> start_host(const ReadLoad& load) {
   node::Config config = spinning_node_config();
   config.memory.limit = (std::uint64_t{256} << 20) + load.keys * (load.value_bytes + 160);
@@ -113,21 +121,23 @@ class DeviceReport {
                             {"client ns", 10},
                             {"host ns", 8},
                             {"device ns", 10},
-                            {"model k/s", 10}}) {}
+                            {"model k/s", 10},
+                            {"memory k/s", 10}}) {}
 
-  void add_host(std::uint32_t repeat, const DeviceMeasured& measured) {
-    add("host", repeat, 0, 0, measured);
-  }
-  void add(const char* place, std::uint32_t repeat, std::uint64_t cache_bytes,
-           std::uint64_t balance, const DeviceMeasured& measured) {
+  void add(const char* place, std::uint32_t repeat, const OwnDeviceOptions& device_options,
+           const DeviceMeasured& measured) {
     ++count_;
+    const std::uint64_t cache_bytes = device_options.cache_bytes;
+    const std::uint64_t balance = device_options.balance;
     const auto ops = static_cast<double>(options_.load.ops * options_.load.threads);
     const PathTraffic& traffic = measured.traffic;
     const PathTraffic::OfDevice& device = traffic.of_device;
     const auto per_op = [&](std::uint64_t count) { return static_cast<double>(count) / ops; };
+    const double of_memory =
+        memory_model_of(options_, per_op(device.own_bytes), per_op(traffic.bytes));
     if (!options_.json) {
-      table_.row({place, std::to_string(cache_bytes), std::to_string(balance),
-                  fmt::format("{:.1f}", measured.ops_per_s / 1e3),
+      table_.row({place, device_options.pins_roots ? std::to_string(cache_bytes) : "none",
+                  std::to_string(balance), fmt::format("{:.1f}", measured.ops_per_s / 1e3),
                   fmt::format("{:.0f}", per_op(traffic.bytes)),
                   fmt::format("{:.0f}", per_op(device.own_bytes)),
                   fmt::format("{:.1f} %", 100 * traffic.hit_share()),
@@ -135,7 +145,8 @@ class DeviceReport {
                   fmt::format("{:.0f}", measured.costs.client_ns),
                   fmt::format("{:.0f}", measured.costs.host_ns),
                   fmt::format("{:.0f}", measured.costs.device_ns),
-                  fmt::format("{:.1f}", model_of(options_, measured.costs) / 1e3)});
+                  fmt::format("{:.1f}", model_of(options_, measured.costs) / 1e3),
+                  fmt::format("{:.1f}", of_memory / 1e3)});
       return;
     }
     Json line;
@@ -143,6 +154,7 @@ class DeviceReport {
     line["experiment"] = "cache";
     line["place"] = place;
     line["cache_bytes"] = cache_bytes;
+    line["pins_roots"] = device_options.pins_roots;
     line["balance"] = balance;
     line["slowness"] = options_.slowness;
     line["node_bytes"] = options_.node_bytes;
@@ -162,6 +174,9 @@ class DeviceReport {
     line["host_cpu_ns_per_op"] = measured.costs.host_ns;
     line["device_cpu_ns_per_op"] = measured.costs.device_ns;
     line["model_ops_per_s"] = model_of(options_, measured.costs);
+    line["own_gbps"] = options_.own_gbps;
+    line["host_gbps"] = options_.host_gbps;
+    line["model_memory_ops_per_s"] = of_memory;
     print_line(out_, line);
   }
   [[nodiscard]] std::uint64_t measurements() const { return count_; }
@@ -181,6 +196,20 @@ std::uint64_t run_cache(const DeviceBenchOptions& options, const Output& output)
           : options.cache_bytes;
   const std::vector<std::uint64_t> balances =
       options.balances.empty() ? std::vector<std::uint64_t>{0, 1} : options.balances;
+  std::vector<OwnDeviceOptions> devices;
+  const OwnDeviceOptions base{.slowness = options.slowness, .spins = true};
+  if (options.bare) {
+    devices.push_back(base);
+    devices.back().cache_bytes = 0;
+    devices.back().pins_roots = false;
+  }
+  for (const std::uint64_t cache_bytes : caches) {
+    for (const std::uint64_t balance : balances) {
+      devices.push_back(base);
+      devices.back().cache_bytes = cache_bytes;
+      devices.back().balance = static_cast<std::uint32_t>(balance);
+    }
+  }
   Progress progress(output);
   DeviceReport report(options, output);
   progress.show("the host alone");
@@ -194,18 +223,13 @@ std::uint64_t run_cache(const DeviceBenchOptions& options, const Output& output)
     const DeviceMeasured alone =
         ask_rounds(local_address(*host), options.load, *host, nullptr, [](const Store&) {});
     progress.clear();
-    report.add_host(repeat, alone);
-    for (const std::uint64_t cache_bytes : caches) {
-      for (const std::uint64_t balance : balances) {
-        progress.show(fmt::format("a device that remembers {} bytes", cache_bytes));
-        const auto device = start_own_device(*host, {.cache_bytes = cache_bytes,
-                                                     .balance = static_cast<std::uint32_t>(balance),
-                                                     .slowness = options.slowness,
-                                                     .spins = true});
-        const DeviceMeasured measured = measure_device(*device, *host, options.load);
-        progress.clear();
-        report.add("device", repeat, cache_bytes, balance, measured);
-      }
+    report.add("host", repeat, {.cache_bytes = 0}, alone);
+    for (const OwnDeviceOptions& each : devices) {
+      progress.show(fmt::format("a device that remembers {} bytes", each.cache_bytes));
+      const auto device = start_own_device(*host, each);
+      const DeviceMeasured measured = measure_device(*device, *host, options.load);
+      progress.clear();
+      report.add("device", repeat, each, measured);
     }
   }
   return report.measurements();
@@ -258,6 +282,9 @@ std::optional<std::string> problem_of(const DeviceBenchOptions& options) {
   }
   const auto weighs = [](std::uint64_t balance) { return balance <= 1000; };
   if (!std::ranges::all_of(options.balances, weighs)) return "--balance must be 0 to 1000";
+  if (!(options.own_gbps > 0) || !(options.host_gbps > 0)) {
+    return "--own-gbps and --host-gbps must be above 0";
+  }
   if (!(options.slowness >= 1) || options.slowness > 1000) return "--slow must be 1 to 1000";
   if (options.repeats < 1 || options.repeats > 1000) return "--repeats must be 1 to 1000";
   const bool ycsb = is_chosen(options.experiments, "ycsb");

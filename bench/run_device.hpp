@@ -29,6 +29,11 @@ struct DeviceBenchOptions {
   /// Of the device, besides the root, which it always keeps. Empty: 0, 1 MiB, 64 MiB (cache);
   /// 64 MiB (ycsb); from nothing to what knows each leaf (miss).
   std::vector<std::uint64_t> cache_bytes;
+  bool bare = false;  ///< cache: first a device that remembers nothing, its map's root included
+  /// What the device's own memory and the way to its host's give, in GB/s, for the model of both:
+  /// as in [Honeycomb §2, §6.1], two channels of DDR4-2133 and PCIe.
+  double own_gbps = 34.1;
+  double host_gbps = 13;
   std::vector<std::uint64_t> balances;  ///< weights; 0: off. Empty: 0, 1 (cache), 0 (ycsb, miss)
   std::uint64_t node_bytes = 8192;
   double slowness = 1;        ///< of the device's core: node::WorkerCore

@@ -77,7 +77,7 @@ void DeviceLink::post(offload::Request& request, const offload::Post& post) {
 }
 
 bool DeviceLink::forwards() {
-  if (options_.balance == 0 || !rings_ || rings_->pending() >= kForwardedMax) return false;
+  if (!rings_ || rings_->pending() >= kForwardedMax) return false;
   counts_.forwarded.fetch_add(1, std::memory_order_relaxed);
   return true;
 }

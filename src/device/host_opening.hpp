@@ -32,8 +32,10 @@ struct HostOptions {
   std::uint64_t node_id = 0;
   /// What each worker remembers of interior nodes, at most; the roots of maps aside.
   std::uint64_t cache_bytes = std::uint64_t{64} << 20;
-  /// The balancer's weight (place/balancer.hpp); 0: nothing that is remembered is read, and no read
-  /// that can be done here is forwarded.
+  /// Whether roots are kept besides; else nothing is remembered, whatever cache_bytes says. For
+  /// measuring what it is worth.
+  bool pins_roots = true;
+  /// The balancer's weight (place/balancer.hpp); 0: nothing that is remembered is read of the host.
   std::uint32_t balance = 0;
 };
 

@@ -54,8 +54,9 @@ bool MapCache::bring(wire::Ref ref, std::uint32_t begin, std::uint32_t end) {
     const std::byte* const kept = find(ref, chunk);
     if (kept == nullptr) return false;
     std::memcpy(scratch() + std::size_t{chunk} * kChunk, kept, kChunk);
+    if (ref == root_ref_) continue;  // each walk asks for it, and it lies nearest
     taken_bytes_ += kChunk;
-    if (balancer_ != nullptr && ref != root_ref_) balancer_->took(kChunk);
+    if (balancer_ != nullptr) balancer_->took(kChunk);
   }
   return true;
 }

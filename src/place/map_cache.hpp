@@ -112,7 +112,7 @@ class MapCache {
   /// is. It outlives the cache, or is taken from it.
   void set_balancer(Balancer* balancer) { balancer_ = balancer; }
 
-  /// Bytes that ways down took of what is kept.
+  /// Bytes that ways down took of what is kept, the root left out.
   [[nodiscard]] std::uint64_t taken_bytes() const { return taken_bytes_; }
   /// Ways down that were asked for, and those that led to a leaf.
   [[nodiscard]] std::uint64_t descents() const { return descents_; }
