@@ -31,26 +31,42 @@ Result<std::unique_ptr<SideLink>> SideLink::open(const fabric::FabricAddress& ad
                                                  std::uint64_t timeout_ns) {
   auto regions = fabric::RegionTable::create();
   if (!regions) return std::unexpected(regions.error());
-  auto target = fabric::open_for_connecting(address, std::move(*regions));
-  if (!target) return std::unexpected(target.error());
-  std::unique_ptr<SideLink> link(new SideLink(std::move(target->endpoint)));
-  if (const auto connected = link->connect(*target, hello, timeout_ns); !connected) {
+  auto way = fabric::open_for_connecting(address, std::move(*regions));
+  if (!way) return std::unexpected(way.error());
+  auto link = begin(std::move(*way), hello);
+  if (!link) return std::unexpected(link.error());
+  if (const auto connected = (*link)->await(hello, timeout_ns); !connected) {
     return std::unexpected(connected.error());
   }
   return link;
 }
 
-Result<void> SideLink::connect(const fabric::Connecting& target, std::span<const std::byte> hello,
-                               std::uint64_t timeout_ns) {
+Result<std::unique_ptr<SideLink>> SideLink::begin(fabric::Connecting way,
+                                                  std::span<const std::byte> hello,
+                                                  std::uint64_t pair_timeout_ns) {
+  std::unique_ptr<SideLink> link(new SideLink(std::move(way.endpoint)));
+  if (const auto dialled = link->dial(way, hello, pair_timeout_ns); !dialled) {
+    return std::unexpected(dialled.error());
+  }
+  return link;
+}
+
+Result<void> SideLink::dial(const fabric::Connecting& way, std::span<const std::byte> hello,
+                            std::uint64_t pair_timeout_ns) {
   fabric::QueuePairOptions options;
   options.sends = &completions_;
   options.receives = &receives_;
   options.receive_depth = 1;
   options.send_depth = kPosts;
-  options.mtu_bytes = mtu_bytes_ = target.mtu_bytes;
-  auto pair = endpoint_->connect(target.target, options, hello);
+  options.mtu_bytes = mtu_bytes_ = way.mtu_bytes;
+  options.timeout_ns = pair_timeout_ns;
+  auto pair = endpoint_->connect(way.target, options, hello);
   if (!pair) return std::unexpected(pair.error());
   pair_ = std::move(*pair);
+  return {};
+}
+
+Result<void> SideLink::await(std::span<const std::byte> hello, std::uint64_t timeout_ns) {
   const std::uint64_t until = base::monotonic_ns() + timeout_ns;
   while (pair_->state() == fabric::QueuePair::State::connecting) {
     if (base::monotonic_ns() >= until) return fail(Code::system, ETIMEDOUT);

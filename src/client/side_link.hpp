@@ -27,6 +27,12 @@ class SideLink {
   static Result<std::unique_ptr<SideLink>> open(const fabric::FabricAddress& address,
                                                 std::span<const std::byte> hello,
                                                 std::uint64_t timeout_ns);
+  /// Begins to connect through an endpoint that is there, and waits for nothing: the pair's state
+  /// tells how that goes, and what answers is taken for the node. `pair_timeout_ns`: of the pair.
+  /// Errors: those of Endpoint::connect().
+  static Result<std::unique_ptr<SideLink>> begin(
+      fabric::Connecting way, std::span<const std::byte> hello,
+      std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns);
   ~SideLink();
   SideLink(const SideLink&) = delete;
   SideLink& operator=(const SideLink&) = delete;
@@ -39,8 +45,9 @@ class SideLink {
 
  private:
   explicit SideLink(std::unique_ptr<fabric::Endpoint> endpoint);
-  Result<void> connect(const fabric::Connecting& target, std::span<const std::byte> hello,
-                       std::uint64_t timeout_ns);
+  Result<void> dial(const fabric::Connecting& way, std::span<const std::byte> hello,
+                    std::uint64_t pair_timeout_ns);
+  Result<void> await(std::span<const std::byte> hello, std::uint64_t timeout_ns);
   [[nodiscard]] Result<void> check_welcome(const wire::LinkHello& hello) const;
 
   std::unique_ptr<fabric::Endpoint> endpoint_;

@@ -24,13 +24,14 @@
 #include <memory>
 #include <vector>
 
-#include "device/device_map.hpp"
+#include "device/host_maps.hpp"
 #include "device/host_opening.hpp"
 #include "device/host_rings.hpp"
+#include "device/relay_link.hpp"
 
 namespace espalier::device {
 
-class DeviceLink final : public offload::HostLink, private MapHost {
+class DeviceLink final : public RelayLink {
  public:
   /// Opens the link. Errors: as open_host; not_found (the host is another node).
   static Result<std::unique_ptr<DeviceLink>> open(const HostOptions& options,
@@ -44,24 +45,14 @@ class DeviceLink final : public offload::HostLink, private MapHost {
   [[nodiscard]] bool waits() const override;
   [[nodiscard]] std::uint64_t sleep_limit_ns() const override;
 
-  /// Whether the host is to do a read that could wait for its turn here; counts those. It has room
-  /// while few posts wait for it.
-  [[nodiscard]] bool forwards();
-  /// Which connection to the host this is: what was numbered by one means nothing to another.
-  [[nodiscard]] std::uint64_t connection() const { return connections_; }
-  /// Lets the host's snapshot of this number go, if the connection is still the one it is of.
-  void close_snapshot(std::uint64_t connection, std::uint64_t number);
+  [[nodiscard]] bool forwards() override;
+  [[nodiscard]] std::uint64_t connection() const override { return connections_; }
+  void close_snapshot(std::uint64_t connection, std::uint64_t number) override;
 
  private:
   DeviceLink(const HostOptions& options, std::function<void()> on_replaced);
 
-  [[nodiscard]] std::shared_ptr<MapOpening> open_map(std::uint32_t number) override;
-  void follow(std::uint32_t number, const std::shared_ptr<MapReader>& reader);
-  void renew(const std::shared_ptr<MapReader>& reader) override;
-  void ask_renewal(const std::shared_ptr<MapReader>& reader, const place::LeaseGuard::Asked& asked);
-  void keep_idle_leases();
   void count();
-
   bool take_up(OpenedHost opened);
   void begin_opening();
   void take_opened();
@@ -73,14 +64,12 @@ class DeviceLink final : public offload::HostLink, private MapHost {
   bool replaced_ = false;
   std::shared_ptr<client::FabricConnection> connection_;  // null: down
   std::unique_ptr<HostRings> rings_;                      // null: down
-  std::shared_ptr<HostReads> reads_;                      // null: nothing can be read
-  std::vector<std::weak_ptr<MapReader>> readers_;
+  HostMaps maps_;
   std::vector<offload::Request*> failed_;  // posted while it was down
   std::future<Result<OpenedHost>> opening_;
   std::uint64_t again_ns_ = 0;  // when to try to open what is missing
   std::uint64_t now_ns_ = 0;    // of this turn
   std::uint64_t connections_ = 0;
-  std::uint64_t leases_kept_ns_ = 0;
   std::uint64_t counted_ns_ = 0;
   // When an answer last came while one was awaited, and whether one is asked for to see.
   std::uint64_t heard_ns_ = 0;

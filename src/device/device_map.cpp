@@ -61,7 +61,7 @@ void DeviceMap::take_opening() {
   // What the map or the host does not allow stays so; memory may come back, but not each walk
   // asks; else the next walk tries again.
   if (code == Code::unsupported) refused_until_ns_ = std::numeric_limits<std::uint64_t>::max();
-  if (code == Code::out_of_memory) refused_until_ns_ = base::monotonic_ns() + kAskAgainNs;
+  if (code == Code::out_of_memory) refused_until_ns_ = host_.now_ns() + kAskAgainNs;
   if (code == Code::not_found) drop();
   for (const tree::WalkRequest& walk : waiting) refuse(walk, code);
 }

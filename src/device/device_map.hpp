@@ -33,6 +33,8 @@ class MapHost {
   [[nodiscard]] virtual std::shared_ptr<MapOpening> open_map(std::uint32_t number) = 0;
   /// Asks the host for what the lease needs now, if anything.
   virtual void renew(const std::shared_ptr<MapReader>& reader) = 0;
+  /// The clock by which it says how long a map is not asked for again.
+  [[nodiscard]] virtual std::uint64_t now_ns() const { return base::monotonic_ns(); }
 
  protected:
   ~MapHost() = default;
@@ -55,7 +57,7 @@ class DeviceMap final : public offload::ServedMap {
 
   /// Whether the host offers this map to be read, as far as is known.
   [[nodiscard]] bool walks() const {
-    return refused_until_ns_ == 0 || base::monotonic_ns() >= refused_until_ns_;
+    return refused_until_ns_ == 0 || host_.now_ns() >= refused_until_ns_;
   }
   /// Whether all that walks here is busy, so that what comes next has to wait.
   [[nodiscard]] bool saturated() const {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/device_offloads.hpp"
 
-#include "device/device_link.hpp"
 #include "device/device_map.hpp"
 #include "device/relay.hpp"
+#include "device/relay_link.hpp"
 #include "offload/call.hpp"
 #include "offload/connection.hpp"
 #include "offload/payload_reader.hpp"
@@ -48,7 +48,7 @@ Next read(Call& call) {
     // What is answered by one item: a scan could be more than is relayed (device/relay.cpp).
     const OffloadId id = call.offload().id;
     const bool is_short = id == OffloadId::get || id == OffloadId::floor;
-    if (is_short && map.saturated() && static_cast<DeviceLink&>(call.host_link()).forwards()) {
+    if (is_short && map.saturated() && static_cast<RelayLink&>(call.host_link()).forwards()) {
       return begin_relay(call);
     }
   }
@@ -75,7 +75,7 @@ Next open_map(Call& call) {
 Next snapshot_open(Call& call) {
   const offload::HostAnswer* const answer = call.host_answer();
   if (answer == nullptr || answer->header.code != 0) return ask_host(call);
-  auto& link = static_cast<DeviceLink&>(call.host_link());
+  auto& link = static_cast<RelayLink&>(call.host_link());
   auto snapshot = std::make_shared<RelayedSnapshot>(link, call.map_number(), answer->header.version,
                                                     answer->header.read_version);
   const auto number = call.connection().hold(std::move(snapshot));
@@ -90,7 +90,7 @@ Next snapshot_open(Call& call) {
 void close_opened_snapshot(Call& call) {
   const offload::HostAnswer& answer = *call.host_answer();
   if (answer.header.code != 0) return;
-  auto& link = static_cast<DeviceLink&>(call.host_link());
+  auto& link = static_cast<RelayLink&>(call.host_link());
   link.close_snapshot(link.connection(), answer.header.version);
 }
 

@@ -10,28 +10,26 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "client/thread_rings.hpp"
+#include "device/host_asker.hpp"
 #include "offload/host_link.hpp"
 
 namespace espalier::device {
 
-class HostRings {
+class HostRings final : public HostAsker {
  public:
-  /// Gets the answer to what the device itself has asked.
-  using OnAnswer = std::function<void(const offload::HostAnswer& answer)>;
-
   explicit HostRings(std::unique_ptr<client::ThreadRings> rings) : rings_(std::move(rings)) {}
   HostRings(const HostRings&) = delete;
   HostRings& operator=(const HostRings&) = delete;
 
   void post(offload::Request& request, const offload::Post& post);
   /// The same for the device itself, with a payload that is kept here.
-  void ask(wire::OffloadId offload, std::uint32_t map, std::string payload, OnAnswer on_answer);
+  void ask(wire::OffloadId offload, std::uint32_t map, std::string payload,
+           OnAnswer on_answer) override;
   /// The rest of the answer to this request is not wanted.
   void cancel(const offload::Request& request);
   /// Sends what there is room for, and hands on the answers that have come. Returns whether there

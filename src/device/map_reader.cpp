@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "base/clock.hpp"
-
 namespace espalier::device {
 
 place::ReadPort* HostReads::port(const fabric::RemoteRegion& region) {
@@ -40,12 +38,12 @@ MapReader::MapReader(std::shared_ptr<HostReads> reads_in, place::ReadPort& port,
               .terms = {.renew_every_ns = grant.renew_every_ns,
                         .believed_for_ns = grant.believed_for_ns,
                         .lost_after_ns = grant.lost_after_ns},
-              .now_ns = base::monotonic_ns,
+              .now_ns = reads->clock(),
               // An append to a leaf's log changes no mapping: leaves are read each time.
               .cache = &reads->cache(),
               .remembers_leaves = false,
               .balance = reads->balance()}) {
-  reader.lease().granted(grant.lease, grant.epoch, asked_ns, base::monotonic_ns());
+  reader.lease().granted(grant.lease, grant.epoch, asked_ns, reads->now_ns());
 }
 
 void MapReader::count() {

@@ -10,13 +10,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_set>
 #include <utility>
 
-#include "client/one_sided_opening.hpp"
+#include "base/clock.hpp"
 #include "client/side_link.hpp"
 #include "offload/host_link.hpp"
 #include "offload/snapshot.hpp"
@@ -36,20 +37,33 @@ class Counted {
   std::uint64_t published_ = 0;
 };
 
+struct HostReadsOptions {
+  /// What is remembered of interior nodes, of all maps, at most.
+  std::uint64_t cache_bytes = 0;
+  /// The weight of each reader's balancer.
+  std::uint32_t balance = 0;
+  /// The clock of leases.
+  std::function<std::uint64_t()> now_ns = base::monotonic_ns;
+};
+
 /// The queue pair, and what is read by it.
 class HostReads {
  public:
-  /// `cache_bytes`: what is remembered of interior nodes, of all maps, at most. `balance`: the
-  /// weight of each reader's balancer. `counts` outlive it.
-  HostReads(std::unique_ptr<client::SideLink> link, std::uint64_t cache_bytes,
-            std::uint32_t balance, offload::HostCounts& counts)
-      : link_(std::move(link)), cache_(cache_bytes), balance_(balance), counts_(counts) {}
+  /// `counts` outlive it.
+  HostReads(std::unique_ptr<client::SideLink> link, HostReadsOptions options,
+            offload::HostCounts& counts)
+      : link_(std::move(link)),
+        options_(std::move(options)),
+        cache_(options_.cache_bytes),
+        counts_(counts) {}
   ~HostReads() { count(); }
   HostReads(const HostReads&) = delete;
   HostReads& operator=(const HostReads&) = delete;
 
   [[nodiscard]] place::NodeCache& cache() { return cache_; }
-  [[nodiscard]] std::uint32_t balance() const { return balance_; }
+  [[nodiscard]] std::uint32_t balance() const { return options_.balance; }
+  [[nodiscard]] std::uint64_t now_ns() const { return options_.now_ns(); }
+  [[nodiscard]] const std::function<std::uint64_t()>& clock() const { return options_.now_ns; }
 
   /// The port to this region, which is the same for all maps of a session. Null: the host names
   /// another one now, so what was read is void.
@@ -65,8 +79,8 @@ class HostReads {
   // It keeps what READs of readers that have ended still write to, so it goes after the link.
   std::optional<place::ReadPort> port_;
   std::unique_ptr<client::SideLink> link_;
+  const HostReadsOptions options_;
   place::NodeCache cache_;
-  const std::uint32_t balance_;
   offload::HostCounts& counts_;
   Counted trips_;
   Counted bytes_;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/bytes.hpp"
-#include "device/device_link.hpp"
+#include "device/relay_link.hpp"
 #include "offload/connection.hpp"
 #include "offload/principal.hpp"
 #include "offload/reads.hpp"
@@ -55,7 +55,7 @@ Next flush(Call& call, RelayState& state) {
 
 }  // namespace
 
-RelayedSnapshot::RelayedSnapshot(DeviceLink& link, std::uint32_t map, std::uint64_t number,
+RelayedSnapshot::RelayedSnapshot(RelayLink& link, std::uint32_t map, std::uint64_t number,
                                  std::uint64_t version)
     : link_(link), connection_(link.connection()), map_(map), number_(number) {
   held_.version = version;

@@ -15,7 +15,7 @@
 
 namespace espalier::device {
 
-class DeviceLink;
+class RelayLink;
 
 /// What such a request keeps while the host has it.
 struct RelayState {
@@ -36,7 +36,7 @@ struct RelayState {
 /// A version that the host holds for a client of the device.
 class RelayedSnapshot final : public offload::HeldSnapshot {
  public:
-  RelayedSnapshot(DeviceLink& link, std::uint32_t map, std::uint64_t number, std::uint64_t version);
+  RelayedSnapshot(RelayLink& link, std::uint32_t map, std::uint64_t number, std::uint64_t version);
   ~RelayedSnapshot() override;
 
   [[nodiscard]] const tree::HeldVersion& version() const override { return held_; }
@@ -45,7 +45,7 @@ class RelayedSnapshot final : public offload::HeldSnapshot {
   [[nodiscard]] std::uint64_t number() const;
 
  private:
-  DeviceLink& link_;
+  RelayLink& link_;
   const std::uint64_t connection_;
   const std::uint32_t map_;
   const std::uint64_t number_;
