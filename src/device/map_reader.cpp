@@ -13,8 +13,10 @@ place::ReadPort* HostReads::port(const fabric::RemoteRegion& region) {
   return port_->region() == region ? &*port_ : nullptr;
 }
 
+// The walks that wait end, and with a reader goes what their READs write to, while other readers
+// keep the pair. So the pair ends first: nothing that is in flight arrives after that.
 void HostReads::fail() {
-  failed_ = true;
+  if (!std::exchange(failed_, true)) link_->pair().close();
   if (port_) port_->fail();
 }
 

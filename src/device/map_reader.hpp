@@ -68,7 +68,7 @@ class HostReads {
   /// The port to this region, which is the same for all maps of a session. Null: the host names
   /// another one now, so what was read is void.
   [[nodiscard]] place::ReadPort* port(const fabric::RemoteRegion& region);
-  /// Nothing more can be read.
+  /// Nothing more can be read, and nothing that was asked for is written here any more.
   void fail();
   [[nodiscard]] bool failed() const;
   /// Tells what was read since it last did.
