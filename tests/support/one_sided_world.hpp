@@ -3,8 +3,9 @@
 // it, gives memory back as soon as it may, and uses it again at once; drops it and makes another of
 // its memory; dies, and is followed by another that knows nothing of it.
 //
-// The host is world_host.hpp, a client world_client.hpp. What is asked and answered of both sides
-// goes into one history for each map, with the world's own order of time.
+// The host is world_host.hpp, a client world_client.hpp, a device world_device.hpp. What is asked
+// and answered of all of them goes into one history for each map, with the world's own order of
+// time.
 //
 // Thread: one.
 #pragma once
@@ -47,6 +48,10 @@ struct OneSidedOptions {
   bool follows_feed = false;      // which is off for a moment now and then
   bool lying_feed = false;        // and has whole entries of what never was
   bool forged_cache = false;      // of which somebody changes entries all the time
+  std::uint32_t devices = 0;      // before the host, each with two clients of its own
+  bool device_slow = false;       // turns come late, and end late
+  bool device_stops = false;      // they are stopped for longer than leases last, now and then
+  bool device_dies = false;       // the first of them, for good
   bool by_key = false;            // walks begin with a READ of their key, through world_switch.hpp
   /// READs come between the steps of a write too, where libraries have such moments: those with
   /// planted bugs.
@@ -86,6 +91,19 @@ struct OneSidedCounts {
   std::uint64_t entries_followed = 0;    // of tables, where leaves had moved
   std::uint64_t entries_astray = 0;      // of these, those that named no node of that moment
   std::uint64_t controller_pauses = 0;   // while READs went on
+  std::uint64_t device_answers = 0;      // of walks of its own
+  std::uint64_t device_relayed = 0;      // what the host was to answer
+  std::uint64_t device_late_turns = 0;   // while requests were in flight
+  std::uint64_t device_late_steps = 0;   // within turns
+  std::uint64_t device_stops = 0;
+  std::uint64_t device_stops_within = 0;  // in the middle of turns
+  std::uint64_t device_leases_lost = 0;   // that the host would not renew
+  std::uint64_t device_dials = 0;         // ways to read that it found
+  std::uint64_t device_answers_after_loss = 0;
+  std::uint64_t device_answers_of_the_dead = 0;  // as answers_of_the_dead
+  std::uint64_t device_engines = 0;              // that began anew before another node
+  std::uint64_t devices_dead = 0;
+  std::uint64_t dead_devices_looked_at = 0;  // whose leases had ended in time
   std::uint64_t maps = 0;
   std::uint64_t headers_reused = 0;  // maps whose header lies where an earlier one's lay
   std::uint64_t deaths = 0;

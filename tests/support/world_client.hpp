@@ -38,6 +38,8 @@ class WorldClient {
   void turn();
   /// Whether all that it asked is answered, and it asks no more.
   [[nodiscard]] bool done() const { return left_ == 0 && (!reader_ || reader_->pending() == 0); }
+  /// It goes, without a word.
+  void leave() { close(); }
   /// What is wrong by now; takes what was recorded.
   [[nodiscard]] std::string wrong();
 

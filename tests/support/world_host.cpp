@@ -153,7 +153,9 @@ void WorldHost::write() {
   }
   {
     const SlowWrites slow(meanwhile);
+    writing_ = true;
     writer_->ask(next_write());
+    writing_ = false;
   }
   // What was given back is used again by the next write, or by another class of buffers.
   store_.reclaimer.collect(writer_->context.cache);
@@ -164,13 +166,17 @@ void WorldHost::write() {
 }
 
 std::uint32_t WorldHost::open_session() {
-  Session& session = sessions_.emplace_back();
+  sessions_.emplace_back();
   const auto domain = static_cast<std::uint32_t>(sessions_.size());
+  offer_region(domain);
+  return domain;
+}
+
+void WorldHost::offer_region(std::uint32_t domain) {
   auto region = endpoint_->regions().offer({store_.region.at(0), store_.region.bytes()},
                                            fabric::RemoteRights::read, domain);
   if (!region) throw std::runtime_error("no region: " + message(region.error()));
-  session.region = std::move(*region);
-  return domain;
+  session(domain).region = std::move(*region);
 }
 
 WorldHost::Opening WorldHost::opening() const {

@@ -24,6 +24,7 @@
 #include "tests/support/seed.hpp"
 #include "tests/support/walk_recorder.hpp"
 #include "tree/write/map_object.hpp"
+#include "wire/message.hpp"
 
 namespace espalier::test {
 
@@ -45,6 +46,19 @@ using MapRecords = std::deque<MapRecord>;
 /// Takes what was recorded of a map. Returns what is wrong; empty if nothing is.
 [[nodiscard]] std::string take_log(WalkRecorder& recorder, MapRecord& record,
                                    const OneSidedOptions& options, OneSidedCounts& counts);
+
+/// What a device asks the host, and what the host says.
+struct DeviceQuestion {
+  wire::OffloadId offload = wire::OffloadId::invalid;
+  std::uint32_t map = 0;
+  std::uint32_t argument = 0;
+  std::string key;
+  std::string payload;
+};
+struct DeviceAnswer {
+  wire::ResponseHeader header{};
+  std::string payload;
+};
 
 /// The host in one of its lives.
 class WorldHost {
@@ -90,6 +104,13 @@ class WorldHost {
   [[nodiscard]] Opening opening() const;
   /// Lets a session READ a map by key.
   void admit(std::uint32_t domain, offload::IndexedMap& map);
+  /// Answers a device as a node does, at once: about maps to be read, their feeds and leases, and
+  /// gets and floors; all else is `contended`.
+  [[nodiscard]] DeviceAnswer answer_device(std::uint32_t domain, const DeviceQuestion& question);
+  /// Whether a session still holds a lease.
+  [[nodiscard]] bool holds_lease(std::uint32_t domain) const;
+  /// Gives back what may be given back. Returns what is held back all the same; empty: nothing.
+  [[nodiscard]] std::string reclaim();
   /// Of READs by key, if there are such.
   [[nodiscard]] offload::IndexHost& index() { return *index_; }
   [[nodiscard]] const std::shared_ptr<offload::IndexedMap>& indexed() const { return indexed_; }
@@ -110,6 +131,11 @@ class WorldHost {
   void drop_map();
   Question next_write();
   void lie();
+  void offer_region(std::uint32_t domain);
+  DeviceAnswer offer_map(std::uint32_t domain, const DeviceQuestion& question);
+  DeviceAnswer tell_feed() const;
+  DeviceAnswer renew_lease(const DeviceQuestion& question);
+  DeviceAnswer read_for_device(const DeviceQuestion& question);
 
   fabric::sim::World& world_;
   std::unique_ptr<fabric::Endpoint> endpoint_;
@@ -122,6 +148,7 @@ class WorldHost {
   std::vector<std::string> keys_;
   std::string wrong_;
   bool drop_wanted_ = false;
+  bool writing_ = false;  // others go on in the middle of writes
   std::uint64_t died_ns_ = 0;
   std::uint64_t written_ = 0;
 

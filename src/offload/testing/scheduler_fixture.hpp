@@ -49,9 +49,10 @@ class SchedulerFixture {
 
   explicit SchedulerFixture(const FixtureOptions& options = {},
                             std::uint64_t message_bytes_max = std::uint64_t{64} << 20,
-                            std::span<const Offload> own_offloads = {})
+                            std::span<const Offload> own_offloads = {},
+                            const OffloadTable* instead = nullptr)
       : store_(region(), 64),
-        services_(store_, message_bytes_max, own_offloads),
+        services_(store_, message_bytes_max, own_offloads, {}, instead),
         doorbells_(must(rings::Doorbells::reserve(4096))),
         client_table_(services_, doorbells_, options),
         scheduler_(std::make_unique<Scheduler>(services_, client_table_, options)) {

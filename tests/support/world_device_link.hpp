@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device's way to the host of one_sided_world.hpp: what DeviceLink is in earnest, in one thread
+// and by the world's clock. Questions travel as messages that may be late, and READs go through the
+// simulated fabric. The maps, their leases and their readers are those of a device (host_maps.hpp,
+// device_map.hpp, map_reader.hpp); rings and handshakes aside are not here.
+//
+//   down --(a session)--> dialling --(connected)--> reading --(reads or lease lost)--> dialling
+//    ^                                                |
+//    +-----------(the host answers nothing)-----------+
+//
+// Thread: one.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "device/host_maps.hpp"
+#include "device/relay_link.hpp"
+#include "tests/support/world_host.hpp"
+
+namespace espalier::test {
+
+class WorldDeviceLink final : public device::RelayLink, private device::HostAsker {
+ public:
+  struct Place {
+    fabric::sim::World& world;
+    std::deque<std::unique_ptr<WorldHost>>& hosts;  // all lives so far; all outlive the link
+    std::string node;                               // of the device, which is up
+  };
+  /// `now_ns`: the clock of the device. Requires: the host lives. All references outlive this.
+  WorldDeviceLink(const Place& place, std::uint64_t seed, const OneSidedOptions& options,
+                  std::function<std::uint64_t()> now_ns, OneSidedCounts& counts);
+  ~WorldDeviceLink() override;
+
+  // --- for the scheduler and the offloads --------------------------------------------------------
+  [[nodiscard]] std::unique_ptr<offload::ServedMap> serve(std::uint32_t number) override;
+  void post(offload::Request& request, const offload::Post& post) override;
+  void cancel(const offload::Request&) override {}  // the answer comes all the same
+  bool turn(offload::PostedRequests& posted) override;
+  [[nodiscard]] bool waits() const override { return !waiting_.empty(); }
+  [[nodiscard]] std::uint64_t sleep_limit_ns() const override { return 0; }
+  [[nodiscard]] bool forwards() override { return false; }
+  [[nodiscard]] std::uint64_t connection() const override { return 1; }
+  void close_snapshot(std::uint64_t, std::uint64_t) override {}  // none is opened
+
+  // --- for the world -----------------------------------------------------------------------------
+  /// The host is another node by now, or answers nothing: this link is of no more use.
+  [[nodiscard]] bool lost() const { return lost_; }
+  /// From here on all that waits ends, and nothing is asked.
+  void end();
+  [[nodiscard]] WorldHost& host() { return host_; }
+  /// The session of its leases.
+  [[nodiscard]] std::uint32_t session() const { return session_; }
+  /// When the host answered the newest grant or renewal of this map's lease that has come.
+  [[nodiscard]] std::uint64_t heard_ns(std::uint32_t map) const;
+  /// Whether the host was asked for the request that this connection has numbered so.
+  [[nodiscard]] bool relayed(const offload::Connection* connection, std::uint32_t tag) const {
+    return relayed_.contains({connection, tag});
+  }
+  /// Leases that the host would not renew.
+  [[nodiscard]] std::uint64_t leases_lost() const { return leases_lost_; }
+  /// Tells what its readers did, before they end.
+  void count();
+
+ private:
+  struct Waiting {
+    DeviceQuestion question;
+    offload::Request* request = nullptr;  // null: the device itself
+    OnAnswer on_answer;
+    std::uint64_t asked_ns = 0;
+  };
+  struct Arrived {
+    std::uint64_t number = 0;
+    DeviceAnswer answer;
+    std::uint64_t answered_ns = 0;
+  };
+
+  void ask(wire::OffloadId offload, std::uint32_t map, std::string payload,
+           OnAnswer on_answer) override;
+  void send(Waiting waiting);
+  void take(const Arrived& arrived, offload::PostedRequests& posted);
+  void hand_on(const Waiting& waiting, const DeviceAnswer& answer, offload::PostedRequests& posted);
+  void look_for_silence();
+  void dial();
+  void fail_all(offload::PostedRequests& posted);
+  [[nodiscard]] std::uint64_t way_ns();
+
+  fabric::sim::World& world_;
+  const std::string node_;
+  WorldHost& host_;
+  Random random_;
+  const OneSidedOptions options_;
+  const std::function<std::uint64_t()> now_ns_;
+  OneSidedCounts& world_counts_;
+  const std::uint32_t session_;
+  device::HostMaps maps_;
+  std::unique_ptr<client::SideLink> dialling_;
+  std::uint64_t dialled_ns_ = 0;
+  std::map<std::uint64_t, Waiting> waiting_;  // by number
+  std::uint64_t next_number_ = 1;
+  std::deque<Arrived> arrived_;
+  std::map<std::uint32_t, std::uint64_t> heard_ns_;  // by map
+  std::set<std::pair<const offload::Connection*, std::uint32_t>> relayed_;
+  std::uint64_t leases_lost_ = 0;
+  bool lost_ = false;
+  bool ended_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // messages on their way ask
+};
+
+}  // namespace espalier::test
