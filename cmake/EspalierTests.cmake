@@ -241,8 +241,13 @@ function(espalier_spanning_tests)
     set(nodes "/(child|client_processes|forked_node|hostile|load_worker|node_fixture|node_program")
     string(APPEND nodes "|role_fixture|role_matrix|rolling_load|terminal_program)\\.cpp$")
     list(FILTER support EXCLUDE REGEX "${nodes}")
+    # Of a device all is there but the node that it runs in.
+    file(GLOB device CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/device/*.cpp)
+    list(FILTER device EXCLUDE REGEX "(_test|/device)\\.cpp$")
+    espalier_library(espalier_device_planted "${device}" espalier_client_planted
+                     espalier_offload_planted)
     espalier_library(espalier_test_support_planted "${support}" espalier_client_testing_planted
-                     ${common})
+                     espalier_device_planted ${common})
   endif()
 
   # The checks of the sources themselves must run when nothing else builds.

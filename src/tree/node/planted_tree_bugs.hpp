@@ -45,6 +45,8 @@ enum class Bug : std::uint8_t {
   version_with_nodes,          // rule 2: READs that may pass each other are taken for ordered
   lease_not_counted,           // rule 4: a leased epoch does not keep memory from being used again
   dropped_map_freed_at_once,   // rule 5: although a lease may still read it
+  lease_without_end,           // rule 4: one that is not renewed holds memory back for ever
+  lost_lease_kept,             // rule 4: a device takes a refused renewal for one that was granted
   lease_not_fenced,            // rule 4: a lease ends while its reader's key is good
   not_confirmed,               // rule 4: no READ after the last byte
   generation_not_confirmed,    // rule 4: that READ succeeds, and its generation is not looked at
