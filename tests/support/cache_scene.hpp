@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "base/random.hpp"
 #include "fabric/sim/testing/two_ends.hpp"
 #include "place/one_sided_reader.hpp"
@@ -39,6 +40,7 @@ inline memory::Region region_for_cache() {
 }
 
 struct CacheSetting {
+  std::uint64_t seed = 1;  // of the simulated world
   bool in_order = true;
   std::uint64_t cache_bytes = 4 << 20;  // 0: none
   bool leaf_heads = true;
@@ -54,7 +56,7 @@ class CacheScene : private Handler {
  public:
   explicit CacheScene(const CacheSetting& setting)
       : key_(setting.key),
-        world_(1, faults_of(setting)),
+        world_(setting.seed, faults_of(setting)),
         host_(world_.add_node("host")),
         client_(world_.add_node("client")),
         here_(*client_),
@@ -96,6 +98,19 @@ class CacheScene : private Handler {
   }
   void fill(std::uint64_t keys) {
     for (std::uint64_t i = 0; i < keys; ++i) put(key_(i), "value" + std::to_string(i));
+  }
+  /// Writes these keys, in turn and each time another value, until the buffer of this leaf was
+  /// given back and has become another node. Returns whether it has.
+  bool write_until_reused(wire::Ref leaf, std::span<const std::string> keys) {
+    const auto generation = [&] {
+      const auto header = base::load_plain<wire::BufferHeader>(store_.region.at(leaf.offset()));
+      return header.superseded == 0 ? leaf.generation() : header.generation & wire::kGenerationMask;
+    };
+    for (std::uint64_t i = 0; i < 1000 && generation() == leaf.generation(); ++i) {
+      put(keys[i % keys.size()], "other" + std::to_string(i));
+      store_.reclaimer.collect(writer_->context.cache);
+    }
+    return generation() != leaf.generation();
   }
   std::optional<std::string> get(const std::string& key) {
     Request request;
@@ -163,6 +178,11 @@ class CacheScene : private Handler {
   [[nodiscard]] place::OneSidedReader& reader() { return *reader_; }
   [[nodiscard]] const tree::MapCore& map() const { return *map_; }
   [[nodiscard]] place::NodeCache& cache() { return cache_; }
+  [[nodiscard]] fabric::sim::World& world() { return world_; }
+  /// Where READs find this buffer.
+  [[nodiscard]] std::uint64_t address_of(wire::Ref buffer) const {
+    return region_.remote().at(buffer.offset());
+  }
 
  private:
   static fabric::sim::Faults faults_of(const CacheSetting& setting) {
