@@ -209,6 +209,7 @@ TEST(OneSidedSim, TheFeedOnlyKeepsCachesFresh) {
     EXPECT_GT(counts.feed_replaced, 0u);
     EXPECT_GT(counts.feed_changes, counts.feed_replaced);
     EXPECT_GT(counts.feed_behind, counts.maps);
+    EXPECT_GT(counts.feed_overruns, 0u);
   }
 }
 

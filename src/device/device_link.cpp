@@ -109,9 +109,11 @@ bool DeviceLink::take_up(OpenedHost opened) {
     heard_ns_ = now_ns_;
     asked_alive_ = false;
   }
-  maps_.read_by(std::make_shared<HostReads>(
-      std::move(opened.reads),
-      HostReadsOptions{.cache_bytes = options_.cache_bytes, .balance = options_.balance}, counts_));
+  maps_.read_by(std::make_shared<HostReads>(std::move(opened.reads),
+                                            HostReadsOptions{.cache_bytes = options_.cache_bytes,
+                                                             .pins_roots = options_.pins_roots,
+                                                             .balance = options_.balance},
+                                            counts_));
   return true;
 }
 

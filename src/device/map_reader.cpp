@@ -42,7 +42,7 @@ MapReader::MapReader(std::shared_ptr<HostReads> reads_in, place::ReadPort& port,
                         .lost_after_ns = grant.lost_after_ns},
               .now_ns = reads->clock(),
               // An append to a leaf's log changes no mapping: leaves are read each time.
-              .cache = &reads->cache(),
+              .cache = reads->cache(),
               .remembers_leaves = false,
               .balance = reads->balance()}) {
   reader.lease().granted(grant.lease, grant.epoch, asked_ns, reads->now_ns());

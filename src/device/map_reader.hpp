@@ -40,6 +40,8 @@ class Counted {
 struct HostReadsOptions {
   /// What is remembered of interior nodes, of all maps, at most.
   std::uint64_t cache_bytes = 0;
+  /// Else nothing is remembered at all.
+  bool pins_roots = true;
   /// The weight of each reader's balancer.
   std::uint32_t balance = 0;
   /// The clock of leases.
@@ -60,7 +62,8 @@ class HostReads {
   HostReads(const HostReads&) = delete;
   HostReads& operator=(const HostReads&) = delete;
 
-  [[nodiscard]] place::NodeCache& cache() { return cache_; }
+  /// Null: nothing is remembered.
+  [[nodiscard]] place::NodeCache* cache() { return options_.pins_roots ? &cache_ : nullptr; }
   [[nodiscard]] std::uint32_t balance() const { return options_.balance; }
   [[nodiscard]] std::uint64_t now_ns() const { return options_.now_ns(); }
   [[nodiscard]] const std::function<std::uint64_t()>& clock() const { return options_.now_ns; }

@@ -83,6 +83,7 @@ struct OneSidedCounts {
   std::uint64_t feed_changes = 0;
   std::uint64_t feed_replaced = 0;
   std::uint64_t feed_behind = 0;
+  std::uint64_t feed_overruns = 0;       // by more entries than its ring holds
   std::uint64_t reads_redirected = 0;    // by the switch
   std::uint64_t reads_resolved = 0;      // by the host, which no table had met
   std::uint64_t reads_at_nothing = 0;    // that a table had sent where there is no node

@@ -142,6 +142,15 @@ void WorldHost::lie() {
   map_->table.feed().publish(any_lid(), where, random_.below(1'000'000));
 }
 
+// Tells more than the feed's ring holds, all of it true: who did not look meanwhile is behind.
+void WorldHost::overrun_feed() {
+  for (std::uint32_t i = 0; i < 2 * wire::kFeedEntries; ++i) {
+    const auto lid = static_cast<wire::Lid>(random_.between(1, 40));
+    if (const wire::Ref ref = map_->ref(lid)) map_->table.feed().publish(lid, ref, 0);
+  }
+  ++counts_.feed_overruns;
+}
+
 void WorldHost::write() {
   if (dead()) return;
   if (drop_wanted_) drop_map();
@@ -151,6 +160,7 @@ void WorldHost::write() {
     writer_->ask(next_write());
     static_cast<void>(map_->table.feed().add_follower().value());
   }
+  if (options_.follows_feed && random_.one_in(500)) overrun_feed();
   {
     const SlowWrites slow(meanwhile);
     writing_ = true;

@@ -131,6 +131,7 @@ class WorldHost {
   void drop_map();
   Question next_write();
   void lie();
+  void overrun_feed();
   void offer_region(std::uint32_t domain);
   DeviceAnswer offer_map(std::uint32_t domain, const DeviceQuestion& question);
   DeviceAnswer tell_feed() const;
