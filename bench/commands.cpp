@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/figure_points.hpp"
 #include "bench/run_device.hpp"
 #include "bench/run_fabric.hpp"
 #include "bench/run_in_network.hpp"
@@ -238,13 +239,14 @@ void add_in_network(CLI::App& app, const Output& output, cmdline::Action& chosen
   CLI::App& command =
       *app.add_subcommand("in-network", "READs that are left when switches know the tree's top");
   const auto options = std::make_shared<InNetworkOptions>();
-  add_list(command, "--experiment", options->experiments,
-           in_network_experiment_names() + "; by default all");
+  add_list(command, "--experiment", options->experiments, figure_names() + "; by default all");
   add_number(command, "--keys", options->keys, "of the tree; scale: half to five times as many");
   add_number(command, "--fanout", options->fanout, "children of a node");
   add_number(command, "--ranges", options->ranges, "of the fat root");
   add_number(command, "--sets", options->sets, "layers of nodes below it");
   add_number(command, "--nodes-per-set", options->nodes_per_set, "nodes in each");
+  add_number(command, "--model-trip", options->model_trip_ns,
+             "nanoseconds of a trip, for model_... (16100 as the paper has)");
   add_number(command, "--seed", options->seed, "of how ranks are scattered over keys");
   command.add_flag("--json", options->json, "JSON lines instead of a table");
   choose(command, options, output, chosen, run_in_network);
@@ -256,6 +258,9 @@ void add_switch(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   const auto options = std::make_shared<SwitchRunOptions>();
   add_list(command, "--experiment", options->experiments,
            switch_experiment_names() + "; by default all, with --node-address gets");
+  add_list(command, "--figure", options->figures,
+           "hops: the points of these of the paper's figures, " + figure_names() +
+               "; by default the one point that the options name");
   command.add_option("--node-address", options->node_address,
                      "where clients come to a switch that runs, as roce+memif:PATH (default: node, "
                      "switch and controller of the run's own)");

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "bench/map_session.hpp"
 #include "fabric/address.hpp"
@@ -51,9 +52,8 @@ struct HopLine::End {
   fabric::Registration region;  // the node's
 };
 
-HopLine::HopLine(const RankedKeys& keys, std::uint64_t value_bytes,
-                 const dataplane::TableLimits& limits)
-    : keys_(keys), block_bytes_(hop_block_bytes(value_bytes)) {
+HopLine::HopLine(const RankedKeys& keys, std::uint64_t value_bytes)
+    : keys_(&keys), block_bytes_(hop_block_bytes(value_bytes)) {
   std::uint64_t blocks = 0;
   std::uint64_t count = keys.size();
   for (std::uint32_t level = 0; level <= keys.tree().levels; ++level) {
@@ -62,17 +62,15 @@ HopLine::HopLine(const RankedKeys& keys, std::uint64_t value_bytes,
     blocks += count;
     count = (count + kRankFanout - 1) / kRankFanout;
   }
-  memory_.resize(blocks * block_bytes_);
+  memory_ = HugeBuffer(blocks * block_bytes_);
   connect();
   fill();
-  auto tables = relocated(dataplane::compile(keys.tree().tree, limits).tables);
-  tables_.add({kRankKeys.keyed, node_->region.remote().key}, tables);
 }
 
 HopLine::~HopLine() = default;
 
 void HopLine::fill() {
-  std::uint64_t span = keys_.tree().step;  // numbers below a child
+  std::uint64_t span = keys_->tree().step;  // numbers below a child
   for (std::size_t level = 0; level < counts_.size(); ++level) {
     for (std::uint64_t i = 0; i < counts_[level]; ++i) {
       std::byte* const block = memory_.data() + (first_block_[level] + i) * block_bytes_;
@@ -97,7 +95,7 @@ void HopLine::connect() {
   auto listening = value_or_throw(
       fabric::open_for_listening(address, *fabric::RegionTable::create()), "no node");
   node_ = std::make_unique<End>(std::move(listening.endpoint));
-  node_->region = value_or_throw(node_->endpoint->regions().offer({memory_.data(), memory_.size()},
+  node_->region = value_or_throw(node_->endpoint->regions().offer({memory_.data(), memory_.bytes()},
                                                                   fabric::RemoteRights::read, 0),
                                  "the node offers no memory");
   switch_ = value_or_throw(dataplane::MemifSwitch::open({path("clients"), path("node")}, function_),
@@ -153,12 +151,23 @@ dataplane::IndexTables HopLine::relocated(dataplane::IndexTables tables) const {
   return tables;
 }
 
+void HopLine::use(const RankedKeys& keys) {
+  ESPALIER_ASSERT(keys.size() == counts_.front());
+  keys_ = &keys;
+}
+
+void HopLine::compile(const dataplane::IndexTables& tables) {
+  tables_ = {};
+  tables_.add({kRankKeys.keyed, node_->region.remote().key}, relocated(tables));
+}
+
 void HopLine::set_tables(bool with) {
   with_tables_ = with;
   function_.install(with ? tables_ : dataplane::PacketFunction{});
 }
 
 void HopLine::read(std::size_t slot, std::uint32_t by_key, std::uint64_t address) {
+  if (levels_ != nullptr) gets_[slot].sent_ns = base::monotonic_ns();
   const auto request = fabric::WorkRequest::read(slot, gets_[slot].block, by_key, address);
   if (client_->pair->post(request).taken != 1) throw std::runtime_error("a READ finds no room");
   ++reads_;
@@ -167,20 +176,23 @@ void HopLine::read(std::size_t slot, std::uint32_t by_key, std::uint64_t address
 void HopLine::begin(std::size_t slot, std::uint64_t key) {
   gets_[slot].key = key;
   gets_[slot].start_ns = base::monotonic_ns();
-  if (with_tables_) return read(slot, kRankKeys.keyed, keys_.number_of(key));
+  if (with_tables_) return read(slot, kRankKeys.keyed, keys_->number_of(key));
   read(slot, node_->region.remote().key, address_of(counts_.size() - 1, 0));
 }
 
 bool HopLine::go_on(std::size_t slot) {
   const Get& get = gets_[slot];
   const std::byte* const block = get.block.data();
+  if (levels_ != nullptr) {
+    levels_->at(word(block, 0)).record(base::monotonic_ns() - get.sent_ns);
+  }
   if (word(block, 0) == 0) {
     if (word(block, 1) != get.key) throw std::runtime_error("a get comes to another key");
     return true;
   }
   const std::uint64_t separators = word(block, 2);
   if (separators >= kRankFanout) throw std::runtime_error("a READ brings no node");
-  const std::uint64_t number = keys_.number_of(get.key);
+  const std::uint64_t number = keys_->number_of(get.key);
   std::size_t child = 0;
   while (child < separators && word(block, 3 + child) <= number) ++child;
   read(slot, node_->region.remote().key, word(block, 3 + separators + child));
@@ -220,6 +232,14 @@ std::uint64_t HopLine::run(std::span<const std::uint64_t> keys, std::uint32_t in
     }
   }
   return reads_ - reads_before;
+}
+
+void HopLine::time_levels(std::span<const std::uint64_t> keys,
+                          std::vector<base::Histogram>& levels) {
+  levels.resize(counts_.size());
+  levels_ = &levels;
+  run(keys, 1, nullptr);
+  levels_ = nullptr;
 }
 
 }  // namespace espalier::bench

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client, a switch and a node over memif, which take turns on one thread, so that a trip costs
-// the same whatever it brings. The memory of the node holds a tree from ranks (rank_tree.hpp)
-// in blocks of one size, a node or a leaf in each, and answers READs and nothing else.
+// the same whatever it brings, but for the node's memory: what lies deeper in the tree is colder.
+// That memory holds a tree from ranks (rank_tree.hpp) in blocks of one size, a node or a leaf in
+// each, on huge pages, and answers READs and nothing else.
 //
 //   words of a node   level | its number in the level | n | n separators | n + 1 children
 //   words of a leaf   0     | the number of its key   | the value
@@ -18,8 +19,8 @@
 
 #include "base/histogram.hpp"
 #include "base/temporary_folder.hpp"
+#include "bench/huge_memory.hpp"
 #include "bench/switch_frames.hpp"
-#include "dataplane/compiler.hpp"
 #include "dataplane/installed_function.hpp"
 #include "dataplane/memif_switch.hpp"
 #include "fabric/endpoint.hpp"
@@ -31,20 +32,28 @@ class HopLine {
   /// The longest value of a leaf: a READ by a key fits one packet.
   static constexpr std::uint64_t kValueBytesMax = 4000;
 
-  /// `keys` outlive it. Longer values are cut. Errors: throws std::runtime_error.
-  HopLine(const RankedKeys& keys, std::uint64_t value_bytes, const dataplane::TableLimits& limits);
+  /// `keys` outlive it, or are replaced by others. Longer values are cut. Errors: throws
+  /// std::runtime_error or std::bad_alloc.
+  HopLine(const RankedKeys& keys, std::uint64_t value_bytes);
   ~HopLine();
   HopLine(const HopLine&) = delete;
   HopLine& operator=(const HopLine&) = delete;
 
   /// Bytes of each READ.
   [[nodiscard]] std::uint64_t read_bytes() const { return block_bytes_; }
+  /// Others are asked for. Requires: as many keys. They outlive it, as those before had to.
+  void use(const RankedKeys& keys);
+  /// Tables of the keys' tree. Requires: set_tables() is called before gets run.
+  void compile(const dataplane::IndexTables& tables);
   /// Whether the switch has its tables, and gets begin where these lead.
   void set_tables(bool with);
   /// Gets these keys, so many in flight, and holds what comes against them. Counts the nanoseconds
   /// of each in `latencies`, if given. Returns the READs. Errors: throws std::runtime_error.
   std::uint64_t run(std::span<const std::uint64_t> keys, std::uint32_t in_flight,
                     base::Histogram* latencies);
+  /// Gets these keys one at a time, a clock around each READ, and counts what the READs of each
+  /// level took, leaves first. Errors: as run().
+  void time_levels(std::span<const std::uint64_t> keys, std::vector<base::Histogram>& levels);
 
  private:
   struct End;
@@ -52,6 +61,7 @@ class HopLine {
     std::vector<std::byte> block;
     std::uint64_t key = 0;
     std::uint64_t start_ns = 0;
+    std::uint64_t sent_ns = 0;  // the last READ, where levels are counted
   };
 
   void fill();
@@ -67,16 +77,17 @@ class HopLine {
   [[nodiscard]] dataplane::IndexTables relocated(dataplane::IndexTables tables) const;
   [[nodiscard]] std::string path(const char* name) const { return (folder_ / name).string(); }
 
-  const RankedKeys& keys_;
+  const RankedKeys* keys_;
   const std::uint64_t block_bytes_;
   std::vector<std::uint64_t> counts_;       // of blocks of each level, leaves first
   std::vector<std::uint64_t> first_block_;  // of each level
-  std::vector<std::byte> memory_;
+  HugeBuffer memory_;
   base::TemporaryFolder folder_;
   dataplane::InstalledFunction function_;
   dataplane::PacketFunction tables_;
   bool with_tables_ = false;
   std::vector<Get> gets_;
+  std::vector<base::Histogram>* levels_ = nullptr;  // null: READs are not timed
   std::unique_ptr<End> node_;
   std::unique_ptr<dataplane::MemifSwitch> switch_;
   std::unique_ptr<End> client_;

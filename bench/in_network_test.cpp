@@ -50,6 +50,10 @@ TEST(RunInNetwork, PrintsAllMeasurements) {
   EXPECT_LT(reads(6), reads(10));
   EXPECT_GT(reads(21), reads(24));
   EXPECT_EQ(read[21].at("sets"), 0);
+  // Each READ costs the same: 2000 keys have four levels and the leaf.
+  EXPECT_DOUBLE_EQ(read[21].at("model_latency_ns").get<double>(), 16'100 * reads(21));
+  EXPECT_DOUBLE_EQ(read[21].at("model_latency_ns_without").get<double>(), 16'100 * 5);
+  EXPECT_DOUBLE_EQ(read[21].at("model_ops_per_second_ratio").get<double>(), 5 / reads(21));
 
   options.json = false;
   options.experiments = {"layers"};
@@ -71,6 +75,8 @@ TEST(RunInNetwork, RefusesOptionsWithASentence) {
   EXPECT_EQ(problem([](InNetworkOptions& o) { o.fanout = 1; }), "--fanout must be 2 to 1024");
   EXPECT_EQ(problem([](InNetworkOptions& o) { o.experiments = {"x"}; }),
             "--experiment: 'x' is not one of: scale, changed, skew, nodes, layers");
+  EXPECT_EQ(problem([](InNetworkOptions& o) { o.model_trip_ns = 0; }),
+            "--model-trip must be 1 to 1000000000");
   InNetworkOptions wrong;
   wrong.sets = 9;
   std::ostringstream out;

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `espalier-bench in-network`: how many READs a get takes when switches know the top of the tree,
-// counted exactly over trees that are built from ranks [Fat-B+Tree §V-B, Figs. 5 to 9], and how
-// long compiling the tables takes.
-//
-//   scale    half of --keys to five times as many
-//   changed  from none to all of the requests follow other ranks than the tables were made from
-//   skew     0.9, 0.95, 0.99
-//   nodes    300 to 3900 nodes in each set
-//   layers   no sets to three
+// counted exactly over trees that are built from ranks [Fat-B+Tree §V-B, Figs. 5 to 9], figure by
+// figure (figure_points.hpp), and how long compiling the tables takes. What begins with `model_`
+// follows from these counts where each READ costs the same, and is no time of a clock.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +21,10 @@ struct InNetworkOptions {
   std::uint64_t ranges = 600;
   std::uint64_t sets = 3;
   std::uint64_t nodes_per_set = 3600;
+  std::uint64_t model_trip_ns = 16'100;  ///< for `model_...`: a trip, as the paper has it
   std::uint64_t seed = 1;
   bool json = false;
 };
-
-/// Names of the experiments, with commas.
-[[nodiscard]] std::string in_network_experiment_names();
 
 /// What is wrong with the options, in one sentence; nothing if all is well.
 std::optional<std::string> problem_of(const InNetworkOptions& options);

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "bench/figure_points.hpp"
 #include "bench/report.hpp"
 #include "bench/switch_experiments.hpp"
 
@@ -40,6 +41,12 @@ std::optional<std::string> problem_of_experiments(const SwitchRunOptions& option
     if (!options.node_address.empty() && each != "gets") {
       return fmt::format("--node-address is of gets; {} has a switch of its own", each);
     }
+  }
+  for (const std::string& figure : options.figures) {
+    if (std::ranges::find(kFigures, figure) == kFigures.end()) {
+      return fmt::format("--figure: '{}' is not one of: {}", figure, figure_names());
+    }
+    if (!is_wanted(options, "hops")) return "--figure is of hops";
   }
   if (options.frames < 64 || options.frames > 10'000'000'000) {
     return "--frames must be 64 to 10000000000";

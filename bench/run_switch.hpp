@@ -4,7 +4,8 @@
 //
 //   gets      of a map, through one switch over memif, in one way after another (below)
 //   hops      READs through the paper's tree, from the root and from where the tables lead; client,
-//             switch and node take turns on one core, so that each hop costs both ways the same
+//             switch and node take turns on one core, so that each hop costs both ways the same; at
+//             one point, or at those of the paper's figures (figure_points.hpp)
 //   function  nanoseconds of the packet function, by kinds of frames
 //   forward   frames a second of the switch, with tables and without
 //   install   compiling tables, changing one node's entries and replacing all of them while frames
@@ -31,12 +32,13 @@ namespace espalier::bench {
 
 struct SwitchRunOptions {
   std::vector<std::string> experiments;  ///< empty: all; with a node's address `gets`
+  std::vector<std::string> figures;      ///< of `hops`: all their points; empty: one point
   std::string node_address;     ///< where clients come to a switch that runs; empty: all of our own
   std::string map = "default";  ///< there, which has the keys
   std::uint64_t keys = 200'000;  ///< of the map, and of the trees of the others
   std::uint64_t value_bytes = 100;
   std::uint32_t node_bytes = 4096;
-  std::uint64_t ops = 20'000;        ///< of each way in each round
+  std::uint64_t ops = 5'000;         ///< of each way in each round
   std::uint64_t frames = 1'000'000;  ///< of each kind in each round, of `function` and `forward`
   std::uint64_t updates = 2'000;     ///< of `install`: of one node's entries
   std::uint64_t installs = 20;       ///< of `install`: compilations, and of whole tables

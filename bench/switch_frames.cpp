@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <numeric>
+#include <utility>
 
 #include "base/bytes.hpp"
 #include "base/zipf.hpp"
@@ -46,6 +47,11 @@ void append_frame(std::vector<std::byte>& into, const roce::Headers& headers,
 }
 
 }  // namespace
+
+RankedKeys::RankedKeys(RankTree tree, std::vector<std::uint64_t> accesses)
+    : passed_(std::move(accesses)), tree_(std::move(tree)) {
+  std::partial_sum(passed_.begin(), passed_.end(), passed_.begin());
+}
 
 RankedKeys::RankedKeys(std::uint64_t keys, std::uint64_t seed) {
   passed_ = scattered_ranks(keys, base::kZipfTheta, seed);

@@ -27,6 +27,8 @@ class RankedKeys {
  public:
   /// Cost: a power for each key; some ten bytes for each stay.
   RankedKeys(std::uint64_t keys, std::uint64_t seed);
+  /// Of a tree that was made, and how often each of its keys is asked for, in proportion.
+  RankedKeys(RankTree tree, std::vector<std::uint64_t> accesses);
 
   [[nodiscard]] const RankTree& tree() const { return tree_; }
   [[nodiscard]] std::uint64_t size() const { return passed_.size(); }

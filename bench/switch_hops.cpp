@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // `espalier-bench switch --experiment hops`: gets that walk the paper's tree by READs, from the
 // root, and from where the tables of a switch lead them [Fat-B+Tree §V-B], both through the same
-// switch. A READ is as long on each level.
+// switch. A READ is as long on each level. At one point, or at those of the paper's figures.
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <array>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
-#include "base/clock.hpp"
+#include "base/cpu_clock.hpp"
 #include "base/histogram.hpp"
+#include "bench/figure_points.hpp"
 #include "bench/hop_line.hpp"
 #include "bench/median.hpp"
 #include "bench/progress.hpp"
@@ -22,141 +26,239 @@ namespace {
 
 struct HopSample {
   double trips = 0;
-  double mean_ns = 0;  // of a get, one at a time
+  double mean_ns = 0;  // of a get, one at a time, in processor time
   double p50_ns = 0;
   double p99_ns = 0;
-  double rate = 0;  // gets a second, so many in flight
+  double rate = 0;  // gets a second of the processor, so many in flight
+};
+
+// What gets of a point took without tables or with them, by rounds.
+struct HopWay {
+  const char* name;
+  double exact_trips = 0;  // over all keys
+  std::vector<HopSample> samples;
+  std::vector<base::Histogram> levels;  // of all rounds together, leaves first
+
+  [[nodiscard]] double median(double HopSample::*field) const {
+    std::vector<double> values;
+    for (const HopSample& each : samples) values.push_back(each.*field);
+    return median_of(std::move(values));
+  }
+};
+
+// What the two ways of a point say of each other. Within rounds, then the median.
+struct HopRatios {
+  double latency = 0;
+  double p99 = 0;
+  double rate = 0;
+  double trips = 0;  // without tables, by those with them
+  // A get takes as many hops as it has trips, each as long, and something beside.
+  double ns_per_hop = 0;
+  double ns_beside = 0;
+
+  HopRatios(const HopWay& without, const HopWay& with) {
+    const auto over_rounds = [&](auto of) {
+      std::vector<double> values;
+      for (std::size_t i = 0; i < with.samples.size(); ++i) {
+        values.push_back(of(without.samples[i], with.samples[i]));
+      }
+      return median_of(std::move(values));
+    };
+    using Sample = const HopSample&;
+    latency = over_rounds([](Sample a, Sample b) { return b.mean_ns / a.mean_ns; });
+    p99 = over_rounds([](Sample a, Sample b) { return b.p99_ns / a.p99_ns; });
+    rate = over_rounds([](Sample a, Sample b) { return b.rate / a.rate; });
+    trips = over_rounds([](Sample a, Sample b) { return a.trips / b.trips; });
+    const auto hop = [](Sample a, Sample b) {
+      return a.trips == b.trips ? a.mean_ns / a.trips
+                                : (a.mean_ns - b.mean_ns) / (a.trips - b.trips);
+    };
+    ns_per_hop = over_rounds(hop);
+    ns_beside = over_rounds([&](Sample a, Sample b) { return b.mean_ns - hop(a, b) * b.trips; });
+  }
 };
 
 class HopsRun {
  public:
   HopsRun(const SwitchRunOptions& options, const Output& output)
-      : options_(options),
-        out_(output.out),
-        progress_(output),
-        keys_(options.keys, options.seed),
-        line_(keys_, options.value_bytes,
-              {.ranges = options.ranges,
-               .sets = options.sets,
-               .nodes_per_set = options.nodes_per_set}) {}
+      : options_(options), out_(output.out), progress_(output) {}
 
   SwitchOutcome run() {
-    std::array<std::vector<HopSample>, 2> came;  // without tables, with them
-    for (std::uint32_t round = 0; round < options_.rounds; ++round) {
-      for (std::size_t turn = 0; turn < 2; ++turn) {
-        const std::size_t with = (round + turn) % 2;  // neither is always the first
-        progress_.show(fmt::format("round {} of {}: {} tables", round + 1, options_.rounds,
-                                   with == 1 ? "with" : "without"));
-        came[with].push_back(measure(with == 1, options_.seed + round));
-      }
+    FigurePoint usual;
+    usual.keys = options_.keys;
+    usual.limits.ranges = options_.ranges;
+    usual.limits.sets = options_.sets;
+    usual.limits.nodes_per_set = options_.nodes_per_set;
+    if (options_.figures.empty()) measure(usual);
+    for (const char* const figure : kFigures) {
+      if (std::ranges::find(options_.figures, figure) == options_.figures.end()) continue;
+      for (const FigurePoint& point : points_of(figure, usual)) measure(point);
     }
-    progress_.clear();
-    print("without-tables", came[0]);
-    print("with-tables", came[1]);
-    print_ratios(came[0], came[1]);
-    return {2, true};
+    return {measurements_, true};
   }
 
  private:
-  HopSample measure(bool with_tables, std::uint64_t seed) {
+  void measure(const FigurePoint& point) {
+    HopWay without{"without-tables", 0, {}, {}};
+    HopWay with{"with-tables", 0, {}, {}};
+    prepare(point, without, with);
+    for (std::uint32_t round = 0; round < options_.rounds; ++round) {
+      for (std::uint32_t turn = 0; turn < 2; ++turn) {
+        HopWay& way = (round + turn) % 2 == 0 ? without : with;  // neither is always the first
+        progress_.show(fmt::format("{} {} keys, round {} of {}: {}", point.figure, point.keys,
+                                   round + 1, options_.rounds, way.name));
+        line_->set_tables(&way == &with);
+        sample(way, options_.seed + round);
+      }
+    }
+    progress_.clear();
+    print(point, without);
+    print(point, with);
+    print_ratios(point, {without, with});
+    measurements_ += 2;
+  }
+
+  // The tree that the node holds stays where it is from one point to the next of as many keys.
+  void prepare(const FigurePoint& point, HopWay& without, HopWay& with) {
+    progress_.show(fmt::format("{} {} keys: the tree", point.figure, point.keys));
+    FigureRequests requests = requests_of(point, kRankFanout, options_.seed);
+    const auto tables = dataplane::compile(requests.tree.tree, point.limits).tables;
+    without.exact_trips = requests.tree.levels + 1;
+    with.exact_trips = count_trips(requests.tree, tables, requests.accesses).mean;
+    auto keys =
+        std::make_unique<RankedKeys>(std::move(requests.tree), std::move(requests.accesses));
+    if (keys_ != nullptr && keys_->size() == keys->size()) {
+      line_->use(*keys);
+    } else {
+      line_.reset();  // before there is another one
+      line_ = std::make_unique<HopLine>(*keys, options_.value_bytes);
+    }
+    keys_ = std::move(keys);
+    line_->compile(tables);
+  }
+
+  void sample(HopWay& way, std::uint64_t seed) {
     base::Random random(seed);
-    line_.set_tables(with_tables);
     std::vector<std::uint64_t> keys(options_.ops);
-    for (std::uint64_t& key : keys) key = keys_.draw(random);
-    line_.run(std::span(keys).first(keys.size() / 4), 1, nullptr);  // into the caches
+    for (std::uint64_t& key : keys) key = keys_->draw(random);
+    const auto some = std::span(keys).first(keys.size() / 4);
+    line_->run(some, 1, nullptr);  // into the caches
     base::Histogram latencies;
-    const std::uint64_t trips = line_.run(keys, 1, &latencies);
-    const base::Stopwatch watch;
-    line_.run(keys, options_.in_flight, nullptr);
-    const auto ns = static_cast<double>(watch.elapsed_ns());
+    // All sides are this thread, and what it waits for the system's scheduler is none of theirs.
+    const std::uint64_t begin_ns = base::thread_cpu_ns();
+    const std::uint64_t trips = line_->run(keys, 1, &latencies);
+    const std::uint64_t between_ns = base::thread_cpu_ns();
+    line_->run(keys, options_.in_flight, nullptr);
+    const std::uint64_t end_ns = base::thread_cpu_ns();
     const auto ops = static_cast<double>(options_.ops);
-    return {.trips = static_cast<double>(trips) / ops,
-            .mean_ns = latencies.mean(),
-            .p50_ns = static_cast<double>(latencies.percentile(0.5)),
-            .p99_ns = static_cast<double>(latencies.percentile(0.99)),
-            .rate = ops * 1e9 / ns};
+    way.samples.push_back({.trips = static_cast<double>(trips) / ops,
+                           .mean_ns = static_cast<double>(between_ns - begin_ns) / ops,
+                           .p50_ns = static_cast<double>(latencies.percentile(0.5)),
+                           .p99_ns = static_cast<double>(latencies.percentile(0.99)),
+                           .rate = ops * 1e9 / static_cast<double>(end_ns - between_ns)});
+    for (std::uint64_t& key : keys) key = keys_->draw(random);  // not those that are in the caches
+    line_->time_levels(some, way.levels);
   }
 
-  static double median(const std::vector<HopSample>& of, double HopSample::*field) {
-    std::vector<double> values;
-    for (const HopSample& each : of) values.push_back(each.*field);
-    return median_of(std::move(values));
-  }
-  static double ratio(const std::vector<HopSample>& of, const std::vector<HopSample>& to,
-                      double HopSample::*field) {
-    std::vector<double> ratios;
-    for (std::size_t i = 0; i < of.size(); ++i) ratios.push_back(of[i].*field / (to[i].*field));
-    return median_of(std::move(ratios));
+  void begin_line(Json& line, const char* name, const FigurePoint& point) const {
+    line["bench"] = "switch";
+    line["target"] = name;
+    line["workload"] = "hops";
+    if (!point.figure.empty()) line["figure"] = point.figure;
+    line["keys"] = point.keys;
+    line["theta"] = point.theta;
+    line["changed"] = point.changed;
+    line["ranges"] = point.limits.ranges;
+    line["sets"] = point.limits.sets;
+    line["nodes_per_set"] = point.limits.nodes_per_set;
   }
 
-  void print(const char* name, const std::vector<HopSample>& came) {
-    const double trips = median(came, &HopSample::trips);
-    const double mean_ns = median(came, &HopSample::mean_ns);
+  void print(const FigurePoint& point, const HopWay& way) {
+    const double trips = way.median(&HopSample::trips);
+    const double mean_ns = way.median(&HopSample::mean_ns);
     const double model_ns = trips * static_cast<double>(options_.model_trip_ns);
     if (options_.json) {
       Json line;
-      line["bench"] = "switch";
-      line["target"] = name;
-      line["workload"] = "hops";
-      line["keys"] = options_.keys;
-      line["read_bytes"] = line_.read_bytes();
-      line["ranges"] = options_.ranges;
-      line["sets"] = options_.sets;
-      line["nodes_per_set"] = options_.nodes_per_set;
+      begin_line(line, way.name, point);
+      line["read_bytes"] = line_->read_bytes();
       line["threads"] = 1;
       line["in_flight"] = options_.in_flight;
       line["seed"] = options_.seed;
       line["ops"] = options_.ops;
-      line["rounds"] = came.size();
+      line["rounds"] = way.samples.size();
       line["round_trips_per_op"] = trips;
+      line["round_trips_exact"] = way.exact_trips;
       line["mean_ns"] = mean_ns;
-      line["p50_ns"] = median(came, &HopSample::p50_ns);
-      line["p99_ns"] = median(came, &HopSample::p99_ns);
+      line["p50_ns"] = way.median(&HopSample::p50_ns);
+      line["p99_ns"] = way.median(&HopSample::p99_ns);
       line["ns_per_trip"] = mean_ns / trips;
-      line["ops_per_second"] = median(came, &HopSample::rate);
+      line["level_ns"] = level_ns(way);
+      line["ops_per_second"] = way.median(&HopSample::rate);
       line["model_trip_ns"] = options_.model_trip_ns;
       line["model_latency_ns"] = model_ns;
       line["model_ops_per_second"] = 1e9 / model_ns;
       return print_line(out_, line);
     }
-    table_.row({name, fmt::format("{:.2f}", trips), fmt::format("{:.2f}", mean_ns * 1e-3),
-                fmt::format("{:.2f}", median(came, &HopSample::p99_ns) * 1e-3),
+    table_.row({point.figure.empty() ? "-" : point.figure, std::to_string(point.keys),
+                fmt::format("{:.2f}", point.theta), fmt::format("{:.2f}", point.changed),
+                std::to_string(point.limits.sets), std::to_string(point.limits.nodes_per_set),
+                way.name, fmt::format("{:.2f}", trips), fmt::format("{:.2f}", mean_ns * 1e-3),
+                fmt::format("{:.2f}", way.median(&HopSample::p99_ns) * 1e-3),
                 fmt::format("{:.2f}", mean_ns / trips * 1e-3),
-                fmt::format("{:.0f}", median(came, &HopSample::rate) * 1e-3),
+                fmt::format("{:.0f}", way.median(&HopSample::rate) * 1e-3),
                 fmt::format("{:.1f}", model_ns * 1e-3)});
   }
-  void print_ratios(const std::vector<HopSample>& without, const std::vector<HopSample>& with) {
-    const double latency = ratio(with, without, &HopSample::mean_ns);
-    const double rate = ratio(with, without, &HopSample::rate);
-    const double trips = ratio(without, with, &HopSample::trips);
+
+  // What a READ takes that brings a node of each level, leaves first, the median; null: none did.
+  static Json level_ns(const HopWay& way) {
+    Json levels = Json::array();
+    for (const base::Histogram& level : way.levels) {
+      if (level.count() == 0) {
+        levels.push_back(nullptr);
+      } else {
+        levels.push_back(level.percentile(0.5));
+      }
+    }
+    return levels;
+  }
+
+  void print_ratios(const FigurePoint& point, const HopRatios& ratios) {
     if (options_.json) {
       Json line;
-      line["bench"] = "switch";
-      line["target"] = "with/without-tables";
-      line["workload"] = "hops";
-      line["rounds"] = with.size();
-      line["mean_ratio"] = latency;
-      line["p99_ratio"] = ratio(with, without, &HopSample::p99_ns);
-      line["ops_per_second_ratio"] = rate;
+      begin_line(line, "with/without-tables", point);
+      line["rounds"] = options_.rounds;
+      line["mean_ratio"] = ratios.latency;
+      line["p99_ratio"] = ratios.p99;
+      line["ops_per_second_ratio"] = ratios.rate;
+      line["ns_per_hop"] = ratios.ns_per_hop;
+      line["ns_per_get_beside"] = ratios.ns_beside;
       line["model_trip_ns"] = options_.model_trip_ns;
-      line["model_latency_ratio"] = 1 / trips;
-      line["model_ops_per_second_ratio"] = trips;
+      line["model_latency_ratio"] = 1 / ratios.trips;
+      line["model_ops_per_second_ratio"] = ratios.trips;
       return print_line(out_, line);
     }
     fmt::print(out_,
-               "with / without tables: latency {:.3f}, gets/s {:.2f}; by trips of {} ns alone "
-               "{:.3f} and {:.2f}\n",
-               latency, rate, options_.model_trip_ns, 1 / trips, trips);
+               "  with / without tables: latency {:.3f}, gets/s {:.2f}; at {:.2f} us a hop and "
+               "{:.2f} us a get beside; by hops of equal cost alone {:.3f} and {:.2f}\n",
+               ratios.latency, ratios.rate, ratios.ns_per_hop * 1e-3, ratios.ns_beside * 1e-3,
+               1 / ratios.trips, ratios.trips);
   }
 
   const SwitchRunOptions& options_;
   std::ostream& out_;
   Progress progress_;
-  const RankedKeys keys_;
-  HopLine line_;
+  std::unique_ptr<RankedKeys> keys_;
+  std::unique_ptr<HopLine> line_;
+  std::uint64_t measurements_ = 0;
   Table table_{out_,
-               {{"READs through the", -18},
-                {"READs", 6},
+               {{"figure", -7},
+                {"keys", 9},
+                {"skew", 5},
+                {"changed", 7},
+                {"sets", 4},
+                {"nodes", 6},
+                {"READs", -14},
+                {"a get", 6},
                 {"mean us", 8},
                 {"p99 us", 8},
                 {"us a READ", 9},

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/report.hpp"
+#include "bench/run_in_network.hpp"
 #include "bench/run_switch.hpp"
 
 namespace espalier::bench {
@@ -103,6 +104,47 @@ TEST(RunSwitch, HopsWalkFromTheRootOrFromWhereTablesLead) {
                    number(read[1], "mean_ns") / number(read[0], "mean_ns"));
 }
 
+// The READs of each point are those that `in-network` counts over all keys: exactly as many as
+// levels and a leaf without tables, and with them as many as draws of keys let them be.
+TEST(RunSwitch, HopsOfEachFigure) {
+  SwitchRunOptions options = tiny("hops");
+  options.keys = 2000;
+  options.figures = {"scale", "changed", "skew", "nodes", "layers"};
+  InNetworkOptions counting;
+  counting.keys = options.keys;
+  counting.ranges = options.ranges;
+  counting.nodes_per_set = options.nodes_per_set;
+  counting.json = true;
+  std::ostringstream counted;
+  EXPECT_EQ(run_in_network(counting, {counted, counted}), 0);
+  std::istringstream points(counted.str());
+  const std::vector<Json> read = lines_of(options);
+  ASSERT_EQ(read.size(), 3u * 25u + 1u);
+  EXPECT_EQ(read.back().at("measurements"), 50);
+  for (std::size_t i = 0; i < 25; ++i) {
+    std::string text;
+    std::getline(points, text);
+    const Json exact = Json::parse(text);
+    const Json& without = read[3 * i];
+    const Json& with = read[3 * i + 1];
+    const Json& ratios = read[3 * i + 2];
+    SCOPED_TRACE(text);
+    for (const Json& line : {without, with, ratios}) {
+      EXPECT_EQ(line.at("figure"), exact.at("workload"));
+      for (const char* const name : {"keys", "theta", "changed", "sets", "nodes_per_set"}) {
+        EXPECT_EQ(line.at(name), exact.at(name)) << name;
+      }
+    }
+    EXPECT_EQ(number(without, "round_trips_per_op"), number(exact, "round_trips_without"));
+    EXPECT_NEAR(number(with, "round_trips_exact"), number(exact, "round_trips_per_op"), 1e-4);
+    EXPECT_NEAR(number(with, "round_trips_per_op"), number(with, "round_trips_exact"), 0.4);
+    EXPECT_EQ(with.at("level_ns").size(), number(exact, "round_trips_without"));
+    EXPECT_GT(number(ratios, "ops_per_second_ratio"), 0);
+    const double hops = number(ratios, "ns_per_hop") * number(with, "round_trips_per_op");
+    EXPECT_NEAR(hops + number(ratios, "ns_per_get_beside"), number(with, "mean_ns"), 1);
+  }
+}
+
 TEST(RunSwitch, ATripCostsWhatIsSaid) {
   SwitchRunOptions options = tiny("hops");
   options.model_trip_ns = 1000;
@@ -194,6 +236,14 @@ TEST(RunSwitch, WrongOptionsAreRefused) {
   EXPECT_EQ(problem_of(options), "--node-address is of gets; hops has a switch of its own");
   options.experiments = {"gets"};
   EXPECT_FALSE(problem_of(options));
+  options = tiny("hops");
+  options.figures = {"skew", "speed"};
+  EXPECT_EQ(problem_of(options),
+            "--figure: 'speed' is not one of: scale, changed, skew, nodes, layers");
+  options.figures = {"skew"};
+  EXPECT_FALSE(problem_of(options));
+  options.experiments = {"gets"};
+  EXPECT_EQ(problem_of(options), "--figure is of hops");
   options = tiny();
   options.updates = 0;
   EXPECT_TRUE(problem_of(options));
