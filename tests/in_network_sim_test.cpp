@@ -53,6 +53,24 @@ TEST(InNetworkSim, WithoutTablesTheNodeAnswersByItself) {
   EXPECT_EQ(world.through.counters().redirected, 0u);
 }
 
+// The entry of a leaf that was replaced, again and again, brings the leaf that came in its place.
+TEST(InNetworkSim, TablesThatAreLateStillTakeOneTrip) {
+  SwitchWorld world(base::seed_from_environment(13), kOptions, 5000);
+  world.install({.ranges = 4000});
+  world.use_switch();
+  for (const std::uint32_t i : {0u, 777u, 4999u}) {
+    const std::string name = SwitchWorld::key(i);
+    world.trips_of(name);
+    for (int round = 0; round < 4; ++round) {
+      for (int j = 0; j < 40; ++j) world.put(name, "new " + std::to_string(round * 40 + j));
+      EXPECT_EQ(world.trips_of(name), 1u) << name << ", round " << round;
+    }
+  }
+  EXPECT_GT(world.met.followed, 3u);
+  EXPECT_EQ(world.met.nothing, 0u);
+  EXPECT_EQ(world.reader->restarts(), 0u);
+}
+
 // Of tables that end above the leaves the rest of the way is walked.
 TEST(InNetworkSim, SmallTablesSaveFewerTrips) {
   SwitchWorld world(base::seed_from_environment(7), kOptions, 20'000);

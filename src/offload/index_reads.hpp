@@ -15,6 +15,7 @@ struct IndexReadCounts {
   std::atomic<std::uint64_t> leaves{0};    // a table had sent them to a leaf
   std::atomic<std::uint64_t> interior{0};  // or to a node above leaves
   std::atomic<std::uint64_t> nothing{0};   // or where no node of the map is any more
+  std::atomic<std::uint64_t> followed{0};  // of leaves and interior: what had replaced it came
 };
 
 }  // namespace espalier::offload

@@ -13,6 +13,8 @@
 namespace espalier::offload {
 namespace {
 
+constexpr auto kNode = memory::BufferKind::node;
+
 // A key of this number: what is left out, and its bytes without the zeros that fill it up. Others
 // may have the same number; they lie in the same leaf or behind it.
 std::string key_of(std::string_view prefix, std::uint64_t number) {
@@ -22,6 +24,30 @@ std::string key_of(std::string_view prefix, std::uint64_t number) {
     key.pop_back();
   }
   return key;
+}
+
+/// Successors that are followed for one READ: far more than a leaf has while tables are late.
+constexpr std::uint32_t kSuccessorsMax = 32;
+
+// Where the node is by now that began there. Tables are told late that it was replaced, and a
+// client whose read version is that of this moment would have to read the successor next. One that
+// was replaced at a version that no read has yet stays what it is, and so does what is no node of
+// the map. Requires: an exposed epoch.
+std::uint64_t newest_of(const tree::MapCore& map, std::uint64_t offset) {
+  const memory::BufferPool& pool = map.store.pool;
+  const std::uint64_t released = map.versions ? map.clock.released() : wire::kLive - 1;
+  std::uint32_t generation = pool.generation_in_use(offset, kNode);
+  for (std::uint32_t steps = 0; generation != 0 && steps < kSuccessorsMax; ++steps) {
+    const tree::NodeView node = map.view(wire::Ref::make(offset, generation));
+    const std::uint64_t superseded = node.superseded();
+    if (node.map_id() != map.id || superseded == 0 || superseded > released) break;
+    const wire::Ref successor = node.successor_ref();
+    if (!successor || pool.generation_in_use(offset, kNode) != generation) break;
+    if (!pool.is_buffer_begin(successor.offset(), kNode, successor.generation())) break;
+    offset = successor.offset();
+    generation = pool.generation_in_use(offset, kNode);
+  }
+  return offset;
 }
 
 // Of a node's beginning; false of less than that.
@@ -59,8 +85,14 @@ void MapReads::read_keyed(std::uint64_t number, std::span<std::byte> into) {
 }
 
 void MapReads::read_at(std::uint64_t offset, std::span<std::byte> into) {
-  const bool node = answer(into, [offset](const tree::MapCore&) { return offset; });
+  bool followed = false;
+  const bool node = answer(into, [&](const tree::MapCore& map) {
+    const std::uint64_t newest = newest_of(map, offset);
+    followed = newest != offset;
+    return newest;
+  });
   if (counts_ == nullptr) return;
+  if (node && followed) counts_->followed.fetch_add(1, std::memory_order_relaxed);
   auto& met = is_leaf(into) ? counts_->leaves : counts_->interior;
   (node ? met : counts_->nothing).fetch_add(1, std::memory_order_relaxed);
 }
@@ -82,7 +114,6 @@ bool MapReads::answer(std::span<std::byte> into, const Find& find) {
 // What is in use before the first byte and after the last one is the same node all the while: a
 // buffer that is released has another generation ever after.
 bool MapReads::copy(const tree::MapCore& map, std::uint64_t offset, std::span<std::byte> into) {
-  constexpr auto kNode = memory::BufferKind::node;
   const memory::BufferPool& pool = map.store.pool;
   const auto bytes = std::min<std::size_t>(into.size(), map.geometry.node_bytes);
   std::ranges::fill(into.subspan(bytes), std::byte{0});

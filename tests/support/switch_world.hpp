@@ -89,6 +89,7 @@ class SwitchWorld {
   fabric::roce::RoceEndpoint client;
   fabric::CompletionQueue host_done;
   fabric::CompletionQueue client_done;
+  offload::IndexReadCounts met;
   std::shared_ptr<fabric::SharedMap> shared;
   fabric::Registration keyed;
   fabric::Registration redirect;
