@@ -17,6 +17,7 @@
 #include "base/zipf.hpp"
 #include "bench/map_session.hpp"
 #include "bench/median.hpp"
+#include "bench/met_at_node.hpp"
 #include "bench/own_node.hpp"
 #include "bench/progress.hpp"
 #include "bench/report.hpp"
@@ -24,6 +25,7 @@
 #include "client/controller_thread.hpp"
 #include "client/impl.hpp"
 #include "dataplane/running_switch.hpp"
+#include "offload/services.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -51,7 +53,9 @@ struct Sample {
   double bytes = 0;
   double median_ns = 0;
   double p99_ns = 0;
-  double rate = 0;  // gets a second, so many in flight
+  double rate = 0;   // gets a second, so many in flight
+  MetShares met{};   // shares of all gets, by what their READ by key met
+  MetShares slow{};  // of all gets those that met it and waited for more than one READ
 };
 
 /// Checks that each get finds its key.
@@ -91,6 +95,9 @@ class OwnLine {
         std::move(controlling), std::chrono::milliseconds(options.delay_ms));
     while (controller_->rounds() == 0) std::this_thread::yield();
   }
+  [[nodiscard]] const offload::IndexReadCounts& met() const {
+    return node_->services().index_reads;
+  }
   [[nodiscard]] std::string address() const { return "roce+memif:" + path("clients"); }
 
  private:
@@ -113,11 +120,13 @@ class OwnLine {
 
 class GetsRun {
  public:
-  GetsRun(const SwitchRunOptions& options, const Output& output, std::string address)
+  GetsRun(const SwitchRunOptions& options, const Output& output, std::string address,
+          const offload::IndexReadCounts* met)
       : options_(options),
         out_(output.out),
         progress_(output),
         address_(std::move(address)),
+        met_(met),
         keys_(read_keys()),
         zipf_(keys_.size()) {}
 
@@ -178,6 +187,9 @@ class GetsRun {
     const tree::WalkTraffic before = traffic();
     base::Histogram latencies;
     std::uint64_t hits = 0;
+    MetAtNode at_node(met_);
+    MetShares met{};
+    MetShares slow{};
     std::uint64_t trips = before.round_trips;
     for (std::uint64_t i = 0; i < options_.ops; ++i) {
       writes.some();
@@ -186,8 +198,14 @@ class GetsRun {
       get(map, key);
       latencies.record(watch.elapsed_ns());
       const std::uint64_t before_it = std::exchange(trips, traffic().round_trips);
-      hits += trips - before_it == 1 ? 1 : 0;
+      const bool hit = trips - before_it == 1;
+      hits += hit ? 1 : 0;
+      const std::size_t cause = at_node.take();
+      met[cause] += 1;
+      slow[cause] += hit ? 0 : 1;
     }
+    for (double& each : met) each /= static_cast<double>(options_.ops);
+    for (double& each : slow) each /= static_cast<double>(options_.ops);
     const tree::WalkTraffic after = traffic();
     const auto per_get = [&](std::uint64_t sum) {
       return static_cast<double>(sum) / static_cast<double>(options_.ops);
@@ -197,7 +215,9 @@ class GetsRun {
             .bytes = per_get(after.bytes - before.bytes),
             .median_ns = static_cast<double>(latencies.percentile(0.5)),
             .p99_ns = static_cast<double>(latencies.percentile(0.99)),
-            .rate = way.writes ? 0 : rate_of(map, random)};
+            .rate = way.writes ? 0 : rate_of(map, random),
+            .met = met,
+            .slow = slow};
   }
   // What a way writes between its gets, by another client.
   class Writes {
@@ -270,6 +290,10 @@ class GetsRun {
         line["one_trip_share"] = median(&Sample::hits);
         line["bytes_per_op"] = median(&Sample::bytes);
       }
+      if (way.access == Access::in_network && met_ != nullptr) {
+        line["met_share"] = causes(samples, &Sample::met);
+        line["more_reads_share"] = causes(samples, &Sample::slow);
+      }
       if (way.writes) {
         line["write_percent"] = options_.write_percent;
         line["delay_ms"] = options_.delay_ms;
@@ -286,6 +310,16 @@ class GetsRun {
                 fmt::format("{:.1f}", median(&Sample::median_ns) * 1e-3),
                 fmt::format("{:.1f}", median(&Sample::p99_ns) * 1e-3),
                 way.writes ? "-" : fmt::format("{:.0f}", median(&Sample::rate) * 1e-3)});
+  }
+
+  static Json causes(const std::vector<Sample>& samples, MetShares Sample::*of) {
+    Json object;
+    for (std::size_t cause = 0; cause < kMet.size(); ++cause) {
+      std::vector<double> values;
+      for (const Sample& sample : samples) values.push_back((sample.*of)[cause]);
+      object[kMet[cause]] = median_of(std::move(values));
+    }
+    return object;
   }
 
   // Round by round, for what goes on beside a round slows both.
@@ -338,6 +372,7 @@ class GetsRun {
   std::ostream& out_;
   Progress progress_;
   const std::string address_;
+  const offload::IndexReadCounts* const met_;  // null: the node is elsewhere
   const std::vector<std::string> keys_;
   const base::Zipf zipf_;
   std::uint64_t measurements_ = 0;
@@ -355,7 +390,8 @@ class GetsRun {
 
 SwitchOutcome run_switch_gets(const SwitchRunOptions& options, const Output& output) {
   const auto own = options.node_address.empty() ? std::make_unique<OwnLine>(options) : nullptr;
-  GetsRun run(options, output, own ? own->address() : options.node_address);
+  GetsRun run(options, output, own ? own->address() : options.node_address,
+              own ? &own->met() : nullptr);
   run.run();
   return {run.measurements(), true};
 }

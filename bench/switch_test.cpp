@@ -81,6 +81,15 @@ TEST(RunSwitch, WritesAgeTables) {
   EXPECT_GE(number(read[4], "round_trips_per_op"), 1);
   EXPECT_LE(number(read[4], "one_trip_share"), 1);
   EXPECT_FALSE(read[4].contains("ops_per_second"));
+  double met = 0;
+  double more = 0;
+  for (const auto& each : read[4].at("met_share").items()) met += each.value().get<double>();
+  for (const auto& each : read[4].at("more_reads_share").items()) {
+    more += each.value().get<double>();
+  }
+  EXPECT_NEAR(met, 1, 1e-9);
+  EXPECT_NEAR(more, 1 - number(read[4], "one_trip_share"), 1e-9);
+  EXPECT_FALSE(read[1].contains("met_share"));
   EXPECT_DOUBLE_EQ(number(read[5], "one_trip_share_ratio"),
                    number(read[4], "one_trip_share") / number(read[3], "one_trip_share"));
   EXPECT_EQ(read[6].at("measurements"), 5);

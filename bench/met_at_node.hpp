@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What READs by key come to at a node of this process: why a get takes more than one READ.
+//
+//   leaf           a table led to a leaf that was current
+//   replaced_leaf  or to one that had been replaced: what came in its place was sent
+//   interior       or to a node above leaves, for tables end there
+//   no_node        or where no node of the map is any more
+//   no_table       no table had met it: the node descended
+//   several        the READ came more than once: it was sent again, or the get was begun anew
+//
+// Thread: one at a time, and no other one sends READs by key.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "offload/index_reads.hpp"
+
+namespace espalier::bench {
+
+inline constexpr std::array<const char*, 6> kMet{"leaf",    "replaced_leaf", "interior",
+                                                 "no_node", "no_table",      "several"};
+/// A share of gets for each of kMet.
+using MetShares = std::array<double, kMet.size()>;
+
+class MetAtNode {
+ public:
+  /// `counts` outlive it; null: the node is elsewhere, and all is taken for a leaf.
+  explicit MetAtNode(const offload::IndexReadCounts* counts) : counts_(counts) { take(); }
+
+  /// What it was since the last time: a place in kMet.
+  std::size_t take() {
+    if (counts_ == nullptr) return 0;
+    constexpr auto kRelaxed = std::memory_order_relaxed;
+    const std::array<std::uint64_t, 5> now{
+        counts_->leaves.load(kRelaxed), counts_->followed.load(kRelaxed),
+        counts_->interior.load(kRelaxed), counts_->nothing.load(kRelaxed),
+        counts_->resolved.load(kRelaxed)};
+    std::size_t which = 0;
+    std::uint64_t reads = 0;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      const std::uint64_t more = now[i] - std::exchange(before_[i], now[i]);
+      if (more == 0) continue;
+      // One that was followed has come to a leaf, or to a node above, too.
+      if (i != kFollowed) reads += more;
+      if (which != kFollowed || i == kInterior) which = i;
+    }
+    return reads > 1 ? kMet.size() - 1 : which;
+  }
+
+ private:
+  static constexpr std::size_t kFollowed = 1;
+  static constexpr std::size_t kInterior = 2;
+
+  const offload::IndexReadCounts* const counts_;
+  std::array<std::uint64_t, 5> before_{};
+};
+
+}  // namespace espalier::bench
