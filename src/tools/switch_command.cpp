@@ -137,7 +137,13 @@ Outcome<std::string> status_of_node(Environment& environment, const std::string&
       reads.resolved, reads.leaves, reads.interior, reads.nothing, numbers->leased_bytes);
 }
 
-Outcome<int> print_status(Environment& environment, const SwitchOptions& options, bool json) {
+struct StatusOptions {
+  SwitchOptions of;
+  bool json = false;
+  std::uint32_t every_seconds = 0;  // 0: once
+};
+
+Outcome<void> print_status(Environment& environment, const SwitchOptions& options, bool json) {
   auto client = reach_switch(options.control);
   if (!client) return std::unexpected(client.error());
   auto status = client->ask("status");
@@ -156,7 +162,25 @@ Outcome<int> print_status(Environment& environment, const SwitchOptions& options
     if (!json) environment.out << fmt::format("{:<28} {}\n", name, format_count(value));
   }
   if (json) environment.out << object.dump() << '\n';
-  return kOk;
+  environment.out.flush();
+  return {};
+}
+
+// Ends with what went wrong, if anything does: a switch that is gone has no numbers.
+Outcome<int> show_status(Environment& environment, const StatusOptions& options) {
+  const auto stop = options.every_seconds == 0 ? nullptr : environment.notice_stop();
+  if (options.every_seconds != 0 && stop == nullptr) {
+    return failed("nobody could stop it", "Leave out --every.");
+  }
+  for (;;) {
+    const auto printed = print_status(environment, options.of, options.json);
+    if (!printed) return std::unexpected(printed.error());
+    if (stop == nullptr ||
+        !stop->wait(options.every_seconds * std::uint64_t{1'000'000'000}).empty()) {
+      return kOk;
+    }
+    if (!options.json) environment.out << '\n';
+  }
 }
 
 void add_run(CLI::App& above, Environment& environment, Action& chosen) {
@@ -211,26 +235,24 @@ void add_install(CLI::App& above, Environment& environment, Action& chosen) {
 }
 
 void add_status(CLI::App& above, Environment& environment, Action& chosen) {
-  struct StatusOptions {
-    SwitchOptions of;
-    bool json = false;
-  };
   const auto options = std::make_shared<StatusOptions>();
   CLI::App& command = *above.add_subcommand("status", "Show what a switch knows and does");
   add_control(command, options->of.control);
   add_address_option(command, options->of.at);
   add_json_option(command, options->json);
+  cmdline::add_number(command, "--every", options->every_seconds,
+                      "Show it again each so many seconds, until SIGTERM or SIGINT; 0: once",
+                      {0, 86'400});
   command.footer(
       "redirected_by_sets_N counts READs that so many layers of nodes took part in; with 0 the\n"
       "fat root alone knew where they go. reads_passed counts READs by other keys. With --at it\n"
       "shows what READs by key met at the node: node_reads_resolved those that no table had met.\n"
       "Examples:\n"
       "  espalier switch status --control /tmp/s.sock --json\n"
-      "  espalier switch status --control /tmp/s.sock --at roce+memif:/tmp/n.sock\n");
+      "  espalier switch status --control /tmp/s.sock --at roce+memif:/tmp/n.sock --every 1\n");
   command.callback([options, &environment, &chosen] {
-    chosen = reporting(environment, [options, &environment] {
-      return print_status(environment, options->of, options->json);
-    });
+    chosen = reporting(environment,
+                       [options, &environment] { return show_status(environment, *options); });
   });
 }
 

@@ -3,11 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/temporary_folder.hpp"
+#include "tools/stop_request.hpp"
 #include "tools/testing/fabric_serving_fixture.hpp"
 #include "tools/testing/tool_fixture.hpp"
 
@@ -53,6 +57,41 @@ TEST_F(SwitchCommandConcurrency, FramesGoThroughAndAreCounted) {
   EXPECT_EQ(now["maps"], 0);
   EXPECT_EQ(between.stop(), kOk);
   EXPECT_THAT(between.tool().out(), HasSubstr("stopped (SIGTERM): "));
+}
+
+/// Asks to stop when it is waited for a second time.
+class SecondStop final : public StopRequest {
+ public:
+  explicit SecondStop(std::vector<std::uint64_t>& waits) : waits_(waits) {}
+  std::string wait(std::optional<std::uint64_t> at_most_ns) override {
+    waits_.push_back(at_most_ns.value_or(0));
+    return waits_.size() < 2 ? "" : "SIGINT";
+  }
+
+ private:
+  std::vector<std::uint64_t>& waits_;
+};
+
+TEST_F(SwitchCommandConcurrency, StatusIsShownAgainAndAgain) {
+  Serving between(sockets(), "", {"switch", "run"});
+  ASSERT_THAT(between.said(), StartsWith("a switch: clients come to ")) << between.tool().err();
+  const std::vector<std::string> words{"switch", "status", "--control", path("s"), "--every", "3"};
+  EXPECT_EQ(tool.run(words), kFailed) << "there is nobody to stop it";
+  std::vector<std::uint64_t> waits;
+  tool.notice_stop = [&] { return std::make_unique<SecondStop>(waits); };
+  ASSERT_EQ(tool.run(words), kOk) << tool.err();
+  EXPECT_EQ(waits, (std::vector<std::uint64_t>{3'000'000'000, 3'000'000'000}));
+  EXPECT_THAT(tool.out(), StartsWith("maps "));
+  EXPECT_THAT(tool.out(), HasSubstr("\n\nmaps "));
+  waits.clear();
+  auto lines = words;
+  lines.push_back("--json");
+  ASSERT_EQ(tool.run(lines), kOk) << tool.err();
+  EXPECT_EQ(std::ranges::count(tool.out(), '\n'), 2);
+  EXPECT_EQ(between.stop(), kOk);
+  waits.clear();
+  EXPECT_EQ(tool.run(words), kFailed) << "the switch is gone";
+  EXPECT_TRUE(waits.empty());
 }
 
 TEST_F(SwitchCommandConcurrency, TablesAreTakenFromFiles) {
