@@ -6,14 +6,14 @@
 # switch and controller running, with commands to try.
 #
 # ESPALIER_RUN_KEYS  pairs in the map; default 1000000
-# ESPALIER_RUN_OPS   gets of each way in each of five rounds; default 20000
+# ESPALIER_RUN_OPS   gets of each way in each of five rounds; default 5000
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/common.sh
 source scripts/run-node.sh
 
 keys=${ESPALIER_RUN_KEYS:-1000000}
-ops=${ESPALIER_RUN_OPS:-20000}
+ops=${ESPALIER_RUN_OPS:-5000}
 espalier=build/release/bin/espalier
 bench=build/release/bin/espalier-bench
 packets=$run_folder/packets.sock
@@ -94,8 +94,8 @@ printf '\n$ %s\n' "espalier get user000000000042 --map pairs --at roce+memif:$cl
 step "gets of skewed keys, all through the same switch: rpc asks the node, one-sided walks the tree"
 "$bench" switch --node-address "roce+memif:$clients" --map pairs --keys "$keys" --ops "$ops"
 
-step "what the switch has counted"
-"$espalier" switch status --control "$control"
+step "what the switch has counted, and what the node has seen of it: misses, and bytes held"
+"$espalier" switch status --control "$control" --at "$run_address"
 
 trap - EXIT
 cat <<END
@@ -112,10 +112,11 @@ Try it:
   espalier scan user000000000099 --map pairs --limit 3 --in-network
   espalier put --map pairs user000000000099 new
   espalier get user000000000099 --map pairs --in-network
-  espalier switch status --control $control
+  espalier switch status --control $control --at $run_address
   espalier switch resources --control $control
 
 Where to go from here:
+  docs/switches.md                 the page for users: roles, counters, trust, several switches
   docs/design/index_in_network.md  how it works, and what makes wrong tables harmless
   docs/command.md                  switch run, controller, install, status, resources, entries
   espalier-bench switch --help     the same with nodes, values and tables of other sizes

@@ -26,6 +26,8 @@ TEST_F(RunSwitchSlow, AGetThroughTheSwitchTakesOneReadAndAllStays) {
   const std::regex several("\none-sided +([3-9]|1[0-9])\\.[0-9]+ ");
   EXPECT_TRUE(std::regex_search(output_, several)) << output_;
   EXPECT_TRUE(std::regex_search(output_, std::regex("\nredirected +[1-9][0-9,]+\n"))) << output_;
+  EXPECT_THAT(output_, HasSubstr("\nnode_reads_resolved "));
+  EXPECT_THAT(output_, HasSubstr("\nnode_held_bytes "));
   EXPECT_EQ(run_all(offered()), 0) << output_;
   EXPECT_THAT(output_, HasSubstr("pair000000000099\n"));
   EXPECT_THAT(output_, HasSubstr("\nnew\n"));
