@@ -21,6 +21,7 @@
 #include "fabric/roce/endpoint.hpp"
 #include "fabric/roce/exchange.hpp"
 #include "fabric/roce/packet_network.hpp"
+#include "offload/index_reads.hpp"
 #include "place/index_follower.hpp"
 #include "place/one_sided_reader.hpp"
 #include "tree/testing/map_objects.hpp"

@@ -22,6 +22,7 @@
 
 #include "device/host_maps.hpp"
 #include "device/relay_link.hpp"
+#include "offload/connection.hpp"
 #include "tests/support/world_host.hpp"
 
 namespace espalier::test {
