@@ -388,7 +388,7 @@ TEST_P(ConformanceByRings, AnswersAreTheSameWithoutVersions) {
 }
 
 // So many levels that nodes below the root are remembered, too. Of these a device with a balancer
-// reads many of the host's memory although it has them, and some gets it leaves to the host.
+// reads many of the host's memory although it has them; some gets devices leave to the host.
 TEST_P(ConformanceInDeepTrees, AnswersAreTheSameWhereverNodesAreRead) {
   MapOptions options;
   options.node_bytes = 512;
@@ -399,7 +399,6 @@ TEST_P(ConformanceInDeepTrees, AnswersAreTheSameWhereverNodesAreRead) {
       device_->with_node([](const node::Node* node) { return node::numbers_of(*node).device; });
   EXPECT_GT(numbers.hits, 0u);
   EXPECT_EQ(numbers.balanced != 0, way_ == "device_balanced");
-  EXPECT_EQ(numbers.forwarded != 0, way_ == "device_balanced");
 }
 
 // What the random ones meet too seldom.
