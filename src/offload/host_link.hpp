@@ -56,7 +56,7 @@ struct HostCounts {
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<std::uint64_t> descents{0};          // ways down that the cache was asked for
   std::atomic<std::uint64_t> hits{0};              // those that it knew down to the leaf
-  std::atomic<std::uint64_t> remembered_bytes{0};  // that ways down took of the cache, roots left out
+  std::atomic<std::uint64_t> remembered_bytes{0};  // that ways down took, roots left out
   std::atomic<std::uint64_t> balanced{0};   // nodes that it had, and that were read all the same
   std::atomic<std::uint64_t> forwarded{0};  // reads that the host did, for there were too many
   std::atomic<std::uint64_t> feed_reads{0};

@@ -43,7 +43,8 @@ SwitchWorld::SwitchWorld(std::uint64_t seed, const MapOptions& options, std::uin
       client_done(client, 1024) {
   network.faults.delay_max_ns = delay_max_ns;  // more than the least: READs have no order
   for (std::uint32_t i = 0; i < key_count; ++i) put(key(i), "value " + std::to_string(i));
-  shared = std::make_shared<fabric::SharedMap>(*offload::MapReads::create(store, map, kPrefix, &met));
+  shared =
+      std::make_shared<fabric::SharedMap>(*offload::MapReads::create(store, map, kPrefix, &met));
   keyed = *host.regions().offer_shared(shared, fabric::SharedKind::keyed);
   redirect =
       *host.regions().offer_shared(shared, fabric::SharedKind::redirect, store.region.bytes());
