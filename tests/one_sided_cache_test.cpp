@@ -87,7 +87,8 @@ TEST(OneSidedCache, TheRootStays) {
   EXPECT_LT(scene.waits_per_get(kNumberedKeys, kWarmGets, random), without - 1.5);
 }
 
-// Places of interior nodes that are others' now, and places that nothing is at any more.
+// Places of nodes that are others' now: they have another range. Where nothing is any more, the
+// host's page table is asked for that node, and the rest of the way is known.
 TEST(OneSidedCache, AWalkThatWasMisledPassesByWhatIsRemembered) {
   const std::function<wire::Ref()> none = [] { return wire::Ref{}; };
   for (const bool swapped : {true, false}) {
@@ -103,7 +104,9 @@ TEST(OneSidedCache, AWalkThatWasMisledPassesByWhatIsRemembered) {
       swapped ? forger.swap_places() : forger.outdate_places();
       const std::uint64_t before = scene.reader().cache()->descents();
       waits += scene.waits_per_get(5'000, 1, random) / kGets;
-      EXPECT_EQ(scene.reader().cache()->descents(), before + 1) << "it was asked once more";
+      const std::uint64_t descents = scene.reader().cache()->descents() - before;
+      EXPECT_GE(descents, 1u);
+      EXPECT_LE(descents, swapped ? 1u : 2u);
     }
     EXPECT_GT(waits, warm + 1) << "nothing was misled";
   }

@@ -192,11 +192,11 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
         if constexpr (kRemembers) {
           if (planted(Bug::cache_trusted) && guessed != 0 && head.leaf())
             step.kind = StepKind::leaf;
-          // What was remembered has misled the walk, which asks it no more. If it was where the
-          // node is, the page table knows better.
+          // What was remembered has misled the walk. If it was where the node is, the page table
+          // knows better.
           if (step.kind == StepKind::root) {
             look_up = guessed != 0 && is_another(head, ref);
-            lane.past_cache = true;
+            lane.past_cache = !look_up;
             lane.lid = look_up ? guessed : 0;
           }
         }
