@@ -67,7 +67,8 @@ TEST(RunDevice, RootAndInteriorNodesEachCutWhatIsReadOfTheHost) {
   DeviceBenchOptions options = tiny_device();
   options.bare = true;
   options.cache_bytes = {0, 16 << 20};
-  options.load.in_flight = 256;
+  options.load.scan_percent = 100;  // none of which a saturated device forwards
+  options.load.scan_items = 1;
   options.own_gbps = 1;
   const std::vector<Json> read = lines_of(options);
   ASSERT_EQ(read.size(), 7u);
