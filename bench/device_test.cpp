@@ -67,6 +67,8 @@ TEST(RunDevice, RootAndInteriorNodesEachCutWhatIsReadOfTheHost) {
   DeviceBenchOptions options = tiny_device();
   options.bare = true;
   options.cache_bytes = {0, 16 << 20};
+  options.load.keys = 20'000;
+  options.node_bytes = 2048;  // of smaller ones whole chunks are more than what is wanted
   options.load.scan_percent = 100;  // none of which a saturated device forwards
   options.load.scan_items = 1;
   options.own_gbps = 1;
