@@ -20,8 +20,6 @@ namespace {
 
 constexpr std::size_t kReadsTogether = 4096;  // requests that are made before their clock runs
 
-std::string read_key(std::uint64_t number) { return fmt::format("user{:012}", number); }
-
 /// Counts answers that cannot be.
 class ReadChecks final : public Handler {
  public:
@@ -81,21 +79,10 @@ class Reads {
     }
     return requests_;
   }
-  /// Gets of the next keys of warm_stride; none behind the last one.
-  std::span<const Request> warm() {
-    requests_.clear();
-    for (; load_.warm_stride != 0 && requests_.size() < kReadsTogether && warm_ < load_.keys;
-         warm_ += load_.warm_stride) {
-      std::string& key = keys_[requests_.size()] = read_key(warm_);
-      requests_.push_back({.op = Op::get, .key = key});
-    }
-    return requests_;
-  }
   [[nodiscard]] ReadChecks& checks() { return checks_; }
 
  private:
   const ReadLoad& load_;
-  std::uint64_t warm_ = 0;  // the number of the next key of warm()
   base::Random random_;
   ReadChecks checks_;
   std::vector<std::string> keys_;
@@ -107,17 +94,11 @@ std::uint64_t seed_of(const ReadLoad& load, std::uint64_t round, std::uint64_t t
   return (load.seed * 1000 + round) * 1000 + thread;
 }
 
-void warm(Pipeline& pipeline, Reads& reads) {
-  for (auto gets = reads.warm(); !gets.empty(); gets = reads.warm()) {
-    pipeline.run(gets, reads.checks());
-  }
-}
-
 std::uint64_t read_alone(const Map& map, const ReadLoad& load, std::uint64_t seed,
                          std::barrier<>& all_warm, std::atomic<std::uint64_t>& wrong) {
   Pipeline pipeline = value_or_throw(Pipeline::open(map, load.in_flight), "no pipeline");
   Reads reads(load, seed);
-  warm(pipeline, reads);
+  get_each(pipeline, load.keys, load.warm_stride, reads.checks());
   all_warm.arrive_and_wait();
   std::uint64_t ns = 0;
   for (std::uint64_t done = 0; done < load.ops; done += kReadsTogether) {
@@ -131,6 +112,23 @@ std::uint64_t read_alone(const Map& map, const ReadLoad& load, std::uint64_t see
 }
 
 }  // namespace
+
+std::string read_key(std::uint64_t number) { return fmt::format("user{:012}", number); }
+
+void get_each(Pipeline& pipeline, std::uint64_t keys, std::uint64_t stride, Handler& handler) {
+  if (stride == 0) return;
+  std::vector<std::string> some;
+  std::vector<Request> gets;
+  for (std::uint64_t number = 0; number < keys;) {
+    some.clear();
+    gets.clear();
+    for (; some.size() < kReadsTogether && number < keys; number += stride) {
+      some.push_back(read_key(number));
+    }
+    for (const std::string& key : some) gets.push_back({.op = Op::get, .key = key});
+    pipeline.run(gets, handler);
+  }
+}
 
 std::optional<std::string> problem_of(const ReadLoad& load) {
   if (load.keys < 100 || load.keys > 100'000'000) return "--keys must be 100 to 100000000";
@@ -180,7 +178,7 @@ base::Histogram latencies_of_gets(const Map& map, const ReadLoad& load, std::uin
   gets.scan_percent = 0;
   Pipeline pipeline = value_or_throw(Pipeline::open(map, 1), "no pipeline");
   Reads reads(gets, seed_of(gets, round, 0));
-  warm(pipeline, reads);
+  get_each(pipeline, gets.keys, gets.warm_stride, reads.checks());
   const auto requests = reads.draw(std::min<std::uint64_t>(kReadsTogether, gets.ops));
   base::Histogram latencies = one_at_a_time(pipeline, requests, reads.checks());
   if (reads.checks().wrong() != 0) throw std::runtime_error("answers are wrong");

@@ -35,6 +35,12 @@ std::optional<std::string> problem_of(const ReadLoad& load);
   return node_bytes / 128;
 }
 
+/// The key of this number.
+[[nodiscard]] std::string read_key(std::uint64_t number);
+
+/// Gets the keys of every `stride`-th number below `keys`, in order; 0: none.
+void get_each(Pipeline& pipeline, std::uint64_t keys, std::uint64_t stride, Handler& handler);
+
 /// Puts all keys. Errors: throws std::runtime_error.
 void fill(const Map& map, const ReadLoad& load);
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -13,6 +12,7 @@
 
 #include "bench/device_workloads.hpp"
 #include "bench/map_session.hpp"
+#include "bench/node_size.hpp"
 #include "bench/own_device.hpp"
 #include "bench/own_node.hpp"
 #include "bench/point_run.hpp"
@@ -276,10 +276,7 @@ std::optional<std::string> problem_of(const DeviceBenchOptions& options) {
   }
   if (options.experiments.empty()) return "--experiment names none";
   if (auto problem = problem_of(options.load)) return problem;
-  if (!std::has_single_bit(options.node_bytes) || options.node_bytes < 512 ||
-      options.node_bytes > 65'536) {
-    return "--node-bytes must be a power of two from 512 to 65536";
-  }
+  if (!is_node_size(options.node_bytes)) return kNoNodeSize;
   const auto weighs = [](std::uint64_t balance) { return balance <= 1000; };
   if (!std::ranges::all_of(options.balances, weighs)) return "--balance must be 0 to 1000";
   if (!(options.own_gbps > 0) || !(options.host_gbps > 0)) {

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <stdexcept>
 
 #include "bench/map_session.hpp"
+#include "bench/node_size.hpp"
 #include "bench/own_node.hpp"
 #include "bench/progress.hpp"
 #include "bench/report.hpp"
@@ -122,10 +122,7 @@ class OneSidedReport {
 
 std::optional<std::string> problem_of(const OneSidedBenchOptions& options) {
   if (const auto problem = problem_of(options.load)) return problem;
-  const auto fits = [](std::uint64_t bytes) {
-    return std::has_single_bit(bytes) && bytes >= 512 && bytes <= 65'536;
-  };
-  if (!std::ranges::all_of(options.node_bytes, fits)) {
+  if (!std::ranges::all_of(options.node_bytes, is_node_size)) {
     return "--node-bytes must be powers of two from 512 to 65536";
   }
   const auto reads = [](NodeTransport transport) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -16,6 +15,7 @@
 #include "base/cpu.hpp"
 #include "base/random.hpp"
 #include "bench/map_session.hpp"
+#include "bench/node_size.hpp"
 #include "bench/node_transport.hpp"
 #include "bench/one_at_a_time.hpp"
 #include "bench/own_node.hpp"
@@ -30,8 +30,6 @@ namespace {
 
 constexpr const char* kMap = "placed";
 constexpr std::size_t kTogether = 4096;  // requests that are made before their clock runs
-
-std::string key_of(std::uint64_t number) { return fmt::format("user{:012}", number); }
 
 /// Counts answers that cannot be.
 class Checks final : public Handler {
@@ -52,7 +50,7 @@ class TwoNodes {
       : nodes_{start_own_node(spinning(options)),
                start_own_node(spinning(options), second_of(options))},
         keys_of_first_(options.keys - options.keys * share / 100) {
-    const std::string border = keys_of_first_ == options.keys ? "user~" : key_of(keys_of_first_);
+    const std::string border = keys_of_first_ == options.keys ? "user~" : read_key(keys_of_first_);
     const auto way = options.one_sided ? NodeTransport::shm : NodeTransport::unix_socket;
     const std::vector<wire::Shard> shards = {{"", address_of(*nodes_[0], way)},
                                              {border, address_of(*nodes_[1], way)}};
@@ -94,7 +92,7 @@ class TwoNodes {
     for (std::uint64_t from = 0; from < options.keys; from += kTogether) {
       const std::size_t count = std::min<std::uint64_t>(kTogether, options.keys - from);
       for (std::size_t i = 0; i < count; ++i) {
-        keys[i] = key_of(from + i);
+        keys[i] = read_key(from + i);
         puts[i] = {.op = Op::put, .key = keys[i], .value = value};
       }
       pipeline.run(std::span(puts).first(count), checks);
@@ -121,7 +119,7 @@ class PlaceRequests {
   std::uint64_t add() {
     const std::uint64_t number = random_.below(options_.keys);
     const bool read = random_.below(100) < reads_;
-    std::string& key = keys_[requests_.size()] = key_of(number);
+    std::string& key = keys_[requests_.size()] = read_key(number);
     requests_.push_back({.op = read ? Op::get : Op::put, .key = key});
     if (!read) requests_.back().value = value_;
     return number;
@@ -140,18 +138,7 @@ class PlaceRequests {
 /// What a pipeline that reads alone remembers is empty when it begins.
 void warm(Pipeline& pipeline, const PlaceOptions& options, Checks& checks) {
   if (!options.one_sided || options.cache_bytes == 0) return;
-  std::vector<std::string> keys;
-  std::vector<Request> gets;
-  for (std::uint64_t number = 0; number < options.keys;) {
-    keys.clear();
-    gets.clear();
-    for (; keys.size() < kTogether && number < options.keys;
-         number += stride_of_leaves(options.node_bytes)) {
-      keys.push_back(key_of(number));
-    }
-    for (const std::string& key : keys) gets.push_back({.op = Op::get, .key = key});
-    pipeline.run(gets, checks);
-  }
+  get_each(pipeline, options.keys, stride_of_leaves(options.node_bytes), checks);
 }
 
 /// What one thread does; returns the time that its requests took.
@@ -293,10 +280,7 @@ std::optional<std::string> problem_of(const PlaceOptions& options) {
   if (options.in_flight < 1 || options.in_flight > 256) return "--in-flight must be 1 to 256";
   if (!(options.slowness >= 1) || options.slowness > 1000) return "--slow must be 1 to 1000";
   if (options.repeats < 1 || options.repeats > 1000) return "--repeats must be 1 to 1000";
-  if (!std::has_single_bit(options.node_bytes) || options.node_bytes < 512 ||
-      options.node_bytes > 65'536) {
-    return "--node-bytes must be a power of two from 512 to 65536";
-  }
+  if (!is_node_size(options.node_bytes)) return kNoNodeSize;
   if (options.node_cores < 1 || options.node_cores > 64) return "--node-cores must be 1 to 64";
   return std::nullopt;
 }

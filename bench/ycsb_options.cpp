@@ -4,9 +4,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <bit>
 #include <stdexcept>
 
+#include "bench/node_size.hpp"
 #include "bench/redis_connection.hpp"
 
 namespace espalier::bench {
@@ -34,10 +34,7 @@ std::optional<std::string> problem_of_keys(const YcsbOptions& options) {
 }
 
 std::optional<std::string> problem_of_map(const YcsbOptions& options) {
-  if (options.node_bytes < 512 || options.node_bytes > 65536 ||
-      !std::has_single_bit(options.node_bytes)) {
-    return "--node-bytes must be a power of two from 512 to 65536";
-  }
+  if (!is_node_size(options.node_bytes)) return kNoNodeSize;
   if (options.log_bytes > 2048 || options.log_bytes % 64 != 0) {
     return "--log-bytes must be a multiple of 64 from 0 to 2048";
   }
