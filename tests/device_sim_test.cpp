@@ -6,35 +6,27 @@
 #include <cstdint>
 #include <string>
 
-#include "fabric/testing/seeds.hpp"
-#include "tests/support/one_sided_world.hpp"
-#include "tests/support/seed.hpp"
+#include "tests/support/one_sided_seeds.hpp"
 
 namespace espalier::test {
 namespace {
 
-void run_seeds(const OneSidedOptions& options, std::uint64_t usually, OneSidedCounts& counts) {
-  const std::uint64_t first = seed_from_environment(1);
-  fabric::Seeds seeds(scaled(usually));
-  for (std::uint64_t i = 0; i < seeds.count(); ++i) {
-    SCOPED_TRACE(seed_text(first + i));
-    ASSERT_EQ(run_one_sided(first + i, options, counts), "");
-    seeds.done();
-  }
-  seeds.report("answers of devices", counts.device_answers);
-  seeds.report("reads that the host did for devices", counts.device_relayed);
-  seeds.report("turns that came late", counts.device_late_turns);
-  seeds.report("turns that ended late", counts.device_late_steps);
-  seeds.report("stops of devices", counts.device_stops);
-  seeds.report("of these within turns", counts.device_stops_within);
-  seeds.report("leases that devices lost", counts.device_leases_lost);
-  seeds.report("answers of devices that had lost some", counts.device_answers_after_loss);
-  seeds.report("dead devices", counts.devices_dead);
-  seeds.report("torn READs", counts.torn_reads);
-}
+constexpr SeedReport kReports[] = {
+    {"answers of devices", &OneSidedCounts::device_answers},
+    {"reads that the host did for devices", &OneSidedCounts::device_relayed},
+    {"turns that came late", &OneSidedCounts::device_late_turns},
+    {"turns that ended late", &OneSidedCounts::device_late_steps},
+    {"stops of devices", &OneSidedCounts::device_stops},
+    {"of these within turns", &OneSidedCounts::device_stops_within},
+    {"leases that devices lost", &OneSidedCounts::device_leases_lost},
+    {"answers of devices that had lost some", &OneSidedCounts::device_answers_after_loss},
+    {"dead devices", &OneSidedCounts::devices_dead},
+    {"torn READs", &OneSidedCounts::torn_reads},
+};
 
-/// Whether so many are run that what happens seldom must have happened.
-bool are_enough(std::uint64_t usually) { return fabric::Seeds(scaled(usually)).count() >= usually; }
+void run_seeds(const OneSidedOptions& options, std::uint64_t usually, OneSidedCounts& counts) {
+  run_one_sided_seeds(options, usually, counts, kReports);
+}
 
 // Two devices, each with two clients, and one client that reads alone.
 OneSidedOptions before_devices() {

@@ -73,7 +73,7 @@ void WorldSwitch::begin() {
 // What the switch has goes on writing the key of the generation before, which is void when another
 // one begins before the tables are others.
 void WorldSwitch::begin_generation() {
-  if (before_) host_->index().retire(std::move(before_));
+  host_->index().retire(std::move(before_));
   before_ = std::exchange(redirect_, offer_redirect());
   follower_->begin_generation(redirect_.remote().key, redirect_.remote().base);
   current_ = false;
@@ -89,7 +89,7 @@ fabric::Registration WorldSwitch::offer_redirect() {
 
 // The node makes its key void; what the switch has stays there.
 void WorldSwitch::lose_lease() {
-  if (before_) host_->index().retire(std::exchange(before_, {}));
+  host_->index().retire(std::exchange(before_, {}));
   host_->index().retire(std::exchange(redirect_, {}));
   map_.reset();
   ++counts_.redirect_keys_lost;
