@@ -84,11 +84,16 @@ Result<void> IndexLink::keep() {
   return {};
 }
 
-Result<void> IndexLink::begin_generation() {
+Result<Reply> IndexLink::ask_of_map(wire::OffloadId offload, std::uint32_t argument) {
   Outgoing ask;
-  ask.offload = wire::OffloadId::index_generation;
+  ask.offload = offload;
   ask.map = view_->id;
-  const auto reply = requests_.call(ask);
+  ask.argument = argument;
+  return requests_.call(ask);
+}
+
+Result<void> IndexLink::begin_generation() {
+  const auto reply = ask_of_map(wire::OffloadId::index_generation);
   if (!reply) return std::unexpected(reply.error());
   const auto place = read_redirect_place(reply->payload);
   if (!place) return std::unexpected(place.error());
@@ -97,11 +102,8 @@ Result<void> IndexLink::begin_generation() {
 }
 
 Result<void> IndexLink::end_generations_before() {
-  Outgoing ask;
-  ask.offload = wire::OffloadId::index_generation;
-  ask.map = view_->id;
-  ask.argument = wire::kEndsGenerations;
-  if (const auto reply = requests_.call(ask); !reply) return std::unexpected(reply.error());
+  const auto reply = ask_of_map(wire::OffloadId::index_generation, wire::kEndsGenerations);
+  if (!reply) return std::unexpected(reply.error());
   return {};
 }
 
@@ -114,10 +116,7 @@ Result<void> IndexLink::check_map() {
 }
 
 Result<place::FeedCursor> IndexLink::follow() {
-  Outgoing ask;
-  ask.offload = wire::OffloadId::feed_open;
-  ask.map = view_->id;
-  const auto reply = requests_.call(ask);
+  const auto reply = ask_of_map(wire::OffloadId::feed_open);
   if (!reply) return std::unexpected(reply.error());
   const auto place = read_feed_place(reply->payload);
   if (!place) return std::unexpected(place.error());
@@ -125,10 +124,7 @@ Result<place::FeedCursor> IndexLink::follow() {
 }
 
 Result<place::LeafCounts> IndexLink::read_counts() {
-  Outgoing ask;
-  ask.offload = wire::OffloadId::index_counts;
-  ask.map = view_->id;
-  const auto reply = requests_.call(ask);
+  const auto reply = ask_of_map(wire::OffloadId::index_counts);
   if (!reply) return fail(Code::connection_lost);
   if (reply->header.version != opening_.keyed->key) return fail(Code::contended);
   place::LeafCounts counts;

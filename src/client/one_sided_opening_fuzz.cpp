@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as a node's answer to one_sided_open, feed_open and
-// index_generation: nothing behind them is
-// read, fields that nobody knows change nothing, and a view or a feed that is made of them lies in
-// the region.
+// Arbitrary bytes as a node's answer to one_sided_open, feed_open and index_generation: nothing
+// behind them is read, unknown fields change nothing, and a view or a feed that is made of them
+// lies in the region.
 //
 // Input: the fields.
 #include <cstdint>

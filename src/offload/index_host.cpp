@@ -53,6 +53,7 @@ Result<fabric::Registration> IndexHost::offer_redirect(IndexedMap& map) {
 }
 
 void IndexHost::retire(fabric::Registration redirect) {
+  if (!redirect) return;
   if (!base::planted(dataplane::Bug::entry_outlives_lease)) redirect.make_void();
   void_keys_.push_back(std::move(redirect));
   if (void_keys_.size() > kVoidKeysMax) void_keys_.pop_front();

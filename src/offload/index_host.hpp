@@ -66,7 +66,7 @@ class IndexHost {
   }
   /// A redirect key. Errors: out_of_memory, system.
   Result<fabric::Registration> offer_redirect(IndexedMap& map);
-  /// Makes it void, and keeps it. Cost: a wait for accesses that go on.
+  /// Makes it void, and keeps it; nothing if there is none. Cost: a wait for accesses that go on.
   void retire(fabric::Registration redirect);
 
  private:

@@ -24,7 +24,7 @@ void fence_and_end(fabric::Registration& region, base::LeaseTable& leases,
 // its own key goes the right to use the shared ones.
 void OneSidedHost::fence() {
   for (Redirect& redirect : redirects_) {
-    if (redirect.before) index_->retire(std::move(redirect.before));
+    index_->retire(std::move(redirect.before));
     index_->retire(std::move(redirect.key));
   }
   redirects_.clear();
@@ -90,7 +90,7 @@ Result<fabric::RemoteRegion> OneSidedHost::begin_generation(std::uint32_t map) {
   if (redirect == nullptr) return fail(Code::not_found);
   auto key = index_->offer_redirect(*redirect->map);
   if (!key) return std::unexpected(key.error());
-  if (redirect->before) index_->retire(std::move(redirect->before));
+  index_->retire(std::move(redirect->before));
   redirect->before = std::exchange(redirect->key, std::move(*key));
   return redirect->key.remote();
 }
@@ -98,7 +98,7 @@ Result<fabric::RemoteRegion> OneSidedHost::begin_generation(std::uint32_t map) {
 Result<void> OneSidedHost::end_generations_before(std::uint32_t map) {
   Redirect* const redirect = redirect_of(map);
   if (redirect == nullptr) return fail(Code::not_found);
-  if (redirect->before) index_->retire(std::move(redirect->before));
+  index_->retire(std::move(redirect->before));
   return {};
 }
 

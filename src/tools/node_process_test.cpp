@@ -108,6 +108,7 @@ std::string address_in_a_network() {
 TEST_F(NodeProcess, WarnsEachHourWhileANetworkIsOpen) {
   loaded_.config.clients.open = true;
   loaded_.config.node.fabric = address_in_a_network();
+  // A machine without a network has loopback alone; tests/skips.txt lists this.
   if (loaded_.config.node.fabric.empty()) GTEST_SKIP() << "no address but those of loopback";
   const std::string warning =
       "clients.open is set: whoever reaches " + loaded_.config.node.fabric + " may do";
