@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <barrier>
 #include <cstddef>
 #include <cstring>
 #include <set>
@@ -203,6 +204,34 @@ TEST(BufferCacheConcurrency, CachesAreRecalledWhileTheyAreUsed) {
   EXPECT_EQ(stats.free, stats.taken);
   pool.trim();
   EXPECT_EQ(region.taken_bytes(), kExtentBytes);
+}
+
+// Threads that find no free buffer at the same moment each take another extent. One that nobody has
+// taken anything of would never be empty again, and so never go back.
+TEST(BufferCacheConcurrency, NoExtentIsTakenInVain) {
+  Region region = *Region::reserve({.bytes_max = 32 * kExtentBytes, .huge_pages = false});
+  BufferPool pool(region);
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 2'000;
+  int left = 0;  // rounds after which something was not given back
+  std::barrier together(kThreads, [&]() noexcept {
+    pool.trim();
+    left += region.taken_bytes() == kExtentBytes ? 0 : 1;
+  });
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < kRounds; ++round) {
+        together.arrive_and_wait();
+        const auto offset = pool.allocate(kNode);
+        if (offset) pool.release(*offset, kNode);
+      }
+      together.arrive_and_wait();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(left, 0);
+  EXPECT_EQ(pool.stats(kNode).taken, 0u);
 }
 
 // Buffers travel between threads; each use of an offset has a generation of its own.

@@ -171,10 +171,11 @@ std::uint64_t BufferPool::free_bytes() const {
 
 Result<std::uint32_t> BufferPool::take(SizeClass cls, std::span<std::uint64_t> out) {
   Class& c = classes_[cls];
-  do {
+  {
     const std::lock_guard lock(c.mutex);
     if (const std::uint32_t n = take_locked(c, cls, out); n > 0) return n;
-  } while (grow(cls));
+  }
+  if (const std::uint32_t n = grow(cls, out); n > 0) return n;
   return region_.out_of_memory();
 }
 

@@ -190,8 +190,10 @@ class BufferPool {
   void detach(BufferCache* cache);
 
   std::uint32_t take_locked(Class& c, SizeClass cls, std::span<std::uint64_t> out);
-  /// Takes a unit from the region; false: there is none, even after trim().
-  bool grow(SizeClass cls);
+  /// Takes a unit from the region, and buffers of it, in one critical section: a unit of which
+  /// nothing was ever taken is never emptied, and so never given back. 0: there is none, even after
+  /// trim().
+  std::uint32_t grow(SizeClass cls, std::span<std::uint64_t> out);
   /// A unit with memory, cut for this class and on none of its lists; kNone: there is no memory.
   UnitIndex acquire(SizeClass cls);
   UnitIndex acquire(SizeClass cls, bool whole);

@@ -15,20 +15,20 @@ std::atomic_ref<std::uint32_t> shared(std::uint32_t& value) { return std::atomic
 
 }  // namespace
 
-bool BufferPool::grow(SizeClass cls) {
+std::uint32_t BufferPool::grow(SizeClass cls, std::span<std::uint64_t> out) {
   UnitIndex unit = acquire(cls);
   if (unit == kNone) {
     trim();
     unit = acquire(cls);
   }
-  if (unit == kNone) return false;
+  if (unit == kNone) return 0;
   const bool whole = is_whole(unit);
   Class& c = classes_[cls];
   const std::uint32_t buffers = whole ? buffers_per_extent(cls) : buffers_per_slab(cls);
   auto* const free_stack = new (std::nothrow) std::uint16_t[buffers];
   if (free_stack == nullptr) {
     give_unit(c, unit);
-    return false;
+    return 0;
   }
   const std::lock_guard lock(c.mutex);
   Unit& u = units_[unit];
@@ -41,8 +41,8 @@ bool BufferPool::grow(SizeClass cls) {
   c.buffers += buffers;
   c.free += buffers;
   if (!whole) ++c.slabs;
-  link(c, unit);
-  return true;
+  link(c, unit);  // before all others, so it is what is taken of first
+  return take_locked(c, cls, out);
 }
 
 // Slabs first, for what needs little; extents for the rest; and slabs again where less than an
