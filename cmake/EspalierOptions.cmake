@@ -7,6 +7,8 @@ option(ESPALIER_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(ESPALIER_BUILD_PLANTED "Build the variant with planted bugs, and its tests" ON)
 option(ESPALIER_BUILD_FUZZERS "Build *_fuzz.cpp with libFuzzer (clang only)" OFF)
 option(ESPALIER_BATCHES "Compile tests, tools and what has sanitizers in batches of sources" ON)
+option(ESPALIER_PRECOMPILE "Precompile the headers that many sources include"
+       ${PROJECT_IS_TOP_LEVEL})
 option(ESPALIER_CHECK_HEADERS "Compile every header alone, with the tests" ON)
 option(ESPALIER_WERROR "Make warnings errors; the presets do" OFF)
 option(ESPALIER_ONLY_CONCURRENCY "Compile only those tests that have threads" OFF)
@@ -50,9 +52,9 @@ target_compile_definitions(espalier_options INTERFACE
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 sees impossible lengths in std::string's operator+ (its bugs 105329 and 105651), under
-  # each of these three names.
+  # each of these four names.
   target_compile_options(espalier_options INTERFACE -Wno-restrict
-    -Wno-stringop-overflow -Wno-array-bounds)
+    -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds)
 endif()
 
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
@@ -60,6 +62,14 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # And -Wconversion is to mean what it means to g++, whose C++ form leaves signs out.
   target_compile_options(espalier_options INTERFACE
     -Wno-bitwise-instead-of-logical -Wno-sign-conversion)
+endif()
+
+# Each test program of a build with sanitizers is some hundred MiB: lld links them several times as
+# fast as the usual linker. Where it is missing, that one does.
+find_program(ESPALIER_LLD NAMES ld.lld-19 ld.lld)
+mark_as_advanced(ESPALIER_LLD)
+if(ESPALIER_LLD AND ESPALIER_SANITIZERS AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_link_options(espalier_options INTERFACE --ld-path=${ESPALIER_LLD})
 endif()
 
 if(ESPALIER_SANITIZERS)

@@ -58,15 +58,17 @@ function(espalier_hardly_optimised target)
   endif()
 endfunction()
 
-# GoogleTest and the containers are most of a test's compile time, so they are compiled once.
+# GoogleTest and the containers are most of a test's compile time, so they are compiled once. A
+# program of many sources has a header of its own, with those of the project too.
+set(ESPALIER_TEST_HEADERS
+  <gtest/gtest.h> <gmock/gmock.h> <algorithm> <atomic> <cstdint> <expected> <map> <memory> <span>
+  <string> <string_view> <thread> <vector>)
 function(espalier_test_header target)
   file(WRITE ${PROJECT_BINARY_DIR}/generated/test_pch.cpp "// Carries the precompiled header.\n")
   add_library(${target} OBJECT ${PROJECT_BINARY_DIR}/generated/test_pch.cpp)
   target_link_libraries(${target} PUBLIC espalier_options GTest::gtest GTest::gmock)
   espalier_hardly_optimised(${target})
-  target_precompile_headers(${target} PRIVATE
-    <gtest/gtest.h> <gmock/gmock.h> <algorithm> <atomic> <cstdint> <expected> <map> <memory>
-    <span> <string> <string_view> <thread> <vector>)
+  target_precompile_headers(${target} PRIVATE ${ESPALIER_TEST_HEADERS})
 endfunction()
 espalier_test_header(espalier_test_pch)
 # What is compiled otherwise cannot share it.
@@ -107,6 +109,16 @@ function(espalier_test_program target)
   espalier_hardly_optimised(${target})
   if(arg_COMMANDS AND ESPALIER_SANITIZERS)
     espalier_not_optimised_under_sanitizers(${target})
+  endif()
+  set(least 10)
+  if(target STREQUAL "system_test")
+    set(least 4)  # a node and all that it is made of are in most of its sources
+  endif()
+  espalier_precompile(${target} "${arg_SOURCES}" ${least} ${ESPALIER_TEST_HEADERS})
+  get_target_property(own ${target} PRECOMPILE_HEADERS)
+  if(own)
+    # It has more than what others share.
+  elseif(arg_COMMANDS AND ESPALIER_SANITIZERS)
     target_precompile_headers(${target} REUSE_FROM espalier_commands_test_pch)
   elseif(NOT "${arg_LIBRARIES}" MATCHES "_planted")
     target_precompile_headers(${target} REUSE_FROM espalier_test_pch)
@@ -156,6 +168,7 @@ function(espalier_module_testing name sources depends planted)
     espalier_library(${target} "${sources}" ${libraries})
     if(sources)
       espalier_batches(${target} "${sources}")
+      espalier_precompile(${target} "${sources}" 10)
       espalier_hardly_optimised(${target})
     endif()
   endforeach()
@@ -236,6 +249,7 @@ function(espalier_spanning_tests)
   set(common fmt::fmt GTest::gtest)
   espalier_library(espalier_test_support "${support}" espalier_client_testing ${upper} ${common})
   espalier_batches(espalier_test_support "${support}")
+  espalier_hardly_optimised(espalier_test_support)
   if(ESPALIER_BUILD_PLANTED)
     # There is no node with switches: what needs one or other processes is left out.
     set(nodes "/(child|client_processes|forked_node|hostile|load_worker|node_fixture|node_program")
@@ -315,7 +329,8 @@ endfunction()
 function(espalier_is_proven_by_source folder header result)
   string(REGEX REPLACE "\\.hpp$" ".cpp" source ${PROJECT_SOURCE_DIR}/${folder}/${header})
   set(first "")
-  if(EXISTS ${source} AND NOT header MATCHES "^(tests|bench|tools)/|/testing/")
+  if(NOT ESPALIER_PRECOMPILE AND EXISTS ${source} AND
+     NOT header MATCHES "^(tests|bench|tools)/|/testing/")
     file(STRINGS ${source} first LIMIT_COUNT 1 REGEX "^#include")
   endif()
   if(first STREQUAL "#include \"${header}\"")

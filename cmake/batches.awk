@@ -2,8 +2,9 @@
 # Sorts sources into batches that one compiler run can take together, and prints for each
 # "<batch> <path>". Sources of one batch lie in one folder, together have at most `lines` lines, and
 # no name that one of them declares for itself, in an unnamed namespace or as a macro, occurs in
-# another: not as a second definition, nor as something that it would hide. Nor as a type in one of
-# the other's headers; nor does it declare a function of the C library that headers call.
+# another but as a member: not as a second definition, nor as what it would hide. Nor as a type in
+# the other's headers, or a constant of a function there; nor does it declare a function of the C
+# library that headers call.
 #
 #   awk -v lines=3000 -v root=<sources of the project> -f batches.awk <source>...
 #
@@ -16,7 +17,7 @@ FNR == 1 { begin_file() }
 /^}  \/\/ namespace$/ { own = 0 }
 /^#include "/ { included[file] = included[file] " " $2 }
 { sub(/\/\/.*/, ""); gsub(/"([^"\\]|\\.)*"/, "\"\"") }
-{ note_words($0) }
+{ note_words(without_members($0)) }
 /^using [A-Za-z0-9_:]+::[A-Za-z0-9_]+;/ { note_using($0) }
 (own && /^[A-Za-z_]/) || /^#define / { note_declaration($0) }
 { ++length_of[file] }
@@ -31,12 +32,19 @@ function begin_file() {
   own = 0
 }
 
+# What is named as part of something else is no name that a declaration beside it would clash with.
+function without_members(text) {
+  gsub(/(\.|->|::)[A-Za-z_][A-Za-z0-9_]*/, " ", text)
+  return text
+}
+
 function note_words(text, n, i, parts) {
   n = split(text, parts, /[^A-Za-z0-9_]+/)
   for (i = 1; i <= n; ++i) has[file, parts[i]] = 1
 }
 
-# Notes the types that a source's headers, and theirs, speak of.
+# Notes the types that a source's headers, and theirs, speak of, and the constants that functions of
+# theirs have for themselves.
 function note_headers(source, names, n, i, parts) {
   n = split(names, parts, /[ "]+/)
   for (i = 1; i <= n; ++i) {
@@ -44,6 +52,7 @@ function note_headers(source, names, n, i, parts) {
     reached[source, parts[i]] = 1
     if (!(parts[i] in types)) read_header(parts[i])
     note_types(source, types[parts[i]])
+    if (index(source, "/" module_of(parts[i]) "/")) note_plain(source, plain[parts[i]])
     note_headers(source, included[parts[i]])
   }
 }
@@ -53,7 +62,18 @@ function note_types(source, names, n, i, parts) {
   for (i = 1; i <= n; ++i) speaks_of[source, parts[i]] = 1
 }
 
-function read_header(header, path, text, n, i, parts, once, state) {
+# And those that headers of its own module, whose namespace it shares, speak of by that name alone.
+function note_plain(source, names, n, i, parts) {
+  n = split(names, parts, " ")
+  for (i = 1; i <= n; ++i) plain_in[source, parts[i]] = 1
+}
+
+function module_of(header) {
+  sub(/\/.*/, "", header)
+  return header
+}
+
+function read_header(header, path, text, once, plainly, state) {
   types[header] = ""
   path = root "/src/" header
   if ((state = (getline text < path)) <= 0) path = root "/include/" header
@@ -62,15 +82,24 @@ function read_header(header, path, text, n, i, parts, once, state) {
   for (; state > 0; state = (getline text < path)) {
     if (text ~ /^#include "/) included[header] = included[header] " " substr(text, 10)
     sub(/\/\/.*/, "", text)
-    n = split(text, parts, /[^A-Za-z0-9_]+/)
-    for (i = 1; i <= n; ++i) {
-      if (parts[i] ~ /^[A-Z]/ && !(parts[i] in once)) {
-        once[parts[i]] = 1
-        types[header] = types[header] " " parts[i]
-      }
+    if (text ~ /^  +const/ && match(text, /k[A-Z][A-Za-z0-9]*/)) {
+      types[header] = types[header] " " substr(text, RSTART, RLENGTH)
     }
+    types[header] = types[header] new_types(text, once)
+    plain[header] = plain[header] new_types(without_members(text), plainly)
   }
   close(path)
+}
+
+# The names of types in a text that are not among those.
+function new_types(text, once, n, i, parts, found) {
+  n = split(text, parts, /[^A-Za-z0-9_]+/)
+  for (i = 1; i <= n; ++i) {
+    if (parts[i] !~ /^[A-Z]/ || (parts[i] in once)) continue
+    once[parts[i]] = 1
+    found = found " " parts[i]
+  }
+  return found
 }
 
 function note_declaration(text, name) {
@@ -125,12 +154,15 @@ function occurs(names, other, n, i, parts) {
   return 0
 }
 
+# Whether a name of these using declarations means something else in the other: in its own text, or
+# in a header of its that would come after them.
 function used_otherwise(names, other, n, i, parts, name) {
   n = split(names, parts, " ")
   for (i = 1; i <= n; ++i) {
     name = parts[i]
     sub(/.*::/, "", name)
-    if (((other, name) in has) && !((other, parts[i]) in using)) return 1
+    if (((other, parts[i]) in using)) continue
+    if (((other, name) in has) || ((other, name) in plain_in)) return 1
   }
   return 0
 }

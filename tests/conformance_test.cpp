@@ -23,16 +23,16 @@ namespace espalier::test {
 namespace {
 
 /// One of the two: does what it is told, and says what came of it.
-class Side {
+class AskedSide {
  public:
-  Side(Store store, const MapOptions& options) : store_(std::move(store)) {
+  AskedSide(Store store, const MapOptions& options) : store_(std::move(store)) {
     auto made = store_.create_map("tested", options);
     if (!made) throw std::runtime_error(message(made.error()));
     map_.emplace(*made);
   }
   /// Of a map over several nodes that was made. `borders`: batches keep to one shard, and versions
   /// of several are not compared.
-  Side(Store store, std::vector<std::string> borders)
+  AskedSide(Store store, std::vector<std::string> borders)
       : store_(std::move(store)), borders_(std::move(borders)) {
     auto opened = store_.open_map("tested");
     if (!opened) throw std::runtime_error(message(opened.error()));
@@ -120,8 +120,8 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
   void run(const MapOptions& options, std::uint64_t seed, std::uint64_t steps,
            std::uint64_t more = 0) {
     SCOPED_TRACE(seed_text(seed));
-    Side sides[] = {Side(open_store(), options), there(options)};
-    for (Side& side : sides) ASSERT_NO_FATAL_FAILURE(fill(side, more));
+    AskedSide sides[] = {AskedSide(open_store(), options), there(options)};
+    for (AskedSide& side : sides) ASSERT_NO_FATAL_FAILURE(fill(side, more));
     Random random(seed);
     for (std::uint64_t step = 0; step < steps; ++step) {
       const std::uint64_t what = random();
@@ -140,7 +140,7 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
   }
 
   /// Puts so many items between those of the workload.
-  static void fill(Side& side, std::uint64_t items) {
+  static void fill(AskedSide& side, std::uint64_t items) {
     constexpr std::uint64_t kTogether = 100;
     for (std::uint64_t from = 0; from < items; from += kTogether) {
       WriteBatch batch;
@@ -152,7 +152,7 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
   }
 
   /// Of those items most.
-  static std::string get_many(Side& side, Random& random, std::uint64_t items) {
+  static std::string get_many(AskedSide& side, Random& random, std::uint64_t items) {
     auto opened = Pipeline::open(side.map(), 256);
     if (!opened) return error_text(opened.error());
     std::vector<std::string> keys(4'000);
@@ -167,12 +167,12 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
   }
 
   /// The side that is not beside the memory.
-  Side there(const MapOptions& options) {
-    if (!is_sharded()) return Side(connect(), options);
+  AskedSide there(const MapOptions& options) {
+    if (!is_sharded()) return AskedSide(connect(), options);
     borders() = way_ == "sharded_three" ? std::vector<std::string>{"key2", "key5xx"}
                                         : std::vector<std::string>{"key35"};
     make_sharded("tested", options, borders());
-    return Side(connect(), borders());
+    return AskedSide(connect(), borders());
   }
   /// Of the map; empty: it lies on one node.
   static std::vector<std::string>& borders() {
@@ -186,7 +186,7 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
   static std::string key(Random& random) { return conformance_key(random); }
   static std::string value(Random& random) { return conformance_value(random); }
 
-  static std::string do_one(Side& side, Random& random) {
+  static std::string do_one(AskedSide& side, Random& random) {
     switch (random.below(18)) {
       case 0:
       case 1:
@@ -199,7 +199,7 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
       case 8: return scan(side, side.map(), random);
       case 9: {
         const std::string low = key(random);
-        return Side::number(side.map().count(low, key(random)));
+        return AskedSide::number(side.map().count(low, key(random)));
       }
       case 10: return write_batch(side, random);
       case 11: return modify(side, random);
@@ -211,7 +211,7 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
       default: return estimate(side, random);
     }
   }
-  static std::string write(Side& side, Random& random) {
+  static std::string write(AskedSide& side, Random& random) {
     const std::string name = key(random);
     const std::string bytes = value(random);
     switch (random.below(4)) {
@@ -221,7 +221,7 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
     }
   }
   template <class Reader>
-  static std::string scan(Side& side, const Reader& reader, Random& random) {
+  static std::string scan(AskedSide& side, const Reader& reader, Random& random) {
     ScanOptions options;
     options.reverse = random.one_in(3);
     options.from_floor = random.one_in(3);
@@ -231,7 +231,7 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
     const std::size_t stop_after = random.one_in(4) ? random.between(1, 50) : ~std::size_t{0};
     return side.scanned(reader, low, high, options, stop_after);
   }
-  static std::string write_batch(Side& side, Random& random) {
+  static std::string write_batch(AskedSide& side, Random& random) {
     WriteBatch batch;
     const std::string first = key(random);
     for (std::uint64_t n = random.below(random.one_in(10) ? 300 : 6); n != 0; --n) {
@@ -247,7 +247,7 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
     }
     return side.written(side.map().write(batch));
   }
-  static std::string modify(Side& side, Random& random) {
+  static std::string modify(AskedSide& side, Random& random) {
     const std::string name = key(random);
     const std::string bytes = value(random);
     const bool erase = random.one_in(3);
@@ -258,7 +258,7 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
     });
     return seen + side.written(written);
   }
-  static std::string compare_and_set(Side& side, Random& random) {
+  static std::string compare_and_set(AskedSide& side, Random& random) {
     const std::string name = key(random);
     const std::string bytes = value(random);
     std::optional<std::string> expected;
@@ -270,15 +270,15 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
     if (random.one_in(4)) desired.reset();
     return side.written(side.map().compare_and_set(name, expected, desired));
   }
-  static std::string use_counters(Side& side, Random& random) {
+  static std::string use_counters(AskedSide& side, Random& random) {
     const std::string name =
         random.one_in(4) ? key(random) : "counter" + std::to_string(random.below(3));
-    if (random.one_in(2)) return Side::number(side.map().add(name, random()));
+    if (random.one_in(2)) return AskedSide::number(side.map().add(name, random()));
     const std::string sequencer = random.one_in(20) ? std::string(256, 's') : name;
-    return Side::number(
+    return AskedSide::number(
         side.store().sequence(sequencer, static_cast<std::uint32_t>(random.below(5))));
   }
-  static std::string use_snapshot(Side& side, Random& random) {
+  static std::string use_snapshot(AskedSide& side, Random& random) {
     if (!side.snapshot) {
       auto taken = side.map().snapshot();
       if (!taken) return error_text(taken.error());
@@ -293,12 +293,12 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
       case 1: return side.found(side.snapshot->floor(key(random)));
       case 2: {
         const std::string low = key(random);
-        return Side::number(side.snapshot->count(low, key(random)));
+        return AskedSide::number(side.snapshot->count(low, key(random)));
       }
       default: return scan(side, *side.snapshot, random);
     }
   }
-  static std::string use_maps(Side& side, Random& random) {
+  static std::string use_maps(AskedSide& side, Random& random) {
     constexpr const char* kNames[] = {"one", "two", "", "tested"};
     const std::string name = random.one_in(20) ? std::string(256, 'n') : random.pick(kNames);
     switch (random.below(4)) {
@@ -328,14 +328,14 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
       }
     }
   }
-  static std::string estimate(Side& side, Random& random) {
+  static std::string estimate(AskedSide& side, Random& random) {
     const std::string low = key(random);
     // An estimate is by the shape of the tree, which is not always the same.
     const auto estimated = side.map().count_estimate(low, key(random));
     return estimated ? "some" : error_text(estimated.error());
   }
 
-  static std::string pipeline(Side& side, Random& random) {
+  static std::string pipeline(AskedSide& side, Random& random) {
     auto opened = Pipeline::open(side.map(), static_cast<std::uint32_t>(random.between(1, 64)));
     if (!opened) return error_text(opened.error());
     const auto requests =
@@ -403,12 +403,12 @@ TEST_P(ConformanceInDeepTrees, AnswersAreTheSameWhereverNodesAreRead) {
 
 // What the random ones meet too seldom.
 TEST_P(ConformanceTest, RefusalsAreTheSame) {
-  Side sides[] = {Side(open_store(), MapOptions{}), there({})};
+  AskedSide sides[] = {AskedSide(open_store(), MapOptions{}), there({})};
   std::vector<std::string> said[2];
   const std::string too_long((16u << 20) + 1, 'v');
   const std::string long_key(1'000, 'k');
   for (int i = 0; i < 2; ++i) {
-    Side& side = sides[i];
+    AskedSide& side = sides[i];
     const auto say = [&](const std::string& text) { said[i].push_back(text); };
     const auto batch = [&](auto fill) {
       WriteBatch made;
@@ -438,9 +438,9 @@ TEST_P(ConformanceTest, RefusalsAreTheSame) {
       made.put("a", "1");
     });
     say(side.found(side.map().get("a")));
-    say(Side::number(side.map().count(long_key, "")));
-    say(Side::number(side.map().count("", long_key)));
-    say(Side::number(side.map().count_estimate(long_key, "")));
+    say(AskedSide::number(side.map().count(long_key, "")));
+    say(AskedSide::number(side.map().count("", long_key)));
+    say(AskedSide::number(side.map().count_estimate(long_key, "")));
     say(side.scanned(side.map(), "a", "b", {.limit = 3, .reverse = true, .from_floor = true}, 9));
   }
   ASSERT_EQ(said[0].size(), said[1].size());

@@ -24,7 +24,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr Error refused(std::uint32_t detail) { return {Code::not_permitted, 0, detail}; }
+constexpr Error role_refusal(std::uint32_t detail) { return {Code::not_permitted, 0, detail}; }
 
 template <class T>
 Error error_of(const Result<T>& result) {
@@ -127,15 +127,15 @@ class DeviceAccess : public RoleFixture {
 };
 
 TEST_F(DeviceAccess, ItProvesItselfToItsHost) {
-  EXPECT_EQ(error_of(start_device_as("admin")), refused(5)) << "whom the host does not know";
+  EXPECT_EQ(error_of(start_device_as("admin")), role_refusal(5)) << "whom the host does not know";
   EXPECT_EQ(error_of(start_device_as("not there")).code, Code::system);
   EXPECT_TRUE(start_device_as("device"));
 }
 
 TEST_F(DeviceAccess, ItChecksItsClientsByTheSameRules) {
   ASSERT_TRUE(start_device_as("device"));
-  EXPECT_EQ(error_of(Store::connect(device_fabric_)), refused(4));
-  EXPECT_EQ(error_of(Store::connect(device_fabric_, {.secret = secret("weak")})), refused(5))
+  EXPECT_EQ(error_of(Store::connect(device_fabric_)), role_refusal(4));
+  EXPECT_EQ(error_of(Store::connect(device_fabric_, {.secret = secret("weak")})), role_refusal(5))
       << "a client of the host is none of the device";
   Store admin = come_as("admin");
   auto made = admin.create_map("m");
@@ -145,8 +145,8 @@ TEST_F(DeviceAccess, ItChecksItsClientsByTheSameRules) {
   auto read = reader.open_map("m");
   ASSERT_TRUE(read);
   EXPECT_EQ(value_of(*read), "v");
-  EXPECT_EQ(error_of(read->put("k", "w")), refused(2));
-  EXPECT_EQ(error_of(reader.drop_map("m")), refused(3));
+  EXPECT_EQ(error_of(read->put("k", "w")), role_refusal(2));
+  EXPECT_EQ(error_of(reader.drop_map("m")), role_refusal(3));
   EXPECT_EQ(value_of(*read), "v");
 }
 
@@ -157,8 +157,8 @@ TEST_F(DeviceAccess, ARoleForAPrefixIsGoodForObjectsOfSuchNames) {
   ASSERT_TRUE(people);
   ASSERT_TRUE(people->put("k", "theirs"));
   Store shop = come_as("shop");
-  EXPECT_EQ(error_of(shop.open_map("people")), refused(0));
-  EXPECT_EQ(error_of(shop.create_map("other")), refused(0));
+  EXPECT_EQ(error_of(shop.open_map("people")), role_refusal(0));
+  EXPECT_EQ(error_of(shop.create_map("other")), role_refusal(0));
   auto orders = shop.create_map("orders/new");
   ASSERT_TRUE(orders) << message(orders.error());
   ASSERT_TRUE(orders->put("k", "v"));
@@ -172,10 +172,10 @@ TEST_F(DeviceAccess, ARoleForAPrefixIsGoodForObjectsOfSuchNames) {
   ASSERT_TRUE(held && *held);
   EXPECT_EQ((*held)->value, "v");
   EXPECT_THAT(shop.map_names(), ElementsAre("orders/new"));
-  EXPECT_EQ(error_of(shop.create_sequencer("numbers")), refused(0));
+  EXPECT_EQ(error_of(shop.create_sequencer("numbers")), role_refusal(0));
   EXPECT_TRUE(shop.create_sequencer("orders/numbers"));
   // By the number of a map that it was never given, which anybody can guess.
-  EXPECT_EQ(get_by_number("shop", number_of(admin, "people")), refused(0));
+  EXPECT_EQ(get_by_number("shop", number_of(admin, "people")), role_refusal(0));
   EXPECT_EQ(get_by_number("shop", number_of(admin, "orders/new")), Error{});
   EXPECT_EQ(get_by_number("shop", 9999).code, Code::not_found);
 }
@@ -202,8 +202,8 @@ TEST_F(DeviceAccess, EachRequestIsRefusedOrDoneAsWritten) {
 TEST_F(DeviceAccess, ADeviceThatIsNoAdministratorSpeaksForNobody) {
   ASSERT_TRUE(start_device_as("weak"));
   Store admin = come_as("admin");
-  EXPECT_EQ(error_of(admin.create_map("m")), refused(3));
-  EXPECT_EQ(error_of(admin.open_map("default")), refused(3));
+  EXPECT_EQ(error_of(admin.create_map("m")), role_refusal(3));
+  EXPECT_EQ(error_of(admin.open_map("default")), role_refusal(3));
   EXPECT_EQ(audited("map_create", "weak", Code::not_permitted).outcome.detail, 3u);
 }
 

@@ -115,7 +115,7 @@ std::string value_of(const Map& map) {
   const auto got = map.get("k", value);
   return got ? value : message(got.error());
 }
-constexpr Error refused(std::uint32_t detail) { return {Code::not_permitted, 0, detail}; }
+constexpr Error secret_refusal(std::uint32_t detail) { return {Code::not_permitted, 0, detail}; }
 
 TEST_P(NodeSecrets, GiveEachWhatHisRoleMay) {
   auto admin = come_as("admin");
@@ -129,8 +129,8 @@ TEST_P(NodeSecrets, GiveEachWhatHisRoleMay) {
   auto written = writer->open_map("m");
   ASSERT_TRUE(written);
   EXPECT_TRUE(written->put("k", "w"));
-  EXPECT_EQ(error_of(writer->create_map("n")), refused(3));
-  EXPECT_EQ(error_of(writer->drop_map("m")), refused(3));
+  EXPECT_EQ(error_of(writer->create_map("n")), secret_refusal(3));
+  EXPECT_EQ(error_of(writer->drop_map("m")), secret_refusal(3));
 
   auto reader = come_as("reader");
   ASSERT_TRUE(reader) << message(reader.error());
@@ -138,14 +138,14 @@ TEST_P(NodeSecrets, GiveEachWhatHisRoleMay) {
   ASSERT_TRUE(read);
   EXPECT_EQ(value_of(*read), "w");
   EXPECT_TRUE(read->snapshot());
-  EXPECT_EQ(error_of(read->put("k", "x")), refused(2));
-  EXPECT_EQ(error_of(read->erase("k")), refused(2));
+  EXPECT_EQ(error_of(read->put("k", "x")), secret_refusal(2));
+  EXPECT_EQ(error_of(read->erase("k")), secret_refusal(2));
   EXPECT_EQ(value_of(*read), "w");
 
   auto shop = come_as("shop");
   ASSERT_TRUE(shop) << message(shop.error());
-  EXPECT_EQ(error_of(shop->open_map("m")), refused(0));
-  EXPECT_EQ(error_of(shop->create_map("other")), refused(0));
+  EXPECT_EQ(error_of(shop->open_map("m")), secret_refusal(0));
+  EXPECT_EQ(error_of(shop->create_map("other")), secret_refusal(0));
   auto orders = shop->create_map("orders/new");
   ASSERT_TRUE(orders) << message(orders.error());
   EXPECT_TRUE(orders->put("k", "v"));
@@ -153,9 +153,9 @@ TEST_P(NodeSecrets, GiveEachWhatHisRoleMay) {
 }
 
 TEST_P(NodeSecrets, RefuseWhoKnowsNone) {
-  EXPECT_EQ(error_of(come_as("")), refused(4));
-  EXPECT_EQ(error_of(come_as("false")), refused(5));
-  EXPECT_EQ(error_of(come_as("stranger")), refused(5));
+  EXPECT_EQ(error_of(come_as("")), secret_refusal(4));
+  EXPECT_EQ(error_of(come_as("false")), secret_refusal(5));
+  EXPECT_EQ(error_of(come_as("stranger")), secret_refusal(5));
   // Who needs none where he is known anyway may have one.
   setenv(kVariable, (folder_ / "stranger").c_str(), 1);
   EXPECT_TRUE(Store::connect("unix:" + socket()));
@@ -173,13 +173,13 @@ TEST_P(NodeSecrets, MayBeGivenByTheProgram) {
   auto map = store->open_map("default");
   ASSERT_TRUE(map);
   EXPECT_TRUE(map->put("k", "v"));
-  EXPECT_EQ(error_of(store->create_map("n")), refused(3));
+  EXPECT_EQ(error_of(store->create_map("n")), secret_refusal(3));
   // Further connections of the store have it too: of another thread, for one.
   std::thread([&] { EXPECT_EQ(value_of(*map), "v"); }).join();
   std::array<std::byte, ClientSecret::kBytes> bytes{};
   bytes[0] = std::byte{1};
   EXPECT_EQ(error_of(come_as("writer", {.secret = *ClientSecret::make("writer", bytes)})),
-            refused(5));
+            secret_refusal(5));
 }
 
 TEST_P(NodeSecrets, MayBeGivenByAProgramInC) {
@@ -210,7 +210,7 @@ TEST_P(NodeSecrets, AreReadAgain) {
   auto map = reader->open_map("default");
   ASSERT_TRUE(map);
   ASSERT_TRUE(map->get("k"));
-  EXPECT_EQ(error_of(come_as("stranger")), refused(5));
+  EXPECT_EQ(error_of(come_as("stranger")), secret_refusal(5));
   write_node({"stranger", "writer"});
   EXPECT_TRUE(node_->change(config_).empty());
   EXPECT_TRUE(come_as("stranger"));
@@ -219,7 +219,7 @@ TEST_P(NodeSecrets, AreReadAgain) {
   Error last{};
   for (int i = 0; i < 10'000 && last.code != Code::not_permitted; ++i)
     last = error_of(map->get("k"));
-  EXPECT_EQ(last, refused(5));
+  EXPECT_EQ(last, secret_refusal(5));
   write("node.secrets", "wrong");
   const auto not_changed = node_->change(config_);
   ASSERT_EQ(not_changed.size(), 1u);
@@ -237,10 +237,10 @@ TEST_P(NodeSecrets, AreInTheAuditLogWithWhatTheirClientsDo) {
   ASSERT_TRUE(map);
   auto reader = come_as("reader");
   ASSERT_TRUE(reader);
-  EXPECT_EQ(error_of(reader->open_map("m")->put("k", "v")), refused(2));
-  EXPECT_EQ(error_of(reader->drop_map("m")), refused(3));
-  EXPECT_EQ(error_of(come_as("false")), refused(5));
-  EXPECT_EQ(error_of(come_as("")), refused(4));
+  EXPECT_EQ(error_of(reader->open_map("m")->put("k", "v")), secret_refusal(2));
+  EXPECT_EQ(error_of(reader->drop_map("m")), secret_refusal(3));
+  EXPECT_EQ(error_of(come_as("false")), secret_refusal(5));
+  EXPECT_EQ(error_of(come_as("")), secret_refusal(4));
 
   const auto made = audited("map_create", "admin", Code::invalid);
   EXPECT_FALSE(made.refusal);
@@ -283,7 +283,7 @@ TEST_P(NodeSecrets, LetReadersReadAloneWhereRolesAreForAll) {
   ASSERT_TRUE(come_as("admin")->create_map("orders/x"));
   const auto alone = shop->open_map("orders/x");
   ASSERT_TRUE(alone);
-  EXPECT_EQ(error_of(alone->get("k")), refused(0));
+  EXPECT_EQ(error_of(alone->get("k")), secret_refusal(0));
 }
 
 TEST(NodeSecretsAtStart, ANetworkIsNotForEverybody) {
@@ -295,7 +295,7 @@ TEST(NodeSecretsAtStart, ANetworkIsNotForEverybody) {
   options.failed_address = &address;
   const auto started = node::Node::start(config, options);
   ASSERT_FALSE(started);
-  EXPECT_EQ(started.error(), refused(4));
+  EXPECT_EQ(started.error(), secret_refusal(4));
   EXPECT_EQ(address, "roce://192.0.2.1/1");
 }
 

@@ -25,7 +25,7 @@ Result<std::uint64_t> answer(const Result<std::uint64_t>& result, std::uint64_t*
   return result;
 }
 
-c::Check good(const espalier_bytes* bytes, const char* argument) {
+c::Check good_bytes(const espalier_bytes* bytes, const char* argument) {
   return bytes == nullptr ? c::Check{} : c::good(*bytes, argument);
 }
 
@@ -138,8 +138,8 @@ espalier_code espalier_map_compare_and_set(espalier_map* map, espalier_bytes key
                                            const espalier_bytes* desired,
                                            espalier_written* written) {
   return c::run(__func__,
-                {c::given(map, "map"), c::good(key, "key"), good(expected, "expected"),
-                 good(desired, "desired")},
+                {c::given(map, "map"), c::good(key, "key"), good_bytes(expected, "expected"),
+                 good_bytes(desired, "desired")},
                 [&] {
                   return answer(
                       map->map.compare_and_set(c::view(key), view(expected), view(desired)),

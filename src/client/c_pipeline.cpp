@@ -147,7 +147,7 @@ c::Check idle(const espalier_pipeline* pipeline) {
 }
 
 // The first request that is none.
-c::Check good(const espalier_request* requests, std::size_t count) {
+c::Check good_requests(const espalier_request* requests, std::size_t count) {
   if (count != 0 && requests == nullptr) return {"requests", "is null"};
   for (const espalier_request& request : std::span(requests, count)) {
     if (request.op < ESPALIER_OP_GET || request.op > ESPALIER_OP_SCAN_FLOOR) {
@@ -184,7 +184,8 @@ espalier_code espalier_pipeline_open(const espalier_map* map,
 
 espalier_code espalier_pipeline_submit(espalier_pipeline* pipeline,
                                        const espalier_request* requests, size_t count) {
-  return c::run(__func__, {c::given(pipeline, "pipeline"), idle(pipeline), good(requests, count)},
+  return c::run(__func__,
+                {c::given(pipeline, "pipeline"), idle(pipeline), good_requests(requests, count)},
                 [&]() -> Result<void> {
                   if (count != 0) pipeline->submit({requests, count});
                   return {};
@@ -201,7 +202,8 @@ espalier_code espalier_pipeline_poll(espalier_pipeline* pipeline, size_t* left) 
 
 espalier_code espalier_pipeline_run(espalier_pipeline* pipeline, const espalier_request* requests,
                                     size_t count) {
-  return c::run(__func__, {c::given(pipeline, "pipeline"), idle(pipeline), good(requests, count)},
+  return c::run(__func__,
+                {c::given(pipeline, "pipeline"), idle(pipeline), good_requests(requests, count)},
                 [&]() -> Result<void> {
                   if (count != 0) pipeline->submit({requests, count});
                   while (pipeline->poll() != 0) {

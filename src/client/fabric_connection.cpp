@@ -19,7 +19,7 @@ using fabric::QueuePair;
 constexpr std::uint32_t kReceives = 2 * rings::RingLink::kPostsMax;
 constexpr std::uint32_t kPosts = 2 * rings::RingLink::kPostsMax;
 constexpr std::uint64_t kAgainNs = 100'000'000;  // between two tries to connect again
-constexpr std::uint64_t kNapNs = 10'000'000;
+constexpr std::uint64_t kConnectionNapNs = 10'000'000;
 constexpr std::uint32_t kQuietWorks = 16;    // looks in vain between two looks at the clock
 constexpr std::uint64_t kInARowNs = 10'000;  // at most, between one request's end and the next
 constexpr std::uint64_t kIdleNs = 10'000'000;
@@ -121,7 +121,7 @@ Result<void> FabricConnection::connect_first() {
   while (pair_->state() == QueuePair::State::connecting) {
     if (options_.now_ns() >= until) return fail(Code::system, ETIMEDOUT);
     endpoint_->progress();
-    endpoint_->wait(kNapNs);
+    endpoint_->wait(kConnectionNapNs);
   }
   if (pair_->state() == QueuePair::State::error) {
     const bool silent = !at_once && pair_->ended_by() == fabric::Status::retry_exceeded;
@@ -379,7 +379,7 @@ void FabricConnection::fall_asleep(std::uint32_t /*ring*/, const rings::SlotRead
   const std::lock_guard lock(mutex_);
   work();
   if (lost() || responses.ready() || completions_.waiting() != 0) return;
-  endpoint_->wait(state_ == State::up ? longest_ns : std::min(longest_ns, kNapNs));
+  endpoint_->wait(state_ == State::up ? longest_ns : std::min(longest_ns, kConnectionNapNs));
   work();
 }
 
@@ -411,7 +411,7 @@ void FabricConnection::hang_up() {
            options_.now_ns() < until) {
       const std::size_t count = completions_.poll(batch);
       for (std::size_t i = 0; i < count; ++i) take(batch[i]);
-      if (count == 0) endpoint_->wait(kNapNs / 10);
+      if (count == 0) endpoint_->wait(kConnectionNapNs / 10);
     }
   }
   if (pair_) pair_->close();

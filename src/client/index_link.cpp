@@ -12,7 +12,7 @@
 namespace espalier::client {
 namespace {
 
-constexpr std::uint64_t kNapNs = 1'000'000;
+constexpr std::uint64_t kIndexNapNs = 1'000'000;
 constexpr std::uint32_t kSpins = 2000;  // looks in vain before a nap
 // A lease is lost after more than twice that.
 constexpr std::uint64_t kRenewShare = 4;
@@ -154,7 +154,7 @@ Result<void> IndexLink::read(std::span<const Want> wanted) {
     if (port_->poll()) quiet = 0;
     const auto kept = keep();
     if (!kept || link_->pair().state() == fabric::QueuePair::State::error) port_->fail();
-    if (++quiet > kSpins) link_->endpoint().wait(kNapNs);
+    if (++quiet > kSpins) link_->endpoint().wait(kIndexNapNs);
   }
   return lane.failed ? fail(Code::connection_lost) : Result<void>();
 }

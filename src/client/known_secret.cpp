@@ -10,7 +10,7 @@
 namespace espalier::client {
 namespace {
 
-std::unexpected<SecretError> refuse(const Error& error, std::string words) {
+std::unexpected<SecretError> refuse_secret(const Error& error, std::string words) {
   return std::unexpected(SecretError{error, std::move(words)});
 }
 
@@ -20,15 +20,17 @@ SecretResult<std::shared_ptr<const KnownSecret>> KnownSecret::make(
     std::string name, const crypto::SecretBytes& bytes) {
   const Error wrong{Code::invalid_argument, 0, 0};
   if (!crypto::is_credential_name(name)) {
-    return refuse(wrong, "the name of a client has 1 to 32 letters, digits, '.', '-' and '_'");
+    return refuse_secret(wrong,
+                         "the name of a client has 1 to 32 letters, digits, '.', '-' and '_'");
   }
   if (!crypto::is_drawn(bytes)) {
-    return refuse(wrong, "the secret of a client is 32 bytes that were drawn");
+    return refuse_secret(wrong, "the secret of a client is 32 bytes that were drawn");
   }
   auto kept = crypto::Secret<crypto::SecretBytes>::make();
   if (!kept) {
-    return refuse(kept.error(),
-                  "no memory may be locked for the secret (RLIMIT_MEMLOCK; ulimit -l tells it)");
+    return refuse_secret(
+        kept.error(),
+        "no memory may be locked for the secret (RLIMIT_MEMLOCK; ulimit -l tells it)");
   }
   **kept = bytes;
   return std::shared_ptr<const KnownSecret>(new KnownSecret(std::move(name), std::move(*kept)));
@@ -51,11 +53,12 @@ SecretResult<std::shared_ptr<const KnownSecret>> KnownSecret::read_file(const st
   const auto read = crypto::read_credentials(path, "secret file", take);
   if (!read) {
     const bool of_line = failure.error.code != Code::invalid;
-    return refuse(of_line ? failure.error : read.error().error, read.error().mistakes.front());
+    return refuse_secret(of_line ? failure.error : read.error().error,
+                         read.error().mistakes.front());
   }
   if (known == nullptr) {
-    return refuse({Code::invalid_argument, 0, 0},
-                  "the secret file " + path + " has no line: name role secret");
+    return refuse_secret({Code::invalid_argument, 0, 0},
+                         "the secret file " + path + " has no line: name role secret");
   }
   return known;
 }

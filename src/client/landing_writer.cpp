@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kWriteBytes = std::size_t{256} << 10;  // of one WRITE
 constexpr std::uint64_t kPauseNs = 1'000'000'000;            // after a failure
-constexpr std::uint64_t kNapNs = 1'000'000;
+constexpr std::uint64_t kLandingNapNs = 1'000'000;
 constexpr std::uint64_t kGiveUpNs = 10'000'000'000;  // without a completion
 constexpr int kSpins = 2000;
 
@@ -66,7 +66,7 @@ bool LandingWriter::write(std::span<const std::byte> bytes) {
     const std::uint64_t now = base::monotonic_ns();
     if (count != 0) heard_ns = now;
     if (now - heard_ns > kGiveUpNs) return false;
-    if (count == 0 && ++spins > kSpins) link_->endpoint().wait(kNapNs);
+    if (count == 0 && ++spins > kSpins) link_->endpoint().wait(kLandingNapNs);
   }
   return true;
 }

@@ -20,7 +20,7 @@ namespace {
 
 using fabric::QueuePair;
 
-constexpr std::uint64_t kNapNs = 10'000'000;
+constexpr std::uint64_t kProverNapNs = 10'000'000;
 constexpr std::uint64_t kAgainNs = 50'000'000;
 constexpr std::uint32_t kReceives = 2;  // a challenge, and what came of the proof
 constexpr std::uint32_t kSends = 2;
@@ -62,7 +62,7 @@ class Exchange {
     while (pair_->state() == QueuePair::State::connecting) {
       if (options_.now_ns() >= until_ns_) return fail(Code::system, ETIMEDOUT);
       endpoint_.progress();
-      endpoint_.wait(kNapNs);
+      endpoint_.wait(kProverNapNs);
     }
     if (pair_->state() == QueuePair::State::error) {
       const bool silent = !at_once && pair_->ended_by() == fabric::Status::retry_exceeded;
@@ -88,7 +88,7 @@ class Exchange {
       }
       if (pair_->state() == QueuePair::State::error) return fail(Code::system, ECONNREFUSED);
       if (options_.now_ns() >= until_ns_) return fail(Code::system, ETIMEDOUT);
-      endpoint_.wait(kNapNs);
+      endpoint_.wait(kProverNapNs);
     }
     const std::span<const std::byte> bytes = *std::exchange(arrived_, std::nullopt);
     T message{};
@@ -133,7 +133,7 @@ void rest(fabric::Endpoint& endpoint, const LinkProverOptions& options) {
   const std::uint64_t until = options.now_ns() + kAgainNs;
   while (options.now_ns() < until) {
     endpoint.progress();
-    endpoint.wait(kNapNs);
+    endpoint.wait(kProverNapNs);
   }
 }
 

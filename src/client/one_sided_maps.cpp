@@ -12,7 +12,7 @@
 namespace espalier::client {
 namespace {
 
-constexpr std::uint64_t kNapNs = 1'000'000;
+constexpr std::uint64_t kMapsNapNs = 1'000'000;
 constexpr std::uint64_t kKeepNs = 1'000'000;  // at most, in which the keepalive thread is ours
 // After a failure, so that little of a thread's time goes into trying again.
 constexpr std::uint64_t kPauseNs = 100'000'000;
@@ -202,7 +202,7 @@ void OneSidedMaps::take_kept(RemoteRequests& requests) {
 }
 
 void OneSidedMaps::wait() {
-  if (link_) link_->endpoint().wait(kNapNs);
+  if (link_) link_->endpoint().wait(kMapsNapNs);
 }
 
 void OneSidedMaps::close() {

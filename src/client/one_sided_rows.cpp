@@ -13,7 +13,7 @@ namespace espalier::client {
 namespace {
 
 constexpr int kFailuresMax = 3;
-constexpr std::uint64_t kNapNs = 1'000'000;
+constexpr std::uint64_t kRowsNapNs = 1'000'000;
 
 }  // namespace
 
@@ -95,7 +95,7 @@ bool OneSidedRows::renew() {
 bool OneSidedRows::keep_waiting() {
   if (read_.limits.reached() || !renew()) return false;
   if (link_->pair().state() == fabric::QueuePair::State::error) return false;
-  if (++spins_ > OneSidedMaps::kSpins) link_->endpoint().wait(kNapNs);
+  if (++spins_ > OneSidedMaps::kSpins) link_->endpoint().wait(kRowsNapNs);
   return true;
 }
 

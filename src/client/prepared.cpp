@@ -11,12 +11,12 @@
 namespace espalier::client {
 namespace {
 
-std::unexpected<TableError> refuse(std::string words) {
+std::unexpected<TableError> refuse_query(std::string words) {
   return refuse_table({Code::invalid_argument, 0, 0}, std::move(words));
 }
 
 std::unexpected<TableError> refuse_argument(const Argument& argument, const std::string& words) {
-  return refuse("parameter " + std::string(argument.name) + ": " + words);
+  return refuse_query("parameter " + std::string(argument.name) + ": " + words);
 }
 
 /// A number at another scale, if that loses nothing.
@@ -60,7 +60,7 @@ TableResult<PreparedQuery> PreparedImpl::prepare(std::shared_ptr<TableImpl> tabl
   auto written = write_query(parts, table->schema());
   if (!written) return std::unexpected(std::move(written.error()));
   auto message = table::decode_pipeline(written->message);
-  if (!message) return refuse(message.error().message());
+  if (!message) return refuse_query(message.error().message());
   auto kept = table->keep(written->message);
   if (!kept) return std::unexpected(std::move(kept.error()));
   return PreparedQuery(std::make_shared<const PreparedImpl>(std::move(table), *std::move(written),
@@ -103,10 +103,11 @@ TableResult<std::unique_ptr<RowStreamImpl>> PreparedImpl::begin(std::span<const 
                                                                 const TableKey* result_key,
                                                                 RunLimits limits) const {
   if ((result_key != nullptr) != query_.pipeline.encrypt) {
-    return refuse(query_.pipeline.encrypt ? "the query was prepared for an encrypted result: a run "
-                                            "brings its key (QueryOptions::result_key)"
-                                          : "the query was prepared for a result in clear, and "
-                                            "takes no key for it");
+    return refuse_query(query_.pipeline.encrypt
+                            ? "the query was prepared for an encrypted result: a run "
+                              "brings its key (QueryOptions::result_key)"
+                            : "the query was prepared for a result in clear, and "
+                              "takes no key for it");
   }
   const auto keys = table_->keys_of_run(result_key);
   if (!keys) return std::unexpected(keys.error());
@@ -114,9 +115,9 @@ TableResult<std::unique_ptr<RowStreamImpl>> PreparedImpl::begin(std::span<const 
   auto run = constants(arguments);
   if (!run) return std::unexpected(std::move(run.error()));
   auto message = table::with_constants(message_, *run);
-  if (!message) return refuse(message.error().message());
+  if (!message) return refuse_query(message.error().message());
   auto pipeline = table::check_pipeline(*message, table_->schema());
-  if (!pipeline) return refuse(pipeline.error().message());
+  if (!pipeline) return refuse_query(pipeline.error().message());
   auto query = std::make_shared<const WrittenQuery>(
       WrittenQuery{*std::move(message), *std::move(pipeline), query_.columns, query_.parameters});
   auto begun = table_->begin_kept(*kept_, *run, query->pipeline.result.row_bytes(), limits);

@@ -9,7 +9,7 @@
 namespace espalier::client {
 namespace {
 
-constexpr std::uint64_t kNapNs = 1'000'000;
+constexpr std::uint64_t kAdderNapNs = 1'000'000;
 constexpr std::uint64_t kGiveUpNs = 10'000'000'000;  // without a completion
 constexpr int kSpins = 2000;
 constexpr int kTriesMax = 3;
@@ -55,7 +55,7 @@ std::optional<std::uint64_t> SequencerAdder::add(const wire::SequencerGrant& to,
     }
     if (spins < kSpins) continue;
     if (base::monotonic_ns() - since_ns > kGiveUpNs) return std::nullopt;
-    link_->endpoint().wait(kNapNs);
+    link_->endpoint().wait(kAdderNapNs);
   }
 }
 

@@ -17,7 +17,7 @@ namespace {
 // A scan for at most so many items across borders tries whether its first shard has them all.
 constexpr std::uint32_t kKeptItemsMax = 256;
 
-void refuse(const Request& request, Handler& handler, const Error& error) {
+void refuse_request(const Request& request, Handler& handler, const Error& error) {
   Completion refused;
   refused.tag = request.tag;
   refused.op = request.op;
@@ -177,7 +177,7 @@ Result<Written> ShardedMap::write(const WriteBatch& batch) {
 Result<void> ShardedMap::run(const Request& request, Handler& handler) {
   if (request.key.size() > max_key_bytes_ ||
       (is_scan(request.op) && request.high.size() > max_key_bytes_)) {
-    refuse(request, handler, {Code::key_too_long, 0, max_key_bytes_});
+    refuse_request(request, handler, {Code::key_too_long, 0, max_key_bytes_});
     return {};
   }
   OutdatedCatch caught(handler);

@@ -13,7 +13,7 @@ namespace espalier::client {
 namespace {
 
 constexpr std::uint32_t kPosts = 1024;  // and not ended
-constexpr std::uint64_t kNapNs = 10'000'000;
+constexpr std::uint64_t kSideNapNs = 10'000'000;
 
 }  // namespace
 
@@ -71,7 +71,7 @@ Result<void> SideLink::await(std::span<const std::byte> hello, std::uint64_t tim
   while (pair_->state() == fabric::QueuePair::State::connecting) {
     if (base::monotonic_ns() >= until) return fail(Code::system, ETIMEDOUT);
     endpoint_->progress();
-    endpoint_->wait(kNapNs);
+    endpoint_->wait(kSideNapNs);
   }
   if (pair_->state() == fabric::QueuePair::State::error) return fail(Code::system, ECONNREFUSED);
   wire::LinkHello said{};

@@ -123,7 +123,7 @@ Next write_batch(Call& call) {
   return answer_batch(call, *done);
 }
 
-const Offload kOffloads[] = {
+const Offload kBatchOffloads[] = {
     {.id = wire::OffloadId::write_batch,
      .name = "write_batch",
      .format = "argument: how many entries; payload: each a BatchEntry, its key, its value",
@@ -136,6 +136,6 @@ const Offload kOffloads[] = {
 
 }  // namespace
 
-std::span<const Offload> batch_offloads() { return kOffloads; }
+std::span<const Offload> batch_offloads() { return kBatchOffloads; }
 
 }  // namespace espalier::offload

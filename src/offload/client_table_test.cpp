@@ -14,7 +14,7 @@ namespace espalier::offload {
 namespace {
 
 using wire::OffloadId;
-using Client = SchedulerFixture::Client;
+using SchedulerClient = SchedulerFixture::Client;
 
 constexpr wire::ConnectionLayout kTwoRings{64, 64, 2};
 constexpr wire::ConnectionLayout kLongRequests{1024, 64, 1};
@@ -25,7 +25,7 @@ FixtureOptions no_sweeps() {
   return options;
 }
 
-void fill(SchedulerFixture& node, Client& client, int items, std::size_t value_bytes) {
+void fill(SchedulerFixture& node, SchedulerClient& client, int items, std::size_t value_bytes) {
   for (int i = 0; i < items; ++i) {
     const std::string key = "k" + std::to_string(100'000 + i);
     const Response put = node.call(client, request_of(OffloadId::put, node.map()), key,
@@ -39,7 +39,7 @@ std::uint64_t held_snapshots(SchedulerFixture& node) {
 }
 
 /// That another client is served as if nothing was.
-void expect_good_service(SchedulerFixture& node, Client& client) {
+void expect_good_service(SchedulerFixture& node, SchedulerClient& client) {
   const Response put = node.call(client, request_of(OffloadId::put, node.map()), "good", "value");
   EXPECT_TRUE(put.applied());
   EXPECT_EQ(node.call(client, request_of(OffloadId::get, node.map()), "good").payload, "value");
@@ -49,18 +49,18 @@ void expect_good_service(SchedulerFixture& node, Client& client) {
 
 TEST(SchedulerFairness, ARingThatFloodsDoesNotKeepOthersWaiting) {
   SchedulerFixture node;
-  Client& flood = node.connect({4096, 64, 1});
-  Client* others[] = {&node.connect(), &node.connect()};
+  SchedulerClient& flood = node.connect({4096, 64, 1});
+  SchedulerClient* others[] = {&node.connect(), &node.connect()};
   std::uint64_t flooded = 0;
   for (int round = 0; round < 200; ++round) {
     for (int i = 0; i < 64; ++i) flood->post(message_of(request_of(OffloadId::noop)));
     flood->ring();
-    for (Client* other : others) {
+    for (SchedulerClient* other : others) {
       (*other)->post(message_of(request_of(OffloadId::noop)));
       (*other)->ring();
     }
     node.turn();
-    for (Client* other : others) EXPECT_TRUE((*other)->receive()) << round;
+    for (SchedulerClient* other : others) EXPECT_TRUE((*other)->receive()) << round;
     while (flood->receive()) ++flooded;
   }
   EXPECT_GE(flooded, 200 * 16u);
@@ -68,9 +68,9 @@ TEST(SchedulerFairness, ARingThatFloodsDoesNotKeepOthersWaiting) {
 
 TEST(SchedulerFairness, WhatRunsLongGivesWay) {
   SchedulerFixture node;
-  Client& client = node.connect();
+  SchedulerClient& client = node.connect();
   fill(node, client, 20'000, 50);
-  Client& scanner = node.connect({64, 16384, 1});
+  SchedulerClient& scanner = node.connect({64, 16384, 1});
   scanner->post(message_of(request_of(OffloadId::scan, node.map())));
   scanner->ring();
   int answered = 0;
@@ -85,9 +85,9 @@ TEST(SchedulerFairness, WhatRunsLongGivesWay) {
 
 TEST(SchedulerBacklog, ARingThatIsNotReadStopsItsClientAndNobodyElse) {
   SchedulerFixture node;
-  Client& good = node.connect();
+  SchedulerClient& good = node.connect();
   fill(node, good, 2'000, 100);
-  Client& stuck = node.connect(kLongRequests);
+  SchedulerClient& stuck = node.connect(kLongRequests);
   for (int i = 0; i < 300; ++i) {
     stuck->post(message_of(request_of(OffloadId::scan, node.map(), 1000 + i)));
   }
@@ -110,9 +110,9 @@ TEST(SchedulerBacklog, ARingThatIsNotReadStopsItsClientAndNobodyElse) {
 
 TEST(SchedulerBacklog, AClientThatDoesNotReadIsNoNewsForAWorkerThatWantsToSleep) {
   SchedulerFixture node;
-  Client& good = node.connect();
+  SchedulerClient& good = node.connect();
   fill(node, good, 2'000, 100);
-  Client& stuck = node.connect(kLongRequests);
+  SchedulerClient& stuck = node.connect(kLongRequests);
   // More than may wait for it: then its requests stay where they are.
   for (std::uint32_t i = 0; i < Scheduler::kStalledMax + 2000; ++i) {
     stuck->post(message_of(request_of(OffloadId::scan, node.map())));
@@ -134,7 +134,7 @@ TEST(SchedulerBacklog, ValuesThatWereReadWhenThereWasNoRoomComeAllTheSame) {
   FixtureOptions options;
   options.response_bytes_max = 10'000;
   SchedulerFixture node(options);
-  Client& client = node.connect(kLongRequests);
+  SchedulerClient& client = node.connect(kLongRequests);
   const std::string value(9'000, 'v');
   ASSERT_TRUE(node.call(client, request_of(OffloadId::put, node.map()), "big", value).applied());
   for (int i = 0; i < 100; ++i) {
@@ -153,7 +153,7 @@ TEST(SchedulerBacklog, ValuesThatWereReadWhenThereWasNoRoomComeAllTheSame) {
 
 TEST(SchedulerBacklog, RequestsOfOtherRingsOfTheSameClientGoOn) {
   SchedulerFixture node;
-  Client& client = node.connect({1024, 64, 2});
+  SchedulerClient& client = node.connect({1024, 64, 2});
   fill(node, client, 2'000, 100);
   for (int i = 0; i < 300; ++i) client->post(message_of(request_of(OffloadId::scan, node.map())));
   client->ring();
@@ -169,10 +169,10 @@ TEST(SchedulerBacklog, RequestsOfOtherRingsOfTheSameClientGoOn) {
 
 TEST(SchedulerBacklog, ManyClientsThatDoNotReadLeaveRoomForOneThatDoes) {
   SchedulerFixture node;
-  Client& good = node.connect();
+  SchedulerClient& good = node.connect();
   fill(node, good, 2'000, 100);
   for (int c = 0; c < 40; ++c) {
-    Client& stuck = node.connect(kLongRequests);
+    SchedulerClient& stuck = node.connect(kLongRequests);
     for (int i = 0; i < 300; ++i) stuck->post(message_of(request_of(OffloadId::scan, node.map())));
     stuck->ring();
   }
@@ -184,7 +184,7 @@ TEST(SchedulerBacklog, ManyClientsThatDoNotReadLeaveRoomForOneThatDoes) {
 
 TEST(SchedulerCancel, EndsALongScan) {
   SchedulerFixture node;
-  Client& client = node.connect({64, 1024, 1});
+  SchedulerClient& client = node.connect({64, 1024, 1});
   fill(node, client, 20'000, 50);
   client->post(message_of(request_of(OffloadId::scan, node.map(), 1)));
   client->ring();
@@ -208,9 +208,9 @@ TEST(SchedulerCancel, EndsALongScan) {
 
 TEST(SchedulerCancel, IsOfTheSameRingAndClient) {
   SchedulerFixture node;
-  Client& client = node.connect(kTwoRings);
+  SchedulerClient& client = node.connect(kTwoRings);
   fill(node, client, 5'000, 50);
-  Client& other = node.connect();
+  SchedulerClient& other = node.connect();
   client->post(message_of(request_of(OffloadId::scan, node.map(), 1)));
   client->ring();
   node.turn();
@@ -227,10 +227,10 @@ TEST(SchedulerCancel, IsOfTheSameRingAndClient) {
 
 TEST(SchedulerEnd, OfAConnectionWithRequestsInFlight) {
   SchedulerFixture node;
-  Client& good = node.connect();
+  SchedulerClient& good = node.connect();
   fill(node, good, 5'000, 100);
   for (int turns = 0; turns < 60; ++turns) {
-    Client& leaver = node.connect({1024, 64, 1});
+    SchedulerClient& leaver = node.connect({1024, 64, 1});
     for (int i = 0; i < 20; ++i) {
       for (const OffloadId offload : {OffloadId::scan, OffloadId::count, OffloadId::put,
                                       OffloadId::get, OffloadId::snapshot_open}) {
@@ -253,7 +253,7 @@ TEST(SchedulerEnd, OfAConnectionWithRequestsInFlight) {
 
 TEST(SchedulerEnd, OfAllIsOrderlyWhenNoMoreIsTaken) {
   SchedulerFixture node;
-  Client& client = node.connect();
+  SchedulerClient& client = node.connect();
   for (std::uint32_t i = 0; i < 8; ++i) client->post(message_of(request_of(OffloadId::noop)));
   client->ring();
   client->post(message_of(request_of(OffloadId::get, node.map()), "k"));
@@ -271,12 +271,12 @@ TEST(SchedulerEnd, OfAllIsOrderlyWhenNoMoreIsTaken) {
 
 TEST(SchedulerEnd, OfAConnectionWhoseWorkWasHandedOver) {
   SchedulerFixture node;
-  Client& good = node.connect();
+  SchedulerClient& good = node.connect();
   wire::MapShape shape{};
   shape.node_bytes = 1024;
   shape.versions = 1;
   for (int round = 0; round < 20; ++round) {
-    Client& leaver = node.connect();
+    SchedulerClient& leaver = node.connect();
     const std::string name = "map" + std::to_string(round);
     leaver->post(message_of(request_of(OffloadId::map_create), name, bytes_of(shape)));
     leaver->post(message_of(request_of(OffloadId::object_drop), name));
@@ -291,10 +291,10 @@ TEST(SchedulerEnd, OfAConnectionWhoseWorkWasHandedOver) {
 
 TEST(SchedulerEnd, OfAConnectionWithStalledRequests) {
   SchedulerFixture node;
-  Client& good = node.connect();
+  SchedulerClient& good = node.connect();
   fill(node, good, 2'000, 100);
   for (int round = 0; round < 20; ++round) {
-    Client& stuck = node.connect(kLongRequests);
+    SchedulerClient& stuck = node.connect(kLongRequests);
     for (int i = 0; i < 300; ++i) stuck->post(message_of(request_of(OffloadId::scan, node.map())));
     stuck->ring();
     node.turns(200);
@@ -310,7 +310,7 @@ TEST(SchedulerEnd, OfAConnectionWithStalledRequests) {
 
 TEST(SchedulerEnd, InTheMiddleOfAMessageGivesItsMemoryBack) {
   SchedulerFixture node;
-  Client& half = node.connect();
+  SchedulerClient& half = node.connect();
   half->post(message_of(request_of(OffloadId::put, node.map()), "a", std::string(100'000, 'v')));
   half->ring();
   node.turns(10);
@@ -323,7 +323,7 @@ TEST(SchedulerEnd, InTheMiddleOfAMessageGivesItsMemoryBack) {
 
 TEST(SchedulerEnd, OfTheHolderOfASnapshotLetsItGo) {
   SchedulerFixture node;
-  Client& holder = node.connect();
+  SchedulerClient& holder = node.connect();
   for (int i = 0; i < 10; ++i) node.call(holder, request_of(OffloadId::snapshot_open, node.map()));
   EXPECT_EQ(held_snapshots(node), 10u);
   node.disconnect(holder);
@@ -333,16 +333,16 @@ TEST(SchedulerEnd, OfTheHolderOfASnapshotLetsItGo) {
 // --- doorbells -----------------------------------------------------------------------------------
 
 /// More clients than are watched all the time, quiet for so long that they are left to their bells.
-std::vector<Client*> quiet_clients(SchedulerFixture& node, int count) {
-  std::vector<Client*> clients;
+std::vector<SchedulerClient*> quiet_clients(SchedulerFixture& node, int count) {
+  std::vector<SchedulerClient*> clients;
   for (int i = 0; i < count; ++i) clients.push_back(&node.connect());
   node.turns(3000);
   return clients;
 }
 
-int unwatched(const std::vector<Client*>& clients) {
+int unwatched(const std::vector<SchedulerClient*>& clients) {
   int count = 0;
-  for (const Client* client : clients) count += client->connection->watched ? 0 : 1;
+  for (const SchedulerClient* client : clients) count += client->connection->watched ? 0 : 1;
   return count;
 }
 
@@ -350,7 +350,7 @@ TEST(SchedulerDoorbells, AQuietRingIsFoundByItsBell) {
   SchedulerFixture node(no_sweeps());
   const auto clients = quiet_clients(node, 60);
   EXPECT_GE(unwatched(clients), 40);
-  for (Client* client : clients) {
+  for (SchedulerClient* client : clients) {
     EXPECT_TRUE(node.call(*client, request_of(OffloadId::noop)).answers());
     EXPECT_TRUE(client->connection->watched);
   }
@@ -360,8 +360,8 @@ TEST(SchedulerDoorbells, AQuietRingIsFoundByItsBell) {
 TEST(SchedulerDoorbells, ABellThatNeverRingsIsFoundBySweepsAndThenDistrusted) {
   SchedulerFixture node(no_sweeps());
   const auto clients = quiet_clients(node, 40);
-  Client* mute = nullptr;
-  for (Client* client : clients) {
+  SchedulerClient* mute = nullptr;
+  for (SchedulerClient* client : clients) {
     if (!client->connection->watched) mute = client;
   }
   ASSERT_NE(mute, nullptr);
@@ -376,7 +376,7 @@ TEST(SchedulerDoorbells, ABellThatNeverRingsIsFoundBySweepsAndThenDistrusted) {
     EXPECT_EQ(node.client_table().counts().sweeps_found, static_cast<std::uint64_t>(round));
     EXPECT_EQ(mute->connection->distrusted, round == 3);
     // With others it is left to its bell again, unless it is distrusted.
-    for (Client* client : clients) {
+    for (SchedulerClient* client : clients) {
       if (client == mute) continue;
       EXPECT_TRUE(node.call(*client, request_of(OffloadId::noop)).answers());
     }
@@ -394,7 +394,7 @@ TEST(SchedulerDoorbells, SweepsComeByThemselves) {
   options.sweep_ns = 1;
   SchedulerFixture node(options);
   const auto clients = quiet_clients(node, 40);
-  for (Client* client : clients) {
+  for (SchedulerClient* client : clients) {
     (*client)->post(message_of(request_of(OffloadId::noop)));
     node.turns(600);
     EXPECT_TRUE((*client)->receive());
@@ -404,7 +404,7 @@ TEST(SchedulerDoorbells, SweepsComeByThemselves) {
 TEST(SchedulerDoorbells, ScribblingOverTheWholePageOnlyMakesTheSchedulerLook) {
   SchedulerFixture node(no_sweeps());
   const auto clients = quiet_clients(node, 60);
-  Client& good = node.connect(kSmallRings, 2);
+  SchedulerClient& good = node.connect(kSmallRings, 2);
   base::Random random(base::seed_from_environment(8));
   for (int round = 0; round < 300; ++round) {
     for (std::uint64_t i = 0; i < wire::kDoorbellsPerPage; ++i) {
@@ -413,7 +413,7 @@ TEST(SchedulerDoorbells, ScribblingOverTheWholePageOnlyMakesTheSchedulerLook) {
     }
     expect_good_service(node, good);
   }
-  for (Client* client : clients) {
+  for (SchedulerClient* client : clients) {
     EXPECT_TRUE(node.call(*client, request_of(OffloadId::noop)).answers());
   }
 }
@@ -421,13 +421,13 @@ TEST(SchedulerDoorbells, ScribblingOverTheWholePageOnlyMakesTheSchedulerLook) {
 TEST(SchedulerDoorbells, AMessageThatIsRungForBeforeItIsThereIsFoundWhenItIs) {
   SchedulerFixture node(no_sweeps());
   const auto clients = quiet_clients(node, 40);
-  for (Client* client : clients) {
+  for (SchedulerClient* client : clients) {
     base::store_shared(client->doorbells.at(client->connection->doorbell * wire::kDoorbellBytes),
                        std::uint32_t{1});
   }
   node.turns(3000);
   EXPECT_GE(unwatched(clients), 20);
-  for (Client* client : clients) {
+  for (SchedulerClient* client : clients) {
     (*client)->post(message_of(request_of(OffloadId::noop)));
     (*client)->post(message_of(request_of(OffloadId::noop)));
     (*client)->ring();
@@ -446,7 +446,7 @@ TEST(SchedulerConcurrency, NobodyEndsASchedulerWhileTheHelperStillWakesIt) {
     for (int i = 0; i < 10'000 && !answered; ++i) std::this_thread::yield();
     if (answered) seen = true;
   };
-  Client& client = node.connect();
+  SchedulerClient& client = node.connect();
   wire::MapShape shape{};
   shape.node_bytes = 1024;
   EXPECT_EQ(
@@ -461,7 +461,7 @@ TEST(SchedulerConcurrency, NobodyEndsASchedulerWhileTheHelperStillWakesIt) {
 
 TEST(SchedulerSleep, SleepingReadersAreWokenAndOthersAreNot) {
   SchedulerFixture node;
-  Client& client = node.connect();
+  SchedulerClient& client = node.connect();
   EXPECT_TRUE(node.call(client, request_of(OffloadId::noop)).answers());
   EXPECT_EQ(node.client_table().counts().wakes, 0u);
   std::byte* const word =
@@ -476,7 +476,7 @@ TEST(SchedulerSleep, SleepingReadersAreWokenAndOthersAreNot) {
 
 TEST(SchedulerSleep, AnAnswerThatWaitsForAnotherWriterIsNewsUntilItIsGiven) {
   SchedulerFixture node;
-  Client& client = node.connect();
+  SchedulerClient& client = node.connect();
   tree::VersionClock& clock = node.core().clock;
   const std::uint64_t version = clock.take();
   wire::BatchEntry entry{};

@@ -14,7 +14,7 @@ Next sequence(Call& call) {
   return call.answer(header);
 }
 
-const Offload kOffloads[] = {
+const Offload kCounterOffloads[] = {
     {.id = wire::OffloadId::sequence,
      .name = "sequence",
      .format = "key: the sequencer's name, 1 to 255 bytes; argument: how many numbers",
@@ -27,6 +27,6 @@ const Offload kOffloads[] = {
 
 }  // namespace
 
-std::span<const Offload> counter_offloads() { return kOffloads; }
+std::span<const Offload> counter_offloads() { return kCounterOffloads; }
 
 }  // namespace espalier::offload

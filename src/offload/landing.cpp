@@ -86,7 +86,7 @@ Next table_commit(Call& call) {
 
 constexpr Limits kWord{.payload_bytes_min = 8, .payload_bytes_max = 8};
 
-const Offload kOffloads[] = {
+const Offload kLandingOffloads[] = {
     {.id = wire::OffloadId::landing_open,
      .name = "landing_open",
      .format = "8 bytes: how many the client wants to write",
@@ -116,6 +116,6 @@ const Offload kOffloads[] = {
 
 }  // namespace
 
-std::span<const Offload> landing_offloads() { return kOffloads; }
+std::span<const Offload> landing_offloads() { return kLandingOffloads; }
 
 }  // namespace espalier::offload

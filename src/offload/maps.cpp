@@ -86,7 +86,7 @@ Next snapshot_close(Call& call) {
   return call.answer({});
 }
 
-const Offload kOffloads[] = {
+const Offload kMapOffloads[] = {
     {.id = wire::OffloadId::map_create,
      .name = "map_create",
      .format = "key: the map's name, 1 to 255 bytes; MapShape",
@@ -131,6 +131,6 @@ const Offload kOffloads[] = {
 
 }  // namespace
 
-std::span<const Offload> map_offloads() { return kOffloads; }
+std::span<const Offload> map_offloads() { return kMapOffloads; }
 
 }  // namespace espalier::offload

@@ -82,7 +82,7 @@ Next add(Call& call) {
   return call.answer(header, {state.sum});
 }
 
-const Offload kOffloads[] = {
+const Offload kModifyOffloads[] = {
     {.id = wire::OffloadId::compare_and_set,
      .name = "compare_and_set",
      .format = "key; Comparison, expected value, new value",
@@ -104,6 +104,6 @@ const Offload kOffloads[] = {
 
 }  // namespace
 
-std::span<const Offload> modify_offloads() { return kOffloads; }
+std::span<const Offload> modify_offloads() { return kModifyOffloads; }
 
 }  // namespace espalier::offload

@@ -26,7 +26,7 @@ Next node_stats(Call& call) {
   return call.answer({}, {*state.numbers});
 }
 
-const Offload kOffloads[] = {
+const Offload kNodeOffloads[] = {
     {.id = wire::OffloadId::node_stats,
      .name = "node_stats",
      .format = "nothing",
@@ -39,6 +39,6 @@ const Offload kOffloads[] = {
 
 }  // namespace
 
-std::span<const Offload> node_offloads() { return kOffloads; }
+std::span<const Offload> node_offloads() { return kNodeOffloads; }
 
 }  // namespace espalier::offload

@@ -86,7 +86,7 @@ Next object_list(Call& call) {
   return call.answer(header, {state.items});
 }
 
-const Offload kOffloads[] = {
+const Offload kObjectOffloads[] = {
     {.id = wire::OffloadId::object_drop,
      .name = "object_drop",
      .format = "key: the object's name; argument: its kind, 0 for any",
@@ -114,6 +114,6 @@ Next answer_object(Call& call, std::uint32_t id, const catalog::Object& object) 
   return call.answer(header, {object.description()});
 }
 
-std::span<const Offload> object_offloads() { return kOffloads; }
+std::span<const Offload> object_offloads() { return kObjectOffloads; }
 
 }  // namespace espalier::offload

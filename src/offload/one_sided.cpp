@@ -172,7 +172,7 @@ Next index_counts(Call& call) {
   return call.answer(header, {rows});
 }
 
-const Offload kOffloads[] = {
+const Offload kOneSidedOffloads[] = {
     {.id = wire::OffloadId::one_sided_open,
      .name = "one_sided_open",
      .format = "map: the map to be walked; argument: 1 for READs by key",
@@ -264,6 +264,6 @@ Next answer_one_sided(Call& call, OneSidedHost& host, wire::FieldKind kind, std:
   return call.answer({}, {fields});
 }
 
-std::span<const Offload> one_sided_offloads() { return kOffloads; }
+std::span<const Offload> one_sided_offloads() { return kOneSidedOffloads; }
 
 }  // namespace espalier::offload

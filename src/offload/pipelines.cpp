@@ -76,7 +76,7 @@ Next pipeline_drop(Call& call) {
   return call.answer(header);
 }
 
-const Offload kOffloads[] = {
+const Offload kPipelineOffloads[] = {
     {.id = wire::OffloadId::pipeline_load,
      .name = "pipeline_load",
      .format = "map: the table's id; payload: a pipeline",
@@ -97,6 +97,6 @@ const Offload kOffloads[] = {
 
 }  // namespace
 
-std::span<const Offload> pipeline_offloads() { return kOffloads; }
+std::span<const Offload> pipeline_offloads() { return kPipelineOffloads; }
 
 }  // namespace espalier::offload

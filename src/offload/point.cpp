@@ -52,7 +52,7 @@ constexpr Limits kErase{.map = true, .keys = Keys::one};
 constexpr Limits kWrite{
     .map = true, .payload_bytes_max = wire::kMessageBytesMax, .keys = Keys::one};
 
-const Offload kOffloads[] = {
+const Offload kPointOffloads[] = {
     {.id = wire::OffloadId::noop,
      .name = "noop",
      .format = "nothing",
@@ -99,6 +99,6 @@ const Offload kOffloads[] = {
 
 }  // namespace
 
-std::span<const Offload> point_offloads() { return kOffloads; }
+std::span<const Offload> point_offloads() { return kPointOffloads; }
 
 }  // namespace espalier::offload

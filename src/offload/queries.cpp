@@ -319,7 +319,7 @@ void cancel_query(Call& call) {
   }
 }
 
-const Offload kOffloads[] = {
+const Offload kQueryOffloads[] = {
     {.id = wire::OffloadId::table_query,
      .name = "table_query",
      .format = "map: the table's id; payload: a pipeline; key: RunKeys, if it needs any; argument: "
@@ -337,6 +337,6 @@ const Offload kOffloads[] = {
 
 }  // namespace
 
-std::span<const Offload> query_offloads() { return kOffloads; }
+std::span<const Offload> query_offloads() { return kQueryOffloads; }
 
 }  // namespace espalier::offload

@@ -226,7 +226,7 @@ constexpr Offload scan_offload(wire::OffloadId id, std::string_view name, std::s
           .cancel = cancel_range};
 }
 
-const Offload kOffloads[] = {
+const Offload kRangeOffloads[] = {
     scan_offload(wire::OffloadId::scan, "scan",
                  "key: low; argument: limit, 0 for none; snapshot; payload: high",
                  "answers the items of [low, high), ascending; empty bounds are none",
@@ -271,6 +271,6 @@ const Offload kOffloads[] = {
 
 }  // namespace
 
-std::span<const Offload> range_offloads() { return kOffloads; }
+std::span<const Offload> range_offloads() { return kRangeOffloads; }
 
 }  // namespace espalier::offload

@@ -48,7 +48,7 @@ Next result_return(Call& call) {
                                       "this number, or it was given back before");
 }
 
-const Offload kOffloads[] = {
+const Offload kResultOffloads[] = {
     {.id = wire::OffloadId::result_open,
      .name = "result_open",
      .format = "a ResultOffer",
@@ -70,6 +70,6 @@ const Offload kOffloads[] = {
 
 }  // namespace
 
-std::span<const Offload> result_offloads() { return kOffloads; }
+std::span<const Offload> result_offloads() { return kResultOffloads; }
 
 }  // namespace espalier::offload

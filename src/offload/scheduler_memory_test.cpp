@@ -14,11 +14,12 @@ namespace espalier::offload {
 namespace {
 
 using wire::OffloadId;
-using Client = SchedulerFixture::Client;
+using SchedulerClient = SchedulerFixture::Client;
 
 constexpr wire::ConnectionLayout kLongRequests{1024, 64, 1};
 
-void put(SchedulerFixture& node, Client& client, std::string_view key, std::string_view value) {
+void put(SchedulerFixture& node, SchedulerClient& client, std::string_view key,
+         std::string_view value) {
   ASSERT_TRUE(node.call(client, request_of(OffloadId::put, node.map()), key, value).applied());
 }
 
@@ -48,14 +49,14 @@ TEST_P(SchedulerScans, ThatWaitForMemoryTakeLittleAndLoseNothing) {
   FixtureOptions options;
   options.response_bytes_max = 64 << 10;
   SchedulerFixture node(options);
-  Client& good = node.connect();
+  SchedulerClient& good = node.connect();
   std::vector<std::string> expected;
   for (int i = 0; i < kItems; ++i) {
     put(node, good, key_of(i), std::string(100, 'v'));
     expected.push_back(key_of(i));
   }
   if (GetParam() == OffloadId::scan_reverse) std::reverse(expected.begin(), expected.end());
-  Client& slow = node.connect(kLongRequests);
+  SchedulerClient& slow = node.connect(kLongRequests);
   for (std::uint32_t i = 0; i < kScans; ++i) {
     slow->post(message_of(request_of(GetParam(), node.map(), i)));
   }
@@ -96,7 +97,7 @@ TEST(SchedulerMemory, AScanThatWaitsCanBeCancelled) {
   FixtureOptions options;
   options.response_bytes_max = 64 << 10;
   SchedulerFixture node(options);
-  Client& client = node.connect(kLongRequests);
+  SchedulerClient& client = node.connect(kLongRequests);
   for (int i = 0; i < 1'000; ++i) put(node, client, key_of(i), std::string(100, 'v'));
   for (std::uint32_t i = 0; i < 50; ++i) {
     client->post(message_of(request_of(OffloadId::scan, node.map(), i)));
@@ -129,10 +130,10 @@ class SchedulerBudgets : public testing::Test {
   }
   /// Lets so many clients ask for large values and read nothing.
   static void let_many_get_stuck(SchedulerFixture& node, int count) {
-    Client& writer = node.connect();
+    SchedulerClient& writer = node.connect();
     put(node, writer, "big", std::string(kValue, 'b'));
     for (int c = 0; c < count; ++c) {
-      Client& stuck = node.connect(kLongRequests);
+      SchedulerClient& stuck = node.connect(kLongRequests);
       for (int i = 0; i < 20; ++i) {
         stuck->post(message_of(request_of(OffloadId::get, node.map()), "big"));
       }
@@ -150,7 +151,7 @@ TEST_F(SchedulerBudgets, HoldForTheAnswersOfAllClientsTogether) {
   EXPECT_GT(node.services().waiting_for_memory.load(), 0u);
   EXPECT_EQ(node.broken(), 0);
   // Short answers need none of it.
-  Client& good = node.connect();
+  SchedulerClient& good = node.connect();
   put(node, good, "a", "value");
   EXPECT_EQ(node.call(good, request_of(OffloadId::get, node.map()), "a").payload, "value");
 }
@@ -160,7 +161,7 @@ TEST_F(SchedulerBudgets, AreGivenToThoseWhoReadFromThoseWhoDoNot) {
   for (int round = 0; round < 5; ++round) {
     SchedulerFixture node(options(0), kBudget);
     let_many_get_stuck(node, 10);
-    Client& good = node.connect();
+    SchedulerClient& good = node.connect();
     const Response response = node.call(good, request_of(OffloadId::get, node.map()), "big");
     ASSERT_EQ(response.payload.size(), kValue);
     EXPECT_GT(node.client_table().counts().stuck_ended.load(), 0u);
@@ -170,7 +171,7 @@ TEST_F(SchedulerBudgets, AreGivenToThoseWhoReadFromThoseWhoDoNot) {
 
 TEST_F(SchedulerBudgets, AMessageWithoutMemoryIsRefusedAndTheNextIsTaken) {
   SchedulerFixture node({}, 1000);
-  Client& client = node.connect();
+  SchedulerClient& client = node.connect();
   const Response refused =
       node.call(client, request_of(OffloadId::put, node.map(), 9), "a", std::string(5000, 'v'));
   EXPECT_EQ(refused.code(), Code::out_of_memory);
@@ -181,7 +182,7 @@ TEST_F(SchedulerBudgets, AMessageWithoutMemoryIsRefusedAndTheNextIsTaken) {
 
 TEST_F(SchedulerBudgets, ARefusedMessageForARingThatIsNotBreaksOnlyItsConnection) {
   SchedulerFixture node({}, 1000);
-  Client& liar = node.connect();
+  SchedulerClient& liar = node.connect();
   wire::RequestHeader header = request_of(OffloadId::put, node.map());
   header.ring = 15;
   liar->post(message_of(header, "a", std::string(3000, 'v')));
@@ -189,7 +190,7 @@ TEST_F(SchedulerBudgets, ARefusedMessageForARingThatIsNotBreaksOnlyItsConnection
   node.turns(10);
   EXPECT_TRUE(liar.ended);
   EXPECT_EQ(node.broken(), 1);
-  Client& other = node.connect();
+  SchedulerClient& other = node.connect();
   EXPECT_TRUE(node.call(other, request_of(OffloadId::noop)).answers());
 }
 
@@ -197,7 +198,7 @@ TEST_F(SchedulerBudgets, OfAConnectionThatEndsComeBack) {
   SchedulerFixture node(options(~std::uint64_t{0}), kBudget);
   put(node, node.connect(), "big", std::string(kValue, 'b'));
   for (int round = 0; round < 20; ++round) {
-    Client& stuck = node.connect(kLongRequests);
+    SchedulerClient& stuck = node.connect(kLongRequests);
     for (int i = 0; i < 20; ++i) {
       stuck->post(message_of(request_of(OffloadId::get, node.map()), "big"));
     }
@@ -216,7 +217,7 @@ TEST_F(SchedulerBudgets, OfAConnectionThatEndsComeBack) {
 TEST_F(SchedulerBudgets, RequestsThatWaitForMemoryLetOthersPass) {
   SchedulerFixture node(options(~std::uint64_t{0}), kBudget);
   put(node, node.connect(), "big", std::string(4 * kValue, 'b'));
-  Client& client = node.connect({8192, 64, 1});
+  SchedulerClient& client = node.connect({8192, 64, 1});
   for (std::uint32_t round = 0; round < 50; ++round) {
     for (std::uint32_t i = 0; i < 3; ++i) {
       client->post(message_of(request_of(OffloadId::get, node.map(), i), "big"));

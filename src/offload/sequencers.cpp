@@ -122,7 +122,7 @@ Next one_sided_sequencer(Call& call) {
 
 constexpr Limits kEpoch{.payload_bytes_min = 4, .payload_bytes_max = 4};
 
-const Offload kOffloads[] = {
+const Offload kSequencerOffloads[] = {
     {.id = wire::OffloadId::sequencer_create,
      .name = "sequencer_create",
      .format = "key: the sequencer's name, 1 to 255 bytes; 8 bytes: its first number",
@@ -183,6 +183,6 @@ const Offload kOffloads[] = {
 
 }  // namespace
 
-std::span<const Offload> sequencer_offloads() { return kOffloads; }
+std::span<const Offload> sequencer_offloads() { return kSequencerOffloads; }
 
 }  // namespace espalier::offload

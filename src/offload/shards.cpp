@@ -68,7 +68,7 @@ Next release_confirm(Call& call) {
   return call.answer(header);
 }
 
-const Offload kOffloads[] = {
+const Offload kShardOffloads[] = {
     {.id = wire::OffloadId::shard_create,
      .name = "shard_create",
      .format = "key: the map's name, 1 to 255 bytes; MapShape, and the shard map",
@@ -100,6 +100,6 @@ const Offload kOffloads[] = {
 
 }  // namespace
 
-std::span<const Offload> shard_offloads() { return kOffloads; }
+std::span<const Offload> shard_offloads() { return kShardOffloads; }
 
 }  // namespace espalier::offload

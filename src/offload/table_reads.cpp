@@ -111,7 +111,7 @@ Next one_sided_table(Call& call) {
   return answer_one_sided(call, *host, wire::FieldKind::table, base::bytes_of(place));
 }
 
-const Offload kOffloads[] = {
+const Offload kTableReadOffloads[] = {
     {.id = wire::OffloadId::table_read,
      .name = "table_read",
      .format = "map: the table's id; payload: RowsWanted",
@@ -134,6 +134,6 @@ const Offload kOffloads[] = {
 
 }  // namespace
 
-std::span<const Offload> table_read_offloads() { return kOffloads; }
+std::span<const Offload> table_read_offloads() { return kTableReadOffloads; }
 
 }  // namespace espalier::offload

@@ -108,7 +108,7 @@ Next table_reserve(Call& call) {
   return call.answer(header, {text_of(std::as_bytes(std::span(slots)))});
 }
 
-const Offload kOffloads[] = {
+const Offload kTableOffloads[] = {
     {.id = wire::OffloadId::table_create,
      .name = "table_create",
      .format = "key: the table's name, 1 to 255 bytes; payload: its schema; argument: 1 encrypted",
@@ -150,6 +150,6 @@ const Offload kOffloads[] = {
 
 }  // namespace
 
-std::span<const Offload> table_offloads() { return kOffloads; }
+std::span<const Offload> table_offloads() { return kTableOffloads; }
 
 }  // namespace espalier::offload

@@ -14,7 +14,7 @@
 namespace espalier::table {
 namespace {
 
-using Step = AppendRun::Step;
+using AppendStep = AppendRun::Step;
 
 /// So many that an append of them takes many steps, and more than a page.
 constexpr std::size_t kRows = 400'000;
@@ -34,7 +34,7 @@ std::uint64_t pages_in_use(const TableStore& store) {
 
 int steps_to_end(AppendRun& run) {
   int steps = 1;
-  while (run.step() != Step::done) ++steps;
+  while (run.step() != AppendStep::done) ++steps;
   return steps;
 }
 
@@ -45,10 +45,10 @@ TEST(AppendRun, ShowsItsRowsAtItsEndAndTakesTurnsWithOthers) {
   const SpanSource source(rows);
   AppendRun first(*table, source, kRows);
   AppendRun second(*table, source, kRows);
-  ASSERT_EQ(first.step(), Step::again);
-  EXPECT_EQ(second.step(), Step::busy);
-  EXPECT_EQ(first.step(), Step::again);
-  EXPECT_EQ(second.step(), Step::busy);
+  ASSERT_EQ(first.step(), AppendStep::again);
+  EXPECT_EQ(second.step(), AppendStep::busy);
+  EXPECT_EQ(first.step(), AppendStep::again);
+  EXPECT_EQ(second.step(), AppendStep::busy);
   EXPECT_EQ(table->rows(), 0u) << "rows that are copied only in part";
   EXPECT_GT(steps_to_end(first), 10);
   EXPECT_EQ(first.result(), 0u);
@@ -56,7 +56,7 @@ TEST(AppendRun, ShowsItsRowsAtItsEndAndTakesTurnsWithOthers) {
   steps_to_end(second);
   EXPECT_EQ(second.result(), kRows);
   EXPECT_EQ(table->rows(), 2 * kRows);
-  EXPECT_EQ(second.step(), Step::done);
+  EXPECT_EQ(second.step(), AppendStep::done);
   const TableSnapshot snapshot(table);
   EXPECT_EQ(std::memcmp(snapshot.page(0)->rows, rows.data(), snapshot.page(0)->bytes()), 0);
 }
@@ -69,7 +69,7 @@ TEST(AppendRun, OneThatIsGivenUpLeavesNothing) {
   const std::uint64_t before = pages_in_use(store);
   {
     AppendRun run(*table, source, kRows);
-    ASSERT_EQ(run.step(), Step::again);
+    ASSERT_EQ(run.step(), AppendStep::again);
     EXPECT_GT(pages_in_use(store), before);
   }
   EXPECT_EQ(pages_in_use(store), before);
@@ -100,7 +100,7 @@ TEST(AppendRun, AReservationThatWasFilledInPartIsDead) {
   ASSERT_TRUE(reservation);
   {
     AppendRun run(*table, source, kRows, ReservationClaim{reservation->number});
-    ASSERT_EQ(run.step(), Step::again);
+    ASSERT_EQ(run.step(), AppendStep::again);
     EXPECT_EQ(table->reserve_slots(1, ~std::uint64_t{0}).error().code, Code::busy)
         << "also when it is old: an append has the turn";
   }

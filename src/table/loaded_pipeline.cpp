@@ -14,7 +14,7 @@ namespace {
 using wire::ConstantValue;
 using wire::LoadedRun;
 
-std::unexpected<PipelineError> wrong(std::string reason) {
+std::unexpected<PipelineError> wrong_run(std::string reason) {
   PipelineError error;
   error.reason = std::move(reason);
   return std::unexpected(std::move(error));
@@ -36,17 +36,18 @@ bool is_loaded_run(std::span<const std::byte> bytes) {
 
 PipelineResult<LoadedRunMessage> decode_loaded_run(std::span<const std::byte> bytes) {
   LoadedRun header;
-  if (bytes.size() > wire::kPipelineBytesMax) return wrong("the run has more than 64 KiB");
-  if (bytes.size() < sizeof header) return wrong("the run is cut off");
+  if (bytes.size() > wire::kPipelineBytesMax) return wrong_run("the run has more than 64 KiB");
+  if (bytes.size() < sizeof header) return wrong_run("the run is cut off");
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.magic != wire::kLoadedRunMagic) return wrong("this is no run of a loaded pipeline");
-  if (header.version != wire::kPipelineVersion) return wrong("the run is of another version");
+  if (header.magic != wire::kLoadedRunMagic)
+    return wrong_run("this is no run of a loaded pipeline");
+  if (header.version != wire::kPipelineVersion) return wrong_run("the run is of another version");
   if (header.constants > wire::kPipelineConstantsMax) {
-    return wrong("there are more than 2048 constants");
+    return wrong_run("there are more than 2048 constants");
   }
   if (header.bytes != bytes.size() ||
       run_bytes(header.constants, header.heap_bytes) != bytes.size()) {
-    return wrong("the run's length is not that of its parts");
+    return wrong_run("the run's length is not that of its parts");
   }
   LoadedRunMessage run;
   run.pipeline = header.pipeline;
@@ -82,21 +83,21 @@ std::vector<std::byte> encode_loaded_run(std::uint64_t pipeline, const RunConsta
 PipelineResult<std::vector<std::byte>> with_constants(const PipelineMessage& loaded,
                                                       RunConstants constants) {
   if (constants.values.size() != loaded.constants.size()) {
-    return wrong("the loaded pipeline has " + std::to_string(loaded.constants.size()) +
-                 " constants, and the run " + std::to_string(constants.values.size()));
+    return wrong_run("the loaded pipeline has " + std::to_string(loaded.constants.size()) +
+                     " constants, and the run " + std::to_string(constants.values.size()));
   }
   for (std::size_t i = 0; i < constants.values.size(); ++i) {
     const ConstantValue& is = constants.values[i];
     const ConstantValue& was = loaded.constants[i];
     if (is.kind == was.kind && is.scale == was.scale && is.null == was.null) continue;
-    return wrong("constant " + std::to_string(i) +
-                 " of the run has another type than the loaded pipeline's");
+    return wrong_run("constant " + std::to_string(i) +
+                     " of the run has another type than the loaded pipeline's");
   }
   PipelineMessage message = loaded;
   message.constants = std::move(constants.values);
   message.heap = std::move(constants.heap);
   if (encoded_bytes(message) > wire::kPipelineBytesMax) {
-    return wrong("with these constants the pipeline has more than 64 KiB");
+    return wrong_run("with these constants the pipeline has more than 64 KiB");
   }
   return encode_pipeline(message);
 }

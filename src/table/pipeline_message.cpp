@@ -21,7 +21,7 @@ using wire::PipelineHeader;
 using wire::PipelineItem;
 using wire::ValueKind;
 
-std::unexpected<PipelineError> wrong(std::string reason) {
+std::unexpected<PipelineError> wrong_message(std::string reason) {
   return std::unexpected(PipelineError{PipelineError::kNoOperator, {}, std::move(reason)});
 }
 
@@ -44,7 +44,8 @@ class FormCheck {
     if (auto checked = nodes(); !checked) return checked;
     if (auto checked = operators(); !checked) return checked;
     if (const auto unused = std::ranges::find(used_, false); unused != used_.end()) {
-      return wrong(node_text(static_cast<std::size_t>(unused - used_.begin())) + " is not used");
+      return wrong_message(node_text(static_cast<std::size_t>(unused - used_.begin())) +
+                           " is not used");
     }
     return {};
   }
@@ -95,7 +96,7 @@ const char* wrong_with_constant(const ConstantValue& constant, std::size_t heap_
 PipelineResult<void> FormCheck::constants() {
   for (std::size_t i = 0; i < message_.constants.size(); ++i) {
     const char* reason = wrong_with_constant(message_.constants[i], message_.heap.size());
-    if (reason) return wrong("constant " + std::to_string(i) + " " + reason);
+    if (reason) return wrong_message("constant " + std::to_string(i) + " " + reason);
   }
   return {};
 }
@@ -113,16 +114,18 @@ PipelineResult<void> FormCheck::node(std::size_t i) {
   const ExpressionNode& node = message_.nodes[i];
   const auto kind = static_cast<ExpressionKind>(node.kind);
   if (kind == ExpressionKind::invalid || kind > ExpressionKind::matches) {
-    return wrong(node_text(i) + " has an unknown kind");
+    return wrong_message(node_text(i) + " has an unknown kind");
   }
   const std::array operands = {node.a, node.b, node.c};
   const unsigned children = children_of(kind);
   for (unsigned n = 0; n < children; ++n) {
-    if (operands[n] >= i) return wrong(node_text(i) + " has a child that does not precede it");
-    if (!use(operands[n])) return wrong(node_text(operands[n]) + " is used twice");
+    if (operands[n] >= i)
+      return wrong_message(node_text(i) + " has a child that does not precede it");
+    if (!use(operands[n])) return wrong_message(node_text(operands[n]) + " is used twice");
     depth_[i] = std::max(depth_[i], depth_[operands[n]] + 1);
   }
-  if (depth_[i] > wire::kPipelineDepthMax) return wrong("an expression is more than 32 deep");
+  if (depth_[i] > wire::kPipelineDepthMax)
+    return wrong_message("an expression is more than 32 deep");
   unsigned used_operands = children;
   std::size_t constants_end = 0;
   switch (kind) {
@@ -136,26 +139,27 @@ PipelineResult<void> FormCheck::node(std::size_t i) {
       constants_end = std::size_t{node.b} + 1;
       break;
     case ExpressionKind::matches:
-      if ((node.c & ~wire::kMatchFlags) != 0) return wrong(node_text(i) + " has an unknown flag");
+      if ((node.c & ~wire::kMatchFlags) != 0)
+        return wrong_message(node_text(i) + " has an unknown flag");
       if (++regexes_ > wire::kPipelineRegexesMax) {
-        return wrong("there are more than 16 regular expressions");
+        return wrong_message("there are more than 16 regular expressions");
       }
       used_operands = 3;
       constants_end = std::size_t{node.b} + 1;
       break;
     case ExpressionKind::in:
-      if (node.c == 0) return wrong(node_text(i) + " asks for one of no constants");
+      if (node.c == 0) return wrong_message(node_text(i) + " asks for one of no constants");
       used_operands = 3;
       constants_end = std::size_t{node.b} + node.c;
       break;
     default: break;
   }
   if (constants_end > message_.constants.size()) {
-    return wrong(node_text(i) + " names a constant that there is not");
+    return wrong_message(node_text(i) + " names a constant that there is not");
   }
   bool zero = node.reserved == 0;
   for (unsigned n = used_operands; n < operands.size(); ++n) zero = zero && operands[n] == 0;
-  if (!zero) return wrong(node_text(i) + " has a reserved byte that is not 0");
+  if (!zero) return wrong_message(node_text(i) + " has a reserved byte that is not 0");
   return {};
 }
 
@@ -178,7 +182,8 @@ PipelineResult<void> FormCheck::operators() {
       if (auto checked = items(i, header); !checked) return checked;
     }
   }
-  if (next_item_ != message_.items.size()) return wrong("there are items without an operator");
+  if (next_item_ != message_.items.size())
+    return wrong_message("there are items without an operator");
   return {};
 }
 
@@ -234,17 +239,18 @@ const char* wrong_with_header(const PipelineHeader& header, std::size_t bytes) {
 
 PipelineResult<PipelineMessage> decode_pipeline(std::span<const std::byte> bytes) {
   PipelineHeader header;
-  if (bytes.size() > wire::kPipelineBytesMax) return wrong("the pipeline has more than 64 KiB");
-  if (bytes.size() < sizeof header) return wrong("the pipeline is cut off");
+  if (bytes.size() > wire::kPipelineBytesMax)
+    return wrong_message("the pipeline has more than 64 KiB");
+  if (bytes.size() < sizeof header) return wrong_message("the pipeline is cut off");
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (const char* reason = wrong_with_header(header, bytes.size())) return wrong(reason);
+  if (const char* reason = wrong_with_header(header, bytes.size())) return wrong_message(reason);
   const std::size_t parts = sizeof header + header.operators * sizeof(OperatorHeader) +
                             header.constants * sizeof(ConstantValue) +
                             header.nodes * sizeof(ExpressionNode) +
                             header.items * sizeof(PipelineItem);
   const std::size_t heap_end = parts + std::size_t{header.heap_bytes};
   if (base::round_up(heap_end, std::size_t{8}) != bytes.size()) {
-    return wrong("the pipeline's length is not that of its parts");
+    return wrong_message("the pipeline's length is not that of its parts");
   }
   PipelineMessage message;
   const std::byte* at = bytes.data() + sizeof header;
@@ -255,7 +261,7 @@ PipelineResult<PipelineMessage> decode_pipeline(std::span<const std::byte> bytes
   message.heap.assign(reinterpret_cast<const char*>(at), header.heap_bytes);
   const auto is_zero = [](std::byte b) { return b == std::byte{0}; };
   if (!std::ranges::all_of(bytes.subspan(heap_end), is_zero)) {
-    return wrong("a byte behind the heap is not 0");
+    return wrong_message("a byte behind the heap is not 0");
   }
   if (auto checked = FormCheck(message).run(); !checked) {
     return std::unexpected(std::move(checked.error()));

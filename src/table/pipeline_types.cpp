@@ -14,7 +14,7 @@ namespace {
 using wire::ExpressionKind;
 using wire::ValueKind;
 
-std::unexpected<std::string> wrong(std::string reason) {
+std::unexpected<std::string> wrong_type(std::string reason) {
   return std::unexpected(std::move(reason));
 }
 
@@ -148,7 +148,7 @@ std::expected<ValueType, std::string> TypeCheck::leaf(const wire::ExpressionNode
   if (static_cast<ExpressionKind>(node.kind) == ExpressionKind::constant)
     return constants_[node.a].type;
   if (node.a >= schema_.columns().size()) {
-    return wrong("the table has no column " + std::to_string(node.a));
+    return wrong_type("the table has no column " + std::to_string(node.a));
   }
   return value_type(schema_.column(node.a));
 }
@@ -156,7 +156,7 @@ std::expected<ValueType, std::string> TypeCheck::leaf(const wire::ExpressionNode
 std::expected<ValueType, std::string> TypeCheck::arithmetic(ExpressionKind kind, const ValueType& a,
                                                             const ValueType& b) const {
   for (const ValueType* operand : {&a, &b}) {
-    if (!is_numeric(operand->kind)) return wrong(is_not(kind, "numbers", *operand));
+    if (!is_numeric(operand->kind)) return wrong_type(is_not(kind, "numbers", *operand));
   }
   const bool nullable = a.nullable || b.nullable;
   if (a.kind == ValueKind::real || b.kind == ValueKind::real) {
@@ -168,8 +168,8 @@ std::expected<ValueType, std::string> TypeCheck::arithmetic(ExpressionKind kind,
   const unsigned sum = unsigned{a.scale} + b.scale;
   const unsigned scale = kind == ExpressionKind::multiply ? sum : std::max(a.scale, b.scale);
   if (scale > wire::kDecimalDigitsMax) {
-    return wrong("the product would have " + std::to_string(scale) +
-                 " digits behind the point; it may have 18");
+    return wrong_type("the product would have " + std::to_string(scale) +
+                      " digits behind the point; it may have 18");
   }
   return computed_type(ValueKind::decimal, static_cast<std::uint8_t>(scale), nullable);
 }
@@ -186,40 +186,42 @@ std::expected<ValueType, std::string> TypeCheck::condition(const wire::Expressio
   switch (kind) {
     case ExpressionKind::is_null: nullable = false; break;
     case ExpressionKind::logical_not:
-      if (a.kind != ValueKind::boolean) return wrong(is_not(kind, "conditions", a));
+      if (a.kind != ValueKind::boolean) return wrong_type(is_not(kind, "conditions", a));
       break;
     case ExpressionKind::logical_and:
     case ExpressionKind::logical_or: {
       const ValueType& b = before[node.b].type;
       for (const ValueType* operand : {&a, &b}) {
-        if (operand->kind != ValueKind::boolean) return wrong(is_not(kind, "conditions", *operand));
+        if (operand->kind != ValueKind::boolean)
+          return wrong_type(is_not(kind, "conditions", *operand));
       }
       nullable = nullable || b.nullable;
       break;
     }
     case ExpressionKind::like:
-      if (a.kind != ValueKind::text) return wrong(is_not(kind, "text", a));
+      if (a.kind != ValueKind::text) return wrong_type(is_not(kind, "text", a));
       if (!take(constants_[node.b].type)) {
-        return wrong(is_not(kind, "text as its pattern", constants_[node.b].type));
+        return wrong_type(is_not(kind, "text as its pattern", constants_[node.b].type));
       }
-      if (const char* reason = wrong_with_pattern(constants_[node.b].text)) return wrong(reason);
+      if (const char* reason = wrong_with_pattern(constants_[node.b].text))
+        return wrong_type(reason);
       break;
     case ExpressionKind::matches: {
       const ValueType& pattern = constants_[node.b].type;
-      if (a.kind != ValueKind::text) return wrong(is_not(kind, "text", a));
-      if (!take(pattern)) return wrong(is_not(kind, "text as its pattern", pattern));
+      if (a.kind != ValueKind::text) return wrong_type(is_not(kind, "text", a));
+      if (!take(pattern)) return wrong_type(is_not(kind, "text as its pattern", pattern));
       break;
     }
     case ExpressionKind::in:
       for (std::size_t i = node.b; i < std::size_t{node.b} + node.c; ++i) {
-        if (!take(constants_[i].type)) return wrong(not_comparable(a, constants_[i].type));
+        if (!take(constants_[i].type)) return wrong_type(not_comparable(a, constants_[i].type));
       }
       break;
     case ExpressionKind::between:
-      if (!take(before[node.c].type)) return wrong(not_comparable(a, before[node.c].type));
+      if (!take(before[node.c].type)) return wrong_type(not_comparable(a, before[node.c].type));
       [[fallthrough]];
     default:
-      if (!take(before[node.b].type)) return wrong(not_comparable(a, before[node.b].type));
+      if (!take(before[node.b].type)) return wrong_type(not_comparable(a, before[node.b].type));
       break;
   }
   return computed_type(ValueKind::boolean, 0, nullable);

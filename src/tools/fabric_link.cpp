@@ -21,7 +21,7 @@ namespace {
 using fabric::Opcode;
 using fabric::RemoteRights;
 using fabric::Status;
-using State = fabric::QueuePair::State;
+using PairState = fabric::QueuePair::State;
 
 constexpr std::uint64_t kAnswerNs = 10'000'000'000;  // so long an answer may take
 constexpr std::uint64_t kTimeoutNs = 8'000'000;  // doubled each time; before a packet is sent again
@@ -159,13 +159,13 @@ Outcome<void> FabricLink::await_answer() {
   const std::uint64_t begin = base::monotonic_ns();
   for (;;) {
     endpoint_->progress();
-    if (pair_->state() == State::connected) return {};
-    if (pair_->state() == State::error) break;
+    if (pair_->state() == PairState::connected) return {};
+    if (pair_->state() == PairState::error) break;
     if (base::monotonic_ns() - begin > kAnswerNs) break;
     endpoint_->wait(kLookAgainNs);
   }
   const bool refused = pair_->ended_by() == Status::remote_operation;
-  if (pair_->state() == State::error && refused) {
+  if (pair_->state() == PairState::error && refused) {
     return failed(fmt::format("whoever is at {} lets nobody in there", address_),
                   "Look whether the service is the one that was told, and is not full.");
   }

@@ -18,12 +18,12 @@
 namespace espalier::tools {
 namespace {
 
-struct Options {
+struct ListOptions {
   std::optional<std::string> at;
   bool json = false;
 };
 
-void print(Environment& environment, const Options& options, const client::ObjectInfo& object) {
+void print(Environment& environment, const ListOptions& options, const client::ObjectInfo& object) {
   const std::string_view named = name(object.kind);
   // A later version's kind still has a number.
   const std::string kind =
@@ -41,7 +41,7 @@ void print(Environment& environment, const Options& options, const client::Objec
   environment.out << fmt::format("{:<9} {}\n", kind, encode(object.name, Encoding::escaped));
 }
 
-Outcome<int> list(Environment& environment, const Options& options) {
+Outcome<int> list(Environment& environment, const ListOptions& options) {
   const auto address = required_address(environment, options.at);
   if (!address) return std::unexpected(address.error());
   auto store = connect(environment, *address);
@@ -58,7 +58,7 @@ Outcome<int> list(Environment& environment, const Options& options) {
 }  // namespace
 
 void add_list_command(CLI::App& app, Environment& environment, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ListOptions>();
   CLI::App& command = *app.add_subcommand("list", "Print all that a node keeps, with its kind");
   add_json_option(command, options->json);
   add_address_option(command, options->at);

@@ -19,15 +19,15 @@ namespace espalier::tools {
 namespace {
 
 /// Owns a file descriptor.
-class Descriptor {
+class FileDescriptor {
  public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
+  explicit FileDescriptor(int number = -1) : number_(number) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
     std::swap(number_, other.number_);
     return *this;
   }
-  ~Descriptor() {
+  ~FileDescriptor() {
     if (number_ >= 0) ::close(number_);
   }
   [[nodiscard]] int number() const { return number_; }
@@ -54,7 +54,7 @@ Result<void> write_all(int descriptor, std::string_view bytes) {
 
 class DescriptorSource : public ByteSource {
  public:
-  DescriptorSource(Descriptor owned, int descriptor)
+  DescriptorSource(FileDescriptor owned, int descriptor)
       : owned_(std::move(owned)), descriptor_(descriptor) {}
 
   Result<std::size_t> read(std::span<char> into) override {
@@ -67,7 +67,7 @@ class DescriptorSource : public ByteSource {
   }
 
  private:
-  Descriptor owned_;  // empty if borrowed
+  FileDescriptor owned_;  // empty if borrowed
   int descriptor_;
 };
 
@@ -89,7 +89,7 @@ std::string folder_of(const std::string& path) {
 /// A file that is filled under another name and then renamed.
 class ReplacingWriter : public FileWriter {
  public:
-  ReplacingWriter(Descriptor file, std::string temporary, std::string path)
+  ReplacingWriter(FileDescriptor file, std::string temporary, std::string path)
       : file_(std::move(file)), temporary_(std::move(temporary)), path_(std::move(path)) {}
   ReplacingWriter(const ReplacingWriter&) = delete;
   ReplacingWriter& operator=(const ReplacingWriter&) = delete;
@@ -105,14 +105,15 @@ class ReplacingWriter : public FileWriter {
     temporary_.clear();
     // From here on the new content is in place. Some file systems cannot sync a folder; that is no
     // reason to call the replacement failed.
-    const Descriptor folder(::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const FileDescriptor folder(
+        ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (folder && ::fsync(folder.number()) != 0 && errno != EINVAL)
       return base::refused_by_system();
     return {};
   }
 
  private:
-  Descriptor file_;
+  FileDescriptor file_;
   std::string temporary_;
   std::string path_;
 };
@@ -120,18 +121,18 @@ class ReplacingWriter : public FileWriter {
 /// What cannot be renamed over: pipes, terminals, /dev/stdout.
 class InPlaceWriter : public FileWriter {
  public:
-  explicit InPlaceWriter(Descriptor file) : file_(std::move(file)) {}
+  explicit InPlaceWriter(FileDescriptor file) : file_(std::move(file)) {}
   Result<void> write(std::string_view bytes) override { return write_all(file_.number(), bytes); }
   Result<void> commit() override { return file_.close(); }
 
  private:
-  Descriptor file_;
+  FileDescriptor file_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<ByteSource>> OsFiles::open(const std::string& path) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return base::refused_by_system();
   struct stat status {};
   if (::fstat(file.number(), &status) != 0) return base::refused_by_system();
@@ -149,7 +150,7 @@ Result<std::unique_ptr<FileWriter>> OsFiles::replace(const std::string& path) {
   if (!exists && errno != ENOENT) return base::refused_by_system();
   if (exists && S_ISDIR(old.st_mode)) return base::refused_by_system(EISDIR);
   if (exists && !S_ISREG(old.st_mode)) {
-    Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     if (!file) return base::refused_by_system();
     return std::make_unique<InPlaceWriter>(std::move(file));
   }
@@ -159,7 +160,7 @@ Result<std::unique_ptr<FileWriter>> OsFiles::replace(const std::string& path) {
   const std::string target = resolve_links(path);
   std::string temporary =
       fmt::format("{}/.espalier-{}-{}.tmp", folder_of(target), ::getpid(), count.fetch_add(1));
-  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file) return base::refused_by_system();
   const int number = file.number();
   auto writer = std::make_unique<ReplacingWriter>(std::move(file), std::move(temporary), target);
@@ -186,7 +187,7 @@ Result<FileInfo> OsFiles::info(const std::string& path) {
 }
 
 std::unique_ptr<ByteSource> borrow_descriptor(int descriptor) {
-  return std::make_unique<DescriptorSource>(Descriptor(), descriptor);
+  return std::make_unique<DescriptorSource>(FileDescriptor(), descriptor);
 }
 
 }  // namespace espalier::tools

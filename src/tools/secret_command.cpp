@@ -18,14 +18,14 @@
 namespace espalier::tools {
 namespace {
 
-struct Options {
+struct SecretOptions {
   std::string name;
   std::string role;
   std::string names;
   std::string file;
 };
 
-Outcome<crypto::Credential> credential_of(const Options& options) {
+Outcome<crypto::Credential> credential_of(const SecretOptions& options) {
   crypto::Credential made;
   if (!crypto::is_credential_name(options.name)) {
     return misused(fmt::format("'{}' cannot be a name", cmdline::escaped(options.name)),
@@ -68,7 +68,7 @@ Outcome<void> write_new(const std::string& path, std::string_view text) {
   return {};
 }
 
-Outcome<int> make_new(Environment& environment, const Options& options) {
+Outcome<int> make_new(Environment& environment, const SecretOptions& options) {
   const auto credential = credential_of(options);
   if (!credential) return std::unexpected(credential.error());
   const std::string path = options.file.empty() ? credential->name + ".secret" : options.file;
@@ -97,7 +97,7 @@ Outcome<int> make_new(Environment& environment, const Options& options) {
 }  // namespace
 
 void add_secret_command(CLI::App& app, Environment& environment, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SecretOptions>();
   CLI::App& command =
       *app.add_subcommand("secret", "Make secrets by which clients prove who they are");
   command.require_subcommand(1);

@@ -16,7 +16,7 @@
 namespace espalier::tools {
 namespace {
 
-struct Options {
+struct SeqOptions {
   std::optional<std::string> at;
   std::string name;
   std::uint64_t first = 0;
@@ -32,13 +32,13 @@ struct Place {
   Store store;
 };
 
-using Work = Outcome<int> (*)(Environment&, const Options&, Place&);
+using Work = Outcome<int> (*)(Environment&, const SeqOptions&, Place&);
 
 std::string quoted(const std::string& name) {
   return fmt::format("sequencer '{}'", cmdline::escaped(name));
 }
 
-Outcome<Place> open_place(const Environment& environment, const Options& options) {
+Outcome<Place> open_place(const Environment& environment, const SeqOptions& options) {
   auto address = required_address(environment, options.at);
   if (!address) return std::unexpected(address.error());
   if (*address == "embedded") {
@@ -73,7 +73,7 @@ std::unexpected<Failure> fail_named(const Place& place, const std::string& what,
 }
 
 /// The handle of a sequencer, in the epoch that --epoch names.
-Outcome<Sequencer> open(const Place& place, const Options& options, const std::string& name) {
+Outcome<Sequencer> open(const Place& place, const SeqOptions& options, const std::string& name) {
   auto opened = place.store.open_sequencer(name);
   if (!opened) return fail_named(place, "open", name, opened.error());
   if (options.epoch && opened->epoch() != *options.epoch) {
@@ -105,7 +105,7 @@ void print_text(std::ostream& out, const SequencerDescription& of) {
   out << fmt::format("requests   {}, by {} adds\n", of.requests, of.node_adds);
 }
 
-Outcome<int> create(Environment& environment, const Options& options, Place& place) {
+Outcome<int> create(Environment& environment, const SeqOptions& options, Place& place) {
   const std::string& name = options.name;
   const auto made = place.store.create_sequencer(name, options.first);
   if (!made && made.error().code == Code::already_exists) {
@@ -122,7 +122,7 @@ Outcome<int> create(Environment& environment, const Options& options, Place& pla
   return kOk;
 }
 
-Outcome<int> take(Environment& environment, const Options& options, Place& place) {
+Outcome<int> take(Environment& environment, const SeqOptions& options, Place& place) {
   const std::string& name = options.name;
   auto opened = open(place, options, name);
   if (!opened) return std::unexpected(opened.error());
@@ -144,7 +144,7 @@ Outcome<int> take(Environment& environment, const Options& options, Place& place
   return kOk;
 }
 
-Outcome<int> print(Environment& environment, const Options& options, const Place& place,
+Outcome<int> print(Environment& environment, const SeqOptions& options, const Place& place,
                    const std::string& what, const std::string& name,
                    const Result<SequencerDescription>& now) {
   if (!now) return fail_named(place, what, name, now.error());
@@ -152,14 +152,14 @@ Outcome<int> print(Environment& environment, const Options& options, const Place
   return kOk;
 }
 
-Outcome<int> seal(Environment& environment, const Options& options, Place& place) {
+Outcome<int> seal(Environment& environment, const SeqOptions& options, Place& place) {
   const std::string& name = options.name;
   auto opened = open(place, options, name);
   if (!opened) return std::unexpected(opened.error());
   return print(environment, options, place, "seal", name, opened->seal());
 }
 
-Outcome<int> advance(Environment& environment, const Options& options, Place& place) {
+Outcome<int> advance(Environment& environment, const SeqOptions& options, Place& place) {
   const std::string& name = options.name;
   auto opened = open(place, options, name);
   if (!opened) return std::unexpected(opened.error());
@@ -167,14 +167,14 @@ Outcome<int> advance(Environment& environment, const Options& options, Place& pl
                opened->advance(options.first));
 }
 
-Outcome<int> describe(Environment& environment, const Options& options, Place& place) {
+Outcome<int> describe(Environment& environment, const SeqOptions& options, Place& place) {
   const std::string& name = options.name;
   auto opened = open(place, options, name);
   if (!opened) return std::unexpected(opened.error());
   return print(environment, options, place, "read", name, opened->describe());
 }
 
-Outcome<int> list(Environment& environment, const Options& options, Place& place) {
+Outcome<int> list(Environment& environment, const SeqOptions& options, Place& place) {
   const auto all = place.store.sequencers();
   if (!all) return call_failed("list the sequencers", all.error());
   for (const SequencerDescription& each : *all) {
@@ -187,7 +187,7 @@ Outcome<int> list(Environment& environment, const Options& options, Place& place
   return kOk;
 }
 
-Outcome<int> drop(Environment& environment, const Options& options, Place& place) {
+Outcome<int> drop(Environment& environment, const SeqOptions& options, Place& place) {
   const std::string& name = options.name;
   const auto dropped = place.store.drop_sequencer(name);
   if (!dropped) return fail_named(place, "drop", name, dropped.error());
@@ -205,7 +205,7 @@ Outcome<int> drop(Environment& environment, const Options& options, Place& place
 /// Adds a command and what all of them have.
 class Adder {
  public:
-  Adder(CLI::App& parent, std::shared_ptr<Options> options, Environment& environment,
+  Adder(CLI::App& parent, std::shared_ptr<SeqOptions> options, Environment& environment,
         Action& chosen)
       : parent_(parent), options_(std::move(options)), environment_(environment), chosen_(chosen) {}
 
@@ -236,7 +236,7 @@ class Adder {
 
  private:
   CLI::App& parent_;
-  const std::shared_ptr<Options> options_;
+  const std::shared_ptr<SeqOptions> options_;
   Environment& environment_;
   Action& chosen_;
 };
@@ -244,7 +244,7 @@ class Adder {
 }  // namespace
 
 void add_seq_command(CLI::App& app, Environment& environment, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SeqOptions>();
   CLI::App& command =
       *app.add_subcommand("seq", "Sequencers on a node: numbers that are given once");
   command.require_subcommand(1);

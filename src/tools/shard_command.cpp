@@ -19,7 +19,7 @@
 namespace espalier::tools {
 namespace {
 
-struct Options {
+struct ShardOptions {
   std::optional<std::string> at;
   std::string name;
   std::vector<std::string> shards;
@@ -30,7 +30,7 @@ struct Options {
 
 std::string shown(std::string_view bytes) { return encode(bytes, Encoding::escaped); }
 
-Outcome<std::vector<wire::Shard>> shards_of(const Options& options) {
+Outcome<std::vector<wire::Shard>> shards_of(const ShardOptions& options) {
   std::vector<wire::Shard> shards;
   for (const std::string& text : options.shards) {
     wire::Shard shard{{}, text};
@@ -54,7 +54,8 @@ Outcome<std::vector<wire::Shard>> shards_of(const Options& options) {
   return shards;
 }
 
-std::unexpected<Failure> not_made(const Options& options, const std::vector<wire::Shard>& shards,
+std::unexpected<Failure> not_made(const ShardOptions& options,
+                                  const std::vector<wire::Shard>& shards,
                                   const client::ShardFailure& failure) {
   const std::string name = cmdline::escaped(options.name);
   const std::string& address = shards[failure.shard].address;
@@ -80,7 +81,7 @@ std::unexpected<Failure> not_made(const Options& options, const std::vector<wire
       hint);
 }
 
-Outcome<int> create(Environment& environment, const Options& options) {
+Outcome<int> create(Environment& environment, const ShardOptions& options) {
   const auto shards = shards_of(options);
   if (!shards) return std::unexpected(shards.error());
   const std::string& name = options.name;
@@ -162,7 +163,7 @@ void print_table(Environment& environment, const client::ShardingReport& report)
   }
 }
 
-Outcome<int> status(Environment& environment, const Options& options) {
+Outcome<int> status(Environment& environment, const ShardOptions& options) {
   const auto address = required_address(environment, options.at);
   if (!address) return std::unexpected(address.error());
   const std::string& name = options.name;
@@ -193,8 +194,8 @@ Outcome<int> status(Environment& environment, const Options& options) {
 }
 
 CLI::App& add_work(CLI::App& parent, const std::string& name, const std::string& description,
-                   const std::shared_ptr<Options>& options, Environment& environment,
-                   Action& chosen, Outcome<int> (*work)(Environment&, const Options&)) {
+                   const std::shared_ptr<ShardOptions>& options, Environment& environment,
+                   Action& chosen, Outcome<int> (*work)(Environment&, const ShardOptions&)) {
   CLI::App& command = *parent.add_subcommand(name, description);
   command.add_option("NAME", options->name, "Name of the map")->required();
   add_json_option(command, options->json);
@@ -208,7 +209,7 @@ CLI::App& add_work(CLI::App& parent, const std::string& name, const std::string&
 }  // namespace
 
 void add_shard_command(CLI::App& app, Environment& environment, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ShardOptions>();
   CLI::App& command =
       *app.add_subcommand("shard", "Make and look at maps that lie on several nodes");
   command.require_subcommand(1);

@@ -18,7 +18,7 @@
 namespace espalier::tools {
 namespace {
 
-struct Options {
+struct StatsOptions {
   std::optional<std::string> at;
   std::optional<std::string> map_name;
   std::optional<std::string> table_name;
@@ -224,7 +224,7 @@ class Parts {
   bool first_ = true;
 };
 
-Outcome<int> print_table(Parts& parts, const Options& options, const std::string& address,
+Outcome<int> print_table(Parts& parts, const StatsOptions& options, const std::string& address,
                          const std::optional<node::NodeNumbers>& numbers) {
   const std::string& name = *options.table_name;
   if (!numbers) {
@@ -247,7 +247,7 @@ Feed feed_of(const std::optional<node::NodeNumbers>& numbers, const std::string&
   return found == numbers->maps.end() ? Feed() : Feed(found->feed);
 }
 
-Outcome<int> print_stats(Environment& environment, const Options& options) {
+Outcome<int> print_stats(Environment& environment, const StatsOptions& options) {
   const auto address = required_address(environment, options.at);
   if (!address) return std::unexpected(address.error());
   const auto store = connect(environment, *address);
@@ -271,7 +271,7 @@ Outcome<int> print_stats(Environment& environment, const Options& options) {
 }  // namespace
 
 void add_stats_command(CLI::App& app, Environment& environment, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<StatsOptions>();
   CLI::App& command = *app.add_subcommand(
       "stats", "Print numbers about the maps, tables and sequencers of a node, and its memory");
   add_json_option(command, options->json);

@@ -18,7 +18,7 @@
 namespace espalier::tools {
 namespace {
 
-struct Options {
+struct TableCommandOptions {
   std::optional<std::string> at;
   std::string name;
   std::string schema;
@@ -26,7 +26,7 @@ struct Options {
   bool json = false;
 };
 
-using Work = Outcome<int> (*)(Environment&, const Options&, TablePlace&);
+using Work = Outcome<int> (*)(Environment&, const TableCommandOptions&, TablePlace&);
 
 void print_json(std::ostream& out, const TableDescription& table) {
   nlohmann::ordered_json object;
@@ -40,7 +40,8 @@ void print_json(std::ostream& out, const TableDescription& table) {
   out << object.dump() << '\n';
 }
 
-Outcome<int> create(Environment& environment, const Options& options, TablePlace& place) {
+Outcome<int> create(Environment& environment, const TableCommandOptions& options,
+                    TablePlace& place) {
   const auto schema = Schema::parse(options.schema);
   if (!schema) {
     return misused(message(schema.error()),
@@ -67,7 +68,7 @@ Outcome<int> create(Environment& environment, const Options& options, TablePlace
   return kOk;
 }
 
-Outcome<int> list(Environment& environment, const Options& options, TablePlace& place) {
+Outcome<int> list(Environment& environment, const TableCommandOptions& options, TablePlace& place) {
   const auto tables = place.store.tables();
   if (!tables) return refused("list the tables", tables.error());
   for (const TableDescription& table : *tables) {
@@ -80,7 +81,8 @@ Outcome<int> list(Environment& environment, const Options& options, TablePlace& 
   return kOk;
 }
 
-Outcome<int> describe(Environment& environment, const Options& options, TablePlace& place) {
+Outcome<int> describe(Environment& environment, const TableCommandOptions& options,
+                      TablePlace& place) {
   const auto opened = open_table(place, options.name);
   if (!opened) return std::unexpected(opened.error());
   const auto table = opened->describe();
@@ -104,7 +106,7 @@ Outcome<int> describe(Environment& environment, const Options& options, TablePla
   return kOk;
 }
 
-Outcome<int> drop(Environment& environment, const Options& options, TablePlace& place) {
+Outcome<int> drop(Environment& environment, const TableCommandOptions& options, TablePlace& place) {
   const std::string& name = options.name;
   const auto dropped = place.store.drop_table(name);
   if (!dropped && dropped.error().error.code == Code::not_found) {
@@ -129,7 +131,7 @@ Outcome<int> drop(Environment& environment, const Options& options, TablePlace& 
 }
 
 CLI::App& add_work(CLI::App& parent, const std::string& name, const std::string& description,
-                   const std::shared_ptr<Options>& options, Environment& environment,
+                   const std::shared_ptr<TableCommandOptions>& options, Environment& environment,
                    Action& chosen, Work work) {
   CLI::App& command = *parent.add_subcommand(name, description);
   if (work != list) command.add_option("NAME", options->name, "Name of the table")->required();
@@ -148,7 +150,7 @@ CLI::App& add_work(CLI::App& parent, const std::string& name, const std::string&
 }  // namespace
 
 void add_table_command(CLI::App& app, Environment& environment, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TableCommandOptions>();
   CLI::App& command =
       *app.add_subcommand("table", "Relational tables on a node, and queries that run there");
   command.require_subcommand(1);

@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t kAppendBytes = std::size_t{1} << 20;
 constexpr std::string_view kStandardInput = "-";
 
-struct Options {
+struct TableLoadOptions {
   std::optional<std::string> at;
   std::string name;
   std::string file;
@@ -96,7 +96,7 @@ Outcome<Loaded> load_rows(Environment& environment, const std::string& file, Byt
   return loaded;
 }
 
-void report(Environment& environment, const Options& options, const Loaded& loaded) {
+void report(Environment& environment, const TableLoadOptions& options, const Loaded& loaded) {
   if (options.json) {
     nlohmann::ordered_json object;
     set_bytes(object, "table", options.name);
@@ -113,7 +113,7 @@ void report(Environment& environment, const Options& options, const Loaded& load
                           : fmt::format(", {} bad lines left out", format_count(loaded.skipped)));
 }
 
-Outcome<int> load(Environment& environment, const Options& options) {
+Outcome<int> load(Environment& environment, const TableLoadOptions& options) {
   const auto csv = csv_options(options.csv);
   if (!csv) return std::unexpected(csv.error());
   auto place = open_tables(environment, options.at);
@@ -140,7 +140,7 @@ Outcome<int> load(Environment& environment, const Options& options) {
 }  // namespace
 
 void add_table_load(CLI::App& table, Environment& environment, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TableLoadOptions>();
   CLI::App& command = *table.add_subcommand("load", "Append the rows of a CSV file to a table");
   command.add_option("NAME", options->name, "Name of the table")->required();
   command.add_option("FILE", options->file, "CSV file; - reads standard input")->required();

@@ -26,7 +26,7 @@ constexpr double kIntervalMax = 3600;
 constexpr std::uint64_t kCountMax = std::uint64_t{1} << 32;
 constexpr double kNsPerSecond = 1e9;
 
-struct Options {
+struct TopOptions {
   std::optional<std::string> at;
   double interval = 1;      // seconds
   std::uint64_t count = 0;  // 0: until it is ended
@@ -208,7 +208,8 @@ void print_text(std::ostream& out, const TopView& view, const TopPicture& pictur
   for (const ScreenLine& line : draw_top(view, picture, {kAny, 0})) out << line.text << '\n';
 }
 
-Outcome<int> print_reports(Environment& environment, const Options& options, Readings& readings) {
+Outcome<int> print_reports(Environment& environment, const TopOptions& options,
+                           Readings& readings) {
   for (std::uint64_t done = 0; options.reports() == 0 || done < options.reports(); ++done) {
     if (done != 0) {
       environment.pause(options.interval_ns());
@@ -230,7 +231,7 @@ Outcome<int> print_reports(Environment& environment, const Options& options, Rea
 /// One node on the whole terminal, until somebody has seen enough.
 class Show {
  public:
-  Show(Screen& screen, const Options& options, Readings& readings)
+  Show(Screen& screen, const TopOptions& options, Readings& readings)
       : screen_(screen), options_(options), readings_(readings), sort_(options.sorted_by()) {}
 
   Outcome<int> run(Environment& environment) {
@@ -275,14 +276,14 @@ class Show {
   }
 
   Screen& screen_;
-  const Options& options_;
+  const TopOptions& options_;
   Readings& readings_;
   TopSort sort_;
   TopView view_;
   std::string trouble_;
 };
 
-Outcome<int> top(Environment& environment, const Options& options) {
+Outcome<int> top(Environment& environment, const TopOptions& options) {
   const auto address = required_address(environment, options.at);
   if (!address) return std::unexpected(address.error());
   const auto store = connect(environment, *address);
@@ -299,7 +300,7 @@ Outcome<int> top(Environment& environment, const Options& options) {
 }  // namespace
 
 void add_top_command(CLI::App& app, Environment& environment, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TopOptions>();
   CLI::App& command = *app.add_subcommand("top", "Show a node while it works");
   cmdline::add_number(command, "-i,--interval", options->interval, "Seconds between two reports",
                       {kIntervalMin, kIntervalMax})

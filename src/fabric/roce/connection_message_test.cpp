@@ -15,14 +15,14 @@ using sample::Bytes;
 using std::string_literals::operator""s;
 using wire::roce::kMadBytes;
 
-std::string text(std::span<const std::byte> bytes) {
+std::string message_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 std::string message_text(const ConnectionMessage& message) {
   std::byte bytes[kMadBytes];
   write_message(bytes, message);
-  return text(bytes);
+  return message_text(bytes);
 }
 
 std::string mad_header(char attribute) {
@@ -193,7 +193,7 @@ TEST(RoceConnectionMessage, Services) {
     EXPECT_EQ(ip_service(request), service);
     const Bytes mine = sample::draw_bytes(random, kRequestDataBytes);
     set_request_data(request, mine);
-    EXPECT_EQ(text(request_data(request)), text(mine));
+    EXPECT_EQ(message_text(request_data(request)), message_text(mine));
     EXPECT_EQ(ip_service(request), service);
     request.private_data[1] = std::byte{0x50};
     EXPECT_FALSE(ip_service(request));

@@ -13,7 +13,7 @@ namespace {
 using sample::Bytes;
 using std::string_literals::operator""s;
 
-std::string text(std::span<const std::byte> bytes) {
+std::string frame_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -37,7 +37,7 @@ TEST(RoceFrame, GoldenBytes) {
   const auto written = [&bytes](const FrameHeader& header) {
     const std::size_t count = write_frame_header(bytes, header, 16);
     EXPECT_EQ(count, frame_header_bytes(header));
-    return text(std::span(bytes).first(count));
+    return frame_text(std::span(bytes).first(count));
   };
   FrameHeader v4 = plain(false);
   v4.ip_id = 0x1234;
@@ -69,7 +69,8 @@ TEST(RoceFrame, WhatIsWrittenIsReadAndItsIcrcIsRight) {
     EXPECT_EQ(static_cast<const FrameHeader&>(*frame), header);
     ASSERT_EQ(frame->ib.size(), ib.size());
     EXPECT_TRUE(Icrc(frame->flow).matches(frame->ib, frame->ip_id));
-    EXPECT_EQ(text(frame->ib.first(ib.size() - 4)), text(std::span(ib).first(ib.size() - 4)));
+    EXPECT_EQ(frame_text(frame->ib.first(ib.size() - 4)),
+              frame_text(std::span(ib).first(ib.size() - 4)));
   }
 }
 

@@ -14,13 +14,13 @@ namespace {
 using sample::Bytes;
 using std::string_literals::operator""s;
 
-std::string text(std::span<const std::byte> bytes) {
+std::string packet_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 std::string headers_text(const Headers& headers) {
   std::byte bytes[wire::roce::kHeadersBytesMax];
-  return text(std::span(bytes).first(write_headers(bytes, headers)));
+  return packet_text(std::span(bytes).first(write_headers(bytes, headers)));
 }
 
 const Bth kBth{.opcode = PacketOpcode::read_request,
@@ -84,8 +84,8 @@ TEST(RocePacket, GoldenBytesOfAnswers) {
   const std::size_t bytes = write_packet(
       whole.data(), {.bth = bth(PacketOpcode::read_response_only), .aeth = Aeth::ack(4)}, payload);
   EXPECT_EQ(bytes + 4, whole.size());
-  EXPECT_EQ(text(whole), "\x10\xB0\x12\x34\x40\xAB\xCD\xEF\x80\x01\x23\x45\x1F\0\0\4xxxxx"s +
-                             "\0\0\0\xEE\xEE\xEE\xEE"s);
+  EXPECT_EQ(packet_text(whole), "\x10\xB0\x12\x34\x40\xAB\xCD\xEF\x80\x01\x23\x45\x1F\0\0\4xxxxx"s +
+                                    "\0\0\0\xEE\xEE\xEE\xEE"s);
 }
 
 TEST(RocePacket, OfAllBytesTwentyTwoAreOpcodesOfOurs) {
@@ -113,7 +113,7 @@ TEST(RocePacket, WhatIsWrittenIsRead) {
       const auto packet = parse(bytes);
       ASSERT_TRUE(packet) << static_cast<int>(opcode);
       EXPECT_EQ(static_cast<const Headers&>(*packet), headers) << static_cast<int>(opcode);
-      EXPECT_EQ(text(packet->payload), text(payload));
+      EXPECT_EQ(packet_text(packet->payload), packet_text(payload));
       EXPECT_EQ(packet->icrc, icrc);
     }
   }
@@ -200,7 +200,7 @@ TEST(RocePacket, AnyBytesAreReadSafelyAndWrittenAsTheyWere) {
     const auto reread = parse(again);
     ASSERT_TRUE(reread);
     ASSERT_EQ(static_cast<const Headers&>(*reread), static_cast<const Headers&>(*packet));
-    ASSERT_EQ(text(reread->payload), text(packet->payload));
+    ASSERT_EQ(packet_text(reread->payload), packet_text(packet->payload));
   }
   EXPECT_GT(parsed, 5'000);
 }
