@@ -86,7 +86,7 @@ void wait_until_it_listens(int log) {
     const int ready = poll(&at, 1, left_ms);
     if (ready < 0 && errno == EINTR) continue;
     char bytes[4096];
-    const ssize_t got = ready > 0 ? read(log, bytes, sizeof bytes) : 0;
+    const ssize_t got = ready > 0 ? ::read(log, bytes, sizeof bytes) : 0;
     if (got <= 0) {
       throw std::runtime_error(fmt::format("{} does not start; its words: {}", kRedisProgram,
                                            text.empty() ? "none" : text));

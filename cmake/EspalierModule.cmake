@@ -11,8 +11,7 @@
 #   *_bench.cpp    one program each, over Google Benchmark
 #
 #   espalier_module(<name> [FOLDER <dir>] [DEPENDS <module>...] [TEST_DEPENDS <module>...]
-#                   [LIBRARIES <target>...] [EXECUTABLE <program>] [PLANTED] [COMMANDS]
-#                   [PROGRAMS_ONLY])
+#                   [LIBRARIES <target>...] [EXECUTABLE <program>] [PLANTED] [COMMANDS])
 #
 # TEST_DEPENDS names what only its tests, fuzzers and their support need besides.
 #
@@ -20,15 +19,11 @@
 # the protocol (ESPALIER_PLANTED_BUGS) and inject faults (ESPALIER_FAULTS). Only tests named
 # *_planted_test.cpp link it.
 #
-# PROGRAMS_ONLY is for what programs are made of and no library that is installed: it is always
-# compiled in batches.
-#
 # COMMANDS is for what people call: most of it runs once for each call, and half a minute goes into
 # optimising what CLI11 generates for one command under sanitizers. So there it is not optimised.
-# It is compiled in batches, with a precompiled header.
 
 function(espalier_module name)
-  cmake_parse_arguments(arg "PLANTED;COMMANDS;PROGRAMS_ONLY" "FOLDER;EXECUTABLE"
+  cmake_parse_arguments(arg "PLANTED;COMMANDS" "FOLDER;EXECUTABLE"
                         "DEPENDS;TEST_DEPENDS;LIBRARIES" ${ARGN})
   if(NOT arg_FOLDER)
     set(arg_FOLDER src/${name})
@@ -57,10 +52,8 @@ function(espalier_module name)
     target_precompile_headers(espalier_${name} PRIVATE
       <CLI/CLI.hpp> <fmt/format.h> <nlohmann/json.hpp> <functional> <memory> <optional> <string>
       <vector>)
-  elseif(ESPALIER_SANITIZERS OR arg_PROGRAMS_ONLY)
-    espalier_batches(espalier_${name} "${sources}")
-    espalier_precompile(espalier_${name} "${sources}" 10)
   else()
+    espalier_batches(espalier_${name} "${sources}")
     espalier_precompile(espalier_${name} "${sources}" 10)
   endif()
   if(arg_PLANTED)
@@ -100,9 +93,9 @@ function(espalier_not_optimised_under_sanitizers target)
   endif()
 endfunction()
 
-# Compiles the sources of a target in batches, for most of what one takes goes into the headers that
-# all of them include. The library that is installed is compiled source by source, so that each
-# proves that its includes suffice.
+# Compiles the sources of a target in batches, for most of what one takes goes into the headers
+# that all of them include. The preset `plain` compiles the library that is installed source by
+# source, so that each proves that its includes suffice.
 function(espalier_batches target sources)
   if(NOT ESPALIER_BATCHES OR NOT sources)
     return()

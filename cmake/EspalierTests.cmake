@@ -111,8 +111,8 @@ function(espalier_test_program target)
     espalier_not_optimised_under_sanitizers(${target})
   endif()
   set(least 10)
-  if(target STREQUAL "system_test")
-    set(least 4)  # a node and all that it is made of are in most of its sources
+  if(target MATCHES "^(system|hostile)_test$")
+    set(least 4)  # a node and all that it is made of are in most of their sources
   endif()
   espalier_precompile(${target} "${arg_SOURCES}" ${least} ${ESPALIER_TEST_HEADERS})
   get_target_property(own ${target} PRECOMPILE_HEADERS)
@@ -188,7 +188,7 @@ function(espalier_module_tests name tests fuzzers benches)
                           LIBRARIES espalier_${name}_testing_planted)
   endif()
   foreach(source IN LISTS fuzzers)
-    espalier_fuzzer(${source} espalier_${name}_testing)
+    espalier_fuzzer(${source} espalier_${name}_testing ${ARGN})
   endforeach()
   if(benchmark_FOUND)
     foreach(source IN LISTS benches)
@@ -200,8 +200,10 @@ function(espalier_module_tests name tests fuzzers benches)
 endfunction()
 
 # With libFuzzer a fuzzer, which scripts/run-fuzzers.sh runs in ./test; else the same function fed
-# with its corpus. Either way a test with the label replay, which ./test all runs.
-function(espalier_fuzzer source)
+# with its corpus. Either way a test with the label replay, which ./test all runs. With COMMANDS
+# only that builds it: it is linked with all commands, a tenth of what clang compiles.
+function(espalier_fuzzer source library)
+  cmake_parse_arguments(arg "COMMANDS" "" "" ${ARGN})
   if(ESPALIER_SANITIZERS MATCHES "thread")
     return()
   endif()
@@ -210,7 +212,9 @@ function(espalier_fuzzer source)
   string(REGEX REPLACE "_fuzz$" "" subject ${program})
   if(ESPALIER_BUILD_FUZZERS)
     add_executable(${program} ${source})
-    add_dependencies(espalier_quick ${program})
+    if(NOT arg_COMMANDS)
+      add_dependencies(espalier_quick ${program})
+    endif()
     target_compile_options(${program} PRIVATE -fsanitize=fuzzer-no-link)
     target_link_options(${program} PRIVATE -fsanitize=fuzzer)
     # What it finds that is new goes into the first folder, which must not be that of the sources.
@@ -226,22 +230,23 @@ function(espalier_fuzzer source)
   endif()
   set_target_properties(${program} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
-  target_link_libraries(${program} PRIVATE ${ARGN} espalier_options)
+  target_link_libraries(${program} PRIVATE ${library} espalier_options)
   espalier_hardly_optimised(${program})
   add_test(NAME fuzz.${program} COMMAND ${program} ${arguments})
   set_tests_properties(fuzz.${program} PROPERTIES LABELS replay
     TIMEOUT ${ESPALIER_TEST_TIMEOUT_SECONDS})
 endfunction()
 
-# tests/: what spans modules, one program linked with everything there is, and one with the
-# switches. The checks of the sources themselves are a third.
+# tests/: what spans modules, in one program linked with everything but the commands; what of that
+# breaks rules by bytes (tests/hostile), which is for sanitizers to see; what needs planted bugs; and
+# the checks of the sources themselves.
 function(espalier_spanning_tests)
   file(GLOB support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cpp)
   set(support_tests ${support})
   list(FILTER support EXCLUDE REGEX "_test\\.cpp$")
   list(FILTER support_tests INCLUDE REGEX "_test\\.cpp$")
   set(upper)
-  foreach(module node device cmdline tools)
+  foreach(module node device)
     if(TARGET espalier_${module})
       list(APPEND upper espalier_${module}_testing)
     endif()
@@ -275,20 +280,10 @@ function(espalier_spanning_tests)
   list(FILTER planted INCLUDE REGEX "_planted_test\\.cpp$")
   list(FILTER source_tests INCLUDE REGEX "/(layers|scripts|style)_test\\.cpp$")
   list(REMOVE_ITEM tests ${planted} ${source_tests})
-  if(NOT TARGET espalier_program)
-    # They run the command.
-    set(commands cli device_program lineitem_queries readme run_switch run_tables serve top)
-    list(JOIN commands "|" commands)
-    set(commands "/(${commands})_test\\.cpp$")
-    list(FILTER tests EXCLUDE REGEX ${commands})
-  endif()
   espalier_test_program(source_test SOURCES ${source_tests} LIBRARIES espalier_source_rules)
-  set(libraries espalier_test_support)
-  if(TARGET espalier_program)
-    find_package(SQLite3 REQUIRED)  # what queries are held against
-    list(APPEND libraries espalier_lineitem SQLite::SQLite3)
-  endif()
-  espalier_test_program(system_test SOURCES ${tests} LIBRARIES ${libraries})
+  espalier_test_program(system_test SOURCES ${tests} LIBRARIES espalier_test_support)
+  file(GLOB hostile CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/hostile/*_test.cpp)
+  espalier_test_program(hostile_test SOURCES ${hostile} LIBRARIES espalier_test_support)
   # Its operator new can fail: no other program has that one.
   file(GLOB heap_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/heap/*.cpp)
   if(TARGET espalier_node)
@@ -299,15 +294,27 @@ function(espalier_spanning_tests)
     espalier_test_program(system_planted_test SOURCES ${planted}
                           LIBRARIES espalier_test_support_planted)
   endif()
-  if(TARGET espalier_program)
-    add_dependencies(system_test espalier_program lineitem_program)
-    target_compile_definitions(system_test PRIVATE
-      ESPALIER_PROGRAM="$<TARGET_FILE:espalier_program>")
+endfunction()
+
+# tests/commands/: what runs the programs that people call, or all of a command in this process.
+function(espalier_command_tests)
+  file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/commands/*_test.cpp)
+  if(NOT TARGET espalier_program)
+    return()
   endif()
+  find_package(SQLite3 REQUIRED)  # what queries are held against
+  espalier_test_program(commands_test SOURCES ${tests} LIBRARIES
+    espalier_test_support espalier_tools_testing espalier_lineitem SQLite::SQLite3)
+  if(NOT TARGET commands_test)
+    return()  # it has no threads
+  endif()
+  add_dependencies(commands_test espalier_program lineitem_program)
+  target_compile_definitions(commands_test PRIVATE
+    ESPALIER_PROGRAM="$<TARGET_FILE:espalier_program>")
   # Tests of documents call it; where ./test leaves bench_test out, tests/quick.txt leaves those.
   espalier_is_quick(bench_test bench_is_quick)
   if(TARGET espalier_bench_program AND bench_is_quick)
-    add_dependencies(system_test espalier_bench_program)
+    add_dependencies(commands_test espalier_bench_program)
   endif()
 endfunction()
 
@@ -380,7 +387,6 @@ function(espalier_header_checks)
   target_link_libraries(espalier_headers PRIVATE espalier_test_support GTest::gmock)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     espalier_header_modules(espalier_headers ${units} "${modules}")
-    add_dependencies(espalier_quick espalier_headers)
   endif()
 endfunction()
 

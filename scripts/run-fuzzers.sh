@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs every fuzzer of a clang build for ESPALIER_FUZZ_SECONDS (default 5) from its corpus. New
-# inputs are kept below the build folder; one that breaks something is named.
+# Runs every fuzzer of a clang build for ESPALIER_FUZZ_SECONDS (default 5) from its corpus, or for
+# ESPALIER_FUZZ_RUNS inputs if that is less. New inputs are kept below the build folder; one that
+# breaks something is named.
 #
 #   scripts/run-fuzzers.sh [build folder]
 set -euo pipefail
@@ -19,7 +20,7 @@ run_fuzzer() {
   log=$build/fuzz/$name.log
   mkdir -p "$found" "$broken"
   mapfile -t corpora < <(find src bench tests -type d -path "*/corpus/$name")
-  if ! "$1" -max_total_time="$seconds" -max_len=4096 -timeout=20 -rss_limit_mb=4096 \
+  if ! "$1" -max_total_time="$seconds" -runs="${ESPALIER_FUZZ_RUNS:--1}" -max_len=4096 -timeout=20 -rss_limit_mb=4096 \
     -artifact_prefix="$broken/" "$found" "${corpora[@]}" >"$log" 2>&1; then
     tail -n 40 "$log" >&2
     echo "$name: failed; the input lies in $broken" >&2

@@ -23,7 +23,8 @@ scripts/install-packages.sh --tests
 
 step "build"
 configure release
-cmake --build --preset release --target fabric_test client_test system_test -j "$(jobs)"
+cmake --build --preset release -j "$(jobs)" \
+  --target fabric_test client_test system_test hostile_test
 
 # Its lines with its name before them, for several run at a time.
 run_case() {
@@ -52,7 +53,7 @@ cases=$(
   cases_of client_test Ways/LinkSeeds
   cases_of fabric_test RoceSeeds
   cases_of fabric_test SimRandom
-  cases_of system_test InNetworkSim
+  cases_of hostile_test InNetworkSim
 )
 step "$(wc -l <<<"$cases") worlds, $seeds seeds of each"
 xargs -P "$(jobs)" -L 1 bash -c 'set -euo pipefail; run_case "$@"' run_case <<<"$cases"

@@ -6,12 +6,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/support/in_network_fixture.hpp"
 #include "tests/support/seed.hpp"
-#include "tools/testing/tool_fixture.hpp"
 
 namespace espalier::test {
 namespace {
@@ -168,55 +166,6 @@ TEST_F(InNetwork, OverUdpItTakesTwo) {
   read_.emplace(*reader_->open_map("m"));
   trips_of(key_of(1));
   for (std::uint64_t i = 0; i < 2'000; i += 333) expect_trips(2, key_of(i));
-}
-
-// The command tells what the node has counted of READs by key, and what leases keep.
-TEST_F(InNetwork, StatusAtANodeTellsMissesAndWhatIsHeld) {
-  start();
-  fill(2'000);
-  open_switch();
-  tools::Tool tool;
-  tool.connect = [](const std::string& at, const StoreOptions& how) {
-    return Store::connect(at, how);
-  };
-  const auto status = [&] {
-    EXPECT_EQ(tool.run({"switch", "status", "--control", control(), "--at", config_.node.fabric,
-                        "--json"}),
-              tools::kOk)
-        << tool.err();
-    return nlohmann::json::parse(tool.out());
-  };
-  const offload::IndexReadCounts& met = node_->services().index_reads;
-  for (const char* const name :
-       {"node_reads_resolved", "node_reads_at_leaves", "node_held_bytes"}) {
-    EXPECT_EQ(status().at(name), 0) << name;
-  }
-  open_reader();
-  trips_of(key_of(5));
-  auto now = status();
-  EXPECT_GE(now.at("node_reads_resolved"), 1) << "no table had met it";
-  EXPECT_EQ(now.at("node_reads_resolved"), met.resolved.load());
-  EXPECT_EQ(now.at("node_reads_at_leaves"), 0);
-  IndexController controller = this->controller();
-  ASSERT_EQ(did(controller), Did::installed);
-  expect_trips(1, key_of(17), &controller);
-  now = status();
-  EXPECT_EQ(now.at("maps"), 1);
-  EXPECT_GE(now.at("node_reads_at_leaves"), 1) << "a table led it there";
-  EXPECT_EQ(now.at("node_reads_at_leaves"), met.leaves.load());
-  EXPECT_EQ(now.at("node_reads_at_interior_nodes"), met.interior.load());
-  EXPECT_EQ(now.at("node_reads_at_nothing"), met.nothing.load());
-  EXPECT_EQ(now.at("node_reads_resolved"), met.resolved.load());
-  // What writes replace is kept until the reader's next renewal, and the controller's.
-  for (int i = 0; i < 10'000 && status().at("node_held_bytes") == 0; ++i) {
-    for (std::uint64_t k = 0; k < 200; ++k) put(key_of(k * 10), "new " + std::to_string(i));
-  }
-  EXPECT_GT(status().at("node_held_bytes"), 0);
-  ASSERT_EQ(tool.run({"switch", "status", "--control", control(), "--at", config_.node.fabric}),
-            tools::kOk);
-  for (const char* const line : {"\nnode_reads_resolved   ", "\nnode_held_bytes   "}) {
-    EXPECT_NE(tool.out().find(line), std::string::npos) << tool.out();
-  }
 }
 
 TEST_F(InNetwork, TheCApiReadsSoToo) {

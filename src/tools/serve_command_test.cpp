@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `espalier serve` makes of its options. That the program serves is tested in
-// tests/serve_test.cpp.
+// tests/commands/serve_test.cpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
