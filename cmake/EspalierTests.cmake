@@ -238,8 +238,8 @@ function(espalier_fuzzer source library)
 endfunction()
 
 # tests/: what spans modules, in one program linked with everything but the commands; what of that
-# breaks rules by bytes (tests/hostile), which is for sanitizers to see; what needs planted bugs; and
-# the checks of the sources themselves.
+# breaks rules by bytes (tests/hostile), which is for sanitizers to see; what needs planted bugs;
+# and the checks of the sources themselves.
 function(espalier_spanning_tests)
   file(GLOB support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cpp)
   set(support_tests ${support})

@@ -11,6 +11,7 @@ source scripts/common.sh
 
 build=${1:-build/clang}
 seconds=${ESPALIER_FUZZ_SECONDS:-5}
+runs=${ESPALIER_FUZZ_RUNS:--1}
 
 run_fuzzer() {
   local name found broken log corpora
@@ -20,8 +21,8 @@ run_fuzzer() {
   log=$build/fuzz/$name.log
   mkdir -p "$found" "$broken"
   mapfile -t corpora < <(find src bench tests -type d -path "*/corpus/$name")
-  if ! "$1" -max_total_time="$seconds" -runs="${ESPALIER_FUZZ_RUNS:--1}" -max_len=4096 -timeout=20 -rss_limit_mb=4096 \
-    -artifact_prefix="$broken/" "$found" "${corpora[@]}" >"$log" 2>&1; then
+  if ! "$1" -max_total_time="$seconds" -runs="$runs" -max_len=4096 -timeout=20 \
+    -rss_limit_mb=4096 -artifact_prefix="$broken/" "$found" "${corpora[@]}" >"$log" 2>&1; then
     tail -n 40 "$log" >&2
     echo "$name: failed; the input lies in $broken" >&2
     return 1
@@ -29,7 +30,7 @@ run_fuzzer() {
   echo "$name: $(grep -E '^Done ' "$log" || echo "$seconds s")" >&2
 }
 export -f run_fuzzer
-export build seconds
+export build seconds runs
 
 shopt -s nullglob
 fuzzers=("$build"/fuzz/*_fuzz)
