@@ -20,6 +20,7 @@ constexpr std::uint64_t kSmallMemoryBytes = std::uint64_t{32} << 20;
 
 using TableCalls = test::TablesAnywhere;
 INSTANTIATE_TEST_SUITE_P(By, TableCalls, ::testing::ValuesIn(test::kTablePlaces), test::way_name);
+INSTANTIATE_TEST_SUITE_P(Device, TableCalls, ::testing::Values("device"), test::way_name);
 using TableCallsOnNodes = test::TablesAnywhere;
 INSTANTIATE_TEST_SUITE_P(By, TableCallsOnNodes, ::testing::ValuesIn(test::kWays), test::way_name);
 

@@ -80,6 +80,7 @@ class TableNodes : public test::NodeOverEachWay {
 };
 
 INSTANTIATE_TEST_SUITE_P(By, TableNodes, ::testing::ValuesIn(test::kWays), test::way_name);
+INSTANTIATE_TEST_SUITE_P(Device, TableNodes, ::testing::Values("device"), test::way_name);
 
 TEST_P(TableNodes, RowsComeBackAsTheyWere) {
   const auto filled_table = filled();

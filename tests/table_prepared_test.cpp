@@ -24,6 +24,11 @@ using ::testing::HasSubstr;
 using TablePrepared = test::TablesAnywhere;
 INSTANTIATE_TEST_SUITE_P(By, TablePrepared, ::testing::ValuesIn(test::kTablePlaces),
                          test::way_name);
+INSTANTIATE_TEST_SUITE_P(Device, TablePrepared, ::testing::Values("device"), test::way_name);
+/// A device hands on no keys.
+class TablePreparedKeys : public TablePrepared {};
+INSTANTIATE_TEST_SUITE_P(By, TablePreparedKeys, ::testing::ValuesIn(test::kTablePlaces),
+                         test::way_name);
 
 /// Rows of shops from a price and a day on; one constant is no parameter.
 Query sales_from(const Table& table, const Expr& price, const Expr& day, const Expr& shop) {
@@ -107,7 +112,7 @@ TEST_P(TablePrepared, WhatCannotBeIsRefusedInWords) {
               late.error().error.code == Code::not_found);
 }
 
-TEST_P(TablePrepared, KeysComeWithRunsAlone) {
+TEST_P(TablePreparedKeys, TheyComeWithRunsAlone) {
   open();
   const TableKey key = *TableKey::parse(std::string(32, '7'));
   const TableOptions options{.encrypted = true, .key = key, .allow_keys_in_clear = true};

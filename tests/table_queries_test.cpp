@@ -29,6 +29,7 @@ using ::testing::HasSubstr;
 
 using TableQueries = test::TablesAnywhere;
 INSTANTIATE_TEST_SUITE_P(By, TableQueries, ::testing::ValuesIn(test::kTablePlaces), test::way_name);
+INSTANTIATE_TEST_SUITE_P(Device, TableQueries, ::testing::Values("device"), test::way_name);
 
 // --- conformance ---------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ class TableReads : public test::TablesAnywhere {
   }
 };
 INSTANTIATE_TEST_SUITE_P(By, TableReads, ::testing::ValuesIn(kPlaces), test::way_name);
+INSTANTIATE_TEST_SUITE_P(Device, TableReads, ::testing::Values("device"), test::way_name);
 
 struct Read {
   std::vector<std::string> rows;

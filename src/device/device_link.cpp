@@ -43,6 +43,7 @@ std::unique_ptr<offload::ServedMap> DeviceLink::serve(std::uint32_t number) {
 }
 
 void DeviceLink::post(offload::Request& request, const offload::Post& post) {
+  if (rings_ && post.long_answer) return streams_.post(request, post);
   if (rings_) return rings_->post(request, post);
   failed_.push_back(&request);
 }
@@ -54,12 +55,19 @@ bool DeviceLink::forwards() {
 }
 
 void DeviceLink::cancel(const offload::Request& request) {
-  if (rings_) rings_->cancel(request);
+  if (!rings_) return;
+  rings_->cancel(request);
+  streams_.cancel(request);
 }
 
 void DeviceLink::close_snapshot(std::uint64_t connection, std::uint64_t number) {
   if (!rings_ || connection != connections_) return;
   rings_->ask(wire::OffloadId::snapshot_close, 0, std::string(base::bytes_of(number)), {});
+}
+
+void DeviceLink::drop_pipeline(std::uint64_t number) {
+  if (!rings_) return;
+  rings_->ask(wire::OffloadId::pipeline_drop, 0, std::string(base::bytes_of(number)), {});
 }
 
 bool DeviceLink::turn(offload::PostedRequests& posted) {
@@ -73,6 +81,7 @@ bool DeviceLink::turn(offload::PostedRequests& posted) {
   if (opening_.valid()) take_opened();
   if (rings_) {
     moved = rings_->turn(posted) || moved;
+    moved = streams_.turn(posted) || moved;
     look_for_silence();
     if (rings_->lost()) lose(posted);
   }
@@ -83,7 +92,9 @@ bool DeviceLink::turn(offload::PostedRequests& posted) {
   return moved || waits();
 }
 
-bool DeviceLink::waits() const { return !failed_.empty() || (rings_ && rings_->pending() != 0); }
+bool DeviceLink::waits() const {
+  return !failed_.empty() || (rings_ && rings_->pending() + streams_.pending() != 0);
+}
 
 std::uint64_t DeviceLink::sleep_limit_ns() const {
   if (!rings_ || !maps_.can_read()) return kSleepDownNs;
@@ -104,6 +115,7 @@ bool DeviceLink::take_up(OpenedHost opened) {
     connection_ = std::move(opened.connection);
     rings_ = std::make_unique<HostRings>(std::move(opened.rings));
     maps_.ask_by(rings_.get());
+    streams_.go_by(connection_);
     ++connections_;
     heard_ = 0;
     heard_ns_ = now_ns_;
@@ -149,12 +161,14 @@ void DeviceLink::lose(offload::PostedRequests& posted) {
   maps_.stop_reading();
   again_ns_ = now_ns_;
   rings->fail(posted);
+  streams_.fail(posted);
 }
 
 // A process that was stopped, or a machine that is gone, ends no connection by itself.
 void DeviceLink::look_for_silence() {
-  if (rings_->pending() == 0 || rings_->heard() != heard_) {
-    heard_ = rings_->heard();
+  const std::uint64_t heard = rings_->heard() + streams_.heard();
+  if (rings_->pending() + streams_.pending() == 0 || heard != heard_) {
+    heard_ = heard;
     heard_ns_ = now_ns_;
     asked_alive_ = false;
     return;

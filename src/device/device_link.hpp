@@ -27,6 +27,7 @@
 #include "device/host_maps.hpp"
 #include "device/host_opening.hpp"
 #include "device/host_rings.hpp"
+#include "device/host_streams.hpp"
 #include "device/relay_link.hpp"
 
 namespace espalier::device {
@@ -48,6 +49,7 @@ class DeviceLink final : public RelayLink {
   [[nodiscard]] bool forwards() override;
   [[nodiscard]] std::uint64_t connection() const override { return connections_; }
   void close_snapshot(std::uint64_t connection, std::uint64_t number) override;
+  void drop_pipeline(std::uint64_t number) override;
 
  private:
   DeviceLink(const HostOptions& options, std::function<void()> on_replaced);
@@ -64,6 +66,7 @@ class DeviceLink final : public RelayLink {
   bool replaced_ = false;
   std::shared_ptr<client::FabricConnection> connection_;  // null: down
   std::unique_ptr<HostRings> rings_;                      // null: down
+  HostStreams streams_;                                   // of the same connection
   HostMaps maps_;
   std::vector<offload::Request*> failed_;  // posted while it was down
   std::future<Result<OpenedHost>> opening_;

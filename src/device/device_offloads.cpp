@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/device_offloads.hpp"
 
+#include <span>
+#include <utility>
+
 #include "device/device_map.hpp"
 #include "device/relay.hpp"
 #include "device/relay_link.hpp"
 #include "offload/call.hpp"
 #include "offload/connection.hpp"
+#include "offload/loaded_run.hpp"
 #include "offload/payload_reader.hpp"
+#include "table/loaded_pipeline.hpp"
 
 namespace espalier::device {
 namespace {
@@ -63,7 +68,7 @@ void cancel_read(Call& call) {
 Next ask_host(Call& call) { return is_relayed(call) ? relay(call) : begin_relay(call); }
 
 // The host has found that the client may use an object of this name.
-Next open_map(Call& call) {
+Next open_object(Call& call) {
   const offload::HostAnswer* const answer = call.host_answer();
   if (answer != nullptr && answer->last && answer->header.code == 0) {
     call.connection().access.remember(static_cast<std::uint32_t>(answer->header.version));
@@ -94,6 +99,40 @@ void close_opened_snapshot(Call& call) {
   link.close_snapshot(link.connection(), answer.header.version);
 }
 
+// Also when the client that loaded it is gone.
+void drop_loaded_pipeline(Call& call) {
+  const offload::HostAnswer& answer = *call.host_answer();
+  if (answer.header.code != 0) return;
+  static_cast<RelayLink&>(call.host_link()).drop_pipeline(answer.header.version);
+}
+
+// Of a loaded one the device has the words, and the host is told them. Keys of a run are for the
+// node that has the memory; none is handed on.
+Next relay_rows(Call& call) {
+  if (is_relayed(call)) return relay(call);
+  if (!call.key().empty()) {
+    call.wipe_key();
+    return call.fail({Code::unsupported, 0, 0},
+                     "a device hands on no keys: ask its host for what is to be decrypted");
+  }
+  const auto payload = std::as_bytes(std::span(call.payload()));
+  if (!table::is_loaded_run(payload)) return begin_long_relay(call);
+  auto message = offload::message_of_run(call.connection().pipelines, call.map_number(), payload);
+  if (!message) return call.fail(message.error().error, message.error().words);
+  return begin_long_relay(call, *std::move(message));
+}
+
+// The host has found nothing wrong with it. It is kept here, for there all clients of a worker are
+// one session.
+Next load_pipeline(Call& call) {
+  const offload::HostAnswer* const answer = call.host_answer();
+  if (answer == nullptr || answer->header.code != 0) return ask_host(call);
+  drop_loaded_pipeline(call);
+  auto message = table::decode_pipeline(std::as_bytes(std::span(call.payload())));
+  if (!message) return call.fail({Code::corrupt, 0, 0}, message.error().message());
+  return offload::keep_pipeline(call, {call.map_number(), *std::move(message)});
+}
+
 Next refuse(Call& call) {
   return call.fail({Code::unsupported, 0, 0},
                    *static_cast<const std::string*>(call.offload().context));
@@ -102,13 +141,23 @@ Next refuse(Call& call) {
 // What a request must be like, the host says.
 constexpr Limits kAnything{.key_bytes_max = 65535, .payload_bytes_max = wire::kMessageBytesMax};
 
-enum class Done : std::uint8_t { here, by_walks, by_host, open_map, snapshot_open, refused };
+enum class Done : std::uint8_t {
+  here,
+  by_walks,
+  by_host,
+  open_object,
+  snapshot_open,
+  load_pipeline,
+  rows,
+  refused
+};
 
 Done done_of(OffloadId id) {
   switch (id) {
     case OffloadId::noop:
     case OffloadId::cancel:
-    case OffloadId::snapshot_close: return Done::here;
+    case OffloadId::snapshot_close:
+    case OffloadId::pipeline_drop: return Done::here;
     case OffloadId::get:
     case OffloadId::floor:
     case OffloadId::scan:
@@ -117,7 +166,12 @@ Done done_of(OffloadId id) {
     case OffloadId::count: return Done::by_walks;
     case OffloadId::snapshot_open: return Done::snapshot_open;
     case OffloadId::map_create:
-    case OffloadId::map_open: return Done::open_map;
+    case OffloadId::map_open:
+    case OffloadId::table_create:
+    case OffloadId::table_open: return Done::open_object;
+    case OffloadId::pipeline_load: return Done::load_pipeline;
+    case OffloadId::table_read:
+    case OffloadId::table_query: return Done::rows;
     case OffloadId::put:
     case OffloadId::insert:
     case OffloadId::update:
@@ -126,6 +180,8 @@ Done done_of(OffloadId id) {
     case OffloadId::add:
     case OffloadId::write_batch:
     case OffloadId::count_estimate:
+    case OffloadId::table_append:
+    case OffloadId::table_reserve:
     case OffloadId::sequence:
     case OffloadId::sequencer_create:
     case OffloadId::sequencer_open:
@@ -165,7 +221,17 @@ Offload DeviceOffloads::of(const Offload& node) const {
       if (node.cancel != nullptr) made.cancel = cancel_read;
       return made;
     case Done::by_host: made.step = ask_host; break;
-    case Done::open_map: made.step = open_map; break;
+    case Done::open_object: made.step = open_object; break;
+    case Done::load_pipeline:
+      made.step = load_pipeline;
+      made.client_gone = drop_loaded_pipeline;
+      break;
+    case Done::rows:
+      made.step = relay_rows;
+      made.wants_more = wants_more;
+      made.limits = kAnything;
+      made.cancel = cancel_relay;
+      return made;
     case Done::snapshot_open:
       made.step = snapshot_open;
       made.client_gone = close_opened_snapshot;

@@ -10,7 +10,6 @@ namespace espalier::device {
 namespace {
 
 constexpr std::uint32_t kNobody = ~std::uint32_t{0};  // the tag of what nobody waits for
-constexpr int kAnswersPerTurn = 64;
 
 client::Outgoing outgoing_of(const offload::Post& post) {
   client::Outgoing outgoing;
@@ -58,9 +57,9 @@ void HostRings::queue_cancel(std::uint32_t tag) {
   queue_.push_front({post, {}, {}});
 }
 
-bool HostRings::turn(offload::PostedRequests& posted) {
+bool HostRings::turn(offload::PostedRequests& posted, int pieces_max) {
   bool moved = send_queued();
-  for (int i = 0; i < kAnswersPerTurn && receive_one(posted); ++i) moved = true;
+  for (int i = 0; i < pieces_max && receive_one(posted); ++i) moved = true;
   if (!queue_.empty()) moved = send_queued() || moved;
   if (moved && pending() == 0 && !sending_) rings_->enter_idle();
   return moved;

@@ -32,9 +32,9 @@ class HostRings final : public HostAsker {
            OnAnswer on_answer) override;
   /// The rest of the answer to this request is not wanted.
   void cancel(const offload::Request& request);
-  /// Sends what there is room for, and hands on the answers that have come. Returns whether there
-  /// was anything.
-  bool turn(offload::PostedRequests& posted);
+  /// Sends what there is room for, and hands on answers that have come, at most so many pieces.
+  /// Returns whether there was anything.
+  bool turn(offload::PostedRequests& posted, int pieces_max = kPiecesPerTurn);
   /// Tells everybody that the host is gone.
   void fail(offload::PostedRequests& posted);
 
@@ -45,6 +45,8 @@ class HostRings final : public HostAsker {
   [[nodiscard]] std::uint64_t heard() const { return heard_; }
 
  private:
+  static constexpr int kPiecesPerTurn = 64;
+
   /// What waits for an answer.
   struct Waiting {
     offload::Request* request = nullptr;  // null: the device itself

@@ -33,6 +33,7 @@ class HostRingsFixture : public ::testing::Test, protected offload::PostedReques
   void answered(offload::Request& request, const offload::HostAnswer& answer) override {
     if (answer.last) answered_.push_back(&request);
   }
+  bool wants_more(offload::Request&) override { return true; }
   std::vector<wire::RequestHeader> take_requests() {
     std::vector<wire::RequestHeader> taken;
     wire::RequestHeader header{};

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "client/thread_rings.hpp"
 #include "device/relay_link.hpp"
 #include "offload/connection.hpp"
 #include "offload/principal.hpp"
@@ -18,6 +19,11 @@ using offload::Next;
 
 /// What waits for one client's room, of one request, before the host is told to stop.
 constexpr std::size_t kRelayBytesMax = std::size_t{256} << 10;
+
+constexpr std::string_view kLate = "no row was taken for 30 seconds: the query has ended";
+constexpr std::string_view kTooLong =
+    "with the name of who asks, this is too long for one message to the device's host: ask for "
+    "less";
 
 wire::ResponseHeader header_from(const wire::ResponseHeader& host) {
   wire::ResponseHeader header{};
@@ -42,6 +48,7 @@ Next flush(Call& call, RelayState& state) {
       return state.ended ? call.writable() : call.more_of_answer();
     }
     if (state.ended && state.pieces.size() == 1) {
+      if (state.late) return call.fail({Code::busy, 0, 0}, kLate);
       if (state.cut && !state.unwanted) return call.fail({Code::out_of_memory, 0, 0});
       const RelayState::Piece last = std::move(first);  // the answer frees the state
       return call.answer(header_from(last.header), {last.payload});
@@ -67,14 +74,16 @@ std::uint64_t RelayedSnapshot::number() const {
   return link_.connection() == connection_ ? number_ : 0;
 }
 
-Next begin_relay(Call& call) {
-  RelayState& state = call.new_state<RelayState>();
+namespace {
+
+Next begin(Call& call, RelayState& state, bool long_answer) {
   offload::Post post;
   post.offload = call.offload().id;
   post.map = call.map_number();
   post.argument = call.argument();
   post.key = call.key();
-  post.payload = call.payload();
+  post.payload = state.payload.empty() ? call.payload() : client::text_of(state.payload);
+  post.long_answer = long_answer;
   state.principal = offload::bytes_of(call.principal());
   post.principal = state.principal;
   if (call.at_snapshot()) {
@@ -87,7 +96,43 @@ Next begin_relay(Call& call) {
     post.payload = base::bytes_of(state.host_snapshot);
     post.more_payload = source.payload;
   }
+  const std::size_t bytes = wire::kRequestHeaderBytes + post.key.size() + post.payload.size() +
+                            post.more_payload.size() + post.principal.size();
+  if (bytes > wire::kMessageBytesMax) return call.fail({Code::invalid_argument, 0, 0}, kTooLong);
   return call.post(post);
+}
+
+}  // namespace
+
+Next begin_relay(Call& call) { return begin(call, call.new_state<RelayState>(), false); }
+
+Next begin_long_relay(Call& call, std::vector<std::byte> payload) {
+  RelayState& state = call.new_state<RelayState>();
+  state.payload = std::move(payload);
+  return begin(call, state, true);
+}
+
+bool wants_more(Call& call) {
+  RelayState& state = call.state<RelayState>();
+  while (!state.pieces.empty()) {
+    const RelayState::Piece& first = state.pieces.front();
+    if (call.has_deferred() || !call.response_fits(first.payload.size())) break;
+    send_piece(call, first.header, first.payload);
+    state.bytes -= first.payload.size();
+    state.pieces.pop_front();
+  }
+  if (state.pieces.empty()) {
+    state.reader.took();
+    return true;
+  }
+  if (state.reader.next_look()) return false;
+  // The host's stream is for others; what it still sends is for nobody.
+  state.late = true;
+  state.cut = true;
+  state.pieces.clear();
+  state.bytes = 0;
+  call.cancel_post();
+  return true;
 }
 
 bool is_relayed(const Call& call) { return call.has_state<RelayState>(); }
@@ -96,6 +141,7 @@ Next relay(Call& call) {
   RelayState& state = call.state<RelayState>();
   const HostAnswer* const answer = call.host_answer();
   if (answer == nullptr) return flush(call, state);
+  if (state.late && !answer->last) return call.more_of_answer();
   if (state.pieces.empty() && !state.cut && call.response_fits(answer->payload.size())) {
     if (answer->last) return call.answer(header_from(answer->header), {answer->payload});
     send_piece(call, answer->header, answer->payload);

@@ -5,12 +5,15 @@
 // Thread: that of the scheduler.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "offload/call.hpp"
+#include "offload/reader_wait.hpp"
 #include "offload/snapshot.hpp"
 
 namespace espalier::device {
@@ -26,11 +29,14 @@ struct RelayState {
   std::shared_ptr<offload::HeldSnapshot> held;  // the snapshot that it reads, which stays
   std::uint64_t host_snapshot = 0;              // as the host numbers it
   std::string principal;                        // who asks, as the host is told
+  std::vector<std::byte> payload;               // in place of the request's
+  offload::ReaderWait reader;                   // of a long answer
   std::deque<Piece> pieces;                     // that the client has no room for yet
   std::size_t bytes = 0;                        // of them
   bool ended = false;                           // the last piece is among them
   bool unwanted = false;                        // the client wants no more
   bool cut = false;                             // the host was told to stop, for there are too many
+  bool late = false;  // likewise, for the client took none of a long answer for too long
 };
 
 /// A version that the host holds for a client of the device.
@@ -54,6 +60,11 @@ class RelayedSnapshot final : public offload::HeldSnapshot {
 
 /// Has the host do what was asked, whatever was done of it here.
 offload::Next begin_relay(offload::Call& call);
+/// The same with an answer that may be long: no more of it is taken than the client has room for,
+/// as offload::PostedRequests::wants_more tells. `payload`: in place of the request's; empty: that.
+offload::Next begin_long_relay(offload::Call& call, std::vector<std::byte> payload = {});
+/// Whether the client has room for another piece of it. Passes on what waits.
+[[nodiscard]] bool wants_more(offload::Call& call);
 /// Whether the host has the request, or had it.
 [[nodiscard]] bool is_relayed(const offload::Call& call);
 /// The step of such a request.

@@ -19,6 +19,8 @@ class RelayLink : public offload::HostLink {
   [[nodiscard]] virtual std::uint64_t connection() const = 0;
   /// Lets the host's snapshot of this number go, if the connection is still the one it is of.
   virtual void close_snapshot(std::uint64_t connection, std::uint64_t number) = 0;
+  /// Has the host, which loaded it just now for the device, forget a pipeline.
+  virtual void drop_pipeline(std::uint64_t number) = 0;
 };
 
 }  // namespace espalier::device

@@ -25,6 +25,7 @@ class ServedMap;
 struct Post {
   wire::OffloadId offload = wire::OffloadId::invalid;
   bool at_snapshot = false;
+  bool long_answer = false;  ///< its pieces are taken as fast as the client takes them
   std::uint32_t map = 0;
   std::uint32_t argument = 0;
   std::string_view key{};
@@ -44,6 +45,8 @@ struct HostAnswer {
 class PostedRequests {
  public:
   virtual void answered(Request& request, const HostAnswer& answer) = 0;
+  /// Whether there is room for another piece of a long answer. Passes on what can be passed on.
+  virtual bool wants_more(Request& request) = 0;
 
  protected:
   ~PostedRequests() = default;

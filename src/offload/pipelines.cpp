@@ -9,7 +9,7 @@
 #include "base/bytes.hpp"
 #include "offload/call.hpp"
 #include "offload/connection.hpp"
-#include "offload/loaded_pipelines.hpp"
+#include "offload/loaded_run.hpp"
 #include "offload/payload_reader.hpp"
 #include "table/pipeline.hpp"
 #include "table/table.hpp"
@@ -49,17 +49,7 @@ Next pipeline_load(Call& call) {
   }
   auto& done = *state.done;
   if (!done) return call.fail({Code::invalid_argument, 0, 0}, done.error().message());
-  LoadedPipelines& loaded = call.connection().pipelines;
-  const auto number = loaded.keep({state.table->id(), *std::move(done)});
-  if (!number) {
-    const bool many = number.error().code == Code::too_many_participants;
-    return call.fail(number.error(),
-                     many ? "this session keeps 256 pipelines already: drop one that is not needed"
-                          : "the node has no memory for another pipeline of this session");
-  }
-  wire::ResponseHeader header{};
-  header.version = *number;
-  return call.answer(header);
+  return keep_pipeline(call, {state.table->id(), *std::move(done)});
 }
 
 // Those that are not there were dropped before.

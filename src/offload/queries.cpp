@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
-#include <expected>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +15,7 @@
 #include "offload/call.hpp"
 #include "offload/connection.hpp"
 #include "offload/counted_query.hpp"
+#include "offload/loaded_run.hpp"
 #include "offload/payload_reader.hpp"
 #include "offload/query_run.hpp"
 #include "offload/reader_wait.hpp"
@@ -56,32 +56,6 @@ Next answer_query(Call& call, QueryState& state, std::string_view rows) {
   wire::ResponseHeader header{};
   header.version = numbers.rows_sent;
   return call.answer(header, {base::bytes_of(numbers), rows});
-}
-
-struct RunRefusal {
-  Error error;
-  std::string words;
-};
-
-/// The pipeline that a run of a loaded one means.
-std::expected<std::vector<std::byte>, RunRefusal> message_of_run(
-    const LoadedPipelines& loaded, std::uint32_t table, std::span<const std::byte> payload) {
-  const auto refuse = [](Code code, std::string words) {
-    return std::unexpected(RunRefusal{{code, 0, 0}, std::move(words)});
-  };
-  auto run = table::decode_loaded_run(payload);
-  if (!run) return refuse(Code::invalid_argument, run.error().message());
-  const auto kept = loaded.find(run->pipeline);
-  if (!kept) {
-    return refuse(Code::not_found, "this session keeps no pipeline of the number " +
-                                       std::to_string(run->pipeline) + ": load it again");
-  }
-  if (kept->table != table) {
-    return refuse(Code::invalid_argument, "the pipeline was loaded for another table");
-  }
-  auto message = table::with_constants(kept->message, std::move(run->constants));
-  if (!message) return refuse(Code::invalid_argument, message.error().message());
-  return *std::move(message);
 }
 
 // The buffers of the request's response ring, where it wants its rows there.

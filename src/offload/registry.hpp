@@ -73,6 +73,8 @@ struct Offload {
   /// The host's last answer to what it posted has come, and its client is gone: to give back what
   /// the host keeps for it. Null: there is nothing.
   void (*client_gone)(Call&) = nullptr;
+  /// Whether the client has room for another piece of the host's long answer. Null: always.
+  bool (*wants_more)(Call&) = nullptr;
   /// What its functions want to know besides; of those below, nothing.
   const void* context = nullptr;
 };

@@ -109,6 +109,7 @@ class Scheduler final : private Handler, private PostedRequests {
   void done(const Completion& completion) override;
   bool items(std::uint64_t tag, std::span<const Item> items) override;
   void answered(Request& request, const HostAnswer& answer) override;
+  bool wants_more(Request& request) override;
 
   bool take_requests();
   bool take_from(Connection& connection, std::uint32_t burst);

@@ -108,6 +108,12 @@ void Scheduler::answered(Request& request, const HostAnswer& answer) {
   static_cast<void>(request.offload->step(call));
 }
 
+bool Scheduler::wants_more(Request& request) {
+  if (request.connection->closing || request.offload->wants_more == nullptr) return true;
+  Call call(*this, request);
+  return request.offload->wants_more(call);
+}
+
 // On the account of its client, which may have only so many jobs.
 void Scheduler::hand_over(Request& request, std::unique_ptr<HelperJob> job,
                           std::uint64_t deadline_ns) {

@@ -60,6 +60,10 @@ class FakeNode {
   void answer(std::uint32_t tag, std::string_view payload = {}) {
     response_.send(wire::ResponseKind::answer, tag, {}, {payload});
   }
+  /// One of several, which an answer ends.
+  void send_piece(std::uint32_t tag, std::string_view payload) {
+    response_.send(wire::ResponseKind::chunk, tag, {}, {payload});
+  }
   /// Where the lines of the first response ring lie, and which may be written.
   [[nodiscard]] rings::SlotSpace& responses() { return raw_; }
   [[nodiscard]] memory::SharedMemory& memory() { return memory_; }

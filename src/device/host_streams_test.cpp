@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/host_streams.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/temporary_folder.hpp"
+#include "client/testing/fake_node.hpp"
+#include "offload/request.hpp"
+
+namespace espalier::device {
+namespace {
+
+constexpr std::uint32_t kRings = 1;  // that the host offers, so that one stream goes at a time
+
+class HostStreamsTest : public ::testing::Test, protected offload::PostedRequests {
+ protected:
+  HostStreamsTest() {
+    auto connected = host_.connect({64, 1024, kRings});
+    if (!connected) throw std::runtime_error(message(connected.error()));
+    streams_.go_by(std::move(*connected));
+  }
+  void post(offload::Request& request) {
+    offload::Post post;
+    post.offload = wire::OffloadId::table_query;
+    post.long_answer = true;
+    streams_.post(request, post);
+  }
+  void answered(offload::Request& request, const offload::HostAnswer& answer) override {
+    ++pieces_[&request];
+    if (answer.last) ended_.emplace_back(&request, static_cast<Code>(answer.header.code));
+  }
+  bool wants_more(offload::Request& request) override { return !full_.contains(&request); }
+  bool turn() { return streams_.turn(*this); }
+  std::vector<wire::RequestHeader> take_requests() {
+    std::vector<wire::RequestHeader> taken;
+    wire::RequestHeader header{};
+    while (host_.take_request(header)) taken.push_back(header);
+    return taken;
+  }
+
+  base::TemporaryFolder folder_;
+  client::FakeNode host_{(folder_ / "host").string()};
+  HostStreams streams_;
+  offload::Request first_;
+  offload::Request second_;
+  std::set<const offload::Request*> full_;  // those whose clients take nothing
+  std::map<const offload::Request*, int> pieces_;
+  std::vector<std::pair<const offload::Request*, Code>> ended_;
+};
+
+TEST_F(HostStreamsTest, NoPieceIsTakenThatIsNotWanted) {
+  post(first_);
+  turn();
+  const auto requests = take_requests();
+  ASSERT_EQ(requests.size(), 1u);
+  for (int i = 0; i < 3; ++i) host_.send_piece(requests.front().tag, "rows");
+  turn();
+  EXPECT_EQ(pieces_[&first_], 1) << "what it is worth, nobody knows yet";
+  full_.insert(&first_);
+  for (int i = 0; i < 10; ++i) turn();
+  EXPECT_EQ(pieces_[&first_], 1);
+  EXPECT_EQ(streams_.pending(), 1u);
+  full_.clear();
+  while (turn()) {
+  }
+  EXPECT_EQ(pieces_[&first_], 3);
+  EXPECT_EQ(streams_.heard(), 3u);
+  host_.answer(requests.front().tag);
+  turn();
+  EXPECT_EQ(ended_.size(), 1u);
+  EXPECT_EQ(streams_.pending(), 0u);
+}
+
+TEST_F(HostStreamsTest, WhatFindsNoStreamWaitsForOne) {
+  post(first_);
+  post(second_);
+  turn();
+  auto requests = take_requests();
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(streams_.pending(), 2u);
+  host_.answer(requests.front().tag);
+  turn();
+  turn();
+  requests = take_requests();
+  ASSERT_EQ(requests.size(), 1u) << "the second";
+  host_.answer(requests.front().tag);
+  turn();
+  ASSERT_EQ(ended_.size(), 2u);
+  EXPECT_EQ(ended_.back().first, &second_);
+  EXPECT_EQ(streams_.pending(), 0u);
+}
+
+TEST_F(HostStreamsTest, ACancelGoesToTheHost) {
+  post(first_);
+  turn();
+  const auto requests = take_requests();
+  post(second_);
+  streams_.cancel(second_);  // while it waits
+  streams_.cancel(first_);
+  turn();
+  const auto cancels = take_requests();
+  ASSERT_EQ(cancels.size(), 1u);
+  EXPECT_EQ(cancels.front().offload, static_cast<std::uint8_t>(wire::OffloadId::cancel));
+  EXPECT_EQ(cancels.front().argument, requests.front().tag);
+  host_.answer(requests.front().tag);
+  std::vector<wire::RequestHeader> more;
+  while (more.size() < 2) {
+    turn();
+    for (const auto& header : take_requests()) more.push_back(header);
+  }
+  EXPECT_EQ(more.front().offload, static_cast<std::uint8_t>(wire::OffloadId::table_query));
+  EXPECT_EQ(more.back().offload, static_cast<std::uint8_t>(wire::OffloadId::cancel));
+}
+
+TEST_F(HostStreamsTest, WhatIsAwaitedFailsWithTheHost) {
+  post(first_);
+  turn();
+  post(second_);
+  full_.insert(&first_);
+  streams_.fail(*this);
+  ASSERT_EQ(ended_.size(), 2u);
+  for (const auto& [request, code] : ended_) EXPECT_EQ(code, Code::connection_lost);
+  EXPECT_EQ(streams_.pending(), 0u);
+}
+
+}  // namespace
+}  // namespace espalier::device
