@@ -79,7 +79,7 @@ Next open_object(Call& call) {
 // The host holds it for the device, which holds it for its client.
 Next snapshot_open(Call& call) {
   const offload::HostAnswer* const answer = call.host_answer();
-  if (answer == nullptr || answer->header.code != 0) return ask_host(call);
+  if (answer == nullptr || answer->header.code != 0 || !answer->last) return ask_host(call);
   auto& link = static_cast<RelayLink&>(call.host_link());
   auto snapshot = std::make_shared<RelayedSnapshot>(link, call.map_number(), answer->header.version,
                                                     answer->header.read_version);
@@ -116,7 +116,8 @@ Next relay_rows(Call& call) {
                      "a device hands on no keys: ask its host for what is to be decrypted");
   }
   const auto payload = std::as_bytes(std::span(call.payload()));
-  if (!table::is_loaded_run(payload)) return begin_long_relay(call);
+  const bool is_query = call.offload().id == OffloadId::table_query;
+  if (!is_query || !table::is_loaded_run(payload)) return begin_long_relay(call);
   auto message = offload::message_of_run(call.connection().pipelines, call.map_number(), payload);
   if (!message) return call.fail(message.error().error, message.error().words);
   return begin_long_relay(call, *std::move(message));
@@ -126,7 +127,7 @@ Next relay_rows(Call& call) {
 // one session.
 Next load_pipeline(Call& call) {
   const offload::HostAnswer* const answer = call.host_answer();
-  if (answer == nullptr || answer->header.code != 0) return ask_host(call);
+  if (answer == nullptr || answer->header.code != 0 || !answer->last) return ask_host(call);
   drop_loaded_pipeline(call);
   auto message = table::decode_pipeline(std::as_bytes(std::span(call.payload())));
   if (!message) return call.fail({Code::corrupt, 0, 0}, message.error().message());
@@ -181,7 +182,6 @@ Done done_of(OffloadId id) {
     case OffloadId::write_batch:
     case OffloadId::count_estimate:
     case OffloadId::table_append:
-    case OffloadId::table_reserve:
     case OffloadId::sequence:
     case OffloadId::sequencer_create:
     case OffloadId::sequencer_open:

@@ -4,7 +4,9 @@
 //   here      noop, cancel; get, floor, scans and counts of the newest state, by walks over READs
 //   relayed   writes, batches, counters, sequencers, maps as a whole, snapshots and reads at them,
 //             lists and numbers; and any read that could not be done here
-//   refused   tables, one-sided access and windows to write: clients ask the host for these
+//   streamed  queries of tables and reading their rows: as fast as the client takes what comes
+//   refused   one-sided access, windows to write and buffers for results; for encrypted tables,
+//             reservations and keys: clients ask the host for these
 //
 // A get or a scan is the same handler as on a node: it knows a ServedMap, whoever walks that.
 //

@@ -58,15 +58,21 @@ void HostRings::queue_cancel(std::uint32_t tag) {
 }
 
 bool HostRings::turn(offload::PostedRequests& posted, int pieces_max) {
+  // Behind a long message others that send to this host have their turn.
+  const bool was_sending = sending_;
   bool moved = send_queued();
   for (int i = 0; i < pieces_max && receive_one(posted); ++i) moved = true;
-  if (!queue_.empty()) moved = send_queued() || moved;
+  if (!was_sending && !queue_.empty()) moved = send_queued() || moved;
   if (moved && pending() == 0 && !sending_) rings_->enter_idle();
   return moved;
 }
 
 bool HostRings::send_queued() {
-  if (sending_) sending_ = !rings_->send_rest();
+  if (sending_) {
+    sending_ = !rings_->send_rest();
+    rings_->ring();
+    return !sending_;
+  }
   bool sent = false;
   while (!sending_ && !queue_.empty() && send_first()) sent = true;
   rings_->ring();
@@ -118,13 +124,22 @@ bool HostRings::receive_one(offload::PostedRequests& posted) {
   answer.header = response.header;
   answer.payload = response.payload;
   answer.last = response.header.kind != static_cast<std::uint8_t>(wire::ResponseKind::chunk);
+  if (!answer.last && response.refused) {
+    place.incomplete = true;
+    if (!std::exchange(place.cancelled, true)) queue_cancel(tag);
+  }
   if (!answer.last) {
+    if (place.incomplete) return true;
     if (place.request != nullptr) posted.answered(*place.request, answer);
     return true;
   }
   const Waiting waiting = std::exchange(place, {});
   free_.push_back(tag);
   --busy_;
+  if (waiting.incomplete) {
+    answer.payload = {};
+    answer.header.code = static_cast<std::uint16_t>(Code::out_of_memory);
+  }
   complete(waiting, answer, posted);
   return true;
 }

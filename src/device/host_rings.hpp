@@ -52,6 +52,7 @@ class HostRings final : public HostAsker {
     offload::Request* request = nullptr;  // null: the device itself
     OnAnswer on_answer;
     bool cancelled = false;
+    bool incomplete = false;  // a piece was lost, for there was no memory for it
   };
   struct Queued {
     offload::Post post;

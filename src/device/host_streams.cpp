@@ -1,21 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/host_streams.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace espalier::device {
+
+/// Sees the last piece of a stream's answer, behind which its request may be gone.
+class HostStreams::Ending final : public offload::PostedRequests {
+ public:
+  Ending(Stream& stream, offload::PostedRequests& to) : stream_(stream), to_(to) {}
+
+  void answered(offload::Request& request, const offload::HostAnswer& answer) override {
+    if (answer.last) stream_.request = nullptr;
+    to_.answered(request, answer);
+  }
+  bool wants_more(offload::Request& request) override { return to_.wants_more(request); }
+
+ private:
+  Stream& stream_;
+  offload::PostedRequests& to_;
+};
+
+namespace {
+
+offload::HostAnswer end_of(Code code) {
+  offload::HostAnswer answer;
+  answer.header.code = static_cast<std::uint16_t>(code);
+  return answer;
+}
+
+}  // namespace
 
 void HostStreams::go_by(std::shared_ptr<client::NodeConnection> connection) {
   connection_ = std::move(connection);
 }
 
 void HostStreams::post(offload::Request& request, const offload::Post& post) {
+  if (waiting_.size() >= kWaitingMost) return refused_.push_back(&request);
   waiting_.push_back({&request, post});
+}
+
+std::size_t HostStreams::pending() const {
+  const auto busy =
+      std::ranges::count_if(streams_, [](const auto& each) { return !each.is_free(); });
+  return waiting_.size() + refused_.size() + static_cast<std::size_t>(busy);
 }
 
 HostStreams::Stream* HostStreams::free_stream() {
   for (Stream& stream : streams_) {
-    if (stream.request == nullptr) return &stream;
+    if (stream.is_free()) return &stream;
   }
   auto rings = client::ThreadRings::open(connection_);
   if (!rings) return nullptr;
@@ -29,7 +63,6 @@ void HostStreams::begin_waiting() {
     const Waiting first = waiting_.front();
     waiting_.pop_front();
     stream->request = first.request;
-    ++busy_;
     stream->rings->post(*first.request, first.post);
     if (first.cancelled) stream->rings->cancel(*first.request);
   }
@@ -48,15 +81,17 @@ void HostStreams::cancel(const offload::Request& request) {
 // been handed on.
 bool HostStreams::turn(offload::PostedRequests& posted) {
   begin_waiting();
-  bool moved = false;
+  bool moved = !refused_.empty();
+  for (offload::Request* const request : std::exchange(refused_, {})) {
+    posted.answered(*request, end_of(Code::busy));
+  }
   for (Stream& stream : streams_) {
-    if (stream.request == nullptr || !posted.wants_more(*stream.request)) continue;
+    if (stream.is_free()) continue;
+    if (stream.request != nullptr && !posted.wants_more(*stream.request)) continue;
     const std::uint64_t before = stream.rings->heard();
-    moved = stream.rings->turn(posted, 1) || moved;
+    Ending ending(stream, posted);
+    moved = stream.rings->turn(ending, 1) || moved;
     heard_ += stream.rings->heard() - before;
-    if (stream.rings->pending() != 0) continue;
-    stream.request = nullptr;
-    --busy_;
   }
   begin_waiting();
   return moved;
@@ -66,11 +101,11 @@ void HostStreams::fail(offload::PostedRequests& posted) {
   connection_ = nullptr;
   const auto streams = std::exchange(streams_, {});
   const auto waiting = std::exchange(waiting_, {});
-  busy_ = 0;
+  const auto refused = std::exchange(refused_, {});
   for (const Stream& stream : streams) stream.rings->fail(posted);
-  offload::HostAnswer gone;
-  gone.header.code = static_cast<std::uint16_t>(Code::connection_lost);
+  const offload::HostAnswer gone = end_of(Code::connection_lost);
   for (const Waiting& each : waiting) posted.answered(*each.request, gone);
+  for (offload::Request* const request : refused) posted.answered(*request, gone);
 }
 
 }  // namespace espalier::device

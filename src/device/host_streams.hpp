@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Long answers of a host that a device hands on: rows of tables. Each has a response ring of the
-// device's connection to itself while it lasts, from which no more is taken than its client has
-// room for. So the host's query waits for that client, and for no other.
+// device's connection to itself while it lasts, from which nothing is taken before its client has
+// taken what came before. So the host's query waits for that client, and for no other.
 //
 //   post -> waiting_ -> a stream that is free -> pieces, while the request wants more
+//        -> refused_, where too many wait
 //
 // Thread: one: that of the worker.
 #pragma once
@@ -22,6 +23,10 @@ class HostStreams {
  public:
   /// Of a connection that has come; null: there is none.
   void go_by(std::shared_ptr<client::NodeConnection> connection);
+  /// How many may wait for a stream: more are answered with `busy`, for what waits takes places in
+  /// the scheduler that all clients share.
+  static constexpr std::size_t kWaitingMost = 32;
+
   /// Begins it in the next turn, or when a stream is free. Requires: there is a connection.
   void post(offload::Request& request, const offload::Post& post);
   /// The rest of the answer to this request is not wanted.
@@ -32,15 +37,18 @@ class HostStreams {
   void fail(offload::PostedRequests& posted);
 
   /// Those that wait for an answer, or for the rest of one.
-  [[nodiscard]] std::size_t pending() const { return waiting_.size() + busy_; }
+  [[nodiscard]] std::size_t pending() const;
   /// Pieces of answers that have come, ever.
   [[nodiscard]] std::uint64_t heard() const { return heard_; }
 
  private:
   struct Stream {
     std::unique_ptr<HostRings> rings;
-    offload::Request* request = nullptr;  // null: it is free
+    offload::Request* request = nullptr;  // whose answer has not ended
+    /// A cancel may wait for room in the ring for longer than the answer does.
+    [[nodiscard]] bool is_free() const { return request == nullptr && rings->pending() == 0; }
   };
+  class Ending;
   struct Waiting {
     offload::Request* request;
     offload::Post post;
@@ -54,7 +62,7 @@ class HostStreams {
   std::shared_ptr<client::NodeConnection> connection_;
   std::deque<Stream> streams_;  // as many as were needed at a time
   std::deque<Waiting> waiting_;
-  std::size_t busy_ = 0;
+  std::vector<offload::Request*> refused_;
   std::uint64_t heard_ = 0;
 };
 

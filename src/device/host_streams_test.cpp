@@ -19,14 +19,25 @@
 namespace espalier::device {
 namespace {
 
-constexpr std::uint32_t kRings = 1;  // that the host offers, so that one stream goes at a time
+constexpr std::uint32_t kRings = 2;  // that the host offers: one stream, and one for the test
 
 class HostStreamsTest : public ::testing::Test, protected offload::PostedRequests {
  protected:
   HostStreamsTest() {
     auto connected = host_.connect({64, 1024, kRings});
     if (!connected) throw std::runtime_error(message(connected.error()));
-    streams_.go_by(std::move(*connected));
+    streams_.go_by(*connected);
+    // The first ring is the stream's, for only of that the fake node has the other end.
+    post(first_);
+    turn();
+    host_.answer(take_requests().front().tag);
+    turn();
+    ended_.clear();
+    pieces_.clear();
+    heard_before_ = streams_.heard();
+    auto others = client::ThreadRings::open(std::move(*connected));
+    if (!others) throw std::runtime_error(message(others.error()));
+    others_ = std::move(*others);
   }
   void post(offload::Request& request) {
     offload::Post post;
@@ -38,7 +49,10 @@ class HostStreamsTest : public ::testing::Test, protected offload::PostedRequest
     ++pieces_[&request];
     if (answer.last) ended_.emplace_back(&request, static_cast<Code>(answer.header.code));
   }
-  bool wants_more(offload::Request& request) override { return !full_.contains(&request); }
+  bool wants_more(offload::Request& request) override {
+    wanted_.insert(&request);
+    return !full_.contains(&request);
+  }
   bool turn() { return streams_.turn(*this); }
   std::vector<wire::RequestHeader> take_requests() {
     std::vector<wire::RequestHeader> taken;
@@ -49,10 +63,13 @@ class HostStreamsTest : public ::testing::Test, protected offload::PostedRequest
 
   base::TemporaryFolder folder_;
   client::FakeNode host_{(folder_ / "host").string()};
+  std::unique_ptr<client::ThreadRings> others_;
   HostStreams streams_;
+  std::uint64_t heard_before_ = 0;
   offload::Request first_;
   offload::Request second_;
-  std::set<const offload::Request*> full_;  // those whose clients take nothing
+  std::set<const offload::Request*> full_;    // those whose clients take nothing
+  std::set<const offload::Request*> wanted_;  // those that were asked
   std::map<const offload::Request*, int> pieces_;
   std::vector<std::pair<const offload::Request*, Code>> ended_;
 };
@@ -73,7 +90,7 @@ TEST_F(HostStreamsTest, NoPieceIsTakenThatIsNotWanted) {
   while (turn()) {
   }
   EXPECT_EQ(pieces_[&first_], 3);
-  EXPECT_EQ(streams_.heard(), 3u);
+  EXPECT_EQ(streams_.heard() - heard_before_, 3u);
   host_.answer(requests.front().tag);
   turn();
   EXPECT_EQ(ended_.size(), 1u);
@@ -119,6 +136,48 @@ TEST_F(HostStreamsTest, ACancelGoesToTheHost) {
   }
   EXPECT_EQ(more.front().offload, static_cast<std::uint8_t>(wire::OffloadId::table_query));
   EXPECT_EQ(more.back().offload, static_cast<std::uint8_t>(wire::OffloadId::cancel));
+}
+
+TEST_F(HostStreamsTest, TooManyThatWaitAreRefused) {
+  std::deque<offload::Request> many(HostStreams::kWaitingMost + 3);
+  for (offload::Request& request : many) post(request);
+  EXPECT_EQ(streams_.pending(), many.size());
+  turn();
+  ASSERT_EQ(ended_.size(), 3u);
+  for (const auto& [request, code] : ended_) EXPECT_EQ(code, Code::busy);
+  EXPECT_EQ(streams_.pending(), HostStreams::kWaitingMost);
+  streams_.fail(*this);
+}
+
+// The request ends with its answer, and the cancel that found no room goes when there is some.
+TEST_F(HostStreamsTest, ACancelMayOutliveItsRequest) {
+  post(first_);
+  turn();
+  auto requests = take_requests();
+  ASSERT_EQ(requests.size(), 1u);
+  const std::uint32_t tag = requests.front().tag;
+  post(second_);
+  client::Outgoing outgoing;
+  outgoing.offload = wire::OffloadId::noop;
+  while (others_->begin_send(outgoing, 1)) {  // until the ring is full
+  }
+  streams_.cancel(first_);
+  host_.answer(tag);
+  turn();
+  ASSERT_EQ(ended_.size(), 1u);
+  wanted_.clear();
+  for (int i = 0; i < 3; ++i) turn();
+  EXPECT_FALSE(wanted_.contains(&first_)) << "it is gone";
+  EXPECT_GE(streams_.pending(), 1u) << "the cancel waits";
+  while (streams_.pending() != 0) {
+    for (const auto& header : take_requests()) {
+      if (header.offload == static_cast<std::uint8_t>(wire::OffloadId::table_query)) {
+        host_.answer(header.tag);
+      }
+    }
+    turn();
+  }
+  EXPECT_EQ(ended_.size(), 2u);
 }
 
 TEST_F(HostStreamsTest, WhatIsAwaitedFailsWithTheHost) {

@@ -114,16 +114,19 @@ Next begin_long_relay(Call& call, std::vector<std::byte> payload) {
 
 bool wants_more(Call& call) {
   RelayState& state = call.state<RelayState>();
-  while (!state.pieces.empty()) {
+  if (state.cut) return true;
+  if (!call.has_deferred()) {
+    if (state.pieces.empty()) {
+      state.reader.took();
+      return true;
+    }
     const RelayState::Piece& first = state.pieces.front();
-    if (call.has_deferred() || !call.response_fits(first.payload.size())) break;
-    send_piece(call, first.header, first.payload);
-    state.bytes -= first.payload.size();
-    state.pieces.pop_front();
-  }
-  if (state.pieces.empty()) {
-    state.reader.took();
-    return true;
+    if (call.response_fits(first.payload.size())) {
+      send_piece(call, first.header, first.payload);
+      state.bytes -= first.payload.size();
+      state.pieces.pop_front();
+      state.reader.took();
+    }
   }
   if (state.reader.next_look()) return false;
   // The host's stream is for others; what it still sends is for nobody.

@@ -109,7 +109,11 @@ void Scheduler::answered(Request& request, const HostAnswer& answer) {
 }
 
 bool Scheduler::wants_more(Request& request) {
-  if (request.connection->closing || request.offload->wants_more == nullptr) return true;
+  if (request.connection->closing) {
+    options_.host->cancel(request);
+    return true;
+  }
+  if (request.offload->wants_more == nullptr) return true;
   Call call(*this, request);
   return request.offload->wants_more(call);
 }
