@@ -34,6 +34,10 @@ class TableReads : public test::TablesAnywhere {
 INSTANTIATE_TEST_SUITE_P(By, TableReads, ::testing::ValuesIn(kPlaces), test::way_name);
 INSTANTIATE_TEST_SUITE_P(Device, TableReads, ::testing::Values("device"), test::way_name);
 
+/// A device takes no encrypted rows.
+class TableReadsEncrypted : public TableReads {};
+INSTANTIATE_TEST_SUITE_P(By, TableReadsEncrypted, ::testing::ValuesIn(kPlaces), test::way_name);
+
 struct Read {
   std::vector<std::string> rows;
   std::size_t pieces = 0;
@@ -160,7 +164,7 @@ TEST_P(TableReads, ADroppedTableIsToldAndNoOthersRowsCome) {
   EXPECT_TRUE(late.error->error.code == Code::dropped || late.error->error.code == Code::not_found);
 }
 
-TEST_P(TableReads, EncryptedRowsAreDecryptedHereAndNoKeyTravels) {
+TEST_P(TableReadsEncrypted, RowsAreDecryptedHereAndNoKeyTravels) {
   open();
   const TableKey key = *TableKey::parse("000102030405060708090a0b0c0d0e0f");
   const Table plain = make("plain");
