@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "offload/call.hpp"
@@ -45,9 +46,11 @@ class ManualHost final : public HostLink {
 };
 
 std::vector<std::uint64_t> given_back;
+constexpr std::uint64_t kTooMuch = 1'000;  // for which there is no memory
 
 Next ask_the_host(Call& call) {
   if (call.host_answer() == nullptr) return call.post({});
+  if (call.host_answer()->header.version == kTooMuch) throw std::bad_alloc();
   if (!call.host_answer()->last) return call.more_of_answer();
   return call.answer(call.host_answer()->header);
 }
@@ -107,6 +110,24 @@ TEST_F(PostedRequestsFixture, GiveBackWhatTheHostKeepsForAClientThatIsGone) {
   serving_.turns(3);
   EXPECT_EQ(given_back, std::vector<std::uint64_t>{5});
   EXPECT_TRUE(client_.ended);
+}
+
+// The host is told that no more is wanted, and only its last piece ends the request.
+TEST_F(PostedRequestsFixture, WhatThereIsNoMemoryForEndsWhenTheHostHasEnded) {
+  ask();
+  host_.answer(kTooMuch, false);
+  serving_.turns(3);
+  EXPECT_EQ(host_.cancelled.size(), 1u);
+  host_.answer(1, false);
+  serving_.turns(3);
+  host_.answer(5, true);
+  Response response = serving_.wait(client_);
+  EXPECT_EQ(static_cast<Code>(response.header.code), Code::out_of_memory);
+  ask();
+  host_.answer(kTooMuch, true);
+  response = serving_.wait(client_);
+  EXPECT_EQ(static_cast<Code>(response.header.code), Code::out_of_memory);
+  EXPECT_EQ(host_.cancelled.size(), 2u) << "twice for the first, none for the second";
 }
 
 }  // namespace

@@ -110,6 +110,7 @@ class Scheduler final : private Handler, private PostedRequests {
   bool items(std::uint64_t tag, std::span<const Item> items) override;
   void answered(Request& request, const HostAnswer& answer) override;
   bool wants_more(Request& request) override;
+  void end_without_memory(Request& request, bool last);
 
   bool take_requests();
   bool take_from(Connection& connection, std::uint32_t burst);

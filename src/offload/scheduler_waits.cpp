@@ -2,6 +2,7 @@
 // The scheduler's requests that wait: for their turn, a version, a time, another thread, or until
 // their clients take what is deferred for them.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -104,8 +105,21 @@ void Scheduler::answered(Request& request, const HostAnswer& answer) {
     }
     return release(request);
   }
-  Call call(*this, request, nullptr, &answer);
-  static_cast<void>(request.offload->step(call));
+  if (request.no_memory) [[unlikely]]
+    return end_without_memory(request, answer.last);
+  try {
+    Call call(*this, request, nullptr, &answer);
+    static_cast<void>(request.offload->step(call));
+  } catch (const std::bad_alloc&) {
+    end_without_memory(request, answer.last);
+  }
+}
+
+// While the host has it, it cannot be answered: the last piece comes to it.
+void Scheduler::end_without_memory(Request& request, bool last) {
+  if (last) return answer_no_memory(request);
+  request.no_memory = true;
+  options_.host->cancel(request);
 }
 
 bool Scheduler::wants_more(Request& request) {
@@ -113,9 +127,14 @@ bool Scheduler::wants_more(Request& request) {
     options_.host->cancel(request);
     return true;
   }
-  if (request.offload->wants_more == nullptr) return true;
-  Call call(*this, request);
-  return request.offload->wants_more(call);
+  if (request.offload->wants_more == nullptr || request.no_memory) return true;
+  try {
+    Call call(*this, request);
+    return request.offload->wants_more(call);
+  } catch (const std::bad_alloc&) {
+    end_without_memory(request, false);
+    return true;
+  }
 }
 
 // On the account of its client, which may have only so many jobs.
