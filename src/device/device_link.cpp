@@ -73,8 +73,7 @@ void DeviceLink::drop_pipeline(std::uint64_t number) {
 bool DeviceLink::turn(offload::PostedRequests& posted) {
   now_ns_ = base::monotonic_ns();
   bool moved = !failed_.empty();
-  offload::HostAnswer gone;
-  gone.header.code = static_cast<std::uint16_t>(Code::connection_lost);
+  const offload::HostAnswer gone = offload::failed_with(Code::connection_lost);
   for (offload::Request* const request : std::exchange(failed_, {})) {
     posted.answered(*request, gone);
   }

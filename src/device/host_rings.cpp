@@ -136,10 +136,7 @@ bool HostRings::receive_one(offload::PostedRequests& posted) {
   const Waiting waiting = std::exchange(place, {});
   free_.push_back(tag);
   --busy_;
-  if (waiting.incomplete) {
-    answer.payload = {};
-    answer.header.code = static_cast<std::uint16_t>(Code::out_of_memory);
-  }
+  if (waiting.incomplete) answer = offload::failed_with(Code::out_of_memory);
   complete(waiting, answer, posted);
   return true;
 }
@@ -154,8 +151,7 @@ void HostRings::complete(const Waiting& waiting, const offload::HostAnswer& answ
 }
 
 void HostRings::fail(offload::PostedRequests& posted) {
-  offload::HostAnswer gone;
-  gone.header.code = static_cast<std::uint16_t>(Code::connection_lost);
+  const offload::HostAnswer gone = offload::failed_with(Code::connection_lost);
   const auto queue = std::exchange(queue_, {});
   const auto places = std::exchange(places_, {});
   free_.clear();

@@ -22,16 +22,6 @@ class HostStreams::Ending final : public offload::PostedRequests {
   offload::PostedRequests& to_;
 };
 
-namespace {
-
-offload::HostAnswer end_of(Code code) {
-  offload::HostAnswer answer;
-  answer.header.code = static_cast<std::uint16_t>(code);
-  return answer;
-}
-
-}  // namespace
-
 void HostStreams::go_by(std::shared_ptr<client::NodeConnection> connection) {
   connection_ = std::move(connection);
 }
@@ -83,7 +73,7 @@ bool HostStreams::turn(offload::PostedRequests& posted) {
   begin_waiting();
   bool moved = !refused_.empty();
   for (offload::Request* const request : std::exchange(refused_, {})) {
-    posted.answered(*request, end_of(Code::busy));
+    posted.answered(*request, offload::failed_with(Code::busy));
   }
   for (Stream& stream : streams_) {
     if (stream.is_free()) continue;
@@ -103,7 +93,7 @@ void HostStreams::fail(offload::PostedRequests& posted) {
   const auto waiting = std::exchange(waiting_, {});
   const auto refused = std::exchange(refused_, {});
   for (const Stream& stream : streams) stream.rings->fail(posted);
-  const offload::HostAnswer gone = end_of(Code::connection_lost);
+  const offload::HostAnswer gone = offload::failed_with(Code::connection_lost);
   for (const Waiting& each : waiting) posted.answered(*each.request, gone);
   for (offload::Request* const request : refused) posted.answered(*request, gone);
 }

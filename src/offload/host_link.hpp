@@ -14,6 +14,7 @@
 #include <memory>
 #include <string_view>
 
+#include "espalier/error.hpp"
 #include "wire/message.hpp"
 
 namespace espalier::offload {
@@ -40,6 +41,13 @@ struct HostAnswer {
   std::string_view payload{};
   bool last = true;
 };
+
+/// The answer of a host that did not give one.
+[[nodiscard]] inline HostAnswer failed_with(Code code) {
+  HostAnswer answer;
+  answer.header.code = static_cast<std::uint16_t>(code);
+  return answer;
+}
 
 /// Is told what becomes of posts.
 class PostedRequests {
