@@ -4,16 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "device/testing/device_fixture.hpp"
 #include "espalier/query.hpp"
 #include "espalier/table.hpp"
+#include "offload/reader_wait.hpp"
 
 namespace espalier::device {
 namespace {
@@ -36,6 +37,10 @@ class DeviceTables : public DeviceFixture {
     for (std::int64_t i = 0; i < kRows; ++i) writer.add(i, "rest");
     EXPECT_TRUE(writer.commit());
     return *std::move(table);
+  }
+  void wait_for_readers(std::uint64_t timeout_ns) {
+    device_->with_node(
+        [&](const node::Node* node) { node->services().reader_timeout_ns.store(timeout_ns); });
   }
   /// Takes all that is left of it. Returns how many rows that were.
   static std::int64_t rest_of(RowStream& stream) {
@@ -105,6 +110,32 @@ TEST_F(DeviceTables, StreamsOfClientsThatAreGoneAreForOthers) {
   auto stream = table.query().stream();
   ASSERT_TRUE(stream);
   EXPECT_EQ(rest_of(*stream), kRows);
+}
+
+// Its answer ends with an error in words, and its stream is for others.
+TEST_F(DeviceTables, AClientThatTakesNothingForTooLongLosesItsAnswer) {
+  start();
+  Store store = connect_to_device();
+  const Table table = filled(store);
+  wait_for_readers(0);  // for 30 seconds else
+  auto stream = table.query().stream();
+  ASSERT_TRUE(stream) << message(stream.error());
+  while (host_was_asked(wire::OffloadId::cancel) == 0) std::this_thread::yield();
+  std::optional<TableError> failure;
+  while (!failure) {
+    const auto piece = stream->next();
+    if (!piece) {
+      failure = piece.error();
+    } else {
+      ASSERT_TRUE(*piece) << "it was cut off, and this says that it is whole";
+    }
+  }
+  EXPECT_EQ(failure->error.code, Code::busy);
+  EXPECT_THAT(failure->words, HasSubstr("no row was taken"));
+  wait_for_readers(offload::ReaderWait::kTimeoutNs);
+  auto again = table.query().stream();
+  ASSERT_TRUE(again) << message(again.error());
+  EXPECT_EQ(rest_of(*again), kRows);
 }
 
 // The host knows the clients of a worker as one session, which may keep 256.

@@ -128,7 +128,8 @@ bool wants_more(Call& call) {
       state.reader.took();
     }
   }
-  if (state.reader.next_look()) return false;
+  const auto timeout_ns = call.services().reader_timeout_ns.load(std::memory_order_relaxed);
+  if (state.reader.next_look(timeout_ns)) return false;
   // The host's stream is for others; what it still sends is for nobody.
   state.late = true;
   state.cut = true;
