@@ -6,8 +6,7 @@ option(ESPALIER_BUILD_BENCH "With the command, build espalier-bench and what it 
 option(ESPALIER_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(ESPALIER_BUILD_PLANTED "Build the variant with planted bugs, and its tests" ON)
 option(ESPALIER_BUILD_FUZZERS "Build *_fuzz.cpp with libFuzzer (clang only)" OFF)
-option(ESPALIER_BATCHES "Compile in batches of sources"
-       ${PROJECT_IS_TOP_LEVEL})
+option(ESPALIER_BATCHES "Compile in batches of sources" ${PROJECT_IS_TOP_LEVEL})
 option(ESPALIER_PRECOMPILE "Precompile the headers that many sources include"
        ${PROJECT_IS_TOP_LEVEL})
 option(ESPALIER_CHECK_HEADERS "Compile every header alone, with the tests" ON)
@@ -77,11 +76,6 @@ if(ESPALIER_SANITIZERS)
   target_compile_options(espalier_options INTERFACE
     -fsanitize=${ESPALIER_SANITIZERS} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(espalier_options INTERFACE -fsanitize=${ESPALIER_SANITIZERS})
-endif()
-if(ESPALIER_SANITIZERS MATCHES "address" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  # A null pointer and an object that is not there end the program under AddressSanitizer anyway,
-  # and these checks are a seventh of what compiling takes.
-  target_compile_options(espalier_options INTERFACE -fno-sanitize=null,vptr,object-size)
 endif()
 if(ESPALIER_SANITIZERS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Between the checks that sanitizers insert, GCC loses track of what is initialised. The builds
