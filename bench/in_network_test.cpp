@@ -29,6 +29,25 @@ TEST(RankTree, TablesOfAllNodesLeaveOneRead) {
   EXPECT_DOUBLE_EQ(count_trips(tree, tables, accesses).mean, 1);
 }
 
+/// Mean trips to the leaf of a get, of a tree such as the paper's, behind tables such as its.
+double trips_of(std::size_t keys, const dataplane::TableLimits& limits) {
+  const auto accesses = scattered_ranks(keys, 0.99, 1);
+  const RankTree tree = make_rank_tree(accesses, 12);
+  return count_trips(tree, dataplane::compile(tree.tree, limits).tables, accesses).mean;
+}
+
+// The paper's Figs. 5 and 9, where a trip takes 16.1 us.
+TEST(RankTreeSlow, TripsAreThePapersOrFewer) {
+  constexpr dataplane::TableLimits kNone{.ranges = 1, .sets = 0};
+  constexpr double kNear = 1.15;
+  EXPECT_DOUBLE_EQ(trips_of(1'000'000, kNone), 7);
+  EXPECT_DOUBLE_EQ(trips_of(3'000'000, kNone), 8);
+  EXPECT_LE(trips_of(1'000'000, {.ranges = 600, .sets = 3, .nodes_per_set = 3600}), 1.71 * kNear);
+  EXPECT_LE(trips_of(2'000'000, {.ranges = 600, .sets = 3, .nodes_per_set = 3600}), 2.04 * kNear);
+  EXPECT_LE(trips_of(2'000'000, {.ranges = 600, .sets = 3, .nodes_per_set = 300}), 2.83 * kNear);
+  EXPECT_LE(trips_of(2'000'000, {.ranges = 600, .sets = 0}), 4.60 * kNear);
+}
+
 TEST(RunInNetwork, PrintsAllMeasurements) {
   InNetworkOptions options;
   options.keys = 2000;

@@ -32,7 +32,16 @@ configure_programs() {
   fi
 }
 
-# One job for each core, or ESPALIER_JOBS. Sanitizer builds take about a GiB for each.
+# Builds targets of a preset. clang has its memory from malloc, and takes a tenth less time where
+# that is in huge pages; other programs leave the tunable alone.
+build_preset() {
+  local preset=$1
+  shift
+  GLIBC_TUNABLES=${GLIBC_TUNABLES:-glibc.malloc.hugetlb=1} \
+    cmake --build --preset "$preset" -j "$(jobs)" "$@"
+}
+
+# One job for each core, or ESPALIER_JOBS. Each may take 1.5 GB.
 jobs() {
   echo "${ESPALIER_JOBS:-$(nproc)}"
 }

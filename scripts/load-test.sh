@@ -23,7 +23,7 @@ scripts/install-packages.sh --tests
 
 step "build"
 configure release
-cmake --build --preset release --target system_test -j "$(jobs)"
+build_preset release --target system_test
 
 step "two loads of $seconds seconds"
 ESPALIER_LOAD_SECONDS=$seconds build/release/bin/system_test \

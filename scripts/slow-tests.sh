@@ -23,7 +23,7 @@ scripts/install-packages.sh --tests
 
 step "build"
 configure release
-cmake --build --preset release -j "$(jobs)" \
+build_preset release \
   --target fabric_test client_test system_test hostile_test
 
 # Its lines with its name before them, for several run at a time.

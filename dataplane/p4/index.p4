@@ -116,6 +116,7 @@ struct metadata_t {
     bit<32> icrc_old;
     bit<32> icrc_new;
     bit<32> sum;
+    bit<1> to_node;    // the frame is on its way to the node
 }
 
 parser index_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
@@ -218,8 +219,11 @@ control index_ingress(inout headers_t hdr, inout metadata_t meta,
     action drop() {
         mark_to_drop(standard);
     }
-    action forward(bit<9> port) {
+    // A key is the node's own word: a client may offer memory by a key of the same number, and the
+    // node's READs of that pass.
+    action forward(bit<9> port, bit<1> to_node) {
         standard.egress_spec = port;
+        meta.to_node = to_node;
     }
     table ports {
         key = { standard.ingress_port: exact; }
@@ -512,7 +516,7 @@ control index_ingress(inout headers_t hdr, inout metadata_t meta,
 
     apply {
         ports.apply();
-        if (hdr.icrc.isValid() && maps.apply().hit) {
+        if (meta.to_node == 1 && hdr.icrc.isValid() && maps.apply().hit) {
             meta.number = hdr.reth.address;
             if (!fat_root_1.apply().hit) {
                 meta.leads = 0;

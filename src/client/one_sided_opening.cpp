@@ -8,7 +8,7 @@
 namespace espalier::client {
 namespace {
 
-enum Fault : std::uint32_t { kCut = 1, kNotAsked = 2, kOutside = 3 };
+enum Fault : std::uint32_t { kCut = 1, kNotAsked = 2, kOutside = 3, kBorders = 4 };
 
 // Takes a field that is long enough; of two the later one counts.
 template <class T>
@@ -27,6 +27,21 @@ std::optional<OneSidedOpening::Keyed> keyed_of(std::string_view content) {
     return std::nullopt;
   }
   return OneSidedOpening::Keyed{place.key, std::string(content.substr(0, place.prefix_bytes))};
+}
+
+// Nothing: they are cut, or no shard's.
+std::optional<OneSidedOpening::Borders> borders_of(std::string_view content) {
+  wire::ShardBorders sizes{};
+  if (!take_field(sizes, content)) return std::nullopt;
+  content.remove_prefix(sizeof sizes);
+  if (sizes.low_bytes > wire::kKeyBytesMax || sizes.high_bytes > wire::kKeyBytesMax ||
+      sizes.low_bytes + sizes.high_bytes > content.size()) {
+    return std::nullopt;
+  }
+  OneSidedOpening::Borders borders{std::string(content.substr(0, sizes.low_bytes)),
+                                   std::string(content.substr(sizes.low_bytes, sizes.high_bytes))};
+  if (!borders.high.empty() && borders.high <= borders.low) return std::nullopt;
+  return borders;
 }
 
 struct Field {
@@ -89,6 +104,10 @@ Result<OneSidedOpening> OneSidedOpening::read(std::string_view payload) {
       case wire::FieldKind::redirect:
         opening.redirect.emplace();
         if (!take_field(*opening.redirect, content)) opening.redirect.reset();
+        break;
+      case wire::FieldKind::borders:
+        opening.borders = borders_of(content);
+        if (!opening.borders) return fail(Code::corrupt, kBorders);
         break;
       default: break;
     }

@@ -15,6 +15,7 @@
 #include "tree/walk/map_view.hpp"
 #include "wire/mapping_feed.hpp"
 #include "wire/one_sided.hpp"
+#include "wire/shard.hpp"
 
 namespace espalier::client {
 
@@ -24,9 +25,16 @@ struct OneSidedOpening {
     fabric::RegionKey key = 0;
     std::string prefix;  ///< that all keys of the map began with
   };
+  /// Of a shard: the keys that it has.
+  struct Borders {
+    std::string low;
+    std::string high;
+    [[nodiscard]] wire::KeyBounds bounds() const { return {low, high}; }
+  };
 
   /// Reads the fields; those of kinds that are not known are skipped, and of what is longer than
-  /// expected the begin counts. Errors: corrupt (detail 1: a field is cut or missing).
+  /// expected the begin counts. Errors: corrupt (detail 1: a field is cut or missing; 4: borders
+  /// that no shard has).
   static Result<OneSidedOpening> read(std::string_view payload);
   /// The view of this map. Errors: corrupt (2: of another map, or there is no lease; else as
   /// MapView::read).
@@ -41,6 +49,7 @@ struct OneSidedOpening {
   wire::LeaseGrant lease{};
   std::optional<Keyed> keyed;                   ///< where it was asked for
   std::optional<wire::RedirectPlace> redirect;  ///< likewise, for who fills tables
+  std::optional<Borders> borders;               ///< where the map is a shard
 };
 
 /// What a node answers to feed_open: where the feed lies. Whether it can lie there, FeedCursor

@@ -78,6 +78,30 @@ TEST(OneSidedOpening, TellsTheKeysOfReadsThatCarryOne) {
   EXPECT_FALSE(OneSidedOpening::read(others + field(6, "12345678"))->redirect);
 }
 
+TEST(OneSidedOpening, TellsTheBordersOfAShard) {
+  const std::string others = kLease + field(2, base::bytes_of(good_place())) + kRegion;
+  const auto borders = [&](std::uint32_t low, std::uint32_t high, std::string_view both) {
+    return OneSidedOpening::read(
+        others +
+        field(8, std::string(base::bytes_of(wire::ShardBorders{low, high})) + std::string(both)));
+  };
+  EXPECT_FALSE(OneSidedOpening::read(others)->borders) << "the whole map";
+  const auto middle = borders(1, 2, "dmm");
+  ASSERT_TRUE(middle && middle->borders);
+  EXPECT_EQ(middle->borders->low, "d");
+  EXPECT_EQ(middle->borders->high, "mm");
+  const auto last = borders(1, 0, "d");
+  ASSERT_TRUE(last && last->borders);
+  EXPECT_TRUE(last->borders->bounds().has_range("d", ""));
+  EXPECT_TRUE(borders(0, 0, ""));
+  EXPECT_EQ(borders(1, 3, "dmm").error().detail, 4u) << "they are cut";
+  EXPECT_EQ(borders(1, 1, "md").error().detail, 4u) << "they descend";
+  EXPECT_EQ(borders(1, 1, "dd").error().detail, 4u) << "no key lies between";
+  EXPECT_FALSE(borders(461, 0, std::string(461, 'k'))) << "longer than keys are";
+  EXPECT_FALSE(borders(0xFFFFFFFF, 2, "d")) << "their sum overflows";
+  EXPECT_FALSE(OneSidedOpening::read(others + field(8, "1234")));
+}
+
 TEST(OneSidedOpening, TellsWhereATableLies) {
   const auto place_of = [](wire::TablePlace place, std::uint32_t asked = 9) {
     const auto opening = OneSidedOpening::read(kLease + field(4, base::bytes_of(place)) + kRegion);

@@ -31,9 +31,10 @@ void run(const std::uint8_t* data, std::size_t size) {
   want(map.size() <= wire::kShardsMax && map.own < map.size(), "impossible numbers");
   for (std::size_t i = 0; i < map.size(); ++i) {
     const std::string& low = map.shards[i].low;
-    want(map.shard_of(low) == i && map.has(i, low), "a border is not the first key of its shard");
+    want(map.shard_of(low) == i && map.bounds(i).has(low),
+         "a border is not the first key of its shard");
     want(i == 0 || map.last_below(low) == i - 1, "a border is not the end of the shard before");
-    want(map.has_range(i, low, map.high(i)), "a shard does not have its own range");
+    want(map.bounds(i).has_range(low, map.high(i)), "a shard does not have its own range");
     want(map.shard_of(low + '\xFF') >= i, "keys go down");
   }
 }

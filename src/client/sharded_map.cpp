@@ -161,7 +161,7 @@ Result<Written> ShardedMap::write(const WriteBatch& batch) {
     const auto map = by->shard(shard);
     if (!map) return std::unexpected(map.error());
     if (const auto good = (*map)->check(batch); !good) return std::unexpected(good.error());
-    const auto elsewhere = [&](const auto& one) { return !by->map().has(shard, one.key); };
+    const auto elsewhere = [&](const auto& one) { return !by->map().bounds(shard).has(one.key); };
     if (std::ranges::any_of(batch.writes(), elsewhere) ||
         std::ranges::any_of(batch.conditions(), elsewhere)) {
       return fail(Code::crosses_shards);

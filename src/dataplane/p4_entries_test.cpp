@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 
@@ -15,6 +16,7 @@
 #include "dataplane/compiler.hpp"
 #include "dataplane/index_lookup.hpp"
 #include "dataplane/p4_constants.hpp"
+#include "dataplane/set_lookup.hpp"
 #include "dataplane/testing/p4_text.hpp"
 #include "dataplane/testing/random_tree.hpp"
 #include "fabric/roce/icrc.hpp"
@@ -64,6 +66,25 @@ TEST(P4Program, ItHasTheTablesThatEntriesAreWrittenFor) {
   }
   EXPECT_EQ(program.actions.at("compare"), std::vector<unsigned>(kPivotsMax, 64));
   EXPECT_EQ(program.actions.at("set_way"), (std::vector<unsigned>{64, 1, 32}));
+}
+
+// Which child it is that so many pivots lead to, in each set's constant table.
+TEST(P4Program, ItCountsPivotsAsTheTablesDo) {
+  const std::string text = read_file("index.p4");
+  const auto times = [&text](const std::string& line) {
+    std::size_t found = 0;
+    for (auto at = text.find(line); at != text.npos; at = text.find(line, at + 1)) ++found;
+    return found;
+  };
+  for (std::uint32_t pivots = 0; pivots <= kPivotsMax; ++pivots) {
+    const std::uint32_t reached = (1u << pivots) - 1;
+    char bits[8];
+    std::snprintf(bits, sizeof bits, "0x%04X", reached);
+    const std::string line =
+        std::string(bits) + ": set_child(" + std::to_string(way_of(reached)) + ");";
+    EXPECT_EQ(times(line), kP4Sets) << line;
+  }
+  EXPECT_EQ(times(": set_child("), kP4Sets * kWaysMax);
 }
 
 TEST(P4Program, EntriesFitItAndComeBackRandom) {

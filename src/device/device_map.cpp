@@ -9,6 +9,15 @@ namespace {
 
 constexpr std::uint64_t kAskAgainNs = 100'000'000;
 
+// Whether the host answers such a walk: of a shard not each. What no map takes is refused as in
+// every map.
+bool is_answered(const MapReader& reader, const espalier::Request& walk) {
+  if (!reader.borders) return true;
+  const wire::KeyBounds has = reader.borders->bounds();
+  const bool one = walk.op == Op::get || walk.op == Op::floor;
+  return one ? walk.key.empty() || has.has(walk.key) : has.has_range(walk.key, walk.high);
+}
+
 }  // namespace
 
 void DeviceMap::submit(const espalier::Request& walk, Handler& handler) {
@@ -22,9 +31,14 @@ void DeviceMap::submit(const tree::WalkRequest& walk) {
   if (walk.held != nullptr && (!usable || !reader_->held.contains(walk.held))) {
     return refuse(walk, Code::contended);
   }
-  if (usable) return reader_->reader.submit(walk);
+  if (usable) return begin(walk);
   if (!walks()) return refuse(walk, Code::unsupported);
   waiting_.push_back(walk);
+}
+
+void DeviceMap::begin(const tree::WalkRequest& walk) {
+  if (!is_answered(*reader_, *walk.request)) return refuse(walk, Code::wrong_shard);
+  reader_->reader.submit(walk);
 }
 
 void DeviceMap::refuse(const tree::WalkRequest& walk, Code code) {
@@ -54,7 +68,7 @@ void DeviceMap::take_opening() {
   const auto waiting = std::exchange(waiting_, {});
   if (opened) {
     reader_ = *opened;
-    for (const tree::WalkRequest& walk : waiting) reader_->reader.submit(walk);
+    for (const tree::WalkRequest& walk : waiting) begin(walk);
     return;
   }
   const Code code = opened.error().code;

@@ -68,6 +68,8 @@ class DeviceMap final : public offload::ServedMap {
 
  private:
   void take_opening();
+  /// Requires: there is a reader. What is outside of a shard's borders is refused with wrong_shard.
+  void begin(const tree::WalkRequest& walk);
   void refuse(const tree::WalkRequest& walk, Code code);
   [[nodiscard]] std::size_t pending() const;
 

@@ -34,7 +34,9 @@ Result<std::shared_ptr<MapReader>> reader_from(const offload::HostAnswer& answer
     reads->fail();
     return fail(Code::connection_lost);
   }
-  return std::make_shared<MapReader>(reads, *port, *view, opening->lease, asked_ns);
+  auto reader = std::make_shared<MapReader>(reads, *port, *view, opening->lease, asked_ns);
+  reader->borders = opening->borders;
+  return reader;
 }
 
 }  // namespace

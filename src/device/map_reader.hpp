@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "client/one_sided_opening.hpp"
 #include "client/side_link.hpp"
 #include "offload/host_link.hpp"
 #include "offload/snapshot.hpp"
@@ -105,6 +106,8 @@ struct MapReader {
 
   std::shared_ptr<HostReads> reads;
   place::OneSidedReader reader;
+  /// Nothing: the map has all keys.
+  std::optional<client::OneSidedOpening::Borders> borders;
   /// Versions that are held by this reader's lease.
   std::unordered_set<const tree::HeldVersion*> held;
 

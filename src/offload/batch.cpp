@@ -42,7 +42,7 @@ struct Entries {
   }
   /// Whether the own shard of this map has all their keys.
   [[nodiscard]] bool lie_in(const wire::ShardMap& map) const {
-    const auto has = [&map](const auto& entry) { return map.has(map.own, entry.key); };
+    const auto has = [own = map.bounds(map.own)](const auto& entry) { return own.has(entry.key); };
     return std::ranges::all_of(writes, has) && std::ranges::all_of(checks, has);
   }
 };

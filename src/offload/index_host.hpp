@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The maps of which clients of one endpoint READ by key, with tables in switches on the way or
-// without: what all keys of such a map begin with, and the keys of regions that go with it
+// without: what most keys of such a map begin with, and the keys of regions that go with it
 // (fabric/shared_map.hpp).
 //
 //   keyed key      one for all sessions, which are admitted to it one by one

@@ -32,6 +32,16 @@ wire::MapPlace place_of(const tree::MapCore& core) {
   return place;
 }
 
+// Whoever answers for the node refuses what it refuses.
+void add_borders(std::string& to, const tree::MapCore& core) {
+  if (core.shard == nullptr) return;
+  const wire::KeyBounds has = core.shard->bounds(core.shard->own);
+  std::string field(base::bytes_of(wire::ShardBorders{
+      static_cast<std::uint32_t>(has.low.size()), static_cast<std::uint32_t>(has.high.size())}));
+  field.append(has.low).append(has.high);
+  add_field(to, wire::FieldKind::borders, field);
+}
+
 /// The lowest and the highest key of a map, as far as walks have found them.
 struct MapEnds {
   std::string low;
@@ -55,7 +65,7 @@ void add_redirect(std::string& to, const fabric::RemoteRegion& redirect) {
   add_field(to, wire::FieldKind::redirect, base::bytes_of(place));
 }
 
-// What all keys begin with is told by the first and the last.
+// What most keys begin with is told by the first and the last of them.
 Next open_by_key(Call& call, OneSidedHost& host, bool fills_tables) {
   IndexHost* const index = host.index();
   if (index == nullptr) return call.fail({Code::unsupported, 0, 0});
@@ -81,6 +91,7 @@ Next open_by_key(Call& call, OneSidedHost& host, bool fills_tables) {
     if (!redirect) return call.fail(redirect.error());
     add_redirect(more, *redirect);
   }
+  add_borders(more, *core);
   const wire::MapPlace place = place_of(*core);
   return answer_one_sided(call, host, wire::FieldKind::map, base::bytes_of(place), more);
 }
@@ -94,7 +105,9 @@ Next one_sided_open(Call& call) {
   if ((call.argument() & ~wire::kReadsByKey) != 0) return call.fail({Code::unsupported, 0, 0});
   if (call.argument() != 0) return open_by_key(call, *host, false);
   const wire::MapPlace place = place_of(core);
-  return answer_one_sided(call, *host, wire::FieldKind::map, base::bytes_of(place));
+  std::string more;
+  add_borders(more, core);
+  return answer_one_sided(call, *host, wire::FieldKind::map, base::bytes_of(place), more);
 }
 
 Next index_open(Call& call) {

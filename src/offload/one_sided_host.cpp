@@ -20,8 +20,8 @@ void fence_and_end(fabric::Registration& region, base::LeaseTable& leases,
   held.clear();
 }
 
-// What tables name by its redirect keys is held by its leases, so these keys are void before. With
-// its own key goes the right to use the shared ones.
+// READs that tables send by its redirect keys bring nothing from here on. With its own key goes the
+// right to use the shared ones.
 void OneSidedHost::fence() {
   for (Redirect& redirect : redirects_) {
     index_->retire(std::move(redirect.before));

@@ -26,12 +26,13 @@ bool reads_a_leaf(wire::OffloadId id) {
 bool in_shard(const wire::ShardMap& map, const Request& request) {
   const Keys keys = request.offload->limits.keys;
   if (keys == Keys::none) return true;
+  const wire::KeyBounds own = map.bounds(map.own);
   // What no map takes, the offload refuses.
-  if (keys == Keys::one) return request.key().empty() || map.has(map.own, request.key());
+  if (keys == Keys::one) return request.key().empty() || own.has(request.key());
   const bool at_snapshot = (request.header.ring & wire::kAtSnapshot) != 0;
   std::string_view high = request.payload();
   high.remove_prefix(std::min(high.size(), at_snapshot ? sizeof(std::uint64_t) : 0));
-  return map.has_range(map.own, request.key(), high);
+  return own.has_range(request.key(), high);
 }
 
 /// What a request has helpers do; then the request goes on, or where there was no memory for that,

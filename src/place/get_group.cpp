@@ -79,6 +79,7 @@ void GetGroup::take_queued() {
   for (std::uint32_t i = 0; i < count; ++i) {
     gets_[i].request = next[i].request;
     gets_[i].handler = next[i].handler;
+    gets_[i].misled = false;
     begun_.push_back(i);
   }
   taken_ += count;
@@ -181,7 +182,12 @@ bool GetGroup::answer(Get& get) {
   const tree::NodeHead head = tree::NodeHead::read(get.image);
   const bool answers =
       head.leaf() && tree::answers_by_head(view_, get.key, read_version_, get.image, head, get.ref);
-  if (!answers) return false;
+  if (!answers) {
+    const std::uint64_t word = get.key.prefix();
+    const bool outside = word < head.low_key_prefix || head.high_key_prefix < word;
+    get.misled = outside && !tree::is_another(view_, head, get.ref);
+    return false;
+  }
   const tree::LeafProbe probe = tree::probe_leaf(leaf, get.key, view_.kit);
   if (!get.brought.have(tree::point_bytes(leaf, probe))) return false;
   const bool confirmed = is_still(get.proof, get.ref, view_.id) ||

@@ -67,6 +67,7 @@ class GetGroup {
     wire::Ref ref{};
     const std::byte* kept = nullptr;  // of the leaf's head
     std::uint64_t lock = 0;           // as it was when that was kept
+    bool misled = false;              // by what is remembered, to a leaf of other keys
     tree::PointBytes brought;
     std::byte* image = nullptr;
     alignas(8) std::byte proof[sizeof(wire::BufferHeader)];
@@ -85,7 +86,9 @@ class GetGroup {
   void want_leaf(Get& get, const tree::NodeView& head);
   [[nodiscard]] bool take_version();
   [[nodiscard]] bool answer(Get& get);
-  void give_up(const Get& get) { others_.push_back({get.request, get.handler, nullptr, {}, {}}); }
+  void give_up(const Get& get) {
+    others_.push_back({get.request, get.handler, nullptr, {}, {}, get.misled});
+  }
   /// Keeps those of the group that `stays` says of, and gives up the others.
   template <class Stays>
   void sift(const Stays& stays);

@@ -25,6 +25,7 @@ enum class FieldKind : std::uint16_t {
   keyed = 5,     // KeyedPlace, and the prefix behind it: READs of the map that carry a key
   redirect = 6,  // RedirectPlace: where tables in switches may send them
   feed = 7,      // FeedPlace (wire/mapping_feed.hpp): where changes of the map's mappings are told
+  borders = 8,   // ShardBorders, and both behind it: of a shard, which keys it has
 };
 
 /// `argument` of one_sided_open: READs that carry a key are wanted; answered with field `keyed`.
@@ -83,6 +84,13 @@ struct RedirectPlace {
 };
 static_assert(sizeof(RedirectPlace) == 24 &&
               std::has_unique_object_representations_v<RedirectPlace>);
+
+/// Of a map that is a shard: it has the keys from the first border up to the second.
+struct ShardBorders {
+  std::uint32_t low_bytes;   // so many follow; none: from the lowest key on
+  std::uint32_t high_bytes;  // and then so many; none: it has no end
+};
+static_assert(sizeof(ShardBorders) == 8 && std::has_unique_object_representations_v<ShardBorders>);
 
 struct LeaseGrant {
   std::uint64_t lease;  // its name; never 0

@@ -76,6 +76,20 @@ enum class ShardFault : std::uint8_t {
   return "";
 }
 
+/// The keys from `low` up to `high`; an empty `high` is above all keys.
+struct KeyBounds {
+  std::string_view low{};
+  std::string_view high{};
+
+  [[nodiscard]] bool has(std::string_view key) const {
+    return key >= low && (high.empty() || key < high);
+  }
+  /// Whether all of [low, high) lies here; empty bounds are below and above all keys.
+  [[nodiscard]] bool has_range(std::string_view range_low, std::string_view range_high) const {
+    return range_low >= low && (high.empty() || (!range_high.empty() && range_high <= high));
+  }
+};
+
 struct Shard {
   std::string low;      // its border
   std::string address;  // as clients reach its node
@@ -106,15 +120,8 @@ struct ShardMap {
   [[nodiscard]] std::string_view high(std::size_t shard) const {
     return shard + 1 < shards.size() ? std::string_view(shards[shard + 1].low) : std::string_view();
   }
-  [[nodiscard]] bool has(std::size_t shard, std::string_view key) const {
-    const std::string_view end = high(shard);
-    return key >= shards[shard].low && (end.empty() || key < end);
-  }
-  /// Whether all of [low, high) lies in a shard; empty bounds are below and above all keys.
-  [[nodiscard]] bool has_range(std::size_t shard, std::string_view low,
-                               std::string_view range_high) const {
-    const std::string_view end = high(shard);
-    return low >= shards[shard].low && (end.empty() || (!range_high.empty() && range_high <= end));
+  [[nodiscard]] KeyBounds bounds(std::size_t shard) const {
+    return {shards[shard].low, high(shard)};
   }
   /// Whether both describe one map over the same nodes, whoever tells it.
   [[nodiscard]] bool same(const ShardMap& other) const {

@@ -57,7 +57,7 @@ TEST(ShardFormat, KeysHaveOneShardEach) {
     std::string key(random.below(4), '\0');
     for (char& c : key) c = random.below(2) == 0 ? 'k' : static_cast<char>('`' + random.below(3));
     for (std::size_t shard = 0; shard < map.size(); ++shard) {
-      EXPECT_EQ(map.has(shard, key), map.shard_of(key) == shard) << key;
+      EXPECT_EQ(map.bounds(shard).has(key), map.shard_of(key) == shard) << key;
     }
   }
 }
@@ -69,13 +69,13 @@ TEST(ShardFormat, RangesEndBelowTheirHighKey) {
   EXPECT_EQ(map.last_below("k"), 0u);
   EXPECT_EQ(map.last_below("ka"), 1u);
   EXPECT_EQ(map.last_below("kaa"), 2u);
-  EXPECT_TRUE(map.has_range(0, "", "k"));
-  EXPECT_FALSE(map.has_range(0, "", "k0"));
-  EXPECT_FALSE(map.has_range(0, "", ""));
-  EXPECT_TRUE(map.has_range(1, "k", "ka"));
-  EXPECT_FALSE(map.has_range(1, "j", "ka"));
-  EXPECT_FALSE(map.has_range(1, "", "ka"));
-  EXPECT_TRUE(map.has_range(2, "ka", ""));
+  EXPECT_TRUE(map.bounds(0).has_range("", "k"));
+  EXPECT_FALSE(map.bounds(0).has_range("", "k0"));
+  EXPECT_FALSE(map.bounds(0).has_range("", ""));
+  EXPECT_TRUE(map.bounds(1).has_range("k", "ka"));
+  EXPECT_FALSE(map.bounds(1).has_range("j", "ka"));
+  EXPECT_FALSE(map.bounds(1).has_range("", "ka"));
+  EXPECT_TRUE(map.bounds(2).has_range("ka", ""));
 }
 
 TEST(ShardFormat, RefusesEachFieldThatCannotBe) {

@@ -89,7 +89,9 @@ std::vector<Finding> check_code(const SourceFile& file,
   static const std::regex using_namespace(R"(\busing\s+namespace\b)");
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string line(lines[i]);
-    if (line.starts_with("#include <immintrin.h>") && !file.path.starts_with("src/base/") &&
+    const bool x86 =
+        line.starts_with("#include <immintrin.h>") || line.starts_with("#include <cpuid.h>");
+    if (x86 && !file.path.starts_with("src/base/") &&
         (i == 0 || !lines[i - 1].starts_with("#if defined(__x86_64__)"))) {
       findings.push_back({file.path, i + 1, "x86 without a way around it"});
     }

@@ -49,6 +49,12 @@ struct Step {
           wire::kGenerationMask) == ref.generation();
 }
 
+/// Whether something else lies where this node is said to be.
+[[nodiscard]] inline bool is_another(const MapView& map, const NodeHead& head, wire::Ref ref) {
+  return head.map_id() != map.id || head.superseded == 0 ||
+         (head.generation() & wire::kGenerationMask) != ref.generation();
+}
+
 /// Idea 1 as it nearly always goes: the node is meant, and its fences' key prefixes enclose the
 /// key's.
 [[nodiscard]] inline bool answers_by_head(const MapView& map, const SearchKey& key,

@@ -195,7 +195,7 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
           // What was remembered has misled the walk. If it was where the node is, the page table
           // knows better.
           if (step.kind == StepKind::root) {
-            look_up = guessed != 0 && is_another(head, ref);
+            look_up = guessed != 0 && is_another(map(), head, ref);
             lane.past_cache = !look_up;
             lane.lid = look_up ? guessed : 0;
           }

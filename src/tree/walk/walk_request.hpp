@@ -26,6 +26,7 @@ struct WalkRequest {
   const HeldVersion* held = nullptr;  // read as of this version; null: the newest released one
   wire::Ref hint{};                   // enter here first
   Condition condition{};              // of a write: on the key's newest state
+  bool past_cache = false;            // not in place: what is remembered has misled it
 
   /// Nothing but the request: no version to read, no place to enter, no condition.
   [[nodiscard]] bool plain() const {

@@ -142,7 +142,6 @@ class Walker {
                                               wire::Ref ref) const;
   void want_point(A& access, const std::byte* image, const Lane& lane, const NodeView& head,
                   PointBytes& bytes, wire::Ref ref) const;
-  [[nodiscard]] bool is_another(const NodeHead& head, wire::Ref ref) const;
   void want_group(A& access, const NodeView& node, const Lane& lane,
                   const GroupChoice& choice) const;
   [[nodiscard]] bool take_version(Lane& lane, const std::byte* header) const;

@@ -53,7 +53,7 @@ inline bool Walker<P>::take_request(Lane& lane) {
     return false;
   }
   lane.attempts = 0;
-  lane.past_cache = false;
+  lane.past_cache = lane.task.past_cache;
   ++busy_;
   return true;
 }
@@ -356,13 +356,6 @@ void Walker<P>::want_point(A& access, const std::byte* image, const Lane& lane,
     }
     access.want_proof(ref);
   }
-}
-
-// Whether something else lies where this node is said to be.
-template <class P>
-bool Walker<P>::is_another(const NodeHead& head, wire::Ref ref) const {
-  return head.map_id() != map().id || head.superseded == 0 ||
-         (head.generation() & wire::kGenerationMask) != ref.generation();
 }
 
 // Takes the read version from the map's header, if that is still the map's.

@@ -106,11 +106,14 @@ inline std::string one_of_two_is_fenced(std::uint64_t seed) {
                       {s.redirect.remote().at(512), redirect, SharedKeyScene::kLength}));
   s.own[0].revoke();
   s.scene.turn(4);
+  bool refused = false;
   for (const Heard& heard : fenced.hear()) {
     if (heard.headers.bth.opcode == PacketOpcode::read_response_only) {
       return "a fenced session read";
     }
+    refused |= heard.headers.aeth == Aeth::nak(heard.headers.aeth.msn, NakCode::remote_access);
   }
+  if (!refused) return "a fenced session's READ was not refused";
   if (s.next(1, redirect, s.redirect.remote().at(512)) != text) return "the other was fenced, too";
   return "";
 }
