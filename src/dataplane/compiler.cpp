@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "base/assert.hpp"
 #include "dataplane/fat_root.hpp"
@@ -38,7 +39,9 @@ Compiled compile(const TreeImage& tree, const TableLimits& limits) {
   ESPALIER_ASSERT(limits.ways >= 2 && limits.ways <= kWaysMax && limits.ranges >= 1);
   if (tree.widest() > limits.ways) return compile(cut_wide_nodes(tree, limits.ways), limits);
   const FatRoot root = make_fat_root(tree, limits.ranges);
-  const auto sets = choose_node_sets(tree, root, limits.sets, limits.nodes_per_set);
+  std::vector<std::size_t> budgets;
+  for (std::size_t set = 0; set < limits.sets; ++set) budgets.push_back(limits.nodes_in(set));
+  const auto sets = choose_node_sets(tree, root, budgets);
 
   // A node has one parent, so it is in one set at most, and is led to from the set before.
   Places places(tree.size(), kNoNode);

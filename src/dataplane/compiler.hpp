@@ -4,6 +4,7 @@
 // Thread: any.
 #pragma once
 
+#include <array>
 #include <cstddef>
 
 #include "dataplane/index_tables.hpp"
@@ -17,6 +18,13 @@ struct TableLimits {
   std::size_t sets = 3;      // layers of nodes below it
   std::size_t nodes_per_set = 3600;
   std::size_t ways = kWaysMax;  // of a node; wider ones are cut; 2 to kWaysMax
+  /// Nodes of the first sets, where one has another budget than the others; 0: nodes_per_set.
+  std::array<std::size_t, 8> nodes_of_set{};
+
+  [[nodiscard]] constexpr std::size_t nodes_in(std::size_t set) const {
+    const bool own = set < nodes_of_set.size() && nodes_of_set[set] != 0;
+    return own ? nodes_of_set[set] : nodes_per_set;
+  }
 };
 
 /// Which entries name a node's address: where an address changes, only these do.

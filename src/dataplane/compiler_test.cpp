@@ -24,7 +24,9 @@ void check_lookups(const TreeImage& tree, const TableLimits& limits, base::Rando
   ASSERT_TRUE(check(compiled.tables));
   ASSERT_LE(compiled.tables.ways.size(), limits.ranges);
   ASSERT_LE(compiled.tables.sets.size(), limits.sets);
-  for (const NodeSet& set : compiled.tables.sets) ASSERT_LE(set.size(), limits.nodes_per_set);
+  for (std::size_t i = 0; i < compiled.tables.sets.size(); ++i) {
+    ASSERT_LE(compiled.tables.sets[i].size(), limits.nodes_in(i));
+  }
   for (const std::uint64_t key : border_keys(tree, random)) {
     const auto path = path_of(tree, key);
     const Found found = find(compiled.tables, key);
@@ -39,10 +41,11 @@ TEST(IndexCompiler, EveryLookupEndsOnTheWayOfItsKeyRandom) {
     const std::size_t children_max = 2 + random.below(levels < 3 ? 60 : 10);
     const TreeImage tree =
         random_tree(random, {.levels = levels, .children_max = children_max, .here = 0.1});
-    const TableLimits limits{.ranges = 1 + random.below(100),
-                             .sets = random.below(4),
-                             .nodes_per_set = 1 + random.below(50),
-                             .ways = 2 + random.below(15)};
+    TableLimits limits{.ranges = 1 + random.below(100),
+                       .sets = random.below(4),
+                       .nodes_per_set = 1 + random.below(50),
+                       .ways = 2 + random.below(15)};
+    limits.nodes_of_set[random.below(4)] = random.below(50);
     check_lookups(tree, limits, random);
     if (testing::Test::HasFatalFailure()) FAIL() << "round " << round;
   }
@@ -58,6 +61,21 @@ TEST(IndexCompiler, ATreeThatFitsIsWalkedToItsLeaves) {
     EXPECT_EQ(find(compiled.tables, i * 1000 + 999), (Found{(i + 1) * 64, 2}));
   }
   EXPECT_EQ(find(compiled.tables, ~std::uint64_t{0}), (Found{12 * 12 * 12 * 64, 2}));
+}
+
+TEST(IndexCompiler, EachLayerHasItsBudget) {
+  const TreeImage tree = even_tree(3, 12, 1000, std::vector<std::uint64_t>(12 * 12 * 12, 1));
+  const auto sizes = [&tree](const TableLimits& limits) {
+    std::vector<std::size_t> of;
+    for (const NodeSet& set : compile(tree, limits).tables.sets) of.push_back(set.size());
+    return of;
+  };
+  using Sizes = std::vector<std::size_t>;
+  EXPECT_EQ(sizes({.ranges = 12, .sets = 2, .nodes_per_set = 6}), (Sizes{6, 6}));
+  EXPECT_EQ(sizes({.ranges = 12, .sets = 2, .nodes_per_set = 6, .nodes_of_set = {5, 30}}),
+            (Sizes{5, 30}));
+  EXPECT_EQ(sizes({.ranges = 12, .sets = 2, .nodes_per_set = 6, .nodes_of_set = {0, 30}}),
+            (Sizes{6, 30}));
 }
 
 TEST(IndexCompiler, ATreeOfOneLeafLeadsThere) {

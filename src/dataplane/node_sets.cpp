@@ -28,15 +28,14 @@ void keep_hottest(const TreeImage& tree, std::vector<NodeNumber>& nodes, std::si
 }  // namespace
 
 std::vector<std::vector<NodeNumber>> choose_node_sets(const TreeImage& tree, const FatRoot& root,
-                                                      std::size_t layers,
-                                                      std::size_t nodes_per_layer) {
+                                                      std::span<const std::size_t> budgets) {
   std::vector<std::vector<NodeNumber>> sets;
   std::vector<NodeNumber> next;
   for (const FatRange& range : root.ranges) {
     if (!range.here && !tree.is_leaf(range.node)) next.push_back(range.node);
   }
-  while (sets.size() < layers) {
-    keep_hottest(tree, next, nodes_per_layer);
+  for (const std::size_t budget : budgets) {
+    keep_hottest(tree, next, budget);
     if (next.empty()) break;
     std::vector<NodeNumber> below;
     for (const NodeNumber node : next) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "dataplane/fat_root.hpp"
@@ -14,12 +15,10 @@
 
 namespace espalier::dataplane {
 
-/// The nodes of each layer, in the order of their keys. Leaves are in none, for what leads to them
+/// The nodes of each layer, at most as many as its budget, in the order of their keys. Leaves are in none, for what leads to them
 /// says all that a switch can know of them. A layer without nodes is left out, and those below.
 /// Cost: linear in the children of what is chosen.
-[[nodiscard]] std::vector<std::vector<NodeNumber>> choose_node_sets(const TreeImage& tree,
-                                                                    const FatRoot& root,
-                                                                    std::size_t layers,
-                                                                    std::size_t nodes_per_layer);
+[[nodiscard]] std::vector<std::vector<NodeNumber>> choose_node_sets(
+    const TreeImage& tree, const FatRoot& root, std::span<const std::size_t> budgets);
 
 }  // namespace espalier::dataplane

@@ -156,7 +156,15 @@ TEST_F(SwitchCommandConcurrency, WhatIsWrongIsSaid) {
   EXPECT_EQ(tool.run({"switch", "controller", "--at", "roce+memif:" + path("n"), "--control",
                       path("s"), "--sets", "8", "--nodes", "20000"}),
             kUsage);
-  EXPECT_THAT(tool.err(), HasSubstr("8 sets of 20000 nodes are more than a switch takes"));
+  EXPECT_THAT(tool.err(), HasSubstr("160000 nodes in 8 sets are more than a switch takes"));
+  EXPECT_EQ(tool.run({"switch", "controller", "--at", "roce+memif:" + path("n"), "--control",
+                      path("s"), "--sets", "3", "--nodes", "100,40000"}),
+            kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("80100 nodes in 3 sets are more than a switch takes"));
+  EXPECT_EQ(tool.run({"switch", "controller", "--at", "roce+memif:" + path("n"), "--control",
+                      path("s"), "--nodes", "1,2,3,4,5,6,7,8,9"}),
+            kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("--nodes has 9 numbers"));
   EXPECT_EQ(tool.run({"switch", "controller", "--at", "roce+memif:" + path("n"), "--control",
                       path("s"), "--control", path("s")}),
             kUsage);

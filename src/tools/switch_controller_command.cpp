@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -38,7 +39,8 @@ struct ControllerOptions {
   std::optional<std::string> map;
   std::vector<std::string> controls;
   dataplane::TableLimits limits;
-  std::string trace;  // a file; empty: none
+  std::vector<std::size_t> nodes;  // of each layer; the last number is for those below, too
+  std::string trace;               // a file; empty: none
   std::uint32_t every_ms = 10;
   bool json = false;
 };
@@ -150,12 +152,27 @@ Outcome<std::vector<std::string>> keys_of_trace(Environment& environment, const 
   return keys;
 }
 
-Outcome<int> control(Environment& environment, const ControllerOptions& options) {
-  if (options.limits.sets * options.limits.nodes_per_set > kNodesMax) {
-    return misused(fmt::format("{} sets of {} nodes are more than a switch takes",
-                               options.limits.sets, options.limits.nodes_per_set),
-                   fmt::format("Give at most {} nodes in all sets.", kNodesMax));
+Outcome<dataplane::TableLimits> limits_of(const ControllerOptions& options) {
+  dataplane::TableLimits limits = options.limits;
+  if (options.nodes.size() > limits.nodes_of_set.size()) {
+    return misused(fmt::format("--nodes has {} numbers", options.nodes.size()),
+                   fmt::format("Give at most {}, one for each layer.", limits.nodes_of_set.size()));
   }
+  std::ranges::copy(options.nodes, limits.nodes_of_set.begin());
+  if (!options.nodes.empty()) limits.nodes_per_set = options.nodes.back();
+  std::size_t nodes = 0;
+  for (std::size_t set = 0; set < limits.sets; ++set) nodes += limits.nodes_in(set);
+  if (nodes > kNodesMax) {
+    return misused(
+        fmt::format("{} nodes in {} sets are more than a switch takes", nodes, limits.sets),
+        fmt::format("Give at most {} nodes in all sets.", kNodesMax));
+  }
+  return limits;
+}
+
+Outcome<int> control(Environment& environment, const ControllerOptions& options) {
+  const auto limits = limits_of(options);
+  if (!limits) return std::unexpected(limits.error());
   const auto address = required_address(environment, options.at);
   if (!address) return std::unexpected(address.error());
   if (const std::set<std::string> each(options.controls.begin(), options.controls.end());
@@ -172,7 +189,7 @@ Outcome<int> control(Environment& environment, const ControllerOptions& options)
   IndexController controller({.node = *client::parse_node_address(*address),
                               .map = reports.name(),
                               .controls = options.controls,
-                              .limits = options.limits,
+                              .limits = *limits,
                               .secret = *secret,
                               .trace = *std::move(trace),
                               .read_every_ns = kReadEveryNs});
@@ -216,8 +233,10 @@ void add_switch_controller(CLI::App& above, Environment& environment, Action& ch
                       "Ranges of the fat root, at most", {1, kRangesMax});
   cmdline::add_number(command, "--sets", options->limits.sets, "Layers of nodes below it, at most",
                       {0, kSetsMax});
-  cmdline::add_number(command, "--nodes", options->limits.nodes_per_set,
-                      "Nodes of each layer, at most", {1, kNodesMax});
+  cmdline::add_numbers(command, "--nodes", options->nodes,
+                       "Nodes of each layer, at most, or with commas of one after another",
+                       {1, kNodesMax})
+      ->default_str(std::to_string(options->limits.nodes_per_set));
   add_path(
       command, "--trace",
       "A file of keys that were read, one for each line, by which nodes are chosen, in place of "
