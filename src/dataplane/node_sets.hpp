@@ -15,9 +15,9 @@
 
 namespace espalier::dataplane {
 
-/// The nodes of each layer, at most as many as its budget, in the order of their keys. Leaves are in none, for what leads to them
-/// says all that a switch can know of them. A layer without nodes is left out, and those below.
-/// Cost: linear in the children of what is chosen.
+/// The nodes of each layer, at most as many as its budget, in the order of their keys. Leaves are
+/// in none, for what leads to them says all that a switch can know of them. A layer without nodes
+/// is left out, and those below. Cost: linear in the children of what is chosen.
 [[nodiscard]] std::vector<std::vector<NodeNumber>> choose_node_sets(
     const TreeImage& tree, const FatRoot& root, std::span<const std::size_t> budgets);
 

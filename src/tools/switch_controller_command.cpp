@@ -234,7 +234,7 @@ void add_switch_controller(CLI::App& above, Environment& environment, Action& ch
   cmdline::add_number(command, "--sets", options->limits.sets, "Layers of nodes below it, at most",
                       {0, kSetsMax});
   cmdline::add_numbers(command, "--nodes", options->nodes,
-                       "Nodes of each layer, at most, or with commas of one after another",
+                       "Nodes of each layer, at most; with commas, of one after another",
                        {1, kNodesMax})
       ->default_str(std::to_string(options->limits.nodes_per_set));
   add_path(
