@@ -29,7 +29,7 @@ constexpr std::uint64_t kNsPerMs = 1'000'000;
 constexpr std::uint64_t kReadEveryNs = 100 * kNsPerMs;  // between two looks at the whole tree
 // What one switch holds: the range tables number with 16 bits, and entries are kept twice.
 constexpr std::uint64_t kRangesMax = 30'000;
-constexpr std::uint64_t kSetsMax = 8;
+constexpr std::uint64_t kSetsMax = dataplane::TableLimits{}.nodes_of_set.size();
 constexpr std::uint64_t kNodesMax = 80'000;  // in all sets: 750 bytes of text each, at most
 // The controller's lease is renewed in its rounds.
 constexpr std::uint32_t kEveryMsMax = 250;
@@ -154,9 +154,9 @@ Outcome<std::vector<std::string>> keys_of_trace(Environment& environment, const 
 
 Outcome<dataplane::TableLimits> limits_of(const ControllerOptions& options) {
   dataplane::TableLimits limits = options.limits;
-  if (options.nodes.size() > limits.nodes_of_set.size()) {
+  if (options.nodes.size() > kSetsMax) {
     return misused(fmt::format("--nodes has {} numbers", options.nodes.size()),
-                   fmt::format("Give at most {}, one for each layer.", limits.nodes_of_set.size()));
+                   fmt::format("Give at most {}, one for each layer.", kSetsMax));
   }
   std::ranges::copy(options.nodes, limits.nodes_of_set.begin());
   if (!options.nodes.empty()) limits.nodes_per_set = options.nodes.back();

@@ -65,9 +65,7 @@ class SharedKeyScene {
     if (heard.empty()) return "nothing";
     const Heard& first = heard.front();
     if (first.headers.bth.opcode == PacketOpcode::acknowledge) {
-      return first.headers.aeth == Aeth::nak(first.headers.aeth.msn, NakCode::remote_access)
-                 ? "no access"
-                 : "invalid";
+      return refuses(first) ? "no access" : "invalid";
     }
     if (first.headers.bth.psn != psn || first.payload.size() != length) return "another answer";
     const std::byte byte = first.payload.front();
@@ -77,6 +75,10 @@ class SharedKeyScene {
   std::string next(std::size_t session, RegionKey key, std::uint64_t address,
                    std::uint32_t length = kLength) {
     return read(session, peers[session].psn++, key, address, length);
+  }
+  /// Whether a packet says that a key gives no right.
+  static bool refuses(const Heard& heard) {
+    return heard.headers.aeth == Aeth::nak(heard.headers.aeth.msn, NakCode::remote_access);
   }
   static std::string as_text(std::byte byte) { return std::to_string(std::to_integer<int>(byte)); }
 
@@ -111,7 +113,7 @@ inline std::string one_of_two_is_fenced(std::uint64_t seed) {
     if (heard.headers.bth.opcode == PacketOpcode::read_response_only) {
       return "a fenced session read";
     }
-    refused |= heard.headers.aeth == Aeth::nak(heard.headers.aeth.msn, NakCode::remote_access);
+    refused |= SharedKeyScene::refuses(heard);
   }
   if (!refused) return "a fenced session's READ was not refused";
   if (s.next(1, redirect, s.redirect.remote().at(512)) != text) return "the other was fenced, too";
