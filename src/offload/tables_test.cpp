@@ -369,8 +369,16 @@ TEST_F(TableOffloads, ADeadlineEndsAQueryThatWaitsForAPlace) {
 
 TEST_F(TableOffloads, ADeadlineEndsAQueryThatWaitsForAHelper) {
   fill(10'000);
+  // The helper must be at it before the query comes: else it ends the late query first, and then
+  // this job with a test that is over.
+  std::atomic<bool> begun{false};
   std::atomic<bool> go_on{false};
-  node_.services().helpers.run([&go_on] { go_on.wait(false); });
+  node_.services().helpers.run([&] {
+    begun = true;
+    begun.notify_all();
+    go_on.wait(false);
+  });
+  begun.wait(false);
   auto& waiting = node_.connect({64, 64, 1});
   wire::RequestHeader header = request_of(OffloadId::table_query, table_, 1);
   header.argument = 1u << wire::kQueryTimeShift;
