@@ -186,7 +186,7 @@ TEST_F(IndexControllers, EachGenerationOfTablesHasAKeyOfItsOwn) {
     return (*dataplane::SwitchProgram::parse(program)).maps().front().keys;
   };
   EXPECT_NE(keys(first).redirect, keys(second).redirect);
-  EXPECT_EQ(keys(first).keyed == keys(second).keyed, !lost_);
+  EXPECT_TRUE(keys(first).keyed == keys(second).keyed || lost_);
   expect_trips(1, key_of(5), &controller);
   expect_trips(1, key_of(9'500), &controller);
   std::uint64_t trips = 1;

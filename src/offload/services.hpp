@@ -80,7 +80,7 @@ struct Services {
   base::Sequencers sequencers;
   NumbersSource numbers;
   QueryLimits queries;
-  /// A query whose client takes nothing for so long ends.
+  /// A query or a read whose client takes nothing for so long ends.
   std::atomic<std::uint64_t> reader_timeout_ns{ReaderWait::kTimeoutNs};
   /// Bytes of results that were written into buffers of clients.
   std::atomic<std::uint64_t> result_buffer_bytes{0};

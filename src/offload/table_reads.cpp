@@ -85,7 +85,9 @@ Next table_read(Call& call) {
   }
   const std::size_t wanted = over ? sizeof state.numbers : sizeof(wire::RowsPlace) + bytes;
   if ((!over && call.has_deferred()) || !call.response_fits(wanted)) {
-    if (const auto at_ns = state.reader.next_look()) return call.at(*at_ns);
+    const std::uint64_t timeout_ns =
+        call.services().reader_timeout_ns.load(std::memory_order_relaxed);
+    if (const auto at_ns = state.reader.next_look(timeout_ns)) return call.at(*at_ns);
     return call.fail({Code::busy, 0, 0}, "no row was taken for 30 seconds: it has ended");
   }
   if (over) return answer_read(call, state);

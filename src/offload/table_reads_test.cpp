@@ -131,6 +131,23 @@ TEST_F(TableReads, ADropEndsThem) {
   EXPECT_EQ(last.code(), Code::dropped);
 }
 
+TEST_F(TableReads, AClientThatTakesNothingForTooLongGetsNoMore) {
+  fill(9'000);
+  node_.services().reader_timeout_ns = 0;  // 30 seconds else
+  auto& reader = node_.connect({64, 64, 1});
+  reader->post(request(0, kAll));
+  reader->ring();
+  node_.turns(1'000);  // the ring is full
+  ASSERT_TRUE(node_.run_until_idle());
+  Response last;
+  while (!last.answers()) {
+    last = node_.wait(reader);
+    ASSERT_NE(last.header.kind, 0);
+  }
+  EXPECT_EQ(last.code(), Code::busy);
+  EXPECT_NE(last.payload.find("no row was taken"), std::string::npos) << last.payload;
+}
+
 TEST_F(TableReads, OneThatIsCancelledOrLosesItsClientKeepsNothing) {
   fill(9'000);
   auto& reader = node_.connect({64, 64, 1});
