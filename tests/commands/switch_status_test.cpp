@@ -51,11 +51,15 @@ TEST_F(SwitchStatus, StatusAtANodeTellsMissesAndWhatIsHeld) {
   EXPECT_EQ(now.at("node_reads_at_interior_nodes"), met.interior.load());
   EXPECT_EQ(now.at("node_reads_at_nothing"), met.nothing.load());
   EXPECT_EQ(now.at("node_reads_resolved"), met.resolved.load());
-  // What writes replace is kept until the reader's next renewal, and the controller's.
-  for (int i = 0; i < 10'000 && status().at("node_held_bytes") == 0; ++i) {
+  // What writes replace is kept until the reader's next renewal, and the controller's. On a busy
+  // machine both may be late, and then nothing is kept: once they are there again.
+  std::uint64_t held = 0;
+  for (int i = 0; i < 10'000 && held == 0; ++i) {
+    if (i != 0) did(controller);
     for (std::uint64_t k = 0; k < 200; ++k) put(key_of(k * 10), "new " + std::to_string(i));
+    held = status().at("node_held_bytes").get<std::uint64_t>();
   }
-  EXPECT_GT(status().at("node_held_bytes"), 0);
+  EXPECT_GT(held, 0u);
   ASSERT_EQ(tool.run({"switch", "status", "--control", control(), "--at", config_.node.fabric}),
             tools::kOk);
   for (const char* const line : {"\nnode_reads_resolved   ", "\nnode_held_bytes   "}) {
