@@ -278,7 +278,7 @@ TEST_F(MemifPorts, NoLinkIsFree) {
   refuses.join();
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error(), fail(Code::too_many_participants, kLinksMax).error());
-  EXPECT_EQ(refused, kLinksMax);
+  EXPECT_GE(refused, kLinksMax) << "one that is late is dialled again";
 }
 
 /// A socket at `path` that accepts nothing until it is asked to, with a full queue.
