@@ -7,7 +7,8 @@
 namespace espalier::fabric {
 namespace {
 
-// Nothing that is tested takes seconds; this only makes a test that hangs say where.
+// Nothing that is tested takes seconds but on a machine that is far too busy; this only makes a
+// test that hangs say where.
 constexpr std::uint64_t kTimeoutNs = 200'000'000'000;
 
 }  // namespace

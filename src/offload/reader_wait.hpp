@@ -26,7 +26,7 @@ class ReaderWait {
 
   /// When to look for room again, on base::monotonic_ns(); nothing: the client took nothing for
   /// `timeout_ns`. Once for each step that finds none.
-  [[nodiscard]] std::optional<std::uint64_t> next_look(std::uint64_t timeout_ns = kTimeoutNs,
+  [[nodiscard]] std::optional<std::uint64_t> next_look(std::uint64_t timeout_ns,
                                                        std::uint64_t soon_ns = kSoonNs) {
     const std::uint64_t now = base::monotonic_ns();
     if (blocked_since_ns_ == 0) blocked_since_ns_ = now;

@@ -111,7 +111,7 @@ class InNetwork : public NodeFixture {
     EXPECT_EQ(trips, wanted) << key;
   }
 
-  bool lost_ = false;  // a lease, ever
+  bool lost_ = false;  // a lease, ever, or since a test has set it back
   std::optional<Store> writer_;
   std::optional<Map> written_;
   std::optional<Store> reader_;
