@@ -41,12 +41,11 @@ bool watch(int epoll, int descriptor) {
 
 }  // namespace
 
-Listener::Listener(const Config& config, rings::MessageBudget& budget, offload::AuditLog& audit,
+Listener::Listener(const Config& config, offload::Services& services,
                    std::function<void(PendingClient)> serve,
                    std::function<std::uint32_t()> connections)
     : config_(config),
-      budget_(budget),
-      audit_(audit),
+      services_(services),
       serve_(std::move(serve)),
       connections_(std::move(connections)) {}
 
@@ -135,7 +134,7 @@ bool Listener::reject() {
 void Listener::refuse_client(int socket, const Error& error) {
   refuse(socket, error);
   refused_.fetch_add(1, std::memory_order_relaxed);
-  audit_.refused([&] {
+  services_.audit.refused([&] {
     offload::AuditRecord record;
     record.act = "connect";
     const auto peer = peer_user(socket);
@@ -166,7 +165,7 @@ Result<std::unique_ptr<offload::Connection>> Listener::admit(const wire::Hello& 
   layout.request_slots = ring(hello.request_slots);
   layout.response_slots = ring(hello.response_slots);
   layout.response_rings = std::clamp(hello.response_rings, 1u, wire::kResponseRingsMax);
-  return offload::Connection::create(layout, budget_);
+  return offload::Connection::create(layout, services_.budget);
 }
 
 void Listener::greet(int socket) {
@@ -185,6 +184,8 @@ void Listener::greet(int socket) {
   pending.connection->peer = "process " + std::to_string(peer->process);
   pending.connection->address = address_of(*peer);
   pending.connection->access = access_of_user(peer->user, users_);
+  pending.connection->account =
+      services_.principals.of(offload::principal_of_user(peer->user));
   pending.user = peer->user;
   serve_(std::move(pending));
 }

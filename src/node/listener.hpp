@@ -20,16 +20,17 @@
 #include "node/event_fd.hpp"
 #include "node/peer_user.hpp"
 #include "node/worker.hpp"
-#include "offload/audit_log.hpp"
+#include "offload/services.hpp"
 #include "wire/handshake.hpp"
 
 namespace espalier::node {
 
 class Listener {
  public:
-  /// `serve` gets each client that is to be served. `connections` tells how many there are. Who is
-  /// refused is in the audit log, which outlives this, as `budget` does.
-  Listener(const Config& config, rings::MessageBudget& budget, offload::AuditLog& audit,
+  /// `serve` gets each client that is to be served. `connections` tells how many there are. Of the
+  /// services, which outlive this, it needs the budget of messages, the audit log, in which is who
+  /// is refused, and the accounts of principals.
+  Listener(const Config& config, offload::Services& services,
            std::function<void(PendingClient)> serve, std::function<std::uint32_t()> connections);
   ~Listener();
 
@@ -60,8 +61,7 @@ class Listener {
 
   const Config& config_;
   const KnownUsers users_ = known_users();
-  rings::MessageBudget& budget_;
-  offload::AuditLog& audit_;
+  offload::Services& services_;
   std::function<void(PendingClient)> serve_;
   std::function<std::uint32_t()> connections_;
   std::optional<fabric::shm::ListeningSocket> socket_;

@@ -110,7 +110,7 @@ Result<void> Node::open_workers() {
     });
     (*least)->enqueue(std::move(pending));
   };
-  listener_ = std::make_unique<Listener>(config_, services_->budget, services_->audit, serve,
+  listener_ = std::make_unique<Listener>(config_, *services_, serve,
                                          [this] { return connections(); });
   // Before the first client comes, and after all that is told about is there.
   services_->numbers.set([this] { return encode(numbers_of(*this)); });

@@ -39,6 +39,19 @@ class AccessTest : public testing::Test {
   std::uint32_t tag_ = 0;
 };
 
+/// Answers whose account a request is on.
+Next whose(Call& call) {
+  const PrincipalRef account = call.account();
+  return call.answer({}, {account->name});
+}
+const Offload kWhose{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
+                     .name = "whose",
+                     .format = "nothing",
+                     .summary = "answers whose account it is on",
+                     .right = Right::none,
+                     .limits = {.payload_bytes_max = 4096},
+                     .step = whose};
+
 constexpr Right kRoles[] = {Right::none, Right::read, Right::write, Right::admin};
 
 // What the request says besides does not matter: who may not is refused before it is looked at.
@@ -110,6 +123,26 @@ TEST_F(AccessTest, ARoleForAPrefixSeesNothingThatConcernsAll) {
   std::vector<std::string> names;
   for (const auto& [name, value] : items_of(list.payload)) names.push_back(name);
   EXPECT_EQ(names, std::vector<std::string>{"orders/new"});
+}
+
+TEST(AccessAccounts, AreOfThePrincipalThatAsksOrOnWhoseBehalfItIs) {
+  SchedulerFixture node({}, std::uint64_t{64} << 20, {&kWhose, 1});
+  const auto ask = [&](SchedulerFixture::Client& client, const PrincipalView* on_behalf) {
+    wire::RequestHeader header = request_of(kWhose.id, 0, 1);
+    if (on_behalf != nullptr) header.ring |= wire::kOnBehalf;
+    return node.call(client, header, {}, on_behalf != nullptr ? bytes_of(*on_behalf) : "").payload;
+  };
+  SchedulerFixture::Client& user = node.connect(kSmallRings, 7);
+  EXPECT_EQ(ask(user, nullptr), "user 7");
+  const PrincipalView alice{Right::read, "alice", ""};
+  const PrincipalView process{Right::read, "user 8", ""};
+  const PrincipalView anybody{Right::read, "anybody", ""};
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(ask(user, &alice), "secret alice");
+    EXPECT_EQ(ask(user, &process), "user 8");
+    EXPECT_EQ(ask(user, &anybody), "user 7") << "of those the device knows no name of";
+  }
+  EXPECT_EQ(node.services().principals.size(), 3u);
 }
 
 // What a device relays is checked as what its client asks for itself, and no device gets more by

@@ -37,6 +37,7 @@ void ClientTable::expect(const Connection& connection) {
 
 void ClientTable::add(std::unique_ptr<Connection> connection) {
   expect(*connection);
+  if (!connection->account) connection->account = services_.principals.of("others");
   response_rings_ += connection->layout().response_rings;
   by_doorbell_[connection->doorbell] = connection.get();
   connection->moved_ns = now_ns_;

@@ -62,7 +62,8 @@ class ClientTable {
   /// happens to it later asks the heap for memory, but for answers that are deferred.
   /// Errors: std::bad_alloc.
   void expect(const Connection& connection);
-  /// Serves a connection from now on. Errors: as expect(), if that was not called.
+  /// Serves a connection from now on. One of which nobody has said whose it is shares an account
+  /// with all such. Errors: std::bad_alloc.
   void add(std::unique_ptr<Connection> connection);
   /// Takes nothing from it any more, and gives it nothing. It is destroyed when nothing of it is in
   /// flight: at once, or by end_closed().

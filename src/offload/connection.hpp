@@ -18,6 +18,7 @@
 #include "offload/landing_host.hpp"
 #include "offload/loaded_pipelines.hpp"
 #include "offload/one_sided_host.hpp"
+#include "offload/principal_accounts.hpp"
 #include "offload/request.hpp"
 #include "offload/result_host.hpp"
 #include "offload/sequencer_host.hpp"
@@ -74,6 +75,8 @@ class Connection {
   bool broken = false;            // it broke the protocol, and is to be ended
   bool closing = false;           // ends when nothing of it is in flight
   Access access;                  // what it may do; who made it says so
+  PrincipalRef account;           // of its principal; who made it says so, too
+  RelayedAccounts relayed;        // of those on whose behalf it asks
   /// For each response ring, the requests that wait until it has room.
   std::vector<StalledRequests> stalled;
   std::uint32_t stalled_count = 0;

@@ -315,7 +315,9 @@ Result<void> FabricClients::accept(const fabric::ConnectRequest& request) {
 
 Result<FabricClients::Session*> FabricClients::session_for(const wire::LinkHello& hello,
                                                            const std::string& peer) {
-  if (all_zero(hello.token)) return new_session(hello, Access::everything(), peer);
+  if (all_zero(hello.token)) {
+    return new_session(hello, Access::everything(), principal_of_peer(peer), peer);
+  }
   const auto known = sessions_.find(hello.token);
   if (known == sessions_.end()) return fail(Code::not_found);
   Session& session = *known->second;
@@ -337,6 +339,7 @@ Result<FabricClients::Session*> FabricClients::session_for(const wire::LinkHello
 
 Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello& hello,
                                                            const Access& access,
+                                                           std::string_view principal,
                                                            const std::string& peer) {
   wire::ConnectionLayout layout;
   layout.request_slots = slots_of_log2(hello.request_slots_log2, options_.request_slots_max);
@@ -368,6 +371,7 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
   const std::uint64_t number = ++services_.sessions_begun;
   session->connection->peer = "session " + std::to_string(number);
   session->connection->access = access;
+  session->connection->account = services_.principals.of(principal);
   session->connection->address = address_of(peer);
   if (options_.one_sided) {
     session->connection->one_sided = std::make_unique<OneSidedHost>(

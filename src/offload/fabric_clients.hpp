@@ -157,7 +157,7 @@ class FabricClients {
   void remove_dead_writes(Session& session);
   Result<Session*> session_for(const wire::LinkHello& hello, const std::string& peer);
   Result<Session*> new_session(const wire::LinkHello& hello, const Access& access,
-                               const std::string& peer);
+                               std::string_view principal, const std::string& peer);
   void make_authenticator();
   Result<wire::LinkToken> admit_proven(const wire::LinkHello& hello, const Secrets::Owner& owner,
                                        const crypto::SecretBytes& key, const std::string& peer);

@@ -35,7 +35,8 @@ Result<wire::LinkToken> FabricClients::admit_proven(const wire::LinkHello& hello
                                                     const std::string& peer) {
   auto slot = options_.secrets->pool()->take();
   if (!slot) return std::unexpected(slot.error());
-  const auto made = new_session(hello, owner.access, peer);
+  const auto made =
+      new_session(hello, owner.access, principal_of_secret(owner.access.who()), peer);
   if (!made) return std::unexpected(made.error());
   Session& session = **made;
   session.key = std::move(*slot);

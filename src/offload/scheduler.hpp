@@ -148,6 +148,7 @@ class Scheduler final : private Handler, private PostedRequests {
               std::initializer_list<std::string_view> payload);
   void fail(Request& request, Error error, std::string_view words = {});
   void cancel(const Request& asks, std::uint32_t tag);
+  [[nodiscard]] PrincipalRef account_of(const Request& request);
   [[nodiscard]] bool check_access(Request& request);
   void audit_refusal(const Request& request, const Error& why) noexcept;
   void audit_act(const Request& request, const wire::ResponseHeader& header,

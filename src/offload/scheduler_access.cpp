@@ -54,6 +54,14 @@ std::uint32_t detail_of(std::initializer_list<std::string_view> payload) {
 }  // namespace
 
 PrincipalView Call::principal() const { return principal_of(request_); }
+PrincipalRef Call::account() const { return scheduler_.account_of(request_); }
+
+PrincipalRef Scheduler::account_of(const Request& request) {
+  Connection& connection = *request.connection;
+  if (!request.on_behalf()) return connection.account;
+  return connection.relayed.of(principal_of(request).name, connection.account,
+                               services_.principals);
+}
 
 // Only an administrator of all may speak for others: no relay gives anybody more than it has
 // itself.

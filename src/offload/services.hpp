@@ -15,6 +15,7 @@
 #include "offload/audit_log.hpp"
 #include "offload/helper_pool.hpp"
 #include "offload/index_reads.hpp"
+#include "offload/principal_accounts.hpp"
 #include "offload/query_limits.hpp"
 #include "offload/reader_wait.hpp"
 #include "offload/registry.hpp"
@@ -72,6 +73,7 @@ struct Services {
   /// How many requests were refused, for their clients may not do that.
   std::atomic<std::uint64_t> denied{0};
   AuditLog audit;
+  PrincipalAccounts principals;
   /// How many requests wait until it has enough for their answers.
   std::atomic<std::uint64_t> waiting_for_memory{0};
   /// Sessions over fabrics that began: the last one's number, by which operators know it.

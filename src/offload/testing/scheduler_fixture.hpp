@@ -77,11 +77,13 @@ class SchedulerFixture {
   SchedulerFixture(const SchedulerFixture&) = delete;
   SchedulerFixture& operator=(const SchedulerFixture&) = delete;
 
+  /// `user`: whose doorbells and whose account it has.
   Client& connect(const wire::ConnectionLayout& layout = kSmallRings, std::uint32_t user = 1) {
     auto connection = must(Connection::create(layout, services_.budget));
     const auto doorbell = must(doorbells_.open(user));
     connection->doorbell = doorbell.place;
     connection->access = Access::everything();
+    connection->account = services_.principals.of(principal_of_user(user));
     auto page = must(memory::SharedMemory::attach(memory::Descriptor(dup(doorbell.page)),
                                                   wire::kDoorbellPageBytes, memory::Rights::write));
     std::byte* const word = page.at(std::size_t{doorbell.in_page} * wire::kDoorbellBytes);
