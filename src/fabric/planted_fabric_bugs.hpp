@@ -16,6 +16,8 @@ enum class Bug : std::uint8_t {
   acknowledgement_is_answer,  // a READ or atomic ends by an acknowledgement of what is behind it
   read_resumes_elsewhere,     // what is missing of a READ is asked for from its beginning
   not_ready_takes_message,    // a SEND that found no receive counts as executed
+  peer_of_any_port,           // whoever sends from the peer's machine is taken for the peer
+  any_psn_in_window,          // whatever its PSN, a packet is answered
 
   // Of void keys (region_table.hpp).
   void_key_serves_bytes,  // a READ by a void key brings what lies there

@@ -107,9 +107,12 @@ void print_counters(Environment& environment, const std::string& why,
   auto* const roce = dynamic_cast<fabric::roce::RoceEndpoint*>(&endpoint);
   if (roce == nullptr) return;
   const auto& packets = roce->counters();
-  environment.out << fmt::format("packets: {} received, {} malformed, {} for nobody here",
-                                 format_count(packets.packets), format_count(packets.malformed),
-                                 format_count(packets.unknown_peers));
+  environment.out << fmt::format(
+      "packets: {} received, {} malformed, {} for nobody here, {} not from the peer, {} out of the "
+      "window",
+      format_count(packets.packets), format_count(packets.malformed),
+      format_count(packets.unknown_peers), format_count(packets.foreign),
+      format_count(packets.out_of_window));
   if (const auto* const udp = dynamic_cast<fabric::roce::UdpPort*>(&roce->port())) {
     environment.out << fmt::format(", {} with a wrong ICRC; {} sent, {} found no room",
                                    format_count(udp->counters().wrong_icrc),

@@ -20,7 +20,6 @@
 #include "fabric/roce/frame.hpp"
 #include "fabric/roce/frame_pattern.hpp"
 #include "fabric/roce/icrc.hpp"
-#include "fabric/roce/udp_address.hpp"
 #include "fabric/shm/listening_socket.hpp"
 
 namespace espalier::fabric::memif {
@@ -361,7 +360,7 @@ std::optional<roce::FramePattern::Like> Port::take_another(Way& way,
       (options_.listens && frame->flow.source != way.peer.ip)) {
     return std::nullopt;
   }
-  way.in_from = roce::answers_to({frame->flow.source, frame->flow.source_port});
+  way.in_from = {frame->flow.source, frame->flow.source_port};
   way.in_icrc = roce::Icrc(frame->flow);
   way.in_pattern = roce::FramePattern(bytes);
   return roce::FramePattern::Like{frame->ib, frame->ip_id};

@@ -28,7 +28,8 @@ std::uint32_t Connector::new_id() {
 }
 
 void Connector::send(const PortAddress& to, const ConnectionMessage& message) {
-  std::byte* const at = endpoint_.port().begin(to, kMessagePacketBytes - wire::roce::kIcrcBytes);
+  std::byte* const at =
+      endpoint_.port().begin(answers_to(to), kMessagePacketBytes - wire::roce::kIcrcBytes);
   if (at == nullptr) return;  // as if it were lost
   write_message_packet(at, message, psn_++);
   endpoint_.port().seal();
@@ -55,7 +56,12 @@ void Connector::refuse(const PortAddress& to, const ConnectionMessage& of, Conne
 
 Connector::Connections::iterator Connector::find(const PortAddress& from, std::uint32_t local_id) {
   const auto at = connections_.find(local_id);
-  return at != connections_.end() && at->second.peer.ip == from.ip ? at : connections_.end();
+  if (at == connections_.end()) return at;
+  const Connection& connection = at->second;
+  // Who is asked for at 4791 may be a card: its first answer shows.
+  const bool is_peer = connection.state == State::asking ? answers_to(from) == connection.peer
+                                                         : connection.peer.sends_from(from);
+  return is_peer ? at : connections_.end();
 }
 
 void Connector::erase(Connections::iterator at) {
@@ -119,7 +125,7 @@ void Connector::connect(Pair& pair, const PortAddress& peer, std::uint16_t servi
   set_request_data(request, data);
 
   Connection& connection = connections_[id];
-  connection.peer = peer;
+  connection.peer = {peer};
   connection.ids = {id, 0};
   connection.pair = &pair;
   pair.connection = id;
@@ -189,8 +195,10 @@ void Connector::message(const PortAddress& from, const ConnectionMessage& messag
 
 void Connector::take(const PortAddress& from, const ConnectionMessage& message,
                      const RequestMessage& body) {
-  if (const auto known = by_peer_.find(name_of(from, body.ids.local)); known != by_peer_.end()) {
+  const PeerAddress peer = peer_at(from);
+  if (const auto known = by_peer_.find(name_of(peer, body.ids.local)); known != by_peer_.end()) {
     Connection& connection = connections_.at(known->second);
+    if (!connection.peer.sends_from(from)) return;
     if (connection.state == State::answered) send(from, connection.message);
     if (connection.state == State::refused) {
       refuse(from, message, connection.ids, ConnectionStep::request, RejectReason::consumer_reject);
@@ -211,13 +219,13 @@ void Connector::take(const PortAddress& from, const ConnectionMessage& message,
   const std::uint32_t id = new_id();
   Connection& connection = connections_[id];
   connection.state = State::asked;
-  connection.peer = from;
+  connection.peer = peer;
   connection.ids = {id, body.ids.local};
   connection.request = body;
   connection.message.transaction = message.transaction;
   connection.again_ns = endpoint_.now_ns() + kAskedNs;
   endpoint_.connector_again_at(connection.again_ns);
-  by_peer_[name_of(from, body.ids.local)] = id;
+  by_peer_[name_of(peer, body.ids.local)] = id;
   requests_.push_back(id);
   add_asked(connection);
 }
@@ -232,11 +240,13 @@ void Connector::take(const PortAddress& from, const ConnectionMessage& message,
   }
   Connection& connection = at->second;
   if (connection.state == State::asking) {
+    connection.peer = peer_at(from);
     connection.ids.remote = body.ids.local;
     connection.state = State::up;
     connection.again_ns = 0;
-    connection.pair->establish({from, body.local_pair, body.starting_psn, body.responder_resources},
-                               body.private_data);
+    connection.pair->establish(
+        {connection.peer, body.local_pair, body.starting_psn, body.responder_resources},
+        body.private_data);
   }
   if (connection.state != State::up) return;
   ReadyMessage ready;

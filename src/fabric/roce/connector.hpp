@@ -16,7 +16,7 @@
 // I1. What an unknown peer can make this remember is bounded: kAskedMax requests that are not
 // decided,
 //     or were refused, each for kAskedNs.
-// I2. A message is believed only from the address that the connection is with.
+// I2. A message is believed only from where the peer of the connection sends (peer_address.hpp).
 // I3. A flood of requests keeps nobody out: where there is no room, a request takes the place of
 //     any other, so that each that comes is as likely to be decided; and where room is short, those
 //     of one address get no more than their share. Who lost its place asks again, and is not
@@ -80,7 +80,7 @@ class Connector {
   enum class State : std::uint8_t { asking, asked, refused, answered, up, leaving };
   struct Connection {
     State state = State::asking;
-    PortAddress peer;
+    PeerAddress peer;
     ConnectionIds ids;
     Pair* pair = nullptr;
     RequestMessage request;     // that was asked

@@ -57,11 +57,11 @@ RoceEndpoint::~RoceEndpoint() {
 }
 
 Result<std::unique_ptr<Pair>> RoceEndpoint::make_pair(const QueuePairOptions& options) {
-  const auto number = pairs_.take(draw());
+  const auto number = pairs_.draw_number([this] { return draw(); });
   if (!number) return fail(Code::out_of_memory, PairTable::kPairsMax);
   const auto first_psn = static_cast<std::uint32_t>(draw() >> 40);
   auto pair = std::make_unique<Pair>(*this, *number, first_psn, options);
-  pairs_.set(*number, pair.get());
+  pairs_.insert(*number, pair.get());
   return pair;
 }
 
@@ -248,7 +248,7 @@ void RoceEndpoint::forget(Pair& pair) {
   std::erase(working_, &pair);
   std::erase(busy_, &pair);
   std::erase(delaying_ack_, &pair);
-  pairs_.give(pair.number());
+  pairs_.erase(pair.number());
   port_->flush();
 }
 

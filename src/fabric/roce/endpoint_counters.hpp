@@ -13,6 +13,8 @@ struct EndpointCounters {
   std::uint64_t packets = 0;
   std::uint64_t malformed = 0;  // no packet at all
   std::uint64_t unknown_peers = 0;  // for no pair of ours
+  std::uint64_t foreign = 0;        // for a pair of ours, but not from its peer
+  std::uint64_t out_of_window = 0;  // with a PSN that the peer cannot have outstanding
 
   // Asking.
   std::uint64_t go_back_n_events = 0;  // something is sent again, for whatever reason

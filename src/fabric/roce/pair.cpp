@@ -54,7 +54,7 @@ void Pair::establish(const PeerFacts& peer, std::span<const std::byte> data) {
   if (state() != State::connecting) return;
   peer_ = peer;
   requester_.limit_reads(peer.reads);
-  responder_.expect(peer.first_psn);
+  responder_.expect(peer.first_psn, peer.address.is_card);
   become_connected(data);
   if (requester_.idle()) return;
   endpoint_.watch(*this);
@@ -62,15 +62,25 @@ void Pair::establish(const PeerFacts& peer, std::span<const std::byte> data) {
 }
 
 void Pair::packet(const PortAddress& from, const Packet& packet) {
-  if (from.ip != peer_.address.ip) return;
-  if (packet.bth.partition != wire::roce::kDefaultPartition) return;
+  if (!peer_.address.sends_from(from) || packet.bth.partition != wire::roce::kDefaultPartition) {
+    ++counters().foreign;
+    return;
+  }
+  const bool answer = is_answer(packet.bth.opcode);
+  if (state() != State::connected && (answer || !responder_.refusing())) return;
+  // What is dropped here may be a guess, and the guesser must not learn by what follows how far off
+  // it was.
+  if (answer ? !requester_.in_window(packet.bth.psn) : !responder_.in_window(packet)) {
+    ++counters().out_of_window;
+    return;
+  }
   if (!heard && state() == State::connected) {
     heard = true;
     endpoint_.heard_from(*this);
   }
-  if (is_answer(packet.bth.opcode)) {
-    if (state() == State::connected) requester_.answer(packet);
-  } else if (state() == State::connected || responder_.refusing()) {
+  if (answer) {
+    requester_.answer(packet);
+  } else {
     responder_.request(packet);
   }
 }

@@ -12,6 +12,7 @@
 #include "fabric/region_table.hpp"
 #include "fabric/roce/endpoint_counters.hpp"
 #include "fabric/roce/packet.hpp"
+#include "fabric/roce/peer_address.hpp"
 #include "fabric/roce/port.hpp"
 #include "fabric/roce/requester.hpp"
 #include "fabric/roce/responder.hpp"
@@ -22,7 +23,7 @@ class RoceEndpoint;
 
 /// What a pair must know of the other end.
 struct PeerFacts {
-  PortAddress address;
+  PeerAddress address;
   std::uint32_t pair = 0;       // its number there
   std::uint32_t first_psn = 0;  // of its requests
   std::uint32_t reads = 0;      // that it answers at a time

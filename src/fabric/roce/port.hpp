@@ -22,7 +22,7 @@
 
 namespace espalier::fabric::roce {
 
-/// Where a port can be reached. Packets may come from any UDP port.
+/// Where a port can be reached, or where a packet comes from.
 struct PortAddress {
   IpAddress ip;
   std::uint16_t udp_port = 0;
@@ -36,7 +36,7 @@ Result<PortAddress> parse_address(std::string_view text);
 
 /// A packet that has come.
 struct Arrived {
-  PortAddress from;               // where answers go to
+  PortAddress from;               // as its headers say; peer_address.hpp tells whose that is
   std::span<const std::byte> ib;  // BTH to ICRC
 };
 

@@ -251,8 +251,7 @@ bool Requester::send_part(Entry& next, std::uint32_t psn) {
 
 void Requester::answer(const Packet& packet) {
   const std::uint32_t psn = packet.bth.psn;
-  // What was acknowledged before is old, and what was not sent yet is none of ours.
-  if (before(psn, acked_) || !before(psn, highest_sent_)) return;
+  if (before(psn, acked_)) return;  // is old
   switch (packet.bth.opcode) {
     case PacketOpcode::acknowledge:
       switch (packet.aeth.kind()) {

@@ -61,7 +61,12 @@ class Requester {
   std::size_t take(std::span<const WorkRequest> requests);
   /// Sends what may be sent, at most so many packets. Returns whether there is more.
   bool transmit(std::uint32_t packets);
-  /// An acknowledgement, an answer or a refusal has come.
+  /// Whether the peer can have said something of this PSN: it was sent, and is not long since old.
+  [[nodiscard]] bool in_window(std::uint32_t psn) const {
+    return psn_distance(psn, acked_) <= static_cast<std::int32_t>(kWindowMax) &&
+           psn_distance(psn, highest_sent_) > 0;
+  }
+  /// An acknowledgement, an answer or a refusal has come. Requires: in_window().
   void answer(const Packet& packet);
   /// Looks whether something has been waited for in vain. Returns when to look again; 0: never.
   std::uint64_t expire(std::uint64_t now_ns);

@@ -15,7 +15,9 @@
 //     on the way has other tables by now.
 // I2. A gap is told once for each time that the peer sends what is behind it: when PSNs go back and
 //     what is missing is still missing, it got lost again.
-// I3. What a peer can make this remember is bounded: kRemembered READs and atomics, and
+// I3. Nothing is said to what the peer cannot have outstanding (in_window()): else whoever guesses
+//     PSNs in its name would learn from our answers where they are.
+// I4. What a peer can make this remember is bounded: kRemembered READs and atomics, and
 //     kAnswersMax answers that wait to leave.
 //
 // Thread: that of the endpoint.
@@ -26,7 +28,9 @@
 #include <optional>
 #include <vector>
 
+#include "fabric/planted_fabric_bugs.hpp"
 #include "fabric/roce/packet.hpp"
+#include "fabric/roce/requester.hpp"
 #include "fabric/types.hpp"
 
 namespace espalier::fabric::roce {
@@ -42,8 +46,28 @@ class Responder {
 
   Responder(Pair& pair, std::uint32_t mtu, std::uint32_t message_bytes_max);
 
+  /// PSNs that a network card is taken to have outstanding, at most, but for those of READs: as
+  /// many as a fast network carries in some ten round trips. A peer of this software has as many as
+  /// its requester's window.
+  static constexpr std::uint32_t kCardWindow = 1u << 16;
+
   /// The first PSN that the peer will use, once it has said so.
-  void expect(std::uint32_t psn) { expected_ = psn; }
+  void expect(std::uint32_t psn, bool peer_is_card) {
+    expected_ = psn;
+    if (peer_is_card) {
+      window_ = kCardWindow;
+      read_window_ = kPsnsMax;
+    }
+  }
+  /// Whether the peer can have a request with this PSN outstanding: it is the next one, a duplicate
+  /// of what may have to be answered again, or behind a gap.
+  [[nodiscard]] bool in_window(const Packet& packet) const {
+    if (planted(Bug::any_psn_in_window)) return true;
+    const std::int32_t ahead = psn_distance(expected_, packet.bth.psn);
+    if (ahead >= 0) return ahead < window_;
+    return -ahead <= (is_write_or_send(packet.bth.opcode) ? window_ : read_window_);
+  }
+  /// Requires: in_window().
   void request(const Packet& packet);
   /// Sends answers, at most so many packets. Returns whether there are more.
   bool transmit(std::uint32_t packets);
@@ -57,6 +81,9 @@ class Responder {
   [[nodiscard]] std::size_t answers_waiting() const { return answers_.size(); }
 
  private:
+  /// Half of those that there are: more have no order.
+  static constexpr std::int32_t kPsnsMax = 1 << 23;
+
   /// A message of which more is to come.
   enum class Within : std::uint8_t { nothing, send, write };
 
@@ -82,6 +109,9 @@ class Responder {
     bool shared = false;    // of a READ by a shared key
   };
 
+  [[nodiscard]] static bool is_write_or_send(PacketOpcode opcode) {
+    return opcode <= PacketOpcode::write_only_immediate;
+  }
   /// Whether no more answers can wait. What would need one is then as if it were lost.
   [[nodiscard]] bool full() const { return answers_.size() >= kAnswersMax; }
   void execute(const Packet& packet);
@@ -112,6 +142,10 @@ class Responder {
   std::uint32_t mtu_;
   std::uint32_t message_bytes_max_;
   std::uint32_t expected_ = 0;
+  std::int32_t window_ = Requester::kWindowMax;
+  // A READ takes the PSNs of its answer, so a card's last ones may have any number of them. Of
+  // those only what is remembered is answered.
+  std::int32_t read_window_ = Requester::kWindowMax;
   std::uint32_t msn_ = 0;
   bool sequence_nak_sent_ = false;
   std::uint32_t beyond_gap_ = 0;  // the PSN that came last while something was missing

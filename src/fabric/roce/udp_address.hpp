@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses of ports in the form that the operating system takes, and which UDP ports are whose.
-//
-// A peer that is a network card sends from any UDP port above 49151 and listens at 4791; those of
-// ours send from the port where they listen, which is below.
+// Addresses of ports in the form that the operating system takes.
 #pragma once
 
 #include <netinet/in.h>
@@ -10,7 +7,7 @@
 
 #include <cstdint>
 
-#include "fabric/roce/port.hpp"
+#include "fabric/roce/peer_address.hpp"
 
 namespace espalier::fabric::roce {
 
@@ -28,14 +25,8 @@ struct SocketAddress {
 /// Requires: an address of IPv4 or IPv6.
 [[nodiscard]] PortAddress to_port_address(const sockaddr_storage& storage);
 
-/// From here on up, a packet's source port names no listener.
-inline constexpr std::uint16_t kFlowPorts = 49152;
-/// Where answers go to what came from there.
-[[nodiscard]] constexpr PortAddress answers_to(const PortAddress& from) {
-  return {from.ip, from.udp_port < kFlowPorts ? from.udp_port : wire::roce::kUdpPort};
-}
-/// Binds a UDP socket to the address; if that has UDP port 0, to any that names a listener, which
-/// is then in it. Returns whether that worked; if not, errno says why.
+/// Binds a UDP socket to the address; if that has UDP port 0, to any below kFlowPorts, which is
+/// then in it. Returns whether that worked; if not, errno says why.
 bool bind_below_flows(int socket, PortAddress& address);
 
 }  // namespace espalier::fabric::roce

@@ -261,7 +261,7 @@ void Socket::arrived(const sockaddr_storage& storage, std::span<const std::byte>
     datagram = datagram.subspan(part.size());
     ++counters_.received;
     if (icrc_is_right(from, part)) {
-      burst_.push_back({answers_to(from), part});
+      burst_.push_back({from, part});
     } else {
       ++counters_.wrong_icrc;
     }

@@ -193,10 +193,8 @@ class UdpPortFromOutside : public ::testing::TestWithParam<bool> {
   std::uint64_t sent_ = 0;
 };
 
-// Network cards send from any high port, another one for each connection, and listen at one.
-TEST_P(UdpPortFromOutside, AnswersGoToWhereThePeerListens) {
-  EXPECT_EQ(answers_to({own.ip, kFlowPorts - 1}).udp_port, kFlowPorts - 1);
-  EXPECT_EQ(answers_to({own.ip, kFlowPorts}).udp_port, wire::roce::kUdpPort);
+// Of network cards too, which listen elsewhere.
+TEST_P(UdpPortFromOutside, APacketComesFromThePortThatItLeft) {
   bool bound = false;
   for (std::uint16_t udp_port = 0xFFFF; !bound && udp_port >= kFlowPorts; --udp_port) {
     close(socket_);
@@ -212,7 +210,7 @@ TEST_P(UdpPortFromOutside, AnswersGoToWhereThePeerListens) {
     port->wait(kSecond);
     came = port->receive();
   }
-  EXPECT_EQ(came[0].from, (PortAddress{own.ip, wire::roce::kUdpPort}));
+  EXPECT_EQ(came[0].from, own);
 }
 
 TEST_P(UdpPortFromOutside, AChangedByteAnywhereIsNoticed) {

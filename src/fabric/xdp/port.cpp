@@ -192,7 +192,7 @@ void Port::take(std::span<const std::byte> bytes) {
     return;
   }
   ++counters_.received;
-  burst_.push_back({roce::answers_to(from), frame->ib});
+  burst_.push_back({from, frame->ib});
 }
 
 std::span<const roce::Arrived> Port::receive() {
