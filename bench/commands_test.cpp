@@ -169,7 +169,7 @@ TEST(BenchCommands, NodesWithSecretsAreMeasuredByAFileWithOne) {
   const base::TemporaryFolder folder;
   const std::string path = (folder.path() / "admin").string();
   std::ofstream(path) << "bench admin 0" << std::string(62, 'a') << "0\n";
-  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
   node::Config config = own_node_config();
   config.node.pin = false;
   config.node.fabric = "roce://127.0.0.1:0/1";

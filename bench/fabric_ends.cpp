@@ -141,7 +141,7 @@ FabricServer::FabricServer(FabricKind kind, std::uint64_t bytes, double loss)
       loss_(loss),
       memory_(must(memory::SharedMemory::create("espalier-bench", bytes), "memory")) {
   // What the kernel grants of huge pages, memcpy and the fabric get alike.
-  madvise(memory_.at(0), bytes, MADV_HUGEPAGE);
+  ::madvise(memory_.at(0), bytes, MADV_HUGEPAGE);
   for (std::uint64_t offset = 0; offset + 8 <= bytes; offset += 8) {
     base::store_plain(memory_.at(offset), fabric_word(offset));
   }
@@ -171,8 +171,8 @@ FabricServer::~FabricServer() {
 double FabricServer::cpu_seconds() {
   clockid_t clock{};
   timespec used{};
-  if (pthread_getcpuclockid(thread_.native_handle(), &clock) != 0) return 0;
-  clock_gettime(clock, &used);
+  if (::pthread_getcpuclockid(thread_.native_handle(), &clock) != 0) return 0;
+  ::clock_gettime(clock, &used);
   return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 

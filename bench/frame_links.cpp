@@ -28,7 +28,7 @@ void FrameLinks::connect(const std::string& clients, const std::function<void()>
     client_->progress([](std::uint32_t) { return false; });
     if (!node_) {
       memory::Descriptor socket(
-          accept4(listening_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+          ::accept4(listening_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (socket) node_ = fabric::memif::MemifLink::accept(std::move(socket));
     } else {
       node_->progress([](std::uint32_t) { return true; });

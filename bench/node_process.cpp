@@ -31,47 +31,47 @@ constexpr char kListens = '+';
 }
 
 void say(int line, const std::string& text) {
-  static_cast<void>(send(line, text.data(), text.size(), MSG_NOSIGNAL));
+  static_cast<void>(::send(line, text.data(), text.size(), MSG_NOSIGNAL));
 }
 
 // Runs the node until the parent's end of the line is closed.
 [[noreturn]] void be_the_node(int line, pid_t parent, const node::Config& config) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // it ended before the line above
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);  // it ended before the line above
   // What the parent has open is not the node's, and would be counted as such.
   constexpr int kLine = STDERR_FILENO + 1;
-  if (line != kLine) dup2(line, kLine);
-  close_range(kLine + 1, ~0U, 0);
+  if (line != kLine) ::dup2(line, kLine);
+  ::close_range(kLine + 1, ~0U, 0);
   try {
     const auto node = start_own_node(config);
     say(kLine, std::string(1, kListens));
     char nothing = 0;
-    while (read(kLine, &nothing, 1) < 0 && errno == EINTR) {
+    while (::read(kLine, &nothing, 1) < 0 && errno == EINTR) {
     }
   } catch (const std::exception& error) {
     say(kLine, error.what());
   }
-  _exit(0);
+  ::_exit(0);
 }
 
 }  // namespace
 
 NodeProcess::NodeProcess(const node::Config& config) {
   int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     fail_with_errno("cannot make a pair of sockets");
   }
   line_ = memory::Descriptor(ends[0]);
   memory::Descriptor child_line(ends[1]);
-  const pid_t parent = getpid();
-  process_ = fork();
+  const pid_t parent = ::getpid();
+  process_ = ::fork();
   if (process_ < 0) fail_with_errno("cannot start a process for the node");
   if (process_ == 0) be_the_node(child_line.number(), parent, config);
   child_line.close();
   char words[512];
   ssize_t got = -1;
   do {
-    got = read(line_.number(), words, sizeof words);
+    got = ::read(line_.number(), words, sizeof words);
   } while (got < 0 && errno == EINTR);
   if (got == 1 && words[0] == kListens) return;
   line_.close();
@@ -91,7 +91,7 @@ void NodeProcess::watch(double seconds) const {
   for (std::uint64_t spent_ns = 0; spent_ns < until_ns; spent_ns = watch.elapsed_ns()) {
     pollfd at{.fd = line_.number(), .events = POLLIN, .revents = 0};
     const auto left_ms = static_cast<int>((until_ns - spent_ns + 999'999) / 1'000'000);
-    if (poll(&at, 1, left_ms) > 0) throw std::runtime_error("the node's process ended");
+    if (::poll(&at, 1, left_ms) > 0) throw std::runtime_error("the node's process ended");
   }
 }
 

@@ -13,7 +13,7 @@ namespace espalier::bench {
 
 std::string fresh_socket() {
   static std::atomic<unsigned> number{0};
-  const std::string name = fmt::format("espalier-bench-{}-{}.sock", getpid(), number++);
+  const std::string name = fmt::format("espalier-bench-{}-{}.sock", ::getpid(), number++);
   return (std::filesystem::temp_directory_path() / name).string();
 }
 

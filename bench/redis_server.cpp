@@ -40,14 +40,15 @@ constexpr std::string_view kListens = "eady to accept connections";  // all vers
 // does not listen.
 class KeptPort {
  public:
-  KeptPort() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  KeptPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const base::LoopbackAddress any_port(AF_INET, 0);
     const int yes = 1;
     sockaddr_in bound{};
     socklen_t bytes = sizeof bound;
-    if (!socket_ || setsockopt(socket_.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
-        bind(socket_.number(), any_port.get(), any_port.bytes()) != 0 ||
-        getsockname(socket_.number(), reinterpret_cast<sockaddr*>(&bound), &bytes) != 0) {
+    if (!socket_ ||
+        ::setsockopt(socket_.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+        ::bind(socket_.number(), any_port.get(), any_port.bytes()) != 0 ||
+        ::getsockname(socket_.number(), reinterpret_cast<sockaddr*>(&bound), &bytes) != 0) {
       fail_with_errno("cannot find a free TCP port");
     }
     number_ = ntohs(bound.sin_port);
@@ -62,16 +63,16 @@ class KeptPort {
 // By vfork, since a fork would mark all memory of the targets in this process as shared, and each
 // page of it would fault once more under the clock.
 pid_t start(const char* program, char* const* arguments, int output) {
-  const pid_t parent = getpid();
-  const pid_t child = vfork();
+  const pid_t parent = ::getpid();
+  const pid_t child = ::vfork();
   if (child != 0) return child;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // it ended before the line above
-  dup2(output, STDOUT_FILENO);
-  dup2(output, STDERR_FILENO);
-  close_range(STDERR_FILENO + 1, ~0U, 0);
-  execv(program, arguments);
-  _exit(127);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);  // it ended before the line above
+  ::dup2(output, STDOUT_FILENO);
+  ::dup2(output, STDERR_FILENO);
+  ::close_range(STDERR_FILENO + 1, ~0U, 0);
+  ::execv(program, arguments);
+  ::_exit(127);
 }
 
 // Reads what the child logs until it listens. Errors: throws std::runtime_error with its words.
@@ -83,7 +84,7 @@ void wait_until_it_listens(int log) {
     pollfd at{.fd = log, .events = POLLIN, .revents = 0};
     const int left_ms =
         spent_ns < kStartNsMax ? static_cast<int>((kStartNsMax - spent_ns) / 1'000'000) : 0;
-    const int ready = poll(&at, 1, left_ms);
+    const int ready = ::poll(&at, 1, left_ms);
     if (ready < 0 && errno == EINTR) continue;
     char bytes[4096];
     const ssize_t got = ready > 0 ? ::read(log, bytes, sizeof bytes) : 0;
@@ -103,7 +104,7 @@ std::optional<std::string> find_program(std::string_view name, const char* path)
     const std::string_view folder = left.substr(0, left.find(':'));
     left.remove_prefix(std::min(left.size(), folder.size() + 1));
     std::string program = fmt::format("{}/{}", folder, name);
-    if (!folder.empty() && access(program.c_str(), X_OK) == 0) return program;
+    if (!folder.empty() && ::access(program.c_str(), X_OK) == 0) return program;
   }
   return std::nullopt;
 }
@@ -137,7 +138,7 @@ RedisServer::RedisServer(RedisDoor door) {
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) fail_with_errno("cannot make a pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail_with_errno("cannot make a pipe");
   const memory::Descriptor log(ends[0]);
   memory::Descriptor output(ends[1]);
   child_.process = start(program->c_str(), arguments.data(), output.number());
@@ -150,7 +151,7 @@ RedisServer::RedisServer(RedisDoor door) {
 
 RedisServer::Child::~Child() {
   if (process <= 0) return;
-  kill(process, SIGKILL);
+  ::kill(process, SIGKILL);
   base::wait_for_child(process);
 }
 

@@ -66,7 +66,7 @@ TEST_F(Redis, AServerOfOurOwnEndsWithItsObject) {
     EXPECT_GT(resident(process).bytes, 0U);
     EXPECT_THROW(connection.command({"NOSUCH"}), std::runtime_error);
   }
-  EXPECT_EQ(kill(process, 0), -1);
+  EXPECT_EQ(::kill(process, 0), -1);
   EXPECT_EQ(errno, ESRCH);
   EXPECT_FALSE(std::filesystem::exists(socket));
   EXPECT_THROW(RedisConnection({.path = socket}), std::runtime_error);

@@ -52,7 +52,7 @@ class MemorySink final : public table::RowSink {
 
 void write_all(int line, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t sent = send(line, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t sent = ::send(line, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent <= 0) throw std::runtime_error("cannot send a result");
     bytes = bytes.subspan(static_cast<std::size_t>(sent));
@@ -61,7 +61,7 @@ void write_all(int line, std::span<const std::byte> bytes) {
 
 bool read_all(int line, std::span<std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t got = recv(line, bytes.data(), bytes.size(), 0);
+    const ssize_t got = ::recv(line, bytes.data(), bytes.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return false;
     bytes = bytes.subspan(static_cast<std::size_t>(got));
@@ -71,8 +71,8 @@ bool read_all(int line, std::span<std::byte> bytes) {
 
 [[noreturn]] void be_the_server(int line, pid_t parent, const TableData& data,
                                 std::span<const std::byte> message) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);
   try {
     const HugeBuffer result(std::max<std::uint64_t>(data.bytes(), 4096));
     std::byte asked{};
@@ -84,9 +84,9 @@ bool read_all(int line, std::span<std::byte> bytes) {
       write_all(line, {result.data(), bytes});
     }
   } catch (const std::exception&) {
-    _exit(1);
+    ::_exit(1);
   }
-  _exit(0);
+  ::_exit(0);
 }
 
 }  // namespace
@@ -157,13 +157,13 @@ void TableNode::forget() { kept_.reset(); }
 
 KeepingServer::KeepingServer(const TableData& data, std::span<const std::byte> message) {
   int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw std::runtime_error("cannot make a pair of sockets");
   }
   line_ = memory::Descriptor(ends[0]);
   memory::Descriptor child_line(ends[1]);
-  const pid_t parent = getpid();
-  process_ = fork();
+  const pid_t parent = ::getpid();
+  process_ = ::fork();
   if (process_ < 0) throw std::runtime_error("cannot start a process");
   if (process_ == 0) {
     line_.close();
@@ -173,7 +173,7 @@ KeepingServer::KeepingServer(const TableData& data, std::span<const std::byte> m
 
 KeepingServer::~KeepingServer() {
   // The servers that were forked after this one have the line too; this ends it for all.
-  shutdown(line_.number(), SHUT_RDWR);
+  ::shutdown(line_.number(), SHUT_RDWR);
   line_.close();
   base::wait_for_child(process_);
 }

@@ -24,7 +24,7 @@ class DeviceTarget : public Target {
                                           .transport = options.transport})),
         store_(value_or_throw(Store::connect(address_of(*device_, options.transport)),
                               "cannot connect to the device")),
-        name_(fmt::format("bench-{}", getpid())),
+        name_(fmt::format("bench-{}", ::getpid())),
         map_(value_or_throw(store_.create_map(name_, map_options_of(options)),
                             "cannot create a map")) {}
 

@@ -56,7 +56,7 @@ class NodeTarget : public Target {
     return node_ ? address_of(*node_, options_.transport) : options_.node_address;
   }
   Map make_map() {
-    const std::string name = fmt::format("bench-{}", getpid());
+    const std::string name = fmt::format("bench-{}", ::getpid());
     return value_or_throw(store_.create_map(name, map_options_of(options_)), "cannot create a map");
   }
 

@@ -57,7 +57,7 @@ class NodeAccess : public NodeFixture {
   // Others must be able to reach the socket at all.
   void open_to_others() {
     config_.node.socket_mode = 0666;
-    ASSERT_EQ(chmod(folder_.path().c_str(), 0711), 0);
+    ASSERT_EQ(::chmod(folder_.path().c_str(), 0711), 0);
     start();
   }
 };
@@ -74,7 +74,7 @@ TEST_F(NodeAccess, OtherUsersMayReadAndWriteAndNotMakeOrDrop) {
   Child other([](Line& line) {
     std::string address;
     if (!line.receive(address)) return 1;
-    if (geteuid() == 0 && seteuid(kNobody) != 0) return 2;
+    if (::geteuid() == 0 && ::seteuid(kNobody) != 0) return 2;
     return line.send(try_all(address)) ? 0 : 3;
   });
   open_to_others();
@@ -82,10 +82,10 @@ TEST_F(NodeAccess, OtherUsersMayReadAndWriteAndNotMakeOrDrop) {
   std::string done;
   ASSERT_TRUE(other.line().receive(done));
   EXPECT_EQ(other.wait(), 0);
-  const std::string refused = geteuid() == 0 ? "not_permitted" : "done";
+  const std::string refused = ::geteuid() == 0 ? "not_permitted" : "done";
   EXPECT_EQ(done, "open: done\nput: done\nget: done\nsnapshot: done\nlist: done\ncreate map: " +
                       refused + "\ndrop map: " + refused + "\ncreate sequencer: " + refused + "\n");
-  EXPECT_EQ(connect().open_map("default").has_value(), geteuid() == 0);
+  EXPECT_EQ(connect().open_map("default").has_value(), ::geteuid() == 0);
 }
 
 TEST_F(NodeAccess, TheRefusalNamesTheRole) {
@@ -116,7 +116,7 @@ TEST_F(NodeAccess, RefusalsAreInTheAuditLog) {
   ASSERT_EQ(::connect(client.number(), address->get(), address->bytes()), 0);
   ASSERT_EQ(::send(client.number(), "hello", 5, MSG_NOSIGNAL), 5);
   const std::string me =
-      "unix process " + std::to_string(getpid()) + " of user " + std::to_string(geteuid());
+      "unix process " + std::to_string(::getpid()) + " of user " + std::to_string(::geteuid());
   std::unique_lock lock(mutex);
   changed.wait(lock, [&] { return records.size() == 2; });
   for (const offload::AuditRecord& record : records) {

@@ -116,7 +116,7 @@ TEST_F(NodeRoles, OtherUsersMayWriteOverUnix) {
   Child other([](Line& line) {
     std::string said;
     if (!line.receive(said)) return 1;
-    if (geteuid() == 0 && seteuid(kNobody) != 0) return 2;
+    if (::geteuid() == 0 && ::seteuid(kNobody) != 0) return 2;
     std::istringstream in(said);
     std::string address;
     Objects asked;
@@ -129,7 +129,7 @@ TEST_F(NodeRoles, OtherUsersMayWriteOverUnix) {
     return line.send(out.str()) ? 0 : 3;
   });
   config_.node.socket_mode = 0666;
-  ASSERT_EQ(chmod(folder_.path().c_str(), 0711), 0);
+  ASSERT_EQ(::chmod(folder_.path().c_str(), 0711), 0);
   begin();
   restore("");
   const Objects asked = objects("");
@@ -146,7 +146,7 @@ TEST_F(NodeRoles, OtherUsersMayWriteOverUnix) {
   int code = 0;
   std::uint32_t detail = 0;
   while (in >> code >> detail) came.push_back({static_cast<Code>(code), 0, detail});
-  const bool root = geteuid() == 0;
+  const bool root = ::geteuid() == 0;
   expect_as_written(came, {root ? Right::write : Right::admin}, asked, "unix");
   if (root) {
     EXPECT_EQ(names(), names_before);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/source/posix_rules.hpp"
 #include "tests/source/source_file.hpp"
 #include "tests/source/style_rules.hpp"
 
@@ -64,6 +65,15 @@ TEST(Style, NoSourceHasARefusedName) {
   std::vector<Finding> findings;
   for (const SourceFile& file : files) append(findings, check_names(file, refused));
   EXPECT_EQ(describe(findings), "") << "tests/refused_names.txt has the words to use";
+}
+
+TEST(Style, CallsOfTheOperatingSystemAreQualified) {
+  const auto names = parse_posix_names(read_text(kRoot / "tests/posix_calls.txt"));
+  ASSERT_TRUE(names.contains("read"));
+  const auto files = read_sources(
+      kRoot, {"src", "include", "bench", "tests", "example", "dataplane"}, {".hpp", ".cpp"});
+  ASSERT_FALSE(files.empty());
+  EXPECT_EQ(describe(check_posix_calls(files, names)), "");
 }
 
 TEST(Style, EveryEntryOfTheListOfLongFilesIsNeeded) {
@@ -142,6 +152,41 @@ TEST(StyleRules, RefusedNamesAreFoundInCodeAlone) {
   EXPECT_EQ(found("tell_ = false;\n"), "src/tree/x.cpp:1: tell: rather complete\n");
   EXPECT_EQ(found("foretell(1); tell_me = OutboxSize + kOutbox;\n"), "");
   EXPECT_EQ(found("int a;  // the Outbox may tell\nlog(\"tell\", 't');\n"), "");
+}
+
+std::string posix_findings(const std::string& code) {
+  const std::vector<SourceFile> files = {
+      {"src/tree/low.hpp", "class Low {\n  void send(int a);\n};\n"},
+      {"src/tree/x.hpp", "#include \"tree/low.hpp\"\nResult<int>& wait(int a);\n"},
+      {"src/tree/y.hpp", "#include \"tree/x.hpp\"\n"},
+      {"src/tree/x.cpp", "#include \"tree/x.hpp\"\n" + code},
+      {"src/tree/y.cpp", "#include \"tree/y.hpp\"\nint f() { return send(1); }\n"}};
+  std::vector<Finding> found = check_posix_calls(
+      files, parse_posix_names("# some\na.h: read send socket\nb.h: wait close\n"));
+  EXPECT_EQ(found.back().path, "src/tree/y.cpp");  // which should include what it uses
+  found.pop_back();
+  return describe(found);
+}
+
+TEST(StyleRules, UnqualifiedCallsOfTheOperatingSystemAreFound) {
+  EXPECT_EQ(posix_findings("int f() { return read(1); }\n"),
+            "src/tree/x.cpp:2: read() of the operating system; write ::read()\n");
+  for (const char* code :
+       {"return read(1);", "if (read(1)) g();", "f(read (1));", "a && read(1);", "x = y + read(1);",
+        "x ? read(1) : 0;", "std::thread([&] { read(1); });", "else read(1);", "f(1, read(2));",
+        "Descriptor(socket(1, 2, 3));", "static_cast<void>(read(1));", "const int n = read(1);"}) {
+    EXPECT_NE(posix_findings(code), "") << code;
+  }
+  for (const char* code :
+       {"::read(1);", "x.read(1);", "x->read(1);", "// read(1)", "log(\"read(1)\");", "spread(1);",
+        "bench::read(1);", "int read(int a); int b = read(1);",
+        "void File::read(int a) { read(1); }", "const auto read = [] {}; read(1);",
+        "for (const auto read : all) read(1);", "wait(1);", "send(1);",
+        "struct A { A() : a(1), socket(2) {} int a; Socket socket; };", "~read();",
+        "int read = 1;"}) {
+    EXPECT_EQ(posix_findings(code), "") << code;
+  }
+  EXPECT_THROW(static_cast<void>(parse_posix_names("a.h\n")), std::runtime_error);
 }
 
 std::string body_of(int lines) {

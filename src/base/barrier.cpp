@@ -10,7 +10,7 @@
 namespace espalier::base {
 namespace {
 
-long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
+long membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0); }
 
 }  // namespace
 

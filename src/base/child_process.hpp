@@ -13,7 +13,7 @@ namespace espalier::base {
 /// signal that ended it. Requires: nobody has waited for it yet.
 inline int wait_for_child(pid_t process) {
   int status = 0;
-  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }

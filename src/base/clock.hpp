@@ -18,7 +18,7 @@ namespace espalier::base {
 namespace detail {
 [[nodiscard]] inline std::uint64_t clock_ns(clockid_t clock) noexcept {
   timespec now{};
-  const int failed = clock_gettime(clock, &now);
+  const int failed = ::clock_gettime(clock, &now);
   ESPALIER_ASSERT(failed == 0);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
          static_cast<std::uint64_t>(now.tv_nsec);

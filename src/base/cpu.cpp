@@ -93,7 +93,7 @@ std::vector<unsigned> usable_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
   // Machines with more cores than the set has room for make this fail; the first ones must do.
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return {0};
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return {0};
   for (unsigned core = 0; core < CPU_SETSIZE; ++core) {
     if (CPU_ISSET(core, &set)) cores.push_back(core);
   }
@@ -105,7 +105,7 @@ Result<void> pin_this_thread(unsigned core) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(core, &set);
-  const int failed = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+  const int failed = ::pthread_setaffinity_np(::pthread_self(), sizeof set, &set);
   if (failed != 0) return refused_by_system(failed);
   return {};
 }

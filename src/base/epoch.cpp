@@ -48,7 +48,7 @@ void EpochSlot::leave() {
   EpochTableSlot* const slot = std::exchange(slot_, nullptr);
   if (slot == nullptr) return;
   // In a child after fork() this is a copy, and the slot is still the parent's.
-  if (ProcessId{owner_}.pid() != static_cast<std::uint32_t>(getpid())) return;
+  if (ProcessId{owner_}.pid() != static_cast<std::uint32_t>(::getpid())) return;
   std::atomic_ref(slot->exposed).store(0, std::memory_order_release);
   std::atomic_ref(slot->owner).store(0, std::memory_order_release);
 }

@@ -24,19 +24,19 @@ namespace {
 class TableMemory {
  public:
   explicit TableMemory(std::uint32_t participants)
-      : bytes_(EpochTable::bytes(participants)), file_(memfd_create("epoch", MFD_CLOEXEC)) {
-    if (ftruncate(file_, static_cast<off_t>(bytes_)) != 0) std::abort();
+      : bytes_(EpochTable::bytes(participants)), file_(::memfd_create("epoch", MFD_CLOEXEC)) {
+    if (::ftruncate(file_, static_cast<off_t>(bytes_)) != 0) std::abort();
     first_ = map();
   }
   ~TableMemory() {
-    munmap(first_, bytes_);
-    close(file_);
+    ::munmap(first_, bytes_);
+    ::close(file_);
   }
   TableMemory(const TableMemory&) = delete;
   TableMemory& operator=(const TableMemory&) = delete;
 
   [[nodiscard]] std::byte* map() const {
-    void* const at = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+    void* const at = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
     if (at == MAP_FAILED) std::abort();
     return static_cast<std::byte*>(at);
   }
@@ -54,18 +54,18 @@ class Child {
  public:
   explicit Child(const std::function<bool()>& body) {
     int ready[2];
-    if (pipe(ready) != 0) std::abort();
-    pid_ = fork();
+    if (::pipe(ready) != 0) std::abort();
+    pid_ = ::fork();
     if (pid_ < 0) std::abort();
     if (pid_ == 0) {
       const char said = body() ? 'y' : 'n';
-      if (write(ready[1], &said, 1) != 1) _exit(1);
-      for (;;) pause();
+      if (::write(ready[1], &said, 1) != 1) ::_exit(1);
+      for (;;) ::pause();
     }
     char said = 'n';
-    ok_ = read(ready[0], &said, 1) == 1 && said == 'y';
-    close(ready[0]);
-    close(ready[1]);
+    ok_ = ::read(ready[0], &said, 1) == 1 && said == 'y';
+    ::close(ready[0]);
+    ::close(ready[1]);
   }
   ~Child() { kill(); }
   Child(const Child&) = delete;
@@ -157,7 +157,7 @@ TEST(EpochTable, AttachSeesWhatCreateMadeAtAnotherAddress) {
     EXPECT_EQ(table.oldest(), 3u);
     EXPECT_EQ(table.participants(), 1u);
   }
-  munmap(elsewhere, memory.bytes());
+  ::munmap(elsewhere, memory.bytes());
 }
 
 TEST(EpochTable, AttachRefusesWhatIsNoTable) {
@@ -205,7 +205,7 @@ TEST(EpochTable, BytesAreAsDrawn) {
   std::uint64_t words[2];
   std::memcpy(words, memory.at() + 128, sizeof(words));
   EXPECT_EQ(words[0], 2u);
-  EXPECT_EQ(words[1] >> 42, static_cast<std::uint64_t>(getpid()));
+  EXPECT_EQ(words[1] >> 42, static_cast<std::uint64_t>(::getpid()));
 }
 
 TEST(EpochProcess, ADeadProcessIsSweptAndALivingOneIsNot) {

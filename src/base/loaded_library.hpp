@@ -14,10 +14,10 @@ class LoadedLibrary {
  public:
   /// Cost: that of loading it, the first time.
   explicit LoadedLibrary(const char* name)
-      : handle_(dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) {}
+      : handle_(::dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) {}
   /// Gives a count back; see above.
   ~LoadedLibrary() {
-    if (handle_ != nullptr) dlclose(handle_);
+    if (handle_ != nullptr) ::dlclose(handle_);
   }
   LoadedLibrary(const LoadedLibrary&) = delete;
   LoadedLibrary& operator=(const LoadedLibrary&) = delete;
@@ -28,12 +28,12 @@ class LoadedLibrary {
   /// Finds a function, of a version of its interface if one is named. False: it is not there.
   template <class F>
   [[nodiscard]] bool find(const char* name, F& into) const {
-    into = handle_ == nullptr ? nullptr : reinterpret_cast<F>(dlsym(handle_, name));
+    into = handle_ == nullptr ? nullptr : reinterpret_cast<F>(::dlsym(handle_, name));
     return into != nullptr;
   }
   template <class F>
   [[nodiscard]] bool find(const char* name, const char* version, F& into) const {
-    into = handle_ == nullptr ? nullptr : reinterpret_cast<F>(dlvsym(handle_, name, version));
+    into = handle_ == nullptr ? nullptr : reinterpret_cast<F>(::dlvsym(handle_, name, version));
     return into != nullptr;
   }
 

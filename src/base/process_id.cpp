@@ -19,12 +19,12 @@ constexpr std::uint64_t kStartMask = (std::uint64_t{1} << kStartBits) - 1;
 
 Result<ProcessStat> read_stat(std::uint32_t pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/stat";
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return refused_by_system();
   std::array<char, 1024> text;  // the fields up to the start time fit by far
-  const ssize_t bytes = read(file, text.data(), text.size());
+  const ssize_t bytes = ::read(file, text.data(), text.size());
   const int error = errno;
-  close(file);
+  ::close(file);
   if (bytes < 0) return refused_by_system(error);
   return parse_process_stat({text.data(), static_cast<std::size_t>(bytes)});
 }
@@ -60,7 +60,7 @@ Result<ProcessStat> parse_process_stat(std::string_view line) {
 }
 
 Result<ProcessId> this_process() {
-  const auto pid = static_cast<std::uint32_t>(getpid());
+  const auto pid = static_cast<std::uint32_t>(::getpid());
   const auto stat = read_stat(pid);
   if (!stat) return std::unexpected(stat.error());
   return make(pid, stat->start_ticks);

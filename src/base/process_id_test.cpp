@@ -45,7 +45,7 @@ TEST(ProcessStat, RefusesWhatIsNone) {
 TEST(ProcessId, NamesThisProcess) {
   const auto self = this_process();
   ASSERT_TRUE(self);
-  EXPECT_EQ(self->pid(), static_cast<std::uint32_t>(getpid()));
+  EXPECT_EQ(self->pid(), static_cast<std::uint32_t>(::getpid()));
   EXPECT_EQ(*this_process(), *self);
   EXPECT_FALSE(has_ended(*self));
 }
@@ -58,29 +58,29 @@ TEST(ProcessId, AnotherProcessWithThisPidIsAnother) {
 
 TEST(ProcessId, AChildHasEndedEvenBeforeItIsWaitedFor) {
   int ready[2];
-  ASSERT_EQ(pipe(ready), 0);
-  const pid_t child = fork();
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     const auto self = this_process();
     const std::uint64_t bits = self ? self->bits : 0;
-    if (write(ready[1], &bits, sizeof(bits)) != sizeof(bits)) _exit(1);
-    pause();
-    _exit(0);
+    if (::write(ready[1], &bits, sizeof(bits)) != sizeof(bits)) ::_exit(1);
+    ::pause();
+    ::_exit(0);
   }
   ProcessId id;
-  ASSERT_EQ(read(ready[0], &id.bits, sizeof(id.bits)), static_cast<ssize_t>(sizeof(id.bits)));
+  ASSERT_EQ(::read(ready[0], &id.bits, sizeof(id.bits)), static_cast<ssize_t>(sizeof(id.bits)));
   EXPECT_EQ(id.pid(), static_cast<std::uint32_t>(child));
   EXPECT_FALSE(has_ended(id));
 
-  ASSERT_EQ(kill(child, SIGKILL), 0);
+  ASSERT_EQ(::kill(child, SIGKILL), 0);
   siginfo_t info{};
-  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
   EXPECT_TRUE(has_ended(id));  // a zombie
   ASSERT_EQ(wait_for_child(child), -SIGKILL);
   EXPECT_TRUE(has_ended(id));  // gone
-  close(ready[0]);
-  close(ready[1]);
+  ::close(ready[0]);
+  ::close(ready[1]);
 }
 
 }  // namespace

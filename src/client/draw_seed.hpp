@@ -13,7 +13,9 @@ namespace espalier::client {
 /// Cost: a system call.
 [[nodiscard]] inline std::uint64_t draw_seed() {
   std::uint64_t drawn = 0;
-  if (getrandom(&drawn, sizeof drawn, GRND_NONBLOCK) != sizeof drawn) drawn = base::monotonic_ns();
+  if (::getrandom(&drawn, sizeof drawn, GRND_NONBLOCK) != sizeof drawn) {
+    drawn = base::monotonic_ns();
+  }
   return drawn;
 }
 

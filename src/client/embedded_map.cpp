@@ -178,7 +178,7 @@ Result<std::unique_ptr<SnapshotImpl>> EmbeddedMap::snapshot() {
 }
 
 EmbeddedSnapshot::EmbeddedSnapshot(EmbeddedMap& map, base::EpochSlot& slot) : map_(map) {
-  std::string owner = "process " + std::to_string(getpid());
+  std::string owner = "process " + std::to_string(::getpid());
   const base::ExposedEpoch exposed(slot);
   held_ =
       map.core().store.reclaimer.hold(map.core(), map.core().clock.released(), std::move(owner));

@@ -24,15 +24,15 @@ std::shared_ptr<KeepaliveThread> KeepaliveThread::of_process() {
 KeepaliveThread::KeepaliveThread() {
   sigset_t all;
   sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     thread_ = std::thread([this] { work(); });
   } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     throw;
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 KeepaliveThread::~KeepaliveThread() {

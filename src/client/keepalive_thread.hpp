@@ -50,9 +50,9 @@ class KeepaliveThread {
  private:
   void work();
 
-  [[nodiscard]] bool is_of_this_process() const { return process_ == getpid(); }
+  [[nodiscard]] bool is_of_this_process() const { return process_ == ::getpid(); }
 
-  const pid_t process_ = getpid();
+  const pid_t process_ = ::getpid();
   std::mutex mutex_;
   std::condition_variable ending_now_;
   bool ending_ = false;

@@ -62,14 +62,14 @@ TEST(KeepaliveThreadConcurrency, ACopyInAForkedProcessEndsInPeace) {
   auto keepalive = KeepaliveThread::of_process();
   keepalive->add(counted);
   await(counted.times, 1);
-  const pid_t child = fork();
+  const pid_t child = ::fork();
   if (child == 0) {
     keepalive->remove(counted);
     keepalive.reset();
-    _exit(7);
+    ::_exit(7);
   }
   int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
   keepalive->remove(counted);
 }

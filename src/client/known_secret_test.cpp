@@ -27,7 +27,7 @@ class KnownSecretTest : public testing::Test {
   std::string write(const std::string& text, mode_t mode = 0600) {
     std::string path = (folder_ / ("s" + std::to_string(++files_))).string();
     std::ofstream(path) << text;
-    EXPECT_EQ(chmod(path.c_str(), mode), 0);
+    EXPECT_EQ(::chmod(path.c_str(), mode), 0);
     return path;
   }
   /// Why a file is refused; its code has to be this.

@@ -14,7 +14,7 @@ namespace espalier::client {
 inline void pause_for(std::uint64_t ns) {
   timespec time{};
   time.tv_nsec = static_cast<long>(ns);
-  ppoll(nullptr, 0, &time, nullptr);
+  ::ppoll(nullptr, 0, &time, nullptr);
 }
 
 }  // namespace espalier::client

@@ -34,7 +34,7 @@ constexpr Outgoing kNoop{.offload = wire::OffloadId::noop};
 
 class RemoteTest : public testing::Test {
  protected:
-  RemoteTest() : node_(testing::TempDir() + "espalier-fake-" + std::to_string(getpid())) {}
+  RemoteTest() : node_(testing::TempDir() + "espalier-fake-" + std::to_string(::getpid())) {}
   std::unique_ptr<ThreadRings> open_lane() {
     if (!connection_) connection_ = *node_.connect(kRings);
     return *ThreadRings::open(connection_);

@@ -44,7 +44,7 @@ struct Reader final : Handler {
 };
 
 void run(const std::uint8_t* data, std::size_t size) {
-  static FakeNode node("/tmp/espalier-response-fuzz-" + std::to_string(getpid()));
+  static FakeNode node("/tmp/espalier-response-fuzz-" + std::to_string(::getpid()));
   constexpr wire::ConnectionLayout kRings{64, 64, 1};
   auto connection = node.connect(kRings);
   want(connection.has_value(), "no connection");

@@ -104,7 +104,7 @@ void RingConnection::ring(std::uint64_t tail) {
   if (base::load_shared<std::uint32_t>(worker_sleeps_) == 0) return;
   const auto byte = wire::SocketByte::wake;
   // Where the socket has no room, there are bytes enough in it.
-  if (send(socket_.number(), &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+  if (::send(socket_.number(), &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
       errno != EAGAIN && errno != EINTR) {
     lose();
   }
@@ -125,13 +125,13 @@ void RingConnection::fall_asleep(std::uint32_t ring, const rings::SlotReader& re
 
 void RingConnection::hang_up() {
   lose();
-  shutdown(socket_.number(), SHUT_RDWR);
+  ::shutdown(socket_.number(), SHUT_RDWR);
 }
 
 bool RingConnection::ask_lost() {
   if (lost()) return true;
   char byte = 0;
-  const ssize_t got = recv(socket_.number(), &byte, sizeof byte, MSG_DONTWAIT);
+  const ssize_t got = ::recv(socket_.number(), &byte, sizeof byte, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return false;
   // The end, or the node's word that it comes.
   lose();

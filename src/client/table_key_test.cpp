@@ -53,7 +53,7 @@ TEST(TableKey, ComesFromFilesThatNobodyElseReads) {
     const std::string path = (folder / "key").string();
     remove(path.c_str());
     std::ofstream(path) << text;
-    EXPECT_EQ(chmod(path.c_str(), mode), 0);
+    EXPECT_EQ(::chmod(path.c_str(), mode), 0);
     const auto key = TableKey::read_file(path);
     return key ? std::string("read") : message(key.error());
   };

@@ -34,7 +34,7 @@ class Wording {
 class File {
  public:
   explicit File(int number) : number_(number) {}
-  ~File() { close(number_); }
+  ~File() { ::close(number_); }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
   [[nodiscard]] int number() const { return number_; }
@@ -52,7 +52,7 @@ std::string octal(mode_t mode) {
 // Reads until the page is full or the file ends. Returns how much there is; -1: errno says why.
 ssize_t fill(int file, SecretText& into) {
   while (into.bytes < SecretText::kBytesMax) {
-    const ssize_t got = read(file, into.text + into.bytes, SecretText::kBytesMax - into.bytes);
+    const ssize_t got = ::read(file, into.text + into.bytes, SecretText::kBytesMax - into.bytes);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return -1;
     if (got == 0) break;
@@ -66,20 +66,20 @@ ssize_t fill(int file, SecretText& into) {
 std::expected<int, SecretFileError> open_secret_file(const std::string& path,
                                                      std::string_view what) {
   const Wording wording(path, what);
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return wording.unreadable(errno);
   const auto refuse = [&](std::string_view why) {
-    close(file);
+    ::close(file);
     return wording.refuse(Code::invalid_argument, why);
   };
   struct stat info {};
-  if (fstat(file, &info) != 0) {
+  if (::fstat(file, &info) != 0) {
     const int why = errno;
-    close(file);
+    ::close(file);
     return wording.unreadable(why);
   }
   if (!S_ISREG(info.st_mode)) return refuse(" is no file");
-  if (info.st_uid != geteuid()) return refuse(" belongs to another user");
+  if (info.st_uid != ::geteuid()) return refuse(" belongs to another user");
   const mode_t mode = info.st_mode & 07777;
   if (mode != 0600 && mode != 0400) {
     return refuse(" has mode " + octal(mode) + ", and others may read it: chmod 600 " + path);

@@ -23,7 +23,7 @@ class SecretFile : public testing::Test {
     std::string path = (folder_ / "file").string();
     remove(path.c_str());
     std::ofstream(path, std::ios::binary) << text;
-    EXPECT_EQ(chmod(path.c_str(), mode), 0);
+    EXPECT_EQ(::chmod(path.c_str(), mode), 0);
     return path;
   }
   static std::vector<std::string> lines(const std::string& path) {

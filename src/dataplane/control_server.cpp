@@ -31,7 +31,7 @@ Result<std::unique_ptr<ControlServer>> ControlServer::open(std::string_view path
   using fabric::shm::ListeningSocket;
   auto listening = ListeningSocket::open(path, S_IRUSR | S_IWUSR, ListeningSocket::Kind::stream);
   if (!listening) return std::unexpected(listening.error());
-  memory::Descriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  memory::Descriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return base::refused_by_system();
   return std::unique_ptr<ControlServer>(
       new ControlServer(std::move(*listening), std::move(wake), control, silent_ns));
@@ -39,7 +39,7 @@ Result<std::unique_ptr<ControlServer>> ControlServer::open(std::string_view path
 
 void ControlServer::stop() {
   const std::uint64_t one = 1;
-  static_cast<void>(write(wake_.number(), &one, sizeof one));
+  static_cast<void>(::write(wake_.number(), &one, sizeof one));
 }
 
 void ControlServer::run() {
@@ -88,7 +88,7 @@ bool ControlServer::keep_quiet_one(const ControlPeer& peer, std::uint64_t now_ns
 
 void ControlServer::accept_one(std::uint64_t now_ns) {
   memory::Descriptor socket(
-      accept4(listening_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      ::accept4(listening_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket || peers_.size() == kPeersMax) return;
   peers_.push_back(std::make_unique<ControlPeer>(std::move(socket), ++last_, now_ns));
 }

@@ -70,7 +70,7 @@ class Switch final : public MemifSwitch {
   void wait(std::uint64_t timeout_ns) override;
   void wake() override {
     const std::uint64_t one = 1;
-    static_cast<void>(write(wake_.number(), &one, sizeof one));
+    static_cast<void>(::write(wake_.number(), &one, sizeof one));
   }
   SwitchCounters counters() const override;
   std::size_t links() const override { return up_.load(std::memory_order_relaxed); }
@@ -116,7 +116,7 @@ class Switch final : public MemifSwitch {
 void Switch::watch(int descriptor, bool edges) const {
   epoll_event event{};
   event.events = edges ? EPOLLIN | EPOLLET : EPOLLIN;
-  epoll_ctl(events_.number(), EPOLL_CTL_ADD, descriptor, &event);
+  ::epoll_ctl(events_.number(), EPOLL_CTL_ADD, descriptor, &event);
 }
 
 bool Switch::is_free(std::uint32_t number) const {
@@ -133,7 +133,7 @@ void Switch::accept_clients() {
       std::ranges::count_if(paths_, [](const auto& path) { return !path->up; }));
   for (; agreeing < kAgreeingMax; ++agreeing) {
     memory::Descriptor client(
-        accept4(listening_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        ::accept4(listening_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!client) return;
     auto path = std::make_unique<Path>();
     path->client = MemifLink::accept(std::move(client));
@@ -175,8 +175,8 @@ void Switch::look_at(Path& path) {
 // Closing events would not do: the peers have them too.
 void Switch::end(Path& path) {
   if (!path.up) return;
-  epoll_ctl(events_.number(), EPOLL_CTL_DEL, path.client->event(), nullptr);
-  epoll_ctl(events_.number(), EPOLL_CTL_DEL, path.node->event(), nullptr);
+  ::epoll_ctl(events_.number(), EPOLL_CTL_DEL, path.client->event(), nullptr);
+  ::epoll_ctl(events_.number(), EPOLL_CTL_DEL, path.node->event(), nullptr);
   base::count_own(up_, -std::uint64_t{1});
   base::count_own(links_down_);
 }
@@ -184,7 +184,7 @@ void Switch::end(Path& path) {
 void Switch::look_at_links() {
   turns_ = 0;
   epoll_event event;
-  if (all_up_ && epoll_wait(events_.number(), &event, 1, 0) == 0) return;
+  if (all_up_ && ::epoll_wait(events_.number(), &event, 1, 0) == 0) return;
   // Ends first: a client that comes again finds its number free.
   for (const auto& path : paths_) look_at(*path);
   std::erase_if(paths_, [this](const auto& path) {
@@ -271,9 +271,9 @@ bool Switch::fall_asleep() {
 // Whatever woke us is looked at, and what tells of edges alone has told.
 void Switch::take_events() {
   std::array<epoll_event, 64> events;
-  epoll_wait(events_.number(), events.data(), static_cast<int>(events.size()), 0);
+  ::epoll_wait(events_.number(), events.data(), static_cast<int>(events.size()), 0);
   std::uint64_t count = 0;
-  static_cast<void>(read(wake_.number(), &count, sizeof count));
+  static_cast<void>(::read(wake_.number(), &count, sizeof count));
   turns_ = turns_to_look_;
 }
 
@@ -284,7 +284,7 @@ void Switch::wait(std::uint64_t timeout_ns) {
     pollfd events{events_.number(), POLLIN, 0};
     const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
                            static_cast<long>(timeout_ns % 1'000'000'000)};
-    ppoll(&events, 1, &timeout, nullptr);
+    ::ppoll(&events, 1, &timeout, nullptr);
     take_events();
   }
   for (const auto& path : paths_) {
@@ -314,8 +314,8 @@ Result<std::unique_ptr<MemifSwitch>> MemifSwitch::open(const Options& options,
                                                        InstalledFunction& function) {
   auto listening = fabric::shm::ListeningSocket::open(options.clients);
   if (!listening) return std::unexpected(listening.error());
-  memory::Descriptor events(epoll_create1(EPOLL_CLOEXEC));
-  memory::Descriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  memory::Descriptor events(::epoll_create1(EPOLL_CLOEXEC));
+  memory::Descriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!events || !wake) return base::refused_by_system();
   return std::make_unique<Switch>(options, function, std::move(*listening), std::move(events),
                                   std::move(wake));

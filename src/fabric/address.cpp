@@ -213,24 +213,26 @@ struct Route {
 Result<Route> find_route(const roce::PortAddress& to, const std::optional<roce::IpAddress>& local,
                          const std::string& interface) {
   const bool six = to.ip.is_v6;
-  const memory::Descriptor made(socket(six ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const memory::Descriptor made(::socket(six ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!made) return base::refused_by_system();
-  if (!interface.empty() && setsockopt(made.number(), SOL_SOCKET, SO_BINDTODEVICE, interface.data(),
-                                       static_cast<socklen_t>(interface.size())) != 0) {
+  if (!interface.empty() &&
+      ::setsockopt(made.number(), SOL_SOCKET, SO_BINDTODEVICE, interface.data(),
+                   static_cast<socklen_t>(interface.size())) != 0) {
     return base::refused_by_system();
   }
   if (local) {
     const roce::SocketAddress from({*local, 0});
-    if (bind(made.number(), from.get(), from.bytes) != 0) return base::refused_by_system();
+    if (::bind(made.number(), from.get(), from.bytes) != 0) return base::refused_by_system();
   }
   const roce::SocketAddress target(to);
-  if (connect(made.number(), target.get(), target.bytes) != 0) return base::refused_by_system();
+  if (::connect(made.number(), target.get(), target.bytes) != 0) return base::refused_by_system();
   roce::SocketAddress own;
-  if (getsockname(made.number(), own.get(), &own.bytes) != 0) return base::refused_by_system();
+  if (::getsockname(made.number(), own.get(), &own.bytes) != 0) return base::refused_by_system();
   int path_bytes = 0;
   socklen_t size = sizeof path_bytes;
-  const int completion = six ? getsockopt(made.number(), IPPROTO_IPV6, IPV6_MTU, &path_bytes, &size)
-                             : getsockopt(made.number(), IPPROTO_IP, IP_MTU, &path_bytes, &size);
+  const int completion =
+      six ? ::getsockopt(made.number(), IPPROTO_IPV6, IPV6_MTU, &path_bytes, &size)
+          : ::getsockopt(made.number(), IPPROTO_IP, IP_MTU, &path_bytes, &size);
   const bool fits = completion == 0 && path_bytes >= static_cast<int>(kLargeMtu) + kAroundPayload;
   return Route{roce::to_port_address(own.storage).ip, fits ? kLargeMtu : kSmallMtu};
 }

@@ -55,8 +55,8 @@ TEST(LandingRegionConcurrency, AHostilePeerChangesBytesUnderTheReader) {
       const std::uint64_t word = random.chance(0.5) ? ~std::uint64_t{0} : 0;
       for (std::uint64_t i = 64; i < kBytes; i += 8) base::store_shared(theirs.at(i), word);
       if (random.chance(0.05)) {
-        fallocate(file.number(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-                  static_cast<off_t>(kBytes));
+        ::fallocate(file.number(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                    static_cast<off_t>(kBytes));
       }
     }
   });

@@ -175,21 +175,21 @@ TEST(LandingRegion, APeerThatMapsItCannotChangeItsLengthOrItsSeals) {
   ASSERT_TRUE(mapping);
   const int file = mapping->descriptor.number();
   struct stat facts {};
-  ASSERT_EQ(fstat(file, &facts), 0);
+  ASSERT_EQ(::fstat(file, &facts), 0);
   EXPECT_EQ(facts.st_size, static_cast<off_t>(4 * kPage));  // there is nothing else in it
   for (const std::uint64_t bytes : {std::uint64_t{0}, kPage, 5 * kPage}) {
-    EXPECT_EQ(ftruncate(file, static_cast<off_t>(bytes)), -1) << bytes;
+    EXPECT_EQ(::ftruncate(file, static_cast<off_t>(bytes)), -1) << bytes;
     EXPECT_EQ(errno, EPERM);
   }
-  EXPECT_EQ(pwrite(file, "x", 1, 4 * kPage), -1);
+  EXPECT_EQ(::pwrite(file, "x", 1, 4 * kPage), -1);
   for (const int seal : {F_SEAL_WRITE, F_SEAL_FUTURE_WRITE, F_SEAL_SHRINK, F_SEAL_SEAL}) {
-    EXPECT_EQ(fcntl(file, F_ADD_SEALS, seal), -1) << seal;
+    EXPECT_EQ(::fcntl(file, F_ADD_SEALS, seal), -1) << seal;
     EXPECT_EQ(errno, EPERM);
   }
   // Holes it can make; they are read as zeros.
-  ASSERT_EQ(pwrite(file, "x", 1, 0), 1);
+  ASSERT_EQ(::pwrite(file, "x", 1, 0), 1);
   EXPECT_EQ(landing.region.read_once<std::uint64_t>(0), std::uint64_t{'x'});
-  ASSERT_EQ(fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4 * kPage), 0);
+  ASSERT_EQ(::fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4 * kPage), 0);
   EXPECT_EQ(landing.region.read_once<std::uint64_t>(0), 0u);
 }
 
@@ -201,7 +201,7 @@ TEST(LandingRegion, APeerThatKeepsItsMappingKeepsNoneOfOurs) {
   const auto old = landing.table->mapping(landing.region.remote().key, 0);
   landing.region.give_back();
   struct stat facts {};
-  ASSERT_EQ(fstat(old->descriptor.number(), &facts), 0);
+  ASSERT_EQ(::fstat(old->descriptor.number(), &facts), 0);
   EXPECT_EQ(facts.st_blocks, 0);
   std::fill_n(kept.at(0), kept.bytes(), std::byte{9});
   landing.region = *LandingRegion::create(*landing.table, {4 * kPage, 0, true});

@@ -15,7 +15,7 @@ Result<NumberSource> NumberSource::of_system() {
 }
 
 bool NumberSource::ask_system() {
-  if (getrandom(batch_.data(), sizeof batch_, 0) != static_cast<ssize_t>(sizeof batch_)) {
+  if (::getrandom(batch_.data(), sizeof batch_, 0) != static_cast<ssize_t>(sizeof batch_)) {
     return false;
   }
   left_ = kBatch;

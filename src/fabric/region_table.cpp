@@ -68,7 +68,7 @@ RegionTable::~RegionTable() { ESPALIER_ASSERT(readers_.empty()); }
 Result<std::uint64_t> RegionTable::draw() {
   if (seed_) return base::splitmix64(*seed_);
   std::uint64_t number = 0;
-  if (getrandom(&number, sizeof number, 0) != sizeof number) return base::refused_by_system();
+  if (::getrandom(&number, sizeof number, 0) != sizeof number) return base::refused_by_system();
   return number;
 }
 
@@ -99,7 +99,7 @@ Result<Registration> RegionTable::offer(const OfferedMemory& memory, RemoteRight
   }
   memory::Descriptor descriptor;
   if (memory.descriptor >= 0) {
-    descriptor = memory::Descriptor(fcntl(memory.descriptor, F_DUPFD_CLOEXEC, 0));
+    descriptor = memory::Descriptor(::fcntl(memory.descriptor, F_DUPFD_CLOEXEC, 0));
     if (!descriptor) return base::refused_by_system();
   }
   const std::scoped_lock lock(mutex_);

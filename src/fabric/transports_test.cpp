@@ -191,13 +191,13 @@ struct XdpBetween : RoceBetween {
 /// Whether this process may do that, as far as can be told quickly; src/fabric/xdp tells why not.
 bool may_use_xdp() {
   const auto library = xdp::Library::load();
-  if (geteuid() != 0 || !library) return false;
+  if (::geteuid() != 0 || !library) return false;
   const memory::Descriptor map(
       (*library)->create_map(BPF_MAP_TYPE_XSKMAP, "espalier_xsks", 4, 4, 1, nullptr));
-  const memory::Descriptor home(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+  const memory::Descriptor home(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
   const memory::Descriptor socket(::socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0));
-  if (!map || !home || !socket || unshare(CLONE_NEWNET) != 0) return false;
-  return setns(home.number(), CLONE_NEWNET) == 0;
+  if (!map || !home || !socket || ::unshare(CLONE_NEWNET) != 0) return false;
+  return ::setns(home.number(), CLONE_NEWNET) == 0;
 }
 
 template <class Between, class... Rest>

@@ -22,25 +22,25 @@ constexpr int kPrivate = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 // Replaces what is mapped there; there is no moment at which nothing is.
 bool map_over(std::byte* at, std::uint64_t bytes, int protection, int flags) {
-  return mmap(at, bytes, protection, flags | MAP_FIXED, -1, 0) != MAP_FAILED;
+  return ::mmap(at, bytes, protection, flags | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
 
 }  // namespace
 
 std::byte* map_aligned(std::uint64_t bytes, int file) {
   // One extent more than needed; what lies before and behind the aligned part goes back.
-  void* const raw = mmap(nullptr, bytes + kAlignment, PROT_NONE, kPrivate, -1, 0);
+  void* const raw = ::mmap(nullptr, bytes + kAlignment, PROT_NONE, kPrivate, -1, 0);
   if (raw == MAP_FAILED) return nullptr;
   auto* const begin = static_cast<std::byte*>(raw);
   const auto past = std::bit_cast<std::uintptr_t>(begin) % kAlignment;
   const std::uint64_t before = past == 0 ? 0 : kAlignment - past;
-  if (before > 0) munmap(begin, before);
-  if (before < kAlignment) munmap(begin + before + bytes, kAlignment - before);
+  if (before > 0) ::munmap(begin, before);
+  if (before < kAlignment) ::munmap(begin + before + bytes, kAlignment - before);
   std::byte* const at = begin + before;
   const int flags = file < 0 ? kPrivate : MAP_SHARED | MAP_NORESERVE;
-  if (mmap(at, bytes, PROT_READ, flags | MAP_FIXED, file, 0) != MAP_FAILED) return at;
+  if (::mmap(at, bytes, PROT_READ, flags | MAP_FIXED, file, 0) != MAP_FAILED) return at;
   const int refused = errno;
-  munmap(at, bytes);
+  ::munmap(at, bytes);
   errno = refused;
   return nullptr;
 }
@@ -73,26 +73,26 @@ AddressRange& AddressRange::operator=(AddressRange&& other) noexcept {
 }
 
 AddressRange::~AddressRange() {
-  if (base_ != nullptr) munmap(base_, bytes_);
+  if (base_ != nullptr) ::munmap(base_, bytes_);
 }
 
 bool AddressRange::open(std::uint64_t offset, std::uint64_t bytes) {
-  return mprotect(base_ + offset, bytes, PROT_READ | PROT_WRITE) == 0;
+  return ::mprotect(base_ + offset, bytes, PROT_READ | PROT_WRITE) == 0;
 }
 
 void AddressRange::clear(std::uint64_t offset, std::uint64_t bytes) {
   std::byte* const at = base_ + offset;
   if (file_) {
     // Of our own file, which lies in memory, the system refuses no hole.
-    const int punched = fallocate(file_.number(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                                  static_cast<off_t>(offset), static_cast<off_t>(bytes));
+    const int punched = ::fallocate(file_.number(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                    static_cast<off_t>(offset), static_cast<off_t>(bytes));
     ESPALIER_ASSERT(punched == 0);
     return;
   }
   // A mapping that is new and cannot be written counts for nothing; one that only lost the right
   // to be written keeps its charge.
   if (strict_ && map_over(at, bytes, PROT_READ, kPrivate)) return;
-  if (madvise(at, bytes, MADV_DONTNEED) != 0) std::memset(at, 0, bytes);
+  if (::madvise(at, bytes, MADV_DONTNEED) != 0) std::memset(at, 0, bytes);
 }
 
 void AddressRange::clear_explicit(std::uint64_t offset, std::uint64_t bytes) {
@@ -109,12 +109,12 @@ bool AddressRange::map_explicit(std::uint64_t offset, std::uint64_t bytes) {
 }
 
 bool AddressRange::advise(std::uint64_t offset, std::uint64_t bytes, int advice) {
-  return madvise(base_ + offset, bytes, advice) == 0;
+  return ::madvise(base_ + offset, bytes, advice) == 0;
 }
 
 std::optional<std::uint64_t> AddressRange::file_bytes() const {
   struct stat facts {};
-  if (!file_ || fstat(file_.number(), &facts) != 0) return std::nullopt;
+  if (!file_ || ::fstat(file_.number(), &facts) != 0) return std::nullopt;
   return static_cast<std::uint64_t>(facts.st_blocks) * 512;
 }
 

@@ -22,15 +22,15 @@ class LazyArray {
 
  public:
   explicit LazyArray(std::uint64_t count) : bytes_(count * sizeof(T)) {
-    void* const at = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const at = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     ESPALIER_ASSERT(at != MAP_FAILED);  // addresses, and few: a 4096th of what they describe
     elements_ = static_cast<T*>(at);
     base::register_leak_roots(at, bytes_);
   }
   ~LazyArray() {
     base::unregister_leak_roots(elements_, bytes_);
-    munmap(elements_, bytes_);
+    ::munmap(elements_, bytes_);
   }
   LazyArray(const LazyArray&) = delete;
   LazyArray& operator=(const LazyArray&) = delete;

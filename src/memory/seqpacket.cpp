@@ -33,9 +33,9 @@ struct Message {
 Result<Descriptor> connect_packets(const std::string& path) {
   const auto address = base::UnixAddress::file(path);
   if (!address) return std::unexpected(address.error());
-  Descriptor made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  Descriptor made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!made) return base::refused_by_system();
-  while (connect(made.number(), address->get(), address->bytes()) != 0) {
+  while (::connect(made.number(), address->get(), address->bytes()) != 0) {
     if (errno != EINTR) return base::refused_by_system();
   }
   return made;
@@ -54,7 +54,7 @@ Result<void> send_packet(int socket, std::span<const std::byte> packet,
     beside->cmsg_len = CMSG_LEN(descriptors.size_bytes());
     std::memcpy(CMSG_DATA(beside), descriptors.data(), descriptors.size_bytes());
   }
-  while (sendmsg(socket, &message.header, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+  while (::sendmsg(socket, &message.header, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
     if (errno != EINTR) return base::refused_by_system();
   }
   return {};
@@ -66,7 +66,7 @@ Result<std::size_t> receive_packet(int socket, std::span<std::byte> packet,
   message.header.msg_control = message.control;
   message.header.msg_controllen = sizeof message.control;
   ssize_t got = -1;
-  while ((got = recvmsg(socket, &message.header, MSG_CMSG_CLOEXEC)) < 0) {
+  while ((got = ::recvmsg(socket, &message.header, MSG_CMSG_CLOEXEC)) < 0) {
     if (errno != EINTR) return base::refused_by_system();
   }
   const cmsghdr* const beside = CMSG_FIRSTHDR(&message.header);

@@ -18,7 +18,7 @@ class Packets : public testing::Test {
  protected:
   Packets() {
     int ends[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
     here = Descriptor(ends[0]);
     there = Descriptor(ends[1]);
   }
@@ -27,10 +27,12 @@ class Packets : public testing::Test {
   }
   static ino_t file_of(int descriptor) {
     struct stat found {};
-    return fstat(descriptor, &found) == 0 ? found.st_ino : 0;
+    return ::fstat(descriptor, &found) == 0 ? found.st_ino : 0;
   }
   // The number that the next descriptor will have: if it stays, none was leaked.
-  static int next_number() { return Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)).number(); }
+  static int next_number() {
+    return Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)).number();
+  }
 
   Descriptor here;
   Descriptor there;

@@ -72,7 +72,7 @@ Result<SharedMemory> SharedMemory::attach(Descriptor descriptor, std::uint64_t b
 Result<Descriptor> copy_descriptor(const Descriptor& descriptor, Rights rights) {
   const std::string path = "/proc/self/fd/" + std::to_string(descriptor.number());
   const int mode = rights == Rights::write ? O_RDWR : O_RDONLY;
-  Descriptor opened(open(path.c_str(), mode | O_CLOEXEC));
+  Descriptor opened(::open(path.c_str(), mode | O_CLOEXEC));
   if (!opened) return base::refused_by_system();
   return opened;
 }
@@ -83,12 +83,12 @@ Result<void> SharedMemory::map(Rights rights) {
   if (bytes_ >= kHugePageBytes && bytes_ % kHugePageBytes == 0) {
     base_ = map_aligned(bytes_, descriptor_.number());
     if (base_ == nullptr) return base::refused_by_system();
-    if (rights == Rights::write && mprotect(base_, bytes_, protection) != 0) {
+    if (rights == Rights::write && ::mprotect(base_, bytes_, protection) != 0) {
       return base::refused_by_system();
     }
     return {};
   }
-  void* const at = mmap(nullptr, bytes_, protection, MAP_SHARED, descriptor_.number(), 0);
+  void* const at = ::mmap(nullptr, bytes_, protection, MAP_SHARED, descriptor_.number(), 0);
   if (at == MAP_FAILED) return base::refused_by_system();
   base_ = static_cast<std::byte*>(at);
   return {};
@@ -96,13 +96,13 @@ Result<void> SharedMemory::map(Rights rights) {
 
 void SharedMemory::discard() const {
   // Of our own file, which lies in memory, the system refuses no hole.
-  const int punched = fallocate(descriptor_.number(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-                                static_cast<off_t>(bytes_));
+  const int punched = ::fallocate(descriptor_.number(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                  0, static_cast<off_t>(bytes_));
   ESPALIER_ASSERT(punched == 0);
 }
 
 void SharedMemory::unmap() {
-  if (base_ != nullptr) munmap(base_, bytes_);
+  if (base_ != nullptr) ::munmap(base_, bytes_);
   base_ = nullptr;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kBytes = 3 * 4096;
 
-Descriptor copy_of(const SharedMemory& memory) { return Descriptor(dup(memory.descriptor())); }
+Descriptor copy_of(const SharedMemory& memory) { return Descriptor(::dup(memory.descriptor())); }
 
 TEST(SharedMemory, IsZeroedAndTheSameForAllWhoAttach) {
   auto made = SharedMemory::create("test", kBytes);
@@ -29,10 +29,10 @@ TEST(SharedMemory, IsZeroedAndTheSameForAllWhoAttach) {
 // Somebody may punch holes in it, and there may be no page to fill them.
 TEST(SharedMemory, OfHugePagesIsNotAttached) {
   constexpr std::uint64_t kHuge = std::uint64_t{2} << 20;
-  Descriptor huge(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB));
+  Descriptor huge(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB));
   if (!huge) return;  // this system has none, so nobody can send such memory
-  ASSERT_EQ(ftruncate(huge.number(), kHuge), 0);
-  ASSERT_EQ(fcntl(huge.number(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  ASSERT_EQ(::ftruncate(huge.number(), kHuge), 0);
+  ASSERT_EQ(::fcntl(huge.number(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
   const auto attached = SharedMemory::attach(std::move(huge), kHuge, Rights::read);
   ASSERT_FALSE(attached);
   EXPECT_EQ(attached.error().code, Code::corrupt);
@@ -41,10 +41,10 @@ TEST(SharedMemory, OfHugePagesIsNotAttached) {
 TEST(SharedMemory, CannotChangeItsLengthOrItsSeals) {
   auto made = SharedMemory::create("test", kBytes);
   ASSERT_TRUE(made);
-  EXPECT_EQ(ftruncate(made->descriptor(), 4096), -1);
+  EXPECT_EQ(::ftruncate(made->descriptor(), 4096), -1);
   EXPECT_EQ(errno, EPERM);
-  EXPECT_EQ(ftruncate(made->descriptor(), 2 * kBytes), -1);
-  EXPECT_EQ(fcntl(made->descriptor(), F_ADD_SEALS, F_SEAL_WRITE), -1);
+  EXPECT_EQ(::ftruncate(made->descriptor(), 2 * kBytes), -1);
+  EXPECT_EQ(::fcntl(made->descriptor(), F_ADD_SEALS, F_SEAL_WRITE), -1);
 }
 
 TEST(SharedMemory, AReadOnlyDescriptorCannotBeMappedToWrite) {
@@ -52,7 +52,7 @@ TEST(SharedMemory, AReadOnlyDescriptorCannotBeMappedToWrite) {
   ASSERT_TRUE(made);
   auto descriptor = made->read_only();
   ASSERT_TRUE(descriptor);
-  Descriptor second(dup(descriptor->number()));
+  Descriptor second(::dup(descriptor->number()));
   const auto refused = SharedMemory::attach(std::move(second), kBytes, Rights::write);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error(), (Error{Code::system, 0, EACCES}));
@@ -65,13 +65,13 @@ TEST(SharedMemory, AReadOnlyDescriptorCannotBeMappedToWrite) {
 TEST(SharedMemory, IsNoFileThatOtherUsersMayOpen) {
   const auto made = *SharedMemory::create("test", 4096);
   struct stat facts {};
-  ASSERT_EQ(fstat(made.descriptor(), &facts), 0);
+  ASSERT_EQ(::fstat(made.descriptor(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 0777, 0600u);
 }
 
 TEST(SharedMemory, WhatCouldShrinkOrIsTooShortIsRefused) {
-  Descriptor unsealed(memfd_create("test", MFD_CLOEXEC));
-  ASSERT_EQ(ftruncate(unsealed.number(), kBytes), 0);
+  Descriptor unsealed(::memfd_create("test", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(unsealed.number(), kBytes), 0);
   EXPECT_EQ(SharedMemory::attach(std::move(unsealed), kBytes, Rights::read).error().code,
             Code::corrupt);
   auto made = SharedMemory::create("test", kBytes);
@@ -79,7 +79,7 @@ TEST(SharedMemory, WhatCouldShrinkOrIsTooShortIsRefused) {
   EXPECT_EQ(SharedMemory::attach(copy_of(*made), kBytes + 1, Rights::read).error().code,
             Code::corrupt);
   int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(::pipe(ends), 0);
   Descriptor write_end(ends[1]);
   EXPECT_EQ(SharedMemory::attach(Descriptor(ends[0]), kBytes, Rights::read).error().code,
             Code::corrupt);
@@ -93,7 +93,7 @@ TEST(SharedMemory, WhatWasDiscardedIsZerosForAllAndTakesNoPages) {
   for (std::uint64_t i = 0; i < kBytes; i += 4096) *other->at(i) = std::byte{7};
   const auto pages = [&] {
     struct stat facts {};
-    EXPECT_EQ(fstat(made->descriptor(), &facts), 0);
+    EXPECT_EQ(::fstat(made->descriptor(), &facts), 0);
     return facts.st_blocks;
   };
   EXPECT_GT(pages(), 0);

@@ -49,7 +49,7 @@ std::uint64_t smaps_kib(const std::byte* base, std::uint64_t bytes, const std::s
 
 TEST(SharedRegion, IsSealedAndOthersMapItToRead) {
   Region region = reserve(8, false);
-  EXPECT_EQ(fcntl(region.descriptor(), F_GET_SEALS), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  EXPECT_EQ(::fcntl(region.descriptor(), F_GET_SEALS), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   const std::uint64_t offset = *region.take(1);
   std::memcpy(region.at(offset), "hello", 5);
   const SharedMemory reader = map_to_read(region);
@@ -59,17 +59,18 @@ TEST(SharedRegion, IsSealedAndOthersMapItToRead) {
   EXPECT_EQ(std::memcmp(reader.at(offset), "hello", 5), 0);
   EXPECT_EQ(*reader.at(region.bytes() - 1), std::byte{0});
   const Descriptor read_only = *region.read_only();
-  EXPECT_EQ(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, read_only.number(), 0),
+  EXPECT_EQ(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, read_only.number(), 0),
             MAP_FAILED);
-  EXPECT_NE(fallocate(read_only.number(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
+  EXPECT_NE(::fallocate(read_only.number(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096),
+            0);
 }
 
 TEST(SharedRegion, WhatIsNoSealedMemoryIsNotMapped) {
   const Region region = reserve(4, false);
   const auto longer = SharedMemory::attach(*region.read_only(), region.bytes() + 1, Rights::read);
   EXPECT_EQ(longer.error().code, Code::corrupt);
-  Descriptor open_file(memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  ASSERT_EQ(ftruncate(open_file.number(), 4096), 0);
+  Descriptor open_file(::memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(open_file.number(), 4096), 0);
   EXPECT_EQ(check_sealed(open_file, 4096).error().code, Code::corrupt);
   EXPECT_EQ(
       Region::reserve({.bytes_max = kExtentBytes, .huge_pages = false})->read_only().error().code,

@@ -16,18 +16,18 @@ class EventFd {
  public:
   /// Returns false where the system refuses: errno says why.
   [[nodiscard]] bool open() {
-    descriptor_ = memory::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    descriptor_ = memory::Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     return static_cast<bool>(descriptor_);
   }
   void signal() const {
     const std::uint64_t one = 1;
     // It is refused only where it has rung as often as can be counted.
-    [[maybe_unused]] const auto written = write(descriptor_.number(), &one, sizeof one);
+    [[maybe_unused]] const auto written = ::write(descriptor_.number(), &one, sizeof one);
   }
   /// Forgets that it rang.
   void clear() const {
     std::uint64_t count = 0;
-    [[maybe_unused]] const auto got = read(descriptor_.number(), &count, sizeof count);
+    [[maybe_unused]] const auto got = ::read(descriptor_.number(), &count, sizeof count);
   }
   [[nodiscard]] int number() const { return descriptor_.number(); }
 

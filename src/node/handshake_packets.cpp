@@ -22,12 +22,12 @@ void refuse(int socket, const Error& error) {
 }
 
 void send_byte(int socket, wire::SocketByte byte) {
-  send(socket, &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL);
+  ::send(socket, &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 std::optional<wire::Hello> receive_hello(int socket) {
   wire::Hello hello{};
-  const ssize_t got = recv(socket, &hello, sizeof hello, MSG_DONTWAIT | MSG_TRUNC);
+  const ssize_t got = ::recv(socket, &hello, sizeof hello, MSG_DONTWAIT | MSG_TRUNC);
   if (got != sizeof hello || hello.magic != wire::kHelloMagic) return std::nullopt;
   return hello;
 }

@@ -65,8 +65,8 @@ class InMemory final : public httplib::Stream {
 /// Making the library's server ignores SIGPIPE in the whole process, which is not ours to decide.
 class KeepSigpipe {
  public:
-  KeepSigpipe() { sigaction(SIGPIPE, nullptr, &before_); }
-  ~KeepSigpipe() { sigaction(SIGPIPE, &before_, nullptr); }
+  KeepSigpipe() { ::sigaction(SIGPIPE, nullptr, &before_); }
+  ~KeepSigpipe() { ::sigaction(SIGPIPE, &before_, nullptr); }
   KeepSigpipe(const KeepSigpipe&) = delete;
   KeepSigpipe& operator=(const KeepSigpipe&) = delete;
 
@@ -146,15 +146,15 @@ Result<void> HttpListener::start(std::uint16_t port) {
 }
 
 Result<void> HttpListener::bind_to(int family, std::uint16_t port) {
-  memory::Descriptor listening(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  memory::Descriptor listening(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listening) return base::refused_by_system();
   const int number = listening.number();
   const int one = 1;
   // Connections of a node that has just ended do not keep the next one from its port.
-  setsockopt(number, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  ::setsockopt(number, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   const base::LoopbackAddress address(family, port);
-  if (family == AF_INET6) setsockopt(number, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
-  if (bind(number, address.get(), address.bytes()) != 0 || listen(number, kBacklog) != 0) {
+  if (family == AF_INET6) ::setsockopt(number, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+  if (::bind(number, address.get(), address.bytes()) != 0 || ::listen(number, kBacklog) != 0) {
     if (errno == EADDRINUSE) return fail(Code::already_exists, port);
     if (errno == EACCES) return fail(Code::invalid_argument, port);
     return base::refused_by_system();
@@ -162,7 +162,7 @@ Result<void> HttpListener::bind_to(int family, std::uint16_t port) {
   if (port_ == 0) {
     sockaddr_in bound{};
     socklen_t bound_bytes = sizeof bound;
-    if (getsockname(number, reinterpret_cast<sockaddr*>(&bound), &bound_bytes) != 0) {
+    if (::getsockname(number, reinterpret_cast<sockaddr*>(&bound), &bound_bytes) != 0) {
       return base::refused_by_system();
     }
     port_ = ntohs(bound.sin_port);
@@ -182,7 +182,7 @@ void HttpListener::stop() {
 }
 
 void HttpListener::run() {
-  pthread_setname_np(pthread_self(), "http");
+  ::pthread_setname_np(::pthread_self(), "http");
   std::vector<pollfd> watched;
   while (!stopping_.load(std::memory_order_acquire)) {
     watched.clear();
@@ -194,7 +194,7 @@ void HttpListener::run() {
     if (!resting_) {
       for (const auto& socket : sockets_) watched.push_back({socket.number(), POLLIN, 0});
     }
-    if (poll(watched.data(), watched.size(), milliseconds_left()) < 0) continue;
+    if (::poll(watched.data(), watched.size(), milliseconds_left()) < 0) continue;
     resting_ = false;
     const std::size_t connections = connections_.size();
     const std::uint64_t now = base::monotonic_ns();
@@ -227,7 +227,7 @@ void HttpListener::accept_from(int socket) {
       resting_ = true;  // poll() would say at once that a client is there
       return;
     }
-    memory::Descriptor client(accept4(socket, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    memory::Descriptor client(::accept4(socket, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!client) {
       // Without descriptors nobody can be taken in, and poll() would say at once that somebody is
       // there.
@@ -268,7 +268,7 @@ bool HttpListener::read_head(Connection& connection) {
   char bytes[2048];
   while (head.size() < kHeadBytesMax) {
     const std::size_t room = std::min(sizeof bytes, kHeadBytesMax - head.size());
-    const ssize_t got = recv(connection.socket.number(), bytes, room, 0);
+    const ssize_t got = ::recv(connection.socket.number(), bytes, room, 0);
     if (got < 0 && would_wait()) return true;
     if (got <= 0) return false;
     const std::size_t looked = head.size() < kHeadEnd.size() ? 0 : head.size() - kHeadEnd.size();
@@ -290,19 +290,19 @@ bool HttpListener::write_answer(Connection& connection) {
   while (connection.written < answer.size()) {
     const std::string_view left = answer.substr(connection.written);
     const ssize_t sent =
-        send(connection.socket.number(), left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        ::send(connection.socket.number(), left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && would_wait()) return true;
     if (sent < 0) return false;
     connection.written += static_cast<std::size_t>(sent);
   }
   connection.phase = Phase::draining;
-  return shutdown(connection.socket.number(), SHUT_WR) == 0;
+  return ::shutdown(connection.socket.number(), SHUT_WR) == 0;
 }
 
 // So much at a time and no more, for others wait meanwhile.
 bool HttpListener::drain(Connection& connection) {
   char bytes[16384];
-  const ssize_t got = recv(connection.socket.number(), bytes, sizeof bytes, 0);
+  const ssize_t got = ::recv(connection.socket.number(), bytes, sizeof bytes, 0);
   if (got < 0) return would_wait();
   connection.drained += static_cast<std::size_t>(got);
   return got > 0 && connection.drained < kDrainBytesMax;

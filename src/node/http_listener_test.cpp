@@ -190,9 +190,9 @@ TEST_F(HttpListenerConcurrency, StopsWhateverIsGoingOn) {
 TEST_F(HttpListenerConcurrency, LeavesSignalsAsTheyWere) {
   struct sigaction before {};
   struct sigaction after {};
-  ASSERT_EQ(sigaction(SIGPIPE, nullptr, &before), 0);
+  ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &before), 0);
   start();
-  ASSERT_EQ(sigaction(SIGPIPE, nullptr, &after), 0);
+  ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &after), 0);
   EXPECT_EQ(before.sa_handler, after.sa_handler);
 }
 

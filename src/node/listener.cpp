@@ -29,14 +29,14 @@ std::string address_of(const PeerUser& peer) {
 }
 
 memory::Descriptor open_spare() {
-  return memory::Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  return memory::Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
 bool watch(int epoll, int descriptor) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = descriptor;
-  return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
+  return ::epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ Listener::Listener(const Config& config, offload::Services& services,
 Listener::~Listener() { stop(); }
 
 Result<void> Listener::start() {
-  epoll_ = memory::Descriptor(epoll_create1(EPOLL_CLOEXEC));
+  epoll_ = memory::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   const bool opened = wake_event_.open();
   spare_ = open_spare();
   if (!opened || !epoll_ || !spare_) return base::refused_by_system();
@@ -82,7 +82,7 @@ void Listener::run() {
   while (!stopping_.load(std::memory_order_acquire)) {
     epoll_event events[64];
     const int timeout_ms = resting_ ? kRestMs : pending_.empty() ? -1 : kLookMs;
-    const int found = epoll_wait(epoll_.number(), events, 64, timeout_ms);
+    const int found = ::epoll_wait(epoll_.number(), events, 64, timeout_ms);
     resting_ = resting_ && !watch(epoll_.number(), socket_->number());
     for (int i = 0; i < found; ++i) {
       const int descriptor = events[i].data.fd;
@@ -101,7 +101,7 @@ void Listener::accept_all() {
   constexpr int kAtATime = 64;
   for (int i = 0; i < kAtATime; ++i) {
     memory::Descriptor client(
-        accept4(socket_->number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        ::accept4(socket_->number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!client && (errno == EMFILE || errno == ENFILE) && reject()) continue;
     if (!client) {
       if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) rest();
@@ -121,7 +121,7 @@ void Listener::accept_all() {
 bool Listener::reject() {
   spare_.close();
   memory::Descriptor client(
-      accept4(socket_->number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      ::accept4(socket_->number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   const bool answered = static_cast<bool>(client);
   if (answered) {
     refuse_client(client.number(), {Code::too_many_participants, 0, 0});
@@ -146,7 +146,7 @@ void Listener::refuse_client(int socket, const Error& error) {
 
 // Whoever waits at the door keeps the socket readable: without a pause nothing else would be done.
 void Listener::rest() {
-  epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, socket_->number(), nullptr);
+  ::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, socket_->number(), nullptr);
   resting_ = true;
 }
 
@@ -174,7 +174,7 @@ void Listener::greet(int socket) {
   PendingClient pending;
   pending.socket = std::move(at->second.socket);
   pending_.erase(at);
-  epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, socket, nullptr);
+  ::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, socket, nullptr);
   const auto hello = receive_hello(socket);
   if (!hello) return refuse_client(socket, {Code::invalid_argument, 0, 0});
   const auto peer = peer_user(socket);

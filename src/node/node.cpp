@@ -75,7 +75,7 @@ Result<void> Node::open_page() {
   contents.magic = wire::kNodePageMagic;
   contents.format = wire::kConnectionFormat;
   contents.flags = services_->asymmetric ? wire::kNodeAsymmetric : 0;
-  if (getrandom(&contents.node_id, sizeof contents.node_id, 0) != sizeof contents.node_id) {
+  if (::getrandom(&contents.node_id, sizeof contents.node_id, 0) != sizeof contents.node_id) {
     return base::refused_by_system();
   }
   base::store_plain(page_.at(0), contents);

@@ -36,7 +36,7 @@ double process_start_after_boot() {
   std::string line;
   std::getline(file, line);
   const auto stat = base::parse_process_stat(line);
-  const long ticks_per_second = sysconf(_SC_CLK_TCK);
+  const long ticks_per_second = ::sysconf(_SC_CLK_TCK);
   if (!stat || ticks_per_second <= 0) return 0;
   return static_cast<double>(stat->start_ticks) / static_cast<double>(ticks_per_second);
 }

@@ -25,7 +25,7 @@ std::string text_of(const char* path) {
 Result<PeerUser> peer_user(int socket) {
   ucred credentials{};
   socklen_t bytes = sizeof credentials;
-  const bool got = getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) == 0 &&
+  const bool got = ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) == 0 &&
                    bytes == sizeof credentials;
   if (!got || credentials.uid == kNoUser) return fail(Code::not_permitted);
   return PeerUser{credentials.pid, credentials.uid};
@@ -42,7 +42,7 @@ bool maps_all_users(std::string_view uid_map) {
 }
 
 KnownUsers known_users() {
-  KnownUsers known{geteuid()};
+  KnownUsers known{::geteuid()};
   if (maps_all_users(text_of("/proc/self/uid_map"))) return known;
   std::istringstream overflow(text_of("/proc/sys/kernel/overflowuid"));
   std::uint32_t user = 0;

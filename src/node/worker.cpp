@@ -43,13 +43,13 @@ Result<void> Worker::start() {
   auto page = page_.read_only();
   if (!page) return std::unexpected(page.error());
   page_descriptor_ = std::move(*page);
-  epoll_ = memory::Descriptor(epoll_create1(EPOLL_CLOEXEC));
+  epoll_ = memory::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   const bool opened = wake_event_.open();
   if (!opened || !epoll_) return base::refused_by_system();
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = wake_event_.number();
-  if (epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, wake_event_.number(), &event) != 0)
+  if (::epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, wake_event_.number(), &event) != 0)
     return base::refused_by_system();
   if (const auto made = make_scheduler(); !made) return made;
   thread_ = std::thread([this] { run(); });
@@ -152,7 +152,7 @@ void Worker::set_times(const WorkerTimes& times) {
 }
 
 void Worker::run() {
-  pthread_setname_np(pthread_self(), ("worker-" + std::to_string(number_)).c_str());
+  ::pthread_setname_np(::pthread_self(), ("worker-" + std::to_string(number_)).c_str());
   if (config_.node.pin) pin();
   const bool lags = core_.slowness > 1;
   while (!stopping_.load(std::memory_order_acquire)) {
@@ -248,7 +248,7 @@ int Worker::begin_sleep(int longest_ms) {
     event.events = EPOLLIN;
     event.data.fd = fabric->endpoint().begin_sleep();
     if (event.data.fd >= 0 &&
-        epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, event.data.fd, &event) == 0) {
+        ::epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, event.data.fd, &event) == 0) {
       sleeping_on_.push_back(event.data.fd);
     } else {
       longest_ms = 1;
@@ -259,7 +259,7 @@ int Worker::begin_sleep(int longest_ms) {
 
 void Worker::end_sleep() {
   for (const int descriptor : sleeping_on_) {
-    epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, descriptor, nullptr);
+    ::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, descriptor, nullptr);
   }
   sleeping_on_.clear();
   for (const auto& fabric : fabrics_) fabric->endpoint().end_sleep();
@@ -283,7 +283,7 @@ void Worker::give_memory_back() {
 
 void Worker::look_at_sockets(int timeout_ms) {
   epoll_event events[64];
-  const int found = epoll_wait(epoll_.number(), events, 64, timeout_ms);
+  const int found = ::epoll_wait(epoll_.number(), events, 64, timeout_ms);
   for (int i = 0; i < found; ++i) {
     if (events[i].data.fd == wake_event_.number()) {
       wake_event_.clear();
@@ -298,7 +298,7 @@ void Worker::look_at_sockets(int timeout_ms) {
 void Worker::read_socket(int socket) {
   char bytes[256];
   for (int packets = 0; packets < kPacketsPerLook; ++packets) {
-    const ssize_t got = recv(socket, bytes, sizeof bytes, MSG_DONTWAIT);
+    const ssize_t got = ::recv(socket, bytes, sizeof bytes, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (got != 1 || bytes[0] != static_cast<char>(wire::SocketByte::wake)) return remove(socket);
@@ -361,7 +361,7 @@ bool Worker::welcome(PendingClient pending) {
   event.events = EPOLLIN;
   event.data.fd = socket;
   if (!send_welcome(socket, welcome, descriptors) ||
-      epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, socket, &event) != 0) {
+      ::epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, socket, &event) != 0) {
     return give_up();
   }
   connection.memory().close_descriptor();

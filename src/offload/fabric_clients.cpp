@@ -409,7 +409,7 @@ Result<wire::LinkToken> FabricClients::new_token() {
 Result<std::uint64_t> FabricClients::draw() {
   if (options_.draw) return options_.draw();
   std::uint64_t drawn = 0;
-  if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn) return base::refused_by_system();
+  if (::getrandom(&drawn, sizeof drawn, 0) != sizeof drawn) return base::refused_by_system();
   return drawn;
 }
 

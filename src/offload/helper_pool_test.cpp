@@ -276,20 +276,20 @@ TEST(HelperPoolConcurrency, HelpersHaveTheWeightThatWasAskedFor) {
   for (const HelperOptions& options :
        {HelperOptions{.nice = 0}, HelperOptions{.threads = 2, .nice = 3},
         HelperOptions{.threads = 2, .nice = 19, .batch = true}}) {
-    const int own = getpriority(PRIO_PROCESS, 0);
+    const int own = ::getpriority(PRIO_PROCESS, 0);
     HelperPool pool(options);
     Latch latch;
     int nice = 0;
     int policy = -1;
     pool.run([&] {
-      nice = getpriority(PRIO_PROCESS, 0);
-      policy = sched_getscheduler(0);
+      nice = ::getpriority(PRIO_PROCESS, 0);
+      policy = ::sched_getscheduler(0);
       latch.open();
     });
     ASSERT_TRUE(latch.wait());
     EXPECT_EQ(nice, std::min(19, own + options.nice));
     EXPECT_EQ(policy == SCHED_BATCH, options.batch);
-    EXPECT_EQ(getpriority(PRIO_PROCESS, 0), own);  // the caller's is as it was
+    EXPECT_EQ(::getpriority(PRIO_PROCESS, 0), own);  // the caller's is as it was
   }
 }
 

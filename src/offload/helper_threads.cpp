@@ -20,16 +20,17 @@ namespace {
 void take_weight(int nice, bool batch) {
   if (batch) {
     const sched_param none{};
-    pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
+    ::pthread_setschedparam(::pthread_self(), SCHED_BATCH, &none);
   }
   // On Linux this is the calling thread, not its process.
-  if (nice != 0) setpriority(PRIO_PROCESS, 0, std::min(19, getpriority(PRIO_PROCESS, 0) + nice));
+  if (nice != 0)
+    ::setpriority(PRIO_PROCESS, 0, std::min(19, ::getpriority(PRIO_PROCESS, 0) + nice));
 }
 
 }  // namespace
 
 void HelperPool::work(std::uint32_t number) {
-  pthread_setname_np(pthread_self(), ("helper-" + std::to_string(number)).c_str());
+  ::pthread_setname_np(::pthread_self(), ("helper-" + std::to_string(number)).c_str());
   take_weight(options_.nice, options_.batch);
   Lock lock(mutex_);
   while (!finished()) {

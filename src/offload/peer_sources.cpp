@@ -26,17 +26,17 @@ std::string source_of(std::string_view peer) {
   constexpr std::size_t kNetworkBytes = 8;
   const std::string host(host_of(peer));
   in_addr v4{};
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return host;
+  if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) return host;
   in6_addr v6{};
-  if (inet_pton(AF_INET6, host.c_str(), &v6) != 1) return std::string(peer);
+  if (::inet_pton(AF_INET6, host.c_str(), &v6) != 1) return std::string(peer);
   char text[INET6_ADDRSTRLEN] = {};
   if (IN6_IS_ADDR_V4MAPPED(&v6)) {
     std::memcpy(&v4, v6.s6_addr + 12, sizeof v4);
-    inet_ntop(AF_INET, &v4, text, sizeof text);
+    ::inet_ntop(AF_INET, &v4, text, sizeof text);
     return text;
   }
   std::memset(v6.s6_addr + kNetworkBytes, 0, sizeof v6.s6_addr - kNetworkBytes);
-  inet_ntop(AF_INET6, &v6, text, sizeof text);
+  ::inet_ntop(AF_INET6, &v6, text, sizeof text);
   return std::string(text) + "/64";
 }
 

@@ -28,7 +28,7 @@ class SecretsTest : public testing::Test {
   auto load(const std::string& lines, mode_t mode = 0600) {
     const std::string path = (folder_ / "secrets").string();
     std::ofstream(path) << lines;
-    EXPECT_EQ(chmod(path.c_str(), mode), 0);
+    EXPECT_EQ(::chmod(path.c_str(), mode), 0);
     return secrets_.load(path);
   }
   const base::TemporaryFolder folder_;

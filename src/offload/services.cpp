@@ -10,7 +10,9 @@ namespace espalier::offload {
 // Without the system's numbers a seed is still another each time, only not a secret.
 std::uint64_t Services::draw() {
   std::uint64_t drawn = 0;
-  if (getrandom(&drawn, sizeof drawn, GRND_NONBLOCK) != sizeof drawn) drawn = base::monotonic_ns();
+  if (::getrandom(&drawn, sizeof drawn, GRND_NONBLOCK) != sizeof drawn) {
+    drawn = base::monotonic_ns();
+  }
   return drawn;
 }
 

@@ -102,8 +102,8 @@ Result<Doorbells> Doorbells::reserve(std::uint32_t rings_max) {
   // Each user begins a page: twice the pages are enough for many users with few rings each.
   const std::size_t pages = 2 * (rings_max / wire::kDoorbellsPerPage + 1) + 64;
   made.row_bytes_ = pages * wire::kDoorbellPageBytes;
-  void* const at =
-      mmap(nullptr, made.row_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const at = ::mmap(nullptr, made.row_bytes_, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return base::refused_by_system();
   made.row_ = static_cast<std::byte*>(at);
   made.pages_.resize(pages);
@@ -123,7 +123,7 @@ Doorbells::Doorbells(Doorbells&& other) noexcept
       scan_(other.scan_) {}
 
 Doorbells::~Doorbells() {
-  if (row_ != nullptr) munmap(row_, row_bytes_);
+  if (row_ != nullptr) ::munmap(row_, row_bytes_);
 }
 
 Result<Doorbells::Opened> Doorbells::open(std::uint32_t user) {
@@ -156,9 +156,9 @@ Result<std::size_t> Doorbells::open_page(std::uint32_t user) {
   auto made = memory::SharedMemory::create("espalier-doorbells", wire::kDoorbellPageBytes);
   if (!made) return std::unexpected(made.error());
   const auto at = static_cast<std::size_t>(free - pages_.begin());
-  memory::Descriptor descriptor(dup(made->descriptor()));
-  if (!descriptor || mmap(page_at(at), wire::kDoorbellPageBytes, PROT_READ | PROT_WRITE,
-                          MAP_SHARED | MAP_FIXED, descriptor.number(), 0) == MAP_FAILED) {
+  memory::Descriptor descriptor(::dup(made->descriptor()));
+  if (!descriptor || ::mmap(page_at(at), wire::kDoorbellPageBytes, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_FIXED, descriptor.number(), 0) == MAP_FAILED) {
     return base::refused_by_system();
   }
   *free = {std::move(descriptor), user, 0, std::vector<bool>(wire::kDoorbellsPerPage)};
@@ -188,8 +188,8 @@ bool Doorbells::taken(std::size_t place) const {
 
 // Zeros take the page's place, for the row is scanned as a whole.
 void Doorbells::close_page(std::size_t at) {
-  void* const zeros = mmap(page_at(at), wire::kDoorbellPageBytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  void* const zeros = ::mmap(page_at(at), wire::kDoorbellPageBytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   ESPALIER_ASSERT(zeros != MAP_FAILED);
   std::fill_n(seen_.get() + at * wire::kDoorbellsPerPage, wire::kDoorbellsPerPage, 0);
   pages_[at] = Page{};

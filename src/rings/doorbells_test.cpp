@@ -56,7 +56,7 @@ TEST(DoorbellScan, EveryFormAnswersAsTheScalarOne) {
 class ClientPage {
  public:
   explicit ClientPage(int descriptor) {
-    auto page = memory::SharedMemory::attach(memory::Descriptor(dup(descriptor)),
+    auto page = memory::SharedMemory::attach(memory::Descriptor(::dup(descriptor)),
                                              wire::kDoorbellPageBytes, memory::Rights::write);
     EXPECT_TRUE(page);
     if (page) page_ = std::move(*page);

@@ -35,7 +35,7 @@ bool MessageBuffer::grow(std::uint32_t bytes, std::uint32_t kept, MessageShare& 
   }
   std::memcpy(larger.get(), data(), kept);
   // A secret stands in the first bytes, if there is one (wipe()): no copy of it stays behind.
-  explicit_bzero(data(), std::min(capacity(), kInPlace));
+  ::explicit_bzero(data(), std::min(capacity(), kInPlace));
   heap_ = std::move(larger);
   share_ = &share;
   heap_bytes_ = bytes;
@@ -44,7 +44,7 @@ bool MessageBuffer::grow(std::uint32_t bytes, std::uint32_t kept, MessageShare& 
 
 void MessageBuffer::wipe(std::uint32_t offset, std::uint32_t bytes) {
   ESPALIER_ASSERT(offset <= capacity() && bytes <= capacity() - offset);
-  explicit_bzero(data() + offset, bytes);
+  ::explicit_bzero(data() + offset, bytes);
 }
 
 void MessageBuffer::clear_heap() {

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "table/batch_kernels.hpp"
+#include "table/batch_range.hpp"
 #include "table/planted_table_bugs.hpp"
 
 namespace espalier::table {

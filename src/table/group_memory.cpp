@@ -28,22 +28,22 @@ std::size_t bytes_of_lines(std::size_t bytes) {
 void GroupMemory::Free::operator()(std::byte* piece) const { std::free(piece); }
 
 GroupMemory::~GroupMemory() {
-  for (std::byte* const page : pages_) munmap(page, kPageBytes);
+  for (std::byte* const page : pages_) ::munmap(page, kPageBytes);
 }
 
 void GroupMemory::add_page() {
   // So much that a page at a multiple of its size lies in it; what is beside it goes back.
-  void* const raw = mmap(nullptr, 2 * kPageBytes, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const raw = ::mmap(nullptr, 2 * kPageBytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (raw == MAP_FAILED) throw std::bad_alloc();
   auto* const begin = static_cast<std::byte*>(raw);
   const std::size_t before =
       (kPageBytes - reinterpret_cast<std::uintptr_t>(begin) % kPageBytes) % kPageBytes;
   std::byte* const page = begin + before;
-  if (before != 0) munmap(begin, before);
-  munmap(page + kPageBytes, kPageBytes - before);
+  if (before != 0) ::munmap(begin, before);
+  ::munmap(page + kPageBytes, kPageBytes - before);
   // Without huge pages it is slower, and as right.
-  static_cast<void>(madvise(page, kPageBytes, MADV_HUGEPAGE));
+  static_cast<void>(::madvise(page, kPageBytes, MADV_HUGEPAGE));
   pages_.push_back(page);
   page_used_ = 0;
   bytes_ += kPageBytes;

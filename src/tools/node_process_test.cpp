@@ -57,7 +57,7 @@ class NodeProcess : public testing::Test {
   /// Runs the node; an hour goes by with each reading of the clock, and what `at` has for that
   /// reading is done then. The last one ends the node.
   std::string run(std::map<int, std::function<void()>> at) {
-    at.rbegin()->second = [] { ASSERT_EQ(pthread_kill(pthread_self(), SIGTERM), 0); };
+    at.rbegin()->second = [] { ASSERT_EQ(::pthread_kill(::pthread_self(), SIGTERM), 0); };
     int readings = 0;
     std::uint64_t now_ns = 0;
     MemorySource input("");
@@ -77,7 +77,7 @@ class NodeProcess : public testing::Test {
   std::string write(const std::string& name, const std::string& text, mode_t mode = 0600) {
     const std::string path = (folder_ / name).string();
     std::ofstream(path) << text;
-    EXPECT_EQ(chmod(path.c_str(), mode), 0);
+    EXPECT_EQ(::chmod(path.c_str(), mode), 0);
     return path;
   }
 
@@ -90,7 +90,7 @@ class NodeProcess : public testing::Test {
 /// Where others may reach this machine; empty: nowhere, it has its loopback interface alone.
 std::string address_in_a_network() {
   ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return {};
+  if (::getifaddrs(&all) != 0) return {};
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(all, freeifaddrs);
   for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
     if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET) continue;
@@ -98,7 +98,7 @@ std::string address_in_a_network() {
     sockaddr_in address{};
     std::memcpy(&address, each->ifa_addr, sizeof address);
     char text[INET_ADDRSTRLEN] = {};
-    inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
+    ::inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
     return "roce://" + std::string(text) + ":0/1";
   }
   return {};
@@ -140,7 +140,7 @@ TEST(Hourly, IsDueOnceInEachHour) {
 
 TEST_F(NodeProcess, LogsWhatAdministratorsDoAndWhatReloadsCameTo) {
   const std::string me =
-      "process " + std::to_string(getpid()) + " of user " + std::to_string(geteuid());
+      "process " + std::to_string(::getpid()) + " of user " + std::to_string(::geteuid());
   // Of letters, for a number of a process may have any digits.
   const std::string line = "a read 0" + std::string(62, 'c') + "0\n";
   loaded_.config.clients.secrets = write("secrets", line);
@@ -150,17 +150,17 @@ TEST_F(NodeProcess, LogsWhatAdministratorsDoAndWhatReloadsCameTo) {
     EXPECT_TRUE(store->create_map("a \"b\""));
     EXPECT_EQ(store->create_map("a \"b\"").error().code, Code::already_exists);
     EXPECT_TRUE(store->drop_map("a \"b\""));
-    ASSERT_EQ(pthread_kill(pthread_self(), SIGHUP), 0);
+    ASSERT_EQ(::pthread_kill(::pthread_self(), SIGHUP), 0);
   };
   // It does not warn, so the clock is read once: SIGHUP comes first, for its number is lower.
   const std::string good = run({{1,
                                  [&] {
                                    work();
-                                   ASSERT_EQ(pthread_kill(pthread_self(), SIGTERM), 0);
+                                   ASSERT_EQ(::pthread_kill(::pthread_self(), SIGTERM), 0);
                                  }},
                                 {2, {}}});
   EXPECT_THAT(good, HasSubstr("info: audit act=map_create outcome=done name=\"user " +
-                              std::to_string(geteuid()) + "\" role=admin from=\"unix " + me +
+                              std::to_string(::geteuid()) + "\" role=admin from=\"unix " + me +
                               "\" object=\"a \\\"b\\\"\"\n"));
   EXPECT_THAT(good, HasSubstr("audit act=map_create outcome=already_exists"));
   EXPECT_THAT(good, HasSubstr("audit act=object_drop outcome=done"));
@@ -172,7 +172,7 @@ TEST_F(NodeProcess, LogsWhatAdministratorsDoAndWhatReloadsCameTo) {
                                 [&] {
                                   write("secrets", line + "damaged\n");
                                   work();
-                                  ASSERT_EQ(pthread_kill(pthread_self(), SIGTERM), 0);
+                                  ASSERT_EQ(::pthread_kill(::pthread_self(), SIGTERM), 0);
                                 }},
                                {2, {}}});
   EXPECT_THAT(bad, HasSubstr("audit act=reload_secrets outcome=invalid_argument"));
@@ -185,8 +185,8 @@ TEST_F(NodeProcess, ReadsSecretsAgainWhereTheConfigurationIsWrong) {
   loaded_.config.clients.secrets = write("secrets", line);
   again_ = std::unexpected(std::vector<node::Problem>(1));
   const auto end = [] {
-    ASSERT_EQ(pthread_kill(pthread_self(), SIGHUP), 0);
-    ASSERT_EQ(pthread_kill(pthread_self(), SIGTERM), 0);
+    ASSERT_EQ(::pthread_kill(::pthread_self(), SIGHUP), 0);
+    ASSERT_EQ(::pthread_kill(::pthread_self(), SIGTERM), 0);
   };
   const std::string good = run({{1, end}, {2, {}}});
   EXPECT_THAT(good, HasSubstr("audit act=reload_configuration outcome=invalid_argument"));

@@ -19,10 +19,10 @@ Result<void> notify(const std::string& path, std::string_view state) {
   const auto address = in_a_file ? base::UnixAddress::file(path)
                                  : base::UnixAddress::abstract(std::string_view(path).substr(1));
   if (!address) return std::unexpected(address.error());
-  const memory::Descriptor made(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const memory::Descriptor made(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!made) return base::refused_by_system();
-  while (sendto(made.number(), state.data(), state.size(), MSG_NOSIGNAL, address->get(),
-                address->bytes()) < 0) {
+  while (::sendto(made.number(), state.data(), state.size(), MSG_NOSIGNAL, address->get(),
+                  address->bytes()) < 0) {
     if (errno != EINTR) return base::refused_by_system();
   }
   return {};

@@ -52,19 +52,19 @@ Outcome<crypto::Credential> credential_of(const SecretOptions& options) {
 // A file that is there stays as it is: somebody may have come by it.
 Outcome<void> write_new(const std::string& path, std::string_view text) {
   const memory::Descriptor file(
-      open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   const auto cannot = [&path](int why) {
     return failed(fmt::format("cannot write {}: {}", cmdline::escaped(path), std::strerror(why)),
                   why == EEXIST ? "It is left as it is; name another by --file." : "");
   };
   if (!file) return cannot(errno);
   while (!text.empty()) {
-    const ssize_t written = write(file.number(), text.data(), text.size());
+    const ssize_t written = ::write(file.number(), text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return cannot(errno);
     text.remove_prefix(static_cast<std::size_t>(written));
   }
-  if (fsync(file.number()) != 0) return cannot(errno);
+  if (::fsync(file.number()) != 0) return cannot(errno);
   return {};
 }
 

@@ -41,7 +41,7 @@ TEST_F(SecretCommand, WritesALineForItsOwnerAlone) {
   ASSERT_TRUE(read && *read);
   EXPECT_EQ(**read, (crypto::Credential{"shop", crypto::Role::write, "orders/"}));
   struct stat info {};
-  ASSERT_EQ(stat(path("s").c_str(), &info), 0);
+  ASSERT_EQ(::stat(path("s").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0600u);
   EXPECT_THAT(tool_.out(), HasSubstr("ESPALIER_SECRET_FILE=" + path("s")));
   // What it says has nothing of the secret.
@@ -66,7 +66,7 @@ TEST_F(SecretCommand, RefusesWhatCanBeNoLine) {
     EXPECT_EQ(
         tool_.run({"secret", "new", name, "--role", role, "--names", names, "--file", path("s")}),
         kUsage);
-    EXPECT_NE(access(path("s").c_str(), F_OK), 0);
+    EXPECT_NE(::access(path("s").c_str(), F_OK), 0);
     return tool_.err();
   };
   EXPECT_THAT(refused("a b", "read", "x*"), HasSubstr("cannot be a name"));

@@ -42,7 +42,7 @@ class SecretFileOption : public NodeTool {
   std::string path(const std::string& name) { return (folder / name).string(); }
   void write(const std::string& name, const std::string& text) {
     std::ofstream(path(name)) << text;
-    ASSERT_EQ(chmod(path(name).c_str(), 0600), 0);
+    ASSERT_EQ(::chmod(path(name).c_str(), 0600), 0);
   }
   static std::string line(const std::string& name, const std::string& role, char digit) {
     return name + " " + role + " 0" + std::string(62, digit) + "0\n";
@@ -98,7 +98,7 @@ TEST_F(SecretFileOption, AFileThatCannotBeUsedIsToldAtOnce) {
   write("damaged", "admin admin 12\n");
   EXPECT_EQ(run_at("damaged", {"list"}), kFailed);
   EXPECT_THAT(tool.err(), HasSubstr("line 1"));
-  ASSERT_EQ(chmod(path("admin").c_str(), 0644), 0);
+  ASSERT_EQ(::chmod(path("admin").c_str(), 0644), 0);
   EXPECT_EQ(run_at("admin", {"list"}), kFailed);
   EXPECT_THAT(tool.err(), HasSubstr("has mode 0644"));
   EXPECT_THAT(tool.err(), Not(HasSubstr("aaaa")));

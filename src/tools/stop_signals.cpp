@@ -17,14 +17,14 @@ int wait_for(const sigset_t& signals, std::optional<std::uint64_t> at_most_ns, s
   const std::uint64_t begin = base::monotonic_ns();
   for (;;) {
     if (!at_most_ns) {
-      const int signal = sigwaitinfo(&signals, &info);
+      const int signal = ::sigwaitinfo(&signals, &info);
       if (signal > 0) return signal;
       continue;
     }
     const std::uint64_t gone = base::monotonic_ns() - begin;
     const std::uint64_t left = *at_most_ns > gone ? *at_most_ns - gone : 0;
     const timespec time{static_cast<time_t>(left / kSecondNs), static_cast<long>(left % kSecondNs)};
-    const int signal = sigtimedwait(&signals, &info, &time);
+    const int signal = ::sigtimedwait(&signals, &info, &time);
     if (signal > 0) return signal;
     if (errno != EINTR) return 0;
   }
@@ -33,22 +33,22 @@ int wait_for(const sigset_t& signals, std::optional<std::uint64_t> at_most_ns, s
 }  // namespace
 
 StopSignals::StopSignals(Hangup hangup) {
-  sigemptyset(&signals_);
-  sigaddset(&signals_, SIGTERM);
-  sigaddset(&signals_, SIGINT);
-  if (hangup == Hangup::waited_for) sigaddset(&signals_, SIGHUP);
-  pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+  ::sigemptyset(&signals_);
+  ::sigaddset(&signals_, SIGTERM);
+  ::sigaddset(&signals_, SIGINT);
+  if (hangup == Hangup::waited_for) ::sigaddset(&signals_, SIGHUP);
+  ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
 }
 
 // A request to read the configuration that came too late must not end what stops already.
 StopSignals::~StopSignals() {
   sigset_t late;
-  sigemptyset(&late);
-  if (sigismember(&signals_, SIGHUP) == 1) sigaddset(&late, SIGHUP);
+  ::sigemptyset(&late);
+  if (::sigismember(&signals_, SIGHUP) == 1) ::sigaddset(&late, SIGHUP);
   const timespec now{};
-  while (sigtimedwait(&late, nullptr, &now) > 0) {
+  while (::sigtimedwait(&late, nullptr, &now) > 0) {
   }
-  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 std::string StopSignals::wait(std::optional<std::uint64_t> at_most_ns) {
@@ -56,14 +56,14 @@ std::string StopSignals::wait(std::optional<std::uint64_t> at_most_ns) {
   const int signal = wait_for(signals_, at_most_ns, info);
   sender_ = "process " + std::to_string(info.si_pid) + " of user " + std::to_string(info.si_uid);
   if (signal == SIGHUP) return "SIGHUP";
-  if (signal == 0 && sigismember(&signals_, SIGHUP) == 1) return "";
+  if (signal == 0 && ::sigismember(&signals_, SIGHUP) == 1) return "";
   ::signal(SIGTERM, SIG_DFL);
   ::signal(SIGINT, SIG_DFL);
   sigset_t ending;
-  sigemptyset(&ending);
-  sigaddset(&ending, SIGTERM);
-  sigaddset(&ending, SIGINT);
-  pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
+  ::sigemptyset(&ending);
+  ::sigaddset(&ending, SIGTERM);
+  ::sigaddset(&ending, SIGINT);
+  ::pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
   if (signal == 0) return "";
   return signal == SIGTERM ? "SIGTERM" : "SIGINT";
 }

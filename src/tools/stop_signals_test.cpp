@@ -9,23 +9,23 @@ namespace {
 
 TEST(StopSignals, TellWhichCame) {
   StopSignals signals;
-  ASSERT_EQ(pthread_kill(pthread_self(), SIGINT), 0);  // stays until it is waited for
+  ASSERT_EQ(::pthread_kill(::pthread_self(), SIGINT), 0);  // stays until it is waited for
   EXPECT_EQ(signals.wait(), "SIGINT");
 }
 
 TEST(StopSignals, AreThereWithinATimeToo) {
   StopSignals signals;
-  ASSERT_EQ(pthread_kill(pthread_self(), SIGTERM), 0);
+  ASSERT_EQ(::pthread_kill(::pthread_self(), SIGTERM), 0);
   EXPECT_EQ(signals.wait(std::uint64_t{3600} * 1'000'000'000), "SIGTERM");
 }
 
 TEST(StopSignals, AHangupIsToldAndDoesNotEndTheWaiting) {
   StopSignals signals(StopSignals::Hangup::waited_for);
-  ASSERT_EQ(pthread_kill(pthread_self(), SIGHUP), 0);
+  ASSERT_EQ(::pthread_kill(::pthread_self(), SIGHUP), 0);
   EXPECT_EQ(signals.wait(), "SIGHUP");
-  ASSERT_EQ(pthread_kill(pthread_self(), SIGTERM), 0);
+  ASSERT_EQ(::pthread_kill(::pthread_self(), SIGTERM), 0);
   EXPECT_EQ(signals.wait(), "SIGTERM");
-  ASSERT_EQ(pthread_kill(pthread_self(), SIGHUP), 0);  // too late: it must not end the process
+  ASSERT_EQ(::pthread_kill(::pthread_self(), SIGHUP), 0);  // too late: it must not end the process
 }
 
 TEST(StopSignals, AreNotWaitedForLongerThanOneWants) {

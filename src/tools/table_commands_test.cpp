@@ -301,7 +301,7 @@ class EncryptedTableCommands : public TableCommands {
   std::string key_file(const std::string& name, const std::string& text, mode_t mode = 0600) {
     const std::string path = (folder / name).string();
     std::ofstream(path) << text;
-    EXPECT_EQ(chmod(path.c_str(), mode), 0);
+    EXPECT_EQ(::chmod(path.c_str(), mode), 0);
     return path;
   }
   void make_secrets(const std::string& key) {

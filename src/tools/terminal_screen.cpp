@@ -41,14 +41,14 @@ termios terminal_before;
 // before it is no harm: terminals begin anew with the next. A terminal that others have in the
 // foreground is theirs (we were stopped), and one that takes nothing (Ctrl-S) is not waited for.
 extern "C" void give_back_and_end(int signal) {
-  if (tcgetpgrp(STDIN_FILENO) == getpgrp()) {
+  if (::tcgetpgrp(STDIN_FILENO) == ::getpgrp()) {
     pollfd room{STDOUT_FILENO, POLLOUT, 0};
-    if (poll(&room, 1, 0) > 0) {
-      [[maybe_unused]] const auto written = write(STDOUT_FILENO, kLeave.data(), kLeave.size());
+    if (::poll(&room, 1, 0) > 0) {
+      [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, kLeave.data(), kLeave.size());
     }
-    tcsetattr(STDIN_FILENO, TCSANOW, &terminal_before);
+    ::tcsetattr(STDIN_FILENO, TCSANOW, &terminal_before);
   }
-  raise(signal);  // which is what it was before the handler, and comes when this returns
+  ::raise(signal);  // which is what it was before the handler, and comes when this returns
 }
 
 class TerminalScreen final : public Screen {
@@ -56,27 +56,27 @@ class TerminalScreen final : public Screen {
   TerminalScreen(std::ostream& out, const termios& before) : out_(out), before_(before) {
     terminal_before = before;
     for (std::size_t i = 0; i < kEnding.size(); ++i) handle(kEnding[i], actions_before_[i]);
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGWINCH);
-    sigaddset(&signals_, SIGTSTP);
-    pthread_sigmask(SIG_BLOCK, &signals_, &mask_before_);
-    signal_descriptor_ = memory::Descriptor(signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK));
+    ::sigemptyset(&signals_);
+    ::sigaddset(&signals_, SIGWINCH);
+    ::sigaddset(&signals_, SIGTSTP);
+    ::pthread_sigmask(SIG_BLOCK, &signals_, &mask_before_);
+    signal_descriptor_ = memory::Descriptor(::signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK));
     enter();
   }
 
   ~TerminalScreen() override {
     leave();
     signal_descriptor_ = {};
-    pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+    ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
     for (std::size_t i = 0; i < kEnding.size(); ++i) {
-      sigaction(kEnding[i], &actions_before_[i], nullptr);
+      ::sigaction(kEnding[i], &actions_before_[i], nullptr);
     }
   }
 
   ScreenSize size() override {
     winsize window{};
     ScreenSize size;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0) return size;
+    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0) return size;
     if (window.ws_col != 0) size.columns = window.ws_col;
     if (window.ws_row != 0) size.rows = window.ws_row;
     return size;
@@ -102,7 +102,7 @@ class TerminalScreen final : public Screen {
       if (!out_ || !signal_descriptor_) return {ScreenEvent::Kind::end, 0};
       std::array<pollfd, 2> news{
           {{STDIN_FILENO, POLLIN, 0}, {signal_descriptor_.number(), POLLIN, 0}}};
-      const int found = poll(news.data(), news.size(), milliseconds_until(until_ns));
+      const int found = ::poll(news.data(), news.size(), milliseconds_until(until_ns));
       if (found == 0) return {};
       if (found < 0 && errno != EINTR) return {ScreenEvent::Kind::end, 0};
       if (found < 0) continue;
@@ -119,8 +119,8 @@ class TerminalScreen final : public Screen {
     struct sigaction action {};
     action.sa_handler = give_back_and_end;
     action.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigaction(signal, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
+    ::sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);
   }
 
   static int milliseconds_until(std::uint64_t until_ns) {
@@ -136,30 +136,30 @@ class TerminalScreen final : public Screen {
     keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
     keys.c_cc[VMIN] = 1;
     keys.c_cc[VTIME] = 0;
-    tcsetattr(STDIN_FILENO, TCSANOW, &keys);
+    ::tcsetattr(STDIN_FILENO, TCSANOW, &keys);
     out_ << kEnter << std::flush;
   }
 
   void leave() {
     out_ << kLeave << std::flush;
-    tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+    ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
   }
 
   /// Gives the terminal back, and stops as the signal asked; goes on where somebody continues it.
   void stop() {
     leave();
     sigset_t stopping;
-    sigemptyset(&stopping);
-    sigaddset(&stopping, SIGTSTP);
+    ::sigemptyset(&stopping);
+    ::sigaddset(&stopping, SIGTSTP);
     ::raise(SIGTSTP);  // it is blocked, and comes with the next line
-    pthread_sigmask(SIG_UNBLOCK, &stopping, nullptr);
-    pthread_sigmask(SIG_BLOCK, &stopping, nullptr);
+    ::pthread_sigmask(SIG_UNBLOCK, &stopping, nullptr);
+    ::pthread_sigmask(SIG_BLOCK, &stopping, nullptr);
     enter();
   }
 
   std::optional<ScreenEvent> take_signal() {
     signalfd_siginfo info{};
-    const ssize_t got = read(signal_descriptor_.number(), &info, sizeof info);
+    const ssize_t got = ::read(signal_descriptor_.number(), &info, sizeof info);
     if (got != sizeof info) return std::nullopt;
     if (info.ssi_signo == SIGTSTP) stop();
     return ScreenEvent{ScreenEvent::Kind::resized, 0};
@@ -170,7 +170,7 @@ class TerminalScreen final : public Screen {
   std::optional<ScreenEvent> take_key() {
     constexpr char kEscape = '\x1b';
     char byte = 0;
-    const ssize_t got = read(STDIN_FILENO, &byte, 1);
+    const ssize_t got = ::read(STDIN_FILENO, &byte, 1);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return std::nullopt;
     if (got <= 0) return ScreenEvent{ScreenEvent::Kind::end, 0};
     switch (std::exchange(inside_, Inside::nothing)) {
@@ -184,7 +184,7 @@ class TerminalScreen final : public Screen {
     }
     if (byte != kEscape) return ScreenEvent{ScreenEvent::Kind::key, byte};
     pollfd more{STDIN_FILENO, POLLIN, 0};
-    if (poll(&more, 1, 0) > 0) inside_ = Inside::escape;  // else it is the escape key itself
+    if (::poll(&more, 1, 0) > 0) inside_ = Inside::escape;  // else it is the escape key itself
     return std::nullopt;
   }
 
@@ -206,7 +206,7 @@ std::unique_ptr<Screen> open_terminal_screen(std::ostream& out) {
   const char* const type = std::getenv("TERM");
   const bool can_place = type != nullptr && *type != '\0' && std::string_view(type) != "dumb";
   termios before{};
-  if (!can_place || ::isatty(STDOUT_FILENO) != 1 || tcgetattr(STDIN_FILENO, &before) != 0) {
+  if (!can_place || ::isatty(STDOUT_FILENO) != 1 || ::tcgetattr(STDIN_FILENO, &before) != 0) {
     return nullptr;
   }
   return std::make_unique<TerminalScreen>(out, before);

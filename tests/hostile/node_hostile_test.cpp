@@ -217,14 +217,14 @@ TEST_P(HostileTest, NonsenseInsteadOfAHello) {
     for (const std::string& packet : packets) {
       const auto socket = memory::connect_packets(this->socket());
       ASSERT_TRUE(socket);
-      send(socket->number(), packet.data(), packet.size(), MSG_NOSIGNAL);
+      ::send(socket->number(), packet.data(), packet.size(), MSG_NOSIGNAL);
       wire::Welcome welcome{};
-      ASSERT_EQ(recv(socket->number(), &welcome, sizeof welcome, 0),
+      ASSERT_EQ(::recv(socket->number(), &welcome, sizeof welcome, 0),
                 static_cast<ssize_t>(sizeof welcome));
       EXPECT_EQ(welcome.magic, wire::kHelloMagic);
       EXPECT_EQ(static_cast<Code>(welcome.code),
                 packet == packets.back() ? Code::unsupported : Code::invalid_argument);
-      EXPECT_EQ(recv(socket->number(), &welcome, sizeof welcome, 0), 0);
+      EXPECT_EQ(::recv(socket->number(), &welcome, sizeof welcome, 0), 0);
     }
     static_cast<void>(memory::connect_packets(this->socket()));  // and nothing at all
   });
@@ -234,7 +234,7 @@ TEST_P(HostileTest, NonsenseInsteadOfAHello) {
 TEST_P(HostileTest, MoreClientsThanThereAreDescriptors) {
   constexpr int kClients = 50;
   rlimit usual{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
   const auto witness = std::make_unique<Witness>(socket());
   witness->wait_for(1);
   const auto address = base::UnixAddress::file(socket());
@@ -243,21 +243,21 @@ TEST_P(HostileTest, MoreClientsThanThereAreDescriptors) {
   for (int i = 0; i < kClients; ++i) {
     clients.emplace_back(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   }
-  const int next = dup(clients.back().number());  // descriptors are given out from the lowest on
+  const int next = ::dup(clients.back().number());  // descriptors are given out from the lowest on
   ASSERT_GE(next, 0);
-  close(next);
+  ::close(next);
   rlimit none_left = usual;
   none_left.rlim_cur = static_cast<rlim_t>(next);
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none_left), 0);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none_left), 0);
   for (const memory::Descriptor& client : clients) {
     EXPECT_EQ(::connect(client.number(), address->get(), address->bytes()), 0);
     wire::Welcome welcome{};
-    EXPECT_EQ(recv(client.number(), &welcome, sizeof welcome, 0),
+    EXPECT_EQ(::recv(client.number(), &welcome, sizeof welcome, 0),
               static_cast<ssize_t>(sizeof welcome));
     EXPECT_EQ(static_cast<Code>(welcome.code), Code::too_many_participants);
   }
   witness->wait_for(10);
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &usual), 0);
   clients.clear();
   EXPECT_TRUE(open()->call(request_of(OffloadId::noop)));
 }

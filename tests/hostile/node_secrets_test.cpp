@@ -52,7 +52,7 @@ class NodeSecrets : public NodeFixture, public ::testing::WithParamInterface<con
   void write(const std::string& name, const std::string& text) {
     const std::string path = (folder_ / name).string();
     std::ofstream(path) << text << '\n';
-    ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+    ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
   }
   void write_node(const std::vector<std::string>& names) {
     std::string all;

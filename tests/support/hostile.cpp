@@ -126,10 +126,10 @@ bool send_with_descriptors(int socket, std::string_view packet, int count) {
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(static_cast<std::size_t>(count) * sizeof(int));
-  const memory::Descriptor null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const memory::Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const std::vector<int> numbers(static_cast<std::size_t>(count), null.number());
   std::memcpy(CMSG_DATA(header), numbers.data(), numbers.size() * sizeof(int));
-  return sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(packet.size());
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(packet.size());
 }
 
 void expect_descriptors(std::size_t count) {
@@ -140,7 +140,7 @@ void live_and_die(const std::string& socket, std::uint64_t seed) {
   Random random(seed);
   auto opened = RawClient::open(socket, {64u << random.below(3), 64u << random.below(3),
                                          static_cast<std::uint32_t>(random.between(2, 4))});
-  if (!opened) _exit(1);
+  if (!opened) ::_exit(1);
   RawClient& client = **opened;
   for (std::uint64_t steps = random.below(200); steps != 0; --steps) {
     client.rings().post(random_request(random));
@@ -154,8 +154,8 @@ void live_and_die(const std::string& socket, std::uint64_t seed) {
     client.rings().write_slot(std::string_view(message).substr(4, random.between(1, 60)));
     if (random.one_in(2)) client.ring();
   }
-  kill(getpid(), SIGKILL);
-  _exit(1);
+  ::kill(::getpid(), SIGKILL);
+  ::_exit(1);
 }
 
 void live_and_die_on_fabric(const std::string& address, std::uint64_t seed) {
@@ -165,13 +165,13 @@ void live_and_die_on_fabric(const std::string& address, std::uint64_t seed) {
   std::string target;
   const auto start = [&] {
     auto way = fabric::open_for_connecting(*fabric::parse(address), *fabric::RegionTable::create());
-    if (!way) _exit(1);
+    if (!way) ::_exit(1);
     target = way->target;
     return std::move(way->endpoint);
   };
   auto endpoint = start();
   client::HostilePeer peer({.start = [&] { return std::move(endpoint); },
-                            .crash = [] { kill(getpid(), SIGKILL); },
+                            .crash = [] { ::kill(::getpid(), SIGKILL); },
                             .target = target,
                             .timeout_ns = 1'000'000},
                            lore);
@@ -179,20 +179,20 @@ void live_and_die_on_fabric(const std::string& address, std::uint64_t seed) {
     peer.act(choices);
     if (choices.one_in(4)) peer.rest(choices.below(300'000));
   }
-  kill(getpid(), SIGKILL);
-  _exit(1);
+  ::kill(::getpid(), SIGKILL);
+  ::_exit(1);
 }
 
 Nursery::Nursery(const std::string& socket) {
   int ends[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     throw std::runtime_error("no socket pair");
   }
   memory::Descriptor other(ends[1]);
   line_ = memory::Descriptor(ends[0]);
-  process_ = fork();
+  process_ = ::fork();
   if (process_ != 0) return;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   line_ = std::move(other);
   other.close();  // which is the one that we inherited
   work(socket);
@@ -207,30 +207,32 @@ Nursery::~Nursery() {
 void Nursery::work(const std::string& socket) {
   for (;;) {
     std::uint64_t seed = 0;
-    const ssize_t got = recv(line_.number(), &seed, sizeof seed, 0);
-    if (got <= 0) _exit(0);
+    const ssize_t got = ::recv(line_.number(), &seed, sizeof seed, 0);
+    if (got <= 0) ::_exit(0);
     if (got == sizeof seed) {
-      if (fork() == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        alarm(kWatchdogSeconds);
+      if (::fork() == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        ::alarm(kWatchdogSeconds);
         live_and_die(socket, seed);
       }
       continue;
     }
     int died = 0;
-    for (int status = 0; waitpid(-1, &status, 0) > 0;) {
+    for (int status = 0; ::waitpid(-1, &status, 0) > 0;) {
       if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ++died;
     }
-    send(line_.number(), &died, sizeof died, MSG_NOSIGNAL);
+    ::send(line_.number(), &died, sizeof died, MSG_NOSIGNAL);
   }
 }
 
-void Nursery::begin(std::uint64_t seed) { send(line_.number(), &seed, sizeof seed, MSG_NOSIGNAL); }
+void Nursery::begin(std::uint64_t seed) {
+  ::send(line_.number(), &seed, sizeof seed, MSG_NOSIGNAL);
+}
 
 int Nursery::wait_for_all() {
   int died = 0;
-  send(line_.number(), "w", 1, MSG_NOSIGNAL);
-  recv(line_.number(), &died, sizeof died, 0);
+  ::send(line_.number(), "w", 1, MSG_NOSIGNAL);
+  ::recv(line_.number(), &died, sizeof died, 0);
   return died;
 }
 

@@ -24,7 +24,7 @@ std::size_t resident_bytes() {
   std::size_t all = 0;
   std::size_t resident = 0;
   file >> all >> resident;
-  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 std::size_t heap_bytes() {
@@ -137,7 +137,7 @@ void NodeFixture::reach_by(const std::string& way) {
 void NodeFixture::ask_for_secrets() {
   const std::string path = (folder_ / "clients.secrets").string();
   std::ofstream(path) << "client admin 0" << std::string(62, 'a') << "0\n";
-  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
   config_.clients.secrets = path;
   ASSERT_EQ(setenv("ESPALIER_SECRET_FILE", path.c_str(), 1), 0);
 }

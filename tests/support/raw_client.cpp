@@ -76,13 +76,13 @@ void RawClient::ring() {
 }
 
 bool RawClient::send_packet(std::string_view bytes) const {
-  return send(socket(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+  return ::send(socket(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
          static_cast<ssize_t>(bytes.size());
 }
 
 bool RawClient::ended() const {
   char byte = 0;
-  const ssize_t got = recv(socket(), &byte, 1, MSG_DONTWAIT);
+  const ssize_t got = ::recv(socket(), &byte, 1, MSG_DONTWAIT);
   return got >= 0 || (errno != EAGAIN && errno != EINTR);
 }
 

@@ -18,7 +18,7 @@ RoleFixture::RoleFixture() {
 
 void RoleFixture::write(const std::string& name, const std::string& text) const {
   std::ofstream(path(name)) << text;
-  ASSERT_EQ(chmod(path(name).c_str(), 0600), 0);
+  ASSERT_EQ(::chmod(path(name).c_str(), 0600), 0);
 }
 
 std::string RoleFixture::all_lines() const {

@@ -30,15 +30,15 @@ class FakeNode {
  public:
   /// Listens at this path.
   explicit FakeNode(std::string path) : path_(std::move(path)) {
-    unlink(path_.c_str());
+    ::unlink(path_.c_str());
     const auto address = base::UnixAddress::file(path_);
-    listener_ = memory::Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    if (!address || bind(listener_.number(), address->get(), address->bytes()) != 0 ||
-        listen(listener_.number(), 8) != 0) {
+    listener_ = memory::Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    if (!address || ::bind(listener_.number(), address->get(), address->bytes()) != 0 ||
+        ::listen(listener_.number(), 8) != 0) {
       throw std::runtime_error("cannot listen at " + path_);
     }
   }
-  ~FakeNode() { unlink(path_.c_str()); }
+  ~FakeNode() { ::unlink(path_.c_str()); }
   FakeNode(const FakeNode&) = delete;
   FakeNode& operator=(const FakeNode&) = delete;
 
@@ -78,9 +78,9 @@ class FakeNode {
     return std::move(*made);
   }
   void accept_client(const wire::ConnectionLayout& layout) {
-    client_ = memory::Descriptor(accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    client_ = memory::Descriptor(::accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
     wire::Hello hello{};
-    if (recv(client_.number(), &hello, sizeof hello, 0) != sizeof hello) return;
+    if (::recv(client_.number(), &hello, sizeof hello, 0) != sizeof hello) return;
     memory_ = make(layout.bytes());
     doorbells_ = make(wire::kDoorbellPageBytes);
     page_ = make(sizeof(wire::NodePage));

@@ -170,7 +170,7 @@ class LinkWorld {
   bool write_secrets(const std::string& lines) {
     const std::string path = (folder_ / "secrets").string();
     std::ofstream(path) << lines << '\n';
-    chmod(path.c_str(), 0600);
+    ::chmod(path.c_str(), 0600);
     return secrets_.load(path).has_value();
   }
   /// Those of the client.

@@ -26,24 +26,24 @@ constexpr const char* kProgram = "/usr/bin/dpdk-testpmd";
 /// A program that ends with this.
 class Process {
  public:
-  explicit Process(const std::vector<std::string>& words) : number_(fork()) {
+  explicit Process(const std::vector<std::string>& words) : number_(::fork()) {
     if (number_ != 0) return;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // it would keep a core busy for ever
-    const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (const int stream : {0, 1, 2}) dup2(nowhere, stream);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it would keep a core busy for ever
+    const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (const int stream : {0, 1, 2}) ::dup2(nowhere, stream);
     std::vector<char*> arguments;
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
-    execv(arguments[0], arguments.data());
-    _exit(127);
+    ::execv(arguments[0], arguments.data());
+    ::_exit(127);
   }
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
   ~Process() {
-    kill(number_, SIGKILL);
-    waitpid(number_, nullptr, 0);
+    ::kill(number_, SIGKILL);
+    ::waitpid(number_, nullptr, 0);
   }
-  [[nodiscard]] bool lives() const { return waitpid(number_, nullptr, WNOHANG) == 0; }
+  [[nodiscard]] bool lives() const { return ::waitpid(number_, nullptr, WNOHANG) == 0; }
 
  private:
   pid_t number_;
@@ -80,7 +80,7 @@ struct Testpmd {
 
 TEST(MemifDpdkSlow, AllVerbsThroughTestpmd) {
   // DPDK is a peer to be tested with, and no part of us; tests/skips.txt lists this.
-  if (access(kProgram, X_OK) != 0) GTEST_SKIP() << kProgram << " is not installed";
+  if (::access(kProgram, X_OK) != 0) GTEST_SKIP() << kProgram << " is not installed";
   Testpmd between;
   const MemifCounters& near = between.near->counters();
   const MemifCounters& far = between.far->counters();

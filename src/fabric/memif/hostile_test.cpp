@@ -112,8 +112,8 @@ TEST_F(MemifHostile, DescriptorsAreChecked) {
   refuses([&](RawPeer& peer) { peer.say_region(sayings, -1); });
   refuses([&](RawPeer& peer) { peer.say_region(sayings, peer.event.number()); });
   // Memory that could get shorter under us.
-  const memory::Descriptor loose(memfd_create("loose", MFD_CLOEXEC));
-  ASSERT_EQ(ftruncate(loose.number(), RawPeer::kBytes), 0);
+  const memory::Descriptor loose(::memfd_create("loose", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(loose.number(), RawPeer::kBytes), 0);
   refuses([&](RawPeer& peer) { peer.say_region(sayings, loose.number()); });
   refuses([&](RawPeer& peer) {
     peer.say_region(sayings, peer.memory.descriptor());
@@ -122,7 +122,7 @@ TEST_F(MemifHostile, DescriptorsAreChecked) {
   // A write to a pipe may wait for ever.
   refuses([&](RawPeer& peer) {
     int ends[2];
-    ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
     const memory::Descriptor read_end(ends[0]);
     const memory::Descriptor write_end(ends[1]);
     peer.say_region(sayings, peer.memory.descriptor());
@@ -165,18 +165,18 @@ TEST_F(MemifHostile, AListenerThatAcknowledgesForEverIsLeft) {
   const auto listening = shm::ListeningSocket::open(own);
   ASSERT_TRUE(listening);
   const auto link = *MemifLink::dial(own, 1);
-  const memory::Descriptor there(accept4(listening->number(), nullptr, nullptr, SOCK_CLOEXEC));
+  const memory::Descriptor there(::accept4(listening->number(), nullptr, nullptr, SOCK_CLOEXEC));
   ASSERT_TRUE(there);
   const auto free = [](std::uint32_t) { return true; };
   format::MessageBytes acknowledge{};
   base::store_le(acknowledge.type, static_cast<std::uint16_t>(format::MessageType::acknowledge));
   for (int i = 0; i < 5; ++i) {
-    ASSERT_EQ(send(there.number(), &acknowledge, sizeof acknowledge, 0),
+    ASSERT_EQ(::send(there.number(), &acknowledge, sizeof acknowledge, 0),
               static_cast<ssize_t>(sizeof acknowledge));
     link->progress(free);
     ASSERT_EQ(link->state(), MemifLink::State::agreeing);
   }
-  ASSERT_GT(send(there.number(), &acknowledge, sizeof acknowledge, 0), 0);
+  ASSERT_GT(::send(there.number(), &acknowledge, sizeof acknowledge, 0), 0);
   link->progress(free);
   EXPECT_EQ(link->state(), MemifLink::State::ended);
 }

@@ -54,7 +54,7 @@ T as(const std::array<std::byte, 128>& message) {
 bool is_event(const memory::Descriptor& descriptor) {
   const std::string path = "/proc/self/fd/" + std::to_string(descriptor.number());
   char name[64];
-  const ssize_t bytes = readlink(path.c_str(), name, sizeof name);
+  const ssize_t bytes = ::readlink(path.c_str(), name, sizeof name);
   return bytes > 0 &&
          std::string_view(name, static_cast<std::size_t>(bytes)) == "anon_inode:[eventfd]";
 }
@@ -140,8 +140,8 @@ bool MemifLink::offer(std::uint32_t log2_slots) {
   const std::uint32_t slots_offset = packed_offset + kPackedBytes;
   const std::uint64_t bytes = slots_offset + std::uint64_t{slots} * kSlotBytes;
   auto memory = memory::SharedMemory::create("espalier-memif", bytes);
-  in_event_ = memory::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  out_event_ = memory::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  in_event_ = memory::Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  out_event_ = memory::Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!memory || !in_event_ || !out_event_) return false;
   regions_.push_back(std::move(*memory));
   const memory::SharedMemory& region = regions_.front();
@@ -235,7 +235,7 @@ bool MemifLink::add_ring(const Message& message, memory::Descriptor descriptor) 
     return false;
   }
   // Whoever wakes somebody shall not wait for it.
-  fcntl(descriptor.number(), F_SETFL, O_NONBLOCK);
+  ::fcntl(descriptor.number(), F_SETFL, O_NONBLOCK);
   place = PlacedRing{Ring(regions_[region].at(offset), said.log2_slots), std::move(descriptor)};
   return acknowledge();
 }
@@ -278,9 +278,9 @@ void MemifLink::refuse(const char* reason) {
 void MemifLink::wake_peer() const {
   // The peer has this event too, and could have filled it up so that a write waits.
   pollfd room{out_event_.number(), POLLOUT, 0};
-  if (poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0) return;
+  if (::poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0) return;
   const std::uint64_t one = 1;
-  static_cast<void>(write(out_event_.number(), &one, sizeof one));
+  static_cast<void>(::write(out_event_.number(), &one, sizeof one));
 }
 
 }  // namespace espalier::fabric::memif

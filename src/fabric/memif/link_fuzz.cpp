@@ -41,17 +41,17 @@ constexpr int kInputsOfACount = 256;
 struct World {
   World() {
     const auto address = base::UnixAddress::file(path);
-    listening = Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    want(bind(listening.number(), address->get(), address->bytes()) == 0, "cannot bind");
-    want(listen(listening.number(), 8) == 0, "cannot listen");
-    want(ftruncate(loose.number(), RawPeer::kBytes) == 0, "there is no memory");
+    listening = Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    want(::bind(listening.number(), address->get(), address->bytes()) == 0, "cannot bind");
+    want(::listen(listening.number(), 8) == 0, "cannot listen");
+    want(::ftruncate(loose.number(), RawPeer::kBytes) == 0, "there is no memory");
     int ends[2];
-    want(pipe2(ends, O_CLOEXEC) == 0, "there is no pipe");
+    want(::pipe2(ends, O_CLOEXEC) == 0, "there is no pipe");
     read_end = Descriptor(ends[0]);
     write_end = Descriptor(ends[1]);
   }
   [[nodiscard]] Descriptor accept() const {
-    Descriptor made(accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    Descriptor made(::accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     want(static_cast<bool>(made), "nobody has come");
     return made;
   }
@@ -59,7 +59,7 @@ struct World {
   base::TemporaryFolder folder;
   std::string path = (folder / "memif").string();
   Descriptor listening;
-  Descriptor loose{memfd_create("loose", MFD_CLOEXEC)};  // could get shorter under us
+  Descriptor loose{::memfd_create("loose", MFD_CLOEXEC)};  // could get shorter under us
   SharedMemory small = *SharedMemory::create("small", 8292);
   Descriptor readable = *small.read_only();
   Descriptor read_end;
@@ -229,7 +229,7 @@ class Hostile {
 class Connecting final : public Hostile {
  public:
   Connecting() : peer_(world().path) {
-    want(fcntl(peer_.socket.number(), F_SETFL, O_NONBLOCK) == 0, "the socket waits");
+    want(::fcntl(peer_.socket.number(), F_SETFL, O_NONBLOCK) == 0, "the socket waits");
     for (const std::uint32_t ring : {0u, RawPeer::kOtherRing}) {
       base::store_shared(memory().at(ring), sayings_.cookie);
     }

@@ -44,7 +44,7 @@ roce::MacAddress mac_of(const IpAddress& ip) {
 /// Where to begin to look for a link that is free: another one for each who looks.
 std::uint32_t first_number() {
   static std::atomic<std::uint32_t> looked{0};
-  return (static_cast<std::uint32_t>(getpid()) + looked.fetch_add(1)) % kLinksMax;
+  return (static_cast<std::uint32_t>(::getpid()) + looked.fetch_add(1)) % kLinksMax;
 }
 
 /// A link, and what does not change from packet to packet.
@@ -98,7 +98,7 @@ class Port final : public MemifPort {
   }
   void wake() override {
     const std::uint64_t one = 1;
-    static_cast<void>(write(wake_.number(), &one, sizeof one));
+    static_cast<void>(::write(wake_.number(), &one, sizeof one));
   }
 
  private:
@@ -188,7 +188,7 @@ Result<void> Port::open_any() {
 void Port::watch(int descriptor, bool edges) const {
   epoll_event event{};
   event.events = edges ? EPOLLIN | EPOLLET : EPOLLIN;
-  epoll_ctl(events_.number(), EPOLL_CTL_ADD, descriptor, &event);
+  ::epoll_ctl(events_.number(), EPOLL_CTL_ADD, descriptor, &event);
 }
 
 void Port::add(std::unique_ptr<MemifLink> link) {
@@ -210,7 +210,7 @@ void Port::accept_peers() {
       std::count_if(ways_.begin(), ways_.end(), [](const auto& way) { return !way->up; }));
   for (std::size_t count = agreeing; count < kAgreeingMax; ++count) {
     memory::Descriptor peer(
-        accept4(listening_->number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        ::accept4(listening_->number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!peer) return;
     add(MemifLink::accept(std::move(peer)));
   }
@@ -233,7 +233,7 @@ void Port::look_at(Way& way) {
 bool Port::sockets_are_quiet() const {
   // Events of peers that would wake us are among these; they matter only to who sleeps.
   epoll_event events;
-  return epoll_wait(events_.number(), &events, 1, 0) == 0;
+  return ::epoll_wait(events_.number(), &events, 1, 0) == 0;
 }
 
 // Where any link will do, the next one is tried at once.
@@ -253,7 +253,7 @@ void Port::look_at_links() {
     ++(way->up ? counters_.links_down : counters_.refused);
     if (way->link->refused()) be_refused();
     // Closing it would not do: the peer has it too.
-    if (way->up) epoll_ctl(events_.number(), EPOLL_CTL_DEL, way->link->event(), nullptr);
+    if (way->up) ::epoll_ctl(events_.number(), EPOLL_CTL_DEL, way->link->event(), nullptr);
     if (way->up && options_.listens) {
       Way*& now = by_number_[*way->link->number()];
       if (now == way.get()) now = nullptr;  // else the next one is up already
@@ -404,9 +404,9 @@ bool Port::fall_asleep() {
 // Whatever woke us is looked at, and what tells of edges alone has told.
 void Port::take_events() {
   std::array<epoll_event, 64> events;
-  epoll_wait(events_.number(), events.data(), static_cast<int>(events.size()), 0);
+  ::epoll_wait(events_.number(), events.data(), static_cast<int>(events.size()), 0);
   std::uint64_t count = 0;
-  static_cast<void>(read(wake_.number(), &count, sizeof count));
+  static_cast<void>(::read(wake_.number(), &count, sizeof count));
   turns_ = turns_to_look_;
 }
 
@@ -428,7 +428,7 @@ void Port::wait(std::uint64_t timeout_ns) {
     pollfd events{events_.number(), POLLIN, 0};
     const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
                            static_cast<long>(timeout_ns % 1'000'000'000)};
-    ppoll(&events, 1, &timeout, nullptr);
+    ::ppoll(&events, 1, &timeout, nullptr);
     take_events();
   }
   rise();
@@ -458,8 +458,8 @@ PortAddress connector_address(std::uint32_t link, bool is_v6) {
 
 Result<std::unique_ptr<MemifPort>> MemifPort::open(const MemifPortOptions& options) {
   if (options.link.value_or(0) >= kLinksMax) return fail(Code::invalid_argument, kLinksMax);
-  memory::Descriptor events(epoll_create1(EPOLL_CLOEXEC));
-  memory::Descriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  memory::Descriptor events(::epoll_create1(EPOLL_CLOEXEC));
+  memory::Descriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!events || !wake) return base::refused_by_system();
   auto port = std::make_unique<Port>(options, std::move(events), std::move(wake));
   if (const auto opened = port->open(); !opened) return std::unexpected(opened.error());

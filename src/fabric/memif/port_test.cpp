@@ -264,7 +264,7 @@ TEST_F(MemifPorts, NoLinkIsFree) {
   std::thread refuses([&] {
     while (!done.load()) {
       memory::Descriptor peer(
-          accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+          ::accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!peer) continue;
       const auto link = MemifLink::accept(std::move(peer));
       while (link->state() == MemifLink::State::agreeing) {
@@ -286,11 +286,11 @@ TEST_F(MemifPorts, NoLinkIsFree) {
 /// A socket at `path` that accepts nothing until it is asked to, with a full queue.
 struct BusyListener {
   explicit BusyListener(const std::string& path) : address(*base::UnixAddress::file(path)) {
-    EXPECT_EQ(bind(socket.number(), address.get(), address.bytes()), 0);
-    EXPECT_EQ(listen(socket.number(), 0), 0);
+    EXPECT_EQ(::bind(socket.number(), address.get(), address.bytes()), 0);
+    EXPECT_EQ(::listen(socket.number(), 0), 0);
     while (true) {
       memory::Descriptor peer = made();
-      if (connect(peer.number(), address.get(), address.bytes()) != 0) break;
+      if (::connect(peer.number(), address.get(), address.bytes()) != 0) break;
       waiting.push_back(std::move(peer));
     }
     EXPECT_EQ(errno, EAGAIN);
@@ -300,7 +300,7 @@ struct BusyListener {
   }
   memory::Descriptor accept() const {
     return memory::Descriptor(
-        accept4(socket.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        ::accept4(socket.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   }
   memory::Descriptor socket = made();
   base::UnixAddress address;
@@ -327,7 +327,7 @@ TEST_F(MemifPorts, AListenerThatMissesTheFirstAttemptIsDialledAgain) {
     std::unique_ptr<MemifLink> far;
     for (std::size_t seen = 0; !done.load();) {
       memory::Descriptor peer(
-          accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+          ::accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (peer && ++seen > 1) far = MemifLink::accept(std::move(peer));
       if (far) far->progress([](std::uint32_t) { return true; });
     }
@@ -340,7 +340,7 @@ TEST_F(MemifPorts, AListenerThatMissesTheFirstAttemptIsDialledAgain) {
 
 bool readable(int descriptor) {
   pollfd asked{descriptor, POLLIN, 0};
-  return poll(&asked, 1, 0) == 1;
+  return ::poll(&asked, 1, 0) == 1;
 }
 
 // One who sleeps on other things too is told of packets, of newcomers and of wake(), and of each
@@ -379,7 +379,7 @@ TEST_F(MemifPorts, TellsWhoSleepsOnADescriptor) {
 TEST_F(MemifPorts, KilledPeersLeaveTheLinkFree) {
   const Port far = listening();
   for (int round = 0; round < 5; ++round) {
-    const pid_t child = fork();
+    const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
       const Port near = connecting(1);
@@ -392,8 +392,8 @@ TEST_F(MemifPorts, KilledPeersLeaveTheLinkFree) {
     const std::uint64_t before = far->counters().received;
     const std::uint64_t enough = before + 1000 + random.below(1000);
     while (far->counters().received < enough) static_cast<void>(far->receive());
-    ASSERT_EQ(kill(child, SIGKILL), 0);
-    ASSERT_EQ(waitpid(child, nullptr, 0), child);
+    ASSERT_EQ(::kill(child, SIGKILL), 0);
+    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
     while (far->links() != 0) static_cast<void>(far->receive());
   }
   EXPECT_EQ(far->counters().not_ours + far->counters().wrong_icrc, 0u);

@@ -90,7 +90,7 @@ ProviderEndpoint::~ProviderEndpoint() {
 
 Result<void> ProviderEndpoint::start(std::shared_ptr<const Library> library,
                                      std::string_view provider) {
-  bell_ = memory::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  bell_ = memory::Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!bell_) return base::refused_by_system();
   connections_.emplace(std::move(library), provider, static_cast<AcceptHandler&>(*this));
   return {};
@@ -212,15 +212,15 @@ void ProviderEndpoint::doze(std::span<pollfd> watched, std::uint64_t timeout_ns)
   constexpr std::uint64_t kSecondsMax = 1'000'000;
   const timespec timeout{static_cast<time_t>(std::min(timeout_ns / kSecond, kSecondsMax)),
                          static_cast<long>(timeout_ns % kSecond)};
-  if (ppoll(watched.data(), watched.size(), &timeout, nullptr) <= 0) return;
+  if (::ppoll(watched.data(), watched.size(), &timeout, nullptr) <= 0) return;
   std::uint64_t count = 0;
-  [[maybe_unused]] const auto got = read(bell_.number(), &count, sizeof count);
+  [[maybe_unused]] const auto got = ::read(bell_.number(), &count, sizeof count);
 }
 
 void ProviderEndpoint::wake() {
   const std::uint64_t one = 1;
   // It is refused only where it has rung as often as can be counted.
-  [[maybe_unused]] const auto written = write(bell_.number(), &one, sizeof one);
+  [[maybe_unused]] const auto written = ::write(bell_.number(), &one, sizeof one);
 }
 
 }  // namespace

@@ -234,8 +234,8 @@ TEST_F(OfiEndpointTest, BareSocketsStopNobody) {
   std::vector<memory::Descriptor> sockets;
   const base::LoopbackAddress at(AF_INET, server.endpoint->listens_at().udp_port);
   for (std::size_t i = 0; i < 30; ++i) {
-    sockets.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    ASSERT_EQ(connect(sockets.back().number(), at.get(), at.bytes()), 0);
+    sockets.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(::connect(sockets.back().number(), at.get(), at.bytes()), 0);
     if (i % 3 == 0) continue;
     std::vector<std::byte> said(1 + random.below(300));
     random.fill(said);
@@ -245,7 +245,7 @@ TEST_F(OfiEndpointTest, BareSocketsStopNobody) {
       said[3] = std::byte{100};
       said[24] = std::byte{1};
     }
-    ASSERT_GT(send(sockets.back().number(), said.data(), said.size(), MSG_NOSIGNAL), 0);
+    ASSERT_GT(::send(sockets.back().number(), said.data(), said.size(), MSG_NOSIGNAL), 0);
   }
   for (int i = 0; i < 200; ++i) server.turn();
   Client late(server.address());
@@ -266,15 +266,15 @@ TEST_F(OfiEndpointTest, BareSocketsThatHangUpAreForgotten) {
   for (const std::size_t said : {0, 5, 32}) {
     std::vector<memory::Descriptor> sockets;
     for (int i = 0; i < 8; ++i) {
-      sockets.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-      ASSERT_EQ(connect(sockets.back().number(), at.get(), at.bytes()), 0);
+      sockets.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      ASSERT_EQ(::connect(sockets.back().number(), at.get(), at.bytes()), 0);
     }
     await([&] { return base::open_descriptors() >= before + 2 * sockets.size(); });
     // Of the version that it wants, and promising more.
     std::vector<std::byte> header(said);
     if (said != 0) header[0] = header[3] = std::byte{3};
     for (const memory::Descriptor& socket : sockets) {
-      send(socket.number(), header.data(), header.size(), MSG_NOSIGNAL);
+      ::send(socket.number(), header.data(), header.size(), MSG_NOSIGNAL);
     }
     sockets.clear();
     await([&] { return base::open_descriptors() == before; }, [] { errno = EAGAIN; });

@@ -31,7 +31,7 @@ std::unexpected<Error> is_unsupported(Unsupported what) {
 
 std::string host_text(const roce::IpAddress& ip) {
   char text[INET6_ADDRSTRLEN] = {};
-  inet_ntop(ip.is_v6 ? AF_INET6 : AF_INET, ip.bytes.data(), text, sizeof text);
+  ::inet_ntop(ip.is_v6 ? AF_INET6 : AF_INET, ip.bytes.data(), text, sizeof text);
   return text;
 }
 
@@ -84,7 +84,7 @@ Result<Info> Library::find(std::string_view provider, const roce::PortAddress& w
   wanted->caps = FI_MSG;
   wanted->mode = kModes;
   wanted->ep_attr->type = FI_EP_MSG;
-  wanted->fabric_attr->prov_name = strdup(std::string(provider).c_str());
+  wanted->fabric_attr->prov_name = ::strdup(std::string(provider).c_str());
   wanted->domain_attr->mr_mode = kMemoryModes;
   wanted->domain_attr->threading = FI_THREAD_DOMAIN;
   // Whoever uses the endpoint makes progress; a hidden thread would only take turns with it.

@@ -19,11 +19,11 @@ constexpr timeval kListenerTimeout{0, 1000};
 bool listens_there(int number, const roce::PortAddress& where) {
   int listens = 0;
   socklen_t bytes = sizeof listens;
-  if (getsockopt(number, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) != 0 || listens == 0) {
+  if (::getsockopt(number, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) != 0 || listens == 0) {
     return false;
   }
   roce::SocketAddress own;
-  if (getsockname(number, own.get(), &own.bytes) != 0) return false;
+  if (::getsockname(number, own.get(), &own.bytes) != 0) return false;
   const auto family = own.storage.ss_family;
   return (family == AF_INET || family == AF_INET6) && roce::to_port_address(own.storage) == where;
 }
@@ -36,7 +36,7 @@ void shorten_receive_timeout(const roce::PortAddress& listens_at) {
        at.increment(gone)) {
     const auto number = base::parse_digits<std::uint16_t>(at->path().filename().string());
     if (!number || !listens_there(*number, listens_at)) continue;
-    setsockopt(*number, SOL_SOCKET, SO_RCVTIMEO, &kListenerTimeout, sizeof kListenerTimeout);
+    ::setsockopt(*number, SOL_SOCKET, SO_RCVTIMEO, &kListenerTimeout, sizeof kListenerTimeout);
   }
 }
 

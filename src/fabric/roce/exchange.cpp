@@ -30,7 +30,7 @@ class PortExchange::Mailbox {
 
   void wake() {
     const std::uint64_t one = 1;
-    static_cast<void>(write(event_.number(), &one, sizeof one));
+    static_cast<void>(::write(event_.number(), &one, sizeof one));
   }
   /// Something was published for the port.
   void signal() {
@@ -59,9 +59,9 @@ class PortExchange::Mailbox {
     pollfd event{event_.number(), POLLIN, 0};
     const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
                            static_cast<long>(timeout_ns % 1'000'000'000)};
-    if (ppoll(&event, 1, &timeout, nullptr) <= 0) return;
+    if (::ppoll(&event, 1, &timeout, nullptr) <= 0) return;
     std::uint64_t count = 0;
-    static_cast<void>(read(event_.number(), &count, sizeof count));
+    static_cast<void>(::read(event_.number(), &count, sizeof count));
   }
   void rise() { sleeping_.store(false, std::memory_order_relaxed); }
 
@@ -177,7 +177,7 @@ std::shared_ptr<PortExchange::Mailbox> PortExchange::find(const PortAddress& add
 }
 
 Result<std::unique_ptr<PacketPort>> PortExchange::open(const PortAddress& address) {
-  memory::Descriptor event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  memory::Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!event) return base::refused_by_system();
   auto mailbox = std::make_shared<Mailbox>(address, std::move(event));
   // Looked for and entered under one lock: of several who want an address, one gets it.

@@ -118,10 +118,11 @@ class Capture {
       sockaddr_ll at{};
       at.sll_family = AF_PACKET;
       at.sll_protocol = htons(ETH_P_ALL);
-      at.sll_ifindex = static_cast<int>(if_nametoindex("veth1"));
+      at.sll_ifindex = static_cast<int>(::if_nametoindex("veth1"));
       constexpr int kRoom = 64 << 20;
-      setsockopt(made.number(), SOL_SOCKET, SO_RCVBUFFORCE, &kRoom, sizeof kRoom);
-      if (bind(made.number(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) made.close();
+      ::setsockopt(made.number(), SOL_SOCKET, SO_RCVBUFFORCE, &kRoom, sizeof kRoom);
+      if (::bind(made.number(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0)
+        made.close();
       return made;
     });
   }
@@ -130,7 +131,7 @@ class Capture {
     std::vector<std::vector<std::byte>> frames;
     std::vector<std::byte> room(1 << 17);
     for (;;) {
-      const ssize_t bytes = recv(socket_.number(), room.data(), room.size(), 0);
+      const ssize_t bytes = ::recv(socket_.number(), room.data(), room.size(), 0);
       if (bytes <= 0) return frames;
       frames.emplace_back(room.begin(), room.begin() + bytes);
     }

@@ -50,7 +50,7 @@ class NetworkNamespaces {
   NetworkNamespaces(const NetworkNamespaces&) = delete;
   NetworkNamespaces& operator=(const NetworkNamespaces&) = delete;
   ~NetworkNamespaces() {
-    if (home_) static_cast<void>(setns(home_.number(), CLONE_NEWNET));
+    if (home_) static_cast<void>(::setns(home_.number(), CLONE_NEWNET));
   }
 
   /// Does something at one side.
@@ -75,7 +75,7 @@ class NetworkNamespaces {
   NetworkNamespaces() = default;
 
   static void enter(const memory::Descriptor& where) {
-    if (setns(where.number(), CLONE_NEWNET) != 0) std::abort();
+    if (::setns(where.number(), CLONE_NEWNET) != 0) std::abort();
   }
   static memory::Descriptor here() {
     return memory::Descriptor(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
@@ -89,22 +89,22 @@ class NetworkNamespaces {
   /// Who may not make namespaces may be allowed to become root of a user namespace, which may; and
   /// of a network of it, for the way back to the one before would be closed.
   static bool become_root() {
-    const std::string user = std::to_string(geteuid());
-    const std::string group = std::to_string(getegid());
-    if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return false;
+    const std::string user = std::to_string(::geteuid());
+    const std::string group = std::to_string(::getegid());
+    if (::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return false;
     write("/proc/self/setgroups", "deny");
     return write("/proc/self/uid_map", "0 " + user + " 1") &&
            write("/proc/self/gid_map", "0 " + group + " 1");
   }
 
   bool make(std::string& why) {
-    if (geteuid() != 0 && !become_root()) {
+    if (::geteuid() != 0 && !become_root()) {
       why = std::string("neither root nor user namespaces: ") + std::strerror(errno);
       return false;
     }
     memory::Descriptor home = here();
     for (memory::Descriptor& side : sides_) {
-      if (unshare(CLONE_NEWNET) != 0) {
+      if (::unshare(CLONE_NEWNET) != 0) {
         why = std::string("no network namespaces: ") + std::strerror(errno);
         if (home_) enter(home_);
         return false;
@@ -114,7 +114,7 @@ class NetworkNamespaces {
     }
     enter(home_);
     const std::string other =
-        "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(sides_[1].number());
+        "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(sides_[1].number());
     if (!run(0, "ip link add veth0 type veth peer name veth1 netns " + other)) {
       why = "no veth: " + said();
       return false;

@@ -34,15 +34,15 @@ Result<PortAddress> parse_address(std::string_view text) {
   }
   const std::string name(host);
   const bool four = !text.starts_with('[');
-  if (four && inet_pton(AF_INET, name.c_str(), address.ip.bytes.data()) == 1) return address;
+  if (four && ::inet_pton(AF_INET, name.c_str(), address.ip.bytes.data()) == 1) return address;
   address.ip.is_v6 = true;
-  if (inet_pton(AF_INET6, name.c_str(), address.ip.bytes.data()) == 1) return address;
+  if (::inet_pton(AF_INET6, name.c_str(), address.ip.bytes.data()) == 1) return address;
   return fail(Code::invalid_argument);
 }
 
 std::string to_text(const PortAddress& address) {
   char text[INET6_ADDRSTRLEN] = {};
-  inet_ntop(address.ip.is_v6 ? AF_INET6 : AF_INET, address.ip.bytes.data(), text, sizeof text);
+  ::inet_ntop(address.ip.is_v6 ? AF_INET6 : AF_INET, address.ip.bytes.data(), text, sizeof text);
   const std::string port = ":" + std::to_string(address.udp_port);
   return (address.ip.is_v6 ? "[" + std::string(text) + "]" : std::string(text)) + port;
 }

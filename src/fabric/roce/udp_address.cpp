@@ -46,7 +46,7 @@ PortAddress to_port_address(const sockaddr_storage& storage) {
 bool bind_below_flows(int socket, PortAddress& address) {
   if (address.udp_port != 0) {
     const SocketAddress name(address);
-    return bind(socket, name.get(), name.bytes) == 0;
+    return ::bind(socket, name.get(), name.bytes) == 0;
   }
   constexpr std::uint16_t kBegin = 20000;
   constexpr std::uint32_t kPorts = kFlowPorts - kBegin;
@@ -54,7 +54,7 @@ bool bind_below_flows(int socket, PortAddress& address) {
   for (std::uint32_t i = 0; i < kPorts; ++i) {
     address.udp_port = static_cast<std::uint16_t>(kBegin + (start / 1024 + i) % kPorts);
     const SocketAddress name(address);
-    if (bind(socket, name.get(), name.bytes) == 0) return true;
+    if (::bind(socket, name.get(), name.bytes) == 0) return true;
     if (errno != EADDRINUSE) return false;
   }
   return false;

@@ -132,7 +132,7 @@ class Socket final : public UdpPort {
   int begin_sleep() override { return socket_.number(); }
   void wake() override {
     const std::uint64_t one = 1;
-    static_cast<void>(write(event_.number(), &one, sizeof one));
+    static_cast<void>(::write(event_.number(), &one, sizeof one));
   }
 
  private:
@@ -228,8 +228,8 @@ void Socket::flush() {
   }
   std::size_t gone = 0;
   while (gone < count) {
-    const int sent = sendmmsg(socket_.number(), messages.data() + gone,
-                              static_cast<unsigned>(count - gone), MSG_DONTWAIT);
+    const int sent = ::sendmmsg(socket_.number(), messages.data() + gone,
+                                static_cast<unsigned>(count - gone), MSG_DONTWAIT);
     if (sent > 0) {
       gone += static_cast<std::size_t>(sent);
     } else if (errno != EINTR) {
@@ -287,7 +287,7 @@ std::span<const Arrived> Socket::receive() {
     messages[i].msg_hdr.msg_control = controls[i].bytes;
     messages[i].msg_hdr.msg_controllen = sizeof controls[i].bytes;
   }
-  const int count = recvmmsg(socket_.number(), messages.data(), kReceives, MSG_DONTWAIT, nullptr);
+  const int count = ::recvmmsg(socket_.number(), messages.data(), kReceives, MSG_DONTWAIT, nullptr);
   for (int i = 0; i < count; ++i) {
     const auto at = static_cast<std::size_t>(i);
     msghdr& header = messages[at].msg_hdr;
@@ -309,13 +309,13 @@ void Socket::wait(std::uint64_t timeout_ns) {
   pollfd either[2] = {{socket_.number(), POLLIN, 0}, {event_.number(), POLLIN, 0}};
   const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
                          static_cast<long>(timeout_ns % 1'000'000'000)};
-  if (ppoll(either, 2, &timeout, nullptr) <= 0 || (either[1].revents & POLLIN) == 0) return;
+  if (::ppoll(either, 2, &timeout, nullptr) <= 0 || (either[1].revents & POLLIN) == 0) return;
   std::uint64_t count = 0;
-  static_cast<void>(read(event_.number(), &count, sizeof count));
+  static_cast<void>(::read(event_.number(), &count, sizeof count));
 }
 
 bool set(int socket, int level, int option, int value) {
-  return setsockopt(socket, level, option, &value, sizeof value) == 0;
+  return ::setsockopt(socket, level, option, &value, sizeof value) == 0;
 }
 
 }  // namespace
@@ -325,7 +325,7 @@ Result<std::unique_ptr<UdpPort>> UdpPort::open(const UdpPortOptions& options) {
   // The ICRC covers the address that packets leave from, which the kernel would choose by itself.
   if (options.address.ip.bytes == IpAddress{}.bytes) return fail(Code::invalid_argument);
   memory::Descriptor made(
-      socket(six ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+      ::socket(six ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made) return base::refused_by_system();
   const int number = made.number();
   // The first form goes beyond the system's limit, for those who may.
@@ -343,8 +343,8 @@ Result<std::unique_ptr<UdpPort>> UdpPort::open(const UdpPortOptions& options) {
   if (!bind_below_flows(number, address)) return base::refused_by_system();
   int room = 0;
   socklen_t room_bytes = sizeof room;
-  getsockopt(number, SOL_SOCKET, SO_RCVBUF, &room, &room_bytes);
-  memory::Descriptor event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  ::getsockopt(number, SOL_SOCKET, SO_RCVBUF, &room, &room_bytes);
+  memory::Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!event) return base::refused_by_system();
   // The kernel counts its own overhead too, and the buffer is for all peers.
   const auto window = static_cast<std::uint32_t>(std::clamp(room / 4, 32 * 1024, 512 * 1024));

@@ -73,10 +73,10 @@ class Scene {
     PortAddress at = loopback(six);
     for (UnknownPeer& unknown_peer : unknown_peers_) {
       unknown_peer.socket =
-          memory::Descriptor(socket(six ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+          memory::Descriptor(::socket(six ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
       const int whole = six ? IPV6_PMTUDISC_DO : IP_PMTUDISC_DO;
-      setsockopt(unknown_peer.socket.number(), six ? IPPROTO_IPV6 : IPPROTO_IP,
-                 six ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER, &whole, sizeof whole);
+      ::setsockopt(unknown_peer.socket.number(), six ? IPPROTO_IPV6 : IPPROTO_IP,
+                   six ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER, &whole, sizeof whole);
       want(bind_beside(unknown_peer.socket.number(), at), "there is no socket to speak from");
       unknown_peer.own = at;
     }
@@ -159,7 +159,7 @@ class Scene {
       head->cmsg_len = CMSG_LEN(sizeof cut);
       std::memcpy(CMSG_DATA(head), &cut, sizeof cut);
     }
-    return sendmsg(speaker_->socket.number(), &message, 0) >= 0;
+    return ::sendmsg(speaker_->socket.number(), &message, 0) >= 0;
   }
 
   // What one of ours packs, another unpacks.

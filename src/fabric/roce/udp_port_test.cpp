@@ -143,21 +143,21 @@ class UdpPortFromOutside : public ::testing::TestWithParam<bool> {
  protected:
   UdpPortFromOutside() : random(base::seed_from_environment(61)) {
     port = *UdpPort::open({loopback(GetParam())});
-    socket_ = socket(GetParam() ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    socket_ = ::socket(GetParam() ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     const SocketAddress any(loopback(GetParam()));
-    EXPECT_EQ(bind(socket_, any.get(), any.bytes), 0);
+    EXPECT_EQ(::bind(socket_, any.get(), any.bytes), 0);
     sockaddr_storage name;
     socklen_t bytes = sizeof name;
-    EXPECT_EQ(getsockname(socket_, reinterpret_cast<sockaddr*>(&name), &bytes), 0);
+    EXPECT_EQ(::getsockname(socket_, reinterpret_cast<sockaddr*>(&name), &bytes), 0);
     own = to_port_address(name);
     const int whole = IP_PMTUDISC_DO;
-    if (!GetParam()) setsockopt(socket_, IPPROTO_IP, IP_MTU_DISCOVER, &whole, sizeof whole);
+    if (!GetParam()) ::setsockopt(socket_, IPPROTO_IP, IP_MTU_DISCOVER, &whole, sizeof whole);
   }
-  ~UdpPortFromOutside() override { close(socket_); }
+  ~UdpPortFromOutside() override { ::close(socket_); }
 
   void send(const Bytes& bytes) {
     const SocketAddress to(port->address());
-    ASSERT_EQ(sendto(socket_, bytes.data(), bytes.size(), 0, to.get(), to.bytes),
+    ASSERT_EQ(::sendto(socket_, bytes.data(), bytes.size(), 0, to.get(), to.bytes),
               static_cast<ssize_t>(bytes.size()));
   }
   [[nodiscard]] Bytes sealed(std::size_t bytes, std::uint16_t id = 0) {
@@ -197,11 +197,11 @@ class UdpPortFromOutside : public ::testing::TestWithParam<bool> {
 TEST_P(UdpPortFromOutside, APacketComesFromThePortThatItLeft) {
   bool bound = false;
   for (std::uint16_t udp_port = 0xFFFF; !bound && udp_port >= kFlowPorts; --udp_port) {
-    close(socket_);
-    socket_ = socket(GetParam() ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ::close(socket_);
+    socket_ = ::socket(GetParam() ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     own.udp_port = udp_port;
     const SocketAddress high(own);
-    bound = bind(socket_, high.get(), high.bytes) == 0;
+    bound = ::bind(socket_, high.get(), high.bytes) == 0;
   }
   ASSERT_TRUE(bound);
   send(sealed(64));

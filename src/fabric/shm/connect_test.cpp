@@ -136,7 +136,7 @@ TEST(ShmConnectConcurrency, OnePathIsForOneListener) {
   ASSERT_TRUE(first.endpoint->listen(path));
   EXPECT_EQ(second.endpoint->listen(path).error().code, Code::already_exists);
   struct stat found {};
-  ASSERT_EQ(stat(path.c_str(), &found), 0);
+  ASSERT_EQ(::stat(path.c_str(), &found), 0);
   EXPECT_EQ(found.st_mode & 0777, 0600u);
 }
 

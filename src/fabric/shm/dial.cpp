@@ -16,7 +16,7 @@ Result<std::shared_ptr<PairSocket>> dial(const std::string& path, std::span<cons
                                          Domain domain, const RegionTable& regions) {
   const auto address = base::UnixAddress::file(path);
   if (!address) return std::unexpected(address.error());
-  memory::Descriptor made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  memory::Descriptor made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made) return base::refused_by_system();
   while (::connect(made.number(), address->get(), address->bytes()) != 0) {
     if (errno == EINTR) continue;

@@ -58,9 +58,9 @@ struct World {
   World() {
     want(endpoint->listen(path).has_value(), "cannot listen");
     const auto address = base::UnixAddress::file(hostile_path);
-    want(bind(listening.number(), address->get(), address->bytes()) == 0, "cannot bind");
+    want(::bind(listening.number(), address->get(), address->bytes()) == 0, "cannot bind");
     want(::listen(listening.number(), 8) == 0, "cannot listen");
-    want(ftruncate(loose.number(), 1 << 20) == 0, "there is no memory");
+    want(::ftruncate(loose.number(), 1 << 20) == 0, "there is no memory");
     const auto offer = [this](const SharedMemory& of, RemoteRights rights, Domain domain) {
       return *table->offer({of.at(0), of.bytes(), of.descriptor(), 0}, rights, domain);
     };
@@ -107,7 +107,7 @@ struct World {
   CompletionQueue queue{*endpoint, 64};
   std::unique_ptr<QueuePair> pair_beside;
   Descriptor beside;
-  Descriptor listening{socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
+  Descriptor listening{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
 
   SharedMemory to_write = *SharedMemory::create("to write", 8192);
   SharedMemory to_read = *SharedMemory::create("to read", 4096);
@@ -123,7 +123,7 @@ struct World {
   SharedMemory channel = *SharedMemory::create("channel", wire::fabric_channel_bytes(kSlots));
   SharedMemory small = *SharedMemory::create("small", 100);
   Descriptor readable = *channel.read_only();
-  Descriptor loose{memfd_create("loose", MFD_CLOEXEC)};  // could get shorter under us
+  Descriptor loose{::memfd_create("loose", MFD_CLOEXEC)};  // could get shorter under us
 };
 
 World& world() {
@@ -366,7 +366,7 @@ class Connecting final : public Hostile {
  public:
   explicit Connecting(Domain to) : Hostile(to) {
     socket = *memory::connect_packets(world().path);
-    want(fcntl(socket.number(), F_SETFL, O_NONBLOCK) == 0, "the socket waits");
+    want(::fcntl(socket.number(), F_SETFL, O_NONBLOCK) == 0, "the socket waits");
     run_until_idle();
   }
   ~Connecting() override { pair.reset(); }
@@ -439,7 +439,7 @@ class Listening final : public Hostile {
   explicit Listening(Domain of) : Hostile(of) {
     pair = *world().endpoint->connect(world().hostile_path, options(), {});
     socket = Descriptor(
-        accept4(world().listening.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        ::accept4(world().listening.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     want(static_cast<bool>(socket), "nobody has come");
     run_until_idle();
     want(heard_, "there is no hello");

@@ -57,8 +57,8 @@ TEST(ShmHostileConcurrency, HelloesThatCannotBeAreNotHeard) {
   wire::FabricHello data = good;
   data.data_bytes = 57;
   const auto small = *SharedMemory::create("small", 4096);
-  const Descriptor unsealed(memfd_create("unsealed", MFD_CLOEXEC));
-  ASSERT_EQ(ftruncate(unsealed.number(), 1 << 20), 0);
+  const Descriptor unsealed(::memfd_create("unsealed", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(unsealed.number(), 1 << 20), 0);
   const auto table = *RegionTable::create();
   struct Case {
     wire::FabricHello hello;
@@ -156,11 +156,11 @@ TEST(ShmHostileConcurrency, AListenerThatLetsNobodyInKeepsNobodyWaiting) {
   third.pair = *third.endpoint->connect(raw.path(), third.options(), {});
   for (int i = 0; i < 100; ++i) third.endpoint->progress();
   EXPECT_EQ(third.pair->state(), QueuePair::State::connecting);
-  const Descriptor of_second(accept4(raw.listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
-  ASSERT_EQ(fcntl(raw.listening.number(), F_SETFL, O_NONBLOCK), 0);
+  const Descriptor of_second(::accept4(raw.listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
+  ASSERT_EQ(::fcntl(raw.listening.number(), F_SETFL, O_NONBLOCK), 0);
   Descriptor of_third;
   until(second, third, [&] {
-    of_third = Descriptor(accept4(raw.listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    of_third = Descriptor(::accept4(raw.listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!of_third) third.endpoint->wait(1'000'000);
     return static_cast<bool>(of_third);
   });
@@ -302,13 +302,13 @@ TEST(ShmHostileConcurrency, AnswersThatCannotBeEndTheConnection) {
 // Memory without pages costs a hostile target nothing, however long it is; us it costs addresses.
 TEST(ShmHostileConcurrency, MemoryLongerThanMayBeMappedIsNot) {
   constexpr std::uint64_t kBytes = 2 * MappingCache::kBytesMax;
-  Descriptor sparse(memfd_create("sparse", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  ASSERT_EQ(ftruncate(sparse.number(), kBytes), 0);
-  ASSERT_EQ(fcntl(sparse.number(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  Descriptor sparse(::memfd_create("sparse", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(sparse.number(), kBytes), 0);
+  ASSERT_EQ(::fcntl(sparse.number(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
   const RegionKey key = 0x10003;
   const auto read = [&](std::uint64_t bytes, std::uint64_t offset) {
     const wire::FabricAnswer answer{4, key, 0, 1, 0, bytes, offset};
-    return read_answer(packet_of(answer), Descriptor(dup(sparse.number())), key);
+    return read_answer(packet_of(answer), Descriptor(::dup(sparse.number())), key);
   };
   for (const auto& refused : {read(kBytes, 0), read(MappingCache::kBytesMax + 1, 0),
                               read(1, MappingCache::kBytesMax), read(kBytes - 1, 1)}) {

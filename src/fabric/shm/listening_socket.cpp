@@ -23,13 +23,13 @@ constexpr int kBacklog = 1024;
 
 std::optional<SocketFile> find_socket(const std::string& path) {
   struct stat found {};
-  if (lstat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return std::nullopt;
+  if (::lstat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return std::nullopt;
   return SocketFile{found.st_dev, found.st_ino};
 }
 
 memory::Descriptor make_socket(ListeningSocket::Kind kind) {
   const int type = kind == ListeningSocket::Kind::stream ? SOCK_STREAM : SOCK_SEQPACKET;
-  return memory::Descriptor(socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return memory::Descriptor(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 // Of those who start at one place at a time, one after the other finds out who is there: else each
@@ -40,9 +40,9 @@ memory::Descriptor lock_folder_of(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   memory::Descriptor lock(
       ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  for (int i = 0; lock && i < kAttempts && flock(lock.number(), LOCK_EX | LOCK_NB) != 0; ++i) {
+  for (int i = 0; lock && i < kAttempts && ::flock(lock.number(), LOCK_EX | LOCK_NB) != 0; ++i) {
     constexpr int kPauseMs = 1;
-    poll(nullptr, 0, kPauseMs);
+    ::poll(nullptr, 0, kPauseMs);
   }
   return lock;
 }
@@ -57,23 +57,23 @@ Result<ListeningSocket> ListeningSocket::open(std::string_view path, mode_t mode
   {
     const memory::Descriptor probe = make_socket(kind);
     if (!probe) return base::refused_by_system();
-    if (connect(probe.number(), address->get(), address->bytes()) == 0 || errno == EAGAIN ||
+    if (::connect(probe.number(), address->get(), address->bytes()) == 0 || errno == EAGAIN ||
         errno == EPROTOTYPE) {  // of the other kind, and alive
       return fail(Code::already_exists);
     }
     // A file that is no socket refuses in the same way, and may be somebody's data.
-    if (errno == ECONNREFUSED && find_socket(name)) unlink(name.c_str());
+    if (errno == ECONNREFUSED && find_socket(name)) ::unlink(name.c_str());
   }
   ListeningSocket made;
   made.socket_ = make_socket(kind);
   if (!made.socket_) return base::refused_by_system();
-  if (bind(made.number(), address->get(), address->bytes()) != 0) {
+  if (::bind(made.number(), address->get(), address->bytes()) != 0) {
     return base::refused_by_system();
   }
   made.path_ = name;
   made.file_ = find_socket(name);
   // Nobody can connect before listen(), so nobody comes in under the permissions that bind() gave.
-  if (chmod(name.c_str(), mode) != 0 || ::listen(made.number(), kBacklog) != 0) {
+  if (::chmod(name.c_str(), mode) != 0 || ::listen(made.number(), kBacklog) != 0) {
     const int why = errno;
     alone.close();  // what is made takes the lock itself when it goes
     return base::refused_by_system(why);
@@ -83,7 +83,7 @@ Result<ListeningSocket> ListeningSocket::open(std::string_view path, mode_t mode
 
 Result<void> ListeningSocket::set_mode(mode_t mode) {
   if (!file_ || find_socket(path_) != file_) return fail(Code::not_found);
-  if (chmod(path_.c_str(), mode) != 0) return base::refused_by_system();
+  if (::chmod(path_.c_str(), mode) != 0) return base::refused_by_system();
   return {};
 }
 
@@ -94,7 +94,7 @@ Result<void> ListeningSocket::set_mode(mode_t mode) {
 void ListeningSocket::close() {
   if (!path_.empty()) {
     const memory::Descriptor alone = lock_folder_of(path_);
-    if (file_ && find_socket(path_) == file_) unlink(path_.c_str());
+    if (file_ && find_socket(path_) == file_) ::unlink(path_.c_str());
     path_.clear();
   }
   socket_.close();

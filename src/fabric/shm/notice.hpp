@@ -26,7 +26,7 @@ class Notice {
  public:
   /// Returns false where the system refuses: errno says why.
   [[nodiscard]] bool open() {
-    wake_event_ = memory::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    wake_event_ = memory::Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     return static_cast<bool>(wake_event_);
   }
 
@@ -46,7 +46,7 @@ class Notice {
     if (!asleep_.load(std::memory_order_relaxed)) return;
     const std::uint64_t one = 1;
     // It is refused only where it has rung as often as can be counted.
-    [[maybe_unused]] const auto written = write(wake_event_.number(), &one, sizeof one);
+    [[maybe_unused]] const auto written = ::write(wake_event_.number(), &one, sizeof one);
   }
 
   /// Whether there has been a raise() since the last time. Thread: the endpoint's. Cost: a load.
@@ -87,7 +87,7 @@ class Notice {
   }
   void clear() const {
     std::uint64_t count = 0;
-    [[maybe_unused]] const auto got = read(wake_event_.number(), &count, sizeof count);
+    [[maybe_unused]] const auto got = ::read(wake_event_.number(), &count, sizeof count);
   }
   void doze(std::uint64_t timeout_ns) const {
     constexpr std::uint64_t kSecond = 1'000'000'000;
@@ -95,7 +95,7 @@ class Notice {
     const timespec timeout{static_cast<time_t>(std::min(timeout_ns / kSecond, kSecondsMax)),
                            static_cast<long>(timeout_ns % kSecond)};
     pollfd watched{wake_event_.number(), POLLIN, 0};
-    if (ppoll(&watched, 1, &timeout, nullptr) > 0) clear();
+    if (::ppoll(&watched, 1, &timeout, nullptr) > 0) clear();
   }
 
   memory::Descriptor wake_event_;

@@ -338,7 +338,7 @@ TEST(ShmOneSidedConcurrency, WhatMayOnlyBeReadCannotBeMappedToBeWritten) {
   const auto mapping = two.target.table->mapping(two.remote().key, 0);
   ASSERT_TRUE(mapping);
   void* const at =
-      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, mapping->descriptor.number(), 0);
+      ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, mapping->descriptor.number(), 0);
   EXPECT_EQ(at, MAP_FAILED);
   EXPECT_EQ(errno, EACCES);
 }

@@ -184,7 +184,7 @@ class Hostile {
   explicit Hostile(std::uint8_t choices)
       : sends_(*world().endpoint, 64), receives_(*world().endpoint, 64) {
     int ends[2];
-    want(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0,
+    want(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0,
          "there is no socket");
     socket_ = Descriptor(ends[1]);
     for (const RegionKey key : kKeys) store_shared(word(key), key);
@@ -336,7 +336,7 @@ class Hostile {
     const auto rights = input.below(4) == 3 ? memory::Rights::read : memory::Rights::write;
     auto descriptor = rights == memory::Rights::read
                           ? world().theirs.read_only()
-                          : Result<Descriptor>(Descriptor(dup(world().theirs.descriptor())));
+                          : Result<Descriptor>(Descriptor(::dup(world().theirs.descriptor())));
     auto mapped = read_answer(std::as_bytes(std::span(&said, 1)), std::move(*descriptor), asked);
     if (!mapped) {
       link_->lost.store(true);

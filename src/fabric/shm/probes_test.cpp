@@ -22,15 +22,15 @@ class ShmProbes : public ::testing::Test {
  protected:
   ShmProbes() : random(base::seed_from_environment(51)), table(*RegionTable::create(random())) {
     const auto words = table->words().read_only();
-    one_sided.open(*memory::SharedMemory::attach(memory::Descriptor(dup(words->number())),
+    one_sided.open(*memory::SharedMemory::attach(memory::Descriptor(::dup(words->number())),
                                                  table->words().bytes(), memory::Rights::read));
     for (int i = 0; i < 100; ++i) {
       const std::uint64_t bytes = 4096 * random.between(1, 16);
       memories.push_back(*memory::SharedMemory::create("fabric-test", bytes));
       const memory::SharedMemory& own = memories.back();
       regions.push_back(*table->offer({own.at(0), bytes, own.descriptor(), 0}, kAllRights));
-      auto mapped = *memory::SharedMemory::attach(memory::Descriptor(dup(own.descriptor())), bytes,
-                                                  memory::Rights::write);
+      auto mapped = *memory::SharedMemory::attach(memory::Descriptor(::dup(own.descriptor())),
+                                                  bytes, memory::Rights::write);
       const RemoteRegion& remote = regions.back().remote();
       Window window{remote.base, remote.bytes, mapped.at(0), nullptr, remote.key, kAllRights};
       one_sided.insert(window, std::move(mapped));

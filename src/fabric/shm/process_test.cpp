@@ -22,15 +22,15 @@ class Child {
  public:
   explicit Child(const std::function<void(int)>& body) {
     int ends[2];
-    if (pipe(ends) != 0) return;
+    if (::pipe(ends) != 0) return;
     heard_ = memory::Descriptor(ends[0]);
-    process_ = fork();
+    process_ = ::fork();
     if (process_ == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       body(ends[1]);
-      _exit(0);
+      ::_exit(0);
     }
-    close(ends[1]);
+    ::close(ends[1]);
   }
   ~Child() {
     if (process_ > 0) kill();
@@ -38,7 +38,7 @@ class Child {
   // Waits until it has said its byte.
   void wait_until_ready() {
     char byte = 0;
-    ASSERT_EQ(read(heard_.number(), &byte, 1), 1);
+    ASSERT_EQ(::read(heard_.number(), &byte, 1), 1);
   }
   void kill() {
     ::kill(process_, SIGKILL);
@@ -61,7 +61,7 @@ void serve(const std::string& path, int ready, const std::function<void(Side&)>&
   base::store_plain(memory.at(0), std::uint64_t{40});
   const auto region =
       side.table->offer({memory.at(0), kRegionBytes, memory.descriptor(), 0}, kAllRights);
-  if (!side.endpoint->listen(path) || write(ready, "r", 1) != 1) return;
+  if (!side.endpoint->listen(path) || ::write(ready, "r", 1) != 1) return;
   std::optional<ConnectRequest> request;
   while (!(request = side.endpoint->next_request())) side.endpoint->wait(kLong);
   side.pair = *side.endpoint->accept(*request, side.options(),
@@ -106,7 +106,7 @@ TEST(ShmProcess, WorksOnTheMemoryOfAProcessThatSleepsUntilItIsKilled) {
   const std::string path = (folder / "s").string();
   Child child([&](int ready) {
     serve(path, ready, [](Side&) {
-      while (true) pause();
+      while (true) ::pause();
     });
   });
   child.wait_until_ready();

@@ -26,7 +26,7 @@ constexpr std::uint64_t kBell = 0;
 std::string who(int socket) {
   ucred credentials{};
   socklen_t bytes = sizeof credentials;
-  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0) return "?";
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0) return "?";
   return "process " + std::to_string(credentials.pid) + " of user " +
          std::to_string(credentials.uid);
 }
@@ -46,14 +46,14 @@ Service::~Service() {
   if (thread_.joinable()) {
     stopping_.store(true, std::memory_order_relaxed);
     const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = write(bell_.number(), &one, sizeof one);
+    [[maybe_unused]] const auto written = ::write(bell_.number(), &one, sizeof one);
     thread_.join();
   }
 }
 
 Result<void> Service::start() {
-  epoll_ = memory::Descriptor(epoll_create1(EPOLL_CLOEXEC));
-  bell_ = memory::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  epoll_ = memory::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  bell_ = memory::Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!epoll_ || !bell_ || !watch(bell_.number(), kBell)) return base::refused_by_system();
   thread_ = std::thread([this] { run(); });
   return {};
@@ -63,11 +63,11 @@ bool Service::watch(int descriptor, std::uint64_t number) const {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = number;
-  return epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, descriptor, &event) == 0;
+  return ::epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, descriptor, &event) == 0;
 }
 
 void Service::unwatch(int descriptor) const {
-  epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, descriptor, nullptr);
+  ::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, descriptor, nullptr);
 }
 
 Result<void> Service::listen(std::string_view path) {
@@ -104,7 +104,7 @@ void Service::forget(std::uint64_t number) {
     if (is_unknown_peer(*link)) --unknown_peers_;
   }
   unwatch(link->socket.number());
-  shutdown(link->socket.number(), SHUT_RDWR);
+  ::shutdown(link->socket.number(), SHUT_RDWR);
 }
 
 std::shared_ptr<PairSocket> Service::find(std::uint64_t number) {
@@ -153,7 +153,7 @@ void Service::run() {
       if (!resting_ && unknown_peers_ == 0) timeout_ms = -1;
     }
     epoll_event events[64];
-    const int found = epoll_wait(epoll_.number(), events, 64, timeout_ms);
+    const int found = ::epoll_wait(epoll_.number(), events, 64, timeout_ms);
     if (std::exchange(resting_, false)) {
       const std::scoped_lock lock(mutex_);
       for (const auto& [number, socket] : listening_) {
@@ -182,7 +182,7 @@ void Service::handle(std::uint64_t number) {
 void Service::accept_all(int socket) {
   constexpr int kAtATime = 64;
   for (int i = 0; i < kAtATime; ++i) {
-    memory::Descriptor from(accept4(socket, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    memory::Descriptor from(::accept4(socket, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!from) {
       if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
       // Whoever waits at the door keeps the socket readable: without a pause, for want of
@@ -268,7 +268,7 @@ bool Service::take_hello(std::uint64_t number, PairSocket& link, std::span<const
 
 void Service::lose(std::uint64_t number, PairSocket& link) {
   unwatch(link.socket.number());
-  shutdown(link.socket.number(), SHUT_RDWR);
+  ::shutdown(link.socket.number(), SHUT_RDWR);
   // First of all: an unknown peer may be let in at this moment.
   link.lost.store(true, std::memory_order_release);
   notice_.raise();

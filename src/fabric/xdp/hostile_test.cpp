@@ -36,8 +36,8 @@ class XdpHostile : public XdpTest {
       memory::Descriptor made(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
       sockaddr_ll at{};
       at.sll_family = AF_PACKET;
-      at.sll_ifindex = static_cast<int>(if_nametoindex("veth1"));
-      EXPECT_EQ(bind(made.number(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+      at.sll_ifindex = static_cast<int>(::if_nametoindex("veth1"));
+      EXPECT_EQ(::bind(made.number(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
       return made;
     });
   }

@@ -109,15 +109,15 @@ class Neighbours::Request {
 
 Result<Neighbours> Neighbours::open(std::uint32_t interface, const roce::IpAddress& own) {
   Neighbours made;
-  made.socket_ = memory::Descriptor(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  made.socket_ = memory::Descriptor(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
   made.datagrams_ =
-      memory::Descriptor(socket(family_of(own), SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+      memory::Descriptor(::socket(family_of(own), SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made.socket_ || !made.datagrams_) return base::refused_by_system();
   const int datagrams = made.datagrams_.number();
   const auto number = static_cast<int>(interface);
   const roce::SocketAddress from({own, 0});
-  if (setsockopt(datagrams, SOL_SOCKET, SO_BINDTOIFINDEX, &number, sizeof number) != 0 ||
-      bind(datagrams, from.get(), from.bytes) != 0) {
+  if (::setsockopt(datagrams, SOL_SOCKET, SO_BINDTOIFINDEX, &number, sizeof number) != 0 ||
+      ::bind(datagrams, from.get(), from.bytes) != 0) {
     return base::refused_by_system();
   }
   made.interface_ = interface;
@@ -130,10 +130,10 @@ std::optional<Bytes> Neighbours::ask(Request& request, std::uint16_t answer) {
   request.head().nlmsg_seq = ++sequence_;
   const std::uint32_t bytes = request.head().nlmsg_len;
   const int number = socket_.number();
-  if (send(number, request.data(), bytes, 0) != static_cast<ssize_t>(bytes)) return std::nullopt;
+  if (::send(number, request.data(), bytes, 0) != static_cast<ssize_t>(bytes)) return std::nullopt;
   for (;;) {
     // The answer was there when send() returned.
-    const ssize_t came = recv(number, answer_.data(), answer_.size(), MSG_DONTWAIT);
+    const ssize_t came = ::recv(number, answer_.data(), answer_.size(), MSG_DONTWAIT);
     if (came < 0) return std::nullopt;
     Bytes whole = Bytes(answer_).first(static_cast<std::size_t>(came));
     const auto head = take<nlmsghdr>(whole);
@@ -184,7 +184,7 @@ Neighbours::Neighbour Neighbours::find(const roce::IpAddress& next_hop) {
 void Neighbours::look_for(const roce::IpAddress& to) {
   const roce::SocketAddress discard({to, kDiscardPort});
   static_cast<void>(
-      sendto(datagrams_.number(), nullptr, 0, MSG_DONTWAIT, discard.get(), discard.bytes));
+      ::sendto(datagrams_.number(), nullptr, 0, MSG_DONTWAIT, discard.get(), discard.bytes));
 }
 
 }  // namespace espalier::fabric::xdp

@@ -90,7 +90,7 @@ class Port final : public XdpPort {
   void end_sleep() override { forget_wake(); }
   void wake() override {
     const std::uint64_t one = 1;
-    static_cast<void>(write(wake_.number(), &one, sizeof one));
+    static_cast<void>(::write(wake_.number(), &one, sizeof one));
   }
 
  private:
@@ -99,7 +99,7 @@ class Port final : public XdpPort {
   void take(std::span<const std::byte> frame);
   void forget_wake() const {
     std::uint64_t count = 0;
-    static_cast<void>(read(wake_.number(), &count, sizeof count));
+    static_cast<void>(::read(wake_.number(), &count, sizeof count));
   }
 
   PortAddress address_;
@@ -126,16 +126,16 @@ class Port final : public XdpPort {
 };
 
 Result<void> Port::prepare_to_sleep() {
-  events_ = memory::Descriptor(epoll_create1(EPOLL_CLOEXEC));
-  wake_ = memory::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  events_ = memory::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  wake_ = memory::Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!events_ || !wake_) return base::refused_by_system();
   epoll_event event{};
   event.events = EPOLLIN;
-  if (epoll_ctl(events_.number(), EPOLL_CTL_ADD, wake_.number(), &event) != 0) {
+  if (::epoll_ctl(events_.number(), EPOLL_CTL_ADD, wake_.number(), &event) != 0) {
     return base::refused_by_system();
   }
   for (std::size_t queue = 0; queue < rings_->queues(); ++queue) {
-    if (epoll_ctl(events_.number(), EPOLL_CTL_ADD, rings_->descriptor(queue), &event) != 0) {
+    if (::epoll_ctl(events_.number(), EPOLL_CTL_ADD, rings_->descriptor(queue), &event) != 0) {
       return base::refused_by_system();
     }
   }
@@ -206,7 +206,8 @@ void Port::wait(std::uint64_t timeout_ns) {
   std::array<epoll_event, 8> events;
   const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
                          static_cast<long>(timeout_ns % 1'000'000'000)};
-  epoll_pwait2(events_.number(), events.data(), static_cast<int>(events.size()), &timeout, nullptr);
+  ::epoll_pwait2(events_.number(), events.data(), static_cast<int>(events.size()), &timeout,
+                 nullptr);
   forget_wake();
 }
 
@@ -218,11 +219,11 @@ int Port::begin_sleep() {
 /// A UDP socket that has the address, so that nobody else gets it. May set its UDP port.
 Result<memory::Descriptor> reserve(PortAddress& address) {
   const int family = address.ip.is_v6 ? AF_INET6 : AF_INET;
-  memory::Descriptor made(socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  memory::Descriptor made(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made) return base::refused_by_system();
   // Nobody reads what the kernel puts into it: what came as fragments, or another way.
   constexpr int kLittle = 1;
-  setsockopt(made.number(), SOL_SOCKET, SO_RCVBUF, &kLittle, sizeof kLittle);
+  ::setsockopt(made.number(), SOL_SOCKET, SO_RCVBUF, &kLittle, sizeof kLittle);
   if (!roce::bind_below_flows(made.number(), address)) return base::refused_by_system();
   return made;
 }

@@ -59,14 +59,14 @@ void carry(base::Random& random, roce::PacketPort& from, roce::PacketPort& to) {
 
 /// Of a cable's end: that packets leave and arrive in.
 bool set_queues(const std::string& interface, std::uint32_t queues) {
-  const memory::Descriptor any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const memory::Descriptor any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ethtool_channels channels{};
   channels.cmd = ETHTOOL_SCHANNELS;
   channels.rx_count = channels.tx_count = queues;
   ifreq asked{};
   std::copy(interface.begin(), interface.end(), asked.ifr_name);
   asked.ifr_data = reinterpret_cast<char*>(&channels);
-  return ioctl(any.number(), SIOCETHTOOL, &asked) == 0;
+  return ::ioctl(any.number(), SIOCETHTOOL, &asked) == 0;
 }
 
 TEST_F(XdpPorts, AllArrivesAtOneOfTheSameKind) {
@@ -126,24 +126,24 @@ TEST_F(XdpPorts, WhatIsNotThePortsGoesToTheKernel) {
   const Port near = open(0);
   // ARP, and then a datagram to another UDP port.
   const auto open_socket = [] {
-    return memory::Descriptor(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    return memory::Descriptor(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   };
   const auto here = network->at(0, open_socket);
   const auto there = network->at(1, open_socket);
   roce::PortAddress other = address_of(0, false);
   other.udp_port = 4790;
   const roce::SocketAddress name(other);
-  ASSERT_EQ(bind(here.number(), name.get(), name.bytes), 0);
+  ASSERT_EQ(::bind(here.number(), name.get(), name.bytes), 0);
   const std::string text = "not for the port";
-  ASSERT_GT(sendto(there.number(), text.data(), text.size(), 0, name.get(), name.bytes), 0);
+  ASSERT_GT(::sendto(there.number(), text.data(), text.size(), 0, name.get(), name.bytes), 0);
   char room[64] = {};
-  EXPECT_EQ(recv(here.number(), room, sizeof room, 0), static_cast<ssize_t>(text.size()));
+  EXPECT_EQ(::recv(here.number(), room, sizeof room, 0), static_cast<ssize_t>(text.size()));
   EXPECT_TRUE(near->receive().empty());
   EXPECT_EQ(near->counters().not_ours, 0u);
   // One to the port, which is no packet of RoCEv2, comes to it and is dropped there.
   other.udp_port = wire::roce::kUdpPort;
   const roce::SocketAddress port(other);
-  ASSERT_GT(sendto(there.number(), text.data(), text.size(), 0, port.get(), port.bytes), 0);
+  ASSERT_GT(::sendto(there.number(), text.data(), text.size(), 0, port.get(), port.bytes), 0);
   while (near->counters().wrong_icrc == 0) EXPECT_TRUE(near->receive().empty());
 }
 
@@ -169,22 +169,22 @@ TEST_F(XdpPorts, ThereIsOneForEachInterface) {
 
 TEST_F(XdpPorts, AKilledProcessLeavesNothingBehind) {
   int pipe_ends[2];
-  ASSERT_EQ(pipe2(pipe_ends, O_CLOEXEC), 0);
+  ASSERT_EQ(::pipe2(pipe_ends, O_CLOEXEC), 0);
   const memory::Descriptor reading(pipe_ends[0]);
   memory::Descriptor writing(pipe_ends[1]);
-  const pid_t child = fork();
+  const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     const Port port = open(0);
-    static_cast<void>(write(writing.number(), "x", 1));
-    for (;;) pause();
+    static_cast<void>(::write(writing.number(), "x", 1));
+    for (;;) ::pause();
   }
   writing.close();
   char completion = 0;
-  ASSERT_EQ(read(reading.number(), &completion, 1), 1);
+  ASSERT_EQ(::read(reading.number(), &completion, 1), 1);
   EXPECT_FALSE(try_open(0, {interface_of(0), address_of(0, false)}));
-  ASSERT_EQ(kill(child, SIGKILL), 0);
-  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  ASSERT_EQ(::kill(child, SIGKILL), 0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   // The kernel may take its time to end the link.
   while (!try_open(0, {interface_of(0), address_of(0, false)})) std::this_thread::yield();
 }
@@ -275,19 +275,19 @@ TEST_F(XdpPorts, SaysWhatCannotBe) {
 }
 
 TEST_F(XdpPorts, NeedsRights) {
-  const pid_t child = fork();
+  const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     const auto refused = network->at(0, [&] {
-      if (setgid(65534) != 0 || setuid(65534) != 0) _exit(2);
+      if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(2);
       const auto port = XdpPort::open({interface_of(0), address_of(0, false)});
-      _exit(!port && port.error() == is_unsupported(Unsupported::rights).error() ? 0 : 1);
+      ::_exit(!port && port.error() == is_unsupported(Unsupported::rights).error() ? 0 : 1);
       return 0;
     });
-    _exit(refused);
+    ::_exit(refused);
   }
   int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 

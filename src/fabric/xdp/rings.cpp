@@ -39,7 +39,7 @@ Result<std::unique_ptr<Rings>> Rings::open(std::shared_ptr<const Library> librar
     if (made || made.error() != is_unsupported(Unsupported::socket).error()) return made;
     if (watch.elapsed_ns() > kLetGoNs) return made;
     constexpr timespec kPause{0, 2'000'000};
-    ppoll(nullptr, 0, &kPause, nullptr);
+    ::ppoll(nullptr, 0, &kPause, nullptr);
   }
 }
 
@@ -66,7 +66,8 @@ Result<std::unique_ptr<Rings>> Rings::try_open(std::shared_ptr<const Library> li
 }
 
 Result<void> Rings::make_frames(std::uint64_t bytes) {
-  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const at =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return base::refused_by_system();
   memory_ = static_cast<std::byte*>(at);
   memory_bytes_ = bytes;
@@ -101,8 +102,8 @@ Result<void> Rings::open_queue(const std::string& interface, std::uint32_t numbe
     return refused_socket(-answer);
   }
   if (number == 0) {
-    setsockopt(descriptor(0), SOL_SOCKET, SO_SNDBUFFORCE, &kSendBufferBytes,
-               sizeof kSendBufferBytes);
+    ::setsockopt(descriptor(0), SOL_SOCKET, SO_SNDBUFFORCE, &kSendBufferBytes,
+                 sizeof kSendBufferBytes);
   }
   std::vector<std::uint64_t> frames(receive_frames_);
   for (std::uint64_t i = 0; i < frames.size(); ++i) {
@@ -117,7 +118,7 @@ Rings::~Rings() {
     if (queue->socket != nullptr) library_->delete_socket(queue->socket);
   }
   if (frames_ != nullptr) library_->delete_frames(frames_);
-  if (memory_ != nullptr) munmap(memory_, memory_bytes_);
+  if (memory_ != nullptr) ::munmap(memory_, memory_bytes_);
 }
 
 int Rings::descriptor(std::size_t queue) const {
@@ -127,7 +128,7 @@ int Rings::descriptor(std::size_t queue) const {
 bool Rings::is_zero_copy() const {
   xdp_options options{};
   socklen_t bytes = sizeof options;
-  return getsockopt(descriptor(0), SOL_XDP, XDP_OPTIONS, &options, &bytes) == 0 &&
+  return ::getsockopt(descriptor(0), SOL_XDP, XDP_OPTIONS, &options, &bytes) == 0 &&
          (options.flags & XDP_OPTIONS_ZEROCOPY) != 0;
 }
 
@@ -169,7 +170,7 @@ void Rings::flush() {
   if (xsk_ring_prod__needs_wakeup(&send_) == 0) return;
   std::uint32_t calls = unsent() / kPacketsPerCall + 1;
   // EAGAIN: it has taken so many; or there is no room before some have gone, as a later call finds.
-  while (calls-- != 0 && sendto(descriptor(0), nullptr, 0, MSG_DONTWAIT, nullptr, 0) < 0) {
+  while (calls-- != 0 && ::sendto(descriptor(0), nullptr, 0, MSG_DONTWAIT, nullptr, 0) < 0) {
     if (errno != EAGAIN) break;
   }
   reap();
@@ -193,7 +194,7 @@ void Rings::take(Queue& queue, std::size_t most) {
   // A driver that has found no frames waits to be told that there are some.
   if (xsk_ring_prod__needs_wakeup(&queue.fill) != 0) {
     const int socket = library_->descriptor_of(queue.socket);
-    static_cast<void>(recvfrom(socket, nullptr, 0, MSG_DONTWAIT, nullptr, nullptr));
+    static_cast<void>(::recvfrom(socket, nullptr, 0, MSG_DONTWAIT, nullptr, nullptr));
   }
   std::uint32_t at = 0;
   const std::uint32_t count =

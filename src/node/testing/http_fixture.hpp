@@ -22,7 +22,7 @@ class HttpClient {
   explicit HttpClient(std::uint16_t port, int family = AF_INET)
       : socket_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const base::LoopbackAddress address(family, port);
-    connected_ = connect(socket_.number(), address.get(), address.bytes()) == 0;
+    connected_ = ::connect(socket_.number(), address.get(), address.bytes()) == 0;
   }
 
   [[nodiscard]] bool connected() const { return connected_; }
@@ -40,8 +40,8 @@ class HttpClient {
     char bytes[4096];
     for (;;) {
       pollfd watched{socket_.number(), POLLIN, 0};
-      if (poll(&watched, 1, kTimeoutMs) <= 0) return all + " and no end";
-      const ssize_t got = recv(socket_.number(), bytes, sizeof bytes, 0);
+      if (::poll(&watched, 1, kTimeoutMs) <= 0) return all + " and no end";
+      const ssize_t got = ::recv(socket_.number(), bytes, sizeof bytes, 0);
       if (got <= 0) return all;
       all.append(bytes, static_cast<std::size_t>(got));
     }

@@ -84,12 +84,12 @@ class SchedulerFixture {
     connection->doorbell = doorbell.place;
     connection->access = Access::everything();
     connection->account = services_.principals.of(principal_of_user(user));
-    auto page = must(memory::SharedMemory::attach(memory::Descriptor(dup(doorbell.page)),
+    auto page = must(memory::SharedMemory::attach(memory::Descriptor(::dup(doorbell.page)),
                                                   wire::kDoorbellPageBytes, memory::Rights::write));
     std::byte* const word = page.at(std::size_t{doorbell.in_page} * wire::kDoorbellBytes);
     // A mapping of its own: the client's rings outlive the node's.
     auto memory = must(
-        memory::SharedMemory::attach(memory::Descriptor(dup(connection->memory().descriptor())),
+        memory::SharedMemory::attach(memory::Descriptor(::dup(connection->memory().descriptor())),
                                      layout.bytes(), memory::Rights::write));
     page.close_descriptor();
     memory.close_descriptor();

@@ -46,7 +46,7 @@ class RawPeer {
   explicit RawPeer(const std::string& path)
       : socket(*memory::connect_packets(path)),
         memory(*memory::SharedMemory::create("raw-peer", kBytes)),
-        event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+        event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   template <class T>
   bool say(const T& message, int descriptor = -1) const {

@@ -95,10 +95,10 @@ struct RawTarget {
   RawTarget() {
     const auto address = base::UnixAddress::file(path());
     listening = memory::Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    EXPECT_EQ(bind(listening.number(), address->get(), address->bytes()), 0);
+    EXPECT_EQ(::bind(listening.number(), address->get(), address->bytes()), 0);
     EXPECT_EQ(::listen(listening.number(), 8), 0);
     client.pair = *client.endpoint->connect(path(), client.options(), {});
-    socket = memory::Descriptor(accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    socket = memory::Descriptor(::accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
   }
   [[nodiscard]] std::string path() const { return (folder / "s").string(); }
   void wait_for_the_end() {
