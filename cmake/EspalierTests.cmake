@@ -7,7 +7,8 @@
 #   else           fast
 #
 # The target espalier_quick is what ./test builds: the programs that have a budget for the preset in
-# tests/budgets.txt, and the fuzzers where they are real ones. Everything else is built by all.
+# tests/budgets.txt, the fuzzers where they are real ones, and what tests install. All else is
+# built by all.
 if(NOT ESPALIER_BUILD_TESTS)
   return()
 endif()
@@ -434,6 +435,10 @@ function(espalier_install_test)
   if(ESPALIER_SANITIZERS)
     return()  # what is installed is never built with sanitizers
   endif()
+  # The script of the installation against what the target builds from.
+  add_test(NAME install.targets
+    COMMAND ${PROJECT_SOURCE_DIR}/scripts/check-install.sh ${PROJECT_BINARY_DIR})
+  set_tests_properties(install.targets PROPERTIES LABELS fast)
   foreach(way package pkgconfig)
     add_test(NAME install.${way}
       COMMAND ${CMAKE_COMMAND} -D WAY=${way} -D BUILD=${PROJECT_BINARY_DIR}

@@ -32,13 +32,15 @@ configure_programs() {
   fi
 }
 
-# Builds targets of a preset. clang has its memory from malloc, and takes a tenth less time where
-# that is in huge pages; other programs leave the tunable alone.
+# Builds a preset, or targets of it, by the command that docs/testing.md prints. clang has its
+# memory from malloc, and takes a tenth less time where that is in huge pages; other programs leave
+# the tunable alone.
 build_preset() {
   local preset=$1
   shift
-  GLIBC_TUNABLES=${GLIBC_TUNABLES:-glibc.malloc.hugetlb=1} \
-    cmake --build --preset "$preset" -j "$(jobs)" "$@"
+  CMAKE_BUILD_PARALLEL_LEVEL=$(jobs) \
+    GLIBC_TUNABLES=${GLIBC_TUNABLES:-glibc.malloc.hugetlb=1} \
+    cmake --build --preset "$preset" "$@"
 }
 
 # One job for each core, or ESPALIER_JOBS. Each may take 1.5 GB.

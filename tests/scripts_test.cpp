@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ./test leans on: the checks of budgets and of skipped tests, and how sources are sorted into
-// batches.
+// ./test itself, and what it leans on: the checks of budgets and of skipped tests, and how sources
+// are sorted into batches.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 
 namespace espalier::source {
 namespace {
@@ -159,6 +160,82 @@ TEST_F(Scripts, SourcesWithTheSameNameInThemAreInDifferentBatches) {
   EXPECT_EQ(batches(own + end, "#include \"in/one.hpp\"\n"), "1 1 ");
   EXPECT_EQ(batches("#define COUNT 1\n", "int COUNT;\n"), "1 2 ");
   EXPECT_EQ(batches(std::string(60, '\n'), std::string(60, '\n')), "1 2 ");
+}
+
+/// The inside of the fenced block behind these words of docs/testing.md.
+std::string block_behind(const std::string& words) {
+  std::ifstream in(kSources + "/docs/testing.md");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::string fence = "\n```sh\n";
+  const std::size_t at = text.find(fence, text.find(words));
+  if (at == std::string::npos) return "no block behind: " + words;
+  const std::size_t begin = at + fence.size();
+  return text.substr(begin, text.find("```\n", begin) - begin);
+}
+
+/// ./test in a folder of its own, where the programs that it calls write down their arguments.
+class TestScript : public Scripts {
+ protected:
+  void SetUp() override {
+    Scripts::SetUp();
+    ASSERT_EQ(run("cp " + kSources + "/test " + path("test") + "; mkdir " + path("scripts") +
+                  "; cp " + kSources + "/scripts/common.sh " + path("scripts"))
+                  .status,
+              0);
+    for (const char* script : {"install-packages.sh", "slow-tests.sh", "load-test.sh",
+                               "check-skips.sh", "check-budgets.sh", "run-fuzzers.sh"}) {
+      program(std::string("scripts/") + script, "");
+    }
+    // A preset is configured before it is built, and both must succeed: as "a && b" says.
+    program("bin/cmake",
+            "case $1 in\n"
+            "  --preset) mkdir -p build/$2/bin; printf 'cmake %s && ' \"$*\" >>typed ;;\n"
+            "  *) echo \"cmake $*\" >>typed ;;\n"
+            "esac\n");
+    program("bin/ctest", "echo '100% tests passed'\n");
+    program("build/plain/bin/regex_test", "");
+  }
+
+  /// What it types at cmake, a line for each preset.
+  std::string typed(const std::string& arguments) {
+    const Ended ended =
+        run("cd " + path("") + " && PATH=" + path("bin") + ":$PATH ./test " + arguments);
+    EXPECT_EQ(ended.status, 0) << ended.output;
+    return read("typed");
+  }
+
+ private:
+  void program(const std::string& name, const std::string& text) const {
+    write(name, "#!/bin/sh\n" + text);
+    fs::permissions(path(name), fs::perms::owner_all);
+  }
+};
+
+TEST_F(TestScript, TypesWhatTheDocumentsPrint) {
+  EXPECT_EQ(typed(""), block_behind("`./test` types"));
+}
+
+TEST_F(TestScript, OfAllBuildsEveryPresetAsTheDocumentsPrint) {
+  const std::string printed = block_behind("`./test all` builds every preset whole");
+  EXPECT_EQ(typed("all"), printed);
+  std::ifstream in(kSources + "/CMakePresets.json");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::size_t presets = 0;
+  constexpr std::string_view kPreset = "\"configurePreset\": \"";
+  const std::size_t end = text.find("\"testPresets\"");
+  for (std::size_t at = text.find("\"buildPresets\""); (at = text.find(kPreset, at)) < end;) {
+    at += kPreset.size();
+    const std::string name = text.substr(at, text.find('"', at) - at);
+    EXPECT_NE(printed.find("cmake --build --preset " + name + "\n"), std::string::npos) << name;
+    ++presets;
+  }
+  EXPECT_GE(presets, 6u);
+}
+
+TEST(RunScript, BuildsAllThatIsInstalled) {
+  std::ifstream in(kSources + "/run");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_NE(text.find("build_preset release --target espalier_run"), std::string::npos);
 }
 
 }  // namespace
