@@ -185,6 +185,25 @@ TEST_P(CApi, MakesOpensListsAndDropsMaps) {
       "options.versions is neither 0 nor 1");
 }
 
+TEST_P(CApi, ANodeThatIsGoneIsAnErrorAndNoEmptyAnswer) {
+  if (address_ == "embedded") return;
+  node_.reset();
+  std::uint32_t found = 0;
+  static_cast<void>(
+      espalier_map_get(map_, b("k"), item_, &found));  // who finds the connection lost
+  int shown = 0;
+  const auto count = [](void* context, espalier_bytes) {
+    ++*static_cast<int*>(context);
+    return 0;
+  };
+  bad(espalier_map_list(store_, count, &shown), ESPALIER_SYSTEM, "espalier_map_list: ");
+  EXPECT_EQ(shown, 0);
+  espalier_map_stats stats = ESPALIER_MAP_STATS_INIT;
+  stats.items = 42;
+  bad(espalier_map_get_stats(map_, &stats), ESPALIER_SYSTEM, "espalier_map_get_stats: ");
+  EXPECT_EQ(stats.items, 42u) << "it was written";
+}
+
 TEST_P(CApi, ReadsAndWritesSingleKeys) {
   espalier_written written{};
   good(espalier_map_put(map_, b("pear"), b("green"), &written));

@@ -95,7 +95,7 @@ class AskedSide {
   // A leaf that is merged may give its items the version of the merge, which no answer has named;
   // when leaves are merged depends on the order in which writes in flight are done.
   [[nodiscard]] std::string known(Version version) const {
-    const bool yet_to_come = version > newest_ && version > map_->stats().write_version;
+    const bool yet_to_come = version > newest_ && version > map_->stats()->write_version;
     return yet_to_come ? " of a version to come" : "";
   }
 
@@ -133,7 +133,7 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
       }
       ASSERT_EQ(said[0], said[1]) << "step " << step;
     }
-    EXPECT_EQ(sides[0].map().stats().items, sides[1].map().stats().items);
+    EXPECT_EQ(sides[0].map().stats()->items, sides[1].map().stats()->items);
     if (switch_) {
       EXPECT_GT(switch_->redirected(), 0u) << "nothing went by its tables";
     }
@@ -321,7 +321,7 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
       }
       default: {
         std::string all;
-        for (const std::string& each : side.store().map_names()) {
+        for (const std::string& each : *side.store().map_names()) {
           if (each != "default") all += each + ' ';  // the node's own
         }
         return all;

@@ -171,7 +171,7 @@ TEST_F(DeviceAccess, ARoleForAPrefixIsGoodForObjectsOfSuchNames) {
   const auto held = snapshot->get("k");
   ASSERT_TRUE(held && *held);
   EXPECT_EQ((*held)->value, "v");
-  EXPECT_THAT(shop.map_names(), ElementsAre("orders/new"));
+  EXPECT_THAT(*shop.map_names(), ElementsAre("orders/new"));
   EXPECT_EQ(error_of(shop.create_sequencer("numbers")), role_refusal(0));
   EXPECT_TRUE(shop.create_sequencer("orders/numbers"));
   // By the number of a map that it was never given, which anybody can guess.

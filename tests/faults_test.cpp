@@ -88,7 +88,7 @@ TEST_P(FaultsMemory, WritesAreRefusedAndNothingIsLost) {
   ASSERT_TRUE(map) << message(map.error());
   Contents contents = fill(*map, GetParam());
   ASSERT_GT(contents.size(), 100u);
-  EXPECT_LE(store.memory_bytes(), kLimit);
+  EXPECT_LE(*store.memory_bytes(), kLimit);
   expect_holds(*map, contents);
   // Now and then a write still finds room; what it says must be true.
   std::uint64_t refused = 0;
@@ -108,7 +108,7 @@ TEST_P(FaultsMemory, WritesAreRefusedAndNothingIsLost) {
     ASSERT_TRUE(map->get(contents.begin()->first)->has_value());
   }
   EXPECT_GT(refused, 0u);
-  EXPECT_LE(store.memory_bytes(), kLimit);
+  EXPECT_LE(*store.memory_bytes(), kLimit);
   expect_holds(*map, contents);
 }
 
@@ -130,7 +130,7 @@ TEST_P(FaultsMemory, ErasingMakesRoom) {
     expect_holds(*map, {});
   }
   store.trim();
-  EXPECT_EQ(map->stats().value_bytes, 0u);
+  EXPECT_EQ(map->stats()->value_bytes, 0u);
   EXPECT_EQ(first_of(map->audit()), "");
 }
 
@@ -265,7 +265,7 @@ TEST_F(Faults, SnapshotsExpireAtTheirLimit) {
     ASSERT_TRUE(snapshot);
     snapshots.push_back(std::move(*snapshot));
     ASSERT_NO_FATAL_FAILURE(round_of_puts(round));
-    waiting_max = std::max(waiting_max, map->stats().retired_bytes);
+    waiting_max = std::max(waiting_max, map->stats()->retired_bytes);
   }
   // The old ones are given up, with a clear error, and what they held is free.
   const auto expired = snapshots.front().get(key_of(1));
@@ -302,9 +302,9 @@ TEST_F(Faults, SnapshotsBelowTheirLimitStay) {
       ASSERT_EQ((*found)->value, std::to_string(round));
     }
   }
-  EXPECT_EQ(map->stats().snapshots, 50u);
+  EXPECT_EQ(map->stats()->snapshots, 50u);
   snapshots.clear();
-  EXPECT_EQ(map->stats().snapshots, 0u);
+  EXPECT_EQ(map->stats()->snapshots, 0u);
   store.trim();
   EXPECT_EQ(first_of(map->audit()), "");
 }
@@ -325,11 +325,11 @@ TEST_P(FaultsEmptied, GivesItsMemoryBack) {
     const std::size_t count = kSanitized ? 20'000 : 100'000;
     std::vector<std::string> keys = make_keys(KeyPattern::random_bytes, count, 16, seed);
     for (const std::string& key : keys) ASSERT_TRUE(map->put(key, "0123456789abcdef"));
-    const MapStats full = map->stats();
+    const MapStats full = *map->stats();
     if (GetParam() != EraseOrder::random) std::sort(keys.begin(), keys.end());
     if (GetParam() == EraseOrder::descending) std::reverse(keys.begin(), keys.end());
     for (const std::string& key : keys) ASSERT_TRUE(map->erase(key));
-    const MapStats empty = map->stats();
+    const MapStats empty = *map->stats();
     EXPECT_EQ(empty.items, 0u);
     // Some leaves may still carry the last erasures in their logs.
     EXPECT_LE(empty.leaves, full.leaves / 20 + 1);

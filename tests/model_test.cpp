@@ -91,7 +91,7 @@ TEST(ModelValues, HundredKilobytes) {
   ModelDriver driver(*map, options);
   EXPECT_EQ(driver.run().value_or(""), "");
   EXPECT_EQ(driver.empty().value_or(""), "");
-  EXPECT_EQ(map->stats().value_bytes, 0u);
+  EXPECT_EQ(map->stats()->value_bytes, 0u);
 }
 
 TEST(ModelValues, SixteenMebibytes) {
@@ -121,7 +121,7 @@ TEST(ModelValues, SixteenMebibytes) {
   }
   for (const char* key : {"a", "b", "c"}) ASSERT_TRUE(map->erase(key));
   EXPECT_TRUE(map->audit().empty());
-  EXPECT_EQ(map->stats().value_bytes, 0u);
+  EXPECT_EQ(map->stats()->value_bytes, 0u);
 }
 
 TEST(ModelArguments, RefusesWhatItDocuments) {

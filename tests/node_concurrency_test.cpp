@@ -184,7 +184,7 @@ TEST_P(NodeConcurrencyTest, MapsComeAndGoWhileOthersReadThem) {
     Store store = connect();
     for (std::uint64_t i = 0; i < scaled(200); ++i) {
       ASSERT_TRUE(store.create_map("passing"));
-      EXPECT_EQ(store.map_names().size(), 2u);
+      EXPECT_EQ(store.map_names()->size(), 2u);
       ASSERT_TRUE(store.drop_map("passing"));
     }
   });

@@ -108,7 +108,7 @@ class ProcessLinearizabilityConcurrency : public ::testing::Test {
     History history;
     std::uint64_t left = rounds;
     for (std::uint64_t round = 0; left != 0 && round < kRoundsPerOccasion * rounds; ++round) {
-      history.initial_version = map->stats().write_version;
+      history.initial_version = map->stats()->write_version;
       history.operations = clients.run_round(seeds());
       if (options_.fault == Fault::none || clients.faults() != faults_) --left;
       faults_ = clients.faults();

@@ -75,7 +75,7 @@ TEST_F(ShardedMapTest, IsOneMapByEachOfItsNodes) {
   EXPECT_EQ(scan(*other, {.reverse = true}), "z a ");
   EXPECT_EQ(scan(*other, {.from_floor = true}, "n"), "a z ");
   EXPECT_EQ((*other->floor("y"))->key, "a");
-  EXPECT_EQ(other->stats().items, 2u);
+  EXPECT_EQ(other->stats()->items, 2u);
   EXPECT_EQ(items_on(0), 1u);
   EXPECT_EQ(items_on(1), 1u);
 }
@@ -187,6 +187,7 @@ TEST_F(ShardedMapTest, ANodeThatIsGoneTakesItsShardAlone) {
   EXPECT_EQ(map.put("z", "2").error(), lost);
   EXPECT_EQ(map.count({}, {}).error(), lost);
   EXPECT_EQ(map.snapshot().error(), lost);
+  EXPECT_EQ(map.stats().error(), lost);
   EXPECT_EQ(map.scan({}, {}, [](std::span<const Item>) { return true; }).error(), lost);
   EXPECT_NE(message(lost).find("shard 1"), std::string::npos);
   EXPECT_EQ((*map.get("a"))->value, "1");

@@ -50,8 +50,8 @@ class ModelSmallTrees : public ::testing::TestWithParam<Shape> {
       model.erase(key(i, shared_prefix));
       ASSERT_NO_FATAL_FAILURE(compare(map, model));
     }
-    splits_ += map.stats().splits;
-    merges_ += map.stats().merges;
+    splits_ += map.stats()->splits;
+    merges_ += map.stats()->merges;
   }
 
   // A map of its own for each pair of orders.
@@ -62,8 +62,8 @@ class ModelSmallTrees : public ::testing::TestWithParam<Shape> {
         << "inserted " << text(inserts) << " erased " << text(erases);
     // With a log, leaves may wait with their last erasures in it.
     if (GetParam().options.log_bytes == 0) {
-      ASSERT_EQ(map->stats().leaves, 1u);
-      ASSERT_EQ(map->stats().height, 1u);
+      ASSERT_EQ(map->stats()->leaves, 1u);
+      ASSERT_EQ(map->stats()->height, 1u);
     }
     ASSERT_TRUE(store_.drop_map("tree"));
   }

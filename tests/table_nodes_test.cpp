@@ -151,7 +151,7 @@ TEST_P(TableNodes, ShareNamesListAndNumbersWithMaps) {
             (Error{Code::already_exists, 0, kMap}));
   EXPECT_EQ(tables_->open("default").error().error, (Error{Code::wrong_kind, 0, kMap}));
   EXPECT_EQ(tables_->drop("default").error().error, (Error{Code::wrong_kind, 0, kMap}));
-  EXPECT_EQ(store_->map_names(), std::vector<std::string>{"default"});
+  EXPECT_EQ(*store_->map_names(), std::vector<std::string>{"default"});
   const auto objects = client::StoreImpl::of(*store_).objects(ObjectKind::any);
   ASSERT_TRUE(objects) << message(objects.error());
   ASSERT_EQ(objects->size(), 2u);

@@ -47,7 +47,7 @@ class World {
 
   Recorder& recorder() { return recorder_; }
   memory::BufferPool& pool() { return core().store.pool; }
-  [[nodiscard]] Shape shape() { return {map_.stats(), core().table.buffers().size()}; }
+  [[nodiscard]] Shape shape() { return {*map_.stats(), core().table.buffers().size()}; }
 
   /// Requests through a pipeline, all in flight together. Requires: their keys differ.
   void run(std::vector<Question> questions) {
@@ -78,7 +78,7 @@ class World {
   /// The map and its snapshots hold what they should, and the audit finds all buffers.
   void expect_all_well() {
     EXPECT_TRUE(holds(map_, reference_.contents()));
-    EXPECT_EQ(map_.stats().items, reference_.contents().size());
+    EXPECT_EQ(map_.stats()->items, reference_.contents().size());
     for (const auto& [snapshot, contents] : snapshots_) EXPECT_TRUE(holds(snapshot, contents));
     const std::vector<std::string> wrong = map_.audit();
     EXPECT_TRUE(wrong.empty()) << wrong.front();
@@ -391,8 +391,7 @@ const SingleWrite kSingleWrites[] = {
     {"ModifiesWhatIsAbsent",
      [](Recorder& r, const std::string& v) { r.modify(scattered(kFew), v); }},
     {"ModifiesIntoNothing",
-     [](Recorder& r, const std::string&) { r.modify(scattered(5), std::nullopt); },
-     Refused::never},
+     [](Recorder& r, const std::string&) { r.modify(scattered(5), std::nullopt); }, Refused::never},
     {"WritesABatch",
      [](Recorder& r, const std::string& v) {
        WriteBatch batch;
@@ -456,7 +455,7 @@ TEST(FaultsMaps, OutOfMemoryAtEveryAcquisition) {
       made += map && failed ? 1 : 0;
       if (!map) {
         EXPECT_EQ(map.error().code, Code::out_of_memory);
-        EXPECT_EQ(store.map_names(), std::vector<std::string>{"first"});
+        EXPECT_EQ(*store.map_names(), std::vector<std::string>{"first"});
         map = store.create_map("map");
       }
       ASSERT_TRUE(map) << message(map.error());

@@ -264,6 +264,7 @@ espalier_code espalier_map_drop(espalier_store* store, espalier_bytes name);
 
 /// Is shown one name after another. Returns 0 to go on, anything else to be shown no more.
 typedef int32_t (*espalier_name_fn)(void* context, espalier_bytes name);
+/// Where the names cannot be asked for, none is shown, and the code says why.
 espalier_code espalier_map_list(espalier_store* store, espalier_name_fn visit, void* context);
 
 /// What the map was made with. The caller sets options->struct_bytes, as ESPALIER_MAP_OPTIONS_INIT
@@ -292,7 +293,8 @@ typedef struct espalier_map_stats {
 } espalier_map_stats;
 #define ESPALIER_MAP_STATS_INIT \
   { sizeof(espalier_map_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-/// The caller sets stats->struct_bytes, as ESPALIER_MAP_STATS_INIT does.
+/// The caller sets stats->struct_bytes, as ESPALIER_MAP_STATS_INIT does. Where the numbers cannot be
+/// asked for, of one shard or of all, they stay as they are.
 espalier_code espalier_map_get_stats(const espalier_map* map, espalier_map_stats* stats);
 
 // --- single operations ---------------------------------------------------------------------------

@@ -218,8 +218,10 @@ class Map {
   [[nodiscard]] const std::string& name() const;
   [[nodiscard]] const MapOptions& options() const;
   [[nodiscard]] std::uint32_t max_key_bytes() const;
-  /// Cost: reads counters, and a lock of the store's.
-  [[nodiscard]] MapStats stats() const;
+  /// Cost: reads counters, and a lock of the store's; on a node one round trip.
+  /// Errors: of a node's map as of its other calls, connection_lost first; not_found (it was
+  /// dropped). A map of several nodes tells nothing while one of them does not answer.
+  [[nodiscard]] Result<MapStats> stats() const;
 
   /// Checks the whole structure of this map and of all others of its store, whose memory is one:
   /// order, fences, fill, versions, reachability, predecessors, and buffers in use + free + waiting
@@ -276,7 +278,7 @@ class Store {
   /// is that of the node which listens there on this machine; "roce://HOST[:PORT]/SERVICE",
   /// "shm:PATH" and "ofi://PROVIDER/HOST[:PORT]" are those of a node by way of a fabric. The maps
   /// are then the node's, and everything else is the same, but for what can only be done beside the
-  /// memory: trim() does nothing, memory_bytes() is 0, and audit() says that it cannot.
+  /// memory: trim() does nothing, and memory_bytes() and audit() say that they cannot.
   ///
   /// A lost connection fails what is in flight with connection_lost: a read may be repeated, and a
   /// write without an answer may or may not be done; nothing is ever done twice. The next call
@@ -312,7 +314,9 @@ class Store {
   /// Removes a map and gives its memory back. Its handles must no longer be used. Cost: reads the
   /// map's nodes. Errors: not_found, wrong_kind.
   Result<void> drop_map(std::string_view name);
-  [[nodiscard]] std::vector<std::string> map_names() const;
+  /// The names of all maps, in order; on a node of those that this client may see. Cost: by their
+  /// number; on a node one round trip. Errors: those of a call to a node, connection_lost first.
+  [[nodiscard]] Result<std::vector<std::string>> map_names() const;
 
   /// Makes an empty table, of rows in clear. Its name is no map's either. Include table.hpp. Cost:
   /// 64 KiB. Errors: already_exists (detail: the ObjectKind of what has it), invalid_argument,
@@ -357,7 +361,8 @@ class Store {
   /// "4 KiB pages (why)".
   [[nodiscard]] const std::string& page_message() const;
   /// Bytes taken from the operating system and not given back.
-  [[nodiscard]] std::uint64_t memory_bytes() const;
+  /// Errors: unsupported (a store that is elsewhere: its node's numbers are for those who run it).
+  [[nodiscard]] Result<std::uint64_t> memory_bytes() const;
   /// Frees what waits and can be freed, and gives empty memory back to the operating system. Cost:
   /// by the memory that is given back.
   void trim();

@@ -57,7 +57,7 @@ espalier_code espalier_map_get_stats(const espalier_map* map, espalier_map_stats
   return c::run(__func__,
                 {c::given(map, "map"), c::given(stats, "stats"), c::sized(stats, "stats")},
                 [&]() -> Result<void> {
-                  const auto now = MapImpl::of(map->map).stats();
+                  const auto now = map->map.stats();
                   if (!now) return std::unexpected(now.error());
                   c::fill(stats, {.struct_bytes = sizeof *stats,
                                   .height = now->height,

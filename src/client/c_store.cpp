@@ -171,7 +171,7 @@ espalier_code espalier_map_drop(espalier_store* store, espalier_bytes name) {
 espalier_code espalier_map_list(espalier_store* store, espalier_name_fn visit, void* context) {
   return c::run(__func__, {c::given(store, "store"), c::given(visit, "visit")},
                 [&]() -> Result<void> {
-                  const auto names = espalier::client::StoreImpl::of(store->store).map_names();
+                  const auto names = store->store.map_names();
                   if (!names) return std::unexpected(names.error());
                   const auto show = [&](const std::string& name) noexcept {
                     return visit(context, c::bytes_of(name)) == 0;

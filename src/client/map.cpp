@@ -107,7 +107,9 @@ const std::string& Map::name() const { return impl_->name(); }
 const MapOptions& Map::options() const { return impl_->options(); }
 std::uint32_t Map::max_key_bytes() const { return impl_->max_key_bytes(); }
 
-MapStats Map::stats() const { return impl_->stats().value_or(MapStats{}); }
+Result<MapStats> Map::stats() const {
+  return or_out_of_memory([&] { return impl_->stats(); });
+}
 
 std::vector<std::string> Map::audit() const {
   auto complaints = impl_->audit();

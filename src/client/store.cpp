@@ -66,9 +66,8 @@ Result<void> Store::drop_map(std::string_view name) {
   return or_out_of_memory([&] { return impl_->drop_map(name); });
 }
 
-// What cannot be asked for has no names, and no bytes.
-std::vector<std::string> Store::map_names() const {
-  return impl_->map_names().value_or(std::vector<std::string>{});
+Result<std::vector<std::string>> Store::map_names() const {
+  return or_out_of_memory([&] { return impl_->map_names(); });
 }
 
 Result<std::uint64_t> Store::sequence(std::string_view name, std::uint32_t count) {
@@ -78,7 +77,9 @@ Result<std::uint64_t> Store::sequence(std::string_view name, std::uint32_t count
 
 const std::string& Store::page_message() const { return impl_->page_message(); }
 
-std::uint64_t Store::memory_bytes() const { return impl_->memory_bytes().value_or(0); }
+Result<std::uint64_t> Store::memory_bytes() const {
+  return or_out_of_memory([&] { return impl_->memory_bytes(); });
+}
 
 void Store::trim() { impl_->trim(); }
 

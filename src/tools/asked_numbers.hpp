@@ -5,19 +5,20 @@
 #pragma once
 
 #include <optional>
-#include <utility>
+#include <string>
 
-#include "client/impl.hpp"
+#include "espalier/map.hpp"
 #include "node/numbers_format.hpp"
+#include "tools/environment.hpp"
 
 namespace espalier::tools {
 
-/// Nothing where the node does not tell them: it is older than this command.
-[[nodiscard]] inline std::optional<node::NodeNumbers> numbers_of(const Store& store) {
-  const auto bytes = client::StoreImpl::of(store).node_numbers();
-  if (!bytes) return std::nullopt;
-  auto numbers = node::decode(*bytes);
-  return numbers ? std::optional(std::move(*numbers)) : std::nullopt;
-}
+/// Nothing where the node does not tell them to this client: it is older than this command, or the
+/// client may not see them.
+[[nodiscard]] Outcome<std::optional<node::NodeNumbers>> numbers_of(const Store& store,
+                                                                   const std::string& address);
+/// The same, but fails there too.
+[[nodiscard]] Outcome<node::NodeNumbers> needed_numbers_of(const Store& store,
+                                                           const std::string& address);
 
 }  // namespace espalier::tools

@@ -42,9 +42,8 @@ MapCheckReport check_answers(Environment& environment, const Map& map, bool stea
                    [&](std::uint64_t done) { progress.update_items(done, items); });
 }
 
-std::vector<std::string> examine(Environment& environment, const Map& map) {
+std::vector<std::string> examine(Environment& environment, const Map& map, std::uint64_t items) {
   std::vector<std::string> faults = map.audit();
-  const std::uint64_t items = map.stats().items;
   const MapCheckReport report = check_answers(environment, map, true, items);
   faults.insert(faults.end(), report.faults.begin(), report.faults.end());
   if (report.stopped_by) {
@@ -94,14 +93,15 @@ void print_check_text(std::ostream& out, const MapStats& stats, const Payload& p
 Outcome<int> check_files(Environment& environment, const CheckOptions& options) {
   const auto data = load_clean(environment, options.source);
   if (!data) return std::unexpected(data.error());
-  const std::vector<std::string> faults = examine(environment, data->map);
+  const auto stats = stats_of(data->map);
+  if (!stats) return std::unexpected(stats.error());
+  const std::vector<std::string> faults = examine(environment, data->map, stats->items);
   const auto payload = measure(data->map);
   if (!payload) return std::unexpected(payload.error());
-  const MapStats stats = data->map.stats();
   if (options.json) {
-    print_check_json(environment.out, stats, *payload, faults);
+    print_check_json(environment.out, *stats, *payload, faults);
   } else {
-    print_check_text(environment.out, stats, *payload, faults);
+    print_check_text(environment.out, *stats, *payload, faults);
   }
   return faults.empty() ? kOk : kFailed;
 }
@@ -154,14 +154,13 @@ void compare_number(const MapStats& before, const MapStats& after, MapCheckRepor
 
 /// Checks one map of a node. Fails if the node does.
 Outcome<MapCheckReport> check_served(Environment& environment, const Map& map) {
-  client::MapImpl& impl = client::MapImpl::of(map);  // which tells when it cannot tell numbers
   const auto what = fmt::format("check map '{}'", cmdline::escaped(map.name()));
-  const auto before = impl.stats();
+  const auto before = map.stats();
   if (!before) return call_failed(what, before.error());
   MapCheckReport report = check_answers(environment, map, map.options().versions, before->items);
   if (report.stopped_by && report.faults.empty()) return call_failed(what, *report.stopped_by);
   if (report.stopped_by) return report;
-  const auto after = impl.stats();
+  const auto after = map.stats();
   if (!after) return call_failed(what, after.error());
   if (map.options().versions) compare_number(*before, *after, report);
   return report;
@@ -184,7 +183,7 @@ Outcome<bool> check_named(Environment& environment, const CheckOptions& options,
 
 /// Whether somebody has dropped the map: which is no reason to leave the others unchecked.
 bool is_gone(const Store& store, const std::string& name) {
-  const auto names = client::StoreImpl::of(store).map_names();
+  const auto names = store.map_names();
   return names && std::find(names->begin(), names->end(), name) == names->end();
 }
 
@@ -205,7 +204,7 @@ Outcome<int> check_node(Environment& environment, const CheckOptions& options,
   if (!store) return std::unexpected(store.error());
   const auto names = options.source.map_name
                          ? Result<std::vector<std::string>>({*options.source.map_name})
-                         : client::StoreImpl::of(*store).map_names();
+                         : store->map_names();
   if (!names) return call_failed("list maps", names.error());
   bool sound = true;
   for (const std::string& name : *names) {

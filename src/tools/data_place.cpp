@@ -189,6 +189,19 @@ Outcome<Map> open_map(const Store& store, const std::string& address, const std:
                 "espalier map list shows those that it has; espalier map create makes one.");
 }
 
+Outcome<std::vector<std::string>> map_names(const Store& store) {
+  auto names = store.map_names();
+  if (!names) return call_failed("list maps", names.error());
+  return std::move(*names);
+}
+
+Outcome<MapStats> stats_of(const Map& map) {
+  const auto stats = map.stats();
+  if (stats) return *stats;
+  return call_failed(fmt::format("ask for the numbers of map '{}'", cmdline::escaped(map.name())),
+                     stats.error());
+}
+
 Outcome<Dataset> open_data(Environment& environment, const SourceOptions& options) {
   const auto address = data_address(environment, options);
   if (!address) return load_clean(environment, options);

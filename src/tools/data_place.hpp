@@ -51,6 +51,11 @@ inline constexpr std::string_view kDefaultMap = "default";
 [[nodiscard]] Outcome<Map> open_map(const Store& store, const std::string& address,
                                     const std::string& name);
 
+/// The names of all maps.
+[[nodiscard]] Outcome<std::vector<std::string>> map_names(const Store& store);
+/// What the map tells of itself.
+[[nodiscard]] Outcome<MapStats> stats_of(const Map& map);
+
 /// The map that a command reads: filled from files, every record good or allowed to be bad; or on a
 /// node. Nobody knows whether there are values in a map on a node: the report says that there are.
 [[nodiscard]] Outcome<Dataset> open_data(Environment& environment, const SourceOptions& options);

@@ -129,10 +129,11 @@ Outcome<int> load_to(Environment& environment, const LoadOptions& options,
   if (!map) return std::unexpected(map.error());
   const auto report = load_into_node(environment, options.source, *map);
   if (!report) return std::unexpected(report.error());
-  const MapStats stats = map->stats();
-  const Payload payload{stats.items, report->key_bytes, report->value_bytes};
+  const auto stats = stats_of(*map);
+  if (!stats) return std::unexpected(stats.error());
+  const Payload payload{stats->items, report->key_bytes, report->value_bytes};
   return report_load(environment, options,
-                     {*report, payload, stats, options.source, address, name});
+                     {*report, payload, *stats, options.source, address, name});
 }
 
 Outcome<int> load_files(Environment& environment, const LoadOptions& options) {
@@ -146,8 +147,10 @@ Outcome<int> load_files(Environment& environment, const LoadOptions& options) {
   if (!data) return std::unexpected(data.error());
   const auto payload = measure(data->map);
   if (!payload) return std::unexpected(payload.error());
+  const auto stats = stats_of(data->map);
+  if (!stats) return std::unexpected(stats.error());
   return report_load(environment, options,
-                     {data->report, *payload, data->map.stats(), options.source, "", ""});
+                     {data->report, *payload, *stats, options.source, "", ""});
 }
 
 }  // namespace

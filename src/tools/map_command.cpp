@@ -33,7 +33,9 @@ void set_options(nlohmann::ordered_json& object, const MapOptions& options) {
 
 Outcome<int> list_maps(Environment& environment, const MapWorkOptions& options, Store& store,
                        const std::string& address) {
-  for (const std::string& name : store.map_names()) {
+  const auto names = map_names(store);
+  if (!names) return std::unexpected(names.error());
+  for (const std::string& name : *names) {
     if (!options.json) {
       environment.out << cmdline::escaped(name) << '\n';
       continue;

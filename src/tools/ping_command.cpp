@@ -48,9 +48,13 @@ Outcome<int> ping_node(Environment& environment, const PingOptions& options) {
   const auto store = connect(environment, *address);
   if (!store) return std::unexpected(store.error());
   // Any map will do, unless somebody wants this one.
-  const auto names = store->map_names();
-  const std::string fallback = names.empty() ? std::string(kDefaultMap) : names.front();
-  const auto map = open_map(*store, *address, options.map_name.value_or(fallback));
+  std::string name = options.map_name.value_or(std::string(kDefaultMap));
+  if (!options.map_name) {
+    const auto names = map_names(*store);
+    if (!names) return std::unexpected(names.error());
+    if (!names->empty()) name = names->front();
+  }
+  const auto map = open_map(*store, *address, name);
   if (!map) return std::unexpected(map.error());
   const auto times = measure_reads(environment, *map, options.count);
   if (!times) return std::unexpected(times.error());

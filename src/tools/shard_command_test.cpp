@@ -62,6 +62,21 @@ TEST_F(ShardCommand, MakesAMapThatAllCommandsTakeAsOne) {
   EXPECT_EQ(tool.out().find("words"), std::string::npos);
 }
 
+TEST_F(ShardCommand, AMapWhoseShardIsGoneHasNoNumbers) {
+  ASSERT_EQ(create(), kOk) << tool.err();
+  EXPECT_EQ(run({"put", "--map", "words", "apple", "1"}), kOk) << tool.err();
+  EXPECT_EQ(run({"stats", "--map", "words"}), kOk) << tool.err();
+  EXPECT_THAT(tool.out(), HasSubstr("items       1\n"));
+  second_node_.reset();
+  EXPECT_EQ(run({"stats", "--map", "words"}), kFailed);
+  EXPECT_EQ(tool.out(), "");
+  EXPECT_THAT(tool.err(), HasSubstr("cannot ask for the numbers of map 'words': "));
+  EXPECT_THAT(tool.err(), HasSubstr("shard 1"));
+  // What is written where it can be is not told as done among no items.
+  EXPECT_EQ(run({"put", "--map", "words", "apple", "2"}), kFailed);
+  EXPECT_EQ(tool.out().find("0 items"), std::string::npos) << tool.out();
+}
+
 TEST_F(ShardCommand, StatusTellsEachShard) {
   ASSERT_EQ(create(), kOk) << tool.err();
   EXPECT_EQ(run({"put", "--map", "words", "zebra", "1"}), kOk) << tool.err();

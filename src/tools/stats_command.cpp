@@ -224,13 +224,10 @@ class Parts {
   bool first_ = true;
 };
 
-Outcome<int> print_table(Parts& parts, const StatsOptions& options, const std::string& address,
-                         const std::optional<node::NodeNumbers>& numbers) {
-  const std::string& name = *options.table_name;
-  if (!numbers) {
-    return failed(fmt::format("the node at {} does not tell its numbers", address),
-                  "It is older than this command.");
-  }
+Outcome<int> print_table(Parts& parts, const std::string& name, const Store& store,
+                         const std::string& address) {
+  const auto numbers = needed_numbers_of(store, address);
+  if (!numbers) return std::unexpected(numbers.error());
   const auto found = std::ranges::find(numbers->tables, name, &node::TableNumbers::name);
   if (found == numbers->tables.end()) {
     return failed(
@@ -253,13 +250,19 @@ Outcome<int> print_stats(Environment& environment, const StatsOptions& options) 
   const auto store = connect(environment, *address);
   if (!store) return std::unexpected(store.error());
   Parts parts(environment, options.json);
-  const auto numbers = numbers_of(*store);
-  if (options.table_name) return print_table(parts, options, *address, numbers);
-  const auto names = options.map_name ? std::vector{*options.map_name} : store->map_names();
-  for (const std::string& name : names) {
+  if (options.table_name) return print_table(parts, *options.table_name, *store, *address);
+  const auto asked = numbers_of(*store, *address);
+  if (!asked) return std::unexpected(asked.error());
+  const std::optional<node::NodeNumbers>& numbers = *asked;
+  const auto names =
+      options.map_name ? Outcome<std::vector<std::string>>({*options.map_name}) : map_names(*store);
+  if (!names) return std::unexpected(names.error());
+  for (const std::string& name : *names) {
     const auto map = open_map(*store, *address, name);
     if (!map) return std::unexpected(map.error());
-    parts.map(name, map->stats(), feed_of(numbers, name));
+    const auto stats = stats_of(*map);
+    if (!stats) return std::unexpected(stats.error());
+    parts.map(name, *stats, feed_of(numbers, name));
   }
   if (options.map_name || !numbers) return kOk;
   for (const node::TableNumbers& table : numbers->tables) parts.table(table);

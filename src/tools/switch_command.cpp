@@ -125,11 +125,8 @@ Outcome<int> install_tables(Environment& environment, const SwitchOptions& optio
 Outcome<std::string> status_of_node(Environment& environment, const std::string& address) {
   const auto store = connect(environment, address);
   if (!store) return std::unexpected(store.error());
-  const auto numbers = numbers_of(*store);
-  if (!numbers) {
-    return failed(fmt::format("the node at {} does not tell its numbers", address),
-                  "It is older than this command.");
-  }
+  const auto numbers = needed_numbers_of(*store, address);
+  if (!numbers) return std::unexpected(numbers.error());
   const wire::IndexReadTotals& reads = numbers->index_reads;
   return fmt::format(
       "node_reads_resolved {}\nnode_reads_at_leaves {}\nnode_reads_at_interior_nodes {}\n"

@@ -52,17 +52,8 @@ class Readings {
   Readings(const Store& store, std::string address) : store_(store), address_(std::move(address)) {}
 
   Outcome<TopView> next() {
-    const auto bytes = client::StoreImpl::of(store_).node_numbers();
-    if (!bytes && bytes.error().code == Code::unsupported) {
-      return failed(fmt::format("the node at {} does not tell its numbers", address_),
-                    "It is older than this command.");
-    }
-    if (!bytes) return call_failed(fmt::format("ask the node at {}", address_), bytes.error());
-    auto numbers = node::decode(*bytes);
-    if (!numbers) {
-      return failed(fmt::format("what the node at {} tells is not to be understood", address_),
-                    "It may be newer than this command.");
-    }
+    auto numbers = needed_numbers_of(store_, address_);
+    if (!numbers) return std::unexpected(numbers.error());
     TopView view = view_of(last_ ? &*last_ : nullptr, std::move(*numbers));
     last_ = view.numbers;
     return view;

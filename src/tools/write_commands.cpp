@@ -174,7 +174,9 @@ Outcome<int> change_node(Environment& environment, const WriteOptions& options,
   const auto change = apply(data->map, operands);
   if (!change) return std::unexpected(change.error());
   report_missing(environment, *change);
-  print_change(environment, options, *change, data->map.stats().items);
+  const auto stats = stats_of(data->map);
+  if (!stats) return std::unexpected(stats.error());
+  print_change(environment, options, *change, stats->items);
   return change->missing.empty() ? kOk : kFailed;
 }
 
@@ -202,7 +204,9 @@ Outcome<int> change_file(Environment& environment, const WriteOptions& options,
     const auto saved = save_if_unchanged(environment, data->map, file, save_options, before->stamp);
     if (!saved) return std::unexpected(saved.error());
   }
-  print_change(environment, options, *change, data->map.stats().items, file);
+  const auto stats = stats_of(data->map);
+  if (!stats) return std::unexpected(stats.error());
+  print_change(environment, options, *change, stats->items, file);
   return change->missing.empty() ? kOk : kFailed;
 }
 

@@ -78,7 +78,7 @@ class HeapWorld {
   /// The map and its snapshots hold what they should, and the audit finds all buffers.
   void expect_all_well() {
     EXPECT_TRUE(holds(map_, contents_));
-    EXPECT_EQ(map_.stats().items, contents_.size());
+    EXPECT_EQ(map_.stats()->items, contents_.size());
     for (const auto& [snapshot, contents] : snapshots_) EXPECT_TRUE(holds(snapshot, contents));
     const std::vector<std::string> wrong = map_.audit();
     EXPECT_TRUE(wrong.empty()) << wrong.front();
@@ -272,9 +272,9 @@ std::optional<std::uint64_t> find_heap_event(const HeapCourse& course) {
   HeapWorld world(course.options);
   for (std::uint64_t i = 0; i < 10'000; ++i) {
     if (i == course.snapshot_at) world.hold_snapshot();
-    const MapStats before = world.map().stats();
+    const MapStats before = *world.map().stats();
     EXPECT_EQ(world.write(course.writes(i)), Code::invalid);
-    if (i >= course.first && course.event(before, world.map().stats())) return i;
+    if (i >= course.first && course.event(before, *world.map().stats())) return i;
   }
   return std::nullopt;
 }

@@ -149,7 +149,7 @@ TEST_P(NodeSecrets, GiveEachWhatHisRoleMay) {
   auto orders = shop->create_map("orders/new");
   ASSERT_TRUE(orders) << message(orders.error());
   EXPECT_TRUE(orders->put("k", "v"));
-  EXPECT_THAT(shop->map_names(), ElementsAre("orders/new"));
+  EXPECT_THAT(*shop->map_names(), ElementsAre("orders/new"));
 }
 
 TEST_P(NodeSecrets, RefuseWhoKnowsNone) {

@@ -91,7 +91,7 @@ LoadWorker::LoadWorker(const std::string& address, const std::string& family,
 }
 
 void LoadWorker::erase_what_was_left(const std::string& family) {
-  for (const std::string& name : store_.map_names()) {
+  for (const std::string& name : or_throw(store_.map_names(), "list maps")) {
     if (name.starts_with(family)) static_cast<void>(store_.drop_map(name));
   }
   const std::string wrong = erase_range(map_, family, family + '~');

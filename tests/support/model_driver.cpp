@@ -302,7 +302,7 @@ std::optional<std::string> ModelDriver::replay() {
   if (map_.options().versions) wrong = replay_versions(history_);
   history_.operations.clear();
   history_.initial = reference_.contents();
-  history_.initial_version = map_.stats().write_version;
+  history_.initial_version = map_.stats()->write_version;
   return wrong;
 }
 
@@ -312,7 +312,7 @@ std::optional<std::string> ModelDriver::compare_all() {
   recorder_.count("", "");
   follow();
   for (const std::string& wrong : map_.audit()) fail("audit: " + wrong);
-  const std::uint64_t items = map_.stats().items;
+  const std::uint64_t items = map_.stats()->items;
   if (items != reference_.contents().size()) fail(fmt::format("stats count {} items", items));
   return failure_;
 }

@@ -34,7 +34,9 @@ std::string tidy(const std::string& address) {
   if (!store) return message(store.error());
   auto map = store->open_map("default");
   if (!map) return message(map.error());
-  for (const std::string& name : store->map_names()) {
+  const auto names = store->map_names();
+  if (!names) return message(names.error());
+  for (const std::string& name : *names) {
     if (name != "default" && !store->drop_map(name)) return "cannot drop map " + name;
   }
   return erase_range(*map, "", "");

@@ -76,7 +76,7 @@ class Workload {
 
  private:
   std::optional<std::string> run_round(std::uint32_t round, WorkloadReport& report) {
-    const Version initial_version = map_.stats().write_version;
+    const Version initial_version = map_.stats()->write_version;
     std::vector<Recorder> recorders;
     for (std::uint32_t i = 0; i <= options_.threads + options_.pipelines; ++i) {
       recorders.emplace_back(map_, clock_, i);
