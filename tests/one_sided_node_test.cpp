@@ -5,12 +5,16 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "espalier/espalier.h"
 #include "node/metrics.hpp"
 #include "tests/support/node_fixture.hpp"
@@ -276,41 +280,98 @@ TEST_F(NodeFixture, UnixAddressesHaveNoOneSidedAccess) {
 // follows then is still of the version at which the scan began.
 class OneSidedSinkConcurrency : public OneSidedNode {};
 
+/// A scan whose sink waits behind its first items until enough is so, while all values change.
+class SlowScan {
+ public:
+  SlowScan(Store& asking, const Store& reading) : asked_(*asking.open_map("m")) {
+    for (int i = 0; i < 1000; ++i) keys_.push_back("key" + std::to_string(10'000 + i));
+    for (const std::string& key : keys_) EXPECT_TRUE(asked_.put(key, "old"));
+    read_.emplace(*reading.open_map("m"));
+  }
+  Result<std::uint64_t> run(const std::function<bool()>& is_enough) {
+    bool waited = false;
+    return read_->scan("", "", [&](std::span<const Item> some) {
+      for (const Item& item : some) items_.emplace_back(item.key, item.value);
+      if (std::exchange(waited, true)) return true;
+      for (const std::string& key : keys_) EXPECT_TRUE(asked_.put(key, "new"));
+      while (!is_enough()) std::this_thread::yield();
+      return true;
+    });
+  }
+  /// So many items as there are, of before anything changed.
+  void expect_items_of_before(std::size_t count) const {
+    ASSERT_EQ(items_.size(), count);
+    for (std::size_t i = 0; i < count; ++i) {
+      ASSERT_EQ(items_[i].first, keys_[i]);
+      ASSERT_EQ(items_[i].second, "old") << keys_[i];
+    }
+  }
+  void expect_that_the_session_goes_on() const {
+    const auto found = read_->get(keys_.front());
+    ASSERT_TRUE(found) << message(found.error());
+    ASSERT_TRUE(*found);
+    EXPECT_EQ((*found)->value, "new");
+  }
+  [[nodiscard]] std::size_t keys() const { return keys_.size(); }
+  [[nodiscard]] std::size_t delivered() const { return items_.size(); }
+
+ private:
+  Map asked_;
+  std::optional<Map> read_;
+  std::vector<std::string> keys_;
+  Items items_;
+};
+
+// How busy a machine is decides how long a lease must be not to be lost, so that is tried: where
+// one was lost, the scan has the end of such scans, and the next lease lasts twice as long.
 TEST_P(OneSidedSinkConcurrency, MayTakeLongerThanALeaseLasts) {
+  constexpr std::uint64_t kLongestNs = 64'000'000'000;
+  config_.node.leases.lost_after_ns = 500'000'000;
+  for (;; config_.node.leases.lost_after_ns *= 2) {
+    start();
+    Store asking = connect();
+    ASSERT_TRUE(asking.create_map("m", {.node_bytes = 1024, .log_bytes = 256}));
+    Store reading = connect_one_sided();
+    SlowScan scan(asking, reading);
+    const base::LeaseTable& leases = node_->store().leases;
+    bool lost = false;
+    std::optional<base::Stopwatch> watch;
+    const auto scanned = scan.run([&] {
+      if (!watch) watch.emplace();
+      lost = leases.size() == 0;
+      return lost || watch->elapsed_ns() > config_.node.leases.lost_after_ns * 6 / 5;
+    });
+    if (!lost && scanned) {
+      scan.expect_items_of_before(scan.keys());
+      scan.expect_that_the_session_goes_on();
+      return;
+    }
+    ASSERT_FALSE(scanned);
+    EXPECT_EQ(scanned.error().code, Code::contended);
+    ASSERT_LT(config_.node.leases.lost_after_ns, kLongestNs) << "none is long enough";
+  }
+}
+
+// The version that it reads may be gone: it ends, and has delivered nothing else.
+TEST_P(OneSidedSinkConcurrency, EndsWhenItsLeaseIsLost) {
   start();
   Store asking = connect();
-  Map asked = *asking.create_map("m", {.node_bytes = 1024, .log_bytes = 256});
-  std::vector<std::string> keys;
-  for (int i = 0; i < 1000; ++i) keys.push_back("key" + std::to_string(10'000 + i));
-  for (const std::string& key : keys) ASSERT_TRUE(asked.put(key, "old"));
+  ASSERT_TRUE(asking.create_map("m", {.node_bytes = 1024, .log_bytes = 256}));
   Store reading = connect_one_sided();
-  Map read = *reading.open_map("m");
-  Items items;
-  bool waited = false;
-  const auto sink = [&](std::span<const Item> some) {
-    for (const Item& item : some) items.emplace_back(item.key, item.value);
-    if (std::exchange(waited, true)) return true;
-    for (const std::string& key : keys) EXPECT_TRUE(asked.put(key, "new"));
-    // Each of these comes a tenth of a second after the one before.
-    const std::uint64_t enough = asked_for(wire::OffloadId::lease_renew) + 12;
-    const base::LeaseTable& leases = node_->store().leases;
-    while (asked_for(wire::OffloadId::lease_renew) < enough && leases.size() != 0) {
-      std::this_thread::yield();
-    }
-    EXPECT_EQ(leases.size(), 1u) << "the lease was lost while the sink ran";
-    return true;
-  };
-  const auto scanned = read.scan("", "", sink);
-  ASSERT_TRUE(scanned) << message(scanned.error());
-  ASSERT_EQ(items.size(), keys.size());
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    ASSERT_EQ(items[i].first, keys[i]);
-    ASSERT_EQ(items[i].second, "old") << keys[i];
-  }
-  // The session goes on.
-  const auto found = read.get(keys.front());
-  ASSERT_TRUE(found && *found);
-  EXPECT_EQ((*found)->value, "new");
+  SlowScan scan(asking, reading);
+  base::LeaseTable& leases = node_->store().leases;
+  bool asked_for_sweep = false;
+  const auto scanned = scan.run([&] {
+    // As a node that needs the memory: whose lease holds the oldest epoch is to lose it.
+    if (!std::exchange(asked_for_sweep, true)) leases.ask_for_sweep(leases.oldest() + 1);
+    return leases.size() == 0;
+  });
+  ASSERT_FALSE(scanned);
+  EXPECT_EQ(scanned.error().code, Code::contended);
+  EXPECT_LT(scan.delivered(), scan.keys());
+  scan.expect_items_of_before(scan.delivered());
+  // Another lease is had by itself.
+  scan.expect_that_the_session_goes_on();
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, OneSidedSinkConcurrency, ::testing::Values("shm", "roce"), way_name);

@@ -40,6 +40,7 @@ class ProcessLinearizabilityConcurrency : public ::testing::Test {
 
   void read_alone_too() {
     config_.node.one_sided = true;
+    config_.node.leases = kLeasesThatLast;
     // Where `roce` answers READs on one worker while another writes, it copies what may change
     // under it, as a network card would; readers confirm it. A thread sanitizer would see a race
     // of bytes there, so under one the worker that writes answers READs too.
@@ -52,6 +53,7 @@ class ProcessLinearizabilityConcurrency : public ::testing::Test {
   /// One process asks the node, another a device before it, and the third reads alone.
   void ask_a_device_too() {
     config_.node.one_sided = true;
+    config_.node.leases = kLeasesThatLast;
     config_.node.fabric = "shm:" + (folder_ / "fabric").string();
     config_.clients.resume_seconds =
         1;  // at the end the device is killed, and the host waits for it

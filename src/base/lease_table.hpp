@@ -31,19 +31,13 @@
 #include <vector>
 
 #include "base/epoch.hpp"
+#include "base/lease_terms.hpp"
 #include "espalier/error.hpp"
 
 namespace espalier::base {
 
 /// Names a lease; random enough never to be used again while the process runs. 0 names none.
 using LeaseId = std::uint64_t;
-
-/// How leases are timed, in nanoseconds.
-struct LeaseTerms {
-  std::uint64_t renew_every_ns = 20'000'000;    ///< by the reader, while it has walks in flight
-  std::uint64_t believed_for_ns = 200'000'000;  ///< answers, after a renewal was answered
-  std::uint64_t lost_after_ns = 1'000'000'000;  ///< without a renewal
-};
 
 class LeaseTable {
  public:
@@ -60,6 +54,9 @@ class LeaseTable {
   };
 
   explicit LeaseTable(EpochTable epochs) : epochs_(epochs) {}
+  /// The terms of all leases. Setting them requires that none was granted yet.
+  [[nodiscard]] const LeaseTerms& terms() const { return terms_; }
+  void set_terms(const LeaseTerms& terms) { terms_ = terms; }
   LeaseTable(const LeaseTable&) = delete;
   LeaseTable& operator=(const LeaseTable&) = delete;
 
@@ -97,6 +94,7 @@ class LeaseTable {
 
  private:
   EpochTable epochs_;
+  LeaseTerms terms_;
   mutable std::mutex mutex_;  // guards the rest
   std::unordered_map<LeaseId, Holder> leases_;
   LeaseId next_ = 1;

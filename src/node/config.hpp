@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/lease_terms.hpp"
 #include "espalier/types.hpp"
 
 namespace espalier::node {
@@ -49,6 +50,7 @@ struct Config {
     std::uint32_t spin_us = 50;
     std::uint32_t sweep_ms = 10;
     std::uint32_t sweep_asleep_ms = 1000;
+    base::LeaseTerms leases;  ///< no setting: tests bring their own
     friend bool operator==(const Node&, const Node&) = default;
   };
   struct Memory {

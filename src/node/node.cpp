@@ -47,6 +47,7 @@ Result<void> Node::open_store() {
   auto region = memory::Region::reserve(region_options);
   if (!region) return std::unexpected(region.error());
   store_ = std::make_unique<tree::StoreCore>(std::move(*region), participants);
+  store_->leases.set_terms(config_.node.leases);
   for (const MapConfig& map : config_.maps) {
     const auto made = tree::create_map(*store_, map.name, map.options);
     if (!made) return std::unexpected(made.error());

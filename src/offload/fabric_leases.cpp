@@ -33,14 +33,14 @@ void FabricClients::sweep_leases(std::uint64_t now_ns) {
   tree::StoreCore& store = services_.store;
   const std::uint64_t stamp = store.dropped.oldest_stamp();
   if (std::exchange(dropped_stamp_, stamp) != stamp) dropped_since_ns_ = now_ns;
-  const bool overdue = now_ns - dropped_since_ns_ > kLeaseTerms.lost_after_ns;
+  const std::uint64_t lost_after_ns = store.leases.terms().lost_after_ns;
+  const bool overdue = now_ns - dropped_since_ns_ > lost_after_ns;
   const std::uint64_t held =
       store.reclaimer.bytes_held_by_leases() + (overdue ? store.dropped.bytes() : 0);
   const bool too_much = held > store.region.limit_bytes() / kLeasedShare;
   const std::uint64_t epoch =
       std::max(too_much ? store.leases.oldest() + 1 : 0, store.leases.end_below());
-  const std::uint64_t before =
-      now_ns < kLeaseTerms.lost_after_ns ? 0 : now_ns - kLeaseTerms.lost_after_ns;
+  const std::uint64_t before = now_ns < lost_after_ns ? 0 : now_ns - lost_after_ns;
   std::unordered_set<std::uint64_t> late;
   for (const auto& lease : store.leases.overdue(before, epoch)) late.insert(lease.owner);
   if (!late.empty()) {

@@ -267,8 +267,9 @@ Next answer_one_sided(Call& call, OneSidedHost& host, wire::FieldKind kind, std:
   offered.base = region->base;
   offered.bytes = region->bytes;
   offered.key = region->key;
-  const wire::LeaseGrant grant{lease->id, lease->epoch, kLeaseTerms.renew_every_ns,
-                               kLeaseTerms.believed_for_ns, kLeaseTerms.lost_after_ns};
+  const base::LeaseTerms& terms = host.terms();
+  const wire::LeaseGrant grant{lease->id, lease->epoch, terms.renew_every_ns,
+                               terms.believed_for_ns, terms.lost_after_ns};
   std::string fields;
   add_field(fields, wire::FieldKind::region, base::bytes_of(offered));
   add_field(fields, kind, place);

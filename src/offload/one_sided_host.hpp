@@ -16,9 +16,6 @@
 
 namespace espalier::offload {
 
-/// The terms that a node grants leases on.
-inline constexpr base::LeaseTerms kLeaseTerms{};
-
 /// Ends leases of one session: revokes its key, which waits for accesses that began, and only then
 /// leaves the leases out of what holds memory back (DESIGN §2.1 rule 4).
 void fence_and_end(fabric::Registration& region, base::LeaseTable& leases,
@@ -44,6 +41,8 @@ class OneSidedHost {
   Result<base::LeaseTable::Granted> grant(std::uint64_t now_ns);
   /// Errors: as LeaseTable::renew; not_found for a lease that is not the session's.
   Result<std::uint64_t> renew(base::LeaseId lease, std::uint64_t oldest, std::uint64_t now_ns);
+  /// On which leases are granted.
+  [[nodiscard]] const base::LeaseTerms& terms() const { return store_.leases.terms(); }
   /// Null: none of its READs can carry a key.
   [[nodiscard]] IndexHost* index() { return index_; }
   /// Lets the session READ a map by key, until it is fenced. Requires: offer() has succeeded.
