@@ -17,7 +17,7 @@ packages=(
 )
 if [[ "${1:-}" == --tests ]]; then
   packages+=(libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev
-    clang-19 libclang-rt-19-dev lld-19 tshark python3-scapy iproute2 dpdk-dev)
+    clang-19 libclang-rt-19-dev lld-19 openssl tshark python3-scapy iproute2 dpdk-dev)
 fi
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

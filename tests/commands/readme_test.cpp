@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The README keeps its promises: its program is the one that is compiled and run, and every command
-// in it prints what it says.
+// The README and the documents keep their promises: their programs are those that are compiled and
+// run, every command in them runs as it is typed and prints what it says, and no link leads nowhere.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
+#include <cctype>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <memory>
 #include <regex>
-#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
-#include "base/temporary_folder.hpp"
-#include "tests/support/node_program.hpp"
+#include "tests/support/played_document.hpp"
 
 namespace espalier {
 namespace {
@@ -28,21 +22,13 @@ namespace fs = std::filesystem;
 
 const fs::path kRoot = ESPALIER_SOURCE_DIR;
 
-std::string read(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw std::runtime_error("cannot read " + path.string());
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+std::string read(const fs::path& path) { return test::text_of_file(path); }
 
 /// The insides of all fenced blocks of a language, in order.
 std::vector<std::string> blocks(const std::string& text, const std::string& language) {
-  const std::string fence = "\n```" + language + "\n";
   std::vector<std::string> found;
-  for (std::size_t at = text.find(fence); at != std::string::npos; at = text.find(fence, at)) {
-    at += fence.size();
-    const std::size_t end = text.find("\n```\n", at);
-    if (end == std::string::npos) throw std::runtime_error("a block without an end");
-    found.push_back(text.substr(at, end + 1 - at));
+  for (const test::Block& block : test::blocks_of(text)) {
+    if (block.language == language) found.push_back(block.text);
   }
   return found;
 }
@@ -60,86 +46,6 @@ std::string prose(const std::string& text) {
     at = end;
   }
   return kept;
-}
-
-/// A folder that looks like the project after a release build, in which commands may write.
-class Workplace {
- public:
-  Workplace() {
-    fs::create_directories(folder_ / "build/release");
-    fs::create_directory_symlink(fs::path(ESPALIER_PROGRAM).parent_path(),
-                                 folder_ / "build/release/bin");
-    fs::create_directory_symlink(kRoot / "tests", folder_ / "tests");
-  }
-
-  /// What a command prints to standard output. Progress and remarks are not part of the promise.
-  [[nodiscard]] std::string run(std::string_view command) const {
-    const std::string line = "cd '" + folder_.string() + "' && { " + std::string(command) + "; }";
-    FILE* pipe = popen(line.c_str(), "r");
-    if (pipe == nullptr) throw std::runtime_error("no shell");
-    std::string output;
-    std::array<char, 4096> piece{};
-    while (const std::size_t n = std::fread(piece.data(), 1, piece.size(), pipe)) {
-      output.append(piece.data(), n);
-    }
-    EXPECT_EQ(pclose(pipe), 0) << command;
-    return output;
-  }
-
-  /// Starts a node as a command in the background, and waits until it serves.
-  [[nodiscard]] std::unique_ptr<test::NodeProgram> start(const std::string& command) const {
-    auto node = std::make_unique<test::NodeProgram>(
-        folder_.path(), std::vector<std::string>{"/bin/sh", "-c", "exec " + command});
-    EXPECT_EQ(node->next_message(), "READY=1") << command << '\n' << read(folder_ / "log");
-    return node;
-  }
-
- private:
-  base::TemporaryFolder folder_;
-};
-
-/// Variables that a session exports, for as long as it lasts.
-class Exports {
- public:
-  Exports() = default;
-  Exports(const Exports&) = delete;
-  Exports& operator=(const Exports&) = delete;
-  ~Exports() {
-    for (const std::string& name : names_) ::unsetenv(name.c_str());
-  }
-  void add(const std::string& assignment) {
-    const std::size_t equals = assignment.find('=');
-    names_.push_back(assignment.substr(0, equals));
-    ::setenv(names_.back().c_str(), assignment.substr(equals + 1).c_str(), 1);
-  }
-
- private:
-  std::vector<std::string> names_;
-};
-
-/// Does what a session types, and returns what it shows. Nodes end with it.
-std::string play(const Workplace& workplace, const std::string& session) {
-  constexpr std::string_view kExport = "export ";
-  constexpr std::string_view kBackground = " &";
-  std::string shown;
-  Exports exports;
-  std::vector<std::unique_ptr<test::NodeProgram>> nodes;
-  for (std::size_t at = 0; at < session.size();) {
-    const std::size_t end = session.find('\n', at);
-    const std::string line = session.substr(at, end - at);
-    at = end + 1;
-    if (!line.starts_with("$ ")) continue;
-    const std::string command = line.substr(2);
-    shown += line + "\n";
-    if (command.starts_with(kExport)) {
-      exports.add(command.substr(kExport.size()));
-    } else if (command.ends_with(kBackground)) {
-      nodes.push_back(workplace.start(command.substr(0, command.size() - kBackground.size())));
-    } else {
-      shown += workplace.run(command);
-    }
-  }
-  return shown;
 }
 
 TEST(Readme, ItsProgramIsTheOneThatIsBuilt) {
@@ -162,13 +68,6 @@ TEST(Readme, TheProgramOfTablesIsTheOneThatIsBuilt) {
   EXPECT_EQ(programs.front(), read(kRoot / "example/first_table.cpp"));
 }
 
-TEST(ReadmeSlow, ItsCommandsPrintWhatItSays) {
-  const Workplace workplace;
-  const auto sessions = blocks(read(kRoot / "README.md"), "console");
-  ASSERT_EQ(sessions.size(), 3u);
-  for (const std::string& session : sessions) EXPECT_EQ(play(workplace, session), session);
-}
-
 /// All documents, relative to the root.
 std::vector<fs::path> documents() {
   std::vector<fs::path> found = {"README.md", "ARCHITECTURE.md", "CHANGELOG.md"};
@@ -177,6 +76,92 @@ std::vector<fs::path> documents() {
   }
   return found;
 }
+
+/// What is not typed here, by how it begins; all of the document: by nothing.
+struct NotTyped {
+  const char* document;
+  const char* begin;
+  const char* why;
+};
+constexpr NotTyped kNotTyped[] = {
+    {"README.md", "./run ", "minutes; tests/commands/run_*_test.cpp have it tiny"},
+    {"README.md", "./test ", "hours; tests/scripts_test.cpp looks at what it types"},
+    {"README.md", "g++ ", "an application is wanted; the test install.pkgconfig has one"},
+    {"README.md", "build/release/bin/espalier-bench ", "minutes; bench_test runs each, tiny"},
+    {"docs/benchmarks.md", "", "hours; bench_test runs each, tiny"},
+    {"docs/switches.md", "build/release/bin/espalier-bench ", "minutes; bench_test, tiny"},
+    {"docs/design/index_in_network.md", "", "p4c and the model of a switch are no packages"},
+    {"docs/testing.md", "",
+     "hours; ./test all does it, tests/scripts_test.cpp looks at what it types"},
+};
+
+bool is_typed(const fs::path& document, const std::string& command) {
+  return std::ranges::none_of(kNotTyped, [&](const NotTyped& not_typed) {
+    return document == not_typed.document && command.starts_with(not_typed.begin);
+  });
+}
+
+/// Where there is something to type.
+std::vector<fs::path> documents_that_are_typed() {
+  std::vector<fs::path> found;
+  for (const fs::path& document : documents()) {
+    bool typed = false;
+    for (const test::Block& block : test::blocks_of(read(kRoot / document))) {
+      for (const test::Typed& typing : test::commands_of(block)) {
+        typed = typed || is_typed(document, typing.command);
+      }
+    }
+    if (typed) found.push_back(document);
+  }
+  return found;
+}
+
+TEST(Readme, EveryReasonNotToTypeACommandIsNeeded) {
+  for (const NotTyped& not_typed : kNotTyped) {
+    bool found = false;
+    for (const test::Block& block : test::blocks_of(read(kRoot / not_typed.document))) {
+      for (const test::Typed& typed : test::commands_of(block)) {
+        found = found || typed.command.starts_with(not_typed.begin);
+      }
+    }
+    EXPECT_TRUE(found) << not_typed.document << ": " << not_typed.begin;
+  }
+}
+
+/// By whom a document is typed.
+class DocumentsSlow : public ::testing::TestWithParam<std::tuple<fs::path, bool>> {};
+
+TEST_P(DocumentsSlow, CommandsRunAsTheyAreTyped) {
+  const auto& [document, as_other] = GetParam();
+  test::Workplace workplace(fs::path(ESPALIER_PROGRAM).parent_path(), kRoot, as_other);
+  for (const test::Block& block : test::blocks_of(read(kRoot / document))) {
+    for (const test::Typed& typed : test::commands_of(block)) {
+      if (!is_typed(document, typed.command)) continue;
+      const std::string shown = workplace.type(typed.command);
+      if (typed.shown) {
+        EXPECT_EQ(shown, *typed.shown) << typed.command;
+      }
+    }
+  }
+}
+
+std::vector<std::tuple<fs::path, bool>> typings() {
+  std::vector<std::tuple<fs::path, bool>> all;
+  for (const fs::path& document : documents_that_are_typed()) {
+    all.emplace_back(document, false);
+    if (::geteuid() == 0) all.emplace_back(document, true);  // who can be another user, too
+  }
+  return all;
+}
+
+std::string typing_name(const ::testing::TestParamInfo<std::tuple<fs::path, bool>>& info) {
+  std::string name = std::get<0>(info.param).stem().string();
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name + (std::get<1>(info.param) ? "_by_another_user" : "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, DocumentsSlow, ::testing::ValuesIn(typings()), typing_name);
 
 TEST(Readme, NoLinkOfTheDocumentsLeadsNowhere) {
   for (const fs::path& document : documents()) {
