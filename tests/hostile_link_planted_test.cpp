@@ -43,6 +43,7 @@ using fabric::Bug;
 INSTANTIATE_TEST_SUITE_P(
     Each, HostileRules,
     ::testing::Values(Planted{Bug::note_of_any_ring, check_notes},
+                      Planted{Bug::note_by_any_verb, check_notes},
                       Planted{Bug::note_of_any_slot, check_notes},
                       Planted{Bug::credit_of_any_length, check_notes},
                       Planted{Bug::session_of_any_rings, [] { return check_stolen_names(); }},

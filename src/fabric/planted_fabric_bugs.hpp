@@ -40,6 +40,7 @@ enum class Bug : std::uint8_t {
 
   // Of links with hostile peers.
   note_of_any_ring,        // whatever ring a note names is taken for the first
+  note_by_any_verb,        // slots may be sent where they are to be written, and the other way
   note_of_any_slot,        // a note may tell of slots beyond all that the ring holds
   credit_of_any_length,    // a credit need not be 8 bytes
   session_of_any_rings,    // who names a session gets it whatever rings he wants

@@ -191,10 +191,15 @@ bool RingLink::received(const Completion& completion, std::span<const std::byte>
   switch (note.kind) {
     case wire::LinkNoteKind::slots: {
       const std::uint32_t ring = fabric::planted(fabric::Bug::note_of_any_ring) ? 0 : note.ring;
+// Each way has one verb for each note. Where slots come by WRITE, whoever brings some needs the key
+// of this memory; a SEND would need nothing.
       return ring < incoming_.size() && take_slots(incoming_[ring], note.slot, bytes, placed);
     }
-    case wire::LinkNoteKind::credit: return !placed && take_credit(note.ring, bytes);
+    // A credit that is written comes without a note.
+    case wire::LinkNoteKind::credit: return !placed && !writes && take_credit(note.ring, bytes);
     case wire::LinkNoteKind::close: peer_closed_ = true; return true;
+  const bool writes = note.kind != wire::LinkNoteKind::close && peer_.way == wire::LinkWay::write;
+  if (placed != writes && !fabric::planted(fabric::Bug::note_by_any_verb)) return false;
   }
   return false;
 }
