@@ -30,7 +30,8 @@ enum class Code : std::uint16_t {
   corrupt = 11,
   unsupported = 12,  ///< this build or machine cannot do it
   /// the node is gone or said that it stops; a write without an answer may or may not be done.
-  /// detail, of a map over several nodes: 1 + the number of the shard whose node it was
+  /// detail, low 16 bits: of a map over several nodes, 1 + the number of the shard whose node it
+  /// was; high 16 bits: bytes of a packet that does not get through, with its IP header
   connection_lost = 13,
   /// a one-sided read lost its hold on the memory, or met changes too often; ask again. detail: 1
   /// if items were delivered already

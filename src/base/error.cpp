@@ -118,6 +118,14 @@ std::string message(const Error& error) {
   if (error.code == Code::system) {
     return text + std::generic_category().message(static_cast<int>(error.detail)) + ".";
   }
+  const std::uint32_t packet_bytes = error.detail >> 16;
+  if (error.code == Code::connection_lost && packet_bytes != 0) {
+    return "The connection to the node is lost: packets of " + std::to_string(packet_bytes) +
+           " bytes do not get through, though shorter ones do. Some interface between here and the "
+           "node has a smaller MTU, and needs one of " +
+           std::to_string(packet_bytes) +
+           " at least. A write without an answer may or may not be done.";
+  }
   if (error.code == Code::connection_lost && error.detail != 0) {
     return "The node of shard " + std::to_string(error.detail - 1) +
            " of the map cannot be reached, and a write without an answer may or may not be done; "

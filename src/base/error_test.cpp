@@ -53,6 +53,10 @@ TEST(Error, SaysWhatAClientMayNotDo) {
 TEST(Error, NamesTheShardWhoseNodeIsLost) {
   EXPECT_NE(message({Code::connection_lost, 0, 3}).find("node of shard 2 "), std::string::npos);
   EXPECT_EQ(message({Code::connection_lost, 0, 0}).find("shard"), std::string::npos);
+  EXPECT_NE(message({Code::connection_lost, 0, 1084 << 16}).find("packets of 1084 bytes"),
+            std::string::npos);
+  EXPECT_NE(message({Code::connection_lost, 0, 1084 << 16 | 3}).find("packets of 1084 bytes"),
+            std::string::npos);
 }
 
 TEST(Error, NamesTheKindThatHasAName) {

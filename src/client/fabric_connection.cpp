@@ -313,11 +313,12 @@ void FabricConnection::ask_in_silence() {
 void FabricConnection::take(const Completion& completion) {
   const bool receive = completion.opcode == fabric::Opcode::receive ||
                        completion.opcode == fabric::Opcode::receive_write;
+  const bool of_pair = pair_ != nullptr && completion.pair == pair_->number();
+  if (of_pair && completion.status == fabric::Status::success) heard_ = true;
   if (!receive) return link_->completed(completion);
   const std::size_t each = buffers_.empty() ? 0 : rings::RingLink::kMirroredBytesMax;
   const std::span<std::byte> buffer = std::span(buffers_).subspan(completion.work_id * each, each);
-  const bool ours = pair_ != nullptr && completion.pair == pair_->number();
-  if (ours && completion.status == fabric::Status::success) {
+  if (of_pair && completion.status == fabric::Status::success) {
     const std::size_t bytes = std::min<std::size_t>(completion.bytes, buffer.size());
     if (!link_->received(completion, buffer.first(bytes))) lose();
   }
@@ -330,6 +331,7 @@ void FabricConnection::take(const Completion& completion) {
 void FabricConnection::go_on() {
   const std::uint64_t now = options_.now_ns();
   if (state_ == State::up) begin_again();
+  if (lost()) return;
   if (state_ == State::connecting && pair_->state() == QueuePair::State::connected) {
     if (!take_welcome()) return lose();
     state_ = State::up;
@@ -347,11 +349,19 @@ void FabricConnection::go_on() {
   if (state_ == State::waiting && now >= again_ns_) try_again(now);
 }
 
+// Where a pair was made and brought nothing, the time in which the node must be reached goes on.
+// Where the same packet was lost for as long as the retries take, twice, and others came through to
+// make a pair between, it is too long for the way.
 void FabricConnection::begin_again() {
+  const std::uint32_t undelivered = pair_->undelivered_bytes();
+  const std::uint64_t moved = link_->slots_moved();
+  if (undelivered != 0 && std::exchange(moved_before_undelivered_, moved) == moved) {
+    return lose_undelivered(undelivered);
+  }
   drop_pair();
   state_ = State::waiting;
   again_ns_ = 0;
-  give_up_ns_ = options_.now_ns() + options_.timeout_ns;
+  if (std::exchange(heard_, false)) give_up_ns_ = options_.now_ns() + options_.timeout_ns;
 }
 
 void FabricConnection::try_again(std::uint64_t now_ns) {

@@ -125,6 +125,9 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
   std::optional<ProvenSession> proven_;  // null: nobody asked for proofs
   State state_ = State::connecting;
   std::uint64_t give_up_ns_ = 0;
+  bool heard_ = true;  // anything from the node, since it was dialled last
+  // Slots that had moved when a packet did not get through last.
+  std::uint64_t moved_before_undelivered_ = ~std::uint64_t{0};
   std::uint64_t again_ns_ = 0;
   std::uint64_t asked_idle_ns_ = 0;
   std::uint64_t asked_ns_ = 0;

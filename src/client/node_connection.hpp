@@ -84,9 +84,18 @@ class NodeConnection {
   /// The node does not keep to the protocol, or is gone.
   void lose() { lost_.store(true, std::memory_order_release); }
   [[nodiscard]] bool lost() const { return lost_.load(std::memory_order_acquire); }
+  /// What is said of what was in flight when it was lost.
+  [[nodiscard]] Error lost_error() const {
+    return {Code::connection_lost, 0, undelivered_bytes_.load(std::memory_order_relaxed) << 16};
+  }
 
  protected:
   explicit NodeConnection(bool needs_progress) : needs_progress_(needs_progress) {}
+  /// The same, for packets of so many bytes do not get through.
+  void lose_undelivered(std::uint32_t bytes) {
+    undelivered_bytes_.store(bytes, std::memory_order_relaxed);
+    lose();
+  }
 
   wire::ConnectionLayout layout_;
   memory::SharedMemory memory_;
@@ -97,6 +106,7 @@ class NodeConnection {
   LoadedNumbers loaded_;
   alignas(64) std::atomic<std::uint64_t> tail_{0};
   alignas(64) std::atomic<bool> lost_{false};
+  std::atomic<std::uint32_t> undelivered_bytes_{0};  // of packets, if it was lost for that
   std::atomic<std::uint32_t> rings_taken_{0};
 };
 

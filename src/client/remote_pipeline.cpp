@@ -296,7 +296,7 @@ void RemoteRequests::complete(const Request& request, Handler& handler, Completi
 
 void RemoteRequests::lose_all() {
   Completion lost;
-  lost.error = {Code::connection_lost, 0, 0};
+  lost.error = rings_.lost_error();
   for (std::uint32_t i = 0; i < places_.size(); ++i) {
     Place& place = places_[i];
     if (place.request == nullptr) continue;
@@ -372,7 +372,7 @@ Refusal RemoteRequests::refusal_of(const Incoming& piece) {
 }
 
 std::expected<Reply, Refusal> RemoteRequests::ask(const Outgoing& request, const ChunkSink& sink) {
-  if (!begin(request)) return std::unexpected(Refusal{{Code::connection_lost, 0, 0}, {}});
+  if (!begin(request)) return std::unexpected(Refusal{rings_.lost_error(), {}});
   return await(sink);
 }
 
@@ -380,7 +380,7 @@ std::expected<Reply, Refusal> RemoteRequests::await(const ChunkSink& sink) {
   for (bool wanted = static_cast<bool>(sink);;) {
     const auto piece = take_piece();
     if (!piece) {
-      if (!rings_.wait()) return std::unexpected(Refusal{{Code::connection_lost, 0, 0}, {}});
+      if (!rings_.wait()) return std::unexpected(Refusal{rings_.lost_error(), {}});
       continue;
     }
     if (!is_last(*piece)) {

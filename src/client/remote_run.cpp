@@ -70,7 +70,7 @@ TableResult<std::unique_ptr<TableRun>> RemoteRun::begin(HeldSession session, std
                        session->results.offer(session->requests, session->rings->connection());
   request.argument = time_of(limits) << wire::kQueryTimeShift;
   if (offered) request.argument |= wire::kQueryIntoBuffers;
-  if (!session->requests.begin(request)) return refuse_table({Code::connection_lost, 0, 0});
+  if (!session->requests.begin(request)) return refuse_table(session->rings->lost_error());
   return std::unique_ptr<TableRun>(
       new RemoteRun(std::move(session), row_bytes, limits, std::move(secrets)));
 }
@@ -79,7 +79,7 @@ TableResult<std::unique_ptr<TableRun>> RemoteRun::begin(HeldSession session,
                                                         const Outgoing& request,
                                                         std::size_t row_bytes,
                                                         const RunLimits& limits) {
-  if (!session->requests.begin(request)) return refuse_table({Code::connection_lost, 0, 0});
+  if (!session->requests.begin(request)) return refuse_table(session->rings->lost_error());
   return std::unique_ptr<TableRun>(
       new RemoteRun(std::move(session), row_bytes, limits, std::nullopt));
 }
@@ -101,8 +101,9 @@ RemoteRun::Piece RemoteRun::next() {
     if (!piece) {
       read_.give_back(requests);  // the node may have nothing to write into
       if (requests.wait_piece(look_again_ns())) continue;
+      const Error lost = (*session_)->rings->lost_error();
       session_.reset();
-      return refuse_table({Code::connection_lost, 0, 0});
+      return refuse_table(lost);
     }
     may_change_ = false;
     if (RemoteRequests::is_last(*piece)) return finish(*piece);

@@ -7,8 +7,10 @@
 namespace espalier::client {
 
 Error error_of_shard(Error error, std::size_t shard) {
-  if (error.code == Code::connection_lost || error.code == Code::system) {
-    return {Code::connection_lost, 0, static_cast<std::uint32_t>(shard + 1)};
+  const bool lost = error.code == Code::connection_lost;
+  if (lost || error.code == Code::system) {
+    const std::uint32_t packet = lost ? error.detail & 0xFFFF'0000 : 0;
+    return {Code::connection_lost, 0, packet | static_cast<std::uint32_t>(shard + 1)};
   }
   return error;
 }

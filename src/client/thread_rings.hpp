@@ -95,6 +95,7 @@ class ThreadRings {
   /// Waits a little until send() may find room. Returns false if the connection is lost.
   bool wait_for_room();
   [[nodiscard]] bool lost() const { return connection_->lost(); }
+  [[nodiscard]] Error lost_error() const { return connection_->lost_error(); }
   void lose() { connection_->lose(); }
   /// The same, asking the socket. Cost: a system call.
   bool ask_lost() { return connection_->ask_lost(); }

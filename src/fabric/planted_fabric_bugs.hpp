@@ -17,6 +17,7 @@ enum class Bug : std::uint8_t {
   read_resumes_elsewhere,     // what is missing of a READ is asked for from its beginning
   not_ready_takes_message,    // a SEND that found no receive counts as executed
   peer_of_any_port,           // whoever sends from the peer's machine is taken for the peer
+  retries_in_silence_only,    // what the peer says again and again to be missing is sent for ever
   any_psn_in_window,          // whatever its PSN, a packet is answered
 
   // Of void keys (region_table.hpp).

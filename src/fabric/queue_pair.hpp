@@ -77,6 +77,10 @@ class QueuePair {
   /// Why it ended: success if either side closed it; remote_operation if the peer refused the
   /// connection, retry_exceeded if nobody answered.
   [[nodiscard]] Status ended_by() const { return ended_by_; }
+  /// Where it ended because a packet did not get through, this way or the other, though it was sent
+  /// again for as long as the retries take: how long that was, in bytes with its IP header. 0: it
+  /// ended for another reason, or the packet was no longer than those that connections are made by.
+  [[nodiscard]] std::uint32_t undelivered_bytes() const { return undelivered_bytes_; }
   /// What the peer said when the connection was made.
   [[nodiscard]] std::span<const std::byte> peer_data() const { return peer_data_; }
 
@@ -130,6 +134,7 @@ class QueuePair {
   void complete_receive(const Receive& receive, Opcode opcode, Status status, std::uint32_t bytes,
                         const std::uint32_t* immediate = nullptr);
   void become_connected(std::span<const std::byte> peer_data);
+  void set_undelivered_bytes(std::uint32_t bytes) { undelivered_bytes_ = bytes; }
   /// Makes the state `ended`; repeating it changes nothing. Flushes the pair's own receives. The
   /// transport flushes what it holds itself.
   void enter_error_state(Status why);
@@ -148,6 +153,7 @@ class QueuePair {
   ReceiveQueue* receives_;
   State state_ = State::connecting;
   Status ended_by_ = Status::success;
+  std::uint32_t undelivered_bytes_ = 0;
   std::vector<std::byte> peer_data_;
 };
 

@@ -167,6 +167,13 @@ void RingLink::completed(const Completion& completion) {
   refresh(ring);
 }
 
+std::uint64_t RingLink::slots_moved() const {
+  std::uint64_t moved = 0;
+  for (const Outgoing& ring : outgoing_) moved += ring.free;
+  for (const Incoming& ring : incoming_) moved += ring.delivered.load(std::memory_order_relaxed);
+  return moved;
+}
+
 void RingLink::refresh_credits() {
   for (Outgoing& ring : outgoing_) refresh(ring);
 }
@@ -184,22 +191,22 @@ void RingLink::refresh(Outgoing& ring) {
   base::store_shared(ring.credit, free, std::memory_order_release);
 }
 
+// Each way has one verb for each note. Where slots come by WRITE, whoever brings some needs the key
+// of this memory; a SEND would need nothing.
 bool RingLink::received(const Completion& completion, std::span<const std::byte> bytes) {
   if (!completion.with_immediate) return false;
   const wire::LinkNote note = wire::to_note(completion.immediate);
   const bool placed = completion.opcode == fabric::Opcode::receive_write;
+  const bool writes = note.kind != wire::LinkNoteKind::close && peer_.way == wire::LinkWay::write;
+  if (placed != writes && !fabric::planted(fabric::Bug::note_by_any_verb)) return false;
   switch (note.kind) {
     case wire::LinkNoteKind::slots: {
       const std::uint32_t ring = fabric::planted(fabric::Bug::note_of_any_ring) ? 0 : note.ring;
-// Each way has one verb for each note. Where slots come by WRITE, whoever brings some needs the key
-// of this memory; a SEND would need nothing.
       return ring < incoming_.size() && take_slots(incoming_[ring], note.slot, bytes, placed);
     }
     // A credit that is written comes without a note.
     case wire::LinkNoteKind::credit: return !placed && !writes && take_credit(note.ring, bytes);
     case wire::LinkNoteKind::close: peer_closed_ = true; return true;
-  const bool writes = note.kind != wire::LinkNoteKind::close && peer_.way == wire::LinkWay::write;
-  if (placed != writes && !fabric::planted(fabric::Bug::note_by_any_verb)) return false;
   }
   return false;
 }

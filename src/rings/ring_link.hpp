@@ -89,6 +89,8 @@ class RingLink {
   void limit_posts(std::uint32_t posts) { posts_max_ = std::min(posts, kPostsMax); }
   /// And how many it has in flight.
   [[nodiscard]] std::uint32_t posts() const { return static_cast<std::uint32_t>(mirrored_.size()); }
+  /// Grows whenever a slot has come, or the peer tells that it has read one.
+  [[nodiscard]] std::uint64_t slots_moved() const;
   /// Whether slots have been delivered behind this one of a ring that comes in.
   [[nodiscard]] bool delivered_behind(std::uint32_t ring, std::uint64_t slot) const {
     return slot < incoming_[ring].delivered.load(std::memory_order_relaxed);

@@ -237,6 +237,12 @@ std::unexpected<Failure> FabricLink::refused(const fabric::Completion& completio
                                 fabric::name(completion.opcode)),
                     "Atomics need an aligned word of 8 bytes; a message, a length that is taken.");
     case Status::retry_exceeded:
+      if (pair_->undelivered_bytes() != 0) {
+        return failed(fmt::format("packets of {} bytes do not get through to {} (retry_exceeded)",
+                                  pair_->undelivered_bytes(), address_),
+                      "Where shorter ones do, some interface on the way has a smaller MTU: look at "
+                      "ip link.");
+      }
       return failed(fmt::format("{} does not answer any more (retry_exceeded)", address_),
                     "Look whether espalier fabric serve still runs there.");
     case Status::flushed:

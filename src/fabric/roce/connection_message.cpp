@@ -315,4 +315,12 @@ std::size_t write_message_packet(std::byte* to, const ConnectionMessage& message
   return bytes + kMadBytes;
 }
 
+std::uint32_t undelivered_bytes(const DisconnectMessage& message) {
+  return base::load_be<std::uint32_t>(message.private_data.data());
+}
+
+void set_undelivered_bytes(DisconnectMessage& message, std::uint32_t bytes) {
+  base::store_be(message.private_data.data(), bytes);
+}
+
 }  // namespace espalier::fabric::roce

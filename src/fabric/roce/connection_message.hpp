@@ -132,6 +132,11 @@ struct DisconnectMessage {
   friend constexpr bool operator==(const DisconnectMessage&, const DisconnectMessage&) = default;
 };
 
+/// What a side that gives up says in it: how long the packet was that did not get through, as
+/// QueuePair::undelivered_bytes(); 0: another reason. Cards leave it 0.
+[[nodiscard]] std::uint32_t undelivered_bytes(const DisconnectMessage& message);
+void set_undelivered_bytes(DisconnectMessage& message, std::uint32_t bytes);
+
 /// DREP.
 struct DisconnectedMessage {
   ConnectionIds ids{};

@@ -290,7 +290,7 @@ void Connector::take(const PortAddress& from, const ConnectionMessage& message,
   if (at->second.state != State::asking && at->second.ids.remote != body.ids.local) return;
   Pair* const pair = at->second.pair;
   erase(at);
-  if (pair != nullptr) pair->end(Status::success, true);
+  if (pair != nullptr) pair->ended_by_peer(undelivered_bytes(body));
 }
 
 void Connector::take(const PortAddress& from, const ConnectionMessage&,
@@ -318,6 +318,7 @@ void Connector::terminate(Pair& pair, bool peer_knows) {
   DisconnectMessage leave;
   leave.ids = connection.ids;
   leave.remote_pair = pair.peer().pair;
+  set_undelivered_bytes(leave, pair.undelivered_bytes());
   say(connection, {endpoint_.draw(), leave}, kTerminateNs, kTerminates);
 }
 

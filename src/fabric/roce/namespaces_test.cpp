@@ -108,6 +108,50 @@ TEST_F(RoceNamespacesSlow, AllVerbsOverACableThatIsBad) {
   }
 }
 
+// Side 1's interface takes no packet above 1000 bytes and sends none. Those that come to it are
+// dropped without a word, those that leave are refused by the kernel; short ones pass both ways.
+TEST_F(RoceNamespacesSlow, PacketsTooLongForAnInterfaceEndWhatSendsThem) {
+  ASSERT_TRUE(network->run(1, "ip link set veth1 mtu 1000")) << network->said();
+  for (const int side : {0, 1}) {
+    // Each packet alone: what the kernel is to cut later is longer than any MTU and passes.
+    const auto one_by_one = [&](int at) {
+      const auto open = [&] { return UdpPort::open({address_of(at, false), false}); };
+      return std::move(*network->at(at, open));
+    };
+    PortLink link(one_by_one(side), one_by_one(1 - side), 1);
+    CompletionQueue near_queue(link.near(), 16);
+    CompletionQueue far_queue(link.far(), 16);
+    const OfferedMemory memory = link.memory(1 << 16);
+    const auto region = *link.far().regions().offer(memory, RemoteRights::write);
+    QueuePairOptions options;
+    options.mtu_bytes = 1024;
+    options.sends = &near_queue;
+    const auto near = *link.near().connect(link.address(), options, {});
+    options.sends = &far_queue;
+    std::unique_ptr<QueuePair> far;
+    while (near->state() == QueuePair::State::connecting) {
+      link.turn();
+      if (const auto asked = link.far().next_request()) {
+        far = *link.far().accept(*asked, options, {});
+      }
+    }
+    ASSERT_EQ(near->state(), QueuePair::State::connected);
+    const std::vector<std::byte> bytes(3000);
+    const auto& remote = region.remote();
+    const std::array requests{
+        WorkRequest::write(1, bytes, remote.key, remote.at(0)),
+        WorkRequest::write(2, std::span(bytes).first(8), remote.key, remote.at(0))};
+    ASSERT_EQ(near->post(requests).taken, 2u);
+    while (near->state() == QueuePair::State::connected) link.turn();
+    EXPECT_EQ(near->ended_by(), Status::retry_exceeded);
+    EXPECT_EQ(near->undelivered_bytes(), 20u + 8 + 12 + 16 + 1024 + 4);
+    EXPECT_GT(link.near().counters().sequence_naks, 0u);
+    EXPECT_LT(link.near().counters().sequence_naks, 100u);
+    while (far->state() == QueuePair::State::connected) link.turn();
+    EXPECT_EQ(far->undelivered_bytes(), near->undelivered_bytes());
+  }
+}
+
 /// All frames that an interface sends and receives, as the kernel shows them to captures.
 class Capture {
  public:

@@ -91,7 +91,7 @@ void PacketNetwork::send(const PortAddress& from, const PortAddress& to,
                          std::vector<std::byte> ib) {
   ++counters_.sent;
   if (tap) tap(from, to, ib);
-  if (random_.chance(faults.loss)) {
+  if (random_.chance(faults.loss) || (loses && loses(from, to, ib))) {
     ++counters_.lost;
     return;
   }

@@ -45,6 +45,9 @@ class PacketNetwork {
   /// Sees all that ports send, as it leaves; null: nobody looks.
   std::function<void(const PortAddress& from, const PortAddress& to, std::span<const std::byte> ib)>
       tap;
+  /// Whether the way loses this packet, whatever the faults say; null: it does not.
+  std::function<bool(const PortAddress& from, const PortAddress& to, std::span<const std::byte> ib)>
+      loses;
   /// What stands on the way and may change packets, or redirect them: it sees each that is not
   /// lost, duplicates one by one; null: nothing.
   std::function<void(const PortAddress& from, const PortAddress& to, std::span<std::byte> ib)>

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "fabric/roce/connection_message.hpp"
 #include "fabric/roce/endpoint.hpp"
+#include "wire/ethernet.hpp"
 
 namespace espalier::fabric::roce {
 namespace {
@@ -124,6 +126,18 @@ void Pair::end(Status why, bool peer_knows) {
   responder_.flush();
   // A refusal tells the peer more than a terminate message, which could overtake it.
   if (!responder_.refusing()) endpoint_.send_terminate(*this, peer_knows);
+}
+
+// What gets through is no matter of length: connection messages have come.
+void Pair::set_undelivered(std::uint32_t ib_bytes) {
+  if (ib_bytes <= kMessagePacketBytes) return;
+  const std::size_t ip_bytes = peer_.address.ip.is_v6 ? wire::kIpv6Bytes : wire::kIpv4Bytes;
+  set_undelivered_bytes(ib_bytes + static_cast<std::uint32_t>(ip_bytes + wire::kUdpBytes));
+}
+
+void Pair::ended_by_peer(std::uint32_t undelivered_bytes) {
+  if (state() != State::error) set_undelivered_bytes(undelivered_bytes);
+  end(Status::success, true);
 }
 
 void Pair::close() { end(Status::success); }

@@ -52,6 +52,8 @@ class Pair final : public QueuePair {
   bool send_delayed_ack(bool now);
   std::uint64_t expire(std::uint64_t now_ns) { return requester_.expire(now_ns); }
   [[nodiscard]] bool idle() const { return requester_.idle(); }
+  /// The peer has given up, for a packet of so many bytes did not get through; 0: for any reason.
+  void ended_by_peer(std::uint32_t undelivered_bytes);
   /// The connection is over; `why` is success if either side closed it.
   void end(Status why, bool peer_knows = false);
   [[nodiscard]] const Requester& requester() const { return requester_; }
@@ -73,6 +75,8 @@ class Pair final : public QueuePair {
   void has_work();
   void look_again_at(std::uint64_t when_ns);
   [[nodiscard]] EndpointCounters& counters();
+  /// A packet of so many bytes, BTH to ICRC, did not get through.
+  void set_undelivered(std::uint32_t ib_bytes);
   void complete_request(const WorkRequest& request, Status status, std::uint64_t old_value) {
     complete(request, status, old_value);
   }

@@ -23,9 +23,13 @@ namespace {
 // 2. Nothing comes at all. That may be a peer whose thread does not run just now; so only a few
 //    packets ask, and each time the wait is longer. It grows slowly as long as it is known that the
 //    network loses packets: then the peer runs, and each wait is lost time.
-// 3. What counts against `retries` is a wait as long as the pair's timeout, and nothing else. Time
-//    in which nobody turned the endpoint is no wait: what was posted before may not have left yet,
-//    and who comes back after a second has waited once, not eight times.
+// 3. What counts against `retries` is time as long as the pair's timeout in which nothing more was
+//    acknowledged, and nothing else: whether the peer is silent, or says again and again that the
+//    same packet is missing, for one that is too long for the way never comes. Time in which nobody
+//    turned the endpoint is no wait: what was posted before may not have left yet, and who comes
+//    back after a second has waited once, not eight times.
+// What was told missing is sent again at once a few times; then each time it waits for twice as
+// long, for what got lost so often is not lost by chance.
 //
 // Waits begin with how soon answers came lately, at the soonest. A mean will not do: where threads
 // wait for processors it is a thousand times longer, and whoever waits so long after a loss misses
@@ -41,6 +45,9 @@ constexpr std::uint64_t kTriesMin = 4;
 constexpr std::uint64_t kTriesWhereLost = 64;
 // Waits in vain that something lost for sure explains.
 constexpr std::uint32_t kLossEvidence = 16;
+// Tries at once for the same packet, and how many until it counts as one of those that never come.
+constexpr std::uint32_t kTriesAtOnce = 4;
+constexpr std::uint32_t kTriesMany = 16;
 // Packets that ask into silence: more than one, so that one that comes through tells of another.
 constexpr std::uint32_t kProbePackets = 3;
 // Packets that go again when something got lost again, at least: one that comes should not bring
@@ -302,6 +309,7 @@ void Requester::heard(std::uint32_t psn) {
   heard_ns_ = now;
   moved_ns_ = now;
   in_recovery_ = false;
+  tries_ = 0;
   receive_retries_ = 0;
   congestion_window_ = std::min(congestion_window_ + packets, limits_.window);
   if (loss_evidence_ != 0) rto_ns_ = rto_min_ns();
@@ -393,6 +401,7 @@ void Requester::not_ready(const Packet& packet) {
 }
 
 void Requester::fail_at(std::uint32_t psn, Status status) {
+  if (status == Status::retry_exceeded) pair_.set_undelivered(first_missing_bytes());
   while (oldest_ != end_) {
     const Entry& first = entry(oldest_);
     const std::int32_t into = psn_distance(first.first_psn, psn);
@@ -417,16 +426,55 @@ void Requester::missing_before(std::uint32_t psn) {
   const bool again = in_recovery_;
   loss_evidence_ = kLossEvidence;
   if (again) {
-    const std::uint64_t since = pair_.now_ns() - recovery_since_ns_;
-    const bool in_time = since >= min_rtt_ns();
+    const std::uint64_t now = pair_.now_ns();
+    const std::uint64_t since = now - recovery_since_ns_;
+    const bool in_time = since >= next_try_ns();
     const bool further_on = before(seen_psn_, psn);
     if (further_on) seen_psn_ = psn;
     if (!in_time || (further_on && since < rto_ns_)) return;
+    if (retries_used_up(now)) return fail_at(acked_, Status::retry_exceeded);
+    heard_ns_ = now;
+    ++tries_;
     congestion_window_ = std::max(congestion_window_ / 2, kAgainPackets);
   }
   seen_psn_ = psn;
   go_back();
   times_resent_ = !again;
+}
+
+// How long after going back it is believed that the same packet got lost again.
+std::uint64_t Requester::next_try_ns() const {
+  if (tries_ <= kTriesAtOnce || min_rtt_ns() == kNever) return min_rtt_ns();
+  const std::uint32_t doublings = std::min(tries_ - kTriesAtOnce, kTriesMany);
+  return std::max(min_rtt_ns(),
+                  std::min(min_rtt_ns() << doublings, limits_.timeout_ns / kTriesMin));
+}
+
+// Whether nothing was acknowledged for as long as `retries` say.
+bool Requester::retries_used_up(std::uint64_t now_ns) {
+  const std::uint64_t due_ns = heard_ns_ + rto_ns_ + limits_.timeout_ns;
+  if (now_ns > due_ns) moved_ns_ += now_ns - due_ns;
+  if (planted(Bug::retries_in_silence_only) && in_recovery_ && tries_ != 0) return false;
+  return now_ns - moved_ns_ >= (limits_.retries + std::uint64_t{1}) * limits_.timeout_ns;
+}
+
+std::uint32_t Requester::first_missing_bytes() const {
+  for (std::uint64_t number = oldest_; number != end_; ++number) {
+    const Entry& entry = entries_[number & mask_];
+    if (!begun(entry)) return 0;
+    const std::int32_t into = psn_distance(entry.first_psn, acked_);
+    if (into < 0 || into >= static_cast<std::int32_t>(entry.packets)) continue;
+    const WorkRequest& request = entry.request;
+    if (is_atomic(request.opcode)) return 0;  // the shortest that there are
+    const auto packet = static_cast<std::uint32_t>(into);
+    const std::uint32_t payload = std::min(limits_.mtu, request.bytes - packet * limits_.mtu);
+    const bool last = packet + 1 == entry.packets;
+    const PacketOpcode opcode = request.opcode == Opcode::read
+                                    ? PacketOpcode::read_response_first
+                                    : opcode_of(request.opcode, packet == 0, last);
+    return static_cast<std::uint32_t>(packet_bytes(opcode, payload));
+  }
+  return 0;
 }
 
 // Whatever is not acknowledged is sent once more.
@@ -461,21 +509,21 @@ std::uint64_t Requester::expire(std::uint64_t now_ns) {
   if (oldest_ == end_ || acked_ == highest_sent_) return 0;
   const std::uint64_t due_ns = heard_ns_ + rto_ns_;
   if (now_ns < due_ns) return due_ns;
-  const std::uint64_t late_ns = now_ns - due_ns;
-  if (late_ns > limits_.timeout_ns) moved_ns_ += late_ns - limits_.timeout_ns;
-  if (now_ns - moved_ns_ >= (limits_.retries + std::uint64_t{1}) * limits_.timeout_ns) {
+  if (retries_used_up(now_ns)) {
     fail_at(acked_, Status::retry_exceeded);
     return 0;
   }
   // There are more tries than `retries`, in the time that so many take: where a fifth of the
   // packets gets lost, eight are too few.
-  const std::uint64_t tries = loss_evidence_ != 0 ? kTriesWhereLost : kTriesMin;
+  const bool by_chance = loss_evidence_ != 0 && tries_ < kTriesMany;
+  const std::uint64_t tries = by_chance ? kTriesWhereLost : kTriesMin;
   const std::uint64_t at_most = std::max(rto_min_ns(), limits_.timeout_ns / tries);
   rto_ns_ = std::min(rto_ns_ + rto_ns_ / 2, at_most);
   heard_ns_ = now_ns;
   ++pair_.counters().timeouts;
   if (loss_evidence_ != 0) --loss_evidence_;
   congestion_window_ = kProbePackets;
+  ++tries_;
   go_back();
   return heard_ns_ + rto_ns_;
 }

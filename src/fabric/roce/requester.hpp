@@ -113,6 +113,10 @@ class Requester {
   void fail_at(std::uint32_t psn, Status status);
   void go_back();
   void missing_before(std::uint32_t psn);
+  [[nodiscard]] std::uint64_t next_try_ns() const;
+  [[nodiscard]] bool retries_used_up(std::uint64_t now_ns);
+  /// Bytes of the packet that is missing first, be it ours or one of an answer, BTH to ICRC.
+  [[nodiscard]] std::uint32_t first_missing_bytes() const;
   void heard(std::uint32_t psn);
   void measured(std::uint64_t took_ns);
   /// How long answers have taken at least, lately; longer than anything if nobody knows.
@@ -143,6 +147,7 @@ class Requester {
   bool in_recovery_ = false;             // since acked_ last moved,
   std::uint64_t recovery_since_ns_ = 0;  // then
   std::uint32_t seen_psn_ = 0;          // of what showed last that something before it is missing
+  std::uint32_t tries_ = 0;             // for the packet that is missing first
   std::uint32_t congestion_window_;     // packets that may be under way, of `window`
   std::uint64_t blocked_until_ns_ = 0;  // the peer had no receive
   std::uint64_t heard_ns_ = 0;          // or sent again
