@@ -29,6 +29,8 @@ namespace espalier::fabric {
 /// So much may travel with a request for a connection, and with its answer, in every transport.
 inline constexpr std::size_t kConnectDataMax = 56;
 inline constexpr std::size_t kAcceptDataMax = 184;
+/// And with a refusal, where the transport carries any (Properties::refuses_with_data).
+inline constexpr std::size_t kRejectDataMax = 148;
 
 /// Somebody would like to be connected.
 struct ConnectRequest {
@@ -61,7 +63,9 @@ class Endpoint {
   virtual Result<std::unique_ptr<QueuePair>> accept(const ConnectRequest& request,
                                                     const QueuePairOptions& options,
                                                     std::span<const std::byte> data) = 0;
-  virtual void reject(const ConnectRequest& request) = 0;
+  /// Refuses it, and says why if the transport can: `data`, at most kRejectDataMax bytes.
+  virtual void reject(const ConnectRequest& request, std::span<const std::byte> data) = 0;
+  void reject(const ConnectRequest& request) { reject(request, {}); }
 
   /// Does what there is to do, without waiting: takes what has come, answers, sends again. Cost: of
   /// a transport whose peers need no progress, a few nanoseconds.

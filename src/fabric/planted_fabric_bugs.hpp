@@ -20,6 +20,11 @@ enum class Bug : std::uint8_t {
   retries_in_silence_only,    // what the peer says again and again to be missing is sent for ever
   any_psn_in_window,          // whatever its PSN, a packet is answered
 
+  // Of connections over `roce` whose peer may not be where it says.
+  cookie_of_anybody,      // a REQ with any cookie is one of a proven address
+  unproven_peer_flooded,  // what an address sent does not bound what is sent there
+  messages_served_first,  // connection messages come before the packets of pairs, all of them
+
   // Of void keys (region_table.hpp).
   void_key_serves_bytes,  // a READ by a void key brings what lies there
   void_waits_for_nobody,  // make_void() returns while accesses go on

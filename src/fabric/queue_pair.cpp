@@ -77,6 +77,10 @@ void QueuePair::become_connected(std::span<const std::byte> peer_data) {
   peer_data_.assign(peer_data.begin(), peer_data.end());
 }
 
+void QueuePair::keep_refusal(std::span<const std::byte> peer_data) {
+  if (state_ == State::connecting) peer_data_.assign(peer_data.begin(), peer_data.end());
+}
+
 void QueuePair::enter_error_state(Status why) {
   if (std::exchange(state_, State::error) == State::error) return;
   ended_by_ = why;

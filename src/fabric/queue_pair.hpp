@@ -81,7 +81,8 @@ class QueuePair {
   /// again for as long as the retries take: how long that was, in bytes with its IP header. 0: it
   /// ended for another reason, or the packet was no longer than those that connections are made by.
   [[nodiscard]] std::uint32_t undelivered_bytes() const { return undelivered_bytes_; }
-  /// What the peer said when the connection was made.
+  /// What the peer said when the connection was made, or when it refused it, with zeros behind it
+  /// where the transport has a place of one size.
   [[nodiscard]] std::span<const std::byte> peer_data() const { return peer_data_; }
 
   /// Hands over work requests, in order, with one doorbell. Returns how many were taken. They leave
@@ -135,6 +136,8 @@ class QueuePair {
                         const std::uint32_t* immediate = nullptr);
   void become_connected(std::span<const std::byte> peer_data);
   void set_undelivered_bytes(std::uint32_t bytes) { undelivered_bytes_ = bytes; }
+  /// What the peer says as it refuses; the error state follows.
+  void keep_refusal(std::span<const std::byte> peer_data);
   /// Makes the state `ended`; repeating it changes nothing. Flushes the pair's own receives. The
   /// transport flushes what it holds itself.
   void enter_error_state(Status why);

@@ -296,6 +296,8 @@ struct Properties {
   /// could reach it can go on reading, and writing if it had that right; so what it may write is
   /// memory of its own (landing_region.hpp), and is never used for anything else.
   bool peer_maps_memory = false;
+  /// What Endpoint::reject() is to tell comes to the peer. Else a refusal says nothing.
+  bool refuses_with_data = false;
   std::uint32_t inline_bytes_max = 0;
   std::uint32_t message_bytes_max = 0;
   std::uint32_t reads_in_flight_max = 0;  // READs and atomics of one pair; more wait by themselves

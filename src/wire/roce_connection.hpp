@@ -197,6 +197,18 @@ static_assert(sizeof(RejectBytes) == kMadDataBytes && offsetof(RejectBytes, reas
 static_assert(offsetof(RejectBytes, information) == 12);
 static_assert(offsetof(RejectBytes, private_data) == 84);
 
+/// Ours, in the private data of a REJ for want of resources: ask again, and bring this, as the GUID
+/// of the REQ (which is 0 else). It is the only field that is free in each REQ: the private data
+/// may be full.
+struct CookieBytes {
+  std::uint8_t magic[8];
+  std::uint8_t cookie[8];  // not 0
+};
+static_assert(sizeof(CookieBytes) == 16 && sizeof(CookieBytes::cookie) == 8);
+static_assert(sizeof(CookieBytes) <= sizeof(RejectBytes::private_data));
+static_assert(sizeof(CookieBytes::cookie) == sizeof(RequestBytes::local_ca_guid));
+inline constexpr std::uint64_t kCookieMagic = 0x4553504C'434F4F4B;  // "ESPLCOOK"
+
 /// MRA: the answer to your message will take a while.
 struct ReceiptBytes {
   std::uint8_t local_id[4];

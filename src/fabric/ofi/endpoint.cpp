@@ -42,7 +42,8 @@ class ProviderEndpoint final : public OfiEndpoint, private AcceptHandler {
   Result<std::unique_ptr<QueuePair>> accept(const ConnectRequest& request,
                                             const QueuePairOptions& options,
                                             std::span<const std::byte> data) override;
-  void reject(const ConnectRequest& request) override;
+  using Endpoint::reject;
+  void reject(const ConnectRequest& request, std::span<const std::byte> data) override;
   void progress() override { static_cast<void>(turn()); }
   void wait(std::uint64_t timeout_ns) override;
   void wake() override;
@@ -148,7 +149,7 @@ Result<std::unique_ptr<QueuePair>> ProviderEndpoint::accept(const ConnectRequest
   return pair;
 }
 
-void ProviderEndpoint::reject(const ConnectRequest& request) {
+void ProviderEndpoint::reject(const ConnectRequest& request, std::span<const std::byte> /*data*/) {
   const auto pending = pending_of(request.id);
   if (pending == pending_.end()) return;
   (*pending)->reject();

@@ -253,6 +253,23 @@ std::optional<ConnectionMessage> read_as(std::uint64_t transaction, const std::b
 
 }  // namespace
 
+std::uint64_t cookie_of(const RejectMessage& reject) {
+  if (reject.rejected != ConnectionStep::request) return 0;
+  if (reject.reason != RejectReason::no_resources) return 0;
+  CookieBytes bytes;
+  std::memcpy(&bytes, reject.private_data.data(), sizeof bytes);
+  return get(bytes.magic) == kCookieMagic ? get(bytes.cookie) : 0;
+}
+
+void set_cookie(RejectMessage& reject, std::uint64_t cookie) {
+  reject.rejected = ConnectionStep::request;
+  reject.reason = RejectReason::no_resources;
+  CookieBytes bytes;
+  put(bytes.magic, kCookieMagic);
+  put(bytes.cookie, cookie);
+  std::memcpy(reject.private_data.data(), &bytes, sizeof bytes);
+}
+
 std::optional<ConnectionMessage> parse_message(std::span<const std::byte> mad) {
   if (mad.size() != kMadBytes) return std::nullopt;
   MadBytes header;

@@ -124,6 +124,17 @@ struct RejectMessage {
   friend constexpr bool operator==(const RejectMessage&, const RejectMessage&) = default;
 };
 
+/// The cookie in a REJ that wants it brought back (connection_cookies.hpp); 0: it is no such REJ.
+[[nodiscard]] std::uint64_t cookie_of(const RejectMessage& reject);
+void set_cookie(RejectMessage& reject, std::uint64_t cookie);
+/// What a REQ brings: a cookie, or the GUID of a network card; 0: neither.
+[[nodiscard]] constexpr std::uint64_t cookie_of(const RequestMessage& request) {
+  return request.local_ca_guid;
+}
+constexpr void set_cookie(RequestMessage& request, std::uint64_t cookie) {
+  request.local_ca_guid = cookie;
+}
+
 /// DREQ.
 struct DisconnectMessage {
   ConnectionIds ids{};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/random.hpp"
+#include "fabric/planted_fabric_bugs.hpp"
 #include "fabric/roce/endpoint.hpp"
 
 namespace espalier::fabric::roce {
@@ -17,8 +18,16 @@ constexpr std::uint64_t kTerminateNs = 4'000'000;
 constexpr std::uint32_t kRepeats = 7;
 // Before a question is repeated for the first time; each time it is twice as long.
 constexpr std::uint64_t kRepeatNs = 4'000'000;
+// An RTU is repeated while nothing comes through the pair: the peer may not repeat its REP as often
+// as it would take, for it does not know yet that we are where we say.
+constexpr std::uint32_t kReadies = 5;
+// A peer may want another cookie when the first has become old, but not for ever.
+constexpr std::uint32_t kCookiesMax = 8;
 
 }  // namespace
+
+Connector::Connector(RoceEndpoint& endpoint)
+    : endpoint_(endpoint), cookies_([&endpoint] { return endpoint.draw(); }) {}
 
 std::uint32_t Connector::new_id() {
   for (;;) {
@@ -35,14 +44,40 @@ void Connector::send(const PortAddress& to, const ConnectionMessage& message) {
   endpoint_.port().seal();
 }
 
+// I4. What is withheld is as if it were lost: it goes when the peer asks again.
+void Connector::send(Connection& connection, const ConnectionMessage& message) {
+  if (!connection.proven && !planted(Bug::unproven_peer_flooded)) {
+    if (connection.allowed == 0) {
+      ++endpoint_.counting().messages_withheld;
+      return;
+    }
+    --connection.allowed;
+  }
+  send(connection.peer, message);
+}
+
+void Connector::set_again(Connection& connection, std::uint64_t when_ns) {
+  const std::uint32_t id = connection.ids.local;
+  if (connection.again_ns != 0) due_.erase({connection.again_ns, id});
+  connection.again_ns = when_ns;
+  if (when_ns == 0) return;
+  due_.insert({when_ns, id});
+  endpoint_.connector_again_at(when_ns);
+}
+
 void Connector::say(Connection& connection, const ConnectionMessage& message, std::uint64_t wait_ns,
                     std::uint32_t repeats) {
   connection.message = message;
   connection.wait_ns = wait_ns;
-  connection.again_ns = endpoint_.now_ns() + wait_ns;
   connection.repeats = repeats;
-  endpoint_.connector_again_at(connection.again_ns);
-  send(connection.peer, message);
+  set_again(connection, endpoint_.now_ns() + wait_ns);
+  send(connection, message);
+}
+
+void Connector::prove(Connection& connection) {
+  if (std::exchange(connection.proven, true)) return;
+  --unproven_;
+  if (connection.pair != nullptr) connection.pair->release();
 }
 
 void Connector::refuse(const PortAddress& to, const ConnectionMessage& of, ConnectionIds ids,
@@ -70,6 +105,8 @@ void Connector::erase(Connections::iterator at) {
     remove_asked(connection);
   }
   if (connection.state == State::asked) std::erase(requests_, at->first);
+  if (!connection.proven) --unproven_;
+  if (connection.again_ns != 0) due_.erase({connection.again_ns, at->first});
   by_peer_.erase(name_of(connection.peer, connection.ids.remote));
   if (connection.pair != nullptr) connection.pair->connection = 0;
   connections_.erase(at);
@@ -173,6 +210,7 @@ void Connector::accept(std::uint64_t request, Pair& pair, std::span<const std::b
   remove_asked(connection);
   connection.pair = &pair;
   pair.connection = connection.ids.local;
+  if (!connection.proven && !planted(Bug::unproven_peer_flooded)) pair.hold();
   const std::uint64_t transaction = connection.message.transaction;
   pair.establish({connection.peer, asked.local_pair, asked.starting_psn, asked.responder_resources},
                  request_data(asked));
@@ -180,13 +218,16 @@ void Connector::accept(std::uint64_t request, Pair& pair, std::span<const std::b
       kRepeats);
 }
 
-void Connector::reject(std::uint64_t request) {
+void Connector::reject(std::uint64_t request, std::span<const std::byte> data) {
   const auto at = connections_.find(static_cast<std::uint32_t>(request));
   if (at == connections_.end() || at->second.state != State::asked) return;
   Connection& connection = at->second;
   connection.state = State::refused;  // for when the peer asks again, not having heard
-  refuse(connection.peer, connection.message, connection.ids, ConnectionStep::request,
-         RejectReason::consumer_reject);
+  RejectMessage reject;
+  reject.ids = connection.ids;
+  std::copy(data.begin(), data.end(), reject.private_data.begin());
+  connection.message.body = reject;
+  send(connection, connection.message);
 }
 
 void Connector::message(const PortAddress& from, const ConnectionMessage& message) {
@@ -199,10 +240,9 @@ void Connector::take(const PortAddress& from, const ConnectionMessage& message,
   if (const auto known = by_peer_.find(name_of(peer, body.ids.local)); known != by_peer_.end()) {
     Connection& connection = connections_.at(known->second);
     if (!connection.peer.sends_from(from)) return;
-    if (connection.state == State::answered) send(from, connection.message);
-    if (connection.state == State::refused) {
-      refuse(from, message, connection.ids, ConnectionStep::request, RejectReason::consumer_reject);
-    }
+    connection.allowed += kAmplification;
+    const bool decided = connection.state == State::answered || connection.state == State::refused;
+    if (decided) send(connection, {message.transaction, connection.message.body});
     return;
   }
   const auto no = [&](RejectReason reason) {
@@ -215,6 +255,9 @@ void Connector::take(const PortAddress& from, const ConnectionMessage& message,
   if (mtu_bytes(body.mtu) > endpoint_.port().mtu_bytes_max()) {
     return no(RejectReason::invalid_path_mtu);
   }
+  const bool proven = is_proven(from, body);
+  const bool many = unproven_ >= kUnprovenMax || asked_.size() >= kAskedMany;
+  if (!proven && many) return send_cookie(from, message, body);
   if (!make_room(from)) return;
   const std::uint32_t id = new_id();
   Connection& connection = connections_[id];
@@ -223,11 +266,31 @@ void Connector::take(const PortAddress& from, const ConnectionMessage& message,
   connection.ids = {id, body.ids.local};
   connection.request = body;
   connection.message.transaction = message.transaction;
-  connection.again_ns = endpoint_.now_ns() + kAskedNs;
-  endpoint_.connector_again_at(connection.again_ns);
+  connection.proven = proven;
+  connection.allowed = kAmplification;
+  if (!proven) ++unproven_;
+  set_again(connection, endpoint_.now_ns() + kAskedNs);
   by_peer_[name_of(peer, body.ids.local)] = id;
   requests_.push_back(id);
   add_asked(connection);
+}
+
+bool Connector::is_proven(const PortAddress& from, const RequestMessage& request) {
+  const PortAddress own = endpoint_.port().address();
+  if (!cookies_.check(from, own, request, endpoint_.now_ns())) return false;
+  ++endpoint_.counting().cookies_accepted;
+  return true;
+}
+
+void Connector::send_cookie(const PortAddress& to, const ConnectionMessage& of,
+                            const RequestMessage& request) {
+  EndpointCounters& counters = endpoint_.counting();
+  if (cookie_of(request) != 0) ++counters.cookies_refused;
+  ++counters.cookies_sent;
+  RejectMessage reject;
+  reject.ids = {0, request.ids.local};
+  set_cookie(reject, cookies_.make(to, endpoint_.port().address(), request, endpoint_.now_ns()));
+  send(to, {of.transaction, reject});
 }
 
 void Connector::take(const PortAddress& from, const ConnectionMessage& message,
@@ -243,40 +306,62 @@ void Connector::take(const PortAddress& from, const ConnectionMessage& message,
     connection.peer = peer_at(from);
     connection.ids.remote = body.ids.local;
     connection.state = State::up;
-    connection.again_ns = 0;
     connection.pair->establish(
         {connection.peer, body.local_pair, body.starting_psn, body.responder_resources},
         body.private_data);
+    return say(connection, {message.transaction, ReadyMessage{connection.ids, {}}}, kRepeatNs,
+               kReadies);
   }
   if (connection.state != State::up) return;
-  ReadyMessage ready;
-  ready.ids = connection.ids;
-  send(connection.peer, {message.transaction, ready});
+  send(connection, {message.transaction, ReadyMessage{connection.ids, {}}});
 }
 
 void Connector::take(const PortAddress& from, const ConnectionMessage&, const ReadyMessage& body) {
   const auto at = find(from, body.ids.remote);
   if (at == connections_.end() || at->second.state != State::answered) return;
-  at->second.state = State::up;
-  at->second.again_ns = 0;
+  become_up(at->second);
+}
+
+void Connector::become_up(Connection& connection) {
+  connection.state = State::up;
+  set_again(connection, 0);
+  prove(connection);
 }
 
 void Connector::heard_from(const Pair& pair) {
   const auto at = connections_.find(pair.connection);
   if (pair.connection == 0 || at == connections_.end()) return;
-  if (at->second.state != State::answered) return;
-  at->second.state = State::up;
-  at->second.again_ns = 0;
+  const State state = at->second.state;
+  if (state == State::answered || state == State::up) become_up(at->second);
 }
 
-void Connector::take(const PortAddress& from, const ConnectionMessage&, const RejectMessage& body) {
+void Connector::take(const PortAddress& from, const ConnectionMessage& message,
+                     const RejectMessage& body) {
   const auto at = find(from, body.ids.remote);
   if (at == connections_.end()) return;
   const State state = at->second.state;
   if (state != State::asking && state != State::answered) return;
+  if (state == State::asking && ask_with_cookie(at->second, message, body)) return;
   Pair* const pair = at->second.pair;
   erase(at);
-  if (pair != nullptr) pair->end(Status::remote_operation, true);
+  if (pair == nullptr) return;
+  if (body.reason == RejectReason::consumer_reject) return pair->be_refused(body.private_data);
+  pair->end(Status::remote_operation, true);
+}
+
+// Returns false if the message is another kind of refusal. One that answers a request before the
+// last is nothing at all.
+bool Connector::ask_with_cookie(Connection& connection, const ConnectionMessage& message,
+                                const RejectMessage& reject) {
+  const std::uint64_t cookie = cookie_of(reject);
+  if (cookie == 0) return false;
+  if (message.transaction != connection.message.transaction) return true;
+  if (connection.cookies == kCookiesMax) return true;
+  ++connection.cookies;
+  RequestMessage request = std::get<RequestMessage>(connection.message.body);
+  set_cookie(request, cookie);
+  say(connection, {endpoint_.draw(), request}, connection.wait_ns, connection.repeats);
+  return true;
 }
 
 void Connector::take(const PortAddress& from, const ConnectionMessage& message,
@@ -304,7 +389,8 @@ void Connector::take(const PortAddress& from, const ConnectionMessage&,
                      const ReceiptMessage& body) {
   const auto at = find(from, body.ids.remote);
   if (at == connections_.end() || at->second.state != State::asking) return;
-  at->second.again_ns = endpoint_.now_ns() + std::min(timeout_ns(body.service_timeout), kAskedNs);
+  set_again(at->second,
+            endpoint_.now_ns() + std::min(timeout_ns(body.service_timeout), kAskedNs));
 }
 
 void Connector::terminate(Pair& pair, bool peer_knows) {
@@ -323,31 +409,31 @@ void Connector::terminate(Pair& pair, bool peer_knows) {
 }
 
 std::uint64_t Connector::expire(std::uint64_t now_ns) {
-  std::uint64_t next = 0;
   std::vector<Pair*> given_up;
-  for (auto at = connections_.begin(); at != connections_.end();) {
-    const auto here = at++;
-    Connection& connection = here->second;
-    if (connection.again_ns == 0) continue;
-    if (now_ns >= connection.again_ns) {
-      if (connection.repeats == 0) {
-        if (connection.pair != nullptr) given_up.push_back(connection.pair);
-        erase(here);
+  while (!due_.empty() && due_.begin()->first <= now_ns) {
+    const auto at = connections_.find(due_.begin()->second);
+    Connection& connection = at->second;
+    if (connection.repeats == 0) {
+      if (connection.state == State::up) {  // the peer has nothing to say
+        set_again(connection, 0);
         continue;
       }
-      --connection.repeats;
-      connection.wait_ns *= 2;
-      EndpointCounters& counters = endpoint_.counting();
-      if (connection.state == State::asking) ++counters.requests_again;
-      if (connection.state == State::answered) ++counters.replies_again;
-      if (connection.state == State::leaving) ++counters.repeated_terminates;
-      connection.again_ns = now_ns + connection.wait_ns;
-      send(connection.peer, connection.message);
+      if (connection.pair != nullptr) given_up.push_back(connection.pair);
+      erase(at);
+      continue;
     }
-    next = next == 0 ? connection.again_ns : std::min(next, connection.again_ns);
+    --connection.repeats;
+    connection.wait_ns = std::max(2 * connection.wait_ns, kRepeatNs / 1024);
+    EndpointCounters& counters = endpoint_.counting();
+    if (connection.state == State::asking) ++counters.requests_again;
+    if (connection.state == State::answered) ++counters.replies_again;
+    if (connection.state == State::up) ++counters.readies_again;
+    if (connection.state == State::leaving) ++counters.repeated_terminates;
+    set_again(connection, now_ns + connection.wait_ns);
+    send(connection, connection.message);
   }
   for (Pair* pair : given_up) pair->end(Status::retry_exceeded, true);
-  return next;
+  return due_.empty() ? 0 : due_.begin()->first;
 }
 
 }  // namespace espalier::fabric::roce

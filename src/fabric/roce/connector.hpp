@@ -12,15 +12,21 @@
 // Whoever repeats a message gets the same answer again. What names no connection of ours is
 // answered where an answer helps the peer to give up, and otherwise dropped.
 //
+// A peer is proven when it has sent what only the machine at its address can send: a number that
+// was sent there (an RTU, a packet to the pair, a cookie).
+//
 // Invariants
 // I1. What an unknown peer can make this remember is bounded: kAskedMax requests that are not
-// decided,
-//     or were refused, each for kAskedNs.
+//     decided, or were refused, each for kAskedNs. Of peers that are not proven there are no more
+//     than kUnprovenMax, decided ones too: then a request is answered by one REJ, which is as long
+//     and never said again, with a cookie that proves who brings it back (connection_cookies.hpp).
 // I2. A message is believed only from where the peer of the connection sends (peer_address.hpp).
 // I3. A flood of requests keeps nobody out: where there is no room, a request takes the place of
 //     any other, so that each that comes is as likely to be decided; and where room is short, those
 //     of one address get no more than their share. Who lost its place asks again, and is not
 //     told, for the address that it named may be somebody else's.
+// I4. To a peer that is not proven go at most kAmplification times as many bytes as came from it,
+//     and nothing of its pair.
 //
 // Thread: that of the endpoint.
 #pragma once
@@ -33,9 +39,11 @@
 #include <set>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "fabric/endpoint.hpp"
+#include "fabric/roce/connection_cookies.hpp"
 #include "fabric/roce/connection_message.hpp"
 #include "fabric/roce/ip_service.hpp"
 #include "fabric/roce/pair.hpp"
@@ -51,8 +59,11 @@ class Connector {
   /// From here on room is short, and so many are one address's share.
   static constexpr std::size_t kAskedMany = kAskedMax / 2;
   static constexpr std::uint32_t kAskedShare = kAskedMax / 16;
+  static constexpr std::size_t kUnprovenMax = 64;
+  /// As QUIC has it [RFC 9000, 8.1]. All messages are equally long, so they are counted.
+  static constexpr std::uint32_t kAmplification = 3;
 
-  explicit Connector(RoceEndpoint& endpoint) : endpoint_(endpoint) {}
+  explicit Connector(RoceEndpoint& endpoint);
 
   /// Begins to ask. The pair is established, or ends.
   void connect(Pair& pair, const PortAddress& peer, std::uint16_t service,
@@ -64,7 +75,8 @@ class Connector {
   Result<std::uint32_t> mtu_of(std::uint64_t request) const;
   /// Establishes the pair. Requires: mtu_of() found the request.
   void accept(std::uint64_t request, Pair& pair, std::span<const std::byte> data);
-  void reject(std::uint64_t request);
+  /// `data`: what the peer is told; at most kRejectDataMax bytes.
+  void reject(std::uint64_t request, std::span<const std::byte> data);
 
   void message(const PortAddress& from, const ConnectionMessage& message);
   /// The peer has sent something through the pair, which is as good as an RTU.
@@ -75,6 +87,8 @@ class Connector {
   std::uint64_t expire(std::uint64_t now_ns);
   /// Connections that are remembered.
   [[nodiscard]] std::size_t size() const { return connections_.size(); }
+  /// Of those the ones whose peer is not proven.
+  [[nodiscard]] std::size_t unproven() const { return unproven_; }
 
  private:
   enum class State : std::uint8_t { asking, asked, refused, answered, up, leaving };
@@ -88,6 +102,9 @@ class Connector {
     std::uint64_t again_ns = 0;
     std::uint64_t wait_ns = 0;
     std::uint32_t repeats = 0;  // that are left
+    std::uint32_t cookies = 0;  // that its request has brought
+    std::uint32_t allowed = 0;  // messages that may still go to a peer that is not proven
+    bool proven = true;         // the peer; one that we ask has not to be
     std::size_t place = 0;      // in asked_, while it is asked or refused
   };
   using Connections = std::map<std::uint32_t, Connection>;
@@ -96,6 +113,15 @@ class Connector {
   void say(Connection& connection, const ConnectionMessage& message, std::uint64_t wait_ns,
            std::uint32_t repeats);
   void send(const PortAddress& to, const ConnectionMessage& message);
+  void send(Connection& connection, const ConnectionMessage& message);
+  void set_again(Connection& connection, std::uint64_t when_ns);
+  void prove(Connection& connection);
+  void become_up(Connection& connection);
+  [[nodiscard]] bool is_proven(const PortAddress& from, const RequestMessage& request);
+  void send_cookie(const PortAddress& to, const ConnectionMessage& of,
+                   const RequestMessage& request);
+  bool ask_with_cookie(Connection& connection, const ConnectionMessage& message,
+                       const RejectMessage& reject);
   void refuse(const PortAddress& to, const ConnectionMessage& of, ConnectionIds ids,
               ConnectionStep step, RejectReason reason);
   Connections::iterator find(const PortAddress& from, std::uint32_t local_id);
@@ -126,6 +152,9 @@ class Connector {
   std::deque<std::uint32_t> requests_;  // of which the application has not been told
   std::vector<std::uint32_t> asked_;    // all that are asked or refused, in any order,
   std::map<std::array<std::uint8_t, 16>, std::uint32_t> asked_by_;  // and how many by whom
+  std::set<std::pair<std::uint64_t, std::uint32_t>> due_;  // when which wants to be looked at
+  std::size_t unproven_ = 0;
+  ConnectionCookies cookies_;
   std::uint32_t psn_ = 0;
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "base/number_text.hpp"
+#include "fabric/planted_fabric_bugs.hpp"
 
 namespace espalier::fabric::roce {
 namespace {
@@ -28,6 +29,7 @@ Properties properties_over(const PacketPort& port) {
   properties.write_is_placed = true;
   properties.atomic_with_processor = true;
   properties.peer_makes_progress = true;
+  properties.refuses_with_data = true;
   properties.inline_bytes_max = Requester::kInlineBytesMax;
   properties.message_bytes_max = 16u << 20;
   properties.reads_in_flight_max = Responder::kRemembered;
@@ -113,8 +115,9 @@ Result<std::unique_ptr<QueuePair>> RoceEndpoint::accept(const ConnectRequest& re
   return std::unique_ptr<QueuePair>(std::move(*pair));
 }
 
-void RoceEndpoint::reject(const ConnectRequest& request) {
-  connector_.reject(request.id);
+void RoceEndpoint::reject(const ConnectRequest& request, std::span<const std::byte> data) {
+  ESPALIER_ASSERT(data.size() <= kRejectDataMax);
+  connector_.reject(request.id, data);
   port_->flush();
 }
 
@@ -129,7 +132,12 @@ void RoceEndpoint::progress() {
   constexpr std::uint32_t kTurnsPerLook = 16;
   if (!burst.empty() || ++quiet_turns_ % kTurnsPerLook == 0) now_ns_ = port_->now_ns();
   for (const Arrived& arrived : burst) take(arrived);
+  if (planted(Bug::messages_served_first)) take_messages();
   if (look_again_ns_ != 0 && now_ns_ >= look_due_ns()) expire();
+  if (!working_.empty()) transmit();
+  port_->flush();
+  if (messages_.empty()) return;
+  take_messages();
   if (!working_.empty()) transmit();
   port_->flush();
 }
@@ -157,9 +165,11 @@ void RoceEndpoint::take(const Arrived& arrived) {
     return;
   }
   if (packet->bth.opcode == PacketOpcode::datagram_send_only) {
-    const auto message = parse_message(*packet);
-    if (message) return connector_.message(arrived.from, *message);
-    ++counters_.malformed;
+    if (messages_.size() == kMessagesPerTurn && !planted(Bug::messages_served_first)) {
+      ++counters_.messages_shed;
+    } else {
+      messages_.push_back(arrived);
+    }
     return;
   }
   Pair* const pair = pairs_.find(packet->bth.destination);
@@ -168,6 +178,19 @@ void RoceEndpoint::take(const Arrived& arrived) {
     return;
   }
   pair->packet(arrived.from, *packet);
+}
+
+void RoceEndpoint::take_messages() {
+  for (const Arrived& arrived : messages_) {
+    const auto packet = parse(arrived.ib);
+    const auto message = packet ? parse_message(*packet) : std::nullopt;
+    if (message) {
+      connector_.message(arrived.from, *message);
+    } else {
+      ++counters_.malformed;
+    }
+  }
+  messages_.clear();
 }
 
 void RoceEndpoint::expire() {

@@ -3,7 +3,9 @@
 //
 // One turn, progress(): take what has come, let the pairs it is for deal with it, look now and then
 // who has waited in vain, send what may be sent. Everything of a turn leaves together, which is
-// what makes packets cheap.
+// what makes packets cheap. Connection messages come last, when what the pairs have to send has
+// left, and no more than kMessagesPerTurn of them: anybody can send as many as the network carries,
+// so those beyond are as if lost, and who means them says them again.
 //
 // Thread: one at a time, but for wake().
 #pragma once
@@ -27,6 +29,8 @@ namespace espalier::fabric::roce {
 
 class RoceEndpoint final : public Endpoint {
  public:
+  static constexpr std::size_t kMessagesPerTurn = 16;
+
   /// `numbers`: those of pairs, packets and connections, which nobody else should guess.
   RoceEndpoint(std::unique_ptr<PacketPort> port, std::shared_ptr<RegionTable> regions,
                NumberSource numbers);
@@ -42,7 +46,8 @@ class RoceEndpoint final : public Endpoint {
   Result<std::unique_ptr<QueuePair>> accept(const ConnectRequest& request,
                                             const QueuePairOptions& options,
                                             std::span<const std::byte> data) override;
-  void reject(const ConnectRequest& request) override;
+  using Endpoint::reject;
+  void reject(const ConnectRequest& request, std::span<const std::byte> data) override;
   void progress() override;
   void flush() override;
   void wait(std::uint64_t timeout_ns) override;
@@ -53,6 +58,8 @@ class RoceEndpoint final : public Endpoint {
   [[nodiscard]] const EndpointCounters& counters() const { return counters_; }
   /// Connections that are remembered, those that are asked for and those that end counted.
   [[nodiscard]] std::size_t connections() const { return connector_.size(); }
+  /// Of those the ones whose peer has not shown that it is where it says.
+  [[nodiscard]] std::size_t unproven() const { return connector_.unproven(); }
 
   // For pairs and the connector.
 
@@ -82,6 +89,7 @@ class RoceEndpoint final : public Endpoint {
  private:
   Result<std::unique_ptr<Pair>> make_pair(const QueuePairOptions& options);
   void take(const Arrived& arrived);
+  void take_messages();
   [[nodiscard]] std::uint64_t look_due_ns() const;
   void expire();
   void transmit();
@@ -101,6 +109,7 @@ class RoceEndpoint final : public Endpoint {
   std::vector<Pair*> working_;          // with something to send
   std::vector<Pair*> busy_;             // that wait for answers
   std::vector<Pair*> delaying_ack_;     // that hold an acknowledgement back
+  std::vector<Arrived> messages_;       // of this turn's burst, for connections
 };
 
 }  // namespace espalier::fabric::roce

@@ -34,7 +34,15 @@ struct EndpointCounters {
   // Connecting: messages that were said again, since nobody answered.
   std::uint64_t requests_again = 0;
   std::uint64_t replies_again = 0;
+  std::uint64_t readies_again = 0;
   std::uint64_t repeated_terminates = 0;
+
+  // Work before a peer has shown that it is where it says.
+  std::uint64_t cookies_sent = 0;      // REQs that were sent back with one, and forgotten
+  std::uint64_t cookies_accepted = 0;  // that came back
+  std::uint64_t cookies_refused = 0;   // that came and were not right, or too old
+  std::uint64_t messages_shed = 0;     // connection messages beyond those of a turn: as if lost
+  std::uint64_t messages_withheld = 0;  // that would be more than what has come allows
 };
 
 }  // namespace espalier::fabric::roce

@@ -63,6 +63,18 @@ void Pair::establish(const PeerFacts& peer, std::span<const std::byte> data) {
   has_work();
 }
 
+void Pair::release() {
+  held_ = false;
+  if (state() != State::connected || requester_.idle()) return;
+  endpoint_.watch(*this);
+  has_work();
+}
+
+void Pair::be_refused(std::span<const std::byte> data) {
+  keep_refusal(data);
+  end(Status::remote_operation, true);
+}
+
 void Pair::packet(const PortAddress& from, const Packet& packet) {
   if (!peer_.address.sends_from(from) || packet.bth.partition != wire::roce::kDefaultPartition) {
     ++counters().foreign;
@@ -88,7 +100,7 @@ void Pair::packet(const PortAddress& from, const Packet& packet) {
 }
 
 bool Pair::transmit(std::uint32_t packets) {
-  if (state() != State::connected) return false;
+  if (state() != State::connected || held_) return false;
   if (responder_.transmit(packets)) return true;
   return state() == State::connected && requester_.transmit(packets);
 }

@@ -44,6 +44,11 @@ class Pair final : public QueuePair {
   [[nodiscard]] const QueuePairOptions& asked_options() const { return options(); }
   [[nodiscard]] const PeerFacts& peer() const { return peer_; }
   void establish(const PeerFacts& peer, std::span<const std::byte> data);
+  /// Keeps what is posted until the peer has shown that it is where it says.
+  void hold() { held_ = true; }
+  void release();
+  /// The peer does not want to be connected, and says why.
+  void be_refused(std::span<const std::byte> data);
   /// A packet for this pair has come from `from`; anything may be in it.
   void packet(const PortAddress& from, const Packet& packet);
   /// Sends what may be sent, at most so many packets. Returns whether there is more.
@@ -135,6 +140,7 @@ class Pair final : public QueuePair {
   std::uint32_t first_psn_;
   std::uint64_t ack_delay_until_ns_ = 0;  // an acknowledgement, at the latest; 0: none
   bool has_sent_ = false;                 // since it owes one
+  bool held_ = false;
   PeerFacts peer_;
   Requester requester_;
   Responder responder_;

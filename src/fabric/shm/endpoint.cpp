@@ -46,7 +46,10 @@ class ShmEndpoint final : public Endpoint {
   Result<std::unique_ptr<QueuePair>> accept(const ConnectRequest& request,
                                             const QueuePairOptions& options,
                                             std::span<const std::byte> data) override;
-  void reject(const ConnectRequest& request) override { service_.reject(request.id); }
+  using Endpoint::reject;
+  void reject(const ConnectRequest& request, std::span<const std::byte> /*data*/) override {
+    service_.reject(request.id);
+  }
   void progress() override;
   void wait(std::uint64_t timeout_ns) override;
   int begin_sleep() override;

@@ -104,7 +104,7 @@ Result<std::unique_ptr<QueuePair>> NodeEndpoint::accept(const ConnectRequest& re
   return pair;
 }
 
-void NodeEndpoint::reject(const ConnectRequest& request) {
+void NodeEndpoint::reject(const ConnectRequest& request, std::span<const std::byte> /*data*/) {
   PairName peer;
   Incoming* const incoming = pending(request.id, &peer);
   if (incoming == nullptr || world_.has_crashed(id_)) return;

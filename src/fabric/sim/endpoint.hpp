@@ -43,7 +43,8 @@ class NodeEndpoint final : public Endpoint {
   Result<std::unique_ptr<QueuePair>> accept(const ConnectRequest& request,
                                             const QueuePairOptions& options,
                                             std::span<const std::byte> data) override;
-  void reject(const ConnectRequest& request) override;
+  using Endpoint::reject;
+  void reject(const ConnectRequest& request, std::span<const std::byte> data) override;
   /// Takes Faults::progress_ns, during which the world goes on; inside an action, no time.
   void progress() override { world_.spend(world_.faults().progress_ns); }
   /// Lets the world go on. May return early once, for what has been seen already.

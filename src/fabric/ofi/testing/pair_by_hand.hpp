@@ -33,7 +33,8 @@ class StillEndpoint final : public Endpoint {
                                             std::span<const std::byte>) override {
     return fail(Code::unsupported);
   }
-  void reject(const ConnectRequest&) override {}
+  using Endpoint::reject;
+  void reject(const ConnectRequest&, std::span<const std::byte>) override {}
   void progress() override {}
   void wait(std::uint64_t) override {}
   void wake() override {}
