@@ -115,21 +115,34 @@ Result<void> FabricConnection::connect_first() {
   post_receives();
   if (auto proven = prove(); !proven) return proven;
   const std::uint64_t until = options_.now_ns() + options_.timeout_ns;
+  for (;;) {
+    auto connected = connect_until(until);
+    if (connected) break;
+    const std::uint64_t again = options_.now_ns() + kAgainNs;
+    if (!may_pass(connected.error()) || again >= until) return connected;
+    drop_pair();
+    while (options_.now_ns() < again) {
+      endpoint_->progress();
+      endpoint_->wait(kConnectionNapNs);
+    }
+  }
+  state_ = State::up;
+  return {};
+}
+
+Result<void> FabricConnection::connect_until(std::uint64_t until_ns) {
   if (const auto dialled = dial(); !dialled) return dialled;
   // Of some transports it shows at once that nobody is there.
   const bool at_once = pair_->state() == QueuePair::State::error;
   while (pair_->state() == QueuePair::State::connecting) {
-    if (options_.now_ns() >= until) return fail(Code::system, ETIMEDOUT);
+    if (options_.now_ns() >= until_ns) return fail(Code::system, ETIMEDOUT);
     endpoint_->progress();
     endpoint_->wait(kConnectionNapNs);
   }
   if (pair_->state() == QueuePair::State::error) {
-    const bool silent = !at_once && pair_->ended_by() == fabric::Status::retry_exceeded;
-    return fail(Code::system, silent ? ETIMEDOUT : ECONNREFUSED);
+    return std::unexpected(why_not_connected(*pair_, at_once));
   }
-  if (const auto taken = take_welcome(); !taken) return taken;
-  state_ = State::up;
-  return {};
+  return take_welcome();
 }
 
 void FabricConnection::post_receives() {
@@ -333,20 +346,29 @@ void FabricConnection::go_on() {
   if (state_ == State::up) begin_again();
   if (lost()) return;
   if (state_ == State::connecting && pair_->state() == QueuePair::State::connected) {
-    if (!take_welcome()) return lose();
-    state_ = State::up;
-    ++resumed_;
-    return;
+    const auto taken = take_welcome();
+    if (taken) {
+      state_ = State::up;
+      ++resumed_;
+      return;
+    }
+    if (!may_pass(taken.error())) return lose();
+    wait_to_try_again(now);
   }
   if (now >= give_up_ns_) return lose();
   if (state_ == State::connecting && pair_->state() == QueuePair::State::error) {
-    // Nobody serves there any more; silence may end.
-    if (pair_->ended_by() != fabric::Status::retry_exceeded) return lose();
-    drop_pair();
-    state_ = State::waiting;
-    again_ns_ = now + kAgainNs;
+    // Nobody serves there any more, or the session is over; silence may end, as may a crowd.
+    const bool silent = pair_->ended_by() == fabric::Status::retry_exceeded;
+    if (!silent && !may_pass(why_not_connected(*pair_))) return lose();
+    wait_to_try_again(now);
   }
   if (state_ == State::waiting && now >= again_ns_) try_again(now);
+}
+
+void FabricConnection::wait_to_try_again(std::uint64_t now_ns) {
+  drop_pair();
+  state_ = State::waiting;
+  again_ns_ = now_ns + kAgainNs;
 }
 
 // Where a pair was made and brought nothing, the time in which the node must be reached goes on.

@@ -39,7 +39,8 @@ struct FabricConnectionOptions {
   std::uint32_t request_slots = 512;
   std::uint32_t response_slots = 1024;
   std::uint32_t response_rings = wire::kResponseRingsMax;
-  /// How long it tries to reach the node after the pair has failed; at first, for one dial at most.
+  /// How long it tries to reach the node after the pair has failed; at first, for one dial at most,
+  /// and for as many as a node with too many clients refuses.
   std::uint64_t timeout_ns = 10'000'000'000;
   /// Who waits, and has heard nothing for so long, asks whether the node is there.
   std::uint64_t silence_ns = 1'000'000'000;
@@ -91,6 +92,7 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
 
   FabricConnection(fabric::Connecting way, const FabricConnectionOptions& options);
   Result<void> connect_first();
+  Result<void> connect_until(std::uint64_t until_ns);
   Result<void> prove();
   Result<void> dial();
   [[nodiscard]] wire::LinkHello own_hello() const;
@@ -103,6 +105,7 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
   void post_receives();
   void go_on();
   void begin_again();
+  void wait_to_try_again(std::uint64_t now_ns);
   void try_again(std::uint64_t now_ns);
   void drop_pair();
 

@@ -31,10 +31,10 @@ Error not_proven() { return {Code::not_permitted, 0, 6}; }
 /// A pair and its queues, for as long as the exchange takes.
 class Exchange {
  public:
-  Exchange(fabric::Endpoint& endpoint, const LinkProverOptions& options)
+  Exchange(fabric::Endpoint& endpoint, const LinkProverOptions& options, std::uint64_t until_ns)
       : endpoint_(endpoint),
         options_(options),
-        until_ns_(options.now_ns() + options.timeout_ns),
+        until_ns_(until_ns),
         completions_(endpoint, kReceives + kSends) {}
   ~Exchange() {
     if (!pair_) return;
@@ -65,11 +65,12 @@ class Exchange {
       endpoint_.wait(kProverNapNs);
     }
     if (pair_->state() == QueuePair::State::error) {
-      const bool silent = !at_once && pair_->ended_by() == fabric::Status::retry_exceeded;
-      return fail(Code::system, silent ? ETIMEDOUT : ECONNREFUSED);
+      const Error why = why_not_connected(*pair_, at_once);
+      // A node that asks for no proof has none to give.
+      if (why.code == Code::unsupported) return std::unexpected(not_proven());
+      return std::unexpected(why);
     }
     const auto welcome = read_welcome(pair_->peer_data());
-    // A node that asks for no proof has none to give.
     if (!welcome && welcome.error().code == Code::unsupported) {
       return std::unexpected(not_proven());
     }
@@ -86,7 +87,10 @@ class Exchange {
         take(completion);
         continue;
       }
-      if (pair_->state() == QueuePair::State::error) return fail(Code::system, ECONNREFUSED);
+      if (pair_->state() == QueuePair::State::error) {
+        const bool silent = pair_->ended_by() == fabric::Status::retry_exceeded;
+        return fail(Code::system, silent ? ETIMEDOUT : ECONNRESET);
+      }
       if (options_.now_ns() >= until_ns_) return fail(Code::system, ETIMEDOUT);
       endpoint_.wait(kProverNapNs);
     }
@@ -104,7 +108,7 @@ class Exchange {
     sent_ = proof;
     const auto posted =
         pair_->post(fabric::WorkRequest::send(0, std::as_bytes(std::span(&sent_, 1))));
-    if (posted.taken != 1) return fail(Code::system, ECONNREFUSED);
+    if (posted.taken != 1) return fail(Code::system, ECONNRESET);
     endpoint_.progress();
     return {};
   }
@@ -128,7 +132,6 @@ class Exchange {
   std::unique_ptr<QueuePair> pair_;
 };
 
-// A node that has as many pending peers as it takes may have room soon.
 void rest(fabric::Endpoint& endpoint, const LinkProverOptions& options) {
   const std::uint64_t until = options.now_ns() + kAgainNs;
   while (options.now_ns() < until) {
@@ -165,25 +168,16 @@ Result<wire::LinkProvenHello> ProvenSession::sign(wire::LinkHello hello) {
   return wire::LinkProvenHello{hello, *mark};
 }
 
-Result<ProvenSession> prove_link(fabric::Endpoint& endpoint, const std::string& target,
-                                 const KnownSecret& secret, const wire::LinkHello& hello,
-                                 const LinkProverOptions& options) {
+namespace {
+
+/// The whole exchange, once.
+Result<ProvenSession> prove_once(Exchange& exchange, const std::string& target,
+                                 const KnownSecret& secret, const wire::LinkHello& hello) {
   auto key = crypto::Secret<crypto::SecretBytes>::make();
   if (!key) return std::unexpected(key.error());
-  wire::LinkHello asks = hello;
-  asks.way = static_cast<std::uint8_t>(wire::LinkWay::prove);
-  const std::uint64_t until = options.now_ns() + options.timeout_ns;
-  std::optional<Exchange> opened;
-  for (;;) {
-    opened.emplace(endpoint, options);
-    const auto connected = opened->connect(target, asks);
-    if (connected) break;
-    const bool busy = connected.error().code == Code::too_many_participants;
-    if (!busy || options.now_ns() >= until) return std::unexpected(connected.error());
-    opened.reset();
-    rest(endpoint, options);
+  if (auto connected = exchange.connect(target, hello); !connected) {
+    return std::unexpected(connected.error());
   }
-  Exchange& exchange = *opened;
   const auto challenge = exchange.receive<wire::LinkChallenge>(wire::ProofStep::challenge);
   if (!challenge) return std::unexpected(challenge.error());
   const auto proof = make_proof(secret, *challenge, exchange.pair_number());
@@ -201,6 +195,31 @@ Result<ProvenSession> prove_link(fabric::Endpoint& endpoint, const std::string& 
     return std::unexpected(made.error());
   }
   return ProvenSession{proven->token, challenge->node_id, std::move(*key), 0};
+}
+
+// A node that has as many peers as it takes may have room soon: it refuses, or pushes out the one
+// that has been there longest.
+bool may_prove_again(const Error& error) {
+  return may_pass(error) || (error.code == Code::system && error.detail == ECONNRESET);
+}
+
+}  // namespace
+
+Result<ProvenSession> prove_link(fabric::Endpoint& endpoint, const std::string& target,
+                                 const KnownSecret& secret, const wire::LinkHello& hello,
+                                 const LinkProverOptions& options) {
+  wire::LinkHello asks = hello;
+  asks.way = static_cast<std::uint8_t>(wire::LinkWay::prove);
+  const std::uint64_t until = options.now_ns() + options.timeout_ns;
+  for (;;) {
+    auto proven = [&] {
+      Exchange exchange(endpoint, options, until);
+      return prove_once(exchange, target, secret, asks);
+    }();
+    if (proven || !may_prove_again(proven.error())) return proven;
+    if (options.now_ns() + kAgainNs >= until) return proven;
+    rest(endpoint, options);
+  }
 }
 
 }  // namespace espalier::client

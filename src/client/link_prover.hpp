@@ -34,9 +34,10 @@ struct LinkProverOptions {
   std::function<std::uint64_t()> now_ns;
 };
 
-/// Cost: three round trips; while the node has as many pending peers as it takes, another try now
-/// and then. `hello` has the sizes of the rings that will be asked for.
-/// Errors: those of Endpoint::connect(); system (ECONNREFUSED, ETIMEDOUT; no memory may be locked),
+/// Cost: three round trips; while the node has as many peers as it takes, another try now and then.
+/// `hello` has the sizes of the rings that will be asked for.
+/// Errors: those of Endpoint::connect(); system (ECONNREFUSED, ETIMEDOUT; ECONNRESET: the node ended
+/// it, again and again; no memory may be locked),
 /// unsupported (no libcrypto), corrupt (what answers is no node), not_permitted (detail 5: the node
 /// does not know this name and secret; 6: it has not proven that it does), and why else the node
 /// refused.

@@ -4,12 +4,14 @@
 // Thread: any.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
 
 #include "espalier/error.hpp"
+#include "fabric/queue_pair.hpp"
 #include "wire/ring_link.hpp"
 
 namespace espalier::client {
@@ -30,5 +32,22 @@ inline Result<wire::LinkWelcome> read_welcome(std::span<const std::byte> said) {
   if (welcome.code != 0) return std::unexpected(refusal_of(welcome.code, welcome.detail));
   return welcome;
 }
+
+/// Why a pair was not connected: what the node said as it refused; system (ECONNREFUSED: nobody
+/// serves there, or `at_once`, before anything was sent; ETIMEDOUT: nobody answers).
+/// Requires: it has ended.
+inline Error why_not_connected(const fabric::QueuePair& pair, bool at_once = false) {
+  wire::LinkWelcome said{};
+  if (pair.peer_data().size() >= sizeof said) {
+    std::memcpy(&said, pair.peer_data().data(), sizeof said);
+    const bool refused = said.magic == wire::kLinkMagic && said.code != 0;
+    if (refused) return refusal_of(said.code, said.detail);
+  }
+  const bool silent = !at_once && pair.ended_by() == fabric::Status::retry_exceeded;
+  return {Code::system, 0, static_cast<std::uint32_t>(silent ? ETIMEDOUT : ECONNREFUSED)};
+}
+
+/// Whether a node that refused for this may have room soon.
+inline bool may_pass(const Error& refusal) { return refusal.code == Code::too_many_participants; }
 
 }  // namespace espalier::client

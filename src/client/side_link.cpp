@@ -73,7 +73,9 @@ Result<void> SideLink::await(std::span<const std::byte> hello, std::uint64_t tim
     endpoint_->progress();
     endpoint_->wait(kSideNapNs);
   }
-  if (pair_->state() == fabric::QueuePair::State::error) return fail(Code::system, ECONNREFUSED);
+  if (pair_->state() == fabric::QueuePair::State::error) {
+    return std::unexpected(why_not_connected(*pair_));
+  }
   wire::LinkHello said{};
   std::memcpy(&said, hello.data(), sizeof said);
   return check_welcome(said);

@@ -39,6 +39,14 @@ struct ConnectRequest {
   std::vector<std::byte> data;
 };
 
+/// About those who ask for connections in names that may not be theirs, where a transport has such.
+struct ConnectCounts {
+  std::uint64_t cookies_sent = 0;      ///< requests that were sent back with one, and forgotten
+  std::uint64_t cookies_accepted = 0;  ///< that came back
+  std::uint64_t cookies_refused = 0;   ///< that were not right, or too old
+  std::uint64_t shed = 0;              ///< messages that were too many in a turn: as if lost
+};
+
 class Endpoint {
  public:
   virtual ~Endpoint();
@@ -66,6 +74,7 @@ class Endpoint {
   /// Refuses it, and says why if the transport can: `data`, at most kRejectDataMax bytes.
   virtual void reject(const ConnectRequest& request, std::span<const std::byte> data) = 0;
   void reject(const ConnectRequest& request) { reject(request, {}); }
+  [[nodiscard]] virtual ConnectCounts connect_counts() const { return {}; }
 
   /// Does what there is to do, without waiting: takes what has come, answers, sends again. Cost: of
   /// a transport whose peers need no progress, a few nanoseconds.

@@ -127,7 +127,7 @@ bool FabricClients::turn() {
     moved = moved || count != 0;
     if (count < std::size(batch)) break;
   }
-  accept_all();
+  accept_all(moved);
   send_late_refusals();
   if (authenticator_) moved = authenticator_->turn() || moved;
   remove_ended();
@@ -275,9 +275,11 @@ bool FabricClients::mirror_active() {
 
 // --- who comes -----------------------------------------------------------------------------------
 
-void FabricClients::accept_all() {
+// A new client costs as much as many requests of those that are there: while these have some, one
+// comes in each turn.
+void FabricClients::accept_all(bool busy) {
   constexpr int kAtATime = 16;
-  for (int i = 0; i < kAtATime; ++i) {
+  for (int i = 0; i < (busy ? 1 : kAtATime); ++i) {
     const auto request = endpoint_->next_request();
     if (!request) return;
     idle_turns_ = 0;
@@ -469,16 +471,22 @@ void FabricClients::refuse(const fabric::ConnectRequest& request, const Error& e
   send_refusal(request, error);
 }
 
-// Told through a connection that is made for it: one that is not made says no reason.
+// Where a refusal cannot carry the reason, a connection is made that does. There are so many at a
+// time: the oldest makes room, for its peer has had as long to hear as all after it took to come.
 void FabricClients::send_refusal(const fabric::ConnectRequest& request, const Error& error) {
-  if (refused_.size() >= kRefusedMax) return endpoint_->reject(request);
   wire::LinkWelcome welcome{};
   welcome.magic = wire::kLinkMagic;
   welcome.protocol = wire::kLinkProtocol;
   welcome.code = static_cast<std::uint32_t>(error.code);
   welcome.detail = error.detail;
-  auto pair =
-      endpoint_->accept(request, pair_options(kNoDomain), std::as_bytes(std::span(&welcome, 1)));
+  const auto said = std::as_bytes(std::span(&welcome, 1));
+  static_assert(sizeof welcome <= fabric::kRejectDataMax);
+  if (endpoint_->properties().refuses_with_data) return endpoint_->reject(request, said);
+  if (refused_.size() >= kRefusedMax) {
+    refused_.front().pair->close();
+    refused_.erase(refused_.begin());
+  }
+  auto pair = endpoint_->accept(request, pair_options(kNoDomain), said);
   if (pair) refused_.push_back({std::move(*pair), options_.now_ns() + kRefusedNs});
 }
 
@@ -488,6 +496,7 @@ void FabricClients::maintain() {
   const std::uint64_t now = options_.now_ns();
   if (now - house_ns_ < kHouseNs) return;
   house_ns_ = now;
+  copy_connect_counts();
   post_receives();
   std::erase_if(refused_, [now](const Refused& refused) {
     if (refused.until_ns < now && !fabric::planted(fabric::Bug::refused_not_closed)) {
@@ -527,6 +536,14 @@ void FabricClients::maintain() {
     }
   }
   remove_ended();
+}
+
+void FabricClients::copy_connect_counts() {
+  const fabric::ConnectCounts now = endpoint_->connect_counts();
+  counts_.cookies_sent.store(now.cookies_sent, std::memory_order_relaxed);
+  counts_.cookies_accepted.store(now.cookies_accepted, std::memory_order_relaxed);
+  counts_.cookies_refused.store(now.cookies_refused, std::memory_order_relaxed);
+  counts_.messages_shed.store(now.shed, std::memory_order_relaxed);
 }
 
 // What an ended pair has left behind may be a close note; what others say meanwhile does not

@@ -66,6 +66,11 @@ struct FabricCounts {
   std::atomic<std::uint64_t> resumed{0};   ///< sessions that went on after that
   std::atomic<std::uint64_t> expired{0};   ///< sessions whose client did not come back
   std::atomic<std::uint64_t> broken{0};    ///< clients that did not keep to the protocol
+  // As the endpoint has them (fabric::ConnectCounts), a moment ago.
+  std::atomic<std::uint64_t> cookies_sent{0};
+  std::atomic<std::uint64_t> cookies_accepted{0};
+  std::atomic<std::uint64_t> cookies_refused{0};
+  std::atomic<std::uint64_t> messages_shed{0};
 };
 
 class FabricClients {
@@ -147,7 +152,7 @@ class FabricClients {
   /// What the next completion that is told will be: the how manieth.
   [[nodiscard]] std::uint64_t next_completion() const { return taken_ + completions_.waiting(); }
   [[nodiscard]] bool has_had_its_say(Session& session);
-  void accept_all();
+  void accept_all(bool busy);
   Result<void> accept(const fabric::ConnectRequest& request);
   Result<std::unique_ptr<fabric::QueuePair>> accept_beside(const fabric::ConnectRequest& request,
                                                            const wire::LinkHello& hello,
@@ -181,6 +186,7 @@ class FabricClients {
   [[nodiscard]] bool has_more(const Session& session) const;
   void activate(Session& session);
   void maintain();
+  void copy_connect_counts();
   void sweep_leases(std::uint64_t now_ns);
   void sweep_if_asked();
   void remove_ended();

@@ -81,13 +81,15 @@ Result<bool> FabricClients::check_proven(const fabric::ConnectRequest& request) 
 }
 
 // As a wrong proof is, and counted with those. The transport keeps the request meanwhile, so few
-// wait; the others are refused at once, without a reason.
+// wait; the others are refused at once, and learn no more than that they are too many.
 void FabricClients::refuse_late(const fabric::ConnectRequest& request, const Error& error) {
   constexpr std::size_t kLateMax = 32;
   counts_.refused.fetch_add(1, std::memory_order_relaxed);
   audit_refusal("authenticate", {}, request.peer, error);
   const std::uint64_t wait_ns = authenticator_->count_wrong(request.peer);
-  if (late_refusals_.size() >= kLateMax) return endpoint_->reject(request);
+  if (late_refusals_.size() >= kLateMax) {
+    return send_refusal(request, {Code::too_many_participants, 0, kLateMax});
+  }
   late_refusals_.push_back({request, error, options_.now_ns() + wait_ns});
 }
 

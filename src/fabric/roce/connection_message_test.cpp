@@ -103,6 +103,17 @@ TEST(RoceConnectionMessage, GoldenBytesOfAnswers) {
             mad_header(0x12) + kIds + "\x80\6\0\x1C\0\0i"s + std::string(69 + 147, '\0') + "p");
 }
 
+TEST(RoceConnectionMessage, GoldenBytesOfACookie) {
+  RejectMessage reject{.ids = {0, 0x21222324}};
+  set_cookie(reject, 0xA1A2A3A4A5A6A7A8);
+  EXPECT_EQ(message_text({kTransaction, reject}),
+            mad_header(0x12) + "\0\0\0\0\x21\x22\x23\x24\0\0\0\3"s + std::string(72, '\0') +
+                "ESPLCOOK\xA1\xA2\xA3\xA4\xA5\xA6\xA7\xA8"s + std::string(132, '\0'));
+  EXPECT_EQ(cookie_of(reject), 0xA1A2A3A4A5A6A7A8u);
+  reject.reason = RejectReason::consumer_reject;
+  EXPECT_EQ(cookie_of(reject), 0u) << "an application says what it likes";
+}
+
 TEST(RoceConnectionMessage, WhatIsWrittenIsRead) {
   base::Random random(base::seed_from_environment(71));
   for (int round = 0; round < 300; ++round) {

@@ -81,6 +81,17 @@ TEST(RoceUnprovenPeers, WhoIsRefusedIsToldWhyHoweverMuchIsLost) {
   }
 }
 
+TEST(RoceUnprovenPeers, WhoWasRefusedIsForgottenSoon) {
+  AskedScene s(asked_seed());
+  s.fill(10);
+  for (const ConnectRequest& request : s.waiting) s.scene.endpoint.reject(request);
+  s.rest(Connector::kRefusedNs / 2);
+  EXPECT_EQ(s.scene.endpoint.unproven(), 10u);
+  s.rest(Connector::kRefusedNs);
+  EXPECT_EQ(s.scene.endpoint.unproven(), 0u);
+  EXPECT_EQ(s.scene.endpoint.connections(), 0u);
+}
+
 // The REP is said three times at most, so the other side says again that it has heard it.
 TEST(RoceUnprovenPeers, WhoSaysNothingElseIsConnectedThoughMuchIsLost) {
   for (std::uint64_t seed = asked_seed(), round = 0; round < 100; ++seed, ++round) {

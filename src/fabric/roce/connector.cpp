@@ -223,11 +223,14 @@ void Connector::reject(std::uint64_t request, std::span<const std::byte> data) {
   if (at == connections_.end() || at->second.state != State::asked) return;
   Connection& connection = at->second;
   connection.state = State::refused;  // for when the peer asks again, not having heard
+  set_again(connection, endpoint_.now_ns() + kRefusedNs);
   RejectMessage reject;
   reject.ids = connection.ids;
   std::copy(data.begin(), data.end(), reject.private_data.begin());
   connection.message.body = reject;
   send(connection, connection.message);
+  // Those who were refused leave the room to those who are yet to be decided.
+  if (asked_.size() >= kAskedMany / 2) erase(at);
 }
 
 void Connector::message(const PortAddress& from, const ConnectionMessage& message) {

@@ -17,7 +17,7 @@
 //
 // Invariants
 // I1. What an unknown peer can make this remember is bounded: kAskedMax requests that are not
-//     decided, or were refused, each for kAskedNs. Of peers that are not proven there are no more
+//     decided, or were refused, each for kAskedNs or kRefusedNs. Of peers that are not proven there are no more
 //     than kUnprovenMax, decided ones too: then a request is answered by one REJ, which is as long
 //     and never said again, with a cookie that proves who brings it back (connection_cookies.hpp).
 // I2. A message is believed only from where the peer of the connection sends (peer_address.hpp).
@@ -56,6 +56,8 @@ class Connector {
  public:
   static constexpr std::size_t kAskedMax = 1024;
   static constexpr std::uint64_t kAskedNs = 10'000'000'000;
+  /// So long is remembered who was refused, if there is room; whoever asks later is asked anew.
+  static constexpr std::uint64_t kRefusedNs = 1'000'000'000;
   /// From here on room is short, and so many are one address's share.
   static constexpr std::size_t kAskedMany = kAskedMax / 2;
   static constexpr std::uint32_t kAskedShare = kAskedMax / 16;

@@ -48,6 +48,10 @@ class RoceEndpoint final : public Endpoint {
                                             std::span<const std::byte> data) override;
   using Endpoint::reject;
   void reject(const ConnectRequest& request, std::span<const std::byte> data) override;
+  [[nodiscard]] ConnectCounts connect_counts() const override {
+    return {counters_.cookies_sent, counters_.cookies_accepted, counters_.cookies_refused,
+            counters_.messages_shed};
+  }
   void progress() override;
   void flush() override;
   void wait(std::uint64_t timeout_ns) override;

@@ -42,6 +42,12 @@ void read_message(Bytes mad) {
     want(ip_service(copy) == service, "a service changes when it is written again");
     want(same(request_data(copy), request_data(*request)), "private data change");
   }
+  if (const auto* const reject = std::get_if<RejectMessage>(&message->body)) {
+    RejectMessage copy = *reject;
+    const std::uint64_t cookie = cookie_of(copy);
+    if (cookie != 0) set_cookie(copy, cookie);
+    want(copy == *reject, "a cookie changes when it is written again");
+  }
 }
 
 void read_packet(Bytes ib) {
