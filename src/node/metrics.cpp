@@ -130,6 +130,16 @@ void of_access(Samples& samples, const NodeNumbers& numbers) {
   samples.add(numbers.access.*Member);
 }
 
+void connection_cookies(Samples& samples, const NodeNumbers& numbers) {
+  samples.add(numbers.connects.cookies_sent, {{"result", "sent"}});
+  samples.add(numbers.connects.cookies_accepted, {{"result", "accepted"}});
+  samples.add(numbers.connects.cookies_refused, {{"result", "refused"}});
+}
+
+void messages_shed(Samples& samples, const NodeNumbers& numbers) {
+  samples.add(numbers.connects.messages_shed);
+}
+
 void authentications(Samples& samples, const NodeNumbers& numbers) {
   const wire::AccessTotals& access = numbers.access;
   samples.add(access.authenticated, {{"result", "accepted"}});
@@ -217,6 +227,13 @@ constexpr Metric kMetrics[] = {
      authentications},
     {"espalier_pending_peers", "gauge", "", "Peers over fabrics that are not authenticated yet.",
      of_access<&wire::AccessTotals::pending>},
+    {"espalier_connection_cookies_total", "counter", "result",
+     "Cookies of those who ask for connections over roce while many do: sent (the request was "
+     "forgotten), accepted (it came back), or refused (it was not right, or too old).",
+     connection_cookies},
+    {"espalier_connection_messages_shed_total", "counter", "",
+     "Connection messages over roce that were dropped, for too many came in one turn.",
+     messages_shed},
     {"espalier_audit_left_out_total", "counter", "",
      "Refusals and acts of which the audit log has no line, for too many came.",
      of_access<&wire::AccessTotals::audit_left_out>},

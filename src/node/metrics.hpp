@@ -71,6 +71,14 @@ struct DeviceNumbers {
   std::uint64_t feed_behind = 0;
 };
 
+/// Of all fabrics (fabric::ConnectCounts); the metrics alone tell them.
+struct ConnectNumbers {
+  std::uint64_t cookies_sent = 0;
+  std::uint64_t cookies_accepted = 0;
+  std::uint64_t cookies_refused = 0;
+  std::uint64_t messages_shed = 0;
+};
+
 struct NodeNumbers {
   std::string version;
   double start_time_seconds = 0;  ///< of the process, since 1970
@@ -86,6 +94,7 @@ struct NodeNumbers {
   wire::HelperTotals helpers{};
   wire::IndexReadTotals index_reads{};  ///< of all maps
   wire::AccessTotals access{};
+  ConnectNumbers connects;
   std::uint64_t refused = 0;
   std::uint64_t connections_refused = 0;
   std::uint64_t client_wakes = 0;

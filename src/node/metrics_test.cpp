@@ -75,6 +75,17 @@ TEST(Metrics, AreWhatAStrictReaderTakes) {
   EXPECT_EQ(held.at({{"kind", "lease"}, {"owner", "session 3"}, {"map", ""}}), 4096);
 }
 
+TEST(Metrics, CookiesOfConnections) {
+  NodeNumbers numbers = some_numbers();
+  numbers.connects = {7, 5, 2, 9};
+  const ReadMetrics read = MetricsReader::read(metrics_text(numbers));
+  const ReadMetric& cookies = read.at("espalier_connection_cookies_total");
+  EXPECT_EQ(cookies.at({{"result", "sent"}}), 7);
+  EXPECT_EQ(cookies.at({{"result", "accepted"}}), 5);
+  EXPECT_EQ(cookies.at({{"result", "refused"}}), 2);
+  EXPECT_EQ(read.at("espalier_connection_messages_shed_total").at(), 9);
+}
+
 TEST(Metrics, DurationsAreAHistogramInSeconds) {
   const ReadMetrics read = MetricsReader::read(metrics_text(some_numbers()));
   const ReadMetric& durations = read.at("espalier_request_duration_seconds");

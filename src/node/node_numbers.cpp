@@ -144,6 +144,11 @@ void add_access(NodeNumbers& numbers, const Node& node) {
   access.audit_left_out = node.services().audit.left_out();
   for (const auto& worker : node.workers()) {
     for (const auto& fabric : worker->fabrics()) {
+      const offload::FabricCounts& asked = fabric->counts();
+      numbers.connects.cookies_sent += asked.cookies_sent.load(kRelaxed);
+      numbers.connects.cookies_accepted += asked.cookies_accepted.load(kRelaxed);
+      numbers.connects.cookies_refused += asked.cookies_refused.load(kRelaxed);
+      numbers.connects.messages_shed += asked.messages_shed.load(kRelaxed);
       const offload::AuthenticationCounts* const counts = fabric->authentication_counts();
       if (counts == nullptr) continue;
       access.authenticated += counts->accepted.load(kRelaxed);
