@@ -411,7 +411,7 @@ void add_rpc(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   CLI::App& command = *app.add_subcommand("rpc", "asking a node, or one's own memory");
   const auto options = std::make_shared<RpcOptions>();
   add_list(command, "--experiment", options->experiments,
-           rpc_experiment_names() + "; by default all");
+           rpc_experiment_names() + "; by default all but flood and peer");
   add_choices(command, "--target", options->targets, parse_target,
               "node, embedded; both by default (map)");
   add_choices(command, "--transport", options->transports, parse_node_transport,
@@ -431,6 +431,8 @@ void add_rpc(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   add_numbers(command, "--batch", options->batches,
               "requests of a batch (batch); 1,2,4,8,16,32,64 by default");
   add_number(command, "--batch-keys", options->batch_keys, "keys of the map (batch)");
+  add_numbers(command, "--flood", options->floods,
+              "requests for connections in a second (flood); 0,5000,40000 by default");
   add_number(command, "--ops", options->ops,
              "operations of all threads; of no-ops five times as many; of batches what the "
              "largest do");

@@ -111,6 +111,24 @@ TEST(RunRpcConcurrency, TheMapIsMeasuredOnceHereAndOverEachTransport) {
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
 }
 
+// What it costs the session depends on the machine; that it is served meanwhile, and is the one that
+// was there before, does not.
+TEST(RunRpcConcurrency, ASessionIsServedBesideAFloodOfRequestsForConnections) {
+  RpcOptions options = tiny("flood");
+  options.floods = {0, 20'000};
+  options.repeats = 1;
+  options.ops = 2000;
+  const PointLines lines = run(options);
+  ASSERT_EQ(lines.runs.size(), 2u);
+  EXPECT_EQ(lines.runs[0].at("requests_sent"), 0);
+  EXPECT_GT(lines.runs[1].at("requests_sent"), 0);
+  for (const Json& line : lines.runs) {
+    EXPECT_EQ(line.at("ops"), 2000);
+    EXPECT_LE(line.at("ns_p50"), line.at("ns_p99"));
+  }
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+}
+
 class RunRpcPeerConcurrency : public NeedsRedis<testing::Test> {};
 
 TEST_F(RunRpcPeerConcurrency, RedisHasAsManyInFlight) {
@@ -203,7 +221,7 @@ TEST(RunRpc, RefusesOptionsWithASentence) {
   };
   EXPECT_EQ(problem([](RpcOptions&) {}), "");
   EXPECT_EQ(problem([](RpcOptions& o) { o.experiments = {"rdma"}; }),
-            "--experiment rdma: there are noop, map, batch, peer");
+            "--experiment rdma: there are noop, map, batch, flood, peer");
   EXPECT_EQ(problem([](RpcOptions& o) { o.targets = {TargetKind::absl}; }),
             "--target must be node, embedded or both");
   EXPECT_EQ(problem([](RpcOptions& o) {

@@ -19,7 +19,7 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::string_view, 4> kExperiments{"noop", "map", "batch", "peer"};
+constexpr std::array<std::string_view, 5> kExperiments{"noop", "map", "batch", "flood", "peer"};
 constexpr std::uint64_t kKeysMin = 4;
 constexpr std::uint64_t kNoopsPerOp = 5;  // a no-op is cheaper by about so much
 constexpr std::uint64_t kWarmUpOps = 2000;
@@ -268,6 +268,10 @@ int run_rpc(const RpcOptions& options, const Output& output) {
   if (is_chosen(options.experiments, "noop")) run.run("noop", noop_points(options));
   if (is_chosen(options.experiments, "map")) run.run("map", MapPoints(options, progress).take());
   if (is_chosen(options.experiments, "batch")) run.run("batch", batch_points(options));
+  // Not the cost of asking, but of a neighbour.
+  if (std::ranges::find(options.experiments, "flood") != options.experiments.end()) {
+    run.run("flood", flood_points(options));
+  }
   if (std::ranges::find(options.experiments, "peer") != options.experiments.end()) {
     run.run("peer", peer_points(options, progress));
   }

@@ -6,6 +6,8 @@
 //          on a node [Fig. 2], and with as many threads on the same map in this process [Fig. 5]
 //   batch  requests in batches, each of which waits for all answers of the one before: no-ops, and
 //          zipfian gets of pairs of 64 bytes, by the size of the batch [RAMBDA Fig. 10]
+//   flood  no-ops one at a time over roce, while somebody asks for connections at a rate and never
+//          says more: what a session feels of it; only where it is named
 //   peer   GET and SET of a node beside those of Redis, with as many in flight on both sides; only
 //          where it is named, for it needs redis-server
 //
@@ -32,7 +34,7 @@ inline constexpr std::uint64_t kKeysThatFit = 0;
 struct RpcOptions : PointOptions {
   RpcOptions() { repeats = 3; }  // each run of a map loads it anew
 
-  std::vector<std::string> experiments;                                     ///< none: all but peer
+  std::vector<std::string> experiments;  ///< none: all but flood and peer
   std::vector<TargetKind> targets{TargetKind::node, TargetKind::embedded};  ///< map
   std::vector<NodeTransport> transports{NodeTransport::unix_socket};        ///< to the node
   std::vector<std::uint32_t> threads{1, 2};                                 ///< that ask
@@ -45,6 +47,7 @@ struct RpcOptions : PointOptions {
   std::uint32_t value_bytes = 8;
   std::vector<std::uint32_t> batches{1, 2, 4, 8, 16, 32, 64};  ///< batch
   std::uint64_t batch_keys = 100'000;                          ///< batch
+  std::vector<std::uint64_t> floods{0, 5000, 40'000};          ///< flood; requests in a second
   std::uint64_t ops = 4'000'000;  ///< of all threads; of no-ops five times as many
   double seconds = 0;             ///< stop measuring a map after so long; 0: never
 };
@@ -64,6 +67,9 @@ std::optional<std::string> problem_of(const RpcOptions& options);
 
 /// The points of `batch`.
 std::vector<MeasuredPoint> batch_points(const RpcOptions& options);
+
+/// The points of `flood`.
+std::vector<MeasuredPoint> flood_points(const RpcOptions& options);
 
 class KeyCache;
 class Progress;
