@@ -51,7 +51,8 @@ enum class Code : std::uint16_t {
   crosses_shards = 21,
   /// the node does not let this client do it; nothing was done. detail: 1 it takes the role read, 2
   /// write, 3 admin; 0: the client's role is for objects of other names; 4: it has not said who it
-  /// is; 5: the node does not know this name and secret; 6: the node has not proven that it does
+  /// is; 5: the node does not know this name and secret; 6: the node has not proven that it does;
+  /// 7: another user's process listens at a path where anybody could have been first
   not_permitted = 22,
 };
 

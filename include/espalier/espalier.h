@@ -79,7 +79,8 @@ typedef int32_t espalier_code;
 #define ESPALIER_CROSSES_SHARDS 21
 /// The node does not let this client do it; nothing was done. The detail: 1 it takes the role read,
 /// 2 write, 3 admin; 0 the client's role is for objects of other names; 4 the node wants a secret,
-/// 5 it knows another, 6 it knows none.
+/// 5 it knows another, 6 it knows none, 7 another user's process listens at a path where anybody
+/// could have been first (node_user).
 #define ESPALIER_NOT_PERMITTED 22
 #define ESPALIER_INTERNAL 1000  ///< a defect of the library: please report it with the message
 
@@ -146,8 +147,8 @@ espalier_code espalier_secret_read(const char* path, espalier_secret** secret);
 /// Stores that were opened with it go on. Null is allowed.
 void espalier_secret_destroy(espalier_secret* secret);
 
-/// Of a store in this process, but for `access`, `cache_bytes` and `secret`; one on a node has its
-/// own.
+/// Of a store in this process, but for `access`, `cache_bytes`, `secret` and `node_user`; one on a
+/// node has its own.
 typedef struct espalier_store_options {
   uint32_t struct_bytes;
   uint32_t participants_max;  ///< threads that may use it at a time
@@ -159,9 +160,12 @@ typedef struct espalier_store_options {
   uint64_t cache_bytes;
   /// of a store on a node of a network; null: that of the file that ESPALIER_SECRET_FILE names
   const espalier_secret* secret;
+  /// of a store on a node of this machine: as which user the node runs, where the client's own, root
+  /// and the owner of the socket's folder are not meant; -1: as ESPALIER_NODE_USER says
+  int64_t node_user;
 } espalier_store_options;
 #define ESPALIER_STORE_OPTIONS_INIT \
-  { sizeof(espalier_store_options), 256, 0, 1, 0, 33554432, NULL }
+  { sizeof(espalier_store_options), 256, 0, 1, 0, 33554432, NULL, -1 }
 
 /// Opens the store at an address: "embedded", which is new and empty, or "unix:PATH" and the
 /// addresses of fabrics ("shm:PATH", "roce://HOST[:PORT]/SERVICE"), that of the node which listens

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -91,6 +92,11 @@ struct StoreOptions {
   std::uint64_t cache_bytes = std::uint64_t{32} << 20;
   /// connect, by an address of a network: as whom. None: as ESPALIER_SECRET_FILE says
   ClientSecret secret{};
+  /// connect, by unix:PATH, shm:PATH or roce+memif:PATH: the number of the user as whom the node
+  /// runs. A node of this process's user or of root is always taken for the one that is meant, and
+  /// so is one at a path that only root, this user and the node's can change; any other is refused,
+  /// not_permitted (detail 7). None: as ESPALIER_NODE_USER says, a name or number
+  std::optional<std::uint32_t> node_user{};
   /// open: what Expr::matches takes, regular_expressions() of espalier/regex.hpp. None: queries
   /// with it are refused, unsupported; nodes have their own
   std::shared_ptr<table::RegexCompiler> regexes{};

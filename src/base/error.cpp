@@ -150,6 +150,12 @@ std::string message(const Error& error) {
     return "The node has not proven that it knows the secret, so it may be another; check the "
            "address, or come without a secret.";
   }
+  if (error.code == Code::not_permitted && error.detail == 7) {
+    return "The process that listens there runs as another user, and others could have put its "
+           "socket there, so it may be no node; say as which user the node runs "
+           "(StoreOptions::node_user, --node-user or ESPALIER_NODE_USER), or have its socket in a "
+           "folder that only root and that user may write.";
+  }
   if (error.code == Code::not_permitted) {
     return "The node lets this client use objects whose names begin otherwise, or none that "
            "concerns all of them; nothing was done.";

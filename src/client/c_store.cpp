@@ -98,6 +98,7 @@ espalier_code espalier_store_open(const char* address, const espalier_store_opti
                                    .access = static_cast<espalier::Access>(known.access),
                                    .cache_bytes = known.cache_bytes};
     if (known.secret != nullptr) reached.secret = known.secret->secret;
+    if (known.node_user >= 0) reached.node_user = static_cast<std::uint32_t>(known.node_user);
     auto opened = espalier::Store::connect(address, reached);
     refused = !opened;
     if (!opened) return std::unexpected(opened.error());
@@ -111,7 +112,9 @@ espalier_code espalier_store_open(const char* address, const espalier_store_opti
               size,
               c::either(known.huge_pages, "options.huge_pages"),
               {"options.access",
-               known.access <= ESPALIER_ACCESS_IN_NETWORK ? nullptr : "is no way to read"}},
+               known.access <= ESPALIER_ACCESS_IN_NETWORK ? nullptr : "is no way to read"},
+              {"options.node_user",
+               known.node_user >= -1 && known.node_user < UINT32_MAX ? nullptr : "is no user"}},
              open);
   if (refused && code == ESPALIER_INVALID_ARGUMENT) explain_address(__func__, address);
   return code;

@@ -121,7 +121,7 @@ void IndexController::keep(const Switch* besides) {
 }
 
 Result<void> IndexController::open_link() {
-  auto opened = IndexLink::open(options_.node, options_.map, options_.secret);
+  auto opened = IndexLink::open(options_.node, options_.map, options_.connecting);
   if (!opened) return std::unexpected(opened.error());
   link_ = std::move(*opened);
   link_->call_while_reading([this] { keep(); });

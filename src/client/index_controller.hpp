@@ -34,7 +34,7 @@ class IndexController {
     std::string map;
     std::vector<std::string> controls;  ///< the sockets of the switches
     dataplane::TableLimits limits;
-    ClientSecret secret{};  ///< of the role admin, where the node has secrets
+    ConnectOptions connecting{};  ///< with a secret of the role admin, where the node has secrets
     /// Keys that somebody has read, as often as they are here: they count in place of what the
     /// node has counted. Empty: that.
     std::vector<std::string> trace{};

@@ -20,9 +20,9 @@ constexpr std::uint64_t kRenewShare = 4;
 }  // namespace
 
 Result<std::unique_ptr<IndexLink>> IndexLink::open(const NodeAddress& address, std::string_view map,
-                                                   const ClientSecret& secret) {
+                                                   const ConnectOptions& connecting) {
   if (!sends_packets(address)) return fail(Code::unsupported);
-  auto connection = connect_to(address, KnownSecret::of(secret));
+  auto connection = connect_to(address, connecting);
   if (!connection) return std::unexpected(connection.error());
   auto rings = ThreadRings::open(*connection);
   if (!rings) return std::unexpected(rings.error());

@@ -30,7 +30,7 @@ class IndexLink final : public place::RegionSource {
   /// Errors: unsupported (no READ to this address can carry a key, or the node does not offer its
   /// memory), not_found and wrong_kind (of the map), and those of FabricConnection::open.
   static Result<std::unique_ptr<IndexLink>> open(const NodeAddress& address, std::string_view map,
-                                                 const ClientSecret& secret = {});
+                                                 const ConnectOptions& connecting = {});
 
   /// The keys that clients and tables use for the map.
   [[nodiscard]] dataplane::MapKeys keys() const {

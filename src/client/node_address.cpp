@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/node_address.hpp"
 
+#include <cstdlib>
 #include <utility>
 
+#include "base/peer_user.hpp"
 #include "client/fabric_connection.hpp"
 #include "client/ring_connection.hpp"
 
@@ -55,20 +57,28 @@ std::string explain_node_address(const Error& error) {
          "; behind those of a fabric ?rings=send or ?rings=write may stand.";
 }
 
+std::optional<std::uint32_t> node_user_of_process() {
+  const char* const text = std::getenv("ESPALIER_NODE_USER");
+  if (text == nullptr || *text == '\0') return std::nullopt;
+  return base::user_named(text);
+}
+
 Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address,
-                                                   std::shared_ptr<const KnownSecret> secret) {
+                                                   const ConnectOptions& options) {
+  const auto node_user = options.node_user ? options.node_user : node_user_of_process();
   if (const auto* const path = std::get_if<UnixPath>(&address)) {
-    return RingConnection::open(path->path);
+    return RingConnection::open(path->path, node_user);
   }
-  const auto& over = std::get<OverFabric>(address);
-  FabricConnectionOptions options;
-  options.way = over.way;
+  OverFabric over = std::get<OverFabric>(address);
+  over.address.server_user = node_user;
+  FabricConnectionOptions connecting;
+  connecting.way = over.way;
   if (fabric::reach_of(over.address) != fabric::Reach::user) {
-    auto known = KnownSecret::or_of_process(std::move(secret));
+    auto known = KnownSecret::or_of_process(options.secret);
     if (!known) return std::unexpected(known.error().error);
-    options.secret = std::move(*known);
+    connecting.secret = std::move(*known);
   }
-  return FabricConnection::open(over.address, options);
+  return FabricConnection::open(over.address, connecting);
 }
 
 }  // namespace espalier::client

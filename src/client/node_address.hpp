@@ -50,9 +50,19 @@ inline constexpr std::string_view kNodeAddressForms =
 /// What was expected in place of an address that parse_node_address() refuses, in a sentence.
 [[nodiscard]] std::string explain_node_address(const Error& error);
 
-/// By a network, with this secret; null: with that of KnownSecret::of_process().
+/// The user that ESPALIER_NODE_USER names, by name or number; nothing: it is not set, or there is
+/// no such user.
+[[nodiscard]] std::optional<std::uint32_t> node_user_of_process();
+
+struct ConnectOptions {
+  /// By a network, with this secret; null: with that of KnownSecret::of_process().
+  std::shared_ptr<const KnownSecret> secret{};
+  /// By a path of this machine, a node that runs as this user, beside those of
+  /// base/trusted_server.hpp; nothing: as node_user_of_process() says.
+  std::optional<std::uint32_t> node_user{};
+};
 /// Errors: as RingConnection::open, or FabricConnection::open, and those of of_process().
-Result<std::shared_ptr<NodeConnection>> connect_to(
-    const NodeAddress& address, std::shared_ptr<const KnownSecret> secret = nullptr);
+Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address,
+                                                   const ConnectOptions& options = {});
 
 }  // namespace espalier::client

@@ -72,7 +72,7 @@ class RemoteSessions {
   RemoteSessions(NodeAddress address, const StoreOptions& options)
       : address_(std::move(address)),
         access_(options.access),
-        secret_(KnownSecret::of(options.secret)),
+        connecting_{KnownSecret::of(options.secret), options.node_user},
         walks_{.cache_bytes = options.cache_bytes, .by_key = options.access == Access::in_network} {
   }
 
@@ -95,7 +95,7 @@ class RemoteSessions {
  private:
   NodeAddress address_;
   const Access access_;
-  const std::shared_ptr<const KnownSecret> secret_;  // null: that of the process
+  const ConnectOptions connecting_;
   const WalkOptions walks_;
   ReadTraffic traffic_;
   std::mutex mutex_;                            // guards all below

@@ -49,7 +49,7 @@ Result<std::unique_ptr<ThreadRings>> RemoteSessions::open_lane() {
   }
   std::erase_if(all_, [](const auto& connection) { return connection.expired(); });
   base::reserve_more(all_, 1);
-  auto connected = connect_to(address_, secret_);
+  auto connected = connect_to(address_, connecting_);
   if (!connected) return std::unexpected(connected.error());
   connection_ = std::move(*connected);
   all_.push_back(connection_);

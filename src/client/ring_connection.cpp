@@ -10,6 +10,7 @@
 
 #include "base/barrier.hpp"
 #include "base/system_error.hpp"
+#include "base/trusted_server.hpp"
 #include "memory/seqpacket.hpp"
 #include "rings/futex.hpp"
 #include "wire/handshake.hpp"
@@ -22,16 +23,23 @@ constexpr std::uint32_t kResponseSlots = 1024;
 
 }  // namespace
 
-Result<std::shared_ptr<RingConnection>> RingConnection::open(const std::string& path) {
+Result<std::shared_ptr<RingConnection>> RingConnection::open(
+    const std::string& path, std::optional<std::uint32_t> server_user) {
   std::shared_ptr<RingConnection> made(new RingConnection);
-  if (const auto done = made->say_hello(path); !done) return std::unexpected(done.error());
+  if (const auto done = made->say_hello(path, server_user); !done) {
+    return std::unexpected(done.error());
+  }
   return made;
 }
 
-Result<void> RingConnection::say_hello(const std::string& path) {
+Result<void> RingConnection::say_hello(const std::string& path,
+                                       std::optional<std::uint32_t> server_user) {
   auto connected = memory::connect_packets(path);
   if (!connected) return std::unexpected(connected.error());
   socket_ = std::move(*connected);
+  if (const auto good = base::check_server(socket_.number(), path, server_user); !good) {
+    return good;
+  }
   wire::Hello hello{};
   hello.magic = wire::kHelloMagic;
   hello.protocol = wire::kProtocolVersion;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "client/node_connection.hpp"
@@ -17,10 +18,13 @@ namespace espalier::client {
 
 class RingConnection final : public NodeConnection {
  public:
-  /// Connects to the node at this UNIX socket. Errors: system (detail: errno; nobody listens, or
+  /// Connects to the node at this UNIX socket, which runs as this user or root, as `server_user`,
+  /// or where nobody else could (base/trusted_server.hpp). Errors: not_permitted (that it does
+  /// not), system (detail: errno; nobody listens, or
   /// not for us), connection_lost (it ended the connection before it was one), corrupt (what
   /// listens is no node), and why the node refused: unsupported, too_many_participants.
-  static Result<std::shared_ptr<RingConnection>> open(const std::string& path);
+  static Result<std::shared_ptr<RingConnection>> open(
+      const std::string& path, std::optional<std::uint32_t> server_user = {});
 
   [[nodiscard]] rings::SlotReader responses(std::uint32_t ring) const override;
   [[nodiscard]] std::byte* sleeping_word(std::uint32_t ring) const;
@@ -34,7 +38,7 @@ class RingConnection final : public NodeConnection {
 
  private:
   RingConnection() : NodeConnection(false) {}
-  Result<void> say_hello(const std::string& path);
+  Result<void> say_hello(const std::string& path, std::optional<std::uint32_t> server_user);
   Result<void> map_memory(const wire::ConnectionLayout& layout, std::uint32_t doorbell,
                           std::uint32_t worker, memory::Descriptor (&descriptors)[3]);
 

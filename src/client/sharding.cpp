@@ -25,10 +25,12 @@ class Asked {
   Asked(const Asked&) = delete;
   Asked& operator=(const Asked&) = delete;
 
-  Result<void> connect(const std::string& address, const ClientSecret& secret) {
+  Result<void> connect(const std::string& address, const ConnectOptions& connecting) {
     const auto parsed = parse_node_address(address);
     if (!parsed) return std::unexpected(parsed.error());
-    sessions_ = std::make_shared<RemoteSessions>(*parsed, StoreOptions{.secret = secret});
+    sessions_ = std::make_shared<RemoteSessions>(
+        *parsed, StoreOptions{.secret = KnownSecret::handle(connecting.secret),
+                              .node_user = connecting.node_user});
     auto session = sessions_->acquire();
     if (!session) return std::unexpected(session.error());
     session_ = std::move(*session);
@@ -76,9 +78,9 @@ Result<MapStats> stats(Asked& node, std::uint32_t id) {
 }
 
 void look_at(ShardReport& report, const std::string& name, const wire::ShardMap& map,
-             std::size_t number, const ClientSecret& secret) {
+             std::size_t number, const ConnectOptions& connecting) {
   Asked node;
-  if (const auto connected = node.connect(report.shard.address, secret); !connected) {
+  if (const auto connected = node.connect(report.shard.address, connecting); !connected) {
     report.stats = std::unexpected(connected.error());
     return;
   }
@@ -95,7 +97,7 @@ void look_at(ShardReport& report, const std::string& name, const wire::ShardMap&
 
 std::expected<void, ShardFailure> create_shards(std::string_view name, const MapOptions& options,
                                                 const std::vector<wire::Shard>& shards,
-                                                const ClientSecret& secret) {
+                                                const ConnectOptions& connecting) {
   wire::ShardMap map;
   map.uid = draw_seed();
   map.shards = shards;
@@ -110,7 +112,7 @@ std::expected<void, ShardFailure> create_shards(std::string_view name, const Map
   // All are reached before any is asked to make something.
   std::vector<Asked> nodes(shards.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const auto connected = nodes[i].connect(shards[i].address, secret);
+    const auto connected = nodes[i].connect(shards[i].address, connecting);
     if (!connected) return std::unexpected(ShardFailure{i, connected.error(), {}, {}});
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -129,11 +131,11 @@ std::expected<void, ShardFailure> create_shards(std::string_view name, const Map
 }
 
 Result<ShardingReport> report_shards(const std::string& address, std::string_view name,
-                                     const ClientSecret& secret) {
+                                     const ConnectOptions& connecting) {
   ShardingReport report;
   {
     Asked first;
-    if (const auto connected = first.connect(address, secret); !connected) {
+    if (const auto connected = first.connect(address, connecting); !connected) {
       return std::unexpected(connected.error());
     }
     auto opened = open_map_by(first.requests(), name, true);
@@ -146,7 +148,7 @@ Result<ShardingReport> report_shards(const std::string& address, std::string_vie
     ShardReport& shard = report.shards.emplace_back();
     shard.shard = report.map.shards[i];
     shard.high = report.map.high(i);
-    look_at(shard, std::string(name), report.map, i, secret);
+    look_at(shard, std::string(name), report.map, i, connecting);
   }
   return report;
 }

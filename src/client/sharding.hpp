@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "client/node_address.hpp"
 #include "espalier/types.hpp"
 #include "wire/shard.hpp"
 
@@ -29,7 +30,7 @@ struct ShardFailure {
 /// invalid_argument (detail: a wire::ShardFault, where the borders or addresses are wrong).
 [[nodiscard]] std::expected<void, ShardFailure> create_shards(
     std::string_view name, const MapOptions& options, const std::vector<wire::Shard>& shards,
-    const ClientSecret& secret = {});
+    const ConnectOptions& connecting = {});
 
 /// What a node says of its shard.
 struct ShardReport {
@@ -51,6 +52,6 @@ struct ShardingReport {
 /// (detail 0: the map lies on that node alone).
 [[nodiscard]] Result<ShardingReport> report_shards(const std::string& address,
                                                    std::string_view name,
-                                                   const ClientSecret& secret = {});
+                                                   const ConnectOptions& connecting = {});
 
 }  // namespace espalier::client

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/system_error.hpp"
+#include "base/trusted_server.hpp"
 #include "base/unix_address.hpp"
 #include "dataplane/control_line.hpp"
 
@@ -21,6 +22,9 @@ Result<ControlClient> ControlClient::connect(std::string_view path) {
   if (::connect(socket.number(), address->get(), address->bytes()) != 0) {
     const bool nobody = errno == ECONNREFUSED || errno == ENOENT;
     return nobody ? fail(Code::connection_lost) : base::refused_by_system();
+  }
+  if (const auto good = base::check_server(socket.number(), path, {}); !good) {
+    return std::unexpected(good.error());
   }
   return ControlClient(std::move(socket));
 }

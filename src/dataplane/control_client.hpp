@@ -20,7 +20,7 @@ namespace espalier::dataplane {
 class ControlClient {
  public:
   /// Errors: invalid_argument (no path of a socket), connection_lost (no switch serves there),
-  /// system.
+  /// not_permitted (base::check_server), system.
   static Result<ControlClient> connect(std::string_view path);
 
   /// Asks by a word, with what belongs to it. Calls `while_waiting` each 50 ms until the answer is

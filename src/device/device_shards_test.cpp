@@ -23,8 +23,7 @@ namespace {
 class Asker {
  public:
   Asker(const std::string& socket, std::string_view map) {
-    auto connection =
-        client::connect_to(client::parse_node_address("unix:" + socket).value(), nullptr);
+    auto connection = client::connect_to(client::parse_node_address("unix:" + socket).value());
     EXPECT_TRUE(connection) << message(connection.error());
     rings_ = client::ThreadRings::open(*std::move(connection)).value();
     client::RemoteRequests requests(*rings_, 1);

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "client/node_address.hpp"
+
 namespace espalier::device {
 
 SecretResult<std::shared_ptr<const client::KnownSecret>> secret_of(const HostOptions& options) {
@@ -18,7 +20,9 @@ Result<OpenedHost> open_host(const HostOptions& options) {
   auto secret = secret_of(options);
   if (!secret) return std::unexpected(secret.error().error);
   connecting.secret = std::move(*secret);
-  auto connection = client::FabricConnection::open(options.address, connecting);
+  fabric::FabricAddress address = options.address;
+  address.server_user = client::node_user_of_process();
+  auto connection = client::FabricConnection::open(address, connecting);
   if (!connection) return std::unexpected(connection.error());
   auto rings = client::ThreadRings::open(*connection);
   if (!rings) return std::unexpected(rings.error());

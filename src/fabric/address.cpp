@@ -177,7 +177,10 @@ Result<std::unique_ptr<Endpoint>> open_memif(const FabricAddress& address, bool 
                                              std::shared_ptr<RegionTable> regions) {
   auto numbers = NumberSource::of_system();
   if (!numbers) return std::unexpected(numbers.error());
-  auto port = memif::MemifPort::open({address.path, listens, address.link});
+  auto port = memif::MemifPort::open({.path = address.path,
+                                      .listens = listens,
+                                      .link = address.link,
+                                      .server_user = address.server_user});
   if (!port) return std::unexpected(port.error());
   return std::make_unique<roce::RoceEndpoint>(std::move(*port), std::move(regions),
                                               std::move(*numbers));
@@ -386,7 +389,7 @@ Result<Connecting> open_for_connecting(const FabricAddress& target,
                                        std::shared_ptr<RegionTable> regions,
                                        const std::optional<roce::IpAddress>& local) {
   if (target.transport == FabricAddress::Transport::shm) {
-    auto opened = shm::open(std::move(regions));
+    auto opened = shm::open(std::move(regions), target.server_user);
     if (!opened) return std::unexpected(opened.error());
     return Connecting{std::move(*opened), target.path};
   }

@@ -37,7 +37,10 @@ namespace espalier::fabric {
 struct FabricAddress {
   enum class Transport : std::uint8_t { shm, roce, memif, ofi, xdp };
   Transport transport = Transport::shm;
-  std::string path;                   // shm, memif
+  std::string path;  // shm, memif
+  /// shm, memif: as who the server may run beside this user and root (base/trusted_server.hpp). No
+  /// part of the text.
+  std::optional<std::uint32_t> server_user{};
   roce::PortAddress where;            // roce, xdp, ofi; port 0: any that is free
   std::optional<std::uint32_t> link;  // memif; nothing: any that is free
   std::uint16_t service = 1;
@@ -100,6 +103,8 @@ struct Connecting {
 /// from which the system would send. Errors: invalid_argument (detail: an AddressFault),
 /// unsupported (detail: an ofi::Unsupported, connect() too; or an xdp::Unsupported),
 /// connection_lost (nobody listens at the path of memif, or he does not answer),
+/// not_permitted (detail 7: another user's process listens at a path of memif or shm where anybody
+/// could have been first; of shm, connect()),
 /// too_many_participants (no link of memif is free), system (ENETUNREACH: no way there; ENODEV: no
 /// such interface; EADDRNOTAVAIL: `local` is not of this machine).
 Result<Connecting> open_for_connecting(const FabricAddress& target,

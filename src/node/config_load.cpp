@@ -276,7 +276,7 @@ class Loader {
     folder = variable("XDG_RUNTIME_DIR");
     // One that is not absolute is to be ignored, says the specification of these folders.
     if (folder != nullptr && folder->starts_with('/')) return *folder + "/espalier.sock";
-    return fmt::format("/tmp/espalier-{}.sock", world_.user_id);
+    return own_folder(world_.user_id) + "/espalier.sock";
   }
 
   void choose_maps() {
@@ -338,6 +338,8 @@ class Loader {
 };
 
 }  // namespace
+
+std::string own_folder(std::uint64_t user_id) { return fmt::format("/tmp/espalier-{}", user_id); }
 
 std::string describe(const Problem& problem) {
   return fmt::format("{}: {}; {}", problem.where, problem.what, problem.hint);

@@ -36,6 +36,10 @@ struct World {
   std::uint64_t memory_bytes = 0;  ///< of the machine, or of the control group; 0: not known
 };
 
+/// Where a user's node listens, if that is not root and has no folder of its own from the system.
+/// All users may write /tmp, so the node has to make sure that the folder is this user's alone.
+[[nodiscard]] std::string own_folder(std::uint64_t user_id);
+
 /// One flag of the command line, without interpretation. The key is a setting's ("node.cores"),
 /// "map", which may come several times, or "config".
 struct FlagValue {

@@ -34,7 +34,7 @@ Loaded load_good(const Machine& machine) {
 TEST(Config, DefaultsAreThoseOfTheStruct) {
   const Loaded loaded = load_good(Machine{});
   Config expected;
-  expected.node.socket = "/tmp/espalier-1000.sock";
+  expected.node.socket = "/tmp/espalier-1000/espalier.sock";
   expected.memory.limit = std::uint64_t{6} << 30;
   EXPECT_EQ(loaded.config, expected);
   for (const std::string& origin : loaded.origins) EXPECT_EQ(origin, "default");
@@ -47,7 +47,7 @@ TEST(Config, TheSocketFollowsTheUser) {
   machine.environment = {{"XDG_RUNTIME_DIR", "/run/user/1000"}};
   EXPECT_EQ(load_good(machine).config.node.socket, "/run/user/1000/espalier.sock");
   machine.environment = {{"XDG_RUNTIME_DIR", "relative"}};
-  EXPECT_EQ(load_good(machine).config.node.socket, "/tmp/espalier-1000.sock");
+  EXPECT_EQ(load_good(machine).config.node.socket, "/tmp/espalier-1000/espalier.sock");
   machine.user_id = 0;
   machine.environment = {{"XDG_RUNTIME_DIR", "/run/user/0"}};
   EXPECT_EQ(load_good(machine).config.node.socket, "/run/espalier/espalier.sock");

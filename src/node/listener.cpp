@@ -24,7 +24,7 @@ constexpr std::size_t kPendingMax = 1024;
 constexpr std::uint32_t kSlotsMax = 1u << 14;  // of one ring: 1 MiB
 
 /// As the audit log has it.
-std::string address_of(const PeerUser& peer) {
+std::string address_of(const base::PeerUser& peer) {
   return "unix process " + std::to_string(peer.process) + " of user " + std::to_string(peer.user);
 }
 
@@ -137,7 +137,7 @@ void Listener::refuse_client(int socket, const Error& error) {
   services_.audit.refused([&] {
     offload::AuditRecord record;
     record.act = "connect";
-    const auto peer = peer_user(socket);
+    const auto peer = base::peer_user(socket);
     record.address = peer ? address_of(*peer) : "unix";
     record.outcome = error;
     return record;
@@ -177,7 +177,7 @@ void Listener::greet(int socket) {
   ::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, socket, nullptr);
   const auto hello = receive_hello(socket);
   if (!hello) return refuse_client(socket, {Code::invalid_argument, 0, 0});
-  const auto peer = peer_user(socket);
+  const auto peer = base::peer_user(socket);
   auto connection = peer ? admit(*hello) : std::unexpected(peer.error());
   if (!connection) return refuse_client(socket, connection.error());
   pending.connection = std::move(*connection);

@@ -60,7 +60,7 @@ class Listener {
   [[nodiscard]] Result<std::unique_ptr<offload::Connection>> admit(const wire::Hello& hello) const;
 
   const Config& config_;
-  const KnownUsers users_ = known_users();
+  const base::KnownUsers users_ = base::known_users();
   offload::Services& services_;
   std::function<void(PendingClient)> serve_;
   std::function<std::uint32_t()> connections_;

@@ -1,42 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-#include "node/peer_user.hpp"
-
-#include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-namespace espalier::node {
-namespace {
-
-using offload::Right;
-
-TEST(PeerUser, IsTheUserOfTheOtherEnd) {
-  int ends[2] = {-1, -1};
-  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
-  const auto peer = peer_user(ends[0]);
-  ASSERT_TRUE(peer);
-  EXPECT_EQ(peer->process, ::getpid());
-  EXPECT_EQ(peer->user, ::geteuid());
-  ::close(ends[0]);
-  ::close(ends[1]);
-}
-
-TEST(PeerUser, NobodyIsKnownWhereTheSystemDoesNotSay) {
-  const Error unknown{Code::not_permitted, 0, 0};
-  EXPECT_EQ(peer_user(-1).error(), unknown);
-  int ends[2] = {-1, -1};
-  ASSERT_EQ(::pipe(ends), 0);
-  EXPECT_EQ(peer_user(ends[0]).error(), unknown) << "it is no socket";
-  ::close(ends[0]);
-  ::close(ends[1]);
-  const int alone = ::socket(AF_UNIX, SOCK_SEQPACKET, 0);
-  ASSERT_GE(alone, 0);
-  EXPECT_EQ(peer_user(alone).error(), unknown) << "nobody is at its other end";
-  ::close(alone);
-}
-
-TEST(PeerUser, TheOwnUserAndRootAreAdministratorsAndOthersMayWrite) {
-  const KnownUsers known{1000};
+TEST(AccessOfUser, TheOwnUserAndRootAreAdministratorsAndOthersMayWrite) {
+  const base::KnownUsers known{1000};
   EXPECT_EQ(access_of_user(1000, known).role(), Right::admin);
   EXPECT_EQ(access_of_user(0, known).role(), Right::admin);
   EXPECT_EQ(access_of_user(1001, known).role(), Right::write);
@@ -46,20 +9,10 @@ TEST(PeerUser, TheOwnUserAndRootAreAdministratorsAndOthersMayWrite) {
 }
 
 // All users that are not mapped have one name, which may be that of the node's own, too.
-TEST(PeerUser, NobodyIsAnAdministratorByTheNameOfThoseThatAreNotMapped) {
+TEST(AccessOfUser, NobodyIsAnAdministratorByTheNameOfThoseThatAreNotMapped) {
   EXPECT_EQ(access_of_user(65534, {65534, 65534}).role(), Right::write);
   EXPECT_EQ(access_of_user(1000, {1000, 65534}).role(), Right::admin);
   EXPECT_EQ(access_of_user(0, {65534, 65534}).role(), Right::admin);
-}
-
-TEST(PeerUser, AMapOfAllUsersIsKnown) {
-  EXPECT_TRUE(maps_all_users("         0          0 4294967295\n"));
-  EXPECT_TRUE(maps_all_users("0 1000 1\n1 0 1000\n1001 1001 4294966294\n"));
-  EXPECT_FALSE(maps_all_users("         0     100000      65536\n"));
-  EXPECT_FALSE(maps_all_users("65534 1000 1\n"));
-  EXPECT_FALSE(maps_all_users("")) << "what cannot be read maps nobody";
-  EXPECT_FALSE(maps_all_users("nonsense"));
-  EXPECT_EQ(known_users().own, ::geteuid());
 }
 
 }  // namespace

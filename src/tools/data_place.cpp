@@ -119,19 +119,22 @@ Outcome<std::string> required_address(const Environment& environment,
   return std::move(*address);
 }
 
-Outcome<ClientSecret> client_secret(const Environment& environment) {
-  if (!environment.secret_file) return ClientSecret();
-  auto secret = ClientSecret::read_file(*environment.secret_file);
+Outcome<client::ConnectOptions> connect_options(const Environment& environment) {
+  client::ConnectOptions options{.node_user = environment.node_user};
+  if (!environment.secret_file) return options;
+  auto secret = client::KnownSecret::read_file(*environment.secret_file);
   if (!secret) return failed(secret.error().words, "--secret-file names it.");
-  return std::move(*secret);
+  options.secret = std::move(*secret);
+  return options;
 }
 
 Outcome<Store> connect(const Environment& environment, const std::string& address, Access access) {
   StoreOptions options;
   options.access = access;
-  auto secret = client_secret(environment);
-  if (!secret) return std::unexpected(secret.error());
-  options.secret = std::move(*secret);
+  auto connecting = connect_options(environment);
+  if (!connecting) return std::unexpected(connecting.error());
+  options.secret = client::KnownSecret::handle(std::move(connecting->secret));
+  options.node_user = connecting->node_user;
   auto store = environment.connect(address, options);
   if (store) return std::move(*store);
   const Error& error = store.error();

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "client/node_address.hpp"
 #include "tools/environment.hpp"
 #include "tools/loader.hpp"
 
@@ -41,9 +42,9 @@ inline constexpr std::string_view kDefaultMap = "default";
 [[nodiscard]] Outcome<std::string> required_address(const Environment& environment,
                                                     const std::optional<std::string>& at);
 
-/// The secret by which this run comes to nodes of a network: that of the file which --secret-file
-/// names; none: it is not given, and the library looks for one.
-[[nodiscard]] Outcome<ClientSecret> client_secret(const Environment& environment);
+/// As whom this run comes to nodes, and as whom they may run: --secret-file and --node-user say so.
+/// What is not given the library looks for.
+[[nodiscard]] Outcome<client::ConnectOptions> connect_options(const Environment& environment);
 
 /// Connects to a node. Fails with what to do about it.
 [[nodiscard]] Outcome<Store> connect(const Environment& environment, const std::string& address,

@@ -57,6 +57,8 @@ struct Environment {
   std::uint64_t machine_bytes = 0;
   /// What --secret-file names; nothing: it is not given.
   std::optional<std::string> secret_file{};
+  /// The user that --node-user names; nothing: it is not given.
+  std::optional<std::uint32_t> node_user{};
   /// Connects to the node at an address, as Store::connect.
   std::function<Result<Store>(const std::string& address, const StoreOptions& options)> connect =
       refuse_to_connect;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,9 +17,11 @@
 
 #include "base/byte_size.hpp"
 #include "base/clock.hpp"
+#include "base/private_folder.hpp"
 #include "device/device.hpp"
 #include "fabric/address.hpp"
 #include "node/config_change.hpp"
+#include "node/config_load.hpp"
 #include "node/config_value.hpp"
 #include "node/node.hpp"
 #include "tools/audit_line.hpp"
@@ -330,6 +333,16 @@ Outcome<void> check_host(const node::Config& config) {
 Outcome<void> check_socket_folder(const node::Config& config) {
   fs::path folder = fs::path(config.node.socket).parent_path();
   if (folder.empty()) folder = ".";
+  if (folder == node::own_folder(::geteuid())) {
+    const auto made = base::make_private_folder(folder);
+    if (made) return {};
+    return failed(
+        made.error().code == Code::not_permitted
+            ? fmt::format("'{}' is no folder of this user's alone (mode 0700)", folder.string())
+            : fmt::format("cannot make the folder '{}' of the socket: {}", folder.string(),
+                          reason(made.error())),
+        "Take it away, or give another path: --node-socket PATH.");
+  }
   std::error_code error;
   if (fs::is_directory(folder, error)) return {};
   const bool missing = !error || error == std::errc::no_such_file_or_directory ||

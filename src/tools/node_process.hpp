@@ -22,8 +22,8 @@ namespace espalier::tools {
 /// Why a node did not start, in words for whoever starts it.
 [[nodiscard]] Failure start_failure(const node::Config& config, const Error& error);
 
-/// Whether the folder of the socket is there. The reason why most nodes do not start deserves words
-/// of its own.
+/// Whether the folder of the socket is there; a user's default one is made. The reason
+/// why most nodes do not start deserves words of its own.
 [[nodiscard]] Outcome<void> check_socket_folder(const node::Config& config);
 
 }  // namespace espalier::tools

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/byte_size.hpp"
+#include "base/peer_user.hpp"
 #include "cmdline/number_option.hpp"
 
 namespace espalier::tools {
@@ -152,9 +153,10 @@ void add_address_option(CLI::App& command, std::optional<std::string>& at) {
 }
 
 // Which are those that take the address of one.
-void add_secret_file_options(CLI::App& app, std::optional<std::string>& secret_file) {
+void add_identity_options(CLI::App& app, std::optional<std::string>& secret_file,
+                          std::optional<std::uint32_t>& node_user) {
   for (CLI::App* const command : app.get_subcommands({})) {
-    add_secret_file_options(*command, secret_file);
+    add_identity_options(*command, secret_file, node_user);
   }
   if (app.get_option_no_throw("--at") == nullptr && app.get_option_no_throw("--shard") == nullptr) {
     return;
@@ -165,6 +167,15 @@ void add_secret_file_options(CLI::App& app, std::optional<std::string>& secret_f
                   [&secret_file](const std::string& text) -> std::optional<std::string> {
                     if (text.empty()) return "is no path";
                     secret_file = text;
+                    return std::nullopt;
+                  })
+      ->group("Node");
+  add_text_option(app, "--node-user", "USER",
+                  "User as whom a node of this machine runs, where that is neither this one nor "
+                  "root nor who owns the socket's folder (default: ESPALIER_NODE_USER)",
+                  [&node_user](const std::string& text) -> std::optional<std::string> {
+                    node_user = base::user_named(text);
+                    if (!node_user) return "is no user of this machine, by name or number";
                     return std::nullopt;
                   })
       ->group("Node");

@@ -33,8 +33,9 @@ void add_access_options(CLI::App& command, Access& access);
 std::vector<const CLI::Option*> add_map_options(CLI::App& command, MapOptions& options);
 /// Adds --at, the address of a node.
 void add_address_option(CLI::App& command, std::optional<std::string>& at);
-/// Adds --secret-file to each command below `app` that connects to nodes.
-void add_secret_file_options(CLI::App& app, std::optional<std::string>& secret_file);
+/// Adds --secret-file and --node-user to each command below `app` that connects to nodes.
+void add_identity_options(CLI::App& app, std::optional<std::string>& secret_file,
+                          std::optional<std::uint32_t>& node_user);
 /// Adds --map, the name of a map on a node.
 void add_map_name_option(CLI::App& command, std::optional<std::string>& name);
 /// Adds an option that takes a size such as 512M.

@@ -43,7 +43,7 @@ void add_commands(CLI::App& app, Environment& environment, Action& chosen) {
         add_ping_command, add_fabric_command, add_switch_command, add_bench_command}) {
     add(app, environment, chosen);
   }
-  add_secret_file_options(app, environment.secret_file);
+  add_identity_options(app, environment.secret_file, environment.node_user);
   cmdline::add_completion_command(app, environment.out, chosen);
 }
 

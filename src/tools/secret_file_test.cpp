@@ -115,7 +115,7 @@ void count(CLI::App& app, std::size_t& connecting, std::size_t& having) {
       return command->get_option_no_throw(name) != nullptr;
     };
     connecting += has("--at") || has("--shard") || has("--node-host") ? 1 : 0;
-    having += has("--secret-file") ? 1 : 0;
+    having += has("--secret-file") && has("--node-user") ? 1 : 0;
   }
 }
 

@@ -85,9 +85,9 @@ Outcome<int> create(Environment& environment, const ShardOptions& options) {
   const auto shards = shards_of(options);
   if (!shards) return std::unexpected(shards.error());
   const std::string& name = options.name;
-  const auto secret = client_secret(environment);
-  if (!secret) return std::unexpected(secret.error());
-  const auto made = client::create_shards(name, options.map, *shards, *secret);
+  const auto connecting = connect_options(environment);
+  if (!connecting) return std::unexpected(connecting.error());
+  const auto made = client::create_shards(name, options.map, *shards, *connecting);
   if (!made) return not_made(options, *shards, made.error());
   if (options.json) {
     nlohmann::ordered_json object;
@@ -167,9 +167,9 @@ Outcome<int> status(Environment& environment, const ShardOptions& options) {
   const auto address = required_address(environment, options.at);
   if (!address) return std::unexpected(address.error());
   const std::string& name = options.name;
-  const auto secret = client_secret(environment);
-  if (!secret) return std::unexpected(secret.error());
-  const auto report = client::report_shards(*address, name, *secret);
+  const auto connecting = connect_options(environment);
+  if (!connecting) return std::unexpected(connecting.error());
+  const auto report = client::report_shards(*address, name, *connecting);
   if (!report) {
     const Error& error = report.error();
     if (error == Error{Code::wrong_kind, 0, 0}) {

@@ -183,14 +183,14 @@ Outcome<int> control(Environment& environment, const ControllerOptions& options)
   if (!trace) return std::unexpected(trace.error());
   const auto stop = environment.notice_stop();
   if (stop == nullptr) return failed("no controller can run here, for nobody could stop it");
-  const auto secret = client_secret(environment);
-  if (!secret) return std::unexpected(secret.error());
+  const auto connecting = connect_options(environment);
+  if (!connecting) return std::unexpected(connecting.error());
   Reports reports(environment, options, *address);
   IndexController controller({.node = *client::parse_node_address(*address),
                               .map = reports.name(),
                               .controls = options.controls,
                               .limits = *limits,
-                              .secret = *secret,
+                              .connecting = *connecting,
                               .trace = *std::move(trace),
                               .read_every_ns = kReadEveryNs});
   for (;;) {

@@ -15,6 +15,7 @@
 
 #include "base/bytes.hpp"
 #include "base/system_error.hpp"
+#include "base/trusted_server.hpp"
 #include "base/unix_address.hpp"
 #include "memory/seqpacket.hpp"
 
@@ -61,7 +62,8 @@ bool is_event(const memory::Descriptor& descriptor) {
 
 }  // namespace
 
-Result<std::unique_ptr<MemifLink>> MemifLink::dial(const std::string& path, std::uint32_t number) {
+Result<std::unique_ptr<MemifLink>> MemifLink::dial(const std::string& path, std::uint32_t number,
+                                                   std::optional<std::uint32_t> server_user) {
   const auto address = base::UnixAddress::file(path);
   if (!address) return std::unexpected(address.error());
   memory::Descriptor made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -70,6 +72,9 @@ Result<std::unique_ptr<MemifLink>> MemifLink::dial(const std::string& path, std:
     if (errno == EINTR) continue;
     if (errno == ECONNREFUSED || errno == ENOENT) return fail(Code::connection_lost);
     return base::refused_by_system();
+  }
+  if (const auto good = base::check_server(made.number(), path, server_user); !good) {
+    return std::unexpected(good.error());
   }
   std::unique_ptr<MemifLink> link(new MemifLink(std::move(made)));
   link->connects_ = true;

@@ -36,8 +36,10 @@ class MemifLink {
   enum class State : std::uint8_t { agreeing, up, ended };
 
   /// The end that connects, and makes the memory. Errors: invalid_argument (no path of a socket),
-  /// connection_lost (no process listens), system (EAGAIN: it has not accepted others yet).
-  static Result<std::unique_ptr<MemifLink>> dial(const std::string& path, std::uint32_t number);
+  /// connection_lost (no process listens), not_permitted (base::check_server),
+  /// system (EAGAIN: it has not accepted others yet).
+  static Result<std::unique_ptr<MemifLink>> dial(const std::string& path, std::uint32_t number,
+                                                 std::optional<std::uint32_t> server_user = {});
   /// The end that listens, for one that has connected.
   static std::unique_ptr<MemifLink> accept(memory::Descriptor socket);
   MemifLink(const MemifLink&) = delete;

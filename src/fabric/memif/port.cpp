@@ -164,7 +164,7 @@ Result<void> Port::open() {
     watch(listening_->number(), false);
     return {};
   }
-  auto link = MemifLink::dial(options_.path, number_);
+  auto link = MemifLink::dial(options_.path, number_, options_.server_user);
   if (link) {
     add(std::move(*link));
   } else if (link.error() != Error{Code::system, 0, EAGAIN}) {
@@ -264,7 +264,8 @@ void Port::look_at_links() {
     accept_peers();
   } else if (ways_.empty() && now_ns() >= dial_again_ns_) {
     dial_again_ns_ = now_ns() + kDialAgainNs;
-    if (auto link = MemifLink::dial(options_.path, number_)) add(std::move(*link));
+    auto link = MemifLink::dial(options_.path, number_, options_.server_user);
+    if (link) add(std::move(*link));
   }
   all_up_ = !ways_.empty() &&
             std::all_of(ways_.begin(), ways_.end(), [](const auto& way) { return way->up; });

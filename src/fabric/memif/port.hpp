@@ -42,6 +42,8 @@ struct MemifPortOptions {
   /// another, with another address.
   std::optional<std::uint32_t> link = 0;
   bool is_v6 = false;
+  /// Connecting: as who the listener may run beside this user and root (base/trusted_server.hpp).
+  std::optional<std::uint32_t> server_user{};
 };
 
 /// What a port has seen; for monitoring and tests.
@@ -61,7 +63,8 @@ class MemifPort : public roce::PacketPort {
   /// Waits for a link only where any will do, for the address depends on it: for at most
   /// kOpenLongestNs. Errors: invalid_argument (no path of a socket, or no such link),
   /// already_exists (another port listens there), connection_lost (none does),
-  /// too_many_participants (no link is free), system (ETIMEDOUT: the listener does not answer).
+  /// too_many_participants (no link is free), not_permitted (base::check_server),
+  /// system (ETIMEDOUT: the listener does not answer).
   static Result<std::unique_ptr<MemifPort>> open(const MemifPortOptions& options);
   [[nodiscard]] virtual const MemifCounters& counters() const = 0;
   /// Links that are up.

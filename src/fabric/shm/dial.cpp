@@ -7,13 +7,15 @@
 #include <utility>
 
 #include "base/system_error.hpp"
+#include "base/trusted_server.hpp"
 #include "base/unix_address.hpp"
 #include "fabric/shm/control_packets.hpp"
 
 namespace espalier::fabric::shm {
 
 Result<std::shared_ptr<PairSocket>> dial(const std::string& path, std::span<const std::byte> data,
-                                         Domain domain, const RegionTable& regions) {
+                                         Domain domain, const RegionTable& regions,
+                                         std::optional<std::uint32_t> server_user) {
   const auto address = base::UnixAddress::file(path);
   if (!address) return std::unexpected(address.error());
   memory::Descriptor made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -22,6 +24,9 @@ Result<std::shared_ptr<PairSocket>> dial(const std::string& path, std::span<cons
     if (errno == EINTR) continue;
     if (errno == ECONNREFUSED || errno == ENOENT) return fail(Code::connection_lost);
     return base::refused_by_system();
+  }
+  if (const auto good = base::check_server(made.number(), path, server_user); !good) {
+    return std::unexpected(good.error());
   }
   if (const auto sent = send_hello(made.number(), data, regions); !sent) {
     if (sent.error().code == Code::system && sent.error().detail == EPIPE) {

@@ -29,8 +29,9 @@ constexpr Properties kProperties{
 
 class ShmEndpoint final : public Endpoint {
  public:
-  explicit ShmEndpoint(std::shared_ptr<RegionTable> regions)
+  ShmEndpoint(std::shared_ptr<RegionTable> regions, std::optional<std::uint32_t> server_user)
       : Endpoint(kProperties, std::move(regions)),
+        server_user_(server_user),
         reader_(this->regions()),
         service_(this->regions(), notice_) {}
   Result<void> start() {
@@ -59,8 +60,9 @@ class ShmEndpoint final : public Endpoint {
  private:
   void set_asleep(bool asleep);
   [[nodiscard]] bool any_has_work() const;
-  [[nodiscard]] Host host() { return {regions(), reader_, service_, pairs_}; }
+  [[nodiscard]] Host host() { return {regions(), reader_, service_, pairs_, server_user_}; }
 
+  const std::optional<std::uint32_t> server_user_;
   RegionTable::Reader reader_;
   Notice notice_;
   Service service_;
@@ -143,8 +145,9 @@ bool ShmEndpoint::any_has_work() const {
 
 }  // namespace
 
-Result<std::unique_ptr<Endpoint>> open(std::shared_ptr<RegionTable> regions) {
-  auto made = std::make_unique<ShmEndpoint>(std::move(regions));
+Result<std::unique_ptr<Endpoint>> open(std::shared_ptr<RegionTable> regions,
+                                       std::optional<std::uint32_t> server_user) {
+  auto made = std::make_unique<ShmEndpoint>(std::move(regions), server_user);
   if (const auto started = made->start(); !started) return std::unexpected(started.error());
   return made;
 }

@@ -14,7 +14,9 @@
 // 8 TiB are mapped at a time (MappingCache): a region in longer memory than that is not reached.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "espalier/error.hpp"
 #include "fabric/endpoint.hpp"
@@ -25,7 +27,9 @@ namespace espalier::fabric::shm {
 /// The longest message, READ or WRITE.
 inline constexpr std::uint32_t kMessageBytesMax = 16u << 20;
 
-/// Opens an endpoint; its thread starts. Errors: system.
-Result<std::unique_ptr<Endpoint>> open(std::shared_ptr<RegionTable> regions);
+/// Opens an endpoint; its thread starts. `server_user`: as who those may run that it connects to,
+/// beside this user and root (base/trusted_server.hpp). Errors: system.
+Result<std::unique_ptr<Endpoint>> open(std::shared_ptr<RegionTable> regions,
+                                       std::optional<std::uint32_t> server_user = {});
 
 }  // namespace espalier::fabric::shm

@@ -34,7 +34,7 @@ void Pair::close() { end(Status::success); }
 Result<void> Pair::dial(std::string_view path, std::span<const std::byte> data) {
   path_ = path;
   hello_.assign(data.begin(), data.end());
-  auto link = shm::dial(path_, hello_, options().domain, host_.regions);
+  auto link = shm::dial(path_, hello_, options().domain, host_.regions, host_.server_user);
   if (!link) {
     const Error error = link.error();
     if (error.code == Code::connection_lost) {

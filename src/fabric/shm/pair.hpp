@@ -42,6 +42,7 @@ struct Host {
   RegionTable::Reader& reader;
   Service& service;
   std::vector<Pair*>& pairs;
+  std::optional<std::uint32_t> server_user;  // as dial() has it
 };
 
 class Pair final : public QueuePair {

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder of one user's in a place where all may make one, as /tmp.
+//
+// Thread: any; no state.
+#pragma once
+
+#include <string>
+
+#include "espalier/error.hpp"
+
+namespace espalier::base {
+
+/// Makes a folder that only this user may use, or finds that it is one: a folder and no link to
+/// one, of this user, and of mode 0700. Errors: not_permitted (what lies there is none; whoever
+/// made it may have meant to be taken for this user), system.
+Result<void> make_private_folder(const std::string& path);
+
+}  // namespace espalier::base
