@@ -11,6 +11,7 @@ option(ESPALIER_PRECOMPILE "Precompile the headers that many sources include"
        ${PROJECT_IS_TOP_LEVEL})
 option(ESPALIER_CHECK_HEADERS "Compile every header alone, with the tests" ON)
 option(ESPALIER_WERROR "Make warnings errors; the presets do" OFF)
+option(ESPALIER_HARDEN "Compile and link so that faults are hard to use" ON)
 option(ESPALIER_ONLY_CONCURRENCY "Compile only those tests that have threads" OFF)
 set(ESPALIER_SANITIZERS "" CACHE STRING "Sanitizers to build with, as -fsanitize= takes them")
 
@@ -76,6 +77,20 @@ find_program(ESPALIER_LLD NAMES ld.lld-19 ld.lld)
 mark_as_advanced(ESPALIER_LLD)
 if(ESPALIER_LLD AND ESPALIER_SANITIZERS AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_link_options(espalier_options INTERFACE --ld-path=${ESPALIER_LLD})
+endif()
+
+# What makes a fault hard to use: programs lie anywhere, with tables of the linker that cannot be
+# written, functions that notice an overrun of their arrays, checked calls of the C library, and on
+# x86 marks for its control-flow enforcement. Sanitizers see more, and do not go with all of it.
+if(ESPALIER_HARDEN AND NOT ESPALIER_SANITIZERS)
+  target_compile_options(espalier_options INTERFACE -fPIE -fstack-protector-strong)
+  target_compile_definitions(espalier_options INTERFACE $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
+  target_link_options(espalier_options INTERFACE -pie LINKER:-z,relro,-z,now)
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+    target_compile_options(espalier_options INTERFACE -fcf-protection=full)
+    # crt1.o of Debian has no such mark, and one file without it takes it from the program.
+    target_link_options(espalier_options INTERFACE LINKER:-z,ibt,-z,shstk)
+  endif()
 endif()
 
 if(ESPALIER_SANITIZERS)

@@ -136,7 +136,7 @@ typedef enum espalier_access {
   ESPALIER_ACCESS_IN_NETWORK = 2  ///< the same by READs that carry the key, for switches
 } espalier_access;
 
-/// A name, and the secret that proves it to nodes of a network (docs/security.md), in memory that
+/// A name, and the secret that proves it to nodes (docs/security.md), in memory that
 /// is locked, in no core dump, and overwritten in the end.
 typedef struct espalier_secret espalier_secret;
 /// Of 32 bytes that were drawn. The caller overwrites its own.
@@ -158,7 +158,7 @@ typedef struct espalier_store_options {
   /// with one of the other two: what each thread and each pipeline may remember of nodes that
   /// it reads; 0: nothing
   uint64_t cache_bytes;
-  /// of a store on a node of a network; null: that of the file that ESPALIER_SECRET_FILE names
+  /// of a store on a node; null: that of the file that ESPALIER_SECRET_FILE names
   const espalier_secret* secret;
   /// of a store on a node of this machine: as which user the node runs, where the client's own, root
   /// and the owner of the socket's folder are not meant; -1: as ESPALIER_NODE_USER says

@@ -288,9 +288,8 @@ class Store {
   /// where they were. While there is such a connection, one thread of the process, which blocks
   /// all signals, answers for those that nobody works with just now.
   ///
-  /// By an address of a network (roce: and ofi:) both sides authenticate each other by
-  /// StoreOptions::secret, or else by that of the file which ESPALIER_SECRET_FILE names
-  /// (docs/security.md). Without either, none does.
+  /// Both sides authenticate each other by StoreOptions::secret, or else by that of the file which
+  /// ESPALIER_SECRET_FILE names (docs/security.md). Without either, none does.
   ///
   /// Errors: invalid_argument (no such kind of address; that file has no such line), system (nobody
   /// listens there, or not for us; ETIMEDOUT: nobody answers; that file cannot be read),

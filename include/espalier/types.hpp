@@ -90,7 +90,8 @@ struct StoreOptions {
   /// nodes of the maps that it reads, so that a get asks for its leaf alone; taken as it is used.
   /// 0: nothing is remembered, and a get walks down from the root
   std::uint64_t cache_bytes = std::uint64_t{32} << 20;
-  /// connect, by an address of a network: as whom. None: as ESPALIER_SECRET_FILE says
+  /// connect: as whom, which both sides prove; a node that does not know it is not talked to. None:
+  /// as ESPALIER_SECRET_FILE says
   ClientSecret secret{};
   /// connect, by unix:PATH, shm:PATH or roce+memif:PATH: the number of the user as whom the node
   /// runs. A node of this process's user or of root is always taken for the one that is meant, and

@@ -10,27 +10,27 @@ namespace {
 
 TEST(PeerUser, IsTheUserOfTheOtherEnd) {
   int ends[2] = {-1, -1};
-  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
   const auto peer = peer_user(ends[0]);
   ASSERT_TRUE(peer);
-  EXPECT_EQ(peer->process, getpid());
-  EXPECT_EQ(peer->user, geteuid());
-  close(ends[0]);
-  close(ends[1]);
+  EXPECT_EQ(peer->process, ::getpid());
+  EXPECT_EQ(peer->user, ::geteuid());
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 TEST(PeerUser, NobodyIsKnownWhereTheSystemDoesNotSay) {
   const Error unknown{Code::not_permitted, 0, 0};
   EXPECT_EQ(peer_user(-1).error(), unknown);
   int ends[2] = {-1, -1};
-  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(::pipe(ends), 0);
   EXPECT_EQ(peer_user(ends[0]).error(), unknown) << "it is no socket";
-  close(ends[0]);
-  close(ends[1]);
-  const int alone = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  const int alone = ::socket(AF_UNIX, SOCK_SEQPACKET, 0);
   ASSERT_GE(alone, 0);
   EXPECT_EQ(peer_user(alone).error(), unknown) << "nobody is at its other end";
-  close(alone);
+  ::close(alone);
 }
 
 TEST(PeerUser, RootAndTheOwnUserAreToldFromThoseThatAreNotMapped) {
@@ -57,7 +57,7 @@ TEST(PeerUser, AMapOfAllUsersIsKnown) {
   EXPECT_FALSE(maps_all_users("65534 1000 1\n"));
   EXPECT_FALSE(maps_all_users("")) << "what cannot be read maps nobody";
   EXPECT_FALSE(maps_all_users("nonsense"));
-  EXPECT_EQ(known_users().own, geteuid());
+  EXPECT_EQ(known_users().own, ::geteuid());
 }
 
 }  // namespace

@@ -12,11 +12,11 @@ namespace espalier::base {
 
 Result<void> make_private_folder(const std::string& path) {
   // With a wider umask the mode would still be no wider than this.
-  if (mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) return refused_by_system();
+  if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) return refused_by_system();
   struct stat found{};
-  if (lstat(path.c_str(), &found) != 0) return refused_by_system();
+  if (::lstat(path.c_str(), &found) != 0) return refused_by_system();
   const bool is_ours =
-      S_ISDIR(found.st_mode) && found.st_uid == geteuid() && (found.st_mode & ALLPERMS) == S_IRWXU;
+      S_ISDIR(found.st_mode) && found.st_uid == ::geteuid() && (found.st_mode & ALLPERMS) == S_IRWXU;
   return is_ours ? Result<void>() : fail(Code::not_permitted);
 }
 

@@ -21,7 +21,7 @@ TEST(PrivateFolder, IsMadeOrFound) {
   const std::string path = folder / "own";
   ASSERT_TRUE(make_private_folder(path));
   struct stat made{};
-  ASSERT_EQ(stat(path.c_str(), &made), 0);
+  ASSERT_EQ(::stat(path.c_str(), &made), 0);
   EXPECT_EQ(made.st_mode & ALLPERMS, mode_t{0700});
   EXPECT_TRUE(make_private_folder(path)) << "it is there by now";
   EXPECT_EQ(make_private_folder(folder / "none/own").error(), (Error{Code::system, 0, ENOENT}));
@@ -32,17 +32,17 @@ TEST(PrivateFolder, WhatOthersMayUseOrHaveMadeIsRefused) {
   const std::string path = folder / "own";
   ASSERT_TRUE(make_private_folder(path));
   for (const mode_t mode : {0755u, 0770u, 01700u}) {
-    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+    ASSERT_EQ(::chmod(path.c_str(), mode), 0);
     EXPECT_EQ(make_private_folder(path).error(), kNotOurs) << mode;
   }
-  ASSERT_EQ(chmod(path.c_str(), 0700), 0);
+  ASSERT_EQ(::chmod(path.c_str(), 0700), 0);
   std::filesystem::create_directory_symlink("own", folder / "link");
   EXPECT_EQ(make_private_folder(folder / "link").error(), kNotOurs);
   std::ofstream(folder / "file") << "text";
   EXPECT_EQ(make_private_folder(folder / "file").error(), kNotOurs);
   // Of another user: as root one is made; else that of root is there.
-  if (geteuid() == 0) {
-    ASSERT_EQ(chown(path.c_str(), 424'242, 424'242), 0);
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::chown(path.c_str(), 424'242, 424'242), 0);
     EXPECT_EQ(make_private_folder(path).error(), kNotOurs);
   } else {
     EXPECT_EQ(make_private_folder("/").error(), kNotOurs);

@@ -44,7 +44,7 @@ class PathWalk {
     const std::filesystem::path path = folder_ / name;
     struct stat folder{};
     struct stat entry{};
-    if (stat(folder_.c_str(), &folder) != 0 || lstat(path.c_str(), &entry) != 0) return false;
+    if (::stat(folder_.c_str(), &folder) != 0 || ::lstat(path.c_str(), &entry) != 0) return false;
     if (!is_kept(folder, entry)) return false;
     if (!S_ISLNK(entry.st_mode)) {
       folder_ = path;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "base/temporary_folder.hpp"
 
@@ -22,16 +23,15 @@ class TrustedServer : public ::testing::Test {
   void SetUp() override { std::filesystem::create_directory(folder_ / "in"); }
   [[nodiscard]] std::filesystem::path at(std::string_view name) const { return folder_ / name; }
   void make_file(std::string_view name) {
-    const int made = creat(at(name).c_str(), 0600);
-    ASSERT_GE(made, 0);
-    close(made);
+    std::ofstream(at(name)) << "stands for a socket";
+    ASSERT_TRUE(std::filesystem::exists(at(name)));
   }
   void let_all_write(std::string_view name, mode_t beside = 0) {
-    ASSERT_EQ(chmod(at(name).c_str(), 0777 | beside), 0);
+    ASSERT_EQ(::chmod(at(name).c_str(), 0777 | beside), 0);
   }
   /// Whether this process's user would take `server` for the one that was meant.
   [[nodiscard]] bool trusts(std::uint32_t server, const std::filesystem::path& path) const {
-    return is_trusted_server(server, path.string(), {}, {geteuid()});
+    return is_trusted_server(server, path.string(), {}, {::geteuid()});
   }
 
   TemporaryFolder folder_;
@@ -51,7 +51,7 @@ TEST_F(TrustedServer, IsPutThereByWhoeverAloneMayWriteTheFolder) {
   EXPECT_TRUE(trusts(kOther, at("in/s")));
   let_all_write("in");
   EXPECT_FALSE(trusts(kOther, at("in/s")));
-  ASSERT_EQ(chmod(at("in").c_str(), 0775), 0);
+  ASSERT_EQ(::chmod(at("in").c_str(), 0775), 0);
   EXPECT_FALSE(trusts(kOther, at("in/s"))) << "its group may put another there";
 }
 
@@ -71,11 +71,11 @@ TEST_F(TrustedServer, IsNotTrustedForAnEntryOfItsOwnThatAllCouldHaveMade) {
   make_file("in/s");
   let_all_write("in", S_ISVTX);
   const KnownUsers third{kThird};
-  if (geteuid() == 0) {
-    ASSERT_EQ(chown(at("in/s").c_str(), kOther, kOther), 0);
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::chown(at("in/s").c_str(), kOther, kOther), 0);
     EXPECT_FALSE(trusts(kOther, at("in/s")));
   } else {
-    EXPECT_FALSE(is_trusted_server(geteuid(), at("in/s").string(), {}, third));
+    EXPECT_FALSE(is_trusted_server(::geteuid(), at("in/s").string(), {}, third));
   }
 }
 
@@ -95,7 +95,7 @@ TEST_F(TrustedServer, LinksAreFollowedAsTheKernelDoes) {
 
 TEST_F(TrustedServer, UsersThatAreNotMappedAreNotToldApart) {
   make_file("in/s");
-  const KnownUsers known{geteuid(), 65534};
+  const KnownUsers known{::geteuid(), 65534};
   const std::string path = at("in/s").string();
   EXPECT_FALSE(is_trusted_server(65534, path, {}, known));
   EXPECT_TRUE(is_trusted_server(65534, path, 65534, known)) << "where that is wanted";
@@ -104,10 +104,10 @@ TEST_F(TrustedServer, UsersThatAreNotMappedAreNotToldApart) {
 
 TEST_F(TrustedServer, ItsUserIsAskedOfTheSystem) {
   int ends[2] = {-1, -1};
-  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
   EXPECT_TRUE(check_server(ends[0], "/nowhere/s", {}));
-  close(ends[0]);
-  close(ends[1]);
+  ::close(ends[0]);
+  ::close(ends[1]);
   EXPECT_EQ(check_server(-1, "/nowhere/s", {}).error(), (Error{Code::not_permitted, 0, 0}));
 }
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "client/link_welcome.hpp"
-#include "client/planted_client_bugs.hpp"
+#include "client/node_proof.hpp"
 #include "crypto/link_proof.hpp"
 #include "fabric/completion_queue.hpp"
 #include "fabric/queue_pair.hpp"
@@ -25,8 +25,6 @@ constexpr std::uint64_t kAgainNs = 50'000'000;
 constexpr std::uint32_t kReceives = 2;  // a challenge, and what came of the proof
 constexpr std::uint32_t kSends = 2;
 constexpr std::size_t kMessageBytesMax = 256;
-
-Error not_proven() { return {Code::not_permitted, 0, 6}; }
 
 /// A pair and its queues, for as long as the exchange takes.
 class Exchange {
@@ -72,7 +70,7 @@ class Exchange {
     }
     const auto welcome = read_welcome(pair_->peer_data());
     if (!welcome && welcome.error().code == Code::unsupported) {
-      return std::unexpected(not_proven());
+      return std::unexpected(node_not_proven());
     }
     if (!welcome) return std::unexpected(welcome.error());
     return {};
@@ -140,24 +138,6 @@ void rest(fabric::Endpoint& endpoint, const LinkProverOptions& options) {
   }
 }
 
-Result<wire::LinkProof> make_proof(const KnownSecret& secret, const wire::LinkChallenge& challenge,
-                                   std::uint32_t pair) {
-  wire::LinkProof proof{};
-  proof.magic = wire::kProofMagic;
-  proof.step = static_cast<std::uint32_t>(wire::ProofStep::proof);
-  proof.client_pair = pair;
-  if (!planted(Bug::proof_nonce_repeated)) {
-    if (auto drawn = crypto::draw_bytes(proof.nonce); !drawn) {
-      return std::unexpected(drawn.error());
-    }
-  }
-  std::ranges::copy(secret.name(), proof.name.begin());
-  const auto digest = crypto::client_digest(secret.bytes(), challenge, proof);
-  if (!digest) return std::unexpected(digest.error());
-  proof.digest = *digest;
-  return proof;
-}
-
 }  // namespace
 
 Result<wire::LinkProvenHello> ProvenSession::sign(wire::LinkHello hello) {
@@ -185,12 +165,10 @@ Result<ProvenSession> prove_once(Exchange& exchange, const std::string& target,
   if (auto sent = exchange.send(*proof); !sent) return std::unexpected(sent.error());
   const auto proven = exchange.receive<wire::LinkProven>(wire::ProofStep::proven);
   if (!proven) return std::unexpected(proven.error());
-  if (proven->code != 0) return std::unexpected(refusal_of(proven->code, proven->detail));
-  const auto digest = crypto::node_digest(secret.bytes(), *challenge, *proof, *proven);
-  if (!digest) return std::unexpected(digest.error());
-  const bool same =
-      crypto::equal_in_secret(*digest, proven->digest) || planted(Bug::node_proof_not_checked);
-  if (!same || proven->token == wire::LinkToken{}) return std::unexpected(not_proven());
+  if (const auto good = check_node_proof(secret, *challenge, *proof, *proven); !good) {
+    return std::unexpected(good.error());
+  }
+  if (proven->token == wire::LinkToken{}) return std::unexpected(node_not_proven());
   if (auto made = crypto::session_key(secret.bytes(), *challenge, *proof, **key); !made) {
     return std::unexpected(made.error());
   }

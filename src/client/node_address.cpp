@@ -66,18 +66,17 @@ std::optional<std::uint32_t> node_user_of_process() {
 Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address,
                                                    const ConnectOptions& options) {
   const auto node_user = options.node_user ? options.node_user : node_user_of_process();
+  auto secret = KnownSecret::or_of_process(options.secret);
+  if (!secret) return std::unexpected(secret.error().error);
   if (const auto* const path = std::get_if<UnixPath>(&address)) {
-    return RingConnection::open(path->path, node_user);
+    return RingConnection::open(path->path,
+                                {.server_user = node_user, .secret = std::move(*secret)});
   }
   OverFabric over = std::get<OverFabric>(address);
   over.address.server_user = node_user;
   FabricConnectionOptions connecting;
   connecting.way = over.way;
-  if (fabric::reach_of(over.address) != fabric::Reach::user) {
-    auto known = KnownSecret::or_of_process(options.secret);
-    if (!known) return std::unexpected(known.error().error);
-    connecting.secret = std::move(*known);
-  }
+  connecting.secret = std::move(*secret);
   return FabricConnection::open(over.address, connecting);
 }
 

@@ -55,7 +55,7 @@ inline constexpr std::string_view kNodeAddressForms =
 [[nodiscard]] std::optional<std::uint32_t> node_user_of_process();
 
 struct ConnectOptions {
-  /// By a network, with this secret; null: with that of KnownSecret::of_process().
+  /// What both sides prove to know; null: the one of KnownSecret::of_process(), if there is one.
   std::shared_ptr<const KnownSecret> secret{};
   /// By a path of this machine, a node that runs as this user, beside those of
   /// base/trusted_server.hpp; nothing: as node_user_of_process() says.

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "client/known_secret.hpp"
 #include "client/node_connection.hpp"
 #include "memory/shared_memory.hpp"
 #include "rings/ring.hpp"
@@ -16,15 +17,23 @@
 
 namespace espalier::client {
 
+struct RingConnectionOptions {
+  /// As who the node may run beside this user and root (base/trusted_server.hpp).
+  std::optional<std::uint32_t> server_user{};
+  /// What both sides prove to know; null: neither proves anything.
+  std::shared_ptr<const KnownSecret> secret{};
+  std::uint32_t timeout_ms = 10'000;  ///< of the node's answers, until there is a connection
+};
+
 class RingConnection final : public NodeConnection {
  public:
   /// Connects to the node at this UNIX socket, which runs as this user or root, as `server_user`,
-  /// or where nobody else could (base/trusted_server.hpp). Errors: not_permitted (that it does
-  /// not), system (detail: errno; nobody listens, or
+  /// or where nobody else could (base/trusted_server.hpp). Errors: not_permitted (detail 7: that it
+  /// does not; 5, 6: one side does not know the secret), system (detail: errno; nobody listens, or
   /// not for us), connection_lost (it ended the connection before it was one), corrupt (what
   /// listens is no node), and why the node refused: unsupported, too_many_participants.
-  static Result<std::shared_ptr<RingConnection>> open(
-      const std::string& path, std::optional<std::uint32_t> server_user = {});
+  static Result<std::shared_ptr<RingConnection>> open(const std::string& path,
+                                                      const RingConnectionOptions& options = {});
 
   [[nodiscard]] rings::SlotReader responses(std::uint32_t ring) const override;
   [[nodiscard]] std::byte* sleeping_word(std::uint32_t ring) const;
@@ -38,7 +47,9 @@ class RingConnection final : public NodeConnection {
 
  private:
   RingConnection() : NodeConnection(false) {}
-  Result<void> say_hello(const std::string& path, std::optional<std::uint32_t> server_user);
+  Result<void> connect(const std::string& path, const RingConnectionOptions& options);
+  Result<void> prove(const KnownSecret& secret);
+  Result<void> say_hello();
   Result<void> map_memory(const wire::ConnectionLayout& layout, std::uint32_t doorbell,
                           std::uint32_t worker, memory::Descriptor (&descriptors)[3]);
 

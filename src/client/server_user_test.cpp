@@ -24,27 +24,27 @@ enum Heard : int { nothing = 10, something = 11, no_socket = 12 };
 
 /// Listens at a path as another user, takes one connection, and tells what came by it.
 int listen_as_stranger(const std::string& path, int ready) {
-  if (setgid(kStranger) != 0 || setuid(kStranger) != 0) return no_socket;
+  if (::setgid(kStranger) != 0 || ::setuid(kStranger) != 0) return no_socket;
   const auto address = base::UnixAddress::file(path);
-  const int listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  const int listening = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   const bool listens = address && listening >= 0 &&
-                       bind(listening, address->get(), address->bytes()) == 0 &&
+                       ::bind(listening, address->get(), address->bytes()) == 0 &&
                        ::listen(listening, 1) == 0;
   const char said = listens ? 'y' : 'n';
   if (::write(ready, &said, 1) != 1 || !listens) return no_socket;
-  const int client = accept(listening, nullptr, nullptr);
+  const int client = ::accept(listening, nullptr, nullptr);
   char byte = 0;
-  return recv(client, &byte, 1, 0) > 0 ? something : nothing;
+  return ::recv(client, &byte, 1, 0) > 0 ? something : nothing;
 }
 
 class ServerUser : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (geteuid() != 0) GTEST_SKIP() << "only root can run a server as another user";
-    ASSERT_EQ(chmod(folder_.path().c_str(), 0777), 0);
-    unsetenv("ESPALIER_NODE_USER");
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can run a server as another user";
+    ASSERT_EQ(::chmod(folder_.path().c_str(), 0777), 0);
+    ::unsetenv("ESPALIER_NODE_USER");
   }
-  void TearDown() override { unsetenv("ESPALIER_NODE_USER"); }
+  void TearDown() override { ::unsetenv("ESPALIER_NODE_USER"); }
 
   /// Runs the stranger beside what a client does; returns what it has heard.
   template <class Client>
@@ -52,9 +52,9 @@ class ServerUser : public ::testing::TestWithParam<const char*> {
     const std::string path = folder_ / "s";
     ::unlink(path.c_str());
     int ready[2] = {-1, -1};
-    if (pipe(ready) != 0) return no_socket;
-    const pid_t child = fork();
-    if (child == 0) _exit(listen_as_stranger(path, ready[1]));
+    if (::pipe(ready) != 0) return no_socket;
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(listen_as_stranger(path, ready[1]));
     ::close(ready[1]);
     char said = 0;
     const bool listens = ::read(ready[0], &said, 1) == 1 && said == 'y';
@@ -85,9 +85,9 @@ TEST_P(ServerUser, OneThatIsExpectedHearsAHello) {
     };
   };
   EXPECT_EQ(heard_of(connects({.node_user = kStranger})), something);
-  setenv("ESPALIER_NODE_USER", "65534", 1);
+  ::setenv("ESPALIER_NODE_USER", "65534", 1);
   EXPECT_EQ(heard_of(connects({})), something);
-  setenv("ESPALIER_NODE_USER", "424242", 1);
+  ::setenv("ESPALIER_NODE_USER", "424242", 1);
   EXPECT_EQ(heard_of([](const std::string& address) {
               EXPECT_EQ(Store::connect(address).error(), (Error{Code::not_permitted, 0, 7}));
             }),
@@ -95,8 +95,8 @@ TEST_P(ServerUser, OneThatIsExpectedHearsAHello) {
 }
 
 TEST_P(ServerUser, AFolderOfItsOwnProvesThatItIsMeant) {
-  ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
-  ASSERT_EQ(chown(folder_.path().c_str(), kStranger, kStranger), 0);
+  ASSERT_EQ(::chmod(folder_.path().c_str(), 0755), 0);
+  ASSERT_EQ(::chown(folder_.path().c_str(), kStranger, kStranger), 0);
   // Below /tmp the folder could have been anybody's idea, so it proves nothing.
   EXPECT_EQ(heard_of([](const std::string& address) {
               EXPECT_EQ(Store::connect(address).error(), (Error{Code::not_permitted, 0, 7}));

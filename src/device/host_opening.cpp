@@ -8,7 +8,6 @@
 namespace espalier::device {
 
 SecretResult<std::shared_ptr<const client::KnownSecret>> secret_of(const HostOptions& options) {
-  if (fabric::reach_of(options.address) == fabric::Reach::user) return nullptr;
   if (options.secret_file.empty()) return client::KnownSecret::of_process();
   return client::KnownSecret::read_file(options.secret_file);
 }

@@ -2,6 +2,7 @@
 #include "memory/seqpacket.hpp"
 
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include <cerrno>
 #include <cstring>
@@ -30,11 +31,17 @@ struct Message {
 
 }  // namespace
 
-Result<Descriptor> connect_packets(const std::string& path) {
+Result<Descriptor> connect_packets(const std::string& path, std::uint32_t timeout_ms) {
   const auto address = base::UnixAddress::file(path);
   if (!address) return std::unexpected(address.error());
   Descriptor made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!made) return base::refused_by_system();
+  const timeval longest{timeout_ms / 1000, suseconds_t{timeout_ms % 1000} * 1000};
+  for (const int wait : {SO_SNDTIMEO, SO_RCVTIMEO}) {
+    if (::setsockopt(made.number(), SOL_SOCKET, wait, &longest, sizeof longest) != 0) {
+      return base::refused_by_system();
+    }
+  }
   while (::connect(made.number(), address->get(), address->bytes()) != 0) {
     if (errno != EINTR) return base::refused_by_system();
   }

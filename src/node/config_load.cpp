@@ -119,12 +119,15 @@ class Loader {
     if (text) {
       take_file(read_toml(*text));
     } else if (!optional || text.error().code != Code::not_found) {
-      complain(where,
-               fmt::format(
-                   "cannot read the file {}: {}", quoted(path_),
-                   text.error().code == Code::not_found ? "there is none" : message(text.error())),
+      complain(where, fmt::format("cannot read the file {}: {}", quoted(path_), why(text.error())),
                "name a file that exists and may be read, or none");
     }
+  }
+
+  [[nodiscard]] static std::string why(const Error& error) {
+    if (error.code == Code::not_found) return "there is none";
+    if (error.code == Code::unsupported) return "it is a FIFO, and a node reads its file again";
+    return message(error);
   }
 
   [[nodiscard]] std::string in_file(std::size_t line) const {

@@ -3,7 +3,9 @@
 
 #include <sys/socket.h>
 
-#include "memory/seqpacket.hpp"
+#include <array>
+
+#include "base/atomic_bytes.hpp"
 
 namespace espalier::node {
 
@@ -25,11 +27,20 @@ void send_byte(int socket, wire::SocketByte byte) {
   ::send(socket, &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-std::optional<wire::Hello> receive_hello(int socket) {
-  wire::Hello hello{};
-  const ssize_t got = ::recv(socket, &hello, sizeof hello, MSG_DONTWAIT | MSG_TRUNC);
-  if (got != sizeof hello || hello.magic != wire::kHelloMagic) return std::nullopt;
-  return hello;
+ClientPacket receive_client_packet(int socket) {
+  std::array<std::byte, sizeof(wire::LinkProof)> bytes{};
+  const ssize_t got = ::recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_TRUNC);
+  if (got == sizeof(wire::Hello)) {
+    const auto hello = base::load_plain<wire::Hello>(bytes.data());
+    if (hello.magic == wire::kHelloMagic) return hello;
+  } else if (got == sizeof(wire::ProofAsk)) {
+    const auto ask = base::load_plain<wire::ProofAsk>(bytes.data());
+    const bool asks = ask.step == static_cast<std::uint32_t>(wire::ProofStep::ask);
+    if (ask.magic == wire::kProofMagic && asks && ask.reserved == 0) return ask;
+  } else if (got == sizeof(wire::LinkProof)) {
+    return base::load_plain<wire::LinkProof>(bytes.data());
+  }
+  return std::monostate();
 }
 
 }  // namespace espalier::node

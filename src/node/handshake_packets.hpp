@@ -2,11 +2,13 @@
 // Packets on a client's socket. Nothing here waits, or fails where the other end is gone.
 #pragma once
 
-#include <optional>
 #include <span>
+#include <variant>
 
 #include "espalier/error.hpp"
+#include "memory/seqpacket.hpp"
 #include "wire/handshake.hpp"
+#include "wire/link_proof.hpp"
 
 namespace espalier::node {
 
@@ -16,7 +18,17 @@ bool send_welcome(int socket, wire::Welcome welcome, std::span<const int> descri
 /// Says why there will be no connection.
 void refuse(int socket, const Error& error);
 void send_byte(int socket, wire::SocketByte byte);
-/// Takes a hello off the socket. Returns nothing if what came is none, or nothing came.
-std::optional<wire::Hello> receive_hello(int socket);
+
+/// What a client may say before it has a connection. A proof is one by its length alone:
+/// offload::read_proof() has its bytes checked.
+using ClientPacket = std::variant<std::monostate, wire::Hello, wire::ProofAsk, wire::LinkProof>;
+/// Takes a packet off the socket. Returns std::monostate if what came is none of them, or nothing
+/// came.
+ClientPacket receive_client_packet(int socket);
+/// Sends a packet of the node's to a client. Returns false if it could not be sent.
+template <class T>
+bool send_to_client(int socket, const T& packet) {
+  return memory::send_packet(socket, std::as_bytes(std::span(&packet, 1))).has_value();
+}
 
 }  // namespace espalier::node

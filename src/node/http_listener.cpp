@@ -34,6 +34,23 @@ constexpr std::string_view kHeadTooLong =
 
 bool would_wait() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
+/// Whether a request names this machine as its host. A page of the Web can have a browser ask an
+/// address of its own that leads here (DNS rebinding), but not by these names. HTTP/1.0 names none.
+bool is_loopback_host(std::string_view host) {
+  if (host.empty()) return true;
+  const std::size_t colon = host.rfind(':');
+  const bool has_port = colon != std::string_view::npos && host.find(']', colon) == host.npos;
+  if (has_port) host = host.substr(0, colon);
+  std::string name(host);
+  std::ranges::transform(name, name.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  if (name == "localhost" || name == "[::1]") return true;
+  in_addr address{};
+  constexpr std::uint32_t kLoopbackNet = 127;
+  return inet_pton(AF_INET, name.c_str(), &address) == 1 &&
+         ntohl(address.s_addr) >> 24 == kLoopbackNet;
+}
+
 /// What the library takes for a connection: the head of a request, and room for the answer.
 class InMemory final : public httplib::Stream {
  public:
@@ -108,6 +125,13 @@ class HttpListener::Pages final : private httplib::Server {
 
  private:
   void answer(const httplib::Request& request, httplib::Response& response) const {
+    if (request.get_header_value_count("Host") > 1 ||
+        !is_loopback_host(request.get_header_value("Host"))) {
+      response.status = 421;
+      response.set_content("This is for programs of this machine: ask for localhost.\n",
+                           "text/plain; charset=utf-8");
+      return;
+    }
     if (request.method == "GET" && request.path == "/metrics") {
       response.set_content(metrics_(), "text/plain; version=0.0.4; charset=utf-8");
     } else if (request.method == "GET" && request.path == "/healthz") {

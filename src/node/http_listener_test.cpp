@@ -46,9 +46,26 @@ TEST_F(HttpListenerConcurrency, HasNothingElse) {
     EXPECT_EQ(status_of(get(port(), path)), "HTTP/1.1 404 Not Found") << path;
   }
   for (const char* method : {"HEAD", "POST", "PUT", "DELETE", "OPTIONS"}) {
-    const std::string request = std::string(method) + " /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
+    const std::string request = std::string(method) + " /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
     EXPECT_EQ(status_of(exchange(port(), request)), "HTTP/1.1 404 Not Found") << method;
   }
+}
+
+// A page of the Web whose name leads to 127.0.0.1 has the browser ask here, but by that name.
+TEST_F(HttpListenerConcurrency, AnswersOnlyWhatAsksForThisMachine) {
+  start();
+  const auto ask = [&](const std::string& host) {
+    return status_of(exchange(port(), "GET /metrics HTTP/1.1\r\n" + host + "\r\n"));
+  };
+  for (const char* host : {"localhost", "LocalHost:9100", "127.0.0.1", "127.9.9.9:80", "[::1]",
+                           "[::1]:9100"}) {
+    EXPECT_EQ(ask("Host: " + std::string(host) + "\r\n"), "HTTP/1.1 200 OK") << host;
+  }
+  for (const char* host : {"example.com", "example.com:9100", "127.0.0.1.example.com", "10.0.0.1",
+                           "localhost.example.com", "[::2]", "::1", "0", "a"}) {
+    EXPECT_NE(ask("Host: " + std::string(host) + "\r\n"), "HTTP/1.1 200 OK") << host;
+  }
+  EXPECT_NE(ask("Host: localhost\r\nHost: example.com\r\n"), "HTTP/1.1 200 OK");
 }
 
 TEST_F(HttpListenerConcurrency, IsAtBothAddressesOfTheMachine) {

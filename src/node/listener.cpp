@@ -14,7 +14,6 @@
 
 #include "base/clock.hpp"
 #include "base/system_error.hpp"
-#include "node/handshake_packets.hpp"
 
 namespace espalier::node {
 namespace {
@@ -42,9 +41,12 @@ bool watch(int epoll, int descriptor) {
 }  // namespace
 
 Listener::Listener(const Config& config, offload::Services& services,
+                   const offload::Secrets* secrets, std::uint64_t node_id,
                    std::function<void(PendingClient)> serve,
                    std::function<std::uint32_t()> connections)
     : config_(config),
+      secrets_(secrets),
+      authenticator_(secrets, users_, node_id),
       services_(services),
       serve_(std::move(serve)),
       connections_(std::move(connections)) {}
@@ -81,7 +83,7 @@ void Listener::run() {
   constexpr int kRestMs = 100;
   while (!stopping_.load(std::memory_order_acquire)) {
     epoll_event events[64];
-    const int timeout_ms = resting_ ? kRestMs : pending_.empty() ? -1 : kLookMs;
+    const int timeout_ms = resting_ || waits_to_refuse_ ? kRestMs : pending_.empty() ? -1 : kLookMs;
     const int found = ::epoll_wait(epoll_.number(), events, 64, timeout_ms);
     resting_ = resting_ && !watch(epoll_.number(), socket_->number());
     for (int i = 0; i < found; ++i) {
@@ -133,10 +135,16 @@ bool Listener::reject() {
 
 void Listener::refuse_client(int socket, const Error& error) {
   refuse(socket, error);
+  audit_refusal(socket, "connect", {}, error);
+}
+
+void Listener::audit_refusal(int socket, std::string_view act, const std::string& name,
+                             const Error& error) {
   refused_.fetch_add(1, std::memory_order_relaxed);
   services_.audit.refused([&] {
     offload::AuditRecord record;
-    record.act = "connect";
+    record.act = act;
+    record.name = name;
     const auto peer = base::peer_user(socket);
     record.address = peer ? address_of(*peer) : "unix";
     record.outcome = error;
@@ -171,29 +179,81 @@ Result<std::unique_ptr<offload::Connection>> Listener::admit(const wire::Hello& 
 void Listener::greet(int socket) {
   const auto at = pending_.find(socket);
   if (at == pending_.end()) return;
-  PendingClient pending;
-  pending.socket = std::move(at->second.socket);
-  pending_.erase(at);
-  ::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, socket, nullptr);
-  const auto hello = receive_hello(socket);
-  if (!hello) return refuse_client(socket, {Code::invalid_argument, 0, 0});
   const auto peer = base::peer_user(socket);
-  auto connection = peer ? admit(*hello) : std::unexpected(peer.error());
-  if (!connection) return refuse_client(socket, connection.error());
-  pending.connection = std::move(*connection);
-  pending.connection->peer = "process " + std::to_string(peer->process);
-  pending.connection->address = address_of(*peer);
-  pending.connection->access = access_of_user(peer->user, users_);
-  pending.connection->account =
-      services_.principals.of(offload::principal_of_user(peer->user));
-  pending.user = peer->user;
-  serve_(std::move(pending));
+  const auto taken =
+      peer ? take(at->second, *peer, receive_client_packet(socket)) : std::unexpected(peer.error());
+  if (!taken) refuse_client(socket, taken.error());
+  const bool served = !at->second.socket;
+  if (!taken || served) end(socket);
+}
+
+// Returns without an error where it has a connection, or may go on.
+Result<void> Listener::take(Pending& pending, const base::PeerUser& peer,
+                            const ClientPacket& packet) {
+  const int socket = pending.socket.number();
+  if (std::holds_alternative<wire::ProofAsk>(packet)) {
+    return authenticator_.challenge(socket, peer, pending.proof);
+  }
+  if (const auto* const answer = std::get_if<wire::LinkProof>(&packet)) {
+    const auto taken = authenticator_.take(socket, *answer, pending.proof);
+    if (pending.proof.refused_ns != 0) {
+      // Nothing more is taken from it until it hears of that.
+      ::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, socket, nullptr);
+      audit_refusal(socket, "authenticate", std::string(offload::name_of(*answer)),
+                    pending.proof.refusal);
+    }
+    return taken;
+  }
+  const auto* const hello = std::get_if<wire::Hello>(&packet);
+  return hello != nullptr ? take_hello(pending, peer, *hello) : fail(Code::invalid_argument);
+}
+
+// Who has proven a secret comes as that, whatever its user may do.
+Result<void> Listener::take_hello(Pending& pending, const base::PeerUser& peer,
+                                  const wire::Hello& hello) {
+  const LocalAuthenticator::Proof& proof = pending.proof;
+  if (proof.challenge && !proof.owner) return fail(Code::invalid_argument);
+  auto connection = admit(hello);
+  if (!connection) return std::unexpected(connection.error());
+  PendingClient client;
+  client.connection = std::move(*connection);
+  client.connection->peer = "process " + std::to_string(peer.process);
+  client.connection->address = address_of(peer);
+  client.connection->access = proof.owner ? proof.owner->access : access_of_user(peer.user, users_);
+  client.connection->account =
+      services_.principals.of(proof.owner ? offload::principal_of_secret(proof.owner->access.who())
+                                          : offload::principal_of_user(peer.user));
+  client.user = peer.user;
+  if (proof.owner) {
+    client.may_stay = [secrets = secrets_, name = proof.owner->access.who(),
+                       line = proof.owner->line] { return secrets->still(name, line); };
+  }
+  ::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, pending.socket.number(), nullptr);
+  client.socket = std::move(pending.socket);
+  serve_(std::move(client));
+  return {};
+}
+
+void Listener::end(int socket) {
+  const auto at = pending_.find(socket);
+  authenticator_.ended(at->second.proof);
+  pending_.erase(at);
 }
 
 void Listener::drop_late() {
-  if (pending_.empty()) return;
   const std::uint64_t now = base::monotonic_ns();
-  std::erase_if(pending_, [&](const auto& entry) { return entry.second.until_ns < now; });
+  waits_to_refuse_ = false;
+  std::erase_if(pending_, [&](const auto& entry) {
+    const Pending& pending = entry.second;
+    const bool refused = pending.proof.refused_ns != 0;
+    if (now < (refused ? pending.proof.refused_ns : pending.until_ns)) {
+      waits_to_refuse_ = waits_to_refuse_ || refused;
+      return false;
+    }
+    if (refused) LocalAuthenticator::refuse(entry.first, pending.proof);
+    authenticator_.ended(pending.proof);
+    return true;
+  });
 }
 
 }  // namespace espalier::node

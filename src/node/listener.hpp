@@ -18,6 +18,8 @@
 #include "memory/shared_memory.hpp"
 #include "node/config.hpp"
 #include "node/event_fd.hpp"
+#include "node/handshake_packets.hpp"
+#include "node/local_authenticator.hpp"
 #include "node/peer_user.hpp"
 #include "node/worker.hpp"
 #include "offload/services.hpp"
@@ -30,8 +32,10 @@ class Listener {
   /// `serve` gets each client that is to be served. `connections` tells how many there are. Of the
   /// services, which outlive this, it needs the budget of messages, the audit log, in which is who
   /// is refused, and the accounts of principals.
-  Listener(const Config& config, offload::Services& services,
-           std::function<void(PendingClient)> serve, std::function<std::uint32_t()> connections);
+  /// `secrets`: what clients may prove to know instead of coming as their user; null: nothing.
+  Listener(const Config& config, offload::Services& services, const offload::Secrets* secrets,
+           std::uint64_t node_id, std::function<void(PendingClient)> serve,
+           std::function<std::uint32_t()> connections);
   ~Listener();
 
   /// Binds the socket, with the permissions of the configuration from its first connection on. A
@@ -44,23 +48,34 @@ class Listener {
   Result<void> set_mode(std::uint32_t mode) { return socket_->set_mode(mode); }
   /// Clients that were refused, and why is between them and the node.
   [[nodiscard]] std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
+  /// Of clients that proved who they are, and of those that did not.
+  [[nodiscard]] const offload::AuthenticationCounts& authentication_counts() const {
+    return authenticator_.counts();
+  }
 
  private:
   struct Pending {
     memory::Descriptor socket;
     std::uint64_t until_ns;
+    LocalAuthenticator::Proof proof{};
   };
   void run();
   void accept_all();
   bool reject();
   void rest();
   void greet(int socket);
+  Result<void> take(Pending& pending, const base::PeerUser& peer, const ClientPacket& packet);
+  Result<void> take_hello(Pending& pending, const base::PeerUser& peer, const wire::Hello& hello);
+  void end(int socket);
   void refuse_client(int socket, const Error& error);
+  void audit_refusal(int socket, std::string_view act, const std::string& name, const Error& error);
   void drop_late();
   [[nodiscard]] Result<std::unique_ptr<offload::Connection>> admit(const wire::Hello& hello) const;
 
   const Config& config_;
   const base::KnownUsers users_ = base::known_users();
+  const offload::Secrets* const secrets_;
+  LocalAuthenticator authenticator_;
   offload::Services& services_;
   std::function<void(PendingClient)> serve_;
   std::function<std::uint32_t()> connections_;
@@ -69,6 +84,7 @@ class Listener {
   EventFd wake_event_;
   memory::Descriptor spare_;  // that those can be told for whom there is no other
   bool resting_ = false;
+  bool waits_to_refuse_ = false;  // a client whose proof was wrong
   std::unordered_map<int, Pending> pending_;
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> refused_{0};

@@ -83,6 +83,10 @@ Result<void> Node::open_page() {
   return {};
 }
 
+std::uint64_t Node::node_id() const {
+  return base::load_plain<std::uint64_t>(page_.at(offsetof(wire::NodePage, node_id)));
+}
+
 Result<void> Node::open_secrets() {
   if (config_.clients.secrets.empty()) return {};
   secrets_ = std::make_unique<offload::Secrets>();
@@ -111,7 +115,7 @@ Result<void> Node::open_workers() {
     });
     (*least)->enqueue(std::move(pending));
   };
-  listener_ = std::make_unique<Listener>(config_, *services_, serve,
+  listener_ = std::make_unique<Listener>(config_, *services_, secrets_.get(), node_id(), serve,
                                          [this] { return connections(); });
   // Before the first client comes, and after all that is told about is there.
   services_->numbers.set([this] { return encode(numbers_of(*this)); });
@@ -121,7 +125,7 @@ Result<void> Node::open_workers() {
 // By turns: an endpoint belongs to one thread.
 Result<void> Node::open_fabrics() {
   Worker::Fabric fabric;
-  fabric.node_id = base::load_plain<std::uint64_t>(page_.at(offsetof(wire::NodePage, node_id)));
+  fabric.node_id = node_id();
   fabric.silence_ns = options_.silence_ns;
   fabric.secrets = secrets_.get();
   fabric.has_room = [this] { return connections() < config_.clients.connections_max; };

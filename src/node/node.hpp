@@ -80,6 +80,10 @@ class Node {
   [[nodiscard]] std::uint32_t connections() const;
   /// Clients that were turned away.
   [[nodiscard]] std::uint64_t connections_refused() const { return listener_->refused(); }
+  /// Of those who come by its socket.
+  [[nodiscard]] const offload::AuthenticationCounts& authentication_counts() const {
+    return listener_->authentication_counts();
+  }
   /// Where it listens for clients of the fabric, with what was free for it to take.
   [[nodiscard]] const std::vector<std::string>& fabric_addresses() const {
     return fabric_addresses_;
@@ -95,6 +99,7 @@ class Node {
   Node(const Config& config, const NodeOptions& options) : config_(config), options_(options) {}
   Result<void> open_store();
   Result<void> open_page();
+  [[nodiscard]] std::uint64_t node_id() const;
   Result<void> open_secrets();
   Result<void> open_workers();
   Result<void> open_fabrics();

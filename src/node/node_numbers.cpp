@@ -142,6 +142,15 @@ void add_access(NodeNumbers& numbers, const Node& node) {
   wire::AccessTotals& access = numbers.access;
   access.denied = node.services().denied.load(kRelaxed);
   access.audit_left_out = node.services().audit.left_out();
+  const auto add = [&](const offload::AuthenticationCounts& counts) {
+    access.authenticated += counts.accepted.load(kRelaxed);
+    access.wrong_proofs += counts.wrong.load(kRelaxed);
+    access.failed += counts.failed.load(kRelaxed);
+    access.timed_out += counts.timed_out.load(kRelaxed);
+    access.limited += counts.limited.load(kRelaxed);
+    access.pending += counts.pending.load(kRelaxed);
+  };
+  add(node.authentication_counts());
   for (const auto& worker : node.workers()) {
     for (const auto& fabric : worker->fabrics()) {
       const offload::FabricCounts& asked = fabric->counts();
@@ -149,14 +158,7 @@ void add_access(NodeNumbers& numbers, const Node& node) {
       numbers.connects.cookies_accepted += asked.cookies_accepted.load(kRelaxed);
       numbers.connects.cookies_refused += asked.cookies_refused.load(kRelaxed);
       numbers.connects.messages_shed += asked.messages_shed.load(kRelaxed);
-      const offload::AuthenticationCounts* const counts = fabric->authentication_counts();
-      if (counts == nullptr) continue;
-      access.authenticated += counts->accepted.load(kRelaxed);
-      access.wrong_proofs += counts->wrong.load(kRelaxed);
-      access.failed += counts->failed.load(kRelaxed);
-      access.timed_out += counts->timed_out.load(kRelaxed);
-      access.limited += counts->limited.load(kRelaxed);
-      access.pending += counts->pending.load(kRelaxed);
+      if (fabric->authentication_counts() != nullptr) add(*fabric->authentication_counts());
     }
   }
 }

@@ -1,3 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/peer_user.hpp"
+
+#include <gtest/gtest.h>
+
+namespace espalier::node {
+namespace {
+
+using offload::Right;
+
 TEST(AccessOfUser, TheOwnUserAndRootAreAdministratorsAndOthersMayWrite) {
   const base::KnownUsers known{1000};
   EXPECT_EQ(access_of_user(1000, known).role(), Right::admin);

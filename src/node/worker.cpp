@@ -105,8 +105,9 @@ Result<std::string> Worker::listen(const std::string& address, const Fabric& fab
   offload::FabricClientsOptions options;
   options.node_id = fabric.node_id;
   options.silence_ns = fabric.silence_ns;
+  options.secrets = fabric.secrets;
   // The socket of those that are paths lets in this user alone, who may do all anyway.
-  options.secrets = reach == fabric::Reach::user ? nullptr : fabric.secrets;
+  options.proof_is_optional = reach == fabric::Reach::user;
   // Over libfabric the target's own processor does READs, which is no better than to ask it.
   options.one_sided =
       config_.node.one_sided && listening->endpoint->properties().transport != "ofi";
@@ -307,15 +308,18 @@ void Worker::read_socket(int socket) {
 
 bool Worker::adopt() {
   std::vector<PendingClient> pending_clients;
+  bool changed = false;
   {
     const std::lock_guard lock(mutex_);
     pending_clients.swap(pending_clients_);
     if (pending_times_) {
       times_ = *std::exchange(pending_times_, std::nullopt);
       client_table_->set_times(times_.sweep_ns, times_.stuck_ns);
+      changed = true;
     }
     has_pending_.store(false, std::memory_order_relaxed);
   }
+  if (changed) end_unwelcome();
   for (PendingClient& pending : pending_clients) {
     bool welcomed = false;
     try {
@@ -327,9 +331,26 @@ bool Worker::adopt() {
   return !pending_clients.empty();
 }
 
+void Worker::end_unwelcome() {
+  std::vector<int> unwelcome;
+  for (const auto& [socket, client] : clients_) {
+    if (!client.may_stay()) unwelcome.push_back(socket);
+  }
+  for (const int socket : unwelcome) {
+    const offload::Connection& connection = *clients_.at(socket).connection;
+    services_.audit.acted([&] { return offload::end_of_session(connection); });
+    remove(socket);
+  }
+}
+
 bool Worker::welcome(PendingClient pending) {
   offload::Connection& connection = *pending.connection;
   const int socket = pending.socket.number();
+  // The configuration may have changed since it was let in.
+  if (!pending.may_stay()) {
+    refuse(socket, {Code::not_permitted, 0, 0});
+    return false;
+  }
   const auto doorbell = doorbells_->open(pending.user);
   if (!doorbell) {
     refuse(socket, doorbell.error());
@@ -366,7 +387,7 @@ bool Worker::welcome(PendingClient pending) {
   }
   connection.memory().close_descriptor();
   connection.owner_number = socket;
-  clients_.at(socket) = Client{std::move(pending.socket), &connection};
+  clients_.at(socket) = Client{std::move(pending.socket), &connection, std::move(pending.may_stay)};
   client_table_->add(std::move(pending.connection));
   return true;
 }

@@ -34,6 +34,8 @@ struct PendingClient {
   memory::Descriptor socket;
   std::unique_ptr<offload::Connection> connection;
   std::uint32_t user = 0;
+  /// Whether what it was let in for holds as the node is configured now; any thread.
+  std::function<bool()> may_stay = [] { return true; };
 };
 
 /// What of the configuration a worker takes while it works.
@@ -91,7 +93,7 @@ class Worker {
     std::uint64_t node_id = 0;
     std::uint64_t silence_ns = 0;               // as in offload::FabricClientsOptions
     std::function<bool()> has_room;             // for one more client of the node; any thread
-    const offload::Secrets* secrets = nullptr;  // of those who come by a network
+    const offload::Secrets* secrets = nullptr;  // null: nobody can prove who it is
   };
   /// Serves clients at this address of the fabric, too. Before start(). Returns the address with
   /// what was free for it to take. Errors: those of fabric::open_for_listening, system,
@@ -103,7 +105,8 @@ class Worker {
   void stop();
   /// Serves this client from now on.
   void enqueue(PendingClient pending);
-  /// Goes by these times from now on.
+  /// The configuration was changed: goes by these times from now on, and ends those clients of its
+  /// socket that may not stay.
   void set_times(const WorkerTimes& times);
   /// Counts the processor time of its turns from now on, or no more; a benchmark asks for it, for
   /// the clock costs two calls into the kernel a turn.
@@ -131,6 +134,7 @@ class Worker {
   void lag(std::uint64_t began_ns) const;
   void count_turn(std::uint64_t cpu_began_ns);
   bool adopt();
+  void end_unwelcome();
   bool welcome(PendingClient pending);
   void spin_or_sleep(bool moved);
   void fall_asleep();
@@ -162,6 +166,7 @@ class Worker {
   struct Client {
     memory::Descriptor socket;
     offload::Connection* connection;
+    std::function<bool()> may_stay;
   };
   std::unordered_map<int, Client> clients_;
   std::vector<std::unique_ptr<offload::FabricClients>> fabrics_;

@@ -53,4 +53,13 @@ std::shared_ptr<HeldSnapshot> Connection::snapshot(std::uint64_t number) const {
   return found == snapshots_.end() ? nullptr : found->second;
 }
 
+AuditRecord end_of_session(const Connection& connection) {
+  AuditRecord record;
+  record.act = "end_session";
+  record.name = connection.access.who();
+  record.role = connection.access.role();
+  record.address = connection.address;
+  return record;
+}
+
 }  // namespace espalier::offload

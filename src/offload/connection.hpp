@@ -14,6 +14,7 @@
 
 #include "memory/shared_memory.hpp"
 #include "offload/access.hpp"
+#include "offload/audit_log.hpp"
 #include "offload/helper_job.hpp"
 #include "offload/landing_host.hpp"
 #include "offload/loaded_pipelines.hpp"
@@ -107,5 +108,8 @@ class Connection {
   std::unordered_map<std::uint64_t, std::shared_ptr<HeldSnapshot>> snapshots_;
   std::uint64_t next_snapshot_ = 1;
 };
+
+/// What the audit log says where the node ends a session that may not stay.
+[[nodiscard]] AuditRecord end_of_session(const Connection& connection);
 
 }  // namespace espalier::offload

@@ -297,7 +297,7 @@ Result<void> FabricClients::accept(const fabric::ConnectRequest& request) {
   const auto way = static_cast<wire::LinkWay>(hello.way);
   if (way == wire::LinkWay::prove && authenticator_)
     return authenticator_->challenge(request, hello);
-  if (authenticator_) {
+  if (must_be_proven(hello)) {
     const auto proven = check_proven(request);
     if (!proven) return std::unexpected(proven.error());
     if (!*proven) return {};  // it is refused later

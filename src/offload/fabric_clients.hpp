@@ -49,8 +49,10 @@ struct FabricClientsOptions {
   std::uint32_t sessions_max = 10'000;  ///< fewer, if posts_max is too small for their own posts
   /// Whether clients may read the store's memory by themselves, where the transport READs.
   bool one_sided = false;
-  /// Who may come, and must prove that it is he; null: whoever comes may do all. Outlives them.
+  /// Who may come, and must prove it; null: whoever comes may do all. Outlives them.
   const Secrets* secrets = nullptr;
+  /// Who comes without a proof may do all: the transport lets in nobody else.
+  bool proof_is_optional = false;
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;
   /// Random numbers that nobody can guess; else those of the system.
   std::function<std::uint64_t()> draw;
@@ -123,6 +125,8 @@ class FabricClients {
     std::uint32_t quiet_turns = 0;
     bool asked = false;  // and has not answered yet
     bool active = false;
+
+    [[nodiscard]] bool is_proven() const { return key.has_secret(); }
   };
   /// Whose pair has a number, and since when: what was told before is of the one that had it then.
   struct Numbered {
@@ -170,6 +174,7 @@ class FabricClients {
   void audit_refusal(std::string_view act, std::string_view name, std::string_view peer,
                      const Error& why);
   void audit_end(const Session& session);
+  [[nodiscard]] bool must_be_proven(const wire::LinkHello& hello) const;
   Result<bool> check_proven(const fabric::ConnectRequest& request);
   void refuse_late(const fabric::ConnectRequest& request, const Error& error);
   void send_late_refusals();

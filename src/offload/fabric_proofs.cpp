@@ -47,6 +47,14 @@ Result<wire::LinkToken> FabricClients::admit_proven(const wire::LinkHello& hello
   return session.token;
 }
 
+// A session that began with a proof has a key for all that belongs to it.
+bool FabricClients::must_be_proven(const wire::LinkHello& hello) const {
+  if (!authenticator_) return false;
+  if (!options_.proof_is_optional) return true;
+  const auto known = sessions_.find(hello.token);
+  return known != sessions_.end() && known->second->is_proven();
+}
+
 // Each pair of a session is asked for by its key, and no hello is good twice, or late. Returns
 // false where the mark is wrong: then the peer is refused later.
 Result<bool> FabricClients::check_proven(const fabric::ConnectRequest& request) {
@@ -121,15 +129,7 @@ void FabricClients::audit_refusal(std::string_view act, std::string_view name,
 
 // What became of those whom an administrator took out of the secrets.
 void FabricClients::audit_end(const Session& session) {
-  services_.audit.acted([&] {
-    const Connection& connection = *session.connection;
-    AuditRecord record;
-    record.act = "end_session";
-    record.name = connection.access.who();
-    record.role = connection.access.role();
-    record.address = connection.address;
-    return record;
-  });
+  services_.audit.acted([&] { return end_of_session(*session.connection); });
 }
 
 bool FabricClients::secrets_were_loaded() {
@@ -147,7 +147,7 @@ bool FabricClients::is_known_no_more(const Session& session) const {
 void FabricClients::end_unknown() {
   if (!secrets_were_loaded()) return;
   for (const auto& [token, session] : sessions_) {
-    if (!is_known_no_more(*session)) continue;
+    if (!session->is_proven() || !is_known_no_more(*session)) continue;
     to_remove_.push_back(session.get());
     audit_end(*session);
   }

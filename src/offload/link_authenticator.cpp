@@ -2,13 +2,10 @@
 #include "offload/link_authenticator.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
-#include <string_view>
 #include <utility>
 
-#include "crypto/link_proof.hpp"
-#include "fabric/planted_fabric_bugs.hpp"
+#include "offload/proof_check.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -16,16 +13,6 @@ namespace {
 constexpr fabric::Domain kNoDomain = ~fabric::Domain{0};
 constexpr std::uint32_t kReceives = 2 * LinkAuthenticator::kPendingMax;
 constexpr std::uint32_t kSendsOfPeer = 2;
-
-Error denied() { return {Code::not_permitted, 0, 5}; }
-
-// A name that fills its place, or ends with zeros alone; empty: it is none.
-std::string_view name_of(const wire::LinkProof& proof) {
-  const std::string_view all(proof.name.data(), proof.name.size());
-  const std::string_view name = all.substr(0, all.find('\0'));
-  const bool ends = all.find_first_not_of('\0', name.size()) == std::string_view::npos;
-  return ends && crypto::is_credential_name(name) ? name : std::string_view();
-}
 
 }  // namespace
 
@@ -100,16 +87,8 @@ bool LinkAuthenticator::push_one_out(const std::string& source) {
 }
 
 Result<void> LinkAuthenticator::begin(const fabric::ConnectRequest& request, PendingPeer& peer) {
-  wire::LinkChallenge& challenge = peer.challenge;
-  challenge.magic = wire::kProofMagic;
-  challenge.step = static_cast<std::uint32_t>(wire::ProofStep::challenge);
-  challenge.node_id = options_.node_id;
-  const bool drawn_anew = !fabric::planted(fabric::Bug::challenge_repeated);
-  for (std::size_t at = 0; drawn_anew && at < challenge.nonce.size(); at += sizeof(std::uint64_t)) {
-    const auto drawn = options_.draw();
-    if (!drawn) return std::unexpected(drawn.error());
-    std::memcpy(challenge.nonce.data() + at, &*drawn, sizeof *drawn);
-  }
+  auto challenge = make_challenge(options_.node_id, 0, options_.draw);
+  if (!challenge) return std::unexpected(challenge.error());
   wire::LinkWelcome welcome{};
   welcome.magic = wire::kLinkMagic;
   welcome.protocol = wire::kLinkProtocol;
@@ -125,8 +104,9 @@ Result<void> LinkAuthenticator::begin(const fabric::ConnectRequest& request, Pen
   if (!pair) return std::unexpected(pair.error());
   peer.pair = std::move(*pair);
   peer.from = taken_ + completions_.waiting();
-  challenge.node_pair = peer.pair->number();
   peer.until_ns = options_.now_ns() + kTimeoutNs;
+  peer.challenge = *challenge;
+  peer.challenge.node_pair = peer.pair->number();
   const auto sent =
       peer.pair->post(fabric::WorkRequest::send(0, std::as_bytes(std::span(&peer.challenge, 1))));
   if (sent.taken != 1) return fail(Code::out_of_memory);
@@ -182,56 +162,23 @@ void LinkAuthenticator::take(const fabric::Completion& completion) {
 
 void LinkAuthenticator::take_proof(PendingPeer& peer, std::span<const std::byte> message) {
   peer.took = true;
-  wire::LinkProof proof{};
-  const Error no_proof{Code::invalid_argument, 0, 0};
-  if (message.size() != sizeof proof) return reject(peer, {}, no_proof);
-  std::memcpy(&proof, message.data(), sizeof proof);  // the buffer is nobody else's
-  if (proof.magic != wire::kProofMagic ||
-      proof.step != static_cast<std::uint32_t>(wire::ProofStep::proof)) {
-    return reject(peer, {}, no_proof);
-  }
-  if (const auto good = check(peer, proof); !good) {
-    return reject(peer, name_of(proof), good.error());
-  }
+  const auto proof = read_proof(message);  // the buffer is nobody else's
+  if (!proof) return reject(peer, {}, proof.error());
+  const auto admit = [&](const Secrets::Owner& owner, const crypto::SecretBytes& key) {
+    return options_.admit(peer.hello, owner, key, peer.name);
+  };
+  const auto answer = answer_proof(secrets_, peer.challenge, *proof, admit);
+  if (!answer) return reject(peer, name_of(*proof), answer.error());
+  peer.answer = *answer;
   counts_.accepted.fetch_add(1, std::memory_order_relaxed);
   leave_source(peer);
   send(peer);
 }
 
-// Every wrong proof is refused by the same words, and has cost as much, whether there is such a
-// name or not.
-Result<void> LinkAuthenticator::check(PendingPeer& peer, const wire::LinkProof& proof) {
-  const auto secret = crypto::Secret<crypto::SecretBytes>::make();
-  if (!secret) return std::unexpected(secret.error());
-  const std::optional<Secrets::Owner> owner = secrets_.find(name_of(proof), **secret);
-  const auto digest = crypto::client_digest(**secret, peer.challenge, proof);
-  if (!digest) return std::unexpected(digest.error());
-  const bool same = crypto::equal_in_secret(*digest, proof.digest) ||
-                    fabric::planted(fabric::Bug::proof_not_checked);
-  if (!same || !owner) return std::unexpected(denied());
-  const auto key = crypto::Secret<crypto::SecretBytes>::make();
-  if (!key) return std::unexpected(key.error());
-  if (auto made = crypto::session_key(**secret, peer.challenge, proof, **key); !made) return made;
-  const auto token = options_.admit(peer.hello, *owner, **key, peer.name);
-  if (!token) return std::unexpected(token.error());
-  wire::LinkProven& answer = peer.answer;
-  answer.magic = wire::kProofMagic;
-  answer.step = static_cast<std::uint32_t>(wire::ProofStep::proven);
-  answer.token = *token;
-  const auto proven = crypto::node_digest(**secret, peer.challenge, proof, answer);
-  if (!proven) return std::unexpected(proven.error());
-  answer.digest = *proven;
-  return {};
-}
-
 void LinkAuthenticator::reject(PendingPeer& peer, std::string_view name, const Error& error) {
   const bool wrong = error.code == Code::not_permitted || error.code == Code::invalid_argument;
   (wrong ? counts_.wrong : counts_.failed).fetch_add(1, std::memory_order_relaxed);
-  peer.answer = {};
-  peer.answer.magic = wire::kProofMagic;
-  peer.answer.step = static_cast<std::uint32_t>(wire::ProofStep::proven);
-  peer.answer.code = static_cast<std::uint32_t>(error.code);
-  peer.answer.detail = error.detail;
+  peer.answer = refusal_of_proof(error);
   const std::uint64_t now = options_.now_ns();
   peer.answer_ns = now + (wrong ? sources_.wrong(peer.source, now) : PeerSources::kDelayNs);
   options_.rejected(name, peer.name, error);

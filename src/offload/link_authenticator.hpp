@@ -32,6 +32,7 @@
 #include "fabric/endpoint.hpp"
 #include "fabric/receive_queue.hpp"
 #include "offload/peer_sources.hpp"
+#include "offload/proof_check.hpp"
 #include "offload/secrets.hpp"
 #include "wire/link_proof.hpp"
 
@@ -41,8 +42,7 @@ struct LinkAuthenticatorOptions {
   std::uint64_t node_id = 0;
   std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns;
   std::function<std::uint64_t()> now_ns;
-  /// Random numbers that no client can guess.
-  std::function<Result<std::uint64_t>()> draw;
+  Draw draw;
   /// Makes a session for an authenticated client, whose pairs are asked for by this key. `peer`:
   /// what the transport calls it.
   std::function<Result<wire::LinkToken>(const wire::LinkHello&, const Secrets::Owner&,
@@ -105,7 +105,6 @@ class LinkAuthenticator {
   Result<void> begin(const fabric::ConnectRequest& request, PendingPeer& peer);
   void take(const fabric::Completion& completion);
   void take_proof(PendingPeer& peer, std::span<const std::byte> message);
-  [[nodiscard]] Result<void> check(PendingPeer& peer, const wire::LinkProof& proof);
   void reject(PendingPeer& peer, std::string_view name, const Error& error);
   [[nodiscard]] bool enter(const std::string& source);
   [[nodiscard]] bool push_one_out(const std::string& source);

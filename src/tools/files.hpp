@@ -34,7 +34,8 @@ class FileWriter {
 struct FileInfo {
   bool exists = false;
   std::optional<std::uint64_t> size_bytes;  ///< regular files only
-  std::string stamp;  ///< changes when the file changes; empty if it is not there
+  bool is_fifo = false;  ///< to open it waits for a writer
+  std::string stamp;     ///< changes when the file changes; empty if it is not there
 };
 
 /// Opens files by name. All errors are Code::system with errno as detail.

@@ -162,7 +162,7 @@ void add_identity_options(CLI::App& app, std::optional<std::string>& secret_file
     return;
   }
   add_text_option(app, "--secret-file", "PATH",
-                  "File with the name and secret by which to come to a node of a network (default: "
+                  "File with the name and secret by which to come to a node (default: "
                   "ESPALIER_SECRET_FILE)",
                   [&secret_file](const std::string& text) -> std::optional<std::string> {
                     if (text.empty()) return "is no path";

@@ -179,7 +179,7 @@ Result<FileInfo> OsFiles::info(const std::string& path) {
     if (errno == ENOENT) return FileInfo{};
     return base::refused_by_system();
   }
-  FileInfo info{true, std::nullopt, ""};
+  FileInfo info{.exists = true, .is_fifo = S_ISFIFO(status.st_mode)};
   if (S_ISREG(status.st_mode)) info.size_bytes = static_cast<std::uint64_t>(status.st_size);
   info.stamp = fmt::format("{}:{}:{}:{}.{}", status.st_dev, status.st_ino, status.st_size,
                            status.st_mtim.tv_sec, status.st_mtim.tv_nsec);

@@ -21,8 +21,11 @@ struct ServeOptions {
   bool print = false;
 };
 
-/// Reads no more than it takes to be refused for its length: a file may have no end.
+/// Reads no more than it takes to be refused for its length: a file may have no end. Nor does it
+/// wait for whoever is to write into a FIFO: at a reload the node would stand still meanwhile.
 Result<std::string> read_config(Files& files, const std::string& path) {
+  const auto info = files.info(path);
+  if (info && info->is_fifo) return fail(Code::unsupported);
   auto source = files.open(path);
   if (!source && source.error() == Error{Code::system, 0, ENOENT}) return fail(Code::not_found);
   if (!source) return std::unexpected(source.error());

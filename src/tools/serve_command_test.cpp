@@ -3,13 +3,16 @@
 // tests/commands/serve_test.cpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <filesystem>
 
+#include "base/temporary_folder.hpp"
 #include "node/config_file.hpp"
 #include "node/config_settings.hpp"
 #include "tools/node_process.hpp"
+#include "tools/os_files.hpp"
 #include "tools/testing/tool_fixture.hpp"
 
 namespace espalier::tools {
@@ -111,6 +114,19 @@ TEST_F(ServeCommand, AFileWithoutEndIsGivenUp) {
   EXPECT_THAT(tool.err(), HasSubstr("file large: is longer than "));
   tool.files.contents["large"].pop_back();
   EXPECT_EQ(tool.run({"serve", "--config", "large", "--check-config"}), kOk) << tool.err();
+}
+
+TEST_F(ServeCommand, AFifoIsNotWaitedFor) {
+  const base::TemporaryFolder folder;
+  const std::string path = folder / "fifo";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  OsFiles files;
+  const auto info = files.info(path);
+  ASSERT_TRUE(info);
+  EXPECT_TRUE(info->is_fifo);
+  tool.files.fifos.insert("pipe");
+  EXPECT_EQ(tool.run({"serve", "--config", "pipe"}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("cannot read the file 'pipe': it is a FIFO"));
 }
 
 TEST_F(ServeCommand, ItsFailuresSayWhatToDo) {

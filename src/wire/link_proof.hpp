@@ -28,12 +28,29 @@ inline constexpr std::size_t kProofNameBytes = 32;
 using ProofNonce = std::array<std::byte, 32>;
 using ProofDigest = std::array<std::byte, 32>;
 
-enum class ProofStep : std::uint32_t { invalid = 0, challenge = 1, proof = 2, proven = 3 };
+enum class ProofStep : std::uint32_t {
+  invalid = 0,
+  challenge = 1,
+  proof = 2,
+  proven = 3,
+  ask = 4,
+};
+
+/// By a UNIX socket a client asks for a challenge by this packet, before its Hello
+/// (wire/handshake.hpp); the messages are packets there, and the proof is one of the connection.
+struct ProofAsk {
+  std::uint64_t magic;
+  std::uint32_t step;  // ProofStep
+  std::uint32_t reserved;
+};
+static_assert(sizeof(ProofAsk) == 16 && std::has_unique_object_representations_v<ProofAsk>);
+/// What stands there in place of a user whom the node's user namespace does not map.
+inline constexpr std::uint32_t kUserNotMapped = ~std::uint32_t{0};
 
 struct LinkChallenge {
   std::uint64_t magic;
-  std::uint32_t step;  // ProofStep
-  std::uint32_t node_pair;
+  std::uint32_t step;       // ProofStep
+  std::uint32_t node_pair;  // by a UNIX socket: as which user the client comes, as the node sees it
   std::uint64_t node_id;
   ProofNonce nonce;
 };
@@ -43,7 +60,7 @@ static_assert(sizeof(LinkChallenge) == 56 &&
 struct LinkProof {
   std::uint64_t magic;
   std::uint32_t step;
-  std::uint32_t client_pair;
+  std::uint32_t client_pair;  // by a UNIX socket 0
   ProofNonce nonce;
   std::array<char, kProofNameBytes> name;  // zeros behind it
   ProofDigest digest;                      // of the challenge, and of all before it

@@ -2,7 +2,10 @@
 // A node that asks who comes: by roles, over the transports that reach further than this user.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <condition_variable>
@@ -14,11 +17,15 @@
 #include <thread>
 #include <vector>
 
+#include "base/child_process.hpp"
+#include "base/unix_address.hpp"
 #include "espalier/espalier.h"
 #include "espalier/map.hpp"
 #include "espalier/sequencer.hpp"
+#include "memory/seqpacket.hpp"
 #include "node/metrics.hpp"
 #include "tests/support/node_fixture.hpp"
+#include "wire/link_proof.hpp"
 
 namespace espalier::test {
 namespace {
@@ -36,7 +43,12 @@ class NodeSecrets : public NodeFixture, public ::testing::WithParamInterface<con
     config_.clients.secrets = (folder_ / "node.secrets").string();
     write_node({"reader", "writer", "admin", "shop"});
     config_.node.one_sided = true;
-    config_.node.fabric = GetParam();
+    const std::string way = GetParam();
+    if (way == "shm:") {
+      config_.node.fabric = way + (folder_ / "fabric.sock").string();
+    } else if (!is_unix()) {
+      config_.node.fabric = way;
+    }
     options_.audit = [this](const offload::AuditRecord& record) {
       const std::lock_guard lock(audit_mutex_);
       audit_.push_back(record);
@@ -45,7 +57,7 @@ class NodeSecrets : public NodeFixture, public ::testing::WithParamInterface<con
     start();
   }
   void TearDown() override {
-    unsetenv(kVariable);
+    ::unsetenv(kVariable);
     node_.reset();  // which still has records for us
   }
 
@@ -59,14 +71,22 @@ class NodeSecrets : public NodeFixture, public ::testing::WithParamInterface<con
     for (const std::string& name : names) all += lines_.at(name) + "\n";
     write("node.secrets", all);
   }
+  [[nodiscard]] bool is_unix() const { return GetParam() == std::string_view("unix:"); }
+  /// Whether the transport itself says that whoever comes is this user.
+  [[nodiscard]] bool is_local() const {
+    return is_unix() || GetParam() == std::string_view("shm:");
+  }
+  [[nodiscard]] std::string address() const {
+    return is_unix() ? "unix:" + socket() : node_->fabric_addresses().front();
+  }
   /// A store as this one, who is a file's name; empty: as nobody.
   Result<Store> come_as(const std::string& name, const StoreOptions& options = {}) {
     if (name.empty()) {
-      unsetenv(kVariable);
+      ::unsetenv(kVariable);
     } else {
-      setenv(kVariable, (folder_ / name).c_str(), 1);
+      ::setenv(kVariable, (folder_ / name).c_str(), 1);
     }
-    return Store::connect(node_->fabric_addresses().front(), options);
+    return Store::connect(address(), options);
   }
 
   /// Waits for the record of an act of this name with this outcome, and returns it.
@@ -100,7 +120,8 @@ class NodeSecrets : public NodeFixture, public ::testing::WithParamInterface<con
 };
 
 INSTANTIATE_TEST_SUITE_P(Over, NodeSecrets,
-                         ::testing::Values("roce://127.0.0.1:0/1", "ofi://tcp/127.0.0.1:0"),
+                         ::testing::Values("roce://127.0.0.1:0/1", "ofi://tcp/127.0.0.1:0",
+                                           "shm:", "unix:"),
                          [](const auto& way) {
                            return std::string(way.param).substr(0,
                                                                 std::string(way.param).find(':'));
@@ -153,12 +174,13 @@ TEST_P(NodeSecrets, GiveEachWhatHisRoleMay) {
 }
 
 TEST_P(NodeSecrets, RefuseWhoKnowsNone) {
-  EXPECT_EQ(error_of(come_as("")), secret_refusal(4));
+  if (is_local()) {
+    EXPECT_TRUE(come_as("")->create_map("own")) << "its user is known, who may do all";
+  } else {
+    EXPECT_EQ(error_of(come_as("")), secret_refusal(4));
+  }
   EXPECT_EQ(error_of(come_as("false")), secret_refusal(5));
   EXPECT_EQ(error_of(come_as("stranger")), secret_refusal(5));
-  // Who needs none where he is known anyway may have one.
-  setenv(kVariable, (folder_ / "stranger").c_str(), 1);
-  EXPECT_TRUE(Store::connect("unix:" + socket()));
   // A file that is none is told before anybody is asked.
   write("nonsense", "nonsense");
   EXPECT_EQ(error_of(come_as("nonsense")).code, Code::invalid_argument);
@@ -183,15 +205,14 @@ TEST_P(NodeSecrets, MayBeGivenByTheProgram) {
 }
 
 TEST_P(NodeSecrets, MayBeGivenByAProgramInC) {
-  setenv(kVariable, (folder_ / "stranger").c_str(), 1);
+  ::setenv(kVariable, (folder_ / "stranger").c_str(), 1);
   espalier_secret* secret = nullptr;
   ASSERT_EQ(espalier_secret_read((folder_ / "writer").c_str(), &secret), ESPALIER_OK)
       << espalier_error_message();
   espalier_store_options options = ESPALIER_STORE_OPTIONS_INIT;
   options.secret = secret;
   espalier_store* store = nullptr;
-  const std::string& address = node_->fabric_addresses().front();
-  ASSERT_EQ(espalier_store_open(address.c_str(), &options, &store), ESPALIER_OK)
+  ASSERT_EQ(espalier_store_open(address().c_str(), &options, &store), ESPALIER_OK)
       << espalier_error_message();
   espalier_secret_destroy(secret);
   espalier_map* map = nullptr;
@@ -200,8 +221,8 @@ TEST_P(NodeSecrets, MayBeGivenByAProgramInC) {
   EXPECT_EQ(espalier_map_drop(store, espalier_text("default")), ESPALIER_NOT_PERMITTED);
   espalier_map_close(map);
   EXPECT_EQ(espalier_store_close(store), ESPALIER_OK);
-  options.secret = nullptr;
-  EXPECT_EQ(espalier_store_open(address.c_str(), &options, &store), ESPALIER_NOT_PERMITTED);
+  options.secret = nullptr;  // then it is that of the variable
+  EXPECT_EQ(espalier_store_open(address().c_str(), &options, &store), ESPALIER_NOT_PERMITTED);
 }
 
 TEST_P(NodeSecrets, AreReadAgain) {
@@ -215,7 +236,7 @@ TEST_P(NodeSecrets, AreReadAgain) {
   EXPECT_TRUE(node_->change(config_).empty());
   EXPECT_TRUE(come_as("stranger"));
   // The reader's session has ended, and he comes as nobody who is known.
-  setenv(kVariable, (folder_ / "reader").c_str(), 1);
+  ::setenv(kVariable, (folder_ / "reader").c_str(), 1);
   Error last{};
   for (int i = 0; i < 10'000 && last.code != Code::not_permitted; ++i)
     last = error_of(map->get("k"));
@@ -230,7 +251,9 @@ TEST_P(NodeSecrets, AreReadAgain) {
 
 // Of the client's name, role and address, of the object, and of what came of it.
 TEST_P(NodeSecrets, AreInTheAuditLogWithWhatTheirClientsDo) {
-  const std::string transport = std::string(GetParam()).substr(0, 4) == "roce" ? "roce" : "ofi";
+  const std::string way = GetParam();
+  const std::string transport = way.substr(0, way.find(':'));
+  const std::string from = transport + (is_local() ? " process " : " 127.0.0.1:");
   auto admin = come_as("admin");
   ASSERT_TRUE(admin);
   auto map = admin->create_map("m");
@@ -240,13 +263,13 @@ TEST_P(NodeSecrets, AreInTheAuditLogWithWhatTheirClientsDo) {
   EXPECT_EQ(error_of(reader->open_map("m")->put("k", "v")), secret_refusal(2));
   EXPECT_EQ(error_of(reader->drop_map("m")), secret_refusal(3));
   EXPECT_EQ(error_of(come_as("false")), secret_refusal(5));
-  EXPECT_EQ(error_of(come_as("")), secret_refusal(4));
+  if (!is_local()) EXPECT_EQ(error_of(come_as("")), secret_refusal(4));
 
   const auto made = audited("map_create", "admin", Code::invalid);
   EXPECT_FALSE(made.refusal);
   EXPECT_EQ(made.role, offload::Right::admin);
   EXPECT_EQ(made.object, "m");
-  EXPECT_THAT(made.address, StartsWith(transport + " 127.0.0.1:"));
+  EXPECT_THAT(made.address, StartsWith(from));
   const auto put = audited("put", "reader", Code::not_permitted);
   EXPECT_TRUE(put.refusal);
   EXPECT_EQ(put.outcome.detail, 2u);
@@ -255,8 +278,10 @@ TEST_P(NodeSecrets, AreInTheAuditLogWithWhatTheirClientsDo) {
   const auto wrong = audited("authenticate", "admin", Code::not_permitted);
   EXPECT_EQ(wrong.role, offload::Right::none) << "it was not authenticated as that";
   EXPECT_EQ(wrong.outcome.detail, 5u);
-  EXPECT_THAT(wrong.address, StartsWith(transport + " 127.0.0.1:"));
-  EXPECT_EQ(audited("connect", "", Code::not_permitted).outcome.detail, 4u);
+  EXPECT_THAT(wrong.address, StartsWith(from));
+  if (!is_local()) {
+    EXPECT_EQ(audited("connect", "", Code::not_permitted).outcome.detail, 4u);
+  }
 
   const node::NodeNumbers numbers = node::numbers_of(*node_);
   EXPECT_EQ(numbers.access.authenticated, 2u);
@@ -271,7 +296,8 @@ TEST_P(NodeSecrets, AreInTheAuditLogWithWhatTheirClientsDo) {
 
 // By READs alone, through a pair beside that of the rings, which is proven too.
 TEST_P(NodeSecrets, LetReadersReadAloneWhereRolesAreForAll) {
-  if (std::string_view(GetParam()).starts_with("ofi")) return;  // where nobody reads alone
+  const std::string_view way = GetParam();
+  if (way.starts_with("ofi") || is_unix()) return;  // where nobody reads alone
   auto reader = come_as("reader", {.access = Access::one_sided});
   ASSERT_TRUE(reader) << message(reader.error());
   auto map = reader->open_map("default");
@@ -284,6 +310,81 @@ TEST_P(NodeSecrets, LetReadersReadAloneWhereRolesAreForAll) {
   const auto alone = shop->open_map("orders/x");
   ASSERT_TRUE(alone);
   EXPECT_EQ(error_of(alone->get("k")), secret_refusal(0));
+}
+
+constexpr std::uint32_t kStranger = 65534;
+enum Relayed : int { no_proof = 10, a_proof = 11, no_relay = 12 };
+
+/// Another user's process between a client and the node: it passes each packet on, both ways.
+int relay_as_stranger(const std::string& from, const std::string& to, int ready) {
+  if (::setgid(kStranger) != 0 || ::setuid(kStranger) != 0) return no_relay;
+  const auto address = base::UnixAddress::file(from);
+  const int listening = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  const bool listens = address && ::bind(listening, address->get(), address->bytes()) == 0 &&
+                       ::listen(listening, 1) == 0;
+  const auto node = memory::connect_packets(to);
+  const char said = listens && node ? 'y' : 'n';
+  if (::write(ready, &said, 1) != 1 || said == 'n') return no_relay;
+  const int client = ::accept(listening, nullptr, nullptr);
+  bool proof = false;
+  for (;;) {
+    pollfd ends[2] = {{client, POLLIN, 0}, {node->number(), POLLIN, 0}};
+    if (::poll(ends, 2, -1) < 0) return no_relay;
+    for (int i = 0; i < 2; ++i) {
+      if (ends[i].revents == 0) continue;
+      char packet[256];
+      const ssize_t got = ::recv(ends[i].fd, packet, sizeof packet, 0);
+      if (got <= 0) return proof ? a_proof : no_proof;
+      proof = proof || got == sizeof(wire::LinkProof);
+      if (::send(ends[1 - i].fd, packet, static_cast<std::size_t>(got), MSG_NOSIGNAL) != got) {
+        return proof ? a_proof : no_proof;
+      }
+    }
+  }
+}
+
+// The client even expects that user: it is the node's own word that gives the stranger away.
+TEST(NodeSecretsRelay, TellsTheNodeNothingInTheClientsName) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can run a relay as another user";
+  const base::TemporaryFolder folder;
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0777), 0);
+  node::Config config = node_config(folder);
+  config.node.socket_mode = 0666;
+  config.clients.secrets = (folder / "secrets").string();
+  std::ofstream(config.clients.secrets) << "writer write 0" << std::string(63, 'b') << '\n';
+  ASSERT_EQ(::chmod(config.clients.secrets.c_str(), 0600), 0);
+  const auto node = node::Node::start(config);
+  ASSERT_TRUE(node);
+  const std::string between = (folder / "between").string();
+  int ready[2] = {-1, -1};
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(relay_as_stranger(between, config.node.socket, ready[1]));
+  ::close(ready[1]);
+  char said = 0;
+  ASSERT_EQ(::read(ready[0], &said, 1), 1);
+  ::close(ready[0]);
+  ASSERT_EQ(said, 'y');
+  StoreOptions options{.secret = *ClientSecret::read_file(config.clients.secrets)};
+  options.node_user = kStranger;
+  EXPECT_EQ(error_of(Store::connect("unix:" + between, options)), secret_refusal(6));
+  EXPECT_EQ(base::wait_for_child(child), no_proof);
+  EXPECT_EQ(node::numbers_of(**node).access.authenticated, 0u);
+}
+
+/// A node without secrets, asked by a client that has one: it could be any process.
+TEST(NodeWithoutSecrets, IsNotTakenForOneThatKnowsThem) {
+  const base::TemporaryFolder folder;
+  node::Config config = node_config(folder);
+  config.node.fabric = "shm:" + (folder / "fabric.sock").string();
+  const auto node = node::Node::start(config);
+  ASSERT_TRUE(node);
+  std::array<std::byte, ClientSecret::kBytes> bytes{};
+  const StoreOptions options{.secret = *ClientSecret::make("writer", bytes)};
+  for (const std::string& address : {"unix:" + config.node.socket, config.node.fabric}) {
+    EXPECT_EQ(error_of(Store::connect(address, options)), secret_refusal(6)) << address;
+    EXPECT_TRUE(Store::connect(address)) << address;
+  }
 }
 
 TEST(NodeSecretsAtStart, ANetworkIsNotForEverybody) {

@@ -22,6 +22,7 @@ using base::MemorySource;
 class MemoryFiles : public Files {
  public:
   std::map<std::string, std::string> contents;
+  std::set<std::string> fifos;                  ///< info() says that these are such
   std::set<std::string> unwritable;            ///< replace() of these fails with EACCES
   std::function<void()> before_commit = [] {};  ///< what somebody else does meanwhile
   std::size_t piece_bytes = std::numeric_limits<std::size_t>::max();
@@ -38,9 +39,11 @@ class MemoryFiles : public Files {
     return std::make_unique<Writer>(*this, path);
   }
   Result<FileInfo> info(const std::string& path) override {
+    if (fifos.contains(path)) return FileInfo{.exists = true, .is_fifo = true};
     const auto found = contents.find(path);
     if (found == contents.end()) return FileInfo{};
-    return FileInfo{true, found->second.size(), "=" + found->second};
+    return FileInfo{
+        .exists = true, .size_bytes = found->second.size(), .stamp = "=" + found->second};
   }
 
  private:

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the programs are linked: what their files say of it.
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace espalier::test {
+namespace {
+
+/// An ELF file of this machine's kind, as far as its program headers lead.
+class ElfFile {
+ public:
+  explicit ElfFile(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    bytes_.assign(std::istreambuf_iterator<char>(file), {});
+    if (bytes_.size() < sizeof(Elf64_Ehdr) || bytes_.substr(0, SELFMAG) != ELFMAG) return;
+    const auto header = at<Elf64_Ehdr>(0);
+    type_ = header.e_type;
+    for (std::size_t i = 0; i < header.e_phnum; ++i) {
+      segments_.push_back(at<Elf64_Phdr>(header.e_phoff + i * sizeof(Elf64_Phdr)));
+    }
+  }
+
+  [[nodiscard]] int type() const { return type_; }
+  [[nodiscard]] const Elf64_Phdr* segment(std::uint32_t type) const {
+    for (const Elf64_Phdr& segment : segments_) {
+      if (segment.p_type == type) return &segment;
+    }
+    return nullptr;
+  }
+  /// An entry of the dynamic section; 0: there is none.
+  [[nodiscard]] std::uint64_t dynamic(std::int64_t tag) const {
+    const Elf64_Phdr* const section = segment(PT_DYNAMIC);
+    if (section == nullptr) return 0;
+    for (std::uint64_t i = 0; i < section->p_filesz / sizeof(Elf64_Dyn); ++i) {
+      const auto entry = at<Elf64_Dyn>(section->p_offset + i * sizeof(Elf64_Dyn));
+      if (entry.d_tag == tag) return entry.d_un.d_val;
+    }
+    return 0;
+  }
+  /// The names of what it takes from libraries, or gives to them, one after the other.
+  [[nodiscard]] std::string_view dynamic_names() const {
+    return std::string_view(bytes_).substr(file_offset(dynamic(DT_STRTAB)), dynamic(DT_STRSZ));
+  }
+  /// The features of x86 that all of it goes with (GNU_PROPERTY_X86_FEATURE_1_AND).
+  [[nodiscard]] std::uint32_t x86_features() const {
+    constexpr std::uint32_t kGnuProperty = 0x6474E553;  // PT_GNU_PROPERTY
+    constexpr std::uint32_t kFeatures = 0xC0000002;
+    const Elf64_Phdr* const note = segment(kGnuProperty);
+    if (note == nullptr) return 0;
+    // Behind the note's header and its name, "GNU": type, bytes, value, to a multiple of 8 bytes.
+    std::uint64_t place = note->p_offset + sizeof(Elf64_Nhdr) + 4;
+    while (place + 12 <= note->p_offset + note->p_filesz) {
+      const auto type = at<std::uint32_t>(place);
+      const auto bytes = at<std::uint32_t>(place + 4);
+      if (type == kFeatures) return at<std::uint32_t>(place + 8);
+      place += 8 + (bytes + 7) / 8 * 8;
+    }
+    return 0;
+  }
+
+ private:
+  template <class T>
+  [[nodiscard]] T at(std::uint64_t offset) const {
+    T value{};
+    if (offset + sizeof value <= bytes_.size()) {
+      std::memcpy(&value, bytes_.data() + offset, sizeof value);
+    }
+    return value;
+  }
+  [[nodiscard]] std::uint64_t file_offset(std::uint64_t address) const {
+    for (const Elf64_Phdr& segment : segments_) {
+      const bool here = segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
+                        address - segment.p_vaddr < segment.p_filesz;
+      if (here) return segment.p_offset + (address - segment.p_vaddr);
+    }
+    return 0;
+  }
+
+  std::string bytes_;
+  int type_ = ET_NONE;
+  std::vector<Elf64_Phdr> segments_;
+};
+
+TEST(Hardening, ProgramsAreLinkedSoThatFaultsAreHardToUse) {
+#ifndef ESPALIER_HARDEN
+  return;  // whoever built this did not want it
+#endif
+  for (const char* const path : {ESPALIER_PROGRAM, ESPALIER_LINEITEM}) {
+    SCOPED_TRACE(path);
+    const ElfFile program(path);
+    EXPECT_EQ(program.type(), ET_DYN) << "it lies at the same address each time";
+    EXPECT_NE(program.segment(PT_GNU_RELRO), nullptr);
+    EXPECT_NE(program.dynamic(DT_FLAGS_1) & DF_1_NOW, 0u) << "its tables stay writable";
+    const Elf64_Phdr* const stack = program.segment(PT_GNU_STACK);
+    ASSERT_NE(stack, nullptr);
+    EXPECT_EQ(stack->p_flags & PF_X, 0u);
+    EXPECT_NE(program.dynamic_names().find("__stack_chk_fail"), std::string_view::npos);
+#ifdef __x86_64__
+    EXPECT_EQ(program.x86_features() & 3u, 3u) << "IBT and shadow stacks";
+#endif
+  }
+  EXPECT_NE(ElfFile(ESPALIER_PROGRAM).dynamic_names().find("_chk"), std::string_view::npos);
+  EXPECT_NE(ElfFile(ESPALIER_PROGRAM).dynamic_names().find("__read_chk"), std::string_view::npos)
+      << "calls of the C library are not checked";
+}
+
+}  // namespace
+}  // namespace espalier::test
