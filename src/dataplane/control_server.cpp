@@ -39,7 +39,7 @@ Result<std::unique_ptr<ControlServer>> ControlServer::open(std::string_view path
 
 void ControlServer::stop() {
   const std::uint64_t one = 1;
-  static_cast<void>(::write(wake_.number(), &one, sizeof one));
+  [[maybe_unused]] const auto written = ::write(wake_.number(), &one, sizeof one);
 }
 
 void ControlServer::run() {

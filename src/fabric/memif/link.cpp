@@ -285,7 +285,7 @@ void MemifLink::wake_peer() const {
   pollfd room{out_event_.number(), POLLOUT, 0};
   if (::poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0) return;
   const std::uint64_t one = 1;
-  static_cast<void>(::write(out_event_.number(), &one, sizeof one));
+  [[maybe_unused]] const auto written = ::write(out_event_.number(), &one, sizeof one);
 }
 
 }  // namespace espalier::fabric::memif

@@ -98,7 +98,7 @@ class Port final : public MemifPort {
   }
   void wake() override {
     const std::uint64_t one = 1;
-    static_cast<void>(::write(wake_.number(), &one, sizeof one));
+    [[maybe_unused]] const auto written = ::write(wake_.number(), &one, sizeof one);
   }
 
  private:
@@ -407,7 +407,7 @@ void Port::take_events() {
   std::array<epoll_event, 64> events;
   ::epoll_wait(events_.number(), events.data(), static_cast<int>(events.size()), 0);
   std::uint64_t count = 0;
-  static_cast<void>(::read(wake_.number(), &count, sizeof count));
+  [[maybe_unused]] const auto got = ::read(wake_.number(), &count, sizeof count);
   turns_ = turns_to_look_;
 }
 

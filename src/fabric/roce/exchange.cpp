@@ -30,7 +30,7 @@ class PortExchange::Mailbox {
 
   void wake() {
     const std::uint64_t one = 1;
-    static_cast<void>(::write(event_.number(), &one, sizeof one));
+    [[maybe_unused]] const auto written = ::write(event_.number(), &one, sizeof one);
   }
   /// Something was published for the port.
   void signal() {
@@ -61,7 +61,7 @@ class PortExchange::Mailbox {
                            static_cast<long>(timeout_ns % 1'000'000'000)};
     if (::ppoll(&event, 1, &timeout, nullptr) <= 0) return;
     std::uint64_t count = 0;
-    static_cast<void>(::read(event_.number(), &count, sizeof count));
+    [[maybe_unused]] const auto got = ::read(event_.number(), &count, sizeof count);
   }
   void rise() { sleeping_.store(false, std::memory_order_relaxed); }
 

@@ -132,7 +132,7 @@ class Socket final : public UdpPort {
   int begin_sleep() override { return socket_.number(); }
   void wake() override {
     const std::uint64_t one = 1;
-    static_cast<void>(::write(event_.number(), &one, sizeof one));
+    [[maybe_unused]] const auto written = ::write(event_.number(), &one, sizeof one);
   }
 
  private:
@@ -311,7 +311,7 @@ void Socket::wait(std::uint64_t timeout_ns) {
                          static_cast<long>(timeout_ns % 1'000'000'000)};
   if (::ppoll(either, 2, &timeout, nullptr) <= 0 || (either[1].revents & POLLIN) == 0) return;
   std::uint64_t count = 0;
-  static_cast<void>(::read(event_.number(), &count, sizeof count));
+  [[maybe_unused]] const auto got = ::read(event_.number(), &count, sizeof count);
 }
 
 bool set(int socket, int level, int option, int value) {

@@ -90,7 +90,7 @@ class Port final : public XdpPort {
   void end_sleep() override { forget_wake(); }
   void wake() override {
     const std::uint64_t one = 1;
-    static_cast<void>(::write(wake_.number(), &one, sizeof one));
+    [[maybe_unused]] const auto written = ::write(wake_.number(), &one, sizeof one);
   }
 
  private:
@@ -99,7 +99,7 @@ class Port final : public XdpPort {
   void take(std::span<const std::byte> frame);
   void forget_wake() const {
     std::uint64_t count = 0;
-    static_cast<void>(::read(wake_.number(), &count, sizeof count));
+    [[maybe_unused]] const auto got = ::read(wake_.number(), &count, sizeof count);
   }
 
   PortAddress address_;

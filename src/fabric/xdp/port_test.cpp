@@ -176,7 +176,7 @@ TEST_F(XdpPorts, AKilledProcessLeavesNothingBehind) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     const Port port = open(0);
-    static_cast<void>(::write(writing.number(), "x", 1));
+    [[maybe_unused]] const auto written = ::write(writing.number(), "x", 1);
     for (;;) ::pause();
   }
   writing.close();
