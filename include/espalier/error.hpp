@@ -54,6 +54,9 @@ enum class Code : std::uint16_t {
   /// is; 5: the node does not know this name and secret; 6: the node has not proven that it does;
   /// 7: another user's process listens at a path where anybody could have been first
   not_permitted = 22,
+  /// the store, or what was made of it, is that of the process that forked this one; nothing was
+  /// done. Connect, or open a store, in this process (docs/fork.md)
+  forked = 23,
 };
 
 /// An 8-byte error: a code, and a detail whose meaning the code gives (errno, a limit, an index).

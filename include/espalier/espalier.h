@@ -21,6 +21,9 @@
 //
 // Threads. Stores, maps and snapshots are for any number of threads at a time; items, batches and
 // pipelines for one.
+//
+// Processes. Handles are for the process that made them: in one that it forks, every call that needs
+// the store returns ESPALIER_FORKED, and giving handles back only forgets them.
 #ifndef ESPALIER_ESPALIER_H
 #define ESPALIER_ESPALIER_H
 
@@ -82,6 +85,8 @@ typedef int32_t espalier_code;
 /// 5 it knows another, 6 it knows none, 7 another user's process listens at a path where anybody
 /// could have been first (node_user).
 #define ESPALIER_NOT_PERMITTED 22
+/// The handle is that of the process that forked this one; nothing was done (docs/fork.md).
+#define ESPALIER_FORKED 23
 #define ESPALIER_INTERNAL 1000  ///< a defect of the library: please report it with the message
 
 /// Of the last call of this thread that failed: its code, ESPALIER_OK if none did.

@@ -12,6 +12,10 @@
 // nothing, and may be repeated. All other calls throw std::bad_alloc where the process has none,
 // and have changed nothing either; but those that close, drop and destroy never do.
 //
+// Handles are for the process that made them. In a process that it forks, every call that needs the
+// store, be it embedded or a node's, returns `forked` and does nothing, and their destructors do
+// nothing; connect() and open() work there as anywhere (docs/fork.md).
+//
 // Cost is given in cold cache lines for 16-byte keys and values in 8 KiB nodes; "descent" is about
 // 5 lines of the leaf, interior nodes being warm.
 #pragma once
@@ -43,6 +47,13 @@ class StoreImpl;
 class MapImpl;
 class SnapshotImpl;
 class PipelineImpl;
+
+/// Deletes what stands behind a handle, but in a process that was forked since.
+struct DeleteBehind {
+  void operator()(StoreImpl* impl) const noexcept;
+  void operator()(SnapshotImpl* impl) const noexcept;
+  void operator()(PipelineImpl* impl) const noexcept;
+};
 }  // namespace client
 
 /// A value that was read, with the version at which its item came to be. Items that have been
@@ -134,7 +145,7 @@ class Snapshot {
  private:
   friend class Map;
   explicit Snapshot(std::unique_ptr<client::SnapshotImpl> impl);
-  std::unique_ptr<client::SnapshotImpl> impl_;
+  std::unique_ptr<client::SnapshotImpl, client::DeleteBehind> impl_;
 };
 
 /// An ordered map. A cheap handle: copies name the same map, which lives as long as its Store.
@@ -250,7 +261,9 @@ class Pipeline {
   ~Pipeline();
 
   /// Runs all requests to completion, in no particular order; requests of one call are concurrent
-  /// with each other. Cost: per request as in Map, but with the misses overlapped.
+  /// with each other. Cost: per request as in Map, but with the misses overlapped. (In a forked
+  /// process all that is run or submitted completes with `forked`, at once; what was in flight when
+  /// it was forked completes in its parent alone.)
   void run(std::span<const Request> requests, Handler& handler);
 
   /// Adds requests without waiting. `requests` and what they point to must live until completed.
@@ -265,7 +278,7 @@ class Pipeline {
 
  private:
   explicit Pipeline(std::unique_ptr<client::PipelineImpl> impl);
-  std::unique_ptr<client::PipelineImpl> impl_;
+  std::unique_ptr<client::PipelineImpl, client::DeleteBehind> impl_;
 };
 
 /// Memory with any number of maps and tables in it.
@@ -370,7 +383,7 @@ class Store {
  private:
   friend class client::StoreImpl;
   explicit Store(std::unique_ptr<client::StoreImpl> impl);
-  std::unique_ptr<client::StoreImpl> impl_;
+  std::unique_ptr<client::StoreImpl, client::DeleteBehind> impl_;
 };
 
 }  // namespace espalier

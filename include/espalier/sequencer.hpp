@@ -18,8 +18,9 @@
 // new epoch, and can give numbers of the epoch twice to those that add themselves; the node gives
 // no number twice, and notices. docs/sequencers.md tells more.
 //
-// Errors of all calls on a node: connection_lost (numbers that were asked for may be lost, which
-// leaves a gap); not_found (it was dropped, or another node has come, which knows nothing of it).
+// Errors of all calls: forked (another process made the handle, docs/fork.md). On a node:
+// connection_lost (numbers that were asked for may be lost, which leaves a gap); not_found (it was
+// dropped, or another node has come, which knows nothing of it).
 #pragma once
 
 #include <cstdint>

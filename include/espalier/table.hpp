@@ -11,7 +11,8 @@
 //   auto first = rows.commit();
 //
 // Errors of all calls on a node: connection_lost; of an append without an answer nobody knows
-// whether it was done. unsupported: the node is an older one and has no tables.
+// whether it was done. unsupported: the node is an older one and has no tables. And everywhere of
+// calls that need the store: forked (another process made the handle, docs/fork.md).
 #pragma once
 
 #include <chrono>

@@ -32,6 +32,7 @@ std::string_view name(Code code) {
     case Code::wrong_shard: return "wrong_shard";
     case Code::crosses_shards: return "crosses_shards";
     case Code::not_permitted: return "not_permitted";
+    case Code::forked: return "forked";
   }
   return "unknown";  // a number from elsewhere, made by a later version perhaps
 }
@@ -98,6 +99,9 @@ std::string_view sentence(Code code) {
     case Code::not_permitted:
       return "The node does not let this client do it, and nothing was done; ask whoever runs the "
              "node for a role that may.";
+    case Code::forked:
+      return "This belongs to the process that forked this one, and nothing was done; connect, or "
+             "open a store, in this process.";
     case Code::busy: return "The node has as much of this kind to do as it takes; ask again later.";
     case Code::dropped:
       return "The table was dropped meanwhile; what was read of it so far is not all.";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tells LeakSanitizer of mapped memory that holds pointers into the heap. It scans the heap, stacks
 // and globals, but no mapping of our own: without this, what only such a mapping points to counts
-// as leaked. Without the sanitizer these do nothing.
+// as leaked. And of what is left on purpose. Without the sanitizer these do nothing.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +33,13 @@ inline void unregister_leak_roots([[maybe_unused]] const void* at,
                                   [[maybe_unused]] std::size_t bytes) {
 #ifdef ESPALIER_LEAK_SANITIZER
   __lsan_unregister_root_region(at, bytes);
+#endif
+}
+
+/// Has an object of the heap, and all that it leads to, not counted as leaked.
+inline void ignore_leak([[maybe_unused]] const void* object) {
+#ifdef ESPALIER_LEAK_SANITIZER
+  __lsan_ignore_object(object);
 #endif
 }
 

@@ -4,11 +4,12 @@
 #include <string_view>
 
 #include "client/c_handles.hpp"
-#include "client/impl.hpp"
+#include "client/public_call.hpp"
 
 namespace c = espalier::client::c;
 using espalier::Result;
 using espalier::Written;
+using espalier::client::call;
 using espalier::client::MapImpl;
 
 namespace {
@@ -87,7 +88,9 @@ espalier_code espalier_map_get(const espalier_map* map, espalier_bytes key, espa
         // Straight into the item, whose room is used again. The key may lie in it.
         item->asked.assign(c::view(key));
         espalier::Version version = 0;
-        const auto there = MapImpl::of(map->map).get(item->asked, item->value, version);
+        MapImpl& behind = MapImpl::of(map->map);
+        const auto there =
+            call(behind, [&] { return behind.get(item->asked, item->value, version); });
         if (!there) return std::unexpected(there.error());
         *found = *there ? 1 : 0;
         if (!*there) item->value.clear();

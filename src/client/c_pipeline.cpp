@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/fork_mark.hpp"
 #include "base/try_reserve.hpp"
 #include "client/c_handles.hpp"
 
@@ -54,6 +55,7 @@ struct espalier_pipeline final : private espalier::Handler {
     return pipeline_.poll();
   }
   [[nodiscard]] bool working() const { return working_; }
+  [[nodiscard]] bool is_copy() const { return mark_.is_copy(); }
 
  private:
   struct Flight;
@@ -130,6 +132,7 @@ struct espalier_pipeline final : private espalier::Handler {
     });
   }
 
+  const espalier::base::ForkMark mark_;
   c::Use use_;  // ends after the pipeline has
   const espalier_pipeline_options options_;
   std::vector<std::unique_ptr<Flight>> flights_;
@@ -187,6 +190,7 @@ espalier_code espalier_pipeline_submit(espalier_pipeline* pipeline,
   return c::run(__func__,
                 {c::given(pipeline, "pipeline"), idle(pipeline), good_requests(requests, count)},
                 [&]() -> Result<void> {
+                  if (pipeline->is_copy()) return espalier::fail(espalier::Code::forked);
                   if (count != 0) pipeline->submit({requests, count});
                   return {};
                 });
@@ -194,6 +198,7 @@ espalier_code espalier_pipeline_submit(espalier_pipeline* pipeline,
 
 espalier_code espalier_pipeline_poll(espalier_pipeline* pipeline, size_t* left) {
   return c::run(__func__, {c::given(pipeline, "pipeline"), idle(pipeline)}, [&]() -> Result<void> {
+    if (pipeline->is_copy()) return espalier::fail(espalier::Code::forked);
     const std::size_t still = pipeline->poll();
     if (left != nullptr) *left = still;
     return {};
@@ -205,6 +210,7 @@ espalier_code espalier_pipeline_run(espalier_pipeline* pipeline, const espalier_
   return c::run(__func__,
                 {c::given(pipeline, "pipeline"), idle(pipeline), good_requests(requests, count)},
                 [&]() -> Result<void> {
+                  if (pipeline->is_copy()) return espalier::fail(espalier::Code::forked);
                   if (count != 0) pipeline->submit({requests, count});
                   while (pipeline->poll() != 0) {
                   }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "client/c_handles.hpp"
-#include "client/impl.hpp"
+#include "client/public_call.hpp"
 
 namespace c = espalier::client::c;
 using espalier::ClientSecret;

@@ -1,37 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/call_context.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/try_reserve.hpp"
+#include "client/thread_kept.hpp"
 
 namespace espalier::client {
 namespace {
 
-// The sessions that this thread keeps, one per store that it used. Returned when the thread ends.
-struct ThreadSessions {
-  struct Entry {
-    std::shared_ptr<CallContextPool> pool;
-    CallContext* session;
-  };
-  std::vector<Entry> entries;
+using ThreadSessions = ThreadKept<CallContextPool, CallContext*>;
+constinit thread_local ThreadSessions thread_sessions;
 
-  ~ThreadSessions() {
-    for (const Entry& entry : entries) entry.pool->release(entry.session);
-  }
-  CallContext* find(const CallContextPool* pool) const {
-    for (const Entry& entry : entries) {
-      if (entry.pool.get() == pool) return entry.session;
-    }
-    return nullptr;
-  }
-  void drop_closed() {
-    std::erase_if(entries, [](const Entry& entry) { return entry.pool->closed(); });
-  }
+struct AtThreadEnd {
+  ~AtThreadEnd() { thread_sessions.end(); }
+  void expect() const {}
 };
-
-thread_local ThreadSessions thread_sessions;
+thread_local AtThreadEnd at_thread_end;
 
 const bool kNeverWarm = false;
 
@@ -99,20 +84,24 @@ bool CallContextPool::closed() const {
 }
 
 Result<SessionLease> SessionLease::take(const std::shared_ptr<CallContextPool>& pool) {
-  CallContext* own = thread_sessions.find(pool.get());
-  if (own != nullptr && !own->busy) {
-    own->busy = true;
-    return SessionLease(own, nullptr);
+  const ThreadSessions::Entry* const own = thread_sessions.find(pool.get());
+  if (own != nullptr && !own->session->busy) [[likely]] {
+    own->session->busy = true;
+    return SessionLease(own->session, nullptr);
   }
-  if (own == nullptr) {
-    thread_sessions.drop_closed();
-    base::reserve_more(thread_sessions.entries, 1);
+  std::unique_ptr<ThreadSessions::Entry> room;
+  if (own == nullptr && thread_sessions.keeps()) {
+    at_thread_end.expect();
+    thread_sessions.drop_unusable();
+    room = std::make_unique<ThreadSessions::Entry>();
   }
   const auto session = pool->acquire();
   if (!session) return std::unexpected(session.error());
   (*session)->busy = true;
-  if (own != nullptr) return SessionLease(*session, pool.get());
-  thread_sessions.entries.push_back({pool, *session});
+  if (!room) return SessionLease(*session, pool.get());
+  room->pool = pool;
+  room->session = *session;
+  thread_sessions.add(std::move(room));
   return SessionLease(*session, nullptr);
 }
 

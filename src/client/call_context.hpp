@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/fork_mark.hpp"
 #include "tree/host/host_executor.hpp"
 
 namespace espalier::client {
@@ -53,8 +54,11 @@ class CallContextPool {
   /// Drops every session's engine for a map that goes away.
   void forget(const tree::MapCore& map);
   [[nodiscard]] bool closed() const;
+  /// Whether another process made it, which forked this one.
+  [[nodiscard]] bool is_copy() const { return mark_.is_copy(); }
 
  private:
+  const base::ForkMark mark_;
   mutable std::mutex mutex_;
   tree::StoreCore* store_;  // null once closed
   std::vector<std::unique_ptr<CallContext>> all_;

@@ -30,7 +30,7 @@ class EmbeddedSequencer final : public SequencerImpl {
 
 std::shared_ptr<SequencerImpl> behind(std::shared_ptr<sequencer::Sequencer> own) {
   const std::uint32_t epoch = own->facts().epoch;
-  return std::make_shared<EmbeddedSequencer>(std::move(own), epoch);
+  return base::make_shared_until_fork<EmbeddedSequencer>(std::move(own), epoch);
 }
 
 }  // namespace

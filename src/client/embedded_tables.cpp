@@ -294,14 +294,14 @@ TableResult<std::shared_ptr<TableImpl>> EmbeddedTables::create(std::string_view 
   auto made =
       table::create_table(core_->catalog, core_->pool, name, schema, {.encrypted = encrypted});
   if (!made) return refuse_table(made.error());
-  return std::make_shared<EmbeddedTable>(core_, regexes_, *std::move(made));
+  return base::make_shared_until_fork<EmbeddedTable>(core_, regexes_, *std::move(made));
 }
 
 TableResult<std::shared_ptr<TableImpl>> EmbeddedTables::open(std::string_view name) {
   if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
   auto opened = core_->catalog.open<table::Table>(name);
   if (!opened) return refuse_table(opened.error());
-  return std::make_shared<EmbeddedTable>(core_, regexes_, *std::move(opened));
+  return base::make_shared_until_fork<EmbeddedTable>(core_, regexes_, *std::move(opened));
 }
 
 TableResult<void> EmbeddedTables::drop(std::string_view name) {

@@ -8,6 +8,8 @@
 //    caller wants it: embedded reads are so short that a second indirection would show.
 // 2. A map's implementation belongs to its store's and lives until drop_map() or the store's end;
 //    snapshots and pipelines go before their map.
+// 3. In a process that was forked since, nothing here is called and nothing is destroyed: public
+//    calls ask is_copy() first (public_call.hpp).
 //
 // Thread: any, but for pipelines: one at a time.
 #pragma once
@@ -21,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fork_mark.hpp"
 #include "espalier/kind.hpp"
 #include "espalier/map.hpp"
 #include "tree/walk/access.hpp"
@@ -31,13 +34,30 @@ namespace espalier::client {
 class SequencersImpl;
 class TablesImpl;
 
-/// Destroyed through this, and never copied.
+/// Destroyed through this, and never copied, but by fork().
 class Interface {
  public:
   Interface() = default;
   Interface(const Interface&) = delete;
   Interface& operator=(const Interface&) = delete;
   virtual ~Interface() = default;
+
+  /// Whether another process made it, which forked this one. Cost: a relaxed load.
+  [[nodiscard]] bool is_copy() const { return mark_.is_copy(); }
+
+ private:
+  const base::ForkMark mark_;
+};
+
+/// Leaves what another process made.
+struct DeleteUnlessCopy {
+  void operator()(Interface* behind) const noexcept {
+    if (behind->is_copy()) {
+      base::ignore_leak(behind);
+    } else {
+      delete behind;
+    }
+  }
 };
 
 /// Runs single requests.

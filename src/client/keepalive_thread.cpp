@@ -6,17 +6,18 @@
 namespace espalier::client {
 
 std::shared_ptr<KeepaliveThread> KeepaliveThread::of_process() {
-  static std::mutex mutex;
-  static std::weak_ptr<KeepaliveThread> now;
-  const std::lock_guard lock(mutex);
-  auto keepalive = now.lock();
-  if (keepalive && keepalive->is_of_this_process()) return keepalive;
-  // The copy of another process has no thread that could be joined, and may be locked for ever.
-  const auto end = [](KeepaliveThread* ended) {
-    if (ended->is_of_this_process()) delete ended;
+  struct Newest {
+    std::mutex mutex;
+    std::weak_ptr<KeepaliveThread> thread;
   };
-  keepalive = std::shared_ptr<KeepaliveThread>(new KeepaliveThread, end);
-  now = keepalive;
+  static constinit base::PerProcess<Newest> newest;
+  Newest& now = newest.get();
+  const std::lock_guard lock(now.mutex);
+  auto keepalive = now.thread.lock();
+  if (keepalive) return keepalive;
+  // A copy has no thread that could be joined.
+  keepalive = base::make_shared_until_fork<KeepaliveThread>();
+  now.thread = keepalive;
   return keepalive;
 }
 
@@ -50,7 +51,7 @@ void KeepaliveThread::add(KeepaliveTarget& target) {
 }
 
 void KeepaliveThread::remove(KeepaliveTarget& target) {
-  if (!is_of_this_process()) return;
+  if (mark_.is_copy()) return;
   const std::lock_guard lock(mutex_);
   std::erase(targets_, &target);
 }

@@ -8,14 +8,14 @@
 // and stays for ever.
 #pragma once
 
-#include <unistd.h>
-
 #include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "base/fork_mark.hpp"
 
 namespace espalier::client {
 
@@ -50,9 +50,7 @@ class KeepaliveThread {
  private:
   void work();
 
-  [[nodiscard]] bool is_of_this_process() const { return process_ == ::getpid(); }
-
-  const pid_t process_ = ::getpid();
+  const base::ForkMark mark_;
   std::mutex mutex_;
   std::condition_variable ending_now_;
   bool ending_ = false;

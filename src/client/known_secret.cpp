@@ -71,8 +71,12 @@ SecretResult<std::shared_ptr<const KnownSecret>> KnownSecret::of_process() {
 
 SecretResult<std::shared_ptr<const KnownSecret>> KnownSecret::or_of_process(
     std::shared_ptr<const KnownSecret> given) {
-  if (given != nullptr) return given;
-  return of_process();
+  if (given == nullptr) return of_process();
+  if (given->is_copy()) {
+    return refuse_secret({Code::forked, 0, 0},
+                         "the secret is that of the process that forked this one: read it anew");
+  }
+  return given;
 }
 
 }  // namespace espalier::client

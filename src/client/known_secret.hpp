@@ -22,7 +22,7 @@ class KnownSecret {
 
   /// That of the file which ESPALIER_SECRET_FILE names, as it is now; null: none is named.
   static SecretResult<std::shared_ptr<const KnownSecret>> of_process();
-  /// The one that was given, or else of_process().
+  /// The one that was given, or else of_process(). Errors: besides, forked (it is a copy).
   static SecretResult<std::shared_ptr<const KnownSecret>> or_of_process(
       std::shared_ptr<const KnownSecret> given);
 
@@ -35,7 +35,10 @@ class KnownSecret {
   }
 
   [[nodiscard]] const std::string& name() const { return name_; }
+  /// Requires: it is no copy.
   [[nodiscard]] const crypto::SecretBytes& bytes() const { return *bytes_; }
+  /// Whether another process made it, whose secrets are not there.
+  [[nodiscard]] bool is_copy() const { return bytes_.is_copy(); }
 
  private:
   KnownSecret(std::string name, crypto::Secret<crypto::SecretBytes> bytes)

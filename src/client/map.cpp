@@ -4,14 +4,14 @@
 #include <utility>
 
 #include "client/answer.hpp"
-#include "client/no_memory.hpp"
+#include "client/public_call.hpp"
 
 namespace espalier {
 
-using client::or_out_of_memory;
+using client::call;
 
 Result<std::optional<Found>> Map::get(std::string_view key) const {
-  return or_out_of_memory([&]() -> Result<std::optional<Found>> {
+  return call(*impl_, [&]() -> Result<std::optional<Found>> {
     std::optional<Found> found(std::in_place);
     const auto there = impl_->get(key, found->value, found->version);
     if (!there) return std::unexpected(there.error());
@@ -22,14 +22,14 @@ Result<std::optional<Found>> Map::get(std::string_view key) const {
 
 Result<bool> Map::get(std::string_view key, std::string& value) const {
   Version version = 0;
-  return or_out_of_memory([&] { return impl_->get(key, value, version); });
+  return call(*impl_, [&] { return impl_->get(key, value, version); });
 }
 
 namespace {
 
 Result<Written> write(client::MapImpl& map, Op op, std::string_view key, std::string_view value,
                       const Condition& condition = {}) {
-  return or_out_of_memory([&] { return map.write_if(op, key, value, condition); });
+  return call(map, [&] { return map.write_if(op, key, value, condition); });
 }
 
 }  // namespace
@@ -73,32 +73,32 @@ Result<Written> Map::compare_and_set(std::string_view key, std::optional<std::st
 }
 
 Result<std::uint64_t> Map::add(std::string_view key, std::uint64_t amount) {
-  return or_out_of_memory([&] { return impl_->add(key, amount); });
+  return call(*impl_, [&] { return impl_->add(key, amount); });
 }
 
 Result<Written> Map::write(const WriteBatch& batch) {
-  return or_out_of_memory([&] { return impl_->write(batch); });
+  return call(*impl_, [&] { return impl_->write(batch); });
 }
 
 Result<std::uint64_t> Map::scan(std::string_view low, std::string_view high, const ItemSink& sink,
                                 ScanOptions options) const {
-  return or_out_of_memory([&] { return impl_->scan(low, high, sink, options); });
+  return call(*impl_, [&] { return impl_->scan(low, high, sink, options); });
 }
 
 Result<std::optional<FoundItem>> Map::floor(std::string_view key) const {
-  return or_out_of_memory([&] { return client::find_item(*impl_, Op::floor, key); });
+  return call(*impl_, [&] { return client::find_item(*impl_, Op::floor, key); });
 }
 
 Result<std::uint64_t> Map::count(std::string_view low, std::string_view high) const {
-  return or_out_of_memory([&] { return impl_->count(low, high); });
+  return call(*impl_, [&] { return impl_->count(low, high); });
 }
 
 Result<std::uint64_t> Map::count_estimate(std::string_view low, std::string_view high) const {
-  return or_out_of_memory([&] { return impl_->count_estimate(low, high); });
+  return call(*impl_, [&] { return impl_->count_estimate(low, high); });
 }
 
 Result<Snapshot> Map::snapshot() const {
-  auto impl = or_out_of_memory([&] { return impl_->snapshot(); });
+  auto impl = call(*impl_, [&] { return impl_->snapshot(); });
   if (!impl) return std::unexpected(impl.error());
   return Snapshot(std::move(*impl));
 }
@@ -108,11 +108,11 @@ const MapOptions& Map::options() const { return impl_->options(); }
 std::uint32_t Map::max_key_bytes() const { return impl_->max_key_bytes(); }
 
 Result<MapStats> Map::stats() const {
-  return or_out_of_memory([&] { return impl_->stats(); });
+  return call(*impl_, [&] { return impl_->stats(); });
 }
 
 std::vector<std::string> Map::audit() const {
-  auto complaints = impl_->audit();
+  auto complaints = call(*impl_, [&] { return impl_->audit(); });
   // What could not be looked at must not pass for sound.
   if (!complaints) return {"the map could not be checked: " + message(complaints.error())};
   return std::move(*complaints);

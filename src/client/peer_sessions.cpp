@@ -13,7 +13,7 @@ Result<std::shared_ptr<RemoteSessions>> PeerSessions::of(const std::string& addr
   if (options_.access == Access::in_network && !sends_packets(*parsed)) {
     return fail(Code::unsupported);
   }
-  auto sessions = std::make_shared<RemoteSessions>(*parsed, options_);
+  auto sessions = base::make_shared_until_fork<RemoteSessions>(*parsed, options_);
   by_address_.emplace(address, sessions);
   return sessions;
 }

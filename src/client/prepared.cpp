@@ -102,6 +102,7 @@ TableResult<table::RunConstants> PreparedImpl::constants(
 TableResult<std::unique_ptr<RowStreamImpl>> PreparedImpl::begin(std::span<const Argument> arguments,
                                                                 const TableKey* result_key,
                                                                 RunLimits limits) const {
+  if (table_->is_copy()) return fail(Code::forked);
   if ((result_key != nullptr) != query_.pipeline.encrypt) {
     return refuse_query(query_.pipeline.encrypt
                             ? "the query was prepared for an encrypted result: a run "

@@ -28,7 +28,7 @@ class PreparedImpl {
       : table_(std::move(table)),
         query_(std::move(query)),
         message_(std::move(message)),
-        kept_(std::move(kept)) {}
+        kept_(kept.release()) {}
 
   [[nodiscard]] const WrittenQuery& query() const { return query_; }
   TableResult<std::unique_ptr<RowStreamImpl>> begin(std::span<const Argument> arguments,
@@ -43,7 +43,7 @@ class PreparedImpl {
   const std::shared_ptr<TableImpl> table_;
   const WrittenQuery query_;
   const table::PipelineMessage message_;
-  const std::unique_ptr<KeptPipeline> kept_;
+  const std::unique_ptr<KeptPipeline, DeleteUnlessCopy> kept_;
 };
 
 }  // namespace espalier::client

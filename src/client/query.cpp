@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "client/prepared.hpp"
+#include "client/public_call.hpp"
 #include "client/row_stream.hpp"
 #include "client/tables.hpp"
 #include "table/explain.hpp"
@@ -29,6 +30,7 @@ TableResult<std::unique_ptr<client::RowStreamImpl>> begin(client::TableImpl& tab
                                                           client::QueryParts parts,
                                                           const QueryOptions& options,
                                                           bool within_call) {
+  if (table.is_copy()) return fail(Code::forked);
   client::RunLimits limits = limits_of(options, within_call);
   const TableKey* const result_key = options.result_key ? &*options.result_key : nullptr;
   const auto keys = table.keys_of_run(result_key);
@@ -112,7 +114,7 @@ TableResult<PreparedQuery> Query::prepare(ResultForm form) const {
   client::QueryParts parts = this->parts();
   parts.decrypt = table_->salt().has_value();
   parts.encrypt = form == ResultForm::encrypted;
-  return client::PreparedImpl::prepare(table_, parts);
+  return client::call(*table_, [&] { return client::PreparedImpl::prepare(table_, parts); });
 }
 
 TableResult<Rows> PreparedQuery::run(std::span<const Argument> arguments,
@@ -150,7 +152,9 @@ TableResult<RowStream> Table::read_rows() const { return read_rows({}); }
 TableResult<RowStream> Table::read_rows(const ReadOptions& options) const {
   auto written = client::write_query({}, impl_->schema());
   if (!written) return std::unexpected(std::move(written.error()));
-  auto run = impl_->read({options.first_row, options.rows}, limits_of(options, false));
+  auto run = client::call(*impl_, [&] {
+    return impl_->read({options.first_row, options.rows}, limits_of(options, false));
+  });
   if (!run) return std::unexpected(std::move(run.error()));
   return RowStream(std::make_unique<client::RowStreamImpl>(
       std::make_shared<const client::WrittenQuery>(*std::move(written)), *std::move(run)));

@@ -66,7 +66,8 @@ class ReadTraffic {
   std::atomic<std::uint64_t> asides_{0};
 };
 
-/// Sessions of one store: connects when one is needed and there is none.
+/// Sessions of one store: connects when one is needed and there is none. Copies that fork() makes of
+/// them, and of what they hand out, are left as they are: make_shared_until_fork() makes all.
 class RemoteSessions {
  public:
   RemoteSessions(NodeAddress address, const StoreOptions& options)
@@ -91,8 +92,11 @@ class RemoteSessions {
   /// Ends all connections: threads that used them may keep their sessions for long.
   void close();
   [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_relaxed); }
+  /// Whether another process made them, which forked this one.
+  [[nodiscard]] bool is_copy() const { return mark_.is_copy(); }
 
  private:
+  const base::ForkMark mark_;
   NodeAddress address_;
   const Access access_;
   const ConnectOptions connecting_;

@@ -121,7 +121,7 @@ Result<std::shared_ptr<SequencerImpl>> reach_by_name(
   if (!reply) return std::unexpected(reply.error());
   const auto facts = read_facts(reply->payload);
   if (!facts) return std::unexpected(facts.error());
-  return std::make_shared<RemoteSequencer>(
+  return base::make_shared_until_fork<RemoteSequencer>(
       sessions, std::string(request.key), session.rings->connection().node_id(),
       static_cast<std::uint32_t>(reply->header.version), facts->epoch);
 }

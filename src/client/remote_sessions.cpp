@@ -4,34 +4,19 @@
 
 #include "base/try_reserve.hpp"
 #include "client/remote.hpp"
+#include "client/thread_kept.hpp"
 
 namespace espalier::client {
 namespace {
 
-// A store that is closed while its process ends finds the main thread's lanes gone.
-thread_local bool thread_has_ended = false;
+using ThreadLanes = ThreadKept<RemoteSessions, std::shared_ptr<RemoteSession>>;
+constinit thread_local ThreadLanes thread_lanes;
 
-// The sessions that this thread keeps, one per store that it used. Given back when it ends.
-struct ThreadLanes {
-  struct Entry {
-    std::shared_ptr<RemoteSessions> sessions;
-    std::shared_ptr<RemoteSession> session;
-  };
-  std::vector<Entry> entries;
-
-  ~ThreadLanes() {
-    thread_has_ended = true;
-    for (Entry& entry : entries) entry.sessions->release(std::move(entry.session));
-  }
-  Entry* find(const RemoteSessions* sessions) {
-    for (Entry& entry : entries) {
-      if (entry.sessions.get() == sessions) return &entry;
-    }
-    return nullptr;
-  }
+struct AtThreadEnd {
+  ~AtThreadEnd() { thread_lanes.end(); }
+  void expect() const {}
 };
-
-thread_local ThreadLanes thread_lanes;
+thread_local AtThreadEnd at_thread_end;
 
 }  // namespace
 
@@ -70,7 +55,7 @@ Result<std::shared_ptr<RemoteSession>> RemoteSessions::acquire() {
   auto rings = open_lane();
   if (!rings) return std::unexpected(rings.error());
   try {
-    return std::make_shared<RemoteSession>(std::move(*rings), walks_);
+    return base::make_shared_until_fork<RemoteSession>(std::move(*rings), walks_);
   } catch (...) {  // no memory: the lane stays for another try, unless it went with the session
     if (*rings) release(std::move(*rings));
     throw;
@@ -107,9 +92,7 @@ void RemoteSessions::close() {
     }
     all_.clear();
   }
-  if (thread_has_ended) return;
-  std::erase_if(thread_lanes.entries,
-                [this](const auto& entry) { return entry.sessions.get() == this; });
+  thread_lanes.drop([this](const RemoteSessions& sessions) { return &sessions == this; });
 }
 
 Result<RemoteLease> RemoteLease::take(const std::shared_ptr<RemoteSessions>& sessions) {
@@ -123,15 +106,19 @@ Result<RemoteLease> RemoteLease::take(const std::shared_ptr<RemoteSessions>& ses
     own->session->busy = true;
     return RemoteLease(own->session, nullptr);
   }
-  if (own == nullptr) {
-    std::erase_if(thread_lanes.entries, [](const auto& entry) { return entry.sessions->closed(); });
-    base::reserve_more(thread_lanes.entries, 1);
+  std::unique_ptr<ThreadLanes::Entry> room;
+  if (own == nullptr && thread_lanes.keeps()) {
+    at_thread_end.expect();
+    thread_lanes.drop_unusable();
+    room = std::make_unique<ThreadLanes::Entry>();
   }
   auto session = sessions->acquire();
   if (!session) return std::unexpected(session.error());
   (*session)->busy = true;
-  if (own != nullptr) return RemoteLease(std::move(*session), sessions);
-  thread_lanes.entries.push_back({sessions, *session});
+  if (!room) return RemoteLease(std::move(*session), sessions);
+  room->pool = sessions;
+  room->session = *session;
+  thread_lanes.add(std::move(room));
   return RemoteLease(std::move(*session), nullptr);
 }
 

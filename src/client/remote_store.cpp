@@ -32,7 +32,7 @@ Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const NodeAddress& addre
   if (options.access == Access::in_network && !sends_packets(address)) {
     return fail(Code::unsupported);
   }
-  auto sessions = std::make_shared<RemoteSessions>(address, options);
+  auto sessions = base::make_shared_until_fork<RemoteSessions>(address, options);
   auto store = std::make_unique<RemoteStore>(sessions, options);  // which ends them if this fails
   // So that an address that leads nowhere is told now, and so is a node that cannot be read.
   const auto session = RemoteLease::take(sessions);
@@ -45,7 +45,7 @@ Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const NodeAddress& addre
 }
 
 RemoteStore::RemoteStore(std::shared_ptr<RemoteSessions> sessions, const StoreOptions& options)
-    : sessions_(std::move(sessions)), peers_(std::make_shared<PeerSessions>(options)) {}
+    : sessions_(std::move(sessions)), peers_(base::make_shared_until_fork<PeerSessions>(options)) {}
 
 RemoteStore::~RemoteStore() {
   sessions_->close();

@@ -80,6 +80,7 @@ Result<void> RingConnection::connect(const std::string& path,
   }
   if (!connected) return std::unexpected(connected.error());
   socket_ = std::move(*connected);
+  socket_.close_in_children();
   return base::check_server(socket_.number(), path, options.server_user);
 }
 

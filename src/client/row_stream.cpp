@@ -14,7 +14,7 @@ constexpr std::size_t kGroupsTogether = 1024;
 
 RowStreamImpl::RowStreamImpl(std::shared_ptr<const WrittenQuery> query,
                              std::unique_ptr<TableRun> run)
-    : query_(std::move(query)), merge_(query_->pipeline, draw_seed()), run_(std::move(run)) {}
+    : query_(std::move(query)), merge_(query_->pipeline, draw_seed()), run_(run.release()) {}
 
 void RowStreamImpl::end() {
   if (!run_) return;
@@ -33,6 +33,7 @@ void RowStreamImpl::take_groups(std::vector<std::byte>& rows, std::size_t most) 
 }
 
 TableResult<bool> RowStreamImpl::pull(std::vector<std::byte>& rows) {
+  if (mark_.is_copy()) return fail(Code::forked);
   if (error_) return std::unexpected(*error_);
   while (run_) {
     const auto came = run_->next();

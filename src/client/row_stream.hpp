@@ -23,15 +23,19 @@ class RowStreamImpl {
   RowStreamImpl(std::shared_ptr<const WrittenQuery> query, std::unique_ptr<TableRun> run);
 
   [[nodiscard]] const WrittenQuery& query() const { return *query_; }
+  /// Errors: forked, and those of TableRun::next().
   TableResult<std::optional<Rows>> next();
   /// All that is left. Errors: as next().
   TableResult<Rows> all();
   /// next() gives nothing more.
   void cancel() {
+    if (mark_.is_copy()) return;
     end();
     groups_known_ = false;
   }
-  [[nodiscard]] wire::QueryNumbers numbers() const { return run_ ? run_->numbers() : numbers_; }
+  [[nodiscard]] wire::QueryNumbers numbers() const {
+    return run_ && !mark_.is_copy() ? run_->numbers() : numbers_;
+  }
 
  private:
   /// Rows of the answer, as many as there are now, copied behind `rows`. False: that was the end.
@@ -39,10 +43,11 @@ class RowStreamImpl {
   void end();
   void take_groups(std::vector<std::byte>& rows, std::size_t most);
 
+  const base::ForkMark mark_;
   const std::shared_ptr<const WrittenQuery> query_;
   table::ResultMerge merge_;
-  std::unique_ptr<TableRun> run_;  // null: it has ended
-  std::vector<std::byte> copy_;    // of rows that may change
+  std::unique_ptr<TableRun, DeleteUnlessCopy> run_;  // null: it has ended
+  std::vector<std::byte> copy_;                      // of rows that may change
   wire::QueryNumbers numbers_{};
   std::optional<TableError> error_;
   std::size_t groups_taken_ = 0;

@@ -28,6 +28,8 @@ class RowWriterImpl {
  public:
   explicit RowWriterImpl(std::shared_ptr<TableImpl> table) : table_(std::move(table)) {}
 
+  [[nodiscard]] const TableImpl& table() const { return *table_; }
+
   TableResult<void> add(std::span<const Value> values);
   TableResult<std::uint64_t> commit();
   void clear();

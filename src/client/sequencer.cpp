@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "catalog/catalog.hpp"
-#include "client/no_memory.hpp"
+#include "client/public_call.hpp"
 #include "client/sequencers.hpp"
 
 namespace espalier {
 namespace {
 
-using client::or_out_of_memory;
+using client::call;
 
 SequencerDescription description_of(std::string name, const wire::SequencerFacts& facts) {
   SequencerDescription made;
@@ -39,25 +39,25 @@ Result<Sequencer> Store::create_sequencer(std::string_view name, std::uint64_t f
   if (!catalog::Catalog::is_name(name) || first > Sequencer::kEnd) {
     return fail(Code::invalid_argument);
   }
-  auto made = or_out_of_memory([&] { return impl_->sequencers()->create(name, first); });
+  auto made = call(*impl_, [&] { return impl_->sequencers()->create(name, first); });
   if (!made) return std::unexpected(made.error());
   return client::SequencerImpl::handle(std::move(*made));
 }
 
 Result<Sequencer> Store::open_sequencer(std::string_view name) const {
   if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
-  auto opened = or_out_of_memory([&] { return impl_->sequencers()->open(name); });
+  auto opened = call(*impl_, [&] { return impl_->sequencers()->open(name); });
   if (!opened) return std::unexpected(opened.error());
   return client::SequencerImpl::handle(std::move(*opened));
 }
 
 Result<void> Store::drop_sequencer(std::string_view name) {
   if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
-  return or_out_of_memory([&] { return impl_->sequencers()->drop(name); });
+  return call(*impl_, [&] { return impl_->sequencers()->drop(name); });
 }
 
 Result<std::vector<SequencerDescription>> Store::sequencers() const {
-  return or_out_of_memory([&]() -> Result<std::vector<SequencerDescription>> {
+  return call(*impl_, [&]() -> Result<std::vector<SequencerDescription>> {
     auto listed = impl_->sequencers()->list();
     if (!listed) return std::unexpected(listed.error());
     std::vector<SequencerDescription> all;
@@ -74,13 +74,13 @@ std::uint32_t Sequencer::epoch() const { return impl_->known_epoch.load(); }
 
 Result<NumberRange> Sequencer::take(std::uint32_t count) {
   if (count == 0) return fail(Code::invalid_argument);
-  const auto taken = or_out_of_memory([&] { return impl_->take(epoch(), count); });
+  const auto taken = call(*impl_, [&] { return impl_->take(epoch(), count); });
   if (!taken) return std::unexpected(taken.error());
   return NumberRange{taken->first, count, taken->epoch};
 }
 
 Result<SequencerDescription> Sequencer::seal() {
-  return or_out_of_memory([&]() -> Result<SequencerDescription> {
+  return call(*impl_, [&]() -> Result<SequencerDescription> {
     std::string own_name = name();  // before it is sealed, for there may be no memory for it
     const auto facts = impl_->seal(epoch());
     if (!facts) return std::unexpected(facts.error());
@@ -90,7 +90,7 @@ Result<SequencerDescription> Sequencer::seal() {
 
 Result<SequencerDescription> Sequencer::advance(std::uint64_t at_least) {
   if (at_least > kEnd) return fail(Code::invalid_argument);
-  return or_out_of_memory([&]() -> Result<SequencerDescription> {
+  return call(*impl_, [&]() -> Result<SequencerDescription> {
     std::string own_name = name();
     const auto facts = impl_->advance(epoch(), at_least);
     if (!facts) return std::unexpected(facts.error());
@@ -106,7 +106,7 @@ Result<SequencerDescription> Sequencer::follow() {
 }
 
 Result<SequencerDescription> Sequencer::describe() const {
-  return or_out_of_memory([&]() -> Result<SequencerDescription> {
+  return call(*impl_, [&]() -> Result<SequencerDescription> {
     const auto facts = impl_->facts();
     if (!facts) return std::unexpected(facts.error());
     return description_of(name(), *facts);

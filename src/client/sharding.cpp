@@ -28,7 +28,7 @@ class Asked {
   Result<void> connect(const std::string& address, const ConnectOptions& connecting) {
     const auto parsed = parse_node_address(address);
     if (!parsed) return std::unexpected(parsed.error());
-    sessions_ = std::make_shared<RemoteSessions>(
+    sessions_ = base::make_shared_until_fork<RemoteSessions>(
         *parsed, StoreOptions{.secret = KnownSecret::handle(connecting.secret),
                               .node_user = connecting.node_user});
     auto session = sessions_->acquire();

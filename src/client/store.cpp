@@ -3,7 +3,7 @@
 
 #include "catalog/catalog.hpp"
 #include "client/embedded.hpp"
-#include "client/no_memory.hpp"
+#include "client/public_call.hpp"
 #include "client/remote.hpp"
 
 namespace espalier {
@@ -16,9 +16,14 @@ Result<std::vector<std::string>> client::StoreImpl::map_names() {
   return names;
 }
 
+using client::call;
 using client::or_out_of_memory;
 
-Store::Store(std::unique_ptr<client::StoreImpl> impl) : impl_(std::move(impl)) {}
+void client::DeleteBehind::operator()(StoreImpl* impl) const noexcept {
+  DeleteUnlessCopy()(impl);
+}
+
+Store::Store(std::unique_ptr<client::StoreImpl> impl) : impl_(impl.release()) {}
 Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
 Store::~Store() = default;
@@ -51,36 +56,38 @@ std::string Store::explain_address(std::string_view address) {
 }
 
 Result<Map> Store::create_map(std::string_view name, const MapOptions& options) {
-  const auto map = or_out_of_memory([&] { return impl_->create_map(name, options); });
+  const auto map = call(*impl_, [&] { return impl_->create_map(name, options); });
   if (!map) return std::unexpected(map.error());
   return Map(*map);
 }
 
 Result<Map> Store::open_map(std::string_view name) const {
-  const auto map = or_out_of_memory([&] { return impl_->open_map(name); });
+  const auto map = call(*impl_, [&] { return impl_->open_map(name); });
   if (!map) return std::unexpected(map.error());
   return Map(*map);
 }
 
 Result<void> Store::drop_map(std::string_view name) {
-  return or_out_of_memory([&] { return impl_->drop_map(name); });
+  return call(*impl_, [&] { return impl_->drop_map(name); });
 }
 
 Result<std::vector<std::string>> Store::map_names() const {
-  return or_out_of_memory([&] { return impl_->map_names(); });
+  return call(*impl_, [&] { return impl_->map_names(); });
 }
 
 Result<std::uint64_t> Store::sequence(std::string_view name, std::uint32_t count) {
   if (!catalog::Catalog::is_name(name) || count == 0) return fail(Code::invalid_argument);
-  return or_out_of_memory([&] { return impl_->sequence(name, count); });
+  return call(*impl_, [&] { return impl_->sequence(name, count); });
 }
 
 const std::string& Store::page_message() const { return impl_->page_message(); }
 
 Result<std::uint64_t> Store::memory_bytes() const {
-  return or_out_of_memory([&] { return impl_->memory_bytes(); });
+  return call(*impl_, [&] { return impl_->memory_bytes(); });
 }
 
-void Store::trim() { impl_->trim(); }
+void Store::trim() {
+  if (!impl_->is_copy()) impl_->trim();
+}
 
 }  // namespace espalier

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "client/public_call.hpp"
 #include "client/row_writer.hpp"
 #include "client/schema.hpp"
 #include "client/tables.hpp"
@@ -10,6 +11,8 @@
 
 namespace espalier {
 namespace {
+
+using client::call;
 
 TableDescription description_of(client::TableInfo info) {
   return {std::move(info.name),    client::SchemaImpl::handle(std::move(info.schema)),
@@ -36,21 +39,27 @@ TableResult<Table> Store::create_table(std::string_view name, const Schema& sche
     return client::refuse_table({Code::invalid_argument, 0, 0},
                                 "a key for a table whose rows are not to be encrypted");
   }
-  return handle_of(
-      impl_->tables()->create(name, client::SchemaImpl::of(schema).schema, options.encrypted),
-      options);
+  if (options.key && client::TableKeyImpl::is_copy(*options.key)) return fail(Code::forked);
+  return handle_of(call(*impl_,
+                        [&] {
+                          return impl_->tables()->create(
+                              name, client::SchemaImpl::of(schema).schema, options.encrypted);
+                        }),
+                   options);
 }
 
 TableResult<Table> Store::open_table(std::string_view name) const { return open_table(name, {}); }
 
 TableResult<Table> Store::open_table(std::string_view name, const TableOptions& options) const {
-  return handle_of(impl_->tables()->open(name), options);
+  return handle_of(call(*impl_, [&] { return impl_->tables()->open(name); }), options);
 }
 
-TableResult<void> Store::drop_table(std::string_view name) { return impl_->tables()->drop(name); }
+TableResult<void> Store::drop_table(std::string_view name) {
+  return call(*impl_, [&] { return impl_->tables()->drop(name); });
+}
 
 TableResult<std::vector<TableDescription>> Store::tables() const {
-  auto listed = impl_->tables()->list();
+  auto listed = call(*impl_, [&] { return impl_->tables()->list(); });
   if (!listed) return std::unexpected(std::move(listed.error()));
   std::vector<TableDescription> tables;
   for (client::TableInfo& info : *listed) tables.push_back(description_of(std::move(info)));
@@ -62,14 +71,14 @@ const std::string& Table::name() const { return impl_->name(); }
 const Schema& Table::schema() const { return impl_->public_schema(); }
 
 TableResult<TableDescription> Table::describe() const {
-  const auto facts = impl_->facts();
+  const auto facts = call(*impl_, [&] { return impl_->facts(); });
   if (!facts) return std::unexpected(facts.error());
   return TableDescription{
       name(), schema(), facts->rows, facts->pages, facts->memory_bytes, impl_->salt().has_value()};
 }
 
 TableResult<std::uint64_t> Table::rows() const {
-  const auto facts = impl_->facts();
+  const auto facts = call(*impl_, [&] { return impl_->facts(); });
   if (!facts) return std::unexpected(facts.error());
   return facts->rows;
 }
@@ -91,7 +100,9 @@ std::size_t RowWriter::size() const { return impl_->size(); }
 
 std::size_t RowWriter::rows_max() const { return impl_->rows_max(); }
 
-TableResult<std::uint64_t> RowWriter::commit() { return impl_->commit(); }
+TableResult<std::uint64_t> RowWriter::commit() {
+  return call(impl_->table(), [&] { return impl_->commit(); });
+}
 
 void RowWriter::clear() { impl_->clear(); }
 

@@ -16,7 +16,10 @@ namespace espalier::client {
 class TableKeyImpl {
  public:
   explicit TableKeyImpl(crypto::Secret<table::KeyBytes> bytes) : bytes_(std::move(bytes)) {}
+  /// Requires: this process made it.
   static const table::KeyBytes& of(const TableKey& key) { return *key.impl_->bytes_; }
+  /// Whether another process made it, whose secrets are not there.
+  static bool is_copy(const TableKey& key) { return key.impl_->bytes_.is_copy(); }
   static TableKey handle(crypto::Secret<table::KeyBytes> bytes) {
     return TableKey(std::make_shared<const TableKeyImpl>(std::move(bytes)));
   }

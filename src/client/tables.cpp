@@ -30,6 +30,7 @@ std::optional<TableError> TableImpl::wrong_without_key() const {
 }
 
 TableResult<void> TableImpl::use(const TableOptions& options) {
+  if (options.key && TableKeyImpl::is_copy(*options.key)) return fail(Code::forked);
   if (options.key && !salt_) {
     return refuse_table({Code::invalid_argument, 0, 0},
                         "table '" + name_ + "' is not encrypted, and takes no key");
@@ -51,6 +52,7 @@ TableResult<UserKeys> TableImpl::keys_of_run(const TableKey* result) const {
   if (auto wrong = wrong_without_key()) return std::unexpected(*std::move(wrong));
   UserKeys keys;
   if (salt_) keys.table = &TableKeyImpl::of(*options_.key);
+  if (result != nullptr && TableKeyImpl::is_copy(*result)) return fail(Code::forked);
   if (result != nullptr) keys.result = &TableKeyImpl::of(*result);
   const bool some = keys.table != nullptr || keys.result != nullptr;
   if (some && is_far() && !options_.allow_keys_in_clear) {

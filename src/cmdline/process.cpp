@@ -10,6 +10,7 @@
 #include <iostream>
 #include <system_error>
 
+#include "base/standard_descriptors.hpp"
 #include "cmdline/standard_output.hpp"
 
 namespace espalier::cmdline {
@@ -29,6 +30,7 @@ bool err_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
 
 int run_process(std::string_view program,
                 const std::function<int(std::ostream&, const Messages&)>& work) {
+  base::open_standard_descriptors();
   // A reader that goes away is met as a failing write (EPIPE), whatever the parent process has set.
   std::signal(SIGPIPE, SIG_IGN);
   const Messages messages{program, std::cerr, colour_wanted(err_is_terminal())};

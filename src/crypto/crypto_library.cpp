@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crypto/crypto_library.hpp"
 
+#include <cstdint>
+
+#include "base/fork_mark.hpp"
 #include "base/loaded_library.hpp"
 
 namespace espalier::crypto {
+
 Result<CryptoFunctions> load_crypto(const char* name) {
   const base::LoadedLibrary library(name);
   CryptoFunctions made;
@@ -14,11 +18,20 @@ Result<CryptoFunctions> load_crypto(const char* name) {
                      library.find("EVP_EncryptUpdate", made.encrypt_update) &&
                      library.find("EVP_sha256", made.sha256) && library.find("HMAC", made.hmac);
   if (!whole) return fail(Code::unsupported);
+  // Static destructors may need it yet. Where somebody else has set it up already, it is as they
+  // said.
+  int (*set_up)(std::uint64_t options, const void* settings) = nullptr;
+  constexpr std::uint64_t kNoCleaningAtExit = 0x80000;  // OPENSSL_INIT_NO_ATEXIT
+  if (library.find("OPENSSL_init_crypto", set_up)) set_up(kNoCleaningAtExit, nullptr);
   return made;
 }
 
 Result<const CryptoFunctions*> crypto_functions() {
-  static const Result<CryptoFunctions> functions = load_crypto(kCryptoLibrary);
+  struct Loaded {
+    const Result<CryptoFunctions> functions = load_crypto(kCryptoLibrary);
+  };
+  static constinit base::PerProcess<Loaded> loaded;
+  const Result<CryptoFunctions>& functions = loaded.get().functions;
   if (!functions) return std::unexpected(functions.error());
   return &*functions;
 }

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/fork_mark.hpp"
 #include "espalier/error.hpp"
 
 namespace espalier::crypto {
@@ -28,7 +29,8 @@ void cleanse(void* bytes, std::size_t count) noexcept;
 /// Random bytes that nobody else knows. Errors: system. Cost: a system call.
 Result<void> draw_bytes(std::span<std::byte> bytes);
 
-/// One T in a secret page, all zeros at first.
+/// One T in a secret page, all zeros at first. A process that is forked has a copy without the page,
+/// of which it can ask no more than that.
 template <class T>
 class Secret {
   static_assert(sizeof(T) <= kSecretPageBytes && std::is_trivially_copyable_v<T> &&
@@ -41,14 +43,17 @@ class Secret {
     if (!page) return std::unexpected(page.error());
     return Secret(new (*page) T());
   }
-  Secret(Secret&& other) noexcept : value_(std::exchange(other.value_, nullptr)) {}
+  Secret(Secret&& other) noexcept
+      : value_(std::exchange(other.value_, nullptr)), mark_(other.mark_) {}
   Secret& operator=(Secret&& other) noexcept {
     std::swap(value_, other.value_);
+    std::swap(mark_, other.mark_);
     return *this;
   }
   ~Secret() {
-    if (value_ != nullptr) give_secret_page_back(value_);
+    if (value_ != nullptr && !is_copy()) give_secret_page_back(value_);
   }
+  [[nodiscard]] bool is_copy() const { return mark_.is_copy(); }
 
   T& operator*() const { return *value_; }
   T* operator->() const { return value_; }
@@ -56,6 +61,7 @@ class Secret {
  private:
   explicit Secret(T* value) : value_(value) {}
   T* value_;
+  base::ForkMark mark_;
 };
 
 }  // namespace espalier::crypto

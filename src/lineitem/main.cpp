@@ -11,6 +11,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/standard_descriptors.hpp"
 #include "lineitem/lineitem.hpp"
 
 namespace {
@@ -46,6 +47,7 @@ int misused() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  espalier::base::open_standard_descriptors();
   double scale = 0;
   std::uint64_t seed = 1;
   if (argc == 2 && std::string_view(argv[1]) == "schema") {

@@ -22,7 +22,11 @@ constexpr int kPrivate = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 // Replaces what is mapped there; there is no moment at which nothing is.
 bool map_over(std::byte* at, std::uint64_t bytes, int protection, int flags) {
-  return ::mmap(at, bytes, protection, flags | MAP_FIXED, -1, 0) != MAP_FAILED;
+  if (::mmap(at, bytes, protection, flags | MAP_FIXED, -1, 0) == MAP_FAILED) return false;
+  // What is mapped there has it already, and so the system has no reason to refuse.
+  const int kept = ::madvise(at, bytes, MADV_DONTFORK);
+  ESPALIER_ASSERT(kept == 0);
+  return true;
 }
 
 }  // namespace
@@ -38,7 +42,10 @@ std::byte* map_aligned(std::uint64_t bytes, int file) {
   if (before < kAlignment) ::munmap(begin + before + bytes, kAlignment - before);
   std::byte* const at = begin + before;
   const int flags = file < 0 ? kPrivate : MAP_SHARED | MAP_NORESERVE;
-  if (::mmap(at, bytes, PROT_READ, flags | MAP_FIXED, file, 0) != MAP_FAILED) return at;
+  if (::mmap(at, bytes, PROT_READ, flags | MAP_FIXED, file, 0) != MAP_FAILED &&
+      ::madvise(at, bytes, MADV_DONTFORK) == 0) {
+    return at;
+  }
   const int refused = errno;
   ::munmap(at, bytes);
   errno = refused;
@@ -61,7 +68,8 @@ AddressRange::AddressRange(AddressRange&& other) noexcept
     : base_(std::exchange(other.base_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
       strict_(other.strict_),
-      file_(std::move(other.file_)) {}
+      file_(std::move(other.file_)),
+      mark_(other.mark_) {}
 
 AddressRange& AddressRange::operator=(AddressRange&& other) noexcept {
   // `other` takes what was ours and unmaps it.
@@ -69,11 +77,12 @@ AddressRange& AddressRange::operator=(AddressRange&& other) noexcept {
   std::swap(bytes_, other.bytes_);
   std::swap(strict_, other.strict_);
   std::swap(file_, other.file_);
+  std::swap(mark_, other.mark_);
   return *this;
 }
 
 AddressRange::~AddressRange() {
-  if (base_ != nullptr) ::munmap(base_, bytes_);
+  if (base_ != nullptr && !mark_.is_copy()) ::munmap(base_, bytes_);
 }
 
 bool AddressRange::open(std::uint64_t offset, std::uint64_t bytes) {

@@ -6,6 +6,8 @@
 // I1. All of it can be read at any time, and what has no memory reads as zeros.
 // I2. Only what was opened can be written. Until then it counts for nothing where overcommit is
 //     strict.
+// I3. It is not inherited: in a process that is forked there is nothing at those addresses, or
+//     something else. A copy of this unmaps nothing.
 //
 // Thread: calls for ranges apart from each other from any thread.
 #pragma once
@@ -14,6 +16,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/fork_mark.hpp"
 #include "espalier/error.hpp"
 #include "memory/shared_memory.hpp"
 
@@ -59,9 +62,11 @@ class AddressRange {
   std::uint64_t bytes_ = 0;
   bool strict_ = false;
   Descriptor file_;
+  base::ForkMark mark_;
 };
 
-/// Maps so many bytes of a file (or, with -1, of no file) at a multiple of 2 MiB, to be read only.
+/// Maps so many bytes of a file (or, with -1, of no file) at a multiple of 2 MiB, to be read only, and
+/// not in a process that is forked.
 /// Huge pages can carry a mapping of shared memory only if it begins there. nullptr: errno says why
 /// not.
 [[nodiscard]] std::byte* map_aligned(std::uint64_t bytes, int file);

@@ -10,6 +10,7 @@
 
 #include "base/assert.hpp"
 #include "base/system_error.hpp"
+#include "base/uninherited.hpp"
 #include "memory/address_range.hpp"
 #include "memory/sealed_file.hpp"
 
@@ -20,27 +21,43 @@ constexpr std::uint64_t kHugePageBytes = std::uint64_t{2} << 20;
 
 }  // namespace
 
-Descriptor::Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+Descriptor::Descriptor(Descriptor&& other) noexcept
+    : number_(std::exchange(other.number_, -1)),
+      inherited_(other.inherited_),
+      mark_(other.mark_) {}
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   std::swap(number_, other.number_);
+  std::swap(inherited_, other.inherited_);
+  std::swap(mark_, other.mark_);
   return *this;
 }
 
 void Descriptor::close() {
-  if (number_ >= 0) ::close(number_);
-  number_ = -1;
+  const int number = std::exchange(number_, -1);
+  if (number < 0) return;
+  if (!inherited_ && mark_.is_copy()) return;  // its number may be that of another one here
+  if (!inherited_) base::inherit_again(number);
+  ::close(number);
+}
+
+void Descriptor::close_in_children() {
+  inherited_ = false;
+  mark_ = base::ForkMark();
+  base::close_in_children(number_);
 }
 
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept
     : descriptor_(std::move(other.descriptor_)),
       base_(std::exchange(other.base_, nullptr)),
-      bytes_(std::exchange(other.bytes_, 0)) {}
+      bytes_(std::exchange(other.bytes_, 0)),
+      mark_(other.mark_) {}
 
 SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
   std::swap(base_, other.base_);
   std::swap(bytes_, other.bytes_);
+  std::swap(mark_, other.mark_);
   return *this;
 }
 
@@ -86,11 +103,12 @@ Result<void> SharedMemory::map(Rights rights) {
     if (rights == Rights::write && ::mprotect(base_, bytes_, protection) != 0) {
       return base::refused_by_system();
     }
-    return {};
+  } else {
+    void* const at = ::mmap(nullptr, bytes_, protection, MAP_SHARED, descriptor_.number(), 0);
+    if (at == MAP_FAILED) return base::refused_by_system();
+    base_ = static_cast<std::byte*>(at);
   }
-  void* const at = ::mmap(nullptr, bytes_, protection, MAP_SHARED, descriptor_.number(), 0);
-  if (at == MAP_FAILED) return base::refused_by_system();
-  base_ = static_cast<std::byte*>(at);
+  if (::madvise(base_, bytes_, MADV_DONTFORK) != 0) return base::refused_by_system();
   return {};
 }
 
@@ -102,7 +120,7 @@ void SharedMemory::discard() const {
 }
 
 void SharedMemory::unmap() {
-  if (base_ != nullptr) ::munmap(base_, bytes_);
+  if (base_ != nullptr && !mark_.is_copy()) ::munmap(base_, bytes_);
   base_ = nullptr;
 }
 

@@ -8,6 +8,8 @@
 // I2. Another user who got a descriptor to read what create() made cannot make of it one to write.
 //     The same user can, as he can do anything to his processes.
 // I3. attach() maps only what is sealed against shrinking and long enough.
+// I4. No mapping is inherited: in a process that is forked there is nothing at those addresses, or
+//     something else. A copy of its owner unmaps nothing.
 //
 // Thread: one at a time; the memory itself any.
 #pragma once
@@ -16,15 +18,19 @@
 #include <cstdint>
 #include <string>
 
+#include "base/fork_mark.hpp"
+#include "base/standard_descriptors.hpp"
 #include "espalier/error.hpp"
 
 namespace espalier::memory {
 
-/// Owns a file descriptor.
+/// Owns a file descriptor, which is none of the standard ones: where those are closed, what somebody
+/// writes to them must not come here.
 class Descriptor {
  public:
   Descriptor() = default;
-  explicit Descriptor(int number) : number_(number) {}
+  /// Takes over what was made just now, under this number or, if it is a standard one, another.
+  explicit Descriptor(int number) : number_(base::above_standard_descriptors(number)) {}
   Descriptor(Descriptor&& other) noexcept;
   Descriptor& operator=(Descriptor&& other) noexcept;
   ~Descriptor() { close(); }
@@ -32,9 +38,13 @@ class Descriptor {
   [[nodiscard]] int number() const { return number_; }
   explicit operator bool() const { return number_ >= 0; }
   void close();
+  /// Processes that are forked from now on do not have it. Requires: there is one.
+  void close_in_children();
 
  private:
   int number_ = -1;
+  bool inherited_ = true;
+  base::ForkMark mark_;
 };
 
 enum class Rights : std::uint8_t { read, write };
@@ -80,6 +90,7 @@ class SharedMemory {
   Descriptor descriptor_;
   std::byte* base_ = nullptr;
   std::uint64_t bytes_ = 0;
+  base::ForkMark mark_;
 };
 
 }  // namespace espalier::memory

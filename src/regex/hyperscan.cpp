@@ -11,12 +11,18 @@ namespace espalier::regex {
 
 namespace {
 
+// Destructors of other thread_local objects may search when the thread has none any more.
+constinit thread_local bool scratch_is_gone = false;
+
 /// Grows with the patterns that its thread searches for.
 struct Scratch {
   hs_scratch_t* memory = nullptr;
 
   Scratch() = default;
-  ~Scratch() { hs_free_scratch(memory); }
+  ~Scratch() {
+    hs_free_scratch(memory);
+    scratch_is_gone = true;
+  }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 };
@@ -47,7 +53,8 @@ std::optional<HyperscanPattern> HyperscanPattern::compile(const std::string& pat
 }
 
 bool HyperscanPattern::prepare() const {
-  return hs_alloc_scratch(database_.get(), &scratch.memory) == HS_SUCCESS;
+  return !scratch_is_gone &&
+         hs_alloc_scratch(database_.get(), &scratch.memory) == HS_SUCCESS;
 }
 
 std::optional<bool> HyperscanPattern::search(std::string_view text) const {

@@ -26,7 +26,7 @@ class HyperscanPattern {
 
   /// Whether it matches anywhere in the text; none: it cannot say, for want of memory.
   [[nodiscard]] std::optional<bool> search(std::string_view text) const;
-  /// Readies the calling thread for searches. False: there is no memory.
+  /// Readies the calling thread for searches. False: there is no memory, or the thread is ending.
   [[nodiscard]] bool prepare() const;
 
  private:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/fork_mark.hpp"
 #include "table/append_run.hpp"
 #include "table/planted_table_bugs.hpp"
 #include "table/table_growth.hpp"
@@ -13,8 +14,11 @@
 namespace espalier::table {
 
 const std::shared_ptr<const Reserver>& process_reserver() {
-  static const auto process = std::make_shared<const Reserver>();
-  return process;
+  struct Process {
+    std::shared_ptr<const Reserver> reserver = std::make_shared<const Reserver>();
+  };
+  static constinit base::PerProcess<Process> process;
+  return process.get().reserver;
 }
 
 Result<Reservation> Table::reserve_slots(std::uint64_t rows, std::uint64_t now_ns,

@@ -55,6 +55,37 @@ class Serve : public ::testing::Test {
   std::string err;
 };
 
+// Whatever takes the number of a standard descriptor that is closed gets what is written there: a
+// node's memory must not.
+TEST_F(Serve, ServesWithoutStandardDescriptors) {
+  for (const std::string closed : {"<&-", ">&-", "2>&-", "<&- >&- 2>&-"}) {
+    std::vector<std::string> words{"/bin/sh", "-c",
+                                   "echo $$ > pid; exec \"$0\" \"$@\" " + closed};
+    for (const std::string& word : serve({"--map", "default"})) words.push_back(word);
+    test::NodeProgram node(folder.path(), words);
+    ASSERT_EQ(node.next_message(), "READY=1") << closed;
+    const fs::path open = "/proc/" + content("pid").substr(0, content("pid").find('\n')) + "/fd";
+    for (int number = 0; number <= 2; ++number) {
+      const std::string target = fs::read_symlink(open / std::to_string(number)).string();
+      EXPECT_THAT(target, ::testing::Not(HasSubstr("memfd"))) << closed << ": " << number;
+      EXPECT_THAT(target, ::testing::Not(HasSubstr("socket"))) << closed << ": " << number;
+    }
+    EXPECT_EQ(run("$E put --at $A apple red"), 0) << err;
+    node.send(SIGHUP);  // of which it cannot say anything
+    EXPECT_EQ(run("$E export --at $A"), 0) << err;
+    EXPECT_EQ(out, "apple\tred\n");
+    node.send(SIGTERM);
+    EXPECT_EQ(node.wait(), 0) << closed;
+  }
+}
+
+TEST_F(Serve, CommandsWithoutStandardDescriptors) {
+  // Output that goes nowhere is a failure, as where a disk is full.
+  EXPECT_NE(run("$E --version >&-"), 0);
+  EXPECT_EQ(run("$E --version <&-"), 0) << err;
+  EXPECT_EQ(run("$E --version 2>&-"), 0) << err;
+}
+
 TEST_F(Serve, ServesCommandsUntilItIsTerminated) {
   test::NodeProgram node(folder.path(), serve({"--map", "default", "--map", "words"}));
   ASSERT_EQ(node.next_message(), "READY=1") << content("log");

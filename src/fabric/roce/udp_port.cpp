@@ -327,6 +327,7 @@ Result<std::unique_ptr<UdpPort>> UdpPort::open(const UdpPortOptions& options) {
   memory::Descriptor made(
       ::socket(six ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made) return base::refused_by_system();
+  made.close_in_children();
   const int number = made.number();
   // The first form goes beyond the system's limit, for those who may.
   if (!set(number, SOL_SOCKET, SO_RCVBUFFORCE, kBufferBytes)) {
