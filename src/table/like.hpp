@@ -9,8 +9,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace espalier::table {
@@ -26,17 +29,62 @@ namespace espalier::table {
 [[nodiscard]] std::size_t code_point_bytes(std::string_view text);
 
 /// A pattern made ready for many texts; is_like() is its oracle. Requires: the pattern is right.
+///
+/// A pattern falls into segments, between its `%`. Without `_` these are literals, which are found
+/// as bytes. With `_` texts are taken by code points, and of each segment
+///
+///   - the first stands at the front of the text, the last at its end;
+///   - of the others, `_` on either side only says how far the next one is at least, and what is
+///     between, with `_` inside, is found by Shift-And [Baeza-Yates and Gonnet, A new approach to
+///     text searching, 1992]: one bit for each code point of it.
+///
+/// Cost of a text: in proportion to its length; where a segment has `_` inside, to its length times
+/// one for each 64 code points of the segment.
 class LikePattern {
  public:
   explicit LikePattern(std::string_view pattern);
 
   [[nodiscard]] bool matches(std::string_view text) const;
+  /// Whether it has `_`, so that texts are taken by code points.
+  [[nodiscard]] bool counts_code_points() const { return !segments_.empty(); }
 
  private:
-  std::string pattern_;
-  /// Without `_`: the literals between the `%`, of which the first and the last are anchored.
-  bool literal_ = true;
-  std::vector<std::string> parts_;
+  /// A code point's bytes as one number, or one that is none of these: any.
+  using Symbol = std::uint32_t;
+  /// Which places of a segment a symbol may stand at, for Shift-And.
+  class Finder {
+   public:
+    static constexpr std::size_t kWordsMax = 16;
+    /// Requires: 1 to 64 kWordsMax symbols.
+    explicit Finder(const std::vector<Symbol>& symbols);
+    /// The end of the first match; npos: there is none.
+    [[nodiscard]] std::size_t find(std::string_view text) const;
+
+   private:
+    using Other = std::pair<Symbol, std::uint16_t>;
+    [[nodiscard]] const std::uint64_t* places_of(Symbol symbol) const;
+    std::size_t words_;
+    std::size_t last_;  // its place
+    std::uint16_t ascii_[128];
+    std::vector<Other> others_;  // sorted
+    std::vector<std::uint64_t> places_;  // rows of words_; the first: of what only `_` stands for
+  };
+  struct Segment {
+    std::vector<Symbol> symbols;
+    // Of one between two `%`:
+    std::size_t before = 0;  // code points of any kind
+    std::size_t behind = 0;
+    std::string literal;  // what is between them, where it has no `_`
+    std::optional<Finder> finder;
+  };
+
+  [[nodiscard]] bool matches_literals(std::string_view text) const;
+  [[nodiscard]] bool matches_segments(std::string_view text) const;
+  static void prepare(Segment& segment);
+  static std::size_t find_literal(std::string_view text, std::string_view literal);
+
+  std::vector<std::string> parts_;  // without `_`
+  std::vector<Segment> segments_;   // with it
 };
 
 }  // namespace espalier::table

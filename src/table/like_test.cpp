@@ -3,11 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
+#include "base/cpu_clock.hpp"
 #include "base/random.hpp"
 
 namespace espalier::table {
@@ -90,6 +94,79 @@ TEST(Like, AllFormsAgreeOnRandomTexts) {
     ASSERT_EQ(LikePattern(pattern).matches(text), like) << text << " like " << pattern;
   }
   EXPECT_GT(likes, 1000);
+}
+
+// Segments of more code points than a word has bits, over few symbols, so that many nearly match.
+TEST(Like, LongSegmentsAgreeWithTheOracle) {
+  base::Random random(base::seed_from_environment(8));
+  constexpr std::string_view kSymbols[] = {"a", "b", "\xC3\xA9", "\xE2\x82\xAC"};
+  int likes = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<std::string_view> text;
+    for (std::uint64_t n = random.below(300); n-- > 0;) {
+      text.push_back(random.below(60) == 0 ? "\x82" : kSymbols[random.below(4)]);
+    }
+    // Pieces of the text, some of whose symbols any may stand for.
+    std::string pattern = random.below(2) == 0 ? "%" : "";
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min<std::size_t>(text.size(), at + random.below(200));
+      for (; at < end; ++at) {
+        const bool any = text[at] == "\x82" || random.below(3) == 0;
+        pattern += any ? "_" : text[at];
+      }
+      if (random.below(3) != 0) pattern += "%";
+      at += pattern.ends_with('%') ? random.below(5) : 0;
+    }
+    if (random.below(4) == 0) pattern += "a";
+    std::string whole;
+    for (const std::string_view symbol : text) whole += symbol;
+    const bool like = is_like(whole, pattern);
+    likes += like ? 1 : 0;
+    ASSERT_EQ(LikePattern(pattern).matches(whole), like) << whole << " like " << pattern;
+  }
+  EXPECT_GT(likes, 1000);
+  EXPECT_LT(likes, 2900);
+}
+
+// By processor time, against that of taking the same text by code points: whoever tries each place
+// of the text anew takes some hundred times as long.
+TEST(Like, TextsTakeATimeInProportionToTheirLength) {
+  std::string text(1000, 'a');
+  const auto best_of = [](const auto& work) {
+    std::uint64_t best = ~std::uint64_t{0};
+    for (int i = 0; i < 20; ++i) {
+      const std::uint64_t began_ns = base::thread_cpu_ns();
+      work();
+      best = std::min(best, base::thread_cpu_ns() - began_ns);
+    }
+    return best;
+  };
+  std::size_t taken = 0;
+  const std::uint64_t once_ns = best_of([&] {
+    for (int i = 0; i < 20; ++i) {
+      for (std::string_view left = text; !left.empty(); ++taken) {
+        left.remove_prefix(code_point_bytes(left));
+      }
+    }
+  });
+  ASSERT_EQ(taken, 20u * 20 * 1000);
+  const std::string any(500, '_');
+  const std::string pairs = [] {
+    std::string pairs;
+    for (int i = 0; i < 100; ++i) pairs += "a_";
+    return pairs;
+  }();
+  for (const std::string& pattern :
+       {"%" + std::string(500, 'a') + "b%", "%" + any + "b%", "%" + any + "%" + any + "b",
+        "%a" + any + "b%", "%" + pairs + "b%", "%a%a%a%" + any + "_b_%"}) {
+    const LikePattern like(pattern);
+    bool found = false;
+    const std::uint64_t like_ns = best_of([&] {
+      for (int i = 0; i < 20; ++i) found = found || like.matches(text);
+    });
+    EXPECT_FALSE(found);
+    EXPECT_LE(like_ns, 15 * once_ns) << pattern;
+  }
 }
 
 }  // namespace
