@@ -136,7 +136,7 @@ JobStep QueryRun::step(StepContext& context) {
         says = JobStep::done;
         break;
     }
-    if (context.should_return()) break;
+    if (context.should_return(run_->stepped_ns())) break;
   }
   seal_stage();
   busy_ns_ += watch.elapsed_ns();

@@ -7,6 +7,7 @@
 // Thread: immutable; safe to read from any.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -64,6 +65,17 @@ class BatchProgram {
   [[nodiscard]] const WantedLines& lines() const { return lines_; }
   /// Whether it searches texts, of which one may cost as much as thousands of other instructions.
   [[nodiscard]] bool has_regexes() const { return has_regexes_; }
+  [[nodiscard]] bool has_likes() const { return !patterns_.empty(); }
+  /// Whether one of them has `_`.
+  [[nodiscard]] bool counts_code_points() const {
+    return std::ranges::any_of(patterns_, &LikePattern::counts_code_points);
+  }
+  /// Bytes of a row that are read at most.
+  [[nodiscard]] std::size_t bytes_of_row() const {
+    constexpr std::size_t kLineBytes = 64;
+    const std::size_t lines = lines_.filters.size() + lines_.items.size();
+    return smart_ ? kLineBytes * lines : pipeline_.schema.row_bytes();
+  }
 
  private:
   friend class BatchCompiler;

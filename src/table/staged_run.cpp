@@ -9,12 +9,30 @@
 namespace espalier::table {
 namespace {
 
-// Some tens of microseconds; so few to group that a page of groups besides is not too much.
+// Between two looks at the clock.
+constexpr std::size_t kStepBytes = std::size_t{64} << 10;
 constexpr std::uint32_t kStepRows = 4096;
+// So few to group that a page of groups besides is not too much.
 constexpr std::uint32_t kStepRowsToGroup = 256;
 constexpr std::uint32_t kStepRowsToSearch = 512;
-// Rows are searched as many as were done in this time.
-constexpr std::uint64_t kSearchNs = 50'000;
+// A text of 1024 bytes takes some microseconds with the longest pattern.
+constexpr std::uint32_t kStepRowsToCount = 64;
+constexpr std::uint32_t kStepRowsOfLikes = 256;
+// Steps begin with few rows, and take at most twice as many as the one before.
+constexpr std::uint32_t kFirstRows = 64;
+constexpr std::uint32_t kFirstRowsToSearch = 16;
+// Rows are as many as were done in this time.
+constexpr std::uint64_t kStepNs = 50'000;
+
+std::uint32_t most_rows(const BatchProgram& program) {
+  std::uint32_t rows = kStepRows;
+  if (program.pipeline().grouped || program.pipeline().distinct) rows = kStepRowsToGroup;
+  if (program.has_regexes()) rows = std::min(rows, kStepRowsToSearch);
+  if (program.has_likes()) rows = std::min(rows, kStepRowsOfLikes);
+  if (program.counts_code_points()) rows = std::min(rows, kStepRowsToCount);
+  const std::size_t bytes = std::max<std::size_t>(program.bytes_of_row(), 1);
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(kStepBytes / bytes, 1, rows));
+}
 
 }  // namespace
 
@@ -33,30 +51,28 @@ StagedRun::StagedRun(Pipeline pipeline, RowSource& source, const RunOptions& opt
       only_stores_(!has_nulls(program_.pipeline().result)),
       stage_bytes_(std::max<std::size_t>(kStageBytes, program_.pipeline().result.row_bytes())),
       stage_(stage_bytes_),
-      run_(program_, source, sink_, options) {}
+      run_(program_, source, sink_, options),
+      step_rows_max_(most_rows(program_)),
+      step_rows_(std::min(step_rows_max_,
+                          program_.has_regexes() || program_.has_likes() ? kFirstRowsToSearch
+                                                                         : kFirstRows)) {}
 
-std::uint32_t StagedRun::step_rows() const {
-  if (program_.has_regexes()) return searched_rows_;
-  return pipeline().grouped || pipeline().distinct ? kStepRowsToGroup : kStepRows;
-}
-
+// At most twice as many as the last time: texts behind these may be longer.
 void StagedRun::measure(std::uint64_t rows, std::uint64_t ns) {
   if (rows == 0) return;
-  const std::uint64_t wanted = rows * kSearchNs / std::max<std::uint64_t>(ns, 1);
-  // At most twice as many as the last time: texts behind these may be longer.
-  searched_rows_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-      wanted, 1, std::min<std::uint64_t>(2 * std::uint64_t{searched_rows_}, kStepRowsToSearch)));
+  const std::uint64_t wanted = rows * kStepNs / std::max<std::uint64_t>(ns, 1);
+  step_rows_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+      wanted, 1, std::min<std::uint64_t>(2 * std::uint64_t{step_rows_}, step_rows_max_)));
 }
 
 RunState StagedRun::step(std::uint32_t rows_max) {
   if (into_.empty() && stage_.size() != stage_bytes_)
     stage_ = std::vector<std::byte>(stage_bytes_);  // it was taken
   const std::uint64_t rows_before = run_.numbers().rows_read;
-  const base::Stopwatch watch;
+  const std::uint64_t began_ns = base::monotonic_ns();
   const RunState state = run_.step(rows_max);
-  if (program_.has_regexes()) {
-    measure(run_.numbers().rows_read - rows_before, watch.elapsed_ns());
-  }
+  stepped_ns_ = base::monotonic_ns();
+  measure(run_.numbers().rows_read - rows_before, stepped_ns_ - began_ns);
   memory_bytes_ = std::max<std::uint64_t>(memory_bytes_, run_.memory_bytes());
   return state;
 }

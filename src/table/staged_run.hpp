@@ -39,10 +39,12 @@ class StagedRun {
 
   /// As BatchRun::step.
   RunState step(std::uint32_t rows_max);
-  /// Rows that a step should take: fewer where they go to groups, which are cache misses each; by
-  /// the time that they took before where regular expressions are searched, whose cost is the
-  /// patterns' doing.
-  [[nodiscard]] std::uint32_t step_rows() const;
+  /// Rows that a step should take, after which the clock is looked at: as many as took some tens of
+  /// microseconds before, but no more than 64 KiB; fewer where they go to groups, which are cache
+  /// misses each, and where patterns are searched, whose cost one row says nothing of for the next.
+  [[nodiscard]] std::uint32_t step_rows() const { return step_rows_; }
+  /// When the last step ended, by base::monotonic_ns().
+  [[nodiscard]] std::uint64_t stepped_ns() const { return stepped_ns_; }
 
   /// Rows go there from now on, and no more into the stage; none: into the stage again. Aligned to
   /// 8; it is never read. Requires: only_stores(), the stage was taken; until the next call it is
@@ -96,7 +98,9 @@ class StagedRun {
   std::size_t used_ = 0;
   Stage sink_{*this};
   BatchRun run_;
-  std::uint32_t searched_rows_ = 16;  // at once, where there are regular expressions
+  const std::uint32_t step_rows_max_;
+  std::uint32_t step_rows_;
+  std::uint64_t stepped_ns_ = 0;
   std::uint64_t bytes_sent_ = 0;      // that were cleared
   std::uint64_t memory_bytes_ = 0;    // the most that it needed
 };
