@@ -95,6 +95,8 @@ class Connection {
   /// The words that it may add to by itself; null: none.
   std::unique_ptr<SequencerHost> sequencers;
   ClientId helper_client = kNodeClient;  // of the jobs of its requests; the node's: none was made
+  /// The same of those on whose behalf it asks, by the number of their account.
+  std::unordered_map<std::uint64_t, ClientId> relayed_helper_clients;
   int owner_number = -1;                 // by which whoever handed it over knows it
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose turn it is: deficit round robin over flows, by the time that their steps took.
+// Whose turn it is: deficit round robin over groups, and over the flows of each, by the time that
+// their steps took.
 //
 // Deficit round robin [Shreedhar and Varghese, Efficient fair queueing using deficit round robin,
 // 1995] gives each flow a quantum in each round and serves it while its deficit counter covers the
@@ -12,24 +13,31 @@
 //   next round   C  -30 us | D   -5 us      ready, but used up; each gets a quantum when it begins
 //   in neither   E +200 us                  nothing ready: idle, or all it has is running
 //
-// With steps of at most L and n servers, two flows that both always have n items ready are served
-// within 2 (quantum + n L) of each other, over any interval; one that has not always gains no more
-// than n L beyond that on one that has. A flow without ready items has at most one quantum of
-// credit, however long it was idle; what it owes is forgiven by a quantum in each round that it
-// misses, and altogether when nothing is ready or running. A flow of which a step is running keeps
-// its turn, so that one with a single item is not put behind those with many.
+// There are two levels of this: a group, such as the connections of one principal, has its turn
+// among groups, and in that turn its flows have theirs. So a group's share does not depend on how
+// many flows it has. A flow that is in no group is one by itself.
+//
+// On each level: with steps of at most L and n servers, two members that both always have n items
+// ready are served within 2 (quantum + n L) of each other, over any interval; one that has not
+// always gains no more than n L beyond that on one that has. A member without ready items has at
+// most one quantum of credit, however long it was idle; what it owes is forgiven by a quantum in
+// each round that it misses, and altogether when nothing on its level is ready or running. A member
+// of which a step is running keeps its turn, so that one with a single item is not put behind those
+// with many.
 //
 // Thread: one at a time. No clock of its own: whoever serves measures.
 #pragma once
 
 #include <cstdint>
 #include <list>
+#include <memory>
 
 namespace espalier::offload {
 
 class FairQueue {
  public:
   class Flow;
+  class Group;
 
   /// What is served in steps. Belongs to its owner, who keeps it where it is.
   class Item {
@@ -50,27 +58,67 @@ class FairQueue {
     std::list<Item*>::iterator at_ = node_.begin();
   };
 
-  /// Those among whom time is shared. Belongs to its owner, who keeps it where it is.
-  class Flow {
+ private:
+  /// One of those that take turns on a level: a group, or a flow of one.
+  class Member {
    public:
-    Flow() = default;
-    Flow(const Flow&) = delete;
-    Flow& operator=(const Flow&) = delete;
+    Member() = default;
+    Member(const Member&) = delete;
+    Member& operator=(const Member&) = delete;
     /// The time of all its steps.
     [[nodiscard]] std::uint64_t served_ns() const { return served_ns_; }
     [[nodiscard]] std::int64_t deficit_ns() const { return deficit_ns_; }
 
    private:
     friend class FairQueue;
-    std::list<Item*> ready_;
     std::uint64_t served_ns_ = 0;
     std::int64_t deficit_ns_ = 0;    // as of round_ and busy_period_; never above a quantum
     std::uint64_t round_ = 0;        // the last whose quantum it got
-    std::uint64_t busy_period_ = 0;  // the queue's, then
+    std::uint64_t busy_period_ = 0;  // the level's, then
     std::uint32_t running_ = 0;      // items
-    std::list<Flow*>* in_ = nullptr;
-    std::list<Flow*> node_ = {this};
-    std::list<Flow*>::iterator at_ = node_.begin();
+    std::list<Member*>* in_ = nullptr;
+    std::list<Member*> node_ = {this};
+    std::list<Member*>::iterator at_ = node_.begin();
+  };
+  using Members = std::list<Member*>;
+
+  /// Members that take turns.
+  struct Level {
+    Members this_round;
+    Members next_round;
+    std::uint64_t round = 0;
+    std::uint64_t busy_period = 0;  // begins when an item comes and nothing is ready or running
+    std::uint32_t running = 0;
+
+    [[nodiscard]] bool has_ready() const { return !this_round.empty() || !next_round.empty(); }
+    void begin_busy_period() {
+      if (!has_ready() && running == 0) ++busy_period;
+    }
+  };
+
+ public:
+  /// Those among whom the time of their group is shared. Belongs to its owner, who keeps it where
+  /// it is.
+  class Flow : public Member {
+   public:
+    /// In a group of its own.
+    Flow() : own_(std::make_unique<Group>()), group_(*own_) {}
+    /// The group outlives it.
+    explicit Flow(Group& group) : group_(group) {}
+    [[nodiscard]] Group& group() const { return group_; }
+
+   private:
+    friend class FairQueue;
+    const std::unique_ptr<Group> own_;
+    Group& group_;
+    std::list<Item*> ready_;
+  };
+
+  /// Those among whom time is shared. Belongs to its owner, who keeps it where it is.
+  class Group : public Member {
+   private:
+    friend class FairQueue;
+    Level flows_;
   };
 
   /// Requires: quantum_ns is not 0 and less than 2^62.
@@ -87,26 +135,28 @@ class FairQueue {
   void charge(Item& item, std::uint64_t took_ns, bool again);
   /// Time that a flow took outside of steps. Cost: O(1).
   void charge(Flow& flow, std::uint64_t took_ns);
+  /// Takes back some of what was charged to a flow: beforehand, say. Cost: O(1).
+  void refund(Flow& flow, std::uint64_t ns);
   /// Takes out an item that is ready. Cost: O(1).
   void erase(Item& item);
 
-  [[nodiscard]] std::uint32_t running() const { return running_; }
+  [[nodiscard]] std::uint32_t running() const { return groups_.running; }
+  /// Whether any item waits for pop().
+  [[nodiscard]] bool has_ready() const { return groups_.has_ready(); }
 
  private:
-  using Flows = std::list<Flow*>;
-  void replenish(Flow& flow) const;
+  [[nodiscard]] Member* next(Level& level) const;
+  void replenish(const Level& level, Member& member) const;
+  void begin_round(Level& level) const;
   void append(Item& item);
-  void place(Flow& flow, bool in_turn);
-  void begin_round();
-  static void move(Flow& flow, Flows& to, Flows::iterator before);
-  static void take_out(Flow& flow);
+  void place(Level& level, Member& member, bool in_turn) const;
+  void take_out_if_idle(Flow& flow);
+  static void charge(Member& member, std::uint64_t took_ns);
+  static void move(Member& member, Members& to, Members::iterator before);
+  static void take_out(Member& member);
 
   const std::int64_t quantum_ns_;
-  Flows this_round_;
-  Flows next_round_;
-  std::uint64_t round_ = 0;
-  std::uint64_t busy_period_ = 0;  // begins when an item comes and nothing is ready or running
-  std::uint32_t running_ = 0;
+  Level groups_;
 };
 
 }  // namespace espalier::offload

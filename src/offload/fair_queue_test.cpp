@@ -209,5 +209,55 @@ TEST(FairQueue, ASingleItemBesideManyHasAServerForItself) {
               4 * kQuantum);
 }
 
+/// Flows of one group, each with items that always have more to do.
+struct GreedyGroup {
+  GreedyGroup(FairQueue& queue, int flows, int items_of_each) {
+    for (int i = 0; i < flows; ++i) {
+      FairQueue::Flow& flow = of.emplace_back(group);
+      for (int j = 0; j < items_of_each; ++j) queue.push(items.emplace_back(flow));
+    }
+  }
+  FairQueue::Group group;
+  std::deque<FairQueue::Flow> of;
+  std::deque<FairQueue::Item> items;
+};
+
+TEST(FairQueue, AGroupsShareDoesNotDependOnItsFlows) {
+  FairQueue queue(kQuantum);
+  GreedyGroup many(queue, 40, 5);
+  GreedyGroup few(queue, 1, 1);
+  GreedyGroup slow(queue, 10, 3);
+  for (int i = 0; i < 20'000; ++i) {
+    FairQueue::Item* const item = queue.pop();
+    queue.charge(*item, &item->flow().group() == &slow.group ? 900 : 70, true);
+  }
+  const std::uint64_t served = few.group.served_ns();
+  for (const GreedyGroup* const group : {&many, &slow}) {
+    EXPECT_NEAR(static_cast<double>(group->group.served_ns()), static_cast<double>(served),
+                2 * (kQuantum + 900.0));
+    for (const FairQueue::Flow& flow : group->of) {
+      EXPECT_NEAR(static_cast<double>(flow.served_ns()),
+                  static_cast<double>(served) / static_cast<double>(group->of.size()),
+                  2 * (kQuantum + 900.0));
+    }
+  }
+}
+
+TEST(FairQueue, AGroupWhoseFlowsAreIdleStandsInNoRound) {
+  FairQueue queue(kQuantum);
+  GreedyGroup group(queue, 2, 1);
+  FairQueue::Item* const first = queue.pop();
+  queue.charge(*first, 10, false);
+  for (FairQueue::Item& item : group.items) {
+    if (item.ready()) queue.erase(item);
+  }
+  EXPECT_FALSE(queue.has_ready());
+  EXPECT_EQ(queue.pop(), nullptr);
+  queue.push(*first);
+  EXPECT_EQ(queue.pop(), first);
+  queue.charge(*first, 10, false);
+  EXPECT_EQ(group.group.served_ns(), 20u);
+}
+
 }  // namespace
 }  // namespace espalier::offload

@@ -2,6 +2,7 @@
 // The calls of a pool; what its threads do is in helper_threads.cpp.
 #include "offload/helper_pool.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -115,6 +116,7 @@ Result<JobId> HelperPool::submit(std::unique_ptr<HelperJob> work, const JobOptio
   jobs.splice(jobs.end(), alone);
   job.at = std::prev(jobs.end());
   if (options.client != kNodeClient) ++client_jobs_;
+  if ((*client)->account) ++(*client)->account->helpers.jobs;
   queue_.push(job);
   if (in_time && deadline == deadlines_.begin()) {
     more_.notify_all();  // those that sleep until a later one must not
@@ -133,7 +135,13 @@ Result<HelperPool::Client*> HelperPool::admit(ClientId id) {
   if (found->second->jobs.size() >= options_.client_jobs_max) {
     return fail(Code::out_of_memory, options_.client_jobs_max);
   }
-  if (client_jobs_ >= options_.jobs_max) return fail(Code::out_of_memory, options_.jobs_max);
+  // A principal may have as many as are left: so n of them leave one in n + 1 to others.
+  const PrincipalRef& account = found->second->account;
+  const std::uint64_t most = options_.jobs_max;
+  const std::uint64_t left = most - std::min(client_jobs_, most);
+  if (left == 0 || (account && account->helpers.jobs >= left)) {
+    return fail(Code::out_of_memory, options_.jobs_max);
+  }
   return found->second.get();
 }
 
@@ -177,8 +185,9 @@ void HelperPool::end(Job& job, JobEnd how) {
   more_.notify_one();
 }
 
-ClientId HelperPool::add_client() {
-  auto client = std::make_unique<Client>();
+ClientId HelperPool::add_client(PrincipalRef account) {
+  auto client =
+      account ? std::make_unique<Client>(std::move(account)) : std::make_unique<Client>();
   const Lock lock(mutex_);
   client->id = ClientId{++last_client_};
   return clients_.emplace(last_client_, std::move(client)).first->second->id;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads for what would keep an engine too long: long scans, compiling, system calls, freeing much
-// memory. Jobs work in steps (helper_job.hpp); clients share the helpers' time fairly
-// (fair_queue.hpp), so that one with many or heavy jobs slows others by no more than its share.
+// memory. Jobs work in steps (helper_job.hpp); principals share the helpers' time fairly, and the
+// clients of each share its part (fair_queue.hpp), so that one with many or heavy jobs, or with
+// many clients, slows others by no more than its share.
 //
 // What needs a helper once more before it is over goes first: the ends of clients, then jobs to be
 // ended. That is short, there is at most as much of it as jobs were accepted, and its time is
@@ -31,6 +32,7 @@
 #include "espalier/error.hpp"
 #include "offload/fair_queue.hpp"
 #include "offload/helper_job.hpp"
+#include "offload/principal_accounts.hpp"
 
 namespace espalier::offload {
 
@@ -54,8 +56,9 @@ class HelperPool {
                     std::function<void(JobEnd)> ended);
   /// Accepts a job, behind the others of its client. A job that is refused is destroyed without a
   /// call of ended().
-  /// Errors: out_of_memory (the client, or all together, have as many jobs as they may; detail is
-  /// the limit), not_found (the client has ended or never was), connection_lost (the pool ends).
+  /// Errors: out_of_memory (the client, or all together, have as many jobs as they may, or its
+  /// principal has as many as are left for others; detail is the limit), not_found (the client has
+  /// ended or never was), connection_lost (the pool ends).
   Result<JobId> submit(std::unique_ptr<HelperJob> job, const JobOptions& options = {});
 
   /// Makes a job that waits ready, or has one that runs stepped again. Of one that is ready or has
@@ -65,8 +68,9 @@ class HelperPool {
   /// last, the job is done all the same. Nothing if it has ended. Returns before ended() is called.
   void cancel(JobId job);
 
-  /// A client with a share of its own, to be ended by end_client().
-  [[nodiscard]] ClientId add_client();
+  /// A client with a part of its principal's share, or without one with a share of its own; to be
+  /// ended by end_client().
+  [[nodiscard]] ClientId add_client(PrincipalRef account = nullptr);
   /// Cancels all jobs of a client and accepts no more. Calls `ended` on a helper when none of them
   /// is left: after their ended() and their destructors. Does not wait.
   /// Cost: O(its jobs). Requires: add_client() returned it, and it was not ended.
@@ -94,6 +98,10 @@ class HelperPool {
     std::atomic<bool> cancelled{false};
   };
   struct Client {
+    Client() = default;
+    explicit Client(PrincipalRef account_in)
+        : account(std::move(account_in)), flow(account->helpers.group) {}
+    PrincipalRef account;  // null: it has a share of its own
     FairQueue::Flow flow;
     std::list<Job> jobs;
     ClientId id{};

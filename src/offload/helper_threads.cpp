@@ -138,6 +138,7 @@ void HelperPool::erase(Job& job) {
   }
   by_id_.erase(static_cast<std::uint64_t>(job.id));
   if (client.id != kNodeClient) --client_jobs_;
+  if (client.account) --client.account->helpers.jobs;
   client.jobs.erase(job.at);
   if (client.closing && client.jobs.empty()) closed_.push(&client);
 }

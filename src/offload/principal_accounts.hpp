@@ -18,6 +18,7 @@
 // Thread: any.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -29,7 +30,30 @@
 #include <utility>
 #include <vector>
 
+#include "offload/fair_queue.hpp"
+
 namespace espalier::offload {
+
+/// Its jobs of helpers. Guarded by the pool's lock.
+struct HelperShare {
+  FairQueue::Group group;
+  std::uint32_t jobs = 0;
+};
+
+/// Its long walks on all workers (lane_queue.hpp). Thread: any.
+struct LaneShare {
+  std::atomic<std::uint64_t> served{0};   // what they have cost
+  std::atomic<std::uint32_t> walks{0};    // that wait or run
+  std::atomic<std::uint32_t> running{0};  // of these
+};
+
+/// Its queries of tables. Guarded by the lock of QueryLimits.
+struct QueryShare {
+  FairQueue::Group group;
+  std::uint32_t open = 0;
+  std::uint32_t begun = 0;
+  std::uint64_t group_bytes = 0;
+};
 
 /// What a node keeps of one principal. Whoever shares something among principals adds a part of its
 /// own here, and says who may touch it.
@@ -41,6 +65,9 @@ struct PrincipalAccount {
 
   const std::string name;      ///< as above; for operators, too
   const std::uint64_t number;  ///< given to no other account of the node
+  HelperShare helpers;
+  LaneShare lanes;
+  QueryShare queries;
 };
 /// Never null where a connection is served.
 using PrincipalRef = std::shared_ptr<PrincipalAccount>;

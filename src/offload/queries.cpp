@@ -27,14 +27,13 @@
 namespace espalier::offload {
 namespace {
 
-constexpr std::uint64_t kPlaceNs = 1'000'000;  // between two looks for a place to run
+constexpr std::uint64_t kPlaceNs = 1'000'000;  // between two looks whether it has a place to run
 constexpr std::uint64_t kHalfNs = 200'000;     // for half of the buffers, where some are free
 
 struct QueryState {
   std::vector<std::byte> message;  // of a loaded pipeline, with this run's constants
   std::optional<SecretKeys> keys;  // until it runs
-  QueryLimits::Place running;      // outlives the run
-  QueryLimits::Place waiting;
+  std::unique_ptr<QueryLimits::Query> query;  // outlives the run
   CountedQuery counted;
   std::unique_ptr<QueryRun> run;
   std::uint64_t deadline_ns = JobOptions::kNoDeadline;
@@ -84,7 +83,7 @@ Next end_late(Call& call, QueryState& state) {
 
 Next go_on(Call& call, QueryState& state);
 
-// So many queries run, so many wait, and more are refused.
+// So many queries run, so many are open, and more are refused.
 Next begin_query(Call& call, QueryState& state) {
   Services& services = call.services();
   if (const std::string_view key = call.key(); !key.empty() && !state.counted.begun()) {
@@ -131,24 +130,23 @@ Next begin_query(Call& call, QueryState& state) {
   }
   if (is_late(state)) return end_late(call, state);
   QueryLimits& limits = services.queries;
-  state.running = limits.run();
-  if (!state.running) {
-    if (!state.waiting) state.waiting = limits.wait();
-    if (!state.waiting) {
-      state.counted.refuse();
-      return call.fail({Code::busy, 0, 0});
-    }
-    return call.at(base::monotonic_ns() + kPlaceNs);
+  if (!state.query) state.query = limits.open(call.account(), &call.connection());
+  if (!state.query) {
+    state.counted.refuse();
+    return call.fail({Code::busy, 0, 0});
   }
-  state.waiting = {};
+  if (!state.query->take_place()) return call.at(base::monotonic_ns() + kPlaceNs);
   state.counted.run();
   const std::string_view pipeline = state.message.empty() ? call.payload() : text_of(state.message);
-  state.run = std::make_unique<QueryRun>(state.counted.table(), pipeline, limits, services.regexes,
-                                         Services::draw(), std::move(state.keys));
+  state.run = std::make_unique<QueryRun>(state.counted.table(), pipeline, limits,
+                                         state.query->account(), services.regexes, Services::draw(),
+                                         std::move(state.keys));
   return go_on(call, state);
 }
 
+// Others run meanwhile.
 Next wait_for_reader(Call& call, QueryState& state, std::uint64_t soon_ns = ReaderWait::kSoonNs) {
+  state.query->give_place();
   const std::uint64_t timeout_ns =
       call.services().reader_timeout_ns.load(std::memory_order_relaxed);
   if (is_late(state)) return end_late(call, state);
@@ -234,11 +232,21 @@ bool open_buffers(QueryState& state) {
 // Helpers go on: into buffers of the client's, where its memory is mapped, else into the stage.
 Next go_on(Call& call, QueryState& state) {
   QueryRun& run = *state.run;
+  QueryLimits::Query& query = *state.query;
+  if (query.must_yield()) query.give_place();
+  if (!query.take_place()) {
+    return is_late(state) ? end_late(call, state) : call.at(base::monotonic_ns() + kPlaceNs);
+  }
   if (state.results && run.only_stores() && state.results->maps() && !open_buffers(state)) {
     return wait_for_reader(call, state, ReaderWait::kVerySoonNs);
   }
-  return call.helper_steps([&run](StepContext& context) { return run.step(context); },
-                           state.deadline_ns);
+  return call.helper_steps(
+      [&run, &query](StepContext& context) {
+        const JobStep says = run.step(context);
+        query.worked(run.busy_ns());
+        return says == JobStep::again && query.must_yield() ? JobStep::done : says;
+      },
+      state.deadline_ns);
 }
 
 Next send_rows(Call& call, QueryState& state, std::string_view rows) {

@@ -31,7 +31,7 @@ bool QueryRun::begin() {
   if (table_cipher_) options.decrypt = &*table_cipher_;
   options.group_bytes = table::GroupTable::kBytesMin;
   if (checked->grouped || checked->distinct) {
-    group_bytes_ = limits_.take_group_bytes(table::GroupTable::kBytesMin);
+    group_bytes_ = limits_.take_group_bytes(account_, table::GroupTable::kBytesMin);
     options.group_bytes = group_bytes_;
   }
   run_.emplace(std::move(*checked), source_, options);

@@ -37,16 +37,18 @@ using SecretKeys = crypto::Secret<wire::RunKeys>;
 class QueryRun {
  public:
   /// `message`: the pipeline, not checked yet; it lives as long as the run, and so do the limits,
-  /// of which it takes memory for its groups, and the compiler. `seed`: of hashes.
+  /// of which it takes memory for its groups on the account, and the compiler. `seed`: of hashes.
   QueryRun(std::shared_ptr<const table::Table> table, std::string_view message, QueryLimits& limits,
-           table::RegexCompiler& regexes, std::uint64_t seed, std::optional<SecretKeys> keys = {})
+           PrincipalAccount& account, table::RegexCompiler& regexes, std::uint64_t seed,
+           std::optional<SecretKeys> keys = {})
       : source_(std::move(table)),
         message_(message),
         limits_(limits),
+        account_(account),
         regexes_(regexes),
         seed_(seed),
         keys_(std::move(keys)) {}
-  ~QueryRun() { limits_.give_group_bytes(group_bytes_); }
+  ~QueryRun() { limits_.give_group_bytes(account_, group_bytes_); }
   QueryRun(const QueryRun&) = delete;
   QueryRun& operator=(const QueryRun&) = delete;
 
@@ -93,6 +95,8 @@ class QueryRun {
   };
   [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
   [[nodiscard]] wire::QueryNumbers numbers() const;
+  /// How long it has worked.
+  [[nodiscard]] std::uint64_t busy_ns() const { return busy_ns_; }
 
  private:
   bool begin();
@@ -104,6 +108,7 @@ class QueryRun {
   table::SnapshotSource source_;
   const std::string_view message_;
   QueryLimits& limits_;
+  PrincipalAccount& account_;
   table::RegexCompiler& regexes_;
   const std::uint64_t seed_;
   std::uint64_t group_bytes_ = 0;

@@ -35,6 +35,13 @@ bool in_shard(const wire::ShardMap& map, const Request& request) {
   return own.has_range(request.key(), high);
 }
 
+// Whether a walk may pass many items, and so needs a lane that is counted. Not of a walk as it was
+// before its offload changed it.
+bool is_long(const espalier::Request& walk) {
+  const bool scan = walk.op == Op::scan || walk.op == Op::scan_reverse || walk.op == Op::scan_floor;
+  return scan && (walk.limit == 0 || walk.limit > Scheduler::kShortWalkItems);
+}
+
 /// What a request has helpers do; then the request goes on, or where there was no memory for that,
 /// is answered so.
 class RequestJob final : public HelperJob {
@@ -68,7 +75,8 @@ Scheduler::Scheduler(Services& services, ClientTable& clients, const SchedulerOp
       clients_(clients),
       options_(options),
       offloads_(services.offloads),
-      maps_(services, options.shard, options.host) {
+      maps_(services, options.shard, options.host),
+      lanes_(services.lane_rounds, kLongWalks) {
   for (std::uint32_t i = 0; i < kInFlight; ++i) add_place();
   std::ranges::reverse(free_);
   spare_items_.reserve(kSpares);
@@ -130,6 +138,10 @@ void Scheduler::remove(Connection& connection) {
   if (connection.helper_client != kNodeClient) {
     services_.helpers.end_client(std::exchange(connection.helper_client, kNodeClient), [] {});
   }
+  for (const auto& [account, client] : connection.relayed_helper_clients) {
+    if (client != kNodeClient) services_.helpers.end_client(client, [] {});
+  }
+  connection.relayed_helper_clients.clear();
   drop_waiting(connection);
   clients_.close(connection);
 }
@@ -220,13 +232,15 @@ void Scheduler::add_place() {
   const auto make_room = [places](auto&... lists) {
     (base::reserve_more(lists, places - lists.size()), ...);
   };
-  make_room(places_, free_, again_, going_on_, deferred_, going_deferred_, releases_, times_);
+  make_room(places_, free_, again_, going_on_, deferred_, going_deferred_, releases_, times_,
+            long_walks_);
   {
     const std::lock_guard lock(mutex_);
     make_room(resumed_, going_resumed_);
   }
   places_.push_back(std::make_unique<Request>());
   places_.back()->index = static_cast<std::uint32_t>(places - 1);
+  long_walks_.emplace_back();
   free_.push_back(places_.back().get());
 }
 
@@ -329,6 +343,26 @@ void Scheduler::walk(Request& request, const tree::HeldVersion* held, const Cond
     deferred_.push_back({&request, held, condition});
     return;
   }
+  if (!is_long(request.walk)) [[likely]]
+    return begin_walk(request, held, condition);
+  ESPALIER_ASSERT(condition.kind == ConditionKind::none);
+  PrincipalRef& account = long_walks_[request.index].account;
+  account = account_of(request);
+  if (lanes_.take(account, *request.connection, {&request, held})) begin_long_walk(request, held);
+}
+
+// It has its lane.
+void Scheduler::begin_long_walk(Request& request, const tree::HeldVersion* held) {
+  try {
+    begin_walk(request, held, {});
+  } catch (const std::bad_alloc&) {
+    give_lane_back(request, 0);
+    throw;
+  }
+}
+
+void Scheduler::begin_walk(Request& request, const tree::HeldVersion* held,
+                           const Condition& condition) {
   ServedMap& map = *request.map;
   request.walk.tag = request.index;
   if (held == nullptr && condition.kind == ConditionKind::none) {
@@ -339,8 +373,15 @@ void Scheduler::walk(Request& request, const tree::HeldVersion* held, const Cond
   maps_.begin_walks(map);
 }
 
+void Scheduler::give_lane_back(const Request& request, std::uint64_t items) {
+  const LongWalk walk = std::exchange(long_walks_[request.index], LongWalk{});
+  lanes_.give_back(*walk.account, LaneRounds::cost(items, walk.bytes));
+}
+
 void Scheduler::done(const Completion& completion) {
   Request& request = *places_[completion.tag];
+  if (is_long(request.walk)) [[unlikely]]
+    give_lane_back(request, completion.items);
   in_walk_ = true;
   if (request.no_memory) [[unlikely]] {
     answer_no_memory(request);
@@ -355,6 +396,10 @@ void Scheduler::done(const Completion& completion) {
 
 bool Scheduler::items(std::uint64_t tag, std::span<const Item> items) {
   Request& request = *places_[tag];
+  if (is_long(request.walk)) {
+    std::uint64_t& bytes = long_walks_[tag].bytes;
+    for (const Item& item : items) bytes += item.key.size() + item.value.size();
+  }
   Call call(*this, request);
   try {
     return request.offload->items(call, items);

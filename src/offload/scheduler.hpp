@@ -6,7 +6,10 @@
 //
 // Fairness: rings take turns, and each gives a burst at a time; no ring has more in flight than
 // its share of what the scheduler holds. A request that would run long gives way after a step of
-// bounded length and goes on behind the others.
+// bounded length and goes on behind the others. Of walks that run long only kLongWalks have a lane
+// at a time; the lanes go to principals by turns (lane_queue.hpp), and a request that waits for one
+// counts for nothing among those in flight, as does one that helpers work at: neither keeps out
+// what others ask. Short walks, which go in groups, wait for none of that.
 //
 // A request whose response ring is full is stalled until its client has read: it counts for nothing
 // then, for others must not wait for that client, nor must those of the same client that answer to
@@ -43,6 +46,7 @@
 #include "offload/call.hpp"
 #include "offload/client_table.hpp"
 #include "offload/durations.hpp"
+#include "offload/lane_queue.hpp"
 #include "offload/map_table.hpp"
 #include "offload/registry.hpp"
 #include "offload/take_batch.hpp"
@@ -75,6 +79,11 @@ class Scheduler final : private Handler, private PostedRequests {
   static constexpr std::uint32_t kStalledMax = wire::kResponseRingsMax * 256;
   /// And of all clients together, each its share: so much memory clients that never read may take.
   static constexpr std::uint32_t kStalledMaxOfAll = 65536;
+  /// Walks of many items that run together. Fewer than a map has lanes: short walks that need one
+  /// find some free.
+  static constexpr std::uint32_t kLongWalks = 24;
+  /// A walk of so few items is none, whatever takes it.
+  static constexpr std::uint32_t kShortWalkItems = 256;
   static constexpr std::size_t kSpares = 32;  ///< memory of scans that is kept for others
 
   /// `services`, `clients` and the link to a host outlive it.
@@ -117,9 +126,11 @@ class Scheduler final : private Handler, private PostedRequests {
   /// A place for one more; null: there is no memory for it now.
   [[nodiscard]] Request* free_place() noexcept;
   void add_place();
-  /// Those in flight that are not stalled, and do not wait for a time.
+  /// Those in flight that are not stalled, do not wait for a time or a lane, and are not with
+  /// helpers.
   [[nodiscard]] std::size_t busy() const {
-    return places_.size() - free_.size() - stalled_ - times_.size();
+    return places_.size() - free_.size() - stalled_ - times_.size() - lanes_.waiting() -
+           handed_over_;
   }
   void begin(Request& request);
   [[nodiscard]] bool check(Request& request);
@@ -140,9 +151,13 @@ class Scheduler final : private Handler, private PostedRequests {
   void publish_in_flight();
 
   void walk(Request& request, const tree::HeldVersion* held, const Condition& condition);
+  void begin_walk(Request& request, const tree::HeldVersion* held, const Condition& condition);
+  void begin_long_walk(Request& request, const tree::HeldVersion* held);
+  void give_lane_back(const Request& request, std::uint64_t items);
   void wait_until_writable(Request& request);
   void wait_until(Request& request, std::uint64_t monotonic_ns);
   void hand_over(Request& request, std::unique_ptr<HelperJob> job, std::uint64_t deadline_ns);
+  [[nodiscard]] ClientId helper_client_of(const Request& request);
   void resume(Request& request);
   void answer(Request& request, const wire::ResponseHeader& header,
               std::initializer_list<std::string_view> payload);
@@ -160,6 +175,7 @@ class Scheduler final : private Handler, private PostedRequests {
 
   bool go_on();
   bool go_on_deferred();
+  bool go_on_in_lanes();
   bool go_on_released();
   bool go_on_timed();
   void take_resumed();
@@ -176,6 +192,11 @@ class Scheduler final : private Handler, private PostedRequests {
     Request* request;
     const tree::HeldVersion* held;
     Condition condition;
+  };
+  /// Of a request whose walk has a lane, or waits for one.
+  struct LongWalk {
+    PrincipalRef account;
+    std::uint64_t bytes = 0;  // that it has passed
   };
   struct WaitsForRelease {
     Request* request;
@@ -199,6 +220,8 @@ class Scheduler final : private Handler, private PostedRequests {
   std::vector<Request*> going_on_;  // of them, in this turn
   std::vector<Deferred> deferred_;
   std::vector<Deferred> going_deferred_;  // of them, in this turn
+  LaneQueue lanes_;
+  std::vector<LongWalk> long_walks_;  // of each place
   std::vector<WaitsForRelease> releases_;
   std::vector<WaitsForTime> times_;
   std::vector<std::vector<std::byte>> spare_items_;  // memory of scans that have ended

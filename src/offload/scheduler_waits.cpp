@@ -20,6 +20,8 @@ constexpr std::size_t kGoOnTogether = 16;  // requests of one ring, when it has 
 bool Scheduler::go_on() {
   bool moved = false;
   if (!deferred_.empty()) moved = go_on_deferred();
+  if (lanes_.waiting() != 0) [[unlikely]]
+    moved = go_on_in_lanes() || moved;
   if (!again_.empty()) {
     going_on_.swap(again_);  // what is to go on again comes in the next turn
     for (Request* request : going_on_) {
@@ -49,6 +51,16 @@ bool Scheduler::go_on_deferred() {
   }
   going_deferred_.clear();
   return true;
+}
+
+// Walks that waited for a lane.
+bool Scheduler::go_on_in_lanes() {
+  bool moved = false;
+  while (const auto next = lanes_.next()) {
+    guarded(*next->request, [&] { begin_long_walk(*next->request, next->held); });
+    moved = true;
+  }
+  return moved;
 }
 
 bool Scheduler::go_on_released() {
@@ -140,15 +152,30 @@ bool Scheduler::wants_more(Request& request) {
 // On the account of its client, which may have only so many jobs.
 void Scheduler::hand_over(Request& request, std::unique_ptr<HelperJob> job,
                           std::uint64_t deadline_ns) {
-  Connection& connection = *request.connection;
-  if (connection.closing) return release(request);
-  if (connection.helper_client == kNodeClient) {
-    connection.helper_client = services_.helpers.add_client();
-  }
+  if (request.connection->closing) return release(request);
   const auto submitted =
-      services_.helpers.submit(std::move(job), {connection.helper_client, deadline_ns});
+      services_.helpers.submit(std::move(job), {helper_client_of(request), deadline_ns});
   if (!submitted) return fail(request, submitted.error());
   ++handed_over_;
+}
+
+// A client of the pool's for each principal of a connection; for more than some hundreds, which a
+// device may have, the connection's own.
+ClientId Scheduler::helper_client_of(const Request& request) {
+  constexpr std::size_t kMost = 256;
+  Connection& connection = *request.connection;
+  PrincipalRef account = account_of(request);
+  ClientId* client = &connection.helper_client;
+  if (account != connection.account) [[unlikely]] {
+    auto& relayed = connection.relayed_helper_clients;
+    if (relayed.size() < kMost || relayed.contains(account->number)) {
+      client = &relayed.try_emplace(account->number, kNodeClient).first->second;
+    } else {
+      account = connection.account;
+    }
+  }
+  if (*client == kNodeClient) *client = services_.helpers.add_client(std::move(account));
+  return *client;
 }
 
 // Called by a helper, when a job has ended.
@@ -268,7 +295,8 @@ bool Scheduler::may_stall(const Connection& connection) const {
   return has < kStalledMaxOfAll / clients_.size();
 }
 
-// What waits for the client itself, or for a time, is in no other thread's hands: it ends here.
+// What waits for the client itself, for a time, or for a lane is in no other thread's hands: it
+// ends here.
 void Scheduler::drop_waiting(Connection& connection) {
   stalled_ -= std::exchange(connection.stalled_count, 0);
   for (StalledRequests& of_ring : connection.stalled) {
@@ -282,6 +310,11 @@ void Scheduler::drop_waiting(Connection& connection) {
     --connection.timed_count;
     release(*waiting.request);
     return true;
+  });
+  if (lanes_.waiting() == 0) return;
+  lanes_.drop(connection, [this](const LaneQueue::Walk& walk) {
+    long_walks_[walk.request->index] = {};
+    release(*walk.request);
   });
 }
 

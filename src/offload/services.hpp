@@ -15,6 +15,7 @@
 #include "offload/audit_log.hpp"
 #include "offload/helper_pool.hpp"
 #include "offload/index_reads.hpp"
+#include "offload/lane_queue.hpp"
 #include "offload/principal_accounts.hpp"
 #include "offload/query_limits.hpp"
 #include "offload/reader_wait.hpp"
@@ -74,6 +75,7 @@ struct Services {
   std::atomic<std::uint64_t> denied{0};
   AuditLog audit;
   PrincipalAccounts principals;
+  LaneRounds lane_rounds;
   /// How many requests wait until it has enough for their answers.
   std::atomic<std::uint64_t> waiting_for_memory{0};
   /// Sessions over fabrics that began: the last one's number, by which operators know it.

@@ -63,6 +63,16 @@ class TableOffloads : public testing::Test {
       ASSERT_EQ(appended.header.version, i);
     }
   }
+  /// All places to run in.
+  std::vector<std::unique_ptr<QueryLimits::Query>> take_places() {
+    std::vector<std::unique_ptr<QueryLimits::Query>> taken;
+    for (std::uint32_t i = 0; i < QueryLimits::kRunning; ++i) {
+      const PrincipalRef account = node_.services().principals.of("place " + std::to_string(i));
+      taken.push_back(node_.services().queries.open(account, nullptr));
+      EXPECT_TRUE(taken.back() && taken.back()->take_place());
+    }
+    return taken;
+  }
   static std::string everything(const table::Schema& schema) {
     PipelineBuilder builder;
     std::vector<PipelineBuilder::NodeId> columns;
@@ -237,7 +247,7 @@ TEST_F(TableOffloads, SoManyQueriesRunAndTheOthersWait) {
   fill(kRowsHere);
   std::vector<SchedulerFixture::Client*> readers;
   for (std::uint32_t i = 0; i < kReaders; ++i) {
-    readers.push_back(&node_.connect({256, 64, 1}));
+    readers.push_back(&node_.connect({256, 64, 1}, 100 + i));
     for (std::uint32_t tag = 0; tag < kAskedByEach; ++tag) {
       (*readers.back())
           ->post(
@@ -254,7 +264,9 @@ TEST_F(TableOffloads, SoManyQueriesRunAndTheOthersWait) {
     }
     return taken == kReaders * kAskedByEach;
   }));
-  EXPECT_EQ(node_.services().queries.running(), QueryLimits::kRunning);
+  // Those that have begun wait for their clients, and have no places any more.
+  EXPECT_TRUE(node_.run_until([&] { return node_.services().queries.running() == 0; }));
+  EXPECT_EQ(node_.services().queries.opened(), kReaders * kAskedByEach);
   EXPECT_TRUE(call(OffloadId::noop, "").answers());
   std::uint64_t bytes = 0;
   std::uint32_t answered = 0;
@@ -272,6 +284,26 @@ TEST_F(TableOffloads, SoManyQueriesRunAndTheOthersWait) {
                        (kRowsHere * schema_.row_bytes() + sizeof(wire::QueryNumbers)));
   EXPECT_TRUE(node_.run_until_idle());
   EXPECT_EQ(node_.services().queries.running(), 0u);
+}
+
+// The places of those that wait for their readers are others'.
+TEST_F(TableOffloads, ReadersThatTakeNothingKeepNoQueryFromRunning) {
+  fill(20'000);
+  std::vector<SchedulerFixture::Client*> slow;
+  for (std::uint32_t i = 0; i < 2 * QueryLimits::kRunning; ++i) {
+    slow.push_back(&node_.connect({64, 64, 1}, 7));
+    (*slow.back())
+        ->post(message_of(request_of(OffloadId::table_query, table_, 1), "", everything(schema_)));
+    (*slow.back())->ring();
+  }
+  const auto& counts = node_.services().query_counts;
+  ASSERT_TRUE(node_.run_until([&] { return counts.running >= QueryLimits::kRunning; }));
+  EXPECT_EQ(call(OffloadId::table_query, "", everything(schema_)).header.code, 0);
+  EXPECT_TRUE(node_.run_until([&] { return node_.services().queries.running() == 0; }));
+  EXPECT_LE(counts.running, QueryLimits::kBegun / 2) << "the rest waits with little memory";
+  for (SchedulerFixture::Client* const client : slow) node_.disconnect(*client);
+  EXPECT_TRUE(node_.run_until_idle());
+  EXPECT_EQ(node_.services().queries.opened(), 0u);
 }
 
 TEST_F(TableOffloads, QueriesAreCountedOfTheirTableAndOfTheNode) {
@@ -316,11 +348,15 @@ TEST_F(TableOffloads, AQueryIsCountedInOneStateUntilItsEnd) {
   EXPECT_TRUE(node_.run_until([&] { return counts.rows_read != 0; })) << "before it has ended";
   EXPECT_LT(counts.rows_read, 200'000u);
   {
-    std::vector<QueryLimits::Place> taken;
-    while (auto place = node_.services().queries.run()) taken.push_back(std::move(place));
+    auto taken = take_places();
     SchedulerFixture::Client* const second = ask();
     EXPECT_EQ(counts.waiting, 1u);
-    while (auto place = node_.services().queries.wait()) taken.push_back(std::move(place));
+    for (int i = 0; i < 5000; ++i) {
+      const PrincipalRef account = node_.services().principals.of("p" + std::to_string(i));
+      if (auto query = node_.services().queries.open(account, nullptr)) {
+        taken.push_back(std::move(query));
+      }
+    }
     EXPECT_EQ(call(OffloadId::table_query, "", everything(schema_)).code(), Code::busy);
     EXPECT_EQ(counts.refused, 1u);
     node_.disconnect(*second);
@@ -356,8 +392,7 @@ TEST_F(TableOffloads, ADeadlineEndsAQueryWhoseClientTakesNothing) {
 
 TEST_F(TableOffloads, ADeadlineEndsAQueryThatWaitsForAPlace) {
   fill(10'000);
-  std::vector<QueryLimits::Place> taken;
-  while (auto place = node_.services().queries.run()) taken.push_back(std::move(place));
+  const auto taken = take_places();
   auto& waiting = node_.connect({64, 64, 1});
   wire::RequestHeader header = request_of(OffloadId::table_query, table_, 1);
   header.argument = 2u << wire::kQueryTimeShift;
@@ -405,8 +440,7 @@ TEST(SecretKeys, AreThoseOfTheOffloadsThatTakeKeysOfRuns) {
 
 TEST_F(TableOffloads, AQueryThatWaitsForAPlaceEndsWhenItsTableIsDropped) {
   fill(10'000);
-  std::vector<QueryLimits::Place> taken;
-  while (auto place = node_.services().queries.run()) taken.push_back(std::move(place));
+  const auto taken = take_places();
   auto& waiting = node_.connect({64, 64, 1});
   waiting->post(message_of(request_of(OffloadId::table_query, table_, 1), "", everything(schema_)));
   waiting->ring();
@@ -414,29 +448,6 @@ TEST_F(TableOffloads, AQueryThatWaitsForAPlaceEndsWhenItsTableIsDropped) {
   ASSERT_EQ(call(OffloadId::object_drop, "t").header.code, 0);
   EXPECT_EQ(node_.wait(waiting).code(), Code::dropped);
   EXPECT_EQ(node_.services().query_counts.failed, 1u);
-}
-
-TEST(QueryLimits, MemoryOfGroupsIsBoundedTogether) {
-  QueryLimits limits;
-  constexpr std::uint64_t kLeast = 64 << 10;
-  std::uint64_t taken = 0;
-  std::vector<std::uint64_t> each;
-  for (std::uint32_t i = 0; i < QueryLimits::kRunning; ++i) {
-    each.push_back(limits.take_group_bytes(kLeast));
-    taken += each.back();
-    EXPECT_GE(each.back(), kLeast);
-    EXPECT_LE(each.back(), QueryLimits::kGroupBytesOfOne);
-  }
-  EXPECT_EQ(each.front(), QueryLimits::kGroupBytesOfOne);
-  EXPECT_LE(taken, QueryLimits::kGroupBytes + QueryLimits::kRunning * kLeast);
-  for (const std::uint64_t bytes : each) limits.give_group_bytes(bytes);
-  EXPECT_EQ(limits.group_bytes_left(), std::int64_t{QueryLimits::kGroupBytes});
-  std::vector<QueryLimits::Place> places;
-  for (std::uint32_t i = 0; i < QueryLimits::kRunning; ++i) places.push_back(limits.run());
-  EXPECT_TRUE(places.back());
-  EXPECT_FALSE(limits.run());
-  places.pop_back();
-  EXPECT_TRUE(limits.run());
 }
 
 TEST_F(TableOffloads, AClientThatGoesInMidQueryLeavesNothing) {

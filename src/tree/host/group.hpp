@@ -25,11 +25,12 @@ namespace espalier::tree {
 
 template <Access A>
 inline bool HostExecutor<A>::group_is_next() {
-  return !lanes_.short_of_memory() && lanes_.waiting() < lanes_.lanes() && batches_.next() &&
+  return !lanes_.short_of_memory() && lanes_.may_take_over(2 * kGroup) && batches_.next() &&
          may_wait();
 }
 
-// Takes requests until the group is full, or lanes have enough to do.
+// Takes requests until the group is full, or so many wait for lanes that more may not. Before that
+// what waits for a lane keeps none back that needs none.
 template <Access A>
 void HostExecutor<A>::fill(Group& group) {
   while (group.count < group.slots.size() && group_is_next()) {

@@ -28,6 +28,9 @@ class HostExecutor {
   using MakeAccess = typename Walker<HostPlace<A>>::MakeAccess;
   /// Most requests that go through their stages together; two such groups take turns.
   static constexpr std::uint32_t kGroup = 16;
+  /// So many requests that groups cannot do wait for lanes before groups take no more: as many as
+  /// the clients of a scheduler have in flight.
+  static constexpr std::uint32_t kHandedOver = 256;
   /// Scans of more items take a lane: their bytes stream in by themselves.
   static constexpr std::uint32_t kGroupScanItems = 4096;
 

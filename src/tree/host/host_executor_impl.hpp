@@ -22,7 +22,7 @@ HostExecutor<A>::HostExecutor(ThreadContext& context, MapCore& map, std::uint32_
       guard_(place_.guard()),
       lanes_(place_, lanes, make_access) {
   for (Group& group : groups_) group.slots.resize(std::clamp(lanes / 2, 1u, kGroup));
-  lanes_.expect(lanes + 2 * kGroup);  // what groups cannot do, of which lanes have enough by then
+  lanes_.expect(kHandedOver + 2 * kGroup);  // what groups cannot do
   waiting_.reserve(2 * groups_[0].slots.size());
 }
 

@@ -36,6 +36,8 @@ class WalkQueue {
   }
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] std::size_t size() const { return size_; }
+  /// For so many more there is room now.
+  [[nodiscard]] std::size_t room() const { return capacity_ - size_; }
   [[nodiscard]] const WalkRequest& front() const { return places_[first_]; }
   void pop() {
     first_ = first_ + 1 == capacity_ ? 0 : first_ + 1;

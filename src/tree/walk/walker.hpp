@@ -69,6 +69,10 @@ class Walker {
   void submit(const WalkRequest& request);
   /// Keeps room for so many that are taken over at a time. Errors: std::bad_alloc.
   void expect(std::size_t requests) { singles_.keep_free(requests); }
+  /// Whether there is room for so many more, without the heap.
+  [[nodiscard]] bool may_take_over(std::size_t requests) const {
+    return singles_.room() >= requests;
+  }
   /// The same for a request that arrived before and was begun elsewhere.
   void take_over(const WalkRequest& request) noexcept { singles_.hand_over(request); }
   /// Resumes each busy lane once. False if nothing could be done.
@@ -77,7 +81,6 @@ class Walker {
   /// come by themselves. Returns how many are left.
   std::size_t poll();
   [[nodiscard]] std::size_t pending() const { return singles_.size() + queued_ + busy_; }
-  [[nodiscard]] std::size_t waiting() const { return singles_.size(); }
   [[nodiscard]] std::size_t lanes() const { return lanes_.size(); }
   [[nodiscard]] std::uint64_t completed() const { return completed_; }
   /// Whether a write waits for memory until all that is in flight here has ended: nothing should
